@@ -80,7 +80,7 @@ func (r *Repo) Edit(ctx context.Context, id site.ArticleID, by site.Actor, edit 
 			names := slices.Concat(site.GroupNames(e.Groups), change.groups)
 			keys = r.Rankings.GroupTopKeys(lists.GroupKeys(keys, p, names...), p, e.Posted, names...)
 		}
-		return r.Store.Write(ctx, editScript, keys, []any{
+		return r.Store.Call(ctx, editScript, keys, []any{
 			id.String(),                              // ARGV[1] member
 			by.Name.Member(),                         // ARGV[2] by
 			by.Moderator,                             // ARGV[3] is_moderator
@@ -217,7 +217,7 @@ func checkReason(given *string) (string, site.Refusal) {
 // MaxVersions of an article are kept, so between two of them others may be missing.
 func (r *Repo) Versions(ctx context.Context, articles []*site.Article, most int) ([][]*site.Version, error) {
 	newest, whole := make([]*redis.SliceCmd, len(articles)), make([]*redis.MapStringStringCmd, len(articles))
-	err := r.Store.Pipeline(ctx, func(pipe redis.Pipeliner) {
+	err := r.Store.Read(ctx, func(pipe redis.Pipeliner) {
 		for i, a := range articles {
 			at, n := r.Store.Partition(a.ID).History(a.ID), min(a.Stored.Edits, int64(most))
 			if n > newestVersions {

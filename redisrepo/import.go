@@ -145,7 +145,7 @@ func (r *Repo) importBatch(ctx context.Context, calls []importCall) (failed erro
 		unsent[i] = commands[i]
 	}
 	send := func() error {
-		return r.Store.Pipeline(r.Store.Confirmed(ctx), func(pipe redis.Pipeliner) { _ = pipe.BatchProcess(ctx, unsent...) })
+		return r.Store.Write(ctx, func(pipe redis.Pipeliner) { _ = pipe.BatchProcess(ctx, unsent...) })
 	}
 	err := send()
 	if failover.IsNetwork(err) && ctx.Err() == nil {
@@ -182,7 +182,7 @@ func (r *Repo) importInSteps(ctx context.Context, c *importCall) error {
 			return c.finish(nil, false, err)
 		}
 		keys, args := c.call(r, true)
-		answer, again, err := r.Store.RunKnowing(ctx, wire.ScriptWords(postScript, keys, args))
+		answer, again, err := r.Store.CallWords(ctx, wire.ScriptWords(postScript, keys, args))
 		if err != nil || answer.Status() != "UNPREPARED" {
 			return c.finish(answer, again, err)
 		}
@@ -195,7 +195,7 @@ func (r *Repo) importInSteps(ctx context.Context, c *importCall) error {
 func (r *Repo) addVoters(ctx context.Context, c importCall, restart bool) error {
 	a, p := c.article, r.Store.Partition(c.article.ID)
 	for first := 1; first <= c.placeholders; first += layout.ImportVoters {
-		answer, err := r.Store.Run(ctx, articles.VotersScript, []string{
+		answer, err := r.Store.Call(ctx, articles.VotersScript, []string{
 			p.Article(a.ID),   // KEYS[1] article
 			p.Voted(a.ID),     // KEYS[2] voted
 			p.Downvoted(a.ID), // KEYS[3] downvoted

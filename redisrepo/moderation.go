@@ -105,7 +105,7 @@ func (r *Repo) moderate(ctx context.Context, doing string, script *redis.Script,
 		scriptKeys = keys.RankingKeys(scriptKeys, p, e.Posted)                                                         // KEYS[12] to [18], or from [14]
 		scriptKeys = lists.GroupKeys(lists.GroupKeys(scriptKeys, p, site.Interesting), p, site.GroupNames(e.Groups)...)
 		scriptKeys = r.Rankings.GroupTopKeys(scriptKeys, p, e.Posted, site.GroupNames(e.Groups)...)
-		return r.Store.Write(ctx, script, scriptKeys, args(e))
+		return r.Store.Call(ctx, script, scriptKeys, args(e))
 	})
 	if err != nil {
 		return nil, failover.Wrap(fmt.Sprintf("%s %v", doing, id), err)

@@ -164,7 +164,7 @@ func (r *Repo) callPost(ctx context.Context, id site.ArticleID, poster site.User
 	o.hour = r.Store.ThisHour()
 	for range maxStaleReplies {
 		keys, args := r.postCall(id, poster, s, o)
-		answer, err := r.Store.Write(ctx, postScript, keys, args)
+		answer, err := r.Store.Call(ctx, postScript, keys, args)
 		if err != nil || answer.Status() != "STALE" {
 			return answer, err
 		}
@@ -212,11 +212,10 @@ const ClaimedArticle = "-"
 // name that claimed it, and if there is a claim to make, the idempotency key for the digest, and returns the record of the
 // first claim.
 func (r *Repo) drawNumber(ctx context.Context, index int, poster site.UserName, claim, digest string) (n int64, namesake site.UserName, record string, err error) {
-	ctx = r.Store.Confirmed(ctx) // a number that was seen is never drawn again
 	look := r.Sessions.Look(poster)
 	var number *redis.IntCmd
 	var name, claimed *redis.StringCmd
-	_, err = r.Store.Pipelined(ctx, func(pipe redis.Pipeliner) {
+	err = r.Store.Write(ctx, func(pipe redis.Pipeliner) {
 		pipe.SetNX(ctx, look, string(poster), 0)
 		name = pipe.Get(ctx, look)
 		if claim != "" {

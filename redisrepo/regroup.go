@@ -51,7 +51,7 @@ func (r *Repo) Regroup(ctx context.Context, id site.ArticleID, by site.Actor, ad
 		)
 		names := slices.Concat(site.GroupNames(e.Groups), adding, removing)
 		keys = r.Rankings.GroupTopKeys(lists.GroupKeys(keys, p, names...), p, e.Posted, names...)
-		return r.Store.Write(ctx, regroupScript, keys, []any{
+		return r.Store.Call(ctx, regroupScript, keys, []any{
 			id.String(),              // ARGV[1] member
 			site.GroupText(adding),   // ARGV[2] add
 			site.GroupText(removing), // ARGV[3] remove

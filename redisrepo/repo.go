@@ -229,7 +229,7 @@ func (r *Repo) checkMeta(ctx context.Context) error {
 		return err
 	}
 	answers := make([]*redis.Cmd, len(r.Store.Partitions))
-	err := r.Store.Pipeline(r.Store.Confirmed(ctx), func(pipe redis.Pipeliner) {
+	err := r.Store.Write(ctx, func(pipe redis.Pipeliner) {
 		for i, p := range r.Store.Partitions {
 			answers[i] = layout.OpenScript.EvalSha(ctx, pipe, []string{p.Meta()}, r.Layout.Opening(i)...)
 		}
@@ -258,7 +258,7 @@ func (r *Repo) reopen(ctx context.Context, index int) (epoch string, err error) 
 		return "", err
 	}
 	meta := r.Store.Partitions[index].Meta()
-	answer, err := r.Store.Run(ctx, layout.OpenScript, []string{meta}, r.Layout.Opening(index))
+	answer, err := r.Store.Call(ctx, layout.OpenScript, []string{meta}, r.Layout.Opening(index))
 	if err != nil {
 		return "", failover.Wrap("open "+meta, err)
 	}

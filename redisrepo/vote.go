@@ -87,13 +87,13 @@ func (r *Repo) cast(ctx context.Context, id site.ArticleID, ballots ...*ballot) 
 		return r.Store.Guard(ctx, func() (answer wire.Reply, err error) {
 			var repeated bool
 			if !e.told && r.isUpvote(call, ballots) { // told: its groups change quickly
-				answer, repeated, err = r.Store.RunKnowing(ctx, r.upvoteWords(id, call, ballots[0]))
+				answer, repeated, err = r.Store.CallWords(ctx, r.upvoteWords(id, call, ballots[0]))
 				again = again || repeated
 				if err != nil || answer.Status() != "FULL" {
 					return answer, err
 				}
 			}
-			answer, repeated, err = r.Store.RunKnowing(ctx, r.voteWords(id, call, ballots))
+			answer, repeated, err = r.Store.CallWords(ctx, r.voteWords(id, call, ballots))
 			again = again || repeated // even if the groups have changed since the call whose reply was lost
 			return answer, err
 		})
@@ -208,7 +208,7 @@ func (r *Repo) adopt(ctx context.Context, id site.ArticleID, poster string, post
 		scriptKeys = append(scriptKeys, p.Group(name)) // KEYS[15...]
 	}
 	scriptKeys = r.Rankings.GroupTopKeys(scriptKeys, p, posted, names...)
-	_, err = r.Store.Write(ctx, layout.AdoptScript, scriptKeys, []any{
+	_, err = r.Store.Call(ctx, layout.AdoptScript, scriptKeys, []any{
 		id.String(),                              // ARGV[1] member
 		groups,                                   // ARGV[2] groups
 		poster,                                   // ARGV[3] expected_poster

@@ -57,7 +57,7 @@ func (r *Articles) readHashes(ctx context.Context, ids []site.ArticleID) []*redi
 		replies[i] = redis.NewRawCmd(ctx, args[2*i:2*i+2:2*i+2]...)
 		commands[i] = replies[i]
 	}
-	_, _ = r.store.Pipelined(ctx, func(pipe redis.Pipeliner) { _ = pipe.BatchProcess(ctx, commands...) })
+	_ = r.store.Read(ctx, func(pipe redis.Pipeliner) { _ = pipe.BatchProcess(ctx, commands...) })
 	return replies
 }
 
@@ -79,7 +79,7 @@ func (r *Articles) articleKeys(ids []site.ArticleID) []string {
 // them are worth repeating, and redirections.
 func (r *Articles) readAgain(ctx context.Context, ids []site.ArticleID, indexes []int, articles []*site.Article, errs []error) {
 	hashes := make([]*redis.MapStringStringCmd, len(indexes))
-	_, _ = r.store.Pipelined(ctx, func(pipe redis.Pipeliner) {
+	_ = r.store.Read(ctx, func(pipe redis.Pipeliner) {
 		for j, i := range indexes {
 			hashes[j] = pipe.HGetAll(ctx, r.store.Partition(ids[i]).Article(ids[i]))
 		}
@@ -104,7 +104,7 @@ func (r *Articles) ObserveHash(id site.ArticleID, h Hash, fields int, a *Decoded
 // ArticleCounts returns the number of articles in each group, in one round trip; 0 for an empty group.
 func (r *Articles) ArticleCounts(ctx context.Context, names []site.GroupName) ([]int, error) {
 	cards := make([]*redis.IntCmd, 0, len(names)*len(r.store.Partitions))
-	err := r.store.Pipeline(ctx, func(pipe redis.Pipeliner) {
+	err := r.store.Read(ctx, func(pipe redis.Pipeliner) {
 		for _, name := range names {
 			for _, p := range r.store.Partitions {
 				cards = append(cards, pipe.SCard(ctx, p.Group(name)))

@@ -81,7 +81,7 @@ func (r *Articles) EachVoter(ctx context.Context, p keys.Partition, sets []Voter
 		some := small[:min(wire.BatchSize, len(small))]
 		small = small[len(some):]
 		replies := make([]*redis.StringSliceCmd, len(some))
-		err := r.store.Pipeline(ctx, func(pipe redis.Pipeliner) {
+		err := r.store.Read(ctx, func(pipe redis.Pipeliner) {
 			for i, s := range some {
 				replies[i] = pipe.SMembers(ctx, s.Key(p))
 			}

@@ -20,7 +20,7 @@ func (r *Casts) OldestVoters() float64 {
 func (r *Casts) expireCasts(ctx context.Context) error {
 	for _, p := range r.store.Partitions {
 		err := r.store.EachMatching(ctx, p, p.Key(keys.CastPrefix, "*"), func(keys []string) error {
-			return r.store.Pipeline(r.store.Confirmed(ctx), func(pipe redis.Pipeliner) {
+			return r.store.Write(ctx, func(pipe redis.Pipeliner) {
 				for _, key := range keys {
 					month, err := strconv.ParseInt(key[strings.LastIndexByte(key, ':')+1:], 10, 64)
 					switch end := r.CastExpiry(month); {

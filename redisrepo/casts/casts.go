@@ -120,7 +120,7 @@ func (v *votesReader) read(ctx context.Context, bySets, byCasts []int) (again []
 	}
 	ups, downs := make([]*redis.BoolCmd, len(bySets)), make([]*redis.BoolCmd, len(bySets))
 	questions := v.questions(byCasts)
-	err = v.r.store.Pipeline(ctx, func(pipe redis.Pipeliner) {
+	err = v.r.store.Read(ctx, func(pipe redis.Pipeliner) {
 		for i, at := range bySets {
 			id := v.articles[at].ID
 			p := v.r.store.Partition(id)

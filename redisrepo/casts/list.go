@@ -129,7 +129,7 @@ func (r *Casts) readCasts(ctx context.Context, readers []*castReader, after *cas
 	if after != nil {
 		from = strconv.FormatFloat(after.at, 'f', -1, 64)
 	}
-	err = r.store.Pipeline(ctx, func(pipe redis.Pipeliner) {
+	err = r.store.Read(ctx, func(pipe redis.Pipeliner) {
 		for i, reader := range readers {
 			if !reader.whole {
 				replies[i] = pipe.ZRangeArgsWithScores(ctx, redis.ZRangeArgs{Key: reader.key, ByScore: true, Rev: true, Start: from, Stop: "-inf", Count: int64(size)})

@@ -61,23 +61,23 @@ func (c *checker) articles(ctx context.Context, p keys.Partition, where string, 
 	n := len(ids)
 	for len(ids) > 0 {
 		before, times := make([]*redis.SliceCmd, len(ids)), make([]*redis.FloatCmd, len(ids))
-		err := c.Store.Transaction(ctx, func(pipe redis.Pipeliner) {
+		err := c.Store.Read(ctx, func(pipe redis.Pipeliner) {
 			for i, id := range ids {
 				before[i] = pipe.HMGet(ctx, p.Article(id), site.FieldGroups, site.FieldPoster, site.FieldLink)
 				times[i] = pipe.ZScore(ctx, p.Ranking(site.ByTime), id.String())
 			}
-		})
+		}, wire.Atomic)
 		if err != nil {
 			return n, err
 		}
 		batch := make([]facts, len(ids))
-		err = c.Store.Transaction(ctx, func(pipe redis.Pipeliner) {
+		err = c.Store.Read(ctx, func(pipe redis.Pipeliner) {
 			for i, id := range ids {
 				batch[i] = c.queue(ctx, pipe, p, id, wire.Reply(before[i].Val()))
 				batch[i].posted = site.HourOf(times[i].Val())
 				batch[i].places = c.queuePlaces(ctx, pipe, p, id, batch[i].posted, site.GroupNames(batch[i].groupText))
 			}
-		})
+		}, wire.Atomic)
 		if err != nil {
 			return n, err
 		}
@@ -118,9 +118,9 @@ func (c *checker) votedTwice(ctx context.Context, p keys.Partition, id site.Arti
 			values[i] = member
 		}
 		var inSmall, inLarge *redis.BoolSliceCmd
-		err := c.Store.Transaction(ctx, func(pipe redis.Pipeliner) { // a voter may have switched since the scan
+		err := c.Store.Read(ctx, func(pipe redis.Pipeliner) { // a voter may have switched since the scan
 			inSmall, inLarge = pipe.SMIsMember(ctx, small, values...), pipe.SMIsMember(ctx, large, values...)
-		})
+		}, wire.Atomic)
 		for i, member := range members {
 			if err == nil && inSmall.Val()[i] && inLarge.Val()[i] {
 				both = append(both, member)

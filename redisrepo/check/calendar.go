@@ -109,12 +109,12 @@ func (c *checker) list(ctx context.Context, p keys.Partition, key string) error 
 	}
 	err := c.Store.Scan(ctx, wire.Scan{Command: redis.Cmdable.ZScan, Key: key, Step: 2, Handle: func(members []string) error {
 		stored, times, groups := make([]*redis.FloatCmd, len(members)), make([]*redis.FloatCmd, len(members)), make([]*redis.StringCmd, len(members))
-		err := c.Store.Transaction(ctx, func(pipe redis.Pipeliner) {
+		err := c.Store.Read(ctx, func(pipe redis.Pipeliner) {
 			for i, member := range members {
 				stored[i], times[i] = pipe.ZScore(ctx, key, member), pipe.ZScore(ctx, p.Ranking(site.ByTime), member)
 				groups[i] = pipe.HGet(ctx, p.Key(member), site.FieldGroups)
 			}
-		})
+		}, wire.Atomic)
 		if err != nil {
 			return err
 		}

@@ -29,7 +29,7 @@ type castMember struct {
 // parts.
 func (c *checker) castKeys(ctx context.Context, p keys.Partition, names []string) error {
 	members, expiries := make([]*redis.StringSliceCmd, len(names)), make([]*redis.DurationCmd, len(names))
-	_, err := c.Store.Pipelined(ctx, func(pipe redis.Pipeliner) {
+	err := c.Store.Read(ctx, func(pipe redis.Pipeliner) {
 		for i, key := range names {
 			members[i], expiries[i] = pipe.ZRange(ctx, key, 0, wire.BatchSize-1), pipe.PTTL(ctx, key)
 		}
@@ -101,8 +101,8 @@ func (c *checker) castVotes(ctx context.Context, p keys.Partition, votes []castM
 		size *redis.IntCmd
 	}
 	read := make([]replies, len(votes))
-	var times []*redis.FloatSliceCmd                             // of both members of each vote
-	err := c.Store.Transaction(ctx, func(pipe redis.Pipeliner) { // votes may have changed since the history was read
+	var times []*redis.FloatSliceCmd                      // of both members of each vote
+	err := c.Store.Read(ctx, func(pipe redis.Pipeliner) { // votes may have changed since the history was read
 		for some := range layout.Runs(votes, func(v castMember) string { return v.key }) {
 			var members []string
 			for _, v := range some {
@@ -117,7 +117,7 @@ func (c *checker) castVotes(ctx context.Context, p keys.Partition, votes []castM
 				read[i].isIn, read[i].size = pipe.SIsMember(ctx, set, v.voter.Member()), pipe.SCard(ctx, set)
 			}
 		}
-	})
+	}, wire.Atomic)
 	if err != nil {
 		return err
 	}
@@ -187,7 +187,7 @@ func (c *checker) areCast(ctx context.Context, p keys.Partition, months map[site
 	hashes := map[site.ArticleID]*redis.SliceCmd{}
 	var isIn, isInOther []*redis.BoolSliceCmd
 	times := make([]*redis.FloatSliceCmd, len(voters))
-	err := c.Store.Transaction(ctx, func(pipe redis.Pipeliner) { // votes may have changed since the set was read
+	err := c.Store.Read(ctx, func(pipe redis.Pipeliner) { // votes may have changed since the set was read
 		for some := range layout.Runs(voters, func(v articles.Named) articles.VoterSet { return v.VoterSet }) {
 			set := some[0].VoterSet
 			if hashes[set.Article] == nil {
@@ -203,7 +203,7 @@ func (c *checker) areCast(ctx context.Context, p keys.Partition, months map[site
 		for i, v := range voters {
 			times[i] = pipe.ZMScore(ctx, p.Cast(v.Voter, months[v.Article]), v.Vote.Member(v.Article), casts.CastCut)
 		}
-	})
+	}, wire.Atomic)
 	if err != nil {
 		return err
 	}

@@ -143,7 +143,7 @@ func (c *checker) allKeys(ctx context.Context) error {
 	groups := map[string]keys.Partition{} // by key
 	for left := slices.Clone(c.Store.Partitions); len(left) > 0; {
 		var read []keys.Partition
-		err := c.Store.OnOneServer(ctx, left[0].Counter(), func(ctx context.Context, server redis.Cmdable) error {
+		err := c.Store.At(ctx, left[0].Counter(), func(ctx context.Context, server redis.Cmdable) error {
 			has, err := wire.Served(ctx, server, left)
 			if err == nil {
 				err = c.keys(ctx, server, has, groups)
@@ -237,7 +237,7 @@ func (c *checker) wrongType(key string, err error) error {
 func (c *checker) unlisted(ctx context.Context, p keys.Partition, where string, keys []string) error {
 	times, scores := make([]*redis.FloatCmd, len(keys)), make([]*redis.FloatCmd, len(keys))
 	hashes, deleted := make([]*redis.IntCmd, len(keys)), make([]*redis.FloatCmd, len(keys))
-	err := c.Store.Transaction(ctx, func(pipe redis.Pipeliner) {
+	err := c.Store.Read(ctx, func(pipe redis.Pipeliner) {
 		for i, key := range keys {
 			member := strings.TrimPrefix(key, string(p))
 			times[i] = pipe.ZScore(ctx, p.Ranking(site.ByTime), member)
@@ -245,7 +245,7 @@ func (c *checker) unlisted(ctx context.Context, p keys.Partition, where string, 
 			hashes[i] = pipe.Exists(ctx, p.Key(member))
 			deleted[i] = pipe.ZScore(ctx, p.Deleted(), member)
 		}
-	})
+	}, wire.Atomic)
 	if err != nil {
 		return err
 	}

@@ -98,12 +98,12 @@ func follow(articles map[site.ArticleID]told, e *events.Event) (problem string) 
 // are added to late.
 func (c *checker) toldOf(ctx context.Context, p keys.Partition, ids []site.ArticleID, articles map[site.ArticleID]told, late map[site.ArticleID]int) error {
 	hashes, listed := make([]*redis.SliceCmd, len(ids)), make([]*redis.FloatCmd, 2*len(ids))
-	err := c.Store.Transaction(ctx, func(pipe redis.Pipeliner) {
+	err := c.Store.Read(ctx, func(pipe redis.Pipeliner) {
 		for i, id := range ids {
 			hashes[i] = pipe.HMGet(ctx, p.Article(id), site.FieldRevision, site.FieldMilestone)
 			listed[2*i], listed[2*i+1] = pipe.ZScore(ctx, p.Ranking(site.ByTime), id.String()), pipe.ZScore(ctx, p.Deleted(), id.String())
 		}
-	})
+	}, wire.Atomic)
 	if err != nil {
 		return err
 	}

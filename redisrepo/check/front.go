@@ -23,10 +23,10 @@ func (c *checker) frontPages(ctx context.Context, p keys.Partition) error {
 	for first := "-inf"; ; {
 		var clock *redis.SliceCmd
 		var pages *redis.ZSliceCmd
-		err := c.Store.Transaction(ctx, func(pipe redis.Pipeliner) {
+		err := c.Store.Read(ctx, func(pipe redis.Pipeliner) {
 			clock = pipe.HMGet(ctx, p.Clock(""), "front", "front_since")
 			pages = pipe.ZRangeArgsWithScores(ctx, rankings.SomePages(p, first))
-		})
+		}, wire.Atomic)
 		if err != nil {
 			return err
 		}
@@ -94,11 +94,11 @@ func (c *checker) exist(ctx context.Context, p keys.Partition, ids []site.Articl
 	slices.Sort(ids)
 	ids = slices.Compact(ids)
 	hashes := make([]*redis.IntCmd, len(ids))
-	err := c.Store.Transaction(ctx, func(pipe redis.Pipeliner) {
+	err := c.Store.Read(ctx, func(pipe redis.Pipeliner) {
 		for i, id := range ids {
 			hashes[i] = pipe.Exists(ctx, p.Article(id))
 		}
-	})
+	}, wire.Atomic)
 	if err != nil {
 		return err
 	}
@@ -116,7 +116,7 @@ func (c *checker) bestRanks(ctx context.Context) error {
 		return nil
 	}
 	clocks := make([]*redis.SliceCmd, len(c.Store.Partitions))
-	err := c.Store.Pipeline(ctx, func(pipe redis.Pipeliner) {
+	err := c.Store.Read(ctx, func(pipe redis.Pipeliner) {
 		for i, p := range c.Store.Partitions {
 			clocks[i] = pipe.HMGet(ctx, p.Clock(""), "ranked", "front_since")
 		}

@@ -48,10 +48,10 @@ func (c *checker) group(ctx context.Context, p keys.Partition, name site.GroupNa
 func (c *checker) size(ctx context.Context, p keys.Partition, name site.GroupName) error {
 	var has *redis.IntCmd
 	var indexed, named *redis.FloatCmd
-	err := c.Store.Transaction(ctx, func(pipe redis.Pipeliner) {
+	err := c.Store.Read(ctx, func(pipe redis.Pipeliner) {
 		has, indexed = pipe.SCard(ctx, p.Group(name)), pipe.ZScore(ctx, p.Sizes(), string(name))
 		named = pipe.ZScore(ctx, p.Groups(), string(name))
-	})
+	}, wire.Atomic)
 	size := -indexed.Val()
 	switch {
 	case err != nil || has.Err() != nil: // of the wrong type, which is reported
@@ -86,14 +86,14 @@ func (c *checker) sizes(ctx context.Context, p keys.Partition, groups map[string
 func (c *checker) listed(ctx context.Context, p keys.Partition, name site.GroupName, order site.Order, ids []string, wrong map[site.Order]bool) error {
 	stored, want, isMember := make([]*redis.FloatCmd, len(ids)), make([]*redis.FloatCmd, len(ids)), make([]*redis.BoolCmd, len(ids))
 	var building *redis.IntCmd
-	err := c.Store.Transaction(ctx, func(pipe redis.Pipeliner) {
+	err := c.Store.Read(ctx, func(pipe redis.Pipeliner) {
 		building = lists.QueueBuilding(ctx, pipe, p.Listing(order, name))
 		for i, id := range ids {
 			stored[i] = pipe.ZScore(ctx, p.Listing(order, name), id)
 			want[i] = pipe.ZScore(ctx, p.Ranking(order), id)
 			isMember[i] = pipe.SIsMember(ctx, p.Group(name), id)
 		}
-	})
+	}, wire.Atomic)
 	for i := range ids {
 		if building.Val() == 0 && stored[i].Err() == nil && (!isMember[i].Val() || want[i].Err() != nil || stored[i].Val() != want[i].Val()) {
 			wrong[order] = true
@@ -108,7 +108,7 @@ func (c *checker) listed(ctx context.Context, p keys.Partition, name site.GroupN
 func (c *checker) members(ctx context.Context, p keys.Partition, name site.GroupName, ids []string, wrong map[site.Order]bool) (legacy bool, err error) {
 	isMember, deleted, groups := make([]*redis.BoolCmd, len(ids)), make([]*redis.FloatCmd, len(ids)), make([]*redis.StringCmd, len(ids))
 	exists, building, ranked, listed := map[site.Order]*redis.IntCmd{}, map[site.Order]*redis.IntCmd{}, map[site.Order][]*redis.FloatCmd{}, map[site.Order][]*redis.FloatCmd{}
-	err = c.Store.Transaction(ctx, func(pipe redis.Pipeliner) {
+	err = c.Store.Read(ctx, func(pipe redis.Pipeliner) {
 		for _, order := range []site.Order{site.ByScore, site.ByTime} {
 			exists[order] = pipe.Exists(ctx, p.Listing(order, name))
 			building[order] = lists.QueueBuilding(ctx, pipe, p.Listing(order, name))
@@ -122,7 +122,7 @@ func (c *checker) members(ctx context.Context, p keys.Partition, name site.Group
 			deleted[i] = pipe.ZScore(ctx, p.Deleted(), id)
 			groups[i] = pipe.HGet(ctx, p.Key(id), site.FieldGroups)
 		}
-	})
+	}, wire.Atomic)
 	if err != nil {
 		return false, err
 	}

@@ -26,13 +26,13 @@ func (c *checker) links(ctx context.Context, p keys.Partition, batch []facts) er
 		return nil
 	}
 	records := make([]*redis.StringCmd, len(keys))
-	_, _ = c.Store.Pipelined(ctx, func(pipe redis.Pipeliner) { // the commands have the errors
+	_ = c.Store.Read(ctx, func(pipe redis.Pipeliner) { // the commands have the errors
 		for i, key := range keys {
 			records[i] = pipe.Get(ctx, key)
 		}
 	})
 	named := make([]*redis.SliceCmd, len(keys))
-	_, _ = c.Store.Pipelined(ctx, func(pipe redis.Pipeliner) {
+	_ = c.Store.Read(ctx, func(pipe redis.Pipeliner) {
 		for i, record := range records {
 			id, _, _ := articles.ParseLinkRecord(record.Val())
 			named[i] = pipe.HMGet(ctx, c.Repo.Store.Partition(id).Article(id), site.FieldLink, site.FieldTime, site.FieldDeleted)

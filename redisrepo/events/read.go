@@ -147,7 +147,7 @@ func (r *Log) readParts(ctx context.Context, start FeedStart, count int64) ([]fe
 		}
 		return start.At[i]
 	}
-	err := r.store.Pipeline(ctx, func(pipe redis.Pipeliner) {
+	err := r.store.Read(ctx, func(pipe redis.Pipeliner) {
 		for i, p := range r.store.Partitions {
 			first := "-"
 			if start.since > 0 {
@@ -227,7 +227,7 @@ func (r *Log) findPositions(ctx context.Context, start FeedStart, lost []int, pa
 	if err != nil {
 		return err
 	}
-	err = r.store.Pipeline(ctx, func(pipe redis.Pipeliner) {
+	err = r.store.Read(ctx, func(pipe redis.Pipeliner) {
 		for k, i := range lost {
 			key := r.store.Partitions[i].Events()
 			oldest[k] = pipe.XRangeN(ctx, key, "-", "+", 1)
@@ -260,7 +260,7 @@ func (r *Log) findPositions(ctx context.Context, start FeedStart, lost []int, pa
 // FeedEnd returns the positions after all events that there are.
 func (r *Log) FeedEnd(ctx context.Context) ([]feedPosition, error) {
 	latest := make([]*redis.XMessageSliceCmd, len(r.store.Partitions))
-	err := r.store.Pipeline(ctx, func(pipe redis.Pipeliner) {
+	err := r.store.Read(ctx, func(pipe redis.Pipeliner) {
 		for i, p := range r.store.Partitions {
 			latest[i] = pipe.XRevRangeN(ctx, p.Events(), "+", "-", 1)
 		}

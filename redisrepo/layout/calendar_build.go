@@ -26,7 +26,7 @@ func (r *Layout) BeginCalendar(ctx context.Context, pipe redis.Pipeliner, p keys
 
 func (r *Layout) buildCalendar(ctx context.Context, b *building) error {
 	return r.inOrderOfTime(ctx, b, func(articles []redis.Z) error {
-		return r.store.Pipeline(r.store.Confirmed(ctx), func(pipe redis.Pipeliner) {
+		return r.store.Write(ctx, func(pipe redis.Pipeliner) {
 			for _, some := range byDay(articles) {
 				r.queueBuild(ctx, pipe, b.p, "", some)
 			}
@@ -37,7 +37,7 @@ func (r *Layout) buildCalendar(ctx context.Context, b *building) error {
 func (r *Layout) buildGroupCalendars(ctx context.Context, b *building) error {
 	return r.inOrderOfTime(ctx, b, func(articles []redis.Z) error {
 		texts := make([]*redis.StringCmd, len(articles))
-		err := r.store.Pipeline(ctx, func(pipe redis.Pipeliner) {
+		err := r.store.Read(ctx, func(pipe redis.Pipeliner) {
 			for i, z := range articles {
 				texts[i] = pipe.HGet(ctx, b.p.Key(fmt.Sprint(z.Member)), site.FieldGroups)
 			}
@@ -51,7 +51,7 @@ func (r *Layout) buildGroupCalendars(ctx context.Context, b *building) error {
 				groups[name] = append(groups[name], z)
 			}
 		}
-		return r.store.Pipeline(r.store.Confirmed(ctx), func(pipe redis.Pipeliner) {
+		return r.store.Write(ctx, func(pipe redis.Pipeliner) {
 			for name, articles := range groups {
 				for _, some := range byDay(articles) {
 					r.queueBuild(ctx, pipe, b.p, name, some)
@@ -150,7 +150,7 @@ func (r *Layout) dropGroupCalendars(ctx context.Context, p keys.Partition) error
 func (r *Layout) dropCalendarOf(ctx context.Context, p keys.Partition, group site.GroupName) error {
 	clock := p.Clock(group)
 	err := r.store.Scan(ctx, wire.Scan{Command: redis.Cmdable.HScan, Key: clock, Step: 2, Handle: func(fields []string) error {
-		return r.store.Pipeline(ctx, func(pipe redis.Pipeliner) {
+		return r.store.Read(ctx, func(pipe redis.Pipeliner) {
 			for _, field := range fields {
 				if unit, number, ok := keys.ParsePeak(field); ok {
 					pipe.Unlink(ctx, p.Top(unit, number, group))

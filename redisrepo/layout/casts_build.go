@@ -44,7 +44,7 @@ func (r *Layout) buildCasts(ctx context.Context, b *building) error {
 func (r *Layout) fillCasts(ctx context.Context, p keys.Partition, batch []redis.Z) error {
 	begun := make([]*redis.Cmd, 0, len(batch))
 	var ids []site.ArticleID
-	err := r.store.Pipeline(r.store.Confirmed(ctx), func(pipe redis.Pipeliner) {
+	err := r.store.Write(ctx, func(pipe redis.Pipeliner) {
 		for _, z := range batch {
 			if id, err := site.ParseArticleID(fmt.Sprint(z.Member)); err == nil {
 				ids, begun = append(ids, id), append(begun, r.queueFill(ctx, pipe, p, id, 0, nil))
@@ -65,7 +65,7 @@ func (r *Layout) fillCasts(ctx context.Context, p keys.Partition, batch []redis.
 		sets = append(sets, articles.VoterSet{Article: id, Vote: site.Up, Size: answer.Number(2)}, articles.VoterSet{Article: id, Vote: site.Down, Size: answer.Number(3)})
 	}
 	return r.articles.EachVoter(ctx, p, sets, ImportVoters, func(voters []articles.Named) error {
-		return r.store.Pipeline(r.store.Confirmed(ctx), func(pipe redis.Pipeliner) {
+		return r.store.Write(ctx, func(pipe redis.Pipeliner) {
 			for some := range Runs(voters, func(v articles.Named) site.ArticleID { return v.Article }) {
 				r.queueFill(ctx, pipe, p, some[0].Article, months[some[0].Article], some)
 			}
@@ -96,7 +96,7 @@ func (r *Layout) queueFill(ctx context.Context, pipe redis.Pipeliner, p keys.Par
 // dropCasts removes the histories, and what articles say about them.
 func (r *Layout) dropCasts(ctx context.Context, p keys.Partition) error {
 	err := r.store.EachMatching(ctx, p, p.Key(keys.CastPrefix, "*"), func(keys []string) error {
-		return r.store.Pipeline(ctx, func(pipe redis.Pipeliner) {
+		return r.store.Read(ctx, func(pipe redis.Pipeliner) {
 			for _, key := range keys {
 				pipe.Unlink(ctx, key)
 			}
@@ -107,7 +107,7 @@ func (r *Layout) dropCasts(ctx context.Context, p keys.Partition) error {
 			return err
 		}
 		err = r.store.Scan(ctx, wire.Scan{Command: redis.Cmdable.ZScan, Key: set, Step: 2, Handle: func(members []string) error {
-			return r.store.Pipeline(ctx, func(pipe redis.Pipeliner) {
+			return r.store.Read(ctx, func(pipe redis.Pipeliner) {
 				for _, member := range members {
 					pipe.HDel(ctx, p.Key(member), site.FieldCast)
 				}

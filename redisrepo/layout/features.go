@@ -63,7 +63,7 @@ func Features() []feature {
 				r.rankings.BeginFront(ctx, pipe, p)
 			},
 			drop: func(r *Layout, ctx context.Context, p keys.Partition) error {
-				return r.store.Pipeline(ctx, func(pipe redis.Pipeliner) {
+				return r.store.Read(ctx, func(pipe redis.Pipeliner) {
 					pipe.Unlink(ctx, p.Front(), p.Best())
 					pipe.HDel(ctx, p.Clock(""), "front", "front_since", "ranked")
 				})
@@ -111,7 +111,7 @@ type featureStep struct {
 func (r *Layout) FeatureSteps(ctx context.Context) (steps []featureStep, err error) {
 	metas, articles := make([]*redis.MapStringStringCmd, len(r.store.Partitions)), make([]*redis.IntCmd, len(r.store.Partitions))
 	deleted := make([]*redis.IntCmd, len(r.store.Partitions))
-	err = r.store.Pipeline(ctx, func(pipe redis.Pipeliner) {
+	err = r.store.Read(ctx, func(pipe redis.Pipeliner) {
 		for i, p := range r.store.Partitions {
 			metas[i], articles[i] = pipe.HGetAll(ctx, p.Meta()), pipe.ZCard(ctx, p.Ranking(site.ByTime))
 			deleted[i] = pipe.ZCard(ctx, p.Deleted())
@@ -121,7 +121,7 @@ func (r *Layout) FeatureSteps(ctx context.Context) (steps []featureStep, err err
 		return nil, err
 	}
 	counts := map[int]*redis.IntCmd{} // by index of the step, if it is built from some articles only
-	err = r.store.Pipeline(ctx, func(pipe redis.Pipeliner) {
+	err = r.store.Read(ctx, func(pipe redis.Pipeliner) {
 		for _, f := range Features() {
 			for i, p := range r.store.Partitions {
 				_, ruled := metas[i].Val()["vote_score"]
@@ -203,7 +203,7 @@ func (r *Layout) ApplyFeatures(ctx context.Context) error {
 	if i := slices.IndexFunc(steps, func(s featureStep) bool { return !empty(s) }); i >= 0 && r.store.KeepRules {
 		return fmt.Errorf("a start of the server has not finished %s, and a command does not go on with that: start the server first", steps[i].what)
 	}
-	err = r.store.Pipeline(r.store.Confirmed(ctx), func(pipe redis.Pipeliner) {
+	err = r.store.Write(ctx, func(pipe redis.Pipeliner) {
 		for _, s := range steps {
 			if empty(s) {
 				s.queueBegin(ctx, r, pipe)
@@ -231,7 +231,7 @@ func (s featureStep) queueBegin(ctx context.Context, r *Layout, pipe redis.Pipel
 // applyFeature builds or drops a feature in one partition.
 func (r *Layout) applyFeature(ctx context.Context, s featureStep) error {
 	record := func(state string) error {
-		return r.store.Pipeline(r.store.Confirmed(ctx), func(pipe redis.Pipeliner) {
+		return r.store.Write(ctx, func(pipe redis.Pipeliner) {
 			switch {
 			case state == "":
 				pipe.HDel(ctx, s.p.Meta(), s.Name)
@@ -286,7 +286,7 @@ func (r *Layout) reached(ctx context.Context, b *building, position string) erro
 // markFeatures is the upgrade from layout 2, which had no features: ApplyFeatures builds those of the rules. Any
 // program that upgrades may do that, also one that keeps the rules.
 func (r *Layout) markFeatures(ctx context.Context, p keys.Partition) error {
-	return r.store.Pipeline(r.store.Confirmed(ctx), func(pipe redis.Pipeliner) {
+	return r.store.Write(ctx, func(pipe redis.Pipeliner) {
 		for _, f := range Features() {
 			if f.On(r.store.Rules) {
 				pipe.HSetNX(ctx, p.Meta(), f.Name, featureBuilding)

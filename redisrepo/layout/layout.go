@@ -70,14 +70,14 @@ func (r *Layout) MarkIncomplete(ctx context.Context, origin string) error {
 		index = 0
 	}
 	wanted := []any{keys.FieldPartitions, strconv.Itoa(len(r.store.Partitions)), keys.FieldIndex, strconv.Itoa(index), keys.FieldOrigin, origin}
-	answer, err := r.store.Run(ctx, OpenScript, []string{keys.Untagged.Meta()}, append(wanted, keys.FieldLayout, wire.IncompleteLayout))
+	answer, err := r.store.Call(ctx, OpenScript, []string{keys.Untagged.Meta()}, append(wanted, keys.FieldLayout, wire.IncompleteLayout))
 	if err != nil {
 		return failover.Wrap("write meta:", err)
 	}
 	if _, err := CheckLayout(keys.Untagged.Meta(), wanted, answer); err != nil {
 		return err
 	}
-	err = r.store.Pipeline(r.store.Confirmed(ctx), func(pipe redis.Pipeliner) {
+	err = r.store.Write(ctx, func(pipe redis.Pipeliner) {
 		pipe.HSet(ctx, keys.Untagged.Meta(), keys.FieldLayout, wire.IncompleteLayout)
 	})
 	if err != nil {
@@ -92,7 +92,7 @@ func (r *Layout) MarkComplete(ctx context.Context) error {
 	if r.articles.Forgotten.Load() > 0 {
 		rules[keys.FieldForgotten] = r.forgottenText()
 	}
-	err := r.store.Pipeline(r.store.Confirmed(ctx), func(pipe redis.Pipeliner) {
+	err := r.store.Write(ctx, func(pipe redis.Pipeliner) {
 		for i, p := range r.store.Partitions {
 			pipe.HSet(ctx, p.Meta(), rules)
 			r.recordFeatures(ctx, pipe, p)
@@ -100,7 +100,7 @@ func (r *Layout) MarkComplete(ctx context.Context) error {
 		}
 	})
 	if err == nil {
-		err = r.store.Pipeline(r.store.Confirmed(ctx), func(pipe redis.Pipeliner) { pipe.HSet(ctx, keys.Untagged.Meta(), keys.FieldLayout, LayoutVersion) })
+		err = r.store.Write(ctx, func(pipe redis.Pipeliner) { pipe.HSet(ctx, keys.Untagged.Meta(), keys.FieldLayout, LayoutVersion) })
 	}
 	if err != nil {
 		return failover.Wrap("write meta:", err)
@@ -111,7 +111,7 @@ func (r *Layout) MarkComplete(ctx context.Context) error {
 // LastEntries returns the last entries of the logs of every step-th partition, by partition.
 func (r *Layout) LastEntries(ctx context.Context, first, step int) (map[int]events.LogCursor, error) {
 	replies := map[int]*redis.XMessageSliceCmd{}
-	err := r.store.Exchange(ctx, func(pipe redis.Pipeliner) {
+	err := r.store.Read(ctx, func(pipe redis.Pipeliner) {
 		for j := first; j < len(r.store.Partitions); j += step {
 			replies[j] = pipe.XRevRangeN(ctx, r.store.Partitions[j].Moderation(), "+", "-", 1)
 		}
@@ -128,7 +128,7 @@ func (r *Layout) LastEntries(ctx context.Context, first, step int) (map[int]even
 // SetNumbers sets the counters of all partitions to the last number, and returns how many that changed.
 func (r *Layout) SetNumbers(ctx context.Context, highest site.ArticleID) (changed int64, err error) {
 	stored, n := make([]*redis.StringCmd, len(r.store.Partitions)), int64(len(r.store.Partitions))
-	err = r.store.Exchange(ctx, func(pipe redis.Pipeliner) {
+	err = r.store.Read(ctx, func(pipe redis.Pipeliner) {
 		for j, p := range r.store.Partitions {
 			stored[j] = pipe.Get(ctx, p.Counter())
 		}
@@ -136,7 +136,7 @@ func (r *Layout) SetNumbers(ctx context.Context, highest site.ArticleID) (change
 	if err != nil {
 		return 0, err
 	}
-	err = r.store.Exchange(r.store.Confirmed(ctx), func(pipe redis.Pipeliner) {
+	err = r.store.Write(ctx, func(pipe redis.Pipeliner) {
 		for j, p := range r.store.Partitions {
 			if last := (int64(highest) - int64(j)) / n; last > 0 && stored[j].Val() != strconv.FormatInt(last, 10) {
 				pipe.Set(ctx, p.Counter(), last, 0)
@@ -153,7 +153,7 @@ func (r *Layout) RecordSite(ctx context.Context) error {
 	if r.store.Partitions[0] == keys.Untagged {
 		return nil
 	}
-	answer, err := r.store.Run(ctx, OpenScript, []string{keys.Untagged.Meta()}, r.Layout(keys.SiteIndex))
+	answer, err := r.store.Call(ctx, OpenScript, []string{keys.Untagged.Meta()}, r.Layout(keys.SiteIndex))
 	if err != nil {
 		return failover.Wrap("record the number of partitions", err)
 	}

@@ -21,7 +21,7 @@ func (r *Layout) indexLegacyGroups(ctx context.Context, p keys.Partition) error 
 	if err != nil || total == 0 {
 		return err
 	}
-	return r.store.OnOneServer(ctx, p.Groups(), func(ctx context.Context, server redis.Cmdable) error {
+	return r.store.At(ctx, p.Groups(), func(ctx context.Context, server redis.Cmdable) error {
 		done := 0
 		add := func(keys []string) error {
 			var names []redis.Z
@@ -139,7 +139,7 @@ func (r *Layout) askGroups(ctx context.Context, p keys.Partition, ids []site.Art
 	for err == nil && len(names) > 0 {
 		var next *redis.StringSliceCmd
 		answers := make([]*redis.BoolSliceCmd, len(names))
-		_, _ = r.store.Pipelined(ctx, func(pipe redis.Pipeliner) { // the commands have the errors
+		_ = r.store.Read(ctx, func(pipe redis.Pipeliner) { // the commands have the errors
 			for i, name := range names {
 				answers[i] = pipe.SMIsMember(ctx, p.Group(site.GroupName(name)), members...)
 			}

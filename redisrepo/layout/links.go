@@ -26,7 +26,7 @@ func (r *Layout) ListHosts(ctx context.Context, p keys.Partition, articles []art
 	if len(keys) == 0 {
 		return nil
 	}
-	return r.store.Pipeline(r.store.Confirmed(ctx), func(pipe redis.Pipeliner) {
+	return r.store.Write(ctx, func(pipe redis.Pipeliner) {
 		for some := range slices.Chunk(keys, linksTogether) {
 			hostsScript.EvalSha(ctx, pipe, append([]string{p.Ranking(site.ByTime)}, some...), members[:len(some)]...)
 			members = members[len(some):]
@@ -56,7 +56,7 @@ func (r *Layout) RecordLinks(ctx context.Context, articles []articles.Linked) er
 	if len(articles) == 0 {
 		return nil
 	}
-	return r.store.Pipeline(r.store.Confirmed(ctx), func(pipe redis.Pipeliner) {
+	return r.store.Write(ctx, func(pipe redis.Pipeliner) {
 		for i := range scriptKeys {
 			for some := range slices.Chunk(scriptKeys[i], linksTogether) {
 				linkScript.EvalSha(ctx, pipe, some, args[i][:2*len(some)]...)
@@ -69,7 +69,7 @@ func (r *Layout) RecordLinks(ctx context.Context, articles []articles.Linked) er
 // ReadLinks returns those of the articles of a partition that have links.
 func (r *Layout) ReadLinks(ctx context.Context, p keys.Partition, members []string) ([]articles.Linked, error) {
 	hashes := make([]*redis.SliceCmd, len(members))
-	err := r.store.Pipeline(ctx, func(pipe redis.Pipeliner) {
+	err := r.store.Read(ctx, func(pipe redis.Pipeliner) {
 		for i, member := range members {
 			hashes[i] = pipe.HMGet(ctx, p.Key(member), site.FieldLink, site.FieldTime)
 		}
@@ -114,7 +114,7 @@ func (r *Layout) eachLinked(ctx context.Context, p keys.Partition, doing string,
 		total += int(n)
 	}
 	for _, set := range sets {
-		err := r.store.OnOneServer(ctx, set, func(ctx context.Context, server redis.Cmdable) error {
+		err := r.store.At(ctx, set, func(ctx context.Context, server redis.Cmdable) error {
 			return wire.Walk(2, func(members []string) error {
 				done += len(members)
 				r.OnProgress(doing, min(done, total), total)

@@ -81,7 +81,7 @@ func (r *Layout) ApplyRules(ctx context.Context) error {
 func (r *Layout) Outdated(ctx context.Context) (outdated []keys.Partition, changed []string, err error) {
 	rules := r.RankingRules()
 	metas := make([]*redis.MapStringStringCmd, len(r.store.Partitions))
-	err = r.store.Pipeline(ctx, func(pipe redis.Pipeliner) {
+	err = r.store.Read(ctx, func(pipe redis.Pipeliner) {
 		for i, p := range r.store.Partitions {
 			metas[i] = pipe.HGetAll(ctx, p.Meta())
 		}
@@ -117,7 +117,7 @@ func (r *Layout) rerank(ctx context.Context, partitions []keys.Partition, rules 
 		return nil
 	}
 	cards := make([][]*redis.IntCmd, len(partitions))
-	err := r.store.Pipeline(ctx, func(pipe redis.Pipeliner) {
+	err := r.store.Read(ctx, func(pipe redis.Pipeliner) {
 		for i, p := range partitions {
 			cards[i] = []*redis.IntCmd{pipe.ZCard(ctx, p.Ranking(site.ByTime)), pipe.ZCard(ctx, p.Deleted())}
 		}
@@ -173,7 +173,7 @@ func (r *Layout) recordForgotten(ctx context.Context, partitions []keys.Partitio
 	if r.articles.Forgotten.Load() == 0 || len(partitions) == 0 {
 		return nil
 	}
-	return r.store.Pipeline(ctx, func(pipe redis.Pipeliner) {
+	return r.store.Read(ctx, func(pipe redis.Pipeliner) {
 		for _, p := range partitions {
 			pipe.HSet(ctx, p.Meta(), keys.FieldForgotten, r.forgottenText())
 		}
@@ -188,7 +188,7 @@ func (r *Layout) recordRules(ctx context.Context, partitions []keys.Partition, r
 	if len(partitions) == 0 {
 		return nil
 	}
-	return r.store.Pipeline(ctx, func(pipe redis.Pipeliner) {
+	return r.store.Read(ctx, func(pipe redis.Pipeliner) {
 		for _, p := range partitions {
 			pipe.HSet(ctx, p.Meta(), rules)
 		}
@@ -204,7 +204,7 @@ func (r *Layout) rerankPartition(ctx context.Context, p keys.Partition, ranked f
 	}
 	// Stored listings hold the old scores; they are rebuilt when they are next read.
 	return r.store.Scan(ctx, wire.Scan{Command: redis.Cmdable.ZScan, Key: p.Groups(), Step: 2, Handle: func(names []string) error {
-		return r.store.Pipeline(ctx, func(pipe redis.Pipeliner) {
+		return r.store.Read(ctx, func(pipe redis.Pipeliner) {
 			for _, name := range names {
 				pipe.Unlink(ctx, p.Listing(site.ByScore, site.GroupName(name)))
 			}
@@ -216,7 +216,7 @@ func (r *Layout) rerankPartition(ctx context.Context, p keys.Partition, ranked f
 func (r *Layout) rerankAll(ctx context.Context, p keys.Partition, set string, ranked func(int)) error {
 	return r.store.Scan(ctx, wire.Scan{Command: redis.Cmdable.ZScan, Key: set, Step: 1, Handle: func(members []string) error {
 		defer ranked(len(members) / 2)
-		return r.store.Pipeline(r.store.Confirmed(ctx), func(pipe redis.Pipeliner) {
+		return r.store.Write(ctx, func(pipe redis.Pipeliner) {
 			for pair := range slices.Chunk(members, 2) {
 				member, time := pair[0], pair[1] // a deleted article's is that of its deletion
 				id, err := site.ParseArticleID(member)

@@ -44,7 +44,7 @@ func (r *Layout) Layouts(ctx context.Context) ([]int, error) {
 		metas = append(metas, keys.Untagged.Meta())
 	}
 	recorded := make([]*redis.StringCmd, len(metas))
-	err := r.store.Pipeline(ctx, func(pipe redis.Pipeliner) {
+	err := r.store.Read(ctx, func(pipe redis.Pipeliner) {
 		for i, key := range metas {
 			recorded[i] = pipe.HGet(ctx, key, keys.FieldLayout)
 		}
@@ -107,7 +107,7 @@ func (r *Layout) UpgradeLayout(ctx context.Context) error {
 				}
 			}
 			found[i]++
-			if _, err := r.store.Run(ctx, layoutScript, []string{p.Meta()}, []any{found[i]}); err != nil {
+			if _, err := r.store.Call(ctx, layoutScript, []string{p.Meta()}, []any{found[i]}); err != nil {
 				return failover.Wrap("write "+p.Meta(), err)
 			}
 		}

@@ -26,7 +26,7 @@ const maxBuilds = 5
 // is built first: each reader helps, and if one gives up, the others go on where it was.
 func (r *Lists) ReadListings(ctx context.Context, l Listing, queue func(redis.Pipeliner)) error {
 	for range maxBuilds {
-		err := r.store.Pipeline(ctx, queue)
+		err := r.store.Read(ctx, queue)
 		if !redis.HasErrorPrefix(err, "BUILDING") {
 			return err
 		}
@@ -52,7 +52,7 @@ func (r *Lists) gather(ctx context.Context, p keys.Partition, l Listing) (more b
 	}
 	var call *redis.Cmd
 	keys := []string{l.key(p), p.Group(l.group), p.Ranking(l.order), p.Groups(), p.Sizes()}
-	err = r.store.Pipeline(ctx, func(pipe redis.Pipeliner) {
+	err = r.store.Read(ctx, func(pipe redis.Pipeliner) {
 		call = gatherScript.EvalSha(ctx, pipe, keys,
 			r.gatherStep,        // ARGV[1] count
 			string(l.indexed()), // ARGV[2] name

@@ -168,7 +168,7 @@ func prefixRange(prefix string) (first, end string) {
 func (r *Lists) groupsBySize(ctx context.Context, q site.Request[sizedGroup]) (site.Page[sizedGroup], error) {
 	of := site.Request[site.Cursor]{Size: q.Size, Last: q.Last, After: q.After.cursor(), Before: q.Before.cursor()}
 	var call *redis.Cmd
-	err := r.store.Pipeline(ctx, func(pipe redis.Pipeliner) {
+	err := r.store.Read(ctx, func(pipe redis.Pipeliner) {
 		call = r.CallListing(ctx, pipe, r.store.Partitions[0], Listing{order: site.BySize, direction: site.Ascending}, ListRequest{Request: of})
 	})
 	if err != nil {
@@ -255,7 +255,7 @@ func (r *Lists) groupsOfPartitions(ctx context.Context, l GroupList, prefix stri
 func (r *Lists) countPrefixed(ctx context.Context, prefix string) (n int, err error) {
 	first, end := prefixRange(prefix)
 	counts := make([]*redis.IntCmd, len(r.store.Partitions))
-	err = r.store.Pipeline(ctx, func(pipe redis.Pipeliner) {
+	err = r.store.Read(ctx, func(pipe redis.Pipeliner) {
 		for i, p := range r.store.Partitions {
 			counts[i] = pipe.ZLexCount(ctx, p.Groups(), first, end)
 		}
@@ -281,7 +281,7 @@ func (r *Lists) addSizes(ctx context.Context, sizes map[string]int, names []stri
 	for some := range slices.Chunk(names, wire.ScanBatch) {
 		*looked += len(some) * len(r.store.Partitions)
 		replies := make([]*redis.FloatSliceCmd, len(r.store.Partitions))
-		err := r.store.Pipeline(ctx, func(pipe redis.Pipeliner) {
+		err := r.store.Read(ctx, func(pipe redis.Pipeliner) {
 			for i, p := range r.store.Partitions {
 				replies[i] = pipe.ZMScore(ctx, p.Sizes(), some...)
 			}
@@ -307,7 +307,7 @@ func (r *Lists) largestGroups(ctx context.Context, prefix string, looked *int, e
 			return nil, site.Refuse(site.Invalid, "prefix", "prefix is too short to find these groups by ARTICLE_COUNT: give a longer one, or order by NAME")
 		}
 		replies := make([]*redis.ZSliceCmd, len(left))
-		err := r.store.Pipeline(ctx, func(pipe redis.Pipeliner) {
+		err := r.store.Read(ctx, func(pipe redis.Pipeliner) {
 			for i, p := range left {
 				replies[i] = pipe.ZRangeWithScores(ctx, p.Sizes(), int64(from), int64(from+count-1))
 			}
@@ -380,7 +380,7 @@ func (r *Lists) indexGroups(ctx context.Context, p keys.Partition, names []strin
 	for _, name := range names {
 		keys = append(keys, p.Group(site.GroupName(name)))
 	}
-	_, err := r.store.Run(ctx, sizeScript, keys, wire.Anys(names))
+	_, err := r.store.Call(ctx, sizeScript, keys, wire.Anys(names))
 	return err
 }
 
@@ -450,7 +450,7 @@ func (r *Lists) groupNames(ctx context.Context, prefix string, looked *int) (map
 	}
 	for len(rest) > 0 {
 		replies := make(map[keys.Partition]*redis.StringSliceCmd)
-		err := r.store.Pipeline(ctx, func(pipe redis.Pipeliner) {
+		err := r.store.Read(ctx, func(pipe redis.Pipeliner) {
 			for p, after := range rest {
 				replies[p] = pipe.ZRangeArgs(ctx, redis.ZRangeArgs{Key: p.Groups(), ByLex: true, Start: after, Stop: end, Count: wire.ScanBatch})
 			}

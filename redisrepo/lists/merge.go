@@ -260,7 +260,7 @@ func (q ListRequest) isAfter(l Listing, at site.Cursor) bool {
 // readEnds reads whether anything is before and after a page. It is needed if the articles at the cursors have moved.
 func (r *Lists) readEnds(ctx context.Context, l Listing, q ListRequest, result *site.Page[redis.Z]) error {
 	var firsts, lasts []*redis.ZSliceCmd
-	err := r.store.Pipeline(ctx, func(pipe redis.Pipeliner) {
+	err := r.store.Read(ctx, func(pipe redis.Pipeliner) {
 		firsts, lasts = nil, nil
 		for _, p := range r.store.Partitions {
 			args := redis.ZRangeArgs{Key: l.key(p), Start: 0, Stop: 0, Rev: l.direction == site.Descending}

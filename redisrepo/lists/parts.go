@@ -53,7 +53,7 @@ func (r *Lists) Posters(ctx context.Context, ids []site.ArticleID) (names []site
 	}
 	p := r.store.Partition(ids[0])
 	posters := make([]*redis.SliceCmd, len(ids))
-	err = r.store.Pipeline(ctx, func(pipe redis.Pipeliner) {
+	err = r.store.Read(ctx, func(pipe redis.Pipeliner) {
 		for i, id := range ids {
 			posters[i] = pipe.HMGet(ctx, p.Article(id), site.FieldPoster)
 		}
@@ -79,7 +79,7 @@ func (r *Lists) whoBeginIn(ctx context.Context, p keys.Partition, ids []site.Art
 		return nil, nil
 	}
 	firsts := make([]*redis.StringSliceCmd, len(users))
-	err = r.store.Pipeline(ctx, func(pipe redis.Pipeliner) {
+	err = r.store.Read(ctx, func(pipe redis.Pipeliner) {
 		for i, user := range users {
 			firsts[i] = pipe.ZRange(ctx, p.Posted(user), 0, 0)
 		}
@@ -104,7 +104,7 @@ func (r *Lists) whoBeginIn(ctx context.Context, p keys.Partition, ids []site.Art
 // parts returns the numbers of the parts of up to size members in which part reads a sorted set of each partition.
 func (r *Lists) parts(ctx context.Context, size int, key func(keys.Partition) string) (numbers []int, err error) {
 	cards := make([]*redis.IntCmd, len(r.store.Partitions))
-	err = r.store.Pipeline(ctx, func(pipe redis.Pipeliner) {
+	err = r.store.Read(ctx, func(pipe redis.Pipeliner) {
 		for i, p := range r.store.Partitions {
 			cards[i] = pipe.ZCard(ctx, key(p))
 		}

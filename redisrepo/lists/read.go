@@ -181,7 +181,7 @@ func (r *Lists) Count(ctx context.Context, l Listing) (int, error) {
 		return counts[0], nil
 	}
 	var cards []*redis.IntCmd
-	err := r.store.Pipeline(ctx, func(pipe redis.Pipeliner) {
+	err := r.store.Read(ctx, func(pipe redis.Pipeliner) {
 		cards = nil
 		for _, p := range r.store.Partitions {
 			cards = append(cards, pipe.ZCard(ctx, l.key(p)))

@@ -71,7 +71,7 @@ func (r *Lists) wholeWindows(ctx context.Context, l Listing) ([]window, error) {
 	windows := make([]window, len(r.store.Partitions))
 	if l.group == "" {
 		cards := make([]*redis.IntCmd, len(windows))
-		err := r.store.Pipeline(ctx, func(pipe redis.Pipeliner) {
+		err := r.store.Read(ctx, func(pipe redis.Pipeliner) {
 			for i, p := range r.store.Partitions {
 				cards[i] = pipe.ZCard(ctx, l.key(p))
 			}

@@ -60,7 +60,7 @@ func (r *Live) CheckHistory(ctx context.Context, index int) error {
 	before, highest := h.Epoch, h.highest
 	h.mu.Unlock()
 	var epoch, key, counter *redis.StringCmd
-	err := r.store.Pipeline(ctx, func(pipe redis.Pipeliner) {
+	err := r.store.Read(ctx, func(pipe redis.Pipeliner) {
 		epoch, key = pipe.HGet(ctx, p.Meta(), keys.FieldEpoch), pipe.HGet(ctx, p.Meta(), keys.FieldCursorKey)
 		counter = pipe.Get(ctx, p.Counter())
 	})

@@ -304,7 +304,7 @@ func (r *Live) findDeleted(ctx context.Context, index int) error {
 		return err
 	}
 	posted := map[site.ArticleID]*redis.StringCmd{}
-	err = r.store.Pipeline(ctx, func(pipe redis.Pipeliner) {
+	err = r.store.Read(ctx, func(pipe redis.Pipeliner) {
 		for _, z := range deleted {
 			if id, ok := lists.ArticleOf(z); ok && !s.ids.Contains(id) {
 				posted[id] = pipe.HGet(ctx, p.Article(id), site.FieldTime)

@@ -136,7 +136,7 @@ func scanKeys(ctx context.Context, r *redisrepo.Repo, handle func(keys []string)
 
 // read reads the next elements of keys.
 func read(ctx context.Context, r *redisrepo.Repo, keys []*copiedKey, elements int64) error {
-	err := r.Store.Exchange(ctx, func(pipe redis.Pipeliner) {
+	err := r.Store.Read(ctx, func(pipe redis.Pipeliner) {
 		for _, k := range keys {
 			switch k.content {
 			case texts:
@@ -215,7 +215,7 @@ func (m *migration) put(ctx context.Context, batch []*copiedKey) error {
 		if err := ask(ctx, m.to, parts); err != nil {
 			return err
 		}
-		return m.to.Store.Exchange(m.to.Store.Confirmed(ctx), func(pipe redis.Pipeliner) {
+		return m.to.Store.Write(ctx, func(pipe redis.Pipeliner) {
 			for _, p := range parts {
 				m.changed.Add(p.put(ctx, pipe))
 			}
@@ -225,7 +225,7 @@ func (m *migration) put(ctx context.Context, batch []*copiedKey) error {
 
 // readLinks reads the links of the articles that were posted with an idempotency key: its record is in their partition.
 func (m *migration) readLinks(ctx context.Context, keys []*copiedKey) error {
-	return m.from.Store.Exchange(ctx, func(pipe redis.Pipeliner) {
+	return m.from.Store.Read(ctx, func(pipe redis.Pipeliner) {
 		for _, k := range keys {
 			if id, ok := k.postedID(); ok {
 				k.link = pipe.HGet(ctx, m.from.Store.Partition(id).Article(id), "link")

@@ -74,7 +74,7 @@ func digest(ctx context.Context, r *redisrepo.Repo) (listingsDigest, error) {
 // groupScores reads the scores and the posting times of the articles in those keys that are groups.
 func groupScores(ctx context.Context, r *redisrepo.Repo, keys []*copiedKey) (scores [][2]*redis.Cmd, err error) {
 	scores = make([][2]*redis.Cmd, len(keys))
-	err = r.Store.Exchange(ctx, func(pipe redis.Pipeliner) {
+	err = r.Store.Read(ctx, func(pipe redis.Pipeliner) {
 		for i, k := range keys {
 			for j, order := range []site.Order{site.ByScore, site.ByTime} {
 				if k.content == sets && len(k.members) > 0 {

@@ -57,7 +57,7 @@ func (m *migration) putFrontPages(ctx context.Context, j int, after, until strin
 	if err != nil {
 		return failover.Wrap("read "+key, err)
 	}
-	return m.to.Store.Exchange(m.to.Store.Confirmed(ctx), func(pipe redis.Pipeliner) {
+	return m.to.Store.Write(ctx, func(pipe redis.Pipeliner) {
 		for _, z := range found {
 			if score, ok := wanted[z.Member.(string)]; ok && score == z.Score {
 				delete(wanted, z.Member.(string))

@@ -32,7 +32,7 @@ func (m *migration) copyLog(ctx context.Context) error {
 		if len(first) == 0 {
 			continue
 		}
-		err = m.to.Store.Exchange(m.to.Store.Confirmed(ctx), func(pipe redis.Pipeliner) { // the original is trimmed now and then
+		err = m.to.Store.Write(ctx, func(pipe redis.Pipeliner) { // the original is trimmed now and then
 			for j := i; j < len(m.to.Store.Partitions); j += len(m.from.Store.Partitions) {
 				pipe.XTrimMinID(ctx, m.to.Store.Partitions[j].Moderation(), first[0].ID)
 			}
@@ -50,7 +50,7 @@ func (m *migration) copyEntries(ctx context.Context, i int, key, start string, l
 	if err != nil {
 		return "", failover.Wrap("read "+key, err)
 	}
-	err = m.to.Store.Exchange(m.to.Store.Confirmed(ctx), func(pipe redis.Pipeliner) {
+	err = m.to.Store.Write(ctx, func(pipe redis.Pipeliner) {
 		for _, f := range found {
 			entry, _ := f.([]any)
 			if len(entry) != 2 {

@@ -175,7 +175,7 @@ func (m *migration) readMeta(ctx context.Context) error {
 		return errors.New("it is a replica, which cannot know whether its primary is still written to: use the address of the primary")
 	}
 	metas := make([]*redis.MapStringStringCmd, len(m.from.Store.Partitions))
-	err := m.from.Store.Pipeline(ctx, func(pipe redis.Pipeliner) {
+	err := m.from.Store.Read(ctx, func(pipe redis.Pipeliner) {
 		for i, p := range m.from.Store.Partitions {
 			metas[i] = pipe.HGetAll(ctx, p.Meta())
 		}

@@ -32,7 +32,7 @@ type part struct {
 
 // ask reads what the other store has of the parts.
 func ask(ctx context.Context, other *redisrepo.Repo, parts []*part) error {
-	return other.Store.Exchange(ctx, func(pipe redis.Pipeliner) {
+	return other.Store.Read(ctx, func(pipe redis.Pipeliner) {
 		for _, p := range parts {
 			switch p.of.content {
 			case texts:
@@ -155,7 +155,7 @@ func (m *migration) prune(ctx context.Context, batch []*copiedKey) error {
 		if err := ask(ctx, m.from, parts); err != nil {
 			return err
 		}
-		return m.to.Store.Exchange(m.to.Store.Confirmed(ctx), func(pipe redis.Pipeliner) {
+		return m.to.Store.Write(ctx, func(pipe redis.Pipeliner) {
 			kept := map[*copiedKey]bool{} // texts that the original has
 			for _, p := range parts {
 				kept[p.of] = kept[p.of] || p.of.content == texts && p.text.Err() == nil

@@ -128,7 +128,7 @@ func (r *Rankings) BestRanks(ctx context.Context, ids []site.ArticleID) ([]*Best
 		members[p], at[p] = append(members[p], id.String()), append(at[p], i)
 	}
 	replies := make([]*redis.FloatSliceCmd, len(r.store.Partitions))
-	err := r.store.Pipeline(ctx, func(pipe redis.Pipeliner) {
+	err := r.store.Read(ctx, func(pipe redis.Pipeliner) {
 		for i, p := range r.store.Partitions {
 			if len(members[i]) > 0 {
 				replies[i] = pipe.ZMScore(ctx, p.Best(), members[i]...)
@@ -178,7 +178,7 @@ func (r *Rankings) enterRanks(ctx context.Context) error {
 // enterSomeRanks enters the next hours, and reports whether there may be more.
 func (r *Rankings) enterSomeRanks(ctx context.Context) (more bool, err error) {
 	clocks := make([]*redis.SliceCmd, len(r.store.Partitions))
-	err = r.store.Pipeline(ctx, func(pipe redis.Pipeliner) {
+	err = r.store.Read(ctx, func(pipe redis.Pipeliner) {
 		for i, p := range r.store.Partitions {
 			clocks[i] = pipe.HMGet(ctx, p.Clock(""), "ranked", "front_since")
 		}
@@ -208,7 +208,7 @@ func (r *Rankings) enterSomeRanks(ctx context.Context) (more bool, err error) {
 	}
 	best := BestOf(pages)
 	replies := make([]*redis.Cmd, len(r.store.Partitions))
-	err = r.store.Pipeline(r.store.Confirmed(ctx), func(pipe redis.Pipeliner) {
+	err = r.store.Write(ctx, func(pipe redis.Pipeliner) {
 		for i, p := range r.store.Partitions {
 			args := []any{
 				before[i],         // ARGV[1] before

@@ -101,7 +101,7 @@ func (r *Rankings) Fold(ctx context.Context, groups ...site.GroupName) error {
 
 func (r *Rankings) fold(ctx context.Context, p keys.Partition, name site.GroupName) error {
 	for day := r.LastFolded(); ; {
-		answer, err := r.store.Write(ctx, foldScript, foldKeys(p, day, name), []any{
+		answer, err := r.store.Call(ctx, foldScript, foldKeys(p, day, name), []any{
 			day,                 // ARGV[1] day
 			daysUnfolded + 1,    // ARGV[2] unfolded
 			r.store.ScriptNow(), // ARGV[3] now

@@ -100,7 +100,7 @@ func (r *Rankings) ReadFront(ctx context.Context, first site.Hour, last string) 
 		return none, nil
 	}
 	replies := make([]*redis.Cmd, len(r.store.Partitions))
-	err := r.store.Pipeline(ctx, func(pipe redis.Pipeliner) {
+	err := r.store.Read(ctx, func(pipe redis.Pipeliner) {
 		for i, p := range r.store.Partitions {
 			keys := []string{
 				p.Clock(""),             // KEYS[1] clock

@@ -127,7 +127,7 @@ func (r *Rankings) RankCount(ctx context.Context, l RankedList, asOf time.Time) 
 		first = strconv.FormatInt(low, 10)
 	}
 	counts := make([]*redis.IntCmd, len(r.store.Partitions))
-	err := r.store.Pipeline(ctx, func(pipe redis.Pipeliner) {
+	err := r.store.Read(ctx, func(pipe redis.Pipeliner) {
 		for i, p := range r.store.Partitions {
 			counts[i] = pipe.ZCount(ctx, p.Ranking(site.ByTime), first, "("+strconv.FormatInt(high+1, 10))
 		}

@@ -62,7 +62,7 @@ func (r *Rankings) rank(ctx context.Context, l RankedList, at rankedCursor, coun
 func (r *Rankings) rankStep(ctx context.Context, l RankedList, at rankedCursor, calls []*rankedCall, looked *int) (stale, more bool, err error) {
 	open := slices.DeleteFunc(slices.Clone(calls), func(c *rankedCall) bool { return c.done })
 	allowed := max(r.stepLooked/max(len(open), 1), r.stepLooked/8, 1)
-	err = r.store.Pipeline(ctx, func(pipe redis.Pipeliner) {
+	err = r.store.Read(ctx, func(pipe redis.Pipeliner) {
 		for _, c := range open {
 			c.answer = r.queueRanked(ctx, pipe, l, at, c, allowed)
 		}
@@ -264,7 +264,7 @@ func (r *Rankings) mend(ctx context.Context, l RankedList, calls []*rankedCall) 
 			}
 			p := r.store.Partition(id)
 			keys := keys.TopKeys([]string{p.Article(id)}, p, site.HourOfText(behind.Text(1)), l.calendarOf())
-			answer, err := r.store.Write(ctx, mendScript, keys, []any{id.String()})
+			answer, err := r.store.Call(ctx, mendScript, keys, []any{id.String()})
 			mended = mended || err == nil && answer.Number(1) == 1
 		}
 	}

@@ -111,7 +111,7 @@ func (r *Rates) recordApart(ctx context.Context, gate string, charges []Charge) 
 // callApart calls rate.lua in the partitions, in one round trip.
 func (r *Rates) callApart(ctx context.Context, gate string, parts []*partCharges) error {
 	_, err := r.store.Guard(ctx, func() (wire.Reply, error) {
-		_ = r.store.Pipeline(failover.Impatient(ctx), func(pipe redis.Pipeliner) { // each command has its own error
+		_ = r.store.Read(failover.Impatient(ctx), func(pipe redis.Pipeliner) { // each command has its own error
 			for _, part := range parts {
 				keys, args := r.rateCall(part.partition, gate, part.charges)
 				part.answer = rateScript.EvalSha(ctx, pipe, keys, args...)

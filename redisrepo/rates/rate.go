@@ -104,7 +104,7 @@ func (r *Rates) record(ctx context.Context, gate string, charges []Charge) ([]Ba
 		return r.recordApart(ctx, gate, charges)
 	}
 	keys, args := r.rateCall(r.store.Partitions[0], gate, charges)
-	answer, err := r.store.Guard(ctx, func() (wire.Reply, error) { return r.store.RunUnconfirmed(ctx, rateScript, keys, args) })
+	answer, err := r.store.Tally(ctx, rateScript, keys, args)
 	if err != nil {
 		return nil, failover.Wrap("charge", err)
 	}

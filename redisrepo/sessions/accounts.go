@@ -109,7 +109,7 @@ func fold(s string) string { return cases.Fold().String(s) }
 func (r *Sessions) MayLookLike(ctx context.Context, name, other site.UserName) error {
 	posts := make([]*redis.IntCmd, len(r.store.Partitions))
 	var account *redis.StringCmd
-	err := r.store.Pipeline(ctx, func(pipe redis.Pipeliner) {
+	err := r.store.Read(ctx, func(pipe redis.Pipeliner) {
 		account = pipe.Get(ctx, r.nameKey(name))
 		for i, p := range r.store.Partitions {
 			posts[i] = pipe.ZCard(ctx, p.Posted(name))
@@ -127,7 +127,7 @@ func (r *Sessions) MayLookLike(ctx context.Context, name, other site.UserName) e
 // first stores a value unless there is one already, and returns the one that is stored.
 func (r *Sessions) first(ctx context.Context, key, value string) (string, error) {
 	set := redis.NewStatusCmd(ctx, "set", key, value, "nx")
-	err := r.store.Send(r.store.Confirmed(ctx), set)
+	err := r.store.Send(ctx, set)
 	if errors.Is(err, redis.Nil) {
 		return r.store.Client.Get(ctx, key).Result()
 	}
@@ -149,7 +149,7 @@ func UserDigest(name site.UserName) string { return digestOf(string(name)) }
 // KeepSession stores a session for some time.
 func (r *Sessions) KeepSession(ctx context.Context, digest string, value []byte, lifetime time.Duration) error {
 	set := redis.NewStatusCmd(ctx, "set", r.digested(digest).Session(digest), value, "px", lifetime.Milliseconds())
-	if err := r.store.Send(r.store.Confirmed(ctx), set); err != nil {
+	if err := r.store.Send(ctx, set); err != nil {
 		return failover.Wrap("keep a session", err)
 	}
 	return nil
@@ -158,7 +158,7 @@ func (r *Sessions) KeepSession(ctx context.Context, digest string, value []byte,
 // ReplaceSession is like KeepSession, but stores nothing, and returns false, if the session has ended.
 func (r *Sessions) ReplaceSession(ctx context.Context, digest string, value []byte, lifetime time.Duration) (bool, error) {
 	set := redis.NewStatusCmd(ctx, "set", r.digested(digest).Session(digest), value, "px", lifetime.Milliseconds(), "xx")
-	err := r.store.Send(r.store.Confirmed(ctx), set)
+	err := r.store.Send(ctx, set)
 	if err != nil && !errors.Is(err, redis.Nil) {
 		return false, failover.Wrap("replace a session", err)
 	}
@@ -169,7 +169,7 @@ func (r *Sessions) ReplaceSession(ctx context.Context, digest string, value []by
 // kept with it, the session has ended, too.
 func (r *Sessions) Session(ctx context.Context, digest, user string) (value []byte, mark string, err error) {
 	var kept, ended *redis.StringCmd
-	err = r.store.Pipeline(ctx, func(pipe redis.Pipeliner) {
+	err = r.store.Read(ctx, func(pipe redis.Pipeliner) {
 		kept, ended = pipe.Get(ctx, r.digested(digest).Session(digest)), pipe.Get(ctx, r.digested(user).Ended(user))
 	})
 	for _, read := range []*redis.StringCmd{kept, ended} {
@@ -199,7 +199,7 @@ func (r *Sessions) EndSessions(ctx context.Context, name string, by site.Actor) 
 	}
 	digest := UserDigest(user)
 	set := redis.NewStatusCmd(ctx, "set", r.digested(digest).Ended(digest), rand.Text(), "px", (MaxSession + markMargin).Milliseconds())
-	if err := r.store.Send(r.store.Confirmed(ctx), set); err != nil {
+	if err := r.store.Send(ctx, set); err != nil {
 		return nil, failover.Wrap("end a user's sessions", err)
 	}
 	return &site.User{Name: user}, nil
@@ -207,7 +207,7 @@ func (r *Sessions) EndSessions(ctx context.Context, name string, by site.Actor) 
 
 // EndSession removes a session. A session that has ended is not an error.
 func (r *Sessions) EndSession(ctx context.Context, digest string) error {
-	if err := r.store.Send(r.store.Confirmed(ctx), redis.NewIntCmd(ctx, "del", r.digested(digest).Session(digest))); err != nil {
+	if err := r.store.Send(ctx, redis.NewIntCmd(ctx, "del", r.digested(digest).Session(digest))); err != nil {
 		return failover.Wrap("end a session", err)
 	}
 	return nil

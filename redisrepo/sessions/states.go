@@ -15,7 +15,7 @@ import (
 func (r *Sessions) UseState(ctx context.Context, state string, during time.Duration) (bool, error) {
 	digest, mine := digestOf(state), rand.Text()
 	key := r.digested(digest).State(digest)
-	err := r.store.Send(r.store.Confirmed(ctx), redis.NewStatusCmd(ctx, "set", key, mine, "px", during.Milliseconds(), "nx"))
+	err := r.store.Send(ctx, redis.NewStatusCmd(ctx, "set", key, mine, "px", during.Milliseconds(), "nx"))
 	if errors.Is(err, redis.Nil) { // it is this call's own if the first reply was lost
 		stored, err := r.store.Client.Get(ctx, key).Result()
 		if err != nil && !errors.Is(err, redis.Nil) {

@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/redis/go-redis/v9"
+	"golang.org/x/sync/errgroup"
 
 	"frontpage/failover"
 	"frontpage/redisrepo"
@@ -111,7 +112,7 @@ func Stored(ctx context.Context, client redis.UniversalClient) (articles int, er
 // CountStored returns the number of articles of a site, deleted or not.
 func CountStored(ctx context.Context, r *redisrepo.Repo) (articles int, err error) {
 	counts := make([]*redis.IntCmd, 0, 2*len(r.Store.Partitions))
-	err = r.Store.Exchange(ctx, func(pipe redis.Pipeliner) {
+	err = r.Store.Read(ctx, func(pipe redis.Pipeliner) {
 		for _, p := range r.Store.Partitions {
 			counts = append(counts, pipe.ZCard(ctx, p.Ranking(site.ByTime)), pipe.ZCard(ctx, p.Deleted()))
 		}
@@ -149,7 +150,7 @@ func AllIDs(ctx context.Context, r *redisrepo.Repo) ([]site.ArticleID, error) {
 // LastNumber returns the highest article number that has been given out.
 func LastNumber(ctx context.Context, r *redisrepo.Repo) (last site.ArticleID, err error) {
 	given := make([]*redis.StringCmd, len(r.Store.Partitions))
-	err = r.Store.Exchange(ctx, func(pipe redis.Pipeliner) {
+	err = r.Store.Read(ctx, func(pipe redis.Pipeliner) {
 		for i, p := range r.Store.Partitions {
 			given[i] = pipe.Get(ctx, p.Counter())
 		}
@@ -206,7 +207,7 @@ func Records(ctx context.Context, r *redisrepo.Repo, ids []site.ArticleID) (reco
 func readRecords(ctx context.Context, r *redisrepo.Repo, ids []site.ArticleID, left []int, records []*Record, errs []error) (again []int, err error) {
 	size := make([][2]*redis.IntCmd, len(left))
 	known := make([]*redis.SliceCmd, len(left))
-	err = r.Store.Exchange(ctx, func(pipe redis.Pipeliner) {
+	err = r.Store.Read(ctx, func(pipe redis.Pipeliner) {
 		for i, at := range left {
 			id, p := ids[at], r.Store.Partition(ids[at])
 			size[i] = [2]*redis.IntCmd{pipe.SCard(ctx, p.Voted(id)), pipe.SCard(ctx, p.Downvoted(id))}
@@ -250,10 +251,10 @@ func readRecords(ctx context.Context, r *redisrepo.Repo, ids []site.ArticleID, l
 				replies[i].link = r.Store.Partitions[keys.LinkIndex(len(r.Store.Partitions), digest)].Link(digest)
 			}
 		}
-		if err := r.Store.Transactions(ctx, apart); err != nil {
+		if err := readApart(ctx, r, apart); err != nil {
 			return nil, err
 		}
-		err = r.Store.Exchange(ctx, func(pipe redis.Pipeliner) {
+		err = r.Store.Read(ctx, func(pipe redis.Pipeliner) {
 			for i := first; i < next; i++ {
 				if f := replies[i]; f.link != "" {
 					f.reservation = pipe.Get(ctx, f.link)
@@ -307,7 +308,7 @@ func readLarge(ctx context.Context, r *redisrepo.Repo, f *recordReplies, id site
 			slices.Sort(f.scanned[i]) // SSCAN may reply a member twice
 			f.scanned[i] = slices.Compact(f.scanned[i])
 		}
-		if err := r.Store.Transaction(ctx, func(pipe redis.Pipeliner) { f.queue(ctx, pipe, p, id) }); err != nil {
+		if err := r.Store.Read(ctx, func(pipe redis.Pipeliner) { f.queue(ctx, pipe, p, id) }, wire.Atomic); err != nil {
 			return err
 		}
 		if maps.Equal(before, f.hash.Val()) {
@@ -315,7 +316,7 @@ func readLarge(ctx context.Context, r *redisrepo.Repo, f *recordReplies, id site
 		}
 	}
 	f.large = false
-	return r.Store.Transaction(ctx, func(pipe redis.Pipeliner) { f.queue(ctx, pipe, p, id) })
+	return r.Store.Read(ctx, func(pipe redis.Pipeliner) { f.queue(ctx, pipe, p, id) }, wire.Atomic)
 }
 
 // voters returns the members of both sets.
@@ -589,4 +590,22 @@ func (l *logReader) fill(ctx context.Context, r *redisrepo.Repo) error {
 		}
 	}
 	return nil
+}
+
+// readApart runs one transaction for each partition, all at the same time.
+func readApart(ctx context.Context, r *redisrepo.Repo, queues [][]func(redis.Pipeliner)) error {
+	group, ctx := errgroup.WithContext(ctx)
+	for _, queue := range queues {
+		if len(queue) == 0 {
+			continue
+		}
+		group.Go(func() error {
+			return r.Store.Read(ctx, func(pipe redis.Pipeliner) {
+				for _, add := range queue {
+					add(pipe)
+				}
+			}, wire.Atomic)
+		})
+	}
+	return group.Wait()
 }

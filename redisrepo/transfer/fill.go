@@ -102,7 +102,7 @@ func (f *Filling) claim(ctx context.Context) error {
 	if err := r.Layout.MarkIncomplete(ctx, f.source.Digest); err != nil || !r.Store.Rules.Calendar {
 		return err
 	}
-	return r.Store.Exchange(r.Store.Confirmed(ctx), func(pipe redis.Pipeliner) {
+	return r.Store.Write(ctx, func(pipe redis.Pipeliner) {
 		for _, p := range r.Store.Partitions {
 			r.Layout.BeginCalendar(ctx, pipe, p)
 		}
@@ -111,9 +111,8 @@ func (f *Filling) claim(ctx context.Context) error {
 
 // Put stores up to BatchSize articles that are not there yet.
 func (f *Filling) Put(ctx context.Context, records []*Record) error {
-	defer f.r.Store.Changes.Add(1)
 	exist := make([]*redis.IntCmd, len(records))
-	err := f.r.Store.Exchange(ctx, func(pipe redis.Pipeliner) {
+	err := f.r.Store.Read(ctx, func(pipe redis.Pipeliner) {
 		for i, rec := range records {
 			exist[i] = pipe.Exists(ctx, f.r.Store.Partition(rec.ID).Article(rec.ID))
 		}
@@ -131,7 +130,7 @@ func (f *Filling) Put(ctx context.Context, records []*Record) error {
 		}
 	}
 	calls := make([]*redis.Cmd, len(missing))
-	err = f.r.Store.Pipeline(f.r.Store.Confirmed(ctx), func(pipe redis.Pipeliner) {
+	err = f.r.Store.Write(ctx, func(pipe redis.Pipeliner) {
 		for i, rec := range missing {
 			keys, args := f.putCall(rec)
 			calls[i] = putScript.EvalSha(ctx, pipe, keys, args...)
@@ -190,13 +189,13 @@ func (f *Filling) putVoters(ctx context.Context, rec *Record) error {
 	}
 	keys := []string{p.Voted(rec.ID), p.Downvoted(rec.ID), p.Audit(rec.ID)}
 	elements := [][]any{voterMembers(rec.Up, 0, rec.UnnamedUp), voterMembers(rec.Down, rec.UnnamedUp, rec.UnnamedDown), audit}
-	err := f.r.Store.Exchange(f.r.Store.Confirmed(ctx), func(pipe redis.Pipeliner) { pipe.Unlink(ctx, keys...) }) // of an import that was killed
+	err := f.r.Store.Write(ctx, func(pipe redis.Pipeliner) { pipe.Unlink(ctx, keys...) }) // of an import that was killed
 	for i, key := range keys {
 		for some := range slices.Chunk(elements[i], layout.ImportVoters) {
 			if err != nil {
 				return err
 			}
-			err = f.r.Store.Exchange(f.r.Store.Confirmed(ctx), func(pipe redis.Pipeliner) {
+			err = f.r.Store.Write(ctx, func(pipe redis.Pipeliner) {
 				if i == 2 {
 					pipe.HSet(ctx, key, some...)
 				} else {
@@ -221,7 +220,7 @@ func (f *Filling) putVersions(ctx context.Context, rec *Record) error {
 	if best := rec.Edits.Best; best != nil {
 		fields = append(fields, redisrepo.FieldBest, best.Format())
 	}
-	return f.r.Store.Exchange(f.r.Store.Confirmed(ctx), func(pipe redis.Pipeliner) {
+	return f.r.Store.Write(ctx, func(pipe redis.Pipeliner) {
 		pipe.HSet(ctx, f.r.Store.Partition(rec.ID).History(rec.ID), fields...)
 	})
 }
@@ -297,7 +296,7 @@ func (f *Filling) putCall(rec *Record) (scriptKeys []string, args []any) {
 // articles: a moderator whom a server serves meanwhile can only add later ones. An entry whose id another one has, which
 // was in another partition, gets the next id.
 func (f *Filling) PutLog(ctx context.Context, entries []LogRecord) error {
-	return f.r.Store.Exchange(f.r.Store.Confirmed(ctx), func(pipe redis.Pipeliner) {
+	return f.r.Store.Write(ctx, func(pipe redis.Pipeliner) {
 		for _, e := range entries {
 			index := f.r.Store.Index(e.Article)
 			at := events.NewLogCursor(e.ID, 0)

@@ -1,86 +1,191 @@
 package wire
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/redis/go-redis/v9"
-	"golang.org/x/sync/errgroup"
 
 	"frontpage/failover"
-	"frontpage/redisrepo/keys"
 )
 
-// Served returns those of the partitions that are on a server, and not about to move. The first must be one of them.
-func Served(ctx context.Context, server redis.Cmdable, partitions []keys.Partition) (has []keys.Partition, err error) {
-	replies := make([]*redis.IntCmd, len(partitions))
-	_, _ = server.Pipelined(failover.Impatient(ctx), func(pipe redis.Pipeliner) error { // the commands have the errors
-		for i, p := range partitions {
-			replies[i] = pipe.Exists(ctx, p.Link("")) // no such key: also a partition of which some keys have moved fails
-		}
-		return nil
-	})
-	for i, p := range partitions {
-		if replies[i].Err() == nil {
-			has = append(has, p)
-		}
-	}
-	if err := replies[0].Err(); err != nil {
-		return nil, ScanError{err}
-	}
-	return has, nil
-}
+// Mode is how Read runs its commands.
+type Mode int
 
-// Transaction runs the commands that queue adds, all at one moment. A missing value or a key of the wrong
-// type is not an error: the checks of the values report it.
-func (r *Store) Transaction(ctx context.Context, queue func(redis.Pipeliner)) error {
-	commands, err := r.Client.TxPipelined(ctx, func(pipe redis.Pipeliner) error {
-		queue(pipe)
-		return nil
-	})
+// The modes of Read.
+const (
+	InTurn Mode = iota // other clients may be served in between
+	Atomic             // all at one moment; a key of the wrong type fails its command only
+)
+
+// Read runs the commands that queue adds in one round trip. Scripts are called by digest, and again by their text if the
+// server does not know them, because it was restarted or has just become a primary. It returns the first command's error.
+// redis.Nil is not an error: the caller checks the commands for it.
+func (r *Store) Read(ctx context.Context, queue func(redis.Pipeliner), mode ...Mode) error {
+	commands, err := r.pipelined(ctx, queue, mode...)
 	if err == nil {
 		return nil
 	}
-	for _, command := range commands {
-		if err := command.Err(); err != nil && !errors.Is(err, redis.Nil) && !redis.HasErrorPrefix(err, "WRONGTYPE") {
+	var unknown []redis.Cmder
+	for _, c := range commands {
+		if redis.HasErrorPrefix(c.Err(), "NOSCRIPT") {
+			r.byText(c.Args())
+			c.SetErr(nil) // go-redis would keep it if no connection can send the call
+			unknown = append(unknown, c)
+		}
+	}
+	if len(unknown) > 0 {
+		_, _ = r.pipelined(ctx, func(pipe redis.Pipeliner) { _ = pipe.BatchProcess(ctx, unknown...) })
+	}
+	for _, c := range commands {
+		err := c.Err()
+		if err != nil && !errors.Is(err, redis.Nil) && (len(mode) == 0 || !redis.HasErrorPrefix(err, "WRONGTYPE")) {
 			return err
 		}
 	}
 	return nil
 }
 
-// Transactions runs one transaction for each partition, all at the same time.
-func (r *Store) Transactions(ctx context.Context, queues [][]func(redis.Pipeliner)) error {
-	group, ctx := errgroup.WithContext(ctx)
-	for _, queue := range queues {
-		if len(queue) == 0 {
-			continue
-		}
-		group.Go(func() error {
-			return r.Transaction(ctx, func(pipe redis.Pipeliner) {
-				for _, add := range queue {
-					add(pipe)
-				}
-			})
-		})
-	}
-	return group.Wait()
+// Write is Read for commands that write: replicas confirm them if the site asks for that, none runs while the Redis user
+// lacks a right, and Version grows.
+func (r *Store) Write(ctx context.Context, queue func(redis.Pipeliner)) error {
+	defer r.Changes.Add(1)
+	_, err := r.Guard(ctx, func() (Reply, error) { return nil, r.Read(r.confirmed(ctx), queue) })
+	return err
 }
 
-// Exchange runs the commands that queue adds in one round trip. Its error names the first command that failed.
-func (r *Store) Exchange(ctx context.Context, queue func(redis.Pipeliner)) error {
-	commands, err := r.Pipelined(ctx, queue)
-	if err == nil {
-		return nil
-	}
-	for _, c := range commands {
-		if !failover.HasRun(c) {
-			return failover.Wrap(fmt.Sprintf("%s %v", strings.ToUpper(c.Name()), c.Args()[1]), c.Err())
+// Call calls a script that writes, on the terms of Write.
+func (r *Store) Call(ctx context.Context, s *redis.Script, keys []string, args []any) (Reply, error) {
+	defer r.Changes.Add(1)
+	return r.Guard(ctx, func() (Reply, error) { return r.call(r.confirmed(ctx), ScriptWords(s, keys, args)) })
+}
+
+// Tally calls a script that counts. The loss of a count is no harm, so no replica confirms it, and nothing that is read
+// changes with it.
+func (r *Store) Tally(ctx context.Context, s *redis.Script, keys []string, args []any) (Reply, error) {
+	return r.Guard(ctx, func() (Reply, error) { return r.call(ctx, ScriptWords(s, keys, args)) })
+}
+
+// CallWords calls a script that writes by the words of a whole command, without the guard of Call. It reports whether the
+// client's hook (failover.LimitWaiting) called the script again because the first reply was lost. Then the reply may be
+// about what the first call left.
+func (r *Store) CallWords(ctx context.Context, words []any) (answer Reply, again bool, err error) {
+	ctx = r.confirmed(ctx)
+	for {
+		command := &failover.Once{Cmd: ScriptCommand(ctx, words)}
+		err = r.send(ctx, command)
+		again = again || command.Lost
+		switch {
+		case redis.HasErrorPrefix(err, "NOSCRIPT"): // also after a repeat: the server may have been restarted
+			r.byText(words)
+		case err != nil:
+			return nil, false, err
+		default:
+			answer, err = StatusReply(command.Cmd)
+			return answer, again, err
 		}
 	}
-	return nil
+}
+
+// Send runs one command that writes and that no shared answer depends on. Its error may be redis.Nil.
+func (r *Store) Send(ctx context.Context, command redis.Cmder) error {
+	return r.send(r.confirmed(ctx), command)
+}
+
+// Guard calls a function that writes, unless a right is missing.
+func (r *Store) Guard(ctx context.Context, call func() (Reply, error)) (Reply, error) {
+	if err := r.MayWrite(ctx); err != nil {
+		return nil, err
+	}
+	answer, err := call()
+	if errors.Is(failover.Class(err), failover.ErrDenied) {
+		r.rights.missing.Store(true)
+		return nil, fmt.Errorf("%w: %w: %w", failover.ErrReadOnly, failover.ErrDenied, err)
+	}
+	return answer, err
+}
+
+// ConfirmWrites has replicas confirm the writes of the site, if it asks for that, and checks that the user may run what
+// this needs.
+func (r *Store) ConfirmWrites(ctx context.Context) error {
+	if r.acks == 0 {
+		return nil
+	}
+	return failover.Confirm(ctx, r.Client, r.acks)
+}
+
+// confirmed returns a context for a call all of whose commands write.
+func (r *Store) confirmed(ctx context.Context) context.Context {
+	if r.acks == 0 {
+		return ctx
+	}
+	return context.WithValue(ctx, failover.WritesKey{}, new(failover.Writes))
+}
+
+// send runs a command. If replicas confirm it, WAIT follows it in a pipeline.
+func (r *Store) send(ctx context.Context, command redis.Cmder) error {
+	if failover.WritesOf(ctx) == nil {
+		return r.Client.Process(ctx, command)
+	}
+	_, _ = r.pipelined(ctx, func(pipe redis.Pipeliner) { _ = pipe.Process(ctx, command) })
+	return command.Err()
+}
+
+// call runs a script by its digest, or by its text if the server does not know the digest.
+func (r *Store) call(ctx context.Context, words []any) (Reply, error) {
+	command := ScriptCommand(ctx, words)
+	err := r.send(ctx, command)
+	if redis.HasErrorPrefix(err, "NOSCRIPT") {
+		r.byText(words)
+		command = ScriptCommand(ctx, words)
+		err = r.send(ctx, command)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return StatusReply(command)
+}
+
+// pipelined runs the commands that queue adds in one round trip. Each has its own error. go-redis sets none if its
+// connection could not log in, so that a reply would look empty.
+func (r *Store) pipelined(ctx context.Context, queue func(redis.Pipeliner), mode ...Mode) ([]redis.Cmder, error) {
+	run := r.Client.Pipelined
+	if len(mode) > 0 && mode[0] == Atomic {
+		run = r.Client.TxPipelined
+	}
+	commands, err := run(ctx, func(p redis.Pipeliner) error {
+		queue(p)
+		return nil
+	})
+	if err != nil && failover.FirstError(commands, nil) == nil {
+		_ = failover.FailAll(commands, err)
+	}
+	return commands, err
+}
+
+// byText turns the words of a call by digest into those of a call by text.
+func (r *Store) byText(words []any) {
+	digest, _ := words[1].(string)
+	words[0], words[1] = "eval", cmp.Or(scriptTexts[digest], r.VotingTexts[digest])
+}
+
+// ScriptWords are the words of a call by digest.
+func ScriptWords(s *redis.Script, keys []string, args []any) []any {
+	words := append(make([]any, 0, 3+len(keys)+len(args)), "evalsha", s.Hash(), len(keys))
+	for _, key := range keys {
+		words = append(words, key)
+	}
+	return append(words, args...)
+}
+
+func ScriptCommand(ctx context.Context, words []any) *redis.Cmd {
+	command := redis.NewCmd(ctx, words...)
+	if words[2] != 0 {
+		command.SetFirstKeyPos(3)
+	}
+	return command
 }
 
 func Anys(texts []string) []any {

@@ -25,7 +25,7 @@ func ReadPage[T, C any](ctx context.Context, r *Store, q site.Request[C], compar
 	queue func(pipe redis.Pipeliner, partition int, b Between[C]) func() []T,
 ) (site.Page[T], error) {
 	var items, previous, next []func() []T
-	err := r.Pipeline(ctx, func(pipe redis.Pipeliner) {
+	err := r.Read(ctx, func(pipe redis.Pipeliner) {
 		items, previous, next = nil, nil, nil
 		for i := range r.Partitions {
 			// One item more than the page holds shows whether the list goes on in the direction of

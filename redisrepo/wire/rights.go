@@ -51,7 +51,7 @@ func (r *Store) CheckRights(ctx context.Context) error {
 		}
 	}
 	for some := range slices.Chunk(questions, min(questionsPerTrip*len(r.Partitions), maxQuestionsPerTrip)) {
-		err := r.Pipeline(ctx, func(pipe redis.Pipeliner) {
+		err := r.Read(ctx, func(pipe redis.Pipeliner) {
 			for i := range some {
 				some[i].ask(ctx, pipe)
 			}
@@ -114,26 +114,6 @@ type rights struct {
 
 // rightsPause is the minimum time between two checks of the rights while one is missing.
 const rightsPause = time.Second
-
-// Write runs a script that writes. While the Redis user lacks a right, of which a denied write is the sign, nothing
-// is written at all.
-func (r *Store) Write(ctx context.Context, s *redis.Script, keys []string, args []any) (Reply, error) {
-	defer r.Changes.Add(1)
-	return r.Guard(ctx, func() (Reply, error) { return r.Run(ctx, s, keys, args) })
-}
-
-// Guard calls a function that writes, unless a right is missing.
-func (r *Store) Guard(ctx context.Context, call func() (Reply, error)) (Reply, error) {
-	if err := r.MayWrite(ctx); err != nil {
-		return nil, err
-	}
-	answer, err := call()
-	if errors.Is(failover.Class(err), failover.ErrDenied) {
-		r.rights.missing.Store(true)
-		return nil, fmt.Errorf("%w: %w: %w", failover.ErrReadOnly, failover.ErrDenied, err)
-	}
-	return answer, err
-}
 
 // MayWrite returns an error while a right is missing.
 func (r *Store) MayWrite(ctx context.Context) error {

@@ -9,6 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/failover"
+	"frontpage/redisrepo/keys"
 )
 
 // ScanBatch is the number of keys that one SCAN looks at.
@@ -32,7 +33,7 @@ type Scan struct {
 }
 
 func (r *Store) Scan(ctx context.Context, s Scan) error {
-	return r.OnOneServer(ctx, s.Key, func(ctx context.Context, server redis.Cmdable) error {
+	return r.At(ctx, s.Key, func(ctx context.Context, server redis.Cmdable) error {
 		if s.Begin != nil {
 			s.Begin()
 		}
@@ -84,10 +85,10 @@ func (e ScanError) Unwrap() error { return e.Err }
 // maxWalks is how often a walk begins.
 const maxWalks = 150
 
-// OnOneServer calls walk with one connection to the primary of key. A cursor of SCAN is valid only on the server that
+// At calls walk with one connection to the primary of key. A cursor of SCAN is valid only on the server that
 // replied it, and only until that is restarted: on another one a walk would miss elements. So when the connection fails,
 // or the server no longer has the key, the walk begins again. It should return an error of the connection as a ScanError.
-func (r *Store) OnOneServer(ctx context.Context, key string, walk func(ctx context.Context, server redis.Cmdable) error) error {
+func (r *Store) At(ctx context.Context, key string, walk func(ctx context.Context, server redis.Cmdable) error) error {
 	for walks, pause := 1, failover.MinPause; ; walks, pause = walks+1, min(2*pause, failover.MaxPause) {
 		err := r.onConnection(ctx, key, walk)
 		var failed ScanError
@@ -120,4 +121,24 @@ func (r *Store) serverOf(ctx context.Context, key string) (*redis.Client, error)
 		return cluster.MasterForKey(ctx, key)
 	}
 	return r.Client.(*redis.Client), nil
+}
+
+// Served returns those of the partitions that are on a server, and not about to move. The first must be one of them.
+func Served(ctx context.Context, server redis.Cmdable, partitions []keys.Partition) (has []keys.Partition, err error) {
+	replies := make([]*redis.IntCmd, len(partitions))
+	_, _ = server.Pipelined(failover.Impatient(ctx), func(pipe redis.Pipeliner) error { // the commands have the errors
+		for i, p := range partitions {
+			replies[i] = pipe.Exists(ctx, p.Link("")) // no such key: also a partition of which some keys have moved fails
+		}
+		return nil
+	})
+	for i, p := range partitions {
+		if replies[i].Err() == nil {
+			has = append(has, p)
+		}
+	}
+	if err := replies[0].Err(); err != nil {
+		return nil, ScanError{err}
+	}
+	return has, nil
 }

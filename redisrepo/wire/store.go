@@ -65,7 +65,7 @@ func (r *Store) Has(feature string) bool { return strings.Contains(r.On, feature
 
 // EachMatching calls handle with the keys of a partition that match a pattern. It looks at all keys of the server.
 func (r *Store) EachMatching(ctx context.Context, p keys.Partition, pattern string, handle func(keys []string) error) error {
-	return r.OnOneServer(ctx, p.Meta(), func(ctx context.Context, server redis.Cmdable) error {
+	return r.At(ctx, p.Meta(), func(ctx context.Context, server redis.Cmdable) error {
 		return Walk(1, InBatches(handle), func(cursor uint64) *redis.ScanCmd {
 			return server.Scan(failover.Impatient(ctx), cursor, pattern, ScanBatch)
 		})
@@ -113,7 +113,7 @@ func (r *Store) UseCursorKey(key string) {
 
 // TryWrites sends each partition a write, which Redis may refuse, but without effect: there is no such member.
 func (r *Store) TryWrites(ctx context.Context) ([]redis.Cmder, error) {
-	return r.Pipelined(failover.Impatient(ctx), func(pipe redis.Pipeliner) {
+	return r.pipelined(failover.Impatient(ctx), func(pipe redis.Pipeliner) {
 		for _, p := range r.Partitions {
 			pipe.ZAddXX(ctx, p.Ranking(site.ByTime), redis.Z{Member: keys.Reserved})
 		}
