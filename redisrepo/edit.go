@@ -58,56 +58,72 @@ func (r *Repo) Edit(ctx context.Context, id ArticleID, by Actor, edit Edit) (art
 		return nil, broken
 	}
 	var reserved []GroupName // that it would be put into or taken out of
-	p := r.partition(id)
 	answer, err := r.runWithGroups(ctx, id, "", func(e expected) (reply, error) {
-		keys := append(make([]string, 0, 32),
-			p.article(id),         // KEYS[1] article
-			p.history(id),         // KEYS[2] history
-			p.ranking(ByTime),     // KEYS[3] times
-			p.ranking(ByScore),    // KEYS[4] scores
-			p.groups(),            // KEYS[5] group_names
-			p.changes(r.database), // KEYS[6] changes
-			p.moderation(),        // KEYS[7] log
-			p.sizes(),             // KEYS[8] sizes
-			p.events(),            // KEYS[9] events
-			p.clock(""),           // KEYS[10] clock
-		)
 		reserved = nil
 		if change.regroups {
 			reserved = slices.DeleteFunc(differing(groupNames(e.groups), change.groups), func(name GroupName) bool { return r.rules.family(name) == "" })
-			names := slices.Concat(groupNames(e.groups), change.groups)
-			keys = r.groupTopKeys(groupKeys(keys, p, names...), p, e.posted, names...)
 		}
-		return r.write(ctx, editScript, keys, []any{
-			id.String(),                   // ARGV[1] member
-			by.Name.member(),              // ARGV[2] by
-			by.Moderator,                  // ARGV[3] is_moderator
-			change.title,                  // ARGV[4] title
-			change.text,                   // ARGV[5] text
-			change.regroups,               // ARGV[6] regroups
-			groupText(change.groups),      // ARGV[7] wanted
-			e.groups,                      // ARGV[8] current
-			change.ifRevision,             // ARGV[9] if_revision
-			seconds(r.rules.EditWindow),   // ARGV[10] edit_window
-			seconds(r.rules.VotingWindow), // ARGV[11] window
-			MaxVersions,                   // ARGV[12] max_versions
-			change.reason,                 // ARGV[13] reason
-			moderationEntries,             // ARGV[14] max_entries
-			r.scriptNow(),                 // ARGV[15] now
-			by.via(),                      // ARGV[16] via
-			len(reserved) > 0,             // ARGV[17] logged
-			len(reserved) > 0 && !by.Moderator && !by.Service, // ARGV[18] reserved
-			r.on, // ARGV[19] features
-		})
+		return r.callEdit(ctx, id, by, change, e, len(reserved) > 0)
 	})
 	if err != nil {
 		return nil, storeError(fmt.Sprintf("edit %v", id), err)
 	}
+	if answer.status() == "RESERVED" {
+		return nil, refuseReserved(reserved, edit.Groups)
+	}
+	return r.edited(id, answer)
+}
+
+// callEdit calls edit.lua for an article that is in the expected groups.
+func (r *Repo) callEdit(ctx context.Context, id ArticleID, by Actor, change editChange, e expected, reserved bool) (reply, error) {
+	p := r.partition(id)
+	keys := append(make([]string, 0, 32),
+		p.article(id),         // KEYS[1] article
+		p.history(id),         // KEYS[2] history
+		p.ranking(ByTime),     // KEYS[3] times
+		p.ranking(ByScore),    // KEYS[4] scores
+		p.groups(),            // KEYS[5] group_names
+		p.changes(r.database), // KEYS[6] changes
+		p.moderation(),        // KEYS[7] log
+		p.sizes(),             // KEYS[8] sizes
+		p.events(),            // KEYS[9] events
+		p.clock(""),           // KEYS[10] clock
+	)
+	if change.regroups {
+		names := slices.Concat(groupNames(e.groups), change.groups)
+		keys = r.groupTopKeys(groupKeys(keys, p, names...), p, e.posted, names...)
+	}
+	return r.write(ctx, editScript, keys, []any{
+		id.String(),                              // ARGV[1] member
+		by.Name.member(),                         // ARGV[2] by
+		by.Moderator,                             // ARGV[3] is_moderator
+		change.title,                             // ARGV[4] title
+		change.text,                              // ARGV[5] text
+		change.regroups,                          // ARGV[6] regroups
+		groupText(change.groups),                 // ARGV[7] wanted
+		e.groups,                                 // ARGV[8] current
+		change.ifRevision,                        // ARGV[9] if_revision
+		seconds(r.rules.EditWindow),              // ARGV[10] edit_window
+		seconds(r.rules.VotingWindow),            // ARGV[11] window
+		MaxVersions,                              // ARGV[12] max_versions
+		change.reason,                            // ARGV[13] reason
+		moderationEntries,                        // ARGV[14] max_entries
+		r.scriptNow(),                            // ARGV[15] now
+		by.via(),                                 // ARGV[16] via
+		reserved,                                 // ARGV[17] logged
+		reserved && !by.Moderator && !by.Service, // ARGV[18] reserved
+		r.on,                                     // ARGV[19] features
+	})
+}
+
+// edited returns the article, or what refuses the edit.
+func (r *Repo) edited(id ArticleID, answer reply) (*Article, error) {
 	switch status := answer.status(); status {
 	case "OK":
 		return r.observeReply(id, answer)
 	case "CONFLICT":
-		if article, err = r.observeReply(id, answer); err != nil {
+		article, err := r.observeReply(id, answer)
+		if err != nil {
 			return nil, err
 		}
 		return article, refuse(Conflict, "ifRevision", "%v has been edited since: look at it as it is now, and edit that", id)
@@ -117,8 +133,6 @@ func (r *Repo) Edit(ctx context.Context, id ArticleID, by Actor, edit Edit) (art
 		return nil, refuse(Forbidden, "article", "only its poster and moderators can edit %v", id)
 	case "CLOSED":
 		return nil, r.editClosed(answer.text(1))
-	case "RESERVED":
-		return nil, refuseReserved(reserved, edit.Groups)
 	case "EMPTY":
 		return nil, refuse(Invalid, "text", "the article has no link, so it needs a text")
 	default:
