@@ -60,56 +60,72 @@ func (r *Repo) Edit(ctx context.Context, id site.ArticleID, by site.Actor, edit 
 		return nil, broken
 	}
 	var reserved []site.GroupName // that it would be put into or taken out of
-	p := r.Store.Partition(id)
 	answer, err := r.runWithGroups(ctx, id, "", func(e expected) (wire.Reply, error) {
-		keys := append(make([]string, 0, 32),
-			p.Article(id),               // KEYS[1] article
-			p.History(id),               // KEYS[2] history
-			p.Ranking(site.ByTime),      // KEYS[3] times
-			p.Ranking(site.ByScore),     // KEYS[4] scores
-			p.Groups(),                  // KEYS[5] group_names
-			p.Changes(r.Store.Database), // KEYS[6] changes
-			p.Moderation(),              // KEYS[7] log
-			p.Sizes(),                   // KEYS[8] sizes
-			p.Events(),                  // KEYS[9] events
-			p.Clock(""),                 // KEYS[10] clock
-		)
 		reserved = nil
 		if change.regroups {
 			reserved = slices.DeleteFunc(differing(site.GroupNames(e.Groups), change.groups), func(name site.GroupName) bool { return r.Store.Rules.Family(name) == "" })
-			names := slices.Concat(site.GroupNames(e.Groups), change.groups)
-			keys = r.Rankings.GroupTopKeys(lists.GroupKeys(keys, p, names...), p, e.Posted, names...)
 		}
-		return r.Store.Call(ctx, editScript, keys, []any{
-			id.String(),                              // ARGV[1] member
-			by.Name.Member(),                         // ARGV[2] by
-			by.Moderator,                             // ARGV[3] is_moderator
-			change.title,                             // ARGV[4] title
-			change.text,                              // ARGV[5] text
-			change.regroups,                          // ARGV[6] regroups
-			site.GroupText(change.groups),            // ARGV[7] wanted
-			e.Groups,                                 // ARGV[8] current
-			change.ifRevision,                        // ARGV[9] if_revision
-			site.Seconds(r.Store.Rules.EditWindow),   // ARGV[10] edit_window
-			site.Seconds(r.Store.Rules.VotingWindow), // ARGV[11] window
-			site.MaxVersions,                         // ARGV[12] max_versions
-			change.reason,                            // ARGV[13] reason
-			site.ModerationEntries,                   // ARGV[14] max_entries
-			r.Store.ScriptNow(),                      // ARGV[15] now
-			by.ViaMember(),                           // ARGV[16] via
-			len(reserved) > 0,                        // ARGV[17] logged
-			len(reserved) > 0 && !by.Moderator && !by.Service, // ARGV[18] reserved
-			r.Store.On, // ARGV[19] features
-		})
+		return r.callEdit(ctx, id, by, change, e, len(reserved) > 0)
 	})
 	if err != nil {
 		return nil, failover.Wrap(fmt.Sprintf("edit %v", id), err)
 	}
+	if answer.Status() == "RESERVED" {
+		return nil, site.RefuseReserved(reserved, edit.Groups)
+	}
+	return r.edited(id, answer)
+}
+
+// callEdit calls edit.lua for an article that is in the expected groups.
+func (r *Repo) callEdit(ctx context.Context, id site.ArticleID, by site.Actor, change editChange, e expected, reserved bool) (wire.Reply, error) {
+	p := r.Store.Partition(id)
+	keys := append(make([]string, 0, 32),
+		p.Article(id),               // KEYS[1] article
+		p.History(id),               // KEYS[2] history
+		p.Ranking(site.ByTime),      // KEYS[3] times
+		p.Ranking(site.ByScore),     // KEYS[4] scores
+		p.Groups(),                  // KEYS[5] group_names
+		p.Changes(r.Store.Database), // KEYS[6] changes
+		p.Moderation(),              // KEYS[7] log
+		p.Sizes(),                   // KEYS[8] sizes
+		p.Events(),                  // KEYS[9] events
+		p.Clock(""),                 // KEYS[10] clock
+	)
+	if change.regroups {
+		names := slices.Concat(site.GroupNames(e.Groups), change.groups)
+		keys = r.Rankings.GroupTopKeys(lists.GroupKeys(keys, p, names...), p, e.Posted, names...)
+	}
+	return r.Store.Call(ctx, editScript, keys, []any{
+		id.String(),                              // ARGV[1] member
+		by.Name.Member(),                         // ARGV[2] by
+		by.Moderator,                             // ARGV[3] is_moderator
+		change.title,                             // ARGV[4] title
+		change.text,                              // ARGV[5] text
+		change.regroups,                          // ARGV[6] regroups
+		site.GroupText(change.groups),            // ARGV[7] wanted
+		e.Groups,                                 // ARGV[8] current
+		change.ifRevision,                        // ARGV[9] if_revision
+		site.Seconds(r.Store.Rules.EditWindow),   // ARGV[10] edit_window
+		site.Seconds(r.Store.Rules.VotingWindow), // ARGV[11] window
+		site.MaxVersions,                         // ARGV[12] max_versions
+		change.reason,                            // ARGV[13] reason
+		site.ModerationEntries,                   // ARGV[14] max_entries
+		r.Store.ScriptNow(),                      // ARGV[15] now
+		by.ViaMember(),                           // ARGV[16] via
+		reserved,                                 // ARGV[17] logged
+		reserved && !by.Moderator && !by.Service, // ARGV[18] reserved
+		r.Store.On,                               // ARGV[19] features
+	})
+}
+
+// edited returns the article, or what refuses the edit.
+func (r *Repo) edited(id site.ArticleID, answer wire.Reply) (*site.Article, error) {
 	switch status := answer.Status(); status {
 	case "OK":
 		return r.Articles.ObserveReply(id, answer)
 	case "CONFLICT":
-		if article, err = r.Articles.ObserveReply(id, answer); err != nil {
+		article, err := r.Articles.ObserveReply(id, answer)
+		if err != nil {
 			return nil, err
 		}
 		return article, site.Refuse(site.Conflict, "ifRevision", "%v has been edited since: look at it as it is now, and edit that", id)
@@ -119,8 +135,6 @@ func (r *Repo) Edit(ctx context.Context, id site.ArticleID, by site.Actor, edit 
 		return nil, site.Refuse(site.Forbidden, "article", "only its poster and moderators can edit %v", id)
 	case "CLOSED":
 		return nil, r.editClosed(answer.Text(1))
-	case "RESERVED":
-		return nil, site.RefuseReserved(reserved, edit.Groups)
 	case "EMPTY":
 		return nil, site.Refuse(site.Invalid, "text", "the article has no link, so it needs a text")
 	default:

@@ -129,16 +129,12 @@ func (f *Filling) Put(ctx context.Context, records []*Record) error {
 			}
 		}
 	}
-	calls := make([]*redis.Cmd, len(missing))
 	err = f.r.Store.Write(ctx, func(pipe redis.Pipeliner) {
-		for i, rec := range missing {
+		for _, rec := range missing {
 			keys, args := f.putCall(rec)
-			calls[i] = putScript.EvalSha(ctx, pipe, keys, args...)
+			putScript.EvalSha(ctx, pipe, keys, args...)
 		}
 	})
-	for _, call := range calls {
-		err = errors.Join(err, call.Err())
-	}
 	var links []articles.Linked
 	for _, rec := range records { // also of those that an import that was killed has stored
 		if rec.Link != "" && (rec.Reserved || rec.Deleted == nil) {

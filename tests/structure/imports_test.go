@@ -145,7 +145,7 @@ var generic = map[string]string{
 	"votes":     "the name of the rate",
 }
 
-// Package endpoint would serve any schema: it names no type and no field of this one.
+// Package endpoint names no type and no field of the schema. It knows the rates, watches and errors of the site.
 func TestEndpointNamesNothingOfTheSchema(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(filepath.Join(root, "schema.graphqls"))
