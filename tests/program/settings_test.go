@@ -114,7 +114,8 @@ func TestInvalidSettingStopsTheStart(t *testing.T) {
 		"RATE_CHANGES=1m/60":                 "rate-changes",
 		"RATE_COST=lots/1m":                  "rate-cost",
 		"TRUSTED_PROXIES=proxy.example":      "trusted-proxies",
-		"TRUSTED_PROXIES=10.0.0.1":           "trusted-proxies",
+		"TRUSTED_PROXIES=10.0.0.1/33":        "trusted-proxies",
+		"TRUSTED_PROXIES=fe80::1%eth0/64":    "trusted-proxies",
 		"JWT_LEEWAY=30":                      "jwt-leeway",
 		"JWKS_REFRESH=999ms":                 "jwks-refresh",
 	} {
