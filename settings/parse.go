@@ -72,7 +72,7 @@ func mapper[T any](failed **Error, parse func(string) (T, error), form string) k
 
 // parsePrefix parses a range of addresses. An address is a range of one.
 func parsePrefix(text string) (netip.Prefix, error) {
-	if address, err := netip.ParseAddr(text); err == nil {
+	if address, err := netip.ParseAddr(text); err == nil && address.Zone() == "" {
 		address = address.Unmap()
 		return address.Prefix(address.BitLen())
 	}
