@@ -167,10 +167,10 @@ func (serve) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) (e
 	gate := newGate(log, options)
 	server := newServer(gate, options, encryption, log)
 	server.Protocols.SetUnencryptedHTTP2(s.H2C)
-	server.Handler = follow.Handler(server.Handler)
-	headers := newHeaders(max(s.HeaderBytes, server.MaxHeaderBytes+16<<10), s.TrustedProxies) // with what TLS and buffers add to the longest
-	server.ConnState = headers.follow
-	accepting := countedListener{listener, headers}
+	server.Handler = follow.Handler(newRequests(server.Handler, s.MemoryLimitMiB<<20, options.BodyLimit, s.TrustedProxies))
+	counted := newConnections(s.MemoryLimitMiB<<20, 2*server.MaxHeaderBytes, s.TrustedProxies) // a header, and less for a body
+	server.ConnState = counted.follow
+	accepting := countedListener{listener, counted}
 	defer func() { _ = server.Close() }()
 	failed := make(chan error, 1)
 	go func() {

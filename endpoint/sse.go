@@ -57,8 +57,12 @@ func (t *httpTransport) stream(w http.ResponseWriter, req *http.Request, op *ope
 		op.responds(wasCancelled().finish(op), 0)
 		return nil
 	}
-	if conn, ok := req.Context().Value(connKey{}).(interface{ SetWriteBuffer(int) error }); ok {
-		_ = conn.SetWriteBuffer(sendBuffer) // an optimization: the stream works without it
+	conn := req.Context().Value(connKey{})
+	if buffered, ok := conn.(interface{ SetWriteBuffer(int) error }); ok {
+		_ = buffered.SetWriteBuffer(sendBuffer) // an optimization: the stream works without it
+	}
+	if alone, ok := conn.(interface{ BeginStream() }); ok && req.ProtoMajor == 1 {
+		alone.BeginStream()
 	}
 	var f *finished
 	switch {
@@ -88,8 +92,8 @@ const sendBuffer = 32 << 10
 
 type connKey struct{}
 
-// WithConn is for http.Server.ConnContext. It lets event streams bound the kernel's send buffer; they work
-// without it.
+// WithConn is for http.Server.ConnContext. It lets event streams bound the kernel's send buffer, and call the connection's
+// BeginStream, if it has that method, when it is for one stream alone; they work without it.
 func WithConn(ctx context.Context, conn net.Conn) context.Context {
 	if encrypted, ok := conn.(*tls.Conn); ok {
 		conn = encrypted.NetConn()

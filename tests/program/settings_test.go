@@ -87,7 +87,6 @@ func TestInvalidSettingStopsTheStart(t *testing.T) {
 		"DEMO=perhaps":                       "demo",
 		"SHUTDOWN_DELAY=-1s":                 "shutdown-delay",
 		"DRAIN_TIME=5":                       "drain-time",
-		"HEADER_BYTES_PER_ADDRESS=0":         "header-bytes-per-address",
 		"H2C=perhaps":                        "h2c",
 		"CORS_ORIGINS=https://a.b,c.d":       "cors-origins",
 		"CORS_ORIGINS=https://a.b/":          "cors-origins",
