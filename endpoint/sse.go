@@ -57,11 +57,8 @@ func (t *httpTransport) stream(w http.ResponseWriter, req *http.Request, op *ope
 		op.responds(wasCancelled().finish(op), 0)
 		return nil
 	}
-	conn := req.Context().Value(connKey{})
-	if buffered, ok := conn.(interface{ SetWriteBuffer(int) error }); ok {
-		_ = buffered.SetWriteBuffer(sendBuffer) // an optimization: the stream works without it
-	}
-	if alone, ok := conn.(interface{ BeginStream() }); ok && req.ProtoMajor == 1 {
+	boundSendBuffer(req.Context())
+	if alone, ok := req.Context().Value(connKey{}).(interface{ BeginStream() }); ok && req.ProtoMajor == 1 {
 		alone.BeginStream()
 	}
 	var f *finished
@@ -92,7 +89,14 @@ const sendBuffer = 32 << 10
 
 type connKey struct{}
 
-// WithConn is for http.Server.ConnContext. It lets event streams bound the kernel's send buffer, and call the connection's
+// boundSendBuffer is an optimization: streams work without it.
+func boundSendBuffer(ctx context.Context) {
+	if conn, ok := ctx.Value(connKey{}).(interface{ SetWriteBuffer(int) error }); ok {
+		_ = conn.SetWriteBuffer(sendBuffer)
+	}
+}
+
+// WithConn is for http.Server.ConnContext. It lets streams bound the kernel's send buffer, and call the connection's
 // BeginStream, if it has that method, when it is for one stream alone; they work without it.
 func WithConn(ctx context.Context, conn net.Conn) context.Context {
 	if encrypted, ok := conn.(*tls.Conn); ok {
