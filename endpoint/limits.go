@@ -95,7 +95,7 @@ func (l Limits) exceededBy(t tally) (exceeded []*refusal) {
 		{codeDepthLimit, "levels", t.depth, l.Depth},
 		{codeAliasLimit, "aliases", t.aliases, l.Aliases},
 		{codeAliasLimit, "bytes in an alias", t.longest, maxAlias},
-		{codeAliasLimit, "fields __schema and __type, and aliases in them,", t.schemas, maxSchemas},
+		{codeAliasLimit, "fields __schema and __type or aliases in them", t.schemas, maxSchemas},
 		{codeRootFieldLimit, "root fields", t.width, l.RootFields},
 		{codeDirectiveLimit, "directives", t.directives, l.Directives},
 		{codeFieldLimit, "fields", t.fields, l.Fields},
