@@ -252,10 +252,10 @@ func (r *running) listen() error {
 	r.gate = newGate(log, r.options)
 	server := newServer(r.gate, r.options, r.encryption, log)
 	server.Protocols.SetUnencryptedHTTP2(s.H2C)
-	server.Handler = r.requests.Handler(server.Handler)
-	headers := newHeaders(max(s.HeaderBytes, server.MaxHeaderBytes+16<<10), s.TrustedProxies) // with what TLS and buffers add to the longest
-	server.ConnState = headers.follow
-	accepting := countedListener{listener, headers}
+	server.Handler = r.requests.Handler(newRequests(server.Handler, s.MemoryLimitMiB<<20, r.options.BodyLimit, s.TrustedProxies))
+	counted := newConnections(s.MemoryLimitMiB<<20, 2*server.MaxHeaderBytes, s.TrustedProxies) // a header, and less for a body
+	server.ConnState = counted.follow
+	accepting := countedListener{listener, counted}
 	r.server = server
 	r.opened("server", func() error { _ = server.Close(); return nil })
 	r.failed = make(chan error, 1)

@@ -68,7 +68,7 @@ func (l Limits) exceededBy(t measure.Tally) (exceeded []*refusal) {
 		{codeDepthLimit, "levels", t.Depth, l.Depth},
 		{codeAliasLimit, "aliases", t.Aliases, l.Aliases},
 		{codeAliasLimit, "bytes in an alias", t.Longest, maxAlias},
-		{codeAliasLimit, "fields __schema and __type, and aliases in them,", t.Schemas, maxSchemas},
+		{codeAliasLimit, "fields __schema and __type or aliases in them", t.Schemas, maxSchemas},
 		{codeRootFieldLimit, "root fields", t.Width, l.RootFields},
 		{codeDirectiveLimit, "directives", t.Directives, l.Directives},
 		{codeFieldLimit, "fields", t.Fields, l.Fields},

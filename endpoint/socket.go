@@ -76,6 +76,7 @@ func (t *socketTransport) serve(ctx context.Context, w http.ResponseWriter, req 
 		leave()
 		return
 	}
+	boundSendBuffer(req.Context())
 	conn.SetReadLimit(t.bodyLimit)
 	s := newSocket(ctx, ending, t, conn, up.conn, req)
 	go func() {

@@ -57,8 +57,9 @@ func (t *httpTransport) stream(w http.ResponseWriter, req *http.Request, op *ope
 		op.responds(wasCancelled().finish(op), 0)
 		return nil
 	}
-	if conn, ok := req.Context().Value(connKey{}).(interface{ SetWriteBuffer(int) error }); ok {
-		_ = conn.SetWriteBuffer(sendBuffer) // an optimization: the stream works without it
+	boundSendBuffer(req.Context())
+	if alone, ok := req.Context().Value(connKey{}).(interface{ BeginStream() }); ok && req.ProtoMajor == 1 {
+		alone.BeginStream()
 	}
 	var f *finished
 	switch {
@@ -88,8 +89,15 @@ const sendBuffer = 32 << 10
 
 type connKey struct{}
 
-// WithConn is for http.Server.ConnContext. It lets event streams bound the kernel's send buffer; they work
-// without it.
+// boundSendBuffer is an optimization: streams work without it.
+func boundSendBuffer(ctx context.Context) {
+	if conn, ok := ctx.Value(connKey{}).(interface{ SetWriteBuffer(int) error }); ok {
+		_ = conn.SetWriteBuffer(sendBuffer)
+	}
+}
+
+// WithConn is for http.Server.ConnContext. It lets streams bound the kernel's send buffer, and call the connection's
+// BeginStream, if it has that method, when it is for one stream alone; they work without it.
 func WithConn(ctx context.Context, conn net.Conn) context.Context {
 	if encrypted, ok := conn.(*tls.Conn); ok {
 		conn = encrypted.NetConn()

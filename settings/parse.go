@@ -26,7 +26,7 @@ func Parse(program any, args []string, description, version string) (*kong.Conte
 		kong.KindMapper(reflect.Int, mapper(&failed, strconv.Atoi, "a whole number")),
 		kong.KindMapper(reflect.Int64, mapper(&failed, parseInt64, "a whole number")),
 		kong.TypeMapper(reflect.TypeFor[time.Duration](), mapper(&failed, parseDuration, "a duration such as 7d, 1d12h, 90s or 400ms")),
-		kong.TypeMapper(reflect.TypeFor[netip.Prefix](), mapper(&failed, netip.ParsePrefix, "a range of addresses such as 10.0.0.0/8 or 192.0.2.1/32")),
+		kong.TypeMapper(reflect.TypeFor[netip.Prefix](), mapper(&failed, parsePrefix, "an address such as 192.0.2.1, or a range such as 10.0.0.0/8")),
 		kong.TypeMapper(reflect.TypeFor[slog.Level](), mapper(&failed, parseLevel, "debug, info, warn or error")),
 		kong.TypeMapper(reflect.TypeFor[site.Ranking](), mapper(&failed, site.ParseRanking, "linear, capped or halflife")),
 		kong.TypeMapper(reflect.TypeFor[History](), mapper(&failed, parseHistory, historyForm)),
@@ -68,6 +68,15 @@ func mapper[T any](failed **Error, parse func(string) (T, error), form string) k
 		target.Set(reflect.ValueOf(value))
 		return nil
 	}
+}
+
+// parsePrefix parses a range of addresses. An address is a range of one.
+func parsePrefix(text string) (netip.Prefix, error) {
+	if address, err := netip.ParseAddr(text); err == nil && address.Zone() == "" {
+		address = address.Unmap()
+		return address.Prefix(address.BitLen())
+	}
+	return netip.ParsePrefix(text)
 }
 
 func parseInt64(text string) (int64, error) { return strconv.ParseInt(text, 10, 64) }

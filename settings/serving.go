@@ -33,7 +33,6 @@ type Serving struct {
 	SignInURL     string        `env:"SIGN_IN_URL" name:"sign-in-url" placeholder:"URL" help:"URL or path of the sign-in page to which the site sends users. It must contain {return}, which is replaced by the URL to redirect them back to; with tokens, append #token=TOKEN to that URL."`
 	ShutdownDelay time.Duration `env:"SHUTDOWN_DELAY" default:"0s" help:"How long requests are still served after SIGTERM, while /readyz responds with 503, so that load balancers notice. 0 or more."`
 	DrainTime     time.Duration `env:"DRAIN_TIME" default:"5s" help:"Over how much time WebSockets and event streams are ended after that, one after another; a few take at most 100ms each. 0 ends all at once."`
-	HeaderBytes   int           `env:"HEADER_BYTES_PER_ADDRESS" name:"header-bytes-per-address" default:"4194304" help:"Maximum size of all request headers of one address that have begun and not ended, bytes: a connection that would exceed it is closed. One longest header always has room. Those of TRUSTED_PROXIES are not counted."`
 	Demo          bool          `env:"DEMO" help:"Fill an empty store with sample articles at the start."`
 }
 
@@ -46,9 +45,6 @@ func (s *Serving) check() error {
 	}
 	if s.DrainTime < 0 {
 		return Invalid(fmt.Errorf("%v is below 0", s.DrainTime), "drain-time")
-	}
-	if s.HeaderBytes < 1 {
-		return Invalid(fmt.Errorf("%d is below 1", s.HeaderBytes), "header-bytes-per-address")
 	}
 	if _, err := s.publicURL(); err != nil {
 		return err

@@ -29,7 +29,7 @@ type SignIn struct {
 	JWKSRefresh      time.Duration  `env:"JWKS_REFRESH" name:"jwks-refresh" default:"5m" help:"How often the keys are loaded again, at least 1s."`
 	ProxyUserHeader  string         `env:"PROXY_USER_HEADER" placeholder:"NAME" help:"Header in which an authenticating proxy names the user, such as X-Forwarded-User."`
 	ProxyRolesHeader string         `env:"PROXY_ROLES_HEADER" placeholder:"NAME" help:"Header in which the proxy lists the user's roles, such as X-Forwarded-Groups."`
-	TrustedProxies   []netip.Prefix `env:"TRUSTED_PROXIES" placeholder:"PREFIX" help:"Addresses of the proxies, such as 10.0.0.0/8. The headers above and X-Forwarded-For are trusted only from these."`
+	TrustedProxies   []netip.Prefix `env:"TRUSTED_PROXIES" placeholder:"PREFIX" help:"Addresses of the proxies, such as 192.0.2.1 or 10.0.0.0/8. The headers above and X-Forwarded-For are trusted only from these."`
 
 	Moderators []string `env:"MODERATORS" placeholder:"NAME" help:"Names of users who are moderators without a role, however they sign in, such as alice,bob. At an OIDC provider, let them sign in once before: until then another user may get the name."`
 

@@ -27,9 +27,9 @@ const (
 	reportEvery = 5 * time.Second
 )
 
-// await returns nil when the store can be used. It returns the last error when a server refuses the client, when
+// await repeats a call until it succeeds. It returns the last error when a server refuses the client, when
 // none replies within replies, when it is still loading, or a failover goes on, after loads, and when ended is closed.
-func (s *Store) await(ctx context.Context, replies, loads time.Duration, ended <-chan struct{}) error {
+func (s *Store) await(ctx context.Context, call func(context.Context) error, replies, loads time.Duration, ended <-chan struct{}) error {
 	started := time.Now()
 	deadline := started.Add(replies)
 	var report time.Time
@@ -38,7 +38,7 @@ func (s *Store) await(ctx context.Context, replies, loads time.Duration, ended <
 	defer tick.Stop()
 	for {
 		attempt, cancel := context.WithDeadline(ctx, deadline)
-		err := s.ping(attempt)
+		err := call(attempt)
 		cancel()
 		if last == nil || !errors.Is(err, context.DeadlineExceeded) {
 			last = err
@@ -104,12 +104,16 @@ func isNetwork(err error) bool {
 }
 
 // inspect rejects a server that Frontpage cannot run on and warns about one that may lose data. A server that
-// does not allow INFO is accepted unchecked.
-func (s *Store) inspect(ctx context.Context) error {
+// does not allow INFO is accepted unchecked. It has replied before, so that it gets time: it may be busy.
+func (s *Store) inspect(ctx context.Context, replies time.Duration, ended <-chan struct{}) error {
 	if cluster, ok := s.Client.(*redis.ClusterClient); ok {
 		return s.inspectCluster(ctx, cluster)
 	}
-	info, err := s.readInfo(ctx, s.Client)
+	var info map[string]string
+	err := s.await(ctx, func(ctx context.Context) (err error) {
+		info, err = s.readInfo(ctx, s.Client)
+		return err
+	}, replies, replies, ended)
 	if err != nil {
 		return err
 	}

@@ -84,10 +84,10 @@ func openChild(ctx context.Context, o Options) (*Store, error) {
 	})}
 	c.store = s
 	go c.run(serving)
-	err = s.await(ctx, childReplies, childLoads, c.ended)
+	err = s.await(ctx, s.ping, childReplies, childLoads, c.ended)
 	if err == nil {
 		c.replied.Store(true)
-		err = s.inspect(ctx)
+		err = s.inspect(ctx, childReplies, c.ended)
 	}
 	if err == nil && c.settled.CompareAndSwap(false, true) {
 		return s, nil

@@ -49,7 +49,7 @@ func (j *joining) try(ctx context.Context) (joined *Store, waiting string, err e
 	err = j.store.Client.Ping(ctx).Err()
 	switch {
 	case err == nil:
-		if err := j.store.inspect(ctx); err != nil {
+		if err := j.store.inspect(ctx, childReplies, nil); err != nil {
 			return nil, "", err
 		}
 		return j.store, "", nil

@@ -66,7 +66,7 @@ func openMemory(ctx context.Context, o Options) (*Store, error) {
 			server.Close()
 		}),
 	}
-	if err := s.await(ctx, childReplies, 0, nil); err != nil {
+	if err := s.await(ctx, s.ping, childReplies, 0, nil); err != nil {
 		return nil, errors.Join(fmt.Errorf("open a store in memory: %w", err), s.Close())
 	}
 	o.Log.WarnContext(ctx, "all data is in memory and lost when this process ends; to keep it, install redis-server or set "+

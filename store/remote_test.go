@@ -245,6 +245,22 @@ func TestOnlySupportedVersionsAndModesAreAccepted(t *testing.T) {
 	}
 }
 
+// A server that replied to PING may be busy when it is asked for its version: the first calls get no reply.
+func TestOpenWaitsForAServerThatIsBusy(t *testing.T) {
+	t.Parallel()
+	var calls atomic.Int64
+	addr := fakeServer(t, pong, func(c *server.Peer) {
+		if calls.Add(1) <= 3 {
+			<-t.Context().Done()
+			return
+		}
+		c.WriteBulk("redis_version:7.2.0")
+	})
+	if s := open(t, store.Options{URL: "redis://" + addr, Timeout: 50 * time.Millisecond}); s.Version != "Redis 7.2.0" {
+		t.Errorf("Version = %q after %d calls, want that of a server that was busy", s.Version, calls.Load())
+	}
+}
+
 func TestServerWithoutINFOIsAccepted(t *testing.T) {
 	t.Parallel()
 	addr := fakeServer(t, pong, func(c *server.Peer) { c.WriteError("NOPERM this user has no permissions to run the 'info' command") })

@@ -120,7 +120,7 @@ const defaultTimeout = 400 * time.Millisecond
 //
 // A server named by a URL that does not reply within five seconds is an error: Open never falls back to
 // another store or to a connection without TLS. A certificate that either side rejects is an error at once. A
-// server that is loading its data gets up to a minute, as do a Redis Cluster that lacks a shard, and Sentinels whose
+// server that is loading its data, or is slow after its first reply, gets up to a minute, as do a Redis Cluster that lacks a shard, and Sentinels whose
 // primary does not reply; a child gets as long as it needs. Redis before 6.2, a node of a Redis Cluster before 7.0 and a directory that another process uses
 // are errors, too. A server that may lose data is not an error: Open logs a warning.
 //
@@ -180,10 +180,10 @@ func openRemote(ctx context.Context, o Options, scheme, rest string) (*Store, er
 	}
 	s := &Store{Client: r.client, Kind: Remote, Address: r.address, Partitions: r.partitions, Acks: r.acks, sentinels: strings.HasSuffix(scheme, "+sentinel"),
 		log: o.Log, stop: func() {}}
-	if err := s.await(ctx, remoteReplies, remoteLoads, nil); err != nil {
+	if err := s.await(ctx, s.ping, remoteReplies, remoteLoads, nil); err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: connect to %s: %w", o.name("URL"), r.address, o.explain(scheme, err)), s.Close())
 	}
-	if err := s.inspect(ctx); err != nil {
+	if err := s.inspect(ctx, remoteLoads, nil); err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %s: %w", o.name("URL"), r.address, err), s.Close())
 	}
 	return s, nil

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -17,8 +18,11 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
 
 	"frontpage/redistest"
+	"frontpage/sitetest"
 )
 
 // adversary is a client that uses every limit of its address to the full.
@@ -250,90 +254,245 @@ func (s *server) rss() int {
 	return 0
 }
 
-// halfHeader sends 100 KB of the header of a request, and returns its connection.
-func (a *adversary) halfHeader(conn net.Conn) net.Conn {
+// part sends a part of a request from the adversary's address, and returns the connection.
+func (a *adversary) part(text string) net.Conn {
 	a.t.Helper()
-	if conn == nil {
-		var err error
-		if conn, err = a.dialer.DialContext(a.t.Context(), "tcp", strings.TrimPrefix(a.URL, "http://")); err != nil {
-			a.t.Fatal(err)
-		}
-		a.t.Cleanup(func() { _ = conn.Close() })
+	conn, err := a.dialer.DialContext(a.t.Context(), "tcp", strings.TrimPrefix(a.URL, "http://"))
+	if err != nil {
+		a.t.Fatal(err)
 	}
-	_, _ = io.WriteString(conn, "GET /healthz HTTP/1.1\r\nHost: localhost\r\nLong: "+strings.Repeat("a", 100_000)) // fails if it was closed
+	a.t.Cleanup(func() { _ = conn.Close() })
+	_, _ = io.WriteString(conn, text) // fails if it was closed
 	return conn
 }
 
-// answer is the status of the response on a connection, 0 if it was closed.
-type answer struct {
-	conn   net.Conn
-	status int
-}
-
-func answerOn(conn net.Conn) answer {
+// answerOn returns the status of the response on a connection, 0 if it was closed.
+func answerOn(conn net.Conn) int {
 	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil {
-		return answer{conn: conn}
+		return 0
 	}
 	defer func() { _ = res.Body.Close() }()
 	if _, err := io.Copy(io.Discard, res.Body); err != nil {
-		return answer{conn: conn}
+		return 0
 	}
-	return answer{conn, res.StatusCode}
+	return res.StatusCode
 }
 
-const endOfHeader = "\r\n\r\n"
+// With MEMORY_LIMIT_MIB=64 the connections of one address take 2 MiB: 17 with 100 KB each that they have begun to send, or 128.
+const (
+	littleMemory = "MEMORY_LIMIT_MIB=64"
+	longBegun    = 17
+	allOpen      = 128
+)
 
-// The second time, two of the connections have had a response before.
-func TestUnfinishedHeadersOfAnAddressAreLimited(t *testing.T) {
+var (
+	longHeader = "GET /healthz HTTP/1.1\r\nHost: localhost\r\nLong: " + strings.Repeat("a", 100_000)
+	longBody   = "POST /query HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100002\r\n\r\n" + strings.Repeat(" ", 100_000)
+)
+
+func TestUnfinishedRequestsOfAnAddressAreLimited(t *testing.T) {
 	t.Parallel()
-	s := start(t, "REDIS_URL=memory://", "HEADER_BYTES_PER_ADDRESS=250000")
-	a := newAdversary(s)
-	conns := make([]net.Conn, 3)
-	for round := range 2 {
-		answers := make(chan answer, len(conns))
-		for i := range conns {
-			conns[i] = a.halfHeader(conns[i])
-			go func() { answers <- answerOn(conns[i]) }()
+	for name, request := range map[string]struct {
+		begin, end string
+		status     int
+	}{
+		"headers": {longHeader, "\r\n\r\n", http.StatusOK},
+		"bodies":  {longBody, "{}", http.StatusBadRequest},
+	} {
+		s := start(t, "REDIS_URL=memory://", littleMemory)
+		a := newAdversary(s)
+		const all, more = 2 * longBegun, 5
+		answers := make(chan int, all)
+		var conns []net.Conn
+		for range all {
+			conn := a.part(request.begin)
+			conns = append(conns, conn)
+			go func() { answers <- answerOn(conn) }()
 		}
-		closed := <-answers
-		if closed.status != 0 {
-			t.Errorf("round %d: got %d for half a header, want one connection closed", round, closed.status)
+		for range more {
+			if status := <-answers; status != 0 && status != http.StatusServiceUnavailable {
+				t.Errorf("%s: got %d before the end of a request, want those beyond %d refused", name, status, longBegun)
+			}
 		}
 		if status := s.status("/healthz"); status != http.StatusOK {
-			t.Errorf("round %d: got %d for another address, want 200", round, status)
+			t.Errorf("%s: got %d for another address, want 200", name, status)
 		}
-		for i, conn := range conns {
-			if conn == closed.conn {
-				conns[i] = nil
-			} else if _, err := io.WriteString(conn, endOfHeader); err != nil {
-				t.Error(err)
+		for _, conn := range conns {
+			_, _ = io.WriteString(conn, request.end) // fails if it was closed
+		}
+		finished := 0
+		for range all - more {
+			if status := <-answers; status == request.status {
+				finished++
+			} else if status != 0 && status != http.StatusServiceUnavailable {
+				t.Errorf("%s: got %d, want %d", name, status, request.status)
 			}
 		}
-		for range len(conns) - 1 {
-			if finished := <-answers; finished.status != http.StatusOK {
-				t.Fatalf("round %d: got %d on a connection within the limit, want 200", round, finished.status)
+		if finished == 0 {
+			t.Errorf("%s: no connection within the limit got a response", name)
+		}
+		if status := answerOn(a.part(request.begin + request.end)); status != request.status {
+			t.Errorf("%s: got %d once the others have ended, want %d", name, status, request.status)
+		}
+	}
+}
+
+func TestConnectionsOfAnAddressAreLimited(t *testing.T) {
+	t.Parallel()
+	s := start(t, "REDIS_URL=memory://", littleMemory)
+	a := newAdversary(s)
+	const request = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+	for range allOpen / 2 { // streams are limited by themselves
+		body := `{"query":"subscription { articlePosted { node { id } } }"}`
+		conn := a.part(fmt.Sprintf("POST /query HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nAccept: text/event-stream\r\nContent-Length: %d\r\n\r\n%s", len(body), body))
+		if res, err := http.ReadResponse(bufio.NewReader(conn), nil); err != nil || res.StatusCode != http.StatusOK {
+			t.Fatalf("a stream: got %v, %v, want 200", res, err)
+		}
+	}
+	var idle []net.Conn
+	for len(idle) <= allOpen {
+		conn := a.part(request)
+		if answerOn(conn) == 0 {
+			break
+		}
+		idle = append(idle, conn)
+	}
+	if n := len(idle); n < allOpen-2 || n > allOpen {
+		t.Errorf("an address has %d idle connections, want about %d", n, allOpen)
+	}
+	if status := s.status("/healthz"); status != http.StatusOK {
+		t.Errorf("got %d for another address, want 200", status)
+	}
+	for _, conn := range idle[:2] {
+		_ = conn.Close()
+	}
+	sitetest.Eventually(t, "a connection is accepted after others were closed", func() bool { return answerOn(a.part(request)) == http.StatusOK })
+}
+
+// A header without an end, beside an event stream on the same connection.
+func TestUnfinishedHeadersBesideAStreamAreLimited(t *testing.T) {
+	t.Parallel()
+	s := start(t, "REDIS_URL=memory://", littleMemory, "H2C=true")
+	a := newAdversary(s)
+	const more = 5
+	closed := make(chan struct{}, 2*longBegun)
+	for range 2 * longBegun {
+		conn := a.part(http2.ClientPreface)
+		frames := http2.NewFramer(conn, conn)
+		var block bytes.Buffer
+		fields := hpack.NewEncoder(&block)
+		header := func(pairs ...string) []byte {
+			block.Reset()
+			for i := 0; i < len(pairs); i += 2 {
+				_ = fields.WriteField(hpack.HeaderField{Name: pairs[i], Value: pairs[i+1]}) // into memory
 			}
+			return block.Bytes()
+		}
+		stream := header(":method", "GET", ":scheme", "http", ":authority", "localhost",
+			":path", "/query?query="+url.QueryEscape("subscription { articlePosted { node { id } } }"), "accept", "text/event-stream")
+		_ = frames.WriteSettings() // these fail if the connection was closed
+		_ = frames.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: stream, EndStream: true, EndHeaders: true})
+		for begun := false; !begun; { // the response to the first request
+			frame, err := frames.ReadFrame()
+			_, begun = frame.(*http2.HeadersFrame)
+			begun = begun || err != nil
+		}
+		unfinished := header(":method", "GET", ":scheme", "http", ":authority", "localhost", ":path", "/healthz", "long", strings.Repeat("~", 100_000))
+		_ = frames.WriteHeaders(http2.HeadersFrameParam{StreamID: 3, BlockFragment: unfinished[:16<<10], EndStream: true})
+		for rest := range slices.Chunk(unfinished[16<<10:], 16<<10) {
+			_ = frames.WriteContinuation(3, false, rest)
+		}
+		go func() {
+			for err := error(nil); err == nil; {
+				_, err = frames.ReadFrame()
+			}
+			closed <- struct{}{}
+		}()
+	}
+	for range more {
+		select {
+		case <-closed:
+		case <-time.After(sitetest.Patience):
+			t.Fatalf("%d headers without an end are held beside streams, want at most %d", 2*longBegun, longBegun)
+		}
+	}
+	if status := s.status("/healthz"); status != http.StatusOK {
+		t.Errorf("got %d for another address, want 200", status)
+	}
+}
+
+// Requests whose bodies do not come, on one connection.
+func TestUnfinishedRequestsOfAConnectionAreLimited(t *testing.T) {
+	t.Parallel()
+	s := start(t, "REDIS_URL=memory://", littleMemory, "H2C=true", "TRUSTED_PROXIES=127.0.0.2")
+	a := newAdversary(s)
+	two := &http.Client{Transport: &http.Transport{DialContext: a.dialer.DialContext, Protocols: new(http.Protocols)}}
+	two.Transport.(*http.Transport).Protocols.SetUnencryptedHTTP2(true)
+	defer two.CloseIdleConnections()
+	ask := func(address string, body io.Reader, long int) int {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL+"/query", body)
+		if err != nil {
+			t.Error(err)
+			return 0
+		}
+		req.ContentLength = 100_000
+		for name, value := range map[string]string{"Content-Type": "application/json", "X-Forwarded-For": address, "Long": strings.Repeat("a", long)} {
+			req.Header.Set(name, value)
+		}
+		res, err := two.Do(req)
+		if err != nil {
+			t.Error(err)
+			return 0
+		}
+		defer func() { _ = res.Body.Close() }()
+		return res.StatusCode
+	}
+	const fit, more = 10, 2 // of 2 MiB
+	answers := make(chan int, fit+more)
+	var bodies []*io.PipeWriter
+	for range fit + more {
+		body, to := io.Pipe()
+		bodies = append(bodies, to)
+		go func() { answers <- ask("192.0.2.1", body, 100_000) }()
+	}
+	for range more {
+		if status := <-answers; status != http.StatusServiceUnavailable {
+			t.Errorf("got %d, want 503 for requests beyond %d whose bodies are missing", status, fit)
+		}
+	}
+	if status := ask("192.0.2.2", strings.NewReader(strings.Repeat(" ", 100_000)), 0); status != http.StatusBadRequest {
+		t.Errorf("got %d for another client of the proxy, want 400 for its empty body", status)
+	}
+	for _, to := range bodies {
+		go func() {
+			_, _ = io.WriteString(to, strings.Repeat(" ", 100_000)) // fails if it was refused
+			_ = to.Close()
+		}()
+	}
+	for range fit {
+		if status := <-answers; status != http.StatusBadRequest {
+			t.Errorf("got %d within the limit, want 400 for an empty body", status)
 		}
 	}
 }
 
 func TestUnfinishedHeadersOfProxiesAreNotLimited(t *testing.T) {
 	t.Parallel()
-	for proxy, addr := range map[string]string{"127.0.0.2/32": "127.0.0.1:0", "::1/128": "[::1]:0"} { // ::1, not all of its /64
-		s := start(t, "REDIS_URL=memory://", "ADDR="+addr, "HEADER_BYTES_PER_ADDRESS=250000", "TRUSTED_PROXIES="+proxy)
+	for proxy, addr := range map[string]string{"127.0.0.2": "127.0.0.1:0", "::1": "[::1]:0"} { // ::1, not all of its /64
+		s := start(t, "REDIS_URL=memory://", "ADDR="+addr, littleMemory, "TRUSTED_PROXIES="+proxy)
 		a := newAdversary(s)
-		a.dialer.LocalAddr = net.TCPAddrFromAddrPort(netip.AddrPortFrom(netip.MustParsePrefix(proxy).Addr(), 0))
-		conns := make([]net.Conn, 5)
+		a.dialer.LocalAddr = net.TCPAddrFromAddrPort(netip.AddrPortFrom(netip.MustParseAddr(proxy), 0))
+		conns := make([]net.Conn, longBegun+5)
 		for i := range conns {
-			conns[i] = a.halfHeader(nil)
+			conns[i] = a.part(longHeader)
 		}
 		for i, conn := range slices.Backward(conns) { // with the response to the last one, the server has read the others
-			if _, err := io.WriteString(conn, endOfHeader); err != nil {
+			if _, err := io.WriteString(conn, "\r\n\r\n"); err != nil {
 				t.Error(err)
 			}
-			if got := answerOn(conn); got.status != http.StatusOK {
-				t.Errorf("got %d on connection %d of the proxy %s, want 200", got.status, i, proxy)
+			if status := answerOn(conn); status != http.StatusOK {
+				t.Errorf("got %d on connection %d of the proxy %s, want 200", status, i, proxy)
 			}
 		}
 	}

@@ -27,11 +27,11 @@ func settingsOf(t *testing.T, env []string, args ...string) (shown map[string]st
 
 func TestFlagsOverrideVariablesOverrideTheSettingsFile(t *testing.T) {
 	t.Parallel()
-	yaml := fileOf(t, "# rules\nvote_score: 500\nPAGE_SIZE: 10\nvoting-window: 3d\nsite: no\nmilestones: [5, 20]\nvote-history: off\nhalf-life: 1d12h\ntrusted-proxies: [10.0.0.0/8, '192.168.0.0/16']\njwt-leeway: 1m\n")
+	yaml := fileOf(t, "# rules\nvote_score: 500\nPAGE_SIZE: 10\nvoting-window: 3d\nsite: no\nmilestones: [5, 20]\nvote-history: off\nhalf-life: 1d12h\ntrusted-proxies: [10.0.0.0/8, '192.168.0.1', '::1', '::ffff:192.0.2.1']\njwt-leeway: 1m\n")
 	shown, _, _ := settingsOf(t, []string{"CONFIG=" + yaml, "PAGE_SIZE=11", "VOTE_SCORE=501"}, "--vote-score=502")
 	for variable, want := range map[string]string{
 		"CONFIG": yaml + " environment", "VOTE_SCORE": "502 flag", "PAGE_SIZE": "11 environment", "VOTING_WINDOW": "3d file", "LINK_WINDOW": "3d default",
-		"SITE": "false file", "TRUSTED_PROXIES": "10.0.0.0/8,192.168.0.0/16 file", "JWT_LEEWAY": "1m file", "MILESTONES": "5,20 file", "VOTE_HISTORY": "off file", "HALF_LIFE": "1d12h file",
+		"SITE": "false file", "TRUSTED_PROXIES": "10.0.0.0/8,192.168.0.1/32,::1/128,192.0.2.1/32 file", "JWT_LEEWAY": "1m file", "MILESTONES": "5,20 file", "VOTE_HISTORY": "off file", "HALF_LIFE": "1d12h file",
 		"RANKING": "linear default", "RANK_CAP": "1d default", "CALENDAR": "true default", "EXPLORER": "true default", "RATE_VOTES": "off default",
 		"JWKS_URL": "default",
 	} {

@@ -87,7 +87,6 @@ func TestInvalidSettingStopsTheStart(t *testing.T) {
 		"DEMO=perhaps":                       "demo",
 		"SHUTDOWN_DELAY=-1s":                 "shutdown-delay",
 		"DRAIN_TIME=5":                       "drain-time",
-		"HEADER_BYTES_PER_ADDRESS=0":         "header-bytes-per-address",
 		"H2C=perhaps":                        "h2c",
 		"CORS_ORIGINS=https://a.b,c.d":       "cors-origins",
 		"CORS_ORIGINS=https://a.b/":          "cors-origins",
@@ -114,7 +113,8 @@ func TestInvalidSettingStopsTheStart(t *testing.T) {
 		"RATE_CHANGES=1m/60":                 "rate-changes",
 		"RATE_COST=lots/1m":                  "rate-cost",
 		"TRUSTED_PROXIES=proxy.example":      "trusted-proxies",
-		"TRUSTED_PROXIES=10.0.0.1":           "trusted-proxies",
+		"TRUSTED_PROXIES=10.0.0.1/33":        "trusted-proxies",
+		"TRUSTED_PROXIES=fe80::1%eth0/64":    "trusted-proxies",
 		"JWT_LEEWAY=30":                      "jwt-leeway",
 		"JWKS_REFRESH=999ms":                 "jwks-refresh",
 	} {

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"net/http"
+	"net/netip"
+	"sync"
+
+	"frontpage/endpoint"
+)
+
+// perRequest is what a request counts as besides its header and body, bytes.
+const perRequest = 4 << 10
+
+// requests bound what the requests of one client take while they are received and answered, also of one behind a proxy: a
+// connection of HTTP/2 has hundreds at a time. Those without a body over HTTP/1 are bounded by its connections.
+type requests struct {
+	http.Handler
+	limit   int // bytes of one client
+	body    int64
+	proxies []netip.Prefix
+
+	mu sync.Mutex
+	of map[netip.Addr]int // bytes, by client
+}
+
+// newRequests bounds the requests for a handler to a share of memory. body is the longest body that is read.
+func newRequests(handler http.Handler, memory, body int64, proxies []netip.Prefix) *requests {
+	return &requests{Handler: handler, limit: addressShare(memory), body: body, proxies: proxies, of: map[netip.Addr]int{}}
+}
+
+// ServeHTTP implements http.Handler.
+func (r *requests) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	if req.ProtoMajor == 1 && req.ContentLength == 0 {
+		r.Handler.ServeHTTP(w, req)
+		return
+	}
+	client, bytes := endpoint.NetworkOf(req, r.proxies), r.size(req)
+	if !r.add(client, bytes) {
+		unavailable(w, "too many requests of your address are being received: try again in a moment")
+		return
+	}
+	defer r.add(client, -bytes)
+	r.Handler.ServeHTTP(w, req)
+}
+
+// size returns how many bytes a request takes, roughly.
+func (r *requests) size(req *http.Request) int {
+	size := perRequest + len(req.RequestURI)
+	for name, values := range req.Header {
+		for _, value := range values {
+			size += len(name) + len(value)
+		}
+	}
+	if req.ContentLength < 0 || req.ContentLength > r.body {
+		return size + int(r.body)
+	}
+	return size + int(req.ContentLength)
+}
+
+// add counts bytes, and reports whether the client may have them. One request always has room.
+func (r *requests) add(client netip.Addr, bytes int) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if had := r.of[client]; bytes > 0 && had > 0 && had+bytes > r.limit {
+		return false
+	}
+	if r.of[client] += bytes; r.of[client] == 0 {
+		delete(r.of, client)
+	}
+	return true
+}
