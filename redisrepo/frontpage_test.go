@@ -223,6 +223,7 @@ func TestFrontPagesAreThoseOfAnObserver(t *testing.T) {
 func TestFrontPagesSurviveAKilledServer(t *testing.T) {
 	t.Parallel()
 	w := newFrontWalk(newSite(t, oneHourIn), 7)
+	w.server.Own()
 	for range 6 {
 		for range 60 {
 			w.step()

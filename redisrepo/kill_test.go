@@ -29,6 +29,7 @@ type ballot struct {
 func TestKilledServerLosesNoAcknowledgedVote(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, func(r *redisrepo.Rules) { r.InterestingVotes = 5 })
+	s.server.Own()
 	var articles []redisrepo.ArticleID
 	for i := range 6 {
 		articles = append(articles, s.post("alice", fmt.Sprint("g", i%2)).ID)
@@ -142,6 +143,7 @@ func (b *ballot) allows(vote redisrepo.Vote) bool {
 func TestUnreachableServerIsErrUnavailable(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
+	s.server.Own()
 	a, b := s.post("alice", "go"), s.post("alice", "x")
 	a = s.edit(a.ID, alice(), redisrepo.Edit{Text: new("text")})
 	calls := map[string]func() error{

@@ -15,6 +15,7 @@ import (
 func cutSite(t *testing.T) (l *listener, other *site, f *fails) {
 	t.Helper()
 	other = newSite(t, nil, one)
+	other.server.Own()
 	f = &fails{tried: make(chan struct{}, 1000)}
 	return other.reopened(other.client(f), nil).listen(), other, f
 }
@@ -215,6 +216,7 @@ func TestOutageOfAllPartitionsIsReportedOnce(t *testing.T) {
 	sixteen := redisrepo.WithPartitions(16)
 	f := &fails{tried: make(chan struct{}, 1000)}
 	other := newSite(t, nil, sixteen)
+	other.server.Own()
 	l := other.reopened(other.client(f), nil, sixteen).listen()
 	for range 2 {
 		before := f.refused.Load()

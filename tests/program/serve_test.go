@@ -120,7 +120,7 @@ func TestQueryStringUpToTheBodyLimitIsAccepted(t *testing.T) {
 
 func TestReadinessFollowsTheStore(t *testing.T) {
 	t.Parallel()
-	redis := redistest.Start(t)
+	redis := redistest.Start(t).Own()
 	s := start(t, "REDIS_URL="+redis.URL())
 	s.useIt()
 	redis.Kill()

@@ -1,0 +1,126 @@
+package redistest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"sync"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// pool has the servers that no test of the process uses.
+var pool struct {
+	mu   sync.Mutex
+	free []*Server
+}
+
+// take returns an empty server, at a path that no other test has used: what an ended test has left behind does not find it.
+func take() (*Server, error) {
+	for {
+		pool.mu.Lock()
+		n := len(pool.free)
+		if n == 0 {
+			pool.mu.Unlock()
+			break
+		}
+		used := pool.free[n-1]
+		pool.free = pool.free[:n-1]
+		pool.mu.Unlock()
+		folder, err := newFolder()
+		if err != nil {
+			return nil, err
+		}
+		if err := errors.Join(os.Remove(folder), os.Rename(used.folder, folder)); err != nil {
+			return nil, err
+		}
+		s := at(folder)
+		s.process, s.fresh = used.process, used.fresh
+		if settings, err := s.settings(); err == nil && settings == s.fresh {
+			return s, nil
+		}
+		s.Close() // it has ended, for example
+	}
+	s, err := open("--appendonly", "no")
+	if err != nil {
+		return nil, err
+	}
+	s.fresh, err = s.settings()
+	return s, err
+}
+
+// giveBack closes the Client, and puts the server into the pool unless the test kept or changed it.
+func (s *Server) giveBack() {
+	if s.fresh == "" || !s.running() {
+		s.Close()
+		return
+	}
+	_ = s.Client.Close()
+	s.Client = at(s.folder).Client // without the hooks of the test
+	_, err := s.Client.Pipelined(context.Background(), func(p redis.Pipeliner) error {
+		for _, command := range [][]any{
+			{"client", "kill", "type", "normal"},
+			{"client", "kill", "type", "pubsub"},
+			{"client", "unpause"},
+			{"flushall"},
+			{"script", "flush"},
+			{"config", "resetstat"},
+		} {
+			p.Do(context.Background(), command...)
+		}
+		return nil
+	})
+	settings, failed := s.settings()
+	if err != nil || failed != nil || settings != s.fresh {
+		s.Close()
+		return
+	}
+	_ = s.Client.Close()
+	pool.mu.Lock()
+	pool.free = append(pool.free, s)
+	pool.mu.Unlock()
+}
+
+// settings returns what a test may have changed besides the data: the configuration, users, and the role.
+func (s *Server) settings() (string, error) {
+	ctx := context.Background()
+	configuration, err := s.Client.ConfigGet(ctx, "*").Result()
+	if err != nil {
+		return "", err
+	}
+	maps.DeleteFunc(configuration, func(name, _ string) bool { return name == "dir" || name == "unixsocket" })
+	users, err := s.Client.Do(ctx, "acl", "list").Result()
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprint(configuration, users), nil
+}
+
+// root is the folder of all servers of the process. A shell removes it when the process has ended, however that happened:
+// then the pipe to it is closed.
+var root = sync.OnceValues(func() (folder string, err error) {
+	// Not testing.TB.TempDir: the path of a unix socket has at most 107 bytes.
+	if folder, err = os.MkdirTemp("", "redistest"); err != nil {
+		return "", err
+	}
+	remove := exec.Command("sh", "-c", `trap "" INT TERM; read -r _; rm -rf "$0"`, folder)
+	if running, err = remove.StdinPipe(); err != nil {
+		return "", err
+	}
+	return folder, remove.Start()
+})
+
+// running is the pipe to that shell. It is a variable because a file that is not used gets closed.
+var running io.Closer
+
+func newFolder() (string, error) {
+	root, err := root()
+	if err != nil {
+		return "", err
+	}
+	return os.MkdirTemp(root, "")
+}
