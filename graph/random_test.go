@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"frontpage/programtest"
 	"frontpage/redisrepo"
 	"frontpage/redistest"
 	"frontpage/sitetest"
@@ -158,14 +159,14 @@ func (w *walker) everything(user string) {
 // vote, and a deleted article stays deleted.
 func TestRandomOperationsMatchTheModel(t *testing.T) {
 	t.Parallel()
-	const seed, steps = 20260102, 4000
+	const seed = 20260102
 	client := redistest.Start(t).Client
 	rules := redisrepo.DefaultRules()
 	rules.InterestingVotes = walkInteresting
 	w := &walker{t: t, random: rand.New(rand.NewPCG(seed, seed)), b: &model{articles: map[string]*modelArticle{}, links: map[string]string{}},
 		sites: []*sitetest.Site{sitetest.New(t, client, rules), sitetest.New(t, client, rules)}}
 	done := map[string]int{}
-	for i := range steps {
+	for i := range programtest.Size(1000, 8000) {
 		query, got, want := w.step()
 		if got != want {
 			t.Fatalf("step %d: %s\n got %s\nwant %s", i, query, got, want)

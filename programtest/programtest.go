@@ -29,6 +29,17 @@ const (
 	stopTimeout    = 20 * time.Second // the documented maximum time to stop with the default settings
 )
 
+// Full is whether tests run at their full size: FULL is set.
+var Full = os.Getenv("FULL") != ""
+
+// Size returns the size of something in a test: full if Full, otherwise small. A test gets smaller, it never skips.
+func Size[T any](small, full T) T {
+	if Full {
+		return full
+	}
+	return small
+}
+
 var program = filepath.Join(os.TempDir(), fmt.Sprintf("frontpage-test-%d", os.Getpid()))
 
 // build builds the program on its first call.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"frontpage/programtest"
 	"frontpage/redisrepo"
 	"frontpage/redistest"
 	"frontpage/store"
@@ -209,7 +210,7 @@ func TestFrontPagesAreThoseOfAnObserver(t *testing.T) {
 			t.Run(fmt.Sprint(name, " ", partitions), func(t *testing.T) {
 				t.Parallel()
 				w := newFrontWalk(open(t, oneHourIn, redisrepo.WithPartitions(partitions)), uint64(partitions))
-				for step := range 800 {
+				for step := range programtest.Size(400, 1600) {
 					if w.step(); step%200 == 199 {
 						w.compare()
 					}
@@ -458,7 +459,7 @@ func TestMigrateCopiesFrontPages(t *testing.T) {
 		t.Run(fmt.Sprint(tt.from, " to ", tt.to), func(t *testing.T) {
 			t.Parallel()
 			w := newFrontWalk(newSite(t, oneHourIn, redisrepo.WithPartitions(tt.from)), 3)
-			for range 300 {
+			for range programtest.Size(100, 300) {
 				w.step()
 			}
 			w.compare()
@@ -471,7 +472,7 @@ func TestMigrateCopiesFrontPages(t *testing.T) {
 			other.server, other.raw = target, target.Client
 			w.site = other.reopened(target.Client, nil, redisrepo.WithPartitions(tt.to))
 			w.compare()
-			for range 300 {
+			for range programtest.Size(100, 300) {
 				w.step()
 			}
 			w.compare()

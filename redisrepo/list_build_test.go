@@ -13,6 +13,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"frontpage/programtest"
 	"frontpage/redisrepo"
 	"frontpage/store"
 )
@@ -131,7 +132,7 @@ func TestListingOfALargeGroupIsBuiltInSteps(t *testing.T) {
 // Whatever is written between two steps, and whichever reader gives up or builds as well, the listing that is read is exact.
 func TestWritesBetweenStepsKeepTheListingExact(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(3) {
+	for seed := range programtest.Size[uint64](1, 3) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			random := rand.New(rand.NewPCG(seed, 1))

@@ -14,11 +14,12 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"frontpage/programtest"
 	"frontpage/redisrepo"
 	"frontpage/store"
 )
 
-var questions = flag.Int("questions", 1000, "questions that TestRankingsMatchTheOracle asks, over all stores")
+var questions = flag.Int("questions", programtest.Size(400, 2000), "questions that TestRankingsMatchTheOracle asks, over all stores")
 
 // Rankings are what sorting all articles by the formula gives, whatever lists they are in.
 func TestRankingsMatchTheOracle(t *testing.T) {

@@ -2,7 +2,6 @@ package redistest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -19,7 +18,7 @@ var pool struct {
 	free []*Server
 }
 
-// take returns an empty server, at a path that no other test has used: what an ended test has left behind does not find it.
+// take returns an empty server.
 func take() (*Server, error) {
 	for {
 		pool.mu.Lock()
@@ -28,19 +27,10 @@ func take() (*Server, error) {
 			pool.mu.Unlock()
 			break
 		}
-		used := pool.free[n-1]
+		s := pool.free[n-1]
 		pool.free = pool.free[:n-1]
 		pool.mu.Unlock()
-		folder, err := newFolder()
-		if err != nil {
-			return nil, err
-		}
-		if err := errors.Join(os.Remove(folder), os.Rename(used.folder, folder)); err != nil {
-			return nil, err
-		}
-		s := at(folder)
-		s.process, s.fresh = used.process, used.fresh
-		if settings, err := s.settings(); err == nil && settings == s.fresh {
+		if s.isFresh() {
 			return s, nil
 		}
 		s.Close() // it has ended, for example
@@ -53,15 +43,18 @@ func take() (*Server, error) {
 	return s, err
 }
 
-// giveBack closes the Client, and puts the server into the pool unless the test kept or changed it.
+// giveBack empties the server for another test, unless this one has kept, paused or configured it. It gets another path:
+// what the test has left behind does not find it.
 func (s *Server) giveBack() {
-	if s.fresh == "" || !s.running() {
+	_ = s.Client.Close()
+	folder, err := newFolder()
+	if err != nil || s.fresh == "" || !s.running() || os.Remove(folder) != nil || os.Rename(s.folder, folder) != nil {
 		s.Close()
 		return
 	}
-	_ = s.Client.Close()
-	s.Client = at(s.folder).Client // without the hooks of the test
-	_, err := s.Client.Pipelined(context.Background(), func(p redis.Pipeliner) error {
+	next := at(folder)
+	next.process, next.fresh = s.process, s.fresh
+	_, err = next.Client.Pipelined(context.Background(), func(p redis.Pipeliner) error {
 		for _, command := range [][]any{
 			{"client", "kill", "type", "normal"},
 			{"client", "kill", "type", "pubsub"},
@@ -74,15 +67,18 @@ func (s *Server) giveBack() {
 		}
 		return nil
 	})
-	settings, failed := s.settings()
-	if err != nil || failed != nil || settings != s.fresh {
-		s.Close()
+	if err != nil || !next.isFresh() {
+		next.Close()
 		return
 	}
-	_ = s.Client.Close()
 	pool.mu.Lock()
-	pool.free = append(pool.free, s)
+	pool.free = append(pool.free, next)
 	pool.mu.Unlock()
+}
+
+func (s *Server) isFresh() bool {
+	settings, err := s.settings()
+	return err == nil && settings == s.fresh
 }
 
 // settings returns what a test may have changed besides the data: the configuration, users, and the role.

@@ -62,7 +62,7 @@ func (s *Server) Own() *Server {
 	return s
 }
 
-var appendOnly = []string{"--appendonly", "yes", "--appendfsync", "no"}
+var appendOnly = []string{"--appendonly", "yes"}
 
 // Open runs a server until Close, with args in addition to those that every server has. It keeps an append-only
 // file, so that after Kill and Run it has all the writes that it acknowledged.
@@ -94,7 +94,8 @@ func at(folder string, args ...string) *Server {
 	s := &Server{folder: folder, args: args}
 	s.Client = redis.NewClient(&redis.Options{
 		Network: "unix", Addr: s.Socket(), ContextTimeoutEnabled: true, MaxRetries: 1,
-		DialerRetries: 1, DialTimeout: time.Second, ReadTimeout: 5 * time.Second, PoolSize: 64,
+		DialerRetries: 1, DialTimeout: patience,
+		ReadTimeout: patience, WriteTimeout: patience, PoolTimeout: patience, PoolSize: 64,
 	})
 	return s
 }
@@ -167,7 +168,7 @@ func (s *Server) Run() error {
 	if s.config != "" {
 		args = append([]string{s.config, "--sentinel"}, args...)
 	} else {
-		args = append(args, "--save", "")
+		args = append(args, "--save", "", "--appendfsync", "no") // a write is in the file before its reply: no fsync delays it
 	}
 	s.process = exec.Command("redis-server", append(args, s.args...)...)
 	s.process.SysProcAttr = processAttributes()
