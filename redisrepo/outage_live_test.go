@@ -17,7 +17,9 @@ func cutSite(t *testing.T) (l *listener, other *site, f *fails) {
 	other = newSite(t, nil, one)
 	other.server.Own()
 	f = &fails{tried: make(chan struct{}, 1000)}
-	return other.reopened(other.client(f), nil).listen(), other, f
+	client := other.client(f)
+	client.Options().ReadTimeout = 5 * time.Second // how soon silence is noticed
+	return other.reopened(client, nil).listen(), other, f
 }
 
 // outages are the ways in which Listen receives nothing for a while.
