@@ -76,6 +76,20 @@ func (s *Server) giveBack() {
 	pool.mu.Unlock()
 }
 
+// End ends all that the package has started and no test uses: for a TestMain that looks for what tests have left behind.
+func End() {
+	pool.mu.Lock()
+	defer pool.mu.Unlock()
+	for _, s := range pool.free {
+		s.Close()
+	}
+	pool.free = nil
+	if running != nil {
+		_ = running.Close()
+		_ = remove.Wait()
+	}
+}
+
 func (s *Server) isFresh() bool {
 	settings, err := s.settings()
 	return err == nil && settings == s.fresh
@@ -103,15 +117,17 @@ var root = sync.OnceValues(func() (folder string, err error) {
 	if folder, err = os.MkdirTemp("", "redistest"); err != nil {
 		return "", err
 	}
-	remove := exec.Command("sh", "-c", `trap "" INT TERM; read -r _; rm -rf "$0"`, folder)
+	remove = exec.Command("sh", "-c", `trap "" INT TERM; read -r _; rm -rf "$0"`, folder)
 	if running, err = remove.StdinPipe(); err != nil {
 		return "", err
 	}
 	return folder, remove.Start()
 })
 
-// running is the pipe to that shell. It is a variable because a file that is not used gets closed.
-var running io.Closer
+var (
+	remove  *exec.Cmd // that shell
+	running io.Closer // the pipe to it: a file that is not used would get closed
+)
 
 func newFolder() (string, error) {
 	root, err := root()
