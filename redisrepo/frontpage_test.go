@@ -23,7 +23,7 @@ import (
 // embedded opens an empty site in the store in memory, which is miniredis.
 func embedded(t *testing.T, change func(*redisrepo.Rules), options ...redisrepo.Option) *site {
 	t.Helper()
-	memory, err := store.Open(t.Context(), store.Options{URL: "memory://", Timeout: 5 * time.Second, Log: slog.New(slog.DiscardHandler)})
+	memory, err := store.Open(t.Context(), store.Options{URL: "memory://", Timeout: time.Minute, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

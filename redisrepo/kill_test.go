@@ -73,7 +73,7 @@ func TestKilledServerLosesNoAcknowledgedVote(t *testing.T) {
 		})
 	}
 
-	limit, stop := context.WithTimeout(t.Context(), time.Minute)
+	limit, stop := context.WithTimeout(t.Context(), patience)
 	defer stop()
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()

@@ -71,7 +71,7 @@ func newRankedWorld(t *testing.T, partitions int, embedded bool) *rankedWorld {
 		w.site = newSite(t, change, option)
 		return w
 	}
-	memory, err := store.Open(t.Context(), store.Options{URL: "memory://", Timeout: 5 * time.Second, Log: slog.New(slog.DiscardHandler)})
+	memory, err := store.Open(t.Context(), store.Options{URL: "memory://", Timeout: time.Minute, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,7 +22,7 @@ const (
 	slots     = 16384
 
 	// patience is how long to wait for what takes seconds on an idle machine.
-	patience = time.Minute
+	patience = 10 * time.Minute
 )
 
 // Cluster is a private Redis Cluster on 127.0.0.1: three primaries, each with one replica.

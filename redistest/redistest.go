@@ -94,8 +94,8 @@ func at(folder string, args ...string) *Server {
 	s := &Server{folder: folder, args: args}
 	s.Client = redis.NewClient(&redis.Options{
 		Network: "unix", Addr: s.Socket(), ContextTimeoutEnabled: true, MaxRetries: 1,
-		DialerRetries: 1, DialTimeout: patience,
-		ReadTimeout: patience, WriteTimeout: patience, PoolTimeout: patience, PoolSize: 64,
+		DialerRetries: 1, DialTimeout: time.Minute,
+		ReadTimeout: time.Minute, WriteTimeout: time.Minute, PoolTimeout: time.Minute, PoolSize: 64,
 	})
 	return s
 }
@@ -125,7 +125,7 @@ func (s *Server) Process() *os.Process {
 func (s *Server) Socket() string { return filepath.Join(s.folder, "s") }
 
 // URL is the address in the form of REDIS_URL, with a timeout that a busy machine does not reach.
-func (s *Server) URL() string { return "unix://" + s.Socket() + "?read_timeout=5s" }
+func (s *Server) URL() string { return "unix://" + s.Socket() + "?read_timeout=60s" }
 
 // Kill kills the server without a shutdown, as a crash would.
 func (s *Server) Kill() {
