@@ -12,6 +12,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+export GOFLAGS="${GOFLAGS:-} -trimpath" # clones share what is compiled, and so do the builds of tests
 temporary=$(mktemp -d)
 chmod 755 "$temporary" # a test runs the server as another user
 beside=
@@ -31,9 +32,8 @@ programs() {
 	echo "testing with $(redis-server --version)"
 }
 
-# go_test is go test with what all tests share. -trimpath lets clones share what is compiled. The timeout is for tests that
-# hang. Many tests wait for their servers, so several of a package run at once.
-go_test() { CGO_ENABLED=1 go test -trimpath -timeout 60m -parallel 4 "$@"; }
+# The timeout is for tests that hang. Many tests wait for their servers, so several of a package run at once.
+go_test() { CGO_ENABLED=1 go test -timeout 60m -parallel 4 "$@"; }
 
 # Nothing else should run beside ./tests/cluster: its nodes fail over by the clock.
 packages() { go list ./... | grep -v '/tests/cluster$'; }
