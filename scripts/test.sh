@@ -1,7 +1,7 @@
 #!/bin/bash
 # Runs the tests. Where apt is available, it installs what is missing: redis-server, gcc, curl, Node and Chromium.
 #   scripts/test.sh            Go tests, those of concurrency with the race detector, the site, and its main tests in Chromium
-#   scripts/test.sh --quick    Go tests only, without the race detector
+#   scripts/test.sh --quick    most Go tests, without the race detector
 #   scripts/test.sh --ci       what CI runs: also lint, generated code, faults, failovers of a cluster, and Valkey
 #   FULL=1 scripts/test.sh     all there is, each test at its full size, and a release; it installs more programs
 #   scripts/test.sh ARGUMENTS  go test with these arguments: scripts/test.sh -run Vote ./redisrepo
@@ -44,10 +44,9 @@ more='^Test(CallersGetTheirOwnAnswersThroughACache|RollingRestartBehindAProxyLos
 raced='/(endpoint|sharing|signin|store)$'
 concurrent='Concurrent|AtOnce|Together|Beside|While|Watch|Listen|Resume|Burst|Lease'
 go_tests() { go_test -skip "$more" $(packages | grep -vE "$raced"); }
-race_detector() {
-	go_test -race -skip "$more" $(packages | grep -E "$raced")
-	go_test -race -run "$concurrent" ./redisrepo/... ./redistest
-}
+race_detector() { go_test -race -skip "$more" $(packages | grep -E "$raced"); }
+# Without the packages that run the built program, or wait for servers.
+quick_tests() { go_test -vet=off -skip "$more" $(packages | grep -vE '/(tests/(program|documents|benchmarks)|signin|store)$'); }
 all_go_tests() { go_test -race $(packages); }
 
 contents() { find "$@" -type f -exec sha256sum {} + | LC_ALL=C sort | sha256sum; }
@@ -91,7 +90,7 @@ fi
 
 # step NAME COMMAND runs a step in a shell of its own, which ends at the first failure.
 export more raced concurrent
-export -f programs go_test packages go_tests race_detector all_go_tests contents generated_code site browser valkey clients
+export -f programs go_test packages go_tests quick_tests race_detector all_go_tests contents generated_code site browser valkey clients
 step() {
 	local name=$1 began=$SECONDS result=passed
 	shift
@@ -118,8 +117,12 @@ beside=$!
 set +m
 case $size in
 --full) step "Go tests" all_go_tests ;;
---quick) step "Go tests" go_tests ;;
-*) step "Go tests" go_tests; step "race detector" race_detector ;;
+--quick) step "Go tests" quick_tests ;;
+*)
+	step "Go tests" go_tests
+	step "race detector" race_detector
+	step "race detector on redisrepo" go_test -race -run "$concurrent" ./redisrepo/... ./redistest
+	;;
 esac
 case $size in
 --ci)
