@@ -160,7 +160,7 @@ func (w *walker) everything(user string) {
 func TestRandomOperationsMatchTheModel(t *testing.T) {
 	t.Parallel()
 	const seed = 20260102
-	steps := programtest.Size(1000, 8000)
+	steps := programtest.Size(1000, 5000)
 	client := redistest.Start(t).Client
 	rules := redisrepo.DefaultRules()
 	rules.InterestingVotes = walkInteresting

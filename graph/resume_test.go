@@ -25,7 +25,7 @@ import (
 
 var (
 	cuts    = flag.Int("cuts", programtest.Size(8, 20), "how often TestClientsThatAreCutOffMissNothing cuts its clients off")
-	changes = flag.Int("changes", programtest.Size(480, 2400), "how many votes, posts, edits, regroupings and deletions it makes")
+	changes = flag.Int("changes", programtest.Size(480, 1500), "how many votes, posts, edits, regroupings and deletions it makes")
 )
 
 // follower is a client that reads nothing but events. It remembers the newest state of each article, and the posts.

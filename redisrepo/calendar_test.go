@@ -181,7 +181,7 @@ func TestCalendarHasEachArticleWithItsVotes(t *testing.T) {
 				}, redisrepo.WithPartitions(partitions))
 				random := rand.New(rand.NewPCG(7, cmp.Or(uint64(partitions), 1)))
 				var ids []redisrepo.ArticleID
-				for step := range programtest.Size(300, 1200) {
+				for step := range programtest.Size(300, 800) {
 					if random.IntN(8) == 0 {
 						s.clock.advance(time.Duration(random.IntN(30)) * time.Hour)
 					}

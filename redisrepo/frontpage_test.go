@@ -210,7 +210,7 @@ func TestFrontPagesAreThoseOfAnObserver(t *testing.T) {
 			t.Run(fmt.Sprint(name, " ", partitions), func(t *testing.T) {
 				t.Parallel()
 				w := newFrontWalk(open(t, oneHourIn, redisrepo.WithPartitions(partitions)), uint64(partitions))
-				for step := range programtest.Size(400, 1600) {
+				for step := range programtest.Size(400, 1000) {
 					if w.step(); step%200 == 199 {
 						w.compare()
 					}

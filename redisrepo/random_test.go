@@ -28,7 +28,7 @@ func TestRandomOperationsMatchTheOracle(t *testing.T) {
 	for _, tags := range layouts {
 		for _, byPosters := range []bool{true, false} {
 			first++ // the walks differ by their seeds, in the ranking for example
-			for i := range programtest.Size[uint64](1, 6) {
+			for i := range programtest.Size[uint64](1, 4) {
 				seed := first + i
 				t.Run(fmt.Sprintf("partitions %q, PosterVotes %t, seed %d", tags, byPosters, seed), func(t *testing.T) {
 					t.Parallel()

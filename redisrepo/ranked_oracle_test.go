@@ -19,7 +19,7 @@ import (
 	"frontpage/store"
 )
 
-var questions = flag.Int("questions", programtest.Size(400, 2000), "questions that TestRankingsMatchTheOracle asks, over all stores")
+var questions = flag.Int("questions", programtest.Size(400, 1500), "questions that TestRankingsMatchTheOracle asks, over all stores")
 
 // Rankings are what sorting all articles by the formula gives, whatever lists they are in.
 func TestRankingsMatchTheOracle(t *testing.T) {

@@ -165,7 +165,7 @@ func TestVotesOnOneArticleGoTogether(t *testing.T) {
 // Votes that go together have the same results and effects as votes one after the other.
 func TestVotesTogetherEqualVotesOneByOne(t *testing.T) {
 	t.Parallel()
-	for seed := range programtest.Size[uint64](2, 12) {
+	for seed := range programtest.Size[uint64](2, 8) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			t.Parallel()
 			rules := func(r *redisrepo.Rules) {

@@ -140,14 +140,14 @@ wait "$beside" || true
 beside=
 cat "$temporary/beside"
 case $size in
---ci) step cluster go_test -count=1 -run 'TestSiteOutlastsFailures$' ./tests/cluster ;;
+--ci) step cluster go_test -count=1 -run 'TestSiteOutlastsFailures$/^(failover_on_command|partition_moved|primary_killed)$' ./tests/cluster ;;
 --full)
 	step cluster go_test -count=1 ./tests/cluster
 	step benchmarks go test -run '^$' -bench '/1000$' -benchtime 1x ./tests/benchmarks # they must run; their speed is not judged
-	step "fuzz targets" scripts/fuzz.sh
+	step "fuzz targets" scripts/fuzz.sh 5000 unguided
 	step clients clients
 	step deploy scripts/deploy.sh
-	step release scripts/release.sh
+	step release env ONE_PROCESSOR=1 scripts/release.sh
 	;;
 esac
 
