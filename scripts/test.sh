@@ -42,7 +42,7 @@ packages() { go list ./... | grep -v '/tests/cluster$'; }
 more='^Test(CallersGetTheirOwnAnswersThroughACache|RollingRestartBehindAProxyLosesNoRequest|PrometheusScrapesTheServer)$'
 # Packages that are tested with the race detector only, and tests of redisrepo that run with it, too.
 raced='/(endpoint|sharing|signin|store)$'
-concurrent='Concurrent|AtOnce|Together|Beside|While|Watch|Listen|Resume|Burst|Lease'
+concurrent='Concurrent|AtOnce|Together|Beside|While|Watch|Listen|Resume|Burst|Lease|Deliver|Outage|Killed|Canceled|Panic|Flushed|FewCalls|Rights'
 go_tests() { go_test -skip "$more" $(packages | grep -vE "$raced"); }
 race_detector() { go_test -race -skip "$more" $(packages | grep -E "$raced"); }
 # Without the packages that run the built program, or wait for servers.
