@@ -130,9 +130,9 @@ var (
 )
 
 func newFolder() (string, error) {
-	root, err := root()
+	parent, err := root()
 	if err != nil {
 		return "", err
 	}
-	return os.MkdirTemp(root, "")
+	return os.MkdirTemp(parent, "")
 }
