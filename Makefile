@@ -1,4 +1,4 @@
-.PHONY: help run test check lint fuzz bench load generate web diagram screenshots
+.PHONY: help run test ci lint fuzz bench load generate web diagram screenshots
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1	/p' Makefile
@@ -6,11 +6,11 @@ help: ## list the targets
 run: ## serve on http://127.0.0.1:8080
 	go run .
 
-test: ## run all tests: the Go tests with the race detector, then those in a browser
+test: ## run the tests; with FULL=1 all there is
 	scripts/test.sh
 
-check: ## run what CI runs
-	scripts/check.sh
+ci: ## run what CI runs
+	scripts/test.sh --ci
 
 lint: ## lint the Go code
 	scripts/lint.sh

@@ -171,6 +171,7 @@ func TestAStoppedImportCanBeContinued(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newTestSite(t)
+			s.redis.Own()
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			file := manyRows(2500)

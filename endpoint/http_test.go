@@ -328,7 +328,7 @@ func TestLongResponsesAreCompressed(t *testing.T) {
 
 func TestTimeoutEndsRedisCommands(t *testing.T) {
 	t.Parallel()
-	server := redistest.Start(t)
+	server := redistest.Start(t).Own() // it is still paused at the end
 	sitetest.New(t, server.Client, site.DefaultRules()).Post("alice", "one")
 	s := sitetest.New(t, server.Client, site.DefaultRules(), func(o *endpoint.Options) { o.Timeout = 50 * time.Millisecond })
 	if err := server.Client.Do(t.Context(), "CLIENT", "PAUSE", "60000", "ALL").Err(); err != nil {

@@ -7,12 +7,15 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"frontpage/redistest"
 )
 
 // TestMain fails if the tests, which open and leave streams of every kind, leave a goroutine or a connection.
 func TestMain(m *testing.M) {
 	before := descriptors()
 	code := m.Run()
+	redistest.End()
 	http.DefaultTransport.(*http.Transport).CloseIdleConnections()
 	if err := goleak.Find(); code == 0 && err != nil { // it waits a while for goroutines to end
 		fmt.Fprintln(os.Stderr, "after the tests:", err)

@@ -241,7 +241,7 @@ func TestNoDocumentIsReadForWhomPointsAreSpent(t *testing.T) {
 
 func TestRateLimitsFailClosedWithoutRedis(t *testing.T) {
 	t.Parallel()
-	server := redistest.Start(t)
+	server := redistest.Start(t).Own()
 	s := sitetest.New(t, server.Client, site.DefaultRules(), sitetest.WithRates(endpoint.Rates{Cost: endpoint.Rate{Most: 1000, Window: time.Minute}, Votes: endpoint.Rate{Most: 10, Window: time.Minute}, Addresses: 10}))
 	w := s.Socket(`{"X-User-ID":"bob"}`)
 	server.Kill()

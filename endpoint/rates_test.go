@@ -16,6 +16,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/endpoint"
+	"frontpage/programtest"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/site"
 	"frontpage/redistest"
@@ -25,7 +26,8 @@ import (
 // When one user floods two servers on one store with votes, exactly as many are counted as the limit allows.
 func TestConcurrentVotesNeverExceedTheLimit(t *testing.T) {
 	t.Parallel()
-	const articles, most, window = 20_000, 500, 10 * time.Minute
+	const most, window = 500, 10 * time.Minute
+	articles := programtest.Size(2000, 20_000)
 	client := redistest.Start(t).Client
 	sitetest.Import(t, client, "poster", articles)
 	rates := sitetest.WithRates(endpoint.Rates{Votes: endpoint.Rate{Most: most, Window: window}, Addresses: 1000})
@@ -36,7 +38,7 @@ func TestConcurrentVotesNeverExceedTheLimit(t *testing.T) {
 	here := sitetest.ClientFrom(t, "127.0.0.1")
 	for worker := range 48 {
 		all.Go(func() {
-			for n := next.Add(1); n <= articles && !t.Failed(); n = next.Add(1) {
+			for n := next.Add(1); n <= int64(articles) && !t.Failed(); n = next.Add(1) {
 				_, body, err := sites[worker%2].AskBy(here, fmt.Sprintf(`mutation { vote(input: {article: %d}) { changed userErrors { __typename code ... on RateLimitedError { retryAfter } } } }`, n), "X-User-ID", "flooder")
 				var a struct {
 					Data struct {
@@ -70,7 +72,7 @@ func TestConcurrentVotesNeverExceedTheLimit(t *testing.T) {
 	if took := time.Since(began); took > window {
 		t.Fatalf("it took %v, longer than the window: the test proves nothing", took)
 	}
-	if changed.Load() != most || refused.Load() != articles-most {
+	if changed.Load() != most || refused.Load() != int64(articles-most) {
 		t.Errorf("got %d votes counted and %d refused, want %d and %d", changed.Load(), refused.Load(), most, articles-most)
 	}
 	sum, voted := 0, 0

@@ -14,7 +14,7 @@ import (
 
 func TestWatchersSurviveRedisRestarts(t *testing.T) {
 	t.Parallel()
-	server := redistest.Start(t)
+	server := redistest.Start(t).Own()
 	s := sitetest.New(t, server.Client, site.DefaultRules())
 	id := s.Post("alice", "t")
 	w, e := s.Socket(""), s.Stream(fmt.Sprintf(`subscription { articleChanged(ids: [%q]) { votes } }`, id))
@@ -41,7 +41,7 @@ func TestWatchersSurviveRedisRestarts(t *testing.T) {
 
 func TestEventsRecoverAfterARedisOutage(t *testing.T) {
 	t.Parallel()
-	server := redistest.Start(t)
+	server := redistest.Start(t).Own()
 	s := sitetest.New(t, server.Client, site.DefaultRules())
 	id := s.Post("alice", "t")
 	w := s.Socket("", "X-User-ID", "alice")

@@ -14,6 +14,7 @@ import (
 
 	"frontpage/csvimport"
 	"frontpage/export"
+	"frontpage/programtest"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/check"
 	"frontpage/redisrepo/layout"
@@ -389,7 +390,7 @@ func TestExportIsConsistentWhileUsersVote(t *testing.T) {
 			}
 		}
 	}()
-	for range 10 {
+	for range programtest.Size(3, 10) {
 		text := s.export(t)
 		client := redistest.Start(t).Client
 		if _, err := read(t.Context(), client, text, 1); err != nil {

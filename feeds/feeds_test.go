@@ -50,7 +50,7 @@ func newSite(t *testing.T, partitions int, publicURL string) *testSite {
 	}
 	client.AddHook(counter{s.trips})
 	mux := http.NewServeMux()
-	feeds.Handle(mux, repo, feeds.Options{PublicURL: publicURL, PageSize: 25, Timeout: 10 * time.Second, Log: slog.New(slog.DiscardHandler)})
+	feeds.Handle(mux, repo, feeds.Options{PublicURL: publicURL, PageSize: 25, Timeout: time.Minute, Log: slog.New(slog.DiscardHandler)})
 	s.Repo, s.server = repo, httptest.NewServer(mux)
 	t.Cleanup(s.server.Close)
 	return s
@@ -563,7 +563,7 @@ func TestSitemapHasThePagesOfTheSite(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 1, "")
 	mux := http.NewServeMux()
-	feeds.Handle(mux, s.Repo, feeds.Options{PageSize: 25, Timeout: 10 * time.Second, Log: slog.New(slog.DiscardHandler), Has: func(path string) bool { return !strings.HasPrefix(path, "/top/") }})
+	feeds.Handle(mux, s.Repo, feeds.Options{PageSize: 25, Timeout: time.Minute, Log: slog.New(slog.DiscardHandler), Has: func(path string) bool { return !strings.HasPrefix(path, "/top/") }})
 	w := httptest.NewRecorder()
 	mux.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/sitemap/pages.xml", nil))
 	if body := w.Body.String(); strings.Contains(body, "/top/") || !strings.Contains(body, "/past") {
@@ -629,7 +629,7 @@ func TestFeedsAreChargedLikeQueries(t *testing.T) {
 	const most = 7_000
 	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), sitetest.WithRates(endpoint.Rates{Cost: endpoint.Rate{Most: most, Window: time.Hour}, Addresses: 1}))
 	mux := http.NewServeMux()
-	feeds.Handle(mux, s.Repo, feeds.Options{PageSize: 25, Timeout: 10 * time.Second, Log: slog.New(slog.DiscardHandler), Charge: s.Handler.Charge})
+	feeds.Handle(mux, s.Repo, feeds.Options{PageSize: 25, Timeout: time.Minute, Log: slog.New(slog.DiscardHandler), Charge: s.Handler.Charge})
 	s.Post("alice", "Here", "go")
 	left := func() (points int) {
 		res, _ := s.PostJSON(`{"query": "{ site { name } }"}`) // for 2 points

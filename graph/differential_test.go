@@ -17,13 +17,14 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"frontpage/graph"
+	"frontpage/programtest"
 	"frontpage/redistest"
 )
 
 // These tests run random documents by gqlgen and by compiled plans, on random data and with random faults, and compare
 // the answers. With -document a failure is repeated: go test ./graph -run TestPlansAnswerLikeGqlgen -document 4711
 var (
-	documents = flag.Int("documents", 2000, "number of documents that TestPlansAnswerLikeGqlgen runs")
+	documents = flag.Int("documents", programtest.Size(400, 4000), "number of documents that TestPlansAnswerLikeGqlgen runs")
 	seed      = flag.Uint64("seed", 20260102, "of these documents and their data")
 	only      = flag.Int("document", -1, "number of the only one of these documents to run")
 )

@@ -43,7 +43,7 @@ func TestUnreadableArticleIsLeftOutOfListings(t *testing.T) {
 
 func TestRedisOutageIsReportedAndSurvived(t *testing.T) {
 	t.Parallel()
-	server := redistest.Start(t)
+	server := redistest.Start(t).Own()
 	s := sitetest.New(t, server.Client, site.DefaultRules())
 	id := s.Post("alice", "t", "go")
 	server.Kill()

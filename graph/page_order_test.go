@@ -8,6 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"frontpage/programtest"
 	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 	"frontpage/sitetest"
@@ -96,7 +97,7 @@ func TestPagesAreInOrderUnderVotes(t *testing.T) {
 		}
 	}
 	reordered := 0
-	for walk := range 60 {
+	for walk := range programtest.Size(20, 60) {
 		direction, backward := []string{"DESC", "ASC"}[walk%2], walk/2%2 == 1
 		clear(moved)
 		met, next := map[string]int{}, ""

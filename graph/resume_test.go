@@ -17,14 +17,15 @@ import (
 	"testing"
 	"time"
 
+	"frontpage/programtest"
 	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 	"frontpage/sitetest"
 )
 
 var (
-	cuts    = flag.Int("cuts", 20, "how often TestClientsThatAreCutOffMissNothing cuts its clients off")
-	changes = flag.Int("changes", 1200, "how many votes, posts, edits, regroupings and deletions it makes")
+	cuts    = flag.Int("cuts", programtest.Size(8, 20), "how often TestClientsThatAreCutOffMissNothing cuts its clients off")
+	changes = flag.Int("changes", programtest.Size(480, 1500), "how many votes, posts, edits, regroupings and deletions it makes")
 )
 
 // follower is a client that reads nothing but events. It remembers the newest state of each article, and the posts.

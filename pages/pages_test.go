@@ -765,6 +765,7 @@ func TestRefusalsAreNotShared(t *testing.T) {
 func TestPagesWithoutTheStore(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
+	s.redis.Own()
 	s.post("alice", "Here", "", "text")
 	s.get("/a/1")
 	s.redis.Kill()

@@ -15,6 +15,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"frontpage/programtest"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/site"
 )
@@ -181,7 +182,7 @@ func TestCalendarHasEachArticleWithItsVotes(t *testing.T) {
 				}, redisrepo.WithPartitions(partitions))
 				random := rand.New(rand.NewPCG(7, cmp.Or(uint64(partitions), 1)))
 				var ids []site.ArticleID
-				for step := range 600 {
+				for step := range programtest.Size(300, 800) {
 					if random.IntN(8) == 0 {
 						s.clock.advance(time.Duration(random.IntN(30)) * time.Hour)
 					}

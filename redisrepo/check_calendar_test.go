@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"frontpage/programtest"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/site"
 )
@@ -114,7 +115,7 @@ func TestCheckOfTheCalendarRunsWhileTheSiteIsUsed(t *testing.T) {
 				}
 			})
 			stop := s.used()
-			for range 6 {
+			for range programtest.Size(2, 6) {
 				s.wantClean()
 			}
 			cancel()

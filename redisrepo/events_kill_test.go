@@ -90,6 +90,7 @@ func TestKilledConsumersSeeEveryRevision(t *testing.T) {
 	t.Parallel()
 	const rounds, changesBetween = 3, 600
 	s := newSite(t, func(r *site.Rules) { r.Milestones = []int{3, 6} })
+	s.server.Own()
 	l := s.reopened(s.client(), nil).listen()
 	start := *s.events(nil, 1).PageInfo.EndCursor
 	var acknowledged atomic.Int64

@@ -14,6 +14,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"frontpage/programtest"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/check"
 	"frontpage/redisrepo/lists"
@@ -27,7 +28,7 @@ import (
 // embedded opens an empty site in the store in memory, which is miniredis.
 func embedded(t *testing.T, change func(*site.Rules), options ...redisrepo.Option) *testSite {
 	t.Helper()
-	memory, err := store.Open(t.Context(), store.Options{URL: "memory://", Timeout: 5 * time.Second, Log: slog.New(slog.DiscardHandler)})
+	memory, err := store.Open(t.Context(), store.Options{URL: "memory://", Timeout: time.Minute, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -214,7 +215,7 @@ func TestFrontPagesAreThoseOfAnObserver(t *testing.T) {
 			t.Run(fmt.Sprint(name, " ", partitions), func(t *testing.T) {
 				t.Parallel()
 				w := newFrontWalk(open(t, oneHourIn, redisrepo.WithPartitions(partitions)), uint64(partitions))
-				for step := range 800 {
+				for step := range programtest.Size(400, 1000) {
 					if w.step(); step%200 == 199 {
 						w.compare()
 					}
@@ -228,6 +229,7 @@ func TestFrontPagesAreThoseOfAnObserver(t *testing.T) {
 func TestFrontPagesSurviveAKilledServer(t *testing.T) {
 	t.Parallel()
 	w := newFrontWalk(newSite(t, oneHourIn), 7)
+	w.server.Own()
 	for range 6 {
 		for range 60 {
 			w.step()
@@ -462,7 +464,7 @@ func TestMigrateCopiesFrontPages(t *testing.T) {
 		t.Run(fmt.Sprint(tt.from, " to ", tt.to), func(t *testing.T) {
 			t.Parallel()
 			w := newFrontWalk(newSite(t, oneHourIn, redisrepo.WithPartitions(tt.from)), 3)
-			for range 300 {
+			for range programtest.Size(100, 300) {
 				w.step()
 			}
 			w.compare()
@@ -475,7 +477,7 @@ func TestMigrateCopiesFrontPages(t *testing.T) {
 			other.server, other.raw = target, target.Client
 			w.testSite = other.reopened(target.Client, nil, redisrepo.WithPartitions(tt.to))
 			w.compare()
-			for range 300 {
+			for range programtest.Size(100, 300) {
 				w.step()
 			}
 			w.compare()

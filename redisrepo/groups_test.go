@@ -158,15 +158,15 @@ func TestUnreadListingExpires(t *testing.T) {
 	s := newSite(t, func(r *site.Rules) { r.GroupCacheTTL = time.Second })
 	a := s.post("alice", "go")
 	s.list(best("go"))
-	deadline, cancel := time.After(10*time.Second), time.NewTicker(20*time.Millisecond)
-	defer cancel.Stop()
+	deadline, tick := time.After(patience), time.NewTicker(20*time.Millisecond)
+	defer tick.Stop()
 	for s.do("EXISTS score:go") == int64(1) {
 		s.vote(a.ID, "bob", up) // a write to a listing does not renew its expiry
 		s.vote(a.ID, "bob", none)
 		select {
 		case <-deadline:
 			t.Fatal("score:go still exists, want it to have expired")
-		case <-cancel.C:
+		case <-tick.C:
 		}
 	}
 	s.wantList(best("go"), a.ID)

@@ -69,7 +69,8 @@ var one = redisrepo.WithPartitions(1)
 func newSite(t *testing.T, change func(*site.Rules), options ...redisrepo.Option) *testSite {
 	t.Helper()
 	server := redistest.Start(t)
-	raw := redis.NewClient(&redis.Options{Network: "unix", Addr: server.Socket()})
+	patient := *server.Client.Options()
+	raw := redis.NewClient(&patient)
 	t.Cleanup(func() { _ = raw.Close() })
 	s := &testSite{t: t, ctx: t.Context(), server: server, raw: raw, rules: site.DefaultRules(), clock: new(clock), links: new(atomic.Int64)}
 	return s.reopened(server.Client, change, append([]redisrepo.Option{redisrepo.WithPartitions(testPartitions)}, options...)...)
@@ -284,35 +285,61 @@ func (s *testSite) dump() string {
 		s.t.Fatal(err)
 	}
 	slices.Sort(keys)
-	var b strings.Builder
-	for _, key := range keys {
-		var content any
-		switch kind := s.do("TYPE", key); kind {
-		case "hash":
-			fields := s.raw.HGetAll(s.ctx, key).Val() // printed in the order of the fields
-			delete(fields, "epoch")                   // random
-			delete(fields, "cursor_key")              // random
-			content = fields
-		case "set":
-			members := s.raw.SMembers(s.ctx, key).Val()
-			slices.Sort(members)
-			content = members
-		case "zset":
-			content = s.raw.ZRangeWithScores(s.ctx, key, 0, -1).Val()
-		case "stream":
-			var entries []any // without their ids, which come from the server's clock
-			for _, entry := range s.raw.XRange(s.ctx, key, "-", "+").Val() {
-				entries = append(entries, entry.Values)
-			}
-			content = entries
-		case "list":
-			content = s.raw.LRange(s.ctx, key, 0, -1).Val()
-		default:
-			content = s.raw.Get(s.ctx, key).Val()
+	kinds, contents, ttls := make([]*redis.StatusCmd, len(keys)), make([]func() any, len(keys)), make([]*redis.DurationCmd, len(keys))
+	if _, err := s.raw.Pipelined(s.ctx, func(p redis.Pipeliner) error {
+		for i, key := range keys {
+			kinds[i], ttls[i] = p.Type(s.ctx, key), p.PTTL(s.ctx, key)
 		}
-		fmt.Fprintf(&b, "%s: %v, ends: %t\n", key, content, s.ttl(key) > 0)
+		return nil
+	}); err != nil {
+		s.t.Fatal(err)
+	}
+	if _, err := s.raw.Pipelined(s.ctx, func(p redis.Pipeliner) error {
+		for i, key := range keys {
+			contents[i] = s.content(p, kinds[i].Val(), key)
+		}
+		return nil
+	}); err != nil && !errors.Is(err, redis.Nil) { // a key that has just expired
+		s.t.Fatal(err)
+	}
+	var b strings.Builder
+	for i, key := range keys {
+		fmt.Fprintf(&b, "%s: %v, ends: %t\n", key, contents[i](), ttls[i].Val() > 0)
 	}
 	return b.String()
+}
+
+// content asks for what a key of this type holds.
+func (s *site) content(p redis.Pipeliner, kind, key string) func() any {
+	switch kind {
+	case "hash":
+		reply := p.HGetAll(s.ctx, key) // printed in the order of the fields
+		return func() any {
+			delete(reply.Val(), "epoch")      // random
+			delete(reply.Val(), "cursor_key") // random
+			return reply.Val()
+		}
+	case "set":
+		reply := p.SMembers(s.ctx, key)
+		return func() any { return slices.Sorted(slices.Values(reply.Val())) }
+	case "zset":
+		reply := p.ZRangeWithScores(s.ctx, key, 0, -1)
+		return func() any { return reply.Val() }
+	case "stream":
+		reply := p.XRange(s.ctx, key, "-", "+")
+		return func() any {
+			var entries []any // without their ids, which come from the server's clock
+			for _, entry := range reply.Val() {
+				entries = append(entries, entry.Values)
+			}
+			return entries
+		}
+	case "list":
+		reply := p.LRange(s.ctx, key, 0, -1)
+		return func() any { return reply.Val() }
+	}
+	reply := p.Get(s.ctx, key)
+	return func() any { return reply.Val() }
 }
 
 // wantRefused fails the test unless err is a refusal with exactly these codes and fields, such as

@@ -194,6 +194,7 @@ func TestFlushedStoreIsNoticedByAQuietProcess(t *testing.T) {
 func TestLostTailShowsNothingOfTheLostArticles(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil, one)
+	s.server.Own()
 	l := s.listen()
 	kept := s.post("alice", "go")
 	s.vote(kept.ID, "bob", up)

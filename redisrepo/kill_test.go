@@ -32,6 +32,7 @@ type ballot struct {
 func TestKilledServerLosesNoAcknowledgedVote(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, func(r *site.Rules) { r.InterestingVotes = 5 })
+	s.server.Own()
 	var articles []site.ArticleID
 	for i := range 6 {
 		articles = append(articles, s.post("alice", fmt.Sprint("g", i%2)).ID)
@@ -75,7 +76,7 @@ func TestKilledServerLosesNoAcknowledgedVote(t *testing.T) {
 		})
 	}
 
-	limit, stop := context.WithTimeout(t.Context(), time.Minute)
+	limit, stop := context.WithTimeout(t.Context(), patience)
 	defer stop()
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
@@ -145,6 +146,7 @@ func (b *ballot) allows(vote site.Vote) bool {
 func TestUnreachableServerIsErrUnavailable(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
+	s.server.Own()
 	a, b := s.post("alice", "go"), s.post("alice", "x")
 	a = s.edit(a.ID, alice(), redisrepo.Edit{Text: new("text")})
 	calls := map[string]func() error{

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"frontpage/programtest"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/rates"
 	"frontpage/redisrepo/site"
@@ -41,7 +42,7 @@ func leased(t *testing.T, repo *redisrepo.Repo, user site.UserName, amount int) 
 // However three processes are asked, no window has more than the maximum, and none refuses before half of it is used.
 func TestLeasesKeepTheLimitInAnyWindow(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(4) {
+	for seed := range programtest.Size[uint64](1, 4) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			t.Parallel()
 			random := rand.New(rand.NewPCG(seed, 1))

@@ -238,6 +238,7 @@ func TestFailedSearchForGroupsIsRepeated(t *testing.T) {
 	var s *testSite
 	var once sync.Once
 	s = withManyGroups(t, before{"smismember", func(context.Context) { once.Do(s.server.Kill) }})
+	s.server.Own()
 	if _, err := s.Vote(s.ctx, 1, "carol", up, ""); !errors.Is(err, failover.ErrUnavailable) {
 		t.Errorf("Vote without a server: %v, want ErrUnavailable", err)
 	}

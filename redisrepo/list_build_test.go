@@ -14,6 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/failover"
+	"frontpage/programtest"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
@@ -134,7 +135,7 @@ func TestListingOfALargeGroupIsBuiltInSteps(t *testing.T) {
 // Whatever is written between two steps, and whichever reader gives up or builds as well, the listing that is read is exact.
 func TestWritesBetweenStepsKeepTheListingExact(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(3) {
+	for seed := range programtest.Size[uint64](1, 3) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			random := rand.New(rand.NewPCG(seed, 1))

@@ -12,6 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"frontpage/programtest"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
@@ -109,7 +110,7 @@ func TestPartitionsListAsOne(t *testing.T) {
 					}
 					for _, l := range listings {
 						wantPages(s, l, articles, random)
-						for range 40 {
+						for range programtest.Size(5, 40) {
 							wantBetween(s, l, articles, order, direction, random)
 						}
 					}
@@ -277,7 +278,7 @@ func TestDeepPageNumbersReadFewArticles(t *testing.T) {
 			s := beside.reopened(beside.client(counted), nil, inSixteen())
 			for _, l := range []lists.Listing{lists.AllArticles(site.ByScore, site.Descending), best("all")} {
 				s.list(l) // builds the listing of the group
-				for page := 1; page < 130; page++ {
+				for page := 1; page < 130; page += programtest.Size(8, 1) {
 					*counted = replies{}
 					if page == 129 {
 						page = 2_000_000_000

@@ -15,7 +15,7 @@ import (
 )
 
 // patience is how long a test waits for something that must happen.
-const patience = time.Minute
+const patience = 10 * time.Minute
 
 // listener is a site whose Repo listens.
 type listener struct {

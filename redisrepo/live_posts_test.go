@@ -219,7 +219,7 @@ func TestListenReceivesFromAllPartitions(t *testing.T) {
 // The store in memory is miniredis, not Redis.
 func TestWatchesWorkOnTheEmbeddedStore(t *testing.T) {
 	t.Parallel()
-	memory, err := store.Open(t.Context(), store.Options{URL: "memory://", Timeout: 5 * time.Second, Log: slog.New(slog.DiscardHandler)})
+	memory, err := store.Open(t.Context(), store.Options{URL: "memory://", Timeout: time.Minute, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,8 +17,11 @@ import (
 func cutSite(t *testing.T) (l *listener, other *testSite, f *fails) {
 	t.Helper()
 	other = newSite(t, nil, one)
+	other.server.Own()
 	f = &fails{tried: make(chan struct{}, 1000)}
-	return other.reopened(other.client(f), nil).listen(), other, f
+	client := other.client(f)
+	client.Options().ReadTimeout = 5 * time.Second // how soon silence is noticed
+	return other.reopened(client, nil).listen(), other, f
 }
 
 // outages are the ways in which Listen receives nothing for a while.
@@ -217,6 +220,7 @@ func TestOutageOfAllPartitionsIsReportedOnce(t *testing.T) {
 	sixteen := redisrepo.WithPartitions(16)
 	f := &fails{tried: make(chan struct{}, 1000)}
 	other := newSite(t, nil, sixteen)
+	other.server.Own()
 	l := other.reopened(other.client(f), nil, sixteen).listen()
 	for range 2 {
 		before := f.refused.Load()

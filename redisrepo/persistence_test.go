@@ -275,7 +275,7 @@ func TestFewCallsWait(t *testing.T) {
 		if !errors.Is(err, failover.ErrUnavailable) {
 			t.Errorf("List: %v, want ErrUnavailable", err)
 		}
-	case <-time.After(20 * time.Second):
+	case <-time.After(patience):
 		t.Error("1001 calls wait")
 	}
 	cancel()

@@ -14,13 +14,14 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"frontpage/programtest"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/rankings"
 	"frontpage/redisrepo/site"
 	"frontpage/store"
 )
 
-var questions = flag.Int("questions", 1000, "questions that TestRankingsMatchTheOracle asks, over all stores")
+var questions = flag.Int("questions", programtest.Size(400, 1500), "questions that TestRankingsMatchTheOracle asks, over all stores")
 
 // Rankings are what sorting all articles by the formula gives, whatever lists they are in.
 func TestRankingsMatchTheOracle(t *testing.T) {
@@ -72,7 +73,7 @@ func newRankedWorld(t *testing.T, partitions int, embedded bool) *rankedWorld {
 		w.testSite = newSite(t, change, option)
 		return w
 	}
-	memory, err := store.Open(t.Context(), store.Options{URL: "memory://", Timeout: 5 * time.Second, Log: slog.New(slog.DiscardHandler)})
+	memory, err := store.Open(t.Context(), store.Options{URL: "memory://", Timeout: time.Minute, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

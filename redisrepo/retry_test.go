@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/failover"
+	"frontpage/programtest"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/site"
 	"frontpage/redistest"
@@ -65,7 +66,7 @@ func (h twice) answer(command redis.Cmder, again *redis.Cmd) error {
 // A script that is sent twice has the same effect as one that is sent once.
 func TestScriptsAreSafeToRunTwice(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(4) {
+	for seed := range programtest.Size[uint64](2, 6) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			t.Parallel()
 			rules := func(r *site.Rules) {

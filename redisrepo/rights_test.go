@@ -89,6 +89,8 @@ func TestRightsListEveryCommand(t *testing.T) {
 	l := other.listen()
 	other.useEverything()
 	l.pass()
+	h.mu.Lock() // Listen goes on
+	defer h.mu.Unlock()
 	var used []string
 	for name := range h.sent {
 		used = append(used, name)

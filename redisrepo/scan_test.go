@@ -70,6 +70,7 @@ func TestWalksAreCompleteThoughTheServerIsRestarted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newSite(t, nil, one)
+			s.server.Own()
 			var articles []redisrepo.Imported
 			if strings.Contains(name, "voters") || strings.Contains(name, "audit") {
 				s.imports(old(9999, time.Hour, 1))

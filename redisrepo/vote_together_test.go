@@ -15,6 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/failover"
+	"frontpage/programtest"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/site"
 	"frontpage/redistest"
@@ -166,7 +167,7 @@ func TestVotesOnOneArticleGoTogether(t *testing.T) {
 // Votes that go together have the same results and effects as votes one after the other.
 func TestVotesTogetherEqualVotesOneByOne(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(6) {
+	for seed := range programtest.Size[uint64](2, 8) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			t.Parallel()
 			rules := func(r *site.Rules) {

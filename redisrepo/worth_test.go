@@ -13,6 +13,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"frontpage/programtest"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/site"
 	"frontpage/redistest"
@@ -83,9 +84,9 @@ return list`)
 	}
 	const most = 1_000_000
 	for name, client := range map[string]redis.UniversalClient{"redis": redistest.Start(t).Client, "memory": memory.Client} {
-		step := 1
+		step := programtest.Size(997, 1)
 		if name == "memory" { // whose Lua is slow
-			step = 23
+			step = programtest.Size(9970, 23)
 		}
 		chunk := 10_000 * step
 		for ranking, change := range rankings {
@@ -97,6 +98,10 @@ return list`)
 				}
 				for first := -most; first <= most; first += chunk {
 					compare(t, client, ranking, rules, first, min(first+chunk-1, most), step)
+				}
+				for power := 1024; power <= most; power *= 2 {
+					compare(t, client, ranking, rules, power-2, power+2, 1)
+					compare(t, client, ranking, rules, -power-2, -power+2, 1)
 				}
 				compare(t, client, ranking, rules, -1000, 1000, 1)
 				for _, votes := range []int{-1 << 31, -123_456_789, 1<<31 - 1, 1 << 40} {
@@ -194,11 +199,11 @@ func TestStoreWithoutRankingIsLinear(t *testing.T) {
 func TestInterruptedRerankingCanBeTakenBack(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
+	var articles []redisrepo.Imported
 	for i := range 1200 { // more than a batch in each partition
-		if a := s.post("alice"); i%3 == 0 {
-			s.vote(a.ID, "bob", up)
-		}
+		articles = append(articles, old(site.ArticleID(i+1), time.Hour, 1+i%3))
 	}
+	s.imports(articles...)
 	rules, ctx := s.rules, s.ctx
 	rules.VoteScore = 100
 	ctx, stop := context.WithCancel(ctx)

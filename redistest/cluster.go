@@ -22,7 +22,7 @@ const (
 	slots     = 16384
 
 	// patience is how long to wait for what takes seconds on an idle machine.
-	patience = time.Minute
+	patience = 10 * time.Minute
 )
 
 // Cluster is a private Redis Cluster on 127.0.0.1: three primaries, each with one replica.
@@ -40,7 +40,7 @@ func StartCluster(tb testing.TB, args ...string) *Cluster {
 	tb.Helper()
 	c := &Cluster{tb: tb}
 	args = append([]string{"--cluster-enabled", "yes", "--cluster-config-file", "nodes.conf", "--cluster-node-timeout", "2000",
-		"--cluster-require-full-coverage", "no", "--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "1"}, args...)
+		"--cluster-require-full-coverage", "no", "--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "1"}, append(appendOnly, args...)...)
 	cluster := rand.Uint64()
 	var addresses []string // with the port of the cluster's bus
 	for i := range 2 * primaries {

@@ -8,6 +8,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -27,23 +29,46 @@ type Server struct {
 	args    []string // in addition to those of every server
 	process *exec.Cmd
 	paused  bool
+	fresh   string // settings of a server of the pool; empty: it does not go back there
 }
 
-// Start runs the server until the test ends. A missing executable fails the test.
+// Start takes an empty server from the pool of the process, or runs one, until the test ends. It keeps nothing on disk:
+// a test that kills or pauses it calls Own before. A missing executable fails the test.
 func Start(tb testing.TB) *Server {
 	tb.Helper()
-	s, err := Open()
+	s, err := take()
 	if err != nil {
 		tb.Fatal(err)
 	}
 	s.tb = tb
-	tb.Cleanup(s.Close)
+	tb.Cleanup(s.giveBack)
 	return s
 }
 
+// Own has the test keep the server, which from now on keeps an append-only file: after Kill and Restart it has all the
+// writes that it acknowledged. It returns the server.
+func (s *Server) Own() *Server {
+	s.tb.Helper()
+	ctx := context.Background()
+	if err := s.Client.ConfigSet(ctx, "appendonly", "yes").Err(); err != nil {
+		s.tb.Fatal(err)
+	}
+	await(s.tb, "append-only file", func() bool {
+		state := s.Client.Info(ctx, "persistence").Val()
+		return strings.Contains(state, "aof_enabled:1") && strings.Contains(state, "aof_rewrite_in_progress:0") &&
+			strings.Contains(state, "aof_rewrite_scheduled:0")
+	})
+	s.fresh, s.args = "", append(s.args, appendOnly...)
+	return s
+}
+
+var appendOnly = []string{"--appendonly", "yes"}
+
 // Open runs a server until Close, with args in addition to those that every server has. It keeps an append-only
 // file, so that after Kill and Run it has all the writes that it acknowledged.
-func Open(args ...string) (*Server, error) {
+func Open(args ...string) (*Server, error) { return open(append(slices.Clone(appendOnly), args...)...) }
+
+func open(args ...string) (*Server, error) {
 	s, err := newServer(args...)
 	if err != nil {
 		return nil, err
@@ -57,17 +82,22 @@ func Open(args ...string) (*Server, error) {
 
 // newServer prepares a server for Run.
 func newServer(args ...string) (*Server, error) {
-	// Not testing.TB.TempDir: the path of a unix socket has at most 107 bytes.
-	folder, err := os.MkdirTemp("", "redistest")
+	folder, err := newFolder()
 	if err != nil {
 		return nil, err
 	}
+	return at(folder, args...), nil
+}
+
+// at returns a server that has its socket in the folder.
+func at(folder string, args ...string) *Server {
 	s := &Server{folder: folder, args: args}
 	s.Client = redis.NewClient(&redis.Options{
 		Network: "unix", Addr: s.Socket(), ContextTimeoutEnabled: true, MaxRetries: 1,
-		DialerRetries: 1, DialTimeout: time.Second, ReadTimeout: 5 * time.Second, PoolSize: 64,
+		DialerRetries: 1, DialTimeout: time.Minute,
+		ReadTimeout: time.Minute, WriteTimeout: time.Minute, PoolTimeout: time.Minute, PoolSize: 64,
 	})
-	return s, nil
+	return s
 }
 
 // Close kills the server, closes its Client and removes its files.
@@ -95,7 +125,7 @@ func (s *Server) Process() *os.Process {
 func (s *Server) Socket() string { return filepath.Join(s.folder, "s") }
 
 // URL is the address in the form of REDIS_URL, with a timeout that a busy machine does not reach.
-func (s *Server) URL() string { return "unix://" + s.Socket() + "?read_timeout=5s" }
+func (s *Server) URL() string { return "unix://" + s.Socket() + "?read_timeout=60s" }
 
 // Kill kills the server without a shutdown, as a crash would.
 func (s *Server) Kill() {
@@ -124,6 +154,9 @@ func (s *Server) running() bool { return s.process != nil && !s.paused }
 // Restart is Run. A server that does not answer fails the test.
 func (s *Server) Restart() {
 	s.tb.Helper()
+	if s.fresh != "" {
+		s.tb.Fatal("the server kept nothing: call Own before")
+	}
 	if err := s.Run(); err != nil {
 		s.tb.Fatal(err)
 	}
@@ -135,7 +168,7 @@ func (s *Server) Run() error {
 	if s.config != "" {
 		args = append([]string{s.config, "--sentinel"}, args...)
 	} else {
-		args = append(args, "--appendonly", "yes", "--appendfsync", "no", "--save", "")
+		args = append(args, "--save", "", "--appendfsync", "no") // a write is in the file before its reply: no fsync delays it
 	}
 	s.process = exec.Command("redis-server", append(args, s.args...)...)
 	s.process.SysProcAttr = processAttributes()
@@ -143,7 +176,7 @@ func (s *Server) Run() error {
 		s.process = nil
 		return fmt.Errorf("start redis-server: %w", err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()

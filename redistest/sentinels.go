@@ -27,7 +27,7 @@ type Sentinels struct {
 func StartSentinels(tb testing.TB, replicas int, args ...string) *Sentinels {
 	tb.Helper()
 	s := &Sentinels{tb: tb}
-	args = append([]string{"--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "1"}, args...)
+	args = append([]string{"--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "1"}, append(appendOnly, args...)...)
 	for i := range 1 + replicas {
 		own := args
 		if i > 0 {

@@ -1,31 +1,158 @@
-#!/bin/sh
-# Runs all tests: the Go tests with the race detector, each on a Redis of its own, then the
-# tests of the site in a browser. Where apt is available, it installs missing programs:
-# redis-server, nginx, HAProxy, Prometheus, gcc, Node, npm, curl and Chromium.
-# With arguments, it passes them to go test and runs nothing else: scripts/test.sh -run Vote
-# REDIS_SERVER is the server to test with instead of redis-server, PACKAGES the packages to test instead of all:
-# REDIS_SERVER=valkey-server PACKAGES="./store ./redisrepo" scripts/test.sh -count=1
-# TEST_PARTITIONS is how many partitions the sites in the tests of redisrepo have, unless a test needs a certain number:
-# TEST_PARTITIONS=16 PACKAGES=./redisrepo scripts/test.sh
-# All packages are all but ./tests/cluster, whose nodes fail over by the clock: nothing else should run beside it.
-set -eu
+#!/bin/bash
+# Runs the tests. Where apt is available, it installs what is missing: redis-server, gcc, curl, Node and Chromium.
+#   scripts/test.sh            Go tests, those of concurrency with the race detector, the site, and its main tests in Chromium
+#   scripts/test.sh --quick    most Go tests, without the race detector
+#   scripts/test.sh --ci       what CI runs: also lint, generated code, faults, failovers of a cluster, and Valkey
+#   FULL=1 scripts/test.sh     all there is, each test at its full size, and a release; it installs more programs
+#   scripts/test.sh ARGUMENTS  go test with these arguments: scripts/test.sh -run Vote ./redisrepo
+# A step that fails does not end the others. REDIS_SERVER is the server to test with instead of redis-server,
+# TEST_PARTITIONS how many partitions the sites in the tests of redisrepo have, unless a test needs a certain number:
+# REDIS_SERVER=valkey-server TEST_PARTITIONS=16 scripts/test.sh -count=1 ./store ./redisrepo
+# shellcheck disable=SC2046 # one word for each package
+set -euo pipefail
 cd "$(dirname "$0")/.."
 
-. scripts/install.sh
+export GOFLAGS="${GOFLAGS:-} -trimpath" # clones share what is compiled, and so do the builds of tests
+temporary=$(mktemp -d)
+chmod 755 "$temporary" # a test runs the server as another user
+beside=
+trap '[ -z "$beside" ] || kill -- "-$beside" 2>/dev/null || true; rm -rf "$temporary"' EXIT
 if [ -n "${REDIS_SERVER:-}" ]; then
 	server=$(command -v "$REDIS_SERVER") || { echo "scripts/test.sh: $REDIS_SERVER is not on PATH" >&2; exit 1; }
-	as_redis=$(mktemp -d)
-	chmod 755 "$as_redis" # a test runs the server as another user
-	trap 'rm -rf "$as_redis"' EXIT
-	printf '#!/bin/sh\nexec "%s" "$@"\n' "$server" >"$as_redis/redis-server"
-	chmod +x "$as_redis/redis-server"
-	PATH=$as_redis:$PATH
+	printf '#!/bin/sh\nexec "%s" "$@"\n' "$server" >"$temporary/redis-server"
+	chmod +x "$temporary/redis-server"
+	export PATH=$temporary:$PATH
+	unset REDIS_SERVER
 fi
-install_missing redis-server:redis-server gcc:"gcc libc6-dev" curl:curl nginx:nginx haproxy:haproxy prometheus:prometheus
-echo "testing with $(redis-server --version)" >&2
-# Four tests of a package at once: many wait for their servers.
-# shellcheck disable=SC2046,SC2086 # one word for each package
-CGO_ENABLED=1 go test -race -parallel 4 -timeout 20m "$@" ${PACKAGES:-$(go list ./... | grep -v '/tests/cluster$')}
-[ $# = 0 ] || exit 0
-. web/needs.sh
-web/test.sh
+
+programs() {
+	. scripts/install.sh
+	install_missing redis-server:redis-server gcc:"gcc libc6-dev" curl:curl
+	[ -z "${FULL:-}" ] || install_missing nginx:nginx haproxy:haproxy prometheus:prometheus
+	echo "testing with $(redis-server --version)"
+}
+
+# The timeout is for tests that hang. Many tests wait for their servers, so several of a package run at once.
+go_test() { CGO_ENABLED=1 go test -timeout 60m -parallel 4 "$@"; }
+
+# Nothing else should run beside ./tests/cluster: its nodes fail over by the clock.
+packages() { go list ./... | grep -v '/tests/cluster$'; }
+
+# Tests that need more programs, which FULL=1 installs.
+more='^Test(CallersGetTheirOwnAnswersThroughACache|RollingRestartBehindAProxyLosesNoRequest|PrometheusScrapesTheServer)$'
+# Packages that are tested with the race detector only, and tests of redisrepo that run with it, too.
+raced='/(endpoint|sharing|signin|store)$'
+concurrent='Concurrent|AtOnce|Together|Beside|While|Watch|Listen|Resume|Burst|Lease|Deliver|Outage|Killed|Canceled|Panic|Flushed|FewCalls|Rights'
+go_tests() { go_test -skip "$more" $(packages | grep -vE "$raced"); }
+race_detector() { go_test -race -skip "$more" $(packages | grep -E "$raced"); }
+# Without the packages that run the built program, or wait for servers.
+quick_tests() { go_test -vet=off -skip "$more" $(packages | grep -vE '/(tests/(program|documents|benchmarks)|signin|store)$'); }
+all_go_tests() { go_test -race $(packages); }
+
+contents() { find "$@" -type f -exec sha256sum {} + | LC_ALL=C sort | sha256sum; }
+generated_code() {
+	local before
+	before=$(contents graph)
+	go generate ./...
+	[ "$before" = "$(contents graph)" ] || { echo "go generate changes the generated code: run it and commit the result"; exit 1; }
+}
+site() {
+	. web/needs.sh
+	cd web
+	npm ci --loglevel error --no-audit --prefer-offline
+	local before
+	before=$(contents dist)
+	npm run --silent build
+	[ "$before" = "$(contents dist)" ] || { echo "web/dist was out of date. It is rebuilt: commit it"; exit 1; }
+	npm run --silent check
+	npm run --silent unit
+}
+browser() {
+	. web/needs.sh
+	cd web
+	npm run --silent e2e -- --grep "$([ -n "${FULL:-}" ] || echo @core)"
+}
+valkey() {
+	export TEST_PARTITIONS=16 REDIS_SERVER=valkey-server
+	scripts/valkey.sh || { echo "WARNING: no valkey-server here: NOT TESTED on Valkey"; unset REDIS_SERVER; }
+	scripts/test.sh -count=1 "$@"
+}
+clients() { . web/needs.sh; clients/run.sh; }
+
+if [ $# != 0 ] && [ "$1" != --quick ] && [ "$1" != --ci ]; then
+	programs >&2
+	case " $*" in
+	*" ./"*) go_test "$@" ;;
+	*) go_test "$@" $(packages) ;;
+	esac
+	exit
+fi
+
+# step NAME COMMAND runs a step in a shell of its own, which ends at the first failure.
+export more raced concurrent
+export -f programs go_test packages go_tests quick_tests race_detector all_go_tests contents generated_code site browser valkey clients
+step() {
+	local name=$1 began=$SECONDS result=passed
+	shift
+	echo "== $name"
+	"$BASH" -euo pipefail -c '"$@"' "$0" "$@" || result=failed
+	echo "== $name $result after $((SECONDS - began)) s"
+	printf '%s %5d s  %s\n' "$result" $((SECONDS - began)) "$name" >>"$temporary/results"
+}
+
+size=${1:-push}
+[ -z "${FULL:-}" ] || size=--full
+step programs programs
+[ "$size" = --quick ] || step "programs for the site" . web/needs.sh
+
+# What waits for a browser, or needs no Redis, runs beside the Go tests: in a process group of its own, which ends with this
+# script. Its output comes at the end.
+set -m
+{
+	case $size in push | --ci | --full) step site site; step browser browser ;; esac
+	case $size in --ci | --full) step "generated code" generated_code; step lint scripts/lint.sh ;; esac
+	case $size in --full) step vulnerabilities scripts/vulnerabilities.sh ;; esac
+} >"$temporary/beside" 2>&1 &
+beside=$!
+set +m
+case $size in
+--full) step "Go tests" all_go_tests ;;
+--quick) step "Go tests" quick_tests ;;
+*)
+	step "Go tests" go_tests
+	step "race detector" race_detector
+	step "race detector on redisrepo" go_test -race -run "$concurrent" ./redisrepo/... ./redistest
+	;;
+esac
+case $size in
+--ci)
+	step faults go run ./tests/faults -seed 1 -for 20s
+	step Valkey valkey -run 'Random|Oracle|Partition|Migrate|Rights|Script' ./redisrepo
+	;;
+--full)
+	for seed in 1 2 3; do step "faults of seed $seed" go run ./tests/faults -seed "$seed" -for 20s; done
+	step "faults of a cluster" go run ./tests/faults -cluster -seed 1 -for 20s
+	step "faults of a minute" go run ./tests/faults -seed 90002 -for 60s
+	step Valkey valkey ./store ./redisrepo/...
+	;;
+esac
+wait "$beside" || true
+beside=
+cat "$temporary/beside"
+case $size in
+--ci) step cluster go_test -count=1 -run 'TestSiteOutlastsFailures$/^(failover_on_command|partition_moved|primary_killed)$' ./tests/cluster ;;
+--full)
+	step cluster go_test -count=1 ./tests/cluster
+	step benchmarks go test -run '^$' -bench '/1000$' -benchtime 1x ./tests/benchmarks # they must run; their speed is not judged
+	step "fuzz targets" scripts/fuzz.sh 5000 unguided
+	step clients clients
+	step deploy scripts/deploy.sh
+	step release env ONE_PROCESSOR=1 scripts/release.sh
+	;;
+esac
+
+echo "== all steps, after $SECONDS s"
+sort -r "$temporary/results"
+failed=$(grep -c ^failed "$temporary/results" || true)
+echo "$(($(wc -l <"$temporary/results") - failed)) passed, $failed failed"
+[ "$failed" = 0 ]

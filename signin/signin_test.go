@@ -26,7 +26,7 @@ func TestSignIn(t *testing.T) {
 	for name, open := range map[string]func() redis.UniversalClient{
 		"redis": func() redis.UniversalClient { return redistest.Start(t).Client },
 		"memory": func() redis.UniversalClient {
-			s := sitetest.Must(store.Open(t.Context(), store.Options{URL: "memory://", Timeout: 5 * time.Second, Log: slog.New(slog.DiscardHandler)}))
+			s := sitetest.Must(store.Open(t.Context(), store.Options{URL: "memory://", Timeout: time.Minute, Log: slog.New(slog.DiscardHandler)}))
 			t.Cleanup(func() { _ = s.Close() })
 			return s.Client
 		},

@@ -51,7 +51,7 @@ type Site struct {
 }
 
 // Patience is how long a test waits for an event before it fails.
-const Patience = time.Minute
+const Patience = 10 * time.Minute
 
 // EachStore runs a test on a Redis server and on the in-memory store.
 func EachStore(t *testing.T, test func(*testing.T, *Site)) {
@@ -63,7 +63,7 @@ func EachStore(t *testing.T, test func(*testing.T, *Site)) {
 	})
 	t.Run("memory", func(t *testing.T) {
 		t.Parallel()
-		s, err := store.Open(t.Context(), store.Options{URL: "memory://", Timeout: 5 * time.Second, Log: slog.New(slog.DiscardHandler)})
+		s, err := store.Open(t.Context(), store.Options{URL: "memory://", Timeout: time.Minute, Log: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -22,7 +22,7 @@ import (
 )
 
 // patience is how long a test waits for something that usually takes milliseconds.
-const patience = time.Minute
+const patience = 10 * time.Minute
 
 // eventually waits until done returns true.
 func eventually(t *testing.T, what string, done func() bool) {

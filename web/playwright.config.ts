@@ -9,10 +9,10 @@ export default defineConfig({
   workers: 2,
   forbidOnly: process.env.CI !== undefined,
   reporter: "list",
-  timeout: 90_000,
-  expect: { timeout: 20_000 },
+  timeout: 900_000,
+  expect: { timeout: 120_000 },
   use: {
-    actionTimeout: 20_000,
+    actionTimeout: 120_000,
     locale: "en-GB",
     timezoneId: "Asia/Tokyo",
     screenshot: "only-on-failure",

@@ -193,7 +193,7 @@ func (w *watching) ready(b *testing.B, redis *redistest.Server, ids []site.Artic
 	}
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
-	late := time.After(2 * time.Minute)
+	late := time.After(10 * time.Minute)
 	for voter := 0; w.messages.Load() < int64(watchers*(1+len(ids))); voter++ {
 		for _, id := range ids {
 			if _, err := repo.Vote(b.Context(), id, site.UserName(fmt.Sprint("first", voter)), site.Up, ""); err != nil {

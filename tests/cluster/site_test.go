@@ -29,7 +29,7 @@ import (
 )
 
 // patience is how long to wait for what takes seconds on an idle machine.
-const patience = time.Minute
+const patience = 10 * time.Minute
 
 // tags are those of the partitions of a site that has four. The number of an article is that of its partition, modulo
 // four.

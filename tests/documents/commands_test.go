@@ -187,7 +187,7 @@ func (s *session) shell(ctx context.Context, text string) *exec.Cmd {
 // run returns what the command writes to standard output.
 func (s *session) run(text string) string {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(s.t.Context(), 10*time.Minute)
 	defer cancel()
 	cmd := s.shell(ctx, text)
 	var stderr bytes.Buffer
@@ -293,8 +293,8 @@ func (s *session) event() string {
 			s.t.Fatal("the command that keeps running ended")
 		}
 		return event
-	case <-time.After(30 * time.Second):
-		s.t.Fatal("no event within 30 s")
+	case <-time.After(10 * time.Minute):
+		s.t.Fatal("no event within 10 minutes")
 		return ""
 	}
 }

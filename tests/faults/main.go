@@ -35,9 +35,9 @@ const (
 	clients   = 30
 	watchers  = 6
 	consumers = 2
-	perSecond = 10               // posts: fewer than 100 during the longest outage of one process, as watchers can catch up with those
-	recovery  = 30 * time.Second // how long after the last fault everything may take to be right again
-	maxFiles  = 150              // open files and sockets of an idle server, for each server of Redis
+	perSecond = 10              // posts: fewer than 100 during the longest outage of one process, as watchers can catch up with those
+	recovery  = 5 * time.Minute // how long after the last fault everything may take to be right again
+	maxFiles  = 150             // open files and sockets of an idle server, for each server of Redis
 )
 
 //go:embed testdata/clock.c

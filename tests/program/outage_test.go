@@ -95,7 +95,7 @@ func TestOutageWritesFewLines(t *testing.T) {
 	t.Parallel()
 	for name, run := range map[string]func(t *testing.T) *server{
 		"of one's own Redis that is killed": func(t *testing.T) *server {
-			redis := redistest.Start(t)
+			redis := redistest.Start(t).Own()
 			address := freeAddress(t)
 			s := start(t, "REDIS_URL="+redis.URL(), "ADMIN_ADDR="+address)
 			s.useIt()

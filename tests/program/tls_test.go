@@ -217,7 +217,7 @@ func TestBrokenConnectionsLeaveNoAddressInTheLog(t *testing.T) {
 		"a broken request":     "GET /%zz HTTP/1.1\r\n\r\n",
 		"no HTTP":              "\x00\x01\x02\r\n\r\n",
 	}
-	from := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 77)}, Timeout: 10 * time.Second}
+	from := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 77)}, Timeout: time.Minute}
 	for name, env := range map[string][]string{"TLS": {"TLS_CERT_FILE=" + cert, "TLS_KEY_FILE=" + key}, "no TLS": {"H2C=true"}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -229,7 +229,7 @@ func TestBrokenConnectionsLeaveNoAddressInTheLog(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
+					_ = conn.SetDeadline(time.Now().Add(10 * time.Minute))
 					if name == "TLS" && protocols != nil {
 						encrypted := trust.Clone()
 						encrypted.ServerName, encrypted.NextProtos = "localhost", protocols

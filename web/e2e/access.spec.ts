@@ -155,7 +155,7 @@ const focused = (page: Page) =>
     return element?.getAttribute("aria-label") ?? element?.textContent ?? "";
   });
 
-test("the tab order is the reading order", async ({ page, server }) => {
+test("the tab order is the reading order @core", async ({ page, server }) => {
   await server.post({ title: "One", link: "https://example.org/", groups: ["go", "web"] });
   await page.goto("/");
   await expect(rows(page)).toHaveCount(1);
@@ -225,7 +225,7 @@ test("navigation focuses the new page, and the back button restores the focus", 
   await expect(shown(page, article).locator("h2 a")).toBeFocused();
 });
 
-test("single-key shortcuts open articles and vote", async ({ page, server }) => {
+test("single-key shortcuts open articles and vote @core", async ({ page, server }) => {
   const link = `${server.url}/healthz`;
   const [three, two, one] = [
     await server.post({ title: "Three" }),

@@ -3,7 +3,7 @@ import { button, expectIds, message, shown } from "./helpers";
 
 const edit = `mutation ($input: EditArticleInput!) { editArticle(input: $input) { userErrors { message } } }`;
 
-test("a poster edits an article while there is time left, and watchers see it", async ({
+test("a poster edits an article while there is time left, and watchers see it @core", async ({
   page,
   another,
   server,
@@ -57,7 +57,7 @@ test("an edit of what was edited since is not saved before its author has seen t
   await expect(page.locator(".text")).toHaveText("Mine.");
 });
 
-test("a poster deletes an article, and can post its link again", async ({ page, server }) => {
+test("a poster deletes an article, and can post its link again @core", async ({ page, server }) => {
   const link = "https://example.org/tpyo";
   const [kept, article] = [
     await server.post({ title: "Kept" }),

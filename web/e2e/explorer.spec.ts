@@ -31,7 +31,7 @@ async function write(page: Page, operation: string): Promise<void> {
   await expect(page.getByRole("tab", { selected: true })).toContainText(name);
 }
 
-test("a query runs, and its fields are checked against the schema", async ({ page, server }) => {
+test("a query runs, and its fields are checked against the schema @core", async ({ page, server }) => {
   await server.post({ title: "One to explore" });
   await open(page);
   await run(page).click();
@@ -64,7 +64,7 @@ test("a mutation runs as the user in the headers", async ({ page, server }) => {
   expect(await server.articles()).toMatchObject([{ title: "By hand", poster: { name: "eve" } }]);
 });
 
-test("a subscription shows votes as they arrive", async ({ page, server, watch }) => {
+test("a subscription shows votes as they arrive @core", async ({ page, server, watch }) => {
   const article = await server.post({ title: "Watched" });
   await open(page);
   await write(page, 'subscription Mine { articleChanged(ids: ["article:1"]) { votes viewerVote } }');

@@ -29,7 +29,7 @@ const overflow = (page: Page) => page.evaluate(() => document.documentElement.sc
 test.describe("on a laptop", () => {
   test.use({ viewport: { width: 1280, height: 800 } });
 
-  test("13 articles fit, each in two lines", async ({ page }) => {
+  test("13 articles fit, each in two lines @core", async ({ page }) => {
     await page.goto("/");
     await expect(rows(page)).toHaveCount(25);
     const all = await boxes(page, ".row");

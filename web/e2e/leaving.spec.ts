@@ -51,7 +51,7 @@ test("a vote counts after a reload, if only its response is lost", async ({ page
   expect(await stored(server, article)).toBe("3 UP");
 });
 
-test("a page that is loaded after a vote shows nothing older", async ({ page, server, relay }) => {
+test("a page that is loaded after a vote shows nothing older @core", async ({ page, server, relay }) => {
   const article = await server.post({ title: "One" });
   await page.goto("/");
   const both = relay.hold("Vote", 2);
@@ -88,7 +88,7 @@ test("votes that wait for an earlier one count, if the page is reloaded", async 
   expect(await stored(server, two)).toBe("0 DOWN");
 });
 
-test("votes count if the window is closed before the response", async ({ page, server, relay }) => {
+test("votes count if the window is closed before the response @core", async ({ page, server, relay }) => {
   const [one, two] = [await server.post({ title: "One" }), await server.post({ title: "Two" })];
   await page.goto("/");
   const held = relay.hold("Vote");
@@ -135,7 +135,7 @@ test("a repeated vote that fails may not have counted, and the page says so", as
   await expect(votes(shown(page, article))).toHaveText("1");
 });
 
-test("a post is published once if the page is reloaded before the response", async ({
+test("a post is published once if the page is reloaded before the response @core", async ({
   page,
   server,
   relay,

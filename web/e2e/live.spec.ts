@@ -3,7 +3,7 @@ import { button, expectIds, rows, shown, votes } from "./helpers";
 
 const fresh = (count: number) => ({ name: `${count} new article${count > 1 ? "s" : ""}` });
 
-test("another user's vote arrives in all windows, and reorders nothing", async ({
+test("another user's vote arrives in all windows, and reorders nothing @core", async ({
   page,
   another,
   server,
@@ -33,7 +33,7 @@ test("another user's vote arrives in all windows, and reorders nothing", async (
   for (const window of [page, other, own]) await expect(votes(shown(window, last))).toHaveText("0");
 });
 
-test("a vote arrives in the voter's other windows", async ({ page, another, server, watch }) => {
+test("a vote arrives in the voter's other windows @core", async ({ page, another, server, watch }) => {
   const article = await server.post({ title: "Mine" });
   const other = await another("ada");
   await other.goto("/");
@@ -44,7 +44,7 @@ test("a vote arrives in the voter's other windows", async ({ page, another, serv
   await expect(other.getByRole("button", { name: "Vote up" })).toHaveAttribute("aria-pressed", "true");
 });
 
-test("new articles are counted, do not move the list, and appear on request", async ({
+test("new articles are counted, do not move the list, and appear on request @core", async ({
   page,
   server,
   watch,
@@ -103,7 +103,7 @@ test("an empty page shows the first article on request", async ({ page, server, 
   await expectIds(page, [article]);
 });
 
-test("a deleted article is replaced by a note", async ({ page, server, watch }) => {
+test("a deleted article is replaced by a note @core", async ({ page, server, watch }) => {
   const [one, two] = [await server.post({ title: "One" }), await server.post({ title: "Two" })];
   await page.goto("/");
   await expectIds(page, [two, one]);

@@ -1,7 +1,7 @@
 import { expect, test } from "./fixtures";
 import { button, expectIds, rows, shown, signOut, up, votes } from "./helpers";
 
-test("an empty site shows the next steps", async ({ page }) => {
+test("an empty site shows the next steps @core", async ({ page }) => {
   await page.goto("/");
   const main = page.getByRole("main");
   await expect(main.getByRole("heading", { name: "Welcome to your front page" })).toBeVisible();
@@ -33,7 +33,7 @@ test.describe("without the explorer", () => {
   });
 });
 
-test("an unknown address shows a page with a link home", async ({ page, watch }) => {
+test("an unknown address shows a page with a link home @core", async ({ page, watch }) => {
   watch.allowed.push(/status of 404/);
   for (const path of ["/nowhere", "/a/x", "/g/go/old", "/u/a/b", "/a/1/2", "/g/"]) {
     const response = await page.goto(path);

@@ -11,7 +11,7 @@ const notice = "No connection to the server. This page may be out of date until 
 
 test.beforeEach(({ watch }) => void watch.allowed.push(outage));
 
-test("the page reports a stopped server, and updates when it is back", async ({ page, server }) => {
+test("the page reports a stopped server, and updates when it is back @core", async ({ page, server }) => {
   const [one, two] = [await server.post({ title: "One" }), await server.post({ title: "Two" })];
   await page.goto("/");
   await expectIds(page, [two, one]);
@@ -61,7 +61,7 @@ test("a group and an article's page update when the server is back", async ({ pa
   for (const window of [page, own]) await expect(votes(shown(window, article))).toHaveText("1");
 });
 
-test("a vote during an outage is undone, and the page says so", async ({ page, server }) => {
+test("a vote during an outage is undone, and the page says so @core", async ({ page, server }) => {
   const article = await server.post({ title: "One" });
   await page.goto("/");
   await expectIds(page, [article]);

@@ -115,11 +115,11 @@ test.describe("with all kinds of articles", () => {
         await page.goto(path);
         await takenOver(page);
         expect(await tree(page.locator(parts))).toEqual(rendered);
-      }).toPass({ timeout: 15_000 }); // a text may say another minute
+      }).toPass({ timeout: 120_000 }); // a text may say another minute
     });
   }
 
-  test("the server renders articles as the script does", async ({ page, another, watch }) => {
+  test("the server renders articles as the script does @core", async ({ page, another, watch }) => {
     watch.allowed.push(/site\.js/);
     const plain = await another("");
     await withoutScript(plain);
@@ -134,7 +134,7 @@ test.describe("with all kinds of articles", () => {
         await page.goto(`/a/${number}`);
         await takenOver(page);
         expect(await tree(page.locator(parts))).toEqual(rendered);
-      }).toPass({ timeout: 15_000 }); // a text may say another minute
+      }).toPass({ timeout: 120_000 }); // a text may say another minute
     }
   });
 });
@@ -196,7 +196,7 @@ test.describe("takeover", () => {
     });
   }
 
-  test("what the page shows is live: votes arrive, and a vote can be cast", async ({
+  test("what the page shows is live: votes arrive, and a vote can be cast @core", async ({
     page,
     server,
     watch,
@@ -271,7 +271,7 @@ test.describe("before the script has taken over the page", () => {
       await expect.poll(async () => (await server.article(article)).votes).toBe(article.votes + 1);
     });
 
-  test("votes are cast after those that the previous page could not", async ({ another, server }) => {
+  test("votes are cast after those that the previous page could not @core", async ({ another, server }) => {
     const page = await another("ada");
     await page.goto("/new");
     await expect(page.getByRole("link", { name: "ada", exact: true })).toBeVisible();
@@ -369,7 +369,7 @@ test.describe("for a visitor whom a proxy has signed in", () => {
 test.describe("without JavaScript", () => {
   test.use({ csv: manyArticles(40), viewer: "", javaScriptEnabled: false });
 
-  test("all articles can be read, and links lead on", async ({ page, server }) => {
+  test("all articles can be read, and links lead on @core", async ({ page, server }) => {
     await server.post({ title: "Of tides", text: "Read https://example.org/tides.", groups: ["sea"] });
     await page.goto("/new");
     await expect(page).toHaveTitle("New articles · Frontpage");

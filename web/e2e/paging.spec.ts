@@ -50,7 +50,7 @@ async function saved(page: Page): Promise<number> {
   return page.evaluate(() => Math.round(scrollY));
 }
 
-test("scrolling shows all articles, each once and in order", async ({ page, server }) => {
+test("scrolling shows all articles, each once and in order @core", async ({ page, server }) => {
   for (const [path, articles] of [
     ["/", await server.articles("SCORE")],
     ["/g/many/new", await server.articles("TIME", "many")],
@@ -63,7 +63,11 @@ test("scrolling shows all articles, each once and in order", async ({ page, serv
   }
 });
 
-test("the URL follows the scroll position, and opens the list there", async ({ page, another, server }) => {
+test("the URL follows the scroll position, and opens the list there @core", async ({
+  page,
+  another,
+  server,
+}) => {
   const articles = await server.articles();
   await page.goto("/");
   await scrollTo(page, 75);
@@ -142,7 +146,7 @@ test("the back button restores the list after visiting another site", async ({ p
   await expect.poll(() => top(page, article)).toBeLessThan(y + 3);
 });
 
-test("a reload keeps the scroll position", async ({ page, server }) => {
+test("a reload keeps the scroll position @core", async ({ page, server }) => {
   const article = (await server.articles())[58] ?? { id: "", number: 0 };
   await page.goto("/");
   await scrollTo(page, 75);
@@ -217,7 +221,7 @@ test("a reloaded page is where it was before the script takes it over, and the v
   expect(await page.evaluate(() => scrollY)).toBe(y + 200);
 });
 
-test("back and forward restore each list as it was left", async ({ page, server }) => {
+test("back and forward restore each list as it was left @core", async ({ page, server }) => {
   const [score, time] = [await server.articles("SCORE"), await server.articles("TIME")];
   const [inTop, inNew] = [score[40] ?? { id: "" }, time[30] ?? { id: "" }];
   const site = page.getByRole("navigation", { name: "Site" });

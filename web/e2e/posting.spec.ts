@@ -1,7 +1,7 @@
 import { expect, test } from "./fixtures";
 import { expectIds, message, onOperation } from "./helpers";
 
-test("a link is posted to groups, and the form suggests existing groups", async ({ page, server }) => {
+test("a link is posted to groups, and the form suggests existing groups @core", async ({ page, server }) => {
   await server.post({ title: "Older", groups: ["go", "golang", "web"] });
   await page.goto("/");
   await page.getByRole("link", { name: "Submit", exact: true }).click();
@@ -91,7 +91,7 @@ test("a text is posted with the keyboard", async ({ page }) => {
   await expect(page).toHaveURL("about:blank");
 });
 
-test("an error is shown at its field, which gets the focus", async ({ page, server }) => {
+test("an error is shown at its field, which gets the focus @core", async ({ page, server }) => {
   await page.goto("/submit");
   const post = page.getByRole("button", { name: "Post" });
   const wrong = async (label: string, error: RegExp) => {
@@ -168,7 +168,7 @@ test("a post without a response is saved, and a retry does not post twice", asyn
   await expectIds(page, [{ id: "article:1" }]);
 });
 
-test("a double click posts once", async ({ page, server }) => {
+test("a double click posts once @core", async ({ page, server }) => {
   await page.goto("/submit");
   await page.getByLabel("Title").fill("Impatient");
   await page.getByLabel("Text").fill("Words.");

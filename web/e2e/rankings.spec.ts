@@ -14,7 +14,7 @@ async function ranking(server: Server, parameters: string): Promise<{ id: string
 test.describe("top articles", () => {
   test.use({ csv: manyArticles(60) });
 
-  test("have a page for each span, in the order of their votes", async ({ page, server }) => {
+  test("have a page for each span, in the order of their votes @core", async ({ page, server }) => {
     await page.goto("/");
     await page.getByRole("link", { name: "Top", exact: true }).click();
     await expect(page).toHaveURL("/top/day");
@@ -46,7 +46,7 @@ test.describe("top articles", () => {
     await expect(async () => {
       await page.getByRole("contentinfo").scrollIntoViewIfNeeded();
       expect(await rows(page).count()).toBe(all.length);
-    }).toPass({ timeout: 20_000 });
+    }).toPass({ timeout: 120_000 });
     await expectIds(page, all);
     await expect(rows(page).locator(".rank")).toHaveText(all.map((_, i) => `${i + 1}`));
     await rows(page).last().scrollIntoViewIfNeeded();
@@ -74,7 +74,7 @@ test.describe("top articles", () => {
 });
 
 test.describe("one's votes", () => {
-  test("are listed, the latest first, by direction", async ({ page, server }) => {
+  test("are listed, the latest first, by direction @core", async ({ page, server }) => {
     const articles = [];
     for (const title of ["One", "Two", "Three"]) articles.push(await server.post({ title }));
     const [one, two, three] = articles;
@@ -138,7 +138,7 @@ test.describe("the front page of a past hour", () => {
   test.use({ csv: manyArticles(5) });
 
   // The store of a test is younger than a full hour, so the page gets an answer that has the articles of now.
-  test("has the ranks of then, the votes of now, and room for deleted articles", async ({ page }) => {
+  test("has the ranks of then, the votes of now, and room for deleted articles @core", async ({ page }) => {
     const list = page.waitForResponse(
       (response) => response.request().postDataJSON()?.operationName === "Articles",
     );
@@ -195,7 +195,7 @@ test.describe("the ranking lab", () => {
 
   const slider = (page: Page) => page.getByRole("slider");
 
-  test("ranks the articles again as its controls move, by keyboard", async ({ page, server }) => {
+  test("ranks the articles again as its controls move, by keyboard @core", async ({ page, server }) => {
     await page.goto("/lab");
     await expectIds(
       page,

@@ -5,7 +5,10 @@ test.use({ demo: true });
 
 const hour = 3_600_000; // milliseconds
 
-test("the front page is ordered by score, and shows the numbers of the API", async ({ page, server }) => {
+test("the front page is ordered by score, and shows the numbers of the API @core", async ({
+  page,
+  server,
+}) => {
   await page.goto("/");
   const first = (await server.articles()).slice(0, 25);
   await expectIds(page, first);
@@ -22,7 +25,7 @@ test("new articles are ordered by time", async ({ page, server }) => {
   await expectIds(page, (await server.articles("TIME")).slice(0, 25));
 });
 
-test("a group lists its articles by score and by time", async ({ page, server }) => {
+test("a group lists its articles by score and by time @core", async ({ page, server }) => {
   await page.goto("/g/science");
   await expect(page.getByRole("heading", { level: 1 })).toHaveText("science");
   await expectIds(page, await server.articles("SCORE", "science"));
@@ -56,7 +59,7 @@ test("a user's page lists their articles, newest first", async ({ page, server }
   );
 });
 
-test("an article's page shows its text with clickable web links", async ({ page, server }) => {
+test("an article's page shows its text with clickable web links @core", async ({ page, server }) => {
   const article = await server.post({
     title: "Of tides",
     text: "First line.\n<b>Not bold</b>, see https://example.org/tides?a=1&b=2.",
@@ -104,7 +107,7 @@ test("the page shows the time left to vote, or that voting has ended", async ({ 
   await expect(page.getByRole("button", { name: "Vote up" })).toBeDisabled();
 });
 
-test("'why here?' explains time, votes and score as in the API", async ({ page, server }) => {
+test("'why here?' explains time, votes and score as in the API @core", async ({ page, server }) => {
   const [above, article] = (await server.articles()).slice(3, 5);
   if (!above || !article) throw new Error("too few articles");
   await page.goto("/");

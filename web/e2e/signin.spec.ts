@@ -26,7 +26,7 @@ const storeToken = (page: Page, value: string) =>
 test.describe("by name", () => {
   test.use({ viewer: "" });
 
-  test("each window can have its own user, and keeps it", async ({ page, context }) => {
+  test("each window can have its own user, and keeps it @core", async ({ page, context }) => {
     const signIn = async (window: Page, name: string) => {
       await window.goto("/");
       await window.getByRole("link", { name: "Sign in" }).click();
@@ -70,7 +70,7 @@ test.describe("by token", () => {
   test.use({ settings: { JWT_SECRET: secret, JWT_LEEWAY: "0s" }, viewer: "" });
   test.beforeEach(({ watch }) => void watch.allowed.push(/status of 401/));
 
-  test("a visitor enters a token, posts, votes and signs out", async ({ page }) => {
+  test("a visitor enters a token, posts, votes and signs out @core", async ({ page }) => {
     await page.goto("/submit");
     await page.getByRole("main").getByRole("link", { name: "sign in" }).click();
     await page.getByLabel("Token").fill(`Bearer ${token("zoë")}`);
@@ -107,7 +107,7 @@ test.describe("by token", () => {
     await signedOut(page);
   });
 
-  test("an invalid or expired token signs out, and the page says so", async ({ page }) => {
+  test("an invalid or expired token signs out, and the page says so @core", async ({ page }) => {
     await page.goto("/healthz");
     for (const value of [token("ada", -60), `${token("ada")}x`, "nonsense"]) {
       await storeToken(page, value);

@@ -7,7 +7,7 @@ const voteState = async (server: Server, article: { id: string }) => {
   return `${votes} ${viewerVote}`;
 };
 
-test("votes can be given, changed and withdrawn, in a list and on the article's page", async ({
+test("votes can be given, changed and withdrawn, in a list and on the article's page @core", async ({
   page,
   server,
 }) => {
@@ -43,7 +43,7 @@ test("a negative vote count has a minus sign", async ({ page, server }) => {
   await expect(shown(page, article).locator(".count")).toHaveAttribute("title", "1 vote up, 2 votes down");
 });
 
-test("a vote shows before the response, then the server's number", async ({ page, server }) => {
+test("a vote shows before the response, then the server's number @core", async ({ page, server }) => {
   const article = await server.post({ title: "Popular" });
   const { open, opened } = gate();
   await onOperation(page, "Vote", async (route) => {
@@ -85,7 +85,7 @@ test("a vote and concurrent votes of other users all count", async ({ page, serv
   await expect.poll(() => voteState(server, article)).toBe("4 UP");
 });
 
-test("a double click leaves no vote", async ({ page, server }) => {
+test("a double click leaves no vote @core", async ({ page, server }) => {
   const article = await server.post({ title: "Twice" });
   await page.goto("/");
   const sent: string[] = [];
@@ -137,7 +137,7 @@ test("simultaneous votes on several articles all count", async ({ page, server }
   }
 });
 
-test("a refused vote is undone, and the page says why", async ({ page, server, watch }) => {
+test("a refused vote is undone, and the page says why @core", async ({ page, server, watch }) => {
   const article = await server.post({ title: "No votes down" });
   await page.goto("/");
   await expect(votes(shown(page, article))).toHaveText("1");
