@@ -92,7 +92,11 @@ func TestAnswersForOneCallerAreNotShared(t *testing.T) {
 		user := []string{"alice", "bob", "mod"}[i%3]
 		all.Go(func() {
 			for query, want := range queries {
-				if _, body := s.PostJSON(fmt.Sprintf(`{"query":%q}`, query), "X-User-ID", user); body != want(user) {
+				body := ""
+				for body == "" || strings.Contains(body, `"UNAVAILABLE"`) { // a busy machine refuses some of so many at once
+					_, body = s.PostJSON(fmt.Sprintf(`{"query":%q}`, query), "X-User-ID", user)
+				}
+				if body != want(user) {
 					t.Errorf("%s by %s: got %s, want %s", query, user, body, want(user))
 				}
 			}

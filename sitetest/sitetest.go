@@ -82,6 +82,7 @@ func New(t *testing.T, client redis.UniversalClient, rules site.Rules, change ..
 func NewOn(t *testing.T, configure func(*http.Server), client redis.UniversalClient, rules site.Rules, change ...func(*endpoint.Options)) *Site {
 	t.Helper()
 	options := endpoint.DefaultOptions()
+	options.Timeout = Patience
 	options.SharedAnswers = 0 // most tests expect each change of the store at once, and the reads of each query
 	for _, f := range change {
 		f(&options)
