@@ -310,7 +310,7 @@ func (s *testSite) dump() string {
 }
 
 // content asks for what a key of this type holds.
-func (s *site) content(p redis.Pipeliner, kind, key string) func() any {
+func (s *testSite) content(p redis.Pipeliner, kind, key string) func() any {
 	switch kind {
 	case "hash":
 		reply := p.HGetAll(s.ctx, key) // printed in the order of the fields

@@ -15,6 +15,7 @@ import (
 
 	"frontpage/failover"
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/keys"
 	"frontpage/redisrepo/site"
 )
 
@@ -162,7 +163,7 @@ func TestStartNamesTheMissingRight(t *testing.T) {
 		"+@all ~* &* -subscribe":                                 "SUBSCRIBE",
 		"+@all ~* &* -xadd":                                      "XADD moderation:",
 		"+@all ~* resetchannels &other":                          "PUBLISH changes:0",
-		"+@all resetkeys %R~audit:* ~[b-zC-Z]* ~article:* &*":    "audit:0",
+		"+@all resetkeys %R~audit:* ~[b-zC-Z]* ~article:* &*":    "audit:/",
 		"+@all resetkeys ~[a-kA-K]* ~[m-z]* ~score:* &*":         "l",
 		"+@all resetkeys ~*":                                     "",
 		"-@all +@read +@write +@connection +@pubsub +evalsha ~*": "TIME",
@@ -184,6 +185,28 @@ func TestStartNamesTheMissingRight(t *testing.T) {
 	}
 	if after := s.dump(); after != before {
 		t.Errorf("the store holds\n%s\nwant\n%s", after, before)
+	}
+}
+
+// The start fails without the rights to any one kind of key, and names a key of it.
+func TestStartAsksForTheRightsToEachKindOfKey(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil, one)
+	others := map[string]string{} // rights to all other kinds, by name
+	for _, kind := range keys.Kinds {
+		others[kind.Name] = ""
+	}
+	delete(others, "changes") // a channel
+	for missing := range others {
+		rights := "reset on nopass +@all &* resetkeys"
+		for name := range others {
+			if name != missing {
+				rights += " ~" + name + ":*"
+			}
+		}
+		if _, err := redisrepo.New(s.ctx, s.limited(rights), s.rules, redisrepo.WithClock(s.clock.now)); err == nil || !strings.Contains(err.Error(), missing+":") {
+			t.Errorf("without the rights to %s: keys: New = %v, want an error that names one", missing, err)
+		}
 	}
 }
 

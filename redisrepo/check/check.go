@@ -177,8 +177,18 @@ func (c *checker) allKeys(ctx context.Context) error {
 
 // keys checks the hashes of articles and the histories of votes in partitions of a server, and notes the keys of groups.
 func (c *checker) keys(ctx context.Context, server redis.Cmdable, partitions []keys.Partition, groups map[string]keys.Partition) error {
-	hashes, casts, match := map[keys.Partition][]string{}, map[keys.Partition][]string{}, "[acgt]*" // article:, cast:, group: and top:
-	if partitions[0] != keys.Untagged {
+	hashes, casts := map[keys.Partition][]string{}, map[keys.Partition][]string{}
+	checks := map[string]func(p keys.Partition, key string) error{ // by the name of the kind
+		"article": func(p keys.Partition, key string) error { hashes[p] = append(hashes[p], key); return nil },
+		"cast":    func(p keys.Partition, key string) error { casts[p] = append(casts[p], key); return nil },
+		"group":   func(p keys.Partition, key string) error { groups[key] = p; return nil },
+		"top":     func(p keys.Partition, key string) error { return c.list(ctx, p, key) },
+	}
+	match := "["
+	for name := range checks {
+		match += name[:1]
+	}
+	if match += "]*"; partitions[0] != keys.Untagged {
 		match = "{*}" + match
 	}
 	unlisted := func(p keys.Partition, keys []string) error { return c.unlisted(ctx, p, "a hash", keys) }
@@ -186,18 +196,11 @@ func (c *checker) keys(ctx context.Context, server redis.Cmdable, partitions []k
 	err := wire.Walk(1, wire.InBatches(func(names []string) error {
 		for _, key := range names {
 			p := c.Store.PartitionOfKey(key)
-			switch {
-			case !slices.Contains(partitions, p):
-			case strings.HasPrefix(key, p.Key(keys.TopPrefix)):
-				if err := c.list(ctx, p, key); err != nil {
+			name, rest, _ := strings.Cut(strings.TrimPrefix(key, string(p)), ":")
+			if check := checks[name]; check != nil && rest != "" && slices.Contains(partitions, p) {
+				if err := check(p, key); err != nil {
 					return err
 				}
-			case strings.HasPrefix(key, p.Group("")) && key != p.Group(""):
-				groups[key] = p
-			case strings.HasPrefix(key, p.Counter()) && key != p.Counter():
-				hashes[p] = append(hashes[p], key)
-			case strings.HasPrefix(key, p.Key(keys.CastPrefix)):
-				casts[p] = append(casts[p], key)
 			}
 		}
 		return errors.Join(eachFull(hashes, wire.BatchSize, unlisted), eachFull(casts, wire.BatchSize, castKeys))

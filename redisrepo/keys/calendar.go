@@ -19,16 +19,10 @@ func TopKeys(keys []string, p Partition, posted site.Hour, name site.GroupName) 
 }
 
 const (
+	CastPrefix = "cast:"
 	TopPrefix  = "top:"
 	PeakPrefix = "p:" // of the fields with the peaks of lists
 )
-
-// ParsePeak parses the field of a list's peak, such as p:d:20715.
-func ParsePeak(field string) (unit string, number int64, ok bool) {
-	list, isPeak := strings.CutPrefix(field, PeakPrefix)
-	unit, number, ok = ParseList(list)
-	return unit, number, isPeak && ok
-}
 
 // ParseList parses the unit and the number of a list, such as d:20715.
 func ParseList(text string) (unit string, number int64, ok bool) {

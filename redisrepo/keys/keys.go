@@ -12,8 +12,8 @@ import (
 // Partition is the hash tag at the start of every key of its articles. On a single Redis it is empty,
 // so the keys are those of legacy clients.
 //
-// Its methods are the only Go code that builds keys. Two other places know a detail of a key: Check scans
-// for the prefixes of articles and groups, and shared.lua recognizes a tag by its brace.
+// Its methods are the only Go code that builds keys, and Kinds has all kinds of them. shared.lua recognizes a tag by its
+// brace.
 type Partition string
 
 func (p Partition) Key(parts ...string) string { return string(p) + strings.Join(parts, "") }

@@ -1,61 +1,162 @@
 package keys
 
 import (
+	"net/url"
+	"strings"
+
 	"frontpage/redisrepo/site"
 )
 
-const CastPrefix = "cast:"
-
-// CommandsOf lists the commands that the scripts and this package run, by the type of their key. KEY stands for
-// the key. Redis 6.2 really runs them: each form fails or changes nothing.
-var CommandsOf = map[string][]string{
-	"hash": {
-		"HSET KEY a b c", "HSETNX KEY a", "HINCRBY KEY a b", "HDEL KEY /", "HMGET KEY a", "HGET KEY a", "HGETALL KEY",
-		"HLEN KEY", "HKEYS KEY", "HSCAN KEY 0", "EXPIRE KEY a", "EXISTS KEY", "PTTL KEY",
-	},
-	"set": {
-		"SADD KEY a", "SREM KEY a", "SCARD KEY", "SISMEMBER KEY a", "SMISMEMBER KEY a", "SMEMBERS KEY", "SSCAN KEY 0", "DEL KEY", "EXPIRE KEY a", "EXISTS KEY", "PTTL KEY",
-	},
-	"zset": {
-		"ZADD KEY a b", "ZREM KEY /", "ZINCRBY KEY a b", "ZSCORE KEY a", "ZCARD KEY", "ZCOUNT KEY 0 0", "ZRANK KEY a", "ZREVRANK KEY a",
-		"ZRANGE KEY 0 0", "ZSCAN KEY 0", "ZMSCORE KEY a", "ZREMRANGEBYSCORE KEY 1 0",
-	},
-	"listing": {"ZINTERSTORE KEY 0 KEY", "PEXPIRE KEY a", "PERSIST KEY", "PTTL KEY", "UNLINK KEY"},
-	"string":  {"GET KEY", "SET KEY a EX b", "INCRBY KEY a", "GETEX KEY EX a", "PTTL KEY", "PEXPIRE KEY a"},
-	"claim":   {"DEL KEY"},
-	"casts":   {"ZADD KEY a b", "ZREM KEY /", "ZCARD KEY", "ZMSCORE KEY a", "ZRANGE KEY 0 0", "ZSCAN KEY 0", "ZREMRANGEBYRANK KEY a a", "EXPIRE KEY a", "PERSIST KEY", "PTTL KEY", "UNLINK KEY"},
-	"voters":  {"UNLINK KEY"},
-	"top":     {"UNLINK KEY"},
-	"stream":  {"XADD KEY NOMKSTREAM MAXLEN ~ 1000000 0-0 a b", "XDEL KEY 0-0", "XLEN KEY", "XRANGE KEY - + COUNT 1", "XREVRANGE KEY + - COUNT 1"},
-	"channel": {"PUBLISH KEY " + site.Hello, "SUBSCRIBE KEY"},
-	"shard":   {"SPUBLISH KEY " + site.Hello, "SSUBSCRIBE KEY"},
-	"":        {"TIME", "PING", "SCAN 0 COUNT 1", "DBSIZE", "ZINTER 0 KEY", "MULTI", "EXEC", "SCRIPT LOAD a", "EVAL a 0", "EVALSHA a 0"},
+// Kind is a kind of key. Its row says which rights the start asks for, how Migrate copies it, with which feature it is
+// dropped, and what docs/data.md has about it.
+type Kind struct {
+	Name    string // up to the first colon
+	Holds   Type
+	Of      *Of // what the rest of the key says
+	Copy    Copy
+	Expires bool
+	Feature string // whose end removes the key; empty: it stays
+	Doc     string // its contents, in the Markdown of docs/data.md
 }
 
-// Reserved is a name that no group, user or other part of a key has.
-const Reserved = "/"
+// Type is the type of a key's value, as docs/data.md names it.
+type Type string
 
-// KeysOf returns keys of all shapes by type, with those types of CommandsOf that they need. Where a command could
-// have an effect, the key is one that is never used.
-func (p Partition) KeysOf(database int) map[string][]string {
-	listings := []string{p.Listing(site.ByScore, Reserved), p.Listing(site.ByTime, Reserved)}
-	tops := []string{p.Top("h", 0, Reserved), p.Top("d", 0, Reserved), p.Top("m", 0, Reserved)}
-	channel := "channel"
-	if p.Sharded() {
-		channel = "shard"
+// The types.
+const (
+	String    Type = "string"
+	Hash      Type = "hash"
+	Set       Type = "set"
+	SortedSet Type = "zset"
+	Stream    Type = "stream"
+	Channel   Type = "channel"
+)
+
+// Copy is how Migrate copies a key.
+type Copy int
+
+// The ways to copy a key.
+const (
+	NotCopied Copy = iota // it follows from other keys, or is of use in one store only
+	Apart                 // by code of its own
+	ByKey                 // to the partition that the rest of the key says
+	ByMember              // each member to the partition of its article
+	ToAll                 // to each partition that gets some articles of this one
+)
+
+// Of is what a key is of.
+type Of struct {
+	Shown string                       // an example of it
+	is    func(rest string) bool       // whether the rest of a key is one
+	Index func(n int, rest string) int // its partition, of n; nil: any partition can have such a key
+}
+
+// What keys are of.
+var (
+	All       = &Of{"", func(rest string) bool { return rest == "" }, nil} // all of the partition
+	Article   = &Of{"17", isNumber, func(n int, rest string) int { id, _ := site.ParseArticleID(rest); return int(id) % n }}
+	Group     = &Of{"go", isText, nil}
+	User      = &Of{"alice", isText, nil}
+	UserMonth = &Of{"alice:647", isText, nil}
+	Host      = &Of{"go.dev", isText, nil}
+	Span      = &Of{"d:20715", func(rest string) bool { return isText(rest) && strings.Count(rest, ":") < 2 }, nil} // an hour, a day or a month
+	GroupSpan = &Of{"d:20715:go", func(rest string) bool { return strings.Count(rest, ":") >= 2 }, nil}
+	Digest    = &Of{"DIGEST", isText, func(n int, rest string) int { digest, _, _ := strings.Cut(rest, ":"); return LinkIndex(n, digest) }}
+	Document  = &Of{"1f3", isText, DocumentIndex}
+	Rate      = &Of{"votes:user:alice", isText, rateIndex}
+	Post      = &Of{"alice:KEY", isPost, postIndex}
+	Database  = &Of{"0", isText, nil}
+)
+
+func isText(rest string) bool { return rest != "" }
+
+func isNumber(rest string) bool {
+	id, err := site.ParseArticleID(rest)
+	return err == nil && id.Number() == rest
+}
+
+func rateIndex(n int, rest string) int {
+	_, subject, _ := strings.Cut(rest, ":")
+	return SubjectIndex(n, strings.TrimPrefix(subject, "address:"))
+}
+
+func isPost(rest string) bool {
+	_, err := url.QueryUnescape(rest[strings.LastIndexByte(rest, ':')+1:])
+	return err == nil && strings.Contains(rest, ":")
+}
+
+// postIndex is the partition of an idempotency key. Its record can be in that of the link, too.
+func postIndex(n int, rest string) int {
+	colon := strings.LastIndexByte(rest, ':')
+	key, _ := url.QueryUnescape(rest[colon+1:])
+	return KeyIndex(n, site.UserName(rest[:colon]), key)
+}
+
+// Kinds are all kinds of keys.
+var Kinds = []Kind{
+	{Name: "article", Holds: String, Of: All, Copy: Apart, Doc: "the last article number"},
+	{Name: "article", Holds: Hash, Of: Article, Copy: ByKey,
+		Doc: "title, link, text, poster (`user:alice`), time, votes (net), downvotes, groups, revision (number of changes), uncounted (1 if the poster's vote does not count), cast (those net votes that are in `cast:alice:647` of their voters; missing for an article from a time without it); for an edited article also edits (number of changes of title or text), edited (time of the last) and edition (revision of the last change of title, text or groups); with a change feed also milestone (the highest of `MILESTONES` that the net votes have reached); for a deleted article also deleted and deleted_by"},
+	{Name: "history", Holds: Hash, Of: Article, Copy: ByKey,
+		Doc: "what edits replaced, up to 20 versions: the first, the one of the others that got the most votes, and the newest; number of the edit to time, net votes, bytes of the title and `user:alice`, who replaced it, on a line, the title and the text after it; `best`: the number of the edit that replaced the one with the most votes, and these"},
+	{Name: "time", Holds: SortedSet, Of: All, Copy: ByMember, Doc: "`article:17` by posting time"},
+	{Name: "score", Holds: SortedSet, Of: All, Copy: ByMember, Doc: "`article:17` by score"},
+	{Name: "voted", Holds: Set, Of: Article, Copy: ByKey, Expires: true, Doc: "`user:alice` of the upvoters; kept an hour longer than voting is open"},
+	{Name: "downvoted", Holds: Set, Of: Article, Copy: ByKey, Expires: true, Doc: "`user:alice` of the downvoters; kept as long"},
+	{Name: "cast", Holds: SortedSet, Of: UserMonth, Copy: ByMember, Expires: true, Feature: "cast",
+		Doc: "what alice voted on among the articles posted in the 32 days 647: `17`, or `-17` for a downvote, by the time of the vote; at most 10,000, the oldest are dropped, and `0` says so; until [`VOTE_HISTORY`](operations.md#memory) after the last vote that can be cast on these articles"},
+	{Name: "group", Holds: Set, Of: Group, Copy: ByMember, Doc: "`article:17`"},
+	{Name: "time", Holds: SortedSet, Of: Group, Expires: true,
+		Doc: "the cached listing of a group: its part of `time:`, from the first use until `GROUP_CACHE_TTL` after the last; with more than 2,000 articles, for ever. A listing that is not complete has the member `building:PASS:UNRANKED:CURSOR` with the score -inf: how far it is"},
+	{Name: "score", Holds: SortedSet, Of: Group, Expires: true, Doc: "its part of `score:`, likewise"},
+	{Name: "groups", Holds: SortedSet, Of: All, Doc: "names of the groups that are not empty, without `interesting`"},
+	{Name: "sizes", Holds: SortedSet, Of: All, Doc: "the same names by negated number of articles: the largest groups come first"},
+	{Name: "posted", Holds: SortedSet, Of: User, Copy: ByMember, Doc: "`article:17` that alice posted, by time"},
+	{Name: "host", Holds: SortedSet, Of: Host, Copy: ByMember, Doc: "`article:17` with links to the host, by time"},
+	{Name: "top", Holds: SortedSet, Of: Span, Copy: ByMember, Feature: "calendar",
+		Doc: "`article:17` by net votes, of those posted on the day 20715 since 1970, `top:m:647` in these 32 days, `top:h:497160` in this hour: an article is in the list of its hour until the day is folded, later in those of its day and its month"},
+	{Name: "top", Holds: SortedSet, Of: GroupSpan, Copy: ByMember, Feature: "group_top", Doc: "with `GROUP_TOP`, the same of a group"},
+	{Name: "clock", Holds: Hash, Of: All, Copy: ToAll,
+		Doc: "folded, the last folded day; the peak of each list of `top:`, such as `p:d:20715`: no article in it has more votes, and a list without a peak is empty; front, the last hour of which the page is saved, front_since, the first, and ranked, up to which the best ranks are entered"},
+	{Name: "clock", Holds: Hash, Of: Group, Copy: ToAll, Feature: "group_top", Doc: "folded and the peaks of a group's lists"},
+	{Name: "front", Holds: SortedSet, Of: All, Copy: Apart, Feature: "front",
+		Doc: "saved front pages by full hour, hours since 1970: the hour, then number and score of the first 100 articles"},
+	{Name: "best", Holds: SortedSet, Of: All, Copy: ByMember, Feature: "front",
+		Doc: "`article:17` by 10,000,000 × the best rank at a full hour + that hour; entered when best ranks are read"},
+	{Name: "post", Holds: String, Of: Post, Copy: ByKey, Expires: true,
+		Doc: "the article made by a post with an idempotency key, and a digest of the draft; `-` instead of the article if its link put it into another partition, which has the full record; 24 h"},
+	{Name: "deleted", Holds: SortedSet, Of: All, Copy: ByMember, Doc: "`article:17` by time of deletion; a deleted article is in no other list"},
+	{Name: "moderation", Holds: Stream, Of: All, Copy: Apart, Doc: "the moderation log, about the last 100,000 entries"},
+	{Name: "events", Holds: Stream, Of: All, Feature: "events",
+		Doc: "the [change feed](events.md), about the last `EVENTS` changes: kind, article (`17`), revision, votes (net), downvotes, score, by (`alice`), and to: the vote, the net votes of a milestone, or the groups"},
+	{Name: "link", Holds: String, Of: Digest, Copy: ByKey, Doc: "the newest article that has the link, and its posting time; digest of the normalized link"},
+	{Name: "audit", Holds: Hash, Of: Article, Copy: ByKey, Expires: true,
+		Doc: "with `AUDIT_SECRET`: `user:alice` with vote, time and bucket (the keyed hash of the address); kept as long as the voters"},
+	{Name: "rate", Holds: String, Of: Rate, Copy: ByKey, Expires: true, Doc: "what a user or an address has used of a rate limit and when, until a window after the last use"},
+	{Name: "query", Holds: String, Of: Document, Copy: ByKey, Expires: true, Doc: "the persisted document whose SHA-256 begins with these digits; 30 days"},
+	{Name: "account", Holds: String, Of: Digest, Copy: ByKey,
+		Doc: "the name of [a user](sign-in.md#one-user) who signs in on the site, or whose tokens are named like that; digest of its issuer and subject"},
+	{Name: "name", Holds: String, Of: Digest, Copy: ByKey,
+		Doc: "the digest of the account that has a name; digest of the name, folded. Also the first name of those that look alike; digest of their skeleton (UTS 39). Each takes 120 bytes, one for each user who has posted"},
+	{Name: "state", Holds: String, Of: Digest, Copy: ByKey, Expires: true, Doc: "a sign-in that has ended, so that it cannot end again; digest of its state; for an hour"},
+	{Name: "session", Holds: String, Of: Digest, Copy: ByKey, Expires: true,
+		Doc: "a session of the site, encrypted with the value of its cookie; digest of that value; until it ends. `session:DIGEST:renewing` exists for a minute while a process asks the provider whether it goes on"},
+	{Name: "ended", Holds: String, Of: Digest, Copy: ByKey, Expires: true,
+		Doc: "a random text, since a moderator ended all sessions of a user: only those with the same text go on; digest of the user's name; 400 days and an hour"},
+	{Name: "meta", Holds: Hash, Of: All, Copy: Apart,
+		Doc: "version of this layout, number of [partitions](#partitions) and index of this one, the rules by which scores were computed, the features that are kept, the posting time before which voters were forgotten when the voting window was changed, the posting time from which all votes are in `cast:`, the epoch, a random name of this data, in the first partition the secret key of the cursors of [rankings](ranking.md#rankings-as-a-query), and the origin of a copy: after `frontpage migrate` the epoch of the site that was copied, after the import of an export its digest"},
+	{Name: "changes", Holds: Channel, Of: Database,
+		Doc: "one message for each change: `voted article:17 5 12 3 1767323477 go web` is kind, article, revision, votes, downvotes, score, groups; the second line of a vote, `1 user:alice`, is direction and voter. The number in the channel's name is that of the database"},
+}
+
+// Parse returns the kind of a key without the tag of its partition, and what it is of. The kind of a key that is not a
+// site's has no name.
+func Parse(key string) (Kind, string) {
+	name, rest, found := strings.Cut(key, ":")
+	for i := range Kinds {
+		if k := &Kinds[i]; found && k.Name == name && k.Of.is(rest) {
+			return *k, rest
+		}
 	}
-	return map[string][]string{
-		"hash":    {p.Article(0), p.History(0), p.Audit(0), p.Meta(), p.Clock(""), p.Clock(Reserved)},
-		"set":     {p.Voted(0), p.Downvoted(0), p.Group(Reserved)},
-		"zset":    append([]string{p.Ranking(site.ByTime), p.Ranking(site.ByScore), p.Groups(), p.Sizes(), p.Posted(Reserved), p.Host(Reserved), p.Deleted(), p.Front(), p.Best()}, append(tops, listings...)...),
-		"listing": listings,
-		"string":  {p.Counter(), p.Post(Reserved, Reserved), p.Link(Reserved), p.Document("///"), p.Rate(site.Subject{Rule: Reserved, User: Reserved})},
-		"claim":   {p.Post(Reserved, Reserved)},
-		"casts":   {p.Cast(Reserved, 0)},
-		"voters":  {p.Voted(0), p.Downvoted(0), p.Audit(0)},
-		"top":     tops,
-		"stream":  {p.Moderation(), p.Events()},
-		channel:   {p.Changes(database)},
-		"":        {""},
-	}
+	return Kind{}, rest
 }

@@ -129,38 +129,15 @@ func (r *Layout) queueBuild(ctx context.Context, pipe redis.Pipeliner, p keys.Pa
 	buildScript.EvalSha(ctx, pipe, keys, args...)
 }
 
-func (r *Layout) dropCalendar(ctx context.Context, p keys.Partition) error {
-	return r.dropCalendarOf(ctx, p, "")
-}
-
-// dropGroupCalendars removes the calendars of all groups. It finds them by the names of their clocks, since one that lost
-// its last article is in no index.
-func (r *Layout) dropGroupCalendars(ctx context.Context, p keys.Partition) error {
-	return r.store.EachMatching(ctx, p, p.Clock("?*"), func(clocks []string) error {
-		for _, clock := range clocks {
-			if err := r.dropCalendarOf(ctx, p, site.GroupName(strings.TrimPrefix(clock, p.Clock("")))); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
-// dropCalendarOf removes the lists of a calendar, all of which have a peak, and then what is known of them.
-func (r *Layout) dropCalendarOf(ctx context.Context, p keys.Partition, group site.GroupName) error {
-	clock := p.Clock(group)
-	err := r.store.Scan(ctx, wire.Scan{Command: redis.Cmdable.HScan, Key: clock, Step: 2, Handle: func(fields []string) error {
+// forgetCalendar removes what is known of the calendar's lists. The clock has fields of the saved front pages, too.
+func (r *Layout) forgetCalendar(ctx context.Context, p keys.Partition) error {
+	return r.store.Scan(ctx, wire.Scan{Command: redis.Cmdable.HScan, Key: p.Clock(""), Step: 2, Handle: func(fields []string) error {
 		return r.store.Read(ctx, func(pipe redis.Pipeliner) {
 			for _, field := range fields {
-				if unit, number, ok := keys.ParsePeak(field); ok {
-					pipe.Unlink(ctx, p.Top(unit, number, group))
-					pipe.HDel(ctx, clock, field)
+				if field == FieldFolded || strings.HasPrefix(field, keys.PeakPrefix) {
+					pipe.HDel(ctx, p.Clock(""), field)
 				}
 			}
 		})
 	}})
-	if err != nil {
-		return err
-	}
-	return r.store.Client.HDel(ctx, clock, FieldFolded).Err()
 }

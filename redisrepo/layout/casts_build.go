@@ -93,28 +93,21 @@ func (r *Layout) queueFill(ctx context.Context, pipe redis.Pipeliner, p keys.Par
 	return fillCastsScript.EvalSha(ctx, pipe, keys, args...)
 }
 
-// dropCasts removes the histories, and what articles say about them.
-func (r *Layout) dropCasts(ctx context.Context, p keys.Partition) error {
-	err := r.store.EachMatching(ctx, p, p.Key(keys.CastPrefix, "*"), func(keys []string) error {
-		return r.store.Read(ctx, func(pipe redis.Pipeliner) {
-			for _, key := range keys {
-				pipe.Unlink(ctx, key)
-			}
-		})
-	})
+// forgetCasts removes what articles say about the histories.
+func (r *Layout) forgetCasts(ctx context.Context, p keys.Partition) error {
 	for _, set := range []string{p.Ranking(site.ByTime), p.Deleted()} {
-		if err != nil {
-			return err
-		}
-		err = r.store.Scan(ctx, wire.Scan{Command: redis.Cmdable.ZScan, Key: set, Step: 2, Handle: func(members []string) error {
+		err := r.store.Scan(ctx, wire.Scan{Command: redis.Cmdable.ZScan, Key: set, Step: 2, Handle: func(members []string) error {
 			return r.store.Read(ctx, func(pipe redis.Pipeliner) {
 				for _, member := range members {
 					pipe.HDel(ctx, p.Key(member), site.FieldCast)
 				}
 			})
 		}})
+		if err != nil {
+			return err
+		}
 	}
-	return err
+	return nil
 }
 
 // Runs yields the parts of a list whose elements have the same key.

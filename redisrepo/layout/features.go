@@ -24,7 +24,7 @@ type feature struct {
 	begin      func(r *Layout, ctx context.Context, pipe redis.Pipeliner, p keys.Partition) // before the first write; nil: nothing
 	Build      func(r *Layout, ctx context.Context, b *building) error                      // nil: it is empty at first
 	oldest     func(r *Layout) float64                                                      // posting time of the oldest article that it is built from; nil: all
-	drop       func(r *Layout, ctx context.Context, p keys.Partition) error
+	forget     func(r *Layout, ctx context.Context, p keys.Partition) error                 // removes what other keys than its own have of it; nil: nothing
 }
 
 // States of a feature in meta:. One that is off has none.
@@ -40,12 +40,12 @@ func Features() []feature {
 		{
 			Name: "calendar", what: "the calendar",
 			On:    func(rules site.Rules) bool { return rules.Calendar },
-			begin: (*Layout).BeginCalendar, Build: (*Layout).buildCalendar, drop: (*Layout).dropCalendar,
+			begin: (*Layout).BeginCalendar, Build: (*Layout).buildCalendar, forget: (*Layout).forgetCalendar,
 		},
 		{
 			Name: "group_top", what: "the calendars of the groups",
 			On:    func(rules site.Rules) bool { return rules.Calendar && rules.GroupTop },
-			Build: (*Layout).buildGroupCalendars, drop: (*Layout).dropGroupCalendars,
+			Build: (*Layout).buildGroupCalendars,
 		},
 		{
 			Name: "cast", what: "the lists of users' votes",
@@ -53,7 +53,7 @@ func Features() []feature {
 			parameter: func(rules site.Rules) int64 { return site.Seconds(rules.VoteHistory) },
 			Build:     (*Layout).buildCasts,
 			oldest:    func(r *Layout) float64 { return r.casts.OldestVoters() },
-			drop:      (*Layout).dropCasts,
+			forget:    (*Layout).forgetCasts,
 		},
 		{
 			Name: "front", what: "the saved front pages",
@@ -62,20 +62,14 @@ func Features() []feature {
 			begin: func(r *Layout, ctx context.Context, pipe redis.Pipeliner, p keys.Partition) {
 				r.rankings.BeginFront(ctx, pipe, p)
 			},
-			drop: func(r *Layout, ctx context.Context, p keys.Partition) error {
-				return r.store.Read(ctx, func(pipe redis.Pipeliner) {
-					pipe.Unlink(ctx, p.Front(), p.Best())
-					pipe.HDel(ctx, p.Clock(""), "front", "front_since", "ranked")
-				})
+			forget: func(r *Layout, ctx context.Context, p keys.Partition) error {
+				return r.store.Client.HDel(ctx, p.Clock(""), "front", "front_since", "ranked").Err()
 			},
 		},
 		{
 			Name: "events", what: "the change feed",
 			On:        func(rules site.Rules) bool { return rules.Events > 0 },
 			parameter: func(rules site.Rules) int64 { return int64(rules.Events) },
-			drop: func(r *Layout, ctx context.Context, p keys.Partition) error {
-				return r.store.Client.Unlink(ctx, p.Events()).Err()
-			},
 		},
 	}
 }
@@ -247,7 +241,7 @@ func (r *Layout) applyFeature(ctx context.Context, s featureStep) error {
 		if err := record(featureDropping); err != nil {
 			return err
 		}
-		if err := s.drop(r, ctx, s.p); err != nil {
+		if err := r.drop(ctx, s.feature, s.p); err != nil {
 			return err
 		}
 		if err := record(""); err != nil || !s.wanted {
@@ -267,6 +261,35 @@ func (r *Layout) applyFeature(ctx context.Context, s featureStep) error {
 		}
 	}
 	return record(FeatureOn)
+}
+
+// drop removes the keys of a feature from a partition, and what other keys have of it.
+func (r *Layout) drop(ctx context.Context, f feature, p keys.Partition) error {
+	for _, kind := range keys.Kinds {
+		if kind.Feature != f.Name {
+			continue
+		}
+		remove := func(found []string) error {
+			return r.store.Read(ctx, func(pipe redis.Pipeliner) {
+				for _, key := range found {
+					if is, _ := keys.Parse(strings.TrimPrefix(key, string(p))); is == kind {
+						pipe.Unlink(ctx, key)
+					}
+				}
+			})
+		}
+		err := remove([]string{p.Key(kind.Name, ":")})
+		if err == nil && kind.Of != keys.All {
+			err = r.store.EachMatching(ctx, p, p.Key(kind.Name, ":*"), remove)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if f.forget == nil {
+		return nil
+	}
+	return f.forget(r, ctx, p)
 }
 
 // building is how far a feature of a partition is built.

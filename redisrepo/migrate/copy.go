@@ -84,7 +84,7 @@ func eachBatch(ctx context.Context, r *redisrepo.Repo, handle func(context.Conte
 			p := r.Store.PartitionOfKey(name)
 			batch[i] = &copiedKey{cell: parseCell(strings.TrimPrefix(name, string(p))), key: name, at: indexes[p]}
 			if _, known := indexes[p]; !known && name != keys.Untagged.Meta() {
-				batch[i].content = unknown
+				batch[i].Kind = keys.Kind{}
 			}
 		}
 		group.Go(func() error { return handle(ctx, batch) })
@@ -97,21 +97,20 @@ func eachBatch(ctx context.Context, r *redisrepo.Repo, handle func(context.Conte
 }
 
 // walked returns the keys of a batch whose elements are copied one by one, and reports the progress.
-func (m *migration) walked(batch []*copiedKey) (keys []*copiedKey, unknownKeys int) {
+func (m *migration) walked(batch []*copiedKey) (walked []*copiedKey, unknownKeys int) {
 	for _, k := range batch {
-		switch k.content {
-		case unknown:
+		switch {
+		case k.Name == "":
 			unknownKeys++
-		case texts, hashes, sets, zsets:
-			keys = append(keys, k)
-		case notCopied, numbers, entries: // not one by one
+		case k.Copy != keys.NotCopied && k.Copy != keys.Apart:
+			walked = append(walked, k)
 		}
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.done += len(batch)
 	m.to.Layout.OnProgress("comparing keys", min(m.done, m.total), m.total)
-	return keys, unknownKeys
+	return walked, unknownKeys
 }
 
 // scanKeys calls handle with all keys of the store, some of them perhaps twice.
@@ -135,21 +134,21 @@ func scanKeys(ctx context.Context, r *redisrepo.Repo, handle func(keys []string)
 }
 
 // read reads the next elements of keys.
-func read(ctx context.Context, r *redisrepo.Repo, keys []*copiedKey, elements int64) error {
+func read(ctx context.Context, r *redisrepo.Repo, some []*copiedKey, elements int64) error {
 	err := r.Store.Read(ctx, func(pipe redis.Pipeliner) {
-		for _, k := range keys {
-			switch k.content {
-			case texts:
+		for _, k := range some {
+			switch k.Holds {
+			case keys.String:
 				k.text = pipe.Get(ctx, k.key)
-			case hashes:
+			case keys.Hash:
 				k.scan = pipe.HScan(ctx, k.key, k.cursor, "", elements)
-			case sets:
+			case keys.Set:
 				k.scan = pipe.SScan(ctx, k.key, k.cursor, "", elements)
-			case zsets:
+			case keys.SortedSet:
 				k.scan = pipe.ZScan(ctx, k.key, k.cursor, "", elements)
 			default: // not read
 			}
-			if k.expires() {
+			if k.Expires {
 				k.expiry = pipe.PTTL(ctx, k.key)
 			}
 		}
@@ -157,9 +156,9 @@ func read(ctx context.Context, r *redisrepo.Repo, keys []*copiedKey, elements in
 	if err != nil {
 		return err
 	}
-	for _, k := range keys {
+	for _, k := range some {
 		k.members, k.values, k.cursor = nil, nil, 0
-		if k.content == texts {
+		if k.Holds == keys.String {
 			if k.text.Err() == nil {
 				k.values = []string{k.text.Val()}
 			}
@@ -167,7 +166,7 @@ func read(ctx context.Context, r *redisrepo.Repo, keys []*copiedKey, elements in
 		}
 		var found []string
 		found, k.cursor = k.scan.Val()
-		if k.content == sets {
+		if k.Holds == keys.Set {
 			k.members = found
 			continue
 		}
@@ -236,7 +235,7 @@ func (m *migration) readLinks(ctx context.Context, keys []*copiedKey) error {
 
 // postedID is the article of the record of an idempotency key.
 func (k *copiedKey) postedID() (id site.ArticleID, ok bool) {
-	if !strings.HasPrefix(k.name, "post:") || len(k.values) == 0 {
+	if k.Of != keys.Post || len(k.values) == 0 {
 		return 0, false
 	}
 	member, _, _ := strings.Cut(k.values[0], " ")
@@ -256,28 +255,24 @@ func (m *migration) placed(k *copiedKey) (parts []*part, err error) {
 			if k.expiry != nil {
 				p.expiry = k.expiry.Val()
 			}
-			if name := site.GroupName(strings.TrimPrefix(k.name, site.GroupPrefix)); k.content == sets && k.split && site.IsListed(name) {
+			if name := site.GroupName(k.rest); k.Name == "group" && site.IsListed(name) {
 				p.groups, p.group = to.Groups(), string(name)
 			}
 			byIndex[index], parts = p, append(parts, p)
 		}
 		return p
 	}
-	if k.content == texts {
-		if len(k.values) == 0 || strings.HasPrefix(k.name, "post:") && strings.HasPrefix(k.values[0], redisrepo.ClaimedArticle+" ") {
+	if k.Holds == keys.String {
+		if len(k.values) == 0 || k.Of == keys.Post && strings.HasPrefix(k.values[0], redisrepo.ClaimedArticle+" ") {
 			return nil, nil // expired, or only a claim: the record is elsewhere
 		}
-		index, err := k.index(n)
-		if err != nil {
-			return nil, err
-		}
-		partAt(index).values = k.values
+		partAt(k.Of.Index(n, k.rest)).values = k.values
 		if k.link != nil && k.link.Val() != "" {
 			partAt(keys.LinkIndex(n, site.LinkDigest(k.link.Val()))).values = k.values
 		}
 		return parts, nil
 	}
-	if k.spread {
+	if k.Copy == keys.ToAll {
 		for j := k.at; j < n; j += len(m.from.Store.Partitions) {
 			p := partAt(j)
 			p.members, p.values = k.members, k.values

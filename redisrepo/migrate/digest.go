@@ -51,8 +51,8 @@ func digest(ctx context.Context, r *redisrepo.Repo) (listingsDigest, error) {
 	var mu sync.Mutex
 	var all listingsDigest
 	err := eachBatch(ctx, r, func(ctx context.Context, batch []*copiedKey) error {
-		keys := slices.DeleteFunc(batch, func(k *copiedKey) bool { return !k.split })
-		return each(keys, func(keys []*copiedKey, elements int64) error {
+		split := slices.DeleteFunc(batch, func(k *copiedKey) bool { return k.Copy != keys.ByMember })
+		return each(split, func(keys []*copiedKey, elements int64) error {
 			if err := read(ctx, r, keys, elements); err != nil {
 				return err
 			}
@@ -72,12 +72,12 @@ func digest(ctx context.Context, r *redisrepo.Repo) (listingsDigest, error) {
 }
 
 // groupScores reads the scores and the posting times of the articles in those keys that are groups.
-func groupScores(ctx context.Context, r *redisrepo.Repo, keys []*copiedKey) (scores [][2]*redis.Cmd, err error) {
-	scores = make([][2]*redis.Cmd, len(keys))
+func groupScores(ctx context.Context, r *redisrepo.Repo, groups []*copiedKey) (scores [][2]*redis.Cmd, err error) {
+	scores = make([][2]*redis.Cmd, len(groups))
 	err = r.Store.Read(ctx, func(pipe redis.Pipeliner) {
-		for i, k := range keys {
+		for i, k := range groups {
 			for j, order := range []site.Order{site.ByScore, site.ByTime} {
-				if k.content == sets && len(k.members) > 0 {
+				if k.Holds == keys.Set && len(k.members) > 0 {
 					scores[i][j] = pipe.Do(ctx, append([]any{"zmscore", r.Store.Partitions[k.at].Ranking(order)}, wire.Anys(k.members)...)...)
 				}
 			}
@@ -93,14 +93,14 @@ func (d *listingsDigest) add(k *copiedKey, scores [2]*redis.Cmd) {
 		d.articles += len(k.members)
 	case k.name == keys.Untagged.Deleted():
 		d.deleted += len(k.members)
-	case k.content == sets:
+	case k.Holds == keys.Set:
 		d.places += len(k.members)
 	}
 	for i, member := range k.members {
 		if k.isMark(member) {
 			continue // each partition of a key has it
 		}
-		if k.content == zsets {
+		if k.Holds == keys.SortedSet {
 			d.addPlace(k.name, member, k.values[i])
 			continue
 		}

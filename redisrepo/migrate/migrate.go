@@ -142,7 +142,7 @@ func PlanMigration(ctx context.Context, from, to redis.UniversalClient, rules si
 	err = eachBatch(ctx, m.from, func(_ context.Context, batch []*copiedKey) error {
 		keys.Add(int64(len(batch)))
 		for _, k := range batch {
-			if k.content == unknown {
+			if k.Name == "" {
 				unknownKeys.Add(1)
 			}
 		}

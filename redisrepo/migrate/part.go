@@ -4,13 +4,13 @@ import (
 	"context"
 	"math"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/failover"
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/keys"
 	"frontpage/redisrepo/wire"
 )
 
@@ -34,21 +34,21 @@ type part struct {
 func ask(ctx context.Context, other *redisrepo.Repo, parts []*part) error {
 	return other.Store.Read(ctx, func(pipe redis.Pipeliner) {
 		for _, p := range parts {
-			switch p.of.content {
-			case texts:
+			switch p.of.Holds {
+			case keys.String:
 				p.text = pipe.Get(ctx, p.key)
-			case hashes:
+			case keys.Hash:
 				p.fields = pipe.HMGet(ctx, p.key, p.members...)
-			case sets:
+			case keys.Set:
 				p.has = pipe.SMIsMember(ctx, p.key, wire.Anys(p.members)...)
-			case zsets:
+			case keys.SortedSet:
 				p.scores = pipe.Do(ctx, append([]any{"zmscore", p.key}, wire.Anys(p.members)...)...)
 			default: // not read
 			}
 			if p.group != "" {
 				p.listed = pipe.ZScore(ctx, p.groups, p.group)
 			}
-			if p.of.expires() {
+			if p.of.Expires {
 				p.left = pipe.PTTL(ctx, p.key)
 			}
 		}
@@ -58,12 +58,12 @@ func ask(ctx context.Context, other *redisrepo.Repo, parts []*part) error {
 // found returns the value of member i in the other store. A member of a set has none.
 func (p *part) found(i int) (value string, ok bool) {
 	var reply any
-	switch p.of.content {
-	case sets:
+	switch p.of.Holds {
+	case keys.Set:
 		return "", i < len(p.has.Val()) && p.has.Val()[i]
-	case hashes:
+	case keys.Hash:
 		reply = p.fields.Val()[i]
-	case zsets:
+	case keys.SortedSet:
 		scores, _ := p.scores.Slice()
 		reply = scores[i]
 	default: // has no members
@@ -81,9 +81,9 @@ func (p *part) found(i int) (value string, ok bool) {
 func (p *part) same(i int) bool {
 	value, ok := p.found(i)
 	switch {
-	case !ok || p.of.content == sets:
+	case !ok || p.of.Holds == keys.Set:
 		return ok
-	case p.of.content == hashes:
+	case p.of.Holds == keys.Hash:
 		return value == p.values[i]
 	}
 	a, errA := strconv.ParseFloat(value, 64)
@@ -93,7 +93,7 @@ func (p *part) same(i int) bool {
 
 // put queues the writes of what the copy lacks, and returns how many values they change.
 func (p *part) put(ctx context.Context, pipe redis.Pipeliner) (changed int64) {
-	if p.of.content == texts {
+	if p.of.Holds == keys.String {
 		if p.text.Err() != nil || p.text.Val() != p.values[0] {
 			pipe.Set(ctx, p.key, p.values[0], 0)
 			changed++
@@ -104,10 +104,10 @@ func (p *part) put(ctx context.Context, pipe redis.Pipeliner) (changed int64) {
 		if p.same(i) {
 			continue
 		}
-		switch p.of.content {
-		case hashes:
+		switch p.of.Holds {
+		case keys.Hash:
 			missing = append(missing, member, p.values[i])
-		case zsets:
+		case keys.SortedSet:
 			missing = append(missing, p.values[i], member)
 		default:
 			missing = append(missing, member)
@@ -115,14 +115,14 @@ func (p *part) put(ctx context.Context, pipe redis.Pipeliner) (changed int64) {
 		changed++
 	}
 	if len(missing) > 0 {
-		command := map[content]string{hashes: "hset", sets: "sadd", zsets: "zadd"}[p.of.content]
+		command := map[keys.Type]string{keys.Hash: "hset", keys.Set: "sadd", keys.SortedSet: "zadd"}[p.of.Holds]
 		pipe.Do(ctx, append([]any{command, p.key}, missing...)...)
 	}
 	if p.group != "" && p.listed.Err() != nil {
 		pipe.ZAdd(ctx, p.groups, redis.Z{Member: p.group})
 		changed++
 	}
-	if !p.of.expires() {
+	if !p.of.Expires {
 		return changed
 	}
 	switch left := p.left.Val(); {
@@ -136,21 +136,17 @@ func (p *part) put(ctx context.Context, pipe redis.Pipeliner) (changed int64) {
 
 // prune removes from the copy what the original does not have.
 func (m *migration) prune(ctx context.Context, batch []*copiedKey) error {
-	keys, _ := m.walked(batch)
-	return each(keys, func(keys []*copiedKey, elements int64) error {
-		if err := read(ctx, m.to, keys, elements); err != nil {
+	walked, _ := m.walked(batch)
+	return each(walked, func(some []*copiedKey, elements int64) error {
+		if err := read(ctx, m.to, some, elements); err != nil {
 			return err
 		}
 		var parts []*part
-		for _, k := range keys {
+		for _, k := range some {
 			if k.expiry != nil && k.expiry.Val() >= 0 && k.expiry.Val() < soon {
 				continue
 			}
-			found, err := m.sources(k)
-			if err != nil {
-				return err
-			}
-			parts = append(parts, found...)
+			parts = append(parts, m.sources(k)...)
 		}
 		if err := ask(ctx, m.from, parts); err != nil {
 			return err
@@ -158,7 +154,7 @@ func (m *migration) prune(ctx context.Context, batch []*copiedKey) error {
 		return m.to.Store.Write(ctx, func(pipe redis.Pipeliner) {
 			kept := map[*copiedKey]bool{} // texts that the original has
 			for _, p := range parts {
-				kept[p.of] = kept[p.of] || p.of.content == texts && p.text.Err() == nil
+				kept[p.of] = kept[p.of] || p.of.Holds == keys.String && p.text.Err() == nil
 			}
 			for _, p := range parts {
 				m.changed.Add(p.remove(ctx, pipe, kept))
@@ -168,30 +164,26 @@ func (m *migration) prune(ctx context.Context, batch []*copiedKey) error {
 }
 
 // sources returns the keys of the original that a key of the copy comes from: several for an idempotency key.
-func (m *migration) sources(k *copiedKey) (parts []*part, err error) {
+func (m *migration) sources(k *copiedKey) (parts []*part) {
 	from := m.from.Store.Partitions
 	switch {
-	case strings.HasPrefix(k.name, "post:"):
-	case k.split, k.spread:
-		from = from[k.at%len(from):][:1]
+	case k.Of == keys.Post:
+	case k.Copy == keys.ByKey:
+		from = from[k.Of.Index(len(from), k.rest):][:1]
 	default:
-		index, err := k.index(len(from))
-		if err != nil {
-			return nil, err
-		}
-		from = from[index:][:1]
+		from = from[k.at%len(from):][:1]
 	}
 	for _, p := range from {
-		if len(k.members) > 0 || k.content == texts {
+		if len(k.members) > 0 || k.Holds == keys.String {
 			parts = append(parts, &part{of: k, key: p.Key(k.name), members: k.members, values: k.values})
 		}
 	}
-	return parts, nil
+	return parts
 }
 
 // remove queues the removal of what the original lacks, and returns how many values that changes.
 func (p *part) remove(ctx context.Context, pipe redis.Pipeliner, kept map[*copiedKey]bool) (changed int64) {
-	if p.of.content == texts {
+	if p.of.Holds == keys.String {
 		if !kept[p.of] {
 			kept[p.of] = true
 			pipe.Unlink(ctx, p.of.key)
@@ -206,7 +198,7 @@ func (p *part) remove(ctx context.Context, pipe redis.Pipeliner, kept map[*copie
 		}
 	}
 	if len(gone) > 0 {
-		command := map[content]string{hashes: "hdel", sets: "srem", zsets: "zrem"}[p.of.content]
+		command := map[keys.Type]string{keys.Hash: "hdel", keys.Set: "srem", keys.SortedSet: "zrem"}[p.of.Holds]
 		pipe.Do(ctx, append([]any{command, p.of.key}, gone...)...)
 	}
 	return int64(len(gone))

@@ -33,22 +33,24 @@ const (
 // halfway would leave its write half done.
 func (r *Store) CheckRights(ctx context.Context) error {
 	var questions []question
-	ask := func(kind string, of []string) {
-		for _, key := range of {
-			for _, command := range keys.CommandsOf[kind] {
-				questions = append(questions, question{command: command, key: key})
-			}
+	ask := func(key string, commands []string) {
+		for _, command := range commands {
+			questions = append(questions, question{command: command, key: key})
 		}
 	}
-	if r.Partitions[0] != keys.Untagged {
-		ask("hash", []string{keys.Untagged.Meta()})
-	}
-	for _, p := range r.Partitions {
-		for kind, keys := range p.KeysOf(r.Database) {
-			if kind != "casts" || r.Has("cast") {
-				ask(kind, keys)
-			}
+	for _, kind := range keys.Kinds {
+		if kind.Name == "meta" && r.Partitions[0] != keys.Untagged {
+			ask(kind.Commands(keys.Untagged, r.Database))
 		}
+		if kind.Name == "cast" && !r.Has("cast") {
+			continue // such keys are passed to no script
+		}
+		for _, p := range r.Partitions {
+			ask(kind.Commands(p, r.Database))
+		}
+	}
+	for range r.Partitions {
+		ask("", keys.Keyless)
 	}
 	for some := range slices.Chunk(questions, min(questionsPerTrip*len(r.Partitions), maxQuestionsPerTrip)) {
 		err := r.Read(ctx, func(pipe redis.Pipeliner) {
