@@ -42,9 +42,9 @@ func (r *Lists) FirstArticles(ctx context.Context, l Listing, count int, known [
 		for j, i := range unread {
 			missing[j] = ids[i]
 		}
-		found, findErrs := r.articles.ReadArticles(ctx, missing)
+		rest, findErrs := r.articles.ReadArticles(ctx, missing)
 		for j, i := range unread {
-			found[i], errs[i] = found[j], findErrs[j]
+			found[i], errs[i] = rest[j], findErrs[j]
 		}
 	}
 	for _, err := range errs {
