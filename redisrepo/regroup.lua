@@ -10,8 +10,7 @@
 -- KEY sizes        sizes:       zset     the names of all groups by negated number of articles
 -- KEY events       events:      stream   the change feed
 -- KEY clock        clock:       hash     the calendar of all articles, for its fold pointer
--- KEYS group       three keys of each name in current, then of each in add and remove; with group_top, then four of
---                  each
+-- KEYS group       three keys of each name in current, then of each in add and remove; with group_top, then four of each
 -- ARG member       the article's member
 -- ARG add          names of the groups to add, separated by spaces
 -- ARG remove       names of the groups to remove, separated by spaces

@@ -46,7 +46,7 @@
 //	deleted:         zset    article:<n> of the deleted articles, by time of deletion; they are in
 //	                         no other listing and in no group
 //	front:           zset    saved front pages by full hour, hours since 1970: the hour, then number and
-//	                         score of the first 100 articles, see front_page in shared.lua
+//	                         score of the first 100 articles, see front_page in front.lua
 //	best:            zset    article:<n> by 10,000,000 * the best rank at a full hour + that hour; entered
 //	                         when best ranks are read
 //	moderation:      stream  log of deletions, undeletions, and edits and regroupings by moderators:
@@ -80,7 +80,7 @@
 //	                         cursors (in the first partition), and of a copy the origin:
 //	                         the epoch of the site that Migrate copied, or the digest of the export
 //	                         that Fill imported
-//	changes:<db>     channel changes of articles, see publish in shared.lua; a sharded channel if the
+//	changes:<db>     channel changes of articles, see publish in publish.lua; a sharded channel if the
 //	                         partition has a tag
 //
 // # Legacy clients

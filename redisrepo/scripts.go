@@ -94,34 +94,30 @@ func withBlocks(source string, names []string) string {
 	return kept.String()
 }
 
-// withShared returns a script after the shared functions that it uses, but with those of a line "-- define NAME..."
-// in place of the line.
+// withShared returns a script after the shared functions that it uses, but with those of a line "-- define NAME..." in
+// place of the line.
 func withShared(source string) string {
-	var whole strings.Builder
 	var defined []string
-	for line := range strings.Lines(source) {
-		names, defines := strings.CutPrefix(strings.TrimSpace(line), "-- define ")
-		if !defines {
-			whole.WriteString(line)
-			continue
-		}
+	source = luaDefine.ReplaceAllStringFunc(source, func(line string) (text string) {
 		for _, f := range votingFunctions {
-			if slices.Contains(strings.Fields(names), f[1]) {
+			if slices.Contains(strings.Fields(line), f[1]) {
 				defined = append(defined, f[1])
-				whole.WriteString(f[0])
+				text += f[0]
 			}
 		}
-	}
-	source = whole.String()
+		return text
+	})
 	used := luaNames(source)
-	for _, f := range slices.Backward(votingFunctions) {
-		if used[f[1]] && !slices.Contains(defined, f[1]) { // functions call only those above them
+	for _, f := range slices.Backward(votingFunctions) { // functions call only those above them
+		if used[f[1]] && !slices.Contains(defined, f[1]) {
 			source = f[0] + source
 			maps.Copy(used, luaNames(f[0]))
 		}
 	}
 	return source
 }
+
+var luaDefine = regexp.MustCompile(`(?m)^ *-- define .*\n`)
 
 // luaNames returns the words of a script outside its comments.
 func luaNames(source string) map[string]bool {

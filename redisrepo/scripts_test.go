@@ -51,57 +51,34 @@ func luaFiles(t *testing.T) (files []lua) {
 	return files
 }
 
-// functionFiles returns the files of functions by name: which functions are in each, and which files it uses itself.
-func functionFiles(files []lua) (functions, uses map[string][]string) {
-	functions, uses = map[string][]string{}, map[string][]string{}
-	for _, f := range files {
-		if !strings.Contains(f.header, "\n-- Replies ") {
-			name := strings.TrimSuffix(f.name, ".lua")
-			uses[name] = usedBy(f)
-			for _, m := range regexp.MustCompile(`(?m)^local function (\w+)`).FindAllStringSubmatch(f.body, -1) {
-				functions[name] = append(functions[name], m[1])
-			}
-		}
-	}
-	return functions, uses
-}
-
-func usedBy(f lua) []string {
-	if m := regexp.MustCompile(`(?m)^-- uses (.*)$`).FindStringSubmatch(f.header); m != nil {
-		return strings.Fields(m[1])
-	}
-	return nil
-}
-
 // A function in front of a script takes time in every call, and one that is missing is found missing by the call alone.
 func TestScriptsUseTheFunctionsThatTheyCall(t *testing.T) {
 	t.Parallel()
 	files := luaFiles(t)
-	functions, uses := functionFiles(files)
 	for _, f := range files {
-		if isVoting(f) {
-			continue
+		var used []string
+		if m := regexp.MustCompile(`(?m)^-- uses (.*)$`).FindStringSubmatch(f.header); m != nil {
+			used = strings.Fields(m[1])
 		}
-		var all []string
-		var add func(names []string)
-		add = func(names []string) {
-			for _, name := range names {
-				all = append(all, name)
-				add(uses[name])
+		given := f.body + wire.LuaFunctions(used...)
+		for _, other := range files {
+			name, calls := strings.TrimSuffix(other.name, ".lua"), false
+			for _, m := range regexp.MustCompile(`(?m)^local function (\w+)`).FindAllStringSubmatch(other.body, -1) {
+				found := other.isFunctions() && has(f.body, m[1])
+				calls = calls || found
+				if found && !isVoting(f) && !strings.Contains(given, m[0]+"(") {
+					t.Errorf("%s calls %s, but does not use %s", f.name, m[1], name)
+				}
 			}
-		}
-		add(usedBy(f))
-		for name, defined := range functions {
-			calls := slices.ContainsFunc(defined, func(function string) bool { return has(f.body, function) })
-			if calls && !slices.Contains(all, name) && name+".lua" != f.name {
-				t.Errorf("%s calls %v, but does not use %s", f.name, defined, name)
-			}
-			if !calls && slices.Contains(usedBy(f), name) {
-				t.Errorf("%s uses %s, but calls none of %v", f.name, name, defined)
+			if !calls && slices.Contains(used, name) {
+				t.Errorf("%s uses %s, but calls none of its functions", f.name, name)
 			}
 		}
 	}
 }
+
+// isFunctions reports whether a file is put in front of scripts, and is none itself.
+func (f lua) isFunctions() bool { return !strings.Contains(f.header, "\n-- Replies ") }
 
 func has(body, word string) bool { return regexp.MustCompile(`\b` + word + `\b`).MatchString(body) }
 
@@ -111,8 +88,8 @@ func isVoting(f lua) bool { return f.name == "vote.lua" || f.name == "upvote.lua
 func TestScriptHeadersMatchTheirBodies(t *testing.T) {
 	t.Parallel()
 	for _, f := range luaFiles(t) {
-		if !strings.Contains(f.header, "\n-- Replies ") {
-			continue // functions
+		if f.isFunctions() {
+			continue
 		}
 		for _, m := range headerLine.FindAllStringSubmatch(f.header, -1) {
 			name, list, unused := m[3], strings.Replace(m[1], "ARG", "ARGV", 1), strings.HasSuffix(m[4], "; unused")

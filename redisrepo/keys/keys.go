@@ -13,7 +13,7 @@ import (
 // so the keys are those of legacy clients.
 //
 // Its methods are the only Go code that builds keys. Two other places know a detail of a key: Check scans
-// for the prefixes of articles and groups, and shared.lua recognizes a tag by its brace.
+// for the prefixes of articles and groups, and publish.lua recognizes a tag by its brace.
 type Partition string
 
 func (p Partition) Key(parts ...string) string { return string(p) + strings.Join(parts, "") }

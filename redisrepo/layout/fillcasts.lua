@@ -10,8 +10,7 @@
 -- ARG window     voting window, seconds
 -- ARG history    how long votes are kept in cast:USER:MONTH, seconds; 0: for ever
 -- ARG now        now, Unix seconds; empty: the server's clock
--- ARGS voter     members of voters; none: before the first ones, note that all votes of the article will be in the
---                histories
+-- ARGS voter     members of voters; none: before the first ones, note that all votes of the article will be in the histories
 --
 -- Replies {'OK', time, upvoters, downvoters}  the posting time, empty if the article does not exist, and how many there are
 -- Safe to run twice: the second run finds the votes in the histories. It leaves out a voter who is in neither set, or in both.

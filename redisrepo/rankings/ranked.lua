@@ -8,8 +8,7 @@
 -- KEYS list         top:KIND:NUMBER       zset  the lists, which must have no article in common: by net votes, those
 --                   that were posted in an hour, a day or 32 days; need not exist
 -- ARG folded        the fold pointer as the caller expects it; empty: none
--- ARG first_day     day before which no article was posted, as the caller expects; empty if the lists do not rely on
---                   that
+-- ARG first_day     day before which no article was posted, as the caller expects; empty if the lists do not rely on that
 -- ARG formula       the formula: TOP, LINEAR, HALF_LIFE or GRAVITY
 -- ARG parameter     its parameter: the worth of a vote in seconds, the half-life in seconds, or the gravity
 -- ARG instant       the instant as of which articles are ranked, Unix seconds
@@ -20,8 +19,7 @@
 -- ARG after_member  its member
 -- ARG least         net votes that articles need to be ranked; empty: any
 -- ARG vote_score    worth of a vote in score:, seconds, if legacy clients may vote; empty if not
--- ARG allowed       number of members that may be looked at in this step; the step ends with the page of a list that
---                   exceeds it
+-- ARG allowed       number of members that may be looked at in this step; the step ends with the page of a list that exceeds it
 -- ARG runs          the runs of consecutive lists in the order of their keys, three words for each: h, d or m; the
 --                   number of the first; how many there are
 -- ARGS place        the place that the step before replied, if there was one
