@@ -1,55 +1,52 @@
 -- delete.lua: remove one article from all listings and groups. Its hash and its voters stay, so that
 -- undelete.lua can restore it.
 --
--- KEYS[1]  article:ID    hash    the article
--- KEYS[2]  time:         zset    posting times, Unix seconds
--- KEYS[3]  score:        zset    the ranking, Unix seconds
--- KEYS[4]  groups:       zset    the names of all groups
--- KEYS[5]  posted:NAME   zset    the articles of ARGV[5]; unused if that is not the poster
--- KEYS[6]  deleted:      zset    the deleted articles by time of deletion, Unix seconds
--- KEYS[7]  moderation:   stream  the moderation log
--- KEYS[8]  changes:      channel  on which the deletion is published
--- KEYS[9]  sizes:        zset    the names of all groups by negated number of articles
--- KEYS[10] voted:ID      set     the upvoters
--- KEYS[11] downvoted:ID  set     the downvoters
--- KEYS[12] link:DIGEST   string  the article that the link of ARGV[9] is reserved for; need not exist
--- KEYS[13] host:NAME     zset    the articles with links to the host of ARGV[9]; unused if it has no name
--- KEYS[14] clock:        hash    fold pointer and peaks of the calendar, and the last hour with a front page
--- KEYS[15] top:h:HOUR    zset    articles by net votes, of the hour of posting
--- KEYS[16] top:d:DAY     zset    the same of the day
--- KEYS[17] top:m:MONTH   zset    the same of the 32 days
--- KEYS[18] front:        zset    the front pages of past hours
--- KEYS[19] best:         zset    the best rank of articles
--- KEYS[20] events:       stream  the change feed
--- KEYS[21...] three keys of the group interesting, then of each name in ARGV[4]; with group_top, then four of each
--- ARGV[1]  the article's member
--- ARGV[2]  the actor's member
--- ARGV[3]  1 if the actor is a moderator, who may delete the articles of others, else 0
--- ARGV[4]  the article's groups as the caller expects them: sorted names, separated by spaces
--- ARGV[5]  the poster's member as the caller expects it, or empty
--- ARGV[6]  approximate maximum number of entries in the log
--- ARGV[7]  now, Unix seconds; empty: the server's clock
--- ARGV[8]  the member of the service that acts for ARGV[2], or empty
--- ARGV[9]  the article's link as the caller expects it; empty: it has none
--- ARGV[10] the reason for the log; may be empty
--- ARGV[11] the features that are on, separated by spaces
+-- uses names now whole types allowed publish tell moderation index_group groups leave hour calendar unschedule keep_front
+-- KEY article          article:ID    hash     the article
+-- KEY times            time:         zset     posting times, Unix seconds
+-- KEY scores           score:        zset     the ranking, Unix seconds
+-- KEY group_names      groups:       zset     the names of all groups
+-- KEY posted           posted:NAME   zset     the articles of expected_poster; unused if that is not the poster
+-- KEY deleted          deleted:      zset     the deleted articles by time of deletion, Unix seconds
+-- KEY log              moderation:   stream   the moderation log
+-- KEY changes          changes:      channel  on which the deletion is published
+-- KEY sizes            sizes:        zset     the names of all groups by negated number of articles
+-- KEY voted            voted:ID      set      the upvoters
+-- KEY downvoted        downvoted:ID  set      the downvoters
+-- KEY link_record      link:DIGEST   string   the article that the link of expected_link is reserved for, if any
+-- KEY host             host:NAME     zset     the articles with links to the host of expected_link; if it has one
+-- KEY clock            clock:        hash     peaks and fold pointer of the calendar, and the last front page
+-- KEY hours            top:h:HOUR    zset     articles by net votes, of the hour of posting
+-- KEY days             top:d:DAY     zset     the same of the day
+-- KEY months           top:m:MONTH   zset     the same of the 32 days
+-- KEY pages            front:        zset     the front pages of past hours
+-- KEY best             best:         zset     the best rank of articles; unused
+-- KEY events           events:       stream   the change feed
+-- KEYS group           three keys of the group interesting, then of each name in expected_groups; with group_top, then
+--                      four of each
+-- ARG member           the article's member
+-- ARG by               the actor's member
+-- ARG is_moderator     1 if the actor is a moderator, who may delete the articles of others, else 0
+-- ARG expected_groups  the article's groups as the caller expects them: sorted names, separated by spaces
+-- ARG expected_poster  the poster's member as the caller expects it, or empty
+-- ARG max_entries      approximate maximum number of entries in the log
+-- ARG now              now, Unix seconds; empty: the server's clock
+-- ARG via              the member of the service that acts for by, or empty
+-- ARG expected_link    the article's link as the caller expects it; empty: it has none
+-- ARG reason           the reason for the log; may be empty
+-- ARG features         the features that are on, separated by spaces
 --
 -- The link of an article that its poster deletes can be posted again if no other user has a vote on it.
 --
 -- Replies {'OK', {field, value, ...}}  the hash of the article, deleted by this call or before
 --         {'NOT_FOUND'}                the article does not exist, or is deleted and the actor may not see it
 --         {'FORBIDDEN'}                the actor is neither the poster nor a moderator
---         {'STALE', groups, poster, link, time}  ARGV[4], [5] and [9] differ from these, or the keys from those of this
---                                      posting time: call again with them
+--         {'STALE', groups, poster, link, time}  what is expected differs from these, or the keys from those of
+--                                      this posting time: call again with them
 --         {'UNLISTED', poster, time}   the hash does not list the groups: call adopt.lua, and again
 -- Safe to run twice: the second run finds the article deleted and changes nothing.
 
-local article, times, scores, group_names = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local posted, deleted, log, changes, sizes = KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9]
-local member, by, is_moderator = ARGV[1], ARGV[2], ARGV[3] == '1'
-local expected_groups, expected_poster, max_entries, now, via = ARGV[4], ARGV[5], ARGV[6], ARGV[7], ARGV[8]
-local voted, downvoted, link_record, host = KEYS[10], KEYS[11], KEYS[12], KEYS[13]
-local expected_link, reason, features = ARGV[9], ARGV[10], ARGV[11]
+is_moderator = is_moderator == '1'
 
 local hash = redis.call('HMGET', article,
   'groups', 'poster', 'time', 'votes', 'downvotes', 'revision', 'deleted', 'title', 'link', 'uncounted')
@@ -67,15 +64,15 @@ end
 if not hash[1] then return {'UNLISTED', poster, time} end
 local link, own = hash[9] or '', poster == by
 if hash[1] ~= expected_groups or poster ~= expected_poster or link ~= expected_link
-  or features ~= '' and not posted_in(KEYS[15], time) then
+  or features ~= '' and not posted_in(hours, time) then
   return {'STALE', hash[1], poster, link, time}
 end
 
 local names = words(expected_groups)
 table.insert(names, 1, 'interesting')
-local groups = groups_at(21, names, features)
+local groups = groups_at(first_group, names, features)
 for _, name in ipairs(names) do check_group(groups[name], member) end
-local calendars = calendars_at(14, groups, features)
+local calendars = calendars_of({clock = clock, hours = hours, days = days, months = months}, groups, features)
 must_be_zset(group_names, sizes, posted, host, deleted)
 must_be_stream(log)
 local frees = false
@@ -92,10 +89,10 @@ must_be_allowed(publication(changes), changes, 'HSET', article, 'HINCRBY', artic
   'ZREM', posted, 'ZADD', group_names, 'ZREM', group_names, 'ZADD', sizes, 'ZREM', sizes,
   'ZADD', deleted, 'XADD', log, 'HGETALL', article)
 for _, name in ipairs(names) do must_be_changeable(groups[name]) end
-local max_events = must_take_events(KEYS[20], features)
+local max_events = must_take_events(events, features)
 
 now = now_or(now)
-keep_front(KEYS[14], KEYS[18], scores, features, now)
+keep_front(clock, pages, scores, features, now)
 for _, key in ipairs({times, scores, posted}) do redis.call('ZREM', key, member) end
 if has_name(host) then redis.call('ZREM', host, member) end
 for _, name in ipairs(names) do
@@ -109,6 +106,6 @@ if frees then redis.call('SET', link_record, member .. ' 0', 'KEEPTTL') end -- a
 log_moderation(log, max_entries, 'deleted', member, by, via, now, 'title', hash[8] or '', 'link', link, 'reason', reason)
 local revision = redis.call('HINCRBY', article, 'revision', 1)
 publish(changes, 'deleted', member, revision, votes, downvotes, score, expected_groups, now .. ' ' .. by)
-tell(KEYS[20], max_events, 'deleted', member, revision, votes, downvotes, score, by, '')
+tell(events, max_events, 'deleted', member, revision, votes, downvotes, score, by, '')
 
 return {'OK', redis.call('HGETALL', article)}

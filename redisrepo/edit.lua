@@ -1,58 +1,54 @@
 -- edit.lua: change the title, the text and the groups of one article. Its earlier title and text are kept.
 --
--- KEYS[1]  article:ID   hash     the article
--- KEYS[2]  history:ID   hash     its earlier versions: number of the edit to what it replaced; best: that of the edit which
---                                replaced the version with the most votes but the first, and these
--- KEYS[3]  time:        zset     posting times, Unix seconds
--- KEYS[4]  score:       zset     the ranking, Unix seconds
--- KEYS[5]  groups:      zset     the names of all groups
--- KEYS[6]  changes:     channel  on which the change is published
--- KEYS[7]  moderation:  stream   the moderation log
--- KEYS[8]  sizes:        zset     the names of all groups by negated number of articles
--- KEYS[9]  events:      stream   the change feed
--- KEYS[10] clock:       hash     the calendar of all articles, for its fold pointer
--- KEYS[11...] three keys of each name in ARGV[8], then of each in ARGV[7]; with group_top, then four of each; none if
---          ARGV[6] is 0
--- ARGV[1]  the article's member
--- ARGV[2]  the actor's member
--- ARGV[3]  1 if the actor is a moderator, who may edit the articles of others, and at any time, else 0
--- ARGV[4]  the new title; empty: it stays
--- ARGV[5]  = and the new text, which may be empty; empty: it stays
--- ARGV[6]  1 if the article gets the groups in ARGV[7], 0 if its groups stay
--- ARGV[7]  its new groups: sorted names, separated by spaces
--- ARGV[8]  the article's groups as the caller expects them: sorted names, separated by spaces
--- ARGV[9]  revision after which the article must not have been edited or regrouped; empty: any
--- ARGV[10] how long after posting its poster may change the title, seconds
--- ARGV[11] voting window, seconds: how long its poster may change the text, if that is longer
--- ARGV[12] maximum number of versions that are kept: the first, the best, and the newest
--- ARGV[13] the reason for the log; may be empty
--- ARGV[14] approximate maximum number of entries in the log
--- ARGV[15] now, Unix seconds; empty: the server's clock
--- ARGV[16] the member of the service that acts for ARGV[2], or empty
--- ARGV[17] 1 if the change of groups is entered in the log in any case, else 0: if the actor is not the poster
--- ARGV[18] 1 if the actor may not change the groups like this, else 0
--- ARGV[19] the features that are on, separated by spaces
+-- uses names now whole types allowed publish tell moderation index_group groups leave hour calendar unschedule
+-- KEY article       article:ID   hash     the article
+-- KEY history       history:ID   hash     its earlier versions: number of the edit to what it replaced; best: that of
+--                   the edit which replaced the version with the most votes but the first, and these
+-- KEY times         time:        zset     posting times, Unix seconds
+-- KEY scores        score:       zset     the ranking, Unix seconds
+-- KEY group_names   groups:      zset     the names of all groups
+-- KEY changes       changes:     channel  on which the change is published
+-- KEY log           moderation:  stream   the moderation log
+-- KEY sizes         sizes:       zset     the names of all groups by negated number of articles
+-- KEY events        events:      stream   the change feed
+-- KEY clock         clock:       hash     the calendar of all articles, for its fold pointer
+-- KEYS group        three keys of each name in current, then of each in wanted; with group_top, then four of each; none
+--                   if regroups is 0
+-- ARG member        the article's member
+-- ARG by            the actor's member
+-- ARG is_moderator  1 if the actor is a moderator, who may edit the articles of others, and at any time, else 0
+-- ARG title         the new title; empty: it stays
+-- ARG text          = and the new text, which may be empty; empty: it stays
+-- ARG regroups      1 if the article gets the groups in wanted, 0 if its groups stay
+-- ARG wanted        its new groups: sorted names, separated by spaces
+-- ARG current       the article's groups as the caller expects them: sorted names, separated by spaces
+-- ARG if_revision   revision after which the article must not have been edited or regrouped; empty: any
+-- ARG edit_window   how long after posting its poster may change the title, seconds
+-- ARG window        voting window, seconds: how long its poster may change the text, if that is longer
+-- ARG max_versions  maximum number of versions that are kept: the first, the best, and the newest
+-- ARG reason        the reason for the log; may be empty
+-- ARG max_entries   approximate maximum number of entries in the log
+-- ARG now           now, Unix seconds; empty: the server's clock
+-- ARG via           the member of the service that acts for by, or empty
+-- ARG logged        1 if the change of groups is entered in the log in any case, else 0: if the actor is not the poster
+-- ARG reserved      1 if the actor may not change the groups like this, else 0
+-- ARG features      the features that are on, separated by spaces
 --
 -- Replies {'OK', {field, value, ...}}        the hash after the change
 --         {'NOT_FOUND'}                      the article does not exist or is deleted
 --         {'FORBIDDEN'}                      the actor is neither the poster nor a moderator
 --         {'CLOSED', what}                   it is too late for its poster to change this: title or text
---         {'RESERVED'}                       the groups would change, and ARGV[18] is 1
+--         {'RESERVED'}                       the groups would change, and reserved is 1
 --         {'EMPTY'}                          the article would have neither a link nor a text
 --         {'CONFLICT', {field, value, ...}}  it was edited or regrouped after the revision; its hash
---         {'STALE', groups, '', '', time}    ARGV[8] differs from these, or the keys from those of this posting time:
+--         {'STALE', groups, '', '', time}    current differs from these, or the keys from those of this posting time:
 --                                            call again with them
 --         {'UNLISTED', poster, time}         the hash does not list the groups: call adopt.lua, and again
 -- Safe to run twice: the second run finds the values set and changes nothing.
 
-local article, history, times, scores, group_names = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local changes, log, sizes = KEYS[6], KEYS[7], KEYS[8]
-local member, by, is_moderator, title, text = ARGV[1], ARGV[2], ARGV[3] == '1', ARGV[4], ARGV[5]
-local regroups, wanted, current = ARGV[6] == '1', ARGV[7], ARGV[8]
-local if_revision, edit_window, window = tonumber(ARGV[9]), tonumber(ARGV[10]), tonumber(ARGV[11])
-local max_versions, reason, max_entries, now = tonumber(ARGV[12]), ARGV[13], ARGV[14], ARGV[15]
-local via, logged, reserved = ARGV[16], ARGV[17] == '1', ARGV[18] == '1'
-local features = ARGV[19]
+is_moderator, regroups, if_revision = is_moderator == '1', regroups == '1', tonumber(if_revision)
+edit_window, window, max_versions = tonumber(edit_window), tonumber(window), tonumber(max_versions)
+logged, reserved = logged == '1', reserved == '1'
 
 -- drop_versions deletes the oldest versions beyond max_versions, but neither the first nor the best.
 local function drop_versions(best)
@@ -105,13 +101,13 @@ local names = {}
 for _, list in ipairs({before, after}) do
   for _, name in ipairs(list) do names[#names + 1] = name end
 end
-local groups = groups_at(11, names, features)
+local groups = groups_at(first_group, names, features)
 for _, group in pairs(groups) do
   if group.calendar and not posted_in(group.calendar.hours, time) then return {'STALE', current, '', '', time} end
 end
 for _, group in pairs(groups) do
   check_group(group, member)
-  if group.calendar then check_calendar(group.calendar, KEYS[10]) end
+  if group.calendar then check_calendar(group.calendar, clock) end
 end
 must_be_zset(group_names, sizes)
 local last = edits > 0 and redis.call('HGET', history, edits) or ''
@@ -126,7 +122,7 @@ end
 must_be_allowed(publication(changes), changes, 'HSET', article, 'HDEL', article, 'HSET', history, 'HDEL', history,
   'ZADD', group_names, 'ZREM', group_names, 'ZADD', sizes, 'ZREM', sizes, 'HGETALL', article)
 for _, group in pairs(groups) do must_be_changeable(group) end
-local max_events = must_take_events(KEYS[9], features)
+local max_events = must_take_events(events, features)
 
 revision = revision + 1
 redis.call('HSET', article, 'revision', revision, 'edition', revision)
@@ -169,6 +165,6 @@ if moderated then
     'reason', reason, 'before', regrouped and current or '', 'after', regrouped and wanted or '')
 end
 publish(changes, kind, member, revision, votes, downvotes, score, listed)
-tell(KEYS[9], max_events, kind, member, revision, votes, downvotes, score, by, listed)
+tell(events, max_events, kind, member, revision, votes, downvotes, score, by, listed)
 
 return {'OK', redis.call('HGETALL', article)}

@@ -19,6 +19,7 @@ import (
 	"frontpage/redisrepo/check"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
+	"frontpage/redisrepo/wire"
 	"frontpage/redistest"
 )
 
@@ -72,6 +73,7 @@ func newSite(t *testing.T, change func(*site.Rules), options ...redisrepo.Option
 	patient := *server.Client.Options()
 	raw := redis.NewClient(&patient)
 	t.Cleanup(func() { _ = raw.Close() })
+	server.Client.AddHook(checkedCalls(t))
 	s := &testSite{t: t, ctx: t.Context(), server: server, raw: raw, rules: site.DefaultRules(), clock: new(clock), links: new(atomic.Int64)}
 	return s.reopened(server.Client, change, append([]redisrepo.Option{redisrepo.WithPartitions(testPartitions)}, options...)...)
 }
@@ -99,10 +101,22 @@ func (s *testSite) client(hooks ...redis.Hook) *redis.Client {
 	options := *s.server.Client.Options()
 	client := redis.NewClient(&options)
 	s.t.Cleanup(func() { _ = client.Close() })
+	client.AddHook(checkedCalls(s.t))
 	for _, hook := range hooks {
 		client.AddHook(hook)
 	}
 	return client
+}
+
+// checkedCalls compares the calls of scripts with their headers.
+func checkedCalls(t *testing.T) observer {
+	return func(commands ...redis.Cmder) {
+		for _, c := range commands {
+			if err := wire.CheckCall(c); err != nil {
+				t.Error(err)
+			}
+		}
+	}
 }
 
 // observer is a hook that is called with the commands of each round trip before they are sent.

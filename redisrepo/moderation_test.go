@@ -97,7 +97,7 @@ func TestUndeleteRestoresADeletedArticle(t *testing.T) {
 				}
 
 				back := s.undelete(a.ID)
-				if want := s.article(a.ID); !reflect.DeepEqual(back, want) || strings.Replace(show(back), "revision:7", "revision:5", 1) != show(a) {
+				if want := s.article(a.ID); !reflect.DeepEqual(back, want) || strings.Replace(show(back), "Revision:7", "Revision:5", 1) != show(a) {
 					t.Errorf("Undelete = %s, want %s", show(back), show(a))
 				}
 				for _, l := range everywhere() {

@@ -1,49 +1,51 @@
 -- post.lua: store a new article, in the rankings and in its groups. Posting stores it with the poster's
 -- vote, importing with any number of votes.
 --
--- KEYS[1]   article:ID     hash     the article, new
--- KEYS[2]   voted:ID       set      the upvoters
--- KEYS[3]   downvoted:ID   set      the downvoters
--- KEYS[4]   time:          zset     posting times, Unix seconds
--- KEYS[5]   score:         zset     the ranking, Unix seconds
--- KEYS[6]   groups:        zset     the names of all groups
--- KEYS[7]   posted:NAME    zset     the poster's articles
--- KEYS[8]   article:       string   the last article number given out
--- KEYS[9]   post:USER:KEY  string   the record of the idempotency key; unused without one
--- KEYS[10]  changes:       channel  on which the post is published
--- KEYS[11]  link:DIGEST    string   the newest article with this link; unused if ARGV[19] is empty
--- KEYS[12]  sizes:         zset     the names of all groups by negated number of articles
--- KEYS[13] host:NAME       zset     the articles with links to the same host; unused if it has no name
--- KEYS[14] clock:         hash     fold pointer and peaks of the calendar, and the last hour with a front page
--- KEYS[15] top:h:HOUR     zset     articles by net votes, of the hour of posting
--- KEYS[16] top:d:DAY      zset     the same of the day
--- KEYS[17] top:m:MONTH    zset     the same of the 32 days
--- KEYS[18] front:         zset     the front pages of past hours
--- KEYS[19] best:          zset     the best rank of articles
--- KEYS[20] events:        stream   the change feed
--- KEYS[21...] three keys of the group interesting, then of each name in ARGV[14]; with group_top, then four of each; with
---           cast, then cast:USER:MONTH, a zset: what the poster voted on among the articles of that month
--- ARGV[1]   the article's member
--- ARGV[2]   its number among those that KEYS[8] gives out
--- ARGV[3]   the poster's member
--- ARGV[4]   title
--- ARGV[5]   link, or empty
--- ARGV[6]   text, or empty
--- ARGV[7]   posting time, Unix seconds; empty: now
--- ARGV[8]   net votes, without a vote of the poster that does not count
--- ARGV[9]   1 if the poster's own vote counts, else 0
--- ARGV[10]  the ranking, as worth in shared.lua takes it
--- ARGV[11]  voting window, seconds
--- ARGV[12]  how much longer than the window the voters are kept, seconds
--- ARGV[13]  net votes that make an article interesting
--- ARGV[14]  its groups: sorted names, separated by spaces
--- ARGV[15]  now, Unix seconds; empty: the server's clock
--- ARGV[16]  digest of the submission; empty without an idempotency key
--- ARGV[17]  how long the record of the idempotency key is kept, seconds
--- ARGV[18]  the kind of the published change: posted, or imported
--- ARGV[19]  how long the link is reserved, seconds; empty: there is no link, or link.lua records it
--- ARGV[20]  1 if voters.lua has added the placeholders of an import, else 0: this script adds them
--- ARGV[21]  the features that are on, separated by spaces
+-- uses names now whole types allowed voter_sets publish tell cast_expiry index_group groups hour worth calendar keep_front
+-- KEY article            article:ID     hash     the article, new
+-- KEY voted              voted:ID       set      the upvoters
+-- KEY downvoted          downvoted:ID   set      the downvoters
+-- KEY times              time:          zset     posting times, Unix seconds
+-- KEY scores             score:         zset     the ranking, Unix seconds
+-- KEY group_names        groups:        zset     the names of all groups
+-- KEY posted             posted:NAME    zset     the poster's articles
+-- KEY counter            article:       string   the last article number given out
+-- KEY record             post:USER:KEY  string   the record of the idempotency key; unused without one
+-- KEY changes            changes:       channel  on which the post is published
+-- KEY link_record        link:DIGEST    string   the newest article with this link; unused if reserved is empty
+-- KEY sizes              sizes:         zset     the names of all groups by negated number of articles
+-- KEY host               host:NAME      zset     the articles with links to the same host; unused if it has no name
+-- KEY clock              clock:         hash     peaks and fold pointer of the calendar, and the last front page
+-- KEY hours              top:h:HOUR     zset     articles by net votes, of the hour of posting
+-- KEY days               top:d:DAY      zset     the same of the day
+-- KEY months             top:m:MONTH    zset     the same of the 32 days
+-- KEY pages              front:         zset     the front pages of past hours
+-- KEY best               best:          zset     the best rank of articles; unused
+-- KEY events             events:        stream   the change feed
+-- KEYS group             three keys of the group interesting, then of each name in group_text; with group_top, then
+--                        four of each; with cast, then cast:USER:MONTH, a zset: what the poster voted on among the
+--                        articles of that month
+-- ARG member             the article's member
+-- ARG number             its number among those that counter gives out
+-- ARG poster             the poster's member
+-- ARG title              title
+-- ARG link               link, or empty
+-- ARG text               text, or empty
+-- ARG posted_at          posting time, Unix seconds; empty: now
+-- ARG votes              net votes, without a vote of the poster that does not count
+-- ARG counted            1 if the poster's own vote counts, else 0
+-- ARG ranking            the ranking, as worth.lua takes it
+-- ARG window             voting window, seconds
+-- ARG margin             how much longer than the window the voters are kept, seconds
+-- ARG interesting_votes  net votes that make an article interesting
+-- ARG group_text         its groups: sorted names, separated by spaces
+-- ARG now                now, Unix seconds; empty: the server's clock
+-- ARG digest             digest of the submission; empty without an idempotency key
+-- ARG record_ttl         how long the record of the idempotency key is kept, seconds
+-- ARG kind               the kind of the published change: posted, or imported
+-- ARG reserved           how long the link is reserved, seconds; empty: there is no link, or link.lua records it
+-- ARG prepared           1 if voters.lua has added the placeholders of an import, else 0: this script adds them
+-- ARG features           the features that are on, separated by spaces
 --
 -- Replies {'CREATED', {field, value, ...}, folded}  the hash of the new article; the last day up to which all of its
 --                                           calendars are folded, empty if there is one that is not folded, or none
@@ -51,22 +53,14 @@
 --         {'REPEATED', member}              the idempotency key was used for this article, with this digest
 --         {'CONFLICT'}                      the idempotency key was used with another digest
 --         {'DUPLICATE', member}             the link is reserved for this article; nothing is written
---         {'UNPREPARED'}                    ARGV[20] is 1, but there are other voters; nothing is written
+--         {'UNPREPARED'}                    prepared is 1, but there are other voters; nothing is written
 --         {'STALE', '', '', '', time}       the keys are not those of this posting time: call again with them
 -- Safe to run twice: the second run replies TAKEN or REPEATED and changes nothing.
 
-local article, voted, downvoted = KEYS[1], KEYS[2], KEYS[3]
-local times, scores, group_names = KEYS[4], KEYS[5], KEYS[6]
-local posted, counter, record = KEYS[7], KEYS[8], KEYS[9]
-local changes, link_record, sizes, host = KEYS[10], KEYS[11], KEYS[12], KEYS[13]
-local member, number, poster = ARGV[1], ARGV[2], ARGV[3]
-local title, link, text, posted_at = ARGV[4], ARGV[5], ARGV[6], ARGV[7]
-local votes, counted, ranking = tonumber(ARGV[8]), ARGV[9] == '1', ARGV[10]
-local window, margin, interesting_votes = ARGV[11], tonumber(ARGV[12]), tonumber(ARGV[13])
-local group_text, now, digest, record_ttl = ARGV[14], ARGV[15], ARGV[16], ARGV[17]
-local kind, reserved, prepared = ARGV[18], tonumber(ARGV[19]), ARGV[20] == '1' -- reserved: nil if empty
-local features = ARGV[21]
+votes, counted, margin = tonumber(votes), counted == '1', tonumber(margin)
+interesting_votes, reserved, prepared = tonumber(interesting_votes), tonumber(reserved), prepared == '1'
 local history = tonumber(string.match(features, 'cast=(%d+)')) -- nil without cast
+local cast = KEYS[#KEYS] -- with cast
 
 if digest ~= '' then
   local stored = redis.call('GET', record)
@@ -84,14 +78,14 @@ if reserved then
 end
 
 local time = posted_at ~= '' and posted_at or now
-if features ~= '' and not posted_in(KEYS[15], time) then return {'STALE', '', '', '', time} end
+if features ~= '' and not posted_in(hours, time) then return {'STALE', '', '', '', time} end
 
 local names = words(group_text)
-local groups = groups_at(21, {'interesting', unpack(names)}, features)
+local groups = groups_at(first_group, {'interesting', unpack(names)}, features)
 for _, group in pairs(groups) do check_group(group, member) end
-local calendars = calendars_at(14, groups, features)
+local calendars = calendars_of({clock = clock, hours = hours, days = days, months = months}, groups, features)
 must_be_zset(times, scores, group_names, sizes, posted, host)
-if history then must_be_zset(KEYS[#KEYS]) end
+if history then must_be_zset(cast) end
 local last = whole(redis.call('GET', counter) or '0')
 if not last then return redis.error_reply('CORRUPT counter of articles') end
 
@@ -100,10 +94,10 @@ must_be_allowed(publication(changes), changes, 'HSET', article, 'UNLINK', voted,
   'ZADD', group_names, 'ZADD', sizes, 'SET', counter, 'ZSCORE', scores, 'HGETALL', article)
 if has_name(host) then must_be_allowed('ZADD', host) end
 if digest ~= '' then must_be_allowed('SET', record) end
-if history then must_be_allowed('ZADD', KEYS[#KEYS], 'EXPIRE', KEYS[#KEYS]) end
+if history then must_be_allowed('ZADD', cast, 'EXPIRE', cast) end
 if reserved then must_be_allowed('SET', link_record) end
 for _, group in pairs(groups) do must_be_changeable(group) end
-local max_events = kind == 'posted' and must_take_events(KEYS[20], features) -- imports are not in the feed
+local max_events = kind == 'posted' and must_take_events(events, features) -- imports are not in the feed
 
 -- Voters are stored only while voting is open. All but the poster are placeholders. Before the article exists,
 -- the sets have no other members than those that voters.lua added.
@@ -114,7 +108,7 @@ if counted and votes > 0 then placeholders = votes - 1 end
 if prepared and kept >= margin
   and (redis.call('SCARD', set) ~= placeholders or redis.call('SCARD', other) > 0) then return {'UNPREPARED'} end
 
-keep_front(KEYS[14], KEYS[18], scores, features, now)
+keep_front(clock, pages, scores, features, now)
 if kept < margin or not prepared then redis.call('UNLINK', voted, downvoted) end
 redis.call('HSET', article, 'title', title, 'link', link, 'poster', poster, 'time', time,
   'votes', votes, 'downvotes', math.max(0, -votes), 'groups', group_text, 'revision', 1)
@@ -129,8 +123,8 @@ if kept >= margin then
   if history then
     redis.call('HSET', article, 'cast', votes)
     if not counted or votes > 0 then
-      redis.call('ZADD', KEYS[#KEYS], time, string.sub(member, 9))
-      if history > 0 then redis.call('EXPIRE', KEYS[#KEYS], cast_expiry(time, window, history, now)) end
+      redis.call('ZADD', cast, time, string.sub(member, 9))
+      if history > 0 then redis.call('EXPIRE', cast, cast_expiry(time, window, history, now)) end
     end
   end
 end
@@ -150,7 +144,7 @@ if last < tonumber(number) then redis.call('SET', counter, number) end
 if digest ~= '' then redis.call('SET', record, member .. ' ' .. digest, 'EX', record_ttl) end
 if reserved then redis.call('SET', link_record, member .. ' ' .. time) end
 publish(changes, kind, member, 1, votes, math.max(0, -votes), score, group_text)
-tell(KEYS[20], max_events, 'posted', member, 1, votes, math.max(0, -votes), score, poster, group_text)
+tell(events, max_events, 'posted', member, 1, votes, math.max(0, -votes), score, poster, group_text)
 
 local folded = calendars[1] and calendars[1].folded
 for _, calendar in ipairs(calendars) do

@@ -1,43 +1,39 @@
 -- regroup.lua: add one article to groups and remove it from groups.
 --
--- KEYS[1]  article:ID       hash  the article
--- KEYS[2]  time:            zset  posting times, Unix seconds
--- KEYS[3]  score:           zset  the ranking, Unix seconds
--- KEYS[4]  groups:          zset  the names of all groups
--- KEYS[5]  changes:         channel  on which the change is published
--- KEYS[6]  moderation:      stream  the moderation log
--- KEYS[7]  sizes:           zset  the names of all groups by negated number of articles
--- KEYS[8]  events:         stream  the change feed
--- KEYS[9]  clock:          hash    the calendar of all articles, for its fold pointer
--- KEYS[10...] three keys of each name in ARGV[5], then of each in ARGV[2] and ARGV[3]; with group_top, then four of each
--- ARGV[1]  the article's member
--- ARGV[2]  names of the groups to add, separated by spaces
--- ARGV[3]  names of the groups to remove, separated by spaces
--- ARGV[4]  maximum number of groups of an article
--- ARGV[5]  the article's groups as the caller expects them: sorted names, separated by spaces
--- ARGV[6]  the actor's member
--- ARGV[7]  1 if the actor's role allows this change of any article, else 0
--- ARGV[8]  approximate maximum number of entries in the log
--- ARGV[9]  now, Unix seconds; empty: the server's clock
--- ARGV[10] the member of the service that acts for ARGV[6], or empty
--- ARGV[11] 1 if the change is entered in the log in any case, else 0: if the actor is not the poster
--- ARGV[12] the features that are on, separated by spaces
+-- uses names now whole types allowed publish tell moderation by_bytes index_group groups leave hour calendar unschedule
+-- KEY article      article:ID   hash     the article
+-- KEY times        time:        zset     posting times, Unix seconds
+-- KEY scores       score:       zset     the ranking, Unix seconds
+-- KEY group_names  groups:      zset     the names of all groups
+-- KEY changes      changes:     channel  on which the change is published
+-- KEY log          moderation:  stream   the moderation log
+-- KEY sizes        sizes:       zset     the names of all groups by negated number of articles
+-- KEY events       events:      stream   the change feed
+-- KEY clock        clock:       hash     the calendar of all articles, for its fold pointer
+-- KEYS group       three keys of each name in current, then of each in add and remove; with group_top, then four of each
+-- ARG member       the article's member
+-- ARG add          names of the groups to add, separated by spaces
+-- ARG remove       names of the groups to remove, separated by spaces
+-- ARG max_groups   maximum number of groups of an article
+-- ARG current      the article's groups as the caller expects them: sorted names, separated by spaces
+-- ARG by           the actor's member
+-- ARG may          1 if the actor's role allows this change of any article, else 0
+-- ARG max_entries  approximate maximum number of entries in the log
+-- ARG now          now, Unix seconds; empty: the server's clock
+-- ARG via          the member of the service that acts for by, or empty
+-- ARG logged       1 if the change is entered in the log in any case, else 0: if the actor is not the poster
+-- ARG features     the features that are on, separated by spaces
 --
 -- Replies {'OK', {field, value, ...}}  the hash after the change
 --         {'NOT_FOUND'}                the article does not exist or is deleted
---         {'FORBIDDEN'}                the actor is not the poster, and ARGV[7] is 0
+--         {'FORBIDDEN'}                the actor is not the poster, and may is 0
 --         {'TOO_MANY', number}         the article would be in that many groups
---         {'STALE', groups, '', '', time}  ARGV[5] differs from these, or the keys from those of this posting time: call
+--         {'STALE', groups, '', '', time}  current differs from these, or the keys from those of this posting time: call
 --                                      again with them
 --         {'UNLISTED', poster, time}   the hash does not list the groups: call adopt.lua, and again
 -- Safe to run twice: the second run finds the groups changed and changes nothing.
 
-local article, times, scores, group_names = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local changes, log, sizes = KEYS[5], KEYS[6], KEYS[7]
-local member, add, remove, max_groups = ARGV[1], words(ARGV[2]), words(ARGV[3]), tonumber(ARGV[4])
-local current, by = ARGV[5], ARGV[6]
-local may, max_entries, now, via, logged = ARGV[7] == '1', ARGV[8], ARGV[9], ARGV[10], ARGV[11] == '1'
-local features = ARGV[12]
+add, remove, max_groups, may, logged = words(add), words(remove), tonumber(max_groups), may == '1', logged == '1'
 
 local hash = redis.call('HMGET', article, 'groups', 'poster', 'time', 'votes', 'downvotes', 'revision',
   'title', 'link')
@@ -57,7 +53,7 @@ local names = words(current)
 for _, list in ipairs({add, remove}) do
   for _, name in ipairs(list) do names[#names + 1] = name end
 end
-local groups = groups_at(10, names, features)
+local groups = groups_at(first_group, names, features)
 for _, group in pairs(groups) do
   if group.calendar and not posted_in(group.calendar.hours, time) then return {'STALE', current, '', '', time} end
 end
@@ -73,7 +69,7 @@ table.sort(list, by_bytes)
 
 for _, group in pairs(groups) do
   check_group(group, member)
-  if group.calendar then check_calendar(group.calendar, KEYS[9]) end
+  if group.calendar then check_calendar(group.calendar, clock) end
 end
 must_be_zset(group_names, sizes)
 if moderated then
@@ -83,7 +79,7 @@ end
 must_be_allowed(publication(changes), changes, 'HSET', article, 'HINCRBY', article,
   'ZADD', group_names, 'ZREM', group_names, 'ZADD', sizes, 'ZREM', sizes, 'HGETALL', article)
 for _, group in pairs(groups) do must_be_changeable(group) end
-local max_events = must_take_events(KEYS[8], features)
+local max_events = must_take_events(events, features)
 for _, name in ipairs(add) do
   if is_in[name] then
     enter(groups[name], member, score, time)
@@ -106,7 +102,7 @@ if joined ~= current then
   local revision = redis.call('HINCRBY', article, 'revision', 1)
   redis.call('HSET', article, 'edition', revision)
   publish(changes, 'regrouped', member, revision, votes, downvotes, score, joined)
-  tell(KEYS[8], max_events, 'regrouped', member, revision, votes, downvotes, score, by, joined)
+  tell(events, max_events, 'regrouped', member, revision, votes, downvotes, score, by, joined)
 end
 
 return {'OK', redis.call('HGETALL', article)}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -17,6 +16,7 @@ import (
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/keys"
 	"frontpage/redisrepo/site"
+	"frontpage/redisrepo/wire"
 )
 
 // asked records the commands about which rights.lua was asked, and all commands sent.
@@ -121,14 +121,11 @@ func TestRightsAreCheckedWithoutAnEffect(t *testing.T) {
 	h := newAsked()
 	other := s.reopened(s.client(observer(h.add)), nil)
 	other.useEverything()
-	source, err := os.ReadFile("wire/rights.lua")
-	if err != nil {
-		t.Fatal(err)
-	}
+	source := wire.TextOf(h.calls[0][1].(string))
 	before := s.dump()
 	for _, call := range h.calls {
 		args := slices.Clone(call)
-		args[0], args[1] = "EVAL", strings.Replace(string(source), "if redis.acl_check_cmd then", "if nil then", 1)
+		args[0], args[1] = "EVAL", strings.Replace(source, "if redis.acl_check_cmd then", "if nil then", 1)
 		if answer, err := s.raw.Do(s.ctx, args...).Slice(); err != nil || answer[0] != "OK" {
 			t.Errorf("%v: replied %v, %v, want OK", call[4:], answer, err)
 		}

@@ -5,9 +5,12 @@ import (
 	"context"
 	"embed"
 	"fmt"
+	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/redis/go-redis/v9"
 
@@ -61,11 +64,76 @@ func votingText(name string, rules site.Rules, first [2]int) string {
 		"FRONT_HOURS":   strconv.FormatInt(rules.FrontHours(), 10),
 		"FIRST_LISTING": strconv.Itoa(firstListing),
 	}
-	text := wire.LuaRule.ReplaceAllStringFunc(wire.WithBlocks(wire.ReadLua(luaFiles, name), blocks), func(name string) string {
+	source, err := luaFiles.ReadFile(name)
+	if err != nil {
+		panic(err) // a script of this program is missing
+	}
+	text := luaRule.ReplaceAllStringFunc(withBlocks(string(source), blocks), func(name string) string {
 		return cmp.Or(values[name], name)
 	})
-	return wire.WithShared(text)
+	return withShared(text)
 }
+
+// luaRule matches the names in capitals that votingText knows, besides those of Redis.
+var luaRule = regexp.MustCompile(`\b[A-Z_]+\b`)
+
+// withBlocks returns a script without its blocks between the lines "-- begin NAME" and "-- end NAME" of other names.
+func withBlocks(source string, names []string) string {
+	var kept strings.Builder
+	leftOut := false
+	for line := range strings.Lines(source) {
+		words := strings.TrimSpace(line)
+		if name, begins := strings.CutPrefix(words, "-- begin "); begins {
+			leftOut = !slices.Contains(names, name)
+		} else if strings.HasPrefix(words, "-- end ") {
+			leftOut = false
+		} else if !leftOut {
+			kept.WriteString(line)
+		}
+	}
+	return kept.String()
+}
+
+// withShared returns a script after the shared functions that it uses, but with those of a line "-- define NAME..." in
+// place of the line.
+func withShared(source string) string {
+	var defined []string
+	source = luaDefine.ReplaceAllStringFunc(source, func(line string) (text string) {
+		for _, f := range votingFunctions {
+			if slices.Contains(strings.Fields(line), f[1]) {
+				defined = append(defined, f[1])
+				text += f[0]
+			}
+		}
+		return text
+	})
+	used := luaNames(source)
+	for _, f := range slices.Backward(votingFunctions) { // functions call only those above them
+		if used[f[1]] && !slices.Contains(defined, f[1]) {
+			source = f[0] + source
+			maps.Copy(used, luaNames(f[0]))
+		}
+	}
+	return source
+}
+
+var luaDefine = regexp.MustCompile(`(?m)^ *-- define .*\n`)
+
+// luaNames returns the words of a script outside its comments.
+func luaNames(source string) map[string]bool {
+	names := map[string]bool{}
+	for line := range strings.Lines(source) {
+		code, _, _ := strings.Cut(line, "--")
+		for _, name := range strings.FieldsFunc(code, func(c rune) bool { return c != '_' && !unicode.IsLetter(c) && !unicode.IsDigit(c) }) {
+			names[name] = true
+		}
+	}
+	return names
+}
+
+// votingFunctions are the shared functions that the scripts of votes use: their texts and names.
+var votingFunctions = regexp.MustCompile(`(?ms)^local function (\w+)\(.*?^end\n`).FindAllStringSubmatch(wire.LuaFunctions(
+	"worth", "hour", "types", "publish", "groups", "leave", "keep_front", "calendar", "cast_expiry", "tell"), -1)
 
 // voting is what votes need beside the store.
 type voting struct {

@@ -5,19 +5,18 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
+
+	"frontpage/redisrepo/wire"
+	"frontpage/redistest"
 )
 
 var (
-	slotDefined = regexp.MustCompile(`(?m)^-- (KEYS|ARGV)\[(\d+)(\.\.\.)?\] `)
-	slotUsed    = regexp.MustCompile(`(KEYS|ARGV)\[(\d+)\]`)
-	groupsUsed  = regexp.MustCompile(`groups_at\((\d+),`)
-	replyNamed  = regexp.MustCompile(`\{'([A-Z_]+)'`)
-	replyGiven  = regexp.MustCompile(`(?:return|reply =) \{'([A-Z_]+)'`)
-	slotsUsed   = regexp.MustCompile(`for \w+ = (\d+), #(KEYS|ARGV)`)
-	rankingKeys = regexp.MustCompile(`(?m)^-- (KEYS)\[(\d+)\] +(?:clock|top:.|front|best|events):`)
+	headerLine = regexp.MustCompile(`(?m)^-- (KEY|ARG)(S?) \[?(\w+)\]? +(.*)$`)
+	slotUsed   = regexp.MustCompile(`(?:KEYS|ARGV)\[\d`)
+	replyNamed = regexp.MustCompile(`\{'([A-Z_]+)'`)
+	replyGiven = regexp.MustCompile(`(?:return|reply =) \{'([A-Z_]+)'`)
 
 	localDefined = regexp.MustCompile(`(?m)(?:\blocal function (\w+)|\bfunction\b[^(\n]*\(([^)]*)\)|\blocal ([\w, ]+)|\bfor ([\w, ]+?) (?:in|=))`)
 	assigned     = regexp.MustCompile(`(?m)(?:^|\bthen\b|\bdo\b|\belse\b|;)[ \t]*(\w+(?:, *\w+)*) *=[^=]`)
@@ -31,8 +30,8 @@ func luaFiles(t *testing.T) (files []lua) {
 	names, err := filepath.Glob("*.lua")
 	below, errBelow := filepath.Glob("*/*.lua")
 	names = append(names, below...)
-	if err != nil || errBelow != nil || len(names) < 28 {
-		t.Fatalf("scripts = %v, %v, %v, want at least 28", names, err, errBelow)
+	if err != nil || errBelow != nil || len(names) < 45 {
+		t.Fatalf("scripts = %v, %v, %v, want at least 45", names, err, errBelow)
 	}
 	for _, name := range names {
 		text, err := os.ReadFile(name)
@@ -52,83 +51,81 @@ func luaFiles(t *testing.T) (files []lua) {
 	return files
 }
 
-func TestScriptHeadersMatchTheirBodies(t *testing.T) {
+// A function in front of a script takes time in every call, and one that is missing is found missing by the call alone.
+func TestScriptsUseTheFunctionsThatTheyCall(t *testing.T) {
 	t.Parallel()
-	for _, f := range luaFiles(t) {
-		t.Run(f.name, func(t *testing.T) {
-			t.Parallel()
-			defined, used := map[string]bool{}, map[string]bool{}
-			always := map[string]bool{} // given to all scripts that change rankings, needed or not
-			for _, m := range rankingKeys.FindAllStringSubmatch(f.header, -1) {
-				always[m[1]+m[2]] = true
-			}
-			for _, m := range slotDefined.FindAllStringSubmatch(f.header, -1) {
-				slot := m[1] + m[2] + m[3]
-				if before, _ := strconv.Atoi(m[2]); defined[slot] || before > 1 && !defined[m[1]+strconv.Itoa(before-1)] {
-					t.Errorf("%s is out of order", slot)
-				}
-				defined[slot] = true
-			}
-			for _, m := range slotUsed.FindAllStringSubmatch(f.body, -1) {
-				used[m[1]+m[2]] = true
-			}
-			for _, list := range []string{"KEYS", "ARGV"} { // all of a kind, however many
-				for _, slot := range []string{list + "1...", list + "2...", list + "3..."} {
-					if (strings.Contains(f.body, "ipairs(KEYS)") || strings.Contains(f.body, "unpack("+list+")")) && defined[slot] {
-						used[slot] = true
-					}
+	files := luaFiles(t)
+	for _, f := range files {
+		var used []string
+		if m := regexp.MustCompile(`(?m)^-- uses (.*)$`).FindStringSubmatch(f.header); m != nil {
+			used = strings.Fields(m[1])
+		}
+		given := f.body + wire.LuaFunctions(used...)
+		for _, other := range files {
+			name, calls := strings.TrimSuffix(other.name, ".lua"), false
+			for _, m := range regexp.MustCompile(`(?m)^local function (\w+)`).FindAllStringSubmatch(other.body, -1) {
+				found := other.isFunctions() && has(f.body, m[1])
+				calls = calls || found
+				if found && !isVoting(f) && !strings.Contains(given, m[0]+"(") {
+					t.Errorf("%s calls %s, but does not use %s", f.name, m[1], name)
 				}
 			}
-			for _, m := range slotsUsed.FindAllStringSubmatch(f.body, -1) {
-				used[m[2]+m[1]+"..."] = true
+			if !calls && slices.Contains(used, name) {
+				t.Errorf("%s uses %s, but calls none of its functions", f.name, name)
 			}
-			for _, slot := range []string{"KEYS10...", "KEYS18..."} { // of upvote.lua and of vote.lua
-				if strings.Contains(strings.ToLower(f.body), "first_listing, last_listing do") && defined[slot] {
-					used[slot] = true
-				}
-			}
-			if strings.Contains(f.body, "FIRST_LISTING - 2") { // and - 1
-				used["KEYS8"], used["KEYS9"] = true, true
-			}
-			for _, m := range groupsUsed.FindAllStringSubmatch(f.body, -1) {
-				if defined["KEYS"+m[1]+"..."] {
-					used["KEYS"+m[1]+"..."] = true
-					continue
-				}
-				for first, i := atoi(m[1]), 0; i < 3; i++ { // the keys of one group
-					used["KEYS"+strconv.Itoa(first+i)] = true
-				}
-			}
-			for slot := range defined {
-				if !used[slot] && !always[slot] {
-					t.Errorf("%s is in the header, but not used", slot)
-				}
-			}
-			for slot := range used {
-				if !defined[slot] {
-					t.Errorf("%s is used, but not in the header", slot)
-				}
-			}
-			for _, m := range slotUsed.FindAllStringSubmatch(f.header, -1) {
-				if !defined[m[1]+m[2]] {
-					t.Errorf("the header mentions %s, but does not define it", m[0])
-				}
-			}
-			if got, want := statuses(replyNamed, f.header), statuses(replyGiven, f.body); !slices.Equal(got, want) {
-				t.Errorf("replies in the header = %v, want those of the body, %v", got, want)
-			}
-			for _, want := range []string{"-- " + f.name + ": ", "\n-- Replies ", "\n-- Safe to run twice: "} {
-				if !strings.Contains("\n"+f.header, want) {
-					t.Errorf("the header lacks %q", want)
-				}
-			}
-		})
+		}
 	}
 }
 
-func atoi(digits string) int {
-	n, _ := strconv.Atoi(digits)
-	return n
+// isFunctions reports whether a file is put in front of scripts, and is none itself.
+func (f lua) isFunctions() bool { return !strings.Contains(f.header, "\n-- Replies ") }
+
+func has(body, word string) bool { return regexp.MustCompile(`\b` + word + `\b`).MatchString(body) }
+
+// isVoting reports whether a script's text depends on the rules. Its header numbers its keys and arguments.
+func isVoting(f lua) bool { return f.name == "vote.lua" || f.name == "upvote.lua" }
+
+func TestScriptHeadersMatchTheirBodies(t *testing.T) {
+	t.Parallel()
+	for _, f := range luaFiles(t) {
+		if f.isFunctions() {
+			continue
+		}
+		for _, m := range headerLine.FindAllStringSubmatch(f.header, -1) {
+			name, list, unused := m[3], strings.Replace(m[1], "ARG", "ARGV", 1), strings.HasSuffix(m[4], "; unused")
+			if m[1] == "KEY" {
+				list = "KEYS"
+			}
+			if m[2] == "S" {
+				name = "first_" + name
+			}
+			if has(f.body, name) == unused && !strings.Contains(f.body, "ipairs("+list+")") && !strings.Contains(f.body, "#"+list+"]") {
+				t.Errorf("%s: the header says of %s: %s", f.name, name, m[4])
+			}
+		}
+		if found := slotUsed.FindString(f.body); found != "" && !isVoting(f) {
+			t.Errorf("%s: %s has no name", f.name, found)
+		}
+		if got, want := statuses(replyNamed, f.header), statuses(replyGiven, f.body); !slices.Equal(got, want) {
+			t.Errorf("%s: replies in the header = %v, want those of the body, %v", f.name, got, want)
+		}
+		for _, want := range []string{"-- " + f.name + ": ", "\n-- Replies ", "\n-- Safe to run twice: "} {
+			if !strings.Contains("\n"+f.header, want) {
+				t.Errorf("%s: the header lacks %q", f.name, want)
+			}
+		}
+	}
+}
+
+// Redis refuses a script with more than 200 locals or 60 upvalues.
+func TestRedisLoadsEveryScript(t *testing.T) {
+	t.Parallel()
+	client := redistest.Start(t).Client
+	for _, s := range wire.Scripts {
+		if err := s.Load(t.Context(), client).Err(); err != nil {
+			t.Error(err)
+		}
+	}
 }
 
 func statuses(pattern *regexp.Regexp, text string) (found []string) {
@@ -150,14 +147,7 @@ func TestScriptsAreDeterministic(t *testing.T) {
 		"defines a function for all other scripts": regexp.MustCompile(`(?m)^[ \t]*function \w`),
 		"makes up the name of a key":               regexp.MustCompile(`\bcall\('\w+', ['"]`),
 	}
-	shared := map[string]bool{}
-	files := luaFiles(t)
-	for _, f := range files {
-		if f.name == "shared.lua" {
-			collectLocals(shared, f.body)
-		}
-	}
-	for _, f := range files {
+	for _, f := range luaFiles(t) {
 		t.Run(f.name, func(t *testing.T) {
 			t.Parallel()
 			for what, pattern := range banned {
@@ -169,8 +159,8 @@ func TestScriptsAreDeterministic(t *testing.T) {
 				}
 			}
 			locals := map[string]bool{}
-			for name := range shared {
-				locals[name] = true
+			for _, m := range headerLine.FindAllStringSubmatch(f.header, -1) {
+				locals[m[3]] = true
 			}
 			collectLocals(locals, f.body)
 			for _, m := range assigned.FindAllStringSubmatch(f.body, -1) {

@@ -1,49 +1,46 @@
 -- undelete.lua: restore a deleted article to the listings and groups from which delete.lua removed it,
 -- with the rank that its votes give it.
 --
--- KEYS[1]  article:ID    hash    the article
--- KEYS[2]  time:         zset    posting times, Unix seconds
--- KEYS[3]  score:        zset    the ranking, Unix seconds
--- KEYS[4]  groups:       zset    the names of all groups
--- KEYS[5]  posted:NAME   zset    the articles of ARGV[4]; unused if that is not the poster
--- KEYS[6]  deleted:      zset    the deleted articles by time of deletion, Unix seconds
--- KEYS[7]  moderation:   stream  the moderation log
--- KEYS[8]  changes:      channel  on which the undeletion is published
--- KEYS[9]  sizes:        zset    the names of all groups by negated number of articles
--- KEYS[10] link:DIGEST   string  the article that the link of ARGV[10] is reserved for; need not exist
--- KEYS[11] host:NAME     zset    the articles with links to the host of ARGV[10]; unused if it has no name
--- KEYS[12] clock:        hash    fold pointer and peaks of the calendar, and the last hour with a front page
--- KEYS[13] top:h:HOUR    zset    articles by net votes, of the hour of posting
--- KEYS[14] top:d:DAY     zset    the same of the day
--- KEYS[15] top:m:MONTH   zset    the same of the 32 days
--- KEYS[16] front:        zset    the front pages of past hours
--- KEYS[17] best:         zset    the best rank of articles
--- KEYS[18] events:       stream  the change feed
--- KEYS[19...] three keys of the group interesting, then of each name in ARGV[3]; with group_top, then four of each
--- ARGV[1]  the article's member
--- ARGV[2]  the moderator's member
--- ARGV[3]  the article's groups as the caller expects them: sorted names, separated by spaces
--- ARGV[4]  the poster's member as the caller expects it, or empty
--- ARGV[5]  the ranking, as worth in shared.lua takes it
--- ARGV[6]  net votes that make an article interesting
--- ARGV[7]  approximate maximum number of entries in the log
--- ARGV[8]  now, Unix seconds; empty: the server's clock
--- ARGV[9]  the member of the service that acts for ARGV[2], or empty
--- ARGV[10] the article's link as the caller expects it; empty: it has none
--- ARGV[11] the features that are on, separated by spaces
+-- uses names now whole types allowed publish tell moderation index_group groups hour worth calendar keep_front
+-- KEY article            article:ID   hash     the article
+-- KEY times              time:        zset     posting times, Unix seconds
+-- KEY scores             score:       zset     the ranking, Unix seconds
+-- KEY group_names        groups:      zset     the names of all groups
+-- KEY posted             posted:NAME  zset     the articles of expected_poster; unused if that is not the poster
+-- KEY deleted            deleted:     zset     the deleted articles by time of deletion, Unix seconds
+-- KEY log                moderation:  stream   the moderation log
+-- KEY changes            changes:     channel  on which the undeletion is published
+-- KEY sizes              sizes:       zset     the names of all groups by negated number of articles
+-- KEY link_record        link:DIGEST  string   the article that the link of expected_link is reserved for, if any
+-- KEY host               host:NAME    zset     the articles with links to the host of expected_link; if it has one
+-- KEY clock              clock:       hash     peaks and fold pointer of the calendar, and the last front page
+-- KEY hours              top:h:HOUR   zset     articles by net votes, of the hour of posting
+-- KEY days               top:d:DAY    zset     the same of the day
+-- KEY months             top:m:MONTH  zset     the same of the 32 days
+-- KEY pages              front:       zset     the front pages of past hours
+-- KEY best               best:        zset     the best rank of articles; unused
+-- KEY events             events:      stream   the change feed
+-- KEYS group             three keys of the group interesting, then of each name in expected_groups; with group_top,
+--                        then four of each
+-- ARG member             the article's member
+-- ARG by                 the moderator's member
+-- ARG expected_groups    the article's groups as the caller expects them: sorted names, separated by spaces
+-- ARG expected_poster    the poster's member as the caller expects it, or empty
+-- ARG ranking            the ranking, as worth.lua takes it
+-- ARG interesting_votes  net votes that make an article interesting
+-- ARG max_entries        approximate maximum number of entries in the log
+-- ARG now                now, Unix seconds; empty: the server's clock
+-- ARG via                the member of the service that acts for by, or empty
+-- ARG expected_link      the article's link as the caller expects it; empty: it has none
+-- ARG features           the features that are on, separated by spaces
 --
 -- Replies {'OK', {field, value, ...}}  the hash of the article, which is not deleted
 --         {'NOT_FOUND'}                the article does not exist
---         {'STALE', groups, poster, link, time}  ARGV[3], [4] and [10] differ from these, or the keys from those of this
---                                      posting time: call again with them
+--         {'STALE', groups, poster, link, time}  what is expected differs from these, or the keys from those of
+--                                      this posting time: call again with them
 -- Safe to run twice: the second run finds the article restored and changes nothing.
 
-local article, times, scores, group_names = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local posted, deleted, log, changes, sizes = KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9]
-local member, by, expected_groups, expected_poster = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
-local ranking, interesting_votes, max_entries = ARGV[5], tonumber(ARGV[6]), ARGV[7]
-local now, via = ARGV[8], ARGV[9]
-local link_record, host, expected_link, features = KEYS[10], KEYS[11], ARGV[10], ARGV[11]
+interesting_votes = tonumber(interesting_votes)
 
 local hash = redis.call('HMGET', article,
   'groups', 'poster', 'time', 'votes', 'downvotes', 'revision', 'deleted', 'title', 'link')
@@ -57,14 +54,14 @@ if not tonumber(time) or not votes or not downvotes or not whole(hash[6] or '0')
 end
 local link = hash[9] or ''
 if group_text ~= expected_groups or poster ~= expected_poster or link ~= expected_link
-  or features ~= '' and not posted_in(KEYS[13], time) then
+  or features ~= '' and not posted_in(hours, time) then
   return {'STALE', group_text, poster, link, time}
 end
 
 local names = words(group_text)
-local groups = groups_at(19, {'interesting', unpack(names)}, features)
+local groups = groups_at(first_group, {'interesting', unpack(names)}, features)
 for _, group in pairs(groups) do check_group(group, member) end
-local calendars = calendars_at(12, groups, features)
+local calendars = calendars_of({clock = clock, hours = hours, days = days, months = months}, groups, features)
 must_be_zset(scores, group_names, sizes, posted, host, deleted)
 must_be_stream(log)
 local freed = redis.call('GET', link_record) == member .. ' 0' -- by delete.lua, and not posted again since
@@ -73,9 +70,9 @@ if has_name(host) then must_be_allowed('ZADD', host) end
 must_be_allowed(publication(changes), changes, 'HDEL', article, 'HINCRBY', article, 'ZADD', times, 'ZADD', scores,
   'ZADD', posted, 'ZADD', group_names, 'ZADD', sizes, 'ZREM', deleted, 'XADD', log, 'ZSCORE', scores, 'HGETALL', article)
 for _, group in pairs(groups) do must_be_changeable(group) end
-local max_events = must_take_events(KEYS[18], features)
+local max_events = must_take_events(events, features)
 
-keep_front(KEYS[12], KEYS[16], scores, features, now_or(now))
+keep_front(clock, pages, scores, features, now_or(now))
 redis.call('ZADD', times, time, member)
 redis.call('ZADD', scores, tonumber(time) + worth(ranking, votes), member)
 redis.call('ZADD', posted, time, member)
@@ -93,6 +90,6 @@ if freed then redis.call('SET', link_record, member .. ' ' .. time, 'KEEPTTL') e
 log_moderation(log, max_entries, 'undeleted', member, by, via, now_or(now), 'title', hash[8] or '', 'link', link)
 local revision = redis.call('HINCRBY', article, 'revision', 1)
 publish(changes, 'undeleted', member, revision, votes, downvotes, score, group_text)
-tell(KEYS[18], max_events, 'undeleted', member, revision, votes, downvotes, score, by, group_text)
+tell(events, max_events, 'undeleted', member, revision, votes, downvotes, score, by, group_text)
 
 return {'OK', redis.call('HGETALL', article)}

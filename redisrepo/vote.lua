@@ -39,12 +39,12 @@
 --         {'UNLISTED', poster, time}  the hash does not list the groups: call adopt.lua, and again
 -- The rules are not among the arguments, which cost time for each vote: votingText in scripts.go puts their values
 -- where the names in capitals are, and leaves out the blocks of what is off. VOTE_SCORE is the worth of one vote in seconds,
--- RANKING any other ranking, as worth in shared.lua takes it, WINDOW the voting window in seconds, MARGIN how much longer
+-- RANKING any other ranking, as worth.lua takes it, WINDOW the voting window in seconds, MARGIN how much longer
 -- the voters are kept, INTERESTING the net votes that make an article interesting. EVENTS is how many events the change feed
 -- keeps, MILESTONES the net votes that make an event, CROSSES whether the votes pass one of them, HISTORY how long votes are
 -- kept in cast:USER:MONTH, seconds, or 0: for ever, FRONT_HOURS for how many hours front pages are kept, and FIRST_LISTING the
 -- index in KEYS of the first listing: 11 without the blocks keyed, with KEYS[11] to [17]. A line define puts functions of
--- shared.lua where only some calls need them.
+-- the shared files where only some calls need them.
 -- Safe to run twice: the second run finds the positions set and changes nothing.
 --
 -- Other scripts check all types and rights before their first write. That would be a quarter of a vote's time, so this one

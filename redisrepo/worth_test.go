@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
-	"os"
 	"regexp"
 	"slices"
 	"testing"
@@ -16,6 +15,7 @@ import (
 	"frontpage/programtest"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/site"
+	"frontpage/redisrepo/wire"
 	"frontpage/redistest"
 	"frontpage/store"
 )
@@ -50,12 +50,7 @@ func TestWorthFollowsTheFormulas(t *testing.T) {
 // Scripts of Redis, those of the store in memory and Go compute the same numbers, however large.
 func TestWorthIsTheSameInScriptsAndInGo(t *testing.T) {
 	t.Parallel()
-	shared, err := os.ReadFile("wire/shared.lua")
-	if err != nil {
-		t.Fatal(err)
-	}
-	worth := regexp.MustCompile(`(?ms)^local function worth\(.*?^end\n`).FindString(string(shared))
-	script := redis.NewScript(worth + `local list = {}
+	script := redis.NewScript(wire.LuaFunctions("worth") + `local list = {}
 for votes = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]) do list[#list + 1] = worth(ARGV[1], votes) end
 return list`)
 	memory, err := store.Open(t.Context(), store.Options{URL: "memory://", Timeout: time.Minute, Log: slog.New(slog.DiscardHandler)})

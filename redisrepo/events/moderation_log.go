@@ -107,7 +107,7 @@ func logEntries(c *redis.XMessageSliceCmd, partition int) func() []LogEntry {
 	}
 }
 
-// Decode reports false for an entry that log_moderation in shared.lua did not write. Readers skip it.
+// Decode reports false for an entry that log_moderation did not write. Readers skip it.
 func (e LogEntry) Decode() (ModerationEntry, bool) {
 	field := func(name string) string {
 		text, _ := e.Fields[name].(string)

@@ -12,7 +12,7 @@ import (
 // Partition is the hash tag at the start of every key of its articles. On a single Redis it is empty,
 // so the keys are those of legacy clients.
 //
-// Its methods are the only Go code that builds keys, and Kinds has all kinds of them. shared.lua recognizes a tag by its
+// Its methods are the only Go code that builds keys, and Kinds has all kinds of them. publish.lua recognizes a tag by its
 // brace.
 type Partition string
 

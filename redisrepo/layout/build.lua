@@ -1,26 +1,22 @@
 -- build.lua: put articles of one day into a calendar, that of the site or of a group.
 --
--- KEYS[1]  clock: or clock:NAME  hash  fold pointer and peaks of the calendar
--- KEYS[2]  time:                 zset  posting times, Unix seconds
--- KEYS[3]  top:m:MONTH...        zset  the list of the 32 days
--- KEYS[4]  top:d:DAY...          zset  the list of the day
--- KEYS[5...]  the lists of its 24 hours, then article:ID of each of ARGV[4...]
--- ARGV[1]  name of the group; empty: the calendar is the site's
--- ARGV[2]  the day
--- ARGV[3]  the last folded day of a calendar that does not exist yet
--- ARGV[4...] members of articles
+-- uses whole types allowed hour
+-- KEY clock        clock: or clock:NAME  hash  fold pointer and peaks of the calendar
+-- KEY times        time:                 zset  posting times, Unix seconds
+-- KEY month_list   top:m:MONTH...        zset  the list of the 32 days
+-- KEY day_list     top:d:DAY...          zset  the list of the day
+-- KEYS hour        the lists of its 24 hours, then article:ID of each member
+-- ARG group        name of the group; empty: the calendar is the site's
+-- ARG day          the day
+-- ARG last_folded  the last folded day of a calendar that does not exist yet
+-- ARGS member      members of articles
 --
 -- Replies {'OK'}
 -- Safe to run twice: the second run finds the articles in their lists. It leaves out an article that does not exist or is
 -- deleted, or that is not in the group.
 
-local clock, times, month_list, day_list = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local hours, articles = {}, {}
-for i = 5, #KEYS do
-  if i < 29 then hours[i - 5] = KEYS[i] else articles[i - 25] = KEYS[i] end -- by the number of the argument
-end
-local group, day, last_folded = ARGV[1], tonumber(ARGV[2]), ARGV[3]
-local month = math.floor(day / 32)
+day = tonumber(day)
+local month, first_article = math.floor(day / 32), first_hour + 24
 
 local folded = redis.call('HGET', clock, 'folded')
 local is_new = not folded and redis.call('HLEN', clock) == 0
@@ -35,17 +31,16 @@ local function put(list, field, votes, member)
   table.insert(entries[list], member)
   peaks[field] = math.max(peaks[field] or votes, votes)
 end
-for i = 4, #ARGV do
-  local member = ARGV[i]
-  local time, hash = redis.call('ZSCORE', times, member), redis.call('HMGET', articles[i], 'votes', 'groups')
+for i, member in ipairs({unpack(ARGV, first_member)}) do
+  local time, hash = redis.call('ZSCORE', times, member), redis.call('HMGET', KEYS[first_article + i - 1], 'votes', 'groups')
   local votes, is_in = whole(hash[1] or '0'), group == '' or string.find(' ' .. (hash[2] or '') .. ' ', ' ' .. group .. ' ', 1, true)
   local hour = time and hour_of(time)
   if votes and is_in and hour and math.floor(hour / 24) == day then
     if is_folded then
-      put(day_list, 'p:d:' .. ARGV[2], votes, member)
+      put(day_list, 'p:d:' .. day, votes, member)
       put(month_list, string.format('p:m:%d', month), votes, member)
     else
-      put(hours[hour % 24], string.format('p:h:%d', hour), votes, member)
+      put(KEYS[first_hour + hour % 24], string.format('p:h:%d', hour), votes, member)
     end
   end
 end

@@ -1,30 +1,28 @@
 -- fillcasts.lua: enter the votes of an article's voters into the histories of these users.
 --
--- KEYS[1]  article:ID    hash  the article
--- KEYS[2]  voted:ID      set   the upvoters
--- KEYS[3]  downvoted:ID  set   the downvoters
--- KEYS[4]  audit:ID      hash  each voter's last vote, its time and bucket
--- KEYS[5...] cast:USER:MONTH of each of ARGV[5...]: a zset, what the voter voted on among the articles of that month
--- ARGV[1]  number of the article
--- ARGV[2]  voting window, seconds
--- ARGV[3]  how long votes are kept in cast:USER:MONTH, seconds; 0: for ever
--- ARGV[4]  now, Unix seconds; empty: the server's clock
--- ARGV[5...] members of voters; none: before the first ones, note that all votes of the article will be in the histories
+-- uses now whole cast_expiry
+-- KEY article    article:ID    hash  the article
+-- KEY voted      voted:ID      set   the upvoters
+-- KEY downvoted  downvoted:ID  set   the downvoters
+-- KEY audit      audit:ID      hash  each voter's last vote, its time and bucket
+-- KEYS cast      cast:USER:MONTH of each voter: a zset, what the voter voted on among the articles of that month
+-- ARG number     number of the article
+-- ARG window     voting window, seconds
+-- ARG history    how long votes are kept in cast:USER:MONTH, seconds; 0: for ever
+-- ARG now        now, Unix seconds; empty: the server's clock
+-- ARGS voter     members of voters; none: before the first ones, note that all votes of the article will be in the histories
 --
 -- Replies {'OK', time, upvoters, downvoters}  the posting time, empty if the article does not exist, and how many there are
 -- Safe to run twice: the second run finds the votes in the histories. It leaves out a voter who is in neither set, or in both.
 -- A vote whose time is not known has that of posting.
 
-local article, voted, downvoted, audit = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local number, window, history, now = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4]
+window, history = tonumber(window), tonumber(history)
 
 local hash = redis.call('HMGET', article, 'time', 'votes', 'downvotes', 'uncounted')
 local time, votes, downvotes = tonumber(hash[1] or ''), whole(hash[2] or '0'), whole(hash[3] or '0')
 if not time then return {'OK', '', 0, 0} end
 local upvoters, downvoters = redis.call('SCARD', voted), redis.call('SCARD', downvoted)
-local voters, casts = {}, {}
-for i = 5, #ARGV do voters[i - 4] = ARGV[i] end
-for i = 5, #KEYS do casts[i - 4] = KEYS[i] end
+local voters = {unpack(ARGV, first_voter)}
 if #voters == 0 then
   local all = votes and downvotes and upvoters == votes + downvotes + (hash[4] == '1' and 1 or 0) and downvoters == downvotes
   if all then
@@ -38,7 +36,7 @@ end
 local audited, posted = redis.call('HMGET', audit, unpack(voters)), string.format('%d', math.floor(time))
 now = now_or(now)
 for i, voter in ipairs(voters) do
-  local cast, up, down = casts[i], redis.call('SISMEMBER', voted, voter), redis.call('SISMEMBER', downvoted, voter)
+  local cast, up, down = KEYS[first_cast + i - 1], redis.call('SISMEMBER', voted, voter), redis.call('SISMEMBER', downvoted, voter)
   if up ~= down then
     local position, at = string.match(audited[i] or '', '^(%-?%d) (%d+) ')
     if tonumber(position) ~= up - down then at = posted end

@@ -1,12 +1,11 @@
 -- layout.lua: record the layout that the data of a partition was upgraded to, unless another process was faster.
 --
--- KEYS[1]  meta:  hash  layout, and what else is known of the partition
--- ARGV[1]  the layout
+-- KEY meta    meta:  hash  layout, and what else is known of the partition
+-- ARG layout  the layout
 --
 -- Replies {'OK'}  the data has this layout or a newer one
 -- Safe to run twice: the second run changes nothing.
 
-local meta, layout = KEYS[1], ARGV[1]
 local recorded = tonumber(redis.call('HGET', meta, 'layout') or 0)
 if not recorded or recorded < tonumber(layout) then redis.call('HSET', meta, 'layout', layout) end
 return {'OK'}

@@ -1,12 +1,13 @@
 -- link.lua: record which articles have some links. The record of a link names the newest article that has it.
 --
--- KEYS[1...] link:DIGEST of each link
--- ARGV[1...] for each link in turn: the article's member, and its posting time, Unix seconds
+-- uses allowed
+-- KEYS record   link:DIGEST of each link
+-- ARGS article  for each link in turn: the article's member, and its posting time, Unix seconds
 --
 -- Replies {'OK'}
 -- Safe to run twice: the second run finds the records and changes nothing.
 
-local articles = {unpack(ARGV)}
+local articles = {unpack(ARGV, first_article)}
 
 local function number(member) return tonumber(string.match(member, '%d+$')) or 0 end
 

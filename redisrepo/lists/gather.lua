@@ -1,25 +1,25 @@
 -- gather.lua: add the next articles of a large group to its listing, which listing.lua has begun.
 --
--- KEYS[1]  score:NAME or time:NAME  zset  the listing. Until it is complete, its first member, with the score -inf, is
---                                         building:PASS:UNRANKED:CURSOR, so that the scripts that change the group
---                                         change the listing, too
--- KEYS[2]  group:NAME               set   the group's articles
--- KEYS[3]  score: or time:          zset  the ranking of all articles in the same order
--- KEYS[4]  groups:                  zset  the names of all groups
--- KEYS[5]  sizes:                   zset  the names of all groups by negated number of articles
--- ARGV[1]  about how many articles to look at
--- ARGV[2]  the group's name, or empty if it does not belong in KEYS[4] and [5]
+-- uses types allowed building index_group
+-- KEY listing      score:NAME or time:NAME  zset  the listing. Until it is complete, its first member, with the score
+--                  -inf, is building:PASS:UNRANKED:CURSOR, so that the scripts that change the group change the
+--                  listing, too
+-- KEY group        group:NAME               set   the group's articles
+-- KEY ranking      score: or time:          zset  the ranking of all articles in the same order
+-- KEY group_names  groups:                  zset  the names of all groups
+-- KEY sizes        sizes:                   zset  the names of all groups by negated number of articles
+-- ARG count        about how many articles to look at
+-- ARG name         the group's name, or empty if it does not belong in the indexes
 --
 -- Replies {'MORE'}            call it again
---         {'OK', unranked}    the listing is complete; so many articles of the group are not in KEYS[3]
+--         {'OK', unranked}    the listing is complete; so many articles of the group are not in ranking
 --         {'NONE'}            the listing is complete, or does not exist
 -- Safe to run twice: the second run adds the articles that follow.
 --
 -- A cursor of SSCAN is valid only on the server that replied it, and a walk may miss what a legacy client adds. So the
 -- number of articles is compared after a pass, and if it is wrong, the next pass adds what is missing.
 
-local listing, group, ranking, group_names, sizes = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local count, name, last_pass = ARGV[1], ARGV[2], 3
+local last_pass = 3
 
 local marker = building(listing)
 if not marker then return {'NONE'} end

@@ -1,25 +1,26 @@
 -- listing.lua: read a page of a listing, by rank or by cursors, or the ranks of cursors. The listing of a small group is
 -- built if it does not exist; that of a large one is begun, and gather.lua builds it.
 --
--- KEYS[1]  the listing         zset  of all articles, of one poster, or of a group
--- KEYS[2]  group:NAME          set   the group's articles; only the listing of a group has KEYS[2] to [5]
--- KEYS[3]  score: or time:     zset  the ranking of all articles in the same order
--- KEYS[4]  groups:             zset  the names of all groups
--- KEYS[5]  sizes:              zset  the names of all groups by negated number of articles
--- ARGV[1]  REV for the highest first, or empty
--- ARGV[2]  maximum number of articles to reply
--- ARGV[3]  FIRST or LAST: which of the articles between the cursors are replied
--- ARGV[4]  articles to skip at the start of the listing; 0 with cursors
--- ARGV[5]  score of the cursor to start after, or empty
--- ARGV[6]  its member, which need not be in the listing
--- ARGV[7]  score of the cursor to end before, or empty
--- ARGV[8]  its member, which need not be in the listing
--- ARGV[9]  how long a small group's listing is kept after its last use, milliseconds
--- ARGV[10] the group's name, or empty if it does not belong in KEYS[4] and [5]
--- ARGV[11] the number of articles up to which a group is small
--- ARGV[12] 1 to compare the listing of a large group with the group, or empty
--- ARGV[13] how many articles of a large group are not in KEYS[3], as gather.lua replied
--- ARGV[14...] score and member of each cursor whose rank is wanted instead of a page
+-- uses by_bytes building index_group
+-- KEY listing        the listing      zset  of all articles, of one poster, or of a group
+-- KEY [group]        group:NAME       set   the group's articles; only the listing of a group has this key and the next
+-- KEY [ranking]      score: or time:  zset  the ranking of all articles in the same order
+-- KEY [group_names]  groups:          zset  the names of all groups
+-- KEY [sizes]        sizes:           zset  the names of all groups by negated number of articles
+-- ARG reverse        REV for the highest first, or empty
+-- ARG most           maximum number of articles to reply
+-- ARG last           FIRST or LAST: which of the articles between the cursors are replied
+-- ARG skip           articles to skip at the start of the listing; 0 with cursors
+-- ARG after_score    score of the cursor to start after, or empty
+-- ARG after_member   its member, which need not be in the listing
+-- ARG before_score   score of the cursor to end before, or empty
+-- ARG before_member  its member, which need not be in the listing
+-- ARG ttl            how long a small group's listing is kept after its last use, milliseconds
+-- ARG name           the group's name, or empty if it does not belong in the indexes
+-- ARG most_small     the number of articles up to which a group is small
+-- ARG compares       1 to compare the listing of a large group with the group, or empty
+-- ARG unranked       how many articles of a large group are not in ranking, as gather.lua replied
+-- ARGS cursor        score and member of each cursor whose rank is wanted instead of a page
 --
 -- Replies {rank of the first article replied, size of the listing, member, score, ...}
 --         or, if ranks are wanted, {number of articles before each cursor, ...}
@@ -27,11 +28,8 @@
 -- Safe to run twice: it changes only what can be rebuilt. While Redis refuses writes, it computes the listing of
 -- a small group without storing it, and fails for a large group without a listing.
 
-local listing, group, ranking, group_names, sizes = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local reverse, most, last, skip = ARGV[1] == 'REV', tonumber(ARGV[2]), ARGV[3] == 'LAST', tonumber(ARGV[4])
-local after_score, after_member, before_score, before_member = ARGV[5], ARGV[6], ARGV[7], ARGV[8]
-local ttl, name, most_small = tonumber(ARGV[9]), ARGV[10], tonumber(ARGV[11])
-local compares, unranked = ARGV[12] == '1', tonumber(ARGV[13])
+reverse, most, last, skip, ttl = reverse == 'REV', tonumber(most), last == 'LAST', tonumber(skip), tonumber(ttl)
+most_small, compares, unranked = tonumber(most_small), compares == '1', tonumber(unranked)
 
 local size = redis.call('ZCARD', listing)
 local computed -- {member, score, ...} in ascending order: the listing, if it cannot be stored
@@ -87,12 +85,12 @@ end
 
 local function ranks()
   local found = {}
-  for i = 14, #ARGV, 2 do found[#found + 1] = rank_of(ARGV[i], ARGV[i + 1]) end
+  for i = first_cursor, #ARGV, 2 do found[#found + 1] = rank_of(ARGV[i], ARGV[i + 1]) end
   return found
 end
 
 local function read()
-  if #ARGV > 13 then return ranks() end
+  if #ARGV >= first_cursor then return ranks() end
   local start, stop = skip, size
   if after_score ~= '' then
     local rank, itself = rank_of(after_score, after_member)
@@ -133,7 +131,7 @@ end
 local left = size > 0 and redis.call('PTTL', listing) or -2
 if left == -1 and building(listing) then return redis.error_reply('BUILDING the listing') end
 local page = left ~= -2 and read()
-if page and (#ARGV > 13 or left == -1 and not compares or left > ttl - math.min(1000, ttl / 10)) then return page end
+if page and (#ARGV >= first_cursor or left == -1 and not compares or left > ttl - math.min(1000, ttl / 10)) then return page end
 
 local members = redis.call('SCARD', group)
 local is_large = members > most_small

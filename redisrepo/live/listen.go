@@ -372,7 +372,7 @@ func (r *Live) newest(ctx context.Context, set string) ([]redis.Z, error) {
 	return r.store.Client.ZRangeArgsWithScores(ctx, redis.ZRangeArgs{Key: set, Start: 0, Stop: recentPosts - 1, Rev: true}).Result()
 }
 
-// message is a change as publish in shared.lua publishes it.
+// message is a change as publish in publish.lua publishes it.
 type message struct {
 	kind  string
 	ID    site.ArticleID

@@ -18,7 +18,7 @@ import (
 
 // How live updates work:
 //
-//   - A script publishes each change on the channel changes: (publish in shared.lua).
+//   - A script publishes each change on the channel changes: (publish in publish.lua).
 //   - Listen receives the messages (live_listen.go). handleMessage applies a message to the topic of
 //     its article, if that is watched, and schedules the topic.
 //   - notifyWatches (live_notify.go) takes the due topics, reads the stale ones from Redis, and signals

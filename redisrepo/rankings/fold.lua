@@ -1,12 +1,13 @@
 -- fold.lua: fold one day of a calendar: its articles leave the lists of the hours for those of the day and the 32 days.
 --
--- KEYS[1]    clock: or clock:NAME  hash  fold pointer and peaks of the calendar
--- KEYS[2]    top:d:DAY...          zset  the list of the day
--- KEYS[3]    top:m:MONTH...        zset  the list of its 32 days
--- KEYS[4...] top:h:HOUR...         zset  the lists of its 24 hours
--- ARGV[1] the day
--- ARGV[2] how many days are not folded, counted back from today
--- ARGV[3] now, Unix seconds; empty: the server's clock
+-- uses now types allowed
+-- KEY clock     clock: or clock:NAME  hash  fold pointer and peaks of the calendar
+-- KEY days      top:d:DAY...          zset  the list of the day
+-- KEY months    top:m:MONTH...        zset  the list of its 32 days
+-- KEYS hour     top:h:HOUR...         zset  the lists of its 24 hours
+-- ARG day       the day
+-- ARG unfolded  how many days are not folded, counted back from today
+-- ARG now       now, Unix seconds; empty: the server's clock
 --
 -- Replies {'OK', folded, next}  up to this day all are folded, empty if the calendar has no article yet; the next day to
 --                              fold, or empty: none is due
@@ -15,8 +16,8 @@
 --
 -- Days without articles need no call: which have some is known from the peaks of hours.
 
-local clock, days, months = KEYS[1], KEYS[2], KEYS[3]
-local day, last = tonumber(ARGV[1]), math.floor(tonumber(now_or(ARGV[3])) / 86400) - tonumber(ARGV[2])
+day = tonumber(day)
+local last = math.floor(tonumber(now_or(now)) / 86400) - tonumber(unfolded)
 
 local first, next_day
 local fields, state = redis.call('HGETALL', clock), {}
@@ -36,15 +37,15 @@ local folded, now_folded = state.folded, (next_day or last + 1) - 1
 
 if first then
   local month = string.match(months, 'top:(m:%-?%d+)')
-  local peak, month_peak = state['p:d:' .. ARGV[1]] or -math.huge, state['p:' .. month]
+  local peak, month_peak = state['p:d:' .. day] or -math.huge, state['p:' .. month]
   must_be_zset(days, months)
   must_be_allowed('ZADD', days, 'ZADD', months, 'HDEL', clock)
-  for i = 4, #KEYS do
+  for i = first_hour, #KEYS do
     must_be_zset(KEYS[i])
     must_be_allowed('UNLINK', KEYS[i])
   end
 
-  for i = 4, #KEYS do
+  for i = first_hour, #KEYS do
     local hour = string.match(KEYS[i], 'top:(h:%-?%d+)')
     for rank = 0, redis.call('ZCARD', KEYS[i]) - 1, 1000 do
       local found, added = redis.call('ZRANGE', KEYS[i], rank, rank + 999, 'WITHSCORES'), {}
@@ -56,7 +57,7 @@ if first then
     redis.call('UNLINK', KEYS[i])
     redis.call('HDEL', clock, 'p:' .. hour)
   end
-  redis.call('HSET', clock, 'p:d:' .. ARGV[1], string.format('%d', peak))
+  redis.call('HSET', clock, 'p:d:' .. day, string.format('%d', peak))
   if not month_peak or peak > month_peak then redis.call('HSET', clock, 'p:' .. month, string.format('%d', peak)) end
 end
 if not folded or folded < now_folded then

@@ -164,7 +164,7 @@ func (f frontPages) each(handle func(from, to site.Hour, items []redis.Z)) {
 	}
 }
 
-// ParseFrontPage parses what front_page in shared.lua returns.
+// ParseFrontPage parses what front_page in front.lua returns.
 func ParseFrontPage(text string) (SavedPage, error) {
 	words := strings.Split(text, " ")
 	hours, err := strconv.ParseInt(words[0], 10, 64)

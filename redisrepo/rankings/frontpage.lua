@@ -1,20 +1,20 @@
 -- frontpage.lua: read the front pages of consecutive full hours in one partition.
 --
--- KEYS[1]  clock:  hash  fields front and front_since: the last hour that is saved, and the first one that is known
--- KEYS[2]  front:  zset  the saved pages by hour, see front_page in shared.lua
--- KEYS[3]  score:  zset  the ranking, Unix seconds
--- ARGV[1]  the first hour, hours since 1970
--- ARGV[2]  the last hour; empty: the last full one
--- ARGV[3]  now, Unix seconds; empty: the server's clock
+-- uses now whole front
+-- KEY clock   clock:  hash  fields front and front_since: the last hour that is saved, and the first one that is known
+-- KEY pages   front:  zset  the saved pages by hour, see front.lua
+-- KEY scores  score:  zset  the ranking, Unix seconds
+-- ARG first   the first hour, hours since 1970
+-- ARG last    the last hour; empty: the last full one
+-- ARG now     now, Unix seconds; empty: the server's clock
 --
--- Replies {'OK', first, last, page, ...}  the hours of ARGV that are known and not in the future, none if first is above
+-- Replies {'OK', first, last, page, ...}  the hours from first to last that are known and not in the future, none if first is above
 --                        last, and their pages, the oldest first: each is that of its hour, and of the hours before it
 --                        back to the page before
 --         {'NONE'}       no page is known
 -- Safe to run twice: it changes nothing.
 
-local clock, pages, scores = KEYS[1], KEYS[2], KEYS[3]
-local first, last, now = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3]
+first, last = tonumber(first), tonumber(last)
 
 local known = redis.call('HMGET', clock, 'front', 'front_since')
 local saved, since = whole(known[1]), whole(known[2])

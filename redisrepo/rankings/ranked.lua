@@ -1,27 +1,28 @@
 -- ranked.lua: read the best articles of a part of the calendar by a formula that rises with votes and falls with age, in
 -- steps that each look at a bounded number of members.
 --
--- KEYS[1]    clock: or clock:NAME  hash  the calendar's fold pointer and peaks; need not exist
--- KEYS[2]    time:                 zset  posting times, Unix seconds; those of legacy clients have fractions
--- KEYS[3]    score:                zset  the ranking, Unix seconds
--- KEYS[4...] top:KIND:NUMBER       zset  the lists, which must have no article in common: by net votes, those that were
---            posted in an hour, a day or 32 days; need not exist
--- ARGV[1]  the fold pointer as the caller expects it; empty: none
--- ARGV[2]  day before which no article was posted, as the caller expects; empty if the lists do not rely on that
--- ARGV[3]  the formula: TOP, LINEAR, HALF_LIFE or GRAVITY
--- ARGV[4]  its parameter: the worth of a vote in seconds, the half-life in seconds, or the gravity
--- ARGV[5]  the instant as of which articles are ranked, Unix seconds
--- ARGV[6]  posting time of the oldest articles to rank, Unix seconds; empty: of any age
--- ARGV[7]  posting time of the newest articles to rank, Unix seconds, up to ARGV[5]
--- ARGV[8]  number of articles to reply
--- ARGV[9]  key of the article to start after; empty: the best
--- ARGV[10] its member
--- ARGV[11] net votes that articles need to be ranked; empty: any
--- ARGV[12] worth of a vote in score:, seconds, if legacy clients may vote; empty if not
--- ARGV[13] number of members that may be looked at in this step; the step ends with the page of a list that exceeds it
--- ARGV[14] the runs of consecutive lists in the order of their keys, three words for each: h, d or m; the number of the
---          first; how many there are
--- ARGV[15...] the place that the step before replied, if there was one
+-- uses by_bytes worth
+-- KEY clock         clock: or clock:NAME  hash  the calendar's fold pointer and peaks; need not exist
+-- KEY times         time:                 zset  posting times, Unix seconds; those of legacy clients have fractions
+-- KEY scores        score:                zset  the ranking, Unix seconds
+-- KEYS list         top:KIND:NUMBER       zset  the lists, which must have no article in common: by net votes, those
+--                   that were posted in an hour, a day or 32 days; need not exist
+-- ARG folded        the fold pointer as the caller expects it; empty: none
+-- ARG first_day     day before which no article was posted, as the caller expects; empty if the lists do not rely on that
+-- ARG formula       the formula: TOP, LINEAR, HALF_LIFE or GRAVITY
+-- ARG parameter     its parameter: the worth of a vote in seconds, the half-life in seconds, or the gravity
+-- ARG instant       the instant as of which articles are ranked, Unix seconds
+-- ARG low           posting time of the oldest articles to rank, Unix seconds; empty: of any age
+-- ARG high          posting time of the newest articles to rank, Unix seconds, up to instant
+-- ARG wanted        number of articles to reply
+-- ARG after_key     key of the article to start after; empty: the best
+-- ARG after_member  its member
+-- ARG least         net votes that articles need to be ranked; empty: any
+-- ARG vote_score    worth of a vote in score:, seconds, if legacy clients may vote; empty if not
+-- ARG allowed       number of members that may be looked at in this step; the step ends with the page of a list that exceeds it
+-- ARG runs          the runs of consecutive lists in the order of their keys, three words for each: h, d or m; the
+--                   number of the first; how many there are
+-- ARGS place        the place that the step before replied, if there was one
 --
 -- Replies {'OK', looked, behind, key, member, ...}
 --             the number of members that were looked at in this step; a list of the members whose votes differ from their
@@ -30,7 +31,7 @@
 --         {'MORE', looked, place}  call again, with the place. It has four elements for each article that may be among
 --             the best: 0, its votes, its member, its key; and for each list that was read: its number, votes and member
 --             of the article where reading goes on, empty if the list was read to its end, and an empty text
---         {'STALE', folded, first}  ARGV[1] or ARGV[2] differs from these: call again, without a place. first is the
+--         {'STALE', folded, first}  folded or first_day differs from these: call again, without a place. first is the
 --             posting time of the oldest article, empty for none
 -- Safe to run twice: it changes nothing.
 --
@@ -42,11 +43,10 @@
 -- A place has votes and members instead of ranks, which other articles' votes change: every article whose own votes do
 -- not change between two steps is read once. known keeps out an article whose votes have fallen meanwhile.
 
-local clock, times, scores = KEYS[1], KEYS[2], KEYS[3]
-local folded, first_day, formula, parameter = ARGV[1], tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4])
-local instant, low, high = tonumber(ARGV[5]), tonumber(ARGV[6]) or -math.huge, tonumber(ARGV[7])
-local wanted, after_key, after_member = tonumber(ARGV[8]), tonumber(ARGV[9]) or math.huge, ARGV[10]
-local least, vote_score, allowed = tonumber(ARGV[11]) or -math.huge, tonumber(ARGV[12]), tonumber(ARGV[13])
+first_day, parameter, instant = tonumber(first_day), tonumber(parameter), tonumber(instant)
+low, high, wanted = tonumber(low) or -math.huge, tonumber(high), tonumber(wanted)
+after_key, least, vote_score = tonumber(after_key) or math.huge, tonumber(least) or -math.huge, tonumber(vote_score)
+allowed = tonumber(allowed)
 local floor, log, min = math.floor, math.log, math.min
 
 -- weight and shift are the two parts of a key. votes_for is the inverse of weight, up to rounding.
@@ -60,7 +60,7 @@ elseif formula == 'LINEAR' then
   weight = function(votes) return votes * parameter end
   votes_for = function(seconds) return seconds / parameter end
 elseif formula == 'HALF_LIFE' then
-  local ranking = 'halflife ' .. ARGV[4]
+  local ranking = 'halflife ' .. parameter
   local weights = {} -- most articles have few votes
   weight = function(votes)
     weights[votes] = weights[votes] or worth(ranking, votes)
@@ -81,7 +81,7 @@ end
 -- The best articles so far, and where lists go on: see the reply MORE.
 local keys, members, counts, known, looked = {}, {}, {}, {}, 0
 local place_of = {}
-for i = 15, #ARGV, 4 do
+for i = first_place, #ARGV, 4 do
   local list, votes, member = tonumber(ARGV[i]), tonumber(ARGV[i + 1]), ARGV[i + 2]
   if list == 0 then
     keys[#keys + 1], members[#members + 1], counts[#counts + 1], known[member] = tonumber(ARGV[i + 3]), member, votes, true
@@ -94,7 +94,7 @@ end
 local list_keys, numbers, list_peak, list_low, list_shift, bound, partial = {}, {}, {}, {}, {}, {}, {}
 local fields, starts, lengths = {'folded'}, {}, {}
 local unit = {h = 3600, d = 86400, m = 86400 * 32}
-for kind, number, count in string.gmatch(ARGV[14], '(%a) (%-?%d+) (%d+)') do
+for kind, number, count in string.gmatch(runs, '(%a) (%-?%d+) (%d+)') do
   local length, prefix = unit[kind], 'p:' .. kind .. ':'
   for n = tonumber(number), number + count - 1 do
     fields[#fields + 1] = prefix .. n
@@ -108,13 +108,13 @@ if (peaks[1] or '') ~= folded or first_day then
     return {'STALE', peaks[1] or '', first or ''}
   end
 end
-for i = 4, #KEYS do
-  local peak, place = tonumber(peaks[i - 2] or nil), place_of[i - 3] -- a list without a peak is empty
+for i = 1, #starts do
+  local peak, place = tonumber(peaks[i + 1] or nil), place_of[i] -- a list without a peak is empty
   if place then peak = peak and place.votes end
   if peak and peak >= least then
-    local start, n = starts[i - 3], #list_keys + 1
-    local last = start + lengths[i - 3] - 1
-    list_keys[n], numbers[n], list_peak[n] = KEYS[i], i - 3, peak
+    local start, n = starts[i], #list_keys + 1
+    local last = start + lengths[i] - 1
+    list_keys[n], numbers[n], list_peak[n] = KEYS[first_list + i - 1], i, peak
     partial[n] = start < low or last > high
     list_low[n], list_shift[n] = start < low and low or start, shift(min(last, high))
     bound[n] = min(key_of(peak, list_shift[n]), after_key)

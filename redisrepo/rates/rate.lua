@@ -5,13 +5,13 @@
 -- passed since its last charge. So no window, whenever it starts, holds more than the maximum, and an amount
 -- counts for at most 9/8 of a window.
 --
--- KEYS[1...] rate:RULE:SUBJECT  string  of the newest part its amount, when it began and when its last charge
---                                       was; the sum of all older parts; the time of the last charge and the
---                                       amount of each, oldest first. Times are Unix milliseconds.
--- ARGV[1]    the gate: a rule that, when exceeded, keeps everything from being recorded; or empty
--- ARGV[2]    now, Unix milliseconds; empty: the server's clock
--- ARGV[3...] four for each key: its rule, empty if the amount is recorded in any case; the maximum amount in a window, the window in milliseconds, the
---            amount to record; if negative, it is given back
+-- KEYS counter  rate:RULE:SUBJECT  string  of the newest part its amount, when it began and when its last charge was;
+--               the sum of all older parts; the time of the last charge and the amount of each, oldest first. Times are
+--               Unix milliseconds.
+-- ARG gate      the gate: a rule that, when exceeded, keeps everything from being recorded; or empty
+-- ARG clock     now, Unix milliseconds; empty: the server's clock
+-- ARGS charge   four for each key: its rule, empty if the amount is recorded in any case; the maximum amount in a
+--               window, the window in milliseconds, the amount to record; if negative, it is given back
 --
 -- Replies {'OK', {{kept, used, wait, left}, ...}}
 --         one for each key; kept is 0 if the key's rule, which may have several keys, is exceeded. Then
@@ -19,7 +19,6 @@
 --         window, wait the milliseconds until this charge fits, left those until the window is empty.
 -- Safe to run twice: the second run records the amounts again, so less is left.
 
-local gate, clock = ARGV[1], ARGV[2]
 if clock == '' then
   local time = redis.call('TIME')
   clock = time[1] .. string.format('%03d', math.floor(time[2] / 1000))
@@ -82,7 +81,8 @@ end
 
 local counters, exceeded, waits = {}, {}, {}
 for i, key in ipairs(KEYS) do
-  local rule, most, window, amount = ARGV[4 * i - 1], tonumber(ARGV[4 * i]), tonumber(ARGV[4 * i + 1]), tonumber(ARGV[4 * i + 2])
+  local at = first_charge + 4 * i - 4
+  local rule, most, window, amount = ARGV[at], tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2]), tonumber(ARGV[at + 3])
   counters[i] = parse(redis.call('GET', key) or '0 0 0 0', window)
   if not counters[i] then return redis.error_reply('CORRUPT count of the rule ' .. rule) end
   waits[i] = wait(counters[i], window, most, amount)
@@ -91,7 +91,8 @@ end
 
 local replies = {}
 for i, key in ipairs(KEYS) do
-  local c, rule, window, amount = counters[i], ARGV[4 * i - 1], tonumber(ARGV[4 * i + 1]), tonumber(ARGV[4 * i + 2])
+  local at = first_charge + 4 * i - 4
+  local c, rule, window, amount = counters[i], ARGV[at], tonumber(ARGV[at + 2]), tonumber(ARGV[at + 3])
   local recorded = not exceeded[gate] and not exceeded[rule] and amount ~= 0
   if recorded then add(c, window, amount) end
   if recorded or c.moved then

@@ -15,7 +15,7 @@ type Placement struct {
 // Hour is a number of hours since 1970.
 type Hour int64
 
-// maxTime bounds times, Unix seconds, as hour_of in shared.lua does.
+// maxTime bounds times, Unix seconds, as hour.lua does.
 const maxTime = 9e12
 
 // HourOf is the hour of a posting time, Unix seconds.

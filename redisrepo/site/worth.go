@@ -52,7 +52,7 @@ func (r Rules) Worth(votes float64) float64 {
 	}
 }
 
-// log2 is the binary logarithm as worth in shared.lua computes it. The conversions keep compilers from fusing a
+// log2 is the binary logarithm as worth.lua computes it. The conversions keep compilers from fusing a
 // multiplication with an addition, which would round differently.
 func log2(x float64) float64 {
 	f, exponent := math.Frexp(x)
@@ -67,7 +67,7 @@ func log2(x float64) float64 {
 	return float64(exponent) + float64(sum*s*2.8853900817779268) // 2 / ln 2
 }
 
-// RankingText is the rule as worth in shared.lua takes it.
+// RankingText is the rule as worth.lua takes it.
 func (r Rules) RankingText() string {
 	switch r.Ranking {
 	case Capped:

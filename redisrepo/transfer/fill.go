@@ -222,7 +222,7 @@ func (f *Filling) putVersions(ctx context.Context, rec *Record) error {
 }
 
 // voterMembers are the members of a set of voters. Those without names are placeholders, as add_placeholders in
-// shared.lua makes them, with numbers after those of the other set: no voter is in both.
+// voter_sets.lua makes them, with numbers after those of the other set: no voter is in both.
 func voterMembers(named []site.UserName, other, unnamed int) []any {
 	members := make([]any, 0, len(named)+unnamed)
 	for _, name := range named {

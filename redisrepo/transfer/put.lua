@@ -1,59 +1,56 @@
 -- put.lua: store an article of an export, with all that its hash had. Its voters are there already.
 --
--- KEYS[1]  article:ID   hash     the article, new
--- KEYS[2]  time:        zset     posting times, Unix seconds
--- KEYS[3]  score:       zset     the ranking, Unix seconds
--- KEYS[4]  groups:      zset     the names of all groups
--- KEYS[5]  posted:NAME  zset     the poster's articles
--- KEYS[6]  deleted:     zset     the deleted articles by time of deletion, Unix seconds
--- KEYS[7]  changes:     channel  on which an article that is not deleted is published
--- KEYS[8]  sizes:       zset     the names of all groups by negated number of articles
--- KEYS[9]  host:NAME    zset     the articles with links to the same host; unused if it has no name
--- KEYS[10] clock:        hash     fold pointer and peaks of the calendar, and the last hour with a front page
--- KEYS[11] top:h:HOUR    zset     articles by net votes, of the hour of posting
--- KEYS[12] top:d:DAY     zset     the same of the day
--- KEYS[13] top:m:MONTH   zset     the same of the 32 days
--- KEYS[14] front:        zset     the front pages of past hours
--- KEYS[15] best:         zset     the best rank of articles
--- KEYS[16] events:       stream   the change feed
--- KEYS[17...] three keys of the group interesting, then of each name in ARGV[8]; with group_top, then four of each
--- ARGV[1]  the article's member
--- ARGV[2]  posting time, Unix seconds
--- ARGV[3]  net votes
--- ARGV[4]  downvotes
--- ARGV[5]  revision
--- ARGV[6]  the ranking, as worth in shared.lua takes it
--- ARGV[7]  net votes that make an article interesting
--- ARGV[8]  its groups: sorted names, separated by spaces
--- ARGV[9]  time of deletion, Unix seconds; empty: it is not deleted
--- ARGV[10] the features that are on, separated by spaces
--- ARGV[11] now, Unix seconds; empty: the server's clock
--- ARGV[12...] all fields of the hash and their values, in turn
+-- uses names now types allowed publish index_group groups worth calendar keep_front
+-- KEY article            article:ID   hash     the article, new
+-- KEY times              time:        zset     posting times, Unix seconds
+-- KEY scores             score:       zset     the ranking, Unix seconds
+-- KEY group_names        groups:      zset     the names of all groups
+-- KEY posted             posted:NAME  zset     the poster's articles
+-- KEY deleted            deleted:     zset     the deleted articles by time of deletion, Unix seconds
+-- KEY changes            changes:     channel  on which an article that is not deleted is published
+-- KEY sizes              sizes:       zset     the names of all groups by negated number of articles
+-- KEY host               host:NAME    zset     the articles with links to the same host; unused if it has no name
+-- KEY clock              clock:       hash     peaks and fold pointer of the calendar, and the last front page
+-- KEY hours              top:h:HOUR   zset     articles by net votes, of the hour of posting
+-- KEY days               top:d:DAY    zset     the same of the day
+-- KEY months             top:m:MONTH  zset     the same of the 32 days
+-- KEY pages              front:       zset     the front pages of past hours
+-- KEY best               best:        zset     the best rank of articles; unused
+-- KEY events             events:      stream   the change feed; unused
+-- KEYS group             three keys of the group interesting, then of each name in group_text; with group_top, then
+--                        four of each
+-- ARG member             the article's member
+-- ARG time               posting time, Unix seconds
+-- ARG votes              net votes
+-- ARG downvotes          downvotes
+-- ARG revision           revision
+-- ARG ranking            the ranking, as worth.lua takes it
+-- ARG interesting_votes  net votes that make an article interesting
+-- ARG group_text         its groups: sorted names, separated by spaces
+-- ARG deleted_at         time of deletion, Unix seconds; empty: it is not deleted
+-- ARG features           the features that are on, separated by spaces
+-- ARG now                now, Unix seconds; empty: the server's clock
+-- ARGS field             all fields of the hash and their values, in turn
 --
 -- Replies {'STORED'}  the article exists, since this call or before
 -- Safe to run twice: the second run finds the article and changes nothing.
 
-local article, times, scores, group_names, posted = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local deleted, changes, sizes, host = KEYS[6], KEYS[7], KEYS[8], KEYS[9]
-local member, time, votes, downvotes, revision = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
-local ranking, interesting_votes, group_text, deleted_at = ARGV[6], tonumber(ARGV[7]), ARGV[8], ARGV[9]
-local features, now = ARGV[10], ARGV[11]
+votes, downvotes, revision = tonumber(votes), tonumber(downvotes), tonumber(revision)
+interesting_votes = tonumber(interesting_votes)
 
 if redis.call('EXISTS', article) == 1 then return {'STORED'} end
 local names = words(group_text)
-local groups = groups_at(17, {'interesting', unpack(names)}, features)
+local groups = groups_at(first_group, {'interesting', unpack(names)}, features)
 for _, group in pairs(groups) do check_group(group, member) end
-local calendars = calendars_at(10, groups, features)
+local calendars = calendars_of({clock = clock, hours = hours, days = days, months = months}, groups, features)
 must_be_zset(times, scores, group_names, sizes, posted, host, deleted)
 must_be_allowed(publication(changes), changes, 'HSET', article, 'ZADD', times, 'ZADD', scores, 'ZADD', posted,
   'ZADD', group_names, 'ZADD', sizes, 'ZADD', deleted, 'ZSCORE', scores)
 if has_name(host) then must_be_allowed('ZADD', host) end
 for _, group in pairs(groups) do must_be_changeable(group) end
 
-local fields = {}
-for i = 12, #ARGV do fields[#fields + 1] = ARGV[i] end
-keep_front(KEYS[10], KEYS[14], scores, features, now_or(now))
-redis.call('HSET', article, unpack(fields))
+keep_front(clock, pages, scores, features, now_or(now))
+redis.call('HSET', article, unpack(ARGV, first_field))
 if deleted_at ~= '' then
   redis.call('ZADD', deleted, deleted_at, member)
   return {'STORED'}

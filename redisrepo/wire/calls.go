@@ -168,7 +168,7 @@ func (r *Store) pipelined(ctx context.Context, queue func(redis.Pipeliner), mode
 // byText turns the words of a call by digest into those of a call by text.
 func (r *Store) byText(words []any) {
 	digest, _ := words[1].(string)
-	words[0], words[1] = "eval", cmp.Or(scriptTexts[digest], r.VotingTexts[digest])
+	words[0], words[1] = "eval", cmp.Or(TextOf(digest), r.VotingTexts[digest])
 }
 
 // ScriptWords are the words of a call by digest.

@@ -1,14 +1,14 @@
 -- rights.lua: find out whether the user may run one command, without any effect.
 --
--- KEYS[1]    the command's key, if it has one
--- ARGV[1...] the command and its arguments, with which it fails or changes nothing
+-- KEY [key]  the command's key, if it has one
+-- ARGS word  the command and its arguments, with which it fails or changes nothing
 --
 -- Replies {'OK'}             the user may run it
 --         {'DENIED', error}  the user lacks a right
 --         {'UNKNOWN', error} the server does not have the command
 -- Safe to run twice: it changes nothing.
 
-local key, command = KEYS[1], {unpack(ARGV)}
+local command = {unpack(ARGV, first_word)}
 if redis.acl_check_cmd then
   if redis.acl_check_cmd(unpack(command)) then return {'OK'} end
   return {'DENIED', 'NOPERM ' .. command[1]}

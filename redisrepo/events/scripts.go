@@ -1,0 +1,12 @@
+package events
+
+import (
+	"embed"
+
+	"frontpage/redisrepo/wire"
+)
+
+//go:embed *.lua
+var luaFiles embed.FS
+
+var _ = wire.AddLua(luaFiles)
