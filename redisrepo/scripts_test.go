@@ -51,7 +51,7 @@ func luaFiles(t *testing.T) (files []lua) {
 	return files
 }
 
-// A function in front of a script takes time in every call, and one that is missing is found missing by the call alone.
+// A function that a script does not need takes time in every call, and only a call finds out that one is missing.
 func TestScriptsUseTheFunctionsThatTheyCall(t *testing.T) {
 	t.Parallel()
 	files := luaFiles(t)
@@ -77,7 +77,7 @@ func TestScriptsUseTheFunctionsThatTheyCall(t *testing.T) {
 	}
 }
 
-// isFunctions reports whether a file is put in front of scripts, and is none itself.
+// isFunctions reports whether a file has functions for scripts, and is not a script itself.
 func (f lua) isFunctions() bool { return !strings.Contains(f.header, "\n-- Replies ") }
 
 func has(body, word string) bool { return regexp.MustCompile(`\b` + word + `\b`).MatchString(body) }
