@@ -218,8 +218,8 @@ func TestInvalidRankingsAreRefused(t *testing.T) {
 		t.Errorf("ranking of a group = %s, want BAD_USER_INPUT that names GROUP_TOP", got)
 	}
 	off := rankedSite(t, func(r *redisrepo.Rules) { r.Calendar = false })
-	if got := ranked(off, "", ``); !strings.Contains(got, "CALENDAR") || !strings.Contains(got, "BAD_USER_INPUT") {
-		t.Errorf("ranking without a calendar = %s, want BAD_USER_INPUT that names CALENDAR", got)
+	if got := ranked(off, "", ``); !strings.Contains(got, "FRONTPAGE_CALENDAR") || !strings.Contains(got, "BAD_USER_INPUT") {
+		t.Errorf("ranking without a calendar = %s, want BAD_USER_INPUT that names FRONTPAGE_CALENDAR", got)
 	}
 }
 

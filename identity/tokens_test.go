@@ -22,7 +22,7 @@ func TestOnlyValidTokensAreAccepted(t *testing.T) {
 		weak           = newRSA(1024)
 		shared         = "a shared key, published by mistake"
 	)
-	byKeySet := open(t, identity.Options{Issuer: issuer, Audience: []string{audience, "front"}, JWKSFile: write(t, jwks(
+	byKeySet := open(t, identity.Options{Issuer: issuer, Audience: []string{audience, "front"}, JWKS: write(t, jwks(
 		jwk("rsa", rsaKey(), `"alg":"RS256"`, `"use":"sig"`, `"x5c":["damaged"]`, `"x5u":"http://issuer.example/cert"`),
 		jwk("ec", ec), jwk("ed", ed, `"key_ops":["verify"]`), jwk("p384", p384),
 		jwk("enc", ec, `"use":"enc"`), jwk("ops", ec, `"key_ops":["encrypt"]`), jwk("weak", weak), jwk("pss", rsaKey(), `"alg":"PS256"`),

@@ -158,7 +158,7 @@ func (a *adversary) header() {
 func TestAddressAtAllItsLimitsHarmsNoOther(t *testing.T) {
 	t.Parallel()
 	const sockets, operations, streams, allowed = 10, 50, 10, 10_000
-	s := start(t, "REDIS_URL="+redistest.Start(t).URL(), fmt.Sprint("STREAMS_PER_ADDRESS=", sockets+streams), fmt.Sprint("WATCHED_PER_ADDRESS=", allowed))
+	s := start(t, "REDIS_URL="+redistest.Start(t).URL(), fmt.Sprint("FRONTPAGE_STREAMS_PER_ADDRESS=", sockets+streams), fmt.Sprint("FRONTPAGE_MAX_WATCHED=", 4*allowed))
 	text := strings.Repeat("text ", 100)
 	for i := range 100 {
 		if got := s.ask(fmt.Sprintf(`mutation { post(input: {title: "t%d", text: %q}) { article { id } } }`, i, text)); !strings.Contains(got, "article:") {
@@ -287,7 +287,7 @@ const endOfHeader = "\r\n\r\n"
 // The second time, two of the connections have had a response before.
 func TestUnfinishedHeadersOfAnAddressAreLimited(t *testing.T) {
 	t.Parallel()
-	s := start(t, "REDIS_URL=memory://", "HEADER_BYTES_PER_ADDRESS=250000")
+	s := start(t, "REDIS_URL=memory://", "FRONTPAGE_STREAMS_PER_ADDRESS=357")
 	a := newAdversary(s)
 	conns := make([]net.Conn, 3)
 	for round := range 2 {
@@ -321,7 +321,7 @@ func TestUnfinishedHeadersOfAnAddressAreLimited(t *testing.T) {
 func TestUnfinishedHeadersOfProxiesAreNotLimited(t *testing.T) {
 	t.Parallel()
 	for proxy, addr := range map[string]string{"127.0.0.2/32": "127.0.0.1:0", "::1/128": "[::1]:0"} { // ::1, not all of its /64
-		s := start(t, "REDIS_URL=memory://", "ADDR="+addr, "HEADER_BYTES_PER_ADDRESS=250000", "TRUSTED_PROXIES="+proxy)
+		s := start(t, "REDIS_URL=memory://", "FRONTPAGE_ADDR="+addr, "FRONTPAGE_STREAMS_PER_ADDRESS=357", "FRONTPAGE_TRUSTED_PROXIES="+proxy)
 		a := newAdversary(s)
 		a.dialer.LocalAddr = net.TCPAddrFromAddrPort(netip.AddrPortFrom(netip.MustParsePrefix(proxy).Addr(), 0))
 		conns := make([]net.Conn, 5)

@@ -28,19 +28,19 @@ func settingsOf(t *testing.T, env []string, args ...string) (shown map[string]st
 func TestFlagsOverrideVariablesOverrideTheSettingsFile(t *testing.T) {
 	t.Parallel()
 	yaml := fileOf(t, "# rules\nvote_score: 500\nPAGE_SIZE: 10\nvoting-window: 3d\nsite: no\nmilestones: [5, 20]\nvote-history: off\nhalf-life: 1d12h\ntrusted-proxies: [10.0.0.0/8, '192.168.0.0/16']\njwt-leeway: 1m\n")
-	shown, _, _ := settingsOf(t, []string{"CONFIG=" + yaml, "PAGE_SIZE=11", "VOTE_SCORE=501"}, "--vote-score=502")
+	shown, _, _ := settingsOf(t, []string{"FRONTPAGE_CONFIG=" + yaml, "FRONTPAGE_PAGE_SIZE=11", "FRONTPAGE_VOTE_SCORE=501"}, "--vote-score=502")
 	for variable, want := range map[string]string{
-		"CONFIG": yaml + " environment", "VOTE_SCORE": "502 flag", "PAGE_SIZE": "11 environment", "VOTING_WINDOW": "3d file", "LINK_WINDOW": "3d default",
-		"SITE": "false file", "TRUSTED_PROXIES": "10.0.0.0/8,192.168.0.0/16 file", "JWT_LEEWAY": "1m file", "MILESTONES": "5,20 file", "VOTE_HISTORY": "off file", "HALF_LIFE": "1d12h file",
-		"RANKING": "linear default", "RANK_CAP": "1d default", "CALENDAR": "true default", "EXPLORER": "true default", "RATE_VOTES": "off default",
-		"JWKS_URL": "default",
+		"CONFIG": yaml + " environment", "FRONTPAGE_VOTE_SCORE": "502 flag", "FRONTPAGE_PAGE_SIZE": "11 environment", "FRONTPAGE_VOTING_WINDOW": "3d file", "FRONTPAGE_LINKS_RESERVED": "3d default",
+		"SITE": "false file", "FRONTPAGE_TRUSTED_PROXIES": "10.0.0.0/8,192.168.0.0/16 file", "JWT_LEEWAY": "1m file", "FRONTPAGE_MILESTONES": "5,20 file", "FRONTPAGE_VOTES_KEPT": "off file", "HALF_LIFE": "1d12h file",
+		"FRONTPAGE_RANKING": "linear default", "RANK_CAP": "1d default", "FRONTPAGE_CALENDAR": "true default", "EXPLORER": "true default", "RATE_VOTES": "off default",
+		"FRONTPAGE_JWKS": "default",
 	} {
 		if shown[variable] != want {
 			t.Errorf("%s: %q, want %q", variable, shown[variable], want)
 		}
 	}
 	json := fileOf(t, `{"redis-url": "memory://", "explorer": false, "addr": "127.0.0.1:1"}`)
-	s := start(t, "CONFIG="+json) // the test's ADDR overrides that of the file
+	s := start(t, "FRONTPAGE_CONFIG="+json) // the test's FRONTPAGE_ADDR overrides that of the file
 	if status := s.status("/graphiql"); status != 404 {
 		t.Errorf("the explorer, off by the file: status %d, want 404", status)
 	}
@@ -59,27 +59,27 @@ func TestInvalidSettingsFileStopsTheStart(t *testing.T) {
 		"jwt-secret: \"sesame":       {"line 1"},
 		"sesame":                     {"vote-score: 432"},
 	} {
-		invalid{[]string{"CONFIG=" + fileOf(t, text)}, "config", says}.check(t, 2)
+		invalid{[]string{"FRONTPAGE_CONFIG=" + fileOf(t, text)}, "config", says}.check(t, 2)
 	}
-	invalid{[]string{"CONFIG=nowhere"}, "config", []string{"nowhere"}}.check(t, 2)
-	invalid{[]string{"CONFIG=" + fileOf(t, "vote-score: many")}, "vote-score", []string{`"many"`}}.check(t, 2)
+	invalid{[]string{"FRONTPAGE_CONFIG=nowhere"}, "config", []string{"nowhere"}}.check(t, 2)
+	invalid{[]string{"FRONTPAGE_CONFIG=" + fileOf(t, "vote-score: many")}, "vote-score", []string{`"many"`}}.check(t, 2)
 }
 
 func TestConfigShowsNoSecret(t *testing.T) {
 	t.Parallel()
 	const sesame = "sesame/@x?&0123456789-0123456789-abcdef"
 	for variable, want := range map[string]string{
-		"JWT_SECRET=" + sesame:         "********",
-		"OIDC_CLIENT_SECRET=" + sesame: "********",
-		"AUDIT_SECRET=" + sesame:       "********",
+		"FRONTPAGE_JWT_SECRET=" + sesame:                                 "********",
+		"FRONTPAGE_OIDC_CLIENT_SECRET=" + sesame:                         "********",
+		"FRONTPAGE_AUDIT_SECRET=" + sesame:                               "********",
 		"REDIS_URL=redis://bob:sesame@host:1/2?sentinel_password=sesame": "redis://********@host:1/2?sentinel_password=********",
 		"REDIS_URL=bob:sesame@host:1":                                    "********@host:1",
 		"REDIS_URL=redis://:sesame/sesame@sesame@host":                   "redis://********@host",
 		"REDIS_URL=unix:///folder/a@b":                                   "unix:///folder/a@b",
-		"JWKS_URL=https://bob:sesame@host/keys?key=sesame":               "https://********@host/keys?key=********",
+		"FRONTPAGE_JWKS=https://bob:sesame@host/keys?key=sesame":         "https://********@host/keys?key=********",
 	} {
 		name, _, _ := strings.Cut(variable, "=")
-		shown, stdout, stderr := settingsOf(t, []string{variable, "OIDC_ISSUER=https://login.example.org"})
+		shown, stdout, stderr := settingsOf(t, []string{variable, "FRONTPAGE_OIDC_ISSUER=https://login.example.org"})
 		if shown[name] != want+" environment" || strings.Contains(stdout+stderr, "sesame") {
 			t.Errorf("%s: %q, want %q\n%s", variable, shown[name], want, stderr)
 		}
@@ -96,7 +96,7 @@ func TestConfigShowsNoSecret(t *testing.T) {
 func TestVariablesThatLookLikeSettingsAreWarnedOf(t *testing.T) {
 	t.Parallel()
 	unknown := []string{"VOTING_WINDOWS=sesame", "RATE_COMMENTS=sesame", "FRONTPAGE_ADDR=sesame", "REDIS_PASWORD=sesame", "MIGRATE_TOO=sesame"}
-	foreign := []string{"REDIS_PORT=tcp://1", "REDIS_PORT_6379_TCP_ADDR=1", "REDIS_SERVICE_HOST=1", "SSL_CERT_FILE=x", "LOGNAME=x", "LANG=C", "NODE_ENV=x", "MIGRATE_TO=x"}
+	foreign := []string{"REDIS_PORT=tcp://1", "REDIS_PORT_6379_TCP_ADDR=1", "REDIS_SERVICE_HOST=1", "SSL_CERT_FILE=x", "LOGNAME=x", "LANG=C", "NODE_ENV=x", "FRONTPAGE_MIGRATE_TO=x"}
 	check := func(by, log string) {
 		t.Helper()
 		for _, variable := range unknown {
@@ -113,14 +113,14 @@ func TestVariablesThatLookLikeSettingsAreWarnedOf(t *testing.T) {
 	_, _, log := settingsOf(t, env)
 	check("config", log)
 	check("serve", start(t, env...).Stop())
-	if !strings.Contains(log, "name=VOTING_WINDOWS closest=VOTING_WINDOW") || !strings.Contains(log, "name=FRONTPAGE_ADDR closest=ADDR") {
+	if !strings.Contains(log, "name=VOTING_WINDOWS closest=FRONTPAGE_VOTING_WINDOW") || !strings.Contains(log, "name=FRONTPAGE_ADDR closest=FRONTPAGE_ADDR") {
 		t.Errorf("the closest settings are missing:\n%s", log)
 	}
 }
 
 func TestTokenOfTheCommandIsAccepted(t *testing.T) {
 	t.Parallel()
-	env := []string{"REDIS_URL=memory://", "JWT_SECRET_FILE=" + fileOf(t, testSecret+"\n"), "JWT_ISSUER=us", "JWT_AUDIENCE=site,app", "JWT_ROLES_CLAIM=access.roles"}
+	env := []string{"REDIS_URL=memory://", "FRONTPAGE_JWT_SECRET_FILE=" + fileOf(t, testSecret+"\n"), "FRONTPAGE_JWT_ISSUER=us", "FRONTPAGE_JWT_AUDIENCE=site,app", "FRONTPAGE_ROLES_CLAIM=access.roles"}
 	s := start(t, env...)
 	for _, args := range [][]string{{"alice"}, {"alice", "--role", "moderator", "--for", "2d"}} {
 		token, stderr, code := programtest.Run(t, env, append([]string{"token"}, args...)...)
@@ -139,9 +139,9 @@ func TestTokenOfTheCommandIsAccepted(t *testing.T) {
 		env, args []string
 		says      []string
 	}{
-		{nil, []string{"alice"}, []string{"JWT_SECRET (--jwt-secret)", "openssl rand -hex 32"}},
-		{[]string{"JWT_SECRET=short"}, []string{"alice"}, []string{"JWT_SECRET (--jwt-secret)", "at least 32"}},
-		{[]string{"PROXY_USER_HEADER=X-User", "TRUSTED_PROXIES=10.0.0.0/8"}, []string{"alice"}, []string{"JWT_SECRET (--jwt-secret)", "proxy"}},
+		{nil, []string{"alice"}, []string{"FRONTPAGE_JWT_SECRET (--jwt-secret)", "openssl rand -hex 32"}},
+		{[]string{"FRONTPAGE_JWT_SECRET=short"}, []string{"alice"}, []string{"FRONTPAGE_JWT_SECRET (--jwt-secret)", "at least 32"}},
+		{[]string{"FRONTPAGE_PROXY_USER_HEADER=X-User", "FRONTPAGE_TRUSTED_PROXIES=10.0.0.0/8"}, []string{"alice"}, []string{"FRONTPAGE_JWT_SECRET (--jwt-secret)", "proxy"}},
 		{env, []string{" "}, []string{`" "`}},
 		{env, []string{"alice", "--for", "1ms"}, []string{"1ms"}},
 	} {
@@ -159,7 +159,7 @@ func TestTokenOfTheCommandIsAccepted(t *testing.T) {
 
 func TestDevelopmentModeAnswersToItsHosts(t *testing.T) {
 	t.Parallel()
-	s := start(t, "REDIS_URL=memory://", "ADDR=0.0.0.0:0", "DEV_HOSTS=devbox,*.app.example,192.0.2.7")
+	s := start(t, "REDIS_URL=memory://", "FRONTPAGE_ADDR=0.0.0.0:0", "FRONTPAGE_DEV_HOSTS=devbox,*.app.example,192.0.2.7")
 	s.URL = strings.Replace(s.URL, "0.0.0.0", "127.0.0.1", 1)
 	s.URL = strings.Replace(s.URL, "[::]", "127.0.0.1", 1)
 	for host, want := range map[string]int{
@@ -174,10 +174,10 @@ func TestDevelopmentModeAnswersToItsHosts(t *testing.T) {
 		t.Errorf("the log has no warning:\n%s", log)
 	}
 	for _, i := range []invalid{
-		{[]string{"DEV_HOSTS=*"}, "dev-hosts", nil},
-		{[]string{"DEV_HOSTS=devbox:8080"}, "dev-hosts", nil},
-		{[]string{"DEV_HOSTS=https://devbox"}, "dev-hosts", nil},
-		{[]string{"DEV_HOSTS=devbox", "JWT_SECRET=" + testSecret}, "dev-hosts", []string{"sign-in"}},
+		{[]string{"FRONTPAGE_DEV_HOSTS=*"}, "dev-hosts", nil},
+		{[]string{"FRONTPAGE_DEV_HOSTS=devbox:8080"}, "dev-hosts", nil},
+		{[]string{"FRONTPAGE_DEV_HOSTS=https://devbox"}, "dev-hosts", nil},
+		{[]string{"FRONTPAGE_DEV_HOSTS=devbox", "FRONTPAGE_JWT_SECRET=" + testSecret}, "dev-hosts", []string{"sign-in"}},
 	} {
 		i.check(t, 2)
 	}

@@ -29,8 +29,8 @@ func TestDeployedSettingsExist(t *testing.T) {
 		if len(found) == 0 {
 			t.Errorf("deploy/%s sets nothing", file)
 		}
-		if !strings.HasPrefix(file, "Dockerfile") && !strings.HasSuffix(file, "deployment.yaml") && !strings.Contains(string(text), "PUBLIC_URL") {
-			t.Errorf("deploy/%s does not set PUBLIC_URL", file)
+		if !strings.HasPrefix(file, "Dockerfile") && !strings.HasSuffix(file, "deployment.yaml") && !strings.Contains(string(text), "FRONTPAGE_PUBLIC_URL") {
+			t.Errorf("deploy/%s does not set FRONTPAGE_PUBLIC_URL", file)
 		}
 		for _, m := range found {
 			ofGrafana := strings.HasPrefix(m[1], "GF_") || m[1] == "PROMETHEUS_URL" || m[1] == "DASHBOARDS"

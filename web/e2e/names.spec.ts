@@ -24,7 +24,7 @@ test("an empty site shows the next steps", async ({ page }) => {
 });
 
 test.describe("without the explorer", () => {
-  test.use({ settings: { EXPLORER: "false" } });
+  test.use({ settings: { FRONTPAGE_SERVE: "site" } });
 
   test("an empty site does not link to it", async ({ page }) => {
     await page.goto("/");
