@@ -33,7 +33,7 @@ type program struct {
 	Import       importFile `cmd:"" help:"Add the articles of a CSV file to the store, or all of an export to an empty store."`
 	Export       exportSite `cmd:"" help:"Write the site to standard output: articles, groups, votes, the moderation log. import reads it back."`
 	Check        check      `cmd:"" help:"Check the store for inconsistencies. Exit code 1 if there are any."`
-	Rank         rank       `cmd:"" help:"Print the front page as it stands and as it would be under the settings given, such as --ranking halflife --half-life 6h. It changes nothing."`
+	Rank         rank       `cmd:"" help:"Print the front page as it stands and as it would be under the settings given, such as --ranking halflife:6h. It changes nothing."`
 	Delete       deletion   `cmd:"" help:"Delete articles, as a moderator does. undelete restores them."`
 	Undelete     undelete   `cmd:"" help:"Restore a deleted article, with its rank."`
 	Audit        audit      `cmd:"" help:"List who voted on an article and, if FRONTPAGE_AUDIT_SECRET is set, when and from which address (as a keyed hash)."`
@@ -344,10 +344,15 @@ func (c *completion) Run(command *kong.Context) error {
 	return manual.Completion(os.Stdout, command.Model, c.Shell)
 }
 
-type manualPage struct{}
+type manualPage struct {
+	Settings bool `help:"Print the tables of docs/settings.md instead."`
+}
 
-// Run prints the page in roff.
-func (manualPage) Run(command *kong.Context) error {
+// Run prints the page in roff, or the tables in Markdown.
+func (m manualPage) Run(command *kong.Context) error {
+	if m.Settings {
+		return manual.Settings(os.Stdout, command.Model)
+	}
 	b := thisBuild()
 	return manual.Page(os.Stdout, command.Model, b.version, b.date)
 }

@@ -115,9 +115,9 @@ type RankedList struct {
 func (r *Repo) RankedList(q RankQuery) (RankedList, error) {
 	switch {
 	case !r.rules.Calendar:
-		return RankedList{}, refuse(Invalid, "", "this site has no rankings: its setting CALENDAR is off")
+		return RankedList{}, refuse(Invalid, "", "this site has no rankings: its setting FRONTPAGE_CALENDAR is off")
 	case q.Group != "" && q.Group != Interesting && !r.rules.GroupTop:
-		return RankedList{}, refuse(Invalid, "", "this site has no rankings of groups: its setting GROUP_TOP is off")
+		return RankedList{}, refuse(Invalid, "", "this site has no rankings of groups: its setting FRONTPAGE_CALENDAR is not groups")
 	case q.Span != nil && (q.PostedAfter != nil || q.PostedBefore != nil):
 		return RankedList{}, refuse(Invalid, "span", "span cannot be combined with postedAfter or postedBefore")
 	}

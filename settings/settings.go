@@ -33,15 +33,15 @@ type Settings struct {
 
 // groups are the sections of --help, in the order of the fields of Settings.
 var groups = []kong.Group{
-	{Key: "file", Title: "Settings file:"},
+	{Key: "file", Title: "File:"},
 	{Key: "serving", Title: "Serving:"},
 	{Key: "looks", Title: "Looks of the site:"},
 	{Key: "store", Title: "Store:"},
-	{Key: "rules", Title: "Rules of the site, which must be the same in all processes on one store:"},
+	{Key: "rules", Title: "Rules of the site. They must be the same in all processes on one store:"},
 	{Key: "sign-in", Title: "Sign-in. If none of FRONTPAGE_OIDC_ISSUER, FRONTPAGE_JWT_SECRET, FRONTPAGE_JWKS and FRONTPAGE_PROXY_USER_HEADER is set, the server runs in development mode: callers may claim any name, and only this machine can connect:"},
 	{Key: "api", Title: "API:"},
 	{Key: "rates", Title: "Rate limits and audit:"},
-	{Key: "process", Title: "Log. How much memory is used say Go's variables GOGC, 400 if unset, and GOMEMLIMIT, 1GiB if unset:"},
+	{Key: "process", Title: "Log. Memory has no settings: Go's variables GOGC, here 400 by default, and GOMEMLIMIT, here 1GiB by default, bound it:"},
 	{Key: "admin", Title: "Metrics and profiles:"},
 }
 

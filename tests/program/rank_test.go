@@ -28,7 +28,7 @@ func TestRankPrintsThePageAfterAChange(t *testing.T) {
 	}
 	s := start(t, append(env, "FRONTPAGE_DEMO_ARTICLES=true")...)
 	before := page(s)
-	out, stderr, code := programtest.Run(t, env, "rank", "--ranking", "halflife", "--half-life", "1h", "--page-size", "8")
+	out, stderr, code := programtest.Run(t, env, "rank", "--ranking", "halflife:1h", "--page-size", "8")
 	if code != 0 {
 		t.Fatalf("rank: exit code %d: %s", code, stderr)
 	}
@@ -38,7 +38,7 @@ func TestRankPrintsThePageAfterAChange(t *testing.T) {
 	if log := s.Stop(); strings.Contains(log, "legacy clients must not write") {
 		t.Errorf("the log of a linear site warns of legacy clients:\n%s", log)
 	}
-	s = start(t, append(env, "FRONTPAGE_RANKING=halflife", "HALF_LIFE=1h")...)
+	s = start(t, append(env, "FRONTPAGE_RANKING=halflife:1h")...)
 	after := page(s)
 	log := s.Stop()
 	for _, line := range []string{"ranking was linear and is halflife", "legacy clients must not write to this store"} {

@@ -5,7 +5,7 @@ test("an empty site shows the next steps", async ({ page }) => {
   await page.goto("/");
   const main = page.getByRole("main");
   await expect(main.getByRole("heading", { name: "Welcome to your front page" })).toBeVisible();
-  await expect(main.getByText("go run . --demo")).toBeVisible();
+  await expect(main.getByText("go run . --demo-articles")).toBeVisible();
   await expect(main.getByText("go run . import articles.csv")).toBeVisible();
   await main.getByRole("link", { name: "Explore the API" }).click();
   await expect(page).toHaveURL(/\/graphiql$/);

@@ -46,7 +46,7 @@ export class Server {
 
   /** Starts the server, optionally with other settings. A restart keeps the address. */
   async start(settings: Record<string, string> = {}): Promise<void> {
-    const server = spawn(binary(), this.demo ? ["--demo"] : [], {
+    const server = spawn(binary(), this.demo ? ["--demo-articles"] : [], {
       env: this.env(settings),
       stdio: ["ignore", "ignore", "pipe"],
     });
