@@ -238,10 +238,13 @@ func TestOnlyTheRoleModeratorMakesAModerator(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		claim  string // the option
+		role   string // the option
 		claims []string
 		want   bool
 	}{
 		"none":                   {claims: nil},
+		"a role of the site's":   {role: "chief", claims: []string{"roles", `["chief"]`}, want: true},
+		"not that role":          {role: "chief", claims: []string{"roles", `["moderator"]`}},
 		"a list":                 {claims: []string{"roles", `["writer","moderator"]`}, want: true},
 		"a string":               {claims: []string{"roles", `"writer  moderator"`}, want: true},
 		"other roles":            {claims: []string{"roles", `["moderators","Moderator"," moderator"]`}},
@@ -259,7 +262,7 @@ func TestOnlyTheRoleModeratorMakesAModerator(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			v := open(t, identity.Options{Secret: secret, RolesClaim: tt.claim})
+			v := open(t, identity.Options{Secret: secret, RolesClaim: tt.claim, ModeratorRole: tt.role})
 			caller, err := byToken(v, sign(header("HS256", ""), claims(tt.claims...), secret))
 			want(t, caller, err, "alice", "")
 			if caller.Moderator != tt.want {

@@ -125,7 +125,7 @@ func mask(flag, text string) string {
 }
 
 // serviceLink matches the variables that Kubernetes and Docker set for a service, such as REDIS_PORT_6379_TCP.
-var serviceLink = regexp.MustCompile(`_(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT|PORT_\d+_(TCP|UDP)(_(PROTO|PORT|FRONTPAGE_ADDR))?|NAME|ENV_\w+)$`)
+var serviceLink = regexp.MustCompile(`_(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT|PORT_\d+_(TCP|UDP)(_(PROTO|PORT|ADDR))?|NAME|ENV_\w+)$`)
 
 // Warn logs a warning for the old names of settings that are in use, and for each variable that begins like a setting and
 // is none.

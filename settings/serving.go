@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/url"
 	"slices"
 	"strings"
@@ -69,6 +70,9 @@ func (p Pages) String() string {
 }
 
 func (s *Serving) check() error {
+	if _, _, err := net.SplitHostPort(s.Addr); err != nil {
+		return Invalid(err, "addr")
+	}
 	if (s.TLSCertFile == "") != (s.TLSKeyFile == "") {
 		return Invalid(errors.New("one is set and the other is not"), "tls-cert-file", "tls-key-file")
 	}

@@ -30,7 +30,7 @@ func TestFlagsOverrideVariablesOverrideTheSettingsFile(t *testing.T) {
 	yaml := fileOf(t, "# rules\nvote_score: 500\nPAGE_SIZE: 10\nvoting-window: 3d\nserve: [explorer]\nmilestones: [5, 20]\nvote-history: off\nranking: halflife:1d12h\nFRONTPAGE_CALENDAR: groups\ntrusted-proxies: [10.0.0.0/8, '192.168.0.0/16']\n")
 	shown, _, _ := settingsOf(t, []string{"FRONTPAGE_CONFIG=" + yaml, "FRONTPAGE_PAGE_SIZE=11", "FRONTPAGE_VOTE_SCORE=501"}, "--vote-score=502")
 	for variable, want := range map[string]string{
-		"CONFIG": yaml + " environment", "FRONTPAGE_VOTE_SCORE": "502 flag", "FRONTPAGE_PAGE_SIZE": "11 environment", "FRONTPAGE_VOTING_WINDOW": "3d file", "FRONTPAGE_LINKS_RESERVED": "3d default",
+		"FRONTPAGE_CONFIG": yaml + " environment", "FRONTPAGE_VOTE_SCORE": "502 flag", "FRONTPAGE_PAGE_SIZE": "11 environment", "FRONTPAGE_VOTING_WINDOW": "3d file", "FRONTPAGE_LINKS_RESERVED": "3d default",
 		"FRONTPAGE_SERVE": "explorer file", "FRONTPAGE_TRUSTED_PROXIES": "10.0.0.0/8,192.168.0.0/16 file", "FRONTPAGE_MILESTONES": "5,20 file", "FRONTPAGE_VOTES_KEPT": "off file",
 		"FRONTPAGE_RANKING": "halflife:1d12h file", "FRONTPAGE_CALENDAR": "groups file", "FRONTPAGE_RATES": "votes=off posts=off changes=off cost=off addresses=10 default",
 		"FRONTPAGE_JWKS": "default",

@@ -293,7 +293,7 @@ func TestHelpListsCommandsThenGroupsOfSettings(t *testing.T) {
 	}
 	// Commands come first, then the groups of settings.
 	place := -1
-	for _, title := range []string{"Commands:\n  serve ", "Flags:", "Serving:", "--demo-articles", "Store:", "Rules of the site", "Sign-in", "API:", "Rate limits", "Log. "} {
+	for _, title := range []string{"Commands:\n  serve ", "Flags:", "Serving:", "--demo-articles", "Store:", "Rules of the site", "Sign-in", "\nAPI:", "Rate limits", "Log. "} {
 		at := strings.Index(help, title)
 		if at <= place {
 			t.Errorf("%q is missing or out of order in the help:\n%s", title, help)
