@@ -242,7 +242,7 @@ func (serve) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) (e
 	operator.followEndpoint(api)
 	site := http.NewServeMux()
 	site.Handle("/", web.Handler(s.Pages()))
-	if s.Serves.Site {
+	if s.Has("site") {
 		charged := s.Feeds(log)
 		charged.Charge = api.Charge
 		feeds.Handle(site, repo, charged)
@@ -276,7 +276,7 @@ func (serve) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) (e
 
 // about returns what clients need to know of the site.
 func about(s *settings.Settings) graph.Site {
-	site := graph.Site{Name: s.SiteName, Version: thisBuild().version, SignIn: graph.ByToken, Explorer: s.Serves.Explorer}
+	site := graph.Site{Name: s.SiteName, Version: thisBuild().version, SignIn: graph.ByToken, Explorer: s.Has("explorer")}
 	switch {
 	case s.Development():
 		site.SignIn = graph.ByName
@@ -318,10 +318,10 @@ func announce(s *settings.Settings, address net.Addr, log *slog.Logger) {
 		origin = "https://" + address.String()
 	}
 	var addresses []any
-	if s.Serves.Site {
+	if s.Has("site") {
 		addresses = append(addresses, "site", origin+"/")
 	}
-	if s.Serves.Explorer {
+	if s.Has("explorer") {
 		addresses = append(addresses, "explorer", origin+"/graphiql")
 	}
 	log.Info("serving", append(addresses, "endpoint", origin+"/query")...)

@@ -13,15 +13,15 @@ import (
 
 // API are the settings of GraphQL over HTTP.
 type API struct {
-	RequestTimeout    time.Duration `default:"${request_timeout}" help:"Maximum time for one query or mutation, at least 1ms."`
-	MaxConcurrent     int           `default:"${max_concurrent}" help:"Maximum number of queries and mutations at work. Others wait up to 500ms and are then refused with 503. 0 means unlimited."`
-	SharedAnswers     time.Duration `default:"${shared_answers}" help:"How old the answer to a query may be that is the same for all callers: equal queries within this time are executed once. The articles in other answers may be as old. At most 1m; 0 shares nothing."`
-	CacheMaxAge       time.Duration `default:"${cache_max_age}" help:"How long a cache may keep such an answer to an anonymous GET, whole seconds, at most 1h; 0: not at all."`
-	DepthLimit        int           `default:"${depth_limit}" help:"Maximum nesting depth of fields. Introspection has a limit of its own."`
-	ComplexityLimit   int           `default:"${complexity_limit}" help:"Maximum number of objects and scalars in a response, computed from the page sizes before the operation runs."`
-	PingInterval      time.Duration `default:"${ping_interval}" help:"Interval of the pings on open streams, and maximum time for one write to a stream, at least 100ms."`
-	StreamsPerAddress int           `default:"${streams_per_address}" help:"Maximum number of WebSockets and event streams per address. Of one user up to 100 may be open, and more for a number above 6000: a 60th of it. The unfinished request headers of an address may take 700 bytes for each, and at least as much as the longest one."`
-	MaxWatched        int           `default:"${max_watched}" help:"Maximum number of articles watched by all subscriptions. An article counts once for each subscription that watches it. Those of one address may be a quarter of them, those of one user a 100th."`
+	RequestTimeout    time.Duration `default:"${Timeout}" help:"Maximum time for one query or mutation, at least 1ms."`
+	MaxConcurrent     int           `default:"${MaxConcurrent}" help:"Maximum number of queries and mutations at work. Others wait up to 500ms and are then refused with 503. 0 means unlimited."`
+	SharedAnswers     time.Duration `default:"${SharedAnswers}" help:"How old the answer to a query may be that is the same for all callers: equal queries within this time are executed once. The articles in other answers may be as old. At most 1m; 0 shares nothing."`
+	CacheMaxAge       time.Duration `default:"${MaxAge}" help:"How long a cache may keep such an answer to an anonymous GET, whole seconds, at most 1h; 0: not at all."`
+	DepthLimit        int           `default:"${Depth}" help:"Maximum nesting depth of fields. Introspection has a limit of its own."`
+	ComplexityLimit   int           `default:"${Cost}" help:"Maximum number of objects and scalars in a response, computed from the page sizes before the operation runs."`
+	PingInterval      time.Duration `default:"${Ping}" help:"Interval of the pings on open streams, and maximum time for one write to a stream, at least 100ms."`
+	StreamsPerAddress int           `default:"${PerAddress}" help:"Maximum number of WebSockets and event streams per address. Of one user up to 100 may be open, and more for a number above 6000: a 60th of it. The unfinished request headers of an address may take 700 bytes for each, and at least as much as the longest one."`
+	MaxWatched        int           `default:"${Watched}" help:"Maximum number of articles watched by all subscriptions. An article counts once for each subscription that watches it. Those of one address may be a quarter of them, those of one user a 100th."`
 	Introspection     bool          `default:"true" negatable:"" help:"Let clients query the schema. If off, error messages suggest no names either."`
 	CORSOrigins       []string      `name:"cors-origins" placeholder:"ORIGIN" help:"Origins, such as https://example.org, whose pages may use the API; one * in each matches anything. The site's own pages always may."`
 	TrustedDocuments  string        `placeholder:"FILE" help:"File with a JSON object of GraphQL documents by hash. If set, no other document is accepted."`

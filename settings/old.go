@@ -2,7 +2,6 @@ package settings
 
 import (
 	"cmp"
-	"fmt"
 	"log/slog"
 	"maps"
 	"os"
@@ -25,37 +24,37 @@ var oldParts = map[string][]string{
 	"rates":    {"rate-votes", "rate-posts", "rate-changes", "rate-cost", "rate-addresses"},
 }
 
-// gone says what became of the flags that are gone.
-var gone = map[string]string{
-	"site":                     "set serve to explorer or off",
-	"explorer":                 "set serve to site or off",
-	"rank-cap":                 "it is a part of ranking, as in capped:24h",
-	"half-life":                "it is a part of ranking, as in halflife:226m",
-	"group-top":                "set calendar to groups",
-	"rate-votes":               "it is a part of rates, as in votes=60/1m",
-	"rate-posts":               "it is a part of rates, as in posts=10/10m",
-	"rate-changes":             "it is a part of rates, as in changes=30/1m",
-	"rate-cost":                "it is a part of rates, as in cost=100000/1m",
-	"rate-addresses":           "it is a part of rates, as in addresses=10",
-	"gc-percent":               "set the variable GOGC, as in GOGC=400",
-	"memory-limit-mib":         "set the variable GOMEMLIMIT, as in GOMEMLIMIT=1024MiB",
-	"h2c":                      "HTTP/2 without TLS is accepted whenever TLS is off",
-	"get-preflight":            "a GET never writes, and pages of other origins cannot read its answer unless cors-origins lists them",
-	"body-limit":               "a request has at most 131072 bytes",
-	"token-limit":              "a document has at most 1500 tokens; complexity-limit and depth-limit bound its work",
-	"alias-limit":              "an operation has at most 15 aliases; complexity-limit and depth-limit bound its work",
-	"root-field-limit":         "an operation has at most 20 fields at its root; complexity-limit and depth-limit bound its work",
-	"directive-limit":          "an operation has at most 20 directives; complexity-limit and depth-limit bound its work",
-	"field-limit":              "an operation has at most 500 fields; complexity-limit and depth-limit bound its work",
-	"streams-per-viewer":       "it follows from streams-per-address",
-	"header-bytes-per-address": "it follows from streams-per-address",
-	"operations-per-socket":    "a WebSocket has at most 100 operations at a time",
-	"watched-per-address":      "it is a quarter of max-watched",
-	"watched-per-viewer":       "it is a 100th of max-watched",
-	"group-cache-ttl":          "the listing of a small group is cached for a minute",
-	"jwt-leeway":               "clocks may differ by 30 seconds",
-	"jwks-refresh":             "keys are loaded again every 5 minutes",
-}
+// gone says what became of flags that are gone.
+var gone = func() map[string]string {
+	became := map[string]string{}
+	for text, flags := range map[string]string{
+		"set serve to site, explorer, both or off":                   "site explorer",
+		"it is a part of ranking, as in capped:24h or halflife:226m": "rank-cap half-life",
+		"set calendar to groups":                                     "group-top",
+		"it is a part of rates, as in votes=60/1m addresses=10":      "rate-votes rate-posts rate-changes rate-cost rate-addresses",
+		"set the variable GOGC, as in GOGC=400":                      "gc-percent",
+		"set the variable GOMEMLIMIT, as in GOMEMLIMIT=1024MiB":      "memory-limit-mib",
+		"HTTP/2 without TLS is accepted whenever TLS is off":         "h2c",
+		"a GET never writes, and cors-origins says who can read it":  "get-preflight",
+		"a request has at most 131072 bytes":                         "body-limit",
+		"a document has at most 1500 tokens":                         "token-limit",
+		"an operation has at most 15 aliases":                        "alias-limit",
+		"an operation has at most 20 fields at its root":             "root-field-limit",
+		"an operation has at most 20 directives":                     "directive-limit",
+		"an operation has at most 500 fields":                        "field-limit",
+		"it follows from streams-per-address":                        "streams-per-viewer header-bytes-per-address",
+		"a WebSocket has at most 100 operations at a time":           "operations-per-socket",
+		"it follows from max-watched":                                "watched-per-address watched-per-viewer",
+		"the listing of a small group is cached for a minute":        "group-cache-ttl",
+		"clocks may differ by 30 seconds":                            "jwt-leeway",
+		"keys are loaded again every 5 minutes":                      "jwks-refresh",
+	} {
+		for flag := range strings.FieldsSeq(flags) {
+			became[flag] = text
+		}
+	}
+	return became
+}()
 
 // common are the old names that other programs read from the environment, too: a value that is no valid setting is theirs.
 var common = []string{
@@ -161,16 +160,6 @@ func (o *oldVariables) ignore(flags []string) bool {
 	return false
 }
 
-// explain adds the old names to an error about values that came from them.
-func (o *oldVariables) explain(invalid *Error) *Error {
-	for _, flag := range invalid.Flags {
-		if names := o.read[flag]; names != nil {
-			invalid.Cause = fmt.Errorf("%w (read from %s)", invalid.Cause, strings.Join(names, ", "))
-		}
-	}
-	return invalid
-}
-
 // warn logs which old names are in use, which were ignored, and what became of those that are gone.
 func (o *oldVariables) warn(log *slog.Logger) {
 	var read []string
@@ -191,8 +180,8 @@ func (o *oldVariables) warn(log *slog.Logger) {
 		log.Warn("these variables have old names of settings, and are ignored: their values are invalid, or others apply", "names", strings.Join(o.ignored, " "))
 	}
 	for _, flag := range slices.Sorted(maps.Keys(gone)) {
-		merged := slices.ContainsFunc(slices.Collect(maps.Values(oldParts)), func(parts []string) bool { return slices.Contains(parts, flag) })
-		if name := withoutPrefix(flag); isSet(name) && !merged && name != "GC_PERCENT" && name != "MEMORY_LIMIT_MIB" {
+		name := withoutPrefix(flag)
+		if used := strings.Join(append(read, o.ignored...), " ") + "="; isSet(name) && !regexp.MustCompile(`\b`+name+`[ +=]`).MatchString(used) {
 			log.Warn("this variable is no longer read", "name", name, "instead", gone[flag])
 		}
 	}

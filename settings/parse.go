@@ -28,7 +28,6 @@ func Parse(program any, args []string, description, version string) (*Command, e
 		kong.TypeMapper(reflect.TypeFor[Ranking](), mapper(&failed, parseRanking, rankingForm)),
 		kong.TypeMapper(reflect.TypeFor[History](), mapper(&failed, parseHistory, historyForm)),
 		kong.TypeMapper(reflect.TypeFor[Calendar](), mapper(&failed, parseCalendar, calendarForm)),
-		kong.TypeMapper(reflect.TypeFor[Pages](), mapper(&failed, parsePages, pagesForm)),
 		kong.TypeMapper(reflect.TypeFor[RateList](), mapper(&failed, parseRates, ratesForm)),
 		kong.PostBuild(nameVariables),
 	)
@@ -49,7 +48,7 @@ func Parse(program any, args []string, description, version string) (*Command, e
 		case errors.As(err, &invalid) && old.ignore(invalid.Flags):
 			continue
 		case errors.As(err, &invalid):
-			return nil, old.explain(invalid)
+			return nil, invalid
 		}
 		return nil, fmt.Errorf("%w%s: see frontpage --help", err, becameOf(err.Error()))
 	}

@@ -1,7 +1,6 @@
 package settings
 
 import (
-	"cmp"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -28,7 +27,7 @@ type Serving struct {
 	DevHosts      []string      `placeholder:"NAME" help:"Names besides localhost by which development mode can be reached, such as devbox or *.app.github.dev, for containers and Codespaces. FRONTPAGE_ADDR may then be any address. Everyone who can connect to it can act as any user."`
 	TLSCertFile   string        `name:"tls-cert-file" placeholder:"FILE" help:"Certificate in PEM format, for serving https. Needs FRONTPAGE_TLS_KEY_FILE."`
 	TLSKeyFile    string        `name:"tls-key-file" placeholder:"FILE" help:"Private key of that certificate."`
-	Serves        Pages         `name:"serve" default:"site,explorer" help:"What is served besides the API: site, at /; explorer, which is GraphiQL at /graphiql; both, or off."`
+	Serves        []string      `name:"serve" default:"site,explorer" help:"What is served besides the API: site, at /; explorer, which is GraphiQL at /graphiql; both, or off."`
 	PublicURL     string        `name:"public-url" placeholder:"URL" help:"Address at which visitors reach the site, such as https://news.example.org: for the links in feeds and in the sitemap, and for the canonical addresses of pages. Other hosts get no pages: 421. Required if sign-in is configured and FRONTPAGE_ADDR is not a loopback address. Default: the address of each request, which must be this machine's."`
 	SignInURL     string        `name:"sign-in-url" placeholder:"URL" help:"URL or path of the sign-in page to which the site sends users. It must contain {return}, which is replaced by the URL to redirect them back to; with tokens, append #token=TOKEN to that URL."`
 	ShutdownDelay time.Duration `default:"0s" help:"How long requests are still served after SIGTERM, while /readyz responds with 503, so that load balancers notice. 0 or more."`
@@ -36,42 +35,15 @@ type Serving struct {
 	DemoArticles  bool          `aliases:"demo" help:"Fill an empty store with sample articles at the start."`
 }
 
-// Pages says what is served besides the API.
-type Pages struct{ Site, Explorer bool }
-
-const pagesForm = "site, explorer, both separated by a comma, or off"
-
-func parsePages(text string) (p Pages, err error) {
-	if text == "off" {
-		return p, nil
-	}
-	for word := range strings.SplitSeq(text, ",") {
-		switch strings.TrimSpace(word) {
-		case "site":
-			p.Site = true
-		case "explorer":
-			p.Explorer = true
-		default:
-			err = errors.New("unknown")
-		}
-	}
-	return p, err
-}
-
-func (p Pages) String() string {
-	var words []string
-	if p.Site {
-		words = append(words, "site")
-	}
-	if p.Explorer {
-		words = append(words, "explorer")
-	}
-	return cmp.Or(strings.Join(words, ","), "off")
-}
+// Has reports whether a page is served besides the API: site or explorer.
+func (s *Serving) Has(page string) bool { return slices.Contains(s.Serves, page) }
 
 func (s *Serving) check() error {
 	if _, _, err := net.SplitHostPort(s.Addr); err != nil {
 		return Invalid(err, "addr")
+	}
+	if text := strings.Join(s.Serves, ","); !slices.Contains([]string{"site", "explorer", "site,explorer", "explorer,site", "off"}, text) {
+		return Invalid(fmt.Errorf("%q is not site, explorer, both separated by a comma, or off", text), "serve")
 	}
 	if (s.TLSCertFile == "") != (s.TLSKeyFile == "") {
 		return Invalid(errors.New("one is set and the other is not"), "tls-cert-file", "tls-key-file")
@@ -160,7 +132,7 @@ func (s *Settings) Pages() web.Options {
 	links, _ := s.links()
 	return web.Options{
 		Without: s.without(),
-		Site:    s.Serves.Site, Explorer: s.Serves.Explorer,
+		Site:    s.Has("site"), Explorer: s.Has("explorer"),
 		Name: s.SiteName, About: s.SiteAbout, Texts: texts, Accent: s.SiteAccent, Logo: logo, Links: links,
 	}
 }

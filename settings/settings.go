@@ -6,6 +6,7 @@ package settings
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"regexp"
 	"strings"
 
@@ -137,32 +138,17 @@ func (s *Settings) checkSignInURL() error {
 	return nil
 }
 
-// defaults are the values of the placeholders in the default tags.
+// defaults are the values of the placeholders in the tags, such as ${VoteScore}.
 func defaults() kong.Vars {
-	r, o := redisrepo.DefaultRules(), endpoint.DefaultOptions()
-	return kong.Vars{
-		"languages":           strings.Join(web.Languages(), ", "),
-		"vote_score":          fmt.Sprint(r.VoteScore),
-		"ranking":             r.Ranking.String(),
-		"votes_kept":          History(r.VoteHistory).String(),
-		"front_pages_kept":    formatDuration(r.FrontPages),
-		"events_kept":         fmt.Sprint(r.Events),
-		"milestones":          joined(r.Milestones),
-		"voting_window":       formatDuration(r.VotingWindow),
-		"edit_window":         formatDuration(r.EditWindow),
-		"interesting_votes":   fmt.Sprint(r.InterestingVotes),
-		"page_size":           fmt.Sprint(r.PageSize),
-		"max_page_size":       fmt.Sprint(redisrepo.MaxPageSize),
-		"max_partitions":      fmt.Sprint(redisrepo.MaxPartitions),
-		"max_acks":            fmt.Sprint(store.MaxAcks),
-		"request_timeout":     formatDuration(o.Timeout),
-		"max_concurrent":      fmt.Sprint(o.MaxConcurrent),
-		"shared_answers":      formatDuration(o.SharedAnswers),
-		"cache_max_age":       formatDuration(o.MaxAge),
-		"depth_limit":         fmt.Sprint(o.Limits.Depth),
-		"complexity_limit":    fmt.Sprint(o.Limits.Cost),
-		"ping_interval":       formatDuration(o.Streams.Ping),
-		"streams_per_address": fmt.Sprint(o.Streams.PerAddress),
-		"max_watched":         fmt.Sprint(o.Streams.Watched),
+	vars := kong.Vars{
+		"languages": strings.Join(web.Languages(), ", "), "MaxPageSize": fmt.Sprint(redisrepo.MaxPageSize),
+		"MaxPartitions": fmt.Sprint(redisrepo.MaxPartitions), "MaxAcks": fmt.Sprint(store.MaxAcks),
 	}
+	r, o := redisrepo.DefaultRules(), endpoint.DefaultOptions()
+	for _, options := range []any{r, o, o.Limits, o.Streams} {
+		for field, value := range reflect.ValueOf(options).Fields() {
+			vars[field.Name] = textOf(value)
+		}
+	}
+	return vars
 }

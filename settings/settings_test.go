@@ -61,6 +61,22 @@ func TestInvalidSettingIsATypedError(t *testing.T) {
 			t.Errorf("%s: %v, want %s", arg, err, want)
 		}
 	}
+	for _, setting := range []string{
+		"vote-score=x", "voting-window=7 days", "voting-window=-1d", "voting-window=106752d", "poster-votes=perhaps", "interesting-votes=0", "page-size=101",
+		"links-reserved=-1h", "links-reserved=1.5s", "redis-timeout=0s", "request-timeout=0s", "shared-answers=2m", "cache-max-age=1500ms", "complexity-limit=many",
+		"ping-interval=99ms", "streams-per-address=0", "introspection=perhaps", "demo-articles=perhaps", "shutdown-delay=-1s", "drain-time=5",
+		"cors-origins=https://a.b,c.d", "cors-origins=https://a.b/", "log-format=xml", "audit-secret=short", "serve=", "serve=site,explore", "ranking=linear:1h",
+		"ranking=capped:1", "calendar=group", "addr=nonsense", "trusted-proxies=proxy.example", "trusted-proxies=10.0.0.1", "rates=60/1m",
+		"rates=votes=60/1m post=off", "rates=addresses=0", "rates=votes=60", "rates=votes=60/", "rates=votes=/1m", "rates=votes=0/1m", "rates=votes=-5/1m",
+		"rates=votes=60/1", "rates=votes=60/999ms", "rates=votes=60/-1m", "rates=votes=60/1m/1h", "rates=votes=60 / 1m", "rates=votes=99999999999999999999/1m",
+		"rates=votes=OFF",
+	} {
+		var p program
+		_, err := settings.Parse(&p, []string{"--" + setting}, "", "")
+		if flag, _, _ := strings.Cut(setting, "="); !errors.As(err, new(*settings.Error)) || !strings.HasPrefix(err.Error(), settings.Name(flag)+": ") {
+			t.Errorf("--%s: %v, want an error that names the setting", setting, err)
+		}
+	}
 	var p program
 	if _, err := settings.Parse(&p, []string{"--nonsense"}, "", ""); !errors.As(err, new(*kong.ParseError)) || !strings.Contains(err.Error(), "frontpage --help") {
 		t.Errorf("an unknown flag: %v, want a kong.ParseError that points to frontpage --help", err)

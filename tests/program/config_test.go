@@ -142,8 +142,8 @@ func TestOldNamesAreRead(t *testing.T) {
 	if shown, _, _ := settingsOf(t, []string{"SITE=staging"}); shown["FRONTPAGE_SERVE"] != "site,explorer default" {
 		t.Errorf("SITE of another program: %q is served", shown["FRONTPAGE_SERVE"])
 	}
-	invalid{[]string{"VOTE_SCORE=0"}, "vote-score", []string{"read from VOTE_SCORE"}}.check(t, 2)
-	for flag, instead := range map[string]string{"--half-life=6h": "halflife:226m", "--no-site": "set serve to explorer or off", "--h2c": "whenever TLS is off"} {
+	invalid{[]string{"VOTE_SCORE=0"}, "vote-score", nil}.check(t, 2)
+	for flag, instead := range map[string]string{"--half-life=6h": "halflife:226m", "--no-site": "set serve to site, explorer, both or off", "--h2c": "whenever TLS is off"} {
 		if _, text, code := programtest.Run(t, nil, flag); code != 2 || !strings.Contains(text, instead) {
 			t.Errorf("%s: exit code %d, %s, want 2 and %q", flag, code, text, instead)
 		}
