@@ -7,7 +7,6 @@ import (
 	"os"
 	"reflect"
 	"regexp"
-	"strconv"
 	"strings"
 	"time"
 
@@ -78,26 +77,11 @@ func textOf(value reflect.Value) string {
 		return strings.ToLower(v.String())
 	case []string:
 		return strings.Join(v, ",")
-	case []int:
-		return joined(v)
-	case []netip.Prefix:
-		texts := make([]string, len(v))
-		for i, prefix := range v {
-			texts[i] = prefix.String()
-		}
-		return strings.Join(texts, ",")
+	case []int, []netip.Prefix:
+		return strings.Join(strings.Fields(strings.Trim(fmt.Sprint(v), "[]")), ",")
 	default:
 		return fmt.Sprint(v)
 	}
-}
-
-// joined returns numbers as a list is set: separated by commas.
-func joined(numbers []int) string {
-	texts := make([]string, len(numbers))
-	for i, n := range numbers {
-		texts[i] = strconv.Itoa(n)
-	}
-	return strings.Join(texts, ",")
 }
 
 const masked = "********"
