@@ -23,7 +23,7 @@ bench: ## measure a page and a vote at 1,000, 100,000 and 1,000,000 articles, an
 	go test -run '^$$' -bench Watchers -benchtime 1x ./tests/benchmarks
 
 load: ## measure the server under load by wrk, on one core: pages, votes, overload
-	SHARED_ANSWERS=0 scripts/load.sh page varied overload
+	FRONTPAGE_SHARED_ANSWERS=0 scripts/load.sh page varied overload
 	scripts/load.sh page gzip vote hot
 
 generate: ## generate the code in graph from schema.graphqls and gqlgen.yml

@@ -16,14 +16,14 @@ import (
 	"frontpage/web"
 )
 
-// operator is the listener for operators. It is nil if ADMIN_ADDR is unset: its methods then do nothing.
+// operator is the listener for operators. It is nil if FRONTPAGE_ADMIN_ADDR is unset: its methods then do nothing.
 type operator struct {
 	metrics *metrics.Metrics
 	server  *http.Server
 	stopped chan struct{}
 }
 
-// serveOperator starts the listener for operators, unless ADMIN_ADDR is unset. It serves before the store is open, so
+// serveOperator starts the listener for operators, unless FRONTPAGE_ADMIN_ADDR is unset. It serves before the store is open, so
 // that operators can see what a slow start does.
 func serveOperator(s *settings.Settings, trusted *endpoint.Trusted, log *slog.Logger) (*operator, error) {
 	if s.AdminAddr == "" {

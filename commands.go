@@ -38,17 +38,17 @@ type program struct {
 	Import       importFile   `cmd:"" help:"Add the articles of a CSV file to the store, or all of an export to an empty store."`
 	Export       exportSite   `cmd:"" help:"Write the site to standard output: articles, groups, votes, the moderation log. import reads it back."`
 	Check        checkStore   `cmd:"" help:"Check the store for inconsistencies. Exit code 1 if there are any."`
-	Rank         rank         `cmd:"" help:"Print the front page as it stands and as it would be under the settings given, such as --ranking halflife --half-life 6h. It changes nothing."`
+	Rank         rank         `cmd:"" help:"Print the front page as it stands and as it would be under the settings given, such as --ranking halflife:6h. It changes nothing."`
 	Delete       deletion     `cmd:"" help:"Delete articles, as a moderator does. undelete restores them."`
 	Undelete     undelete     `cmd:"" help:"Restore a deleted article, with its rank."`
-	Audit        audit        `cmd:"" help:"List who voted on an article and, if AUDIT_SECRET is set, when and from which address (as a keyed hash)."`
+	Audit        audit        `cmd:"" help:"List who voted on an article and, if FRONTPAGE_AUDIT_SECRET is set, when and from which address (as a keyed hash)."`
 	Backup       backup       `cmd:"" help:"Write a snapshot of the private server's data to a file, while the site is used."`
 	Restore      restore      `cmd:"" help:"Put a backup into the private server's data directory, which must be empty."`
 	Migrate      migrateStore `cmd:"" help:"Copy the site to an empty store, such as a Redis Cluster, while it is used."`
 	Move         move         `cmd:"" help:"Move a partition of a site in a Redis Cluster to another primary, while it is used. Without arguments: show where the partitions are."`
-	Token        token        `cmd:"" help:"Print a token of a user for JWT_SECRET."`
+	Token        token        `cmd:"" help:"Print a token of a user for FRONTPAGE_JWT_SECRET."`
 	Config       showConfig   `cmd:"" help:"Print the settings in force and where each comes from, without secrets."`
-	Health       health       `cmd:"" help:"Ask the server on ADDR whether it is alive. Exit code 1 if it is not."`
+	Health       health       `cmd:"" help:"Ask the server on FRONTPAGE_ADDR whether it is alive. Exit code 1 if it is not."`
 	Completion   completion   `cmd:"" help:"Print the completion of commands and settings for a shell."`
 	Manual       manualPage   `cmd:"" hidden:"" help:"Print the manual page."`
 	PrintVersion version      `cmd:"" name:"version" help:"Print version, commit, Go version and data layout."`
@@ -196,7 +196,7 @@ func (a *audit) Run(ctx context.Context, s *settings.Settings, log *slog.Logger)
 }
 
 type migrateStore struct {
-	To     string `env:"MIGRATE_TO" placeholder:"URL" help:"The target, such as redis+cluster://h1,h2?partitions=64, in a form of REDIS_URL. Without partitions, it gets as many as the site, but 16 in a Redis Cluster if the site has one."`
+	To     string `env:"FRONTPAGE_MIGRATE_TO" placeholder:"URL" help:"The target, such as redis+cluster://h1,h2?partitions=64, in a form of REDIS_URL. Without partitions, it gets as many as the site, but 16 in a Redis Cluster if the site has one."`
 	DryRun bool   `help:"Only say what would be done: without --to, what the next start of this version would do to the data."`
 }
 
@@ -211,7 +211,7 @@ func (c *migrateStore) Run(ctx context.Context, s *settings.Settings, log *slog.
 	o := batchOptions(s, log)
 	target := o
 	target.URL, target.Names = c.To, maps.Clone(o.Names)
-	target.Names["URL"] = "MIGRATE_TO (--to)"
+	target.Names["URL"] = "FRONTPAGE_MIGRATE_TO (--to)"
 	o.Acks = nil // nothing is written there
 	var stores []*store.Store
 	defer func() {
@@ -349,10 +349,15 @@ func (c *completion) Run(command *kong.Context) error {
 	return manual.Completion(os.Stdout, command.Model, c.Shell)
 }
 
-type manualPage struct{}
+type manualPage struct {
+	Settings bool `help:"Print the tables of docs/settings.md instead."`
+}
 
-// Run prints the page in roff.
-func (manualPage) Run(command *kong.Context) error {
+// Run prints the page in roff, or the tables in Markdown.
+func (m manualPage) Run(command *kong.Context) error {
+	if m.Settings {
+		return manual.Settings(os.Stdout, command.Model)
+	}
 	b := thisBuild()
 	return manual.Page(os.Stdout, command.Model, b.version, b.date)
 }

@@ -26,7 +26,7 @@ func (rank) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) err
 			return explainPartitions(err, st)
 		}
 		if len(p.Rules) == 0 {
-			fmt.Println("these are the rules of the site: give others, such as --ranking halflife --half-life 6h")
+			fmt.Println("these are the rules of the site: give others, such as --ranking halflife:6h")
 		}
 		for _, change := range p.Rules {
 			fmt.Println(change)

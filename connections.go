@@ -31,7 +31,7 @@ func newConnections(memory int64, longest int, proxies []netip.Prefix) *connecti
 	return &connections{limit: max(addressShare(memory), perConnection+longest), longest: longest, proxies: proxies, of: map[netip.Addr]int{}}
 }
 
-// addressShare is how much of MEMORY_LIMIT_MIB the connections of one address take, at most, and what the requests of one do.
+// addressShare is how much of GOMEMLIMIT the connections of one address take, at most, and what the requests of one do.
 func addressShare(memory int64) int { return int(memory / 32) }
 
 // countedListener accepts connections as long as those of their address take less than the limit. It closes others at once,

@@ -18,7 +18,7 @@ import (
 
 const (
 	readyTimeout = time.Second
-	// finishMargin is how much longer than REQUEST_TIMEOUT running requests may take to finish after all streams have
+	// finishMargin is how much longer than FRONTPAGE_REQUEST_TIMEOUT running requests may take to finish after all streams have
 	// ended: to send the answer, and to close a socket whose client is silent.
 	finishMargin = 3 * time.Second
 )
@@ -157,6 +157,6 @@ func returnLeases(ctx context.Context, repo *redisrepo.Repo, log *slog.Logger) {
 	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
 	if err := repo.ReturnLeases(limit); err != nil {
-		log.Info("leased points of RATE_COST count for a window, since Redis did not take them back", "err", err)
+		log.Info("leased points of the rate of cost count for a window, since Redis did not take them back", "err", err)
 	}
 }

@@ -12,13 +12,13 @@ import (
 )
 
 // knownHosts returns what serves only requests to this machine, as localhost or by a loopback address, and to the names of
-// the site: DEV_HOSTS in development mode, where anyone can make the host name of a web page resolve to this machine (DNS
-// rebinding) and a browser would treat this server as that page's own origin; else PUBLIC_URL, because pages must not be
+// the site: FRONTPAGE_DEV_HOSTS in development mode, where anyone can make the host name of a web page resolve to this machine (DNS
+// rebinding) and a browser would treat this server as that page's own origin; else FRONTPAGE_PUBLIC_URL, because pages must not be
 // made, and kept by caches, for a host that a visitor has invented.
 func knownHosts(s *settings.Settings) func(http.Handler) http.Handler {
-	names, reason := s.DevHosts, "in development mode this server accepts only requests to localhost, 127.0.0.1 and DEV_HOSTS"
+	names, reason := s.DevHosts, "in development mode this server accepts only requests to localhost, 127.0.0.1 and FRONTPAGE_DEV_HOSTS"
 	if !s.Development() {
-		names, reason = nil, "the site is not at this address: its operator sets the right one as PUBLIC_URL"
+		names, reason = nil, "the site is not at this address: its operator sets the right one as FRONTPAGE_PUBLIC_URL"
 		if site, err := url.Parse(s.Address()); err == nil && s.PublicURL != "" {
 			names = []string{site.Hostname()}
 		}

@@ -6,7 +6,7 @@ import (
 	"runtime/metrics"
 )
 
-// freeGarbage is how many bytes of garbage may pile up before the percentage is lowered below GC_PERCENT.
+// freeGarbage is how many bytes of garbage may pile up before the percentage is lowered below GOGC.
 // It is never lowered below 100 %.
 const freeGarbage = 16 << 20
 

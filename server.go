@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/signal"
 	"regexp"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -57,10 +58,10 @@ func run(args []string) int {
 	defer stop()
 	signal.Ignore(syscall.SIGHUP) // of a terminal that was closed, or for a reload: files that change are read again anyway
 	context.AfterFunc(ctx, stop)  // a second signal ends the process at once
-	setMemory(p.GCPercent, p.MemoryLimitMiB<<20)
+	setMemory(settings.Memory())
 	log := p.Logger()
 	if name := command.Selected().Name; name == "serve" || name == "config" {
-		settings.WarnOfUnknown(command, log)
+		command.Warn(log)
 	}
 	if name := command.Selected().Name; name != "serve" {
 		p.Command = name
@@ -251,9 +252,9 @@ func (r *running) listen() error {
 	r.address = listener.Addr()
 	r.gate = newGate(log, r.options)
 	server := newServer(r.gate, r.options, r.encryption, log)
-	server.Protocols.SetUnencryptedHTTP2(s.H2C)
-	server.Handler = r.requests.Handler(newRequests(server.Handler, s.MemoryLimitMiB<<20, r.options.BodyLimit, s.TrustedProxies))
-	counted := newConnections(s.MemoryLimitMiB<<20, 2*server.MaxHeaderBytes, s.TrustedProxies) // a header, and less for a body
+	server.Protocols.SetUnencryptedHTTP2(r.encryption == nil)
+	server.Handler = r.requests.Handler(newRequests(server.Handler, debug.SetMemoryLimit(-1), r.options.BodyLimit, s.TrustedProxies))
+	counted := newConnections(debug.SetMemoryLimit(-1), 2*server.MaxHeaderBytes, s.TrustedProxies) // a header, and less for a body
 	server.ConnState = counted.follow
 	accepting := countedListener{listener, counted}
 	r.server = server
@@ -291,18 +292,18 @@ func (r *running) openSite(ctx context.Context) (err error) {
 	}
 	r.operator.followStore(r.store, r.repo)
 	log.Info("the store is " + r.store.String())
-	if s.Ranking != site.Linear {
-		log.Info("legacy clients must not write to this store: they give each vote VOTE_SCORE", "ranking", s.Ranking)
+	if s.Ranking.Ranking != site.Linear {
+		log.Info("legacy clients must not write to this store: they give each vote FRONTPAGE_VOTE_SCORE", "ranking", s.Ranking)
 	}
 	switch {
 	case len(s.DevHosts) > 0:
-		log.Warn(r.options.Identity.String()+"; DEV_HOSTS is set: everyone who can connect can act as any user, also as a moderator", "address", r.address, "dev_hosts", s.DevHosts)
+		log.Warn(r.options.Identity.String()+"; FRONTPAGE_DEV_HOSTS is set: everyone who can connect can act as any user, also as a moderator", "address", r.address, "dev_hosts", s.DevHosts)
 	case s.Development():
 		log.Warn(r.options.Identity.String() + "; only this machine can connect")
 	default:
 		log.Info(r.options.Identity.String())
 	}
-	if !s.Demo {
+	if !s.DemoArticles {
 		return nil
 	}
 	added, err := demo.Fill(ctx, r.repo)
@@ -310,7 +311,7 @@ func (r *running) openSite(ctx context.Context) (err error) {
 		return err
 	}
 	if added == 0 {
-		log.Warn("no sample articles were added: the site has articles, or had some; for a site of its own, start with another data directory, such as DATA_DIR=demo")
+		log.Warn("no sample articles were added: the site has articles, or had some; for a site of its own, start with another data directory, such as FRONTPAGE_DATA_DIR=demo")
 	} else {
 		log.Info("sample articles", "added", added)
 	}
@@ -340,7 +341,7 @@ func (r *running) mount(ctx context.Context) {
 	r.operator.followEndpoint(api)
 	site := http.NewServeMux()
 	site.Handle("/", web.Handler(s.Pages()))
-	if s.Site {
+	if s.Has("site") {
 		charged := s.Feeds(log)
 		charged.Charge = api.Charge
 		feeds.Handle(site, repo, charged)
@@ -366,7 +367,7 @@ func (r *running) mount(ctx context.Context) {
 
 // about returns what clients need to know of the site.
 func about(s *settings.Settings) graph.Site {
-	site := graph.Site{Name: s.SiteName, Version: thisBuild().version, SignIn: graph.ByToken, Explorer: s.Explorer}
+	site := graph.Site{Name: s.SiteName, Version: thisBuild().version, SignIn: graph.ByToken, Explorer: s.Has("explorer")}
 	switch {
 	case s.Development():
 		site.SignIn = graph.ByName
@@ -408,10 +409,10 @@ func announce(s *settings.Settings, address net.Addr, log *slog.Logger) {
 		origin = "https://" + address.String()
 	}
 	var addresses []any
-	if s.Site {
+	if s.Has("site") {
 		addresses = append(addresses, "site", origin+"/")
 	}
-	if s.Explorer {
+	if s.Has("explorer") {
 		addresses = append(addresses, "explorer", origin+"/graphiql")
 	}
 	log.Info("serving", append(addresses, "endpoint", origin+"/query")...)
@@ -442,7 +443,7 @@ type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(line []byte) (int, error) { return f(line) }
 
-// listen listens on ADDR. It must be a loopback address in development mode, in which callers may claim any name, and as
+// listen listens on FRONTPAGE_ADDR. It must be a loopback address in development mode, in which callers may claim any name, and as
 // long as the site has no public URL.
 func listen(s *settings.Settings) (*net.TCPListener, error) {
 	resolved, err := net.ResolveTCPAddr("tcp", s.Addr)
@@ -453,16 +454,16 @@ func listen(s *settings.Settings) (*net.TCPListener, error) {
 	case resolved.IP.IsLoopback():
 	case s.Development() && len(s.DevHosts) == 0:
 		return nil, settings.Invalid(fmt.Errorf("%s is not a loopback address, and without sign-in every client can claim to be any user: "+
-			"use 127.0.0.1:%d, or set OIDC_ISSUER, JWT_SECRET, JWKS_URL or PROXY_USER_HEADER; in a container that only you can reach, set DEV_HOSTS", s.Addr, resolved.Port), "addr")
+			"use 127.0.0.1:%d, or set FRONTPAGE_OIDC_ISSUER, FRONTPAGE_JWT_SECRET, FRONTPAGE_JWKS or FRONTPAGE_PROXY_USER_HEADER; in a container that only you can reach, set FRONTPAGE_DEV_HOSTS", s.Addr, resolved.Port), "addr")
 	case !s.Development() && s.PublicURL == "":
-		return nil, settings.Invalid(fmt.Errorf("it is missing, and ADDR %s is not a loopback address: set it to the address at which visitors reach the site, "+
+		return nil, settings.Invalid(fmt.Errorf("it is missing, and FRONTPAGE_ADDR %s is not a loopback address: set it to the address at which visitors reach the site, "+
 			"such as https://news.example.org; links in pages, feeds and the sitemap begin with it, and other hosts get no pages", s.Addr), "public-url")
 	}
 	listener, err := net.ListenTCP("tcp", resolved)
 	if errors.Is(err, syscall.EADDRINUSE) {
 		other := *resolved
 		other.Port = resolved.Port%65535 + 1
-		err = fmt.Errorf("port %d is already in use: choose another one, as in ADDR=%v frontpage", resolved.Port, &other)
+		err = fmt.Errorf("port %d is already in use: choose another one, as in FRONTPAGE_ADDR=%v frontpage", resolved.Port, &other)
 	}
 	if err != nil {
 		return nil, settings.Invalid(err, "addr")

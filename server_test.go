@@ -37,7 +37,7 @@ func TestListenerIsClosedWhenTheDemoFails(t *testing.T) {
 	if err := probe.Close(); err != nil {
 		t.Fatal(err)
 	}
-	s := parse(t, "--demo", "--redis-url="+redis.URL(), "--addr="+address)
+	s := parse(t, "--demo-articles", "--redis-url="+redis.URL(), "--addr="+address)
 	if err := (serve{}).Run(t.Context(), s, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), "WRONGTYPE") {
 		t.Fatalf("serve with a groups: key of the wrong type: %v, want WRONGTYPE", err)
 	}

@@ -90,10 +90,10 @@ func guard(token string, next http.Handler) http.Handler {
 		shown := sha256.Sum256([]byte(tokenOf(req)))
 		switch {
 		case token == "" && !isLocal(req.Host):
-			http.Error(w, "without ADMIN_TOKEN this server accepts only requests to localhost or 127.0.0.1", http.StatusMisdirectedRequest)
+			http.Error(w, "without FRONTPAGE_ADMIN_TOKEN this server accepts only requests to localhost or 127.0.0.1", http.StatusMisdirectedRequest)
 		case token != "" && subtle.ConstantTimeCompare(shown[:], want[:]) != 1:
 			header.Set("WWW-Authenticate", `Basic realm="frontpage admin", charset="UTF-8"`)
-			http.Error(w, "send ADMIN_TOKEN as a bearer token, or as the password of Basic authentication", http.StatusUnauthorized)
+			http.Error(w, "send FRONTPAGE_ADMIN_TOKEN as a bearer token, or as the password of Basic authentication", http.StatusUnauthorized)
 		default:
 			next.ServeHTTP(w, req)
 		}

@@ -34,7 +34,7 @@ npm ci --loglevel error
 		echo "$((1000 + i)),article $i,https://example.org/$i,$((i % 7)),poster$((i % 50)),$((1700000000 + i / 2)),walk"
 	done
 } >"$site/articles.csv"
-export REDIS_URL="spawn://$site/data" ADDR=127.0.0.1:0
+export REDIS_URL="spawn://$site/data" FRONTPAGE_ADDR=127.0.0.1:0
 "$site/frontpage" import --shift-to-now "$site/articles.csv" 2>"$site/log"
 
 mkfifo "$site/stderr"

@@ -16,7 +16,7 @@ import (
 type row struct {
 	first, last int // line numbers
 	fields      []string
-	err         error // why it cannot be stored: a redisrepo.Refusal
+	err         error // why it cannot be stored: a site.Refusal
 	article     redisrepo.Imported
 	ungrouped   error // why it gets no group for its host
 }
@@ -34,7 +34,7 @@ func (im *importer) report(r row, text string) {
 	_, _ = fmt.Fprintf(im.Report, "%s: %s\n", r.lines(), text)
 }
 
-// parse sets the article of the row. Its error is a redisrepo.Refusal with all rules that the row breaks,
+// parse sets the article of the row. Its error is a site.Refusal with all rules that the row breaks,
 // except those that Repo.Import checks.
 func (im *importer) parse(r *row) error {
 	c := im.rows.columns

@@ -31,7 +31,6 @@ type Options struct {
 	Introspection bool               // whether clients may read the schema
 	SharedAnswers time.Duration      // how old the response to a query may be, if it is the same for all callers, and what else Reads share; 0: not shared
 	MaxAge        time.Duration      // how long caches may keep such a response to an anonymous GET, whole seconds; 0: not at all
-	GETPreflight  bool               // whether a GET needs a header that a foreign page cannot send without a CORS preflight
 	Identity      *identity.Verifier // authenticates callers; required
 	AuditSecret   string             // conceals the addresses of voters; if empty, they are not recorded
 	Proxies       []netip.Prefix     // whose X-Forwarded-For is trusted
@@ -118,7 +117,7 @@ func New(schema Schema, repo *redisrepo.Repo, log *slog.Logger, o Options) *Hand
 		streams: streams, identity: o.Identity, meter: meter,
 	}
 	others := &httpTransport{
-		exec: exec, log: log, bodyLimit: o.BodyLimit, timeout: o.Timeout, preflight: o.GETPreflight, maxAge: o.MaxAge, streams: streams,
+		exec: exec, log: log, bodyLimit: o.BodyLimit, timeout: o.Timeout, maxAge: o.MaxAge, streams: streams,
 		identity: o.Identity, meter: meter,
 	}
 	handler := signIn(exec, o.Identity, o.Proxies, log, func(ctx context.Context, w http.ResponseWriter, req *http.Request) {
@@ -162,9 +161,6 @@ func forClients(o Options, handler http.Handler) http.Handler {
 // they are: so Vary, which names the headers that identify a caller, is not enough.
 func uncached(o Options, next http.Handler) http.Handler {
 	names := append(append([]string{"Accept"}, o.Identity.Headers()...), "Accept-Encoding")
-	if o.GETPreflight {
-		names = append(names, preflightHeaders...)
-	}
 	private, vary := []string{"private, no-store"}, []string{strings.Join(names, ", ")}
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		w.Header()["Cache-Control"], w.Header()["Vary"] = private, vary

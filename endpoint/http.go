@@ -20,7 +20,6 @@ type httpTransport struct {
 	log       *slog.Logger
 	bodyLimit int64
 	timeout   time.Duration
-	preflight bool
 	maxAge    time.Duration
 	streams   *streams
 	identity  *identity.Verifier

@@ -7,7 +7,6 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -110,14 +109,8 @@ func unsupported(message string) *refusal {
 	return &refusal{code: codeMediaType, message: message, status: http.StatusUnsupportedMediaType}
 }
 
-// preflightHeaders are headers that a foreign page cannot send without a CORS preflight.
-var preflightHeaders = []string{"GraphQL-Require-Preflight", "Apollo-Require-Preflight"}
-
 // receiveQuery returns the query string of a GET.
 func (t *httpTransport) receiveQuery(req *http.Request) (string, *refusal) {
-	if t.preflight && !slices.ContainsFunc(preflightHeaders, func(name string) bool { return req.Header.Get(name) != "" }) {
-		return "", &refusal{code: codePreflight, message: "a GET needs the header GraphQL-Require-Preflight", status: http.StatusForbidden}
-	}
 	if length := int64(len(req.URL.RawQuery)); length > t.bodyLimit {
 		return "", t.tooLarge(length, http.StatusRequestURITooLong)
 	}

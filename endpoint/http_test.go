@@ -207,20 +207,6 @@ func TestVariablesAndOperationNameWorkByGETAndPOST(t *testing.T) {
 	}
 }
 
-func TestGETNeedsPreflightHeaderIfConfigured(t *testing.T) {
-	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), func(o *endpoint.Options) { o.GETPreflight = true })
-	if res, body := s.Get(`{ __typename }`); res.StatusCode != 403 || sitetest.CodeOf(t, body) != "PREFLIGHT_REQUIRED" {
-		t.Errorf("without a header: got %d %s, want 403 PREFLIGHT_REQUIRED", res.StatusCode, body)
-	}
-	for _, header := range []string{"GraphQL-Require-Preflight", "Apollo-Require-Preflight"} {
-		if _, body := s.Get(`{ __typename }`, header, "1"); body != `{"data":{"__typename":"Query"}}` {
-			t.Errorf("with %s: got %s, want data", header, body)
-		}
-	}
-	s.Want("", `{ __typename }`, `{"__typename": "Query"}`)
-}
-
 func TestOnlyAllowedOriginsGetCORSHeaders(t *testing.T) {
 	t.Parallel()
 	client := redistest.Start(t).Client
@@ -264,7 +250,7 @@ func TestOnlyAnswersForAllAreCacheable(t *testing.T) {
 	}{
 		"development": {with(identity.Options{Development: true}), "X-User-ID, X-User-Roles", []string{"X-User-ID", "alice"}},
 		"secret":      {with(identity.Options{Secret: sitetest.TokenSecret}), "Authorization", []string{"Authorization", "Bearer " + sitetest.Token()}},
-		"keys":        {with(identity.Options{JWKSFile: key.File(t), Issuer: sitetest.TokenIssuer, Audience: []string{sitetest.TokenAudience}}), "Authorization", []string{"Authorization", "Bearer " + sitetest.SignToken(`{"alg":"RS256","kid":"rsa"}`, sitetest.Claims(), key.RSA)}},
+		"keys":        {with(identity.Options{JWKS: key.File(t), Issuer: sitetest.TokenIssuer, Audience: []string{sitetest.TokenAudience}}), "Authorization", []string{"Authorization", "Bearer " + sitetest.SignToken(`{"alg":"RS256","kid":"rsa"}`, sitetest.Claims(), key.RSA)}},
 		"proxy": {with(identity.Options{ProxyHeader: "X-Forwarded-User", RolesHeader: "X-Forwarded-Groups", Proxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}),
 			"X-Forwarded-User, X-Forwarded-Groups", []string{"X-Forwarded-User", "alice"}},
 	} {

@@ -177,7 +177,7 @@ func TestForgedAddressesCountAsOneClient(t *testing.T) {
 
 func TestUnnamedProxyIsLoggedOnceWithoutItsAddress(t *testing.T) {
 	t.Parallel()
-	const warning = "name the proxy in TRUSTED_PROXIES"
+	const warning = "name the proxy in FRONTPAGE_TRUSTED_PROXIES"
 	for name, tt := range map[string]struct {
 		identity func(*testing.T) func(*endpoint.Options) // nil: development mode
 		from     string

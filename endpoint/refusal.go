@@ -25,7 +25,6 @@ const (
 	codeNotAcceptable    = "NOT_ACCEPTABLE"         // the client accepts no supported media type
 	codeMediaType        = "UNSUPPORTED_MEDIA_TYPE" // the body is not JSON
 	codeOrigin           = "ORIGIN_NOT_ALLOWED"     // a WebSocket of a foreign page
-	codePreflight        = "PREFLIGHT_REQUIRED"     // a GET lacks the header that a foreign page cannot send
 	codeNotPersisted     = "PERSISTED_QUERY_NOT_FOUND"
 	codeNotTrusted       = "DOCUMENT_NOT_TRUSTED"     // only listed documents run
 	codeNoIntrospection  = "INTROSPECTION_DISABLED"   // the schema is not public

@@ -121,7 +121,7 @@ func TestTokensAreVerifiedOverEveryTransport(t *testing.T) {
 	client := redistest.Start(t).Client
 	keys := sitetest.NewKeyring(t)
 	s := sitetest.New(t, client, site.DefaultRules(), sitetest.WithSecret(t))
-	k := sitetest.New(t, client, site.DefaultRules(), sitetest.WithIdentity(t, identity.Options{JWKSFile: keys.File(t), Issuer: sitetest.TokenIssuer, Audience: []string{sitetest.TokenAudience}}))
+	k := sitetest.New(t, client, site.DefaultRules(), sitetest.WithIdentity(t, identity.Options{JWKS: keys.File(t), Issuer: sitetest.TokenIssuer, Audience: []string{sitetest.TokenAudience}}))
 
 	const invalid, expired, unknown = "TOKEN_INVALID", "TOKEN_EXPIRED", "TOKEN_KEY_UNKNOWN"
 	hs, good := sitetest.Token(), sitetest.Claims()

@@ -17,7 +17,7 @@ const (
 	slotPatience = 500 * time.Millisecond
 	// waitingPerSlot is how many operations of a kind may wait, for each slot. Each holds a few kilobytes.
 	waitingPerSlot = 32
-	// perAddress is how many operations of one address are at work at a time, while RATE_COST counts them. With more, the
+	// perAddress is how many operations of one address are at work at a time, while the rate of cost counts them. With more, the
 	// work of one address would make the operations of all others wait for Redis and for a CPU.
 	perAddress = 4
 	// unreadBytes is how much of the responses to one address may be on its way before its next operation waits. A client

@@ -96,8 +96,8 @@ func signIn(exec *executor, by *identity.Verifier, proxies []netip.Prefix, log *
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if !by.NamedByHeader() && fromUnnamedProxy(req, proxies) {
 			warning.Do(func() {
-				log.WarnContext(req.Context(), "a proxy or a client that TRUSTED_PROXIES does not name sent X-Forwarded-For or Forwarded: "+
-					"if it is a proxy, all visitors share one address's limits; name the proxy in TRUSTED_PROXIES")
+				log.WarnContext(req.Context(), "a proxy or a client that FRONTPAGE_TRUSTED_PROXIES does not name sent X-Forwarded-For or Forwarded: "+
+					"if it is a proxy, all visitors share one address's limits; name the proxy in FRONTPAGE_TRUSTED_PROXIES")
 			})
 		}
 		caller, err := by.FromRequest(req)

@@ -4,8 +4,8 @@
 //
 //   - the first line, {"frontpage":"export","version":1,"rules":{...},"last":20101}: the version of this format, the rules
 //     that scores are computed by, and the highest article number that was given out;
-//   - a line {"log":"deleted",...} for each entry of the moderation log, the oldest first: a redisrepo.LogRecord;
-//   - a line {"article":17,...} for each article, deleted or not, by number: a redisrepo.Record;
+//   - a line {"log":"deleted",...} for each entry of the moderation log, the oldest first: a transfer.LogRecord;
+//   - a line {"article":17,...} for each article, deleted or not, by number: a transfer.Record;
 //   - the last line, {"end":{"articles":20100,"log":12}}: how many lines there are, without which a file is incomplete.
 //
 // Users' lists of votes, saved front pages and the change feed are not in it: an import enters the votes whose voters it knows

@@ -78,7 +78,7 @@ func Read(ctx context.Context, client redis.UniversalClient, rules site.Rules, f
 	return r.sum, err
 }
 
-// sink gets what is read: a *redisrepo.Filling, or discard.
+// sink gets what is read: a *transfer.Filling, or discard.
 type sink interface {
 	Put(context.Context, []*transfer.Record) error
 	PutLog(context.Context, []transfer.LogRecord) error

@@ -2142,7 +2142,7 @@ type Query {
   """
   Articles ranked by a formula of votes and age, as of one instant: that of the first page, which
   the cursors keep. Paging skips no article whose votes did not change, and repeats one only
-  if its votes fell. Needs the setting CALENDAR; otherwise the error has the
+  if its votes fell. Needs the setting FRONTPAGE_CALENDAR; otherwise the error has the
   code BAD_USER_INPUT, as for an argument that is out of bounds.
   """
   ranking(
@@ -2512,8 +2512,8 @@ type Group implements Node {
   """
   The group's articles ranked by a formula of votes and age, as of one instant: that of the first page, which
   the cursors keep. Paging skips no article whose votes did not change, and repeats one only
-  if its votes fell. Needs the setting CALENDAR, and for other groups than ` + "`" + `interesting` + "`" + `
-  also GROUP_TOP; otherwise the error has the
+  if its votes fell. Needs the setting FRONTPAGE_CALENDAR, for other groups than ` + "`" + `interesting` + "`" + `
+  as ` + "`" + `groups` + "`" + `; otherwise the error has the
   code BAD_USER_INPUT, as for an argument that is out of bounds.
   """
   ranking(

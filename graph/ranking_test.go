@@ -216,12 +216,12 @@ func TestInvalidRankingsAreRefused(t *testing.T) {
 			t.Errorf("ranking(%s) = %v, %v, want BAD_USER_INPUT: %s", arguments, a.Data, a.Errors, want)
 		}
 	}
-	if got := ranked(s, "go", ``); !strings.Contains(got, "GROUP_TOP") || !strings.Contains(got, "BAD_USER_INPUT") {
-		t.Errorf("ranking of a group = %s, want BAD_USER_INPUT that names GROUP_TOP", got)
+	if got := ranked(s, "go", ``); !strings.Contains(got, "FRONTPAGE_CALENDAR is not groups") || !strings.Contains(got, "BAD_USER_INPUT") {
+		t.Errorf("ranking of a group = %s, want BAD_USER_INPUT that names FRONTPAGE_CALENDAR", got)
 	}
 	off := rankedSite(t, func(r *site.Rules) { r.Calendar = false })
-	if got := ranked(off, "", ``); !strings.Contains(got, "CALENDAR") || !strings.Contains(got, "BAD_USER_INPUT") {
-		t.Errorf("ranking without a calendar = %s, want BAD_USER_INPUT that names CALENDAR", got)
+	if got := ranked(off, "", ``); !strings.Contains(got, "FRONTPAGE_CALENDAR") || !strings.Contains(got, "BAD_USER_INPUT") {
+		t.Errorf("ranking without a calendar = %s, want BAD_USER_INPUT that names FRONTPAGE_CALENDAR", got)
 	}
 }
 

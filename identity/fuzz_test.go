@@ -162,7 +162,7 @@ func FuzzKeySet(f *testing.F) {
 	other := newEC(first.Curve)
 	f.Fuzz(func(t *testing.T, set []byte) {
 		s := &server{answer: responds(http.StatusOK, string(set))}
-		v, err := identity.New(t.Context(), identity.Options{JWKSURL: "https://issuer.example/jwks", Issuer: issuer, Audience: []string{audience},
+		v, err := identity.New(t.Context(), identity.Options{JWKS: "https://issuer.example/jwks", Issuer: issuer, Audience: []string{audience},
 			Transport: s, Now: clock, ValidName: validName})
 		if err != nil {
 			t.Fatal(err)

@@ -148,7 +148,7 @@ func (v *Verifier) fromHeader(ctx context.Context, header http.Header) (Caller, 
 	if v.rolesHeader != "" {
 		roles = strings.FieldsFunc(header.Get(v.rolesHeader), func(c rune) bool { return c == ' ' || c == ',' })
 	}
-	return Caller{Name: name, Moderator: slices.Contains(roles, moderator), Service: slices.Contains(roles, service)}, nil
+	return Caller{Name: name, Moderator: slices.Contains(roles, v.moderatorRole), Service: slices.Contains(roles, service)}, nil
 }
 
 // fromProxy reports whether a connection comes from one of the proxies. A connection over a unix socket has

@@ -181,7 +181,7 @@ func validName(name string) error {
 
 // names are the environment variables of the program.
 var names = map[string]string{
-	"Secret": "JWT_SECRET", "SecretFile": "JWT_SECRET_FILE", "JWKSURL": "JWKS_URL", "JWKSFile": "JWKS_FILE",
+	"Secret": "JWT_SECRET", "JWKS": "JWKS",
 	"Issuer": "JWT_ISSUER", "Audience": "JWT_AUDIENCE", "Leeway": "JWT_LEEWAY", "Refresh": "JWKS_REFRESH",
 	"ProxyHeader": "PROXY_USER_HEADER", "RolesHeader": "PROXY_ROLES_HEADER", "Proxies": "TRUSTED_PROXIES", "Moderators": "MODERATORS",
 }

@@ -24,8 +24,8 @@ type Caller struct {
 	session string // the value of the cookie; empty: another credential
 }
 
-// Options say how callers are authenticated. ValidName is required, and exactly one of Secret, SecretFile,
-// JWKSURL, JWKSFile, ProxyHeader and Development. Sessions may be the only one, or be beside one of the first four.
+// Options say how callers are authenticated. ValidName is required, and exactly one of Secret, JWKS,
+// ProxyHeader and Development. Sessions may be the only one, or be beside one of the first two.
 type Options struct {
 	// ValidName returns an error if a user cannot have this name. Its message is shown to the client. It is not
 	// called with empty names, which are never accepted.
@@ -33,16 +33,12 @@ type Options struct {
 
 	// Secret accepts tokens signed with HS256 and this secret of at least 32 bytes.
 	Secret string
-	// SecretFile is a file that holds the secret; line breaks at its end are ignored. It is read once.
-	SecretFile string
-	// JWKSURL is where the issuer publishes its keys as a JSON Web Key Set; tokens signed with RS256, ES256 or
-	// EdDSA and one of them are accepted. It begins with https://, or with http:// for a host on this machine.
-	// Redirects are not followed.
-	JWKSURL string
-	// JWKSFile is a file with such a key set, reloaded as often as a URL would be.
-	JWKSFile string
+	// JWKS is where the issuer publishes its keys as a JSON Web Key Set, or a file with them; tokens signed with RS256,
+	// ES256 or EdDSA and one of them are accepted. A URL begins with https://, or with http:// for a host on this machine,
+	// and redirects are not followed. Both are loaded again in the same intervals.
+	JWKS string
 
-	// Issuer is the required value of a token's iss claim. It must be set with JWKSURL and JWKSFile, because
+	// Issuer is the required value of a token's iss claim. It must be set with JWKS, because
 	// many services may trust one issuer's keys; with a secret, empty means that iss is not checked.
 	Issuer string
 	// Audience lists the names of this server: a token's aud claim must contain one of them. It is required and
@@ -77,6 +73,8 @@ type Options struct {
 	// that only this machine can connect.
 	Development bool
 
+	// ModeratorRole is the role of moderators. Empty means moderator.
+	ModeratorRole string
 	// Moderators are the names of users who are moderators whatever roles their credentials have.
 	Moderators []string
 
@@ -87,7 +85,7 @@ type Options struct {
 	Log *slog.Logger
 	// Now is the clock. nil means time.Now.
 	Now func() time.Time
-	// Transport fetches JWKSURL. nil means http.DefaultTransport.
+	// Transport fetches JWKS. nil means http.DefaultTransport.
 	Transport http.RoundTripper
 
 	// Names are what errors call the options that an operator sets, for example "Secret": "JWT_SECRET". An
@@ -101,7 +99,8 @@ type Verifier struct {
 	mode      string
 	validName func(string) error
 
-	moderators []string // names
+	moderators    []string // names
+	moderatorRole string
 
 	tokens     *tokens                     // nil: no tokens are accepted
 	sessions   *Sessions                   // nil: there are none
@@ -124,23 +123,23 @@ func New(ctx context.Context, o Options) (*Verifier, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	protection := http.NewCrossOriginProtection()
+	protection, role := http.NewCrossOriginProtection(), cmp.Or(o.ModeratorRole, moderator)
 	if o.Sessions != nil {
 		if err := protection.AddTrustedOrigin(o.Sessions.Origin); err != nil {
 			return nil, err
 		}
 	}
 	if o.Development {
-		return &Verifier{protection: protection, moderators: o.Moderators, mode: "development mode without authentication: the header " + developmentName + " names the user",
+		return &Verifier{protection: protection, moderators: o.Moderators, moderatorRole: role, mode: "development mode without authentication: the header " + developmentName + " names the user",
 			validName: o.ValidName, nameHeader: developmentName, nameKey: http.CanonicalHeaderKey(developmentName), rolesHeader: developmentRoles}, nil
 	}
 	if o.ProxyHeader != "" {
-		return &Verifier{protection: protection, moderators: o.Moderators, mode: "users are authenticated by the header " + o.ProxyHeader + " of a trusted proxy",
+		return &Verifier{protection: protection, moderators: o.Moderators, moderatorRole: role, mode: "users are authenticated by the header " + o.ProxyHeader + " of a trusted proxy",
 			validName: o.ValidName, nameHeader: o.ProxyHeader, nameKey: http.CanonicalHeaderKey(o.ProxyHeader),
 			rolesHeader: o.RolesHeader, proxied: true, proxies: o.Proxies}, nil
 	}
 
-	v := &Verifier{protection: protection, moderators: o.Moderators, validName: o.ValidName, nameKey: authorization, sessions: o.Sessions}
+	v := &Verifier{protection: protection, moderators: o.Moderators, moderatorRole: role, validName: o.ValidName, nameKey: authorization, sessions: o.Sessions}
 	if !o.hasTokens() {
 		v.mode = o.Sessions.mode()
 		return v, nil

@@ -19,28 +19,24 @@ func TestUnusableOptionsAreRefused(t *testing.T) {
 		options identity.Options
 		want    string // part of the error
 	}{
-		"nothing":                     {identity.Options{}, "set exactly one of JWT_SECRET, JWT_SECRET_FILE"},
+		"nothing":                     {identity.Options{}, "set exactly one of JWT_SECRET, JWKS"},
 		"a secret and development":    {identity.Options{Secret: secret, Development: true}, "set only one of JWT_SECRET and Development"},
-		"a secret and keys":           {identity.Options{Secret: secret, JWKSFile: keySet, Issuer: "i", Audience: []string{"a"}}, "set only one of JWT_SECRET and JWKS_FILE"},
-		"two secrets":                 {identity.Options{Secret: secret, SecretFile: gone}, "set only one of JWT_SECRET and JWT_SECRET_FILE"},
-		"two key sets":                {identity.Options{JWKSFile: keySet, JWKSURL: "https://a.example"}, "set only one of JWKS_URL and JWKS_FILE"},
+		"a secret and keys":           {identity.Options{Secret: secret, JWKS: keySet, Issuer: "i", Audience: []string{"a"}}, "set only one of JWT_SECRET and JWKS"},
 		"a proxy and development":     {identity.Options{ProxyHeader: "X-User", Proxies: proxies, Development: true}, "set only one of PROXY_USER_HEADER and Development"},
 		"a short secret":              {identity.Options{Secret: secret[1:]}, "JWT_SECRET: the secret has 31 bytes"},
-		"a short secret in a file":    {identity.Options{SecretFile: write(t, secret[1:]+"\n\r\n")}, "JWT_SECRET_FILE: the secret has 31 bytes"},
-		"a missing secret file":       {identity.Options{SecretFile: gone}, "JWT_SECRET_FILE: open " + gone},
-		"a missing key set":           {identity.Options{JWKSFile: gone, Issuer: "i", Audience: []string{"a"}}, "JWKS_FILE: load keys from " + gone},
-		"a key set without keys":      {identity.Options{JWKSFile: write(t, "{}"), Issuer: "i", Audience: []string{"a"}}, "no usable key"},
-		"a key set with a secret key": {identity.Options{JWKSFile: write(t, jwks(`{"kty":"oct","k":"`+encode([]byte(secret))+`"}`)), Issuer: "i", Audience: []string{"a"}}, "no usable key"},
-		"a file without a key set":    {identity.Options{JWKSFile: write(t, secret), Issuer: "i", Audience: []string{"a"}}, "parse the key set"},
-		"a huge key set":              {identity.Options{JWKSFile: write(t, strings.Repeat(" ", 1<<20)+jwks(jwk("a", newEd()))), Issuer: "i", Audience: []string{"a"}}, "larger than"},
-		"keys without an issuer":      {identity.Options{JWKSFile: keySet, Audience: []string{"a"}}, "JWKS_FILE needs JWT_ISSUER:"},
-		"keys without an audience":    {identity.Options{JWKSFile: keySet, Issuer: "i"}, "JWKS_FILE needs JWT_AUDIENCE:"},
+		"a missing key set":           {identity.Options{JWKS: gone, Issuer: "i", Audience: []string{"a"}}, "JWKS: load keys from " + gone},
+		"a key set without keys":      {identity.Options{JWKS: write(t, "{}"), Issuer: "i", Audience: []string{"a"}}, "no usable key"},
+		"a key set with a secret key": {identity.Options{JWKS: write(t, jwks(`{"kty":"oct","k":"`+encode([]byte(secret))+`"}`)), Issuer: "i", Audience: []string{"a"}}, "no usable key"},
+		"a file without a key set":    {identity.Options{JWKS: write(t, secret), Issuer: "i", Audience: []string{"a"}}, "parse the key set"},
+		"a huge key set":              {identity.Options{JWKS: write(t, strings.Repeat(" ", 1<<20)+jwks(jwk("a", newEd()))), Issuer: "i", Audience: []string{"a"}}, "larger than"},
+		"keys without an issuer":      {identity.Options{JWKS: keySet, Audience: []string{"a"}}, "JWKS needs JWT_ISSUER:"},
+		"keys without an audience":    {identity.Options{JWKS: keySet, Issuer: "i"}, "JWKS needs JWT_AUDIENCE:"},
 		"an empty audience":           {identity.Options{Secret: secret, Audience: []string{"a", ""}}, "JWT_AUDIENCE: an audience is empty"},
-		"a URL without encryption":    {identity.Options{JWKSURL: "http://a.example/jwks", Issuer: "i", Audience: []string{"a"}}, "JWKS_URL must begin with https://"},
-		"a URL like a local one":      {identity.Options{JWKSURL: "http://localhost.example/jwks", Issuer: "i", Audience: []string{"a"}}, "JWKS_URL must begin with https://"},
-		"a URL of a file":             {identity.Options{JWKSURL: "file:///etc/passwd", Issuer: "i", Audience: []string{"a"}}, "JWKS_URL must begin with https://"},
-		"a URL without a host":        {identity.Options{JWKSURL: "https:///jwks", Issuer: "i", Audience: []string{"a"}}, "JWKS_URL must begin with https://"},
-		"an invalid URL":              {identity.Options{JWKSURL: "://user:s3cret@", Issuer: "i", Audience: []string{"a"}}, "JWKS_URL must begin with https://"},
+		"a URL without encryption":    {identity.Options{JWKS: "http://a.example/jwks", Issuer: "i", Audience: []string{"a"}}, "JWKS: a URL must begin with https://"},
+		"a URL like a local one":      {identity.Options{JWKS: "http://localhost.example/jwks", Issuer: "i", Audience: []string{"a"}}, "JWKS: a URL must begin with https://"},
+		"a URL of a file":             {identity.Options{JWKS: "file:///etc/passwd", Issuer: "i", Audience: []string{"a"}}, "JWKS: a URL must begin with https://"},
+		"a URL without a host":        {identity.Options{JWKS: "https:///jwks", Issuer: "i", Audience: []string{"a"}}, "JWKS: a URL must begin with https://"},
+		"an invalid URL":              {identity.Options{JWKS: "://user:s3cret@", Issuer: "i", Audience: []string{"a"}}, "JWKS: a URL must begin with https://"},
 		"an issuer without tokens":    {identity.Options{Development: true, Issuer: "i"}, "JWT_ISSUER: only tokens"},
 		"an audience without tokens":  {identity.Options{ProxyHeader: "X-User", Proxies: proxies, Audience: []string{"a"}}, "JWT_AUDIENCE: only tokens"},
 		"a proxy's header, no proxy":  {identity.Options{ProxyHeader: "X-User"}, "PROXY_USER_HEADER needs TRUSTED_PROXIES"},
@@ -74,19 +70,12 @@ func TestValidNameIsRequired(t *testing.T) {
 	}
 }
 
-func TestLineBreaksAfterASecretInAFileAreIgnored(t *testing.T) {
-	t.Parallel()
-	v := open(t, identity.Options{SecretFile: write(t, secret+"\r\n")})
-	caller, err := byToken(v, sign(header("HS256", ""), claims(), secret))
-	want(t, caller, err, "alice", "")
-}
-
 func TestStringNamesTheModeAndNoSecret(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
 	for _, o := range []identity.Options{
 		{Secret: secret},
-		{JWKSFile: write(t, jwks(jwk("a", newEd()))), Issuer: issuer, Audience: []string{audience}},
+		{JWKS: write(t, jwks(jwk("a", newEd()))), Issuer: issuer, Audience: []string{audience}},
 		{ProxyHeader: "X-User", Proxies: []netip.Prefix{netip.MustParsePrefix("::1/128")}},
 		{Development: true},
 	} {

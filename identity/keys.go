@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"net/url"
 	"os"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -37,17 +38,18 @@ type keys struct {
 func openKeys(ctx context.Context, o Options) (*keys, error) {
 	k := &keys{every: o.Refresh, pause: o.Pause, log: o.Log, asked: make(chan struct{}, 1)}
 	k.current.Store(new([]key))
-	if o.JWKSFile != "" {
-		k.source, k.load = o.JWKSFile, fromFile(o.JWKSFile)
+	isFile := !strings.Contains(o.JWKS, "://")
+	if isFile {
+		k.source, k.load = o.JWKS, fromFile(o.JWKS)
 	} else {
-		u, err := url.Parse(o.JWKSURL)
+		u, err := url.Parse(o.JWKS)
 		if err != nil || u.Host == "" || u.Scheme != "https" && (u.Scheme != "http" || !isLoopback(u.Hostname())) {
-			return nil, fmt.Errorf("%s must begin with https://, or with http:// for a host on this machine", o.name("JWKSURL"))
+			return nil, fmt.Errorf("%s: a URL must begin with https://, or with http:// for a host on this machine", o.name("JWKS"))
 		}
-		k.source, k.load = u.Redacted(), fromURL(o.JWKSURL, o.Transport)
+		k.source, k.load = u.Redacted(), fromURL(o.JWKS, o.Transport)
 	}
-	if err := k.refresh(ctx); err != nil && o.JWKSFile != "" {
-		return nil, fmt.Errorf("%s: %w", o.name("JWKSFile"), err)
+	if err := k.refresh(ctx); err != nil && isFile {
+		return nil, fmt.Errorf("%s: %w", o.name("JWKS"), err)
 	}
 	go k.run(ctx)
 	return k, nil

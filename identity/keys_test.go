@@ -106,7 +106,7 @@ func wantFetches(t *testing.T, s *server, n int) {
 // openURL creates a Verifier that fetches its keys from s.
 func openURL(t *testing.T, s *server, log *record) *identity.Verifier {
 	t.Helper()
-	return open(t, identity.Options{JWKSURL: "https://user:s3cret@issuer.example/jwks", Issuer: issuer, Audience: []string{audience},
+	return open(t, identity.Options{JWKS: "https://user:s3cret@issuer.example/jwks", Issuer: issuer, Audience: []string{audience},
 		Refresh: every, Pause: pause, Transport: s, Log: log.logger()})
 }
 
@@ -294,7 +294,7 @@ func TestLoadingEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{answer: responds(200, firstSet)}
 		ctx, cancel := context.WithCancel(t.Context())
-		v, err := identity.New(ctx, identity.Options{JWKSURL: "https://issuer.example/jwks", Issuer: issuer, Audience: []string{audience}, Transport: s, Now: clock, ValidName: validName})
+		v, err := identity.New(ctx, identity.Options{JWKS: "https://issuer.example/jwks", Issuer: issuer, Audience: []string{audience}, Transport: s, Now: clock, ValidName: validName})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -316,7 +316,7 @@ func TestAKeyFileIsReloaded(t *testing.T) {
 		}
 	}
 	synctest.Test(t, func(t *testing.T) {
-		v := open(t, identity.Options{JWKSFile: path, Issuer: issuer, Audience: []string{audience}})
+		v := open(t, identity.Options{JWKS: path, Issuer: issuer, Audience: []string{audience}})
 		wantAtOnce(t, v, firstToken, "")
 		wantAtOnce(t, v, sign(header("EdDSA", ""), claims(), second), identity.KeyUnknown)
 		replace(`{"ke`) // while it is being written
@@ -356,7 +356,7 @@ func TestNoCallerWaitsForAFetch(t *testing.T) {
 		}
 	}))
 	defer s.Close()
-	v := open(t, identity.Options{JWKSURL: s.URL + "/jwks", Issuer: issuer, Audience: []string{audience}, Pause: time.Millisecond})
+	v := open(t, identity.Options{JWKS: s.URL + "/jwks", Issuer: issuer, Audience: []string{audience}, Pause: time.Millisecond})
 	set.Store(&bothSet)
 	var all sync.WaitGroup
 	for range 50 {

@@ -35,14 +35,14 @@ func where(fields []string, values ...bool) (found []string) {
 
 // hasTokens reports whether tokens are accepted.
 func (o Options) hasTokens() bool {
-	return o.Secret != "" || o.SecretFile != "" || o.JWKSURL != "" || o.JWKSFile != ""
+	return o.Secret != "" || o.JWKS != ""
 }
 
 // validate checks everything that needs no file and no network.
 func (o Options) validate() error {
-	byToken := []string{"Secret", "SecretFile", "JWKSURL", "JWKSFile"}
-	modes := append(byToken[:4:4], "ProxyHeader", "Development")
-	chosen := where(modes, o.Secret != "", o.SecretFile != "", o.JWKSURL != "", o.JWKSFile != "", o.ProxyHeader != "", o.Development)
+	byToken := []string{"Secret", "JWKS"}
+	modes := append(byToken[:2:2], "ProxyHeader", "Development")
+	chosen := where(modes, o.Secret != "", o.JWKS != "", o.ProxyHeader != "", o.Development)
 	claims := where([]string{"Issuer", "Audience"}, o.Issuer != "", len(o.Audience) > 0)
 	missing := where([]string{"Issuer", "Audience"}, o.Issuer == "", len(o.Audience) == 0)
 	proxy := where([]string{"RolesHeader", "Proxies"}, o.RolesHeader != "", len(o.Proxies) > 0)
@@ -62,7 +62,7 @@ func (o Options) validate() error {
 		return fmt.Errorf("set only one of %s", o.list("and", chosen...))
 	case (o.ProxyHeader != "" || o.Development) && len(claims) > 0:
 		return fmt.Errorf("%s: only tokens have an issuer and an audience: set one of %s, too", o.list("and", claims...), o.list("or", byToken...))
-	case (o.JWKSURL != "" || o.JWKSFile != "") && len(missing) > 0:
+	case o.JWKS != "" && len(missing) > 0:
 		return fmt.Errorf("%s needs %s: other services may trust the same keys", o.name(chosen[0]), o.list("and", missing...))
 	case o.ProxyHeader == "" && len(proxy) > 0:
 		return fmt.Errorf("%s: set %s, too: the header in which the proxy names the user", o.list("and", proxy...), o.name("ProxyHeader"))

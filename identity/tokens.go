@@ -1,12 +1,10 @@
 package identity
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -43,7 +41,7 @@ type tokens struct {
 func newTokens(ctx context.Context, o Options) (*tokens, error) {
 	t := &tokens{roles: o.RolesClaim, name: o.NameClaim, accounts: o.Accounts, leeway: o.Leeway}
 	var methods []string
-	if o.JWKSURL != "" || o.JWKSFile != "" {
+	if o.JWKS != "" {
 		methods = []string{"RS256", "ES256", "EdDSA"}
 	} else {
 		secret, err := o.readSecret()
@@ -69,19 +67,10 @@ func newTokens(ctx context.Context, o Options) (*tokens, error) {
 
 // readSecret returns the secret that signs tokens.
 func (o Options) readSecret() ([]byte, error) {
-	secret, option := []byte(o.Secret), o.name("Secret")
-	if o.SecretFile != "" {
-		option = o.name("SecretFile")
-		text, err := os.ReadFile(o.SecretFile)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", option, err)
-		}
-		secret = bytes.TrimRight(text, "\r\n")
+	if len(o.Secret) < minSecret {
+		return nil, fmt.Errorf("%s: the secret has %d bytes and needs at least %d", o.name("Secret"), len(o.Secret), minSecret)
 	}
-	if len(secret) < minSecret {
-		return nil, fmt.Errorf("%s: the secret has %d bytes and needs at least %d", option, len(secret), minSecret)
-	}
-	return secret, nil
+	return []byte(o.Secret), nil
 }
 
 // Issue returns a token that a Verifier with these options accepts until its lifetime ends. Tokens are signed with the
@@ -149,7 +138,7 @@ func (v *Verifier) fromToken(ctx context.Context, token string) (Caller, error) 
 	if err != nil {
 		return Caller{}, err
 	}
-	return Caller{Name: name, Moderator: slices.Contains(roles, moderator), Service: isService, Expires: expires.Add(t.leeway)}, nil
+	return Caller{Name: name, Moderator: slices.Contains(roles, v.moderatorRole), Service: isService, Expires: expires.Add(t.leeway)}, nil
 }
 
 func notInToken(c rune) bool {

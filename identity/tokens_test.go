@@ -22,7 +22,7 @@ func TestOnlyValidTokensAreAccepted(t *testing.T) {
 		weak           = newRSA(1024)
 		shared         = "a shared key, published by mistake"
 	)
-	byKeySet := open(t, identity.Options{Issuer: issuer, Audience: []string{audience, "front"}, JWKSFile: write(t, jwks(
+	byKeySet := open(t, identity.Options{Issuer: issuer, Audience: []string{audience, "front"}, JWKS: write(t, jwks(
 		jwk("rsa", rsaKey(), `"alg":"RS256"`, `"use":"sig"`, `"x5c":["damaged"]`, `"x5u":"http://issuer.example/cert"`),
 		jwk("ec", ec), jwk("ed", ed, `"key_ops":["verify"]`), jwk("p384", p384),
 		jwk("enc", ec, `"use":"enc"`), jwk("ops", ec, `"key_ops":["encrypt"]`), jwk("weak", weak), jwk("pss", rsaKey(), `"alg":"PS256"`),
@@ -238,10 +238,13 @@ func TestOnlyTheRoleModeratorMakesAModerator(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		claim  string // the option
+		role   string // the option
 		claims []string
 		want   bool
 	}{
 		"none":                   {claims: nil},
+		"a role of the site's":   {role: "chief", claims: []string{"roles", `["chief"]`}, want: true},
+		"not that role":          {role: "chief", claims: []string{"roles", `["moderator"]`}},
 		"a list":                 {claims: []string{"roles", `["writer","moderator"]`}, want: true},
 		"a string":               {claims: []string{"roles", `"writer  moderator"`}, want: true},
 		"other roles":            {claims: []string{"roles", `["moderators","Moderator"," moderator"]`}},
@@ -259,7 +262,7 @@ func TestOnlyTheRoleModeratorMakesAModerator(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			v := open(t, identity.Options{Secret: secret, RolesClaim: tt.claim})
+			v := open(t, identity.Options{Secret: secret, RolesClaim: tt.claim, ModeratorRole: tt.role})
 			caller, err := byToken(v, sign(header("HS256", ""), claims(tt.claims...), secret))
 			want(t, caller, err, "alice", "")
 			if caller.Moderator != tt.want {

@@ -1,7 +1,9 @@
-// Package manual writes the manual page and the completions for shells, from the definition of the command line.
+// Package manual writes the manual page, the completions for shells and the list of settings in docs/settings.md, from the
+// definition of the command line.
 package manual
 
 import (
+	"cmp"
 	"embed"
 	"io"
 	"os"
@@ -13,16 +15,21 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-//go:embed page.tmpl bash.tmpl zsh.tmpl fish.tmpl
+//go:embed page.tmpl settings.tmpl bash.tmpl zsh.tmpl fish.tmpl
 var templates embed.FS
 
 var parsed = template.Must(template.New("").Funcs(template.FuncMap{
-	"roff": roff, "describe": describe,
+	"roff": roff, "describe": describe, "cell": cell, "sentences": func(title string) []string { return strings.SplitN(title, ". ", 2) },
 }).ParseFS(templates, "*.tmpl"))
 
 // Page writes the manual page, in roff with the macros of man. version and date are those of the program.
 func Page(w io.Writer, app *kong.Application, version, date string) error {
 	return parsed.ExecuteTemplate(w, "page.tmpl", program{commandOf(app.Node), version, date, groupsOf(app.Node)})
+}
+
+// Settings writes a table of the settings for each group of --help, in Markdown.
+func Settings(w io.Writer, app *kong.Application) error {
+	return parsed.ExecuteTemplate(w, "settings.tmpl", program{Groups: groupsOf(app.Node)})
 }
 
 // Completion writes the completion for a shell: bash, zsh or fish.
@@ -57,6 +64,7 @@ type argument struct {
 
 type flag struct {
 	Name, Help, Variable string
+	Default              string
 	Value                string // the default or a placeholder; empty if the flag needs no value
 	Switch, Negatable    bool
 	File                 bool // the value is a path
@@ -81,11 +89,13 @@ func commandOf(node *kong.Node) command {
 }
 
 func flagOf(f *kong.Flag) flag {
-	out := flag{Name: f.Name, Help: f.Help, Switch: f.IsBool(), Negatable: f.Tag.Negatable != ""}
+	out := flag{Name: f.Name, Help: f.Help, Default: f.Default, Switch: f.IsBool(), Negatable: f.Tag.Negatable != ""}
 	if len(f.Envs) > 0 {
 		out.Variable = f.Envs[0]
 	}
-	if !out.Switch {
+	if out.Switch {
+		out.Default = cmp.Or(f.Default, "false")
+	} else {
 		out.Value = strings.Trim(f.FormatPlaceHolder(), `"`)
 	}
 	out.File = f.PlaceHolder == "FILE" || strings.HasSuffix(f.Name, "-dir") || isFile(f.Value)
@@ -132,6 +142,15 @@ func roff(text string) string {
 		text = `\&` + text
 	}
 	return text
+}
+
+var verbatim = regexp.MustCompile(`FRONTPAGE_\w+|REDIS_URL|GOGC|GOMEMLIMIT|[a-z+]+://(?:\S*[\w/])?|[a-z]+\.\*|\S*[*={|]\S*\w}?`)
+
+// cell is a help text for a cell of a table: names of variables, URLs, and what Markdown would interpret, are code.
+func cell(help string) string {
+	return verbatim.ReplaceAllStringFunc(strings.TrimSuffix(help, "."), func(word string) string {
+		return "`" + strings.ReplaceAll(word, "|", `\|`) + "`"
+	})
 }
 
 var sentenceEnd = regexp.MustCompile(`\. [A-Z]|\.$|: `)

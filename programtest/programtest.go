@@ -83,7 +83,7 @@ func Command(t testing.TB, env []string, args ...string) *exec.Cmd {
 	t.Cleanup(cancel)
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Dir = t.TempDir()
-	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + cmd.Dir, "ADDR=127.0.0.1:0"}, env...)
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + cmd.Dir, "FRONTPAGE_ADDR=127.0.0.1:0"}, env...)
 	return cmd
 }
 

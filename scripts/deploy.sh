@@ -56,7 +56,7 @@ echo "systemd unit"
 security=$(systemd-analyze security --offline=true --threshold=20 deploy/frontpage.service) || fail "the unit is too exposed: $security"
 echo "${security##*$'\n'}"
 port=$(free_port)
-printf '%s\n' "ADDR=127.0.0.1:$port" OIDC_ISSUER=http://127.0.0.1:1 OIDC_CLIENT_ID=frontpage >"$folder/etc/frontpage.env"
+printf '%s\n' "FRONTPAGE_ADDR=127.0.0.1:$port" FRONTPAGE_OIDC_ISSUER=http://127.0.0.1:1 FRONTPAGE_OIDC_CLIENT_ID=frontpage >"$folder/etc/frontpage.env"
 (umask 077 && echo secret >"$folder/etc/oidc_client_secret")
 # The probe runs in the container beside the unit, and ends the container.
 cat >"$folder/bin/probe" <<END
@@ -129,7 +129,7 @@ contained=("${as_root[@]}" unshare --mount bash -c 'mount --bind "$0" "$0" && mo
 # serve starts the server of the image on a free port, with the variables that are its arguments.
 serve() {
 	port=$(free_port)
-	set -- "PATH=$PATH" "ADDR=:$port" PUBLIC_URL=https://frontpage.example.org "JWT_SECRET=$(head -c 32 /dev/urandom | base64)" "$@"
+	set -- "PATH=$PATH" "FRONTPAGE_ADDR=:$port" FRONTPAGE_PUBLIC_URL=https://frontpage.example.org "FRONTPAGE_JWT_SECRET=$(head -c 32 /dev/urandom | base64)" "$@"
 	env -i "$@" "${contained[@]}" /frontpage 2>"$folder/out/log" &
 	server=$!
 	running+=("$server")
@@ -139,7 +139,7 @@ serve() {
 	done
 	fail "the server in the image is not ready" "$folder/out/health" "$folder/out/log"
 }
-serve "REDIS_URL=redis://127.0.0.1:$redis_port" DEMO=true
+serve "REDIS_URL=redis://127.0.0.1:$redis_port" FRONTPAGE_DEMO_ARTICLES=true
 grep -q "commit=$(git -C "$folder/clone" rev-parse HEAD) " "$folder/out/log" || fail "the image does not know its commit" "$folder/out/log"
 ! grep -E 'level=(WARN|ERROR)' "$folder/out/log" || fail "the log of the server in the image has warnings"
 

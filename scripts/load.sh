@@ -2,7 +2,7 @@
 # Measures the server under load: scripts/load.sh [page|gzip|varied|vote|hot|overload]... For each it prints
 # requests a second, the server's own CPU for a request, that of Redis, and how long 99 % of the requests took at most.
 # The server has one core, and Redis and the load (wrk) another. SECONDS_EACH is the length of a round, ROUNDS their
-# number. Variables of the server are passed on: SHARED_ANSWERS=0 scripts/load.sh page
+# number. Variables of the server are passed on: FRONTPAGE_SHARED_ANSWERS=0 scripts/load.sh page
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/install.sh
@@ -28,12 +28,12 @@ awk -v n="$articles" -v now="$(date +%s)" 'BEGIN {
 		printf "%d,%s,https://www%d.example.org/%x/%d,%d,%x%d,%d,group%d\n", i, title, i % 300, rand() * 2 ^ 31, i, i % 200, i % 77 * 12345, i % 5000, now - (n - i) * 30, i % 50
 	}
 }' >"$folder/articles.csv"
-export REDIS_URL=redis://127.0.0.1:$redis_port ADDR=127.0.0.1:$port
+export REDIS_URL=redis://127.0.0.1:$redis_port FRONTPAGE_ADDR=127.0.0.1:$port
 "$folder/frontpage" import "$folder/articles.csv" >/dev/null 2>&1
 GOMAXPROCS=1 taskset -c 1 "$folder/frontpage" >"$folder/log" 2>&1 &
 server=$!
 running+=("$server")
-until curl -sf "http://$ADDR/readyz" >/dev/null; do sleep 0.1; done
+until curl -sf "http://$FRONTPAGE_ADDR/readyz" >/dev/null; do sleep 0.1; done
 
 page='query Front{articles(order:SCORE,page:1){id title link poster{name} votes createdAt}}'
 varied='query Q($p:Int!,$n:Boolean!){top:articles(order:SCORE,page:$p){...Card number @include(if:$n)}} fragment Card on Article{id title link by:poster{name} votes createdAt}'
@@ -62,7 +62,7 @@ measure() {
 	script "$1" "${3:-}" >"$folder/$1.lua"
 	local before_server before_redis
 	before_server=$(cpu_of_server) before_redis=$(cpu_of_redis)
-	taskset -c 0 wrk -t1 -c"$2" -d"${SECONDS_EACH:-4}s" --timeout 5s --latency -s "$folder/$1.lua" "http://$ADDR/query" >"$folder/out"
+	taskset -c 0 wrk -t1 -c"$2" -d"${SECONDS_EACH:-4}s" --timeout 5s --latency -s "$folder/$1.lua" "http://$FRONTPAGE_ADDR/query" >"$folder/out"
 	awk -v kind="$1" -v connections="$2" -v server="$(awk "BEGIN {print $(cpu_of_server) - $before_server}")" \
 		-v redis="$(awk "BEGIN {print $(cpu_of_redis) - $before_redis}")" -v seconds="${SECONDS_EACH:-4}" '
 		$1 == "99%" {p99 = $2}

@@ -2,14 +2,14 @@ package settings
 
 import "fmt"
 
-// minAdminToken is the minimum length of ADMIN_TOKEN, bytes.
+// minAdminToken is the minimum length of FRONTPAGE_ADMIN_TOKEN, bytes.
 const minAdminToken = 16
 
 // Admin are the settings of the listener for operators.
 type Admin struct {
-	AdminAddr      string `env:"ADMIN_ADDR" placeholder:"HOST:PORT" help:"Address to serve /metrics and /debug/pprof on, by http. Without ADMIN_TOKEN it must be a loopback address. If unset, they are not served."`
-	AdminToken     string `env:"ADMIN_TOKEN" placeholder:"TOKEN" help:"Token that requests to ADMIN_ADDR must show, at least 16 bytes: as a bearer token, or as the password of Basic authentication."`
-	AdminTokenFile string `env:"ADMIN_TOKEN_FILE" placeholder:"FILE" help:"File with that token."`
+	AdminAddr      string `placeholder:"HOST:PORT" help:"Address to serve /metrics and /debug/pprof on, by http. Without FRONTPAGE_ADMIN_TOKEN it must be a loopback address. If unset, they are not served."`
+	AdminToken     string `placeholder:"TOKEN" help:"Token that requests to FRONTPAGE_ADMIN_ADDR must show, at least 16 bytes: as a bearer token, or as the password of Basic authentication."`
+	AdminTokenFile string `hidden:""`
 
 	adminToken string // of AdminToken or AdminTokenFile, set by check
 }

@@ -2,6 +2,7 @@ package settings
 
 import (
 	"os"
+	"runtime/debug"
 	"slices"
 	"time"
 
@@ -12,90 +13,56 @@ import (
 
 // API are the settings of GraphQL over HTTP.
 type API struct {
-	BodyLimit           int64         `env:"BODY_LIMIT" default:"${body_limit}" help:"Maximum size of a request body, a query string or a WebSocket message, bytes."`
-	RequestTimeout      time.Duration `env:"REQUEST_TIMEOUT" default:"${request_timeout}" help:"Maximum time for one query or mutation, at least 1ms."`
-	MaxConcurrent       int           `env:"MAX_CONCURRENT" default:"${max_concurrent}" help:"Maximum number of queries and mutations at work. Others wait up to 500ms and are then refused with 503. 0 means unlimited."`
-	SharedAnswers       time.Duration `env:"SHARED_ANSWERS" default:"${shared_answers}" help:"How old the answer to a query may be that is the same for all callers: equal queries within this time are executed once. The articles in other answers may be as old. At most 1m; 0 shares nothing."`
-	CacheMaxAge         time.Duration `env:"CACHE_MAX_AGE" default:"${cache_max_age}" help:"How long a cache may keep such an answer to an anonymous GET, whole seconds, at most 1h; 0: not at all."`
-	TokenLimit          int           `env:"TOKEN_LIMIT" default:"${token_limit}" help:"Maximum number of tokens in a document."`
-	DepthLimit          int           `env:"DEPTH_LIMIT" default:"${depth_limit}" help:"Maximum nesting depth of fields. Introspection has a limit of its own."`
-	AliasLimit          int           `env:"ALIAS_LIMIT" default:"${alias_limit}" help:"Maximum number of aliases in an operation."`
-	RootFieldLimit      int           `env:"ROOT_FIELD_LIMIT" default:"${root_field_limit}" help:"Maximum number of fields at the root of an operation."`
-	DirectiveLimit      int           `env:"DIRECTIVE_LIMIT" default:"${directive_limit}" help:"Maximum number of directives in an operation."`
-	FieldLimit          int           `env:"FIELD_LIMIT" default:"${field_limit}" help:"Maximum number of fields in an operation."`
-	ComplexityLimit     int           `env:"COMPLEXITY_LIMIT" default:"${complexity_limit}" help:"Maximum number of objects and scalars in a response, computed from the page sizes before the operation runs."`
-	PingInterval        time.Duration `env:"PING_INTERVAL" default:"${ping_interval}" help:"Interval of the pings on open streams, and maximum time for one write to a stream, at least 100ms."`
-	StreamsPerAddress   int           `env:"STREAMS_PER_ADDRESS" default:"${streams_per_address}" help:"Maximum number of WebSockets and event streams per address."`
-	StreamsPerViewer    int           `env:"STREAMS_PER_VIEWER" default:"${streams_per_viewer}" help:"Maximum number of WebSockets and event streams per user."`
-	OperationsPerSocket int           `env:"OPERATIONS_PER_SOCKET" default:"${operations_per_socket}" help:"Maximum number of concurrent operations on one WebSocket."`
-	MaxWatched          int           `env:"MAX_WATCHED" default:"${max_watched}" help:"Maximum number of articles watched by all subscriptions. An article counts once for each subscription that watches it."`
-	WatchedPerAddress   int           `env:"WATCHED_PER_ADDRESS" default:"${watched_per_address}" help:"Maximum number of articles watched per address."`
-	WatchedPerViewer    int           `env:"WATCHED_PER_VIEWER" default:"${watched_per_viewer}" help:"Maximum number of articles watched per user."`
-	Introspection       bool          `env:"INTROSPECTION" default:"true" negatable:"" help:"Let clients query the schema. If off, error messages suggest no names either."`
-	GETPreflight        bool          `env:"GET_PREFLIGHT" name:"get-preflight" negatable:"" help:"Require the header GraphQL-Require-Preflight or Apollo-Require-Preflight in a GET."`
-	CORSOrigins         []string      `env:"CORS_ORIGINS" name:"cors-origins" placeholder:"ORIGIN" help:"Origins, such as https://example.org, whose pages may use the API; one * in each matches anything. The site's own pages always may."`
-	TrustedDocuments    string        `env:"TRUSTED_DOCUMENTS" placeholder:"FILE" help:"File with a JSON object of GraphQL documents by hash. If set, no other document is accepted."`
+	RequestTimeout    time.Duration `default:"${Timeout}" help:"Maximum time for one query or mutation, at least 1ms."`
+	MaxConcurrent     int           `default:"${MaxConcurrent}" help:"Maximum number of queries and mutations at work. Others wait up to 500ms and are then refused with 503. 0 means unlimited."`
+	SharedAnswers     time.Duration `default:"${SharedAnswers}" help:"How old the answer to a query may be that is the same for all callers: equal queries within this time are executed once. The articles in other answers may be as old. At most 1m; 0 shares nothing."`
+	CacheMaxAge       time.Duration `default:"${MaxAge}" help:"How long a cache may keep such an answer to an anonymous GET, whole seconds, at most 1h; 0: not at all."`
+	DepthLimit        int           `default:"${Depth}" help:"Maximum nesting depth of fields. Introspection has a limit of its own."`
+	ComplexityLimit   int           `default:"${Cost}" help:"Maximum number of objects and scalars in a response, computed from the page sizes before the operation runs."`
+	PingInterval      time.Duration `default:"${Ping}" help:"Interval of the pings on open streams, and maximum time for one write to a stream, at least 100ms."`
+	StreamsPerAddress int           `default:"${PerAddress}" help:"Maximum number of WebSockets and event streams per address. Of one user up to 100 may be open, and more for a number above 6000: a 60th of it. The unfinished request headers of an address may take 700 bytes for each, and at least as much as the longest one."`
+	MaxWatched        int           `default:"${Watched}" help:"Maximum number of articles watched by all subscriptions. An article counts once for each subscription that watches it. Those of one address may be a quarter of them, those of one user a 100th."`
+	Introspection     bool          `default:"true" negatable:"" help:"Let clients query the schema. If off, error messages suggest no names either."`
+	CORSOrigins       []string      `name:"cors-origins" placeholder:"ORIGIN" help:"Origins, such as https://example.org, whose pages may use the API; one * in each matches anything. The site's own pages always may."`
+	TrustedDocuments  string        `placeholder:"FILE" help:"File with a JSON object of GraphQL documents by hash. If set, no other document is accepted."`
 }
 
 // endpointFlags are the flags of the options that endpoint validates.
 var endpointFlags = map[string]string{
-	"BodyLimit":                 "body-limit",
-	"Timeout":                   "request-timeout",
-	"MaxConcurrent":             "max-concurrent",
-	"SharedAnswers":             "shared-answers",
-	"MaxAge":                    "cache-max-age",
-	"Origins":                   "cors-origins",
-	"Limits.Tokens":             "token-limit",
-	"Limits.Depth":              "depth-limit",
-	"Limits.Aliases":            "alias-limit",
-	"Limits.RootFields":         "root-field-limit",
-	"Limits.Directives":         "directive-limit",
-	"Limits.Fields":             "field-limit",
-	"Limits.Cost":               "complexity-limit",
-	"Limits.PageSize":           "page-size",
-	"Streams.Ping":              "ping-interval",
-	"Streams.PerAddress":        "streams-per-address",
-	"Streams.PerViewer":         "streams-per-viewer",
-	"Streams.Operations":        "operations-per-socket",
-	"Streams.Watched":           "max-watched",
-	"Streams.WatchedPerAddress": "watched-per-address",
-	"Streams.WatchedPerViewer":  "watched-per-viewer",
-	"Streams.Memory":            "memory-limit-mib",
-	"Rates.Cost":                "rate-cost",
-	"Rates.Votes":               "rate-votes",
-	"Rates.Posts":               "rate-posts",
-	"Rates.Changes":             "rate-changes",
-	"Rates.Addresses":           "rate-addresses",
+	"Timeout":            "request-timeout",
+	"MaxConcurrent":      "max-concurrent",
+	"SharedAnswers":      "shared-answers",
+	"MaxAge":             "cache-max-age",
+	"Origins":            "cors-origins",
+	"Limits.Depth":       "depth-limit",
+	"Limits.Cost":        "complexity-limit",
+	"Limits.PageSize":    "page-size",
+	"Streams.Ping":       "ping-interval",
+	"Streams.PerAddress": "streams-per-address",
+	"Streams.Watched":    "max-watched",
+	"Rates.Cost":         "rates",
+	"Rates.Votes":        "rates",
+	"Rates.Posts":        "rates",
+	"Rates.Changes":      "rates",
+	"Rates.Addresses":    "rates",
 }
 
 // endpointOptions returns the options of the endpoint, without trusted documents and Identity.
 func (s *Settings) endpointOptions() endpoint.Options {
-	return endpoint.Options{
-		BodyLimit:     s.BodyLimit,
-		Timeout:       s.RequestTimeout,
-		MaxConcurrent: s.MaxConcurrent,
-		SharedAnswers: s.SharedAnswers,
-		MaxAge:        s.CacheMaxAge,
-		Introspection: s.Introspection,
-		GETPreflight:  s.GETPreflight,
-		Origins:       s.origins(),
-		Proxies:       s.TrustedProxies,
-		AuditSecret:   s.auditSecret,
-		Rates:         s.Rates.values(s.Development()),
-		Streams: endpoint.StreamLimits{
-			Ping: s.PingInterval, PerAddress: s.StreamsPerAddress, PerViewer: s.StreamsPerViewer, Operations: s.OperationsPerSocket,
-			Watched: s.MaxWatched, WatchedPerAddress: s.WatchedPerAddress, WatchedPerViewer: s.WatchedPerViewer,
-			Memory: s.MemoryLimitMiB << 20 / 4,
-		},
-		Limits: endpoint.Limits{
-			Tokens: s.TokenLimit, Depth: s.DepthLimit, Aliases: s.AliasLimit, RootFields: s.RootFieldLimit,
-			Directives: s.DirectiveLimit, Fields: s.FieldLimit, Cost: s.ComplexityLimit, PageSize: s.PageSize,
-		},
-	}
+	o := endpoint.DefaultOptions()
+	o.Timeout, o.MaxConcurrent, o.SharedAnswers, o.MaxAge = s.RequestTimeout, s.MaxConcurrent, s.SharedAnswers, s.CacheMaxAge
+	o.Introspection, o.Origins, o.Proxies, o.AuditSecret = s.Introspection, s.origins(), s.TrustedProxies, s.auditSecret
+	o.Rates = s.Rates.values(s.Development())
+	o.Limits.Depth, o.Limits.Cost, o.Limits.PageSize = s.DepthLimit, s.ComplexityLimit, s.PageSize
+	o.Streams.Ping, o.Streams.PerAddress, o.Streams.Watched = s.PingInterval, s.StreamsPerAddress, s.MaxWatched
+	o.Streams.PerViewer = max(min(100, s.StreamsPerAddress), s.StreamsPerAddress/60)
+	o.Streams.WatchedPerAddress, o.Streams.WatchedPerViewer = max(1, s.MaxWatched/4), max(1, s.MaxWatched/100)
+	o.Streams.Memory = debug.SetMemoryLimit(-1) / 4
+	return o
 }
 
 // origins returns whose pages' scripts may use the endpoint. What forwards to a container may change the header Host, so
-// that pages of DEV_HOSTS look foreign.
+// that pages of FRONTPAGE_DEV_HOSTS look foreign.
 func (s *Settings) origins() []string {
 	origins := slices.Clone(s.CORSOrigins)
 	for _, host := range s.DevHosts {

@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -33,12 +34,20 @@ func (File) BeforeResolve(ctx *kong.Context, trace *kong.Path) error {
 	}
 	for key := range values {
 		if names := flagNames(ctx.Model.Flags); !slices.Contains(names, key) {
-			closest, _ := closest(key, names)
-			return Invalid(fmt.Errorf("%s: %q is not a setting: did you mean %s?", path, key, closest), "config")
+			problem := fmt.Sprintf("did you mean %s?", closest(key, names))
+			if text, found := gone[key]; found {
+				problem = text
+			}
+			return Invalid(fmt.Errorf("%s: %q is not a setting: %s", path, key, problem), "config")
 		}
 	}
 	ctx.AddResolver(kong.ResolverFunc(func(_ *kong.Context, parent *kong.Path, flag *kong.Flag) (any, error) {
 		value, found := values[flag.Name]
+		for _, alias := range flag.Aliases {
+			if text, aliased := values[alias]; aliased {
+				value, found = text, true
+			}
+		}
 		if !found || parent.App == nil || slices.ContainsFunc(flag.Envs, isSet) {
 			return nil, nil //nolint:nilnil // how kong wants to learn that there is no value
 		}
@@ -56,21 +65,17 @@ func isSet(variable string) bool {
 func flagNames(flags []*kong.Flag) (names []string) {
 	for _, flag := range flags {
 		if len(flag.Envs) > 0 && flag.Name != "config" {
-			names = append(names, flag.Name)
+			names = append(append(names, flag.Name), flag.Aliases...)
 		}
 	}
 	return names
 }
 
-// closest returns the name that differs least from text, and in how many letters.
-func closest(text string, names []string) (name string, distance int) {
-	distance = len(text) + 1_000
-	for _, candidate := range names {
-		if d := levenshtein.ComputeDistance(text, candidate); d < distance {
-			name, distance = candidate, d
-		}
-	}
-	return name, distance
+// closest returns the name that differs least from text.
+func closest(text string, names []string) string {
+	return slices.MinFunc(names, func(a, b string) int {
+		return cmp.Compare(levenshtein.ComputeDistance(text, a), levenshtein.ComputeDistance(text, b))
+	})
 }
 
 // parseFile returns the values by the names of their flags. Keys may be written like flags or like variables. Values are
@@ -93,7 +98,7 @@ func parseFile(text []byte) (map[string]string, error) {
 			return nil, errors.New("it must consist of lines such as vote-score: 432")
 		}
 		for entry := entries.MapRange(); entry.Next(); {
-			name := strings.ReplaceAll(strings.ToLower(entry.Key().GetToken().Value), "_", "-")
+			name := flagName(entry.Key().GetToken().Value)
 			if _, twice := values[name]; twice {
 				return nil, fmt.Errorf("%s is given twice", name)
 			}

@@ -15,12 +15,12 @@ import (
 
 // Looks are the settings of how the site looks, and in which language it speaks.
 type Looks struct {
-	SiteName     string   `env:"SITE_NAME" default:"Frontpage" help:"Name of the site, one line of at most 40 characters: at the top of each page, in titles and feeds."`
-	SiteAbout    string   `env:"SITE_ABOUT" placeholder:"TEXT" help:"What the site is about, one line of at most 200 characters, for search engines and previews. Default: that users post articles and vote on them."`
-	SiteLanguage string   `env:"SITE_LANGUAGE" default:"en" help:"Language of the site's texts: ${languages}. Error messages of the API are in English."`
-	SiteAccent   string   `env:"SITE_ACCENT" placeholder:"COLOUR" help:"Colour of buttons and links, such as #17624a. It must be dark enough to be read on a light background; on a dark one it is lightened."`
-	SiteLogo     string   `env:"SITE_LOGO" placeholder:"FILE" help:"Logo beside the name, and icon of the site: a file in SVG or PNG format of at most 256 KiB, best square."`
-	SiteLinks    []string `env:"SITE_LINKS" placeholder:"TEXT=URL" help:"Links at the bottom of each page, such as Rules=https://example.org/rules: at most 10, to http and https URLs, paths and mailto addresses."`
+	SiteName     string   `default:"Frontpage" help:"Name of the site, one line of at most 40 characters: at the top of each page, in titles and feeds."`
+	SiteAbout    string   `placeholder:"TEXT" help:"What the site is about, one line of at most 200 characters, for search engines and previews. Default: that users post articles and vote on them."`
+	SiteLanguage string   `default:"en" help:"Language of the site's texts: ${languages}. Error messages of the API are in English."`
+	SiteAccent   string   `placeholder:"COLOUR" help:"Colour of buttons and links, such as #17624a. It must be dark enough to be read on a light background; on a dark one it is lightened."`
+	SiteLogo     string   `placeholder:"FILE" help:"Logo beside the name, and icon of the site: a file in SVG or PNG format of at most 256 KiB, best square."`
+	SiteLinks    []string `placeholder:"TEXT=URL" help:"Links at the bottom of each page, such as Rules=https://example.org/rules: at most 10, to http and https URLs, paths and mailto addresses."`
 }
 
 const (
@@ -66,7 +66,7 @@ func checkLine(text string, most int) error {
 	return nil
 }
 
-// logo reads SITE_LOGO. Without one, it returns none.
+// logo reads FRONTPAGE_SITE_LOGO. Without one, it returns none.
 func (s *Looks) logo() (web.Logo, error) {
 	if s.SiteLogo == "" {
 		return web.Logo{}, nil

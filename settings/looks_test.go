@@ -41,12 +41,12 @@ func TestLooksOfTheSite(t *testing.T) {
 func TestTheSiteLeavesOutPagesThatItsRulesDo(t *testing.T) {
 	t.Parallel()
 	for args, want := range map[string][]string{
-		"":                              nil,
-		"--no-calendar":                 {"lab", "top"},
-		"--front-pages=0":               {"past"},
-		"--vote-history=off":            {"votes"},
-		"--vote-history=0":              nil,
-		"--no-calendar --front-pages=0": {"lab", "past", "top"},
+		"":                                    nil,
+		"--calendar=off":                      {"lab", "top"},
+		"--front-pages-kept=0":                {"past"},
+		"--votes-kept=off":                    {"votes"},
+		"--votes-kept=0":                      nil,
+		"--calendar=off --front-pages-kept=0": {"lab", "past", "top"},
 	} {
 		var p program
 		if _, err := settings.Parse(&p, strings.Fields(args), "", ""); err != nil {
@@ -70,27 +70,27 @@ func TestInvalidLooks(t *testing.T) {
 	}
 	large := write("large.svg", "<svg>"+strings.Repeat(" ", 256<<10))
 	for arg, want := range map[string]string{
-		"--site-name=": "SITE_NAME (--site-name): it is empty",
-		"--site-name=" + strings.Repeat("ü", 41):              "SITE_NAME (--site-name): it has 41 characters, want at most 40",
-		"--site-name=a\nb":                                    `SITE_NAME (--site-name): "a\nb" is not one line of text`,
-		"--site-name= a":                                      `SITE_NAME (--site-name): " a" is not one line of text`,
-		"--site-about=" + strings.Repeat("a", 201):            "SITE_ABOUT (--site-about): it has 201 characters, want at most 200",
-		"--site-language=xx":                                  `SITE_LANGUAGE (--site-language): "xx" is not one of de, en`,
-		"--site-accent=red":                                   `SITE_ACCENT (--site-accent): "red" is not a colour such as #17624a`,
-		"--site-accent=#ffcc00":                               "SITE_ACCENT (--site-accent): #ffcc00 has a contrast of 1.3 to the background of the site, want at least 4.5",
-		"--site-accent=#12345":                                "SITE_ACCENT (--site-accent)",
-		"--site-accent=#12345g":                               "SITE_ACCENT (--site-accent)",
-		"--site-logo=" + filepath.Join(folder, "missing"):     "SITE_LOGO (--site-logo): open",
+		"--site-name=": "FRONTPAGE_SITE_NAME (--site-name): it is empty",
+		"--site-name=" + strings.Repeat("ü", 41):              "FRONTPAGE_SITE_NAME (--site-name): it has 41 characters, want at most 40",
+		"--site-name=a\nb":                                    `FRONTPAGE_SITE_NAME (--site-name): "a\nb" is not one line of text`,
+		"--site-name= a":                                      `FRONTPAGE_SITE_NAME (--site-name): " a" is not one line of text`,
+		"--site-about=" + strings.Repeat("a", 201):            "FRONTPAGE_SITE_ABOUT (--site-about): it has 201 characters, want at most 200",
+		"--site-language=xx":                                  `FRONTPAGE_SITE_LANGUAGE (--site-language): "xx" is not one of de, en`,
+		"--site-accent=red":                                   `FRONTPAGE_SITE_ACCENT (--site-accent): "red" is not a colour such as #17624a`,
+		"--site-accent=#ffcc00":                               "FRONTPAGE_SITE_ACCENT (--site-accent): #ffcc00 has a contrast of 1.3 to the background of the site, want at least 4.5",
+		"--site-accent=#12345":                                "FRONTPAGE_SITE_ACCENT (--site-accent)",
+		"--site-accent=#12345g":                               "FRONTPAGE_SITE_ACCENT (--site-accent)",
+		"--site-logo=" + filepath.Join(folder, "missing"):     "FRONTPAGE_SITE_LOGO (--site-logo): open",
 		"--site-logo=" + write("a.txt", "a text"):             "is neither an SVG nor a PNG file",
 		"--site-logo=" + large:                                "has 262149 bytes, want at most 262144",
-		"--site-links=Rules":                                  `SITE_LINKS (--site-links): "Rules" is not a text of at most 40 characters and a URL, such as Rules=https://example.org/rules`,
-		"--site-links==https://example.org":                   "SITE_LINKS (--site-links)",
-		"--site-links=Rules=javascript:alert(1)":              "SITE_LINKS (--site-links)",
-		"--site-links=Rules=//example.org":                    "SITE_LINKS (--site-links)",
-		"--site-links=Rules=https:":                           "SITE_LINKS (--site-links)",
-		"--site-links=Rules=rules.html":                       "SITE_LINKS (--site-links)",
-		"--site-links=" + strings.Repeat(",A=/a", 11)[1:]:     "SITE_LINKS (--site-links): there are 11, want at most 10",
-		"--site-links=" + strings.Repeat("a", 41) + "=/rules": "SITE_LINKS (--site-links)",
+		"--site-links=Rules":                                  `FRONTPAGE_SITE_LINKS (--site-links): "Rules" is not a text of at most 40 characters and a URL, such as Rules=https://example.org/rules`,
+		"--site-links==https://example.org":                   "FRONTPAGE_SITE_LINKS (--site-links)",
+		"--site-links=Rules=javascript:alert(1)":              "FRONTPAGE_SITE_LINKS (--site-links)",
+		"--site-links=Rules=//example.org":                    "FRONTPAGE_SITE_LINKS (--site-links)",
+		"--site-links=Rules=https:":                           "FRONTPAGE_SITE_LINKS (--site-links)",
+		"--site-links=Rules=rules.html":                       "FRONTPAGE_SITE_LINKS (--site-links)",
+		"--site-links=" + strings.Repeat(",A=/a", 11)[1:]:     "FRONTPAGE_SITE_LINKS (--site-links): there are 11, want at most 10",
+		"--site-links=" + strings.Repeat("a", 41) + "=/rules": "FRONTPAGE_SITE_LINKS (--site-links)",
 	} {
 		var p program
 		_, err := settings.Parse(&p, []string{arg}, "", "")

@@ -11,41 +11,64 @@ import (
 	"time"
 
 	"github.com/alecthomas/kong"
-
-	"frontpage/redisrepo/site"
 )
 
 // Parse parses arguments and environment into program, a pointer to a struct that embeds Settings and
 // has a field for each command. version is what --version prints. An invalid setting is an *Error.
-func Parse(program any, args []string, description, version string) (*kong.Context, error) {
+func Parse(program any, args []string, description, version string) (*Command, error) {
 	var failed *Error
 	parser, err := kong.New(program,
 		kong.Name("frontpage"), kong.Description(description), kong.Vars{"version": version}, defaults(),
 		kong.ExplicitGroups(groups), kong.ConfigureHelp(kong.HelpOptions{FlagsLast: true, Compact: true}),
 		kong.KindMapper(reflect.Bool, boolMapper{&failed}),
 		kong.KindMapper(reflect.Int, mapper(&failed, strconv.Atoi, "a whole number")),
-		kong.KindMapper(reflect.Int64, mapper(&failed, parseInt64, "a whole number")),
 		kong.TypeMapper(reflect.TypeFor[time.Duration](), mapper(&failed, parseDuration, "a duration such as 7d, 1d12h, 90s or 400ms")),
 		kong.TypeMapper(reflect.TypeFor[netip.Prefix](), mapper(&failed, parsePrefix, "an address such as 192.0.2.1, or a range such as 10.0.0.0/8")),
 		kong.TypeMapper(reflect.TypeFor[slog.Level](), mapper(&failed, parseLevel, "debug, info, warn or error")),
-		kong.TypeMapper(reflect.TypeFor[site.Ranking](), mapper(&failed, site.ParseRanking, "linear, capped or halflife")),
+		kong.TypeMapper(reflect.TypeFor[Ranking](), mapper(&failed, parseRanking, rankingForm)),
 		kong.TypeMapper(reflect.TypeFor[History](), mapper(&failed, parseHistory, historyForm)),
-		kong.TypeMapper(reflect.TypeFor[Rate](), mapper(&failed, parseRate, rateForm)),
+		kong.TypeMapper(reflect.TypeFor[Calendar](), mapper(&failed, parseCalendar, calendarForm)),
+		kong.TypeMapper(reflect.TypeFor[RateList](), mapper(&failed, parseRates, ratesForm)),
+		kong.PostBuild(nameVariables),
 	)
 	if err != nil {
 		panic(err) // the flags and commands are fixed, so this is a bug
 	}
-	command, err := parser.Parse(args)
-	if failed != nil {
-		return nil, failed // kong turns the error of a variable into text, which loses its type
+	old := readOld(parser.Model.Flags)
+	for {
+		failed = nil
+		command, err := parser.Parse(args)
+		if failed != nil {
+			err = failed // kong turns the error of a variable into text, which loses its type
+		}
+		invalid := new(Error)
+		switch {
+		case err == nil:
+			return &Command{command, old}, nil
+		case errors.As(err, &invalid) && old.ignore(invalid.Flags):
+			continue
+		case errors.As(err, &invalid):
+			return nil, invalid
+		}
+		return nil, fmt.Errorf("%w%s: see frontpage --help", err, becameOf(err.Error()))
 	}
-	if invalid := new(Error); errors.As(err, &invalid) {
-		return nil, invalid
+}
+
+// Command is the command that was chosen, with its settings.
+type Command struct {
+	*kong.Context
+	old *oldVariables
+}
+
+// nameVariables gives each setting its variable. The flags of commands have no group, and no variable but those of their own.
+func nameVariables(k *kong.Kong) error {
+	for _, flag := range k.Model.Flags {
+		if flag.Group != nil {
+			flag.Tag.Envs = []string{Variable(flag.Name)}
+			flag.Envs = flag.Tag.Envs
+		}
 	}
-	if err != nil {
-		return nil, fmt.Errorf("%w: see frontpage --help", err)
-	}
-	return command, nil
+	return nil
 }
 
 // mapper returns a mapper that reads a value with parse. form describes a valid value, for the error
@@ -79,15 +102,13 @@ func parsePrefix(text string) (netip.Prefix, error) {
 	return netip.ParsePrefix(text)
 }
 
-func parseInt64(text string) (int64, error) { return strconv.ParseInt(text, 10, 64) }
-
 func parseLevel(text string) (level slog.Level, err error) {
 	err = level.UnmarshalText([]byte(text))
 	return level, err
 }
 
 // boolMapper accepts true and false, and the older spellings on, off, yes, no, 1 and 0. Of these, on and
-// off may also be an argument of their own: --site off. A flag without a value is true.
+// off may also be an argument of their own: --downvotes off. A flag without a value is true.
 type boolMapper struct{ failed **Error }
 
 // IsBool tells kong that the flag needs no value.
@@ -101,19 +122,25 @@ func (m boolMapper) Decode(ctx *kong.DecodeContext, target reflect.Value) error 
 		case bool: // from --no-FLAG
 			value = given
 		default:
-			text := fmt.Sprint(given)
-			switch strings.ToLower(text) {
-			case "true", "on", "yes", "1":
-			case "false", "off", "no", "0":
-				value = false
-			default:
-				*m.failed = Invalid(fmt.Errorf("%q is neither true nor false", text), ctx.Value.Name)
+			var err error
+			if value, err = parseBool(fmt.Sprint(given)); err != nil {
+				*m.failed = Invalid(err, ctx.Value.Name)
 				return *m.failed
 			}
 		}
 	}
 	target.SetBool(value)
 	return nil
+}
+
+func parseBool(text string) (bool, error) {
+	switch strings.ToLower(text) {
+	case "true", "on", "yes", "1":
+		return true, nil
+	case "false", "off", "no", "0":
+		return false, nil
+	}
+	return false, fmt.Errorf("%q is neither true nor false", text)
 }
 
 const (

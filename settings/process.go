@@ -5,15 +5,14 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"runtime/debug"
 )
 
-// Process are the settings of logging and memory.
+// Process are the settings of logging.
 type Process struct {
-	LogLevel       slog.Level `env:"LOG_LEVEL" default:"info" help:"Minimum level of the log: debug, info, warn or error."`
-	LogFormat      string     `env:"LOG_FORMAT" default:"text" help:"Format of the log, which goes to standard error: text or json."`
-	AccessLog      string     `env:"ACCESS_LOG" default:"off" help:"Which requests get a line in the log: off, errors (those that fail) or all."`
-	GCPercent      int        `env:"GC_PERCENT" name:"gc-percent" default:"400" help:"How much the heap may grow between two garbage collections, percent of the live heap, at least 1. More is faster and takes more memory."`
-	MemoryLimitMiB int64      `env:"MEMORY_LIMIT_MIB" name:"memory-limit-mib" default:"1024" help:"Memory above which garbage is collected more often, MiB, at least 1."`
+	LogLevel  slog.Level `default:"info" help:"Minimum level of the log: debug, info, warn or error."`
+	LogFormat string     `default:"text" help:"Format of the log, which goes to standard error: text or json."`
+	AccessLog string     `default:"off" help:"Which requests get a line in the log: off, errors (those that fail) or all."`
 }
 
 func (p *Process) check() error {
@@ -22,13 +21,27 @@ func (p *Process) check() error {
 		return Invalid(fmt.Errorf("%q is not text or json", p.LogFormat), "log-format")
 	case p.AccessLog != "off" && p.AccessLog != "errors" && p.AccessLog != "all":
 		return Invalid(fmt.Errorf("%q is not off, errors or all", p.AccessLog), "access-log")
-	case p.GCPercent < 1:
-		return Invalid(fmt.Errorf("%d is below 1", p.GCPercent), "gc-percent")
-	case p.MemoryLimitMiB < 1:
-		return Invalid(fmt.Errorf("%d is below 1", p.MemoryLimitMiB), "memory-limit-mib")
 	}
 	return nil
 }
+
+// Memory returns how much the heap may grow between two garbage collections, percent, and above how many bytes garbage is
+// collected more often: what GOGC and GOMEMLIMIT say, or the defaults of this program.
+func Memory() (gcPercent int, limit int64) {
+	gcPercent, limit = debug.SetGCPercent(defaultGCPercent), debug.SetMemoryLimit(-1)
+	if !isSet("GOGC") {
+		gcPercent = int(oldNumber("GC_PERCENT", defaultGCPercent))
+	}
+	if !isSet("GOMEMLIMIT") {
+		limit = oldNumber("MEMORY_LIMIT_MIB", defaultMemoryMiB) << 20
+	}
+	return gcPercent, limit
+}
+
+const (
+	defaultGCPercent = 400
+	defaultMemoryMiB = 1024
+)
 
 // Logger returns a logger that writes to standard error. It bounds the rate of equal lines.
 func (p *Process) Logger() *slog.Logger { return p.loggerTo(os.Stderr) }
@@ -37,7 +50,7 @@ func (p *Process) loggerTo(w io.Writer) *slog.Logger {
 	return slog.New(newLimited(p.handler(w, p.LogLevel)))
 }
 
-// AccessLogger returns a logger for a line of each request. It bounds no rate and writes at every LOG_LEVEL.
+// AccessLogger returns a logger for a line of each request. It bounds no rate and writes at every FRONTPAGE_LOG_LEVEL.
 func (p *Process) AccessLogger() *slog.Logger { return slog.New(p.handler(os.Stderr, slog.LevelInfo)) }
 
 func (p *Process) handler(w io.Writer, level slog.Level) slog.Handler {

@@ -1,8 +1,11 @@
 package settings
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -12,65 +15,103 @@ import (
 
 // Rates are the settings of rate limits and of the audit of votes.
 type Rates struct {
-	RateVotes       Rate   `env:"RATE_VOTES" placeholder:"N/DURATION" help:"Maximum number of votes per user and time window, such as 60/1m, or off. Default: 60/1m; in development mode off."`
-	RatePosts       Rate   `env:"RATE_POSTS" placeholder:"N/DURATION" help:"Maximum number of posts per user. Default: 10/10m; in development mode off."`
-	RateChanges     Rate   `env:"RATE_CHANGES" placeholder:"N/DURATION" help:"Maximum number of edits, regroupings and deletions per user. Default: 30/1m; in development mode off."`
-	RateCost        Rate   `env:"RATE_COST" placeholder:"N/DURATION" help:"Maximum total complexity of a user's operations, points. Default: 100000/1m; in development mode off."`
-	RateAddresses   int    `env:"RATE_ADDRESSES" default:"10" help:"Quota of an address, as a multiple of a user's quota, 1 to 1000000000. Anonymous clients are limited by address only."`
-	AuditSecret     string `env:"AUDIT_SECRET" placeholder:"TEXT" help:"Secret of at least 32 bytes. If set, the time of each vote and a keyed hash of the voter's address are recorded for the command audit, for as long as voters are kept."`
-	AuditSecretFile string `env:"AUDIT_SECRET_FILE" placeholder:"FILE" help:"File with that secret."`
+	Rates           RateList `placeholder:"KIND=RATE" help:"Rates that differ from the defaults: the maximum number of votes, of posts, of changes (edits, regroupings and deletions) and of points of cost (the complexity of operations) per user and time window, or off for one kind or all; and addresses, which quota an address gets, as a multiple of a user's, 1 to 1000000000. Anonymous clients are limited by address only. Default: votes=60/1m posts=10/10m changes=30/1m cost=100000/1m addresses=10; in development mode off but for those given."`
+	AuditSecret     string   `placeholder:"TEXT" help:"Secret of at least 32 bytes. If set, the time of each vote and a keyed hash of the voter's address are recorded for the command audit, for as long as voters are kept."`
+	AuditSecretFile string   `hidden:""`
 
 	auditSecret string // of AuditSecret or AuditSecretFile, set by check
 }
 
 const minAuditSecret = 32 // bytes
 
-// Rate is a rate limit as a setting gives it.
-type Rate struct {
-	endpoint.Rate
-	given bool
+// RateList are rate limits as a setting gives them.
+type RateList struct {
+	rates     map[string]endpoint.Rate // by kind; of off the zero value
+	addresses int                      // 0: not given
 }
 
-const rateForm = "a rate such as 60/1m (1 to 1000000000 in at least 1s), or off"
+var (
+	rateKinds    = []string{"votes", "posts", "changes", "cost"}
+	defaultRates = map[string]endpoint.Rate{
+		"votes": {Most: 60, Window: time.Minute}, "posts": {Most: 10, Window: 10 * time.Minute},
+		"changes": {Most: 30, Window: time.Minute}, "cost": {Most: 100_000, Window: time.Minute},
+	}
+)
+
+const (
+	defaultAddresses = 10
+
+	ratesForm = "a list such as votes=60/1m posts=off addresses=10, of rates for votes, posts, changes and cost (1 to 1000000000 in at least 1s), or off"
+)
+
+var errRates = errors.New("invalid rates")
+
+// parseRates reads KIND=RATE and addresses=N, separated by blanks or commas. off stands for all kinds.
+func parseRates(text string) (RateList, error) {
+	list := RateList{rates: map[string]endpoint.Rate{}}
+	for _, word := range strings.FieldsFunc(text, func(c rune) bool { return c == ' ' || c == ',' }) {
+		kind, value, _ := strings.Cut(word, "=")
+		switch {
+		case word == "off":
+			for _, kind := range rateKinds {
+				list.rates[kind] = endpoint.Rate{}
+			}
+		case kind == "addresses":
+			n, err := strconv.Atoi(value)
+			if err != nil || n < 1 || n > endpoint.MaxRate {
+				return list, errRates
+			}
+			list.addresses = n
+		case slices.Contains(rateKinds, kind):
+			rate, err := parseRate(value)
+			if err != nil {
+				return list, err
+			}
+			list.rates[kind] = rate
+		default:
+			return list, errRates
+		}
+	}
+	return list, nil
+}
 
 // parseRate reads N/DURATION, or off.
-func parseRate(text string) (Rate, error) {
+func parseRate(text string) (endpoint.Rate, error) {
 	if text == "off" {
-		return Rate{given: true}, nil
+		return endpoint.Rate{}, nil
 	}
-	number, window, found := strings.Cut(text, "/")
-	if !found {
-		return Rate{}, errors.New("no slash")
-	}
+	number, window, _ := strings.Cut(text, "/")
 	most, err := strconv.Atoi(number)
-	if err != nil {
-		return Rate{}, err
+	d, wrong := parseDuration(window)
+	if err != nil || wrong != nil || most < 1 || most > endpoint.MaxRate || d < time.Second {
+		return endpoint.Rate{}, errRates
 	}
-	d, err := parseDuration(window)
-	if err != nil {
-		return Rate{}, err
-	}
-	if most < 1 || most > endpoint.MaxRate || d < time.Second {
-		return Rate{}, errors.New("out of range")
-	}
-	return Rate{endpoint.Rate{Most: most, Window: d}, true}, nil
+	return endpoint.Rate{Most: most, Window: d}, nil
 }
 
 // values are the given rates and, except in development mode, defaults for the others.
 func (r *Rates) values(development bool) endpoint.Rates {
-	withDefault := func(rate Rate, most int, window time.Duration) endpoint.Rate {
-		if !rate.given && !development {
-			return endpoint.Rate{Most: most, Window: window}
-		}
-		return rate.Rate
+	rates := map[string]endpoint.Rate{}
+	if !development {
+		maps.Copy(rates, defaultRates)
 	}
+	maps.Copy(rates, r.Rates.rates)
 	return endpoint.Rates{
-		Votes:     withDefault(r.RateVotes, 60, time.Minute),
-		Posts:     withDefault(r.RatePosts, 10, 10*time.Minute),
-		Changes:   withDefault(r.RateChanges, 30, time.Minute),
-		Cost:      withDefault(r.RateCost, 100_000, time.Minute),
-		Addresses: r.RateAddresses,
+		Votes: rates["votes"], Posts: rates["posts"], Changes: rates["changes"], Cost: rates["cost"],
+		Addresses: cmp.Or(r.Rates.addresses, defaultAddresses),
 	}
+}
+
+// ratesText returns rates as the setting has them.
+func ratesText(r endpoint.Rates) string {
+	return fmt.Sprintf("votes=%s posts=%s changes=%s cost=%s addresses=%d", rateText(r.Votes), rateText(r.Posts), rateText(r.Changes), rateText(r.Cost), r.Addresses)
+}
+
+func rateText(r endpoint.Rate) string {
+	if r.Most == 0 {
+		return "off"
+	}
+	return fmt.Sprintf("%d/%s", r.Most, formatDuration(r.Window))
 }
 
 func (r *Rates) check() (err error) {

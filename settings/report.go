@@ -7,14 +7,10 @@ import (
 	"os"
 	"reflect"
 	"regexp"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/alecthomas/kong"
-
-	"frontpage/endpoint"
 )
 
 // Value is a setting in force.
@@ -28,11 +24,11 @@ type Value struct {
 func (s *Settings) Values(command *kong.Context) (values []Value) {
 	derived := s.derived()
 	for _, flag := range command.Model.Flags {
-		if len(flag.Envs) == 0 {
+		if len(flag.Envs) == 0 || flag.Hidden && flag.Target.IsZero() {
 			continue
 		}
 		v := Value{flag.Envs[0], textOf(flag.Target), source(command, flag)}
-		if text, found := derived[flag.Name]; found && v.Source == "default" {
+		if text, found := derived[flag.Name]; found && (v.Source == "default" || flag.Name == "rates") {
 			v.Text = text
 		}
 		v.Text = mask(flag.Name, v.Text)
@@ -43,22 +39,11 @@ func (s *Settings) Values(command *kong.Context) (values []Value) {
 
 // derived are the values of settings whose defaults depend on other settings, by flag.
 func (s *Settings) derived() map[string]string {
-	rates := s.Rates.values(s.Development())
 	return map[string]string{
-		"partitions":   "1",
-		"link-window":  formatDuration(s.SiteRules().LinkWindow),
-		"rate-votes":   rateText(rates.Votes),
-		"rate-posts":   rateText(rates.Posts),
-		"rate-changes": rateText(rates.Changes),
-		"rate-cost":    rateText(rates.Cost),
+		"partitions":     "1",
+		"rates":          ratesText(s.Rates.values(s.Development())),
+		"links-reserved": formatDuration(s.SiteRules().LinkWindow),
 	}
-}
-
-func rateText(r endpoint.Rate) string {
-	if r.Most == 0 {
-		return "off"
-	}
-	return fmt.Sprintf("%d/%s", r.Most, formatDuration(r.Window))
 }
 
 // source says where the value of a flag comes from.
@@ -90,30 +75,13 @@ func textOf(value reflect.Value) string {
 		return formatDuration(v)
 	case slog.Level:
 		return strings.ToLower(v.String())
-	case Rate:
-		return rateText(v.Rate)
 	case []string:
 		return strings.Join(v, ",")
-	case []int:
-		return joined(v)
-	case []netip.Prefix:
-		texts := make([]string, len(v))
-		for i, prefix := range v {
-			texts[i] = prefix.String()
-		}
-		return strings.Join(texts, ",")
+	case []int, []netip.Prefix:
+		return strings.Join(strings.Fields(strings.Trim(fmt.Sprint(v), "[]")), ",")
 	default:
 		return fmt.Sprint(v)
 	}
-}
-
-// joined returns numbers as a list is set: separated by commas.
-func joined(numbers []int) string {
-	texts := make([]string, len(numbers))
-	for i, n := range numbers {
-		texts[i] = strconv.Itoa(n)
-	}
-	return strings.Join(texts, ",")
 }
 
 const masked = "********"
@@ -140,46 +108,21 @@ func mask(flag, text string) string {
 	return secretParameter.ReplaceAllString(text, "${1}"+masked)
 }
 
-// ownPrefixes begin the names of settings, and hardly of anything else.
-var ownPrefixes = []string{"ADMIN_", "AUDIT_", "DEV_HOST", "DRAIN_", "FRONTPAGE_", "JWKS_", "JWT_", "OIDC_", "RATE_", "REDIS_", "SHUTDOWN_", "STREAMS_", "TRUSTED_", "WATCHED_"}
-
-// notOurs are variables of other programs whose names are close to settings.
-var notOurs = []string{"SSL_CERT_FILE", "SSL_CERT_DIR"}
-
 // serviceLink matches the variables that Kubernetes and Docker set for a service, such as REDIS_PORT_6379_TCP.
 var serviceLink = regexp.MustCompile(`_(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT|PORT_\d+_(TCP|UDP)(_(PROTO|PORT|ADDR))?|NAME|ENV_\w+)$`)
 
-// WarnOfUnknown logs a warning for each environment variable that looks like a setting and is none: a name that differs
-// from one in few letters, or begins like one.
-func WarnOfUnknown(command *kong.Context, log *slog.Logger) {
-	var known []string
-	_ = kong.Visit(command.Model, func(node kong.Visitable, next kong.Next) error {
-		if flag, ok := node.(*kong.Flag); ok {
-			known = append(known, flag.Envs...)
-		}
-		return next(nil)
-	})
+// Warn logs a warning for the old names of settings that are in use, and for each variable that begins like a setting and
+// is none.
+func (c *Command) Warn(log *slog.Logger) {
+	c.old.warn(log)
+	names, known := flagNames(c.Model.Flags), map[string]bool{Variable("config"): true, Variable("migrate-to"): true}
+	for _, name := range names {
+		known[Variable(name)] = true
+	}
 	for _, variable := range os.Environ() {
 		name, _, _ := strings.Cut(variable, "=")
-		if closest, unknown := looksLike(name, known); unknown {
-			log.Warn("this environment variable is not a setting", "name", name, "closest", closest)
+		if strings.HasPrefix(name, prefix) && !known[name] && !serviceLink.MatchString(name) {
+			log.Warn("this environment variable is not a setting", "name", name, "closest", Variable(closest(flagName(name), names)))
 		}
 	}
-}
-
-// looksLike returns the setting that is closest to a name that looks like one, and is none.
-func looksLike(name string, known []string) (setting string, unknown bool) {
-	setting, distance := closest(strings.TrimPrefix(name, "FRONTPAGE_"), known)
-	if name == setting || slices.Contains(notOurs, name) || serviceLink.MatchString(name) {
-		return "", false
-	}
-	if distance <= min(len(setting)/4, 3) {
-		return setting, true
-	}
-	for _, prefix := range ownPrefixes {
-		if strings.HasPrefix(name, prefix) {
-			return setting, true
-		}
-	}
-	return "", false
 }

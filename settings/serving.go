@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/url"
 	"slices"
 	"strings"
@@ -22,21 +23,28 @@ import (
 
 // Serving are the settings of the HTTP server and of the pages that it serves.
 type Serving struct {
-	Addr          string        `env:"ADDR" default:"127.0.0.1:8080" help:"Address to listen on, HOST:PORT. In development mode it must be a loopback address, unless DEV_HOSTS is set. Port 0 picks a free port."`
-	DevHosts      []string      `env:"DEV_HOSTS" placeholder:"NAME" help:"Names besides localhost by which development mode can be reached, such as devbox or *.app.github.dev, for containers and Codespaces. ADDR may then be any address. Everyone who can connect to it can act as any user."`
-	TLSCertFile   string        `env:"TLS_CERT_FILE" name:"tls-cert-file" placeholder:"FILE" help:"Certificate in PEM format, for serving https. Needs TLS_KEY_FILE."`
-	TLSKeyFile    string        `env:"TLS_KEY_FILE" name:"tls-key-file" placeholder:"FILE" help:"Private key of that certificate."`
-	H2C           bool          `env:"H2C" name:"h2c" negatable:"" help:"Accept HTTP/2 without TLS, for a proxy that terminates TLS."`
-	Site          bool          `env:"SITE" default:"true" negatable:"" help:"Serve the site at /."`
-	PublicURL     string        `env:"PUBLIC_URL" name:"public-url" placeholder:"URL" help:"Address at which visitors reach the site, such as https://news.example.org: for the links in feeds and in the sitemap, and for the canonical addresses of pages. Other hosts get no pages: 421. Required if sign-in is configured and ADDR is not a loopback address. Default: the address of each request, which must be this machine's."`
-	Explorer      bool          `env:"EXPLORER" default:"true" negatable:"" help:"Serve GraphiQL at /graphiql."`
-	SignInURL     string        `env:"SIGN_IN_URL" name:"sign-in-url" placeholder:"URL" help:"URL or path of the sign-in page to which the site sends users. It must contain {return}, which is replaced by the URL to redirect them back to; with tokens, append #token=TOKEN to that URL."`
-	ShutdownDelay time.Duration `env:"SHUTDOWN_DELAY" default:"0s" help:"How long requests are still served after SIGTERM, while /readyz responds with 503, so that load balancers notice. 0 or more."`
-	DrainTime     time.Duration `env:"DRAIN_TIME" default:"5s" help:"Over how much time WebSockets and event streams are ended after that, one after another; a few take at most 100ms each. 0 ends all at once."`
-	Demo          bool          `env:"DEMO" help:"Fill an empty store with sample articles at the start."`
+	Addr          string        `default:"127.0.0.1:8080" help:"Address to listen on, HOST:PORT. In development mode it must be a loopback address, unless FRONTPAGE_DEV_HOSTS is set. Port 0 picks a free port."`
+	DevHosts      []string      `placeholder:"NAME" help:"Names besides localhost by which development mode can be reached, such as devbox or *.app.github.dev, for containers and Codespaces. FRONTPAGE_ADDR may then be any address. Everyone who can connect to it can act as any user."`
+	TLSCertFile   string        `name:"tls-cert-file" placeholder:"FILE" help:"Certificate in PEM format, for serving https. Needs FRONTPAGE_TLS_KEY_FILE."`
+	TLSKeyFile    string        `name:"tls-key-file" placeholder:"FILE" help:"Private key of that certificate."`
+	Serves        []string      `name:"serve" default:"site,explorer" help:"What is served besides the API: site, at /; explorer, which is GraphiQL at /graphiql; both, or off."`
+	PublicURL     string        `name:"public-url" placeholder:"URL" help:"Address at which visitors reach the site, such as https://news.example.org: for the links in feeds and in the sitemap, and for the canonical addresses of pages. Other hosts get no pages: 421. Required if sign-in is configured and FRONTPAGE_ADDR is not a loopback address. Default: the address of each request, which must be this machine's."`
+	SignInURL     string        `name:"sign-in-url" placeholder:"URL" help:"URL or path of the sign-in page to which the site sends users. It must contain {return}, which is replaced by the URL to redirect them back to; with tokens, append #token=TOKEN to that URL."`
+	ShutdownDelay time.Duration `default:"0s" help:"How long requests are still served after SIGTERM, while /readyz responds with 503, so that load balancers notice. 0 or more."`
+	DrainTime     time.Duration `default:"5s" help:"Over how much time WebSockets and event streams are ended after that, one after another; a few take at most 100ms each. 0 ends all at once."`
+	DemoArticles  bool          `aliases:"demo" help:"Fill an empty store with sample articles at the start."`
 }
 
+// Has reports whether a page is served besides the API: site or explorer.
+func (s *Serving) Has(page string) bool { return slices.Contains(s.Serves, page) }
+
 func (s *Serving) check() error {
+	if _, _, err := net.SplitHostPort(s.Addr); err != nil {
+		return Invalid(err, "addr")
+	}
+	if text := strings.Join(s.Serves, ","); !slices.Contains([]string{"site", "explorer", "site,explorer", "explorer,site", "off"}, text) {
+		return Invalid(fmt.Errorf("%q is not site, explorer, both separated by a comma, or off", text), "serve")
+	}
 	if (s.TLSCertFile == "") != (s.TLSKeyFile == "") {
 		return Invalid(errors.New("one is set and the other is not"), "tls-cert-file", "tls-key-file")
 	}
@@ -64,13 +72,13 @@ func (s *Serving) check() error {
 	return nil
 }
 
-// Address returns the address at which visitors reach the site, as links begin with it; empty without PUBLIC_URL.
+// Address returns the address at which visitors reach the site, as links begin with it; empty without FRONTPAGE_PUBLIC_URL.
 func (s *Serving) Address() string {
 	address, _ := s.publicURL() // checked when the settings were read
 	return address
 }
 
-// publicURL returns PUBLIC_URL as links begin with it: without a slash at the end, and with the host in ASCII.
+// publicURL returns FRONTPAGE_PUBLIC_URL as links begin with it: without a slash at the end, and with the host in ASCII.
 func (s *Serving) publicURL() (string, error) {
 	if s.PublicURL == "" {
 		return "", nil
@@ -124,7 +132,7 @@ func (s *Settings) Pages() web.Options {
 	links, _ := s.links()
 	return web.Options{
 		Without: s.without(),
-		Site:    s.Site, Explorer: s.Explorer,
+		Site:    s.Has("site"), Explorer: s.Has("explorer"),
 		Name: s.SiteName, About: s.SiteAbout, Texts: texts, Accent: s.SiteAccent, Logo: logo, Links: links,
 	}
 }
@@ -132,7 +140,7 @@ func (s *Settings) Pages() web.Options {
 // without returns the pages that the rules leave out, as web.Options has them.
 func (s *Settings) without() (pages []string) {
 	for page, has := range map[string]bool{
-		"top": s.Calendar, "lab": s.Calendar, "past": s.FrontPages > 0, "votes": s.VoteHistory != History(site.NoHistory),
+		"top": s.Calendar != "off", "lab": s.Calendar != "off", "past": s.FrontPagesKept > 0, "votes": s.VotesKept != History(site.NoHistory),
 	} {
 		if !has {
 			pages = append(pages, page)

@@ -1,11 +1,12 @@
 // Package settings reads the flags and environment variables of the program, checks them, and turns
-// them into the options of the other packages. Each setting is an environment variable, such as
-// VOTING_WINDOW, and a flag of the same name, --voting-window, which takes precedence.
+// them into the options of the other packages. Each setting is a field of a struct here, from which its flag, such as
+// --voting-window, its variable, FRONTPAGE_VOTING_WINDOW, the help, the manual page and docs/settings.md come.
 package settings
 
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"regexp"
 	"strings"
 
@@ -20,7 +21,7 @@ import (
 
 // Settings are the settings of all commands.
 type Settings struct {
-	Config  File `env:"CONFIG" placeholder:"FILE" group:"file" help:"File with settings in YAML or JSON, such as vote-score: 432. Flags and variables take precedence."`
+	Config  File `placeholder:"FILE" group:"file" help:"File with settings in YAML or JSON, such as vote-score: 432. Flags and variables take precedence."`
 	Serving `embed:"" group:"serving"`
 	Looks   `embed:"" group:"looks"`
 	Store   `embed:"" group:"store"`
@@ -34,15 +35,15 @@ type Settings struct {
 
 // groups are the sections of --help, in the order of the fields of Settings.
 var groups = []kong.Group{
-	{Key: "file", Title: "Settings file:"},
+	{Key: "file", Title: "File:"},
 	{Key: "serving", Title: "Serving:"},
 	{Key: "looks", Title: "Looks of the site:"},
 	{Key: "store", Title: "Store:"},
-	{Key: "rules", Title: "Rules of the site, which must be the same in all processes on one store:"},
-	{Key: "sign-in", Title: "Sign-in. If none of OIDC_ISSUER, JWT_SECRET, JWT_SECRET_FILE, JWKS_URL, JWKS_FILE and PROXY_USER_HEADER is set, the server runs in development mode: callers may claim any name, and only this machine can connect:"},
+	{Key: "rules", Title: "Rules of the site. They must be the same in all processes on one store:"},
+	{Key: "sign-in", Title: "Sign-in. If none of FRONTPAGE_OIDC_ISSUER, FRONTPAGE_JWT_SECRET, FRONTPAGE_JWKS and FRONTPAGE_PROXY_USER_HEADER is set, the server runs in development mode: callers may claim any name, and only this machine can connect:"},
 	{Key: "api", Title: "API:"},
 	{Key: "rates", Title: "Rate limits and audit:"},
-	{Key: "process", Title: "Log and memory:"},
+	{Key: "process", Title: "Log. Memory has no settings: Go's variables GOGC, here 400 by default, and GOMEMLIMIT, here 1GiB by default, bound it:"},
 	{Key: "admin", Title: "Metrics and profiles:"},
 }
 
@@ -55,7 +56,7 @@ type Error struct {
 // Invalid returns an error that names the settings with these flags.
 func Invalid(cause error, flags ...string) *Error { return &Error{Flags: flags, Cause: cause} }
 
-// Error names each setting by variable and flag: "VOTING_WINDOW (--voting-window): ...".
+// Error names each setting by variable and flag: "FRONTPAGE_VOTING_WINDOW (--voting-window): ...".
 func (e *Error) Error() string {
 	names := make([]string, len(e.Flags))
 	for i, flag := range e.Flags {
@@ -67,10 +68,20 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Cause }
 
-// Variable returns the environment variable of a flag: VOTING_WINDOW for voting-window.
-func Variable(flag string) string { return strings.ToUpper(strings.ReplaceAll(flag, "-", "_")) }
+// prefix begins the names of the variables. Only REDIS_URL has a name that many programs know.
+const prefix = "FRONTPAGE_"
 
-// Name returns what messages call a setting: "VOTING_WINDOW (--voting-window)".
+// Variable returns the environment variable of a flag: FRONTPAGE_VOTING_WINDOW for voting-window.
+func Variable(flag string) string {
+	if flag == "redis-url" || flag == "redis-url-file" {
+		return withoutPrefix(flag)
+	}
+	return prefix + withoutPrefix(flag)
+}
+
+func withoutPrefix(flag string) string { return strings.ToUpper(strings.ReplaceAll(flag, "-", "_")) }
+
+// Name returns what messages call a setting: "FRONTPAGE_VOTING_WINDOW (--voting-window)".
 func Name(flag string) string { return Variable(flag) + " (--" + flag + ")" }
 
 // Validate returns an *Error for the first setting that is out of its range or conflicts with
@@ -103,7 +114,7 @@ func (s *Settings) checkAdminAddr() error {
 	return nil
 }
 
-// devHost matches a name of DEV_HOSTS. A star stands for any names before the rest.
+// devHost matches a name of FRONTPAGE_DEV_HOSTS. A star stands for any names before the rest.
 var devHost = regexp.MustCompile(`^(\*\.)?[A-Za-z0-9_-][A-Za-z0-9_.-]*$`)
 
 func (s *Settings) checkDevHosts() error {
@@ -120,7 +131,7 @@ func (s *Settings) checkDevHosts() error {
 
 func (s *Settings) checkSignInURL() error {
 	if s.SignInURL != "" && s.Development() {
-		return Invalid(errors.New("in development mode callers may claim any name: set JWT_SECRET, JWKS_URL or PROXY_USER_HEADER, too"), "sign-in-url")
+		return Invalid(errors.New("in development mode callers may claim any name: set FRONTPAGE_JWT_SECRET, FRONTPAGE_JWKS or FRONTPAGE_PROXY_USER_HEADER, too"), "sign-in-url")
 	}
 	if s.SignInURL != "" && s.OIDCIssuer != "" {
 		return Invalid(errors.New("users sign in at the OIDC provider: set only one of them"), "sign-in-url", "oidc-issuer")
@@ -128,45 +139,17 @@ func (s *Settings) checkSignInURL() error {
 	return nil
 }
 
-// defaults are the values of the placeholders in the default tags.
+// defaults are the values of the placeholders in the tags, such as ${VoteScore}.
 func defaults() kong.Vars {
-	r, o := site.DefaultRules(), endpoint.DefaultOptions()
-	return kong.Vars{
-		"languages":             strings.Join(web.Languages(), ", "),
-		"vote_score":            fmt.Sprint(r.VoteScore),
-		"ranking":               r.Ranking.String(),
-		"rank_cap":              formatDuration(r.RankCap),
-		"half_life":             formatDuration(r.HalfLife),
-		"vote_history":          History(r.VoteHistory).String(),
-		"front_pages":           formatDuration(r.FrontPages),
-		"events":                fmt.Sprint(r.Events),
-		"milestones":            joined(r.Milestones),
-		"voting_window":         formatDuration(r.VotingWindow),
-		"edit_window":           formatDuration(r.EditWindow),
-		"interesting_votes":     fmt.Sprint(r.InterestingVotes),
-		"page_size":             fmt.Sprint(r.PageSize),
-		"max_page_size":         fmt.Sprint(site.MaxPageSize),
-		"max_partitions":        fmt.Sprint(keys.MaxPartitions),
-		"max_acks":              fmt.Sprint(store.MaxAcks),
-		"group_cache_ttl":       formatDuration(r.GroupCacheTTL),
-		"body_limit":            fmt.Sprint(o.BodyLimit),
-		"request_timeout":       formatDuration(o.Timeout),
-		"max_concurrent":        fmt.Sprint(o.MaxConcurrent),
-		"shared_answers":        formatDuration(o.SharedAnswers),
-		"cache_max_age":         formatDuration(o.MaxAge),
-		"token_limit":           fmt.Sprint(o.Limits.Tokens),
-		"depth_limit":           fmt.Sprint(o.Limits.Depth),
-		"alias_limit":           fmt.Sprint(o.Limits.Aliases),
-		"root_field_limit":      fmt.Sprint(o.Limits.RootFields),
-		"directive_limit":       fmt.Sprint(o.Limits.Directives),
-		"field_limit":           fmt.Sprint(o.Limits.Fields),
-		"complexity_limit":      fmt.Sprint(o.Limits.Cost),
-		"ping_interval":         formatDuration(o.Streams.Ping),
-		"streams_per_address":   fmt.Sprint(o.Streams.PerAddress),
-		"streams_per_viewer":    fmt.Sprint(o.Streams.PerViewer),
-		"max_watched":           fmt.Sprint(o.Streams.Watched),
-		"watched_per_address":   fmt.Sprint(o.Streams.WatchedPerAddress),
-		"watched_per_viewer":    fmt.Sprint(o.Streams.WatchedPerViewer),
-		"operations_per_socket": fmt.Sprint(o.Streams.Operations),
+	vars := kong.Vars{
+		"languages": strings.Join(web.Languages(), ", "), "MaxPageSize": fmt.Sprint(site.MaxPageSize),
+		"MaxPartitions": fmt.Sprint(keys.MaxPartitions), "MaxAcks": fmt.Sprint(store.MaxAcks),
 	}
+	r, o := site.DefaultRules(), endpoint.DefaultOptions()
+	for _, options := range []any{r, o, o.Limits, o.Streams} {
+		for field, value := range reflect.ValueOf(options).Fields() {
+			vars[field.Name] = textOf(value)
+		}
+	}
+	return vars
 }

@@ -30,7 +30,7 @@ func TestVariableIsNamedLikeItsFlag(t *testing.T) {
 		if flag.Name != "help" && !reflect.DeepEqual(flag.Envs, []string{settings.Variable(flag.Name)}) {
 			t.Errorf("--%s has the variables %q, want %s", flag.Name, flag.Envs, settings.Variable(flag.Name))
 		}
-		if flag.Help == "" && flag.Name != "help" || flag.Group == nil && flag.Name != "help" {
+		if flag.Name != "help" && (flag.Help == "" && !flag.Hidden || flag.Group == nil) {
 			t.Errorf("--%s has no help or no group", flag.Name)
 		}
 	}
@@ -39,27 +39,42 @@ func TestVariableIsNamedLikeItsFlag(t *testing.T) {
 func TestInvalidSettingIsATypedError(t *testing.T) {
 	t.Parallel()
 	for arg, want := range map[string]string{
-		"--voting-window=7":                 `VOTING_WINDOW (--voting-window): "7" is not a duration such as 7d, 1d12h, 90s or 400ms`,
-		"--vote-score=0":                    "VOTE_SCORE (--vote-score): 0 is not between 1 and 1000000000 seconds",
-		"--ranking=reddit":                  `RANKING (--ranking): "reddit" is not linear, capped or halflife`,
-		"--vote-history=no":                 `VOTE_HISTORY (--vote-history): "no" is not a duration such as 400d or 90s, 0 or off`,
-		"--group-top --no-calendar":         "GROUP_TOP (--group-top): it needs the calendar",
-		"--ranking=capped --rank-cap=0":     "RANK_CAP (--rank-cap): 0s is not a whole number of seconds, 1m to 3650d",
-		"--half-life=1s --ranking=halflife": "HALF_LIFE (--half-life): 1s is not a whole number of seconds, 1m to 3650d",
-		"--front-pages=30m":                 "FRONT_PAGES (--front-pages): 30m0s is not a whole number of seconds, at least 1h, or 0",
-		"--milestones=3,1":                  "MILESTONES (--milestones): [3 1] are not ascending numbers of votes, at least 1",
-		"--events=-1":                       "EVENTS (--events): -1 is not between 0 and 1000000000",
-		"--depth-limit=0":                   "DEPTH_LIMIT (--depth-limit): 0 is below 1",
-		"--partitions=3":                    "PARTITIONS (--partitions): 3 is not one of 1, 2, 4, 8, 16, 32, 64, 128 and 256",
-		"--redis-acks=11":                   "REDIS_ACKS (--redis-acks): 11 is not between 0 and 10",
-		"--rate-addresses=0":                "RATE_ADDRESSES (--rate-addresses): 0 is not between 1 and 1000000000",
-		"--tls-key-file=x.pem":              "TLS_CERT_FILE (--tls-cert-file), TLS_KEY_FILE (--tls-key-file): one is set and the other is not",
-		"--log-level=loud":                  `LOG_LEVEL (--log-level): "loud" is not debug, info, warn or error`,
+		"--voting-window=7":      `FRONTPAGE_VOTING_WINDOW (--voting-window): "7" is not a duration such as 7d, 1d12h, 90s or 400ms`,
+		"--vote-score=0":         "FRONTPAGE_VOTE_SCORE (--vote-score): 0 is not between 1 and 1000000000 seconds",
+		"--ranking=reddit":       `FRONTPAGE_RANKING (--ranking): "reddit" is not linear, capped, halflife, or one of the last two with a time, such as capped:24h`,
+		"--votes-kept=no":        `FRONTPAGE_VOTES_KEPT (--votes-kept): "no" is not a duration such as 400d or 90s, 0 or off`,
+		"--ranking=capped:0":     "FRONTPAGE_RANKING (--ranking): 0s is not a whole number of seconds, 1m to 3650d",
+		"--ranking=halflife:1s":  "FRONTPAGE_RANKING (--ranking): 1s is not a whole number of seconds, 1m to 3650d",
+		"--front-pages-kept=30m": "FRONTPAGE_FRONT_PAGES_KEPT (--front-pages-kept): 30m0s is not a whole number of seconds, at least 1h, or 0",
+		"--milestones=3,1":       "FRONTPAGE_MILESTONES (--milestones): [3 1] are not ascending numbers of votes, at least 1",
+		"--events=-1":            "FRONTPAGE_EVENTS_KEPT (--events-kept): -1 is not between 0 and 1000000000",
+		"--depth-limit=0":        "FRONTPAGE_DEPTH_LIMIT (--depth-limit): 0 is below 1",
+		"--partitions=3":         "FRONTPAGE_PARTITIONS (--partitions): 3 is not one of 1, 2, 4, 8, 16, 32, 64, 128 and 256",
+		"--redis-acks=11":        "FRONTPAGE_REDIS_ACKS (--redis-acks): 11 is not between 0 and 10",
+		"--serve=admin":          `FRONTPAGE_SERVE (--serve): "admin" is not site, explorer, both separated by a comma, or off`,
+		"--tls-key-file=x.pem":   "FRONTPAGE_TLS_CERT_FILE (--tls-cert-file), FRONTPAGE_TLS_KEY_FILE (--tls-key-file): one is set and the other is not",
+		"--log-level=loud":       `FRONTPAGE_LOG_LEVEL (--log-level): "loud" is not debug, info, warn or error`,
 	} {
 		var p program
 		_, err := settings.Parse(&p, strings.Fields(arg), "", "")
 		if invalid := new(settings.Error); !errors.As(err, &invalid) || err.Error() != want {
 			t.Errorf("%s: %v, want %s", arg, err, want)
+		}
+	}
+	for _, setting := range []string{
+		"vote-score=x", "voting-window=7 days", "voting-window=-1d", "voting-window=106752d", "poster-votes=perhaps", "interesting-votes=0", "page-size=101",
+		"links-reserved=-1h", "links-reserved=1.5s", "redis-timeout=0s", "request-timeout=0s", "shared-answers=2m", "cache-max-age=1500ms", "complexity-limit=many",
+		"ping-interval=99ms", "streams-per-address=0", "introspection=perhaps", "demo-articles=perhaps", "shutdown-delay=-1s", "drain-time=5",
+		"cors-origins=https://a.b,c.d", "cors-origins=https://a.b/", "log-format=xml", "audit-secret=short", "serve=", "serve=site,explore", "ranking=linear:1h",
+		"ranking=capped:1", "calendar=group", "addr=nonsense", "trusted-proxies=proxy.example", "trusted-proxies=10.0.0.1", "rates=60/1m",
+		"rates=votes=60/1m post=off", "rates=addresses=0", "rates=votes=60", "rates=votes=60/", "rates=votes=/1m", "rates=votes=0/1m", "rates=votes=-5/1m",
+		"rates=votes=60/1", "rates=votes=60/999ms", "rates=votes=60/-1m", "rates=votes=60/1m/1h", "rates=votes=60 / 1m", "rates=votes=99999999999999999999/1m",
+		"rates=votes=OFF",
+	} {
+		var p program
+		_, err := settings.Parse(&p, []string{"--" + setting}, "", "")
+		if flag, _, _ := strings.Cut(setting, "="); !errors.As(err, new(*settings.Error)) || !strings.HasPrefix(err.Error(), settings.Name(flag)+": ") {
+			t.Errorf("--%s: %v, want an error that names the setting", setting, err)
 		}
 	}
 	var p program
@@ -81,7 +96,7 @@ func TestCookiesAreSecureWhereverTheSiteIsServedByHTTPS(t *testing.T) {
 	} {
 		all := settings.Settings{Serving: tt.s}
 		if got := tt.s.HTTPS(); got != tt.want || all.Rendered(endpoint.Options{}, nil).Secure != tt.want {
-			t.Errorf("PUBLIC_URL=%s TLS_CERT_FILE=%s: got %t", tt.s.PublicURL, tt.s.TLSCertFile, got)
+			t.Errorf("FRONTPAGE_PUBLIC_URL=%s FRONTPAGE_TLS_CERT_FILE=%s: got %t", tt.s.PublicURL, tt.s.TLSCertFile, got)
 		}
 	}
 }
@@ -106,8 +121,8 @@ func TestPublicURLBeginsLinks(t *testing.T) {
 	}
 	for _, url := range []string{"https://news.example.org/path", "https://news.example.org?a", "https://alice@news.example.org", "https://:80", "ftp://news.example.org", "news.example.org"} {
 		var p program
-		if _, err := settings.Parse(&p, []string{"--public-url=" + url}, "", ""); !errors.As(err, new(*settings.Error)) || !strings.Contains(err.Error(), "PUBLIC_URL") {
-			t.Errorf("--public-url=%s: %v, want an error that names PUBLIC_URL", url, err)
+		if _, err := settings.Parse(&p, []string{"--public-url=" + url}, "", ""); !errors.As(err, new(*settings.Error)) || !strings.Contains(err.Error(), "FRONTPAGE_PUBLIC_URL") {
+			t.Errorf("--public-url=%s: %v, want an error that names FRONTPAGE_PUBLIC_URL", url, err)
 		}
 	}
 }

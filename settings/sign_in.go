@@ -17,57 +17,46 @@ import (
 
 // SignIn are the settings of authentication.
 type SignIn struct {
-	JWTSecret        string         `env:"JWT_SECRET" name:"jwt-secret" placeholder:"TEXT" help:"Secret of HS256 tokens, at least 32 bytes. Other users of the machine can see a flag: use the variable or a file."`
-	JWTSecretFile    string         `env:"JWT_SECRET_FILE" name:"jwt-secret-file" placeholder:"FILE" help:"File with that secret."`
-	JWKSURL          string         `env:"JWKS_URL" name:"jwks-url" placeholder:"URL" help:"URL of the token issuer's public keys (JWKS), for RS256, ES256 and EdDSA."`
-	JWKSFile         string         `env:"JWKS_FILE" name:"jwks-file" placeholder:"FILE" help:"File with the issuer's public keys."`
-	JWTIssuer        string         `env:"JWT_ISSUER" name:"jwt-issuer" placeholder:"TEXT" help:"Value that a token's claim iss must have. Required with keys, optional with a secret."`
-	JWTAudience      []string       `env:"JWT_AUDIENCE" name:"jwt-audience" placeholder:"TEXT" help:"Values of which a token's claim aud must contain at least one. Required with keys, optional with a secret."`
-	JWTRolesClaim    string         `env:"JWT_ROLES_CLAIM" name:"jwt-roles-claim" default:"roles" help:"Claim that lists the user's roles; dots separate nested names, as in realm_access.roles. Users with the role moderator are moderators."`
-	JWTNameClaim     string         `env:"JWT_NAME_CLAIM" name:"jwt-name-claim" default:"sub" help:"Claim that names the user of a token, for users who do not sign in on the site; dots separate nested names. Any but sub is the name that a new user gets, for ever. Tokens of OIDC_ISSUER name the user who signs in on the site."`
-	JWTLeeway        time.Duration  `env:"JWT_LEEWAY" name:"jwt-leeway" default:"30s" help:"Accepted difference between the clocks of the issuer and this server, 0 or more."`
-	JWKSRefresh      time.Duration  `env:"JWKS_REFRESH" name:"jwks-refresh" default:"5m" help:"How often the keys are loaded again, at least 1s."`
-	ProxyUserHeader  string         `env:"PROXY_USER_HEADER" placeholder:"NAME" help:"Header in which an authenticating proxy names the user, such as X-Forwarded-User."`
-	ProxyRolesHeader string         `env:"PROXY_ROLES_HEADER" placeholder:"NAME" help:"Header in which the proxy lists the user's roles, such as X-Forwarded-Groups."`
-	TrustedProxies   []netip.Prefix `env:"TRUSTED_PROXIES" placeholder:"PREFIX" help:"Addresses of the proxies, such as 192.0.2.1 or 10.0.0.0/8. The headers above and X-Forwarded-For are trusted only from these."`
+	JWTSecret        string         `name:"jwt-secret" placeholder:"TEXT" help:"Secret of HS256 tokens, at least 32 bytes. Other users of the machine can see a flag: use the variable or a file."`
+	JWTSecretFile    string         `name:"jwt-secret-file" hidden:""`
+	JWKS             string         `name:"jwks" aliases:"jwks-url,jwks-file" placeholder:"URL|FILE" help:"The token issuer's public keys (JWKS), for RS256, ES256 and EdDSA: an https URL or a file. They are loaded again every 5 minutes."`
+	JWTIssuer        string         `name:"jwt-issuer" placeholder:"TEXT" help:"Value that a token's claim iss must have. Required with keys, optional with a secret."`
+	JWTAudience      []string       `name:"jwt-audience" placeholder:"TEXT" help:"Values of which a token's claim aud must contain at least one. Required with keys, optional with a secret."`
+	JWTNameClaim     string         `name:"jwt-name-claim" default:"sub" help:"Claim that names the user of a token, for users who do not sign in on the site; dots separate nested names. Any but sub is the name that a new user gets, for ever. Tokens of FRONTPAGE_OIDC_ISSUER name the user who signs in on the site."`
+	ProxyUserHeader  string         `placeholder:"NAME" help:"Header in which an authenticating proxy names the user, such as X-Forwarded-User."`
+	ProxyRolesHeader string         `placeholder:"NAME" help:"Header in which the proxy lists the user's roles, such as X-Forwarded-Groups."`
+	TrustedProxies   []netip.Prefix `placeholder:"PREFIX" help:"Addresses of the proxies, such as 192.0.2.1 or 10.0.0.0/8. The headers above and X-Forwarded-For are trusted only from these."`
 
-	Moderators []string `env:"MODERATORS" placeholder:"NAME" help:"Names of users who are moderators without a role, however they sign in, such as alice,bob. At an OIDC provider, let them sign in once before: until then another user may get the name."`
+	RolesClaim    string   `aliases:"jwt-roles-claim,oidc-roles-claim" default:"roles" help:"Claim of a token, or of a user at the OIDC provider, that lists the roles; dots separate nested names, as in realm_access.roles."`
+	ModeratorRole string   `aliases:"oidc-moderator-role" default:"moderator" help:"Role of moderators, such as the name of a group."`
+	Moderators    []string `placeholder:"NAME" help:"Names of users who are moderators without a role, however they sign in, such as alice,bob. At an OIDC provider, let them sign in once before: until then another user may get the name."`
 
-	OIDCIssuer           string        `env:"OIDC_ISSUER" name:"oidc-issuer" placeholder:"URL" help:"OIDC provider at which users of the site sign in, such as https://login.example.org/realms/site. Needs OIDC_CLIENT_ID and PUBLIC_URL; the provider must allow PUBLIC_URL/sign-in/callback as a redirect URI. Tokens are accepted besides, if they are configured."`
-	OIDCClientID         string        `env:"OIDC_CLIENT_ID" name:"oidc-client-id" placeholder:"TEXT" help:"Name of this site at the provider."`
-	OIDCClientSecret     string        `env:"OIDC_CLIENT_SECRET" name:"oidc-client-secret" placeholder:"TEXT" help:"Secret of this site at the provider; unset for a public client. Other users of the machine can see a flag: use the variable or a file."`
-	OIDCClientSecretFile string        `env:"OIDC_CLIENT_SECRET_FILE" name:"oidc-client-secret-file" placeholder:"FILE" help:"File with that secret."`
-	OIDCScopes           string        `env:"OIDC_SCOPES" name:"oidc-scopes" default:"openid profile" placeholder:"TEXT" help:"What the site asks the provider for, separated by blanks. Some need offline_access, for sessions that are renewed, or a scope for roles. Default: openid profile."`
-	OIDCNameClaim        string        `env:"OIDC_NAME_CLAIM" name:"oidc-name-claim" default:"preferred_username" help:"Claim with the name that a user gets. If another one has it, a number is added, as in alice-2. A user keeps a name for ever."`
-	OIDCRolesClaim       string        `env:"OIDC_ROLES_CLAIM" name:"oidc-roles-claim" default:"roles" help:"Claim that lists the roles; dots separate nested names."`
-	OIDCModeratorRole    string        `env:"OIDC_MODERATOR_ROLE" name:"oidc-moderator-role" default:"moderator" help:"Role of moderators in that claim, such as the name of a group."`
-	SessionLifetime      time.Duration `env:"SESSION_LIFETIME" default:"30d" help:"After how much time a user has to sign in again, since the sign-in or the last renewal by the provider, at least 1m; more than 400d counts as that."`
+	OIDCIssuer           string        `name:"oidc-issuer" placeholder:"URL" help:"OIDC provider at which users of the site sign in, such as https://login.example.org/realms/site. Needs FRONTPAGE_OIDC_CLIENT_ID and FRONTPAGE_PUBLIC_URL; the provider must allow FRONTPAGE_PUBLIC_URL/sign-in/callback as a redirect URI. Tokens are accepted besides, if they are configured."`
+	OIDCClientID         string        `name:"oidc-client-id" placeholder:"TEXT" help:"Name of this site at the provider."`
+	OIDCClientSecret     string        `name:"oidc-client-secret" placeholder:"TEXT" help:"Secret of this site at the provider; unset for a public client. Other users of the machine can see a flag: use the variable or a file."`
+	OIDCClientSecretFile string        `name:"oidc-client-secret-file" hidden:""`
+	OIDCScopes           string        `name:"oidc-scopes" default:"openid profile" placeholder:"TEXT" help:"What the site asks the provider for, separated by blanks. Some need offline_access, for sessions that are renewed, or a scope for roles. Default: openid profile."`
+	OIDCNameClaim        string        `name:"oidc-name-claim" default:"preferred_username" help:"Claim with the name that a user gets. If another one has it, a number is added, as in alice-2. A user keeps a name for ever."`
+	SessionLifetime      time.Duration `default:"30d" help:"After how much time a user has to sign in again, since the sign-in or the last renewal by the provider, at least 1m; more than 400d counts as that."`
 
-	oidcClientSecret string // of OIDCClientSecret or OIDCClientSecretFile, set by check
+	jwtSecret, oidcClientSecret string // or what their files have, set by check
 }
 
 // Development reports whether no authentication is configured, so that callers may claim any name.
 func (s *SignIn) Development() bool {
-	return s.OIDCIssuer == "" && s.JWTSecret == "" && s.JWTSecretFile == "" && s.JWKSURL == "" && s.JWKSFile == "" && s.ProxyUserHeader == ""
+	return s.OIDCIssuer == "" && s.JWTSecret == "" && s.JWTSecretFile == "" && s.JWKS == "" && s.ProxyUserHeader == ""
 }
 
-func (s *SignIn) check() error {
-	if s.JWTLeeway < 0 {
-		return Invalid(fmt.Errorf("%v is below 0", s.JWTLeeway), "jwt-leeway")
+func (s *SignIn) check() (err error) {
+	if s.jwtSecret, err = secret(s.JWTSecret, s.JWTSecretFile, "jwt-secret"); err != nil {
+		return err
 	}
-	if s.JWKSRefresh < time.Second {
-		return Invalid(fmt.Errorf("%v is below 1s", s.JWKSRefresh), "jwks-refresh")
-	}
-	return s.checkOIDC()
-}
-
-func (s *SignIn) checkOIDC() (err error) {
 	if s.OIDCIssuer == "" {
 		for flag, value := range map[string]string{
 			"oidc-client-id": s.OIDCClientID, "oidc-client-secret": s.OIDCClientSecret, "oidc-client-secret-file": s.OIDCClientSecretFile,
 		} {
 			if value != "" {
-				return Invalid(errors.New("OIDC_ISSUER is missing: the URL of the provider"), flag)
+				return Invalid(errors.New("FRONTPAGE_OIDC_ISSUER is missing: the URL of the provider"), flag)
 			}
 		}
 		return nil
@@ -86,7 +75,7 @@ func (s *Settings) OIDC(ctx context.Context, log *slog.Logger) (*signin.SignIn, 
 	}
 	return signin.New(ctx, signin.Options{
 		Issuer: s.OIDCIssuer, ClientID: s.OIDCClientID, ClientSecret: s.oidcClientSecret, PublicURL: s.Address(), Secure: s.HTTPS(), Scopes: strings.Fields(s.OIDCScopes),
-		NameClaim: s.OIDCNameClaim, RolesClaim: s.OIDCRolesClaim, Moderator: s.OIDCModeratorRole, Lifetime: s.SessionLifetime, ValidName: endpoint.ValidName, Log: log,
+		NameClaim: s.OIDCNameClaim, RolesClaim: s.RolesClaim, Moderator: s.ModeratorRole, Lifetime: s.SessionLifetime, ValidName: endpoint.ValidName, Log: log,
 		Client: func(req *http.Request) netip.Addr { return endpoint.NetworkOf(req, s.TrustedProxies) },
 		Names: map[string]string{
 			"Issuer": Name("oidc-issuer"), "ClientID": Name("oidc-client-id"), "PublicURL": Name("public-url"),
@@ -115,7 +104,7 @@ func (s *SignIn) Token(user string, roles []string, lifetime time.Duration) (str
 	case s.Development():
 		return "", Invalid(errors.New("it is not set. In development mode no token is needed: the header X-User-ID names the user. "+
 			"To try tokens, set it for this command and for the server, for example to the output of openssl rand -hex 32"), "jwt-secret")
-	case s.JWTSecret == "" && s.JWTSecretFile == "":
+	case s.jwtSecret == "":
 		return "", Invalid(errors.New("it is not set, so tokens and users come from elsewhere: from the issuer of the keys, or from the proxy"), "jwt-secret")
 	}
 	return identity.Issue(s.identityOptions(), user, roles, lifetime)
@@ -123,17 +112,14 @@ func (s *SignIn) Token(user string, roles []string, lifetime time.Duration) (str
 
 func (s *SignIn) identityOptions() identity.Options {
 	o := identity.Options{
-		Secret: s.JWTSecret, SecretFile: s.JWTSecretFile, JWKSURL: s.JWKSURL, JWKSFile: s.JWKSFile,
-		Issuer: s.JWTIssuer, Audience: s.JWTAudience, RolesClaim: s.JWTRolesClaim, NameClaim: s.JWTNameClaim,
-		Leeway:      max(s.JWTLeeway, time.Nanosecond), // identity.New would replace 0 by its default
-		Refresh:     s.JWKSRefresh,
+		Secret: s.jwtSecret, JWKS: s.JWKS, Issuer: s.JWTIssuer, Audience: s.JWTAudience, RolesClaim: s.RolesClaim, NameClaim: s.JWTNameClaim,
 		ProxyHeader: s.ProxyUserHeader, RolesHeader: s.ProxyRolesHeader,
-		Moderators:  s.Moderators,
+		Moderators: s.Moderators, ModeratorRole: s.ModeratorRole,
 		Development: s.Development(),
 		ValidName:   endpoint.ValidName,
 		Names: map[string]string{
-			"Secret": Name("jwt-secret"), "SecretFile": Name("jwt-secret-file"), "JWKSURL": Name("jwks-url"), "JWKSFile": Name("jwks-file"),
-			"Issuer": Name("jwt-issuer"), "NameClaim": Name("jwt-name-claim"), "Audience": Name("jwt-audience"), "Leeway": Name("jwt-leeway"), "Refresh": Name("jwks-refresh"),
+			"Secret": Name(secretFlag(s.JWTSecretFile, "jwt-secret")), "JWKS": Name("jwks"),
+			"Issuer": Name("jwt-issuer"), "NameClaim": Name("jwt-name-claim"), "Audience": Name("jwt-audience"),
 			"ProxyHeader": Name("proxy-user-header"), "Sessions": Name("oidc-issuer"), "RolesHeader": Name("proxy-roles-header"), "Proxies": Name("trusted-proxies"), "Moderators": Name("moderators"),
 		},
 	}

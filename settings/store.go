@@ -14,15 +14,15 @@ import (
 type Store struct {
 	Command string `kong:"-"` // the subcommand that runs; empty: the server
 
-	RedisURL      string        `env:"REDIS_URL" placeholder:"URL" help:"The store: redis://, rediss:// (TLS), unix://, redis+sentinel://h1,h2/master, rediss+sentinel:// (TLS), redis+cluster://h1,h2, rediss+cluster:// (TLS), spawn:///dir (a private redis-server) or memory://. If unset: a private redis-server with its data in DATA_DIR if redis-server or valkey-server is installed, otherwise memory, which is refused if data must be kept: DATA_DIR is not empty, sign-in, PUBLIC_URL or TLS is configured, or ADDR is not a loopback address."`
-	RedisURLFile  string        `env:"REDIS_URL_FILE" name:"redis-url-file" placeholder:"FILE" help:"File with that URL, for one with a password."`
-	RedisTimeout  time.Duration `env:"REDIS_TIMEOUT" default:"400ms" help:"Maximum wait for a reply from the store, at least 1ms."`
-	RedisAcks     *int          `env:"REDIS_ACKS" placeholder:"N" help:"Number of replicas that must have received a write before it is acknowledged, 0 to ${max_acks}. Default: 1 in a Redis Cluster, otherwise 0."`
-	RedisCAFile   string        `env:"REDIS_CA_FILE" name:"redis-ca-file" placeholder:"FILE" help:"CA certificates, in PEM format, that verify a rediss:// server, instead of the system's."`
-	RedisCertFile string        `env:"REDIS_CERT_FILE" placeholder:"FILE" help:"Client certificate for a rediss:// server that requires one, with its key in REDIS_KEY_FILE."`
-	RedisKeyFile  string        `env:"REDIS_KEY_FILE" placeholder:"FILE" help:"Private key of that certificate."`
-	DataDir       string        `env:"DATA_DIR" default:"./data" help:"Data directory of the private redis-server."`
-	Partitions    int           `env:"PARTITIONS" placeholder:"N" help:"Partitions of a new site: 1, 2, 4 and so on up to ${max_partitions}. They cannot be changed later: an existing site has its number in the store, and another one is refused. More than 1 needs Redis 7.0 or newer. Default: 1."`
+	RedisURL      string        `placeholder:"URL" help:"The store: redis://, rediss:// (TLS), unix://, redis+sentinel://h1,h2/master, rediss+sentinel:// (TLS), redis+cluster://h1,h2, rediss+cluster:// (TLS), spawn:///dir (a private redis-server) or memory://. If unset: a private redis-server with its data in FRONTPAGE_DATA_DIR if redis-server or valkey-server is installed, otherwise memory, which is refused if data must be kept: FRONTPAGE_DATA_DIR is not empty, sign-in, FRONTPAGE_PUBLIC_URL or TLS is configured, or FRONTPAGE_ADDR is not a loopback address."`
+	RedisURLFile  string        `name:"redis-url-file" hidden:""`
+	RedisTimeout  time.Duration `default:"400ms" help:"Maximum wait for a reply from the store, at least 1ms."`
+	RedisAcks     *int          `placeholder:"N" help:"Number of replicas that must have received a write before it is acknowledged, 0 to ${MaxAcks}. Default: 1 in a Redis Cluster, otherwise 0."`
+	RedisCAFile   string        `name:"redis-ca-file" placeholder:"FILE" help:"CA certificates, in PEM format, that verify a rediss:// server, instead of the system's."`
+	RedisCertFile string        `placeholder:"FILE" help:"Client certificate for a rediss:// server that requires one, with its key in FRONTPAGE_REDIS_KEY_FILE."`
+	RedisKeyFile  string        `placeholder:"FILE" help:"Private key of that certificate."`
+	DataDir       string        `default:"./data" help:"Data directory of the private redis-server."`
+	Partitions    int           `placeholder:"N" help:"Partitions of a new site: 1, 2, 4 and so on up to ${MaxPartitions}. They cannot be changed later: an existing site has its number in the store, and another one is refused. More than 1 needs Redis 7.0 or newer. Default: 1."`
 
 	url string // of RedisURL or RedisURLFile, set by check
 }

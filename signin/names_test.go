@@ -68,7 +68,7 @@ func token(claims ...any) string {
 func TestOnePersonIsOneUserBySignInAndByToken(t *testing.T) {
 	t.Parallel()
 	s, i := start(t)
-	api := serveTokens(t, s.Client, i.url, identity.Options{JWKSURL: i.url + "/keys", Issuer: i.url, Audience: []string{"other"}})
+	api := serveTokens(t, s.Client, i.url, identity.Options{JWKS: i.url + "/keys", Issuer: i.url, Audience: []string{"other"}})
 	alice, bob := newBrowser(t), newBrowser(t)
 	alice.signIn(s, "alice", "/")
 	api.want(i.idToken("other", "alice"), "alice")

@@ -45,7 +45,7 @@ type Options struct {
 	RolesClaim   string   // as in identity.Options; empty: there are no moderators
 	Moderator    string   // the role of moderators
 
-	// Lifetime is how long a session goes on without a renewal, at most redisrepo.MaxSession.
+	// Lifetime is how long a session goes on without a renewal, at most sessions.MaxSession.
 	Lifetime time.Duration
 	// Client returns what counts as one client, such as the address of a request. It is required.
 	Client func(*http.Request) netip.Addr

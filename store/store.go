@@ -49,7 +49,7 @@ type Options struct {
 	// files are made accessible to this user only; that this is not possible, or that it has other files, too, is an error.
 	DataDir string
 
-	// Keep is the reason why data must outlive the process, such as "PUBLIC_URL is set". Empty: it may be lost.
+	// Keep is the reason why data must outlive the process, such as "FRONTPAGE_PUBLIC_URL is set". Empty: it may be lost.
 	Keep string
 
 	// Memory is what the machine has, in bytes; a child's data may take half of it. 0 means what the system says, or what

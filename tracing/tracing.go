@@ -22,8 +22,6 @@ import (
 	"github.com/go-logr/logr/funcr"
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdk "go.opentelemetry.io/otel/sdk/trace"
@@ -72,11 +70,7 @@ func Open(ctx context.Context, o Options) (*Tracing, error) {
 	otel.SetLogger(funcr.New(func(_, what string) { ignored = append(ignored, errors.New(what)) },
 		funcr.Options{RenderArgsHook: func([]any) []any { return nil }}))
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { ignored = append(ignored, err) }))
-	client, err := newClient()
-	if err != nil {
-		return nil, err
-	}
-	exporter, err := otlptrace.New(ctx, client)
+	exporter, err := otlptracehttp.New(ctx) // it reads all other variables itself
 	if err != nil {
 		return nil, fmt.Errorf("send spans: %w", err)
 	}
@@ -113,8 +107,12 @@ func wanted() (bool, error) {
 	}
 }
 
-// checkVariables finds what OpenTelemetry would notice only when it sends spans, or would panic at.
+// checkVariables finds what OpenTelemetry would ignore, notice only when it sends spans, or panic at.
 func checkVariables() error {
+	protocol := cmp.Or(os.Getenv("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"), os.Getenv("OTEL_EXPORTER_OTLP_PROTOCOL"), "http/protobuf")
+	if protocol != "http/protobuf" {
+		return fmt.Errorf("OTEL_EXPORTER_OTLP_PROTOCOL: %q is not http/protobuf, which collectors receive on port 4318", protocol)
+	}
 	for _, name := range []string{"OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"} {
 		u, err := url.Parse(os.Getenv(name))
 		if os.Getenv(name) != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
@@ -128,18 +126,6 @@ func checkVariables() error {
 		}
 	}
 	return nil
-}
-
-// newClient returns a client of the protocol that the variables name. It reads all others itself.
-func newClient() (otlptrace.Client, error) {
-	switch protocol := cmp.Or(os.Getenv("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"), os.Getenv("OTEL_EXPORTER_OTLP_PROTOCOL")); protocol {
-	case "", "http/protobuf":
-		return otlptracehttp.NewClient(), nil
-	case "grpc":
-		return otlptracegrpc.NewClient(), nil
-	default:
-		return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_PROTOCOL: %q is not http/protobuf or grpc", protocol)
-	}
 }
 
 // On reports whether spans are made.

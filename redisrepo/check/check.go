@@ -39,7 +39,7 @@ type Checked struct {
 //     rankings, and the index of sizes has its number of articles;
 //   - the record of a link names the newest article with the link, and its posting time;
 //   - an article is in exactly the lists of the calendar that its time and the fold pointer say, with its votes, and so
-//     with GROUP_TOP in those of its groups; no list holds another article, and no peak is below its list's best;
+//     with GroupTop in those of its groups; no list holds another article, and no peak is below its list's best;
 //   - an article has as many earlier versions as it was edited, at most MaxVersions;
 //   - a saved front page has at most 100 articles, which exist or are deleted, sorted, and is not of an hour after the last
 //     one in clock:; the best ranks are those of the saved pages, except for ranks before these;

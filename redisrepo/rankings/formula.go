@@ -117,9 +117,9 @@ type RankedList struct {
 func (r *Rankings) RankedList(q RankQuery) (RankedList, error) {
 	switch {
 	case !r.store.Rules.Calendar:
-		return RankedList{}, site.Refuse(site.Invalid, "", "this site has no rankings: its setting CALENDAR is off")
+		return RankedList{}, site.Refuse(site.Invalid, "", "this site has no rankings: its setting FRONTPAGE_CALENDAR is off")
 	case q.Group != "" && q.Group != site.Interesting && !r.store.Rules.GroupTop:
-		return RankedList{}, site.Refuse(site.Invalid, "", "this site has no rankings of groups: its setting GROUP_TOP is off")
+		return RankedList{}, site.Refuse(site.Invalid, "", "this site has no rankings of groups: its setting FRONTPAGE_CALENDAR is not groups")
 	case q.Span != nil && (q.PostedAfter != nil || q.PostedBefore != nil):
 		return RankedList{}, site.Refuse(site.Invalid, "span", "span cannot be combined with postedAfter or postedBefore")
 	}

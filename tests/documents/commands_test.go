@@ -93,7 +93,7 @@ func TestUncoveredCommandsAreFound(t *testing.T) {
 		"~~~sh\necho a\n~~~\n~~~json\n{}\n~~~\n":                                                        0,
 		"~~~sh\necho a\n~~~\n\n~~~text\na\n~~~\n":                                                       0,
 		"<!-- not run: it takes long -->\n~~~sh\necho a\n~~~\n":                                         0,
-		"~~~sh\nPAGE_SIZE=3 go run . --demo\n~~~\n":                                                     0,
+		"~~~sh\nPAGE_SIZE=3 go run . --demo-articles\n~~~\n":                                            0,
 		"<!-- keeps running -->\n~~~sh\nx\n~~~\n<!-- the running command prints -->\n~~~text\na\n~~~\n": 0,
 		"~~~sh\necho a\n~~~\n":                                                                          1,
 		"~~~sh\necho a\n~~~\nText.\n~~~json\n{}\n~~~\n":                                                 2,

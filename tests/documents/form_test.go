@@ -22,6 +22,7 @@ func TestChangelogHasTheFormatOfKeepAChangelog(t *testing.T) {
 		`^### (Added|Changed|Deprecated|Removed|Fixed|Security)$`,
 		`^- [A-Z/` + "`" + `-].*[^ ]$`,
 		`^  \S.*[^ ]$`, // the rest of an entry
+		`^\|.*\|$`,     // a table after it
 	}, "|"))
 	_, text, found := strings.Cut(read(t, "CHANGELOG.md"), "\n\n## Unreleased\n")
 	if !found {

@@ -32,8 +32,8 @@ type server struct {
 
 // settings of the servers: an authenticating proxy names the users, and limits are counted but never reached.
 var settings = []string{
-	"ADDR=127.0.0.1:0", "PROXY_USER_HEADER=X-User", "PROXY_ROLES_HEADER=X-Roles", "TRUSTED_PROXIES=127.0.0.0/8", "SITE=false", "EXPLORER=false",
-	"RATE_VOTES=1000000/1m", "RATE_POSTS=1000000/1m", "RATE_CHANGES=1000000/1m", "RATE_COST=1000000000/1m",
+	"FRONTPAGE_ADDR=127.0.0.1:0", "FRONTPAGE_PROXY_USER_HEADER=X-User", "FRONTPAGE_PROXY_ROLES_HEADER=X-Roles", "FRONTPAGE_TRUSTED_PROXIES=127.0.0.0/8", "FRONTPAGE_SERVE=off",
+	"FRONTPAGE_RATES=votes=1000000/1m posts=1000000/1m changes=1000000/1m cost=1000000000/1m",
 }
 
 var serving = regexp.MustCompile(`endpoint"?[=:]"?(https?://[^\s"]+)/query`)

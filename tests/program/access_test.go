@@ -64,7 +64,7 @@ func TestAccessLogHasALineForEachRequest(t *testing.T) {
 	} {
 		t.Run(level, func(t *testing.T) {
 			t.Parallel()
-			s := start(t, "REDIS_URL="+redis.URL(), "ACCESS_LOG="+level, "LOG_FORMAT=json")
+			s := start(t, "REDIS_URL="+redis.URL(), "FRONTPAGE_ACCESS_LOG="+level, "FRONTPAGE_LOG_FORMAT=json")
 			s.ask(`query Front { articles { title } }`)
 			s.post(http.DefaultClient, `{ whisper }`)
 			s.post(http.DefaultClient, `{ whisper }`, "Host", "example.org")

@@ -162,7 +162,7 @@ func (a *adversary) header() {
 func TestAddressAtAllItsLimitsHarmsNoOther(t *testing.T) {
 	t.Parallel()
 	const sockets, operations, streams, allowed = 10, 50, 10, 10_000
-	s := start(t, "REDIS_URL="+redistest.Start(t).URL(), fmt.Sprint("STREAMS_PER_ADDRESS=", sockets+streams), fmt.Sprint("WATCHED_PER_ADDRESS=", allowed))
+	s := start(t, "REDIS_URL="+redistest.Start(t).URL(), fmt.Sprint("FRONTPAGE_STREAMS_PER_ADDRESS=", sockets+streams), fmt.Sprint("FRONTPAGE_MAX_WATCHED=", 4*allowed))
 	text := strings.Repeat("text ", 100)
 	for i := range 100 {
 		if got := s.ask(fmt.Sprintf(`mutation { post(input: {title: "t%d", text: %q}) { article { id } } }`, i, text)); !strings.Contains(got, "article:") {
@@ -279,9 +279,9 @@ func answerOn(conn net.Conn) int {
 	return res.StatusCode
 }
 
-// With MEMORY_LIMIT_MIB=64 the connections of one address take 2 MiB: 17 with 100 KB each that they have begun to send, or 128.
+// With GOMEMLIMIT=64MiB the connections of one address take 2 MiB: 17 with 100 KB each that they have begun to send, or 128.
 const (
-	littleMemory = "MEMORY_LIMIT_MIB=64"
+	littleMemory = "GOMEMLIMIT=64MiB"
 	longBegun    = 17
 	allOpen      = 128
 )
@@ -425,7 +425,7 @@ func TestUnfinishedHeadersBesideAStreamAreLimited(t *testing.T) {
 // Requests whose bodies do not come, on one connection.
 func TestUnfinishedRequestsOfAConnectionAreLimited(t *testing.T) {
 	t.Parallel()
-	s := start(t, "REDIS_URL=memory://", littleMemory, "H2C=true", "TRUSTED_PROXIES=127.0.0.2")
+	s := start(t, "REDIS_URL=memory://", littleMemory, "FRONTPAGE_TRUSTED_PROXIES=127.0.0.2")
 	a := newAdversary(s)
 	two := &http.Client{Transport: &http.Transport{DialContext: a.dialer.DialContext, Protocols: new(http.Protocols)}}
 	two.Transport.(*http.Transport).Protocols.SetUnencryptedHTTP2(true)
@@ -480,7 +480,7 @@ func TestUnfinishedRequestsOfAConnectionAreLimited(t *testing.T) {
 func TestUnfinishedHeadersOfProxiesAreNotLimited(t *testing.T) {
 	t.Parallel()
 	for proxy, addr := range map[string]string{"127.0.0.2": "127.0.0.1:0", "::1": "[::1]:0"} { // ::1, not all of its /64
-		s := start(t, "REDIS_URL=memory://", "ADDR="+addr, littleMemory, "TRUSTED_PROXIES="+proxy)
+		s := start(t, "REDIS_URL=memory://", "FRONTPAGE_ADDR="+addr, littleMemory, "FRONTPAGE_TRUSTED_PROXIES="+proxy)
 		a := newAdversary(s)
 		a.dialer.LocalAddr = net.TCPAddrFromAddrPort(netip.AddrPortFrom(netip.MustParseAddr(proxy), 0))
 		conns := make([]net.Conn, longBegun+5)

@@ -47,7 +47,7 @@ func TestImportAddsEachRowOnceAndCheckFindsInconsistencies(t *testing.T) {
 	}
 	before := redis.Client.ZScore(t.Context(), "score:", "article:300").Val()
 	for _, args := range [][]string{{"check"}, {"import", file}} {
-		out, err := programtest.Command(t, append(env, "VOTE_SCORE=100"), args...).CombinedOutput()
+		out, err := programtest.Command(t, append(env, "FRONTPAGE_VOTE_SCORE=100"), args...).CombinedOutput()
 		if err == nil || !strings.Contains(string(out), "vote_score was 432 and is 100") || redis.Client.ZScore(t.Context(), "score:", "article:300").Val() != before {
 			t.Errorf("%v under other rules: want an error and no change: %v %s", args, err, out)
 		}
@@ -93,16 +93,16 @@ func TestPartitionsBelongToTheStore(t *testing.T) {
 		{"16", "40 added", []string{"import", file}},
 		{"", "checked 40 articles, 0 deleted articles and 1 groups: 0 violations", []string{"check"}},
 		{"16", "0 violations", []string{"check"}},
-		{"64", "PARTITIONS (--partitions): the site in this store has 16 partitions, not 64", []string{"check"}},
-		{"1", "PARTITIONS (--partitions): the site in this store has 16 partitions, not 1", nil},
+		{"64", "FRONTPAGE_PARTITIONS (--partitions): the site in this store has 16 partitions, not 64", []string{"check"}},
+		{"1", "FRONTPAGE_PARTITIONS (--partitions): the site in this store has 16 partitions, not 1", nil},
 	} {
 		env := []string{"REDIS_URL=" + redis.URL()}
 		if tt.partitions != "" {
-			env = append(env, "PARTITIONS="+tt.partitions)
+			env = append(env, "FRONTPAGE_PARTITIONS="+tt.partitions)
 		}
 		out, _ := programtest.Command(t, env, tt.args...).CombinedOutput()
 		if !strings.Contains(string(out), tt.want) {
-			t.Errorf("%v with PARTITIONS=%s: %s, want %q", tt.args, tt.partitions, out, tt.want)
+			t.Errorf("%v with FRONTPAGE_PARTITIONS=%s: %s, want %q", tt.args, tt.partitions, out, tt.want)
 		}
 	}
 	if keys := redis.Client.Keys(t.Context(), "[^{]*").Val(); len(keys) != 1 || keys[0] != "meta:" {
@@ -112,7 +112,7 @@ func TestPartitionsBelongToTheStore(t *testing.T) {
 
 func TestUndeleteRestoresTheArticleWithItsRank(t *testing.T) {
 	t.Parallel()
-	env := []string{"REDIS_URL=" + redistest.Start(t).URL(), "INTERESTING_VOTES=3"}
+	env := []string{"REDIS_URL=" + redistest.Start(t).URL(), "FRONTPAGE_INTERESTING_VOTES=3"}
 	s := start(t, env...)
 	for i := range 3 {
 		s.as("alice", "", fmt.Sprintf(`mutation { post(input: {title: "article %d", text: "x", groups: ["go", "g%d"]}) { article { id } } }`, i+1, i+1))
@@ -184,7 +184,7 @@ func TestUndeleteRestoresTheArticleWithItsRank(t *testing.T) {
 		if _, _, code := programtest.Run(t, env, do); code != 2 {
 			t.Errorf("%s without an argument: exit code %d, want 2", do, code)
 		}
-		if out, said, code := programtest.Run(t, append(env, "VOTE_SCORE=1"), do, "1"); code != 1 || out != "" || !strings.Contains(said, "vote_score") {
+		if out, said, code := programtest.Run(t, append(env, "FRONTPAGE_VOTE_SCORE=1"), do, "1"); code != 1 || out != "" || !strings.Contains(said, "vote_score") {
 			t.Errorf("%s under other rules: exit code %d, want 1 and an error that names vote_score: %s%s", do, code, out, said)
 		}
 	}
@@ -221,7 +221,7 @@ func TestAuditListsVotersWithHashedAddresses(t *testing.T) {
 	t.Parallel()
 	env := []string{"REDIS_URL=" + redistest.Start(t).URL()}
 	quiet := start(t, env...)
-	recording := start(t, append(env, "AUDIT_SECRET="+auditSecret)...)
+	recording := start(t, append(env, "FRONTPAGE_AUDIT_SECRET="+auditSecret)...)
 	quiet.as("alice", "", `mutation { post(input: {title: "t", text: "x"}) { article { id } } }`)
 	for _, vote := range []struct {
 		by              *server
@@ -279,7 +279,7 @@ func TestMigrateCopiesTheSiteToPartitions(t *testing.T) {
 		code     int
 		out, log string
 	}{
-		{env, "memory://", 1, "", "MIGRATE_TO (--to): a site in memory ends with its process"},
+		{env, "memory://", 1, "", "FRONTPAGE_MIGRATE_TO (--to): a site in memory ends with its process"},
 		{[]string{"REDIS_URL=memory://"}, to, 1, "", "REDIS_URL (--redis-url): a site in memory"},
 		{env, redis.URL(), 1, "", "the target: it is not empty"},
 		{env, redis.URL() + " --dry-run", 1, "", "the target: it is not empty"},

@@ -27,20 +27,20 @@ func settingsOf(t *testing.T, env []string, args ...string) (shown map[string]st
 
 func TestFlagsOverrideVariablesOverrideTheSettingsFile(t *testing.T) {
 	t.Parallel()
-	yaml := fileOf(t, "# rules\nvote_score: 500\nPAGE_SIZE: 10\nvoting-window: 3d\nsite: no\nmilestones: [5, 20]\nvote-history: off\nhalf-life: 1d12h\ntrusted-proxies: [10.0.0.0/8, '192.168.0.1', '::1', '::ffff:192.0.2.1']\njwt-leeway: 1m\n")
-	shown, _, _ := settingsOf(t, []string{"CONFIG=" + yaml, "PAGE_SIZE=11", "VOTE_SCORE=501"}, "--vote-score=502")
+	yaml := fileOf(t, "# rules\nvote_score: 500\nPAGE_SIZE: 10\nvoting-window: 3d\nserve: [explorer]\nmilestones: [5, 20]\nvote-history: off\nranking: halflife:1d12h\nFRONTPAGE_CALENDAR: groups\ntrusted-proxies: [10.0.0.0/8, '192.168.0.1', '::1', '::ffff:192.0.2.1']\n")
+	shown, _, _ := settingsOf(t, []string{"FRONTPAGE_CONFIG=" + yaml, "FRONTPAGE_PAGE_SIZE=11", "FRONTPAGE_VOTE_SCORE=501"}, "--vote-score=502")
 	for variable, want := range map[string]string{
-		"CONFIG": yaml + " environment", "VOTE_SCORE": "502 flag", "PAGE_SIZE": "11 environment", "VOTING_WINDOW": "3d file", "LINK_WINDOW": "3d default",
-		"SITE": "false file", "TRUSTED_PROXIES": "10.0.0.0/8,192.168.0.1/32,::1/128,192.0.2.1/32 file", "JWT_LEEWAY": "1m file", "MILESTONES": "5,20 file", "VOTE_HISTORY": "off file", "HALF_LIFE": "1d12h file",
-		"RANKING": "linear default", "RANK_CAP": "1d default", "CALENDAR": "true default", "EXPLORER": "true default", "RATE_VOTES": "off default",
-		"JWKS_URL": "default",
+		"FRONTPAGE_CONFIG": yaml + " environment", "FRONTPAGE_VOTE_SCORE": "502 flag", "FRONTPAGE_PAGE_SIZE": "11 environment", "FRONTPAGE_VOTING_WINDOW": "3d file", "FRONTPAGE_LINKS_RESERVED": "3d default",
+		"FRONTPAGE_SERVE": "explorer file", "FRONTPAGE_TRUSTED_PROXIES": "10.0.0.0/8,192.168.0.1/32,::1/128,192.0.2.1/32 file", "FRONTPAGE_MILESTONES": "5,20 file", "FRONTPAGE_VOTES_KEPT": "off file",
+		"FRONTPAGE_RANKING": "halflife:1d12h file", "FRONTPAGE_CALENDAR": "groups file", "FRONTPAGE_RATES": "votes=off posts=off changes=off cost=off addresses=10 default",
+		"FRONTPAGE_JWKS": "default",
 	} {
 		if shown[variable] != want {
 			t.Errorf("%s: %q, want %q", variable, shown[variable], want)
 		}
 	}
-	json := fileOf(t, `{"redis-url": "memory://", "explorer": false, "addr": "127.0.0.1:1"}`)
-	s := start(t, "CONFIG="+json) // the test's ADDR overrides that of the file
+	json := fileOf(t, `{"redis-url": "memory://", "serve": "site", "addr": "127.0.0.1:1"}`)
+	s := start(t, "FRONTPAGE_CONFIG="+json) // the test's FRONTPAGE_ADDR overrides that of the file
 	if status := s.status("/graphiql"); status != 404 {
 		t.Errorf("the explorer, off by the file: status %d, want 404", status)
 	}
@@ -52,6 +52,7 @@ func TestInvalidSettingsFileStopsTheStart(t *testing.T) {
 	for text, says := range map[string][]string{
 		"voting-windw: 3d":           {"voting-windw", "did you mean voting-window?"},
 		"config: x":                  {`"config" is not a setting`},
+		"token-limit: 5":             {`"token-limit" is not a setting: a document has at most 1500 tokens`},
 		"page-size: 1\nPAGE_SIZE: 2": {"page-size is given twice"},
 		"vote-score: [1, [2]]":       {"line 1", "vote-score"},
 		"\njwt-secret: {sesame: 1}":  {"line 2", "jwt-secret"},
@@ -59,27 +60,27 @@ func TestInvalidSettingsFileStopsTheStart(t *testing.T) {
 		"jwt-secret: \"sesame":       {"line 1"},
 		"sesame":                     {"vote-score: 432"},
 	} {
-		invalid{[]string{"CONFIG=" + fileOf(t, text)}, "config", says}.check(t, 2)
+		invalid{[]string{"FRONTPAGE_CONFIG=" + fileOf(t, text)}, "config", says}.check(t, 2)
 	}
-	invalid{[]string{"CONFIG=nowhere"}, "config", []string{"nowhere"}}.check(t, 2)
-	invalid{[]string{"CONFIG=" + fileOf(t, "vote-score: many")}, "vote-score", []string{`"many"`}}.check(t, 2)
+	invalid{[]string{"FRONTPAGE_CONFIG=nowhere"}, "config", []string{"nowhere"}}.check(t, 2)
+	invalid{[]string{"FRONTPAGE_CONFIG=" + fileOf(t, "vote-score: many")}, "vote-score", []string{`"many"`}}.check(t, 2)
 }
 
 func TestConfigShowsNoSecret(t *testing.T) {
 	t.Parallel()
 	const sesame = "sesame/@x?&0123456789-0123456789-abcdef"
 	for variable, want := range map[string]string{
-		"JWT_SECRET=" + sesame:         "********",
-		"OIDC_CLIENT_SECRET=" + sesame: "********",
-		"AUDIT_SECRET=" + sesame:       "********",
+		"FRONTPAGE_JWT_SECRET=" + sesame:                                 "********",
+		"FRONTPAGE_OIDC_CLIENT_SECRET=" + sesame:                         "********",
+		"FRONTPAGE_AUDIT_SECRET=" + sesame:                               "********",
 		"REDIS_URL=redis://bob:sesame@host:1/2?sentinel_password=sesame": "redis://********@host:1/2?sentinel_password=********",
 		"REDIS_URL=bob:sesame@host:1":                                    "********@host:1",
 		"REDIS_URL=redis://:sesame/sesame@sesame@host":                   "redis://********@host",
 		"REDIS_URL=unix:///folder/a@b":                                   "unix:///folder/a@b",
-		"JWKS_URL=https://bob:sesame@host/keys?key=sesame":               "https://********@host/keys?key=********",
+		"FRONTPAGE_JWKS=https://bob:sesame@host/keys?key=sesame":         "https://********@host/keys?key=********",
 	} {
 		name, _, _ := strings.Cut(variable, "=")
-		shown, stdout, stderr := settingsOf(t, []string{variable, "OIDC_ISSUER=https://login.example.org"})
+		shown, stdout, stderr := settingsOf(t, []string{variable, "FRONTPAGE_OIDC_ISSUER=https://login.example.org"})
 		if shown[name] != want+" environment" || strings.Contains(stdout+stderr, "sesame") {
 			t.Errorf("%s: %q, want %q\n%s", variable, shown[name], want, stderr)
 		}
@@ -95,32 +96,63 @@ func TestConfigShowsNoSecret(t *testing.T) {
 
 func TestVariablesThatLookLikeSettingsAreWarnedOf(t *testing.T) {
 	t.Parallel()
-	unknown := []string{"VOTING_WINDOWS=sesame", "RATE_COMMENTS=sesame", "FRONTPAGE_ADDR=sesame", "REDIS_PASWORD=sesame", "MIGRATE_TOO=sesame"}
-	foreign := []string{"REDIS_PORT=tcp://1", "REDIS_PORT_6379_TCP_ADDR=1", "REDIS_SERVICE_HOST=1", "SSL_CERT_FILE=x", "LOGNAME=x", "LANG=C", "NODE_ENV=x", "MIGRATE_TO=x"}
-	check := func(by, log string) {
-		t.Helper()
+	unknown := []string{"FRONTPAGE_VOTING_WINDOWS=sesame", "FRONTPAGE_RATE_COMMENTS=sesame", "FRONTPAGE_REDIS_URL=sesame", "FRONTPAGE_TOKEN_LIMIT=sesame"}
+	foreign := []string{"FRONTPAGE_PORT=tcp://1", "FRONTPAGE_REDIS_PORT_6379_TCP_ADDR=1", "FRONTPAGE_SERVICE_HOST=1", "REDIS_PASSWORD=x", "LANG=C", "FRONTPAGE_MIGRATE_TO=x"}
+	env := append(append([]string{"REDIS_URL=memory://"}, unknown...), foreign...)
+	_, _, config := settingsOf(t, env)
+	for _, log := range []string{config, start(t, env...).Stop()} {
 		for _, variable := range unknown {
-			name, _, _ := strings.Cut(variable, "=")
-			if !strings.Contains(log, "name="+name+" closest=") {
-				t.Errorf("%s does not warn of %s:\n%s", by, name, log)
+			if name, _, _ := strings.Cut(variable, "="); !strings.Contains(log, "name="+name+" closest=") {
+				t.Errorf("there is no warning of %s:\n%s", name, log)
 			}
 		}
 		if n := strings.Count(log, "is not a setting"); n != len(unknown) || strings.Contains(log, "sesame") {
-			t.Errorf("%s has %d warnings, want %d without values:\n%s", by, n, len(unknown), log)
+			t.Errorf("there are %d warnings, want %d without values:\n%s", n, len(unknown), log)
+		}
+		if !strings.Contains(log, "name=FRONTPAGE_VOTING_WINDOWS closest=FRONTPAGE_VOTING_WINDOW") || !strings.Contains(log, "name=FRONTPAGE_REDIS_URL closest=REDIS_URL") {
+			t.Errorf("the closest settings are missing:\n%s", log)
 		}
 	}
-	env := append(append([]string{"REDIS_URL=memory://"}, unknown...), foreign...)
-	_, _, log := settingsOf(t, env)
-	check("config", log)
-	check("serve", start(t, env...).Stop())
-	if !strings.Contains(log, "name=VOTING_WINDOWS closest=VOTING_WINDOW") || !strings.Contains(log, "name=FRONTPAGE_ADDR closest=ADDR") {
-		t.Errorf("the closest settings are missing:\n%s", log)
+}
+
+// Until 1.0, variables are read by the names that they had: with one line in the log, and with one for each that is gone.
+func TestOldNamesAreRead(t *testing.T) {
+	t.Parallel()
+	shown, _, log := settingsOf(t, []string{
+		"PAGE_SIZE=11", "EVENTS=5", "FRONT_PAGES=30d", "VOTE_HISTORY=off", "LINK_WINDOW=3d", "DEMO=true", "JWKS_FILE=keys.json", "OIDC_ROLES_CLAIM=a.b", "OIDC_MODERATOR_ROLE=chief",
+		"EXPLORER=false", "RANKING=halflife", "HALF_LIFE=6h", "GROUP_TOP=true", "RATE_VOTES=5/1m", "RATE_ADDRESSES=3", "DRAIN_TIME=1s", "FRONTPAGE_DRAIN_TIME=2s",
+		"JWT_SECRET_FILE=" + fileOf(t, testSecret), "MEMORY_LIMIT_MIB=2048", "H2C=true", "FIELD_LIMIT=7",
+		"SITE_NAME=", "LOG_LEVEL=loud", "CONFIG=/nowhere", "PARTITIONS=3", "PUBLIC_URL=/sesame",
+	})
+	for name, value := range map[string]string{
+		"PAGE_SIZE": "11", "EVENTS_KEPT": "5", "FRONT_PAGES_KEPT": "30d", "VOTES_KEPT": "off", "LINKS_RESERVED": "3d", "DEMO_ARTICLES": "true", "JWKS": "keys.json",
+		"ROLES_CLAIM": "a.b", "MODERATOR_ROLE": "chief", "SERVE": "site", "RANKING": "halflife:6h", "CALENDAR": "groups", "DRAIN_TIME": "2s",
+		"RATES": "votes=5/1m posts=10/10m changes=30/1m cost=100000/1m addresses=3",
+	} {
+		if got := shown["FRONTPAGE_"+name]; got != value+" environment" {
+			t.Errorf("FRONTPAGE_%s: %q, want %s", name, got, value)
+		}
+	}
+	lines := strings.Split(strings.TrimSpace(log), "\n")
+	if len(lines) != 4 || !strings.Contains(lines[0], "EXPLORER=FRONTPAGE_SERVE") || !strings.Contains(lines[0], "RANKING+HALF_LIFE=FRONTPAGE_RANKING") ||
+		!strings.Contains(lines[0], "MEMORY_LIMIT_MIB=GOMEMLIMIT") || !strings.Contains(lines[1], `names="CONFIG DRAIN_TIME LOG_LEVEL PARTITIONS PUBLIC_URL SITE_NAME"`) ||
+		!strings.Contains(lines[2], "name=FIELD_LIMIT") || !strings.Contains(lines[3], "name=H2C") || strings.Contains(log, "sesame") {
+		t.Errorf("got these lines, want one of what is read, one of what is ignored, and two of what is gone:\n%s", log)
+	}
+	if shown, _, _ := settingsOf(t, []string{"SITE=staging"}); shown["FRONTPAGE_SERVE"] != "site,explorer default" {
+		t.Errorf("SITE of another program: %q is served", shown["FRONTPAGE_SERVE"])
+	}
+	invalid{[]string{"VOTE_SCORE=0"}, "vote-score", nil}.check(t, 2)
+	for flag, instead := range map[string]string{"--half-life=6h": "halflife:226m", "--no-site": "set serve to site, explorer, both or off", "--h2c": "whenever TLS is off"} {
+		if _, text, code := programtest.Run(t, nil, flag); code != 2 || !strings.Contains(text, instead) {
+			t.Errorf("%s: exit code %d, %s, want 2 and %q", flag, code, text, instead)
+		}
 	}
 }
 
 func TestTokenOfTheCommandIsAccepted(t *testing.T) {
 	t.Parallel()
-	env := []string{"REDIS_URL=memory://", "JWT_SECRET_FILE=" + fileOf(t, testSecret+"\n"), "JWT_ISSUER=us", "JWT_AUDIENCE=site,app", "JWT_ROLES_CLAIM=access.roles"}
+	env := []string{"REDIS_URL=memory://", "FRONTPAGE_JWT_SECRET_FILE=" + fileOf(t, testSecret+"\n"), "FRONTPAGE_JWT_ISSUER=us", "FRONTPAGE_JWT_AUDIENCE=site,app", "FRONTPAGE_ROLES_CLAIM=access.roles"}
 	s := start(t, env...)
 	for _, args := range [][]string{{"alice"}, {"alice", "--role", "moderator", "--for", "2d"}} {
 		token, stderr, code := programtest.Run(t, env, append([]string{"token"}, args...)...)
@@ -139,9 +171,9 @@ func TestTokenOfTheCommandIsAccepted(t *testing.T) {
 		env, args []string
 		says      []string
 	}{
-		{nil, []string{"alice"}, []string{"JWT_SECRET (--jwt-secret)", "openssl rand -hex 32"}},
-		{[]string{"JWT_SECRET=short"}, []string{"alice"}, []string{"JWT_SECRET (--jwt-secret)", "at least 32"}},
-		{[]string{"PROXY_USER_HEADER=X-User", "TRUSTED_PROXIES=10.0.0.0/8"}, []string{"alice"}, []string{"JWT_SECRET (--jwt-secret)", "proxy"}},
+		{nil, []string{"alice"}, []string{"FRONTPAGE_JWT_SECRET (--jwt-secret)", "openssl rand -hex 32"}},
+		{[]string{"FRONTPAGE_JWT_SECRET=short"}, []string{"alice"}, []string{"FRONTPAGE_JWT_SECRET (--jwt-secret)", "at least 32"}},
+		{[]string{"FRONTPAGE_PROXY_USER_HEADER=X-User", "FRONTPAGE_TRUSTED_PROXIES=10.0.0.0/8"}, []string{"alice"}, []string{"FRONTPAGE_JWT_SECRET (--jwt-secret)", "proxy"}},
 		{env, []string{" "}, []string{`" "`}},
 		{env, []string{"alice", "--for", "1ms"}, []string{"1ms"}},
 	} {
@@ -159,7 +191,7 @@ func TestTokenOfTheCommandIsAccepted(t *testing.T) {
 
 func TestDevelopmentModeAnswersToItsHosts(t *testing.T) {
 	t.Parallel()
-	s := start(t, "REDIS_URL=memory://", "ADDR=0.0.0.0:0", "DEV_HOSTS=devbox,*.app.example,192.0.2.7")
+	s := start(t, "REDIS_URL=memory://", "FRONTPAGE_ADDR=0.0.0.0:0", "FRONTPAGE_DEV_HOSTS=devbox,*.app.example,192.0.2.7")
 	s.URL = strings.Replace(s.URL, "0.0.0.0", "127.0.0.1", 1)
 	s.URL = strings.Replace(s.URL, "[::]", "127.0.0.1", 1)
 	for host, want := range map[string]int{
@@ -174,10 +206,10 @@ func TestDevelopmentModeAnswersToItsHosts(t *testing.T) {
 		t.Errorf("the log has no warning:\n%s", log)
 	}
 	for _, i := range []invalid{
-		{[]string{"DEV_HOSTS=*"}, "dev-hosts", nil},
-		{[]string{"DEV_HOSTS=devbox:8080"}, "dev-hosts", nil},
-		{[]string{"DEV_HOSTS=https://devbox"}, "dev-hosts", nil},
-		{[]string{"DEV_HOSTS=devbox", "JWT_SECRET=" + testSecret}, "dev-hosts", []string{"sign-in"}},
+		{[]string{"FRONTPAGE_DEV_HOSTS=*"}, "dev-hosts", nil},
+		{[]string{"FRONTPAGE_DEV_HOSTS=devbox:8080"}, "dev-hosts", nil},
+		{[]string{"FRONTPAGE_DEV_HOSTS=https://devbox"}, "dev-hosts", nil},
+		{[]string{"FRONTPAGE_DEV_HOSTS=devbox", "FRONTPAGE_JWT_SECRET=" + testSecret}, "dev-hosts", []string{"sign-in"}},
 	} {
 		i.check(t, 2)
 	}

@@ -22,7 +22,7 @@ func TestCommandsWorkBesideTheRunningPrivateServer(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	data, target := filepath.Join(dir, "data"), redistest.Start(t)
-	env := []string{"DATA_DIR=" + data}
+	env := []string{"FRONTPAGE_DATA_DIR=" + data}
 	s := start(t, env...)
 	s.useIt()
 	s.as("mod", "moderator", `mutation { deleteArticle(input: {article: 1}) { deletedId } }`)
@@ -66,7 +66,7 @@ func TestCommandsWorkBesideTheRunningPrivateServer(t *testing.T) {
 func TestBackupUnderVotesIsRestoredElsewhere(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	s := start(t, "DATA_DIR="+filepath.Join(dir, "data"))
+	s := start(t, "FRONTPAGE_DATA_DIR="+filepath.Join(dir, "data"))
 	s.ask(postOne)
 	var acknowledged atomic.Int64
 	var voters sync.WaitGroup
@@ -89,14 +89,14 @@ func TestBackupUnderVotesIsRestoredElsewhere(t *testing.T) {
 	}
 	before := acknowledged.Load()
 	file := filepath.Join(dir, "site.rdb")
-	out, log, code := programtest.Run(t, []string{"DATA_DIR=" + filepath.Join(dir, "data")}, "backup", file)
+	out, log, code := programtest.Run(t, []string{"FRONTPAGE_DATA_DIR=" + filepath.Join(dir, "data")}, "backup", file)
 	close(enough)
 	voters.Wait()
 	if !regexp.MustCompile(`^`+file+`: \d+ bytes, SHA-256 [0-9a-f]{64}\n$`).MatchString(out) || code != 0 {
 		t.Fatalf("backup: %d %s%s", code, out, log)
 	}
 	s.Stop()
-	env := []string{"DATA_DIR=" + filepath.Join(dir, "elsewhere")}
+	env := []string{"FRONTPAGE_DATA_DIR=" + filepath.Join(dir, "elsewhere")}
 	if out, log, code := programtest.Run(t, env, "restore", file); code != 0 || !strings.HasPrefix(out, "restored 1 articles, ") {
 		t.Fatalf("restore: %d %s%s", code, out, log)
 	}
@@ -129,10 +129,10 @@ func TestBackupUnderVotesIsRestoredElsewhere(t *testing.T) {
 func TestExportIsImportedElsewhere(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	s := start(t, "DATA_DIR="+filepath.Join(dir, "data"))
+	s := start(t, "FRONTPAGE_DATA_DIR="+filepath.Join(dir, "data"))
 	s.useIt()
 	s.as("bob", "", `mutation { vote(input: {article: 1}) { changed } }`)
-	first, log, code := programtest.Run(t, []string{"DATA_DIR=" + filepath.Join(dir, "data")}, "export")
+	first, log, code := programtest.Run(t, []string{"FRONTPAGE_DATA_DIR=" + filepath.Join(dir, "data")}, "export")
 	if code != 0 || !strings.Contains(log, "exported 1 articles, 0 of them deleted, 1 votes with names, 0 entries of the moderation log") {
 		t.Fatalf("export: %d %s", code, log)
 	}
@@ -143,7 +143,7 @@ func TestExportIsImportedElsewhere(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	elsewhere := []string{"DATA_DIR=" + filepath.Join(dir, "elsewhere")}
+	elsewhere := []string{"FRONTPAGE_DATA_DIR=" + filepath.Join(dir, "elsewhere")}
 	serving := start(t, elsewhere...)
 	for _, tt := range []struct {
 		args []string
@@ -168,7 +168,7 @@ func TestExportIsImportedElsewhere(t *testing.T) {
 	if second != first {
 		t.Errorf("the second export differs:\n%s\n%s", first, second)
 	}
-	piped := programtest.Command(t, []string{"DATA_DIR=" + filepath.Join(dir, "piped")}, "import", "-")
+	piped := programtest.Command(t, []string{"FRONTPAGE_DATA_DIR=" + filepath.Join(dir, "piped")}, "import", "-")
 	piped.Stdin = io.MultiReader(strings.NewReader(first)) // so that it is a pipe
 	if out, err := piped.CombinedOutput(); err != nil || !strings.Contains(string(out), "imported 1 articles") {
 		t.Errorf("import from a pipe: %v %s", err, out)
@@ -178,7 +178,7 @@ func TestExportIsImportedElsewhere(t *testing.T) {
 // An interrupt ends a command that waits for its input, and the error says so in words.
 func TestInterruptEndsAnImportThatWaitsForItsInput(t *testing.T) {
 	t.Parallel()
-	cmd := programtest.Command(t, []string{"DATA_DIR=" + t.TempDir()}, "import", "-")
+	cmd := programtest.Command(t, []string{"FRONTPAGE_DATA_DIR=" + t.TempDir()}, "import", "-")
 	var log bytes.Buffer
 	cmd.Stderr = &log
 	input, err := cmd.StdinPipe()

@@ -29,12 +29,12 @@ func TestDeployedSettingsExist(t *testing.T) {
 		if len(found) == 0 {
 			t.Errorf("deploy/%s sets nothing", file)
 		}
-		if !strings.HasPrefix(file, "Dockerfile") && !strings.HasSuffix(file, "deployment.yaml") && !strings.Contains(string(text), "PUBLIC_URL") {
-			t.Errorf("deploy/%s does not set PUBLIC_URL", file)
+		if !strings.HasPrefix(file, "Dockerfile") && !strings.HasSuffix(file, "deployment.yaml") && !strings.Contains(string(text), "FRONTPAGE_PUBLIC_URL") {
+			t.Errorf("deploy/%s does not set FRONTPAGE_PUBLIC_URL", file)
 		}
 		for _, m := range found {
 			ofGrafana := strings.HasPrefix(m[1], "GF_") || m[1] == "PROMETHEUS_URL" || m[1] == "DASHBOARDS"
-			if !ofGrafana && !strings.Contains(help, "($"+m[1]+")") {
+			if !ofGrafana && !strings.Contains(help, "($"+m[1]+")") && !strings.Contains(help, "($"+strings.TrimSuffix(m[1], "_FILE")+")") {
 				t.Errorf("deploy/%s sets %s, which --help does not have", file, m[1])
 			}
 		}

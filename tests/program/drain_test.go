@@ -97,7 +97,7 @@ func loadingRedis(t *testing.T) (url string, loaded func()) {
 func TestHealthIsAnsweredWhileTheStoreLoads(t *testing.T) {
 	t.Parallel()
 	url, loaded := loadingRedis(t)
-	s := &server{programtest.Listen(t, "REDIS_URL="+url, "CORS_ORIGINS=https://other.example"), t}
+	s := &server{programtest.Listen(t, "REDIS_URL="+url, "FRONTPAGE_CORS_ORIGINS=https://other.example"), t}
 	if status, body := s.page("/healthz"); status != 200 || body != "ok\n" {
 		t.Errorf("/healthz while the store loads: %d %q, want 200 ok", status, body)
 	}
@@ -126,7 +126,7 @@ func TestHealthIsAnsweredWhileTheStoreLoads(t *testing.T) {
 
 func TestDurationsInTheLogHaveAUnit(t *testing.T) {
 	t.Parallel()
-	s := start(t, "REDIS_URL=memory://", "LOG_FORMAT=json", "SHUTDOWN_DELAY=1ms", "DRAIN_TIME=90s")
+	s := start(t, "REDIS_URL=memory://", "FRONTPAGE_LOG_FORMAT=json", "FRONTPAGE_SHUTDOWN_DELAY=1ms", "FRONTPAGE_DRAIN_TIME=90s")
 	log := s.Stop()
 	for _, want := range []string{`"shutdown_delay":"1ms"`, `"drain_time":"1m30s"`} {
 		if !strings.Contains(log, want) {
@@ -150,7 +150,7 @@ func TestSIGHUPEndsNothing(t *testing.T) {
 
 func TestRequestsAreServedDuringShutdownDelay(t *testing.T) {
 	t.Parallel()
-	s := start(t, "REDIS_URL=memory://", "SHUTDOWN_DELAY=1h")
+	s := start(t, "REDIS_URL=memory://", "FRONTPAGE_SHUTDOWN_DELAY=1h")
 	before := s.socket("{ viewer { name } }")
 	s.signal()
 	s.eventually("/readyz is 503", func() bool { return s.status("/readyz") == 503 })
@@ -178,7 +178,7 @@ func TestRequestsAreServedDuringShutdownDelay(t *testing.T) {
 // 45 sockets take more than four seconds. A request that was running before them may finish after them.
 func TestSIGTERMEndsSocketsOneAfterAnotherAndLetsRequestsFinish(t *testing.T) {
 	t.Parallel()
-	s := start(t, "REDIS_URL=memory://", "DRAIN_TIME=1h")
+	s := start(t, "REDIS_URL=memory://", "FRONTPAGE_DRAIN_TIME=1h")
 	const sockets = 45
 	var ends [sockets]time.Time
 	var open sync.WaitGroup

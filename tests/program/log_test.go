@@ -37,7 +37,7 @@ func TestLogContainsNoUserAddressOrInput(t *testing.T) {
 		headers []http.Header // doEverything runs with each
 	}{
 		"in development": {headers: []http.Header{{"X-User-Id": {"mallory"}, "Authorization": {"Bearer " + good}}}},
-		"with tokens": {[]string{"JWT_SECRET=" + secret}, []http.Header{
+		"with tokens": {[]string{"FRONTPAGE_JWT_SECRET=" + secret}, []http.Header{
 			{"Authorization": {"Bearer " + good}, "X-User-Id": {"mallory"}},
 			{"Authorization": {"Bearer " + bad}},
 			{"Authorization": {"Bearer mallory"}},
@@ -47,7 +47,7 @@ func TestLogContainsNoUserAddressOrInput(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			redis := redistest.Start(t)
-			s := start(t, append(tt.env, "REDIS_URL="+redis.URL(), "LOG_LEVEL=debug")...)
+			s := start(t, append(tt.env, "REDIS_URL="+redis.URL(), "FRONTPAGE_LOG_LEVEL=debug")...)
 			all := func() {
 				t.Helper()
 				for _, header := range tt.headers {

@@ -47,14 +47,14 @@ func TestManualAndCompletionsNameEveryCommandAndSetting(t *testing.T) {
 func TestHealthAsksTheServerOnAddr(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	env := []string{"ADDR=" + strings.TrimPrefix(s.URL, "http://")}
+	env := []string{"FRONTPAGE_ADDR=" + strings.TrimPrefix(s.URL, "http://")}
 	for _, c := range []struct{ args, want string }{{"health", "ok\n"}, {"health --ready", "ready\n"}} {
 		if out, stderr, code := programtest.Run(t, env, strings.Fields(c.args)...); code != 0 || out != c.want {
 			t.Errorf("%s: exit code %d, output %q, want %q: %s", c.args, code, out, c.want, stderr)
 		}
 	}
 	_, port, _ := strings.Cut(env[0], ":")
-	anywhere := []string{"ADDR=:" + port, "JWT_SECRET=" + strings.Repeat("s", 32)}
+	anywhere := []string{"FRONTPAGE_ADDR=:" + port, "FRONTPAGE_JWT_SECRET=" + strings.Repeat("s", 32)}
 	if out, stderr, code := programtest.Run(t, anywhere, "health"); code != 0 || out != "ok\n" {
 		t.Errorf("health of a server on all addresses: exit code %d, output %q: %s", code, out, stderr)
 	}
@@ -69,7 +69,7 @@ func TestHealthReportsAStoreThatIsAway(t *testing.T) {
 	redis := redistest.Start(t)
 	s := start(t, "REDIS_URL="+redis.URL())
 	redis.Kill()
-	env := []string{"ADDR=" + strings.TrimPrefix(s.URL, "http://")}
+	env := []string{"FRONTPAGE_ADDR=" + strings.TrimPrefix(s.URL, "http://")}
 	if _, stderr, code := programtest.Run(t, env, "health", "--ready"); code != 1 || !strings.Contains(stderr, "503") {
 		t.Errorf("health --ready without a store: exit code %d, want 1: %s", code, stderr)
 	}
@@ -81,9 +81,9 @@ func TestHealthReportsAStoreThatIsAway(t *testing.T) {
 func TestHealthAsksByTLS(t *testing.T) {
 	t.Parallel()
 	cert, key, _ := certificate(t)
-	encryption := []string{"TLS_CERT_FILE=" + cert, "TLS_KEY_FILE=" + key}
+	encryption := []string{"FRONTPAGE_TLS_CERT_FILE=" + cert, "FRONTPAGE_TLS_KEY_FILE=" + key}
 	s := start(t, encryption...)
-	env := append(encryption, "ADDR="+strings.TrimPrefix(s.URL, "https://"))
+	env := append(encryption, "FRONTPAGE_ADDR="+strings.TrimPrefix(s.URL, "https://"))
 	if out, stderr, code := programtest.Run(t, env, "health"); code != 0 || out != "ok\n" {
 		t.Errorf("health of a server with TLS: exit code %d, output %q: %s", code, out, stderr)
 	}

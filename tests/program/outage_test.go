@@ -97,7 +97,7 @@ func TestOutageWritesFewLines(t *testing.T) {
 		"of one's own Redis that is killed": func(t *testing.T) *server {
 			redis := redistest.Start(t).Own()
 			address := freeAddress(t)
-			s := start(t, "REDIS_URL="+redis.URL(), "ADMIN_ADDR="+address)
+			s := start(t, "REDIS_URL="+redis.URL(), "FRONTPAGE_ADMIN_ADDR="+address)
 			s.useIt()
 			s.events(`subscription { articlePosted { node { id } } }`)
 			redis.Kill()
@@ -112,7 +112,7 @@ func TestOutageWritesFewLines(t *testing.T) {
 		},
 		"of one's own Redis that hangs": func(t *testing.T) *server {
 			redis := redistest.Start(t)
-			s := start(t, "REDIS_URL=unix://"+redis.Socket(), "REDIS_TIMEOUT=50ms")
+			s := start(t, "REDIS_URL=unix://"+redis.Socket(), "FRONTPAGE_REDIS_TIMEOUT=50ms")
 			s.useIt()
 			s.events(`subscription { articlePosted { node { id } } }`)
 			redis.Pause()

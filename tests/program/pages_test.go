@@ -14,11 +14,11 @@ func TestSiteTellsItsSettings(t *testing.T) {
 	}{
 		{nil, `{"signIn":"NAME","signInURL":null,"explorer":true,"rules":{"downvotes":true,"voteScore":432}}`},
 		{
-			[]string{"JWT_SECRET=" + testSecret, "SIGN_IN_URL=/login?to={return}", "EXPLORER=false"},
+			[]string{"FRONTPAGE_JWT_SECRET=" + testSecret, "FRONTPAGE_SIGN_IN_URL=/login?to={return}", "FRONTPAGE_SERVE=site"},
 			`{"signIn":"TOKEN","signInURL":"/login?to={return}","explorer":false,"rules":{"downvotes":true,"voteScore":432}}`,
 		},
 		{
-			[]string{"PROXY_USER_HEADER=X-User", "TRUSTED_PROXIES=127.0.0.0/8", "DOWNVOTES=false", "VOTE_SCORE=100"},
+			[]string{"FRONTPAGE_PROXY_USER_HEADER=X-User", "FRONTPAGE_TRUSTED_PROXIES=127.0.0.0/8", "FRONTPAGE_DOWNVOTES=false", "FRONTPAGE_VOTE_SCORE=100"},
 			`{"signIn":"PROXY","signInURL":null,"explorer":true,"rules":{"downvotes":false,"voteScore":100}}`,
 		},
 	} {
@@ -32,14 +32,14 @@ func TestSiteTellsItsSettings(t *testing.T) {
 
 func TestPagesCanBeSwitchedOff(t *testing.T) {
 	t.Parallel()
-	s := start(t, "REDIS_URL=memory://", "SITE=false")
+	s := start(t, "REDIS_URL=memory://", "FRONTPAGE_SERVE=explorer")
 	for path, want := range map[string]int{"/": 404, "/new": 404, "/assets/site.js": 404, "/graphiql": 200, "/query?query={__typename}": 200} {
 		if got := s.status(path); got != want {
 			t.Errorf("without the site, %s: status %d, want %d", path, got, want)
 		}
 	}
 	s.Stop()
-	s = start(t, "REDIS_URL=memory://", "EXPLORER=false")
+	s = start(t, "REDIS_URL=memory://", "FRONTPAGE_SERVE=site")
 	if status := s.status("/graphiql"); status != http.StatusNotFound {
 		t.Errorf("without the explorer, /graphiql: status %d, want 404", status)
 	}
@@ -65,7 +65,7 @@ func TestDemoFillsAnEmptySiteOnce(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
 	for range 2 {
-		s := start(t, "DATA_DIR="+data, "DEMO=true")
+		s := start(t, "FRONTPAGE_DATA_DIR="+data, "FRONTPAGE_DEMO_ARTICLES=true")
 		if got := s.ask("{ articlesConnection { totalCount } }"); got != `{"data":{"articlesConnection":{"totalCount":62}}}` {
 			t.Errorf("%s, want 62 articles", got)
 		}

@@ -97,7 +97,7 @@ func TestPrometheusScrapesTheServer(t *testing.T) {
 	promtool(t, nil, "check", "config", "--syntax-only", "../../deploy/prometheus/prometheus.yml")
 
 	target := freeAddress(t)
-	s := start(t, "ADMIN_ADDR="+target, "ADMIN_TOKEN_FILE="+fileOf(t, adminToken+"\n"))
+	s := start(t, "FRONTPAGE_ADMIN_ADDR="+target, "FRONTPAGE_ADMIN_TOKEN_FILE="+fileOf(t, adminToken+"\n"))
 	s.ask(`query Front { articles { id } }`)
 	s.post(http.DefaultClient, `mutation { post(input: {title: "t", text: "x", groups: []}) { article { id } } }`, "X-User-ID", "alice")
 	api := prometheus(t, target)
@@ -171,7 +171,7 @@ func request(t *testing.T, address string, header ...string) *http.Request {
 func TestListenerForOperatorsNeedsItsToken(t *testing.T) {
 	t.Parallel()
 	target := freeAddress(t)
-	s := start(t, "ADMIN_ADDR="+target, "ADMIN_TOKEN="+adminToken)
+	s := start(t, "FRONTPAGE_ADMIN_ADDR="+target, "FRONTPAGE_ADMIN_TOKEN="+adminToken)
 	basic := request(t, "http://"+target+"/")
 	basic.SetBasicAuth("any", adminToken)
 	for _, each := range []struct {
@@ -179,10 +179,10 @@ func TestListenerForOperatorsNeedsItsToken(t *testing.T) {
 		status int
 		body   string
 	}{
-		{request(t, "http://"+target+"/"), 401, "ADMIN_TOKEN"},
-		{request(t, "http://"+target+"/metrics", "Authorization", "Bearer "+adminToken+"x"), 401, "ADMIN_TOKEN"},
-		{request(t, "http://"+target+"/metrics", "Authorization", "Bearer"), 401, "ADMIN_TOKEN"},
-		{request(t, "http://"+target+"/debug/pprof/heap"), 401, "ADMIN_TOKEN"},
+		{request(t, "http://"+target+"/"), 401, "FRONTPAGE_ADMIN_TOKEN"},
+		{request(t, "http://"+target+"/metrics", "Authorization", "Bearer "+adminToken+"x"), 401, "FRONTPAGE_ADMIN_TOKEN"},
+		{request(t, "http://"+target+"/metrics", "Authorization", "Bearer"), 401, "FRONTPAGE_ADMIN_TOKEN"},
+		{request(t, "http://"+target+"/debug/pprof/heap"), 401, "FRONTPAGE_ADMIN_TOKEN"},
 		{request(t, "http://"+target+"/metrics", "Authorization", "bearer "+adminToken), 200, "frontpage_build_info"},
 		{basic, 200, "/debug/pprof"},
 		{request(t, "http://"+target+"/debug/pprof/goroutine?debug=1", "Authorization", "Bearer "+adminToken), 200, "goroutine profile"},
@@ -196,7 +196,7 @@ func TestListenerForOperatorsNeedsItsToken(t *testing.T) {
 	}
 	// On a loopback address it needs none, but no page on the web may read it through a name of its own.
 	open := freeAddress(t)
-	s = start(t, "ADMIN_ADDR="+open)
+	s = start(t, "FRONTPAGE_ADMIN_ADDR="+open)
 	for host, status := range map[string]int{open: 200, "localhost:9464": 200, "[::1]": 200, "example.org": 421, "example.org:80": 421, "127.0.0.1.example.org": 421} {
 		req := request(t, "http://"+open+"/metrics")
 		req.Host = host
@@ -214,12 +214,12 @@ func TestStartFailsIfMetricsCannotBeServed(t *testing.T) {
 	}
 	defer func() { _ = taken.Close() }()
 	for env, want := range map[string]string{
-		"ADMIN_ADDR=0.0.0.0:0":                       "ADMIN_ADDR (--admin-addr): 0.0.0.0:0: without a token only a loopback address",
-		"ADMIN_ADDR=:0":                              "without a token only a loopback address",
-		"ADMIN_ADDR=nowhere":                         "ADMIN_ADDR (--admin-addr): address nowhere: missing port",
-		"ADMIN_ADDR=" + taken.Addr().String():        "ADMIN_ADDR (--admin-addr): listen tcp " + taken.Addr().String() + ": bind: address already in use",
-		"ADMIN_TOKEN=short":                          "ADMIN_TOKEN (--admin-token): it has 5 bytes, want at least 16",
-		"ADMIN_TOKEN_FILE=" + t.TempDir() + "/token": "ADMIN_TOKEN_FILE (--admin-token-file): open ",
+		"FRONTPAGE_ADMIN_ADDR=0.0.0.0:0":                       "FRONTPAGE_ADMIN_ADDR (--admin-addr): 0.0.0.0:0: without a token only a loopback address",
+		"FRONTPAGE_ADMIN_ADDR=:0":                              "without a token only a loopback address",
+		"FRONTPAGE_ADMIN_ADDR=nowhere":                         "FRONTPAGE_ADMIN_ADDR (--admin-addr): address nowhere: missing port",
+		"FRONTPAGE_ADMIN_ADDR=" + taken.Addr().String():        "FRONTPAGE_ADMIN_ADDR (--admin-addr): listen tcp " + taken.Addr().String() + ": bind: address already in use",
+		"FRONTPAGE_ADMIN_TOKEN=short":                          "FRONTPAGE_ADMIN_TOKEN (--admin-token): it has 5 bytes, want at least 16",
+		"FRONTPAGE_ADMIN_TOKEN_FILE=" + t.TempDir() + "/token": "FRONTPAGE_ADMIN_TOKEN_FILE (--admin-token-file): open ",
 	} {
 		if _, stderr, code := programtest.Run(t, []string{env}); code == 0 || !strings.Contains(stderr, want) {
 			t.Errorf("%s: got exit code %d and %s, want an error with %q", env, code, stderr, want)

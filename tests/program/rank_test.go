@@ -12,7 +12,7 @@ import (
 // rank prints, beside a running server, the page that a start under other rules then shows, and changes nothing.
 func TestRankPrintsThePageAfterAChange(t *testing.T) {
 	t.Parallel()
-	env := []string{"DATA_DIR=" + t.TempDir()}
+	env := []string{"FRONTPAGE_DATA_DIR=" + t.TempDir()}
 	page := func(s *server) (titles []string) {
 		var a struct {
 			Data struct{ Articles []struct{ Title string } }
@@ -26,9 +26,9 @@ func TestRankPrintsThePageAfterAChange(t *testing.T) {
 		}
 		return titles
 	}
-	s := start(t, append(env, "DEMO=true")...)
+	s := start(t, append(env, "FRONTPAGE_DEMO_ARTICLES=true")...)
 	before := page(s)
-	out, stderr, code := programtest.Run(t, env, "rank", "--ranking", "halflife", "--half-life", "1h", "--page-size", "8")
+	out, stderr, code := programtest.Run(t, env, "rank", "--ranking", "halflife:1h", "--page-size", "8")
 	if code != 0 {
 		t.Fatalf("rank: exit code %d: %s", code, stderr)
 	}
@@ -38,7 +38,7 @@ func TestRankPrintsThePageAfterAChange(t *testing.T) {
 	if log := s.Stop(); strings.Contains(log, "legacy clients must not write") {
 		t.Errorf("the log of a linear site warns of legacy clients:\n%s", log)
 	}
-	s = start(t, append(env, "RANKING=halflife", "HALF_LIFE=1h")...)
+	s = start(t, append(env, "FRONTPAGE_RANKING=halflife:1h")...)
 	after := page(s)
 	log := s.Stop()
 	for _, line := range []string{"ranking was linear and is halflife", "legacy clients must not write to this store"} {

@@ -206,10 +206,10 @@ func TestRollingRestartBehindAProxyLosesNoRequest(t *testing.T) {
 	t.Parallel()
 	const sockets = 100
 	redis, p := redistest.Start(t), startProxy(t)
-	env := []string{"REDIS_URL=" + redis.URL(), "JWT_SECRET=" + testSecret, "SHUTDOWN_DELAY=2s", "DRAIN_TIME=3s", "TRUSTED_PROXIES=127.0.0.1/32",
-		"RATE_VOTES=off", "RATE_COST=off", "REDIS_TIMEOUT=2s"}
+	env := []string{"REDIS_URL=" + redis.URL(), "FRONTPAGE_JWT_SECRET=" + testSecret, "FRONTPAGE_SHUTDOWN_DELAY=2s", "FRONTPAGE_DRAIN_TIME=3s", "FRONTPAGE_TRUSTED_PROXIES=127.0.0.1/32",
+		"FRONTPAGE_RATES=votes=off cost=off", "FRONTPAGE_REDIS_TIMEOUT=2s"}
 	begin := func(i int) *server {
-		s := start(t, append(env, "ADDR="+p.servers[i])...)
+		s := start(t, append(env, "FRONTPAGE_ADDR="+p.servers[i])...)
 		s.eventually("HAProxy sends it requests", func() bool { return p.up(i) })
 		return s
 	}

@@ -44,12 +44,12 @@ func TestServesOnEachStore(t *testing.T) {
 	t.Run("private redis-server keeps its data", func(t *testing.T) {
 		t.Parallel()
 		data := filepath.Join(t.TempDir(), "data")
-		s := start(t, "DATA_DIR="+data)
+		s := start(t, "FRONTPAGE_DATA_DIR="+data)
 		s.useIt()
 		if log := s.Stop(); !strings.Contains(log, data) {
 			t.Errorf("the log does not say where the data is:\n%s", log)
 		}
-		again := start(t, "DATA_DIR="+data)
+		again := start(t, "FRONTPAGE_DATA_DIR="+data)
 		if got := again.ask(frontPage); got != frontPage1 {
 			t.Errorf("after a restart: %s, want %s", got, frontPage1)
 		}
@@ -80,15 +80,15 @@ func TestNoSiteInUseStartsInMemoryByAccident(t *testing.T) {
 	}
 	cert, key, _ := certificate(t)
 	for why, env := range map[string][]string{
-		"the data directory " + full + " is not empty": {"DATA_DIR=" + full},
-		"sign-in is configured":                        {"JWT_SECRET=" + testSecret},
-		"sign-in is configured: ":                      {"PROXY_USER_HEADER=X-User", "TRUSTED_PROXIES=10.0.0.1/32"},
-		"PUBLIC_URL is set":                            {"PUBLIC_URL=https://news.example.org"},
-		"TLS_CERT_FILE is set":                         {"TLS_CERT_FILE=" + cert, "TLS_KEY_FILE=" + key},
-		"ADDR is not a loopback address":               {"ADDR=0.0.0.0:0", "DEV_HOSTS=devbox"},
+		"the data directory " + full + " is not empty": {"FRONTPAGE_DATA_DIR=" + full},
+		"sign-in is configured":                        {"FRONTPAGE_JWT_SECRET=" + testSecret},
+		"sign-in is configured: ":                      {"FRONTPAGE_PROXY_USER_HEADER=X-User", "FRONTPAGE_TRUSTED_PROXIES=10.0.0.1/32"},
+		"FRONTPAGE_PUBLIC_URL is set":                  {"FRONTPAGE_PUBLIC_URL=https://news.example.org"},
+		"FRONTPAGE_TLS_CERT_FILE is set":               {"FRONTPAGE_TLS_CERT_FILE=" + cert, "FRONTPAGE_TLS_KEY_FILE=" + key},
+		"FRONTPAGE_ADDR is not a loopback address":     {"FRONTPAGE_ADDR=0.0.0.0:0", "FRONTPAGE_DEV_HOSTS=devbox"},
 		// as deploy/frontpage.service sets it, at the first start and later
-		"but sign-in":                          {"ADDR=0.0.0.0:0", "PUBLIC_URL=https://news.example.org", "JWT_SECRET_FILE=" + fileOf(t, testSecret), "DATA_DIR=" + t.TempDir()},
-		"but the data directory " + full + " ": {"ADDR=0.0.0.0:0", "PUBLIC_URL=https://news.example.org", "JWT_SECRET_FILE=" + fileOf(t, testSecret), "DATA_DIR=" + full},
+		"but sign-in":                          {"FRONTPAGE_ADDR=0.0.0.0:0", "FRONTPAGE_PUBLIC_URL=https://news.example.org", "FRONTPAGE_JWT_SECRET_FILE=" + fileOf(t, testSecret), "FRONTPAGE_DATA_DIR=" + t.TempDir()},
+		"but the data directory " + full + " ": {"FRONTPAGE_ADDR=0.0.0.0:0", "FRONTPAGE_PUBLIC_URL=https://news.example.org", "FRONTPAGE_JWT_SECRET_FILE=" + fileOf(t, testSecret), "FRONTPAGE_DATA_DIR=" + full},
 	} {
 		_, log, code := programtest.Run(t, append(env, "PATH="+t.TempDir()))
 		if code != 1 || strings.Contains(log, "serving") {
@@ -179,7 +179,7 @@ func TestSlowRequestIsCutOff(t *testing.T) {
 
 func TestPagesFeedsAndSitemapAreChargedToTheAddress(t *testing.T) {
 	t.Parallel()
-	s := start(t, "REDIS_URL=memory://", "RATE_COST=100/1h", "RATE_ADDRESSES=1")
+	s := start(t, "REDIS_URL=memory://", "FRONTPAGE_RATES=cost=100/1h addresses=1")
 	for _, path := range []string{"/", "/feed.atom", "/sitemap/0.xml"} {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+path, nil)
 		if err != nil {

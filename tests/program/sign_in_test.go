@@ -38,19 +38,19 @@ func TestLogNamesTheSignInModeAndNoSecret(t *testing.T) {
 		header []string // authenticates alice; nil if the test has no credentials for this mode
 	}{
 		"development":             {nil, signs[0], []string{"X-User-ID", "alice"}},
-		"a secret":                {[]string{"JWT_SECRET=" + testSecret}, signs[1], []string{"Authorization", "Bearer " + tokenFor("alice")}},
-		"a secret's file":         {[]string{"JWT_SECRET_FILE=" + fileOf(t, testSecret+"\n")}, signs[1], []string{"Authorization", "Bearer " + tokenFor("alice")}},
-		"keys":                    {[]string{"JWKS_FILE=" + fileOf(t, testKeys), "JWT_ISSUER=i", "JWT_AUDIENCE=a,b"}, signs[2], nil},
-		"keys by URL":             {[]string{"JWKS_URL=" + issuer.URL, "JWT_ISSUER=i", "JWT_AUDIENCE=a"}, signs[2], nil},
-		"a proxy":                 {[]string{"PROXY_USER_HEADER=X-Forwarded-User", "TRUSTED_PROXIES=127.0.0.0/8"}, signs[3], []string{"X-Forwarded-User", "alice"}},
-		"a provider that is away": {[]string{"OIDC_ISSUER=http://127.0.0.1:1", "OIDC_CLIENT_ID=x", "OIDC_CLIENT_SECRET=" + testSecret, "PUBLIC_URL=https://news.example.org"}, signs[4], nil},
-		"a secret, as JSON":       {[]string{"JWT_SECRET=" + testSecret, "LOG_FORMAT=json", "LOG_LEVEL=debug"}, signs[1], nil},
+		"a secret":                {[]string{"FRONTPAGE_JWT_SECRET=" + testSecret}, signs[1], []string{"Authorization", "Bearer " + tokenFor("alice")}},
+		"a secret's file":         {[]string{"FRONTPAGE_JWT_SECRET_FILE=" + fileOf(t, testSecret+"\n")}, signs[1], []string{"Authorization", "Bearer " + tokenFor("alice")}},
+		"keys":                    {[]string{"FRONTPAGE_JWKS=" + fileOf(t, testKeys), "FRONTPAGE_JWT_ISSUER=i", "FRONTPAGE_JWT_AUDIENCE=a,b"}, signs[2], nil},
+		"keys by URL":             {[]string{"FRONTPAGE_JWKS=" + issuer.URL, "FRONTPAGE_JWT_ISSUER=i", "FRONTPAGE_JWT_AUDIENCE=a"}, signs[2], nil},
+		"a proxy":                 {[]string{"FRONTPAGE_PROXY_USER_HEADER=X-Forwarded-User", "FRONTPAGE_TRUSTED_PROXIES=127.0.0.0/8"}, signs[3], []string{"X-Forwarded-User", "alice"}},
+		"a provider that is away": {[]string{"FRONTPAGE_OIDC_ISSUER=http://127.0.0.1:1", "FRONTPAGE_OIDC_CLIENT_ID=x", "FRONTPAGE_OIDC_CLIENT_SECRET=" + testSecret, "FRONTPAGE_PUBLIC_URL=https://news.example.org"}, signs[4], nil},
+		"a secret, as JSON":       {[]string{"FRONTPAGE_JWT_SECRET=" + testSecret, "FRONTPAGE_LOG_FORMAT=json", "FRONTPAGE_LOG_LEVEL=debug"}, signs[1], nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			env := append([]string{"REDIS_URL=memory://", "LOG_LEVEL=debug", "AUDIT_SECRET=" + auditSecret}, tt.env...)
+			env := append([]string{"REDIS_URL=memory://", "FRONTPAGE_LOG_LEVEL=debug", "FRONTPAGE_AUDIT_SECRET=" + auditSecret}, tt.env...)
 			if strings.Contains(name, "JSON") {
-				out, err := programtest.Command(t, append(env, "ADDR=nonsense")).CombinedOutput()
+				out, err := programtest.Command(t, append(env, "FRONTPAGE_ADDR=nonsense")).CombinedOutput()
 				if err == nil || strings.Contains(string(out), "sesame") {
 					t.Errorf("an invalid setting with a JSON log: %v, want an error without a secret: %s", err, out)
 				}
@@ -91,8 +91,8 @@ func TestLogNamesTheSignInModeAndNoSecret(t *testing.T) {
 			}
 		})
 	}
-	out, err := programtest.Command(t, []string{"JWT_SECRET=" + testSecret, "AUDIT_SECRET=" + auditSecret, "REDIS_URL=redis://u:open-sesame@127.0.0.1:1"}, "--help").CombinedOutput()
-	if err != nil || strings.Contains(string(out), "sesame") || !strings.Contains(string(out), "JWT_SECRET") {
+	out, err := programtest.Command(t, []string{"FRONTPAGE_JWT_SECRET=" + testSecret, "FRONTPAGE_AUDIT_SECRET=" + auditSecret, "REDIS_URL=redis://u:open-sesame@127.0.0.1:1"}, "--help").CombinedOutput()
+	if err != nil || strings.Contains(string(out), "sesame") || !strings.Contains(string(out), "FRONTPAGE_JWT_SECRET") {
 		t.Errorf("%v: the help contains a secret, or lacks a setting:\n%s", err, out)
 	}
 }
@@ -101,9 +101,9 @@ func TestLogNamesTheSignInModeAndNoSecret(t *testing.T) {
 func TestOtherMachinesCanConnectOnlyWithSignIn(t *testing.T) {
 	t.Parallel()
 	for _, addr := range []string{"0.0.0.0:0", ":0", "[::]:0"} {
-		invalid{[]string{"ADDR=" + addr}, "addr", []string{"JWT_SECRET"}}.check(t, 1)
-		invalid{[]string{"ADDR=" + addr, "JWT_SECRET=" + testSecret}, "public-url", []string{"https://"}}.check(t, 1)
-		s := start(t, "REDIS_URL=memory://", "ADDR="+addr, "JWT_SECRET="+testSecret, "PUBLIC_URL=https://news.example.org")
+		invalid{[]string{"FRONTPAGE_ADDR=" + addr}, "addr", []string{"FRONTPAGE_JWT_SECRET"}}.check(t, 1)
+		invalid{[]string{"FRONTPAGE_ADDR=" + addr, "FRONTPAGE_JWT_SECRET=" + testSecret}, "public-url", []string{"https://"}}.check(t, 1)
+		s := start(t, "REDIS_URL=memory://", "FRONTPAGE_ADDR="+addr, "FRONTPAGE_JWT_SECRET="+testSecret, "FRONTPAGE_PUBLIC_URL=https://news.example.org")
 		for _, host := range []string{"", "frontpage.example", "192.0.2.1:8080"} {
 			header := []string{"Authorization", "Bearer " + tokenFor("alice")}
 			if host != "" {
@@ -134,11 +134,11 @@ func TestOtherHostsGetNoPages(t *testing.T) {
 	}{
 		{nil, map[string]bool{"localhost:8080": true, "127.0.0.1": true, evil: false, "news.example.org": false}},
 		{
-			[]string{"PUBLIC_URL=https://News.example.org:8443"},
+			[]string{"FRONTPAGE_PUBLIC_URL=https://News.example.org:8443"},
 			map[string]bool{"localhost": true, "news.example.org": true, "NEWS.example.org.:443": true, evil: false, "www.news.example.org": false, "192.0.2.1:8080": false},
 		},
 	} {
-		s := start(t, append(tt.env, "REDIS_URL=memory://", "DATA_DIR="+t.TempDir(), "JWT_SECRET="+testSecret)...)
+		s := start(t, append(tt.env, "REDIS_URL=memory://", "FRONTPAGE_DATA_DIR="+t.TempDir(), "FRONTPAGE_JWT_SECRET="+testSecret)...)
 		for host, known := range tt.hosts {
 			for _, path := range []string{"/", "/new", "/feed.atom", "/sitemap.xml", "/robots.txt", "/signin", "/graphiql", "/assets/site.js"} {
 				status, body := s.askHost(host, path)

@@ -153,7 +153,7 @@ test.describe("a token whose key the server has not loaded yet", () => {
       const keys = join(folder, "keys.json");
       const key = { ...known.publicKey.export({ format: "jwk" }), kid: "one", alg: "EdDSA", use: "sig" };
       writeFileSync(keys, JSON.stringify({ keys: [key] }));
-      await use({ JWKS_FILE: keys, JWT_ISSUER: "here", JWT_AUDIENCE: "site" });
+      await use({ FRONTPAGE_JWKS: keys, FRONTPAGE_JWT_ISSUER: "here", FRONTPAGE_JWT_AUDIENCE: "site" });
       rmSync(folder, { recursive: true });
     },
   });
@@ -172,7 +172,7 @@ test.describe("a token whose key the server has not loaded yet", () => {
 });
 
 test.describe("a server that only runs trusted documents", () => {
-  test.use({ settings: { TRUSTED_DOCUMENTS: join(import.meta.dirname, "../dist/site/documents.json") } });
+  test.use({ settings: { FRONTPAGE_TRUSTED_DOCUMENTS: join(import.meta.dirname, "../dist/site/documents.json") } });
 
   test("runs those of the site", async ({ page }) => {
     await page.goto("/submit");

@@ -74,7 +74,7 @@ test("a poster deletes an article, and can post its link again @core", async ({ 
 });
 
 test.describe("after the time to change titles", () => {
-  test.use({ settings: { EDIT_WINDOW: "0s" } });
+  test.use({ settings: { FRONTPAGE_EDIT_WINDOW: "0s" } });
 
   test("a poster can change the text only", async ({ page, server }) => {
     const article = await server.post({ title: "One", text: "Old words." }, "ada");

@@ -106,7 +106,7 @@ test("the examples run", async ({ page, server, watch }) => {
 });
 
 test.describe("with tokens", () => {
-  test.use({ settings: { JWT_SECRET: "a secret of at least thirty-two bytes" }, viewer: "" });
+  test.use({ settings: { FRONTPAGE_JWT_SECRET: "a secret of at least thirty-two bytes" }, viewer: "" });
 
   test("reading works without a token, and an invalid token is reported", async ({ page, watch }) => {
     watch.allowed.push(/status of 401/);

@@ -65,7 +65,7 @@ export const outage = /ERR_CONNECTION_(REFUSED|RESET)|ERR_EMPTY_RESPONSE|ERR_INT
 interface Options {
   /** Environment of the server, in addition to store and address. */
   settings: Record<string, string>;
-  /** Whether the server is started with --demo. */
+  /** Whether the server is started with --demo-articles. */
   demo: boolean;
   /** Initial articles, as CSV. */
   csv: string;

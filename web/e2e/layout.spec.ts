@@ -248,7 +248,7 @@ for (const [language, signIn] of [
   ["de", "Anmelden"],
 ] as const)
   test.describe(`the header in ${language}`, () => {
-    test.use({ settings: { SITE_LANGUAGE: language }, viewer: "" });
+    test.use({ settings: { FRONTPAGE_SITE_LANGUAGE: language }, viewer: "" });
 
     test("takes two lines on a phone, and the menu has what it has no room for", async ({
       page,

@@ -13,10 +13,10 @@ test.describe("a site with its own looks", () => {
       const folder = mkdtempSync(join(tmpdir(), "frontpage-e2e-"));
       writeFileSync(join(folder, "logo.svg"), logo);
       await use({
-        SITE_NAME: "The <i>Daily</i> Gopher",
-        SITE_ACCENT: "#8a1c5a",
-        SITE_LOGO: join(folder, "logo.svg"),
-        SITE_LINKS: "Rules=https://example.org/rules,Mail=mailto:ada@example.org",
+        FRONTPAGE_SITE_NAME: "The <i>Daily</i> Gopher",
+        FRONTPAGE_SITE_ACCENT: "#8a1c5a",
+        FRONTPAGE_SITE_LOGO: join(folder, "logo.svg"),
+        FRONTPAGE_SITE_LINKS: "Rules=https://example.org/rules,Mail=mailto:ada@example.org",
       });
       rmSync(folder, { recursive: true });
     },
@@ -47,7 +47,7 @@ test.describe("a site with its own looks", () => {
 });
 
 test.describe("a site without rankings, past front pages and lists of votes", () => {
-  test.use({ settings: { CALENDAR: "false", FRONT_PAGES: "0", VOTE_HISTORY: "off" } });
+  test.use({ settings: { FRONTPAGE_CALENDAR: "off", FRONTPAGE_FRONT_PAGES_KEPT: "0", FRONTPAGE_VOTES_KEPT: "off" } });
 
   test("has no links to them", async ({ page, server, watch }) => {
     watch.allowed.push(/status of 404/);
@@ -71,7 +71,7 @@ test.describe("a site without rankings, past front pages and lists of votes", ()
 });
 
 test.describe("a site in German", () => {
-  test.use({ demo: true, settings: { SITE_LANGUAGE: "de" } });
+  test.use({ demo: true, settings: { FRONTPAGE_SITE_LANGUAGE: "de" } });
 
   test.beforeEach(({ watch }) => void watch.allowed.push(/status of 404/));
 

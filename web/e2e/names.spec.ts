@@ -5,7 +5,7 @@ test("an empty site shows the next steps @core", async ({ page }) => {
   await page.goto("/");
   const main = page.getByRole("main");
   await expect(main.getByRole("heading", { name: "Welcome to your front page" })).toBeVisible();
-  await expect(main.getByText("go run . --demo")).toBeVisible();
+  await expect(main.getByText("go run . --demo-articles")).toBeVisible();
   await expect(main.getByText("go run . import articles.csv")).toBeVisible();
   await main.getByRole("link", { name: "Explore the API" }).click();
   await expect(page).toHaveURL(/\/graphiql$/);
@@ -24,7 +24,7 @@ test("an empty site shows the next steps @core", async ({ page }) => {
 });
 
 test.describe("without the explorer", () => {
-  test.use({ settings: { EXPLORER: "false" } });
+  test.use({ settings: { FRONTPAGE_SERVE: "site" } });
 
   test("an empty site does not link to it", async ({ page }) => {
     await page.goto("/");

@@ -113,7 +113,7 @@ test("the page reports that the browser is offline, and updates afterwards", asy
 });
 
 test.describe("a browser with the page for when none can be loaded", () => {
-  test.use({ serviceWorkers: "allow", settings: { SITE_NAME: "Gophers", SITE_ACCENT: "#8a1c5a" } });
+  test.use({ serviceWorkers: "allow", settings: { FRONTPAGE_SITE_NAME: "Gophers", FRONTPAGE_SITE_ACCENT: "#8a1c5a" } });
 
   test("shows it, and then the page it was asked for", async ({ page, server }) => {
     await server.post({ title: "One" });
@@ -140,7 +140,7 @@ test.describe("a browser with the page for when none can be loaded", () => {
     await page.goto("/");
     await page.evaluate(() => navigator.serviceWorker.ready);
     await server.stop();
-    await server.start({ SITE_NAME: "Badgers" });
+    await server.start({ FRONTPAGE_SITE_NAME: "Badgers" });
     const kept = () => page.evaluate(async () => (await (await caches.match("/offline"))?.text()) ?? "");
     expect(await kept()).toContain("Gophers");
     await page.reload();

@@ -73,16 +73,16 @@ const test = base.extend<Fixtures>({
     const address = `127.0.0.1:${await freePort()}`;
     await use({
       REDIS_URL: store,
-      ADDR: address,
-      PUBLIC_URL: `http://${address}`,
-      OIDC_ISSUER: provider.url,
-      OIDC_CLIENT_ID: "frontpage",
-      OIDC_CLIENT_SECRET: "the secret of the site",
-      OIDC_SCOPES: "openid profile offline_access",
+      FRONTPAGE_ADDR: address,
+      FRONTPAGE_PUBLIC_URL: `http://${address}`,
+      FRONTPAGE_OIDC_ISSUER: provider.url,
+      FRONTPAGE_OIDC_CLIENT_ID: "frontpage",
+      FRONTPAGE_OIDC_CLIENT_SECRET: "the secret of the site",
+      FRONTPAGE_OIDC_SCOPES: "openid profile offline_access",
     });
   },
   second: async ({ server, settings, watch }, use) => {
-    const second = new Server({ ...settings, ADDR: `127.0.0.1:${await freePort()}` }, false);
+    const second = new Server({ ...settings, FRONTPAGE_ADDR: `127.0.0.1:${await freePort()}` }, false);
     await second.start();
     watch.origins.push(second.url);
     await use(second);

@@ -344,7 +344,7 @@ test.describe("for a visitor whom a proxy has signed in", () => {
   test.use({
     csv: manyArticles(30),
     viewer: "",
-    settings: { PROXY_USER_HEADER: "X-User", TRUSTED_PROXIES: "127.0.0.0/8" },
+    settings: { FRONTPAGE_PROXY_USER_HEADER: "X-User", FRONTPAGE_TRUSTED_PROXIES: "127.0.0.0/8" },
     extraHTTPHeaders: { "X-User": "ada" },
   });
 

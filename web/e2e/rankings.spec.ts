@@ -346,13 +346,13 @@ test("an article's page draws where it stood", async ({ page, server }) => {
 
 test.describe("by another rule of the site", () => {
   for (const [settings, explained] of [
-    [{ RANKING: "halflife", HALF_LIFE: "6h" }, "Each doubling of an article's votes counts as 6 h."],
+    [{ FRONTPAGE_RANKING: "halflife:6h" }, "Each doubling of an article's votes counts as 6 h."],
     [
-      { RANKING: "capped", RANK_CAP: "10m" },
+      { FRONTPAGE_RANKING: "capped:10m" },
       "Each net vote counts as 7.2 minutes, all together as 10 min at most.",
     ],
   ] as const) {
-    test.describe(settings.RANKING, () => {
+    test.describe(settings.FRONTPAGE_RANKING, () => {
       test.use({ settings });
 
       test("a vote shows the score that the server will give, at once", async ({ page, server }) => {

@@ -46,7 +46,7 @@ export class Server {
 
   /** Starts the server, optionally with other settings. A restart keeps the address. */
   async start(settings: Record<string, string> = {}): Promise<void> {
-    const server = spawn(binary(), this.demo ? ["--demo"] : [], {
+    const server = spawn(binary(), this.demo ? ["--demo-articles"] : [], {
       env: this.env(settings),
       stdio: ["ignore", "ignore", "pipe"],
     });
@@ -92,8 +92,8 @@ export class Server {
     return {
       PATH: process.env.PATH,
       REDIS_URL: `spawn://${this.folder}/data`,
-      REDIS_TIMEOUT: "2s", // on a busy machine a reply may take longer than the default
-      ADDR: this.url ? new URL(this.url).host : "127.0.0.1:0",
+      FRONTPAGE_REDIS_TIMEOUT: "2s", // on a busy machine a reply may take longer than the default
+      FRONTPAGE_ADDR: this.url ? new URL(this.url).host : "127.0.0.1:0",
       ...this.settings,
       ...settings,
     };

@@ -144,7 +144,7 @@ test("a refused vote is undone, and the page says why @core", async ({ page, ser
   watch.allowed.push(outage);
   await server.stop();
   await expect(page.getByText("No connection to the server.")).toBeVisible();
-  await server.start({ DOWNVOTES: "false" });
+  await server.start({ FRONTPAGE_DOWNVOTES: "false" });
   await expect(page.getByText("No connection to the server.")).toHaveCount(0);
   await down(shown(page, article)).click();
   await expect(message(page)).toHaveText(/^Your vote was not counted: .*down.*\.$/);
@@ -162,7 +162,7 @@ test("a vote after the voting window is undone, and the page says why", async ({
   await page.goto("/");
   await expect(votes(shown(page, article))).toHaveText("1");
   await server.stop();
-  await server.start({ VOTING_WINDOW: "1s" });
+  await server.start({ FRONTPAGE_VOTING_WINDOW: "1s" });
   await expect
     .poll(() => server.vote(article, "NONE", "cleo").then(String, String), "voting ends")
     .toContain("clos");

@@ -99,8 +99,8 @@ test("the site's rule needs the votes that its scores need", () => {
 test("only rules that the site can have are shown as settings", () => {
   expect(formulas.map((formula) => settings({ ...initial, formula }))).toEqual([
     undefined,
-    "RANKING=halflife HALF_LIFE=21600s",
-    "RANKING=linear VOTE_SCORE=432",
+    "FRONTPAGE_RANKING=halflife:21600s",
+    "FRONTPAGE_RANKING=linear FRONTPAGE_VOTE_SCORE=432",
     undefined,
   ]);
 });

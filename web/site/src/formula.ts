@@ -76,8 +76,8 @@ export function curl(origin: string, document: string): string {
 
 /** Returns the settings with which the site itself would rank so, if there are any. */
 export function settings({ formula, halfLife, voteScore }: Formula): string | undefined {
-  if (formula === "HALF_LIFE") return `RANKING=halflife HALF_LIFE=${halfLife}s`;
-  if (formula === "LINEAR") return `RANKING=linear VOTE_SCORE=${voteScore}`;
+  if (formula === "HALF_LIFE") return `FRONTPAGE_RANKING=halflife:${halfLife}s`;
+  if (formula === "LINEAR") return `FRONTPAGE_RANKING=linear FRONTPAGE_VOTE_SCORE=${voteScore}`;
 }
 
 /** The votes of the new article that the curves of the plot compare with. */
