@@ -172,7 +172,9 @@ test.describe("a token whose key the server has not loaded yet", () => {
 });
 
 test.describe("a server that only runs trusted documents", () => {
-  test.use({ settings: { FRONTPAGE_TRUSTED_DOCUMENTS: join(import.meta.dirname, "../dist/site/documents.json") } });
+  test.use({
+    settings: { FRONTPAGE_TRUSTED_DOCUMENTS: join(import.meta.dirname, "../dist/site/documents.json") },
+  });
 
   test("runs those of the site", async ({ page }) => {
     await page.goto("/submit");

@@ -47,7 +47,9 @@ test.describe("a site with its own looks", () => {
 });
 
 test.describe("a site without rankings, past front pages and lists of votes", () => {
-  test.use({ settings: { FRONTPAGE_CALENDAR: "off", FRONTPAGE_FRONT_PAGES_KEPT: "0", FRONTPAGE_VOTES_KEPT: "off" } });
+  test.use({
+    settings: { FRONTPAGE_CALENDAR: "off", FRONTPAGE_FRONT_PAGES_KEPT: "0", FRONTPAGE_VOTES_KEPT: "off" },
+  });
 
   test("has no links to them", async ({ page, server, watch }) => {
     watch.allowed.push(/status of 404/);

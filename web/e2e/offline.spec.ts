@@ -113,7 +113,10 @@ test("the page reports that the browser is offline, and updates afterwards", asy
 });
 
 test.describe("a browser with the page for when none can be loaded", () => {
-  test.use({ serviceWorkers: "allow", settings: { FRONTPAGE_SITE_NAME: "Gophers", FRONTPAGE_SITE_ACCENT: "#8a1c5a" } });
+  test.use({
+    serviceWorkers: "allow",
+    settings: { FRONTPAGE_SITE_NAME: "Gophers", FRONTPAGE_SITE_ACCENT: "#8a1c5a" },
+  });
 
   test("shows it, and then the page it was asked for", async ({ page, server }) => {
     await server.post({ title: "One" });
