@@ -1,6 +1,8 @@
 package redisrepo_test
 
 import (
+	"frontpage/redisrepo/site"
+	"frontpage/redisrepo/transfer"
 	"strings"
 	"testing"
 
@@ -10,21 +12,21 @@ import (
 
 func TestAFailureOfAllImportedArticlesIsReportedOnce(t *testing.T) {
 	t.Parallel()
-	client, rules := redistest.Start(t).Client, redisrepo.DefaultRules()
-	site, err := redisrepo.New(t.Context(), redistest.Start(t).Client, rules)
+	client, rules := redistest.Start(t).Client, site.DefaultRules()
+	repo, err := redisrepo.New(t.Context(), redistest.Start(t).Client, rules)
 	if err != nil {
 		t.Fatal(err)
 	}
-	filling, err := redisrepo.Fill(t.Context(), client, rules, redisrepo.Source{Digest: "x", Rules: site.RankingRules(), Last: 3})
+	filling, err := transfer.Fill(t.Context(), client, rules, transfer.Source{Digest: "x", Rules: repo.Layout.RankingRules(), Last: 3})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := client.Set(t.Context(), "time:", "of the wrong type", 0).Err(); err != nil {
 		t.Fatal(err)
 	}
-	var records []*redisrepo.Record
-	for id := range redisrepo.ArticleID(3) {
-		records = append(records, &redisrepo.Record{ID: id + 1, Title: "A title", Text: "A text", Poster: "ada", Time: 1_000_000_000, Votes: 1, Revision: 1})
+	var records []*transfer.Record
+	for id := range site.ArticleID(3) {
+		records = append(records, &transfer.Record{ID: id + 1, Title: "A title", Text: "A text", Poster: "ada", Time: 1_000_000_000, Votes: 1, Revision: 1})
 	}
 	if err := filling.Put(t.Context(), records); err == nil || strings.Count(err.Error(), "WRONGTYPE") != 1 {
 		t.Errorf("got %v, want WRONGTYPE once", err)

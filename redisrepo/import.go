@@ -222,7 +222,7 @@ func (r *Repo) recordImported(ctx context.Context, calls []importCall) error {
 	var links []articles.Linked
 	for _, c := range calls {
 		if *c.err == nil && c.submission.Link != "" && c.linkTime != "" {
-			links = append(links, articles.Linked{c.article.ID, c.submission.Link, c.linkTime})
+			links = append(links, articles.Linked{ID: c.article.ID, Link: c.submission.Link, Time: c.linkTime})
 		}
 	}
 	err := r.Layout.RecordLinks(ctx, links)

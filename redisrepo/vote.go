@@ -163,7 +163,7 @@ func (r *Repo) runWithGroups(ctx context.Context, id site.ArticleID, poster stri
 		}
 		switch answer.Status() {
 		case "STALE":
-			e = expected{site.Placement{answer.Text(1), site.HourOfText(answer.Text(4))}, answer.Text(2), answer.Text(3), true}
+			e = expected{site.Placement{Groups: answer.Text(1), Posted: site.HourOfText(answer.Text(4))}, answer.Text(2), answer.Text(3), true}
 		case "UNLISTED":
 			e.poster, e.Posted, e.told = answer.Text(1), site.HourOfText(answer.Text(2)), true
 			if e.Groups, e.link, err = r.adopt(ctx, id, e.poster, e.Posted); err != nil {

@@ -163,7 +163,7 @@ func (r *Repo) voted(id site.ArticleID, call, remembered *voteCall, answer wire.
 			return nil, err
 		}
 		time := wire.Reply(rest).Text(0)
-		call = r.newVoteCall(id, site.Placement{call.groups, site.HourOfText(time)}, &voteCall{article: &article.Article, time: time, isExact: hash.Time == time})
+		call = r.newVoteCall(id, site.Placement{Groups: call.groups, Posted: site.HourOfText(time)}, &voteCall{article: &article.Article, time: time, isExact: hash.Time == time})
 	}
 	call.isUnusual.Store(isUnusual)
 	if call.article == nil {
@@ -171,7 +171,7 @@ func (r *Repo) voted(id site.ArticleID, call, remembered *voteCall, answer wire.
 	}
 	if call != remembered {
 		r.voting.calls.add(id, call)
-		r.Articles.Placements.Add(id, site.Placement{call.groups, call.posted})
+		r.Articles.Placements.Add(id, site.Placement{Groups: call.groups, Posted: call.posted})
 	}
 	article := *call.article
 	article.Groups = call.names

@@ -121,7 +121,7 @@ func (r *Articles) observe(id site.ArticleID, h Hash, a *Decoded) (*site.Article
 		return nil, err
 	}
 	if h.Grouped {
-		place := site.Placement{h.Groups, site.HourOf(a.Stored.PostedAt)}
+		place := site.Placement{Groups: h.Groups, Posted: site.HourOf(a.Stored.PostedAt)}
 		if cached, ok := r.Placements.Get(id); !ok || cached != place {
 			place.Groups = strings.Clone(h.Groups) // not the whole reply
 			r.Placements.Add(id, place)

@@ -55,6 +55,6 @@ func ParseLinkRecord(record string) (id site.ArticleID, time string, err error) 
 
 // Linked is an article with a link, and its posting time as text.
 type Linked struct {
-	Id         site.ArticleID
+	ID         site.ArticleID
 	Link, Time string
 }

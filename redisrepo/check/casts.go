@@ -176,7 +176,7 @@ func (c *checker) castsOf(ctx context.Context, p keys.Partition, batch []facts) 
 			continue // Redis, whose clock may differ, may have forgotten the votes
 		}
 		months[f.id] = month
-		sets = append(sets, articles.VoterSet{f.id, site.Up, f.voted.Val()}, articles.VoterSet{f.id, site.Down, f.downvoted.Val()})
+		sets = append(sets, articles.VoterSet{Article: f.id, Vote: site.Up, Size: f.voted.Val()}, articles.VoterSet{Article: f.id, Vote: site.Down, Size: f.downvoted.Val()})
 	}
 	err := c.Articles.EachVoter(ctx, p, sets, wire.BatchSize, func(voters []articles.Named) error { return c.areCast(ctx, p, months, voters) })
 	return c.wrongType(p.Key("voted:"), err)

@@ -155,10 +155,10 @@ func (c LogCursor) Compare(d LogCursor) int {
 
 // name names an entry about an article. Entries of two partitions may have the same id, but an article is in one.
 func (c LogCursor) name(log string, article site.ArticleID) string {
-	return log + ":" + c.Id() + "-" + strconv.Itoa(int(article))
+	return log + ":" + c.ID() + "-" + strconv.Itoa(int(article))
 }
 
-func (c LogCursor) Id() string {
+func (c LogCursor) ID() string {
 	return strconv.FormatUint(c.milliseconds, 10) + "-" + strconv.FormatUint(c.Sequence, 10)
 }
 
@@ -176,13 +176,13 @@ func (c LogCursor) oldestBefore(partition int, inclusive bool) string {
 // bound is the id as a bound of a range of the stream.
 func (c LogCursor) bound(inclusive bool) string {
 	if inclusive {
-		return c.Id()
+		return c.ID()
 	}
-	return "(" + c.Id()
+	return "(" + c.ID()
 }
 
 func (c LogCursor) encode() string {
-	return site.EncodeCursor(moderationList, c.Id(), strconv.Itoa(c.partition))
+	return site.EncodeCursor(moderationList, c.ID(), strconv.Itoa(c.partition))
 }
 
 func decodeLogCursor(field, text string) (LogCursor, error) {
@@ -195,7 +195,7 @@ func decodeLogCursor(field, text string) (LogCursor, error) {
 		c := NewLogCursor(parts[0], partition)
 		// Redis gives no entry the lowest or the highest id, and refuses a range beyond them.
 		extreme := c.milliseconds|c.Sequence == 0 || c.milliseconds&c.Sequence == math.MaxUint64
-		if err == nil && c.Id() == parts[0] && !extreme {
+		if err == nil && c.ID() == parts[0] && !extreme {
 			return c, nil
 		}
 	}

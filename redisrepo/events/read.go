@@ -153,7 +153,7 @@ func (r *Log) readParts(ctx context.Context, start FeedStart, count int64) ([]fe
 			if start.since > 0 {
 				first = sinceID(start.since)
 			} else if at := from(i); !at.isEmpty() {
-				first = at.id.Id()
+				first = at.id.ID()
 			}
 			replies[i] = pipe.XRangeN(ctx, p.Events(), first, "+", count+2) // the one of the position, and one that shows that others follow
 			if start.At != nil && from(i).isEmpty() {

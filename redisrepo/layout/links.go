@@ -20,7 +20,7 @@ func (r *Layout) ListHosts(ctx context.Context, p keys.Partition, articles []art
 	var members []any
 	for _, a := range articles {
 		if name := site.HostOf(a.Link); name != "" {
-			keys, members = append(keys, p.Host(name)), append(members, a.Id.String())
+			keys, members = append(keys, p.Host(name)), append(members, a.ID.String())
 		}
 	}
 	if len(keys) == 0 {
@@ -51,7 +51,7 @@ func (r *Layout) RecordLinks(ctx context.Context, articles []articles.Linked) er
 		digest := site.LinkDigest(a.Link)
 		i := keys.LinkIndex(len(r.store.Partitions), digest)
 		scriptKeys[i] = append(scriptKeys[i], r.store.Partitions[i].Link(digest))
-		args[i] = append(args[i], a.Id.String(), a.Time)
+		args[i] = append(args[i], a.ID.String(), a.Time)
 	}
 	if len(articles) == 0 {
 		return nil
@@ -82,7 +82,7 @@ func (r *Layout) ReadLinks(ctx context.Context, p keys.Partition, members []stri
 		link, time := wire.Reply(hashes[i].Val()).Text(0), wire.Reply(hashes[i].Val()).Text(1)
 		_, isTime := site.ParseNumber(time)
 		if id, err := site.ParseArticleID(member); err == nil && link != "" && isTime == nil {
-			found = append(found, articles.Linked{id, link, cmp.Or(time, "0")})
+			found = append(found, articles.Linked{ID: id, Link: link, Time: cmp.Or(time, "0")})
 		}
 	}
 	return found, nil

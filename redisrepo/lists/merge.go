@@ -71,7 +71,7 @@ func (r *Lists) merge(ctx context.Context, l Listing, size int,
 	}
 }
 
-func PlaceOf(z redis.Z) site.Cursor { return site.Cursor{z.Score, z.Member.(string)} }
+func PlaceOf(z redis.Z) site.Cursor { return site.Cursor{Score: z.Score, Member: z.Member.(string)} }
 
 // listPartitions returns consecutive articles of a listing in several partitions. along, if it is not nil, queues more
 // commands in the first round trip of the merge.

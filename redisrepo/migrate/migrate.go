@@ -210,7 +210,7 @@ func (m *migration) readMeta(ctx context.Context) error {
 // mustBeFree returns an error unless the target is empty or holds an incomplete copy of the same site.
 func (m *migration) mustBeFree(ctx context.Context) error {
 	if from, to := len(m.from.Store.Partitions), len(m.to.Store.Partitions); to < from {
-		return &wire.PartitionsError{fmt.Sprintf("a site with %s cannot be copied to one with %s: use as many, or more", keys.PartitionsText(from), keys.PartitionsText(to))}
+		return &wire.PartitionsError{Problem: fmt.Sprintf("a site with %s cannot be copied to one with %s: use as many, or more", keys.PartitionsText(from), keys.PartitionsText(to))}
 	}
 	record, err := m.to.Store.Client.HGetAll(ctx, keys.Untagged.Meta()).Result()
 	if err != nil {

@@ -253,7 +253,7 @@ func moveClient(like *view, address string) *redis.Client {
 func openCluster(ctx context.Context, client redis.UniversalClient) (r *redisrepo.Repo, views []*view, err error) {
 	cluster, ok := client.(*redis.ClusterClient)
 	if !ok {
-		return nil, nil, &wire.PartitionsError{"only partitions in a Redis Cluster can move: name it as redis+cluster://host1,host2"}
+		return nil, nil, &wire.PartitionsError{Problem: "only partitions in a Redis Cluster can move: name it as redis+cluster://host1,host2"}
 	}
 	if r, err = redisrepo.Find(ctx, cluster, site.DefaultRules()); err != nil {
 		return nil, nil, err

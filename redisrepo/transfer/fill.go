@@ -138,7 +138,7 @@ func (f *Filling) Put(ctx context.Context, records []*Record) error {
 	var links []articles.Linked
 	for _, rec := range records { // also of those that an import that was killed has stored
 		if rec.Link != "" && (rec.Reserved || rec.Deleted == nil) {
-			links = append(links, articles.Linked{rec.ID, rec.Link, site.Number(rec.Time)})
+			links = append(links, articles.Linked{ID: rec.ID, Link: rec.Link, Time: site.Number(rec.Time)})
 		}
 	}
 	if err == nil {
@@ -304,7 +304,7 @@ func (f *Filling) PutLog(ctx context.Context, entries []LogRecord) error {
 			if at.Compare(f.stored[index]) <= 0 {
 				continue
 			}
-			values := []any{"xadd", f.r.Store.Partitions[index].Moderation(), at.Id(),
+			values := []any{"xadd", f.r.Store.Partitions[index].Moderation(), at.ID(),
 				"kind", string(e.Kind), "article", e.Article.String(), "by", e.By.Member(), "at", site.Number(e.At)}
 			if e.For != nil {
 				values = append(values, "on_behalf_of", e.For.Member())

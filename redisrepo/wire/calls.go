@@ -199,6 +199,6 @@ func Anys(texts []string) []any {
 // QueueUnrepeated queues a call of a script by its digest.
 func QueueUnrepeated(ctx context.Context, pipe redis.Pipeliner, s *redis.Script, keys []string, args []any) *redis.Cmd {
 	command := ScriptCommand(ctx, ScriptWords(s, keys, args))
-	_ = pipe.Process(ctx, &failover.Unrepeated{command})
+	_ = pipe.Process(ctx, &failover.Unrepeated{Cmd: command})
 	return command
 }
