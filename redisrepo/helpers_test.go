@@ -73,7 +73,7 @@ func newSite(t *testing.T, change func(*site.Rules), options ...redisrepo.Option
 	patient := *server.Client.Options()
 	raw := redis.NewClient(&patient)
 	t.Cleanup(func() { _ = raw.Close() })
-	server.Client.AddHook(checkedCalls(t))
+	server.Client.AddHook(checkedCalls{t})
 	s := &testSite{t: t, ctx: t.Context(), server: server, raw: raw, rules: site.DefaultRules(), clock: new(clock), links: new(atomic.Int64)}
 	return s.reopened(server.Client, change, append([]redisrepo.Option{redisrepo.WithPartitions(testPartitions)}, options...)...)
 }
@@ -101,21 +101,37 @@ func (s *testSite) client(hooks ...redis.Hook) *redis.Client {
 	options := *s.server.Client.Options()
 	client := redis.NewClient(&options)
 	s.t.Cleanup(func() { _ = client.Close() })
-	client.AddHook(checkedCalls(s.t))
+	client.AddHook(checkedCalls{s.t})
 	for _, hook := range hooks {
 		client.AddHook(hook)
 	}
 	return client
 }
 
-// checkedCalls compares the calls of scripts with their headers.
-func checkedCalls(t *testing.T) observer {
-	return func(commands ...redis.Cmder) {
-		for _, c := range commands {
-			if err := wire.CheckCall(c); err != nil {
-				t.Error(err)
-			}
+// checkedCalls is a hook that compares the calls of scripts with their headers. It allocates nothing.
+type checkedCalls struct{ t *testing.T }
+
+func (checkedCalls) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (c checkedCalls) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, command redis.Cmder) error {
+		c.check(command)
+		return next(ctx, command)
+	}
+}
+
+func (c checkedCalls) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, commands []redis.Cmder) error {
+		for _, command := range commands {
+			c.check(command)
 		}
+		return next(ctx, commands)
+	}
+}
+
+func (c checkedCalls) check(command redis.Cmder) {
+	if err := wire.CheckCall(command); err != nil {
+		c.t.Error(err)
 	}
 }
 

@@ -66,7 +66,7 @@ func TestInvalidSettingIsATypedError(t *testing.T) {
 		"links-reserved=-1h", "links-reserved=1.5s", "redis-timeout=0s", "request-timeout=0s", "shared-answers=2m", "cache-max-age=1500ms", "complexity-limit=many",
 		"ping-interval=99ms", "streams-per-address=0", "introspection=perhaps", "demo-articles=perhaps", "shutdown-delay=-1s", "drain-time=5",
 		"cors-origins=https://a.b,c.d", "cors-origins=https://a.b/", "log-format=xml", "audit-secret=short", "serve=", "serve=site,explore", "ranking=linear:1h",
-		"ranking=capped:1", "calendar=group", "addr=nonsense", "trusted-proxies=proxy.example", "trusted-proxies=10.0.0.1", "rates=60/1m",
+		"ranking=capped:1", "calendar=group", "addr=nonsense", "trusted-proxies=proxy.example", "trusted-proxies=10.0.0.1/33", "rates=60/1m",
 		"rates=votes=60/1m post=off", "rates=addresses=0", "rates=votes=60", "rates=votes=60/", "rates=votes=/1m", "rates=votes=0/1m", "rates=votes=-5/1m",
 		"rates=votes=60/1", "rates=votes=60/999ms", "rates=votes=60/-1m", "rates=votes=60/1m/1h", "rates=votes=60 / 1m", "rates=votes=99999999999999999999/1m",
 		"rates=votes=OFF",

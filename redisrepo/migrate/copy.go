@@ -154,7 +154,7 @@ func read(ctx context.Context, r *redisrepo.Repo, some []*copiedKey, elements in
 		}
 	})
 	if err != nil {
-		return err
+		return readError(some, err)
 	}
 	for _, k := range some {
 		k.members, k.values, k.cursor = nil, nil, 0
@@ -175,6 +175,25 @@ func read(ctx context.Context, r *redisrepo.Repo, some []*copiedKey, elements in
 		}
 	}
 	return nil
+}
+
+// readError names the first key that could not be read, and the command.
+func readError(some []*copiedKey, err error) error {
+	for _, k := range some {
+		var command redis.Cmder
+		switch {
+		case k.Holds == keys.String:
+			command = k.text
+		case k.scan != nil:
+			command = k.scan
+		default:
+			continue
+		}
+		if !failover.HasRun(command) {
+			return failover.Wrap(strings.ToUpper(command.Name())+" "+k.key, command.Err())
+		}
+	}
+	return failover.Wrap("read keys", err)
 }
 
 // each calls step with the keys, and again with each key that has more elements.

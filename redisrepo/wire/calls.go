@@ -151,14 +151,17 @@ func (r *Store) call(ctx context.Context, words []any) (Reply, error) {
 // pipelined runs the commands that queue adds in one round trip. Each has its own error. go-redis sets none if its
 // connection could not log in, so that a reply would look empty.
 func (r *Store) pipelined(ctx context.Context, queue func(redis.Pipeliner), mode ...Mode) ([]redis.Cmder, error) {
-	run := r.Client.Pipelined
-	if len(mode) > 0 && mode[0] == Atomic {
-		run = r.Client.TxPipelined
-	}
-	commands, err := run(ctx, func(p redis.Pipeliner) error {
+	fill := func(p redis.Pipeliner) error {
 		queue(p)
 		return nil
-	})
+	}
+	var commands []redis.Cmder
+	var err error
+	if len(mode) > 0 && mode[0] == Atomic {
+		commands, err = r.Client.TxPipelined(ctx, fill)
+	} else {
+		commands, err = r.Client.Pipelined(ctx, fill)
+	}
 	if err != nil && failover.FirstError(commands, nil) == nil {
 		_ = failover.FailAll(commands, err)
 	}
