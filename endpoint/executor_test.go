@@ -19,8 +19,6 @@ import (
 	"frontpage/endpoint"
 	"frontpage/graph"
 	"frontpage/identity"
-	"frontpage/redisrepo"
-	"frontpage/redisrepo/wire"
 )
 
 // counted counts how often it is asked for the cost of a field.
@@ -55,7 +53,7 @@ func compiling(t testing.TB, o endpoint.Options) (server http.Handler, compiled 
 				return &graphql.Response{Data: fmt.Appendf(nil, `"%s of %s: %v"`, operation.Name, endpoint.ViewerOf(ctx).Name, graphql.GetOperationContext(ctx).Variables)}
 			}}
 		},
-	}, &redisrepo.Repo{Store: new(wire.Store)}, slog.New(slog.DiscardHandler), o), compiled, schema
+	}, nil, slog.New(slog.DiscardHandler), o), compiled, schema
 }
 
 func post(body, user string) *http.Request {

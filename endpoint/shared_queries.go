@@ -42,7 +42,7 @@ func newSharedQueries(repo *redisrepo.Repo, lifetime time.Duration) *sharedQueri
 	if lifetime == 0 {
 		return nil
 	}
-	return sharing.New[sharedQuery, *finished](lifetime, sharedBytes, repo.Version)
+	return sharing.New[sharedQuery, *finished](lifetime, sharedBytes, func() uint64 { return repo.Version() })
 }
 
 func (o *operation) query() sharedQuery {

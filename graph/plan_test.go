@@ -16,9 +16,7 @@ import (
 
 	"frontpage/endpoint"
 	"frontpage/graph"
-	"frontpage/redisrepo"
 	"frontpage/redisrepo/site"
-	"frontpage/redisrepo/wire"
 )
 
 // fixedRoot answers from memory, so that only the executor is measured.
@@ -49,9 +47,6 @@ func (m fixedMutation) Vote(context.Context, graph.VoteInput) (*graph.VotePayloa
 	return &graph.VotePayload{Article: m.article, Changed: true, UserErrors: []graph.UserError{}}, nil
 }
 
-// unread is a repository of which nothing is read.
-var unread = &redisrepo.Repo{Store: new(wire.Store)}
-
 // executors returns functions that execute a document: by its plan, and by gqlgen.
 func executors(t testing.TB, document string, variables map[string]any) (planned, byGqlgen func() *graphql.Response) {
 	t.Helper()
@@ -62,7 +57,7 @@ func executors(t testing.TB, document string, variables map[string]any) (planned
 			Poster: site.User{Name: "alice"}, CreatedAt: time.Unix(1767323477, 0).UTC(), Score: 1767323477, Votes: i, Groups: []site.GroupName{"go", "redis"},
 		}
 	}
-	schema := graph.Served(unread, slog.New(slog.DiscardHandler), endpoint.DefaultOptions(), func(r graph.ResolverRoot) graph.ResolverRoot {
+	schema := graph.Served(nil, slog.New(slog.DiscardHandler), endpoint.DefaultOptions(), func(r graph.ResolverRoot) graph.ResolverRoot {
 		root.ResolverRoot = r
 		return root
 	})
@@ -130,7 +125,7 @@ func leastAllocations(do func()) float64 {
 // Every document that is no introspection has a plan.
 func TestEachFieldIsCompiled(t *testing.T) {
 	t.Parallel()
-	schema := graph.Served(unread, slog.New(slog.DiscardHandler), endpoint.DefaultOptions(), func(r graph.ResolverRoot) graph.ResolverRoot { return r })
+	schema := graph.Served(nil, slog.New(slog.DiscardHandler), endpoint.DefaultOptions(), func(r graph.ResolverRoot) graph.ResolverRoot { return r })
 	for _, root := range []*ast.Definition{graph.Schema().Query, graph.Schema().Mutation, graph.Schema().Subscription} {
 		for _, field := range root.Fields {
 			if strings.HasPrefix(field.Name, "__") {
