@@ -21,7 +21,7 @@ type rank struct{}
 // Run prints a line for each place of the front page: the article that has it, and the one that would have it.
 func (rank) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) error {
 	return withStore(ctx, s, log, func(st *store.Store) error {
-		p, err := preview.PreviewRanking(ctx, st.Client, s.SiteRules(), s.PageSize, siteOptions(s, st)...)
+		p, err := preview.Ranking(ctx, st.Client, s.SiteRules(), s.PageSize, siteOptions(s, st)...)
 		if err != nil {
 			return explainPartitions(err, st)
 		}

@@ -118,6 +118,7 @@ func (*connections) follow(conn net.Conn, state http.ConnState) {
 		return
 	}
 	switch state {
+	case http.StateNew, http.StateActive: // its reads count
 	case http.StateIdle: // its requests have ended
 		c.count(perConnection)
 	case http.StateHijacked, http.StateClosed:

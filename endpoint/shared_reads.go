@@ -29,7 +29,7 @@ func NewReads(repo *redisrepo.Repo, lifetime time.Duration) Reads {
 	if lifetime == 0 {
 		return Reads{}
 	}
-	return Reads{sharing.New[any, outcome](lifetime, readBytes, repo.Version)}
+	return Reads{sharing.New[any, outcome](lifetime, readBytes, func() uint64 { return repo.Version() })}
 }
 
 // Shares reports whether Share shares reads for the operation that ctx belongs to. The reads for a response that is

@@ -25,11 +25,13 @@ const (
 // errUnconfirmed is the error of a write that too few replicas have received in time.
 var errUnconfirmed = fmt.Errorf("%w: too few replicas have received the write", ErrUnavailable)
 
+// WritesKey is the key under which a context has the Writes that replicas are to confirm.
 type WritesKey struct{}
 
 // Writes are the commands of a call that are to be confirmed.
 type Writes struct{ confirmed atomic.Int64 }
 
+// WritesOf returns the Writes of a context, nil if it has none.
 func WritesOf(ctx context.Context) *Writes {
 	w, _ := ctx.Value(WritesKey{}).(*Writes)
 	return w

@@ -21,9 +21,13 @@ import (
 const (
 	maxWait     = 4500 * time.Millisecond // of a call that has a deadline
 	maxToolWait = time.Minute             // of any other: a start, an import, a check
-	MinPause    = 5 * time.Millisecond    // before a call is repeated; doubled up to MaxPause
-	MaxPause    = 200 * time.Millisecond
-	maxWaiting  = 1000 // maximum number of calls that wait at a time
+	maxWaiting  = 1000                    // maximum number of calls that wait at a time
+)
+
+// The pauses before a call is repeated: MinPause, doubled up to MaxPause.
+const (
+	MinPause = 5 * time.Millisecond
+	MaxPause = 200 * time.Millisecond
 )
 
 // waitMargin is what a waiting call leaves of the time until its deadline, so that the request gets an answer.
@@ -282,6 +286,7 @@ func mayHaveRun(err error) bool {
 		redis.HasErrorPrefix(err, "MOVED") || redis.HasErrorPrefix(err, "ASK")
 }
 
+// FailAll gives each command the error, and returns it.
 func FailAll(commands []redis.Cmder, err error) error {
 	for _, c := range commands {
 		c.SetErr(err)

@@ -15,6 +15,7 @@ type Once struct {
 	First any  // its first reply, if that is known though it was sent again
 }
 
+// NoRetry keeps go-redis from sending the command again: only LimitWaiting does.
 func (*Once) NoRetry() bool { return true }
 
 // Again notes that the command is about to be sent again.

@@ -1,12 +1,12 @@
 package redisrepo_test
 
 import (
-	"frontpage/redisrepo/site"
-	"frontpage/redisrepo/transfer"
 	"strings"
 	"testing"
 
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
+	"frontpage/redisrepo/transfer"
 	"frontpage/redistest"
 )
 

@@ -2,13 +2,13 @@ package redisrepo_test
 
 import (
 	"fmt"
-	"frontpage/redisrepo"
 	"reflect"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"frontpage/redisrepo"
 	"frontpage/redisrepo/site"
 )
 

@@ -37,9 +37,9 @@ func TestPreviewIsThePageAfterAChange(t *testing.T) {
 			} {
 				rules, before := s.rules, s.dump()
 				change(&rules)
-				got, err := preview.PreviewRanking(s.ctx, s.server.Client, rules, 100, partitions, redisrepo.WithClock(s.clock.now))
+				got, err := preview.Ranking(s.ctx, s.server.Client, rules, 100, partitions, redisrepo.WithClock(s.clock.now))
 				if err != nil || s.dump() != before {
-					t.Fatalf("PreviewRanking: %v, want no error and no change", err)
+					t.Fatalf("preview.Ranking: %v, want no error and no change", err)
 				}
 				size := 100
 				page := func(s *testSite) []site.ArticleID {

@@ -2,10 +2,10 @@ package redisrepo_test
 
 import (
 	"fmt"
-	"frontpage/redisrepo"
 	"testing"
 	"time"
 
+	"frontpage/redisrepo"
 	"frontpage/redisrepo/site"
 )
 

@@ -104,6 +104,7 @@ func (r *Rules) SiteRules() site.Rules {
 	rules.Calendar, rules.GroupTop = r.Calendar != "off", r.Calendar == "groups"
 	rules.VoteHistory, rules.FrontPages, rules.Events, rules.Milestones = time.Duration(r.VotesKept), r.FrontPagesKept, r.EventsKept, r.Milestones
 	switch rules.Ranking = r.Ranking.Ranking; rules.Ranking {
+	case site.Linear: // needs no time
 	case site.Capped:
 		rules.RankCap = r.Ranking.time
 	case site.HalfLifeRanking:

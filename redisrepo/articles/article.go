@@ -136,18 +136,19 @@ type State struct {
 	Revision         int64
 	Votes, Downvotes float64
 	Groups           []site.GroupName
-	Deleted          *deletion // nil unless the article is deleted
+	Deleted          *Deletion // nil unless the article is deleted
 }
 
-// deletion is when and by whom an article was deleted.
-type deletion struct {
+// Deletion is when and by whom an article was deleted.
+type Deletion struct {
 	at time.Time
 	by site.UserName
 }
 
-func ParseDeletion(at, by string) (*deletion, error) {
+// ParseDeletion parses the fields of a deleted article's hash: when, Unix seconds, and by whom.
+func ParseDeletion(at, by string) (*Deletion, error) {
 	seconds, err := site.ParseNumber(at)
-	return &deletion{at: site.UnixTime(seconds), by: site.UserOf(by)}, err
+	return &Deletion{at: site.UnixTime(seconds), by: site.UserOf(by)}, err
 }
 
 func parseEdits(edits, edited string) (int64, *time.Time, error) {

@@ -49,6 +49,7 @@ func (h *Hash) set(field, value string) {
 	}
 }
 
+// HashOf returns the known fields of an article.
 func HashOf(fields map[string]string) (h Hash) {
 	for field, value := range fields {
 		h.set(field, value)

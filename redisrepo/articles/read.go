@@ -94,6 +94,7 @@ func (r *Articles) readAgain(ctx context.Context, ids []site.ArticleID, indexes 
 	}
 }
 
+// ObserveHash decodes and observes a hash with a number of fields: without any the article does not exist.
 func (r *Articles) ObserveHash(id site.ArticleID, h Hash, fields int, a *Decoded) (*site.Article, error) {
 	if fields == 0 {
 		return nil, NoArticle(id)
@@ -124,6 +125,7 @@ func (r *Articles) ArticleCounts(ctx context.Context, names []site.GroupName) ([
 // groupsCacheSize is the number of articles whose groups a Repo caches.
 const groupsCacheSize = 10_000
 
+// NoArticle is the refusal for an article that does not exist.
 func NoArticle(id site.ArticleID) site.Refusal {
 	return site.Refuse(site.NotFound, "article", "there is no %v", id)
 }

@@ -9,4 +9,5 @@ import (
 //go:embed *.lua
 var luaFiles embed.FS
 
+// VotersScript adds placeholders to the voters of an imported article.
 var VotersScript = wire.Script(luaFiles, "voters.lua")

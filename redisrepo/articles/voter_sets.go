@@ -27,6 +27,7 @@ type VoterSet struct {
 	Size    int64     // number of voters, an estimate
 }
 
+// Key is the key of the set.
 func (s VoterSet) Key(p keys.Partition) string {
 	if s.Vote == site.Down {
 		return p.Downvoted(s.Article)

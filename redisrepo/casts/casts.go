@@ -5,16 +5,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"frontpage/redisrepo/articles"
-	"frontpage/redisrepo/wire"
 	"math"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/failover"
+	"frontpage/redisrepo/articles"
 	"frontpage/redisrepo/keys"
 	"frontpage/redisrepo/site"
+	"frontpage/redisrepo/wire"
 )
 
 // Casts knows which votes a user has cast.

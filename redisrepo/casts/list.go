@@ -100,6 +100,7 @@ func (r *Casts) CastVotes(ctx context.Context, user site.UserName, direction *si
 	return votes, p.Info(func(place castPlace) string { return place.encode(list) }), nil
 }
 
+// VoteOfMember returns the position that a member of cast: stands for.
 func VoteOfMember(member string) site.Vote {
 	if strings.HasPrefix(member, "-") {
 		return site.Down

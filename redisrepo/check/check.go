@@ -60,7 +60,7 @@ func Check(ctx context.Context, r *redisrepo.Repo, report func(violation string)
 	return Compare(ctx, r, true, report)
 }
 
-// check checks families only if asked to: an import keeps the groups of another site.
+// Compare is Check, but checks families only if asked to: an import keeps the groups of another site.
 func Compare(ctx context.Context, r *redisrepo.Repo, families bool, report func(violation string)) (Checked, error) {
 	c := checker{Repo: r, report: report, families: families, reported: map[string]bool{}, hasBest: map[site.ArticleID]bool{}}
 	for _, p := range r.Store.Partitions {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"frontpage/redisrepo/wire"
 	"hash/crc32"
 	"slices"
 	"strconv"
@@ -16,6 +15,7 @@ import (
 
 	"frontpage/failover"
 	"frontpage/redisrepo/site"
+	"frontpage/redisrepo/wire"
 )
 
 // Log is the change feed and the moderation log of a site.
@@ -151,6 +151,7 @@ func (r *Log) Events(ctx context.Context, after *string, kinds []EventKind, firs
 	return page, nil
 }
 
+// KeepsEvents returns a Refusal unless the site keeps events.
 func (r *Log) KeepsEvents() error {
 	if r.store.Rules.Events == 0 {
 		return site.Refuse(site.Invalid, "", "this site keeps no events")
@@ -158,6 +159,7 @@ func (r *Log) KeepsEvents() error {
 	return nil
 }
 
+// StoreFeedError wraps an error of reading the feed.
 func StoreFeedError(err error) error {
 	var expired *ExpiredError
 	if errors.As(err, &expired) {
@@ -168,7 +170,7 @@ func StoreFeedError(err error) error {
 
 // EventBatch is a part of the feed that was read at once, from the partitions' positions on. It is immutable.
 type EventBatch struct {
-	From    []feedPosition
+	From    []FeedPosition
 	entries []feedEntry // in their order
 	More    bool        // others follow
 	Gap     bool        // the positions are not those that were asked for
@@ -176,7 +178,7 @@ type EventBatch struct {
 }
 
 // after returns the positions after the event with an index.
-func (b *EventBatch) after(index int) []feedPosition {
+func (b *EventBatch) after(index int) []FeedPosition {
 	at := slices.Clone(b.From)
 	for _, e := range b.entries[:index+1] {
 		at[e.id.partition] = e.position(false)
@@ -184,7 +186,8 @@ func (b *EventBatch) after(index int) []feedPosition {
 	return at
 }
 
-func (b *EventBatch) End() []feedPosition { return b.after(len(b.entries) - 1) }
+// End is the position after the last event of the batch.
+func (b *EventBatch) End() []FeedPosition { return b.after(len(b.entries) - 1) }
 
 // Edges returns the events of some kinds. gap is for the first of them.
 func (b *EventBatch) Edges(kinds []EventKind, gap bool) (edges []*EventEdge) {
@@ -247,7 +250,7 @@ type feedEntry struct {
 }
 
 // position is after the entry, or before it: next.
-func (e feedEntry) position(next bool) feedPosition { return feedPosition{e.id, e.sum, next} }
+func (e feedEntry) position(next bool) FeedPosition { return FeedPosition{e.id, e.sum, next} }
 
 func feedEntries(messages []redis.XMessage, partition int) []feedEntry {
 	entries := make([]feedEntry, len(messages))

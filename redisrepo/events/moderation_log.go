@@ -140,6 +140,7 @@ type LogCursor struct {
 	partition              int
 }
 
+// NewLogCursor is the position of an entry of a partition, by the id in its stream.
 func NewLogCursor(id string, partition int) LogCursor {
 	milliseconds, sequence, _ := strings.Cut(id, "-")
 	c := LogCursor{partition: partition}
@@ -149,6 +150,7 @@ func NewLogCursor(id string, partition int) LogCursor {
 	return c
 }
 
+// Compare orders positions by time, and then by partition.
 func (c LogCursor) Compare(d LogCursor) int {
 	return cmp.Or(cmp.Compare(c.milliseconds, d.milliseconds), cmp.Compare(c.Sequence, d.Sequence), cmp.Compare(c.partition, d.partition))
 }
@@ -158,6 +160,7 @@ func (c LogCursor) name(log string, article site.ArticleID) string {
 	return log + ":" + c.ID() + "-" + strconv.Itoa(int(article))
 }
 
+// ID is the id of the entry in its stream.
 func (c LogCursor) ID() string {
 	return strconv.FormatUint(c.milliseconds, 10) + "-" + strconv.FormatUint(c.Sequence, 10)
 }

@@ -14,23 +14,23 @@ import (
 	"frontpage/redisrepo/site"
 )
 
-// feedPosition is how far a partition's stream of events has been read. It names an entry, and that entry must exist:
+// FeedPosition is how far a partition's stream of events has been read. It names an entry, and that entry must exist:
 // one that is gone is how a reader learns that the stream has dropped or lost what follows.
-type feedPosition struct {
+type FeedPosition struct {
 	id   LogCursor // zero: the stream had no entry
 	sum  uint16    // see feedEntry
 	next bool      // the entry is the first that was not read, instead of the last that was
 }
 
 // is reports whether an entry is the one of the position.
-func (p feedPosition) is(e feedEntry) bool { return p.id == e.id && p.sum == e.sum }
+func (p FeedPosition) is(e feedEntry) bool { return p.id == e.id && p.sum == e.sum }
 
-func (p feedPosition) isEmpty() bool { return p.id.milliseconds|p.id.Sequence == 0 }
+func (p FeedPosition) isEmpty() bool { return p.id.milliseconds|p.id.Sequence == 0 }
 
 // FeedStart is where reading begins: at the positions, or without them 10 s before a time, Unix milliseconds; 0: at the
 // oldest event.
 type FeedStart struct {
-	At    []feedPosition
+	At    []FeedPosition
 	since uint64
 }
 
@@ -41,7 +41,7 @@ const feedSlack = 1000 * site.ClockSlack
 const feedCursor = 'e'
 
 // EncodeFeed encodes positions: times are relative to the latest, which is near most others.
-func EncodeFeed(at []feedPosition) string {
+func EncodeFeed(at []FeedPosition) string {
 	latest := uint64(0)
 	for i := range at {
 		latest = max(latest, at[i].id.milliseconds)
@@ -74,14 +74,14 @@ func DecodeFeed(field, cursor string) (FeedStart, error) {
 	}
 	numbers := site.NumberReader{Text: text[1:]}
 	n, latest := min(numbers.Next(), keys.MaxPartitions), min(numbers.Next(), math.MaxInt64)
-	start := FeedStart{At: make([]feedPosition, n), since: latest}
+	start := FeedStart{At: make([]FeedPosition, n), since: latest}
 	for i := range start.At {
 		delta := numbers.Next()
 		if delta == 0 {
 			continue
 		}
 		ago := min((delta-1)/2, latest)
-		start.At[i] = feedPosition{id: LogCursor{latest - ago, numbers.Next(), i}, next: (delta-1)%2 == 1}
+		start.At[i] = FeedPosition{id: LogCursor{latest - ago, numbers.Next(), i}, next: (delta-1)%2 == 1}
 		if len(numbers.Text) >= 2 {
 			start.At[i].sum, numbers.Text = binary.BigEndian.Uint16(numbers.Text), numbers.Text[2:]
 		}
@@ -94,7 +94,7 @@ func DecodeFeed(field, cursor string) (FeedStart, error) {
 
 // feedPart is what was read of one partition.
 type feedPart struct {
-	from    feedPosition
+	from    FeedPosition
 	entries []feedEntry
 	more    bool // entries follow
 	gap     bool
@@ -114,7 +114,7 @@ func (r *Log) ReadFeed(ctx context.Context, start FeedStart, count int) (*EventB
 	if err != nil {
 		return nil, err
 	}
-	b := &EventBatch{From: make([]feedPosition, len(parts)), Gap: start.since > 0}
+	b := &EventBatch{From: make([]FeedPosition, len(parts)), Gap: start.since > 0}
 	whole := LogCursor{milliseconds: math.MaxUint64} // up to here everything was read
 	var all []feedEntry
 	for i, p := range parts {
@@ -141,9 +141,9 @@ func (r *Log) ReadFeed(ctx context.Context, start FeedStart, count int) (*EventB
 // readParts reads up to count entries of each partition, in one round trip unless a position is missing.
 func (r *Log) readParts(ctx context.Context, start FeedStart, count int64) ([]feedPart, error) {
 	replies, lengths := make([]*redis.XMessageSliceCmd, len(r.store.Partitions)), make([]*redis.IntCmd, len(r.store.Partitions))
-	from := func(i int) feedPosition {
+	from := func(i int) FeedPosition {
 		if start.At == nil {
-			return feedPosition{}
+			return FeedPosition{}
 		}
 		return start.At[i]
 	}
@@ -258,7 +258,7 @@ func (r *Log) findPositions(ctx context.Context, start FeedStart, lost []int, pa
 }
 
 // FeedEnd returns the positions after all events that there are.
-func (r *Log) FeedEnd(ctx context.Context) ([]feedPosition, error) {
+func (r *Log) FeedEnd(ctx context.Context) ([]FeedPosition, error) {
 	latest := make([]*redis.XMessageSliceCmd, len(r.store.Partitions))
 	err := r.store.Read(ctx, func(pipe redis.Pipeliner) {
 		for i, p := range r.store.Partitions {
@@ -268,7 +268,7 @@ func (r *Log) FeedEnd(ctx context.Context) ([]feedPosition, error) {
 	if err != nil {
 		return nil, err
 	}
-	at := make([]feedPosition, len(r.store.Partitions))
+	at := make([]FeedPosition, len(r.store.Partitions))
 	for i := range at {
 		if last := feedEntries(latest[i].Val(), i); len(last) > 0 {
 			at[i] = last[0].position(false)

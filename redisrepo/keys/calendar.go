@@ -19,7 +19,9 @@ func TopKeys(keys []string, p Partition, posted site.Hour, name site.GroupName) 
 }
 
 const (
+	// CastPrefix begins the keys of the lists of users' votes.
 	CastPrefix = "cast:"
+	// TopPrefix begins the keys of the lists of calendars.
 	TopPrefix  = "top:"
 	PeakPrefix = "p:" // of the fields with the peaks of lists
 )

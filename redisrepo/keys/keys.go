@@ -16,52 +16,76 @@ import (
 // brace.
 type Partition string
 
+// Key is a key of the partition, put together from parts.
 func (p Partition) Key(parts ...string) string { return string(p) + strings.Join(parts, "") }
 
+// Meta is the key of what is known of the partition.
 func (p Partition) Meta() string { return p.Key("meta:") }
 
+// Counter is the key of the last article number.
 func (p Partition) Counter() string { return p.Key(site.ArticlePrefix) }
 
+// Article is the key of an article's hash.
 func (p Partition) Article(id site.ArticleID) string { return string(p.AppendArticle(nil, id)) }
 
+// Voted is the key voted:, see Kinds.
 func (p Partition) Voted(id site.ArticleID) string { return p.Key("voted:", id.Number()) }
 
+// Downvoted is the key downvoted:, see Kinds.
 func (p Partition) Downvoted(id site.ArticleID) string { return p.Key("downvoted:", id.Number()) }
 
+// Posted is the key posted:, see Kinds.
 func (p Partition) Posted(poster site.UserName) string { return p.Key("posted:", string(poster)) }
 
+// Host is the key host:, see Kinds.
 func (p Partition) Host(name site.HostName) string { return p.Key(site.HostPrefix, string(name)) }
 
+// Groups is the key groups:, see Kinds.
 func (p Partition) Groups() string { return p.Key("groups:") }
 
+// Sizes is the key of the groups by number of articles.
 func (p Partition) Sizes() string { return p.Ranking(site.BySize) }
 
+// Deleted is the key deleted:, see Kinds.
 func (p Partition) Deleted() string { return p.Key("deleted:") }
 
+// Moderation is the key moderation:, see Kinds.
 func (p Partition) Moderation() string { return p.Key("moderation:") }
 
+// Events is the key events:, see Kinds.
 func (p Partition) Events() string { return p.Key("events:") }
 
+// Audit is the key audit:, see Kinds.
 func (p Partition) Audit(id site.ArticleID) string { return p.Key("audit:", id.Number()) }
 
+// Link is the key link:, see Kinds.
 func (p Partition) Link(digest string) string { return p.Key("link:", digest) }
 
+// History is the key history:, see Kinds.
 func (p Partition) History(id site.ArticleID) string { return p.Key("history:", id.Number()) }
 
+// Group is the key group:, see Kinds.
 func (p Partition) Group(name site.GroupName) string { return p.Key(site.GroupPrefix, string(name)) }
 
+// Front is the key front:, see Kinds.
 func (p Partition) Front() string { return p.Key("front:") }
 
+// Best is the key best:, see Kinds.
 func (p Partition) Best() string { return p.Key("best:") }
 
+// Account is the key account:, see Kinds.
 func (p Partition) Account(digest string) string { return p.Key("account:", digest) }
 
+// NameOwner is the key of what has a name; folded is the digest of the folded name.
 func (p Partition) NameOwner(folded string) string { return p.Key("name:", folded) }
 
+// State is the key state:, see Kinds.
 func (p Partition) State(digest string) string { return p.Key("state:", digest) }
 
+// Session is the key session:, see Kinds.
 func (p Partition) Session(digest string) string { return p.Key("session:", digest) }
 
+// Ended is the key ended:, see Kinds.
 func (p Partition) Ended(digest string) string { return p.Key("ended:", digest) }
 
 // Cast is what a user voted on among the articles of a month.
@@ -81,6 +105,7 @@ func (p Partition) Top(unit string, number int64, name site.GroupName) string {
 	return p.Key(list, ":", string(name))
 }
 
+// AppendArticle appends the key of an article's hash.
 func (p Partition) AppendArticle(key []byte, id site.ArticleID) []byte {
 	return strconv.AppendInt(append(append(key, p...), site.ArticlePrefix...), int64(id), 10)
 }

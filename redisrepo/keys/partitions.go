@@ -70,6 +70,7 @@ const Untagged Partition = ""
 // SiteIndex is the index in the record of a site with tags: it is no partition's.
 const SiteIndex = -1
 
+// PartitionsText is a number of partitions as text.
 func PartitionsText(n int) string {
 	if n == 1 {
 		return "1 partition"
@@ -82,6 +83,7 @@ func KeyIndex(n int, poster site.UserName, key string) int {
 	return partitionOf(n, "%s:%s", poster, key)
 }
 
+// LinkIndex is the partition, of n, of the digest of a link.
 func LinkIndex(n int, digest string) int { return partitionOf(n, "%s", digest) }
 
 // partitionOf returns the index of a partition, always the same for the same text.

@@ -14,6 +14,7 @@ import (
 	"frontpage/redisrepo/wire"
 )
 
+// FieldFolded is the field of a clock with the last folded day of its calendar.
 const FieldFolded = "folded" // the last folded day of a calendar, in its clock
 
 // builtTogether is the number of articles that one round trip puts into the calendar: it takes Redis a few milliseconds.

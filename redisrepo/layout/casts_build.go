@@ -131,7 +131,7 @@ func (r *Layout) FillCasts(ctx context.Context) error {
 	for _, feature := range Features() {
 		for _, p := range r.store.Partitions {
 			if feature.Name == "cast" && feature.On(r.store.Rules) {
-				if err := feature.Build(r, ctx, &building{feature: feature, p: p}); err != nil {
+				if err := feature.Build(r, ctx, &building{Feature: feature, p: p}); err != nil {
 					return err
 				}
 			}

@@ -13,11 +13,11 @@ import (
 	"frontpage/redisrepo/site"
 )
 
-// feature is a part of the data that a site keeps only if its rules say so. The field of its name in meta: of each
+// Feature is a part of the data that a site keeps only if its rules say so. The field of its name in meta: of each
 // partition is FeatureOn while it is kept. When it is switched on, it is built from the articles: then the field is
 // featureBuilding and how far that has come. When it is switched off, the field is featureDropping until its keys are
 // gone. A start that was interrupted goes on from there.
-type feature struct {
+type Feature struct {
 	Name, what string // what: for the log
 	On         func(site.Rules) bool
 	parameter  func(site.Rules) int64                                                       // what the scripts have to know of it; nil: nothing
@@ -35,8 +35,8 @@ const (
 )
 
 // Features are in the order in which they are built.
-func Features() []feature {
-	return []feature{
+func Features() []Feature {
+	return []Feature{
 		{
 			Name: "calendar", what: "the calendar",
 			On:    func(rules site.Rules) bool { return rules.Calendar },
@@ -90,9 +90,9 @@ func FeaturesOf(r site.Rules) string {
 	return strings.Join(names, " ")
 }
 
-// featureStep is a feature of which the data of a partition is not as the rules say.
-type featureStep struct {
-	feature
+// FeatureStep is a feature of which the data of a partition is not as the rules say.
+type FeatureStep struct {
+	Feature
 	p        keys.Partition
 	wanted   bool
 	state    string
@@ -102,7 +102,7 @@ type featureStep struct {
 }
 
 // FeatureSteps returns what has to be done in which partition.
-func (r *Layout) FeatureSteps(ctx context.Context) (steps []featureStep, err error) {
+func (r *Layout) FeatureSteps(ctx context.Context) (steps []FeatureStep, err error) {
 	metas, articles := make([]*redis.MapStringStringCmd, len(r.store.Partitions)), make([]*redis.IntCmd, len(r.store.Partitions))
 	deleted := make([]*redis.IntCmd, len(r.store.Partitions))
 	err = r.store.Read(ctx, func(pipe redis.Pipeliner) {
@@ -119,7 +119,7 @@ func (r *Layout) FeatureSteps(ctx context.Context) (steps []featureStep, err err
 		for _, f := range Features() {
 			for i, p := range r.store.Partitions {
 				_, ruled := metas[i].Val()["vote_score"]
-				s := featureStep{feature: f, p: p, wanted: f.On(r.store.Rules), state: metas[i].Val()[f.Name], articles: articles[i].Val(), isEmpty: articles[i].Val()+deleted[i].Val() == 0, isNew: !ruled}
+				s := FeatureStep{Feature: f, p: p, wanted: f.On(r.store.Rules), state: metas[i].Val()[f.Name], articles: articles[i].Val(), isEmpty: articles[i].Val()+deleted[i].Val() == 0, isNew: !ruled}
 				if s.wanted && s.state != FeatureOn || !s.wanted && s.state != "" {
 					if f.oldest != nil {
 						counts[len(steps)] = pipe.ZCount(ctx, p.Ranking(site.ByTime), site.Number(f.oldest(r)), "+inf")
@@ -136,7 +136,7 @@ func (r *Layout) FeatureSteps(ctx context.Context) (steps []featureStep, err err
 }
 
 // change is the text of a change of the rules, empty if the step only goes on with one.
-func (s featureStep) change() string {
+func (s FeatureStep) change() string {
 	was := "on"
 	switch {
 	case s.isNew, s.wanted && strings.HasPrefix(s.state, featureBuilding), !s.wanted && s.state == featureDropping:
@@ -148,7 +148,7 @@ func (s featureStep) change() string {
 }
 
 // PendingSteps is the text of what the steps of a feature do to the data, empty if that is nothing.
-func PendingSteps(f feature, steps []featureStep) string {
+func PendingSteps(f Feature, steps []FeatureStep) string {
 	articles := int64(0)
 	for _, s := range steps {
 		switch {
@@ -191,10 +191,10 @@ func (r *Layout) ApplyFeatures(ctx context.Context) error {
 			return fmt.Errorf("%s, and %d processes of the site still run: stop them, and start this version again", text, n)
 		}
 	}
-	empty := func(s featureStep) bool {
+	empty := func(s FeatureStep) bool {
 		return s.wanted && s.state != featureDropping && (s.Build == nil || s.isEmpty)
 	}
-	if i := slices.IndexFunc(steps, func(s featureStep) bool { return !empty(s) }); i >= 0 && r.store.KeepRules {
+	if i := slices.IndexFunc(steps, func(s FeatureStep) bool { return !empty(s) }); i >= 0 && r.store.KeepRules {
 		return fmt.Errorf("a start of the server has not finished %s, and a command does not go on with that: start the server first", steps[i].what)
 	}
 	err = r.store.Write(ctx, func(pipe redis.Pipeliner) {
@@ -216,14 +216,14 @@ func (r *Layout) ApplyFeatures(ctx context.Context) error {
 	return nil
 }
 
-func (s featureStep) queueBegin(ctx context.Context, r *Layout, pipe redis.Pipeliner) {
+func (s FeatureStep) queueBegin(ctx context.Context, r *Layout, pipe redis.Pipeliner) {
 	if s.begin != nil {
 		s.begin(r, ctx, pipe, s.p)
 	}
 }
 
 // applyFeature builds or drops a feature in one partition.
-func (r *Layout) applyFeature(ctx context.Context, s featureStep) error {
+func (r *Layout) applyFeature(ctx context.Context, s FeatureStep) error {
 	record := func(state string) error {
 		return r.store.Write(ctx, func(pipe redis.Pipeliner) {
 			switch {
@@ -241,7 +241,7 @@ func (r *Layout) applyFeature(ctx context.Context, s featureStep) error {
 		if err := record(featureDropping); err != nil {
 			return err
 		}
-		if err := r.drop(ctx, s.feature, s.p); err != nil {
+		if err := r.drop(ctx, s.Feature, s.p); err != nil {
 			return err
 		}
 		if err := record(""); err != nil || !s.wanted {
@@ -256,7 +256,7 @@ func (r *Layout) applyFeature(ctx context.Context, s featureStep) error {
 			}
 		}
 		_, from, _ := strings.Cut(s.state, " ")
-		if err := s.Build(r, ctx, &building{feature: s.feature, p: s.p, from: from, total: int(s.articles)}); err != nil {
+		if err := s.Build(r, ctx, &building{Feature: s.Feature, p: s.p, from: from, total: int(s.articles)}); err != nil {
 			return err
 		}
 	}
@@ -264,7 +264,7 @@ func (r *Layout) applyFeature(ctx context.Context, s featureStep) error {
 }
 
 // drop removes the keys of a feature from a partition, and what other keys have of it.
-func (r *Layout) drop(ctx context.Context, f feature, p keys.Partition) error {
+func (r *Layout) drop(ctx context.Context, f Feature, p keys.Partition) error {
 	for _, kind := range keys.Kinds {
 		if kind.Feature != f.Name {
 			continue
@@ -294,7 +294,7 @@ func (r *Layout) drop(ctx context.Context, f feature, p keys.Partition) error {
 
 // building is how far a feature of a partition is built.
 type building struct {
-	feature
+	Feature
 	p           keys.Partition
 	from        string // position of the interrupted start; empty: the beginning
 	done, total int    // articles

@@ -7,18 +7,18 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"frontpage/redisrepo/articles"
-	"frontpage/redisrepo/casts"
-	"frontpage/redisrepo/lists"
-	"frontpage/redisrepo/rankings"
 	"slices"
 	"strconv"
 
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/failover"
+	"frontpage/redisrepo/articles"
+	"frontpage/redisrepo/casts"
 	"frontpage/redisrepo/events"
 	"frontpage/redisrepo/keys"
+	"frontpage/redisrepo/lists"
+	"frontpage/redisrepo/rankings"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/wire"
 )
@@ -58,6 +58,7 @@ func New(store *wire.Store, articles *articles.Articles, lists *lists.Lists, ran
 	return l
 }
 
+// ImportVoters is how many voters an import adds in one call.
 const ImportVoters = 1000
 
 // ErrIncomplete is the error of New for a store that Migrate or Fill has begun to fill.

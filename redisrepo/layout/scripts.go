@@ -9,6 +9,7 @@ import (
 //go:embed *.lua
 var luaFiles embed.FS
 
+// The scripts of upgrades, and those that a start calls.
 var (
 	AdoptScript     = wire.Script(luaFiles, "adopt.lua")
 	rerankScript    = wire.Script(luaFiles, "rerank.lua")

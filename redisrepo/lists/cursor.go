@@ -22,8 +22,10 @@ func (l Listing) cursorList() string {
 	}
 }
 
+// EncodeCursor is the text of a cursor of the listing.
 func (l Listing) EncodeCursor(c site.Cursor) string { return c.Encode(l.cursorList()) }
 
+// DecodeCursor parses a cursor of the listing. field is the argument that held it.
 func (l Listing) DecodeCursor(field, text string) (site.Cursor, error) {
 	parts, err := site.DecodeCursor(field, l.cursorList(), text)
 	if err != nil {

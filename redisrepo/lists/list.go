@@ -5,8 +5,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"frontpage/redisrepo/articles"
-	"frontpage/redisrepo/wire"
 	"math"
 	"slices"
 	"strconv"
@@ -15,7 +13,9 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/failover"
+	"frontpage/redisrepo/articles"
 	"frontpage/redisrepo/site"
+	"frontpage/redisrepo/wire"
 )
 
 // Lists reads pages of articles and groups in one order, merged from the partitions.
@@ -96,7 +96,7 @@ func (r *Lists) listIDs(ctx context.Context, l Listing, first, count int, along 
 	if len(r.store.Partitions) > 1 {
 		found, err = r.listPartitions(ctx, l, first, count, along)
 	} else {
-		var part ranked
+		var part Ranked
 		part, err = r.readListing(ctx, l, ListRequest{Request: site.Request[site.Cursor]{Size: count}, skip: first}, along)
 		found = part.Items
 	}
@@ -256,6 +256,7 @@ func (r *Lists) listRequest(l Listing, p site.PageRequest) (ListRequest, error) 
 // adds one: Check reports it, and readers skip it.
 func ArticleOf(z redis.Z) (site.ArticleID, bool) { return ArticleOfMember(z.Member.(string)) }
 
+// ArticleOfMember returns the article that a member of a listing stands for, and false for any other member.
 func ArticleOfMember(member string) (site.ArticleID, bool) {
 	id, err := site.ParseArticleID(member)
 	return id, err == nil && strings.HasPrefix(member, site.ArticlePrefix)

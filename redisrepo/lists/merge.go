@@ -71,6 +71,7 @@ func (r *Lists) merge(ctx context.Context, l Listing, size int,
 	}
 }
 
+// PlaceOf is the place of a member in its listing.
 func PlaceOf(z redis.Z) site.Cursor { return site.Cursor{Score: z.Score, Member: z.Member.(string)} }
 
 // listPartitions returns consecutive articles of a listing in several partitions. along, if it is not nil, queues more

@@ -23,8 +23,8 @@ type ListRequest struct {
 	kept     bool // whether the listing of a group is probably stored
 }
 
-// ranked are consecutive articles of a listing.
-type ranked struct {
+// Ranked is consecutive articles of a listing.
+type Ranked struct {
 	start int // rank of the first article
 	total int // number of articles in the listing
 	Items []redis.Z
@@ -33,8 +33,8 @@ type ranked struct {
 }
 
 // readListing reads a page in the only partition. along, if it is not nil, queues more commands.
-func (r *Lists) readListing(ctx context.Context, l Listing, q ListRequest, along func(redis.Pipeliner)) (found ranked, err error) {
-	var reply func() (ranked, error)
+func (r *Lists) readListing(ctx context.Context, l Listing, q ListRequest, along func(redis.Pipeliner)) (found Ranked, err error) {
+	var reply func() (Ranked, error)
 	err = r.ReadListings(ctx, l, func(pipe redis.Pipeliner) {
 		reply = r.queueListing(ctx, pipe, r.store.Partitions[0], l, q)
 		if along != nil {
@@ -42,7 +42,7 @@ func (r *Lists) readListing(ctx context.Context, l Listing, q ListRequest, along
 		}
 	})
 	if err != nil {
-		return ranked{}, err
+		return Ranked{}, err
 	}
 	if !r.kept.has(l) {
 		r.kept.add(l)
@@ -66,6 +66,7 @@ func (l Listing) Sorting(items []redis.Z) {
 	})
 }
 
+// Compare orders places as the listing does.
 func (l Listing) Compare(a, b site.Cursor) int {
 	c := cmp.Or(cmp.Compare(a.Score, b.Score), strings.Compare(a.Member, b.Member))
 	if l.direction == site.Descending {
@@ -75,14 +76,14 @@ func (l Listing) Compare(a, b site.Cursor) int {
 }
 
 // queueListing queues the command that reads one partition, and returns a function for its reply.
-func (r *Lists) queueListing(ctx context.Context, pipe redis.Pipeliner, p keys.Partition, l Listing, q ListRequest) func() (ranked, error) {
+func (r *Lists) queueListing(ctx context.Context, pipe redis.Pipeliner, p keys.Partition, l Listing, q ListRequest) func() (Ranked, error) {
 	if (l.group == "" || q.kept) && !q.needEnds {
 		missing := queueMissing(ctx, pipe, p, l)
 		items := pipe.ZRangeArgsWithScores(ctx, redis.ZRangeArgs{Key: l.key(p), Start: q.skip, Stop: q.skip + q.Size - 1, Rev: l.direction == site.Descending})
-		return func() (ranked, error) { return ranked{Items: items.Val(), missing: missing()}, items.Err() }
+		return func() (Ranked, error) { return Ranked{Items: items.Val(), missing: missing()}, items.Err() }
 	}
 	reply := r.CallListing(ctx, pipe, p, l, q)
-	return func() (ranked, error) { return ParseRanked(reply) }
+	return func() (Ranked, error) { return ParseRanked(reply) }
 }
 
 // queueMissing queues the commands that find out whether a partition has a group, but not its complete listing.
@@ -149,22 +150,22 @@ func (l Listing) key(p keys.Partition) string {
 }
 
 // ParseRanked parses the reply of listing.lua.
-func ParseRanked(c *redis.Cmd) (ranked, error) {
+func ParseRanked(c *redis.Cmd) (Ranked, error) {
 	values, err := c.Slice()
 	if err != nil {
-		return ranked{}, err
+		return Ranked{}, err
 	}
 	if len(values)%2 != 0 || len(values) == 0 {
-		return ranked{}, wire.ErrNoStatus
+		return Ranked{}, wire.ErrNoStatus
 	}
 	start, _ := values[0].(int64)
 	total, _ := values[1].(int64)
-	found := ranked{start: int(start), total: int(total), Items: make([]redis.Z, 0, len(values)/2-1)}
+	found := Ranked{start: int(start), total: int(total), Items: make([]redis.Z, 0, len(values)/2-1)}
 	for pairs := values[2:]; len(pairs) > 0; pairs = pairs[2:] {
 		text, _ := pairs[1].(string)
 		score, err := strconv.ParseFloat(text, 64)
 		if err != nil {
-			return ranked{}, err
+			return Ranked{}, err
 		}
 		found.Items = append(found.Items, redis.Z{Member: pairs[0], Score: score})
 	}

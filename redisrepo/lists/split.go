@@ -81,7 +81,7 @@ func (r *Lists) wholeWindows(ctx context.Context, l Listing) ([]window, error) {
 		}
 		return windows, err
 	}
-	replies := make([]func() (ranked, error), len(windows))
+	replies := make([]func() (Ranked, error), len(windows))
 	err := r.ReadListings(ctx, l, func(pipe redis.Pipeliner) {
 		for i, p := range r.store.Partitions {
 			replies[i] = r.queueListing(ctx, pipe, p, l, ListRequest{})
@@ -113,7 +113,7 @@ func (r *Lists) pivots(ctx context.Context, l Listing, windows []window, first i
 	for _, w := range windows {
 		missing -= w.low
 	}
-	replies := make([]func() (ranked, error), len(windows))
+	replies := make([]func() (Ranked, error), len(windows))
 	guesses := make([]int, len(windows))
 	err := r.ReadListings(ctx, l, func(pipe redis.Pipeliner) {
 		for i, w := range windows {

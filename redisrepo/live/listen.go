@@ -372,8 +372,8 @@ func (r *Live) newest(ctx context.Context, set string) ([]redis.Z, error) {
 	return r.store.Client.ZRangeArgsWithScores(ctx, redis.ZRangeArgs{Key: set, Start: 0, Stop: recentPosts - 1, Rev: true}).Result()
 }
 
-// message is a change as publish in publish.lua publishes it.
-type message struct {
+// Message is a change as publish in publish.lua publishes it.
+type Message struct {
 	kind  string
 	ID    site.ArticleID
 	State articles.State
@@ -382,13 +382,13 @@ type message struct {
 }
 
 // postedAt is the posting time of the message's article: its score without the votes.
-func (m message) postedAt(rules site.Rules) float64 {
+func (m Message) postedAt(rules site.Rules) float64 {
 	return m.score - rules.Worth(m.State.Votes)
 }
 
 // ParseMessage parses a message other than hello. It ignores what it does not know, since a later version
 // may have published it.
-func ParseMessage(text string) (m message, err error) {
+func ParseMessage(text string) (m Message, err error) {
 	line, more, _ := strings.Cut(text, "\n")
 	words := strings.Fields(line)
 	if len(words) < 6 {

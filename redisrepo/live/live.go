@@ -3,17 +3,17 @@ package live
 
 import (
 	"context"
-	"frontpage/redisrepo/articles"
-	"frontpage/redisrepo/casts"
-	"frontpage/redisrepo/events"
-	"frontpage/redisrepo/lists"
-	"frontpage/redisrepo/wire"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"frontpage/redisrepo/articles"
+	"frontpage/redisrepo/casts"
+	"frontpage/redisrepo/events"
+	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
+	"frontpage/redisrepo/wire"
 )
 
 // How live updates work:

@@ -14,7 +14,7 @@ import (
 )
 
 // applyChange applies the state in a message to the newest known state of a watched article.
-func (r *Live) applyChange(m message) {
+func (r *Live) applyChange(m Message) {
 	id, s := m.ID, m.State
 	l := &r.live
 	l.mu.Lock()

@@ -30,10 +30,10 @@ type Placed struct {
 	Before, After int
 }
 
-// PreviewRanking returns the first size articles by score, 1 to MaxRank, of a site in use, and those that a start under
+// Ranking returns the first size articles by score, 1 to MaxRank, of a site in use, and those that a start under
 // these rules would put there. It changes nothing, and reads only as far into the past as votes can lift an article. The
 // articles have the votes of the moment at which each is read, and scores under these rules.
-func PreviewRanking(ctx context.Context, client redis.UniversalClient, rules site.Rules, size int, options ...redisrepo.Option) (Preview, error) {
+func Ranking(ctx context.Context, client redis.UniversalClient, rules site.Rules, size int, options ...redisrepo.Option) (Preview, error) {
 	if size < 1 || size > lists.MaxRank {
 		return Preview{}, site.Refuse(site.Invalid, "size", "a page has 1 to %d articles, not %d", lists.MaxRank, size)
 	}

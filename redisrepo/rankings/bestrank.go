@@ -57,12 +57,13 @@ func (r *Rankings) FrontRanks(ctx context.Context, hours int) (*FrontRanks, erro
 	}
 	ranks := &FrontRanks{first: pages.first}
 	pages.each(func(from, to site.Hour, items []redis.Z) {
-		ranks.pages = append(ranks.pages, rankedHours{hours: int(min(to, pages.last)-from) + 1, ids: IdsOf(items)})
+		ranks.pages = append(ranks.pages, rankedHours{hours: int(min(to, pages.last)-from) + 1, ids: IDsOf(items)})
 	})
 	return ranks, nil
 }
 
-func IdsOf(items []redis.Z) []site.ArticleID {
+// IDsOf returns the articles of a saved front page, best first.
+func IDsOf(items []redis.Z) []site.ArticleID {
 	ids := make([]site.ArticleID, 0, len(items))
 	for _, z := range items {
 		if id, ok := lists.ArticleOf(z); ok {
@@ -240,7 +241,7 @@ func (r *Rankings) enterSomeRanks(ctx context.Context) (more bool, err error) {
 }
 
 // BestOf returns the members' scores in best: that the pages lead to.
-func BestOf(pages frontPages) map[site.ArticleID]int64 {
+func BestOf(pages FrontPages) map[site.ArticleID]int64 {
 	best := map[site.ArticleID]int64{}
 	pages.each(func(from, _ site.Hour, items []redis.Z) {
 		for i, z := range items {

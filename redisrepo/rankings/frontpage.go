@@ -86,16 +86,16 @@ type SavedPage struct {
 	Items []redis.Z
 }
 
-// frontPages are the front pages of the hours from first to last, none if first is above last.
-type frontPages struct {
+// FrontPages are the front pages of the hours from first to last, none if first is above last.
+type FrontPages struct {
 	first, last site.Hour
 	parts       [][]SavedPage // by partition
 }
 
 // ReadFront reads the front pages of consecutive hours, as far as all partitions know them, in one round trip. An empty
 // last is the last full hour.
-func (r *Rankings) ReadFront(ctx context.Context, first site.Hour, last string) (frontPages, error) {
-	none := frontPages{first: 1}
+func (r *Rankings) ReadFront(ctx context.Context, first site.Hour, last string) (FrontPages, error) {
+	none := FrontPages{first: 1}
 	if r.store.Rules.FrontPages == 0 {
 		return none, nil
 	}
@@ -117,7 +117,7 @@ func (r *Rankings) ReadFront(ctx context.Context, first site.Hour, last string) 
 	if err != nil {
 		return none, err
 	}
-	pages := frontPages{first: first, last: math.MaxInt64, parts: make([][]SavedPage, len(replies))}
+	pages := FrontPages{first: first, last: math.MaxInt64, parts: make([][]SavedPage, len(replies))}
 	for i, command := range replies {
 		answer, err := wire.StatusReply(command)
 		if err != nil {
@@ -140,7 +140,7 @@ func (r *Rankings) ReadFront(ctx context.Context, first site.Hour, last string) 
 
 // each calls handle with the merged pages, the oldest first, each with the first and the last hour for which it is known
 // to be the same.
-func (f frontPages) each(handle func(from, to site.Hour, items []redis.Z)) {
+func (f FrontPages) each(handle func(from, to site.Hour, items []redis.Z)) {
 	listing := lists.AllArticles(site.ByScore, site.Descending)
 	next := make([]int, len(f.parts))
 	for from := f.first; from <= f.last; {

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
-
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/failover"

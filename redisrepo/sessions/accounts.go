@@ -9,7 +9,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"frontpage/redisrepo/wire"
 	"slices"
 	"strings"
 	"time"
@@ -23,6 +22,7 @@ import (
 	"frontpage/failover"
 	"frontpage/redisrepo/keys"
 	"frontpage/redisrepo/site"
+	"frontpage/redisrepo/wire"
 )
 
 // Sessions keeps small values that expire and belong to no article: accounts, sessions and documents.

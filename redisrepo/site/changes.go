@@ -26,6 +26,7 @@ const ClockSlack = 10
 // NumberReader reads numbers that follow each other; 0 after the last one.
 type NumberReader struct{ Text []byte }
 
+// Next reads the next number.
 func (r *NumberReader) Next() uint64 {
 	n, size := binary.Uvarint(r.Text)
 	r.Text = r.Text[max(size, 0):]

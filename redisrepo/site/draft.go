@@ -42,8 +42,9 @@ type draftRules struct {
 }
 
 var (
+	// PostRules are the rules of posts.
 	PostRules = draftRules{IsControl: unicode.IsControl, needsBody: true}
-	// An imported article was accepted by another site under its own rules: it may be a title alone,
+	// ImportRules are those of imports. An imported article was accepted by another site under its own rules: it may be a title alone,
 	// and may contain the control characters U+0080 to U+009F, which are common in text that was once
 	// decoded wrongly.
 	ImportRules = draftRules{IsControl: func(c rune) bool { return c < ' ' || c == 0x7f }}
@@ -196,6 +197,7 @@ func ParseGroups(field string, names []string) ([]GroupName, error) {
 	return groups, nil
 }
 
+// TooManyGroups is the refusal of n groups in an argument.
 func TooManyGroups(field string, n int) Refusal {
 	return Refuse(TooLong, field, "an article is in at most %d groups, these are %d", MaxGroups, n)
 }

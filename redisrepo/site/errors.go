@@ -44,6 +44,7 @@ func (r Refusal) Error() string {
 	return strings.Join(messages, "; ")
 }
 
+// Refuse returns a Refusal for one reason. field is the path into the input, with dots; empty: none.
 func Refuse(code Code, field string, format string, args ...any) Refusal {
 	e := &Error{Code: code, Message: fmt.Sprintf(format, args...)}
 	if field != "" {

@@ -30,6 +30,7 @@ func GroupNames(text string) []GroupName {
 	return AppendGroupNames(make([]GroupName, 0, strings.Count(text, " ")+1), text)
 }
 
+// AppendGroupNames appends the names in the text of a hash.
 func AppendGroupNames(names []GroupName, text string) []GroupName {
 	for name := range strings.FieldsSeq(text) {
 		names = append(names, GroupName(name))

@@ -32,11 +32,13 @@ func HourOfText(time string) Hour {
 	return HourOf(seconds)
 }
 
+// Day is the day of the hour, since 1970.
 func (h Hour) Day() int64 { return FloorDiv(int64(h), 24) }
 
 // Month is the number of a period of MonthDays.
 func (h Hour) Month() int64 { return FloorDiv(h.Day(), MonthDays) }
 
+// FloorDiv is a / b, rounded down.
 func FloorDiv(a, b int64) int64 {
 	if a%b < 0 {
 		return a/b - 1

@@ -18,8 +18,11 @@ const (
 // Rules.InterestingVotes net votes. Articles cannot be posted or regrouped into it.
 const Interesting GroupName = "interesting"
 
+// Number is the bare number as text.
 func (id ArticleID) Number() string { return strconv.FormatInt(int64(id), 10) }
 
+// Member is the user in sets and hashes: user:NAME.
 func (u UserName) Member() string { return UserPrefix + string(u) }
 
+// UserOf returns the user that a member stands for.
 func UserOf(member string) UserName { return UserName(strings.TrimPrefix(member, UserPrefix)) }

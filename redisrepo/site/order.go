@@ -10,6 +10,7 @@ const (
 	BySize // of groups, in the index of their sizes
 )
 
+// Prefix begins the keys of the listings in this order.
 func (o Order) Prefix() string {
 	switch o {
 	case ByTime:

@@ -81,6 +81,7 @@ func NewPage[T any](items []T, size int, last, previous, next bool) Page[T] {
 	return Page[T]{Items: items, HasPrevious: previous, HasNext: next}
 }
 
+// Info describes the page. cursor encodes the cursor of an item.
 func (p Page[T]) Info(cursor func(T) string) PageInfo {
 	info := PageInfo{HasPreviousPage: p.HasPrevious, HasNextPage: p.HasNext}
 	if n := len(p.Items); n > 0 {

@@ -8,10 +8,11 @@ import (
 	"strings"
 )
 
-// A cursor is text that only this package reads: the name of its list, the parts that follow it, and
-// a checksum, since half a cursor can look like a whole one.
+// CursorSeparator separates the parts of a cursor: text that only this package reads, the name of its list, the parts that
+// follow it, and a checksum, since half a cursor can look like a whole one.
 const CursorSeparator = "\n"
 
+// EncodeCursor is the text of a cursor of a list.
 func EncodeCursor(list string, parts ...string) string {
 	text := append(make([]byte, 0, 128), list...)
 	for _, part := range parts {
@@ -57,10 +58,12 @@ func Unseal(field, cursor string) ([]byte, error) {
 	return text, nil
 }
 
+// NotACursor is the refusal of a text that is not a cursor.
 func NotACursor(field string) error {
 	return Refuse(Invalid, field, "%s is not a cursor: pass a cursor from a page, unchanged", field)
 }
 
+// DamagedCursor is the refusal of a cursor that was changed or cut.
 func DamagedCursor(field string) error {
 	return Refuse(Invalid, field, "%s is a damaged cursor: pass a cursor from a page, unchanged", field)
 }
@@ -79,6 +82,7 @@ func (c *Cursor) Args() (score, member string) {
 	return strconv.FormatFloat(c.Score, 'f', -1, 64), c.Member
 }
 
+// Encode is the text of the cursor.
 func (c Cursor) Encode(list string) string {
 	score, member := c.Args()
 	return EncodeCursor(list, score, member)

@@ -6,8 +6,10 @@ import (
 	"time"
 )
 
+// ValidUTF8 replaces invalid bytes, as JSON does.
 func ValidUTF8(text string) string { return strings.ToValidUTF8(text, "\ufffd") }
 
+// Number is a number as scripts and hashes have it.
 func Number(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
 
 // IsListed reports whether a group is in the list of groups while it has articles.

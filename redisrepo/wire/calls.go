@@ -183,6 +183,7 @@ func ScriptWords(s *redis.Script, keys []string, args []any) []any {
 	return append(words, args...)
 }
 
+// ScriptCommand is the command of a script's call.
 func ScriptCommand(ctx context.Context, words []any) *redis.Cmd {
 	command := redis.NewCmd(ctx, words...)
 	if words[2] != 0 {
@@ -191,6 +192,7 @@ func ScriptCommand(ctx context.Context, words []any) *redis.Cmd {
 	return command
 }
 
+// Anys returns texts as arguments.
 func Anys(texts []string) []any {
 	all := make([]any, len(texts))
 	for i, text := range texts {

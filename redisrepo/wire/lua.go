@@ -167,7 +167,7 @@ func CheckCall(command redis.Cmder) error {
 	}
 	s, known := scripts[words[1].(string)]
 	keys := words[2].(int)
-	if args := len(words) - 3 - keys; known && !(s.keys.allow(keys) && s.args.allow(args)) {
+	if args := len(words) - 3 - keys; known && (!s.keys.allow(keys) || !s.args.allow(args)) {
 		return fmt.Errorf("a call with %d keys and %d arguments of %s", keys, args, s.text)
 	}
 	return nil

@@ -22,6 +22,7 @@ func StatusReply(command *redis.Cmd) (Reply, error) {
 // ErrNoStatus is the error of a reply that is not one of this program's scripts.
 var ErrNoStatus = errors.New("the script's reply has no status")
 
+// Status is the first element, which says what happened.
 func (a Reply) Status() string { return a.Text(0) }
 
 // Text is element i, or empty if that is not a string.

@@ -32,6 +32,7 @@ type Scan struct {
 	Count   int64                         // of elements in one round trip; 0: BatchSize
 }
 
+// Scan walks over the elements of one key.
 func (r *Store) Scan(ctx context.Context, s Scan) error {
 	return r.At(ctx, s.Key, func(ctx context.Context, server redis.Cmdable) error {
 		if s.Begin != nil {

@@ -123,6 +123,7 @@ func (r *Store) TryWrites(ctx context.Context) ([]redis.Cmder, error) {
 // Index is the number of the article's partition.
 func (r *Store) Index(id site.ArticleID) int { return int(id) % len(r.Partitions) }
 
+// Partition is the article's partition.
 func (r *Store) Partition(id site.ArticleID) keys.Partition { return r.Partitions[r.Index(id)] }
 
 // Now is this process's time, good enough for values that are shown. Scripts decide by ScriptNow.
