@@ -22,8 +22,9 @@ const (
 	// CastPrefix begins the keys of the lists of users' votes.
 	CastPrefix = "cast:"
 	// TopPrefix begins the keys of the lists of calendars.
-	TopPrefix  = "top:"
-	PeakPrefix = "p:" // of the fields with the peaks of lists
+	TopPrefix = "top:"
+	// PeakPrefix begins the fields with the peaks of lists.
+	PeakPrefix = "p:"
 )
 
 // ParseList parses the unit and the number of a list, such as d:20715.
