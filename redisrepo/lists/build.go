@@ -12,7 +12,7 @@ import (
 	"frontpage/redisrepo/wire"
 )
 
-// The defaults of WithLargeGroups: one command builds the listing of 2,000 articles in 3 to 4 ms of Redis, and a step takes
+// The defaults of New: one command builds the listing of 2,000 articles in 3 to 4 ms of Redis, and a step takes
 // 1 to 2 ms.
 const (
 	defaultSmall = 2000

@@ -19,12 +19,12 @@ import (
 // How live updates work:
 //
 //   - A script publishes each change on the channel changes: (publish in publish.lua).
-//   - Listen receives the messages (live_listen.go). handleMessage applies a message to the topic of
+//   - Listen receives the messages (listen.go). handleMessage applies a message to the topic of
 //     its article, if that is watched, and schedules the topic.
-//   - notifyWatches (live_notify.go) takes the due topics, reads the stale ones from Redis, and signals
+//   - notifyWatches (notify.go) takes the due topics, reads the stale ones from Redis, and signals
 //     their watches, at most once per watchInterval for each topic.
-//   - A Watch (live_watch.go) then returns the newest state of its articles to its watcher.
-//   - live_votes.go caches the watchers' own votes.
+//   - A Watch (watch.go) then returns the newest state of its articles to its watcher.
+//   - votes.go caches the watchers' own votes.
 //
 // A topic is stale if its newest state is in Redis only, and lost if messages about it may have been
 // lost, so that even an older state in Redis replaces the known one. A topic lives as long as it has
@@ -69,7 +69,7 @@ func New(store *wire.Store, articles *articles.Articles, lists *lists.Lists, cas
 
 // live is what this process knows about the articles that are being watched.
 type live struct {
-	version  *atomic.Uint64                       // see Repo.Version
+	version  *atomic.Uint64                       // see wire.Store.Version
 	messages [len(messageKinds) + 1]atomic.Uint64 // received, by kind; the last one counts unknown kinds
 	lost     atomic.Int64                         // partitions whose changes are not received now
 

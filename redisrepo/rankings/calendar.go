@@ -23,5 +23,5 @@ const daysUnfolded = 8 // days before today that have lists of hours
 // LastFolded is the newest day that can be folded.
 func (r *Rankings) LastFolded() int64 { return r.store.ThisHour().Day() - daysUnfolded - 1 }
 
-// calendarsCacheSize is the number of calendars, of partitions and their groups, of which a Repo remembers the state.
+// calendarsCacheSize is the number of calendars, of partitions and their groups, of which a process remembers the state.
 const calendarsCacheSize = 10_000

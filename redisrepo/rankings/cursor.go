@@ -12,6 +12,9 @@ import (
 	"frontpage/redisrepo/site"
 )
 
+// A cursor of a ranking decides how much is read for the page after it, so only Frontpage can make one: instead of a
+// checksum it ends with a code that depends on a key of the site, which is in meta:.
+
 // rankedCursor is where a page of a ranking starts, after an article.
 type rankedCursor struct {
 	instant int64 // Unix seconds
