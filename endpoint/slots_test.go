@@ -217,8 +217,11 @@ func TestAnAddressHasAShare(t *testing.T) {
 			late[i] = acquire(queries, greedy)
 		}
 		more := acquire(queries, greedy)
-		if s.waiting[queries].Len() != len(late) {
-			t.Errorf("%d operations of an address wait, want at most %d", s.waiting[queries].Len(), len(late))
+		s.mu.Lock() // they leave once their time is up
+		got := s.waiting[queries].Len()
+		s.mu.Unlock()
+		if got != len(late) {
+			t.Errorf("%d operations of an address wait, want at most %d", got, len(late))
 		}
 		for _, result := range append(late, more) {
 			refusedLate(t, result, began)
