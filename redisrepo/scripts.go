@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode"
 
 	"github.com/redis/go-redis/v9"
@@ -151,10 +152,18 @@ func newVoting(store *wire.Store) (*voting, error) {
 	}, err
 }
 
+// votingTexts are the texts by script and rules: a process of tests opens many sites.
+var votingTexts sync.Map
+
 func votingScript(store *wire.Store, name string, firstListing [2]int) *redis.Script {
-	text := votingText(name, store.Rules, firstListing)
-	s := redis.NewScript(text)
-	store.VotingTexts[s.Hash()] = text
+	key := fmt.Sprint(name, store.Rules)
+	text, ok := votingTexts.Load(key)
+	if !ok {
+		text = votingText(name, store.Rules, firstListing)
+		votingTexts.Store(key, text)
+	}
+	s := redis.NewScript(text.(string))
+	store.VotingTexts[s.Hash()] = text.(string)
 	return s
 }
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Runs the tests. Where apt is available, it installs what is missing: redis-server, gcc, curl, Node and Chromium.
 #   scripts/test.sh            Go tests, those of concurrency with the race detector, the site, and its main tests in Chromium
-#   scripts/test.sh --quick    most Go tests, without the race detector
+#   scripts/test.sh --quick    most Go tests, without those of concurrency and the race detector
 #   scripts/test.sh --ci       what CI runs: also lint, generated code, faults, failovers of a cluster, and Valkey
 #   FULL=1 scripts/test.sh     all there is, each test at its full size, and a release; it installs more programs
 #   scripts/test.sh ARGUMENTS  go test with these arguments: scripts/test.sh -run Vote ./redisrepo
@@ -40,13 +40,19 @@ packages() { go list ./... | grep -v '/tests/cluster$'; }
 
 # Tests that need more programs, which FULL=1 installs.
 more='^Test(CallersGetTheirOwnAnswersThroughACache|RollingRestartBehindAProxyLosesNoRequest|PrometheusScrapesTheServer)$'
-# Packages that are tested with the race detector only, and tests of redisrepo that run with it, too.
+# Packages that are tested with the race detector only, and tests of redisrepo that are.
 raced='/(endpoint|sharing|signin|store)$'
 concurrent='Concurrent|AtOnce|Together|Beside|While|Watch|Listen|Resume|Burst|Lease|Deliver|Outage|Killed|Canceled|Panic|Flushed|FewCalls|Rights'
-go_tests() { go_test -skip "$more" $(packages | grep -vE "$raced"); }
 race_detector() { go_test -race -skip "$more" $(packages | grep -E "$raced"); }
+# The other tests, but for packages whose names match the pattern.
+go_tests() {
+	local result=0
+	go_test -skip "$concurrent" ./redisrepo &
+	go_test -skip "$more" $(packages | grep -vE "/redisrepo$|$1") || result=1
+	wait $! && return $result
+}
 # Without the packages that run the built program, or wait for servers.
-quick_tests() { go_test -vet=off -skip "$more" $(packages | grep -vE '/(tests/(program|documents|benchmarks)|signin|store)$'); }
+quick_tests() { go_tests '/(tests/(program|documents|benchmarks)|signin|store)$'; }
 all_go_tests() { go_test -race $(packages); }
 
 contents() { find "$@" -type f -exec sha256sum {} + | LC_ALL=C sort | sha256sum; }
@@ -128,7 +134,7 @@ case $size in
 --full) step "Go tests" all_go_tests ;;
 --quick) step "Go tests" quick_tests ;;
 *)
-	step "Go tests" go_tests
+	step "Go tests" go_tests "$raced"
 	step "race detector" race_detector
 	step "race detector on redisrepo" go_test -race -run "$concurrent" ./redisrepo/... ./redistest
 	;;
