@@ -1,12 +1,11 @@
 -- delete.lua: remove one article from all listings and groups. Its hash and its voters stay, so that
 -- undelete.lua can restore it.
 --
--- uses names now whole types allowed publish tell moderation index_group groups leave hour calendar unschedule keep_front
+-- uses names now whole types allowed publish tell moderation lists_at index_group groups leave hour calendar unschedule keep_front
 -- KEY article          article:ID    hash     the article
 -- KEY times            time:         zset     posting times, Unix seconds
 -- KEY scores           score:        zset     the ranking, Unix seconds
 -- KEY group_names      groups:       zset     the names of all groups
--- KEY posted           posted:NAME   zset     the articles of expected_poster; unused if that is not the poster
 -- KEY deleted          deleted:      zset     the deleted articles by time of deletion, Unix seconds
 -- KEY log              moderation:   stream   the moderation log
 -- KEY changes          changes:      channel  on which the deletion is published
@@ -14,7 +13,6 @@
 -- KEY voted            voted:ID      set      the upvoters
 -- KEY downvoted        downvoted:ID  set      the downvoters
 -- KEY link_record      link:DIGEST   string   the article that the link of expected_link is reserved for, if any
--- KEY host             host:NAME     zset     the articles with links to the host of expected_link; if it has one
 -- KEY clock            clock:        hash     peaks and fold pointer of the calendar, and the last front page
 -- KEY hours            top:h:HOUR    zset     articles by net votes, of the hour of posting
 -- KEY days             top:d:DAY     zset     the same of the day
@@ -22,8 +20,9 @@
 -- KEY pages            front:        zset     the front pages of past hours
 -- KEY best             best:         zset     the best rank of articles; unused
 -- KEY events           events:       stream   the change feed
--- KEYS group           three keys of the group interesting, then of each name in expected_groups; with group_top, then
---                      four of each
+-- KEYS list            posted:NAME and host:NAME of expected_poster and expected_link, zsets: its lists by posting time;
+--                      then three keys of the group interesting, and of each name in expected_groups; with group_top,
+--                      then four of each
 -- ARG member           the article's member
 -- ARG by               the actor's member
 -- ARG is_moderator     1 if the actor is a moderator, who may delete the articles of others, else 0
@@ -35,6 +34,7 @@
 -- ARG expected_link    the article's link as the caller expects it; empty: it has none
 -- ARG reason           the reason for the log; may be empty
 -- ARG features         the features that are on, separated by spaces
+-- ARG list_count       how many lists there are
 --
 -- The link of an article that its poster deletes can be posted again if no other user has a vote on it.
 --
@@ -70,10 +70,10 @@ end
 
 local names = words(expected_groups)
 table.insert(names, 1, 'interesting')
-local groups = groups_at(first_group, names, features)
+local groups = groups_at(first_list + list_count, names, features)
 for _, name in ipairs(names) do check_group(groups[name], member) end
 local calendars = calendars_of({clock = clock, hours = hours, days = days, months = months}, groups, features)
-must_be_zset(group_names, sizes, posted, host, deleted)
+must_be_zset(group_names, sizes, deleted)
 must_be_stream(log)
 local frees = false
 if own and link ~= '' then
@@ -83,18 +83,19 @@ if own and link ~= '' then
   local first = string.match(redis.call('GET', link_record) or '', '^(%S+) ')
   frees = alone and votes + 2 * downvotes == counted and first == member
 end
-if has_name(host) then must_be_allowed('ZREM', host) end
+local lists = lists_at(first_list, list_count, 'ZREM')
 if frees then must_be_allowed('SET', link_record) end
 must_be_allowed(publication(changes), changes, 'HSET', article, 'HINCRBY', article, 'ZREM', times, 'ZREM', scores,
-  'ZREM', posted, 'ZADD', group_names, 'ZREM', group_names, 'ZADD', sizes, 'ZREM', sizes,
+  'ZADD', group_names, 'ZREM', group_names, 'ZADD', sizes, 'ZREM', sizes,
   'ZADD', deleted, 'XADD', log, 'HGETALL', article)
 for _, name in ipairs(names) do must_be_changeable(groups[name]) end
 local max_events = must_take_events(events, features)
 
 now = now_or(now)
 keep_front(clock, pages, scores, features, now)
-for _, key in ipairs({times, scores, posted}) do redis.call('ZREM', key, member) end
-if has_name(host) then redis.call('ZREM', host, member) end
+redis.call('ZREM', times, member)
+redis.call('ZREM', scores, member)
+for _, list in ipairs(lists) do redis.call('ZREM', list, member) end
 for _, name in ipairs(names) do
   leave(groups[name], member)
   if name ~= 'interesting' then index_group(group_names, sizes, groups[name], name) end

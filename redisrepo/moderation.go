@@ -39,8 +39,8 @@ func (r *Repo) DeleteFor(ctx context.Context, id site.ArticleID, by site.Actor, 
 	}
 	p := r.Store.Partition(id)
 	voters := []string{
-		p.Voted(id),     // KEYS[10] voted
-		p.Downvoted(id), // KEYS[11] downvoted
+		p.Voted(id),     // KEYS[9] voted
+		p.Downvoted(id), // KEYS[10] downvoted
 	}
 	return r.moderate(ctx, "delete", deleteScript, id, by, voters, func(e expected) []any {
 		return []any{
@@ -91,21 +91,21 @@ func (r *Repo) moderate(ctx context.Context, doing string, script *redis.Script,
 	p := r.Store.Partition(id)
 	answer, err := r.runWithGroups(ctx, id, by.Name.Member(), func(e expected) (wire.Reply, error) {
 		scriptKeys := append(make([]string, 0, 32),
-			p.Article(id),                   // KEYS[1] article
-			p.Ranking(site.ByTime),          // KEYS[2] times
-			p.Ranking(site.ByScore),         // KEYS[3] scores
-			p.Groups(),                      // KEYS[4] group_names
-			p.Posted(site.UserOf(e.poster)), // KEYS[5] posted
-			p.Deleted(),                     // KEYS[6] deleted
-			p.Moderation(),                  // KEYS[7] log
-			p.Changes(r.Store.Database),     // KEYS[8] changes
-			p.Sizes(),                       // KEYS[9] sizes
+			p.Article(id),               // KEYS[1] article
+			p.Ranking(site.ByTime),      // KEYS[2] times
+			p.Ranking(site.ByScore),     // KEYS[3] scores
+			p.Groups(),                  // KEYS[4] group_names
+			p.Deleted(),                 // KEYS[5] deleted
+			p.Moderation(),              // KEYS[6] log
+			p.Changes(r.Store.Database), // KEYS[7] changes
+			p.Sizes(),                   // KEYS[8] sizes
 		)
-		scriptKeys = append(append(scriptKeys, more...), p.Link(site.LinkDigest(e.link)), p.Host(site.HostOf(e.link))) // KEYS[10] or [12] link_record, KEYS[11] or [13] host
-		scriptKeys = keys.RankingKeys(scriptKeys, p, e.Posted)                                                         // KEYS[12] to [18], or from [14]
+		scriptKeys = append(append(scriptKeys, more...), p.Link(site.LinkDigest(e.link))) // KEYS[9] or [11] link_record
+		own := p.Lists(site.UserOf(e.poster), e.link)
+		scriptKeys = append(keys.RankingKeys(scriptKeys, p, e.Posted), own...) // KEYS[10] to [16], KEYS[17...] list, or from [12]
 		scriptKeys = lists.GroupKeys(lists.GroupKeys(scriptKeys, p, site.Interesting), p, site.GroupNames(e.Groups)...)
 		scriptKeys = r.Rankings.GroupTopKeys(scriptKeys, p, e.Posted, site.GroupNames(e.Groups)...)
-		return r.Store.Call(ctx, script, scriptKeys, args(e))
+		return r.Store.Call(ctx, script, scriptKeys, append(args(e), len(own))) // ARGV[12] list_count
 	})
 	if err != nil {
 		return nil, failover.Wrap(fmt.Sprintf("%s %v", doing, id), err)

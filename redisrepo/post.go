@@ -266,15 +266,14 @@ func (r *Repo) postCall(id site.ArticleID, poster site.UserName, s site.Submissi
 		p.Ranking(site.ByTime),      // KEYS[4] times
 		p.Ranking(site.ByScore),     // KEYS[5] scores
 		p.Groups(),                  // KEYS[6] group_names
-		p.Posted(poster),            // KEYS[7] posted
-		p.Counter(),                 // KEYS[8] counter
-		p.Post(poster, o.key),       // KEYS[9] record
-		p.Changes(r.Store.Database), // KEYS[10] changes
-		p.Link(o.link),              // KEYS[11] link_record
-		p.Sizes(),                   // KEYS[12] sizes
-		p.Host(site.HostOf(s.Link)), // KEYS[13] host
+		p.Counter(),                 // KEYS[7] counter
+		p.Post(poster, o.key),       // KEYS[8] record
+		p.Changes(r.Store.Database), // KEYS[9] changes
+		p.Link(o.link),              // KEYS[10] link_record
+		p.Sizes(),                   // KEYS[11] sizes
 	)
-	scriptKeys = keys.RankingKeys(scriptKeys, p, o.hour) // KEYS[14] to [20]
+	own := p.Lists(poster, s.Link)
+	scriptKeys = append(keys.RankingKeys(scriptKeys, p, o.hour), own...) // KEYS[12] to [18], KEYS[19...] list
 	scriptKeys = lists.GroupKeys(lists.GroupKeys(scriptKeys, p, site.Interesting), p, s.Groups...)
 	scriptKeys = r.Rankings.GroupTopKeys(scriptKeys, p, o.hour, s.Groups...)
 	if r.Store.Has("cast") {
@@ -302,6 +301,7 @@ func (r *Repo) postCall(id site.ArticleID, poster site.UserName, s site.Submissi
 		o.reserved,                               // ARGV[19] reserved
 		o.prepared,                               // ARGV[20] prepared
 		r.Store.On,                               // ARGV[21] features
+		len(own),                                 // ARGV[22] list_count
 	}
 }
 

@@ -1,20 +1,18 @@
 -- post.lua: store a new article, in the rankings and in its groups. Posting stores it with the poster's
 -- vote, importing with any number of votes.
 --
--- uses names now whole types allowed voter_sets publish tell cast_expiry index_group groups hour worth calendar keep_front
+-- uses names now whole types allowed voter_sets publish tell cast_expiry lists_at index_group groups hour worth calendar keep_front
 -- KEY article            article:ID     hash     the article, new
 -- KEY voted              voted:ID       set      the upvoters
 -- KEY downvoted          downvoted:ID   set      the downvoters
 -- KEY times              time:          zset     posting times, Unix seconds
 -- KEY scores             score:         zset     the ranking, Unix seconds
 -- KEY group_names        groups:        zset     the names of all groups
--- KEY posted             posted:NAME    zset     the poster's articles
 -- KEY counter            article:       string   the last article number given out
 -- KEY record             post:USER:KEY  string   the record of the idempotency key; unused without one
 -- KEY changes            changes:       channel  on which the post is published
 -- KEY link_record        link:DIGEST    string   the newest article with this link; unused if reserved is empty
 -- KEY sizes              sizes:         zset     the names of all groups by negated number of articles
--- KEY host               host:NAME      zset     the articles with links to the same host; unused if it has no name
 -- KEY clock              clock:         hash     peaks and fold pointer of the calendar, and the last front page
 -- KEY hours              top:h:HOUR     zset     articles by net votes, of the hour of posting
 -- KEY days               top:d:DAY      zset     the same of the day
@@ -22,7 +20,8 @@
 -- KEY pages              front:         zset     the front pages of past hours
 -- KEY best               best:          zset     the best rank of articles; unused
 -- KEY events             events:        stream   the change feed
--- KEYS group             three keys of the group interesting, then of each name in group_text; with group_top, then
+-- KEYS list              posted:NAME and host:NAME, zsets: the lists of articles by posting time that get this one; then
+--                        three keys of the group interesting, and of each name in group_text; with group_top, then
 --                        four of each; with cast, then cast:USER:MONTH, a zset: what the poster voted on among the
 --                        articles of that month
 -- ARG member             the article's member
@@ -46,6 +45,7 @@
 -- ARG reserved           how long the link is reserved, seconds; empty: there is no link, or link.lua records it
 -- ARG prepared           1 if voters.lua has added the placeholders of an import, else 0: this script adds them
 -- ARG features           the features that are on, separated by spaces
+-- ARG list_count         how many lists there are
 --
 -- Replies {'CREATED', {field, value, ...}, folded}  the hash of the new article; the last day up to which all of its
 --                                           calendars are folded, empty if there is one that is not folded, or none
@@ -81,18 +81,18 @@ local time = posted_at ~= '' and posted_at or now
 if features ~= '' and not posted_in(hours, time) then return {'STALE', '', '', '', time} end
 
 local names = words(group_text)
-local groups = groups_at(first_group, {'interesting', unpack(names)}, features)
+local groups = groups_at(first_list + list_count, {'interesting', unpack(names)}, features)
 for _, group in pairs(groups) do check_group(group, member) end
 local calendars = calendars_of({clock = clock, hours = hours, days = days, months = months}, groups, features)
-must_be_zset(times, scores, group_names, sizes, posted, host)
+must_be_zset(times, scores, group_names, sizes)
 if history then must_be_zset(cast) end
 local last = whole(redis.call('GET', counter) or '0')
 if not last then return redis.error_reply('CORRUPT counter of articles') end
 
 must_be_allowed(publication(changes), changes, 'HSET', article, 'UNLINK', voted, 'SADD', voted, 'EXPIRE', voted,
-  'UNLINK', downvoted, 'SADD', downvoted, 'EXPIRE', downvoted, 'ZADD', times, 'ZADD', scores, 'ZADD', posted,
-  'ZADD', group_names, 'ZADD', sizes, 'SET', counter, 'ZSCORE', scores, 'HGETALL', article)
-if has_name(host) then must_be_allowed('ZADD', host) end
+  'UNLINK', downvoted, 'SADD', downvoted, 'EXPIRE', downvoted, 'ZADD', times, 'ZADD', scores, 'ZADD', group_names,
+  'ZADD', sizes, 'SET', counter, 'ZSCORE', scores, 'HGETALL', article)
+local lists = lists_at(first_list, list_count, 'ZADD')
 if digest ~= '' then must_be_allowed('SET', record) end
 if history then must_be_allowed('ZADD', cast, 'EXPIRE', cast) end
 if reserved then must_be_allowed('SET', link_record) end
@@ -131,8 +131,7 @@ end
 
 redis.call('ZADD', times, time, member)
 redis.call('ZADD', scores, tonumber(time) + worth(ranking, votes), member)
-redis.call('ZADD', posted, time, member)
-if has_name(host) then redis.call('ZADD', host, time, member) end
+for _, list in ipairs(lists) do redis.call('ZADD', list, time, member) end
 local score = redis.call('ZSCORE', scores, member)
 for _, name in ipairs(names) do
   enter(groups[name], member, score, time)

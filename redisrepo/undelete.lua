@@ -1,18 +1,16 @@
 -- undelete.lua: restore a deleted article to the listings and groups from which delete.lua removed it,
 -- with the rank that its votes give it.
 --
--- uses names now whole types allowed publish tell moderation index_group groups hour worth calendar keep_front
+-- uses names now whole types allowed publish tell moderation lists_at index_group groups hour worth calendar keep_front
 -- KEY article            article:ID   hash     the article
 -- KEY times              time:        zset     posting times, Unix seconds
 -- KEY scores             score:       zset     the ranking, Unix seconds
 -- KEY group_names        groups:      zset     the names of all groups
--- KEY posted             posted:NAME  zset     the articles of expected_poster; unused if that is not the poster
 -- KEY deleted            deleted:     zset     the deleted articles by time of deletion, Unix seconds
 -- KEY log                moderation:  stream   the moderation log
 -- KEY changes            changes:     channel  on which the undeletion is published
 -- KEY sizes              sizes:       zset     the names of all groups by negated number of articles
 -- KEY link_record        link:DIGEST  string   the article that the link of expected_link is reserved for, if any
--- KEY host               host:NAME    zset     the articles with links to the host of expected_link; if it has one
 -- KEY clock              clock:       hash     peaks and fold pointer of the calendar, and the last front page
 -- KEY hours              top:h:HOUR   zset     articles by net votes, of the hour of posting
 -- KEY days               top:d:DAY    zset     the same of the day
@@ -20,7 +18,8 @@
 -- KEY pages              front:       zset     the front pages of past hours
 -- KEY best               best:        zset     the best rank of articles; unused
 -- KEY events             events:      stream   the change feed
--- KEYS group             three keys of the group interesting, then of each name in expected_groups; with group_top,
+-- KEYS list              posted:NAME and host:NAME of expected_poster and expected_link, zsets: its lists by posting time;
+--                        then three keys of the group interesting, and of each name in expected_groups; with group_top,
 --                        then four of each
 -- ARG member             the article's member
 -- ARG by                 the moderator's member
@@ -33,6 +32,7 @@
 -- ARG via                the member of the service that acts for by, or empty
 -- ARG expected_link      the article's link as the caller expects it; empty: it has none
 -- ARG features           the features that are on, separated by spaces
+-- ARG list_count         how many lists there are
 --
 -- Replies {'OK', {field, value, ...}}  the hash of the article, which is not deleted
 --         {'NOT_FOUND'}                the article does not exist
@@ -59,24 +59,23 @@ if group_text ~= expected_groups or poster ~= expected_poster or link ~= expecte
 end
 
 local names = words(group_text)
-local groups = groups_at(first_group, {'interesting', unpack(names)}, features)
+local groups = groups_at(first_list + list_count, {'interesting', unpack(names)}, features)
 for _, group in pairs(groups) do check_group(group, member) end
 local calendars = calendars_of({clock = clock, hours = hours, days = days, months = months}, groups, features)
-must_be_zset(scores, group_names, sizes, posted, host, deleted)
+must_be_zset(scores, group_names, sizes, deleted)
 must_be_stream(log)
 local freed = redis.call('GET', link_record) == member .. ' 0' -- by delete.lua, and not posted again since
 if freed then must_be_allowed('SET', link_record) end
-if has_name(host) then must_be_allowed('ZADD', host) end
+local lists = lists_at(first_list, list_count, 'ZADD')
 must_be_allowed(publication(changes), changes, 'HDEL', article, 'HINCRBY', article, 'ZADD', times, 'ZADD', scores,
-  'ZADD', posted, 'ZADD', group_names, 'ZADD', sizes, 'ZREM', deleted, 'XADD', log, 'ZSCORE', scores, 'HGETALL', article)
+  'ZADD', group_names, 'ZADD', sizes, 'ZREM', deleted, 'XADD', log, 'ZSCORE', scores, 'HGETALL', article)
 for _, group in pairs(groups) do must_be_changeable(group) end
 local max_events = must_take_events(events, features)
 
 keep_front(clock, pages, scores, features, now_or(now))
 redis.call('ZADD', times, time, member)
 redis.call('ZADD', scores, tonumber(time) + worth(ranking, votes), member)
-redis.call('ZADD', posted, time, member)
-if has_name(host) then redis.call('ZADD', host, time, member) end
+for _, list in ipairs(lists) do redis.call('ZADD', list, time, member) end
 local score = redis.call('ZSCORE', scores, member)
 for _, name in ipairs(names) do
   enter(groups[name], member, score, time)

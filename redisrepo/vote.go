@@ -194,18 +194,17 @@ func (r *Repo) adopt(ctx context.Context, id site.ArticleID, poster string, post
 		link = a.Link
 	}
 	scriptKeys := append(make([]string, 0, 20),
-		p.Article(id),                 // KEYS[1] article
-		p.Voted(id),                   // KEYS[2] voted
-		p.Ranking(site.ByTime),        // KEYS[3] times
-		p.Posted(site.UserOf(poster)), // KEYS[4] posted
-		p.Groups(),                    // KEYS[5] group_names
-		p.Sizes(),                     // KEYS[6] sizes
-		p.Host(site.HostOf(link)),     // KEYS[7] host
+		p.Article(id),          // KEYS[1] article
+		p.Voted(id),            // KEYS[2] voted
+		p.Ranking(site.ByTime), // KEYS[3] times
+		p.Groups(),             // KEYS[4] group_names
+		p.Sizes(),              // KEYS[5] sizes
 	)
-	scriptKeys = keys.RankingKeys(scriptKeys, p, posted) // KEYS[8] to [14]
+	own := p.Lists(site.UserOf(poster), link)
+	scriptKeys = append(keys.RankingKeys(scriptKeys, p, posted), own...) // KEYS[6] to [12], KEYS[13...] list
 	names := site.GroupNames(groups)
 	for _, name := range names {
-		scriptKeys = append(scriptKeys, p.Group(name)) // KEYS[15...]
+		scriptKeys = append(scriptKeys, p.Group(name))
 	}
 	scriptKeys = r.Rankings.GroupTopKeys(scriptKeys, p, posted, names...)
 	_, err = r.Store.Call(ctx, layout.AdoptScript, scriptKeys, []any{
@@ -216,6 +215,7 @@ func (r *Repo) adopt(ctx context.Context, id site.ArticleID, poster string, post
 		site.Seconds(site.VoterMargin),           // ARGV[5] margin
 		r.Store.ScriptNow(),                      // ARGV[6] now
 		r.Store.On,                               // ARGV[7] features
+		len(own),                                 // ARGV[8] list_count
 	})
 	return groups, link, err
 }

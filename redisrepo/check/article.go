@@ -24,11 +24,10 @@ type facts struct {
 	time, score       *redis.FloatCmd
 	voted, downvoted  *redis.IntCmd
 	votedTTL, downTTL *redis.DurationCmd
-	both              []string        // users in both sets of voters
-	posterVoted       *redis.BoolCmd  // read for poster
-	posterTime        *redis.FloatCmd // its time among the articles of poster
-	host              site.HostName   // of link
-	hostTime          *redis.FloatCmd // its time among the articles of host
+	both              []string          // users in both sets of voters
+	posterVoted       *redis.BoolCmd    // read for poster
+	lists             []string          // those that should have it by its time, for poster and link
+	listed            []*redis.FloatCmd // its time in them
 	interesting       *redis.BoolCmd
 	auditTTL          *redis.DurationCmd
 	deleted           *redis.FloatCmd
@@ -134,7 +133,6 @@ func (c *checker) votedTwice(ctx context.Context, p keys.Partition, id site.Arti
 // queue queues the commands that read the facts of one article. before are groups, poster and link from an earlier read.
 func (c *checker) queue(ctx context.Context, pipe redis.Pipeliner, p keys.Partition, id site.ArticleID, before wire.Reply) facts {
 	groups, poster, link := before.Text(0), before.Text(1), before.Text(2)
-	host := site.HostOf(link)
 	f := facts{
 		id:          id,
 		hash:        pipe.HGetAll(ctx, p.Article(id)),
@@ -145,9 +143,7 @@ func (c *checker) queue(ctx context.Context, pipe redis.Pipeliner, p keys.Partit
 		votedTTL:    pipe.PTTL(ctx, p.Voted(id)),
 		downTTL:     pipe.PTTL(ctx, p.Downvoted(id)),
 		posterVoted: pipe.SIsMember(ctx, p.Voted(id), poster),
-		posterTime:  pipe.ZScore(ctx, p.Posted(site.UserOf(poster)), id.String()),
-		host:        host,
-		hostTime:    pipe.ZScore(ctx, p.Host(host), id.String()),
+		lists:       p.Lists(site.UserOf(poster), link),
 		interesting: pipe.SIsMember(ctx, p.Group(site.Interesting), id.String()),
 		auditTTL:    pipe.PTTL(ctx, p.Audit(id)),
 		deleted:     pipe.ZScore(ctx, p.Deleted(), id.String()),
@@ -155,6 +151,9 @@ func (c *checker) queue(ctx context.Context, pipe redis.Pipeliner, p keys.Partit
 		poster:      poster,
 		groupText:   groups,
 		link:        link,
+	}
+	for _, list := range f.lists {
+		f.listed = append(f.listed, pipe.ZScore(ctx, list, id.String()))
 	}
 	for _, name := range site.GroupNames(groups) {
 		f.groups = append(f.groups, pipe.SIsMember(ctx, p.Group(name), id.String()))
@@ -200,11 +199,10 @@ func (c *checker) article(p keys.Partition, id site.ArticleID, f facts) {
 	if !complete {
 		return // only legacy clients wrote it
 	}
-	if f.posterTime.Err() != nil || f.posterTime.Val() != f.time.Val() {
-		c.reportf("%s: is not in %s with its time", key, p.Posted(a.Poster.Name))
-	}
-	if f.host != "" && (f.hostTime.Err() != nil || f.hostTime.Val() != f.time.Val()) {
-		c.reportf("%s: is not in %s with its time", key, p.Host(f.host))
+	for i, listed := range f.listed {
+		if listed.Err() != nil || listed.Val() != f.time.Val() {
+			c.reportf("%s: is not in %s with its time", key, f.lists[i])
+		}
 	}
 	switch {
 	case a.IsInteresting && !f.interesting.Val():
@@ -253,11 +251,10 @@ func (c *checker) deleted(p keys.Partition, id site.ArticleID, f facts) {
 	if at, _ := site.ParseNumber(f.hash.Val()[site.FieldDeleted]); at != f.deleted.Val() {
 		c.reportf("%s: deleted is %v, but %s says %v", key, at, p.Deleted(), f.deleted.Val())
 	}
-	if f.posterTime.Err() == nil {
-		c.reportf("%s: is deleted, but in %s", key, p.Posted(a.Poster.Name))
-	}
-	if f.host != "" && f.hostTime.Err() == nil {
-		c.reportf("%s: is deleted, but in %s", key, p.Host(f.host))
+	for i, listed := range f.listed {
+		if listed.Err() == nil {
+			c.reportf("%s: is deleted, but in %s", key, f.lists[i])
+		}
 	}
 	// If it is still in score: or in a group, the checks of those report it, as they report every article
 	// that is not in time:.

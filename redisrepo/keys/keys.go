@@ -37,6 +37,15 @@ func (p Partition) Downvoted(id site.ArticleID) string { return p.Key("downvoted
 // Posted is the key posted:, see Kinds.
 func (p Partition) Posted(poster site.UserName) string { return p.Key("posted:", string(poster)) }
 
+// Lists are the lists by posting time that have an article: those of its poster and, if it has a link, of its host.
+func (p Partition) Lists(poster site.UserName, link string) []string {
+	lists := []string{p.Posted(poster)}
+	if host := site.HostOf(link); host != "" {
+		lists = append(lists, p.Host(host))
+	}
+	return lists
+}
+
 // Host is the key host:, see Kinds.
 func (p Partition) Host(name site.HostName) string { return p.Key(site.HostPrefix, string(name)) }
 

@@ -241,14 +241,13 @@ func (f *Filling) putCall(rec *Record) (scriptKeys []string, args []any) {
 		p.Ranking(site.ByTime),        // KEYS[2] times
 		p.Ranking(site.ByScore),       // KEYS[3] scores
 		p.Groups(),                    // KEYS[4] group_names
-		p.Posted(rec.Poster),          // KEYS[5] posted
-		p.Deleted(),                   // KEYS[6] deleted
-		p.Changes(f.r.Store.Database), // KEYS[7] changes
-		p.Sizes(),                     // KEYS[8] sizes
-		p.Host(site.HostOf(rec.Link)), // KEYS[9] host
+		p.Deleted(),                   // KEYS[5] deleted
+		p.Changes(f.r.Store.Database), // KEYS[6] changes
+		p.Sizes(),                     // KEYS[7] sizes
 	)
 	posted := site.HourOf(rec.Time)
-	scriptKeys = keys.RankingKeys(scriptKeys, p, posted) // KEYS[10] to [16]
+	own := p.Lists(rec.Poster, rec.Link)
+	scriptKeys = append(keys.RankingKeys(scriptKeys, p, posted), own...) // KEYS[8] to [14], KEYS[15...] list
 	scriptKeys = lists.GroupKeys(lists.GroupKeys(scriptKeys, p, site.Interesting), p, rec.Groups...)
 	scriptKeys = f.r.Rankings.GroupTopKeys(scriptKeys, p, posted, rec.Groups...)
 	deleted := ""
@@ -267,7 +266,8 @@ func (f *Filling) putCall(rec *Record) (scriptKeys []string, args []any) {
 		deleted,                                                                                                                            // ARGV[9] deleted_at
 		f.r.Store.On,                                                                                                                       // ARGV[10] features
 		f.r.Store.ScriptNow(),                                                                                                              // ARGV[11] now
-		site.FieldTitle, rec.Title, site.FieldLink, rec.Link, site.FieldPoster, rec.Poster.Member(), site.FieldTime, site.Number(rec.Time), // ARGV[12...]
+		len(own),                                                                                                                           // ARGV[12] list_count
+		site.FieldTitle, rec.Title, site.FieldLink, rec.Link, site.FieldPoster, rec.Poster.Member(), site.FieldTime, site.Number(rec.Time), // ARGV[13...]
 		site.FieldVotes, rec.Votes, site.FieldDownvotes, rec.Downvotes, site.FieldGroups, site.GroupText(rec.Groups), site.FieldRevision, rec.Revision,
 	}
 	if rec.Text != "" {

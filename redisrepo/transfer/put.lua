@@ -1,15 +1,13 @@
 -- put.lua: store an article of an export, with all that its hash had. Its voters are there already.
 --
--- uses names now types allowed publish index_group groups worth calendar keep_front
+-- uses names now types allowed publish lists_at index_group groups worth calendar keep_front
 -- KEY article            article:ID   hash     the article, new
 -- KEY times              time:        zset     posting times, Unix seconds
 -- KEY scores             score:       zset     the ranking, Unix seconds
 -- KEY group_names        groups:      zset     the names of all groups
--- KEY posted             posted:NAME  zset     the poster's articles
 -- KEY deleted            deleted:     zset     the deleted articles by time of deletion, Unix seconds
 -- KEY changes            changes:     channel  on which an article that is not deleted is published
 -- KEY sizes              sizes:       zset     the names of all groups by negated number of articles
--- KEY host               host:NAME    zset     the articles with links to the same host; unused if it has no name
 -- KEY clock              clock:       hash     peaks and fold pointer of the calendar, and the last front page
 -- KEY hours              top:h:HOUR   zset     articles by net votes, of the hour of posting
 -- KEY days               top:d:DAY    zset     the same of the day
@@ -17,7 +15,8 @@
 -- KEY pages              front:       zset     the front pages of past hours
 -- KEY best               best:        zset     the best rank of articles; unused
 -- KEY events             events:      stream   the change feed; unused
--- KEYS group             three keys of the group interesting, then of each name in group_text; with group_top, then
+-- KEYS list              posted:NAME and host:NAME, zsets: the lists of articles by posting time that get this one; then
+--                        three keys of the group interesting, and of each name in group_text; with group_top, then
 --                        four of each
 -- ARG member             the article's member
 -- ARG time               posting time, Unix seconds
@@ -30,6 +29,7 @@
 -- ARG deleted_at         time of deletion, Unix seconds; empty: it is not deleted
 -- ARG features           the features that are on, separated by spaces
 -- ARG now                now, Unix seconds; empty: the server's clock
+-- ARG list_count         how many lists there are
 -- ARGS field             all fields of the hash and their values, in turn
 --
 -- Replies {'STORED'}  the article exists, since this call or before
@@ -40,13 +40,13 @@ interesting_votes = tonumber(interesting_votes)
 
 if redis.call('EXISTS', article) == 1 then return {'STORED'} end
 local names = words(group_text)
-local groups = groups_at(first_group, {'interesting', unpack(names)}, features)
+local groups = groups_at(first_list + list_count, {'interesting', unpack(names)}, features)
 for _, group in pairs(groups) do check_group(group, member) end
 local calendars = calendars_of({clock = clock, hours = hours, days = days, months = months}, groups, features)
-must_be_zset(times, scores, group_names, sizes, posted, host, deleted)
-must_be_allowed(publication(changes), changes, 'HSET', article, 'ZADD', times, 'ZADD', scores, 'ZADD', posted,
-  'ZADD', group_names, 'ZADD', sizes, 'ZADD', deleted, 'ZSCORE', scores)
-if has_name(host) then must_be_allowed('ZADD', host) end
+must_be_zset(times, scores, group_names, sizes, deleted)
+must_be_allowed(publication(changes), changes, 'HSET', article, 'ZADD', times, 'ZADD', scores, 'ZADD', group_names,
+  'ZADD', sizes, 'ZADD', deleted, 'ZSCORE', scores)
+local lists = lists_at(first_list, list_count, 'ZADD')
 for _, group in pairs(groups) do must_be_changeable(group) end
 
 keep_front(clock, pages, scores, features, now_or(now))
@@ -57,8 +57,7 @@ if deleted_at ~= '' then
 end
 redis.call('ZADD', times, time, member)
 redis.call('ZADD', scores, tonumber(time) + worth(ranking, votes), member)
-redis.call('ZADD', posted, time, member)
-if has_name(host) then redis.call('ZADD', host, time, member) end
+for _, list in ipairs(lists) do redis.call('ZADD', list, time, member) end
 local score = redis.call('ZSCORE', scores, member)
 for _, name in ipairs(names) do
   enter(groups[name], member, score, time)
