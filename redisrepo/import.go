@@ -220,15 +220,17 @@ func (r *Repo) addVoters(ctx context.Context, c importCall, restart bool) error 
 // interrupted may not have recorded them.
 func (r *Repo) recordImported(ctx context.Context, calls []importCall) error {
 	var links []articles.Linked
-	for _, c := range calls {
+	posters := make([]site.UserName, len(calls))
+	for i, c := range calls {
+		posters[i] = c.article.Poster
 		if *c.err == nil && c.submission.Link != "" && c.linkTime != "" {
 			links = append(links, articles.Linked{ID: c.article.ID, Link: c.submission.Link, Time: c.linkTime})
 		}
 	}
-	err := r.Layout.RecordLinks(ctx, links)
+	err := cmp.Or(r.Layout.RecordLinks(ctx, links), r.Sessions.RecordLooks(ctx, posters))
 	for _, c := range calls {
 		if err != nil && *c.err == nil {
-			*c.err = failover.Wrap("record the link of "+c.article.ID.String(), err)
+			*c.err = failover.Wrap("record the link and the poster of "+c.article.ID.String(), err)
 		}
 	}
 	return err
