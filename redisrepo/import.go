@@ -216,14 +216,17 @@ func (r *Repo) addVoters(ctx context.Context, c importCall, restart bool) error 
 	return nil
 }
 
-// recordImported records the links of articles that were imported, by these calls or before: an import that was
+// recordImported records the links and the posters of articles that were imported, by these calls or before: an import that was
 // interrupted may not have recorded them.
 func (r *Repo) recordImported(ctx context.Context, calls []importCall) error {
 	var links []articles.Linked
-	posters := make([]site.UserName, len(calls))
-	for i, c := range calls {
-		posters[i] = c.article.Poster
-		if *c.err == nil && c.submission.Link != "" && c.linkTime != "" {
+	var posters []site.UserName
+	for _, c := range calls {
+		if *c.err != nil {
+			continue
+		}
+		posters = append(posters, c.article.Poster)
+		if c.submission.Link != "" && c.linkTime != "" {
 			links = append(links, articles.Linked{ID: c.article.ID, Link: c.submission.Link, Time: c.linkTime})
 		}
 	}
