@@ -204,6 +204,9 @@ func TestExportAndImportGiveTheSameSite(t *testing.T) {
 			if _, err := to.Post(t.Context(), "late", site.Draft{Title: "again", Link: new("http://example.com/1")}); err == nil || !strings.Contains(err.Error(), "this link was posted recently") {
 				t.Errorf("a link that was posted before the export: %v, want it to be reserved", err)
 			}
+			if _, err := to.Post(t.Context(), "P\u043ester 1", site.Draft{Title: "alike", Text: new("x")}); err == nil || !strings.Contains(err.Error(), `looks like "poster 1"`) {
+				t.Errorf("a post under a name that looks like an imported one: %v, want a refusal", err)
+			}
 			a := must[*site.Article](t)(to.Post(t.Context(), "late", site.Draft{Title: "new", Text: new("x")}))
 			if last := must[site.ArticleID](t)(transfer.LastNumber(t.Context(), from.Repo)); a.ID <= last {
 				t.Errorf("a new article has number %d, want more than %d", a.ID, last)

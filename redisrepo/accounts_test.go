@@ -3,6 +3,7 @@ package redisrepo_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -194,6 +195,50 @@ func TestExistingNamesThatLookAlikeStay(t *testing.T) {
 				t.Errorf("the account got %q, %v", name, err)
 			}
 		}
+	}
+}
+
+// Layout 4 lacks the looks of older names. The upgrade records them, also if it is interrupted or repeated.
+func TestUpgradeKeepsNewNamesFromLookingLikeOldOnes(t *testing.T) {
+	t.Parallel()
+	for _, tags := range layouts {
+		partitions := redisrepo.WithPartitions(len(tags))
+		s := newSite(t, nil, partitions)
+		s.imports(old(1000, week, 1)) // of zoe
+		for i := range 150 {          // in several batches
+			s.post(site.UserName(fmt.Sprint("ada-", i)))
+		}
+		account := func(account, wanted, want string) {
+			t.Helper()
+			if name, err := s.AccountName(s.ctx, account, wanted); err != nil || string(name) != want {
+				t.Errorf("%s, who wants %q: got %q, %v, want %q", account, wanted, name, err, want)
+			}
+		}
+		account("a", "carl", "carl")
+		want := s.dump()
+		for range 2 {
+			for _, tag := range append(slices.Clone(tags), "") {
+				s.do("HSET", tag+"meta:", "layout", 4)
+				for _, key := range s.raw.Keys(s.ctx, tag+"name:*").Val() {
+					if look := s.do("GET", key).(string); len(look) < 32 { // no digest of an account
+						s.do("DEL", key)
+					}
+				}
+			}
+			for until := 1; s.openUntil(until, partitions) != nil; until++ {
+			}
+			if got := s.dump(); got != want {
+				t.Errorf("after the upgrade the store holds\n%s\nwant\n%s", got, want)
+			}
+		}
+		for _, like := range []site.UserName{"\u0430da-7", "z\u043ee", "\u0441arl"} {
+			_, err := s.Post(s.ctx, like, site.Draft{Title: "t", Text: new("x")})
+			wantRefused(t, err, "FORBIDDEN")
+		}
+		s.post("ada-7")
+		s.post("carl")
+		account("b", "\u0441arl", "\u0441arl-2")
+		account("c", "zoe", "zoe")
 	}
 }
 

@@ -1,7 +1,6 @@
 package redisrepo_test
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -194,17 +193,7 @@ func TestUpgradeListsTheArticlesOfHosts(t *testing.T) {
 			if got := len(s.violations()); lost < 4 || got < 2500 {
 				t.Errorf("Check reports %d articles, want all with links", got)
 			}
-			open := func(until int) error { // until the end of so many steps
-				ctx, stop := context.WithCancel(s.ctx)
-				defer stop()
-				progress := redisrepo.OnProgress(func(string, int, int) {
-					if until--; until == 0 {
-						stop()
-					}
-				})
-				_, err := redisrepo.New(ctx, s.server.Client, s.rules, redisrepo.WithClock(s.clock.now), partitions, progress)
-				return err
-			}
+			open := func(until int) error { return s.openUntil(until, partitions) }
 			interrupted := 0
 			for open(2+interrupted) != nil {
 				if interrupted++; interrupted > 100 {

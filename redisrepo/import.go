@@ -216,19 +216,24 @@ func (r *Repo) addVoters(ctx context.Context, c importCall, restart bool) error 
 	return nil
 }
 
-// recordImported records the links of articles that were imported, by these calls or before: an import that was
+// recordImported records the links and the posters of articles that were imported, by these calls or before: an import that was
 // interrupted may not have recorded them.
 func (r *Repo) recordImported(ctx context.Context, calls []importCall) error {
 	var links []articles.Linked
+	var posters []site.UserName
 	for _, c := range calls {
-		if *c.err == nil && c.submission.Link != "" && c.linkTime != "" {
+		if *c.err != nil {
+			continue
+		}
+		posters = append(posters, c.article.Poster)
+		if c.submission.Link != "" && c.linkTime != "" {
 			links = append(links, articles.Linked{ID: c.article.ID, Link: c.submission.Link, Time: c.linkTime})
 		}
 	}
-	err := r.Layout.RecordLinks(ctx, links)
+	err := cmp.Or(r.Layout.RecordLinks(ctx, links), r.Sessions.RecordLooks(ctx, posters))
 	for _, c := range calls {
 		if err != nil && *c.err == nil {
-			*c.err = failover.Wrap("record the link of "+c.article.ID.String(), err)
+			*c.err = failover.Wrap("record the link and the poster of "+c.article.ID.String(), err)
 		}
 	}
 	return err

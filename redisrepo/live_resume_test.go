@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/events"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/live"
 	"frontpage/redisrepo/site"
@@ -142,6 +143,34 @@ func TestPostThatWasOvertakenIsDeliveredAfterACursor(t *testing.T) {
 		s.do("DEL article:2 voted:2 downvoted:2")
 		s.do("ZREM time: article:2")
 		s.do("ZREM score: article:2")
+	}
+}
+
+// docs/live.md: if the clock is set back, "articlePosted(after:) leaves out posts that were made until the clock has caught
+// up with the cursor. A watch that stays open gets them, and the change feed has them all".
+func TestPostsAfterTheClockWentBackAreLeftOutAfterACursor(t *testing.T) {
+	t.Parallel()
+	for back, left := range map[time.Duration]bool{5 * time.Second: false, 12 * time.Second: true} {
+		s := newSite(t, nil, one)
+		l := s.reopened(s.client(), nil).listen()
+		open := l.watchPosts("")
+		s.post("alice")
+		l.pass()
+		_, cursor := takeCursor(t, open)
+		s.clock.advance(-back)
+		second := s.post("alice").ID
+		l.wantTaken(open, second)
+		resumed := l.resumePosts("", cursor)
+		if left {
+			l.wantTaken(resumed)
+		} else {
+			l.wantTaken(resumed, second)
+		}
+		s.clock.advance(back + time.Second)
+		third := s.post("alice").ID
+		l.wantTaken(resumed, third)
+		l.wantTaken(open, third)
+		s.wantFeed(s.events(nil, 10, events.EventPosted), "1.1 2.1 3.1", false, false)
 	}
 }
 

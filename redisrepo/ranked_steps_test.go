@@ -19,6 +19,7 @@ import (
 	"frontpage/redisrepo/migrate"
 	"frontpage/redisrepo/rankings"
 	"frontpage/redisrepo/site"
+	"frontpage/redisrepo/wire"
 	"frontpage/redistest"
 )
 
@@ -49,19 +50,7 @@ func TestStepsOfRankingsAreBounded(t *testing.T) {
 		t.Run(fmt.Sprint(partitions, " partitions"), func(t *testing.T) {
 			t.Parallel()
 			s := newSite(t, nil, redisrepo.WithPartitions(partitions))
-			w := &rankedWorld{testSite: s, Rand: rand.New(rand.NewPCG(1, 1)), tags: redisrepo.Tags(partitions)}
-			for n := 1; n <= 4000; n++ { // of one day, so that many votes and many ages make the same keys
-				w.articles = append(w.articles, &rankedArticle{id: site.ArticleID(n), time: float64(s.clock.now().Unix() - int64(w.IntN(dayOf))), votes: w.IntN(100)})
-			}
-			_, err := s.raw.Pipelined(s.ctx, func(pipe redis.Pipeliner) error {
-				for _, a := range w.articles {
-					w.put(pipe, a)
-				}
-				return nil
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			s.fillDay(4000, 100)                 // many votes and many ages make the same keys
 			const step, most = 200, 64 + 64 + 25 // what a list may add at the end of a step
 			var replies []*redis.Cmd
 			client := s.client(observer(func(commands ...redis.Cmder) {
@@ -104,10 +93,65 @@ func TestStepsOfRankingsAreBounded(t *testing.T) {
 				}
 				after, more = page.Info.EndCursor, page.Info.HasNextPage
 			}
-			if len(seen) != len(w.articles) || looked < 3*step {
-				t.Errorf("pages have %d articles, and one looked at %d members, want %d, and at least %d", len(seen), looked, len(w.articles), 3*step)
+			if len(seen) != 4000 || looked < 3*step {
+				t.Errorf("pages have %d articles, and one looked at %d members, want %d, and at least %d", len(seen), looked, 4000, 3*step)
 			}
 		})
+	}
+}
+
+// fillDay stores articles of one day with votes below a number.
+func (s *testSite) fillDay(n, votes int) {
+	s.t.Helper()
+	w := &rankedWorld{testSite: s, Rand: rand.New(rand.NewPCG(1, 1)), tags: s.Tags()}
+	_, err := s.raw.Pipelined(s.ctx, func(pipe redis.Pipeliner) error {
+		for id := range site.ArticleID(n) {
+			a := &rankedArticle{id: id + 1, time: float64(s.clock.now().Unix() - int64(w.IntN(dayOf))), votes: w.IntN(votes)}
+			w.articles = append(w.articles, a)
+			w.put(pipe, a)
+		}
+		return nil
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// Of articles with equal keys, each that is looked at is compared by the bytes of its name with few of those on the page.
+func TestRankingComparesFewNames(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil, one)
+	s.fillDay(1000, 1)
+	counting := strings.NewReplacer("-- is_before is the order of the ranking.",
+		"local compared, compare = 0, by_bytes local function by_bytes(a, b) compared = compared + 1 return compare(a, b) end",
+		"'OK', looked", "'OK', compared", "'MORE', looked", "'MORE', compared")
+	client := s.client(observer(func(commands ...redis.Cmder) {
+		for _, c := range commands {
+			if call, ok := redisrepo.ScriptCall(c); ok {
+				words := call.Args()
+				words[0], words[1] = "eval", counting.Replace(wire.TextOf(words[1].(string)))
+			}
+		}
+	}))
+	var looked [2]int
+	var pages [2]string
+	for i, repo := range []*testSite{s, s.reopened(client, nil, one)} {
+		list, err := repo.RankedList(rankings.RankQuery{By: rankings.RankBy{Formula: rankings.RankTop}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		page, err := repo.Rank(s.ctx, list, new(100), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		looked[i] = page.Looked
+		for _, e := range page.Edges {
+			pages[i] += e.ID.String() + " "
+		}
+	}
+	// One with the last of the page, one before its list is left, and seven to find its place among 100.
+	if members, compared := looked[0], looked[1]; pages[0] != pages[1] || compared < members || compared > 9*members {
+		t.Errorf("%d members were compared %d times", members, compared)
 	}
 }
 

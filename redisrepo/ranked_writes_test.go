@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/rankings"
 	"frontpage/redisrepo/site"
 )
@@ -125,6 +126,52 @@ func TestRankingsCountVotesOfLegacyClients(t *testing.T) {
 		}
 	}
 	s.wantClean()
+}
+
+// A ranking that finds a legacy client's vote also puts the article into the group interesting.
+func TestRankingsPutArticlesOfLegacyVotesIntoInteresting(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, func(r *site.Rules) { r.InterestingVotes = 3 }, one)
+	a, b := s.post("alice"), s.post("alice")
+	s.vote(b.ID, "bob", up)
+	s.vote(b.ID, "carol", up)
+	s.wantList(best(site.Interesting), b.ID) // builds the listing
+	bookVote(s, "user:bob", a.ID)
+	bookVote(s, "user:carol", a.ID)
+	s.wantRanking(rankings.RankQuery{Group: site.Interesting}, 1, b.ID)
+	s.wantRanking(rankings.RankQuery{}, 2, b.ID, a.ID)
+	s.wantRanking(rankings.RankQuery{Group: site.Interesting}, 2, b.ID, a.ID)
+	s.wantList(best(site.Interesting), b.ID, a.ID)
+	s.wantClean()
+}
+
+// docs/data.md: an article that a legacy client posts "is in no ranking until Frontpage first writes it", and "totalCount
+// counts it".
+func TestArticleOfALegacyClientIsInNoRankingUntilItIsWritten(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil, one)
+	a, book := s.post("alice").ID, bookPost(s, "user:zoe")
+	s.clock.advance(8 * 24 * time.Hour) // days are folded meanwhile
+	s.wantList(lists.AllArticles(site.ByTime, site.Descending), book, a)
+	s.wantRanking(rankings.RankQuery{}, 2, a)
+	s.regroup(s.article(book), []string{"go"}, nil)
+	s.wantRanking(rankings.RankQuery{}, 2, book, a)
+	s.wantClean()
+}
+
+// wantRanking fails the test unless a ranking has this totalCount and this first page.
+func (s *testSite) wantRanking(q rankings.RankQuery, count int, want ...site.ArticleID) {
+	s.t.Helper()
+	if got := s.ranking(q); got != fmt.Sprint(want) {
+		s.t.Errorf("ranking %+v = %s, want %v", q, got, want)
+	}
+	list, err := s.RankedList(q)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if n, err := s.RankCount(s.ctx, list, s.clock.now()); err != nil || n != count {
+		s.t.Errorf("RankCount %+v = %d, %v, want %d", q, n, err, count)
+	}
 }
 
 // ranking returns the ids of the first page of a ranking.

@@ -134,7 +134,7 @@ func assemble(store *wire.Store, o opening) (*Repo, error) {
 	r.Lists, errs[2] = lists.New(store, r.Articles, o.mostSmall, o.gatherStep)
 	r.Rankings, errs[3] = rankings.New(store, r.Lists, o.stepLooked)
 	r.Casts = casts.New(store, r.Articles)
-	r.Layout = layout.New(store, r.Articles, r.Lists, r.Rankings, r.Casts, o.Options)
+	r.Layout = layout.New(store, r.Articles, r.Lists, r.Rankings, r.Casts, r.Sessions, o.Options)
 	r.voting, errs[4] = newVoting(store)
 	r.Live, errs[5] = live.New(store, r.Articles, r.Lists, r.Casts, r.Log, live.Hooks{OnForget: r.voting.calls.forget, Reopen: r.reopen})
 	return r, errors.Join(errs[:]...)

@@ -29,6 +29,19 @@ func (s *testSite) grade(left *atomic.Int64) redisrepo.Option {
 	})
 }
 
+// openUntil opens the store until so many steps have been reported; 0: to the end.
+func (s *testSite) openUntil(until int, options ...redisrepo.Option) error {
+	ctx, stop := context.WithCancel(s.ctx)
+	defer stop()
+	progress := redisrepo.OnProgress(func(string, int, int) {
+		if until--; until == 0 {
+			stop()
+		}
+	})
+	_, err := redisrepo.New(ctx, s.server.Client, s.rules, append(options, redisrepo.WithClock(s.clock.now), progress)...)
+	return err
+}
+
 func (s *testSite) graded(key string) int64 {
 	n, _ := s.raw.HGet(s.ctx, key, "grade").Int64()
 	return n
@@ -58,11 +71,11 @@ func TestUpgradeOfTheLayoutGoesOnAfterInterruptions(t *testing.T) {
 		if interrupted++; !errors.Is(err, errKilled) || interrupted > 10 {
 			t.Fatalf("New: %v after %d interruptions, want that it was killed", err, interrupted)
 		}
-		if _, err := redisrepo.New(s.ctx, s.server.Client, s.rules); interrupted > 1 && (err == nil || !strings.Contains(err.Error(), "the data has layout 5, this program needs 4: use the version")) {
+		if _, err := redisrepo.New(s.ctx, s.server.Client, s.rules); interrupted > 1 && (err == nil || !strings.Contains(err.Error(), "the data has layout 6, this program needs 5: use the version")) {
 			t.Errorf("the older program on data that is partly upgraded: %v, want an error that says so", err)
 		}
 	}
-	if interrupted == 0 || !slices.Contains(said, "upgrading the layout from 4 to 5: grading all articles") {
+	if interrupted == 0 || !slices.Contains(said, "upgrading the layout from 5 to 6: grading all articles") {
 		t.Errorf("interrupted %d times, and said %q", interrupted, said)
 	}
 	for _, id := range ids {
@@ -71,8 +84,8 @@ func TestUpgradeOfTheLayoutGoesOnAfterInterruptions(t *testing.T) {
 		}
 	}
 	for _, tag := range append(s.Tags(), "") {
-		if layout := s.raw.HGet(s.ctx, tag+"meta:", "layout").Val(); layout != "5" {
-			t.Errorf("%smeta: has layout %q, want 5", tag, layout)
+		if layout := s.raw.HGet(s.ctx, tag+"meta:", "layout").Val(); layout != "6" {
+			t.Errorf("%smeta: has layout %q, want 6", tag, layout)
 		}
 	}
 	s.wantClean()
@@ -82,8 +95,8 @@ func TestUpgradeOfTheLayoutGoesOnAfterInterruptions(t *testing.T) {
 	}
 	left.Store(1 << 30)
 	fresh := newSite(t, nil, s.grade(&left))
-	if n := left.Load(); n != 1<<30 || fresh.raw.HGet(s.ctx, "meta:", "layout").Val() != "5" {
-		t.Errorf("a new site needed %d upgrades, want none, and layout 5", 1<<30-n)
+	if n := left.Load(); n != 1<<30 || fresh.raw.HGet(s.ctx, "meta:", "layout").Val() != "6" {
+		t.Errorf("a new site needed %d upgrades, want none, and layout 6", 1<<30-n)
 	}
 }
 
@@ -100,7 +113,7 @@ func TestUpgradeWaitsForOlderProcesses(t *testing.T) {
 	for s.do("PUBSUB NUMSUB changes:0").([]any)[1] == int64(0) {
 	}
 	_, err := redisrepo.New(s.ctx, s.server.Client, s.rules, s.grade(&left))
-	if err == nil || !strings.Contains(err.Error(), "the data has layout 4, this program needs 5, and 1 processes of the site still run") || left.Load() != 100 {
+	if err == nil || !strings.Contains(err.Error(), "the data has layout 5, this program needs 6, and 1 processes of the site still run") || left.Load() != 100 {
 		t.Errorf("New beside an older process: %v, want an error that says so", err)
 	}
 	stop()
@@ -150,12 +163,12 @@ func TestPendingNamesWhatAStartWouldDo(t *testing.T) {
 	}
 	changed := s.rules
 	changed.VoteScore = 100
-	const want = `["upgrade the layout from 4 to 5: grading all articles" "re-rank all articles: vote_score was 432 and is 100"]`
+	const want = `["upgrade the layout from 5 to 6: grading all articles" "re-rank all articles: vote_score was 432 and is 100"]`
 	if got := pending(changed, s.grade(&left)); got != want {
 		t.Errorf("after a change:\n got %s\nwant %s", got, want)
 	}
 	s.do("DEL meta:")
-	if got := pending(s.rules); got != `["upgrade the layout from 0 to 1: looking for the groups of legacy clients" "upgrade the layout from 1 to 2: counting the articles of groups, and recording all links" "upgrade the layout from 2 to 3: making room for the calendar, users' votes, front pages and events" "upgrade the layout from 3 to 4: listing the articles of hosts" "build the calendar from 1 articles" "build the lists of users' votes from 1 articles"]` {
+	if got := pending(s.rules); got != `["upgrade the layout from 0 to 1: looking for the groups of legacy clients" "upgrade the layout from 1 to 2: counting the articles of groups, and recording all links" "upgrade the layout from 2 to 3: making room for the calendar, users' votes, front pages and events" "upgrade the layout from 3 to 4: listing the articles of hosts" "upgrade the layout from 4 to 5: recording how the names of users look" "build the calendar from 1 articles" "build the lists of users' votes from 1 articles"]` {
 		t.Errorf("on data of legacy clients: %s", got)
 	}
 }
@@ -201,20 +214,10 @@ func TestUpgradeCountsGroupsAndRecordsLinks(t *testing.T) {
 			}
 			s.do("SET", tags[0]+"link:"+strings.Repeat("0", 32), newest.ID.String()+" 1772366400", "EX", 1000) // of an older form
 			pending, err := redisrepo.Pending(s.ctx, s.server.Client, s.rules, partitions, redisrepo.WithClock(s.clock.now))
-			if err != nil || len(pending) != 5 || pending[3] != "build the calendar from 300 articles" || pending[4] != "build the lists of users' votes from 171 articles" || !strings.HasPrefix(pending[0], "upgrade the layout from 1 to 2: counting the articles of groups") {
+			if err != nil || len(pending) != 6 || pending[4] != "build the calendar from 300 articles" || pending[5] != "build the lists of users' votes from 171 articles" || !strings.HasPrefix(pending[0], "upgrade the layout from 1 to 2: counting the articles of groups") {
 				t.Errorf("Pending = %q, %v", pending, err)
 			}
-			open := func(until int) error { // until the end of so many steps
-				ctx, stop := context.WithCancel(s.ctx)
-				defer stop()
-				progress := redisrepo.OnProgress(func(string, int, int) {
-					if until--; until == 0 {
-						stop()
-					}
-				})
-				_, err := redisrepo.New(ctx, s.server.Client, s.rules, redisrepo.WithClock(s.clock.now), partitions, progress)
-				return err
-			}
+			open := func(until int) error { return s.openUntil(until, partitions) }
 			interrupted := 0
 			for open(1+interrupted%4) != nil {
 				if interrupted++; interrupted > 100 {

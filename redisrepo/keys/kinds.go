@@ -137,7 +137,7 @@ var Kinds = []Kind{
 	{Name: "account", Holds: String, Of: Digest, Copy: ByKey,
 		Doc: "the name of [a user](sign-in.md#one-user) who signs in on the site, or whose tokens are named like that; digest of its issuer and subject"},
 	{Name: "name", Holds: String, Of: Digest, Copy: ByKey,
-		Doc: "the digest of the account that has a name; digest of the name, folded. Also the first name of those that look alike; digest of their skeleton (UTS 39). Each takes 120 bytes, one for each user who has posted"},
+		Doc: "the digest of the account that has a name; digest of the name, folded. Also the first name of those that look alike; digest of their skeleton (UTS 39). Each takes 120 bytes, one for each user who has posted or has an account"},
 	{Name: "state", Holds: String, Of: Digest, Copy: ByKey, Expires: true, Doc: "a sign-in that has ended, so that it cannot end again; digest of its state; for an hour"},
 	{Name: "session", Holds: String, Of: Digest, Copy: ByKey, Expires: true,
 		Doc: "a session of the site, encrypted with the value of its cookie; digest of that value; until it ends. `session:DIGEST:renewing` exists for a minute while a process asks the provider whether it goes on"},

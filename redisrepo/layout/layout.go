@@ -19,6 +19,7 @@ import (
 	"frontpage/redisrepo/keys"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/rankings"
+	"frontpage/redisrepo/sessions"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/wire"
 )
@@ -31,6 +32,7 @@ type Layout struct {
 	lists    *lists.Lists
 	rankings *rankings.Rankings
 	casts    *casts.Casts
+	sessions *sessions.Sessions
 	upgrades []upgrade
 	finders  []groupFinder // by partition; see askGroups
 }
@@ -49,8 +51,8 @@ type Upgrade struct {
 }
 
 // New returns the layout of a site.
-func New(store *wire.Store, articles *articles.Articles, lists *lists.Lists, rankings *rankings.Rankings, casts *casts.Casts, o Options) *Layout {
-	l := &Layout{Options: o, store: store, articles: articles, lists: lists, rankings: rankings, casts: casts, upgrades: upgrades,
+func New(store *wire.Store, articles *articles.Articles, lists *lists.Lists, rankings *rankings.Rankings, casts *casts.Casts, sessions *sessions.Sessions, o Options) *Layout {
+	l := &Layout{Options: o, store: store, articles: articles, lists: lists, rankings: rankings, casts: casts, sessions: sessions, upgrades: upgrades,
 		finders: make([]groupFinder, len(store.Partitions))}
 	for _, u := range o.Upgrades {
 		l.upgrades = append(slices.Clip(l.upgrades), upgrade{u.What, func(_ *Layout, ctx context.Context, p keys.Partition) error { return u.Run(store, ctx, p) }})
@@ -163,7 +165,7 @@ func (r *Layout) RecordSite(ctx context.Context) error {
 }
 
 // LayoutVersion is the version of the keys above, as meta: records it. A new one needs an upgrade: see upgrades.
-const LayoutVersion = "4"
+const LayoutVersion = "5"
 
 // Layout is what meta: of a partition must say, fields and values in turn.
 func (r *Layout) Layout(index int) []any {

@@ -28,6 +28,7 @@ var upgrades = []upgrade{
 	{"counting the articles of groups, and recording all links", (*Layout).indexGroupsAndLinks},
 	{"making room for the calendar, users' votes, front pages and events", (*Layout).markFeatures},
 	{"listing the articles of hosts", (*Layout).indexHosts},
+	{"recording how the names of users look", (*Layout).RecordLooks},
 }
 
 // LastLayout is the layout that this program needs.

@@ -253,8 +253,8 @@ func (r *Rankings) foldRanked(l RankedList, calls []*rankedCall) {
 	}
 }
 
-// mend corrects the votes of articles in the calendar that a legacy client voted on, and reports whether there were
-// any. While Redis refuses writes, articles stay where they are.
+// mend corrects the votes of articles in the calendar that a legacy client voted on, puts those into the group interesting
+// that have become it, and reports whether there were any. While Redis refuses writes, articles stay where they are.
 func (r *Rankings) mend(ctx context.Context, l RankedList, calls []*rankedCall) (mended bool) {
 	for _, c := range calls {
 		for behind := wire.Reply(c.behind); len(behind) > 1; behind = behind[2:] {
@@ -263,8 +263,9 @@ func (r *Rankings) mend(ctx context.Context, l RankedList, calls []*rankedCall) 
 				continue
 			}
 			p := r.store.Partition(id)
-			keys := keys.TopKeys([]string{p.Article(id)}, p, site.HourOfText(behind.Text(1)), l.calendarOf())
-			answer, err := r.store.Call(ctx, mendScript, keys, []any{id.String()})
+			scriptKeys := lists.GroupKeys([]string{p.Article(id), p.Ranking(site.ByScore)}, p, site.Interesting)
+			scriptKeys = keys.TopKeys(scriptKeys, p, site.HourOfText(behind.Text(1)), l.calendarOf())
+			answer, err := r.store.Call(ctx, mendScript, scriptKeys, []any{id.String(), behind.Text(1), r.store.Rules.InterestingVotes})
 			mended = mended || err == nil && answer.Number(1) == 1
 		}
 	}

@@ -102,6 +102,15 @@ func (r *Sessions) Look(name site.UserName) string {
 	return r.digested(skeleton).NameOwner(skeleton)
 }
 
+// RecordLooks records how the names of users look who were not new here, unless a name that looks alike is recorded.
+func (r *Sessions) RecordLooks(ctx context.Context, names []site.UserName) error {
+	return r.store.Write(ctx, func(pipe redis.Pipeliner) {
+		for _, name := range names {
+			pipe.SetNX(ctx, r.Look(name), string(name), 0)
+		}
+	})
+}
+
 func fold(s string) string { return cases.Fold().String(s) }
 
 // MayLookLike returns a Refusal if a user is a new one whose name looks like that of another one. Users who have posted, or

@@ -327,6 +327,11 @@ func (f *Filling) Finish(ctx context.Context, report func(violation string)) (ch
 	if err := f.r.Layout.FillCasts(ctx); err != nil {
 		return check.Checked{}, failover.Wrap("list the votes of users", err)
 	}
+	for _, p := range f.r.Store.Partitions {
+		if err := f.r.Layout.RecordLooks(ctx, p); err != nil {
+			return check.Checked{}, failover.Wrap("record the names of users", err)
+		}
+	}
 	violations := 0
 	checked, err := check.Compare(ctx, f.r, false, func(violation string) {
 		violations++

@@ -60,7 +60,7 @@ var allowed = map[string][]string{
 	"redisrepo/lists":    {"failover", "redisrepo/articles", "redisrepo/keys", "redisrepo/site", "redisrepo/wire"},
 	"redisrepo/rankings": {"failover", "redisrepo/keys", "redisrepo/lists", "redisrepo/site", "redisrepo/wire"},
 	"redisrepo/casts":    {"failover", "redisrepo/articles", "redisrepo/keys", "redisrepo/site", "redisrepo/wire"},
-	"redisrepo/layout":   {"failover", "redisrepo/articles", "redisrepo/casts", "redisrepo/events", "redisrepo/keys", "redisrepo/lists", "redisrepo/rankings", "redisrepo/site", "redisrepo/wire"},
+	"redisrepo/layout":   {"failover", "redisrepo/articles", "redisrepo/casts", "redisrepo/events", "redisrepo/keys", "redisrepo/lists", "redisrepo/rankings", "redisrepo/sessions", "redisrepo/site", "redisrepo/wire"},
 	"redisrepo/live":     {"failover", "redisrepo/articles", "redisrepo/casts", "redisrepo/events", "redisrepo/keys", "redisrepo/lists", "redisrepo/site", "redisrepo/wire"},
 	"redisrepo":          {"failover", "redisrepo/articles", "redisrepo/casts", "redisrepo/events", "redisrepo/keys", "redisrepo/layout", "redisrepo/lists", "redisrepo/live", "redisrepo/rankings", "redisrepo/rates", "redisrepo/sessions", "redisrepo/site", "redisrepo/wire"},
 	"redisrepo/check":    {"failover", "redisrepo", "redisrepo/articles", "redisrepo/casts", "redisrepo/events", "redisrepo/keys", "redisrepo/layout", "redisrepo/lists", "redisrepo/rankings", "redisrepo/site", "redisrepo/wire"},

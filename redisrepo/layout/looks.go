@@ -1,0 +1,36 @@
+package layout
+
+import (
+	"context"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"frontpage/redisrepo/keys"
+	"frontpage/redisrepo/site"
+)
+
+// RecordLooks records how the names of posters and of accounts look. It is the upgrade from layout 4, in which only the
+// names that were new to a later version may be recorded, and the end of an import, whose posters are not new either.
+func (r *Layout) RecordLooks(ctx context.Context, p keys.Partition) error {
+	return r.store.EachMatching(ctx, p, p.Key("[ap]*"), func(found []string) error {
+		var names []site.UserName
+		var accounts []*redis.StringCmd
+		err := r.store.Read(ctx, func(pipe redis.Pipeliner) {
+			for _, key := range found {
+				if name, is := strings.CutPrefix(key, p.Posted("")); is {
+					names = append(names, site.UserName(name))
+				} else if strings.HasPrefix(key, p.Account("")) {
+					accounts = append(accounts, pipe.Get(ctx, key))
+				}
+			}
+		})
+		if err != nil {
+			return err
+		}
+		for _, account := range accounts {
+			names = append(names, site.UserName(account.Val()))
+		}
+		return r.sessions.RecordLooks(ctx, names)
+	})
+}
