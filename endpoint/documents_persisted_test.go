@@ -10,6 +10,7 @@ import (
 
 	"frontpage/endpoint"
 	"frontpage/graph"
+	"frontpage/must"
 	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 	"frontpage/sitetest"
@@ -94,9 +95,7 @@ func TestOnlyValidDocumentsArePersisted(t *testing.T) {
 		t.Errorf("%s: got a TTL of %v hours, want the text for at least 700", key, ttl)
 	}
 	// A stored text that does not have its hash is not run.
-	if err := s.Client.Set(t.Context(), key, `{ viewer { id } }`, 0).Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Client.Set(t.Context(), key, `{ viewer { id } }`, 0).Err())
 	other := sitetest.New(t, s.Client, site.DefaultRules())
 	if _, body := other.PostJSON(`{` + persisted(hashOf(front)) + `}`); sitetest.CodeOf(t, body) != "PERSISTED_QUERY_NOT_FOUND" {
 		t.Errorf("a stored text of another hash: got %s, want PERSISTED_QUERY_NOT_FOUND", body)

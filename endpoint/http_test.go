@@ -12,6 +12,7 @@ import (
 
 	"frontpage/endpoint"
 	"frontpage/identity"
+	"frontpage/must"
 	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 	"frontpage/sitetest"
@@ -173,15 +174,9 @@ func TestChunkedBodyOverTheLimitIsRejected(t *testing.T) {
 	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
 	limit := endpoint.DefaultOptions().BodyLimit
 	body := io.MultiReader(strings.NewReader(`{"query":"{__typename}"}`), strings.NewReader(strings.Repeat(" ", int(limit))))
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL, body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	req := must.Get(http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL, body))(t)
 	req.Header.Set("Content-Type", "application/json")
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := must.Get(http.DefaultClient.Do(req))(t)
 	defer func() { _ = res.Body.Close() }()
 	text, _ := io.ReadAll(res.Body)
 	want := fmt.Sprintf(`{"errors":[{"message":"the request is too large","extensions":{"allowed":%d,"asked":%d,"code":"BODY_LIMIT_EXCEEDED"}}]}`, limit, limit+1)
@@ -317,9 +312,7 @@ func TestTimeoutEndsRedisCommands(t *testing.T) {
 	server := redistest.Start(t).Own() // it is still paused at the end
 	sitetest.New(t, server.Client, site.DefaultRules()).Post("alice", "one")
 	s := sitetest.New(t, server.Client, site.DefaultRules(), func(o *endpoint.Options) { o.Timeout = 50 * time.Millisecond })
-	if err := server.Client.Do(t.Context(), "CLIENT", "PAUSE", "60000", "ALL").Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, server.Client.Do(t.Context(), "CLIENT", "PAUSE", "60000", "ALL").Err())
 	for _, query := range []string{`query Slow { articles { id } }`, `mutation Slow { vote(input: {article: 1}) { changed } }`} {
 		body := s.AskText("bob", query)
 		if sitetest.CodeOf(t, body) != "TIMEOUT" || strings.Contains(body, server.Socket()) {

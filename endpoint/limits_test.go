@@ -9,6 +9,7 @@ import (
 
 	"frontpage/endpoint"
 	"frontpage/graph"
+	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/site"
 	"frontpage/redistest"
@@ -111,10 +112,7 @@ func TestResponseSizeIsBoundedByItsCost(t *testing.T) {
 	for i := range site.MaxGroups {
 		groups = append(groups, strings.Repeat("\U00010428", 63)+string(rune('a'+i)))
 	}
-	repo, err := redisrepo.New(t.Context(), client, site.DefaultRules())
-	if err != nil {
-		t.Fatal(err)
-	}
+	repo := must.Get(redisrepo.New(t.Context(), client, site.DefaultRules()))(t)
 	for i := range 100 {
 		text, link := strings.Repeat("\U0001F600", 10_000), fmt.Sprintf("http://example.org/%04d?", i)
 		link += strings.Repeat(`"`, 2_000-len(link))
@@ -144,9 +142,7 @@ func TestResponseSizeIsBoundedByItsCost(t *testing.T) {
 		var a struct {
 			Data struct{ RateLimit struct{ Cost int } }
 		}
-		if err := json.Unmarshal([]byte(body), &a); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal([]byte(body), &a))
 		if cost := a.Data.RateLimit.Cost; res.StatusCode != 200 || strings.Contains(body, `"errors"`) || cost == 0 || len(body) > cost*endpoint.PointBytes {
 			t.Errorf("%.60s: got %d, %d bytes and a cost of %d, want at most %d bytes for each point: %.200s", query, res.StatusCode, len(body), cost, endpoint.PointBytes, body)
 		}
@@ -298,7 +294,7 @@ func TestErrorsTellNoNameThatWasNotSent(t *testing.T) {
 		`query($v: Int!) { articles(page: $v) { id } }`:                                              map[string]any{},
 		`query($v:Int!) { articles(page: $v) { id } }`:                                               map[string]any{"v": "x"},
 	} {
-		res, body := s.PostJSON(fmt.Sprintf(`{"query":%s,"variables":%s}`, sitetest.Must(json.Marshal(query)), sitetest.Must(json.Marshal(variables))), "X-User-ID", "alice")
+		res, body := s.PostJSON(fmt.Sprintf(`{"query":%s,"variables":%s}`, must.Get(json.Marshal(query))(t), must.Get(json.Marshal(variables))(t)), "X-User-ID", "alice")
 		var a sitetest.Answer
 		if err := json.Unmarshal([]byte(body), &a); err != nil || len(a.Errors) == 0 || a.Data != nil {
 			t.Errorf("%s: got %d %s, want it refused", query, res.StatusCode, body)
@@ -388,10 +384,7 @@ func TestMaliciousDocumentsCauseNoServerError(t *testing.T) {
 		"invalid UTF-8":                          "{ \xff\xfe\x00 }",
 	}
 	for name, query := range attacks {
-		body, err := json.Marshal(map[string]string{"query": query})
-		if err != nil {
-			t.Fatal(err)
-		}
+		body := must.Get(json.Marshal(map[string]string{"query": query}))(t)
 		res, posted := s.PostJSON(string(body))
 		got, gotBody := s.Get(query)
 		for _, answered := range []struct {

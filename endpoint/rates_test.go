@@ -16,6 +16,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/endpoint"
+	"frontpage/must"
 	"frontpage/programtest"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/site"
@@ -82,7 +83,7 @@ func TestConcurrentVotesNeverExceedTheLimit(t *testing.T) {
 			pipe.HGet(t.Context(), fmt.Sprint("article:", n), "votes")
 			pipe.SIsMember(t.Context(), fmt.Sprint("voted:", n), "user:flooder")
 		}
-		for n, command := range sitetest.Must(pipe.Exec(t.Context())) {
+		for n, command := range must.Get(pipe.Exec(t.Context()))(t) {
 			switch fields := strings.Split(command.String(), ": "); {
 			case n%2 == 0:
 				votes := 0
@@ -244,9 +245,7 @@ func TestReadsGoOnAndAreCountedWhileRedisRefusesWrites(t *testing.T) {
 	s.Post("alice", "t")
 	set := func(bytes string) {
 		t.Helper()
-		if err := server.Client.ConfigSet(t.Context(), "maxmemory", bytes).Err(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, server.Client.ConfigSet(t.Context(), "maxmemory", bytes).Err())
 	}
 	set("1")
 	for range 3 {
@@ -298,9 +297,7 @@ func TestOperationsGoOnAndAreCountedWhileTheirPartitionIsLost(t *testing.T) {
 	t.Parallel()
 	client, hook := redistest.Start(t).Client, new(lostRates)
 	clock := redisrepo.WithClock(func() time.Time { return sitetest.Start })
-	if _, err := redisrepo.New(t.Context(), client, site.DefaultRules(), clock, redisrepo.WithPartitions(16)); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(redisrepo.New(t.Context(), client, site.DefaultRules(), clock, redisrepo.WithPartitions(16)))(t)
 	s := sitetest.New(t, client, site.DefaultRules(), sitetest.WithRates(endpoint.Rates{
 		Cost: endpoint.Rate{Most: 1000, Window: time.Hour}, Votes: endpoint.Rate{Most: 2, Window: time.Hour}, Addresses: 1000}))
 	client.AddHook(hook)

@@ -14,6 +14,7 @@ import (
 
 	"frontpage/endpoint"
 	"frontpage/identity"
+	"frontpage/must"
 	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 	"frontpage/sitetest"
@@ -67,7 +68,7 @@ func (s *sessions) verifier(t *testing.T, o identity.Options) *identity.Verifier
 	t.Helper()
 	o.Sessions = &identity.Sessions{Cookie: "__Host-test", Origin: siteURL, Find: s.find}
 	o.ValidName = endpoint.ValidName
-	return sitetest.Must(identity.New(t.Context(), o))
+	return must.Get(identity.New(t.Context(), o))(t)
 }
 
 func withSessions(t *testing.T, all *sessions, o identity.Options) *sitetest.Site {

@@ -16,6 +16,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/endpoint"
+	"frontpage/must"
 	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 	"frontpage/sitetest"
@@ -189,10 +190,7 @@ func TestFailuresAndAbandonedQueriesAreNotShared(t *testing.T) {
 	}
 
 	ctx, leave := context.WithCancel(t.Context())
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.URL, strings.NewReader(query))
-	if err != nil {
-		t.Fatal(err)
-	}
+	req := must.Get(http.NewRequestWithContext(ctx, http.MethodPost, s.URL, strings.NewReader(query)))(t)
 	req.Header.Set("Content-Type", "application/json")
 	left := make(chan error)
 	go func() {
@@ -245,9 +243,9 @@ func TestSharedAnswersHaveTheFormThatEachCallerAccepts(t *testing.T) {
 			read := []byte(body)
 			switch coding {
 			case "gzip":
-				read = sitetest.Must(io.ReadAll(sitetest.Must(gzip.NewReader(strings.NewReader(body)))))
+				read = must.Get(io.ReadAll(must.Get(gzip.NewReader(strings.NewReader(body)))(t)))(t)
 			case "zstd":
-				read = sitetest.Must(io.ReadAll(sitetest.Must(zstd.NewReader(strings.NewReader(body)))))
+				read = must.Get(io.ReadAll(must.Get(zstd.NewReader(strings.NewReader(body)))(t)))(t)
 			}
 			got := res.Header
 			if string(read) != plain || got.Get("Content-Encoding") != strings.TrimPrefix(coding, "identity") || got.Get("Content-Type") != media+"; charset=utf-8" ||

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"frontpage/endpoint"
+	"frontpage/must"
 	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 	"frontpage/sitetest"
@@ -45,7 +46,7 @@ func TestUsersShareReadsAndGetTheirOwnVotes(t *testing.T) {
 		var all sync.WaitGroup
 		for i := range 5 * users {
 			all.Go(func() {
-				_, body := s.PostJSON(string(sitetest.Must(json.Marshal(map[string]string{"query": query}))), "X-User-ID", fmt.Sprint("user", i%users))
+				_, body := s.PostJSON(string(must.Get(json.Marshal(map[string]string{"query": query}))(t)), "X-User-ID", fmt.Sprint("user", i%users))
 				for _, found := range strings.Split(body, `"number":`)[1:] {
 					number, rest, _ := strings.Cut(found, ",")
 					want := `"viewerVote":"NONE","viewerCanVote":true`
@@ -148,9 +149,7 @@ func TestAnswersOfALostStoreAreNotShared(t *testing.T) {
 		n, _ := s.Trips.Read()
 		return n == 0
 	})
-	if err := s.Client.FlushAll(t.Context()).Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Client.FlushAll(t.Context()).Err())
 	for _, query := range queries {
 		sitetest.Eventually(t, "an empty page", func() bool { return !strings.Contains(s.AskText("bob", query), "votes") })
 	}

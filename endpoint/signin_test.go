@@ -11,6 +11,7 @@ import (
 	"github.com/coder/websocket"
 
 	"frontpage/identity"
+	"frontpage/must"
 	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 	"frontpage/sitetest"
@@ -56,10 +57,7 @@ var ways = map[string]func(*sitetest.Site, []string) string{
 		for i, value := range values {
 			members[[]string{"Authorization", "authorization", "AUTHORIZATION"}[i]] = value
 		}
-		payload, err := json.Marshal(members)
-		if err != nil {
-			s.T.Fatal(err)
-		}
+		payload := must.Get(json.Marshal(members))(s.T)
 		w := s.OpenSocket()
 		w.Send(`{"type":"connection_init","payload":` + string(payload) + `}`)
 		f, err := w.TryRead()

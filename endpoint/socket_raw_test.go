@@ -10,6 +10,7 @@ import (
 	"github.com/coder/websocket"
 
 	"frontpage/endpoint"
+	"frontpage/must"
 	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 	"frontpage/sitetest"
@@ -85,9 +86,7 @@ func TestProtocolErrorClosesTheSocketWithItsCode(t *testing.T) {
 	}
 	for _, data := range []string{"\x00\x01\xfe\xff", begin} {
 		w := s.OpenSocket()
-		if err := w.Conn.Write(t.Context(), websocket.MessageBinary, []byte(data)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.Conn.Write(t.Context(), websocket.MessageBinary, []byte(data)))
 		if before, how := w.ReadClose(); how.Code != 4400 || len(before) > 0 {
 			t.Errorf("a binary message %q: got %v, %v, want 4400", data, before, how)
 		}

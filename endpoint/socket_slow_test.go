@@ -15,6 +15,7 @@ import (
 	"github.com/coder/websocket"
 
 	"frontpage/endpoint"
+	"frontpage/must"
 	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 	"frontpage/sitetest"
@@ -29,9 +30,7 @@ func rawSocket(s *sitetest.Site, messages ...string) net.Conn {
 	for _, text := range messages { // in one write with the handshake: early messages must not get lost
 		handshake += masked(text)
 	}
-	if _, err := conn.Write([]byte(handshake)); err != nil {
-		s.T.Fatal(err)
-	}
+	must.Get(conn.Write([]byte(handshake)))(s.T)
 	res, err := http.ReadResponse(bufio.NewReaderSize(conn, 16), nil)
 	if err != nil || res.StatusCode != http.StatusSwitchingProtocols {
 		s.T.Fatalf("handshake: got %v, %v, want 101", res, err)
@@ -42,10 +41,7 @@ func rawSocket(s *sitetest.Site, messages ...string) net.Conn {
 // slow opens a connection with a small receive buffer: the server notices soon that the client does not read.
 func slow(s *sitetest.Site) net.Conn {
 	s.T.Helper()
-	conn, err := net.Dial("tcp", strings.TrimPrefix(s.URL, "http://"))
-	if err != nil {
-		s.T.Fatal(err)
-	}
+	conn := must.Get(net.Dial("tcp", strings.TrimPrefix(s.URL, "http://")))(s.T)
 	s.T.Cleanup(func() { _ = conn.Close() })
 	_ = conn.(*net.TCPConn).SetReadBuffer(4 << 10)
 	_ = conn.SetDeadline(time.Now().Add(sitetest.Patience))
@@ -135,10 +131,7 @@ func TestUnreadEventStreamIsClosed(t *testing.T) {
 	}
 	signs := bufio.NewReaderSize(res.Body, 16)
 	for comments := 0; comments < 5; { // it stays open as long as it is read
-		line, err := signs.ReadString('\n')
-		if err != nil {
-			t.Fatal(err)
-		}
+		line := must.Get(signs.ReadString('\n'))(t)
 		if line == ":\n" {
 			comments++
 		}
@@ -180,14 +173,10 @@ func TestUnreadSocketIsClosed(t *testing.T) {
 		length := uint64(header[1])
 		if more := map[byte]int{126: 2, 127: 8}[header[1]]; more > 0 {
 			var extended [8]byte
-			if _, err := io.ReadFull(conn, extended[8-more:]); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(io.ReadFull(conn, extended[8-more:]))(t)
 			length = binary.BigEndian.Uint64(extended[:])
 		}
-		if _, err := io.CopyN(io.Discard, conn, int64(length)); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(io.CopyN(io.Discard, conn, int64(length)))(t)
 		if header[0] == 0x89 {
 			pings++
 		}

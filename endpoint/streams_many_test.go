@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"frontpage/endpoint"
+	"frontpage/must"
 	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 	"frontpage/sitetest"
@@ -91,9 +92,7 @@ func TestDisconnectedClientsLeakNothing(t *testing.T) {
 	last := fmt.Sprint(articles + 1)
 	s.Socket("").Watch("a", last)
 	s.Trips.Reset()
-	if err := s.Client.Do(t.Context(), "CLIENT", "KILL", "TYPE", "pubsub").Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Client.Do(t.Context(), "CLIENT", "KILL", "TYPE", "pubsub").Err())
 	read := func() int {
 		return len(slices.DeleteFunc(s.Trips.Listened(), func(name string) bool { return name != "hgetall" }))
 	}

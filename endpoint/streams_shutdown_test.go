@@ -12,6 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"frontpage/must"
 	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 	"frontpage/sitetest"
@@ -145,9 +146,7 @@ func TestShutdownLetsAMutationFinish(t *testing.T) {
 	w.Watch("watcher", id)
 	control := redis.NewClient(&redis.Options{Network: "unix", Addr: server.Socket()})
 	t.Cleanup(func() { _ = control.Close() })
-	if err := control.Do(t.Context(), "CLIENT", "PAUSE", "20000", "WRITE").Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, control.Do(t.Context(), "CLIENT", "PAUSE", "20000", "WRITE").Err())
 	s.Trips.Reset()
 	w.Subscribe("a", `mutation { vote(input: {article: "1"}) { changed } }`, "")
 	sitetest.Eventually(t, "the mutation has reached Redis", func() bool { n, _ := s.Trips.Read(); return n == 1 })
@@ -167,9 +166,7 @@ func TestShutdownLetsAMutationFinish(t *testing.T) {
 		t.Fatalf("Shutdown returned while a mutation was running: %v", err)
 	default:
 	}
-	if err := control.Do(t.Context(), "CLIENT", "UNPAUSE").Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, control.Do(t.Context(), "CLIENT", "UNPAUSE").Err())
 	w.Want("next", "a", `{"data":{"vote":{"changed":true}}}`)
 	w.Want("complete", "a", "")
 	if before, how := w.ReadClose(); how.Code != 1001 || len(before) > 0 {

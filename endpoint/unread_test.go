@@ -19,6 +19,7 @@ import (
 	"frontpage/endpoint"
 	"frontpage/graph"
 	"frontpage/identity"
+	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/site"
 	"frontpage/redistest"
@@ -125,14 +126,9 @@ func TestAnAddressThatDoesNotReadItsStreamsIsRefused(t *testing.T) {
 			s := &sitetest.Site{T: t, URL: server.URL}
 			responds := func(want int) func() bool {
 				return func() bool {
-					res, err := server.Client().Get(server.URL + "/?query=" + url.QueryEscape(query))
-					if err != nil {
-						t.Fatal(err)
-					}
+					res := must.Get(server.Client().Get(server.URL + "/?query=" + url.QueryEscape(query)))(t)
 					defer func() { _ = res.Body.Close() }()
-					if _, err := io.Copy(io.Discard, res.Body); err != nil {
-						t.Fatal(err)
-					}
+					must.Get(io.Copy(io.Discard, res.Body))(t)
 					return res.StatusCode == want
 				}
 			}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"frontpage/must"
 	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 	"frontpage/sitetest"
@@ -24,9 +25,7 @@ func TestViewerVotesListsTheViewersVotes(t *testing.T) {
 		s.Vote("bob", fmt.Sprint("article:", i+1), direction)
 	}
 	s.Vote("carol", "article:6", "UP")
-	if _, err := s.Repo.Delete(t.Context(), 3, site.Actor{Name: "alice"}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(s.Repo.Delete(t.Context(), 3, site.Actor{Name: "alice"}))(t)
 	ask := func(user, arguments string) string {
 		_, body := s.PostJSON(fmt.Sprintf(`{"query": "{ viewerVotes%s { edges { direction node { id viewerVote } } nodes { id } pageInfo { hasPreviousPage hasNextPage endCursor } } }"}`, strings.ReplaceAll(arguments, `"`, `\"`)), "X-User-ID", user)
 		return body

@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"frontpage/must"
 	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 	"frontpage/sitetest"
@@ -67,9 +68,7 @@ func TestEventsAreNoOlderThanResponses(t *testing.T) {
 					Vote    struct{ Article struct{ Votes int } }
 				}
 			}
-			if err := json.Unmarshal(f.Payload, &a); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, json.Unmarshal(f.Payload, &a))
 			floor = max(floor, a.Data.Article.Votes, a.Data.Vote.Article.Votes)
 			answers++
 		}

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"frontpage/must"
 	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 	"frontpage/sitetest"
@@ -14,9 +15,7 @@ func TestFaultIsLoggedButNotShown(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	s := sitetest.New(t, server.Client, site.DefaultRules())
-	if err := server.Client.Set(t.Context(), "score:", "not a sorted set", 0).Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, server.Client.Set(t.Context(), "score:", "not a sorted set", 0).Err())
 	a := s.Ask("", `{ articles { id } }`)
 	if len(a.Errors) != 1 || a.Errors[0].Message != "internal error" || a.Errors[0].Extensions.Code != "INTERNAL" {
 		t.Errorf("got %v, want one error INTERNAL", a.Errors)
@@ -32,9 +31,7 @@ func TestUnreadableArticleIsLeftOutOfListings(t *testing.T) {
 	s := sitetest.New(t, server.Client, site.DefaultRules())
 	s.Post("alice", "good")
 	s.Post("alice", "bad")
-	if err := server.Client.HSet(t.Context(), "article:2", "votes", "many").Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, server.Client.HSet(t.Context(), "article:2", "votes", "many").Err())
 	s.Want("", `{ articles { id } }`, `{"articles": [{"id": "article:1"}]}`)
 	if log := s.Log.String(); !strings.Contains(log, "article=article:2") {
 		t.Errorf("got log %q, want the id of the unreadable article", log)

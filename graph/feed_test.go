@@ -8,6 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"frontpage/must"
 	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 	"frontpage/sitetest"
@@ -154,7 +155,7 @@ func TestExpiredCursorSaysSinceWhen(t *testing.T) {
 		s.Post("alice", "t")
 	}
 	// At whole seconds, whose zeros other forms of a time leave out.
-	entries := sitetest.Must(client.XRange(t.Context(), "events:", "-", "+").Result())
+	entries := must.Get(client.XRange(t.Context(), "events:", "-", "+").Result())(t)
 	client.Del(t.Context(), "events:")
 	for i, e := range entries {
 		client.XAdd(t.Context(), &redis.XAddArgs{Stream: "events:", ID: fmt.Sprintf("%d000-0", 1767323477+i), Values: e.Values})

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"frontpage/graph"
+	"frontpage/must"
 )
 
 func FuzzArticleID(f *testing.F) {
@@ -26,9 +27,7 @@ func FuzzArticleID(f *testing.F) {
 		var printed bytes.Buffer
 		graph.MarshalArticleID(id).MarshalGQL(&printed)
 		var again string
-		if err := json.Unmarshal(printed.Bytes(), &again); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal(printed.Bytes(), &again))
 		if parsed, err := graph.UnmarshalArticleID(again); parsed != id || err != nil {
 			t.Errorf("%q: got %v, which is printed as %s and parsed again as %v, %v", text, id, printed.String(), parsed, err)
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"frontpage/graph"
+	"frontpage/must"
 	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 	"frontpage/sitetest"
@@ -111,12 +112,12 @@ func TestNoMalformedArgumentIsAnInternalError(t *testing.T) {
 			isTime := slot.of.Name() == "DateTime"
 			values := malformed
 			if isTime {
-				values = append(values, notDateTimes()...)
+				values = append(values, notDateTimes(t)...)
 			}
 			for _, value := range values {
 				literal, variables := fmt.Sprintf(slot.write(value), ""), "{}"
 				for range 2 {
-					body := fmt.Sprintf(`{"query": %s, "variables": %s}`, sitetest.Must(json.Marshal(literal)), variables)
+					body := fmt.Sprintf(`{"query": %s, "variables": %s}`, must.Get(json.Marshal(literal))(t), variables)
 					_, answer := s.PostJSON(body, "X-User-ID", "mod", "X-User-Roles", "moderator")
 					asked++
 					refused := strings.Contains(answer, `"path":["`) && strings.Contains(answer, `"BAD_USER_INPUT"`) || strings.Contains(answer, `"GRAPHQL_VALIDATION_FAILED"`)
@@ -134,7 +135,7 @@ func TestNoMalformedArgumentIsAnInternalError(t *testing.T) {
 			asked++
 			if first, _ := stream.Body.Peek(1); string(first) == ":" {
 				stream.Cancel() // the value was accepted
-			} else if answer := string(sitetest.Must(io.ReadAll(stream.Body))); strings.Contains(answer, `"INTERNAL"`) {
+			} else if answer := string(must.Get(io.ReadAll(stream.Body))(t)); strings.Contains(answer, `"INTERNAL"`) {
 				t.Errorf("%s of a subscription: got %.300s", value, answer)
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/site"
 	"frontpage/redistest"
@@ -136,13 +137,8 @@ func TestDeletedArticleHasNoEventsUntilUndeleted(t *testing.T) {
 	if first.ID != "article:2" {
 		t.Errorf("first event: got %+v, want one of article:2", first)
 	}
-	repo, err := redisrepo.New(t.Context(), client, site.DefaultRules())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := repo.Undelete(t.Context(), 1, site.Actor{Name: "mod", Moderator: true}); err != nil {
-		t.Fatal(err)
-	}
+	repo := must.Get(redisrepo.New(t.Context(), client, site.DefaultRules()))(t)
+	must.Get(repo.Undelete(t.Context(), 1, site.Actor{Name: "mod", Moderator: true}))(t)
 	for {
 		got := parseDeletionEvent(t, string(w.Read().Payload))
 		if got.ID == "article:1" {
@@ -181,7 +177,7 @@ func TestModerationLogPagesInBothDirections(t *testing.T) {
 		t.Helper()
 		a := as(s, "mod", "moderator", `{ moderationLog(`+arguments+`) { edges { cursor node { articleId } } pageInfo { hasNextPage hasPreviousPage startCursor endCursor } } }`)
 		var data struct{ ModerationLog connection }
-		if err := json.Unmarshal(sitetest.Must(json.Marshal(a.Data)), &data); err != nil || len(a.Errors) > 0 {
+		if err := json.Unmarshal(must.Get(json.Marshal(a.Data))(t), &data); err != nil || len(a.Errors) > 0 {
 			t.Fatal(err, a.Errors)
 		}
 		return data.ModerationLog

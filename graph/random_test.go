@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"frontpage/must"
 	"frontpage/programtest"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/check"
@@ -46,7 +47,7 @@ func sendTo(s *sitetest.Site, user, query string) string {
 	case "mallory":
 		header = append(header, "X-User-Roles", "moderators admin root")
 	}
-	_, body := s.PostJSON(string(sitetest.Must(json.Marshal(map[string]string{"query": query}))), header...)
+	_, body := s.PostJSON(string(must.Get(json.Marshal(map[string]string{"query": query}))(s.T)), header...)
 	return body
 }
 
@@ -190,9 +191,7 @@ func TestRandomOperationsMatchTheModel(t *testing.T) {
 		}
 	}
 	body := w.send("mod", `{ moderationLog(first: 100) { nodes { kind articleId by } } }`)
-	if err := json.Unmarshal([]byte(body), &log); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(body), &log))
 	newest := slices.Clone(w.b.entries)
 	slices.Reverse(newest)
 	for i, entry := range log.Data.ModerationLog.Nodes {
@@ -200,10 +199,7 @@ func TestRandomOperationsMatchTheModel(t *testing.T) {
 			t.Fatalf("entry %d of the log: got %s, want %s", i, got, newest[i])
 		}
 	}
-	repo, err := redisrepo.New(t.Context(), client, rules)
-	if err != nil {
-		t.Fatal(err)
-	}
+	repo := must.Get(redisrepo.New(t.Context(), client, rules))(t)
 	checked, err := check.Check(t.Context(), repo, func(violation string) { t.Error(violation) })
 	deleted := 0
 	for _, a := range w.b.articles {

@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/endpoint"
+	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/rankings"
 	"frontpage/redisrepo/site"
@@ -130,8 +131,8 @@ func TestRankingsAreChargedByWhatTheyLookAt(t *testing.T) {
 	if n := used("user:alice"); n != cost {
 		t.Errorf("the best article costs %d points, want %d", n, cost)
 	}
-	list := sitetest.Must(repo.RankedList(rankings.RankQuery{By: rankings.RankBy{Formula: rankings.RankTop}, PostedAfter: new(sitetest.Start)}))
-	page := sitetest.Must(repo.Rank(t.Context(), list, new(1), nil))
+	list := must.Get(repo.RankedList(rankings.RankQuery{By: rankings.RankBy{Formula: rankings.RankTop}, PostedAfter: new(sitetest.Start)}))(t)
+	page := must.Get(repo.Rank(t.Context(), list, new(1), nil))(t)
 	if page.Looked < articles {
 		t.Fatalf("the list with one article looks at %d members, want at least %d", page.Looked, articles)
 	}

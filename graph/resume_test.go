@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"frontpage/must"
 	"frontpage/programtest"
 	"frontpage/redisrepo/site"
 	"frontpage/redistest"
@@ -106,7 +107,7 @@ func TestClientsThatAreCutOffMissNothing(t *testing.T) {
 		heard.Want("next", fmt.Sprintf(`{"data":{"articlePosted":{"node":{"title":"watched %d"}}}}`, i))
 		s.Advance(time.Second)
 	}
-	list := string(sitetest.Must(json.Marshal(w.watched)))
+	list := string(must.Get(json.Marshal(w.watched))(t))
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var clients sync.WaitGroup
@@ -157,7 +158,7 @@ func followStream(ctx context.Context, t *testing.T, w *changer, f *follower, fi
 	random := rand.New(rand.NewPCG(1, uint64(len(field)))) // #nosec G404 -- a repeatable test
 	query := "subscription { " + strings.Replace(strings.Replace(field, "(%s)", "", 1), "%s", "", 1) + " }"
 	for last := ""; ctx.Err() == nil; f.cuts++ {
-		req := sitetest.Must(http.NewRequestWithContext(ctx, http.MethodGet, w.s.URL+"?query="+url.QueryEscape(query), nil))
+		req := must.Get(http.NewRequestWithContext(ctx, http.MethodGet, w.s.URL+"?query="+url.QueryEscape(query), nil))(t)
 		req.Header.Set("Accept", "text/event-stream")
 		if last != "" {
 			req.Header.Set("Last-Event-ID", last)
@@ -218,7 +219,7 @@ func followSocket(ctx context.Context, t *testing.T, w *changer, f *follower, fi
 		}
 		socket := w.s.Socket("")
 		stop := context.AfterFunc(ctx, func() { _ = socket.Conn.CloseNow() })
-		socket.Subscribe("s", query, string(sitetest.Must(json.Marshal(variables))))
+		socket.Subscribe("s", query, string(must.Get(json.Marshal(variables))(t)))
 		begun()
 		for left := 1 + random.IntN(12); left > 0 || f.cuts >= *cuts; left-- { // events until the client is cut off
 			m, err := socket.TryRead()
@@ -276,7 +277,7 @@ func (w *changer) states() map[string]string {
 	socket, states := w.s.Socket(""), map[string]string{}
 	defer func() { _ = socket.Conn.CloseNow() }()
 	known := strings.TrimSuffix(strings.Repeat("1,", len(w.watched)), ",")
-	list := string(sitetest.Must(json.Marshal(w.watched)))
+	list := string(must.Get(json.Marshal(w.watched))(w.s.T))
 	text := w.s.AskText("", `query($ids: [ID!]!) { nodes(ids: $ids) { ... on Article `+followed+` } }`, "ids", w.watched)
 	var answer struct {
 		Data struct{ Nodes []json.RawMessage }
@@ -295,9 +296,7 @@ func (w *changer) states() map[string]string {
 		var event struct {
 			Data struct{ ArticleChanged json.RawMessage }
 		}
-		if err := json.Unmarshal(socket.Read().Payload, &event); err != nil {
-			w.s.T.Fatal(err)
-		}
+		must.Do(w.s.T, json.Unmarshal(socket.Read().Payload, &event))
 		id, _, state, err := parseState(event.Data.ArticleChanged)
 		if err != nil {
 			w.s.T.Fatal(err)

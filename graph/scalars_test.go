@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"frontpage/graph"
+	"frontpage/must"
 	"frontpage/redisrepo/site"
-	"frontpage/sitetest"
 )
 
 // dateTimes are the valid examples of https://scalars.graphql.org/andimarek/date-time.html, and others on the bounds of what it allows.
@@ -25,7 +25,7 @@ var dateTimes = map[string]string{
 }
 
 // notDateTimes returns the invalid examples of that page, and other forms of times, in JSON.
-func notDateTimes() (values []string) {
+func notDateTimes(t *testing.T) (values []string) {
 	for _, text := range []string{
 		"2011-08-30T13:22:53.108-03", "2011-08-30T13:22:53.108912Z", "2011-08-30T23:22:53Z", "2011-08-30T13:22:53.108", "2011-08-30", "2011-08-30T13:22:53.108-00:00",
 		"2011-08-30T13:22:53.108+03:30:15", "2011-08-30T24:22:53.108Z", "2010-02-30T21:22:53.108Z", "2010-02-11T21:22:53.108+25:11",
@@ -34,7 +34,7 @@ func notDateTimes() (values []string) {
 		"2011-13-01T00:00:00.000Z", "2011-00-01T00:00:00.000Z", "2011-01-00T00:00:00.000Z", "10000-01-01T00:00:00.000Z", "-001-01-01T00:00:00.000Z", "20110830T132253.108Z", "now", "1314710573",
 		" 2011-08-30T13:22:53.108Z", "2011-08-30T13:22:53.108Z ", "2011-08-30T13:22:53.108Z\n", "２011-08-30T13:22:53.108Z", "2011-08-30T13:22:53.108\u2212" + "03:00", "2011-08-30ᵀ13:22:53.108Z",
 	} {
-		values = append(values, string(sitetest.Must(json.Marshal(text))))
+		values = append(values, string(must.Get(json.Marshal(text))(t)))
 	}
 	return values
 }
@@ -47,7 +47,7 @@ func TestDateTimeIsWhatItsPageDescribes(t *testing.T) {
 			t.Errorf("%s: got %s in %s, %v, want %s", text, got, at.Location(), err, want)
 		}
 	}
-	for _, value := range append(notDateTimes(), malformed...) {
+	for _, value := range append(notDateTimes(t), malformed...) {
 		var v any
 		_ = json.Unmarshal([]byte(value), &v)
 		var refusal site.Refusal

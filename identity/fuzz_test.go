@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"frontpage/identity"
+	"frontpage/must"
 )
 
 // wantRefusal checks that an error is a refusal with a known code and without any of the secrets.
@@ -88,10 +89,7 @@ func FuzzAuthorization(f *testing.F) {
 	} {
 		f.Add(seed)
 	}
-	v, err := identity.New(f.Context(), identity.Options{Secret: secret, Now: clock, ValidName: validName})
-	if err != nil {
-		f.Fatal(err)
-	}
+	v := must.Get(identity.New(f.Context(), identity.Options{Secret: secret, Now: clock, ValidName: validName}))(f)
 	f.Fuzz(func(t *testing.T, value string) {
 		got, err := v.FromRequest(request(anywhere, "Authorization", value))
 		scheme, token, _ := strings.Cut(value, " ")

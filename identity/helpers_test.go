@@ -26,6 +26,7 @@ import (
 	"time"
 
 	"frontpage/identity"
+	"frontpage/must"
 	"frontpage/redisrepo/site"
 )
 
@@ -167,9 +168,7 @@ func seconds(d time.Duration) string { return fmt.Sprint(now.Add(d).Unix()) }
 func write(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte(text), 0o600))
 	return path
 }
 
@@ -192,10 +191,7 @@ func open(t *testing.T, o identity.Options) *identity.Verifier {
 	if o.Now == nil {
 		o.Now = clock
 	}
-	v, err := identity.New(t.Context(), o)
-	if err != nil {
-		t.Fatalf("New: %v", err)
-	}
+	v := must.Get(identity.New(t.Context(), o))(t)
 	return v
 }
 

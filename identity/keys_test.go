@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"frontpage/identity"
+	"frontpage/must"
 )
 
 const (
@@ -311,9 +312,7 @@ func TestAKeyFileIsReloaded(t *testing.T) {
 	path := write(t, firstSet)
 	replace := func(text string) {
 		t.Helper()
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	synctest.Test(t, func(t *testing.T) {
 		v := open(t, identity.Options{JWKS: path, Issuer: issuer, Audience: []string{audience}})
@@ -326,9 +325,7 @@ func TestAKeyFileIsReloaded(t *testing.T) {
 		pass(10 * time.Second)
 		wantAtOnce(t, v, firstToken, identity.KeyUnknown)
 		wantAtOnce(t, v, secondToken, "")
-		if err := os.Remove(path); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Remove(path))
 		pass(time.Hour)
 		wantAtOnce(t, v, secondToken, "")
 	})

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"frontpage/identity"
+	"frontpage/must"
 )
 
 func TestIssuedTokenNamesItsUserByEachConfiguredClaim(t *testing.T) {
@@ -21,18 +22,9 @@ func TestIssuedTokenNamesItsUserByEachConfiguredClaim(t *testing.T) {
 	}
 	for _, of := range []string{issuer, "https://login.example"} {
 		o.Issuer = of
-		token, err := identity.Issue(o, "alice", []string{"moderator"}, time.Hour)
-		if err != nil {
-			t.Fatal(err)
-		}
-		v, err := identity.New(t.Context(), o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		req, err := http.NewRequest(http.MethodGet, "/", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		token := must.Get(identity.Issue(o, "alice", []string{"moderator"}, time.Hour))(t)
+		v := must.Get(identity.New(t.Context(), o))(t)
+		req := must.Get(http.NewRequest(http.MethodGet, "/", nil))(t)
 		req.Header.Set("Authorization", "Bearer "+token)
 		caller, err := v.FromRequest(req)
 		if err != nil || caller.Name != "found" || !caller.Moderator || issuerAsked != of || subjectAsked != "alice" || wantedName != "alice" {

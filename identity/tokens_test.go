@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"frontpage/identity"
+	"frontpage/must"
 	"frontpage/redisrepo/site"
 )
 
@@ -31,10 +32,7 @@ func TestOnlyValidTokensAreAccepted(t *testing.T) {
 	))})
 	bySecret := open(t, identity.Options{Secret: secret, Issuer: issuer, Audience: []string{audience}})
 
-	der, err := x509.MarshalPKIXPublicKey(rsaKey().Public())
-	if err != nil {
-		t.Fatal(err)
-	}
+	der := must.Get(x509.MarshalPKIXPublicKey(rsaKey().Public()))(t)
 	asSecret := string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}))
 	hs, good := header("HS256", ""), claims()
 	goodHS := sign(hs, good, secret)

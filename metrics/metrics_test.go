@@ -20,6 +20,7 @@ import (
 
 	"frontpage/endpoint"
 	"frontpage/metrics"
+	"frontpage/must"
 	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 	"frontpage/sitetest"
@@ -84,10 +85,7 @@ const poolSize = 8
 func start(t *testing.T) *observed {
 	t.Helper()
 	port := redistest.UnusedPort(t)
-	server, err := redistest.Open("--port", port, "--bind", "127.0.0.1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := must.Get(redistest.Open("--port", port, "--bind", "127.0.0.1"))(t)
 	t.Cleanup(server.Close)
 	client := redis.NewClient(&redis.Options{
 		Network: "unix", Addr: server.Socket(), ContextTimeoutEnabled: true, MaxRetries: -1, DialerRetries: 1, DialTimeout: time.Second,
@@ -141,10 +139,7 @@ func (o *observed) moves(what string, do func(), want ...string) {
 			if m == nil {
 				o.T.Fatalf("%q does not say what should change", each)
 			}
-			number, err := strconv.ParseFloat(m[3], 64)
-			if err != nil {
-				o.T.Fatal(err)
-			}
+			number := must.Get(strconv.ParseFloat(m[3], 64))(o.T)
 			if m[2] == "-" {
 				number = -number
 			}
@@ -328,9 +323,7 @@ func (o *observed) poolMetricsMove() {
 	o.moves("taking all connections", func() {
 		for range poolSize {
 			conn := client.Conn()
-			if err := conn.Ping(o.T.Context()).Err(); err != nil {
-				o.T.Fatal(err)
-			}
+			must.Do(o.T, conn.Ping(o.T.Context()).Err())
 			taken = append(taken, conn)
 		}
 		_ = client.Ping(o.T.Context())
@@ -372,15 +365,11 @@ func (o *observed) storeMetricsMove(id string) {
 	}
 	o.moves("a replica that hangs, and a large value", func() {
 		replica.Pause()
-		if err := o.redis.Client.Set(t.Context(), "large", strings.Repeat("x", 4<<20), 0).Err(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, o.redis.Client.Set(t.Context(), "large", strings.Repeat("x", 4<<20), 0).Err())
 	}, `frontpage_redis_replication_lag_bytes`+lag+` >4000000`, `frontpage_redis_replication_silence_seconds`+lag+` >1`, `frontpage_redis_memory_bytes`+server+`} >4000000`)
 	replica.Resume()
 	o.moves("full memory", func() {
-		if err := o.redis.Client.ConfigSet(t.Context(), "maxmemory", "1000000").Err(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, o.redis.Client.ConfigSet(t.Context(), "maxmemory", "1000000").Err())
 		o.AskText("carol", fmt.Sprintf(`mutation { vote(input: {article: %q, direction: UP}) { changed } }`, id))
 	}, `frontpage_redis_memory_limit_bytes`+server+`} +1000000`, `frontpage_store_writable -1`, `frontpage_store_up +0`, `frontpage_writes_total{result="failed",write="vote"} +1`)
 	o.redis.Pause()
@@ -434,10 +423,7 @@ var (
 // documentedFamilies returns the type and the labels of each metric of docs/metrics.md.
 func documentedFamilies(t *testing.T) map[string]string {
 	t.Helper()
-	document, err := os.ReadFile("../docs/metrics.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	document := must.Get(os.ReadFile("../docs/metrics.md"))(t)
 	found := map[string]string{}
 	for line := range strings.Lines(string(document)) {
 		m := row.FindStringSubmatch(line)

@@ -7,16 +7,14 @@ import (
 	"testing"
 	"time"
 
+	"frontpage/must"
 	"frontpage/redisrepo/site"
 )
 
 // audited returns the entries of the audit as text.
 func audited(s *testSite, id site.ArticleID) (texts []string) {
 	s.t.Helper()
-	entries, err := s.Audit(s.ctx, id)
-	if err != nil {
-		s.t.Fatalf("Audit: %v", err)
-	}
+	entries := must.Get(s.Audit(s.ctx, id))(s.t)
 	for _, e := range entries {
 		text := fmt.Sprintf("%s %+d", e.Voter, e.Vote)
 		if e.At != nil {
@@ -34,9 +32,7 @@ func TestAuditListsVotersWithTimeAndBucket(t *testing.T) {
 	from := func(voter site.UserName, vote site.Vote, bucket string) {
 		t.Helper()
 		s.clock.advance(time.Second)
-		if _, err := s.Vote(s.ctx, a.ID, voter, vote, bucket); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(s.Vote(s.ctx, a.ID, voter, vote, bucket))(t)
 	}
 	if s.vote(a.ID, "zoe", up); s.do("EXISTS audit:1") != int64(0) {
 		t.Error("a vote without a bucket was recorded, want no record")
@@ -76,9 +72,7 @@ func TestAuditListsAllOfManyVoters(t *testing.T) {
 	s := newSite(t, nil)
 	s.imports(old(1, time.Hour, 700))
 	for i := range 300 {
-		if _, err := s.Vote(s.ctx, 1, site.UserName(fmt.Sprint("voter", i)), up, "bucket"); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(s.Vote(s.ctx, 1, site.UserName(fmt.Sprint("voter", i)), up, "bucket"))(t)
 	}
 	got := audited(s, 1)
 	if len(got) != 301 || got[0] != "zoe +1" || got[300] != "voter99 +1 0s bucket" {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/site"
 )
@@ -41,9 +42,7 @@ func TestVotesFromBeforeTheListsAreEntered(t *testing.T) {
 			s.delete(gone.ID, moderator)
 			s.vote(withdrawn.ID, "bob", up)
 			s.clock.advance(time.Hour)
-			if _, err := s.Vote(s.ctx, a.ID, "bob", down, "b1"); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(s.Vote(s.ctx, a.ID, "bob", down, "b1"))(t)
 			s.vote(b.ID, "bob", up)
 			s.vote(withdrawn.ID, "bob", none)
 			for i := range 1100 { // more than a script gets

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/site"
 )
@@ -20,10 +21,7 @@ func votesOn(s *testSite, user site.UserName, ids ...site.ArticleID) string {
 	other := s.reopened(s.client(observer(counted.add)), nil)
 	articles, _ := other.ArticlesByID(s.ctx, ids)
 	counted.reset()
-	votes, err := other.Votes(s.ctx, user, articles)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	votes := must.Get(other.Votes(s.ctx, user, articles))(s.t)
 	shown := ""
 	for _, vote := range votes {
 		if vote == nil {

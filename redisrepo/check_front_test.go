@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"frontpage/must"
 	"frontpage/redisrepo/site"
 )
 
@@ -64,9 +65,7 @@ func TestCheckReportsWrongFrontPages(t *testing.T) {
 				s.vote(2, "bob", up) // saves a page, and changes nothing after the first time
 				s.vote(2, "bob", none)
 			}
-			if _, err := s.BestRanks(s.ctx, []site.ArticleID{1}); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(s.BestRanks(s.ctx, []site.ArticleID{1}))(t)
 			for line := range strings.Lines(tt.corrupt) {
 				words, quoted, _ := strings.Cut(strings.TrimSpace(line), ` "`)
 				if text, is := strings.CutSuffix(quoted, `"`); is {

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/events"
 	"frontpage/redisrepo/site"
@@ -52,26 +53,16 @@ func TestChangesHaveEvents(t *testing.T) {
 		s.vote(id, "bob", down)
 		s.vote(id, "bob", none)
 		for range 2 {
-			if _, err := s.Regroup(s.ctx, id, alice(), []string{"c"}, []string{"go"}); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := s.Edit(s.ctx, id, alice(), redisrepo.Edit{Title: new("other")}); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(s.Regroup(s.ctx, id, alice(), []string{"c"}, []string{"go"}))(t)
+			must.Get(s.Edit(s.ctx, id, alice(), redisrepo.Edit{Title: new("other")}))(t)
 		}
-		if _, err := s.Edit(s.ctx, id, moderator, redisrepo.Edit{Title: new("third"), Groups: []string{"d"}}); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := s.Edit(s.ctx, id, alice(), redisrepo.Edit{Groups: []string{}}); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(s.Edit(s.ctx, id, moderator, redisrepo.Edit{Title: new("third"), Groups: []string{"d"}}))(t)
+		must.Get(s.Edit(s.ctx, id, alice(), redisrepo.Edit{Groups: []string{}}))(t)
 		for range 2 {
 			s.delete(id, moderator)
 		}
 		for range 2 {
-			if _, err := s.Undelete(s.ctx, id, moderator); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(s.Undelete(s.ctx, id, moderator))(t)
 		}
 		want := strings.ReplaceAll(`posted ID r1 votes 1-0 score 432 by alice groups [go redis]
 voted ID r2 votes 2-0 score 864 by bob direction 1

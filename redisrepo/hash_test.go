@@ -12,6 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/live"
 	"frontpage/redisrepo/site"
@@ -167,14 +168,8 @@ func TestWatchKeepsNoOtherArticlesInMemory(t *testing.T) { // not parallel: it m
 				s.raw.HSet(s.ctx, ids[i].String(), "text", text)
 			}
 		}
-		all, err := s.WatchArticles(s.ctx, ids)
-		if err != nil {
-			t.Fatal(err)
-		}
-		one, err := s.WatchArticles(s.ctx, ids[:1])
-		if err != nil {
-			t.Fatal(err)
-		}
+		all := must.Get(s.WatchArticles(s.ctx, ids))(t)
+		one := must.Get(s.WatchArticles(s.ctx, ids[:1]))(t)
 		all.Close()
 		watches = append(watches, one)
 	}

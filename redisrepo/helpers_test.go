@@ -15,6 +15,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/check"
 	"frontpage/redisrepo/lists"
@@ -229,10 +230,7 @@ func (s *testSite) positions(user site.UserName, ids ...site.ArticleID) string {
 // list returns the first page of a listing.
 func (s *testSite) list(l lists.Listing) []site.ArticleID {
 	s.t.Helper()
-	ids, err := s.List(s.ctx, l, 1, nil)
-	if err != nil {
-		s.t.Fatalf("List: %v", err)
-	}
+	ids := must.Get(s.List(s.ctx, l, 1, nil))(s.t)
 	return ids
 }
 
@@ -252,9 +250,7 @@ func (s *testSite) wantList(l lists.Listing, want ...site.ArticleID) {
 func (s *testSite) violations() []string {
 	s.t.Helper()
 	var found []string
-	if _, err := check.Check(s.ctx, s.Repo, func(violation string) { found = append(found, violation) }); err != nil {
-		s.t.Fatalf("Check: %v", err)
-	}
+	must.Get(check.Check(s.ctx, s.Repo, func(violation string) { found = append(found, violation) }))(s.t)
 	slices.Sort(found)
 	return found
 }
@@ -310,20 +306,15 @@ func (s *testSite) ttl(key string) time.Duration {
 // dump returns the whole store as text: each key with its type, its content and whether it expires.
 func (s *testSite) dump() string {
 	s.t.Helper()
-	keys, err := s.raw.Keys(s.ctx, "*").Result()
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	keys := must.Get(s.raw.Keys(s.ctx, "*").Result())(s.t)
 	slices.Sort(keys)
 	kinds, contents, ttls := make([]*redis.StatusCmd, len(keys)), make([]func() any, len(keys)), make([]*redis.DurationCmd, len(keys))
-	if _, err := s.raw.Pipelined(s.ctx, func(p redis.Pipeliner) error {
+	must.Get(s.raw.Pipelined(s.ctx, func(p redis.Pipeliner) error {
 		for i, key := range keys {
 			kinds[i], ttls[i] = p.Type(s.ctx, key), p.PTTL(s.ctx, key)
 		}
 		return nil
-	}); err != nil {
-		s.t.Fatal(err)
-	}
+	}))(s.t)
 	if _, err := s.raw.Pipelined(s.ctx, func(p redis.Pipeliner) error {
 		for i, key := range keys {
 			contents[i] = s.content(p, kinds[i].Val(), key)

@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/failover"
+	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/live"
 	"frontpage/redisrepo/site"
@@ -199,10 +200,7 @@ func TestLostTailShowsNothingOfTheLostArticles(t *testing.T) {
 	kept := s.post("alice", "go")
 	s.vote(kept.ID, "bob", up)
 	l.pass()
-	file, err := os.Stat(s.server.AppendOnlyFile())
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(os.Stat(s.server.AppendOnlyFile()))(t)
 	s.clock.advance(time.Minute)
 	posts := l.watchPosts("")
 	lost := s.post("alice", "go")
@@ -215,9 +213,7 @@ func TestLostTailShowsNothingOfTheLostArticles(t *testing.T) {
 	until(t, w, 3)
 
 	s.server.Kill()
-	if err := os.Truncate(s.server.AppendOnlyFile(), file.Size()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Truncate(s.server.AppendOnlyFile(), file.Size()))
 	s.server.Restart()
 	s.clock.advance(time.Minute)
 	again := s.postAgain(lost.ID, posts)
@@ -254,9 +250,7 @@ func TestLaggingFailoverShowsNothingOfTheLostArticles(t *testing.T) {
 	process := s.reopened(client, nil)
 	kept := s.post("alice", "go")
 	for _, key := range s.raw.Keys(s.ctx, "*").Val() {
-		if err := replica.Client.RestoreReplace(s.ctx, key, 0, s.raw.Dump(s.ctx, key).Val()).Err(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, replica.Client.RestoreReplace(s.ctx, key, 0, s.raw.Dump(s.ctx, key).Val()).Err())
 	}
 	l := process.listen()
 	posts := l.watchPosts("")

@@ -3,6 +3,7 @@ package redisrepo_test
 import (
 	"testing"
 
+	"frontpage/must"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
 )
@@ -12,15 +13,10 @@ func TestKeysWithoutPartitionsStayTheSame(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, func(r *site.Rules) { r.InterestingVotes = 3 }, one)
 	d := site.Draft{Title: "Title", Link: new("https://example.com/a"), Text: new("Text"), Groups: []string{"Go", "redis"}, IdempotencyKey: new("key")}
-	a, err := s.Post(s.ctx, "alice", d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must.Get(s.Post(s.ctx, "alice", d))(t)
 	b := s.post("bob")
 	for _, voter := range []site.UserName{"bob", "carol"} {
-		if _, err := s.Vote(s.ctx, a.ID, voter, up, "bucket"); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(s.Vote(s.ctx, a.ID, voter, up, "bucket"))(t)
 	}
 	s.vote(b.ID, "dave", down)
 	s.regroup(b, []string{"go"}, nil)

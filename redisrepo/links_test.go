@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
@@ -100,10 +101,7 @@ func TestLinksWithOneNormalizedFormAreDuplicates(t *testing.T) {
 			t.Parallel()
 			s := newSite(t, nil)
 			for _, links := range [][2]string{{tt.first, tt.second}, {tt.second, tt.first}} {
-				first, err := s.Post(s.ctx, "alice", linked(links[0]))
-				if err != nil {
-					t.Fatal(err)
-				}
+				first := must.Get(s.Post(s.ctx, "alice", linked(links[0])))(t)
 				second, err := s.Post(s.ctx, "bob", linked(links[1]))
 				if !tt.other {
 					wantDuplicate(t, err, first.ID)
@@ -176,10 +174,7 @@ func TestLinkIsReservedForLinkWindow(t *testing.T) {
 			_, err = post("bob", unkeyed)
 			wantDuplicate(t, err, first.ID)
 			s.clock.advance(time.Second)
-			second, err := post("bob", unkeyed)
-			if err != nil {
-				t.Fatal(err)
-			}
+			second := must.Get(post("bob", unkeyed))(t)
 			_, err = post("carol", unkeyed)
 			wantDuplicate(t, err, second.ID)
 			off := s.reopened(s.server.Client, noLinkWindow, partitions)
@@ -288,10 +283,7 @@ func TestArticleByLinkIsTheNewest(t *testing.T) {
 			s.wantNewest(link, 0)
 			var last site.ArticleID
 			for range 3 {
-				a, err := s.Post(s.ctx, "alice", linked("https://a.example/x"))
-				if err != nil {
-					t.Fatal(err)
-				}
+				a := must.Get(s.Post(s.ctx, "alice", linked("https://a.example/x")))(t)
 				last = a.ID
 				s.wantNewest(link, last)
 				s.clock.advance(30 * day)
@@ -352,19 +344,13 @@ func TestImportedLinksAreReserved(t *testing.T) {
 			_, err := s.Post(s.ctx, "alice", linked("http://a.example/x/"))
 			wantDuplicate(t, err, 8) // of two that were posted at once, that with the higher number
 			s.wantNewest("https://b.example", 7)
-			b, err := s.Post(s.ctx, "alice", linked("https://b.example/"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			b := must.Get(s.Post(s.ctx, "alice", linked("https://b.example/")))(t)
 			s.imports(old(20, 3*day, 1, "go"))
 			s.Import(s.ctx, all)
 			s.wantNewest("https://b.example", b.ID)
 
 			s.clock.advance(5 * day) // a week after article:8 was posted
-			c, err := s.Post(s.ctx, "bob", linked("https://a.example/x"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			c := must.Get(s.Post(s.ctx, "bob", linked("https://a.example/x")))(t)
 			s.delete(8, moderator)
 			if added, errs := s.Import(s.ctx, all); added[3] || errs[3] != nil {
 				t.Errorf("Import of a deleted article = %v, %v, want no addition and no error", added, errs)

@@ -14,6 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/failover"
+	"frontpage/must"
 	"frontpage/programtest"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/lists"
@@ -58,10 +59,7 @@ func withLargeGroup(t *testing.T, articles, partitions int) *testSite {
 func (s *testSite) whole(l lists.Listing) (all []site.ArticleID) {
 	s.t.Helper()
 	for page := 1; ; page++ {
-		ids, err := s.List(s.ctx, l, page, new(100))
-		if err != nil {
-			s.t.Fatalf("List: %v", err)
-		}
+		ids := must.Get(s.List(s.ctx, l, page, new(100)))(s.t)
 		if all = append(all, ids...); len(ids) < 100 {
 			return all
 		}
@@ -422,15 +420,9 @@ func TestLargeGroupWhileRedisRefusesWrites(t *testing.T) {
 // The store in memory keeps a sorted set without members, which Redis does not.
 func TestGroupThatWasReadWhileEmptyShowsItsFirstArticleInMemory(t *testing.T) {
 	t.Parallel()
-	opened, err := store.Open(t.Context(), store.Options{URL: "memory://"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	opened := must.Get(store.Open(t.Context(), store.Options{URL: "memory://"}))(t)
 	defer opened.Close()
-	repo, err := redisrepo.New(t.Context(), opened.Client, site.DefaultRules(), largeGroups)
-	if err != nil {
-		t.Fatal(err)
-	}
+	repo := must.Get(redisrepo.New(t.Context(), opened.Client, site.DefaultRules(), largeGroups))(t)
 	s := &testSite{t: t, ctx: t.Context(), Repo: repo, links: new(atomic.Int64)}
 	var want []site.ArticleID
 	for range 45 { // more than a small group has, so that it is built in steps, too

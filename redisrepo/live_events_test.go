@@ -11,6 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/events"
 	"frontpage/redisrepo/live"
@@ -19,10 +20,7 @@ import (
 
 func (s *testSite) watchEvents(after string, kinds ...events.EventKind) *live.Watch {
 	s.t.Helper()
-	w, err := s.WatchEvents(s.ctx, "after", after, kinds)
-	if err != nil {
-		s.t.Fatalf("WatchEvents: %v", err)
-	}
+	w := must.Get(s.WatchEvents(s.ctx, "after", after, kinds))(s.t)
 	s.t.Cleanup(w.Close)
 	return w
 }
@@ -234,9 +232,7 @@ func TestResumedWatchSharesNoReadOfAFewEvents(t *testing.T) {
 		cursors = append(cursors, cursor)
 	}
 	late := l.watchEvents(cursors[0])
-	if err := late.CatchUp(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, late.CatchUp(t.Context()))
 	for n := range 3 {
 		d, ok := late.Take()
 		if !ok || d.Event().Node.Revision != n+2 {

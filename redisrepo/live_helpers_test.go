@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"frontpage/must"
 	"frontpage/redisrepo/live"
 	"frontpage/redisrepo/site"
 )
@@ -166,10 +167,7 @@ func (l *listener) pass() {
 
 func (l *listener) watch(ids ...site.ArticleID) *live.Watch {
 	l.t.Helper()
-	w, err := l.WatchArticles(l.ctx, ids)
-	if err != nil {
-		l.t.Fatalf("WatchArticles: %v", err)
-	}
+	w := must.Get(l.WatchArticles(l.ctx, ids))(l.t)
 	return w
 }
 

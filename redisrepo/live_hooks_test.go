@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"syscall"
 
+	"frontpage/must"
+
 	"github.com/redis/go-redis/v9"
 )
 
@@ -78,18 +80,13 @@ func (l *listener) cut(f *fails) {
 // signal sends a signal to the server.
 func (l *listener) signal(pid int, signal syscall.Signal) {
 	l.t.Helper()
-	if err := syscall.Kill(pid, signal); err != nil {
-		l.t.Fatal(err)
-	}
+	must.Do(l.t, syscall.Kill(pid, signal))
 }
 
 func (l *listener) pid() int {
 	l.t.Helper()
 	_, rest, _ := strings.Cut(l.do("INFO server").(string), "process_id:")
-	pid, err := strconv.Atoi(strings.Fields(rest)[0])
-	if err != nil {
-		l.t.Fatal(err)
-	}
+	pid := must.Get(strconv.Atoi(strings.Fields(rest)[0]))(l.t)
 	return pid
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/events"
 	"frontpage/redisrepo/site"
@@ -48,10 +49,7 @@ func TestArticlesFromBeforeListenAreNotPosts(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
 	s.post("alice")
-	w, err := s.WatchPosts(s.ctx, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(s.WatchPosts(s.ctx, ""))(t)
 	l := s.listen()
 	l.wantTaken(w)
 	a := s.post("alice")
@@ -64,10 +62,7 @@ func TestPostsBeforeTheFirstSubscriptionAreDelivered(t *testing.T) {
 	s := newSite(t, nil)
 	s.post("alice")
 	late := s.reopened(s.client(), nil)
-	w, err := late.WatchPosts(s.ctx, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(late.WatchPosts(s.ctx, ""))(t)
 	a := s.post("alice")
 	l := late.listen()
 	l.wantTaken(w, a.ID)

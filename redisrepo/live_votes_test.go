@@ -3,6 +3,7 @@ package redisrepo_test
 import (
 	"testing"
 
+	"frontpage/must"
 	"frontpage/redisrepo/site"
 )
 
@@ -61,9 +62,7 @@ func TestOwnVoteUpdatesTheWatchedVoteAtOnce(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil) // without Listen
 	a := s.post("alice")
-	if _, err := s.WatchArticles(s.ctx, []site.ArticleID{a.ID}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(s.WatchArticles(s.ctx, []site.ArticleID{a.ID}))(t)
 	for _, want := range []site.Vote{none, up, down, none} {
 		s.vote(a.ID, "bob", want)
 		if vote, err := s.WatchedVote(s.ctx, "bob", a); err != nil || *vote != want {
@@ -96,9 +95,7 @@ func TestWatchedVoteIsForgottenWithTheVoters(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, plain)
 	a := s.post("alice")
-	if _, err := s.WatchArticles(s.ctx, []site.ArticleID{a.ID}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(s.WatchArticles(s.ctx, []site.ArticleID{a.ID}))(t)
 	if vote, err := s.WatchedVote(s.ctx, "alice", a); err != nil || *vote != up {
 		t.Fatal(vote, err)
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/events"
 	"frontpage/redisrepo/lists"
@@ -51,9 +52,7 @@ func TestModerationLogRecordsActionsOfModerators(t *testing.T) {
 	regroup := func(by site.Actor, add, remove []string) {
 		t.Helper()
 		s.clock.advance(time.Second)
-		if _, err := s.Regroup(s.ctx, a.ID, by, add, remove); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(s.Regroup(s.ctx, a.ID, by, add, remove))(t)
 	}
 	regroup(alice(), []string{"c"}, nil)                                        // by the poster: not logged
 	regroup(site.Actor{Name: "alice", Moderator: true}, nil, []string{"c"})     // by the poster, who is a moderator: not logged either
@@ -220,9 +219,7 @@ func TestTheNameOfTheOperatorsCommandsIsShownWithoutItsSpace(t *testing.T) {
 	s := newSite(t, nil, one)
 	id := s.post("alice").ID
 	s.delete(id, moderator)
-	if _, err := s.Undelete(s.ctx, id, site.Actor{Name: site.CommandLine, Moderator: true}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(s.Undelete(s.ctx, id, site.Actor{Name: site.CommandLine, Moderator: true}))(t)
 	entries, _, err := s.ModerationLog(s.ctx, site.PageRequest{First: new(1)})
 	if err != nil || len(entries) != 1 || entries[0].By != "command line" {
 		t.Errorf("the moderation log has %v, %v, want an entry by command line", entries, err)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/keys"
 	"frontpage/redisrepo/site"
@@ -173,10 +174,7 @@ func TestWriteStaysInOnePartition(t *testing.T) {
 	for i := range 60 {
 		d := s.fresh("go", "p11")
 		d.IdempotencyKey = new(fmt.Sprint("key", i))
-		a, err := s.Post(s.ctx, "{p10}", d)
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := must.Get(s.Post(s.ctx, "{p10}", d))(t)
 		s.vote(a.ID, "{p12}", up)
 		s.regroup(a, []string{"x"}, []string{"go"})
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
@@ -54,15 +55,9 @@ voted:1: [user:alice], ends: true
 func TestDefaultClockIsThatOfRedis(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil, one)
-	repo, err := redisrepo.New(s.ctx, s.server.Client, s.rules)
-	if err != nil {
-		t.Fatal(err)
-	}
+	repo := must.Get(redisrepo.New(s.ctx, s.server.Client, s.rules))(t)
 	before := s.raw.Time(s.ctx).Val().Unix()
-	a, err := repo.Post(s.ctx, "alice", draft("t"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must.Get(repo.Post(s.ctx, "alice", draft("t")))(t)
 	after := s.raw.Time(s.ctx).Val().Unix()
 	if posted := a.CreatedAt.Unix(); posted < before || posted > after {
 		t.Errorf("posted at %d, want between %d and %d", posted, before, after)
@@ -156,10 +151,7 @@ func TestIdempotencyKeyFindsTheFirstPost(t *testing.T) {
 			t.Run(fmt.Sprint(name, tags), func(t *testing.T) {
 				t.Parallel()
 				s := newSite(t, noLinkWindow, redisrepo.WithPartitions(len(tags)))
-				first, err := s.Post(s.ctx, "a", keyed("b:c", draft("title", "x", "y")))
-				if err != nil {
-					t.Fatal(err)
-				}
+				first := must.Get(s.Post(s.ctx, "a", keyed("b:c", draft("title", "x", "y"))))(t)
 				s.vote(first.ID, "bob", up)
 				s.clock.advance(day)
 				second, err := s.Post(s.ctx, tt.poster, tt.draft)
@@ -189,9 +181,7 @@ func TestIdempotencyKeyIsKeptForADay(t *testing.T) {
 	s := newSite(t, nil, one)
 	d := draft("title")
 	d.IdempotencyKey = new("k")
-	if _, err := s.Post(s.ctx, "alice", d); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(s.Post(s.ctx, "alice", d))(t)
 	records := s.raw.Keys(s.ctx, "post:*").Val()
 	if want := []string{"post:alice:k"}; !slices.Equal(records, want) {
 		t.Fatalf("records = %v, want %v", records, want)

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/preview"
@@ -43,10 +44,7 @@ func TestPreviewIsThePageAfterAChange(t *testing.T) {
 				}
 				size := 100
 				page := func(s *testSite) []site.ArticleID {
-					ids, err := s.List(s.ctx, lists.AllArticles(site.ByScore, site.Descending), 1, &size)
-					if err != nil {
-						t.Fatal(err)
-					}
+					ids := must.Get(s.List(s.ctx, lists.AllArticles(site.ByScore, site.Descending), 1, &size))(t)
 					return ids
 				}
 				was := page(s)

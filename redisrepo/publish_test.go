@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
@@ -21,17 +22,12 @@ func (s *testSite) overhear(channel string) func() []string {
 	s.t.Helper()
 	subscription := s.raw.Subscribe(s.ctx, channel)
 	s.t.Cleanup(func() { _ = subscription.Close() })
-	if _, err := subscription.ReceiveTimeout(s.ctx, patience); err != nil {
-		s.t.Fatal(err)
-	}
+	must.Get(subscription.ReceiveTimeout(s.ctx, patience))(s.t)
 	return func() (texts []string) {
 		s.t.Helper()
 		s.do("PUBLISH", channel, "end")
 		for {
-			message, err := subscription.ReceiveTimeout(s.ctx, patience)
-			if err != nil {
-				s.t.Fatal(err)
-			}
+			message := must.Get(subscription.ReceiveTimeout(s.ctx, patience))(s.t)
 			if m, ok := message.(*redis.Message); ok {
 				if m.Payload == "end" {
 					return texts

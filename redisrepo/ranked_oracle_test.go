@@ -14,6 +14,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"frontpage/must"
 	"frontpage/programtest"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/rankings"
@@ -119,7 +120,7 @@ func (w *rankedWorld) fill() {
 		}
 		w.articles = append(w.articles, a)
 	}
-	_, err := w.raw.Pipelined(w.ctx, func(pipe redis.Pipeliner) error {
+	must.Get(w.raw.Pipelined(w.ctx, func(pipe redis.Pipeliner) error {
 		for _, tag := range w.tags {
 			for _, group := range []string{"", "go", "x"} {
 				// Late ones are folded while questions are asked. A new site and a new group have none.
@@ -132,10 +133,7 @@ func (w *rankedWorld) fill() {
 			w.put(pipe, a)
 		}
 		return nil
-	})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	}))(w.t)
 }
 
 // put writes an article into all its lists.
@@ -181,17 +179,14 @@ func (w *rankedWorld) revote() {
 	if len(w.articles) == 0 {
 		return
 	}
-	_, err := w.raw.Pipelined(w.ctx, func(pipe redis.Pipeliner) error {
+	must.Get(w.raw.Pipelined(w.ctx, func(pipe redis.Pipeliner) error {
 		for range w.IntN(8) {
 			a := w.articles[w.IntN(len(w.articles))]
 			a.votes = w.votes()
 			w.put(pipe, a)
 		}
 		return nil
-	})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	}))(w.t)
 }
 
 // question is a ranking as the oracle understands it.

@@ -15,6 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/failover"
+	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/migrate"
 	"frontpage/redisrepo/rankings"
@@ -53,15 +54,12 @@ func TestStepsOfRankingsAreBounded(t *testing.T) {
 			for n := 1; n <= 4000; n++ { // of one day, so that many votes and many ages make the same keys
 				w.articles = append(w.articles, &rankedArticle{id: site.ArticleID(n), time: float64(s.clock.now().Unix() - int64(w.IntN(dayOf))), votes: w.IntN(100)})
 			}
-			_, err := s.raw.Pipelined(s.ctx, func(pipe redis.Pipeliner) error {
+			must.Get(s.raw.Pipelined(s.ctx, func(pipe redis.Pipeliner) error {
 				for _, a := range w.articles {
 					w.put(pipe, a)
 				}
 				return nil
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			}))(t)
 			const step, most = 200, 64 + 64 + 25 // what a list may add at the end of a step
 			var replies []*redis.Cmd
 			client := s.client(observer(func(commands ...redis.Cmder) {
@@ -91,10 +89,7 @@ func TestStepsOfRankingsAreBounded(t *testing.T) {
 			looked := 0
 			seen := map[site.ArticleID]bool{}
 			for after, more := (*string)(nil), true; more; {
-				page, err := other.Rank(s.ctx, list, new(100), after)
-				if err != nil {
-					t.Fatal(err)
-				}
+				page := must.Get(other.Rank(s.ctx, list, new(100), after))(t)
 				looked = max(looked, page.Looked)
 				for _, e := range page.Edges {
 					if seen[e.ID] {
@@ -123,26 +118,14 @@ func TestCursorsOfRankingsCannotBeForged(t *testing.T) {
 			for range 3 {
 				s.post("alice")
 			}
-			list, err := s.RankedList(rankings.RankQuery{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			page, err := s.Rank(s.ctx, list, new(1), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			list := must.Get(s.RankedList(rankings.RankQuery{}))(t)
+			page := must.Get(s.Rank(s.ctx, list, new(1), nil))(t)
 			genuine := page.Edges[0].Cursor
-			text, err := base64.RawURLEncoding.DecodeString(genuine)
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := must.Get(base64.RawURLEncoding.DecodeString(genuine))(t)
 			text = text[:len(text)-12]
 			other := newSite(t, nil, option) // another site
 			other.post("alice")
-			foreign, err := other.Rank(s.ctx, list, new(1), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			foreign := must.Get(other.Rank(s.ctx, list, new(1), nil))(t)
 			forged := map[string]string{
 				"of another site":        foreign.Edges[0].Cursor,
 				"with a checksum":        base64.RawURLEncoding.EncodeToString(binary.BigEndian.AppendUint32(text, crc32.ChecksumIEEE(text))),
@@ -185,14 +168,8 @@ func TestProcessesAgreeOnTheKeyOfCursors(t *testing.T) {
 			sites[0].post("alice")
 		}
 		for i, from := range sites {
-			list, err := from.RankedList(rankings.RankQuery{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			page, err := from.Rank(s.ctx, list, new(1), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			list := must.Get(from.RankedList(rankings.RankQuery{}))(t)
+			page := must.Get(from.Rank(s.ctx, list, new(1), nil))(t)
 			to := sites[(i+1)%len(sites)]
 			if _, err := to.Rank(s.ctx, list, nil, page.Info.EndCursor); err != nil {
 				t.Errorf("process %d refuses a cursor of process %d: %v", (i+1)%len(sites), i, err)
@@ -202,9 +179,7 @@ func TestProcessesAgreeOnTheKeyOfCursors(t *testing.T) {
 	check()
 	s.do("FLUSHDB")
 	for _, other := range sites {
-		if err := other.CheckHistory(s.ctx, 0); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, other.CheckHistory(s.ctx, 0))
 	}
 	check()
 }
@@ -226,9 +201,7 @@ func TestRankingIsNotRepeatedAfterATimeout(t *testing.T) {
 	conns := make([]*redis.Conn, 4) // so that a repeat would find one that is open
 	for i := range conns {
 		conns[i] = client.Conn()
-		if err := conns[i].Ping(s.ctx).Err(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, conns[i].Ping(s.ctx).Err())
 	}
 	for _, c := range conns {
 		_ = c.Close()

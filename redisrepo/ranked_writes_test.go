@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"frontpage/must"
 	"frontpage/redisrepo/rankings"
 	"frontpage/redisrepo/site"
 )
@@ -130,14 +131,8 @@ func TestRankingsCountVotesOfLegacyClients(t *testing.T) {
 // ranking returns the ids of the first page of a ranking.
 func (s *testSite) ranking(q rankings.RankQuery) string {
 	s.t.Helper()
-	list, err := s.RankedList(q)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	page, err := s.Rank(s.ctx, list, nil, nil)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	list := must.Get(s.RankedList(q))(s.t)
+	page := must.Get(s.Rank(s.ctx, list, nil, nil))(s.t)
 	var ids []site.ArticleID
 	for _, edge := range page.Edges {
 		ids = append(ids, edge.ID)

@@ -16,6 +16,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/failover"
+	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/rates"
 	"frontpage/redisrepo/site"
@@ -28,10 +29,7 @@ func charge(rule string, most, amount int, user site.UserName) rates.Charge {
 // charged records charges and returns the Kept and Used of each as text.
 func (s *testSite) charged(charges ...rates.Charge) string {
 	s.t.Helper()
-	balances, err := s.Charge(s.ctx, "cost", charges)
-	if err != nil {
-		s.t.Fatalf("Charge: %v", err)
-	}
+	balances := must.Get(s.Charge(s.ctx, "cost", charges))(s.t)
 	text := ""
 	for i, b := range balances {
 		text += fmt.Sprintf("%t %d ", b.Kept, b.Used)
@@ -99,10 +97,7 @@ func TestOwedChargesAreRecordedBeyondTheLimit(t *testing.T) {
 						c.Owed, c.Leased = step.owed, true
 						charges = append(charges, c)
 					}
-					balances, err := s.Charge(s.ctx, "cost", charges)
-					if err != nil {
-						t.Fatal(err)
-					}
+					balances := must.Get(s.Charge(s.ctx, "cost", charges))(t)
 					for _, b := range balances {
 						if b.Kept != step.kept || b.Used != step.used {
 							t.Errorf("step %d: got %+v, want kept %t and %d used", i, b, step.kept, step.used)
@@ -295,9 +290,7 @@ func TestLostPartitionStopsOnlyItsOwnSubjects(t *testing.T) {
 	users, used := make([]site.UserName, 200), map[string]int{}
 	for i := range users {
 		users[i] = site.UserName(fmt.Sprint("user", i))
-		if err := one(users[i]); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, one(users[i]))
 		tag, _, _ := strings.Cut(s.raw.Keys(s.ctx, "*rate:cost:"+"user:"+string(users[i])).Val()[0], "rate:")
 		used[tag]++
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/site"
 )
@@ -36,10 +37,7 @@ func TestVotesToReachAgreeWithTryingThem(t *testing.T) {
 					all[i] = s.article(a.ID)
 				}
 				for _, rank := range []int{1, 2, 3, 10, 30, 59, 60, 61, 1000} {
-					got, err := s.VotesToReach(s.ctx, all, rank)
-					if err != nil {
-						t.Fatal(err)
-					}
+					got := must.Get(s.VotesToReach(s.ctx, all, rank))(t)
 					for i, a := range all {
 						if want := tryVotes(s.rules, all, a, rank); shownInt(got[i]) != want {
 							t.Errorf("%v to place %d: %s votes, want %s", a.ID, rank, shownInt(got[i]), want)

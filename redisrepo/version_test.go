@@ -14,6 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/failover"
+	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/rates"
@@ -93,10 +94,7 @@ func TestVersionChangesBeforeWatchesDeliver(t *testing.T) {
 	s := newSite(t, nil, one).listen()
 	a := s.post("alice")
 	other := s.reopened(s.client(), nil)
-	watch, err := s.WatchArticles(s.ctx, []site.ArticleID{a.ID})
-	if err != nil {
-		t.Fatal(err)
-	}
+	watch := must.Get(s.WatchArticles(s.ctx, []site.ArticleID{a.ID}))(t)
 	defer watch.Close()
 	for i := range 10 {
 		s.settle()

@@ -12,6 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"frontpage/must"
 	"frontpage/programtest"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/site"
@@ -133,12 +134,8 @@ func TestWritesFollowTheRanking(t *testing.T) {
 			s.vote(a.ID, site.UserName(fmt.Sprint("voter", i)), down)
 			want(a.ID, "a downvote")
 		}
-		if _, err := s.Delete(s.ctx, a.ID, moderator); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := s.Undelete(s.ctx, a.ID, moderator); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(s.Delete(s.ctx, a.ID, moderator))(t)
+		must.Get(s.Undelete(s.ctx, a.ID, moderator))(t)
 		want(a.ID, "its restoration")
 	}
 }

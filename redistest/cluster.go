@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"frontpage/must"
+
 	"github.com/redis/go-redis/v9"
 )
 
@@ -51,9 +53,7 @@ func StartCluster(tb testing.TB, args ...string) *Cluster {
 		addresses = append(addresses, n.Addr+"@"+bus)
 	}
 	for i, n := range c.Nodes {
-		if err := os.WriteFile(filepath.Join(n.folder, "nodes.conf"), []byte(c.topology(i, addresses)), 0o600); err != nil {
-			tb.Fatal(err)
-		}
+		must.Do(tb, os.WriteFile(filepath.Join(n.folder, "nodes.conf"), []byte(c.topology(i, addresses)), 0o600))
 		n.Restart()
 	}
 	c.AwaitHealthy()
@@ -70,10 +70,7 @@ func StartCluster(tb testing.TB, args ...string) *Cluster {
 func newNode(tb testing.TB, args ...string) *Server {
 	tb.Helper()
 	port := UnusedPort(tb)
-	n, err := newServer(append([]string{"--bind", "127.0.0.1", "--port", port}, args...)...)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	n := must.Get(newServer(append([]string{"--bind", "127.0.0.1", "--port", port}, args...)...))(tb)
 	tb.Cleanup(n.Close)
 	n.tb, n.Addr = tb, net.JoinHostPort("127.0.0.1", port)
 	return n
@@ -307,10 +304,7 @@ func (c *Cluster) StartMove(key string, to *Server) *Move {
 // MoveKeys moves up to most keys, and returns how many. The options are those of MIGRATE.
 func (m *Move) MoveKeys(most int, options ...any) int {
 	m.cluster.tb.Helper()
-	keys, err := m.from.Client.ClusterGetKeysInSlot(context.Background(), m.slot, most).Result()
-	if err != nil {
-		m.cluster.tb.Fatal(err)
-	}
+	keys := must.Get(m.from.Client.ClusterGetKeysInSlot(context.Background(), m.slot, most).Result())(m.cluster.tb)
 	if len(keys) == 0 {
 		return 0
 	}

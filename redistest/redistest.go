@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"frontpage/must"
+
 	"github.com/redis/go-redis/v9"
 )
 
@@ -36,10 +38,7 @@ type Server struct {
 // a test that kills or pauses it calls Own before. A missing executable fails the test.
 func Start(tb testing.TB) *Server {
 	tb.Helper()
-	s, err := take()
-	if err != nil {
-		tb.Fatal(err)
-	}
+	s := must.Get(take())(tb)
 	s.tb = tb
 	tb.Cleanup(s.giveBack)
 	return s
@@ -50,9 +49,7 @@ func Start(tb testing.TB) *Server {
 func (s *Server) Own() *Server {
 	s.tb.Helper()
 	ctx := context.Background()
-	if err := s.Client.ConfigSet(ctx, "appendonly", "yes").Err(); err != nil {
-		s.tb.Fatal(err)
-	}
+	must.Do(s.tb, s.Client.ConfigSet(ctx, "appendonly", "yes").Err())
 	await(s.tb, "append-only file", func() bool {
 		state := s.Client.Info(ctx, "persistence").Val()
 		return strings.Contains(state, "aof_enabled:1") && strings.Contains(state, "aof_rewrite_in_progress:0") &&
@@ -157,9 +154,7 @@ func (s *Server) Restart() {
 	if s.fresh != "" {
 		s.tb.Fatal("the server kept nothing: call Own before")
 	}
-	if err := s.Run(); err != nil {
-		s.tb.Fatal(err)
-	}
+	must.Do(s.tb, s.Run())
 }
 
 // Run starts the server after Kill, and waits until it answers.

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"frontpage/must"
 )
 
 // master is the name by which Sentinels know their primary.
@@ -44,9 +46,7 @@ func StartSentinels(tb testing.TB, replicas int, args ...string) *Sentinels {
 	}
 	set := rand.Uint64()
 	for i, n := range s.Sentinels {
-		if err := os.WriteFile(n.config, []byte(s.configuration(i, set)), 0o600); err != nil {
-			tb.Fatal(err)
-		}
+		must.Do(tb, os.WriteFile(n.config, []byte(s.configuration(i, set)), 0o600))
 		n.Restart()
 	}
 	s.AwaitHealthy()

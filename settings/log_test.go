@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"frontpage/must"
 )
 
 // Of equal lines ten are logged in five seconds. The first one after that says how many were left out.
@@ -17,9 +19,7 @@ func TestRateOfEqualLogLinesIsBounded(t *testing.T) {
 	start := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	for i := range 6_000 { // 100 lines a second for a minute
 		r := slog.NewRecord(start.Add(time.Duration(i)*10*time.Millisecond), slog.LevelWarn, "store unavailable", 0)
-		if err := handlers[i%3].Handle(context.Background(), r); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, handlers[i%3].Handle(context.Background(), r))
 	}
 	log.Info("another line")
 	if lines := strings.Count(text.String(), "store unavailable"); lines != 12*10 {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"frontpage/must"
 	"frontpage/settings"
 	"frontpage/web"
 )
@@ -17,9 +18,7 @@ const logo = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"><path d=
 func TestLooksOfTheSite(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "logo.svg")
-	if err := os.WriteFile(file, []byte(logo), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte(logo), 0o600))
 	var p program
 	if _, err := settings.Parse(&p, []string{
 		"--site-name=Ünews & more", "--site-about=All the news.", "--site-language=de", "--site-accent=#123456", "--site-logo=" + file,
@@ -49,9 +48,7 @@ func TestTheSiteLeavesOutPagesThatItsRulesDo(t *testing.T) {
 		"--calendar=off --front-pages-kept=0": {"lab", "past", "top"},
 	} {
 		var p program
-		if _, err := settings.Parse(&p, strings.Fields(args), "", ""); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(settings.Parse(&p, strings.Fields(args), "", ""))(t)
 		if have := p.Pages().Without; !slices.Equal(have, want) {
 			t.Errorf("%s: the site is without %q, want %q", args, have, want)
 		}
@@ -63,9 +60,7 @@ func TestInvalidLooks(t *testing.T) {
 	folder := t.TempDir()
 	write := func(name, content string) string {
 		file := filepath.Join(folder, name)
-		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, []byte(content), 0o600))
 		return file
 	}
 	large := write("large.svg", "<svg>"+strings.Repeat(" ", 256<<10))

@@ -9,6 +9,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"frontpage/endpoint"
+	"frontpage/must"
 	"frontpage/settings"
 )
 
@@ -22,10 +23,7 @@ type program struct {
 func TestVariableIsNamedLikeItsFlag(t *testing.T) {
 	t.Parallel()
 	var p program
-	command, err := settings.Parse(&p, nil, "", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	command := must.Get(settings.Parse(&p, nil, "", ""))(t)
 	for _, flag := range command.Model.Flags {
 		if flag.Name != "help" && !reflect.DeepEqual(flag.Envs, []string{settings.Variable(flag.Name)}) {
 			t.Errorf("--%s has the variables %q, want %s", flag.Name, flag.Envs, settings.Variable(flag.Name))

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"frontpage/must"
 	"frontpage/signin"
 	"frontpage/sitetest"
 )
@@ -167,7 +168,7 @@ func TestProviderIsAway(t *testing.T) {
 	}
 	b.want(s, "") // reading goes on
 	signedIn.want(s, "alice")
-	if res, _ := signedIn.do(sitetest.Must(http.NewRequest(http.MethodPost, s.url+"/sign-out", nil)), "/"); res.StatusCode != 200 {
+	if res, _ := signedIn.do(must.Get(http.NewRequest(http.MethodPost, s.url+"/sign-out", nil))(t), "/"); res.StatusCode != 200 {
 		t.Errorf("signing out: got %d", res.StatusCode) // the provider's address is known
 	}
 	signedIn.want(s, "")

@@ -8,6 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"frontpage/must"
 	"frontpage/redistest"
 	"frontpage/signin"
 	"frontpage/sitetest"
@@ -183,7 +184,7 @@ func TestStoreIsAway(t *testing.T) {
 	if res, body := late.visit(callback.String(), ""); res.StatusCode != 503 || !strings.Contains(body, "cannot reach its store") {
 		t.Errorf("got %d %s", res.StatusCode, body)
 	}
-	req := sitetest.Must(http.NewRequest(http.MethodPost, s.url+"/sign-out", nil))
+	req := must.Get(http.NewRequest(http.MethodPost, s.url+"/sign-out", nil))(t)
 	if res, body := b.do(req, ""); res.StatusCode != 503 || !strings.Contains(body, "You are still signed in") || b.cookie(s, "frontpage-session") == "" {
 		t.Errorf("got %d %s", res.StatusCode, body)
 	}

@@ -12,13 +12,14 @@ import (
 	"testing"
 	"time"
 
+	"frontpage/must"
 	"frontpage/signin"
 	"frontpage/sitetest"
 )
 
 func (i *issuer) requests(path string) int {
 	i.t.Helper()
-	return sitetest.Must(strconv.Atoi(i.control("requests", path)))
+	return must.Get(strconv.Atoi(i.control("requests", path)))(i.t)
 }
 
 func TestStateWorksOnceInAllProcesses(t *testing.T) {
@@ -81,7 +82,7 @@ func TestEndsOfSignInsAreLimitedByAddress(t *testing.T) {
 	statuses := map[int]int{}
 	for range 40 { // each with a state of its own
 		res, _ := attacker.visit(s.url+signin.Path, "/auth")
-		state := sitetest.Must(res.Location()).Query().Get("state")
+		state := must.Get(res.Location())(t).Query().Get("state")
 		res, body := attacker.visit(s.url+"/sign-in/callback?code=x&state="+state, "/")
 		statuses[res.StatusCode]++
 		if res.StatusCode == http.StatusTooManyRequests && (res.Header.Get("Retry-After") == "" || !strings.Contains(body, "Try again in ")) {

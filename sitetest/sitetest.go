@@ -25,6 +25,7 @@ import (
 	"frontpage/endpoint"
 	"frontpage/graph"
 	"frontpage/identity"
+	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/site"
 	"frontpage/redistest"
@@ -168,49 +169,28 @@ func (s *Site) AskText(user, query string, vars ...any) string {
 	for i := 0; i < len(vars); i += 2 {
 		variables[vars[i].(string)] = vars[i+1]
 	}
-	body, err := json.Marshal(map[string]any{"query": query, "variables": variables})
-	if err != nil {
-		s.T.Fatal(err)
-	}
-	req, err := http.NewRequestWithContext(s.T.Context(), http.MethodPost, s.URL, bytes.NewReader(body))
-	if err != nil {
-		s.T.Fatal(err)
-	}
+	body := must.Get(json.Marshal(map[string]any{"query": query, "variables": variables}))(s.T)
+	req := must.Get(http.NewRequestWithContext(s.T.Context(), http.MethodPost, s.URL, bytes.NewReader(body)))(s.T)
 	req.Header.Set("Content-Type", "application/json")
 	if user != "" {
 		req.Header.Set("X-User-ID", user)
 	}
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		s.T.Fatal(err)
-	}
+	res := must.Get(http.DefaultClient.Do(req))(s.T)
 	defer func() { _ = res.Body.Close() }()
-	text, err := io.ReadAll(res.Body)
-	if err != nil {
-		s.T.Fatal(err)
-	}
+	text := must.Get(io.ReadAll(res.Body))(s.T)
 	return string(text)
 }
 
 // Send sends any request. header holds pairs of name and value.
 func (s *Site) Send(method, target, body string, header ...string) (*http.Response, string) {
 	s.T.Helper()
-	req, err := http.NewRequestWithContext(s.T.Context(), method, s.URL+target, strings.NewReader(body))
-	if err != nil {
-		s.T.Fatal(err)
-	}
+	req := must.Get(http.NewRequestWithContext(s.T.Context(), method, s.URL+target, strings.NewReader(body)))(s.T)
 	for i := 0; i < len(header); i += 2 {
 		req.Header.Add(header[i], header[i+1])
 	}
-	res, err := http.DefaultTransport.RoundTrip(req) // unlike http.Client, it follows no redirects
-	if err != nil {
-		s.T.Fatal(err)
-	}
+	res := must.Get(http.DefaultTransport.RoundTrip(req))(s.T)
 	defer func() { _ = res.Body.Close() }()
-	text, err := io.ReadAll(res.Body)
-	if err != nil {
-		s.T.Fatal(err)
-	}
+	text := must.Get(io.ReadAll(res.Body))(s.T)
 	return res, string(text)
 }
 
@@ -386,12 +366,4 @@ func Tally(commands []string) string {
 		counts, commands = append(counts, fmt.Sprint(name, " ", n)), commands[n:]
 	}
 	return strings.Join(counts, ", ")
-}
-
-// Must returns value, and panics if err is not nil.
-func Must[T any](value T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return value
 }

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"frontpage/must"
+
 	"github.com/coder/websocket"
 )
 
@@ -111,10 +113,7 @@ func (w *Socket) TryRead() (f Message, err error) {
 // Read reads one message, and fails the test if there is an error.
 func (w *Socket) Read() Message {
 	w.t.Helper()
-	f, err := w.TryRead()
-	if err != nil {
-		w.t.Fatalf("read: %v", err)
-	}
+	f := must.Get(w.TryRead())(w.t)
 	return f
 }
 

@@ -22,6 +22,7 @@ import (
 
 	"frontpage/endpoint"
 	"frontpage/identity"
+	"frontpage/must"
 )
 
 // The issuer, audience and secret of the tests' tokens.
@@ -61,19 +62,14 @@ func (k *Keyring) File(t *testing.T) string {
 	t.Helper()
 	set := `{"keys":[` + JWK("rsa", k.RSA) + "," + JWK("ec", k.EC) + "," + JWK("ed", k.Ed25519) + `]}`
 	path := filepath.Join(t.TempDir(), "jwks.json")
-	if err := os.WriteFile(path, []byte(set), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte(set), 0o600))
 	return path
 }
 
 // PublicPEM returns the public RSA key in PEM.
 func (k *Keyring) PublicPEM(t *testing.T) string {
 	t.Helper()
-	der, err := x509.MarshalPKIXPublicKey(k.RSA.Public())
-	if err != nil {
-		t.Fatal(err)
-	}
+	der := must.Get(x509.MarshalPKIXPublicKey(k.RSA.Public()))(t)
 	return string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}))
 }
 
@@ -158,10 +154,7 @@ func Token(changes ...string) string { return SignToken(HeaderHS, Claims(changes
 func WithIdentity(t *testing.T, o identity.Options) func(*endpoint.Options) {
 	t.Helper()
 	o.ValidName = endpoint.ValidName
-	v, err := identity.New(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := must.Get(identity.New(t.Context(), o))(t)
 	return func(options *endpoint.Options) { options.Identity = v }
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/alicebob/miniredis/v2/server"
 	"github.com/redis/go-redis/v9"
 
+	"frontpage/must"
 	"frontpage/store"
 )
 
@@ -112,10 +113,7 @@ func TestServersOfAnotherKindAreRefused(t *testing.T) {
 // oldNode returns the address of a server that claims to be all of a cluster of Redis 6.2.
 func oldNode(t *testing.T) string {
 	t.Helper()
-	s, err := server.NewServer("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(server.NewServer("127.0.0.1:0"))(t)
 	t.Cleanup(s.Close)
 	address := s.Addr() // nil once it is closed, when a client may still ask
 	s.Register("CLUSTER", func(c *server.Peer, _ string, args []string) {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"frontpage/must"
 	"frontpage/store"
 )
 
@@ -70,10 +71,7 @@ var names = map[string]string{
 func open(t *testing.T, o store.Options) *store.Store {
 	t.Helper()
 	o.Names = names
-	s, err := store.Open(t.Context(), o)
-	if err != nil {
-		t.Fatalf("Open: %v", err)
-	}
+	s := must.Get(store.Open(t.Context(), o))(t)
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Errorf("Close: %v", err)
@@ -126,17 +124,12 @@ func startServer(t *testing.T, args ...string) *realRedis {
 // startRedis starts a server with the given lines in its configuration file.
 func startRedis(t *testing.T, lines string, args ...string) *realRedis {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "store-test-") // the path of t.TempDir is too long for a socket
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := must.Get(os.MkdirTemp("", "store-test-"))(t)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	r := &realRedis{t: t, socket: filepath.Join(dir, "s")}
 	config := filepath.Join(dir, "config")
 	lines = "port 0\nsave \"\"\ndir " + dir + "\nunixsocket " + r.socket + "\n" + lines
-	if err := os.WriteFile(config, []byte(lines), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(config, []byte(lines), 0o600))
 	r.args = append([]string{config}, args...)
 	r.start()
 	t.Cleanup(r.kill)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"frontpage/must"
 	"frontpage/store"
 )
 
@@ -24,9 +25,7 @@ func TestMemoryWarnsAndExpiresKeys(t *testing.T) {
 		t.Errorf("log = %q, want a warning that says how to keep data", text)
 	}
 
-	if err := s.Client.Set(t.Context(), "short", 1, 2*time.Second).Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Client.Set(t.Context(), "short", 1, 2*time.Second).Err())
 	set(t, s, "kept", "1")
 	eventually(t, "expiry", func() bool { return s.Client.Exists(t.Context(), "short").Val() == 0 })
 	wantValue(t, s, "kept", "1")

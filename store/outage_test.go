@@ -17,6 +17,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"frontpage/must"
 	"frontpage/store"
 )
 
@@ -37,13 +38,8 @@ func failingCommands(t *testing.T, s *store.Store, commands int) {
 // impostor takes a server's place: it counts connections, and either closes them at once or never replies.
 func impostor(t *testing.T, socket string, closes bool) (connections *atomic.Int64, end func()) {
 	t.Helper()
-	if err := os.RemoveAll(socket); err != nil {
-		t.Fatal(err)
-	}
-	l, err := net.Listen("unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.RemoveAll(socket))
+	l := must.Get(net.Listen("unix", socket))(t)
 	connections = new(atomic.Int64)
 	go func() {
 		for {
@@ -91,18 +87,14 @@ func TestCommandsTimeOutWhenRedisHangs(t *testing.T) {
 	r := startServer(t)
 	s := open(t, store.Options{URL: r.url(), Timeout: 200 * time.Millisecond})
 	set(t, s, "key", "value")
-	if err := r.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.cmd.Process.Signal(syscall.SIGSTOP))
 	failingCommands(t, s, 100)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if err := s.Client.Get(ctx, "key").Err(); !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("a command with a deadline of 50 ms returned %v, want that it was exceeded", err)
 	}
-	if err := r.cmd.Process.Signal(syscall.SIGCONT); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.cmd.Process.Signal(syscall.SIGCONT))
 	wantValue(t, s, "key", "value")
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/alicebob/miniredis/v2/server"
 	"github.com/redis/go-redis/v9"
 
+	"frontpage/must"
 	"frontpage/store"
 )
 
@@ -50,10 +51,7 @@ func unused(t *testing.T) string {
 // silent returns an address that accepts connections and never replies.
 func silent(t *testing.T) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { listener.Close() })
 	return listener.Addr().String()
 }
@@ -61,10 +59,7 @@ func silent(t *testing.T) string {
 // fakeServer returns the address of a server that replies to PING and INFO with the given functions.
 func fakeServer(t *testing.T, ping, info func(*server.Peer)) string {
 	t.Helper()
-	s, err := server.NewServer("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(server.NewServer("127.0.0.1:0"))(t)
 	t.Cleanup(s.Close)
 	s.Register("PING", func(c *server.Peer, _ string, _ []string) { ping(c) })
 	s.Register("INFO", func(c *server.Peer, _ string, _ []string) { info(c) })
@@ -133,10 +128,7 @@ func TestPasswordIsNeverShown(t *testing.T) {
 // connections returns how many connections the server has had.
 func connections(t *testing.T, s *store.Store) int {
 	t.Helper()
-	n, err := strconv.Atoi(s.Client.InfoMap(t.Context(), "stats").Item("Stats", "total_connections_received"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	n := must.Get(strconv.Atoi(s.Client.InfoMap(t.Context(), "stats").Item("Stats", "total_connections_received")))(t)
 	return n
 }
 

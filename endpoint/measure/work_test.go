@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"frontpage/must"
+
 	"github.com/vektah/gqlparser/v2"
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/parser"
@@ -187,10 +189,7 @@ func checkWork(t *testing.T, schema *ast.Schema, text string) (work int) {
 
 func siteSchema(t testing.TB) *ast.Schema {
 	t.Helper()
-	text, err := os.ReadFile("../../schema.graphqls")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("../../schema.graphqls"))(t)
 	return gqlparser.MustLoadSchema(&ast.Source{Input: string(text)})
 }
 

@@ -16,6 +16,7 @@ import (
 	"frontpage/graph"
 	"frontpage/identity"
 	"frontpage/metrics"
+	"frontpage/must"
 )
 
 // maxMetricsAllocations is what metrics may allocate for a request.
@@ -100,8 +101,6 @@ func BenchmarkMetrics(b *testing.B) {
 func cpu(b *testing.B) time.Duration {
 	b.Helper()
 	var used syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, syscall.Getrusage(syscall.RUSAGE_SELF, &used))
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }

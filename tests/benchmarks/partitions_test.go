@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
@@ -113,9 +114,7 @@ func measure(b *testing.B, client *redis.Client, trips *int, call func() error) 
 	n := 0
 	for b.Loop() {
 		n++
-		if err := call(); err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, call())
 	}
 	made := *trips
 	cpuAfter, commandsAfter := redisCost(b, client)
@@ -127,10 +126,7 @@ func measure(b *testing.B, client *redis.Client, trips *int, call func() error) 
 
 // redisCost returns the CPU time of Redis, in seconds, and the number of commands that it has run, but not INFO.
 func redisCost(b *testing.B, client *redis.Client) (cpu float64, commands int) {
-	info, err := client.Info(b.Context(), "cpu", "commandstats").Result()
-	if err != nil {
-		b.Fatal(err)
-	}
+	info := must.Get(client.Info(b.Context(), "cpu", "commandstats").Result())(b)
 	for line := range strings.Lines(info) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
 		switch {

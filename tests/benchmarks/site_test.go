@@ -18,6 +18,7 @@ import (
 	"frontpage/endpoint"
 	"frontpage/graph"
 	"frontpage/identity"
+	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
@@ -77,9 +78,7 @@ func BenchmarkSite(b *testing.B) {
 			b.Run("vote/repository", func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
-					if _, err := repo.Vote(b.Context(), newest, site.UserName(next("c")), site.Up, ""); err != nil {
-						b.Fatal(err)
-					}
+					must.Get(repo.Vote(b.Context(), newest, site.UserName(next("c")), site.Up, ""))(b)
 				}
 			})
 		})
@@ -90,10 +89,7 @@ func BenchmarkSite(b *testing.B) {
 func benchSite(b testing.TB, articles int, options ...redisrepo.Option) (*redis.Client, *redisrepo.Repo) {
 	b.Helper()
 	client := redistest.Start(b).Client
-	repo, err := redisrepo.New(b.Context(), client, site.DefaultRules(), options...)
-	if err != nil {
-		b.Fatal(err)
-	}
+	repo := must.Get(redisrepo.New(b.Context(), client, site.DefaultRules(), options...))(b)
 	now, random := time.Now(), rand.New(rand.NewPCG(1, 1))
 	batch := make([]redisrepo.Imported, 0, 1000)
 	for i := range articles {
@@ -128,10 +124,7 @@ func groups(i int) []string {
 // request returns a function that makes requests of one query.
 func request(b *testing.B, query string) func() *http.Request {
 	b.Helper()
-	body, err := json.Marshal(map[string]string{"query": query})
-	if err != nil {
-		b.Fatal(err)
-	}
+	body := must.Get(json.Marshal(map[string]string{"query": query}))(b)
 	return func() *http.Request {
 		req := httptest.NewRequest(http.MethodPost, "/query", bytes.NewReader(body))
 		req.Header.Set("Content-Type", "application/json")

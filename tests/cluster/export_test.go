@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"frontpage/export"
+	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/site"
 	"frontpage/redistest"
@@ -23,40 +24,27 @@ func TestSiteIsExportedFromAClusterAndImported(t *testing.T) {
 			t.Fatal(err)
 		}
 		for j := range i {
-			if _, err := s.repo.Vote(t.Context(), a.ID, site.UserName(fmt.Sprint("voter", j)), site.Up, ""); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(s.repo.Vote(t.Context(), a.ID, site.UserName(fmt.Sprint("voter", j)), site.Up, ""))(t)
 		}
 		if i%10 == 3 {
-			if _, err := s.repo.Delete(t.Context(), a.ID, site.Actor{Name: "mod", Moderator: true}); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(s.repo.Delete(t.Context(), a.ID, site.Actor{Name: "mod", Moderator: true}))(t)
 		}
 	}
 	exported := func(repo *redisrepo.Repo) string {
 		t.Helper()
 		var to bytes.Buffer
-		if _, err := export.Write(t.Context(), repo, &to, export.Options{}); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(export.Write(t.Context(), repo, &to, export.Options{}))(t)
 		return to.String()
 	}
 	first := exported(s.repo)
 	one := redistest.Start(t).Client
-	if _, err := export.Read(t.Context(), one, site.DefaultRules(), strings.NewReader(first), export.Options{}); err != nil {
-		t.Fatal(err)
-	}
-	repo, err := redisrepo.New(t.Context(), one, site.DefaultRules())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Get(export.Read(t.Context(), one, site.DefaultRules(), strings.NewReader(first), export.Options{}))(t)
+	repo := must.Get(redisrepo.New(t.Context(), one, site.DefaultRules()))(t)
 	if second := exported(repo); second != first {
 		t.Errorf("the export of the copy in one Redis differs from that of the cluster")
 	}
 	for _, node := range cluster.Nodes[:3] {
-		if err := node.Client.FlushAll(t.Context()).Err(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, node.Client.FlushAll(t.Context()).Err())
 	}
 	sum, err := export.Read(t.Context(), cluster.Client, site.DefaultRules(), strings.NewReader(first), export.Options{})
 	if err != nil || sum.Articles != 30 || sum.Deleted != 3 {

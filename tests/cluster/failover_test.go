@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"frontpage/must"
 	"frontpage/redistest"
 	"frontpage/store"
 )
@@ -49,9 +50,7 @@ func scriptsFlushed(t *testing.T, c *redistest.Cluster) {
 	s := mustOpen(t, store.Options{URL: c.URL()})
 	l := startLoad(t, s)
 	for range 20 {
-		if err := c.Primary(victim).Client.ScriptFlush(t.Context()).Err(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, c.Primary(victim).Client.ScriptFlush(t.Context()).Err())
 		l.more(2)
 	}
 	l.verify(c.Client, tags...)
@@ -156,9 +155,7 @@ func replicaLost(t *testing.T, c *redistest.Cluster) {
 
 func configure(t *testing.T, n *redistest.Server, name, value string) {
 	t.Helper()
-	if err := n.Client.ConfigSet(t.Context(), name, value).Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, n.Client.ConfigSet(t.Context(), name, value).Err())
 }
 
 // waits is how often a server was asked to wait for replicas.

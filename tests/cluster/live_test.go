@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/failover"
+	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/site"
 	"frontpage/redistest"
@@ -29,17 +30,11 @@ func liveUpdatesSurviveAMove(t *testing.T, c *redistest.Cluster) {
 		s.repo.Listen(ctx, func(error) {})
 	}()
 	defer func() { stop(); <-ended }()
-	w, err := s.repo.WatchArticles(t.Context(), []site.ArticleID{site.ArticleID(number)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(s.repo.WatchArticles(t.Context(), []site.ArticleID{site.ArticleID(number)}))(t)
 	defer w.Close()
 	tell := func(voter site.UserName) {
 		t.Helper()
-		result, err := other.repo.Vote(t.Context(), site.ArticleID(number), voter, site.Up, "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		result := must.Get(other.repo.Vote(t.Context(), site.ArticleID(number), voter, site.Up, ""))(t)
 		late := time.After(patience)
 		for {
 			select {
@@ -79,10 +74,7 @@ func liveUpdatesComeFromThePrimary(t *testing.T, c *redistest.Cluster) {
 	client := redis.NewClusterClient(&options)
 	t.Cleanup(func() { _ = client.Close() })
 	failover.LimitWaiting(client)
-	repo, err := redisrepo.New(t.Context(), client, site.DefaultRules(), redisrepo.WithPartitions(len(tags)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	repo := must.Get(redisrepo.New(t.Context(), client, site.DefaultRules(), redisrepo.WithPartitions(len(tags))))(t)
 	outdated.Store(true)
 	client.ReloadState(t.Context())
 	eventually(t, "outdated view", func() bool {

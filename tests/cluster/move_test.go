@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"frontpage/failover"
+	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/check"
 	"frontpage/redisrepo/migrate"
@@ -72,10 +73,7 @@ func TestSiteIsCopiedToAClusterAndMovedInIt(t *testing.T) {
 	c := redistest.StartCluster(t)
 	failover.LimitWaiting(c.Client)
 	single, rules := redistest.Start(t), site.DefaultRules()
-	original, err := redisrepo.New(t.Context(), single.Client, rules)
-	if err != nil {
-		t.Fatal(err)
-	}
+	original := must.Get(redisrepo.New(t.Context(), single.Client, rules))(t)
 	var ids []site.ArticleID
 	for i := range 200 {
 		a, err := original.Post(t.Context(), "alice", site.Draft{Title: "title", Text: new("text"), Groups: []string{fmt.Sprint("g", i%20)}})
@@ -114,10 +112,7 @@ func TestSiteIsCopiedToAClusterAndMovedInIt(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	copied, err := redisrepo.New(t.Context(), c.Client, rules, redisrepo.WithAcks(1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	copied := must.Get(redisrepo.New(t.Context(), c.Client, rules, redisrepo.WithAcks(1)))(t)
 	wantVotes(t, copied, stopSite())
 
 	const tag = "{p3}" // of partition 0 of 2

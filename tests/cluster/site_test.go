@@ -21,6 +21,7 @@ import (
 	"frontpage/failover"
 	"frontpage/graph"
 	"frontpage/identity"
+	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/check"
 	"frontpage/redisrepo/site"
@@ -75,10 +76,7 @@ func openSite(t *testing.T, o store.Options, options ...redisrepo.Option) (*test
 // mustOpen fails the test if the site cannot be opened.
 func mustOpen(t *testing.T, o store.Options, options ...redisrepo.Option) *testSite {
 	t.Helper()
-	s, err := openSite(t, o, options...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(openSite(t, o, options...))(t)
 	return s
 }
 

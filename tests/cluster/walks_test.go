@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/failover"
+	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/check"
 	"frontpage/redisrepo/site"
@@ -44,10 +45,7 @@ func TestWalksAreCompleteThoughPartitionsMove(t *testing.T) {
 	rules := site.DefaultRules()
 	open := func(options ...redisrepo.Option) *redisrepo.Repo {
 		t.Helper()
-		repo, err := redisrepo.New(t.Context(), c.Client, rules, append(options, redisrepo.WithPartitions(4))...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		repo := must.Get(redisrepo.New(t.Context(), c.Client, rules, append(options, redisrepo.WithPartitions(4))...))(t)
 		return repo
 	}
 	repo := open(redisrepo.WithAcks(1))
@@ -91,9 +89,7 @@ func TestWalksAreCompleteThoughPartitionsMove(t *testing.T) {
 	}
 	check(0, "no violation")
 	for _, tag := range tags {
-		if err := c.Client.Del(t.Context(), tag+"posted:alice").Err(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, c.Client.Del(t.Context(), tag+"posted:alice").Err())
 	}
 	meanwhile["zscan"] = func(key string) { c.Primary(key).Kill() }
 	check(n, "posted:alice")

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"frontpage/must"
 	"frontpage/programtest"
 	"frontpage/redistest"
 )
@@ -210,13 +211,8 @@ func (s *session) start(text string) {
 	s.stop()
 	cmd := s.shell(context.Background(), "trap : TERM\n"+text) // the shell waits for the program, which stop ends
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}      // so that stop reaches the program within the shell
-	stderr, err := cmd.StderrPipe()
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		s.t.Fatal(err)
-	}
+	stderr := must.Get(cmd.StderrPipe())(s.t)
+	must.Do(s.t, cmd.Start())
 	s.server, s.log = cmd, make(chan string, 1)
 	serving := make(chan string, 1)
 	go func() {
@@ -259,13 +255,8 @@ func (s *session) watch(text string) {
 	ctx, cancel := context.WithCancel(context.Background())
 	s.cancel, s.events = cancel, make(chan string, 100)
 	cmd := s.shell(ctx, "exec "+text)
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		s.t.Fatal(err)
-	}
+	stdout := must.Get(cmd.StdoutPipe())(s.t)
+	must.Do(s.t, cmd.Start())
 	go func() {
 		defer close(s.events)
 		event := ""

@@ -7,18 +7,17 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"frontpage/must"
 )
 
 // SECURITY.md names a test as FOLDER.TestNAME, and a check of the clients by its file.
 func TestSecurityNamesOnlyExistingTests(t *testing.T) {
 	t.Parallel()
-	document, err := os.ReadFile(filepath.Join(root, "SECURITY.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	document := must.Get(os.ReadFile(filepath.Join(root, "SECURITY.md")))(t)
 	function := regexp.MustCompile(`(?m)^func (Test\w+)\(t \*testing\.T\)`)
 	exists := map[string]bool{}
-	err = filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+	must.Do(t, filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -40,10 +39,7 @@ func TestSecurityNamesOnlyExistingTests(t *testing.T) {
 			exists[filepath.ToSlash(folder)+"."+string(m[1])] = true
 		}
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	named := regexp.MustCompile("`([a-z./]*Test\\w*)`").FindAllSubmatch(document, -1)
 	if len(named) < 40 {
 		t.Errorf("SECURITY.md names %d tests, want at least 40", len(named))

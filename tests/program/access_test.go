@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"frontpage/must"
 	"frontpage/redistest"
 )
 
@@ -71,10 +72,7 @@ func TestAccessLogHasALineForEachRequest(t *testing.T) {
 			s.status("/healthz?whisper=1")
 			s.status("/whisper.txt")
 			s.status("/u/whisper")
-			req, err := http.NewRequestWithContext(t.Context(), "WHISPER", s.URL+"/query", nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			req := must.Get(http.NewRequestWithContext(t.Context(), "WHISPER", s.URL+"/query", nil))(t)
 			s.do(http.DefaultClient, req)
 			if _, answer, err := s.socket("query Now { __typename }").Read(t.Context()); err != nil || !strings.Contains(string(answer), "Query") {
 				t.Fatalf("ask over a WebSocket: %s (%v)", answer, err)
@@ -108,10 +106,7 @@ func TestEachRequestHasAnID(t *testing.T) {
 		}
 		seen[got] = true
 	}
-	res, err := http.Get(s.URL + "/healthz")
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := must.Get(http.Get(s.URL + "/healthz"))(t)
 	_ = res.Body.Close()
 	if got := res.Header.Get("X-Request-Id"); len(got) < 20 {
 		t.Errorf("/healthz: got the id %q, want one", got)

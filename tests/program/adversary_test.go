@@ -21,6 +21,7 @@ import (
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
 
+	"frontpage/must"
 	"frontpage/redistest"
 	"frontpage/sitetest"
 )
@@ -257,10 +258,7 @@ func (s *server) rss() int {
 // part sends a part of a request from the adversary's address, and returns the connection.
 func (a *adversary) part(text string) net.Conn {
 	a.t.Helper()
-	conn, err := a.dialer.DialContext(a.t.Context(), "tcp", strings.TrimPrefix(a.URL, "http://"))
-	if err != nil {
-		a.t.Fatal(err)
-	}
+	conn := must.Get(a.dialer.DialContext(a.t.Context(), "tcp", strings.TrimPrefix(a.URL, "http://")))(a.t)
 	a.t.Cleanup(func() { _ = conn.Close() })
 	_, _ = io.WriteString(conn, text) // fails if it was closed
 	return conn

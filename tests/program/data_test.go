@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"frontpage/must"
 	"frontpage/programtest"
 	"frontpage/redistest"
 )
@@ -139,9 +140,7 @@ func TestExportIsImportedElsewhere(t *testing.T) {
 	s.Stop()
 	file, broken := filepath.Join(dir, "site.ndjson"), filepath.Join(dir, "broken.ndjson")
 	for name, text := range map[string]string{file: first, broken: strings.Replace(first, `"votes"`, `"voices"`, 1)} {
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(name, []byte(text), 0o600))
 	}
 	elsewhere := []string{"FRONTPAGE_DATA_DIR=" + filepath.Join(dir, "elsewhere")}
 	serving := start(t, elsewhere...)
@@ -191,9 +190,7 @@ func TestInterruptEndsAnImportThatWaitsForItsInput(t *testing.T) {
 	if _, err := input.Write(make([]byte, 1<<20)); err != nil { // more than a pipe holds, so it has begun to read
 		t.Fatal(err)
 	}
-	if err := cmd.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cmd.Process.Signal(os.Interrupt))
 	_ = cmd.Wait()
 	if code := cmd.ProcessState.ExitCode(); code != 1 || log.String() != "frontpage: interrupted\n" {
 		t.Errorf("after an interrupt: exit code %d, %q, want 1 and a message", code, &log)

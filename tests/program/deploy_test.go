@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"frontpage/must"
 	"frontpage/programtest"
 )
 
@@ -21,10 +22,7 @@ func TestDeployedSettingsExist(t *testing.T) {
 		"kubernetes/base/kustomization.yaml": regexp.MustCompile(`(?m)^      - ([A-Z_]+)=`),
 		"kubernetes/base/deployment.yaml":    regexp.MustCompile(`(?m)^            - name: ([A-Z_]+)$`),
 	} {
-		text, err := os.ReadFile("../../deploy/" + file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile("../../deploy/" + file))(t)
 		found := settings.FindAllStringSubmatch(string(text), -1)
 		if len(found) == 0 {
 			t.Errorf("deploy/%s sets nothing", file)

@@ -18,6 +18,7 @@ import (
 
 	"github.com/coder/websocket"
 
+	"frontpage/must"
 	"frontpage/programtest"
 	"frontpage/redistest"
 )
@@ -39,9 +40,7 @@ func (s *server) eventually(what string, done func() bool) {
 
 func (s *server) signal() {
 	s.t.Helper()
-	if err := s.Cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		s.t.Fatal(err)
-	}
+	must.Do(s.t, s.Cmd.Process.Signal(syscall.SIGTERM))
 }
 
 // loadingRedis returns the URL of a Redis that replies to each command that it is loading its data, until loaded is
@@ -49,10 +48,7 @@ func (s *server) signal() {
 func loadingRedis(t *testing.T) (url string, loaded func()) {
 	t.Helper()
 	redis := redistest.Start(t)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { _ = listener.Close() })
 	var ready atomic.Bool
 	serve := func(conn net.Conn) {
@@ -139,9 +135,7 @@ func TestDurationsInTheLogHaveAUnit(t *testing.T) {
 func TestSIGHUPEndsNothing(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	if err := s.Cmd.Process.Signal(syscall.SIGHUP); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Cmd.Process.Signal(syscall.SIGHUP))
 	s.useIt()
 	if log := s.Stop(); !strings.Contains(log, "stopped") {
 		t.Errorf("the log of a stop by SIGTERM after a SIGHUP: %s", log)
@@ -196,10 +190,7 @@ func TestSIGTERMEndsSocketsOneAfterAnotherAndLetsRequestsFinish(t *testing.T) {
 			}
 		})
 	}
-	connection, err := net.Dial("tcp", strings.TrimPrefix(s.URL, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	connection := must.Get(net.Dial("tcp", strings.TrimPrefix(s.URL, "http://")))(t)
 	defer func() { _ = connection.Close() }()
 	body, _ := json.Marshal(map[string]string{"query": postOne})
 	// The server sends 100 once the handler reads the body, so the request is running.
@@ -227,9 +218,7 @@ func TestSIGTERMEndsSocketsOneAfterAnotherAndLetsRequestsFinish(t *testing.T) {
 	if late < sockets/2 {
 		t.Errorf("%d of %d sockets were open for two seconds, want most of them", late, sockets)
 	}
-	if _, err := connection.Write(body); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(connection.Write(body))(t)
 	if rest, err := io.ReadAll(answers); err != nil || !strings.Contains(string(rest), postedOne) {
 		t.Errorf("the response to the running request is %q (%v), want %s", rest, err, postedOne)
 	}

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"frontpage/must"
 	"frontpage/redistest"
 )
 
@@ -56,9 +57,7 @@ func TestLogContainsNoUserAddressOrInput(t *testing.T) {
 			}
 			all()
 			for _, key := range []string{"voted:1", "posted:mallory", "score:", "group:whisper", "groups:"} {
-				if err := redis.Client.Set(t.Context(), key, "of another type", 0).Err(); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, redis.Client.Set(t.Context(), key, "of another type", 0).Err())
 				all()
 			}
 			redis.Kill()
@@ -90,23 +89,12 @@ func (s *server) doEverything(header http.Header) {
 		`query($v: String!) { viewer { id } user(name: $v) { id articlesConnection(first: 1) { totalCount } } articles { viewerVote } }`,
 		`{ whisper }`, `{ "whisper`, `{ article(id: "whisper") { id } }`, `{ articles(page: -1) { id } }`,
 	} {
-		body, err := json.Marshal(map[string]any{"query": query, "variables": map[string]string{"v": "whisper"}})
-		if err != nil {
-			s.t.Fatal(err)
-		}
-		req, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.URL+"/query", bytes.NewReader(body))
-		if err != nil {
-			s.t.Fatal(err)
-		}
+		body := must.Get(json.Marshal(map[string]any{"query": query, "variables": map[string]string{"v": "whisper"}}))(s.t)
+		req := must.Get(http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.URL+"/query", bytes.NewReader(body)))(s.t)
 		req.Header = header.Clone()
 		req.Header.Set("Content-Type", "application/json")
-		res, err := client.Do(req)
-		if err != nil {
-			s.t.Fatal(err)
-		}
-		if _, err := io.Copy(io.Discard, res.Body); err != nil {
-			s.t.Fatal(err)
-		}
+		res := must.Get(client.Do(req))(s.t)
+		must.Get(io.Copy(io.Discard, res.Body))(s.t)
 		_ = res.Body.Close()
 	}
 }

@@ -21,6 +21,7 @@ import (
 
 	"github.com/coder/websocket"
 
+	"frontpage/must"
 	"frontpage/programtest"
 	"frontpage/redistest"
 )
@@ -45,14 +46,8 @@ func startProxy(t *testing.T) *proxy {
 	if err != nil {
 		program = "/usr/sbin/haproxy" // not on the PATH of every user
 	}
-	text, err := os.ReadFile("../../deploy/haproxy.cfg")
-	if err != nil {
-		t.Fatal(err)
-	}
-	folder, err := os.MkdirTemp("", "haproxy-") // the path of t.TempDir is too long for a socket
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("../../deploy/haproxy.cfg"))(t)
+	folder := must.Get(os.MkdirTemp("", "haproxy-"))(t)
 	t.Cleanup(func() { _ = os.RemoveAll(folder) })
 	p := &proxy{t: t, servers: [2]string{freeAddress(t), freeAddress(t)}, control: filepath.Join(folder, "control")}
 	address := freeAddress(t)
@@ -66,9 +61,7 @@ func startProxy(t *testing.T) *proxy {
 	}
 	config = "global\n\tstats socket " + p.control + "\n" + config
 	file := filepath.Join(folder, "haproxy.cfg")
-	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte(config), 0o600))
 	cmd := exec.CommandContext(t.Context(), program, "-db", "-f", file)
 	cmd.Stdout, cmd.Stderr = t.Output(), t.Output()
 	if err := cmd.Start(); err != nil {
