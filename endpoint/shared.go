@@ -2,9 +2,12 @@ package endpoint
 
 import (
 	"context"
+	"crypto/sha256"
 	"time"
 
+	"frontpage/failover"
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 	"frontpage/sharing"
 )
 
@@ -126,4 +129,87 @@ var noCaller = new(Viewer)
 func withoutCaller(ctx context.Context) context.Context {
 	b := billOf(ctx)
 	return context.WithValue(context.WithValue(ctx, viewerKey{}, noCaller), billKey{}, bill{meter: b.meter, payers: b.payers})
+}
+
+// answerBytes is how many bytes of answers are kept. Each is needed only until it was sent to all watchers.
+const answerBytes = 16 << 20
+
+// perAnswer is what an answer takes besides its text, bytes.
+const perAnswer = 256
+
+// sharedAnswers are answers that many subscriptions have in common. Each is made once: a thousand watchers of
+// one page cost a thousand writes, and not a thousand executions.
+type sharedAnswers struct{ made *byteCache[answerKey, answer] }
+
+// answerKey is the question of a subscription, see subscription.question, and the article that it is about.
+type answerKey struct {
+	question [sha256.Size]byte
+	article  site.ArticleID
+}
+
+func newSharedAnswers() *sharedAnswers {
+	return &sharedAnswers{newByteCache[answerKey, answer](answerBytes, perAnswer)}
+}
+
+// get returns the answer about this state of an article, if it was made. The oldest answers are dropped first,
+// used or not.
+func (s *sharedAnswers) get(key answerKey, article *site.Article) (answer, bool) {
+	a, _ := s.made.peek(key)
+	return a, a.article == article
+}
+
+func (s *sharedAnswers) add(key answerKey, a answer) {
+	s.made.add(key, a, perAnswer+cap(a.body))
+}
+
+// readBytes is how many bytes of Reads are kept.
+const readBytes = 16 << 20
+
+// Reads are what operations that depend on their callers have read, as far as it is the same for all callers. They are
+// shared as responses are, see sharedQueries.
+type Reads struct {
+	results *sharing.Results[any, outcome]
+}
+
+// outcome is what a read returned.
+type outcome struct {
+	value any
+	err   error
+}
+
+// NewReads returns empty reads. If lifetime is 0, they share nothing.
+func NewReads(repo *redisrepo.Repo, lifetime time.Duration) Reads {
+	if lifetime == 0 {
+		return Reads{}
+	}
+	return Reads{sharing.New[any, outcome](lifetime, readBytes, func() uint64 { return repo.Version() })}
+}
+
+// Shares reports whether Share shares reads for the operation that ctx belongs to. The reads for a response that is
+// shared as a whole are not shared: its time counts from its own start.
+func (r Reads) Shares(ctx context.Context) bool {
+	return r.results != nil && ctx.Value(viewerKey{}) != any(noCaller)
+}
+
+// Share returns the result of read, or that of another operation's read with an equal key. Keys of different reads have
+// different types. Many use the value at the same time, so it must not be modified. read also returns how many bytes it
+// takes; its context has no caller.
+func Share[V any](ctx context.Context, r Reads, key any, read func(context.Context) (value V, bytes int, err error)) (V, error) {
+	if !r.Shares(ctx) {
+		value, _, err := read(ctx)
+		return value, err
+	}
+	result, err := r.results.Do(ctx, key, func(ctx context.Context) (outcome, int) {
+		value, bytes, err := read(withoutCaller(ctx))
+		if err != nil {
+			bytes = -1
+		}
+		return outcome{value, err}, bytes
+	})
+	if err == nil {
+		err = result.err
+	}
+	failover.NoteOutage(ctx, err) // if it was another operation that called Redis
+	value, _ := result.value.(V)
+	return value, err
 }
