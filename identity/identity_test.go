@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"frontpage/endpoint"
 	"frontpage/identity"
 	"frontpage/must"
 )
@@ -54,7 +55,7 @@ func TestUnusableOptionsAreRefused(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			tt.options.ValidName, tt.options.Names = validName, names
+			tt.options.ValidName, tt.options.Names = endpoint.ValidName, names
 			v, err := identity.New(t.Context(), tt.options)
 			if err == nil {
 				t.Fatalf("New = %q, want an error", v)

@@ -47,7 +47,7 @@ func newSiteWith(t *testing.T, o pages.Options, change ...func(*endpoint.Options
 	t.Helper()
 	server := redistest.Start(t)
 	s := &testSite{Site: sitetest.New(t, server.Client, site.DefaultRules(), change...), t: t, redis: server}
-	o.Log = slog.New(slog.NewTextHandler(s.Log, nil))
+	o.Log = s.Log.Logger(slog.LevelInfo)
 	if o.API.Identity == nil {
 		o.API.MaxAge = time.Second
 		o.API.Identity = must.Get(identity.New(t.Context(), identity.Options{Development: true, ValidName: endpoint.ValidName}))(t)

@@ -14,7 +14,6 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/validator/rules"
 
-	"frontpage/must"
 	"frontpage/plan"
 )
 
@@ -116,7 +115,10 @@ func newService() *service {
 // compile compiles a document, or returns nil if the plan has no binding for it.
 func (s *service) compile(t *testing.T, document string) (*plan.Operation, *ast.QueryDocument) {
 	t.Helper()
-	parsed := must.Get(gqlparser.LoadQueryWithRules(schema, document, rules.NewDefaultRules()))(t)
+	parsed, err := gqlparser.LoadQueryWithRules(schema, document, rules.NewDefaultRules())
+	if err != nil {
+		t.Fatal(err)
+	}
 	return s.bound().Compile(parsed.Operations[0], parsed.Fragments), parsed
 }
 

@@ -123,7 +123,7 @@ func serve(t *testing.T, client redis.UniversalClient, i *issuer, change ...func
 		Issuer: i.url, ClientID: "frontpage", ClientSecret: clientSecret, PublicURL: front.URL, Scopes: []string{"profile", "offline_access"},
 		NameClaim: "preferred_username", RolesClaim: "roles", Moderator: "moderator", Lifetime: 24 * time.Hour, ValidName: endpoint.ValidName,
 		Client:  func(req *http.Request) netip.Addr { return endpoint.NetworkOf(req, nil) },
-		Recheck: 50 * time.Millisecond, Log: slog.New(slog.NewTextHandler(s.log, nil)),
+		Recheck: 50 * time.Millisecond, Log: s.log.Logger(slog.LevelInfo),
 		Now: func() time.Time { return time.Now().Add(time.Duration(s.ahead.Load())) },
 	}
 	for _, f := range change {

@@ -102,7 +102,7 @@ func NewOn(t *testing.T, configure func(*http.Server), client redis.UniversalCli
 	}
 	client.AddHook(s.Trips)
 	s.Repo = repo
-	s.Handler = graph.NewHandler(repo, graph.Site{Version: "test", SignIn: graph.ByName}, slog.New(slog.NewTextHandler(s.Log, &slog.HandlerOptions{Level: slog.LevelDebug})), options)
+	s.Handler = graph.NewHandler(repo, graph.Site{Version: "test", SignIn: graph.ByName}, s.Log.Logger(slog.LevelDebug), options)
 	server := httptest.NewUnstartedServer(s.Handler)
 	server.Config.MaxHeaderBytes = 8 << 20 // so that large headers reach the handler, which refuses them
 	server.Config.WriteTimeout = time.Minute
@@ -351,6 +351,11 @@ func (b *Log) String() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.buffer.String()
+}
+
+// Logger returns a log that writes to b in the form of slog.TextHandler.
+func (b *Log) Logger(level slog.Level) *slog.Logger {
+	return slog.New(slog.NewTextHandler(b, &slog.HandlerOptions{Level: level}))
 }
 
 // Tally counts equal commands, for example "hgetall 25, zrange 1". It sorts commands in place.

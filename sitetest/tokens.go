@@ -76,25 +76,30 @@ func (k *Keyring) PublicPEM(t *testing.T) string {
 // Base64URL encodes without padding.
 func Base64URL(text []byte) string { return base64.RawURLEncoding.EncodeToString(text) }
 
-// JWK returns the public key of private as a JSON Web Key.
-func JWK(id string, private crypto.Signer) string {
+// JWK returns the public key of private as a JSON Web Key. more are additional members, such as `"use":"enc"`.
+func JWK(id string, private crypto.Signer, more ...string) string {
+	var members []string
 	switch public := private.Public().(type) {
 	case *rsa.PublicKey:
-		return fmt.Sprintf(`{"kty":"RSA","kid":%q,"n":%q,"e":%q}`, id, Base64URL(public.N.Bytes()), Base64URL(big.NewInt(int64(public.E)).Bytes()))
+		members = []string{`"kty":"RSA"`, `"n":"` + Base64URL(public.N.Bytes()) + `"`, `"e":"` + Base64URL(big.NewInt(int64(public.E)).Bytes()) + `"`}
 	case *ecdsa.PublicKey:
 		point, err := public.Bytes()
 		if err != nil {
 			panic(err)
 		}
-		return fmt.Sprintf(`{"kty":"EC","crv":"P-256","kid":%q,"x":%q,"y":%q}`, id, Base64URL(point[1:33]), Base64URL(point[33:]))
+		x, y := Base64URL(point[1:1+len(point)/2]), Base64URL(point[1+len(point)/2:])
+		members = []string{`"kty":"EC"`, `"crv":"` + public.Params().Name + `"`, `"x":"` + x + `"`, `"y":"` + y + `"`}
 	case ed25519.PublicKey:
-		return fmt.Sprintf(`{"kty":"OKP","crv":"Ed25519","kid":%q,"x":%q}`, id, Base64URL(public))
+		members = []string{`"kty":"OKP"`, `"crv":"Ed25519"`, `"x":"` + Base64URL(public) + `"`}
+	default:
+		panic("unsupported type of key")
 	}
-	panic("unsupported type of key")
+	return "{" + strings.Join(append(members, more...), ",") + `,"kid":"` + id + `"}`
 }
 
 // SignToken makes a token of any header and claims. The type of key decides the algorithm, whatever the
-// header says: HS256 for a string; RS256, ES256 or EdDSA for a private key; no signature for nil.
+// header says: HS256 for a string; RS256, ES256 or EdDSA for a private key; what a function returns for the signed
+// text; no signature for nil.
 func SignToken(header, claims string, key any) string {
 	text := Base64URL([]byte(header)) + "." + Base64URL([]byte(claims))
 	hash := sha256.Sum256([]byte(text))
@@ -110,10 +115,13 @@ func SignToken(header, claims string, key any) string {
 	case *ecdsa.PrivateKey:
 		var r, s *big.Int
 		if r, s, err = ecdsa.Sign(rand.Reader, key, hash[:]); err == nil {
-			signature = append(r.FillBytes(make([]byte, 32)), s.FillBytes(make([]byte, 32))...)
+			size := (key.Params().BitSize + 7) / 8
+			signature = append(r.FillBytes(make([]byte, size)), s.FillBytes(make([]byte, size))...)
 		}
 	case ed25519.PrivateKey:
 		signature = ed25519.Sign(key, []byte(text))
+	case func(string) []byte:
+		signature = key(text)
 	}
 	if err != nil {
 		panic(err)

@@ -19,6 +19,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/must"
+	"frontpage/sitetest"
 	"frontpage/store"
 )
 
@@ -91,8 +92,8 @@ func TestBackupHasAllThatWasAcknowledgedBeforeIt(t *testing.T) {
 
 func TestFailedBackupLeavesTheFileAlone(t *testing.T) {
 	t.Parallel()
-	var log record
-	s := open(t, store.Options{DataDir: t.TempDir(), Log: log.logger(slog.LevelInfo)})
+	var log sitetest.Log
+	s := open(t, store.Options{DataDir: t.TempDir(), Log: log.Logger(slog.LevelInfo)})
 	set(t, s, "key", "value")
 	path := backUp(t, s)
 	before := must.Get(os.ReadFile(path))(t)

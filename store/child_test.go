@@ -22,6 +22,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/must"
+	"frontpage/sitetest"
 	"frontpage/store"
 )
 
@@ -214,8 +215,8 @@ func TestChildWithMoreThanHalfOfTheMemoryAcceptsWrites(t *testing.T) {
 	full := must.Get(store.Open(t.Context(), store.Options{DataDir: dir}))(t)
 	set(t, full, "large", strings.Repeat("x", 8<<20))
 	must.Do(t, full.Close())
-	var log record
-	s := open(t, store.Options{DataDir: dir, Memory: 8 << 20, Log: log.logger(slog.LevelWarn)})
+	var log sitetest.Log
+	s := open(t, store.Options{DataDir: dir, Memory: 8 << 20, Log: log.Logger(slog.LevelWarn)})
 	for _, how := range []string{"at the start", "after a restart"} {
 		limit := maxMemory(t, s)
 		set(t, s, "key", how)
@@ -234,8 +235,8 @@ func TestChildWithMoreThanHalfOfTheMemoryAcceptsWrites(t *testing.T) {
 
 func TestChildIsRestartedWhenItExits(t *testing.T) {
 	t.Parallel()
-	var log record
-	s := open(t, store.Options{DataDir: t.TempDir(), Log: log.logger(slog.LevelInfo)})
+	var log sitetest.Log
+	s := open(t, store.Options{DataDir: t.TempDir(), Log: log.Logger(slog.LevelInfo)})
 	killed := map[int]bool{}
 	for i := range 3 {
 		set(t, s, "key", strconv.Itoa(i))
@@ -260,8 +261,8 @@ func TestChildIsRestartedWhenItExits(t *testing.T) {
 func TestChildIsRestartedWhenItsSocketIsGone(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	var log record
-	s := open(t, store.Options{DataDir: dir, Log: log.logger(slog.LevelInfo)})
+	var log sitetest.Log
+	s := open(t, store.Options{DataDir: dir, Log: log.Logger(slog.LevelInfo)})
 	set(t, s, "key", "value")
 	first := redisPID(s)
 	var clients sync.WaitGroup
@@ -288,8 +289,8 @@ func TestChildIsRestartedWhenItsSocketIsGone(t *testing.T) {
 
 func TestChildIsRestartedWhenItHangs(t *testing.T) {
 	t.Parallel()
-	var log record
-	s := open(t, store.Options{DataDir: t.TempDir(), Log: log.logger(slog.LevelInfo)})
+	var log sitetest.Log
+	s := open(t, store.Options{DataDir: t.TempDir(), Log: log.Logger(slog.LevelInfo)})
 	set(t, s, "key", "value")
 	hanging := redisPID(s)
 	must.Do(t, syscall.Kill(hanging, syscall.SIGSTOP))

@@ -16,6 +16,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/must"
+	"frontpage/sitetest"
 	"frontpage/store"
 )
 
@@ -40,10 +41,10 @@ func assignSlots(t *testing.T, r *realRedis) {
 func TestClusterIsOpenedOnceEverySlotIsServed(t *testing.T) {
 	t.Parallel()
 	r, addr := startNode(t, "--appendonly", "yes", "--cluster-node-timeout", "5000", "--cluster-require-full-coverage", "no")
-	var log record
+	var log sitetest.Log
 	opened := make(chan *store.Store)
 	url := "redis+cluster://" + unused(t) + "," + addr + "?partitions=4&pool_size=2"
-	go func() { opened <- open(t, store.Options{URL: url, Log: log.logger(slog.LevelInfo)}) }()
+	go func() { opened <- open(t, store.Options{URL: url, Log: log.Logger(slog.LevelInfo)}) }()
 	eventually(t, "line about the missing slots", func() bool { return strings.Contains(log.String(), "16384 of its 16384 slots belong to no node") })
 	assignSlots(t, r)
 	s := <-opened
@@ -79,8 +80,8 @@ func TestNodesThatMayLoseDataAreReported(t *testing.T) {
 	t.Parallel()
 	r, addr := startNode(t, "--maxmemory-policy", "volatile-lru", "--cluster-node-timeout", "300")
 	assignSlots(t, r)
-	var log record
-	s := open(t, store.Options{URL: "redis+cluster://" + addr + "?acks=0", Log: log.logger(slog.LevelInfo)})
+	var log sitetest.Log
+	s := open(t, store.Options{URL: "redis+cluster://" + addr + "?acks=0", Log: log.Logger(slog.LevelInfo)})
 	for _, want := range []string{
 		"maxmemory-policy of these nodes to noeviction", "appendonly of these nodes to yes", "cluster-require-full-coverage of these nodes to no",
 		"cluster-node-timeout of these nodes to at least 2000", "above the timeout of replies, which is 400ms", "give these nodes 1 each", "nodes=" + addr,

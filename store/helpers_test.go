@@ -3,15 +3,12 @@
 package store_test
 
 import (
-	"bytes"
 	"context"
-	"log/slog"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -38,28 +35,6 @@ func eventually(t *testing.T, what string, done func() bool) {
 			t.Fatalf("no %s within %v", what, patience)
 		}
 	}
-}
-
-// record collects a log.
-type record struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (r *record) Write(p []byte) (int, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.text.Write(p)
-}
-
-func (r *record) String() string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.text.String()
-}
-
-func (r *record) logger(level slog.Level) *slog.Logger {
-	return slog.New(slog.NewTextHandler(r, &slog.HandlerOptions{Level: level}))
 }
 
 // names are the environment variables of the program.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"frontpage/must"
+	"frontpage/sitetest"
 	"frontpage/store"
 )
 
@@ -91,8 +92,8 @@ func TestCommandsOfRootLeaveFilesToTheOwner(t *testing.T) {
 func TestCommandWaitsForOthersThatUseItsServer(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	var log record
-	first := must.Get(store.Open(t.Context(), store.Options{DataDir: dir, Command: "import", Log: log.logger(slog.LevelInfo)}))(t)
+	var log sitetest.Log
+	first := must.Get(store.Open(t.Context(), store.Options{DataDir: dir, Command: "import", Log: log.Logger(slog.LevelInfo)}))(t)
 	set(t, first, "by", "the first")
 	second := must.Get(store.Open(t.Context(), store.Options{DataDir: dir, Command: "check"}))(t)
 	closed := make(chan error, 1)
@@ -134,8 +135,8 @@ func TestServerWaitsForACommand(t *testing.T) {
 	dir := t.TempDir()
 	command := must.Get(store.Open(t.Context(), store.Options{DataDir: dir, Command: "import"}))(t)
 	set(t, command, "by", "the command")
-	var log record
-	server := openSoon(t.Context(), store.Options{DataDir: dir, Log: log.logger(slog.LevelInfo)})
+	var log sitetest.Log
+	server := openSoon(t.Context(), store.Options{DataDir: dir, Log: log.Logger(slog.LevelInfo)})
 	cancelled, cancel := context.WithCancel(t.Context())
 	stopped := openSoon(cancelled, store.Options{DataDir: dir, Names: names})
 	eventually(t, "line that names the command", func() bool { return strings.Contains(log.String(), `used_by="frontpage import (process`) })

@@ -18,6 +18,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/must"
+	"frontpage/sitetest"
 	"frontpage/store"
 )
 
@@ -120,8 +121,8 @@ func TestSubscriptionSurvivesAnOutage(t *testing.T) {
 
 // Not parallel: go-redis has one logger for the whole process.
 func TestMessagesOfTheRedisClientAreLogged(t *testing.T) {
-	var log record
-	open(t, store.Options{URL: "memory://", Log: log.logger(slog.LevelDebug)})
+	var log sitetest.Log
+	open(t, store.Options{URL: "memory://", Log: log.Logger(slog.LevelDebug)})
 	other := redis.NewClient(&redis.Options{Addr: unused(t), DialerRetries: 1})
 	defer other.Close()
 	if err := other.Ping(t.Context()).Err(); err == nil {
@@ -134,8 +135,8 @@ func TestMessagesOfTheRedisClientAreLogged(t *testing.T) {
 
 func TestMemoryWarnsAndExpiresKeys(t *testing.T) {
 	t.Parallel()
-	var log record
-	s := open(t, store.Options{URL: "memory://", Log: log.logger(slog.LevelInfo)})
+	var log sitetest.Log
+	s := open(t, store.Options{URL: "memory://", Log: log.Logger(slog.LevelInfo)})
 	if s.Kind != store.Memory || !strings.Contains(s.String(), "all data is lost") {
 		t.Errorf("Kind = %q, String() = %q, want memory and a warning", s.Kind, s)
 	}

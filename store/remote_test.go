@@ -19,6 +19,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/must"
+	"frontpage/sitetest"
 	"frontpage/store"
 )
 
@@ -71,8 +72,8 @@ func pong(c *server.Peer) { c.WriteInline("PONG") }
 func TestRemoteStoreIsDescribedAndUsesItsDatabase(t *testing.T) {
 	t.Parallel()
 	r := startServer(t, "--appendonly", "yes")
-	var log record
-	s := open(t, store.Options{URL: r.url() + "?db=3", Log: log.logger(slog.LevelInfo)})
+	var log sitetest.Log
+	s := open(t, store.Options{URL: r.url() + "?db=3", Log: log.Logger(slog.LevelInfo)})
 	set(t, s, "key", "value")
 	wantValue(t, s, "key", "value")
 	if s.Kind != store.Remote || s.Version != serverVersion(t) || s.Address != r.url()+" (database 3)" {
@@ -93,8 +94,8 @@ func TestRemoteStoreIsDescribedAndUsesItsDatabase(t *testing.T) {
 func TestServersThatMayLoseDataAreReported(t *testing.T) {
 	t.Parallel()
 	r := startServer(t, "--maxmemory-policy", "volatile-lru")
-	var log record
-	s := open(t, store.Options{URL: r.url(), Log: log.logger(slog.LevelInfo)})
+	var log sitetest.Log
+	s := open(t, store.Options{URL: r.url(), Log: log.Logger(slog.LevelInfo)})
 	for _, want := range []string{"level=WARN", "maxmemory-policy=volatile-lru", "appendonly"} {
 		if !strings.Contains(log.String(), want) {
 			t.Errorf("log = %s, want it to contain %q", log.String(), want)
@@ -256,8 +257,8 @@ func TestOpenWaitsForAServerThatIsBusy(t *testing.T) {
 func TestServerWithoutINFOIsAccepted(t *testing.T) {
 	t.Parallel()
 	addr := fakeServer(t, pong, func(c *server.Peer) { c.WriteError("NOPERM this user has no permissions to run the 'info' command") })
-	var log record
-	s := open(t, store.Options{URL: "redis://" + addr, Log: log.logger(slog.LevelInfo)})
+	var log sitetest.Log
+	s := open(t, store.Options{URL: "redis://" + addr, Log: log.Logger(slog.LevelInfo)})
 	if log.String() != "" || s.Version != "" || !strings.Contains(s.String(), "does not report") {
 		t.Errorf("log = %q, Version = %q, String() = %q, want no log, no version and unknown persistence", log.String(), s.Version, s)
 	}
@@ -274,8 +275,8 @@ func TestOpenWaitsWhileRedisLoadsItsData(t *testing.T) {
 		}
 		pong(c)
 	}, func(c *server.Peer) { c.WriteBulk("redis_version:7.2.0") })
-	var log record
-	open(t, store.Options{URL: "redis://" + addr, Log: log.logger(slog.LevelInfo)})
+	var log sitetest.Log
+	open(t, store.Options{URL: "redis://" + addr, Log: log.Logger(slog.LevelInfo)})
 	if time.Now().Before(ready) || !strings.Contains(log.String(), "load its data") {
 		t.Errorf("Open returned %v before the data was loaded, with the log %q; want it to wait and to log that", time.Until(ready), log.String())
 	}
@@ -306,10 +307,10 @@ func TestSentinelURLWaitsForAPrimary(t *testing.T) {
 	t.Parallel()
 	port, sentinelPort := unusedPort(t), unusedPort(t)
 	startRedis(t, "port "+sentinelPort+"\nsentinel monitor main 127.0.0.1 "+port+" 1\n", "--sentinel")
-	var log record
+	var log sitetest.Log
 	opened := make(chan *store.Store)
 	url := "redis+sentinel://127.0.0.1:" + sentinelPort + "/main"
-	go func() { opened <- open(t, store.Options{URL: url, Log: log.logger(slog.LevelInfo)}) }()
+	go func() { opened <- open(t, store.Options{URL: url, Log: log.Logger(slog.LevelInfo)}) }()
 	eventually(t, "line about the primary", func() bool { return strings.Contains(log.String(), "waiting for a primary that replies") })
 	startServer(t, "--port", port)
 	s := <-opened

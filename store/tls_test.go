@@ -21,6 +21,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/must"
+	"frontpage/sitetest"
 	"frontpage/store"
 )
 
@@ -248,9 +249,9 @@ func TestRenewedTLSFilesAreUsed(t *testing.T) {
 	use(ours)
 	port := unusedPort(t)
 	old := startServer(t, ours.server(t, port, time.Time{}, "yes")...)
-	var log record
+	var log sitetest.Log
 	s := open(t, store.Options{
-		URL: "rediss://127.0.0.1:" + port + unhurried, TLS: store.TLS{CAFile: ca, CertFile: cert, KeyFile: key}, Log: log.logger(slog.LevelInfo),
+		URL: "rediss://127.0.0.1:" + port + unhurried, TLS: store.TLS{CAFile: ca, CertFile: cert, KeyFile: key}, Log: log.Logger(slog.LevelInfo),
 	})
 	set(t, s, "key", "value")
 

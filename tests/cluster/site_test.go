@@ -50,7 +50,7 @@ type testSite struct {
 func openSite(t *testing.T, o store.Options, options ...redisrepo.Option) (*testSite, error) {
 	t.Helper()
 	s := &testSite{t: t, log: new(sitetest.Log)}
-	log := slog.New(slog.NewTextHandler(s.log, nil))
+	log := s.log.Logger(slog.LevelInfo)
 	o.Log = log
 	opened, err := store.Open(t.Context(), o)
 	if err != nil {
