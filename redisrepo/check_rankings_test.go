@@ -60,9 +60,7 @@ func TestCheckReportsInconsistentCalendars(t *testing.T) {
 			for line := range strings.Lines(tt.corrupt) {
 				s.do(line)
 			}
-			if got := s.violations(); !slices.Equal(got, tt.want) {
-				t.Errorf("Check reports\n\t%s\nwant\n\t%s", strings.Join(got, "\n\t"), strings.Join(tt.want, "\n\t"))
-			}
+			s.wantViolations(tt.want...)
 		})
 	}
 }
@@ -89,43 +87,37 @@ func TestCheckReportsInconsistentCalendarsOfGroups(t *testing.T) {
 	}
 	s := newSite(t, func(r *site.Rules) { r.Calendar, r.GroupTop = false, false }, one)
 	s.do("ZADD top:d:20513 1 article:1")
-	if got, want := fmt.Sprint(s.violations()), "[top:d:20513: exists, but the site keeps no such calendar]"; got != want {
-		t.Errorf("Check without a calendar reports %s, want %s", got, want)
-	}
+	s.wantViolations("top:d:20513: exists, but the site keeps no such calendar")
 }
 
 // Check does not report what changes while it reads: votes, posts, deletions, and days that are folded.
 func TestCheckOfTheCalendarRunsWhileTheSiteIsUsed(t *testing.T) {
-	t.Parallel()
-	for _, tags := range layouts {
-		t.Run(fmt.Sprint(tags), func(t *testing.T) {
-			t.Parallel()
-			s := newSite(t, func(r *site.Rules) { r.GroupTop, r.VotingWindow = true, 60*day }, redisrepo.WithPartitions(len(tags)))
-			for range 20 {
-				s.clock.advance(7 * time.Hour)
-				for range 5 {
-					s.post("alice", "go", "redis")
-				}
+	eachLayout(t, func(t *testing.T, tags []string) {
+		s := newSite(t, func(r *site.Rules) { r.GroupTop, r.VotingWindow = true, 60*day }, redisrepo.WithPartitions(len(tags)))
+		for range 20 {
+			s.clock.advance(7 * time.Hour)
+			for range 5 {
+				s.post("alice", "go", "redis")
 			}
-			ctx, cancel := context.WithCancel(s.ctx)
-			var aging sync.WaitGroup
-			aging.Go(func() { // so that days become due
-				for ctx.Err() == nil && s.clock.now().Before(opened.Add(40*day)) {
-					s.clock.advance(time.Minute)
-					_, _ = s.Vote(ctx, 8, "mallory", up, "")
-				}
-			})
-			stop := s.used()
-			for range programtest.Size(2, 6) {
-				s.wantClean()
+		}
+		ctx, cancel := context.WithCancel(s.ctx)
+		var aging sync.WaitGroup
+		aging.Go(func() { // so that days become due
+			for ctx.Err() == nil && s.clock.now().Before(opened.Add(40*day)) {
+				s.clock.advance(time.Minute)
+				_, _ = s.Vote(ctx, 8, "mallory", up, "")
 			}
-			cancel()
-			stop()
-			aging.Wait()
-			s.wantClean()
-			s.wantCalendar(true)
 		})
-	}
+		stop := s.used()
+		for range programtest.Size(2, 6) {
+			s.wantClean()
+		}
+		cancel()
+		stop()
+		aging.Wait()
+		s.wantClean()
+		s.wantCalendar(true)
+	})
 }
 
 func TestCheckReportsWrongFrontPages(t *testing.T) {

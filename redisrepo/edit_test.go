@@ -172,9 +172,7 @@ func TestEditsAreForPosterInTimeAndForModerators(t *testing.T) {
 				return
 			}
 			wantRefused(t, err, tt.want)
-			if after := s.dump(); after != before {
-				t.Errorf("the refused edit left\n%s\nwant\n%s", after, before)
-			}
+			s.wantStore(before)
 		})
 	}
 	s := newSite(t, nil)

@@ -105,9 +105,7 @@ func TestEmptyGroupLeavesNoKey(t *testing.T) {
 	if groups, err := s.groups(); err != nil || len(groups) != 0 {
 		t.Errorf("Groups = %v, %v, want none", groups, err)
 	}
-	if after := s.dump(); after != before {
-		t.Errorf("after reading, the store holds\n%s\nwant no new keys", after)
-	}
+	s.wantStore(before)
 }
 
 func TestGroupEndsWithItsLastArticle(t *testing.T) {
@@ -120,9 +118,7 @@ func TestGroupEndsWithItsLastArticle(t *testing.T) {
 	s.regroup(a, nil, []string{"go"})
 	s.do("HSET article:1 revision 1") // that of a new article,
 	s.do("HDEL article:1 edition")    // which was never changed
-	if after := s.dump(); after != before {
-		t.Errorf("the store holds\n%s\nwant\n%s", after, before)
-	}
+	s.wantStore(before)
 }
 
 func TestListingIsKeptForGroupCacheTTL(t *testing.T) {
@@ -316,9 +312,7 @@ func TestRegroupAddsAndRemovesGroups(t *testing.T) {
 			b, err := s.Regroup(s.ctx, a.ID, site.Actor{Name: user}, tt.add, tt.remove)
 			if tt.refused != nil {
 				wantRefused(t, err, tt.refused...)
-				if after := s.dump(); after != before {
-					t.Errorf("the store holds\n%s\nwant it unchanged:\n%s", after, before)
-				}
+				s.wantStore(before)
 				return
 			}
 			if err != nil || !slices.Equal(b.Groups, tt.want) {

@@ -40,6 +40,17 @@ var four = redisrepo.Tags(4)
 // layouts are the tags of a site without partitions, and of one with four.
 var layouts = [][]string{redisrepo.Tags(1), four}
 
+// eachLayout runs test once for each of layouts, and beside all other tests.
+func eachLayout(t *testing.T, test func(t *testing.T, tags []string)) {
+	t.Parallel()
+	for _, tags := range layouts {
+		t.Run(fmt.Sprint(tags), func(t *testing.T) {
+			t.Parallel()
+			test(t, tags)
+		})
+	}
+}
+
 // opened is the time at which the clock of every site starts.
 var opened = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
 
@@ -255,11 +266,16 @@ func (s *testSite) violations() []string {
 	return found
 }
 
+func (s *testSite) wantViolations(want ...string) {
+	s.t.Helper()
+	if got := s.violations(); !slices.Equal(got, want) {
+		s.t.Errorf("Check reports\n\t%s\nwant\n\t%s", strings.Join(got, "\n\t"), strings.Join(want, "\n\t"))
+	}
+}
+
 func (s *testSite) wantClean() {
 	s.t.Helper()
-	for _, violation := range s.violations() {
-		s.t.Errorf("Check reports: %s", violation)
-	}
+	s.wantViolations()
 }
 
 // moderator is an actor who posted no article, but may do what posters may.
@@ -328,6 +344,14 @@ func (s *testSite) dump() string {
 		fmt.Fprintf(&b, "%s: %v, ends: %t\n", key, contents[i](), ttls[i].Val() > 0)
 	}
 	return b.String()
+}
+
+// wantStore compares what dump returns.
+func (s *testSite) wantStore(want string) {
+	s.t.Helper()
+	if got := s.dump(); got != want {
+		s.t.Errorf("the store holds\n%s\nwant\n%s", got, want)
+	}
 }
 
 // content asks for what a key of this type holds.

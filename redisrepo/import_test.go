@@ -181,9 +181,7 @@ func (s *testSite) wantNothingImported(articles ...redisrepo.Imported) {
 			s.t.Errorf("added[%d], errs[%[1]d] = %t, %v, want false and no error", i, added[i], errs[i])
 		}
 	}
-	if after := s.dump(); after != before {
-		s.t.Errorf("the store holds\n%s\nwant\n%s", after, before)
-	}
+	s.wantStore(before)
 }
 
 func TestImportDoesNotChangeOtherArticles(t *testing.T) {
@@ -200,34 +198,28 @@ func TestImportDoesNotChangeOtherArticles(t *testing.T) {
 		}
 		wantRefused(t, errs[i], "CONFLICT id")
 	}
-	if after := s.dump(); after != before {
-		t.Errorf("the store holds\n%s\nwant\n%s", after, before)
-	}
+	s.wantStore(before)
 }
 
 func TestImportMovesTheCounterPastTheHighestNumber(t *testing.T) {
-	t.Parallel()
-	for _, tags := range layouts {
-		t.Run(fmt.Sprint(tags), func(t *testing.T) {
-			t.Parallel()
-			s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
-			s.imports(old(50, time.Hour, 1), old(2, time.Hour, 1), old(1, time.Hour, 1), old(49, time.Hour, 1), old(30, time.Hour, 1), old(51, time.Hour, 1), old(52, time.Hour, 1))
-			s.wantClean()
-			seen := map[site.ArticleID]bool{50: true, 2: true, 1: true, 49: true, 30: true, 51: true, 52: true}
-			for range 20 {
-				a := s.post("alice")
-				if seen[a.ID] || a.ID < 30 {
-					t.Errorf("Post = %v, want a higher number than the imported and earlier ones", a.ID)
-				}
-				seen[a.ID] = true
+	eachLayout(t, func(t *testing.T, tags []string) {
+		s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
+		s.imports(old(50, time.Hour, 1), old(2, time.Hour, 1), old(1, time.Hour, 1), old(49, time.Hour, 1), old(30, time.Hour, 1), old(51, time.Hour, 1), old(52, time.Hour, 1))
+		s.wantClean()
+		seen := map[site.ArticleID]bool{50: true, 2: true, 1: true, 49: true, 30: true, 51: true, 52: true}
+		for range 20 {
+			a := s.post("alice")
+			if seen[a.ID] || a.ID < 30 {
+				t.Errorf("Post = %v, want a higher number than the imported and earlier ones", a.ID)
 			}
-			s.imports(old(3, time.Hour, 1)) // below: the counter stays
-			s.wantClean()
-			if a := s.post("alice"); seen[a.ID] {
-				t.Errorf("Post = %v again, want a new number", a.ID)
-			}
-		})
-	}
+			seen[a.ID] = true
+		}
+		s.imports(old(3, time.Hour, 1)) // below: the counter stays
+		s.wantClean()
+		if a := s.post("alice"); seen[a.ID] {
+			t.Errorf("Post = %v again, want a new number", a.ID)
+		}
+	})
 }
 
 // voterGrowth is a hook that notes how many voters of article:1 to article:9 one round trip adds at most.

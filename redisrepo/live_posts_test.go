@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"reflect"
 	"strconv"
@@ -20,7 +19,6 @@ import (
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/events"
 	"frontpage/redisrepo/site"
-	"frontpage/store"
 )
 
 func TestPostsAreDelivered(t *testing.T) {
@@ -220,14 +218,8 @@ func TestListenReceivesFromAllPartitions(t *testing.T) {
 // The store in memory is miniredis, not Redis.
 func TestWatchesWorkOnTheEmbeddedStore(t *testing.T) {
 	t.Parallel()
-	memory, err := store.Open(t.Context(), store.Options{URL: "memory://", Timeout: time.Minute, Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = memory.Close() })
-	s := &testSite{t: t, ctx: t.Context(), rules: site.DefaultRules(), clock: new(clock), links: new(atomic.Int64), raw: memory.Client.(*redis.Client)}
-	s = s.reopened(memory.Client, nil)
-	other, l := s.reopened(memory.Client, nil), s.listen()
+	s := embedded(t, nil)
+	other, l := s.reopened(s.raw, nil), s.listen()
 	posts := l.watchPosts("go")
 	a := other.post("alice", "go")
 	if got := next(t, posts); !reflect.DeepEqual(got, a) {
@@ -254,7 +246,7 @@ func TestWatchesWorkOnTheEmbeddedStore(t *testing.T) {
 		t.Errorf("delivered %s, want %s", show(got), show(back))
 	}
 	s.wantList(best("go"), a.ID)
-	_, err = s.Post(s.ctx, "bob", site.Draft{Title: "again", Link: a.Link})
+	_, err := s.Post(s.ctx, "bob", site.Draft{Title: "again", Link: a.Link})
 	wantDuplicate(t, err, a.ID)
 	if _, err := s.Vote(s.ctx, a.ID, "dave", up, "b"); err != nil {
 		t.Error(err)

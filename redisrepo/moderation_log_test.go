@@ -82,63 +82,59 @@ func TestModerationLogRecordsActionsOfModerators(t *testing.T) {
 }
 
 func TestModerationLogIsPaged(t *testing.T) {
-	t.Parallel()
-	for _, tags := range layouts {
-		t.Run(fmt.Sprint(tags), func(t *testing.T) {
-			t.Parallel()
-			s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
-			if entries, info, err := s.ModerationLog(s.ctx, site.PageRequest{}); err != nil || len(entries) != 0 || info != (site.PageInfo{}) {
-				t.Errorf("ModerationLog of an empty log = %v, %+v, %v, want an empty page", entries, info, err)
-			}
-			const total = 30
-			for i := range total { // many of them in one millisecond
-				key := tags[i%len(tags)] + "moderation:"
-				s.do("XADD", key, fmt.Sprintf("%d-%d", 1000+i/10, i%10/len(tags)+1), "kind", "deleted", "article", fmt.Sprint("article:", i+1), "by", "user:mod", "at", opened.Unix())
-			}
-			all, _, err := s.ModerationLog(s.ctx, site.PageRequest{First: new(100)})
-			if err != nil || len(all) != total {
-				t.Fatalf("ModerationLog = %v, %v, want %d entries", all, err, total)
-			}
-			id := func(e events.ModerationEntry) string { return e.ID() }
-			names := map[string]bool{}
-			for _, e := range all {
-				names[e.ID()] = true
-			}
-			if len(names) != total {
-				t.Errorf("the %d entries have %d ids", total, len(names))
-			}
-			for _, backward := range []bool{false, true} {
-				for _, size := range []int{1, 2, 3, 7, 30, 100} {
-					got := walkAll(t, size, backward, total, func(span site.PageRequest) ([]events.ModerationEntry, site.PageInfo, error) {
-						return s.ModerationLog(s.ctx, span)
-					})
-					if !slices.EqualFunc(got, all, func(a, b events.ModerationEntry) bool { return id(a) == id(b) }) {
-						t.Errorf("pages of %d, backward %t: %v, want %v", size, backward, got, all)
-					}
+	eachLayout(t, func(t *testing.T, tags []string) {
+		s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
+		if entries, info, err := s.ModerationLog(s.ctx, site.PageRequest{}); err != nil || len(entries) != 0 || info != (site.PageInfo{}) {
+			t.Errorf("ModerationLog of an empty log = %v, %+v, %v, want an empty page", entries, info, err)
+		}
+		const total = 30
+		for i := range total { // many of them in one millisecond
+			key := tags[i%len(tags)] + "moderation:"
+			s.do("XADD", key, fmt.Sprintf("%d-%d", 1000+i/10, i%10/len(tags)+1), "kind", "deleted", "article", fmt.Sprint("article:", i+1), "by", "user:mod", "at", opened.Unix())
+		}
+		all, _, err := s.ModerationLog(s.ctx, site.PageRequest{First: new(100)})
+		if err != nil || len(all) != total {
+			t.Fatalf("ModerationLog = %v, %v, want %d entries", all, err, total)
+		}
+		id := func(e events.ModerationEntry) string { return e.ID() }
+		names := map[string]bool{}
+		for _, e := range all {
+			names[e.ID()] = true
+		}
+		if len(names) != total {
+			t.Errorf("the %d entries have %d ids", total, len(names))
+		}
+		for _, backward := range []bool{false, true} {
+			for _, size := range []int{1, 2, 3, 7, 30, 100} {
+				got := walkAll(t, size, backward, total, func(span site.PageRequest) ([]events.ModerationEntry, site.PageInfo, error) {
+					return s.ModerationLog(s.ctx, span)
+				})
+				if !slices.EqualFunc(got, all, func(a, b events.ModerationEntry) bool { return id(a) == id(b) }) {
+					t.Errorf("pages of %d, backward %t: %v, want %v", size, backward, got, all)
 				}
 			}
-			for i := range all { // between two cursors
-				for j := i + 1; j < len(all); j += 5 {
-					got, info, err := s.ModerationLog(s.ctx, site.PageRequest{First: new(100), After: &all[i].Cursor, Before: &all[j].Cursor})
-					if err != nil || len(got) != j-i-1 || !info.HasPreviousPage || !info.HasNextPage {
-						t.Fatalf("between entries %d and %d: %d entries, %+v, %v, want %d", i, j, len(got), info, err, j-i-1)
-					}
+		}
+		for i := range all { // between two cursors
+			for j := i + 1; j < len(all); j += 5 {
+				got, info, err := s.ModerationLog(s.ctx, site.PageRequest{First: new(100), After: &all[i].Cursor, Before: &all[j].Cursor})
+				if err != nil || len(got) != j-i-1 || !info.HasPreviousPage || !info.HasNextPage {
+					t.Fatalf("between entries %d and %d: %d entries, %+v, %v, want %d", i, j, len(got), info, err, j-i-1)
 				}
 			}
-			s.post("alice", "go")
-			groups, _, _ := s.Groups(s.ctx, lists.GroupList{}, site.PageRequest{})
-			for name, span := range map[string]site.PageRequest{
-				"a cursor of groups": {After: &groups[0].Cursor}, "not a cursor": {After: new("x")},
-			} {
-				_, _, err := s.ModerationLog(s.ctx, span)
-				wantRefusal(t, name, err, "after")
-			}
-			_, _, err = s.ModerationLog(s.ctx, site.PageRequest{First: new(0)})
-			wantRefused(t, err, "INVALID first")
-			_, _, err = s.Groups(s.ctx, lists.GroupList{}, site.PageRequest{Before: &all[0].Cursor})
-			wantRefused(t, err, "INVALID before")
-		})
-	}
+		}
+		s.post("alice", "go")
+		groups, _, _ := s.Groups(s.ctx, lists.GroupList{}, site.PageRequest{})
+		for name, span := range map[string]site.PageRequest{
+			"a cursor of groups": {After: &groups[0].Cursor}, "not a cursor": {After: new("x")},
+		} {
+			_, _, err := s.ModerationLog(s.ctx, span)
+			wantRefusal(t, name, err, "after")
+		}
+		_, _, err = s.ModerationLog(s.ctx, site.PageRequest{First: new(0)})
+		wantRefused(t, err, "INVALID first")
+		_, _, err = s.Groups(s.ctx, lists.GroupList{}, site.PageRequest{Before: &all[0].Cursor})
+		wantRefused(t, err, "INVALID before")
+	})
 }
 
 func TestModerationLogIsBounded(t *testing.T) {
@@ -287,9 +283,7 @@ func TestAuditListsVotersWithTimeAndBucket(t *testing.T) {
 		t.Errorf("Audit of a deleted article = %q, want %q", got, want)
 	}
 	s.do("PERSIST audit:1")
-	if got := strings.Join(s.violations(), "\n"); got != "audit:1: does not expire" {
-		t.Errorf("Check reports %s, want that audit:1 does not expire", got)
-	}
+	s.wantViolations("audit:1: does not expire")
 	_, err := s.Audit(s.ctx, 99)
 	wantRefused(t, err, "NOT_FOUND article")
 }

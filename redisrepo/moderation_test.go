@@ -140,9 +140,7 @@ func TestOnlyPosterAndModeratorsDelete(t *testing.T) {
 	wantRefused(t, err, "FORBIDDEN article")
 	_, err = s.Deleted(s.ctx, 99)
 	wantRefused(t, err, "NOT_FOUND article")
-	if after := s.dump(); after != before {
-		t.Errorf("the store holds\n%s\nwant it unchanged:\n%s", after, before)
-	}
+	s.wantStore(before)
 	if d := s.delete(a.ID, alice()); *d.DeletedBy != "alice" {
 		t.Errorf("DeletedBy = %v, want alice", *d.DeletedBy)
 	}

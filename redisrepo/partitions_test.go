@@ -58,9 +58,7 @@ func TestNewRefusesAnotherLayout(t *testing.T) {
 			if tt.refused == "" && err != nil || tt.refused != "" && (err == nil || !strings.Contains(err.Error(), tt.refused)) {
 				t.Errorf("New = %v, want %q", err, tt.refused)
 			}
-			if after := s.dump(); after != before {
-				t.Errorf("the store holds\n%s\nwant\n%s", after, before)
-			}
+			s.wantStore(before)
 		})
 	}
 }

@@ -47,9 +47,7 @@ time:: [{%[2]v article:1}], ends: false
 top:h:492324: [{1 article:1}], ends: false
 voted:1: [user:alice], ends: true
 `, opened.Unix(), float64(opened.Unix()), float64(opened.Unix()+432), opened.Unix()+432)
-	if got := s.dump(); got != want {
-		t.Errorf("the store holds\n%s\nwant\n%s", got, want)
-	}
+	s.wantStore(want)
 	s.wantClean()
 }
 
@@ -104,9 +102,7 @@ func TestTakenNumbersAreSkipped(t *testing.T) {
 		s.do("DEL", fmt.Sprint("article:", i+5))
 	}
 	s.do("SET article: 4")
-	if after := s.dump(); after != before {
-		t.Errorf("the store holds\n%s\nwant it unchanged:\n%s", after, before)
-	}
+	s.wantStore(before)
 }
 
 func TestArticleNumbersEndAt32Bits(t *testing.T) {
@@ -317,7 +313,5 @@ func TestRefusedDraftWritesNothing(t *testing.T) {
 	before := s.dump()
 	_, err := s.Post(s.ctx, "alice", site.Draft{Title: "t", IdempotencyKey: new("k")})
 	wantRefused(t, err, "INVALID link")
-	if after := s.dump(); after != before {
-		t.Errorf("the store holds\n%s\nwant it unchanged:\n%s", after, before)
-	}
+	s.wantStore(before)
 }

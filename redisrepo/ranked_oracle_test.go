@@ -4,11 +4,9 @@ import (
 	"cmp"
 	"flag"
 	"fmt"
-	"log/slog"
 	"math"
 	"math/rand/v2"
 	"slices"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,7 +17,6 @@ import (
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/rankings"
 	"frontpage/redisrepo/site"
-	"frontpage/store"
 )
 
 var questions = flag.Int("questions", programtest.Size(400, 1500), "questions that TestRankingsMatchTheOracle asks, over all stores")
@@ -65,22 +62,16 @@ func (a *rankedArticle) second() int64 { return int64(math.Floor(a.time)) }
 
 const rankedThreshold = 4 // InterestingVotes
 
-func newRankedWorld(t *testing.T, partitions int, embedded bool) *rankedWorld {
+func newRankedWorld(t *testing.T, partitions int, inMemory bool) *rankedWorld {
 	change := func(r *site.Rules) { r.GroupTop, r.InterestingVotes = true, rankedThreshold }
 	option := redisrepo.WithPartitions(partitions)
 	w := &rankedWorld{Rand: rand.New(rand.NewPCG(uint64(partitions), 7)), tags: redisrepo.Tags(partitions)}
 	w.change = w.revote
-	if !embedded {
-		w.testSite = newSite(t, change, option)
-		return w
+	open := newSite
+	if inMemory {
+		open = embedded
 	}
-	memory, err := store.Open(t.Context(), store.Options{URL: "memory://", Timeout: time.Minute, Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = memory.Close() })
-	s := &testSite{t: t, ctx: t.Context(), rules: site.DefaultRules(), clock: new(clock), links: new(atomic.Int64), raw: memory.Client.(*redis.Client)}
-	w.testSite = s.reopened(memory.Client, change, option)
+	w.testSite = open(t, change, option)
 	return w
 }
 

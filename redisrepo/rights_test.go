@@ -174,9 +174,7 @@ func TestStartNamesTheMissingRight(t *testing.T) {
 			t.Errorf("with %s: New = %v, want an error that is not ErrUnavailable", rights, err)
 		}
 	}
-	if after := s.dump(); after != before {
-		t.Errorf("the store holds\n%s\nwant\n%s", after, before)
-	}
+	s.wantStore(before)
 }
 
 // The start fails without the rights to any one kind of key, and names a key of it.

@@ -3,7 +3,6 @@ package redisrepo_test
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"math"
 	"reflect"
 	"regexp"
@@ -19,7 +18,6 @@ import (
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/wire"
 	"frontpage/redistest"
-	"frontpage/store"
 )
 
 func TestDefaultRulesAreThoseOfRedisInAction(t *testing.T) {
@@ -129,11 +127,7 @@ func TestWorthIsTheSameInScriptsAndInGo(t *testing.T) {
 	script := redis.NewScript(wire.LuaFunctions("worth") + `local list = {}
 for votes = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]) do list[#list + 1] = worth(ARGV[1], votes) end
 return list`)
-	memory, err := store.Open(t.Context(), store.Options{URL: "memory://", Timeout: time.Minute, Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = memory.Close() })
+	memory := embedded(t, nil).raw
 	rankings := map[string]func(*site.Rules){
 		"linear 432":         nil,
 		"linear 1000000000":  func(r *site.Rules) { r.VoteScore = 1_000_000_000 },
@@ -154,7 +148,7 @@ return list`)
 		}
 	}
 	const most = 1_000_000
-	for name, client := range map[string]redis.UniversalClient{"redis": redistest.Start(t).Client, "memory": memory.Client} {
+	for name, client := range map[string]redis.UniversalClient{"redis": redistest.Start(t).Client, "memory": memory} {
 		step := programtest.Size(997, 1)
 		if name == "memory" { // whose Lua is slow
 			step = programtest.Size(9970, 23)
