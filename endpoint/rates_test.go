@@ -273,23 +273,14 @@ func TestReadsGoOnAndAreCountedWhileRedisRefusesWrites(t *testing.T) {
 // lostRates is a hook that fails the counting in one partition, as if its shard was gone.
 type lostRates struct{ tag atomic.Value }
 
-func (*lostRates) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (*lostRates) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
-
-func (l *lostRates) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, commands []redis.Cmder) error {
-		tag, _ := l.tag.Load().(string)
-		for _, c := range commands {
-			if tag != "" && strings.Contains(fmt.Sprint(c.Args()...), tag+"rate:") {
-				for _, c := range commands {
-					c.SetErr(io.EOF)
-				}
-				return io.EOF
-			}
+func (l *lostRates) hook(ctx context.Context, commands []redis.Cmder, send redis.ProcessPipelineHook) error {
+	tag, _ := l.tag.Load().(string)
+	for _, c := range commands {
+		if tag != "" && strings.Contains(fmt.Sprint(c.Args()...), tag+"rate:") {
+			return redistest.Fail(io.EOF, commands)
 		}
-		return next(ctx, commands)
 	}
+	return send(ctx, commands)
 }
 
 // While the partition that counts a user does not answer, the user's operations go on, counted by this process. Others
@@ -301,7 +292,7 @@ func TestOperationsGoOnAndAreCountedWhileTheirPartitionIsLost(t *testing.T) {
 	must.Get(redisrepo.New(t.Context(), client, site.DefaultRules(), clock, redisrepo.WithPartitions(16)))(t)
 	s := sitetest.New(t, client, site.DefaultRules(), sitetest.WithRates(endpoint.Rates{
 		Cost: endpoint.Rate{Most: 1000, Window: time.Hour}, Votes: endpoint.Rate{Most: 2, Window: time.Hour}, Addresses: 1000}))
-	client.AddHook(hook)
+	client.AddHook(redistest.Hook(hook.hook))
 	ids := []string{s.Post("alice", "t"), s.Post("alice", "t"), s.Post("alice", "t")}
 	const read = `{ articles { title viewerVote } }` // 75 points
 	tagOf := func(subject string) string {

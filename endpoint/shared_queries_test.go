@@ -144,29 +144,21 @@ type hold struct {
 	end   chan error           // nil: it is sent
 }
 
-func (*hold) DialHook(next redis.DialHook) redis.DialHook          { return next }
-func (*hold) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
-
-func (h *hold) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, commands []redis.Cmder) error {
-		if commands[0].Name() != h.name {
-			return next(ctx, commands)
-		}
-		h.began <- ctx
-		var err error
-		select {
-		case err = <-h.end:
-		case <-ctx.Done():
-			err = ctx.Err()
-		}
-		if err == nil {
-			return next(ctx, commands)
-		}
-		for _, command := range commands {
-			command.SetErr(err)
-		}
-		return err
+func (h *hold) hook(ctx context.Context, commands []redis.Cmder, send redis.ProcessPipelineHook) error {
+	if commands[0].Name() != h.name {
+		return send(ctx, commands)
 	}
+	h.began <- ctx
+	var err error
+	select {
+	case err = <-h.end:
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	if err == nil {
+		return send(ctx, commands)
+	}
+	return redistest.Fail(err, commands)
 }
 
 // A failure is not kept, and neither is what a caller left behind who did not wait for the end.
@@ -176,7 +168,7 @@ func TestFailuresAndAbandonedQueriesAreNotShared(t *testing.T) {
 	s.Post("alice", "t")
 	const query = `{"query":"{ article(id: 1) { title } }"}`
 	h := &hold{"hgetall", make(chan context.Context, 100), make(chan error)}
-	s.Client.AddHook(h)
+	s.Client.AddHook(redistest.Hook(h.hook))
 	answers := make(chan string)
 	ask := func() {
 		_, body := s.PostJSON(query)

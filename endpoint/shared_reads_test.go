@@ -108,7 +108,7 @@ func TestFailedReadsAreNotShared(t *testing.T) {
 		t.Errorf("an article that does not exist: got %s, want two reads", commands)
 	}
 	h := &hold{"hgetall", make(chan context.Context, 100), make(chan error)}
-	s.Client.AddHook(h)
+	s.Client.AddHook(redistest.Hook(h.hook))
 	answers := make(chan string)
 	ask := func(user string) { answers <- s.AskText(user, `{ article(id: 1) { votes viewerVote } }`) }
 	go ask("alice")

@@ -201,33 +201,7 @@ func difference(a, b string) string {
 	return fmt.Sprintf("%d and %d lines", len(first), len(second))
 }
 
-// cutOff fails all commands after some.
-type cutOff struct{ left int }
-
 var errCut = errors.New("cut off")
-
-func (c *cutOff) DialHook(next redis.DialHook) redis.DialHook { return next }
-func (c *cutOff) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, command redis.Cmder) error {
-		if c.left--; c.left < 0 {
-			command.SetErr(errCut)
-			return errCut
-		}
-		return next(ctx, command)
-	}
-}
-
-func (c *cutOff) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, commands []redis.Cmder) error {
-		if c.left--; c.left < 0 {
-			for _, command := range commands {
-				command.SetErr(errCut)
-			}
-			return errCut
-		}
-		return next(ctx, commands)
-	}
-}
 
 // An import that is interrupted anywhere leaves a store that no program takes for a site, and the next one goes on.
 func TestInterruptedImportGoesOn(t *testing.T) {
@@ -239,7 +213,13 @@ func TestInterruptedImportGoesOn(t *testing.T) {
 	interrupted := 0
 	for calls := 1; ; calls += 9 {
 		client := redis.NewClient(&redis.Options{Network: "unix", Addr: server.Socket()})
-		client.AddHook(&cutOff{left: calls})
+		left := calls
+		client.AddHook(redistest.Hook(func(ctx context.Context, commands []redis.Cmder, send redis.ProcessPipelineHook) error {
+			if left--; left < 0 {
+				return redistest.Fail(errCut, commands)
+			}
+			return send(ctx, commands)
+		}))
 		_, err := read(t.Context(), client, first, 1)
 		_ = client.Close()
 		if err == nil {

@@ -1,7 +1,6 @@
 package feeds_test
 
 import (
-	"context"
 	"encoding/json"
 	"encoding/xml"
 	"errors"
@@ -49,25 +48,12 @@ func newSite(t *testing.T, partitions int, publicURL string) *testSite {
 	if err != nil {
 		t.Fatal(err)
 	}
-	client.AddHook(counter{s.trips})
+	client.AddHook(redistest.Before(func(...redis.Cmder) { s.trips.Add(1) }))
 	mux := http.NewServeMux()
 	feeds.Handle(mux, repo, feeds.Options{PublicURL: publicURL, PageSize: 25, Timeout: time.Minute, Log: slog.New(slog.DiscardHandler)})
 	s.Repo, s.server = repo, httptest.NewServer(mux)
 	t.Cleanup(s.server.Close)
 	return s
-}
-
-// counter counts round trips.
-type counter struct{ n *atomic.Int64 }
-
-func (counter) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (c counter) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, command redis.Cmder) error { c.n.Add(1); return next(ctx, command) }
-}
-
-func (c counter) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, commands []redis.Cmder) error { c.n.Add(1); return next(ctx, commands) }
 }
 
 func (s *testSite) post(title, link, text string, groups ...string) *site.Article {

@@ -16,6 +16,7 @@ import (
 	"frontpage/redisrepo/check"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
+	"frontpage/redistest"
 )
 
 // checkable opens a site with an article of each kind: article:1 is interesting and in the groups a and b,
@@ -373,27 +374,22 @@ type meddle struct {
 	do      func()
 }
 
-func (*meddle) DialHook(next redis.DialHook) redis.DialHook          { return next }
-func (*meddle) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
-
-func (h *meddle) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, commands []redis.Cmder) error {
-		err := next(ctx, commands)
-		for _, command := range commands {
-			if do := h.do; do != nil && command.Name() == h.command {
-				h.do = nil
-				do()
-			}
+func (h *meddle) hook(ctx context.Context, commands []redis.Cmder, send redis.ProcessPipelineHook) error {
+	err := send(ctx, commands)
+	for _, command := range commands {
+		if do := h.do; do != nil && command.Name() == h.command {
+			h.do = nil
+			do()
 		}
-		return err
 	}
+	return err
 }
 
 func TestCheckReadsRegroupedArticlesAgain(t *testing.T) {
 	t.Parallel()
 	s := checkable(t)
 	hook := &meddle{command: "hmget", do: func() { s.regroup(s.article(2), []string{"b"}, nil) }}
-	s = s.reopened(s.client(hook), nil)
+	s = s.reopened(s.client(redistest.Hook(hook.hook)), nil)
 	s.do("HINCRBY article:2 downvotes 1")
 	want := []string{"downvoted:2: has 0 members, not 1", "voted:2: has 1 members, not 2"}
 	if got := s.violations(); !slices.Equal(got, want) || hook.do != nil {

@@ -148,23 +148,7 @@ func (c checkedCalls) check(command redis.Cmder) {
 }
 
 // observer is a hook that is called with the commands of each round trip before they are sent.
-type observer func(commands ...redis.Cmder)
-
-func (observer) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (o observer) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, command redis.Cmder) error {
-		o(command)
-		return next(ctx, command)
-	}
-}
-
-func (o observer) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, commands []redis.Cmder) error {
-		o(commands...)
-		return next(ctx, commands)
-	}
-}
+var observer = redistest.Before
 
 // knowsRights reports whether the server can tell a script what its user may run: Redis 7.0 and newer.
 func (s *testSite) knowsRights() bool {

@@ -294,18 +294,13 @@ func (s *testSite) postAgain(lost site.ArticleID, posts *live.Watch) *site.Artic
 }
 
 // unanswered is a hook that loses the replies to scripts.
-type unanswered struct{ observer }
-
-func (unanswered) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, command redis.Cmder) error {
-		err := next(ctx, command)
-		if slices.Contains([]string{"evalsha", "eval"}, command.Name()) {
-			err = io.EOF
-			command.SetErr(err)
-		}
-		return err
+var unanswered = redistest.Hook(func(ctx context.Context, commands []redis.Cmder, send redis.ProcessPipelineHook) error {
+	err := send(ctx, commands)
+	if slices.Contains([]string{"evalsha", "eval"}, commands[0].Name()) {
+		return redistest.Fail(io.EOF, commands)
 	}
-}
+	return err
+})
 
 // Each write, whatever becomes of it, changes the version before it returns. Reads and charges change nothing.
 func TestWritesChangeTheVersion(t *testing.T) {
@@ -353,7 +348,7 @@ func TestWritesChangeTheVersion(t *testing.T) {
 			t.Errorf("%s: got version %d after %d, %v, want a change: %v", name, s.Version(), before, err, tt.changes)
 		}
 	}
-	client.AddHook(unanswered{})
+	client.AddHook(unanswered)
 	before := lost.Version()
 	if _, err := lost.Vote(s.ctx, a.ID, "carol", site.Up, ""); !errors.Is(err, failover.ErrUnavailable) || lost.Version() == before {
 		t.Errorf("a vote without a reply: got version %d after %d, %v, want another one and no reply", lost.Version(), before, err)

@@ -242,20 +242,9 @@ func (g *voterGrowth) note() {
 	g.max, g.last = max(g.max, total-g.last), total
 }
 
-func (*voterGrowth) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (g *voterGrowth) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, command redis.Cmder) error {
-		defer g.note()
-		return next(ctx, command)
-	}
-}
-
-func (g *voterGrowth) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, commands []redis.Cmder) error {
-		defer g.note()
-		return next(ctx, commands)
-	}
+func (g *voterGrowth) hook(ctx context.Context, commands []redis.Cmder, send redis.ProcessPipelineHook) error {
+	defer g.note()
+	return send(ctx, commands)
 }
 
 // maxImportStep is the number of voters that one round trip of an import adds at most: one poster for each of
@@ -268,7 +257,7 @@ func TestImportAddsVotersInSteps(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			beside, growth := newSite(t, rules), new(voterGrowth)
-			s := beside.reopened(beside.client(growth), rules)
+			s := beside.reopened(beside.client(redistest.Hook(growth.hook)), rules)
 			growth.site = beside
 			votes := []int{5000, 700, 600, 1, -3500, 1000, 1001, 1002, 0}
 			var articles []redisrepo.Imported

@@ -19,6 +19,7 @@ import (
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
+	"frontpage/redistest"
 )
 
 const sixteen = 16
@@ -219,28 +220,22 @@ type replies struct {
 	trips, commands, items int
 }
 
-func (*replies) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (*replies) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
-
-func (r *replies) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, commands []redis.Cmder) error {
-		err := next(ctx, commands)
-		r.mutex.Lock()
-		defer r.mutex.Unlock()
-		r.trips++
-		r.commands += len(commands)
-		for _, command := range commands {
-			switch c := command.(type) {
-			case *redis.ZSliceCmd:
-				r.items += len(c.Val())
-			case *redis.Cmd:
-				values, _ := c.Slice()
-				r.items += len(values) / 2
-			}
+func (r *replies) hook(ctx context.Context, commands []redis.Cmder, send redis.ProcessPipelineHook) error {
+	err := send(ctx, commands)
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	r.trips++
+	r.commands += len(commands)
+	for _, command := range commands {
+		switch c := command.(type) {
+		case *redis.ZSliceCmd:
+			r.items += len(c.Val())
+		case *redis.Cmd:
+			values, _ := c.Slice()
+			r.items += len(values) / 2
 		}
-		return err
 	}
+	return err
 }
 
 // Page after page by cursors, each partition returns few articles, and rarely a second time.
@@ -253,7 +248,7 @@ func TestPartitionsReturnFewArticles(t *testing.T) {
 	}
 	importPlaced(beside, articles)
 	counted := new(replies)
-	s := beside.reopened(beside.client(counted), nil, inSixteen())
+	s := beside.reopened(beside.client(redistest.Hook(counted.hook)), nil, inSixteen())
 	for _, l := range []lists.Listing{lists.AllArticles(site.ByScore, site.Descending), best("all")} {
 		*counted = replies{}
 		walkAll(t, 25, false, len(articles), func(span site.PageRequest) ([]lists.Edge, site.PageInfo, error) {
@@ -278,7 +273,7 @@ func TestDeepPageNumbersReadFewArticles(t *testing.T) {
 			}
 			importPlaced(beside, articles)
 			counted := new(replies)
-			s := beside.reopened(beside.client(counted), nil, inSixteen())
+			s := beside.reopened(beside.client(redistest.Hook(counted.hook)), nil, inSixteen())
 			for _, l := range []lists.Listing{lists.AllArticles(site.ByScore, site.Descending), best("all")} {
 				s.list(l) // builds the listing of the group
 				for page := 1; page < 130; page += programtest.Size(8, 1) {

@@ -16,6 +16,7 @@ import (
 	"frontpage/redisrepo/events"
 	"frontpage/redisrepo/live"
 	"frontpage/redisrepo/site"
+	"frontpage/redistest"
 )
 
 func (s *testSite) watchEvents(after string, kinds ...events.EventKind) *live.Watch {
@@ -128,7 +129,13 @@ func TestWatchOfEventsSurvivesAnOutage(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil, one)
 	var down atomic.Bool
-	l := s.reopened(s.client(refusing{&down}), nil, one).listen()
+	refusing := redistest.Hook(func(ctx context.Context, commands []redis.Cmder, send redis.ProcessPipelineHook) error {
+		if down.Load() && slices.ContainsFunc(commands, func(c redis.Cmder) bool { return c.Name() == "xrange" }) {
+			return redistest.Fail(errCut, commands)
+		}
+		return send(ctx, commands)
+	})
+	l := s.reopened(s.client(refusing), nil, one).listen()
 	w := l.watchEvents("")
 	down.Store(true)
 	s.addEvents(entry{"1000", "posted", 1, 1})
@@ -138,24 +145,6 @@ func TestWatchOfEventsSurvivesAnOutage(t *testing.T) {
 	down.Store(false)
 	if got, _ := takeEvents(t, w, 1); got != "1.1" {
 		t.Errorf("got %s, want 1.1", got)
-	}
-}
-
-// refusing is a hook that fails the reads of the feed while it is down.
-type refusing struct{ down *atomic.Bool }
-
-func (refusing) DialHook(next redis.DialHook) redis.DialHook          { return next }
-func (refusing) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
-
-func (r refusing) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, commands []redis.Cmder) error {
-		if r.down.Load() && slices.ContainsFunc(commands, func(c redis.Cmder) bool { return c.Name() == "xrange" }) {
-			for _, c := range commands {
-				c.SetErr(errCut)
-			}
-			return errCut
-		}
-		return next(ctx, commands)
 	}
 }
 

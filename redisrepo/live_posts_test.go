@@ -370,24 +370,13 @@ func (h *held) wait(ctx context.Context) {
 	}
 }
 
-func (*holds) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (h *holds) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, c redis.Cmder) error {
-		err := next(ctx, c)
-		if c.Name() == "zrange" {
-			h.look.wait(ctx)
-		}
-		return err
+func (h *holds) hook(ctx context.Context, commands []redis.Cmder, send redis.ProcessPipelineHook) error {
+	err := send(ctx, commands)
+	switch commands[0].Name() {
+	case "zrange":
+		h.look.wait(ctx)
+	case "hgetall":
+		h.read.wait(ctx)
 	}
-}
-
-func (h *holds) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, commands []redis.Cmder) error {
-		err := next(ctx, commands)
-		if commands[0].Name() == "hgetall" {
-			h.read.wait(ctx)
-		}
-		return err
-	}
+	return err
 }

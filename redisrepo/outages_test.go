@@ -11,6 +11,7 @@ import (
 	"frontpage/failover"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/site"
+	"frontpage/redistest"
 )
 
 // cutSite opens a site whose Repo listens over connections that f can cut, and another process on its store.
@@ -306,7 +307,7 @@ func TestWatchedPostOfAnOutageIsDelivered(t *testing.T) {
 	t.Parallel()
 	other := newSite(t, nil, one)
 	f, h := &fails{tried: make(chan struct{}, 1000)}, newHolds()
-	l := other.reopened(other.client(f, h), nil).listen()
+	l := other.reopened(other.client(f, redistest.Hook(h.hook)), nil).listen()
 	first := other.post("alice")
 	l.pass()
 	posts, busy := l.watchPosts(""), l.watch(first.ID)
@@ -336,7 +337,7 @@ func TestNothingOlderIsDeliveredAfterADisconnection(t *testing.T) {
 	t.Parallel()
 	other := newSite(t, nil)
 	h := newHolds()
-	s := other.reopened(other.client(h), nil)
+	s := other.reopened(other.client(redistest.Hook(h.hook)), nil)
 	l := s.listen()
 	a := other.post("alice")
 	other.vote(a.ID, "bob", up)

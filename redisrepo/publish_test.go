@@ -135,7 +135,7 @@ func TestWritesPublishChanges(t *testing.T) {
 		}},
 	}
 	for name, tt := range tests {
-		for how, hooks := range map[string][]redis.Hook{"once": nil, "twice": {twice{}}, "twice, the second reply": {twice{second: true}}} {
+		for how, hooks := range map[string][]redis.Hook{"once": nil, "twice": {twice(false)}, "twice, the second reply": {twice(true)}} {
 			t.Run(name+", sent "+how, func(t *testing.T) {
 				t.Parallel()
 				s := newSite(t, tt.rules, one)

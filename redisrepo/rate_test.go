@@ -20,6 +20,7 @@ import (
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/rates"
 	"frontpage/redisrepo/site"
+	"frontpage/redistest"
 )
 
 func charge(rule string, most, amount int, user site.UserName) rates.Charge {
@@ -246,28 +247,22 @@ func TestProcessesTogetherNeverExceedALimit(t *testing.T) {
 // lost is a hook that fails the commands on keys with a tag, as if their shard was gone.
 type lost struct{ tag atomic.Value }
 
-func (*lost) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (*lost) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
-
-func (l *lost) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, commands []redis.Cmder) error {
-		tag, _ := l.tag.Load().(string)
-		var sent []redis.Cmder
-		var failed error
-		for _, c := range commands {
-			if tag != "" && strings.Contains(fmt.Sprint(c.Args()...), tag) {
-				failed = io.EOF
-				c.SetErr(failed)
-			} else {
-				sent = append(sent, c)
-			}
+func (l *lost) hook(ctx context.Context, commands []redis.Cmder, send redis.ProcessPipelineHook) error {
+	tag, _ := l.tag.Load().(string)
+	var sent []redis.Cmder
+	var failed error
+	for _, c := range commands {
+		if tag != "" && strings.Contains(fmt.Sprint(c.Args()...), tag) {
+			failed = io.EOF
+			c.SetErr(failed)
+		} else {
+			sent = append(sent, c)
 		}
-		if len(sent) > 0 {
-			failed = errors.Join(failed, next(ctx, sent))
-		}
-		return failed
 	}
+	if len(sent) > 0 {
+		failed = errors.Join(failed, send(ctx, sent))
+	}
+	return failed
 }
 
 // Subjects are counted in all partitions, so a shard that is gone stops only those that it counts, and giving back what
@@ -276,7 +271,7 @@ func TestLostPartitionStopsOnlyItsOwnSubjects(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil, redisrepo.WithPartitions(16))
 	hook := new(lost)
-	r := s.reopened(s.client(hook), nil, redisrepo.WithPartitions(16))
+	r := s.reopened(s.client(redistest.Hook(hook.hook)), nil, redisrepo.WithPartitions(16))
 	one := func(user site.UserName) error {
 		c := charge("cost", 1_000_000, 100, user)
 		c.Leased = true

@@ -20,49 +20,25 @@ import (
 	"frontpage/redistest"
 )
 
-// twice is a hook that sends every script a second time, as a client does that has lost the reply. The caller
+// twice returns a hook that sends every script a second time, as a client does that has lost the reply. The caller
 // gets the second reply if second is set, else the first.
-type twice struct{ second bool }
-
-func (twice) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (h twice) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, command redis.Cmder) error {
-		err := next(ctx, command)
-		if again := h.again(ctx, command); again != nil {
-			_ = next(ctx, again)
-			err = h.answer(command, again)
-		}
-		return err
-	}
-}
-
-func (h twice) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, commands []redis.Cmder) error {
-		err := next(ctx, commands)
+func twice(second bool) redis.Hook {
+	return redistest.Hook(func(ctx context.Context, commands []redis.Cmder, send redis.ProcessPipelineHook) error {
+		err := send(ctx, commands)
 		for _, command := range commands {
-			if again := h.again(ctx, command); again != nil {
-				_ = next(ctx, []redis.Cmder{again})
-				err = errors.Join(err, h.answer(command, again))
+			if command.Name() != "evalsha" || command.Err() != nil {
+				continue
 			}
+			again := redis.NewCmd(ctx, command.Args()...)
+			_ = send(ctx, []redis.Cmder{again})
+			if second {
+				command.(interface{ SetVal(any) }).SetVal(again.Val())
+				command.SetErr(again.Err())
+			}
+			err = errors.Join(err, command.Err())
 		}
 		return err
-	}
-}
-
-func (h twice) again(ctx context.Context, command redis.Cmder) *redis.Cmd {
-	if command.Name() != "evalsha" || command.Err() != nil {
-		return nil
-	}
-	return redis.NewCmd(ctx, command.Args()...)
-}
-
-func (h twice) answer(command redis.Cmder, again *redis.Cmd) error {
-	if h.second {
-		command.(interface{ SetVal(any) }).SetVal(again.Val())
-		command.SetErr(again.Err())
-	}
-	return command.Err()
+	})
 }
 
 // A script that is sent twice has the same effect as one that is sent once.
@@ -92,7 +68,7 @@ func TestScriptsAreSafeToRunTwice(t *testing.T) {
 				o.dump = s.dump()
 				return o
 			}
-			once, first, second := play(), play(twice{}), play(twice{second: true})
+			once, first, second := play(), play(twice(false)), play(twice(true))
 			if !slices.Equal(once.votes, first.votes) {
 				t.Errorf("votes before = %v, want %v", first.votes, once.votes)
 			}
@@ -239,9 +215,10 @@ type deadlines struct {
 	most   atomic.Int64
 }
 
-func (*deadlines) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (h *deadlines) wait(ctx context.Context) error {
+func (h *deadlines) hook(ctx context.Context, commands []redis.Cmder, send redis.ProcessPipelineHook) error {
+	if !h.silent.Load() {
+		return send(ctx, commands)
+	}
 	deadline, ok := ctx.Deadline()
 	if !ok {
 		return errors.New("a command without a deadline")
@@ -250,24 +227,6 @@ func (h *deadlines) wait(ctx context.Context) error {
 	h.most.Store(max(h.most.Load(), int64(time.Until(deadline))))
 	<-ctx.Done()
 	return ctx.Err()
-}
-
-func (h *deadlines) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, command redis.Cmder) error {
-		if h.silent.Load() {
-			return h.wait(ctx)
-		}
-		return next(ctx, command)
-	}
-}
-
-func (h *deadlines) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, commands []redis.Cmder) error {
-		if h.silent.Load() {
-			return h.wait(ctx)
-		}
-		return next(ctx, commands)
-	}
 }
 
 // A request waits once for a silent Redis, at most twice the timeout, however many calls it makes.
@@ -281,7 +240,7 @@ func TestRequestWaitsOnceForASilentRedis(t *testing.T) {
 	t.Cleanup(func() { _ = client.Close() })
 	h := new(deadlines)
 	failover.LimitWaiting(client)
-	client.AddHook(h)
+	client.AddHook(redistest.Hook(h.hook))
 	other := s.reopened(client, nil)
 	h.silent.Store(true)
 	ctx := failover.FailFast(s.ctx)

@@ -1,7 +1,6 @@
 package benchmarks_test
 
 import (
-	"context"
 	"fmt"
 	"strconv"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
+	"frontpage/redistest"
 )
 
 // BenchmarkPartitions measures in one Redis what pages and votes cost on a site with 1, 16 and 64 partitions: the CPU of
@@ -30,7 +30,7 @@ func BenchmarkPartitions(b *testing.B) {
 func benchPartitions(b *testing.B, articles, partitions int) {
 	client, repo := benchSite(b, articles, redisrepo.WithPartitions(partitions))
 	trips := 0
-	client.AddHook(counting{&trips})
+	client.AddHook(redistest.Before(func(...redis.Cmder) { trips++ }))
 	all := lists.AllArticles(site.ByScore, site.Descending)
 	group := lists.InGroup("fifth", site.ByScore, site.Descending)
 	size := 25
@@ -140,23 +140,4 @@ func redisCost(b *testing.B, client *redis.Client) (cpu float64, commands int) {
 		}
 	}
 	return cpu, commands
-}
-
-// counting is a hook that counts round trips.
-type counting struct{ trips *int }
-
-func (counting) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (c counting) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, command redis.Cmder) error {
-		*c.trips++
-		return next(ctx, command)
-	}
-}
-
-func (c counting) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, commands []redis.Cmder) error {
-		*c.trips++
-		return next(ctx, commands)
-	}
 }

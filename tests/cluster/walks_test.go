@@ -1,7 +1,6 @@
 package cluster_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -28,10 +27,11 @@ func TestWalksAreCompleteThoughPartitionsMove(t *testing.T) {
 	var mutex sync.Mutex
 	meanwhile := map[string]func(key string){} // by the command before which it is called, with its key
 	c.Client.OnNewNode(func(node *redis.Client) {
-		node.AddHook(before(func(command redis.Cmder) {
+		node.AddHook(redistest.Before(func(commands ...redis.Cmder) {
 			mutex.Lock()
 			defer mutex.Unlock()
-			name, cursor := command.Name(), 2
+			command, cursor := commands[0], 2
+			name := command.Name()
 			if name == "scan" {
 				cursor = 1
 			}
@@ -98,20 +98,4 @@ func TestWalksAreCompleteThoughPartitionsMove(t *testing.T) {
 	meanwhile["zscan"] = func(key string) { c.Move(key, c.Other(key)) }
 	repo = open()
 	check(n, "posted:alice")
-}
-
-// before is a hook that is called before each command outside of pipelines.
-type before func(redis.Cmder)
-
-func (before) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (b before) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, command redis.Cmder) error {
-		b(command)
-		return next(ctx, command)
-	}
-}
-
-func (before) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
 }
