@@ -107,7 +107,7 @@ func cached(t *testing.T, server string) string {
 			t.Logf("nginx: %s %s", output.String(), log)
 		}
 	})
-	sitetest.Eventually(t, "nginx accepts connections", func() bool {
+	must.Soon(t, "nginx accepts connections", func() bool {
 		conn, err := net.Dial("tcp", address)
 		if err == nil {
 			_ = conn.Close()

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"frontpage/endpoint"
+	"frontpage/must"
 	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 	"frontpage/sitetest"
@@ -56,7 +57,7 @@ func (o *observed) next(t *testing.T) string {
 		}
 		source := map[endpoint.Source]string{endpoint.Refused: "refused", endpoint.Executed: "executed", endpoint.Shared: "shared"}[outcome.Source]
 		return fmt.Sprintf("%s %q %s %s %q %d bytes", outcome.Kind, outcome.Name, outcome.Transport, source, outcome.Code, outcome.Bytes)
-	case <-time.After(sitetest.Patience):
+	case <-time.After(must.Patience):
 		t.Fatal("an observer was not notified")
 		return ""
 	}

@@ -227,7 +227,7 @@ func TestStreamEndsWithItsSession(t *testing.T) {
 		events := s.Stream(`subscription { articlePosted { node { title } } }`, "Cookie", "__Host-test="+tt.cookie)
 		events.Comment()
 		asked := all.reads()
-		sitetest.Eventually(t, "the session is read again", func() bool { return all.reads() > asked+3 })
+		must.Soon(t, "the session is read again", func() bool { return all.reads() > asked+3 })
 		w.Subscribe("a", whoAmI, "") // the streams go on as long as the session does
 		if got := string(w.Read().Payload); !strings.Contains(got, "name") {
 			t.Errorf("%s: got %s", name, got)

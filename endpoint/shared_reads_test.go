@@ -138,7 +138,7 @@ func TestAnswersOfALostStoreAreNotShared(t *testing.T) {
 	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), sharing)
 	s.Post("alice", "t")
 	queries := []string{`{ articles { votes } }`, `{ articles { votes viewerCanVote } }`, `{ articles: articlesConnection { nodes { votes } } }`}
-	sitetest.Eventually(t, "the same answers to equal queries", func() bool { // the message about the post may come late
+	must.Soon(t, "the same answers to equal queries", func() bool { // the message about the post may come late
 		for _, query := range queries {
 			s.AskText("bob", query)
 		}
@@ -153,7 +153,7 @@ func TestAnswersOfALostStoreAreNotShared(t *testing.T) {
 	})
 	must.Do(t, s.Client.FlushAll(t.Context()).Err())
 	for _, query := range queries {
-		sitetest.Eventually(t, "an empty page", func() bool { return !strings.Contains(s.AskText("bob", query), "votes") })
+		must.Soon(t, "an empty page", func() bool { return !strings.Contains(s.AskText("bob", query), "votes") })
 	}
 }
 
@@ -276,7 +276,7 @@ func TestNoAnswerLacksWhatAClientWasTold(t *testing.T) {
 			close(written)
 			readers.Wait()
 			for i, s := range sites {
-				sitetest.Eventually(t, "the changes of both servers", func() bool {
+				must.Soon(t, "the changes of both servers", func() bool {
 					now := shown(t, s.AskText("", everything))
 					return now.lacks(tolds[0].now()) == "" && now.lacks(tolds[servers-1].now()) == ""
 				})

@@ -370,7 +370,7 @@ func TestExpiredTokenEndsOpenStreams(t *testing.T) {
 		}
 	}
 	rest := new(strings.Builder)
-	defer time.AfterFunc(sitetest.Patience, events.Cancel).Stop()
+	defer time.AfterFunc(must.Patience, events.Cancel).Stop()
 	if _, err := events.Body.WriteTo(rest); err != nil || strings.Contains(rest.String(), "event:") {
 		t.Errorf("event stream: got %q, %v, want its end without events", rest, err)
 	}

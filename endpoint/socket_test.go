@@ -314,7 +314,7 @@ func TestSocketThatAnswersPingsStaysOpen(t *testing.T) {
 		case <-pings:
 		case f := <-events:
 			t.Fatalf("after %d pings: got %v, want no message", i, f)
-		case <-time.After(sitetest.Patience):
+		case <-time.After(must.Patience):
 			t.Fatalf("got %d pings, want 12", i)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"frontpage/endpoint"
+	"frontpage/must"
 	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 	"frontpage/sitetest"
@@ -182,7 +183,7 @@ func TestEventStreamWatchesBeforeItOpens(t *testing.T) {
 	t.Parallel()
 	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
 	s.Post("alice", "t")
-	ctx, cancel := context.WithTimeout(t.Context(), sitetest.Patience)
+	ctx, cancel := context.WithTimeout(t.Context(), must.Patience)
 	defer cancel()
 	query := url.Values{"query": {`subscription { articleChanged(ids: [1]) { votes } }`}}
 	req := httptest.NewRequestWithContext(ctx, http.MethodGet, "/query?"+query.Encode(), nil)

@@ -20,7 +20,7 @@ import (
 
 // shutdown fails if a stream delays it for long.
 func shutdown(s *sitetest.Site) error {
-	ctx, cancel := context.WithTimeout(s.T.Context(), sitetest.Patience)
+	ctx, cancel := context.WithTimeout(s.T.Context(), must.Patience)
 	defer cancel()
 	return s.Handler.Shutdown(ctx, 0)
 }
@@ -74,7 +74,7 @@ func TestShutdownEndsStreamsOneAfterAnother(t *testing.T) {
 			open.Go(func() { w.ReadClose(); end() })
 		}
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), sitetest.Patience)
+	ctx, cancel := context.WithTimeout(t.Context(), must.Patience)
 	defer cancel()
 	began := time.Now()
 	if err := s.Handler.Shutdown(ctx, over); err != nil {
@@ -124,7 +124,7 @@ func TestShutdownDoesNotWaitForASlowWatcher(t *testing.T) {
 		_, err := io.CopyN(io.Discard, conn, 8<<10)
 		begun <- err
 	}()
-	sitetest.Eventually(t, "an event arrives", func() bool {
+	must.Soon(t, "an event arrives", func() bool {
 		s.VoteUp(ids[0])
 		return len(begun) > 0
 	})
@@ -149,10 +149,10 @@ func TestShutdownLetsAMutationFinish(t *testing.T) {
 	must.Do(t, control.Do(t.Context(), "CLIENT", "PAUSE", "20000", "WRITE").Err())
 	s.Trips.Reset()
 	w.Subscribe("a", `mutation { vote(input: {article: "1"}) { changed } }`, "")
-	sitetest.Eventually(t, "the mutation has reached Redis", func() bool { n, _ := s.Trips.Read(); return n == 1 })
+	must.Soon(t, "the mutation has reached Redis", func() bool { n, _ := s.Trips.Read(); return n == 1 })
 	ended := make(chan error, 1)
 	go func() { ended <- shutdown(s) }()
-	sitetest.Eventually(t, "Shutdown has begun", func() bool {
+	must.Soon(t, "Shutdown has begun", func() bool {
 		_, status, _ := tryOpen(s)
 		return status == http.StatusServiceUnavailable
 	})

@@ -60,21 +60,21 @@ func TestStreamsPerAddressAreLimited(t *testing.T) {
 	e.Comment()
 	full()
 	_ = w.Conn.Close(1000, "")
-	sitetest.Eventually(t, "another socket replaces the closed one", func() bool {
+	must.Soon(t, "another socket replaces the closed one", func() bool {
 		var status int
 		w, status, _ = tryOpen(s)
 		return status == 101
 	})
 	full()
 	e.Cancel()
-	sitetest.Eventually(t, "another event stream replaces the cancelled one", func() bool {
+	must.Soon(t, "another event stream replaces the cancelled one", func() bool {
 		e = s.Stream(watchAll)
 		return e.Res.StatusCode == 200
 	})
 	full()
 	// Refused upgrades and finished streams no longer count.
 	_ = w.Conn.CloseNow()
-	sitetest.Eventually(t, "another stream replaces the closed socket", func() bool {
+	must.Soon(t, "another stream replaces the closed socket", func() bool {
 		_, body := s.Get(`{ __typename }`, "Accept", "text/event-stream")
 		return strings.HasPrefix(body, ":")
 	})
@@ -114,13 +114,13 @@ func TestStreamsPerViewerAreLimited(t *testing.T) {
 		}
 		_ = w.Conn.CloseNow()
 		var e *sitetest.Stream
-		sitetest.Eventually(t, "an event stream replaces the closed socket", func() bool {
+		must.Soon(t, "an event stream replaces the closed socket", func() bool {
 			e = s.Stream(watchAll, "X-User-ID", name)
 			return e.Res.StatusCode == 200
 		})
 		full()
 		e.Cancel()
-		sitetest.Eventually(t, "a socket replaces the cancelled event stream", func() bool {
+		must.Soon(t, "a socket replaces the cancelled event stream", func() bool {
 			w := s.OpenSocket()
 			w.Send(`{"type":"connection_init","payload":` + payload + `}`)
 			f, _ := w.TryRead()
@@ -236,12 +236,12 @@ func TestWatchedArticlesAreLimited(t *testing.T) {
 				t.Errorf("after a subscription was completed: got %s, want a subscription", got)
 			}
 			_ = second.Conn.CloseNow()
-			sitetest.Eventually(t, "an event stream replaces the subscription of a closed socket", func() bool {
+			must.Soon(t, "an event stream replaces the subscription of a closed socket", func() bool {
 				e := s.Stream(`subscription { articleChanged(ids: ["1"]) { id } }`, "X-User-ID", "bob")
 				defer e.Cancel()
 				return e.Res.StatusCode == 200
 			})
-			sitetest.Eventually(t, "a subscription replaces the cancelled event streams", func() bool {
+			must.Soon(t, "a subscription replaces the cancelled event streams", func() bool {
 				return subscribeTo(t, s.Socket("", "X-User-ID", "bob"), "e", "id", 10) == ""
 			})
 		})
@@ -294,7 +294,7 @@ func TestMemoryOfSocketsIsLimited(t *testing.T) {
 		t.Errorf("a third socket: got %d %s, want 429 WATCH_LIMIT_EXCEEDED", status, code)
 	}
 	_ = first.Conn.CloseNow()
-	sitetest.Eventually(t, "another socket replaces the closed one", func() bool {
+	must.Soon(t, "another socket replaces the closed one", func() bool {
 		_, status, _ := tryOpen(s)
 		return status == 101
 	})
@@ -350,7 +350,7 @@ func TestDisconnectedClientsLeakNothing(t *testing.T) {
 	}
 	crowd(20) // fills the pool of connections to Redis
 	least, same := runtime.NumGoroutine(), 0
-	sitetest.Eventually(t, "the goroutines of the first clients have ended", func() bool {
+	must.Soon(t, "the goroutines of the first clients have ended", func() bool {
 		if now := runtime.NumGoroutine(); now < least {
 			least, same = now, 0
 		}
@@ -367,7 +367,7 @@ func TestDisconnectedClientsLeakNothing(t *testing.T) {
 			t.Logf("%d goroutines, %d before:\n%.20000s", now, least, stacks[:runtime.Stack(stacks, true)])
 		}
 	}()
-	sitetest.Eventually(t, "all goroutines have ended", func() bool {
+	must.Soon(t, "all goroutines have ended", func() bool {
 		now = runtime.NumGoroutine()
 		return now <= least
 	})
@@ -380,7 +380,7 @@ func TestDisconnectedClientsLeakNothing(t *testing.T) {
 	read := func() int {
 		return len(slices.DeleteFunc(s.Trips.Listened(), func(name string) bool { return name != "hgetall" }))
 	}
-	sitetest.Eventually(t, "the watched articles are read", func() bool { return read() > 0 })
+	must.Soon(t, "the watched articles are read", func() bool { return read() > 0 })
 	if n := read(); n != 1 {
 		t.Errorf("got %d watched articles, want 1", n)
 	}

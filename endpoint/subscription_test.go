@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"frontpage/must"
 	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 	"frontpage/sitetest"
@@ -83,7 +84,7 @@ func TestEventsRecoverAfterARedisOutage(t *testing.T) {
 	}
 	server.Restart()
 	n := 0
-	sitetest.Eventually(t, "Redis answers", func() bool {
+	must.Soon(t, "Redis answers", func() bool {
 		return sitetest.CodeOf(t, s.AskText("", `{ article(id: 1) { id } }`)) == ""
 	})
 	n = s.VoteUp(id)

@@ -140,9 +140,9 @@ func TestAnAddressThatDoesNotReadItsStreamsIsRefused(t *testing.T) {
 			for range 16 {
 				conns = append(conns, open(s))
 			}
-			sitetest.Eventually(t, "an operation is refused", responds(http.StatusServiceUnavailable))
+			must.Soon(t, "an operation is refused", responds(http.StatusServiceUnavailable))
 			_ = conns[0].Close()
-			sitetest.Eventually(t, "an operation runs after a response was given up", responds(http.StatusOK))
+			must.Soon(t, "an operation runs after a response was given up", responds(http.StatusOK))
 		})
 	}
 }
@@ -170,7 +170,7 @@ func slow(s *sitetest.Site) net.Conn {
 	conn := must.Get(net.Dial("tcp", strings.TrimPrefix(s.URL, "http://")))(s.T)
 	s.T.Cleanup(func() { _ = conn.Close() })
 	_ = conn.(*net.TCPConn).SetReadBuffer(4 << 10)
-	_ = conn.SetDeadline(time.Now().Add(sitetest.Patience))
+	_ = conn.SetDeadline(time.Now().Add(must.Patience))
 	return conn
 }
 
@@ -206,7 +206,7 @@ func TestSocketWithoutPongsIsClosed(t *testing.T) {
 	if free(s) && time.Since(began) < 250*time.Millisecond {
 		t.Fatal("the socket was not counted")
 	}
-	sitetest.Eventually(t, "the socket is closed", func() bool { return free(s) })
+	must.Soon(t, "the socket is closed", func() bool { return free(s) })
 	if took := time.Since(began); took < 250*time.Millisecond {
 		t.Errorf("closed after %v, want at least 250ms", took)
 	}
@@ -234,7 +234,7 @@ func flood(s *sitetest.Site, ids []string) {
 	if free(s) {
 		s.T.Fatal("the stream was not counted")
 	}
-	sitetest.Eventually(s.T, "the stream is closed", func() bool {
+	must.Soon(s.T, "the stream is closed", func() bool {
 		for _, id := range ids {
 			s.VoteUp(id)
 		}

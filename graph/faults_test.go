@@ -58,8 +58,8 @@ func TestRedisOutageIsReportedAndSurvived(t *testing.T) {
 		if len(a.Errors) != 1 || a.Errors[0].Extensions.Code != "UNAVAILABLE" || strings.Contains(a.Errors[0].Message, server.Socket()) {
 			t.Errorf("%s: got %v, want UNAVAILABLE without the address of Redis", query, a)
 		}
-		if took := time.Since(began); took > sitetest.Patience {
-			t.Errorf("%s: failed after %v, want at most %v", query, took, sitetest.Patience)
+		if took := time.Since(began); took > must.Patience {
+			t.Errorf("%s: failed after %v, want at most %v", query, took, must.Patience)
 		}
 	}
 	server.Restart()

@@ -295,7 +295,7 @@ func TestRandomWritesEndSharedAnswers(t *testing.T) {
 						}
 						continue
 					}
-					sitetest.Eventually(t, "the state after "+query, func() bool { return w.differs(s, user) == "" })
+					must.Soon(t, "the state after "+query, func() bool { return w.differs(s, user) == "" })
 				}
 			}
 			deleted := slices.ContainsFunc(slices.Collect(maps.Values(w.b.articles)), func(a *modelArticle) bool { return a.deleted })

@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/endpoint"
+	"frontpage/must"
 	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 	"frontpage/sitetest"
@@ -59,7 +60,7 @@ func TestOperationsOfAnAddressTakeTurns(t *testing.T) {
 	for n := range cap(answers) {
 		go func() { answers <- ask(1000 + n) }()
 	}
-	sitetest.Eventually(t, "four rankings are read", func() bool { return hook.running.Load() == 4 })
+	must.Soon(t, "four rankings are read", func() bool { return hook.running.Load() == 4 })
 	if body := ask(2000); sitetest.CodeOf(t, body) != "UNAVAILABLE" {
 		t.Errorf("a fifth operation: got %s, want UNAVAILABLE", body)
 	}

@@ -129,7 +129,7 @@ func TestClientsThatAreCutOffMissNothing(t *testing.T) {
 	w.run(*changes)
 	states := w.states()
 	want := [][]string{w.posts, w.posts, w.inGroup, w.inGroup}
-	sitetest.Eventually(t, "the state of the store", func() bool {
+	must.Soon(t, "the state of the store", func() bool {
 		for i, f := range followers {
 			f.mu.Lock()
 			has := i < 2 && maps.Equal(f.articles, states) || i >= 2 && len(f.posts) >= len(want[i-2])

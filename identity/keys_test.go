@@ -369,17 +369,5 @@ func TestNoCallerWaitsForAFetch(t *testing.T) {
 	}
 	all.Wait()
 	close(held)
-	late := time.After(30 * time.Second)
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for {
-		if _, err := byToken(v, secondToken); err == nil {
-			return
-		}
-		select {
-		case <-tick.C:
-		case <-late:
-			t.Fatal("the second key was never loaded")
-		}
-	}
+	must.Soon(t, "the second key is loaded", func() bool { _, err := byToken(v, secondToken); return err == nil })
 }

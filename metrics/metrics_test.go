@@ -150,7 +150,7 @@ func (o *observed) moves(what string, do func(), want ...string) {
 		}
 		return problems
 	}
-	deadline := time.Now().Add(sitetest.Patience)
+	deadline := time.Now().Add(must.Patience)
 	for len(wrong()) > 0 && time.Now().Before(deadline) {
 		<-time.After(10 * time.Millisecond)
 	}
@@ -276,7 +276,7 @@ func (o *observed) liveMetricsMove(id string) {
 	defer votes.Wait()
 	votes.Go(func() { o.Vote("first", id, "UP") })
 	o.moves("votes during a call", func() {
-		sitetest.Eventually(o.T, "the first vote's call", func() bool {
+		must.Soon(o.T, "the first vote's call", func() bool {
 			now := o.scrape()
 			return now[`frontpage_operations_running{kind="mutation"}`] == 1
 		})
@@ -332,7 +332,7 @@ func (o *observed) poolMetricsMove() {
 	o.moves("waiting for a connection", func() {
 		var waits sync.WaitGroup
 		waits.Go(func() { _ = client.Ping(o.T.Context()) })
-		sitetest.Eventually(o.T, "a waiting call", func() bool { return client.PoolStats().PendingRequests > 0 })
+		must.Soon(o.T, "a waiting call", func() bool { return client.PoolStats().PendingRequests > 0 })
 		for _, conn := range taken {
 			_ = conn.Close()
 		}
@@ -379,7 +379,7 @@ func (o *observed) storeMetricsMove(id string) {
 		_ = o.Client.Ping(limited)
 	}, `frontpage_redis_errors_total{reason="timeout"} >0`)
 	o.redis.Resume()
-	sitetest.Eventually(t, "the store to answer", func() bool {
+	must.Soon(t, "the store to answer", func() bool {
 		now := o.scrape()
 		return now["frontpage_store_up"] == 1 && now["frontpage_live_partitions_lost"] == 0
 	})

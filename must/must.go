@@ -1,7 +1,13 @@
-// Package must ends a test at a call that it needs, and that is not what it tests, if that call fails.
+// Package must ends a test at a call that it needs and that fails, and if something does not happen.
 package must
 
-import "testing"
+import (
+	"testing"
+	"time"
+)
+
+// Patience is how long a test waits for what takes seconds on an idle machine.
+const Patience = 10 * time.Minute
 
 // Do ends the test with err, unless it is nil.
 func Do(t testing.TB, err error) {
@@ -19,5 +25,20 @@ func Get[T any](value T, err error) func(testing.TB) T {
 		t.Helper()
 		Do(t, err)
 		return value
+	}
+}
+
+// Soon waits until done returns true, and ends the test after Patience. what describes that.
+func Soon(t testing.TB, what string, done func() bool) {
+	t.Helper()
+	late := time.After(Patience)
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for !done() {
+		select {
+		case <-tick.C:
+		case <-late:
+			t.Fatalf("not within %v: %s", Patience, what)
+		}
 	}
 }

@@ -758,7 +758,7 @@ func TestPagesWithoutTheStore(t *testing.T) {
 		t.Errorf("a page that cannot be has status %d", p.status)
 	}
 	s.redis.Restart()
-	sitetest.Eventually(t, "the page is back", func() bool { return s.get("/a/1").status == 200 })
+	must.Soon(t, "the page is back", func() bool { return s.get("/a/1").status == 200 })
 }
 
 // A visitor cannot make a page do anything but read.

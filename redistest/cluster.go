@@ -22,9 +22,6 @@ import (
 const (
 	primaries = 3 // of a Cluster, each with a replica
 	slots     = 16384
-
-	// patience is how long to wait for what takes seconds on an idle machine.
-	patience = 10 * time.Minute
 )
 
 // Cluster is a private Redis Cluster on 127.0.0.1: three primaries, each with one replica.
@@ -260,21 +257,7 @@ func (c *Cluster) slot(key string) int {
 
 func (c *Cluster) await(what string, done func() bool) {
 	c.tb.Helper()
-	await(c.tb, what, done)
-}
-
-func await(tb testing.TB, what string, done func() bool) {
-	tb.Helper()
-	late := time.After(patience)
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for !done() {
-		select {
-		case <-tick.C:
-		case <-late:
-			tb.Fatalf("no %s within %v", what, patience)
-		}
-	}
+	must.Soon(c.tb, what, done)
 }
 
 // Move is a slot on its way from one primary to another.

@@ -50,7 +50,7 @@ func (s *Server) Own() *Server {
 	s.tb.Helper()
 	ctx := context.Background()
 	must.Do(s.tb, s.Client.ConfigSet(ctx, "appendonly", "yes").Err())
-	await(s.tb, "append-only file", func() bool {
+	must.Soon(s.tb, "append-only file", func() bool {
 		state := s.Client.Info(ctx, "persistence").Val()
 		return strings.Contains(state, "aof_enabled:1") && strings.Contains(state, "aof_rewrite_in_progress:0") &&
 			strings.Contains(state, "aof_rewrite_scheduled:0")
@@ -171,7 +171,7 @@ func (s *Server) Run() error {
 		s.process = nil
 		return fmt.Errorf("start redis-server: %w", err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), must.Patience)
 	defer cancel()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()

@@ -9,7 +9,6 @@ import (
 
 	"frontpage/must"
 	"frontpage/signin"
-	"frontpage/sitetest"
 )
 
 // refuses fails the test unless the browser that comes back like this is not signed in.
@@ -194,7 +193,7 @@ func TestProviderIsAwayAtTheStart(t *testing.T) {
 		t.Errorf("got %d %s, and the log %s", res.StatusCode, body, s.log)
 	}
 	startIssuer(t, address)
-	sitetest.Eventually(t, "the provider is asked again", func() bool {
+	must.Soon(t, "the provider is asked again", func() bool {
 		res, _ := b.visit(s.url+signin.Path, "/auth")
 		return res.StatusCode == 302
 	})

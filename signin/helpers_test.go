@@ -156,7 +156,7 @@ type browser struct {
 }
 
 func newBrowser(t *testing.T) *browser {
-	return &browser{t, &http.Client{Jar: must.Get(cookiejar.New(nil))(t), Timeout: sitetest.Patience}}
+	return &browser{t, &http.Client{Jar: must.Get(cookiejar.New(nil))(t), Timeout: must.Patience}}
 }
 
 // visit follows redirections until a path is asked for, which it does not ask for; empty: to their end.

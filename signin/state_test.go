@@ -199,7 +199,7 @@ func startStore(t *testing.T) redis.UniversalClient {
 // renewals waits until the sessions were renewed as often as this.
 func (s *server) renewals(outcome signin.Outcome, n int64) {
 	s.T.Helper()
-	sitetest.Eventually(s.T, "the session is renewed", func() bool { return s.users.Counts.Renewals()[outcome] >= n })
+	must.Soon(s.T, "the session is renewed", func() bool { return s.users.Counts.Renewals()[outcome] >= n })
 }
 
 func TestSessionIsRenewed(t *testing.T) {
@@ -290,7 +290,7 @@ func TestOnlyOneProcessRenews(t *testing.T) {
 		b.want(one, "alice")
 		b.want(two, "alice")
 	}
-	sitetest.Eventually(t, "the session is renewed", func() bool {
+	must.Soon(t, "the session is renewed", func() bool {
 		return one.users.Counts.Renewals()[signin.Renewed]+two.users.Counts.Renewals()[signin.Renewed] == 1
 	})
 	if got := i.control("renewals", ""); got != "1" {

@@ -51,9 +51,6 @@ type Site struct {
 	StopListening func() // ends Listen, so that only requests send commands; there are no events after it
 }
 
-// Patience is how long a test waits for an event before it fails.
-const Patience = 10 * time.Minute
-
 // EachStore runs a test on a Redis server and on the in-memory store.
 func EachStore(t *testing.T, test func(*testing.T, *Site)) {
 	t.Helper()
@@ -83,7 +80,7 @@ func New(t *testing.T, client redis.UniversalClient, rules site.Rules, change ..
 func NewOn(t *testing.T, configure func(*http.Server), client redis.UniversalClient, rules site.Rules, change ...func(*endpoint.Options)) *Site {
 	t.Helper()
 	options := endpoint.DefaultOptions()
-	options.Timeout = Patience
+	options.Timeout = must.Patience
 	options.SharedAnswers = 0 // most tests expect each change of the store at once, and the reads of each query
 	for _, f := range change {
 		f(&options)
@@ -116,7 +113,7 @@ func NewOn(t *testing.T, configure func(*http.Server), client redis.UniversalCli
 		background.Wait()
 	}
 	t.Cleanup(func() {
-		limit, cancel := context.WithTimeout(context.Background(), Patience)
+		limit, cancel := context.WithTimeout(context.Background(), must.Patience)
 		defer cancel()
 		if err := s.Handler.Shutdown(limit, 0); err != nil {
 			t.Errorf("streams are still open: %v", err)
@@ -126,7 +123,7 @@ func NewOn(t *testing.T, configure func(*http.Server), client redis.UniversalCli
 	})
 	select {
 	case <-s.Trips.listening:
-	case <-time.After(Patience):
+	case <-time.After(must.Patience):
 		t.Fatal("Listen did not subscribe in time")
 	}
 	s.URL = server.URL

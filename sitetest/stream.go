@@ -33,7 +33,7 @@ func (s *Site) Stream(query string, header ...string) *Stream {
 	for i := 0; i < len(header); i += 2 {
 		req.Header.Set(header[i], header[i+1])
 	}
-	defer time.AfterFunc(Patience, cancel).Stop()
+	defer time.AfterFunc(must.Patience, cancel).Stop()
 	res := must.Get((&http.Transport{DisableKeepAlives: true, DisableCompression: true}).RoundTrip(req))(s.T)
 	s.T.Cleanup(func() { _ = res.Body.Close() })
 	return &Stream{t: s.T, site: s, Res: res, Body: bufio.NewReader(res.Body), Cancel: cancel}
@@ -41,7 +41,7 @@ func (s *Site) Stream(query string, header ...string) *Stream {
 
 func (e *Stream) line() string {
 	e.t.Helper()
-	defer time.AfterFunc(Patience, e.Cancel).Stop()
+	defer time.AfterFunc(must.Patience, e.Cancel).Stop()
 	line, err := e.Body.ReadString('\n')
 	if err != nil {
 		e.t.Fatalf("the stream ended after %q: %v", line, err)

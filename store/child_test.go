@@ -191,7 +191,7 @@ func TestChildIsPrivateAndDurable(t *testing.T) {
 // maxMemory waits for the limit, which the server gets once it has loaded its data.
 func maxMemory(t *testing.T, s *store.Store) (limit int64) {
 	t.Helper()
-	eventually(t, "maxmemory", func() bool {
+	must.Soon(t, "maxmemory", func() bool {
 		limit, _ = strconv.ParseInt(s.Client.ConfigGet(t.Context(), "maxmemory").Val()["maxmemory"], 10, 64)
 		return limit > 0
 	})
@@ -226,7 +226,7 @@ func TestChildWithMoreThanHalfOfTheMemoryAcceptsWrites(t *testing.T) {
 		}
 		pid := redisInfo(s, "process_id")
 		must.Do(t, syscall.Kill(pid, syscall.SIGKILL))
-		eventually(t, "reply after the kill", func() bool { now := redisInfo(s, "process_id"); return now != 0 && now != pid })
+		must.Soon(t, "reply after the kill", func() bool { now := redisInfo(s, "process_id"); return now != 0 && now != pid })
 	}
 	if !strings.Contains(log.String(), "it will refuse writes") {
 		t.Errorf("log = %s, want a warning", log.String())
@@ -246,7 +246,7 @@ func TestChildIsRestartedWhenItExits(t *testing.T) {
 		}
 		killed[pid] = true
 		must.Do(t, syscall.Kill(pid, syscall.SIGKILL))
-		eventually(t, "reply after the kill", func() bool {
+		must.Soon(t, "reply after the kill", func() bool {
 			pid := redisPID(s)
 			return pid != 0 && !killed[pid]
 		})
@@ -275,7 +275,7 @@ func TestChildIsRestartedWhenItsSocketIsGone(t *testing.T) {
 		})
 	}
 	must.Do(t, os.Remove(filepath.Join(dir, "redis.sock")))
-	eventually(t, "restart", func() bool {
+	must.Soon(t, "restart", func() bool {
 		pid := redisPID(s)
 		return pid != 0 && pid != first
 	})
@@ -294,7 +294,7 @@ func TestChildIsRestartedWhenItHangs(t *testing.T) {
 	set(t, s, "key", "value")
 	hanging := redisPID(s)
 	must.Do(t, syscall.Kill(hanging, syscall.SIGSTOP))
-	eventually(t, "restart", func() bool {
+	must.Soon(t, "restart", func() bool {
 		pid := redisPID(s)
 		return pid != 0 && pid != hanging
 	})
@@ -380,7 +380,7 @@ func TestChildThatOutlivesItsParentKeepsTheLock(t *testing.T) {
 	client := redis.NewClient(&redis.Options{Network: "unix", Addr: socket, ContextTimeoutEnabled: true, MaxRetries: -1})
 	defer client.Close()
 	go client.Eval(t.Context(), "while true do end", nil)
-	eventually(t, "busy Redis", func() bool {
+	must.Soon(t, "busy Redis", func() bool {
 		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 		defer cancel()
 		return client.Ping(ctx).Err() != nil
@@ -409,8 +409,8 @@ func TestFailedStartReportsTheLogOfRedis(t *testing.T) {
 	if !strings.Contains(text, "Bad file format") || !strings.Contains(text, "exit status 1") {
 		t.Errorf("error = %q, want the last lines of Redis' log", text)
 	}
-	if took := time.Since(before); took > patience/2 {
-		t.Errorf("Open took %v to fail, want at most %v", took, patience/2)
+	if took := time.Since(before); took > must.Patience/2 {
+		t.Errorf("Open took %v to fail, want at most %v", took, must.Patience/2)
 	}
 }
 

@@ -45,7 +45,7 @@ func TestClusterIsOpenedOnceEverySlotIsServed(t *testing.T) {
 	opened := make(chan *store.Store)
 	url := "redis+cluster://" + unused(t) + "," + addr + "?partitions=4&pool_size=2"
 	go func() { opened <- open(t, store.Options{URL: url, Log: log.Logger(slog.LevelInfo)}) }()
-	eventually(t, "line about the missing slots", func() bool { return strings.Contains(log.String(), "16384 of its 16384 slots belong to no node") })
+	must.Soon(t, "line about the missing slots", func() bool { return strings.Contains(log.String(), "16384 of its 16384 slots belong to no node") })
 	assignSlots(t, r)
 	s := <-opened
 	set(t, s, "key", "value")
@@ -71,7 +71,7 @@ func TestClusterIsOpenedOnceEverySlotIsServed(t *testing.T) {
 			t.Errorf("error = %v, want one that the hook of the node's client returned", err)
 		}
 		r.start()
-		eventually(t, "reply of the node that has restarted", func() bool { return s.Client.Set(t.Context(), "key", "value", 0).Err() == nil })
+		must.Soon(t, "reply of the node that has restarted", func() bool { return s.Client.Set(t.Context(), "key", "value", 0).Err() == nil })
 		wantValue(t, s, "key", "value")
 	}
 }

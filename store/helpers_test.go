@@ -11,31 +11,12 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/must"
 	"frontpage/store"
 )
-
-// patience is how long a test waits for something that usually takes milliseconds.
-const patience = 10 * time.Minute
-
-// eventually waits until done returns true.
-func eventually(t *testing.T, what string, done func() bool) {
-	t.Helper()
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	late := time.After(patience)
-	for !done() {
-		select {
-		case <-tick.C:
-		case <-late:
-			t.Fatalf("no %s within %v", what, patience)
-		}
-	}
-}
 
 // names are the environment variables of the program.
 var names = map[string]string{
@@ -146,7 +127,7 @@ func (r *realRedis) start() {
 	}
 	client := redis.NewClient(&redis.Options{Network: "unix", Addr: r.socket})
 	defer client.Close()
-	eventually(r.t, "reply from redis-server", func() bool {
+	must.Soon(r.t, "reply from redis-server", func() bool {
 		conn, err := net.Dial("unix", r.socket)
 		if err != nil {
 			return false

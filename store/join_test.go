@@ -98,7 +98,7 @@ func TestCommandWaitsForOthersThatUseItsServer(t *testing.T) {
 	second := must.Get(store.Open(t.Context(), store.Options{DataDir: dir, Command: "check"}))(t)
 	closed := make(chan error, 1)
 	go func() { closed <- first.Close() }()
-	eventually(t, "line about the other command", func() bool { return strings.Contains(log.String(), "waiting for another command") })
+	must.Soon(t, "line about the other command", func() bool { return strings.Contains(log.String(), "waiting for another command") })
 	wantValue(t, second, "by", "the first")
 	must.Do(t, second.Close())
 	if err := <-closed; err != nil {
@@ -139,7 +139,7 @@ func TestServerWaitsForACommand(t *testing.T) {
 	server := openSoon(t.Context(), store.Options{DataDir: dir, Log: log.Logger(slog.LevelInfo)})
 	cancelled, cancel := context.WithCancel(t.Context())
 	stopped := openSoon(cancelled, store.Options{DataDir: dir, Names: names})
-	eventually(t, "line that names the command", func() bool { return strings.Contains(log.String(), `used_by="frontpage import (process`) })
+	must.Soon(t, "line that names the command", func() bool { return strings.Contains(log.String(), `used_by="frontpage import (process`) })
 	cancel()
 	if <-stopped.done; stopped.err == nil || !strings.Contains(stopped.err.Error(), "is in use by frontpage import (process ") || !errors.Is(stopped.err, context.Canceled) {
 		t.Errorf("the server that was stopped while it waited: %v, want an error that names the command", stopped.err)
@@ -164,7 +164,7 @@ func TestCommandExplainsThatTheServerHasStopped(t *testing.T) {
 		t.Errorf("with a server: %v, want the error as it is", err)
 	}
 	parent.Process.Kill()
-	eventually(t, "end of Redis", func() bool { return !alive(pid) })
+	must.Soon(t, "end of Redis", func() bool { return !alive(pid) })
 	if err := command.Explain(failed); !errors.Is(err, failed) || !strings.Contains(err.Error(), "has stopped: run the command again") {
 		t.Errorf("without a server: %v, want an error that says so", err)
 	}

@@ -108,7 +108,7 @@ func TestSubscriptionSurvivesAnOutage(t *testing.T) {
 	messages := subscription.Channel()
 	publish := func(text string) {
 		t.Helper()
-		eventually(t, "subscriber", func() bool { return s.Client.Publish(t.Context(), "news", text).Val() > 0 })
+		must.Soon(t, "subscriber", func() bool { return s.Client.Publish(t.Context(), "news", text).Val() > 0 })
 		if m := <-messages; m == nil || m.Payload != text {
 			t.Fatalf("message = %v, want %q", m, text)
 		}
@@ -146,7 +146,7 @@ func TestMemoryWarnsAndExpiresKeys(t *testing.T) {
 
 	must.Do(t, s.Client.Set(t.Context(), "short", 1, 2*time.Second).Err())
 	set(t, s, "kept", "1")
-	eventually(t, "expiry", func() bool { return s.Client.Exists(t.Context(), "short").Val() == 0 })
+	must.Soon(t, "expiry", func() bool { return s.Client.Exists(t.Context(), "short").Val() == 0 })
 	wantValue(t, s, "kept", "1")
 
 	now, err := s.Client.Eval(t.Context(), "return tonumber(redis.call('TIME')[1])", nil).Int64()

@@ -154,8 +154,8 @@ func TestUnreachableServerIsAnError(t *testing.T) {
 			if !strings.Contains(text, tt.want) || strings.Contains(text, "s3cret") {
 				t.Errorf("%s: error = %q, want %q in it and no password", name, text, tt.want)
 			}
-			if took := time.Since(before); took > patience {
-				t.Errorf("%s: Open took %v to fail, want at most %v", name, took, patience)
+			if took := time.Since(before); took > must.Patience {
+				t.Errorf("%s: Open took %v to fail, want at most %v", name, took, must.Patience)
 			}
 		})
 	}
@@ -311,7 +311,7 @@ func TestSentinelURLWaitsForAPrimary(t *testing.T) {
 	opened := make(chan *store.Store)
 	url := "redis+sentinel://127.0.0.1:" + sentinelPort + "/main"
 	go func() { opened <- open(t, store.Options{URL: url, Log: log.Logger(slog.LevelInfo)}) }()
-	eventually(t, "line about the primary", func() bool { return strings.Contains(log.String(), "waiting for a primary that replies") })
+	must.Soon(t, "line about the primary", func() bool { return strings.Contains(log.String(), "waiting for a primary that replies") })
 	startServer(t, "--port", port)
 	s := <-opened
 	set(t, s, "key", "value")

@@ -125,8 +125,8 @@ func TestTLSVerifiesBothSides(t *testing.T) {
 				if text := openError(t, o); !strings.Contains(text, tt.want) || strings.Contains(text, "s3cret") {
 					t.Errorf("error = %q, want %q in it and no password", text, tt.want)
 				}
-				if took := time.Since(before); took > patience {
-					t.Errorf("Open took %v to fail, want at most %v", took, patience)
+				if took := time.Since(before); took > must.Patience {
+					t.Errorf("Open took %v to fail, want at most %v", took, must.Patience)
 				}
 				return
 			}
@@ -256,7 +256,7 @@ func TestRenewedTLSFilesAreUsed(t *testing.T) {
 	set(t, s, "key", "value")
 
 	must.Do(t, os.WriteFile(cert, []byte("broken"), 0o600))
-	eventually(t, "warning about the broken file", func() bool {
+	must.Soon(t, "warning about the broken file", func() bool {
 		s.Client.Do(t.Context(), "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "no") // the next command connects
 		wantValue(t, s, "key", "value")
 		return strings.Contains(log.String(), "cannot be used")
@@ -265,7 +265,7 @@ func TestRenewedTLSFilesAreUsed(t *testing.T) {
 	use(theirs)
 	old.kill()
 	startServer(t, theirs.server(t, port, time.Time{}, "yes")...)
-	eventually(t, "connection with the new files", func() bool { return s.Client.Ping(t.Context()).Err() == nil })
+	must.Soon(t, "connection with the new files", func() bool { return s.Client.Ping(t.Context()).Err() == nil })
 	set(t, s, "key", "value")
 }
 
@@ -280,7 +280,7 @@ func TestSubscriptionsUseTLS(t *testing.T) {
 	subscription := s.Client.Subscribe(t.Context(), "news")
 	defer subscription.Close()
 	messages := subscription.Channel()
-	eventually(t, "subscriber", func() bool { return s.Client.Publish(t.Context(), "news", "hello").Val() > 0 })
+	must.Soon(t, "subscriber", func() bool { return s.Client.Publish(t.Context(), "news", "hello").Val() > 0 })
 	if m := <-messages; m == nil || m.Payload != "hello" {
 		t.Errorf("message = %v, want hello", m)
 	}

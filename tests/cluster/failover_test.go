@@ -9,7 +9,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"frontpage/must"
 	"frontpage/redistest"
@@ -101,7 +100,7 @@ func primaryHangs(t *testing.T, c *redistest.Cluster) {
 		t.Fatal(err)
 	}
 	paused.Resume()
-	eventually(t, "healthy replica without the data", func() bool {
+	must.Soon(t, "healthy replica without the data", func() bool {
 		return c.Replica(victim) == paused && strings.Contains(promoted.Client.Info(t.Context(), "replication").Val(), "state=wait_bgsave")
 	})
 	l.more(50)
@@ -109,17 +108,6 @@ func primaryHangs(t *testing.T, c *redistest.Cluster) {
 	c.AwaitHealthy()
 	l.more(50)
 	l.verify(c.Client, tags...)
-}
-
-func eventually(t *testing.T, what string, done func() bool) {
-	t.Helper()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for deadline := time.Now().Add(patience); !done(); <-tick.C {
-		if time.Now().After(deadline) {
-			t.Fatalf("no %s within %v", what, patience)
-		}
-	}
 }
 
 // Writes go on without the replica that would confirm them, and do not wait for it once it counts as failed.
@@ -140,7 +128,7 @@ func replicaLost(t *testing.T, c *redistest.Cluster) {
 		t.Errorf("%d WAIT for %d votes, want one for each", n, votes)
 	}
 	replica.Kill()
-	eventually(t, "failed replica", func() bool {
+	must.Soon(t, "failed replica", func() bool {
 		return strings.Contains(primary.Client.ClusterNodes(t.Context()).Val(), "slave,fail ")
 	})
 	s.insist("replica-lost", voteUp(number)) // by which the process notices it
@@ -149,7 +137,7 @@ func replicaLost(t *testing.T, c *redistest.Cluster) {
 	}
 	replica.Restart()
 	c.AwaitHealthy()
-	eventually(t, "confirmation by the replica that is back", func() bool { return confirmed() >= votes })
+	must.Soon(t, "confirmation by the replica that is back", func() bool { return confirmed() >= votes })
 	s.wantClean()
 }
 
@@ -196,7 +184,7 @@ func shardLost(t *testing.T, c *redistest.Cluster) {
 	}
 	// Each of these calls would take 4.5 s.
 	var failed atomic.Int64
-	ctx, enough := context.WithTimeout(t.Context(), patience)
+	ctx, enough := context.WithTimeout(t.Context(), must.Patience)
 	defer enough()
 	var callers sync.WaitGroup
 	for i := range 8 {
@@ -218,7 +206,7 @@ func shardLost(t *testing.T, c *redistest.Cluster) {
 	}
 	callers.Wait()
 	if failed.Load() < 300 {
-		t.Errorf("%d calls for a lost shard failed within %v, want them to fail at once", failed.Load(), patience)
+		t.Errorf("%d calls for a lost shard failed within %v, want them to fail at once", failed.Load(), must.Patience)
 	}
 	primary.Restart()
 	replica.Restart()

@@ -35,7 +35,7 @@ func liveUpdatesSurviveAMove(t *testing.T, c *redistest.Cluster) {
 	tell := func(voter site.UserName) {
 		t.Helper()
 		result := must.Get(other.repo.Vote(t.Context(), site.ArticleID(number), voter, site.Up, ""))(t)
-		late := time.After(patience)
+		late := time.After(must.Patience)
 		for {
 			select {
 			case <-w.Wake():
@@ -77,7 +77,7 @@ func liveUpdatesComeFromThePrimary(t *testing.T, c *redistest.Cluster) {
 	repo := must.Get(redisrepo.New(t.Context(), client, site.DefaultRules(), redisrepo.WithPartitions(len(tags))))(t)
 	outdated.Store(true)
 	client.ReloadState(t.Context())
-	eventually(t, "outdated view", func() bool {
+	must.Soon(t, "outdated view", func() bool {
 		seen, err := client.MasterForKey(t.Context(), victim)
 		return err == nil && strings.HasSuffix(replica.Addr, seen.Options().Addr) // go-redis may leave out the host
 	})
@@ -88,7 +88,7 @@ func liveUpdatesComeFromThePrimary(t *testing.T, c *redistest.Cluster) {
 		repo.Listen(ctx, func(error) {})
 	}()
 	defer func() { stop(); <-ended }()
-	eventually(t, "subscription at the replica", func() bool {
+	must.Soon(t, "subscription at the replica", func() bool {
 		return strings.Contains(replica.Client.Info(t.Context(), "commandstats").Val(), "cmdstat_ssubscribe:")
 	})
 	outdated.Store(false)
@@ -96,5 +96,5 @@ func liveUpdatesComeFromThePrimary(t *testing.T, c *redistest.Cluster) {
 		channels, err := n.Client.PubSubShardChannels(t.Context(), victim+"*").Result()
 		return err == nil && len(channels) > 0
 	}
-	eventually(t, "subscription at the primary alone", func() bool { return subscribed(primary) && !subscribed(replica) })
+	must.Soon(t, "subscription at the primary alone", func() bool { return subscribed(primary) && !subscribed(replica) })
 }

@@ -29,9 +29,6 @@ import (
 	"frontpage/store"
 )
 
-// patience is how long to wait for what takes seconds on an idle machine.
-const patience = 10 * time.Minute
-
 // tags are those of the partitions of a site that has four. The number of an article is that of its partition, modulo
 // four.
 var tags = []string{"{p11}", "{p10}", "{p13}", "{p12}"}
@@ -142,13 +139,13 @@ func newPost(title string) string {
 
 // insist repeats an operation until it is acknowledged.
 func (s *testSite) insist(user, query string) answer {
-	for deadline := time.Now().Add(patience); ; {
+	for deadline := time.Now().Add(must.Patience); ; {
 		a := s.ask(user, query)
 		if a.code() != "UNAVAILABLE" {
 			return a
 		}
 		if time.Now().After(deadline) {
-			s.t.Errorf("%s is not acknowledged within %v: %v", query, patience, a.Errors)
+			s.t.Errorf("%s is not acknowledged within %v: %v", query, must.Patience, a.Errors)
 			return a
 		}
 	}
@@ -175,7 +172,7 @@ func (s *testSite) postEverywhere(title string) []int {
 // wantClean fails the test if check finds an inconsistency.
 func (s *testSite) wantClean() {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(s.t.Context(), must.Patience)
 	defer cancel()
 	if _, err := check.Check(ctx, s.repo, func(violation string) { s.t.Errorf("check: %s", violation) }); err != nil {
 		s.t.Errorf("check: %v", err)
@@ -243,7 +240,7 @@ func (l *load) run(client int) {
 // more waits until each partition has n more votes.
 func (l *load) more(n int) {
 	l.t.Helper()
-	late := time.After(patience)
+	late := time.After(must.Patience)
 	before := l.counts()
 	for {
 		l.mu.Lock()
@@ -259,7 +256,7 @@ func (l *load) more(n int) {
 		select {
 		case <-progress:
 		case <-late:
-			l.t.Fatalf("votes by partition: %v, and %v after %v; want %d more of each", before, l.counts(), patience, n)
+			l.t.Fatalf("votes by partition: %v, and %v after %v; want %d more of each", before, l.counts(), must.Patience, n)
 		}
 	}
 }

@@ -23,7 +23,6 @@ import (
 
 	"frontpage/must"
 	"frontpage/redistest"
-	"frontpage/sitetest"
 )
 
 // adversary is a client that uses every limit of its address to the full.
@@ -365,7 +364,7 @@ func TestConnectionsOfAnAddressAreLimited(t *testing.T) {
 	for _, conn := range idle[:2] {
 		_ = conn.Close()
 	}
-	sitetest.Eventually(t, "a connection is accepted after others were closed", func() bool { return answerOn(a.part(request)) == http.StatusOK })
+	must.Soon(t, "a connection is accepted after others were closed", func() bool { return answerOn(a.part(request)) == http.StatusOK })
 }
 
 // A header without an end, beside an event stream on the same connection.
@@ -411,7 +410,7 @@ func TestUnfinishedHeadersBesideAStreamAreLimited(t *testing.T) {
 	for range more {
 		select {
 		case <-closed:
-		case <-time.After(sitetest.Patience):
+		case <-time.After(must.Patience):
 			t.Fatalf("%d headers without an end are held beside streams, want at most %d", 2*longBegun, longBegun)
 		}
 	}

@@ -23,21 +23,6 @@ import (
 	"frontpage/redistest"
 )
 
-// eventually waits until done returns true.
-func (s *server) eventually(what string, done func() bool) {
-	s.t.Helper()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	late := time.After(10 * time.Minute)
-	for !done() {
-		select {
-		case <-tick.C:
-		case <-late:
-			s.t.Fatalf("not within 10 minutes: %s", what)
-		}
-	}
-}
-
 func (s *server) signal() {
 	s.t.Helper()
 	must.Do(s.t, s.Cmd.Process.Signal(syscall.SIGTERM))
@@ -115,7 +100,7 @@ func TestHealthIsAnsweredWhileTheStoreLoads(t *testing.T) {
 		t.Errorf("SIGTERM while the store loads: the log is\n%s", log)
 	}
 	loaded()
-	s.eventually("the store is loaded", func() bool { return s.status("/readyz") == 200 })
+	must.Soon(s.t, "the store is loaded", func() bool { return s.status("/readyz") == 200 })
 	s.useIt()
 	s.Stop()
 }
@@ -147,7 +132,7 @@ func TestRequestsAreServedDuringShutdownDelay(t *testing.T) {
 	s := start(t, "REDIS_URL=memory://", "FRONTPAGE_SHUTDOWN_DELAY=1h")
 	before := s.socket("{ viewer { name } }")
 	s.signal()
-	s.eventually("/readyz is 503", func() bool { return s.status("/readyz") == 503 })
+	must.Soon(s.t, "/readyz is 503", func() bool { return s.status("/readyz") == 503 })
 	if _, body := s.page("/readyz"); body != "stopping\n" {
 		t.Errorf("/readyz: %q, want that the server is stopping", body)
 	}
@@ -201,7 +186,7 @@ func TestSIGTERMEndsSocketsOneAfterAnotherAndLetsRequestsFinish(t *testing.T) {
 	}
 	began := time.Now()
 	s.signal()
-	s.eventually("new connections are refused", func() bool {
+	must.Soon(s.t, "new connections are refused", func() bool {
 		probe, err := net.Dial("tcp", strings.TrimPrefix(s.URL, "http://"))
 		if err == nil {
 			_ = probe.Close()

@@ -16,7 +16,6 @@ import (
 
 	"frontpage/must"
 	"frontpage/programtest"
-	"frontpage/sitetest"
 )
 
 const adminToken = "0123456789abcdef"
@@ -93,7 +92,7 @@ func TestPrometheusScrapesTheServer(t *testing.T) {
 	s.post(http.DefaultClient, `mutation { post(input: {title: "t", text: "x", groups: []}) { article { id } } }`, "X-User-ID", "alice")
 	api := prometheus(t, target)
 	query := func(text string) (results, error) { return fetch(t, api+"query?query="+url.QueryEscape(text)) }
-	sitetest.Eventually(t, "a scrape", func() bool {
+	must.Soon(t, "a scrape", func() bool {
 		up, err := query(`up{job="frontpage"} == 1`)
 		return err == nil && len(up.Data.Result) == 1
 	})
@@ -125,7 +124,7 @@ func TestPrometheusScrapesTheServer(t *testing.T) {
 	if len(metrics) < 30 || len(expressions) < 50 {
 		t.Errorf("%d metrics and %d expressions were found, want at least 30 and 50", len(metrics), len(expressions))
 	}
-	sitetest.Eventually(t, "all rules to be evaluated", func() bool {
+	must.Soon(t, "all rules to be evaluated", func() bool {
 		r, err := fetch(t, api+"rules")
 		return err == nil && len(r.Data.Groups) == 1 && !slices.ContainsFunc(r.Data.Groups[0].Rules, func(rule struct{ Name, Health, LastError, LastEvaluation string }) bool {
 			if rule.LastError != "" {

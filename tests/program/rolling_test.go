@@ -203,7 +203,7 @@ func TestRollingRestartBehindAProxyLosesNoRequest(t *testing.T) {
 		"FRONTPAGE_RATES=votes=off cost=off", "FRONTPAGE_REDIS_TIMEOUT=2s"}
 	begin := func(i int) *server {
 		s := start(t, append(env, "FRONTPAGE_ADDR="+p.servers[i])...)
-		s.eventually("HAProxy sends it requests", func() bool { return p.up(i) })
+		must.Soon(s.t, "HAProxy sends it requests", func() bool { return p.up(i) })
 		return s
 	}
 	servers := []*server{begin(0), begin(1)}
@@ -230,7 +230,7 @@ func TestRollingRestartBehindAProxyLosesNoRequest(t *testing.T) {
 		servers[i].Wait()
 		servers[i] = begin(i)
 	}
-	site.eventually("each watcher has an event on its new connection", func() bool {
+	must.Soon(site.t, "each watcher has an event on its new connection", func() bool {
 		for i := range watchers {
 			if watchers[i].votes.Load() < 0 {
 				return false
@@ -239,7 +239,7 @@ func TestRollingRestartBehindAProxyLosesNoRequest(t *testing.T) {
 		return true
 	})
 	endLoad()
-	site.eventually("each watcher has the latest votes", func() bool {
+	must.Soon(site.t, "each watcher has the latest votes", func() bool {
 		_, body := site.post(http.DefaultClient, `{ article(id: 1) { votes } }`)
 		for i := range watchers {
 			if body != fmt.Sprintf(`{"data":{"article":{"votes":%d}}}`, watchers[i].votes.Load()) {

@@ -141,11 +141,11 @@ func TestRenewedCertificateIsServed(t *testing.T) {
 		t.Fatal("the old certificate is not served")
 	}
 	replace(key, newKey)
-	s.eventually("the log warns of the key without its certificate", func() bool {
+	must.Soon(s.t, "the log warns of the key without its certificate", func() bool {
 		return trusted(trustOld) && strings.Contains(s.Log(), "changed files cannot be used")
 	})
 	replace(cert, newCert)
-	s.eventually("the new certificate is served", func() bool { return trusted(trustNew) })
+	must.Soon(s.t, "the new certificate is served", func() bool { return trusted(trustNew) })
 	if trusted(trustOld) {
 		t.Error("the old certificate is still served")
 	}
