@@ -38,6 +38,21 @@ func refusedLate(t *testing.T, result <-chan *refusal, began time.Time) {
 	}
 }
 
+// admitted waits for the slot of an operation.
+func admitted(t *testing.T, result <-chan *refusal) {
+	t.Helper()
+	if refused := <-result; refused != nil {
+		t.Errorf("got %v, want a slot", refused)
+	}
+}
+
+// ended releases the slots of n operations.
+func ended(s *slots, kind, n int) {
+	for range n {
+		s.release(kind, netip.Addr{})
+	}
+}
+
 func pending(t *testing.T, results ...<-chan *refusal) {
 	t.Helper()
 	synctest.Wait()
@@ -68,36 +83,23 @@ func TestSlotsAreBoundedAndEachKindHasAShare(t *testing.T) {
 		taken(t, s, mutations, 2)
 		vote := asking(t.Context(), s, mutations)
 		pending(t, third, vote)
-		s.release(queries, netip.Addr{}) // the mutation goes first, although it came last
-		if refused := <-vote; refused != nil {
-			t.Errorf("got %v, want a slot for the mutation", refused)
-		}
+		ended(s, queries, 1) // the mutation goes first, although it came last
+		admitted(t, vote)
 		pending(t, third)
-		s.release(queries, netip.Addr{})
-		if refused := <-third; refused != nil {
-			t.Errorf("got %v, want a slot for the query", refused)
-		}
-		for range 3 {
-			s.release(mutations, netip.Addr{})
-		}
+		ended(s, queries, 1)
+		admitted(t, third)
+		ended(s, mutations, 3)
 		taken(t, s, queries, 1)
-		for range 6 {
-			s.release(queries, netip.Addr{})
-		}
+		ended(s, queries, 6)
 		unused(t, s, 8)
 		taken(t, s, mutations, 6)
 		vote = asking(t.Context(), s, mutations)
 		pending(t, vote)
 		taken(t, s, queries, 2)
-		s.release(mutations, netip.Addr{})
-		if refused := <-vote; refused != nil {
-			t.Errorf("got %v, want a slot for the mutation", refused)
-		}
-		for range 6 {
-			s.release(mutations, netip.Addr{})
-		}
-		s.release(queries, netip.Addr{})
-		s.release(queries, netip.Addr{})
+		ended(s, mutations, 1)
+		admitted(t, vote)
+		ended(s, mutations, 6)
+		ended(s, queries, 2)
 		unused(t, s, 8)
 	})
 }
@@ -108,14 +110,12 @@ func TestOperationsWaitInOrderAndForALimitedTime(t *testing.T) {
 		s := newSlots(1)
 		taken(t, s, queries, 1)
 		first, second := asking(t.Context(), s, queries), asking(t.Context(), s, queries)
-		s.release(queries, netip.Addr{})
-		if refused := <-first; refused != nil {
-			t.Errorf("got %v, want a slot for the first", refused)
-		}
+		ended(s, queries, 1)
+		admitted(t, first)
 		pending(t, second)
 		began := time.Now()
 		refusedLate(t, second, began)
-		s.release(queries, netip.Addr{})
+		ended(s, queries, 1)
 		unused(t, s, 1)
 	})
 }
@@ -135,17 +135,13 @@ func TestQueueOfWaitingOperationsIsBounded(t *testing.T) {
 		}
 		began := time.Now()
 		beyond := asking(t.Context(), s, queries)
-		for range waitingPerSlot {
-			s.release(queries, netip.Addr{})
-		}
+		ended(s, queries, waitingPerSlot)
 		pending(t, beyond)
 		for _, result := range waiting {
-			if refused := <-result; refused != nil {
-				t.Errorf("got %v, want a slot", refused)
-			}
+			admitted(t, result)
 		}
 		refusedLate(t, beyond, began)
-		s.release(queries, netip.Addr{})
+		ended(s, queries, 1)
 		unused(t, s, 1)
 	})
 }
@@ -162,11 +158,9 @@ func TestCancelledOperationsLeaveTheQueue(t *testing.T) {
 		if refused := <-left; refused == nil || refused == overloaded || time.Since(began) > 0 {
 			t.Errorf("got %v after %v, want the refusal of a cancelled request at once", refused, time.Since(began))
 		}
-		s.release(mutations, netip.Addr{})
-		if refused := <-next; refused != nil {
-			t.Errorf("got %v, want a slot for the one behind it", refused)
-		}
-		s.release(mutations, netip.Addr{})
+		ended(s, mutations, 1)
+		admitted(t, next)
+		ended(s, mutations, 1)
 		unused(t, s, 1)
 	})
 }
@@ -179,7 +173,7 @@ func TestNoSlotsMeansNoBound(t *testing.T) {
 			t.Fatalf("got %v, want no bound", refused)
 		}
 	}
-	s.release(queries, netip.Addr{})
+	ended(s, queries, 1)
 }
 
 // An address has a share: what it asks beyond that waits, and no other address does.
@@ -196,21 +190,15 @@ func TestAnAddressHasAShare(t *testing.T) {
 			return result
 		}
 		for range perAddress {
-			if refused := <-acquire(queries, greedy); refused != nil {
-				t.Fatalf("got %v, want a slot", refused)
-			}
+			admitted(t, acquire(queries, greedy))
 		}
 		waiting := acquire(queries, greedy)
 		pending(t, waiting)
 		for _, kind := range []int{queries, mutations} {
-			if refused := <-acquire(kind, other); refused != nil {
-				t.Errorf("got %v for another address, want a slot at once", refused)
-			}
+			admitted(t, acquire(kind, other))
 		}
 		s.release(queries, greedy)
-		if refused := <-waiting; refused != nil {
-			t.Errorf("got %v, want a slot once another operation of the address has ended", refused)
-		}
+		admitted(t, waiting)
 
 		began := time.Now()
 		late := make([]<-chan *refusal, waitingPerSlot*perAddress)

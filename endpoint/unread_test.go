@@ -52,9 +52,7 @@ func largeResponses(t *testing.T) *endpoint.Handler {
 	o := endpoint.DefaultOptions()
 	o.SharedAnswers = 0
 	o.Rates.Cost = endpoint.Rate{Most: 1_000_000, Window: time.Hour}
-	if o.Identity, err = identity.New(t.Context(), identity.Options{Development: true, ValidName: endpoint.ValidName}); err != nil {
-		t.Fatal(err)
-	}
+	o.Identity = must.Get(identity.New(t.Context(), identity.Options{Development: true, ValidName: endpoint.ValidName}))(t)
 	large := append(append([]byte{'"'}, bytes.Repeat([]byte{'a'}, 1<<20)...), '"')
 	return endpoint.New(endpoint.Schema{
 		ExecutableSchema: graph.NewExecutableSchema(graph.Config{}),

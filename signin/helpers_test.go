@@ -129,10 +129,7 @@ func serve(t *testing.T, client redis.UniversalClient, i *issuer, change ...func
 	for _, f := range change {
 		f(&o)
 	}
-	var err error
-	if s.users, err = signin.New(t.Context(), o); err != nil {
-		t.Fatal(err)
-	}
+	s.users = must.Get(signin.New(t.Context(), o))(t)
 	s.Site = sitetest.New(t, client, site.DefaultRules(), func(e *endpoint.Options) {
 		e.Identity = must.Get(identity.New(t.Context(), identity.Options{Sessions: s.users.Sessions(), ValidName: endpoint.ValidName}))(t)
 	})

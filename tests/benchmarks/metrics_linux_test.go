@@ -29,10 +29,7 @@ func measured(tb testing.TB, share time.Duration) (handlers [2]http.Handler) {
 		client, repo := benchSite(tb, 1000)
 		o := endpoint.DefaultOptions()
 		o.SharedAnswers = share
-		var err error
-		if o.Identity, err = identity.New(tb.Context(), identity.Options{Development: true, ValidName: endpoint.ValidName}); err != nil {
-			tb.Fatal(err)
-		}
+		o.Identity = must.Get(identity.New(tb.Context(), identity.Options{Development: true, ValidName: endpoint.ValidName}))(tb)
 		if i == 1 {
 			m := metrics.New(slog.New(slog.DiscardHandler), metrics.Build{}, nil)
 			o.Observers = []endpoint.Observer{m.Observer()}

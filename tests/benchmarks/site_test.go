@@ -241,10 +241,7 @@ func TestPagesAndVotesAllocateLittle(t *testing.T) {
 	_, repo := benchSite(t, 1000)
 	options := endpoint.DefaultOptions()
 	options.SharedAnswers = 0 // each page is executed
-	var err error
-	if options.Identity, err = identity.New(t.Context(), identity.Options{Development: true, ValidName: endpoint.ValidName}); err != nil {
-		t.Fatal(err)
-	}
+	options.Identity = must.Get(identity.New(t.Context(), identity.Options{Development: true, ValidName: endpoint.ValidName}))(t)
 	handler := graph.NewHandler(repo, graph.Site{}, slog.New(slog.DiscardHandler), options)
 	const page = `{"query":"{ articles { id title link score votes createdAt poster { name } } }"}`
 	if got := allocations(t, handler, func() (string, string) { return "", page }); got > maxPageAllocations+raced {
