@@ -114,6 +114,11 @@ func (r *Repo) moderate(ctx context.Context, doing string, script *redis.Script,
 	if err != nil {
 		return nil, failover.Wrap(fmt.Sprintf("%s %v", doing, id), err)
 	}
+	return r.changed(doing, id, answer)
+}
+
+// changed returns the article in the reply of a script that changes it, or what refuses the change.
+func (r *Repo) changed(doing string, id site.ArticleID, answer wire.Reply) (*site.Article, error) {
 	switch status := answer.Status(); status {
 	case "OK":
 		return r.Articles.ObserveReply(id, answer)
