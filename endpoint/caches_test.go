@@ -28,7 +28,7 @@ import (
 // tag that is answered with 304.
 func TestAnswersForAllArePublic(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), sharing, func(o *endpoint.Options) {
+	s := sitetest.Open(t, sharing, func(o *endpoint.Options) {
 		o.MaxAge, o.Origins = 7*time.Second, []string{"https://friend.example"}
 		o.Rates = endpoint.Rates{Cost: endpoint.Rate{Most: 100_000, Window: time.Hour}, Addresses: 1}
 	})

@@ -79,7 +79,7 @@ func TestPersistedQueryRunsByItsHash(t *testing.T) {
 
 func TestOnlyValidDocumentsArePersisted(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
+	s := sitetest.Open(t)
 	for _, query := range []string{`{ nothing }`, `{ `, `{` + aliases(16) + ` }`, `{ articles { groups { articles { id } } } }`, `{ __typename } # ` + strings.Repeat("x", 20_000)} {
 		s.PostJSON(fmt.Sprintf(`{"query":%q,%s}`, query, persisted(hashOf(query))))
 		if _, body := s.PostJSON(`{` + persisted(hashOf(query)) + `}`); sitetest.CodeOf(t, body) != "PERSISTED_QUERY_NOT_FOUND" {
@@ -136,7 +136,7 @@ func TestOnlyTrustedDocumentsRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), func(o *endpoint.Options) { o.Trusted = trusted })
+	s := sitetest.Open(t, func(o *endpoint.Options) { o.Trusted = trusted })
 	for request, want := range map[string]string{
 		`{` + persisted(hashOf(front)) + `}`:                                      `{"data":{"articles":[]}}`,
 		fmt.Sprintf(`{"documentId":"sha256:%s"}`, hashOf(front)):                  `{"data":{"articles":[]}}`,

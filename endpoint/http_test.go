@@ -25,7 +25,7 @@ const (
 
 func TestAcceptDecidesStatusAndContentType(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
+	s := sitetest.Open(t)
 	accepts := []struct{ accept, media string }{
 		{"", typeJSON},
 		{"*/*", typeJSON},
@@ -98,7 +98,7 @@ func TestAcceptDecidesStatusAndContentType(t *testing.T) {
 func TestInvalidHTTPRequestsAreRejected(t *testing.T) {
 	t.Parallel()
 	limit := endpoint.DefaultOptions().BodyLimit
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
+	s := sitetest.Open(t)
 	const secret = "secret-in-the-body"
 	padding := strings.Repeat(" ", int(limit))
 	tests := []struct {
@@ -171,7 +171,7 @@ func TestInvalidHTTPRequestsAreRejected(t *testing.T) {
 
 func TestChunkedBodyOverTheLimitIsRejected(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
+	s := sitetest.Open(t)
 	limit := endpoint.DefaultOptions().BodyLimit
 	body := io.MultiReader(strings.NewReader(`{"query":"{__typename}"}`), strings.NewReader(strings.Repeat(" ", int(limit))))
 	req := must.Get(http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL, body))(t)
@@ -187,7 +187,7 @@ func TestChunkedBodyOverTheLimitIsRejected(t *testing.T) {
 
 func TestVariablesAndOperationNameWorkByGETAndPOST(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
+	s := sitetest.Open(t)
 	s.Post("alice", "one")
 	const query = `query A($n: Int) { articles(pageSize: $n) { id } } query B { viewer { id } }`
 	const want = `{"data":{"articles":[{"id":"article:1"}]}}`
@@ -284,7 +284,7 @@ func TestOnlyAnswersForAllAreCacheable(t *testing.T) {
 
 func TestLongResponsesAreCompressed(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
+	s := sitetest.Open(t)
 	for i := range 10 {
 		s.Post("alice", fmt.Sprint("article ", i))
 	}

@@ -40,8 +40,8 @@ func leaves(n int) string {
 // Each limit accepts its number and refuses one more, with both numbers in the error.
 func TestDocumentOverALimitIsRejected(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
-	small := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), func(o *endpoint.Options) {
+	s := sitetest.Open(t)
+	small := sitetest.Open(t, func(o *endpoint.Options) {
 		o.Limits = endpoint.Limits{Tokens: 20, Depth: 2, Aliases: 1, RootFields: 2, Directives: 1, Fields: 4, Cost: 10, PageSize: 25}
 	})
 	skip := strings.Repeat(` ...@skip(if: false) { __typename }`, 20)
@@ -184,7 +184,7 @@ func deep(last string) string {
 
 func TestIntrospectionHasItsOwnLimits(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
+	s := sitetest.Open(t)
 	if a := s.Ask("", standardIntrospection); len(a.Errors) > 0 || a.Data["__schema"] == nil {
 		t.Errorf("the standard introspection query: got %v, want no errors", a.Errors)
 	}
@@ -196,7 +196,7 @@ func TestIntrospectionHasItsOwnLimits(t *testing.T) {
 
 func TestDisabledIntrospectionRevealsNoNames(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), func(o *endpoint.Options) { o.Introspection = false })
+	s := sitetest.Open(t, func(o *endpoint.Options) { o.Introspection = false })
 	for _, query := range []string{standardIntrospection, `{ __type(name: "Article") { name } }`, `{ viewer { id } ... { __schema { queryType { name } } } }`} {
 		a := s.Ask("", query)
 		if len(a.Errors) == 0 || a.Errors[0].Extensions.Code != "INTROSPECTION_DISABLED" || a.Data != nil {
@@ -229,7 +229,7 @@ func TestDisabledIntrospectionRevealsNoNames(t *testing.T) {
 // document. There is one document for each rule of the validator, and one for each way in which variables fail.
 func TestErrorsTellNoNameThatWasNotSent(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), func(o *endpoint.Options) { o.Introspection = false })
+	s := sitetest.Open(t, func(o *endpoint.Options) { o.Introspection = false })
 	names := map[string]bool{}
 	for _, d := range graph.Schema().Types {
 		names[d.Name] = true
@@ -325,7 +325,7 @@ func TestErrorsTellNoNameThatWasNotSent(t *testing.T) {
 // Requests like these have crashed or exhausted other GraphQL servers.
 func TestMaliciousDocumentsCauseNoServerError(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
+	s := sitetest.Open(t)
 	for i := range 25 {
 		s.Post("alice", fmt.Sprint("article ", i), "all")
 	}

@@ -11,8 +11,6 @@ import (
 
 	"frontpage/endpoint"
 	"frontpage/must"
-	"frontpage/redisrepo/site"
-	"frontpage/redistest"
 	"frontpage/sitetest"
 )
 
@@ -66,7 +64,7 @@ func (o *observed) next(t *testing.T) string {
 func TestObserversAreNotifiedOfEachOperation(t *testing.T) {
 	t.Parallel()
 	o := &observed{}
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), func(options *endpoint.Options) {
+	s := sitetest.Open(t, func(options *endpoint.Options) {
 		options.Observers = []endpoint.Observer{{}, o.observer(t), {End: func(context.Context, endpoint.Outcome) {}}}
 		options.SharedAnswers = time.Minute
 	})

@@ -44,7 +44,7 @@ func left(t *testing.T, header http.Header) (user, address, seconds int) {
 
 func TestComplexityPointsAreLimited(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), pointsOf(20))
+	s := sitetest.Open(t, pointsOf(20))
 	const policy = `"cost";q=20;w=60, "cost-address";q=200;w=60`
 	const query = `{ rateLimit { limit cost remaining } viewer { name } }` // 1 + 3, and 1 + 1
 	bob := []string{"X-User-ID", "bob"}
@@ -225,7 +225,7 @@ func TestNewDocumentCostsItsTokensAtLeast(t *testing.T) {
 // A client without points gets no other document validated: known ones still run while their cost is left.
 func TestNoDocumentIsReadForWhomPointsAreSpent(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), sitetest.WithRates(endpoint.Rates{Cost: endpoint.Rate{Most: 30, Window: time.Hour}, Addresses: 10}))
+	s := sitetest.Open(t, sitetest.WithRates(endpoint.Rates{Cost: endpoint.Rate{Most: 30, Window: time.Hour}, Addresses: 10}))
 	known, bad := `{ __typename }`, `{`+strings.Repeat(" a", 198)+`}`
 	for i, tt := range []struct {
 		query, user string

@@ -154,7 +154,7 @@ func TestPostsAndChangesAreLimited(t *testing.T) {
 // The window slides: at most two votes fit into any minute, and retryAfter is when the next one does.
 func TestLimitAppliesToAnyWindow(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), sitetest.WithRates(endpoint.Rates{Votes: endpoint.Rate{Most: 2, Window: time.Minute}, Addresses: 10}))
+	s := sitetest.Open(t, sitetest.WithRates(endpoint.Rates{Votes: endpoint.Rate{Most: 2, Window: time.Minute}, Addresses: 10}))
 	s.Post("alice", "t")
 	for i, step := range []struct {
 		seconds int // since the last step
@@ -384,7 +384,7 @@ func TestRateLimitsCostAtMostOneRoundTrip(t *testing.T) {
 			}
 		}
 	}
-	w := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), sitetest.WithRates(all))
+	w := sitetest.Open(t, sitetest.WithRates(all))
 	w.StopListening()
 	socket := w.Socket(`{"X-User-ID":"bob"}`)
 	for i := range 4 {
@@ -470,7 +470,7 @@ func TestUsersOfOneAddressShareItsLimit(t *testing.T) {
 // Anonymous clients are charged by address alone.
 func TestAnonymousClientsCountByAddressOnly(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), sitetest.WithRates(endpoint.Rates{Cost: endpoint.Rate{Most: 10, Window: time.Minute}, Addresses: 2}))
+	s := sitetest.Open(t, sitetest.WithRates(endpoint.Rates{Cost: endpoint.Rate{Most: 10, Window: time.Minute}, Addresses: 2}))
 	statuses := map[int]int{}
 	for range 8 { // each of 4 points
 		res, body := s.Get(`{ a: viewer { name } b: viewer { name } }`)

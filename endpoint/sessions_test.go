@@ -15,8 +15,6 @@ import (
 	"frontpage/endpoint"
 	"frontpage/identity"
 	"frontpage/must"
-	"frontpage/redisrepo/site"
-	"frontpage/redistest"
 	"frontpage/sitetest"
 )
 
@@ -73,7 +71,7 @@ func (s *sessions) verifier(t *testing.T, o identity.Options) *identity.Verifier
 
 func withSessions(t *testing.T, all *sessions, o identity.Options) *sitetest.Site {
 	t.Helper()
-	return sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), func(options *endpoint.Options) {
+	return sitetest.Open(t, func(options *endpoint.Options) {
 		options.Identity = all.verifier(t, o)
 		options.Origins = []string{"https://app.example.org"}
 	})

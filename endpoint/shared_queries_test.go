@@ -17,7 +17,6 @@ import (
 
 	"frontpage/endpoint"
 	"frontpage/must"
-	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 	"frontpage/sitetest"
 )
@@ -30,7 +29,7 @@ const frontPage = `{ articles { id title votes poster { name } } }`
 // However many callers ask, over either transport, equal queries are executed once until something changes.
 func TestEqualQueriesAreExecutedOnce(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), sharing)
+	s := sitetest.Open(t, sharing)
 	for i := range 25 {
 		s.Post("alice", fmt.Sprint("article ", i))
 	}
@@ -75,7 +74,7 @@ func TestEqualQueriesAreExecutedOnce(t *testing.T) {
 // A query with a field that depends on the caller is executed for each, and an answer of one never reaches another.
 func TestAnswersForOneCallerAreNotShared(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), sharing, sitetest.WithRates(endpoint.Rates{
+	s := sitetest.Open(t, sharing, sitetest.WithRates(endpoint.Rates{
 		Cost: endpoint.Rate{Most: 1000, Window: time.Hour}, Addresses: 1000,
 	}))
 	s.Post("alice", "t")
@@ -123,7 +122,7 @@ func TestAnswersForOneCallerAreNotShared(t *testing.T) {
 // Each caller is charged, and refused by its own quota, also for an answer that is there already.
 func TestSharedAnswersAreChargedAndLimited(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), sharing, sitetest.WithRates(endpoint.Rates{
+	s := sitetest.Open(t, sharing, sitetest.WithRates(endpoint.Rates{
 		Cost: endpoint.Rate{Most: 60, Window: time.Hour}, Addresses: 1000,
 	}))
 	const query = `{"query":"{ articles(pageSize: 9) { id } }"}` // 19 points or fewer
@@ -164,7 +163,7 @@ func (h *hold) hook(ctx context.Context, commands []redis.Cmder, send redis.Proc
 // A failure is not kept, and neither is what a caller left behind who did not wait for the end.
 func TestFailuresAndAbandonedQueriesAreNotShared(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), sharing)
+	s := sitetest.Open(t, sharing)
 	s.Post("alice", "t")
 	const query = `{"query":"{ article(id: 1) { title } }"}`
 	h := &hold{"hgetall", make(chan context.Context, 100), make(chan error)}
@@ -218,7 +217,7 @@ func TestFailuresAndAbandonedQueriesAreNotShared(t *testing.T) {
 // What a caller gets is what its own media type, transport and compression ask for.
 func TestSharedAnswersHaveTheFormThatEachCallerAccepts(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), sharing)
+	s := sitetest.Open(t, sharing)
 	for i := range 25 {
 		s.Post("alice", fmt.Sprint("article ", i))
 	}

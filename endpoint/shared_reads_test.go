@@ -23,7 +23,7 @@ import (
 func TestUsersShareReadsAndGetTheirOwnVotes(t *testing.T) {
 	t.Parallel()
 	const users = 12
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), sharing)
+	s := sitetest.Open(t, sharing)
 	for i := range users {
 		s.Post("alice", fmt.Sprint("article ", i+1), "go")
 	}
@@ -82,7 +82,7 @@ func TestUsersShareReadsAndGetTheirOwnVotes(t *testing.T) {
 // With SharedAnswers 0, each query reads.
 func TestReadsAreNotSharedIfSwitchedOff(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), func(o *endpoint.Options) { o.SharedAnswers = 0 })
+	s := sitetest.Open(t, func(o *endpoint.Options) { o.SharedAnswers = 0 })
 	s.Post("alice", "t")
 	s.StopListening()
 	s.Trips.Reset()
@@ -97,7 +97,7 @@ func TestReadsAreNotSharedIfSwitchedOff(t *testing.T) {
 // A read that failed, or found no article, is done again for the next caller.
 func TestFailedReadsAreNotShared(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), sharing)
+	s := sitetest.Open(t, sharing)
 	s.Post("alice", "t")
 	s.StopListening()
 	s.Trips.Reset()
@@ -135,7 +135,7 @@ func TestFailedReadsAreNotShared(t *testing.T) {
 // When the store has lost all, what was read from it before is not shared for longer than it takes to notice.
 func TestAnswersOfALostStoreAreNotShared(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), sharing)
+	s := sitetest.Open(t, sharing)
 	s.Post("alice", "t")
 	queries := []string{`{ articles { votes } }`, `{ articles { votes viewerCanVote } }`, `{ articles: articlesConnection { nodes { votes } } }`}
 	must.Soon(t, "the same answers to equal queries", func() bool { // the message about the post may come late

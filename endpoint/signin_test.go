@@ -271,7 +271,7 @@ func TestIdentityHeadersOfOtherModesAreIgnored(t *testing.T) {
 
 func TestInvalidNamesAreRejectedInDevelopmentMode(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
+	s := sitetest.Open(t)
 	long := strings.Repeat("whisper", 10)
 	for name, header := range map[string][]string{
 		"too long":            {"X-User-ID", long},
@@ -347,7 +347,7 @@ func TestLogContainsNoRejectedCredentials(t *testing.T) {
 // When a token has expired, including its leeway of 30 s, the streams that it opened end.
 func TestExpiredTokenEndsOpenStreams(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), sitetest.WithSecret(t))
+	s := sitetest.Open(t, sitetest.WithSecret(t))
 	began := time.Now()
 	ends := began.Add(3 * time.Second).Truncate(time.Second)
 	short := "Bearer " + sitetest.Token("exp", fmt.Sprint(ends.Add(-30*time.Second).Unix()))

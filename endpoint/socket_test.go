@@ -22,7 +22,7 @@ import (
 
 func TestPingIsAnsweredByPong(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
+	s := sitetest.Open(t)
 	w := s.OpenSocket()
 	pings := func() {
 		t.Helper()
@@ -43,7 +43,7 @@ func TestPingIsAnsweredByPong(t *testing.T) {
 
 func TestInvalidOperationGetsOneError(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
+	s := sitetest.Open(t)
 	id := s.Post("alice", "t")
 	w := s.Socket("")
 	w.Watch("watcher", id)
@@ -77,7 +77,7 @@ func TestInvalidOperationGetsOneError(t *testing.T) {
 
 func TestFailedSubscriptionReportsAnErrorAndCompletes(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
+	s := sitetest.Open(t)
 	w := s.Socket("")
 	ids := strings.TrimSuffix(strings.Repeat("1, ", 101), ", ")
 	for _, field := range []string{`articleChanged(ids: [])`, `articleChanged(ids: ["1", "x"])`, `articleChanged(ids: [` + ids + `])`,
@@ -109,7 +109,7 @@ func decoded(t *testing.T, payload []byte) (a sitetest.Answer) {
 
 func TestQueriesAndMutationsRunOverASocket(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
+	s := sitetest.Open(t)
 	id := s.Post("alice", "t")
 	w := s.Socket("", "X-User-ID", "bob")
 	once := func(payload, want string) {
@@ -132,7 +132,7 @@ func TestQueriesAndMutationsRunOverASocket(t *testing.T) {
 
 func TestOperationIDIsFreeAfterComplete(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
+	s := sitetest.Open(t)
 	id := s.Post("alice", "t")
 	w := s.Socket("")
 	w.Watch("stays", id)
@@ -157,7 +157,7 @@ func TestOperationIDIsFreeAfterComplete(t *testing.T) {
 
 func TestSubscriptionWithTwoFieldsIsRejected(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
+	s := sitetest.Open(t)
 	w := s.Socket("")
 	w.Subscribe("a", `subscription { a: articlePosted { node { id } } b: articlePosted { node { id } } }`, "")
 	f := w.Read()
@@ -177,7 +177,7 @@ const (
 
 func TestProtocolErrorClosesTheSocketWithItsCode(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
+	s := sitetest.Open(t)
 	limit := int(endpoint.DefaultOptions().BodyLimit)
 	tests := []struct {
 		name     string
@@ -254,7 +254,7 @@ func TestProtocolErrorClosesTheSocketWithItsCode(t *testing.T) {
 
 func TestSocketNeedsTheSubprotocol(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
+	s := sitetest.Open(t)
 	for _, offered := range [][]string{nil, {"graphql-ws"}} {
 		conn, _, err := s.Dial(websocket.DialOptions{Subprotocols: offered})
 		if err != nil {
@@ -273,7 +273,7 @@ func TestSocketNeedsTheSubprotocol(t *testing.T) {
 
 func TestSocketWithoutInitIsClosed(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
+	s := sitetest.Open(t)
 	began := s.Socket("")
 	late := s.OpenSocket()
 	late.Send(`{"type":"ping"}`)
@@ -291,7 +291,7 @@ func TestSocketWithoutInitIsClosed(t *testing.T) {
 
 func TestSocketThatAnswersPingsStaysOpen(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), func(o *endpoint.Options) { o.Streams.Ping = 250 * time.Millisecond })
+	s := sitetest.Open(t, func(o *endpoint.Options) { o.Streams.Ping = 250 * time.Millisecond })
 	id := s.Post("alice", "t")
 	pings := make(chan struct{}, 100)
 	conn, _, err := s.Dial(websocket.DialOptions{Subprotocols: []string{sitetest.Subprotocol}, OnPingReceived: func(context.Context, []byte) bool {
@@ -326,7 +326,7 @@ func TestSocketThatAnswersPingsStaysOpen(t *testing.T) {
 
 func TestInitPayloadOverridesHandshakeIdentity(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
+	s := sitetest.Open(t)
 	id := s.Post("alice", "t")
 	for _, tt := range []struct{ payload, header, want string }{
 		{"", "", "null"},
@@ -425,7 +425,7 @@ func TestOnlyAllowedOriginsMayOpenSockets(t *testing.T) {
 func TestIPv6OriginMayOpenSockets(t *testing.T) {
 	t.Parallel()
 	const origin = "http://[::1]:3000"
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), func(o *endpoint.Options) { o.Origins = []string{origin} })
+	s := sitetest.Open(t, func(o *endpoint.Options) { o.Origins = []string{origin} })
 	if res, _ := s.PostJSON(`{"query":"{__typename}"}`, "Origin", origin); res.Header.Get("Access-Control-Allow-Origin") != origin {
 		t.Errorf("over HTTP: got %v, want the origin to be allowed", res.Header)
 	}

@@ -27,7 +27,7 @@ func shutdown(s *sitetest.Site) error {
 
 func TestShutdownEndsStreams(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
+	s := sitetest.Open(t)
 	id := s.Post("alice", "t")
 	w, idle, unbegun, e := s.Socket(""), s.Socket(""), s.OpenSocket(), s.Stream(fmt.Sprintf(`subscription { articleChanged(ids: [%q]) { votes } }`, id))
 	w.Watch("a", id)
@@ -59,7 +59,7 @@ func TestShutdownEndsStreams(t *testing.T) {
 // A stream never ends before its time, so the test does not depend on how fast the clients are.
 func TestShutdownEndsStreamsOneAfterAnother(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
+	s := sitetest.Open(t)
 	id := s.Post("alice", "t")
 	const streams, over = 21, time.Second
 	var ends [streams]time.Time
@@ -98,7 +98,7 @@ func TestShutdownEndsStreamsOneAfterAnother(t *testing.T) {
 // A client that reads and sends nothing delays Shutdown by seconds at most.
 func TestShutdownDoesNotWaitForASilentClient(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
+	s := sitetest.Open(t)
 	rawSocket(s, begin, request)
 	w := s.Socket("")
 	w.Send(`{"type":"ping"}`)
@@ -116,7 +116,7 @@ func TestShutdownDoesNotWaitForASilentClient(t *testing.T) {
 // The same is true of a client that is still receiving events.
 func TestShutdownDoesNotWaitForASlowWatcher(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
+	s := sitetest.Open(t)
 	subscription, ids := big(s)
 	conn := rawSocket(s, begin, fmt.Sprintf(`{"type":"subscribe","id":"a","payload":{"query":%q}}`, subscription))
 	begun := make(chan error, 1)

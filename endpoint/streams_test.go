@@ -17,8 +17,6 @@ import (
 
 	"frontpage/endpoint"
 	"frontpage/must"
-	"frontpage/redisrepo/site"
-	"frontpage/redistest"
 	"frontpage/sitetest"
 )
 
@@ -40,7 +38,7 @@ func tryOpen(s *sitetest.Site) (w *sitetest.Socket, status int, code string) {
 
 func TestStreamsPerAddressAreLimited(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), func(o *endpoint.Options) { o.Streams.PerAddress = 2 })
+	s := sitetest.Open(t, func(o *endpoint.Options) { o.Streams.PerAddress = 2 })
 	full := func() {
 		t.Helper()
 		if _, status, code := tryOpen(s); status != 429 || code != "STREAM_LIMIT_EXCEEDED" {
@@ -91,7 +89,7 @@ func TestStreamsPerAddressAreLimited(t *testing.T) {
 
 func TestStreamsPerViewerAreLimited(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), func(o *endpoint.Options) { o.Streams.PerViewer = 1 })
+	s := sitetest.Open(t, func(o *endpoint.Options) { o.Streams.PerViewer = 1 })
 	for _, name := range []string{"bob", "zoë"} {
 		payload := fmt.Sprintf(`{"X-User-ID":%q}`, name)
 		w := s.Socket(payload)
@@ -131,7 +129,7 @@ func TestStreamsPerViewerAreLimited(t *testing.T) {
 
 func TestOperationsPerSocketAreLimited(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), func(o *endpoint.Options) { o.Streams.Operations = 2 })
+	s := sitetest.Open(t, func(o *endpoint.Options) { o.Streams.Operations = 2 })
 	id := s.Post("alice", "t")
 	w := s.Socket("")
 	w.Watch("a", id)
@@ -165,7 +163,7 @@ func TestOperationsPerSocketAreLimited(t *testing.T) {
 // Browsers fail on a close reason that is not UTF-8, and hide the code from scripts.
 func TestCloseReasonIsValidUTF8ForLongNames(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), func(o *endpoint.Options) { o.Streams.PerViewer = 1 })
+	s := sitetest.Open(t, func(o *endpoint.Options) { o.Streams.PerViewer = 1 })
 	for _, name := range []string{strings.Repeat("ü", 64), "x" + strings.Repeat("ü", 63), strings.Repeat("🗳", 64)} {
 		payload := fmt.Sprintf(`{"X-User-ID":%q}`, name)
 		s.Socket(payload)
@@ -207,7 +205,7 @@ func TestWatchedArticlesAreLimited(t *testing.T) {
 	} {
 		t.Run(owner, func(t *testing.T) {
 			t.Parallel()
-			s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), func(o *endpoint.Options) { set(&o.Streams) })
+			s := sitetest.Open(t, func(o *endpoint.Options) { set(&o.Streams) })
 			first, second := s.Socket("", "X-User-ID", "bob"), s.Socket("", "X-User-ID", "bob")
 			if got := subscribeTo(t, first, "a", "id", 40); got != "" {
 				t.Errorf("40 of 50: got %s, want a subscription", got)
@@ -251,7 +249,7 @@ func TestWatchedArticlesAreLimited(t *testing.T) {
 func TestMemoryOfSubscriptionsIsLimited(t *testing.T) {
 	t.Parallel()
 	const code = "WATCH_LIMIT_EXCEEDED"
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), func(o *endpoint.Options) { o.Streams.Memory = 5 * 100_000 })
+	s := sitetest.Open(t, func(o *endpoint.Options) { o.Streams.Memory = 5 * 100_000 })
 	w := s.Socket("")
 	for i := range 10 { // they share a document
 		if got := subscribeTo(t, w, fmt.Sprint("same", i), "id", 1); got != "" {
@@ -274,7 +272,7 @@ func TestMemoryOfSubscriptionsIsLimited(t *testing.T) {
 
 func TestSubscriptionIsChargedForItsArticles(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), func(o *endpoint.Options) { o.Limits.Cost = 100 })
+	s := sitetest.Open(t, func(o *endpoint.Options) { o.Limits.Cost = 100 })
 	w := s.Socket("")
 	if got := subscribeTo(t, w, "a", "id title votes", 25); got != "" {
 		t.Errorf("25 articles of 3 fields: got %s, want a subscription for 100 points", got)
@@ -287,7 +285,7 @@ func TestSubscriptionIsChargedForItsArticles(t *testing.T) {
 // Sockets without subscriptions take memory, too.
 func TestMemoryOfSocketsIsLimited(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), func(o *endpoint.Options) { o.Streams.Memory = 5 * 10_000 })
+	s := sitetest.Open(t, func(o *endpoint.Options) { o.Streams.Memory = 5 * 10_000 })
 	first := s.Socket("")
 	_ = s.Socket("")
 	if _, status, code := tryOpen(s); status != 429 || code != "WATCH_LIMIT_EXCEEDED" {
@@ -303,7 +301,7 @@ func TestMemoryOfSocketsIsLimited(t *testing.T) {
 // Not parallel: it counts goroutines.
 func TestDisconnectedClientsLeakNothing(t *testing.T) {
 	const articles = 10
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), func(o *endpoint.Options) {
+	s := sitetest.Open(t, func(o *endpoint.Options) {
 		// These clients must be noticed without pings.
 		o.Streams.PerAddress, o.Streams.PerViewer, o.Streams.Ping = 100, 100, time.Hour
 	})

@@ -106,7 +106,7 @@ func TestSubscriptionsTakeLittleMemory(t *testing.T) {
 		short = `{ articleChanged(ids: $ids) { id title votes score } }`
 		long  = `{ articleChanged(ids: $ids) { id title votes score upvotes downvotes text poster { name } groups { name } } }`
 	)
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
+	s := sitetest.Open(t)
 	for range 100 {
 		s.Post("alice", "t")
 	}

@@ -198,7 +198,7 @@ func free(s *sitetest.Site) bool {
 
 func TestSocketWithoutPongsIsClosed(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), one)
+	s := sitetest.Open(t, one)
 	began := time.Now()
 	rawSocket(s, begin, request)
 	if free(s) && time.Since(began) < 250*time.Millisecond {
@@ -242,7 +242,7 @@ func flood(s *sitetest.Site, ids []string) {
 
 func TestUnreadEventStreamIsClosed(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), one)
+	s := sitetest.Open(t, one)
 	subscription, ids := big(s)
 	conn := slow(s)
 	if _, err := fmt.Fprintf(conn, "GET /?query=%s HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\n\r\n", url.QueryEscape(subscription)); err != nil {
@@ -265,7 +265,7 @@ func TestUnreadEventStreamIsClosed(t *testing.T) {
 
 func TestUnreadSocketIsClosed(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), one, func(o *endpoint.Options) {
+	s := sitetest.Open(t, one, func(o *endpoint.Options) {
 		o.Streams.Ping = 2 * time.Second // a busy machine may take longer than 250 ms for a pong
 	})
 	subscription, ids := big(s)

@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"frontpage/endpoint"
-	"frontpage/redisrepo/site"
-	"frontpage/redistest"
 	"frontpage/sitetest"
 )
 
@@ -74,7 +72,7 @@ func TestIntrospectionIsMadeOnceAndChargedByItsBytes(t *testing.T) {
 	t.Parallel()
 	var executed atomic.Int64
 	const most = 10_000
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), pointsOf(most), executions(&executed))
+	s := sitetest.Open(t, pointsOf(most), executions(&executed))
 	whole, used := "", 0
 	for i := range 4 {
 		res, body := s.PostJSON(fmt.Sprintf(`{"query":%q}`, standardIntrospection), "X-User-ID", "alice")
@@ -108,7 +106,7 @@ func TestIntrospectionIsMadeOnceAndChargedByItsBytes(t *testing.T) {
 // One who cannot pay for an answer about the schema gets no other one, and neither does one who knows that it is there.
 func TestIntrospectionThatIsNotPaidIsRefused(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), pointsOf(15))
+	s := sitetest.Open(t, pointsOf(15))
 	for i, ask := range []struct{ user, name, code string }{
 		{"alice", "A", ""}, {"alice", "A", "RATE_LIMITED"}, {"alice", "B", "RATE_LIMITED"}, {"bob", "A", "RATE_LIMITED"}, {"", "A", ""},
 	} {
@@ -125,7 +123,7 @@ func TestIntrospectionThatIsNotPaidIsRefused(t *testing.T) {
 
 func TestAliasesOfTheSchemaAreLimited(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
+	s := sitetest.Open(t)
 	repeated := func(text string, n int) (all string) {
 		for i := range n {
 			all += strings.ReplaceAll(text, "N", fmt.Sprint(i))

@@ -586,7 +586,7 @@ func TestLinksWithAnotherSchemeAreInNoFeed(t *testing.T) {
 func TestFeedsAreChargedLikeQueries(t *testing.T) {
 	t.Parallel()
 	const most = 7_000
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), sitetest.WithRates(endpoint.Rates{Cost: endpoint.Rate{Most: most, Window: time.Hour}, Addresses: 1}))
+	s := sitetest.Open(t, sitetest.WithRates(endpoint.Rates{Cost: endpoint.Rate{Most: most, Window: time.Hour}, Addresses: 1}))
 	mux := http.NewServeMux()
 	feeds.Handle(mux, s.Repo, feeds.Options{PageSize: 25, Timeout: time.Minute, Log: slog.New(slog.DiscardHandler), Charge: s.Handler.Charge})
 	s.Post("alice", "Here", "go")

@@ -10,8 +10,6 @@ import (
 
 	"frontpage/endpoint"
 	"frontpage/graph"
-	"frontpage/redisrepo/site"
-	"frontpage/redistest"
 	"frontpage/sitetest"
 )
 
@@ -136,7 +134,7 @@ func TestMalformedIDSpoilsOnlyItsNode(t *testing.T) {
 // Clients that begin with an empty string instead of null get the start of a list, or its end.
 func TestEmptyCursorIsTheStartOfAList(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
+	s := sitetest.Open(t)
 	for range 3 {
 		s.Post("alice", "t", "a", "b", "c")
 	}
@@ -256,7 +254,7 @@ func rootField(root *ast.Definition, name, arguments string) string {
 // A root field that is refused takes nothing from the others. The test goes through all of them.
 func TestNoRootFieldIsEmptiedByAnother(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
+	s := sitetest.Open(t)
 	s.Post("alice", "t")
 	witness := map[string]string{"Query": `site { name }`, "Mutation": `witness: vote(input: {article: 1, direction: UP}) { userErrors { code } }`}
 	var names []string
@@ -296,7 +294,7 @@ func TestNoRootFieldIsEmptiedByAnother(t *testing.T) {
 // The errors of several fields are in the order of the document, whichever field is done first.
 func TestErrorsOfElementsAreInOrder(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), func(o *endpoint.Options) { o.SharedAnswers = 0 })
+	s := sitetest.Open(t, func(o *endpoint.Options) { o.SharedAnswers = 0 })
 	for range 50 {
 		a := s.Ask("", `{ b: nodes(ids: ["x", 1, "y"]) { id } a: nodes(ids: ["z"]) { id } c: nodes(ids: ["x"]) { id } }`)
 		var paths []string

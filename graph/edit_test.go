@@ -8,7 +8,6 @@ import (
 
 	"frontpage/must"
 	"frontpage/redisrepo/site"
-	"frontpage/redistest"
 	"frontpage/sitetest"
 )
 
@@ -71,7 +70,7 @@ func TestOnlyPosterInTimeAndModeratorsMayEdit(t *testing.T) {
 // again for a query that asks for it, in whatever way.
 func TestVotesShowTheTextOfOtherProcesses(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
+	s := sitetest.Open(t)
 	other := sitetest.New(t, s.Client, site.DefaultRules())
 	id := s.Post("alice", "t")
 	for i, query := range []string{
@@ -110,7 +109,7 @@ func TestLinkOfOnesOwnDeletionCanBePostedAgain(t *testing.T) {
 // viewer.
 func TestViewerVotesListsTheViewersVotes(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
+	s := sitetest.Open(t)
 	for i := range 6 {
 		s.Post("alice", fmt.Sprint("article ", i+1))
 	}
@@ -158,7 +157,7 @@ func TestViewerVotesListsTheViewersVotes(t *testing.T) {
 // unvotedOnly leaves out what the viewer voted on, and paging goes on to the end of the list.
 func TestUnvotedOnlyLeavesOutVotedArticles(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
+	s := sitetest.Open(t)
 	want := []string{}
 	for i := range 40 {
 		s.Advance(time.Second)

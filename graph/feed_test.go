@@ -91,7 +91,7 @@ func askEvents(s *sitetest.Site, role, arguments string) (r shownEvents) {
 
 func TestEventsAreForModeratorsAndServices(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
+	s := sitetest.Open(t)
 	s.Post("alice", "t")
 	for role, code := range map[string]string{"moderator": "", "service": "", "": "FORBIDDEN", "other": "FORBIDDEN", "anonymous": "UNAUTHENTICATED"} {
 		r := askEvents(s, role, "")

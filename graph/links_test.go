@@ -157,7 +157,7 @@ func TestFindingGroupsAndLinks(t *testing.T) {
 // A legacy client checks no link. One that a browser would run, or look for on this site, is none.
 func TestLinksWithAnotherSchemeAreNone(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
+	s := sitetest.Open(t)
 	s.Post("alice", "t")
 	for link, want := range map[string]string{
 		"javascript:alert(1)": "null", " javascript:alert(1)": "null", "JavaScript://x/%0aalert(1)": "null", "java\tscript:alert(1)": "null", "data:text/html,<b>": "null", "vbscript:x": "null",
@@ -177,7 +177,7 @@ func TestLinksWithAnotherSchemeAreNone(t *testing.T) {
 
 func TestHostsListTheirArticles(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
+	s := sitetest.Open(t)
 	for i, link := range []string{"https://www.go.dev/0", "https://b.example/1", "http://go.dev:80/2", "https://GO.dev./3"} {
 		s.Want("alice", fmt.Sprintf(`mutation { post(input: {title: "t%d", link: %q}) { article { number } } }`, i, link), fmt.Sprintf(`{"post": {"article": {"number": %d}}}`, i+1))
 	}
@@ -214,7 +214,7 @@ func TestHostsListTheirArticles(t *testing.T) {
 // A walk over the articles of a host, in both directions, meets each of them; its cursors are of no other list.
 func TestArticlesOfAHostArePaged(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
+	s := sitetest.Open(t)
 	const n = 7
 	for i := range n {
 		s.Want("alice", fmt.Sprintf(`mutation { post(input: {title: "t", link: "https://go.dev/%d"}) { userErrors { code } } }`, i), `{"post": {"userErrors": []}}`)

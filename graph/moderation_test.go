@@ -220,7 +220,7 @@ func TestDownvotesAreRefusedWhenDisabled(t *testing.T) {
 // Only moderators may read the log, over any transport and by either way to authenticate.
 func TestModerationLogIsForModeratorsOnly(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
+	s := sitetest.Open(t)
 	s.Post("alice", "t")
 	moderate(s, deletion(1), `{"deleteArticle":{"deletedId":"article:1","userErrors":[]}}`)
 	const query = `{ moderationLog(first: 1) { nodes { by } } }`

@@ -19,8 +19,6 @@ import (
 
 	"frontpage/must"
 	"frontpage/programtest"
-	"frontpage/redisrepo/site"
-	"frontpage/redistest"
 	"frontpage/sitetest"
 )
 
@@ -98,7 +96,7 @@ func (f *follower) take(t *testing.T, text string) string {
 // has, and has got no state and no post twice. They read nothing but events.
 func TestClientsThatAreCutOffMissNothing(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
+	s := sitetest.Open(t)
 	w := &changer{s: s, random: rand.New(rand.NewPCG(3, 4)), gone: map[string]bool{}} // #nosec G404 -- a repeatable test
 	heard := s.Stream(`subscription { articlePosted { node { title } } }`)
 	for i := range 30 {

@@ -15,7 +15,7 @@ import (
 // Each query costs a known number of round trips, however long its page is.
 func TestQueriesCostKnownRoundTrips(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
+	s := sitetest.Open(t)
 	for i := range 25 {
 		s.Post("alice", fmt.Sprint("article ", i), "all", fmt.Sprint("g", i))
 	}

@@ -57,7 +57,7 @@ func EachStore(t *testing.T, test func(*testing.T, *Site)) {
 	t.Parallel()
 	t.Run("redis", func(t *testing.T) {
 		t.Parallel()
-		test(t, New(t, redistest.Start(t).Client, site.DefaultRules()))
+		test(t, Open(t))
 	})
 	t.Run("memory", func(t *testing.T) {
 		t.Parallel()
@@ -68,6 +68,12 @@ func EachStore(t *testing.T, test func(*testing.T, *Site)) {
 		t.Cleanup(func() { _ = s.Close() })
 		test(t, New(t, s.Client, site.DefaultRules()))
 	})
+}
+
+// Open starts a site with the default rules on an empty Redis.
+func Open(t *testing.T, change ...func(*endpoint.Options)) *Site {
+	t.Helper()
+	return New(t, redistest.Start(t).Client, site.DefaultRules(), change...)
 }
 
 // New starts a site that stores its data through client. Each change edits the options of the endpoint.
@@ -86,17 +92,12 @@ func NewOn(t *testing.T, configure func(*http.Server), client redis.UniversalCli
 		f(&options)
 	}
 	if options.Identity == nil {
-		var err error
-		if options.Identity, err = identity.New(t.Context(), identity.Options{Development: true, ValidName: endpoint.ValidName}); err != nil {
-			t.Fatal(err)
-		}
+		options.Identity = must.Get(identity.New(t.Context(), identity.Options{Development: true, ValidName: endpoint.ValidName}))(t)
 	}
 	s := &Site{T: t, Client: client, Log: &Log{}, clock: &atomic.Int64{}, Trips: &Trips{listening: make(chan struct{}, 1)}}
 	s.clock.Store(Start.Unix())
-	repo, err := redisrepo.New(t.Context(), client, rules, redisrepo.WithClock(func() time.Time { return time.Unix(s.clock.Load(), 0) }))
-	if err != nil {
-		t.Fatal(err)
-	}
+	now := func() time.Time { return time.Unix(s.clock.Load(), 0) }
+	repo := must.Get(redisrepo.New(t.Context(), client, rules, redisrepo.WithClock(now)))(t)
 	client.AddHook(s.Trips)
 	s.Repo = repo
 	s.Handler = graph.NewHandler(repo, graph.Site{Version: "test", SignIn: graph.ByName}, s.Log.Logger(slog.LevelDebug), options)
