@@ -47,26 +47,14 @@ func (g *gate) close(command string) (open func()) {
 	}
 }
 
-func (g *gate) pass(name string) {
+func (g *gate) hook(ctx context.Context, commands []redis.Cmder, send redis.ProcessPipelineHook) error {
 	g.mu.Lock()
-	held, closed := name == g.command, g.closed
+	held, closed := commands[0].Name() == g.command, g.closed
 	g.mu.Unlock()
 	if held {
 		<-closed
 	}
-}
-
-func (g *gate) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (g *gate) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, command redis.Cmder) error {
-		g.pass(command.Name())
-		return next(ctx, command)
-	}
-}
-
-func (g *gate) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
+	return send(ctx, commands)
 }
 
 // observed is a site, and its metrics.
@@ -93,7 +81,7 @@ func start(t *testing.T) *observed {
 	})
 	t.Cleanup(func() { _ = client.Close() })
 	o := &observed{redis: server, port: port, gate: &gate{}, moved: map[string]bool{}, exported: map[string]string{}}
-	client.AddHook(o.gate)
+	client.AddHook(redistest.Hook(o.gate.hook))
 	o.metrics = metrics.New(slog.New(slog.DiscardHandler), metrics.Build{Version: "v1.2.3", Commit: "abc", Go: "go1", Layout: "1"}, []string{"Known"})
 	o.Site = sitetest.New(t, client, site.DefaultRules(), func(options *endpoint.Options) {
 		options.SharedAnswers, options.MaxConcurrent = time.Minute, 4
