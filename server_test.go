@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"frontpage/must"
 	"frontpage/redistest"
 	"frontpage/settings"
 )
@@ -17,26 +18,17 @@ import (
 func parse(t *testing.T, args ...string) *settings.Settings {
 	t.Helper()
 	var p program
-	if _, err := settings.Parse(&p, args, "", ""); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(settings.Parse(&p, args, "", ""))(t)
 	return &p.Settings
 }
 
 func TestListenerIsClosedWhenTheDemoFails(t *testing.T) {
 	t.Parallel()
 	redis := redistest.Start(t)
-	if err := redis.Client.Set(t.Context(), "groups:", "of the wrong type", 0).Err(); err != nil {
-		t.Fatal(err)
-	}
-	probe, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, redis.Client.Set(t.Context(), "groups:", "of the wrong type", 0).Err())
+	probe := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	address := probe.Addr().String()
-	if err := probe.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, probe.Close())
 	s := parse(t, "--demo-articles", "--redis-url="+redis.URL(), "--addr="+address)
 	if err := (serve{}).Run(t.Context(), s, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), "WRONGTYPE") {
 		t.Fatalf("serve with a groups: key of the wrong type: %v, want WRONGTYPE", err)
@@ -53,9 +45,7 @@ func TestServerIsClosedInTheReverseOrderOfItsStart(t *testing.T) {
 	t.Parallel()
 	redis := redistest.Start(t)
 	r := &running{s: parse(t, "--redis-url="+redis.URL(), "--addr=127.0.0.1:0", "--admin-addr=127.0.0.1:0")}
-	if err := errors.Join(r.prepare(t.Context(), slog.New(slog.DiscardHandler)), r.listen(), r.openSite(t.Context())); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(r.prepare(t.Context(), slog.New(slog.DiscardHandler)), r.listen(), r.openSite(t.Context())))
 	r.follow()
 	r.mount(t.Context())
 	var closed []string

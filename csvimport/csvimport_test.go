@@ -14,6 +14,7 @@ import (
 
 	"frontpage/csvimport"
 	"frontpage/failover"
+	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
@@ -27,15 +28,9 @@ func TestImportedArticlesRankByVotesAndTime(t *testing.T) {
 	same(t, "Summary", sum, csvimport.Summary{Read: 2500, Added: 2500})
 	same(t, "refused", refused, "")
 
-	records, err := csv.NewReader(strings.NewReader(file)).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	records := must.Get(csv.NewReader(strings.NewReader(file)).ReadAll())(t)
 	number := func(s string) int {
-		n, err := strconv.Atoi(s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		n := must.Get(strconv.Atoi(s))(t)
 		return n
 	}
 	score := func(r []string) int { return number(r[5]) + 432*number(r[3]) }
@@ -46,10 +41,7 @@ func TestImportedArticlesRankByVotesAndTime(t *testing.T) {
 	listing := lists.InGroup("example.com", site.ByScore, site.Descending)
 	size := 100
 	for page := range 25 {
-		ids, err := s.List(t.Context(), listing, page+1, &size)
-		if err != nil {
-			t.Fatal(err)
-		}
+		ids := must.Get(s.List(t.Context(), listing, page+1, &size))(t)
 		for i, r := range ranked[page*size:][:size] {
 			if len(ids) != size || ids[i].String() != "article:"+r[0] {
 				t.Fatalf("rank %d is not article:%s; page = %v", page*size+i, r[0], ids)
@@ -71,10 +63,7 @@ func TestRunningAgainAddsNothing(t *testing.T) {
 		same(t, "Summary", sum, csvimport.Summary{Read: 1200, Skipped: 1200})
 		same(t, "refused", refused, "")
 	}
-	repo, err := redisrepo.New(t.Context(), s.redis.Client, site.DefaultRules(), redisrepo.WithClock(later))
-	if err != nil {
-		t.Fatal(err)
-	}
+	repo := must.Get(redisrepo.New(t.Context(), s.redis.Client, site.DefaultRules(), redisrepo.WithClock(later)))(t)
 	sum, _ := testSite{repo, s.redis}.imports(t, file, csvimport.Options{ShiftToNow: true, Now: later})
 	same(t, "Summary an hour later", sum, csvimport.Summary{Read: 1200, Skipped: 1200})
 	same(t, "posting time", s.article(t, 1).CreatedAt, before)
@@ -218,9 +207,7 @@ func TestAReadErrorIsNotTakenForTheEndOfTheFile(t *testing.T) {
 func TestRowsInTheBatchOfAFaultAreCounted(t *testing.T) {
 	t.Parallel()
 	s := newTestSite(t)
-	if err := s.redis.Client.Set(t.Context(), "group:bad", "not a set", 0).Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.redis.Client.Set(t.Context(), "group:bad", "not a set", 0).Err())
 	file := "groups," + header + ",1,T,,1,alice,1\nx,x,T,,1,alice,1\nbad,2,T,,1,alice,1\n,3,T,,1,alice,1\nbad,4,T,,1,alice,1\n"
 	sum, err := csvimport.Run(t.Context(), s.Repo, strings.NewReader(file), csvimport.Options{})
 	if err == nil || !strings.HasPrefix(err.Error(), "stopped after line 3: import article:2: ") {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"frontpage/csvimport"
+	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
@@ -36,9 +37,7 @@ func FuzzRows(f *testing.F) {
 	server := redistest.Start(f)
 	empty := func(t *testing.T) *redisrepo.Repo {
 		t.Helper()
-		if err := server.Client.FlushAll(t.Context()).Err(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, server.Client.FlushAll(t.Context()).Err())
 		repo, err := redisrepo.New(t.Context(), server.Client, site.DefaultRules(), redisrepo.WithClock(func() time.Time { return now }))
 		if err != nil {
 			t.Fatal(err)
@@ -67,9 +66,7 @@ func FuzzRows(f *testing.F) {
 		for _, a := range before {
 			rows = append(rows, fields(a))
 		}
-		if err := w.WriteAll(rows); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.WriteAll(rows))
 		s.Repo = empty(t)
 		sum, refused := s.imports(t, again.String(), csvimport.Options{})
 		if refused != "" || sum.Added != len(before) {
@@ -110,10 +107,7 @@ func wantReport(t *testing.T, report string, sum csvimport.Summary, lines int) {
 func (s testSite) all(t *testing.T) []*site.Article {
 	t.Helper()
 	size := site.MaxPageSize
-	ids, err := s.List(t.Context(), lists.AllArticles(site.ByTime, site.Ascending), 1, &size)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ids := must.Get(s.List(t.Context(), lists.AllArticles(site.ByTime, site.Ascending), 1, &size))(t)
 	articles := make([]*site.Article, len(ids))
 	for i, id := range ids {
 		articles[i] = s.article(t, id)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"frontpage/csvimport"
+	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/check"
 	"frontpage/redisrepo/site"
@@ -46,10 +47,7 @@ func (s testSite) imports(t *testing.T, file string, o csvimport.Options) (csvim
 	if o.Now == nil {
 		o.Now = func() time.Time { return now }
 	}
-	sum, err := csvimport.Run(t.Context(), s.Repo, strings.NewReader(file), o)
-	if err != nil {
-		t.Fatalf("Run: %v", err)
-	}
+	sum := must.Get(csvimport.Run(t.Context(), s.Repo, strings.NewReader(file), o))(t)
 	return sum, report.String()
 }
 
@@ -65,10 +63,7 @@ func (s testSite) article(t *testing.T, id site.ArticleID) *site.Article {
 // count checks the store and returns the number of articles.
 func (s testSite) count(t *testing.T) int {
 	t.Helper()
-	checked, err := check.Check(t.Context(), s.Repo, func(violation string) { t.Errorf("Check: %s", violation) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	checked := must.Get(check.Check(t.Context(), s.Repo, func(violation string) { t.Errorf("Check: %s", violation) }))(t)
 	return checked.Articles
 }
 

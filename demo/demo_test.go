@@ -13,6 +13,7 @@ import (
 
 	"frontpage/demo"
 	"frontpage/failover"
+	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/check"
 	"frontpage/redisrepo/lists"
@@ -102,10 +103,7 @@ func TestArticlesOfTheDemoCanBeVotedOn(t *testing.T) {
 	s := newTestSite(t)
 	s.fill(t, rows(t))
 	for _, a := range s.list(t, site.ByTime) {
-		result, err := s.Vote(t.Context(), a.ID, "visitor", site.Up, "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		result := must.Get(s.Vote(t.Context(), a.ID, "visitor", site.Up, ""))(t)
 		same(t, "votes", result.Article.Votes, a.Votes+1)
 	}
 	s.count(t)
@@ -123,16 +121,11 @@ func TestASiteWithArticlesIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	s := newTestSite(t)
 	text := "Mine"
-	own, err := s.Post(t.Context(), "visitor", site.Draft{Title: "Mine", Text: &text})
-	if err != nil {
-		t.Fatal(err)
-	}
+	own := must.Get(s.Post(t.Context(), "visitor", site.Draft{Title: "Mine", Text: &text}))(t)
 	s.fill(t, 0)
 	same(t, "articles", s.count(t), 1)
 	same(t, "first article", s.list(t, site.ByTime)[0].ID, own.ID)
-	if _, err := s.Delete(t.Context(), own.ID, site.Actor{Name: "visitor"}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(s.Delete(t.Context(), own.ID, site.Actor{Name: "visitor"}))(t)
 	s.fill(t, 0)
 	same(t, "articles after the deletion", s.count(t), 0)
 }
@@ -142,9 +135,7 @@ func TestDeletedArticlesAreNotAddedAgain(t *testing.T) {
 	s := newTestSite(t)
 	s.fill(t, rows(t))
 	for _, a := range s.list(t, site.ByTime) {
-		if _, err := s.Delete(t.Context(), a.ID, site.Actor{Name: "moderator", Moderator: true}); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(s.Delete(t.Context(), a.ID, site.Actor{Name: "moderator", Moderator: true}))(t)
 	}
 	s.fill(t, 0)
 	same(t, "articles", s.count(t), 0)
@@ -160,9 +151,7 @@ func TestConcurrentFillsAddEachArticleOnce(t *testing.T) {
 		wait.Go(func() { added[i], errs[i] = demo.Fill(t.Context(), repo) })
 	}
 	wait.Wait()
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(errs...))
 	same(t, "added in total", added[0]+added[1]+added[2]+added[3], rows(t))
 	same(t, "articles", s.count(t), rows(t))
 }
@@ -210,19 +199,13 @@ func newTestSite(t *testing.T) testSite {
 
 func open(t *testing.T, server *redistest.Server, options ...redisrepo.Option) *redisrepo.Repo {
 	t.Helper()
-	repo, err := redisrepo.New(t.Context(), server.Client, site.DefaultRules(), options...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	repo := must.Get(redisrepo.New(t.Context(), server.Client, site.DefaultRules(), options...))(t)
 	return repo
 }
 
 func (s testSite) fill(t *testing.T, want int) {
 	t.Helper()
-	added, err := demo.Fill(t.Context(), s.Repo)
-	if err != nil {
-		t.Fatalf("Fill: %v", err)
-	}
+	added := must.Get(demo.Fill(t.Context(), s.Repo))(t)
 	same(t, "added", added, want)
 }
 
@@ -230,38 +213,24 @@ func (s testSite) fill(t *testing.T, want int) {
 func (s testSite) list(t *testing.T, order site.Order) []*site.Article {
 	t.Helper()
 	size := site.MaxPageSize
-	ids, err := s.List(t.Context(), lists.AllArticles(order, site.Descending), 1, &size)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ids := must.Get(s.List(t.Context(), lists.AllArticles(order, site.Descending), 1, &size))(t)
 	articles, errs := s.ArticlesByID(t.Context(), ids)
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(errs...))
 	return articles
 }
 
 // count checks the store and returns the number of articles.
 func (s testSite) count(t *testing.T) int {
 	t.Helper()
-	checked, err := check.Check(t.Context(), s.Repo, func(violation string) { t.Errorf("Check: %s", violation) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	checked := must.Get(check.Check(t.Context(), s.Repo, func(violation string) { t.Errorf("Check: %s", violation) }))(t)
 	return checked.Articles
 }
 
 // rows returns the number of articles in the CSV file.
 func rows(t *testing.T) int {
 	t.Helper()
-	file, err := os.ReadFile("articles.csv")
-	if err != nil {
-		t.Fatal(err)
-	}
-	records, err := csv.NewReader(strings.NewReader(string(file))).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(os.ReadFile("articles.csv"))(t)
+	records := must.Get(csv.NewReader(strings.NewReader(string(file))).ReadAll())(t)
 	return len(records) - 1
 }
 

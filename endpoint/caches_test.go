@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"frontpage/endpoint"
+	"frontpage/must"
 	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 	"frontpage/sitetest"
@@ -27,7 +28,7 @@ import (
 // tag that is answered with 304.
 func TestAnswersForAllArePublic(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), sharing, func(o *endpoint.Options) {
+	s := sitetest.Open(t, sharing, func(o *endpoint.Options) {
 		o.MaxAge, o.Origins = 7*time.Second, []string{"https://friend.example"}
 		o.Rates = endpoint.Rates{Cost: endpoint.Rate{Most: 100_000, Window: time.Hour}, Addresses: 1}
 	})
@@ -78,10 +79,10 @@ func cached(t *testing.T, server string) string {
 	if err != nil {
 		program = "/usr/sbin/nginx" // not on the PATH of every user
 	}
-	document := string(sitetest.Must(os.ReadFile("../docs/operations.md")))
+	document := string(must.Get(os.ReadFile("../docs/operations.md"))(t))
 	_, config, _ := strings.Cut(document, "```nginx\n")
 	config, _, _ = strings.Cut(config, "```")
-	free := sitetest.Must(net.Listen("tcp", "127.0.0.1:0"))
+	free := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	address := free.Addr().String()
 	_ = free.Close()
 	folder := t.TempDir()
@@ -91,9 +92,7 @@ func cached(t *testing.T, server string) string {
 	}
 	file := filepath.Join(folder, "nginx.conf")
 	config = fmt.Sprintf("daemon off;\nmaster_process off;\npid %s/pid;\nerror_log %s/log;\nevents { worker_connections 8192; }\nhttp {\naccess_log off;\n%s}\n", folder, folder, replaced)
-	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte(config), 0o600))
 	var output bytes.Buffer
 	nginx := exec.Command(program, "-e", folder+"/log", "-c", file)
 	nginx.Stderr = &output
@@ -108,7 +107,7 @@ func cached(t *testing.T, server string) string {
 			t.Logf("nginx: %s %s", output.String(), log)
 		}
 	})
-	sitetest.Eventually(t, "nginx accepts connections", func() bool {
+	must.Soon(t, "nginx accepts connections", func() bool {
 		conn, err := net.Dial("tcp", address)
 		if err == nil {
 			_ = conn.Close()
@@ -144,7 +143,7 @@ func TestCallersGetTheirOwnAnswersThroughACache(t *testing.T) {
 	get := func(query string, header ...string) (*http.Response, string) {
 		res, body := s.Get(query, header...)
 		if res.Header.Get("Content-Encoding") == "gzip" {
-			body = string(sitetest.Must(io.ReadAll(sitetest.Must(gzip.NewReader(strings.NewReader(body))))))
+			body = string(must.Get(io.ReadAll(must.Get(gzip.NewReader(strings.NewReader(body)))(t)))(t))
 		}
 		return res, body
 	}

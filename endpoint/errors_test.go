@@ -22,6 +22,7 @@ import (
 	"frontpage/failover"
 	"frontpage/graph"
 	"frontpage/identity"
+	"frontpage/must"
 	"frontpage/redisrepo/site"
 )
 
@@ -70,10 +71,7 @@ func (panicking) Exec(context.Context) graphql.ResponseHandler { panic(secret) }
 // serving returns the endpoint of a schema, without a store.
 func serving(t *testing.T, schema graphql.ExecutableSchema, log io.Writer, o endpoint.Options) http.Handler {
 	t.Helper()
-	var err error
-	if o.Identity, err = identity.New(t.Context(), identity.Options{Development: true, ValidName: endpoint.ValidName}); err != nil {
-		t.Fatal(err)
-	}
+	o.Identity = must.Get(identity.New(t.Context(), identity.Options{Development: true, ValidName: endpoint.ValidName}))(t)
 	return endpoint.New(endpoint.Schema{ExecutableSchema: schema}, nil, slog.New(slog.NewTextHandler(log, nil)), o)
 }
 

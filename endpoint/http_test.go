@@ -12,6 +12,7 @@ import (
 
 	"frontpage/endpoint"
 	"frontpage/identity"
+	"frontpage/must"
 	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 	"frontpage/sitetest"
@@ -24,7 +25,7 @@ const (
 
 func TestAcceptDecidesStatusAndContentType(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
+	s := sitetest.Open(t)
 	accepts := []struct{ accept, media string }{
 		{"", typeJSON},
 		{"*/*", typeJSON},
@@ -97,7 +98,7 @@ func TestAcceptDecidesStatusAndContentType(t *testing.T) {
 func TestInvalidHTTPRequestsAreRejected(t *testing.T) {
 	t.Parallel()
 	limit := endpoint.DefaultOptions().BodyLimit
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
+	s := sitetest.Open(t)
 	const secret = "secret-in-the-body"
 	padding := strings.Repeat(" ", int(limit))
 	tests := []struct {
@@ -170,18 +171,12 @@ func TestInvalidHTTPRequestsAreRejected(t *testing.T) {
 
 func TestChunkedBodyOverTheLimitIsRejected(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
+	s := sitetest.Open(t)
 	limit := endpoint.DefaultOptions().BodyLimit
 	body := io.MultiReader(strings.NewReader(`{"query":"{__typename}"}`), strings.NewReader(strings.Repeat(" ", int(limit))))
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL, body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	req := must.Get(http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL, body))(t)
 	req.Header.Set("Content-Type", "application/json")
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := must.Get(http.DefaultClient.Do(req))(t)
 	defer func() { _ = res.Body.Close() }()
 	text, _ := io.ReadAll(res.Body)
 	want := fmt.Sprintf(`{"errors":[{"message":"the request is too large","extensions":{"allowed":%d,"asked":%d,"code":"BODY_LIMIT_EXCEEDED"}}]}`, limit, limit+1)
@@ -192,7 +187,7 @@ func TestChunkedBodyOverTheLimitIsRejected(t *testing.T) {
 
 func TestVariablesAndOperationNameWorkByGETAndPOST(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
+	s := sitetest.Open(t)
 	s.Post("alice", "one")
 	const query = `query A($n: Int) { articles(pageSize: $n) { id } } query B { viewer { id } }`
 	const want = `{"data":{"articles":[{"id":"article:1"}]}}`
@@ -289,7 +284,7 @@ func TestOnlyAnswersForAllAreCacheable(t *testing.T) {
 
 func TestLongResponsesAreCompressed(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
+	s := sitetest.Open(t)
 	for i := range 10 {
 		s.Post("alice", fmt.Sprint("article ", i))
 	}
@@ -317,9 +312,7 @@ func TestTimeoutEndsRedisCommands(t *testing.T) {
 	server := redistest.Start(t).Own() // it is still paused at the end
 	sitetest.New(t, server.Client, site.DefaultRules()).Post("alice", "one")
 	s := sitetest.New(t, server.Client, site.DefaultRules(), func(o *endpoint.Options) { o.Timeout = 50 * time.Millisecond })
-	if err := server.Client.Do(t.Context(), "CLIENT", "PAUSE", "60000", "ALL").Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, server.Client.Do(t.Context(), "CLIENT", "PAUSE", "60000", "ALL").Err())
 	for _, query := range []string{`query Slow { articles { id } }`, `mutation Slow { vote(input: {article: 1}) { changed } }`} {
 		body := s.AskText("bob", query)
 		if sitetest.CodeOf(t, body) != "TIMEOUT" || strings.Contains(body, server.Socket()) {

@@ -5,15 +5,13 @@ import (
 	"strings"
 	"testing"
 
-	"frontpage/redisrepo/site"
-	"frontpage/redistest"
 	"frontpage/sitetest"
 )
 
 // gqlparser itself accepts an object as a value of a scalar or an enum.
 func TestObjectAsScalarOrEnumIsRejected(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
+	s := sitetest.Open(t)
 	for _, query := range []string{
 		`{ viewer @skip(if: {}) { id } }`,
 		`{ node(id: {}) { id } }`,
@@ -36,7 +34,7 @@ func TestObjectAsScalarOrEnumIsRejected(t *testing.T) {
 
 func TestInvalidUTF8IsRejected(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
+	s := sitetest.Open(t)
 	res, body := s.PostJSON("{\"query\": \"{ user(name: \\\"caf\xe9\\\") { id } }\"}")
 	if res.StatusCode != 415 || sitetest.CodeOf(t, body) != "UNSUPPORTED_MEDIA_TYPE" {
 		t.Errorf("in a body: got %d %s, want 415 UNSUPPORTED_MEDIA_TYPE", res.StatusCode, body)
@@ -49,7 +47,7 @@ func TestInvalidUTF8IsRejected(t *testing.T) {
 
 func TestPathsInErrorsAreCut(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
+	s := sitetest.Open(t)
 	body := s.AskText("alice", `mutation($i: PostInput!) { post(input: $i) { userErrors { code } } }`, "i", map[string]any{"title": "t", strings.Repeat("f", 60_000): 1})
 	if len(body) > 2_000 {
 		t.Errorf("got a response of %d bytes, want at most 2000", len(body))
@@ -58,7 +56,7 @@ func TestPathsInErrorsAreCut(t *testing.T) {
 
 func TestVariablesHaveTheTypesOfTheirDefinitions(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
+	s := sitetest.Open(t)
 	const (
 		page  = `query($v: Int) { articles(page: $v) { id } }`
 		name  = `query($v: String!) { user(name: $v) { id } }`

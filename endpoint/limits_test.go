@@ -9,6 +9,7 @@ import (
 
 	"frontpage/endpoint"
 	"frontpage/graph"
+	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/site"
 	"frontpage/redistest"
@@ -39,8 +40,8 @@ func leaves(n int) string {
 // Each limit accepts its number and refuses one more, with both numbers in the error.
 func TestDocumentOverALimitIsRejected(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
-	small := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), func(o *endpoint.Options) {
+	s := sitetest.Open(t)
+	small := sitetest.Open(t, func(o *endpoint.Options) {
 		o.Limits = endpoint.Limits{Tokens: 20, Depth: 2, Aliases: 1, RootFields: 2, Directives: 1, Fields: 4, Cost: 10, PageSize: 25}
 	})
 	skip := strings.Repeat(` ...@skip(if: false) { __typename }`, 20)
@@ -111,10 +112,7 @@ func TestResponseSizeIsBoundedByItsCost(t *testing.T) {
 	for i := range site.MaxGroups {
 		groups = append(groups, strings.Repeat("\U00010428", 63)+string(rune('a'+i)))
 	}
-	repo, err := redisrepo.New(t.Context(), client, site.DefaultRules())
-	if err != nil {
-		t.Fatal(err)
-	}
+	repo := must.Get(redisrepo.New(t.Context(), client, site.DefaultRules()))(t)
 	for i := range 100 {
 		text, link := strings.Repeat("\U0001F600", 10_000), fmt.Sprintf("http://example.org/%04d?", i)
 		link += strings.Repeat(`"`, 2_000-len(link))
@@ -144,9 +142,7 @@ func TestResponseSizeIsBoundedByItsCost(t *testing.T) {
 		var a struct {
 			Data struct{ RateLimit struct{ Cost int } }
 		}
-		if err := json.Unmarshal([]byte(body), &a); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal([]byte(body), &a))
 		if cost := a.Data.RateLimit.Cost; res.StatusCode != 200 || strings.Contains(body, `"errors"`) || cost == 0 || len(body) > cost*endpoint.PointBytes {
 			t.Errorf("%.60s: got %d, %d bytes and a cost of %d, want at most %d bytes for each point: %.200s", query, res.StatusCode, len(body), cost, endpoint.PointBytes, body)
 		}
@@ -188,7 +184,7 @@ func deep(last string) string {
 
 func TestIntrospectionHasItsOwnLimits(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
+	s := sitetest.Open(t)
 	if a := s.Ask("", standardIntrospection); len(a.Errors) > 0 || a.Data["__schema"] == nil {
 		t.Errorf("the standard introspection query: got %v, want no errors", a.Errors)
 	}
@@ -200,7 +196,7 @@ func TestIntrospectionHasItsOwnLimits(t *testing.T) {
 
 func TestDisabledIntrospectionRevealsNoNames(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), func(o *endpoint.Options) { o.Introspection = false })
+	s := sitetest.Open(t, func(o *endpoint.Options) { o.Introspection = false })
 	for _, query := range []string{standardIntrospection, `{ __type(name: "Article") { name } }`, `{ viewer { id } ... { __schema { queryType { name } } } }`} {
 		a := s.Ask("", query)
 		if len(a.Errors) == 0 || a.Errors[0].Extensions.Code != "INTROSPECTION_DISABLED" || a.Data != nil {
@@ -233,7 +229,7 @@ func TestDisabledIntrospectionRevealsNoNames(t *testing.T) {
 // document. There is one document for each rule of the validator, and one for each way in which variables fail.
 func TestErrorsTellNoNameThatWasNotSent(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), func(o *endpoint.Options) { o.Introspection = false })
+	s := sitetest.Open(t, func(o *endpoint.Options) { o.Introspection = false })
 	names := map[string]bool{}
 	for _, d := range graph.Schema().Types {
 		names[d.Name] = true
@@ -298,7 +294,7 @@ func TestErrorsTellNoNameThatWasNotSent(t *testing.T) {
 		`query($v: Int!) { articles(page: $v) { id } }`:                                              map[string]any{},
 		`query($v:Int!) { articles(page: $v) { id } }`:                                               map[string]any{"v": "x"},
 	} {
-		res, body := s.PostJSON(fmt.Sprintf(`{"query":%s,"variables":%s}`, sitetest.Must(json.Marshal(query)), sitetest.Must(json.Marshal(variables))), "X-User-ID", "alice")
+		res, body := s.PostJSON(fmt.Sprintf(`{"query":%s,"variables":%s}`, must.Get(json.Marshal(query))(t), must.Get(json.Marshal(variables))(t)), "X-User-ID", "alice")
 		var a sitetest.Answer
 		if err := json.Unmarshal([]byte(body), &a); err != nil || len(a.Errors) == 0 || a.Data != nil {
 			t.Errorf("%s: got %d %s, want it refused", query, res.StatusCode, body)
@@ -329,7 +325,7 @@ func TestErrorsTellNoNameThatWasNotSent(t *testing.T) {
 // Requests like these have crashed or exhausted other GraphQL servers.
 func TestMaliciousDocumentsCauseNoServerError(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
+	s := sitetest.Open(t)
 	for i := range 25 {
 		s.Post("alice", fmt.Sprint("article ", i), "all")
 	}
@@ -388,10 +384,7 @@ func TestMaliciousDocumentsCauseNoServerError(t *testing.T) {
 		"invalid UTF-8":                          "{ \xff\xfe\x00 }",
 	}
 	for name, query := range attacks {
-		body, err := json.Marshal(map[string]string{"query": query})
-		if err != nil {
-			t.Fatal(err)
-		}
+		body := must.Get(json.Marshal(map[string]string{"query": query}))(t)
 		res, posted := s.PostJSON(string(body))
 		got, gotBody := s.Get(query)
 		for _, answered := range []struct {

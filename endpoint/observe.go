@@ -2,6 +2,7 @@ package endpoint
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/vektah/gqlparser/v2/gqlerror"
@@ -154,4 +155,146 @@ func firstCode(errs gqlerror.List) string {
 	}
 	code, _ := errs[0].Extensions["code"].(string)
 	return code
+}
+
+// Stats are what an endpoint has done since it was made, and what it holds now. Operations are reported to
+// Options.Observers.
+type Stats struct {
+	Streams       map[string]int // open now, by transport
+	Subscriptions int            // open now
+	Watched       int            // articles, one counting once for each subscription that watches it
+	StreamBytes   int            // of memory that open streams take, roughly
+	StreamLimit   int64          // of StreamBytes
+
+	Events     map[string]Events // sent, by transport
+	EventsMade map[Source]uint64 // answers about a change: Executed for one, or Shared with others
+
+	// By kind of operation: query or mutation.
+	AtWork, Waiting map[string]int
+	Shed            map[string]uint64 // refused since too many waited, or for too long
+	MaxConcurrent   int               // limit of AtWork; 0: none
+
+	RateRefusals map[RateRefusal]uint64
+	Caches       map[string]CacheStats // documents, requests, answers and events
+}
+
+// Events counts events of subscriptions, and the bytes of their answers.
+type Events struct{ Sent, Bytes uint64 }
+
+// RateRefusal is a rule that had no room for an operation.
+type RateRefusal struct {
+	Rule      string
+	ByAddress bool // the quota was that of an address, not of a user
+}
+
+// CacheStats say how full a cache is.
+type CacheStats struct{ Entries, Bytes int }
+
+// sentEvents counts what streams send.
+type sentEvents struct {
+	sockets, streams eventCounts
+	shared, executed atomic.Uint64
+}
+
+type eventCounts struct{ sent, bytes atomic.Uint64 }
+
+// add counts events that go to a client in one write.
+func (s *sentEvents) add(transport string, events, bytes int) {
+	counts := &s.sockets
+	if transport == OverEvents {
+		counts = &s.streams
+	}
+	counts.sent.Add(uint64(events)) // #nosec G115 -- never negative
+	counts.bytes.Add(uint64(bytes)) // #nosec G115 -- never negative
+}
+
+func (c *eventCounts) read() Events { return Events{c.sent.Load(), c.bytes.Load()} }
+
+// rateRules are the rules of Rates.
+var rateRules = [...]string{RuleCost, RuleVotes, RulePosts, RuleChanges}
+
+// refusals count the charges that a rule had no room for: of users, and of addresses.
+type refusals [len(rateRules)]struct{ users, addresses atomic.Uint64 }
+
+// count counts what a bill's charges exceed.
+func (r *refusals) count(b bill) {
+	for i, charge := range b.charges {
+		if b.balances[i].Wait == 0 {
+			continue
+		}
+		for j, rule := range rateRules {
+			switch {
+			case rule != charge.Rule:
+			case charge.User == "":
+				r[j].addresses.Add(1)
+			default:
+				r[j].users.Add(1)
+			}
+		}
+	}
+}
+
+// Stats returns the numbers at this moment.
+func (h *Handler) Stats() Stats {
+	s := Stats{Streams: map[string]int{OverEvents: 0, OverSocket: 0}}
+	s.ofStreams(h.streams)
+	s.ofSlots(h.exec.slots)
+	if shares := h.exec.shares; shares != nil {
+		shares.mu.Lock()
+		for kind, name := range kindNames {
+			s.Waiting[name] += shares.waiting[kind].Len()
+			s.Shed[name] += shares.shed[kind]
+		}
+		shares.mu.Unlock()
+	}
+	s.RateRefusals = map[RateRefusal]uint64{}
+	for i, rule := range rateRules {
+		s.RateRefusals[RateRefusal{rule, false}] = h.meter.refused[i].users.Load()
+		s.RateRefusals[RateRefusal{rule, true}] = h.meter.refused[i].addresses.Load()
+	}
+	s.Caches = map[string]CacheStats{
+		"documents": h.exec.known.documents.stats(), "requests": h.exec.requests.known.stats(), "events": h.streams.answers.made.stats(),
+	}
+	if h.exec.queries != nil {
+		s.Caches["answers"] = CacheStats{h.exec.queries.Len(), h.exec.queries.Bytes()}
+	}
+	return s
+}
+
+func (s *Stats) ofStreams(all *streams) {
+	s.Events = map[string]Events{OverSocket: all.sent.sockets.read(), OverEvents: all.sent.streams.read()}
+	s.EventsMade = map[Source]uint64{Executed: all.sent.executed.Load(), Shared: all.sent.shared.Load()}
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	for transport, n := range all.opened {
+		s.Streams[transport] = n
+	}
+	s.Subscriptions, s.Watched, s.StreamBytes = all.total.subscriptions, all.total.watched, all.total.bytes
+	s.StreamLimit = all.limits.Memory
+}
+
+// kindNames are the names of the kinds of operations that take slots.
+var kindNames = [kinds]string{mutations: "mutation", queries: "query"}
+
+func (s *Stats) ofSlots(all *slots) {
+	s.AtWork, s.Waiting, s.Shed = map[string]int{}, map[string]int{}, map[string]uint64{}
+	if all == nil {
+		return
+	}
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	for kind, name := range kindNames {
+		s.AtWork[name], s.Waiting[name], s.Shed[name] = all.busy[kind], all.waiting[kind].Len(), all.shed[kind]
+		s.MaxConcurrent = all.free
+	}
+	for _, busy := range all.busy {
+		s.MaxConcurrent += busy
+	}
+}
+
+// stats says how full the cache is.
+func (c *byteCache[K, V]) stats() CacheStats {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return CacheStats{c.entries.Len(), c.bytes}
 }

@@ -10,8 +10,7 @@ import (
 	"time"
 
 	"frontpage/endpoint"
-	"frontpage/redisrepo/site"
-	"frontpage/redistest"
+	"frontpage/must"
 	"frontpage/sitetest"
 )
 
@@ -56,7 +55,7 @@ func (o *observed) next(t *testing.T) string {
 		}
 		source := map[endpoint.Source]string{endpoint.Refused: "refused", endpoint.Executed: "executed", endpoint.Shared: "shared"}[outcome.Source]
 		return fmt.Sprintf("%s %q %s %s %q %d bytes", outcome.Kind, outcome.Name, outcome.Transport, source, outcome.Code, outcome.Bytes)
-	case <-time.After(sitetest.Patience):
+	case <-time.After(must.Patience):
 		t.Fatal("an observer was not notified")
 		return ""
 	}
@@ -65,7 +64,7 @@ func (o *observed) next(t *testing.T) string {
 func TestObserversAreNotifiedOfEachOperation(t *testing.T) {
 	t.Parallel()
 	o := &observed{}
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), func(options *endpoint.Options) {
+	s := sitetest.Open(t, func(options *endpoint.Options) {
 		options.Observers = []endpoint.Observer{{}, o.observer(t), {End: func(context.Context, endpoint.Outcome) {}}}
 		options.SharedAnswers = time.Minute
 	})

@@ -22,6 +22,7 @@ import (
 	"frontpage/endpoint"
 	"frontpage/graph"
 	"frontpage/identity"
+	"frontpage/must"
 )
 
 // blocking serves a schema whose queries named Slow run until the test lets them end, until their context ends, or, if
@@ -38,10 +39,7 @@ func newBlocking(t *testing.T, slots int, timeout time.Duration) *blocking {
 	t.Helper()
 	o := endpoint.DefaultOptions()
 	o.MaxConcurrent, o.Timeout = slots, timeout
-	var err error
-	if o.Identity, err = identity.New(t.Context(), identity.Options{Development: true, ValidName: endpoint.ValidName}); err != nil {
-		t.Fatal(err)
-	}
+	o.Identity = must.Get(identity.New(t.Context(), identity.Options{Development: true, ValidName: endpoint.ValidName}))(t)
 	b := &blocking{t: t, end: make(chan struct{})}
 	b.handler = endpoint.New(endpoint.Schema{
 		ExecutableSchema: graph.NewExecutableSchema(graph.Config{}),

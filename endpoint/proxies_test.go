@@ -26,7 +26,7 @@ func prefixes(texts ...string) (list []netip.Prefix) {
 
 func TestUserHeaderIsAcceptedFromProxiesOnly(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), sitetest.WithIdentity(t, identity.Options{
+	s := sitetest.Open(t, sitetest.WithIdentity(t, identity.Options{
 		ProxyHeader: "X-Forwarded-User", RolesHeader: "X-Forwarded-Groups", Proxies: prefixes("127.0.0.8/31")}))
 	proxy, other := sitetest.ClientFrom(t, "127.0.0.9"), sitetest.ClientFrom(t, "127.0.0.10")
 	const log = `{ moderationLog { nodes { by } } }`
@@ -144,7 +144,7 @@ func TestClientAddressIsTheLastUntrustedHop(t *testing.T) {
 // A client that forges addresses counts as one client, for rate limits and for streams.
 func TestForgedAddressesCountAsOneClient(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), sitetest.WithRates(endpoint.Rates{Cost: endpoint.Rate{Most: 10, Window: time.Minute}, Addresses: 1}),
+	s := sitetest.Open(t, sitetest.WithRates(endpoint.Rates{Cost: endpoint.Rate{Most: 10, Window: time.Minute}, Addresses: 1}),
 		func(o *endpoint.Options) { o.Proxies, o.Streams.PerAddress = prefixes("127.0.0.1/32"), 2 })
 	here := sitetest.ClientFrom(t, "127.0.0.1")
 	statuses := map[int]int{}
@@ -194,7 +194,7 @@ func TestUnnamedProxyIsLoggedOnceWithoutItsAddress(t *testing.T) {
 		if tt.identity != nil {
 			options = append(options, tt.identity(t))
 		}
-		s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), options...)
+		s := sitetest.Open(t, options...)
 		for range 3 {
 			if _, body, err := s.AskBy(sitetest.ClientFrom(t, tt.from), whoAmI, tt.header...); err != nil || nameIn(t, body) != "anonymous" {
 				t.Errorf("%s: got %s, %v, want an answer", name, body, err)

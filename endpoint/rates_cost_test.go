@@ -15,6 +15,7 @@ import (
 	"github.com/coder/websocket"
 
 	"frontpage/endpoint"
+	"frontpage/must"
 	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 	"frontpage/sitetest"
@@ -43,7 +44,7 @@ func left(t *testing.T, header http.Header) (user, address, seconds int) {
 
 func TestComplexityPointsAreLimited(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), pointsOf(20))
+	s := sitetest.Open(t, pointsOf(20))
 	const policy = `"cost";q=20;w=60, "cost-address";q=200;w=60`
 	const query = `{ rateLimit { limit cost remaining } viewer { name } }` // 1 + 3, and 1 + 1
 	bob := []string{"X-User-ID", "bob"}
@@ -126,7 +127,7 @@ func TestComplexityPointsAreLimitedOnASocket(t *testing.T) {
 	}
 	w.Want("complete", "a", "")
 	for began := time.Now(); sitetest.RateCount(t, client, "cost:user:bob") != 5; { // both are charged, in either order
-		if time.Since(began) > sitetest.Patience {
+		if time.Since(began) > must.Patience {
 			t.Fatal("the two operations were not charged")
 		}
 	}
@@ -224,7 +225,7 @@ func TestNewDocumentCostsItsTokensAtLeast(t *testing.T) {
 // A client without points gets no other document validated: known ones still run while their cost is left.
 func TestNoDocumentIsReadForWhomPointsAreSpent(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), sitetest.WithRates(endpoint.Rates{Cost: endpoint.Rate{Most: 30, Window: time.Hour}, Addresses: 10}))
+	s := sitetest.Open(t, sitetest.WithRates(endpoint.Rates{Cost: endpoint.Rate{Most: 30, Window: time.Hour}, Addresses: 10}))
 	known, bad := `{ __typename }`, `{`+strings.Repeat(" a", 198)+`}`
 	for i, tt := range []struct {
 		query, user string
@@ -261,7 +262,7 @@ func TestRateLimitsFailClosedWithoutRedis(t *testing.T) {
 	if keys := sitetest.RateKeys(t, server.Client); len(keys) > 0 {
 		t.Errorf("got the counters %v, want none", keys)
 	}
-	sitetest.Eventually(t, "the store is available again", func() bool {
+	must.Soon(t, "the store is available again", func() bool {
 		res, _ := s.Get(whoAmI, "X-User-ID", "bob")
 		return res.StatusCode == 200
 	})
@@ -272,7 +273,7 @@ func TestHandshakeCostsNoPoints(t *testing.T) {
 	t.Parallel()
 	client := redistest.Start(t).Client
 	s := sitetest.New(t, client, site.DefaultRules(), pointsOf(1))
-	ctx, cancel := context.WithTimeout(t.Context(), sitetest.Patience)
+	ctx, cancel := context.WithTimeout(t.Context(), must.Patience)
 	defer cancel()
 	for range 5 {
 		conn, res, err := websocket.Dial(ctx, s.URL, &websocket.DialOptions{Subprotocols: []string{sitetest.Subprotocol}, HTTPHeader: http.Header{"X-User-Id": {"bob"}}})

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net/http"
 	"net/netip"
 	"reflect"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/endpoint"
+	"frontpage/must"
 	"frontpage/programtest"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/site"
@@ -82,7 +84,7 @@ func TestConcurrentVotesNeverExceedTheLimit(t *testing.T) {
 			pipe.HGet(t.Context(), fmt.Sprint("article:", n), "votes")
 			pipe.SIsMember(t.Context(), fmt.Sprint("voted:", n), "user:flooder")
 		}
-		for n, command := range sitetest.Must(pipe.Exec(t.Context())) {
+		for n, command := range must.Get(pipe.Exec(t.Context()))(t) {
 			switch fields := strings.Split(command.String(), ": "); {
 			case n%2 == 0:
 				votes := 0
@@ -152,7 +154,7 @@ func TestPostsAndChangesAreLimited(t *testing.T) {
 // The window slides: at most two votes fit into any minute, and retryAfter is when the next one does.
 func TestLimitAppliesToAnyWindow(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), sitetest.WithRates(endpoint.Rates{Votes: endpoint.Rate{Most: 2, Window: time.Minute}, Addresses: 10}))
+	s := sitetest.Open(t, sitetest.WithRates(endpoint.Rates{Votes: endpoint.Rate{Most: 2, Window: time.Minute}, Addresses: 10}))
 	s.Post("alice", "t")
 	for i, step := range []struct {
 		seconds int // since the last step
@@ -244,9 +246,7 @@ func TestReadsGoOnAndAreCountedWhileRedisRefusesWrites(t *testing.T) {
 	s.Post("alice", "t")
 	set := func(bytes string) {
 		t.Helper()
-		if err := server.Client.ConfigSet(t.Context(), "maxmemory", bytes).Err(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, server.Client.ConfigSet(t.Context(), "maxmemory", bytes).Err())
 	}
 	set("1")
 	for range 3 {
@@ -273,23 +273,14 @@ func TestReadsGoOnAndAreCountedWhileRedisRefusesWrites(t *testing.T) {
 // lostRates is a hook that fails the counting in one partition, as if its shard was gone.
 type lostRates struct{ tag atomic.Value }
 
-func (*lostRates) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (*lostRates) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
-
-func (l *lostRates) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, commands []redis.Cmder) error {
-		tag, _ := l.tag.Load().(string)
-		for _, c := range commands {
-			if tag != "" && strings.Contains(fmt.Sprint(c.Args()...), tag+"rate:") {
-				for _, c := range commands {
-					c.SetErr(io.EOF)
-				}
-				return io.EOF
-			}
+func (l *lostRates) hook(ctx context.Context, commands []redis.Cmder, send redis.ProcessPipelineHook) error {
+	tag, _ := l.tag.Load().(string)
+	for _, c := range commands {
+		if tag != "" && strings.Contains(fmt.Sprint(c.Args()...), tag+"rate:") {
+			return redistest.Fail(io.EOF, commands)
 		}
-		return next(ctx, commands)
 	}
+	return send(ctx, commands)
 }
 
 // While the partition that counts a user does not answer, the user's operations go on, counted by this process. Others
@@ -298,12 +289,10 @@ func TestOperationsGoOnAndAreCountedWhileTheirPartitionIsLost(t *testing.T) {
 	t.Parallel()
 	client, hook := redistest.Start(t).Client, new(lostRates)
 	clock := redisrepo.WithClock(func() time.Time { return sitetest.Start })
-	if _, err := redisrepo.New(t.Context(), client, site.DefaultRules(), clock, redisrepo.WithPartitions(16)); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(redisrepo.New(t.Context(), client, site.DefaultRules(), clock, redisrepo.WithPartitions(16)))(t)
 	s := sitetest.New(t, client, site.DefaultRules(), sitetest.WithRates(endpoint.Rates{
 		Cost: endpoint.Rate{Most: 1000, Window: time.Hour}, Votes: endpoint.Rate{Most: 2, Window: time.Hour}, Addresses: 1000}))
-	client.AddHook(hook)
+	client.AddHook(redistest.Hook(hook.hook))
 	ids := []string{s.Post("alice", "t"), s.Post("alice", "t"), s.Post("alice", "t")}
 	const read = `{ articles { title viewerVote } }` // 75 points
 	tagOf := func(subject string) string {
@@ -347,4 +336,152 @@ func TestOperationsGoOnAndAreCountedWhileTheirPartitionIsLost(t *testing.T) {
 	s.Want("carol", vote(0), counted)
 	hook.tag.Store("")
 	s.Want(users[1], vote(2), counted) // in Redis, it is the first one
+}
+
+// All rate limits together cost a mutation one round trip. They cost nothing if they are off, and reads of an active client
+// nothing, either: a lease pays for them.
+func TestRateLimitsCostAtMostOneRoundTrip(t *testing.T) {
+	t.Parallel()
+	minute := endpoint.Rate{Most: 100_000, Window: time.Minute}
+	all := endpoint.Rates{Cost: minute, Votes: minute, Posts: minute, Changes: minute, Addresses: 10}
+	for _, tt := range []struct {
+		query   string
+		alone   int // round trips without limits
+		limited int // with all limits
+		votes   int // with the limit of votes alone
+	}{
+		{`{ viewer { name } }`, 0, 0, 0},
+		{`{ rateLimit { remaining } }`, 0, 0, 0},
+		{`{ articles { id title } }`, 2, 2, 2},
+		{`{ articles { id viewerVote } }`, 3, 3, 3},
+		{`{ article(id: 1) { id } }`, 1, 1, 1},
+		{`mutation { vote(input: {article: 1}) { changed } }`, 1, 2, 2},
+		{`mutation { post(input: {title: "t", text: "x"}) { article { id } } }`, 2, 3, 2},
+		{`mutation { regroup(input: {article: 1, add: ["x"]}) { userErrors { code } } }`, 1, 2, 1},
+		{`mutation { vote(input: {article: 1}) { changed } post(input: {title: "t", text: "x"}) { article { id } } deleteArticle(input: {article: 2}) { deletedId } }`, 4, 5, 5},
+		{`{ nothing }`, 0, 0, 0},
+	} {
+		for name, at := range map[string]struct {
+			rates endpoint.Rates
+			want  int
+		}{"without limits": {endpoint.Rates{}, tt.alone}, "with all limits": {all, tt.limited}, "with the limit of votes": {endpoint.Rates{Votes: minute, Addresses: 10}, tt.votes}} {
+			client := redistest.Start(t).Client
+			s := sitetest.New(t, client, site.DefaultRules(), sitetest.WithRates(at.rates))
+			for range 2 {
+				s.Post("alice", "t", "all")
+			}
+			s.StopListening()
+			s.AskText("alice", tt.query) // loads the scripts, caches the document and takes a lease
+			s.Trips.Reset()
+			s.AskText("alice", tt.query)
+			if n, commands := s.Trips.Read(); n != at.want {
+				t.Errorf("%s, %s: got %d round trips with %v, want %d", tt.query, name, n, sitetest.Tally(commands), at.want)
+			}
+			if at.rates.Cost.Most == 0 && tt.votes == tt.alone {
+				if keys := sitetest.RateKeys(t, client); len(keys) > 0 {
+					t.Errorf("%s, %s: got the counters %v, want none", tt.query, name, keys)
+				}
+			}
+		}
+	}
+	w := sitetest.Open(t, sitetest.WithRates(all))
+	w.StopListening()
+	socket := w.Socket(`{"X-User-ID":"bob"}`)
+	for i := range 4 {
+		if i == 1 {
+			w.Trips.Reset()
+		}
+		socket.Subscribe(fmt.Sprint(i), whoAmI, "")
+		socket.Want("next", fmt.Sprint(i), `{"data":{"viewer":{"name":"bob"}}}`)
+		socket.Want("complete", fmt.Sprint(i), "")
+	}
+	if n, commands := w.Trips.Read(); n != 2 { // the second one takes a lease of two more
+		t.Errorf("three operations on a socket: got %d round trips with %v, want 2", n, commands)
+	}
+}
+
+// A user who has used up one limit does not get around another by exceeding both in one document, whether or
+// not the cost is limited.
+func TestExceededLimitDoesNotDisableAnother(t *testing.T) {
+	t.Parallel()
+	for name, cost := range map[string]endpoint.Rate{"cost limited": {Most: 100_000, Window: time.Minute}, "cost unlimited": {}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			client := redistest.Start(t).Client
+			sitetest.Import(t, client, "poster", 10)
+			s := sitetest.New(t, client, site.DefaultRules(), sitetest.WithRates(endpoint.Rates{
+				Cost: cost, Votes: endpoint.Rate{Most: 1, Window: time.Minute}, Posts: endpoint.Rate{Most: 2, Window: time.Minute}, Changes: endpoint.Rate{Most: 2, Window: time.Minute}, Addresses: 10}))
+			done := map[string]int{}
+			for i := range 10 {
+				for alias, result := range s.Outcomes("bob", fmt.Sprintf(`mutation {
+					vote: vote(input: {article: %d}) { userErrors { code } }
+					post: post(input: {title: "t", text: "x"}) { userErrors { code } }
+					change: regroup(input: {article: 11, add: ["g%d"]}) { userErrors { code } } }`, i+1, i)) {
+					if result != "RATE_LIMITED" {
+						done[alias]++
+					}
+				}
+			}
+			if want := map[string]int{"vote": 1, "post": 2, "change": 2}; !reflect.DeepEqual(done, want) {
+				t.Errorf("ten documents: got %v, want %v", done, want)
+			}
+		})
+	}
+}
+
+func TestUsersOfOneAddressShareItsLimit(t *testing.T) {
+	t.Parallel()
+	client := redistest.Start(t).Client
+	sitetest.Import(t, client, "poster", 3)
+	s := sitetest.New(t, client, site.DefaultRules(), sitetest.WithRates(endpoint.Rates{Votes: endpoint.Rate{Most: 2, Window: time.Minute}, Addresses: 3}))
+	here, there := sitetest.ClientFrom(t, "127.0.0.1"), sitetest.ClientFrom(t, "127.0.0.77")
+	vote := func(client int, user string, article int) string {
+		t.Helper()
+		_, body, err := s.AskBy([]*http.Client{here, there}[client], fmt.Sprintf(`mutation { vote(input: {article: %d}) { changed userErrors { code } } }`, article), "X-User-ID", user)
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch body {
+		case `{"data":{"vote":{"changed":true,"userErrors":[]}}}`:
+			return "done"
+		case `{"data":{"vote":{"changed":false,"userErrors":[{"code":"RATE_LIMITED"}]}}}`:
+			return "limited"
+		}
+		return body
+	}
+	var got []string
+	for _, step := range []struct {
+		client  int
+		user    string
+		article int
+	}{
+		{0, "a", 1}, {0, "a", 2}, {0, "a", 3}, // over the user's own limit, which is not charged to the address
+		{0, "b", 1}, {0, "b", 2}, {0, "c", 1}, {0, "c", 2}, {0, "d", 1}, {0, "e", 1}, // over the address's limit of six
+		{1, "a", 3}, {1, "d", 1}, {1, "d", 2}, {1, "d", 3}, // from another address: the user's limit is the same
+	} {
+		got = append(got, vote(step.client, step.user, step.article))
+	}
+	want := []string{"done", "done", "limited", "done", "done", "done", "done", "limited", "limited", "limited", "done", "done", "limited"}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got  %v\nwant %v", got, want)
+	}
+}
+
+// Anonymous clients are charged by address alone.
+func TestAnonymousClientsCountByAddressOnly(t *testing.T) {
+	t.Parallel()
+	s := sitetest.Open(t, sitetest.WithRates(endpoint.Rates{Cost: endpoint.Rate{Most: 10, Window: time.Minute}, Addresses: 2}))
+	statuses := map[int]int{}
+	for range 8 { // each of 4 points
+		res, body := s.Get(`{ a: viewer { name } b: viewer { name } }`)
+		if statuses[res.StatusCode]++; res.StatusCode == 429 && sitetest.CodeOf(t, body) != "RATE_LIMITED" {
+			t.Errorf("got %s, want RATE_LIMITED", body)
+		}
+	}
+	if want := map[int]int{200: 5, 429: 3}; !reflect.DeepEqual(statuses, want) {
+		t.Errorf("got statuses %v, want %v", statuses, want)
+	}
+	if res, _ := s.Get(`{ viewer { name } }`, "X-User-ID", "bob"); res.StatusCode != 429 {
+		t.Errorf("a user of the same address: got %d, want 429", res.StatusCode)
+	}
 }

@@ -14,8 +14,7 @@ import (
 
 	"frontpage/endpoint"
 	"frontpage/identity"
-	"frontpage/redisrepo/site"
-	"frontpage/redistest"
+	"frontpage/must"
 	"frontpage/sitetest"
 )
 
@@ -67,12 +66,12 @@ func (s *sessions) verifier(t *testing.T, o identity.Options) *identity.Verifier
 	t.Helper()
 	o.Sessions = &identity.Sessions{Cookie: "__Host-test", Origin: siteURL, Find: s.find}
 	o.ValidName = endpoint.ValidName
-	return sitetest.Must(identity.New(t.Context(), o))
+	return must.Get(identity.New(t.Context(), o))(t)
 }
 
 func withSessions(t *testing.T, all *sessions, o identity.Options) *sitetest.Site {
 	t.Helper()
-	return sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), func(options *endpoint.Options) {
+	return sitetest.Open(t, func(options *endpoint.Options) {
 		options.Identity = all.verifier(t, o)
 		options.Origins = []string{"https://app.example.org"}
 	})
@@ -226,7 +225,7 @@ func TestStreamEndsWithItsSession(t *testing.T) {
 		events := s.Stream(`subscription { articlePosted { node { title } } }`, "Cookie", "__Host-test="+tt.cookie)
 		events.Comment()
 		asked := all.reads()
-		sitetest.Eventually(t, "the session is read again", func() bool { return all.reads() > asked+3 })
+		must.Soon(t, "the session is read again", func() bool { return all.reads() > asked+3 })
 		w.Subscribe("a", whoAmI, "") // the streams go on as long as the session does
 		if got := string(w.Read().Payload); !strings.Contains(got, "name") {
 			t.Errorf("%s: got %s", name, got)

@@ -16,7 +16,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/endpoint"
-	"frontpage/redisrepo/site"
+	"frontpage/must"
 	"frontpage/redistest"
 	"frontpage/sitetest"
 )
@@ -29,7 +29,7 @@ const frontPage = `{ articles { id title votes poster { name } } }`
 // However many callers ask, over either transport, equal queries are executed once until something changes.
 func TestEqualQueriesAreExecutedOnce(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), sharing)
+	s := sitetest.Open(t, sharing)
 	for i := range 25 {
 		s.Post("alice", fmt.Sprint("article ", i))
 	}
@@ -74,7 +74,7 @@ func TestEqualQueriesAreExecutedOnce(t *testing.T) {
 // A query with a field that depends on the caller is executed for each, and an answer of one never reaches another.
 func TestAnswersForOneCallerAreNotShared(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), sharing, sitetest.WithRates(endpoint.Rates{
+	s := sitetest.Open(t, sharing, sitetest.WithRates(endpoint.Rates{
 		Cost: endpoint.Rate{Most: 1000, Window: time.Hour}, Addresses: 1000,
 	}))
 	s.Post("alice", "t")
@@ -122,7 +122,7 @@ func TestAnswersForOneCallerAreNotShared(t *testing.T) {
 // Each caller is charged, and refused by its own quota, also for an answer that is there already.
 func TestSharedAnswersAreChargedAndLimited(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), sharing, sitetest.WithRates(endpoint.Rates{
+	s := sitetest.Open(t, sharing, sitetest.WithRates(endpoint.Rates{
 		Cost: endpoint.Rate{Most: 60, Window: time.Hour}, Addresses: 1000,
 	}))
 	const query = `{"query":"{ articles(pageSize: 9) { id } }"}` // 19 points or fewer
@@ -143,39 +143,31 @@ type hold struct {
 	end   chan error           // nil: it is sent
 }
 
-func (*hold) DialHook(next redis.DialHook) redis.DialHook          { return next }
-func (*hold) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
-
-func (h *hold) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, commands []redis.Cmder) error {
-		if commands[0].Name() != h.name {
-			return next(ctx, commands)
-		}
-		h.began <- ctx
-		var err error
-		select {
-		case err = <-h.end:
-		case <-ctx.Done():
-			err = ctx.Err()
-		}
-		if err == nil {
-			return next(ctx, commands)
-		}
-		for _, command := range commands {
-			command.SetErr(err)
-		}
-		return err
+func (h *hold) hook(ctx context.Context, commands []redis.Cmder, send redis.ProcessPipelineHook) error {
+	if commands[0].Name() != h.name {
+		return send(ctx, commands)
 	}
+	h.began <- ctx
+	var err error
+	select {
+	case err = <-h.end:
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	if err == nil {
+		return send(ctx, commands)
+	}
+	return redistest.Fail(err, commands)
 }
 
 // A failure is not kept, and neither is what a caller left behind who did not wait for the end.
 func TestFailuresAndAbandonedQueriesAreNotShared(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), sharing)
+	s := sitetest.Open(t, sharing)
 	s.Post("alice", "t")
 	const query = `{"query":"{ article(id: 1) { title } }"}`
 	h := &hold{"hgetall", make(chan context.Context, 100), make(chan error)}
-	s.Client.AddHook(h)
+	s.Client.AddHook(redistest.Hook(h.hook))
 	answers := make(chan string)
 	ask := func() {
 		_, body := s.PostJSON(query)
@@ -189,10 +181,7 @@ func TestFailuresAndAbandonedQueriesAreNotShared(t *testing.T) {
 	}
 
 	ctx, leave := context.WithCancel(t.Context())
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.URL, strings.NewReader(query))
-	if err != nil {
-		t.Fatal(err)
-	}
+	req := must.Get(http.NewRequestWithContext(ctx, http.MethodPost, s.URL, strings.NewReader(query)))(t)
 	req.Header.Set("Content-Type", "application/json")
 	left := make(chan error)
 	go func() {
@@ -228,7 +217,7 @@ func TestFailuresAndAbandonedQueriesAreNotShared(t *testing.T) {
 // What a caller gets is what its own media type, transport and compression ask for.
 func TestSharedAnswersHaveTheFormThatEachCallerAccepts(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), sharing)
+	s := sitetest.Open(t, sharing)
 	for i := range 25 {
 		s.Post("alice", fmt.Sprint("article ", i))
 	}
@@ -245,9 +234,9 @@ func TestSharedAnswersHaveTheFormThatEachCallerAccepts(t *testing.T) {
 			read := []byte(body)
 			switch coding {
 			case "gzip":
-				read = sitetest.Must(io.ReadAll(sitetest.Must(gzip.NewReader(strings.NewReader(body)))))
+				read = must.Get(io.ReadAll(must.Get(gzip.NewReader(strings.NewReader(body)))(t)))(t)
 			case "zstd":
-				read = sitetest.Must(io.ReadAll(sitetest.Must(zstd.NewReader(strings.NewReader(body)))))
+				read = must.Get(io.ReadAll(must.Get(zstd.NewReader(strings.NewReader(body)))(t)))(t)
 			}
 			got := res.Header
 			if string(read) != plain || got.Get("Content-Encoding") != strings.TrimPrefix(coding, "identity") || got.Get("Content-Type") != media+"; charset=utf-8" ||

@@ -3,6 +3,7 @@ package endpoint
 import (
 	"context"
 	"net/netip"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -37,6 +38,21 @@ func refusedLate(t *testing.T, result <-chan *refusal, began time.Time) {
 	}
 }
 
+// admitted waits for the slot of an operation.
+func admitted(t *testing.T, result <-chan *refusal) {
+	t.Helper()
+	if refused := <-result; refused != nil {
+		t.Errorf("got %v, want a slot", refused)
+	}
+}
+
+// ended releases the slots of n operations.
+func ended(s *slots, kind, n int) {
+	for range n {
+		s.release(kind, netip.Addr{})
+	}
+}
+
 func pending(t *testing.T, results ...<-chan *refusal) {
 	t.Helper()
 	synctest.Wait()
@@ -67,36 +83,23 @@ func TestSlotsAreBoundedAndEachKindHasAShare(t *testing.T) {
 		taken(t, s, mutations, 2)
 		vote := asking(t.Context(), s, mutations)
 		pending(t, third, vote)
-		s.release(queries, netip.Addr{}) // the mutation goes first, although it came last
-		if refused := <-vote; refused != nil {
-			t.Errorf("got %v, want a slot for the mutation", refused)
-		}
+		ended(s, queries, 1) // the mutation goes first, although it came last
+		admitted(t, vote)
 		pending(t, third)
-		s.release(queries, netip.Addr{})
-		if refused := <-third; refused != nil {
-			t.Errorf("got %v, want a slot for the query", refused)
-		}
-		for range 3 {
-			s.release(mutations, netip.Addr{})
-		}
+		ended(s, queries, 1)
+		admitted(t, third)
+		ended(s, mutations, 3)
 		taken(t, s, queries, 1)
-		for range 6 {
-			s.release(queries, netip.Addr{})
-		}
+		ended(s, queries, 6)
 		unused(t, s, 8)
 		taken(t, s, mutations, 6)
 		vote = asking(t.Context(), s, mutations)
 		pending(t, vote)
 		taken(t, s, queries, 2)
-		s.release(mutations, netip.Addr{})
-		if refused := <-vote; refused != nil {
-			t.Errorf("got %v, want a slot for the mutation", refused)
-		}
-		for range 6 {
-			s.release(mutations, netip.Addr{})
-		}
-		s.release(queries, netip.Addr{})
-		s.release(queries, netip.Addr{})
+		ended(s, mutations, 1)
+		admitted(t, vote)
+		ended(s, mutations, 6)
+		ended(s, queries, 2)
 		unused(t, s, 8)
 	})
 }
@@ -107,14 +110,12 @@ func TestOperationsWaitInOrderAndForALimitedTime(t *testing.T) {
 		s := newSlots(1)
 		taken(t, s, queries, 1)
 		first, second := asking(t.Context(), s, queries), asking(t.Context(), s, queries)
-		s.release(queries, netip.Addr{})
-		if refused := <-first; refused != nil {
-			t.Errorf("got %v, want a slot for the first", refused)
-		}
+		ended(s, queries, 1)
+		admitted(t, first)
 		pending(t, second)
 		began := time.Now()
 		refusedLate(t, second, began)
-		s.release(queries, netip.Addr{})
+		ended(s, queries, 1)
 		unused(t, s, 1)
 	})
 }
@@ -134,17 +135,13 @@ func TestQueueOfWaitingOperationsIsBounded(t *testing.T) {
 		}
 		began := time.Now()
 		beyond := asking(t.Context(), s, queries)
-		for range waitingPerSlot {
-			s.release(queries, netip.Addr{})
-		}
+		ended(s, queries, waitingPerSlot)
 		pending(t, beyond)
 		for _, result := range waiting {
-			if refused := <-result; refused != nil {
-				t.Errorf("got %v, want a slot", refused)
-			}
+			admitted(t, result)
 		}
 		refusedLate(t, beyond, began)
-		s.release(queries, netip.Addr{})
+		ended(s, queries, 1)
 		unused(t, s, 1)
 	})
 }
@@ -161,11 +158,9 @@ func TestCancelledOperationsLeaveTheQueue(t *testing.T) {
 		if refused := <-left; refused == nil || refused == overloaded || time.Since(began) > 0 {
 			t.Errorf("got %v after %v, want the refusal of a cancelled request at once", refused, time.Since(began))
 		}
-		s.release(mutations, netip.Addr{})
-		if refused := <-next; refused != nil {
-			t.Errorf("got %v, want a slot for the one behind it", refused)
-		}
-		s.release(mutations, netip.Addr{})
+		ended(s, mutations, 1)
+		admitted(t, next)
+		ended(s, mutations, 1)
 		unused(t, s, 1)
 	})
 }
@@ -178,7 +173,7 @@ func TestNoSlotsMeansNoBound(t *testing.T) {
 			t.Fatalf("got %v, want no bound", refused)
 		}
 	}
-	s.release(queries, netip.Addr{})
+	ended(s, queries, 1)
 }
 
 // An address has a share: what it asks beyond that waits, and no other address does.
@@ -195,21 +190,15 @@ func TestAnAddressHasAShare(t *testing.T) {
 			return result
 		}
 		for range perAddress {
-			if refused := <-acquire(queries, greedy); refused != nil {
-				t.Fatalf("got %v, want a slot", refused)
-			}
+			admitted(t, acquire(queries, greedy))
 		}
 		waiting := acquire(queries, greedy)
 		pending(t, waiting)
 		for _, kind := range []int{queries, mutations} {
-			if refused := <-acquire(kind, other); refused != nil {
-				t.Errorf("got %v for another address, want a slot at once", refused)
-			}
+			admitted(t, acquire(kind, other))
 		}
 		s.release(queries, greedy)
-		if refused := <-waiting; refused != nil {
-			t.Errorf("got %v, want a slot once another operation of the address has ended", refused)
-		}
+		admitted(t, waiting)
 
 		began := time.Now()
 		late := make([]<-chan *refusal, waitingPerSlot*perAddress)
@@ -242,5 +231,82 @@ func TestAServiceThatActsForUsersTakesNoShare(t *testing.T) {
 		if got := (&executor{}).sharing(context.WithValue(t.Context(), viewerKey{}, &Viewer{Address: address, Via: via})); got != want {
 			t.Errorf("via %q: got %v, want %v", via, got, want)
 		}
+	}
+}
+
+// turn records that it was its address' turn, after it may.
+type turn struct {
+	may  chan struct{}
+	done func()
+}
+
+func (t turn) send(k *slot) {
+	k.wait(func() { <-t.may })
+	t.done()
+}
+
+func TestAddressesTakeTurns(t *testing.T) {
+	t.Parallel()
+	all := newTurns()
+	all.free = 1
+	now := make(chan struct{})
+	close(now)
+	var order []string
+	finished := make(chan struct{})
+	add := func(address, name string, last bool) {
+		all.add(netip.MustParseAddr(address), turn{now, func() {
+			order = append(order, name)
+			if last {
+				close(finished)
+			}
+		}})
+	}
+	first := make(chan struct{})
+	began := make(chan struct{})
+	all.add(netip.MustParseAddr("10.0.0.1"), sendFunc(func(*slot) { close(began); <-first }))
+	<-began
+	add("10.0.0.1", "a", false)
+	add("10.0.0.1", "a", false)
+	add("10.0.0.1", "a", true)
+	add("10.0.0.2", "b", false)
+	add("10.0.0.3", "c", false)
+	close(first)
+	<-finished
+	if want := []string{"a", "b", "c", "a", "a"}; !slices.Equal(order, want) {
+		t.Errorf("got %v, want %v", order, want)
+	}
+}
+
+type sendFunc func(*slot)
+
+func (f sendFunc) send(k *slot) { f(k) }
+
+func TestWaitingStreamPassesItsSlotOn(t *testing.T) {
+	t.Parallel()
+	all := newTurns()
+	all.free = 1
+	address := netip.MustParseAddr("10.0.0.1")
+	blocked := make(chan struct{})
+	ended := make(chan struct{}, 2*maxLate)
+	for range maxLate {
+		all.add(address, turn{blocked, func() { ended <- struct{}{} }})
+	}
+	for range 3 { // while maxLate streams of the address are blocked, its others wait
+		all.add(address, turn{blocked, func() { ended <- struct{}{} }})
+	}
+	other := make(chan struct{})
+	all.add(netip.MustParseAddr("10.0.0.2"), sendFunc(func(*slot) { close(other) }))
+	<-other
+	close(blocked)
+	for range maxLate + 3 {
+		<-ended
+	}
+	done := make(chan struct{})
+	all.add(address, sendFunc(func(*slot) { close(done) }))
+	<-done
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	if len(all.next) != 0 {
+		t.Errorf("got %d addresses that wait, want none", len(all.next))
 	}
 }

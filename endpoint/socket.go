@@ -4,13 +4,16 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/coder/websocket"
 	"github.com/rs/cors"
@@ -134,4 +137,145 @@ func (u *upgrade) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 		return nil, nil, err
 	}
 	return u.conn, bufio.NewReadWriter(reader, bufio.NewWriterSize(u.conn, 512)), nil
+}
+
+// Types of messages.
+const (
+	typeInit      = "connection_init"
+	typeAck       = "connection_ack"
+	typePing      = "ping"
+	typePong      = "pong"
+	typeSubscribe = "subscribe"
+	typeNext      = "next"
+	typeError     = "error"
+	typeComplete  = "complete"
+)
+
+// message is a client message as raw JSON members; encoding/json matches struct fields case-insensitively.
+type message map[string]json.RawMessage
+
+// parseMessage parses a client message. problem says what is wrong with it, for the client; it is empty if the
+// message is valid. Of the payload it checks only that it is an object.
+func parseMessage(data []byte) (m message, payload map[string]any, problem string) {
+	if !utf8.Valid(data) || json.Unmarshal(data, &m) != nil {
+		return nil, nil, "not a JSON object"
+	}
+	kind := m.text("type")
+	payload, ok := m.payload(kind)
+	if !ok && kind != typeComplete {
+		return nil, nil, "the payload is not an object"
+	}
+	switch kind {
+	case typeInit, typePing, typePong:
+	case typeSubscribe, typeComplete:
+		if m.text("id") == "" {
+			return nil, nil, kind + " needs an id"
+		}
+	default:
+		return nil, nil, "clients do not send messages of this type"
+	}
+	return m, payload, ""
+}
+
+// text returns a member that is a string; otherwise it is empty.
+func (m message) text(name string) string {
+	var text string
+	if json.Unmarshal(m[name], &text) != nil {
+		return ""
+	}
+	return text
+}
+
+// payload returns the member payload, which is optional but must be an object or null. That of subscribe may be
+// long, and is parsed by parseSubscribe alone.
+func (m message) payload(kind string) (members map[string]any, ok bool) {
+	raw := m["payload"]
+	if kind == typeSubscribe && bytes.HasPrefix(raw, []byte("{")) {
+		return nil, true
+	}
+	return members, len(raw) == 0 || json.Unmarshal(raw, &members) == nil
+}
+
+// parseSubscribe parses the payload of subscribe. problem is empty if it is valid.
+func parseSubscribe(m message) (parsed *request, problem string) {
+	parsed = &request{}
+	if !decode(bytes.NewReader(m["payload"]), parsed) {
+		return nil, "the payload of subscribe must have query, operationName, variables and extensions of the right types"
+	}
+	if refused := parsed.complete(); refused != nil {
+		return nil, refused.message
+	}
+	return parsed, ""
+}
+
+// appendMessage appends a message of the server. id and payload are JSON, and left out if nil.
+func appendMessage(to []byte, kind string, id, payload []byte) []byte {
+	to = append(append(append(to, `{"type":"`...), kind...), '"')
+	if id != nil {
+		to = append(append(to, `,"id":`...), id...)
+	}
+	if payload != nil {
+		to = append(append(to, `,"payload":`...), payload...)
+	}
+	return append(to, '}')
+}
+
+// boundedConn fails a write that takes longer than timeout, because the client does not read. Between hold and
+// release it collects what is written, so that many messages are one system call.
+type boundedConn struct {
+	net.Conn
+	timeout time.Duration
+
+	mu   sync.Mutex
+	held *[]byte // nil unless writes are collected
+}
+
+// buffers are free buffers for collected writes.
+var buffers = sync.Pool{New: func() any { return new([]byte) }}
+
+// maxHeld is how much is collected before it is written, bytes.
+const maxHeld = 64 << 10
+
+func (c *boundedConn) hold() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.held = buffers.Get().(*[]byte)
+}
+
+func (c *boundedConn) release() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	err := c.flush()
+	if cap(*c.held) <= 2*maxHeld {
+		buffers.Put(c.held)
+	}
+	c.held = nil
+	return err
+}
+
+// Write reports no error while it collects: release does.
+func (c *boundedConn) Write(data []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.held == nil {
+		return c.write(data)
+	}
+	*c.held = append(*c.held, data...)
+	if len(*c.held) > maxHeld {
+		return len(data), c.flush()
+	}
+	return len(data), nil
+}
+
+func (c *boundedConn) flush() error {
+	defer func() { *c.held = (*c.held)[:0] }()
+	_, err := c.write(*c.held)
+	return err
+}
+
+func (c *boundedConn) write(data []byte) (int, error) {
+	if err := c.SetWriteDeadline(time.Now().Add(c.timeout)); err != nil {
+		return 0, err
+	}
+	return c.Conn.Write(data)
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"frontpage/endpoint"
+	"frontpage/must"
 	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 	"frontpage/sitetest"
@@ -21,7 +22,7 @@ const typeEvents = "text/event-stream; charset=utf-8"
 
 func TestEventStreamSendsEventsAndComments(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), func(o *endpoint.Options) { o.Streams.Ping = 200 * time.Millisecond })
+	s := sitetest.Open(t, func(o *endpoint.Options) { o.Streams.Ping = 200 * time.Millisecond })
 	text := strings.Repeat("long ", 1000)
 	s.Ask("alice", `mutation($t: String!) { post(input: {title: "t", text: $t}) { article { id } } }`, "t", text)
 	began := time.Now()
@@ -56,7 +57,7 @@ func TestEventStreamSendsEventsAndComments(t *testing.T) {
 // A subscription drops the variables that its events do not need. Equal requests have them in common.
 func TestEqualSubscriptionsKeepTheirVariables(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
+	s := sitetest.Open(t)
 	s.Post("alice", "t")
 	for range 3 {
 		s.Stream(`subscription($ids: [ID!]! = [1]) { articleChanged(ids: $ids) { votes } }`).Settle("1")
@@ -65,7 +66,7 @@ func TestEqualSubscriptionsKeepTheirVariables(t *testing.T) {
 
 func TestQueriesAndMutationsRunAsEventStreams(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
+	s := sitetest.Open(t)
 	s.Post("alice", "t")
 	const begin, end = ":\n\nevent: next\ndata: ", "\n\nevent: complete\ndata:\n\n"
 	for _, query := range []string{`{ viewer { name } article(id: 1) { votes } }`, `{ article(id: "x") { id } }`, `{ nothing }`, `{`, `mutation { vote(input: {article: 1}) { changed } }`} {
@@ -101,7 +102,7 @@ func TestQueriesAndMutationsRunAsEventStreams(t *testing.T) {
 
 func TestEventStreamAllowsNoMutationByGET(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
+	s := sitetest.Open(t)
 	id := s.Post("alice", "t")
 	for _, accept := range []string{"application/json", "application/json, text/event-stream", "text/event-stream, */*", "text/event-stream"} {
 		res, body := s.Get(`mutation { vote(input: {article: 1}) { changed } }`, "Accept", accept, "X-User-ID", "bob")
@@ -114,7 +115,7 @@ func TestEventStreamAllowsNoMutationByGET(t *testing.T) {
 
 func TestAcceptSelectsEventStreams(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
+	s := sitetest.Open(t)
 	tests := []struct{ accept, query, subscription string }{
 		{"text/event-stream", typeEvents, typeEvents},
 		{"TEXT/Event-Stream", typeEvents, typeEvents},
@@ -180,9 +181,9 @@ func TestEventStreamOutlivesServerTimeouts(t *testing.T) {
 // sends that beginning.
 func TestEventStreamWatchesBeforeItOpens(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
+	s := sitetest.Open(t)
 	s.Post("alice", "t")
-	ctx, cancel := context.WithTimeout(t.Context(), sitetest.Patience)
+	ctx, cancel := context.WithTimeout(t.Context(), must.Patience)
 	defer cancel()
 	query := url.Values{"query": {`subscription { articleChanged(ids: [1]) { votes } }`}}
 	req := httptest.NewRequestWithContext(ctx, http.MethodGet, "/query?"+query.Encode(), nil)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"frontpage/must"
 	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 	"frontpage/sitetest"
@@ -19,14 +20,14 @@ import (
 
 // shutdown fails if a stream delays it for long.
 func shutdown(s *sitetest.Site) error {
-	ctx, cancel := context.WithTimeout(s.T.Context(), sitetest.Patience)
+	ctx, cancel := context.WithTimeout(s.T.Context(), must.Patience)
 	defer cancel()
 	return s.Handler.Shutdown(ctx, 0)
 }
 
 func TestShutdownEndsStreams(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
+	s := sitetest.Open(t)
 	id := s.Post("alice", "t")
 	w, idle, unbegun, e := s.Socket(""), s.Socket(""), s.OpenSocket(), s.Stream(fmt.Sprintf(`subscription { articleChanged(ids: [%q]) { votes } }`, id))
 	w.Watch("a", id)
@@ -58,7 +59,7 @@ func TestShutdownEndsStreams(t *testing.T) {
 // A stream never ends before its time, so the test does not depend on how fast the clients are.
 func TestShutdownEndsStreamsOneAfterAnother(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
+	s := sitetest.Open(t)
 	id := s.Post("alice", "t")
 	const streams, over = 21, time.Second
 	var ends [streams]time.Time
@@ -73,7 +74,7 @@ func TestShutdownEndsStreamsOneAfterAnother(t *testing.T) {
 			open.Go(func() { w.ReadClose(); end() })
 		}
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), sitetest.Patience)
+	ctx, cancel := context.WithTimeout(t.Context(), must.Patience)
 	defer cancel()
 	began := time.Now()
 	if err := s.Handler.Shutdown(ctx, over); err != nil {
@@ -97,7 +98,7 @@ func TestShutdownEndsStreamsOneAfterAnother(t *testing.T) {
 // A client that reads and sends nothing delays Shutdown by seconds at most.
 func TestShutdownDoesNotWaitForASilentClient(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
+	s := sitetest.Open(t)
 	rawSocket(s, begin, request)
 	w := s.Socket("")
 	w.Send(`{"type":"ping"}`)
@@ -115,7 +116,7 @@ func TestShutdownDoesNotWaitForASilentClient(t *testing.T) {
 // The same is true of a client that is still receiving events.
 func TestShutdownDoesNotWaitForASlowWatcher(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
+	s := sitetest.Open(t)
 	subscription, ids := big(s)
 	conn := rawSocket(s, begin, fmt.Sprintf(`{"type":"subscribe","id":"a","payload":{"query":%q}}`, subscription))
 	begun := make(chan error, 1)
@@ -123,7 +124,7 @@ func TestShutdownDoesNotWaitForASlowWatcher(t *testing.T) {
 		_, err := io.CopyN(io.Discard, conn, 8<<10)
 		begun <- err
 	}()
-	sitetest.Eventually(t, "an event arrives", func() bool {
+	must.Soon(t, "an event arrives", func() bool {
 		s.VoteUp(ids[0])
 		return len(begun) > 0
 	})
@@ -145,15 +146,13 @@ func TestShutdownLetsAMutationFinish(t *testing.T) {
 	w.Watch("watcher", id)
 	control := redis.NewClient(&redis.Options{Network: "unix", Addr: server.Socket()})
 	t.Cleanup(func() { _ = control.Close() })
-	if err := control.Do(t.Context(), "CLIENT", "PAUSE", "20000", "WRITE").Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, control.Do(t.Context(), "CLIENT", "PAUSE", "20000", "WRITE").Err())
 	s.Trips.Reset()
 	w.Subscribe("a", `mutation { vote(input: {article: "1"}) { changed } }`, "")
-	sitetest.Eventually(t, "the mutation has reached Redis", func() bool { n, _ := s.Trips.Read(); return n == 1 })
+	must.Soon(t, "the mutation has reached Redis", func() bool { n, _ := s.Trips.Read(); return n == 1 })
 	ended := make(chan error, 1)
 	go func() { ended <- shutdown(s) }()
-	sitetest.Eventually(t, "Shutdown has begun", func() bool {
+	must.Soon(t, "Shutdown has begun", func() bool {
 		_, status, _ := tryOpen(s)
 		return status == http.StatusServiceUnavailable
 	})
@@ -167,9 +166,7 @@ func TestShutdownLetsAMutationFinish(t *testing.T) {
 		t.Fatalf("Shutdown returned while a mutation was running: %v", err)
 	default:
 	}
-	if err := control.Do(t.Context(), "CLIENT", "UNPAUSE").Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, control.Do(t.Context(), "CLIENT", "UNPAUSE").Err())
 	w.Want("next", "a", `{"data":{"vote":{"changed":true}}}`)
 	w.Want("complete", "a", "")
 	if before, how := w.ReadClose(); how.Code != 1001 || len(before) > 0 {

@@ -1,11 +1,16 @@
 package endpoint_test
 
 import (
+	"context"
 	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"frontpage/endpoint"
+	"frontpage/sitetest"
 )
 
 func TestDefaultOptionsAreValid(t *testing.T) {
@@ -46,6 +51,101 @@ func TestValidateNamesTheOptionThatIsOutOfRange(t *testing.T) {
 		var invalid *endpoint.OptionError
 		if err := options.Validate(); !errors.As(err, &invalid) || invalid.Option != option {
 			t.Errorf("%s: got %v, want an OptionError for it", option, err)
+		}
+	}
+}
+
+// executions counts the operations that are executed.
+func executions(n *atomic.Int64) func(*endpoint.Options) {
+	return func(o *endpoint.Options) {
+		o.Observers = append(o.Observers, endpoint.Observer{End: func(_ context.Context, outcome endpoint.Outcome) {
+			if outcome.Source == endpoint.Executed {
+				n.Add(1)
+			}
+		}})
+	}
+}
+
+// What depends on the schema alone is executed once. Each answer costs a point for each endpoint.PointBytes, also the
+// first one, whose size is not known before: its header shows what was charged until then.
+func TestIntrospectionIsMadeOnceAndChargedByItsBytes(t *testing.T) {
+	t.Parallel()
+	var executed atomic.Int64
+	const most = 10_000
+	s := sitetest.Open(t, pointsOf(most), executions(&executed))
+	whole, used := "", 0
+	for i := range 4 {
+		res, body := s.PostJSON(fmt.Sprintf(`{"query":%q}`, standardIntrospection), "X-User-ID", "alice")
+		user, address, _ := left(t, res.Header)
+		points := len(body) / endpoint.PointBytes
+		if used += points; points < 50 || i > 0 && (user != most-used || address != 10*most-used) || i > 0 && body != whole {
+			t.Errorf("answer %d of %d bytes: %d and %d points are left, want %d and %d, and equal answers", i, len(body), user, address, most-used, 10*most-used)
+		}
+		whole = body
+	}
+	if n := executed.Load(); n != 1 {
+		t.Errorf("got %d executions, want 1", n)
+	}
+	const variable = `{"query":"query($name: String!) { __type(name: $name) { name } }","variables":{"name":%q}}`
+	for _, name := range []string{"Article", "Group"} {
+		if _, body := s.PostJSON(fmt.Sprintf(variable, name)); body != fmt.Sprintf(`{"data":{"__type":{"name":%q}}}`, name) {
+			t.Errorf("__type by a variable: got %s, want %s", body, name)
+		}
+	}
+	s.Post("alice", "first")
+	mixed := fmt.Sprintf(`{"query":%q}`, strings.Replace(standardIntrospection, "{", "{ articles { title }", 1))
+	_, before := s.PostJSON(mixed, "X-User-ID", "bob")
+	s.Post("alice", "second")
+	res, after := s.PostJSON(mixed, "X-User-ID", "bob")
+	user, _, _ := left(t, res.Header)
+	if want := most - (len(before)+len(after))/endpoint.PointBytes; !strings.Contains(after, "second") || user < want-5 || user > want+5 {
+		t.Errorf("articles beside the schema: got %.100s and %d points left, want the new article and about %d", after, user, want)
+	}
+}
+
+// One who cannot pay for an answer about the schema gets no other one, and neither does one who knows that it is there.
+func TestIntrospectionThatIsNotPaidIsRefused(t *testing.T) {
+	t.Parallel()
+	s := sitetest.Open(t, pointsOf(15))
+	for i, ask := range []struct{ user, name, code string }{
+		{"alice", "A", ""}, {"alice", "A", "RATE_LIMITED"}, {"alice", "B", "RATE_LIMITED"}, {"bob", "A", "RATE_LIMITED"}, {"", "A", ""},
+	} {
+		var header []string
+		if ask.user != "" {
+			header = []string{"X-User-ID", ask.user}
+		}
+		query := fmt.Sprintf(`query %s { __schema { types { description fields { name description args { name description } } } } }`, ask.name)
+		if _, body := s.PostJSON(fmt.Sprintf(`{"query":%q}`, query), header...); sitetest.CodeOf(t, body) != ask.code {
+			t.Errorf("request %d: got %.100s, want the code %q", i, body, ask.code)
+		}
+	}
+}
+
+func TestAliasesOfTheSchemaAreLimited(t *testing.T) {
+	t.Parallel()
+	s := sitetest.Open(t)
+	repeated := func(text string, n int) (all string) {
+		for i := range n {
+			all += strings.ReplaceAll(text, "N", fmt.Sprint(i))
+		}
+		return all
+	}
+	for query, asked := range map[string]int{
+		"{ __schema { queryType { name } } __type(name: \"Article\") { name } }":                              0,
+		`{ a: __type(name: "Article") { name } b: __type(name: "Group") { name } }`:                           0,
+		`{ __schema { a: queryType { name } } }`:                                                              0,
+		"{ " + repeated(`aN: __schema { types { name } } `, 15) + "}":                                         15,
+		"{ " + repeated(`aN: __type(name: "Article") { name } `, 3) + "}":                                     3,
+		"{ __schema { " + repeated(`aN: types { name } `, 14) + "} }":                                         15,
+		"{ __schema { types { ...f } } } fragment f on __Type { " + repeated(`aN: fields { name } `, 7) + "}": 8,
+		"{ ...f ... { ...f } } fragment f on Query { a: __schema { queryType { name } }}":                     0,
+	} {
+		a := s.Ask("", query)
+		switch {
+		case asked == 0 && len(a.Errors) > 0:
+			t.Errorf("%s: got %v, want no errors", query, a.Errors)
+		case asked > 0 && (len(a.Errors) != 1 || a.Errors[0].Extensions.Code != "ALIAS_LIMIT_EXCEEDED" || a.Errors[0].Extensions.Asked != asked || a.Errors[0].Extensions.Allowed != 2 || strings.Contains(a.Errors[0].Message, ",,")):
+			t.Errorf("%s: got %v, want ALIAS_LIMIT_EXCEEDED of %d", query, a.Errors, asked)
 		}
 	}
 }

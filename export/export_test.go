@@ -14,6 +14,7 @@ import (
 
 	"frontpage/csvimport"
 	"frontpage/export"
+	"frontpage/must"
 	"frontpage/programtest"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/check"
@@ -46,23 +47,13 @@ func newSite(t *testing.T, partitions int) testSite {
 	return open(t, redistest.Start(t).Client, partitions)
 }
 
-func must[T any](t *testing.T) func(T, error) T {
-	return func(value T, err error) T {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return value
-	}
-}
-
 var moderator = site.Actor{Name: "mod", Moderator: true}
 
 // fill gives a site everything that a site can have.
 func (s testSite) fill(t *testing.T) {
 	t.Helper()
 	ctx := t.Context()
-	posted := must[*site.Article](t)
+	posted := func(a *site.Article, err error) *site.Article { return must.Get(a, err)(t) }
 	var ids []site.ArticleID
 	for i := range 25 {
 		d := site.Draft{Title: fmt.Sprintf("article %d <&> \u2028", i), Link: new(fmt.Sprintf("https://example.com/%d", i)), Groups: []string{"go", fmt.Sprint("g", i%3)}}
@@ -80,9 +71,7 @@ func (s testSite) fill(t *testing.T) {
 		if i%3 == 0 {
 			bucket = "00ff00ff00ff"
 		}
-		if _, err := s.Vote(ctx, ids[i%7], site.UserName(fmt.Sprint("voter", i)), vote, bucket); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(s.Vote(ctx, ids[i%7], site.UserName(fmt.Sprint("voter", i)), vote, bucket))(t)
 	}
 	now := time.Now().Truncate(time.Second)
 	imported := []redisrepo.Imported{
@@ -93,15 +82,11 @@ func (s testSite) fill(t *testing.T) {
 		{ID: 1003, Poster: "new", PostedAt: now.Add(-time.Hour), Votes: 6000, Draft: site.Draft{Title: "many voters"}},
 	}
 	_, errs := s.Import(ctx, imported)
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(errs...))
 	mine := site.Actor{Name: "poster 1"}
 	for n := range 25 {
 		if n == 2 { // the version that is kept for its votes
-			if _, err := s.Vote(ctx, ids[1], "reader", site.Up, ""); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(s.Vote(ctx, ids[1], "reader", site.Up, ""))(t)
 		}
 		posted(s.Edit(ctx, ids[1], mine, redisrepo.Edit{Title: new(fmt.Sprint("edit ", n)), Text: new(fmt.Sprint("\"text\"\n", n%3))}))
 	}
@@ -121,11 +106,8 @@ func (s testSite) uncounted(t *testing.T) {
 	t.Helper()
 	rules := site.DefaultRules()
 	rules.PosterVotes = false
-	repo, err := redisrepo.New(t.Context(), s.client, rules)
-	if err != nil {
-		t.Fatal(err)
-	}
-	must[*site.Article](t)(repo.Post(t.Context(), "modest", site.Draft{Title: "t", Text: new("x")}))
+	repo := must.Get(redisrepo.New(t.Context(), s.client, rules))(t)
+	must.Get(repo.Post(t.Context(), "modest", site.Draft{Title: "t", Text: new("x")}))(t)
 }
 
 // legacy adds an article as a legacy client does.
@@ -150,17 +132,13 @@ func (s testSite) legacy(t *testing.T) {
 func (s testSite) export(t *testing.T) string {
 	t.Helper()
 	var to bytes.Buffer
-	if _, err := export.Write(t.Context(), s.Repo, &to, export.Options{Report: t.Output()}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(export.Write(t.Context(), s.Repo, &to, export.Options{Report: t.Output()}))(t)
 	return to.String()
 }
 
 func (s testSite) wantClean(t *testing.T) {
 	t.Helper()
-	if _, err := check.Check(t.Context(), s.Repo, func(violation string) { t.Errorf("check: %s", violation) }); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(check.Check(t.Context(), s.Repo, func(violation string) { t.Errorf("check: %s", violation) }))(t)
 }
 
 func read(ctx context.Context, client redis.UniversalClient, text string, partitions int) (export.Summary, error) {
@@ -183,10 +161,7 @@ func TestExportAndImportGiveTheSameSite(t *testing.T) {
 			from.wantClean(t)
 			first := from.export(t)
 			client := redistest.Start(t).Client
-			sum, err := read(t.Context(), client, first, tt.to)
-			if err != nil {
-				t.Fatal(err)
-			}
+			sum := must.Get(read(t.Context(), client, first, tt.to))(t)
 			to := open(t, client, 0)
 			to.wantClean(t)
 			if second := to.export(t); second != first {
@@ -207,8 +182,8 @@ func TestExportAndImportGiveTheSameSite(t *testing.T) {
 			if _, err := to.Post(t.Context(), "P\u043ester 1", site.Draft{Title: "alike", Text: new("x")}); err == nil || !strings.Contains(err.Error(), `looks like "poster 1"`) {
 				t.Errorf("a post under a name that looks like an imported one: %v, want a refusal", err)
 			}
-			a := must[*site.Article](t)(to.Post(t.Context(), "late", site.Draft{Title: "new", Text: new("x")}))
-			if last := must[site.ArticleID](t)(transfer.LastNumber(t.Context(), from.Repo)); a.ID <= last {
+			a := must.Get(to.Post(t.Context(), "late", site.Draft{Title: "new", Text: new("x")}))(t)
+			if last := must.Get(transfer.LastNumber(t.Context(), from.Repo))(t); a.ID <= last {
 				t.Errorf("a new article has number %d, want more than %d", a.ID, last)
 			}
 			if _, err := read(t.Context(), client, first, 0); err == nil || !strings.Contains(err.Error(), "this file has been imported already") {
@@ -229,33 +204,7 @@ func difference(a, b string) string {
 	return fmt.Sprintf("%d and %d lines", len(first), len(second))
 }
 
-// cutOff fails all commands after some.
-type cutOff struct{ left int }
-
 var errCut = errors.New("cut off")
-
-func (c *cutOff) DialHook(next redis.DialHook) redis.DialHook { return next }
-func (c *cutOff) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, command redis.Cmder) error {
-		if c.left--; c.left < 0 {
-			command.SetErr(errCut)
-			return errCut
-		}
-		return next(ctx, command)
-	}
-}
-
-func (c *cutOff) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, commands []redis.Cmder) error {
-		if c.left--; c.left < 0 {
-			for _, command := range commands {
-				command.SetErr(errCut)
-			}
-			return errCut
-		}
-		return next(ctx, commands)
-	}
-}
 
 // An import that is interrupted anywhere leaves a store that no program takes for a site, and the next one goes on.
 func TestInterruptedImportGoesOn(t *testing.T) {
@@ -267,7 +216,13 @@ func TestInterruptedImportGoesOn(t *testing.T) {
 	interrupted := 0
 	for calls := 1; ; calls += 9 {
 		client := redis.NewClient(&redis.Options{Network: "unix", Addr: server.Socket()})
-		client.AddHook(&cutOff{left: calls})
+		left := calls
+		client.AddHook(redistest.Hook(func(ctx context.Context, commands []redis.Cmder, send redis.ProcessPipelineHook) error {
+			if left--; left < 0 {
+				return redistest.Fail(errCut, commands)
+			}
+			return send(ctx, commands)
+		}))
 		_, err := read(t.Context(), client, first, 1)
 		_ = client.Close()
 		if err == nil {
@@ -310,9 +265,7 @@ func TestImportRefusesAStoreThatIsNotEmpty(t *testing.T) {
 		t.Errorf("it changed the site:\n%s", difference(before, after))
 	}
 	other := redistest.Start(t).Client
-	if err := other.Set(t.Context(), "cart:17", "x", 0).Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, other.Set(t.Context(), "cart:17", "x", 0).Err())
 	if _, err := read(t.Context(), other, first, 0); err == nil || !strings.Contains(err.Error(), "it has 1 keys, and no site") {
 		t.Errorf("import into a Redis with other keys: %v, want an error that says so", err)
 	}
@@ -436,9 +389,7 @@ func TestCSVIsImported(t *testing.T) {
 	s := newSite(t, 1)
 	s.fill(t)
 	var to, report bytes.Buffer
-	if _, err := export.WriteCSV(t.Context(), s.Repo, &to, export.Options{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(export.WriteCSV(t.Context(), s.Repo, &to, export.Options{}))(t)
 	other := newSite(t, 1)
 	sum, err := csvimport.Run(t.Context(), other.Repo, bytes.NewReader(to.Bytes()), csvimport.Options{Report: &report})
 	if err != nil || sum.Added != 27 {

@@ -1,7 +1,6 @@
 package feeds_test
 
 import (
-	"context"
 	"encoding/json"
 	"encoding/xml"
 	"errors"
@@ -20,6 +19,7 @@ import (
 
 	"frontpage/endpoint"
 	"frontpage/feeds"
+	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/site"
 	"frontpage/redistest"
@@ -48,25 +48,12 @@ func newSite(t *testing.T, partitions int, publicURL string) *testSite {
 	if err != nil {
 		t.Fatal(err)
 	}
-	client.AddHook(counter{s.trips})
+	client.AddHook(redistest.Before(func(...redis.Cmder) { s.trips.Add(1) }))
 	mux := http.NewServeMux()
 	feeds.Handle(mux, repo, feeds.Options{PublicURL: publicURL, PageSize: 25, Timeout: time.Minute, Log: slog.New(slog.DiscardHandler)})
 	s.Repo, s.server = repo, httptest.NewServer(mux)
 	t.Cleanup(s.server.Close)
 	return s
-}
-
-// counter counts round trips.
-type counter struct{ n *atomic.Int64 }
-
-func (counter) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (c counter) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, command redis.Cmder) error { c.n.Add(1); return next(ctx, command) }
-}
-
-func (c counter) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, commands []redis.Cmder) error { c.n.Add(1); return next(ctx, commands) }
 }
 
 func (s *testSite) post(title, link, text string, groups ...string) *site.Article {
@@ -78,32 +65,20 @@ func (s *testSite) post(title, link, text string, groups ...string) *site.Articl
 	if text != "" {
 		d.Text = &text
 	}
-	a, err := s.Post(s.t.Context(), "alice", d)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	a := must.Get(s.Post(s.t.Context(), "alice", d))(s.t)
 	s.now.Add(60)
 	return a
 }
 
 func (s *testSite) get(path string, header ...string) (*http.Response, string) {
 	s.t.Helper()
-	req, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, s.server.URL+path, nil)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	req := must.Get(http.NewRequestWithContext(s.t.Context(), http.MethodGet, s.server.URL+path, nil))(s.t)
 	for i := 0; i < len(header); i += 2 {
 		req.Header.Set(header[i], header[i+1])
 	}
-	response, err := s.server.Client().Do(req)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	response := must.Get(s.server.Client().Do(req))(s.t)
 	defer func() { _ = response.Body.Close() }()
-	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	body := must.Get(io.ReadAll(response.Body))(s.t)
 	return response, string(body)
 }
 
@@ -387,9 +362,7 @@ func TestUnchangedFeedCostsOneRoundTrip(t *testing.T) {
 						t.Errorf("%s, %d partitions: %d round trips for an unchanged feed, want 1", path, partitions, trips)
 					}
 				}
-				if _, err := s.Vote(t.Context(), s.some(partitions), bob, site.None, ""); err != nil {
-					t.Fatal(err)
-				}
+				must.Get(s.Vote(t.Context(), s.some(partitions), bob, site.None, ""))(t)
 				if response, again := s.get(path+file, "If-None-Match", `W/"0.zzzzzzzz.1.1.-1.!.99"`); response.StatusCode != http.StatusOK || again != body {
 					t.Errorf("%s with a forged ETag: status %d, want the feed", path, response.StatusCode)
 				}
@@ -401,16 +374,12 @@ func TestUnchangedFeedCostsOneRoundTrip(t *testing.T) {
 		if second.StatusCode != http.StatusOK || !strings.Contains(body, "one more") || !strings.Contains(body, fmt.Sprintf("<id>https://news.example.org/a/%d</id>", next.ID)) {
 			t.Errorf("after a post: status %d, want the article: %s", second.StatusCode, body)
 		}
-		if _, err := s.Regroup(t.Context(), next.ID, site.Actor{Name: "alice"}, []string{"more"}, nil); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(s.Regroup(t.Context(), next.ID, site.Actor{Name: "alice"}, []string{"more"}, nil))(t)
 		third, body := s.get("/u/alice/feed.atom", "If-None-Match", second.Header.Get("ETag"))
 		if third.StatusCode != http.StatusOK || !strings.Contains(body, `<category term="more">`) {
 			t.Errorf("after a regrouping: status %d, want the group: %s", third.StatusCode, body)
 		}
-		if _, err := s.Delete(t.Context(), next.ID, site.Actor{Name: "alice"}); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(s.Delete(t.Context(), next.ID, site.Actor{Name: "alice"}))(t)
 		fourth, body := s.get("/u/alice/feed.atom", "If-None-Match", third.Header.Get("ETag"))
 		if fourth.StatusCode != http.StatusOK || strings.Contains(body, "one more") {
 			t.Errorf("after a deletion: status %d, want a feed without the article", fourth.StatusCode)
@@ -431,9 +400,7 @@ func TestFeedsSayWhenArticlesWereEdited(t *testing.T) {
 		}
 		atom, _ := s.get("/feed.atom")
 		for _, next := range []struct{ title, text, at string }{{"Typo", "text", "2026-01-02T03:06:05Z"}, {"Typo", "other", "2026-01-02T03:07:05Z"}} {
-			if _, err := s.Edit(t.Context(), article.ID, moderator, redisrepo.Edit{Title: &next.title, Text: &next.text}); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(s.Edit(t.Context(), article.ID, moderator, redisrepo.Edit{Title: &next.title, Text: &next.text}))(t)
 			s.now.Add(60)
 			first, body = s.get("/feed.json", "If-None-Match", first.Header.Get("ETag"))
 			if first.StatusCode != http.StatusOK || strings.Count(body, `"date_modified":"`+next.at+`"`) != 1 || strings.Count(body, "date_modified") != 1 ||
@@ -472,20 +439,12 @@ func TestSitemapHasEveryArticleGroupAndUser(t *testing.T) {
 		}
 		text := "text"
 		for _, user := range []site.UserName{"bob", "a/b?", "..", "carol", "bob"} {
-			a, err := s.Post(t.Context(), user, site.Draft{Title: "by", Text: &text, Groups: []string{".."}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			a := must.Get(s.Post(t.Context(), user, site.Draft{Title: "by", Text: &text, Groups: []string{".."}}))(t)
 			want[fmt.Sprintf("https://news.example.org/a/%d", a.ID)] = true
 			s.now.Add(60)
 		}
-		gone, err := s.Post(t.Context(), "dave", site.Draft{Title: "gone", Text: &text, Groups: []string{"gone"}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := s.Delete(t.Context(), gone.ID, site.Actor{Name: "dave"}); err != nil {
-			t.Fatal(err)
-		}
+		gone := must.Get(s.Post(t.Context(), "dave", site.Draft{Title: "gone", Text: &text, Groups: []string{"gone"}}))(t)
+		must.Get(s.Delete(t.Context(), gone.ID, site.Actor{Name: "dave"}))(t)
 		for _, path := range []string{"/g/all", "/g/of-0", "/g/of-1", "/g/of-2", "/g/..%20", "/u/alice", "/u/bob", "/u/carol", "/u/a%2Fb%3F", "/u/..%20"} {
 			want["https://news.example.org"+path] = true
 		}
@@ -627,7 +586,7 @@ func TestLinksWithAnotherSchemeAreInNoFeed(t *testing.T) {
 func TestFeedsAreChargedLikeQueries(t *testing.T) {
 	t.Parallel()
 	const most = 7_000
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), sitetest.WithRates(endpoint.Rates{Cost: endpoint.Rate{Most: most, Window: time.Hour}, Addresses: 1}))
+	s := sitetest.Open(t, sitetest.WithRates(endpoint.Rates{Cost: endpoint.Rate{Most: most, Window: time.Hour}, Addresses: 1}))
 	mux := http.NewServeMux()
 	feeds.Handle(mux, s.Repo, feeds.Options{PageSize: 25, Timeout: time.Minute, Log: slog.New(slog.DiscardHandler), Charge: s.Handler.Charge})
 	s.Post("alice", "Here", "go")

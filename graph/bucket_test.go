@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"frontpage/endpoint"
+	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/site"
 	"frontpage/redistest"
@@ -17,14 +18,8 @@ import (
 // bucketsOf returns the buckets of an article's voters, by name.
 func bucketsOf(s *sitetest.Site, article site.ArticleID) map[string]string {
 	s.T.Helper()
-	repo, err := redisrepo.New(s.T.Context(), s.Client, site.DefaultRules())
-	if err != nil {
-		s.T.Fatal(err)
-	}
-	entries, err := repo.Audit(s.T.Context(), article)
-	if err != nil {
-		s.T.Fatal(err)
-	}
+	repo := must.Get(redisrepo.New(s.T.Context(), s.Client, site.DefaultRules()))(s.T)
+	entries := must.Get(repo.Audit(s.T.Context(), article))(s.T)
 	buckets := map[string]string{}
 	for _, e := range entries {
 		if (e.At == nil) != (e.Bucket == "") {

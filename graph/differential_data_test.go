@@ -12,6 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
@@ -37,10 +38,7 @@ func dataset(t testing.TB, random *rand.Rand, client *redis.Client) (site.Rules,
 	rules.LinkWindow = pick(random, []time.Duration{0, time.Hour, 7 * 24 * time.Hour})
 	now := sitetest.Start
 	ctx := t.Context()
-	repo, err := redisrepo.New(ctx, client, rules, redisrepo.WithClock(func() time.Time { return now }))
-	if err != nil {
-		t.Fatal(err)
-	}
+	repo := must.Get(redisrepo.New(ctx, client, rules, redisrepo.WithClock(func() time.Time { return now })))(t)
 	s := samples{
 		ids:    []string{"group:go", "group:none", "user:alice", "user:", "host:a.example", "host:", "nonsense", "article:0", "article:99", "99", ""},
 		texts:  map[string][]string{"name": {"go", "GO", "news", "interesting", "alice", "bob", "zoë <&>", "Article", "UserError", "no such", "www.A.example"}},

@@ -23,6 +23,7 @@ import (
 	"frontpage/endpoint"
 	"frontpage/graph"
 	"frontpage/identity"
+	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redistest"
 )
@@ -64,15 +65,10 @@ func newPair(t testing.TB, server *redistest.Server, database int) *pair {
 func (p *pair) fill(random *rand.Rand) {
 	p.t.Helper()
 	ctx := p.t.Context()
-	if err := p.template.FlushDB(ctx).Err(); err != nil {
-		p.t.Fatal(err)
-	}
+	must.Do(p.t, p.template.FlushDB(ctx).Err())
 	rules, now, samples := dataset(p.t, random, p.template)
 	p.samples = samples
-	verifier, err := identity.New(ctx, identity.Options{Development: true, ValidName: endpoint.ValidName})
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	verifier := must.Get(identity.New(ctx, identity.Options{Development: true, ValidName: endpoint.ValidName}))(p.t)
 	o := endpoint.DefaultOptions()
 	o.SharedAnswers = 0 // each request is executed
 	o.Identity, o.Timeout, o.Limits.PageSize = verifier, time.Hour, rules.PageSize
@@ -84,10 +80,7 @@ func (p *pair) fill(random *rand.Rand) {
 	}
 	p.restore()
 	for i, s := range p.sides {
-		repo, err := redisrepo.New(ctx, s.client, rules, redisrepo.WithClock(func() time.Time { return now }))
-		if err != nil {
-			p.t.Fatal(err)
-		}
+		repo := must.Get(redisrepo.New(ctx, s.client, rules, redisrepo.WithClock(func() time.Time { return now })))(p.t)
 		log := slog.New(slog.DiscardHandler)
 		s.repo = repo
 		s.served = func(wrap func(graph.ResolverRoot) graph.ResolverRoot) endpoint.Schema {
@@ -118,9 +111,7 @@ var copyAll = redis.NewScript(`for _, key in ipairs(redis.call('KEYS', '*')) do 
 func (p *pair) restore() {
 	p.t.Helper()
 	for _, s := range p.sides {
-		if err := s.client.FlushDB(p.t.Context()).Err(); err != nil {
-			p.t.Fatal(err)
-		}
+		must.Do(p.t, s.client.FlushDB(p.t.Context()).Err())
 		if err := copyAll.Run(p.t.Context(), p.template, nil, s.client.Options().DB).Err(); err != nil && !errors.Is(err, redis.Nil) {
 			p.t.Fatal(err)
 		}
@@ -130,19 +121,13 @@ func (p *pair) restore() {
 // stored returns the keys of a side and digests of their values. Expiry counts, but not when it is.
 func (s *side) stored(t testing.TB) string {
 	t.Helper()
-	keys, err := s.client.Keys(t.Context(), "*").Result()
-	if err != nil {
-		t.Fatal(err)
-	}
+	keys := must.Get(s.client.Keys(t.Context(), "*").Result())(t)
 	slices.Sort(keys)
 	args := []any{"debug", "digest-value"}
 	for _, key := range keys {
 		args = append(args, key)
 	}
-	digests, err := s.client.Do(t.Context(), args...).StringSlice()
-	if err != nil {
-		t.Fatal(err)
-	}
+	digests := must.Get(s.client.Do(t.Context(), args...).StringSlice())(t)
 	for i := range keys {
 		if !strings.HasPrefix(keys[i], "ended:") { // a random text
 			keys[i] += " " + digests[i]

@@ -1,10 +1,17 @@
 package graph_test
 
 import (
+	"fmt"
+	"math/rand/v2"
+	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
+	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
+
+	frontpage "frontpage/graph"
 )
 
 // scope is what a document selects at one place of the response, through whatever fragments. Selections with the
@@ -121,4 +128,116 @@ func TestScopeHasEachEntryOnce(t *testing.T) {
 		}
 		s = outer
 	}
+}
+
+// Random documents found these after many thousands.
+func TestPlansAnswerLikeGqlgenWhere(t *testing.T) {
+	t.Parallel()
+	p := newPair(t, differentialServer(t), 0)
+	p.fill(rand.New(rand.NewPCG(*seed, 0)))
+	for _, c := range []struct {
+		rule, document string
+		faults         func(faults) bool // which are wanted
+		errors         int               // of the answer
+	}{
+		{
+			"nothing is read below an object for which a batch resolver failed",
+			`mutation { vote(input: {article: "article:1"}) { article { groups { articlesConnection(order: TIME) { nodes { id } } } } } }`,
+			func(f faults) bool { return f.kind(len(injected)+3, "Article.groups") == len(injected)+2 }, 1,
+		},
+		{
+			"only the fields of the mutation itself run one after the other",
+			`mutation { vote(input: {article: "article:1"}) { article { viewerCanVote poster { articlesConnection { totalCount } } } } }`,
+			func(f faults) bool { return f.kind(len(injected)+3, "Article.viewerCanVote") == 0 }, 2,
+		},
+	} {
+		r := request{document: document{text: c.document, kind: ast.Mutation}, viewer: "mod", faults: faults{share: 200}}
+		for found := false; !found; {
+			if r.faults.salt++; !c.faults(r.faults) {
+				continue
+			}
+			answers, difference := p.try(r)
+			if difference != "" {
+				t.Errorf("%s: %s", c.rule, difference)
+			}
+			found = len(answers[0].errors) == c.errors && slices.ContainsFunc(answers[0].paths, func(path ast.Path) bool { return len(path) == 3 }) || difference != ""
+		}
+	}
+}
+
+// misplaced says which error of a response comes before another that gqlgen would always put before it, or returns "".
+//
+// gqlgen calls the resolvers of an object's fields, and makes the elements of a list, at the same time: their errors
+// have no order. But it makes the fields without a resolver first, in the order of the response, and the fields of a
+// mutation one after the other.
+func misplaced(o *graphql.OperationContext, paths []ast.Path) string {
+	const most = 40 // paths: all pairs are compared
+	paths = paths[:min(len(paths), most)]
+	for i, first := range paths {
+		for _, second := range paths[i+1:] {
+			if before(o, second, first) {
+				return fmt.Sprintf("%s before %s", first, second)
+			}
+		}
+	}
+	return ""
+}
+
+// before reports whether gqlgen always puts an error with path p before one with path q.
+func before(o *graphql.OperationContext, p, q ast.Path) bool {
+	on := rootOf(frontpage.Schema(), o.Operation.Operation)
+	set := o.Operation.SelectionSet
+	for i := range min(len(p), len(q)) {
+		name, ok := p[i].(ast.PathName)
+		if !ok {
+			if p[i] != q[i] {
+				return false
+			}
+			continue
+		}
+		fields := collect(o, set, on)
+		if p[i] != q[i] {
+			other, _ := q[i].(ast.PathName)
+			return !on.IsAbstractType() && fieldBefore(on.Name, fields, string(name), string(other))
+		}
+		at := slices.IndexFunc(fields, func(f graphql.CollectedField) bool { return f.Alias == string(name) })
+		if at < 0 {
+			return false
+		}
+		set, on = fields[at].Selections, frontpage.Schema().Types[fields[at].Definition.Type.Name()]
+	}
+	return false
+}
+
+func fieldBefore(on string, fields []graphql.CollectedField, key, other string) bool {
+	at := slices.IndexFunc(fields, func(f graphql.CollectedField) bool { return f.Alias == key })
+	otherAt := slices.IndexFunc(fields, func(f graphql.CollectedField) bool { return f.Alias == other })
+	if at < 0 || otherAt < 0 || hasResolver(on, fields[at].Name) {
+		return false
+	}
+	return at < otherAt || hasResolver(on, fields[otherAt].Name)
+}
+
+// hasResolver reports whether a field is resolved at the same time as others.
+func hasResolver(on, field string) bool {
+	resolver, ok := reflect.TypeFor[frontpage.ResolverRoot]().MethodByName(on)
+	if !ok || on == "Mutation" {
+		return false
+	}
+	fields := resolver.Type.Out(0)
+	for i := range fields.NumMethod() {
+		if strings.EqualFold(fields.Method(i).Name, field) {
+			return true
+		}
+	}
+	return false
+}
+
+// collect returns the fields of an object, or those of all types of an interface.
+func collect(o *graphql.OperationContext, set ast.SelectionSet, on *ast.Definition) []graphql.CollectedField {
+	types := append([]string{on.Name}, on.Interfaces...)
+	if on.IsAbstractType() {
+		types = nil
+	}
+	return graphql.CollectFields(o, set, types)
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"frontpage/graph"
+	"frontpage/must"
 	"frontpage/programtest"
 	"frontpage/redistest"
 )
@@ -69,10 +70,7 @@ func (t *tally) count(a answer) {
 // differentialServer starts a Redis with a database for each side of each pair.
 func differentialServer(t testing.TB) *redistest.Server {
 	t.Helper()
-	server, err := redistest.Open("--appendonly", "no", "--enable-debug-command", "yes", "--databases", "64")
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := must.Get(redistest.Open("--appendonly", "no", "--enable-debug-command", "yes", "--databases", "64"))(t)
 	t.Cleanup(server.Close)
 	return server
 }

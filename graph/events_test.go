@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"frontpage/must"
 	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 	"frontpage/sitetest"
@@ -18,7 +19,7 @@ import (
 // An event is never older than a response that was sent before it on the same socket.
 func TestEventsAreNoOlderThanResponses(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
+	s := sitetest.Open(t)
 	id := s.Post("alice", "t")
 	w := s.Socket("", "X-User-ID", "alice")
 	ops := make([]string, 10)
@@ -67,9 +68,7 @@ func TestEventsAreNoOlderThanResponses(t *testing.T) {
 					Vote    struct{ Article struct{ Votes int } }
 				}
 			}
-			if err := json.Unmarshal(f.Payload, &a); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, json.Unmarshal(f.Payload, &a))
 			floor = max(floor, a.Data.Article.Votes, a.Data.Vote.Article.Votes)
 			answers++
 		}
@@ -121,7 +120,7 @@ func TestEventsSendNoRedisCommands(t *testing.T) {
 // Data that was loaded for one event is not reused for the next.
 func TestEachEventLoadsFreshData(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
+	s := sitetest.Open(t)
 	id := s.Post("alice", "t", "go")
 	w, e := s.Socket(""), s.Stream(`subscription { articleChanged(ids: [1]) { votes } }`)
 	const fields = `groups { articleCount articles { number votes } }`

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"testing"
 
-	"frontpage/redisrepo/site"
-	"frontpage/redistest"
 	"frontpage/sitetest"
 )
 
@@ -20,7 +18,7 @@ var specified = []string{
 // build_client_schema of graphql-core stops at a location that it does not know.
 func TestIntrospectionHasTheLocationsOfTheSpecification(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
+	s := sitetest.Open(t)
 	var answer struct {
 		Data struct {
 			Schema struct {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"frontpage/endpoint"
+	"frontpage/must"
 	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 	"frontpage/sitetest"
@@ -17,7 +18,7 @@ import (
 // as runs a query as a user with roles, which development mode accepts.
 func as(s *sitetest.Site, user, roles, query string) sitetest.Answer {
 	s.T.Helper()
-	_, body := s.PostJSON(string(sitetest.Must(json.Marshal(map[string]string{"query": query}))), "X-User-ID", user, "X-User-Roles", roles)
+	_, body := s.PostJSON(string(must.Get(json.Marshal(map[string]string{"query": query}))(s.T)), "X-User-ID", user, "X-User-Roles", roles)
 	var a sitetest.Answer
 	if err := json.Unmarshal([]byte(body), &a); err != nil {
 		s.T.Fatalf("want a GraphQL response: %v, got %s", err, body)
@@ -29,7 +30,7 @@ func as(s *sitetest.Site, user, roles, query string) sitetest.Answer {
 func moderate(s *sitetest.Site, query, want string) {
 	s.T.Helper()
 	a := as(s, "mod", "moderator", query)
-	if got := sitetest.Must(json.Marshal(a.Data)); len(a.Errors) > 0 || string(got) != want {
+	if got := must.Get(json.Marshal(a.Data))(s.T); len(a.Errors) > 0 || string(got) != want {
 		s.T.Errorf("%s\n got %s %v\nwant %s", query, got, a.Errors, want)
 	}
 }
@@ -64,7 +65,7 @@ func TestOnlyPosterAndModeratorsMayDelete(t *testing.T) {
 			{"a moderator, missing article", "mod", "moderator", "99", missing},
 		} {
 			a := as(s, tt.user, tt.roles, deletion(tt.id))
-			if got := sitetest.Must(json.Marshal(a.Data)); len(a.Errors) > 0 || string(got) != tt.want {
+			if got := must.Get(json.Marshal(a.Data))(t); len(a.Errors) > 0 || string(got) != tt.want {
 				t.Errorf("%s: got %s %v, want %s", tt.name, got, a.Errors, tt.want)
 			}
 		}
@@ -163,7 +164,7 @@ func TestDeletedArticleIsGoneEverywhere(t *testing.T) {
 			}
 			for _, roles := range []string{"", "moderator"} {
 				a := as(s, user, roles, `mutation { regroup(input: {article: 2, add: ["back"]}) { article { id } userErrors { code } } }`)
-				if got := string(sitetest.Must(json.Marshal(a.Data))); got != `{"regroup":{"article":null,"userErrors":[{"code":"NOT_FOUND"}]}}` {
+				if got := string(must.Get(json.Marshal(a.Data))(t)); got != `{"regroup":{"article":null,"userErrors":[{"code":"NOT_FOUND"}]}}` {
 					t.Errorf("user %q with the roles %q: got %s, want NOT_FOUND for a deleted article", user, roles, got)
 				}
 			}
@@ -219,7 +220,7 @@ func TestDownvotesAreRefusedWhenDisabled(t *testing.T) {
 // Only moderators may read the log, over any transport and by either way to authenticate.
 func TestModerationLogIsForModeratorsOnly(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
+	s := sitetest.Open(t)
 	s.Post("alice", "t")
 	moderate(s, deletion(1), `{"deleteArticle":{"deletedId":"article:1","userErrors":[]}}`)
 	const query = `{ moderationLog(first: 1) { nodes { by } } }`
@@ -264,7 +265,7 @@ func TestServiceActsForAUser(t *testing.T) {
 	s.Post("alice", "t")
 	service := func(user, query, want string) {
 		t.Helper()
-		_, body := s.PostJSON(string(sitetest.Must(json.Marshal(map[string]string{"query": query}))), "X-User-ID", "app", "X-User-Roles", "service moderator", "X-On-Behalf-Of", user)
+		_, body := s.PostJSON(string(must.Get(json.Marshal(map[string]string{"query": query}))(t)), "X-User-ID", "app", "X-User-Roles", "service moderator", "X-On-Behalf-Of", user)
 		if body != want {
 			t.Errorf("%s: got %s, want %s", user, body, want)
 		}

@@ -1,7 +1,6 @@
 package graph_test
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -13,21 +12,6 @@ import (
 	"frontpage/redistest"
 	"frontpage/sitetest"
 )
-
-// between is a hook that calls a function after a page has been listed, before its articles are read.
-type between struct{ call func() }
-
-func (between) DialHook(next redis.DialHook) redis.DialHook          { return next }
-func (between) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
-
-func (b *between) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, commands []redis.Cmder) error {
-		if commands[0].Name() == "hgetall" && b.call != nil {
-			b.call()
-		}
-		return next(ctx, commands)
-	}
-}
 
 // shownPage is a page as a client sees it.
 type shownPage struct {
@@ -64,8 +48,13 @@ func show(s *sitetest.Site, arguments string) (p shownPage) {
 // Votes that are cast while a page is read neither mix up its order nor harm paging, wherever that goes on.
 func TestPagesAreInOrderUnderVotes(t *testing.T) {
 	t.Parallel()
-	client, hook := redistest.Start(t).Client, new(between)
-	client.AddHook(hook)
+	client := redistest.Start(t).Client
+	var between func() // the listing of a page and the reading of its articles
+	client.AddHook(redistest.Before(func(commands ...redis.Cmder) {
+		if commands[0].Name() == "hgetall" && between != nil {
+			between()
+		}
+	}))
 	s := sitetest.New(t, client, site.DefaultRules())
 	const articles = 40
 	for i := range articles {
@@ -77,7 +66,7 @@ func TestPagesAreInOrderUnderVotes(t *testing.T) {
 	}
 	voters, moved := 0, map[string]bool{}
 	votes := func() {
-		hook.call = nil
+		between = nil
 		for range random.IntN(6) {
 			id := fmt.Sprint("article:", 1+random.IntN(articles/4)*4) // the others never move
 			direction := []string{"UP", "DOWN"}[random.IntN(2)]
@@ -102,7 +91,7 @@ func TestPagesAreInOrderUnderVotes(t *testing.T) {
 		clear(moved)
 		met, next := map[string]int{}, ""
 		for {
-			hook.call = votes
+			between = votes
 			size := "first"
 			if backward {
 				size = "last"
@@ -142,14 +131,14 @@ func TestPagesAreInOrderUnderVotes(t *testing.T) {
 				t.Errorf("walk %d, %s, backward %t: %s, which did not move, was met %d times, want once", walk, direction, backward, id, met[id])
 			}
 		}
-		hook.call = votes
+		between = votes
 		list := s.Ask("", fmt.Sprintf(`{ articles(direction: %s) { score } }`, direction)).Data["articles"].([]any)
 		var p shownPage
 		for _, article := range list {
 			p.scores = append(p.scores, article.(map[string]any)["score"].(float64))
 		}
 		inOrder(direction, p)
-		hook.call = nil
+		between = nil
 	}
 	if reordered == 0 {
 		t.Error("no vote moved an article that was being read")

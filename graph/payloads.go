@@ -1,7 +1,12 @@
 package graph
 
 import (
+	"errors"
+	"fmt"
+	"time"
+
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/rates"
 	"frontpage/redisrepo/site"
 )
 
@@ -82,4 +87,66 @@ type EndSessionsInput struct{ Name string }
 type EndSessionsPayload struct {
 	User       *site.User
 	UserErrors []UserError
+}
+
+// UserError is a broken rule that a user can act on, as a payload shows it.
+type UserError interface{ IsUserError() }
+
+// BasicUserError is a user error that has nothing to add to its code.
+type BasicUserError site.Error
+
+// IsUserError marks it as a type of the schema's interface UserError.
+func (*BasicUserError) IsUserError() {}
+
+// The codes of the schema that redisrepo does not return: it neither authenticates users nor limits the rates of
+// mutations.
+const (
+	unauthenticated site.Code = "UNAUTHENTICATED"
+	rateLimited     site.Code = "RATE_LIMITED"
+)
+
+// RateLimitedError says how long to wait.
+type RateLimitedError struct {
+	BasicUserError
+	RetryAfter int // seconds
+}
+
+func rateLimitedError(wait time.Duration) *RateLimitedError {
+	seconds := rates.Seconds(wait)
+	return &RateLimitedError{BasicUserError{Code: rateLimited, Message: fmt.Sprintf("rate limit exceeded: try again in %d s", seconds)}, seconds}
+}
+
+// DuplicateLinkError names the article that has the link.
+type DuplicateLinkError struct {
+	BasicUserError
+	ArticleID site.ArticleID
+}
+
+// maxUserErrors is the maximum number of user errors in a payload. The cost of an operation counts as many.
+const maxUserErrors = 20
+
+// userErrors returns the user errors of a refusal, and any other error as it is. Without an error the list is
+// empty.
+func userErrors(err error) ([]UserError, error) {
+	shown := []UserError{}
+	var refusal site.Refusal
+	if !errors.As(err, &refusal) {
+		return shown, err
+	}
+	for i, e := range refusal {
+		if left := len(refusal) - i; i == maxUserErrors-1 && left > 1 {
+			return append(shown, &BasicUserError{Code: site.Invalid, Message: fmt.Sprintf("%d more errors are not shown", left)}), nil
+		}
+		if e.Article != nil {
+			shown = append(shown, &DuplicateLinkError{BasicUserError(*e), *e.Article})
+			continue
+		}
+		shown = append(shown, (*BasicUserError)(e))
+	}
+	return shown, nil
+}
+
+// badInput returns the refusal of an invalid argument.
+func badInput(message string) error {
+	return site.Refusal{{Code: site.Invalid, Message: message}}
 }

@@ -3,11 +3,16 @@ package graph_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
+	"frontpage/endpoint"
+	"frontpage/must"
 	"frontpage/programtest"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/check"
@@ -46,7 +51,7 @@ func sendTo(s *sitetest.Site, user, query string) string {
 	case "mallory":
 		header = append(header, "X-User-Roles", "moderators admin root")
 	}
-	_, body := s.PostJSON(string(sitetest.Must(json.Marshal(map[string]string{"query": query}))), header...)
+	_, body := s.PostJSON(string(must.Get(json.Marshal(map[string]string{"query": query}))(s.T)), header...)
 	return body
 }
 
@@ -190,9 +195,7 @@ func TestRandomOperationsMatchTheModel(t *testing.T) {
 		}
 	}
 	body := w.send("mod", `{ moderationLog(first: 100) { nodes { kind articleId by } } }`)
-	if err := json.Unmarshal([]byte(body), &log); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(body), &log))
 	newest := slices.Clone(w.b.entries)
 	slices.Reverse(newest)
 	for i, entry := range log.Data.ModerationLog.Nodes {
@@ -200,10 +203,7 @@ func TestRandomOperationsMatchTheModel(t *testing.T) {
 			t.Fatalf("entry %d of the log: got %s, want %s", i, got, newest[i])
 		}
 	}
-	repo, err := redisrepo.New(t.Context(), client, rules)
-	if err != nil {
-		t.Fatal(err)
-	}
+	repo := must.Get(redisrepo.New(t.Context(), client, rules))(t)
 	checked, err := check.Check(t.Context(), repo, func(violation string) { t.Error(violation) })
 	deleted := 0
 	for _, a := range w.b.articles {
@@ -213,5 +213,95 @@ func TestRandomOperationsMatchTheModel(t *testing.T) {
 	}
 	if err != nil || checked.Deleted != deleted || checked.Articles != len(w.b.articles)-deleted || deleted < 10 || checked.Articles < 20 || len(newest) < steps/40 {
 		t.Errorf("check: got %+v, %v, want %d articles and %d deleted ones; %d log entries; steps %v", checked, err, len(w.b.articles)-deleted, deleted, len(newest), done)
+	}
+}
+
+// plain is card without the fields that depend on the caller.
+const plain = `{ id votes isInteresting groups { name } }`
+
+func (a *modelArticle) plain() string {
+	_, rest, _ := strings.Cut(a.shown(""), `"votes":`)
+	rest, _, _ = strings.Cut(rest, `,"viewerVote"`)
+	return fmt.Sprintf(`{"id":%q,"votes":%s}`, a.id, rest)
+}
+
+// differs returns how a site's pages, as user sees them, and those for all callers differ from the model.
+func (w *walker) differs(s *sitetest.Site, user string) string {
+	own, all, grouped := w.b.list(user), map[string]string{}, map[string]string{}
+	for id, a := range w.b.articles {
+		if !a.deleted {
+			all[id] = a.plain()
+			if a.groups["g1"] {
+				grouped[id] = a.plain()
+			}
+		}
+	}
+	for _, read := range []struct {
+		user, query string
+		want        map[string]string
+	}{
+		{user, `{ articles(pageSize: 100, order: TIME) ` + card + ` }`, own},
+		{user, `{ articles: articlesConnection(first: 100) { nodes ` + card + ` } }`, own},
+		{"", `{ articles(pageSize: 100) ` + plain + ` }`, all},
+		{"", `{ articles: group(name: "g1") { articlesConnection(first: 100) { nodes ` + plain + ` } } }`, grouped},
+	} {
+		body := sendTo(s, read.user, read.query)
+		found, got := []json.RawMessage{}, map[string]string{}
+		_, list, _ := strings.Cut(strings.TrimRight(body, "}"), "[")
+		if err := json.Unmarshal([]byte("["+list), &found); err != nil {
+			return fmt.Sprintf("%s: %v: %s", read.query, err, body)
+		}
+		for _, article := range found {
+			var a struct{ ID string }
+			_ = json.Unmarshal(article, &a)
+			got[a.ID] = string(article)
+		}
+		if !maps.Equal(got, read.want) {
+			return fmt.Sprintf("%q: %s\n got %v\nwant %v", read.user, read.query, got, read.want)
+		}
+	}
+	return ""
+}
+
+// After each write that a process acknowledged, its answers to all users show it, however long they are shared. Those of
+// another process show it when their time is over. Neither process listens: the writes alone must end the answers.
+func TestRandomWritesEndSharedAnswers(t *testing.T) {
+	t.Parallel()
+	for name, lifetime := range map[string][]time.Duration{"one process": {time.Hour}, "two processes": {10 * time.Millisecond, 10 * time.Millisecond}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			const seed, steps = 20260103, 300
+			client, rules := redistest.Start(t).Client, site.DefaultRules()
+			rules.InterestingVotes = walkInteresting
+			w := &walker{t: t, random: rand.New(rand.NewPCG(seed, seed)), b: &model{articles: map[string]*modelArticle{}, links: map[string]string{}}}
+			var sites []*sitetest.Site
+			for _, d := range lifetime {
+				s := sitetest.New(t, client, rules, func(o *endpoint.Options) { o.SharedAnswers = d })
+				s.StopListening()
+				sites = append(sites, s)
+			}
+			for i := range steps {
+				at := w.random.IntN(len(sites))
+				w.sites = sites[at : at+1]
+				query, got, want := w.step()
+				if got != want && (len(sites) == 1 || strings.HasPrefix(query, "mutation")) {
+					t.Fatalf("step %d: %s\n got %s\nwant %s", i, query, got, want)
+				}
+				user := pick(w.random, walkUsers)
+				for other, s := range sites {
+					if other == at && strings.HasPrefix(query, "mutation") {
+						if differs := w.differs(s, user); differs != "" {
+							t.Fatalf("step %d: after %s: %s", i, query, differs)
+						}
+						continue
+					}
+					must.Soon(t, "the state after "+query, func() bool { return w.differs(s, user) == "" })
+				}
+			}
+			deleted := slices.ContainsFunc(slices.Collect(maps.Values(w.b.articles)), func(a *modelArticle) bool { return a.deleted })
+			if !deleted || len(w.b.articles) < 20 {
+				t.Errorf("%d articles, deleted ones: %v, want more", len(w.b.articles), deleted)
+			}
+		})
 	}
 }

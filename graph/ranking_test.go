@@ -1,8 +1,10 @@
 package graph_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/endpoint"
+	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/rankings"
 	"frontpage/redisrepo/site"
@@ -130,8 +133,8 @@ func TestRankingsAreChargedByWhatTheyLookAt(t *testing.T) {
 	if n := used("user:alice"); n != cost {
 		t.Errorf("the best article costs %d points, want %d", n, cost)
 	}
-	list := sitetest.Must(repo.RankedList(rankings.RankQuery{By: rankings.RankBy{Formula: rankings.RankTop}, PostedAfter: new(sitetest.Start)}))
-	page := sitetest.Must(repo.Rank(t.Context(), list, new(1), nil))
+	list := must.Get(repo.RankedList(rankings.RankQuery{By: rankings.RankBy{Formula: rankings.RankTop}, PostedAfter: new(sitetest.Start)}))(t)
+	page := must.Get(repo.Rank(t.Context(), list, new(1), nil))(t)
 	if page.Looked < articles {
 		t.Fatalf("the list with one article looks at %d members, want at least %d", page.Looked, articles)
 	}
@@ -258,4 +261,140 @@ func TestGroupsWithAPrefixAreChargedByWhatTheyRead(t *testing.T) {
 	if answer, _ := ask("carol", "none"); !strings.Contains(answer, "RATE_LIMITED") {
 		t.Errorf("after that: %.300s, want RATE_LIMITED", answer)
 	}
+}
+
+// The votes that votesToReach names put the article at the place, and one less does not.
+func TestVotesToReachAreWhatItTakes(t *testing.T) {
+	t.Parallel()
+	for _, ranking := range []site.Ranking{site.Linear, site.Capped, site.HalfLifeRanking} {
+		t.Run(ranking.String(), func(t *testing.T) {
+			t.Parallel()
+			rules := site.DefaultRules()
+			rules.VoteScore, rules.Ranking, rules.RankCap, rules.HalfLife = 60, ranking, 10*time.Minute, 5*time.Minute
+			s := sitetest.New(t, redistest.Start(t).Client, rules)
+			random := rand.New(rand.NewPCG(uint64(ranking), 0))
+			for i := range 20 {
+				id := s.Post("alice", fmt.Sprint("article ", i))
+				for range random.IntN(3) {
+					s.VoteUp(id)
+				}
+				s.Advance(time.Duration(random.IntN(3)) * time.Minute)
+			}
+			out, voted := 0, 0
+			for range 25 {
+				number, rank := 1+random.IntN(20), 1+random.IntN(8)
+				id := fmt.Sprint("article:", number)
+				var a struct {
+					Article struct {
+						Score        float64
+						VotesToReach *int
+						RankedBy     struct {
+							Formula    string
+							PostedAt   time.Time
+							VotesWorth float64
+						}
+					}
+				}
+				readInto(s, fmt.Sprintf(`{ article(id: %d) { score rankedBy { formula postedAt votesWorth } votesToReach(rank: %d) } }`, number, rank), &a)
+				by := a.Article.RankedBy
+				if float64(by.PostedAt.Unix())+by.VotesWorth != a.Article.Score || by.Formula != map[site.Ranking]string{
+					site.Linear: "LINEAR", site.Capped: "CAPPED", site.HalfLifeRanking: "HALF_LIFE"}[ranking] {
+					t.Errorf("%s: %+v, want the parts of its score", id, a.Article)
+				}
+				if a.Article.VotesToReach == nil {
+					out++
+					continue
+				}
+				for n := *a.Article.VotesToReach; ; n-- {
+					if place := placeOf(s, id); (place <= rank) != (n <= 0) {
+						t.Fatalf("%s with %d votes of %d to place %d: it is at %d", id, *a.Article.VotesToReach-n, *a.Article.VotesToReach, rank, place)
+					}
+					if n <= 0 {
+						break
+					}
+					s.VoteUp(id)
+					voted++
+				}
+			}
+			if voted < 10 || (out > 0) != (ranking == site.Capped) {
+				t.Errorf("%d votes, and %d places out of reach: the test shows too little", voted, out)
+			}
+			for _, rank := range []int{0, 1001} {
+				if got := s.AskText("", fmt.Sprintf(`{ article(id: 1) { votesToReach(rank: %d) } }`, rank)); !strings.Contains(got, "BAD_USER_INPUT") {
+					t.Errorf("rank %d: %s, want BAD_USER_INPUT", rank, got)
+				}
+			}
+		})
+	}
+}
+
+// readInto reads the data of a query by an anonymous caller.
+func readInto(s *sitetest.Site, query string, data any) {
+	s.T.Helper()
+	if err := json.Unmarshal([]byte(s.AskText("", query)), &struct{ Data any }{data}); err != nil {
+		s.T.Fatalf("%s: %v", query, err)
+	}
+}
+
+// placeOf returns the place of an article in the listing by score, from 1.
+func placeOf(s *sitetest.Site, id string) int {
+	s.T.Helper()
+	var a struct{ Articles []struct{ ID string } }
+	readInto(s, `{ articles(pageSize: 100) { id } }`, &a)
+	for i, article := range a.Articles {
+		if article.ID == id {
+			return i + 1
+		}
+	}
+	s.T.Fatalf("%s is not listed", id)
+	return 0
+}
+
+// The clock of a site starts at 03:04:05.
+func TestFrontPageOfThePast(t *testing.T) {
+	sitetest.EachStore(t, func(t *testing.T, s *sitetest.Site) {
+		for i := range 3 {
+			s.Post("alice", fmt.Sprint("article ", i+1))
+		}
+		s.Vote("bob", "article:2", "UP")
+		s.Advance(time.Hour)
+		s.Want("", `{ frontPage(at: "2026-01-02T05:00:00.000Z") { at } }`, `{"frontPage": null}`) // has not come yet
+		s.Vote("bob", "article:3", "UP")
+		s.Vote("carol", "article:3", "UP")
+		moderate(s, deletion(1), `{"deleteArticle":{"deletedId":"article:1","userErrors":[]}}`)
+		s.Want("", `{ frontPage(at: "2026-01-02T04:04:05.000Z") { at savedAt edges { rank score node { id } } } }`,
+			`{"frontPage": {"at": "2026-01-02T04:00:00.000Z", "savedAt": "2026-01-02T04:00:00.000Z", "edges": [
+				{"rank": 1, "score": 1767323909, "node": {"id": "article:2"}},
+				{"rank": 2, "score": 1767323477, "node": {"id": "article:3"}},
+				{"rank": 3, "score": 1767323477, "node": null}]}}`)
+		s.Advance(2 * time.Hour)
+		s.Want("", `{ frontPage(at: "2026-01-02T05:00:00.000Z") { at savedAt edges { rank node { id } } } }`,
+			`{"frontPage": {"at": "2026-01-02T05:00:00.000Z", "savedAt": "2026-01-02T06:00:00.000Z", "edges": [
+				{"rank": 1, "node": {"id": "article:3"}}, {"rank": 2, "node": {"id": "article:2"}}]}}`)
+		for _, at := range []string{"2026-01-02T03:59:59.000Z", "2026-01-02T06:59:59.000Z", "1900-01-01T00:00:00.000Z", "2200-01-01T00:00:00.000Z"} {
+			want := `{"frontPage": null}`
+			if at == "2026-01-02T06:59:59.000Z" {
+				want = `{"frontPage": {"at": "2026-01-02T06:00:00.000Z"}}`
+			}
+			s.Want("", fmt.Sprintf(`{ frontPage(at: %q) { at } }`, at), want)
+		}
+		s.Want("", `{ articles { id bestRank { rank at } ranks(hours: 2) { at rank } } }`, `{"articles": [
+			{"id": "article:3", "bestRank": {"rank": 1, "at": "2026-01-02T05:00:00.000Z"}, "ranks": [{"at": "2026-01-02T05:00:00.000Z", "rank": 1}, {"at": "2026-01-02T06:00:00.000Z", "rank": 1}]},
+			{"id": "article:2", "bestRank": {"rank": 1, "at": "2026-01-02T04:00:00.000Z"}, "ranks": [{"at": "2026-01-02T05:00:00.000Z", "rank": 2}, {"at": "2026-01-02T06:00:00.000Z", "rank": 2}]}]}`)
+		a := s.Ask("", `{ article(id: 2) { ranks(hours: 721) { rank } } }`)
+		if len(a.Errors) != 1 || a.Errors[0].Extensions.Code != "BAD_USER_INPUT" {
+			t.Errorf("ranks of 721 hours: got %v, want BAD_USER_INPUT", a)
+		}
+	})
+}
+
+func TestNoFrontPagesWithoutTheFeature(t *testing.T) {
+	t.Parallel()
+	rules := site.DefaultRules()
+	rules.FrontPages = 0
+	s := sitetest.New(t, redistest.Start(t).Client, rules)
+	s.Post("alice", "article")
+	s.Advance(time.Hour)
+	s.Want("", `{ frontPage(at: "2026-01-02T04:00:00.000Z") { at } article(id: 1) { bestRank { rank } ranks { rank } } }`,
+		`{"frontPage": null, "article": {"bestRank": null, "ranks": []}}`)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/endpoint"
+	"frontpage/must"
 	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 	"frontpage/sitetest"
@@ -23,30 +24,25 @@ type rankingSite struct {
 	goOn          chan struct{}
 }
 
-func (*rankingSite) DialHook(next redis.DialHook) redis.DialHook          { return next }
-func (*rankingSite) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
-
-func (r *rankingSite) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, commands []redis.Cmder) error {
-		asks := func(formula string) bool {
-			return slices.ContainsFunc(commands, func(c redis.Cmder) bool { return slices.Contains(c.Args(), any(formula)) })
-		}
-		if waits := asks("HALF_LIFE"); waits || asks("LINEAR") {
-			for now := r.running.Add(1); ; {
-				if most := r.most.Load(); most >= now || r.most.CompareAndSwap(most, now) {
-					break
-				}
-			}
-			defer r.running.Add(-1)
-			if waits {
-				select {
-				case <-r.goOn:
-				case <-ctx.Done():
-				}
-			}
-		}
-		return next(ctx, commands)
+func (r *rankingSite) hook(ctx context.Context, commands []redis.Cmder, send redis.ProcessPipelineHook) error {
+	asks := func(formula string) bool {
+		return slices.ContainsFunc(commands, func(c redis.Cmder) bool { return slices.Contains(c.Args(), any(formula)) })
 	}
+	if waits := asks("HALF_LIFE"); waits || asks("LINEAR") {
+		for now := r.running.Add(1); ; {
+			if most := r.most.Load(); most >= now || r.most.CompareAndSwap(most, now) {
+				break
+			}
+		}
+		defer r.running.Add(-1)
+		if waits {
+			select {
+			case <-r.goOn:
+			case <-ctx.Done():
+			}
+		}
+	}
+	return send(ctx, commands)
 }
 
 // However much an address asks for, four of its operations are at work at once, also those whose answers others share. Those
@@ -54,7 +50,7 @@ func (r *rankingSite) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.
 func TestOperationsOfAnAddressTakeTurns(t *testing.T) {
 	t.Parallel()
 	client, hook := redistest.Start(t).Client, &rankingSite{goOn: make(chan struct{})}
-	client.AddHook(hook)
+	client.AddHook(redistest.Hook(hook.hook))
 	s := sitetest.New(t, client, site.DefaultRules(), sitetest.WithRates(endpoint.Rates{Cost: endpoint.Rate{Most: 1_000_000, Window: time.Minute}}))
 	s.Post("alice", "t")
 	ask := func(halfLife int) string {
@@ -64,7 +60,7 @@ func TestOperationsOfAnAddressTakeTurns(t *testing.T) {
 	for n := range cap(answers) {
 		go func() { answers <- ask(1000 + n) }()
 	}
-	sitetest.Eventually(t, "four rankings are read", func() bool { return hook.running.Load() == 4 })
+	must.Soon(t, "four rankings are read", func() bool { return hook.running.Load() == 4 })
 	if body := ask(2000); sitetest.CodeOf(t, body) != "UNAVAILABLE" {
 		t.Errorf("a fifth operation: got %s, want UNAVAILABLE", body)
 	}
@@ -83,7 +79,7 @@ func TestOperationsOfAnAddressTakeTurns(t *testing.T) {
 func TestRankingsOfOneResponseAreReadOneAfterAnother(t *testing.T) {
 	t.Parallel()
 	client, hook := redistest.Start(t).Client, &rankingSite{}
-	client.AddHook(hook)
+	client.AddHook(redistest.Hook(hook.hook))
 	s := sitetest.New(t, client, site.DefaultRules())
 	s.Post("alice", "t")
 	for n := range 10 {

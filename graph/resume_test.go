@@ -17,9 +17,8 @@ import (
 	"testing"
 	"time"
 
+	"frontpage/must"
 	"frontpage/programtest"
-	"frontpage/redisrepo/site"
-	"frontpage/redistest"
 	"frontpage/sitetest"
 )
 
@@ -97,7 +96,7 @@ func (f *follower) take(t *testing.T, text string) string {
 // has, and has got no state and no post twice. They read nothing but events.
 func TestClientsThatAreCutOffMissNothing(t *testing.T) {
 	t.Parallel()
-	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
+	s := sitetest.Open(t)
 	w := &changer{s: s, random: rand.New(rand.NewPCG(3, 4)), gone: map[string]bool{}} // #nosec G404 -- a repeatable test
 	heard := s.Stream(`subscription { articlePosted { node { title } } }`)
 	for i := range 30 {
@@ -106,7 +105,7 @@ func TestClientsThatAreCutOffMissNothing(t *testing.T) {
 		heard.Want("next", fmt.Sprintf(`{"data":{"articlePosted":{"node":{"title":"watched %d"}}}}`, i))
 		s.Advance(time.Second)
 	}
-	list := string(sitetest.Must(json.Marshal(w.watched)))
+	list := string(must.Get(json.Marshal(w.watched))(t))
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var clients sync.WaitGroup
@@ -128,7 +127,7 @@ func TestClientsThatAreCutOffMissNothing(t *testing.T) {
 	w.run(*changes)
 	states := w.states()
 	want := [][]string{w.posts, w.posts, w.inGroup, w.inGroup}
-	sitetest.Eventually(t, "the state of the store", func() bool {
+	must.Soon(t, "the state of the store", func() bool {
 		for i, f := range followers {
 			f.mu.Lock()
 			has := i < 2 && maps.Equal(f.articles, states) || i >= 2 && len(f.posts) >= len(want[i-2])
@@ -157,7 +156,7 @@ func followStream(ctx context.Context, t *testing.T, w *changer, f *follower, fi
 	random := rand.New(rand.NewPCG(1, uint64(len(field)))) // #nosec G404 -- a repeatable test
 	query := "subscription { " + strings.Replace(strings.Replace(field, "(%s)", "", 1), "%s", "", 1) + " }"
 	for last := ""; ctx.Err() == nil; f.cuts++ {
-		req := sitetest.Must(http.NewRequestWithContext(ctx, http.MethodGet, w.s.URL+"?query="+url.QueryEscape(query), nil))
+		req := must.Get(http.NewRequestWithContext(ctx, http.MethodGet, w.s.URL+"?query="+url.QueryEscape(query), nil))(t)
 		req.Header.Set("Accept", "text/event-stream")
 		if last != "" {
 			req.Header.Set("Last-Event-ID", last)
@@ -218,7 +217,7 @@ func followSocket(ctx context.Context, t *testing.T, w *changer, f *follower, fi
 		}
 		socket := w.s.Socket("")
 		stop := context.AfterFunc(ctx, func() { _ = socket.Conn.CloseNow() })
-		socket.Subscribe("s", query, string(sitetest.Must(json.Marshal(variables))))
+		socket.Subscribe("s", query, string(must.Get(json.Marshal(variables))(t)))
 		begun()
 		for left := 1 + random.IntN(12); left > 0 || f.cuts >= *cuts; left-- { // events until the client is cut off
 			m, err := socket.TryRead()
@@ -276,7 +275,7 @@ func (w *changer) states() map[string]string {
 	socket, states := w.s.Socket(""), map[string]string{}
 	defer func() { _ = socket.Conn.CloseNow() }()
 	known := strings.TrimSuffix(strings.Repeat("1,", len(w.watched)), ",")
-	list := string(sitetest.Must(json.Marshal(w.watched)))
+	list := string(must.Get(json.Marshal(w.watched))(w.s.T))
 	text := w.s.AskText("", `query($ids: [ID!]!) { nodes(ids: $ids) { ... on Article `+followed+` } }`, "ids", w.watched)
 	var answer struct {
 		Data struct{ Nodes []json.RawMessage }
@@ -295,9 +294,7 @@ func (w *changer) states() map[string]string {
 		var event struct {
 			Data struct{ ArticleChanged json.RawMessage }
 		}
-		if err := json.Unmarshal(socket.Read().Payload, &event); err != nil {
-			w.s.T.Fatal(err)
-		}
+		must.Do(w.s.T, json.Unmarshal(socket.Read().Payload, &event))
 		id, _, state, err := parseState(event.Data.ArticleChanged)
 		if err != nil {
 			w.s.T.Fatal(err)

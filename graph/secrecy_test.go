@@ -11,6 +11,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"frontpage/graph"
+	"frontpage/must"
 	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 	"frontpage/sitetest"
@@ -115,9 +116,7 @@ func votedBy(t *testing.T, first, second string) *sitetest.Site {
 	rules.GroupTop, rules.Milestones = true, []int{2}
 	client := redistest.Start(t).Client
 	sitetest.New(t, client, rules)
-	if err := client.HSet(t.Context(), "meta:", "cursor_key", "that of all these sites").Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, client.HSet(t.Context(), "meta:", "cursor_key", "that of all these sites").Err())
 	s := sitetest.New(t, client, rules)
 	for i := range 4 {
 		s.Ask("dave", `mutation($l: URL) { post(input: {title: "t", link: $l, groups: ["go"]}) { article { id } } }`, "l", fmt.Sprint("https://example.com/", i+1))
@@ -143,7 +142,7 @@ func TestNoFieldTellsOneUsersVotesToAnother(t *testing.T) {
 	asked := map[string]bool{}
 	for _, caller := range [][]string{{}, {"X-User-ID", "carol"}, {"X-User-ID", "mod", "X-User-Roles", "moderator"}, {"X-User-ID", "bot", "X-User-Roles", "service"}} {
 		for _, q := range queries {
-			body := string(sitetest.Must(json.Marshal(map[string]string{"query": q.query})))
+			body := string(must.Get(json.Marshal(map[string]string{"query": q.query}))(t))
 			_, a := here.PostJSON(body, caller...)
 			_, b := there.PostJSON(body, caller...)
 			if a != b {

@@ -1,12 +1,18 @@
 package graph
 
 import (
+	"context"
+	"encoding/binary"
+	"errors"
 	"slices"
 	"strings"
 
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"frontpage/endpoint"
+	"frontpage/redisrepo/lists"
+	"frontpage/redisrepo/rankings"
+	"frontpage/redisrepo/site"
 )
 
 // sameForAll are the fields whose values are the same for all callers, by type. A field that is not listed depends on
@@ -89,4 +95,107 @@ func dependenceOfField(typeName, name string) endpoint.Dependence {
 func watchedBy(arguments map[string]any) int {
 	ids, _ := arguments["ids"].([]any)
 	return max(len(ids), 1)
+}
+
+// The keys of shared reads.
+type (
+	pageKey struct {
+		listing lists.Listing
+		page    int32
+		size    optional[int32]
+	}
+	walkKey struct {
+		listing       lists.Listing
+		first, last   optional[int]
+		after, before optional[string]
+	}
+	rankedKey struct {
+		list  rankings.RankedList
+		first optional[int]
+		after optional[string]
+	}
+	batchKey string // the ids, 8 bytes each
+)
+
+// optional is the value of a pointer, so that equal ones are equal keys.
+type optional[T comparable] struct {
+	given bool
+	value T
+}
+
+func optionalOf[T comparable](p *T) optional[T] {
+	if p == nil {
+		return optional[T]{}
+	}
+	return optional[T]{true, *p}
+}
+
+// idsOn returns the ids on a numbered page of a listing.
+func (r *Resolver) idsOn(ctx context.Context, l lists.Listing, page int32, size *int32) ([]site.ArticleID, error) {
+	return endpoint.Share(ctx, r.reads, pageKey{l, page, optionalOf(size)}, func(ctx context.Context) ([]site.ArticleID, int, error) {
+		ids, err := r.repo.List(ctx, l, int(page), asInt(size))
+		return ids, 8 * cap(ids), err
+	})
+}
+
+// walked is a page of a listing that was read by cursors.
+type walked struct {
+	edges []lists.Edge
+	info  site.PageInfo
+}
+
+// perEdge is about how many bytes an edge takes, with its cursor.
+const perEdge = 200
+
+// walk reads a page of a listing by cursors.
+func (r *Resolver) walk(ctx context.Context, l lists.Listing, p site.PageRequest) (walked, error) {
+	key := walkKey{l, optionalOf(p.First), optionalOf(p.Last), optionalOf(p.After), optionalOf(p.Before)}
+	return endpoint.Share(ctx, r.reads, key, func(ctx context.Context) (walked, int, error) {
+		edges, info, err := r.repo.Walk(ctx, l, p)
+		return walked{edges, info}, perEdge*cap(edges) + len(key.after.value) + len(key.before.value), err
+	})
+}
+
+// rank reads a page of a ranking, one at a time for each response.
+func (r *Resolver) rank(ctx context.Context, l rankings.RankedList, first *int, after *string) (rankings.RankedPage, error) {
+	response := ctx.Value(loaderKey{}).(*loader)
+	response.ranking.Lock()
+	defer response.ranking.Unlock()
+	key := rankedKey{l, optionalOf(first), optionalOf(after)}
+	return endpoint.Share(ctx, r.reads, key, func(ctx context.Context) (rankings.RankedPage, int, error) {
+		page, err := r.repo.Rank(ctx, l, first, after)
+		endpoint.Owe(ctx, page.Looked/lookedPerPoint-rankingCost)
+		return page, perEdge*cap(page.Edges) + len(key.after.value), err
+	})
+}
+
+// batch is articles that were read together, and their errors.
+type batch struct {
+	articles []*site.Article
+	errs     []error
+}
+
+// articlesByID reads articles in one round trip. A batch with an error is shared only by those who wait for it.
+func (r *Resolver) articlesByID(ctx context.Context, ids []site.ArticleID) ([]*site.Article, []error) {
+	if !r.reads.Shares(ctx) {
+		return r.repo.ArticlesByID(ctx, ids)
+	}
+	key := make([]byte, 0, 8*len(ids))
+	for _, id := range ids {
+		key = binary.BigEndian.AppendUint64(key, uint64(id)) // #nosec G115 -- ids are positive
+	}
+	b, err := endpoint.Share(ctx, r.reads, batchKey(key), func(ctx context.Context) (batch, int, error) {
+		articles, errs := r.repo.ArticlesByID(ctx, ids)
+		bytes := len(key)
+		for _, a := range articles {
+			if a != nil {
+				bytes += a.Bytes()
+			}
+		}
+		return batch{articles, errs}, bytes, errors.Join(errs...)
+	})
+	if b.errs == nil { // the caller has left while it waited
+		return make([]*site.Article, len(ids)), slices.Repeat([]error{err}, len(ids))
+	}
+	return b.articles, b.errs
 }

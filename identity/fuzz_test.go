@@ -10,7 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"frontpage/endpoint"
 	"frontpage/identity"
+	"frontpage/must"
 )
 
 // wantRefusal checks that an error is a refusal with a known code and without any of the secrets.
@@ -42,7 +44,7 @@ func FuzzClaims(f *testing.F) {
 	} {
 		f.Add([]byte(seed))
 	}
-	v, err := identity.New(f.Context(), identity.Options{Secret: secret, Now: clock, Leeway: time.Second, ValidName: validName})
+	v, err := identity.New(f.Context(), identity.Options{Secret: secret, Now: clock, Leeway: time.Second, ValidName: endpoint.ValidName})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -57,7 +59,7 @@ func FuzzClaims(f *testing.F) {
 		if err := json.Unmarshal(text, &read); err != nil {
 			t.Fatalf("accepted claims that are not a JSON object: %v", err)
 		}
-		if got.Name != read["sub"] || validName(got.Name) != nil {
+		if got.Name != read["sub"] || endpoint.ValidName(got.Name) != nil {
 			t.Errorf("Name = %q, want the valid name %v", got.Name, read["sub"])
 		}
 		if !got.Expires.After(now) {
@@ -88,10 +90,7 @@ func FuzzAuthorization(f *testing.F) {
 	} {
 		f.Add(seed)
 	}
-	v, err := identity.New(f.Context(), identity.Options{Secret: secret, Now: clock, ValidName: validName})
-	if err != nil {
-		f.Fatal(err)
-	}
+	v := must.Get(identity.New(f.Context(), identity.Options{Secret: secret, Now: clock, ValidName: endpoint.ValidName}))(f)
 	f.Fuzz(func(t *testing.T, value string) {
 		got, err := v.FromRequest(request(anywhere, "Authorization", value))
 		scheme, token, _ := strings.Cut(value, " ")
@@ -114,7 +113,7 @@ func FuzzProxyHeaders(f *testing.F) {
 		f.Add(from, "ali\x00ce", "moderators")
 		f.Add(from, strings.Repeat("a", 65), "")
 	}
-	v, err := identity.New(f.Context(), identity.Options{ProxyHeader: "X-User", RolesHeader: "X-Roles", Proxies: proxies, ValidName: validName})
+	v, err := identity.New(f.Context(), identity.Options{ProxyHeader: "X-User", RolesHeader: "X-Roles", Proxies: proxies, ValidName: endpoint.ValidName})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -135,7 +134,7 @@ func FuzzProxyHeaders(f *testing.F) {
 			if err != nil || got != (identity.Caller{}) {
 				t.Errorf("got %+v, %v; want an anonymous caller", got, err)
 			}
-		case validName(name) != nil:
+		case endpoint.ValidName(name) != nil:
 			if wantRefusal(t, got, err); errors.As(err, &refusal) && refusal.Code != identity.NameInvalid {
 				t.Errorf("code = %s for %q, want %s", refusal.Code, name, identity.NameInvalid)
 			}
@@ -163,7 +162,7 @@ func FuzzKeySet(f *testing.F) {
 	f.Fuzz(func(t *testing.T, set []byte) {
 		s := &server{answer: responds(http.StatusOK, string(set))}
 		v, err := identity.New(t.Context(), identity.Options{JWKS: "https://issuer.example/jwks", Issuer: issuer, Audience: []string{audience},
-			Transport: s, Now: clock, ValidName: validName})
+			Transport: s, Now: clock, ValidName: endpoint.ValidName})
 		if err != nil {
 			t.Fatal(err)
 		}

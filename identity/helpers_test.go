@@ -1,7 +1,6 @@
 package identity_test
 
 import (
-	"bytes"
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/ed25519"
@@ -11,11 +10,8 @@ import (
 	"crypto/rsa"
 	"crypto/sha256"
 	"crypto/sha512"
-	"encoding/base64"
 	"errors"
 	"fmt"
-	"log/slog"
-	"math/big"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -25,13 +21,15 @@ import (
 	"testing"
 	"time"
 
+	"frontpage/endpoint"
 	"frontpage/identity"
-	"frontpage/redisrepo/site"
+	"frontpage/must"
+	"frontpage/sitetest"
 )
 
 const (
-	issuer   = "https://issuer.example/"
-	audience = "frontpage"
+	issuer   = sitetest.TokenIssuer
+	audience = sitetest.TokenAudience
 	secret   = "0123456789abcdef0123456789abcdef"
 )
 
@@ -66,71 +64,28 @@ func newEd() ed25519.PrivateKey {
 	return k
 }
 
-func encode(text []byte) string { return base64.RawURLEncoding.EncodeToString(text) }
-
-// jwk is a public key as a member of a set. more are additional members, such as `"use":"enc"`.
-func jwk(id string, private crypto.Signer, more ...string) string {
-	var members []string
-	switch public := private.Public().(type) {
-	case *rsa.PublicKey:
-		members = []string{`"kty":"RSA"`, `"n":"` + encode(public.N.Bytes()) + `"`, `"e":"` + encode(big.NewInt(int64(public.E)).Bytes()) + `"`}
-	case *ecdsa.PublicKey:
-		point, err := public.Bytes()
-		if err != nil {
-			panic(err)
-		}
-		half := (len(point) - 1) / 2
-		members = []string{`"kty":"EC"`, `"crv":"` + public.Params().Name + `"`, `"x":"` + encode(point[1:1+half]) + `"`, `"y":"` + encode(point[1+half:]) + `"`}
-	case ed25519.PublicKey:
-		members = []string{`"kty":"OKP"`, `"crv":"Ed25519"`, `"x":"` + encode(public) + `"`}
-	}
-	if id != "" {
-		members = append(members, `"kid":"`+id+`"`)
-	}
-	return "{" + strings.Join(append(members, more...), ",") + "}"
-}
+var (
+	jwk    = sitetest.JWK
+	sign   = sitetest.SignToken
+	encode = sitetest.Base64URL
+)
 
 func jwks(keys ...string) string { return `{"keys":[` + strings.Join(keys, ",") + `]}` }
 
-// Keys that sign with algorithms that are not accepted.
-type (
-	hs512 string
-	ps256 struct{ *rsa.PrivateKey }
-)
+// Signatures with algorithms that are not accepted.
+func hs512(text string) []byte {
+	mac := hmac.New(sha512.New, []byte(secret))
+	mac.Write([]byte(text))
+	return mac.Sum(nil)
+}
 
-// sign creates a token from any header and claims. The key alone determines the algorithm: a string means
-// HS256, other keys RS256, ES256 or EdDSA, and nil no signature.
-func sign(header, claims string, key any) string {
-	text := encode([]byte(header)) + "." + encode([]byte(claims))
+func ps256(text string) []byte {
 	hash := sha256.Sum256([]byte(text))
-	var signature []byte
-	var err error
-	switch key := key.(type) {
-	case string:
-		mac := hmac.New(sha256.New, []byte(key))
-		mac.Write([]byte(text))
-		signature = mac.Sum(nil)
-	case hs512:
-		mac := hmac.New(sha512.New, []byte(key))
-		mac.Write([]byte(text))
-		signature = mac.Sum(nil)
-	case ps256:
-		signature, err = rsa.SignPSS(rand.Reader, key.PrivateKey, crypto.SHA256, hash[:], nil)
-	case *rsa.PrivateKey:
-		signature, err = rsa.SignPKCS1v15(rand.Reader, key, crypto.SHA256, hash[:])
-	case *ecdsa.PrivateKey:
-		var r, s *big.Int
-		if r, s, err = ecdsa.Sign(rand.Reader, key, hash[:]); err == nil {
-			size := (key.Params().BitSize + 7) / 8
-			signature = append(r.FillBytes(make([]byte, size)), s.FillBytes(make([]byte, size))...)
-		}
-	case ed25519.PrivateKey:
-		signature = ed25519.Sign(key, []byte(text))
-	}
+	signature, err := rsa.SignPSS(rand.Reader, rsaKey(), crypto.SHA256, hash[:], nil)
 	if err != nil {
 		panic(err)
 	}
-	return text + "." + encode(signature)
+	return signature
 }
 
 // header is a token's header, without a kid if id is empty.
@@ -141,24 +96,9 @@ func header(alg, id string) string {
 	return `{"alg":"` + alg + `","kid":"` + id + `"}`
 }
 
-// claims are valid claims of alice for an hour, with changes: pairs of a name and a value in JSON. An empty
-// value removes the claim.
+// claims are valid claims of alice for an hour of the tests' clocks, with the changes of sitetest.Claims.
 func claims(changes ...string) string {
-	names := []string{"iss", "aud", "sub", "exp"}
-	values := map[string]string{"iss": `"` + issuer + `"`, "aud": `"` + audience + `"`, "sub": `"alice"`, "exp": seconds(time.Hour)}
-	for i := 0; i < len(changes); i += 2 {
-		if _, found := values[changes[i]]; !found {
-			names = append(names, changes[i])
-		}
-		values[changes[i]] = changes[i+1]
-	}
-	var members []string
-	for _, name := range names {
-		if values[name] != "" {
-			members = append(members, fmt.Sprintf("%q:%s", name, values[name]))
-		}
-	}
-	return "{" + strings.Join(members, ",") + "}"
+	return sitetest.Claims(append([]string{"exp", seconds(time.Hour)}, changes...)...)
 }
 
 // seconds is the time d after now as a claim has it.
@@ -167,16 +107,8 @@ func seconds(d time.Duration) string { return fmt.Sprint(now.Add(d).Unix()) }
 func write(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte(text), 0o600))
 	return path
-}
-
-// validName is the rule of the program.
-func validName(name string) error {
-	_, err := site.ParseUserName(name)
-	return err
 }
 
 // names are the environment variables of the program.
@@ -188,14 +120,11 @@ var names = map[string]string{
 
 func open(t *testing.T, o identity.Options) *identity.Verifier {
 	t.Helper()
-	o.ValidName, o.Names = validName, names
+	o.ValidName, o.Names = endpoint.ValidName, names
 	if o.Now == nil {
 		o.Now = clock
 	}
-	v, err := identity.New(t.Context(), o)
-	if err != nil {
-		t.Fatalf("New: %v", err)
-	}
+	v := must.Get(identity.New(t.Context(), o))(t)
 	return v
 }
 
@@ -232,26 +161,4 @@ func want(t *testing.T, got identity.Caller, err error, name string, code identi
 	case code != "" && got != (identity.Caller{}):
 		t.Errorf("a refusal comes with the caller %+v", got)
 	}
-}
-
-// record collects a log.
-type record struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (r *record) Write(p []byte) (int, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.text.Write(p)
-}
-
-func (r *record) count(part string) int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return strings.Count(r.text.String(), part)
-}
-
-func (r *record) logger() *slog.Logger {
-	return slog.New(slog.NewJSONHandler(r, &slog.HandlerOptions{Level: slog.LevelInfo}))
 }

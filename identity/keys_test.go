@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -16,7 +17,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"frontpage/endpoint"
 	"frontpage/identity"
+	"frontpage/must"
+	"frontpage/sitetest"
 )
 
 const (
@@ -104,10 +108,10 @@ func wantFetches(t *testing.T, s *server, n int) {
 }
 
 // openURL creates a Verifier that fetches its keys from s.
-func openURL(t *testing.T, s *server, log *record) *identity.Verifier {
+func openURL(t *testing.T, s *server, log *sitetest.Log) *identity.Verifier {
 	t.Helper()
 	return open(t, identity.Options{JWKS: "https://user:s3cret@issuer.example/jwks", Issuer: issuer, Audience: []string{audience},
-		Refresh: every, Pause: pause, Transport: s, Log: log.logger()})
+		Refresh: every, Pause: pause, Transport: s, Log: log.Logger(slog.LevelInfo)})
 }
 
 var (
@@ -122,7 +126,7 @@ var (
 func TestKeysAreAcceptedWhileTheIssuerReturnsThem(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s, log := &server{answer: responds(200, firstSet)}, new(record)
+		s, log := &server{answer: responds(200, firstSet)}, new(sitetest.Log)
 		v := openURL(t, s, log)
 		wantFetches(t, s, 1)
 		wantAtOnce(t, v, firstToken, "")
@@ -152,8 +156,8 @@ func TestKeysAreAcceptedWhileTheIssuerReturnsThem(t *testing.T) {
 		s.set(responds(200, jwks(jwk("second", newEd()))))
 		pass(every)
 		wantAtOnce(t, v, secondToken, identity.Invalid)
-		if n := log.count("\n"); n != 1 || log.count("loaded the keys") != 1 || log.count("s3cret") != 0 {
-			t.Errorf("log = %s, want one line about loaded keys and no password", log.text.String())
+		if n := strings.Count(log.String(), "\n"); n != 1 || strings.Count(log.String(), "loaded the keys") != 1 || strings.Count(log.String(), "s3cret") != 0 {
+			t.Errorf("log = %s, want one line about loaded keys and no password", log)
 		}
 	})
 }
@@ -162,7 +166,7 @@ func TestAKeyReplacedUnderItsIDIsFetched(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{answer: responds(200, jwks(jwk("first", newEd())))}
-		v := openURL(t, s, new(record))
+		v := openURL(t, s, new(sitetest.Log))
 		s.set(responds(200, jwks(jwk("first", second))))
 		wantAtOnce(t, v, reusedToken, identity.Invalid)
 		pass(pause)
@@ -176,7 +180,7 @@ func TestFetchesAreBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{answer: responds(200, firstSet)}
-		v := openURL(t, s, new(record))
+		v := openURL(t, s, new(sitetest.Log))
 		wantFetches(t, s, 1)
 		for range 600 { // ten minutes of them
 			for range 5 {
@@ -232,7 +236,7 @@ func TestTheLastKeysStayInUseDuringAnOutage(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				s, log := &server{answer: responds(200, firstSet)}, new(record)
+				s, log := &server{answer: responds(200, firstSet)}, new(sitetest.Log)
 				v := openURL(t, s, log)
 				wantFetches(t, s, 1)
 				s.set(answer)
@@ -244,15 +248,15 @@ func TestTheLastKeysStayInUseDuringAnOutage(t *testing.T) {
 				if n := s.fetched(); n < 60 || n > 6*60 {
 					t.Errorf("fetches in an hour = %d, want 60 to 360", n)
 				}
-				if n := log.count(`"level":"WARN"`); n != 1 || log.count("s3cret") != 0 {
-					t.Errorf("warnings = %d, want 1, and no password: %s", n, log.text.String())
+				if n := strings.Count(log.String(), "level=WARN"); n != 1 || strings.Count(log.String(), "s3cret") != 0 {
+					t.Errorf("warnings = %d, want 1, and no password: %s", n, log)
 				}
 				s.set(responds(200, bothSet))
 				pass(pause + 5*time.Second)
 				wantAtOnce(t, v, firstToken, "")
 				wantAtOnce(t, v, secondToken, "")
-				if log.count("loaded the keys") != 2 {
-					t.Errorf("log = %s, want two lines about loaded keys", log.text.String())
+				if strings.Count(log.String(), "loaded the keys") != 2 {
+					t.Errorf("log = %s, want two lines about loaded keys", log)
 				}
 				s.fetched()
 				pass(2 * pause)
@@ -268,13 +272,13 @@ func TestNewSucceedsWithoutTheIssuer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				s, log := &server{answer: answer}, new(record)
+				s, log := &server{answer: answer}, new(sitetest.Log)
 				before := time.Now()
 				v := openURL(t, s, log)
 				if took := time.Since(before); took > 5*time.Second {
 					t.Errorf("New took %v, want at most 5 s", took)
 				}
-				if log.count(`"level":"WARN"`) != 1 {
+				if strings.Count(log.String(), "level=WARN") != 1 {
 					t.Error("the missing keys are not logged as a warning")
 				}
 				wantAtOnce(t, v, firstToken, identity.KeyUnknown)
@@ -294,7 +298,7 @@ func TestLoadingEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{answer: responds(200, firstSet)}
 		ctx, cancel := context.WithCancel(t.Context())
-		v, err := identity.New(ctx, identity.Options{JWKS: "https://issuer.example/jwks", Issuer: issuer, Audience: []string{audience}, Transport: s, Now: clock, ValidName: validName})
+		v, err := identity.New(ctx, identity.Options{JWKS: "https://issuer.example/jwks", Issuer: issuer, Audience: []string{audience}, Transport: s, Now: clock, ValidName: endpoint.ValidName})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -311,9 +315,7 @@ func TestAKeyFileIsReloaded(t *testing.T) {
 	path := write(t, firstSet)
 	replace := func(text string) {
 		t.Helper()
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	synctest.Test(t, func(t *testing.T) {
 		v := open(t, identity.Options{JWKS: path, Issuer: issuer, Audience: []string{audience}})
@@ -326,9 +328,7 @@ func TestAKeyFileIsReloaded(t *testing.T) {
 		pass(10 * time.Second)
 		wantAtOnce(t, v, firstToken, identity.KeyUnknown)
 		wantAtOnce(t, v, secondToken, "")
-		if err := os.Remove(path); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Remove(path))
 		pass(time.Hour)
 		wantAtOnce(t, v, secondToken, "")
 	})
@@ -369,17 +369,5 @@ func TestNoCallerWaitsForAFetch(t *testing.T) {
 	}
 	all.Wait()
 	close(held)
-	late := time.After(30 * time.Second)
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for {
-		if _, err := byToken(v, secondToken); err == nil {
-			return
-		}
-		select {
-		case <-tick.C:
-		case <-late:
-			t.Fatal("the second key was never loaded")
-		}
-	}
+	must.Soon(t, "the second key is loaded", func() bool { _, err := byToken(v, secondToken); return err == nil })
 }

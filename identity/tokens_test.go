@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"frontpage/identity"
+	"frontpage/must"
 	"frontpage/redisrepo/site"
 )
 
@@ -31,10 +32,7 @@ func TestOnlyValidTokensAreAccepted(t *testing.T) {
 	))})
 	bySecret := open(t, identity.Options{Secret: secret, Issuer: issuer, Audience: []string{audience}})
 
-	der, err := x509.MarshalPKIXPublicKey(rsaKey().Public())
-	if err != nil {
-		t.Fatal(err)
-	}
+	der := must.Get(x509.MarshalPKIXPublicKey(rsaKey().Public()))(t)
 	asSecret := string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}))
 	hs, good := header("HS256", ""), claims()
 	goodHS := sign(hs, good, secret)
@@ -150,7 +148,7 @@ func TestOnlyValidTokensAreAccepted(t *testing.T) {
 		"no signature, key set":     {by: byKeySet, token: sign(header("ES256", "ec"), good, nil), code: identity.Invalid, message: unsigned},
 		"another secret":            {by: bySecret, token: sign(hs, good, secret+"!"), code: identity.Invalid, message: unsigned},
 		"another token's signature": {by: bySecret, token: body[0] + "." + encode([]byte(claims("sub", `"bob"`))) + "." + body[2], code: identity.Invalid, message: unsigned},
-		"another hash":              {by: bySecret, token: sign(header("HS512", ""), good, hs512(secret)), code: identity.Invalid, message: unsigned},
+		"another hash":              {by: bySecret, token: sign(header("HS512", ""), good, hs512), code: identity.Invalid, message: unsigned},
 		"hs256 in lower case":       {by: bySecret, token: sign(header("hs256", ""), good, secret), code: identity.Invalid, message: unsigned},
 		"no algorithm":              {by: bySecret, token: sign(`{"typ":"JWT"}`, good, secret), code: identity.Invalid, message: unsigned},
 		"the algorithm is a list":   {by: bySecret, token: sign(`{"alg":["HS256"]}`, good, secret), code: identity.Invalid, message: unsigned},
@@ -163,7 +161,7 @@ func TestOnlyValidTokensAreAccepted(t *testing.T) {
 		"HS256 with an empty secret":   {by: byKeySet, token: sign(header("HS256", ""), good, ""), code: identity.Invalid, message: unsigned},
 		"RS256 with a key for ES256":   {by: byKeySet, token: sign(header("RS256", "ec"), good, ec), code: identity.Invalid, message: unsigned},
 		"ES256 with a key for RS256":   {by: byKeySet, token: sign(header("ES256", "rsa"), good, rsaKey()), code: identity.Invalid, message: unsigned},
-		"PS256":                        {by: byKeySet, token: sign(header("PS256", "rsa"), good, ps256{rsaKey()}), code: identity.Invalid, message: unsigned},
+		"PS256":                        {by: byKeySet, token: sign(header("PS256", "rsa"), good, ps256), code: identity.Invalid, message: unsigned},
 		"ES384":                        {by: byKeySet, token: sign(header("ES384", "p384"), good, p384), code: identity.Invalid, message: unsigned},
 		"an attacker's key":            {by: byKeySet, token: sign(header("ES256", "ec"), good, attacker), code: identity.Invalid, message: unsigned},
 		"an attacker's key, no kid":    {by: byKeySet, token: sign(header("ES256", ""), good, attacker), code: identity.Invalid, message: unsigned},

@@ -20,6 +20,7 @@ import (
 
 	"frontpage/endpoint"
 	"frontpage/metrics"
+	"frontpage/must"
 	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 	"frontpage/sitetest"
@@ -46,26 +47,14 @@ func (g *gate) close(command string) (open func()) {
 	}
 }
 
-func (g *gate) pass(name string) {
+func (g *gate) hook(ctx context.Context, commands []redis.Cmder, send redis.ProcessPipelineHook) error {
 	g.mu.Lock()
-	held, closed := name == g.command, g.closed
+	held, closed := commands[0].Name() == g.command, g.closed
 	g.mu.Unlock()
 	if held {
 		<-closed
 	}
-}
-
-func (g *gate) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (g *gate) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, command redis.Cmder) error {
-		g.pass(command.Name())
-		return next(ctx, command)
-	}
-}
-
-func (g *gate) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
+	return send(ctx, commands)
 }
 
 // observed is a site, and its metrics.
@@ -84,10 +73,7 @@ const poolSize = 8
 func start(t *testing.T) *observed {
 	t.Helper()
 	port := redistest.UnusedPort(t)
-	server, err := redistest.Open("--port", port, "--bind", "127.0.0.1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := must.Get(redistest.Open("--port", port, "--bind", "127.0.0.1"))(t)
 	t.Cleanup(server.Close)
 	client := redis.NewClient(&redis.Options{
 		Network: "unix", Addr: server.Socket(), ContextTimeoutEnabled: true, MaxRetries: -1, DialerRetries: 1, DialTimeout: time.Second,
@@ -95,7 +81,7 @@ func start(t *testing.T) *observed {
 	})
 	t.Cleanup(func() { _ = client.Close() })
 	o := &observed{redis: server, port: port, gate: &gate{}, moved: map[string]bool{}, exported: map[string]string{}}
-	client.AddHook(o.gate)
+	client.AddHook(redistest.Hook(o.gate.hook))
 	o.metrics = metrics.New(slog.New(slog.DiscardHandler), metrics.Build{Version: "v1.2.3", Commit: "abc", Go: "go1", Layout: "1"}, []string{"Known"})
 	o.Site = sitetest.New(t, client, site.DefaultRules(), func(options *endpoint.Options) {
 		options.SharedAnswers, options.MaxConcurrent = time.Minute, 4
@@ -141,10 +127,7 @@ func (o *observed) moves(what string, do func(), want ...string) {
 			if m == nil {
 				o.T.Fatalf("%q does not say what should change", each)
 			}
-			number, err := strconv.ParseFloat(m[3], 64)
-			if err != nil {
-				o.T.Fatal(err)
-			}
+			number := must.Get(strconv.ParseFloat(m[3], 64))(o.T)
 			if m[2] == "-" {
 				number = -number
 			}
@@ -155,7 +138,7 @@ func (o *observed) moves(what string, do func(), want ...string) {
 		}
 		return problems
 	}
-	deadline := time.Now().Add(sitetest.Patience)
+	deadline := time.Now().Add(must.Patience)
 	for len(wrong()) > 0 && time.Now().Before(deadline) {
 		<-time.After(10 * time.Millisecond)
 	}
@@ -281,7 +264,7 @@ func (o *observed) liveMetricsMove(id string) {
 	defer votes.Wait()
 	votes.Go(func() { o.Vote("first", id, "UP") })
 	o.moves("votes during a call", func() {
-		sitetest.Eventually(o.T, "the first vote's call", func() bool {
+		must.Soon(o.T, "the first vote's call", func() bool {
 			now := o.scrape()
 			return now[`frontpage_operations_running{kind="mutation"}`] == 1
 		})
@@ -328,9 +311,7 @@ func (o *observed) poolMetricsMove() {
 	o.moves("taking all connections", func() {
 		for range poolSize {
 			conn := client.Conn()
-			if err := conn.Ping(o.T.Context()).Err(); err != nil {
-				o.T.Fatal(err)
-			}
+			must.Do(o.T, conn.Ping(o.T.Context()).Err())
 			taken = append(taken, conn)
 		}
 		_ = client.Ping(o.T.Context())
@@ -339,7 +320,7 @@ func (o *observed) poolMetricsMove() {
 	o.moves("waiting for a connection", func() {
 		var waits sync.WaitGroup
 		waits.Go(func() { _ = client.Ping(o.T.Context()) })
-		sitetest.Eventually(o.T, "a waiting call", func() bool { return client.PoolStats().PendingRequests > 0 })
+		must.Soon(o.T, "a waiting call", func() bool { return client.PoolStats().PendingRequests > 0 })
 		for _, conn := range taken {
 			_ = conn.Close()
 		}
@@ -372,15 +353,11 @@ func (o *observed) storeMetricsMove(id string) {
 	}
 	o.moves("a replica that hangs, and a large value", func() {
 		replica.Pause()
-		if err := o.redis.Client.Set(t.Context(), "large", strings.Repeat("x", 4<<20), 0).Err(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, o.redis.Client.Set(t.Context(), "large", strings.Repeat("x", 4<<20), 0).Err())
 	}, `frontpage_redis_replication_lag_bytes`+lag+` >4000000`, `frontpage_redis_replication_silence_seconds`+lag+` >1`, `frontpage_redis_memory_bytes`+server+`} >4000000`)
 	replica.Resume()
 	o.moves("full memory", func() {
-		if err := o.redis.Client.ConfigSet(t.Context(), "maxmemory", "1000000").Err(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, o.redis.Client.ConfigSet(t.Context(), "maxmemory", "1000000").Err())
 		o.AskText("carol", fmt.Sprintf(`mutation { vote(input: {article: %q, direction: UP}) { changed } }`, id))
 	}, `frontpage_redis_memory_limit_bytes`+server+`} +1000000`, `frontpage_store_writable -1`, `frontpage_store_up +0`, `frontpage_writes_total{result="failed",write="vote"} +1`)
 	o.redis.Pause()
@@ -390,7 +367,7 @@ func (o *observed) storeMetricsMove(id string) {
 		_ = o.Client.Ping(limited)
 	}, `frontpage_redis_errors_total{reason="timeout"} >0`)
 	o.redis.Resume()
-	sitetest.Eventually(t, "the store to answer", func() bool {
+	must.Soon(t, "the store to answer", func() bool {
 		now := o.scrape()
 		return now["frontpage_store_up"] == 1 && now["frontpage_live_partitions_lost"] == 0
 	})
@@ -434,10 +411,7 @@ var (
 // documentedFamilies returns the type and the labels of each metric of docs/metrics.md.
 func documentedFamilies(t *testing.T) map[string]string {
 	t.Helper()
-	document, err := os.ReadFile("../docs/metrics.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	document := must.Get(os.ReadFile("../docs/metrics.md"))(t)
 	found := map[string]string{}
 	for line := range strings.Lines(string(document)) {
 		m := row.FindStringSubmatch(line)

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/net/html"
 
 	"frontpage/endpoint"
+	"frontpage/must"
 	"frontpage/pages"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/site"
@@ -28,9 +29,7 @@ type language struct {
 func readLanguage(t *testing.T, code string, known ...string) language {
 	t.Helper()
 	var tree any
-	if err := json.Unmarshal(sitetest.Must(os.ReadFile("../web/site/strings/"+code+".json")), &tree); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(must.Get(os.ReadFile("../web/site/strings/"+code+".json"))(t), &tree))
 	l := language{known: known}
 	braces := regexp.MustCompile(`\\\{\w+\\\}`)
 	var add func(any)
@@ -90,7 +89,7 @@ func (r *response) texts() (texts []string) {
 
 func TestPagesSpeakTheLanguageOfTheSite(t *testing.T) {
 	t.Parallel()
-	s := newSiteWith(t, pages.Options{Site: web.Options{Site: true, Texts: sitetest.Must(web.ReadTexts("de"))}})
+	s := newSiteWith(t, pages.Options{Site: web.Options{Site: true, Texts: must.Get(web.ReadTexts("de"))(t)}})
 	german := readLanguage(t, "de", "Frontpage", "Atom", "JSON Feed", "ada", "ben", "g1", "g2", "g3", "g4", "g5", "T1", "T2", "T3", "T4", "Wörter", "example.org", "/x", "/y", "nichts", "interesting")
 	look := func(path, user string, status int) {
 		t.Helper()
@@ -117,12 +116,8 @@ func TestPagesSpeakTheLanguageOfTheSite(t *testing.T) {
 		s.Vote("ada", article, direction)
 		s.Vote("ben", article, direction)
 	}
-	if _, err := s.Repo.Edit(t.Context(), 2, site.Actor{Name: "ben"}, redisrepo.Edit{Text: new("Wörter")}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.Repo.Delete(t.Context(), 3, site.Actor{Name: "ben"}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(s.Repo.Edit(t.Context(), 2, site.Actor{Name: "ben"}, redisrepo.Edit{Text: new("Wörter")}))(t)
+	must.Get(s.Repo.Delete(t.Context(), 3, site.Actor{Name: "ben"}))(t)
 	further := regexp.MustCompile(`"endCursor":"([^"]+)"`).FindStringSubmatch(s.get("/new").body)
 	for _, user := range []string{"", "ada"} {
 		for _, path := range []string{"/", "/new", "/g/g1", "/g/g1/new", "/u/ada", "/u/ben", "/a/1", "/a/2", "/groups", "/groups?prefix=nichts", "/top/all", "/from/example.org", "/new?after=" + further[1]} {
@@ -133,7 +128,7 @@ func TestPagesSpeakTheLanguageOfTheSite(t *testing.T) {
 	}
 	s.redis.Kill()
 	look("/", "", 503)
-	s = newSiteWith(t, pages.Options{Site: web.Options{Site: true, Texts: sitetest.Must(web.ReadTexts("de"))}},
+	s = newSiteWith(t, pages.Options{Site: web.Options{Site: true, Texts: must.Get(web.ReadTexts("de"))(t)}},
 		sitetest.WithRates(endpoint.Rates{Cost: endpoint.Rate{Most: 5, Window: time.Minute}, Addresses: 1}))
 	look("/", "", 429)
 }

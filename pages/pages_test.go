@@ -22,6 +22,7 @@ import (
 
 	"frontpage/endpoint"
 	"frontpage/identity"
+	"frontpage/must"
 	"frontpage/pages"
 	"frontpage/redisrepo/site"
 	"frontpage/redistest"
@@ -46,10 +47,10 @@ func newSiteWith(t *testing.T, o pages.Options, change ...func(*endpoint.Options
 	t.Helper()
 	server := redistest.Start(t)
 	s := &testSite{Site: sitetest.New(t, server.Client, site.DefaultRules(), change...), t: t, redis: server}
-	o.Log = slog.New(slog.NewTextHandler(s.Log, nil))
+	o.Log = s.Log.Logger(slog.LevelInfo)
 	if o.API.Identity == nil {
 		o.API.MaxAge = time.Second
-		o.API.Identity = sitetest.Must(identity.New(t.Context(), identity.Options{Development: true, ValidName: endpoint.ValidName}))
+		o.API.Identity = must.Get(identity.New(t.Context(), identity.Options{Development: true, ValidName: endpoint.ValidName}))(t)
 	}
 	o.Now = func() time.Time { return sitetest.Start.Add(time.Hour) }
 	mux := http.NewServeMux()
@@ -76,31 +77,19 @@ func (s *testSite) get(path string, header ...string) *response {
 
 func (s *testSite) send(method, path string, header ...string) *response {
 	s.t.Helper()
-	req, err := http.NewRequestWithContext(s.t.Context(), method, s.pages.URL+path, nil)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	req := must.Get(http.NewRequestWithContext(s.t.Context(), method, s.pages.URL+path, nil))(s.t)
 	for pair := range slices.Chunk(header, 2) {
 		req.Header.Add(pair[0], pair[1])
 	}
-	res, err := s.pages.Client().Do(req)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	res := must.Get(s.pages.Client().Do(req))(s.t)
 	return read(s.t, path, res)
 }
 
 func read(t *testing.T, path string, res *http.Response) *response {
 	t.Helper()
 	defer func() { _ = res.Body.Close() }()
-	body, err := io.ReadAll(res.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	root, err := html.Parse(bytes.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	body := must.Get(io.ReadAll(res.Body))(t)
+	root := must.Get(html.Parse(bytes.NewReader(body)))(t)
 	return &response{t, path, res.StatusCode, res.Header, string(body), root}
 }
 
@@ -177,9 +166,7 @@ func (s *testSite) post(poster, title, link, text string, groups ...string) {
 	if text != "" {
 		d.Text = &text
 	}
-	if _, err := s.Repo.Post(s.t.Context(), site.UserName(poster), d); err != nil {
-		s.t.Fatal(err)
-	}
+	must.Get(s.Repo.Post(s.t.Context(), site.UserName(poster), d))(s.t)
 }
 
 func TestEachPageHasItsOwnHead(t *testing.T) {
@@ -446,9 +433,7 @@ func TestArticlesAreDescribedForSearchEngines(t *testing.T) {
 	s.Want("alice", `mutation { editArticle(input: {article: 1, title: "The tide"}) { article { title } } }`, `{"editArticle":{"article":{"title":"The tide"}}}`)
 	p := s.get("/a/1")
 	var got linkedData
-	if err := json.Unmarshal([]byte(p.one("", "script", "type", "application/ld+json")), &got); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(p.one("", "script", "type", "application/ld+json")), &got))
 	at := sitetest.Start.Format(time.RFC3339)
 	if got.Context != "https://schema.org" || got.Type != "DiscussionForumPosting" || got.URL != "https://news.example.org/a/1" || got.Headline != "The tide" ||
 		got.Text != "High & low." || got.Author.Name != "alice" || got.Author.URL != "https://news.example.org/u/alice" || got.Published != at || got.Modified != at ||
@@ -524,12 +509,8 @@ func compact(t *testing.T, text []byte) string {
 	t.Helper()
 	var out bytes.Buffer
 	var value any
-	if err := json.Unmarshal(text, &value); err != nil {
-		t.Fatal(err)
-	}
-	if err := json.NewEncoder(&out).Encode(value); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(text, &value))
+	must.Do(t, json.NewEncoder(&out).Encode(value))
 	return out.String()
 }
 
@@ -637,7 +618,7 @@ func TestCachesKeepPagesOfAnonymousVisitors(t *testing.T) {
 	if anonymous == signedIn || s.get("/").header.Get("ETag") == anonymous {
 		t.Error("different pages have one ETag")
 	}
-	identity := sitetest.Must(identity.New(t.Context(), identity.Options{Development: true, ValidName: endpoint.ValidName}))
+	identity := must.Get(identity.New(t.Context(), identity.Options{Development: true, ValidName: endpoint.ValidName}))(t)
 	uncached := newSiteWith(t, pages.Options{API: endpoint.Options{Identity: identity}})
 	if got := uncached.get("/").header.Get("Cache-Control"); got != "private, no-cache" {
 		t.Errorf("with a maximum age of 0, Cache-Control is %q", got)
@@ -653,10 +634,7 @@ func TestPagesAreCompressed(t *testing.T) {
 	if plain.header.Get("Content-Encoding") != "" || zipped.header.Get("Content-Encoding") != "gzip" || plain.header.Get("ETag") != zipped.header.Get("ETag") {
 		t.Fatalf("got %v and %v", plain.header, zipped.header)
 	}
-	reader, err := gzip.NewReader(strings.NewReader(zipped.body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	reader := must.Get(gzip.NewReader(strings.NewReader(zipped.body)))(t)
 	if body, err := io.ReadAll(reader); err != nil || string(body) != plain.body {
 		t.Errorf("the page is another one when compressed: %v", err)
 	}
@@ -780,7 +758,7 @@ func TestPagesWithoutTheStore(t *testing.T) {
 		t.Errorf("a page that cannot be has status %d", p.status)
 	}
 	s.redis.Restart()
-	sitetest.Eventually(t, "the page is back", func() bool { return s.get("/a/1").status == 200 })
+	must.Soon(t, "the page is back", func() bool { return s.get("/a/1").status == 200 })
 }
 
 // A visitor cannot make a page do anything but read.

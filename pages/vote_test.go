@@ -16,6 +16,7 @@ import (
 	"frontpage/endpoint"
 	"frontpage/graph"
 	"frontpage/identity"
+	"frontpage/must"
 	"frontpage/pages"
 	"frontpage/redisrepo/site"
 	"frontpage/redistest"
@@ -43,13 +44,13 @@ func newSessionSite(t *testing.T, change ...func(*endpoint.Options)) *sessionSit
 	}}
 	options := endpoint.DefaultOptions()
 	options.SharedAnswers, options.MaxAge = 50*time.Millisecond, time.Second
-	options.Identity = sitetest.Must(identity.New(t.Context(), identity.Options{Sessions: sessions, ValidName: endpoint.ValidName}))
+	options.Identity = must.Get(identity.New(t.Context(), identity.Options{Sessions: sessions, ValidName: endpoint.ValidName}))(t)
 	for _, f := range change {
 		f(&options)
 	}
 	redis := redistest.Start(t)
 	s.testSite = &testSite{Site: sitetest.New(t, redis.Client, site.DefaultRules()), t: t, redis: redis, pages: server}
-	log := slog.New(slog.NewTextHandler(s.Log, nil))
+	log := s.Log.Logger(slog.LevelInfo)
 	api := graph.NewHandler(s.Repo, graph.Site{Version: "test", SignIn: graph.BySession, SignInURL: new("/sign-in?return={return}")}, log, options)
 	pages.Handle(mux, api, s.Repo, pages.Options{PublicURL: server.URL, API: options, Log: log, Now: func() time.Time { return sitetest.Start.Add(time.Hour) }})
 	return s
@@ -69,7 +70,7 @@ type reader struct {
 
 // reader returns a browser with the cookie of a user; without one if the name is empty.
 func (s *sessionSite) reader(name string) *reader {
-	r := &reader{s, &http.Client{Jar: sitetest.Must(cookiejar.New(nil)), CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
+	r := &reader{s, &http.Client{Jar: must.Get(cookiejar.New(nil))(s.t), CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
 	if name != "" {
 		r.hasCookie(name)
 	}
@@ -77,27 +78,24 @@ func (s *sessionSite) reader(name string) *reader {
 }
 
 func (r *reader) hasCookie(name string) {
-	r.client.Jar.SetCookies(sitetest.Must(url.Parse(r.pages.URL)), []*http.Cookie{{Name: "test", Value: name}})
+	r.client.Jar.SetCookies(must.Get(url.Parse(r.pages.URL))(r.t), []*http.Cookie{{Name: "test", Value: name}})
 }
 
 func (r *reader) do(req *http.Request) *response {
 	r.t.Helper()
-	res, err := r.client.Do(req)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	res := must.Get(r.client.Do(req))(r.t)
 	return read(r.t, req.URL.Path, res)
 }
 
 func (r *reader) open(path string) *response {
 	r.t.Helper()
-	return r.do(sitetest.Must(http.NewRequestWithContext(r.t.Context(), http.MethodGet, r.pages.URL+path, nil)))
+	return r.do(must.Get(http.NewRequestWithContext(r.t.Context(), http.MethodGet, r.pages.URL+path, nil))(r.t))
 }
 
 // send sends a form. header holds pairs of name and value.
 func (r *reader) sendForm(form url.Values, header ...string) *response {
 	r.t.Helper()
-	req := sitetest.Must(http.NewRequestWithContext(r.t.Context(), http.MethodPost, r.pages.URL+"/vote", strings.NewReader(form.Encode())))
+	req := must.Get(http.NewRequestWithContext(r.t.Context(), http.MethodPost, r.pages.URL+"/vote", strings.NewReader(form.Encode())))(r.t)
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	req.Header.Set("Sec-Fetch-Site", "same-origin")
 	for i := 0; i < len(header); i += 2 {
@@ -311,12 +309,12 @@ func TestRefusedVotesAreExplained(t *testing.T) {
 func (s *testSite) sendVote(header ...string) *response {
 	s.t.Helper()
 	form := url.Values{"vote": {"article:1 UP"}, "to": {"/"}}
-	req := sitetest.Must(http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.pages.URL+"/vote", strings.NewReader(form.Encode())))
+	req := must.Get(http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.pages.URL+"/vote", strings.NewReader(form.Encode())))(s.T)
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	for i := 0; i < len(header); i += 2 {
 		req.Header.Set(header[i], header[i+1])
 	}
-	return read(s.t, "/vote", sitetest.Must(http.DefaultTransport.RoundTrip(req)))
+	return read(s.t, "/vote", must.Get(http.DefaultTransport.RoundTrip(req))(s.T))
 }
 
 func TestVoteOfServiceCountsForUser(t *testing.T) {
@@ -424,7 +422,7 @@ func TestPagesOfUsersWithSessions(t *testing.T) {
 		if tags[""] == "" || tags["bob"] == tags["carol"] || tags[""] == tags["bob"] {
 			t.Errorf("%s has the ETags %v", path, tags)
 		}
-		req := sitetest.Must(http.NewRequestWithContext(t.Context(), http.MethodGet, s.pages.URL+path, nil))
+		req := must.Get(http.NewRequestWithContext(t.Context(), http.MethodGet, s.pages.URL+path, nil))(t)
 		req.Header.Set("If-None-Match", tags[""])
 		if again := anonymous.do(req); again.status != http.StatusNotModified {
 			t.Errorf("%s: got %d for the same ETag", path, again.status)

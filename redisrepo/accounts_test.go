@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/sessions"
 	"frontpage/redisrepo/site"
@@ -255,9 +256,7 @@ func TestSessionsEnd(t *testing.T) {
 		}
 		keep := func(digest, value string, lifetime time.Duration) {
 			t.Helper()
-			if err := s.KeepSession(s.ctx, digest, []byte(value), lifetime); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, s.KeepSession(s.ctx, digest, []byte(value), lifetime))
 		}
 		replace := func(digest, value string, want bool) {
 			t.Helper()
@@ -271,9 +270,7 @@ func TestSessionsEnd(t *testing.T) {
 		want("aa", "one")
 		replace("aa", "three", true)
 		want("aa", "three")
-		if err := s.EndSession(s.ctx, "aa"); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.EndSession(s.ctx, "aa"))
 		want("aa", "")
 		replace("aa", "four", false) // a renewal does not bring back what has ended
 		want("aa", "")
@@ -310,9 +307,7 @@ func TestModeratorsMarkTheSessionsOfAUser(t *testing.T) {
 				t.Errorf("ending the sessions of %q: got %v, %v", name, user, err)
 			}
 		}
-		if err := s.KeepSession(s.ctx, "aa", []byte("one"), time.Hour); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.KeepSession(s.ctx, "aa", []byte("one"), time.Hour))
 		end("alice", false, "FORBIDDEN name")
 		end(" ", true, "INVALID name")
 		end(strings.Repeat("x", 65), true, "TOO_LONG name")

@@ -15,6 +15,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"frontpage/must"
 	"frontpage/programtest"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/site"
@@ -86,10 +87,7 @@ func (s *testSite) expectedCalendar(clocks map[string]map[string]string) map[str
 		tag := strings.TrimSuffix(key, "time:")
 		for member, time := range scoresOf(s.raw.ZRangeWithScores(s.ctx, key, 0, -1).Val()) {
 			hash := s.raw.HGetAll(s.ctx, tag+member).Val()
-			votes, err := strconv.ParseFloat(hash["votes"], 64)
-			if err != nil {
-				s.t.Fatal(err)
-			}
+			votes := must.Get(strconv.ParseFloat(hash["votes"], 64))(s.t)
 			names := []string{""}
 			if s.rules.GroupTop {
 				names = append(names, strings.Fields(hash["groups"])...)
@@ -191,9 +189,7 @@ func TestCalendarHasEachArticleWithItsVotes(t *testing.T) {
 						s.wantScheduled()
 					}
 				}
-				if err := s.Fold(s.ctx, calendarNames...); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, s.Fold(s.ctx, calendarNames...))
 				s.wantScheduled()
 				if n := len(s.raw.Keys(s.ctx, "*top:m:*").Val()); n < 2 {
 					t.Errorf("%d lists of 32 days, want some", n)
@@ -256,9 +252,7 @@ func TestFoldSkipsDaysWithoutArticles(t *testing.T) {
 	counted := new(counter)
 	other := s.reopened(s.client(observer(counted.add)), nil)
 	counted.reset()
-	if err := other.Fold(s.ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, other.Fold(s.ctx))
 	if got := counted.reset().commands; got > 4 {
 		t.Errorf("%d commands, want at most one for each day with articles, and one to find the first", got)
 	}

@@ -16,6 +16,7 @@ import (
 	"frontpage/redisrepo/check"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
+	"frontpage/redistest"
 )
 
 // checkable opens a site with an article of each kind: article:1 is interesting and in the groups a and b,
@@ -288,9 +289,7 @@ func TestCheckReportsInconsistencies(t *testing.T) {
 					s.do(command)
 				}
 			}
-			if got := s.violations(); !slices.Equal(got, tt.want) {
-				t.Errorf("Check reports\n\t%s\nwant\n\t%s", strings.Join(got, "\n\t"), strings.Join(tt.want, "\n\t"))
-			}
+			s.wantViolations(tt.want...)
 		})
 	}
 }
@@ -341,40 +340,32 @@ func TestCheckReportsInconsistentDeletions(t *testing.T) {
 			for line := range strings.Lines(tt.corrupt) {
 				s.do(line)
 			}
-			if got := s.violations(); !slices.Equal(got, tt.want) {
-				t.Errorf("Check reports\n\t%s\nwant\n\t%s", strings.Join(got, "\n\t"), strings.Join(tt.want, "\n\t"))
-			}
+			s.wantViolations(tt.want...)
 		})
 	}
 }
 
 func TestCheckReadsTheWholeStore(t *testing.T) {
-	t.Parallel()
-	for _, tags := range layouts {
-		t.Run(fmt.Sprint(tags), func(t *testing.T) {
-			t.Parallel()
-			s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
-			var want []string
-			for i := range 500 { // more than are read at a time, in each partition
-				a := s.post("alice", fmt.Sprint("g", i%7))
-				if i%50 == 49 {
-					tag := tags[int(a.ID)%len(tags)]
-					s.do("ZADD", tag+"score:", 5, a.ID.String())
-					want = append(want, fmt.Sprintf("%s%v: score is 5, not 1772366832: time 1.7723664e+09 and 1 votes", tag, a.ID))
-				}
+	eachLayout(t, func(t *testing.T, tags []string) {
+		s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
+		var want []string
+		for i := range 500 { // more than are read at a time, in each partition
+			a := s.post("alice", fmt.Sprint("g", i%7))
+			if i%50 == 49 {
+				tag := tags[int(a.ID)%len(tags)]
+				s.do("ZADD", tag+"score:", 5, a.ID.String())
+				want = append(want, fmt.Sprintf("%s%v: score is 5, not 1772366832: time 1.7723664e+09 and 1 votes", tag, a.ID))
 			}
-			s.do("ZADD", tags[0]+"sizes:", -501, "g1") // no legacy client posted here
-			want = append(want, fmt.Sprintf("%[1]sgroup:g1: has %[2]v articles, but %[1]ssizes: says 501", tags[0], s.do("SCARD", tags[0]+"group:g1")))
-			slices.Sort(want)
-			if got := s.violations(); !slices.Equal(got, want) {
-				t.Errorf("Check reports\n\t%s\nwant\n\t%s", strings.Join(got, "\n\t"), strings.Join(want, "\n\t"))
-			}
-			checked, err := check.Check(s.ctx, s.Repo, func(string) {})
-			if wanted := (check.Checked{Articles: 500, Groups: 7}); err != nil || checked != wanted {
-				t.Errorf("Check = %+v, %v, want %+v", checked, err, wanted)
-			}
-		})
-	}
+		}
+		s.do("ZADD", tags[0]+"sizes:", -501, "g1") // no legacy client posted here
+		want = append(want, fmt.Sprintf("%[1]sgroup:g1: has %[2]v articles, but %[1]ssizes: says 501", tags[0], s.do("SCARD", tags[0]+"group:g1")))
+		slices.Sort(want)
+		s.wantViolations(want...)
+		checked, err := check.Check(s.ctx, s.Repo, func(string) {})
+		if wanted := (check.Checked{Articles: 500, Groups: 7}); err != nil || checked != wanted {
+			t.Errorf("Check = %+v, %v, want %+v", checked, err, wanted)
+		}
+	})
 }
 
 // meddle is a hook that calls a function once, after the first pipeline with a command.
@@ -383,27 +374,22 @@ type meddle struct {
 	do      func()
 }
 
-func (*meddle) DialHook(next redis.DialHook) redis.DialHook          { return next }
-func (*meddle) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
-
-func (h *meddle) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, commands []redis.Cmder) error {
-		err := next(ctx, commands)
-		for _, command := range commands {
-			if do := h.do; do != nil && command.Name() == h.command {
-				h.do = nil
-				do()
-			}
+func (h *meddle) hook(ctx context.Context, commands []redis.Cmder, send redis.ProcessPipelineHook) error {
+	err := send(ctx, commands)
+	for _, command := range commands {
+		if do := h.do; do != nil && command.Name() == h.command {
+			h.do = nil
+			do()
 		}
-		return err
 	}
+	return err
 }
 
 func TestCheckReadsRegroupedArticlesAgain(t *testing.T) {
 	t.Parallel()
 	s := checkable(t)
 	hook := &meddle{command: "hmget", do: func() { s.regroup(s.article(2), []string{"b"}, nil) }}
-	s = s.reopened(s.client(hook), nil)
+	s = s.reopened(s.client(redistest.Hook(hook.hook)), nil)
 	s.do("HINCRBY article:2 downvotes 1")
 	want := []string{"downvoted:2: has 0 members, not 1", "voted:2: has 1 members, not 2"}
 	if got := s.violations(); !slices.Equal(got, want) || hook.do != nil {
@@ -433,9 +419,7 @@ func TestCheckReportsArticlesInTheWrongPartition(t *testing.T) {
 		b + "clock:: p:d:20492 is \"\", but " + b + "top:d:20492 has an article with 1 votes",
 		b + "top:d:20492: holds article:4, which belongs to another partition",
 	}
-	if got := s.violations(); !slices.Equal(got, want) {
-		t.Errorf("Check reports %q, want %q", got, want)
-	}
+	s.wantViolations(want...)
 }
 
 // Large lists of votes and sets of voters are checked in parts.
@@ -461,9 +445,7 @@ func TestCheckReadsLargeListsOfVotes(t *testing.T) {
 		"cast:voter104:641: lacks 1, but user:voter104 is in voted:1",
 		"cast:voter105:641: lacks -1, but user:voter105 is in downvoted:1",
 	}
-	if got := s.violations(); !slices.Equal(got, want) {
-		t.Errorf("Check reports\n\t%s\nwant\n\t%s", strings.Join(got, "\n\t"), strings.Join(want, "\n\t"))
-	}
+	s.wantViolations(want...)
 }
 
 // A site without lists of votes has no keys of them.
@@ -472,9 +454,7 @@ func TestCheckReportsListsOfVotesThatAreNotKept(t *testing.T) {
 	s := newSite(t, noFeatures, one)
 	s.post("alice")
 	s.do("ZADD cast:alice:641 5 1")
-	if got, want := s.violations(), []string{"cast:alice:641: exists, but the site keeps no lists of votes"}; !slices.Equal(got, want) {
-		t.Errorf("Check reports %q, want %q", got, want)
-	}
+	s.wantViolations("cast:alice:641: exists, but the site keeps no lists of votes")
 }
 
 func TestCheckFailsIfTheStoreDoesNotAnswer(t *testing.T) {
@@ -501,9 +481,7 @@ func TestCheckReportsNoVotesThatListsNeedNotHave(t *testing.T) {
 		"cast:alice:641: lacks 1, but user:alice is in voted:1",
 		"cast:bob:641: lacks -1, but user:bob is in downvoted:1",
 	}
-	if got := s.violations(); !slices.Equal(got, want) {
-		t.Errorf("Check reports %q, want %q", got, want)
-	}
+	s.wantViolations(want...)
 	record := s.do("HGET meta: cast_since").(string)
 	_, rest, _ := strings.Cut(record, " ")
 	s.do("HSET meta: cast_since", fmt.Sprint(monthEnd.Unix(), " ", rest))

@@ -13,7 +13,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/failover"
-	"frontpage/redisrepo/articles"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/wire"
@@ -120,25 +119,19 @@ func (r *Repo) callEdit(ctx context.Context, id site.ArticleID, by site.Actor, c
 
 // edited returns the article, or what refuses the edit.
 func (r *Repo) edited(id site.ArticleID, answer wire.Reply) (*site.Article, error) {
-	switch status := answer.Status(); status {
-	case "OK":
-		return r.Articles.ObserveReply(id, answer)
+	switch answer.Status() {
 	case "CONFLICT":
 		article, err := r.Articles.ObserveReply(id, answer)
 		if err != nil {
 			return nil, err
 		}
 		return article, site.Refuse(site.Conflict, "ifRevision", "%v has been edited since: look at it as it is now, and edit that", id)
-	case "NOT_FOUND":
-		return nil, articles.NoArticle(id)
-	case "FORBIDDEN":
-		return nil, site.Refuse(site.Forbidden, "article", "only its poster and moderators can edit %v", id)
 	case "CLOSED":
 		return nil, r.editClosed(answer.Text(1))
 	case "EMPTY":
 		return nil, site.Refuse(site.Invalid, "text", "the article has no link, so it needs a text")
 	default:
-		return nil, fmt.Errorf("edit %v: the script replied %q", id, status)
+		return r.changed("edit", id, answer)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/site"
 )
@@ -23,10 +24,7 @@ func (s *testSite) edit(id site.ArticleID, by site.Actor, e redisrepo.Edit) *sit
 // texts returns the title and the text of an article and of its earlier versions, newest first.
 func (s *testSite) texts(a *site.Article, most int) (texts []string) {
 	s.t.Helper()
-	versions, err := s.Versions(s.ctx, []*site.Article{a}, most)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	versions := must.Get(s.Versions(s.ctx, []*site.Article{a}, most))(s.t)
 	show := func(title string, text *string) string {
 		if text == nil {
 			return title
@@ -174,9 +172,7 @@ func TestEditsAreForPosterInTimeAndForModerators(t *testing.T) {
 				return
 			}
 			wantRefused(t, err, tt.want)
-			if after := s.dump(); after != before {
-				t.Errorf("the refused edit left\n%s\nwant\n%s", after, before)
-			}
+			s.wantStore(before)
 		})
 	}
 	s := newSite(t, nil)
@@ -259,9 +255,7 @@ func TestLogKeepsTitleLinkAndReason(t *testing.T) {
 	s.edit(a.ID, moderator, redisrepo.Edit{Title: new("better"), Reason: new(" typo ")})
 	s.edit(a.ID, moderator, redisrepo.Edit{Text: new("text"), Groups: []string{"b", "c"}})
 	s.edit(a.ID, moderator, redisrepo.Edit{Groups: []string{"c"}})
-	if _, err := s.DeleteFor(s.ctx, a.ID, moderator, new("spam")); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(s.DeleteFor(s.ctx, a.ID, moderator, new("spam")))(t)
 	s.undelete(a.ID)
 	entries, _, err := s.ModerationLog(s.ctx, site.PageRequest{})
 	if err != nil {
@@ -337,10 +331,7 @@ func TestOwnDeletionFreesTheLink(t *testing.T) {
 				_, err = s.Post(s.ctx, "alice", d)
 				wantDuplicate(t, err, a.ID)
 				s.delete(a.ID, tt.by)
-				b, err := s.Post(s.ctx, "alice", d)
-				if err != nil {
-					t.Fatal(err)
-				}
+				b := must.Get(s.Post(s.ctx, "alice", d))(t)
 				s.undelete(a.ID)
 				s.delete(a.ID, tt.by) // does not free the link of the other article
 				_, err = s.Post(s.ctx, "alice", d)
@@ -355,16 +346,10 @@ func TestOwnDeletionFreesTheLink(t *testing.T) {
 func TestEditsAreDeliveredAndStay(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil, one).listen()
-	a, err := s.Post(s.ctx, "alice", site.Draft{Title: "title", Text: new("before")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must.Get(s.Post(s.ctx, "alice", site.Draft{Title: "title", Text: new("before")}))(t)
 	s.vote(a.ID, "bob", up)
 	other := s.reopened(s.client(), nil)
-	watch, err := s.WatchArticles(s.ctx, []site.ArticleID{a.ID})
-	if err != nil {
-		t.Fatal(err)
-	}
+	watch := must.Get(s.WatchArticles(s.ctx, []site.ArticleID{a.ID}))(t)
 	defer watch.Close()
 	taken := func() *site.Article {
 		t.Helper()

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/events"
 	"frontpage/redisrepo/site"
@@ -26,11 +27,8 @@ func (s *testSite) addEvents(entries ...entry) {
 	s.t.Helper()
 	for _, e := range entries {
 		tag := s.Tags()[e.article%len(s.Tags())]
-		err := s.raw.Do(s.ctx, "XADD", tag+"events:", e.id, "kind", e.kind, "article", fmt.Sprintf("article:%d", e.article),
-			"revision", e.revision, "votes", 1, "downvotes", 0, "score", "1772366832", "by", "bob", "to", "1").Err()
-		if err != nil {
-			s.t.Fatal(err)
-		}
+		must.Do(s.t, s.raw.Do(s.ctx, "XADD", tag+"events:", e.id, "kind", e.kind, "article", fmt.Sprintf("article:%d", e.article),
+			"revision", e.revision, "votes", 1, "downvotes", 0, "score", "1772366832", "by", "bob", "to", "1").Err())
 	}
 }
 
@@ -45,10 +43,7 @@ func feed(page events.EventPage) string {
 
 func (s *testSite) events(after *string, first int, kinds ...events.EventKind) events.EventPage {
 	s.t.Helper()
-	page, err := s.Events(s.ctx, after, kinds, &first)
-	if err != nil {
-		s.t.Fatalf("Events: %v", err)
-	}
+	page := must.Get(s.Events(s.ctx, after, kinds, &first))(s.t)
 	return page
 }
 

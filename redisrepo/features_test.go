@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/site"
 )
@@ -230,9 +231,7 @@ func TestBuildingGoesOnWhereItWasInterrupted(t *testing.T) {
 	}
 	newest := s.raw.ZRevRangeWithScores(s.ctx, "time:", 400, 400).Val()[0].Score
 	s.do("HSET meta: calendar", "building "+strconv.FormatFloat(newest, 'f', -1, 64))
-	if _, err := redisrepo.New(s.ctx, s.server.Client, rules, redisrepo.WithClock(s.clock.now), progress); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(redisrepo.New(s.ctx, s.server.Client, rules, redisrepo.WithClock(s.clock.now), progress))(t)
 	places := map[string]int{} // by unit
 	for line := range strings.SplitSeq(s.kept(), "\n") {
 		places[strings.Split(line, ":")[1]]++
@@ -241,9 +240,7 @@ func TestBuildingGoesOnWhereItWasInterrupted(t *testing.T) {
 		t.Errorf("a start that went on built %v places, want those of the last 401 articles", places)
 	}
 	s.do("HSET meta: calendar", "building")
-	if _, err := redisrepo.New(s.ctx, s.server.Client, rules, redisrepo.WithClock(s.clock.now), progress); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(redisrepo.New(s.ctx, s.server.Client, rules, redisrepo.WithClock(s.clock.now), progress))(t)
 	s.wantCalendar(false)
 	if !slices.IsSorted(done) || len(done) < 3 {
 		t.Errorf("the progress was %v", done)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"frontpage/must"
 	"frontpage/programtest"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/check"
@@ -100,10 +101,7 @@ func (w *frontWalk) pass(until time.Time) {
 	for hour := hourAt(w.testSite) + 1; hour <= until.Unix()/3600; hour++ {
 		w.clock.set(timeOf(hour).Sub(opened))
 		size := 100
-		ids, err := w.List(w.ctx, lists.AllArticles(site.ByScore, site.Descending), 1, &size)
-		if err != nil {
-			w.t.Fatal(err)
-		}
+		ids := must.Get(w.List(w.ctx, lists.AllArticles(site.ByScore, site.Descending), 1, &size))(w.t)
 		articles, errs := w.ArticlesByID(w.ctx, ids)
 		page := &rankings.FrontPage{At: timeOf(hour)}
 		for i, id := range ids {
@@ -139,10 +137,7 @@ func frontText(page *rankings.FrontPage) string {
 func (w *frontWalk) wantPage(hour int64) {
 	w.t.Helper()
 	at := timeOf(hour).Add(time.Duration(w.IntN(3600)) * time.Second)
-	page, err := w.FrontPage(w.ctx, at)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	page := must.Get(w.FrontPage(w.ctx, at))(w.t)
 	if got := frontText(page); got != w.seen[hour] {
 		w.t.Fatalf("FrontPage(%v) =\n%s\nwant\n%s", at, got, w.seen[hour])
 	}
@@ -166,10 +161,7 @@ func (w *frontWalk) compare() {
 		}
 	}
 	w.compareRanks(48)
-	best, err := w.BestRanks(w.ctx, w.articles)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	best := must.Get(w.BestRanks(w.ctx, w.articles))(w.t)
 	for i, id := range w.articles {
 		want, known := w.best[id]
 		if got := best[i]; known != (got != nil) || known && *got != want {
@@ -182,10 +174,7 @@ func (w *frontWalk) compare() {
 // compareRanks compares the ranks at the last hours with what the observer saw.
 func (w *frontWalk) compareRanks(hours int) {
 	w.t.Helper()
-	ranks, err := w.FrontRanks(w.ctx, hours)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	ranks := must.Get(w.FrontRanks(w.ctx, hours))(w.t)
 	for _, id := range w.articles {
 		got, want := "", ""
 		for _, at := range ranks.Of(id) {
@@ -266,9 +255,7 @@ func TestFrontPageOfManyWritersIsTheRankingBetweenTwoWrites(t *testing.T) {
 	}
 	listener := s.raw.Subscribe(s.ctx, "changes:0")
 	t.Cleanup(func() { _ = listener.Close() })
-	if _, err := listener.Receive(s.ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(listener.Receive(s.ctx))(t)
 	messages := listener.Channel(redis.WithChannelSize(100_000))
 
 	// A write is known by its voter, since each user votes once.
@@ -385,10 +372,7 @@ func TestNoFrontPageIsOverwrittenWhenTheClockGoesBack(t *testing.T) {
 	s.clock.advance(3 * time.Hour)
 	s.vote(a.ID, "bob", up) // saves the page
 	at := s.clock.now()
-	before, err := s.FrontPage(s.ctx, at)
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := must.Get(s.FrontPage(s.ctx, at))(t)
 	s.clock.advance(-2 * time.Hour)
 	s.vote(b.ID, "bob", up)
 	s.vote(b.ID, "carol", up)
@@ -412,10 +396,7 @@ func TestFrontPageHasTheScoresOfLegacyClients(t *testing.T) {
 	s.clock.advance(time.Hour)
 	at := s.clock.now()
 	s.vote(a.ID, "bob", up)
-	page, err := s.FrontPage(s.ctx, at)
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Get(s.FrontPage(s.ctx, at))(t)
 	var got []redis.Z
 	for _, place := range page.Places {
 		got = append(got, redis.Z{Member: place.ID.String(), Score: place.Score})
@@ -470,9 +451,7 @@ func TestMigrateCopiesFrontPages(t *testing.T) {
 			w.compare()
 			target := redistest.Start(t)
 			options := []redisrepo.Option{redisrepo.WithPartitions(tt.to), redisrepo.WithClock(w.clock.now)}
-			if _, err := migrate.Migrate(t.Context(), w.server.Client, target.Client, w.rules, func(string) {}, options...); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(migrate.Migrate(t.Context(), w.server.Client, target.Client, w.rules, func(string) {}, options...))(t)
 			other := *w.testSite
 			other.server, other.raw = target, target.Client
 			w.testSite = other.reopened(target.Client, nil, redisrepo.WithPartitions(tt.to))
@@ -492,9 +471,7 @@ func TestFrontPagesBeginAgainWhenTheyAreSwitchedOn(t *testing.T) {
 	a := s.post("alice")
 	s.clock.advance(time.Hour)
 	s.vote(a.ID, "bob", up)
-	if _, err := s.BestRanks(s.ctx, []site.ArticleID{a.ID}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(s.BestRanks(s.ctx, []site.ArticleID{a.ID}))(t)
 	first := s.clock.now()
 	without := s.reopened(s.client(), func(r *site.Rules) { r.FrontPages = 0 })
 	if keys, fields := s.do("EXISTS front: best:"), s.do("HMGET clock: front front_since ranked"); keys != int64(0) || fmt.Sprint(fields) != "[<nil> <nil> <nil>]" {

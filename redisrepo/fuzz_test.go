@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
@@ -111,10 +112,7 @@ func FuzzNormalizeLink(f *testing.F) {
 
 // Only a cursor that a listing gave is accepted, and only by that listing.
 func FuzzCursor(f *testing.F) {
-	repo, err := redisrepo.New(f.Context(), redistest.Start(f).Client, site.DefaultRules())
-	if err != nil {
-		f.Fatal(err)
-	}
+	repo := must.Get(redisrepo.New(f.Context(), redistest.Start(f).Client, site.DefaultRules()))(f)
 	for i, votes := range []int{0, 3, -2} {
 		link := "https://example.com/" + strconv.Itoa(i)
 		imported := redisrepo.Imported{

@@ -65,53 +65,49 @@ func (s *testSite) wantGroups(order site.GroupOrder, prefix string, size int, gr
 }
 
 func TestGroupsBySizeAndPrefix(t *testing.T) {
-	t.Parallel()
-	for _, tags := range layouts {
-		t.Run(fmt.Sprint(tags), func(t *testing.T) {
-			t.Parallel()
-			s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
-			s.wantGroups(site.ByArticleCount, "", 3, sized{})
-			groups := sized{}
-			var articles []*site.Article
-			for i, name := range []string{"a", "a-b", "a.b", "a_b", "ab", "b", "c", "git", "github.com", "gitlab.com", "interest", "ä", "äh", "世"} {
-				for range []int{1, 4, 2, 1, 1, 7, 2}[i%7] {
-					articles = append(articles, s.post("alice", name))
-					groups[name]++
+	eachLayout(t, func(t *testing.T, tags []string) {
+		s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
+		s.wantGroups(site.ByArticleCount, "", 3, sized{})
+		groups := sized{}
+		var articles []*site.Article
+		for i, name := range []string{"a", "a-b", "a.b", "a_b", "ab", "b", "c", "git", "github.com", "gitlab.com", "interest", "ä", "äh", "世"} {
+			for range []int{1, 4, 2, 1, 1, 7, 2}[i%7] {
+				articles = append(articles, s.post("alice", name))
+				groups[name]++
+			}
+		}
+		s.clock.advance(10 * time.Second) // the number of groups in several partitions is kept for 5 s
+		for _, order := range []site.GroupOrder{site.ByName, site.ByArticleCount} {
+			for _, prefix := range []string{"", "a", "A", "git", "GitH", "Ä", "世", "b", "zz", "github.commerce"} {
+				for _, size := range []int{1, 2, 3, len(groups), 100} {
+					s.wantGroups(order, prefix, size, groups)
 				}
 			}
-			s.clock.advance(10 * time.Second) // the number of groups in several partitions is kept for 5 s
-			for _, order := range []site.GroupOrder{site.ByName, site.ByArticleCount} {
-				for _, prefix := range []string{"", "a", "A", "git", "GitH", "Ä", "世", "b", "zz", "github.commerce"} {
-					for _, size := range []int{1, 2, 3, len(groups), 100} {
-						s.wantGroups(order, prefix, size, groups)
-					}
-				}
-				for _, impossible := range []string{"a b", "a/", "\x00", "\xff", " ", "c++"} {
-					s.wantGroups(order, impossible, 3, sized{})
-				}
+			for _, impossible := range []string{"a b", "a/", "\x00", "\xff", " ", "c++"} {
+				s.wantGroups(order, impossible, 3, sized{})
 			}
-			// A page goes on from a position, whatever became of the group that was there.
-			by := lists.GroupList{Order: site.ByArticleCount}
-			page, _, err := s.Groups(s.ctx, by, site.PageRequest{First: new(3)})
-			if err != nil {
-				t.Fatal(err)
+		}
+		// A page goes on from a position, whatever became of the group that was there.
+		by := lists.GroupList{Order: site.ByArticleCount}
+		page, _, err := s.Groups(s.ctx, by, site.PageRequest{First: new(3)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		last := page[2]
+		for _, a := range articles {
+			if slices.Contains(a.Groups, last.Name) {
+				s.delete(a.ID, moderator)
 			}
-			last := page[2]
-			for _, a := range articles {
-				if slices.Contains(a.Groups, last.Name) {
-					s.delete(a.ID, moderator)
-				}
-			}
-			delete(groups, string(last.Name))
-			rest, info, err := s.Groups(s.ctx, by, site.PageRequest{First: new(100), After: &last.Cursor})
-			if want := groups.list(by.Order, "")[2:]; err != nil || len(rest) != len(want) || fmt.Sprint(rest[0].Name, rest[0].ArticleCount) != want[0] || !info.HasPreviousPage || info.HasNextPage {
-				t.Errorf("after a group that is gone: %v, %+v, %v; want %v", rest, info, err, want)
-			}
-			_, _, err = s.Groups(s.ctx, lists.GroupList{}, site.PageRequest{After: &last.Cursor})
-			wantRefused(t, err, "INVALID after")
-			s.wantClean()
-		})
-	}
+		}
+		delete(groups, string(last.Name))
+		rest, info, err := s.Groups(s.ctx, by, site.PageRequest{First: new(100), After: &last.Cursor})
+		if want := groups.list(by.Order, "")[2:]; err != nil || len(rest) != len(want) || fmt.Sprint(rest[0].Name, rest[0].ArticleCount) != want[0] || !info.HasPreviousPage || info.HasNextPage {
+			t.Errorf("after a group that is gone: %v, %+v, %v; want %v", rest, info, err, want)
+		}
+		_, _, err = s.Groups(s.ctx, lists.GroupList{}, site.PageRequest{After: &last.Cursor})
+		wantRefused(t, err, "INVALID after")
+		s.wantClean()
+	})
 }
 
 // In several partitions a group has a part of its articles in each. The first pages are found without reading all groups,

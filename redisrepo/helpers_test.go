@@ -15,6 +15,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/check"
 	"frontpage/redisrepo/lists"
@@ -38,6 +39,17 @@ var four = redisrepo.Tags(4)
 
 // layouts are the tags of a site without partitions, and of one with four.
 var layouts = [][]string{redisrepo.Tags(1), four}
+
+// eachLayout runs test once for each of layouts, and beside all other tests.
+func eachLayout(t *testing.T, test func(t *testing.T, tags []string)) {
+	t.Parallel()
+	for _, tags := range layouts {
+		t.Run(fmt.Sprint(tags), func(t *testing.T) {
+			t.Parallel()
+			test(t, tags)
+		})
+	}
+}
 
 // opened is the time at which the clock of every site starts.
 var opened = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
@@ -136,23 +148,7 @@ func (c checkedCalls) check(command redis.Cmder) {
 }
 
 // observer is a hook that is called with the commands of each round trip before they are sent.
-type observer func(commands ...redis.Cmder)
-
-func (observer) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (o observer) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, command redis.Cmder) error {
-		o(command)
-		return next(ctx, command)
-	}
-}
-
-func (o observer) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, commands []redis.Cmder) error {
-		o(commands...)
-		return next(ctx, commands)
-	}
-}
+var observer = redistest.Before
 
 // knowsRights reports whether the server can tell a script what its user may run: Redis 7.0 and newer.
 func (s *testSite) knowsRights() bool {
@@ -229,10 +225,7 @@ func (s *testSite) positions(user site.UserName, ids ...site.ArticleID) string {
 // list returns the first page of a listing.
 func (s *testSite) list(l lists.Listing) []site.ArticleID {
 	s.t.Helper()
-	ids, err := s.List(s.ctx, l, 1, nil)
-	if err != nil {
-		s.t.Fatalf("List: %v", err)
-	}
+	ids := must.Get(s.List(s.ctx, l, 1, nil))(s.t)
 	return ids
 }
 
@@ -252,18 +245,21 @@ func (s *testSite) wantList(l lists.Listing, want ...site.ArticleID) {
 func (s *testSite) violations() []string {
 	s.t.Helper()
 	var found []string
-	if _, err := check.Check(s.ctx, s.Repo, func(violation string) { found = append(found, violation) }); err != nil {
-		s.t.Fatalf("Check: %v", err)
-	}
+	must.Get(check.Check(s.ctx, s.Repo, func(violation string) { found = append(found, violation) }))(s.t)
 	slices.Sort(found)
 	return found
 }
 
+func (s *testSite) wantViolations(want ...string) {
+	s.t.Helper()
+	if got := s.violations(); !slices.Equal(got, want) {
+		s.t.Errorf("Check reports\n\t%s\nwant\n\t%s", strings.Join(got, "\n\t"), strings.Join(want, "\n\t"))
+	}
+}
+
 func (s *testSite) wantClean() {
 	s.t.Helper()
-	for _, violation := range s.violations() {
-		s.t.Errorf("Check reports: %s", violation)
-	}
+	s.wantViolations()
 }
 
 // moderator is an actor who posted no article, but may do what posters may.
@@ -310,20 +306,15 @@ func (s *testSite) ttl(key string) time.Duration {
 // dump returns the whole store as text: each key with its type, its content and whether it expires.
 func (s *testSite) dump() string {
 	s.t.Helper()
-	keys, err := s.raw.Keys(s.ctx, "*").Result()
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	keys := must.Get(s.raw.Keys(s.ctx, "*").Result())(s.t)
 	slices.Sort(keys)
 	kinds, contents, ttls := make([]*redis.StatusCmd, len(keys)), make([]func() any, len(keys)), make([]*redis.DurationCmd, len(keys))
-	if _, err := s.raw.Pipelined(s.ctx, func(p redis.Pipeliner) error {
+	must.Get(s.raw.Pipelined(s.ctx, func(p redis.Pipeliner) error {
 		for i, key := range keys {
 			kinds[i], ttls[i] = p.Type(s.ctx, key), p.PTTL(s.ctx, key)
 		}
 		return nil
-	}); err != nil {
-		s.t.Fatal(err)
-	}
+	}))(s.t)
 	if _, err := s.raw.Pipelined(s.ctx, func(p redis.Pipeliner) error {
 		for i, key := range keys {
 			contents[i] = s.content(p, kinds[i].Val(), key)
@@ -337,6 +328,14 @@ func (s *testSite) dump() string {
 		fmt.Fprintf(&b, "%s: %v, ends: %t\n", key, contents[i](), ttls[i].Val() > 0)
 	}
 	return b.String()
+}
+
+// wantStore compares what dump returns.
+func (s *testSite) wantStore(want string) {
+	s.t.Helper()
+	if got := s.dump(); got != want {
+		s.t.Errorf("the store holds\n%s\nwant\n%s", got, want)
+	}
 }
 
 // content asks for what a key of this type holds.

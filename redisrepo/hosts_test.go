@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
@@ -18,10 +19,7 @@ import (
 // The tests of the site read the same table.
 func TestHostsOfLinks(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("testdata/hosts.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("testdata/hosts.json"))(t)
 	hosts := map[string]string{}
 	if err := json.Unmarshal(text, &hosts); err != nil || len(hosts) < 20 {
 		t.Fatalf("%d hosts, %v", len(hosts), err)
@@ -60,10 +58,7 @@ func TestHostsListTheirArticles(t *testing.T) {
 			s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
 			ids := make([]site.ArticleID, 6)
 			for i, link := range []string{"https://www.a.example/1", "http://A.example:80/2", "https://b.example/3", "https://a.example:81/4", "https://a.example/5", ""} {
-				a, err := s.Post(s.ctx, "alice", site.Draft{Title: "t", Link: &link, Text: new("x")})
-				if err != nil {
-					t.Fatal(err)
-				}
+				a := must.Get(s.Post(s.ctx, "alice", site.Draft{Title: "t", Link: &link, Text: new("x")}))(t)
 				if host := a.Host(); (host == nil) != (link == "") || host != nil && host.Name != site.HostOf(link) {
 					t.Errorf("the host of %q is %v", link, host)
 				}
@@ -85,9 +80,7 @@ func TestHostsListTheirArticles(t *testing.T) {
 			if keys := s.raw.Keys(s.ctx, "*host:").Val(); len(keys) > 0 {
 				t.Errorf("an article without a link is in %q", keys)
 			}
-			if _, err := s.Edit(s.ctx, ids[0], alice(), redisrepo.Edit{Title: new("other"), Groups: []string{"go"}}); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(s.Edit(s.ctx, ids[0], alice(), redisrepo.Edit{Title: new("other"), Groups: []string{"go"}}))(t)
 			wantHosts(ids[4], ids[1], ids[0])
 			for _, by := range []site.Actor{alice(), moderator} {
 				s.delete(ids[1], by)
@@ -171,10 +164,7 @@ func TestUpgradeListsTheArticlesOfHosts(t *testing.T) {
 			}
 			s.imports(imported...)
 			s.delete(300, moderator)
-			_, err := s.Post(s.ctx, "alice", site.Draft{Title: "t", Text: new("x")})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Get(s.Post(s.ctx, "alice", site.Draft{Title: "t", Text: new("x")}))(t)
 			s.imports(redisrepo.Imported{ID: 4000, Poster: "zoe", PostedAt: opened, Votes: 1, Draft: linked("https://h3.example/")})
 			want := s.dump()
 			var lost int

@@ -1,13 +1,22 @@
 package redisrepo_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
+	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
+	"frontpage/redisrepo/transfer"
+	"frontpage/redistest"
 )
 
 // old returns an article that was posted age before now.
@@ -172,9 +181,7 @@ func (s *testSite) wantNothingImported(articles ...redisrepo.Imported) {
 			s.t.Errorf("added[%d], errs[%[1]d] = %t, %v, want false and no error", i, added[i], errs[i])
 		}
 	}
-	if after := s.dump(); after != before {
-		s.t.Errorf("the store holds\n%s\nwant\n%s", after, before)
-	}
+	s.wantStore(before)
 }
 
 func TestImportDoesNotChangeOtherArticles(t *testing.T) {
@@ -191,32 +198,173 @@ func TestImportDoesNotChangeOtherArticles(t *testing.T) {
 		}
 		wantRefused(t, errs[i], "CONFLICT id")
 	}
-	if after := s.dump(); after != before {
-		t.Errorf("the store holds\n%s\nwant\n%s", after, before)
-	}
+	s.wantStore(before)
 }
 
 func TestImportMovesTheCounterPastTheHighestNumber(t *testing.T) {
+	eachLayout(t, func(t *testing.T, tags []string) {
+		s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
+		s.imports(old(50, time.Hour, 1), old(2, time.Hour, 1), old(1, time.Hour, 1), old(49, time.Hour, 1), old(30, time.Hour, 1), old(51, time.Hour, 1), old(52, time.Hour, 1))
+		s.wantClean()
+		seen := map[site.ArticleID]bool{50: true, 2: true, 1: true, 49: true, 30: true, 51: true, 52: true}
+		for range 20 {
+			a := s.post("alice")
+			if seen[a.ID] || a.ID < 30 {
+				t.Errorf("Post = %v, want a higher number than the imported and earlier ones", a.ID)
+			}
+			seen[a.ID] = true
+		}
+		s.imports(old(3, time.Hour, 1)) // below: the counter stays
+		s.wantClean()
+		if a := s.post("alice"); seen[a.ID] {
+			t.Errorf("Post = %v again, want a new number", a.ID)
+		}
+	})
+}
+
+// voterGrowth is a hook that notes how many voters of article:1 to article:9 one round trip adds at most.
+type voterGrowth struct {
+	mutex     sync.Mutex
+	site      *testSite
+	last, max int64
+}
+
+func (g *voterGrowth) note() {
+	g.mutex.Lock()
+	defer g.mutex.Unlock()
+	if g.site == nil {
+		return
+	}
+	var total int64
+	for i := range 9 {
+		total += g.site.do("SCARD", fmt.Sprint("voted:", i+1)).(int64) + g.site.do("SCARD", fmt.Sprint("downvoted:", i+1)).(int64)
+	}
+	g.max, g.last = max(g.max, total-g.last), total
+}
+
+func (g *voterGrowth) hook(ctx context.Context, commands []redis.Cmder, send redis.ProcessPipelineHook) error {
+	defer g.note()
+	return send(ctx, commands)
+}
+
+// maxImportStep is the number of voters that one round trip of an import adds at most: one poster for each of
+// 50 articles, and 1000 others.
+const maxImportStep = 1050
+
+func TestImportAddsVotersInSteps(t *testing.T) {
 	t.Parallel()
-	for _, tags := range layouts {
-		t.Run(fmt.Sprint(tags), func(t *testing.T) {
+	for name, rules := range map[string]func(*site.Rules){"counted": nil, "uncounted": uncounted} {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
-			s.imports(old(50, time.Hour, 1), old(2, time.Hour, 1), old(1, time.Hour, 1), old(49, time.Hour, 1), old(30, time.Hour, 1), old(51, time.Hour, 1), old(52, time.Hour, 1))
-			s.wantClean()
-			seen := map[site.ArticleID]bool{50: true, 2: true, 1: true, 49: true, 30: true, 51: true, 52: true}
-			for range 20 {
-				a := s.post("alice")
-				if seen[a.ID] || a.ID < 30 {
-					t.Errorf("Post = %v, want a higher number than the imported and earlier ones", a.ID)
+			beside, growth := newSite(t, rules), new(voterGrowth)
+			s := beside.reopened(beside.client(redistest.Hook(growth.hook)), rules)
+			growth.site = beside
+			votes := []int{5000, 700, 600, 1, -3500, 1000, 1001, 1002, 0}
+			var articles []redisrepo.Imported
+			for i, n := range votes {
+				articles = append(articles, old(site.ArticleID(i+1), time.Hour, n, "go"))
+			}
+			s.imports(articles...)
+			if growth.max > maxImportStep {
+				t.Errorf("one round trip added %d voters, want at most %d", growth.max, maxImportStep)
+			}
+			for i, n := range votes {
+				if a := s.article(site.ArticleID(i + 1)); a.Votes != n {
+					t.Errorf("votes of %v = %d, want %d", a.ID, a.Votes, n)
 				}
-				seen[a.ID] = true
 			}
-			s.imports(old(3, time.Hour, 1)) // below: the counter stays
 			s.wantClean()
-			if a := s.post("alice"); seen[a.ID] {
-				t.Errorf("Post = %v again, want a new number", a.ID)
-			}
+			s.wantNothingImported(articles...)
 		})
+	}
+}
+
+// An import that is killed between the steps of an article leaves nothing that readers see, and a later one
+// makes the article right, whatever votes it has now.
+func TestKilledImportCanBeRepeated(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		next  func(s *testSite)
+		votes int
+		voted int64
+	}{
+		"with the same votes": {next: func(s *testSite) { s.imports(old(1, time.Hour, 5000, "go")) }, votes: 5000, voted: 5000},
+		"with more votes":     {next: func(s *testSite) { s.imports(old(1, time.Hour, 6000, "go")) }, votes: 6000, voted: 6000},
+		"with fewer votes":    {next: func(s *testSite) { s.imports(old(1, time.Hour, 1500, "go")) }, votes: 1500, voted: 1500},
+		"with few votes":      {next: func(s *testSite) { s.imports(old(1, time.Hour, 5, "go")) }, votes: 5, voted: 5},
+		"with downvotes":      {next: func(s *testSite) { s.imports(old(1, time.Hour, -1500, "go")) }, votes: -1500},
+		"after the window":    {next: func(s *testSite) { s.imports(old(1, 3*week, 5000, "go")) }, votes: 5000},
+		"by a post":           {next: func(s *testSite) { s.post("alice", "go") }, votes: 1, voted: 1},
+		"by several at once": {next: func(s *testSite) {
+			var mutex sync.Mutex
+			stored := 0
+			together(3, func(int) {
+				added, errs := s.Import(s.ctx, []redisrepo.Imported{old(1, time.Hour, 5000, "go")})
+				mutex.Lock()
+				defer mutex.Unlock()
+				if errs[0] != nil {
+					s.t.Errorf("Import: %v", errs[0])
+				}
+				if added[0] {
+					stored++
+				}
+			})
+			if stored != 1 {
+				s.t.Errorf("%d imports added the article, want 1", stored)
+			}
+		}, votes: 5000, voted: 5000},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t, nil, one)
+			ctx, kill := context.WithCancel(s.ctx)
+			opened, steps := false, 0
+			importer := s.reopened(s.client(before{"evalsha", func(context.Context) {
+				if !opened {
+					return
+				}
+				if steps++; steps == 4 {
+					kill()
+				}
+			}}), nil)
+			opened = true
+			added, errs := importer.Import(ctx, []redisrepo.Imported{old(1, time.Hour, 5000, "go"), old(2, time.Hour, 1, "go")})
+			if added[0] || added[1] || !errors.Is(errs[0], context.Canceled) || !errors.Is(errs[1], context.Canceled) {
+				t.Fatalf("Import = %v, %v, want context.Canceled twice", added, errs)
+			}
+			if n := s.do("SCARD voted:1"); n == int64(0) || s.ttl("voted:1") <= 0 {
+				t.Errorf("voted:1 has %d members and expires in %v, want some that expire", n, s.ttl("voted:1"))
+			}
+			_, err := s.Vote(s.ctx, 1, "bob", up, "")
+			wantRefused(t, err, "NOT_FOUND article")
+			s.wantList(best("go"))
+			s.wantList(lists.AllArticles(site.ByTime, site.Ascending))
+			s.wantClean()
+
+			tt.next(s)
+			if a := s.article(1); a.Votes != tt.votes || s.do("SCARD voted:1") != tt.voted {
+				t.Errorf("%d votes, %d upvoters, want %d, %d", a.Votes, s.do("SCARD voted:1"), tt.votes, tt.voted)
+			}
+			s.wantClean()
+		})
+	}
+}
+
+func TestAFailureOfAllImportedArticlesIsReportedOnce(t *testing.T) {
+	t.Parallel()
+	client, rules := redistest.Start(t).Client, site.DefaultRules()
+	repo := must.Get(redisrepo.New(t.Context(), redistest.Start(t).Client, rules))(t)
+	filling, err := transfer.Fill(t.Context(), client, rules, transfer.Source{Digest: "x", Rules: repo.Layout.RankingRules(), Last: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	must.Do(t, client.Set(t.Context(), "time:", "of the wrong type", 0).Err())
+	var records []*transfer.Record
+	for id := range site.ArticleID(3) {
+		records = append(records, &transfer.Record{ID: id + 1, Title: "A title", Text: "A text", Poster: "ada", Time: 1_000_000_000, Votes: 1, Revision: 1})
+	}
+	if err := filling.Put(t.Context(), records); err == nil || strings.Count(err.Error(), "WRONGTYPE") != 1 {
+		t.Errorf("got %v, want WRONGTYPE once", err)
 	}
 }

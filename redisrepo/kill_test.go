@@ -190,9 +190,7 @@ func TestUnreachableServerIsErrUnavailable(t *testing.T) {
 		}
 	}
 	s.server.Restart()
-	if after := s.dump(); after != before {
-		t.Errorf("the store holds\n%s\nwant\n%s", after, before)
-	}
+	s.wantStore(before)
 	for name, call := range calls {
 		if err := call(); err != nil {
 			t.Errorf("%s after the restart: %v", name, err)

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
@@ -100,10 +101,7 @@ func TestLinksWithOneNormalizedFormAreDuplicates(t *testing.T) {
 			t.Parallel()
 			s := newSite(t, nil)
 			for _, links := range [][2]string{{tt.first, tt.second}, {tt.second, tt.first}} {
-				first, err := s.Post(s.ctx, "alice", linked(links[0]))
-				if err != nil {
-					t.Fatal(err)
-				}
+				first := must.Get(s.Post(s.ctx, "alice", linked(links[0])))(t)
 				second, err := s.Post(s.ctx, "bob", linked(links[1]))
 				if !tt.other {
 					wantDuplicate(t, err, first.ID)
@@ -117,83 +115,76 @@ func TestLinksWithOneNormalizedFormAreDuplicates(t *testing.T) {
 }
 
 func TestLinkIsReservedForLinkWindow(t *testing.T) {
-	t.Parallel()
-	for _, tags := range layouts {
-		t.Run(fmt.Sprint(tags), func(t *testing.T) {
-			t.Parallel()
-			partitions := redisrepo.WithPartitions(len(tags))
-			s := newSite(t, func(r *site.Rules) { r.LinkWindow = day }, partitions)
-			d := linked("https://a.example/x")
-			d.IdempotencyKey = new("k")
-			first, err := s.Post(s.ctx, "alice", d)
-			if err != nil {
-				t.Fatal(err)
+	eachLayout(t, func(t *testing.T, tags []string) {
+		partitions := redisrepo.WithPartitions(len(tags))
+		s := newSite(t, func(r *site.Rules) { r.LinkWindow = day }, partitions)
+		d := linked("https://a.example/x")
+		d.IdempotencyKey = new("k")
+		first, err := s.Post(s.ctx, "alice", d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		post := func(by site.UserName, change func(*site.Draft)) (*site.Article, error) {
+			other := d
+			if change(&other); other.Link != nil {
+				other.Link = new(*other.Link + "#again")
 			}
-			post := func(by site.UserName, change func(*site.Draft)) (*site.Article, error) {
-				other := d
-				if change(&other); other.Link != nil {
-					other.Link = new(*other.Link + "#again")
-				}
-				return s.Post(s.ctx, by, other)
-			}
-			unkeyed := func(d *site.Draft) { d.IdempotencyKey = nil }
-			before := s.dump()
-			for _, by := range []site.UserName{"alice", "bob"} {
-				_, err = post(by, unkeyed)
-				wantDuplicate(t, err, first.ID)
-				_, err = post(by, func(d *site.Draft) { d.IdempotencyKey = new("another") })
-				wantDuplicate(t, err, first.ID)
-			}
-			if after := s.dump(); withoutCounter(after) != withoutCounter(before) {
-				t.Errorf("the store holds\n%s\nwant\n%s", after, before)
-			}
-			// The idempotency key is checked before the link.
-			if again, err := s.Post(s.ctx, "alice", d); err != nil || again.ID != first.ID {
-				t.Errorf("Post again = %v, %v, want the first article", again, err)
-			}
-			// An article without a link is not a duplicate.
-			for range 2 {
-				if _, err := s.Post(s.ctx, "bob", site.Draft{Title: "t", Text: new("text")}); err != nil {
-					t.Error(err)
-				}
-			}
-			// A draft that is refused otherwise reserves nothing.
-			bad := linked("https://a.example/y")
-			bad.Groups = []string{"?"}
-			_, err = s.Post(s.ctx, "bob", bad)
-			wantRefused(t, err, "INVALID groups.0")
-			if _, err := s.Post(s.ctx, "bob", linked("https://a.example/y")); err != nil {
+			return s.Post(s.ctx, by, other)
+		}
+		unkeyed := func(d *site.Draft) { d.IdempotencyKey = nil }
+		before := s.dump()
+		for _, by := range []site.UserName{"alice", "bob"} {
+			_, err = post(by, unkeyed)
+			wantDuplicate(t, err, first.ID)
+			_, err = post(by, func(d *site.Draft) { d.IdempotencyKey = new("another") })
+			wantDuplicate(t, err, first.ID)
+		}
+		if after := s.dump(); withoutCounter(after) != withoutCounter(before) {
+			t.Errorf("the store holds\n%s\nwant\n%s", after, before)
+		}
+		// The idempotency key is checked before the link.
+		if again, err := s.Post(s.ctx, "alice", d); err != nil || again.ID != first.ID {
+			t.Errorf("Post again = %v, %v, want the first article", again, err)
+		}
+		// An article without a link is not a duplicate.
+		for range 2 {
+			if _, err := s.Post(s.ctx, "bob", site.Draft{Title: "t", Text: new("text")}); err != nil {
 				t.Error(err)
 			}
-			s.delete(first.ID, moderator)
-			_, err = post("bob", unkeyed)
-			wantDuplicate(t, err, first.ID)
-			_, err = s.Post(s.ctx, "alice", d)
-			wantRefused(t, err, "NOT_FOUND idempotencyKey")
-			s.undelete(first.ID)
+		}
+		// A draft that is refused otherwise reserves nothing.
+		bad := linked("https://a.example/y")
+		bad.Groups = []string{"?"}
+		_, err = s.Post(s.ctx, "bob", bad)
+		wantRefused(t, err, "INVALID groups.0")
+		if _, err := s.Post(s.ctx, "bob", linked("https://a.example/y")); err != nil {
+			t.Error(err)
+		}
+		s.delete(first.ID, moderator)
+		_, err = post("bob", unkeyed)
+		wantDuplicate(t, err, first.ID)
+		_, err = s.Post(s.ctx, "alice", d)
+		wantRefused(t, err, "NOT_FOUND idempotencyKey")
+		s.undelete(first.ID)
 
-			s.clock.advance(day - time.Second)
-			_, err = post("bob", unkeyed)
-			wantDuplicate(t, err, first.ID)
-			s.clock.advance(time.Second)
-			second, err := post("bob", unkeyed)
-			if err != nil {
-				t.Fatal(err)
+		s.clock.advance(day - time.Second)
+		_, err = post("bob", unkeyed)
+		wantDuplicate(t, err, first.ID)
+		s.clock.advance(time.Second)
+		second := must.Get(post("bob", unkeyed))(t)
+		_, err = post("carol", unkeyed)
+		wantDuplicate(t, err, second.ID)
+		off := s.reopened(s.server.Client, noLinkWindow, partitions)
+		if _, err := off.Post(s.ctx, "carol", linked("https://a.example/x")); err != nil {
+			t.Errorf("Post with LinkWindow 0: %v", err)
+		}
+		for _, key := range s.raw.Keys(s.ctx, "*link:*").Val() {
+			if left := s.ttl(key); left > 0 {
+				t.Errorf("%s expires in %v, want never: it is read later, too", key, left)
 			}
-			_, err = post("carol", unkeyed)
-			wantDuplicate(t, err, second.ID)
-			off := s.reopened(s.server.Client, noLinkWindow, partitions)
-			if _, err := off.Post(s.ctx, "carol", linked("https://a.example/x")); err != nil {
-				t.Errorf("Post with LinkWindow 0: %v", err)
-			}
-			for _, key := range s.raw.Keys(s.ctx, "*link:*").Val() {
-				if left := s.ttl(key); left > 0 {
-					t.Errorf("%s expires in %v, want never: it is read later, too", key, left)
-				}
-			}
-			s.wantClean()
-		})
-	}
+		}
+		s.wantClean()
+	})
 }
 
 // The partition of an idempotency key may differ from that of the link.
@@ -279,35 +270,28 @@ func (s *testSite) wantNewest(link string, want site.ArticleID) {
 }
 
 func TestArticleByLinkIsTheNewest(t *testing.T) {
-	t.Parallel()
-	for _, tags := range layouts {
-		t.Run(fmt.Sprint(tags), func(t *testing.T) {
-			t.Parallel()
-			s := newSite(t, func(r *site.Rules) { r.LinkWindow = day }, redisrepo.WithPartitions(len(tags)))
-			const link = "http://www.a.example/x#part"
-			s.wantNewest(link, 0)
-			var last site.ArticleID
-			for range 3 {
-				a, err := s.Post(s.ctx, "alice", linked("https://a.example/x"))
-				if err != nil {
-					t.Fatal(err)
-				}
-				last = a.ID
-				s.wantNewest(link, last)
-				s.clock.advance(30 * day)
-			}
-			s.wantNewest(link, last) // its link is free, but its article is found
-			s.delete(last, moderator)
+	eachLayout(t, func(t *testing.T, tags []string) {
+		s := newSite(t, func(r *site.Rules) { r.LinkWindow = day }, redisrepo.WithPartitions(len(tags)))
+		const link = "http://www.a.example/x#part"
+		s.wantNewest(link, 0)
+		var last site.ArticleID
+		for range 3 {
+			a := must.Get(s.Post(s.ctx, "alice", linked("https://a.example/x")))(t)
+			last = a.ID
 			s.wantNewest(link, last)
-			s.reopened(s.server.Client, noLinkWindow, redisrepo.WithPartitions(len(tags)))
-			s.wantNewest("https://a.example/y", 0)
-			for _, bad := range []string{"", " ", "a.example/x", "ftp://a.example/x", "https://", "https://a.example/\x00"} {
-				_, err := s.ArticleByLink(s.ctx, bad)
-				wantRefused(t, err, "INVALID link")
-			}
-			s.wantClean()
-		})
-	}
+			s.clock.advance(30 * day)
+		}
+		s.wantNewest(link, last) // its link is free, but its article is found
+		s.delete(last, moderator)
+		s.wantNewest(link, last)
+		s.reopened(s.server.Client, noLinkWindow, redisrepo.WithPartitions(len(tags)))
+		s.wantNewest("https://a.example/y", 0)
+		for _, bad := range []string{"", " ", "a.example/x", "ftp://a.example/x", "https://", "https://a.example/\x00"} {
+			_, err := s.ArticleByLink(s.ctx, bad)
+			wantRefused(t, err, "INVALID link")
+		}
+		s.wantClean()
+	})
 }
 
 // An import that is interrupted before it records the links is repeated later, perhaps with times relative to now.
@@ -333,44 +317,34 @@ func TestRepeatedImportRecordsTheStoredTime(t *testing.T) {
 // An imported article reserves its link like a post at the same time, in whatever order articles arrive, and however
 // often. Articles of the import itself may have one link.
 func TestImportedLinksAreReserved(t *testing.T) {
-	t.Parallel()
-	for _, tags := range layouts {
-		t.Run(fmt.Sprint(tags), func(t *testing.T) {
-			t.Parallel()
-			s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
-			var all []redisrepo.Imported
-			for i, age := range []time.Duration{3 * day, 2 * day, 10 * day, 2 * day} {
-				a := old(site.ArticleID(5+i), age, 1)
-				a.Draft.Link = new("https://www.a.example/x")
-				if i == 2 {
-					a.Draft.Link = new("https://b.example/")
-				}
-				all = append(all, a)
+	eachLayout(t, func(t *testing.T, tags []string) {
+		s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
+		var all []redisrepo.Imported
+		for i, age := range []time.Duration{3 * day, 2 * day, 10 * day, 2 * day} {
+			a := old(site.ArticleID(5+i), age, 1)
+			a.Draft.Link = new("https://www.a.example/x")
+			if i == 2 {
+				a.Draft.Link = new("https://b.example/")
 			}
-			s.imports(all...)
-			s.Import(s.ctx, all)
-			_, err := s.Post(s.ctx, "alice", linked("http://a.example/x/"))
-			wantDuplicate(t, err, 8) // of two that were posted at once, that with the higher number
-			s.wantNewest("https://b.example", 7)
-			b, err := s.Post(s.ctx, "alice", linked("https://b.example/"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			s.imports(old(20, 3*day, 1, "go"))
-			s.Import(s.ctx, all)
-			s.wantNewest("https://b.example", b.ID)
+			all = append(all, a)
+		}
+		s.imports(all...)
+		s.Import(s.ctx, all)
+		_, err := s.Post(s.ctx, "alice", linked("http://a.example/x/"))
+		wantDuplicate(t, err, 8) // of two that were posted at once, that with the higher number
+		s.wantNewest("https://b.example", 7)
+		b := must.Get(s.Post(s.ctx, "alice", linked("https://b.example/")))(t)
+		s.imports(old(20, 3*day, 1, "go"))
+		s.Import(s.ctx, all)
+		s.wantNewest("https://b.example", b.ID)
 
-			s.clock.advance(5 * day) // a week after article:8 was posted
-			c, err := s.Post(s.ctx, "bob", linked("https://a.example/x"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			s.delete(8, moderator)
-			if added, errs := s.Import(s.ctx, all); added[3] || errs[3] != nil {
-				t.Errorf("Import of a deleted article = %v, %v, want no addition and no error", added, errs)
-			}
-			s.wantNewest("https://a.example/x", c.ID)
-			s.wantClean()
-		})
-	}
+		s.clock.advance(5 * day) // a week after article:8 was posted
+		c := must.Get(s.Post(s.ctx, "bob", linked("https://a.example/x")))(t)
+		s.delete(8, moderator)
+		if added, errs := s.Import(s.ctx, all); added[3] || errs[3] != nil {
+			t.Errorf("Import of a deleted article = %v, %v, want no addition and no error", added, errs)
+		}
+		s.wantNewest("https://a.example/x", c.ID)
+		s.wantClean()
+	})
 }

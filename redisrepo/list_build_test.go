@@ -14,11 +14,11 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/failover"
+	"frontpage/must"
 	"frontpage/programtest"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
-	"frontpage/store"
 )
 
 // largeGroups lets groups be large from 41 articles on, and a step add about 10.
@@ -58,10 +58,7 @@ func withLargeGroup(t *testing.T, articles, partitions int) *testSite {
 func (s *testSite) whole(l lists.Listing) (all []site.ArticleID) {
 	s.t.Helper()
 	for page := 1; ; page++ {
-		ids, err := s.List(s.ctx, l, page, new(100))
-		if err != nil {
-			s.t.Fatalf("List: %v", err)
-		}
+		ids := must.Get(s.List(s.ctx, l, page, new(100)))(s.t)
 		if all = append(all, ids...); len(ids) < 100 {
 			return all
 		}
@@ -211,99 +208,91 @@ func (s *testSite) writeTo(random *rand.Rand, group string, articles int) {
 
 // Several processes build and write at the same time.
 func TestListingIsBuiltByManyAtOnce(t *testing.T) {
-	t.Parallel()
-	for _, tags := range layouts {
-		t.Run(fmt.Sprint(tags), func(t *testing.T) {
-			t.Parallel()
-			s := withLargeGroup(t, 120*len(tags), len(tags))
-			var made atomic.Int64
-			for round := range 5 {
-				for _, tag := range tags {
-					s.raw.Unlink(s.ctx, tag+"score:go", tag+"time:go")
+	eachLayout(t, func(t *testing.T, tags []string) {
+		s := withLargeGroup(t, 120*len(tags), len(tags))
+		var made atomic.Int64
+		for round := range 5 {
+			for _, tag := range tags {
+				s.raw.Unlink(s.ctx, tag+"score:go", tag+"time:go")
+			}
+			together(8, func(i int) {
+				if random := rand.New(rand.NewPCG(uint64(round), uint64(i))); i < 3 {
+					for range 20 {
+						s.writeTo(random, "go", 120*len(tags))
+					}
+					return
 				}
-				together(8, func(i int) {
-					if random := rand.New(rand.NewPCG(uint64(round), uint64(i))); i < 3 {
-						for range 20 {
-							s.writeTo(random, "go", 120*len(tags))
-						}
-						return
-					}
-					reader := s.reader(len(tags), func() { made.Add(1) })
-					if _, err := reader.List(s.ctx, best("go"), 1, nil); err != nil {
-						t.Errorf("List: %v", err)
-					}
-					if _, _, err := reader.Walk(s.ctx, lists.InGroup("go", site.ByTime, site.Ascending), site.PageRequest{}); err != nil {
-						t.Errorf("Walk: %v", err)
-					}
-				})
-				s.wantClean()
-			}
-			if len(tags) == 1 {
-				s.wantIntersection("go", "score:", "time:")
-			}
-			if made.Load() < int64(5*10*len(tags)) { // the writers take some articles out of the group
-				t.Errorf("%d steps, want at least 5 for each listing", made.Load())
-			}
-		})
-	}
+				reader := s.reader(len(tags), func() { made.Add(1) })
+				if _, err := reader.List(s.ctx, best("go"), 1, nil); err != nil {
+					t.Errorf("List: %v", err)
+				}
+				if _, _, err := reader.Walk(s.ctx, lists.InGroup("go", site.ByTime, site.Ascending), site.PageRequest{}); err != nil {
+					t.Errorf("Walk: %v", err)
+				}
+			})
+			s.wantClean()
+		}
+		if len(tags) == 1 {
+			s.wantIntersection("go", "score:", "time:")
+		}
+		if made.Load() < int64(5*10*len(tags)) { // the writers take some articles out of the group
+			t.Errorf("%d steps, want at least 5 for each listing", made.Load())
+		}
+	})
 }
 
 // A listing that another process drops and builds again is never read as if it were complete, by no way of reading.
 func TestIncompleteListingIsNeverRead(t *testing.T) {
-	t.Parallel()
-	for _, tags := range layouts {
-		t.Run(fmt.Sprint(tags), func(t *testing.T) {
-			t.Parallel()
-			s := withLargeGroup(t, 60*len(tags), len(tags))
-			reads := map[string]func(l lists.Listing) int{
-				"List": func(l lists.Listing) int { return len(s.whole(l)) },
-				"Walk": func(l lists.Listing) int {
-					return len(walkAll(t, 7, false, 60*len(tags), func(p site.PageRequest) ([]lists.Edge, site.PageInfo, error) {
-						return s.Walk(s.ctx, l, p)
-					}))
-				},
-				"Last": func(l lists.Listing) int {
-					return len(walkAll(t, 7, true, 60*len(tags), func(p site.PageRequest) ([]lists.Edge, site.PageInfo, error) {
-						return s.Walk(s.ctx, l, p)
-					}))
-				},
-				"FirstArticles": func(l lists.Listing) int {
-					articles, err := s.FirstArticles(s.ctx, l, 100, []site.ArticleID{1})
-					if err != nil || len(articles) < min(100, 60*len(tags)) {
-						t.Errorf("FirstArticles = %d, %v", len(articles), err)
-					}
-					return 60 * len(tags)
-				},
-				"a deep page": func(l lists.Listing) int {
-					ids, err := s.List(s.ctx, l, 60*len(tags), new(1))
-					if err != nil {
-						t.Errorf("List: %v", err)
-					}
-					return 60*len(tags) - 1 + len(ids)
-				},
-			}
-			for name, read := range reads {
-				for _, order := range orders {
-					l := lists.InGroup("go", order, site.Descending)
-					for range 2 { // by listing.lua, and by plain commands
-						if got := read(l); got != 60*len(tags) {
-							t.Errorf("%s in order %v = %d articles, want all %d", name, order, got, 60*len(tags))
-						}
-					}
-					for _, tag := range tags {
-						key := tag + map[site.Order]string{site.ByScore: "score:go", site.ByTime: "time:go"}[order]
-						some := s.raw.ZRange(s.ctx, key, 0, 20).Val()
-						s.raw.ZRem(s.ctx, key, some)
-						s.raw.ZAdd(s.ctx, key, redis.Z{Score: math.Inf(-1), Member: "building:1:0:0"})
-					}
+	eachLayout(t, func(t *testing.T, tags []string) {
+		s := withLargeGroup(t, 60*len(tags), len(tags))
+		reads := map[string]func(l lists.Listing) int{
+			"List": func(l lists.Listing) int { return len(s.whole(l)) },
+			"Walk": func(l lists.Listing) int {
+				return len(walkAll(t, 7, false, 60*len(tags), func(p site.PageRequest) ([]lists.Edge, site.PageInfo, error) {
+					return s.Walk(s.ctx, l, p)
+				}))
+			},
+			"Last": func(l lists.Listing) int {
+				return len(walkAll(t, 7, true, 60*len(tags), func(p site.PageRequest) ([]lists.Edge, site.PageInfo, error) {
+					return s.Walk(s.ctx, l, p)
+				}))
+			},
+			"FirstArticles": func(l lists.Listing) int {
+				articles, err := s.FirstArticles(s.ctx, l, 100, []site.ArticleID{1})
+				if err != nil || len(articles) < min(100, 60*len(tags)) {
+					t.Errorf("FirstArticles = %d, %v", len(articles), err)
+				}
+				return 60 * len(tags)
+			},
+			"a deep page": func(l lists.Listing) int {
+				ids, err := s.List(s.ctx, l, 60*len(tags), new(1))
+				if err != nil {
+					t.Errorf("List: %v", err)
+				}
+				return 60*len(tags) - 1 + len(ids)
+			},
+		}
+		for name, read := range reads {
+			for _, order := range orders {
+				l := lists.InGroup("go", order, site.Descending)
+				for range 2 { // by listing.lua, and by plain commands
 					if got := read(l); got != 60*len(tags) {
-						t.Errorf("%s in order %v while it is built again = %d articles, want all %d", name, order, got, 60*len(tags))
+						t.Errorf("%s in order %v = %d articles, want all %d", name, order, got, 60*len(tags))
 					}
 				}
+				for _, tag := range tags {
+					key := tag + map[site.Order]string{site.ByScore: "score:go", site.ByTime: "time:go"}[order]
+					some := s.raw.ZRange(s.ctx, key, 0, 20).Val()
+					s.raw.ZRem(s.ctx, key, some)
+					s.raw.ZAdd(s.ctx, key, redis.Z{Score: math.Inf(-1), Member: "building:1:0:0"})
+				}
+				if got := read(l); got != 60*len(tags) {
+					t.Errorf("%s in order %v while it is built again = %d articles, want all %d", name, order, got, 60*len(tags))
+				}
 			}
-			s.wantClean()
-		})
-	}
+		}
+		s.wantClean()
+	})
 }
 
 // A listing is kept while its group is large.
@@ -422,16 +411,7 @@ func TestLargeGroupWhileRedisRefusesWrites(t *testing.T) {
 // The store in memory keeps a sorted set without members, which Redis does not.
 func TestGroupThatWasReadWhileEmptyShowsItsFirstArticleInMemory(t *testing.T) {
 	t.Parallel()
-	opened, err := store.Open(t.Context(), store.Options{URL: "memory://"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer opened.Close()
-	repo, err := redisrepo.New(t.Context(), opened.Client, site.DefaultRules(), largeGroups)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &testSite{t: t, ctx: t.Context(), Repo: repo, links: new(atomic.Int64)}
+	s := embedded(t, nil, largeGroups)
 	var want []site.ArticleID
 	for range 45 { // more than a small group has, so that it is built in steps, too
 		for _, order := range orders {

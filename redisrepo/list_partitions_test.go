@@ -3,6 +3,8 @@ package redisrepo_test
 import (
 	"cmp"
 	"context"
+	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -12,10 +14,12 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"frontpage/must"
 	"frontpage/programtest"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
+	"frontpage/redistest"
 )
 
 const sixteen = 16
@@ -216,28 +220,22 @@ type replies struct {
 	trips, commands, items int
 }
 
-func (*replies) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (*replies) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
-
-func (r *replies) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, commands []redis.Cmder) error {
-		err := next(ctx, commands)
-		r.mutex.Lock()
-		defer r.mutex.Unlock()
-		r.trips++
-		r.commands += len(commands)
-		for _, command := range commands {
-			switch c := command.(type) {
-			case *redis.ZSliceCmd:
-				r.items += len(c.Val())
-			case *redis.Cmd:
-				values, _ := c.Slice()
-				r.items += len(values) / 2
-			}
+func (r *replies) hook(ctx context.Context, commands []redis.Cmder, send redis.ProcessPipelineHook) error {
+	err := send(ctx, commands)
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	r.trips++
+	r.commands += len(commands)
+	for _, command := range commands {
+		switch c := command.(type) {
+		case *redis.ZSliceCmd:
+			r.items += len(c.Val())
+		case *redis.Cmd:
+			values, _ := c.Slice()
+			r.items += len(values) / 2
 		}
-		return err
 	}
+	return err
 }
 
 // Page after page by cursors, each partition returns few articles, and rarely a second time.
@@ -250,7 +248,7 @@ func TestPartitionsReturnFewArticles(t *testing.T) {
 	}
 	importPlaced(beside, articles)
 	counted := new(replies)
-	s := beside.reopened(beside.client(counted), nil, inSixteen())
+	s := beside.reopened(beside.client(redistest.Hook(counted.hook)), nil, inSixteen())
 	for _, l := range []lists.Listing{lists.AllArticles(site.ByScore, site.Descending), best("all")} {
 		*counted = replies{}
 		walkAll(t, 25, false, len(articles), func(span site.PageRequest) ([]lists.Edge, site.PageInfo, error) {
@@ -275,7 +273,7 @@ func TestDeepPageNumbersReadFewArticles(t *testing.T) {
 			}
 			importPlaced(beside, articles)
 			counted := new(replies)
-			s := beside.reopened(beside.client(counted), nil, inSixteen())
+			s := beside.reopened(beside.client(redistest.Hook(counted.hook)), nil, inSixteen())
 			for _, l := range []lists.Listing{lists.AllArticles(site.ByScore, site.Descending), best("all")} {
 				s.list(l) // builds the listing of the group
 				for page := 1; page < 130; page += programtest.Size(8, 1) {
@@ -283,9 +281,7 @@ func TestDeepPageNumbersReadFewArticles(t *testing.T) {
 					if page == 129 {
 						page = 2_000_000_000
 					}
-					if _, err := s.List(s.ctx, l, page, new(25)); err != nil {
-						t.Fatal(err)
-					}
+					must.Get(s.List(s.ctx, l, page, new(25)))(t)
 					if counted.trips > 14 || counted.items > 2100 || (name == "evenly" || name == "in turn") && (counted.trips > 6 || counted.items > 520) {
 						t.Errorf("%+v: page %d took %d round trips and %d articles, want a few, and at most 2100", l, page, counted.trips, counted.items)
 					}
@@ -346,4 +342,81 @@ func TestKeptGroupListingsAreReadByPlainCommands(t *testing.T) {
 		t.Errorf("the newest of the group = %v, want %v, which was just posted", got[0], a.ID)
 	}
 	s.wantClean()
+}
+
+func TestListReturnsNumberedPages(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		page    int
+		size    *int
+		want    []site.ArticleID
+		refused string
+	}{
+		"the first page has the site's size":  {page: 1, want: []site.ArticleID{7, 6, 5}},
+		"the second goes on":                  {page: 2, want: []site.ArticleID{4, 3, 2}},
+		"the last page is shorter":            {page: 3, want: []site.ArticleID{1}},
+		"past the end is empty":               {page: 4},
+		"far past the end is empty":           {page: math.MaxInt32},
+		"as far as one can go is nothing":     {page: math.MaxInt},
+		"a size of one":                       {page: 2, size: new(1), want: []site.ArticleID{6}},
+		"a size of all":                       {page: 1, size: new(7), want: []site.ArticleID{7, 6, 5, 4, 3, 2, 1}},
+		"the largest size":                    {page: 1, size: new(100), want: []site.ArticleID{7, 6, 5, 4, 3, 2, 1}},
+		"as far as one can go by the largest": {page: math.MaxInt, size: new(100)},
+		"the page before the first":           {page: 0, refused: "INVALID page"},
+		"a negative page":                     {page: -1, refused: "INVALID page"},
+		"a size of nothing":                   {page: 1, size: new(0), refused: "INVALID pageSize"},
+		"a negative size":                     {page: 1, size: new(-1), refused: "INVALID pageSize"},
+		"a size over the largest":             {page: 1, size: new(101), refused: "INVALID pageSize"},
+	}
+	for _, tags := range layouts {
+		s := newSite(t, func(r *site.Rules) { r.PageSize = 3 }, redisrepo.WithPartitions(len(tags)))
+		var number [8]site.ArticleID // in the order of posting
+		for i := 1; i <= 7; i++ {
+			number[i] = s.post("alice", "go").ID
+			s.clock.advance(time.Second)
+		}
+		for name, tt := range tests {
+			t.Run(fmt.Sprint(name, tags), func(t *testing.T) {
+				t.Parallel()
+				for _, l := range []lists.Listing{
+					lists.AllArticles(site.ByScore, site.Descending), best("go"), lists.PostedBy("alice"),
+				} {
+					got, err := s.List(s.ctx, l, tt.page, tt.size)
+					if tt.refused != "" {
+						wantRefused(t, err, tt.refused)
+						continue
+					}
+					want := make([]site.ArticleID, len(tt.want))
+					for i, n := range tt.want {
+						want[i] = number[n]
+					}
+					if err != nil || !slices.Equal(got, want) {
+						t.Errorf("List %+v = %v, %v, want %v", l, got, err, want)
+					}
+				}
+			})
+		}
+	}
+}
+
+// Articles with equal scores are sorted by the bytes of their ids, whatever their partition.
+func TestTiesAreSortedByIDBytes(t *testing.T) {
+	eachLayout(t, func(t *testing.T, tags []string) {
+		s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
+		var want []site.ArticleID
+		for range 22 {
+			want = append(want, s.post("alice", "go").ID)
+		}
+		slices.SortFunc(want, func(a, b site.ArticleID) int {
+			if a.String() < b.String() {
+				return -1
+			}
+			return 1
+		})
+		s.wantList(lists.AllArticles(site.ByTime, site.Ascending), want...)
+		s.wantList(lists.InGroup("go", site.ByScore, site.Ascending), want...)
+		slices.Reverse(want)
+		s.wantList(best("go"), want...)
+		s.wantList(lists.PostedBy("alice"), want...)
+	})
 }

@@ -10,12 +10,12 @@ import (
 	"testing"
 	"time"
 
+	"frontpage/must"
 	"frontpage/redisrepo/live"
 	"frontpage/redisrepo/site"
 )
 
-// patience is how long a test waits for something that must happen.
-const patience = 10 * time.Minute
+const patience = must.Patience
 
 // listener is a site whose Repo listens.
 type listener struct {
@@ -92,20 +92,7 @@ func await[T any](t *testing.T, c <-chan T, what string) {
 	}
 }
 
-// eventually waits until so returns true.
-func eventually(t *testing.T, what string, so func() bool) {
-	t.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	timeout := time.After(patience)
-	for !so() {
-		select {
-		case <-tick.C:
-		case <-timeout:
-			t.Fatalf("timed out waiting for %s", what)
-		}
-	}
-}
+var eventually = must.Soon
 
 // publish publishes a message on a partition's channel.
 func (l *listener) publish(tag, text string) {
@@ -166,10 +153,7 @@ func (l *listener) pass() {
 
 func (l *listener) watch(ids ...site.ArticleID) *live.Watch {
 	l.t.Helper()
-	w, err := l.WatchArticles(l.ctx, ids)
-	if err != nil {
-		l.t.Fatalf("WatchArticles: %v", err)
-	}
+	w := must.Get(l.WatchArticles(l.ctx, ids))(l.t)
 	return w
 }
 

@@ -1,19 +1,24 @@
 package redisrepo_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
-	"log/slog"
+	"net"
 	"reflect"
+	"strconv"
+	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/events"
 	"frontpage/redisrepo/site"
-	"frontpage/store"
 )
 
 func TestPostsAreDelivered(t *testing.T) {
@@ -48,10 +53,7 @@ func TestArticlesFromBeforeListenAreNotPosts(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
 	s.post("alice")
-	w, err := s.WatchPosts(s.ctx, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(s.WatchPosts(s.ctx, ""))(t)
 	l := s.listen()
 	l.wantTaken(w)
 	a := s.post("alice")
@@ -64,10 +66,7 @@ func TestPostsBeforeTheFirstSubscriptionAreDelivered(t *testing.T) {
 	s := newSite(t, nil)
 	s.post("alice")
 	late := s.reopened(s.client(), nil)
-	w, err := late.WatchPosts(s.ctx, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(late.WatchPosts(s.ctx, ""))(t)
 	a := s.post("alice")
 	l := late.listen()
 	l.wantTaken(w, a.ID)
@@ -219,14 +218,8 @@ func TestListenReceivesFromAllPartitions(t *testing.T) {
 // The store in memory is miniredis, not Redis.
 func TestWatchesWorkOnTheEmbeddedStore(t *testing.T) {
 	t.Parallel()
-	memory, err := store.Open(t.Context(), store.Options{URL: "memory://", Timeout: time.Minute, Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = memory.Close() })
-	s := &testSite{t: t, ctx: t.Context(), rules: site.DefaultRules(), clock: new(clock), links: new(atomic.Int64), raw: memory.Client.(*redis.Client)}
-	s = s.reopened(memory.Client, nil)
-	other, l := s.reopened(memory.Client, nil), s.listen()
+	s := embedded(t, nil)
+	other, l := s.reopened(s.raw, nil), s.listen()
 	posts := l.watchPosts("go")
 	a := other.post("alice", "go")
 	if got := next(t, posts); !reflect.DeepEqual(got, a) {
@@ -253,7 +246,7 @@ func TestWatchesWorkOnTheEmbeddedStore(t *testing.T) {
 		t.Errorf("delivered %s, want %s", show(got), show(back))
 	}
 	s.wantList(best("go"), a.ID)
-	_, err = s.Post(s.ctx, "bob", site.Draft{Title: "again", Link: a.Link})
+	_, err := s.Post(s.ctx, "bob", site.Draft{Title: "again", Link: a.Link})
 	wantDuplicate(t, err, a.ID)
 	if _, err := s.Vote(s.ctx, a.ID, "dave", up, "b"); err != nil {
 		t.Error(err)
@@ -275,4 +268,115 @@ func TestWatchesWorkOnTheEmbeddedStore(t *testing.T) {
 	s.wantClean()
 	l.wantTaken(w)
 	l.wantReports(0)
+}
+
+// fails is a hook that makes dials or commands of a client fail while it is switched on.
+type fails struct {
+	dial    atomic.Bool
+	command atomic.Value // the name of the commands that fail
+	tried   chan struct{}
+	dialled atomic.Int64
+	refused atomic.Int64
+}
+
+var errCut = errors.New("the connection is cut")
+
+// loading is the error of Redis while it loads its data. Clients can subscribe to channels then.
+type loading struct{}
+
+func (loading) Error() string { return "LOADING Redis is loading the dataset in memory" }
+func (loading) RedisError()   {}
+
+func (f *fails) DialHook(next redis.DialHook) redis.DialHook {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		if f.dial.Load() {
+			f.refused.Add(1)
+			return nil, errCut
+		}
+		f.dialled.Add(1)
+		return next(ctx, network, addr)
+	}
+}
+
+func (f *fails) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, c redis.Cmder) error {
+		if err := next(ctx, c); c.Name() != f.command.Load() {
+			return err
+		}
+		c.SetErr(loading{})
+		f.tried <- struct{}{}
+		return loading{}
+	}
+}
+
+func (f *fails) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, commands []redis.Cmder) error {
+		err := next(ctx, commands)
+		for _, c := range commands {
+			if c.Name() == f.command.Load() {
+				c.SetErr(loading{})
+				err = loading{}
+			}
+		}
+		if errors.As(err, new(loading)) {
+			f.tried <- struct{}{}
+		}
+		return err
+	}
+}
+
+// cut ends the subscription, which stays lost while f makes dials fail.
+func (l *listener) cut(f *fails) {
+	l.t.Helper()
+	f.dial.Store(true)
+	l.do("CLIENT KILL TYPE pubsub")
+	await(l.t, l.fault, "a report of the cut")
+}
+
+// signal sends a signal to the server.
+func (l *listener) signal(pid int, signal syscall.Signal) {
+	l.t.Helper()
+	must.Do(l.t, syscall.Kill(pid, signal))
+}
+
+func (l *listener) pid() int {
+	l.t.Helper()
+	_, rest, _ := strings.Cut(l.do("INFO server").(string), "process_id:")
+	pid := must.Get(strconv.Atoi(strings.Fields(rest)[0]))(l.t)
+	return pid
+}
+
+// holds is a hook that holds back one reply of each kind while its on is set: look one of zrange, which searches
+// for posts, and read one of hgetall in a pipeline, which reads articles.
+type holds struct{ look, read held }
+
+type held struct {
+	on      atomic.Bool
+	reached chan struct{}
+	free    chan struct{} // closed to let the reply go on
+}
+
+func newHolds() *holds {
+	return &holds{look: held{reached: make(chan struct{}), free: make(chan struct{})}, read: held{reached: make(chan struct{}), free: make(chan struct{})}}
+}
+
+func (h *held) wait(ctx context.Context) {
+	if h.on.CompareAndSwap(true, false) {
+		close(h.reached)
+		select {
+		case <-h.free:
+		case <-ctx.Done():
+		}
+	}
+}
+
+func (h *holds) hook(ctx context.Context, commands []redis.Cmder, send redis.ProcessPipelineHook) error {
+	err := send(ctx, commands)
+	switch commands[0].Name() {
+	case "zrange":
+		h.look.wait(ctx)
+	case "hgetall":
+		h.read.wait(ctx)
+	}
+	return err
 }

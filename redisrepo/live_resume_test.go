@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/events"
 	"frontpage/redisrepo/lists"
@@ -278,14 +279,8 @@ func TestArticlesGoOnAfterTheirRevisions(t *testing.T) {
 		"no revision of one":          {func() ([]int64, error) { return []int64{2, 2, 2, -1, -1}, nil }, ids[3:4]},
 		"revisions that were lost":    {func() ([]int64, error) { return []int64{9, 2, 2, 1, -1}, nil }, ids[:1]},
 	} {
-		revisions, err := tt.revisions()
-		if err != nil {
-			t.Fatal(err)
-		}
-		w, err := l.ResumeArticles(l.ctx, ids, revisions)
-		if err != nil {
-			t.Fatal(err)
-		}
+		revisions := must.Get(tt.revisions())(t)
+		w := must.Get(l.ResumeArticles(l.ctx, ids, revisions))(t)
 		t.Log(name)
 		l.wantTaken(w, tt.want...)
 		w.Close()
@@ -311,10 +306,7 @@ func TestForgedCursorHoldsFewArticles(t *testing.T) {
 		return base64.RawURLEncoding.EncodeToString(text)
 	}
 	w := l.resumePosts("", forge(0, math.MaxInt64))
-	text, err := base64.RawURLEncoding.DecodeString(w.Cursor())
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(base64.RawURLEncoding.DecodeString(w.Cursor()))(t)
 	text = text[1 : len(text)-crc32.Size]
 	number := func() int {
 		n, size := binary.Uvarint(text)
@@ -359,10 +351,7 @@ func TestResumedWatchDoesNotShowWhatWasDeleted(t *testing.T) {
 			t.Errorf("a watcher before the deletion got %+v, want the article as it was", got)
 		}
 		seen.Done(true)
-		w, err := l.ResumeArticles(l.ctx, []site.ArticleID{a.ID}, []int64{revision})
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := must.Get(l.ResumeArticles(l.ctx, []site.ArticleID{a.ID}, []int64{revision}))(t)
 		defer w.Close()
 		resumed := delivery(t, w)
 		got := resumed.Newest()

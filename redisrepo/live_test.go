@@ -3,12 +3,16 @@ package redisrepo_test
 import (
 	"fmt"
 	"reflect"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/live"
 	"frontpage/redisrepo/site"
 )
 
@@ -170,4 +174,192 @@ func TestMissingArticlesCanBeWatched(t *testing.T) {
 	}
 	w.Close()
 	l.wantReports(0)
+}
+
+func TestWatchAcceptsOneToMaxWatchedArticles(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil)
+	for n, ok := range map[int]bool{0: false, 1: true, live.MaxWatched: true, live.MaxWatched + 1: false} {
+		ids := make([]site.ArticleID, n)
+		for i := range ids {
+			ids[i] = site.ArticleID(i + 1)
+		}
+		if _, err := s.WatchArticles(s.ctx, ids); !ok {
+			wantRefused(t, err, "INVALID ids")
+		} else if err != nil {
+			t.Errorf("WatchArticles with %d ids: %v", n, err)
+		}
+	}
+}
+
+func TestEveryWatchedArticleGetsItsTurn(t *testing.T) {
+	t.Parallel()
+	s := two(t)
+	l := s[0].listen()
+	ids := make([]site.ArticleID, live.MaxWatched)
+	for i := range ids {
+		ids[i] = s[1].post("alice").ID
+	}
+	w := l.watch(ids...)
+	for _, id := range ids {
+		s[1].vote(id, "bob", up)
+	}
+	seen := map[site.ArticleID]bool{}
+	for turn := range ids {
+		if turn < 3 { // an article that changes all the time must not keep others from being delivered
+			s[1].vote(ids[0], site.UserName(fmt.Sprint("voter", turn)), up)
+			l.pass()
+		}
+		a := take(w)
+		if a == nil || seen[a.ID] {
+			t.Fatalf("turn %d: took %v (repeated: %t), want an article that was not taken yet", turn, a, a != nil)
+		}
+		seen[a.ID] = true
+	}
+	l.wantTaken(w, ids[0])
+}
+
+// A message may come from a later version, or from any program.
+func TestInvalidMessagesAreReportedAndSkipped(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil, one)
+	l, a := s.listen(), s.post("alice", "go")
+	l.pass()
+	w, posts := l.watch(a.ID), l.watchPosts("")
+	for _, message := range []string{
+		"", "voted", "voted article:1 2 2 0", "voted x 2 2 0 0", "voted article:0 2 2 0 0", "voted group:1 2 2 0 0",
+		"voted article:1 x 2 0 0", "voted article:1 2.5 2 0 0", "voted article:1 2 x 0 0", "voted article:1 2 2 x 0",
+		"voted article:1 99999999999999999999 2 0 0", "posted article:1 1 1e99 0 0", "\x00 \xff \n a b c", strings.Repeat("x ", 10_000),
+	} {
+		l.publish("", message)
+		l.settle()
+		l.mutex.Lock()
+		if len(l.reports) != 1 {
+			t.Errorf("message %.40q: %d reports, want 1: %v", message, len(l.reports), l.reports)
+		}
+		l.reports = nil
+		l.mutex.Unlock()
+	}
+	l.wantTaken(w)
+	l.publish("", "hello")
+	l.wantTaken(w)
+
+	// From a message of an unknown kind only the id is used: the article is read.
+	s.do("HSET article:1 title renamed revision 2")
+	l.publish("", "retitled article:1 7 7 7 7 x y")
+	want := s.raw.HGet(s.ctx, "article:1", "title").Val()
+	if got := next(t, w); got.Title != want || got.Votes != 1 || !reflect.DeepEqual(got.Groups, a.Groups) {
+		t.Errorf("delivered %s, want %s", show(got), want)
+	}
+	l.wantTaken(posts)
+	l.wantReports(0)
+}
+
+// A message may arrive after the state that it describes was read.
+func TestEarlierChangesAreNotDelivered(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil)
+	l, a := s.listen(), s.post("alice", "go")
+	s.vote(a.ID, "bob", up)
+	l.pass()
+	for _, message := range []string{
+		"voted article:1 2 2 0 0 go",
+		"voted article:1 1 1 0 0 go",
+		"posted article:1 1 1 0 0 go",
+	} {
+		t.Run(message, func(t *testing.T) {
+			w := l.watch(a.ID)
+			l.publish("", message)
+			l.wantTaken(w)
+			w.Close()
+		})
+	}
+}
+
+func TestClosedWatchIsNotRead(t *testing.T) {
+	t.Parallel()
+	s, counted := newSite(t, nil), new(counter)
+	other := s.reopened(s.client(observer(counted.add)), nil)
+	l := other.listen()
+	a := s.post("alice", "go")
+	l.settle()
+	open := l.watch(a.ID)
+	watches := []*live.Watch{l.watch(a.ID, 2, 99), l.watch(a.ID), l.watchPosts(""), l.watchPosts("go")}
+	s.vote(a.ID, "bob", up)
+	s.post("alice", "go")
+	l.pass()
+	next(t, watches[2]) // the other watches have changes that were not taken
+	open.Close()
+	for _, w := range watches {
+		w.Close()
+		select {
+		case <-w.Wake():
+		default:
+		}
+	}
+
+	l.pass()
+	counted.reset()
+	s.do("CLIENT KILL TYPE pubsub") // after it, watched articles are read again
+	l.settle()
+	s.vote(a.ID, "carol", up)
+	s.post("alice", "go")
+	l.publish("", "unknown article:1 1 1 0 0 go")
+	l.publish("", "unknown article:2 1 1 0 0 go")
+	l.pass()
+	reads := counted.reset() // one of them is that of pass itself
+	if n := strings.Count(reads.names, "hgetall"); n != 1 {
+		t.Errorf("%d articles were read, want 1: %s", n, reads.names)
+	}
+	for i, w := range watches {
+		select {
+		case <-w.Wake():
+			t.Errorf("watch %d was woken after Close, want no more signals", i)
+		default:
+		}
+	}
+}
+
+// Watchers get the states in the messages: nothing is read, however many watchers there are.
+func TestWatchersCauseNoReads(t *testing.T) {
+	t.Parallel()
+	const articles, votes = 25, 500
+	for _, watchers := range []int{1, 200} {
+		t.Run(fmt.Sprint(watchers, " watches"), func(t *testing.T) {
+			t.Parallel()
+			s, counted := newSite(t, nil), new(counter)
+			// Each second, a process also reads whether the store has gone back in time: HGET, HGET and GET.
+			l := s.reopened(s.client(observer(func(commands ...redis.Cmder) {
+				if commands[0].Name() != "hget" || commands[len(commands)-1].Name() != "get" {
+					counted.add(commands...)
+				}
+			})), nil).listen()
+			ids := make([]site.ArticleID, articles)
+			for i := range ids {
+				ids[i] = s.post("alice", "go").ID
+			}
+			l.settle()
+			counted.reset()
+			watches := make([]*live.Watch, watchers)
+			for i := range watches {
+				watches[i] = l.watch(ids...)
+			}
+			if read := counted.reset(); read.trips != 1 || read.commands != articles {
+				t.Errorf("WatchArticles sent %d commands in %d round trips: %s; want one command for each article in 1 round trip", read.commands, read.trips, read.names)
+			}
+			for i := range votes {
+				s.vote(ids[i%articles], site.UserName(fmt.Sprint("voter", i)), up)
+			}
+			for _, w := range watches {
+				for last := 0; last < articles; {
+					if next(t, w).Votes == 1+votes/articles {
+						last++
+					}
+				}
+			}
+			if read := counted.reset(); read.commands != 0 {
+				t.Errorf("%d commands were sent: %s; want none", read.commands, read.names)
+			}
+		})
+	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/failover"
+	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/layout"
 	"frontpage/redisrepo/lists"
@@ -41,14 +42,9 @@ func filled(t *testing.T, partitions int) *testSite {
 		if i%3 == 0 {
 			d.Link, d.Text = nil, new(fmt.Sprint("text ", i))
 		}
-		a, err := s.Post(s.ctx, site.UserName(fmt.Sprint("user:", i%3)), d)
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := must.Get(s.Post(s.ctx, site.UserName(fmt.Sprint("user:", i%3)), d))(t)
 		for v := range i % 5 {
-			if _, err := s.Vote(s.ctx, a.ID, voter(v), up, "bucket"); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(s.Vote(s.ctx, a.ID, voter(v), up, "bucket"))(t)
 		}
 		if i%10 == 3 {
 			s.delete(a.ID, moderator)
@@ -60,35 +56,21 @@ func filled(t *testing.T, partitions int) *testSite {
 			s.delete(a.ID, site.Actor{Name: a.Poster.Name}) // which frees the links of some
 		}
 		if i%10 == 4 {
-			if _, err := s.Regroup(s.ctx, a.ID, moderator, []string{"moved"}, []string{"go"}); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(s.Regroup(s.ctx, a.ID, moderator, []string{"moved"}, []string{"go"}))(t)
 		}
 	}
 	for _, tag := range s.Tags() {
 		s.do("ZADD " + tag + "cast:voter1:641 1 0") // as if older votes had been dropped
 	}
 	for i := range 50 {
-		if err := s.KeepDocument(s.ctx, fmt.Sprintf("%064x", 1<<(i%12)), fmt.Sprint("{ text", i, " }")); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.KeepDocument(s.ctx, fmt.Sprintf("%064x", 1<<(i%12)), fmt.Sprint("{ text", i, " }")))
 	}
-	if _, err := s.Charge(s.ctx, "", charges); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(s.Charge(s.ctx, "", charges))(t)
 	for i := range 20 {
-		if _, err := s.AccountName(s.ctx, fmt.Sprint("account ", i), fmt.Sprint("name", i%15)); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := s.UseState(s.ctx, fmt.Sprint("state ", i), time.Hour); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.KeepSession(s.ctx, sessionDigest(i), fmt.Append(nil, "session ", i), time.Hour); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := s.EndSessions(s.ctx, fmt.Sprint("name", i), site.Actor{Name: "mod", Moderator: true}); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(s.AccountName(s.ctx, fmt.Sprint("account ", i), fmt.Sprint("name", i%15)))(t)
+		must.Get(s.UseState(s.ctx, fmt.Sprint("state ", i), time.Hour))(t)
+		must.Do(t, s.KeepSession(s.ctx, sessionDigest(i), fmt.Append(nil, "session ", i), time.Hour))
+		must.Get(s.EndSessions(s.ctx, fmt.Sprint("name", i), site.Actor{Name: "mod", Moderator: true}))(t)
 	}
 	return s
 }
@@ -110,20 +92,14 @@ func (s *testSite) contents() string {
 	walk := func(l lists.Listing) {
 		ids = nil
 		for page := 1; ; page++ {
-			found, err := s.List(s.ctx, l, page, new(100))
-			if err != nil {
-				s.t.Fatalf("List: %v", err)
-			}
+			found := must.Get(s.List(s.ctx, l, page, new(100)))(s.t)
 			if ids = append(ids, found...); len(found) < 100 {
 				break
 			}
 		}
 		fmt.Fprintln(&b, ids)
 	}
-	groups, err := s.groups()
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	groups := must.Get(s.groups())(s.t)
 	names := []site.GroupName{site.Interesting}
 	for _, group := range groups {
 		fmt.Fprintln(&b, *group)
@@ -147,10 +123,7 @@ func (s *testSite) contents() string {
 		if err != nil || sessionErr != nil {
 			s.t.Fatal(err, sessionErr)
 		}
-		unused, err := s.UseState(s.ctx, fmt.Sprint("state ", i), time.Hour)
-		if err != nil {
-			s.t.Fatal(err)
-		}
+		unused := must.Get(s.UseState(s.ctx, fmt.Sprint("state ", i), time.Hour))(s.t)
 		fmt.Fprintf(&b, "%s %q %s %t\n", name, session, mark, unused)
 	}
 	walk(lists.AllArticles(site.ByTime, site.Ascending))
@@ -347,9 +320,7 @@ func TestMigrateCopiesASiteInUse(t *testing.T) {
 			if kills < 5 || !stopped {
 				t.Errorf("killed %d times, and the site was stopped: %t; want both", kills, stopped)
 			}
-			if after := s.dump(); after != before {
-				t.Errorf("the original was changed: it holds\n%s\nwant\n%s", after, before)
-			}
+			s.wantStore(before)
 			other := *s
 			other.server, other.raw = target, target.Client
 			copied := other.reopened(target.Client, nil, redisrepo.WithPartitions(tt.to))
@@ -396,9 +367,7 @@ func TestMigrateRefusesWhatItWouldSpoil(t *testing.T) {
 					words = append(words, strings.ReplaceAll(word, "incomplete-copy", "incomplete copy"))
 				}
 				if len(words) > 0 {
-					if err := of.Do(t.Context(), words...).Err(); err != nil {
-						t.Fatal(err)
-					}
+					must.Do(t, of.Do(t.Context(), words...).Err())
 				}
 			}
 			migrate := func() error {
@@ -409,9 +378,7 @@ func TestMigrateRefusesWhatItWouldSpoil(t *testing.T) {
 				tt.partitions = 16
 			}
 			if tt.copied {
-				if err := migrate(); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, migrate())
 			}
 			run(s.raw, tt.original)
 			run(target.Client, tt.target)
@@ -427,9 +394,7 @@ func TestMigrateRefusesWhatItWouldSpoil(t *testing.T) {
 			if after := copied.dump(); strings.HasPrefix(tt.refused, "the ") && !strings.HasPrefix(tt.refused, "the copy") && after != before {
 				t.Errorf("the target holds\n%s\nwant\n%s", after, before)
 			}
-			if after := s.dump(); after != original {
-				t.Errorf("the original holds\n%s\nwant\n%s", after, original)
-			}
+			s.wantStore(original)
 		})
 	}
 }

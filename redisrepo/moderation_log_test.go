@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/events"
 	"frontpage/redisrepo/lists"
@@ -51,9 +52,7 @@ func TestModerationLogRecordsActionsOfModerators(t *testing.T) {
 	regroup := func(by site.Actor, add, remove []string) {
 		t.Helper()
 		s.clock.advance(time.Second)
-		if _, err := s.Regroup(s.ctx, a.ID, by, add, remove); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(s.Regroup(s.ctx, a.ID, by, add, remove))(t)
 	}
 	regroup(alice(), []string{"c"}, nil)                                        // by the poster: not logged
 	regroup(site.Actor{Name: "alice", Moderator: true}, nil, []string{"c"})     // by the poster, who is a moderator: not logged either
@@ -83,63 +82,59 @@ func TestModerationLogRecordsActionsOfModerators(t *testing.T) {
 }
 
 func TestModerationLogIsPaged(t *testing.T) {
-	t.Parallel()
-	for _, tags := range layouts {
-		t.Run(fmt.Sprint(tags), func(t *testing.T) {
-			t.Parallel()
-			s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
-			if entries, info, err := s.ModerationLog(s.ctx, site.PageRequest{}); err != nil || len(entries) != 0 || info != (site.PageInfo{}) {
-				t.Errorf("ModerationLog of an empty log = %v, %+v, %v, want an empty page", entries, info, err)
-			}
-			const total = 30
-			for i := range total { // many of them in one millisecond
-				key := tags[i%len(tags)] + "moderation:"
-				s.do("XADD", key, fmt.Sprintf("%d-%d", 1000+i/10, i%10/len(tags)+1), "kind", "deleted", "article", fmt.Sprint("article:", i+1), "by", "user:mod", "at", opened.Unix())
-			}
-			all, _, err := s.ModerationLog(s.ctx, site.PageRequest{First: new(100)})
-			if err != nil || len(all) != total {
-				t.Fatalf("ModerationLog = %v, %v, want %d entries", all, err, total)
-			}
-			id := func(e events.ModerationEntry) string { return e.ID() }
-			names := map[string]bool{}
-			for _, e := range all {
-				names[e.ID()] = true
-			}
-			if len(names) != total {
-				t.Errorf("the %d entries have %d ids", total, len(names))
-			}
-			for _, backward := range []bool{false, true} {
-				for _, size := range []int{1, 2, 3, 7, 30, 100} {
-					got := walkAll(t, size, backward, total, func(span site.PageRequest) ([]events.ModerationEntry, site.PageInfo, error) {
-						return s.ModerationLog(s.ctx, span)
-					})
-					if !slices.EqualFunc(got, all, func(a, b events.ModerationEntry) bool { return id(a) == id(b) }) {
-						t.Errorf("pages of %d, backward %t: %v, want %v", size, backward, got, all)
-					}
+	eachLayout(t, func(t *testing.T, tags []string) {
+		s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
+		if entries, info, err := s.ModerationLog(s.ctx, site.PageRequest{}); err != nil || len(entries) != 0 || info != (site.PageInfo{}) {
+			t.Errorf("ModerationLog of an empty log = %v, %+v, %v, want an empty page", entries, info, err)
+		}
+		const total = 30
+		for i := range total { // many of them in one millisecond
+			key := tags[i%len(tags)] + "moderation:"
+			s.do("XADD", key, fmt.Sprintf("%d-%d", 1000+i/10, i%10/len(tags)+1), "kind", "deleted", "article", fmt.Sprint("article:", i+1), "by", "user:mod", "at", opened.Unix())
+		}
+		all, _, err := s.ModerationLog(s.ctx, site.PageRequest{First: new(100)})
+		if err != nil || len(all) != total {
+			t.Fatalf("ModerationLog = %v, %v, want %d entries", all, err, total)
+		}
+		id := func(e events.ModerationEntry) string { return e.ID() }
+		names := map[string]bool{}
+		for _, e := range all {
+			names[e.ID()] = true
+		}
+		if len(names) != total {
+			t.Errorf("the %d entries have %d ids", total, len(names))
+		}
+		for _, backward := range []bool{false, true} {
+			for _, size := range []int{1, 2, 3, 7, 30, 100} {
+				got := walkAll(t, size, backward, total, func(span site.PageRequest) ([]events.ModerationEntry, site.PageInfo, error) {
+					return s.ModerationLog(s.ctx, span)
+				})
+				if !slices.EqualFunc(got, all, func(a, b events.ModerationEntry) bool { return id(a) == id(b) }) {
+					t.Errorf("pages of %d, backward %t: %v, want %v", size, backward, got, all)
 				}
 			}
-			for i := range all { // between two cursors
-				for j := i + 1; j < len(all); j += 5 {
-					got, info, err := s.ModerationLog(s.ctx, site.PageRequest{First: new(100), After: &all[i].Cursor, Before: &all[j].Cursor})
-					if err != nil || len(got) != j-i-1 || !info.HasPreviousPage || !info.HasNextPage {
-						t.Fatalf("between entries %d and %d: %d entries, %+v, %v, want %d", i, j, len(got), info, err, j-i-1)
-					}
+		}
+		for i := range all { // between two cursors
+			for j := i + 1; j < len(all); j += 5 {
+				got, info, err := s.ModerationLog(s.ctx, site.PageRequest{First: new(100), After: &all[i].Cursor, Before: &all[j].Cursor})
+				if err != nil || len(got) != j-i-1 || !info.HasPreviousPage || !info.HasNextPage {
+					t.Fatalf("between entries %d and %d: %d entries, %+v, %v, want %d", i, j, len(got), info, err, j-i-1)
 				}
 			}
-			s.post("alice", "go")
-			groups, _, _ := s.Groups(s.ctx, lists.GroupList{}, site.PageRequest{})
-			for name, span := range map[string]site.PageRequest{
-				"a cursor of groups": {After: &groups[0].Cursor}, "not a cursor": {After: new("x")},
-			} {
-				_, _, err := s.ModerationLog(s.ctx, span)
-				wantRefusal(t, name, err, "after")
-			}
-			_, _, err = s.ModerationLog(s.ctx, site.PageRequest{First: new(0)})
-			wantRefused(t, err, "INVALID first")
-			_, _, err = s.Groups(s.ctx, lists.GroupList{}, site.PageRequest{Before: &all[0].Cursor})
-			wantRefused(t, err, "INVALID before")
-		})
-	}
+		}
+		s.post("alice", "go")
+		groups, _, _ := s.Groups(s.ctx, lists.GroupList{}, site.PageRequest{})
+		for name, span := range map[string]site.PageRequest{
+			"a cursor of groups": {After: &groups[0].Cursor}, "not a cursor": {After: new("x")},
+		} {
+			_, _, err := s.ModerationLog(s.ctx, span)
+			wantRefusal(t, name, err, "after")
+		}
+		_, _, err = s.ModerationLog(s.ctx, site.PageRequest{First: new(0)})
+		wantRefused(t, err, "INVALID first")
+		_, _, err = s.Groups(s.ctx, lists.GroupList{}, site.PageRequest{Before: &all[0].Cursor})
+		wantRefused(t, err, "INVALID before")
+	})
 }
 
 func TestModerationLogIsBounded(t *testing.T) {
@@ -220,9 +215,7 @@ func TestTheNameOfTheOperatorsCommandsIsShownWithoutItsSpace(t *testing.T) {
 	s := newSite(t, nil, one)
 	id := s.post("alice").ID
 	s.delete(id, moderator)
-	if _, err := s.Undelete(s.ctx, id, site.Actor{Name: site.CommandLine, Moderator: true}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(s.Undelete(s.ctx, id, site.Actor{Name: site.CommandLine, Moderator: true}))(t)
 	entries, _, err := s.ModerationLog(s.ctx, site.PageRequest{First: new(1)})
 	if err != nil || len(entries) != 1 || entries[0].By != "command line" {
 		t.Errorf("the moderation log has %v, %v, want an entry by command line", entries, err)
@@ -238,5 +231,72 @@ func TestTheNameOfTheOperatorsCommandsIsShownWithoutItsSpace(t *testing.T) {
 	}
 	if _, err := site.ParseUserName(string(site.CommandLine)); err == nil {
 		t.Error("a user can have the name of the operator's commands")
+	}
+}
+
+// audited returns the entries of the audit as text.
+func audited(s *testSite, id site.ArticleID) (texts []string) {
+	s.t.Helper()
+	entries := must.Get(s.Audit(s.ctx, id))(s.t)
+	for _, e := range entries {
+		text := fmt.Sprintf("%s %+d", e.Voter, e.Vote)
+		if e.At != nil {
+			text += fmt.Sprintf(" %v %s", e.At.Sub(opened), e.Bucket)
+		}
+		texts = append(texts, text)
+	}
+	return texts
+}
+
+func TestAuditListsVotersWithTimeAndBucket(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil, one)
+	a := s.post("alice")
+	from := func(voter site.UserName, vote site.Vote, bucket string) {
+		t.Helper()
+		s.clock.advance(time.Second)
+		must.Get(s.Vote(s.ctx, a.ID, voter, vote, bucket))(t)
+	}
+	if s.vote(a.ID, "zoe", up); s.do("EXISTS audit:1") != int64(0) {
+		t.Error("a vote without a bucket was recorded, want no record")
+	}
+	from("bob", up, "b1")
+	from("bob", up, "b2") // changes nothing
+	from("carol", down, "b1")
+	from("dave", up, "b 3")
+	from("dave", none, "b4")
+	from("erin", up, "b5")
+	s.vote(a.ID, "erin", down) // was not recorded
+	from("frank", down, "b6")
+	s.vote(a.ID, "frank", none)
+	from("grace", none, "b7") // changes nothing
+	want := []string{"alice +1", "erin -1", "zoe +1", "bob +1 1s b1", "carol -1 3s b1", "dave +0 5s b4"}
+	if got := audited(s, a.ID); !slices.Equal(got, want) {
+		t.Errorf("Audit = %q, want %q", got, want)
+	}
+	if left := s.ttl("audit:1"); left > week+time.Hour || left < week {
+		t.Errorf("audit:1 expires in %v, want as long as the voters", left)
+	}
+	s.wantClean()
+	s.delete(a.ID, moderator)
+	if got := audited(s, a.ID); !slices.Equal(got, want) {
+		t.Errorf("Audit of a deleted article = %q, want %q", got, want)
+	}
+	s.do("PERSIST audit:1")
+	s.wantViolations("audit:1: does not expire")
+	_, err := s.Audit(s.ctx, 99)
+	wantRefused(t, err, "NOT_FOUND article")
+}
+
+func TestAuditListsAllOfManyVoters(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil)
+	s.imports(old(1, time.Hour, 700))
+	for i := range 300 {
+		must.Get(s.Vote(s.ctx, 1, site.UserName(fmt.Sprint("voter", i)), up, "bucket"))(t)
+	}
+	got := audited(s, 1)
+	if len(got) != 301 || got[0] != "zoe +1" || got[300] != "voter99 +1 0s bucket" {
+		t.Errorf("Audit has %d entries, from %s to %s; want 301, from zoe to voter99", len(got), got[0], got[len(got)-1])
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/check"
 	"frontpage/redisrepo/lists"
@@ -139,9 +140,7 @@ func TestOnlyPosterAndModeratorsDelete(t *testing.T) {
 	wantRefused(t, err, "FORBIDDEN article")
 	_, err = s.Deleted(s.ctx, 99)
 	wantRefused(t, err, "NOT_FOUND article")
-	if after := s.dump(); after != before {
-		t.Errorf("the store holds\n%s\nwant it unchanged:\n%s", after, before)
-	}
+	s.wantStore(before)
 	if d := s.delete(a.ID, alice()); *d.DeletedBy != "alice" {
 		t.Errorf("DeletedBy = %v, want alice", *d.DeletedBy)
 	}
@@ -178,9 +177,7 @@ func TestUndeletedArticleFollowsChangedRules(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil, one)
 	a := s.post("alice", "go")
-	if _, err := s.Vote(s.ctx, a.ID, "bob", up, "b"); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(s.Vote(s.ctx, a.ID, "bob", up, "b"))(t)
 	s.vote(a.ID, "carol", down)
 	s.delete(a.ID, alice())
 	s = s.reopened(s.server.Client, func(r *site.Rules) { r.VoteScore, r.VotingWindow, r.InterestingVotes = 7, day, 1 })

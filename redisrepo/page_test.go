@@ -51,35 +51,31 @@ func walkAll[E any](t *testing.T, size int, backward bool, total int, read func(
 }
 
 func TestGroupsArePagedByName(t *testing.T) {
-	t.Parallel()
-	for _, tags := range layouts {
-		t.Run(fmt.Sprint(tags), func(t *testing.T) {
-			t.Parallel()
-			s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
-			want := []string{"a", "a-b", "a.b", "a_b", "ab", "b", "c", "interest", "ä", "世"}
-			for i, name := range want {
-				for range i%3 + 1 {
-					s.post("alice", name)
+	eachLayout(t, func(t *testing.T, tags []string) {
+		s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
+		want := []string{"a", "a-b", "a.b", "a_b", "ab", "b", "c", "interest", "ä", "世"}
+		for i, name := range want {
+			for range i%3 + 1 {
+				s.post("alice", name)
+			}
+		}
+		for size := 1; size <= len(want)+1; size++ {
+			for _, backward := range []bool{false, true} {
+				var got []string
+				for _, edge := range walkAll(t, size, backward, len(want), func(span site.PageRequest) ([]lists.GroupEdge, site.PageInfo, error) {
+					return s.Groups(s.ctx, lists.GroupList{}, span)
+				}) {
+					got = append(got, string(edge.Name))
+				}
+				if !slices.Equal(got, want) {
+					t.Errorf("pages of %d, backward %t: %v, want %v", size, backward, got, want)
 				}
 			}
-			for size := 1; size <= len(want)+1; size++ {
-				for _, backward := range []bool{false, true} {
-					var got []string
-					for _, edge := range walkAll(t, size, backward, len(want), func(span site.PageRequest) ([]lists.GroupEdge, site.PageInfo, error) {
-						return s.Groups(s.ctx, lists.GroupList{}, span)
-					}) {
-						got = append(got, string(edge.Name))
-					}
-					if !slices.Equal(got, want) {
-						t.Errorf("pages of %d, backward %t: %v, want %v", size, backward, got, want)
-					}
-				}
-			}
-			if n, err := s.GroupCount(s.ctx, lists.GroupList{}); err != nil || n != len(want) {
-				t.Errorf("GroupCount = %d, %v, want %d", n, err, len(want))
-			}
-		})
-	}
+		}
+		if n, err := s.GroupCount(s.ctx, lists.GroupList{}); err != nil || n != len(want) {
+			t.Errorf("GroupCount = %d, %v, want %d", n, err, len(want))
+		}
+	})
 }
 
 // listings returns a listing of each kind.
@@ -106,38 +102,34 @@ func manyTies(s *testSite, articles int) {
 }
 
 func TestWalkEqualsNumberedPages(t *testing.T) {
-	t.Parallel()
 	const articles = 60
-	for _, tags := range layouts {
-		t.Run(fmt.Sprint(tags), func(t *testing.T) {
-			t.Parallel()
-			s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
-			manyTies(s, articles)
-			for name, listing := range listings() {
-				hundred := 100
-				want, err := s.List(s.ctx, listing, 1, &hundred)
-				if err != nil || len(want) != articles {
-					t.Fatalf("%s: List returned %d articles, %v, want %d", name, len(want), err, articles)
-				}
-				for _, size := range []int{1, 7, 59, 60, 61, 100} {
-					for _, backward := range []bool{false, true} {
-						var got []site.ArticleID
-						for _, edge := range walkAll(t, size, backward, articles, func(span site.PageRequest) ([]lists.Edge, site.PageInfo, error) {
-							return s.Walk(s.ctx, listing, span)
-						}) {
-							got = append(got, edge.ID)
-						}
-						if !slices.Equal(got, want) {
-							t.Errorf("%s, pages of %d, backward %t:\n got %v\nwant %v", name, size, backward, got, want)
-						}
+	eachLayout(t, func(t *testing.T, tags []string) {
+		s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
+		manyTies(s, articles)
+		for name, listing := range listings() {
+			hundred := 100
+			want, err := s.List(s.ctx, listing, 1, &hundred)
+			if err != nil || len(want) != articles {
+				t.Fatalf("%s: List returned %d articles, %v, want %d", name, len(want), err, articles)
+			}
+			for _, size := range []int{1, 7, 59, 60, 61, 100} {
+				for _, backward := range []bool{false, true} {
+					var got []site.ArticleID
+					for _, edge := range walkAll(t, size, backward, articles, func(span site.PageRequest) ([]lists.Edge, site.PageInfo, error) {
+						return s.Walk(s.ctx, listing, span)
+					}) {
+						got = append(got, edge.ID)
+					}
+					if !slices.Equal(got, want) {
+						t.Errorf("%s, pages of %d, backward %t:\n got %v\nwant %v", name, size, backward, got, want)
 					}
 				}
-				if n, err := s.Count(s.ctx, listing); err != nil || n != articles {
-					t.Errorf("%s: Count = %d, %v, want %d", name, n, err, articles)
-				}
 			}
-		})
-	}
+			if n, err := s.Count(s.ctx, listing); err != nil || n != articles {
+				t.Errorf("%s: Count = %d, %v, want %d", name, n, err, articles)
+			}
+		}
+	})
 }
 
 func TestWalkBetweenTwoCursorsReturnsOnlyWhatIsBetween(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"frontpage/must"
 	"frontpage/programtest"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/lists"
@@ -221,10 +222,7 @@ func (w *walk) wantTexts(a *site.Article, t *article) {
 	most := 1 + w.IntN(25)
 	want := t.versions()
 	want = want[:min(len(want), most)]
-	versions, err := w.Versions(w.ctx, []*site.Article{a}, most)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	versions := must.Get(w.Versions(w.ctx, []*site.Article{a}, most))(w.t)
 	var got []string
 	for _, v := range versions[0] {
 		text := ""
@@ -323,10 +321,7 @@ func (w *walk) compare() {
 	var want []string
 	sizes := sized{}
 	names := slices.Concat([]string{"interesting", "empty"}, themes, states)
-	counts, err := w.ArticleCounts(w.ctx, groupNames(names))
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	counts := must.Get(w.ArticleCounts(w.ctx, groupNames(names)))(w.t)
 	for i, name := range names {
 		n := len(w.oracle.list(site.ByTime, site.Ascending, func(t *article) bool { return w.oracle.in(t, name) }))
 		if counts[i] != n {
@@ -381,16 +376,11 @@ func (w *walk) compareArticles() {
 		}
 		_, errs := w.ArticlesByID(w.ctx, []site.ArticleID{t.id})
 		wantRefused(w.t, errs[0], "NOT_FOUND article")
-		a, err := w.Deleted(w.ctx, t.id)
-		if err != nil {
-			w.t.Fatal(err)
-		}
+		a := must.Get(w.Deleted(w.ctx, t.id))(w.t)
 		w.wantArticle(a, t)
 	}
 	articles, errs := w.ArticlesByID(w.ctx, ids)
-	if err := errors.Join(errs...); err != nil {
-		w.t.Fatal(err)
-	}
+	must.Do(w.t, errors.Join(errs...))
 	for i, a := range articles {
 		w.wantArticle(a, listed[i])
 		w.wantTexts(a, listed[i])

@@ -14,6 +14,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/rankings"
 	"frontpage/redisrepo/site"
@@ -30,11 +31,8 @@ var (
 func BenchmarkRankings(b *testing.B) {
 	server := redistest.Start(b)
 	server.Client.ConfigSet(b.Context(), "appendonly", "no")
-	repo, err := redisrepo.New(b.Context(), server.Client, site.DefaultRules(), redisrepo.WithPartitions(1),
-		redisrepo.WithClock(func() time.Time { return opened }))
-	if err != nil {
-		b.Fatal(err)
-	}
+	repo := must.Get(redisrepo.New(b.Context(), server.Client, site.DefaultRules(), redisrepo.WithPartitions(1),
+		redisrepo.WithClock(func() time.Time { return opened })))(b)
 	postRanked(b, server.Client, *rankedArticles, *rankedDays)
 	gravity, top, halfLife, linear := rankings.RankGravity, rankings.RankTop, rankings.RankHalfLife, rankings.RankLinear
 	for _, page := range []struct {
@@ -70,10 +68,7 @@ func BenchmarkRankings(b *testing.B) {
 		{"linear/all, page 40", linear, rankings.SpanAll, 40},
 	} {
 		b.Run(page.name, func(b *testing.B) {
-			list, err := repo.RankedList(rankings.RankQuery{By: rankings.RankBy{Formula: page.formula}, Span: &page.span})
-			if err != nil {
-				b.Fatal(err)
-			}
+			list := must.Get(repo.RankedList(rankings.RankQuery{By: rankings.RankBy{Formula: page.formula}, Span: &page.span}))(b)
 			var after *string
 			for range page.number - 1 {
 				before, err := repo.Rank(b.Context(), list, nil, after)
@@ -90,10 +85,7 @@ func BenchmarkRankings(b *testing.B) {
 			for b.Loop() {
 				server.Client.ConfigResetStat(b.Context())
 				before := mainThread(b, server.Client)
-				found, err := repo.Rank(b.Context(), list, nil, after)
-				if err != nil {
-					b.Fatal(err)
-				}
+				found := must.Get(repo.Rank(b.Context(), list, nil, after))(b)
 				cpu += mainThread(b, server.Client) - before
 				took, looked = append(took, evalTime(b, server.Client)), found.Looked
 			}
@@ -142,15 +134,12 @@ func postRanked(b *testing.B, client *redis.Client, articles, days int) {
 	length := int64(days) * dayOf
 	lists, peaks := map[string][]redis.Z{}, map[string]float64{}
 	flush := func() {
-		_, err := client.Pipelined(ctx, func(pipe redis.Pipeliner) error {
+		must.Get(client.Pipelined(ctx, func(pipe redis.Pipeliner) error {
 			for key, members := range lists {
 				pipe.ZAdd(ctx, key, members...)
 			}
 			return nil
-		})
-		if err != nil {
-			b.Fatal(err)
-		}
+		}))(b)
 		clear(lists)
 	}
 	for n := 1; n <= articles; n++ {

@@ -4,21 +4,19 @@ import (
 	"cmp"
 	"flag"
 	"fmt"
-	"log/slog"
 	"math"
 	"math/rand/v2"
 	"slices"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"frontpage/must"
 	"frontpage/programtest"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/rankings"
 	"frontpage/redisrepo/site"
-	"frontpage/store"
 )
 
 var questions = flag.Int("questions", programtest.Size(400, 1500), "questions that TestRankingsMatchTheOracle asks, over all stores")
@@ -64,22 +62,16 @@ func (a *rankedArticle) second() int64 { return int64(math.Floor(a.time)) }
 
 const rankedThreshold = 4 // InterestingVotes
 
-func newRankedWorld(t *testing.T, partitions int, embedded bool) *rankedWorld {
+func newRankedWorld(t *testing.T, partitions int, inMemory bool) *rankedWorld {
 	change := func(r *site.Rules) { r.GroupTop, r.InterestingVotes = true, rankedThreshold }
 	option := redisrepo.WithPartitions(partitions)
 	w := &rankedWorld{Rand: rand.New(rand.NewPCG(uint64(partitions), 7)), tags: redisrepo.Tags(partitions)}
 	w.change = w.revote
-	if !embedded {
-		w.testSite = newSite(t, change, option)
-		return w
+	open := newSite
+	if inMemory {
+		open = embedded
 	}
-	memory, err := store.Open(t.Context(), store.Options{URL: "memory://", Timeout: time.Minute, Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = memory.Close() })
-	s := &testSite{t: t, ctx: t.Context(), rules: site.DefaultRules(), clock: new(clock), links: new(atomic.Int64), raw: memory.Client.(*redis.Client)}
-	w.testSite = s.reopened(memory.Client, change, option)
+	w.testSite = open(t, change, option)
 	return w
 }
 
@@ -119,7 +111,7 @@ func (w *rankedWorld) fill() {
 		}
 		w.articles = append(w.articles, a)
 	}
-	_, err := w.raw.Pipelined(w.ctx, func(pipe redis.Pipeliner) error {
+	must.Get(w.raw.Pipelined(w.ctx, func(pipe redis.Pipeliner) error {
 		for _, tag := range w.tags {
 			for _, group := range []string{"", "go", "x"} {
 				// Late ones are folded while questions are asked. A new site and a new group have none.
@@ -132,10 +124,7 @@ func (w *rankedWorld) fill() {
 			w.put(pipe, a)
 		}
 		return nil
-	})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	}))(w.t)
 }
 
 // put writes an article into all its lists.
@@ -181,17 +170,14 @@ func (w *rankedWorld) revote() {
 	if len(w.articles) == 0 {
 		return
 	}
-	_, err := w.raw.Pipelined(w.ctx, func(pipe redis.Pipeliner) error {
+	must.Get(w.raw.Pipelined(w.ctx, func(pipe redis.Pipeliner) error {
 		for range w.IntN(8) {
 			a := w.articles[w.IntN(len(w.articles))]
 			a.votes = w.votes()
 			w.put(pipe, a)
 		}
 		return nil
-	})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	}))(w.t)
 }
 
 // question is a ranking as the oracle understands it.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,7 +16,9 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/failover"
+	"frontpage/must"
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/migrate"
 	"frontpage/redisrepo/rankings"
 	"frontpage/redisrepo/site"
@@ -80,10 +83,7 @@ func TestStepsOfRankingsAreBounded(t *testing.T) {
 			looked := 0
 			seen := map[site.ArticleID]bool{}
 			for after, more := (*string)(nil), true; more; {
-				page, err := other.Rank(s.ctx, list, new(100), after)
-				if err != nil {
-					t.Fatal(err)
-				}
+				page := must.Get(other.Rank(s.ctx, list, new(100), after))(t)
 				looked = max(looked, page.Looked)
 				for _, e := range page.Edges {
 					if seen[e.ID] {
@@ -167,26 +167,14 @@ func TestCursorsOfRankingsCannotBeForged(t *testing.T) {
 			for range 3 {
 				s.post("alice")
 			}
-			list, err := s.RankedList(rankings.RankQuery{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			page, err := s.Rank(s.ctx, list, new(1), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			list := must.Get(s.RankedList(rankings.RankQuery{}))(t)
+			page := must.Get(s.Rank(s.ctx, list, new(1), nil))(t)
 			genuine := page.Edges[0].Cursor
-			text, err := base64.RawURLEncoding.DecodeString(genuine)
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := must.Get(base64.RawURLEncoding.DecodeString(genuine))(t)
 			text = text[:len(text)-12]
 			other := newSite(t, nil, option) // another site
 			other.post("alice")
-			foreign, err := other.Rank(s.ctx, list, new(1), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			foreign := must.Get(other.Rank(s.ctx, list, new(1), nil))(t)
 			forged := map[string]string{
 				"of another site":        foreign.Edges[0].Cursor,
 				"with a checksum":        base64.RawURLEncoding.EncodeToString(binary.BigEndian.AppendUint32(text, crc32.ChecksumIEEE(text))),
@@ -229,14 +217,8 @@ func TestProcessesAgreeOnTheKeyOfCursors(t *testing.T) {
 			sites[0].post("alice")
 		}
 		for i, from := range sites {
-			list, err := from.RankedList(rankings.RankQuery{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			page, err := from.Rank(s.ctx, list, new(1), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			list := must.Get(from.RankedList(rankings.RankQuery{}))(t)
+			page := must.Get(from.Rank(s.ctx, list, new(1), nil))(t)
 			to := sites[(i+1)%len(sites)]
 			if _, err := to.Rank(s.ctx, list, nil, page.Info.EndCursor); err != nil {
 				t.Errorf("process %d refuses a cursor of process %d: %v", (i+1)%len(sites), i, err)
@@ -246,9 +228,7 @@ func TestProcessesAgreeOnTheKeyOfCursors(t *testing.T) {
 	check()
 	s.do("FLUSHDB")
 	for _, other := range sites {
-		if err := other.CheckHistory(s.ctx, 0); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, other.CheckHistory(s.ctx, 0))
 	}
 	check()
 }
@@ -270,9 +250,7 @@ func TestRankingIsNotRepeatedAfterATimeout(t *testing.T) {
 	conns := make([]*redis.Conn, 4) // so that a repeat would find one that is open
 	for i := range conns {
 		conns[i] = client.Conn()
-		if err := conns[i].Ping(s.ctx).Err(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, conns[i].Ping(s.ctx).Err())
 	}
 	for _, c := range conns {
 		_ = c.Close()
@@ -291,4 +269,175 @@ func TestRankingIsNotRepeatedAfterATimeout(t *testing.T) {
 	if _, err := other.Rank(s.ctx, list, nil, nil); err != nil {
 		t.Errorf("after the pause: %v", err)
 	}
+}
+
+// Rankings match the oracle while articles are posted, imported, voted on, regrouped, deleted and restored, and while
+// days are folded.
+func TestRankingsFollowWrites(t *testing.T) {
+	t.Parallel()
+	for _, partitions := range []int{1, 2, 16} {
+		for _, embedded := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%d partitions, embedded %t", partitions, embedded), func(t *testing.T) {
+				t.Parallel()
+				w := &writtenWorld{rankedWorld: newRankedWorld(t, partitions, embedded)}
+				w.Rand, w.change = rand.New(rand.NewPCG(uint64(partitions), 11)), func() {
+					for range w.IntN(6) {
+						w.write()
+					}
+				}
+				for step := 0; step < 150 && !t.Failed(); step++ {
+					w.write()
+					if step%3 == 0 {
+						w.ask()
+					}
+				}
+				w.wantClean()
+			})
+		}
+	}
+}
+
+// writtenWorld is a rankedWorld that is written through the repository. Its articles are those that are not deleted.
+type writtenWorld struct {
+	*rankedWorld
+	deleted []*rankedArticle
+}
+
+func (w *writtenWorld) write() {
+	w.t.Helper()
+	groups := [][]string{nil, {"go"}, {"x"}, {"go", "x"}}
+	switch n := w.IntN(20); {
+	case n < 4 || len(w.articles) == 0:
+		w.add(w.post("alice", groups[w.IntN(4)]...))
+	case n < 6: // an old one
+		age := time.Duration(w.IntN([]int{dayOf, 12 * dayOf, 200 * dayOf}[w.IntN(3)])) * time.Second
+		row := old(site.ArticleID(1000+w.IntN(100_000)), age, w.IntN(12), groups[w.IntN(4)]...)
+		row.PostedAt = w.clock.now().Add(-age)
+		row.Draft.Link = w.fresh().Link
+		w.imports(row)
+		w.add(w.article(row.ID))
+	case n < 15:
+		a := w.articles[w.IntN(len(w.articles))]
+		result, err := w.Vote(w.ctx, a.id, users[w.IntN(len(users))], site.Vote(w.IntN(3)-1), "")
+		if err == nil { // voting may be over
+			a.votes = result.Article.Votes
+		}
+	case n < 16:
+		i := w.IntN(len(w.articles))
+		w.delete(w.articles[i].id, moderator)
+		w.deleted = append(w.deleted, w.articles[i])
+		w.articles = slices.Delete(w.articles, i, i+1)
+	case n < 17 && len(w.deleted) > 0:
+		a := w.deleted[0]
+		w.undelete(a.id)
+		w.deleted, w.articles = w.deleted[1:], append(w.articles, a)
+	case n < 18:
+		a := w.articles[w.IntN(len(w.articles))]
+		regrouped, err := w.Regroup(w.ctx, a.id, moderator, groups[3], nil)
+		if w.IntN(2) == 0 {
+			regrouped, err = w.Regroup(w.ctx, a.id, moderator, nil, groups[1+w.IntN(2)])
+		}
+		if err != nil {
+			w.t.Fatalf("Regroup: %v", err)
+		}
+		a.groups = namesOf(regrouped.Groups)
+	default:
+		w.clock.advance(time.Duration(w.IntN(20*hourOf)) * time.Second)
+	}
+}
+
+func (w *writtenWorld) add(a *site.Article) {
+	w.articles = append(w.articles, &rankedArticle{id: a.ID, time: float64(a.CreatedAt.Unix()), votes: a.Votes, groups: namesOf(a.Groups)})
+}
+
+func namesOf(groups []site.GroupName) (names []string) {
+	for _, name := range groups {
+		names = append(names, string(name))
+	}
+	return names
+}
+
+// Votes that a legacy client casts beside this package count once a ranking has seen the article, also in the calendar,
+// and also while Redis refuses writes as far as it can be read.
+func TestRankingsCountVotesOfLegacyClients(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, func(r *site.Rules) { r.GroupTop = true }, one)
+	var ids []site.ArticleID
+	for range 4 {
+		ids = append(ids, s.post("alice", "go").ID)
+	}
+	s.vote(ids[0], "bob", up)
+	legacyVote := func(id site.ArticleID, voter string) {
+		s.do("SADD", fmt.Sprint("voted:", int(id)), "user:"+voter)
+		s.do("ZINCRBY score: 432", id.String())
+		s.do("HINCRBY", id.String(), "votes", 1)
+	}
+	legacyVote(ids[2], "carol")
+	legacyVote(ids[2], "dave")
+	s.do("CONFIG SET min-replicas-to-write 1")
+	if got := s.ranking(rankings.RankQuery{}); got != "[article:1 article:4 article:3 article:2]" {
+		t.Errorf("ranking while Redis refuses writes = %s, want that without the new votes", got)
+	}
+	s.do("CONFIG SET min-replicas-to-write 0")
+	for _, q := range []rankings.RankQuery{{}, {Group: "go"}} {
+		if got := s.ranking(q); got != "[article:3 article:1 article:4 article:2]" {
+			t.Errorf("ranking %+v = %s, want the article with the new votes first", q, got)
+		}
+	}
+	s.wantClean()
+}
+
+// A ranking that finds a legacy client's vote also puts the article into the group interesting.
+func TestRankingsPutArticlesOfLegacyVotesIntoInteresting(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, func(r *site.Rules) { r.InterestingVotes = 3 }, one)
+	a, b := s.post("alice"), s.post("alice")
+	s.vote(b.ID, "bob", up)
+	s.vote(b.ID, "carol", up)
+	s.wantList(best(site.Interesting), b.ID) // builds the listing
+	bookVote(s, "user:bob", a.ID)
+	bookVote(s, "user:carol", a.ID)
+	s.wantRanking(rankings.RankQuery{Group: site.Interesting}, 1, b.ID)
+	s.wantRanking(rankings.RankQuery{}, 2, b.ID, a.ID)
+	s.wantRanking(rankings.RankQuery{Group: site.Interesting}, 2, b.ID, a.ID)
+	s.wantList(best(site.Interesting), b.ID, a.ID)
+	s.wantClean()
+}
+
+// docs/data.md: an article that a legacy client posts "is in no ranking until Frontpage first writes it", and "totalCount
+// counts it".
+func TestArticleOfALegacyClientIsInNoRankingUntilItIsWritten(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil, one)
+	a, book := s.post("alice").ID, bookPost(s, "user:zoe")
+	s.clock.advance(8 * 24 * time.Hour) // days are folded meanwhile
+	s.wantList(lists.AllArticles(site.ByTime, site.Descending), book, a)
+	s.wantRanking(rankings.RankQuery{}, 2, a)
+	s.regroup(s.article(book), []string{"go"}, nil)
+	s.wantRanking(rankings.RankQuery{}, 2, book, a)
+	s.wantClean()
+}
+
+// wantRanking fails the test unless a ranking has this totalCount and this first page.
+func (s *testSite) wantRanking(q rankings.RankQuery, count int, want ...site.ArticleID) {
+	s.t.Helper()
+	if got := s.ranking(q); got != fmt.Sprint(want) {
+		s.t.Errorf("ranking %+v = %s, want %v", q, got, want)
+	}
+	list := must.Get(s.RankedList(q))(s.t)
+	if n, err := s.RankCount(s.ctx, list, s.clock.now()); err != nil || n != count {
+		s.t.Errorf("RankCount %+v = %d, %v, want %d", q, n, err, count)
+	}
+}
+
+// ranking returns the ids of the first page of a ranking.
+func (s *testSite) ranking(q rankings.RankQuery) string {
+	s.t.Helper()
+	list := must.Get(s.RankedList(q))(s.t)
+	page := must.Get(s.Rank(s.ctx, list, nil, nil))(s.t)
+	var ids []site.ArticleID
+	for _, edge := range page.Edges {
+		ids = append(ids, edge.ID)
+	}
+	return fmt.Sprint(ids)
 }

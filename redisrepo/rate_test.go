@@ -16,9 +16,11 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/failover"
+	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/rates"
 	"frontpage/redisrepo/site"
+	"frontpage/redistest"
 )
 
 func charge(rule string, most, amount int, user site.UserName) rates.Charge {
@@ -28,10 +30,7 @@ func charge(rule string, most, amount int, user site.UserName) rates.Charge {
 // charged records charges and returns the Kept and Used of each as text.
 func (s *testSite) charged(charges ...rates.Charge) string {
 	s.t.Helper()
-	balances, err := s.Charge(s.ctx, "cost", charges)
-	if err != nil {
-		s.t.Fatalf("Charge: %v", err)
-	}
+	balances := must.Get(s.Charge(s.ctx, "cost", charges))(s.t)
 	text := ""
 	for i, b := range balances {
 		text += fmt.Sprintf("%t %d ", b.Kept, b.Used)
@@ -99,10 +98,7 @@ func TestOwedChargesAreRecordedBeyondTheLimit(t *testing.T) {
 						c.Owed, c.Leased = step.owed, true
 						charges = append(charges, c)
 					}
-					balances, err := s.Charge(s.ctx, "cost", charges)
-					if err != nil {
-						t.Fatal(err)
-					}
+					balances := must.Get(s.Charge(s.ctx, "cost", charges))(t)
 					for _, b := range balances {
 						if b.Kept != step.kept || b.Used != step.used {
 							t.Errorf("step %d: got %+v, want kept %t and %d used", i, b, step.kept, step.used)
@@ -251,28 +247,22 @@ func TestProcessesTogetherNeverExceedALimit(t *testing.T) {
 // lost is a hook that fails the commands on keys with a tag, as if their shard was gone.
 type lost struct{ tag atomic.Value }
 
-func (*lost) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (*lost) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
-
-func (l *lost) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, commands []redis.Cmder) error {
-		tag, _ := l.tag.Load().(string)
-		var sent []redis.Cmder
-		var failed error
-		for _, c := range commands {
-			if tag != "" && strings.Contains(fmt.Sprint(c.Args()...), tag) {
-				failed = io.EOF
-				c.SetErr(failed)
-			} else {
-				sent = append(sent, c)
-			}
+func (l *lost) hook(ctx context.Context, commands []redis.Cmder, send redis.ProcessPipelineHook) error {
+	tag, _ := l.tag.Load().(string)
+	var sent []redis.Cmder
+	var failed error
+	for _, c := range commands {
+		if tag != "" && strings.Contains(fmt.Sprint(c.Args()...), tag) {
+			failed = io.EOF
+			c.SetErr(failed)
+		} else {
+			sent = append(sent, c)
 		}
-		if len(sent) > 0 {
-			failed = errors.Join(failed, next(ctx, sent))
-		}
-		return failed
 	}
+	if len(sent) > 0 {
+		failed = errors.Join(failed, send(ctx, sent))
+	}
+	return failed
 }
 
 // Subjects are counted in all partitions, so a shard that is gone stops only those that it counts, and giving back what
@@ -281,7 +271,7 @@ func TestLostPartitionStopsOnlyItsOwnSubjects(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil, redisrepo.WithPartitions(16))
 	hook := new(lost)
-	r := s.reopened(s.client(hook), nil, redisrepo.WithPartitions(16))
+	r := s.reopened(s.client(redistest.Hook(hook.hook)), nil, redisrepo.WithPartitions(16))
 	one := func(user site.UserName) error {
 		c := charge("cost", 1_000_000, 100, user)
 		c.Leased = true
@@ -295,9 +285,7 @@ func TestLostPartitionStopsOnlyItsOwnSubjects(t *testing.T) {
 	users, used := make([]site.UserName, 200), map[string]int{}
 	for i := range users {
 		users[i] = site.UserName(fmt.Sprint("user", i))
-		if err := one(users[i]); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, one(users[i]))
 		tag, _, _ := strings.Cut(s.raw.Keys(s.ctx, "*rate:cost:"+"user:"+string(users[i])).Val()[0], "rate:")
 		used[tag]++
 	}

@@ -1,10 +1,24 @@
 package redisrepo_test
 
 import (
+	"bufio"
 	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"runtime"
+	"strconv"
+	"strings"
 	"testing"
+	"time"
 
+	"github.com/redis/go-redis/v9"
+
+	"frontpage/must"
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/lists"
+	"frontpage/redisrepo/live"
 	"frontpage/redisrepo/site"
 )
 
@@ -28,4 +42,283 @@ func TestArticlesByIDReturnsAnElementForEachID(t *testing.T) {
 		}
 	}
 	wantRefused(t, errs[1], "NOT_FOUND article")
+}
+
+// The bounds are exact with the race detector, which adds one for each hash. Seven for each hash are those of go-redis,
+// whose buffer for a raw reply grows.
+func TestReadsAllocateLittle(t *testing.T) { // not parallel: the allocations of all goroutines are counted
+	s := newSite(t, nil, one)
+	for i := range 25 {
+		title := fmt.Sprint("A title of the usual length, number ", 10+i)
+		d := site.Draft{Title: title, Link: new("https://example.com/2026/" + fmt.Sprint(10+i)), Groups: []string{"golang", "redis"}}
+		if _, err := s.Post(s.ctx, "alice", d); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l := lists.AllArticles(site.ByScore, site.Descending)
+	ids := s.list(l)
+	tests := map[string]struct {
+		most float64
+		read func()
+	}{
+		"a listing":            {33, func() { _, _ = s.List(s.ctx, l, 1, nil) }},
+		"a page by cursors":    {215, func() { _, _, _ = s.Walk(s.ctx, l, site.PageRequest{}) }},
+		"25 articles":          {247, func() { _, _ = s.ArticlesByID(s.ctx, ids) }},
+		"one article":          {29, func() { _, _ = s.ArticlesByID(s.ctx, ids[:1]) }},
+		"a listing of a group": {138, func() { _, _ = s.List(s.ctx, best("redis"), 1, nil) }},
+	}
+	for name, tt := range tests {
+		if got := testing.AllocsPerRun(200, tt.read); got > tt.most {
+			t.Errorf("%s: %.0f allocations, want at most %.0f", name, got, tt.most)
+		}
+	}
+}
+
+// The answer equals that of trying each number of votes in turn, ties included.
+func TestVotesToReachAgreeWithTryingThem(t *testing.T) {
+	t.Parallel()
+	for _, tags := range layouts {
+		for _, ranking := range []site.Ranking{site.Linear, site.Capped, site.HalfLifeRanking} {
+			t.Run(fmt.Sprint(len(tags), " partitions, ", ranking), func(t *testing.T) {
+				t.Parallel()
+				s := newSite(t, func(r *site.Rules) {
+					r.VoteScore = 40
+					decaying(ranking, 2*time.Minute)(r)
+				}, redisrepo.WithPartitions(len(tags)))
+				random := rand.New(rand.NewPCG(uint64(ranking), 1))
+				var all []*site.Article
+				for range 60 {
+					a := s.post("alice")
+					for v := range random.IntN(5) {
+						s.vote(a.ID, site.UserName(fmt.Sprint("voter", v)), pick(random, up, up, down))
+					}
+					all = append(all, a)
+					s.clock.advance(time.Duration(random.IntN(3)) * 20 * time.Second)
+				}
+				for i, a := range all {
+					all[i] = s.article(a.ID)
+				}
+				for _, rank := range []int{1, 2, 3, 10, 30, 59, 60, 61, 1000} {
+					got := must.Get(s.VotesToReach(s.ctx, all, rank))(t)
+					for i, a := range all {
+						if want := tryVotes(s.rules, all, a, rank); shownInt(got[i]) != want {
+							t.Errorf("%v to place %d: %s votes, want %s", a.ID, rank, shownInt(got[i]), want)
+						}
+					}
+				}
+				gone := s.delete(all[0].ID, moderator)
+				if got, err := s.VotesToReach(s.ctx, []*site.Article{gone}, 1); err != nil || got[0] != nil {
+					t.Errorf("a deleted article: %v, %v, want nil", got, err)
+				}
+				for _, rank := range []int{0, -1, 1001} {
+					_, err := s.VotesToReach(s.ctx, all, rank)
+					wantRefused(t, err, "INVALID rank")
+				}
+			})
+		}
+	}
+}
+
+func pick[T any](random *rand.Rand, from ...T) T { return from[random.IntN(len(from))] }
+
+func shownInt(n *int32) string {
+	if n == nil {
+		return "null"
+	}
+	return fmt.Sprint(*n)
+}
+
+// tryVotes gives an article more and more votes, and counts the articles above it each time.
+func tryVotes(rules site.Rules, all []*site.Article, one *site.Article, rank int) string {
+	for more := range 5000 {
+		score, place := float64(one.CreatedAt.Unix())+rules.Worth(float64(one.Votes+more)), 1
+		for _, a := range all {
+			if a.Score > score || a.Score == score && a.ID.String() > one.ID.String() {
+				if a != one {
+					place++
+				}
+			}
+		}
+		if place <= rank {
+			return fmt.Sprint(more)
+		}
+	}
+	return "null"
+}
+
+// Numbers that no Int can hold are nil.
+func TestVotesToReachEndAtTheLargestInt(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, decaying(site.HalfLifeRanking, time.Hour), one)
+	old := s.post("alice")
+	for hours, want := range map[int]bool{29: true, 31: false} {
+		s.clock.set(time.Duration(hours) * time.Hour)
+		newest := s.post("bob")
+		got, err := s.VotesToReach(s.ctx, []*site.Article{s.article(old.ID)}, 1)
+		if err != nil || (got[0] != nil) != want || want && math.Abs(float64(*got[0]-(1<<30))) > 1<<20 {
+			t.Errorf("to pass an article that is %d hours younger: %s votes, %v", hours, shownInt(got[0]), err)
+		}
+		s.delete(newest.ID, moderator)
+	}
+}
+
+// Whatever other programs have written, articles are read as they would be from the map that go-redis returns.
+func TestForeignHashesAreRead(t *testing.T) {
+	t.Parallel()
+	many := map[string]string{"time": "1700000000", "title": "many fields"} // Redis keeps it in another encoding
+	for i := range 1000 {
+		many[fmt.Sprint("other", i)] = fmt.Sprint(i)
+	}
+	hashes := []map[string]string{
+		{"title": "t", "link": "https://example.com", "poster": "user:bob", "time": "1700000000.25", "votes": "3"},
+		{"title": "only a title"},
+		{"": "", "unknown": "x", "title\r\n": "y", "$5": "$-1\r\n", "title": "\r\n$3\r\nabc\r\n*1\r\n"},
+		{"title": "\xff\xfe\x00", "poster": "\xc3\x28", "link": "\x80", "groups": "\xff go", "revision": "2"},
+		{"title": strings.Repeat("x", 5<<20), "text": strings.Repeat("\r\n", 1<<20), strings.Repeat("f", 1<<20): "v"},
+		{"votes": "12", "downvotes": "5", "groups": "a b c d e f g h i j", "revision": "7", "uncounted": "1", "time": "1e9"},
+		{"title": "gone", "deleted": "1700000100", "deleted_by": "user:mod", "time": "1700000000"},
+		{"time": "yesterday"}, {"votes": "NaN"}, {"downvotes": "1e300"}, {"revision": "x"}, {"deleted": "x"},
+		many,
+	}
+	for _, protocol := range []int{2, 3} {
+		t.Run(fmt.Sprint("RESP", protocol), func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t, nil, one)
+			options := *s.server.Client.Options()
+			options.Protocol = protocol
+			client := redis.NewClient(&options)
+			t.Cleanup(func() { _ = client.Close() })
+			repo := s.reopened(client, nil)
+			ids := make([]site.ArticleID, 0, len(hashes)+2)
+			for i, hash := range hashes {
+				id := site.ArticleID(i + 1)
+				s.raw.HSet(s.ctx, id.String(), hash)
+				ids = append(ids, id)
+			}
+			s.do("SET article:100 string")
+			ids = append(ids, 100, 101)
+			articles, errs := repo.ArticlesByID(s.ctx, ids)
+			for i, id := range ids[:len(hashes)] {
+				want, wantErr := redisrepo.Decode(hashes[i])
+				switch {
+				case wantErr != nil || want.DeletedAt != nil:
+					if errs[i] == nil || articles[i] != nil {
+						t.Errorf("hash %d = %v, %v, want an error: %v", i, articles[i], errs[i], wantErr)
+					}
+				case errs[i] != nil:
+					t.Errorf("hash %d: %v, want an article", i, errs[i])
+				default:
+					if want.ID = id; !reflect.DeepEqual(articles[i], want) {
+						t.Errorf("hash %d = %.300q, want %.300q", i, fmt.Sprint(articles[i]), fmt.Sprint(want))
+					}
+				}
+			}
+			if err := errs[len(hashes)]; !redis.HasErrorPrefix(err, "WRONGTYPE") {
+				t.Errorf("reading a string: %v, want Redis' error", err)
+			}
+			wantRefused(t, errs[len(hashes)+1], "NOT_FOUND article")
+		})
+	}
+}
+
+func TestRawRepliesAreParsedOnlyAsHashes(t *testing.T) {
+	t.Parallel()
+	for reply, want := range map[string]int{ // -1: it is no hash
+		"*0\r\n": 0, "%0\r\n": 0, "*2\r\n$5\r\ntitle\r\n$1\r\nt\r\n": 1, "%1\r\n$5\r\ntitle\r\n$0\r\n\r\n": 1,
+		"": -1, "*": -1, "*\r\n": -1, "*2": -1, "*2\r": -1, "*2\r\n": -1, "*1\r\n$1\r\na\r\n": -1, "*-1\r\n": -1, "$-1\r\n": -1, "_\r\n": -1,
+		"-LOADING Redis is loading\r\n": -1, "-MOVED 1 a:1\r\n": -1, "!5\r\nERR x\r\n": -1, "+OK\r\n": -1, ":1\r\n": -1,
+		"%1\r\n$5\r\ntitle\r\n_\r\n": -1, "*2\r\n$5\r\ntitle\r\n$-1\r\n": -1, "*2\r\n$5\r\ntitle\r\n:1\r\n": -1,
+		"*2\r\n$5\r\ntitle\r\n$1\r\nt": -1, "*2\r\n$5\r\ntitle\r\n$2\r\nt\r\n": -1, "*2\r\n$5\r\ntitle\r\n$1\r\nt\r\n+": -1,
+		"|1\r\n+a\r\n+b\r\n*0\r\n": -1, "*99999999999999999999\r\n": -1, "%2147483648\r\n": -1, "*2\r\n$99999999999999999999\r\n": -1, "*2\r\n$1073741824\r\n": -1,
+	} {
+		if _, _, fields, ok := redisrepo.ParseHash(reply); ok != (want >= 0) || ok && fields != want {
+			t.Errorf("ParseHash(%q) = %d fields, %t, want %d", reply, fields, ok, want)
+		}
+	}
+}
+
+// referenceHash reads a raw reply field by field, as slowly and simply as possible.
+func referenceHash(reply string) (map[string]string, bool) {
+	in := bufio.NewReader(strings.NewReader(reply))
+	size := func(kinds string) (byte, int, bool) {
+		line, err := in.ReadString('\n')
+		if err != nil || len(line) < 4 || !strings.HasSuffix(line, "\r\n") || !strings.Contains(kinds, line[:1]) || strings.Trim(line[1:len(line)-2], "0123456789") != "" {
+			return 0, 0, false
+		}
+		n, err := strconv.Atoi(line[1 : len(line)-2])
+		return line[0], n, err == nil && n <= 1<<20
+	}
+	kind, fields, ok := size("*%")
+	if !ok || kind == '*' && fields%2 == 1 {
+		return nil, false
+	}
+	if kind == '%' {
+		fields *= 2
+	}
+	hash, field := map[string]string{}, ""
+	for i := range fields {
+		_, n, ok := size("$")
+		if !ok {
+			return nil, false
+		}
+		text := make([]byte, n+2)
+		if _, err := io.ReadFull(in, text); err != nil || string(text[n:]) != "\r\n" {
+			return nil, false
+		}
+		if i%2 == 0 {
+			field = string(text[:n])
+		} else {
+			hash[field] = string(text[:n])
+		}
+	}
+	_, err := in.ReadByte()
+	return hash, err == io.EOF
+}
+
+func FuzzParseHash(f *testing.F) {
+	for _, seed := range []string{"*0\r\n", "*2\r\n$5\r\ntitle\r\n$1\r\nt\r\n", "%2\r\n$5\r\ntitle\r\n$0\r\n\r\n$4\r\nlink\r\n$2\r\n\r\n\r\n", "-ERR\r\n", "%1\r\n$5\r\ntitle\r\n_\r\n"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, reply string) {
+		title, link, _, ok := redisrepo.ParseHash(reply)
+		want, wantOK := referenceHash(reply)
+		if ok != wantOK || ok && (title != want["title"] || link != want["link"]) {
+			t.Errorf("ParseHash(%q) = %q, %q, %t, want %v, %t", reply, title, link, ok, want, wantOK)
+		}
+	})
+}
+
+// An article shares its memory with the page that it was read with: a watch keeps only its own.
+func TestWatchKeepsNoOtherArticlesInMemory(t *testing.T) { // not parallel: it measures the heap
+	s := newSite(t, nil)
+	const pages, size = 30, 100
+	for i := 1; i <= pages*size; i++ {
+		s.raw.HSet(s.ctx, site.ArticleID(i).String(), "title", "t", "time", "1700000000")
+	}
+	text := strings.Repeat("text ", 2000)
+	var watches []*live.Watch
+	heap := func() int {
+		runtime.GC()
+		var stats runtime.MemStats
+		runtime.ReadMemStats(&stats)
+		return int(stats.HeapAlloc)
+	}
+	before := heap()
+	for page := range pages {
+		ids := make([]site.ArticleID, size)
+		for i := range ids {
+			ids[i] = site.ArticleID(page*size + i + 1)
+			if i > 0 {
+				s.raw.HSet(s.ctx, ids[i].String(), "text", text)
+			}
+		}
+		all := must.Get(s.WatchArticles(s.ctx, ids))(t)
+		one := must.Get(s.WatchArticles(s.ctx, ids[:1]))(t)
+		all.Close()
+		watches = append(watches, one)
+	}
+	if got := heap() - before; got > pages*len(text)*size/10 {
+		t.Errorf("%d watches of a small article each keep %d bytes, want less than a tenth of what was read with them", len(watches), got)
+	}
+	runtime.KeepAlive(watches)
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"frontpage/failover"
+	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/rankings"
@@ -87,18 +88,14 @@ func TestReadsWorkWhileRedisRefusesWrites(t *testing.T) {
 			s.vote(ids[2], "bob", up)
 			s.vote(ids[3], "bob", down)
 			s.delete(ids[6], moderator)
-			if err := s.KeepDocument(s.ctx, "abcdef", "{ __typename }"); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, s.KeepDocument(s.ctx, "abcdef", "{ __typename }"))
 			before := s.everything(ids)
 			s.do("DEL score:go time:go score:redis time:redis")
 
 			dump := filepath.Join(filepath.Dir(s.server.Socket()), "dump.rdb")
 			if name == "full disk" {
 				s.do("CONFIG SET save", "3600 1")
-				if err := os.MkdirAll(filepath.Join(dump, "in the way"), 0o700); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, os.MkdirAll(filepath.Join(dump, "in the way"), 0o700))
 			}
 			s.do(refusal.begin)
 			eventually(t, "refused writes", func() bool { return errors.Is(s.Ready(s.ctx), failover.ErrReadOnly) })
@@ -112,9 +109,7 @@ func TestReadsWorkWhileRedisRefusesWrites(t *testing.T) {
 			_, err = s.Charge(s.ctx, "", []rates.Charge{{Rule: "x", Most: 1, Window: time.Second, Amount: 1, User: "bob"}})
 			s.wantReadOnly("Charge", err)
 
-			if err := os.RemoveAll(dump); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.RemoveAll(dump))
 			s.do(refusal.end)
 			eventually(t, "accepted writes", func() bool { return s.Ready(s.ctx) == nil })
 			s.vote(ids[0], "carol", up)

@@ -8,7 +8,6 @@ import (
 	"strconv"
 
 	"frontpage/failover"
-	"frontpage/redisrepo/articles"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/wire"
@@ -69,19 +68,10 @@ func (r *Repo) Regroup(ctx context.Context, id site.ArticleID, by site.Actor, ad
 	if err != nil {
 		return nil, failover.Wrap(fmt.Sprintf("regroup %v", id), err)
 	}
-	switch status := answer.Status(); status {
-	case "OK":
-		return r.Articles.ObserveReply(id, answer)
-	case "NOT_FOUND":
-		return nil, articles.NoArticle(id)
-	case "FORBIDDEN":
-		return nil, site.Refuse(site.Forbidden, "article", "only its poster and moderators can regroup %v", id)
-	case "TOO_MANY":
-		n, _ := answer[1].(int64)
-		return nil, site.TooManyGroups("add", int(n))
-	default:
-		return nil, fmt.Errorf("regroup %v: the script replied %q", id, status)
+	if answer.Status() == "TOO_MANY" {
+		return nil, site.TooManyGroups("add", int(answer.Number(1)))
 	}
+	return r.changed("regroup", id, answer)
 }
 
 func parseRegroup(add, remove []string) (adding, removing []site.GroupName, err error) {

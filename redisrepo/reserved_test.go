@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"frontpage/must"
 	"frontpage/redisrepo/check"
 	"frontpage/redisrepo/site"
 )
@@ -42,10 +43,7 @@ func TestOnlyModeratorsAndServicesPutArticlesIntoReservedGroups(t *testing.T) {
 		{name: "a service for another user", by: site.Actor{Name: "bob", Service: true, Via: "app"}, add: []string{"news"}, want: "[news]"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			a, err := s.PostAs(s.ctx, site.Actor{Name: "alice", Moderator: true}, s.fresh(tt.posted...))
-			if err != nil {
-				t.Fatal(err)
-			}
+			a := must.Get(s.PostAs(s.ctx, site.Actor{Name: "alice", Moderator: true}, s.fresh(tt.posted...)))(t)
 			before := s.dump()
 			b, err := s.Regroup(s.ctx, a.ID, tt.by, tt.add, tt.remove)
 			if tt.refused != nil {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,49 +20,25 @@ import (
 	"frontpage/redistest"
 )
 
-// twice is a hook that sends every script a second time, as a client does that has lost the reply. The caller
+// twice returns a hook that sends every script a second time, as a client does that has lost the reply. The caller
 // gets the second reply if second is set, else the first.
-type twice struct{ second bool }
-
-func (twice) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (h twice) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, command redis.Cmder) error {
-		err := next(ctx, command)
-		if again := h.again(ctx, command); again != nil {
-			_ = next(ctx, again)
-			err = h.answer(command, again)
-		}
-		return err
-	}
-}
-
-func (h twice) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, commands []redis.Cmder) error {
-		err := next(ctx, commands)
+func twice(second bool) redis.Hook {
+	return redistest.Hook(func(ctx context.Context, commands []redis.Cmder, send redis.ProcessPipelineHook) error {
+		err := send(ctx, commands)
 		for _, command := range commands {
-			if again := h.again(ctx, command); again != nil {
-				_ = next(ctx, []redis.Cmder{again})
-				err = errors.Join(err, h.answer(command, again))
+			if command.Name() != "evalsha" || command.Err() != nil {
+				continue
 			}
+			again := redis.NewCmd(ctx, command.Args()...)
+			_ = send(ctx, []redis.Cmder{again})
+			if second {
+				command.(interface{ SetVal(any) }).SetVal(again.Val())
+				command.SetErr(again.Err())
+			}
+			err = errors.Join(err, command.Err())
 		}
 		return err
-	}
-}
-
-func (h twice) again(ctx context.Context, command redis.Cmder) *redis.Cmd {
-	if command.Name() != "evalsha" || command.Err() != nil {
-		return nil
-	}
-	return redis.NewCmd(ctx, command.Args()...)
-}
-
-func (h twice) answer(command redis.Cmder, again *redis.Cmd) error {
-	if h.second {
-		command.(interface{ SetVal(any) }).SetVal(again.Val())
-		command.SetErr(again.Err())
-	}
-	return command.Err()
+	})
 }
 
 // A script that is sent twice has the same effect as one that is sent once.
@@ -90,7 +68,7 @@ func TestScriptsAreSafeToRunTwice(t *testing.T) {
 				o.dump = s.dump()
 				return o
 			}
-			once, first, second := play(), play(twice{}), play(twice{second: true})
+			once, first, second := play(), play(twice(false)), play(twice(true))
 			if !slices.Equal(once.votes, first.votes) {
 				t.Errorf("votes before = %v, want %v", first.votes, once.votes)
 			}
@@ -227,4 +205,82 @@ func TestVoteAfterALostReplyClaimsNothing(t *testing.T) {
 		}
 	}
 	s.wantClean()
+}
+
+// deadlines is a hook that lets no command through once silent is set: it waits as a client does whose server is
+// silent, and notes the time that the commands are given.
+type deadlines struct {
+	silent atomic.Bool
+	waits  atomic.Int64
+	most   atomic.Int64
+}
+
+func (h *deadlines) hook(ctx context.Context, commands []redis.Cmder, send redis.ProcessPipelineHook) error {
+	if !h.silent.Load() {
+		return send(ctx, commands)
+	}
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return errors.New("a command without a deadline")
+	}
+	h.waits.Add(1)
+	h.most.Store(max(h.most.Load(), int64(time.Until(deadline))))
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// A request waits once for a silent Redis, at most twice the timeout, however many calls it makes.
+func TestRequestWaitsOnceForASilentRedis(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil, one)
+	a := s.post("alice", "go")
+	options := *s.server.Client.Options()
+	options.ReadTimeout = 200 * time.Millisecond
+	client := redis.NewClient(&options)
+	t.Cleanup(func() { _ = client.Close() })
+	h := new(deadlines)
+	failover.LimitWaiting(client)
+	client.AddHook(redistest.Hook(h.hook))
+	other := s.reopened(client, nil)
+	h.silent.Store(true)
+	ctx := failover.FailFast(s.ctx)
+	calls := map[string]func() error{
+		"List": func() error { _, err := other.List(ctx, best("go"), 1, nil); return err },
+		"Vote": func() error { _, err := other.Vote(ctx, a.ID, "bob", up, ""); return err },
+		"Post": func() error { _, err := other.Post(ctx, "bob", s.fresh()); return err },
+		"Read": func() error { _, errs := other.ArticlesByID(ctx, []site.ArticleID{1}); return errs[0] },
+	}
+	for name, call := range calls {
+		if err := call(); !errors.Is(err, failover.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%s: %v, want ErrUnavailable, and no deadline of the request", name, err)
+		} else if !strings.Contains(err.Error(), context.DeadlineExceeded.Error()) {
+			t.Errorf("%s: %v, want the cause in the text for the log", name, err)
+		}
+	}
+	if waits, most := h.waits.Load(), time.Duration(h.most.Load()); waits != 1 || most > 400*time.Millisecond {
+		t.Errorf("%d calls waited up to %v, want 1 and 400ms", waits, most)
+	}
+	h.silent.Store(false)
+	ctx = failover.FailFast(s.ctx)
+	for name, call := range calls {
+		if err := call(); err != nil {
+			t.Errorf("the next request: %s: %v", name, err)
+		}
+	}
+}
+
+// A restarted server does not know the scripts, which is not an outage: the request that finds out loads them.
+func TestFirstRequestAfterARestartLoadsTheScripts(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil)
+	client := s.client()
+	failover.LimitWaiting(client)
+	other := s.reopened(client, nil)
+	s.post("alice", "go")
+	for range 2 {
+		s.do("SCRIPT FLUSH")
+		if ids, err := other.List(failover.FailFast(s.ctx), best("go"), 1, nil); err != nil || len(ids) != 1 {
+			t.Errorf("List = %v, %v, want the article", ids, err)
+		}
+	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/failover"
+	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/keys"
 	"frontpage/redisrepo/site"
@@ -57,18 +58,11 @@ func (s *testSite) useEverything() {
 	for range 7 {
 		d := s.fresh("go", "redis")
 		d.IdempotencyKey = new(*d.Link)
-		a, err := s.Post(s.ctx, "alice", d)
-		if err != nil {
-			s.t.Fatal(err)
-		}
+		a := must.Get(s.Post(s.ctx, "alice", d))(s.t)
 		ids = append(ids, a.ID)
 	}
-	if _, err := s.Vote(s.ctx, ids[2], "bob", up, "bucket"); err != nil {
-		s.t.Fatal(err)
-	}
-	if err := s.KeepDocument(s.ctx, "abcdef", "{ __typename }"); err != nil {
-		s.t.Fatal(err)
-	}
+	must.Get(s.Vote(s.ctx, ids[2], "bob", up, "bucket"))(s.t)
+	must.Do(s.t, s.KeepDocument(s.ctx, "abcdef", "{ __typename }"))
 	s.delete(ids[5], moderator)
 	s.undelete(ids[5])
 	s.delete(ids[6], moderator)
@@ -180,9 +174,7 @@ func TestStartNamesTheMissingRight(t *testing.T) {
 			t.Errorf("with %s: New = %v, want an error that is not ErrUnavailable", rights, err)
 		}
 	}
-	if after := s.dump(); after != before {
-		t.Errorf("the store holds\n%s\nwant\n%s", after, before)
-	}
+	s.wantStore(before)
 }
 
 // The start fails without the rights to any one kind of key, and names a key of it.

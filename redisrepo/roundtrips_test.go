@@ -7,6 +7,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/rankings"
@@ -169,9 +170,7 @@ func keyedPost(s *testSite) {
 	s.t.Helper()
 	d := s.fresh()
 	d.IdempotencyKey = new("key")
-	if _, err := s.Post(s.ctx, "alice", d); err != nil {
-		s.t.Fatal(err)
-	}
+	must.Get(s.Post(s.ctx, "alice", d))(s.t)
 }
 
 // If the key's partition differs from the link's, the key is claimed in the round trip that draws the number.
@@ -186,9 +185,7 @@ func TestKeyedPostInPartitionsMakesTwoRoundTrips(t *testing.T) {
 		counted.reset()
 		d := s.fresh()
 		d.IdempotencyKey = new("key " + *d.Link)
-		if _, err := s.Post(s.ctx, "alice", d); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(s.Post(s.ctx, "alice", d))(t)
 		seen[counted.reset()] = true
 	}
 	if len(seen) != 2 || !seen[calls{2, 4, "set get incrby evalsha"}] || !seen[calls{2, 6, "set get set get incrby evalsha"}] {
@@ -211,9 +208,7 @@ func votesOf(s *testSite, ids ...site.ArticleID) {
 	for i, id := range ids {
 		articles[i] = &site.Article{ID: id, VotingEndsAt: opened.Add(week)}
 	}
-	if _, err := s.Votes(s.ctx, "bob", articles); err != nil {
-		s.t.Fatalf("Votes: %v", err)
-	}
+	must.Get(s.Votes(s.ctx, "bob", articles))(s.t)
 }
 
 func oldArticles(n int) []redisrepo.Imported {

@@ -1,12 +1,23 @@
 package redisrepo_test
 
 import (
+	"context"
+	"fmt"
+	"math"
 	"reflect"
+	"regexp"
+	"slices"
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
+	"frontpage/must"
+	"frontpage/programtest"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/site"
+	"frontpage/redisrepo/wire"
+	"frontpage/redistest"
 )
 
 func TestDefaultRulesAreThoseOfRedisInAction(t *testing.T) {
@@ -81,4 +92,186 @@ func TestNewRefusesRulesOutOfBounds(t *testing.T) {
 			}
 		})
 	}
+}
+
+// decaying returns a change to a ranking with its parameter.
+func decaying(by site.Ranking, d time.Duration) func(*site.Rules) {
+	return func(r *site.Rules) { r.Ranking, r.RankCap, r.HalfLife = by, d, d }
+}
+
+func TestWorthFollowsTheFormulas(t *testing.T) {
+	t.Parallel()
+	rules := site.DefaultRules()
+	for votes := -1000; votes <= 1_000_000; votes++ {
+		v := float64(votes)
+		for ranking, want := range map[site.Ranking]float64{
+			site.Linear:          432 * v,
+			site.Capped:          min(max(432*v, -43_200), 86_400),
+			site.HalfLifeRanking: math.Copysign(math.Floor(13_560*math.Log2(1+math.Abs(v))+0.5), v),
+		} {
+			rules.Ranking = ranking
+			if got := rules.Worth(v); got != want {
+				t.Fatalf("%v: %d votes are worth %f, want %f", ranking, votes, got, want)
+			}
+		}
+	}
+	rules.Ranking, rules.RankCap = site.Capped, 61*time.Second
+	if got := rules.Worth(-1); got != -30 {
+		t.Errorf("a cap of 61 s: a downvote is worth %f, want -30", got)
+	}
+}
+
+// Scripts of Redis, those of the store in memory and Go compute the same numbers, however large.
+func TestWorthIsTheSameInScriptsAndInGo(t *testing.T) {
+	t.Parallel()
+	script := redis.NewScript(wire.LuaFunctions("worth") + `local list = {}
+for votes = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]) do list[#list + 1] = worth(ARGV[1], votes) end
+return list`)
+	memory := embedded(t, nil).raw
+	rankings := map[string]func(*site.Rules){
+		"linear 432":         nil,
+		"linear 1000000000":  func(r *site.Rules) { r.VoteScore = 1_000_000_000 },
+		"capped 432 86400":   decaying(site.Capped, day),
+		"capped 432 61":      decaying(site.Capped, 61*time.Second),
+		"halflife 13560":     decaying(site.HalfLifeRanking, 226*time.Minute),
+		"halflife 315360000": decaying(site.HalfLifeRanking, 3650*day),
+	}
+	compare := func(t *testing.T, client redis.UniversalClient, ranking string, rules site.Rules, first, last, step int) {
+		got, err := script.Run(context.Background(), client, nil, ranking, first, last, step).Int64Slice()
+		if err != nil || len(got) != (last-first)/step+1 {
+			t.Fatalf("%s: %d numbers, %v", ranking, len(got), err)
+		}
+		for i, worth := range got {
+			if want := rules.Worth(float64(first + i*step)); float64(worth) != want {
+				t.Fatalf("%s: %d votes are worth %d in a script, %f in Go", ranking, first+i*step, worth, want)
+			}
+		}
+	}
+	const most = 1_000_000
+	for name, client := range map[string]redis.UniversalClient{"redis": redistest.Start(t).Client, "memory": memory} {
+		step := programtest.Size(997, 1)
+		if name == "memory" { // whose Lua is slow
+			step = programtest.Size(9970, 23)
+		}
+		chunk := 10_000 * step
+		for ranking, change := range rankings {
+			t.Run(fmt.Sprint(name, " ", ranking), func(t *testing.T) {
+				t.Parallel()
+				rules := site.DefaultRules()
+				if change != nil {
+					change(&rules)
+				}
+				for first := -most; first <= most; first += chunk {
+					compare(t, client, ranking, rules, first, min(first+chunk-1, most), step)
+				}
+				for power := 1024; power <= most; power *= 2 {
+					compare(t, client, ranking, rules, power-2, power+2, 1)
+					compare(t, client, ranking, rules, -power-2, -power+2, 1)
+				}
+				compare(t, client, ranking, rules, -1000, 1000, 1)
+				for _, votes := range []int{-1 << 31, -123_456_789, 1<<31 - 1, 1 << 40} {
+					if rules.VoteScore == 432 {
+						compare(t, client, ranking, rules, votes, votes, 1)
+					}
+				}
+			})
+		}
+	}
+}
+
+// Every write gives an article the score that its votes are worth.
+func TestWritesFollowTheRanking(t *testing.T) {
+	t.Parallel()
+	for _, rule := range []func(*site.Rules){decaying(site.Capped, 20*time.Minute), decaying(site.HalfLifeRanking, time.Hour)} {
+		s := newSite(t, rule)
+		want := func(id site.ArticleID, after string) {
+			t.Helper()
+			a := s.article(id)
+			if worth := s.rules.Worth(float64(a.Votes)); a.Score != float64(a.CreatedAt.Unix())+worth {
+				t.Errorf("%v after %s: %d votes, score %f, want %f more than the time", s.rules.Ranking, after, a.Votes, a.Score, worth)
+			}
+			s.wantClean()
+		}
+		a := s.post("alice", "go")
+		s.list(best("go"))
+		want(a.ID, "the post")
+		for i := range 6 {
+			s.vote(a.ID, site.UserName(fmt.Sprint("voter", i)), up)
+			want(a.ID, "an upvote")
+		}
+		for i := range 5 {
+			s.vote(a.ID, site.UserName(fmt.Sprint("voter", i)), down)
+			want(a.ID, "a downvote")
+		}
+		must.Get(s.Delete(s.ctx, a.ID, moderator))(t)
+		must.Get(s.Undelete(s.ctx, a.ID, moderator))(t)
+		want(a.ID, "its restoration")
+	}
+}
+
+// A change of the ranking, and of the parameter in use, re-ranks. One of a parameter that is not in use does not.
+func TestChangedRankingReranks(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil)
+	id := s.post("alice", "go").ID
+	s.vote(id, "bob", up)
+	var said []string
+	for _, tt := range []struct {
+		change func(*site.Rules)
+		worth  float64
+		says   []string
+	}{
+		{decaying(site.Linear, time.Hour), 864, nil},
+		{decaying(site.Capped, 10*time.Minute), 600, []string{"ranking was linear and is capped"}},
+		{decaying(site.Capped, 5*time.Minute), 300, []string{"rank_cap was 600 and is 300"}},
+		{decaying(site.HalfLifeRanking, time.Hour), 5706, []string{"ranking was capped and is halflife"}},
+		{decaying(site.HalfLifeRanking, time.Minute), 95, []string{"half_life was 3600 and is 60"}},
+		{decaying(site.Linear, time.Minute), 864, []string{"ranking was halflife and is linear"}},
+	} {
+		said = nil
+		s = s.reopened(s.server.Client, tt.change, redisrepo.OnRerank(func(changed string) { said = append(said, changed) }))
+		if a := s.article(id); a.Score != float64(opened.Unix())+tt.worth || !slices.Equal(said, tt.says) {
+			t.Errorf("%v: score %f, want %f more than %d; said %q, want %q", s.rules.Ranking, a.Score, tt.worth, opened.Unix(), said, tt.says)
+		}
+		s.wantClean()
+	}
+}
+
+// A store of a version without rankings is a linear one, and not re-ranked.
+func TestStoreWithoutRankingIsLinear(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil, one)
+	s.post("alice")
+	s.do("HDEL meta: ranking")
+	calls := new(counter)
+	s.reopened(s.client(observer(calls.add)), nil)
+	if names := calls.reset().names; slices.Contains(regexp.MustCompile(`\w+`).FindAllString(names, -1), "zscan") {
+		t.Errorf("New sent %s, want no scan of the articles", names)
+	}
+	s.reopened(s.server.Client, nil, redisrepo.KeepRules())
+	rules := s.rules
+	rules.Ranking = site.Capped
+	if _, err := redisrepo.New(s.ctx, s.server.Client, rules, redisrepo.KeepRules()); err == nil || err.Error() != "apply the rules: the rules differ from those of the data: ranking was linear and is capped: use the same settings as the server" {
+		t.Errorf("another ranking beside the server: %v", err)
+	}
+}
+
+// A start that is interrupted while it re-ranks leaves both kinds of scores: a start under the rules of before mends them.
+func TestInterruptedRerankingCanBeTakenBack(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil)
+	var articles []redisrepo.Imported
+	for i := range 1200 { // more than a batch in each partition
+		articles = append(articles, old(site.ArticleID(i+1), time.Hour, 1+i%3))
+	}
+	s.imports(articles...)
+	rules, ctx := s.rules, s.ctx
+	rules.VoteScore = 100
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	if _, err := redisrepo.New(ctx, s.server.Client, rules, redisrepo.WithClock(s.clock.now), redisrepo.WithPartitions(testPartitions),
+		redisrepo.OnProgress(func(string, int, int) { stop() })); err == nil {
+		t.Fatal("the start was not interrupted")
+	}
+	s.reopened(s.server.Client, nil, redisrepo.WithPartitions(testPartitions)).wantClean()
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"frontpage/must"
 	"frontpage/redisrepo/wire"
 	"frontpage/redistest"
 )
@@ -34,10 +35,7 @@ func luaFiles(t *testing.T) (files []lua) {
 		t.Fatalf("scripts = %v, %v, %v, want at least 45", names, err, errBelow)
 	}
 	for _, name := range names {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(name))(t)
 		f := lua{name: filepath.Base(name)}
 		for line := range strings.Lines(string(text)) {
 			if code, _, _ := strings.Cut(line, "--"); f.body == "" && strings.HasPrefix(line, "--") {

@@ -14,15 +14,14 @@ import (
 	"testing"
 	"time"
 
+	"frontpage/must"
+
 	"github.com/redis/go-redis/v9"
 )
 
 const (
 	primaries = 3 // of a Cluster, each with a replica
 	slots     = 16384
-
-	// patience is how long to wait for what takes seconds on an idle machine.
-	patience = 10 * time.Minute
 )
 
 // Cluster is a private Redis Cluster on 127.0.0.1: three primaries, each with one replica.
@@ -51,9 +50,7 @@ func StartCluster(tb testing.TB, args ...string) *Cluster {
 		addresses = append(addresses, n.Addr+"@"+bus)
 	}
 	for i, n := range c.Nodes {
-		if err := os.WriteFile(filepath.Join(n.folder, "nodes.conf"), []byte(c.topology(i, addresses)), 0o600); err != nil {
-			tb.Fatal(err)
-		}
+		must.Do(tb, os.WriteFile(filepath.Join(n.folder, "nodes.conf"), []byte(c.topology(i, addresses)), 0o600))
 		n.Restart()
 	}
 	c.AwaitHealthy()
@@ -70,10 +67,7 @@ func StartCluster(tb testing.TB, args ...string) *Cluster {
 func newNode(tb testing.TB, args ...string) *Server {
 	tb.Helper()
 	port := UnusedPort(tb)
-	n, err := newServer(append([]string{"--bind", "127.0.0.1", "--port", port}, args...)...)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	n := must.Get(newServer(append([]string{"--bind", "127.0.0.1", "--port", port}, args...)...))(tb)
 	tb.Cleanup(n.Close)
 	n.tb, n.Addr = tb, net.JoinHostPort("127.0.0.1", port)
 	return n
@@ -263,21 +257,7 @@ func (c *Cluster) slot(key string) int {
 
 func (c *Cluster) await(what string, done func() bool) {
 	c.tb.Helper()
-	await(c.tb, what, done)
-}
-
-func await(tb testing.TB, what string, done func() bool) {
-	tb.Helper()
-	late := time.After(patience)
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for !done() {
-		select {
-		case <-tick.C:
-		case <-late:
-			tb.Fatalf("no %s within %v", what, patience)
-		}
-	}
+	must.Soon(c.tb, what, done)
 }
 
 // Move is a slot on its way from one primary to another.
@@ -307,10 +287,7 @@ func (c *Cluster) StartMove(key string, to *Server) *Move {
 // MoveKeys moves up to most keys, and returns how many. The options are those of MIGRATE.
 func (m *Move) MoveKeys(most int, options ...any) int {
 	m.cluster.tb.Helper()
-	keys, err := m.from.Client.ClusterGetKeysInSlot(context.Background(), m.slot, most).Result()
-	if err != nil {
-		m.cluster.tb.Fatal(err)
-	}
+	keys := must.Get(m.from.Client.ClusterGetKeysInSlot(context.Background(), m.slot, most).Result())(m.cluster.tb)
 	if len(keys) == 0 {
 		return 0
 	}

@@ -4,6 +4,7 @@ import (
 	"os"
 	"testing"
 
+	"frontpage/must"
 	"frontpage/redistest"
 )
 
@@ -14,9 +15,7 @@ func TestServerOfThePoolIsLikeAFreshOne(t *testing.T) {
 	var process *os.Process
 	change := func(t *testing.T, s *redistest.Server, command ...any) {
 		t.Helper()
-		if err := s.Client.Do(t.Context(), command...).Err(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.Client.Do(t.Context(), command...).Err())
 	}
 	for name, tt := range map[string]struct {
 		use   func(*testing.T, *redistest.Server)

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"frontpage/must"
 )
 
 // Server is a private Redis or Valkey that listens on a unix socket, and on a port only as a part of a Cluster or
@@ -36,10 +38,7 @@ type Server struct {
 // a test that kills or pauses it calls Own before. A missing executable fails the test.
 func Start(tb testing.TB) *Server {
 	tb.Helper()
-	s, err := take()
-	if err != nil {
-		tb.Fatal(err)
-	}
+	s := must.Get(take())(tb)
 	s.tb = tb
 	tb.Cleanup(s.giveBack)
 	return s
@@ -50,10 +49,8 @@ func Start(tb testing.TB) *Server {
 func (s *Server) Own() *Server {
 	s.tb.Helper()
 	ctx := context.Background()
-	if err := s.Client.ConfigSet(ctx, "appendonly", "yes").Err(); err != nil {
-		s.tb.Fatal(err)
-	}
-	await(s.tb, "append-only file", func() bool {
+	must.Do(s.tb, s.Client.ConfigSet(ctx, "appendonly", "yes").Err())
+	must.Soon(s.tb, "append-only file", func() bool {
 		state := s.Client.Info(ctx, "persistence").Val()
 		return strings.Contains(state, "aof_enabled:1") && strings.Contains(state, "aof_rewrite_in_progress:0") &&
 			strings.Contains(state, "aof_rewrite_scheduled:0")
@@ -157,9 +154,7 @@ func (s *Server) Restart() {
 	if s.fresh != "" {
 		s.tb.Fatal("the server kept nothing: call Own before")
 	}
-	if err := s.Run(); err != nil {
-		s.tb.Fatal(err)
-	}
+	must.Do(s.tb, s.Run())
 }
 
 // Run starts the server after Kill, and waits until it answers.
@@ -176,7 +171,7 @@ func (s *Server) Run() error {
 		s.process = nil
 		return fmt.Errorf("start redis-server: %w", err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), must.Patience)
 	defer cancel()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()

@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"frontpage/must"
 	"frontpage/reload"
 )
 
@@ -22,14 +23,9 @@ func TestAPipeIsNotRead(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "a")
 	synctest.Test(t, func(t *testing.T) {
-		if err := os.WriteFile(path, []byte("1"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte("1"), 0o600))
 		var log bytes.Buffer
-		files, err := reload.Read(slog.New(slog.NewTextHandler(&log, nil)), join, path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		files := must.Get(reload.Read(slog.New(slog.NewTextHandler(&log, nil)), join, path))(t)
 		for _, step := range []struct {
 			change       func() error
 			want, logged string
@@ -37,17 +33,13 @@ func TestAPipeIsNotRead(t *testing.T) {
 			{func() error { return errors.Join(os.Remove(path), syscall.Mkfifo(path, 0o600)) }, "1", path + ": not a regular file"},
 			{func() error { return errors.Join(os.Remove(path), os.WriteFile(path, []byte("2"), 0o600)) }, "2", "reloaded"},
 		} {
-			if err := step.change(); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, step.change())
 			<-time.After(reload.Interval)
 			if got := files.Latest(); got != step.want || !strings.Contains(log.String(), step.logged) {
 				t.Errorf("got %q, want %q; the log has %q, want %q in it", got, step.want, log.String(), step.logged)
 			}
 		}
-		if err := errors.Join(os.Remove(path), syscall.Mkfifo(path, 0o600)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(os.Remove(path), syscall.Mkfifo(path, 0o600)))
 		if _, err := reload.Read(slog.New(slog.DiscardHandler), join, path); err == nil || !strings.Contains(err.Error(), ": not a regular file") {
 			t.Errorf("at the start: %v, want that it is not a regular file", err)
 		}

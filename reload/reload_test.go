@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"frontpage/must"
 	"frontpage/reload"
 )
 
@@ -29,17 +30,12 @@ func TestLatestFollowsTheFiles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		write := func(path, text string) {
 			t.Helper()
-			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(path, []byte(text), 0o600))
 		}
 		write(a, "1")
 		write(b, "2")
 		var log bytes.Buffer
-		files, err := reload.Read(slog.New(slog.NewTextHandler(&log, nil)), join, a, b)
-		if err != nil {
-			t.Fatal(err)
-		}
+		files := must.Get(reload.Read(slog.New(slog.NewTextHandler(&log, nil)), join, a, b))(t)
 		for _, step := range []struct {
 			change func()
 			want   string
@@ -77,9 +73,7 @@ func TestUnusableFilesAreRefused(t *testing.T) {
 	if _, err := reload.Read(slog.New(slog.DiscardHandler), join, path); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a missing file: %v, want that it does not exist", err)
 	}
-	if err := os.WriteFile(path, []byte("broken"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte("broken"), 0o600))
 	if _, err := reload.Read(slog.New(slog.DiscardHandler), join, path); err == nil || !strings.Contains(err.Error(), "it is broken") {
 		t.Errorf("a broken file: %v, want that it is broken", err)
 	}

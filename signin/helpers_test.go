@@ -26,6 +26,7 @@ import (
 
 	"frontpage/endpoint"
 	"frontpage/identity"
+	"frontpage/must"
 	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 	"frontpage/signin"
@@ -67,11 +68,9 @@ type issuer struct {
 
 func startIssuer(t *testing.T, address ...string) *issuer {
 	t.Helper()
-	command := exec.Command(sitetest.Must(program()), address...)
-	input, output := sitetest.Must(command.StdinPipe()), sitetest.Must(command.StdoutPipe())
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
+	command := exec.Command(must.Get(program())(t), address...)
+	input, output := must.Get(command.StdinPipe())(t), must.Get(command.StdoutPipe())(t)
+	must.Do(t, command.Start())
 	stop := sync.OnceFunc(func() { _ = input.Close(); _ = command.Wait() })
 	t.Cleanup(stop)
 	line, err := bufio.NewReader(output).ReadString('\n')
@@ -84,15 +83,12 @@ func startIssuer(t *testing.T, address ...string) *issuer {
 // control changes what the provider does.
 func (i *issuer) control(what, value string) string {
 	i.t.Helper()
-	res, err := http.PostForm(i.url+"/control/"+what, url.Values{"value": {value}})
-	if err != nil {
-		i.t.Fatal(err)
-	}
+	res := must.Get(http.PostForm(i.url+"/control/"+what, url.Values{"value": {value}}))(i.t)
 	defer func() { _ = res.Body.Close() }()
 	if res.StatusCode != 200 {
 		i.t.Fatalf("%s: got status %d", what, res.StatusCode)
 	}
-	return string(sitetest.Must(io.ReadAll(res.Body)))
+	return string(must.Get(io.ReadAll(res.Body))(i.t))
 }
 
 // idToken signs a user in at a client, and returns the ID token.
@@ -103,10 +99,7 @@ func (i *issuer) idToken(client, login string) string {
 		Endpoint: oauth2.Endpoint{AuthURL: i.url + "/auth", TokenURL: i.url + "/oauth/token"},
 	}
 	callback := newBrowser(i.t).signInAt(config.AuthCodeURL("state"), login)
-	tokens, err := config.Exchange(i.t.Context(), callback.Query().Get("code"))
-	if err != nil {
-		i.t.Fatal(err)
-	}
+	tokens := must.Get(config.Exchange(i.t.Context(), callback.Query().Get("code")))(i.t)
 	return tokens.Extra("id_token").(string)
 }
 
@@ -130,18 +123,15 @@ func serve(t *testing.T, client redis.UniversalClient, i *issuer, change ...func
 		Issuer: i.url, ClientID: "frontpage", ClientSecret: clientSecret, PublicURL: front.URL, Scopes: []string{"profile", "offline_access"},
 		NameClaim: "preferred_username", RolesClaim: "roles", Moderator: "moderator", Lifetime: 24 * time.Hour, ValidName: endpoint.ValidName,
 		Client:  func(req *http.Request) netip.Addr { return endpoint.NetworkOf(req, nil) },
-		Recheck: 50 * time.Millisecond, Log: slog.New(slog.NewTextHandler(s.log, nil)),
+		Recheck: 50 * time.Millisecond, Log: s.log.Logger(slog.LevelInfo),
 		Now: func() time.Time { return time.Now().Add(time.Duration(s.ahead.Load())) },
 	}
 	for _, f := range change {
 		f(&o)
 	}
-	var err error
-	if s.users, err = signin.New(t.Context(), o); err != nil {
-		t.Fatal(err)
-	}
+	s.users = must.Get(signin.New(t.Context(), o))(t)
 	s.Site = sitetest.New(t, client, site.DefaultRules(), func(e *endpoint.Options) {
-		e.Identity = sitetest.Must(identity.New(t.Context(), identity.Options{Sessions: s.users.Sessions(), ValidName: endpoint.ValidName}))
+		e.Identity = must.Get(identity.New(t.Context(), identity.Options{Sessions: s.users.Sessions(), ValidName: endpoint.ValidName}))(t)
 	})
 	s.users.Use(s.Repo)
 	s.users.Handle(mux)
@@ -163,13 +153,13 @@ type browser struct {
 }
 
 func newBrowser(t *testing.T) *browser {
-	return &browser{t, &http.Client{Jar: sitetest.Must(cookiejar.New(nil)), Timeout: sitetest.Patience}}
+	return &browser{t, &http.Client{Jar: must.Get(cookiejar.New(nil))(t), Timeout: must.Patience}}
 }
 
 // visit follows redirections until a path is asked for, which it does not ask for; empty: to their end.
 func (b *browser) visit(address, until string) (*http.Response, string) {
 	b.t.Helper()
-	return b.do(sitetest.Must(http.NewRequestWithContext(context.Background(), http.MethodGet, address, nil)), until)
+	return b.do(must.Get(http.NewRequestWithContext(context.Background(), http.MethodGet, address, nil))(b.t), until)
 }
 
 func (b *browser) do(req *http.Request, until string) (*http.Response, string) {
@@ -180,12 +170,9 @@ func (b *browser) do(req *http.Request, until string) (*http.Response, string) {
 		}
 		return nil
 	}
-	res, err := b.Do(req)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	res := must.Get(b.Do(req))(b.t)
 	defer func() { _ = res.Body.Close() }()
-	return res, string(sitetest.Must(io.ReadAll(res.Body)))
+	return res, string(must.Get(io.ReadAll(res.Body))(b.t))
 }
 
 var authRequest = regexp.MustCompile(`name="id" value="([^"]*)"`)
@@ -199,7 +186,7 @@ func (b *browser) signInAt(address, login string) *url.URL {
 		b.t.Fatalf("the provider shows no form: %s", form)
 	}
 	body := url.Values{"id": {found[1]}, "username": {login}, "password": {"secret"}}.Encode()
-	req := sitetest.Must(http.NewRequest(http.MethodPost, "http://"+res.Request.URL.Host+"/login/username", strings.NewReader(body)))
+	req := must.Get(http.NewRequest(http.MethodPost, "http://"+res.Request.URL.Host+"/login/username", strings.NewReader(body)))(b.t)
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	res, text := b.do(req, "/sign-in/callback")
 	to, err := res.Location()
@@ -224,7 +211,7 @@ func (b *browser) signIn(s *server, login, to string) (*http.Response, string) {
 // ask sends a query as a page of the site does, and returns the body of the answer.
 func (b *browser) ask(s *server, query string) string {
 	b.t.Helper()
-	req := sitetest.Must(http.NewRequest(http.MethodPost, s.url+"/query", strings.NewReader(fmt.Sprintf(`{"query":%q}`, query))))
+	req := must.Get(http.NewRequest(http.MethodPost, s.url+"/query", strings.NewReader(fmt.Sprintf(`{"query":%q}`, query))))(b.t)
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Origin", s.url)
 	req.Header.Set("Sec-Fetch-Site", "same-origin")
@@ -254,7 +241,7 @@ func (b *browser) want(s *server, name string) {
 
 // cookie returns the value of a cookie; empty: it has none.
 func (b *browser) cookie(s *server, name string) string {
-	for _, c := range b.Jar.Cookies(sitetest.Must(url.Parse(s.url))) {
+	for _, c := range b.Jar.Cookies(must.Get(url.Parse(s.url))(b.t)) {
 		if c.Name == name {
 			return c.Value
 		}

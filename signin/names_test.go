@@ -14,6 +14,7 @@ import (
 
 	"frontpage/endpoint"
 	"frontpage/identity"
+	"frontpage/must"
 	"frontpage/redisrepo/site"
 	"frontpage/signin"
 	"frontpage/sitetest"
@@ -34,7 +35,7 @@ func serveTokens(t *testing.T, client redis.UniversalClient, issuer string, o id
 	o.ValidName = endpoint.ValidName
 	o.Accounts = &identity.Accounts{Issuer: issuer, NameClaim: "preferred_username", Find: names.Find}
 	p.Site = sitetest.New(t, client, site.DefaultRules(), func(e *endpoint.Options) {
-		e.Identity = sitetest.Must(identity.New(t.Context(), o))
+		e.Identity = must.Get(identity.New(t.Context(), o))(t)
 	})
 	names.Use(p.Repo)
 	return p
@@ -62,7 +63,11 @@ func token(claims ...any) string {
 	for n := 0; n < len(claims); n += 2 {
 		all[claims[n].(string)] = claims[n+1]
 	}
-	return sitetest.Must(jwt.NewWithClaims(jwt.SigningMethodHS256, all).SignedString([]byte(tokenSecret)))
+	signed, err := jwt.NewWithClaims(jwt.SigningMethodHS256, all).SignedString([]byte(tokenSecret))
+	if err != nil {
+		panic(err)
+	}
+	return signed
 }
 
 func TestOnePersonIsOneUserBySignInAndByToken(t *testing.T) {
@@ -159,10 +164,10 @@ func TestUserOfATokenCannotBeReadWithoutTheStore(t *testing.T) {
 	if _, err := names.Find(t.Context(), i.url, "a", "alice"); err == nil {
 		t.Error("got no error before the store is loaded")
 	}
-	v := sitetest.Must(identity.New(t.Context(), identity.Options{
+	v := must.Get(identity.New(t.Context(), identity.Options{
 		Secret: tokenSecret, ValidName: endpoint.ValidName, Accounts: &identity.Accounts{Issuer: i.url, NameClaim: "nick", Find: names.Find},
-	}))
-	req := sitetest.Must(http.NewRequest(http.MethodGet, "http://127.0.0.1/", nil))
+	}))(t)
+	req := must.Get(http.NewRequest(http.MethodGet, "http://127.0.0.1/", nil))(t)
 	req.Header.Set("Authorization", "Bearer "+token("iss", i.url, "sub", "a", "nick", "alice"))
 	_, err := v.FromRequest(req)
 	if refused := (*identity.Refusal)(nil); !errors.As(err, &refused) || refused.Code != identity.Unavailable {

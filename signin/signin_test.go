@@ -14,6 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/endpoint"
+	"frontpage/must"
 	"frontpage/redistest"
 	"frontpage/signin"
 	"frontpage/sitetest"
@@ -26,7 +27,7 @@ func TestSignIn(t *testing.T) {
 	for name, open := range map[string]func() redis.UniversalClient{
 		"redis": func() redis.UniversalClient { return redistest.Start(t).Client },
 		"memory": func() redis.UniversalClient {
-			s := sitetest.Must(store.Open(t.Context(), store.Options{URL: "memory://", Timeout: time.Minute, Log: slog.New(slog.DiscardHandler)}))
+			s := must.Get(store.Open(t.Context(), store.Options{URL: "memory://", Timeout: time.Minute, Log: slog.New(slog.DiscardHandler)}))(t)
 			t.Cleanup(func() { _ = s.Close() })
 			return s.Client
 		},
@@ -68,12 +69,12 @@ func TestCookiesOfASiteByHTTPS(t *testing.T) {
 	s := serve(t, redistest.Start(t).Client, i, func(o *signin.Options) { o.PublicURL = "https://news.example.org" })
 	b := newBrowser(t)
 	b.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	res := sitetest.Must(b.Get(s.url + signin.Path + "?return=/new"))
+	res := must.Get(b.Get(s.url + signin.Path + "?return=/new"))(t)
 	flow := res.Header.Get("Set-Cookie")
 	if !strings.HasPrefix(flow, "__Host-frontpage-flow=") || !strings.HasSuffix(flow, "; Path=/; Max-Age=3600; HttpOnly; Secure; SameSite=Lax") {
 		t.Errorf("got the cookie %s", flow)
 	}
-	at := sitetest.Must(res.Location())
+	at := must.Get(res.Location())(t)
 	for name, want := range map[string]string{
 		"redirect_uri": "https://news.example.org/sign-in/callback", "response_type": "code", "code_challenge_method": "S256", "client_id": "frontpage",
 		"scope": "openid profile offline_access",
@@ -129,7 +130,7 @@ func TestSignInReturnsToPagesOfThisSiteOnly(t *testing.T) {
 		b := newBrowser(t)
 		callback := b.begin(s, "alice", to)
 		b.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-		res := sitetest.Must(b.Get(callback.String()))
+		res := must.Get(b.Get(callback.String()))(t)
 		if got := res.Header.Get("Location"); got != want || res.StatusCode != 303 {
 			t.Errorf("%q: got %d %q, want %q", to, res.StatusCode, got, want)
 		}
@@ -205,7 +206,7 @@ func TestSignOut(t *testing.T) {
 	b.signIn(s, "alice", "/")
 	kept := b.cookie(s, "frontpage-session")
 	post := func(header ...string) (*http.Response, string) {
-		req := sitetest.Must(http.NewRequest(http.MethodPost, s.url+"/sign-out", nil))
+		req := must.Get(http.NewRequest(http.MethodPost, s.url+"/sign-out", nil))(t)
 		for n := 0; n < len(header); n += 2 {
 			req.Header.Set(header[n], header[n+1])
 		}
@@ -237,7 +238,7 @@ func TestSignOut(t *testing.T) {
 	}
 	// The session is gone, not only the cookie.
 	thief := newBrowser(t)
-	thief.Jar.SetCookies(sitetest.Must(url.Parse(s.url)), []*http.Cookie{{Name: "frontpage-session", Value: kept}})
+	thief.Jar.SetCookies(must.Get(url.Parse(s.url))(t), []*http.Cookie{{Name: "frontpage-session", Value: kept}})
 	thief.want(s, "SESSION_ENDED")
 	if res, body := post(); res.StatusCode != 200 || body != "page /" {
 		t.Errorf("signing out twice: got %d %s", res.StatusCode, body)
@@ -256,7 +257,7 @@ func TestSeveralProcesses(t *testing.T) {
 	b.want(two, "alice")
 	stream := two.Stream(`subscription { articlePosted { node { title } } }`, "Cookie", "frontpage-session="+b.cookie(one, "frontpage-session"))
 	stream.Comment()
-	b.do(sitetest.Must(http.NewRequest(http.MethodPost, one.url+"/sign-out", nil)), "")
+	b.do(must.Get(http.NewRequest(http.MethodPost, one.url+"/sign-out", nil))(t), "")
 	b.want(two, "")
 	if text, err := stream.Body.ReadString(0); err == nil || strings.Contains(text, "event: ") {
 		t.Errorf("got %q, %v, want the end of the stream", text, err)
@@ -315,7 +316,7 @@ func TestModeratorEndsAllSessionsOfAUser(t *testing.T) {
 	_, user, _ := strings.Cut(browsers["bob"].cookie(s, "frontpage-session"), ".")
 	for _, id := range []string{secret + "." + user, secret + ".", secret, secret + "." + user + "00"} {
 		thief := newBrowser(t)
-		thief.Jar.SetCookies(sitetest.Must(url.Parse(s.url)), []*http.Cookie{{Name: "frontpage-session", Value: id}})
+		thief.Jar.SetCookies(must.Get(url.Parse(s.url))(t), []*http.Cookie{{Name: "frontpage-session", Value: id}})
 		thief.want(s, "SESSION_ENDED")
 	}
 	browsers["at work"].want(s, "SESSION_ENDED")

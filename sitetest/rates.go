@@ -16,6 +16,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/endpoint"
+	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/site"
 )
@@ -83,10 +84,7 @@ func (s *Site) AskBy(client *http.Client, query string, header ...string) (*http
 // RateKeys returns the keys of all rate limit counters in the store, sorted and without their prefix "rate:".
 func RateKeys(t *testing.T, client redis.UniversalClient) []string {
 	t.Helper()
-	keys, err := client.Keys(t.Context(), "rate:*").Result()
-	if err != nil {
-		t.Fatal(err)
-	}
+	keys := must.Get(client.Keys(t.Context(), "rate:*").Result())(t)
 	for i, key := range keys {
 		keys[i] = strings.TrimPrefix(key, "rate:")
 	}
@@ -99,10 +97,7 @@ func RateCount(t *testing.T, client redis.UniversalClient, key string) (count in
 	t.Helper()
 	// The amount of the newest part, two times, and the sum of the older parts: see rate.lua.
 	for i, number := range strings.Fields(client.Get(t.Context(), "rate:"+key).Val()) {
-		n, err := strconv.Atoi(number)
-		if err != nil {
-			t.Fatal(err)
-		}
+		n := must.Get(strconv.Atoi(number))(t)
 		if i == 0 || i == 3 {
 			count += n
 		}

@@ -25,6 +25,7 @@ import (
 	"frontpage/endpoint"
 	"frontpage/graph"
 	"frontpage/identity"
+	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/site"
 	"frontpage/redistest"
@@ -50,16 +51,13 @@ type Site struct {
 	StopListening func() // ends Listen, so that only requests send commands; there are no events after it
 }
 
-// Patience is how long a test waits for an event before it fails.
-const Patience = 10 * time.Minute
-
 // EachStore runs a test on a Redis server and on the in-memory store.
 func EachStore(t *testing.T, test func(*testing.T, *Site)) {
 	t.Helper()
 	t.Parallel()
 	t.Run("redis", func(t *testing.T) {
 		t.Parallel()
-		test(t, New(t, redistest.Start(t).Client, site.DefaultRules()))
+		test(t, Open(t))
 	})
 	t.Run("memory", func(t *testing.T) {
 		t.Parallel()
@@ -72,6 +70,12 @@ func EachStore(t *testing.T, test func(*testing.T, *Site)) {
 	})
 }
 
+// Open starts a site with the default rules on an empty Redis.
+func Open(t *testing.T, change ...func(*endpoint.Options)) *Site {
+	t.Helper()
+	return New(t, redistest.Start(t).Client, site.DefaultRules(), change...)
+}
+
 // New starts a site that stores its data through client. Each change edits the options of the endpoint.
 func New(t *testing.T, client redis.UniversalClient, rules site.Rules, change ...func(*endpoint.Options)) *Site {
 	t.Helper()
@@ -82,26 +86,21 @@ func New(t *testing.T, client redis.UniversalClient, rules site.Rules, change ..
 func NewOn(t *testing.T, configure func(*http.Server), client redis.UniversalClient, rules site.Rules, change ...func(*endpoint.Options)) *Site {
 	t.Helper()
 	options := endpoint.DefaultOptions()
-	options.Timeout = Patience
+	options.Timeout = must.Patience
 	options.SharedAnswers = 0 // most tests expect each change of the store at once, and the reads of each query
 	for _, f := range change {
 		f(&options)
 	}
 	if options.Identity == nil {
-		var err error
-		if options.Identity, err = identity.New(t.Context(), identity.Options{Development: true, ValidName: endpoint.ValidName}); err != nil {
-			t.Fatal(err)
-		}
+		options.Identity = must.Get(identity.New(t.Context(), identity.Options{Development: true, ValidName: endpoint.ValidName}))(t)
 	}
 	s := &Site{T: t, Client: client, Log: &Log{}, clock: &atomic.Int64{}, Trips: &Trips{listening: make(chan struct{}, 1)}}
 	s.clock.Store(Start.Unix())
-	repo, err := redisrepo.New(t.Context(), client, rules, redisrepo.WithClock(func() time.Time { return time.Unix(s.clock.Load(), 0) }))
-	if err != nil {
-		t.Fatal(err)
-	}
+	now := func() time.Time { return time.Unix(s.clock.Load(), 0) }
+	repo := must.Get(redisrepo.New(t.Context(), client, rules, redisrepo.WithClock(now)))(t)
 	client.AddHook(s.Trips)
 	s.Repo = repo
-	s.Handler = graph.NewHandler(repo, graph.Site{Version: "test", SignIn: graph.ByName}, slog.New(slog.NewTextHandler(s.Log, &slog.HandlerOptions{Level: slog.LevelDebug})), options)
+	s.Handler = graph.NewHandler(repo, graph.Site{Version: "test", SignIn: graph.ByName}, s.Log.Logger(slog.LevelDebug), options)
 	server := httptest.NewUnstartedServer(s.Handler)
 	server.Config.MaxHeaderBytes = 8 << 20 // so that large headers reach the handler, which refuses them
 	server.Config.WriteTimeout = time.Minute
@@ -115,7 +114,7 @@ func NewOn(t *testing.T, configure func(*http.Server), client redis.UniversalCli
 		background.Wait()
 	}
 	t.Cleanup(func() {
-		limit, cancel := context.WithTimeout(context.Background(), Patience)
+		limit, cancel := context.WithTimeout(context.Background(), must.Patience)
 		defer cancel()
 		if err := s.Handler.Shutdown(limit, 0); err != nil {
 			t.Errorf("streams are still open: %v", err)
@@ -125,7 +124,7 @@ func NewOn(t *testing.T, configure func(*http.Server), client redis.UniversalCli
 	})
 	select {
 	case <-s.Trips.listening:
-	case <-time.After(Patience):
+	case <-time.After(must.Patience):
 		t.Fatal("Listen did not subscribe in time")
 	}
 	s.URL = server.URL
@@ -168,49 +167,28 @@ func (s *Site) AskText(user, query string, vars ...any) string {
 	for i := 0; i < len(vars); i += 2 {
 		variables[vars[i].(string)] = vars[i+1]
 	}
-	body, err := json.Marshal(map[string]any{"query": query, "variables": variables})
-	if err != nil {
-		s.T.Fatal(err)
-	}
-	req, err := http.NewRequestWithContext(s.T.Context(), http.MethodPost, s.URL, bytes.NewReader(body))
-	if err != nil {
-		s.T.Fatal(err)
-	}
+	body := must.Get(json.Marshal(map[string]any{"query": query, "variables": variables}))(s.T)
+	req := must.Get(http.NewRequestWithContext(s.T.Context(), http.MethodPost, s.URL, bytes.NewReader(body)))(s.T)
 	req.Header.Set("Content-Type", "application/json")
 	if user != "" {
 		req.Header.Set("X-User-ID", user)
 	}
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		s.T.Fatal(err)
-	}
+	res := must.Get(http.DefaultClient.Do(req))(s.T)
 	defer func() { _ = res.Body.Close() }()
-	text, err := io.ReadAll(res.Body)
-	if err != nil {
-		s.T.Fatal(err)
-	}
+	text := must.Get(io.ReadAll(res.Body))(s.T)
 	return string(text)
 }
 
 // Send sends any request. header holds pairs of name and value.
 func (s *Site) Send(method, target, body string, header ...string) (*http.Response, string) {
 	s.T.Helper()
-	req, err := http.NewRequestWithContext(s.T.Context(), method, s.URL+target, strings.NewReader(body))
-	if err != nil {
-		s.T.Fatal(err)
-	}
+	req := must.Get(http.NewRequestWithContext(s.T.Context(), method, s.URL+target, strings.NewReader(body)))(s.T)
 	for i := 0; i < len(header); i += 2 {
 		req.Header.Add(header[i], header[i+1])
 	}
-	res, err := http.DefaultTransport.RoundTrip(req) // unlike http.Client, it follows no redirects
-	if err != nil {
-		s.T.Fatal(err)
-	}
+	res := must.Get(http.DefaultTransport.RoundTrip(req))(s.T)
 	defer func() { _ = res.Body.Close() }()
-	text, err := io.ReadAll(res.Body)
-	if err != nil {
-		s.T.Fatal(err)
-	}
+	text := must.Get(io.ReadAll(res.Body))(s.T)
 	return res, string(text)
 }
 
@@ -373,6 +351,11 @@ func (b *Log) String() string {
 	return b.buffer.String()
 }
 
+// Logger returns a log that writes to b in the form of slog.TextHandler.
+func (b *Log) Logger(level slog.Level) *slog.Logger {
+	return slog.New(slog.NewTextHandler(b, &slog.HandlerOptions{Level: level}))
+}
+
 // Tally counts equal commands, for example "hgetall 25, zrange 1". It sorts commands in place.
 func Tally(commands []string) string {
 	slices.Sort(commands)
@@ -386,12 +369,4 @@ func Tally(commands []string) string {
 		counts, commands = append(counts, fmt.Sprint(name, " ", n)), commands[n:]
 	}
 	return strings.Join(counts, ", ")
-}
-
-// Must returns value, and panics if err is not nil.
-func Must[T any](value T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return value
 }

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"frontpage/must"
+
 	"github.com/coder/websocket"
 )
 
@@ -32,7 +34,7 @@ type Message struct {
 
 // Dial opens a WebSocket. header holds pairs of name and value.
 func (s *Site) Dial(options websocket.DialOptions, header ...string) (*websocket.Conn, *http.Response, error) {
-	ctx, cancel := context.WithTimeout(s.T.Context(), Patience)
+	ctx, cancel := context.WithTimeout(s.T.Context(), must.Patience)
 	defer cancel()
 	options.HTTPHeader = http.Header{}
 	for i := 0; i < len(header); i += 2 {
@@ -81,7 +83,7 @@ func (w *Socket) Begin(payload string) {
 // Send sends a text message.
 func (w *Socket) Send(text string) {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), must.Patience)
 	defer cancel()
 	if err := w.Conn.Write(ctx, websocket.MessageText, []byte(text)); err != nil {
 		w.t.Fatalf("send %.200s: %v", text, err)
@@ -99,7 +101,7 @@ func (w *Socket) Subscribe(id, query, vars string) {
 
 // TryRead reads one message.
 func (w *Socket) TryRead() (f Message, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), must.Patience)
 	defer cancel()
 	_, data, err := w.Conn.Read(ctx)
 	if err == nil {
@@ -111,10 +113,7 @@ func (w *Socket) TryRead() (f Message, err error) {
 // Read reads one message, and fails the test if there is an error.
 func (w *Socket) Read() Message {
 	w.t.Helper()
-	f, err := w.TryRead()
-	if err != nil {
-		w.t.Fatalf("read: %v", err)
-	}
+	f := must.Get(w.TryRead())(w.t)
 	return f
 }
 
@@ -236,21 +235,6 @@ func (s *Site) VoteUp(article string) int {
 		s.T.Fatalf("vote: %v, got %s", err, body)
 	}
 	return a.Data.Vote.Article.Votes
-}
-
-// Eventually waits until works returns true, and fails the test after Patience. what describes the condition.
-func Eventually(t *testing.T, what string, works func() bool) {
-	t.Helper()
-	limit := time.After(Patience)
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for !works() {
-		select {
-		case <-tick.C:
-		case <-limit:
-			t.Fatalf("condition not met within %v: %s", Patience, what)
-		}
-	}
 }
 
 // Until reads messages until done returns true, and returns them by id.

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"frontpage/must"
 )
 
 // Stream is the client's end of server-sent events.
@@ -26,26 +28,20 @@ func (s *Site) Stream(query string, header ...string) *Stream {
 	s.T.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	s.T.Cleanup(cancel)
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL+"?query="+url.QueryEscape(query), nil)
-	if err != nil {
-		s.T.Fatal(err)
-	}
+	req := must.Get(http.NewRequestWithContext(ctx, http.MethodGet, s.URL+"?query="+url.QueryEscape(query), nil))(s.T)
 	req.Header.Set("Accept", "text/event-stream")
 	for i := 0; i < len(header); i += 2 {
 		req.Header.Set(header[i], header[i+1])
 	}
-	defer time.AfterFunc(Patience, cancel).Stop()
-	res, err := (&http.Transport{DisableKeepAlives: true, DisableCompression: true}).RoundTrip(req)
-	if err != nil {
-		s.T.Fatal(err)
-	}
+	defer time.AfterFunc(must.Patience, cancel).Stop()
+	res := must.Get((&http.Transport{DisableKeepAlives: true, DisableCompression: true}).RoundTrip(req))(s.T)
 	s.T.Cleanup(func() { _ = res.Body.Close() })
 	return &Stream{t: s.T, site: s, Res: res, Body: bufio.NewReader(res.Body), Cancel: cancel}
 }
 
 func (e *Stream) line() string {
 	e.t.Helper()
-	defer time.AfterFunc(Patience, e.Cancel).Stop()
+	defer time.AfterFunc(must.Patience, e.Cancel).Stop()
 	line, err := e.Body.ReadString('\n')
 	if err != nil {
 		e.t.Fatalf("the stream ended after %q: %v", line, err)

@@ -22,6 +22,7 @@ import (
 
 	"frontpage/endpoint"
 	"frontpage/identity"
+	"frontpage/must"
 )
 
 // The issuer, audience and secret of the tests' tokens.
@@ -61,44 +62,44 @@ func (k *Keyring) File(t *testing.T) string {
 	t.Helper()
 	set := `{"keys":[` + JWK("rsa", k.RSA) + "," + JWK("ec", k.EC) + "," + JWK("ed", k.Ed25519) + `]}`
 	path := filepath.Join(t.TempDir(), "jwks.json")
-	if err := os.WriteFile(path, []byte(set), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte(set), 0o600))
 	return path
 }
 
 // PublicPEM returns the public RSA key in PEM.
 func (k *Keyring) PublicPEM(t *testing.T) string {
 	t.Helper()
-	der, err := x509.MarshalPKIXPublicKey(k.RSA.Public())
-	if err != nil {
-		t.Fatal(err)
-	}
+	der := must.Get(x509.MarshalPKIXPublicKey(k.RSA.Public()))(t)
 	return string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}))
 }
 
 // Base64URL encodes without padding.
 func Base64URL(text []byte) string { return base64.RawURLEncoding.EncodeToString(text) }
 
-// JWK returns the public key of private as a JSON Web Key.
-func JWK(id string, private crypto.Signer) string {
+// JWK returns the public key of private as a JSON Web Key. more are additional members, such as `"use":"enc"`.
+func JWK(id string, private crypto.Signer, more ...string) string {
+	var members []string
 	switch public := private.Public().(type) {
 	case *rsa.PublicKey:
-		return fmt.Sprintf(`{"kty":"RSA","kid":%q,"n":%q,"e":%q}`, id, Base64URL(public.N.Bytes()), Base64URL(big.NewInt(int64(public.E)).Bytes()))
+		members = []string{`"kty":"RSA"`, `"n":"` + Base64URL(public.N.Bytes()) + `"`, `"e":"` + Base64URL(big.NewInt(int64(public.E)).Bytes()) + `"`}
 	case *ecdsa.PublicKey:
 		point, err := public.Bytes()
 		if err != nil {
 			panic(err)
 		}
-		return fmt.Sprintf(`{"kty":"EC","crv":"P-256","kid":%q,"x":%q,"y":%q}`, id, Base64URL(point[1:33]), Base64URL(point[33:]))
+		x, y := Base64URL(point[1:1+len(point)/2]), Base64URL(point[1+len(point)/2:])
+		members = []string{`"kty":"EC"`, `"crv":"` + public.Params().Name + `"`, `"x":"` + x + `"`, `"y":"` + y + `"`}
 	case ed25519.PublicKey:
-		return fmt.Sprintf(`{"kty":"OKP","crv":"Ed25519","kid":%q,"x":%q}`, id, Base64URL(public))
+		members = []string{`"kty":"OKP"`, `"crv":"Ed25519"`, `"x":"` + Base64URL(public) + `"`}
+	default:
+		panic("unsupported type of key")
 	}
-	panic("unsupported type of key")
+	return "{" + strings.Join(append(members, more...), ",") + `,"kid":"` + id + `"}`
 }
 
 // SignToken makes a token of any header and claims. The type of key decides the algorithm, whatever the
-// header says: HS256 for a string; RS256, ES256 or EdDSA for a private key; no signature for nil.
+// header says: HS256 for a string; RS256, ES256 or EdDSA for a private key; what a function returns for the signed
+// text; no signature for nil.
 func SignToken(header, claims string, key any) string {
 	text := Base64URL([]byte(header)) + "." + Base64URL([]byte(claims))
 	hash := sha256.Sum256([]byte(text))
@@ -114,10 +115,13 @@ func SignToken(header, claims string, key any) string {
 	case *ecdsa.PrivateKey:
 		var r, s *big.Int
 		if r, s, err = ecdsa.Sign(rand.Reader, key, hash[:]); err == nil {
-			signature = append(r.FillBytes(make([]byte, 32)), s.FillBytes(make([]byte, 32))...)
+			size := (key.Params().BitSize + 7) / 8
+			signature = append(r.FillBytes(make([]byte, size)), s.FillBytes(make([]byte, size))...)
 		}
 	case ed25519.PrivateKey:
 		signature = ed25519.Sign(key, []byte(text))
+	case func(string) []byte:
+		signature = key(text)
 	}
 	if err != nil {
 		panic(err)
@@ -158,10 +162,7 @@ func Token(changes ...string) string { return SignToken(HeaderHS, Claims(changes
 func WithIdentity(t *testing.T, o identity.Options) func(*endpoint.Options) {
 	t.Helper()
 	o.ValidName = endpoint.ValidName
-	v, err := identity.New(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := must.Get(identity.New(t.Context(), o))(t)
 	return func(options *endpoint.Options) { options.Identity = v }
 }
 

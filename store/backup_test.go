@@ -18,6 +18,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"frontpage/must"
+	"frontpage/sitetest"
 	"frontpage/store"
 )
 
@@ -67,13 +69,9 @@ func TestBackupHasAllThatWasAcknowledgedBeforeIt(t *testing.T) {
 			server.Client.BgRewriteAOF(t.Context())
 		}
 		before := acknowledged.Load()
-		if _, err := command.Backup(t.Context(), path); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(command.Backup(t.Context(), path))(t)
 		to := filepath.Join(t.TempDir(), "data")
-		if err := restore(t, path, to); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, restore(t, path, to))
 		restored := open(t, store.Options{DataDir: to})
 		if n := restored.Client.SCard(t.Context(), "written").Val(); n < before {
 			t.Errorf("the backup has %d writes, but %d were acknowledged before it", n, before)
@@ -94,14 +92,11 @@ func TestBackupHasAllThatWasAcknowledgedBeforeIt(t *testing.T) {
 
 func TestFailedBackupLeavesTheFileAlone(t *testing.T) {
 	t.Parallel()
-	var log record
-	s := open(t, store.Options{DataDir: t.TempDir(), Log: log.logger(slog.LevelInfo)})
+	var log sitetest.Log
+	s := open(t, store.Options{DataDir: t.TempDir(), Log: log.Logger(slog.LevelInfo)})
 	set(t, s, "key", "value")
 	path := backUp(t, s)
-	before, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := must.Get(os.ReadFile(path))(t)
 	ended, end := context.WithCancel(t.Context())
 	end()
 	if _, err := s.Backup(ended, path); !errors.Is(err, context.Canceled) {
@@ -136,9 +131,7 @@ func TestRestoreRefusesADirectoryInUse(t *testing.T) {
 		t.Errorf("restore beside a server: %v, want an error that says so", err)
 	}
 	wantValue(t, s, "key", "value")
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Close())
 	if err := restore(t, path, dir); err == nil || !strings.Contains(err.Error(), dir+" is not empty, it has appendonly") {
 		t.Errorf("restore over data: %v, want an error that says so", err)
 	}
@@ -154,10 +147,7 @@ func TestRestoreRefusesADamagedFile(t *testing.T) {
 	for i := range 1000 {
 		set(t, s, fmt.Sprint("key", i), strings.Repeat(fmt.Sprint(i), 900)) // several reads long
 	}
-	whole, err := os.ReadFile(backUp(t, s))
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := must.Get(os.ReadFile(backUp(t, s)))(t)
 	changed := bytes.Clone(whole)
 	changed[len(changed)/2]++
 	for name, text := range map[string][]byte{
@@ -165,9 +155,7 @@ func TestRestoreRefusesADamagedFile(t *testing.T) {
 		"longer": append(bytes.Clone(whole), 0), "changed": changed,
 	} {
 		path, dir := filepath.Join(t.TempDir(), name), filepath.Join(t.TempDir(), "data")
-		if err := os.WriteFile(path, text, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, text, 0o600))
 		if err := restore(t, path, dir); err == nil || !strings.Contains(err.Error(), path) {
 			t.Errorf("%s: %v, want an error that names the file", name, err)
 		}
@@ -198,9 +186,7 @@ func TestInterruptedRestoreIsNotTakenForData(t *testing.T) {
 			t.Errorf("a start after that: %s, want an error that says so", text)
 		}
 	}
-	if err := restore(t, path, dir); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, restore(t, path, dir))
 	wantValue(t, open(t, store.Options{DataDir: dir}), "key", "value")
 	if _, err := os.Stat(filepath.Join(dir, "restoring")); !os.IsNotExist(err) {
 		t.Errorf("the restore leaves a folder: %v", err)

@@ -21,6 +21,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"frontpage/must"
+	"frontpage/sitetest"
 	"frontpage/store"
 )
 
@@ -64,13 +66,8 @@ func startParent(t *testing.T, dir, temporary string) (parent *exec.Cmd, redisPI
 	parent = exec.Command(os.Args[0])
 	parent.Env = append(os.Environ(), childEnv+"="+dir, "TMPDIR="+temporary)
 	parent.Stderr = os.Stderr
-	out, err := parent.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := parent.Start(); err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(parent.StdoutPipe())(t)
+	must.Do(t, parent.Start())
 	t.Cleanup(func() {
 		parent.Process.Kill()
 		parent.Wait()
@@ -89,10 +86,7 @@ func TestChildKeepsDataAfterClose(t *testing.T) {
 		{URL: "spawn://", DataDir: dir},
 		{URL: "spawn://" + dir, DataDir: "elsewhere"},
 	} {
-		s, err := store.Open(t.Context(), o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(store.Open(t.Context(), o))(t)
 		pid, socket := redisPID(s), s.Client.(*redis.Client).Options().Addr
 		if n := s.Client.Incr(t.Context(), "opened").Val(); o.URL == "" && n != 1 || o.URL != "" && n < 2 {
 			t.Errorf("%q: counter = %d, want 1 at first and more when the store is opened again", o.URL, n)
@@ -100,9 +94,7 @@ func TestChildKeepsDataAfterClose(t *testing.T) {
 		if s.Kind != store.Child || s.Address != dir || !strings.Contains(s.String(), dir) || !strings.Contains(s.String(), s.Version) {
 			t.Errorf("Kind = %v, String() = %q, want a child with its version and directory", s.Kind, s)
 		}
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.Close())
 		if err := s.Close(); err != nil {
 			t.Errorf("second Close: %v", err)
 		}
@@ -127,22 +119,16 @@ func TestDataDirectoryAndItsFilesArePrivate(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
 	for _, how := range []string{"with a directory that existed", "and again, with files that existed", "and with a private directory"} {
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(dir, 0o755))
 		if how == "with a directory that existed" {
-			if err := os.Chmod(dir, 0o755); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.Chmod(dir, 0o755))
 		}
 		s, err := store.Open(t.Context(), store.Options{DataDir: dir})
 		if err != nil {
 			t.Fatal(err)
 		}
 		set(t, s, "key", how)
-		if err := s.Client.BgRewriteAOF(t.Context()).Err(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.Client.BgRewriteAOF(t.Context()).Err())
 		files := 0
 		err = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 			info, gone := os.Lstat(path)
@@ -155,14 +141,12 @@ func TestDataDirectoryAndItsFilesArePrivate(t *testing.T) {
 		if err := errors.Join(err, s.Close()); err != nil || files < 5 {
 			t.Fatalf("%s: %d files, %v", how, files, err)
 		}
-		if err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		must.Do(t, filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 			if how[0] == 'w' || path != dir {
 				err = os.Chmod(path, 0o755)
 			}
 			return err
-		}); err != nil {
-			t.Fatal(err)
-		}
+		}))
 	}
 }
 
@@ -174,18 +158,14 @@ func TestSharedDirectoryIsNoDataDirectory(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := errors.Join(os.Chmod(dir, 0o755), os.Symlink(linked, filepath.Join(dir, "appendonlydir"))); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(os.Chmod(dir, 0o755), os.Symlink(linked, filepath.Join(dir, "appendonlydir"))))
 	text := openError(t, store.Options{DataDir: dir})
 	for _, part := range []string{dir, "letter.txt", "chmod 700", "DATA_DIR"} {
 		if !strings.Contains(text, part) {
 			t.Errorf("error = %q, want %q in it", text, part)
 		}
 	}
-	if err := os.Chmod(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chmod(dir, 0o700))
 	set(t, open(t, store.Options{DataDir: dir}), "key", "value")
 	for _, path := range []string{filepath.Join(dir, "letter.txt"), filepath.Join(linked, "letter.txt")} {
 		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o644 {
@@ -211,7 +191,7 @@ func TestChildIsPrivateAndDurable(t *testing.T) {
 // maxMemory waits for the limit, which the server gets once it has loaded its data.
 func maxMemory(t *testing.T, s *store.Store) (limit int64) {
 	t.Helper()
-	eventually(t, "maxmemory", func() bool {
+	must.Soon(t, "maxmemory", func() bool {
 		limit, _ = strconv.ParseInt(s.Client.ConfigGet(t.Context(), "maxmemory").Val()["maxmemory"], 10, 64)
 		return limit > 0
 	})
@@ -232,16 +212,11 @@ func TestChildHasHalfOfTheMemory(t *testing.T) {
 func TestChildWithMoreThanHalfOfTheMemoryAcceptsWrites(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	full, err := store.Open(t.Context(), store.Options{DataDir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
+	full := must.Get(store.Open(t.Context(), store.Options{DataDir: dir}))(t)
 	set(t, full, "large", strings.Repeat("x", 8<<20))
-	if err := full.Close(); err != nil {
-		t.Fatal(err)
-	}
-	var log record
-	s := open(t, store.Options{DataDir: dir, Memory: 8 << 20, Log: log.logger(slog.LevelWarn)})
+	must.Do(t, full.Close())
+	var log sitetest.Log
+	s := open(t, store.Options{DataDir: dir, Memory: 8 << 20, Log: log.Logger(slog.LevelWarn)})
 	for _, how := range []string{"at the start", "after a restart"} {
 		limit := maxMemory(t, s)
 		set(t, s, "key", how)
@@ -250,10 +225,8 @@ func TestChildWithMoreThanHalfOfTheMemoryAcceptsWrites(t *testing.T) {
 			t.Errorf("%s: %d of %d bytes are used, want 85 to 95 %%: the alert fires above 85", how, used, limit)
 		}
 		pid := redisInfo(s, "process_id")
-		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-			t.Fatal(err)
-		}
-		eventually(t, "reply after the kill", func() bool { now := redisInfo(s, "process_id"); return now != 0 && now != pid })
+		must.Do(t, syscall.Kill(pid, syscall.SIGKILL))
+		must.Soon(t, "reply after the kill", func() bool { now := redisInfo(s, "process_id"); return now != 0 && now != pid })
 	}
 	if !strings.Contains(log.String(), "it will refuse writes") {
 		t.Errorf("log = %s, want a warning", log.String())
@@ -262,8 +235,8 @@ func TestChildWithMoreThanHalfOfTheMemoryAcceptsWrites(t *testing.T) {
 
 func TestChildIsRestartedWhenItExits(t *testing.T) {
 	t.Parallel()
-	var log record
-	s := open(t, store.Options{DataDir: t.TempDir(), Log: log.logger(slog.LevelInfo)})
+	var log sitetest.Log
+	s := open(t, store.Options{DataDir: t.TempDir(), Log: log.Logger(slog.LevelInfo)})
 	killed := map[int]bool{}
 	for i := range 3 {
 		set(t, s, "key", strconv.Itoa(i))
@@ -272,10 +245,8 @@ func TestChildIsRestartedWhenItExits(t *testing.T) {
 			t.Fatalf("process ID = %d, want that of a new process", pid)
 		}
 		killed[pid] = true
-		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-			t.Fatal(err)
-		}
-		eventually(t, "reply after the kill", func() bool {
+		must.Do(t, syscall.Kill(pid, syscall.SIGKILL))
+		must.Soon(t, "reply after the kill", func() bool {
 			pid := redisPID(s)
 			return pid != 0 && !killed[pid]
 		})
@@ -290,8 +261,8 @@ func TestChildIsRestartedWhenItExits(t *testing.T) {
 func TestChildIsRestartedWhenItsSocketIsGone(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	var log record
-	s := open(t, store.Options{DataDir: dir, Log: log.logger(slog.LevelInfo)})
+	var log sitetest.Log
+	s := open(t, store.Options{DataDir: dir, Log: log.Logger(slog.LevelInfo)})
 	set(t, s, "key", "value")
 	first := redisPID(s)
 	var clients sync.WaitGroup
@@ -303,10 +274,8 @@ func TestChildIsRestartedWhenItsSocketIsGone(t *testing.T) {
 			}
 		})
 	}
-	if err := os.Remove(filepath.Join(dir, "redis.sock")); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "restart", func() bool {
+	must.Do(t, os.Remove(filepath.Join(dir, "redis.sock")))
+	must.Soon(t, "restart", func() bool {
 		pid := redisPID(s)
 		return pid != 0 && pid != first
 	})
@@ -320,14 +289,12 @@ func TestChildIsRestartedWhenItsSocketIsGone(t *testing.T) {
 
 func TestChildIsRestartedWhenItHangs(t *testing.T) {
 	t.Parallel()
-	var log record
-	s := open(t, store.Options{DataDir: t.TempDir(), Log: log.logger(slog.LevelInfo)})
+	var log sitetest.Log
+	s := open(t, store.Options{DataDir: t.TempDir(), Log: log.Logger(slog.LevelInfo)})
 	set(t, s, "key", "value")
 	hanging := redisPID(s)
-	if err := syscall.Kill(hanging, syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "restart", func() bool {
+	must.Do(t, syscall.Kill(hanging, syscall.SIGSTOP))
+	must.Soon(t, "restart", func() bool {
 		pid := redisPID(s)
 		return pid != 0 && pid != hanging
 	})
@@ -343,21 +310,14 @@ func TestNothingIsLeftWhenTheParentIsKilled(t *testing.T) {
 		temporary := t.TempDir()
 		parent, redis, _ := startParent(t, dir, temporary)
 		for _, pid := range []int{redis, parent.Process.Pid} {
-			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, syscall.Kill(pid, syscall.SIGKILL))
 		}
 		parent.Wait()
 		s := open(t, store.Options{DataDir: dir})
 		wantValue(t, s, "by", "the killed one")
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.Close())
 		for folder, want := range map[string][]string{temporary: nil, dir: {"appendonlydir", "lock", "redis.log"}} {
-			entries, err := os.ReadDir(folder)
-			if err != nil {
-				t.Fatal(err)
-			}
+			entries := must.Get(os.ReadDir(folder))(t)
 			var names []string
 			for _, entry := range entries {
 				names = append(names, strings.Replace(entry.Name(), "appendonly.aof", "appendonlydir", 1)) // before Redis 7
@@ -395,9 +355,7 @@ func TestChildWaitsForALockThatIsReleased(t *testing.T) {
 		}
 		second <- s
 	}()
-	if err := first.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, first.Close())
 	if s := <-second; s != nil {
 		wantValue(t, s, "by", "the first")
 		s.Close()
@@ -408,9 +366,7 @@ func TestChildEndsWhenItsParentIsKilled(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	parent, _, _ := startParent(t, dir, t.TempDir())
-	if err := parent.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, parent.Process.Kill())
 	parent.Wait()
 	wantValue(t, open(t, store.Options{DataDir: dir}), "by", "the killed one") // so the lock is free, which the child holds, too
 }
@@ -424,7 +380,7 @@ func TestChildThatOutlivesItsParentKeepsTheLock(t *testing.T) {
 	client := redis.NewClient(&redis.Options{Network: "unix", Addr: socket, ContextTimeoutEnabled: true, MaxRetries: -1})
 	defer client.Close()
 	go client.Eval(t.Context(), "while true do end", nil)
-	eventually(t, "busy Redis", func() bool {
+	must.Soon(t, "busy Redis", func() bool {
 		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 		defer cancel()
 		return client.Ping(ctx).Err() != nil
@@ -437,9 +393,7 @@ func TestChildThatOutlivesItsParentKeepsTheLock(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), dir) || !strings.Contains(err.Error(), "killed") {
 		t.Errorf("error = %v, want one that names %s and the killed process", err, dir)
 	}
-	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, syscall.Kill(pid, syscall.SIGKILL))
 	wantValue(t, open(t, store.Options{DataDir: dir}), "by", "the killed one")
 }
 
@@ -448,19 +402,15 @@ func TestFailedStartReportsTheLogOfRedis(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, store.Options{DataDir: dir})
 	set(t, s, "key", "value")
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(appendOnlyFile(t, dir), []byte("this is not a command\r\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Close())
+	must.Do(t, os.WriteFile(appendOnlyFile(t, dir), []byte("this is not a command\r\n"), 0o600))
 	before := time.Now()
 	text := openError(t, store.Options{DataDir: dir})
 	if !strings.Contains(text, "Bad file format") || !strings.Contains(text, "exit status 1") {
 		t.Errorf("error = %q, want the last lines of Redis' log", text)
 	}
-	if took := time.Since(before); took > patience/2 {
-		t.Errorf("Open took %v to fail, want at most %v", took, patience/2)
+	if took := time.Since(before); took > must.Patience/2 {
+		t.Errorf("Open took %v to fail, want at most %v", took, must.Patience/2)
 	}
 }
 
@@ -469,16 +419,9 @@ func TestChildStartsWithATruncatedAppendOnlyFile(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, store.Options{DataDir: dir})
 	set(t, s, "key", "value")
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	file, err := os.OpenFile(appendOnlyFile(t, dir), os.O_APPEND|os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := file.WriteString("*3\r\n$3\r\nSET\r\n$3\r\nke"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Close())
+	file := must.Get(os.OpenFile(appendOnlyFile(t, dir), os.O_APPEND|os.O_WRONLY, 0))(t)
+	must.Get(file.WriteString("*3\r\n$3\r\nSET\r\n$3\r\nke"))(t)
 	file.Close()
 	wantValue(t, open(t, store.Options{DataDir: dir}), "key", "value")
 }
@@ -486,9 +429,7 @@ func TestChildStartsWithATruncatedAppendOnlyFile(t *testing.T) {
 func TestDataDirectoryMustBeADirectory(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(path, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, nil, 0o600))
 	if text := openError(t, store.Options{DataDir: path}); !strings.Contains(text, path) {
 		t.Errorf("error = %q, want it to contain %q", text, path)
 	}

@@ -15,6 +15,8 @@ import (
 	"github.com/alicebob/miniredis/v2/server"
 	"github.com/redis/go-redis/v9"
 
+	"frontpage/must"
+	"frontpage/sitetest"
 	"frontpage/store"
 )
 
@@ -39,11 +41,11 @@ func assignSlots(t *testing.T, r *realRedis) {
 func TestClusterIsOpenedOnceEverySlotIsServed(t *testing.T) {
 	t.Parallel()
 	r, addr := startNode(t, "--appendonly", "yes", "--cluster-node-timeout", "5000", "--cluster-require-full-coverage", "no")
-	var log record
+	var log sitetest.Log
 	opened := make(chan *store.Store)
 	url := "redis+cluster://" + unused(t) + "," + addr + "?partitions=4&pool_size=2"
-	go func() { opened <- open(t, store.Options{URL: url, Log: log.logger(slog.LevelInfo)}) }()
-	eventually(t, "line about the missing slots", func() bool { return strings.Contains(log.String(), "16384 of its 16384 slots belong to no node") })
+	go func() { opened <- open(t, store.Options{URL: url, Log: log.Logger(slog.LevelInfo)}) }()
+	must.Soon(t, "line about the missing slots", func() bool { return strings.Contains(log.String(), "16384 of its 16384 slots belong to no node") })
 	assignSlots(t, r)
 	s := <-opened
 	set(t, s, "key", "value")
@@ -69,7 +71,7 @@ func TestClusterIsOpenedOnceEverySlotIsServed(t *testing.T) {
 			t.Errorf("error = %v, want one that the hook of the node's client returned", err)
 		}
 		r.start()
-		eventually(t, "reply of the node that has restarted", func() bool { return s.Client.Set(t.Context(), "key", "value", 0).Err() == nil })
+		must.Soon(t, "reply of the node that has restarted", func() bool { return s.Client.Set(t.Context(), "key", "value", 0).Err() == nil })
 		wantValue(t, s, "key", "value")
 	}
 }
@@ -78,8 +80,8 @@ func TestNodesThatMayLoseDataAreReported(t *testing.T) {
 	t.Parallel()
 	r, addr := startNode(t, "--maxmemory-policy", "volatile-lru", "--cluster-node-timeout", "300")
 	assignSlots(t, r)
-	var log record
-	s := open(t, store.Options{URL: "redis+cluster://" + addr + "?acks=0", Log: log.logger(slog.LevelInfo)})
+	var log sitetest.Log
+	s := open(t, store.Options{URL: "redis+cluster://" + addr + "?acks=0", Log: log.Logger(slog.LevelInfo)})
 	for _, want := range []string{
 		"maxmemory-policy of these nodes to noeviction", "appendonly of these nodes to yes", "cluster-require-full-coverage of these nodes to no",
 		"cluster-node-timeout of these nodes to at least 2000", "above the timeout of replies, which is 400ms", "give these nodes 1 each", "nodes=" + addr,
@@ -112,10 +114,7 @@ func TestServersOfAnotherKindAreRefused(t *testing.T) {
 // oldNode returns the address of a server that claims to be all of a cluster of Redis 6.2.
 func oldNode(t *testing.T) string {
 	t.Helper()
-	s, err := server.NewServer("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(server.NewServer("127.0.0.1:0"))(t)
 	t.Cleanup(s.Close)
 	address := s.Addr() // nil once it is closed, when a client may still ask
 	s.Register("CLUSTER", func(c *server.Peer, _ string, args []string) {

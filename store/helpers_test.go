@@ -3,63 +3,20 @@
 package store_test
 
 import (
-	"bytes"
 	"context"
-	"log/slog"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"frontpage/must"
 	"frontpage/store"
 )
-
-// patience is how long a test waits for something that usually takes milliseconds.
-const patience = 10 * time.Minute
-
-// eventually waits until done returns true.
-func eventually(t *testing.T, what string, done func() bool) {
-	t.Helper()
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	late := time.After(patience)
-	for !done() {
-		select {
-		case <-tick.C:
-		case <-late:
-			t.Fatalf("no %s within %v", what, patience)
-		}
-	}
-}
-
-// record collects a log.
-type record struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (r *record) Write(p []byte) (int, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.text.Write(p)
-}
-
-func (r *record) String() string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.text.String()
-}
-
-func (r *record) logger(level slog.Level) *slog.Logger {
-	return slog.New(slog.NewTextHandler(r, &slog.HandlerOptions{Level: level}))
-}
 
 // names are the environment variables of the program.
 var names = map[string]string{
@@ -70,10 +27,7 @@ var names = map[string]string{
 func open(t *testing.T, o store.Options) *store.Store {
 	t.Helper()
 	o.Names = names
-	s, err := store.Open(t.Context(), o)
-	if err != nil {
-		t.Fatalf("Open: %v", err)
-	}
+	s := must.Get(store.Open(t.Context(), o))(t)
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Errorf("Close: %v", err)
@@ -126,17 +80,12 @@ func startServer(t *testing.T, args ...string) *realRedis {
 // startRedis starts a server with the given lines in its configuration file.
 func startRedis(t *testing.T, lines string, args ...string) *realRedis {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "store-test-") // the path of t.TempDir is too long for a socket
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := must.Get(os.MkdirTemp("", "store-test-"))(t)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	r := &realRedis{t: t, socket: filepath.Join(dir, "s")}
 	config := filepath.Join(dir, "config")
 	lines = "port 0\nsave \"\"\ndir " + dir + "\nunixsocket " + r.socket + "\n" + lines
-	if err := os.WriteFile(config, []byte(lines), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(config, []byte(lines), 0o600))
 	r.args = append([]string{config}, args...)
 	r.start()
 	t.Cleanup(r.kill)
@@ -178,7 +127,7 @@ func (r *realRedis) start() {
 	}
 	client := redis.NewClient(&redis.Options{Network: "unix", Addr: r.socket})
 	defer client.Close()
-	eventually(r.t, "reply from redis-server", func() bool {
+	must.Soon(r.t, "reply from redis-server", func() bool {
 		conn, err := net.Dial("unix", r.socket)
 		if err != nil {
 			return false

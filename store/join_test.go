@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"frontpage/must"
+	"frontpage/sitetest"
 	"frontpage/store"
 )
 
@@ -38,17 +40,12 @@ func TestCommandUsesTheServerThatRuns(t *testing.T) {
 		server := open(t, store.Options{DataDir: dir})
 		set(t, server, "by", "the server")
 		for range 2 {
-			command, err := store.Open(t.Context(), store.Options{DataDir: dir, Command: "check"})
-			if err != nil {
-				t.Fatal(err)
-			}
+			command := must.Get(store.Open(t.Context(), store.Options{DataDir: dir, Command: "check"}))(t)
 			wantValue(t, command, "by", "the server")
 			if want := filepath.Join(dir, "redis.sock"); command.Kind != store.Child || !strings.Contains(command.String(), want) || !strings.Contains(server.String(), want) {
 				t.Errorf("Kind = %v, String() = %q and %q, want a child and its socket %s", command.Kind, command, server, want)
 			}
-			if err := command.Close(); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, command.Close())
 			wantValue(t, server, "by", "the server") // it goes on
 		}
 	}
@@ -62,9 +59,7 @@ func TestCommandsOfRootLeaveFilesToTheOwner(t *testing.T) {
 	}
 	const owner = 65534
 	dir := filepath.Join(t.TempDir(), "data") // below one that is root's alone
-	if err := errors.Join(os.Chmod(filepath.Dir(dir), 0o700), os.Mkdir(dir, 0o700), os.Chown(dir, owner, owner)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(os.Chmod(filepath.Dir(dir), 0o700), os.Mkdir(dir, 0o700), os.Chown(dir, owner, owner)))
 	s, err := store.Open(t.Context(), store.Options{DataDir: dir, Command: "check"})
 	if err != nil {
 		t.Fatal(err)
@@ -72,16 +67,10 @@ func TestCommandsOfRootLeaveFilesToTheOwner(t *testing.T) {
 	set(t, s, "key", "value")
 	s.Client.BgRewriteAOF(t.Context())
 	path := backUp(t, s)
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Close())
 	restored := filepath.Join(dir, "restored")
-	if err := errors.Join(os.Mkdir(restored, 0o700), os.Chown(restored, owner, owner)); err != nil {
-		t.Fatal(err)
-	}
-	if err := restore(t, path, restored); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(os.Mkdir(restored, 0o700), os.Chown(restored, owner, owner)))
+	must.Do(t, restore(t, path, restored))
 	files := 0
 	err = filepath.WalkDir(dir, func(path string, entry os.DirEntry, err error) error {
 		if err != nil {
@@ -103,23 +92,15 @@ func TestCommandsOfRootLeaveFilesToTheOwner(t *testing.T) {
 func TestCommandWaitsForOthersThatUseItsServer(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	var log record
-	first, err := store.Open(t.Context(), store.Options{DataDir: dir, Command: "import", Log: log.logger(slog.LevelInfo)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	var log sitetest.Log
+	first := must.Get(store.Open(t.Context(), store.Options{DataDir: dir, Command: "import", Log: log.Logger(slog.LevelInfo)}))(t)
 	set(t, first, "by", "the first")
-	second, err := store.Open(t.Context(), store.Options{DataDir: dir, Command: "check"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	second := must.Get(store.Open(t.Context(), store.Options{DataDir: dir, Command: "check"}))(t)
 	closed := make(chan error, 1)
 	go func() { closed <- first.Close() }()
-	eventually(t, "line about the other command", func() bool { return strings.Contains(log.String(), "waiting for another command") })
+	must.Soon(t, "line about the other command", func() bool { return strings.Contains(log.String(), "waiting for another command") })
 	wantValue(t, second, "by", "the first")
-	if err := second.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, second.Close())
 	if err := <-closed; err != nil {
 		t.Fatal(err)
 	}
@@ -152,23 +133,18 @@ func TestCommandsBesideEachOther(t *testing.T) {
 func TestServerWaitsForACommand(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	command, err := store.Open(t.Context(), store.Options{DataDir: dir, Command: "import"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	command := must.Get(store.Open(t.Context(), store.Options{DataDir: dir, Command: "import"}))(t)
 	set(t, command, "by", "the command")
-	var log record
-	server := openSoon(t.Context(), store.Options{DataDir: dir, Log: log.logger(slog.LevelInfo)})
+	var log sitetest.Log
+	server := openSoon(t.Context(), store.Options{DataDir: dir, Log: log.Logger(slog.LevelInfo)})
 	cancelled, cancel := context.WithCancel(t.Context())
 	stopped := openSoon(cancelled, store.Options{DataDir: dir, Names: names})
-	eventually(t, "line that names the command", func() bool { return strings.Contains(log.String(), `used_by="frontpage import (process`) })
+	must.Soon(t, "line that names the command", func() bool { return strings.Contains(log.String(), `used_by="frontpage import (process`) })
 	cancel()
 	if <-stopped.done; stopped.err == nil || !strings.Contains(stopped.err.Error(), "is in use by frontpage import (process ") || !errors.Is(stopped.err, context.Canceled) {
 		t.Errorf("the server that was stopped while it waited: %v, want an error that names the command", stopped.err)
 	}
-	if err := command.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, command.Close())
 	if <-server.done; server.err != nil {
 		t.Fatal(server.err)
 	}
@@ -181,17 +157,14 @@ func TestCommandExplainsThatTheServerHasStopped(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	parent, pid, _ := startParent(t, dir, t.TempDir())
-	command, err := store.Open(t.Context(), store.Options{DataDir: dir, Command: "check"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	command := must.Get(store.Open(t.Context(), store.Options{DataDir: dir, Command: "check"}))(t)
 	defer command.Close()
 	failed := errors.New("the command failed")
 	if err := command.Explain(failed); !errors.Is(err, failed) || err.Error() != failed.Error() {
 		t.Errorf("with a server: %v, want the error as it is", err)
 	}
 	parent.Process.Kill()
-	eventually(t, "end of Redis", func() bool { return !alive(pid) })
+	must.Soon(t, "end of Redis", func() bool { return !alive(pid) })
 	if err := command.Explain(failed); !errors.Is(err, failed) || !strings.Contains(err.Error(), "has stopped: run the command again") {
 		t.Errorf("without a server: %v, want an error that says so", err)
 	}
@@ -203,22 +176,15 @@ func TestCommandExplainsThatTheServerHasStopped(t *testing.T) {
 func TestCommandUsesAServerWithoutItsParent(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	lock, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
+	lock := must.Get(os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600))(t)
 	defer lock.Close()
-	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, syscall.Flock(int(lock.Fd()), syscall.LOCK_EX))
 	begun := time.Now()
 	text := openError(t, store.Options{DataDir: dir, Command: "check"})
 	if !strings.Contains(text, "redis-cli -s "+filepath.Join(dir, "redis.sock")+" shutdown") {
 		t.Errorf("error = %q after %v, want one that says how to stop that Redis", text, time.Since(begun))
 	}
 	r := startServer(t)
-	if err := os.Symlink(r.socket, filepath.Join(dir, "redis.sock")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Symlink(r.socket, filepath.Join(dir, "redis.sock")))
 	set(t, open(t, store.Options{DataDir: dir, Command: "check"}), "by", "a command")
 }

@@ -18,6 +18,8 @@ import (
 	"github.com/alicebob/miniredis/v2/server"
 	"github.com/redis/go-redis/v9"
 
+	"frontpage/must"
+	"frontpage/sitetest"
 	"frontpage/store"
 )
 
@@ -50,10 +52,7 @@ func unused(t *testing.T) string {
 // silent returns an address that accepts connections and never replies.
 func silent(t *testing.T) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { listener.Close() })
 	return listener.Addr().String()
 }
@@ -61,10 +60,7 @@ func silent(t *testing.T) string {
 // fakeServer returns the address of a server that replies to PING and INFO with the given functions.
 func fakeServer(t *testing.T, ping, info func(*server.Peer)) string {
 	t.Helper()
-	s, err := server.NewServer("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(server.NewServer("127.0.0.1:0"))(t)
 	t.Cleanup(s.Close)
 	s.Register("PING", func(c *server.Peer, _ string, _ []string) { ping(c) })
 	s.Register("INFO", func(c *server.Peer, _ string, _ []string) { info(c) })
@@ -76,8 +72,8 @@ func pong(c *server.Peer) { c.WriteInline("PONG") }
 func TestRemoteStoreIsDescribedAndUsesItsDatabase(t *testing.T) {
 	t.Parallel()
 	r := startServer(t, "--appendonly", "yes")
-	var log record
-	s := open(t, store.Options{URL: r.url() + "?db=3", Log: log.logger(slog.LevelInfo)})
+	var log sitetest.Log
+	s := open(t, store.Options{URL: r.url() + "?db=3", Log: log.Logger(slog.LevelInfo)})
 	set(t, s, "key", "value")
 	wantValue(t, s, "key", "value")
 	if s.Kind != store.Remote || s.Version != serverVersion(t) || s.Address != r.url()+" (database 3)" {
@@ -98,8 +94,8 @@ func TestRemoteStoreIsDescribedAndUsesItsDatabase(t *testing.T) {
 func TestServersThatMayLoseDataAreReported(t *testing.T) {
 	t.Parallel()
 	r := startServer(t, "--maxmemory-policy", "volatile-lru")
-	var log record
-	s := open(t, store.Options{URL: r.url(), Log: log.logger(slog.LevelInfo)})
+	var log sitetest.Log
+	s := open(t, store.Options{URL: r.url(), Log: log.Logger(slog.LevelInfo)})
 	for _, want := range []string{"level=WARN", "maxmemory-policy=volatile-lru", "appendonly"} {
 		if !strings.Contains(log.String(), want) {
 			t.Errorf("log = %s, want it to contain %q", log.String(), want)
@@ -133,10 +129,7 @@ func TestPasswordIsNeverShown(t *testing.T) {
 // connections returns how many connections the server has had.
 func connections(t *testing.T, s *store.Store) int {
 	t.Helper()
-	n, err := strconv.Atoi(s.Client.InfoMap(t.Context(), "stats").Item("Stats", "total_connections_received"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	n := must.Get(strconv.Atoi(s.Client.InfoMap(t.Context(), "stats").Item("Stats", "total_connections_received")))(t)
 	return n
 }
 
@@ -161,8 +154,8 @@ func TestUnreachableServerIsAnError(t *testing.T) {
 			if !strings.Contains(text, tt.want) || strings.Contains(text, "s3cret") {
 				t.Errorf("%s: error = %q, want %q in it and no password", name, text, tt.want)
 			}
-			if took := time.Since(before); took > patience {
-				t.Errorf("%s: Open took %v to fail, want at most %v", name, took, patience)
+			if took := time.Since(before); took > must.Patience {
+				t.Errorf("%s: Open took %v to fail, want at most %v", name, took, must.Patience)
 			}
 		})
 	}
@@ -264,8 +257,8 @@ func TestOpenWaitsForAServerThatIsBusy(t *testing.T) {
 func TestServerWithoutINFOIsAccepted(t *testing.T) {
 	t.Parallel()
 	addr := fakeServer(t, pong, func(c *server.Peer) { c.WriteError("NOPERM this user has no permissions to run the 'info' command") })
-	var log record
-	s := open(t, store.Options{URL: "redis://" + addr, Log: log.logger(slog.LevelInfo)})
+	var log sitetest.Log
+	s := open(t, store.Options{URL: "redis://" + addr, Log: log.Logger(slog.LevelInfo)})
 	if log.String() != "" || s.Version != "" || !strings.Contains(s.String(), "does not report") {
 		t.Errorf("log = %q, Version = %q, String() = %q, want no log, no version and unknown persistence", log.String(), s.Version, s)
 	}
@@ -282,8 +275,8 @@ func TestOpenWaitsWhileRedisLoadsItsData(t *testing.T) {
 		}
 		pong(c)
 	}, func(c *server.Peer) { c.WriteBulk("redis_version:7.2.0") })
-	var log record
-	open(t, store.Options{URL: "redis://" + addr, Log: log.logger(slog.LevelInfo)})
+	var log sitetest.Log
+	open(t, store.Options{URL: "redis://" + addr, Log: log.Logger(slog.LevelInfo)})
 	if time.Now().Before(ready) || !strings.Contains(log.String(), "load its data") {
 		t.Errorf("Open returned %v before the data was loaded, with the log %q; want it to wait and to log that", time.Until(ready), log.String())
 	}
@@ -314,11 +307,11 @@ func TestSentinelURLWaitsForAPrimary(t *testing.T) {
 	t.Parallel()
 	port, sentinelPort := unusedPort(t), unusedPort(t)
 	startRedis(t, "port "+sentinelPort+"\nsentinel monitor main 127.0.0.1 "+port+" 1\n", "--sentinel")
-	var log record
+	var log sitetest.Log
 	opened := make(chan *store.Store)
 	url := "redis+sentinel://127.0.0.1:" + sentinelPort + "/main"
-	go func() { opened <- open(t, store.Options{URL: url, Log: log.logger(slog.LevelInfo)}) }()
-	eventually(t, "line about the primary", func() bool { return strings.Contains(log.String(), "waiting for a primary that replies") })
+	go func() { opened <- open(t, store.Options{URL: url, Log: log.Logger(slog.LevelInfo)}) }()
+	must.Soon(t, "line about the primary", func() bool { return strings.Contains(log.String(), "waiting for a primary that replies") })
 	startServer(t, "--port", port)
 	s := <-opened
 	set(t, s, "key", "value")

@@ -20,6 +20,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"frontpage/must"
+	"frontpage/sitetest"
 	"frontpage/store"
 )
 
@@ -40,10 +42,7 @@ func newAuthority(t *testing.T) *authority {
 // sign writes NAME.crt and NAME.key. A certificate without NotAfter is valid for an hour.
 func (a *authority) sign(t *testing.T, name string, c *x509.Certificate) (*x509.Certificate, *ecdsa.PrivateKey) {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := must.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	c.SerialNumber, c.NotBefore = big.NewInt(time.Now().UnixNano()), time.Now().Add(-2*time.Hour)
 	c.Subject.CommonName = name
 	if c.NotAfter.IsZero() {
@@ -53,25 +52,14 @@ func (a *authority) sign(t *testing.T, name string, c *x509.Certificate) (*x509.
 	if signer == nil {
 		signer, by = c, key
 	}
-	der, err := x509.CreateCertificate(rand.Reader, c, signer, &key.PublicKey, by)
-	if err != nil {
-		t.Fatal(err)
-	}
-	private, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	der := must.Get(x509.CreateCertificate(rand.Reader, c, signer, &key.PublicKey, by))(t)
+	private := must.Get(x509.MarshalPKCS8PrivateKey(key))(t)
 	for file, block := range map[string]*pem.Block{
 		a.crt(name): {Type: "CERTIFICATE", Bytes: der}, a.secret(name): {Type: "PRIVATE KEY", Bytes: private},
 	} {
-		if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, pem.EncodeToMemory(block), 0o600))
 	}
-	parsed, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
+	parsed := must.Get(x509.ParseCertificate(der))(t)
 	return parsed, key
 }
 
@@ -137,18 +125,15 @@ func TestTLSVerifiesBothSides(t *testing.T) {
 				if text := openError(t, o); !strings.Contains(text, tt.want) || strings.Contains(text, "s3cret") {
 					t.Errorf("error = %q, want %q in it and no password", text, tt.want)
 				}
-				if took := time.Since(before); took > patience {
-					t.Errorf("Open took %v to fail, want at most %v", took, patience)
+				if took := time.Since(before); took > must.Patience {
+					t.Errorf("Open took %v to fail, want at most %v", took, must.Patience)
 				}
 				return
 			}
 			if !strings.Contains(o.URL, "?") {
 				o.URL += unhurried
 			}
-			s, err := store.Open(t.Context(), o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := must.Get(store.Open(t.Context(), o))(t)
 			defer s.Close()
 			set(t, s, "key", "value")
 			wantValue(t, s, "key", "value")
@@ -165,10 +150,7 @@ func TestTLSVerifiesBothSides(t *testing.T) {
 // garbage returns the address of a server that greets each client in plain text.
 func garbage(t *testing.T) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { listener.Close() })
 	go func() {
 		for {
@@ -187,10 +169,7 @@ func TestTLSOlderThan12IsRefused(t *testing.T) {
 	t.Parallel()
 	ours := newAuthority(t)
 	ours.sign(t, "server", &x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}})
-	certificate, err := tls.LoadX509KeyPair(ours.crt("server"), ours.secret("server"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	certificate := must.Get(tls.LoadX509KeyPair(ours.crt("server"), ours.secret("server")))(t)
 	listener, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11})
 	if err != nil {
 		t.Fatal(err)
@@ -263,28 +242,21 @@ func TestRenewedTLSFilesAreUsed(t *testing.T) {
 	use := func(a *authority) {
 		t.Helper()
 		for to, from := range map[string]string{ca: a.crt("ca"), cert: a.crt("client"), key: a.secret("client")} {
-			text, err := os.ReadFile(from)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(to, text, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			text := must.Get(os.ReadFile(from))(t)
+			must.Do(t, os.WriteFile(to, text, 0o600))
 		}
 	}
 	use(ours)
 	port := unusedPort(t)
 	old := startServer(t, ours.server(t, port, time.Time{}, "yes")...)
-	var log record
+	var log sitetest.Log
 	s := open(t, store.Options{
-		URL: "rediss://127.0.0.1:" + port + unhurried, TLS: store.TLS{CAFile: ca, CertFile: cert, KeyFile: key}, Log: log.logger(slog.LevelInfo),
+		URL: "rediss://127.0.0.1:" + port + unhurried, TLS: store.TLS{CAFile: ca, CertFile: cert, KeyFile: key}, Log: log.Logger(slog.LevelInfo),
 	})
 	set(t, s, "key", "value")
 
-	if err := os.WriteFile(cert, []byte("broken"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "warning about the broken file", func() bool {
+	must.Do(t, os.WriteFile(cert, []byte("broken"), 0o600))
+	must.Soon(t, "warning about the broken file", func() bool {
 		s.Client.Do(t.Context(), "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "no") // the next command connects
 		wantValue(t, s, "key", "value")
 		return strings.Contains(log.String(), "cannot be used")
@@ -293,7 +265,7 @@ func TestRenewedTLSFilesAreUsed(t *testing.T) {
 	use(theirs)
 	old.kill()
 	startServer(t, theirs.server(t, port, time.Time{}, "yes")...)
-	eventually(t, "connection with the new files", func() bool { return s.Client.Ping(t.Context()).Err() == nil })
+	must.Soon(t, "connection with the new files", func() bool { return s.Client.Ping(t.Context()).Err() == nil })
 	set(t, s, "key", "value")
 }
 
@@ -308,7 +280,7 @@ func TestSubscriptionsUseTLS(t *testing.T) {
 	subscription := s.Client.Subscribe(t.Context(), "news")
 	defer subscription.Close()
 	messages := subscription.Channel()
-	eventually(t, "subscriber", func() bool { return s.Client.Publish(t.Context(), "news", "hello").Val() > 0 })
+	must.Soon(t, "subscriber", func() bool { return s.Client.Publish(t.Context(), "news", "hello").Val() > 0 })
 	if m := <-messages; m == nil || m.Payload != "hello" {
 		t.Errorf("message = %v, want hello", m)
 	}

@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"testing"
 
+	"frontpage/must"
 	"frontpage/tracing"
 )
 
@@ -19,10 +20,7 @@ func (s silent) Write(body []byte) (int, error) { return len(body), nil }
 // With nothing to write, a request allocates its id, its context and the request with that context, and no operation is
 // observed.
 func TestWithoutTracesRequestsCostLittle(t *testing.T) {
-	follow, err := tracing.Open(t.Context(), tracing.Options{Access: tracing.None, Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	follow := must.Get(tracing.Open(t.Context(), tracing.Options{Access: tracing.None, Log: slog.New(slog.DiscardHandler)}))(t)
 	if follow.On() || follow.Observers() != nil {
 		t.Error("something is observed although nothing is written")
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"frontpage/must"
 	"frontpage/web"
 )
 
@@ -16,10 +17,7 @@ func contrast(t *testing.T, a, b string) float64 {
 	t.Helper()
 	luminance := func(colour string) (sum float64) {
 		for i, weight := range []float64{0.2126, 0.7152, 0.0722} {
-			n, err := strconv.ParseUint(colour[1+2*i:3+2*i], 16, 8)
-			if err != nil {
-				t.Fatal(err)
-			}
+			n := must.Get(strconv.ParseUint(colour[1+2*i:3+2*i], 16, 8))(t)
 			part := float64(n) / 255
 			if part <= 0.04045 {
 				sum += weight * part / 12.92

@@ -13,29 +13,22 @@ import (
 	"testing"
 	"time"
 
+	"frontpage/must"
 	"frontpage/web"
 )
 
 func readTexts(t *testing.T, code string) *web.Texts {
 	t.Helper()
-	texts, err := web.ReadTexts(code)
-	if err != nil {
-		t.Fatal(err)
-	}
+	texts := must.Get(web.ReadTexts(code))(t)
 	return texts
 }
 
 // placeholders returns the names in braces of each text of a language, by key.
 func placeholders(t *testing.T, code string) map[string][]string {
 	t.Helper()
-	content, err := os.ReadFile("site/strings/" + code + ".json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := must.Get(os.ReadFile("site/strings/" + code + ".json"))(t)
 	var tree map[string]any
-	if err := json.Unmarshal(content, &tree); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(content, &tree))
 	found := map[string][]string{}
 	var add func(string, any)
 	add = func(key string, value any) {
@@ -189,10 +182,7 @@ func TestLogoReplacesTheIcons(t *testing.T) {
 // Browsers keep the page alone: it loads nothing, and its policy allows what it has.
 func TestOfflinePageIsCompleteInItself(t *testing.T) {
 	t.Parallel()
-	texts, err := web.ReadTexts("de")
-	if err != nil {
-		t.Fatal(err)
-	}
+	texts := must.Get(web.ReadTexts("de"))(t)
 	tags := map[string]bool{}
 	for _, o := range []web.Options{
 		{Site: true},

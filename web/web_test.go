@@ -19,6 +19,7 @@ import (
 	"sync"
 	"testing"
 
+	"frontpage/must"
 	"frontpage/web"
 )
 
@@ -54,22 +55,13 @@ type response struct {
 // do sends a request with headers, given as alternating names and values.
 func (c client) do(method, path string, headers ...string) response {
 	c.t.Helper()
-	req, err := http.NewRequestWithContext(c.t.Context(), method, c.server.URL+path, nil)
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	req := must.Get(http.NewRequestWithContext(c.t.Context(), method, c.server.URL+path, nil))(c.t)
 	for pair := range slices.Chunk(headers, 2) {
 		req.Header.Add(pair[0], pair[1])
 	}
-	res, err := c.server.Client().Do(req)
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	res := must.Get(c.server.Client().Do(req))(c.t)
 	defer func() { _ = res.Body.Close() }()
-	body, err := io.ReadAll(res.Body)
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	body := must.Get(io.ReadAll(res.Body))(c.t)
 	return response{res.StatusCode, res.Header, body}
 }
 
@@ -98,17 +90,14 @@ func built(t *testing.T) map[string][]byte {
 	t.Helper()
 	files := map[string][]byte{}
 	for folder, prefix := range map[string]string{"dist/site": "", "dist/graphiql": "/graphiql"} {
-		err := filepath.WalkDir(folder, func(name string, entry fs.DirEntry, err error) error {
+		must.Do(t, filepath.WalkDir(folder, func(name string, entry fs.DirEntry, err error) error {
 			if err != nil || entry.IsDir() || entry.Name() == "index.html" {
 				return err
 			}
 			content, err := os.ReadFile(name)
 			files[prefix+strings.TrimPrefix(filepath.ToSlash(name), folder)] = content
 			return err
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))
 	}
 	return files
 }
@@ -450,16 +439,9 @@ func TestTheScriptsOfTheSiteAreSmall(t *testing.T) {
 	t.Parallel()
 	zipped := func(name string) int {
 		var zipped bytes.Buffer
-		w, err := gzip.NewWriterLevel(&zipped, gzip.BestCompression)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := w.Write(readFile(t, "dist/site"+name)); err != nil {
-			t.Fatal(err)
-		}
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
+		w := must.Get(gzip.NewWriterLevel(&zipped, gzip.BestCompression))(t)
+		must.Get(w.Write(readFile(t, "dist/site"+name)))(t)
+		must.Do(t, w.Close())
 		return zipped.Len()
 	}
 	if site, early := zipped("/assets/site.js"), zipped("/early.js"); site+early > 40<<10 {
@@ -490,14 +472,8 @@ func TestTheFirstScriptLoadsTheSecondOne(t *testing.T) {
 
 func unzip(t *testing.T, zipped []byte) []byte {
 	t.Helper()
-	r, err := gzip.NewReader(bytes.NewReader(zipped))
-	if err != nil {
-		t.Fatal(err)
-	}
-	plain, err := io.ReadAll(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(gzip.NewReader(bytes.NewReader(zipped)))(t)
+	plain := must.Get(io.ReadAll(r))(t)
 	return plain
 }
 
@@ -695,10 +671,7 @@ func TestTheBuildIsUpToDate(t *testing.T) {
 
 func readFile(t *testing.T, name string) []byte {
 	t.Helper()
-	content, err := os.ReadFile(filepath.FromSlash(name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := must.Get(os.ReadFile(filepath.FromSlash(name)))(t)
 	return content
 }
 

@@ -107,3 +107,60 @@ const MaxExact = 1 << 53
 func UnixTime(seconds float64) time.Time {
 	return time.UnixMicro(int64(math.Round(seconds * 1e6))).UTC()
 }
+
+// Fields of an article's hash. Legacy clients write the first five only.
+const (
+	FieldTitle     = "title"
+	FieldLink      = "link"
+	FieldPoster    = "poster"
+	FieldTime      = "time"
+	FieldVotes     = "votes"
+	FieldText      = "text"
+	FieldDownvotes = "downvotes"
+	FieldGroups    = "groups"    // names separated by spaces; missing if only legacy clients wrote the hash
+	FieldRevision  = "revision"  // number of changes
+	FieldCast      = "cast"      // net votes that are in the histories of their voters; missing if they are not all there
+	FieldUncounted = "uncounted" // "1" if the poster's own vote is recorded, but does not count
+
+	// Only edited articles have the next two; edition, also those that were regrouped.
+	FieldEdits   = "edits"   // number of changes of the title or the text
+	FieldEdited  = "edited"  // time of the last one, Unix seconds
+	FieldEdition = "edition" // revision that the last change of the title, the text or the groups made
+
+	FieldMilestone = "milestone" // the highest of Rules.Milestones that the net votes have reached; missing: none
+
+	// Only deleted articles have the next two.
+	FieldDeleted   = "deleted" // Unix seconds
+	FieldDeletedBy = "deleted_by"
+)
+
+// ValidUTF8 replaces invalid bytes, as JSON does.
+func ValidUTF8(text string) string { return strings.ToValidUTF8(text, "\ufffd") }
+
+// Number is a number as scripts and hashes have it.
+func Number(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
+
+// IsListed reports whether a group is in the list of groups while it has articles.
+func IsListed(name GroupName) bool {
+	canonical, err := ParseGroupName(string(name))
+	return err == nil && canonical == name && name != Interesting
+}
+
+// Value is the opposite of optional.
+func Value(text *string) string {
+	if text == nil {
+		return ""
+	}
+	return *text
+}
+
+// Optional is nil for an empty text.
+func Optional(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
+}
+
+// Seconds is a duration as an argument of a script, in whole seconds.
+func Seconds(d time.Duration) int64 { return int64(d / time.Second) }

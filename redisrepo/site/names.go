@@ -2,6 +2,7 @@ package site
 
 import (
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
@@ -118,4 +119,56 @@ func Shown(s string) string {
 		s = string(runes[:maxShown]) + "…"
 	}
 	return strconv.Quote(s)
+}
+
+// Prefixes of the members of sets and sorted sets. Members carry no tag, so a listing reads the same
+// however it is partitioned.
+const (
+	ArticlePrefix = "article:"
+	UserPrefix    = "user:"
+	GroupPrefix   = "group:"
+	HostPrefix    = "host:"
+)
+
+// Interesting is the name of the group that the scripts maintain: it holds the articles with at least
+// Rules.InterestingVotes net votes. Articles cannot be posted or regrouped into it.
+const Interesting GroupName = "interesting"
+
+// Number is the bare number as text.
+func (id ArticleID) Number() string { return strconv.FormatInt(int64(id), 10) }
+
+// Member is the user in sets and hashes: user:NAME.
+func (u UserName) Member() string { return UserPrefix + string(u) }
+
+// UserOf returns the user that a member stands for.
+func UserOf(member string) UserName { return UserName(strings.TrimPrefix(member, UserPrefix)) }
+
+// emojiElement is an emoji with at most one variation selector or skin tone, as UTS 51 has it.
+const emojiElement = `[\p{So}\x{203c}\x{2049}\x{2190}-\x{21ff}\x{2900}-\x{297f}\x{2b00}-\x{2bff}\x{3030}][\x{1f3fb}-\x{1f3ff}]?[\x{fe0e}\x{fe0f}]?`
+
+// emojiSequence matches what may contain invisible characters: joined emoji, keycaps, and flags of regions.
+var emojiSequence = regexp.MustCompile(
+	`\x{1f3f4}[\x{e0030}-\x{e0039}\x{e0061}-\x{e007a}]{3,6}\x{e007f}|[0-9#*]\x{fe0f}\x{20e3}|` + emojiElement + `(?:\x{200d}` + emojiElement + `)*`)
+
+// withoutSelectors returns a text without the joiners, variation selectors and tags of its emoji. What is left of them is not
+// part of any.
+func withoutSelectors(s string) string {
+	return emojiSequence.ReplaceAllStringFunc(s, func(emoji string) string {
+		return strings.Map(func(c rune) rune {
+			if c == '\u200d' || isSelector(c) || c >= 0xe0020 && c <= 0xe007f {
+				return -1
+			}
+			return c
+		}, emoji)
+	})
+}
+
+// isSelector reports whether the character chooses a variant of the one before it.
+func isSelector(c rune) bool {
+	return c >= 0xfe00 && c <= 0xfe0f || c >= 0xe0100 && c <= 0xe01ef || c >= 0x180b && c <= 0x180f && c != 0x180e
+}
+
+// isInvisible reports whether a letter or mark, as group names consist of, cannot be seen.
+func isInvisible(c rune) bool {
+	return isSelector(c) || strings.ContainsRune("\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0", c)
 }

@@ -1,7 +1,6 @@
 package benchmarks_test
 
 import (
-	"context"
 	"fmt"
 	"strconv"
 	"strings"
@@ -9,9 +8,11 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
+	"frontpage/redistest"
 )
 
 // BenchmarkPartitions measures in one Redis what pages and votes cost on a site with 1, 16 and 64 partitions: the CPU of
@@ -29,7 +30,7 @@ func BenchmarkPartitions(b *testing.B) {
 func benchPartitions(b *testing.B, articles, partitions int) {
 	client, repo := benchSite(b, articles, redisrepo.WithPartitions(partitions))
 	trips := 0
-	client.AddHook(counting{&trips})
+	client.AddHook(redistest.Before(func(...redis.Cmder) { trips++ }))
 	all := lists.AllArticles(site.ByScore, site.Descending)
 	group := lists.InGroup("fifth", site.ByScore, site.Descending)
 	size := 25
@@ -113,9 +114,7 @@ func measure(b *testing.B, client *redis.Client, trips *int, call func() error) 
 	n := 0
 	for b.Loop() {
 		n++
-		if err := call(); err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, call())
 	}
 	made := *trips
 	cpuAfter, commandsAfter := redisCost(b, client)
@@ -127,10 +126,7 @@ func measure(b *testing.B, client *redis.Client, trips *int, call func() error) 
 
 // redisCost returns the CPU time of Redis, in seconds, and the number of commands that it has run, but not INFO.
 func redisCost(b *testing.B, client *redis.Client) (cpu float64, commands int) {
-	info, err := client.Info(b.Context(), "cpu", "commandstats").Result()
-	if err != nil {
-		b.Fatal(err)
-	}
+	info := must.Get(client.Info(b.Context(), "cpu", "commandstats").Result())(b)
 	for line := range strings.Lines(info) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
 		switch {
@@ -144,23 +140,4 @@ func redisCost(b *testing.B, client *redis.Client) (cpu float64, commands int) {
 		}
 	}
 	return cpu, commands
-}
-
-// counting is a hook that counts round trips.
-type counting struct{ trips *int }
-
-func (counting) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (c counting) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, command redis.Cmder) error {
-		*c.trips++
-		return next(ctx, command)
-	}
-}
-
-func (c counting) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, commands []redis.Cmder) error {
-		*c.trips++
-		return next(ctx, commands)
-	}
 }

@@ -5,11 +5,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"log/slog"
+	"math"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"runtime/debug"
+	"strings"
 	"testing"
 	"time"
 
@@ -18,6 +21,7 @@ import (
 	"frontpage/endpoint"
 	"frontpage/graph"
 	"frontpage/identity"
+	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
@@ -77,9 +81,7 @@ func BenchmarkSite(b *testing.B) {
 			b.Run("vote/repository", func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
-					if _, err := repo.Vote(b.Context(), newest, site.UserName(next("c")), site.Up, ""); err != nil {
-						b.Fatal(err)
-					}
+					must.Get(repo.Vote(b.Context(), newest, site.UserName(next("c")), site.Up, ""))(b)
 				}
 			})
 		})
@@ -90,10 +92,7 @@ func BenchmarkSite(b *testing.B) {
 func benchSite(b testing.TB, articles int, options ...redisrepo.Option) (*redis.Client, *redisrepo.Repo) {
 	b.Helper()
 	client := redistest.Start(b).Client
-	repo, err := redisrepo.New(b.Context(), client, site.DefaultRules(), options...)
-	if err != nil {
-		b.Fatal(err)
-	}
+	repo := must.Get(redisrepo.New(b.Context(), client, site.DefaultRules(), options...))(b)
 	now, random := time.Now(), rand.New(rand.NewPCG(1, 1))
 	batch := make([]redisrepo.Imported, 0, 1000)
 	for i := range articles {
@@ -128,10 +127,7 @@ func groups(i int) []string {
 // request returns a function that makes requests of one query.
 func request(b *testing.B, query string) func() *http.Request {
 	b.Helper()
-	body, err := json.Marshal(map[string]string{"query": query})
-	if err != nil {
-		b.Fatal(err)
-	}
+	body := must.Get(json.Marshal(map[string]string{"query": query}))(b)
 	return func() *http.Request {
 		req := httptest.NewRequest(http.MethodPost, "/query", bytes.NewReader(body))
 		req.Header.Set("Content-Type", "application/json")
@@ -191,4 +187,83 @@ func bareVote(repo *redisrepo.Repo, id site.ArticleID) http.Handler {
 		}
 		_ = json.NewEncoder(w).Encode(map[string]any{"id": result.Article.ID, "votes": result.Article.Votes, "score": result.Article.Score, "changed": result.Changed})
 	})
+}
+
+// What a request may allocate, from the handler to the driver of Redis and back. Times differ between machines, these
+// counts do not; the race detector adds raced.
+const (
+	maxPageAllocations      = 420
+	maxVoteAllocations      = 85
+	maxSharedAllocations    = 15
+	maxOwnAllocations       = 620 // with viewerVote
+	maxOwnSharedAllocations = 370
+)
+
+// unread is a ResponseWriter that keeps the status alone.
+type unread struct {
+	header http.Header
+	status int
+}
+
+func (u *unread) Header() http.Header            { return u.header }
+func (u *unread) WriteHeader(status int)         { u.status = status }
+func (u *unread) Write(body []byte) (int, error) { return len(body), nil }
+
+// allocations returns what the handler allocates for a request, at least, since other goroutines allocate as well. next
+// returns the user and the body of each.
+func allocations(t *testing.T, handler http.Handler, next func() (user, body string)) float64 {
+	t.Helper()
+	const runs = 30
+	var requests []*http.Request
+	for range 2 * runs { // AllocsPerRun runs a first time, to warm up
+		user, body := next()
+		req := httptest.NewRequest(http.MethodPost, "/query", nil)
+		req.Body, req.ContentLength = io.NopCloser(strings.NewReader(body)), int64(len(body))
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("X-User-ID", user)
+		requests = append(requests, req)
+	}
+	least := math.Inf(1)
+	for range runs {
+		least = min(least, testing.AllocsPerRun(1, func() {
+			to := &unread{header: http.Header{}}
+			handler.ServeHTTP(to, requests[0])
+			requests = requests[1:]
+			if to.status != http.StatusOK {
+				t.Fatalf("got status %d", to.status)
+			}
+		}))
+	}
+	return least
+}
+
+func TestPagesAndVotesAllocateLittle(t *testing.T) {
+	_, repo := benchSite(t, 1000)
+	options := endpoint.DefaultOptions()
+	options.SharedAnswers = 0 // each page is executed
+	options.Identity = must.Get(identity.New(t.Context(), identity.Options{Development: true, ValidName: endpoint.ValidName}))(t)
+	handler := graph.NewHandler(repo, graph.Site{}, slog.New(slog.DiscardHandler), options)
+	const page = `{"query":"{ articles { id title link score votes createdAt poster { name } } }"}`
+	if got := allocations(t, handler, func() (string, string) { return "", page }); got > maxPageAllocations+raced {
+		t.Errorf("a page of 25 articles: got %v allocations, want at most %d", got, maxPageAllocations+raced)
+	}
+	shared := options
+	shared.SharedAnswers = time.Hour
+	if got := allocations(t, graph.NewHandler(repo, graph.Site{}, slog.New(slog.DiscardHandler), shared), func() (string, string) { return "", page }); got > maxSharedAllocations+raced {
+		t.Errorf("a page that is shared: got %v allocations, want at most %d", got, maxSharedAllocations+raced)
+	}
+	const own = `{"query":"{ articles { id title link score votes createdAt poster { name } viewerVote } }"}`
+	user := 0
+	anyUser := func() (string, string) { user++; return fmt.Sprint("user", user), own }
+	if got := allocations(t, handler, anyUser); got > maxOwnAllocations+raced {
+		t.Errorf("a page with viewerVote: got %v allocations, want at most %d", got, maxOwnAllocations+raced)
+	}
+	if got := allocations(t, graph.NewHandler(repo, graph.Site{}, slog.New(slog.DiscardHandler), shared), anyUser); got > maxOwnSharedAllocations+raced {
+		t.Errorf("a page with viewerVote whose articles are shared: got %v allocations, want at most %d", got, maxOwnSharedAllocations+raced)
+	}
+	voter := 0
+	vote := `{"query":"mutation V($a: ID!) { vote(input: {article: $a}) { changed article { id votes } } }","variables":{"a":"article:1000"}}`
+	if got := allocations(t, handler, func() (string, string) { voter++; return fmt.Sprint("voter", voter), vote }); got > maxVoteAllocations+raced {
+		t.Errorf("a vote: got %v allocations, want at most %d", got, maxVoteAllocations+raced)
+	}
 }

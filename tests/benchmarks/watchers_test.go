@@ -17,6 +17,7 @@ import (
 
 	"github.com/coder/websocket"
 
+	"frontpage/must"
 	"frontpage/programtest"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/site"
@@ -47,10 +48,7 @@ func BenchmarkWatchers(b *testing.B) {
 func measureWatchers(b *testing.B, watchers int) {
 	redis := redistest.Start(b)
 	server := programtest.Start(b, "REDIS_URL="+redis.URL())
-	repo, err := redisrepo.New(b.Context(), redis.Client, site.DefaultRules())
-	if err != nil {
-		b.Fatal(err)
-	}
+	repo := must.Get(redisrepo.New(b.Context(), redis.Client, site.DefaultRules()))(b)
 	var ids []site.ArticleID
 	for i := range 25 {
 		link := fmt.Sprintf("https://example.org/%d", i)
@@ -130,17 +128,12 @@ func (w *watching) connect(ctx context.Context, b *testing.B, url string, ids []
 	if err != nil {
 		b.Fatal(err)
 	}
-	payload, err := json.Marshal(map[string]any{
+	payload := must.Get(json.Marshal(map[string]any{
 		"query":     `subscription Watch($ids: [ID!]!) { articleChanged(ids: $ids) { id votes score upvotes downvotes } }`,
 		"variables": map[string]any{"ids": ids},
-	})
-	if err != nil {
-		b.Fatal(err)
-	}
+	}))(b)
 	for _, message := range []string{`{"type":"connection_init"}`, `{"type":"subscribe","id":"1","payload":` + string(payload) + `}`} {
-		if err := conn.Write(ctx, websocket.MessageText, []byte(message)); err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, conn.Write(ctx, websocket.MessageText, []byte(message)))
 	}
 	return conn
 }
@@ -187,18 +180,13 @@ func (w *watching) read(ctx context.Context, conn *websocket.Conn, number int) {
 
 // ready waits until every watcher has an event of every article.
 func (w *watching) ready(b *testing.B, redis *redistest.Server, ids []site.ArticleID, watchers int) {
-	repo, err := redisrepo.New(b.Context(), redis.Client, site.DefaultRules())
-	if err != nil {
-		b.Fatal(err)
-	}
+	repo := must.Get(redisrepo.New(b.Context(), redis.Client, site.DefaultRules()))(b)
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	late := time.After(10 * time.Minute)
 	for voter := 0; w.messages.Load() < int64(watchers*(1+len(ids))); voter++ {
 		for _, id := range ids {
-			if _, err := repo.Vote(b.Context(), id, site.UserName(fmt.Sprint("first", voter)), site.Up, ""); err != nil {
-				b.Fatal(err)
-			}
+			must.Get(repo.Vote(b.Context(), id, site.UserName(fmt.Sprint("first", voter)), site.Up, ""))(b)
 		}
 		select {
 		case <-tick.C:

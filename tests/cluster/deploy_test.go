@@ -16,6 +16,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/failover"
+	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/site"
 	"frontpage/redistest"
@@ -25,16 +26,11 @@ import (
 // The commands of deploy/cluster.yaml start a cluster with which a start finds no fault. They run here without Docker.
 func TestDeployedClusterHasNoFault(t *testing.T) {
 	const folder = "../../deploy"
-	text, err := os.ReadFile(filepath.Join(folder, "cluster.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join(folder, "cluster.yaml")))(t)
 	var file struct {
 		Services map[string]struct{ Image, Command string }
 	}
-	if err := yaml.Unmarshal(text, &file); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, yaml.Unmarshal(text, &file))
 	ports := map[string]string{} // by those in the file
 	here := func(command string) string {
 		return regexp.MustCompile(`\b700\d\b`).ReplaceAllStringFunc(command, func(port string) string {
@@ -44,10 +40,7 @@ func TestDeployedClusterHasNoFault(t *testing.T) {
 			return ports[port]
 		})
 	}
-	configuration, err := filepath.Abs(filepath.Join(folder, "cluster.conf"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	configuration := must.Get(filepath.Abs(filepath.Join(folder, "cluster.conf")))(t)
 	for name, service := range file.Services {
 		options, isNode := strings.CutPrefix(service.Command, "redis-server /etc/redis/cluster.conf ")
 		if !isNode {
@@ -90,10 +83,7 @@ func TestDeployedClusterHasNoFault(t *testing.T) {
 		t.Errorf("log of the start = %s, want nothing", &log)
 	}
 	failover.LimitWaiting(s.Client)
-	repo, err := redisrepo.New(t.Context(), s.Client, site.DefaultRules(), redisrepo.WithAcks(s.Acks))
-	if err != nil {
-		t.Fatal(err)
-	}
+	repo := must.Get(redisrepo.New(t.Context(), s.Client, site.DefaultRules(), redisrepo.WithAcks(s.Acks)))(t)
 	if _, err := repo.Post(t.Context(), "alice", site.Draft{Title: "title", Text: new("text")}); err != nil {
 		t.Errorf("Post: %v", err)
 	}

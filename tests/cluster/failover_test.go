@@ -9,8 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
+	"frontpage/must"
 	"frontpage/redistest"
 	"frontpage/store"
 )
@@ -49,9 +49,7 @@ func scriptsFlushed(t *testing.T, c *redistest.Cluster) {
 	s := mustOpen(t, store.Options{URL: c.URL()})
 	l := startLoad(t, s)
 	for range 20 {
-		if err := c.Primary(victim).Client.ScriptFlush(t.Context()).Err(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, c.Primary(victim).Client.ScriptFlush(t.Context()).Err())
 		l.more(2)
 	}
 	l.verify(c.Client, tags...)
@@ -102,7 +100,7 @@ func primaryHangs(t *testing.T, c *redistest.Cluster) {
 		t.Fatal(err)
 	}
 	paused.Resume()
-	eventually(t, "healthy replica without the data", func() bool {
+	must.Soon(t, "healthy replica without the data", func() bool {
 		return c.Replica(victim) == paused && strings.Contains(promoted.Client.Info(t.Context(), "replication").Val(), "state=wait_bgsave")
 	})
 	l.more(50)
@@ -110,17 +108,6 @@ func primaryHangs(t *testing.T, c *redistest.Cluster) {
 	c.AwaitHealthy()
 	l.more(50)
 	l.verify(c.Client, tags...)
-}
-
-func eventually(t *testing.T, what string, done func() bool) {
-	t.Helper()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for deadline := time.Now().Add(patience); !done(); <-tick.C {
-		if time.Now().After(deadline) {
-			t.Fatalf("no %s within %v", what, patience)
-		}
-	}
 }
 
 // Writes go on without the replica that would confirm them, and do not wait for it once it counts as failed.
@@ -141,7 +128,7 @@ func replicaLost(t *testing.T, c *redistest.Cluster) {
 		t.Errorf("%d WAIT for %d votes, want one for each", n, votes)
 	}
 	replica.Kill()
-	eventually(t, "failed replica", func() bool {
+	must.Soon(t, "failed replica", func() bool {
 		return strings.Contains(primary.Client.ClusterNodes(t.Context()).Val(), "slave,fail ")
 	})
 	s.insist("replica-lost", voteUp(number)) // by which the process notices it
@@ -150,15 +137,13 @@ func replicaLost(t *testing.T, c *redistest.Cluster) {
 	}
 	replica.Restart()
 	c.AwaitHealthy()
-	eventually(t, "confirmation by the replica that is back", func() bool { return confirmed() >= votes })
+	must.Soon(t, "confirmation by the replica that is back", func() bool { return confirmed() >= votes })
 	s.wantClean()
 }
 
 func configure(t *testing.T, n *redistest.Server, name, value string) {
 	t.Helper()
-	if err := n.Client.ConfigSet(t.Context(), name, value).Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, n.Client.ConfigSet(t.Context(), name, value).Err())
 }
 
 // waits is how often a server was asked to wait for replicas.
@@ -199,7 +184,7 @@ func shardLost(t *testing.T, c *redistest.Cluster) {
 	}
 	// Each of these calls would take 4.5 s.
 	var failed atomic.Int64
-	ctx, enough := context.WithTimeout(t.Context(), patience)
+	ctx, enough := context.WithTimeout(t.Context(), must.Patience)
 	defer enough()
 	var callers sync.WaitGroup
 	for i := range 8 {
@@ -221,7 +206,7 @@ func shardLost(t *testing.T, c *redistest.Cluster) {
 	}
 	callers.Wait()
 	if failed.Load() < 300 {
-		t.Errorf("%d calls for a lost shard failed within %v, want them to fail at once", failed.Load(), patience)
+		t.Errorf("%d calls for a lost shard failed within %v, want them to fail at once", failed.Load(), must.Patience)
 	}
 	primary.Restart()
 	replica.Restart()
@@ -278,4 +263,41 @@ func startWhileAPrimaryHangs(t *testing.T, c *redistest.Cluster) {
 		t.Error("the article that was posted before is missing")
 	}
 	paused.Resume()
+}
+
+// The site has one partition, without a tag.
+func underSentinels(s *redistest.Sentinels) store.Options {
+	return store.Options{URL: s.URL() + "?partitions=1&acks=1"}
+}
+
+// With a replica that confirms writes, Sentinels lose none either.
+func TestSiteOutlastsFailuresUnderSentinels(t *testing.T) {
+	set := redistest.StartSentinels(t, 2)
+	t.Run("primary killed", func(t *testing.T) {
+		l := startLoad(t, mustOpen(t, underSentinels(set)), mustOpen(t, underSentinels(set)))
+		killed := set.Primary()
+		killed.Kill()
+		s := mustOpen(t, underSentinels(set)) // waits
+		if !strings.Contains(s.log.String(), "waiting for a primary that replies") {
+			t.Errorf("log = %s, want it to say what the start waits for", s.log)
+		}
+		promoted := set.AwaitFailover(killed)
+		if a := s.insist("", readArticle(l.numbers[0])); a.Data.Article == nil {
+			t.Error("the article that was posted before is missing")
+		}
+		l.more(50)
+		l.verify(promoted.Client, "")
+		killed.Restart()
+	})
+	set.AwaitHealthy()
+	t.Run("primary hangs", func(t *testing.T) {
+		l := startLoad(t, mustOpen(t, underSentinels(set)), mustOpen(t, underSentinels(set)))
+		paused := set.Primary()
+		paused.Pause()
+		promoted := set.AwaitFailover(paused)
+		l.more(50)
+		paused.Resume() // Sentinels make it a replica ten seconds later
+		l.more(50)
+		l.verify(promoted.Client, "")
+	})
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/failover"
+	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/site"
 	"frontpage/redistest"
@@ -29,18 +30,12 @@ func liveUpdatesSurviveAMove(t *testing.T, c *redistest.Cluster) {
 		s.repo.Listen(ctx, func(error) {})
 	}()
 	defer func() { stop(); <-ended }()
-	w, err := s.repo.WatchArticles(t.Context(), []site.ArticleID{site.ArticleID(number)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(s.repo.WatchArticles(t.Context(), []site.ArticleID{site.ArticleID(number)}))(t)
 	defer w.Close()
 	tell := func(voter site.UserName) {
 		t.Helper()
-		result, err := other.repo.Vote(t.Context(), site.ArticleID(number), voter, site.Up, "")
-		if err != nil {
-			t.Fatal(err)
-		}
-		late := time.After(patience)
+		result := must.Get(other.repo.Vote(t.Context(), site.ArticleID(number), voter, site.Up, ""))(t)
+		late := time.After(must.Patience)
 		for {
 			select {
 			case <-w.Wake():
@@ -79,13 +74,10 @@ func liveUpdatesComeFromThePrimary(t *testing.T, c *redistest.Cluster) {
 	client := redis.NewClusterClient(&options)
 	t.Cleanup(func() { _ = client.Close() })
 	failover.LimitWaiting(client)
-	repo, err := redisrepo.New(t.Context(), client, site.DefaultRules(), redisrepo.WithPartitions(len(tags)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	repo := must.Get(redisrepo.New(t.Context(), client, site.DefaultRules(), redisrepo.WithPartitions(len(tags))))(t)
 	outdated.Store(true)
 	client.ReloadState(t.Context())
-	eventually(t, "outdated view", func() bool {
+	must.Soon(t, "outdated view", func() bool {
 		seen, err := client.MasterForKey(t.Context(), victim)
 		return err == nil && strings.HasSuffix(replica.Addr, seen.Options().Addr) // go-redis may leave out the host
 	})
@@ -96,7 +88,7 @@ func liveUpdatesComeFromThePrimary(t *testing.T, c *redistest.Cluster) {
 		repo.Listen(ctx, func(error) {})
 	}()
 	defer func() { stop(); <-ended }()
-	eventually(t, "subscription at the replica", func() bool {
+	must.Soon(t, "subscription at the replica", func() bool {
 		return strings.Contains(replica.Client.Info(t.Context(), "commandstats").Val(), "cmdstat_ssubscribe:")
 	})
 	outdated.Store(false)
@@ -104,5 +96,5 @@ func liveUpdatesComeFromThePrimary(t *testing.T, c *redistest.Cluster) {
 		channels, err := n.Client.PubSubShardChannels(t.Context(), victim+"*").Result()
 		return err == nil && len(channels) > 0
 	}
-	eventually(t, "subscription at the primary alone", func() bool { return subscribed(primary) && !subscribed(replica) })
+	must.Soon(t, "subscription at the primary alone", func() bool { return subscribed(primary) && !subscribed(replica) })
 }

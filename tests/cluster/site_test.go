@@ -21,15 +21,13 @@ import (
 	"frontpage/failover"
 	"frontpage/graph"
 	"frontpage/identity"
+	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/check"
 	"frontpage/redisrepo/site"
 	"frontpage/sitetest"
 	"frontpage/store"
 )
-
-// patience is how long to wait for what takes seconds on an idle machine.
-const patience = 10 * time.Minute
 
 // tags are those of the partitions of a site that has four. The number of an article is that of its partition, modulo
 // four.
@@ -49,7 +47,7 @@ type testSite struct {
 func openSite(t *testing.T, o store.Options, options ...redisrepo.Option) (*testSite, error) {
 	t.Helper()
 	s := &testSite{t: t, log: new(sitetest.Log)}
-	log := slog.New(slog.NewTextHandler(s.log, nil))
+	log := s.log.Logger(slog.LevelInfo)
 	o.Log = log
 	opened, err := store.Open(t.Context(), o)
 	if err != nil {
@@ -75,10 +73,7 @@ func openSite(t *testing.T, o store.Options, options ...redisrepo.Option) (*test
 // mustOpen fails the test if the site cannot be opened.
 func mustOpen(t *testing.T, o store.Options, options ...redisrepo.Option) *testSite {
 	t.Helper()
-	s, err := openSite(t, o, options...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(openSite(t, o, options...))(t)
 	return s
 }
 
@@ -144,13 +139,13 @@ func newPost(title string) string {
 
 // insist repeats an operation until it is acknowledged.
 func (s *testSite) insist(user, query string) answer {
-	for deadline := time.Now().Add(patience); ; {
+	for deadline := time.Now().Add(must.Patience); ; {
 		a := s.ask(user, query)
 		if a.code() != "UNAVAILABLE" {
 			return a
 		}
 		if time.Now().After(deadline) {
-			s.t.Errorf("%s is not acknowledged within %v: %v", query, patience, a.Errors)
+			s.t.Errorf("%s is not acknowledged within %v: %v", query, must.Patience, a.Errors)
 			return a
 		}
 	}
@@ -177,7 +172,7 @@ func (s *testSite) postEverywhere(title string) []int {
 // wantClean fails the test if check finds an inconsistency.
 func (s *testSite) wantClean() {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(s.t.Context(), must.Patience)
 	defer cancel()
 	if _, err := check.Check(ctx, s.repo, func(violation string) { s.t.Errorf("check: %s", violation) }); err != nil {
 		s.t.Errorf("check: %v", err)
@@ -245,7 +240,7 @@ func (l *load) run(client int) {
 // more waits until each partition has n more votes.
 func (l *load) more(n int) {
 	l.t.Helper()
-	late := time.After(patience)
+	late := time.After(must.Patience)
 	before := l.counts()
 	for {
 		l.mu.Lock()
@@ -261,7 +256,7 @@ func (l *load) more(n int) {
 		select {
 		case <-progress:
 		case <-late:
-			l.t.Fatalf("votes by partition: %v, and %v after %v; want %d more of each", before, l.counts(), patience, n)
+			l.t.Fatalf("votes by partition: %v, and %v after %v; want %d more of each", before, l.counts(), must.Patience, n)
 		}
 	}
 }

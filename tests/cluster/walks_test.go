@@ -1,7 +1,6 @@
 package cluster_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -13,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/failover"
+	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/check"
 	"frontpage/redisrepo/site"
@@ -27,10 +27,11 @@ func TestWalksAreCompleteThoughPartitionsMove(t *testing.T) {
 	var mutex sync.Mutex
 	meanwhile := map[string]func(key string){} // by the command before which it is called, with its key
 	c.Client.OnNewNode(func(node *redis.Client) {
-		node.AddHook(before(func(command redis.Cmder) {
+		node.AddHook(redistest.Before(func(commands ...redis.Cmder) {
 			mutex.Lock()
 			defer mutex.Unlock()
-			name, cursor := command.Name(), 2
+			command, cursor := commands[0], 2
+			name := command.Name()
 			if name == "scan" {
 				cursor = 1
 			}
@@ -44,10 +45,7 @@ func TestWalksAreCompleteThoughPartitionsMove(t *testing.T) {
 	rules := site.DefaultRules()
 	open := func(options ...redisrepo.Option) *redisrepo.Repo {
 		t.Helper()
-		repo, err := redisrepo.New(t.Context(), c.Client, rules, append(options, redisrepo.WithPartitions(4))...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		repo := must.Get(redisrepo.New(t.Context(), c.Client, rules, append(options, redisrepo.WithPartitions(4))...))(t)
 		return repo
 	}
 	repo := open(redisrepo.WithAcks(1))
@@ -91,9 +89,7 @@ func TestWalksAreCompleteThoughPartitionsMove(t *testing.T) {
 	}
 	check(0, "no violation")
 	for _, tag := range tags {
-		if err := c.Client.Del(t.Context(), tag+"posted:alice").Err(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, c.Client.Del(t.Context(), tag+"posted:alice").Err())
 	}
 	meanwhile["zscan"] = func(key string) { c.Primary(key).Kill() }
 	check(n, "posted:alice")
@@ -102,20 +98,4 @@ func TestWalksAreCompleteThoughPartitionsMove(t *testing.T) {
 	meanwhile["zscan"] = func(key string) { c.Move(key, c.Other(key)) }
 	repo = open()
 	check(n, "posted:alice")
-}
-
-// before is a hook that is called before each command outside of pipelines.
-type before func(redis.Cmder)
-
-func (before) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (b before) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, command redis.Cmder) error {
-		b(command)
-		return next(ctx, command)
-	}
-}
-
-func (before) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
 }

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"frontpage/must"
 	"frontpage/programtest"
 	"frontpage/redistest"
 )
@@ -210,13 +211,8 @@ func (s *session) start(text string) {
 	s.stop()
 	cmd := s.shell(context.Background(), "trap : TERM\n"+text) // the shell waits for the program, which stop ends
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}      // so that stop reaches the program within the shell
-	stderr, err := cmd.StderrPipe()
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		s.t.Fatal(err)
-	}
+	stderr := must.Get(cmd.StderrPipe())(s.t)
+	must.Do(s.t, cmd.Start())
 	s.server, s.log = cmd, make(chan string, 1)
 	serving := make(chan string, 1)
 	go func() {
@@ -259,13 +255,8 @@ func (s *session) watch(text string) {
 	ctx, cancel := context.WithCancel(context.Background())
 	s.cancel, s.events = cancel, make(chan string, 100)
 	cmd := s.shell(ctx, "exec "+text)
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		s.t.Fatal(err)
-	}
+	stdout := must.Get(cmd.StdoutPipe())(s.t)
+	must.Do(s.t, cmd.Start())
 	go func() {
 		defer close(s.events)
 		event := ""
@@ -296,5 +287,49 @@ func (s *session) event() string {
 	case <-time.After(10 * time.Minute):
 		s.t.Fatal("no event within 10 minutes")
 		return ""
+	}
+}
+
+// A comment with the path of a file marks its text, which clients/run.sh tests.
+func TestBlocksOfClientsAreTheTestedFiles(t *testing.T) {
+	t.Parallel()
+	files := 0
+	for _, path := range documents(t) {
+		for _, b := range blocks(read(t, path)) {
+			if !strings.HasPrefix(b.comment, "clients/") {
+				continue
+			}
+			files++
+			if b.text != read(t, b.comment) {
+				t.Errorf("%s:%d: the block differs from %s: copy the file", path, b.line, b.comment)
+			}
+		}
+	}
+	if files < 2 {
+		t.Errorf("%d blocks are files, want at least 2", files)
+	}
+}
+
+// A reader copies them in a clone, which has modules and packages of its own.
+func TestNewModulesAndPackagesAreOutsideOfTheClone(t *testing.T) {
+	t.Parallel()
+	found := 0
+	for _, path := range documents(t) {
+		for _, b := range blocks(read(t, path)) {
+			before, _, inits := strings.Cut(b.text, "npm init")
+			if !inits {
+				before, _, inits = strings.Cut(b.text, "go mod init")
+			}
+			if !inits {
+				continue
+			}
+			found++
+			if !strings.Contains(before, `cd "$(mktemp -d)"`) {
+				t.Errorf("%s:%d: the files of a clone would be changed: begin with cd \"$(mktemp -d)\"", path, b.line)
+			}
+		}
+	}
+	if found < 2 {
+		t.Errorf("%d blocks make a module or package, want at least 2", found)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"frontpage/must"
 	"frontpage/programtest"
 )
 
@@ -19,10 +20,7 @@ func TestMain(m *testing.M) { os.Exit(programtest.Main(m)) }
 // documents returns the paths of all documents, relative to the root.
 func documents(t *testing.T) []string {
 	t.Helper()
-	pages, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	pages := must.Get(filepath.Glob(filepath.Join(root, "docs", "*.md")))(t)
 	paths := []string{"README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"}
 	for _, page := range pages {
 		paths = append(paths, "docs/"+filepath.Base(page))
@@ -32,10 +30,7 @@ func documents(t *testing.T) []string {
 
 func read(t *testing.T, path string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(root, path))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join(root, path)))(t)
 	return string(text)
 }
 
@@ -44,7 +39,7 @@ func read(t *testing.T, path string) string {
 func repositoryFiles(t *testing.T) []string {
 	t.Helper()
 	var paths []string
-	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+	must.Do(t, filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -54,10 +49,7 @@ func repositoryFiles(t *testing.T) []string {
 		relative, err := filepath.Rel(root, path)
 		paths = append(paths, filepath.ToSlash(relative))
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return paths
 }
 

@@ -1,12 +1,15 @@
 package documents_test
 
 import (
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+
+	"frontpage/must"
 )
 
 var (
@@ -111,6 +114,85 @@ func TestNamesInDocumentsExist(t *testing.T) {
 					t.Errorf("%s names %s, which no source file contains", document, quoted)
 				}
 			}
+		}
+	}
+}
+
+func TestREADMEHasAtMost160Lines(t *testing.T) {
+	t.Parallel()
+	if lines := strings.Count(read(t, "README.md"), "\n"); lines > 160 {
+		t.Errorf("README.md has %d lines, want at most 160: move details to docs/", lines)
+	}
+}
+
+// The format: versions, newest first, with lists under a few headings.
+func TestChangelogHasTheFormatOfKeepAChangelog(t *testing.T) {
+	t.Parallel()
+	line := regexp.MustCompile(strings.Join([]string{
+		`^$`,
+		`^## (Unreleased|\d+\.\d+\.\d+ - 20\d\d-\d\d-\d\d)$`,
+		`^### (Added|Changed|Deprecated|Removed|Fixed|Security)$`,
+		`^- [A-Z/` + "`" + `-].*[^ ]$`,
+		`^  \S.*[^ ]$`, // the rest of an entry
+		`^\|.*\|$`,     // a table after it
+	}, "|"))
+	_, text, found := strings.Cut(read(t, "CHANGELOG.md"), "\n\n## Unreleased\n")
+	if !found {
+		t.Fatal("CHANGELOG.md has no heading Unreleased")
+	}
+	for i, l := range strings.Split(text, "\n") {
+		if !line.MatchString(l) {
+			t.Errorf("line %d below Unreleased has an invalid format: %s", i+1, l)
+		}
+	}
+	for _, entry := range regexp.MustCompile(`(?m)^- (?:.+\n  )*.+$`).FindAllString(text, -1) {
+		if !strings.HasSuffix(entry, ".") {
+			t.Errorf("this entry does not end with a full stop: %s", entry)
+		}
+	}
+}
+
+// SECURITY.md names a test as FOLDER.TestNAME, and a check of the clients by its file.
+func TestSecurityNamesOnlyExistingTests(t *testing.T) {
+	t.Parallel()
+	document := must.Get(os.ReadFile(filepath.Join(root, "SECURITY.md")))(t)
+	function := regexp.MustCompile(`(?m)^func (Test\w+)\(t \*testing\.T\)`)
+	exists := map[string]bool{}
+	must.Do(t, filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.Name() == "node_modules" {
+			return fs.SkipDir
+		}
+		if !strings.HasSuffix(path, "_test.go") {
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		folder, err := filepath.Rel(root, filepath.Dir(path))
+		if err != nil {
+			return err
+		}
+		for _, m := range function.FindAllSubmatch(text, -1) {
+			exists[filepath.ToSlash(folder)+"."+string(m[1])] = true
+		}
+		return nil
+	}))
+	named := regexp.MustCompile("`([a-z./]*Test\\w*)`").FindAllSubmatch(document, -1)
+	if len(named) < 40 {
+		t.Errorf("SECURITY.md names %d tests, want at least 40", len(named))
+	}
+	for _, m := range named {
+		if !exists[string(m[1])] {
+			t.Errorf("SECURITY.md names %s, which does not exist", m[1])
+		}
+	}
+	for _, m := range regexp.MustCompile("`(clients/[^`]*)`").FindAllSubmatch(document, -1) {
+		if _, err := os.Stat(filepath.Join(root, string(m[1]))); err != nil {
+			t.Errorf("SECURITY.md names %s: %v", m[1], err)
 		}
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"frontpage/must"
+
 	"github.com/goccy/go-yaml"
 )
 
@@ -78,9 +80,7 @@ func TestAlertsAndDashboardUseMetricsThatExist(t *testing.T) {
 	t.Parallel()
 	known, used := documentedMetrics(t), map[string]bool{}
 	var alerts rules
-	if err := yaml.Unmarshal([]byte(read(t, "deploy/prometheus/alerts.yml")), &alerts); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, yaml.Unmarshal([]byte(read(t, "deploy/prometheus/alerts.yml")), &alerts))
 	tests, entries, n := read(t, "deploy/prometheus/alerts_test.yml"), read(t, "docs/runbook.md"), 0
 	for _, group := range alerts.Groups {
 		for _, rule := range group.Rules {
@@ -104,9 +104,7 @@ func TestAlertsAndDashboardUseMetricsThatExist(t *testing.T) {
 		t.Errorf("there are %d alerts and %d entries of the runbook, want as many, at least 10", n, entries)
 	}
 	var board dashboard
-	if err := json.Unmarshal([]byte(read(t, "deploy/grafana/frontpage.json")), &board); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(read(t, "deploy/grafana/frontpage.json")), &board))
 	used = map[string]bool{}
 	for _, panel := range board.Panels {
 		if panel.Type != "row" && len(panel.Targets) == 0 {

@@ -21,8 +21,8 @@ import (
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
 
+	"frontpage/must"
 	"frontpage/redistest"
-	"frontpage/sitetest"
 )
 
 // adversary is a client that uses every limit of its address to the full.
@@ -257,10 +257,7 @@ func (s *server) rss() int {
 // part sends a part of a request from the adversary's address, and returns the connection.
 func (a *adversary) part(text string) net.Conn {
 	a.t.Helper()
-	conn, err := a.dialer.DialContext(a.t.Context(), "tcp", strings.TrimPrefix(a.URL, "http://"))
-	if err != nil {
-		a.t.Fatal(err)
-	}
+	conn := must.Get(a.dialer.DialContext(a.t.Context(), "tcp", strings.TrimPrefix(a.URL, "http://")))(a.t)
 	a.t.Cleanup(func() { _ = conn.Close() })
 	_, _ = io.WriteString(conn, text) // fails if it was closed
 	return conn
@@ -367,7 +364,7 @@ func TestConnectionsOfAnAddressAreLimited(t *testing.T) {
 	for _, conn := range idle[:2] {
 		_ = conn.Close()
 	}
-	sitetest.Eventually(t, "a connection is accepted after others were closed", func() bool { return answerOn(a.part(request)) == http.StatusOK })
+	must.Soon(t, "a connection is accepted after others were closed", func() bool { return answerOn(a.part(request)) == http.StatusOK })
 }
 
 // A header without an end, beside an event stream on the same connection.
@@ -413,7 +410,7 @@ func TestUnfinishedHeadersBesideAStreamAreLimited(t *testing.T) {
 	for range more {
 		select {
 		case <-closed:
-		case <-time.After(sitetest.Patience):
+		case <-time.After(must.Patience):
 			t.Fatalf("%d headers without an end are held beside streams, want at most %d", 2*longBegun, longBegun)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"frontpage/must"
 	"frontpage/programtest"
 	"frontpage/redistest"
 )
@@ -25,9 +26,7 @@ func TestImportAddsEachRowOnceAndCheckFindsInconsistencies(t *testing.T) {
 		rows += fmt.Sprintf("%d,article %d,https://www.example%d.org/,%d,poster%d,%d\n", 10+i, i, i%7, i%300, i%50, 1_700_000_000+i*600)
 	}
 	rows += "x,bad id,https://a.b/,1,p,1700000000\n5000,,https://a.b/,1,p,1700000000\n"
-	if err := os.WriteFile(file, []byte(rows), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte(rows), 0o600))
 	for _, want := range []string{"1200 added", "0 added"} {
 		cmd := programtest.Command(t, env, "import", "--group-by-host", "--shift-to-now", file)
 		var refused bytes.Buffer
@@ -52,9 +51,7 @@ func TestImportAddsEachRowOnceAndCheckFindsInconsistencies(t *testing.T) {
 			t.Errorf("%v under other rules: want an error and no change: %v %s", args, err, out)
 		}
 	}
-	if err := redis.Client.HIncrBy(t.Context(), "article:10", "votes", 1).Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, redis.Client.HIncrBy(t.Context(), "article:10", "votes", 1).Err())
 	var exit *exec.ExitError
 	if out, err := programtest.Command(t, env, "check").Output(); !errors.As(err, &exit) || exit.ExitCode() != 1 || !strings.Contains(string(out), "article:10: score") {
 		t.Errorf("check of an inconsistent store: %v %s", err, out)
@@ -83,9 +80,7 @@ func TestPartitionsBelongToTheStore(t *testing.T) {
 	for i := range 40 {
 		rows += fmt.Sprintf("%d,article,https://a.example/,%d,alice,1700000000,go\n", 16+i, i)
 	}
-	if err := os.WriteFile(file, []byte(rows), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte(rows), 0o600))
 	for _, tt := range []struct {
 		partitions, want string
 		args             []string
@@ -310,5 +305,85 @@ func TestMoveNeedsACluster(t *testing.T) {
 		if _, said, code := programtest.Run(t, env, strings.Fields(tt.args)...); code != 1 || !strings.Contains(said, tt.said) {
 			t.Errorf("%s: %d %s, want %q", tt.args, code, said, tt.said)
 		}
+	}
+}
+
+// The manual page and the completions name every command and every setting of --help.
+func TestManualAndCompletionsNameEveryCommandAndSetting(t *testing.T) {
+	t.Parallel()
+	help, _, _ := programtest.Run(t, nil, "--help")
+	commands := regexp.MustCompile(`(?m)^  ([a-z]+)(?: |$)`).FindAllStringSubmatch(help, -1)
+	flags := regexp.MustCompile(`(?m)^  --(?:\[no-\])?([a-z0-9-]+)`).FindAllStringSubmatch(help, -1)
+	variables := regexp.MustCompile(`\(\$([A-Z0-9_]+)\)`).FindAllStringSubmatch(help, -1)
+	if len(commands) < 10 || len(flags) < 60 || len(variables) < 60 {
+		t.Fatalf("--help has %d commands, %d flags and %d variables, want more\n%s", len(commands), len(flags), len(variables), help)
+	}
+	page, stderr, code := programtest.Run(t, nil, "manual")
+	if code != 0 {
+		t.Fatalf("manual: exit code %d: %s", code, stderr)
+	}
+	for _, m := range append(commands, variables...) {
+		if !strings.Contains(page, m[1]) {
+			t.Errorf("the manual page lacks %s", m[1])
+		}
+	}
+	for _, shell := range []string{"bash", "zsh", "fish"} {
+		text, stderr, code := programtest.Run(t, nil, "completion", shell)
+		if code != 0 {
+			t.Fatalf("completion %s: exit code %d: %s", shell, code, stderr)
+		}
+		for _, m := range append(commands, flags...) {
+			if m[1] != "help" && !strings.Contains(text, m[1]) {
+				t.Errorf("the completion for %s lacks %s", shell, m[1])
+			}
+		}
+	}
+	if _, stderr, code := programtest.Run(t, nil, "completion", "tcsh"); code != 2 || !strings.Contains(stderr, "tcsh") {
+		t.Errorf("completion tcsh: exit code %d: %s", code, stderr)
+	}
+}
+
+func TestHealthAsksTheServerOnAddr(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	env := []string{"FRONTPAGE_ADDR=" + strings.TrimPrefix(s.URL, "http://")}
+	for _, c := range []struct{ args, want string }{{"health", "ok\n"}, {"health --ready", "ready\n"}} {
+		if out, stderr, code := programtest.Run(t, env, strings.Fields(c.args)...); code != 0 || out != c.want {
+			t.Errorf("%s: exit code %d, output %q, want %q: %s", c.args, code, out, c.want, stderr)
+		}
+	}
+	_, port, _ := strings.Cut(env[0], ":")
+	anywhere := []string{"FRONTPAGE_ADDR=:" + port, "FRONTPAGE_JWT_SECRET=" + strings.Repeat("s", 32)}
+	if out, stderr, code := programtest.Run(t, anywhere, "health"); code != 0 || out != "ok\n" {
+		t.Errorf("health of a server on all addresses: exit code %d, output %q: %s", code, out, stderr)
+	}
+	s.Stop()
+	if _, stderr, code := programtest.Run(t, env, "health"); code != 1 || !strings.Contains(stderr, "connection refused") {
+		t.Errorf("health without a server: exit code %d: %s", code, stderr)
+	}
+}
+
+func TestHealthReportsAStoreThatIsAway(t *testing.T) {
+	t.Parallel()
+	redis := redistest.Start(t)
+	s := start(t, "REDIS_URL="+redis.URL())
+	redis.Kill()
+	env := []string{"FRONTPAGE_ADDR=" + strings.TrimPrefix(s.URL, "http://")}
+	if _, stderr, code := programtest.Run(t, env, "health", "--ready"); code != 1 || !strings.Contains(stderr, "503") {
+		t.Errorf("health --ready without a store: exit code %d, want 1: %s", code, stderr)
+	}
+	if out, stderr, code := programtest.Run(t, env, "health"); code != 0 || out != "ok\n" {
+		t.Errorf("health without a store: exit code %d, output %q: %s", code, out, stderr)
+	}
+}
+
+func TestHealthAsksByTLS(t *testing.T) {
+	t.Parallel()
+	cert, key, _ := certificate(t)
+	encryption := []string{"FRONTPAGE_TLS_CERT_FILE=" + cert, "FRONTPAGE_TLS_KEY_FILE=" + key}
+	s := start(t, encryption...)
+	env := append(encryption, "FRONTPAGE_ADDR="+strings.TrimPrefix(s.URL, "https://"))
+	if out, stderr, code := programtest.Run(t, env, "health"); code != 0 || out != "ok\n" {
+		t.Errorf("health of a server with TLS: exit code %d, output %q: %s", code, out, stderr)
 	}
 }

@@ -18,30 +18,14 @@ import (
 
 	"github.com/coder/websocket"
 
+	"frontpage/must"
 	"frontpage/programtest"
 	"frontpage/redistest"
 )
 
-// eventually waits until done returns true.
-func (s *server) eventually(what string, done func() bool) {
-	s.t.Helper()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	late := time.After(10 * time.Minute)
-	for !done() {
-		select {
-		case <-tick.C:
-		case <-late:
-			s.t.Fatalf("not within 10 minutes: %s", what)
-		}
-	}
-}
-
 func (s *server) signal() {
 	s.t.Helper()
-	if err := s.Cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		s.t.Fatal(err)
-	}
+	must.Do(s.t, s.Cmd.Process.Signal(syscall.SIGTERM))
 }
 
 // loadingRedis returns the URL of a Redis that replies to each command that it is loading its data, until loaded is
@@ -49,10 +33,7 @@ func (s *server) signal() {
 func loadingRedis(t *testing.T) (url string, loaded func()) {
 	t.Helper()
 	redis := redistest.Start(t)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { _ = listener.Close() })
 	var ready atomic.Bool
 	serve := func(conn net.Conn) {
@@ -119,7 +100,7 @@ func TestHealthIsAnsweredWhileTheStoreLoads(t *testing.T) {
 		t.Errorf("SIGTERM while the store loads: the log is\n%s", log)
 	}
 	loaded()
-	s.eventually("the store is loaded", func() bool { return s.status("/readyz") == 200 })
+	must.Soon(s.t, "the store is loaded", func() bool { return s.status("/readyz") == 200 })
 	s.useIt()
 	s.Stop()
 }
@@ -139,9 +120,7 @@ func TestDurationsInTheLogHaveAUnit(t *testing.T) {
 func TestSIGHUPEndsNothing(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	if err := s.Cmd.Process.Signal(syscall.SIGHUP); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Cmd.Process.Signal(syscall.SIGHUP))
 	s.useIt()
 	if log := s.Stop(); !strings.Contains(log, "stopped") {
 		t.Errorf("the log of a stop by SIGTERM after a SIGHUP: %s", log)
@@ -153,7 +132,7 @@ func TestRequestsAreServedDuringShutdownDelay(t *testing.T) {
 	s := start(t, "REDIS_URL=memory://", "FRONTPAGE_SHUTDOWN_DELAY=1h")
 	before := s.socket("{ viewer { name } }")
 	s.signal()
-	s.eventually("/readyz is 503", func() bool { return s.status("/readyz") == 503 })
+	must.Soon(s.t, "/readyz is 503", func() bool { return s.status("/readyz") == 503 })
 	if _, body := s.page("/readyz"); body != "stopping\n" {
 		t.Errorf("/readyz: %q, want that the server is stopping", body)
 	}
@@ -196,10 +175,7 @@ func TestSIGTERMEndsSocketsOneAfterAnotherAndLetsRequestsFinish(t *testing.T) {
 			}
 		})
 	}
-	connection, err := net.Dial("tcp", strings.TrimPrefix(s.URL, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	connection := must.Get(net.Dial("tcp", strings.TrimPrefix(s.URL, "http://")))(t)
 	defer func() { _ = connection.Close() }()
 	body, _ := json.Marshal(map[string]string{"query": postOne})
 	// The server sends 100 once the handler reads the body, so the request is running.
@@ -210,7 +186,7 @@ func TestSIGTERMEndsSocketsOneAfterAnotherAndLetsRequestsFinish(t *testing.T) {
 	}
 	began := time.Now()
 	s.signal()
-	s.eventually("new connections are refused", func() bool {
+	must.Soon(s.t, "new connections are refused", func() bool {
 		probe, err := net.Dial("tcp", strings.TrimPrefix(s.URL, "http://"))
 		if err == nil {
 			_ = probe.Close()
@@ -227,9 +203,7 @@ func TestSIGTERMEndsSocketsOneAfterAnotherAndLetsRequestsFinish(t *testing.T) {
 	if late < sockets/2 {
 		t.Errorf("%d of %d sockets were open for two seconds, want most of them", late, sockets)
 	}
-	if _, err := connection.Write(body); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(connection.Write(body))(t)
 	if rest, err := io.ReadAll(answers); err != nil || !strings.Contains(string(rest), postedOne) {
 		t.Errorf("the response to the running request is %q (%v), want %s", rest, err, postedOne)
 	}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/coder/websocket"
 
+	"frontpage/must"
 	"frontpage/programtest"
 )
 
@@ -39,29 +40,17 @@ func start(t testing.TB, env ...string) *server {
 // do sends a request and returns the response with its whole body.
 func (s *server) do(client *http.Client, req *http.Request) (*http.Response, string) {
 	s.t.Helper()
-	res, err := client.Do(req)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	res := must.Get(client.Do(req))(s.t)
 	defer func() { _ = res.Body.Close() }()
-	body, err := io.ReadAll(res.Body)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	body := must.Get(io.ReadAll(res.Body))(s.t)
 	return res, string(body)
 }
 
 // post sends a GraphQL request. header is pairs of name and value.
 func (s *server) post(client *http.Client, query string, header ...string) (*http.Response, string) {
 	s.t.Helper()
-	body, err := json.Marshal(map[string]string{"query": query})
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	req, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.URL+"/query", bytes.NewReader(body))
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	body := must.Get(json.Marshal(map[string]string{"query": query}))(s.t)
+	req := must.Get(http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.URL+"/query", bytes.NewReader(body)))(s.t)
 	req.Header.Set("Content-Type", "application/json")
 	for i := 0; i < len(header); i += 2 {
 		req.Header.Add(header[i], header[i+1])
@@ -94,10 +83,7 @@ func (s *server) whoAmI(client *http.Client, header ...string) (*http.Response, 
 // page returns status and body of a GET of path.
 func (s *server) page(path string) (int, string) {
 	s.t.Helper()
-	req, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, s.URL+path, nil)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	req := must.Get(http.NewRequestWithContext(s.t.Context(), http.MethodGet, s.URL+path, nil))(s.t)
 	res, body := s.do(http.DefaultClient, req)
 	return res.StatusCode, body
 }
@@ -121,9 +107,7 @@ func tokenFor(user string) string {
 func fileOf(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte(text), 0o600))
 	return path
 }
 
@@ -135,10 +119,7 @@ func (s *server) events(query string) *bufio.Scanner {
 		s.t.Fatal(err)
 	}
 	req.Header.Set("Accept", "text/event-stream")
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	res := must.Get(http.DefaultClient.Do(req))(s.t)
 	s.t.Cleanup(func() { _ = res.Body.Close() })
 	lines := bufio.NewScanner(res.Body)
 	if !lines.Scan() || lines.Text() != ":" { // it is open
@@ -156,9 +137,7 @@ func (s *server) socket(query string) *websocket.Conn {
 	}
 	s.t.Cleanup(func() { _ = conn.CloseNow() })
 	for _, message := range []string{`{"type":"connection_init"}`, `{"type":"subscribe","id":"1","payload":{"query":"` + query + `"}}`} {
-		if err := conn.Write(s.t.Context(), websocket.MessageText, []byte(message)); err != nil {
-			s.t.Fatal(err)
-		}
+		must.Do(s.t, conn.Write(s.t.Context(), websocket.MessageText, []byte(message)))
 	}
 	if _, message, err := conn.Read(s.t.Context()); err != nil || string(message) != `{"type":"connection_ack"}` {
 		s.t.Fatalf("open a WebSocket: %s (%v), want connection_ack", message, err)

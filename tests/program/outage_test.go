@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"testing"
 
+	"frontpage/must"
 	"frontpage/redistest"
 )
 
@@ -63,10 +64,7 @@ func (s *server) useUntil(failures int, restart func()) {
 // metric returns the value of a series.
 func (s *server) metric(address, series string) float64 {
 	s.t.Helper()
-	res, err := http.Get("http://" + address + "/metrics")
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	res := must.Get(http.Get("http://" + address + "/metrics"))(s.t)
 	defer func() { _ = res.Body.Close() }()
 	text, err := io.ReadAll(res.Body)
 	_, rest, found := strings.Cut(string(text), "\n"+series+" ")
@@ -129,12 +127,8 @@ func TestOutageWritesFewLines(t *testing.T) {
 				}
 			}
 			broken := filepath.Join(s.Cmd.Dir, "data", "redis.log") // it cannot be opened: so the server cannot start
-			if err := os.Remove(broken); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.Mkdir(broken, 0o700); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.Remove(broken))
+			must.Do(t, os.Mkdir(broken, 0o700))
 			kill()
 			s.useUntil(500, func() { _ = os.Remove(broken) })
 			return s

@@ -21,6 +21,7 @@ import (
 
 	"github.com/coder/websocket"
 
+	"frontpage/must"
 	"frontpage/programtest"
 	"frontpage/redistest"
 )
@@ -45,14 +46,8 @@ func startProxy(t *testing.T) *proxy {
 	if err != nil {
 		program = "/usr/sbin/haproxy" // not on the PATH of every user
 	}
-	text, err := os.ReadFile("../../deploy/haproxy.cfg")
-	if err != nil {
-		t.Fatal(err)
-	}
-	folder, err := os.MkdirTemp("", "haproxy-") // the path of t.TempDir is too long for a socket
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("../../deploy/haproxy.cfg"))(t)
+	folder := must.Get(os.MkdirTemp("", "haproxy-"))(t)
 	t.Cleanup(func() { _ = os.RemoveAll(folder) })
 	p := &proxy{t: t, servers: [2]string{freeAddress(t), freeAddress(t)}, control: filepath.Join(folder, "control")}
 	address := freeAddress(t)
@@ -66,9 +61,7 @@ func startProxy(t *testing.T) *proxy {
 	}
 	config = "global\n\tstats socket " + p.control + "\n" + config
 	file := filepath.Join(folder, "haproxy.cfg")
-	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte(config), 0o600))
 	cmd := exec.CommandContext(t.Context(), program, "-db", "-f", file)
 	cmd.Stdout, cmd.Stderr = t.Output(), t.Output()
 	if err := cmd.Start(); err != nil {
@@ -210,7 +203,7 @@ func TestRollingRestartBehindAProxyLosesNoRequest(t *testing.T) {
 		"FRONTPAGE_RATES=votes=off cost=off", "FRONTPAGE_REDIS_TIMEOUT=2s"}
 	begin := func(i int) *server {
 		s := start(t, append(env, "FRONTPAGE_ADDR="+p.servers[i])...)
-		s.eventually("HAProxy sends it requests", func() bool { return p.up(i) })
+		must.Soon(s.t, "HAProxy sends it requests", func() bool { return p.up(i) })
 		return s
 	}
 	servers := []*server{begin(0), begin(1)}
@@ -237,7 +230,7 @@ func TestRollingRestartBehindAProxyLosesNoRequest(t *testing.T) {
 		servers[i].Wait()
 		servers[i] = begin(i)
 	}
-	site.eventually("each watcher has an event on its new connection", func() bool {
+	must.Soon(site.t, "each watcher has an event on its new connection", func() bool {
 		for i := range watchers {
 			if watchers[i].votes.Load() < 0 {
 				return false
@@ -246,7 +239,7 @@ func TestRollingRestartBehindAProxyLosesNoRequest(t *testing.T) {
 		return true
 	})
 	endLoad()
-	site.eventually("each watcher has the latest votes", func() bool {
+	must.Soon(site.t, "each watcher has the latest votes", func() bool {
 		_, body := site.post(http.DefaultClient, `{ article(id: 1) { votes } }`)
 		for i := range watchers {
 			if body != fmt.Sprintf(`{"data":{"article":{"votes":%d}}}`, watchers[i].votes.Load()) {

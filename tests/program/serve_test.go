@@ -1,6 +1,7 @@
 package program_test
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -11,6 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/coder/websocket"
+
+	"frontpage/must"
 	"frontpage/programtest"
 	"frontpage/redistest"
 )
@@ -75,9 +79,7 @@ func TestServesOnEachStore(t *testing.T) {
 func TestNoSiteInUseStartsInMemoryByAccident(t *testing.T) {
 	t.Parallel()
 	full := t.TempDir()
-	if err := os.Mkdir(filepath.Join(full, "appendonlydir"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(filepath.Join(full, "appendonlydir"), 0o700))
 	cert, key, _ := certificate(t)
 	for why, env := range map[string][]string{
 		"the data directory " + full + " is not empty": {"FRONTPAGE_DATA_DIR=" + full},
@@ -137,9 +139,7 @@ func TestReadinessFollowsTheStore(t *testing.T) {
 	if got := s.ask(frontPage); got != frontPage1 {
 		t.Errorf("with Redis again: %s, want %s", got, frontPage1)
 	}
-	if err := redis.Client.ConfigSet(t.Context(), "maxmemory", "1").Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, redis.Client.ConfigSet(t.Context(), "maxmemory", "1").Err())
 	if status, body := s.page("/readyz"); status != 200 || !strings.Contains(body, "refuses writes") {
 		t.Errorf("with full memory: /readyz has status %d and text %q, want 200 and that writes are refused", status, body)
 	}
@@ -158,18 +158,13 @@ func TestSlowRequestIsCutOff(t *testing.T) {
 		"POST /query HTTP/1.1\r\nHost: localhost\r\n",
 		"POST /query HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{",
 	} {
-		conn, err := net.Dial("tcp", strings.TrimPrefix(s.URL, "http://"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		conn := must.Get(net.Dial("tcp", strings.TrimPrefix(s.URL, "http://")))(t)
 		defer func() { _ = conn.Close() }()
 		fmt.Fprint(conn, half)
 		waiting = append(waiting, conn)
 	}
 	for i, conn := range waiting {
-		if err := conn.SetReadDeadline(time.Now().Add(10 * time.Minute)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, conn.SetReadDeadline(time.Now().Add(10*time.Minute)))
 		if _, err := io.Copy(io.Discard, conn); err != nil {
 			t.Errorf("connection %d was not cut off: %v", i, err)
 		}
@@ -181,12 +176,79 @@ func TestPagesFeedsAndSitemapAreChargedToTheAddress(t *testing.T) {
 	t.Parallel()
 	s := start(t, "REDIS_URL=memory://", "FRONTPAGE_RATES=cost=100/1h addresses=1")
 	for _, path := range []string{"/", "/feed.atom", "/sitemap/0.xml"} {
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		req := must.Get(http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+path, nil))(t)
 		if res, body := s.do(http.DefaultClient, req); res.StatusCode != http.StatusTooManyRequests || res.Header.Get("Retry-After") == "" || len(body) > 1000 {
 			t.Errorf("%s: got %d with %d bytes and %v, want 429", path, res.StatusCode, len(body), res.Header)
 		}
+	}
+}
+
+func TestVoteOnOneServerReachesWatchersOfAnother(t *testing.T) {
+	t.Parallel()
+	redis := redistest.Start(t)
+	here, there := start(t, "REDIS_URL="+redis.URL()), start(t, "REDIS_URL="+redis.URL())
+	if answer := here.ask(`mutation { post(input: {title: "t", text: "x"}) { article { id } } }`); !strings.Contains(answer, "article:1") {
+		t.Fatalf("post: %s", answer)
+	}
+	events := here.events(`subscription { articleChanged(ids: ["article:1"]) { votes } }`)
+	socket := here.socket("subscription { articleChanged(ids: [1]) { votes } }")
+	// The test cannot see when the two subscriptions begin, so it votes until both have an event.
+	arrived := make(chan string, 2)
+	go func() {
+		for events.Scan() {
+			if data, ok := strings.CutPrefix(events.Text(), "data: "); ok {
+				arrived <- data
+				return
+			}
+		}
+		arrived <- "the stream ended"
+	}()
+	go func() {
+		_, message, err := socket.Read(t.Context())
+		if err != nil {
+			message = []byte(err.Error())
+		}
+		arrived <- string(message)
+	}()
+	for direction, left := "NONE", 2; left > 0; {
+		there.ask(`mutation { vote(input: {article: 1, direction: ` + direction + `}) { changed } }`)
+		direction = map[string]string{"NONE": "UP", "UP": "NONE"}[direction]
+		select {
+		case got := <-arrived:
+			left--
+			if !strings.Contains(got, `{"data":{"articleChanged":{"votes":`) {
+				t.Fatalf("the watcher received %s, want an event", got)
+			}
+		default:
+		}
+	}
+}
+
+func TestShutdownEndsOpenStreams(t *testing.T) {
+	t.Parallel()
+	s := start(t, "REDIS_URL="+redistest.Start(t).URL())
+	events := s.events(`subscription { articlePosted { node { id } } }`)
+	socket := s.socket("subscription { articlePosted { node { id } } }")
+	ended := make(chan error, 1)
+	go func() {
+		_, message, err := socket.Read(t.Context())
+		if err == nil {
+			err = errors.New("unexpected message: " + string(message))
+		}
+		ended <- err
+	}()
+	log := s.Stop()
+	if err := <-ended; websocket.CloseStatus(err) != websocket.StatusGoingAway {
+		t.Errorf("the WebSocket ended with %v, want status 1001 (going away)", err)
+	}
+	var rest strings.Builder
+	for events.Scan() {
+		rest.WriteString(events.Text())
+	}
+	if err := events.Err(); err != nil && !errors.Is(err, io.EOF) || strings.Contains(rest.String(), "complete") {
+		t.Errorf("the event stream ended with %v after %q, want a plain end without complete", err, rest.String())
+	}
+	if !strings.Contains(log, "msg=stopped") || strings.Contains(log, "cut off") {
+		t.Errorf("the log is not that of a clean stop: %s", log)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"frontpage/must"
 	"frontpage/programtest"
 	"frontpage/redistest"
 	"frontpage/settings"
@@ -127,10 +128,7 @@ func TestInvalidSignInSettingStopsTheStart(t *testing.T) {
 
 func TestPortInUseErrorSuggestsAnotherPort(t *testing.T) {
 	t.Parallel()
-	other, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	other := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { _ = other.Close() })
 	invalid{[]string{"FRONTPAGE_ADDR=" + other.Addr().String()}, "addr", []string{"FRONTPAGE_ADDR=127.0.0.1:", " frontpage"}}.check(t, 1)
 }
@@ -172,9 +170,7 @@ func TestBooleanSettingAcceptsOldSpellings(t *testing.T) {
 func TestSecretsAreReadFromFiles(t *testing.T) {
 	t.Parallel()
 	redis := redistest.Start(t)
-	if err := redis.Client.ConfigSet(t.Context(), "requirepass", "sesame").Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, redis.Client.ConfigSet(t.Context(), "requirepass", "sesame").Err())
 	url := "unix://:sesame@" + redis.Socket()
 	env := []string{"REDIS_URL_FILE=" + fileOf(t, url+"\n"), "FRONTPAGE_AUDIT_SECRET_FILE=" + fileOf(t, auditSecret+"\r\n")}
 	s := start(t, env...)
@@ -206,9 +202,7 @@ func TestDurationSettingAcceptsDays(t *testing.T) {
 func TestEndpointSettingsTakeEffect(t *testing.T) {
 	t.Parallel()
 	trusted := filepath.Join(t.TempDir(), "trusted.json")
-	if err := os.WriteFile(trusted, []byte(`{"a": "{ viewer { id } }"}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(trusted, []byte(`{"a": "{ viewer { id } }"}`), 0o600))
 	strict := start(t, "REDIS_URL=memory://", "FRONTPAGE_DEPTH_LIMIT=2", "FRONTPAGE_COMPLEXITY_LIMIT=30", "FRONTPAGE_INTROSPECTION=false")
 	for query, code := range map[string]string{
 		`{ viewer { id } }`:                    "",

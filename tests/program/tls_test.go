@@ -19,6 +19,8 @@ import (
 	"testing"
 	"time"
 
+	"frontpage/must"
+
 	"github.com/coder/websocket"
 )
 
@@ -26,20 +28,11 @@ import (
 // configuration that trusts it.
 func certificate(t *testing.T) (cert, key string, trust *tls.Config) {
 	t.Helper()
-	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	private := must.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "frontpage"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
 		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, DNSNames: []string{"localhost"}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	keyDER, err := x509.MarshalPKCS8PrivateKey(private)
-	if err != nil {
-		t.Fatal(err)
-	}
+	der := must.Get(x509.CreateCertificate(rand.Reader, template, template, private.Public(), private))(t)
+	keyDER := must.Get(x509.MarshalPKCS8PrivateKey(private))(t)
 	certPEM := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 	keyPEM := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER})
 	roots := x509.NewCertPool()
@@ -64,10 +57,7 @@ func (s *server) eventsBy(client *http.Client) (protocol, body string) {
 		s.t.Fatal(err)
 	}
 	req.Header.Set("Accept", "text/event-stream")
-	res, err := client.Do(req)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	res := must.Get(client.Do(req))(s.t)
 	defer func() { _ = res.Body.Close() }()
 	text := ""
 	for lines := bufio.NewScanner(res.Body); lines.Scan(); {
@@ -104,9 +94,7 @@ func TestCertificateMakesTheServerServeHTTPS(t *testing.T) {
 		{`{"type":"connection_init","payload":{"Authorization":"Bearer ` + tokenFor("alice") + `"}}`, `{"type":"connection_ack"}`},
 		{`{"type":"subscribe","id":"1","payload":{"query":"{ viewer { name } }"}}`, `{"type":"next","id":"1","payload":` + isAlice + `}`},
 	} {
-		if err := conn.Write(t.Context(), websocket.MessageText, []byte(step[0])); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, conn.Write(t.Context(), websocket.MessageText, []byte(step[0])))
 		if _, message, err := conn.Read(t.Context()); err != nil || string(message) != step[1] {
 			t.Errorf("%s %v, want %s", message, err, step[1])
 		}
@@ -146,23 +134,18 @@ func TestRenewedCertificateIsServed(t *testing.T) {
 	}
 	replace := func(path, by string) {
 		t.Helper()
-		text, err := os.ReadFile(by)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, text, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(by))(t)
+		must.Do(t, os.WriteFile(path, text, 0o600))
 	}
 	if !trusted(trustOld) || trusted(trustNew) {
 		t.Fatal("the old certificate is not served")
 	}
 	replace(key, newKey)
-	s.eventually("the log warns of the key without its certificate", func() bool {
+	must.Soon(s.t, "the log warns of the key without its certificate", func() bool {
 		return trusted(trustOld) && strings.Contains(s.Log(), "changed files cannot be used")
 	})
 	replace(cert, newCert)
-	s.eventually("the new certificate is served", func() bool { return trusted(trustNew) })
+	must.Soon(s.t, "the new certificate is served", func() bool { return trusted(trustNew) })
 	if trusted(trustOld) {
 		t.Error("the old certificate is still served")
 	}
@@ -215,10 +198,7 @@ func TestBrokenConnectionsLeaveNoAddressInTheLog(t *testing.T) {
 			address := strings.TrimPrefix(strings.TrimPrefix(s.URL, "https://"), "http://")
 			for sent, text := range broken {
 				for _, protocols := range [][]string{nil, {"h2"}, {"http/1.1"}} { // nil: without TLS
-					conn, err := from.Dial("tcp", address)
-					if err != nil {
-						t.Fatal(err)
-					}
+					conn := must.Get(from.Dial("tcp", address))(t)
 					_ = conn.SetDeadline(time.Now().Add(10 * time.Minute))
 					if name == "TLS" && protocols != nil {
 						encrypted := trust.Clone()

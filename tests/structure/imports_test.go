@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 
+	"frontpage/must"
+
 	"github.com/vektah/gqlparser/v2"
 	graphql "github.com/vektah/gqlparser/v2/ast"
 	"golang.org/x/mod/semver"
@@ -73,9 +75,10 @@ var allowed = map[string][]string{
 	"graph/generate": {}, // runs at development time only
 
 	// For tests only.
-	"redistest":        {},
-	"programtest":      {},
-	"sitetest":         {"endpoint", "graph", "identity", "redisrepo", "redisrepo/site", "redistest", "store"},
+	"must":             {},
+	"redistest":        {"must"},
+	"programtest":      {"must"},
+	"sitetest":         {"endpoint", "graph", "identity", "must", "redisrepo", "redisrepo/site", "redistest", "store"},
 	"tests/benchmarks": {},
 	"tests/cluster":    {},
 	"tests/documents":  {},
@@ -127,7 +130,7 @@ func TestProgramLinksNoTestHelpers(t *testing.T) {
 	t.Parallel()
 	for _, linked := range goList(t, "-deps", ".") {
 		name := strings.TrimPrefix(linked, module+"/")
-		if name == "testing" || name == "redistest" || name == "sitetest" || name == "programtest" || strings.HasPrefix(linked, module+"/tests/") {
+		if name == "testing" || name == "must" || name == "redistest" || name == "sitetest" || name == "programtest" || strings.HasPrefix(linked, module+"/tests/") {
 			t.Errorf("the program links %s, which is for tests only", linked)
 		}
 	}
@@ -148,14 +151,8 @@ var generic = map[string]string{
 // Package endpoint names no type and no field of the schema. It knows the rates, watches and errors of the site.
 func TestEndpointNamesNothingOfTheSchema(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile(filepath.Join(root, "schema.graphqls"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	schema, err := gqlparser.LoadSchema(&graphql.Source{Name: "schema.graphqls", Input: string(text)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join(root, "schema.graphqls")))(t)
+	schema := must.Get(gqlparser.LoadSchema(&graphql.Source{Name: "schema.graphqls", Input: string(text)}))(t)
 	named := map[string]bool{}
 	for name, definition := range schema.Types {
 		if definition.BuiltIn || strings.HasPrefix(name, "__") {
@@ -178,10 +175,7 @@ func TestEndpointNamesNothingOfTheSchema(t *testing.T) {
 			continue
 		}
 		positions := token.NewFileSet()
-		file, err := parser.ParseFile(positions, name, nil, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
+		file := must.Get(parser.ParseFile(positions, name, nil, parser.SkipObjectResolution))(t)
 		ast.Inspect(file, func(n ast.Node) bool {
 			literal, ok := n.(*ast.BasicLit)
 			if !ok || literal.Kind != token.STRING {

@@ -1,0 +1,215 @@
+package endpoint
+
+import (
+	"context"
+	"crypto/sha256"
+	"time"
+
+	"frontpage/failover"
+	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
+	"frontpage/sharing"
+)
+
+// Dependence is what the response to an operation depends on, besides its document and its variables.
+type Dependence int
+
+// The dependences, from most to least.
+const (
+	OnCaller  Dependence = iota // who asks, when, or what they are charged
+	OnStore                     // what the store has: it is the same for all callers
+	OnEvent                     // the state of one article and the position of its event, which are known, so that nothing has to be read
+	OnArticle                   // the state of one article, which is known, so that nothing has to be read
+	OnSchema                    // the schema alone, which never changes while the process runs
+)
+
+// sharedBytes is how many bytes of responses to queries are kept.
+const sharedBytes = 32 << 20
+
+// ofSchemaBytes is how many bytes of responses that depend on the schema alone are kept. That to the standard
+// introspection query takes up to 0.4 MB with its compressed forms.
+const ofSchemaBytes = 16 << 20
+
+// sharedQueries are the responses to queries that are the same for all callers. Each is made once at one moment: the
+// callers that ask together get the same one, and so do those that ask within Options.SharedAnswers, until the next
+// change that this process makes or learns of.
+type sharedQueries = sharing.Results[sharedQuery, *finished]
+
+// sharedQuery is an operation and its variables in JSON.
+type sharedQuery struct {
+	preparedKey
+	variables string
+}
+
+func newSharedQueries(repo *redisrepo.Repo, lifetime time.Duration) *sharedQueries {
+	if lifetime == 0 {
+		return nil
+	}
+	return sharing.New[sharedQuery, *finished](lifetime, sharedBytes, func() uint64 { return repo.Version() })
+}
+
+func (o *operation) query() sharedQuery {
+	return sharedQuery{preparedKey{o.asked.RawQuery, o.asked.OperationName}, o.variables}
+}
+
+// recall finds the response of an operation that depends on the schema alone, if it was made before. It costs a point for
+// each PointBytes of it.
+func (o *operation) recall() {
+	if o.prepared.dependence != OnSchema {
+		return
+	}
+	if f, ok := o.exec.ofSchema.get(o.query()); ok {
+		o.kept, o.cost = f, max(o.cost, f.points())
+	}
+}
+
+// run runs a query or a mutation, or returns the response to an equal query, and a function to call once it is sent.
+func (o *operation) run(timeout time.Duration) (f *finished, sent func()) {
+	f = o.respond(timeout)
+	address, bytes := o.exec.sharing(o.ctx), len(f.plain.body)
+	o.exec.shares.sends(address, bytes)
+	return f, func() { o.exec.shares.sends(address, -bytes) }
+}
+
+func (o *operation) respond(timeout time.Duration) *finished {
+	if o.kept != nil {
+		o.shares()
+		return o.kept
+	}
+	f := o.shared(timeout)
+	if o.prepared.dependence == OnSchema && f.whole && len(o.asked.RawQuery) <= maxDocument {
+		o.exec.ofSchema.add(o.query(), f, f.size()+len(o.asked.RawQuery)+len(o.variables))
+	}
+	return f
+}
+
+// shared runs a query or a mutation, or returns the response to an equal query of this moment.
+func (o *operation) shared(timeout time.Duration) *finished {
+	answers, query := o.exec.queries, o.query()
+	if o.prepared.dependence == OnCaller {
+		answers = nil
+	}
+	if answers != nil {
+		if f, ok := answers.Get(query); ok {
+			o.shares()
+			return f
+		}
+	}
+	kind, address := o.kind(), o.exec.sharing(o.ctx)
+	if refused := o.exec.shares.acquire(o.ctx, kind, address); refused != nil {
+		return refused.finish(o)
+	}
+	defer o.exec.shares.release(kind, address)
+	if answers == nil {
+		return o.once(timeout)
+	}
+	f, err := answers.Do(o.ctx, query, func(ctx context.Context) (*finished, int) {
+		o.led = true
+		shared := *o
+		shared.ctx = withoutCaller(ctx)
+		f := shared.once(timeout)
+		if !f.whole {
+			return f, -1
+		}
+		return f, f.size()
+	})
+	if err != nil {
+		return wasCancelled().finish(o)
+	}
+	if !o.led {
+		o.shares()
+	}
+	return f
+}
+
+// noCaller is the viewer of what is shared.
+var noCaller = new(Viewer)
+
+// withoutCaller returns a context in which nothing is known of a caller but who pays, so that nothing of one can be shared.
+func withoutCaller(ctx context.Context) context.Context {
+	b := billOf(ctx)
+	return context.WithValue(context.WithValue(ctx, viewerKey{}, noCaller), billKey{}, bill{meter: b.meter, payers: b.payers})
+}
+
+// answerBytes is how many bytes of answers are kept. Each is needed only until it was sent to all watchers.
+const answerBytes = 16 << 20
+
+// perAnswer is what an answer takes besides its text, bytes.
+const perAnswer = 256
+
+// sharedAnswers are answers that many subscriptions have in common. Each is made once: a thousand watchers of
+// one page cost a thousand writes, and not a thousand executions.
+type sharedAnswers struct{ made *byteCache[answerKey, answer] }
+
+// answerKey is the question of a subscription, see subscription.question, and the article that it is about.
+type answerKey struct {
+	question [sha256.Size]byte
+	article  site.ArticleID
+}
+
+func newSharedAnswers() *sharedAnswers {
+	return &sharedAnswers{newByteCache[answerKey, answer](answerBytes, perAnswer)}
+}
+
+// get returns the answer about this state of an article, if it was made. The oldest answers are dropped first,
+// used or not.
+func (s *sharedAnswers) get(key answerKey, article *site.Article) (answer, bool) {
+	a, _ := s.made.peek(key)
+	return a, a.article == article
+}
+
+func (s *sharedAnswers) add(key answerKey, a answer) {
+	s.made.add(key, a, perAnswer+cap(a.body))
+}
+
+// readBytes is how many bytes of Reads are kept.
+const readBytes = 16 << 20
+
+// Reads are what operations that depend on their callers have read, as far as it is the same for all callers. They are
+// shared as responses are, see sharedQueries.
+type Reads struct {
+	results *sharing.Results[any, outcome]
+}
+
+// outcome is what a read returned.
+type outcome struct {
+	value any
+	err   error
+}
+
+// NewReads returns empty reads. If lifetime is 0, they share nothing.
+func NewReads(repo *redisrepo.Repo, lifetime time.Duration) Reads {
+	if lifetime == 0 {
+		return Reads{}
+	}
+	return Reads{sharing.New[any, outcome](lifetime, readBytes, func() uint64 { return repo.Version() })}
+}
+
+// Shares reports whether Share shares reads for the operation that ctx belongs to. The reads for a response that is
+// shared as a whole are not shared: its time counts from its own start.
+func (r Reads) Shares(ctx context.Context) bool {
+	return r.results != nil && ctx.Value(viewerKey{}) != any(noCaller)
+}
+
+// Share returns the result of read, or that of another operation's read with an equal key. Keys of different reads have
+// different types. Many use the value at the same time, so it must not be modified. read also returns how many bytes it
+// takes; its context has no caller.
+func Share[V any](ctx context.Context, r Reads, key any, read func(context.Context) (value V, bytes int, err error)) (V, error) {
+	if !r.Shares(ctx) {
+		value, _, err := read(ctx)
+		return value, err
+	}
+	result, err := r.results.Do(ctx, key, func(ctx context.Context) (outcome, int) {
+		value, bytes, err := read(withoutCaller(ctx))
+		if err != nil {
+			bytes = -1
+		}
+		return outcome{value, err}, bytes
+	})
+	if err == nil {
+		err = result.err
+	}
+	failover.NoteOutage(ctx, err) // if it was another operation that called Redis
+	value, _ := result.value.(V)
+	return value, err
+}

@@ -1,0 +1,409 @@
+package redisrepo_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	"frontpage/failover"
+	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
+	"frontpage/redistest"
+)
+
+// cutSite opens a site whose Repo listens over connections that f can cut, and another process on its store.
+func cutSite(t *testing.T) (l *listener, other *testSite, f *fails) {
+	t.Helper()
+	other = newSite(t, nil, one)
+	other.server.Own()
+	f = &fails{tried: make(chan struct{}, 1000)}
+	client := other.client(f)
+	client.Options().ReadTimeout = 5 * time.Second // how soon silence is noticed
+	return other.reopened(client, nil).listen(), other, f
+}
+
+// outages are the ways in which Listen receives nothing for a while.
+var outages = map[string]struct{ begin, end func(*listener, *fails) }{
+	"Redis is killed": {
+		begin: func(l *listener, f *fails) {
+			f.dial.Store(true)
+			l.server.Kill()
+			await(l.t, l.fault, "a report")
+			l.server.Restart() // for other processes; ours is still disconnected
+		},
+		end: func(_ *listener, f *fails) { f.dial.Store(false) },
+	},
+	"the subscription is cut": {
+		begin: func(l *listener, f *fails) { l.cut(f) },
+		end:   func(_ *listener, f *fails) { f.dial.Store(false) },
+	},
+}
+
+func eachOutage(t *testing.T, test func(l *listener, other *testSite, begin, end func())) {
+	t.Helper()
+	t.Parallel()
+	for name, outage := range outages {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l, other, f := cutSite(t)
+			test(l, other, func() {
+				before := f.refused.Load()
+				outage.begin(l, f)
+				eventually(t, "more attempts to connect", func() bool { return f.refused.Load() > before+3 })
+			}, func() { outage.end(l, f) })
+		})
+	}
+}
+
+func TestChangesDuringAnOutageAreDeliveredAfterIt(t *testing.T) {
+	eachOutage(t, func(l *listener, other *testSite, begin, end func()) {
+		a, b, still := other.post("alice", "go"), other.post("alice"), other.post("alice")
+		other.vote(still.ID, "zoe", up)
+		l.pass()
+		w := l.watch(a.ID, b.ID, still.ID)
+		other.vote(still.ID, "zoe", down)
+		l.wantTaken(w, still.ID)
+		for i := range 3 {
+			begin()
+			voter := users[i+1]
+			other.vote(a.ID, voter, up)
+			other.regroup(b, []string{string(voter)}, nil)
+			end()
+			l.wantTaken(w, a.ID, b.ID)
+			l.wantReports(1) // however often it was tried
+			for _, id := range []site.ArticleID{a.ID, b.ID} {
+				if got, want := l.article(id), other.article(id); show(got) != show(want) {
+					l.t.Errorf("article = %s, want %s", show(got), show(want))
+				}
+			}
+		}
+		other.vote(b.ID, "bob", up)
+		if got := next(l.t, w); got.ID != b.ID || got.Votes != 2 || len(got.Groups) != 3 {
+			l.t.Errorf("delivered %s, want 2 votes in 3 groups", show(got))
+		}
+	})
+}
+
+// The state in Redis is delivered even if Redis has lost a newer one that was delivered before.
+func TestOlderStateOfRedisIsDeliveredAfterACrash(t *testing.T) {
+	eachOutage(t, func(l *listener, other *testSite, begin, end func()) {
+		a := other.post("alice", "go")
+		other.vote(a.ID, "bob", up)
+		l.settle()
+		w := l.watch(a.ID)
+		other.vote(a.ID, "carol", up)
+		if got := until(l.t, w, 3); got.Upvotes != 3 {
+			l.t.Errorf("delivered %s, want 3 votes", show(got))
+		}
+		begin()
+		other.do("HSET", a.ID.String(), "votes", 1, "revision", 1)
+		other.do("ZADD score:", float64(opened.Unix()+432), a.ID.String())
+		other.do("SREM voted:1 user:bob user:carol")
+		end()
+		if got := until(l.t, w, 1); got.Upvotes != 1 || got.Score != float64(opened.Unix()+432) {
+			l.t.Errorf("delivered %s, want 1 vote", show(got))
+		}
+		l.wantTaken(w)
+		other.vote(a.ID, "dave", down) // revision 2 is not the one that was delivered before
+		if got := next(l.t, w); got.Votes != 0 || got.Downvotes != 1 {
+			l.t.Errorf("delivered %s, want 0 votes", show(got))
+		}
+		l.wantReports(1)
+	})
+}
+
+func TestPostsDuringAnOutageAreDeliveredOnce(t *testing.T) {
+	eachOutage(t, func(l *listener, other *testSite, begin, end func()) {
+		post := func(groups ...string) site.ArticleID {
+			other.clock.advance(time.Second)
+			return other.post("alice", groups...).ID
+		}
+		for range 120 { // more than Listen reads at first
+			post("go")
+		}
+		l.pass()
+		all, goers := l.watchPosts(""), l.watchPosts("go")
+		for range 2 {
+			begin()
+			a, b := post("go"), post("x")
+			end()
+			l.pass()
+			c := post("go")
+			l.wantTaken(all, a, b, c)
+			l.wantTaken(goers, a, c)
+			l.wantReports(1)
+		}
+		begin()
+		var missed []site.ArticleID
+		for range 110 {
+			missed = append(missed, post("go"))
+		}
+		other.do("DEL", missed[60].String())
+		other.do("ZREM time:", missed[60].String()) // then an older one is among the 100 newest
+		end()
+		l.pass()
+		l.wantTaken(all, slices.Delete(missed, 60, 61)...)
+	})
+}
+
+// A connection that fails while votes are cast loses no change, however often it fails.
+func TestDisconnectionLosesNoChange(t *testing.T) {
+	t.Parallel()
+	l, other, _ := cutSite(t)
+	a := other.post("alice")
+	l.pass()
+	w, posts := l.watch(a.ID), l.watchPosts("")
+	for i, voter := range users[1:] {
+		l.do("CLIENT KILL TYPE pubsub")
+		other.vote(a.ID, voter, up)
+		b := other.post("alice")
+		if got := until(t, w, 2+i); got.Upvotes != 2+i {
+			t.Errorf("delivered %s, want %d upvotes", show(got), 2+i)
+		}
+		if got := next(t, posts); got.ID != b.ID {
+			t.Errorf("delivered %v, want %v", got.ID, b.ID)
+		}
+		l.settle()
+	}
+	l.wantTaken(posts)
+	l.wantReports(len(users) - 1)
+}
+
+func TestHangingRedisIsNoticed(t *testing.T) {
+	t.Parallel()
+	l, other, _ := cutSite(t)
+	a := other.post("alice")
+	l.settle()
+	w := l.watch(a.ID)
+	pid := l.pid()
+	l.signal(pid, syscall.SIGSTOP)
+	t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGCONT) })
+	await(t, l.fault, "a report of the silence")
+	l.signal(pid, syscall.SIGCONT)
+	other.vote(a.ID, "bob", up)
+	if got := until(t, w, 2); got.ID != a.ID {
+		t.Errorf("delivered %s, want 2 votes", show(got))
+	}
+	l.wantTaken(w)
+	l.wantReports(1)
+}
+
+func TestWatchFailsWhileRedisIsUnreachable(t *testing.T) {
+	t.Parallel()
+	l, other, f := cutSite(t)
+	a, b := other.post("alice"), other.post("alice")
+	l.settle()
+	l.watch(a.ID)
+	l.server.Kill()
+	if _, err := l.WatchArticles(l.ctx, []site.ArticleID{a.ID, b.ID}); !errors.Is(err, failover.ErrUnavailable) {
+		t.Errorf("WatchArticles: %v, want ErrUnavailable", err)
+	}
+	ctx, cancel := context.WithCancel(l.ctx)
+	cancel()
+	if _, err := l.WatchArticles(ctx, []site.ArticleID{b.ID}); err == nil {
+		t.Error("WatchArticles with a canceled context succeeded, want an error")
+	}
+	l.server.Restart()
+	f.dial.Store(false)
+	w := l.watch(b.ID)
+	other.vote(b.ID, "bob", up)
+	if got := until(t, w, 2); got.ID != b.ID {
+		t.Errorf("delivered %s, want 2 votes", show(got))
+	}
+}
+
+// An outage of all partitions is one failure.
+func TestOutageOfAllPartitionsIsReportedOnce(t *testing.T) {
+	t.Parallel()
+	sixteen := redisrepo.WithPartitions(16)
+	f := &fails{tried: make(chan struct{}, 1000)}
+	other := newSite(t, nil, sixteen)
+	other.server.Own()
+	l := other.reopened(other.client(f), nil, sixteen).listen()
+	for range 2 {
+		before := f.refused.Load()
+		f.dial.Store(true)
+		l.server.Kill()
+		eventually(t, "attempts to connect of all subscriptions", func() bool { return f.refused.Load() > before+64 })
+		l.server.Restart()
+		f.dial.Store(false)
+		l.settle()
+		l.wantReports(1)
+	}
+}
+
+// One outage is reported once, even if Redis accepts subscriptions before other commands, as it does while it
+// loads its data.
+func TestOutageIsReportedOnce(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		command string
+		begin   func(l *listener, a *site.Article)
+	}{
+		"posts cannot be looked for": {"zrange", func(l *listener, _ *site.Article) { l.do("CLIENT KILL TYPE pubsub") }},
+		"articles cannot be read":    {"hgetall", func(l *listener, _ *site.Article) { l.do("CLIENT KILL TYPE pubsub") }},
+		"a post cannot be read":      {"hgetall", func(l *listener, a *site.Article) { l.publish("", "posted article:2 1 1 0 0 ") }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l, other, f := cutSite(t)
+			a := other.post("alice")
+			l.settle()
+			w, posts := l.watch(a.ID), l.watchPosts("")
+			f.command.Store(tt.command)
+			tt.begin(l, a)
+			for range 6 {
+				await(t, f.tried, "an attempt")
+			}
+			l.mutex.Lock()
+			if n := len(l.reports); n < 1 || n > 2 { // one about the connection, and one about the command
+				t.Errorf("%d reports after 6 attempts, want 1 or 2: %v", n, l.reports)
+			}
+			l.mutex.Unlock()
+			f.command.Store("")
+			other.vote(a.ID, "bob", up)
+			b := other.post("alice")
+			until(t, w, 2)
+			if got := next(t, posts); got.ID != b.ID {
+				t.Errorf("delivered %v, want %v", got.ID, b.ID)
+			}
+		})
+	}
+}
+
+// An unchanged article is not delivered, even to a watcher that never got anything.
+func TestOutageWithoutChangesDeliversNothing(t *testing.T) {
+	eachOutage(t, func(l *listener, other *testSite, begin, end func()) {
+		a, b := other.post("alice", "go"), other.post("alice")
+		l.pass()
+		w, posts := l.watch(a.ID, b.ID, 99), l.watchPosts("")
+		begin()
+		end()
+		l.wantTaken(w)
+		l.wantTaken(posts)
+	})
+}
+
+// An imported article is not a post, not even if it was imported during an outage.
+func TestImportsDuringAnOutageAreNotPosts(t *testing.T) {
+	eachOutage(t, func(l *listener, other *testSite, begin, end func()) {
+		other.post("alice")
+		l.pass()
+		posts := l.watchPosts("")
+		other.imports(old(5, time.Hour, 3), old(6, time.Second, 3), old(7, 3*week, 3))
+		l.settle()
+		begin()
+		end()
+		l.wantTaken(posts)
+	})
+}
+
+// A watch of an article that was posted during an outage delivers the votes of the outage, too, even if the post
+// and the votes become known at the same time.
+func TestWatchedPostOfAnOutageIsDelivered(t *testing.T) {
+	t.Parallel()
+	other := newSite(t, nil, one)
+	f, h := &fails{tried: make(chan struct{}, 1000)}, newHolds()
+	l := other.reopened(other.client(f, redistest.Hook(h.hook)), nil).listen()
+	first := other.post("alice")
+	l.pass()
+	posts, busy := l.watchPosts(""), l.watch(first.ID)
+	h.read.on.Store(true)
+	l.publish("", "unknown article:1 1 1 0 0 ")
+	await(t, h.read.reached, "a read that keeps watchers from being notified")
+	l.cut(f)
+	a := other.post("alice")
+	w := l.watch(a.ID)
+	other.vote(a.ID, "bob", up)
+	f.dial.Store(false)
+	l.settle()
+	close(h.read.free)
+	l.pass()
+	if got := take(w); got == nil || got.Votes != 2 {
+		t.Errorf("watching it, delivered %v, want 2 votes", got)
+	}
+	if got := take(posts); got == nil || got.Votes != 2 {
+		t.Errorf("watching for posts, delivered %v, want 2 votes", got)
+	}
+	busy.Close()
+}
+
+// A client may get a newer state while the listener still reads what it missed. After that, no watcher gets an
+// older one.
+func TestNothingOlderIsDeliveredAfterADisconnection(t *testing.T) {
+	t.Parallel()
+	other := newSite(t, nil)
+	h := newHolds()
+	s := other.reopened(other.client(redistest.Hook(h.hook)), nil)
+	l := s.listen()
+	a := other.post("alice")
+	other.vote(a.ID, "bob", up)
+	l.pass()
+	w := l.watch(a.ID)
+	h.look.on.Store(true)
+	h.read.on.Store(true)
+	l.do("CLIENT KILL TYPE pubsub")
+	await(t, h.look.reached, "the search for posts")
+	await(t, h.read.reached, "the read of the watched articles")
+	delivered := s.vote(a.ID, "carol", up).Article
+	close(h.read.free) // with the state before the votes
+	shown := 0
+	look := func() {
+		got := take(w)
+		if got == nil {
+			return
+		}
+		if shown = got.Upvotes; shown < delivered.Upvotes {
+			t.Errorf("delivered %d upvotes, want at least %d, which a client got before", shown, delivered.Upvotes)
+		}
+	}
+	select {
+	case <-w.Wake():
+		look()
+	case <-time.After(time.Second): // delivering nothing yet is right, too
+	}
+	close(h.look.free)
+	l.pass()
+	if look(); shown != delivered.Upvotes {
+		t.Errorf("delivered %d upvotes in the end, want %d", shown, delivered.Upvotes)
+	}
+}
+
+func TestListenEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	for name, before := range map[string]func(l *listener, f *fails){
+		"while Redis answers": func(*listener, *fails) {},
+		"while Redis is gone": func(l *listener, _ *fails) {
+			l.server.Kill()
+			await(l.t, l.fault, "a report")
+		},
+		"while nothing is dialled": func(l *listener, f *fails) { l.cut(f) },
+		"while Redis hangs": func(l *listener, _ *fails) {
+			pid := l.pid()
+			l.signal(pid, syscall.SIGSTOP)
+			l.t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGCONT) })
+		},
+		"while Redis hangs, and is dialled": func(l *listener, f *fails) {
+			pid := l.pid()
+			l.signal(pid, syscall.SIGSTOP)
+			l.t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGCONT) })
+			f.dialled.Store(0)
+			await(l.t, l.fault, "a report of the silence")
+			eventually(l.t, "a connection", func() bool { return f.dialled.Load() > 0 })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l, _, f := cutSite(t)
+			before(l, f)
+			begun := time.Now()
+			l.stop()
+			if took := time.Since(begun); took > patience {
+				t.Errorf("Listen took %v to end, want at most %v", took, patience)
+			}
+		})
+	}
+}

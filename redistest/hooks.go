@@ -1,0 +1,93 @@
+package redistest
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net"
+	"sync/atomic"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Hook is a hook of a client that is called for each round trip, with one command or those of a pipeline. It calls send to
+// send them.
+type Hook func(ctx context.Context, commands []redis.Cmder, send redis.ProcessPipelineHook) error
+
+// Before returns a hook that calls see before each round trip.
+func Before(see func(commands ...redis.Cmder)) Hook {
+	return func(ctx context.Context, commands []redis.Cmder, send redis.ProcessPipelineHook) error {
+		see(commands...)
+		return send(ctx, commands)
+	}
+}
+
+// Fail gives all commands the error, and returns it.
+func Fail(err error, commands []redis.Cmder) error {
+	for _, command := range commands {
+		command.SetErr(err)
+	}
+	return err
+}
+
+// DialHook implements redis.Hook.
+func (Hook) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+// ProcessHook implements redis.Hook.
+func (h Hook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	send := func(ctx context.Context, commands []redis.Cmder) error { return next(ctx, commands[0]) }
+	return func(ctx context.Context, command redis.Cmder) error { return h(ctx, []redis.Cmder{command}, send) }
+}
+
+// ProcessPipelineHook implements redis.Hook.
+func (h Hook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, commands []redis.Cmder) error { return h(ctx, commands, next) }
+}
+
+// LostReply is a hook that lets a connection fail once: after the next call of a script was executed, before its reply
+// is read.
+type LostReply struct {
+	Armed atomic.Bool // whether the next reply will be lost; false once it was
+	Then  func()      // called when the reply is lost, if not nil
+}
+
+type lossyConn struct {
+	net.Conn
+	h    *LostReply
+	lose atomic.Bool
+}
+
+// DialHook implements redis.Hook.
+func (h *LostReply) DialHook(next redis.DialHook) redis.DialHook {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := next(ctx, network, address)
+		return &lossyConn{Conn: conn, h: h}, err
+	}
+}
+
+// ProcessHook implements redis.Hook.
+func (*LostReply) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+
+// ProcessPipelineHook implements redis.Hook.
+func (*LostReply) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func (c *lossyConn) Write(b []byte) (int, error) {
+	if bytes.Contains(b, []byte("evalsha")) && c.h.Armed.CompareAndSwap(true, false) {
+		c.lose.Store(true)
+	}
+	return c.Conn.Write(b)
+}
+
+func (c *lossyConn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b) // the script has run
+	if c.lose.Load() && err == nil {
+		_ = c.Close()
+		if c.h.Then != nil {
+			c.h.Then()
+		}
+		return 0, io.EOF
+	}
+	return n, err
+}

@@ -1,0 +1,66 @@
+package documents_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"frontpage/programtest"
+	"frontpage/redisrepo/keys"
+)
+
+// docs/data.md has the table of the kinds of keys that the program has.
+func TestKindsOfKeysAreDocumented(t *testing.T) {
+	t.Parallel()
+	table := "| key | type | contents |\n|---|---|---|\n"
+	for _, k := range keys.Kinds {
+		table += fmt.Sprintf("| `%s:%s` | %s | %s |\n", k.Name, k.Of.Shown, k.Holds, k.Doc)
+	}
+	if !strings.Contains(read(t, "docs/data.md"), "\n\n"+table+"\n") {
+		t.Errorf("docs/data.md has another table of keys than:\n%s", table)
+	}
+}
+
+// The tables of docs/settings.md come from the definitions of the settings.
+func TestDocumentedSettingsAreThoseOfTheProgram(t *testing.T) {
+	t.Parallel()
+	tables, stderr, code := programtest.Run(t, nil, "manual", "--settings")
+	if code != 0 || strings.Count(tables, "\n| `") < 60 {
+		t.Fatalf("manual --settings: exit code %d, and fewer than 60 settings: %s\n%s", code, stderr, tables)
+	}
+	const heading = "\n## All settings\n"
+	if _, listed, _ := strings.Cut(read(t, "docs/settings.md"), heading); listed != tables {
+		t.Errorf("what docs/settings.md has below%sis not what go run . manual --settings prints: write that there", heading)
+	}
+}
+
+// docs/api.md lists every code that a client can get: those of the schema, of the endpoint and of sign-in.
+func TestErrorCodesAreDocumented(t *testing.T) {
+	t.Parallel()
+	codes := map[string]bool{}
+	_, enum, _ := strings.Cut(read(t, "schema.graphqls"), "\nenum UserErrorCode {\n")
+	enum, _, _ = strings.Cut(enum, "\n}")
+	for _, m := range regexp.MustCompile(`(?m)^  ([A-Z_]+)$`).FindAllStringSubmatch(enum, -1) {
+		codes[m[1]] = true
+	}
+	constant := regexp.MustCompile(`(?m)^\s+\w+(?: \w+)? += "([A-Z]+(?:_[A-Z]+)*)"`)
+	for _, file := range repositoryFiles(t) {
+		folder := filepath.Dir(file)
+		if (folder == "endpoint" || folder == "identity") && strings.HasSuffix(file, ".go") && !strings.HasSuffix(file, "_test.go") {
+			for _, m := range constant.FindAllStringSubmatch(read(t, file), -1) {
+				codes[m[1]] = true
+			}
+		}
+	}
+	if len(codes) < 30 {
+		t.Errorf("%d codes were found, want at least 30: %q", len(codes), sorted(codes))
+	}
+	document := read(t, "docs/api.md")
+	for _, code := range sorted(codes) {
+		if !strings.Contains(document, "`"+code+"`") {
+			t.Errorf("docs/api.md does not list the code %s", code)
+		}
+	}
+}
