@@ -48,7 +48,7 @@ func TestUsersShareReadsAndGetTheirOwnVotes(t *testing.T) {
 		var all sync.WaitGroup
 		for i := range 5 * users {
 			all.Go(func() {
-				_, body := s.PostJSON(string(must.Get(json.Marshal(map[string]string{"query": query}))(t)), "X-User-ID", fmt.Sprint("user", i%users))
+				body := s.PostQuery(query, "X-User-ID", fmt.Sprint("user", i%users))
 				for _, found := range strings.Split(body, `"number":`)[1:] {
 					number, rest, _ := strings.Cut(found, ",")
 					want := `"viewerVote":"NONE","viewerCanVote":true`

@@ -18,7 +18,7 @@ import (
 // as runs a query as a user with roles, which development mode accepts.
 func as(s *sitetest.Site, user, roles, query string) sitetest.Answer {
 	s.T.Helper()
-	_, body := s.PostJSON(string(must.Get(json.Marshal(map[string]string{"query": query}))(s.T)), "X-User-ID", user, "X-User-Roles", roles)
+	body := s.PostQuery(query, "X-User-ID", user, "X-User-Roles", roles)
 	var a sitetest.Answer
 	if err := json.Unmarshal([]byte(body), &a); err != nil {
 		s.T.Fatalf("want a GraphQL response: %v, got %s", err, body)
@@ -265,7 +265,7 @@ func TestServiceActsForAUser(t *testing.T) {
 	s.Post("alice", "t")
 	service := func(user, query, want string) {
 		t.Helper()
-		_, body := s.PostJSON(string(must.Get(json.Marshal(map[string]string{"query": query}))(t)), "X-User-ID", "app", "X-User-Roles", "service moderator", "X-On-Behalf-Of", user)
+		body := s.PostQuery(query, "X-User-ID", "app", "X-User-Roles", "service moderator", "X-On-Behalf-Of", user)
 		if body != want {
 			t.Errorf("%s: got %s, want %s", user, body, want)
 		}

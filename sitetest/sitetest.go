@@ -204,6 +204,13 @@ func (s *Site) PostJSON(body string, header ...string) (*http.Response, string) 
 	return s.Send(http.MethodPost, "", body, append(header, "Content-Type", "application/json")...)
 }
 
+// PostQuery posts a query without variables, and returns the body of the response.
+func (s *Site) PostQuery(query string, header ...string) string {
+	s.T.Helper()
+	_, body := s.PostJSON(string(must.Get(json.Marshal(map[string]string{"query": query}))(s.T)), header...)
+	return body
+}
+
 // CodeOf returns the code of the first error of a response, or "" if it has no errors.
 func CodeOf(t *testing.T, body string) string {
 	t.Helper()
