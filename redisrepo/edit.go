@@ -60,23 +60,25 @@ func (r *Repo) Edit(ctx context.Context, id site.ArticleID, by site.Actor, edit 
 	}
 	var reserved []site.GroupName // that it would be put into or taken out of
 	answer, err := r.runWithGroups(ctx, id, "", func(e expected) (wire.Reply, error) {
-		reserved = nil
+		reserved, change.may = nil, by.Moderator
 		if change.regroups {
 			reserved = slices.DeleteFunc(differing(site.GroupNames(e.Groups), change.groups), func(name site.GroupName) bool { return r.Store.Rules.Family(name) == "" })
 		}
-		return r.callEdit(ctx, id, by, change, e, len(reserved) > 0)
+		change.logged = len(reserved) > 0
+		change.refused = change.logged && !by.Moderator && !by.Service
+		return r.callEdit(ctx, id, by, change, e)
 	})
 	if err != nil {
 		return nil, failover.Wrap(fmt.Sprintf("edit %v", id), err)
 	}
-	if answer.Status() == "RESERVED" {
+	if answer.Status() == "REFUSED" {
 		return nil, site.RefuseReserved(reserved, edit.Groups)
 	}
 	return r.edited(id, answer)
 }
 
 // callEdit calls edit.lua for an article that is in the expected groups.
-func (r *Repo) callEdit(ctx context.Context, id site.ArticleID, by site.Actor, change editChange, e expected, reserved bool) (wire.Reply, error) {
+func (r *Repo) callEdit(ctx context.Context, id site.ArticleID, by site.Actor, change editChange, e expected) (wire.Reply, error) {
 	p := r.Store.Partition(id)
 	keys := append(make([]string, 0, 32),
 		p.Article(id),               // KEYS[1] article
@@ -91,13 +93,18 @@ func (r *Repo) callEdit(ctx context.Context, id site.ArticleID, by site.Actor, c
 		p.Clock(""),                 // KEYS[10] clock
 	)
 	if change.regroups {
-		names := slices.Concat(site.GroupNames(e.Groups), change.groups)
+		names := site.GroupNames(e.Groups)
+		for _, name := range change.groups {
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
 		keys = r.Rankings.GroupTopKeys(lists.GroupKeys(keys, p, names...), p, e.Posted, names...)
 	}
 	return r.Store.Call(ctx, editScript, keys, []any{
 		id.String(),                              // ARGV[1] member
 		by.Name.Member(),                         // ARGV[2] by
-		by.Moderator,                             // ARGV[3] is_moderator
+		change.may,                               // ARGV[3] may
 		change.title,                             // ARGV[4] title
 		change.text,                              // ARGV[5] text
 		change.regroups,                          // ARGV[6] regroups
@@ -111,8 +118,8 @@ func (r *Repo) callEdit(ctx context.Context, id site.ArticleID, by site.Actor, c
 		site.ModerationEntries,                   // ARGV[14] max_entries
 		r.Store.ScriptNow(),                      // ARGV[15] now
 		by.ViaMember(),                           // ARGV[16] via
-		reserved,                                 // ARGV[17] logged
-		reserved && !by.Moderator && !by.Service, // ARGV[18] reserved
+		change.logged,                            // ARGV[17] logged
+		change.refused,                           // ARGV[18] refused
 		r.Store.On,                               // ARGV[19] features
 	})
 }
@@ -167,6 +174,10 @@ type editChange struct {
 	groups     []site.GroupName
 	ifRevision string // empty: any
 	reason     string
+
+	may     bool // whether the actor may change the articles of others, and at any time
+	logged  bool // whether a change of the groups is entered in the log in any case
+	refused bool // whether the groups may not change like this
 }
 
 // check returns what to store, or a Refusal with all errors of the edit.

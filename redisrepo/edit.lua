@@ -12,11 +12,11 @@
 -- KEY sizes         sizes:       zset     the names of all groups by negated number of articles
 -- KEY events        events:      stream   the change feed
 -- KEY clock         clock:       hash     the calendar of all articles, for its fold pointer
--- KEYS group        three keys of each name in current, then of each in wanted; with group_top, then four of each; none
---                   if regroups is 0
+-- KEYS group        three keys of each name in current, then of each other one in wanted; with group_top, then four of
+--                   each; none if regroups is 0
 -- ARG member        the article's member
 -- ARG by            the actor's member
--- ARG is_moderator  1 if the actor is a moderator, who may edit the articles of others, and at any time, else 0
+-- ARG may           1 if the actor may change the articles of others, and at any time, as moderators may, else 0
 -- ARG title         the new title; empty: it stays
 -- ARG text          = and the new text, which may be empty; empty: it stays
 -- ARG regroups      1 if the article gets the groups in wanted, 0 if its groups stay
@@ -31,14 +31,14 @@
 -- ARG now           now, Unix seconds; empty: the server's clock
 -- ARG via           the member of the service that acts for by, or empty
 -- ARG logged        1 if the change of groups is entered in the log in any case, else 0: if the actor is not the poster
--- ARG reserved      1 if the actor may not change the groups like this, else 0
+-- ARG refused       1 if the groups may not change like this, else 0
 -- ARG features      the features that are on, separated by spaces
 --
 -- Replies {'OK', {field, value, ...}}        the hash after the change
 --         {'NOT_FOUND'}                      the article does not exist or is deleted
 --         {'FORBIDDEN'}                      the actor is neither the poster nor a moderator
 --         {'CLOSED', what}                   it is too late for its poster to change this: title or text
---         {'RESERVED'}                       the groups would change, and reserved is 1
+--         {'REFUSED'}                        the groups would change, and refused is 1
 --         {'EMPTY'}                          the article would have neither a link nor a text
 --         {'CONFLICT', {field, value, ...}}  it was edited or regrouped after the revision; its hash
 --         {'STALE', groups, '', '', time}    current differs from these, or the keys from those of this posting time:
@@ -46,9 +46,9 @@
 --         {'UNLISTED', poster, time}         the hash does not list the groups: call adopt.lua, and again
 -- Safe to run twice: the second run finds the values set and changes nothing.
 
-is_moderator, regroups, if_revision = is_moderator == '1', regroups == '1', tonumber(if_revision)
+may, regroups, if_revision = may == '1', regroups == '1', tonumber(if_revision)
 edit_window, window, max_versions = tonumber(edit_window), tonumber(window), tonumber(max_versions)
-logged, reserved = logged == '1', reserved == '1'
+logged, refused = logged == '1', refused == '1'
 
 -- drop_versions deletes the oldest versions beyond max_versions, but neither the first nor the best.
 local function drop_versions(best)
@@ -75,7 +75,7 @@ local edits, edition = whole(hash[10] or '0'), whole(hash[11] or '0')
 if not votes or not downvotes or not revision or not edits or not edition then
   return redis.error_reply('CORRUPT votes, revision or edits of ' .. member)
 end
-if hash[2] ~= by and not is_moderator then return {'FORBIDDEN'} end
+if hash[2] ~= by and not may then return {'FORBIDDEN'} end
 if regroups and not hash[1] then return {'UNLISTED', hash[2] or '', time} end
 if regroups and hash[1] ~= current then return {'STALE', hash[1], '', '', time} end
 
@@ -84,22 +84,25 @@ local retitled = title ~= '' and title ~= old_title
 local rewritten = text ~= '' and text ~= '=' .. old_text
 local edited, regrouped = retitled or rewritten, regroups and wanted ~= current
 local moderated = hash[2] ~= by or regrouped and logged
-if not edited and not regrouped then return {'OK', redis.call('HGETALL', article)} end
+local differs = edited or regrouped -- else the groups may lack the article, after a legacy client took it out
+if not differs and not regroups then return {'OK', redis.call('HGETALL', article)} end
 
-if if_revision and (edition > if_revision or if_revision > revision) then
+if differs and if_revision and (edition > if_revision or if_revision > revision) then
   return {'CONFLICT', redis.call('HGETALL', article)}
 end
 now = now_or(now)
 local age = tonumber(now) - tonumber(time)
-if not is_moderator and retitled and age > edit_window then return {'CLOSED', 'title'} end
-if not is_moderator and rewritten and age > math.max(edit_window, window) then return {'CLOSED', 'text'} end
-if regrouped and reserved then return {'RESERVED'} end
+if not may and retitled and age > edit_window then return {'CLOSED', 'title'} end
+if not may and rewritten and age > math.max(edit_window, window) then return {'CLOSED', 'text'} end
+if regrouped and refused then return {'REFUSED'} end
 if rewritten and text == '=' and link == '' then return {'EMPTY'} end
 
-local before, after = regrouped and words(current) or {}, regrouped and words(wanted) or {}
-local names = {}
-for _, list in ipairs({before, after}) do
-  for _, name in ipairs(list) do names[#names + 1] = name end
+local before, after, is_in, stays = regroups and words(current) or {}, regroups and words(wanted) or {}, {}, {}
+local names = {unpack(before)}
+for _, name in ipairs(before) do is_in[name] = true end
+for _, name in ipairs(after) do
+  stays[name] = true
+  if not is_in[name] then names[#names + 1] = name end
 end
 local groups = groups_at(first_group, names, features)
 for _, group in pairs(groups) do
@@ -125,7 +128,7 @@ for _, group in pairs(groups) do must_be_changeable(group) end
 local max_events = must_take_events(events, features)
 
 revision = revision + 1
-redis.call('HSET', article, 'revision', revision, 'edition', revision)
+if differs then redis.call('HSET', article, 'revision', revision, 'edition', revision) end
 if edited then
   edits = edits + 1
   redis.call('HSET', history, edits, string.format('%s %d %d %s\n', now, votes, #old_title, by) .. old_title .. old_text)
@@ -142,23 +145,19 @@ if rewritten and text == '=' then
 elseif rewritten then
   redis.call('HSET', article, 'text', string.sub(text, 2))
 end
-if regrouped then
-  local stays = {}
-  for _, name in ipairs(after) do
-    stays[name] = true
-    enter(groups[name], member, score, time)
-    if groups[name].calendar then schedule(groups[name].calendar, member, votes) end
-    index_group(group_names, sizes, groups[name], name)
+for _, name in ipairs(names) do
+  local group = groups[name]
+  if stays[name] then
+    enter(group, member, score, time)
+    if group.calendar then schedule(group.calendar, member, votes) end
+  else
+    leave(group, member)
+    if group.calendar then unschedule(group.calendar, member) end
   end
-  for _, name in ipairs(before) do
-    if not stays[name] then
-      leave(groups[name], member)
-      if groups[name].calendar then unschedule(groups[name].calendar, member) end
-      index_group(group_names, sizes, groups[name], name)
-    end
-  end
-  redis.call('HSET', article, 'groups', wanted)
+  index_group(group_names, sizes, group, name)
 end
+if regrouped then redis.call('HSET', article, 'groups', wanted) end
+if not differs then return {'OK', redis.call('HGETALL', article)} end
 local kind, listed = edited and 'edited' or 'regrouped', regrouped and wanted or hash[1] or ''
 if moderated then
   log_moderation(log, max_entries, kind, member, by, via, now, 'title', retitled and title or old_title, 'link', link,

@@ -8,7 +8,6 @@ import (
 	"strconv"
 
 	"frontpage/failover"
-	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/wire"
 )
@@ -34,42 +33,26 @@ func (r *Repo) Regroup(ctx context.Context, id site.ArticleID, by site.Actor, ad
 	if refusals = append(refusals, r.Store.Rules.CheckFamilies("add", add)...); len(refusals) > 0 {
 		return nil, refusals
 	}
-	p := r.Store.Partition(id)
+	tooMany := 0
 	answer, err := r.runWithGroups(ctx, id, "", func(e expected) (wire.Reply, error) {
-		removing := append(r.Store.Rules.Superseded(site.GroupNames(e.Groups), adding), removing...)
-		keys := append(make([]string, 0, 32),
-			p.Article(id),               // KEYS[1] article
-			p.Ranking(site.ByTime),      // KEYS[2] times
-			p.Ranking(site.ByScore),     // KEYS[3] scores
-			p.Groups(),                  // KEYS[4] group_names
-			p.Changes(r.Store.Database), // KEYS[5] changes
-			p.Moderation(),              // KEYS[6] log
-			p.Sizes(),                   // KEYS[7] sizes
-			p.Events(),                  // KEYS[8] events
-			p.Clock(""),                 // KEYS[9] clock
-		)
-		names := slices.Concat(site.GroupNames(e.Groups), adding, removing)
-		keys = r.Rankings.GroupTopKeys(lists.GroupKeys(keys, p, names...), p, e.Posted, names...)
-		return r.Store.Call(ctx, regroupScript, keys, []any{
-			id.String(),              // ARGV[1] member
-			site.GroupText(adding),   // ARGV[2] add
-			site.GroupText(removing), // ARGV[3] remove
-			site.MaxGroups,           // ARGV[4] max_groups
-			e.Groups,                 // ARGV[5] current
-			by.Name.Member(),         // ARGV[6] by
-			by.Moderator || by.Service && r.Store.Rules.AreReserved(adding, removing), // ARGV[7] may
-			site.ModerationEntries,                      // ARGV[8] max_entries
-			r.Store.ScriptNow(),                         // ARGV[9] now
-			by.ViaMember(),                              // ARGV[10] via
-			r.Store.Rules.AnyReserved(adding, removing), // ARGV[11] logged
-			r.Store.On,                                  // ARGV[12] features
-		})
+		current := site.GroupNames(e.Groups)
+		removing := append(r.Store.Rules.Superseded(current, adding), removing...)
+		wanted := slices.DeleteFunc(slices.Concat(current, adding), func(name site.GroupName) bool { return slices.Contains(removing, name) })
+		slices.Sort(wanted)
+		wanted, tooMany = slices.Compact(wanted), 0
+		if len(adding) > 0 && len(wanted) > site.MaxGroups {
+			tooMany = len(wanted)
+		}
+		return r.callEdit(ctx, id, by, editChange{
+			regroups: true, groups: wanted, refused: tooMany > 0, logged: r.Store.Rules.AnyReserved(adding, removing),
+			may: by.Moderator || by.Service && r.Store.Rules.AreReserved(adding, removing),
+		}, e)
 	})
 	if err != nil {
 		return nil, failover.Wrap(fmt.Sprintf("regroup %v", id), err)
 	}
-	if answer.Status() == "TOO_MANY" {
-		return nil, site.TooManyGroups("add", int(answer.Number(1)))
+	if answer.Status() == "REFUSED" {
+		return nil, site.TooManyGroups("add", tooMany)
 	}
 	return r.changed("regroup", id, answer)
 }

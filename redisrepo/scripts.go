@@ -25,7 +25,6 @@ var luaFiles embed.FS
 
 var (
 	postScript     = wire.Script(luaFiles, "post.lua")
-	regroupScript  = wire.Script(luaFiles, "regroup.lua")
 	editScript     = wire.Script(luaFiles, "edit.lua")
 	deleteScript   = wire.Script(luaFiles, "delete.lua")
 	undeleteScript = wire.Script(luaFiles, "undelete.lua")
