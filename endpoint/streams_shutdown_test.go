@@ -128,9 +128,7 @@ func TestShutdownDoesNotWaitForASlowWatcher(t *testing.T) {
 		s.VoteUp(ids[0])
 		return len(begun) > 0
 	})
-	if err := <-begun; err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, <-begun)
 	s.VoteUp(ids[0])
 	if err := shutdown(s); err != nil {
 		t.Errorf("Shutdown: %v", err)

@@ -104,9 +104,7 @@ func TestFeedsAreValid(t *testing.T) {
 			if filled {
 				fill(s)
 				// A legacy client's article may hold any bytes.
-				if err := s.raw.HSet(t.Context(), map[int]string{1: "", 4: "{p11}"}[partitions]+"article:"+fmt.Sprint(s.some(partitions)), "title", "bad \x00\x1b\xff\ufffe text", "poster", "user:x\x01").Err(); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, s.raw.HSet(t.Context(), map[int]string{1: "", 4: "{p11}"}[partitions]+"article:"+fmt.Sprint(s.some(partitions)), "title", "bad \x00\x1b\xff\ufffe text", "poster", "user:x\x01").Err())
 			}
 			for _, path := range feedPaths {
 				response, body := s.get(path + "/feed.atom")

@@ -123,9 +123,7 @@ func (w *walker) everything(user string) {
 			}
 		}
 	}
-	if err := json.Unmarshal([]byte(w.send(user, `{ groups { nodes { name articleCount } } interesting: group(name: "interesting") { articlesConnection(first: 100) { nodes { id } } } }`)), &a); err != nil {
-		w.t.Fatal(err)
-	}
+	must.Do(w.t, json.Unmarshal([]byte(w.send(user, `{ groups { nodes { name articleCount } } interesting: group(name: "interesting") { articlesConnection(first: 100) { nodes { id } } } }`)), &a))
 	for _, group := range a.Data.Groups.Nodes {
 		sizes[group.Name] = group.ArticleCount
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"frontpage/must"
 	"frontpage/programtest"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/rates"
@@ -72,9 +73,7 @@ func TestLeasesKeepTheLimitInAnyWindow(t *testing.T) {
 				case 2:
 					s.clock.advance(time.Duration(random.IntN(5000)) * time.Millisecond)
 				case 3:
-					if err := repos[process].ReturnLeases(s.ctx); err != nil {
-						t.Fatal(err)
-					}
+					must.Do(t, repos[process].ReturnLeases(s.ctx))
 				}
 				s.clock.advance(pause)
 				amount := 1 + random.IntN(2000)
@@ -186,9 +185,7 @@ func TestLeasesEnd(t *testing.T) {
 	if got := used(); got <= each*times || got > 2*each*times {
 		t.Errorf("%d points are counted, want more than the %d that were used, and at most twice as many", got, each*times)
 	}
-	if err := stopped.ReturnLeases(s.ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, stopped.ReturnLeases(s.ctx))
 	if got := used(); got != each*times+1 {
 		t.Errorf("%d points are counted after the end of the process, want %d", got, each*times+1)
 	}

@@ -101,9 +101,7 @@ func TestCommandWaitsForOthersThatUseItsServer(t *testing.T) {
 	must.Soon(t, "line about the other command", func() bool { return strings.Contains(log.String(), "waiting for another command") })
 	wantValue(t, second, "by", "the first")
 	must.Do(t, second.Close())
-	if err := <-closed; err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, <-closed)
 	wantValue(t, open(t, store.Options{DataDir: dir, Command: "check"}), "by", "the first")
 }
 

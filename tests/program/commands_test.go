@@ -261,9 +261,7 @@ func TestMigrateCopiesTheSiteToPartitions(t *testing.T) {
 	redis, target := redistest.Start(t), redistest.Start(t)
 	env := []string{"REDIS_URL=" + redis.URL()}
 	file := filepath.Join(t.TempDir(), "articles.csv")
-	if err := os.WriteFile(file, []byte("id,title,link,votes,poster,posted_at,groups\n5,a,https://a.example/,3,alice,1700000000,go\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte("id,title,link,votes,poster,posted_at,groups\n5,a,https://a.example/,3,alice,1700000000,go\n"), 0o600))
 	if _, said, code := programtest.Run(t, env, "import", file); code != 0 {
 		t.Fatal(said)
 	}

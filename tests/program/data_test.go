@@ -30,9 +30,7 @@ func TestCommandsWorkBesideTheRunningPrivateServer(t *testing.T) {
 	s.useIt()
 	s.as("mod", "moderator", `mutation { deleteArticle(input: {article: 1}) { deletedId } }`)
 	csv := filepath.Join(dir, "articles.csv")
-	if err := os.WriteFile(csv, []byte("id,title,link,votes,poster,posted_at,groups\n5,a,https://a.example/,3,alice,1700000000,go\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(csv, []byte("id,title,link,votes,poster,posted_at,groups\n5,a,https://a.example/,3,alice,1700000000,go\n"), 0o600))
 	for _, tt := range []struct{ args, want string }{
 		{"import " + csv, "1 added"},
 		{"check", "checked 1 articles, 1 deleted articles and 1 groups: 0 violations"},
