@@ -113,7 +113,7 @@ func (s *testSite) opensKilled(rules site.Rules, random *rand.Rand) (kills int) 
 	for most := 8; ; most += 8 {
 		k := new(killer)
 		k.left.Store(int64(1 + random.IntN(most)))
-		repo, err := redisrepo.New(s.ctx, s.client(k), rules, redisrepo.WithClock(s.clock.now))
+		repo, err := redisrepo.New(s.ctx, s.client(k.hook()), rules, redisrepo.WithClock(s.clock.now))
 		if err == nil {
 			k.left.Store(1 << 60)
 			s.Repo, s.rules = repo, rules

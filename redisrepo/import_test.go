@@ -320,14 +320,14 @@ func TestKilledImportCanBeRepeated(t *testing.T) {
 			s := newSite(t, nil, one)
 			ctx, kill := context.WithCancel(s.ctx)
 			opened, steps := false, 0
-			importer := s.reopened(s.client(before{"evalsha", func(context.Context) {
+			importer := s.reopened(s.client(before("evalsha", func(context.Context) {
 				if !opened {
 					return
 				}
 				if steps++; steps == 4 {
 					kill()
 				}
-			}}), nil)
+			})), nil)
 			opened = true
 			added, errs := importer.Import(ctx, []redisrepo.Imported{old(1, time.Hour, 5000, "go"), old(2, time.Hour, 1, "go")})
 			if added[0] || added[1] || !errors.Is(errs[0], context.Canceled) || !errors.Is(errs[1], context.Canceled) {

@@ -16,6 +16,7 @@ import (
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
+	"frontpage/redistest"
 )
 
 // manyGroups is the number of groups of withManyGroups, of which one round trip cannot ask all.
@@ -100,28 +101,12 @@ func TestWritesToLegacyArticlesTakeTheirOwnGroupsOnly(t *testing.T) {
 }
 
 // before is a hook that calls a function before each command of a name, alone or the first in a pipeline.
-type before struct {
-	name string
-	call func(ctx context.Context)
-}
-
-func (before) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (h before) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, command redis.Cmder) error {
-		if command.Name() == h.name {
-			h.call(ctx)
+func before(name string, call func(ctx context.Context)) redistest.Hook {
+	return func(ctx context.Context, commands []redis.Cmder, send redis.ProcessPipelineHook) error {
+		if commands[0].Name() == name {
+			call(ctx)
 		}
-		return next(ctx, command)
-	}
-}
-
-func (h before) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, commands []redis.Cmder) error {
-		if commands[0].Name() == h.name {
-			h.call(ctx)
-		}
-		return next(ctx, commands)
+		return send(ctx, commands)
 	}
 }
 
@@ -130,10 +115,10 @@ func TestCanceledSearchForGroupsFailsNoOtherCaller(t *testing.T) {
 	t.Parallel()
 	searching, goOn := make(chan struct{}), make(chan struct{})
 	var once sync.Once
-	s := withManyGroups(t, before{"smismember", func(ctx context.Context) {
+	s := withManyGroups(t, before("smismember", func(ctx context.Context) {
 		once.Do(func() { close(searching) })
 		<-goOn
-	}})
+	}))
 	ctx, cancel := context.WithCancel(s.ctx)
 	canceled := make(chan error, 1)
 	go func() {
@@ -172,11 +157,11 @@ func TestSearchesForGroupsAreShared(t *testing.T) {
 	var opened atomic.Bool
 	var unlisted atomic.Int64
 	all := make(chan struct{})
-	s := withManyGroups(t, observer(commands.add), before{"smismember", func(context.Context) { <-all }}, after{"evalsha", func() {
+	s := withManyGroups(t, observer(commands.add), before("smismember", func(context.Context) { <-all }), after("evalsha", func() {
 		if opened.Load() && unlisted.Add(1) == callers { // each of them had to learn that the hash lists no groups
 			close(all)
 		}
-	}})
+	}))
 	commands.reset()
 	opened.Store(true)
 	together(callers, func(i int) {
@@ -193,26 +178,15 @@ func TestSearchesForGroupsAreShared(t *testing.T) {
 	s.wantClean()
 }
 
-// after is a hook that calls a function after each command of a name that is not in a pipeline.
-type after struct {
-	name string
-	call func()
-}
-
-func (after) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (h after) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, command redis.Cmder) error {
-		err := next(ctx, command)
-		if command.Name() == h.name {
-			h.call()
+// after is a hook that calls a function after each command of a name that is alone.
+func after(name string, call func()) redistest.Hook {
+	return func(ctx context.Context, commands []redis.Cmder, send redis.ProcessPipelineHook) error {
+		err := send(ctx, commands)
+		if len(commands) == 1 && commands[0].Name() == name {
+			call()
 		}
 		return err
 	}
-}
-
-func (after) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
 }
 
 // A legacy client may move the article between the search for its groups and the script.
@@ -220,11 +194,11 @@ func TestGroupsThatChangeDuringTheSearchAreFoundAgain(t *testing.T) {
 	t.Parallel()
 	var s *testSite
 	var searched atomic.Bool
-	s = withManyGroups(t, before{"smismember", func(context.Context) { searched.Store(true) }}, before{"evalsha", func(context.Context) {
+	s = withManyGroups(t, before("smismember", func(context.Context) { searched.Store(true) }), before("evalsha", func(context.Context) {
 		if searched.CompareAndSwap(true, false) { // the search has ended
 			bookRegroup(s, 1, []string{"g0001"}, []string{"g0900"})
 		}
-	}})
+	}))
 	a := s.vote(1, "carol", up).Article
 	if want := []site.GroupName{"g0001", "g0007"}; !slices.Equal(a.Groups, want) {
 		t.Errorf("groups = %v, want %v", a.Groups, want)
@@ -237,7 +211,7 @@ func TestFailedSearchForGroupsIsRepeated(t *testing.T) {
 	t.Parallel()
 	var s *testSite
 	var once sync.Once
-	s = withManyGroups(t, before{"smismember", func(context.Context) { once.Do(s.server.Kill) }})
+	s = withManyGroups(t, before("smismember", func(context.Context) { once.Do(s.server.Kill) }))
 	s.server.Own()
 	if _, err := s.Vote(s.ctx, 1, "carol", up, ""); !errors.Is(err, failover.ErrUnavailable) {
 		t.Errorf("Vote without a server: %v, want ErrUnavailable", err)

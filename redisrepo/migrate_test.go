@@ -212,32 +212,17 @@ func (s *testSite) wantSameAs(original *testSite) {
 	s.wantClean()
 }
 
-// killer is a hook that fails everything after so many round trips, as if its process were killed.
+// killer has a hook that fails everything after so many round trips, as if its process were killed.
 type killer struct{ left atomic.Int64 }
 
 var errKilled = errors.New("killed")
 
-func (*killer) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (k *killer) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, command redis.Cmder) error {
+func (k *killer) hook() redistest.Hook {
+	return func(ctx context.Context, commands []redis.Cmder, send redis.ProcessPipelineHook) error {
 		if k.left.Add(-1) < 0 {
-			command.SetErr(errKilled)
-			return errKilled
+			return redistest.Fail(errKilled, commands)
 		}
-		return next(ctx, command)
-	}
-}
-
-func (k *killer) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, commands []redis.Cmder) error {
-		if k.left.Add(-1) < 0 {
-			for _, c := range commands {
-				c.SetErr(errKilled)
-			}
-			return errKilled
-		}
-		return next(ctx, commands)
+		return send(ctx, commands)
 	}
 }
 
@@ -297,7 +282,7 @@ func TestMigrateCopiesASiteInUse(t *testing.T) {
 				t.Cleanup(func() { _ = client.Close() })
 				k := new(killer)
 				k.left.Store(left)
-				client.AddHook(k)
+				client.AddHook(k.hook())
 				_, err := migrate.Migrate(s.ctx, reading, client, s.rules, func(step string) {
 					if !stopped && strings.HasPrefix(step, "now stop") {
 						stop()

@@ -8,6 +8,7 @@ import (
 
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/site"
+	"frontpage/redistest"
 )
 
 // An upvote leaves to vote.lua what it does not do, whatever has happened to the article since this process saw it last.
@@ -98,7 +99,7 @@ func TestUpvoteThatFailsIsUndone(t *testing.T) {
 	s := newSite(t, func(r *site.Rules) { r.GroupTop, r.InterestingVotes, r.Milestones = true, 2, nil }, one)
 	hook := new(capture)
 	hook.after = 1000
-	voting := s.reopened(s.client(hook), nil)
+	voting := s.reopened(s.client(redistest.Hook(hook.hook)), nil)
 	s.post("alice", "go", "redis")
 	s.vote(s.post("alice").ID, "bob", up) // so that bob has a list of votes
 	for _, name := range []site.GroupName{"go", "redis", "interesting"} {

@@ -14,9 +14,10 @@ import (
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
+	"frontpage/redistest"
 )
 
-// capture is a hook that lets some scripts pass and captures the next one instead of sending it.
+// capture has a hook that lets some scripts pass and captures the next one instead of sending it.
 type capture struct {
 	after int
 	args  []any
@@ -35,28 +36,11 @@ func (h *capture) takes(command redis.Cmder) bool {
 	return h.after < 0
 }
 
-func (*capture) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (h *capture) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, command redis.Cmder) error {
-		if h.takes(command) {
-			command.SetErr(errCaptured)
-			return errCaptured
-		}
-		return next(ctx, command)
+func (h *capture) hook(ctx context.Context, commands []redis.Cmder, send redis.ProcessPipelineHook) error {
+	if slices.ContainsFunc(commands, h.takes) {
+		return redistest.Fail(errCaptured, commands)
 	}
-}
-
-func (h *capture) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, commands []redis.Cmder) error {
-		if slices.ContainsFunc(commands, h.takes) {
-			for _, command := range commands {
-				command.SetErr(errCaptured)
-			}
-			return errCaptured
-		}
-		return next(ctx, commands)
-	}
+	return send(ctx, commands)
 }
 
 // unwritten are the keys that no script writes yet.
@@ -214,7 +198,7 @@ func captured(t *testing.T, after int, call func(*testSite, redis.UniversalClien
 		}
 	}
 	hook := new(capture)
-	client := s.client(hook)
+	client := s.client(redistest.Hook(hook.hook))
 	hook.after = 1000
 	fresh := s.reopened(client, nil)
 	hook.after = after
