@@ -40,11 +40,11 @@ for shell in bash zsh fish; do
 	"$frontpage" completion "$shell" >"$folder/completion"
 	"$shell" -n "$folder/completion"
 	case $shell in
-	bash) found=$(bash -c '. "$0"; COMP_WORDS=(frontpage import --gr) COMP_CWORD=2; _frontpage; echo "${COMPREPLY[@]}"' "$folder/completion") ;;
-	fish) found=$(fish -c 'source $argv[1]; complete -C "frontpage import --gr"' "$folder/completion") ;;
+	bash) found=$(bash -c '. "$0"; COMP_WORDS=(frontpage import --sh) COMP_CWORD=2; _frontpage; echo "${COMPREPLY[@]}"' "$folder/completion") ;;
+	fish) found=$(fish -c 'source $argv[1]; complete -C "frontpage import --sh"' "$folder/completion") ;;
 	*) continue ;;
 	esac
-	[[ $found == *--group-by-host* && $found == *--group-cache-ttl* ]] || fail "$shell completes import --gr as: $found"
+	[[ $found == *--shift-to-now* && $found == *--shared-answers* ]] || fail "$shell completes import --sh as: $found"
 done
 
 echo "compose file, Kubernetes manifests"
