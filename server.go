@@ -267,7 +267,7 @@ func (r *running) listen() error {
 			r.failed <- server.Serve(accepting)
 		}
 	}()
-	log.Info("listening; /readyz says when the store is loaded", "address", r.address)
+	log.Info("listening; /readyz says when the store is loaded", "address", r.address.String())
 	return nil
 }
 
@@ -297,7 +297,7 @@ func (r *running) openSite(ctx context.Context) (err error) {
 	}
 	switch {
 	case len(s.DevHosts) > 0:
-		log.Warn(r.options.Identity.String()+"; FRONTPAGE_DEV_HOSTS is set: everyone who can connect can act as any user, also as a moderator", "address", r.address, "dev_hosts", s.DevHosts)
+		log.Warn(r.options.Identity.String()+"; FRONTPAGE_DEV_HOSTS is set: everyone who can connect can act as any user, also as a moderator", "address", r.address.String(), "dev_hosts", s.DevHosts)
 	case s.Development():
 		log.Warn(r.options.Identity.String() + "; only this machine can connect")
 	default:
