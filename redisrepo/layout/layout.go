@@ -164,9 +164,6 @@ func (r *Layout) RecordSite(ctx context.Context) error {
 	return err
 }
 
-// LayoutVersion is the version of the keys above, as meta: records it. A new one needs an upgrade: see upgrades.
-const LayoutVersion = "5"
-
 // Layout is what meta: of a partition must say, fields and values in turn.
 func (r *Layout) Layout(index int) []any {
 	return []any{keys.FieldLayout, strconv.Itoa(r.LastLayout()), keys.FieldPartitions, strconv.Itoa(len(r.store.Partitions)), keys.FieldIndex, strconv.Itoa(index)}

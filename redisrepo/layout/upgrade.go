@@ -31,6 +31,9 @@ var upgrades = []upgrade{
 	{"recording how the names of users look", (*Layout).RecordLooks},
 }
 
+// LayoutVersion is the version of the keys above, as meta: records it. A new one needs an upgrade: see upgrades.
+const LayoutVersion = "5"
+
 // LastLayout is the layout that this program needs.
 func (r *Layout) LastLayout() int { return len(r.upgrades) }
 

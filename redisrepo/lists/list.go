@@ -14,6 +14,7 @@ import (
 
 	"frontpage/failover"
 	"frontpage/redisrepo/articles"
+	"frontpage/redisrepo/keys"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/wire"
 )
@@ -43,8 +44,8 @@ type Listing struct {
 	order     site.Order
 	direction site.Direction
 	group     site.GroupName // empty: not limited to a group
-	poster    site.UserName  // empty: not limited to a poster
-	host      site.HostName  // empty: not limited to a host
+	own       string         // key of one of the lists in keys.Partition.Lists, without a tag; empty: not limited to it
+	name      string         // of own in cursors
 }
 
 // AllArticles lists all articles.
@@ -58,13 +59,13 @@ func InGroup(name site.GroupName, o site.Order, d site.Direction) Listing {
 // PostedBy lists the user's own articles, newest first. An article that a legacy client posted is
 // listed after its first vote or regrouping through this package.
 func PostedBy(user site.UserName) Listing {
-	return Listing{order: site.ByTime, direction: site.Descending, poster: user}
+	return Listing{order: site.ByTime, direction: site.Descending, own: keys.Untagged.Posted(user), name: user.Member()}
 }
 
 // LinkingTo lists the articles with links to a host, newest first. An article that a legacy client posted is listed after
 // its first vote, regrouping or deletion through this package.
 func LinkingTo(host site.HostName) Listing {
-	return Listing{order: site.ByTime, direction: site.Descending, host: host}
+	return Listing{order: site.ByTime, direction: site.Descending, own: keys.Untagged.Host(host), name: site.HostPrefix + string(host)}
 }
 
 // List returns a page of a listing by its number, from 1. A nil size stands for Rules.PageSize. Articles with
@@ -268,10 +269,8 @@ func (l Listing) cursorList() string {
 	switch {
 	case l.group != "":
 		return name + " " + site.GroupPrefix + string(l.group)
-	case l.poster != "":
-		return name + " " + l.poster.Member()
-	case l.host != "":
-		return name + " " + site.HostPrefix + string(l.host)
+	case l.own != "":
+		return name + " " + l.name
 	default:
 		return name
 	}

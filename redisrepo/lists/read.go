@@ -142,10 +142,8 @@ func (l Listing) key(p keys.Partition) string {
 	switch {
 	case l.group != "":
 		return p.Listing(l.order, l.group)
-	case l.poster != "":
-		return p.Posted(l.poster)
-	case l.host != "":
-		return p.Host(l.host)
+	case l.own != "":
+		return p.Key(l.own)
 	default:
 		return p.Ranking(l.order)
 	}
