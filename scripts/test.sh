@@ -43,16 +43,18 @@ more='^Test(CallersGetTheirOwnAnswersThroughACache|RollingRestartBehindAProxyLos
 # Packages that are tested with the race detector only, and tests of redisrepo that are.
 raced='/(endpoint|sharing|signin|store)$'
 concurrent='Concurrent|AtOnce|Together|Beside|While|Watch|Listen|Resume|Burst|Lease|Deliver|Outage|Killed|Canceled|Panic|Flushed|FewCalls|Rights'
-race_detector() { go_test -race -skip "$more" $(packages | grep -E "$raced"); }
-# The other tests, but for packages whose names match the pattern.
-go_tests() {
+raced_packages() { go_test -race -skip "$more" $(packages | grep -E "$raced"); }
+concurrent_tests() { go_test -race -run "$concurrent" ./redisrepo/... ./redistest; }
+redisrepo_tests() { go_test -skip "$concurrent" ./redisrepo; }
+other_tests() { go_test -skip "$more" $(packages | grep -vE "/redisrepo$|$left_out"); }
+left_out=$raced
+# both runs two of these at once, since tests wait for their servers, and fails if one does.
+both() {
 	local result=0
-	go_test -skip "$concurrent" ./redisrepo &
-	go_test -skip "$more" $(packages | grep -vE "/redisrepo$|$1") || result=1
+	"$1" &
+	"$2" || result=1
 	wait $! && return $result
 }
-# Without the packages that run the built program, or wait for servers.
-quick_tests() { go_tests '/(tests/(program|documents|benchmarks)|signin|store)$'; }
 all_go_tests() { go_test -race $(packages); }
 
 contents() { find "$@" -type f -exec sha256sum {} + | LC_ALL=C sort | sha256sum; }
@@ -102,8 +104,8 @@ if [ $# != 0 ] && [ "$1" != --quick ] && [ "$1" != --ci ]; then
 fi
 
 # step NAME COMMAND runs a step in a shell of its own, which ends at the first failure.
-export more raced concurrent temporary
-export -f programs go_test packages go_tests quick_tests race_detector all_go_tests contents generated_code site browser valkey clients
+export more raced concurrent left_out temporary
+export -f programs go_test packages raced_packages concurrent_tests redisrepo_tests other_tests both all_go_tests contents generated_code site browser valkey clients
 step() {
 	local name=$1 began=$SECONDS result=passed
 	shift
@@ -132,11 +134,13 @@ beside=$!
 set +m
 case $size in
 --full) step "Go tests" all_go_tests ;;
---quick) step "Go tests" quick_tests ;;
+--quick)
+	left_out='/(tests/(program|documents|benchmarks)|signin|store)$' # these run the built program, or wait for servers
+	step "Go tests" both redisrepo_tests other_tests
+	;;
 *)
-	step "Go tests" go_tests "$raced"
-	step "race detector" race_detector
-	step "race detector on redisrepo" go_test -race -run "$concurrent" ./redisrepo/... ./redistest
+	step "Go tests" both redisrepo_tests other_tests
+	step "race detector" both concurrent_tests raced_packages
 	;;
 esac
 case $size in
