@@ -32,8 +32,9 @@ programs() {
 	echo "testing with $(redis-server --version)"
 }
 
-# The timeout is for tests that hang. Many tests wait for their servers, so several of a package run at once.
-go_test() { CGO_ENABLED=1 go test -timeout 60m -parallel 4 "$@"; }
+# The timeout is for tests that hang. Many tests wait for their servers, so several of a package run at once. The tests of
+# redisrepo need 40 % less CPU if garbage is collected as rarely as in the program.
+go_test() { CGO_ENABLED=1 GOGC=${GOGC:-400} go test -timeout 60m -parallel 6 "$@"; }
 
 # Nothing else should run beside ./tests/cluster: its nodes fail over by the clock.
 packages() { go list ./... | grep -v '/tests/cluster$'; }
@@ -135,7 +136,7 @@ set +m
 case $size in
 --full) step "Go tests" all_go_tests ;;
 --quick)
-	left_out='/(tests/(program|documents|benchmarks)|signin|store)$' # these run the built program, or wait for servers
+	left_out="$raced|/tests/(program|documents|benchmarks)$"
 	step "Go tests" both redisrepo_tests other_tests
 	;;
 *)
