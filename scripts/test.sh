@@ -46,9 +46,9 @@ raced='/(endpoint|sharing|signin|store)$'
 concurrent='Concurrent|AtOnce|Together|Beside|While|Watch|Listen|Resume|Burst|Lease|Deliver|Outage|Killed|Canceled|Panic|Flushed|FewCalls|Rights'
 raced_packages() { go_test -race -skip "$more" $(packages | grep -E "$raced"); }
 concurrent_tests() { go_test -race -run "$concurrent" ./redisrepo/... ./redistest; }
-redisrepo_tests() { go_test -skip "$concurrent" ./redisrepo; }
+redisrepo_tests() { go_test -skip "$concurrent$long" ./redisrepo; }
 other_tests() { go_test -skip "$more" $(packages | grep -vE "/redisrepo$|$left_out"); }
-left_out=$raced
+left_out=$raced long=
 # both runs two of these at once, since tests wait for their servers, and fails if one does.
 both() {
 	local result=0
@@ -105,7 +105,7 @@ if [ $# != 0 ] && [ "$1" != --quick ] && [ "$1" != --ci ]; then
 fi
 
 # step NAME COMMAND runs a step in a shell of its own, which ends at the first failure.
-export more raced concurrent left_out temporary
+export more raced concurrent left_out long temporary
 export -f programs go_test packages raced_packages concurrent_tests redisrepo_tests other_tests both all_go_tests contents generated_code site browser valkey clients
 step() {
 	local name=$1 began=$SECONDS result=passed
@@ -136,7 +136,7 @@ set +m
 case $size in
 --full) step "Go tests" all_go_tests ;;
 --quick)
-	left_out="$raced|/tests/(program|documents|benchmarks)$"
+	left_out="$raced|/tests/(program|documents|benchmarks)$" long='|Oracle|Migrate|Upgrade|Switched|Hanging'
 	step "Go tests" both redisrepo_tests other_tests
 	;;
 *)
