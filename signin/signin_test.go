@@ -3,6 +3,7 @@ package signin_test
 import (
 	"context"
 	"log/slog"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -287,10 +288,15 @@ func TestModeratorEndsAllSessionsOfAUser(t *testing.T) {
 	end("mod", " ", `{"user":null,"userErrors":[{"code":"INVALID","field":["name"]}]}`)
 	browsers["at home"].want(s, "alice")
 
-	s.Trips.Reset()
-	browsers["at work"].want(s, "alice")
-	if n, _ := s.Trips.Read(); n != 1 {
-		t.Errorf("got %d round trips to read a session, want 1", n)
+	least := math.MaxInt // a process makes others from time to time
+	for range 5 {
+		s.Trips.Reset()
+		browsers["at work"].want(s, "alice")
+		n, _ := s.Trips.Read()
+		least = min(least, n)
+	}
+	if least != 1 {
+		t.Errorf("got %d round trips to read a session, want 1", least)
 	}
 	for range 2 { // a user who signed in again is signed out again
 		end("mod", "alice", `{"user":{"name":"alice"},"userErrors":[]}`)
