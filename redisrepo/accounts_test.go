@@ -274,7 +274,7 @@ func TestSessionsEnd(t *testing.T) {
 		want("aa", "")
 		replace("aa", "four", false) // a renewal does not bring back what has ended
 		want("aa", "")
-		eventually(t, "the session has expired", func() bool {
+		must.Soon(t, "the session has expired", func() bool {
 			value, _, err := s.Session(s.ctx, "bb", user)
 			return err == nil && value == nil
 		})

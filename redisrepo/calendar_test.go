@@ -19,6 +19,7 @@ import (
 	"frontpage/programtest"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/site"
+	"frontpage/redistest"
 )
 
 // calendarNames are the groups of the tests of calendars.
@@ -250,7 +251,7 @@ func TestFoldSkipsDaysWithoutArticles(t *testing.T) {
 	}
 	s.clock.advance(60 * week)
 	counted := new(counter)
-	other := s.reopened(s.client(observer(counted.add)), nil)
+	other := s.reopened(s.client(redistest.Before(counted.add)), nil)
 	counted.reset()
 	must.Do(t, other.Fold(s.ctx))
 	if got := counted.reset().commands; got > 4 {
@@ -270,7 +271,7 @@ func TestPostFoldsTheCalendar(t *testing.T) {
 	s.post("alice", "a")
 	s.clock.advance(3 * week)
 	folded := make(chan struct{}, 100)
-	other := s.reopened(s.client(observer(func(commands ...redis.Cmder) {
+	other := s.reopened(s.client(redistest.Before(func(commands ...redis.Cmder) {
 		for _, c := range commands {
 			if c.Name() == "evalsha" && strings.HasPrefix(fmt.Sprint(c.Args()[3]), "clock:") {
 				folded <- struct{}{}

@@ -12,13 +12,14 @@ import (
 	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/site"
+	"frontpage/redistest"
 )
 
 // votesOn returns the user's positions on articles, as positions does, and the commands that read them.
 func votesOn(s *testSite, user site.UserName, ids ...site.ArticleID) string {
 	s.t.Helper()
 	counted := new(counter)
-	other := s.reopened(s.client(observer(counted.add)), nil)
+	other := s.reopened(s.client(redistest.Before(counted.add)), nil)
 	articles, _ := other.ArticlesByID(s.ctx, ids)
 	counted.reset()
 	votes := must.Get(other.Votes(s.ctx, user, articles))(s.t)

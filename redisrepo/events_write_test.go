@@ -325,10 +325,10 @@ func TestKilledConsumersSeeEveryRevision(t *testing.T) {
 			}
 		})
 	}
-	limit := time.Now().Add(patience)
+	limit := time.Now().Add(must.Patience)
 	for range rounds {
 		enough := acknowledged.Load() + changesBetween
-		eventually(t, "acknowledged changes", func() bool { return acknowledged.Load() >= enough || time.Now().After(limit) })
+		must.Soon(t, "acknowledged changes", func() bool { return acknowledged.Load() >= enough || time.Now().After(limit) })
 		s.server.Kill()
 		s.server.Restart()
 	}

@@ -235,7 +235,7 @@ func TestFrontPagesSurviveAKilledServer(t *testing.T) {
 		w.server.Kill()
 		w.server.Restart()
 		<-done
-		eventually(t, "the server", func() bool { _, err := check.Check(t.Context(), w.Repo, func(string) {}); return err == nil })
+		must.Soon(t, "the server", func() bool { _, err := check.Check(t.Context(), w.Repo, func(string) {}); return err == nil })
 		w.compare()
 	}
 }
@@ -323,7 +323,7 @@ func received(t *testing.T, messages <-chan *redis.Message) string {
 	select {
 	case m := <-messages:
 		return m.Payload
-	case <-time.After(patience):
+	case <-time.After(must.Patience):
 		t.Fatal("timed out waiting for a message")
 		return ""
 	}

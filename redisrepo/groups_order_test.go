@@ -15,6 +15,7 @@ import (
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
+	"frontpage/redistest"
 )
 
 // sized are groups by name with their numbers of articles.
@@ -188,7 +189,7 @@ func TestLargestGroupsWithAPrefixAreReadInSteps(t *testing.T) {
 	t.Parallel()
 	seed := newSite(t, nil, one)
 	var tooMany atomic.Int64
-	s := seed.reopened(seed.client(observer(func(commands ...redis.Cmder) {
+	s := seed.reopened(seed.client(redistest.Before(func(commands ...redis.Cmder) {
 		for _, c := range commands {
 			args := c.Args()
 			from, isRange := args[min(2, len(args)-1)].(int64)

@@ -147,9 +147,6 @@ func (c checkedCalls) check(command redis.Cmder) {
 	}
 }
 
-// observer is a hook that is called with the commands of each round trip before they are sent.
-var observer = redistest.Before
-
 // knowsRights reports whether the server can tell a script what its user may run: Redis 7.0 and newer.
 func (s *testSite) knowsRights() bool {
 	return s.do("EVAL", "return redis.acl_check_cmd and 1 or 0", 0) == int64(1)

@@ -65,7 +65,7 @@ func TestFlushedStoreShowsNothingOfTheLostOne(t *testing.T) {
 					}
 				}
 				l.wantTaken(lost)
-				eventually(t, "an epoch", func() bool { return s.do("HGET meta: epoch") != nil })
+				must.Soon(t, "an epoch", func() bool { return s.do("HGET meta: epoch") != nil })
 				s.do("DEL " + sentinel.String())
 				s.wantClean()
 			})
@@ -190,7 +190,7 @@ func TestFlushedStoreIsNoticedByAQuietProcess(t *testing.T) {
 	l := s.listen()
 	w := l.watch(1)
 	s.do("FLUSHALL")
-	eventually(t, "another epoch", func() bool {
+	must.Soon(t, "another epoch", func() bool {
 		now := s.do("HGET meta: epoch")
 		return now != nil && now != before && s.do("HGET meta: vote_score") != nil
 	})
@@ -272,14 +272,14 @@ func TestLaggingFailoverShowsNothingOfTheLostArticles(t *testing.T) {
 	s.server.Kill()
 	s.clock.advance(time.Minute)
 	process.postAgain(lost.ID, posts)
-	eventually(t, "the new article", func() bool { got := take(w); return got != nil && got.Title == "again" && got.Votes == 1 })
+	must.Soon(t, "the new article", func() bool { got := take(w); return got != nil && got.Title == "again" && got.Votes == 1 })
 }
 
 // postAgain posts an article, which gets a lost number, and waits for its announcement.
 func (s *testSite) postAgain(lost site.ArticleID, posts *live.Watch) *site.Article {
 	s.t.Helper()
 	var again *site.Article
-	eventually(s.t, "a post", func() bool {
+	must.Soon(s.t, "a post", func() bool {
 		var err error
 		again, err = s.Post(s.ctx, "dave", draft("again", "go"))
 		return err == nil

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"frontpage/failover"
+	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
@@ -76,7 +77,7 @@ func TestKilledServerLosesNoAcknowledgedVote(t *testing.T) {
 		})
 	}
 
-	limit, stop := context.WithTimeout(t.Context(), patience)
+	limit, stop := context.WithTimeout(t.Context(), must.Patience)
 	defer stop()
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()

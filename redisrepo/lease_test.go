@@ -15,6 +15,7 @@ import (
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/rates"
 	"frontpage/redisrepo/site"
+	"frontpage/redistest"
 )
 
 const leasedMost, leasedWindow = 100_000, 64 * time.Second
@@ -141,7 +142,7 @@ func TestLeasesSaveRoundTrips(t *testing.T) {
 			t.Parallel()
 			counted := new(counter)
 			beside := newSite(t, nil)
-			s := beside.reopened(beside.client(observer(counted.add)), nil)
+			s := beside.reopened(beside.client(redistest.Before(counted.add)), nil)
 			counted.reset()
 			for i := range tt.requests {
 				c := rates.Charge{Rule: "cost", Most: 10 * leasedMost, Window: leasedWindow, Amount: tt.amount, Leased: true,

@@ -83,7 +83,7 @@ func TestWritesToLegacyArticlesTakeTheirOwnGroupsOnly(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			hook := new(largest)
-			s := withManyGroups(t, observer(hook.add))
+			s := withManyGroups(t, redistest.Before(hook.add))
 			hook.mutex.Lock()
 			hook.keys = 0 // of the start
 			hook.mutex.Unlock()
@@ -157,7 +157,7 @@ func TestSearchesForGroupsAreShared(t *testing.T) {
 	var opened atomic.Bool
 	var unlisted atomic.Int64
 	all := make(chan struct{})
-	s := withManyGroups(t, observer(commands.add), before("smismember", func(context.Context) { <-all }), after("evalsha", func() {
+	s := withManyGroups(t, redistest.Before(commands.add), before("smismember", func(context.Context) { <-all }), after("evalsha", func() {
 		if opened.Load() && unlisted.Add(1) == callers { // each of them had to learn that the hash lists no groups
 			close(all)
 		}
@@ -242,7 +242,7 @@ func TestFirstStartIndexesLegacyGroups(t *testing.T) {
 		t.Parallel()
 		s, commands := legacy(t), new(counter)
 		steps := map[string][]int{}
-		s = s.reopened(s.client(observer(commands.add)), nil, redisrepo.OnProgress(func(step string, done, total int) {
+		s = s.reopened(s.client(redistest.Before(commands.add)), nil, redisrepo.OnProgress(func(step string, done, total int) {
 			steps[step] = append(steps[step], done, total)
 		}))
 		if got := strings.Count(commands.reset().names, "zadd"); got > 10 {

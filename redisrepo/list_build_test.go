@@ -19,6 +19,7 @@ import (
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
+	"frontpage/redistest"
 )
 
 // largeGroups lets groups be large from 41 articles on, and a step add about 10.
@@ -32,7 +33,7 @@ func isStep(command redis.Cmder) bool {
 
 // steps is a hook that calls a function before each step in building a listing.
 func steps(call func()) redis.Hook {
-	return observer(func(commands ...redis.Cmder) {
+	return redistest.Before(func(commands ...redis.Cmder) {
 		if slices.ContainsFunc(commands, isStep) {
 			call()
 		}

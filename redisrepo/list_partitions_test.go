@@ -302,7 +302,7 @@ func TestKeptGroupListingsAreReadByPlainCommands(t *testing.T) {
 	importPlaced(beside, articles)
 	slices.SortFunc(articles, placedBy(site.ByScore, site.Descending))
 	calls := new(counter)
-	s := beside.reopened(beside.client(observer(calls.add)), nil, inSixteen())
+	s := beside.reopened(beside.client(redistest.Before(calls.add)), nil, inSixteen())
 	reads := map[string]func() []site.ArticleID{
 		"by number": func() []site.ArticleID { return s.list(best("all")) },
 		"by cursor": func() (ids []site.ArticleID) {

@@ -153,7 +153,7 @@ func TestWatchesOfEventsShareReads(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil, one)
 	var reads atomic.Int64
-	count := observer(func(commands ...redis.Cmder) {
+	count := redistest.Before(func(commands ...redis.Cmder) {
 		for _, c := range commands {
 			if c.Name() == "xrange" {
 				reads.Add(1)
@@ -246,7 +246,7 @@ func TestWatchedVoteIsReadOnce(t *testing.T) {
 	t.Parallel()
 	other, counted := newSite(t, nil), new(counter)
 	id := other.post("alice").ID
-	l := other.reopened(other.client(observer(counted.add)), nil).listen()
+	l := other.reopened(other.client(redistest.Before(counted.add)), nil).listen()
 	w := l.watch(id)
 	a := l.article(id)
 	if vote, trips := watchedVote(l, counted, "bob", a); vote != none || trips != 1 {

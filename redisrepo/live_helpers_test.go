@@ -15,8 +15,6 @@ import (
 	"frontpage/redisrepo/site"
 )
 
-const patience = must.Patience
-
 // listener is a site whose Repo listens.
 type listener struct {
 	*testSite
@@ -87,12 +85,10 @@ func await[T any](t *testing.T, c <-chan T, what string) {
 	t.Helper()
 	select {
 	case <-c:
-	case <-time.After(patience):
+	case <-time.After(must.Patience):
 		t.Fatalf("timed out waiting for %s", what)
 	}
 }
-
-var eventually = must.Soon
 
 // publish publishes a message on a partition's channel.
 func (l *listener) publish(tag, text string) {
@@ -110,7 +106,7 @@ func (l *listener) settle() {
 	l.t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	timeout := time.After(patience)
+	timeout := time.After(must.Patience)
 	for _, tag := range l.tags {
 		first := l.probes + 1
 		for handled := false; !handled; {
@@ -193,7 +189,7 @@ func next(t *testing.T, w *live.Watch) *site.Article {
 // delivery waits until there is something to take, and returns it before it is sent.
 func delivery(t *testing.T, w *live.Watch) live.Delivery {
 	t.Helper()
-	timeout := time.After(patience)
+	timeout := time.After(must.Patience)
 	for {
 		if d, ok := w.Take(); ok {
 			return d

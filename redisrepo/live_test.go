@@ -11,9 +11,11 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/live"
 	"frontpage/redisrepo/site"
+	"frontpage/redistest"
 )
 
 // Whatever changed, the whole article is delivered in its state after the change.
@@ -79,7 +81,7 @@ func TestBurstOfVotesIsDeliveredTogether(t *testing.T) {
 		w := l.watch(a.ID)
 		all.Go(func() {
 			takes, last := 0, 0
-			timeout := time.After(patience)
+			timeout := time.After(must.Patience)
 			for last <= votes {
 				select {
 				case <-w.Wake():
@@ -279,7 +281,7 @@ func TestEarlierChangesAreNotDelivered(t *testing.T) {
 func TestClosedWatchIsNotRead(t *testing.T) {
 	t.Parallel()
 	s, counted := newSite(t, nil), new(counter)
-	other := s.reopened(s.client(observer(counted.add)), nil)
+	other := s.reopened(s.client(redistest.Before(counted.add)), nil)
 	l := other.listen()
 	a := s.post("alice", "go")
 	l.settle()
@@ -329,7 +331,7 @@ func TestWatchersCauseNoReads(t *testing.T) {
 			t.Parallel()
 			s, counted := newSite(t, nil), new(counter)
 			// Each second, a process also reads whether the store has gone back in time: HGET, HGET and GET.
-			l := s.reopened(s.client(observer(func(commands ...redis.Cmder) {
+			l := s.reopened(s.client(redistest.Before(func(commands ...redis.Cmder) {
 				if commands[0].Name() != "hget" || commands[len(commands)-1].Name() != "get" {
 					counted.add(commands...)
 				}

@@ -267,7 +267,7 @@ func TestMigrateCopiesASiteInUse(t *testing.T) {
 		t.Run(fmt.Sprint(tt.from, " to ", tt.to), func(t *testing.T) {
 			t.Parallel()
 			s, target := filled(t, tt.from), redistest.Start(t)
-			reading := s.client(observer(func(commands ...redis.Cmder) {
+			reading := s.client(redistest.Before(func(commands ...redis.Cmder) {
 				for _, c := range commands {
 					if !slices.Contains(readers, c.Name()) {
 						t.Errorf("the original is sent %v", c)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"frontpage/failover"
+	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/site"
 	"frontpage/redistest"
@@ -52,7 +53,7 @@ func eachOutage(t *testing.T, test func(l *listener, other *testSite, begin, end
 			test(l, other, func() {
 				before := f.refused.Load()
 				outage.begin(l, f)
-				eventually(t, "more attempts to connect", func() bool { return f.refused.Load() > before+3 })
+				must.Soon(t, "more attempts to connect", func() bool { return f.refused.Load() > before+3 })
 			}, func() { outage.end(l, f) })
 		})
 	}
@@ -227,7 +228,7 @@ func TestOutageOfAllPartitionsIsReportedOnce(t *testing.T) {
 		before := f.refused.Load()
 		f.dial.Store(true)
 		l.server.Kill()
-		eventually(t, "attempts to connect of all subscriptions", func() bool { return f.refused.Load() > before+64 })
+		must.Soon(t, "attempts to connect of all subscriptions", func() bool { return f.refused.Load() > before+64 })
 		l.server.Restart()
 		f.dial.Store(false)
 		l.settle()
@@ -392,7 +393,7 @@ func TestListenEndsWithItsContext(t *testing.T) {
 			l.t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGCONT) })
 			f.dialled.Store(0)
 			await(l.t, l.fault, "a report of the silence")
-			eventually(l.t, "a connection", func() bool { return f.dialled.Load() > 0 })
+			must.Soon(l.t, "a connection", func() bool { return f.dialled.Load() > 0 })
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -401,8 +402,8 @@ func TestListenEndsWithItsContext(t *testing.T) {
 			before(l, f)
 			begun := time.Now()
 			l.stop()
-			if took := time.Since(begun); took > patience {
-				t.Errorf("Listen took %v to end, want at most %v", took, patience)
+			if took := time.Since(begun); took > must.Patience {
+				t.Errorf("Listen took %v to end, want at most %v", took, must.Patience)
 			}
 		})
 	}

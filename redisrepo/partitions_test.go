@@ -169,7 +169,7 @@ func TestWriteStaysInOnePartition(t *testing.T) {
 	tags := four
 	s := newSite(t, func(r *site.Rules) { r.InterestingVotes = 2 }, redisrepo.WithPartitions(len(tags)))
 	hook := &oneTag{t: t, tags: tags, seen: map[string]int{}}
-	s = s.reopened(s.client(observer(hook.look)), nil, redisrepo.WithPartitions(len(tags)))
+	s = s.reopened(s.client(redistest.Before(hook.look)), nil, redisrepo.WithPartitions(len(tags)))
 	for i := range 60 {
 		d := s.fresh("go", "p11")
 		d.IdempotencyKey = new(fmt.Sprint("key", i))

@@ -14,6 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/failover"
+	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
@@ -275,7 +276,7 @@ func TestFewCallsWait(t *testing.T) {
 		if !errors.Is(err, failover.ErrUnavailable) {
 			t.Errorf("List: %v, want ErrUnavailable", err)
 		}
-	case <-time.After(patience):
+	case <-time.After(must.Patience):
 		t.Error("1001 calls wait")
 	}
 	cancel()

@@ -24,12 +24,12 @@ func (s *testSite) overhear(channel string) func() []string {
 	s.t.Helper()
 	subscription := s.raw.Subscribe(s.ctx, channel)
 	s.t.Cleanup(func() { _ = subscription.Close() })
-	must.Get(subscription.ReceiveTimeout(s.ctx, patience))(s.t)
+	must.Get(subscription.ReceiveTimeout(s.ctx, must.Patience))(s.t)
 	return func() (texts []string) {
 		s.t.Helper()
 		s.do("PUBLISH", channel, "end")
 		for {
-			message := must.Get(subscription.ReceiveTimeout(s.ctx, patience))(s.t)
+			message := must.Get(subscription.ReceiveTimeout(s.ctx, must.Patience))(s.t)
 			if m, ok := message.(*redis.Message); ok {
 				if m.Payload == "end" {
 					return texts
@@ -223,7 +223,7 @@ func (s *testSite) listenOnDatabase1(t *testing.T, beside *testSite) *listener {
 		s.Listen(ctx, l.report)
 	}()
 	t.Cleanup(func() { cancel(); await(t, done, "the end of Listen") })
-	eventually(t, "a subscription", func() bool {
+	must.Soon(t, "a subscription", func() bool {
 		return beside.do("PUBLISH", "changes:1", "posted probe-1- 1 1 0 0 ") == int64(2) // the other one is the subscription of overhear
 	})
 	await(t, l.proved, "a report of the probe")

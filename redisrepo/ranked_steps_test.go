@@ -56,7 +56,7 @@ func TestStepsOfRankingsAreBounded(t *testing.T) {
 			s.fillDay(4000, 100)                 // many votes and many ages make the same keys
 			const step, most = 200, 64 + 64 + 25 // what a list may add at the end of a step
 			var replies []*redis.Cmd
-			client := s.client(observer(func(commands ...redis.Cmder) {
+			client := s.client(redistest.Before(func(commands ...redis.Cmder) {
 				looked := 0
 				for _, c := range replies {
 					answer, _ := c.Slice()
@@ -125,7 +125,7 @@ func TestRankingComparesFewNames(t *testing.T) {
 	counting := strings.NewReplacer("-- is_before is the order of the ranking.",
 		"local compared, compare = 0, by_bytes local function by_bytes(a, b) compared = compared + 1 return compare(a, b) end",
 		"'OK', looked", "'OK', compared", "'MORE', looked", "'MORE', compared")
-	client := s.client(observer(func(commands ...redis.Cmder) {
+	client := s.client(redistest.Before(func(commands ...redis.Cmder) {
 		for _, c := range commands {
 			if call, ok := redisrepo.ScriptCall(c); ok {
 				words := call.Args()

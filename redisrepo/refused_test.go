@@ -98,7 +98,7 @@ func TestReadsWorkWhileRedisRefusesWrites(t *testing.T) {
 				must.Do(t, os.MkdirAll(filepath.Join(dump, "in the way"), 0o700))
 			}
 			s.do(refusal.begin)
-			eventually(t, "refused writes", func() bool { return errors.Is(s.Ready(s.ctx), failover.ErrReadOnly) })
+			must.Soon(t, "refused writes", func() bool { return errors.Is(s.Ready(s.ctx), failover.ErrReadOnly) })
 			if got := s.everything(ids); got != before {
 				t.Errorf("read\n%s\nwant\n%s", got, before)
 			}
@@ -111,7 +111,7 @@ func TestReadsWorkWhileRedisRefusesWrites(t *testing.T) {
 
 			must.Do(t, os.RemoveAll(dump))
 			s.do(refusal.end)
-			eventually(t, "accepted writes", func() bool { return s.Ready(s.ctx) == nil })
+			must.Soon(t, "accepted writes", func() bool { return s.Ready(s.ctx) == nil })
 			s.vote(ids[0], "carol", up)
 			s.wantClean()
 		})

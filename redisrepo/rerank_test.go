@@ -9,6 +9,7 @@ import (
 
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/site"
+	"frontpage/redistest"
 )
 
 func TestChangedRulesApplyToExistingArticles(t *testing.T) {
@@ -112,7 +113,7 @@ func TestUnchangedRulesAreNotAppliedAgain(t *testing.T) {
 	s := newSite(t, nil)
 	s.post("alice")
 	calls := new(counter)
-	client := s.client(observer(calls.add))
+	client := s.client(redistest.Before(calls.add))
 	s.reopened(client, nil)
 	if names := calls.reset().names; strings.Contains(names, "zscan") {
 		t.Errorf("New under the same rules sent %s, want no scan of the articles", names)

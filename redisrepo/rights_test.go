@@ -18,6 +18,7 @@ import (
 	"frontpage/redisrepo/keys"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/wire"
+	"frontpage/redistest"
 )
 
 // asked records the commands about which rights.lua was asked, and all commands sent.
@@ -77,10 +78,10 @@ func TestRightsListEveryCommand(t *testing.T) {
 	s := newSite(t, nil, one)
 	h := newAsked()
 	s.post("alice", "go")
-	s.reopened(s.client(observer(h.add)), noFeatures)
-	s.reopened(s.client(observer(h.add)), func(r *site.Rules) { r.GroupTop = true })
-	s.reopened(s.client(observer(h.add)), noFeatures)
-	other := s.reopened(s.client(observer(h.add)), func(r *site.Rules) { r.VoteScore = 7 })
+	s.reopened(s.client(redistest.Before(h.add)), noFeatures)
+	s.reopened(s.client(redistest.Before(h.add)), func(r *site.Rules) { r.GroupTop = true })
+	s.reopened(s.client(redistest.Before(h.add)), noFeatures)
+	other := s.reopened(s.client(redistest.Before(h.add)), func(r *site.Rules) { r.VoteScore = 7 })
 	l := other.listen()
 	other.useEverything()
 	l.pass()
@@ -113,7 +114,7 @@ func TestRightsAreCheckedWithoutAnEffect(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
 	h := newAsked()
-	other := s.reopened(s.client(observer(h.add)), nil)
+	other := s.reopened(s.client(redistest.Before(h.add)), nil)
 	other.useEverything()
 	source := wire.TextOf(h.calls[0][1].(string))
 	before := s.dump()
@@ -290,7 +291,7 @@ func TestRightsTakenAwayHalveNoWrite(t *testing.T) {
 		}
 		s.do("ACL SETUSER limited +" + command)
 		var b *site.Article
-		eventually(t, "a post with "+command, func() bool {
+		must.Soon(t, "a post with "+command, func() bool {
 			var err error
 			b, err = other.Post(s.ctx, "carol", d)
 			return err == nil

@@ -12,6 +12,7 @@ import (
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/rankings"
 	"frontpage/redisrepo/site"
+	"frontpage/redistest"
 )
 
 // counter counts what a client sends.
@@ -117,7 +118,7 @@ func TestEachCallMakesItsNumberOfRoundTrips(t *testing.T) {
 			t.Parallel()
 			beside := newSite(t, nil, one)
 			counted := new(counter)
-			s := setup{testSite: beside.reopened(beside.client(observer(counted.add)), nil), beside: beside}
+			s := setup{testSite: beside.reopened(beside.client(redistest.Before(counted.add)), nil), beside: beside}
 			s.ungrouped, s.grouped, s.legacy = beside.post("alice").ID, beside.post("alice", "a", "b").ID, bookPost(beside, "user:alice")
 			if tt.before != nil {
 				tt.before(s)
@@ -179,7 +180,7 @@ func TestKeyedPostInPartitionsMakesTwoRoundTrips(t *testing.T) {
 	partitions := redisrepo.WithPartitions(len(four))
 	counted := new(counter)
 	beside := newSite(t, nil, partitions)
-	s := beside.reopened(beside.client(observer(counted.add)), nil, partitions)
+	s := beside.reopened(beside.client(redistest.Before(counted.add)), nil, partitions)
 	seen := map[calls]bool{}
 	for range 40 { // some of 40 links belong to the partition of their key
 		counted.reset()

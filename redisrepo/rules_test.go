@@ -244,7 +244,7 @@ func TestStoreWithoutRankingIsLinear(t *testing.T) {
 	s.post("alice")
 	s.do("HDEL meta: ranking")
 	calls := new(counter)
-	s.reopened(s.client(observer(calls.add)), nil)
+	s.reopened(s.client(redistest.Before(calls.add)), nil)
 	if names := calls.reset().names; slices.Contains(regexp.MustCompile(`\w+`).FindAllString(names, -1), "zscan") {
 		t.Errorf("New sent %s, want no scan of the articles", names)
 	}

@@ -13,6 +13,7 @@ import (
 	"frontpage/redisrepo/check"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/transfer"
+	"frontpage/redistest"
 )
 
 // A cursor of SCAN means something else to a server that was restarted, or has taken over. A walk over 1,500 elements
@@ -88,7 +89,7 @@ func TestWalksAreCompleteThoughTheServerIsRestarted(t *testing.T) {
 			}
 			s.do(tt.damage)
 			scans := 0
-			s.server.Client.AddHook(observer(func(commands ...redis.Cmder) {
+			s.server.Client.AddHook(redistest.Before(func(commands ...redis.Cmder) {
 				for _, command := range commands {
 					if command.Name() == tt.command {
 						if scans++; scans == 4 {
@@ -114,7 +115,7 @@ func TestCheckReadsTheKeysOfAServerOnce(t *testing.T) {
 		s.post("alice", "go")
 	}
 	scans := 0
-	s.server.Client.AddHook(observer(func(commands ...redis.Cmder) {
+	s.server.Client.AddHook(redistest.Before(func(commands ...redis.Cmder) {
 		if commands[0].Name() == "scan" {
 			scans++
 		}
@@ -165,7 +166,7 @@ func TestMaintenanceReadsLargeKeysInBatches(t *testing.T) {
 	}
 	s.list(best("go"))
 	hook := new(unbounded)
-	beside := s.reopened(s.client(observer(hook.note)), func(r *site.Rules) { r.VotingWindow = 2 * week })
+	beside := s.reopened(s.client(redistest.Before(hook.note)), func(r *site.Rules) { r.VotingWindow = 2 * week })
 	beside.wantClean()
 	if entries, err := beside.Audit(s.ctx, 301); err != nil || len(entries) != 251 {
 		t.Errorf("Audit = %d entries, %v, want 251", len(entries), err)

@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/redisrepo/site"
+	"frontpage/redistest"
 )
 
 // commandStats returns the number of calls of each command that the server ran since the last CONFIG RESETSTAT.
@@ -134,7 +135,7 @@ func TestScriptsDefineOnlyWhatTheyUse(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
 	scripts := 0
-	s.reopened(s.client(observer(func(commands ...redis.Cmder) {
+	s.reopened(s.client(redistest.Before(func(commands ...redis.Cmder) {
 		for _, command := range commands {
 			if command.Name() != "script" {
 				continue

@@ -15,6 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/failover"
+	"frontpage/must"
 	"frontpage/programtest"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/site"
@@ -110,7 +111,7 @@ func (g *gated) queue(ctx context.Context, c *castVote) {
 	g.t.Helper()
 	before := g.Waiting(g.id)
 	g.others.Go(func() { c.result, c.err = g.Vote(ctx, g.id, c.voter, c.vote, c.bucket) })
-	eventually(g.t, "a waiting vote", func() bool { return g.Waiting(g.id) > before })
+	must.Soon(g.t, "a waiting vote", func() bool { return g.Waiting(g.id) > before })
 }
 
 // open lets all calls pass, waits for the votes, and returns how many votes each further call had.
@@ -268,7 +269,7 @@ func TestCanceledVoteFailsNoOther(t *testing.T) {
 	g.queue(sent, &carol)
 	g.queue(g.ctx, &dave)
 	cancelWaiting()
-	eventually(t, "a vote that no longer waits", func() bool { return g.Waiting(g.id) == 2 })
+	must.Soon(t, "a vote that no longer waits", func() bool { return g.Waiting(g.id) == 2 })
 	g.pass <- struct{}{}
 	if n := <-g.arrived; n != 2 {
 		t.Errorf("the next call has %d votes, want 2", n)
@@ -407,7 +408,7 @@ func TestWatchersSeeEachOfTheVotesTogether(t *testing.T) {
 	t.Parallel()
 	g := withGate(t, nil)
 	counted := new(counter)
-	l := g.beside.reopened(g.beside.client(observer(counted.add)), nil).listen()
+	l := g.beside.reopened(g.beside.client(redistest.Before(counted.add)), nil).listen()
 	w := l.watch(g.id)
 	voters := []site.UserName{"bob", "carol", "dave"}
 	for _, voter := range voters {

@@ -13,7 +13,7 @@ import (
 // RecordLooks records how the names of posters and of accounts look. It is the upgrade from layout 4, in which only the
 // names that were new to a later version may be recorded, and the end of an import, whose posters are not new either.
 func (r *Layout) RecordLooks(ctx context.Context, p keys.Partition) error {
-	return r.store.EachMatching(ctx, p, p.Key("[ap]*"), func(found []string) error {
+	return r.store.EachMatching(ctx, p, p.Key("[ap][co]*"), func(found []string) error {
 		var names []site.UserName
 		var accounts []*redis.StringCmd
 		err := r.store.Read(ctx, func(pipe redis.Pipeliner) {
