@@ -304,6 +304,21 @@ func TestLegacyGroupIsIndexedWhenItIsListed(t *testing.T) {
 	s.wantClean()
 }
 
+// The book's code adds an article to a group by SADD alone.
+func TestLegacyGroupIsIndexedWhenItsArticleIsWritten(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil, one)
+	a := bookPost(s, "user:alice")
+	bookRegroup(s, a, []string{"late"}, nil)
+	if got := s.vote(a, "bob", up).Article.Groups; len(got) != 1 || got[0] != "late" {
+		t.Errorf("groups of the article = %v, want late", got)
+	}
+	if groups, err := s.groups(); err != nil || len(groups) != 1 || groups[0].Name != "late" {
+		t.Errorf("Groups = %v, %v, want late", groups, err)
+	}
+	s.wantClean()
+}
+
 func TestLegacyArticleMayExceedMaxGroups(t *testing.T) {
 	t.Parallel()
 	s := withLegacy(t, nil)

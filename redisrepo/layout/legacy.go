@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -13,7 +14,7 @@ import (
 	"frontpage/redisrepo/wire"
 )
 
-// indexLegacyGroups adds the groups of legacy clients to the list of groups. It is the upgrade from layout 0: it runs on a
+// indexLegacyGroups adds the groups of legacy clients to the lists of groups. It is the upgrade from layout 0: it runs on a
 // store that has no meta: yet, and looks at all its keys. It is safe to interrupt, and to run in several processes at once:
 // meta: is written after it.
 func (r *Layout) indexLegacyGroups(ctx context.Context, p keys.Partition) error {
@@ -21,31 +22,40 @@ func (r *Layout) indexLegacyGroups(ctx context.Context, p keys.Partition) error 
 	if err != nil || total == 0 {
 		return err
 	}
+	const step = "looking for the groups of legacy clients"
+	done := 0
+	err = r.indexNewGroups(ctx, p, func() {
+		r.OnProgress(step, min(done, int(total)), int(total))
+		done += wire.ScanBatch
+	})
+	if err == nil {
+		r.OnProgress(step, int(total), int(total))
+	}
+	return err
+}
+
+// indexNewGroups adds the groups of a partition that are in no list of groups to them. It looks at all keys of the server,
+// and calls before each round trip.
+func (r *Layout) indexNewGroups(ctx context.Context, p keys.Partition, before func()) error {
 	return r.store.At(ctx, p.Groups(), func(ctx context.Context, server redis.Cmdable) error {
-		done := 0
 		add := func(keys []string) error {
-			var names []redis.Z
+			var names []string
 			for _, key := range keys {
 				name, err := site.ParseGroupName(strings.TrimPrefix(key, p.Group("")))
 				if err != nil || p.Group(name) != key || name == site.Interesting {
 					continue // not the canonical name of a group
 				}
-				names = append(names, redis.Z{Member: string(name)})
+				names = append(names, string(name))
 			}
 			if len(names) == 0 {
 				return nil
 			}
-			return r.store.Client.ZAdd(ctx, p.Groups(), names...).Err()
+			return r.lists.IndexNewGroups(ctx, p, names)
 		}
-		err := wire.Walk(1, add, func(cursor uint64) *redis.ScanCmd {
-			r.OnProgress("looking for the groups of legacy clients", min(done, int(total)), int(total))
-			done += wire.ScanBatch
-			return server.Scan(failover.Impatient(ctx), cursor, p.Group("*"), wire.ScanBatch)
+		return wire.Walk(1, add, func(cursor uint64) *redis.ScanCmd {
+			before()
+			return server.ScanType(failover.Impatient(ctx), cursor, p.Group("*"), wire.ScanBatch, "set")
 		})
-		if err == nil {
-			r.OnProgress("looking for the groups of legacy clients", int(total), int(total))
-		}
-		return err
 	})
 }
 
@@ -57,6 +67,7 @@ type groupFinder struct {
 	lookups map[site.ArticleID]*groupLookup // waiting, or in the current pass
 	waiting []site.ArticleID                // for the next pass
 	running bool                            // whether a goroutine makes passes
+	again   time.Time                       // when the pass may look for new groups again
 }
 
 type groupLookup struct {
@@ -72,8 +83,9 @@ const (
 	groupsPerTrip    = 500
 )
 
-// FindGroups returns the groups of an article in which its sets say it is, as a text of sorted names. They
-// are those in the list of groups, as they were at some moment of the call or just before it.
+// FindGroups returns the groups of an article in which its sets say it is, as a text of sorted names, as they were at some
+// moment of the call or just before it. Groups that a legacy client made are found by a look at all keys, which takes at
+// most a tenth of the time: one that is younger than that may be missed.
 func (r *Layout) FindGroups(ctx context.Context, id site.ArticleID) (string, error) {
 	f := &r.finders[r.store.Index(id)]
 	f.mutex.Lock()
@@ -111,7 +123,7 @@ func (f *groupFinder) run(ctx context.Context, r *Layout, p keys.Partition) {
 		if len(ids) == 0 {
 			return
 		}
-		groups, err := r.askGroups(ctx, p, ids)
+		groups, err := r.askAllGroups(ctx, f, p, ids)
 		f.mutex.Lock()
 		for i, id := range ids {
 			lookup := f.lookups[id]
@@ -124,6 +136,18 @@ func (f *groupFinder) run(ctx context.Context, r *Layout, p keys.Partition) {
 		}
 		f.mutex.Unlock()
 	}
+}
+
+// askAllGroups is askGroups after a look for new groups. Legacy clients write to sites without tags only.
+func (r *Layout) askAllGroups(ctx context.Context, f *groupFinder, p keys.Partition, ids []site.ArticleID) ([][]site.GroupName, error) {
+	if began := r.store.Now(); p == keys.Untagged && !began.Before(f.again) {
+		if err := r.indexNewGroups(ctx, p, func() {}); err != nil {
+			return nil, err
+		}
+		ended := r.store.Now()
+		f.again = ended.Add(9 * ended.Sub(began))
+	}
+	return r.askGroups(ctx, p, ids)
 }
 
 // askGroups asks each group in the list of groups which of the articles are in it, and returns the sorted
