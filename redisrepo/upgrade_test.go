@@ -17,6 +17,7 @@ import (
 	"frontpage/failover"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/site"
+	"frontpage/redistest"
 )
 
 // grade is an upgrade that gives every article a field, in batches; it fails after some of them.
@@ -122,6 +123,39 @@ func TestUpgradeWaitsForOlderProcesses(t *testing.T) {
 	}
 	if _, err := redisrepo.New(s.ctx, s.server.Client, s.rules, s.grade(&left)); err != nil || left.Load() != 99 {
 		t.Errorf("New after its end: %v, %d articles, want 1", err, 100-left.Load())
+	}
+}
+
+// Processes of one version may start at once. One may serve while another is still at an upgrade, or before it has looked
+// whether the store is new.
+func TestUpgradeGoesOnBesideAStartThatWasFaster(t *testing.T) {
+	t.Parallel()
+	for name, layout := range map[string]string{"dbsize": "", "pubsub": "3"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t, nil, one)
+			s.do("FLUSHALL")
+			if layout != "" {
+				s.do("HSET meta: layout " + layout)
+			}
+			serve := sync.OnceFunc(func() {
+				faster := s.reopened(s.server.Client, nil)
+				go faster.Listen(s.ctx, func(error) {})
+				for s.do("PUBSUB NUMSUB changes:0").([]any)[1] == int64(0) {
+				}
+			})
+			slower := s.client(redistest.Before(func(commands ...redis.Cmder) {
+				if commands[0].Name() == name {
+					serve()
+				}
+			}))
+			upgrades := 0
+			_, err := redisrepo.New(s.ctx, slower, s.rules, redisrepo.OnProgress(func(string, int, int) { upgrades++ }))
+			if err != nil || upgrades > 0 {
+				t.Errorf("New = %v after %d steps, want none", err, upgrades)
+			}
+			s.wantClean()
+		})
 	}
 }
 

@@ -61,12 +61,15 @@ func (r *Layout) Layouts(ctx context.Context) ([]int, error) {
 		text, err := recorded[i].Result()
 		switch {
 		case errors.Is(err, redis.Nil) && key == keys.Untagged.Meta() && len(metas) == 1:
-			keys, err := r.store.Client.DBSize(ctx).Result()
+			n, err := r.store.Client.DBSize(ctx).Result()
 			if err != nil {
 				return nil, failover.Wrap("count the keys", err)
 			}
-			if found[i] = r.LastLayout(); keys > 0 {
-				found[i] = 0
+			if found[i] = r.LastLayout(); n > 0 {
+				// Another start may have written the record of a new site just before: it is read again.
+				if found[i], err = r.store.Client.HGet(ctx, key, keys.FieldLayout).Int(); err != nil && !errors.Is(err, redis.Nil) {
+					return nil, failover.Wrap("read meta:", err)
+				}
 			}
 		case errors.Is(err, redis.Nil):
 			found[i] = r.LastLayout()
@@ -93,9 +96,18 @@ func (r *Layout) UpgradeLayout(ctx context.Context) error {
 		return fmt.Errorf("the data has layout %d, and a start of the server with this version would %s; a command does not do that: "+
 			"start the server first, or use the version of Frontpage that the data is for", slices.Min(found), strings.Join(pending, ", "))
 	}
-	for from := slices.Min(found); from < r.LastLayout(); from++ {
-		if err := r.mustBeAlone(ctx, from); err != nil {
+	for from := slices.Min(found); from < r.LastLayout(); from = slices.Min(found) {
+		if n, err := r.others(ctx, from); err != nil {
 			return err
+		} else if n > 0 {
+			// They would go on to write the present layout, unless another start has upgraded the data and serves.
+			if found, err = r.Layouts(ctx); err != nil {
+				return err
+			}
+			if slices.Min(found) == from {
+				return fmt.Errorf("the data has layout %d, this program needs %d, and %d processes of the site still run: stop them, and start this version again", from, r.LastLayout(), n)
+			}
+			continue
 		}
 		step := r.upgrades[from]
 		for i, layout := range found {
@@ -119,20 +131,16 @@ func (r *Layout) UpgradeLayout(ctx context.Context) error {
 	return nil
 }
 
-// mustBeAlone returns an error if a process serves the site with its present layout: it would go on to write that. Legacy
-// clients know of no layout.
-func (r *Layout) mustBeAlone(ctx context.Context, layout int) error {
+// others returns how many processes serve the site with a layout. Legacy clients know of no layout.
+func (r *Layout) others(ctx context.Context, layout int) (int64, error) {
 	if layout == 0 {
-		return nil
+		return 0, nil
 	}
 	n, err := r.store.Listeners(ctx)
 	if err != nil {
-		return failover.Wrap("count the processes of the site", err)
+		return 0, failover.Wrap("count the processes of the site", err)
 	}
-	if n > 0 {
-		return fmt.Errorf("the data has layout %d, this program needs %d, and %d processes of the site still run: stop them, and start this version again", layout, r.LastLayout(), n)
-	}
-	return nil
+	return n, nil
 }
 
 // PendingUpgrades returns what has to be done with data of these layouts.
