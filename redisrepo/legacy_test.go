@@ -304,7 +304,6 @@ func TestLegacyGroupIsIndexedWhenItIsListed(t *testing.T) {
 	s.wantClean()
 }
 
-// The book's code adds an article to a group by SADD alone.
 func TestLegacyGroupIsIndexedWhenItsArticleIsWritten(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil, one)

@@ -74,13 +74,13 @@ func TestEachCallMakesItsNumberOfRoundTrips(t *testing.T) {
 		"a vote on an article that was regrouped elsewhere": {
 			before: func(s setup) { s.beside.regroup(s.article(s.grouped), []string{"c"}, nil) },
 			call:   func(s setup) { s.vote(s.grouped, "bob", up) }, want: calls{2, 2, "evalsha evalsha"}},
-		"a vote on a legacy article": {call: func(s setup) { s.vote(s.legacy, "bob", up) }, want: calls{7, 8, search}},
+		"a vote on a legacy article": {call: func(s setup) { s.vote(s.legacy, "bob", up) }, want: calls{9, 10, search}},
 		"a second vote on a legacy article": {
 			before: func(s setup) { s.vote(s.legacy, "bob", up) },
 			call:   func(s setup) { s.vote(s.legacy, "carol", up) }, want: calls{1, 1, "evalsha"}},
 		"a regrouping":                         {call: func(s setup) { regroup(s.testSite, s.ungrouped, "c") }, want: calls{1, 1, "evalsha"}},
 		"a regrouping of an article in groups": {call: func(s setup) { regroup(s.testSite, s.grouped, "c") }, want: calls{2, 2, "evalsha evalsha"}},
-		"a regrouping of a legacy article":     {call: func(s setup) { regroup(s.testSite, s.legacy, "c") }, want: calls{7, 8, search}},
+		"a regrouping of a legacy article":     {call: func(s setup) { regroup(s.testSite, s.legacy, "c") }, want: calls{9, 10, search}},
 		"a deletion by the poster": {
 			before: func(s setup) { s.article(s.grouped) },
 			call:   func(s setup) { s.delete(s.grouped, alice()) }, want: calls{2, 2, "evalsha evalsha"}}, // its link is read
@@ -88,7 +88,7 @@ func TestEachCallMakesItsNumberOfRoundTrips(t *testing.T) {
 			before: func(s setup) { _, _ = s.beside.Post(s.ctx, "alice", site.Draft{Title: "t", Text: new("x")}) },
 			call:   func(s setup) { s.delete(s.legacy+1, alice()) }, want: calls{2, 2, "evalsha evalsha"}},
 		"a deletion by a moderator":        {call: func(s setup) { s.delete(s.grouped, moderator) }, want: calls{2, 2, "evalsha evalsha"}},
-		"a deletion of a legacy article":   {call: func(s setup) { s.delete(s.legacy, moderator) }, want: calls{7, 8, search}},
+		"a deletion of a legacy article":   {call: func(s setup) { s.delete(s.legacy, moderator) }, want: calls{9, 10, search}},
 		"an undeletion":                    {before: func(s setup) { s.beside.delete(s.grouped, moderator) }, call: func(s setup) { s.undelete(s.grouped) }, want: calls{2, 2, "evalsha evalsha"}},
 		"a vote with a bucket":             {before: func(s setup) { s.article(s.ungrouped) }, call: func(s setup) { _, _ = s.Vote(s.ctx, s.ungrouped, "bob", up, "b") }, want: calls{1, 1, "evalsha"}},
 		"a post with a key":                {call: func(s setup) { keyedPost(s.testSite) }, want: calls{2, 4, "set get incrby evalsha"}},
@@ -158,7 +158,7 @@ func TestScriptsAreLoadedAgainAfterARestart(t *testing.T) {
 
 // search are the names of the commands of a write that has to find a legacy article's groups among two, to adopt it, and
 // to record its link.
-const search = "evalsha zrange smismember smismember hmget evalsha evalsha evalsha"
+const search = "evalsha scan zmscore zrange smismember smismember hmget evalsha evalsha evalsha"
 
 func groupsBySize(s *testSite) {
 	s.t.Helper()

@@ -50,7 +50,7 @@ func (r *Layout) indexNewGroups(ctx context.Context, p keys.Partition, before fu
 			if len(names) == 0 {
 				return nil
 			}
-			return r.lists.IndexNewGroups(ctx, p, names)
+			return r.lists.IndexNewGroups(ctx, server, p, names)
 		}
 		return wire.Walk(1, add, func(cursor uint64) *redis.ScanCmd {
 			before()

@@ -384,9 +384,9 @@ func (r *Lists) indexGroups(ctx context.Context, p keys.Partition, names []strin
 	return err
 }
 
-// IndexNewGroups is indexGroups for those of the groups that the indexes lack. None may be empty.
-func (r *Lists) IndexNewGroups(ctx context.Context, p keys.Partition, names []string) error {
-	sizes, err := r.store.Client.ZMScore(ctx, p.Sizes(), names...).Result()
+// IndexNewGroups is indexGroups for those of the groups that the indexes on a server lack. None may be empty.
+func (r *Lists) IndexNewGroups(ctx context.Context, server redis.Cmdable, p keys.Partition, names []string) error {
+	sizes, err := server.ZMScore(ctx, p.Sizes(), names...).Result()
 	if err != nil {
 		return err
 	}
