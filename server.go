@@ -291,6 +291,9 @@ func (r *running) openSite(ctx context.Context) (err error) {
 		r.store.Client.AddHook(r.requests.RedisHook())
 	}
 	r.operator.followStore(r.store, r.repo)
+	if err := wire.Join(ctx, r.store.Client); err != nil {
+		return err
+	}
 	log.Info("the store is " + r.store.String())
 	if s.Ranking.Ranking != site.Linear {
 		log.Info("legacy clients must not write to this store: they give each vote FRONTPAGE_VOTE_SCORE", "ranking", s.Ranking)

@@ -42,9 +42,9 @@ func WritesOf(ctx context.Context) *Writes {
 func Confirm(ctx context.Context, client redis.UniversalClient, acks int) error {
 	switch c := client.(type) {
 	case *redis.ClusterClient:
-		n := &confirmingNodes{cluster: c, acks: acks, has: map[*redis.Client]bool{}}
-		c.OnNewNode(n.add)
-		c.AddHook(n)
+		c.AddHook(&confirmingNodes{addKnown: OnServers(c, func(server *redis.Client) {
+			server.AddHook(&confirmation{server: server, clustered: true, acks: acks})
+		})})
 		return c.ForEachMaster(ctx, func(ctx context.Context, node *redis.Client) error { return mayConfirm(ctx, node, true) })
 	case *redis.Client:
 		c.AddHook(&confirmation{server: c, acks: acks})
@@ -67,20 +67,7 @@ func mayConfirm(ctx context.Context, server *redis.Client, clustered bool) error
 
 // confirmingNodes is a hook on the client of a cluster, whose servers all need the hook confirmation.
 type confirmingNodes struct {
-	cluster *redis.ClusterClient
-	acks    int
-
-	mu  sync.Mutex
-	has map[*redis.Client]bool
-}
-
-func (n *confirmingNodes) add(server *redis.Client) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if !n.has[server] {
-		n.has[server] = true
-		server.AddHook(&confirmation{server: server, clustered: true, acks: n.acks})
-	}
+	addKnown func(context.Context) error // gives the hook to servers that the client knew before
 }
 
 func (*confirmingNodes) DialHook(next redis.DialHook) redis.DialHook { return next }
@@ -99,10 +86,7 @@ func (n *confirmingNodes) ProcessPipelineHook(next redis.ProcessPipelineHook) re
 		if w.confirmed.Load() >= replied(commands) {
 			return err
 		}
-		_ = n.cluster.ForEachShard(ctx, func(_ context.Context, server *redis.Client) error {
-			n.add(server)
-			return nil
-		})
+		_ = n.addKnown(ctx)
 		return unconfirm(commands)
 	}
 }

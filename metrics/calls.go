@@ -5,16 +5,17 @@ import (
 	"errors"
 	"io"
 	"net"
-	"sync"
 	"syscall"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
+
+	"frontpage/failover"
 )
 
-// calls counts the round trips of a client to Redis. It is a hook that is nearest to the connection, so a command that
-// another hook repeats counts each time, and a pipeline to several servers counts for each. In a cluster, the client of
+// calls counts the calls of Redis. It is a hook that is nearer to the connection than those that repeat commands, so each time
+// counts, and a pipeline to several servers counts for each. In a cluster, the client of
 // each server has the hook.
 type calls struct {
 	client   redis.UniversalClient
@@ -24,24 +25,21 @@ type calls struct {
 	commands prometheus.Counter
 	errors   *prometheus.CounterVec
 	dials    *prometheus.CounterVec
-
-	mu    sync.Mutex
-	nodes map[*redis.Client]bool // which have the hook
 }
 
 // newCalls counts the round trips of a client from now on.
 func newCalls(client redis.UniversalClient) *calls {
 	c := &calls{
-		client: client, nodes: map[*redis.Client]bool{},
+		client: client,
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "frontpage_redis_round_trip_duration_seconds", Help: "Duration of the round trips to Redis, with the wait for a connection.",
+			Name: "frontpage_redis_round_trip_duration_seconds", Help: "Duration of the calls of Redis, with the wait for a connection or for the round trip that a call shares with others.",
 			Buckets: []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5},
 		}, []string{"type"}),
 		commands: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "frontpage_redis_commands_total", Help: "Commands sent to Redis, by all round trips together.",
+			Name: "frontpage_redis_commands_total", Help: "Commands sent to Redis, by all calls together.",
 		}),
 		errors: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "frontpage_redis_errors_total", Help: "Round trips to Redis that failed, by reason.",
+			Name: "frontpage_redis_errors_total", Help: "Calls of Redis that failed, by reason.",
 		}, []string{"reason"}),
 		dials: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "frontpage_redis_dials_total", Help: "Attempts to connect to Redis, by result.",
@@ -59,23 +57,9 @@ func newCalls(client redis.UniversalClient) *calls {
 		client.AddHook(c)
 		return c
 	}
-	cluster.OnNewNode(c.add)
-	// The client knows these already. A server that it cannot reach now gets the hook later, as a new one.
-	_ = cluster.ForEachShard(context.Background(), func(_ context.Context, server *redis.Client) error {
-		c.add(server)
-		return nil
-	})
+	// A server that it cannot reach now gets the hook later, as a new one.
+	_ = failover.OnServers(cluster, func(server *redis.Client) { server.AddHook(c) })(context.Background())
 	return c
-}
-
-// add gives the client of a cluster's server the hook.
-func (c *calls) add(server *redis.Client) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !c.nodes[server] {
-		c.nodes[server] = true
-		server.AddHook(c)
-	}
 }
 
 // DialHook implements redis.Hook.

@@ -62,10 +62,10 @@ func TestReadsAllocateLittle(t *testing.T) { // not parallel: the allocations of
 		read func()
 	}{
 		"a listing":            {33, func() { _, _ = s.List(s.ctx, l, 1, nil) }},
-		"a page by cursors":    {215, func() { _, _, _ = s.Walk(s.ctx, l, site.PageRequest{}) }},
+		"a page by cursors":    {217, func() { _, _, _ = s.Walk(s.ctx, l, site.PageRequest{}) }},
 		"25 articles":          {247, func() { _, _ = s.ArticlesByID(s.ctx, ids) }},
-		"one article":          {29, func() { _, _ = s.ArticlesByID(s.ctx, ids[:1]) }},
-		"a listing of a group": {138, func() { _, _ = s.List(s.ctx, best("redis"), 1, nil) }},
+		"one article":          {30, func() { _, _ = s.ArticlesByID(s.ctx, ids[:1]) }},
+		"a listing of a group": {140, func() { _, _ = s.List(s.ctx, best("redis"), 1, nil) }},
 	}
 	for name, tt := range tests {
 		if got := testing.AllocsPerRun(200, tt.read); got > tt.most {

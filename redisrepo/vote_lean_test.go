@@ -194,7 +194,7 @@ func TestVoteShowsChangesOfOtherProcesses(t *testing.T) {
 }
 
 // maxVoteAllocations is the bound for a vote by a new voter on an article that was voted on before, go-redis included.
-const maxVoteAllocations = 22
+const maxVoteAllocations = 24
 
 // This test is not parallel: others would allocate, too.
 func TestVoteAllocatesLittle(t *testing.T) {

@@ -24,6 +24,10 @@ const (
 // server does not know them, because it was restarted or has just become a primary. It returns the first command's error.
 // redis.Nil is not an error: the caller checks the commands for it.
 func (r *Store) Read(ctx context.Context, queue func(redis.Pipeliner), mode ...Mode) error {
+	return r.run(reads.on(ctx), queue, mode...)
+}
+
+func (r *Store) run(ctx context.Context, queue func(redis.Pipeliner), mode ...Mode) error {
 	commands, err := r.pipelined(ctx, queue, mode...)
 	if err == nil {
 		return nil
@@ -52,7 +56,7 @@ func (r *Store) Read(ctx context.Context, queue func(redis.Pipeliner), mode ...M
 // lacks a right, and Version grows.
 func (r *Store) Write(ctx context.Context, queue func(redis.Pipeliner)) error {
 	defer r.Changes.Add(1)
-	_, err := r.Guard(ctx, func() (Reply, error) { return nil, r.Read(r.confirmed(ctx), queue) })
+	_, err := r.Guard(ctx, func() (Reply, error) { return nil, r.run(r.confirmed(ctx), queue) })
 	return err
 }
 
@@ -65,7 +69,7 @@ func (r *Store) Call(ctx context.Context, s *redis.Script, keys []string, args [
 // Tally calls a script that counts. The loss of a count is no harm, so no replica confirms it, and nothing that is read
 // changes with it.
 func (r *Store) Tally(ctx context.Context, s *redis.Script, keys []string, args []any) (Reply, error) {
-	return r.Guard(ctx, func() (Reply, error) { return r.call(ctx, ScriptWords(s, keys, args)) })
+	return r.Guard(ctx, func() (Reply, error) { return r.call(writes.on(ctx), ScriptWords(s, keys, args)) })
 }
 
 // CallWords calls a script that writes by the words of a whole command, without the guard of Call. It reports whether the
@@ -119,7 +123,7 @@ func (r *Store) ConfirmWrites(ctx context.Context) error {
 // confirmed returns a context for a call all of whose commands write.
 func (r *Store) confirmed(ctx context.Context) context.Context {
 	if r.acks == 0 {
-		return ctx
+		return writes.on(ctx)
 	}
 	return context.WithValue(ctx, failover.WritesKey{}, new(failover.Writes))
 }

@@ -25,6 +25,7 @@ import (
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/check"
 	"frontpage/redisrepo/site"
+	"frontpage/redisrepo/wire"
 	"frontpage/sitetest"
 	"frontpage/store"
 )
@@ -59,6 +60,9 @@ func openSite(t *testing.T, o store.Options, options ...redisrepo.Option) (*test
 	s.repo, err = redisrepo.New(t.Context(), opened.Client, site.DefaultRules(),
 		append(options, redisrepo.WithPartitions(s.partitions), redisrepo.WithAcks(opened.Acks))...)
 	if err != nil {
+		return s, err
+	}
+	if err := wire.Join(t.Context(), opened.Client); err != nil {
 		return s, err
 	}
 	api := endpoint.DefaultOptions()

@@ -1,0 +1,208 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"frontpage/failover"
+)
+
+// How calls share round trips: the first one leaves at once. Those that come while it is under way wait, and all of them
+// leave together in one pipeline. So a quiet process waits for nothing, and a busy one makes fewer system calls. A call's
+// deadline, its repetitions and what is known of an outage are its own, since hooks that mind them are above this one. What
+// replicas confirm goes alone, and so does a transaction.
+
+// maxJoined is the number of commands from which on waiting calls leave although others are under way. A call with more
+// goes alone.
+const maxJoined = 200
+
+// Join has the calls of Read, Write, Call and Tally share round trips to each server. It must be the last hook of a client.
+func Join(ctx context.Context, client redis.UniversalClient) error {
+	switch c := client.(type) {
+	case *redis.ClusterClient:
+		return failover.OnServers(c, func(server *redis.Client) { server.AddHook(&joiner{clustered: true}) })(ctx)
+	case *redis.Client:
+		c.AddHook(new(joiner))
+	}
+	return nil
+}
+
+// lane is a kind of calls that may share a round trip. While Redis pauses writes, reads go on.
+type lane int
+
+const (
+	alone lane = iota
+	reads
+	writes
+	lanes
+)
+
+type laneKey struct{}
+
+// on returns the context of a call on a lane.
+func (l lane) on(ctx context.Context) context.Context { return context.WithValue(ctx, laneKey{}, l) }
+
+func laneOf(ctx context.Context) lane {
+	l, _ := ctx.Value(laneKey{}).(lane)
+	return l
+}
+
+// joiner is a hook on the client of one server.
+type joiner struct {
+	clustered bool
+	queues    [lanes]queue
+
+	once sync.Once
+	send redis.ProcessPipelineHook // of the client, not of one of its connections
+}
+
+// queue is the calls of one lane.
+type queue struct {
+	mu       sync.Mutex
+	underWay int
+	next     *batch // the calls that wait; nil: none
+}
+
+// batch is the commands of calls that go together.
+type batch struct {
+	commands []redis.Cmder
+	deadline time.Time     // the latest of the calls
+	endless  bool          // one of them has none
+	done     chan struct{} // closed when all commands have their replies
+}
+
+func (*joiner) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (j *joiner) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, command redis.Cmder) error {
+		if laneOf(ctx) == alone {
+			return next(ctx, command)
+		}
+		return j.do(ctx, func(ctx context.Context) error { return next(ctx, command) }, false, command)
+	}
+}
+
+// ProcessPipelineHook is called first when the hook is added, and then also for connections and, in a cluster, for each call.
+func (j *joiner) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	j.once.Do(func() { j.send = next })
+	return func(ctx context.Context, commands []redis.Cmder) error {
+		switch {
+		case laneOf(ctx) == alone:
+			return next(ctx, commands)
+		case len(commands) > maxJoined, commands[0].Name() == "multi":
+			return next(alone.on(ctx), commands)
+		}
+		return j.do(ctx, func(ctx context.Context) error { return next(ctx, commands) }, j.clustered, commands...)
+	}
+}
+
+// do sends commands with those of others, or by send if no call is under way. A cluster's client sees their errors only if
+// send is called. What go-redis sends to open a connection goes alone.
+func (j *joiner) do(ctx context.Context, send func(context.Context) error, errorsBySend bool, commands ...redis.Cmder) error {
+	q := &j.queues[laneOf(ctx)]
+	b := j.enter(ctx, q, commands)
+	if b == nil {
+		defer j.pass(q)
+		return send(alone.on(ctx))
+	}
+	select {
+	case <-b.done:
+	case <-ctx.Done():
+		if q.withdraw(b, commands) {
+			return failover.FailAll(commands, ctx.Err())
+		}
+		<-b.done // they are under way
+	}
+	err := failover.FirstError(commands, nil)
+	if err == nil {
+		return nil
+	}
+	// If the connection failed, the call is repeated alone, as go-redis repeats what may be.
+	failed := failover.IsNetwork(err) || errors.Is(err, context.DeadlineExceeded)
+	if failed && !slices.ContainsFunc(commands, redis.Cmder.NoRetry) || !failed && errorsBySend {
+		for _, command := range commands {
+			command.SetErr(nil)
+		}
+		return send(alone.on(ctx))
+	}
+	return err
+}
+
+// enter adds a call to those that wait, and returns their batch, or nil if it is to leave at once.
+func (j *joiner) enter(ctx context.Context, q *queue, commands []redis.Cmder) *batch {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.underWay == 0 {
+		q.underWay = 1
+		return nil
+	}
+	if q.next == nil {
+		q.next = &batch{done: make(chan struct{})}
+	}
+	b := q.next
+	b.commands = append(b.commands, commands...)
+	deadline, limited := ctx.Deadline()
+	if b.endless = b.endless || !limited; deadline.After(b.deadline) {
+		b.deadline = deadline
+	}
+	if len(b.commands) > maxJoined {
+		q.underWay++
+		q.next = nil
+		go j.sendAll(q, b)
+	}
+	return b
+}
+
+// withdraw removes a call's commands, unless they are under way.
+func (q *queue) withdraw(b *batch, commands []redis.Cmder) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.next != b {
+		return false
+	}
+	i := slices.Index(b.commands, commands[0])
+	b.commands = slices.Delete(b.commands, i, i+len(commands))
+	return true
+}
+
+// pass ends a round trip. The calls that came meanwhile are the next one.
+func (j *joiner) pass(q *queue) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.next == nil {
+		q.underWay--
+		return
+	}
+	go j.sendAll(q, q.next)
+	q.next = nil
+}
+
+// sendAll sends the commands of a batch. None of its callers may end it for the others, so it ends at the latest of their
+// deadlines.
+func (j *joiner) sendAll(q *queue, b *batch) {
+	defer j.pass(q)
+	defer close(b.done)
+	defer func() {
+		if p := recover(); p != nil {
+			_ = failover.FailAll(b.commands, fmt.Errorf("panic: %v\n%s", p, debug.Stack()))
+		}
+	}()
+	if len(b.commands) == 0 { // all callers have left
+		return
+	}
+	ctx, cancel := context.Background(), context.CancelFunc(func() {})
+	if !b.endless {
+		ctx, cancel = context.WithDeadline(ctx, b.deadline)
+	}
+	defer cancel()
+	if err := j.send(ctx, b.commands); err != nil && failover.FirstError(b.commands, nil) == nil {
+		_ = failover.FailAll(b.commands, err)
+	}
+}
