@@ -132,7 +132,7 @@ func (r *Articles) ArticleByLink(ctx context.Context, link string) (*site.Articl
 	if broken != nil {
 		return nil, broken
 	}
-	record, err := r.store.Client.Get(ctx, r.LinkRecord(text)).Result()
+	record, err := r.store.Client.Get(wire.Reading(ctx), r.LinkRecord(text)).Result()
 	if errors.Is(err, redis.Nil) {
 		return nil, nil
 	}

@@ -9,6 +9,7 @@ import (
 	"frontpage/failover"
 	"frontpage/redisrepo/keys"
 	"frontpage/redisrepo/site"
+	"frontpage/redisrepo/wire"
 )
 
 // Parts returns the numbers of the parts that have all articles, if each has up to size articles. None is empty.
@@ -123,7 +124,7 @@ func (r *Lists) parts(ctx context.Context, size int, key func(keys.Partition) st
 // part returns up to size members of one partition's sorted set.
 func (r *Lists) part(ctx context.Context, part, size int, key func(keys.Partition) string) ([]string, error) {
 	p, first := r.store.Partitions[part%len(r.store.Partitions)], int64(part/len(r.store.Partitions))*int64(size)
-	members, err := r.store.Client.ZRange(ctx, key(p), first, first+int64(size)-1).Result()
+	members, err := r.store.Client.ZRange(wire.Reading(ctx), key(p), first, first+int64(size)-1).Result()
 	if err != nil {
 		return nil, failover.Wrap("list", err)
 	}

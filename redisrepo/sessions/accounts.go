@@ -43,7 +43,7 @@ const maxNamesakes = 1000
 func (r *Sessions) AccountName(ctx context.Context, account, wanted string) (site.UserName, error) {
 	account = digestOf(account)
 	at := r.digested(account).Account(account)
-	name, err := r.store.Client.Get(ctx, at).Result()
+	name, err := r.store.Client.Get(wire.Reading(ctx), at).Result()
 	if errors.Is(err, redis.Nil) {
 		name, err = r.freeName(ctx, account, wanted)
 		if err == nil {
@@ -138,7 +138,7 @@ func (r *Sessions) first(ctx context.Context, key, value string) (string, error)
 	set := redis.NewStatusCmd(ctx, "set", key, value, "nx")
 	err := r.store.Send(ctx, set)
 	if errors.Is(err, redis.Nil) {
-		return r.store.Client.Get(ctx, key).Result()
+		return r.store.Client.Get(wire.Reading(ctx), key).Result()
 	}
 	return value, err
 }

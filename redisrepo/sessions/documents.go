@@ -9,6 +9,7 @@ import (
 	"frontpage/failover"
 	"frontpage/redisrepo/keys"
 	"frontpage/redisrepo/site"
+	"frontpage/redisrepo/wire"
 )
 
 // documentTTL is how long a document is kept after its last use.
@@ -21,7 +22,7 @@ func (r *Sessions) Document(ctx context.Context, hash string) (string, error) {
 	key := r.documentKey(hash)
 	text, err := r.store.Client.GetEx(ctx, key, documentTTL).Result()
 	if errors.Is(failover.Class(err), failover.ErrReadOnly) {
-		text, err = r.store.Client.Get(ctx, key).Result()
+		text, err = r.store.Client.Get(wire.Reading(ctx), key).Result()
 	}
 	if err != nil && !errors.Is(err, redis.Nil) {
 		return "", failover.Wrap("read a document", err)

@@ -9,6 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/failover"
+	"frontpage/redisrepo/wire"
 )
 
 // UseState reports whether the state of a sign-in is used for the first time. It is remembered for some time, by its digest.
@@ -17,7 +18,7 @@ func (r *Sessions) UseState(ctx context.Context, state string, during time.Durat
 	key := r.digested(digest).State(digest)
 	err := r.store.Send(ctx, redis.NewStatusCmd(ctx, "set", key, mine, "px", during.Milliseconds(), "nx"))
 	if errors.Is(err, redis.Nil) { // it is this call's own if the first reply was lost
-		stored, err := r.store.Client.Get(ctx, key).Result()
+		stored, err := r.store.Client.Get(wire.Reading(ctx), key).Result()
 		if err != nil && !errors.Is(err, redis.Nil) {
 			return false, failover.Wrap("use a state", err)
 		}

@@ -49,6 +49,9 @@ type laneKey struct{}
 // on returns the context of a call on a lane.
 func (l lane) on(ctx context.Context) context.Context { return context.WithValue(ctx, laneKey{}, l) }
 
+// Reading returns a context for one command that reads, and that is no blocking one: it may share its round trip.
+func Reading(ctx context.Context) context.Context { return reads.on(ctx) }
+
 func laneOf(ctx context.Context) lane {
 	l, _ := ctx.Value(laneKey{}).(lane)
 	return l
@@ -155,7 +158,7 @@ func (j *joiner) enter(ctx context.Context, q *queue, commands []redis.Cmder) *b
 	if len(b.commands) > maxJoined {
 		q.underWay++
 		q.next = nil
-		go j.sendAll(q, b)
+		go j.sendAll(q, b) // #nosec G118 -- of many callers
 	}
 	return b
 }
