@@ -88,7 +88,8 @@ func (j *joiner) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 		if laneOf(ctx) == alone {
 			return next(ctx, command)
 		}
-		return j.do(ctx, func(ctx context.Context) error { return next(ctx, command) }, false, command)
+		send := func(ctx context.Context) error { return next(ctx, command) }
+		return j.do(ctx, send, func(ctx context.Context, _ []redis.Cmder) error { return next(ctx, command) }, false, command)
 	}
 }
 
@@ -102,13 +103,14 @@ func (j *joiner) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proce
 		case len(commands) > maxJoined, commands[0].Name() == "multi":
 			return next(alone.on(ctx), commands)
 		}
-		return j.do(ctx, func(ctx context.Context) error { return next(ctx, commands) }, j.clustered, commands...)
+		return j.do(ctx, func(ctx context.Context) error { return next(ctx, commands) }, next, j.clustered, commands...)
 	}
 }
 
-// do sends commands with those of others, or by send if no call is under way. A cluster's client sees their errors only if
-// send is called. What go-redis sends to open a connection goes alone.
-func (j *joiner) do(ctx context.Context, send func(context.Context) error, errorsBySend bool, commands ...redis.Cmder) error {
+// do sends commands with those of others, or by send if no call is under way. Those whose connection failed are repeated
+// without others, as go-redis repeats what may be, and so are those with errors if repeats: a cluster's client minds no others.
+// What go-redis sends to open a connection goes alone.
+func (j *joiner) do(ctx context.Context, send func(context.Context) error, repeat redis.ProcessPipelineHook, repeats bool, commands ...redis.Cmder) error {
 	q := &j.queues[laneOf(ctx)]
 	b := j.enter(ctx, q, commands)
 	if b == nil {
@@ -123,19 +125,24 @@ func (j *joiner) do(ctx context.Context, send func(context.Context) error, error
 		}
 		<-b.done // they are under way
 	}
-	err := failover.FirstError(commands, nil)
-	if err == nil {
-		return nil
-	}
-	// If the connection failed, the call is repeated alone, as go-redis repeats what may be.
-	failed := failover.IsNetwork(err) || errors.Is(err, context.DeadlineExceeded)
-	if failed && !slices.ContainsFunc(commands, redis.Cmder.NoRetry) || !failed && errorsBySend {
-		for _, command := range commands {
-			command.SetErr(nil)
+	var failed []redis.Cmder
+	disconnected := false
+	for _, c := range commands {
+		if err := c.Err(); failover.IsNetwork(err) || errors.Is(err, context.DeadlineExceeded) {
+			failed = append(failed, c)
+			disconnected = true
+		} else if err != nil && repeats {
+			failed = append(failed, c)
 		}
-		return send(alone.on(ctx))
 	}
-	return err
+	if failed == nil || disconnected && slices.ContainsFunc(commands, redis.Cmder.NoRetry) {
+		return failover.FirstError(commands, nil)
+	}
+	for _, c := range failed {
+		c.SetErr(nil)
+	}
+	err := repeat(alone.on(ctx), failed)
+	return failover.FirstError(commands, err)
 }
 
 // enter adds a call to those that wait, and returns their batch, or nil if it is to leave at once.
