@@ -291,7 +291,7 @@ func (r *running) openSite(ctx context.Context) (err error) {
 		r.store.Client.AddHook(r.requests.RedisHook())
 	}
 	r.operator.followStore(r.store, r.repo)
-	if err := wire.Join(ctx, r.store.Client); err != nil {
+	if err := wire.Join(ctx, r.store.Client, wire.JoinWait); err != nil {
 		return err
 	}
 	log.Info("the store is " + r.store.String())

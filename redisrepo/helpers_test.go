@@ -86,7 +86,7 @@ func newSite(t *testing.T, change func(*site.Rules), options ...redisrepo.Option
 	raw := redis.NewClient(&patient)
 	t.Cleanup(func() { _ = raw.Close() })
 	server.Client.AddHook(checkedCalls{t})
-	must.Do(t, wire.Join(t.Context(), server.Client))
+	must.Do(t, wire.Join(t.Context(), server.Client, wire.JoinWait))
 	s := &testSite{t: t, ctx: t.Context(), server: server, raw: raw, rules: site.DefaultRules(), clock: new(clock), links: new(atomic.Int64)}
 	return s.reopened(server.Client, change, append([]redisrepo.Option{redisrepo.WithPartitions(testPartitions)}, options...)...)
 }
@@ -118,7 +118,7 @@ func (s *testSite) client(hooks ...redis.Hook) *redis.Client {
 	for _, hook := range hooks {
 		client.AddHook(hook)
 	}
-	must.Do(s.t, wire.Join(s.ctx, client))
+	must.Do(s.t, wire.Join(s.ctx, client, wire.JoinWait))
 	return client
 }
 

@@ -35,7 +35,7 @@ func TestVotesThatNoReplicaConfirmsFailTogether(t *testing.T) {
 	t.Cleanup(func() { _ = client.Close() })
 	failover.LimitWaiting(client)
 	repo := must.Get(redisrepo.New(t.Context(), client, site.DefaultRules(), redisrepo.WithPartitions(1), redisrepo.WithAcks(1)))(t)
-	must.Do(t, wire.Join(t.Context(), client))
+	must.Do(t, wire.Join(t.Context(), client, wire.JoinWait))
 	text := "text"
 	var ids []site.ArticleID // votes on one article would wait for each other
 	for range 16 {

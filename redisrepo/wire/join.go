@@ -23,13 +23,17 @@ import (
 // goes alone.
 const maxJoined = 200
 
-// Join has the calls of Read, Write, Call and Tally share round trips to each server. It must be the last hook of a client.
-func Join(ctx context.Context, client redis.UniversalClient) error {
+// JoinWait is how long a call of a server waits for those that are under way: one of them may have a connection that is dead.
+const JoinWait = 20 * time.Millisecond
+
+// Join has the calls of Read, Write, Call and Tally share round trips to each server. Calls that have waited for most leave
+// although others are under way. It must be the last hook of a client.
+func Join(ctx context.Context, client redis.UniversalClient, most time.Duration) error {
 	switch c := client.(type) {
 	case *redis.ClusterClient:
-		return failover.OnServers(c, func(server *redis.Client) { server.AddHook(&joiner{clustered: true}) })(ctx)
+		return failover.OnServers(c, func(server *redis.Client) { server.AddHook(&joiner{clustered: true, most: most}) })(ctx)
 	case *redis.Client:
-		c.AddHook(new(joiner))
+		c.AddHook(&joiner{most: most})
 	}
 	return nil
 }
@@ -60,6 +64,7 @@ func laneOf(ctx context.Context) lane {
 // joiner is a hook on the client of one server.
 type joiner struct {
 	clustered bool
+	most      time.Duration // that a call waits
 	queues    [lanes]queue
 
 	once sync.Once
@@ -79,6 +84,7 @@ type batch struct {
 	deadline time.Time     // the latest of the calls
 	endless  bool          // one of them has none
 	done     chan struct{} // closed when all commands have their replies
+	late     *time.Timer   // sends it if it has waited too long
 }
 
 func (*joiner) DialHook(next redis.DialHook) redis.DialHook { return next }
@@ -154,7 +160,15 @@ func (j *joiner) enter(ctx context.Context, q *queue, commands []redis.Cmder) *b
 		return nil
 	}
 	if q.next == nil {
-		q.next = &batch{done: make(chan struct{})}
+		b := &batch{done: make(chan struct{})}
+		b.late = time.AfterFunc(j.most, func() {
+			q.mu.Lock()
+			defer q.mu.Unlock()
+			if q.next == b {
+				j.leave(q)
+			}
+		})
+		q.next = b
 	}
 	b := q.next
 	b.commands = append(b.commands, commands...)
@@ -163,11 +177,17 @@ func (j *joiner) enter(ctx context.Context, q *queue, commands []redis.Cmder) *b
 		b.deadline = deadline
 	}
 	if len(b.commands) > maxJoined {
-		q.underWay++
-		q.next = nil
-		go j.sendAll(q, b) // #nosec G118 -- of many callers
+		j.leave(q)
 	}
 	return b
+}
+
+// leave sends the calls that wait.
+func (j *joiner) leave(q *queue) {
+	q.underWay++
+	q.next.late.Stop()
+	go j.sendAll(q, q.next)
+	q.next = nil
 }
 
 // withdraw removes a call's commands, unless they are under way.
@@ -186,12 +206,10 @@ func (q *queue) withdraw(b *batch, commands []redis.Cmder) bool {
 func (j *joiner) pass(q *queue) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.next == nil {
-		q.underWay--
-		return
+	q.underWay--
+	if q.next != nil {
+		j.leave(q)
 	}
-	go j.sendAll(q, q.next)
-	q.next = nil
 }
 
 // sendAll sends the commands of a batch. None of its callers may end it for the others, so it ends at the latest of their

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -44,7 +45,7 @@ func (*writesTo) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proce
 }
 
 // joined opens a store whose calls share round trips. A call is begun once it has passed the hooks.
-func joined(t *testing.T, hooks ...redis.Hook) (s *wire.Store, server *redistest.Server, begun *atomic.Int64) {
+func joined(t *testing.T, most time.Duration, hooks ...redis.Hook) (s *wire.Store, server *redistest.Server, begun *atomic.Int64) {
 	t.Helper()
 	server = redistest.Start(t)
 	options := *server.Client.Options()
@@ -55,7 +56,7 @@ func joined(t *testing.T, hooks ...redis.Hook) (s *wire.Store, server *redistest
 	for _, h := range append(hooks, redistest.Before(func(commands ...redis.Cmder) { begun.Add(1) })) {
 		client.AddHook(h)
 	}
-	must.Do(t, wire.Join(t.Context(), client))
+	must.Do(t, wire.Join(t.Context(), client, most))
 	return must.Get(wire.Open(t.Context(), client, site.DefaultRules(), "", wire.Options{Partitions: 1}))(t), server, begun
 }
 
@@ -68,7 +69,7 @@ func increase(ctx context.Context, s *wire.Store, key string) (n int64, err erro
 // Each of many callers gets its own replies in the order of its calls.
 func TestJoinedCallsGetTheirOwnReplies(t *testing.T) {
 	t.Parallel()
-	s, _, _ := joined(t)
+	s, _, _ := joined(t, wire.JoinWait)
 	var all sync.WaitGroup
 	for i := range 40 {
 		all.Go(func() {
@@ -93,7 +94,7 @@ func TestJoinedCallsGetTheirOwnReplies(t *testing.T) {
 func TestWaitingCallsShareARoundTrip(t *testing.T) {
 	t.Parallel()
 	count := new(writesTo)
-	s, server, begun := joined(t, count)
+	s, server, begun := joined(t, time.Hour, count)
 	must.Get(increase(t.Context(), s, "n"))(t)
 	server.Pause()
 	before, begunBefore := count.n.Load(), begun.Load()
@@ -140,7 +141,7 @@ func TestWaitingCallsShareARoundTrip(t *testing.T) {
 // While Redis pauses writes, reads do not wait for them.
 func TestJoinedReadsPassPausedWrites(t *testing.T) {
 	t.Parallel()
-	s, server, begun := joined(t)
+	s, server, begun := joined(t, time.Hour)
 	must.Do(t, server.Client.Do(t.Context(), "CLIENT", "PAUSE", "60000", "WRITE").Err())
 	before := begun.Load()
 	var all sync.WaitGroup
@@ -165,7 +166,7 @@ func TestJoinedReadsPassPausedWrites(t *testing.T) {
 func TestJoinedCallsOutliveTheirConnection(t *testing.T) {
 	t.Parallel()
 	h := new(redistest.LostReply)
-	s, server, _ := joined(t, h)
+	s, server, _ := joined(t, time.Hour, h)
 	script := redis.NewScript("return {'OK', redis.call('INCR', KEYS[1])}")
 	must.Do(t, script.Load(t.Context(), server.Client).Err())
 	var all sync.WaitGroup
@@ -199,5 +200,51 @@ func TestJoinedCallsOutliveTheirConnection(t *testing.T) {
 	n := must.Get(server.Client.Get(t.Context(), "n").Int64())(t)
 	if n < callers*calls || n > callers*calls+repeated.Load() || repeated.Load() == 0 {
 		t.Errorf("%d increases by %d calls, of which %d were repeated", n, callers*calls, repeated.Load())
+	}
+}
+
+// silent is a hook that, once armed, loses what is written next, as does a connection that a firewall has dropped.
+type silent struct{ armed atomic.Bool }
+
+type silentConn struct {
+	net.Conn
+	h *silent
+}
+
+func (c silentConn) Write(b []byte) (int, error) {
+	if c.h.armed.CompareAndSwap(true, false) {
+		return len(b), nil
+	}
+	return c.Conn.Write(b)
+}
+
+func (h *silent) DialHook(next redis.DialHook) redis.DialHook {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := next(ctx, network, address)
+		return silentConn{conn, h}, err
+	}
+}
+
+func (*silent) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+
+func (*silent) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+// Calls do not wait for one whose connection is dead.
+func TestCallsPassADeadConnection(t *testing.T) {
+	t.Parallel()
+	h := new(silent)
+	s, _, begun := joined(t, time.Millisecond, h)
+	must.Get(increase(t.Context(), s, "n"))(t)
+	before := begun.Load()
+	h.armed.Store(true)
+	go func() { _, _ = increase(t.Context(), s, "n") }() // it ends with the client
+	for begun.Load() == before || h.armed.Load() {
+	}
+	for i := range int64(10) {
+		if n, err := increase(t.Context(), s, "n"); n != i+2 || err != nil {
+			t.Errorf("increased to %d, %v, want %d", n, err, i+2)
+		}
 	}
 }

@@ -21,7 +21,7 @@ func TestCallsThatShareRoundTripsRunOnce(t *testing.T) {
 	c := redistest.StartCluster(t)
 	failover.LimitWaiting(c.Client)
 	repo := must.Get(redisrepo.New(t.Context(), c.Client, site.DefaultRules(), redisrepo.WithPartitions(4)))(t)
-	must.Do(t, wire.Join(t.Context(), c.Client))
+	must.Do(t, wire.Join(t.Context(), c.Client, wire.JoinWait))
 	for _, tag := range tags {
 		must.Do(t, c.Client.Set(t.Context(), tag+"text", "text", 0).Err())
 	}

@@ -62,7 +62,7 @@ func openSite(t *testing.T, o store.Options, options ...redisrepo.Option) (*test
 	if err != nil {
 		return s, err
 	}
-	if err := wire.Join(t.Context(), opened.Client); err != nil {
+	if err := wire.Join(t.Context(), opened.Client, wire.JoinWait); err != nil {
 		return s, err
 	}
 	api := endpoint.DefaultOptions()
