@@ -120,8 +120,12 @@ func TestTokensAreVerifiedOverEveryTransport(t *testing.T) {
 	t.Parallel()
 	client := redistest.Start(t).Client
 	keys := sitetest.NewKeyring(t)
-	s := sitetest.New(t, client, site.DefaultRules(), sitetest.WithSecret(t))
-	k := sitetest.New(t, client, site.DefaultRules(), sitetest.WithIdentity(t, identity.Options{JWKS: keys.File(t), Issuer: sitetest.TokenIssuer, Audience: []string{sitetest.TokenAudience}}))
+	now := time.Now()
+	options := identity.Options{Issuer: sitetest.TokenIssuer, Audience: []string{sitetest.TokenAudience}, Now: func() time.Time { return now }}
+	options.Secret = sitetest.TokenSecret
+	s := sitetest.New(t, client, site.DefaultRules(), sitetest.WithIdentity(t, options))
+	options.Secret, options.JWKS = "", keys.File(t)
+	k := sitetest.New(t, client, site.DefaultRules(), sitetest.WithIdentity(t, options))
 
 	const invalid, expired, unknown = "TOKEN_INVALID", "TOKEN_EXPIRED", "TOKEN_KEY_UNKNOWN"
 	hs, good := sitetest.Token(), sitetest.Claims()

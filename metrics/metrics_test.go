@@ -259,18 +259,6 @@ func (o *observed) liveMetricsMove(id string) {
 			o.VoteUp(id)
 		}
 	}, `frontpage_changes_coalesced_total >0`)
-	open := o.gate.close("evalsha")
-	var votes sync.WaitGroup
-	defer votes.Wait()
-	votes.Go(func() { o.Vote("first", id, "UP") })
-	o.moves("votes during a call", func() {
-		must.Soon(o.T, "the first vote's call", func() bool {
-			now := o.scrape()
-			return now[`frontpage_operations_running{kind="mutation"}`] == 1
-		})
-		votes.Go(func() { o.Vote("second", id, "UP") })
-	}, `frontpage_votes_joined_total +1`)
-	open()
 }
 
 // overloadMetricsMove holds more queries than may run.

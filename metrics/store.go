@@ -131,7 +131,6 @@ type writes struct{ repo *redisrepo.Repo }
 
 var (
 	writesDone       = describe("frontpage_writes_total", "Votes, posts, edits, regroupings, deletions and undeletions of this process, by result.", "write", "result")
-	votesJoined      = describe("frontpage_votes_joined_total", "Votes that went to Redis in one call with others on the same article.")
 	changesReceived  = describe("frontpage_changes_received_total", "Changes of articles that Redis announced, of all processes, by kind.", "kind")
 	changesCoalesced = describe("frontpage_changes_coalesced_total", "Changes that joined an earlier one before the watches of their article were notified.")
 	watchesNotified  = describe("frontpage_watches_notified_total", "Notifications of watches about a changed article.")
@@ -141,7 +140,7 @@ var (
 
 // Describe implements prometheus.Collector.
 func (*writes) Describe(to chan<- *prometheus.Desc) {
-	described{writesDone, votesJoined, changesReceived, changesCoalesced, watchesNotified, articlesWatched, partitionsLost}.Describe(to)
+	described{writesDone, changesReceived, changesCoalesced, watchesNotified, articlesWatched, partitionsLost}.Describe(to)
 }
 
 // Collect implements prometheus.Collector.
@@ -157,7 +156,6 @@ func (w *writes) Collect(to chan<- prometheus.Metric) {
 			v.counter(writesDone, n.Unchanged, write, "unchanged")
 		}
 	}
-	v.counter(votesJoined, s.JoinedVotes)
 	for kind, n := range s.Messages {
 		v.counter(changesReceived, n, kind)
 	}

@@ -88,13 +88,6 @@ func ParseHash(reply string) (title, link string, fields int, ok bool) {
 	return h.Title, h.Link, fields, ok
 }
 
-// Waiting returns how many votes on an article wait for the next call.
-func (r *Repo) Waiting(id site.ArticleID) int {
-	r.voting.polls.mu.Lock()
-	defer r.voting.polls.mu.Unlock()
-	return len(r.voting.polls.waiting[id])
-}
-
 // Tags are the tags of n partitions; one has none.
 func Tags(n int) (tags []string) {
 	if n == 1 {

@@ -219,8 +219,6 @@ func (r *Repo) Serves(ctx context.Context) error {
 type Stats struct {
 	Votes, Posts, Edits, Regroupings, Deletions, Undeletions Writes
 
-	JoinedVotes uint64 // votes that went to the store in one call with others on the same article
-
 	live.WatchStats
 }
 
@@ -235,8 +233,6 @@ type Writes struct {
 // stats is what Stats is made of. The zero value is ready to use.
 type stats struct {
 	votes, posts, edits, regroupings, deletions, undeletions writeStats
-
-	joinedVotes atomic.Uint64
 }
 
 type writeStats struct{ done, unchanged, refused, failed atomic.Uint64 }
@@ -265,6 +261,6 @@ func (r *Repo) Stats() Stats {
 	return Stats{
 		Votes: r.stats.votes.read(), Posts: r.stats.posts.read(), Edits: r.stats.edits.read(), Regroupings: r.stats.regroupings.read(),
 		Deletions: r.stats.deletions.read(), Undeletions: r.stats.undeletions.read(),
-		JoinedVotes: r.stats.joinedVotes.Load(), WatchStats: r.Live.WatchStats(),
+		WatchStats: r.Live.WatchStats(),
 	}
 }

@@ -47,7 +47,7 @@ func votingText(name string, rules site.Rules, first [2]int) string {
 	var milestones, crosses, reaches []string
 	for _, votes := range rules.Milestones {
 		milestones = append(milestones, strconv.Itoa(votes))
-		crosses = append(crosses, fmt.Sprintf("lowest < %d and highest >= %[1]d", votes))
+		crosses = append(crosses, fmt.Sprintf("votes < %d and after >= %[1]d", votes))
 		reaches = append(reaches, fmt.Sprintf("votes == %d", votes))
 	}
 	values := map[string]string{
@@ -138,7 +138,6 @@ var votingFunctions = regexp.MustCompile(`(?ms)^local function (\w+)\(.*?^end\n`
 // voting is what votes need beside the store.
 type voting struct {
 	vote, upvote *redis.Script
-	polls        polls
 	calls        *voteCalls
 }
 

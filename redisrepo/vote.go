@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"frontpage/failover"
 	"frontpage/redisrepo/articles"
@@ -37,48 +36,49 @@ type VoteResult struct {
 // for every downvote; earlier downvotes stay, and can be withdrawn or switched. After any other error the
 // vote may or may not have been counted; it is safe to repeat.
 func (r *Repo) Vote(ctx context.Context, id site.ArticleID, voter site.UserName, vote site.Vote, bucket string) (VoteResult, error) {
-	return r.setVote(id, &ballot{ctx: ctx, voter: voter, vote: vote, bucket: bucket})
+	return r.setVote(ctx, id, ballot{voter: voter, vote: vote, bucket: bucket})
 }
 
 // VoteAndRead is Vote, but the text and EditedAt of the article are as new as the rest, too: the reply has the whole hash,
 // so it is for callers who need them.
 func (r *Repo) VoteAndRead(ctx context.Context, id site.ArticleID, voter site.UserName, vote site.Vote, bucket string) (VoteResult, error) {
-	return r.setVote(id, &ballot{ctx: ctx, voter: voter, vote: vote, bucket: bucket, reads: true})
+	return r.setVote(ctx, id, ballot{voter: voter, vote: vote, bucket: bucket, reads: true})
 }
 
-func (r *Repo) setVote(id site.ArticleID, b *ballot) (result VoteResult, err error) {
-	vote, ctx := b.vote, b.ctx
+// ballot is one vote.
+type ballot struct {
+	voter  site.UserName
+	vote   site.Vote
+	bucket string
+	reads  bool // whether its caller needs the whole article
+}
+
+func (r *Repo) setVote(ctx context.Context, id site.ArticleID, b ballot) (result VoteResult, err error) {
 	defer func() { r.stats.votes.count(result.Changed, err) }()
-	if vote < site.Down || vote > site.Up {
-		return VoteResult{}, site.Refuse(site.Invalid, "direction", "a vote is up, down or none, not %d", int(vote))
+	if b.vote < site.Down || b.vote > site.Up {
+		return VoteResult{}, site.Refuse(site.Invalid, "direction", "a vote is up, down or none, not %d", int(b.vote))
 	}
-	if vote == site.Down && !r.Store.Rules.Downvotes {
+	if b.vote == site.Down && !r.Store.Rules.Downvotes {
 		return VoteResult{}, site.Refuse(site.Forbidden, "direction", "this site has no downvotes: vote up, or withdraw your vote")
 	}
-	if err := failover.FailedBefore(ctx); err != nil {
+	result, err = r.cast(ctx, id, b)
+	var refusal site.Refusal
+	if err != nil && !errors.As(err, &refusal) {
 		return VoteResult{}, failover.Wrap(fmt.Sprintf("vote on %v", id), err)
 	}
-	if !r.voting.polls.enter(id, b) {
-		r.stats.joinedVotes.Add(1)
-		return r.await(id, b)
-	}
-	defer func() { r.leavePoll(id, b.err) }()
-	r.cast(ctx, id, b)
-	return b.result, b.err
+	return result, err
 }
 
-// cast calls vote.lua once for all ballots, which are those of different users, and sets their results. A usual upvote goes
-// to upvote.lua first, which leaves to vote.lua what it does not do. The script
+// cast calls vote.lua. A usual upvote goes to upvote.lua first, which leaves to vote.lua what it does not do. The script
 // compares the title that this process remembers, but not the text: if that was edited by another process, the article is
-// right but for its text, unless a ballot has the whole hash read.
-func (r *Repo) cast(ctx context.Context, id site.ArticleID, ballots ...*ballot) {
+// right but for its text, unless the ballot has the whole hash read.
+func (r *Repo) cast(ctx context.Context, id site.ArticleID, b ballot) (VoteResult, error) {
 	var call, remembered *voteCall
-	reads := slices.ContainsFunc(ballots, func(b *ballot) bool { return b.reads })
 	var again bool // whether the script was called again because a reply was lost
 	answer, err := r.runWithGroups(ctx, id, "", func(e expected) (wire.Reply, error) {
 		remembered = r.voting.calls.get(id)
 		call = remembered
-		if reads {
+		if b.reads {
 			call = r.newVoteCall(id, e.Placement, nil)
 		} else if call == nil || e.told || call.groups != e.Groups {
 			call = r.newVoteCall(id, e.Placement, call)
@@ -86,53 +86,43 @@ func (r *Repo) cast(ctx context.Context, id site.ArticleID, ballots ...*ballot) 
 		defer r.Store.Changes.Add(1)
 		return r.Store.Guard(ctx, func() (answer wire.Reply, err error) {
 			var repeated bool
-			if !e.told && r.isUpvote(call, ballots) { // told: its groups change quickly
-				answer, repeated, err = r.Store.CallWords(ctx, r.upvoteWords(id, call, ballots[0]))
+			if !e.told && r.isUpvote(call, b) { // told: its groups change quickly
+				answer, repeated, err = r.Store.CallWords(ctx, r.upvoteWords(id, call, b))
 				again = again || repeated
 				if err != nil || answer.Status() != "FULL" {
 					return answer, err
 				}
 			}
-			answer, repeated, err = r.Store.CallWords(ctx, r.voteWords(id, call, ballots))
+			answer, repeated, err = r.Store.CallWords(ctx, r.voteWords(id, call, b))
 			again = again || repeated // even if the groups have changed since the call whose reply was lost
 			return answer, err
 		})
 	})
-	var article *site.Article
 	if err != nil {
-		err = failover.Wrap(fmt.Sprintf("vote on %v", id), err)
-	} else if answer.Status() == "OK" {
-		for _, b := range ballots {
-			r.Live.ForgetVote(id, b.voter)
-		}
-		article, err = r.voted(id, call, remembered, answer)
+		return VoteResult{}, err
 	}
-	for i, b := range ballots {
-		if b.err = err; err == nil {
-			b.result, b.err = r.voteResult(id, article, answer, i, again, b.vote)
-		}
-	}
-}
-
-// voteResult returns the result of vote i of a call.
-func (r *Repo) voteResult(id site.ArticleID, article *site.Article, answer wire.Reply, i int, again bool, vote site.Vote) (VoteResult, error) {
 	switch status := answer.Status(); status {
 	case "OK":
-		before := site.Vote(answer.Number(firstPosition + i))
+		r.Live.ForgetVote(id, b.voter)
+		article, err := r.voted(id, call, remembered, answer)
+		if err != nil {
+			return VoteResult{}, err
+		}
+		before := site.Vote(answer.Number(positionBefore))
 		if before == fixedPosition {
 			return VoteResult{}, site.Refuse(site.Forbidden, "article", "you posted %v: on this site a poster's own vote is not counted and cannot be changed", id)
 		}
-		unknown := again && before == vote
-		return VoteResult{Article: article, Previous: before, Changed: unknown || before != vote, Unknown: unknown}, nil
+		unknown := again && before == b.vote
+		return VoteResult{Article: article, Previous: before, Changed: unknown || before != b.vote, Unknown: unknown}, nil
 	case "NOT_FOUND":
 		return VoteResult{}, articles.NoArticle(id)
 	case "CLOSED":
 		if again { // the first call may have been in time
-			return VoteResult{}, fmt.Errorf("vote on %v: %w", id, failover.ErrUnavailable)
+			return VoteResult{}, failover.ErrUnavailable
 		}
 		return VoteResult{}, site.Refuse(site.VotingClosed, "article", "voting on %v is closed: it is open for %v after posting", id, formatWindow(r.Store.Rules.VotingWindow))
 	default:
-		return VoteResult{}, fmt.Errorf("vote on %v: the script replied %q", id, status)
+		return VoteResult{}, fmt.Errorf("the script replied %q", status)
 	}
 }
 

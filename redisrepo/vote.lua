@@ -1,4 +1,4 @@
--- vote.lua: set the positions of one or more users on one article: up, down or none.
+-- vote.lua: set the position of a user on an article: up, down or none.
 --
 -- KEYS[1]   article:ID         hash     the article
 -- KEYS[2]   voted:ID           set      the upvoters
@@ -18,20 +18,20 @@
 -- KEYS[16]  best:              zset     the best rank of articles
 -- KEYS[17]  events:            stream   the change feed
 -- KEYS[18...] score:NAME       zset     of each name in ARGV[2], its listing by score; need not exist. Then, with
---           group_top, clock:NAME, top:h:HOUR:NAME, top:d:DAY:NAME and top:m:MONTH:NAME of each. Then, with cast, for
---           each vote cast:USER:MONTH, a zset: what the voter voted on among the articles of that month
+--           group_top, clock:NAME, top:h:HOUR:NAME, top:d:DAY:NAME and top:m:MONTH:NAME of each. Then, with cast,
+--           cast:USER:MONTH, a zset: what the voter voted on among the articles of that month
 -- ARGV[1]   the article's member
 -- ARGV[2]   the article's groups as the caller expects them: sorted names, separated by spaces
 -- ARGV[3]   posting time of the article that the caller knows, as it was replied; empty: it knows none
 -- ARGV[4]   title of that article
 -- ARGV[5]   now, Unix seconds; empty: the server's clock
--- ARGV[6...] two for each vote, all of different users: the position (1 up, -1 down, 0 none), a space and the
---           voter's member; and a pseudonym of the voter's address, empty if the vote is not recorded
+-- ARGV[6]   the position (1 up, -1 down, 0 none), a space and the voter's member
+-- ARGV[7]   a pseudonym of the voter's address, empty if the vote is not recorded
 --
--- Replies {'OK', votes, downvotes, revision, rest, before, ...}
---             the numbers after all votes; 0 if ARGV[3] and [4] are those of this article, else its posting time
---             and its whole hash before the votes, {time, {field, value, ...}}; the position before each vote, or
---             2 if it is refused, since the poster's vote does not count and cannot be changed
+-- Replies {'OK', votes, downvotes, revision, rest, before}
+--             the numbers after the vote; 0 if ARGV[3] and [4] are those of this article, else its posting time
+--             and its whole hash before the vote, {time, {field, value, ...}}; the position before, or 2 if the
+--             vote is refused, since the poster's vote does not count and cannot be changed
 --         {'NOT_FOUND'}         the article does not exist or is deleted
 --         {'CLOSED'}            the voting window is over, or the voters are forgotten
 --         {'STALE', groups, '', '', time}  ARGV[2] differs from these groups, or the keys from those of this posting
@@ -41,7 +41,7 @@
 -- where the names in capitals are, and leaves out the blocks of what is off. VOTE_SCORE is the worth of one vote in seconds,
 -- RANKING any other ranking, as worth.lua takes it, WINDOW the voting window in seconds, MARGIN how much longer
 -- the voters are kept, INTERESTING the net votes that make an article interesting. EVENTS is how many events the change feed
--- keeps, MILESTONES the net votes that make an event, CROSSES whether the votes pass one of them, HISTORY how long votes are
+-- keeps, MILESTONES the net votes that make an event, CROSSES whether the vote reaches one of them, HISTORY how long votes are
 -- kept in cast:USER:MONTH, seconds, or 0: for ever, FRONT_HOURS for how many hours front pages are kept, and FIRST_LISTING the
 -- index in KEYS of the first listing: 11 without the blocks keyed, with KEYS[11] to [17]. A line define puts functions of
 -- the shared files where only some calls need them.
@@ -52,15 +52,19 @@
 
 local last_listing = #KEYS
 -- begin cast
-last_listing = last_listing - (#ARGV - 5) / 2
-local function cast_of(change) return KEYS[#KEYS - (#ARGV - change[5] - 1) / 2] end
+last_listing = last_listing - 1
+local cast = KEYS[#KEYS]
 -- end cast
 -- begin group_top
 last_listing = FIRST_LISTING - 1 + (last_listing - FIRST_LISTING + 1) / 5
 -- end group_top
 
--- What was done: the changed positions, the hash before, what was added to the score, and in which rankings.
-local changes, before, added, ranked = {}, nil, nil, {}
+local voter, position = string.sub(ARGV[6], 3), string.byte(ARGV[6]) - 48 -- of 1 or 0
+if position < 0 then voter, position = string.sub(ARGV[6], 4), -1 end
+
+-- What was done: whether the position changed, from which memberships in the sets, the hash before, what was added to the
+-- score, and in which rankings.
+local changes, up, down, before, added, ranked = false, 0, 0, nil, nil, {}
 -- begin calendar
 local raised = {} -- clocks with the field of a peak, and what it was
 -- end calendar
@@ -94,8 +98,7 @@ local function vote()
   end
 -- end keyed
 
-  local upward = downvotes == 0 -- whether no voter has or gets a downvote
-  for i = 6, #ARGV, 2 do upward = upward and string.byte(ARGV[i]) == 49 end -- 1
+  local upward = downvotes == 0 and position == 1 -- no voter has or gets a downvote
   -- PTTL is -2 for a set without members. The first upvote on a legacy client's article is its poster's, so it is known
   -- without the set, too.
   local voted_left, downvoted_left = call('PTTL', voted), not upward and call('PTTL', downvoted)
@@ -108,35 +111,17 @@ local function vote()
   if not is_known or (hash[5] or '') ~= ARGV[4] then rest = {time, call('HGETALL', article)} end
 
   before = hash
-  local reply = {'OK', votes, downvotes, revision, rest, 0}
-  local after, downvotes_after, recorded = votes, downvotes, false
--- begin events
-  local lowest, highest = votes, votes
--- end events
-  for i = 6, #ARGV, 2 do
-    local text, voter, position, up, down = ARGV[i], nil, -1, nil, 0
-    local first = string.byte(text) -- of 1, 0 or -1
-    if first == 45 then voter = string.sub(text, 4) else voter, position = string.sub(text, 3), first - 48 end
-    if upward and voter ~= poster then
-      up = 1 - call('SADD', voted, voter)
-    else
-      up = call('SISMEMBER', voted, voter)
-      if downvotes > 0 or position == -1 then down = call('SISMEMBER', downvoted, voter) end
-    end
-    local old = up - down
-    reply[3 + i / 2] = old
-    if position ~= old and voter == poster then
-      reply[3 + i / 2] = 2
-    elseif position ~= old or up + down == 2 then -- 2: a legacy client upvoted over a downvote
-      changes[#changes + 1] = {voter, position, up, down, i}
-      after, downvotes_after = after + position - old, downvotes_after - down + (position == -1 and 1 or 0)
-      recorded = recorded or ARGV[i + 1] ~= ''
--- begin events
-      if after > highest then highest = after elseif after < lowest then lowest = after end
--- end events
-    end
+  if upward and voter ~= poster then
+    up = 1 - call('SADD', voted, voter)
+  else
+    up = call('SISMEMBER', voted, voter)
+    if downvotes > 0 or position == -1 then down = call('SISMEMBER', downvoted, voter) end
   end
-  if #changes == 0 then return reply end
+  local old, recorded = up - down, ARGV[7] ~= ''
+  if position == old and up + down < 2 then return {'OK', votes, downvotes, revision, rest, old} end -- 2: a legacy client upvoted over a downvote
+  if position ~= old and voter == poster then return {'OK', votes, downvotes, revision, rest, 2} end
+  changes = true
+  local after, downvotes_after = votes + position - old, downvotes - down + (position == -1 and 1 or 0)
 
   local enters, interesting = votes >= INTERESTING or after >= INTERESTING, nil
   local stays = enters and after >= INTERESTING and call('SISMEMBER', KEYS[8], member) == 1
@@ -152,11 +137,8 @@ local function vote()
       must_be_changeable(interesting)
     end
 -- begin cast
-    for i = 1, #changes do
-      local key = cast_of(changes[i])
-      call('ZCARD', key)
-      must_be_allowed('ZADD', key, 'ZREM', key)
-    end
+    call('ZCARD', cast)
+    must_be_allowed('ZADD', cast, 'ZREM', cast)
 -- end cast
 -- begin events
     -- define must_be_stream
@@ -184,8 +166,7 @@ local function vote()
   local reached = tonumber(milestone or 0)
   if not reached then error('CORRUPT milestone of ' .. member, 0) end
 -- end events
-  for i = 1, upward and 0 or #changes do
-    local voter, position, up, down = unpack(changes[i])
+  if not upward then
     if up == 1 and position ~= 1 then call('SREM', voted, voter) end
     if down == 1 and position ~= -1 then call('SREM', downvoted, voter) end
     if up == 0 and position == 1 then call('SADD', voted, voter) end
@@ -207,7 +188,7 @@ local function vote()
   end
 
   local number = string.sub(member, 9)
-  local votes_text, revision_text = string.format('%d', after), string.format('%d', revision + #changes)
+  local votes_text, revision_text = string.format('%d', after), string.format('%d', revision + 1)
   local downvotes_text = downvotes_after == downvotes and hash[2] or string.format('%d', downvotes_after)
 -- begin calendar
   local k, next_k = 11, last_listing + 1
@@ -245,9 +226,8 @@ local function vote()
   )
   local kept = posted + WINDOW + MARGIN - now
   local low, high = 1000 * kept - 60000, 1000 * kept + 61000
-  local may_empty = #changes > 1 and not upward -- a set that loses its last member loses its expiry
-  if may_empty or voted_left < low or voted_left > high then call('EXPIRE', voted, math.ceil(kept)) end
-  if downvoted_left and (may_empty or downvoted_left < low or downvoted_left > high) then
+  if voted_left < low or voted_left > high then call('EXPIRE', voted, math.ceil(kept)) end
+  if downvoted_left and (downvoted_left < low or downvoted_left > high) then
     call('EXPIRE', downvoted, math.ceil(kept))
   end
 
@@ -257,56 +237,37 @@ local function vote()
     change(interesting, member, score, time)
   end
 
-  for i = 1, #changes do
-    local voter, position, up, down, argument = unpack(changes[i])
-    local bucket = ARGV[argument + 1]
-    if bucket ~= '' then call('HSET', KEYS[7], voter, string.format('%d %.0f %s', position, now, bucket)) end
--- begin cast
-    local key = cast_of(changes[i])
-    local size = call('ZCARD', key)
-    if position ~= 0 then call('ZADD', key, clock_time, position == 1 and number or '-' .. number) end
-    if size == 0 and HISTORY > 0 then
-      -- define cast_expiry
-      call('EXPIRE', key, cast_expiry(time, WINDOW, HISTORY, now))
-    elseif size >= 10000 then -- 0 says that older votes are missing
-      call('ZREMRANGEBYRANK', key, 0, 99)
-      call('ZADD', key, clock_time, '0')
-    end
-    if up == 1 and position ~= 1 then call('ZREM', key, number) end
-    if down == 1 and position ~= -1 then call('ZREM', key, '-' .. number) end
--- end cast
-    votes, downvotes, revision = votes + position - up + down, downvotes - down + (position == -1 and 1 or 0), revision + 1
-    local its_score, its_votes, its_downvotes, its_revision = score, votes_text, downvotes_text, revision_text
-    if i < #changes then
-      its_votes, its_downvotes = string.format('%d', votes), string.format('%d', downvotes)
-      its_revision = string.format('%d', revision)
--- begin linear
-      its_score = string.format('%.17g', score - (after - votes) * VOTE_SCORE)
--- end linear
--- begin decaying
-      its_score = string.format('%.17g', score - worth(RANKING, after) + worth(RANKING, votes))
--- end decaying
-    end
--- begin events
-    told[#told + 1] = call('XADD', KEYS[17], 'MAXLEN', '~', EVENTS, '*', 'kind', 'voted', 'article', number,
-      'revision', its_revision, 'votes', its_votes, 'downvotes', its_downvotes, 'score', its_score,
-      'by', string.sub(voter, 6), 'to', string.sub(ARGV[argument], 1, position == -1 and 2 or 1))
-    for _, votes_wanted in ipairs(milestone and {MILESTONES} or {}) do
-      if votes >= votes_wanted and votes - position + up - down < votes_wanted and reached < votes_wanted then
-        -- define tell
-        reached = votes_wanted
-        call('HSET', article, 'milestone', reached)
-        told[#told + 1] = tell(KEYS[17], EVENTS, 'milestone', member, revision, votes, downvotes, its_score, voter, reached)
-      end
-    end
--- end events
-    call(string.byte(KEYS[6]) == 123 and 'SPUBLISH' or 'PUBLISH', KEYS[6], 'voted ' .. member .. ' ' .. its_revision .. ' '
-      .. its_votes .. ' ' .. its_downvotes .. ' ' .. its_score .. ' ' .. groups .. '\n' .. ARGV[argument])
-  end
+  if recorded then call('HSET', KEYS[7], voter, string.format('%d %.0f %s', position, now, ARGV[7])) end
   if first_record then call('EXPIRE', KEYS[7], math.ceil(kept)) end
-
-  reply[2], reply[3], reply[4] = votes, downvotes, revision
-  return reply
+-- begin cast
+  local size = call('ZCARD', cast)
+  if position ~= 0 then call('ZADD', cast, clock_time, position == 1 and number or '-' .. number) end
+  if size == 0 and HISTORY > 0 then
+    -- define cast_expiry
+    call('EXPIRE', cast, cast_expiry(time, WINDOW, HISTORY, now))
+  elseif size >= 10000 then -- 0 says that older votes are missing
+    call('ZREMRANGEBYRANK', cast, 0, 99)
+    call('ZADD', cast, clock_time, '0')
+  end
+  if up == 1 and position ~= 1 then call('ZREM', cast, number) end
+  if down == 1 and position ~= -1 then call('ZREM', cast, '-' .. number) end
+-- end cast
+-- begin events
+  told[1] = call('XADD', KEYS[17], 'MAXLEN', '~', EVENTS, '*', 'kind', 'voted', 'article', number,
+    'revision', revision_text, 'votes', votes_text, 'downvotes', downvotes_text, 'score', score,
+    'by', string.sub(voter, 6), 'to', string.sub(ARGV[6], 1, position == -1 and 2 or 1))
+  for _, votes_wanted in ipairs(milestone and {MILESTONES} or {}) do
+    if after >= votes_wanted and votes < votes_wanted and reached < votes_wanted then
+      -- define tell
+      reached = votes_wanted
+      call('HSET', article, 'milestone', reached)
+      told[#told + 1] = tell(KEYS[17], EVENTS, 'milestone', member, revision + 1, after, downvotes_after, score, voter, reached)
+    end
+  end
+-- end events
+  call(string.byte(KEYS[6]) == 123 and 'SPUBLISH' or 'PUBLISH', KEYS[6], 'voted ' .. member .. ' ' .. revision_text .. ' '
+    .. votes_text .. ' ' .. downvotes_text .. ' ' .. score .. ' ' .. groups .. '\n' .. ARGV[6])
+  return {'OK', after, downvotes_after, revision + 1, rest, old}
 end
 
 local ok, reply = pcall(vote)
@@ -317,16 +278,15 @@ local function restore(hash, field, text)
   if text then undo('HSET', hash, field, text) else undo('HDEL', hash, field) end
 end
 local member, number = ARGV[1], string.sub(ARGV[1], 9)
-for i = 1, #changes do
-  local voter, position, up, down = unpack(changes[i])
+if changes then
   undo(up == 1 and 'SADD' or 'SREM', KEYS[2], voter)
   undo(down == 1 and 'SADD' or 'SREM', KEYS[3], voter)
 -- begin cast
-  if position ~= 0 then undo('ZREM', cast_of(changes[i]), position == 1 and number or '-' .. number) end
+  if position ~= 0 then undo('ZREM', cast, position == 1 and number or '-' .. number) end
 -- end cast
 end
 for i = 1, #ranked do undo('ZADD', ranked[i], 'XX', 'INCR', -added, member) end
-if #changes > 0 then
+if changes then
   restore(KEYS[1], 'votes', before[1])
   restore(KEYS[1], 'downvotes', before[2])
   restore(KEYS[1], 'revision', before[3])

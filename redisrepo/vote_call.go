@@ -71,25 +71,23 @@ func (r *Repo) newVoteCall(id site.ArticleID, place site.Placement, other *voteC
 }
 
 // voteWords returns the words of a whole command.
-func (r *Repo) voteWords(id site.ArticleID, c *voteCall, ballots []*ballot) []any {
-	words := append(make([]any, 0, len(c.words)+len(c.args)+1+3*len(ballots)), c.words...)
+func (r *Repo) voteWords(id site.ArticleID, c *voteCall, b ballot) []any {
+	words := append(make([]any, 0, len(c.words)+len(c.args)+4), c.words...)
 	if r.Store.Has("cast") {
-		for _, b := range ballots {
-			words = append(words, r.Store.Partition(id).Cast(b.voter, c.posted.Month()))
-		}
+		words = append(words, r.Store.Partition(id).Cast(b.voter, c.posted.Month()))
 		words[2] = len(words) - 3
 	}
-	words = append(append(words, c.args...), r.Store.ScriptNow()) // ARGV[5] now
-	for _, b := range ballots {
-		words = append(words, positionTexts[b.vote+1]+b.voter.Member(), b.bucket) // ARGV[6...]
-	}
-	return words
+	words = append(words, c.args...)
+	return append(words,
+		r.Store.ScriptNow(),                      // ARGV[5] now
+		positionTexts[b.vote+1]+b.voter.Member(), // ARGV[6]
+		b.bucket, // ARGV[7]
+	)
 }
 
 // isUpvote reports whether upvote.lua will probably do for a call.
-func (r *Repo) isUpvote(c *voteCall, ballots []*ballot) bool {
-	b := ballots[0]
-	return len(ballots) == 1 && b.vote == site.Up && b.bucket == "" && !b.reads && c.article != nil && c.isExact &&
+func (r *Repo) isUpvote(c *voteCall, b ballot) bool {
+	return b.vote == site.Up && b.bucket == "" && !b.reads && c.article != nil && c.isExact &&
 		c.article.Poster.Name != b.voter && !c.isUnusual.Load() && (!r.Store.Has("calendar") || c.posted.Day() > r.Rankings.LastFolded())
 }
 
@@ -127,7 +125,7 @@ func (r *Repo) upvoteStart(c *voteCall) []any {
 }
 
 // upvoteWords returns the words of a whole command, for upvote.lua.
-func (r *Repo) upvoteWords(id site.ArticleID, c *voteCall, b *ballot) []any {
+func (r *Repo) upvoteWords(id site.ArticleID, c *voteCall, b ballot) []any {
 	words := append(make([]any, 0, len(c.upvote)+len(c.args)+3), c.upvote...)
 	if r.Store.Has("cast") {
 		words = append(words, r.Store.Partition(id).Cast(b.voter, c.posted.Month()))
@@ -144,8 +142,8 @@ var positionTexts = [...]string{"-1 ", "0 ", "1 "}
 
 // Elements of the reply OK of vote.lua.
 const (
-	restOfArticle = 4
-	firstPosition = 5
+	restOfArticle  = 4
+	positionBefore = 5
 
 	fixedPosition = 2 // instead of a position
 )
