@@ -15,8 +15,7 @@ import (
 )
 
 // calls counts the calls of Redis. It is a hook that is nearer to the connection than those that repeat commands, so each time
-// counts, and a pipeline to several servers counts for each. In a cluster, the client of
-// each server has the hook.
+// counts, and a pipeline to several servers counts for each. In a cluster, the client of each server has the hook.
 type calls struct {
 	client   redis.UniversalClient
 	duration *prometheus.HistogramVec
@@ -27,7 +26,7 @@ type calls struct {
 	dials    *prometheus.CounterVec
 }
 
-// newCalls counts the round trips of a client from now on.
+// newCalls counts the calls of a client from now on.
 func newCalls(client redis.UniversalClient) *calls {
 	c := &calls{
 		client: client,

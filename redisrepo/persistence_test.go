@@ -163,44 +163,21 @@ func TestVoteRepeatedAfterALostReplyClaimsNothing(t *testing.T) {
 	}
 }
 
-// unsent is a hook that lets a connection fail instead of sending the text of a script.
-type unsent struct{ armed atomic.Bool }
-
-type brokenConn struct {
-	net.Conn
-	h *unsent
-}
-
-func (h *unsent) DialHook(next redis.DialHook) redis.DialHook {
-	return func(ctx context.Context, network, address string) (net.Conn, error) {
-		conn, err := next(ctx, network, address)
-		return brokenConn{conn, h}, err
-	}
-}
-
-func (*unsent) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
-
-func (*unsent) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
-}
-
-func (c brokenConn) Write(b []byte) (int, error) {
-	if bytes.Contains(b, []byte("\r\neval\r\n")) && c.h.armed.CompareAndSwap(true, false) {
-		return 0, errors.Join(errLost, c.Close())
-	}
-	return c.Conn.Write(b)
-}
-
 // A script that a server does not know is sent again until it has a reply.
 func TestTextOfAScriptIsRepeated(t *testing.T) {
 	t.Parallel()
-	h := new(unsent)
-	s := newSite(t, nil, one).underSentinel(h)
+	var armed atomic.Bool // a connection fails instead of sending the text of a script
+	s := newSite(t, nil, one).underSentinel(redistest.Writing(func(conn net.Conn, b []byte) (int, error) {
+		if bytes.Contains(b, []byte("\r\neval\r\n")) && armed.CompareAndSwap(true, false) {
+			return 0, errors.Join(errLost, conn.Close())
+		}
+		return conn.Write(b)
+	}))
 	a := s.post("alice", "go")
 	s.do("SCRIPT FLUSH")
-	h.armed.Store(true)
+	armed.Store(true)
 	s.wantList(best("go"), a.ID)
-	if h.armed.Load() {
+	if armed.Load() {
 		t.Error("no text of a script was to be sent")
 	}
 }

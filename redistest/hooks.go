@@ -44,6 +44,32 @@ func (h Hook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessP
 	return func(ctx context.Context, commands []redis.Cmder) error { return h(ctx, commands, next) }
 }
 
+// Writing is a hook that is called for what is written to each connection. It writes, or fails, or loses it.
+type Writing func(conn net.Conn, b []byte) (int, error)
+
+type writingConn struct {
+	net.Conn
+	write Writing
+}
+
+func (c writingConn) Write(b []byte) (int, error) { return c.write(c.Conn, b) }
+
+// DialHook implements redis.Hook.
+func (w Writing) DialHook(next redis.DialHook) redis.DialHook {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := next(ctx, network, address)
+		return writingConn{conn, w}, err
+	}
+}
+
+// ProcessHook implements redis.Hook.
+func (Writing) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+
+// ProcessPipelineHook implements redis.Hook.
+func (Writing) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
 // LostReply is a hook that lets a connection fail once: after the next call of a script was executed, before its reply
 // is read.
 type LostReply struct {

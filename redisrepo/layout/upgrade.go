@@ -56,21 +56,23 @@ func (r *Layout) Layouts(ctx context.Context) ([]int, error) {
 	if err != nil {
 		return nil, failover.Wrap("read meta:", err)
 	}
+	size := new(redis.IntCmd) // of a site without tags that has no record
+	if r.store.Partitions[0] == keys.Untagged && errors.Is(recorded[0].Err(), redis.Nil) {
+		// The record is a site's first key, and another start may write it now. So it is read again, after the size: keys that
+		// were there without it are those of legacy clients.
+		err := r.store.Read(ctx, func(pipe redis.Pipeliner) {
+			size, recorded[0] = pipe.DBSize(ctx), pipe.HGet(ctx, metas[0], keys.FieldLayout)
+		})
+		if err != nil {
+			return nil, failover.Wrap("count the keys", err)
+		}
+	}
 	found := make([]int, len(metas))
 	for i, key := range metas {
 		text, err := recorded[i].Result()
 		switch {
-		case errors.Is(err, redis.Nil) && key == keys.Untagged.Meta() && len(metas) == 1:
-			n, err := r.store.Client.DBSize(ctx).Result()
-			if err != nil {
-				return nil, failover.Wrap("count the keys", err)
-			}
-			if found[i] = r.LastLayout(); n > 0 {
-				// Another start may have written the record of a new site just before: it is read again.
-				if found[i], err = r.store.Client.HGet(ctx, key, keys.FieldLayout).Int(); err != nil && !errors.Is(err, redis.Nil) {
-					return nil, failover.Wrap("read meta:", err)
-				}
-			}
+		case errors.Is(err, redis.Nil) && size.Val() > 0:
+			found[i] = 0
 		case errors.Is(err, redis.Nil):
 			found[i] = r.LastLayout()
 		default:

@@ -27,6 +27,7 @@ func (r *Store) Read(ctx context.Context, queue func(redis.Pipeliner), mode ...M
 	return r.run(reads.on(ctx), queue, mode...)
 }
 
+// run is Read on the lane of its context.
 func (r *Store) run(ctx context.Context, queue func(redis.Pipeliner), mode ...Mode) error {
 	commands, err := r.pipelined(ctx, queue, mode...)
 	if err == nil {

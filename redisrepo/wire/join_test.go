@@ -18,32 +18,6 @@ import (
 	"frontpage/redistest"
 )
 
-// writesTo counts what is written to connections.
-type writesTo struct{ n atomic.Int64 }
-
-type countedConn struct {
-	net.Conn
-	n *atomic.Int64
-}
-
-func (c countedConn) Write(b []byte) (int, error) {
-	c.n.Add(1)
-	return c.Conn.Write(b)
-}
-
-func (w *writesTo) DialHook(next redis.DialHook) redis.DialHook {
-	return func(ctx context.Context, network, address string) (net.Conn, error) {
-		conn, err := next(ctx, network, address)
-		return countedConn{conn, &w.n}, err
-	}
-}
-
-func (*writesTo) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
-
-func (*writesTo) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
-}
-
 // joined opens a store whose calls share round trips. A call is begun once it has passed the hooks.
 func joined(t *testing.T, most time.Duration, hooks ...redis.Hook) (s *wire.Store, server *redistest.Server, begun *atomic.Int64) {
 	t.Helper()
@@ -93,11 +67,14 @@ func TestJoinedCallsGetTheirOwnReplies(t *testing.T) {
 // others are.
 func TestWaitingCallsShareARoundTrip(t *testing.T) {
 	t.Parallel()
-	count := new(writesTo)
-	s, server, begun := joined(t, time.Hour, count)
+	var written atomic.Int64
+	s, server, begun := joined(t, time.Hour, redistest.Writing(func(conn net.Conn, b []byte) (int, error) {
+		written.Add(1)
+		return conn.Write(b)
+	}))
 	must.Get(increase(t.Context(), s, "n"))(t)
 	server.Pause()
-	before, begunBefore := count.n.Load(), begun.Load()
+	before, begunBefore := written.Load(), begun.Load()
 	leaves, leave := context.WithCancel(t.Context())
 	var all sync.WaitGroup
 	results := make([]int64, 31)
@@ -123,7 +100,7 @@ func TestWaitingCallsShareARoundTrip(t *testing.T) {
 	}
 	leave()
 	all.Wait()
-	if n := count.n.Load() - before; n > 6 {
+	if n := written.Load() - before; n > 6 {
 		t.Errorf("%d writes for %d calls, want 2, or some more for calls that came late", n, len(results))
 	}
 	seen := map[int64]bool{}
@@ -203,44 +180,21 @@ func TestJoinedCallsOutliveTheirConnection(t *testing.T) {
 	}
 }
 
-// silent is a hook that, once armed, loses what is written next, as does a connection that a firewall has dropped.
-type silent struct{ armed atomic.Bool }
-
-type silentConn struct {
-	net.Conn
-	h *silent
-}
-
-func (c silentConn) Write(b []byte) (int, error) {
-	if c.h.armed.CompareAndSwap(true, false) {
-		return len(b), nil
-	}
-	return c.Conn.Write(b)
-}
-
-func (h *silent) DialHook(next redis.DialHook) redis.DialHook {
-	return func(ctx context.Context, network, address string) (net.Conn, error) {
-		conn, err := next(ctx, network, address)
-		return silentConn{conn, h}, err
-	}
-}
-
-func (*silent) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
-
-func (*silent) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
-}
-
 // Calls do not wait for one whose connection is dead.
 func TestCallsPassADeadConnection(t *testing.T) {
 	t.Parallel()
-	h := new(silent)
-	s, _, begun := joined(t, time.Millisecond, h)
+	var armed atomic.Bool // the next write is lost, as by a connection that a firewall has dropped
+	s, _, begun := joined(t, time.Millisecond, redistest.Writing(func(conn net.Conn, b []byte) (int, error) {
+		if armed.CompareAndSwap(true, false) {
+			return len(b), nil
+		}
+		return conn.Write(b)
+	}))
 	must.Get(increase(t.Context(), s, "n"))(t)
 	before := begun.Load()
-	h.armed.Store(true)
+	armed.Store(true)
 	go func() { _, _ = increase(t.Context(), s, "n") }() // it ends with the client
-	for begun.Load() == before || h.armed.Load() {
+	for begun.Load() == before || armed.Load() {
 	}
 	for i := range int64(10) {
 		if n, err := increase(t.Context(), s, "n"); n != i+2 || err != nil {
