@@ -332,6 +332,13 @@ func (r *running) follow() {
 			}
 		})
 	})
+	updates.Go(func() {
+		r.repo.Views.Follow(r.background, func(err error) {
+			if r.away.Check() {
+				r.log.Warn("rankings and lists of votes are brought up to date when they are read", "err", err.Error())
+			}
+		})
+	})
 	r.opened("followers", func() error { r.stopBackground(); updates.Wait(); r.away.Wait(); return nil })
 }
 

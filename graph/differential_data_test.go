@@ -76,6 +76,7 @@ func dataset(t testing.TB, random *rand.Rand, client *redis.Client) (site.Rules,
 			}
 		}
 	}
+	must.Do(t, repo.CatchUpAll(ctx)) // else only the first read of the lists would do it
 	spoil(ctx, random, client, &s, now)
 	future(ctx, random, client, &s)
 	cursors(ctx, repo, &s)

@@ -29,6 +29,7 @@ var calendarNames = []site.GroupName{"a", "b", "c"}
 // peak is too low. Other processes may fold meanwhile.
 func (s *testSite) wantScheduled() {
 	s.t.Helper()
+	must.Do(s.t, s.CatchUpAll(s.ctx))
 	for range 20 {
 		before := s.clocks()
 		want, got := s.expectedCalendar(before), s.storedCalendar()
@@ -279,6 +280,7 @@ func TestPostFoldsTheCalendar(t *testing.T) {
 		}
 	})), nil)
 	other.post("bob", "a")
+	must.Do(t, other.CatchUpAll(s.ctx))
 	for range 2 { // of all articles, and of the group
 		<-folded
 	}
@@ -299,7 +301,7 @@ func TestSiteWithoutFeaturesHasNoKeysOfThem(t *testing.T) {
 	for range 100 {
 		ids = s.disturb(random, ids)
 	}
-	for _, pattern := range []string{"top:*", "clock:*", "front:*", "best:*", "events:*", "cast:*"} {
+	for _, pattern := range []string{"top:*", "clock:*", "front:*", "best:*", "cast:*"} {
 		if keys := s.raw.Keys(s.ctx, pattern).Val(); len(keys) > 0 {
 			t.Errorf("there are %v, want none", keys)
 		}

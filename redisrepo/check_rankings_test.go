@@ -57,6 +57,7 @@ func TestCheckReportsInconsistentCalendars(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := checkable(t)
+			must.Do(t, s.CatchUpAll(s.ctx))
 			for line := range strings.Lines(tt.corrupt) {
 				s.do(line)
 			}
@@ -79,6 +80,7 @@ func TestCheckReportsInconsistentCalendarsOfGroups(t *testing.T) {
 			t.Parallel()
 			s := newSite(t, func(r *site.Rules) { r.GroupTop = true }, one)
 			s.post("alice", "go")
+			must.Do(t, s.CatchUpAll(s.ctx))
 			s.do(tt.corrupt)
 			if got := strings.Join(s.violations(), "\n"); got != tt.want {
 				t.Errorf("Check reports %q, want %q", got, tt.want)
@@ -115,6 +117,7 @@ func TestCheckOfTheCalendarRunsWhileTheSiteIsUsed(t *testing.T) {
 		cancel()
 		stop()
 		aging.Wait()
+		must.Do(t, s.CatchUpAll(s.ctx))
 		s.wantClean()
 		s.wantCalendar(true)
 	})
@@ -175,6 +178,7 @@ func TestCheckReportsWrongFrontPages(t *testing.T) {
 				s.vote(2, "bob", none)
 			}
 			must.Get(s.BestRanks(s.ctx, []site.ArticleID{1}))(t)
+			must.Do(t, s.CatchUpAll(s.ctx))
 			for line := range strings.Lines(tt.corrupt) {
 				words, quoted, _ := strings.Cut(strings.TrimSpace(line), ` "`)
 				if text, is := strings.CutSuffix(quoted, `"`); is {

@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/failover"
+	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/check"
 	"frontpage/redisrepo/lists"
@@ -281,6 +282,7 @@ func TestCheckReportsInconsistencies(t *testing.T) {
 			t.Parallel()
 			s := checkable(t)
 			s.clock.set(tt.after)
+			must.Do(t, s.CatchUpAll(s.ctx))
 			for line := range strings.Lines(tt.corrupt) {
 				command, last, found := strings.Cut(strings.TrimSuffix(line, "\n"), "\x00")
 				if found {
@@ -337,6 +339,7 @@ func TestCheckReportsInconsistentDeletions(t *testing.T) {
 			s.post("erin", "c") // article:6
 			s.vote(6, "bob", up)
 			s.delete(6, moderator)
+			must.Do(t, s.CatchUpAll(s.ctx))
 			for line := range strings.Lines(tt.corrupt) {
 				s.do(line)
 			}
@@ -432,6 +435,7 @@ func TestCheckReadsLargeListsOfVotes(t *testing.T) {
 	for i := range 210 {
 		s.vote(1, site.UserName(fmt.Sprint("voter", i)), site.Vote(1-2*(i%2)))
 	}
+	must.Do(t, s.CatchUpAll(s.ctx))
 	s.wantClean()
 	s.do("ZREM cast:bob:641 107")
 	s.do("ZADD cast:bob:641 5 -208 5 999")
@@ -476,6 +480,7 @@ func TestCheckReportsNoVotesThatListsNeedNotHave(t *testing.T) {
 	s.clock.set(monthEnd.Add(-30 * time.Minute).Sub(opened))
 	s.post("alice")
 	s.vote(1, "bob", down)
+	must.Do(t, s.CatchUpAll(s.ctx))
 	s.do("DEL cast:alice:641 cast:bob:641")
 	want := []string{
 		"cast:alice:641: lacks 1, but user:alice is in voted:1",

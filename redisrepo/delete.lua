@@ -1,7 +1,7 @@
 -- delete.lua: remove one article from all listings and groups. Its hash and its voters stay, so that
 -- undelete.lua can restore it.
 --
--- uses names now whole types allowed publish tell moderation lists_at index_group groups leave hour calendar unschedule keep_front
+-- uses names now whole types allowed publish append moderation lists_at index_group groups leave keep_front
 -- KEY article          article:ID    hash     the article
 -- KEY times            time:         zset     posting times, Unix seconds
 -- KEY scores           score:        zset     the ranking, Unix seconds
@@ -13,16 +13,11 @@
 -- KEY voted            voted:ID      set      the upvoters
 -- KEY downvoted        downvoted:ID  set      the downvoters
 -- KEY link_record      link:DIGEST   string   the article that the link of expected_link is reserved for, if any
--- KEY clock            clock:        hash     peaks and fold pointer of the calendar, and the last front page
--- KEY hours            top:h:HOUR    zset     articles by net votes, of the hour of posting
--- KEY days             top:d:DAY     zset     the same of the day
--- KEY months           top:m:MONTH   zset     the same of the 32 days
+-- KEY clock            clock:        hash     the last hour with a front page
 -- KEY pages            front:        zset     the front pages of past hours
--- KEY best             best:         zset     the best rank of articles; unused
--- KEY events           events:       stream   the change feed
+-- KEY events           events:       stream   the log
 -- KEYS list            posted:NAME and host:NAME of expected_poster and expected_link, zsets: its lists by posting time;
---                      then three keys of the group interesting, and of each name in expected_groups; with group_top,
---                      then four of each
+--                      then three keys of the group interesting, and of each name in expected_groups
 -- ARG member           the article's member
 -- ARG by               the actor's member
 -- ARG is_moderator     1 if the actor is a moderator, who may delete the articles of others, else 0
@@ -41,9 +36,8 @@
 -- Replies {'OK', {field, value, ...}}  the hash of the article, deleted by this call or before
 --         {'NOT_FOUND'}                the article does not exist, or is deleted and the actor may not see it
 --         {'FORBIDDEN'}                the actor is neither the poster nor a moderator
---         {'STALE', groups, poster, link, time}  what is expected differs from these, or the keys from those of
---                                      this posting time: call again with them
---         {'UNLISTED', poster, time}   the hash does not list the groups: call adopt.lua, and again
+--         {'STALE', groups, poster, link}  what is expected differs from these: call again with them
+--         {'UNLISTED', poster}         the hash does not list the groups: call adopt.lua, and again
 -- Safe to run twice: the second run finds the article deleted and changes nothing.
 
 is_moderator = is_moderator == '1'
@@ -61,18 +55,16 @@ if not votes or not downvotes or not whole(hash[6] or '0') then
   return redis.error_reply('CORRUPT votes or revision of ' .. member)
 end
 
-if not hash[1] then return {'UNLISTED', poster, time} end
+if not hash[1] then return {'UNLISTED', poster} end
 local link, own = hash[9] or '', poster == by
-if hash[1] ~= expected_groups or poster ~= expected_poster or link ~= expected_link
-  or features ~= '' and not posted_in(hours, time) then
-  return {'STALE', hash[1], poster, link, time}
+if hash[1] ~= expected_groups or poster ~= expected_poster or link ~= expected_link then
+  return {'STALE', hash[1], poster, link}
 end
 
 local names = words(expected_groups)
 table.insert(names, 1, 'interesting')
-local groups = groups_at(first_list + list_count, names, features)
+local groups = groups_at(first_list + list_count, names)
 for _, name in ipairs(names) do check_group(groups[name], member) end
-local calendars = calendars_of({clock = clock, hours = hours, days = days, months = months}, groups, features)
 must_be_zset(group_names, sizes, deleted)
 must_be_stream(log)
 local frees = false
@@ -88,8 +80,7 @@ if frees then must_be_allowed('SET', link_record) end
 must_be_allowed(publication(changes), changes, 'HSET', article, 'HINCRBY', article, 'ZREM', times, 'ZREM', scores,
   'ZADD', group_names, 'ZREM', group_names, 'ZADD', sizes, 'ZREM', sizes,
   'ZADD', deleted, 'XADD', log, 'HGETALL', article)
-for _, name in ipairs(names) do must_be_changeable(groups[name]) end
-local max_events = must_take_events(events, features)
+must_take_entries(events)
 
 now = now_or(now)
 keep_front(clock, pages, scores, features, now)
@@ -100,13 +91,12 @@ for _, name in ipairs(names) do
   leave(groups[name], member)
   if name ~= 'interesting' then index_group(group_names, sizes, groups[name], name) end
 end
-for _, calendar in ipairs(calendars) do unschedule(calendar, member) end
 redis.call('HSET', article, 'deleted', now, 'deleted_by', by)
 redis.call('ZADD', deleted, now, member)
 if frees then redis.call('SET', link_record, member .. ' 0', 'KEEPTTL') end -- as if posted long ago
 log_moderation(log, max_entries, 'deleted', member, by, via, now, 'title', hash[8] or '', 'link', link, 'reason', reason)
 local revision = redis.call('HINCRBY', article, 'revision', 1)
 publish(changes, 'deleted', member, revision, votes, downvotes, score, expected_groups, now .. ' ' .. by)
-tell(events, max_events, 'deleted', member, revision, votes, downvotes, score, by, '')
+append(events, 'deleted', member, revision, votes, downvotes, score, by, '', time, expected_groups, now)
 
 return {'OK', redis.call('HGETALL', article)}

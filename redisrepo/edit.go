@@ -62,7 +62,7 @@ func (r *Repo) Edit(ctx context.Context, id site.ArticleID, by site.Actor, edit 
 	answer, err := r.runWithGroups(ctx, id, "", func(e expected) (wire.Reply, error) {
 		reserved, change.may = nil, by.Moderator
 		if change.regroups {
-			reserved = slices.DeleteFunc(differing(site.GroupNames(e.Groups), change.groups), func(name site.GroupName) bool { return r.Store.Rules.Family(name) == "" })
+			reserved = slices.DeleteFunc(differing(site.GroupNames(e.groups), change.groups), func(name site.GroupName) bool { return r.Store.Rules.Family(name) == "" })
 		}
 		change.logged = len(reserved) > 0
 		change.refused = change.logged && !by.Moderator && !by.Service
@@ -90,16 +90,15 @@ func (r *Repo) callEdit(ctx context.Context, id site.ArticleID, by site.Actor, c
 		p.Moderation(),              // KEYS[7] log
 		p.Sizes(),                   // KEYS[8] sizes
 		p.Events(),                  // KEYS[9] events
-		p.Clock(""),                 // KEYS[10] clock
 	)
 	if change.regroups {
-		names := site.GroupNames(e.Groups)
+		names := site.GroupNames(e.groups)
 		for _, name := range change.groups {
 			if !slices.Contains(names, name) {
 				names = append(names, name)
 			}
 		}
-		keys = r.Rankings.GroupTopKeys(lists.GroupKeys(keys, p, names...), p, e.Posted, names...)
+		keys = lists.GroupKeys(keys, p, names...)
 	}
 	return r.Store.Call(ctx, editScript, keys, []any{
 		id.String(),                              // ARGV[1] member
@@ -109,7 +108,7 @@ func (r *Repo) callEdit(ctx context.Context, id site.ArticleID, by site.Actor, c
 		change.text,                              // ARGV[5] text
 		change.regroups,                          // ARGV[6] regroups
 		site.GroupText(change.groups),            // ARGV[7] wanted
-		e.Groups,                                 // ARGV[8] current
+		e.groups,                                 // ARGV[8] current
 		change.ifRevision,                        // ARGV[9] if_revision
 		site.Seconds(r.Store.Rules.EditWindow),   // ARGV[10] edit_window
 		site.Seconds(r.Store.Rules.VotingWindow), // ARGV[11] window
@@ -120,7 +119,6 @@ func (r *Repo) callEdit(ctx context.Context, id site.ArticleID, by site.Actor, c
 		by.ViaMember(),                           // ARGV[16] via
 		change.logged,                            // ARGV[17] logged
 		change.refused,                           // ARGV[18] refused
-		r.Store.On,                               // ARGV[19] features
 	})
 }
 

@@ -1,6 +1,6 @@
 -- edit.lua: change the title, the text and the groups of one article. Its earlier title and text are kept.
 --
--- uses names now whole types allowed publish tell moderation index_group groups leave hour calendar unschedule
+-- uses names now whole types allowed publish append moderation index_group groups leave
 -- KEY article       article:ID   hash     the article
 -- KEY history       history:ID   hash     its earlier versions: number of the edit to what it replaced; best: that of
 --                   the edit which replaced the version with the most votes but the first, and these
@@ -10,10 +10,8 @@
 -- KEY changes       changes:     channel  on which the change is published
 -- KEY log           moderation:  stream   the moderation log
 -- KEY sizes         sizes:       zset     the names of all groups by negated number of articles
--- KEY events        events:      stream   the change feed
--- KEY clock         clock:       hash     the calendar of all articles, for its fold pointer
--- KEYS group        three keys of each name in current, then of each other one in wanted; with group_top, then four of
---                   each; none if regroups is 0
+-- KEY events        events:      stream   the log
+-- KEYS group        three keys of each name in current, then of each other one in wanted; none if regroups is 0
 -- ARG member        the article's member
 -- ARG by            the actor's member
 -- ARG may           1 if the actor may change the articles of others, and at any time, as moderators may, else 0
@@ -32,7 +30,6 @@
 -- ARG via           the member of the service that acts for by, or empty
 -- ARG logged        1 if the change of groups is entered in the log in any case, else 0: if the actor is not the poster
 -- ARG refused       1 if the groups may not change like this, else 0
--- ARG features      the features that are on, separated by spaces
 --
 -- Replies {'OK', {field, value, ...}}        the hash after the change
 --         {'NOT_FOUND'}                      the article does not exist or is deleted
@@ -41,9 +38,8 @@
 --         {'REFUSED'}                        the groups would change, and refused is 1
 --         {'EMPTY'}                          the article would have neither a link nor a text
 --         {'CONFLICT', {field, value, ...}}  it was edited or regrouped after the revision; its hash
---         {'STALE', groups, '', '', time}    current differs from these, or the keys from those of this posting time:
---                                            call again with them
---         {'UNLISTED', poster, time}         the hash does not list the groups: call adopt.lua, and again
+--         {'STALE', groups}                  current differs from these: call again with them
+--         {'UNLISTED', poster}               the hash does not list the groups: call adopt.lua, and again
 -- Safe to run twice: the second run finds the values set and changes nothing.
 
 may, regroups, if_revision = may == '1', regroups == '1', tonumber(if_revision)
@@ -76,8 +72,8 @@ if not votes or not downvotes or not revision or not edits or not edition then
   return redis.error_reply('CORRUPT votes, revision or edits of ' .. member)
 end
 if hash[2] ~= by and not may then return {'FORBIDDEN'} end
-if regroups and not hash[1] then return {'UNLISTED', hash[2] or '', time} end
-if regroups and hash[1] ~= current then return {'STALE', hash[1], '', '', time} end
+if regroups and not hash[1] then return {'UNLISTED', hash[2] or ''} end
+if regroups and hash[1] ~= current then return {'STALE', hash[1]} end
 
 local old_title, old_text, link = hash[7] or '', hash[8] or '', hash[9] or ''
 local retitled = title ~= '' and title ~= old_title
@@ -104,14 +100,8 @@ for _, name in ipairs(after) do
   stays[name] = true
   if not is_in[name] then names[#names + 1] = name end
 end
-local groups = groups_at(first_group, names, features)
-for _, group in pairs(groups) do
-  if group.calendar and not posted_in(group.calendar.hours, time) then return {'STALE', current, '', '', time} end
-end
-for _, group in pairs(groups) do
-  check_group(group, member)
-  if group.calendar then check_calendar(group.calendar, clock) end
-end
+local groups, left = groups_at(first_group, names), {}
+for _, group in pairs(groups) do check_group(group, member) end
 must_be_zset(group_names, sizes)
 local last = edits > 0 and redis.call('HGET', history, edits) or ''
 local votes_then = string.match(last, '^%S+ (-?%d+) ')
@@ -124,8 +114,7 @@ if moderated then
 end
 must_be_allowed(publication(changes), changes, 'HSET', article, 'HDEL', article, 'HSET', history, 'HDEL', history,
   'ZADD', group_names, 'ZREM', group_names, 'ZADD', sizes, 'ZREM', sizes, 'HGETALL', article)
-for _, group in pairs(groups) do must_be_changeable(group) end
-local max_events = must_take_events(events, features)
+must_take_entries(events)
 
 revision = revision + 1
 if differs then redis.call('HSET', article, 'revision', revision, 'edition', revision) end
@@ -149,10 +138,9 @@ for _, name in ipairs(names) do
   local group = groups[name]
   if stays[name] then
     enter(group, member, score, time)
-    if group.calendar then schedule(group.calendar, member, votes) end
   else
     leave(group, member)
-    if group.calendar then unschedule(group.calendar, member) end
+    left[#left + 1] = name
   end
   index_group(group_names, sizes, group, name)
 end
@@ -164,6 +152,6 @@ if moderated then
     'reason', reason, 'before', regrouped and current or '', 'after', regrouped and wanted or '')
 end
 publish(changes, kind, member, revision, votes, downvotes, score, listed)
-tell(events, max_events, kind, member, revision, votes, downvotes, score, by, listed)
+append(events, kind, member, revision, votes, downvotes, score, by, listed, time, listed, now, table.concat(left, ' '))
 
 return {'OK', redis.call('HGETALL', article)}

@@ -12,7 +12,6 @@ import (
 
 	"frontpage/failover"
 	"frontpage/redisrepo/articles"
-	"frontpage/redisrepo/keys"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/wire"
@@ -51,7 +50,7 @@ func (r *Repo) DeleteFor(ctx context.Context, id site.ArticleID, by site.Actor, 
 			id.String(),            // ARGV[1] member
 			by.Name.Member(),       // ARGV[2] by
 			by.Moderator,           // ARGV[3] is_moderator
-			e.Groups,               // ARGV[4] expected_groups
+			e.groups,               // ARGV[4] expected_groups
 			e.poster,               // ARGV[5] expected_poster
 			site.ModerationEntries, // ARGV[6] max_entries
 			r.Store.ScriptNow(),    // ARGV[7] now
@@ -77,7 +76,7 @@ func (r *Repo) Undelete(ctx context.Context, id site.ArticleID, by site.Actor) (
 		return []any{
 			id.String(),                    // ARGV[1] member
 			by.Name.Member(),               // ARGV[2] by
-			e.Groups,                       // ARGV[3] expected_groups
+			e.groups,                       // ARGV[3] expected_groups
 			e.poster,                       // ARGV[4] expected_poster
 			r.Store.Rules.RankingText(),    // ARGV[5] ranking
 			r.Store.Rules.InterestingVotes, // ARGV[6] interesting_votes
@@ -106,9 +105,13 @@ func (r *Repo) moderate(ctx context.Context, doing string, script *redis.Script,
 		)
 		scriptKeys = append(append(scriptKeys, more...), p.Link(site.LinkDigest(e.link))) // KEYS[9] or [11] link_record
 		own := p.Lists(site.UserOf(e.poster), e.link)
-		scriptKeys = append(keys.RankingKeys(scriptKeys, p, e.Posted), own...) // KEYS[10] to [16], KEYS[17...] list, or from [12]
-		scriptKeys = lists.GroupKeys(lists.GroupKeys(scriptKeys, p, site.Interesting), p, site.GroupNames(e.Groups)...)
-		scriptKeys = r.Rankings.GroupTopKeys(scriptKeys, p, e.Posted, site.GroupNames(e.Groups)...)
+		scriptKeys = append(scriptKeys,
+			p.Clock(""), // KEYS[10] or [12] clock
+			p.Front(),   // KEYS[11] or [13] pages
+			p.Events(),  // KEYS[12] or [14] events
+		)
+		scriptKeys = append(scriptKeys, own...) // KEYS[13...] or [15...] list
+		scriptKeys = lists.GroupKeys(lists.GroupKeys(scriptKeys, p, site.Interesting), p, site.GroupNames(e.groups)...)
 		return r.Store.Call(ctx, script, scriptKeys, append(args(e), len(own))) // ARGV[12] list_count
 	})
 	if err != nil {

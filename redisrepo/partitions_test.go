@@ -37,9 +37,9 @@ func TestNewRefusesAnotherLayout(t *testing.T) {
 		"fewer than none":                 {data: 1, opened: -1, refused: "-1 is not one of"},
 		"too many":                        {data: 1, opened: 512, refused: "512 is not one of"},
 		"more than legacy clients'":       {data: 1, opened: 4, corrupt: "DEL meta:\nZADD time: 1 article:1", refused: "the site in this store has 1 partition, not 4"},
-		"another layout":                  {data: 1, opened: 1, corrupt: "HSET meta: layout 6", refused: "the data has layout 6"},
-		"another layout of a partition":   {data: 4, corrupt: "HSET {p11}meta: layout 6", refused: "the data has layout 6"},
-		"another layout in the record":    {data: 4, corrupt: "HSET meta: layout 6", refused: "the data has layout 6"},
+		"another layout":                  {data: 1, opened: 1, corrupt: "HSET meta: layout 7", refused: "the data has layout 7"},
+		"another layout of a partition":   {data: 4, corrupt: "HSET {p11}meta: layout 7", refused: "the data has layout 7"},
+		"another layout in the record":    {data: 4, corrupt: "HSET meta: layout 7", refused: "the data has layout 7"},
 		"the place of another partition":  {data: 4, corrupt: "HSET {p11}meta: index 1", refused: "the data has index 1"},
 		"another number in one partition": {data: 4, corrupt: "HSET {p10}meta: partitions 16", refused: "the data has partitions 16"},
 		"no number in the record":         {data: 4, corrupt: "HSET meta: partitions x", refused: `"x" is no number of partitions`},
@@ -230,7 +230,7 @@ cast:dave:641: [{1.7723664e+09 -2}], ends: true
 clock:: map[folded:20504 front:492324 front_since:492325 p:h:492324:3], ends: false
 deleted:: [{1.7723664e+09 article:2}], ends: false
 downvoted:2: [user:dave], ends: true
-events:: [map[article:1 by:alice downvotes:0 kind:posted revision:1 score:1772366832 to:go redis votes:1] map[article:2 by:bob downvotes:0 kind:posted revision:1 score:1772366832 to: votes:1] map[article:1 by:bob downvotes:0 kind:voted revision:2 score:1772367264 to:1 votes:2] map[article:1 by:carol downvotes:0 kind:voted revision:3 score:1772367696 to:1 votes:3] map[article:2 by:dave downvotes:1 kind:voted revision:2 score:1772366400 to:-1 votes:0] map[article:2 by:bob downvotes:1 kind:regrouped revision:3 score:1772366400 to:go votes:0] map[article:2 by:mod downvotes:1 kind:deleted revision:4 score:1772366400 to: votes:0]], ends: false
+events:: [map[article:1 at:1772366400 by:alice downvotes:0 groups:go redis kind:posted revision:1 score:1772366832 time:1772366400 to:go redis votes:1] map[article:2 at:1772366400 by:bob downvotes:0 groups: kind:posted revision:1 score:1772366832 time:1772366400 to: votes:1] map[article:1 at:1772366400 by:bob downvotes:0 groups:go redis kind:voted revision:2 score:1772367264 time:1772366400 to:1 votes:2] map[article:1 at:1772366400 by:carol downvotes:0 groups:go redis kind:voted revision:3 score:1772367696 time:1772366400 to:1 votes:3] map[article:2 at:1772366400 by:dave downvotes:1 groups: kind:voted revision:2 score:1772366400 time:1772366400 to:-1 votes:0] map[article:2 at:1772366400 by:bob downvotes:1 groups:go kind:regrouped revision:3 score:1772366400 time:1772366400 to:go votes:0] map[article:2 at:1772366400 by:mod downvotes:1 groups:go kind:deleted revision:4 score:1772366400 time:1772366400 to: votes:0]], ends: false
 group:go: [article:1], ends: false
 group:interesting: [article:1], ends: false
 group:redis: [article:1], ends: false
@@ -238,7 +238,7 @@ groups:: [{0 go} {0 redis}], ends: false
 host:example.com: [{1.7723664e+09 article:1}], ends: false
 link:036cbe16b0015b0a30d733ca981c8ebb: article:1 1772366400, ends: false
 link:988628a63aecf11ad5dceeb5817d2a96: article:2 1772366400, ends: false
-meta:: map[calendar:on cast:on cast_since:1771761600 640 34560000 604800 events:on front:on index:0 interesting_votes:3 layout:5 partitions:1 ranking:linear vote_score:432 voting_window:604800], ends: false
+meta:: map[calendar:on cast:on cast_since:1771761600 640 34560000 604800 events:on front:on index:0 interesting_votes:3 layout:6 partitions:1 ranking:linear vote_score:432 voting_window:604800], ends: false
 moderation:: [map[article:article:2 at:1772366400 by:user:mod kind:deleted link:https://example.com/1 reason: title:title]], ends: false
 name:090e8f65e0cb05c378629f082e833b1a: bob, ends: false
 name:a55dd3906de999b502cf5b7b5b26d5fe: alice, ends: false

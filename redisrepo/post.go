@@ -17,7 +17,6 @@ import (
 	"frontpage/redisrepo/keys"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
-	"frontpage/redisrepo/wire"
 )
 
 // Post stores a new article and returns it. It is upvoted by its poster, unless the rules do not count
@@ -124,15 +123,13 @@ func (r *Repo) postOnce(ctx context.Context, index int, claim string, poster sit
 	if id > math.MaxInt32 {
 		return nil, fmt.Errorf("the article numbers are used up: %d", id)
 	}
-	answer, err := r.callPost(ctx, id, poster, s, o)
+	scriptKeys, args := r.postCall(id, poster, s, o)
+	answer, err := r.Store.Call(ctx, postScript, scriptKeys, args)
 	if err != nil {
 		return nil, failover.Wrap("post", err)
 	}
 	switch status := answer.Status(); status {
 	case "CREATED":
-		if r.Store.Has("calendar") {
-			r.Rankings.FoldPosted(r.Store.Partitions[index], s.Groups, answer.Text(2))
-		}
 		return r.Articles.ObserveReply(id, answer)
 	case "TAKEN":
 		h, err := articles.HashIn(answer)
@@ -159,31 +156,16 @@ func (r *Repo) postOnce(ctx context.Context, index int, claim string, poster sit
 	}
 }
 
-// callPost calls post.lua for the hour that it is by this process's clock, and again if that is not the hour of Redis.
-func (r *Repo) callPost(ctx context.Context, id site.ArticleID, poster site.UserName, s site.Submission, o postOptions) (wire.Reply, error) {
-	o.hour = r.Store.ThisHour()
-	for range maxStaleReplies {
-		keys, args := r.postCall(id, poster, s, o)
-		answer, err := r.Store.Call(ctx, postScript, keys, args)
-		if err != nil || answer.Status() != "STALE" {
-			return answer, err
-		}
-		o.hour = site.HourOfText(answer.Text(4))
-	}
-	return nil, fmt.Errorf("%w: its clock is not steady", failover.ErrUnavailable)
-}
-
 // postOptions are the arguments of post.lua besides the article itself.
 type postOptions struct {
-	at       string    // posting time, Unix seconds; empty: the clock of Redis
-	hour     site.Hour // of the posting time
-	votes    int       // counted net votes
-	key      string    // idempotency key; empty: none
-	digest   string    // digest of the submission; empty without an idempotency key
-	link     string    // digest of the link; empty without a link
-	reserved string    // how long the link cannot be posted again, seconds; empty: the call does not record the link
-	kind     string    // of the published change
-	prepared bool      // whether addVoters has added the voters of an import
+	at       string // posting time, Unix seconds; empty: the clock of Redis
+	votes    int    // counted net votes
+	key      string // idempotency key; empty: none
+	digest   string // digest of the submission; empty without an idempotency key
+	link     string // digest of the link; empty without a link
+	reserved string // how long the link cannot be posted again, seconds; empty: the call does not record the link
+	kind     string // of the published change
+	prepared bool   // whether addVoters has added the voters of an import
 }
 
 // choosePartition returns the index of the partition to post to. The same link always goes to the same
@@ -271,14 +253,14 @@ func (r *Repo) postCall(id site.ArticleID, poster site.UserName, s site.Submissi
 		p.Changes(r.Store.Database), // KEYS[9] changes
 		p.Link(o.link),              // KEYS[10] link_record
 		p.Sizes(),                   // KEYS[11] sizes
+		p.Clock(""),                 // KEYS[12] clock
+		p.Front(),                   // KEYS[13] pages
+		p.Events(),                  // KEYS[14] events
+		p.Views(),                   // KEYS[15] views
 	)
 	own := p.Lists(poster, s.Link)
-	scriptKeys = append(keys.RankingKeys(scriptKeys, p, o.hour), own...) // KEYS[12] to [18], KEYS[19...] list
+	scriptKeys = append(scriptKeys, own...) // KEYS[16...] list
 	scriptKeys = lists.GroupKeys(lists.GroupKeys(scriptKeys, p, site.Interesting), p, s.Groups...)
-	scriptKeys = r.Rankings.GroupTopKeys(scriptKeys, p, o.hour, s.Groups...)
-	if r.Store.Has("cast") {
-		scriptKeys = append(scriptKeys, p.Cast(poster, o.hour.Month()))
-	}
 	return scriptKeys, []any{
 		id.String(), // ARGV[1] member
 		strconv.Itoa(int(id) / len(r.Store.Partitions)), // ARGV[2] number

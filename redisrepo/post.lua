@@ -1,7 +1,7 @@
 -- post.lua: store a new article, in the rankings and in its groups. Posting stores it with the poster's
 -- vote, importing with any number of votes.
 --
--- uses names now whole types allowed voter_sets publish tell cast_expiry lists_at index_group groups hour worth calendar keep_front
+-- uses names now whole types allowed voter_sets publish append lists_at index_group groups worth keep_front
 -- KEY article            article:ID     hash     the article, new
 -- KEY voted              voted:ID       set      the upvoters
 -- KEY downvoted          downvoted:ID   set      the downvoters
@@ -13,17 +13,12 @@
 -- KEY changes            changes:       channel  on which the post is published
 -- KEY link_record        link:DIGEST    string   the newest article with this link; unused if reserved is empty
 -- KEY sizes              sizes:         zset     the names of all groups by negated number of articles
--- KEY clock              clock:         hash     peaks and fold pointer of the calendar, and the last front page
--- KEY hours              top:h:HOUR     zset     articles by net votes, of the hour of posting
--- KEY days               top:d:DAY      zset     the same of the day
--- KEY months             top:m:MONTH    zset     the same of the 32 days
+-- KEY clock              clock:         hash     the last hour with a front page
 -- KEY pages              front:         zset     the front pages of past hours
--- KEY best               best:          zset     the best rank of articles; unused
--- KEY events             events:        stream   the change feed
+-- KEY events             events:        stream   the log
+-- KEY views              views:         hash     the number of entries that are no events
 -- KEYS list              posted:NAME and host:NAME, zsets: the lists of articles by posting time that get this one; then
---                        three keys of the group interesting, and of each name in group_text; with group_top, then
---                        four of each; with cast, then cast:USER:MONTH, a zset: what the poster voted on among the
---                        articles of that month
+--                        three keys of the group interesting, and of each name in group_text
 -- ARG member             the article's member
 -- ARG number             its number among those that counter gives out
 -- ARG poster             the poster's member
@@ -47,20 +42,16 @@
 -- ARG features           the features that are on, separated by spaces
 -- ARG list_count         how many lists there are
 --
--- Replies {'CREATED', {field, value, ...}, folded}  the hash of the new article; the last day up to which all of its
---                                           calendars are folded, empty if there is one that is not folded, or none
+-- Replies {'CREATED', {field, value, ...}}  the hash of the new article
 --         {'TAKEN', {field, value, ...}}    the number belongs to this article; nothing is written
 --         {'REPEATED', member}              the idempotency key was used for this article, with this digest
 --         {'CONFLICT'}                      the idempotency key was used with another digest
 --         {'DUPLICATE', member}             the link is reserved for this article; nothing is written
 --         {'UNPREPARED'}                    prepared is 1, but there are other voters; nothing is written
---         {'STALE', '', '', '', time}       the keys are not those of this posting time: call again with them
 -- Safe to run twice: the second run replies TAKEN or REPEATED and changes nothing.
 
 votes, counted, margin = tonumber(votes), counted == '1', tonumber(margin)
 interesting_votes, reserved, prepared = tonumber(interesting_votes), tonumber(reserved), prepared == '1'
-local history = tonumber(string.match(features, 'cast=(%d+)')) -- nil without cast
-local cast = KEYS[#KEYS] -- with cast
 
 if digest ~= '' then
   local stored = redis.call('GET', record)
@@ -78,14 +69,11 @@ if reserved then
 end
 
 local time = posted_at ~= '' and posted_at or now
-if features ~= '' and not posted_in(hours, time) then return {'STALE', '', '', '', time} end
 
 local names = words(group_text)
-local groups = groups_at(first_list + list_count, {'interesting', unpack(names)}, features)
+local groups = groups_at(first_list + list_count, {'interesting', unpack(names)})
 for _, group in pairs(groups) do check_group(group, member) end
-local calendars = calendars_of({clock = clock, hours = hours, days = days, months = months}, groups, features)
 must_be_zset(times, scores, group_names, sizes)
-if history then must_be_zset(cast) end
 local last = whole(redis.call('GET', counter) or '0')
 if not last then return redis.error_reply('CORRUPT counter of articles') end
 
@@ -94,10 +82,8 @@ must_be_allowed(publication(changes), changes, 'HSET', article, 'UNLINK', voted,
   'ZADD', sizes, 'SET', counter, 'ZSCORE', scores, 'HGETALL', article)
 local lists = lists_at(first_list, list_count, 'ZADD')
 if digest ~= '' then must_be_allowed('SET', record) end
-if history then must_be_allowed('ZADD', cast, 'EXPIRE', cast) end
 if reserved then must_be_allowed('SET', link_record) end
-for _, group in pairs(groups) do must_be_changeable(group) end
-local max_events = kind == 'posted' and must_take_events(events, features) -- imports are not in the feed
+must_take_entries(events, views)
 
 -- Voters are stored only while voting is open. All but the poster are placeholders. Before the article exists,
 -- the sets have no other members than those that voters.lua added.
@@ -120,13 +106,7 @@ if kept >= margin then
   if not prepared then add_placeholders(set, 1, placeholders) end
   redis.call('EXPIRE', voted, kept)
   redis.call('EXPIRE', downvoted, kept)
-  if history then
-    redis.call('HSET', article, 'cast', votes)
-    if not counted or votes > 0 then
-      redis.call('ZADD', cast, time, string.sub(member, 9))
-      if history > 0 then redis.call('EXPIRE', cast, cast_expiry(time, window, history, now)) end
-    end
-  end
+  if string.find(features, 'cast', 1, true) then redis.call('HSET', article, 'cast', votes) end
 end
 
 redis.call('ZADD', times, time, member)
@@ -138,15 +118,14 @@ for _, name in ipairs(names) do
   index_group(group_names, sizes, groups[name], name)
 end
 if votes >= interesting_votes then enter(groups.interesting, member, score, time) end
-for _, calendar in ipairs(calendars) do schedule(calendar, member, votes) end
 if last < tonumber(number) then redis.call('SET', counter, number) end
 if digest ~= '' then redis.call('SET', record, member .. ' ' .. digest, 'EX', record_ttl) end
 if reserved then redis.call('SET', link_record, member .. ' ' .. time) end
 publish(changes, kind, member, 1, votes, math.max(0, -votes), score, group_text)
-tell(events, max_events, 'posted', member, 1, votes, math.max(0, -votes), score, poster, group_text)
-
-local folded = calendars[1] and calendars[1].folded
-for _, calendar in ipairs(calendars) do
-  folded = folded and calendar.folded and math.min(folded, calendar.folded)
+local has_voted = kept >= margin and (not counted or votes > 0)
+if kind == 'posted' then
+  append(events, kind, member, 1, votes, math.max(0, -votes), score, poster, group_text, time, group_text, now)
+else -- its poster is named if the vote is known
+  append_hidden(events, views, kind, member, 1, votes, math.max(0, -votes), score, has_voted and poster or '', group_text, time, group_text, now)
 end
-return {'CREATED', redis.call('HGETALL', article), folded and string.format('%d', folded) or ''}
+return {'CREATED', redis.call('HGETALL', article)}

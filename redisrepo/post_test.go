@@ -31,14 +31,14 @@ article:1: map[cast:1 downvotes:0 groups:c-x go lang link:https://go.dev poster:
 b  time:%[1]d title:Go votes:1], ends: false
 cast:alice:641: [{%[2]v 1}], ends: true
 clock:: map[folded:20504 front:492324 front_since:492325 p:h:492324:1], ends: false
-events:: [map[article:1 by:alice downvotes:0 kind:posted revision:1 score:%[4]d to:c-x go lang votes:1]], ends: false
+events:: [map[article:1 at:%[1]d by:alice downvotes:0 groups:c-x go lang kind:posted revision:1 score:%[4]d time:%[1]d to:c-x go lang votes:1]], ends: false
 group:c-x: [article:1], ends: false
 group:go: [article:1], ends: false
 group:lang: [article:1], ends: false
 groups:: [{0 c-x} {0 go} {0 lang}], ends: false
 host:go.dev: [{%[2]v article:1}], ends: false
 link:a2e0cac798040a079bc79ff08aaa5374: article:1 %[1]d, ends: false
-meta:: map[calendar:on cast:on cast_since:1771761600 640 34560000 604800 events:on front:on index:0 interesting_votes:200 layout:5 partitions:1 ranking:linear vote_score:432 voting_window:604800], ends: false
+meta:: map[calendar:on cast:on cast_since:1771761600 640 34560000 604800 events:on front:on index:0 interesting_votes:200 layout:6 partitions:1 ranking:linear vote_score:432 voting_window:604800], ends: false
 name:a55dd3906de999b502cf5b7b5b26d5fe: alice, ends: false
 posted:alice: [{%[2]v article:1}], ends: false
 score:: [{%[3]v article:1}], ends: false

@@ -35,7 +35,7 @@ func (r *Repo) Regroup(ctx context.Context, id site.ArticleID, by site.Actor, ad
 	}
 	tooMany := 0
 	answer, err := r.runWithGroups(ctx, id, "", func(e expected) (wire.Reply, error) {
-		current := site.GroupNames(e.Groups)
+		current := site.GroupNames(e.groups)
 		removing := append(r.Store.Rules.Superseded(current, adding), removing...)
 		wanted := slices.DeleteFunc(slices.Concat(current, adding), func(name site.GroupName) bool { return slices.Contains(removing, name) })
 		slices.Sort(wanted)

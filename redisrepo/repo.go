@@ -43,6 +43,7 @@ import (
 	"frontpage/redisrepo/rates"
 	"frontpage/redisrepo/sessions"
 	"frontpage/redisrepo/site"
+	"frontpage/redisrepo/views"
 	"frontpage/redisrepo/wire"
 )
 
@@ -54,6 +55,7 @@ type Repo struct {
 	*sessions.Sessions
 	*articles.Articles
 	*events.Log
+	*views.Views
 	*lists.Lists
 	*rankings.Rankings
 	*casts.Casts
@@ -93,6 +95,9 @@ func New(ctx context.Context, client redis.UniversalClient, rules site.Rules, op
 	if err := r.Casts.OpenCasts(ctx); err != nil {
 		return nil, failover.Wrap("open the histories of votes", err)
 	}
+	if err := r.Rankings.ReadSaved(ctx); err != nil {
+		return nil, failover.Wrap("find the last front page", err)
+	}
 	return r, nil
 }
 
@@ -128,17 +133,25 @@ func Find(ctx context.Context, client redis.UniversalClient, rules site.Rules, o
 
 // assemble makes the rooms of a site, each with those that it uses.
 func assemble(store *wire.Store, o opening) (*Repo, error) {
-	r := &Repo{Store: store, Sessions: sessions.New(store), Log: events.New(store)}
+	r := &Repo{Store: store, Sessions: sessions.New(store), Log: events.New(store), Views: views.New(store)}
 	var errs [6]error
 	r.Rates, errs[0] = rates.New(store)
 	r.Articles, errs[1] = articles.New(store)
 	r.Lists, errs[2] = lists.New(store, r.Articles, o.mostSmall, o.gatherStep)
-	r.Rankings, errs[3] = rankings.New(store, r.Lists, o.stepLooked)
-	r.Casts = casts.New(store, r.Articles)
-	r.Layout = layout.New(store, r.Articles, r.Lists, r.Rankings, r.Casts, r.Sessions, o.Options)
+	r.Rankings, errs[3] = rankings.New(store, r.Lists, r.Views, o.stepLooked)
+	r.Casts = casts.New(store, r.Articles, r.Views)
+	r.Layout = layout.New(store, r.Articles, r.Lists, r.Rankings, r.Casts, r.Sessions, r.Views, o.Options)
 	r.voting, errs[4] = newVoting(store)
-	r.Live, errs[5] = live.New(store, r.Articles, r.Lists, r.Casts, r.Log, live.Hooks{OnForget: r.voting.calls.forget, Reopen: r.reopen})
+	r.Live, errs[5] = live.New(store, r.Articles, r.Lists, r.Casts, r.Log, live.Hooks{OnForget: r.forget, Reopen: r.reopen})
 	return r, errors.Join(errs[:]...)
+}
+
+// forget drops what this process knows of the data, which may have gone back.
+func (r *Repo) forget() {
+	r.voting.calls.forget()
+	for i := range r.Store.Partitions {
+		r.Rankings.ForgetSaved(i)
+	}
 }
 
 // checkMeta upgrades the layout of the data to this program's, or records it in a new store.

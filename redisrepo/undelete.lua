@@ -1,7 +1,7 @@
 -- undelete.lua: restore a deleted article to the listings and groups from which delete.lua removed it,
 -- with the rank that its votes give it.
 --
--- uses names now whole types allowed publish tell moderation lists_at index_group groups hour worth calendar keep_front
+-- uses names now whole types allowed publish append moderation lists_at index_group groups worth keep_front
 -- KEY article            article:ID   hash     the article
 -- KEY times              time:        zset     posting times, Unix seconds
 -- KEY scores             score:       zset     the ranking, Unix seconds
@@ -11,16 +11,11 @@
 -- KEY changes            changes:     channel  on which the undeletion is published
 -- KEY sizes              sizes:       zset     the names of all groups by negated number of articles
 -- KEY link_record        link:DIGEST  string   the article that the link of expected_link is reserved for, if any
--- KEY clock              clock:       hash     peaks and fold pointer of the calendar, and the last front page
--- KEY hours              top:h:HOUR   zset     articles by net votes, of the hour of posting
--- KEY days               top:d:DAY    zset     the same of the day
--- KEY months             top:m:MONTH  zset     the same of the 32 days
+-- KEY clock              clock:       hash     the last hour with a front page
 -- KEY pages              front:       zset     the front pages of past hours
--- KEY best               best:        zset     the best rank of articles; unused
--- KEY events             events:      stream   the change feed
+-- KEY events             events:      stream   the log
 -- KEYS list              posted:NAME and host:NAME of expected_poster and expected_link, zsets: its lists by posting time;
---                        then three keys of the group interesting, and of each name in expected_groups; with group_top,
---                        then four of each
+--                        then three keys of the group interesting, and of each name in expected_groups
 -- ARG member             the article's member
 -- ARG by                 the moderator's member
 -- ARG expected_groups    the article's groups as the caller expects them: sorted names, separated by spaces
@@ -36,8 +31,7 @@
 --
 -- Replies {'OK', {field, value, ...}}  the hash of the article, which is not deleted
 --         {'NOT_FOUND'}                the article does not exist
---         {'STALE', groups, poster, link, time}  what is expected differs from these, or the keys from those of
---                                      this posting time: call again with them
+--         {'STALE', groups, poster, link}  what is expected differs from these: call again with them
 -- Safe to run twice: the second run finds the article restored and changes nothing.
 
 interesting_votes = tonumber(interesting_votes)
@@ -53,15 +47,13 @@ if not tonumber(time) or not votes or not downvotes or not whole(hash[6] or '0')
   return redis.error_reply('CORRUPT time, votes or revision of ' .. member)
 end
 local link = hash[9] or ''
-if group_text ~= expected_groups or poster ~= expected_poster or link ~= expected_link
-  or features ~= '' and not posted_in(hours, time) then
-  return {'STALE', group_text, poster, link, time}
+if group_text ~= expected_groups or poster ~= expected_poster or link ~= expected_link then
+  return {'STALE', group_text, poster, link}
 end
 
 local names = words(group_text)
-local groups = groups_at(first_list + list_count, {'interesting', unpack(names)}, features)
+local groups = groups_at(first_list + list_count, {'interesting', unpack(names)})
 for _, group in pairs(groups) do check_group(group, member) end
-local calendars = calendars_of({clock = clock, hours = hours, days = days, months = months}, groups, features)
 must_be_zset(scores, group_names, sizes, deleted)
 must_be_stream(log)
 local freed = redis.call('GET', link_record) == member .. ' 0' -- by delete.lua, and not posted again since
@@ -69,10 +61,10 @@ if freed then must_be_allowed('SET', link_record) end
 local lists = lists_at(first_list, list_count, 'ZADD')
 must_be_allowed(publication(changes), changes, 'HDEL', article, 'HINCRBY', article, 'ZADD', times, 'ZADD', scores,
   'ZADD', group_names, 'ZADD', sizes, 'ZREM', deleted, 'XADD', log, 'ZSCORE', scores, 'HGETALL', article)
-for _, group in pairs(groups) do must_be_changeable(group) end
-local max_events = must_take_events(events, features)
+must_take_entries(events)
 
-keep_front(clock, pages, scores, features, now_or(now))
+now = now_or(now)
+keep_front(clock, pages, scores, features, now)
 redis.call('ZADD', times, time, member)
 redis.call('ZADD', scores, tonumber(time) + worth(ranking, votes), member)
 for _, list in ipairs(lists) do redis.call('ZADD', list, time, member) end
@@ -82,13 +74,12 @@ for _, name in ipairs(names) do
   index_group(group_names, sizes, groups[name], name)
 end
 if votes >= interesting_votes then enter(groups.interesting, member, score, time) end
-for _, calendar in ipairs(calendars) do schedule(calendar, member, votes) end
 redis.call('HDEL', article, 'deleted', 'deleted_by')
 redis.call('ZREM', deleted, member)
 if freed then redis.call('SET', link_record, member .. ' ' .. time, 'KEEPTTL') end
-log_moderation(log, max_entries, 'undeleted', member, by, via, now_or(now), 'title', hash[8] or '', 'link', link)
+log_moderation(log, max_entries, 'undeleted', member, by, via, now, 'title', hash[8] or '', 'link', link)
 local revision = redis.call('HINCRBY', article, 'revision', 1)
 publish(changes, 'undeleted', member, revision, votes, downvotes, score, group_text)
-tell(events, max_events, 'undeleted', member, revision, votes, downvotes, score, by, group_text)
+append(events, 'undeleted', member, revision, votes, downvotes, score, by, group_text, time, group_text, now)
 
 return {'OK', redis.call('HGETALL', article)}

@@ -7,7 +7,6 @@ import (
 
 	"frontpage/failover"
 	"frontpage/redisrepo/articles"
-	"frontpage/redisrepo/keys"
 	"frontpage/redisrepo/layout"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/wire"
@@ -69,9 +68,8 @@ func (r *Repo) setVote(ctx context.Context, id site.ArticleID, b ballot) (result
 	return result, err
 }
 
-// cast calls vote.lua. A usual upvote goes to upvote.lua first, which leaves to vote.lua what it does not do. The script
-// compares the title that this process remembers, but not the text: if that was edited by another process, the article is
-// right but for its text, unless the ballot has the whole hash read.
+// cast calls vote.lua. The script compares the title that this process remembers, but not the text: if that was edited by
+// another process, the article is right but for its text, unless the ballot has the whole hash read.
 func (r *Repo) cast(ctx context.Context, id site.ArticleID, b ballot) (VoteResult, error) {
 	var call, remembered *voteCall
 	var again bool // whether the script was called again because a reply was lost
@@ -79,25 +77,29 @@ func (r *Repo) cast(ctx context.Context, id site.ArticleID, b ballot) (VoteResul
 		remembered = r.voting.calls.get(id)
 		call = remembered
 		if b.reads {
-			call = r.newVoteCall(id, e.Placement, nil)
-		} else if call == nil || e.told || call.groups != e.Groups {
-			call = r.newVoteCall(id, e.Placement, call)
+			call = r.newVoteCall(id, e.groups, nil)
+		} else if call == nil || e.told || call.groups != e.groups {
+			call = r.newVoteCall(id, e.groups, call)
 		}
 		defer r.Store.Changes.Add(1)
-		return r.Store.Guard(ctx, func() (answer wire.Reply, err error) {
-			var repeated bool
-			if !e.told && r.isUpvote(call, b) { // told: its groups change quickly
-				answer, repeated, err = r.Store.CallWords(ctx, r.upvoteWords(id, call, b))
-				again = again || repeated
-				if err != nil || answer.Status() != "FULL" {
+		return r.Store.Guard(ctx, func() (wire.Reply, error) {
+			hour := r.Rankings.SavedHour(r.Store.Index(id))
+			for range maxStaleReplies {
+				answer, repeated, err := r.Store.CallWords(ctx, r.voteWords(id, call, b, hour))
+				again = again || repeated // even if the groups have changed since the call whose reply was lost
+				if err != nil || answer.Status() != "UNSAVED" {
 					return answer, err
 				}
+				if hour, err = r.Rankings.SaveFront(ctx, r.Store.Index(id)); err != nil {
+					return nil, err
+				}
 			}
-			answer, repeated, err = r.Store.CallWords(ctx, r.voteWords(id, call, b))
-			again = again || repeated // even if the groups have changed since the call whose reply was lost
-			return answer, err
+			return nil, fmt.Errorf("%w: its clock is not steady", failover.ErrUnavailable)
 		})
 	})
+	if err != nil || again { // there may be another primary, which lacks the page
+		r.Rankings.ForgetSaved(r.Store.Index(id))
+	}
 	if err != nil {
 		return VoteResult{}, err
 	}
@@ -127,11 +129,10 @@ func (r *Repo) cast(ctx context.Context, id site.ArticleID, b ballot) (VoteResul
 }
 
 // expected is what the caller of a script expects to be in the article's hash: the script must be given
-// all keys that it touches, and these depend on the article's groups, posting time, poster and link.
+// all keys that it touches, and these depend on the article's groups, poster and link.
 type expected struct {
-	site.Placement
-	poster, link string
-	told         bool // by a reply STALE
+	groups, poster, link string
+	told                 bool // by a reply STALE
 }
 
 // maxStaleReplies is how often a script is called for an article whose groups have changed since they were
@@ -145,7 +146,7 @@ var errGroupsKeepChanging = errors.New("the article's groups change faster than 
 // was adopted.
 func (r *Repo) runWithGroups(ctx context.Context, id site.ArticleID, poster string, call func(expected) (wire.Reply, error)) (wire.Reply, error) {
 	e := expected{poster: poster}
-	e.Placement, _ = r.Articles.Placements.Get(id)
+	e.groups, _ = r.Articles.GroupTexts.Get(id)
 	for range maxStaleReplies {
 		answer, err := call(e)
 		if err != nil {
@@ -153,10 +154,10 @@ func (r *Repo) runWithGroups(ctx context.Context, id site.ArticleID, poster stri
 		}
 		switch answer.Status() {
 		case "STALE":
-			e = expected{site.Placement{Groups: answer.Text(1), Posted: site.HourOfText(answer.Text(4))}, answer.Text(2), answer.Text(3), true}
+			e = expected{answer.Text(1), answer.Text(2), answer.Text(3), true}
 		case "UNLISTED":
-			e.poster, e.Posted, e.told = answer.Text(1), site.HourOfText(answer.Text(2)), true
-			if e.Groups, e.link, err = r.adopt(ctx, id, e.poster, e.Posted); err != nil {
+			e.poster, e.told = answer.Text(1), true
+			if e.groups, e.link, err = r.adopt(ctx, id, e.poster); err != nil {
 				return nil, err
 			}
 		default:
@@ -167,7 +168,7 @@ func (r *Repo) runWithGroups(ctx context.Context, id site.ArticleID, poster stri
 }
 
 // adopt completes an article that only legacy clients wrote, unless it changes meanwhile, and returns its groups and link.
-func (r *Repo) adopt(ctx context.Context, id site.ArticleID, poster string, posted site.Hour) (groups, link string, err error) {
+func (r *Repo) adopt(ctx context.Context, id site.ArticleID, poster string) (groups, link string, err error) {
 	groups, err = r.Layout.FindGroups(ctx, id)
 	if err != nil {
 		return "", "", fmt.Errorf("find its groups: %w", err)
@@ -189,14 +190,14 @@ func (r *Repo) adopt(ctx context.Context, id site.ArticleID, poster string, post
 		p.Ranking(site.ByTime), // KEYS[3] times
 		p.Groups(),             // KEYS[4] group_names
 		p.Sizes(),              // KEYS[5] sizes
+		p.Events(),             // KEYS[6] events
+		p.Views(),              // KEYS[7] views
 	)
 	own := p.Lists(site.UserOf(poster), link)
-	scriptKeys = append(keys.RankingKeys(scriptKeys, p, posted), own...) // KEYS[6] to [12], KEYS[13...] list
-	names := site.GroupNames(groups)
-	for _, name := range names {
+	scriptKeys = append(scriptKeys, own...) // KEYS[8...] list
+	for _, name := range site.GroupNames(groups) {
 		scriptKeys = append(scriptKeys, p.Group(name))
 	}
-	scriptKeys = r.Rankings.GroupTopKeys(scriptKeys, p, posted, names...)
 	_, err = r.Store.Call(ctx, layout.AdoptScript, scriptKeys, []any{
 		id.String(),                              // ARGV[1] member
 		groups,                                   // ARGV[2] groups
@@ -204,8 +205,7 @@ func (r *Repo) adopt(ctx context.Context, id site.ArticleID, poster string, post
 		site.Seconds(r.Store.Rules.VotingWindow), // ARGV[4] window
 		site.Seconds(site.VoterMargin),           // ARGV[5] margin
 		r.Store.ScriptNow(),                      // ARGV[6] now
-		r.Store.On,                               // ARGV[7] features
-		len(own),                                 // ARGV[8] list_count
+		len(own),                                 // ARGV[7] list_count
 	})
 	return groups, link, err
 }

@@ -10,10 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"frontpage/redisrepo/site"
-	"frontpage/redistest"
 )
 
 // commandStats returns the number of calls of each command that the server ran since the last CONFIG RESETSTAT.
@@ -36,8 +33,6 @@ func plain(r *site.Rules) {
 	r.Calendar, r.GroupTop, r.VoteHistory, r.FrontPages, r.Events = false, false, site.NoHistory, 0, 0
 }
 
-func withHistory(r *site.Rules) { plain(r); r.VoteHistory = 400 * 24 * time.Hour }
-
 // A vote runs only the commands that can matter, and the votes of a call share most of them.
 func TestVoteRunsFewCommands(t *testing.T) {
 	t.Parallel()
@@ -49,37 +44,26 @@ func TestVoteRunsFewCommands(t *testing.T) {
 		voter    site.UserName // bob if empty
 		want     string
 	}{
-		"an upvote, with events": {features: func(r *site.Rules) { plain(r); r.Events = 10 }, vote: up,
+		"an upvote, with all features": {features: func(r *site.Rules) { r.GroupTop = true }, vote: up,
 			want: "evalsha 1, hmget 1, hset 1, pttl 1, publish 1, sadd 1, xadd 1, zadd 2"},
-		"an upvote, with front pages": {features: func(r *site.Rules) { plain(r); r.FrontPages = time.Hour }, vote: up,
-			want: "evalsha 1, hget 1, hmget 1, hset 1, pttl 1, publish 1, sadd 1, zadd 2"},
+		"the first upvote of an hour": {features: func(r *site.Rules) { plain(r); r.FrontPages = time.Hour }, vote: up,
+			prepare: func(s *testSite) { s.clock.advance(time.Hour) },
+			want:    "evalsha 3, expire 1, hget 2, hmget 2, hset 2, pttl 2, publish 1, sadd 1, xadd 1, zadd 3, zrange 1, zremrangebyscore 1"},
 		"an upvote": {vote: up,
-			want: "evalsha 1, hmget 1, hset 1, pttl 1, publish 1, sadd 1, zadd 2"},
+			want: "evalsha 1, hmget 1, hset 1, pttl 1, publish 1, sadd 1, xadd 1, zadd 2"},
 		"an upvote, with a listing": {prepare: func(s *testSite) { s.list(best("go")) }, vote: up,
-			want: "evalsha 1, hmget 1, hset 1, pttl 1, publish 1, sadd 1, zadd 2"},
+			want: "evalsha 1, hmget 1, hset 1, pttl 1, publish 1, sadd 1, xadd 1, zadd 2"},
 		"a recorded upvote": {vote: up, bucket: "b",
-			want: "evalsha 1, hlen 1, hmget 1, hset 2, pttl 1, publish 1, sadd 1, zadd 2, zscore 1"},
+			want: "evalsha 1, expire 1, hget 1, hmget 1, hset 2, pttl 1, publish 1, sadd 1, xadd 1, zadd 2"},
 		"a first downvote": {prepare: func(s *testSite) { s.vote(1, "carol", none) }, vote: down,
-			want: "evalsha 1, hmget 1, hset 1, pttl 2, publish 1, sadd 1, sismember 2, srem 1, zadd 2, zscore 1"},
-		"an upvote, with a calendar and front pages": {vote: up, features: func(r *site.Rules) { plain(r); r.Calendar, r.FrontPages = true, time.Hour },
-			prepare: func(s *testSite) { s.vote(1, "carol", up); s.vote(1, "carol", none) }, // the peaks are above
-			want:    "evalsha 1, hmget 2, hset 1, pttl 1, publish 1, sadd 1, zadd 3"},
-		"an upvote, with a calendar": {vote: up, features: func(r *site.Rules) { plain(r); r.Calendar = true },
-			prepare: func(s *testSite) { s.vote(1, "carol", up); s.vote(1, "carol", none) }, // the peaks are above
-			want:    "evalsha 1, hmget 2, hset 1, pttl 1, publish 1, sadd 1, zadd 3"},
-		"an upvote, with a history of votes": {vote: up, features: withHistory, prepare: func(s *testSite) { s.vote(s.post("alice").ID, "bob", up) },
-			want: "evalsha 1, hmget 1, hset 1, pttl 1, publish 1, sadd 1, zadd 3, zcard 1"},
-		"the first upvote of a user": {vote: up, features: withHistory,
-			want: "evalsha 1, expire 1, hmget 1, hset 1, pttl 1, publish 1, sadd 1, zadd 3, zcard 1"},
-		"a downvote, with a history of votes": {prepare: func(s *testSite) { s.vote(1, "carol", none) }, vote: down, features: withHistory,
-			want: "evalsha 1, hmget 1, hset 1, pttl 2, publish 1, sadd 1, sismember 2, srem 1, zadd 3, zcard 2, zrem 1, zscore 1"},
+			want: "evalsha 1, hmget 1, hset 1, pttl 2, publish 1, sadd 1, sismember 2, srem 1, xadd 1, zadd 2"},
 		"a repeated vote": {prepare: func(s *testSite) { s.vote(1, "bob", up) }, vote: up,
-			want: "evalsha 1, hmget 1, pttl 1, sadd 1, zscore 1"},
+			want: "evalsha 1, hmget 1, pttl 1, sadd 1"},
 		"an upvote of the poster": {prepare: func(s *testSite) { s.vote(1, "bob", up); s.vote(1, "alice", none) }, vote: up, voter: "alice",
-			want: "evalsha 1, hmget 1, hset 1, pttl 1, publish 1, sadd 1, zadd 2, zscore 1"},
+			want: "evalsha 1, hmget 1, hset 1, pttl 1, publish 1, sadd 1, xadd 1, zadd 2"},
 		"the upvote that reaches a milestone": {prepare: func(s *testSite) { s.vote(1, "carol", up) }, vote: up,
 			features: func(r *site.Rules) { plain(r); r.Events, r.Milestones = 10, []int{6} },
-			want:     "evalsha 2, hget 1, hmget 2, hset 2, pttl 1, publish 1, sadd 1, xadd 2, zadd 2, zscore 1"},
+			want:     "evalsha 1, hget 1, hmget 1, hset 2, pttl 1, publish 1, sadd 1, xadd 2, zadd 2"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -110,30 +94,6 @@ func TestVoteRunsFewCommands(t *testing.T) {
 				t.Errorf("the server ran %s\nwant %s", got, tt.want)
 			}
 		})
-	}
-}
-
-// A script defines those shared functions only that it uses.
-func TestScriptsDefineOnlyWhatTheyUse(t *testing.T) {
-	t.Parallel()
-	s := newSite(t, nil)
-	scripts := 0
-	s.reopened(s.client(redistest.Before(func(commands ...redis.Cmder) {
-		for _, command := range commands {
-			if command.Name() != "script" {
-				continue
-			}
-			scripts++
-			text := regexp.MustCompile(`--.*`).ReplaceAllString(command.Args()[2].(string), "")
-			for _, m := range regexp.MustCompile(`(?m)^local function (\w+)`).FindAllStringSubmatch(text, -1) {
-				if n := len(regexp.MustCompile(`\b`+m[1]+`\b`).FindAllString(text, -1)); n < 2 {
-					t.Errorf("%.80q defines %s, which it does not use", text, m[1])
-				}
-			}
-		}
-	})), nil)
-	if scripts < 10 {
-		t.Errorf("%d scripts were loaded, want at least 10", scripts)
 	}
 }
 

@@ -17,9 +17,9 @@ import (
 
 // Articles reads articles and their voters, and caches what this process knows of them.
 type Articles struct {
-	// Placements caches the groups and the posting hours of articles. A script must be given all the keys that it touches, so a
+	// GroupTexts caches the groups of articles, as the hashes have them. A script must be given all the keys that it touches, so a
 	// write to an article that is not cached may need a second call. Cached values may be outdated: the scripts compare them.
-	Placements *lru.Cache[site.ArticleID, site.Placement]
+	GroupTexts *lru.Cache[site.ArticleID, string]
 
 	// Forgotten is the posting time before which the voters of articles were forgotten under an earlier, shorter voting
 	// window, Unix seconds. Votes on them are refused, although voting may be open by now.
@@ -33,8 +33,8 @@ type Articles struct {
 
 // New returns the articles of a site.
 func New(store *wire.Store) (*Articles, error) {
-	groups, err := lru.New[site.ArticleID, site.Placement](groupsCacheSize)
-	return &Articles{Placements: groups, OnRead: func(*site.Article) {}, store: store}, err
+	groups, err := lru.New[site.ArticleID, string](groupsCacheSize)
+	return &Articles{GroupTexts: groups, OnRead: func(*site.Article) {}, store: store}, err
 }
 
 // CanVote reports whether Vote would accept a vote of the user now: the window is open, the voters
@@ -121,10 +121,8 @@ func (r *Articles) observe(id site.ArticleID, h Hash, a *Decoded) (*site.Article
 		return nil, err
 	}
 	if h.Grouped {
-		place := site.Placement{Groups: h.Groups, Posted: site.HourOf(a.Stored.PostedAt)}
-		if cached, ok := r.Placements.Get(id); !ok || cached != place {
-			place.Groups = strings.Clone(h.Groups) // not the whole reply
-			r.Placements.Add(id, place)
+		if cached, ok := r.GroupTexts.Get(id); !ok || cached != h.Groups {
+			r.GroupTexts.Add(id, strings.Clone(h.Groups)) // not the whole reply
 		}
 	}
 	r.OnRead(&a.Article)

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -16,6 +18,7 @@ import (
 	"frontpage/redisrepo/articles"
 	"frontpage/redisrepo/keys"
 	"frontpage/redisrepo/site"
+	"frontpage/redisrepo/views"
 	"frontpage/redisrepo/wire"
 )
 
@@ -23,12 +26,18 @@ import (
 type Casts struct {
 	store    *wire.Store
 	articles *articles.Articles
+	views    *views.Views
+	lists    *views.View
 	casts    castRecord // set by OpenCasts
+	caughtUp sync.Map   // when this process last saw that the lists of a partition have its whole log, Unix seconds
 }
 
 // New returns the votes of a site's users.
-func New(store *wire.Store, articles *articles.Articles) *Casts {
-	return &Casts{store: store, articles: articles}
+func New(store *wire.Store, articles *articles.Articles, all *views.Views) *Casts {
+	r := &Casts{store: store, articles: articles, views: all}
+	r.lists = r.view()
+	all.Add(r.lists)
+	return r
 }
 
 // How a user's votes are kept: cast:USER:MONTH has the numbers of the articles of a month that the user voted on, negated
@@ -73,6 +82,7 @@ func (r *Casts) Complete(a *site.Article) bool {
 
 // castQuestion asks for a user's votes on articles of one partition and month.
 type castQuestion struct {
+	in       keys.Partition
 	key      string
 	articles []int // indexes
 	members  []string
@@ -84,19 +94,34 @@ type votesReader struct {
 	r        *Casts
 	voter    site.UserName
 	articles []*site.Article
+	mayBeOld bool // whether the user may have a downvote on an article without downvotes
 	votes    []*site.Vote
 }
 
-// Votes returns the user's position on each article, in one round trip. A position is nil if it is not known any more.
+// Position is Votes for an article whose state may be older than the user's last vote.
+func (r *Casts) Position(ctx context.Context, voter site.UserName, a *site.Article) (*site.Vote, error) {
+	votes, err := r.votes(ctx, votesReader{r: r, voter: voter, articles: []*site.Article{a}, mayBeOld: true})
+	if err != nil {
+		return nil, err
+	}
+	return votes[0], nil
+}
+
+// Votes returns the user's position on each article, in one round trip. A position is nil if it is not known any more. It is as
+// new as the articles: on one without downvotes it is none.
 // With Rules.VoteHistory it is known for that time after the vote. Without it, and for votes before it was turned on and
 // votes of legacy clients, it is known until the voters are forgotten, an hour after the voting window, even if that is
 // made longer afterwards.
 func (r *Casts) Votes(ctx context.Context, voter site.UserName, articles []*site.Article) ([]*site.Vote, error) {
-	v := votesReader{r, voter, articles, make([]*site.Vote, len(articles))}
+	return r.votes(ctx, votesReader{r: r, voter: voter, articles: articles})
+}
+
+func (r *Casts) votes(ctx context.Context, v votesReader) ([]*site.Vote, error) {
+	v.votes = make([]*site.Vote, len(v.articles))
 	var bySets, byCasts []int
-	for i, a := range articles {
+	for i, a := range v.articles {
 		switch {
-		case r.Complete(a):
+		case r.store.Has("cast") && r.Complete(a) && r.isLongClosed(a):
 			byCasts = append(byCasts, i)
 		case !r.articles.VotersForgotten(a):
 			bySets = append(bySets, i)
@@ -104,37 +129,68 @@ func (r *Casts) Votes(ctx context.Context, voter site.UserName, articles []*site
 			byCasts = append(byCasts, i)
 		}
 	}
-	again, err := v.read(ctx, bySets, byCasts)
-	if err == nil && len(again) > 0 {
-		_, err = v.read(ctx, again, nil)
-	}
-	if err != nil {
+	if err := v.read(ctx, bySets, byCasts); err != nil {
 		return nil, failover.Wrap("read votes", err)
 	}
 	return v.votes, nil
 }
 
-// read reads positions in the sets of voters and in the voter's history, and returns the articles of which the history
-// was cut and the sets know more.
-func (v *votesReader) read(ctx context.Context, bySets, byCasts []int) (again []int, err error) {
+// isLongClosed reports whether voting on an article ended half of the time ago for which its voters are kept longer: Redis may
+// forget them a little earlier or later than this process's clock says.
+func (r *Casts) isLongClosed(a *site.Article) bool {
+	return float64(r.store.Now().Unix()) > a.Stored.PostedAt+(r.store.Rules.VotingWindow+site.VoterMargin/2).Seconds()
+}
+
+// mayLack reports whether the lists of a partition may lack votes on articles that are long closed.
+func (r *Casts) mayLack(p keys.Partition, now int64) bool {
+	at, known := r.caughtUp.Load(p)
+	return !known || math.Abs(float64(now-at.(int64))) > site.VoterMargin.Seconds()/4
+}
+
+func (r *Casts) noteCaughtUp(in []keys.Partition, now int64) {
+	for _, p := range in {
+		r.caughtUp.Store(p, now)
+	}
+}
+
+// read reads positions in the sets of voters and in the voter's history.
+func (v *votesReader) read(ctx context.Context, bySets, byCasts []int) error {
 	if len(bySets)+len(byCasts) == 0 {
-		return nil, nil
+		return nil
 	}
 	ups, downs := make([]*redis.BoolCmd, len(bySets)), make([]*redis.BoolCmd, len(bySets))
 	questions := v.questions(byCasts)
-	err = v.r.store.Read(ctx, func(pipe redis.Pipeliner) {
+	queue := func(pipe redis.Pipeliner) {
 		for i, at := range bySets {
 			id := v.articles[at].ID
 			p := v.r.store.Partition(id)
 			ups[i] = pipe.SIsMember(ctx, p.Voted(id), v.voter.Member())
-			downs[i] = pipe.SIsMember(ctx, p.Downvoted(id), v.voter.Member())
+			if v.mayBeOld || v.articles[at].Downvotes > 0 {
+				downs[i] = pipe.SIsMember(ctx, p.Downvoted(id), v.voter.Member())
+			}
 		}
 		for _, q := range questions {
 			q.reply = pipe.ZMScore(ctx, q.key, q.members...)
 		}
-	})
+	}
+	var missing map[keys.Partition][]views.Entry
+	var err error
+	var in []keys.Partition // of which the lists may lack votes
+	now := v.r.store.Now().Unix()
+	for _, q := range questions {
+		if !slices.Contains(in, q.in) && v.r.mayLack(q.in, now) {
+			in = append(in, q.in)
+		}
+	}
+	if len(in) > 0 {
+		if missing, err = v.r.views.Read(ctx, v.r.lists, in, queue); err == nil && missing == nil {
+			v.r.noteCaughtUp(in, now)
+		}
+	} else {
+		err = v.r.store.Read(ctx, queue)
+	}
 	if err != nil {
-		return nil, err
+		return err
 	}
 	for i, at := range bySets {
 		vote := site.None
@@ -142,7 +198,7 @@ func (v *votesReader) read(ctx context.Context, bySets, byCasts []int) (again []
 		if ups[i].Val() {
 			vote += site.Up
 		}
-		if downs[i].Val() {
+		if downs[i] != nil && downs[i].Val() {
 			vote += site.Down
 		}
 		v.votes[at] = &vote
@@ -150,7 +206,7 @@ func (v *votesReader) read(ctx context.Context, bySets, byCasts []int) (again []
 	for _, q := range questions {
 		times := q.reply.Val() // 0: not a member
 		if want := 2*len(q.articles) + 1; len(times) != want {
-			return nil, fmt.Errorf("%s: %d times of %d", q.key, len(times), want)
+			return fmt.Errorf("%s: %d times of %d", q.key, len(times), want)
 		}
 		wasCut := times[2*len(q.articles)] != 0
 		for i, at := range q.articles {
@@ -162,12 +218,25 @@ func (v *votesReader) read(ctx context.Context, bySets, byCasts []int) (again []
 				v.votes[at] = new(site.Down)
 			case v.r.Complete(a) && !wasCut:
 				v.votes[at] = new(site.None)
-			case !v.r.articles.VotersForgotten(a):
-				again = append(again, at)
 			}
 		}
 	}
-	return again, nil
+	v.addMissing(byCasts, missing)
+	return nil
+}
+
+// addMissing corrects the positions on articles by the entries that the lists lack.
+func (v *votesReader) addMissing(indexes []int, missing map[keys.Partition][]views.Entry) {
+	for _, entries := range missing {
+		for _, e := range entries {
+			vote, _, ok := voteOf(e)
+			for _, at := range indexes {
+				if ok && e.By == v.voter && e.Article == v.articles[at].ID {
+					v.votes[at] = &vote
+				}
+			}
+		}
+	}
 }
 
 // questions returns one question for each partition and month of the articles.
@@ -182,7 +251,7 @@ func (v *votesReader) questions(indexes []int) (all []*castQuestion) {
 		where := place{v.r.store.Partition(a.ID), site.HourOf(a.Stored.PostedAt).Month()}
 		q := byPlace[where]
 		if q == nil {
-			q = &castQuestion{key: where.p.Cast(v.voter, where.month)}
+			q = &castQuestion{in: where.p, key: where.p.Cast(v.voter, where.month)}
 			byPlace[where], all = q, append(all, q)
 		}
 		q.articles = append(q.articles, at)

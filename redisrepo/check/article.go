@@ -34,6 +34,7 @@ type facts struct {
 	versions          *redis.StringSliceCmd
 	posted            site.Hour         // of its posting time, from an earlier read
 	places            []inCalendar      // in the calendars, for posted
+	isSettled         bool              // the views have all entries of the log about it
 	groups            []*redis.BoolCmd  // for each of GroupText
 	indexed           []*redis.FloatCmd // for each of GroupText
 	poster, groupText string            // from an earlier read of the hash, like link
@@ -71,6 +72,7 @@ func (c *checker) articles(ctx context.Context, p keys.Partition, where string, 
 		}
 		batch := make([]facts, len(ids))
 		err = c.Store.Read(ctx, func(pipe redis.Pipeliner) {
+			c.lags[p].Queue(ctx, pipe)
 			for i, id := range ids {
 				batch[i] = c.queue(ctx, pipe, p, id, wire.Reply(before[i].Val()))
 				batch[i].posted = site.HourOf(times[i].Val())
@@ -81,7 +83,9 @@ func (c *checker) articles(ctx context.Context, p keys.Partition, where string, 
 			return n, err
 		}
 		var again []site.ArticleID
+		unsettled := c.lags[p].Articles()
 		for i, id := range ids {
+			batch[i].isSettled = !unsettled[id]
 			f, hash := batch[i], batch[i].hash.Val()
 			if hash[site.FieldGroups] != f.groupText || hash[site.FieldPoster] != f.poster || hash[site.FieldLink] != f.link || f.time.Err() == nil && site.HourOf(f.time.Val()) != f.posted {
 				again = append(again, id)
@@ -195,7 +199,9 @@ func (c *checker) article(p keys.Partition, id site.ArticleID, f facts) {
 	c.edits(p, &a.Article, f)
 
 	_, complete := f.hash.Val()[site.FieldGroups]
-	c.places(p, &a.Article, f, !complete)
+	if f.isSettled {
+		c.places(p, &a.Article, f, !complete)
+	}
 	if !complete {
 		return // only legacy clients wrote it
 	}

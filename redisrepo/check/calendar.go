@@ -110,6 +110,7 @@ func (c *checker) list(ctx context.Context, p keys.Partition, key string) error 
 	err := c.Store.Scan(ctx, wire.Scan{Command: redis.Cmdable.ZScan, Key: key, Step: 2, Handle: func(members []string) error {
 		stored, times, groups := make([]*redis.FloatCmd, len(members)), make([]*redis.FloatCmd, len(members)), make([]*redis.StringCmd, len(members))
 		err := c.Store.Read(ctx, func(pipe redis.Pipeliner) {
+			c.lags[p].Queue(ctx, pipe)
 			for i, member := range members {
 				stored[i], times[i] = pipe.ZScore(ctx, key, member), pipe.ZScore(ctx, p.Ranking(site.ByTime), member)
 				groups[i] = pipe.HGet(ctx, p.Key(member), site.FieldGroups)
@@ -118,10 +119,11 @@ func (c *checker) list(ctx context.Context, p keys.Partition, key string) error 
 		if err != nil {
 			return err
 		}
+		unsettled := c.lags[p].Articles()
 		for i, member := range members {
 			id, _ := site.ParseArticleID(member)
 			switch {
-			case stored[i].Err() != nil: // it has left since
+			case stored[i].Err() != nil || unsettled[id]: // it has left since, or may have to
 			case c.Repo.Store.Partition(id) != p:
 				c.reportf("%s: holds %s, which belongs to another partition", key, member)
 			case times[i].Err() != nil:

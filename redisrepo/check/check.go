@@ -16,6 +16,7 @@ import (
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/keys"
 	"frontpage/redisrepo/site"
+	"frontpage/redisrepo/views"
 	"frontpage/redisrepo/wire"
 )
 
@@ -62,8 +63,12 @@ func Check(ctx context.Context, r *redisrepo.Repo, report func(violation string)
 
 // Compare is Check, but checks families only if asked to: an import keeps the groups of another site.
 func Compare(ctx context.Context, r *redisrepo.Repo, families bool, report func(violation string)) (Checked, error) {
-	c := checker{Repo: r, report: report, families: families, reported: map[string]bool{}, hasBest: map[site.ArticleID]bool{}}
+	c := checker{Repo: r, report: report, families: families, reported: map[string]bool{}, hasBest: map[site.ArticleID]bool{}, lags: map[keys.Partition]*views.Lag{}}
 	for _, p := range r.Store.Partitions {
+		var err error
+		if c.lags[p], err = r.Views.NewLag(ctx, p); err != nil {
+			return c.done, failover.Wrap("check", err)
+		}
 		if err := c.partition(ctx, p); err != nil {
 			return c.done, failover.Wrap("check", err)
 		}
@@ -87,6 +92,7 @@ type checker struct {
 	reported map[string]bool
 	done     Checked
 	highest  site.ArticleID
+	lags     map[keys.Partition]*views.Lag
 
 	badPages bool                    // whether a saved front page cannot be read
 	hasBest  map[site.ArticleID]bool // articles with a best rank

@@ -58,6 +58,9 @@ func (c *checker) readEvents(ctx context.Context, p keys.Partition, from string,
 		}
 		for _, m := range messages {
 			e := events.DecodeEvent(events.NewLogCursor(m.ID, 0), m.Values)
+			if kind := m.Values["kind"]; kind == site.KindImported || kind == site.KindNoticed {
+				continue // no event of the feed
+			}
 			if e == nil {
 				c.reportf("%s: %s is not an event: %v", p.Events(), m.ID, m.Values)
 				continue

@@ -64,6 +64,9 @@ func (p Partition) Moderation() string { return p.Key("moderation:") }
 // Events is the key events:, see Kinds.
 func (p Partition) Events() string { return p.Key("events:") }
 
+// Views is the key views:, see Kinds.
+func (p Partition) Views() string { return p.Key("views:") }
+
 // Audit is the key audit:, see Kinds.
 func (p Partition) Audit(id site.ArticleID) string { return p.Key("audit:", id.Number()) }
 
@@ -152,17 +155,6 @@ func (p Partition) Post(poster site.UserName, key string) string {
 // Document is the slot of all documents whose SHA-256 begins with the same three hex digits: there
 // are 4096 slots, however many documents are stored.
 func (p Partition) Document(hash string) string { return p.Key("query:", hash[:3]) }
-
-// RankingKeys appends the keys of what follows from an article's votes besides score:, in the order that the scripts
-// expect. They depend on its posting time.
-func RankingKeys(keys []string, p Partition, posted site.Hour) []string {
-	return append(TopKeys(keys, p, posted, ""), p.Front(), p.Best(), p.Events())
-}
-
-// TopKeys appends the keys of the calendar of all articles or of a group, for an article.
-func TopKeys(keys []string, p Partition, posted site.Hour, name site.GroupName) []string {
-	return append(keys, p.Clock(name), p.Top("h", int64(posted), name), p.Top("d", posted.Day(), name), p.Top("m", posted.Month(), name))
-}
 
 const (
 	// CastPrefix begins the keys of the lists of users' votes.

@@ -23,6 +23,7 @@ const builtTogether = 500
 // BeginCalendar sets the fold pointer of a new calendar: what was posted before goes into the lists of days and months.
 func (r *Layout) BeginCalendar(ctx context.Context, pipe redis.Pipeliner, p keys.Partition) {
 	pipe.HSetNX(ctx, p.Clock(""), FieldFolded, r.rankings.LastFolded())
+	r.views.QueueBegin(ctx, pipe, p, "calendar")
 }
 
 func (r *Layout) buildCalendar(ctx context.Context, b *building) error {
@@ -132,6 +133,9 @@ func (r *Layout) queueBuild(ctx context.Context, pipe redis.Pipeliner, p keys.Pa
 
 // forgetCalendar removes what is known of the calendar's lists. The clock has fields of the saved front pages, too.
 func (r *Layout) forgetCalendar(ctx context.Context, p keys.Partition) error {
+	if err := r.store.Client.HDel(ctx, p.Views(), "calendar").Err(); err != nil {
+		return err
+	}
 	return r.store.Scan(ctx, wire.Scan{Command: redis.Cmdable.HScan, Key: p.Clock(""), Step: 2, Handle: func(fields []string) error {
 		return r.store.Read(ctx, func(pipe redis.Pipeliner) {
 			for _, field := range fields {

@@ -51,9 +51,12 @@ func Features() []Feature {
 			Name: "cast", what: "the lists of users' votes",
 			On:        func(rules site.Rules) bool { return rules.VoteHistory != site.NoHistory },
 			parameter: func(rules site.Rules) int64 { return site.Seconds(rules.VoteHistory) },
-			Build:     (*Layout).buildCasts,
-			oldest:    func(r *Layout) float64 { return r.casts.OldestVoters() },
-			forget:    (*Layout).forgetCasts,
+			begin: func(r *Layout, ctx context.Context, pipe redis.Pipeliner, p keys.Partition) {
+				r.views.QueueBegin(ctx, pipe, p, "cast")
+			},
+			Build:  (*Layout).buildCasts,
+			oldest: func(r *Layout) float64 { return r.casts.OldestVoters() },
+			forget: (*Layout).forgetCasts,
 		},
 		{
 			Name: "front", what: "the saved front pages",
@@ -304,6 +307,17 @@ type building struct {
 func (r *Layout) reached(ctx context.Context, b *building, position string) error {
 	r.OnProgress("building "+b.what, min(b.done, b.total), b.total)
 	return r.store.Client.HSet(ctx, b.p.Meta(), b.Name, featureBuilding+" "+position).Err()
+}
+
+// beginViews is the upgrade from layout 5, whose scripts kept the views of the features themselves.
+func (r *Layout) beginViews(ctx context.Context, p keys.Partition) error {
+	return r.store.Write(ctx, func(pipe redis.Pipeliner) {
+		for _, view := range []string{"calendar", "cast"} {
+			if r.store.Has(view) {
+				r.views.QueueBegin(ctx, pipe, p, view)
+			}
+		}
+	})
 }
 
 // markFeatures is the upgrade from layout 2, which had no features: ApplyFeatures builds those of the rules. Any

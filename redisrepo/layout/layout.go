@@ -21,6 +21,7 @@ import (
 	"frontpage/redisrepo/rankings"
 	"frontpage/redisrepo/sessions"
 	"frontpage/redisrepo/site"
+	"frontpage/redisrepo/views"
 	"frontpage/redisrepo/wire"
 )
 
@@ -33,6 +34,7 @@ type Layout struct {
 	rankings *rankings.Rankings
 	casts    *casts.Casts
 	sessions *sessions.Sessions
+	views    *views.Views
 	upgrades []upgrade
 	finders  []groupFinder // by partition; see askGroups
 }
@@ -51,8 +53,8 @@ type Upgrade struct {
 }
 
 // New returns the layout of a site.
-func New(store *wire.Store, articles *articles.Articles, lists *lists.Lists, rankings *rankings.Rankings, casts *casts.Casts, sessions *sessions.Sessions, o Options) *Layout {
-	l := &Layout{Options: o, store: store, articles: articles, lists: lists, rankings: rankings, casts: casts, sessions: sessions, upgrades: upgrades,
+func New(store *wire.Store, articles *articles.Articles, lists *lists.Lists, rankings *rankings.Rankings, casts *casts.Casts, sessions *sessions.Sessions, all *views.Views, o Options) *Layout {
+	l := &Layout{Options: o, store: store, articles: articles, lists: lists, rankings: rankings, casts: casts, sessions: sessions, views: all, upgrades: upgrades,
 		finders: make([]groupFinder, len(store.Partitions))}
 	for _, u := range o.Upgrades {
 		l.upgrades = append(slices.Clip(l.upgrades), upgrade{u.What, func(_ *Layout, ctx context.Context, p keys.Partition) error { return u.Run(store, ctx, p) }})

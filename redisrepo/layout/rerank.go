@@ -218,7 +218,7 @@ func (r *Layout) rerankAll(ctx context.Context, p keys.Partition, set string, ra
 		defer ranked(len(members) / 2)
 		return r.store.Write(ctx, func(pipe redis.Pipeliner) {
 			for pair := range slices.Chunk(members, 2) {
-				member, time := pair[0], pair[1] // a deleted article's is that of its deletion
+				member := pair[0]
 				id, err := site.ParseArticleID(member)
 				if err != nil {
 					continue // not an article; Check reports it
@@ -230,8 +230,9 @@ func (r *Layout) rerankAll(ctx context.Context, p keys.Partition, set string, ra
 					p.Audit(id),             // KEYS[4] audit
 					p.Ranking(site.ByTime),  // KEYS[5] times
 					p.Ranking(site.ByScore), // KEYS[6] scores
+					p.Clock(""),             // KEYS[7] clock
+					p.Front(),               // KEYS[8] pages
 				}
-				scriptKeys = keys.RankingKeys(scriptKeys, p, site.HourOfText(time)) // KEYS[7] to [13]
 				rerankScript.EvalSha(ctx, pipe, lists.GroupKeys(scriptKeys, p, site.Interesting),
 					member,                                   // ARGV[1] member
 					r.store.Rules.RankingText(),              // ARGV[2] ranking

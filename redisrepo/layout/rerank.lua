@@ -1,19 +1,14 @@
 -- rerank.lua: apply changed rules to one article.
 --
--- uses now whole allowed voter_sets groups leave hour worth calendar keep_front
+-- uses now whole allowed voter_sets groups leave worth keep_front
 -- KEY article            article:ID         hash    the article
 -- KEY voted              voted:ID           set     the upvoters
 -- KEY downvoted          downvoted:ID       set     the downvoters
 -- KEY audit              audit:ID           hash    the last vote of each voter; need not exist
 -- KEY times              time:              zset    posting times, Unix seconds
 -- KEY scores             score:             zset    the ranking, Unix seconds
--- KEY clock              clock:             hash    peaks and fold pointer of the calendar, and the last front page
--- KEY hours              top:h:HOUR         zset    articles by net votes, of the hour of posting
--- KEY days               top:d:DAY          zset    the same of the day
--- KEY months             top:m:MONTH        zset    the same of the 32 days
+-- KEY clock              clock:             hash    the last hour with a front page
 -- KEY pages              front:             zset    the front pages of past hours
--- KEY best               best:              zset    the best rank of articles; unused
--- KEY events             events:            stream  the change feed; unused
 -- KEY members            group:interesting  set     the interesting articles
 -- KEY by_score           score:interesting  zset    its listing by score; need not exist
 -- KEY by_time            time:interesting   zset    its listing by time; need not exist
@@ -39,11 +34,8 @@ if deleted then time = hash[2] end
 if not time or not votes then return {'NOT_FOUND'} end
 local interesting = {members = members, by_score = by_score, by_time = by_time}
 check_group(interesting, member)
-local calendars = {}
-if not deleted and posted_in(hours, time) then calendars = calendars_of({clock = clock, hours = hours, days = days, months = months}, {}, features) end
 must_be_allowed('ZADD', scores, 'ZSCORE', scores, 'EXPIRE', voted, 'EXPIRE', downvoted, 'EXPIRE', audit,
   'UNLINK', voted, 'UNLINK', downvoted, 'UNLINK', audit)
-must_be_changeable(interesting)
 
 now = now_or(now)
 if not deleted then
@@ -55,7 +47,6 @@ for _, key in ipairs({voted, downvoted, audit}) do
   if kept > 0 then redis.call('EXPIRE', key, kept) else redis.call('UNLINK', key) end -- in the background
 end
 if deleted then return {'OK'} end
-for _, calendar in ipairs(calendars) do schedule(calendar, member, votes) end
 if votes >= interesting_votes then
   enter(interesting, member, redis.call('ZSCORE', scores, member), time)
 else

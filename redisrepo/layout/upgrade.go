@@ -29,10 +29,11 @@ var upgrades = []upgrade{
 	{"making room for the calendar, users' votes, front pages and events", (*Layout).markFeatures},
 	{"listing the articles of hosts", (*Layout).indexHosts},
 	{"recording how the names of users look", (*Layout).RecordLooks},
+	{"having the calendar and users' votes follow the log", (*Layout).beginViews},
 }
 
 // LayoutVersion is the version of the keys above, as meta: records it. A new one needs an upgrade: see upgrades.
-const LayoutVersion = "5"
+const LayoutVersion = "6"
 
 // LastLayout is the layout that this program needs.
 func (r *Layout) LastLayout() int { return len(r.upgrades) }

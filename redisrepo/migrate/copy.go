@@ -44,7 +44,7 @@ func (m *migration) pass(ctx context.Context) (took time.Duration, err error) {
 	for _, step := range []func(context.Context) error{
 		func(ctx context.Context) error { return eachBatch(ctx, m.from, m.put) },
 		func(ctx context.Context) error { return eachBatch(ctx, m.to, m.prune) },
-		m.indexGroups, m.copyLog, m.copyFrontPages, m.copyNumbers,
+		m.indexGroups, m.copyLog, m.copyChanges, m.copyFrontPages, m.copyNumbers,
 	} {
 		if err := step(ctx); err != nil {
 			return 0, err

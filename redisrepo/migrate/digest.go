@@ -20,7 +20,7 @@ import (
 )
 
 // listingsDigest identifies all listings of a site: those of all articles, of each group and of each poster, in every
-// order, and the deleted articles. A listing follows from its members and their scores, so the digest is the sum of
+// order, and the deleted articles, but not what follows from the log: each side may have applied more of it. A listing follows from its members and their scores, so the digest is the sum of
 // theirs, whatever their partitions.
 type listingsDigest struct {
 	articles, deleted, places int // places: of articles in groups
@@ -51,7 +51,7 @@ func digest(ctx context.Context, r *redisrepo.Repo) (listingsDigest, error) {
 	var mu sync.Mutex
 	var all listingsDigest
 	err := eachBatch(ctx, r, func(ctx context.Context, batch []*copiedKey) error {
-		split := slices.DeleteFunc(batch, func(k *copiedKey) bool { return k.Copy != keys.ByMember })
+		split := slices.DeleteFunc(batch, func(k *copiedKey) bool { return k.Copy != keys.ByMember || k.FollowsLog() })
 		return each(split, func(keys []*copiedKey, elements int64) error {
 			if err := read(ctx, r, keys, elements); err != nil {
 				return err

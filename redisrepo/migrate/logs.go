@@ -3,16 +3,20 @@ package migrate
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/failover"
 	"frontpage/redisrepo/events"
+	"frontpage/redisrepo/keys"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/rankings"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/transfer"
+	"frontpage/redisrepo/views"
 	"frontpage/redisrepo/wire"
 )
 
@@ -107,6 +111,63 @@ func (m *migration) copyLog(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// copyChanges gives the logs of changes of the copy the entries that the views of the original lack, with their ids, and no
+// others: the copied views are as far as those of the original. What the change feed has is not copied.
+func (m *migration) copyChanges(ctx context.Context) error {
+	for i, p := range m.from.Store.Partitions {
+		lag, err := m.from.Views.NewLag(ctx, p)
+		if err == nil {
+			err = m.from.Store.Read(ctx, func(pipe redis.Pipeliner) { lag.Queue(ctx, pipe) })
+		}
+		if err != nil {
+			return failover.Wrap("read "+p.Events(), err)
+		}
+		wanted := map[int][]redis.XMessage{}
+		for _, e := range lag.Entries() {
+			article, _ := e.Values["article"].(string)
+			if id, err := site.ParseArticleID(article); err == nil {
+				wanted[m.to.Store.Index(id)] = append(wanted[m.to.Store.Index(id)], e)
+			}
+		}
+		for j := i; j < len(m.to.Store.Partitions); j += len(m.from.Store.Partitions) {
+			if err := m.putChanges(ctx, m.to.Store.Partitions[j], wanted[j]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// putChanges makes the log of changes of a partition of the copy that of these entries, which its views lack.
+func (m *migration) putChanges(ctx context.Context, p keys.Partition, wanted []redis.XMessage) error {
+	var found *redis.XMessageSliceCmd
+	var at *redis.SliceCmd
+	err := m.to.Store.Read(ctx, func(pipe redis.Pipeliner) {
+		found, at = pipe.XRange(ctx, p.Events(), "-", "+"), pipe.HMGet(ctx, p.Views(), "calendar", "cast")
+	})
+	if err != nil {
+		return failover.Wrap("read "+p.Events(), err)
+	}
+	same := func(a, b redis.XMessage) bool { return a.ID == b.ID && maps.Equal(a.Values, b.Values) }
+	if wire.Reply(at.Val()).Text(0)+wire.Reply(at.Val()).Text(1) == "" && slices.EqualFunc(found.Val(), wanted, same) {
+		return nil
+	}
+	m.changed.Add(1)
+	return m.to.Store.Write(ctx, func(pipe redis.Pipeliner) {
+		pipe.Unlink(ctx, p.Events(), p.Views())
+		hidden := 0
+		for _, e := range wanted {
+			pipe.XAdd(ctx, &redis.XAddArgs{Stream: p.Events(), ID: e.ID, Values: views.FieldsOf(e)})
+			if kind := e.Values["kind"]; kind == site.KindImported || kind == site.KindNoticed {
+				hidden++
+			}
+		}
+		if hidden > 0 {
+			pipe.HSet(ctx, p.Views(), "hidden", hidden)
+		}
+	})
 }
 
 // copyEntries copies some entries from start on, and returns where the next ones start; empty: there are no more.

@@ -68,19 +68,9 @@ func (r *Rankings) foldDue(p keys.Partition, name site.GroupName, folded string)
 	}()
 }
 
-// FoldPosted is foldDue for the calendars of a new article. folded is the least of their fold pointers.
-func (r *Rankings) FoldPosted(p keys.Partition, groups []site.GroupName, folded string) {
-	r.foldDue(p, "", folded)
-	if r.store.Has("group_top") {
-		for _, name := range groups {
-			r.foldDue(p, name, folded)
-		}
-	}
-}
-
 // Fold folds the calendars of all articles and of some groups as far as that is due: articles of more than eight full
 // days ago leave the lists of hours for those of days and 32 days. Each day of a calendar is one call of a script. It is safe to
-// repeat and to interrupt, and a no-op without calendars. No caller needs it: a post folds the calendars that it enters.
+// repeat and to interrupt, and a no-op without calendars. No caller needs it: a calendar that changes is folded.
 func (r *Rankings) Fold(ctx context.Context, groups ...site.GroupName) error {
 	names := []site.GroupName{""}
 	if r.store.Has("group_top") {

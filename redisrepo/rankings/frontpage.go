@@ -55,6 +55,52 @@ func (r *Rankings) BeginFront(ctx context.Context, pipe redis.Pipeliner, p keys.
 	)
 }
 
+// SavedHour is the last hour whose front page this process believes to be saved, of a partition: a script looks only in a later
+// one. Without front pages, no hour is later.
+func (r *Rankings) SavedHour(index int) int64 {
+	if r.store.Rules.FrontPages == 0 {
+		return math.MaxInt32
+	}
+	return r.saved[index].Load()
+}
+
+// ReadSaved reads the hours whose front pages are saved, at the start.
+func (r *Rankings) ReadSaved(ctx context.Context) error {
+	saved := make([]*redis.StringCmd, len(r.store.Partitions))
+	err := r.store.Read(ctx, func(pipe redis.Pipeliner) {
+		for i, p := range r.store.Partitions {
+			saved[i] = pipe.HGet(ctx, p.Clock(""), "front")
+		}
+	})
+	for i, reply := range saved {
+		hour, _ := reply.Int64() // 0: none is
+		r.saved[i].Store(hour)
+	}
+	return err
+}
+
+// SaveFront has the front page of a partition saved, unless it is, and returns and notes the hour: before a vote of which a script
+// says that it is the first of an hour, as far as this process knows.
+func (r *Rankings) SaveFront(ctx context.Context, index int) (hour int64, err error) {
+	p := r.store.Partitions[index]
+	answer, err := r.store.Call(ctx, saveFrontScript, []string{
+		p.Clock(""),             // KEYS[1] clock
+		p.Front(),               // KEYS[2] pages
+		p.Ranking(site.ByScore), // KEYS[3] scores
+	}, []any{
+		r.store.Rules.FrontHours(), // ARGV[1] hours
+		r.store.ScriptNow(),        // ARGV[2] now
+	})
+	if err != nil {
+		return 0, err
+	}
+	r.saved[index].Store(answer.Number(1))
+	return answer.Number(1), nil
+}
+
+// ForgetSaved forgets the hour, since the store may have lost its page.
+func (r *Rankings) ForgetSaved(index int) { r.saved[index].Store(0) }
+
 // FrontPage returns the front page of the last full hour that is not after at: as the ranking was before the first
 // change in that hour or after it, by the clock that decides posting times. Articles are on it that were deleted later.
 // Articles with equal scores are in the order of List. It is nil if the hour has not come yet, or if its page is not

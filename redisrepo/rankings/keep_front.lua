@@ -1,11 +1,11 @@
 -- uses allowed front
 
 -- save_front saves the front page of the last full hour, unless that or a later one is saved: the ranking is as it was
--- then. It is called when all is checked, before the first write of a script that changes the ranking. saved is the
--- field front of the clock; without it, the memory begins with the next full hour. The pages of the last hours are kept.
-local function save_front(clock, pages, scores, saved, hours, now)
-  local hour = math.floor(tonumber(now) / 3600)
-  if saved and hour <= tonumber(saved) then return end
+-- then. It is called when all is checked, before the first write of a script that changes the ranking. Without the field front
+-- of the clock, the memory begins with the next full hour. The pages of the last hours are kept. It returns the hour.
+local function save_front(clock, pages, scores, hours, now)
+  local hour, saved = math.floor(tonumber(now) / 3600), redis.call('HGET', clock, 'front')
+  if saved and hour <= tonumber(saved) then return hour end
   must_be_allowed('HSET', clock, 'ZADD', pages, 'ZREMRANGEBYSCORE', pages)
   local since = hour + 1
   if saved then
@@ -14,10 +14,11 @@ local function save_front(clock, pages, scores, saved, hours, now)
     redis.call('ZREMRANGEBYSCORE', pages, '-inf', since - 1)
   end
   redis.call('HSET', clock, 'front', hour, 'front_since', since)
+  return hour
 end
 
 -- keep_front is save_front, if the site keeps front pages.
 local function keep_front(clock, pages, scores, features, now)
   local hours = string.match(features, 'front=(%d+)')
-  if hours then save_front(clock, pages, scores, redis.call('HGET', clock, 'front'), hours, now) end
+  if hours then save_front(clock, pages, scores, hours, now) end
 end

@@ -4,7 +4,6 @@ import (
 	"math"
 	"slices"
 
-	"frontpage/redisrepo/keys"
 	"frontpage/redisrepo/site"
 )
 
@@ -94,19 +93,6 @@ func chunks(runs []calendarRun, size int64) (parts [][]calendarRun) {
 		}
 	}
 	return slices.Clip(parts)
-}
-
-// GroupTopKeys appends the keys of the calendars of groups, if they have any. Interesting has none.
-func (r *Rankings) GroupTopKeys(lists []string, p keys.Partition, posted site.Hour, names ...site.GroupName) []string {
-	if !r.store.Has("group_top") {
-		return lists
-	}
-	for _, name := range names {
-		if name != site.Interesting {
-			lists = keys.TopKeys(lists, p, posted, name)
-		}
-	}
-	return lists
 }
 
 const daysUnfolded = 8 // days before today that have lists of hours

@@ -8,6 +8,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -16,6 +17,7 @@ import (
 	"frontpage/failover"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
+	"frontpage/redisrepo/views"
 	"frontpage/redisrepo/wire"
 )
 
@@ -27,12 +29,17 @@ type Rankings struct {
 	stepLooked int                                    // see New
 	best       bestRanks
 	folds      folds
+	views      *views.Views
+	calendar   *views.View
+	saved      []atomic.Int64 // by partition; see SavedHour
 }
 
 // New returns the rankings of a site. The calls of one step look at about stepLooked members; 0 stands for the default.
-func New(store *wire.Store, lists *lists.Lists, stepLooked int) (*Rankings, error) {
+func New(store *wire.Store, lists *lists.Lists, all *views.Views, stepLooked int) (*Rankings, error) {
 	calendars, err := lru.New[calendarKey, calendarState](calendarsCacheSize)
-	r := &Rankings{store: store, lists: lists, calendars: calendars, stepLooked: cmp.Or(stepLooked, defaultLooked)}
+	r := &Rankings{store: store, lists: lists, views: all, calendars: calendars, stepLooked: cmp.Or(stepLooked, defaultLooked), saved: make([]atomic.Int64, len(store.Partitions))}
+	r.calendar = r.calendarView()
+	all.Add(r.calendar)
 	r.best.turn = make(chan struct{}, 1)
 	return r, err
 }

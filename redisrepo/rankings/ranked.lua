@@ -22,7 +22,8 @@
 -- ARG allowed       number of members that may be looked at in this step; the step ends with the page of a list that exceeds it
 -- ARG runs          the runs of consecutive lists in the order of their keys, three words for each: h, d or m; the
 --                   number of the first; how many there are
--- ARGS place        the place that the step before replied, if there was one
+-- ARGS place        four words for each article that is to be left out: -1, nothing, its member, and nothing; then the place
+--                   that the step before replied, or that begins with articles which are no list's
 --
 -- Replies {'OK', looked, behind, key, member, ...}
 --             the number of members that were looked at in this step; a list of the members whose votes differ from their
@@ -79,11 +80,13 @@ local function key_of(votes, shifted)
 end
 
 -- The best articles so far, and where lists go on: see the reply MORE.
-local keys, members, counts, known, looked = {}, {}, {}, {}, 0
+local keys, members, counts, known, hidden, looked = {}, {}, {}, {}, {}, 0
 local place_of = {}
 for i = first_place, #ARGV, 4 do
   local list, votes, member = tonumber(ARGV[i]), tonumber(ARGV[i + 1]), ARGV[i + 2]
-  if list == 0 then
+  if list == -1 then
+    hidden[member] = true
+  elseif list == 0 then
     keys[#keys + 1], members[#members + 1], counts[#counts + 1], known[member] = tonumber(ARGV[i + 3]), member, votes, true
   else
     place_of[list] = {votes = votes, member = member}
@@ -211,7 +214,7 @@ local function next_of(list)
 end
 
 local function offer(key, member, votes)
-  if known[member] or after_key < math.huge and not is_before(after_key, after_member, key, member) then return end
+  if known[member] or hidden[member] or after_key < math.huge and not is_before(after_key, after_member, key, member) then return end
   local size = #keys
   if size == wanted then
     if not is_before(key, member, keys[size], members[size]) then return end

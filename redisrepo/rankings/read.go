@@ -13,6 +13,7 @@ import (
 	"frontpage/redisrepo/keys"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
+	"frontpage/redisrepo/views"
 	"frontpage/redisrepo/wire"
 )
 
@@ -30,12 +31,18 @@ const (
 // at, also with an error.
 func (r *Rankings) rank(ctx context.Context, l RankedList, at rankedCursor, count int) (items []rankedItem, looked int, err error) {
 	mayMend := true // once: what legacy clients vote meanwhile is found by the next read
+	var missing map[keys.Partition][]views.Entry
 	for range 10 {
 		calls := r.rankedCalls(l, at, count)
+		r.addMissing(l, at, calls, missing)
 		for {
-			stale, more, err := r.rankStep(ctx, l, at, calls, &looked)
+			lacks, stale, more, err := r.rankStep(ctx, l, at, calls, &looked)
 			if err != nil {
 				return nil, looked, err
+			}
+			if lacks != nil && missing == nil {
+				missing = lacks
+				break
 			}
 			if stale {
 				break
@@ -58,29 +65,29 @@ func (r *Rankings) rank(ctx context.Context, l RankedList, at rankedCursor, coun
 }
 
 // rankStep calls ranked.lua for each call that is not done, and adds to looked. It reports whether the lists of one were
-// chosen by a state that is outdated, and whether one has more to read.
-func (r *Rankings) rankStep(ctx context.Context, l RankedList, at rankedCursor, calls []*rankedCall, looked *int) (stale, more bool, err error) {
+// chosen by a state that is outdated, and whether one has more to read, and returns entries of the log that the calendar lacks.
+func (r *Rankings) rankStep(ctx context.Context, l RankedList, at rankedCursor, calls []*rankedCall, looked *int) (missing map[keys.Partition][]views.Entry, stale, more bool, err error) {
 	open := slices.DeleteFunc(slices.Clone(calls), func(c *rankedCall) bool { return c.done })
 	allowed := max(r.stepLooked/max(len(open), 1), r.stepLooked/8, 1)
-	err = r.store.Read(ctx, func(pipe redis.Pipeliner) {
+	missing, err = r.views.Read(ctx, r.calendar, r.store.Partitions, func(pipe redis.Pipeliner) {
 		for _, c := range open {
 			c.answer = r.queueRanked(ctx, pipe, l, at, c, allowed)
 		}
 	})
 	if err != nil {
 		*looked += allowed * len(open) // as far as is known
-		return false, false, err
+		return nil, false, false, err
 	}
 	for _, c := range open {
 		before := c.looked
 		isStale, err := r.takeRanked(l, c)
 		*looked += c.looked - before
 		if err != nil {
-			return false, false, err
+			return nil, false, false, err
 		}
 		stale, more = stale || isStale, more || !c.done
 	}
-	return stale, more, nil
+	return missing, stale, more, nil
 }
 
 // rankedCall is a call of ranked.lua.
@@ -90,6 +97,8 @@ type rankedCall struct {
 	state     calendarState // that the lists were chosen by
 	clips     bool          // whether they rely on state.first
 	size      int           // number of articles that it asks for
+	hidden    []any         // articles that it is not to read
+	added     []any         // articles that are no list's, which its first step begins with, as in a place
 	place     []any         // where its next step goes on; nil: at the start
 	answer    *redis.Cmd
 	done      bool
@@ -202,7 +211,11 @@ func (r *Rankings) queueRanked(ctx context.Context, pipe redis.Pipeliner, l Rank
 		}
 	}
 	args = append(args, string(runs)) // ARGV[14]
-	args = append(args, c.place...)   // ARGV[15...]
+	args = append(args, c.hidden...)  // ARGV[15...]
+	if c.place == nil {
+		args = append(args, c.added[:min(len(c.added), 4*c.size)]...)
+	}
+	args = append(args, c.place...)
 	return wire.QueueUnrepeated(ctx, pipe, rankedScript, scriptKeys, args)
 }
 
@@ -253,8 +266,8 @@ func (r *Rankings) foldRanked(l RankedList, calls []*rankedCall) {
 	}
 }
 
-// mend corrects the votes of articles in the calendar that a legacy client voted on, puts those into the group interesting
-// that have become it, and reports whether there were any. While Redis refuses writes, articles stay where they are.
+// mend notes in the log the votes of articles in the calendar that a legacy client voted on, puts those into the group
+// interesting that have become it, and reports whether there were any. While Redis refuses writes, articles stay where they are.
 func (r *Rankings) mend(ctx context.Context, l RankedList, calls []*rankedCall) (mended bool) {
 	for _, c := range calls {
 		for behind := wire.Reply(c.behind); len(behind) > 1; behind = behind[2:] {
@@ -263,9 +276,23 @@ func (r *Rankings) mend(ctx context.Context, l RankedList, calls []*rankedCall) 
 				continue
 			}
 			p := r.store.Partition(id)
-			scriptKeys := lists.GroupKeys([]string{p.Article(id), p.Ranking(site.ByScore)}, p, site.Interesting)
-			scriptKeys = keys.TopKeys(scriptKeys, p, site.HourOfText(behind.Text(1)), l.calendarOf())
-			answer, err := r.store.Call(ctx, mendScript, scriptKeys, []any{id.String(), behind.Text(1), r.store.Rules.InterestingVotes})
+			scriptKeys := lists.GroupKeys([]string{
+				p.Article(id),           // KEYS[1] article
+				p.Ranking(site.ByScore), // KEYS[2] scores
+			}, p, site.Interesting) // KEYS[3] to [5]
+			hour := site.HourOfText(behind.Text(1))
+			scriptKeys = append(scriptKeys,
+				p.Top("h", int64(hour), l.calendarOf()), // KEYS[6] hours
+				p.Top("d", hour.Day(), l.calendarOf()),  // KEYS[7] days
+				p.Events(),                              // KEYS[8] events
+				p.Views(),                               // KEYS[9] views
+			)
+			answer, err := r.store.Call(ctx, mendScript, scriptKeys, []any{
+				id.String(),                    // ARGV[1] member
+				behind.Text(1),                 // ARGV[2] time
+				r.store.Rules.InterestingVotes, // ARGV[3] interesting_votes
+				r.store.ScriptNow(),            // ARGV[4] now
+			})
 			mended = mended || err == nil && answer.Number(1) == 1
 		}
 	}

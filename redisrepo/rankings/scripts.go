@@ -10,10 +10,12 @@ import (
 var luaFiles embed.FS
 
 var (
-	foldScript       = wire.Script(luaFiles, "fold.lua")
-	rankedScript     = wire.Script(luaFiles, "ranked.lua")
-	mendScript       = wire.Script(luaFiles, "mend.lua")
-	beginFrontScript = wire.Script(luaFiles, "beginfront.lua")
-	frontPageScript  = wire.Script(luaFiles, "frontpage.lua")
-	bestRankScript   = wire.Script(luaFiles, "bestrank.lua")
+	foldScript          = wire.Script(luaFiles, "fold.lua")
+	applyCalendarScript = wire.Script(luaFiles, "apply_calendar.lua")
+	rankedScript        = wire.Script(luaFiles, "ranked.lua")
+	saveFrontScript     = wire.Script(luaFiles, "savefront.lua")
+	mendScript          = wire.Script(luaFiles, "mend.lua")
+	beginFrontScript    = wire.Script(luaFiles, "beginfront.lua")
+	frontPageScript     = wire.Script(luaFiles, "frontpage.lua")
+	bestRankScript      = wire.Script(luaFiles, "bestrank.lua")
 )

@@ -13,6 +13,7 @@ const (
 	KindRegrouped = "regrouped"
 	KindDeleted   = "deleted"
 	KindUndeleted = "undeleted"
+	KindNoticed   = "noticed" // a legacy client has changed it; only in the log
 	Hello         = "hello"
 )
 

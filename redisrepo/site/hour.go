@@ -6,12 +6,6 @@ import (
 
 // The calendar has the articles by net votes in lists by posting time: one for each hour, day and month.
 
-// Placement is what the keys of an article depend on.
-type Placement struct {
-	Groups string // as the text in its hash
-	Posted Hour
-}
-
 // Hour is a number of hours since 1970.
 type Hour int64
 
@@ -23,7 +17,7 @@ func HourOf(time float64) Hour {
 	return Hour(math.Floor(max(-maxTime, min(maxTime, time)) / HourSeconds))
 }
 
-// HourOfText is HourOf for a time as Redis replies it. A script that gets the hour of an invalid one replies STALE.
+// HourOfText is HourOf for a time as Redis replies it.
 func HourOfText(time string) Hour {
 	seconds, err := ParseNumber(time)
 	if err != nil {

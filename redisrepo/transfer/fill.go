@@ -1,6 +1,7 @@
 package transfer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -142,7 +143,7 @@ func (f *Filling) Put(ctx context.Context, records []*Record) error {
 		}
 	}
 	if err == nil {
-		err = f.r.Layout.RecordLinks(ctx, links)
+		err = cmp.Or(f.r.Layout.RecordLinks(ctx, links), f.r.Views.CatchUp(ctx))
 	}
 	if err != nil {
 		return failover.Wrap("import", err)
@@ -244,12 +245,14 @@ func (f *Filling) putCall(rec *Record) (scriptKeys []string, args []any) {
 		p.Deleted(),                   // KEYS[5] deleted
 		p.Changes(f.r.Store.Database), // KEYS[6] changes
 		p.Sizes(),                     // KEYS[7] sizes
+		p.Clock(""),                   // KEYS[8] clock
+		p.Front(),                     // KEYS[9] pages
+		p.Events(),                    // KEYS[10] events
+		p.Views(),                     // KEYS[11] views
 	)
-	posted := site.HourOf(rec.Time)
 	own := p.Lists(rec.Poster, rec.Link)
-	scriptKeys = append(keys.RankingKeys(scriptKeys, p, posted), own...) // KEYS[8] to [14], KEYS[15...] list
+	scriptKeys = append(scriptKeys, own...) // KEYS[12...] list
 	scriptKeys = lists.GroupKeys(lists.GroupKeys(scriptKeys, p, site.Interesting), p, rec.Groups...)
-	scriptKeys = f.r.Rankings.GroupTopKeys(scriptKeys, p, posted, rec.Groups...)
 	deleted := ""
 	if rec.Deleted != nil {
 		deleted = site.Number(rec.Deleted.At)

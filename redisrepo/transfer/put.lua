@@ -1,6 +1,6 @@
 -- put.lua: store an article of an export, with all that its hash had. Its voters are there already.
 --
--- uses names now types allowed publish lists_at index_group groups worth calendar keep_front
+-- uses names now types allowed publish append lists_at index_group groups worth keep_front
 -- KEY article            article:ID   hash     the article, new
 -- KEY times              time:        zset     posting times, Unix seconds
 -- KEY scores             score:       zset     the ranking, Unix seconds
@@ -8,16 +8,12 @@
 -- KEY deleted            deleted:     zset     the deleted articles by time of deletion, Unix seconds
 -- KEY changes            changes:     channel  on which an article that is not deleted is published
 -- KEY sizes              sizes:       zset     the names of all groups by negated number of articles
--- KEY clock              clock:       hash     peaks and fold pointer of the calendar, and the last front page
--- KEY hours              top:h:HOUR   zset     articles by net votes, of the hour of posting
--- KEY days               top:d:DAY    zset     the same of the day
--- KEY months             top:m:MONTH  zset     the same of the 32 days
+-- KEY clock              clock:       hash     the last hour with a front page
 -- KEY pages              front:       zset     the front pages of past hours
--- KEY best               best:        zset     the best rank of articles; unused
--- KEY events             events:      stream   the change feed; unused
+-- KEY events             events:      stream   the log
+-- KEY views              views:       hash     the number of entries that are no events
 -- KEYS list              posted:NAME and host:NAME, zsets: the lists of articles by posting time that get this one; then
---                        three keys of the group interesting, and of each name in group_text; with group_top, then
---                        four of each
+--                        three keys of the group interesting, and of each name in group_text
 -- ARG member             the article's member
 -- ARG time               posting time, Unix seconds
 -- ARG votes              net votes
@@ -40,16 +36,16 @@ interesting_votes = tonumber(interesting_votes)
 
 if redis.call('EXISTS', article) == 1 then return {'STORED'} end
 local names = words(group_text)
-local groups = groups_at(first_list + list_count, {'interesting', unpack(names)}, features)
+local groups = groups_at(first_list + list_count, {'interesting', unpack(names)})
 for _, group in pairs(groups) do check_group(group, member) end
-local calendars = calendars_of({clock = clock, hours = hours, days = days, months = months}, groups, features)
 must_be_zset(times, scores, group_names, sizes, deleted)
 must_be_allowed(publication(changes), changes, 'HSET', article, 'ZADD', times, 'ZADD', scores, 'ZADD', group_names,
   'ZADD', sizes, 'ZADD', deleted, 'ZSCORE', scores)
 local lists = lists_at(first_list, list_count, 'ZADD')
-for _, group in pairs(groups) do must_be_changeable(group) end
+must_take_entries(events, views)
 
-keep_front(clock, pages, scores, features, now_or(now))
+now = now_or(now)
+keep_front(clock, pages, scores, features, now)
 redis.call('HSET', article, unpack(ARGV, first_field))
 if deleted_at ~= '' then
   redis.call('ZADD', deleted, deleted_at, member)
@@ -64,6 +60,6 @@ for _, name in ipairs(names) do
   index_group(group_names, sizes, groups[name], name)
 end
 if votes >= interesting_votes then enter(groups.interesting, member, score, time) end
-for _, calendar in ipairs(calendars) do schedule(calendar, member, votes) end
 publish(changes, 'imported', member, revision, votes, downvotes, score, group_text)
+append_hidden(events, views, 'imported', member, revision, votes, downvotes, score, '', group_text, time, group_text, now)
 return {'STORED'}

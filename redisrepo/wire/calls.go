@@ -73,6 +73,12 @@ func (r *Store) Tally(ctx context.Context, s *redis.Script, keys []string, args 
 	return r.Guard(ctx, func() (Reply, error) { return r.call(writes.on(ctx), ScriptWords(s, keys, args)) })
 }
 
+// Derive is Write for what follows from other data: no replica confirms it, since it can be made again, and Version stays.
+func (r *Store) Derive(ctx context.Context, queue func(redis.Pipeliner)) error {
+	_, err := r.Guard(ctx, func() (Reply, error) { return nil, r.run(writes.on(ctx), queue) })
+	return err
+}
+
 // CallWords calls a script that writes by the words of a whole command, without the guard of Call. It reports whether the
 // client's hook (failover.LimitWaiting) called the script again because the first reply was lost. Then the reply may be
 // about what the first call left.

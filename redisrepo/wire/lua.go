@@ -17,7 +17,7 @@ var luaFiles embed.FS
 
 var rightsScript = Script(luaFiles, "rights.lua")
 
-// Scripts are all scripts but vote.lua and upvote.lua, which each Repo has for its rules. scripts are the same by digest,
+// Scripts are all scripts but vote.lua, which each Repo has for its rules. scripts are the same by digest,
 // and luaSources the Lua files of all rooms that are initialized.
 var (
 	Scripts    []*redis.Script
@@ -55,16 +55,22 @@ func AddLua(files embed.FS) bool {
 // panics if the header is malformed.
 func Script(files embed.FS, name string) *redis.Script {
 	AddLua(files)
-	composed := compose(name)
+	composed := compose(name, nil)
 	s := redis.NewScript(composed.text)
 	Scripts = append(Scripts, s)
 	scripts[s.Hash()] = composed
 	return s
 }
 
+// Ruled returns the text of a script whose header has lines RULE, too: constants with the values of these, in Lua.
+func Ruled(files embed.FS, name string, rules map[string]string) string {
+	AddLua(files)
+	return compose(name, rules).text
+}
+
 // compose writes the functions that a script uses, and its keys and arguments as locals, over the last line of its header,
 // so that errors have the line numbers of the file.
-func compose(file string) (s script) {
+func compose(file string, rules map[string]string) (s script) {
 	lines := strings.Split(luaSources[file], "\n")
 	var functions string
 	var names, values []string
@@ -78,12 +84,15 @@ func compose(file string) (s script) {
 			continue
 		case "KEY", "KEYS":
 			name, value = s.keys.add("KEYS", rest, kind == "KEYS")
+		case "RULE":
+			name, _, _ = strings.Cut(rest, " ")
+			value = rules[name]
 		case "ARG", "ARGS":
 			name, value = s.args.add("ARGV", rest, kind == "ARGS")
 		default:
 			continue
 		}
-		if name == "" || slices.Contains(names, name) {
+		if name == "" || value == "" || slices.Contains(names, name) {
 			panic(fmt.Sprintf("%s: the header is malformed at %q", file, lines[end]))
 		}
 		names, values = append(names, name), append(values, value)

@@ -34,7 +34,7 @@ func TestScriptHeaders(t *testing.T) {
 					text = "panic"
 				}
 			}()
-			return compose("test.lua").text
+			return compose("test.lua", nil).text
 		}()
 		if want != "panic" {
 			want = strings.Replace(source, "-- The end.", want, 1) // on the same line

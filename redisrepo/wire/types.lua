@@ -8,3 +8,9 @@ end
 local function must_be_stream(key)
   redis.call('XLEN', key)
 end
+
+-- size_of returns the size of a sorted set, 0 if it does not exist, and nil if the key has another type.
+local function size_of(key)
+  local size = redis.pcall('ZCARD', key)
+  return type(size) == 'number' and size or nil
+end

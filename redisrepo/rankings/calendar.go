@@ -1,0 +1,151 @@
+package rankings
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"frontpage/redisrepo/keys"
+	"frontpage/redisrepo/site"
+	"frontpage/redisrepo/views"
+	"frontpage/redisrepo/wire"
+)
+
+// calendarView is the view of the log that the calendars are.
+func (r *Rankings) calendarView() *views.View {
+	return &views.View{Name: "calendar", Apply: r.applyCalendar, Applied: r.foldApplied}
+}
+
+// calendarsOf returns the names of the groups that have a calendar with an entry's article; empty: the site.
+func (r *Rankings) calendarsOf(groups []site.GroupName) []site.GroupName {
+	if !r.store.Has("group_top") {
+		return []site.GroupName{""}
+	}
+	return append([]site.GroupName{""}, groups...)
+}
+
+// applyCalendar returns the call that puts the articles of entries into the calendars, with their newest votes.
+func (r *Rankings) applyCalendar(p keys.Partition, from, to string, entries []views.Entry) (*redis.Script, []string, []any) {
+	type place struct {
+		hour site.Hour
+		name site.GroupName
+	}
+	scriptKeys := []string{
+		p.Views(),   // KEYS[1] views
+		p.Clock(""), // KEYS[2...] clock
+	}
+	var lists []string
+	var changes []any
+	clocks, hours := map[site.GroupName]int{"": 1}, map[place]int{}
+	change := func(e views.Entry, name site.GroupName, votes string) {
+		at := place{site.HourOfText(e.Time), name}
+		if clocks[name] == 0 {
+			clocks[name] = len(clocks) + 1
+			scriptKeys = append(scriptKeys, p.Clock(name))
+		}
+		if hours[at] == 0 {
+			hours[at] = len(hours) + 1
+			lists = append(lists, p.Top("h", int64(at.hour), name), p.Top("d", at.hour.Day(), name), p.Top("m", at.hour.Month(), name))
+		}
+		changes = append(changes, clocks[name], hours[at], e.Article.String(), votes)
+	}
+	for _, e := range entries {
+		for _, name := range e.Left {
+			if r.store.Has("group_top") {
+				change(e, name, "")
+			}
+		}
+	}
+	for _, e := range views.Newest(entries) {
+		votes := e.Votes
+		if e.Kind == site.KindDeleted {
+			votes = ""
+		}
+		for _, name := range r.calendarsOf(e.Groups) {
+			change(e, name, votes)
+		}
+	}
+	args := []any{
+		from,           // ARGV[1] from
+		to,             // ARGV[2] to
+		r.LastFolded(), // ARGV[3] due
+		len(clocks),    // ARGV[4] clocks
+	}
+	return applyCalendarScript, append(scriptKeys, lists...), append(args, changes...) // KEYS[2...] clock, ARGV[5...] change
+}
+
+// foldApplied has the calendars folded that apply_calendar.lua found due.
+func (r *Rankings) foldApplied(p keys.Partition, answer wire.Reply) {
+	for i := 1; i < len(answer); i++ {
+		r.foldDue(p, site.GroupName(strings.TrimPrefix(answer.Text(i), p.Clock(""))), "")
+	}
+}
+
+// addMissing has calls rank the articles of entries that the calendar lacks as these say, by partition, instead of as they are
+// in the calendar.
+func (r *Rankings) addMissing(l RankedList, at rankedCursor, calls []*rankedCall, missing map[keys.Partition][]views.Entry) {
+	low, high := l.times(at.instant)
+	added := map[int]bool{} // partitions
+	for _, c := range calls {
+		if missing == nil {
+			break
+		}
+		votesOf, items := map[string]int64{}, []rankedItem{}
+		for _, e := range views.Newest(missing[r.store.Partitions[c.partition]]) {
+			member := e.Article.String()
+			c.hidden = append(c.hidden, -1, "", member, "")
+			votes, errVotes := strconv.ParseInt(e.Votes, 10, 64)
+			second, errTime := site.ParseNumber(e.Time)
+			posted := secondOf(second)
+			if errVotes != nil || errTime != nil || e.Kind == site.KindDeleted || posted < low || posted > high || !r.has(l, e, votes) {
+				continue
+			}
+			item := rankedItem{l.key(votes, posted, at.instant), member}
+			if at.row == 0 || compareRanked(at.rankedItem, item) < 0 {
+				votesOf[member], items = votes, append(items, item)
+			}
+		}
+		if added[c.partition] {
+			continue // another call of the partition has them
+		}
+		added[c.partition] = true
+		slices.SortFunc(items, compareRanked)
+		for _, item := range items {
+			c.added = append(c.added, 0, votesOf[item.member], item.member, item.key)
+		}
+	}
+}
+
+// has reports whether the list has the article of an entry, if it was posted in the list's time.
+func (r *Rankings) has(l RankedList, e views.Entry, votes int64) bool {
+	if l.group == site.Interesting {
+		return votes >= int64(r.store.Rules.InterestingVotes)
+	}
+	return l.group == "" || slices.Contains(e.Groups, l.group)
+}
+
+// secondOf is a posting time in whole seconds.
+func secondOf(time float64) int64 { return int64(math.Floor(time)) }
+
+// key is the value of the list's formula, as ranked.lua has it.
+func (l RankedList) key(votes, posted, instant int64) int64 {
+	switch l.formula {
+	case RankLinear:
+		return votes*int64(l.parameter) + posted
+	case RankHalfLife:
+		rules := site.Rules{Ranking: site.HalfLifeRanking, HalfLife: time.Duration(l.parameter) * time.Second}
+		return int64(rules.Worth(float64(votes))) + posted
+	case RankGravity:
+		weight := 1e8 * float64(votes-2)
+		if votes > 1 {
+			weight = 1e6 * math.Log(float64(votes-1))
+		}
+		return int64(math.Floor(weight - 1e6*l.parameter*math.Log(float64(instant-posted)/3600+2) + 0.5))
+	case RankTop:
+	}
+	return votes
+}

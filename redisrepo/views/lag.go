@@ -1,0 +1,90 @@
+package views
+
+import (
+	"cmp"
+	"context"
+	"strconv"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"frontpage/redisrepo/keys"
+	"frontpage/redisrepo/site"
+)
+
+// Lag reads which entries of the log the views of a partition may lack, beside other commands. Use it by one goroutine.
+type Lag struct {
+	p     keys.Partition
+	views []string // their names
+	from  string   // they have the entries up to this one
+
+	positions *redis.SliceCmd
+	entries   *redis.XMessageSliceCmd
+}
+
+// NewLag reads how far the views of a partition are.
+func (v *Views) NewLag(ctx context.Context, p keys.Partition) (*Lag, error) {
+	l := &Lag{p: p, from: noEntry, views: v.names()}
+	err := v.store.Read(ctx, func(pipe redis.Pipeliner) {
+		if len(l.views) > 0 {
+			l.positions = pipe.HMGet(ctx, p.Views(), l.views...)
+		}
+	})
+	if err == nil {
+		l.advance()
+	}
+	return l, err
+}
+
+// Queue queues the commands of Entries and Articles.
+func (l *Lag) Queue(ctx context.Context, pipe redis.Pipeliner) {
+	if len(l.views) > 0 {
+		l.positions, l.entries = pipe.HMGet(ctx, l.p.Views(), l.views...), pipe.XRange(ctx, l.p.Events(), after(l.from), "+")
+	}
+}
+
+// advance notes how far the views are.
+func (l *Lag) advance() {
+	if len(l.views) == 0 {
+		return
+	}
+	l.from = cmp.Or(earliest(texts(l.positions.Val())), noEntry)
+}
+
+// Entries returns the entries that a view lacks, with their fields.
+func (l *Lag) Entries() (messages []redis.XMessage) {
+	if l.entries == nil {
+		return nil
+	}
+	l.advance()
+	for _, m := range l.entries.Val() {
+		if isAfter(m.ID, l.from) {
+			messages = append(messages, m)
+		}
+	}
+	return messages
+}
+
+// Articles returns the articles of the entries.
+func (l *Lag) Articles() map[site.ArticleID]bool {
+	all := map[site.ArticleID]bool{}
+	for _, e := range decode(l.Entries()) {
+		all[e.Article] = true
+	}
+	return all
+}
+
+// isAfter reports whether an id is that of a later entry than another.
+func isAfter(id, other string) bool {
+	time, count := parseID(id)
+	otherTime, otherCount := parseID(other)
+	return time > otherTime || time == otherTime && count > otherCount
+}
+
+// parseID parses an id as Redis replies it.
+func parseID(id string) (time, count uint64) {
+	first, second, _ := strings.Cut(id, "-")
+	time, _ = strconv.ParseUint(first, 10, 64)
+	count, _ = strconv.ParseUint(second, 10, 64)
+	return time, count
+}

@@ -1,0 +1,240 @@
+package redisrepo_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"frontpage/must"
+	"frontpage/redisrepo"
+	"frontpage/redisrepo/rankings"
+	"frontpage/redisrepo/site"
+)
+
+// derived is what follows from the log, as a reader sees it.
+func (s *testSite) derived() (all []string) {
+	s.t.Helper()
+	day, half := rankings.SpanDay, 3600
+	for _, group := range []site.GroupName{"", "a", "interesting"} {
+		for _, q := range []rankings.RankQuery{
+			{}, {Span: &day}, {By: rankings.RankBy{Formula: rankings.RankLinear}},
+			{By: rankings.RankBy{Formula: rankings.RankHalfLife, HalfLife: &half}}, {By: rankings.RankBy{Formula: rankings.RankGravity}},
+		} {
+			q.Group = group
+			list := must.Get(s.RankedList(q))(s.t)
+			var after *string
+			for page, first := range []int{7, 7, 7, 60} {
+				if page == 3 {
+					after = nil
+				}
+				p := must.Get(s.Rank(s.ctx, list, &first, after))(s.t)
+				line := fmt.Sprintf("%+v %s page %d:", q.By.Formula, group, page)
+				for _, e := range p.Edges {
+					line += fmt.Sprintf(" %d=%.0f", e.ID, e.Key)
+				}
+				all, after = append(all, line), p.Info.EndCursor
+			}
+		}
+	}
+	for i := range 6 {
+		user := site.UserName(fmt.Sprint("voter", i))
+		all = append(all, string(user)+": "+s.shownVotes(user))
+		for _, direction := range []site.Vote{up, down} {
+			votes, _, err := s.CastVotes(s.ctx, user, &direction, new(3), nil)
+			all = append(all, fmt.Sprint(votes, err))
+		}
+	}
+	return all
+}
+
+// A read has all that was written before it, also through another process, although no process applies the log, and also while
+// Redis refuses to have it applied.
+func TestReadsHaveWhatTheLogHas(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"", "full memory", "too few replicas", "read-only replica"} {
+		for _, partitions := range []int{1, 4} {
+			t.Run(fmt.Sprint(name, ", ", partitions), func(t *testing.T) {
+				t.Parallel()
+				s := newSite(t, func(r *site.Rules) { r.GroupTop, r.InterestingVotes = true, 2 }, redisrepo.WithPartitions(partitions))
+				other := s.reopened(s.client(), nil)
+				random := rand.New(rand.NewPCG(1, uint64(partitions)))
+				var ids []site.ArticleID
+				write := func(steps int) {
+					for range steps {
+						ids = s.disturb(random, ids)
+						s.clock.advance(time.Duration(random.IntN(20)) * time.Minute)
+					}
+				}
+				write(200)
+				must.Do(t, s.CatchUpAll(s.ctx))
+				write(100)
+				if name != "" {
+					s.do(refusals[name].begin)
+				}
+				got := other.derived()
+				if name != "" {
+					if other.CatchUp(s.ctx) == nil {
+						t.Error("the log was applied, although Redis refuses writes")
+					}
+					s.do(refusals[name].end)
+				}
+				must.Do(t, s.CatchUpAll(s.ctx))
+				for i, want := range s.derived() {
+					if got[i] != want {
+						t.Errorf("got  %s\nwant %s", got[i], want)
+					}
+				}
+				s.wantScheduled()
+				s.wantClean()
+			})
+		}
+	}
+}
+
+// Votes that were cast before their voters were forgotten are known after it, although no process applied the log meanwhile.
+func TestForgottenVotesAreThoseOfTheLog(t *testing.T) {
+	t.Parallel()
+	for _, refused := range []bool{false, true} {
+		s := newSite(t, nil, one)
+		for range 4 {
+			s.post("alice")
+		}
+		must.Do(t, s.CatchUpAll(s.ctx))
+		for id, votes := range [][]site.Vote{{up}, {up, down}, {down, none}} {
+			for _, vote := range votes {
+				s.vote(site.ArticleID(id+1), "bob", vote)
+			}
+		}
+		s.clock.advance(2 * week)
+		if refused {
+			s.do("CONFIG SET min-replicas-to-write 1")
+		}
+		if got := s.positions("bob", 1, 2, 3, 4); got != "+-00" {
+			t.Errorf("refused: %t: bob's votes are %s, want +-00", refused, got)
+		}
+		s.do("CONFIG SET min-replicas-to-write 0")
+	}
+}
+
+// Any number of processes apply the log at the same time, and each entry once, in its place.
+func TestProcessesApplyTheLogTogether(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, func(r *site.Rules) { r.GroupTop, r.Events = true, 50 }, one)
+	var ids []site.ArticleID
+	random := rand.New(rand.NewPCG(5, 5))
+	for range 300 {
+		ids = s.disturb(random, ids)
+	}
+	together(8, func(i int) {
+		other := s.reopened(s.client(), nil)
+		random := rand.New(rand.NewPCG(6, uint64(i)))
+		mine := append([]site.ArticleID{}, ids...)
+		for range 30 {
+			mine = other.disturb(random, mine)
+			if err := other.CatchUpAll(s.ctx); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	s.wantScheduled()
+	for i := range 5 {
+		user := site.UserName(fmt.Sprint("voter", i))
+		if got, want := s.shownPositions(user), s.storedPositions(user); got != want {
+			t.Errorf("the list of %s has %s, want %s", user, got, want)
+		}
+	}
+	s.wantClean()
+}
+
+// shownPositions are the positions in a user's list of votes, by article.
+func (s *testSite) shownPositions(user site.UserName) string {
+	s.t.Helper()
+	votes := map[site.ArticleID]site.Vote{}
+	var after *string
+	for {
+		page, info, err := s.CastVotes(s.ctx, user, nil, new(100), after)
+		must.Do(s.t, err)
+		for _, v := range page {
+			votes[v.Article] = v.Vote
+		}
+		if after = info.EndCursor; !info.HasNextPage {
+			return fmt.Sprint(votes)
+		}
+	}
+}
+
+// storedPositions are those in the sets of voters.
+func (s *testSite) storedPositions(user site.UserName) string {
+	s.t.Helper()
+	votes := map[site.ArticleID]site.Vote{}
+	for prefix, vote := range map[string]site.Vote{"voted:": up, "downvoted:": down} {
+		for _, key := range s.raw.Keys(s.ctx, prefix+"*").Val() {
+			id := must.Get(site.ParseArticleID(key[len(prefix):]))(s.t)
+			if s.raw.SIsMember(s.ctx, key, user.Member()).Val() {
+				votes[id] = vote
+			}
+		}
+	}
+	return fmt.Sprint(votes)
+}
+
+// The log keeps as many events as the site wants, and what a view lacks; imports push none out.
+func TestLogKeepsEventsAndWhatViewsLack(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, func(r *site.Rules) { r.Events = 20 }, one)
+	id := s.post("alice").ID
+	for i := range 500 {
+		s.vote(id, site.UserName(fmt.Sprint("v", i)), up)
+	}
+	length := func() int64 { return s.raw.XLen(s.ctx, "events:").Val() }
+	if n := length(); n < 501 {
+		t.Errorf("the log has %d entries before any was applied, want at least 501", n)
+	}
+	must.Do(t, s.CatchUpAll(s.ctx))
+	if n := length(); n != 20 {
+		t.Errorf("the log has %d entries, want 20", n)
+	}
+	before := s.story()
+	if _, errs := s.Import(s.ctx, []redisrepo.Imported{old(2000, time.Hour, 9), old(2001, time.Hour, 9)}); errs[0] != nil || errs[1] != nil {
+		t.Fatal(errs)
+	}
+	must.Do(t, s.CatchUpAll(s.ctx))
+	if got := s.story(); got != before {
+		t.Errorf("after an import the feed has %s, want %s", got, before)
+	}
+	if n, hidden := length(), s.do("HGET views: hidden"); n != 20 || hidden != "0" {
+		t.Errorf("the log has %d entries and counts %v that are no events, want 20 and 0", n, hidden)
+	}
+	for i := range 30 {
+		s.vote(2000, site.UserName(fmt.Sprint("v", i)), up)
+	}
+	must.Do(t, s.CatchUpAll(s.ctx))
+	if n, hidden := length(), s.do("HGET views: hidden"); n != 20 || hidden != "0" {
+		t.Errorf("the log has %d entries and counts %v that are no events, want 20 and 0", n, hidden)
+	}
+	s.wantClean()
+}
+
+// The views of a site of layout 5, whose scripts kept them themselves, are as far as its log when it is upgraded.
+func TestUpgradeHasViewsFollowTheLog(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil, one)
+	var ids []site.ArticleID
+	random := rand.New(rand.NewPCG(8, 8))
+	for range 100 {
+		ids = s.disturb(random, ids)
+	}
+	must.Do(t, s.CatchUpAll(s.ctx))
+	s.do("DEL views:")
+	s.do("HSET meta: layout 5")
+	s.do("ZADD top:m:641 7 article:999") // nothing builds it again
+	s.Repo = s.reopened(s.server.Client, nil).Repo
+	if at, last := s.do("HGET views: calendar"), s.raw.XRevRangeN(s.ctx, "events:", "+", "-", 1).Val()[0].ID; at != last {
+		t.Errorf("the calendar is at %v, want %s", at, last)
+	}
+	s.do("ZREM top:m:641 article:999")
+	s.vote(ids[0], "bob", up)
+	s.wantScheduled()
+	s.wantClean()
+}
