@@ -1,6 +1,6 @@
 -- edit.lua: change the title, the text and the groups of one article. Its earlier title and text are kept.
 --
--- uses names now whole types allowed publish append moderation index_group groups leave
+-- uses names now whole types allowed publish append moderation index_group groups leave drop_versions
 -- KEY article       article:ID   hash     the article
 -- KEY history       history:ID   hash     its earlier versions: number of the edit to what it replaced; best: that of
 --                   the edit which replaced the version with the most votes but the first, and these
@@ -45,22 +45,6 @@
 may, regroups, if_revision = may == '1', regroups == '1', tonumber(if_revision)
 edit_window, window, max_versions = tonumber(edit_window), tonumber(window), tonumber(max_versions)
 logged, refused = logged == '1', refused == '1'
-
--- drop_versions deletes the oldest versions beyond max_versions, but neither the first nor the best.
-local function drop_versions(best)
-  local kept = {}
-  for _, field in ipairs(redis.call('HKEYS', history)) do
-    if field ~= 'best' then kept[#kept + 1] = tonumber(field) end
-  end
-  table.sort(kept, function(a, b) return a < b end)
-  local excess = #kept - max_versions
-  for _, number in ipairs(kept) do
-    if excess > 0 and number ~= 1 and number ~= best then
-      redis.call('HDEL', history, number)
-      excess = excess - 1
-    end
-  end
-end
 
 local hash = redis.call('HMGET', article, 'groups', 'poster', 'time', 'votes', 'downvotes', 'revision',
   'title', 'text', 'link', 'edits', 'edition')
@@ -125,7 +109,7 @@ if edited then
     best = edits
     redis.call('HSET', history, 'best', string.format('%d %d', best, gained))
   end
-  drop_versions(best)
+  drop_versions(history, max_versions, best)
   redis.call('HSET', article, 'edits', edits, 'edited', now)
 end
 if retitled then redis.call('HSET', article, 'title', title) end
