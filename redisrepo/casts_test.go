@@ -94,6 +94,10 @@ func TestALongListOfVotesDropsTheOldest(t *testing.T) {
 	if err != nil || len(page) != 100 || page[0].Article != 2 || page[1].Article != 109_998 {
 		t.Errorf("CastVotes = %d votes, %v, %+v", len(page), err, page[:min(2, len(page))])
 	}
+	s.clock.advance(week + 45*time.Minute - s.clock.now().Sub(opened))
+	if got := s.positions("bob", 1, 2, 3); got != "-+0" {
+		t.Errorf("when voting has ended, bob's votes are %s, want -+0, as the voters still say", got)
+	}
 	s.clock.advance(2 * week)
 	if got := s.positions("bob", 1, 2, 3); got != "?+?" {
 		t.Errorf("when the voters are forgotten, bob's votes are %s, want ?+?", got)

@@ -39,7 +39,7 @@
 -- What undo needs: the hash and the memberships before, what was added to which rankings, ids of entries, and commands for the rest.
 local before, up, down, added, ranked, entries, rarely = nil, 0, 0, 0, {}, {}, {}
 
-local function append(kind, to, revision, votes, downvotes, score, time, now, ...)
+local function append(kind, to, revision, votes, downvotes, score, time, now, ...) -- see append.lua, which takes longer
   return redis.call('XADD', KEYS[5], '*', 'kind', kind, 'article', string.sub(ARGV[1], 9), 'revision', revision, 'votes', votes,
     'downvotes', downvotes, 'score', score, 'by', string.sub(ARGV[6], 6), 'to', to, 'time', time, 'groups', ARGV[2], 'at', now, ...)
 end

@@ -121,7 +121,7 @@ func (r *Casts) votes(ctx context.Context, v votesReader) ([]*site.Vote, error) 
 	var bySets, byCasts []int
 	for i, a := range v.articles {
 		switch {
-		case r.store.Has("cast") && r.Complete(a) && r.isLongClosed(a):
+		case r.Complete(a) && r.isLongClosed(a):
 			byCasts = append(byCasts, i)
 		case !r.articles.VotersForgotten(a):
 			bySets = append(bySets, i)
@@ -129,7 +129,11 @@ func (r *Casts) votes(ctx context.Context, v votesReader) ([]*site.Vote, error) 
 			byCasts = append(byCasts, i)
 		}
 	}
-	if err := v.read(ctx, bySets, byCasts); err != nil {
+	again, err := v.read(ctx, bySets, byCasts)
+	if err == nil && len(again) > 0 {
+		_, err = v.read(ctx, again, nil)
+	}
+	if err != nil {
 		return nil, failover.Wrap("read votes", err)
 	}
 	return v.votes, nil
@@ -153,10 +157,11 @@ func (r *Casts) noteCaughtUp(in []keys.Partition, now int64) {
 	}
 }
 
-// read reads positions in the sets of voters and in the voter's history.
-func (v *votesReader) read(ctx context.Context, bySets, byCasts []int) error {
+// read reads positions in the sets of voters and in the voter's history, and returns the articles of which the history
+// was cut and the sets know more.
+func (v *votesReader) read(ctx context.Context, bySets, byCasts []int) (again []int, err error) {
 	if len(bySets)+len(byCasts) == 0 {
-		return nil
+		return nil, nil
 	}
 	ups, downs := make([]*redis.BoolCmd, len(bySets)), make([]*redis.BoolCmd, len(bySets))
 	questions := v.questions(byCasts)
@@ -174,7 +179,6 @@ func (v *votesReader) read(ctx context.Context, bySets, byCasts []int) error {
 		}
 	}
 	var missing map[keys.Partition][]views.Entry
-	var err error
 	var in []keys.Partition // of which the lists may lack votes
 	now := v.r.store.Now().Unix()
 	for _, q := range questions {
@@ -190,7 +194,7 @@ func (v *votesReader) read(ctx context.Context, bySets, byCasts []int) error {
 		err = v.r.store.Read(ctx, queue)
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for i, at := range bySets {
 		vote := site.None
@@ -206,7 +210,7 @@ func (v *votesReader) read(ctx context.Context, bySets, byCasts []int) error {
 	for _, q := range questions {
 		times := q.reply.Val() // 0: not a member
 		if want := 2*len(q.articles) + 1; len(times) != want {
-			return fmt.Errorf("%s: %d times of %d", q.key, len(times), want)
+			return nil, fmt.Errorf("%s: %d times of %d", q.key, len(times), want)
 		}
 		wasCut := times[2*len(q.articles)] != 0
 		for i, at := range q.articles {
@@ -218,11 +222,13 @@ func (v *votesReader) read(ctx context.Context, bySets, byCasts []int) error {
 				v.votes[at] = new(site.Down)
 			case v.r.Complete(a) && !wasCut:
 				v.votes[at] = new(site.None)
+			case !v.r.articles.VotersForgotten(a):
+				again = append(again, at)
 			}
 		}
 	}
 	v.addMissing(byCasts, missing)
-	return nil
+	return again, nil
 }
 
 // addMissing corrects the positions on articles by the entries that the lists lack.

@@ -12,6 +12,7 @@ import (
 	"frontpage/redisrepo/events"
 	"frontpage/redisrepo/keys"
 	"frontpage/redisrepo/site"
+	"frontpage/redisrepo/views"
 	"frontpage/redisrepo/wire"
 )
 
@@ -58,8 +59,8 @@ func (c *checker) readEvents(ctx context.Context, p keys.Partition, from string,
 		}
 		for _, m := range messages {
 			e := events.DecodeEvent(events.NewLogCursor(m.ID, 0), m.Values)
-			if kind := m.Values["kind"]; kind == site.KindImported || kind == site.KindNoticed {
-				continue // no event of the feed
+			if views.IsHidden(m) {
+				continue
 			}
 			if e == nil {
 				c.reportf("%s: %s is not an event: %v", p.Events(), m.ID, m.Values)

@@ -312,11 +312,7 @@ func (r *Layout) reached(ctx context.Context, b *building, position string) erro
 // beginViews is the upgrade from layout 5, whose scripts kept the views of the features themselves.
 func (r *Layout) beginViews(ctx context.Context, p keys.Partition) error {
 	return r.store.Write(ctx, func(pipe redis.Pipeliner) {
-		for _, view := range []string{"calendar", "cast"} {
-			if r.store.Has(view) {
-				r.views.QueueBegin(ctx, pipe, p, view)
-			}
-		}
+		r.views.QueueBeginAll(ctx, pipe, p)
 	})
 }
 

@@ -350,8 +350,8 @@ func (r *Live) lastDrawn(ctx context.Context, index int) (found []redis.Z, err e
 
 // startPosts takes the newest articles of a partition as known to the watches for new ones.
 func (r *Live) startPosts(ctx context.Context, index int, found []redis.Z) error {
-	if n := len(found); n == recentPosts && secondOf(found[0].Score) == secondOf(found[n-1].Score) { // there may be more of the second
-		second := redis.ZRangeArgs{Key: r.store.Partitions[index].Ranking(site.ByTime), Start: secondOf(found[0].Score), Stop: "+inf", ByScore: true}
+	if n := len(found); n == recentPosts && site.SecondOf(found[0].Score) == site.SecondOf(found[n-1].Score) { // there may be more of the second
+		second := redis.ZRangeArgs{Key: r.store.Partitions[index].Ranking(site.ByTime), Start: site.SecondOf(found[0].Score), Stop: "+inf", ByScore: true}
 		var err error
 		if found, err = r.store.Client.ZRangeArgsWithScores(ctx, second).Result(); err != nil {
 			return err
@@ -361,7 +361,7 @@ func (r *Live) startPosts(ctx context.Context, index int, found []redis.Z) error
 	defer r.live.mu.Unlock()
 	for _, z := range found {
 		if id, ok := lists.ArticleOf(z); ok {
-			r.live.places[index].add(id, secondOf(z.Score))
+			r.live.places[index].add(id, site.SecondOf(z.Score))
 		}
 	}
 	return nil

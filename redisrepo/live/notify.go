@@ -61,11 +61,11 @@ func (l *live) announcePost(index int, id site.ArticleID, postedAt float64, agai
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.postWatches) == 0 && l.topics[id] == nil && len(l.posts[index]) == 0 {
-		l.places[index].add(id, secondOf(postedAt))
+		l.places[index].add(id, site.SecondOf(postedAt))
 		return
 	}
 	t := l.acquire(id) // until the watches are notified
-	l.posts[index] = append(l.posts[index], post{topic: t, second: secondOf(postedAt), again: again})
+	l.posts[index] = append(l.posts[index], post{topic: t, second: site.SecondOf(postedAt), again: again})
 	t.stale = t.stale || t.latest.Load() == nil
 	l.schedule(t)
 }
@@ -91,7 +91,7 @@ func (l *live) deliverPost(index int) (delivered bool) {
 	defer l.release(p.topic)
 	a := p.latest.Load()
 	if a != nil {
-		p.second = secondOf(a.Stored.PostedAt)
+		p.second = site.SecondOf(a.Stored.PostedAt)
 	}
 	l.places[index].add(p.id, p.second)
 	for w := range l.postWatches {

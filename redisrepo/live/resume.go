@@ -61,9 +61,6 @@ func copyPlaces(places []place) []place {
 	return places
 }
 
-// secondOf is a posting time in whole seconds.
-func secondOf(postedAt float64) int64 { return int64(math.Floor(postedAt)) }
-
 // The kinds of cursors, their first byte.
 const (
 	revisionsCursor = 'r'
@@ -231,7 +228,7 @@ func (r *Live) placesAfter(ctx context.Context, field, after string) ([]place, e
 		if errs[0] != nil {
 			return nil, errs[0]
 		}
-		return r.placesAt(secondOf(articles[0].Stored.PostedAt), id), nil
+		return r.placesAt(site.SecondOf(articles[0].Stored.PostedAt), id), nil
 	}
 	text, err := site.Unseal(field, after)
 	if err != nil {
@@ -248,7 +245,7 @@ func (r *Live) placesAfter(ctx context.Context, field, after string) ([]place, e
 		id, errID := site.ParseArticleID(parts[2])
 		postedAt, errTime := site.ParseNumber(parts[1])
 		if errID == nil && errTime == nil {
-			return r.placesAt(secondOf(postedAt), id), nil
+			return r.placesAt(site.SecondOf(postedAt), id), nil
 		}
 	}
 	return nil, site.Refuse(site.Invalid, field, "%s must be the cursor of an event of articlePosted, or of a list in the order of time, or the id of an article", field)
@@ -420,8 +417,8 @@ func (r *Live) missed(ctx context.Context, group site.GroupName, places []place)
 			next[i] = nil
 			before := len(all)
 			for _, z := range page.Items {
-				if id, ok := lists.ArticleOf(z); ok && !places[i].has(id, secondOf(z.Score)) {
-					all = append(all, found{id, secondOf(z.Score)})
+				if id, ok := lists.ArticleOf(z); ok && !places[i].has(id, site.SecondOf(z.Score)) {
+					all = append(all, found{id, site.SecondOf(z.Score)})
 				}
 			}
 			switch full := len(page.Items) == queueLimit; {

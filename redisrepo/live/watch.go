@@ -181,8 +181,8 @@ func (w *Watch) takePost() (d Delivery, ok bool) {
 		w.queue = w.queue[1:]
 		if a := p.latest.Load(); a != nil {
 			at := &w.places[w.repo.store.Index(a.ID)]
-			isNew := p.read || p.again || !at.has(a.ID, secondOf(a.Stored.PostedAt)) // otherwise CatchUp was faster
-			at.add(a.ID, secondOf(a.Stored.PostedAt))
+			isNew := p.read || p.again || !at.has(a.ID, site.SecondOf(a.Stored.PostedAt)) // otherwise CatchUp was faster
+			at.add(a.ID, site.SecondOf(a.Stored.PostedAt))
 			if isNew && a.DeletedAt == nil {
 				w.taken = append(w.taken, p.topic)
 				return Delivery{watch: w, topic: p.topic, latest: a, article: a, cursor: encodePlaces(w.places)}, true

@@ -117,15 +117,12 @@ func (m *migration) copyLog(ctx context.Context) error {
 // others: the copied views are as far as those of the original. What the change feed has is not copied.
 func (m *migration) copyChanges(ctx context.Context) error {
 	for i, p := range m.from.Store.Partitions {
-		lag, err := m.from.Views.NewLag(ctx, p)
-		if err == nil {
-			err = m.from.Store.Read(ctx, func(pipe redis.Pipeliner) { lag.Queue(ctx, pipe) })
-		}
+		lacked, err := m.from.Views.Lacked(ctx, p)
 		if err != nil {
 			return failover.Wrap("read "+p.Events(), err)
 		}
 		wanted := map[int][]redis.XMessage{}
-		for _, e := range lag.Entries() {
+		for _, e := range lacked {
 			article, _ := e.Values["article"].(string)
 			if id, err := site.ParseArticleID(article); err == nil {
 				wanted[m.to.Store.Index(id)] = append(wanted[m.to.Store.Index(id)], e)
@@ -142,16 +139,11 @@ func (m *migration) copyChanges(ctx context.Context) error {
 
 // putChanges makes the log of changes of a partition of the copy that of these entries, which its views lack.
 func (m *migration) putChanges(ctx context.Context, p keys.Partition, wanted []redis.XMessage) error {
-	var found *redis.XMessageSliceCmd
-	var at *redis.SliceCmd
-	err := m.to.Store.Read(ctx, func(pipe redis.Pipeliner) {
-		found, at = pipe.XRange(ctx, p.Events(), "-", "+"), pipe.HMGet(ctx, p.Views(), "calendar", "cast")
-	})
+	lacked, err := m.to.Views.Lacked(ctx, p)
 	if err != nil {
 		return failover.Wrap("read "+p.Events(), err)
 	}
-	same := func(a, b redis.XMessage) bool { return a.ID == b.ID && maps.Equal(a.Values, b.Values) }
-	if wire.Reply(at.Val()).Text(0)+wire.Reply(at.Val()).Text(1) == "" && slices.EqualFunc(found.Val(), wanted, same) {
+	if slices.EqualFunc(lacked, wanted, func(a, b redis.XMessage) bool { return a.ID == b.ID && maps.Equal(a.Values, b.Values) }) {
 		return nil
 	}
 	m.changed.Add(1)
@@ -160,7 +152,7 @@ func (m *migration) putChanges(ctx context.Context, p keys.Partition, wanted []r
 		hidden := 0
 		for _, e := range wanted {
 			pipe.XAdd(ctx, &redis.XAddArgs{Stream: p.Events(), ID: e.ID, Values: views.FieldsOf(e)})
-			if kind := e.Values["kind"]; kind == site.KindImported || kind == site.KindNoticed {
+			if views.IsHidden(e) {
 				hidden++
 			}
 		}

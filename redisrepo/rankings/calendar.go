@@ -88,36 +88,40 @@ func (r *Rankings) foldApplied(p keys.Partition, answer wire.Reply) {
 // addMissing has calls rank the articles of entries that the calendar lacks as these say, by partition, instead of as they are
 // in the calendar.
 func (r *Rankings) addMissing(l RankedList, at rankedCursor, calls []*rankedCall, missing map[keys.Partition][]views.Entry) {
-	low, high := l.times(at.instant)
-	added := map[int]bool{} // partitions
+	hidden, added := map[keys.Partition][]any{}, map[keys.Partition][]any{}
+	for p, entries := range missing {
+		hidden[p], added[p] = r.ranksOf(l, at, entries)
+	}
 	for _, c := range calls {
-		if missing == nil {
-			break
+		p := r.store.Partitions[c.partition]
+		c.hidden, c.added = hidden[p], added[p]
+		delete(added, p) // other calls of the partition leave them out
+	}
+}
+
+// ranksOf returns arguments of ranked.lua: those that hide the articles of entries, and those that rank them as the entries say.
+func (r *Rankings) ranksOf(l RankedList, at rankedCursor, entries []views.Entry) (hidden, added []any) {
+	low, high := l.times(at.instant)
+	votesOf, items := map[string]int64{}, []rankedItem{}
+	for _, e := range views.Newest(entries) {
+		member := e.Article.String()
+		hidden = append(hidden, -1, "", member, "")
+		votes, errVotes := strconv.ParseInt(e.Votes, 10, 64)
+		second, errTime := site.ParseNumber(e.Time)
+		posted := site.SecondOf(second)
+		if errVotes != nil || errTime != nil || e.Kind == site.KindDeleted || posted < low || posted > high || !r.has(l, e, votes) {
+			continue
 		}
-		votesOf, items := map[string]int64{}, []rankedItem{}
-		for _, e := range views.Newest(missing[r.store.Partitions[c.partition]]) {
-			member := e.Article.String()
-			c.hidden = append(c.hidden, -1, "", member, "")
-			votes, errVotes := strconv.ParseInt(e.Votes, 10, 64)
-			second, errTime := site.ParseNumber(e.Time)
-			posted := secondOf(second)
-			if errVotes != nil || errTime != nil || e.Kind == site.KindDeleted || posted < low || posted > high || !r.has(l, e, votes) {
-				continue
-			}
-			item := rankedItem{l.key(votes, posted, at.instant), member}
-			if at.row == 0 || compareRanked(at.rankedItem, item) < 0 {
-				votesOf[member], items = votes, append(items, item)
-			}
-		}
-		if added[c.partition] {
-			continue // another call of the partition has them
-		}
-		added[c.partition] = true
-		slices.SortFunc(items, compareRanked)
-		for _, item := range items {
-			c.added = append(c.added, 0, votesOf[item.member], item.member, item.key)
+		item := rankedItem{l.key(votes, posted, at.instant), member}
+		if at.row == 0 || compareRanked(at.rankedItem, item) < 0 {
+			votesOf[member], items = votes, append(items, item)
 		}
 	}
+	slices.SortFunc(items, compareRanked)
+	for _, item := range items {
+		added = append(added, 0, votesOf[item.member], item.member, item.key)
+	}
+	return hidden, added
 }
 
 // has reports whether the list has the article of an entry, if it was posted in the list's time.
@@ -127,9 +131,6 @@ func (r *Rankings) has(l RankedList, e views.Entry, votes int64) bool {
 	}
 	return l.group == "" || slices.Contains(e.Groups, l.group)
 }
-
-// secondOf is a posting time in whole seconds.
-func secondOf(time float64) int64 { return int64(math.Floor(time)) }
 
 // key is the value of the list's formula, as ranked.lua has it.
 func (l RankedList) key(votes, posted, instant int64) int64 {

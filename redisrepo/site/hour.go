@@ -12,6 +12,9 @@ type Hour int64
 // maxTime bounds times, Unix seconds, as hour.lua does.
 const maxTime = 9e12
 
+// SecondOf is a posting time in whole seconds.
+func SecondOf(postedAt float64) int64 { return int64(math.Floor(postedAt)) }
+
 // HourOf is the hour of a posting time, Unix seconds.
 func HourOf(time float64) Hour {
 	return Hour(math.Floor(max(-maxTime, min(maxTime, time)) / HourSeconds))

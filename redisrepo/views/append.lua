@@ -1,6 +1,6 @@
 -- uses allowed types
 
--- append adds a change of an article to the log and returns the id of the entry. by is the member of the user who made the change,
+-- append adds a change of an article to the log. by is the member of the user who made the change,
 -- or empty. to is the position after a vote, the net votes of a milestone, and else the article's groups. time is its posting time
 -- and at the time of the change, Unix seconds. groups are those after the change; left, if not empty, those that it was taken out of.
 -- Entries of the same fields in this order share their names, and numbers are formatted here since Redis takes longer for it.
@@ -9,7 +9,7 @@ local function append(events, kind, member, revision, votes, downvotes, score, b
     'votes', string.format('%d', votes), 'downvotes', string.format('%d', downvotes), 'score', score, 'by', string.sub(by, 6),
     'to', to, 'time', time, 'groups', groups, 'at', at}
   if left and left ~= '' then fields[#fields + 1], fields[#fields + 2] = 'left', left end
-  return redis.call('XADD', events, '*', unpack(fields))
+  redis.call('XADD', events, '*', unpack(fields))
 end
 
 -- append_hidden is append for what is no event of the change feed. The log keeps a number of events, so it counts the others.

@@ -104,6 +104,13 @@ func (v *Views) QueueBegin(ctx context.Context, pipe redis.Pipeliner, p keys.Par
 	)
 }
 
+// QueueBeginAll is QueueBegin for all views.
+func (v *Views) QueueBeginAll(ctx context.Context, pipe redis.Pipeliner, p keys.Partition) {
+	for _, view := range v.all {
+		v.QueueBegin(ctx, pipe, p, view.Name)
+	}
+}
+
 // ends are the commands that read how far a view of a partition has the log, and its last entry.
 type ends struct {
 	at   *redis.StringCmd
@@ -131,11 +138,12 @@ func (v *Views) Read(ctx context.Context, view *View, in []keys.Partition, queue
 		if err != nil || !slices.ContainsFunc(all, ends.isBehind) {
 			return nil, err
 		}
-		err = v.CatchUp(ctx)
-		switch {
-		case err == nil:
+		if err = v.CatchUp(ctx); err == nil {
 			return nil, v.store.Read(ctx, queue)
-		case errors.Is(err, failover.ErrReadOnly), errors.Is(failover.Class(err), failover.ErrReadOnly), errors.Is(failover.Class(err), failover.ErrDenied):
+		}
+		err = failover.Wrap("apply the log", err)
+		switch {
+		case errors.Is(err, failover.ErrReadOnly), errors.Is(err, failover.ErrDenied):
 			return v.readBehind(ctx, view, in, queue)
 		case !first: // else only other partitions may have failed
 			return nil, err
@@ -347,6 +355,11 @@ func decode(messages []redis.XMessage) []Entry {
 		})
 	}
 	return entries
+}
+
+// IsHidden reports whether an entry is no event of the change feed.
+func IsHidden(m redis.XMessage) bool {
+	return m.Values["kind"] == site.KindImported || m.Values["kind"] == site.KindNoticed
 }
 
 // fields are those of an entry, in their order.
