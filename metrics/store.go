@@ -156,7 +156,7 @@ func (w *writes) Collect(to chan<- prometheus.Metric) {
 			v.counter(writesDone, n.Unchanged, write, "unchanged")
 		}
 	}
-	for kind, n := range s.Messages {
+	for kind, n := range s.Changes {
 		v.counter(changesReceived, n, kind)
 	}
 	v.counter(changesCoalesced, s.Coalesced)

@@ -1,14 +1,13 @@
 -- delete.lua: remove one article from all listings and groups. Its hash and its voters stay, so that
 -- undelete.lua can restore it.
 --
--- uses names now whole types allowed publish append moderation lists_at index_group groups leave keep_front
+-- uses names now whole types allowed append moderation lists_at index_group groups leave keep_front
 -- KEY article          article:ID    hash     the article
 -- KEY times            time:         zset     posting times, Unix seconds
 -- KEY scores           score:        zset     the ranking, Unix seconds
 -- KEY group_names      groups:       zset     the names of all groups
 -- KEY deleted          deleted:      zset     the deleted articles by time of deletion, Unix seconds
 -- KEY log              moderation:   stream   the moderation log
--- KEY changes          changes:      channel  on which the deletion is published
 -- KEY sizes            sizes:        zset     the names of all groups by negated number of articles
 -- KEY voted            voted:ID      set      the upvoters
 -- KEY downvoted        downvoted:ID  set      the downvoters
@@ -77,7 +76,7 @@ if own and link ~= '' then
 end
 local lists = lists_at(first_list, list_count, 'ZREM')
 if frees then must_be_allowed('SET', link_record) end
-must_be_allowed(publication(changes), changes, 'HSET', article, 'HINCRBY', article, 'ZREM', times, 'ZREM', scores,
+must_be_allowed('HSET', article, 'HINCRBY', article, 'ZREM', times, 'ZREM', scores,
   'ZADD', group_names, 'ZREM', group_names, 'ZADD', sizes, 'ZREM', sizes,
   'ZADD', deleted, 'XADD', log, 'HGETALL', article)
 must_take_entries(events)
@@ -96,7 +95,6 @@ redis.call('ZADD', deleted, now, member)
 if frees then redis.call('SET', link_record, member .. ' 0', 'KEEPTTL') end -- as if posted long ago
 log_moderation(log, max_entries, 'deleted', member, by, via, now, 'title', hash[8] or '', 'link', link, 'reason', reason)
 local revision = redis.call('HINCRBY', article, 'revision', 1)
-publish(changes, 'deleted', member, revision, votes, downvotes, score, expected_groups, now .. ' ' .. by)
 append(events, 'deleted', member, revision, votes, downvotes, score, by, '', time, expected_groups, now)
 
 return {'OK', redis.call('HGETALL', article)}

@@ -81,15 +81,14 @@ func (r *Repo) Edit(ctx context.Context, id site.ArticleID, by site.Actor, edit 
 func (r *Repo) callEdit(ctx context.Context, id site.ArticleID, by site.Actor, change editChange, e expected) (wire.Reply, error) {
 	p := r.Store.Partition(id)
 	keys := append(make([]string, 0, 32),
-		p.Article(id),               // KEYS[1] article
-		p.History(id),               // KEYS[2] history
-		p.Ranking(site.ByTime),      // KEYS[3] times
-		p.Ranking(site.ByScore),     // KEYS[4] scores
-		p.Groups(),                  // KEYS[5] group_names
-		p.Changes(r.Store.Database), // KEYS[6] changes
-		p.Moderation(),              // KEYS[7] log
-		p.Sizes(),                   // KEYS[8] sizes
-		p.Events(),                  // KEYS[9] events
+		p.Article(id),           // KEYS[1] article
+		p.History(id),           // KEYS[2] history
+		p.Ranking(site.ByTime),  // KEYS[3] times
+		p.Ranking(site.ByScore), // KEYS[4] scores
+		p.Groups(),              // KEYS[5] group_names
+		p.Moderation(),          // KEYS[6] log
+		p.Sizes(),               // KEYS[7] sizes
+		p.Events(),              // KEYS[8] events
 	)
 	if change.regroups {
 		names := site.GroupNames(e.groups)

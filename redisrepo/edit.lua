@@ -1,13 +1,12 @@
 -- edit.lua: change the title, the text and the groups of one article. Its earlier title and text are kept.
 --
--- uses names now whole types allowed publish append moderation index_group groups leave drop_versions
+-- uses names now whole types allowed append moderation index_group groups leave drop_versions
 -- KEY article       article:ID   hash     the article
 -- KEY history       history:ID   hash     its earlier versions: number of the edit to what it replaced; best: that of
 --                   the edit which replaced the version with the most votes but the first, and these
 -- KEY times         time:        zset     posting times, Unix seconds
 -- KEY scores        score:       zset     the ranking, Unix seconds
 -- KEY group_names   groups:      zset     the names of all groups
--- KEY changes       changes:     channel  on which the change is published
 -- KEY log           moderation:  stream   the moderation log
 -- KEY sizes         sizes:       zset     the names of all groups by negated number of articles
 -- KEY events        events:      stream   the log
@@ -96,7 +95,7 @@ if moderated then
   must_be_stream(log)
   must_be_allowed('XADD', log)
 end
-must_be_allowed(publication(changes), changes, 'HSET', article, 'HDEL', article, 'HSET', history, 'HDEL', history,
+must_be_allowed('HSET', article, 'HDEL', article, 'HSET', history, 'HDEL', history,
   'ZADD', group_names, 'ZREM', group_names, 'ZADD', sizes, 'ZREM', sizes, 'HGETALL', article)
 must_take_entries(events)
 
@@ -135,7 +134,6 @@ if moderated then
   log_moderation(log, max_entries, kind, member, by, via, now, 'title', retitled and title or old_title, 'link', link,
     'reason', reason, 'before', regrouped and current or '', 'after', regrouped and wanted or '')
 end
-publish(changes, kind, member, revision, votes, downvotes, score, listed)
 append(events, kind, member, revision, votes, downvotes, score, by, listed, time, listed, now, table.concat(left, ' '))
 
 return {'OK', redis.call('HGETALL', article)}

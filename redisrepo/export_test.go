@@ -54,14 +54,14 @@ func DecodeCursor(l lists.Listing, text string) (score float64, member string, o
 	return c.Score, c.Member, err == nil
 }
 
-// ParseMessage returns the article that a message describes.
-func ParseMessage(text string) (*site.Article, error) {
-	m, err := live.ParseMessage(text)
+// ParseEntry returns the article that an entry of the log describes.
+func ParseEntry(fields map[string]any) (*site.Article, error) {
+	e, err := live.ParseEntry(fields)
 	if err != nil {
 		return nil, err
 	}
-	a := &site.Article{ID: m.ID}
-	unopened().Apply(a, m.State)
+	a := &site.Article{ID: e.ID}
+	unopened().Apply(a, e.State)
 	return a, nil
 }
 

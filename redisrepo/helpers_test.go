@@ -258,6 +258,7 @@ func (s *testSite) wantViolations(want ...string) {
 
 func (s *testSite) wantClean() {
 	s.t.Helper()
+	s.forgetTold()
 	s.wantViolations()
 }
 

@@ -53,7 +53,11 @@ const importArticles = 50
 // call is safe to repeat, also after the program was killed. Placeholders of an article that was not stored
 // are not visible, and expire.
 func (r *Repo) Import(ctx context.Context, articles []Imported) (added []bool, errs []error) {
-	defer r.Store.Changes.Add(1)
+	defer func() {
+		for i := range r.Store.Partitions {
+			r.Store.Changed(i)
+		}
+	}()
 	added, errs = make([]bool, len(articles)), make([]error, len(articles))
 	calls := make([]importCall, 0, len(articles))
 	for i, a := range articles {

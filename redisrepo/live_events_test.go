@@ -246,7 +246,11 @@ func TestWatchedVoteIsReadOnce(t *testing.T) {
 	t.Parallel()
 	other, counted := newSite(t, nil), new(counter)
 	id := other.post("alice").ID
-	l := other.reopened(other.client(redistest.Before(counted.add)), nil).listen()
+	l := other.reopened(other.client(redistest.Before(func(commands ...redis.Cmder) {
+		if name := commands[0].Name(); name != "xrange" && name != "hget" { // of the log
+			counted.add(commands...)
+		}
+	})), nil).listen()
 	w := l.watch(id)
 	a := l.article(id)
 	if vote, trips := watchedVote(l, counted, "bob", a); vote != none || trips != 1 {

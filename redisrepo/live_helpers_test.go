@@ -47,6 +47,7 @@ func (s *testSite) listen(tags ...string) *listener {
 		await(s.t, done, "the end of Listen")
 	}
 	s.t.Cleanup(l.stop)
+	l.watch(sentinel) // while nothing is watched, the log is not read
 	l.settle()
 	return l
 }
@@ -90,18 +91,38 @@ func await[T any](t *testing.T, c <-chan T, what string) {
 	}
 }
 
-// publish publishes a message on a partition's channel.
-func (l *listener) publish(tag, text string) {
-	command := "PUBLISH"
-	if tag != "" {
-		command = "SPUBLISH"
-	}
-	// If the server is down, the caller publishes again.
-	_ = l.raw.Do(l.ctx, command, tag+"changes:0", text).Err()
+// tell adds an entry to a partition's log, and tells processes of it. The text is kind, article, revision, votes, downvotes,
+// score and groups, as logged returns it.
+func (l *listener) tell(tag, text string) {
+	words := append(strings.SplitN(text, " ", 7), make([]string, 7)...)
+	score, _ := site.ParseNumber(words[5])
+	votes, _ := site.ParseNumber(words[3])
+	entry := []any{"kind", words[0], "article", strings.TrimPrefix(words[1], "article:"), "revision", words[2], "votes", words[3],
+		"downvotes", words[4], "score", words[5], "time", score - l.rules.Worth(votes), "groups", words[6], "at", "0"}
+	// If the server is down, the caller adds it again.
+	_ = l.raw.Eval(l.ctx, addScript, []string{tag + "events:"}, entry...).Err()
+	_ = l.raw.Publish(l.ctx, "changes:0", fmt.Sprint("another ", slices.Index(l.tags, tag))).Err()
 }
 
-// settle returns when every channel is subscribed and every message published before has been handled: it
-// publishes invalid messages, the probes, until one is reported.
+// addScript adds an entry with the id next to the last one, since tests have ids of their own.
+const addScript = `local last = redis.call('XREVRANGE', KEYS[1], '+', '-', 'COUNT', 1)[1]
+local time, count = string.match(last and last[1] or '0-0', '(%d+)-(%d+)')
+return redis.call('XADD', KEYS[1], time .. '-' .. count + 1, unpack(ARGV))`
+
+// forgetTold removes the entries of probes and of the sentinel.
+func (s *testSite) forgetTold() {
+	s.t.Helper()
+	for _, tag := range s.Tags() {
+		for _, m := range s.raw.XRange(s.ctx, tag+"events:", "-", "+").Val() {
+			if article, _ := m.Values["article"].(string); strings.HasPrefix(article, "probe-") || article == sentinel.Number() {
+				s.raw.XDel(s.ctx, tag+"events:", m.ID)
+			}
+		}
+	}
+}
+
+// settle returns when the process is subscribed and has handled every entry that was added before: it
+// adds invalid entries, the probes, until one is reported.
 func (l *listener) settle() {
 	l.t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)
@@ -111,14 +132,14 @@ func (l *listener) settle() {
 		first := l.probes + 1
 		for handled := false; !handled; {
 			l.probes++
-			l.publish(tag, fmt.Sprintf("posted probe-%d- 1 1 0 0 ", l.probes))
+			l.tell(tag, fmt.Sprintf("posted probe-%d- 1 1 0 0 ", l.probes))
 			select {
 			case probe := <-l.proved:
 				n, _ := strconv.Atoi(probe)
 				handled = n >= first
 			case <-tick.C:
 			case <-timeout:
-				l.t.Fatalf("timed out waiting for a subscription of %schanges:0", tag)
+				l.t.Fatalf("timed out waiting for a subscription, for %sevents:", tag)
 			}
 		}
 	}
@@ -127,7 +148,7 @@ func (l *listener) settle() {
 // sentinel is an article that only pass changes.
 const sentinel site.ArticleID = 2_000_000_000
 
-// pass returns when watchers have been notified of everything published before. It changes the sentinel twice:
+// pass returns when watchers have been notified of everything that was added before. It changes the sentinel twice:
 // the second change is delivered 250 ms after the first, when the others have been.
 func (l *listener) pass() {
 	l.t.Helper()
@@ -139,7 +160,7 @@ func (l *listener) pass() {
 		l.passes++
 		// A process that finds that messages were lost reads the votes instead.
 		l.do("HSET", tag+sentinel.String(), "votes", l.passes)
-		l.publish(tag, fmt.Sprintf("voted %v %d %d 0 %d ", sentinel, l.passes, l.passes, l.passes*l.rules.VoteScore))
+		l.tell(tag, fmt.Sprintf("voted %v %d %d 0 %d ", sentinel, l.passes, l.passes, l.passes*l.rules.VoteScore))
 		for next(l.t, w).Votes != l.passes {
 			continue
 		}

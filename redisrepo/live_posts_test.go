@@ -325,11 +325,12 @@ func (f *fails) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proces
 	}
 }
 
-// cut ends the subscription, which stays lost while f makes dials fail.
+// cut ends the connections of all clients, and f makes dials fail.
 func (l *listener) cut(f *fails) {
 	l.t.Helper()
 	f.dial.Store(true)
 	l.do("CLIENT KILL TYPE pubsub")
+	l.do("CLIENT KILL TYPE normal")
 	await(l.t, l.fault, "a report of the cut")
 }
 

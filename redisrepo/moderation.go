@@ -94,23 +94,22 @@ func (r *Repo) moderate(ctx context.Context, doing string, script *redis.Script,
 	p := r.Store.Partition(id)
 	answer, err := r.runWithGroups(ctx, id, by.Name.Member(), func(e expected) (wire.Reply, error) {
 		scriptKeys := append(make([]string, 0, 32),
-			p.Article(id),               // KEYS[1] article
-			p.Ranking(site.ByTime),      // KEYS[2] times
-			p.Ranking(site.ByScore),     // KEYS[3] scores
-			p.Groups(),                  // KEYS[4] group_names
-			p.Deleted(),                 // KEYS[5] deleted
-			p.Moderation(),              // KEYS[6] log
-			p.Changes(r.Store.Database), // KEYS[7] changes
-			p.Sizes(),                   // KEYS[8] sizes
+			p.Article(id),           // KEYS[1] article
+			p.Ranking(site.ByTime),  // KEYS[2] times
+			p.Ranking(site.ByScore), // KEYS[3] scores
+			p.Groups(),              // KEYS[4] group_names
+			p.Deleted(),             // KEYS[5] deleted
+			p.Moderation(),          // KEYS[6] log
+			p.Sizes(),               // KEYS[7] sizes
 		)
-		scriptKeys = append(append(scriptKeys, more...), p.Link(site.LinkDigest(e.link))) // KEYS[9] or [11] link_record
+		scriptKeys = append(append(scriptKeys, more...), p.Link(site.LinkDigest(e.link))) // KEYS[8] or [10] link_record
 		own := p.Lists(site.UserOf(e.poster), e.link)
 		scriptKeys = append(scriptKeys,
-			p.Clock(""), // KEYS[10] or [12] clock
-			p.Front(),   // KEYS[11] or [13] pages
-			p.Events(),  // KEYS[12] or [14] events
+			p.Clock(""), // KEYS[9] or [11] clock
+			p.Front(),   // KEYS[10] or [12] pages
+			p.Events(),  // KEYS[11] or [13] events
 		)
-		scriptKeys = append(scriptKeys, own...) // KEYS[13...] or [15...] list
+		scriptKeys = append(scriptKeys, own...) // KEYS[12...] or [14...] list
 		scriptKeys = lists.GroupKeys(lists.GroupKeys(scriptKeys, p, site.Interesting), p, site.GroupNames(e.groups)...)
 		return r.Store.Call(ctx, script, scriptKeys, append(args(e), len(own))) // ARGV[12] list_count
 	})

@@ -246,7 +246,7 @@ func TestOutageIsReportedOnce(t *testing.T) {
 	}{
 		"posts cannot be looked for": {"zrange", func(l *listener, _ *site.Article) { l.do("CLIENT KILL TYPE pubsub") }},
 		"articles cannot be read":    {"hgetall", func(l *listener, _ *site.Article) { l.do("CLIENT KILL TYPE pubsub") }},
-		"a post cannot be read":      {"hgetall", func(l *listener, a *site.Article) { l.publish("", "posted article:2 1 1 0 0 ") }},
+		"a post cannot be read":      {"hgetall", func(l *listener, a *site.Article) { l.tell("", "posted article:2 1 1 0 0 ") }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -313,7 +313,7 @@ func TestWatchedPostOfAnOutageIsDelivered(t *testing.T) {
 	l.pass()
 	posts, busy := l.watchPosts(""), l.watch(first.ID)
 	h.read.on.Store(true)
-	l.publish("", "unknown article:1 1 1 0 0 ")
+	l.tell("", "unknown article:1 1 1 0 0 ")
 	await(t, h.read.reached, "a read that keeps watchers from being notified")
 	l.cut(f)
 	a := other.post("alice")

@@ -242,24 +242,23 @@ func (r *Repo) firstVotes() int {
 func (r *Repo) postCall(id site.ArticleID, poster site.UserName, s site.Submission, o postOptions) (scriptKeys []string, args []any) {
 	p := r.Store.Partition(id)
 	scriptKeys = append(make([]string, 0, 32),
-		p.Article(id),               // KEYS[1] article
-		p.Voted(id),                 // KEYS[2] voted
-		p.Downvoted(id),             // KEYS[3] downvoted
-		p.Ranking(site.ByTime),      // KEYS[4] times
-		p.Ranking(site.ByScore),     // KEYS[5] scores
-		p.Groups(),                  // KEYS[6] group_names
-		p.Counter(),                 // KEYS[7] counter
-		p.Post(poster, o.key),       // KEYS[8] record
-		p.Changes(r.Store.Database), // KEYS[9] changes
-		p.Link(o.link),              // KEYS[10] link_record
-		p.Sizes(),                   // KEYS[11] sizes
-		p.Clock(""),                 // KEYS[12] clock
-		p.Front(),                   // KEYS[13] pages
-		p.Events(),                  // KEYS[14] events
-		p.Views(),                   // KEYS[15] views
+		p.Article(id),           // KEYS[1] article
+		p.Voted(id),             // KEYS[2] voted
+		p.Downvoted(id),         // KEYS[3] downvoted
+		p.Ranking(site.ByTime),  // KEYS[4] times
+		p.Ranking(site.ByScore), // KEYS[5] scores
+		p.Groups(),              // KEYS[6] group_names
+		p.Counter(),             // KEYS[7] counter
+		p.Post(poster, o.key),   // KEYS[8] record
+		p.Link(o.link),          // KEYS[9] link_record
+		p.Sizes(),               // KEYS[10] sizes
+		p.Clock(""),             // KEYS[11] clock
+		p.Front(),               // KEYS[12] pages
+		p.Events(),              // KEYS[13] events
+		p.Views(),               // KEYS[14] views
 	)
 	own := p.Lists(poster, s.Link)
-	scriptKeys = append(scriptKeys, own...) // KEYS[16...] list
+	scriptKeys = append(scriptKeys, own...) // KEYS[15...] list
 	scriptKeys = lists.GroupKeys(lists.GroupKeys(scriptKeys, p, site.Interesting), p, s.Groups...)
 	return scriptKeys, []any{
 		id.String(), // ARGV[1] member

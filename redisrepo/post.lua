@@ -1,7 +1,7 @@
 -- post.lua: store a new article, in the rankings and in its groups. Posting stores it with the poster's
 -- vote, importing with any number of votes.
 --
--- uses names now whole types allowed voter_sets publish append lists_at index_group groups worth keep_front
+-- uses names now whole types allowed voter_sets append lists_at index_group groups worth keep_front
 -- KEY article            article:ID     hash     the article, new
 -- KEY voted              voted:ID       set      the upvoters
 -- KEY downvoted          downvoted:ID   set      the downvoters
@@ -10,7 +10,6 @@
 -- KEY group_names        groups:        zset     the names of all groups
 -- KEY counter            article:       string   the last article number given out
 -- KEY record             post:USER:KEY  string   the record of the idempotency key; unused without one
--- KEY changes            changes:       channel  on which the post is published
 -- KEY link_record        link:DIGEST    string   the newest article with this link; unused if reserved is empty
 -- KEY sizes              sizes:         zset     the names of all groups by negated number of articles
 -- KEY clock              clock:         hash     the last hour with a front page
@@ -36,7 +35,7 @@
 -- ARG now                now, Unix seconds; empty: the server's clock
 -- ARG digest             digest of the submission; empty without an idempotency key
 -- ARG record_ttl         how long the record of the idempotency key is kept, seconds
--- ARG kind               the kind of the published change: posted, or imported
+-- ARG kind               the kind of its entry: posted, or imported
 -- ARG reserved           how long the link is reserved, seconds; empty: there is no link, or link.lua records it
 -- ARG prepared           1 if voters.lua has added the placeholders of an import, else 0: this script adds them
 -- ARG features           the features that are on, separated by spaces
@@ -77,7 +76,7 @@ must_be_zset(times, scores, group_names, sizes)
 local last = whole(redis.call('GET', counter) or '0')
 if not last then return redis.error_reply('CORRUPT counter of articles') end
 
-must_be_allowed(publication(changes), changes, 'HSET', article, 'UNLINK', voted, 'SADD', voted, 'EXPIRE', voted,
+must_be_allowed('HSET', article, 'UNLINK', voted, 'SADD', voted, 'EXPIRE', voted,
   'UNLINK', downvoted, 'SADD', downvoted, 'EXPIRE', downvoted, 'ZADD', times, 'ZADD', scores, 'ZADD', group_names,
   'ZADD', sizes, 'SET', counter, 'ZSCORE', scores, 'HGETALL', article)
 local lists = lists_at(first_list, list_count, 'ZADD')
@@ -121,7 +120,6 @@ if votes >= interesting_votes then enter(groups.interesting, member, score, time
 if last < tonumber(number) then redis.call('SET', counter, number) end
 if digest ~= '' then redis.call('SET', record, member .. ' ' .. digest, 'EX', record_ttl) end
 if reserved then redis.call('SET', link_record, member .. ' ' .. time) end
-publish(changes, kind, member, 1, votes, math.max(0, -votes), score, group_text)
 local has_voted = kept >= margin and (not counted or votes > 0)
 if kind == 'posted' then
   append(events, kind, member, 1, votes, math.max(0, -votes), score, poster, group_text, time, group_text, now)

@@ -142,7 +142,7 @@ func assemble(store *wire.Store, o opening) (*Repo, error) {
 	r.Casts = casts.New(store, r.Articles, r.Views)
 	r.Layout = layout.New(store, r.Articles, r.Lists, r.Rankings, r.Casts, r.Sessions, r.Views, o.Options)
 	r.voting, errs[4] = newVoting(store)
-	r.Live, errs[5] = live.New(store, r.Articles, r.Lists, r.Casts, r.Log, live.Hooks{OnForget: r.forget, Reopen: r.reopen})
+	r.Live = live.New(store, r.Articles, r.Lists, r.Casts, r.Log, live.Hooks{OnForget: r.forget, Reopen: r.reopen})
 	return r, errors.Join(errs[:]...)
 }
 

@@ -1,14 +1,13 @@
 -- undelete.lua: restore a deleted article to the listings and groups from which delete.lua removed it,
 -- with the rank that its votes give it.
 --
--- uses names now whole types allowed publish append moderation lists_at index_group groups worth keep_front
+-- uses names now whole types allowed append moderation lists_at index_group groups worth keep_front
 -- KEY article            article:ID   hash     the article
 -- KEY times              time:        zset     posting times, Unix seconds
 -- KEY scores             score:       zset     the ranking, Unix seconds
 -- KEY group_names        groups:      zset     the names of all groups
 -- KEY deleted            deleted:     zset     the deleted articles by time of deletion, Unix seconds
 -- KEY log                moderation:  stream   the moderation log
--- KEY changes            changes:     channel  on which the undeletion is published
 -- KEY sizes              sizes:       zset     the names of all groups by negated number of articles
 -- KEY link_record        link:DIGEST  string   the article that the link of expected_link is reserved for, if any
 -- KEY clock              clock:       hash     the last hour with a front page
@@ -59,7 +58,7 @@ must_be_stream(log)
 local freed = redis.call('GET', link_record) == member .. ' 0' -- by delete.lua, and not posted again since
 if freed then must_be_allowed('SET', link_record) end
 local lists = lists_at(first_list, list_count, 'ZADD')
-must_be_allowed(publication(changes), changes, 'HDEL', article, 'HINCRBY', article, 'ZADD', times, 'ZADD', scores,
+must_be_allowed('HDEL', article, 'HINCRBY', article, 'ZADD', times, 'ZADD', scores,
   'ZADD', group_names, 'ZADD', sizes, 'ZREM', deleted, 'XADD', log, 'ZSCORE', scores, 'HGETALL', article)
 must_take_entries(events)
 
@@ -79,7 +78,6 @@ redis.call('ZREM', deleted, member)
 if freed then redis.call('SET', link_record, member .. ' ' .. time, 'KEEPTTL') end
 log_moderation(log, max_entries, 'undeleted', member, by, via, now, 'title', hash[8] or '', 'link', link)
 local revision = redis.call('HINCRBY', article, 'revision', 1)
-publish(changes, 'undeleted', member, revision, votes, downvotes, score, group_text)
 append(events, 'undeleted', member, revision, votes, downvotes, score, by, group_text, time, group_text, now)
 
 return {'OK', redis.call('HGETALL', article)}

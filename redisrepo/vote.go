@@ -81,7 +81,7 @@ func (r *Repo) cast(ctx context.Context, id site.ArticleID, b ballot) (VoteResul
 		} else if call == nil || e.told || call.groups != e.groups {
 			call = r.newVoteCall(id, e.groups, call)
 		}
-		defer r.Store.Changes.Add(1)
+		defer r.Store.Changed(r.Store.Index(id))
 		return r.Store.Guard(ctx, func() (wire.Reply, error) {
 			hour := r.Rankings.SavedHour(r.Store.Index(id))
 			for range maxStaleReplies {

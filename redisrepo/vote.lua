@@ -6,9 +6,8 @@
 -- KEYS[3]  downvoted:ID     set      the downvoters
 -- KEYS[4]  score:           zset     the ranking, Unix seconds
 -- KEYS[5]  events:          stream   the log
--- KEYS[6]  changes:         channel  on which the vote is published
--- KEYS[7]  group:interesting, a set, [8] time:interesting and [9] score:interesting, zsets that need not exist
--- KEYS[10...]  score:NAME, a zset of each name in ARGV[2], its listing by score, which need not exist. Then, with a bucket,
+-- KEYS[6]  group:interesting, a set, [7] time:interesting and [8] score:interesting, zsets that need not exist
+-- KEYS[9...]  score:NAME, a zset of each name in ARGV[2], its listing by score, which need not exist. Then, with a bucket,
 --          audit:ID, a hash: each voter's last vote, its time and bucket
 -- ARGV[1]  the article's member
 -- ARGV[2]  the article's groups as the caller expects them: sorted names, separated by spaces
@@ -87,13 +86,13 @@ local function vote()
     if up == 0 and position == 1 then call('SADD', voted, voter) end
     if down == 0 and position == -1 then call('SADD', downvoted, voter) end
   end
-  local change, after, first = position - old, votes + position - old, 10 -- first: of the listings that get a new score
+  local change, after, first = position - old, votes + position - old, 9 -- first: of the listings that get a new score
   added = string.format('%d', vote_score and change * vote_score or worth(ranking, after) - worth(ranking, votes))
   local score = call('ZADD', KEYS[4], 'XX', 'INCR', added, member)
   if score then ranked[1] = KEYS[4] else error('CORRUPT score of ' .. member, 0) end
-  local publish, is = string.byte(KEYS[6]) == 123 and 'SPUBLISH' or 'PUBLISH', after >= interesting_votes -- is and was: interesting
-  local was = (is or votes >= interesting_votes) and call('SISMEMBER', KEYS[7], member) == 1
-  if was and is then first = 9 end
+  local is = after >= interesting_votes -- is and was: interesting
+  local was = (is or votes >= interesting_votes) and call('SISMEMBER', KEYS[6], member) == 1
+  if was and is then first = 8 end
   for i = first, ARGV[9] and #KEYS - 1 or #KEYS do
     call('ZADD', KEYS[i], 'XX', 'INCR', added, member)
     ranked[#ranked + 1] = KEYS[i]
@@ -123,15 +122,13 @@ local function vote()
     end
   end
   if was ~= is then
-    local has_time, has_score = call('ZCARD', KEYS[8]) > 0, call('ZCARD', KEYS[9]) > 0
-    must_be_allowed('ZADD', KEYS[8], 'ZREM', KEYS[8], 'ZADD', KEYS[9], 'ZREM', KEYS[9], publish, KEYS[6])
-    call(is and 'SADD' or 'SREM', KEYS[7], member)
-    rarely[#rarely + 1] = {was and 'SADD' or 'SREM', KEYS[7], member}
-    if has_time and is then call('ZADD', KEYS[8], time, member) elseif has_time then call('ZREM', KEYS[8], member) end
-    if has_score and is then call('ZADD', KEYS[9], score, member) elseif has_score then call('ZREM', KEYS[9], member) end
+    local has_time, has_score = call('ZCARD', KEYS[7]) > 0, call('ZCARD', KEYS[8]) > 0
+    must_be_allowed('ZADD', KEYS[7], 'ZREM', KEYS[7], 'ZADD', KEYS[8], 'ZREM', KEYS[8])
+    call(is and 'SADD' or 'SREM', KEYS[6], member)
+    rarely[#rarely + 1] = {was and 'SADD' or 'SREM', KEYS[6], member}
+    if has_time and is then call('ZADD', KEYS[7], time, member) elseif has_time then call('ZREM', KEYS[7], member) end
+    if has_score and is then call('ZADD', KEYS[8], score, member) elseif has_score then call('ZREM', KEYS[8], member) end
   end
-  call(publish, KEYS[6], 'voted ' .. member .. ' ' .. revision_text .. ' ' .. votes_text .. ' ' .. downvotes_text .. ' ' .. score .. ' '
-    .. listed .. '\n' .. ARGV[5] .. ' ' .. voter)
   return {'OK', after, tonumber(downvotes_text), revision + 1, rest, old}
 end
 local ok, reply = pcall(vote)

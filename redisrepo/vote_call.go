@@ -37,13 +37,12 @@ func (r *Repo) newVoteCall(id site.ArticleID, groups string, other *voteCall) *v
 		p.Downvoted(id),                           // KEYS[3]
 		p.Ranking(site.ByScore),                   // KEYS[4]
 		p.Events(),                                // KEYS[5]
-		p.Changes(r.Store.Database),               // KEYS[6]
-		p.Group(site.Interesting),                 // KEYS[7]
-		p.Listing(site.ByTime, site.Interesting),  // KEYS[8]
-		p.Listing(site.ByScore, site.Interesting), // KEYS[9]
+		p.Group(site.Interesting),                 // KEYS[6]
+		p.Listing(site.ByTime, site.Interesting),  // KEYS[7]
+		p.Listing(site.ByScore, site.Interesting), // KEYS[8]
 	)
 	for _, name := range c.names {
-		scriptKeys = append(scriptKeys, p.Listing(site.ByScore, name)) // KEYS[10...]
+		scriptKeys = append(scriptKeys, p.Listing(site.ByScore, name)) // KEYS[9...]
 	}
 	c.words = wire.ScriptWords(r.voting.script, scriptKeys, []any{
 		id.String(), // ARGV[1]

@@ -255,12 +255,17 @@ func (e feedEntry) position(next bool) FeedPosition { return FeedPosition{e.id, 
 func feedEntries(messages []redis.XMessage, partition int) []feedEntry {
 	entries := make([]feedEntry, len(messages))
 	for i, m := range messages {
-		id := NewLogCursor(m.ID, partition)
-		sum := crc32.NewIEEE()
-		for _, field := range []string{"kind", "article", "revision", "votes", "by", "to"} {
-			fmt.Fprintln(sum, m.Values[field])
-		}
-		entries[i] = feedEntry{id, uint16(sum.Sum32()), DecodeEvent(id, m.Values)} // #nosec G115 -- cut
+		at := PositionOf(m, partition)
+		entries[i] = feedEntry{at.id, at.sum, DecodeEvent(at.id, m.Values)}
 	}
 	return entries
+}
+
+// PositionOf is the position after an entry of a partition.
+func PositionOf(m redis.XMessage, partition int) FeedPosition {
+	sum := crc32.NewIEEE()
+	for _, field := range []string{"kind", "article", "revision", "votes", "by", "to"} {
+		fmt.Fprintln(sum, m.Values[field])
+	}
+	return FeedPosition{id: NewLogCursor(m.ID, partition), sum: uint16(sum.Sum32())} // #nosec G115 -- cut
 }

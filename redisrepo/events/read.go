@@ -25,7 +25,16 @@ type FeedPosition struct {
 // is reports whether an entry is the one of the position.
 func (p FeedPosition) is(e feedEntry) bool { return p.id == e.id && p.sum == e.sum }
 
-func (p FeedPosition) isEmpty() bool { return p.id.milliseconds|p.id.Sequence == 0 }
+// IsEmpty reports whether the position is before the first entry.
+func (p FeedPosition) IsEmpty() bool { return p.id.milliseconds|p.id.Sequence == 0 }
+
+// First is where entries begin with that of the position.
+func (p FeedPosition) First() string {
+	if p.IsEmpty() {
+		return "-"
+	}
+	return p.id.ID()
+}
 
 // FeedStart is where reading begins: at the positions, or without them 10 s before a time, Unix milliseconds; 0: at the
 // oldest event.
@@ -49,7 +58,7 @@ func EncodeFeed(at []FeedPosition) string {
 	text := binary.AppendUvarint([]byte{feedCursor}, uint64(len(at)))
 	text = binary.AppendUvarint(text, latest)
 	for _, p := range at {
-		if p.isEmpty() {
+		if p.IsEmpty() {
 			text = binary.AppendUvarint(text, 0)
 			continue
 		}
@@ -85,7 +94,7 @@ func DecodeFeed(field, cursor string) (FeedStart, error) {
 		if len(numbers.Text) >= 2 {
 			start.At[i].sum, numbers.Text = binary.BigEndian.Uint16(numbers.Text), numbers.Text[2:]
 		}
-		if !start.At[i].isEmpty() {
+		if !start.At[i].IsEmpty() {
 			start.since = min(start.since, latest-ago)
 		}
 	}
@@ -149,14 +158,12 @@ func (r *Log) readParts(ctx context.Context, start FeedStart, count int64) ([]fe
 	}
 	err := r.store.Read(ctx, func(pipe redis.Pipeliner) {
 		for i, p := range r.store.Partitions {
-			first := "-"
+			first := from(i).First()
 			if start.since > 0 {
 				first = sinceID(start.since)
-			} else if at := from(i); !at.isEmpty() {
-				first = at.id.ID()
 			}
 			replies[i] = pipe.XRangeN(ctx, p.Events(), first, "+", count+2) // the one of the position, and one that shows that others follow
-			if start.At != nil && from(i).isEmpty() {
+			if start.At != nil && from(i).IsEmpty() {
 				lengths[i] = pipe.XLen(ctx, p.Events())
 			}
 		}
@@ -171,9 +178,9 @@ func (r *Log) readParts(ctx context.Context, start FeedStart, count int64) ([]fe
 		p.entries = feedEntries(replies[i].Val(), i)
 		p.from = at
 		switch {
-		case !at.isEmpty() && (len(p.entries) == 0 || !at.is(p.entries[0])):
+		case !at.IsEmpty() && (len(p.entries) == 0 || !at.is(p.entries[0])):
 			lost = append(lost, i)
-		case !at.isEmpty() && !at.next:
+		case !at.IsEmpty() && !at.next:
 			p.entries = p.entries[1:]
 		case len(p.entries) > 0:
 			p.from = p.entries[0].position(true)
@@ -243,7 +250,7 @@ func (r *Log) findPositions(ctx context.Context, start FeedStart, lost []int, pa
 		p := feedPart{gap: true}
 		p.entries = feedEntries(replies[k].Val(), i)
 		p.more = int64(len(p.entries)) > count
-		if first := feedEntries(oldest[k].Val(), i); len(first) > 0 && !before.isEmpty() &&
+		if first := feedEntries(oldest[k].Val(), i); len(first) > 0 && !before.IsEmpty() &&
 			first[0].id.Compare(before.id) > 0 && r.mayHaveTrimmed(lengths[k].Val()) {
 			p.expired = &ExpiredError{LostFrom: before.id.time(), KeptFrom: first[0].id.time()}
 		}

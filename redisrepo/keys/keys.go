@@ -130,12 +130,9 @@ func (p Partition) Rate(s site.Subject) string {
 	return p.Key("rate:", s.Rule, ":address:", s.Address.String())
 }
 
-// Changes is the channel that the scripts publish on. All databases of a server share their
-// channels, so the name holds the number of the database.
-func (p Partition) Changes(database int) string { return p.Key("changes:", strconv.Itoa(database)) }
-
-// Sharded reports whether the partition's channel is a sharded one.
-func (p Partition) Sharded() bool { return p != "" }
+// ChangesChannel is the channel on which processes tell each other which partitions they have changed. All databases of a
+// server share their channels, so the name holds the number of the database.
+func ChangesChannel(database int) string { return "changes:" + strconv.Itoa(database) }
 
 // Ranking is the sorted set of all the partition's articles in one order.
 func (p Partition) Ranking(o site.Order) string { return p.Key(o.Prefix()) }

@@ -149,7 +149,7 @@ var Kinds = []Kind{
 	{Name: "meta", Holds: Hash, Of: All, Copy: Apart,
 		Doc: "version of this layout, number of [partitions](#partitions) and index of this one, the rules by which scores were computed, the features that are kept, the posting time before which voters were forgotten when the voting window was changed, the posting time from which all votes are in `cast:`, the epoch, a random name of this data, in the first partition the secret key of the cursors of [rankings](ranking.md#rankings-as-a-query), and the origin of a copy: after `frontpage migrate` the epoch of the site that was copied, after the import of an export its digest"},
 	{Name: "changes", Holds: Channel, Of: Database,
-		Doc: "one message for each change: `voted article:17 5 12 3 1767323477 go web` is kind, article, revision, votes, downvotes, score, groups; the second line of a vote, `1 user:alice`, is direction and voter. The number in the channel's name is that of the database"},
+		Doc: "messages of processes that have added to the [log](architecture.md#the-log): `K7Q2ZB4M 0 3` is a random name of the process, and the partitions. The number in the channel's name is that of the database, and all partitions have one channel"},
 }
 
 // FollowsLog reports whether keys of the kind are brought up to date from the log, and may be behind it.
@@ -167,8 +167,6 @@ func Parse(key string) (Kind, string) {
 	return Kind{}, rest
 }
 
-const shardedChannel Type = "sharded channel"
-
 // commandsOf lists the commands that the scripts and this program run on keys of a type. KEY stands for the key. Redis
 // 6.2 really runs them: each form fails or changes nothing, or the key is one that is never used.
 var commandsOf = map[Type][]string{
@@ -181,10 +179,9 @@ var commandsOf = map[Type][]string{
 		"ZADD KEY a b", "ZREM KEY /", "ZINCRBY KEY a b", "ZSCORE KEY a", "ZCARD KEY", "ZCOUNT KEY 0 0", "ZRANK KEY a", "ZREVRANK KEY a",
 		"ZRANGE KEY 0 0", "ZSCAN KEY 0", "ZMSCORE KEY a", "ZREMRANGEBYSCORE KEY 1 0", "ZREMRANGEBYRANK KEY a a", "ZINTERSTORE KEY 0 KEY",
 	},
-	String:         {"GET KEY", "SET KEY a EX b", "INCRBY KEY a", "GETEX KEY EX a"},
-	Stream:         {"XADD KEY NOMKSTREAM MAXLEN ~ 1000000 0-0 a b", "XDEL KEY 0-0", "XLEN KEY", "XRANGE KEY - + COUNT 1", "XREVRANGE KEY + - COUNT 1"},
-	Channel:        {"PUBLISH KEY " + site.Hello, "SUBSCRIBE KEY"},
-	shardedChannel: {"SPUBLISH KEY " + site.Hello, "SSUBSCRIBE KEY"},
+	String:  {"GET KEY", "SET KEY a EX b", "INCRBY KEY a", "GETEX KEY EX a"},
+	Stream:  {"XADD KEY NOMKSTREAM MAXLEN ~ 1000000 0-0 a b", "XDEL KEY 0-0", "XLEN KEY", "XRANGE KEY - + COUNT 1", "XREVRANGE KEY + - COUNT 1"},
+	Channel: {"PUBLISH KEY /", "SUBSCRIBE KEY"},
 }
 
 // Commands that are run on a key that expires, or that ends with its feature. They have an effect.
@@ -204,10 +201,8 @@ const Reserved = "/"
 func (k Kind) Commands(p Partition, database int) (key string, commands []string) {
 	commands = commandsOf[k.Holds]
 	switch {
-	case k.Holds == Channel && p.Sharded():
-		return p.Changes(database), commandsOf[shardedChannel]
 	case k.Holds == Channel:
-		return p.Changes(database), commands
+		return ChangesChannel(database), commands
 	case k.Of == All:
 		return p.Key(k.Name, ":"), commands
 	case k.Expires:

@@ -10,12 +10,9 @@ import (
 	"frontpage/redisrepo/events"
 )
 
-// How events reach their watches: a message about any change wakes followEvents, which signals the watches at most once
-// per gatherPause, and once per eventPoll in case messages were lost. Each watch then reads the feed after its own
+// How events reach their watches: any change wakes followEvents, which signals the watches at most once per gatherPause.
+// Each watch then reads the feed after its own
 // position, so a slow one costs no memory. Those that are up to date have one position: the first reads for all.
-
-// eventPoll is how often watches look for events whose messages were lost.
-const eventPoll = time.Second
 
 // feedWatch is what a watch of events has besides a signal. Its fields are guarded by live.mu, except for the first two.
 type feedWatch struct {
@@ -117,14 +114,11 @@ func (l *live) feedChanged() {
 
 // followEvents notifies the watches of events until ctx ends.
 func (r *Live) followEvents(ctx context.Context) {
-	poll := time.NewTicker(eventPoll)
-	defer poll.Stop()
 	for ctx.Err() == nil {
 		select {
 		case <-ctx.Done():
 			return
 		case <-r.live.feedWake:
-		case <-poll.C:
 		}
 		r.live.notifyEvents()
 		failover.Wait(ctx, gatherPause)

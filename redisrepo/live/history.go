@@ -19,8 +19,6 @@ type History struct {
 	mu      sync.Mutex
 	Epoch   string // of meta:; every new store has another one
 	highest int64  // highest number that the counter of articles is known to have had
-	lost    int    // how often messages may have been lost
-	renewed int    // how often the epoch has changed
 }
 
 // Reached notes a number that was drawn. It returns false if that is not higher than all before.
@@ -37,95 +35,77 @@ func (h *History) Reached(n int64) bool {
 // forget has everything read again that this process knows of a partition.
 func (r *Live) forget(index int) {
 	r.store.Changes.Add(1)
-	h := &r.Histories[index]
-	h.mu.Lock()
-	h.lost++
-	h.mu.Unlock()
 	r.hooks.OnForget()
 	r.live.markLost(func(id site.ArticleID) bool { return r.store.Index(id) == index })
 }
 
-// forgetAll is forget for each partition, after another process may have failed to publish.
-func (r *Live) forgetAll() {
-	for i := range r.store.Partitions {
-		r.forget(i)
+// historyReply are the commands that tell whether a partition went back in time, and what was known before them.
+type historyReply struct {
+	before                    string
+	highest                   int64
+	epoch, cursorKey, counter *redis.StringCmd
+}
+
+func (r *Live) queueHistory(ctx context.Context, pipe redis.Pipeliner, index int) historyReply {
+	p, h := r.store.Partitions[index], &r.Histories[index]
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return historyReply{h.Epoch, h.highest, pipe.HGet(ctx, p.Meta(), keys.FieldEpoch), pipe.HGet(ctx, p.Meta(), keys.FieldCursorKey), pipe.Get(ctx, p.Counter())}
+}
+
+// err returns the first error of the commands; what does not exist is none.
+func (h historyReply) err() error {
+	for _, c := range []*redis.StringCmd{h.epoch, h.cursorKey, h.counter} {
+		if err := c.Err(); err != nil && !errors.Is(err, redis.Nil) {
+			return err
+		}
 	}
+	return nil
 }
 
 // CheckHistory finds out whether a partition went back in time. Then it forgets the lost future, and gives an empty
 // store what it needs.
 func (r *Live) CheckHistory(ctx context.Context, index int) error {
-	p, h := r.store.Partitions[index], &r.Histories[index]
-	h.mu.Lock()
-	before, highest := h.Epoch, h.highest
-	h.mu.Unlock()
-	var epoch, key, counter *redis.StringCmd
-	err := r.store.Read(ctx, func(pipe redis.Pipeliner) {
-		epoch, key = pipe.HGet(ctx, p.Meta(), keys.FieldEpoch), pipe.HGet(ctx, p.Meta(), keys.FieldCursorKey)
-		counter = pipe.Get(ctx, p.Counter())
-	})
+	var found historyReply
+	err := r.store.Read(ctx, func(pipe redis.Pipeliner) { found = r.queueHistory(ctx, pipe, index) })
 	if err != nil {
-		return failover.Wrap("read "+p.Meta(), err)
+		return failover.Wrap("read "+r.store.Partitions[index].Meta(), err)
 	}
-	r.store.UseCursorKey(key.Val())
-	now := epoch.Val()
+	return r.compareHistory(ctx, index, found)
+}
+
+// compareHistory is CheckHistory with what was read.
+func (r *Live) compareHistory(ctx context.Context, index int, found historyReply) error {
+	p, h := r.store.Partitions[index], &r.Histories[index]
+	r.store.UseCursorKey(found.cursorKey.Val())
+	now, err := found.epoch.Val(), error(nil)
 	if now == "" {
 		if now, err = r.hooks.Reopen(ctx, index); err != nil {
 			return err
 		}
 	}
-	n, err := counter.Int64()
+	n, err := found.counter.Int64()
 	if err != nil && !errors.Is(err, redis.Nil) {
 		return failover.Wrap("read "+p.Counter(), err)
 	}
 	h.mu.Lock()
-	if h.Epoch != before { // another call was faster
+	if h.Epoch != found.before { // another call was faster
 		h.mu.Unlock()
 		return nil
 	}
-	renewed := now != before
-	back := renewed || n < highest
+	renewed := now != found.before
+	back := renewed || n < found.highest
 	h.Epoch = now
-	if renewed {
-		h.renewed++
-	}
 	if back || n > h.highest {
 		h.highest = n
 	}
 	h.mu.Unlock()
-	if renewed && before != "" {
+	if renewed && found.before != "" {
 		n = 0 // all articles of a new store are new
 	}
 	if back {
 		r.live.goBack(index, site.ArticleID(n*int64(len(r.store.Partitions))+int64(index)))
 		r.forget(index)
 	}
-	return nil
-}
-
-// followHistory finds posts whose messages may have been lost. While Redis refuses writes, or a right is missing, it
-// may be impossible to know; the next call will.
-func (r *Live) followHistory(ctx context.Context, index int) error {
-	if err := r.CheckHistory(ctx, index); err != nil && !errors.Is(err, failover.ErrReadOnly) && !errors.Is(err, failover.ErrDenied) {
-		return err
-	}
-	h := &r.Histories[index]
-	h.mu.Lock()
-	lost, renewed := h.lost, h.renewed
-	h.mu.Unlock()
-	s := r.seen[index]
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.renewed != renewed {
-		s.highest, s.newest = 0, 0
-		s.forgetDeleted()
-	}
-	if s.lost == lost && s.renewed == renewed {
-		return nil
-	}
-	if err := r.findPosts(ctx, index); err != nil {
-		return err
-	}
-	s.lost, s.renewed = lost, renewed
 	return nil
 }

@@ -3,6 +3,7 @@ package live
 
 import (
 	"context"
+	"crypto/rand"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -18,16 +19,16 @@ import (
 
 // How live updates work:
 //
-//   - A script publishes each change on the channel changes: (publish in publish.lua).
-//   - Listen receives the messages (listen.go). handleMessage applies a message to the topic of
-//     its article, if that is watched, and schedules the topic.
+//   - A script adds each change to the log of its partition. Listen reads the logs (log.go): at once after a write of
+//     this process, after a message of another one, and when it polls.
+//   - handleEntry applies an entry to the topic of its article, if that is watched, and schedules the topic.
 //   - notifyWatches (notify.go) takes the due topics, reads the stale ones from Redis, and signals
 //     their watches, at most once per watchInterval for each topic.
 //   - A Watch (watch.go) then returns the newest state of its articles to its watcher.
 //   - votes.go caches the watchers' own votes.
 //
-// A topic is stale if its newest state is in Redis only, and lost if messages about it may have been
-// lost, so that even an older state in Redis replaces the known one. A topic lives as long as it has
+// A topic is stale if its newest state is in Redis only, and lost if the store may have gone back,
+// so that even an older state in Redis replaces the known one. A topic lives as long as it has
 // references: of watches, and of posts that wait for their watchers.
 
 // Live notifies watchers of what changes, in this process and in others.
@@ -38,40 +39,37 @@ type Live struct {
 	casts    *casts.Casts
 	log      *events.Log
 	live     live
-	seen     []*seenPosts // by partition
 	hooks    Hooks
+	id       string // of this process, in its messages
+
+	logs      logs
+	announcer announcer
 
 	Histories []History // by partition
 }
 
 // Hooks are what watching has to ask of the rest of the program.
 type Hooks struct {
-	OnForget func()                                                         // messages may have been lost
+	OnForget func()                                                         // the store may have gone back
 	Reopen   func(ctx context.Context, index int) (epoch string, err error) // gives a partition that lost all its data what it needs
 }
 
 // New returns what a process knows of changes: nothing yet.
-func New(store *wire.Store, articles *articles.Articles, lists *lists.Lists, casts *casts.Casts, log *events.Log, hooks Hooks) (*Live, error) {
+func New(store *wire.Store, articles *articles.Articles, lists *lists.Lists, casts *casts.Casts, log *events.Log, hooks Hooks) *Live {
 	n := len(store.Partitions)
 	l := &Live{store: store, articles: articles, lists: lists, casts: casts, log: log, hooks: hooks, Histories: make([]History, n),
+		id: rand.Text()[:8], logs: logs{all: make([]logReader, n), wake: make(chan struct{}, 1)},
 		live: live{version: &store.Changes, wake: make(chan struct{}, 1), feedWake: make(chan struct{}, 1), posts: make([][]post, n), places: make([]place, n)}}
-	for range n {
-		seen, err := newSeenPosts()
-		if err != nil {
-			return nil, err
-		}
-		l.seen = append(l.seen, seen)
-	}
 	articles.OnRead = l.live.observe
-	store.OnRightsBack = l.forgetAll
-	return l, nil
+	store.OnChange = l.announce
+	return l
 }
 
 // live is what this process knows about the articles that are being watched.
 type live struct {
-	version  *atomic.Uint64                       // see wire.Store.Version
-	messages [len(messageKinds) + 1]atomic.Uint64 // received, by kind; the last one counts unknown kinds
-	lost     atomic.Int64                         // partitions whose changes are not received now
+	version *atomic.Uint64                     // see wire.Store.Version
+	entries [len(entryKinds) + 1]atomic.Uint64 // read, by kind; the last one counts other kinds
+	lost    atomic.Int64                       // partitions that could not be looked at
 
 	mu          sync.RWMutex
 	topics      map[site.ArticleID]*topic
@@ -99,11 +97,11 @@ type topic struct {
 	watches   map[*Watch]struct{}
 	notBefore time.Time // when the watches may be notified again
 	stale     bool      // the newest state must be read from Redis
-	lost      bool      // messages may have been lost: what Redis has replaces latest, even if it is older
+	lost      bool      // the store may have gone back: what Redis has replaces latest, even if it is older
 
 	votes        map[site.UserName]site.Vote // cached votes of watchers
 	voteCount    int                         // number of votes noticed so far
-	voteRevision int64                       // revision of the last change that was received: votes is complete up to it
+	voteRevision int64                       // revision of the last change that was read: votes is complete up to it
 }
 
 // post is a new article that its watches are to be notified of. It holds a reference to its topic.
@@ -285,33 +283,33 @@ func (l *live) schedule(t *topic) {
 	}
 }
 
-// messageKinds are the kinds of messages that are counted apart.
-var messageKinds = [...]string{site.KindPosted, site.KindImported, site.KindVoted, site.KindEdited, site.KindRegrouped, site.KindDeleted, site.KindUndeleted}
+// entryKinds are the kinds of entries that are counted apart.
+var entryKinds = [...]string{site.KindPosted, site.KindImported, site.KindVoted, site.KindEdited, site.KindRegrouped, site.KindDeleted, site.KindUndeleted}
 
-// received counts a message.
-func (l *live) received(kind string) {
-	i := slices.Index(messageKinds[:], kind)
+// count counts an entry.
+func (l *live) count(kind string) {
+	i := slices.Index(entryKinds[:], kind)
 	if i < 0 {
-		i = len(messageKinds)
+		i = len(entryKinds)
 	}
-	l.messages[i].Add(1)
+	l.entries[i].Add(1)
 }
 
 // WatchStats are what the watches of a process have done, and what they hold now.
 type WatchStats struct {
-	Messages  map[string]uint64 // changes that the store announced, of all processes, by kind; of unknown ones: other
+	Changes   map[string]uint64 // changes by all processes that were read while something was watched, by kind; of other ones: other
 	Coalesced uint64            // changes that joined an earlier one before the watches of their article were notified
 	Notified  uint64            // notifications of watches
 	Watched   int               // articles that are being watched
-	Lost      int               // partitions whose changes are not received now
+	Lost      int               // partitions that could not be looked at the last time
 }
 
 // WatchStats returns the numbers at this moment.
 func (r *Live) WatchStats() WatchStats {
 	l := &r.live
-	s := WatchStats{Messages: map[string]uint64{"other": l.messages[len(messageKinds)].Load()}, Lost: int(l.lost.Load())}
-	for i, kind := range messageKinds {
-		s.Messages[kind] = l.messages[i].Load()
+	s := WatchStats{Changes: map[string]uint64{"other": l.entries[len(entryKinds)].Load()}, Lost: int(l.lost.Load())}
+	for i, kind := range entryKinds {
+		s.Changes[kind] = l.entries[i].Load()
 	}
 	l.mu.RLock()
 	defer l.mu.RUnlock()

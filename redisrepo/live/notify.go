@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 	"time"
 
 	"frontpage/failover"
@@ -13,27 +12,22 @@ import (
 	"frontpage/redisrepo/wire"
 )
 
-// applyChange applies the state in a message to the newest known state of a watched article.
-func (r *Live) applyChange(m Message) {
-	id, s := m.ID, m.State
+// applyChange applies the state in an entry to the newest known state of a watched article.
+func (r *Live) applyChange(e Entry) {
+	s := e.State
 	l := &r.live
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	t := l.topics[id]
+	t := l.topics[e.ID]
 	if t == nil {
 		return
 	}
-	position, voter, _ := strings.Cut(m.vote, " ")
-	voteChanged := t.setVote(site.UserOf(voter), site.VotePositions[position])
-	goneBack := s.Revision <= t.voteRevision // within one connection, messages come in order
+	voteChanged := e.kind == site.KindVoted && t.setVote(e.by, site.VotePositions[e.position])
 	t.voteRevision = s.Revision
 	latest := t.latest.Load()
 	switch {
 	case latest == nil || t.lost:
 		t.stale = true
-	case goneBack || !samePost(latest.Stored.PostedAt, m.postedAt(r.store.Rules)): // the store has lost what is known
-		t.stale, t.lost = true, true
-		t.votes, t.voteRevision = nil, 0
 	case s.Revision > latest.Stored.Revision:
 		next := *latest
 		r.articles.Apply(&next, s)
@@ -55,17 +49,21 @@ func (l *live) markStale(id site.ArticleID) {
 	}
 }
 
-// announcePost has a new article of a partition read from Redis, if it or new articles are watched. again says that
-// another article had the number.
-func (l *live) announcePost(index int, id site.ArticleID, postedAt float64, again bool) {
+// announcePost has a new article of a partition read from Redis, if it or new articles are watched.
+func (l *live) announcePost(index int, e Entry) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.postWatches) == 0 && l.topics[id] == nil && len(l.posts[index]) == 0 {
-		l.places[index].add(id, site.SecondOf(postedAt))
+	second := site.SecondOf(e.postedAt)
+	again := l.places[index].has(e.ID, second) // each post has one entry: another article had the number
+	if len(l.postWatches) == 0 && l.topics[e.ID] == nil && len(l.posts[index]) == 0 {
+		l.places[index].add(e.ID, second)
 		return
 	}
-	t := l.acquire(id) // until the watches are notified
-	l.posts[index] = append(l.posts[index], post{topic: t, second: site.SecondOf(postedAt), again: again})
+	t := l.acquire(e.ID) // until the watches are notified
+	l.posts[index] = append(l.posts[index], post{topic: t, second: second, again: again})
+	if again {
+		l.loseTopic(t)
+	}
 	t.stale = t.stale || t.latest.Load() == nil
 	l.schedule(t)
 }
@@ -105,7 +103,7 @@ func (l *live) deliverPost(index int) (delivered bool) {
 	return true
 }
 
-// postsMissed has the watches for new articles look for those whose messages were lost.
+// postsMissed has the watches for new articles look for those whose entries were not read.
 func (l *live) postsMissed() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -124,17 +122,22 @@ func (l *live) goBack(index int, highest site.ArticleID) {
 	}
 }
 
-// markLost has the watched articles that match read from Redis, since messages about them may have been lost.
+// markLost has the watched articles that match read from Redis, since the store may have gone back.
 func (l *live) markLost(matches func(site.ArticleID) bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for id, t := range l.topics {
 		if matches(id) {
-			t.stale, t.lost = true, true
-			t.votes, t.voteRevision = nil, 0
-			l.schedule(t)
+			l.loseTopic(t)
 		}
 	}
+}
+
+// loseTopic has what Redis has of an article replace what is known. The caller holds live.mu.
+func (l *live) loseTopic(t *topic) {
+	t.stale, t.lost = true, true
+	t.votes, t.voteRevision = nil, 0
+	l.schedule(t)
 }
 
 // notifyWatches notifies the watches of due topics until ctx ends: at once after a quiet time, and otherwise

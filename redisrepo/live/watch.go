@@ -78,6 +78,13 @@ func (r *Live) watchArticles(ctx context.Context, ids []site.ArticleID, known ma
 	}
 	w := &Watch{live: &r.live, wake: make(chan struct{}, 1)}
 	unread := r.live.addWatch(w, ids)
+	r.logs.mu.Lock()
+	err := r.startReading(ctx) // before the articles are read
+	r.logs.mu.Unlock()
+	if err != nil {
+		w.Close()
+		return nil, err
+	}
 	if known != nil {
 		unread = ids // another process may have sent the watcher something newer than what this one knows
 	}
@@ -107,8 +114,14 @@ func (r *Live) watchPosts(ctx context.Context, group site.GroupName, places []pl
 	if group == site.Interesting {
 		return nil, site.Refuse(site.Invalid, "group", "nothing is posted into the group %s: watch its articles for changes", site.Interesting)
 	}
-	if err := r.knowPosts(ctx); err != nil {
+	r.logs.mu.Lock()
+	defer r.logs.mu.Unlock()
+	if err := r.startReading(ctx); err != nil {
 		return nil, err
+	}
+	r.markDue(r.everyPartition()...)
+	if err := r.readLogs(ctx); err != nil { // the watch begins now
+		return nil, failover.Wrap("read the log", err)
 	}
 	w := &Watch{live: &r.live, wake: make(chan struct{}, 1), repo: r, group: &group}
 	r.live.addPostWatch(w, places)

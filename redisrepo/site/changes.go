@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 )
 
-// Kinds of changes, the first word of a message. Earlier versions publish a hello, which is not a change.
+// Kinds of changes.
 const (
 	KindPosted    = "posted"
 	KindImported  = "imported"
@@ -14,7 +14,6 @@ const (
 	KindDeleted   = "deleted"
 	KindUndeleted = "undeleted"
 	KindNoticed   = "noticed" // a legacy client has changed it; only in the log
-	Hello         = "hello"
 )
 
 // A watch can go on where an earlier one ended, of this or another process. What a watcher of articles has is the

@@ -238,20 +238,19 @@ func voterMembers(named []site.UserName, other, unnamed int) []any {
 func (f *Filling) putCall(rec *Record) (scriptKeys []string, args []any) {
 	p := f.r.Store.Partition(rec.ID)
 	scriptKeys = append(make([]string, 0, 32),
-		p.Article(rec.ID),             // KEYS[1] article
-		p.Ranking(site.ByTime),        // KEYS[2] times
-		p.Ranking(site.ByScore),       // KEYS[3] scores
-		p.Groups(),                    // KEYS[4] group_names
-		p.Deleted(),                   // KEYS[5] deleted
-		p.Changes(f.r.Store.Database), // KEYS[6] changes
-		p.Sizes(),                     // KEYS[7] sizes
-		p.Clock(""),                   // KEYS[8] clock
-		p.Front(),                     // KEYS[9] pages
-		p.Events(),                    // KEYS[10] events
-		p.Views(),                     // KEYS[11] views
+		p.Article(rec.ID),       // KEYS[1] article
+		p.Ranking(site.ByTime),  // KEYS[2] times
+		p.Ranking(site.ByScore), // KEYS[3] scores
+		p.Groups(),              // KEYS[4] group_names
+		p.Deleted(),             // KEYS[5] deleted
+		p.Sizes(),               // KEYS[6] sizes
+		p.Clock(""),             // KEYS[7] clock
+		p.Front(),               // KEYS[8] pages
+		p.Events(),              // KEYS[9] events
+		p.Views(),               // KEYS[10] views
 	)
 	own := p.Lists(rec.Poster, rec.Link)
-	scriptKeys = append(scriptKeys, own...) // KEYS[12...] list
+	scriptKeys = append(scriptKeys, own...) // KEYS[11...] list
 	scriptKeys = lists.GroupKeys(lists.GroupKeys(scriptKeys, p, site.Interesting), p, rec.Groups...)
 	deleted := ""
 	if rec.Deleted != nil {

@@ -1,12 +1,11 @@
 -- put.lua: store an article of an export, with all that its hash had. Its voters are there already.
 --
--- uses names now types allowed publish append lists_at index_group groups worth keep_front
+-- uses names now types allowed append lists_at index_group groups worth keep_front
 -- KEY article            article:ID   hash     the article, new
 -- KEY times              time:        zset     posting times, Unix seconds
 -- KEY scores             score:       zset     the ranking, Unix seconds
 -- KEY group_names        groups:      zset     the names of all groups
 -- KEY deleted            deleted:     zset     the deleted articles by time of deletion, Unix seconds
--- KEY changes            changes:     channel  on which an article that is not deleted is published
 -- KEY sizes              sizes:       zset     the names of all groups by negated number of articles
 -- KEY clock              clock:       hash     the last hour with a front page
 -- KEY pages              front:       zset     the front pages of past hours
@@ -39,7 +38,7 @@ local names = words(group_text)
 local groups = groups_at(first_list + list_count, {'interesting', unpack(names)})
 for _, group in pairs(groups) do check_group(group, member) end
 must_be_zset(times, scores, group_names, sizes, deleted)
-must_be_allowed(publication(changes), changes, 'HSET', article, 'ZADD', times, 'ZADD', scores, 'ZADD', group_names,
+must_be_allowed('HSET', article, 'ZADD', times, 'ZADD', scores, 'ZADD', group_names,
   'ZADD', sizes, 'ZADD', deleted, 'ZSCORE', scores)
 local lists = lists_at(first_list, list_count, 'ZADD')
 must_take_entries(events, views)
@@ -60,6 +59,5 @@ for _, name in ipairs(names) do
   index_group(group_names, sizes, groups[name], name)
 end
 if votes >= interesting_votes then enter(groups.interesting, member, score, time) end
-publish(changes, 'imported', member, revision, votes, downvotes, score, group_text)
 append_hidden(events, views, 'imported', member, revision, votes, downvotes, score, '', group_text, time, group_text, now)
 return {'STORED'}

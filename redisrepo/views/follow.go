@@ -36,14 +36,17 @@ func (v *Views) Follow(ctx context.Context, report func(error)) {
 	}
 }
 
+// keptForReaders is how many entries stay for those who read the log, on a site that keeps fewer events.
+const keptForReaders = 100
+
 // mostTrimmed is how many entries one call of trim.lua looks at: up to 1 ms.
 const mostTrimmed = 200
 
 // trim drops the entries that all views have, beyond the events that the site keeps.
 func (v *Views) trim(ctx context.Context) error {
 	args := []any{
-		v.store.Rules.Events, // ARGV[1] kept
-		mostTrimmed,          // ARGV[2] most
+		max(v.store.Rules.Events, keptForReaders), // ARGV[1] kept
+		mostTrimmed, // ARGV[2] most
 	}
 	args = append(args, wire.Anys(v.names())...) // ARGV[3...] view
 	var errs []error

@@ -1,5 +1,5 @@
 -- trim.lua: drop entries of the log that all views have: those that are no events of the change feed, and the oldest beyond the
--- number of events that the feed keeps.
+-- number that is kept. The newest entry stays: those who read the log look for the last one that they have.
 --
 -- KEY events  events:  stream  the log
 -- KEY views   views:   hash    how far the views have the log, and how many of its entries are no events
@@ -29,18 +29,23 @@ local function drop(id)
   dropped = dropped + 1
 end
 
+local function is_hidden(entry) return entry[2][2] == 'imported' or entry[2][2] == 'noticed' end
+
 -- Entries that are no events of the feed are of no use any more: they are looked for after the place where that ended before.
 local hidden, looked = tonumber(redis.call('HGET', views, 'hidden') or 0), 0
 if hidden > 0 then
-  local last = redis.call('HGET', views, 'looked') or '0-0'
+  local last, newest = redis.call('HGET', views, 'looked') or '0-0', redis.call('XREVRANGE', events, '+', '-', 'COUNT', 1)[1]
   for _, entry in ipairs(redis.call('XRANGE', events, '(' .. last, bound or '+', 'COUNT', most)) do
+    if entry[1] == newest[1] then
+      hidden = is_hidden(newest) and 1 or 0 -- all were seen
+      break
+    end
     last, looked = entry[1], looked + 1
-    if entry[2][2] == 'imported' or entry[2][2] == 'noticed' then
+    if is_hidden(entry) then
       drop(last)
       hidden = math.max(hidden - 1, 0)
     end
   end
-  if looked < tonumber(most) and not redis.call('XRANGE', events, '(' .. (bound or last), '+', 'COUNT', 1)[1] then hidden = 0 end -- all were seen
   redis.call('HSET', views, 'hidden', hidden, 'looked', last)
 end
 local excess = redis.call('XLEN', events) - hidden - kept

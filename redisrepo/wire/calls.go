@@ -5,10 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/failover"
+	"frontpage/redisrepo/keys"
 )
 
 // Mode is how Read runs its commands.
@@ -63,8 +66,13 @@ func (r *Store) Write(ctx context.Context, queue func(redis.Pipeliner)) error {
 
 // Call calls a script that writes, on the terms of Write.
 func (r *Store) Call(ctx context.Context, s *redis.Script, keys []string, args []any) (Reply, error) {
-	defer r.Changes.Add(1)
+	defer r.Changed(r.indexOf(keys[0]))
 	return r.Guard(ctx, func() (Reply, error) { return r.call(r.confirmed(ctx), ScriptWords(s, keys, args)) })
+}
+
+// indexOf returns the partition of a key.
+func (r *Store) indexOf(key string) int {
+	return max(0, slices.IndexFunc(r.Partitions, func(p keys.Partition) bool { return strings.HasPrefix(key, string(p)) }))
 }
 
 // Tally calls a script that counts. The loss of a count is no harm, so no replica confirms it, and nothing that is read

@@ -131,7 +131,6 @@ func (r *Store) MayWrite(ctx context.Context) error {
 		r.rights.err, r.rights.checked = r.CheckRights(ctx), now
 		if r.rights.err == nil {
 			r.rights.missing.Store(false)
-			r.OnRightsBack()
 			return nil
 		}
 	}

@@ -28,10 +28,10 @@ type Store struct {
 	Incomplete bool             // Migrate or Fill has not finished the data
 	On         string           // names of the features that are on, as the scripts get them
 
-	Changes      atomic.Uint64          // see Version
-	CursorKey    atomic.Pointer[string] // of cursors of rankings
-	VotingTexts  map[string]string      // of vote.lua and upvote.lua, by digest
-	OnRightsBack func()                 // is called after a missing right came back: other processes may have failed to publish
+	Changes     atomic.Uint64          // see Version
+	CursorKey   atomic.Pointer[string] // of cursors of rankings
+	VotingTexts map[string]string      // of vote.lua and upvote.lua, by digest
+	OnChange    func(index int)        // is called after this process has changed a partition
 
 	acks   int // replicas that confirm each write
 	rights rights
@@ -49,7 +49,7 @@ type Options struct {
 // *PartitionsError if the site has other partitions than the options say.
 func Open(ctx context.Context, client redis.UniversalClient, rules site.Rules, on string, o Options) (*Store, error) {
 	s := &Store{Client: client, Rules: rules, On: on, Clock: o.Clock, KeepRules: o.KeepRules, acks: o.Acks,
-		VotingTexts: map[string]string{}, OnRightsBack: func() {}}
+		VotingTexts: map[string]string{}, OnChange: func(int) {}}
 	if single, ok := client.(interface{ Options() *redis.Options }); ok { // a cluster has one database
 		s.Database = single.Options().DB
 	}
@@ -80,28 +80,24 @@ func (r *Store) Version() uint64 { return r.Changes.Load() }
 // IncompleteLayout is the layout in meta: while Migrate or Fill writes the data.
 const IncompleteLayout = "incomplete copy"
 
-// Listeners returns how many processes listen to changes: each server does, in every partition.
-func (r *Store) Listeners(ctx context.Context) (most int64, err error) {
-	for _, p := range r.Partitions {
-		channel := p.Changes(r.Database)
-		count := r.Client.PubSubNumSub
-		if p.Sharded() {
-			count = r.Client.PubSubShardNumSub
-		}
-		if cluster, ok := r.Client.(*redis.ClusterClient); ok {
-			node, err := cluster.MasterForKey(ctx, channel)
-			if err != nil {
-				return 0, err
-			}
-			count = node.PubSubShardNumSub
-		}
-		found, err := count(ctx, channel).Result()
+// Changed takes note that this process has changed a partition: Version grows, and other processes will know.
+func (r *Store) Changed(index int) {
+	r.Changes.Add(1)
+	r.OnChange(index)
+}
+
+// Listeners returns how many processes listen to changes: each server does.
+func (r *Store) Listeners(ctx context.Context) (int64, error) {
+	channel, count := keys.ChangesChannel(r.Database), r.Client.PubSubNumSub
+	if cluster, ok := r.Client.(*redis.ClusterClient); ok { // the client subscribes there
+		node, err := cluster.MasterForKey(ctx, channel)
 		if err != nil {
 			return 0, err
 		}
-		most = max(most, found[channel])
+		count = node.PubSubNumSub
 	}
-	return most, nil
+	found, err := count(ctx, channel).Result()
+	return found[channel], err
 }
 
 // UseCursorKey has rankings use the key that meta: of a partition has. Other partitions than the first have none.

@@ -1,0 +1,439 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"frontpage/failover"
+	"frontpage/redisrepo/articles"
+	"frontpage/redisrepo/events"
+	"frontpage/redisrepo/keys"
+	"frontpage/redisrepo/lists"
+	"frontpage/redisrepo/site"
+)
+
+const (
+	// watchInterval is the minimum time between two notifications about one article.
+	watchInterval = 250 * time.Millisecond
+	// gatherPause is how long notifyWatches waits for further changes, so that one pipeline reads them all.
+	gatherPause = 20 * time.Millisecond
+	// readPause is the minimum time between two reads of the logs, and between two messages of a process.
+	readPause = 5 * time.Millisecond
+	// pollPause is how long a change may stay unnoticed whose message was lost.
+	pollPause = time.Second
+	// retryPause is the pause before what failed is tried again.
+	retryPause = 100 * time.Millisecond
+	// mostRead is how many entries of a log are read at once.
+	mostRead = 500
+	// recentPosts is how many of the newest articles are looked at to know which ones are not new.
+	recentPosts = 100
+)
+
+// logReader is how far a process has read the log of a partition, whose last entry is at. It is known as long as
+// something is watched.
+type logReader struct {
+	known bool
+	at    events.FeedPosition // empty: before the first entry
+	end   string              // id of the last entry that was seen, also while nothing is watched
+	due   atomic.Bool         // it may have more
+}
+
+// logs are the logs of all partitions. The mutex is held during reads.
+type logs struct {
+	mu   sync.Mutex
+	all  []logReader
+	wake chan struct{} // has a value if one is due
+
+	report func(error) // of Listen; nil: it does not run
+}
+
+// Listen notifies watches of what the logs tell, until ctx ends. Processes tell each other which partitions they have
+// changed, by a message on one channel, and each looks once a second, too. While nothing is watched, it reads no entries.
+// report gets each failure once for as long as it lasts.
+func (r *Live) Listen(ctx context.Context, report func(error)) {
+	ctx = failover.Impatient(ctx) // it repeats its calls itself
+	r.logs.mu.Lock()
+	r.logs.report = report
+	r.logs.mu.Unlock()
+	var all sync.WaitGroup
+	all.Go(func() { r.receive(ctx) })
+	all.Go(func() { r.poll(ctx, report) })
+	all.Go(func() { r.followLogs(ctx) })
+	all.Go(func() { r.followEvents(ctx) })
+	r.notifyWatches(ctx, report)
+	all.Wait()
+}
+
+// receive has the logs read of which other processes tell.
+func (r *Live) receive(ctx context.Context) {
+	subscription := r.store.Client.Subscribe(ctx, keys.ChangesChannel(r.store.Database))
+	defer func() { _ = subscription.Close() }()
+	messages := subscription.ChannelWithSubscriptions()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case message := <-messages:
+			m, ok := message.(*redis.Message)
+			if !ok { // subscribed, perhaps again
+				r.markDue(r.everyPartition()...)
+				continue
+			}
+			if sender, indexes := r.parseMessage(m.Payload); sender != r.id {
+				r.store.Changes.Add(1)
+				r.markDue(indexes...)
+			}
+		}
+	}
+}
+
+// parseMessage returns who sent a message, and the partitions that it names; if it is no such message, all.
+func (r *Live) parseMessage(text string) (sender string, indexes []int) {
+	words := strings.Fields(text)
+	if len(words) < 2 {
+		return "", r.everyPartition()
+	}
+	for _, word := range words[1:] {
+		i, err := strconv.Atoi(word)
+		if err != nil || i < 0 || i >= len(r.logs.all) {
+			return "", r.everyPartition()
+		}
+		indexes = append(indexes, i)
+	}
+	return words[0], indexes
+}
+
+// everyPartition returns the indexes of all partitions.
+func (r *Live) everyPartition() []int {
+	all := make([]int, len(r.logs.all))
+	for i := range all {
+		all[i] = i
+	}
+	return all
+}
+
+// markDue has the logs of partitions read soon.
+func (r *Live) markDue(indexes ...int) {
+	for _, i := range indexes {
+		r.logs.all[i].due.Store(true)
+	}
+	r.live.feedChanged()
+	select {
+	case r.logs.wake <- struct{}{}:
+	default:
+	}
+}
+
+// announcer tells other processes which partitions this one has changed.
+type announcer struct {
+	mu      sync.Mutex
+	changed map[int]bool // since the last message
+	last    time.Time
+}
+
+// announce takes note that this process has changed a partition.
+func (r *Live) announce(index int) {
+	r.markDue(index)
+	a := &r.announcer
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.changed) == 0 {
+		a.changed = map[int]bool{}
+		time.AfterFunc(max(0, readPause-time.Since(a.last)), r.tell)
+	}
+	a.changed[index] = true
+}
+
+// tell sends the message. A lost one costs the others a second.
+func (r *Live) tell() {
+	a := &r.announcer
+	a.mu.Lock()
+	text := []byte(r.id)
+	for index := range a.changed {
+		text = strconv.AppendInt(append(text, ' '), int64(index), 10)
+	}
+	a.changed, a.last = nil, time.Now()
+	a.mu.Unlock()
+	_ = r.store.Client.Publish(failover.Impatient(context.Background()), keys.ChangesChannel(r.store.Database), text).Err()
+}
+
+// followLogs reads the logs that are due until ctx ends.
+func (r *Live) followLogs(ctx context.Context) {
+	for ctx.Err() == nil {
+		select {
+		case <-ctx.Done():
+			return
+		case <-r.logs.wake:
+		}
+		if !r.live.isWatched() {
+			continue // what is due is read when something is watched
+		}
+		pause := readPause
+		r.logs.mu.Lock()
+		err := r.readLogs(ctx)
+		r.logs.mu.Unlock()
+		if err != nil { // poll reports it
+			pause = retryPause
+			r.markDue()
+		}
+		failover.Wait(ctx, pause)
+	}
+}
+
+// isWatched reports whether somebody watches articles or posts. Watches of events read the feed themselves.
+func (l *live) isWatched() bool {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return len(l.topics)+len(l.postWatches) > 0
+}
+
+// poll looks for changes of which no message came, once every pollPause until ctx ends.
+func (r *Live) poll(ctx context.Context, report func(error)) {
+	failing := false
+	for ctx.Err() == nil {
+		err := r.look(ctx)
+		if err != nil && !failing && ctx.Err() == nil {
+			report(failover.Wrap("look for changes", err))
+		}
+		if failing = err != nil; failing {
+			failover.Wait(ctx, retryPause)
+		} else {
+			failover.Wait(ctx, pollPause)
+		}
+	}
+}
+
+// look finds partitions that went back in time, and logs with another end than the last one that was seen.
+func (r *Live) look(ctx context.Context) error {
+	r.logs.mu.Lock()
+	defer r.logs.mu.Unlock()
+	watched := r.live.isWatched()
+	histories, ends := make([]historyReply, len(r.logs.all)), make([]*redis.XMessageSliceCmd, len(r.logs.all))
+	failed := r.store.Read(ctx, func(pipe redis.Pipeliner) {
+		for i, p := range r.store.Partitions {
+			histories[i], ends[i] = r.queueHistory(ctx, pipe, i), pipe.XRevRangeN(ctx, p.Events(), "+", "-", 1)
+		}
+	})
+	lost := int64(0)
+	for i := range r.logs.all {
+		err := errors.Join(histories[i].err(), ends[i].Err())
+		if err == nil {
+			err = r.compareHistory(ctx, i, histories[i])
+		}
+		if errors.Is(err, failover.ErrReadOnly) || errors.Is(err, failover.ErrDenied) {
+			err = nil // an empty store cannot get what it needs now
+		}
+		if err != nil {
+			failed, lost = err, lost+1
+			continue
+		}
+		log := &r.logs.all[i]
+		if end := lastID(ends[i].Val()); end != log.end {
+			log.end = end
+			r.store.Changes.Add(1)
+			r.markDue(i)
+		}
+		log.known = log.known && watched
+	}
+	r.live.lost.Store(lost)
+	return failed
+}
+
+// lastID returns the id of the last entry, empty without one.
+func lastID(messages []redis.XMessage) string {
+	if len(messages) == 0 {
+		return ""
+	}
+	return messages[len(messages)-1].ID
+}
+
+// startReading has the logs read from their present ends on, unless they are read already. Then the articles in the store
+// are not new. The caller holds logs.mu.
+func (r *Live) startReading(ctx context.Context) error {
+	var unknown []int
+	for i := range r.logs.all {
+		if !r.logs.all[i].known {
+			unknown = append(unknown, i)
+		}
+	}
+	if len(unknown) == 0 {
+		return nil
+	}
+	ends, newest := make([]*redis.XMessageSliceCmd, len(unknown)), make([]*redis.ZSliceCmd, len(unknown))
+	err := r.store.Read(ctx, func(pipe redis.Pipeliner) {
+		for k, i := range unknown {
+			p := r.store.Partitions[i]
+			ends[k] = pipe.XRevRangeN(ctx, p.Events(), "+", "-", 1) // first: what comes later is read
+			newest[k] = pipe.ZRangeArgsWithScores(ctx, redis.ZRangeArgs{Key: p.Ranking(site.ByTime), Start: 0, Stop: recentPosts - 1, Rev: true})
+		}
+	})
+	for k, i := range unknown {
+		if err == nil {
+			err = r.startPosts(ctx, i, newest[k].Val())
+		}
+		if err != nil {
+			return failover.Wrap("look for the newest articles", err)
+		}
+		r.logs.all[i].goOnAfter(ends[k].Val(), i)
+	}
+	return nil
+}
+
+// goOnAfter has the log read after the last of some entries.
+func (l *logReader) goOnAfter(messages []redis.XMessage, index int) {
+	l.known, l.at, l.end = true, events.FeedPosition{}, lastID(messages)
+	if n := len(messages); n > 0 {
+		l.at = events.PositionOf(messages[n-1], index)
+	}
+}
+
+// startPosts takes the newest articles of a partition as known to the watches for new ones.
+func (r *Live) startPosts(ctx context.Context, index int, found []redis.Z) error {
+	if n := len(found); n == recentPosts && site.SecondOf(found[0].Score) == site.SecondOf(found[n-1].Score) { // there may be more of the second
+		second := redis.ZRangeArgs{Key: r.store.Partitions[index].Ranking(site.ByTime), Start: site.SecondOf(found[0].Score), Stop: "+inf", ByScore: true}
+		var err error
+		if found, err = r.store.Client.ZRangeArgsWithScores(ctx, second).Result(); err != nil {
+			return err
+		}
+	}
+	r.live.mu.Lock()
+	defer r.live.mu.Unlock()
+	r.live.places[index] = place{}
+	for _, z := range found {
+		if id, ok := lists.ArticleOf(z); ok {
+			r.live.places[index].add(id, site.SecondOf(z.Score))
+		}
+	}
+	return nil
+}
+
+// readLogs reads the logs that are due to their ends, and passes on what they tell. An entry that this process has read
+// and that is gone shows that the store went back, or that the log was trimmed meanwhile: what is watched is read then. The
+// caller holds logs.mu.
+func (r *Live) readLogs(ctx context.Context) error {
+	for {
+		var due []int
+		for i := range r.logs.all {
+			if r.logs.all[i].known && r.logs.all[i].due.Swap(false) {
+				due = append(due, i)
+			}
+		}
+		if len(due) == 0 {
+			return nil
+		}
+		replies := make([]*redis.XMessageSliceCmd, len(due))
+		err := r.store.Read(ctx, func(pipe redis.Pipeliner) {
+			for k, i := range due {
+				replies[k] = pipe.XRangeN(ctx, r.store.Partitions[i].Events(), r.logs.all[i].at.First(), "+", mostRead)
+			}
+		})
+		for k, i := range due {
+			log, found := &r.logs.all[i], replies[k].Val()
+			if replies[k].Err() != nil {
+				log.due.Store(true)
+				continue
+			}
+			log.due.Store(log.due.Load() || len(found) == mostRead)
+			if !log.at.IsEmpty() {
+				if len(found) == 0 || events.PositionOf(found[0], i) != log.at {
+					if gapErr := r.passGap(ctx, i); gapErr != nil {
+						log.due.Store(true)
+						err = gapErr
+					}
+					continue
+				}
+				found = found[1:]
+			}
+			for _, m := range found {
+				if err := r.handleEntry(m, i); err != nil && r.logs.report != nil {
+					r.logs.report(err)
+				}
+			}
+			if len(found) > 0 {
+				log.goOnAfter(found, i)
+				r.live.feedChanged()
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// passGap goes on at the end of a log that does not have the last entry that was read.
+func (r *Live) passGap(ctx context.Context, index int) error {
+	end, err := r.store.Client.XRevRangeN(ctx, r.store.Partitions[index].Events(), "+", "-", 1).Result()
+	if err != nil {
+		return err
+	}
+	err = r.CheckHistory(ctx, index)
+	if err != nil && !errors.Is(err, failover.ErrReadOnly) && !errors.Is(err, failover.ErrDenied) {
+		return err
+	}
+	r.logs.all[index].goOnAfter(end, index)
+	r.live.feedChanged()
+	r.forget(index)
+	r.live.postsMissed()
+	return nil
+}
+
+// Entry is what an entry of the log tells of an article.
+type Entry struct {
+	kind     string
+	ID       site.ArticleID
+	State    articles.State
+	postedAt float64
+	position string // after a vote
+	by       site.UserName
+}
+
+// ParseEntry parses an entry of the log.
+func ParseEntry(fields map[string]any) (e Entry, err error) {
+	text := func(field string) string {
+		value, _ := fields[field].(string)
+		return value
+	}
+	e.kind, e.position, e.by = text("kind"), text("to"), site.UserName(text("by"))
+	var errs [6]error
+	e.ID, errs[0] = site.ParseArticleID(text("article"))
+	e.State.Revision, errs[1] = strconv.ParseInt(text("revision"), 10, 64)
+	e.State.Votes, errs[2] = site.ParseNumber(text("votes"))
+	e.State.Downvotes, errs[3] = site.ParseNumber(text("downvotes"))
+	e.State.Groups = site.GroupNames(text("groups"))
+	e.postedAt, errs[4] = site.ParseNumber(text("time"))
+	if e.kind == site.KindDeleted {
+		e.State.Deleted, errs[5] = articles.ParseDeletion(text("at"), e.by.Member())
+	}
+	if err := errors.Join(errs[:]...); err != nil {
+		return e, fmt.Errorf("an entry of the log about article %q: %w", text("article"), err)
+	}
+	return e, nil
+}
+
+// handleEntry passes an entry of a partition's log on to the watches.
+func (r *Live) handleEntry(m redis.XMessage, index int) error {
+	e, err := ParseEntry(m.Values)
+	if err != nil {
+		return err
+	}
+	r.store.Changes.Add(1)
+	r.live.count(e.kind)
+	switch e.kind {
+	case site.KindPosted:
+		r.live.announcePost(index, e)
+	case site.KindVoted, site.KindRegrouped, site.KindDeleted, site.KindUndeleted:
+		r.applyChange(e)
+	case string(events.EventMilestone): // the entry of its vote says all
+	default:
+		r.live.markStale(e.ID)
+	}
+	return nil
+}
