@@ -168,7 +168,7 @@ func TestSitesWithoutAFeedWriteNone(t *testing.T) {
 	s.delete(id, moderator)
 	must.Do(t, s.CatchUpAll(s.ctx))
 	_, err := s.Events(s.ctx, nil, nil, nil)
-	if wantRefused(t, err, "INVALID "); s.raw.HExists(s.ctx, "article:1", "milestone").Val() {
+	if wantRefused(t, err, "INVALID"); s.raw.HExists(s.ctx, "article:1", "milestone").Val() {
 		t.Error("a site without events has a feed, or milestones")
 	}
 }

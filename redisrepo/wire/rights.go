@@ -97,9 +97,6 @@ func (q *question) missing() error {
 		return missing
 	}
 	if err == nil && Reply(answer).Status() == "UNKNOWN" {
-		if strings.HasPrefix(q.command, "SPUBLISH") || strings.HasPrefix(q.command, "SSUBSCRIBE") {
-			return &PartitionsError{"a site with tags needs Redis 7.0 or newer: " + Reply(answer).Text(1)}
-		}
 		return fmt.Errorf("%s needs a newer Redis: %s", q.command, Reply(answer).Text(1))
 	}
 	return nil

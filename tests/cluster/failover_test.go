@@ -26,7 +26,6 @@ func TestSiteOutlastsFailures(t *testing.T) {
 		{"failover on command", failoverOnCommand},
 		{"partition moved", partitionMoved},
 		{"live updates after a move", liveUpdatesSurviveAMove},
-		{"live updates with an outdated view", liveUpdatesComeFromThePrimary},
 		{"primary killed", primaryKilled},
 		{"primary hangs", primaryHangs},
 		{"replica lost", replicaLost},
