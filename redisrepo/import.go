@@ -94,7 +94,7 @@ type importCall struct {
 func (c importCall) call(r *Repo, prepared bool) (keys []string, args []any) {
 	a := c.article
 	return r.postCall(a.ID, a.Poster, c.submission, postOptions{
-		at: strconv.FormatInt(a.PostedAt.Unix(), 10), votes: a.Votes, kind: site.KindImported, prepared: prepared,
+		at: strconv.FormatInt(a.PostedAt.Unix(), 10), month: site.HourOf(float64(a.PostedAt.Unix())).Month(), votes: a.Votes, kind: site.KindImported, prepared: prepared,
 	})
 }
 

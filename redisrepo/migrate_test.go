@@ -60,7 +60,6 @@ func filled(t *testing.T, partitions int) *testSite {
 		}
 	}
 	for _, tag := range s.Tags() {
-		must.Do(s.t, s.CatchUpAll(s.ctx))
 		s.do("ZADD " + tag + "cast:voter1:641 1 0") // as if older votes had been dropped
 	}
 	for i := range 50 {

@@ -17,6 +17,7 @@ import (
 	"frontpage/redisrepo/keys"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
+	"frontpage/redisrepo/wire"
 )
 
 // Post stores a new article and returns it. It is upvoted by its poster, unless the rules do not count
@@ -123,8 +124,7 @@ func (r *Repo) postOnce(ctx context.Context, index int, claim string, poster sit
 	if id > math.MaxInt32 {
 		return nil, fmt.Errorf("the article numbers are used up: %d", id)
 	}
-	scriptKeys, args := r.postCall(id, poster, s, o)
-	answer, err := r.Store.Call(ctx, postScript, scriptKeys, args)
+	answer, err := r.callPost(ctx, id, poster, s, o)
 	if err != nil {
 		return nil, failover.Wrap("post", err)
 	}
@@ -156,9 +156,24 @@ func (r *Repo) postOnce(ctx context.Context, index int, claim string, poster sit
 	}
 }
 
+// callPost calls post.lua for the month that it is by this process's clock, and again if that is not the month of Redis.
+func (r *Repo) callPost(ctx context.Context, id site.ArticleID, poster site.UserName, s site.Submission, o postOptions) (wire.Reply, error) {
+	o.month = r.Store.ThisHour().Month()
+	for range maxStaleReplies {
+		keys, args := r.postCall(id, poster, s, o)
+		answer, err := r.Store.Call(ctx, postScript, keys, args)
+		if err != nil || answer.Status() != "STALE" {
+			return answer, err
+		}
+		o.month = site.HourOfText(answer.Text(1)).Month()
+	}
+	return nil, fmt.Errorf("%w: its clock is not steady", failover.ErrUnavailable)
+}
+
 // postOptions are the arguments of post.lua besides the article itself.
 type postOptions struct {
 	at       string // posting time, Unix seconds; empty: the clock of Redis
+	month    int64  // of the posting time
 	votes    int    // counted net votes
 	key      string // idempotency key; empty: none
 	digest   string // digest of the submission; empty without an idempotency key
@@ -260,6 +275,9 @@ func (r *Repo) postCall(id site.ArticleID, poster site.UserName, s site.Submissi
 	own := p.Lists(poster, s.Link)
 	scriptKeys = append(scriptKeys, own...) // KEYS[15...] list
 	scriptKeys = lists.GroupKeys(lists.GroupKeys(scriptKeys, p, site.Interesting), p, s.Groups...)
+	if r.Store.Has("cast") {
+		scriptKeys = append(scriptKeys, p.Cast(poster, o.month))
+	}
 	return scriptKeys, []any{
 		id.String(), // ARGV[1] member
 		strconv.Itoa(int(id) / len(r.Store.Partitions)), // ARGV[2] number

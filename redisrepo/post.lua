@@ -1,7 +1,7 @@
 -- post.lua: store a new article, in the rankings and in its groups. Posting stores it with the poster's
 -- vote, importing with any number of votes.
 --
--- uses names now whole types allowed voter_sets append lists_at index_group groups worth keep_front
+-- uses names now whole types allowed voter_sets append cast_expiry lists_at index_group groups worth keep_front
 -- KEY article            article:ID     hash     the article, new
 -- KEY voted              voted:ID       set      the upvoters
 -- KEY downvoted          downvoted:ID   set      the downvoters
@@ -17,7 +17,8 @@
 -- KEY events             events:        stream   the log
 -- KEY views              views:         hash     the number of entries that are no events
 -- KEYS list              posted:NAME and host:NAME, zsets: the lists of articles by posting time that get this one; then
---                        three keys of the group interesting, and of each name in group_text
+--                        three keys of the group interesting, and of each name in group_text; with cast, then cast:USER:MONTH, a
+--                        zset: what the poster voted on among the articles of that month
 -- ARG member             the article's member
 -- ARG number             its number among those that counter gives out
 -- ARG poster             the poster's member
@@ -47,10 +48,12 @@
 --         {'CONFLICT'}                      the idempotency key was used with another digest
 --         {'DUPLICATE', member}             the link is reserved for this article; nothing is written
 --         {'UNPREPARED'}                    prepared is 1, but there are other voters; nothing is written
+--         {'STALE', time}                   MONTH is not that of this posting time: call again with its key
 -- Safe to run twice: the second run replies TAKEN or REPEATED and changes nothing.
 
 votes, counted, margin = tonumber(votes), counted == '1', tonumber(margin)
 interesting_votes, reserved, prepared = tonumber(interesting_votes), tonumber(reserved), prepared == '1'
+local history, cast = tonumber(string.match(features, 'cast=(%d+)')), KEYS[#KEYS] -- history is nil without cast
 
 if digest ~= '' then
   local stored = redis.call('GET', record)
@@ -68,11 +71,13 @@ if reserved then
 end
 
 local time = posted_at ~= '' and posted_at or now
+if history and not is_of_month(cast, time) then return {'STALE', time} end
 
 local names = words(group_text)
 local groups = groups_at(first_list + list_count, {'interesting', unpack(names)})
 for _, group in pairs(groups) do check_group(group, member) end
 must_be_zset(times, scores, group_names, sizes)
+if history then must_be_zset(cast) end
 local last = whole(redis.call('GET', counter) or '0')
 if not last then return redis.error_reply('CORRUPT counter of articles') end
 
@@ -81,6 +86,7 @@ must_be_allowed('HSET', article, 'UNLINK', voted, 'SADD', voted, 'EXPIRE', voted
   'ZADD', sizes, 'SET', counter, 'ZSCORE', scores, 'HGETALL', article)
 local lists = lists_at(first_list, list_count, 'ZADD')
 if digest ~= '' then must_be_allowed('SET', record) end
+if history then must_be_allowed('ZADD', cast, 'EXPIRE', cast) end
 if reserved then must_be_allowed('SET', link_record) end
 must_take_entries(events, views)
 
@@ -105,7 +111,13 @@ if kept >= margin then
   if not prepared then add_placeholders(set, 1, placeholders) end
   redis.call('EXPIRE', voted, kept)
   redis.call('EXPIRE', downvoted, kept)
-  if string.find(features, 'cast', 1, true) then redis.call('HSET', article, 'cast', votes) end
+  if history then
+    redis.call('HSET', article, 'cast', votes)
+    if not counted or votes > 0 then
+      redis.call('ZADD', cast, time, string.sub(member, 9))
+      if history > 0 then redis.call('EXPIRE', cast, cast_expiry(time, window, history, now)) end
+    end
+  end
 end
 
 redis.call('ZADD', times, time, member)
@@ -120,10 +132,9 @@ if votes >= interesting_votes then enter(groups.interesting, member, score, time
 if last < tonumber(number) then redis.call('SET', counter, number) end
 if digest ~= '' then redis.call('SET', record, member .. ' ' .. digest, 'EX', record_ttl) end
 if reserved then redis.call('SET', link_record, member .. ' ' .. time) end
-local has_voted = kept >= margin and (not counted or votes > 0)
 if kind == 'posted' then
   append(events, kind, member, 1, votes, math.max(0, -votes), score, poster, group_text, time, group_text, now)
-else -- its poster is named if the vote is known
-  append_hidden(events, views, kind, member, 1, votes, math.max(0, -votes), score, has_voted and poster or '', group_text, time, group_text, now)
+else
+  append_hidden(events, views, kind, member, 1, votes, math.max(0, -votes), score, '', group_text, time, group_text, now)
 end
 return {'CREATED', redis.call('HGETALL', article)}

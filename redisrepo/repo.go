@@ -139,7 +139,7 @@ func assemble(store *wire.Store, o opening) (*Repo, error) {
 	r.Articles, errs[1] = articles.New(store)
 	r.Lists, errs[2] = lists.New(store, r.Articles, o.mostSmall, o.gatherStep)
 	r.Rankings, errs[3] = rankings.New(store, r.Lists, r.Views, o.stepLooked)
-	r.Casts = casts.New(store, r.Articles, r.Views)
+	r.Casts = casts.New(store, r.Articles)
 	r.Layout = layout.New(store, r.Articles, r.Lists, r.Rankings, r.Casts, r.Sessions, r.Views, o.Options)
 	r.voting, errs[4] = newVoting(store)
 	r.Live = live.New(store, r.Articles, r.Lists, r.Casts, r.Log, live.Hooks{OnForget: r.forget, Reopen: r.reopen})

@@ -54,9 +54,12 @@ func voteScript(store *wire.Store) *redis.Script {
 
 // voteRules are the rules of vote.lua, in Lua.
 func voteRules(r site.Rules) map[string]string {
-	score, milestones := "nil", []string{}
+	score, history, milestones := "nil", "nil", []string{}
 	if r.Ranking == site.Linear {
 		score = strconv.Itoa(r.VoteScore)
+	}
+	if r.VoteHistory != site.NoHistory {
+		history = strconv.FormatInt(site.Seconds(r.VoteHistory), 10)
 	}
 	for _, votes := range r.Milestones {
 		if r.Events > 0 {
@@ -67,6 +70,7 @@ func voteRules(r site.Rules) map[string]string {
 		"vote_score":        score,
 		"ranking":           strconv.Quote(r.RankingText()),
 		"window":            strconv.FormatInt(site.Seconds(r.VotingWindow), 10),
+		"history":           history,
 		"margin":            strconv.FormatInt(site.Seconds(site.VoterMargin), 10),
 		"interesting_votes": strconv.Itoa(r.InterestingVotes),
 		"milestones":        "{" + strings.Join(milestones, ", ") + "}",

@@ -37,14 +37,6 @@ func (s *testSite) derived() (all []string) {
 			}
 		}
 	}
-	for i := range 6 {
-		user := site.UserName(fmt.Sprint("voter", i))
-		all = append(all, string(user)+": "+s.shownVotes(user))
-		for _, direction := range []site.Vote{up, down} {
-			votes, _, err := s.CastVotes(s.ctx, user, &direction, new(3), nil)
-			all = append(all, fmt.Sprint(votes, err))
-		}
-	}
 	return all
 }
 
@@ -74,7 +66,7 @@ func TestReadsHaveWhatTheLogHas(t *testing.T) {
 				}
 				got := other.derived()
 				if name != "" {
-					if other.CatchUp(s.ctx) == nil {
+					if name != "full memory" && other.CatchUp(s.ctx) == nil { // a full one lets a script go on that first removes something
 						t.Error("the log was applied, although Redis refuses writes")
 					}
 					s.do(refusals[name].end)
@@ -89,31 +81,6 @@ func TestReadsHaveWhatTheLogHas(t *testing.T) {
 				s.wantClean()
 			})
 		}
-	}
-}
-
-// Votes that were cast before their voters were forgotten are known after it, although no process applied the log meanwhile.
-func TestForgottenVotesAreThoseOfTheLog(t *testing.T) {
-	t.Parallel()
-	for _, refused := range []bool{false, true} {
-		s := newSite(t, nil, one)
-		for range 4 {
-			s.post("alice")
-		}
-		must.Do(t, s.CatchUpAll(s.ctx))
-		for id, votes := range [][]site.Vote{{up}, {up, down}, {down, none}} {
-			for _, vote := range votes {
-				s.vote(site.ArticleID(id+1), "bob", vote)
-			}
-		}
-		s.clock.advance(2 * week)
-		if refused {
-			s.do("CONFIG SET min-replicas-to-write 1")
-		}
-		if got := s.positions("bob", 1, 2, 3, 4); got != "+-00" {
-			t.Errorf("refused: %t: bob's votes are %s, want +-00", refused, got)
-		}
-		s.do("CONFIG SET min-replicas-to-write 0")
 	}
 }
 
@@ -138,45 +105,7 @@ func TestProcessesApplyTheLogTogether(t *testing.T) {
 		}
 	})
 	s.wantScheduled()
-	for i := range 5 {
-		user := site.UserName(fmt.Sprint("voter", i))
-		if got, want := s.shownPositions(user), s.storedPositions(user); got != want {
-			t.Errorf("the list of %s has %s, want %s", user, got, want)
-		}
-	}
 	s.wantClean()
-}
-
-// shownPositions are the positions in a user's list of votes, by article.
-func (s *testSite) shownPositions(user site.UserName) string {
-	s.t.Helper()
-	votes := map[site.ArticleID]site.Vote{}
-	var after *string
-	for {
-		page, info, err := s.CastVotes(s.ctx, user, nil, new(100), after)
-		must.Do(s.t, err)
-		for _, v := range page {
-			votes[v.Article] = v.Vote
-		}
-		if after = info.EndCursor; !info.HasNextPage {
-			return fmt.Sprint(votes)
-		}
-	}
-}
-
-// storedPositions are those in the sets of voters.
-func (s *testSite) storedPositions(user site.UserName) string {
-	s.t.Helper()
-	votes := map[site.ArticleID]site.Vote{}
-	for prefix, vote := range map[string]site.Vote{"voted:": up, "downvoted:": down} {
-		for _, key := range s.raw.Keys(s.ctx, prefix+"*").Val() {
-			id := must.Get(site.ParseArticleID(key[len(prefix):]))(s.t)
-			if s.raw.SIsMember(s.ctx, key, user.Member()).Val() {
-				votes[id] = vote
-			}
-		}
-	}
-	return fmt.Sprint(votes)
 }
 
 // The log keeps as many events as the site wants, and what a view lacks; imports push none out.

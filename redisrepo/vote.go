@@ -77,9 +77,9 @@ func (r *Repo) cast(ctx context.Context, id site.ArticleID, b ballot) (VoteResul
 		remembered = r.voting.calls.get(id)
 		call = remembered
 		if b.reads {
-			call = r.newVoteCall(id, e.groups, nil)
+			call = r.newVoteCall(id, e, nil)
 		} else if call == nil || e.told || call.groups != e.groups {
-			call = r.newVoteCall(id, e.groups, call)
+			call = r.newVoteCall(id, e, call)
 		}
 		defer r.Store.Changed(r.Store.Index(id))
 		return r.Store.Guard(ctx, func() (wire.Reply, error) {
@@ -129,10 +129,11 @@ func (r *Repo) cast(ctx context.Context, id site.ArticleID, b ballot) (VoteResul
 }
 
 // expected is what the caller of a script expects to be in the article's hash: the script must be given
-// all keys that it touches, and these depend on the article's groups, poster and link.
+// all keys that it touches, and these depend on the article's groups, posting time, poster and link.
 type expected struct {
 	groups, poster, link string
-	told                 bool // by a reply STALE
+	time                 string // as vote.lua told it; empty otherwise
+	told                 bool   // by a reply STALE
 }
 
 // maxStaleReplies is how often a script is called for an article whose groups have changed since they were
@@ -154,9 +155,9 @@ func (r *Repo) runWithGroups(ctx context.Context, id site.ArticleID, poster stri
 		}
 		switch answer.Status() {
 		case "STALE":
-			e = expected{answer.Text(1), answer.Text(2), answer.Text(3), true}
+			e = expected{answer.Text(1), answer.Text(2), answer.Text(3), answer.Text(4), true}
 		case "UNLISTED":
-			e.poster, e.told = answer.Text(1), true
+			e.poster, e.time, e.told = answer.Text(1), answer.Text(2), true
 			if e.groups, e.link, err = r.adopt(ctx, id, e.poster); err != nil {
 				return nil, err
 			}

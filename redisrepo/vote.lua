@@ -2,23 +2,22 @@
 --
 -- uses allowed worth
 -- KEYS[1]  article:ID       hash     the article
--- KEYS[2]  voted:ID         set      the upvoters
--- KEYS[3]  downvoted:ID     set      the downvoters
+-- KEYS[2]  voted:ID         set      the upvoters, and [3] downvoted:ID, a set, the downvoters
 -- KEYS[4]  score:           zset     the ranking, Unix seconds
 -- KEYS[5]  events:          stream   the log
 -- KEYS[6]  group:interesting, a set, [7] time:interesting and [8] score:interesting, zsets that need not exist
--- KEYS[9...]  score:NAME, a zset of each name in ARGV[2], its listing by score, which need not exist. Then, with a bucket,
---          audit:ID, a hash: each voter's last vote, its time and bucket
--- ARGV[1]  the article's member
--- ARGV[2]  the article's groups as the caller expects them: sorted names, separated by spaces
+-- KEYS[9...]  score:NAME, a zset of each name in ARGV[2], its listing by score, which need not exist. Then, with history,
+--          cast:USER:MONTH, a zset: what the voter voted on among the articles of that month. Then, with a bucket, audit:ID,
+--          a hash: each voter's last vote, its time and bucket
+-- ARGV[1]  the article's member, and [2] its groups as the caller expects them: sorted names, separated by spaces
 -- ARGV[3]  posting time of the article that the caller knows, as its hash has it, and [4] its title; empty: it knows none
 -- ARGV[5]  position: 1 up, -1 down, 0 none; and [6] the voter's member
 -- ARGV[7]  the last hour whose front page the caller believes to be saved
--- ARGV[8]  now, Unix seconds; empty or missing: the server's clock
--- ARGV[9]  a pseudonym of the voter's address; missing: the vote is not recorded
+-- ARGV[8]  now, Unix seconds; empty or missing: the server's clock; and [9] a pseudonym of the voter's address; missing: no record
 -- RULE vote_score         worth of a vote, seconds; nil: it depends on how many there are
 -- RULE ranking            the ranking, as worth.lua takes it
 -- RULE window             voting window, seconds
+-- RULE history            how long votes are kept in cast:USER:MONTH, seconds; 0: for ever; nil: there are no such keys
 -- RULE margin             how much longer than the window the voters are kept, seconds
 -- RULE interesting_votes  net votes that make an article interesting
 -- RULE milestones         net votes that make an event
@@ -28,8 +27,8 @@
 --                               the vote is refused, since the poster's vote does not count and cannot be changed
 --         {'NOT_FOUND'}         the article does not exist or is deleted
 --         {'CLOSED'}            the voting window is over, or the voters are forgotten
---         {'STALE', groups}     ARGV[2] differs from these groups: call again with them
---         {'UNLISTED', poster}  the hash does not list the groups: call adopt.lua, and again
+--         {'STALE', groups, '', '', time}  ARGV[2] differs from these groups, or MONTH from that of this posting time: call again
+--         {'UNLISTED', poster, time}       the hash does not list the groups: call adopt.lua, and again
 --         {'UNSAVED'}           ARGV[7] is before this hour: call savefront.lua, and again
 -- Safe to run twice: the second run finds the position set and changes nothing. Other scripts check types and rights before they
 -- write. That would be a quarter of a vote's time, so this one undoes what it did when a command fails. Its locals are those of a
@@ -37,10 +36,9 @@
 
 -- What undo needs: the hash and the memberships before, what was added to which rankings, ids of entries, and commands for the rest.
 local before, up, down, added, ranked, entries, rarely = nil, 0, 0, 0, {}, {}, {}
-
-local function append(kind, to, revision, votes, downvotes, score, time, now, ...) -- see append.lua, which takes longer
+local function append(kind, to, revision, votes, downvotes, score, time, now) -- see append.lua, which takes longer
   return redis.call('XADD', KEYS[5], '*', 'kind', kind, 'article', string.sub(ARGV[1], 9), 'revision', revision, 'votes', votes,
-    'downvotes', downvotes, 'score', score, 'by', string.sub(ARGV[6], 6), 'to', to, 'time', time, 'groups', ARGV[2], 'at', now, ...)
+    'downvotes', downvotes, 'score', score, 'by', string.sub(ARGV[6], 6), 'to', to, 'time', time, 'groups', ARGV[2], 'at', now)
 end
 
 local function vote()
@@ -55,7 +53,8 @@ local function vote()
   local now = ARGV[8] ~= '' and ARGV[8] or call('TIME')[1]
   local kept = time + window + margin - now
   if kept < margin then return {'CLOSED'} end
-  if listed and listed ~= ARGV[2] then return {'STALE', listed} end
+  local last, month = ARGV[9] and #KEYS - 1 or #KEYS, history and time ~= ARGV[3] and math.floor(math.min(time, 9e12) / 2764800)
+  if listed and (listed ~= ARGV[2] or month and month ~= tonumber(KEYS[last]:match('%-?%d+$'))) then return {'STALE', listed, '', '', time} end
   -- PTTL is -2 for a set without members. The first upvote on a legacy client's article is its poster's, so it is known without
   -- the set, too. Upward: no voter has or gets a downvote.
   local upward = downvotes == 0 and position == 1
@@ -65,35 +64,27 @@ local function vote()
   end
   local poster = (uncounted or not listed) and call('HGET', article, 'poster')
   if not listed and not call('ZSCORE', KEYS[4], member) then return {'NOT_FOUND'} end -- or not yet there
-  if not listed then return {'UNLISTED', poster or ''} end
+  if not listed then return {'UNLISTED', poster or '', time} end
   if now / 3600 >= ARGV[7] + 1 then return {'UNSAVED'} end
   local rest = (time ~= ARGV[3] or hash[6] ~= ARGV[4]) and call('HGETALL', article) or 0
-
-  if upward and voter ~= poster then
-    up = 1 - call('SADD', voted, voter)
-  else
-    up = call('SISMEMBER', voted, voter)
-    if downvotes > 0 or position == -1 then down = call('SISMEMBER', downvoted, voter) end
-  end
+  up = upward and voter ~= poster and 1 - call('SADD', voted, voter) or call('SISMEMBER', voted, voter)
+  if downvotes > 0 or position == -1 then down = call('SISMEMBER', downvoted, voter) end
   local old = up - down
   if position == old and up + down < 2 then return {'OK', votes, downvotes, revision, rest, old} end -- 2: a legacy client upvoted over a downvote
   if position ~= old and voter == poster then return {'OK', votes, downvotes, revision, rest, 2} end
   before, hash.kept = hash, kept
   if not upward then
     must_be_allowed('SADD', voted, 'SREM', voted, 'SADD', downvoted, 'SREM', downvoted)
-    if up == 1 and position ~= 1 then call('SREM', voted, voter) end
-    if down == 1 and position ~= -1 then call('SREM', downvoted, voter) end
-    if up == 0 and position == 1 then call('SADD', voted, voter) end
-    if down == 0 and position == -1 then call('SADD', downvoted, voter) end
+    if (up == 1) ~= (position == 1) then call(up == 1 and 'SREM' or 'SADD', voted, voter) end
+    if (down == 1) ~= (position == -1) then call(down == 1 and 'SREM' or 'SADD', downvoted, voter) end
   end
-  local change, after, first = position - old, votes + position - old, 9 -- first: of the listings that get a new score
+  local change, after = position - old, votes + position - old
   added = string.format('%d', vote_score and change * vote_score or worth(ranking, after) - worth(ranking, votes))
   local score = call('ZADD', KEYS[4], 'XX', 'INCR', added, member)
   if score then ranked[1] = KEYS[4] else error('CORRUPT score of ' .. member, 0) end
   local is = after >= interesting_votes -- is and was: interesting
   local was = (is or votes >= interesting_votes) and call('SISMEMBER', KEYS[6], member) == 1
-  if was and is then first = 8 end
-  for i = first, ARGV[9] and #KEYS - 1 or #KEYS do
+  for i = was and is and 8 or 9, history and last - 1 or last do
     call('ZADD', KEYS[i], 'XX', 'INCR', added, member)
     ranked[#ranked + 1] = KEYS[i]
   end
@@ -110,15 +101,26 @@ local function vote()
     call('HSET', audit, voter, string.format('%d %.0f %s', position, tonumber(now), ARGV[9]))
     call('EXPIRE', audit, math.ceil(kept))
   end
-  entries[1] = append('voted', ARGV[5], revision_text, votes_text, downvotes_text, score, time, now, unpack(up + down > 0 and {'was', old} or {}))
+  entries[1] = append('voted', ARGV[5], revision_text, votes_text, downvotes_text, score, time, now)
   for i = 1, #milestones do
-    if after >= milestones[i] and votes < milestones[i] then
-      local reached = call('HGET', article, 'milestone')
-      if tonumber(reached or 0) < milestones[i] then
-        rarely[#rarely + 1] = reached and {'HSET', article, 'milestone', reached} or {'HDEL', article, 'milestone'}
-        call('HSET', article, 'milestone', milestones[i])
-        entries[#entries + 1] = append('milestone', milestones[i], revision_text, votes_text, downvotes_text, score, time, now)
-      end
+    local reached = after >= milestones[i] and votes < milestones[i] and (call('HGET', article, 'milestone') or 0)
+    if reached and tonumber(reached) < milestones[i] then
+      rarely[#rarely + 1] = reached ~= 0 and {'HSET', article, 'milestone', reached} or {'HDEL', article, 'milestone'}
+      call('HSET', article, 'milestone', milestones[i])
+      entries[#entries + 1] = append('milestone', milestones[i], revision_text, votes_text, downvotes_text, score, time, now)
+    end
+  end
+  local list, plus = KEYS[last], string.sub(member, 9)
+  local size, vote = history and call('ZCARD', list), position == 1 and plus or '-' .. plus
+  if size and up + down > 0 then must_be_allowed('ZREM', list) end
+  if size and position ~= 0 then
+    local at = up + down == 2 and call('ZSCORE', list, vote)
+    rarely[#rarely + 1] = at and {'ZADD', list, at, vote} or {'ZREM', list, vote}
+    call('ZADD', list, now, vote)
+    if size == 0 and history > 0 then call('EXPIRE', list, math.ceil(kept - margin + history + 2764800 - time % 2764800)) end -- cast_expiry
+    if size >= 10000 then -- 0 says that older votes are missing, also if the vote is undone
+      call('ZREMRANGEBYRANK', list, 0, 99)
+      call('ZADD', list, now, '0')
     end
   end
   if was ~= is then
@@ -129,6 +131,7 @@ local function vote()
     if has_time and is then call('ZADD', KEYS[7], time, member) elseif has_time then call('ZREM', KEYS[7], member) end
     if has_score and is then call('ZADD', KEYS[8], score, member) elseif has_score then call('ZREM', KEYS[8], member) end
   end
+  if size and up + down > 0 then call('ZREM', list, position == 1 and '-' .. plus or plus, position == -1 and plus or '-' .. plus) end -- last
   return {'OK', after, tonumber(downvotes_text), revision + 1, rest, old}
 end
 local ok, reply = pcall(vote)

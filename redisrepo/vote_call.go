@@ -1,6 +1,7 @@
 package redisrepo
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -20,15 +21,20 @@ type voteCall struct {
 	names   []site.GroupName // the same
 	article *site.Article    // some state of it: what never changes is right; nil if this process knows none
 	time    string           // its posting time as the hash has it
+	month   int64            // of its posting, for the key of the voter's list: the script compares
 	words   []any            // of the command, up to those of a vote
 }
 
-// newVoteCall returns the call for an article in some groups. What it knows of it is that of another call, if there is one.
-func (r *Repo) newVoteCall(id site.ArticleID, groups string, other *voteCall) *voteCall {
-	c := &voteCall{groups: groups, names: site.GroupNames(groups)}
+// newVoteCall returns the call for an article in some groups. What it knows of it is that of another call, if there is one. If it
+// does not know when the article was posted, that was probably in this month: voting is open for a week.
+func (r *Repo) newVoteCall(id site.ArticleID, e expected, other *voteCall) *voteCall {
+	c := &voteCall{groups: e.groups, names: site.GroupNames(e.groups), month: r.Store.ThisHour().Month()}
 	title := ""
 	if other != nil && other.article != nil {
 		c.article, c.time, title = other.article, other.time, other.article.Title
+	}
+	if time := cmp.Or(e.time, c.time); time != "" {
+		c.month = site.HourOfText(time).Month()
 	}
 	p := r.Store.Partition(id)
 	scriptKeys := append(make([]string, 0, 16),
@@ -55,11 +61,17 @@ func (r *Repo) newVoteCall(id site.ArticleID, groups string, other *voteCall) *v
 
 // voteWords returns the words of a whole command. The front page of savedHour is believed to be saved.
 func (r *Repo) voteWords(id site.ArticleID, c *voteCall, b ballot, savedHour int64) []any {
-	words := append(make([]any, 0, len(c.words)+6), c.words...)
+	words := append(make([]any, 0, len(c.words)+7), c.words...)
+	addKey := func(key string) {
+		n := words[2].(int)
+		words = slices.Insert(words, 3+n, any(key))
+		words[2] = n + 1
+	}
+	if r.Store.Has("cast") {
+		addKey(r.Store.Partition(id).Cast(b.voter, c.month))
+	}
 	if b.bucket != "" {
-		end := 3 + words[2].(int) // of the keys
-		words = slices.Insert(words, end, any(r.Store.Partition(id).Audit(id)))
-		words[2] = end - 2
+		addKey(r.Store.Partition(id).Audit(id))
 	}
 	words = append(words,
 		positionTexts[b.vote+1], // ARGV[5]
@@ -76,7 +88,7 @@ func (r *Repo) voteWords(id site.ArticleID, c *voteCall, b ballot, savedHour int
 }
 
 // positionTexts are the positions from Down on, as vote.lua takes them.
-var positionTexts = [...]string{"-1", "0", "1"}
+var positionTexts = [...]any{"-1", "0", "1"}
 
 // Elements of the reply OK of vote.lua.
 const (
@@ -97,7 +109,7 @@ func (r *Repo) voted(id site.ArticleID, call, remembered *voteCall, answer wire.
 		if err := r.Articles.Decode(id, hash, article); err != nil {
 			return nil, err
 		}
-		call = r.newVoteCall(id, call.groups, &voteCall{article: &article.Article, time: strings.Clone(hash.Time)})
+		call = r.newVoteCall(id, expected{groups: call.groups}, &voteCall{article: &article.Article, time: strings.Clone(hash.Time)})
 	}
 	if call.article == nil {
 		return nil, fmt.Errorf("vote on %v: the script's reply %v has no hash", id, answer)

@@ -33,6 +33,8 @@ func plain(r *site.Rules) {
 	r.Calendar, r.GroupTop, r.VoteHistory, r.FrontPages, r.Events = false, false, site.NoHistory, 0, 0
 }
 
+func withHistory(r *site.Rules) { plain(r); r.VoteHistory = 400 * 24 * time.Hour }
+
 // A vote runs only the commands that can matter, and the votes of a call share most of them.
 func TestVoteRunsFewCommands(t *testing.T) {
 	t.Parallel()
@@ -44,8 +46,14 @@ func TestVoteRunsFewCommands(t *testing.T) {
 		voter    site.UserName // bob if empty
 		want     string
 	}{
-		"an upvote, with all features": {features: func(r *site.Rules) { r.GroupTop = true }, vote: up,
-			want: "evalsha 1, hmget 1, hset 1, pttl 1, publish 1, sadd 1, xadd 1, zadd 2"},
+		"an upvote, with all features": {features: func(r *site.Rules) { r.GroupTop = true }, vote: up, prepare: func(s *testSite) { s.vote(s.post("alice").ID, "bob", up) },
+			want: "evalsha 1, hmget 1, hset 1, pttl 1, publish 1, sadd 1, xadd 1, zadd 3, zcard 1"},
+		"the first upvote of a user": {features: withHistory, vote: up,
+			want: "evalsha 1, expire 1, hmget 1, hset 1, pttl 1, publish 1, sadd 1, xadd 1, zadd 3, zcard 1"},
+		"a withdrawal, with a history of votes": {features: withHistory, prepare: func(s *testSite) { s.vote(1, "bob", down); s.vote(1, "bob", up) }, vote: none,
+			want: "evalsha 1, expire 1, hmget 1, hset 1, pttl 2, publish 1, sismember 1, srem 1, xadd 1, zadd 2, zcard 1, zrem 1"},
+		"a switched vote, with a history of votes": {features: withHistory, prepare: func(s *testSite) { s.vote(1, "bob", up) }, vote: down,
+			want: "evalsha 1, hmget 1, hset 1, pttl 2, publish 1, sadd 1, sismember 2, srem 1, xadd 1, zadd 3, zcard 1, zrem 1"},
 		"the first upvote of an hour": {features: func(r *site.Rules) { plain(r); r.FrontPages = time.Hour }, vote: up,
 			prepare: func(s *testSite) { s.clock.advance(time.Hour) },
 			want:    "evalsha 3, expire 1, hget 2, hmget 2, hset 2, pttl 2, publish 1, sadd 1, xadd 1, zadd 3, zrange 1, zremrangebyscore 1"},

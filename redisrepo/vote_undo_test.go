@@ -132,8 +132,8 @@ func TestUpvoteThatFailsIsUndone(t *testing.T) {
 			t.Errorf("%s: the store holds\n%s\nwant\n%s", key, after, before)
 		}
 	}
-	if failed < 7 {
-		t.Errorf("%d votes failed, want at least 7", failed)
+	if failed < 8 {
+		t.Errorf("%d votes failed, want at least 8", failed)
 	}
 	restore()
 	if !s.knowsRights() {
@@ -141,7 +141,7 @@ func TestUpvoteThatFailsIsUndone(t *testing.T) {
 	}
 	client := s.limited("~* &* +@all")
 	for _, missing := range []string{
-		"-hset", "-sadd", "-zadd", "-xadd", "-publish", "-hmget", "-pttl", "resetkeys ~[a-df-z]*",
+		"-hset", "-sadd", "-zadd", "-xadd", "-publish", "-hmget", "-zcard", "-pttl", "resetkeys ~[a-df-z]*",
 		"resetkeys ~[a-rt-z]* ~score:", "resetkeys ~[a-su-z]*",
 	} {
 		s.vote(1, "carol", none)
@@ -159,4 +159,54 @@ func TestUpvoteThatFailsIsUndone(t *testing.T) {
 	}
 	s.vote(1, "bob", up)
 	s.wantClean()
+}
+
+// A vote whose place in the voter's list cannot be changed is undone, whatever the position before.
+func TestVoteWhoseListFailsIsUndone(t *testing.T) {
+	t.Parallel()
+	for _, before := range []site.Vote{up, none, down} {
+		for _, vote := range []site.Vote{up, none, down} {
+			if vote == before {
+				continue
+			}
+			t.Run(fmt.Sprint(before, " to ", vote), func(t *testing.T) {
+				t.Parallel()
+				s := newSite(t, func(r *site.Rules) { r.InterestingVotes = 2 }, one) // so the vote changes that, too
+				s.post("alice")
+				s.list(best("interesting"))
+				s.vote(1, "carol", up)
+				s.vote(1, "bob", before)
+				wantUndone := func(other *testSite, what string) {
+					t.Helper()
+					stored := s.dump()
+					if _, err := other.Vote(s.ctx, 1, "bob", vote, ""); err == nil {
+						t.Errorf("%s: the vote was accepted", what)
+					}
+					if got := s.dump(); got != stored {
+						t.Errorf("%s: the store holds\n%s\nwant\n%s", what, got, stored)
+					}
+				}
+				restore := s.snapshot()
+				s.do("DEL cast:bob:641")
+				s.do("SET cast:bob:641 wrong")
+				wantUndone(s, "a list of another type")
+				restore()
+				if !s.knowsRights() {
+					return
+				}
+				client := s.limited("~* &* +@all")
+				for _, missing := range []string{"-zcard", "-zrem", "-expire"} {
+					if missing == "-zrem" && before == none || missing == "-expire" && (before != none || vote == none) {
+						continue // not needed
+					}
+					other := s.reopened(client, nil)
+					s.do("ACL SETUSER limited " + missing)
+					wantUndone(other, missing)
+					s.do("ACL SETUSER limited +@all")
+				}
+				s.vote(1, "bob", vote)
+				s.wantClean()
+			})
+		}
+	}
 }

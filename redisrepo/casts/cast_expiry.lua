@@ -3,3 +3,8 @@
 local function cast_expiry(time, window, history, now)
   return math.ceil((math.floor(tonumber(time) / 2764800) + 1) * 2764800 + window + history - now)
 end
+
+-- is_of_month reports whether a key cast:USER:MONTH is that of articles which were posted in the month of a time.
+local function is_of_month(cast, time)
+  return tonumber(string.match(cast, '%-?%d+$')) == math.floor(math.min(time, 9e12) / 2764800)
+end

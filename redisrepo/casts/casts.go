@@ -6,10 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -18,7 +16,6 @@ import (
 	"frontpage/redisrepo/articles"
 	"frontpage/redisrepo/keys"
 	"frontpage/redisrepo/site"
-	"frontpage/redisrepo/views"
 	"frontpage/redisrepo/wire"
 )
 
@@ -26,18 +23,12 @@ import (
 type Casts struct {
 	store    *wire.Store
 	articles *articles.Articles
-	views    *views.Views
-	lists    *views.View
 	casts    castRecord // set by OpenCasts
-	caughtUp sync.Map   // when this process last saw that the lists of a partition have its whole log, Unix seconds
 }
 
 // New returns the votes of a site's users.
-func New(store *wire.Store, articles *articles.Articles, all *views.Views) *Casts {
-	r := &Casts{store: store, articles: articles, views: all}
-	r.lists = r.view()
-	all.Add(r.lists)
-	return r
+func New(store *wire.Store, articles *articles.Articles) *Casts {
+	return &Casts{store: store, articles: articles}
 }
 
 // How a user's votes are kept: cast:USER:MONTH has the numbers of the articles of a month that the user voted on, negated
@@ -82,7 +73,6 @@ func (r *Casts) Complete(a *site.Article) bool {
 
 // castQuestion asks for a user's votes on articles of one partition and month.
 type castQuestion struct {
-	in       keys.Partition
 	key      string
 	articles []int // indexes
 	members  []string
@@ -94,34 +84,19 @@ type votesReader struct {
 	r        *Casts
 	voter    site.UserName
 	articles []*site.Article
-	mayBeOld bool // whether the user may have a downvote on an article without downvotes
 	votes    []*site.Vote
 }
 
-// Position is Votes for an article whose state may be older than the user's last vote.
-func (r *Casts) Position(ctx context.Context, voter site.UserName, a *site.Article) (*site.Vote, error) {
-	votes, err := r.votes(ctx, votesReader{r: r, voter: voter, articles: []*site.Article{a}, mayBeOld: true})
-	if err != nil {
-		return nil, err
-	}
-	return votes[0], nil
-}
-
-// Votes returns the user's position on each article, in one round trip. A position is nil if it is not known any more. It is as
-// new as the articles: on one without downvotes it is none.
+// Votes returns the user's position on each article, in one round trip. A position is nil if it is not known any more.
 // With Rules.VoteHistory it is known for that time after the vote. Without it, and for votes before it was turned on and
 // votes of legacy clients, it is known until the voters are forgotten, an hour after the voting window, even if that is
 // made longer afterwards.
 func (r *Casts) Votes(ctx context.Context, voter site.UserName, articles []*site.Article) ([]*site.Vote, error) {
-	return r.votes(ctx, votesReader{r: r, voter: voter, articles: articles})
-}
-
-func (r *Casts) votes(ctx context.Context, v votesReader) ([]*site.Vote, error) {
-	v.votes = make([]*site.Vote, len(v.articles))
+	v := votesReader{r, voter, articles, make([]*site.Vote, len(articles))}
 	var bySets, byCasts []int
-	for i, a := range v.articles {
+	for i, a := range articles {
 		switch {
-		case r.Complete(a) && r.isLongClosed(a):
+		case r.Complete(a):
 			byCasts = append(byCasts, i)
 		case !r.articles.VotersForgotten(a):
 			bySets = append(bySets, i)
@@ -139,24 +114,6 @@ func (r *Casts) votes(ctx context.Context, v votesReader) ([]*site.Vote, error) 
 	return v.votes, nil
 }
 
-// isLongClosed reports whether voting on an article ended half of the time ago for which its voters are kept longer: Redis may
-// forget them a little earlier or later than this process's clock says.
-func (r *Casts) isLongClosed(a *site.Article) bool {
-	return float64(r.store.Now().Unix()) > a.Stored.PostedAt+(r.store.Rules.VotingWindow+site.VoterMargin/2).Seconds()
-}
-
-// mayLack reports whether the lists of a partition may lack votes on articles that are long closed.
-func (r *Casts) mayLack(p keys.Partition, now int64) bool {
-	at, known := r.caughtUp.Load(p)
-	return !known || math.Abs(float64(now-at.(int64))) > site.VoterMargin.Seconds()/4
-}
-
-func (r *Casts) noteCaughtUp(in []keys.Partition, now int64) {
-	for _, p := range in {
-		r.caughtUp.Store(p, now)
-	}
-}
-
 // read reads positions in the sets of voters and in the voter's history, and returns the articles of which the history
 // was cut and the sets know more.
 func (v *votesReader) read(ctx context.Context, bySets, byCasts []int) (again []int, err error) {
@@ -165,34 +122,17 @@ func (v *votesReader) read(ctx context.Context, bySets, byCasts []int) (again []
 	}
 	ups, downs := make([]*redis.BoolCmd, len(bySets)), make([]*redis.BoolCmd, len(bySets))
 	questions := v.questions(byCasts)
-	queue := func(pipe redis.Pipeliner) {
+	err = v.r.store.Read(ctx, func(pipe redis.Pipeliner) {
 		for i, at := range bySets {
 			id := v.articles[at].ID
 			p := v.r.store.Partition(id)
 			ups[i] = pipe.SIsMember(ctx, p.Voted(id), v.voter.Member())
-			if v.mayBeOld || v.articles[at].Downvotes > 0 {
-				downs[i] = pipe.SIsMember(ctx, p.Downvoted(id), v.voter.Member())
-			}
+			downs[i] = pipe.SIsMember(ctx, p.Downvoted(id), v.voter.Member())
 		}
 		for _, q := range questions {
 			q.reply = pipe.ZMScore(ctx, q.key, q.members...)
 		}
-	}
-	var missing map[keys.Partition][]views.Entry
-	var in []keys.Partition // of which the lists may lack votes
-	now := v.r.store.Now().Unix()
-	for _, q := range questions {
-		if !slices.Contains(in, q.in) && v.r.mayLack(q.in, now) {
-			in = append(in, q.in)
-		}
-	}
-	if len(in) > 0 {
-		if missing, err = v.r.views.Read(ctx, v.r.lists, in, queue); err == nil && missing == nil {
-			v.r.noteCaughtUp(in, now)
-		}
-	} else {
-		err = v.r.store.Read(ctx, queue)
-	}
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -202,7 +142,7 @@ func (v *votesReader) read(ctx context.Context, bySets, byCasts []int) (again []
 		if ups[i].Val() {
 			vote += site.Up
 		}
-		if downs[i] != nil && downs[i].Val() {
+		if downs[i].Val() {
 			vote += site.Down
 		}
 		v.votes[at] = &vote
@@ -227,22 +167,7 @@ func (v *votesReader) read(ctx context.Context, bySets, byCasts []int) (again []
 			}
 		}
 	}
-	v.addMissing(byCasts, missing)
 	return again, nil
-}
-
-// addMissing corrects the positions on articles by the entries that the lists lack.
-func (v *votesReader) addMissing(indexes []int, missing map[keys.Partition][]views.Entry) {
-	for _, entries := range missing {
-		for _, e := range entries {
-			vote, _, ok := voteOf(e)
-			for _, at := range indexes {
-				if ok && e.By == v.voter && e.Article == v.articles[at].ID {
-					v.votes[at] = &vote
-				}
-			}
-		}
-	}
 }
 
 // questions returns one question for each partition and month of the articles.
@@ -257,7 +182,7 @@ func (v *votesReader) questions(indexes []int) (all []*castQuestion) {
 		where := place{v.r.store.Partition(a.ID), site.HourOf(a.Stored.PostedAt).Month()}
 		q := byPlace[where]
 		if q == nil {
-			q = &castQuestion{in: where.p, key: where.p.Cast(v.voter, where.month)}
+			q = &castQuestion{key: where.p.Cast(v.voter, where.month)}
 			byPlace[where], all = q, append(all, q)
 		}
 		q.articles = append(q.articles, at)

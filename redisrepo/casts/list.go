@@ -12,9 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/failover"
-	"frontpage/redisrepo/keys"
 	"frontpage/redisrepo/site"
-	"frontpage/redisrepo/views"
 )
 
 // CastVote is a vote in a user's history.
@@ -64,15 +62,12 @@ func (r *Casts) CastVotes(ctx context.Context, user site.UserName, direction *si
 	}
 	readers := r.castReaders(user)
 	var found []castPlace
-	var missing map[keys.Partition][]views.Entry
 	for size := q.Size + 2; ; size *= 4 {
-		more, lacks, err := r.readCasts(ctx, readers, q.After, size)
+		more, err := r.readCasts(ctx, readers, q.After, size)
 		if err != nil {
 			return nil, site.PageInfo{}, failover.Wrap("read the votes of a user", err)
 		}
-		if found = found[:0]; lacks != nil {
-			missing = lacks
-		}
+		found = found[:0]
 		var end *castPlace // up to here every key was read; nil: to its end
 		for _, reader := range readers {
 			for _, p := range reader.found {
@@ -87,7 +82,6 @@ func (r *Casts) CastVotes(ctx context.Context, user site.UserName, direction *si
 				end = &reader.found[n-1]
 			}
 		}
-		found = r.addMissing(found, user, direction, q.After, missing)
 		slices.SortFunc(found, castPlace.compare)
 		if end != nil {
 			found = slices.DeleteFunc(found, func(p castPlace) bool { return p.compare(*end) > 0 })
@@ -129,15 +123,14 @@ func (r *Casts) castReaders(user site.UserName) (readers []*castReader) {
 	return readers
 }
 
-// readCasts reads the first size votes of each key from the second of a place on, and reports whether a key has more, and what
-// the lists lack of the log.
-func (r *Casts) readCasts(ctx context.Context, readers []*castReader, after *castPlace, size int) (more bool, missing map[keys.Partition][]views.Entry, err error) {
+// readCasts reads the first size votes of each key from the second of a place on, and reports whether a key has more.
+func (r *Casts) readCasts(ctx context.Context, readers []*castReader, after *castPlace, size int) (more bool, err error) {
 	replies := make([]*redis.ZSliceCmd, len(readers))
 	from := "+inf"
 	if after != nil {
 		from = strconv.FormatFloat(after.at, 'f', -1, 64)
 	}
-	missing, err = r.views.Read(ctx, r.lists, r.store.Partitions, func(pipe redis.Pipeliner) {
+	err = r.store.Read(ctx, func(pipe redis.Pipeliner) {
 		for i, reader := range readers {
 			if !reader.whole {
 				replies[i] = pipe.ZRangeArgsWithScores(ctx, redis.ZRangeArgs{Key: reader.key, ByScore: true, Rev: true, Start: from, Stop: "-inf", Count: int64(size)})
@@ -155,7 +148,7 @@ func (r *Casts) readCasts(ctx context.Context, readers []*castReader, after *cas
 		reader.whole = len(reader.found) < size
 		more = more || !reader.whole
 	}
-	return more, missing, err
+	return more, err
 }
 
 func (p castPlace) encode(list string) string {
@@ -173,34 +166,4 @@ func decodeCastPlace(field, list, text string) (castPlace, error) {
 		}
 	}
 	return castPlace{}, site.Refuse(site.Invalid, field, "%s is not a cursor of a vote", field)
-}
-
-// addMissing returns the votes that were found in the lists, with those of entries that they lack.
-func (r *Casts) addMissing(found []castPlace, user site.UserName, direction *site.Vote, after *castPlace, missing map[keys.Partition][]views.Entry) []castPlace {
-	last := map[site.ArticleID]castPlace{} // 0 stands for no vote
-	for _, entries := range missing {
-		for _, e := range entries {
-			vote, text, ok := voteOf(e)
-			at, err := site.ParseNumber(text)
-			if !ok || err != nil || e.By != user {
-				continue
-			}
-			if vote == site.None {
-				last[e.Article] = castPlace{member: CastCut}
-			} else {
-				last[e.Article] = castPlace{at, vote.Member(e.Article)}
-			}
-		}
-	}
-	found = slices.DeleteFunc(found, func(p castPlace) bool {
-		id, err := site.ParseArticleID(strings.TrimPrefix(p.member, "-"))
-		_, is := last[id]
-		return err == nil && is
-	})
-	for _, p := range last {
-		if p.member != CastCut && (direction == nil || VoteOfMember(p.member) == *direction) && (after == nil || p.compare(*after) > 0) {
-			found = append(found, p)
-		}
-	}
-	return found
 }

@@ -9,4 +9,4 @@ import (
 //go:embed *.lua
 var luaFiles embed.FS
 
-var applyCastsScript = wire.Script(luaFiles, "apply_casts.lua")
+var _ = wire.AddLua(luaFiles)

@@ -102,7 +102,8 @@ func (p Partition) Ended(digest string) string { return p.Key("ended:", digest) 
 
 // Cast is what a user voted on among the articles of a month.
 func (p Partition) Cast(voter site.UserName, month int64) string {
-	return string(p) + CastPrefix + string(voter) + ":" + strconv.FormatInt(month, 10) // allocated once, for each vote
+	key := append(append(append(make([]byte, 0, 100), p...), CastPrefix...), voter...)
+	return string(strconv.AppendInt(append(key, ':'), month, 10)) // allocated once, for each vote
 }
 
 // Clock is the state of the calendar of all articles, or of a group's.

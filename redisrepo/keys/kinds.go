@@ -129,9 +129,9 @@ var Kinds = []Kind{
 	{Name: "deleted", Holds: SortedSet, Of: All, Copy: ByMember, Doc: "`article:17` by time of deletion; a deleted article is in no other list"},
 	{Name: "moderation", Holds: Stream, Of: All, Copy: Apart, Doc: "the moderation log, about the last 100,000 entries"},
 	{Name: "events", Holds: Stream, Of: All,
-		Doc: "the [log](architecture.md#the-log) of changes, of which the [change feed](events.md) is a part: kind, article (`17`), revision, votes (net), downvotes, score, by (`alice`), to: the vote, the net votes of a milestone, or the groups; time (of the posting), groups, at (time of the change), and some also left (groups that it was taken out of) or was (the voter's position before)"},
+		Doc: "the [log](architecture.md#the-log) of changes, of which the [change feed](events.md) is a part: kind, article (`17`), revision, votes (net), downvotes, score, by (`alice`), to: the vote, the net votes of a milestone, or the groups; time (of the posting), groups, at (time of the change), and some also left (groups that it was taken out of)"},
 	{Name: "views", Holds: Hash, Of: All,
-		Doc: "how far what follows from `events:` has it: calendar (`top:`) and cast (`cast:`), the ids of the last entries that they have; hidden, the number of entries that are no events of the change feed, and looked, the entry up to which these were dropped"},
+		Doc: "how far what follows from `events:` has it: calendar (`top:`), the id of the last entry that it has; hidden, the number of entries that are no events of the change feed, and looked, the entry up to which these were dropped"},
 	{Name: "link", Holds: String, Of: Digest, Copy: ByKey, Doc: "the newest article that has the link, and its posting time; digest of the normalized link"},
 	{Name: "audit", Holds: Hash, Of: Article, Copy: ByKey, Expires: true,
 		Doc: "with `FRONTPAGE_AUDIT_SECRET`: `user:alice` with vote, time and bucket (the keyed hash of the address); kept as long as the voters"},
@@ -153,7 +153,7 @@ var Kinds = []Kind{
 }
 
 // FollowsLog reports whether keys of the kind are brought up to date from the log, and may be behind it.
-func (k Kind) FollowsLog() bool { return k.Name == "top" || k.Name == "cast" }
+func (k Kind) FollowsLog() bool { return k.Name == "top" }
 
 // Parse returns the kind of a key without the tag of its partition, and what it is of. The kind of a key that is not a
 // site's has no name.

@@ -51,12 +51,9 @@ func Features() []Feature {
 			Name: "cast", what: "the lists of users' votes",
 			On:        func(rules site.Rules) bool { return rules.VoteHistory != site.NoHistory },
 			parameter: func(rules site.Rules) int64 { return site.Seconds(rules.VoteHistory) },
-			begin: func(r *Layout, ctx context.Context, pipe redis.Pipeliner, p keys.Partition) {
-				r.views.QueueBegin(ctx, pipe, p, "cast")
-			},
-			Build:  (*Layout).buildCasts,
-			oldest: func(r *Layout) float64 { return r.casts.OldestVoters() },
-			forget: (*Layout).forgetCasts,
+			Build:     (*Layout).buildCasts,
+			oldest:    func(r *Layout) float64 { return r.casts.OldestVoters() },
+			forget:    (*Layout).forgetCasts,
 		},
 		{
 			Name: "front", what: "the saved front pages",
@@ -309,7 +306,7 @@ func (r *Layout) reached(ctx context.Context, b *building, position string) erro
 	return r.store.Client.HSet(ctx, b.p.Meta(), b.Name, featureBuilding+" "+position).Err()
 }
 
-// beginViews is the upgrade from layout 5, whose scripts kept the views of the features themselves.
+// beginViews is the upgrade from layout 5, whose scripts kept the calendar themselves.
 func (r *Layout) beginViews(ctx context.Context, p keys.Partition) error {
 	return r.store.Write(ctx, func(pipe redis.Pipeliner) {
 		r.views.QueueBeginAll(ctx, pipe, p)

@@ -29,7 +29,7 @@ var upgrades = []upgrade{
 	{"making room for the calendar, users' votes, front pages and events", (*Layout).markFeatures},
 	{"listing the articles of hosts", (*Layout).indexHosts},
 	{"recording how the names of users look", (*Layout).RecordLooks},
-	{"having the calendar and users' votes follow the log", (*Layout).beginViews},
+	{"having the calendar follow the log", (*Layout).beginViews},
 }
 
 // LayoutVersion is the version of the keys above, as meta: records it. A new one needs an upgrade: see upgrades.

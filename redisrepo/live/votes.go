@@ -14,11 +14,14 @@ func (r *Live) WatchedVote(ctx context.Context, voter site.UserName, a *site.Art
 	if cached != nil && !r.articles.VotersForgotten(a) {
 		return cached, nil
 	}
-	read, err := r.casts.Position(ctx, voter, a)
-	if err == nil && read != nil {
-		r.live.cacheVote(a.ID, voter, *read, voteCount)
+	read, err := r.casts.Votes(ctx, voter, []*site.Article{a})
+	if err != nil {
+		return nil, err
 	}
-	return read, err
+	if read[0] != nil {
+		r.live.cacheVote(a.ID, voter, *read[0], voteCount)
+	}
+	return read[0], nil
 }
 
 // maxCachedVotes is the maximum number of cached positions on one article.

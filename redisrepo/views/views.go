@@ -1,4 +1,4 @@
-// Package views keeps what follows from the log of changes up to date: calendars and lists of users' votes.
+// Package views keeps what follows from the log of changes up to date: the calendars of rankings.
 //
 // A view of a partition has in views: the id of the entry up to which it has the log. Scripts that apply entries compare it
 // and set it, so any process may apply them, and none can apply one twice. A read first applies what the view lacks. If Redis
@@ -35,14 +35,10 @@ type Entry struct {
 	ID      string
 	Kind    string
 	Article site.ArticleID
-	Votes   string        // net, after the change
-	By      site.UserName // who made the change; of an import the poster, if its vote is counted or stored
-	To      string        // the position after a vote
-	Was     string        // the position before it; empty if the voter had none
-	Time    string        // posting time of the article, Unix seconds
+	Votes   string // net, after the change
+	Time    string // posting time of the article, Unix seconds
 	Groups  []site.GroupName
 	Left    []site.GroupName // groups that the change took it out of
-	At      string           // time of the change, Unix seconds
 }
 
 // View is something that follows from the log. Apply returns the call of the script that applies entries of a partition, from
@@ -350,8 +346,8 @@ func decode(messages []redis.XMessage) []Entry {
 			continue // no script wrote it
 		}
 		entries = append(entries, Entry{
-			ID: m.ID, Kind: text("kind"), Article: id, Votes: text("votes"), By: site.UserName(text("by")), To: text("to"), Was: text("was"), Time: text("time"),
-			Groups: site.GroupNames(text("groups")), Left: site.GroupNames(text("left")), At: text("at"),
+			ID: m.ID, Kind: text("kind"), Article: id, Votes: text("votes"), Time: text("time"),
+			Groups: site.GroupNames(text("groups")), Left: site.GroupNames(text("left")),
 		})
 	}
 	return entries
@@ -363,7 +359,7 @@ func IsHidden(m redis.XMessage) bool {
 }
 
 // fields are those of an entry, in their order.
-var fields = []string{"kind", "article", "revision", "votes", "downvotes", "score", "by", "to", "time", "groups", "at", "left", "was"}
+var fields = []string{"kind", "article", "revision", "votes", "downvotes", "score", "by", "to", "time", "groups", "at", "left"}
 
 // FieldsOf returns the fields of an entry and their values in turn, as append.lua writes them.
 func FieldsOf(m redis.XMessage) (values []any) {

@@ -195,8 +195,8 @@ const (
 	maxPageAllocations      = 420
 	maxVoteAllocations      = 85
 	maxSharedAllocations    = 15
-	maxOwnAllocations       = 655 // with viewerVote
-	maxOwnSharedAllocations = 400
+	maxOwnAllocations       = 620 // with viewerVote
+	maxOwnSharedAllocations = 370
 )
 
 // unread is a ResponseWriter that keeps the status alone.

@@ -61,7 +61,7 @@ var allowed = map[string][]string{
 	"redisrepo/events":   {"failover", "redisrepo/keys", "redisrepo/site", "redisrepo/wire"},
 	"redisrepo/lists":    {"failover", "redisrepo/articles", "redisrepo/keys", "redisrepo/site", "redisrepo/wire"},
 	"redisrepo/rankings": {"failover", "redisrepo/keys", "redisrepo/lists", "redisrepo/site", "redisrepo/views", "redisrepo/wire"},
-	"redisrepo/casts":    {"failover", "redisrepo/articles", "redisrepo/keys", "redisrepo/site", "redisrepo/views", "redisrepo/wire"},
+	"redisrepo/casts":    {"failover", "redisrepo/articles", "redisrepo/keys", "redisrepo/site", "redisrepo/wire"},
 	"redisrepo/layout":   {"failover", "redisrepo/articles", "redisrepo/casts", "redisrepo/events", "redisrepo/keys", "redisrepo/lists", "redisrepo/rankings", "redisrepo/sessions", "redisrepo/site", "redisrepo/views", "redisrepo/wire"},
 	"redisrepo/views":    {"failover", "redisrepo/keys", "redisrepo/site", "redisrepo/wire"},
 	"redisrepo/live":     {"failover", "redisrepo/articles", "redisrepo/casts", "redisrepo/events", "redisrepo/keys", "redisrepo/lists", "redisrepo/site", "redisrepo/wire"},
