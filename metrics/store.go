@@ -131,11 +131,11 @@ type writes struct{ repo *redisrepo.Repo }
 
 var (
 	writesDone       = describe("frontpage_writes_total", "Votes, posts, edits, regroupings, deletions and undeletions of this process, by result.", "write", "result")
-	changesReceived  = describe("frontpage_changes_received_total", "Changes of articles that Redis announced, of all processes, by kind.", "kind")
+	changesReceived  = describe("frontpage_changes_received_total", "Changes of articles by all processes that were read in the log, while something was watched, by kind.", "kind")
 	changesCoalesced = describe("frontpage_changes_coalesced_total", "Changes that joined an earlier one before the watches of their article were notified.")
 	watchesNotified  = describe("frontpage_watches_notified_total", "Notifications of watches about a changed article.")
 	articlesWatched  = describe("frontpage_articles_watched", "Different articles that subscriptions watch.")
-	partitionsLost   = describe("frontpage_live_partitions_lost", "Partitions whose changes are not received: live updates of their articles are late.")
+	partitionsLost   = describe("frontpage_live_partitions_lost", "Partitions whose logs could not be looked at: live updates of their articles are late.")
 )
 
 // Describe implements prometheus.Collector.

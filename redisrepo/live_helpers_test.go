@@ -121,6 +121,13 @@ func (s *testSite) forgetTold() {
 	}
 }
 
+// loseEntry removes the last entry of the log, as a crash does.
+func (l *listener) loseEntry() {
+	l.t.Helper()
+	l.do("EVAL", "return redis.call('XDEL', KEYS[1], redis.call('XREVRANGE', KEYS[1], '+', '-', 'COUNT', 1)[1][1])", 1, "events:")
+	l.do("PUBLISH", "changes:0", "another 0")
+}
+
 // settle returns when the process is subscribed and has handled every entry that was added before: it
 // adds invalid entries, the probes, until one is reported.
 func (l *listener) settle() {

@@ -221,32 +221,30 @@ func TestEveryWatchedArticleGetsItsTurn(t *testing.T) {
 	l.wantTaken(w, ids[0])
 }
 
-// A message may come from a later version, or from any program.
-func TestInvalidMessagesAreReportedAndSkipped(t *testing.T) {
+// An entry may come from a later version, or from any program.
+func TestInvalidEntriesAreReportedAndSkipped(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil, one)
 	l, a := s.listen(), s.post("alice", "go")
 	l.pass()
 	w, posts := l.watch(a.ID), l.watchPosts("")
-	for _, message := range []string{
-		"", "voted", "voted article:1 2 2 0", "voted x 2 2 0 0", "voted article:0 2 2 0 0", "voted group:1 2 2 0 0",
+	for _, entry := range []string{
+		"", "voted", "voted x 2 2 0 0", "voted article:0 2 2 0 0", "voted group:1 2 2 0 0",
 		"voted article:1 x 2 0 0", "voted article:1 2.5 2 0 0", "voted article:1 2 x 0 0", "voted article:1 2 2 x 0",
 		"voted article:1 99999999999999999999 2 0 0", "posted article:1 1 1e99 0 0", "\x00 \xff \n a b c", strings.Repeat("x ", 10_000),
 	} {
-		l.tell("", message)
+		l.tell("", entry)
 		l.settle()
 		l.mutex.Lock()
 		if len(l.reports) != 1 {
-			t.Errorf("message %.40q: %d reports, want 1: %v", message, len(l.reports), l.reports)
+			t.Errorf("entry %.40q: %d reports, want 1: %v", entry, len(l.reports), l.reports)
 		}
 		l.reports = nil
 		l.mutex.Unlock()
 	}
 	l.wantTaken(w)
-	l.tell("", "hello")
-	l.wantTaken(w)
 
-	// From a message of an unknown kind only the id is used: the article is read.
+	// From an entry of an unknown kind only the id is used: the article is read.
 	s.do("HSET article:1 title renamed revision 2")
 	l.tell("", "retitled article:1 7 7 7 7 x y")
 	want := s.raw.HGet(s.ctx, "article:1", "title").Val()
@@ -257,7 +255,7 @@ func TestInvalidMessagesAreReportedAndSkipped(t *testing.T) {
 	l.wantReports(0)
 }
 
-// A message may arrive after the state that it describes was read.
+// An entry may be read after the state that it describes.
 func TestEarlierChangesAreNotDelivered(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)

@@ -146,7 +146,7 @@ func (h *oneTag) look(commands ...redis.Cmder) {
 
 func (h *oneTag) check(command redis.Cmder) {
 	args := command.Args()
-	if command.Name() != "evalsha" || args[3] == "meta:" { // the record of the number of partitions, which is in none
+	if command.Name() != "evalsha" || args[3] == "meta:" || args[3] == "changes:0" { // the record of the number of partitions, and the channel, which are in none
 		return
 	}
 	h.mutex.Lock()

@@ -22,7 +22,7 @@ type Store struct {
 	RedisCertFile string        `placeholder:"FILE" help:"Client certificate for a rediss:// server that requires one, with its key in FRONTPAGE_REDIS_KEY_FILE."`
 	RedisKeyFile  string        `placeholder:"FILE" help:"Private key of that certificate."`
 	DataDir       string        `default:"./data" help:"Data directory of the private redis-server."`
-	Partitions    int           `placeholder:"N" help:"Partitions of a new site: 1, 2, 4 and so on up to ${MaxPartitions}. They cannot be changed later: an existing site has its number in the store, and another one is refused. More than 1 needs Redis 7.0 or newer. Default: 1."`
+	Partitions    int           `placeholder:"N" help:"Partitions of a new site: 1, 2, 4 and so on up to ${MaxPartitions}. They cannot be changed later: an existing site has its number in the store, and another one is refused. More than 1 was tried with Redis 7.0 and newer. Default: 1."`
 
 	url string // of RedisURL or RedisURLFile, set by check
 }
