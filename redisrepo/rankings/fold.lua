@@ -33,7 +33,7 @@ end
 if #fields == 0 then return {'OK', '', ''} end -- there is no such calendar
 if first and first ~= day then return {'STALE', string.format('%d', first)} end
 must_be_allowed('HSET', clock)
-local folded, now_folded = state.folded, (next_day or last + 1) - 1
+local folded = math.max(state.folded or -math.huge, (next_day or last + 1) - 1)
 
 if first then
   local month = string.match(months, 'top:(m:%-?%d+)')
@@ -60,8 +60,5 @@ if first then
   redis.call('HSET', clock, 'p:d:' .. day, string.format('%d', peak))
   if not month_peak or peak > month_peak then redis.call('HSET', clock, 'p:' .. month, string.format('%d', peak)) end
 end
-if not folded or folded < now_folded then
-  folded = now_folded
-  redis.call('HSET', clock, 'folded', folded)
-end
+if folded ~= state.folded then redis.call('HSET', clock, 'folded', folded) end
 return {'OK', string.format('%d', folded), next_day and string.format('%d', next_day) or ''}
