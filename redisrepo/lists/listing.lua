@@ -1,7 +1,7 @@
 -- listing.lua: read a page of a listing, by rank or by cursors, or the ranks of cursors. The listing of a small group is
 -- built if it does not exist; that of a large one is begun, and gather.lua builds it.
 --
--- uses by_bytes building index_group
+-- uses by_bytes rank_in building index_group
 -- KEY listing        the listing      zset  of all articles, of one poster, or of a group
 -- KEY [group]        group:NAME       set   the group's articles; only the listing of a group has this key and the next
 -- KEY [ranking]      score: or time:  zset  the ranking of all articles in the same order
@@ -47,61 +47,34 @@ local function range(first, last)
   return redis.call('ZRANGE', listing, first, last, 'WITHSCORES')
 end
 
--- rank_of returns how many members come before a cursor, and 1 if the cursor's member is in the listing
--- with that score, else 0. Members with the same score are sorted by their bytes; for a member that is
--- not among them the rank is found by binary search.
+-- rank_of returns how many members come before a cursor, and 1 if the cursor's member is in the listing with that score, else 0.
 local function rank_of(score, member)
-  if computed then
-    local low, high = 0, size
-    while low < high do
-      local middle = math.floor((low + high) / 2)
-      local other = range(middle, middle)
-      local difference = tonumber(other[2]) - tonumber(score)
-      if difference == 0 and other[1] == member then return middle, 1 end
-      local is_less = difference < 0 or difference == 0 and by_bytes(other[1], member)
-      if is_less ~= reverse then low = middle + 1 else high = middle end
-    end
-    return low, 0
-  end
-  local found = redis.call('ZSCORE', listing, member)
-  if found and tonumber(found) == tonumber(score) then
-    return redis.call(reverse and 'ZREVRANK' or 'ZRANK', listing, member), 1
-  end
-  local low
-  if reverse then
-    low = redis.call('ZCOUNT', listing, '(' .. score, '+inf')
-  else
-    low = redis.call('ZCOUNT', listing, '-inf', '(' .. score)
-  end
-  local high = low + redis.call('ZCOUNT', listing, score, score)
+  if not computed then return rank_in(listing, reverse, score, member) end
+  local low, high = 0, size
   while low < high do
     local middle = math.floor((low + high) / 2)
-    local other = range(middle, middle)[1]
-    local first = reverse and by_bytes(member, other) or not reverse and by_bytes(other, member)
-    if first then low = middle + 1 else high = middle end
+    local other = range(middle, middle)
+    local difference = tonumber(other[2]) - tonumber(score)
+    if difference == 0 and other[1] == member then return middle, 1 end
+    local is_less = difference < 0 or difference == 0 and by_bytes(other[1], member)
+    if is_less ~= reverse then low = middle + 1 else high = middle end
   end
   return low, 0
 end
 
-local function ranks()
-  local found = {}
-  for i = first_cursor, #ARGV, 2 do found[#found + 1] = rank_of(ARGV[i], ARGV[i + 1]) end
-  return found
-end
-
 local function read()
-  if #ARGV >= first_cursor then return ranks() end
+  if #ARGV >= first_cursor then
+    local ranks = {}
+    for i = first_cursor, #ARGV, 2 do ranks[#ranks + 1] = rank_of(ARGV[i], ARGV[i + 1]) end
+    return ranks
+  end
   local start, stop = skip, size
   if after_score ~= '' then
     local rank, itself = rank_of(after_score, after_member)
     start = rank + itself
   end
   if before_score ~= '' then stop = rank_of(before_score, before_member) end
-  if last then
-    start = math.max(start, stop - most)
-  else
-    stop = math.min(stop, start + most)
-  end
+  if last then start = math.max(start, stop - most) else stop = math.min(stop, start + most) end
   local page = start < stop and range(start, stop - 1) or {}
   table.insert(page, 1, size)
   table.insert(page, 1, start)
@@ -138,7 +111,8 @@ local is_large = members > most_small
 local function refused(answer) return type(answer) == 'table' and answer.err end
 local function may(command) return not redis.acl_check_cmd or redis.acl_check_cmd(command, listing) end
 
-if is_large and (not page or outdated(page, members)) then
+local builds = not page or outdated(page, members)
+if builds and is_large then
   if not page and members == unranked then return read() end
   local begun = may('UNLINK') and redis.pcall('ZADD', listing, '-inf', 'building:1:0:0') or {err = 'NOPERM UNLINK'}
   if refused(begun) then return page or begun end
@@ -149,7 +123,7 @@ if is_large and (not page or outdated(page, members)) then
   return redis.error_reply('BUILDING the listing')
 end
 
-if not page or outdated(page, members) then
+if builds then
   -- Weight 0 for the group: AGGREGATE MAX, as legacy clients use it, would raise scores below 1 to 1.
   if left == -1 then redis.pcall('UNLINK', listing) end -- it was that of a large group
   local stored = not may('PEXPIRE') and {err = 'NOPERM PEXPIRE'}

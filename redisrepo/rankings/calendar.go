@@ -132,7 +132,7 @@ func (r *Rankings) has(l RankedList, e views.Entry, votes int64) bool {
 	return l.group == "" || slices.Contains(e.Groups, l.group)
 }
 
-// key is the value of the list's formula, as ranked.lua has it.
+// key is the value of the list's formula, as formula.lua has it.
 func (l RankedList) key(votes, posted, instant int64) int64 {
 	switch l.formula {
 	case RankLinear:

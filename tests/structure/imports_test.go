@@ -1,4 +1,4 @@
-// Package structure_test checks which package imports which, and the wording of all texts in the
+// Package structure_test checks which package imports which, the length of scripts, and the wording of all texts in the
 // repository.
 package structure_test
 

@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"frontpage/must"
 )
 
 // unwanted are phrases that the glossary of CONTRIBUTING.md replaces, each written here with a break (|)
@@ -32,27 +34,7 @@ func TestTextsUseTheWordsOfTheGlossary(t *testing.T) {
 		parts[i] = strings.ReplaceAll(strings.ReplaceAll(phrase, "|", ""), " ", gap)
 	}
 	pattern := regexp.MustCompile(`(?i)\b(?:` + strings.Join(parts, "|") + `)\b`)
-	list := exec.Command("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
-	list.Dir = root
-	out, err := list.Output()
-	if err != nil {
-		t.Fatalf("git ls-files: %v", err)
-	}
-	files := strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")
-	if len(files) < 100 {
-		t.Fatalf("git ls-files names %d files, want at least 100", len(files))
-	}
-	for _, name := range files {
-		if unchecked.MatchString(name) {
-			continue
-		}
-		text, err := os.ReadFile(filepath.Join(root, name))
-		if os.IsNotExist(err) {
-			continue // removed, and not committed yet
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+	for name, text := range written(t) {
 		if name == "CONTRIBUTING.md" {
 			text = glossary.ReplaceAllFunc(text, func(part []byte) []byte { return bytes.Repeat([]byte("\n"), bytes.Count(part, []byte("\n"))) })
 		}
@@ -61,4 +43,36 @@ func TestTextsUseTheWordsOfTheGlossary(t *testing.T) {
 			t.Errorf("%s:%d: %q: see the glossary in CONTRIBUTING.md", name, 1+bytes.Count(text[:found[0]], []byte("\n")), text[found[0]:found[1]])
 		}
 	}
+}
+
+// A script is read as a whole: one that is longer has a part that can be read alone.
+func TestScriptsAreShort(t *testing.T) {
+	t.Parallel()
+	for name, text := range written(t) {
+		if lines := bytes.Count(text, []byte("\n")); strings.HasSuffix(name, ".lua") && lines > 150 {
+			t.Errorf("%s has %d lines, want at most 150: give a part of it a file of its own", name, lines)
+		}
+	}
+}
+
+// written returns the texts of all files that are written by hand, by their names.
+func written(t *testing.T) map[string][]byte {
+	t.Helper()
+	list := exec.Command("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+	list.Dir = root
+	out := must.Get(list.Output())(t)
+	texts := map[string][]byte{}
+	for name := range strings.SplitSeq(strings.TrimSuffix(string(out), "\x00"), "\x00") {
+		text, err := os.ReadFile(filepath.Join(root, name))
+		if err != nil && !os.IsNotExist(err) { // one that does not exist is removed, and not committed yet
+			t.Fatal(err)
+		}
+		if err == nil && !unchecked.MatchString(name) {
+			texts[name] = text
+		}
+	}
+	if len(texts) < 100 {
+		t.Fatalf("%d files are written by hand, want at least 100", len(texts))
+	}
+	return texts
 }
