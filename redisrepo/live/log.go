@@ -65,8 +65,7 @@ func (r *Live) Listen(ctx context.Context, report func(error)) {
 	r.logs.mu.Unlock()
 	var all sync.WaitGroup
 	all.Go(func() { r.receive(ctx) })
-	all.Go(func() { r.poll(ctx, report) })
-	all.Go(func() { r.followLogs(ctx) })
+	all.Go(func() { r.followLogs(ctx, report) })
 	all.Go(func() { r.followEvents(ctx) })
 	r.notifyWatches(ctx, report)
 	all.Wait()
@@ -165,27 +164,45 @@ func (r *Live) tell() {
 	_ = r.store.Client.Publish(failover.Impatient(context.Background()), keys.ChangesChannel(r.store.Database), text).Err()
 }
 
-// followLogs reads the logs that are due until ctx ends.
-func (r *Live) followLogs(ctx context.Context) {
-	for ctx.Err() == nil {
+// followLogs reads the logs that are due, and looks for changes of which no message came, until ctx ends.
+func (r *Live) followLogs(ctx context.Context, report func(error)) {
+	failing, looked := false, time.Time{}
+	poll := time.NewTimer(0)
+	defer poll.Stop()
+	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-r.logs.wake:
+		case <-poll.C:
 		}
-		if !r.live.isWatched() {
-			continue // what is due is read when something is watched
+		var errLook error
+		if failing || time.Since(looked) >= pollPause {
+			looked = time.Now()
+			errLook = r.look(ctx)
 		}
-		pause := readPause
-		r.logs.mu.Lock()
-		err := r.readLogs(ctx)
-		r.logs.mu.Unlock()
-		if err != nil { // poll reports it
-			pause = retryPause
-			r.markDue()
+		err := errors.Join(errLook, r.readWatched(ctx))
+		if err != nil && !failing && ctx.Err() == nil {
+			report(failover.Wrap("follow the log", err))
 		}
-		failover.Wait(ctx, pause)
+		if failing = err != nil; failing {
+			failover.Wait(ctx, retryPause)
+			poll.Reset(0)
+		} else {
+			failover.Wait(ctx, readPause)
+			poll.Reset(max(0, pollPause-time.Since(looked)))
+		}
 	}
+}
+
+// readWatched reads the logs that are due if something is watched; otherwise they are read then.
+func (r *Live) readWatched(ctx context.Context) error {
+	if !r.live.isWatched() {
+		return nil
+	}
+	r.logs.mu.Lock()
+	defer r.logs.mu.Unlock()
+	return r.readLogs(ctx)
 }
 
 // isWatched reports whether somebody watches articles or posts. Watches of events read the feed themselves.
@@ -193,22 +210,6 @@ func (l *live) isWatched() bool {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	return len(l.topics)+len(l.postWatches) > 0
-}
-
-// poll looks for changes of which no message came, once every pollPause until ctx ends.
-func (r *Live) poll(ctx context.Context, report func(error)) {
-	failing := false
-	for ctx.Err() == nil {
-		err := r.look(ctx)
-		if err != nil && !failing && ctx.Err() == nil {
-			report(failover.Wrap("look for changes", err))
-		}
-		if failing = err != nil; failing {
-			failover.Wait(ctx, retryPause)
-		} else {
-			failover.Wait(ctx, pollPause)
-		}
-	}
 }
 
 // look finds partitions that went back in time, and logs with another end than the last one that was seen.
