@@ -44,7 +44,7 @@ func voteScript(store *wire.Store) *redis.Script {
 	key := fmt.Sprint(rules)
 	text, ok := voteTexts.Load(key)
 	if !ok {
-		text = wire.Ruled(luaFiles, "vote.lua", rules)
+		text = wire.Ruled("vote.lua", rules)
 		voteTexts.Store(key, text)
 	}
 	s := redis.NewScript(text.(string))

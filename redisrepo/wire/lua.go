@@ -62,9 +62,9 @@ func Script(files embed.FS, name string) *redis.Script {
 	return s
 }
 
-// Ruled returns the text of a script whose header has lines RULE, too: constants with the values of these, in Lua.
-func Ruled(files embed.FS, name string, rules map[string]string) string {
-	AddLua(files)
+// Ruled returns the text of a script whose header has lines RULE, too: constants with the values of these, in Lua. Its file
+// has been added before.
+func Ruled(name string, rules map[string]string) string {
 	return compose(name, rules).text
 }
 
