@@ -1,6 +1,7 @@
 package redisrepo_test
 
 import (
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -27,6 +28,9 @@ type calls struct {
 }
 
 func (c *counter) add(commands ...redis.Cmder) {
+	if slices.Contains([]string{"publish", "hello", "client"}, commands[0].Name()) { // no call waits for what processes tell each other
+		return
+	}
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	c.trips++

@@ -32,6 +32,13 @@ func (h *History) Reached(n int64) bool {
 	return true
 }
 
+// epoch returns Epoch, which may change.
+func (h *History) epoch() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.Epoch
+}
+
 // forget has everything read again that this process knows of a partition.
 func (r *Live) forget(index int) {
 	r.store.Changes.Add(1)

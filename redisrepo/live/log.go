@@ -41,6 +41,7 @@ const (
 // something is watched.
 type logReader struct {
 	known bool
+	epoch string              // of the store in which it was read
 	at    events.FeedPosition // empty: before the first entry
 	end   string              // id of the last entry that was seen, also while nothing is watched
 	due   atomic.Bool         // it may have more
@@ -205,7 +206,7 @@ func (r *Live) readWatched(ctx context.Context) error {
 	return r.readLogs(ctx)
 }
 
-// isWatched reports whether somebody watches articles or posts. Watches of events read the feed themselves.
+// isWatched reports whether articles or posts are watched. Watches of events read the feed themselves.
 func (l *live) isWatched() bool {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
@@ -283,17 +284,19 @@ func (r *Live) startReading(ctx context.Context) error {
 		if err != nil {
 			return failover.Wrap("look for the newest articles", err)
 		}
-		r.logs.all[i].goOnAfter(ends[k].Val(), i)
+		r.goOnAfter(ends[k].Val(), i)
 	}
 	return nil
 }
 
-// goOnAfter has the log read after the last of some entries.
-func (l *logReader) goOnAfter(messages []redis.XMessage, index int) {
-	l.known, l.at, l.end = true, events.FeedPosition{}, lastID(messages)
+// goOnAfter has a log read after the last of some entries; without any, from its beginning.
+func (r *Live) goOnAfter(messages []redis.XMessage, index int) {
+	l := &r.logs.all[index]
+	l.known, l.epoch, l.at, l.end = true, r.Histories[index].epoch(), events.FeedPosition{}, lastID(messages)
 	if n := len(messages); n > 0 {
 		l.at = events.PositionOf(messages[n-1], index)
 	}
+	r.live.feedChanged()
 }
 
 // startPosts takes the newest articles of a partition as known to the watches for new ones.
@@ -359,8 +362,7 @@ func (r *Live) readLogs(ctx context.Context) error {
 				}
 			}
 			if len(found) > 0 {
-				log.goOnAfter(found, i)
-				r.live.feedChanged()
+				r.goOnAfter(found, i)
 			}
 		}
 		if err != nil {
@@ -369,7 +371,7 @@ func (r *Live) readLogs(ctx context.Context) error {
 	}
 }
 
-// passGap goes on at the end of a log that does not have the last entry that was read.
+// passGap goes on at the end of a log that does not have the last entry that was read, and in another store at its beginning.
 func (r *Live) passGap(ctx context.Context, index int) error {
 	end, err := r.store.Client.XRevRangeN(ctx, r.store.Partitions[index].Events(), "+", "-", 1).Result()
 	if err != nil {
@@ -379,10 +381,14 @@ func (r *Live) passGap(ctx context.Context, index int) error {
 	if err != nil && !errors.Is(err, failover.ErrReadOnly) && !errors.Is(err, failover.ErrDenied) {
 		return err
 	}
-	r.logs.all[index].goOnAfter(end, index)
-	r.live.feedChanged()
 	r.forget(index)
-	r.live.postsMissed()
+	if r.Histories[index].epoch() != r.logs.all[index].epoch {
+		r.goOnAfter(nil, index)
+		r.logs.all[index].due.Store(true)
+	} else {
+		r.goOnAfter(end, index)
+		r.live.postsMissed()
+	}
 	return nil
 }
 

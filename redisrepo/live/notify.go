@@ -61,7 +61,7 @@ func (l *live) announcePost(index int, e Entry) {
 	}
 	t := l.acquire(e.ID) // until the watches are notified
 	l.posts[index] = append(l.posts[index], post{topic: t, second: second, again: again})
-	if again {
+	if latest := t.latest.Load(); again || latest != nil && latest.Stored.PostedAt != e.postedAt {
 		l.loseTopic(t)
 	}
 	t.stale = t.stale || t.latest.Load() == nil

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"hash/crc32"
 	"math"
 	"slices"
@@ -340,6 +341,9 @@ func (w *Watch) CatchUp(ctx context.Context) (err error) {
 	defer l.mu.Unlock()
 	late := w.late
 	w.late, w.collecting = nil, false
+	if err == nil && slices.ContainsFunc(posts, func(p post) bool { return p.lost }) { // another article had the number
+		err = fmt.Errorf("%w: the store has gone back", failover.ErrUnavailable)
+	}
 	if err != nil {
 		l.releaseAll(posts)
 		l.releaseAll(late)
