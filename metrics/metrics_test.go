@@ -168,7 +168,7 @@ func TestDocumentedMetricsMove(t *testing.T) {
 		`frontpage_operations_total{code="OK",kind="mutation",operation="unnamed"} +1`,
 		`frontpage_operation_duration_seconds_count{kind="mutation",operation="unnamed"} +1`,
 		`frontpage_answers_total{source="executed"} +1`, `frontpage_response_bytes_total{transport="http"} >50`,
-		`frontpage_writes_total{result="done",write="post"} +1`, `frontpage_changes_received_total{kind="posted"} +1`,
+		`frontpage_writes_total{result="done",write="post"} +1`,
 		`frontpage_cache_entries{cache="documents"} +1`, `frontpage_cache_bytes{cache="documents"} >100`, `frontpage_cache_entries{cache="requests"} +1`,
 		`frontpage_redis_round_trip_duration_seconds_count{type="command"} >1`, `frontpage_redis_commands_total >1`,
 		`frontpage_redis_pool_hits_total{pool="commands"} >1`)
@@ -197,7 +197,7 @@ func TestDocumentedMetricsMove(t *testing.T) {
 			t.Error(err)
 		}
 	}, `frontpage_writes_total{result="done",write="regroup"} +1`, `frontpage_writes_total{result="done",write="edit"} +1`, `frontpage_writes_total{result="done",write="delete"} +1`,
-		`frontpage_writes_total{result="done",write="undelete"} +1`, `frontpage_changes_received_total{kind="deleted"} +1`)
+		`frontpage_writes_total{result="done",write="undelete"} +1`)
 	o.moves("a post over the rate limit", func() {
 		o.AskText("alice", `mutation { post(input: {title: "Three", text: "x", groups: []}) { article { id } } }`)
 	}, `frontpage_rate_refusals_total{rule="posts",subject="user"} +1`, `frontpage_rate_refusals_total{rule="posts",subject="address"} +1`,

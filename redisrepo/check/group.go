@@ -108,10 +108,10 @@ func (c *checker) listed(ctx context.Context, p keys.Partition, name site.GroupN
 // them there, since its hash does not list the group. A deleted article may be such a one: Delete could not know.
 func (c *checker) members(ctx context.Context, p keys.Partition, name site.GroupName, ids []string, wrong map[site.Order]bool) (legacy bool, err error) {
 	isMember, deleted, groups := make([]*redis.BoolCmd, len(ids)), make([]*redis.FloatCmd, len(ids)), make([]*redis.StringCmd, len(ids))
-	exists, building, ranked, listed := map[site.Order]*redis.IntCmd{}, map[site.Order]*redis.IntCmd{}, map[site.Order][]*redis.FloatCmd{}, map[site.Order][]*redis.FloatCmd{}
+	size, building, ranked, listed := map[site.Order]*redis.IntCmd{}, map[site.Order]*redis.IntCmd{}, map[site.Order][]*redis.FloatCmd{}, map[site.Order][]*redis.FloatCmd{}
 	err = c.Store.Read(ctx, func(pipe redis.Pipeliner) {
 		for _, order := range []site.Order{site.ByScore, site.ByTime} {
-			exists[order] = pipe.Exists(ctx, p.Listing(order, name))
+			size[order] = pipe.ZCard(ctx, p.Listing(order, name)) // the store in memory keeps empty listings, which are like none
 			building[order] = lists.QueueBuilding(ctx, pipe, p.Listing(order, name))
 			for _, id := range ids {
 				ranked[order] = append(ranked[order], pipe.ZScore(ctx, p.Ranking(order), id))
@@ -137,7 +137,7 @@ func (c *checker) members(ctx context.Context, p keys.Partition, name site.Group
 			c.reportf("%s: holds %s, which is not in %s", p.Group(name), id, p.Ranking(site.ByTime))
 		}
 		for order, listings := range listed {
-			if exists[order].Val() == 1 && building[order].Val() == 0 && ranked[order][i].Err() == nil && errors.Is(listings[i].Err(), redis.Nil) {
+			if size[order].Val() > 0 && building[order].Val() == 0 && ranked[order][i].Err() == nil && errors.Is(listings[i].Err(), redis.Nil) {
 				wrong[order] = true
 			}
 		}
