@@ -250,3 +250,42 @@ func TestNewRefusesAUserWhoMayNotPublish(t *testing.T) {
 		}
 	}
 }
+
+// A name leaves the log when that is written anew with the same ids. Those who read it lose nothing, and stored cursors stay
+// valid, except after an entry of the name: there is a gap.
+func TestNameLeavesTheLog(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil, one)
+	l := s.reopened(s.client(), nil).listen()
+	id := s.post("alice").ID
+	s.vote(id, "bob", up)
+	s.vote(id, "carol", up)
+	edges := s.events(nil, 10).Edges
+	w, feed := l.watch(id), l.watchEvents("")
+	l.settle()
+	s.do("EVAL", `for _, entry in ipairs(redis.call('XRANGE', KEYS[1], '-', '+')) do
+  for i = 1, #entry[2], 2 do
+    if entry[2][i] == 'by' and entry[2][i + 1] == ARGV[1] then entry[2][i + 1] = '' end
+  end
+  redis.call('XADD', KEYS[2], entry[1], unpack(entry[2]))
+end
+redis.call('RENAME', KEYS[2], KEYS[1])`, 2, "events:", "events:new", "bob")
+	s.vote(id, "dave", up)
+	if got := next(t, w); got.Votes != 4 {
+		t.Errorf("delivered %d votes, want 4", got.Votes)
+	}
+	if got, _ := takeEvents(t, feed, 1); got != "1.4" {
+		t.Errorf("the feed goes on with %s, want 1.4 without a gap", got)
+	}
+	for i, e := range edges {
+		after := e.Cursor()
+		page := must.Get(s.Events(s.ctx, &after, nil, nil))(t)
+		if wantGap := i == 1; page.Gap != wantGap || !wantGap && page.Edges[0].Node.Revision != i+2 {
+			t.Errorf("after event %d: gap %t, %d events", i+1, page.Gap, len(page.Edges))
+		}
+	}
+	if log := fmt.Sprint(s.raw.XRange(s.ctx, "events:", "-", "+").Val()); strings.Contains(log, "bob") {
+		t.Errorf("the log names bob: %s", log)
+	}
+	s.wantClean()
+}
