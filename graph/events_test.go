@@ -109,8 +109,9 @@ func TestEventsSendNoRedisCommands(t *testing.T) {
 				}
 			}
 		}
-		if n, commands := s.Trips.Read(); n != 0 || len(s.Trips.Listened()) != 0 {
-			t.Errorf("3 votes with %d watchers: got commands %v, and %v by Listen, want none", len(ops), commands, s.Trips.Listened())
+		heard := slices.DeleteFunc(s.Trips.Listened(), func(name string) bool { return name == "xrange" }) // of the log
+		if n, commands := s.Trips.Read(); n != 0 || len(heard) != 0 {
+			t.Errorf("3 votes with %d watchers: got commands %v, and %v by Listen, want none", len(ops), commands, heard)
 		}
 	}
 	check(1)
