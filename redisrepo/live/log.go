@@ -203,7 +203,7 @@ func (r *Live) readWatched(ctx context.Context) error {
 	}
 	r.logs.mu.Lock()
 	defer r.logs.mu.Unlock()
-	return r.readLogs(ctx)
+	return errors.Join(r.startReading(ctx), r.readLogs(ctx))
 }
 
 // isWatched reports whether articles or posts are watched. Watches of events read the feed themselves.
@@ -228,10 +228,7 @@ func (r *Live) look(ctx context.Context) error {
 	for i := range r.logs.all {
 		err := errors.Join(histories[i].err(), ends[i].Err())
 		if err == nil {
-			err = r.compareHistory(ctx, i, histories[i])
-		}
-		if errors.Is(err, failover.ErrReadOnly) || errors.Is(err, failover.ErrDenied) {
-			err = nil // an empty store cannot get what it needs now
+			err = unlessRefused(r.compareHistory(ctx, i, histories[i]))
 		}
 		if err != nil {
 			failed, lost = err, lost+1
@@ -247,6 +244,15 @@ func (r *Live) look(ctx context.Context) error {
 	}
 	r.live.lost.Store(lost)
 	return failed
+}
+
+// unlessRefused returns nil for an error of a store that refuses writes: an empty one cannot get what it needs now, and the
+// next look tries again.
+func unlessRefused(err error) error {
+	if errors.Is(err, failover.ErrReadOnly) || errors.Is(err, failover.ErrDenied) {
+		return nil
+	}
+	return err
 }
 
 // lastID returns the id of the last entry, empty without one.
@@ -270,7 +276,7 @@ func (r *Live) startReading(ctx context.Context) error {
 		return nil
 	}
 	ends, newest := make([]*redis.XMessageSliceCmd, len(unknown)), make([]*redis.ZSliceCmd, len(unknown))
-	err := r.store.Read(ctx, func(pipe redis.Pipeliner) {
+	failed := r.store.Read(ctx, func(pipe redis.Pipeliner) {
 		for k, i := range unknown {
 			p := r.store.Partitions[i]
 			ends[k] = pipe.XRevRangeN(ctx, p.Events(), "+", "-", 1) // first: what comes later is read
@@ -278,13 +284,18 @@ func (r *Live) startReading(ctx context.Context) error {
 		}
 	})
 	for k, i := range unknown {
+		err := errors.Join(ends[k].Err(), newest[k].Err())
 		if err == nil {
 			err = r.startPosts(ctx, i, newest[k].Val())
 		}
 		if err != nil {
-			return failover.Wrap("look for the newest articles", err)
+			failed = err
+			continue
 		}
 		r.goOnAfter(ends[k].Val(), i)
+	}
+	if failed != nil {
+		return failover.Wrap("look for the newest articles", failed)
 	}
 	return nil
 }
@@ -377,8 +388,7 @@ func (r *Live) passGap(ctx context.Context, index int) error {
 	if err != nil {
 		return err
 	}
-	err = r.CheckHistory(ctx, index)
-	if err != nil && !errors.Is(err, failover.ErrReadOnly) && !errors.Is(err, failover.ErrDenied) {
+	if err := unlessRefused(r.CheckHistory(ctx, index)); err != nil {
 		return err
 	}
 	r.forget(index)

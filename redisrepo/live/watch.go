@@ -80,8 +80,9 @@ func (r *Live) watchArticles(ctx context.Context, ids []site.ArticleID, known ma
 	unread := r.live.addWatch(w, ids)
 	r.logs.mu.Lock()
 	err := r.startReading(ctx) // before the articles are read
+	isUnknown := slices.ContainsFunc(ids, func(id site.ArticleID) bool { return !r.logs.all[r.store.Index(id)].known })
 	r.logs.mu.Unlock()
-	if err != nil {
+	if isUnknown {
 		w.Close()
 		return nil, err
 	}
@@ -120,9 +121,7 @@ func (r *Live) watchPosts(ctx context.Context, group site.GroupName, places []pl
 		return nil, err
 	}
 	r.markDue(r.everyPartition()...)
-	if err := r.readLogs(ctx); err != nil { // the watch begins now
-		return nil, failover.Wrap("read the log", err)
-	}
+	_ = r.readLogs(ctx) // the watch begins now; what cannot be read stays due, and comes later
 	w := &Watch{live: &r.live, wake: make(chan struct{}, 1), repo: r, group: &group}
 	r.live.addPostWatch(w, places)
 	return w, nil
