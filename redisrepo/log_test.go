@@ -251,7 +251,7 @@ func TestNewRefusesAUserWhoMayNotPublish(t *testing.T) {
 	}
 }
 
-// A name leaves the log when that is written anew with the same ids. Those who read it lose nothing, and stored cursors stay
+// A name leaves the log when a copy of the log without it takes its place, with the same ids. Those who read it lose nothing, and stored cursors stay
 // valid, except after an entry of the name: there is a gap.
 func TestNameLeavesTheLog(t *testing.T) {
 	t.Parallel()

@@ -80,6 +80,7 @@ func TestVoteRunsFewCommands(t *testing.T) {
 				tt.features = plain
 			}
 			s := newSite(t, tt.features, one)
+			s.Store.OnChange = func(int) {} // no vote waits for what processes tell each other
 			s.post("alice", "go")
 			s.vote(1, "warm", up)
 			s.vote(1, "record", up)
