@@ -177,6 +177,7 @@ func TestSitesWithoutAFeedWriteNone(t *testing.T) {
 func TestFeedDropsItsOldestEvents(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, func(r *site.Rules) { r.Events = 200 }, one)
+	s.Views.Young = 0
 	id := s.post("alice").ID
 	first := s.events(nil, 1).Edges[0].Cursor()
 	for i := range 600 {

@@ -111,7 +111,8 @@ func TestProcessesApplyTheLogTogether(t *testing.T) {
 // The log keeps as many events as the site wants, and what a view lacks; imports push none out.
 func TestLogKeepsEventsAndWhatViewsLack(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, func(r *site.Rules) { r.Events = 120 }, one)
+	s := newSite(t, func(r *site.Rules) { r.Events = 20 }, one)
+	s.Views.Young = 0
 	id := s.post("alice").ID
 	for i := range 500 {
 		s.vote(id, site.UserName(fmt.Sprint("v", i)), up)
@@ -121,8 +122,8 @@ func TestLogKeepsEventsAndWhatViewsLack(t *testing.T) {
 		t.Errorf("the log has %d entries before any was applied, want at least 501", n)
 	}
 	must.Do(t, s.CatchUpAll(s.ctx))
-	if n := length(); n != 120 {
-		t.Errorf("the log has %d entries, want 120", n)
+	if n := length(); n != 20 {
+		t.Errorf("the log has %d entries, want 20", n)
 	}
 	before := s.story()
 	if _, errs := s.Import(s.ctx, []redisrepo.Imported{old(2000, time.Hour, 9), old(2001, time.Hour, 9)}); errs[0] != nil || errs[1] != nil {
@@ -132,15 +133,15 @@ func TestLogKeepsEventsAndWhatViewsLack(t *testing.T) {
 	if got := s.story(); got != before {
 		t.Errorf("after an import the feed has %s, want %s", got, before)
 	}
-	if n, hidden := length(), s.do("HGET views: hidden"); n != 121 || hidden != "1" { // the newest entry stays
-		t.Errorf("the log has %d entries and counts %v that are no events, want 121 and 1", n, hidden)
+	if n, hidden := length(), s.do("HGET views: hidden"); n != 21 || hidden != "1" { // the newest entry stays
+		t.Errorf("the log has %d entries and counts %v that are no events, want 21 and 1", n, hidden)
 	}
 	for i := range 30 {
 		s.vote(2000, site.UserName(fmt.Sprint("v", i)), up)
 	}
 	must.Do(t, s.CatchUpAll(s.ctx))
-	if n, hidden := length(), s.do("HGET views: hidden"); n != 120 || hidden != "0" {
-		t.Errorf("the log has %d entries and counts %v that are no events, want 120 and 0", n, hidden)
+	if n, hidden := length(), s.do("HGET views: hidden"); n != 20 || hidden != "0" {
+		t.Errorf("the log has %d entries and counts %v that are no events, want 20 and 0", n, hidden)
 	}
 	s.wantClean()
 }

@@ -98,6 +98,7 @@ func (w *Watch) catchUpEvents(ctx context.Context) error {
 	}
 	f.gap = f.gap || b.Gap || b.Expired != nil
 	f.queue = b.Edges(f.kinds, f.gap)
+	w.repo.store.Changes.Add(1) // before they are delivered
 	f.gap = f.gap && len(f.queue) == 0
 	f.at = events.FeedStart{At: b.End()}
 	f.behind = f.behind || b.More

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -18,6 +19,7 @@ import (
 	"frontpage/redisrepo/keys"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
+	"frontpage/redisrepo/wire"
 )
 
 const (
@@ -45,15 +47,17 @@ type logReader struct {
 	at    events.FeedPosition // empty: before the first entry
 	end   string              // id of the last entry that was seen, also while nothing is watched
 	due   atomic.Bool         // it may have more
+	doubt atomic.Bool         // the connection was lost: what replies told of the partition may be lost without a trace in the log
 }
 
-// logs are the logs of all partitions. The mutex is held during reads.
+// logs are the logs of all partitions. The mutex is held during reads, which are impatient.
 type logs struct {
 	mu   sync.Mutex
 	all  []logReader
 	wake chan struct{} // has a value if one is due
 
-	report func(error) // of Listen; nil: it does not run
+	report  func(error) // of Listen; nil: it does not run
+	failing [2]bool     // looking, and reading
 }
 
 // Listen notifies watches of what the logs tell, until ctx ends. Processes tell each other which partitions they have
@@ -66,7 +70,8 @@ func (r *Live) Listen(ctx context.Context, report func(error)) {
 	r.logs.mu.Unlock()
 	var all sync.WaitGroup
 	all.Go(func() { r.receive(ctx) })
-	all.Go(func() { r.followLogs(ctx, report) })
+	all.Go(func() { r.poll(ctx) })
+	all.Go(func() { r.followLogs(ctx) })
 	all.Go(func() { r.followEvents(ctx) })
 	r.notifyWatches(ctx, report)
 	all.Wait()
@@ -77,14 +82,20 @@ func (r *Live) receive(ctx context.Context) {
 	subscription := r.store.Client.Subscribe(ctx, keys.ChangesChannel(r.store.Database))
 	defer func() { _ = subscription.Close() }()
 	messages := subscription.ChannelWithSubscriptions()
-	for {
+	for first := true; ; {
 		select {
 		case <-ctx.Done():
 			return
-		case message := <-messages:
+		case message, open := <-messages:
+			if !open {
+				return
+			}
 			m, ok := message.(*redis.Message)
-			if !ok { // subscribed, perhaps again
-				r.markDue(r.everyPartition()...)
+			if !ok { // subscribed
+				for i := range r.logs.all {
+					r.logs.all[i].doubt.Store(r.logs.all[i].doubt.Load() || !first)
+				}
+				first = false
 				continue
 			}
 			if sender, indexes := r.parseMessage(m.Payload); sender != r.id {
@@ -135,7 +146,7 @@ func (r *Live) markDue(indexes ...int) {
 // announcer tells other processes which partitions this one has changed.
 type announcer struct {
 	mu      sync.Mutex
-	changed map[int]bool // since the last message
+	changed map[int]bool // not told yet; nil: no message is on its way
 	last    time.Time
 }
 
@@ -145,7 +156,7 @@ func (r *Live) announce(index int) {
 	a := &r.announcer
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if len(a.changed) == 0 {
+	if a.changed == nil {
 		a.changed = map[int]bool{}
 		time.AfterFunc(max(0, readPause-time.Since(a.last)), r.tell)
 	}
@@ -160,50 +171,58 @@ func (r *Live) tell() {
 	for index := range a.changed {
 		text = strconv.AppendInt(append(text, ' '), int64(index), 10)
 	}
-	a.changed, a.last = nil, time.Now()
+	a.changed = map[int]bool{}
 	a.mu.Unlock()
 	_ = r.store.Client.Publish(failover.Impatient(context.Background()), keys.ChangesChannel(r.store.Database), text).Err()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.last = time.Now(); len(a.changed) == 0 {
+		a.changed = nil
+	} else {
+		time.AfterFunc(readPause, r.tell)
+	}
 }
 
-// followLogs reads the logs that are due, and looks for changes of which no message came, until ctx ends.
-func (r *Live) followLogs(ctx context.Context, report func(error)) {
-	failing, looked := false, time.Time{}
-	poll := time.NewTimer(0)
-	defer poll.Stop()
-	for {
+// followLogs reads the logs that are due until ctx ends. While nothing is watched, they wait.
+func (r *Live) followLogs(ctx context.Context) {
+	for pause := readPause; ; failover.Wait(ctx, pause) {
 		select {
 		case <-ctx.Done():
 			return
 		case <-r.logs.wake:
-		case <-poll.C:
 		}
-		var errLook error
-		if failing || time.Since(looked) >= pollPause {
-			looked = time.Now()
-			errLook = r.look(ctx)
+		if !r.live.isWatched() {
+			continue
 		}
-		err := errors.Join(errLook, r.readWatched(ctx))
-		if err != nil && !failing && ctx.Err() == nil {
-			report(failover.Wrap("follow the log", err))
-		}
-		if failing = err != nil; failing {
-			failover.Wait(ctx, retryPause)
-			poll.Reset(0)
-		} else {
-			failover.Wait(ctx, readPause)
-			poll.Reset(max(0, pollPause-time.Since(looked)))
+		r.logs.mu.Lock()
+		err := errors.Join(r.startReading(ctx), r.readLogs(ctx))
+		r.logs.note(ctx, 1, err)
+		r.logs.mu.Unlock()
+		if pause = readPause; err != nil {
+			pause = retryPause
 		}
 	}
 }
 
-// readWatched reads the logs that are due if something is watched; otherwise they are read then.
-func (r *Live) readWatched(ctx context.Context) error {
-	if !r.live.isWatched() {
-		return nil
+// poll looks for changes of which no message came until ctx ends.
+func (r *Live) poll(ctx context.Context) {
+	for pause := retryPause; ctx.Err() == nil; failover.Wait(ctx, pause) {
+		err := r.look(ctx)
+		r.logs.mu.Lock()
+		r.logs.note(ctx, 0, err)
+		r.logs.mu.Unlock()
+		if pause = min(2*pause, pollPause); err == nil {
+			pause = pollPause
+		}
 	}
-	r.logs.mu.Lock()
-	defer r.logs.mu.Unlock()
-	return errors.Join(r.startReading(ctx), r.readLogs(ctx))
+}
+
+// note reports a failure of looking (0) or reading (1), unless one lasts already. The caller holds the mutex.
+func (l *logs) note(ctx context.Context, doing int, err error) {
+	if err != nil && ctx.Err() == nil && !l.failing[0] && !l.failing[1] {
+		l.report(failover.Wrap("follow the log", err))
+	}
+	l.failing[doing] = err != nil
 }
 
 // isWatched reports whether articles or posts are watched. Watches of events read the feed themselves.
@@ -213,11 +232,9 @@ func (l *live) isWatched() bool {
 	return len(l.topics)+len(l.postWatches) > 0
 }
 
-// look finds partitions that went back in time, and logs with another end than the last one that was seen.
+// look finds partitions that went back in time, and logs with another end than the last one that was seen. It holds no mutex
+// while it waits: one partition that hangs delays no others.
 func (r *Live) look(ctx context.Context) error {
-	r.logs.mu.Lock()
-	defer r.logs.mu.Unlock()
-	watched := r.live.isWatched()
 	histories, ends := make([]historyReply, len(r.logs.all)), make([]*redis.XMessageSliceCmd, len(r.logs.all))
 	failed := r.store.Read(ctx, func(pipe redis.Pipeliner) {
 		for i, p := range r.store.Partitions {
@@ -226,21 +243,28 @@ func (r *Live) look(ctx context.Context) error {
 	})
 	lost := int64(0)
 	for i := range r.logs.all {
+		log := &r.logs.all[i]
 		err := errors.Join(histories[i].err(), ends[i].Err())
 		if err == nil {
 			err = unlessRefused(r.compareHistory(ctx, i, histories[i]))
 		}
 		if err != nil {
+			log.doubt.Store(true)
 			failed, lost = err, lost+1
 			continue
 		}
-		log := &r.logs.all[i]
+		if log.doubt.Swap(false) {
+			r.forget(i)
+			r.markDue(i)
+		}
+		r.logs.mu.Lock()
 		if end := lastID(ends[i].Val()); end != log.end {
 			log.end = end
 			r.store.Changes.Add(1)
 			r.markDue(i)
 		}
-		log.known = log.known && watched
+		log.known = log.known && r.live.isWatched()
+		r.logs.mu.Unlock()
 	}
 	r.live.lost.Store(lost)
 	return failed
@@ -263,9 +287,30 @@ func lastID(messages []redis.XMessage) string {
 	return messages[len(messages)-1].ID
 }
 
+// beginReading has the logs of partitions read from now on, and waits for them as calls of a request do.
+func (r *Live) beginReading(ctx context.Context, indexes []int) error {
+	for first := true; ; first = false {
+		r.logs.mu.Lock()
+		err := r.startReading(ctx)
+		isUnknown := slices.ContainsFunc(indexes, func(i int) bool { return !r.logs.all[i].known })
+		r.logs.mu.Unlock()
+		if !isUnknown {
+			return nil
+		} else if !first {
+			return err
+		}
+		_ = r.store.Read(ctx, func(pipe redis.Pipeliner) { // which outlasts a failover
+			for _, i := range indexes {
+				pipe.Exists(ctx, r.store.Partitions[i].Meta())
+			}
+		})
+	}
+}
+
 // startReading has the logs read from their present ends on, unless they are read already. Then the articles in the store
 // are not new. The caller holds logs.mu.
 func (r *Live) startReading(ctx context.Context) error {
+	ctx = failover.Impatient(ctx)
 	var unknown []int
 	for i := range r.logs.all {
 		if !r.logs.all[i].known {
@@ -279,10 +324,10 @@ func (r *Live) startReading(ctx context.Context) error {
 	failed := r.store.Read(ctx, func(pipe redis.Pipeliner) {
 		for k, i := range unknown {
 			p := r.store.Partitions[i]
-			ends[k] = pipe.XRevRangeN(ctx, p.Events(), "+", "-", 1) // first: what comes later is read
+			ends[k] = pipe.XRevRangeN(ctx, p.Events(), "+", "-", 1)
 			newest[k] = pipe.ZRangeArgsWithScores(ctx, redis.ZRangeArgs{Key: p.Ranking(site.ByTime), Start: 0, Stop: recentPosts - 1, Rev: true})
 		}
-	})
+	}, wire.Atomic)
 	for k, i := range unknown {
 		err := errors.Join(ends[k].Err(), newest[k].Err())
 		if err == nil {
@@ -334,10 +379,11 @@ func (r *Live) startPosts(ctx context.Context, index int, found []redis.Z) error
 // and that is gone shows that the store went back, or that the log was trimmed meanwhile: what is watched is read then. The
 // caller holds logs.mu.
 func (r *Live) readLogs(ctx context.Context) error {
+	ctx = failover.Impatient(ctx)
 	for {
 		var due []int
 		for i := range r.logs.all {
-			if r.logs.all[i].known && r.logs.all[i].due.Swap(false) {
+			if log := &r.logs.all[i]; log.known && !log.doubt.Load() && log.due.Swap(false) {
 				due = append(due, i)
 			}
 		}
@@ -353,10 +399,12 @@ func (r *Live) readLogs(ctx context.Context) error {
 		for k, i := range due {
 			log, found := &r.logs.all[i], replies[k].Val()
 			if replies[k].Err() != nil {
-				log.due.Store(true)
+				log.doubt.Store(true) // it is read after the next look that succeeds
 				continue
 			}
-			log.due.Store(log.due.Load() || len(found) == mostRead)
+			if len(found) == mostRead {
+				log.due.Store(true)
+			}
 			if !log.at.IsEmpty() {
 				if len(found) == 0 || events.PositionOf(found[0], i) != log.at {
 					if gapErr := r.passGap(ctx, i); gapErr != nil {
@@ -384,22 +432,19 @@ func (r *Live) readLogs(ctx context.Context) error {
 
 // passGap goes on at the end of a log that does not have the last entry that was read, and in another store at its beginning.
 func (r *Live) passGap(ctx context.Context, index int) error {
-	end, err := r.store.Client.XRevRangeN(ctx, r.store.Partitions[index].Events(), "+", "-", 1).Result()
-	if err != nil {
-		return err
-	}
 	if err := unlessRefused(r.CheckHistory(ctx, index)); err != nil {
 		return err
 	}
 	r.forget(index)
-	if r.Histories[index].epoch() != r.logs.all[index].epoch {
+	log := &r.logs.all[index]
+	if r.Histories[index].epoch() != log.epoch {
 		r.goOnAfter(nil, index)
-		r.logs.all[index].due.Store(true)
-	} else {
-		r.goOnAfter(end, index)
-		r.live.postsMissed()
+		log.due.Store(true)
+		return nil
 	}
-	return nil
+	log.known = false
+	defer r.live.postsMissed()
+	return r.startReading(ctx)
 }
 
 // Entry is what an entry of the log tells of an article.

@@ -234,6 +234,7 @@ func (r *Live) readStale(ctx context.Context, ready []*topic, report func(error)
 				t.stale = true
 				r.live.schedule(t)
 			default:
+				t.lost = false
 				report(errs[i])
 			}
 		}

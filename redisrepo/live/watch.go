@@ -78,11 +78,11 @@ func (r *Live) watchArticles(ctx context.Context, ids []site.ArticleID, known ma
 	}
 	w := &Watch{live: &r.live, wake: make(chan struct{}, 1)}
 	unread := r.live.addWatch(w, ids)
-	r.logs.mu.Lock()
-	err := r.startReading(ctx) // before the articles are read
-	isUnknown := slices.ContainsFunc(ids, func(id site.ArticleID) bool { return !r.logs.all[r.store.Index(id)].known })
-	r.logs.mu.Unlock()
-	if isUnknown {
+	indexes := make([]int, len(ids))
+	for i, id := range ids {
+		indexes[i] = r.store.Index(id)
+	}
+	if err := r.beginReading(ctx, indexes); err != nil { // before the articles are read
 		w.Close()
 		return nil, err
 	}
@@ -115,9 +115,12 @@ func (r *Live) watchPosts(ctx context.Context, group site.GroupName, places []pl
 	if group == site.Interesting {
 		return nil, site.Refuse(site.Invalid, "group", "nothing is posted into the group %s: watch its articles for changes", site.Interesting)
 	}
+	if err := r.beginReading(ctx, r.everyPartition()); err != nil {
+		return nil, err
+	}
 	r.logs.mu.Lock()
 	defer r.logs.mu.Unlock()
-	if err := r.startReading(ctx); err != nil {
+	if err := r.startReading(ctx); err != nil { // nothing was watched
 		return nil, err
 	}
 	r.markDue(r.everyPartition()...)

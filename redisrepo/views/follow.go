@@ -36,19 +36,17 @@ func (v *Views) Follow(ctx context.Context, report func(error)) {
 	}
 }
 
-// keptForReaders is how many entries stay for those who read the log, on a site that keeps fewer events.
-const keptForReaders = 100
-
 // mostTrimmed is how many entries one call of trim.lua looks at: up to 1 ms.
 const mostTrimmed = 200
 
 // trim drops the entries that all views have, beyond the events that the site keeps.
 func (v *Views) trim(ctx context.Context) error {
 	args := []any{
-		max(v.store.Rules.Events, keptForReaders), // ARGV[1] kept
-		mostTrimmed, // ARGV[2] most
+		v.store.Rules.Events,   // ARGV[1] kept
+		mostTrimmed,            // ARGV[2] most
+		v.Young.Milliseconds(), // ARGV[3] young
 	}
-	args = append(args, wire.Anys(v.names())...) // ARGV[3...] view
+	args = append(args, wire.Anys(v.names())...) // ARGV[4...] view
 	var errs []error
 	for open := slices.Clone(v.store.Partitions); len(open) > 0; {
 		replies := make([]*redis.Cmd, len(open))

@@ -13,6 +13,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -52,6 +53,8 @@ type View struct {
 
 // Views keeps the views of a site up to date.
 type Views struct {
+	Young time.Duration // entries that are at most so much older than the newest are not trimmed
+
 	store *wire.Store
 	all   []*View
 
@@ -64,7 +67,7 @@ type Views struct {
 
 // New returns the views of a site; rooms add theirs.
 func New(store *wire.Store) *Views {
-	return &Views{store: store, at: map[keys.Partition][]string{}}
+	return &Views{Young: 10 * time.Second, store: store, at: map[keys.Partition][]string{}}
 }
 
 // Add adds a view, unless the feature of its name is off.

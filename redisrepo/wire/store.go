@@ -86,17 +86,18 @@ func (r *Store) Changed(index int) {
 	r.OnChange(index)
 }
 
-// Listeners returns how many processes listen to changes: each server does.
+// Listeners returns how many processes listen to changes: each server does, at one of the nodes.
 func (r *Store) Listeners(ctx context.Context) (int64, error) {
-	channel, count := keys.ChangesChannel(r.Database), r.Client.PubSubNumSub
-	if cluster, ok := r.Client.(*redis.ClusterClient); ok { // the client subscribes there
-		node, err := cluster.MasterForKey(ctx, channel)
-		if err != nil {
-			return 0, err
-		}
-		count = node.PubSubNumSub
+	channel, all := keys.ChangesChannel(r.Database), atomic.Int64{}
+	if cluster, ok := r.Client.(*redis.ClusterClient); ok {
+		err := cluster.ForEachShard(ctx, func(ctx context.Context, node *redis.Client) error {
+			found, err := node.PubSubNumSub(ctx, channel).Result()
+			all.Add(found[channel])
+			return err
+		})
+		return all.Load(), err
 	}
-	found, err := count(ctx, channel).Result()
+	found, err := r.Client.PubSubNumSub(ctx, channel).Result()
 	return found[channel], err
 }
 
