@@ -117,6 +117,24 @@ func TestOlderStateOfRedisIsDeliveredAfterACrash(t *testing.T) {
 	})
 }
 
+// A crash may lose a vote that this process knows by its reply only: the log has no gap then.
+func TestVoteOfALostReplyIsTakenBack(t *testing.T) {
+	t.Parallel()
+	l, other, f := cutSite(t)
+	a := other.post("alice", "go")
+	l.settle()
+	w := l.watch(a.ID)
+	f.command.Store("xrange") // so that the log is not read
+	l.vote(a.ID, "bob", up)
+	await(t, f.tried, "an attempt to read the log")
+	other.do("HSET", a.ID.String(), "votes", 1, "revision", 1)
+	other.do("ZADD score:", float64(opened.Unix()+432), a.ID.String())
+	other.do("SREM voted:1 user:bob")
+	l.loseEntry()
+	f.command.Store("")
+	until(t, w, 1)
+}
+
 func TestPostsDuringAnOutageAreDeliveredOnce(t *testing.T) {
 	eachOutage(t, func(l *listener, other *testSite, begin, end func()) {
 		post := func(groups ...string) site.ArticleID {
