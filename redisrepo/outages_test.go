@@ -248,7 +248,7 @@ func TestOutageOfAllPartitionsIsReportedOnce(t *testing.T) {
 		before := f.refused.Load()
 		f.dial.Store(true)
 		l.server.Kill()
-		must.Soon(t, "attempts to connect", func() bool { return f.refused.Load() > before+16 })
+		must.Soon(t, "attempts to connect", func() bool { return f.refused.Load() > before+4 })
 		l.server.Restart()
 		f.dial.Store(false)
 		l.settle()

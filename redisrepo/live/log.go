@@ -196,7 +196,13 @@ func (r *Live) followLogs(ctx context.Context) {
 		}
 		r.logs.mu.Lock()
 		err := errors.Join(r.startReading(ctx), r.readLogs(ctx))
-		r.logs.note(ctx, 1, err)
+		leavesOut := false // what fails until a look succeeds
+		for i := range r.logs.all {
+			leavesOut = leavesOut || r.logs.all[i].doubt.Load()
+		}
+		if err != nil || !leavesOut {
+			r.logs.note(ctx, 1, err)
+		}
 		r.logs.mu.Unlock()
 		if pause = readPause; err != nil {
 			pause = retryPause
