@@ -243,7 +243,9 @@ func (g *voterGrowth) note() {
 }
 
 func (g *voterGrowth) hook(ctx context.Context, commands []redis.Cmder, send redis.ProcessPipelineHook) error {
-	defer g.note()
+	if commands[0].Name() != "publish" { // which may come after the test
+		defer g.note()
+	}
 	return send(ctx, commands)
 }
 
