@@ -252,8 +252,8 @@ type part struct {
 }
 
 // catchUp is CatchUp for all that share it. It reads the entries after those that the views had when this process last looked,
-// together with where they are: a partition in which another process was faster is read again, as is one in which views lack
-// more than one call applies. One that does not answer does not keep the others.
+// together with where they are now. A partition is read again if another process was faster, or if views may lack more than one
+// call applies. One that does not answer does not keep the others.
 func (v *Views) catchUp(ctx context.Context) error {
 	var errs []error
 	names := v.names()
@@ -274,8 +274,10 @@ func (v *Views) catchUp(ctx context.Context) error {
 			if part.positions.Err() != nil || part.found.Err() != nil {
 				continue
 			}
-			if at := texts(part.positions.Val()); !slices.Equal(at, v.at[part.p]) {
-				v.at[part.p], open = at, append(open, part.p)
+			at, from := texts(part.positions.Val()), earliest(v.at[part.p])
+			v.at[part.p] = at
+			if first := earliest(at); from != "" && (first == "" || isAfter(from, first)) { // the store went back
+				open = append(open, part.p)
 			} else if len(part.found.Val()) > 0 {
 				behind = append(behind, part)
 			}
@@ -311,7 +313,7 @@ func (v *Views) apply(ctx context.Context, behind []part) (again []keys.Partitio
 		}
 	})
 	for _, part := range behind {
-		found, moved, applied := part.found.Val(), false, false
+		found, moved := part.found.Val(), false
 		for i, view := range v.all {
 			if part.calls[i] == nil {
 				continue // it lacks nothing, or Derive sent nothing
@@ -327,9 +329,9 @@ func (v *Views) apply(ctx context.Context, behind []part) (again []keys.Partitio
 			case view.Applied != nil:
 				view.Applied(part.p, answer)
 			}
-			v.at[part.p][i], applied = found[len(found)-1].ID, true
+			v.at[part.p][i] = found[len(found)-1].ID
 		}
-		if moved || applied && len(found) == mostApplied {
+		if moved || err == nil && len(found) == mostApplied {
 			again = append(again, part.p)
 		}
 	}
