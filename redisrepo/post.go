@@ -179,7 +179,7 @@ type postOptions struct {
 	digest   string // digest of the submission; empty without an idempotency key
 	link     string // digest of the link; empty without a link
 	reserved string // how long the link cannot be posted again, seconds; empty: the call does not record the link
-	kind     string // of the published change
+	kind     string // of its entry in the log
 	prepared bool   // whether addVoters has added the voters of an import
 }
 

@@ -93,7 +93,9 @@ func (r *Live) receive(ctx context.Context) {
 			m, ok := message.(*redis.Message)
 			if !ok { // subscribed
 				for i := range r.logs.all {
-					r.logs.all[i].doubt.Store(r.logs.all[i].doubt.Load() || !first)
+					if !first {
+						r.logs.all[i].doubt.Store(true)
+					}
 				}
 				first = false
 				continue

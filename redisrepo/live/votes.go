@@ -28,7 +28,7 @@ func (r *Live) WatchedVote(ctx context.Context, voter site.UserName, a *site.Art
 const maxCachedVotes = 100_000
 
 // cachedVote returns the position of a user if it is cached and belongs to this state of the article, and the
-// number of votes noticed so far. A state may be known before the message of the vote that led to it arrives.
+// number of votes noticed so far. A state may be known before the entry of the vote that led to it is read.
 func (l *live) cachedVote(a *site.Article, voter site.UserName) (*site.Vote, int) {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
@@ -58,7 +58,7 @@ func (l *live) cacheVote(id site.ArticleID, voter site.UserName, vote site.Vote,
 }
 
 // ForgetVote drops a cached position after a vote of this process. The vote's reply may arrive before
-// its message, and the replies of two votes in another order than they were counted.
+// its entry is read, and the replies of two votes in another order than they were counted.
 func (r *Live) ForgetVote(id site.ArticleID, voter site.UserName) {
 	l := &r.live
 	l.mu.Lock()

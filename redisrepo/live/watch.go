@@ -89,7 +89,7 @@ func (r *Live) watchArticles(ctx context.Context, ids []site.ArticleID, known ma
 	if known != nil {
 		unread = ids // another process may have sent the watcher something newer than what this one knows
 	}
-	// With its state known, a topic can follow changes by their messages, without being read again.
+	// With its state known, a topic can follow changes by their entries, without being read again.
 	_, errs := r.articles.ReadArticles(ctx, unread)
 	for _, err := range errs {
 		if errors.Is(err, failover.ErrUnavailable) || ctx.Err() != nil {

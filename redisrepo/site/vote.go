@@ -13,7 +13,7 @@ func (v Vote) Member(id ArticleID) string {
 	return id.Number()
 }
 
-// VotePositions are the positions by their text in a message.
+// VotePositions are the positions by their text in an entry of the log.
 var VotePositions = map[string]Vote{"1": Up, "-1": Down, "0": None}
 
 // Vote is a user's position on one article. Its value is what it adds to the article's net votes.
