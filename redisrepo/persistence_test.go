@@ -130,6 +130,25 @@ func TestPassingFailuresAreRepeated(t *testing.T) {
 	}
 }
 
+// A cluster whose slots move may run the commands of a pipeline in any order: a first post finds its own idempotency key.
+func TestPostingIsInNoOrder(t *testing.T) {
+	t.Parallel()
+	plain := newSite(t, nil, redisrepo.WithPartitions(len(four)))
+	s := plain.reopened(plain.repeating(redistest.Hook(func(ctx context.Context, commands []redis.Cmder, send redis.ProcessPipelineHook) error {
+		backwards := slices.Clone(commands)
+		slices.Reverse(backwards)
+		return send(ctx, backwards)
+	})), nil)
+	for i := range 8 {
+		d := s.fresh()
+		d.IdempotencyKey = new(string(rune('a' + i)))
+		if _, err := s.Post(s.ctx, "alice", d); err != nil {
+			t.Errorf("Post: %v", err)
+		}
+	}
+	plain.wantClean()
+}
+
 // A vote that is repeated after its reply was lost claims to know nothing of the position before.
 func TestVoteRepeatedThroughAFailoverClaimsNothing(t *testing.T) {
 	t.Parallel()

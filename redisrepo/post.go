@@ -15,6 +15,7 @@ import (
 	"frontpage/failover"
 	"frontpage/redisrepo/articles"
 	"frontpage/redisrepo/keys"
+	"frontpage/redisrepo/sessions"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/wire"
@@ -211,23 +212,22 @@ const ClaimedArticle = "-"
 func (r *Repo) drawNumber(ctx context.Context, index int, poster site.UserName, claim, digest string) (n int64, namesake site.UserName, record string, err error) {
 	look := r.Sessions.Look(poster)
 	var number *redis.IntCmd
-	var name, claimed *redis.StringCmd
+	var name, claimed *redis.Cmd
 	err = r.Store.Write(ctx, func(pipe redis.Pipeliner) {
-		pipe.SetNX(ctx, look, string(poster), 0)
-		name = pipe.Get(ctx, look)
+		name = sessions.QueueClaim(ctx, pipe, look, string(poster), 0)
 		if claim != "" {
-			pipe.SetNX(ctx, claim, ClaimedArticle+" "+digest, site.PostRecordTTL)
-			claimed = pipe.Get(ctx, claim)
+			claimed = sessions.QueueClaim(ctx, pipe, claim, ClaimedArticle+" "+digest, site.PostRecordTTL)
 		}
 		number = pipe.IncrBy(ctx, r.Store.Partitions[index].Counter(), 1)
 	})
 	if err != nil {
 		return 0, "", "", err
 	}
-	if claimed != nil {
-		record = claimed.Val()
+	first, err := sessions.FirstOf(name)
+	if err == nil && claimed != nil {
+		record, err = sessions.FirstOf(claimed)
 	}
-	return number.Val(), site.UserName(name.Val()), record, nil
+	return number.Val(), site.UserName(first), record, err
 }
 
 func keyConflict() site.Refusal {

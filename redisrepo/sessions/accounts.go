@@ -6,10 +6,12 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
+	"embed"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -24,6 +26,11 @@ import (
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/wire"
 )
+
+//go:embed *.lua
+var luaFiles embed.FS
+
+var claimScript = wire.Script(luaFiles, "claim.lua")
 
 // Sessions keeps small values that expire and belong to no article: accounts, sessions and documents.
 type Sessions struct{ store *wire.Store }
@@ -133,14 +140,34 @@ func (r *Sessions) MayLookLike(ctx context.Context, name, other site.UserName) e
 	return site.Refuse(site.Forbidden, "", "the user name %s looks like %s, which another user has: post with another user name", site.Shown(string(name)), site.Shown(string(other)))
 }
 
-// first stores a value unless there is one already, and returns the one that is stored.
-func (r *Sessions) first(ctx context.Context, key, value string) (string, error) {
-	set := redis.NewStatusCmd(ctx, "set", key, value, "nx")
-	err := r.store.Send(ctx, set)
-	if errors.Is(err, redis.Nil) {
-		return r.store.Client.Get(wire.Reading(ctx), key).Result()
+// first claims a key for ever, and returns its first value.
+func (r *Sessions) first(ctx context.Context, key, value string) (first string, err error) {
+	var claimed *redis.Cmd
+	err = r.store.Write(ctx, func(pipe redis.Pipeliner) { claimed = QueueClaim(ctx, pipe, key, value, 0) })
+	if err == nil {
+		first, err = FirstOf(claimed)
 	}
-	return value, err
+	return first, err
+}
+
+// QueueClaim queues that a value is stored, for ever or for some time, unless the key has one. FirstOf returns which one it has.
+func QueueClaim(ctx context.Context, pipe redis.Pipeliner, key, value string, ttl time.Duration) *redis.Cmd {
+	keys := []string{
+		key, // KEYS[1] record
+	}
+	return claimScript.EvalSha(ctx, pipe, keys,
+		value,                              // ARGV[1] value
+		strconv.Itoa(int(ttl/time.Second)), // ARGV[2] ttl
+	)
+}
+
+// FirstOf returns the value of the key of a call by QueueClaim.
+func FirstOf(claimed *redis.Cmd) (string, error) {
+	answer, err := wire.StatusReply(claimed)
+	if err != nil {
+		return "", err
+	}
+	return answer.Text(1), nil
 }
 
 // A session is kept under a digest of its cookie, in hex, as an opaque value. The end of all of a user's sessions leaves a

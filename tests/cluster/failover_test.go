@@ -58,6 +58,7 @@ func failoverOnCommand(t *testing.T, c *redistest.Cluster) {
 	l := startLoad(t, mustOpen(t, store.Options{URL: c.URL()}), mustOpen(t, store.Options{URL: c.URL()}))
 	c.Failover(victim)
 	l.more(50)
+	c.AwaitHealthy()
 	l.verify(c.Client, tags...)
 }
 
