@@ -15,8 +15,8 @@ import (
 	"frontpage/failover"
 	"frontpage/redisrepo/articles"
 	"frontpage/redisrepo/keys"
-	"frontpage/redisrepo/sessions"
 	"frontpage/redisrepo/lists"
+	"frontpage/redisrepo/sessions"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/wire"
 )

@@ -101,7 +101,7 @@ func TestEachCallMakesItsNumberOfRoundTrips(t *testing.T) {
 		"a listing of a group":           {call: func(s setup) { s.list(best("a")) }, want: calls{1, 1, "evalsha"}},
 		"a listing of a host's articles": {call: func(s setup) { s.list(lists.LinkingTo("example.com")) }, want: calls{1, 1, "zrange"}},
 		"a listing of a user's articles": {call: func(s setup) { s.list(lists.PostedBy("alice")) }, want: calls{1, 1, "zrange"}},
-		"a ranking":                      {before: func(s setup) { s.ranking(rankings.RankQuery{}) }, call: func(s setup) { s.ranking(rankings.RankQuery{}) }, want: calls{1, 3, "hget xrevrange evalsha"}},
+		"a ranking":                      {before: func(s setup) { s.ranking(rankings.RankQuery{}) }, call: func(s setup) { s.ranking(rankings.RankQuery{}) }, want: calls{1, 3, "hget xrange evalsha"}},
 		"articles":                       {call: func(s setup) { s.ArticlesByID(s.ctx, ids(s)) }, want: calls{1, 4, "hgetall hgetall hgetall hgetall"}},
 		"no articles":                    {call: func(s setup) { s.ArticlesByID(s.ctx, nil) }},
 		"counts":                         {call: func(s setup) { _, _ = s.ArticleCounts(s.ctx, []site.GroupName{"a", "b"}) }, want: calls{1, 2, "scard scard"}},

@@ -28,7 +28,7 @@ const (
 	// gatherPause is how long notifyWatches waits for further changes, so that one pipeline reads them all.
 	gatherPause = 20 * time.Millisecond
 	// readPause is the minimum time between two reads of the logs, and between two messages of a process.
-	readPause = 5 * time.Millisecond
+	readPause = 20 * time.Millisecond
 	// pollPause is how long a change may stay unnoticed whose message was lost.
 	pollPause = time.Second
 	// retryPause is the pause before what failed is tried again.

@@ -85,43 +85,17 @@ func (r *Rankings) foldApplied(p keys.Partition, answer wire.Reply) {
 	}
 }
 
-// addMissing has calls rank the articles of entries that the calendar lacks as these say, by partition, instead of as they are
-// in the calendar.
-func (r *Rankings) addMissing(l RankedList, at rankedCursor, calls []*rankedCall, missing map[keys.Partition][]views.Entry) {
-	hidden, added := map[keys.Partition][]any{}, map[keys.Partition][]any{}
-	for p, entries := range missing {
-		hidden[p], added[p] = r.ranksOf(l, at, entries)
-	}
-	for _, c := range calls {
-		p := r.store.Partitions[c.partition]
-		c.hidden, c.added = hidden[p], added[p]
-		delete(added, p) // other calls of the partition leave them out
-	}
-}
-
-// ranksOf returns arguments of ranked.lua: those that hide the articles of entries, and those that rank them as the entries say.
-func (r *Rankings) ranksOf(l RankedList, at rankedCursor, entries []views.Entry) (hidden, added []any) {
+// rankOf returns the place of the article of an entry in a list, as the entry says, if the list has it after the cursor.
+func (r *Rankings) rankOf(l RankedList, at rankedCursor, e views.Entry) (item rankedItem, ok bool) {
 	low, high := l.times(at.instant)
-	votesOf, items := map[string]int64{}, []rankedItem{}
-	for _, e := range views.Newest(entries) {
-		member := e.Article.String()
-		hidden = append(hidden, -1, "", member, "")
-		votes, errVotes := strconv.ParseInt(e.Votes, 10, 64)
-		second, errTime := site.ParseNumber(e.Time)
-		posted := site.SecondOf(second)
-		if errVotes != nil || errTime != nil || e.Kind == site.KindDeleted || posted < low || posted > high || !r.has(l, e, votes) {
-			continue
-		}
-		item := rankedItem{l.key(votes, posted, at.instant), member}
-		if at.row == 0 || compareRanked(at.rankedItem, item) < 0 {
-			votesOf[member], items = votes, append(items, item)
-		}
+	votes, errVotes := strconv.ParseInt(e.Votes, 10, 64)
+	second, errTime := site.ParseNumber(e.Time)
+	posted := site.SecondOf(second)
+	if errVotes != nil || errTime != nil || e.Kind == site.KindDeleted || posted < low || posted > high || !r.has(l, e, votes) {
+		return rankedItem{}, false
 	}
-	slices.SortFunc(items, compareRanked)
-	for _, item := range items {
-		added = append(added, 0, votesOf[item.member], item.member, item.key)
-	}
-	return hidden, added
+	item = rankedItem{l.key(votes, posted, at.instant), e.Article.String()}
+	return item, at.row == 0 || compareRanked(at.rankedItem, item) < 0
 }
 
 // has reports whether the list has the article of an entry, if it was posted in the list's time.

@@ -2,23 +2,20 @@
 -- the best: 0, its votes, its member, its key; and for each list that was read: its number, votes and member of the article
 -- where reading goes on, empty if the list was read to its end, and an empty text. It has votes and members instead of
 -- ranks, which other articles' votes change: every article whose own votes do not change between two steps is read once.
--- The caller adds articles that are to be left out, -1, '', the member, '', and at the start some that are in no list.
 
--- read_place returns the best articles so far, their members, those that are to be left out, and where lists go on, by
--- their numbers, from the arguments from first on. An article whose votes have fallen meanwhile is kept out by its member.
+-- read_place returns the best articles so far, their members, and where lists go on, by their numbers, from the arguments from
+-- first on. An article whose votes have fallen meanwhile is kept out by its member.
 local function read_place(first)
-  local best, known, hidden, places = {}, {}, {}, {}
+  local best, known, places = {}, {}, {}
   for i = first, #ARGV, 4 do
     local number, votes, member = tonumber(ARGV[i]), tonumber(ARGV[i + 1]), ARGV[i + 2]
-    if number == -1 then
-      hidden[member] = true
-    elseif number == 0 then
+    if number == 0 then
       best[#best + 1], known[member] = {key = tonumber(ARGV[i + 3]), member = member, votes = votes}, true
     else
       places[number] = {votes = votes, member = member}
     end
   end
-  return best, known, hidden, places
+  return best, known, places
 end
 
 -- write_place returns the place of the best articles, and of lists: those in the heap go on with their next articles.

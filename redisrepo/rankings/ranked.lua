@@ -22,11 +22,11 @@
 -- ARG allowed       number of members that may be looked at in this step; the step ends with the page of a list that exceeds it
 -- ARG runs          the runs of consecutive lists in the order of their keys, three words for each: h, d or m; the
 --                   number of the first; how many there are
--- ARGS place        articles that are to be left out, and where this step begins: see place.lua
+-- ARGS place        where this step begins, none at the start: see place.lua
 --
 -- Replies {'OK', looked, behind, key, member, ...}
 --             the number of members that were looked at in this step; a list of the members whose votes differ from their
---             scores, since a legacy client voted, each with its posting time; the articles, the best first, and those
+--             scores, since a legacy client voted, each with its posting time and the votes of its score; the articles, the best first, and those
 --             with one key in descending order of the bytes of their members
 --         {'MORE', looked, place}  call again, with the place
 --         {'STALE', folded, first}  folded or first_day differs from these: call again, without a place. first is the
@@ -42,7 +42,7 @@ after_key, least, vote_score = tonumber(after_key) or math.huge, tonumber(least)
 local floor, max, min = math.floor, math.max, math.min
 local key_of, shift_of, votes_for = formula_of(formula, tonumber(parameter), tonumber(instant))
 local is_sorted = formula == 'TOP' -- a list has the order of the ranking
-local best, known, hidden, places = read_place(first_place)
+local best, known, places = read_place(first_place)
 
 -- By the numbers of lists: the field of the peak, the times of posting that are ranked, and whether the list has others.
 local fields, oldest, newest, clipped = {}, {}, {}, {}
@@ -111,7 +111,7 @@ while #heap > 0 do
   if list and not is_done then
     local member, time = list.member, newest[number]
     if timed then time = floor(tonumber(list.posted[(list.at + 1) / 2] or nil) or math.huge) end
-    if time >= low and time <= high and not hidden[member] then
+    if time >= low and time <= high then
       local key = key_of(list.votes, shift_of(time))
       if after_key == math.huge or is_before(after_key, after_member, key, member) then
         looked = looked + keep_best(best, known, wanted, key, member, list.votes)

@@ -31,18 +31,12 @@ const (
 // at, also with an error.
 func (r *Rankings) rank(ctx context.Context, l RankedList, at rankedCursor, count int) (items []rankedItem, looked int, err error) {
 	mayMend := true // once: what legacy clients vote meanwhile is found by the next read
-	var missing map[keys.Partition][]views.Entry
 	for range 10 {
-		calls := r.rankedCalls(l, at, count)
-		r.addMissing(l, at, calls, missing)
+		calls, lacking := r.rankedCalls(l, at, count), map[keys.Partition][]views.Entry{}
 		for {
-			lacks, stale, more, err := r.rankStep(ctx, l, at, calls, &looked)
+			stale, more, err := r.rankStep(ctx, l, at, calls, lacking, &looked)
 			if err != nil {
 				return nil, looked, err
-			}
-			if lacks != nil && missing == nil {
-				missing = lacks
-				break
 			}
 			if stale {
 				break
@@ -50,8 +44,8 @@ func (r *Rankings) rank(ctx context.Context, l RankedList, at rankedCursor, coun
 			if more {
 				continue
 			}
-			items, ok := mergeRanked(calls, count)
-			if ok && mayMend && r.mend(ctx, l, calls) {
+			items, newest, ok := r.mergeRanked(l, at, calls, lacking, count)
+			if ok && mayMend && r.mend(ctx, l, calls, items, newest) {
 				mayMend = false
 				break
 			}
@@ -64,30 +58,33 @@ func (r *Rankings) rank(ctx context.Context, l RankedList, at rankedCursor, coun
 	return nil, looked, fmt.Errorf("%w: the calendar changes faster than it is read", failover.ErrUnavailable)
 }
 
-// rankStep calls ranked.lua for each call that is not done, and adds to looked. It reports whether the lists of one were
-// chosen by a state that is outdated, and whether one has more to read, and returns entries of the log that the calendar lacks.
-func (r *Rankings) rankStep(ctx context.Context, l RankedList, at rankedCursor, calls []*rankedCall, looked *int) (missing map[keys.Partition][]views.Entry, stale, more bool, err error) {
+// rankStep calls ranked.lua for each call that is not done, and adds to looked, and the entries of the log that the calendar may
+// lack to lacking. It reports whether the lists of a call were chosen by a state that is outdated, and whether one has more to read.
+func (r *Rankings) rankStep(ctx context.Context, l RankedList, at rankedCursor, calls []*rankedCall, lacking map[keys.Partition][]views.Entry, looked *int) (stale, more bool, err error) {
 	open := slices.DeleteFunc(slices.Clone(calls), func(c *rankedCall) bool { return c.done })
 	allowed := max(r.stepLooked/max(len(open), 1), r.stepLooked/8, 1)
-	missing, err = r.views.Read(ctx, r.calendar, r.store.Partitions, func(pipe redis.Pipeliner) {
+	found, err := r.views.Read(ctx, r.calendar, r.store.Partitions, func(pipe redis.Pipeliner) {
 		for _, c := range open {
 			c.answer = r.queueRanked(ctx, pipe, l, at, c, allowed)
 		}
 	})
 	if err != nil {
 		*looked += allowed * len(open) // as far as is known
-		return nil, false, false, err
+		return false, false, err
+	}
+	for p, entries := range found {
+		lacking[p] = append(lacking[p], entries...)
 	}
 	for _, c := range open {
 		before := c.looked
 		isStale, err := r.takeRanked(l, c)
 		*looked += c.looked - before
 		if err != nil {
-			return nil, false, false, err
+			return false, false, err
 		}
 		stale, more = stale || isStale, more || !c.done
 	}
-	return missing, stale, more, nil
+	return stale, more, nil
 }
 
 // rankedCall is a call of ranked.lua.
@@ -97,14 +94,12 @@ type rankedCall struct {
 	state     calendarState // that the lists were chosen by
 	clips     bool          // whether they rely on state.first
 	size      int           // number of articles that it asks for
-	hidden    []any         // articles that it is not to read
-	added     []any         // articles that are no list's, which its first step begins with, as in a place
 	place     []any         // where its next step goes on; nil: at the start
 	answer    *redis.Cmd
 	done      bool
 	items     []rankedItem
 	looked    int
-	behind    []any // members whose votes differ from their scores, and their posting times, in turn
+	behind    wire.Reply // in turn: members whose votes differ from their scores, their posting times, and the votes of these scores
 }
 
 // calendarState is what must be known of a calendar to choose lists.
@@ -185,7 +180,7 @@ func (r *Rankings) queueRanked(ctx context.Context, pipe redis.Pipeliner, l Rank
 	if l.group == site.Interesting {
 		least = strconv.Itoa(r.store.Rules.InterestingVotes)
 	}
-	if p == keys.Untagged && r.store.Rules.Ranking == site.Linear {
+	if r.mayBeBehind() {
 		voteScore = strconv.Itoa(r.store.Rules.VoteScore)
 	}
 	args := []any{
@@ -211,11 +206,7 @@ func (r *Rankings) queueRanked(ctx context.Context, pipe redis.Pipeliner, l Rank
 		}
 	}
 	args = append(args, string(runs)) // ARGV[14]
-	args = append(args, c.hidden...)  // ARGV[15...]
-	if c.place == nil {
-		args = append(args, c.added[:min(len(c.added), 4*c.size)]...)
-	}
-	args = append(args, c.place...)
+	args = append(args, c.place...)   // ARGV[15...]
 	return wire.QueueUnrepeated(ctx, pipe, rankedScript, scriptKeys, args)
 }
 
@@ -266,51 +257,116 @@ func (r *Rankings) foldRanked(l RankedList, calls []*rankedCall) {
 	}
 }
 
-// mend notes in the log the votes of articles in the calendar that a legacy client voted on, puts those into the group
-// interesting that have become it, and reports whether there were any. While Redis refuses writes, articles stay where they are.
-func (r *Rankings) mend(ctx context.Context, l RankedList, calls []*rankedCall) (mended bool) {
+// mayBeBehind reports whether legacy clients may vote, which change score: and no calendar.
+func (r *Rankings) mayBeBehind() bool {
+	return r.store.Partitions[0] == keys.Untagged && r.store.Rules.Ranking == site.Linear
+}
+
+// behind returns the members of articles that a legacy client voted on, and their posting times, in turn. The calls compared what
+// the calendar has with the scores; newest are the entries that it lacked, by member. Of the items that no call found, the scores
+// are read.
+func (r *Rankings) behind(ctx context.Context, calls []*rankedCall, items []rankedItem, newest map[string]views.Entry) (behind wire.Reply) {
+	found := map[string]bool{}
 	for _, c := range calls {
-		for behind := wire.Reply(c.behind); len(behind) > 1; behind = behind[2:] {
-			id, ok := lists.ArticleOfMember(behind.Text(0))
-			if !ok {
-				continue
-			}
-			p := r.store.Partition(id)
-			scriptKeys := lists.GroupKeys([]string{
-				p.Article(id),           // KEYS[1] article
-				p.Ranking(site.ByScore), // KEYS[2] scores
-			}, p, site.Interesting) // KEYS[3] to [5]
-			hour := site.HourOfText(behind.Text(1))
-			scriptKeys = append(scriptKeys,
-				p.Top("h", int64(hour), l.calendarOf()), // KEYS[6] hours
-				p.Top("d", hour.Day(), l.calendarOf()),  // KEYS[7] days
-				p.Events(),                              // KEYS[8] events
-				p.Views(),                               // KEYS[9] views
-			)
-			answer, err := r.store.Call(ctx, mendScript, scriptKeys, []any{
-				id.String(),                    // ARGV[1] member
-				behind.Text(1),                 // ARGV[2] time
-				r.store.Rules.InterestingVotes, // ARGV[3] interesting_votes
-				r.store.ScriptNow(),            // ARGV[4] now
-			})
-			mended = mended || err == nil && answer.Number(1) == 1
+		for _, item := range c.items {
+			found[item.member] = true
 		}
+		for i := 0; i+2 < len(c.behind); i += 3 {
+			if newest[c.behind.Text(i)].Votes != c.behind.Text(i+2) {
+				behind = append(behind, c.behind[i:i+2]...)
+			}
+		}
+	}
+	var others []string
+	for _, item := range items {
+		if !found[item.member] {
+			others = append(others, item.member)
+		}
+	}
+	if len(others) == 0 {
+		return behind
+	}
+	var scores *redis.FloatSliceCmd
+	err := r.store.Read(ctx, func(pipe redis.Pipeliner) {
+		scores = pipe.ZMScore(ctx, r.store.Partitions[0].Ranking(site.ByScore), others...)
+	})
+	if err != nil {
+		return behind // as while Redis refuses writes
+	}
+	for i, score := range scores.Val() {
+		e := newest[others[i]]
+		time, _ := strconv.ParseFloat(e.Time, 64)
+		if votes := math.Round((score - time) / float64(r.store.Rules.VoteScore)); strconv.FormatFloat(votes, 'f', 0, 64) != e.Votes {
+			behind = append(behind, others[i], e.Time)
+		}
+	}
+	return behind
+}
+
+// mend notes in the log the votes of articles that a legacy client voted on, puts those into the group interesting that have become
+// it, and reports whether there were any. While Redis refuses writes, articles stay where they are.
+func (r *Rankings) mend(ctx context.Context, l RankedList, calls []*rankedCall, items []rankedItem, newest map[string]views.Entry) (mended bool) {
+	if !r.mayBeBehind() {
+		return false
+	}
+	behind := r.behind(ctx, calls, items, newest)
+	if len(behind) == 0 || r.views.CatchUp(ctx) != nil {
+		return false
+	}
+	for ; len(behind) > 1; behind = behind[2:] {
+		id, ok := lists.ArticleOfMember(behind.Text(0))
+		if !ok {
+			continue
+		}
+		p := r.store.Partition(id)
+		scriptKeys := lists.GroupKeys([]string{
+			p.Article(id),           // KEYS[1] article
+			p.Ranking(site.ByScore), // KEYS[2] scores
+		}, p, site.Interesting) // KEYS[3] to [5]
+		hour := site.HourOfText(behind.Text(1))
+		scriptKeys = append(scriptKeys,
+			p.Top("h", int64(hour), l.calendarOf()), // KEYS[6] hours
+			p.Top("d", hour.Day(), l.calendarOf()),  // KEYS[7] days
+			p.Events(),                              // KEYS[8] events
+			p.Views(),                               // KEYS[9] views
+		)
+		answer, err := r.store.Call(ctx, mendScript, scriptKeys, []any{
+			id.String(),                    // ARGV[1] member
+			behind.Text(1),                 // ARGV[2] time
+			r.store.Rules.InterestingVotes, // ARGV[3] interesting_votes
+			r.store.ScriptNow(),            // ARGV[4] now
+		})
+		mended = mended || err == nil && answer.Number(1) == 1
 	}
 	return mended
 }
 
-// mergeRanked returns the first articles of all calls. ok is false if a call may have more of them: it is to be made
-// again, for all.
-func mergeRanked(calls []*rankedCall, count int) (items []rankedItem, ok bool) {
+// mergeRanked returns the first articles of all calls, those of entries that the calendar lacks as these say, and the newest of
+// these, by member. ok is false if a call may have more of them: it is to be made again, for more.
+func (r *Rankings) mergeRanked(l RankedList, at rankedCursor, calls []*rankedCall, lacking map[keys.Partition][]views.Entry, count int) (items []rankedItem, newest map[string]views.Entry, ok bool) {
+	newest = map[string]views.Entry{}
+	for _, entries := range lacking {
+		for _, e := range views.Newest(entries) {
+			newest[e.Article.String()] = e
+			if item, ok := r.rankOf(l, at, e); ok {
+				items = append(items, item)
+			}
+		}
+	}
 	for _, c := range calls {
-		items = append(items, c.items...)
+		for _, item := range c.items {
+			if _, ok := newest[item.member]; !ok {
+				items = append(items, item)
+			}
+		}
 	}
 	slices.SortFunc(items, compareRanked)
 	ok = true
 	for _, c := range calls {
-		if n := len(c.items); n == c.size && n < count && (len(items) < count || compareRanked(c.items[n-1], items[count-1]) < 0) {
-			c.done, c.size, ok = false, count, false
+		n, most := len(c.items), count+len(newest)
+		if n == c.size && n < most && (len(items) < count || compareRanked(c.items[n-1], items[count-1]) < 0) {
+			c.done, c.size, ok = false, most, false
 		}
 	}
-	return items[:min(len(items), count)], ok
+	return items[:min(len(items), count)], newest, ok
 }

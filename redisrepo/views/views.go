@@ -1,8 +1,8 @@
 // Package views keeps what follows from the log of changes up to date: the calendars of rankings.
 //
 // A view of a partition has in views: the id of the entry up to which it has the log. Scripts that apply entries compare it
-// and set it, so any process may apply them, and none can apply one twice. A read first applies what the view lacks. If Redis
-// refuses that, the reader gets the entries to apply them to what it reads.
+// and set it, so any process may apply them, and none can apply one twice. A reader gets the entries that the view lacks and
+// applies them to what it reads, so it needs no right to write.
 package views
 
 import (
@@ -11,6 +11,7 @@ import (
 	"embed"
 	"errors"
 	"maps"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -61,8 +62,7 @@ type Views struct {
 	mu   sync.Mutex
 	next *catchUp // has not begun
 	last *catchUp
-
-	at map[keys.Partition][]string // where this process last saw each view; only for the one that runs
+	at   map[keys.Partition][]string // where this process last saw each view
 }
 
 // New returns the views of a site; rooms add theirs.
@@ -110,68 +110,59 @@ func (v *Views) QueueBeginAll(ctx context.Context, pipe redis.Pipeliner, p keys.
 	}
 }
 
-// ends are the commands that read how far a view of a partition has the log, and its last entry.
-type ends struct {
-	at   *redis.StringCmd
-	last *redis.XMessageSliceCmd
-}
+// A read gets up to so many entries that a view lacks, and has the view catch up for later reads if there are more than a few.
+const (
+	mostLacking = 200
+	fewLacking  = 20
+)
 
-// isBehind reports whether the view lacks the last entry.
-func (e ends) isBehind() bool {
-	last := e.last.Val()
-	return len(last) > 0 && last[0].ID != e.at.Val()
-}
-
-// Read runs commands that read a view in some partitions, as Store.Read does, with all entries applied that their logs had before.
-// If Redis refuses to apply them, it returns those that are not, by partition: the caller has to apply them to the replies. It may
-// queue twice.
-func (v *Views) Read(ctx context.Context, view *View, in []keys.Partition, queue func(redis.Pipeliner)) (missing map[keys.Partition][]Entry, err error) {
+// Read runs commands that read a view in some partitions, as Store.Read does, in the same round trip as the entries that the view
+// lacks, by partition: the caller has to apply them to the replies. They are all that the log has which the replies do not have,
+// but for those that are written meanwhile; and some may be in the replies. It may queue several times, if there are many.
+func (v *Views) Read(ctx context.Context, view *View, in []keys.Partition, queue func(redis.Pipeliner)) (lacking map[keys.Partition][]Entry, err error) {
+	most := mostLacking
 	for first := true; ; first = false {
-		all := make([]ends, len(in))
+		positions, found := make([]*redis.StringCmd, len(in)), make([]*redis.XMessageSliceCmd, len(in))
+		from := make([]string, len(in))
 		err := v.store.Read(ctx, func(pipe redis.Pipeliner) {
 			for i, p := range in {
-				all[i] = ends{pipe.HGet(ctx, p.Views(), view.Name), pipe.XRevRangeN(ctx, p.Events(), "+", "-", 1)}
+				from[i] = earliest(v.known(p))
+				positions[i], found[i] = pipe.HGet(ctx, p.Views(), view.Name), pipe.XRangeN(ctx, p.Events(), after(from[i]), "+", int64(most))
 			}
 			queue(pipe)
 		})
-		if err != nil || !slices.ContainsFunc(all, ends.isBehind) {
+		if err != nil {
 			return nil, err
 		}
-		if err = v.CatchUp(ctx); err == nil {
-			return nil, v.store.Read(ctx, queue)
+		lacking, whole, n := map[keys.Partition][]Entry{}, true, 0
+		for i, p := range in {
+			at := cmp.Or(positions[i].Val(), noEntry)
+			whole = whole && len(found[i].Val()) < most && (from[i] == "" || !isAfter(from[i], at)) // else the store went back
+			lacking[p] = decode(since(found[i].Val(), at))
+			n = max(n, len(lacking[p]))
 		}
-		err = failover.Wrap("apply the log", err)
-		switch {
+		if whole {
+			if n > fewLacking {
+				v.start()
+			}
+			return lacking, nil
+		}
+		switch err := failover.Wrap("apply the log", v.CatchUp(ctx)); {
+		case err == nil:
 		case errors.Is(err, failover.ErrReadOnly), errors.Is(err, failover.ErrDenied):
-			return v.readBehind(ctx, view, in, queue)
+			most = math.MaxInt32
 		case !first: // else only other partitions may have failed
 			return nil, err
 		}
 	}
 }
 
-// readBehind is Read while entries cannot be applied.
-func (v *Views) readBehind(ctx context.Context, view *View, in []keys.Partition, queue func(redis.Pipeliner)) (missing map[keys.Partition][]Entry, err error) {
-	positions, entries := make([]*redis.StringCmd, len(in)), make([]*redis.XMessageSliceCmd, len(in))
-	err = v.store.Read(ctx, func(pipe redis.Pipeliner) {
-		for i, p := range in {
-			positions[i] = pipe.HGet(ctx, p.Views(), view.Name)
-		}
-	})
-	if err != nil {
-		return nil, err
+// since returns the entries after a position.
+func since(messages []redis.XMessage, at string) []redis.XMessage {
+	for len(messages) > 0 && !isAfter(messages[0].ID, at) {
+		messages = messages[1:]
 	}
-	err = v.store.Read(ctx, func(pipe redis.Pipeliner) {
-		for i, p := range in {
-			entries[i] = pipe.XRange(ctx, p.Events(), after(positions[i].Val()), "+")
-		}
-		queue(pipe)
-	})
-	missing = map[keys.Partition][]Entry{}
-	for i, p := range in {
-		missing[p] = decode(entries[i].Val())
-	}
-	return missing, err
+	return messages
 }
 
 // after is where entries begin that follow a position.
@@ -214,21 +205,39 @@ type catchUp struct {
 // CatchUp applies the entries that views lack, up to those that the log has now. Calls that come while another one runs share
 // the next.
 func (v *Views) CatchUp(ctx context.Context) error {
-	v.mu.Lock()
-	shared := v.next
-	if shared == nil {
-		shared = &catchUp{done: make(chan struct{})}
-		v.next = shared
-		go v.run(shared, v.last) // #nosec G118 -- it outlives its caller
-		v.last = shared
-	}
-	v.mu.Unlock()
+	shared := v.start()
 	select {
 	case <-shared.done:
 		return shared.err
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+// start returns the next run of CatchUp.
+func (v *Views) start() *catchUp {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.next == nil {
+		v.next = &catchUp{done: make(chan struct{})}
+		go v.run(v.next, v.last)
+		v.last = v.next
+	}
+	return v.next
+}
+
+// known returns where this process last saw each view of a partition.
+func (v *Views) known(p keys.Partition) []string {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.at[p]
+}
+
+// note notes where each view of a partition is.
+func (v *Views) note(p keys.Partition, at []string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.at[p] = at
 }
 
 // run runs a CatchUp after the one before. It belongs to no caller, so none can end or fail it for the others.
@@ -246,6 +255,8 @@ func (v *Views) run(c, before *catchUp) {
 // part is what a look at the log found of one partition.
 type part struct {
 	p         keys.Partition
+	from      string   // entries after this one were read
+	at        []string // where each view is
 	positions *redis.SliceCmd
 	found     *redis.XMessageSliceCmd
 	calls     []*redis.Cmd // by view; nil: it lacks nothing
@@ -261,8 +272,9 @@ func (v *Views) catchUp(ctx context.Context) error {
 		parts := make([]part, len(open))
 		err := v.store.Read(ctx, func(pipe redis.Pipeliner) {
 			for i, p := range open {
-				parts[i] = part{p: p, positions: pipe.HMGet(ctx, p.Views(), names...), calls: make([]*redis.Cmd, len(v.all))}
-				parts[i].found = pipe.XRangeN(ctx, p.Events(), after(earliest(v.at[p])), "+", mostApplied)
+				parts[i] = part{p: p, from: earliest(v.known(p)), calls: make([]*redis.Cmd, len(v.all))}
+				parts[i].positions = pipe.HMGet(ctx, p.Views(), names...)
+				parts[i].found = pipe.XRangeN(ctx, p.Events(), after(parts[i].from), "+", mostApplied)
 			}
 		})
 		if err != nil {
@@ -274,9 +286,9 @@ func (v *Views) catchUp(ctx context.Context) error {
 			if part.positions.Err() != nil || part.found.Err() != nil {
 				continue
 			}
-			at, from := texts(part.positions.Val()), earliest(v.at[part.p])
-			v.at[part.p] = at
-			if first := earliest(at); from != "" && (first == "" || isAfter(from, first)) { // the store went back
+			part.at = texts(part.positions.Val())
+			v.note(part.p, part.at)
+			if first := earliest(part.at); part.from != "" && (first == "" || isAfter(part.from, first)) { // the store went back
 				open = append(open, part.p)
 			} else if len(part.found.Val()) > 0 {
 				behind = append(behind, part)
@@ -299,21 +311,18 @@ func (v *Views) apply(ctx context.Context, behind []part) (again []keys.Partitio
 	err = v.store.Derive(ctx, func(pipe redis.Pipeliner) {
 		for _, part := range behind {
 			found := part.found.Val()
-			entries, last := decode(found), found[len(found)-1].ID
+			last := found[len(found)-1].ID
 			for i, view := range v.all {
-				lacks, at := entries, cmp.Or(v.at[part.p][i], noEntry)
-				for len(lacks) > 0 && !isAfter(lacks[0].ID, at) {
-					lacks = lacks[1:]
-				}
-				if isAfter(last, at) {
-					script, keys, args := view.Apply(part.p, at, last, lacks)
+				at := cmp.Or(part.at[i], noEntry)
+				if lacks := since(found, at); len(lacks) > 0 {
+					script, keys, args := view.Apply(part.p, at, last, decode(lacks))
 					part.calls[i] = script.EvalSha(ctx, pipe, keys, args...)
 				}
 			}
 		}
 	})
 	for _, part := range behind {
-		found, moved := part.found.Val(), false
+		found, at, moved := part.found.Val(), slices.Clone(part.at), false
 		for i, view := range v.all {
 			if part.calls[i] == nil {
 				continue // it lacks nothing, or Derive sent nothing
@@ -329,8 +338,9 @@ func (v *Views) apply(ctx context.Context, behind []part) (again []keys.Partitio
 			case view.Applied != nil:
 				view.Applied(part.p, answer)
 			}
-			v.at[part.p][i] = found[len(found)-1].ID
+			at[i] = found[len(found)-1].ID
 		}
+		v.note(part.p, at)
 		if moved || err == nil && len(found) == mostApplied {
 			again = append(again, part.p)
 		}
