@@ -255,50 +255,35 @@ func (v *Views) run(c, before *catchUp) {
 // part is what a look at the log found of one partition.
 type part struct {
 	p         keys.Partition
-	from      string   // entries after this one were read
 	at        []string // where each view is
 	positions *redis.SliceCmd
 	found     *redis.XMessageSliceCmd
 	calls     []*redis.Cmd // by view; nil: it lacks nothing
 }
 
-// catchUp is CatchUp for all that share it. It reads the entries after those that the views had when this process last looked,
-// together with where they are now. A partition is read again if another process was faster, or if views may lack more than one
-// call applies. One that does not answer does not keep the others.
+// catchUp is CatchUp for all that share it. It reads where the views are, and then what they lack, which another process may have
+// applied. A partition is read again if that was faster, or if views may lack more than one call applies. One that does not
+// answer does not keep the others.
 func (v *Views) catchUp(ctx context.Context) error {
 	var errs []error
 	names := v.names()
 	for open := slices.Clone(v.store.Partitions); len(open) > 0 && len(names) > 0; {
 		parts := make([]part, len(open))
-		err := v.store.Read(ctx, func(pipe redis.Pipeliner) {
+		errs = append(errs, v.store.Read(ctx, func(pipe redis.Pipeliner) {
 			for i, p := range open {
-				parts[i] = part{p: p, from: earliest(v.known(p)), calls: make([]*redis.Cmd, len(v.all))}
-				parts[i].positions = pipe.HMGet(ctx, p.Views(), names...)
-				parts[i].found = pipe.XRangeN(ctx, p.Events(), after(parts[i].from), "+", mostApplied)
+				parts[i] = part{p: p, positions: pipe.HMGet(ctx, p.Views(), names...), calls: make([]*redis.Cmd, len(v.all))}
 			}
-		})
-		if err != nil {
-			errs = append(errs, err)
-		}
-		open = nil
-		var behind []part
-		for _, part := range parts {
-			if part.positions.Err() != nil || part.found.Err() != nil {
-				continue
+		}))
+		parts = slices.DeleteFunc(parts, func(part part) bool { return part.positions.Err() != nil })
+		errs = append(errs, v.store.Read(ctx, func(pipe redis.Pipeliner) {
+			for i, part := range parts {
+				parts[i].at = texts(part.positions.Val())
+				v.note(part.p, parts[i].at)
+				parts[i].found = pipe.XRangeN(ctx, part.p.Events(), after(earliest(parts[i].at)), "+", mostApplied)
 			}
-			part.at = texts(part.positions.Val())
-			v.note(part.p, part.at)
-			if first := earliest(part.at); part.from != "" && (first == "" || isAfter(part.from, first)) { // the store went back
-				open = append(open, part.p)
-			} else if len(part.found.Val()) > 0 {
-				behind = append(behind, part)
-			}
-		}
-		again, err := v.apply(ctx, behind)
-		if err != nil {
-			errs = append(errs, err)
-		}
-		open = append(open, again...)
+		}))
+		again, err := v.apply(ctx, slices.DeleteFunc(parts, func(part part) bool { return len(part.found.Val()) == 0 }))
+		errs, open = append(errs, err), again
 	}
 	return errors.Join(errs...)
 }
