@@ -32,10 +32,7 @@ type testSite struct {
 func newTestSite(t *testing.T) testSite {
 	t.Helper()
 	server := redistest.Start(t)
-	repo, err := redisrepo.New(t.Context(), server.Client, site.DefaultRules(), redisrepo.WithClock(func() time.Time { return now }))
-	if err != nil {
-		t.Fatal(err)
-	}
+	repo := must.Get(redisrepo.New(t.Context(), server.Client, site.DefaultRules(), redisrepo.WithClock(func() time.Time { return now })))(t)
 	return testSite{repo, server}
 }
 

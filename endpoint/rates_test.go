@@ -438,9 +438,7 @@ func TestUsersOfOneAddressShareItsLimit(t *testing.T) {
 	vote := func(client int, user string, article int) string {
 		t.Helper()
 		_, body, err := s.AskBy([]*http.Client{here, there}[client], fmt.Sprintf(`mutation { vote(input: {article: %d}) { changed userErrors { code } } }`, article), "X-User-ID", user)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		switch body {
 		case `{"data":{"vote":{"changed":true,"userErrors":[]}}}`:
 			return "done"

@@ -257,9 +257,7 @@ func TestSocketNeedsTheSubprotocol(t *testing.T) {
 	s := sitetest.Open(t)
 	for _, offered := range [][]string{nil, {"graphql-ws"}} {
 		conn, _, err := s.Dial(websocket.DialOptions{Subprotocols: offered})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if _, how := s.SocketOver(conn).ReadClose(); how.Code != 4406 {
 			t.Errorf("offered %v: got %v, want 4406", offered, how)
 		}
@@ -298,9 +296,7 @@ func TestSocketThatAnswersPingsStaysOpen(t *testing.T) {
 		pings <- struct{}{}
 		return true
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	w := s.SocketOver(conn)
 	w.Begin("")
 	w.Watch("a", id)
@@ -430,8 +426,6 @@ func TestIPv6OriginMayOpenSockets(t *testing.T) {
 		t.Errorf("over HTTP: got %v, want the origin to be allowed", res.Header)
 	}
 	conn, _, err := s.Dial(websocket.DialOptions{Subprotocols: []string{sitetest.Subprotocol}}, "Origin", origin)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	s.SocketOver(conn).Begin("")
 }

@@ -44,10 +44,7 @@ func newSite(t *testing.T, partitions int, publicURL string) *testSite {
 	s := &testSite{t: t, raw: raw, trips: new(atomic.Int64), now: new(atomic.Int64)}
 	s.now.Store(1_767_323_045) // 2026-01-02T03:04:05Z
 	clock := func() time.Time { return time.Unix(s.now.Load(), 0) }
-	repo, err := redisrepo.New(t.Context(), client, site.DefaultRules(), redisrepo.WithClock(clock), redisrepo.WithPartitions(partitions))
-	if err != nil {
-		t.Fatal(err)
-	}
+	repo := must.Get(redisrepo.New(t.Context(), client, site.DefaultRules(), redisrepo.WithClock(clock), redisrepo.WithPartitions(partitions)))(t)
 	client.AddHook(redistest.Before(func(commands ...redis.Cmder) {
 		if commands[0].Name() != "publish" { // no call waits for what processes tell each other
 			s.trips.Add(1)
@@ -352,9 +349,7 @@ func TestUnchangedFeedCostsOneRoundTrip(t *testing.T) {
 					t.Errorf("%s: headers %v", path, first.Header)
 				}
 				for _, sent := range []string{tag, "W/\"x\", " + tag, "*"} {
-					if _, err := s.Vote(t.Context(), s.some(partitions), bob, site.Up, ""); err != nil { // ends what is shared, and changes no feed
-						t.Fatal(err)
-					}
+					must.Get(s.Vote(t.Context(), s.some(partitions), bob, site.Up, ""))(t) // ends what is shared, and changes no feed
 					before := s.trips.Load()
 					response, got := s.get(path+file, "If-None-Match", sent)
 					if response.StatusCode != http.StatusNotModified || got != "" {

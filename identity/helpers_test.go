@@ -124,8 +124,7 @@ func open(t *testing.T, o identity.Options) *identity.Verifier {
 	if o.Now == nil {
 		o.Now = clock
 	}
-	v := must.Get(identity.New(t.Context(), o))(t)
-	return v
+	return must.Get(identity.New(t.Context(), o))(t)
 }
 
 // request returns a request with the headers of the pairs.

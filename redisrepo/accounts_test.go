@@ -228,9 +228,7 @@ func TestUpgradeKeepsNewNamesFromLookingLikeOldOnes(t *testing.T) {
 			}
 			for until := 1; s.openUntil(until, partitions) != nil; until++ {
 			}
-			if got := s.dump(); got != want {
-				t.Errorf("after the upgrade the store holds\n%s\nwant\n%s", got, want)
-			}
+			s.wantStore(want)
 		}
 		for _, like := range []site.UserName{"\u0430da-7", "z\u043ee", "\u0441arl"} {
 			_, err := s.Post(s.ctx, like, site.Draft{Title: "t", Text: new("x")})

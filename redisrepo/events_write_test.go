@@ -151,9 +151,7 @@ func TestMilestonesAreReachedOnce(t *testing.T) {
 func TestImportsHaveNoEvents(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
-	if _, errs := s.Import(s.ctx, []redisrepo.Imported{old(7, time.Hour, 9)}); errs[0] != nil {
-		t.Fatal(errs[0])
-	}
+	s.imports(old(7, time.Hour, 9))
 	s.vote(7, "bob", up)
 	if got := s.story(); strings.Contains(got, "posted") || !strings.Contains(got, "voted article:7 r2 votes 10-0") || len(s.milestones()) != 1 {
 		t.Errorf("got %s, want the vote and its milestone", got)

@@ -29,10 +29,7 @@ import (
 // embedded opens an empty site in the store in memory, which is miniredis.
 func embedded(t *testing.T, change func(*site.Rules), options ...redisrepo.Option) *testSite {
 	t.Helper()
-	memory, err := store.Open(t.Context(), store.Options{URL: "memory://", Timeout: time.Minute, Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	memory := must.Get(store.Open(t.Context(), store.Options{URL: "memory://", Timeout: time.Minute, Log: slog.New(slog.DiscardHandler)}))(t)
 	t.Cleanup(func() { _ = memory.Close() })
 	s := &testSite{t: t, ctx: t.Context(), rules: site.DefaultRules(), clock: new(clock), links: new(atomic.Int64), raw: memory.Client.(*redis.Client)}
 	return s.reopened(memory.Client, change, options...)
@@ -422,9 +419,7 @@ func TestWriteThatCannotSaveTheFrontPageChangesNothing(t *testing.T) {
 		if err := write(); err == nil || !strings.Contains(err.Error(), "WRONGTYPE") {
 			t.Errorf("%s: err = %v, want WRONGTYPE", what, err)
 		}
-		if after := s.dump(); after != before {
-			t.Errorf("%s: the store was\n%s\nand is\n%s", what, before, after)
-		}
+		s.wantStore(before, what, ":")
 	}
 }
 

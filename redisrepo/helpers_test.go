@@ -221,8 +221,7 @@ func (s *testSite) positions(user site.UserName, ids ...site.ArticleID) string {
 // list returns the first page of a listing.
 func (s *testSite) list(l lists.Listing) []site.ArticleID {
 	s.t.Helper()
-	ids := must.Get(s.List(s.ctx, l, 1, nil))(s.t)
-	return ids
+	return must.Get(s.List(s.ctx, l, 1, nil))(s.t)
 }
 
 // best lists a group by score, the highest first.
@@ -333,11 +332,11 @@ func (s *testSite) dump() string {
 	return b.String()
 }
 
-// wantStore compares what dump returns.
-func (s *testSite) wantStore(want string) {
+// wantStore compares what dump returns. when begins the message: what was done.
+func (s *testSite) wantStore(want string, when ...any) {
 	s.t.Helper()
 	if got := s.dump(); got != want {
-		s.t.Errorf("the store holds\n%s\nwant\n%s", got, want)
+		s.t.Errorf("%s the store holds\n%s\nwant\n%s", fmt.Sprint(when...), got, want)
 	}
 }
 

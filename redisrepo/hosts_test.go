@@ -193,18 +193,12 @@ func TestUpgradeListsTheArticlesOfHosts(t *testing.T) {
 			if interrupted == 0 {
 				t.Error("no start was interrupted")
 			}
-			if got := s.dump(); got != want {
-				t.Errorf("after the upgrade the store holds\n%s\nwant\n%s", got, want)
-			}
+			s.wantStore(want)
 			downgrade()
 			var errs [4]error
 			together(4, func(i int) { errs[i] = open(0) })
-			if err := errors.Join(errs[:]...); err != nil {
-				t.Error(err)
-			}
-			if got := s.dump(); got != want {
-				t.Errorf("after an upgrade by several processes the store holds\n%s\nwant\n%s", got, want)
-			}
+			must.Do(t, errors.Join(errs[:]...))
+			s.wantStore(want, "after an upgrade by several processes")
 			s.delete(301, moderator)
 			if err := s.ListHosts(s.ctx, 301); err != nil { // of a process that has read it before
 				t.Error(err)

@@ -179,8 +179,7 @@ func (l *listener) pass() {
 
 func (l *listener) watch(ids ...site.ArticleID) *live.Watch {
 	l.t.Helper()
-	w := must.Get(l.WatchArticles(l.ctx, ids))(l.t)
-	return w
+	return must.Get(l.WatchArticles(l.ctx, ids))(l.t)
 }
 
 func (l *listener) watchPosts(group site.GroupName) *live.Watch {

@@ -343,8 +343,7 @@ func (l *listener) signal(pid int, signal syscall.Signal) {
 func (l *listener) pid() int {
 	l.t.Helper()
 	_, rest, _ := strings.Cut(l.do("INFO server").(string), "process_id:")
-	pid := must.Get(strconv.Atoi(strings.Fields(rest)[0]))(l.t)
-	return pid
+	return must.Get(strconv.Atoi(strings.Fields(rest)[0]))(l.t)
 }
 
 // holds is a hook that holds back one reply of hgetall in a pipeline, which reads articles, while its on is set.

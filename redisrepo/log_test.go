@@ -234,9 +234,7 @@ func TestNewRefusesAUserWhoMayNotPublish(t *testing.T) {
 				rules.VoteScore = 7
 				repo, err := redisrepo.New(s.ctx, client, rules, redisrepo.WithPartitions(n), redisrepo.WithClock(s.clock.now))
 				if strings.Contains(rights, " &changes:0") {
-					if err != nil {
-						t.Fatal(err)
-					}
+					must.Do(t, err)
 					if _, err := repo.Vote(s.ctx, a.ID, "bob", up, ""); err != nil {
 						t.Errorf("Vote: %v", err)
 					}

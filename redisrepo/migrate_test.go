@@ -141,9 +141,7 @@ func (s *testSite) contents() string {
 	var log []string
 	for p := (site.PageRequest{First: new(100)}); ; {
 		entries, info, err := s.ModerationLog(s.ctx, p)
-		if err != nil {
-			s.t.Fatal(err)
-		}
+		must.Do(s.t, err)
 		for _, entry := range entries {
 			log = append(log, logDetail(entry))
 		}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
@@ -27,9 +28,7 @@ func walkAll[E any](t *testing.T, size int, backward bool, total int, read func(
 	}
 	for {
 		part, info, err := read(span)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		done := len(all)
 		more, less := info.HasNextPage, info.HasPreviousPage
 		if backward {
@@ -138,9 +137,7 @@ func TestWalkBetweenTwoCursorsReturnsOnlyWhatIsBetween(t *testing.T) {
 	manyTies(s, 20)
 	listing := lists.AllArticles(site.ByScore, site.Descending)
 	all, _, err := s.Walk(s.ctx, listing, site.PageRequest{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	three := 3
 	for name, tt := range map[string]struct {
 		span site.PageRequest
@@ -169,15 +166,11 @@ func TestWalkContinuesWhereAMovedArticleWas(t *testing.T) {
 		manyTies(s, 40)
 		for _, listing := range []lists.Listing{lists.AllArticles(site.ByScore, site.Descending), lists.InGroup("all", site.ByScore, site.Ascending)} {
 			before, _, err := s.Walk(s.ctx, listing, site.PageRequest{First: new(40)})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			for i, moved := range before {
 				s.vote(moved.ID, "carol", site.Up)
 				after, _, err := s.Walk(s.ctx, listing, site.PageRequest{After: &moved.Cursor, First: new(100)})
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, err)
 				after = slices.DeleteFunc(after, func(e lists.Edge) bool { return e.ID == moved.ID })
 				if !slices.Equal(after, before[i+1:]) {
 					t.Errorf("%v: after %v: %v, want %v", tags, moved.ID, after, before[i+1:])
@@ -241,13 +234,9 @@ func TestInvalidPageRequestsAreRefused(t *testing.T) {
 	manyTies(s, 5)
 	listing := lists.AllArticles(site.ByScore, site.Descending)
 	edges, _, err := s.Walk(s.ctx, listing, site.PageRequest{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	groups, _, err := s.Groups(s.ctx, lists.GroupList{}, site.PageRequest{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	cursor := edges[0].Cursor
 	for name, tt := range map[string]struct {
 		span  site.PageRequest
@@ -297,9 +286,7 @@ func TestMembersThatAreNotArticlesAreSkipped(t *testing.T) {
 		span := site.PageRequest{First: &size}
 		for more := true; more; {
 			edges, info, err := s.Walk(s.ctx, listing, span)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			for _, edge := range edges {
 				got = append(got, edge.ID)
 			}

@@ -51,9 +51,7 @@ func TestReadsAllocateLittle(t *testing.T) { // not parallel: the allocations of
 	for i := range 25 {
 		title := fmt.Sprint("A title of the usual length, number ", 10+i)
 		d := site.Draft{Title: title, Link: new("https://example.com/2026/" + fmt.Sprint(10+i)), Groups: []string{"golang", "redis"}}
-		if _, err := s.Post(s.ctx, "alice", d); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(s.Post(s.ctx, "alice", d))(t)
 	}
 	l := lists.AllArticles(site.ByScore, site.Descending)
 	ids := s.list(l)

@@ -167,9 +167,8 @@ const search = "evalsha scan zmscore zrange smismember smismember hmget evalsha 
 
 func groupsBySize(s *testSite) {
 	s.t.Helper()
-	if _, _, err := s.Groups(s.ctx, lists.GroupList{Order: site.ByArticleCount}, site.PageRequest{}); err != nil {
-		s.t.Fatal(err)
-	}
+	_, _, err := s.Groups(s.ctx, lists.GroupList{Order: site.ByArticleCount}, site.PageRequest{})
+	must.Do(s.t, err)
 }
 
 func keyedPost(s *testSite) {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"frontpage/must"
 	"frontpage/redisrepo/site"
 )
 
@@ -84,9 +85,7 @@ func TestVoteRunsFewCommands(t *testing.T) {
 			s.post("alice", "go")
 			s.vote(1, "warm", up)
 			s.vote(1, "record", up)
-			if _, err := s.Vote(s.ctx, 1, "recorded", up, "b"); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(s.Vote(s.ctx, 1, "recorded", up, "b"))(t)
 			voter := cmp.Or(tt.voter, "bob")
 			if tt.prepare != nil {
 				tt.prepare(s)
@@ -96,9 +95,7 @@ func TestVoteRunsFewCommands(t *testing.T) {
 				s.vote(1, voter, up)
 			}
 			s.do("CONFIG RESETSTAT")
-			if _, err := s.Vote(s.ctx, 1, voter, tt.vote, tt.bucket); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(s.Vote(s.ctx, 1, voter, tt.vote, tt.bucket))(t)
 			if got := s.commandStats(); got != tt.want {
 				t.Errorf("the server ran %s\nwant %s", got, tt.want)
 			}

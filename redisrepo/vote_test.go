@@ -154,18 +154,14 @@ func TestVoteRefusesMissingArticlesAndInvalidPositions(t *testing.T) {
 		t.Errorf("ArticlesByID = %v, want nil", articles[0])
 	}
 	wantRefused(t, errs[0], "NOT_FOUND article")
-	if after := s.dump(); after != before {
-		t.Errorf("the store holds\n%s\nwant it unchanged:\n%s", after, before)
-	}
+	s.wantStore(before)
 	s.post("alice")
 	before = s.dump()
 	for _, vote := range []site.Vote{2, -2, 200} {
 		_, err = s.Vote(s.ctx, 1, "bob", vote, "")
 		wantRefused(t, err, "INVALID direction")
 	}
-	if after := s.dump(); after != before {
-		t.Errorf("the store holds\n%s\nwant it unchanged:\n%s", after, before)
-	}
+	s.wantStore(before)
 }
 
 func TestVotersAreKeptAnHourLongerThanTheWindow(t *testing.T) {
@@ -215,9 +211,7 @@ func TestVotingIsClosedWhenTheVotersAreForgotten(t *testing.T) {
 			before := s.dump()
 			_, err := s.Vote(s.ctx, a.ID, "bob", up, "")
 			wantRefused(t, err, "VOTING_CLOSED article")
-			if after := s.dump(); after != before {
-				t.Errorf("the store holds\n%s\nwant it unchanged:\n%s", after, before)
-			}
+			s.wantStore(before)
 		})
 	}
 }

@@ -44,9 +44,7 @@ func serveTokens(t *testing.T, client redis.UniversalClient, issuer string, o id
 func (p *programs) ask(token, query string) string {
 	p.T.Helper()
 	_, body, err := p.AskBy(http.DefaultClient, query, "Authorization", "Bearer "+token)
-	if err != nil {
-		p.T.Fatal(err)
-	}
+	must.Do(p.T, err)
 	return body
 }
 

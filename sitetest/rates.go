@@ -3,6 +3,7 @@ package sitetest
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -29,10 +30,7 @@ func WithRates(r endpoint.Rates) func(*endpoint.Options) {
 // Import puts n articles of poster into the store, numbered from 1.
 func Import(t *testing.T, client redis.UniversalClient, poster string, n int) *redisrepo.Repo {
 	t.Helper()
-	repo, err := redisrepo.New(t.Context(), client, site.DefaultRules(), redisrepo.WithClock(func() time.Time { return Start }))
-	if err != nil {
-		t.Fatal(err)
-	}
+	repo := must.Get(redisrepo.New(t.Context(), client, site.DefaultRules(), redisrepo.WithClock(func() time.Time { return Start })))(t)
 	var batch []redisrepo.Imported
 	for i := 1; i <= n; i++ {
 		batch = append(batch, redisrepo.Imported{ID: site.ArticleID(i), Poster: site.UserName(poster), PostedAt: Start, Votes: 1,
@@ -40,9 +38,8 @@ func Import(t *testing.T, client redis.UniversalClient, poster string, n int) *r
 		if len(batch) < 500 && i < n {
 			continue
 		}
-		if _, errs := repo.Import(t.Context(), batch); slices.ContainsFunc(errs, func(err error) bool { return err != nil }) {
-			t.Fatal(errs)
-		}
+		_, errs := repo.Import(t.Context(), batch)
+		must.Do(t, errors.Join(errs...))
 		batch = nil
 	}
 	return repo

@@ -61,10 +61,7 @@ func EachStore(t *testing.T, test func(*testing.T, *Site)) {
 	})
 	t.Run("memory", func(t *testing.T) {
 		t.Parallel()
-		s, err := store.Open(t.Context(), store.Options{URL: "memory://", Timeout: time.Minute, Log: slog.New(slog.DiscardHandler)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(store.Open(t.Context(), store.Options{URL: "memory://", Timeout: time.Minute, Log: slog.New(slog.DiscardHandler)}))(t)
 		t.Cleanup(func() { _ = s.Close() })
 		test(t, New(t, s.Client, site.DefaultRules()))
 	})

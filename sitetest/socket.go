@@ -47,9 +47,7 @@ func (s *Site) Dial(options websocket.DialOptions, header ...string) (*websocket
 func (s *Site) OpenSocket(header ...string) *Socket {
 	s.T.Helper()
 	conn, _, err := s.Dial(websocket.DialOptions{Subprotocols: []string{Subprotocol}}, header...)
-	if err != nil {
-		s.T.Fatal(err)
-	}
+	must.Do(s.T, err)
 	return s.SocketOver(conn)
 }
 
@@ -113,8 +111,7 @@ func (w *Socket) TryRead() (f Message, err error) {
 // Read reads one message, and fails the test if there is an error.
 func (w *Socket) Read() Message {
 	w.t.Helper()
-	f := must.Get(w.TryRead())(w.t)
-	return f
+	return must.Get(w.TryRead())(w.t)
 }
 
 // Want reads a message and compares it as text.

@@ -12,6 +12,7 @@ import (
 	"crypto/x509"
 	"encoding/base64"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"math/big"
 	"os"
@@ -49,11 +50,7 @@ func NewKeyring(t *testing.T) *Keyring {
 	k.EC, errs[2] = ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	k.StrangeEC, errs[3] = ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	_, k.Ed25519, errs[4] = ed25519.GenerateKey(rand.Reader)
-	for _, err := range errs {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
+	must.Do(t, errors.Join(errs[:]...))
 	return &k
 }
 

@@ -129,8 +129,7 @@ func TestPasswordIsNeverShown(t *testing.T) {
 // connections returns how many connections the server has had.
 func connections(t *testing.T, s *store.Store) int {
 	t.Helper()
-	n := must.Get(strconv.Atoi(s.Client.InfoMap(t.Context(), "stats").Item("Stats", "total_connections_received")))(t)
-	return n
+	return must.Get(strconv.Atoi(s.Client.InfoMap(t.Context(), "stats").Item("Stats", "total_connections_received")))(t)
 }
 
 func TestUnreachableServerIsAnError(t *testing.T) {

@@ -170,10 +170,8 @@ func TestTLSOlderThan12IsRefused(t *testing.T) {
 	ours := newAuthority(t)
 	ours.sign(t, "server", &x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}})
 	certificate := must.Get(tls.LoadX509KeyPair(ours.crt("server"), ours.secret("server")))(t)
-	listener, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11})
-	if err != nil {
-		t.Fatal(err)
-	}
+	old := &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11}
+	listener := must.Get(tls.Listen("tcp", "127.0.0.1:0", old))(t)
 	defer listener.Close()
 	go func() {
 		for {

@@ -114,10 +114,7 @@ func fileOf(t *testing.T, text string) string {
 // events opens a stream of server-sent events and returns its lines.
 func (s *server) events(query string) *bufio.Scanner {
 	s.t.Helper()
-	req, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, s.URL+"/query?query="+url.QueryEscape(query), nil)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	req := must.Get(http.NewRequestWithContext(s.t.Context(), http.MethodGet, s.URL+"/query?query="+url.QueryEscape(query), nil))(s.t)
 	req.Header.Set("Accept", "text/event-stream")
 	res := must.Get(http.DefaultClient.Do(req))(s.t)
 	s.t.Cleanup(func() { _ = res.Body.Close() })
@@ -132,9 +129,7 @@ func (s *server) events(query string) *bufio.Scanner {
 func (s *server) socket(query string) *websocket.Conn {
 	s.t.Helper()
 	conn, _, err := websocket.Dial(s.t.Context(), s.URL+"/query", &websocket.DialOptions{Subprotocols: []string{"graphql-transport-ws"}})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.Do(s.t, err)
 	s.t.Cleanup(func() { _ = conn.CloseNow() })
 	for _, message := range []string{`{"type":"connection_init"}`, `{"type":"subscribe","id":"1","payload":{"query":"` + query + `"}}`} {
 		must.Do(s.t, conn.Write(s.t.Context(), websocket.MessageText, []byte(message)))
