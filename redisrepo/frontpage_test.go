@@ -1,6 +1,7 @@
 package redisrepo_test
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -100,11 +101,9 @@ func (w *frontWalk) pass(until time.Time) {
 		size := 100
 		ids := must.Get(w.List(w.ctx, lists.AllArticles(site.ByScore, site.Descending), 1, &size))(w.t)
 		articles, errs := w.ArticlesByID(w.ctx, ids)
+		must.Do(w.t, errors.Join(errs...))
 		page := &rankings.FrontPage{At: timeOf(hour)}
 		for i, id := range ids {
-			if errs[i] != nil {
-				w.t.Fatal(errs[i])
-			}
 			page.Places = append(page.Places, &rankings.FrontPlace{ID: id, Rank: i + 1, Score: articles[i].Score})
 			if before, known := w.best[id]; !known || i+1 < before.Rank {
 				w.best[id] = rankings.BestRank{Rank: i + 1, At: page.At}
@@ -436,9 +435,7 @@ func TestMigrateCopiesFrontPages(t *testing.T) {
 			target := redistest.Start(t)
 			options := []redisrepo.Option{redisrepo.WithPartitions(tt.to), redisrepo.WithClock(w.clock.now)}
 			must.Get(migrate.Migrate(t.Context(), w.server.Client, target.Client, w.rules, func(string) {}, options...))(t)
-			other := *w.testSite
-			other.server, other.raw = target, target.Client
-			w.testSite = other.reopened(target.Client, nil, redisrepo.WithPartitions(tt.to))
+			w.testSite = w.copied(target, redisrepo.WithPartitions(tt.to))
 			w.compare()
 			for range programtest.Size(100, 300) {
 				w.step()

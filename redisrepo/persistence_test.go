@@ -79,14 +79,12 @@ func (s *testSite) underSentinel(hooks ...redis.Hook) *testSite {
 }
 
 func (s *testSite) sentinelClient(hooks ...redis.Hook) *redis.Client {
-	options := *s.server.Client.Options()
-	socket := options.Addr
-	options.Network, options.Addr, options.MaxRetries, options.ReadTimeout = "tcp", "FailoverClient", -1, 400*time.Millisecond
-	options.Dialer = func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return new(net.Dialer).DialContext(ctx, "unix", socket)
-	}
-	client := redis.NewClient(&options)
-	s.t.Cleanup(func() { _ = client.Close() })
+	client := s.clientWith(func(o *redis.Options) {
+		o.Network, o.Addr, o.MaxRetries, o.ReadTimeout = "tcp", "FailoverClient", -1, 400*time.Millisecond
+		o.Dialer = func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", s.server.Socket())
+		}
+	})
 	failover.LimitWaiting(client)
 	for _, h := range hooks {
 		client.AddHook(h)

@@ -182,11 +182,7 @@ func TestForeignHashesAreRead(t *testing.T) {
 		t.Run(fmt.Sprint("RESP", protocol), func(t *testing.T) {
 			t.Parallel()
 			s := newSite(t, nil, one)
-			options := *s.server.Client.Options()
-			options.Protocol = protocol
-			client := redis.NewClient(&options)
-			t.Cleanup(func() { _ = client.Close() })
-			repo := s.reopened(client, nil)
+			repo := s.reopened(s.clientWith(func(o *redis.Options) { o.Protocol = protocol }), nil)
 			ids := make([]site.ArticleID, 0, len(hashes)+2)
 			for i, hash := range hashes {
 				id := site.ArticleID(i + 1)
