@@ -49,32 +49,13 @@ func walkAll[E any](t *testing.T, size int, backward bool, total int, read func(
 	}
 }
 
-func TestGroupsArePagedByName(t *testing.T) {
-	eachLayout(t, func(t *testing.T, tags []string) {
-		s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
-		want := []string{"a", "a-b", "a.b", "a_b", "ab", "b", "c", "interest", "ä", "世"}
-		for i, name := range want {
-			for range i%3 + 1 {
-				s.post("alice", name)
-			}
-		}
-		for size := 1; size <= len(want)+1; size++ {
-			for _, backward := range []bool{false, true} {
-				var got []string
-				for _, edge := range walkAll(t, size, backward, len(want), func(span site.PageRequest) ([]lists.GroupEdge, site.PageInfo, error) {
-					return s.Groups(s.ctx, lists.GroupList{}, span)
-				}) {
-					got = append(got, string(edge.Name))
-				}
-				if !slices.Equal(got, want) {
-					t.Errorf("pages of %d, backward %t: %v, want %v", size, backward, got, want)
-				}
-			}
-		}
-		if n, err := s.GroupCount(s.ctx, lists.GroupList{}); err != nil || n != len(want) {
-			t.Errorf("GroupCount = %d, %v, want %d", n, err, len(want))
-		}
-	})
+// walkIDs is walkAll of a listing.
+func (s *testSite) walkIDs(l lists.Listing, size int, backward bool, total int) (ids []site.ArticleID) {
+	s.t.Helper()
+	for _, edge := range walkAll(s.t, size, backward, total, func(p site.PageRequest) ([]lists.Edge, site.PageInfo, error) { return s.Walk(s.ctx, l, p) }) {
+		ids = append(ids, edge.ID)
+	}
+	return ids
 }
 
 // listings returns a listing of each kind.
@@ -113,12 +94,7 @@ func TestWalkEqualsNumberedPages(t *testing.T) {
 			}
 			for _, size := range []int{1, 7, 59, 60, 61, 100} {
 				for _, backward := range []bool{false, true} {
-					var got []site.ArticleID
-					for _, edge := range walkAll(t, size, backward, articles, func(span site.PageRequest) ([]lists.Edge, site.PageInfo, error) {
-						return s.Walk(s.ctx, listing, span)
-					}) {
-						got = append(got, edge.ID)
-					}
+					got := s.walkIDs(listing, size, backward, articles)
 					if !slices.Equal(got, want) {
 						t.Errorf("%s, pages of %d, backward %t:\n got %v\nwant %v", name, size, backward, got, want)
 					}
@@ -160,8 +136,7 @@ func TestWalkBetweenTwoCursorsReturnsOnlyWhatIsBetween(t *testing.T) {
 
 // A cursor marks the place that the article had, even if it has moved or shares its score with others.
 func TestWalkContinuesWhereAMovedArticleWas(t *testing.T) {
-	t.Parallel()
-	for _, tags := range layouts {
+	eachLayout(t, func(t *testing.T, tags []string) {
 		s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
 		manyTies(s, 40)
 		for _, listing := range []lists.Listing{lists.AllArticles(site.ByScore, site.Descending), lists.InGroup("all", site.ByScore, site.Ascending)} {
@@ -178,7 +153,7 @@ func TestWalkContinuesWhereAMovedArticleWas(t *testing.T) {
 				s.vote(moved.ID, "carol", site.None)
 			}
 		}
-	}
+	})
 }
 
 func TestWalkListsEachUnmovedArticleOnceWhileVotesArrive(t *testing.T) {
@@ -213,10 +188,8 @@ func TestWalkListsEachUnmovedArticleOnceWhileVotesArrive(t *testing.T) {
 		"group": lists.InGroup("all", site.ByScore, site.Descending),
 	} {
 		seen := make(map[site.ArticleID]int)
-		for _, edge := range walkAll(t, 7, false, -1, func(span site.PageRequest) ([]lists.Edge, site.PageInfo, error) {
-			return s.Walk(s.ctx, listing, span)
-		}) {
-			seen[edge.ID]++
+		for _, id := range s.walkIDs(listing, 7, false, -1) {
+			seen[id]++
 		}
 		for id := site.ArticleID(1); id <= articles; id++ {
 			if n := seen[id]; n > 1 || n == 0 && id%2 == 1 {
