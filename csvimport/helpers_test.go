@@ -51,9 +51,7 @@ func (s testSite) imports(t *testing.T, file string, o csvimport.Options) (csvim
 func (s testSite) article(t *testing.T, id site.ArticleID) *site.Article {
 	t.Helper()
 	articles, errs := s.ArticlesByID(t.Context(), []site.ArticleID{id})
-	if errs[0] != nil {
-		t.Fatal(errs[0])
-	}
+	must.Do(t, errs[0])
 	return articles[0]
 }
 

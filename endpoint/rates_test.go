@@ -129,9 +129,7 @@ func TestPostsAndChangesAreLimited(t *testing.T) {
 			t.Errorf("%s: got %v, want one payload and no errors", mutation, a)
 		}
 	}
-	for i := range 3 {
-		s.Post("alice", fmt.Sprint("article ", i))
-	}
+	s.PostMany("alice", 3)
 	refused("alice", `post(input: {title: "fourth", text: "x"})`, "article { id }")
 	s.Post("bob", "another's")
 	// Edits, regroupings and deletions are counted together, including no-ops.

@@ -165,9 +165,7 @@ func TestSubscriptionWithTwoFieldsIsRejected(t *testing.T) {
 	if f.Type != "error" || json.Unmarshal(f.Payload, &errs) != nil || len(errs) == 0 || errs[0].Extensions.Code != "GRAPHQL_VALIDATION_FAILED" {
 		t.Errorf("got %s %s, want GRAPHQL_VALIDATION_FAILED", f.Type, f.Payload)
 	}
-	if log := s.Log.String(); log != "" {
-		t.Errorf("got log %s, want nothing logged for client errors", log)
-	}
+	s.WantNoLog()
 }
 
 const (

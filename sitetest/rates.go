@@ -1,11 +1,11 @@
 package sitetest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"slices"
@@ -61,21 +61,8 @@ func (s *Site) AskBy(client *http.Client, query string, header ...string) (*http
 	if err != nil {
 		return nil, "", err
 	}
-	req, err := http.NewRequestWithContext(s.T.Context(), http.MethodPost, s.URL, strings.NewReader(string(body)))
-	if err != nil {
-		return nil, "", err
-	}
-	req.Header.Set("Content-Type", "application/json")
-	for i := 0; i < len(header); i += 2 {
-		req.Header.Add(header[i], header[i+1])
-	}
-	res, err := client.Do(req)
-	if err != nil {
-		return nil, "", err
-	}
-	defer func() { _ = res.Body.Close() }()
-	text, err := io.ReadAll(res.Body)
-	return res, string(text), err
+	by := cmp.Or(client.Transport, http.DefaultTransport)
+	return s.try(by, http.MethodPost, "", string(body), append([]string{"Content-Type", "application/json"}, header...)...)
 }
 
 // RateKeys returns the keys of all rate limit counters in the store, sorted and without their prefix "rate:".

@@ -80,10 +80,7 @@ func JWK(id string, private crypto.Signer, more ...string) string {
 	case *rsa.PublicKey:
 		members = []string{`"kty":"RSA"`, `"n":"` + Base64URL(public.N.Bytes()) + `"`, `"e":"` + Base64URL(big.NewInt(int64(public.E)).Bytes()) + `"`}
 	case *ecdsa.PublicKey:
-		point, err := public.Bytes()
-		if err != nil {
-			panic(err)
-		}
+		point := must.Have(public.Bytes())
 		x, y := Base64URL(point[1:1+len(point)/2]), Base64URL(point[1+len(point)/2:])
 		members = []string{`"kty":"EC"`, `"crv":"` + public.Params().Name + `"`, `"x":"` + x + `"`, `"y":"` + y + `"`}
 	case ed25519.PublicKey:

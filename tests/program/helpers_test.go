@@ -4,9 +4,6 @@ package program_test
 import (
 	"bufio"
 	"bytes"
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -21,6 +18,7 @@ import (
 
 	"frontpage/must"
 	"frontpage/programtest"
+	"frontpage/sitetest"
 )
 
 func TestMain(m *testing.M) { os.Exit(programtest.Main(m)) }
@@ -97,11 +95,7 @@ func (s *server) status(path string) int {
 
 // tokenFor returns a token of a user, valid for an hour and signed with testSecret.
 func tokenFor(user string) string {
-	encode := base64.RawURLEncoding.EncodeToString
-	text := encode([]byte(`{"alg":"HS256"}`)) + "." + encode(fmt.Appendf(nil, `{"sub":%q,"exp":%d}`, user, time.Now().Add(time.Hour).Unix()))
-	mac := hmac.New(sha256.New, []byte(testSecret))
-	mac.Write([]byte(text))
-	return text + "." + encode(mac.Sum(nil))
+	return sitetest.SignToken(sitetest.HeaderHS, fmt.Sprintf(`{"sub":%q,"exp":%s}`, user, sitetest.UnixIn(time.Hour)), testSecret)
 }
 
 func fileOf(t *testing.T, text string) string {
