@@ -104,12 +104,10 @@ func TestFeaturesAreSwitchedAlone(t *testing.T) {
 	before := s.dump()
 	refused(open(redisrepo.KeepRules()), "calendar was off and is on: use the same settings as the server")
 	stop := s.used()
-	for s.do("PUBSUB NUMSUB changes:0").([]any)[1] == int64(0) {
-	}
+	s.awaitProcesses(1)
 	refused(open(), "calendar was off and is on, and 1 processes of the site still run: stop them")
 	stop()
-	for s.do("PUBSUB NUMSUB changes:0").([]any)[1] != int64(0) {
-	}
+	s.awaitProcesses(0)
 	if _, there := maps.Collect(lines(before))["clock:"]; there {
 		t.Error("the calendar was begun")
 	}

@@ -194,9 +194,7 @@ func TestListenReceivesFromAllPartitions(t *testing.T) {
 	for i := range 3 {
 		for _, id := range byPartition {
 			other.vote(id, site.UserName(fmt.Sprint("voter", i)), up)
-			if got, want := until(t, w, 2+i), l.article(id); !reflect.DeepEqual(redisrepo.Comparable(*got), redisrepo.Comparable(*want)) {
-				t.Errorf("delivered %+v, want %+v", got, want)
-			}
+			wantEqual(t, until(t, w, 2+i), l.article(id))
 		}
 	}
 	l.wantTaken(w)
@@ -227,25 +225,19 @@ func TestWatchesWorkOnTheEmbeddedStore(t *testing.T) {
 		t.Errorf("delivered the post %+v, want %+v", got, a)
 	}
 	w := l.watch(a.ID)
-	for i, write := range []func(){
+	for _, write := range []func(){
 		func() { other.vote(a.ID, "bob", up) },
 		func() { s.vote(a.ID, "carol", down) },
 		func() { other.regroup(a, []string{"x"}, nil) },
 	} {
 		write()
 		l.pass()
-		if got, want := take(w), l.article(a.ID); !reflect.DeepEqual(redisrepo.Comparable(*got), redisrepo.Comparable(*want)) {
-			t.Errorf("write %d: delivered %+v, want %+v", i, got, want)
-		}
+		wantEqual(t, take(w), l.article(a.ID))
 	}
 	deleted := other.delete(a.ID, moderator)
-	if got := next(t, w); show(got) != show(deleted) {
-		t.Errorf("delivered %s, want %s", show(got), show(deleted))
-	}
+	wantEqual(t, next(t, w), deleted)
 	back := other.undelete(a.ID)
-	if got := next(t, w); show(got) != show(back) {
-		t.Errorf("delivered %s, want %s", show(got), show(back))
-	}
+	wantEqual(t, next(t, w), back)
 	s.wantList(best("go"), a.ID)
 	_, err := s.Post(s.ctx, "bob", site.Draft{Title: "again", Link: a.Link})
 	wantDuplicate(t, err, a.ID)

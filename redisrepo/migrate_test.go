@@ -390,8 +390,7 @@ func TestMigrateAcceptsAnOriginalThatRefusesWrites(t *testing.T) {
 		s.Listen(listening, func(error) {})
 	}()
 	defer func() { stop(); <-ended }()
-	for s.do("PUBSUB NUMSUB changes:0").([]any)[1] == int64(0) {
-	}
+	s.awaitProcesses(1)
 	asked := false
 	_, err := migrate.Migrate(t.Context(), s.client(), target.Client, s.rules, func(step string) {
 		if asked = asked || strings.HasPrefix(step, "now stop"); !strings.HasPrefix(step, "now stop") {

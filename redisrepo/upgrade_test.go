@@ -132,16 +132,14 @@ func TestUpgradeWaitsForOlderProcesses(t *testing.T) {
 	ctx, stop := context.WithCancel(s.ctx)
 	ended := make(chan struct{})
 	go func() { s.Listen(ctx, func(error) {}); close(ended) }()
-	for s.do("PUBSUB NUMSUB changes:0").([]any)[1] == int64(0) {
-	}
+	s.awaitProcesses(1)
 	_, err := redisrepo.New(s.ctx, s.server.Client, s.rules, s.grade(&left))
 	if err == nil || !strings.Contains(err.Error(), "the data has layout 6, this program needs 7, and 1 processes of the site still run") || left.Load() != 100 {
 		t.Errorf("New beside an older process: %v, want an error that says so", err)
 	}
 	stop()
 	<-ended
-	for s.do("PUBSUB NUMSUB changes:0").([]any)[1] != int64(0) {
-	}
+	s.awaitProcesses(0)
 	if _, err := redisrepo.New(s.ctx, s.server.Client, s.rules, s.grade(&left)); err != nil || left.Load() != 99 {
 		t.Errorf("New after its end: %v, %d articles, want 1", err, 100-left.Load())
 	}
@@ -162,8 +160,7 @@ func TestUpgradeGoesOnBesideAStartThatWasFaster(t *testing.T) {
 			serve := sync.OnceFunc(func() {
 				faster := s.reopened(s.server.Client, nil)
 				go faster.Listen(s.ctx, func(error) {})
-				for s.do("PUBSUB NUMSUB changes:0").([]any)[1] == int64(0) {
-				}
+				s.awaitProcesses(1)
 			})
 			slower := s.client(redistest.Before(func(commands ...redis.Cmder) {
 				if commands[0].Name() == name {
