@@ -30,8 +30,7 @@ func TestImportedArticlesRankByVotesAndTime(t *testing.T) {
 
 	records := must.Get(csv.NewReader(strings.NewReader(file)).ReadAll())(t)
 	number := func(s string) int {
-		n := must.Get(strconv.Atoi(s))(t)
-		return n
+		return must.Get(strconv.Atoi(s))(t)
 	}
 	score := func(r []string) int { return number(r[5]) + 432*number(r[3]) }
 	ranked := records[1:]
@@ -130,9 +129,7 @@ func TestTheHeaderMustNameTheColumns(t *testing.T) {
 	})
 	t.Run("a pipe is refused", func(t *testing.T) {
 		in, out, err := os.Pipe()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		defer func() { _, _ = in.Close(), out.Close() }()
 		_, err = csvimport.Run(t.Context(), s.Repo, in, csvimport.Options{})
 		if err == nil || !strings.HasPrefix(err.Error(), "the file must be seekable") {
@@ -233,9 +230,7 @@ func TestTheProgressBarIsClearedForReportedRows(t *testing.T) {
 	t.Parallel()
 	var terminal strings.Builder
 	file := manyRows(1200) + "x,,,,,\n"
-	if _, err := csvimport.Run(t.Context(), newTestSite(t).Repo, strings.NewReader(file), csvimport.Options{Report: &terminal, Progress: &terminal}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(csvimport.Run(t.Context(), newTestSite(t).Repo, strings.NewReader(file), csvimport.Options{Report: &terminal, Progress: &terminal}))(t)
 	shown := terminal.String()
 	for _, percent := range []string{" 41% |", " 82% |"} {
 		if !strings.Contains(shown, percent) {
@@ -257,9 +252,7 @@ func TestTheSummaryIsOneLine(t *testing.T) {
 	clock := func() time.Time { ticks = ticks.Add(700400 * time.Microsecond); return ticks }
 	sum, err := csvimport.Run(t.Context(), newTestSite(t).Repo, strings.NewReader(manyRows(3)+"x,,,,,\n1,Title,,1,alice,1\n4,T,http://[::1],1,alice,1\n"),
 		csvimport.Options{Now: clock, GroupByHost: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	same(t, "Summary", sum.String(), "6 rows read: 4 added, 0 already stored, 2 refused, 1 without a group for their host; took 700ms")
 	sum.Ungrouped, sum.Skipped = 0, 1
 	same(t, "Summary", sum.String(), "6 rows read: 4 added, 1 already stored, 2 refused; took 700ms")

@@ -38,11 +38,7 @@ func FuzzRows(f *testing.F) {
 	empty := func(t *testing.T) *redisrepo.Repo {
 		t.Helper()
 		must.Do(t, server.Client.FlushAll(t.Context()).Err())
-		repo, err := redisrepo.New(t.Context(), server.Client, site.DefaultRules(), redisrepo.WithClock(func() time.Time { return now }))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return repo
+		return must.Get(redisrepo.New(t.Context(), server.Client, site.DefaultRules(), redisrepo.WithClock(func() time.Time { return now })))(t)
 	}
 	f.Fuzz(func(t *testing.T, file []byte, options bool) {
 		var report strings.Builder

@@ -32,10 +32,7 @@ type testSite struct {
 func newTestSite(t *testing.T) testSite {
 	t.Helper()
 	server := redistest.Start(t)
-	repo, err := redisrepo.New(t.Context(), server.Client, site.DefaultRules(), redisrepo.WithClock(func() time.Time { return now }))
-	if err != nil {
-		t.Fatal(err)
-	}
+	repo := must.Get(redisrepo.New(t.Context(), server.Client, site.DefaultRules(), redisrepo.WithClock(func() time.Time { return now })))(t)
 	return testSite{repo, server}
 }
 
@@ -54,9 +51,7 @@ func (s testSite) imports(t *testing.T, file string, o csvimport.Options) (csvim
 func (s testSite) article(t *testing.T, id site.ArticleID) *site.Article {
 	t.Helper()
 	articles, errs := s.ArticlesByID(t.Context(), []site.ArticleID{id})
-	if errs[0] != nil {
-		t.Fatal(errs[0])
-	}
+	must.Do(t, errs[0])
 	return articles[0]
 }
 

@@ -199,8 +199,7 @@ func newTestSite(t *testing.T) testSite {
 
 func open(t *testing.T, server *redistest.Server, options ...redisrepo.Option) *redisrepo.Repo {
 	t.Helper()
-	repo := must.Get(redisrepo.New(t.Context(), server.Client, site.DefaultRules(), options...))(t)
-	return repo
+	return must.Get(redisrepo.New(t.Context(), server.Client, site.DefaultRules(), options...))(t)
 }
 
 func (s testSite) fill(t *testing.T, want int) {

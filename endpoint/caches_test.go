@@ -32,9 +32,7 @@ func TestAnswersForAllArePublic(t *testing.T) {
 		o.MaxAge, o.Origins = 7*time.Second, []string{"https://friend.example"}
 		o.Rates = endpoint.Rates{Cost: endpoint.Rate{Most: 100_000, Window: time.Hour}, Addresses: 1}
 	})
-	for i := range 25 {
-		s.Post("alice", fmt.Sprint("article ", i))
-	}
+	s.PostMany("alice", 25)
 	page := "?query=" + url.QueryEscape(frontPage)
 	get := func(method string, header ...string) *http.Response {
 		t.Helper()
@@ -134,9 +132,7 @@ func TestCallersGetTheirOwnAnswersThroughACache(t *testing.T) {
 		o.MaxAge, o.Origins = time.Hour, []string{"https://friend.example"}
 		o.MaxConcurrent = 0 // a busy machine refuses no request
 	})
-	for i := range 25 {
-		s.Post("alice", fmt.Sprint("article ", i))
-	}
+	s.PostMany("alice", 25)
 	_, page := s.Get(frontPage)
 	anonymous.Store(0)
 	s.URL = cached(t, s.URL)

@@ -132,10 +132,8 @@ func TestOnlyTrustedDocumentsRun(t *testing.T) {
 			t.Errorf("%s: got no error", file)
 		}
 	}
-	trusted, err := endpoint.ReadTrusted(fmt.Appendf(nil, `{%q: %q, "short": "mutation V($a: ID!) { vote(input: {article: $a}) { changed } }"}`, hashOf(front), front), graph.Schema(), limits)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := fmt.Appendf(nil, `{%q: %q, "short": "mutation V($a: ID!) { vote(input: {article: $a}) { changed } }"}`, hashOf(front), front)
+	trusted := must.Get(endpoint.ReadTrusted(file, graph.Schema(), limits))(t)
 	s := sitetest.Open(t, func(o *endpoint.Options) { o.Trusted = trusted })
 	for request, want := range map[string]string{
 		`{` + persisted(hashOf(front)) + `}`:                                      `{"data":{"articles":[]}}`,

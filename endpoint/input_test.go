@@ -27,9 +27,7 @@ func TestObjectAsScalarOrEnumIsRejected(t *testing.T) {
 			t.Errorf("%s: got %v, want GRAPHQL_VALIDATION_FAILED", query, a)
 		}
 	}
-	if log := s.Log.String(); log != "" {
-		t.Errorf("got log %s, want nothing logged for client errors", log)
-	}
+	s.WantNoLog()
 }
 
 func TestInvalidUTF8IsRejected(t *testing.T) {

@@ -129,9 +129,7 @@ func TestPostsAndChangesAreLimited(t *testing.T) {
 			t.Errorf("%s: got %v, want one payload and no errors", mutation, a)
 		}
 	}
-	for i := range 3 {
-		s.Post("alice", fmt.Sprint("article ", i))
-	}
+	s.PostMany("alice", 3)
 	refused("alice", `post(input: {title: "fourth", text: "x"})`, "article { id }")
 	s.Post("bob", "another's")
 	// Edits, regroupings and deletions are counted together, including no-ops.
@@ -438,9 +436,7 @@ func TestUsersOfOneAddressShareItsLimit(t *testing.T) {
 	vote := func(client int, user string, article int) string {
 		t.Helper()
 		_, body, err := s.AskBy([]*http.Client{here, there}[client], fmt.Sprintf(`mutation { vote(input: {article: %d}) { changed userErrors { code } } }`, article), "X-User-ID", user)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		switch body {
 		case `{"data":{"vote":{"changed":true,"userErrors":[]}}}`:
 			return "done"

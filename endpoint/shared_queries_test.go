@@ -30,9 +30,7 @@ const frontPage = `{ articles { id title votes poster { name } } }`
 func TestEqualQueriesAreExecutedOnce(t *testing.T) {
 	t.Parallel()
 	s := sitetest.Open(t, sharing)
-	for i := range 25 {
-		s.Post("alice", fmt.Sprint("article ", i))
-	}
+	s.PostMany("alice", 25)
 	s.StopListening()
 	sockets := []*sitetest.Socket{s.Socket(""), s.Socket(`{"X-User-ID":"bob"}`)}
 	ask := func(want string, requests ...string) {
@@ -218,9 +216,7 @@ func TestFailuresAndAbandonedQueriesAreNotShared(t *testing.T) {
 func TestSharedAnswersHaveTheFormThatEachCallerAccepts(t *testing.T) {
 	t.Parallel()
 	s := sitetest.Open(t, sharing)
-	for i := range 25 {
-		s.Post("alice", fmt.Sprint("article ", i))
-	}
+	s.PostMany("alice", 25)
 	_, plain := s.Get(frontPage)
 	if len(plain) < 1024 {
 		t.Fatalf("got %s, want a page", plain)

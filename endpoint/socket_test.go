@@ -165,9 +165,7 @@ func TestSubscriptionWithTwoFieldsIsRejected(t *testing.T) {
 	if f.Type != "error" || json.Unmarshal(f.Payload, &errs) != nil || len(errs) == 0 || errs[0].Extensions.Code != "GRAPHQL_VALIDATION_FAILED" {
 		t.Errorf("got %s %s, want GRAPHQL_VALIDATION_FAILED", f.Type, f.Payload)
 	}
-	if log := s.Log.String(); log != "" {
-		t.Errorf("got log %s, want nothing logged for client errors", log)
-	}
+	s.WantNoLog()
 }
 
 const (
@@ -257,9 +255,7 @@ func TestSocketNeedsTheSubprotocol(t *testing.T) {
 	s := sitetest.Open(t)
 	for _, offered := range [][]string{nil, {"graphql-ws"}} {
 		conn, _, err := s.Dial(websocket.DialOptions{Subprotocols: offered})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if _, how := s.SocketOver(conn).ReadClose(); how.Code != 4406 {
 			t.Errorf("offered %v: got %v, want 4406", offered, how)
 		}
@@ -298,9 +294,7 @@ func TestSocketThatAnswersPingsStaysOpen(t *testing.T) {
 		pings <- struct{}{}
 		return true
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	w := s.SocketOver(conn)
 	w.Begin("")
 	w.Watch("a", id)
@@ -430,8 +424,6 @@ func TestIPv6OriginMayOpenSockets(t *testing.T) {
 		t.Errorf("over HTTP: got %v, want the origin to be allowed", res.Header)
 	}
 	conn, _, err := s.Dial(websocket.DialOptions{Subprotocols: []string{sitetest.Subprotocol}}, "Origin", origin)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	s.SocketOver(conn).Begin("")
 }

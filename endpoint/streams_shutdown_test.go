@@ -44,9 +44,7 @@ func TestShutdownEndsStreams(t *testing.T) {
 	if rest, err := io.ReadAll(e.Body); err != nil || strings.Trim(string(rest), ":\n") != "" {
 		t.Errorf("event stream: got %q, %v, want its end without events", rest, err)
 	}
-	if err := <-ended; err != nil {
-		t.Errorf("Shutdown: %v", err)
-	}
+	must.Do(t, <-ended)
 	if _, status, code := tryOpen(s); status != 503 || code != "UNAVAILABLE" {
 		t.Errorf("a new socket: got %d %s, want 503 UNAVAILABLE", status, code)
 	}
@@ -77,9 +75,7 @@ func TestShutdownEndsStreamsOneAfterAnother(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), must.Patience)
 	defer cancel()
 	began := time.Now()
-	if err := s.Handler.Shutdown(ctx, over); err != nil {
-		t.Errorf("Shutdown: %v", err)
-	}
+	must.Do(t, s.Handler.Shutdown(ctx, over))
 	if took := time.Since(began); took < over {
 		t.Errorf("Shutdown took %v, want at least %v", took, over)
 	}
@@ -108,9 +104,7 @@ func TestShutdownDoesNotWaitForASilentClient(t *testing.T) {
 	if _, how := w.ReadClose(); how.Code != 1001 {
 		t.Errorf("another client: got %v, want 1001", how)
 	}
-	if err := <-ended; err != nil {
-		t.Errorf("Shutdown: %v", err)
-	}
+	must.Do(t, <-ended)
 }
 
 // The same is true of a client that is still receiving events.
@@ -130,9 +124,7 @@ func TestShutdownDoesNotWaitForASlowWatcher(t *testing.T) {
 	})
 	must.Do(t, <-begun)
 	s.VoteUp(ids[0])
-	if err := shutdown(s); err != nil {
-		t.Errorf("Shutdown: %v", err)
-	}
+	must.Do(t, shutdown(s))
 }
 
 func TestShutdownLetsAMutationFinish(t *testing.T) {
@@ -170,7 +162,5 @@ func TestShutdownLetsAMutationFinish(t *testing.T) {
 	if before, how := w.ReadClose(); how.Code != 1001 || len(before) > 0 {
 		t.Errorf("got %v after %v, want 1001 after no message", how, before)
 	}
-	if err := <-ended; err != nil {
-		t.Errorf("Shutdown: %v", err)
-	}
+	must.Do(t, <-ended)
 }

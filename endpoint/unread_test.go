@@ -45,10 +45,7 @@ func (r *unreadResponse) Write(body []byte) (int, error) {
 // largeResponses is an endpoint whose responses have 1 MB.
 func largeResponses(t *testing.T) *endpoint.Handler {
 	t.Helper()
-	repo, err := redisrepo.New(t.Context(), redistest.Start(t).Client, site.DefaultRules())
-	if err != nil {
-		t.Fatal(err)
-	}
+	repo := must.Get(redisrepo.New(t.Context(), redistest.Start(t).Client, site.DefaultRules()))(t)
 	o := endpoint.DefaultOptions()
 	o.SharedAnswers = 0
 	o.Rates.Cost = endpoint.Rate{Most: 1_000_000, Window: time.Hour}
@@ -108,13 +105,7 @@ func TestAnAddressThatDoesNotReadItsStreamsIsRefused(t *testing.T) {
 	t.Parallel()
 	const query = "{ articles { id } }"
 	for name, open := range map[string]func(*sitetest.Site) net.Conn{
-		"event streams": func(s *sitetest.Site) net.Conn {
-			conn := slow(s)
-			if _, err := fmt.Fprintf(conn, "GET /?query=%s HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\n\r\n", url.QueryEscape(query)); err != nil {
-				t.Fatal(err)
-			}
-			return conn
-		},
+		"event streams": func(s *sitetest.Site) net.Conn { return rawStream(s, query) },
 		"WebSockets": func(s *sitetest.Site) net.Conn {
 			return rawSocket(s, begin, fmt.Sprintf(`{"type":"subscribe","id":"a","payload":{"query":%q}}`, query))
 		},
@@ -159,6 +150,14 @@ func rawSocket(s *sitetest.Site, messages ...string) net.Conn {
 	if err != nil || res.StatusCode != http.StatusSwitchingProtocols {
 		s.T.Fatalf("handshake: got %v, %v, want 101", res, err)
 	}
+	return conn
+}
+
+// rawStream asks for an event stream, and reads nothing.
+func rawStream(s *sitetest.Site, query string) net.Conn {
+	s.T.Helper()
+	conn := slow(s)
+	must.Get(fmt.Fprintf(conn, "GET /?query=%s HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\n\r\n", url.QueryEscape(query)))(s.T)
 	return conn
 }
 
@@ -244,10 +243,7 @@ func TestUnreadEventStreamIsClosed(t *testing.T) {
 	t.Parallel()
 	s := sitetest.Open(t, one)
 	subscription, ids := big(s)
-	conn := slow(s)
-	if _, err := fmt.Fprintf(conn, "GET /?query=%s HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\n\r\n", url.QueryEscape(subscription)); err != nil {
-		t.Fatal(err)
-	}
+	conn := rawStream(s, subscription)
 	reader := bufio.NewReaderSize(conn, 16)
 	res, err := http.ReadResponse(reader, nil)
 	if err != nil || res.Header.Get("Content-Type") != typeEvents {

@@ -32,10 +32,7 @@ type testSite struct {
 
 func open(t *testing.T, client redis.UniversalClient, partitions int) testSite {
 	t.Helper()
-	repo, err := redisrepo.New(t.Context(), client, site.DefaultRules(), redisrepo.WithPartitions(partitions))
-	if err != nil {
-		t.Fatal(err)
-	}
+	repo := must.Get(redisrepo.New(t.Context(), client, site.DefaultRules(), redisrepo.WithPartitions(partitions)))(t)
 	return testSite{repo, client}
 }
 
@@ -121,9 +118,7 @@ func (s testSite) legacy(t *testing.T) {
 		pipe.Set(t.Context(), "article:", 5000, 0)
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 }
 
 func (s testSite) export(t *testing.T) string {

@@ -44,12 +44,9 @@ func newSite(t *testing.T, partitions int, publicURL string) *testSite {
 	s := &testSite{t: t, raw: raw, trips: new(atomic.Int64), now: new(atomic.Int64)}
 	s.now.Store(1_767_323_045) // 2026-01-02T03:04:05Z
 	clock := func() time.Time { return time.Unix(s.now.Load(), 0) }
-	repo, err := redisrepo.New(t.Context(), client, site.DefaultRules(), redisrepo.WithClock(clock), redisrepo.WithPartitions(partitions))
-	if err != nil {
-		t.Fatal(err)
-	}
+	repo := must.Get(redisrepo.New(t.Context(), client, site.DefaultRules(), redisrepo.WithClock(clock), redisrepo.WithPartitions(partitions)))(t)
 	client.AddHook(redistest.Before(func(commands ...redis.Cmder) {
-		if commands[0].Name() != "publish" { // no call waits for what processes tell each other
+		if !redistest.IsAside(commands[0]) {
 			s.trips.Add(1)
 		}
 	}))
@@ -77,9 +74,7 @@ func (s *testSite) post(title, link, text string, groups ...string) *site.Articl
 func (s *testSite) get(path string, header ...string) (*http.Response, string) {
 	s.t.Helper()
 	req := must.Get(http.NewRequestWithContext(s.t.Context(), http.MethodGet, s.server.URL+path, nil))(s.t)
-	for i := 0; i < len(header); i += 2 {
-		req.Header.Set(header[i], header[i+1])
-	}
+	sitetest.AddHeaders(req.Header, header...)
 	response := must.Get(s.server.Client().Do(req))(s.t)
 	defer func() { _ = response.Body.Close() }()
 	body := must.Get(io.ReadAll(response.Body))(s.t)
@@ -352,9 +347,7 @@ func TestUnchangedFeedCostsOneRoundTrip(t *testing.T) {
 					t.Errorf("%s: headers %v", path, first.Header)
 				}
 				for _, sent := range []string{tag, "W/\"x\", " + tag, "*"} {
-					if _, err := s.Vote(t.Context(), s.some(partitions), bob, site.Up, ""); err != nil { // ends what is shared, and changes no feed
-						t.Fatal(err)
-					}
+					must.Get(s.Vote(t.Context(), s.some(partitions), bob, site.Up, ""))(t) // ends what is shared, and changes no feed
 					before := s.trips.Load()
 					response, got := s.get(path+file, "If-None-Match", sent)
 					if response.StatusCode != http.StatusNotModified || got != "" {
@@ -595,10 +588,7 @@ func TestFeedsAreChargedLikeQueries(t *testing.T) {
 	left := func() (points int) {
 		res, _ := s.PostJSON(`{"query": "{ site { name } }"}`) // for 2 points
 		_, quota, _ := strings.Cut(res.Header.Get("RateLimit"), ";r=")
-		_, err := fmt.Sscan(quota, &points)
-		if err != nil {
-			t.Fatal(err, res.Header)
-		}
+		must.Get(fmt.Sscan(quota, &points))(t)
 		return points
 	}
 	get := func(path string) *httptest.ResponseRecorder {

@@ -151,6 +151,11 @@ func called[T any](ctx context.Context, field string, about []any, call func(con
 	return result, err
 }
 
+// calledWith is called for a resolver with one argument.
+func calledWith[A, T any](ctx context.Context, field string, argument A, call func(context.Context, A) (T, error)) (T, error) {
+	return called(ctx, field, []any{argument}, func(ctx context.Context) (T, error) { return call(ctx, argument) })
+}
+
 // calledForAll calls a batch resolver. Some of its fields fail for all objects, others for some of them.
 func calledForAll[O, T any](ctx context.Context, field string, objects []O, call func(context.Context, []O) ([]T, error)) ([]T, error) {
 	f, _ := ctx.Value(faultsKey{}).(faults)
@@ -357,15 +362,11 @@ func (r faultyMutation) Post(ctx context.Context, input site.Draft) (*graph.Post
 }
 
 func (r faultyMutation) Vote(ctx context.Context, input graph.VoteInput) (*graph.VotePayload, error) {
-	return called(ctx, "Mutation.vote", []any{input}, func(ctx context.Context) (*graph.VotePayload, error) {
-		return r.MutationResolver.Vote(ctx, input)
-	})
+	return calledWith(ctx, "Mutation.vote", input, r.MutationResolver.Vote)
 }
 
 func (r faultyMutation) Regroup(ctx context.Context, input graph.RegroupInput) (*graph.RegroupPayload, error) {
-	return called(ctx, "Mutation.regroup", []any{input}, func(ctx context.Context) (*graph.RegroupPayload, error) {
-		return r.MutationResolver.Regroup(ctx, input)
-	})
+	return calledWith(ctx, "Mutation.regroup", input, r.MutationResolver.Regroup)
 }
 
 func (r faultyMutation) EditArticle(ctx context.Context, input graph.EditArticleInput) (*graph.EditArticlePayload, error) {
@@ -381,9 +382,7 @@ func (r faultyMutation) DeleteArticle(ctx context.Context, input graph.DeleteArt
 }
 
 func (r faultyMutation) EndSessions(ctx context.Context, input graph.EndSessionsInput) (*graph.EndSessionsPayload, error) {
-	return called(ctx, "Mutation.endSessions", []any{input}, func(ctx context.Context) (*graph.EndSessionsPayload, error) {
-		return r.MutationResolver.EndSessions(ctx, input)
-	})
+	return calledWith(ctx, "Mutation.endSessions", input, r.MutationResolver.EndSessions)
 }
 
 func (r faultyQuery) Articles(ctx context.Context, order site.Order, direction site.Direction, page int32, pageSize *int32) ([]*site.Article, error) {
@@ -399,21 +398,15 @@ func (r faultyQuery) ArticlesConnection(ctx context.Context, order site.Order, d
 }
 
 func (r faultyQuery) Article(ctx context.Context, id string) (*site.Article, error) {
-	return called(ctx, "Query.article", []any{id}, func(ctx context.Context) (*site.Article, error) {
-		return r.QueryResolver.Article(ctx, id)
-	})
+	return calledWith(ctx, "Query.article", id, r.QueryResolver.Article)
 }
 
 func (r faultyQuery) Group(ctx context.Context, name string) (*site.Group, error) {
-	return called(ctx, "Query.group", []any{name}, func(ctx context.Context) (*site.Group, error) {
-		return r.QueryResolver.Group(ctx, name)
-	})
+	return calledWith(ctx, "Query.group", name, r.QueryResolver.Group)
 }
 
 func (r faultyQuery) ArticleByLink(ctx context.Context, link string) (*site.Article, error) {
-	return called(ctx, "Query.articleByLink", []any{link}, func(ctx context.Context) (*site.Article, error) {
-		return r.QueryResolver.ArticleByLink(ctx, link)
-	})
+	return calledWith(ctx, "Query.articleByLink", link, r.QueryResolver.ArticleByLink)
 }
 
 func (r faultyQuery) Groups(ctx context.Context, orderBy site.GroupOrder, prefix *string, first *int32, after *string, last *int32, before *string) (*graph.GroupConnection, error) {
@@ -423,15 +416,11 @@ func (r faultyQuery) Groups(ctx context.Context, orderBy site.GroupOrder, prefix
 }
 
 func (r faultyQuery) User(ctx context.Context, name string) (*site.User, error) {
-	return called(ctx, "Query.user", []any{name}, func(ctx context.Context) (*site.User, error) {
-		return r.QueryResolver.User(ctx, name)
-	})
+	return calledWith(ctx, "Query.user", name, r.QueryResolver.User)
 }
 
 func (r faultyQuery) Host(ctx context.Context, name string) (*site.Host, error) {
-	return called(ctx, "Query.host", []any{name}, func(ctx context.Context) (*site.Host, error) {
-		return r.QueryResolver.Host(ctx, name)
-	})
+	return calledWith(ctx, "Query.host", name, r.QueryResolver.Host)
 }
 
 func (r faultyQuery) Viewer(ctx context.Context) (*site.User, error) {
@@ -439,15 +428,11 @@ func (r faultyQuery) Viewer(ctx context.Context) (*site.User, error) {
 }
 
 func (r faultyQuery) Node(ctx context.Context, id string) (graph.Node, error) {
-	return called(ctx, "Query.node", []any{id}, func(ctx context.Context) (graph.Node, error) {
-		return r.QueryResolver.Node(ctx, id)
-	})
+	return calledWith(ctx, "Query.node", id, r.QueryResolver.Node)
 }
 
 func (r faultyQuery) Nodes(ctx context.Context, ids []string) ([]graph.Node, error) {
-	return called(ctx, "Query.nodes", []any{ids}, func(ctx context.Context) ([]graph.Node, error) {
-		return r.QueryResolver.Nodes(ctx, ids)
-	})
+	return calledWith(ctx, "Query.nodes", ids, r.QueryResolver.Nodes)
 }
 
 // RateLimit replaces the time, which is the machine's.

@@ -185,10 +185,7 @@ func record(around graphql.ResponseMiddleware) graphql.ResponseMiddleware {
 }
 
 func (s *side) ask(r request) answer {
-	body, err := json.Marshal(map[string]any{"query": r.text, "operationName": r.operation, "variables": r.values})
-	if err != nil {
-		panic(err)
-	}
+	body := must.Have(json.Marshal(map[string]any{"query": r.text, "operationName": r.operation, "variables": r.values}))
 	var a answer
 	ctx := context.WithValue(context.WithValue(context.Background(), recordKey{}, &a), faultsKey{}, r.faults)
 	req := httptest.NewRequestWithContext(ctx, http.MethodPost, "/graphql", bytes.NewReader(body))

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -277,22 +276,10 @@ func TestDeletionIsTheLastEventOfAnArticle(t *testing.T) {
 	here.Vote("bob", "article:1", "UP")
 	// A watcher that gets an event of the other article has subscribed.
 	for i, next := range next {
-		settled := make(chan struct{})
-		go func() {
-			tick := time.NewTicker(50 * time.Millisecond)
-			defer tick.Stop()
-			for {
-				select {
-				case <-settled:
-					return
-				case <-tick.C:
-					here.VoteUp("article:2")
-				}
-			}
-		}()
+		end := here.KeepVoting("article:2")
 		for next().ID != "article:2" {
 		}
-		close(settled)
+		end()
 		if t.Failed() {
 			t.Fatalf("watcher %d has not subscribed", i)
 		}
@@ -334,21 +321,9 @@ func TestDeletedArticleHasNoEventsUntilUndeleted(t *testing.T) {
 	moderate(s, deletion(1), `{"deleteArticle":{"deletedId":"article:1","userErrors":[]}}`)
 	w := s.Socket(`{"X-User-ID":"bob"}`)
 	w.Subscribe("a", `subscription { articleChanged(ids: [1, 2]) { id votes deletedAt } }`, "")
-	stop := make(chan struct{})
-	go func() {
-		tick := time.NewTicker(50 * time.Millisecond)
-		defer tick.Stop()
-		for {
-			select {
-			case <-stop:
-				return
-			case <-tick.C:
-				s.VoteUp("article:2")
-			}
-		}
-	}()
+	end := s.KeepVoting("article:2")
 	first := parseDeletionEvent(t, string(w.Read().Payload))
-	close(stop)
+	end()
 	if first.ID != "article:2" {
 		t.Errorf("first event: got %+v, want one of article:2", first)
 	}

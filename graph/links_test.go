@@ -1,14 +1,10 @@
 package graph_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 
-	"frontpage/redisrepo/site"
-	"frontpage/redistest"
 	"frontpage/sitetest"
 )
 
@@ -43,16 +39,6 @@ func TestDuplicateLinkIsRefused(t *testing.T) {
 	})
 }
 
-func TestDuplicateLinksAreAllowedWithoutLinkWindow(t *testing.T) {
-	t.Parallel()
-	rules := site.DefaultRules()
-	rules.LinkWindow = 0
-	s := sitetest.New(t, redistest.Start(t).Client, rules)
-	for i := range 3 {
-		s.Want("alice", link("https://go.dev/"), fmt.Sprintf(`{"post": {"article": {"id": "article:%d"}, "userErrors": []}}`, i+1))
-	}
-}
-
 // A post that is repeated with its idempotency key is the same post, not a duplicate of its own link.
 func TestRepeatedIdempotencyKeyIsNotADuplicateLink(t *testing.T) {
 	sitetest.EachStore(t, func(t *testing.T, s *sitetest.Site) {
@@ -62,69 +48,6 @@ func TestRepeatedIdempotencyKeyIsNotADuplicateLink(t *testing.T) {
 		}
 		s.Want("bob", post, `{"post": {"article": null, "userErrors": [{"code": "DUPLICATE_LINK"}]}}`)
 	})
-}
-
-// When 200 users post one link at once over two servers, one article is created, and the other users get its id.
-func TestConcurrentPostsOfOneLinkCreateOneArticle(t *testing.T) {
-	t.Parallel()
-	client := redistest.Start(t).Client
-	sites := []*sitetest.Site{sitetest.New(t, client, site.DefaultRules()), sitetest.New(t, client, site.DefaultRules())}
-	here := sitetest.ClientFrom(t, "127.0.0.1")
-	const posters = 200
-	var posted, named [posters]string
-	var all sync.WaitGroup
-	start := make(chan struct{})
-	for i := range posters {
-		all.Go(func() {
-			<-start
-			_, body, err := sites[i%2].AskBy(here, link("https://go.dev/"), "X-User-ID", fmt.Sprint("poster", i))
-			var a struct {
-				Data struct {
-					Post struct {
-						Article    *struct{ ID string }
-						UserErrors []struct{ Code, ArticleID string }
-					}
-				}
-				Errors []sitetest.Error
-			}
-			if err != nil || json.Unmarshal([]byte(body), &a) != nil || len(a.Errors) > 0 {
-				t.Errorf("want a response without errors: %v, got %s", err, body)
-				return
-			}
-			switch p := a.Data.Post; {
-			case p.Article != nil && len(p.UserErrors) == 0:
-				posted[i] = p.Article.ID
-			case p.Article == nil && len(p.UserErrors) == 1 && p.UserErrors[0].Code == "DUPLICATE_LINK":
-				named[i] = p.UserErrors[0].ArticleID
-			default:
-				t.Errorf("got %s, want an article or DUPLICATE_LINK", body)
-			}
-		})
-	}
-	close(start)
-	all.Wait()
-	winner, others := "", 0
-	for _, id := range posted {
-		if id != "" && winner != "" {
-			t.Errorf("got articles %s and %s, want one", winner, id)
-		}
-		winner += id
-	}
-	for _, id := range named {
-		if id != "" && id != winner {
-			t.Errorf("got a duplicate of %s, want %s", id, winner)
-		}
-		if id != "" {
-			others++
-		}
-	}
-	if others != posters-1 {
-		t.Errorf("%d users got the id of %s, want %d", others, winner, posters-1)
-	}
-	sites[0].Want("", `{ articlesConnection { totalCount nodes { id } } }`, fmt.Sprintf(`{"articlesConnection": {"totalCount": 1, "nodes": [{"id": %q}]}}`, winner))
-	if left := client.Keys(t.Context(), "link:*").Val(); len(left) != 1 {
-		t.Errorf("got the link keys %v, want one", left)
-	}
 }
 
 func TestFindingGroupsAndLinks(t *testing.T) {

@@ -74,16 +74,24 @@ func (b *model) vote(user, id string, vote int) string {
 	return fmt.Sprintf(`{"data":{"vote":{"article":%s,"userErrors":[]}}}`, a.shown(user))
 }
 
+// refuses returns the code of a change by user that is refused, or "". A nil article is missing.
+func (a *modelArticle) refuses(user string, moderator bool) string {
+	switch {
+	case user == "":
+		return "UNAUTHENTICATED"
+	case a == nil || a.deleted:
+		return "NOT_FOUND"
+	case a.poster != user && !moderator:
+		return "FORBIDDEN"
+	}
+	return ""
+}
+
 // regroup applies a change of groups and returns the expected response.
 func (b *model) regroup(user string, moderator bool, id, add, remove string) string {
 	a := b.articles[id]
-	switch {
-	case user == "":
-		return refusal("regroup", "UNAUTHENTICATED")
-	case a == nil || a.deleted:
-		return refusal("regroup", "NOT_FOUND")
-	case a.poster != user && !moderator:
-		return refusal("regroup", "FORBIDDEN")
+	if code := a.refuses(user, moderator); code != "" {
+		return refusal("regroup", code)
 	}
 	if changes := !a.groups[add] || a.groups[remove]; changes && a.poster != user {
 		b.entries = append(b.entries, "REGROUPED "+id+" by "+user)
@@ -96,13 +104,8 @@ func (b *model) regroup(user string, moderator bool, id, add, remove string) str
 // edit applies an edit and returns the expected response.
 func (b *model) edit(user string, moderator bool, id, title, text string) string {
 	a := b.articles[id]
-	switch {
-	case user == "":
-		return refusal("editArticle", "UNAUTHENTICATED")
-	case a == nil || a.deleted:
-		return refusal("editArticle", "NOT_FOUND")
-	case a.poster != user && !moderator:
-		return refusal("editArticle", "FORBIDDEN")
+	if code := a.refuses(user, moderator); code != "" {
+		return refusal("editArticle", code)
 	}
 	before := "null"
 	if a.text != nil {

@@ -57,9 +57,7 @@ func TestPagesAreInOrderUnderVotes(t *testing.T) {
 	}))
 	s := sitetest.New(t, client, site.DefaultRules())
 	const articles = 40
-	for i := range articles {
-		s.Post("alice", fmt.Sprint("article ", i), "go")
-	}
+	s.PostMany("alice", articles, "go")
 	random := rand.New(rand.NewPCG(1, 2))
 	for i := range 80 { // scores that differ, and some that do not
 		s.Vote(fmt.Sprint("early", i), fmt.Sprint("article:", 1+random.IntN(articles)), "UP")

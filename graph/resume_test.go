@@ -296,9 +296,7 @@ func (w *changer) states() map[string]string {
 		}
 		must.Do(w.s.T, json.Unmarshal(socket.Read().Payload, &event))
 		id, _, state, err := parseState(event.Data.ArticleChanged)
-		if err != nil {
-			w.s.T.Fatal(err)
-		}
+		must.Do(w.s.T, err)
 		if w.gone[id] {
 			states[id] = state
 		}

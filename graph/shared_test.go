@@ -1,7 +1,6 @@
 package graph_test
 
 import (
-	"fmt"
 	"net/url"
 	"slices"
 	"strings"
@@ -56,9 +55,7 @@ func TestSharedFieldsAreTheSameForAllCallers(t *testing.T) {
 	s := sitetest.New(t, redistest.Start(t).Client, rules, func(o *endpoint.Options) {
 		o.Limits.Cost, o.Limits.Fields, o.Limits.Tokens, o.BodyLimit = 1<<30, 10_000, 100_000, 1<<20
 	})
-	for i := range 3 {
-		s.Post("alice", fmt.Sprint("article ", i), "go", "web")
-	}
+	s.PostMany("alice", 3, "go", "web")
 	s.Vote("bob", "article:2", "UP")
 	query := selection(graph.Schema().Query, 4)
 	answers := map[string]bool{}

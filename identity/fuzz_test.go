@@ -44,10 +44,7 @@ func FuzzClaims(f *testing.F) {
 	} {
 		f.Add([]byte(seed))
 	}
-	v, err := identity.New(f.Context(), identity.Options{Secret: secret, Now: clock, Leeway: time.Second, ValidName: endpoint.ValidName})
-	if err != nil {
-		f.Fatal(err)
-	}
+	v := must.Get(identity.New(f.Context(), identity.Options{Secret: secret, Now: clock, Leeway: time.Second, ValidName: endpoint.ValidName}))(f)
 	f.Fuzz(func(t *testing.T, text []byte) {
 		token := sign(header("HS256", ""), string(text), secret)
 		got, err := byToken(v, token)
@@ -113,10 +110,7 @@ func FuzzProxyHeaders(f *testing.F) {
 		f.Add(from, "ali\x00ce", "moderators")
 		f.Add(from, strings.Repeat("a", 65), "")
 	}
-	v, err := identity.New(f.Context(), identity.Options{ProxyHeader: "X-User", RolesHeader: "X-Roles", Proxies: proxies, ValidName: endpoint.ValidName})
-	if err != nil {
-		f.Fatal(err)
-	}
+	v := must.Get(identity.New(f.Context(), identity.Options{ProxyHeader: "X-User", RolesHeader: "X-Roles", Proxies: proxies, ValidName: endpoint.ValidName}))(f)
 	f.Fuzz(func(t *testing.T, from, name, roles string) {
 		got, err := v.FromRequest(request(from, "X-User", name, "X-Roles", roles))
 		trusted := false
@@ -161,11 +155,8 @@ func FuzzKeySet(f *testing.F) {
 	other := newEC(first.Curve)
 	f.Fuzz(func(t *testing.T, set []byte) {
 		s := &server{answer: responds(http.StatusOK, string(set))}
-		v, err := identity.New(t.Context(), identity.Options{JWKS: "https://issuer.example/jwks", Issuer: issuer, Audience: []string{audience},
-			Transport: s, Now: clock, ValidName: endpoint.ValidName})
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := must.Get(identity.New(t.Context(), identity.Options{JWKS: "https://issuer.example/jwks", Issuer: issuer, Audience: []string{audience},
+			Transport: s, Now: clock, ValidName: endpoint.ValidName}))(t)
 		got, err := byToken(v, sign(header("ES256", ""), claims(), other))
 		wantRefusal(t, got, err)
 		got, err = byToken(v, sign(header("none", ""), claims(), nil))

@@ -40,28 +40,15 @@ func clock() time.Time { return now }
 
 var rsaKey = sync.OnceValue(func() *rsa.PrivateKey { return newRSA(2048) })
 
-func newRSA(bits int) *rsa.PrivateKey {
-	k, err := rsa.GenerateKey(rand.Reader, bits)
-	if err != nil {
-		panic(err)
-	}
-	return k
-}
+func newRSA(bits int) *rsa.PrivateKey { return must.Have(rsa.GenerateKey(rand.Reader, bits)) }
 
 func newEC(curve elliptic.Curve) *ecdsa.PrivateKey {
-	k, err := ecdsa.GenerateKey(curve, rand.Reader)
-	if err != nil {
-		panic(err)
-	}
-	return k
+	return must.Have(ecdsa.GenerateKey(curve, rand.Reader))
 }
 
 func newEd() ed25519.PrivateKey {
 	_, k, err := ed25519.GenerateKey(rand.Reader)
-	if err != nil {
-		panic(err)
-	}
-	return k
+	return must.Have(k, err)
 }
 
 var (
@@ -81,11 +68,7 @@ func hs512(text string) []byte {
 
 func ps256(text string) []byte {
 	hash := sha256.Sum256([]byte(text))
-	signature, err := rsa.SignPSS(rand.Reader, rsaKey(), crypto.SHA256, hash[:], nil)
-	if err != nil {
-		panic(err)
-	}
-	return signature
+	return must.Have(rsa.SignPSS(rand.Reader, rsaKey(), crypto.SHA256, hash[:], nil))
 }
 
 // header is a token's header, without a kid if id is empty.
@@ -124,17 +107,14 @@ func open(t *testing.T, o identity.Options) *identity.Verifier {
 	if o.Now == nil {
 		o.Now = clock
 	}
-	v := must.Get(identity.New(t.Context(), o))(t)
-	return v
+	return must.Get(identity.New(t.Context(), o))(t)
 }
 
 // request returns a request with the headers of the pairs.
 func request(from string, pairs ...string) *http.Request {
 	req := httptest.NewRequest(http.MethodPost, "/query", nil)
 	req.RemoteAddr = from
-	for i := 0; i < len(pairs); i += 2 {
-		req.Header.Add(pairs[i], pairs[i+1])
-	}
+	sitetest.AddHeaders(req.Header, pairs...)
 	return req
 }
 

@@ -298,10 +298,8 @@ func TestLoadingEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{answer: responds(200, firstSet)}
 		ctx, cancel := context.WithCancel(t.Context())
-		v, err := identity.New(ctx, identity.Options{JWKS: "https://issuer.example/jwks", Issuer: issuer, Audience: []string{audience}, Transport: s, Now: clock, ValidName: endpoint.ValidName})
-		if err != nil {
-			t.Fatal(err)
-		}
+		o := identity.Options{JWKS: "https://issuer.example/jwks", Issuer: issuer, Audience: []string{audience}, Transport: s, Now: clock, ValidName: endpoint.ValidName}
+		v := must.Get(identity.New(ctx, o))(t)
 		cancel()
 		pass(time.Hour)
 		wantFetches(t, s, 1)

@@ -326,10 +326,8 @@ func (o *observed) poolMetricsMove() {
 func (o *observed) storeMetricsMove(id string) {
 	t := o.T
 	server := fmt.Sprintf(`{server=%q`, o.redis.Socket())
-	replica, err := redistest.Open("--replicaof", "127.0.0.1 "+o.port, "--port", redistest.UnusedPort(t), "--bind", "127.0.0.1", "--repl-diskless-sync-delay", "0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	args := []string{"--replicaof", "127.0.0.1 " + o.port, "--port", redistest.UnusedPort(t), "--bind", "127.0.0.1", "--repl-diskless-sync-delay", "0"}
+	replica := must.Get(redistest.Open(args...))(t)
 	t.Cleanup(replica.Close)
 	o.moves("a replica", func() {}, `frontpage_redis_replicas`+server+`} +1`)
 	now := o.scrape()

@@ -28,6 +28,14 @@ func Get[T any](value T, err error) func(testing.TB) T {
 	}
 }
 
+// Have is Get where there is no test, such as for a variable of a package: it panics.
+func Have[T any](value T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return value
+}
+
 // Soon waits until done returns true, and ends the test after Patience. what describes that.
 func Soon(t testing.TB, what string, done func() bool) {
 	t.Helper()

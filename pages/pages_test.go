@@ -78,9 +78,7 @@ func (s *testSite) get(path string, header ...string) *response {
 func (s *testSite) send(method, path string, header ...string) *response {
 	s.t.Helper()
 	req := must.Get(http.NewRequestWithContext(s.t.Context(), method, s.pages.URL+path, nil))(s.t)
-	for pair := range slices.Chunk(header, 2) {
-		req.Header.Add(pair[0], pair[1])
-	}
+	sitetest.AddHeaders(req.Header, header...)
 	res := must.Get(s.pages.Client().Do(req))(s.t)
 	return read(s.t, path, res)
 }
@@ -834,17 +832,14 @@ func TestPathsAreThoseOfTheRouter(t *testing.T) {
 func TestArticlesOfTheSameHostAreBesideAnArticle(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	beside := func(number int) (titles []string) {
+	beside := func(number int) []string {
 		p := s.get(fmt.Sprint("/a/", number))
 		for _, section := range p.all("section", "class", "neighbours") {
 			if got := textOf(section); !strings.HasPrefix(got, "Also from go.dev") {
 				t.Errorf("/a/%d says %q, want that it is from go.dev", number, got)
 			}
 		}
-		for _, link := range p.all("a", "class", "title") {
-			titles = append(titles, textOf(link))
-		}
-		return titles
+		return p.titles()
 	}
 	s.post("alice", "<b>0</b>", "https://www.go.dev/0", "")
 	s.post("alice", "A text", "", "x")

@@ -8,6 +8,7 @@ import (
 	"net/http/cookiejar"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -92,16 +93,21 @@ func (r *reader) open(path string) *response {
 	return r.do(must.Get(http.NewRequestWithContext(r.t.Context(), http.MethodGet, r.pages.URL+path, nil))(r.t))
 }
 
-// send sends a form. header holds pairs of name and value.
+// voteForm is a request with the form of a vote. header holds pairs of name and value.
+func (s *testSite) voteForm(form url.Values, header ...string) *http.Request {
+	s.t.Helper()
+	req := must.Get(http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.pages.URL+"/vote", strings.NewReader(form.Encode())))(s.t)
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	for pair := range slices.Chunk(header, 2) {
+		req.Header.Set(pair[0], pair[1])
+	}
+	return req
+}
+
+// sendForm sends the form of a vote as a page of the site does, but for header.
 func (r *reader) sendForm(form url.Values, header ...string) *response {
 	r.t.Helper()
-	req := must.Get(http.NewRequestWithContext(r.t.Context(), http.MethodPost, r.pages.URL+"/vote", strings.NewReader(form.Encode())))(r.t)
-	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	req.Header.Set("Sec-Fetch-Site", "same-origin")
-	for i := 0; i < len(header); i += 2 {
-		req.Header.Set(header[i], header[i+1])
-	}
-	return r.do(req)
+	return r.do(r.voteForm(form, append([]string{"Sec-Fetch-Site", "same-origin"}, header...)...))
 }
 
 // press presses the button of an article on a page, as a browser does.
@@ -308,12 +314,7 @@ func TestRefusedVotesAreExplained(t *testing.T) {
 // sendVote sends the form of a vote without following redirections. header holds pairs of name and value.
 func (s *testSite) sendVote(header ...string) *response {
 	s.t.Helper()
-	form := url.Values{"vote": {"article:1 UP"}, "to": {"/"}}
-	req := must.Get(http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.pages.URL+"/vote", strings.NewReader(form.Encode())))(s.T)
-	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	for i := 0; i < len(header); i += 2 {
-		req.Header.Set(header[i], header[i+1])
-	}
+	req := s.voteForm(url.Values{"vote": {"article:1 UP"}, "to": {"/"}}, header...)
 	return read(s.t, "/vote", must.Get(http.DefaultTransport.RoundTrip(req))(s.T))
 }
 

@@ -15,9 +15,15 @@ import (
 	"frontpage/redisrepo/site"
 )
 
+func (s *testSite) wantAccountName(account, wanted, want string) {
+	s.t.Helper()
+	if got, err := s.AccountName(s.ctx, account, wanted); err != nil || string(got) != want {
+		s.t.Errorf("%s, who wants %q: got %q, %v, want %q", account, wanted, got, err, want)
+	}
+}
+
 func TestAccountsGetNamesOfTheirOwn(t *testing.T) {
-	t.Parallel()
-	for _, tags := range layouts {
+	eachLayout(t, func(t *testing.T, tags []string) {
 		s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
 		long := strings.Repeat("é", 64)
 		for _, tt := range []struct{ account, wanted, want string }{
@@ -35,16 +41,13 @@ func TestAccountsGetNamesOfTheirOwn(t *testing.T) {
 			{"i", long, long},
 			{"j", long, strings.Repeat("é", 62) + "-2"},
 		} {
-			got, err := s.AccountName(s.ctx, tt.account, tt.wanted)
-			if err != nil || string(got) != tt.want {
-				t.Errorf("%s, who wants %s: got %s, %v, want %s", tt.account, tt.wanted, got, err, tt.want)
-			}
+			s.wantAccountName(tt.account, tt.wanted, tt.want)
 		}
 		var refused site.Refusal
 		if _, err := s.AccountName(s.ctx, "k", strings.Repeat("x", 65)); !errors.As(err, &refused) {
 			t.Errorf("got %v, want a refusal", err)
 		}
-	}
+	})
 }
 
 func TestAccountsThatWantOneNameAtOnce(t *testing.T) {
@@ -75,8 +78,7 @@ func TestAccountsThatWantOneNameAtOnce(t *testing.T) {
 }
 
 func TestAccountsGetNamesThatLookLikeNoOther(t *testing.T) {
-	t.Parallel()
-	for _, tags := range layouts {
+	eachLayout(t, func(t *testing.T, tags []string) {
 		s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
 		for i, tt := range []struct{ wanted, want string }{
 			{"ada", "ada"},
@@ -96,12 +98,10 @@ func TestAccountsGetNamesThatLookLikeNoOther(t *testing.T) {
 			{"дед", "дед"},
 		} {
 			for range 2 {
-				if got, err := s.AccountName(s.ctx, fmt.Sprint(i), tt.wanted); err != nil || string(got) != tt.want {
-					t.Errorf("%q: got %q, %v, want %q", tt.wanted, got, err, tt.want)
-				}
+				s.wantAccountName(fmt.Sprint(i), tt.wanted, tt.want)
 			}
 		}
-	}
+	})
 }
 
 func TestAccountsThatWantNamesThatLookAlikeAtOnce(t *testing.T) {
@@ -134,8 +134,7 @@ func TestAccountsThatWantNamesThatLookAlikeAtOnce(t *testing.T) {
 
 // Users of tokens have the names in them, and are first seen when they post.
 func TestFirstPostNeedsANameThatLooksLikeNoOther(t *testing.T) {
-	t.Parallel()
-	for _, tags := range layouts {
+	eachLayout(t, func(t *testing.T, tags []string) {
 		s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
 		var last *site.Article
 		post := func(user site.UserName, refused string) {
@@ -157,65 +156,44 @@ func TestFirstPostNeedsANameThatLooksLikeNoOther(t *testing.T) {
 			post(like, `looks like "ada", which another user has: post with another user name`)
 		}
 		post("adam", "")
-		if name, err := s.AccountName(s.ctx, "account", "\u0430da"); err != nil || name != "\u0430da-2" {
-			t.Errorf("a sign-in got %q, %v, want another name than that of the token", name, err)
-		}
+		s.wantAccountName("account", "\u0430da", "\u0430da-2") // another name than that of the token
 		post("\u0430da-2", "")
 		post("ada-2", "post with another user name")
 		if s.vote(last.ID, "\u0430da", up).Article.Votes != 2 {
 			t.Error("a vote of a user who cannot post is missing")
 		}
-	}
+	})
 }
 
 // Names from a time when none was compared stay, in any order of posts.
 func TestExistingNamesThatLookAlikeStay(t *testing.T) {
-	t.Parallel()
-	for _, tags := range layouts {
+	eachLayout(t, func(t *testing.T, tags []string) {
 		s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
-		forget := func() {
-			for _, tag := range tags {
-				if keys := s.raw.Keys(s.ctx, tag+"name:*").Val(); len(keys) > 0 {
-					for _, key := range keys {
-						s.raw.Del(s.ctx, key)
-					}
-				}
-			}
-		}
 		s.post("\u0430da")
-		forget()
-		s.post("ada")
-		if name, err := s.AccountName(s.ctx, "carl", "carl"); err != nil || name != "carl" {
-			t.Fatalf("got %q, %v", name, err)
+		for _, key := range s.raw.Keys(s.ctx, "*name:*").Val() {
+			s.do("DEL", key)
 		}
+		s.post("ada")
+		s.wantAccountName("carl", "carl", "carl")
 		for range 2 {
 			s.post("\u0430da")
 			s.post("ada")
 			s.post("carl")
-			if name, err := s.AccountName(s.ctx, "carl", "other"); err != nil || name != "carl" {
-				t.Errorf("the account got %q, %v", name, err)
-			}
+			s.wantAccountName("carl", "other", "carl")
 		}
-	}
+	})
 }
 
 // Layout 4 lacks the looks of older names. The upgrade records them, also if it is interrupted or repeated.
 func TestUpgradeKeepsNewNamesFromLookingLikeOldOnes(t *testing.T) {
-	t.Parallel()
-	for _, tags := range layouts {
+	eachLayout(t, func(t *testing.T, tags []string) {
 		partitions := redisrepo.WithPartitions(len(tags))
 		s := newSite(t, nil, partitions)
 		s.imports(old(1000, week, 1)) // of zoe
 		for i := range 150 {          // in several batches
 			s.post(site.UserName(fmt.Sprint("ada-", i)))
 		}
-		account := func(account, wanted, want string) {
-			t.Helper()
-			if name, err := s.AccountName(s.ctx, account, wanted); err != nil || string(name) != want {
-				t.Errorf("%s, who wants %q: got %q, %v, want %q", account, wanted, name, err, want)
-			}
-		}
-		account("a", "carl", "carl")
+		s.wantAccountName("a", "carl", "carl")
 		want := s.dump()
 		for range 2 {
 			for _, tag := range append(slices.Clone(tags), "") {
@@ -228,9 +206,7 @@ func TestUpgradeKeepsNewNamesFromLookingLikeOldOnes(t *testing.T) {
 			}
 			for until := 1; s.openUntil(until, partitions) != nil; until++ {
 			}
-			if got := s.dump(); got != want {
-				t.Errorf("after the upgrade the store holds\n%s\nwant\n%s", got, want)
-			}
+			s.wantStore(want)
 		}
 		for _, like := range []site.UserName{"\u0430da-7", "z\u043ee", "\u0441arl"} {
 			_, err := s.Post(s.ctx, like, site.Draft{Title: "t", Text: new("x")})
@@ -238,14 +214,13 @@ func TestUpgradeKeepsNewNamesFromLookingLikeOldOnes(t *testing.T) {
 		}
 		s.post("ada-7")
 		s.post("carl")
-		account("b", "\u0441arl", "\u0441arl-2")
-		account("c", "zoe", "zoe")
-	}
+		s.wantAccountName("b", "\u0441arl", "\u0441arl-2")
+		s.wantAccountName("c", "zoe", "zoe")
+	})
 }
 
 func TestSessionsEnd(t *testing.T) {
-	t.Parallel()
-	for _, tags := range layouts {
+	eachLayout(t, func(t *testing.T, tags []string) {
 		s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
 		user := sessions.UserDigest("alice")
 		want := func(digest, value string) {
@@ -283,12 +258,11 @@ func TestSessionsEnd(t *testing.T) {
 				t.Errorf("renewal %d: got %t, %v, want %t", i, renews, err, first)
 			}
 		}
-	}
+	})
 }
 
 func TestModeratorsMarkTheSessionsOfAUser(t *testing.T) {
-	t.Parallel()
-	for _, tags := range layouts {
+	eachLayout(t, func(t *testing.T, tags []string) {
 		s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
 		mark := func(name site.UserName) string {
 			t.Helper()
@@ -325,5 +299,5 @@ func TestModeratorsMarkTheSessionsOfAUser(t *testing.T) {
 				t.Errorf("%s expires in %v", key, left)
 			}
 		}
-	}
+	})
 }

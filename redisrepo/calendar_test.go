@@ -295,7 +295,7 @@ func TestPostFoldsTheCalendar(t *testing.T) {
 // A feature that is off has no keys.
 func TestSiteWithoutFeaturesHasNoKeysOfThem(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, plain, one)
+	s := newSite(t, noFeatures, one)
 	random := rand.New(rand.NewPCG(1, 1))
 	var ids []site.ArticleID
 	for range 100 {

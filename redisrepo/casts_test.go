@@ -23,15 +23,7 @@ func votesOn(s *testSite, user site.UserName, ids ...site.ArticleID) string {
 	articles, _ := other.ArticlesByID(s.ctx, ids)
 	counted.reset()
 	votes := must.Get(other.Votes(s.ctx, user, articles))(s.t)
-	shown := ""
-	for _, vote := range votes {
-		if vote == nil {
-			shown += "?"
-		} else {
-			shown += fmt.Sprintf("%c", "-0+"[*vote+1])
-		}
-	}
-	return shown + " " + counted.reset().names
+	return signs(votes) + " " + counted.reset().names
 }
 
 // A user's positions are read by one command for each partition and month of posting, and are known after the voters

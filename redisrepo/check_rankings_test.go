@@ -58,9 +58,7 @@ func TestCheckReportsInconsistentCalendars(t *testing.T) {
 			t.Parallel()
 			s := checkable(t)
 			must.Do(t, s.CatchUpAll(s.ctx))
-			for line := range strings.Lines(tt.corrupt) {
-				s.do(line)
-			}
+			s.doLines(tt.corrupt)
 			s.wantViolations(tt.want...)
 		})
 	}
@@ -119,7 +117,7 @@ func TestCheckOfTheCalendarRunsWhileTheSiteIsUsed(t *testing.T) {
 		aging.Wait()
 		must.Do(t, s.CatchUpAll(s.ctx))
 		s.wantClean()
-		s.wantCalendar(true)
+		s.wantScheduled()
 	})
 }
 

@@ -340,9 +340,7 @@ func TestCheckReportsInconsistentDeletions(t *testing.T) {
 			s.vote(6, "bob", up)
 			s.delete(6, moderator)
 			must.Do(t, s.CatchUpAll(s.ctx))
-			for line := range strings.Lines(tt.corrupt) {
-				s.do(line)
-			}
+			s.doLines(tt.corrupt)
 			s.wantViolations(tt.want...)
 		})
 	}

@@ -221,10 +221,7 @@ func TestEditConflictsWithALaterEdit(t *testing.T) {
 func TestInvalidEditsAreRefused(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
-	text, err := s.Post(s.ctx, "alice", site.Draft{Title: "title", Text: new("text")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(s.Post(s.ctx, "alice", site.Draft{Title: "title", Text: new("text")}))(t)
 	many := make([]string, 11)
 	for i := range many {
 		many[i] = fmt.Sprint("g", i)
@@ -243,7 +240,7 @@ func TestInvalidEditsAreRefused(t *testing.T) {
 		_, err := s.Edit(s.ctx, text.ID, alice(), tt.edit)
 		wantRefused(t, err, tt.want...)
 	}
-	_, err = s.DeleteFor(s.ctx, text.ID, alice(), new(strings.Repeat("é", 501)))
+	_, err := s.DeleteFor(s.ctx, text.ID, alice(), new(strings.Repeat("é", 501)))
 	wantRefused(t, err, "TOO_LONG reason")
 }
 
@@ -258,9 +255,7 @@ func TestLogKeepsTitleLinkAndReason(t *testing.T) {
 	must.Get(s.DeleteFor(s.ctx, a.ID, moderator, new("spam")))(t)
 	s.undelete(a.ID)
 	entries, _, err := s.ModerationLog(s.ctx, site.PageRequest{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	var got []string
 	for _, e := range entries {
 		text := fmt.Sprint(e.Kind, " ", *e.Title, " ", *e.Link, " ", e.Before, e.After)
@@ -313,22 +308,19 @@ func TestOwnDeletionFreesTheLink(t *testing.T) {
 				t.Parallel()
 				s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
 				d := draft("typo", "go")
-				a, err := s.Post(s.ctx, "alice", d)
-				if err != nil {
-					t.Fatal(err)
-				}
+				a := must.Get(s.Post(s.ctx, "alice", d))(t)
 				if tt.before != nil {
 					tt.before(s, a)
 				}
 				s.delete(a.ID, tt.by)
 				s.delete(a.ID, tt.by)
 				if !tt.frees {
-					_, err = s.Post(s.ctx, "alice", d)
+					_, err := s.Post(s.ctx, "alice", d)
 					wantDuplicate(t, err, a.ID)
 					return
 				}
 				s.undelete(a.ID) // reserves it again
-				_, err = s.Post(s.ctx, "alice", d)
+				_, err := s.Post(s.ctx, "alice", d)
 				wantDuplicate(t, err, a.ID)
 				s.delete(a.ID, tt.by)
 				b := must.Get(s.Post(s.ctx, "alice", d))(t)

@@ -43,8 +43,7 @@ func feed(page events.EventPage) string {
 
 func (s *testSite) events(after *string, first int, kinds ...events.EventKind) events.EventPage {
 	s.t.Helper()
-	page := must.Get(s.Events(s.ctx, after, kinds, &first))(s.t)
-	return page
+	return must.Get(s.Events(s.ctx, after, kinds, &first))(s.t)
 }
 
 // wantFeed fails the test unless a page has these events, and says whether there are more and a gap.

@@ -46,8 +46,7 @@ func (s *testSite) story() string {
 
 // Each change has one event, and what changes nothing has none.
 func TestChangesHaveEvents(t *testing.T) {
-	t.Parallel()
-	for _, tags := range layouts {
+	eachLayout(t, func(t *testing.T, tags []string) {
 		s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
 		id := s.post("alice", "go", "redis").ID
 		for range 2 { // the second time nothing changes
@@ -82,7 +81,7 @@ undeleted ID r10 votes 1-0 score 432 by MODERATOR groups []`, "ID", id.String())
 			t.Errorf("got\n%s\nwant\n%s", got, want)
 		}
 		s.wantClean()
-	}
+	})
 }
 
 func TestMilestonesFollowTheirVotes(t *testing.T) {
@@ -151,9 +150,7 @@ func TestMilestonesAreReachedOnce(t *testing.T) {
 func TestImportsHaveNoEvents(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
-	if _, errs := s.Import(s.ctx, []redisrepo.Imported{old(7, time.Hour, 9)}); errs[0] != nil {
-		t.Fatal(errs[0])
-	}
+	s.imports(old(7, time.Hour, 9))
 	s.vote(7, "bob", up)
 	if got := s.story(); strings.Contains(got, "posted") || !strings.Contains(got, "voted article:7 r2 votes 10-0") || len(s.milestones()) != 1 {
 		t.Errorf("got %s, want the vote and its milestone", got)

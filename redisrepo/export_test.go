@@ -8,6 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/failover"
+	"frontpage/must"
 	"frontpage/redisrepo/articles"
 	"frontpage/redisrepo/keys"
 	"frontpage/redisrepo/layout"
@@ -66,11 +67,7 @@ func ParseEntry(fields map[string]any) (*site.Article, error) {
 }
 
 func unopened() *articles.Articles {
-	a, err := articles.New(&wire.Store{Rules: site.DefaultRules()})
-	if err != nil {
-		panic(err)
-	}
-	return a
+	return must.Have(articles.New(&wire.Store{Rules: site.DefaultRules()}))
 }
 
 // Decode decodes the hash of article:1.

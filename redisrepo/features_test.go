@@ -16,73 +16,6 @@ import (
 	"frontpage/redisrepo/site"
 )
 
-// calendar is what all lists of all calendars must hold, as the articles say, with each line of a list as text.
-func (s *testSite) calendar(groups bool) string {
-	s.t.Helper()
-	var lines []string
-	for i, tag := range s.Tags() {
-		for _, z := range s.raw.ZRangeWithScores(s.ctx, tag+"time:", 0, -1).Val() {
-			hash := s.raw.HGetAll(s.ctx, tag+z.Member.(string)).Val()
-			hour := int64(z.Score) / 3600
-			names := []string{""}
-			if groups {
-				names = append(names, strings.Fields(hash["groups"])...)
-			}
-			for _, name := range names {
-				folded, _ := s.raw.HGet(s.ctx, tag+"clock:"+name, "folded").Int64()
-				lists := []string{fmt.Sprint("h:", hour)}
-				if hour/24 <= folded {
-					lists = []string{fmt.Sprint("d:", hour/24), fmt.Sprint("m:", hour/24/32)}
-				}
-				for _, list := range lists {
-					if name != "" {
-						list += ":" + name
-					}
-					lines = append(lines, fmt.Sprint(i, " top:", list, " ", z.Member, " ", hash["votes"]))
-				}
-			}
-		}
-	}
-	slices.Sort(lines)
-	return strings.Join(lines, "\n")
-}
-
-// kept is what the lists of all calendars hold, as calendar writes it. Peaks that are too low fail the test.
-func (s *testSite) kept() string {
-	s.t.Helper()
-	var lines []string
-	for i, tag := range s.Tags() {
-		for _, key := range s.raw.Keys(s.ctx, tag+"top:*").Val() {
-			list := strings.TrimPrefix(key, tag)
-			parts := strings.SplitN(list, ":", 4)
-			best, found := int64(-1<<62), s.raw.ZRangeWithScores(s.ctx, key, 0, -1).Val()
-			for _, z := range found {
-				lines = append(lines, fmt.Sprint(i, " ", list, " ", z.Member, " ", int64(z.Score)))
-				best = max(best, int64(z.Score))
-			}
-			field := "p:" + parts[1] + ":" + parts[2]
-			clock := tag + "clock:" + strings.Join(parts[3:], "")
-			if peak, err := s.raw.HGet(s.ctx, clock, field).Int64(); err != nil || peak < best {
-				s.t.Errorf("%s of %s is %d, %v, but %s has an article with %d votes", field, clock, peak, err, list, best)
-			}
-		}
-	}
-	slices.Sort(lines)
-	return strings.Join(lines, "\n")
-}
-
-// wantCalendar fails the test unless the calendars hold exactly what the articles say.
-func (s *testSite) wantCalendar(groups bool) {
-	s.t.Helper()
-	got, want := strings.Split(s.kept(), "\n"), strings.Split(s.calendar(groups), "\n")
-	for i := range max(len(got), len(want)) {
-		if i >= len(got) || i >= len(want) || got[i] != want[i] {
-			s.t.Errorf("the calendars have %d places, want %d; place %d differs: %q, want %q", len(got), len(want), i, got[min(i, len(got)-1)], want[min(i, len(want)-1)])
-			return
-		}
-	}
-}
-
 // noFeatures is a site that keeps none of the features.
 func noFeatures(r *site.Rules) {
 	r.Calendar, r.GroupTop, r.VoteHistory, r.FrontPages, r.Events = false, false, site.NoHistory, 0, 0
@@ -128,32 +61,26 @@ func (s *testSite) opensKilled(rules site.Rules, random *rand.Rand) (kills int) 
 // The features are built when they are switched on, and gone when they are switched off, however often the start is
 // killed in the middle.
 func TestSwitchedFeaturesAreBuiltAndDropped(t *testing.T) {
-	t.Parallel()
-	for _, tags := range layouts {
-		t.Run(fmt.Sprint(tags), func(t *testing.T) {
-			t.Parallel()
-			s := newSite(t, noFeatures, redisrepo.WithPartitions(len(tags)))
-			s.aged(4000)
-			off, without := s.rules, s.dump()
-			random := rand.New(rand.NewPCG(3, uint64(len(tags))))
-			on := site.DefaultRules()
-			on.GroupTop = true
-			kills := s.opensKilled(on, random)
-			s.wantCalendar(true)
-			s.wantClean()
-			noGroups := on
-			noGroups.GroupTop = false
-			kills += s.opensKilled(noGroups, random)
-			s.wantCalendar(false)
-			kills += s.opensKilled(off, random)
-			if after := s.dump(); after != without {
-				t.Errorf("without features the store holds\n%s\nwant\n%s", after, without)
-			}
-			if kills < 20 {
-				t.Errorf("killed %d times, want more", kills)
-			}
-		})
-	}
+	eachLayout(t, func(t *testing.T, tags []string) {
+		s := newSite(t, noFeatures, redisrepo.WithPartitions(len(tags)))
+		s.aged(4000)
+		off, without := s.rules, s.dump()
+		random := rand.New(rand.NewPCG(3, uint64(len(tags))))
+		on := site.DefaultRules()
+		on.GroupTop = true
+		kills := s.opensKilled(on, random)
+		s.wantScheduled()
+		s.wantClean()
+		noGroups := on
+		noGroups.GroupTop = false
+		kills += s.opensKilled(noGroups, random)
+		s.wantScheduled()
+		kills += s.opensKilled(off, random)
+		s.wantStore(without)
+		if kills < 20 {
+			t.Errorf("killed %d times, want more", kills)
+		}
+	})
 }
 
 // A feature is not switched while a process of the site runs, nor by a program that keeps the rules; a program goes on
@@ -177,19 +104,17 @@ func TestFeaturesAreSwitchedAlone(t *testing.T) {
 	before := s.dump()
 	refused(open(redisrepo.KeepRules()), "calendar was off and is on: use the same settings as the server")
 	stop := s.used()
-	for s.do("PUBSUB NUMSUB changes:0").([]any)[1] == int64(0) {
-	}
+	s.awaitProcesses(1)
 	refused(open(), "calendar was off and is on, and 1 processes of the site still run: stop them")
 	stop()
-	for s.do("PUBSUB NUMSUB changes:0").([]any)[1] != int64(0) {
-	}
+	s.awaitProcesses(0)
 	if _, there := maps.Collect(lines(before))["clock:"]; there {
 		t.Error("the calendar was begun")
 	}
 	s.do("HSET meta: calendar building")
 	refused(open(redisrepo.KeepRules()), "a start of the server has not finished the calendar, and a command does not go on with that: start the server first")
 	s.Repo, s.rules = s.reopened(s.server.Client, func(r *site.Rules) { *r = rules }).Repo, rules
-	s.wantCalendar(false)
+	s.wantScheduled()
 	rules.Calendar = false
 	refused(open(redisrepo.KeepRules()), "calendar was on and is off")
 	if err := open(); err != nil || len(s.raw.Keys(s.ctx, "top:*").Val())+len(s.raw.Keys(s.ctx, "clock:*").Val()) > 0 {
@@ -233,15 +158,15 @@ func TestBuildingGoesOnWhereItWasInterrupted(t *testing.T) {
 	s.do("HSET meta: calendar", "building "+strconv.FormatFloat(newest, 'f', -1, 64))
 	must.Get(redisrepo.New(s.ctx, s.server.Client, rules, redisrepo.WithClock(s.clock.now), progress))(t)
 	places := map[string]int{} // by unit
-	for line := range strings.SplitSeq(s.kept(), "\n") {
-		places[strings.Split(line, ":")[1]]++
+	for list, scores := range s.storedCalendar() {
+		places[strings.Split(list, ":")[1]] += len(scores)
 	}
 	if places["h"]+places["d"] != 401 || places["d"] != places["m"] {
 		t.Errorf("a start that went on built %v places, want those of the last 401 articles", places)
 	}
 	s.do("HSET meta: calendar", "building")
-	must.Get(redisrepo.New(s.ctx, s.server.Client, rules, redisrepo.WithClock(s.clock.now), progress))(t)
-	s.wantCalendar(false)
+	s = s.reopened(s.server.Client, func(r *site.Rules) { r.Calendar = true }, progress)
+	s.wantScheduled()
 	if !slices.IsSorted(done) || len(done) < 3 {
 		t.Errorf("the progress was %v", done)
 	}

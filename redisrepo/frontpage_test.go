@@ -1,6 +1,7 @@
 package redisrepo_test
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -29,10 +30,7 @@ import (
 // embedded opens an empty site in the store in memory, which is miniredis.
 func embedded(t *testing.T, change func(*site.Rules), options ...redisrepo.Option) *testSite {
 	t.Helper()
-	memory, err := store.Open(t.Context(), store.Options{URL: "memory://", Timeout: time.Minute, Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	memory := must.Get(store.Open(t.Context(), store.Options{URL: "memory://", Timeout: time.Minute, Log: slog.New(slog.DiscardHandler)}))(t)
 	t.Cleanup(func() { _ = memory.Close() })
 	s := &testSite{t: t, ctx: t.Context(), rules: site.DefaultRules(), clock: new(clock), links: new(atomic.Int64), raw: memory.Client.(*redis.Client)}
 	return s.reopened(memory.Client, change, options...)
@@ -103,11 +101,9 @@ func (w *frontWalk) pass(until time.Time) {
 		size := 100
 		ids := must.Get(w.List(w.ctx, lists.AllArticles(site.ByScore, site.Descending), 1, &size))(w.t)
 		articles, errs := w.ArticlesByID(w.ctx, ids)
+		must.Do(w.t, errors.Join(errs...))
 		page := &rankings.FrontPage{At: timeOf(hour)}
 		for i, id := range ids {
-			if errs[i] != nil {
-				w.t.Fatal(errs[i])
-			}
 			page.Places = append(page.Places, &rankings.FrontPlace{ID: id, Rank: i + 1, Score: articles[i].Score})
 			if before, known := w.best[id]; !known || i+1 < before.Rank {
 				w.best[id] = rankings.BestRank{Rank: i + 1, At: page.At}
@@ -422,9 +418,7 @@ func TestWriteThatCannotSaveTheFrontPageChangesNothing(t *testing.T) {
 		if err := write(); err == nil || !strings.Contains(err.Error(), "WRONGTYPE") {
 			t.Errorf("%s: err = %v, want WRONGTYPE", what, err)
 		}
-		if after := s.dump(); after != before {
-			t.Errorf("%s: the store was\n%s\nand is\n%s", what, before, after)
-		}
+		s.wantStore(before, what, ":")
 	}
 }
 
@@ -441,9 +435,7 @@ func TestMigrateCopiesFrontPages(t *testing.T) {
 			target := redistest.Start(t)
 			options := []redisrepo.Option{redisrepo.WithPartitions(tt.to), redisrepo.WithClock(w.clock.now)}
 			must.Get(migrate.Migrate(t.Context(), w.server.Client, target.Client, w.rules, func(string) {}, options...))(t)
-			other := *w.testSite
-			other.server, other.raw = target, target.Client
-			w.testSite = other.reopened(target.Client, nil, redisrepo.WithPartitions(tt.to))
+			w.testSite = w.copied(target, redisrepo.WithPartitions(tt.to))
 			w.compare()
 			for range programtest.Size(100, 300) {
 				w.step()

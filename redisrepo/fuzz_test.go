@@ -119,9 +119,8 @@ func FuzzCursor(f *testing.F) {
 			ID: site.ArticleID(i + 1), Poster: "alice", PostedAt: time.Unix(1_700_000_000, 0), Votes: votes,
 			Draft: site.Draft{Title: "title", Link: &link, Groups: []string{"go"}},
 		}
-		if _, errs := repo.Import(f.Context(), []redisrepo.Imported{imported}); errs[0] != nil {
-			f.Fatal(errs[0])
-		}
+		_, errs := repo.Import(f.Context(), []redisrepo.Imported{imported})
+		must.Do(f, errs[0])
 	}
 	listings := []lists.Listing{
 		lists.AllArticles(site.ByScore, site.Descending), lists.AllArticles(site.ByTime, site.Ascending),

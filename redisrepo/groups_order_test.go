@@ -12,6 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
@@ -91,9 +92,7 @@ func TestGroupsBySizeAndPrefix(t *testing.T) {
 		// A page goes on from a position, whatever became of the group that was there.
 		by := lists.GroupList{Order: site.ByArticleCount}
 		page, _, err := s.Groups(s.ctx, by, site.PageRequest{First: new(3)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		last := page[2]
 		for _, a := range articles {
 			if slices.Contains(a.Groups, last.Name) {

@@ -82,12 +82,10 @@ var one = redisrepo.WithPartitions(1)
 func newSite(t *testing.T, change func(*site.Rules), options ...redisrepo.Option) *testSite {
 	t.Helper()
 	server := redistest.Start(t)
-	patient := *server.Client.Options()
-	raw := redis.NewClient(&patient)
-	t.Cleanup(func() { _ = raw.Close() })
 	server.Client.AddHook(checkedCalls{t})
 	must.Do(t, wire.Join(t.Context(), server.Client, wire.JoinWait))
-	s := &testSite{t: t, ctx: t.Context(), server: server, raw: raw, rules: site.DefaultRules(), clock: new(clock), links: new(atomic.Int64)}
+	s := &testSite{t: t, ctx: t.Context(), server: server, rules: site.DefaultRules(), clock: new(clock), links: new(atomic.Int64)}
+	s.raw = s.clientWith(func(*redis.Options) {})
 	return s.reopened(server.Client, change, append([]redisrepo.Option{redisrepo.WithPartitions(testPartitions)}, options...)...)
 }
 
@@ -106,11 +104,18 @@ func (s *testSite) reopened(client redis.UniversalClient, change func(*site.Rule
 	return &other
 }
 
-// client returns another client of the site's server, with the hooks.
-func (s *testSite) client(hooks ...redis.Hook) *redis.Client {
+// clientWith returns another client of the site's server, with changed options.
+func (s *testSite) clientWith(change func(*redis.Options)) *redis.Client {
 	options := *s.server.Client.Options()
+	change(&options)
 	client := redis.NewClient(&options)
 	s.t.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
+// client returns another client of the site's server, with the hooks.
+func (s *testSite) client(hooks ...redis.Hook) *redis.Client {
+	client := s.clientWith(func(*redis.Options) {})
 	client.AddHook(checkedCalls{s.t})
 	for _, hook := range hooks {
 		client.AddHook(hook)
@@ -200,13 +205,11 @@ func (s *testSite) article(id site.ArticleID) *site.Article {
 func (s *testSite) positions(user site.UserName, ids ...site.ArticleID) string {
 	s.t.Helper()
 	articles, errs := s.ArticlesByID(s.ctx, ids)
-	if err := errors.Join(errs...); err != nil {
-		s.t.Fatalf("ArticlesByID %v: %v", ids, err)
-	}
-	votes, err := s.Votes(s.ctx, user, articles)
-	if err != nil {
-		s.t.Fatalf("Votes of %s: %v", user, err)
-	}
+	must.Do(s.t, errors.Join(errs...))
+	return signs(must.Get(s.Votes(s.ctx, user, articles))(s.t))
+}
+
+func signs(votes []*site.Vote) string {
 	var b strings.Builder
 	for _, vote := range votes {
 		if vote == nil {
@@ -221,8 +224,7 @@ func (s *testSite) positions(user site.UserName, ids ...site.ArticleID) string {
 // list returns the first page of a listing.
 func (s *testSite) list(l lists.Listing) []site.ArticleID {
 	s.t.Helper()
-	ids := must.Get(s.List(s.ctx, l, 1, nil))(s.t)
-	return ids
+	return must.Get(s.List(s.ctx, l, 1, nil))(s.t)
 }
 
 // best lists a group by score, the highest first.
@@ -294,6 +296,14 @@ func (s *testSite) do(command string, more ...any) any {
 	return reply
 }
 
+// doLines runs commands, one a line.
+func (s *testSite) doLines(commands string) {
+	s.t.Helper()
+	for line := range strings.Lines(commands) {
+		s.do(line)
+	}
+}
+
 // ttl returns how long the key still lives. Below 0 it does not exist or does not expire.
 func (s *testSite) ttl(key string) time.Duration {
 	s.t.Helper()
@@ -333,11 +343,11 @@ func (s *testSite) dump() string {
 	return b.String()
 }
 
-// wantStore compares what dump returns.
-func (s *testSite) wantStore(want string) {
+// wantStore compares what dump returns. when begins the message: what was done.
+func (s *testSite) wantStore(want string, when ...any) {
 	s.t.Helper()
 	if got := s.dump(); got != want {
-		s.t.Errorf("the store holds\n%s\nwant\n%s", got, want)
+		s.t.Errorf("%s the store holds\n%s\nwant\n%s", fmt.Sprint(when...), got, want)
 	}
 }
 
@@ -413,8 +423,7 @@ func together(n int, call func(i int)) {
 
 // groups returns the first 100 groups with their counts.
 func (s *testSite) groups() ([]*site.Group, error) {
-	most := 100
-	edges, _, err := s.Groups(s.ctx, lists.GroupList{}, site.PageRequest{First: &most})
+	edges, _, err := s.Groups(s.ctx, lists.GroupList{}, site.PageRequest{First: new(100)})
 	if err != nil {
 		return nil, err
 	}
@@ -431,4 +440,16 @@ func (s *testSite) groups() ([]*site.Group, error) {
 		groups[i] = &site.Group{Name: name, ArticleCount: counts[i]}
 	}
 	return groups, nil
+}
+
+// wantCounts fails the test unless these are all groups by name, each with its number of articles: "go 2".
+func (s *testSite) wantCounts(want ...string) {
+	s.t.Helper()
+	var got []string
+	for _, group := range must.Get(s.groups())(s.t) {
+		got = append(got, fmt.Sprint(group.Name, " ", group.ArticleCount))
+	}
+	if !slices.Equal(got, want) {
+		s.t.Errorf("Groups = %q, want %q", got, want)
+	}
 }

@@ -82,7 +82,7 @@ func TestNumberOfADeletedArticleIsAnnouncedAgain(t *testing.T) {
 			step := []time.Duration{time.Second, time.Second, -time.Hour}[i]
 			t.Run(fmt.Sprint(name, ", disconnected ", disconnected, ", ", step), func(t *testing.T) {
 				t.Parallel()
-				s, f := newSite(t, nil, one), &fails{tried: make(chan struct{}, 1000)}
+				s, f := newSite(t, nil, one), newFails()
 				first := s.post("alice", "go")
 				s.delete(first.ID, site.Actor{Name: "alice"})
 				l := s.reopened(s.client(f), nil).listen()
@@ -113,7 +113,7 @@ func TestNumberOfADeletedArticleIsAnnouncedAgain(t *testing.T) {
 // A post whose message is lost is found, even if the clock was set back and all other articles seem newer.
 func TestPostIsFoundAfterTheClockWasSetBack(t *testing.T) {
 	t.Parallel()
-	s, f := newSite(t, nil), &fails{tried: make(chan struct{}, 1000)}
+	s, f := newSite(t, nil), newFails()
 	first := s.post("alice")
 	for range 100 * max(testPartitions, 1) * 2 {
 		s.clock.advance(time.Second)
@@ -139,7 +139,7 @@ func TestPostIntoAFlushedStoreIsAnnouncedAfterTheClockWasSetBack(t *testing.T) {
 	for name, lost := range map[string]bool{"by its message": false, "after its message was lost": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, f := newSite(t, nil, one), &fails{tried: make(chan struct{}, 1000)}
+			s, f := newSite(t, nil, one), newFails()
 			for range 250 {
 				s.clock.advance(time.Second)
 				s.post("alice")
@@ -166,7 +166,7 @@ func TestFlushedStoreThatFailsToOpenIsUnavailable(t *testing.T) {
 		t.Run(refused, func(t *testing.T) {
 			t.Parallel()
 			s := newSite(t, nil, one)
-			f := &fails{tried: make(chan struct{}, 1000)}
+			f := newFails()
 			process := s.reopened(s.client(f), nil)
 			s.post("alice", "go")
 			_ = process.post("alice", "go")
@@ -242,18 +242,15 @@ func TestLaggingFailoverShowsNothingOfTheLostArticles(t *testing.T) {
 	s := newSite(t, nil, one)
 	replica := redistest.Start(t)
 	var failedOver atomic.Bool
-	options := *s.server.Client.Options()
-	options.Dialer = func(ctx context.Context, _, _ string) (net.Conn, error) {
-		socket := s.server.Socket()
-		if failedOver.Load() {
-			socket = replica.Socket()
+	process := s.reopened(s.clientWith(func(o *redis.Options) {
+		o.Dialer = func(ctx context.Context, _, _ string) (net.Conn, error) {
+			socket := s.server.Socket()
+			if failedOver.Load() {
+				socket = replica.Socket()
+			}
+			return new(net.Dialer).DialContext(ctx, "unix", socket)
 		}
-		var d net.Dialer
-		return d.DialContext(ctx, "unix", socket)
-	}
-	client := redis.NewClient(&options)
-	t.Cleanup(func() { _ = client.Close() })
-	process := s.reopened(client, nil)
+	}), nil)
 	kept := s.post("alice", "go")
 	for _, key := range s.raw.Keys(s.ctx, "*").Val() {
 		must.Do(t, replica.Client.RestoreReplace(s.ctx, key, 0, s.raw.Dump(s.ctx, key).Val()).Err())

@@ -2,7 +2,6 @@ package redisrepo_test
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -51,48 +50,44 @@ func TestNamesOfHostsAreNormalized(t *testing.T) {
 
 // Each way to store, remove and restore an article keeps the list of its host.
 func TestHostsListTheirArticles(t *testing.T) {
-	t.Parallel()
-	for _, tags := range layouts {
-		t.Run(fmt.Sprint(tags), func(t *testing.T) {
-			t.Parallel()
-			s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
-			ids := make([]site.ArticleID, 6)
-			for i, link := range []string{"https://www.a.example/1", "http://A.example:80/2", "https://b.example/3", "https://a.example:81/4", "https://a.example/5", ""} {
-				a := must.Get(s.Post(s.ctx, "alice", site.Draft{Title: "t", Link: &link, Text: new("x")}))(t)
-				if host := a.Host(); (host == nil) != (link == "") || host != nil && host.Name != site.HostOf(link) {
-					t.Errorf("the host of %q is %v", link, host)
-				}
-				ids[i] = a.ID
-				s.clock.advance(time.Minute)
+	eachLayout(t, func(t *testing.T, tags []string) {
+		s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
+		ids := make([]site.ArticleID, 6)
+		for i, link := range []string{"https://www.a.example/1", "http://A.example:80/2", "https://b.example/3", "https://a.example:81/4", "https://a.example/5", ""} {
+			a := must.Get(s.Post(s.ctx, "alice", site.Draft{Title: "t", Link: &link, Text: new("x")}))(t)
+			if host := a.Host(); (host == nil) != (link == "") || host != nil && host.Name != site.HostOf(link) {
+				t.Errorf("the host of %q is %v", link, host)
 			}
-			b, port := lists.LinkingTo("b.example"), lists.LinkingTo("a.example:81")
-			wantHosts := func(a ...site.ArticleID) {
-				t.Helper()
-				s.wantList(lists.LinkingTo("a.example"), a...)
-				s.wantList(b, ids[2])
-				s.wantList(port, ids[3])
-				if n, err := s.Count(s.ctx, lists.LinkingTo("a.example")); err != nil || n != len(a) {
-					t.Errorf("Count = %d, %v, want %d", n, err, len(a))
-				}
-				s.wantClean()
+			ids[i] = a.ID
+			s.clock.advance(time.Minute)
+		}
+		b, port := lists.LinkingTo("b.example"), lists.LinkingTo("a.example:81")
+		wantHosts := func(a ...site.ArticleID) {
+			t.Helper()
+			s.wantList(lists.LinkingTo("a.example"), a...)
+			s.wantList(b, ids[2])
+			s.wantList(port, ids[3])
+			if n, err := s.Count(s.ctx, lists.LinkingTo("a.example")); err != nil || n != len(a) {
+				t.Errorf("Count = %d, %v, want %d", n, err, len(a))
 			}
+			s.wantClean()
+		}
+		wantHosts(ids[4], ids[1], ids[0])
+		if keys := s.raw.Keys(s.ctx, "*host:").Val(); len(keys) > 0 {
+			t.Errorf("an article without a link is in %q", keys)
+		}
+		must.Get(s.Edit(s.ctx, ids[0], alice(), redisrepo.Edit{Title: new("other"), Groups: []string{"go"}}))(t)
+		wantHosts(ids[4], ids[1], ids[0])
+		for _, by := range []site.Actor{alice(), moderator} {
+			s.delete(ids[1], by)
+			wantHosts(ids[4], ids[0])
+			s.delete(ids[5], by)
+			s.undelete(ids[5])
+			s.undelete(ids[1])
 			wantHosts(ids[4], ids[1], ids[0])
-			if keys := s.raw.Keys(s.ctx, "*host:").Val(); len(keys) > 0 {
-				t.Errorf("an article without a link is in %q", keys)
-			}
-			must.Get(s.Edit(s.ctx, ids[0], alice(), redisrepo.Edit{Title: new("other"), Groups: []string{"go"}}))(t)
-			wantHosts(ids[4], ids[1], ids[0])
-			for _, by := range []site.Actor{alice(), moderator} {
-				s.delete(ids[1], by)
-				wantHosts(ids[4], ids[0])
-				s.delete(ids[5], by)
-				s.undelete(ids[5])
-				s.undelete(ids[1])
-				wantHosts(ids[4], ids[1], ids[0])
-			}
-			s.wantList(lists.LinkingTo("c.example"))
-		})
-	}
+		}
+		s.wantList(lists.LinkingTo("c.example"))
+	})
 }
 
 func TestConcurrentWritesKeepTheListsOfHosts(t *testing.T) {
@@ -150,66 +145,43 @@ func TestLegacyArticlesJoinTheListsOfHosts(t *testing.T) {
 // A site of layout 3 has no lists of hosts. The upgrade makes them, however often it is interrupted, and beside another
 // process that has upgraded the partition and deletes articles.
 func TestUpgradeListsTheArticlesOfHosts(t *testing.T) {
-	t.Parallel()
-	for _, tags := range layouts {
-		t.Run(fmt.Sprint(tags), func(t *testing.T) {
-			t.Parallel()
-			partitions := redisrepo.WithPartitions(len(tags))
-			s := newSite(t, nil, partitions)
-			var imported []redisrepo.Imported
-			for i := range 2500 { // in several round trips, and in several calls of the script
-				a := old(site.ArticleID(1+i), time.Duration(i)*time.Hour, 1)
-				a.Draft.Link = new(fmt.Sprintf("https://www.h%d.example/%d", i%3, i))
-				imported = append(imported, a)
-			}
-			s.imports(imported...)
-			s.delete(300, moderator)
-			must.Get(s.Post(s.ctx, "alice", site.Draft{Title: "t", Text: new("x")}))(t)
-			s.imports(redisrepo.Imported{ID: 4000, Poster: "zoe", PostedAt: opened, Votes: 1, Draft: linked("https://h3.example/")})
-			want := s.dump()
-			var lost int
-			downgrade := func() {
-				for _, tag := range append(slices.Clone(tags), "") {
-					if s.raw.Exists(s.ctx, tag+"meta:").Val() == 1 {
-						s.do("HSET", tag+"meta:", "layout", 3)
-					}
-				}
-				for _, key := range s.raw.Keys(s.ctx, "*host:*").Val() {
-					s.do("DEL", key)
-					lost++
+	eachLayout(t, func(t *testing.T, tags []string) {
+		partitions := redisrepo.WithPartitions(len(tags))
+		s := newSite(t, nil, partitions)
+		var imported []redisrepo.Imported
+		for i := range 2500 { // in several round trips, and in several calls of the script
+			a := old(site.ArticleID(1+i), time.Duration(i)*time.Hour, 1)
+			a.Draft.Link = new(fmt.Sprintf("https://www.h%d.example/%d", i%3, i))
+			imported = append(imported, a)
+		}
+		s.imports(imported...)
+		s.delete(300, moderator)
+		must.Get(s.Post(s.ctx, "alice", site.Draft{Title: "t", Text: new("x")}))(t)
+		s.imports(redisrepo.Imported{ID: 4000, Poster: "zoe", PostedAt: opened, Votes: 1, Draft: linked("https://h3.example/")})
+		want := s.dump()
+		var lost int
+		downgrade := func() {
+			for _, tag := range append(slices.Clone(tags), "") {
+				if s.raw.Exists(s.ctx, tag+"meta:").Val() == 1 {
+					s.do("HSET", tag+"meta:", "layout", 3)
 				}
 			}
-			downgrade()
-			if got := len(s.violations()); lost < 4 || got < 2500 {
-				t.Errorf("Check reports %d articles, want all with links", got)
+			for _, key := range s.raw.Keys(s.ctx, "*host:*").Val() {
+				s.do("DEL", key)
+				lost++
 			}
-			open := func(until int) error { return s.openUntil(until, partitions) }
-			interrupted := 0
-			for open(2+interrupted) != nil {
-				if interrupted++; interrupted > 100 {
-					t.Fatal("the upgrade does not come to an end")
-				}
-			}
-			if interrupted == 0 {
-				t.Error("no start was interrupted")
-			}
-			if got := s.dump(); got != want {
-				t.Errorf("after the upgrade the store holds\n%s\nwant\n%s", got, want)
-			}
-			downgrade()
-			var errs [4]error
-			together(4, func(i int) { errs[i] = open(0) })
-			if err := errors.Join(errs[:]...); err != nil {
-				t.Error(err)
-			}
-			if got := s.dump(); got != want {
-				t.Errorf("after an upgrade by several processes the store holds\n%s\nwant\n%s", got, want)
-			}
-			s.delete(301, moderator)
-			if err := s.ListHosts(s.ctx, 301); err != nil { // of a process that has read it before
-				t.Error(err)
-			}
-			s.wantClean()
-		})
-	}
+		}
+		downgrade()
+		if got := len(s.violations()); lost < 4 || got < 2500 {
+			t.Errorf("Check reports %d articles, want all with links", got)
+		}
+		s.opensInterrupted(func(interrupted int) int { return 2 + interrupted }, partitions)
+		s.wantStore(want)
+		downgrade()
+		s.opensTogether(partitions)
+		s.wantStore(want, "after an upgrade by several processes")
+		s.delete(301, moderator)
+		must.Do(t, s.ListHosts(s.ctx, 301)) // of a process that has read it before
+		s.wantClean()
+	})
 }

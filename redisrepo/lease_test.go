@@ -30,10 +30,7 @@ func leased(t *testing.T, repo *redisrepo.Repo, user site.UserName, amount int) 
 		charges[0].Most *= 10
 		charges = append([]rates.Charge{c}, charges...)
 	}
-	balances, err := repo.Charge(t.Context(), "cost", charges)
-	if err != nil {
-		t.Fatal(err)
-	}
+	balances := must.Get(repo.Charge(t.Context(), "cost", charges))(t)
 	kept := !slices.ContainsFunc(balances, func(b rates.Balance) bool { return !b.Kept })
 	if kept != (balances[0].Wait == 0) {
 		t.Errorf("balance = %+v, want a wait if and only if the charge is refused", balances[0])

@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/failover"
+	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
@@ -38,9 +39,7 @@ func withManyGroups(t *testing.T, hooks ...redis.Hook) *testSite {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return s.reopened(s.client(hooks...), nil)
 }
 

@@ -120,10 +120,7 @@ func TestLinkIsReservedForLinkWindow(t *testing.T) {
 		s := newSite(t, func(r *site.Rules) { r.LinkWindow = day }, partitions)
 		d := linked("https://a.example/x")
 		d.IdempotencyKey = new("k")
-		first, err := s.Post(s.ctx, "alice", d)
-		if err != nil {
-			t.Fatal(err)
-		}
+		first := must.Get(s.Post(s.ctx, "alice", d))(t)
 		post := func(by site.UserName, change func(*site.Draft)) (*site.Article, error) {
 			other := d
 			if change(&other); other.Link != nil {
@@ -134,7 +131,7 @@ func TestLinkIsReservedForLinkWindow(t *testing.T) {
 		unkeyed := func(d *site.Draft) { d.IdempotencyKey = nil }
 		before := s.dump()
 		for _, by := range []site.UserName{"alice", "bob"} {
-			_, err = post(by, unkeyed)
+			_, err := post(by, unkeyed)
 			wantDuplicate(t, err, first.ID)
 			_, err = post(by, func(d *site.Draft) { d.IdempotencyKey = new("another") })
 			wantDuplicate(t, err, first.ID)
@@ -155,7 +152,7 @@ func TestLinkIsReservedForLinkWindow(t *testing.T) {
 		// A draft that is refused otherwise reserves nothing.
 		bad := linked("https://a.example/y")
 		bad.Groups = []string{"?"}
-		_, err = s.Post(s.ctx, "bob", bad)
+		_, err := s.Post(s.ctx, "bob", bad)
 		wantRefused(t, err, "INVALID groups.0")
 		if _, err := s.Post(s.ctx, "bob", linked("https://a.example/y")); err != nil {
 			t.Error(err)

@@ -77,6 +77,15 @@ var distributions = map[string]func(n int, random *rand.Rand) placed{
 	},
 }
 
+// spread returns n articles, placed at random, but each time in the same way.
+func spread(n int, place func(n int, random *rand.Rand) placed) []placed {
+	articles, random := make([]placed, n), rand.New(rand.NewPCG(1, 2))
+	for i := range articles {
+		articles[i] = place(i+1, random)
+	}
+	return articles
+}
+
 // importPlaced imports articles into the group all, posted by alice.
 func importPlaced(s *testSite, articles []placed) {
 	s.t.Helper()
@@ -98,11 +107,7 @@ func TestPartitionsListAsOne(t *testing.T) {
 	for name, place := range distributions {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			random := rand.New(rand.NewPCG(1, 2))
-			articles := make([]placed, 1200)
-			for i := range articles {
-				articles[i] = place(i+1, random)
-			}
+			random, articles := rand.New(rand.NewPCG(3, 4)), spread(1200, place)
 			s := newSite(t, nil, inSixteen())
 			importPlaced(s, articles)
 			for _, order := range orders {
@@ -137,12 +142,7 @@ func wantPages(s *testSite, l lists.Listing, want []placed, random *rand.Rand) {
 	s.t.Helper()
 	size := 40 + random.IntN(60)
 	for _, backward := range []bool{false, true} {
-		var got []site.ArticleID
-		for _, edge := range walkAll(s.t, size, backward, len(want), func(span site.PageRequest) ([]lists.Edge, site.PageInfo, error) {
-			return s.Walk(s.ctx, l, span)
-		}) {
-			got = append(got, edge.ID)
-		}
+		got := s.walkIDs(l, size, backward, len(want))
 		if !slices.Equal(got, idsOf(want)) {
 			s.t.Errorf("%+v: pages of %d, backward %t:\n got %v\nwant %v", l, size, backward, got, idsOf(want))
 		}
@@ -242,18 +242,13 @@ func (r *replies) hook(ctx context.Context, commands []redis.Cmder, send redis.P
 func TestPartitionsReturnFewArticles(t *testing.T) {
 	t.Parallel()
 	beside := newSite(t, nil, inSixteen())
-	articles, random := make([]placed, 2000), rand.New(rand.NewPCG(1, 2))
-	for i := range articles {
-		articles[i] = distributions["evenly"](i+1, random)
-	}
+	articles := spread(2000, distributions["evenly"])
 	importPlaced(beside, articles)
 	counted := new(replies)
 	s := beside.reopened(beside.client(redistest.Hook(counted.hook)), nil, inSixteen())
 	for _, l := range []lists.Listing{lists.AllArticles(site.ByScore, site.Descending), best("all")} {
 		*counted = replies{}
-		walkAll(t, 25, false, len(articles), func(span site.PageRequest) ([]lists.Edge, site.PageInfo, error) {
-			return s.Walk(s.ctx, l, span)
-		})
+		s.walkIDs(l, 25, false, len(articles))
 		if counted.trips > 82 || counted.items > 80*sixteen*11 {
 			t.Errorf("%+v: 80 pages took %d round trips and %d articles, want at most 82 and %d", l, counted.trips, counted.items, 80*sixteen*11)
 		}
@@ -267,10 +262,7 @@ func TestDeepPageNumbersReadFewArticles(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			beside := newSite(t, nil, inSixteen())
-			articles, random := make([]placed, 3000), rand.New(rand.NewPCG(1, 2))
-			for i := range articles {
-				articles[i] = place(i+1, random)
-			}
+			articles := spread(3000, place)
 			importPlaced(beside, articles)
 			counted := new(replies)
 			s := beside.reopened(beside.client(redistest.Hook(counted.hook)), nil, inSixteen())
@@ -295,10 +287,7 @@ func TestDeepPageNumbersReadFewArticles(t *testing.T) {
 func TestKeptGroupListingsAreReadByPlainCommands(t *testing.T) {
 	t.Parallel()
 	beside := newSite(t, func(r *site.Rules) { r.GroupCacheTTL = time.Hour }, inSixteen())
-	articles, random := make([]placed, 200), rand.New(rand.NewPCG(1, 2))
-	for i := range articles {
-		articles[i] = distributions["evenly"](i+1, random)
-	}
+	articles := spread(200, distributions["evenly"])
 	importPlaced(beside, articles)
 	slices.SortFunc(articles, placedBy(site.ByScore, site.Descending))
 	calls := new(counter)
@@ -407,12 +396,7 @@ func TestTiesAreSortedByIDBytes(t *testing.T) {
 		for range 22 {
 			want = append(want, s.post("alice", "go").ID)
 		}
-		slices.SortFunc(want, func(a, b site.ArticleID) int {
-			if a.String() < b.String() {
-				return -1
-			}
-			return 1
-		})
+		slices.SortFunc(want, func(a, b site.ArticleID) int { return cmp.Compare(a.String(), b.String()) })
 		s.wantList(lists.AllArticles(site.ByTime, site.Ascending), want...)
 		s.wantList(lists.InGroup("go", site.ByScore, site.Ascending), want...)
 		slices.Reverse(want)

@@ -44,8 +44,7 @@ func takeEvents(t *testing.T, w *live.Watch, n int) (text, cursor string) {
 }
 
 func TestEventsGoOnAfterACursor(t *testing.T) {
-	t.Parallel()
-	for _, tags := range layouts {
+	eachLayout(t, func(t *testing.T, tags []string) {
 		s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
 		l := s.reopened(s.client(), nil, redisrepo.WithPartitions(len(tags))).listen(tags...)
 		s.addEvents(entry{"1000", "posted", 1, 1})
@@ -78,7 +77,7 @@ func TestEventsGoOnAfterACursor(t *testing.T) {
 			}
 		}
 		l.wantReports(0)
-	}
+	})
 }
 
 func TestWatchOfKindsGetsNoOthers(t *testing.T) {
@@ -321,7 +320,7 @@ func TestWatchedVoteIsReadAgainAfterAnOutage(t *testing.T) {
 
 func TestWatchedVoteIsForgottenWithTheVoters(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, plain)
+	s := newSite(t, noFeatures)
 	a := s.post("alice")
 	must.Get(s.WatchArticles(s.ctx, []site.ArticleID{a.ID}))(t)
 	if vote, err := s.WatchedVote(s.ctx, "alice", a); err != nil || *vote != up {

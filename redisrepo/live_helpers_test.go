@@ -177,10 +177,15 @@ func (l *listener) pass() {
 	w.Close() // waits for the round in which it was notified
 }
 
+// awaitProcesses waits until so many processes of the site listen.
+func (s *testSite) awaitProcesses(n int64) {
+	s.t.Helper()
+	must.Soon(s.t, "processes that listen", func() bool { return s.do("PUBSUB NUMSUB changes:0").([]any)[1] == n })
+}
+
 func (l *listener) watch(ids ...site.ArticleID) *live.Watch {
 	l.t.Helper()
-	w := must.Get(l.WatchArticles(l.ctx, ids))(l.t)
-	return w
+	return must.Get(l.WatchArticles(l.ctx, ids))(l.t)
 }
 
 func (l *listener) watchPosts(group site.GroupName) *live.Watch {

@@ -19,6 +19,7 @@ import (
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/events"
 	"frontpage/redisrepo/site"
+	"frontpage/redistest"
 )
 
 func TestPostsAreDelivered(t *testing.T) {
@@ -193,9 +194,7 @@ func TestListenReceivesFromAllPartitions(t *testing.T) {
 	for i := range 3 {
 		for _, id := range byPartition {
 			other.vote(id, site.UserName(fmt.Sprint("voter", i)), up)
-			if got, want := until(t, w, 2+i), l.article(id); !reflect.DeepEqual(redisrepo.Comparable(*got), redisrepo.Comparable(*want)) {
-				t.Errorf("delivered %+v, want %+v", got, want)
-			}
+			wantEqual(t, until(t, w, 2+i), l.article(id))
 		}
 	}
 	l.wantTaken(w)
@@ -226,31 +225,23 @@ func TestWatchesWorkOnTheEmbeddedStore(t *testing.T) {
 		t.Errorf("delivered the post %+v, want %+v", got, a)
 	}
 	w := l.watch(a.ID)
-	for i, write := range []func(){
+	for _, write := range []func(){
 		func() { other.vote(a.ID, "bob", up) },
 		func() { s.vote(a.ID, "carol", down) },
 		func() { other.regroup(a, []string{"x"}, nil) },
 	} {
 		write()
 		l.pass()
-		if got, want := take(w), l.article(a.ID); !reflect.DeepEqual(redisrepo.Comparable(*got), redisrepo.Comparable(*want)) {
-			t.Errorf("write %d: delivered %+v, want %+v", i, got, want)
-		}
+		wantEqual(t, take(w), l.article(a.ID))
 	}
 	deleted := other.delete(a.ID, moderator)
-	if got := next(t, w); show(got) != show(deleted) {
-		t.Errorf("delivered %s, want %s", show(got), show(deleted))
-	}
+	wantEqual(t, next(t, w), deleted)
 	back := other.undelete(a.ID)
-	if got := next(t, w); show(got) != show(back) {
-		t.Errorf("delivered %s, want %s", show(got), show(back))
-	}
+	wantEqual(t, next(t, w), back)
 	s.wantList(best("go"), a.ID)
 	_, err := s.Post(s.ctx, "bob", site.Draft{Title: "again", Link: a.Link})
 	wantDuplicate(t, err, a.ID)
-	if _, err := s.Vote(s.ctx, a.ID, "dave", up, "b"); err != nil {
-		t.Error(err)
-	}
+	must.Get(s.Vote(s.ctx, a.ID, "dave", up, "b"))(t)
 	l.pass()
 	take(w)
 	if got := fmt.Sprint(audited(s, a.ID)); got != "[alice +1 bob +1 carol -1 dave +1 0s b]" {
@@ -279,6 +270,8 @@ type fails struct {
 	refused atomic.Int64
 }
 
+func newFails() *fails { return &fails{tried: make(chan struct{}, 1000)} }
+
 var errCut = errors.New("the connection is cut")
 
 // loading is the error of Redis while it loads its data. Clients can subscribe to channels then.
@@ -299,30 +292,25 @@ func (f *fails) DialHook(next redis.DialHook) redis.DialHook {
 }
 
 func (f *fails) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, c redis.Cmder) error {
-		if err := next(ctx, c); c.Name() != f.command.Load() {
-			return err
-		}
-		c.SetErr(loading{})
-		f.tried <- struct{}{}
-		return loading{}
-	}
+	return redistest.Hook(f.hook).ProcessHook(next)
 }
 
 func (f *fails) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, commands []redis.Cmder) error {
-		err := next(ctx, commands)
-		for _, c := range commands {
-			if c.Name() == f.command.Load() {
-				c.SetErr(loading{})
-				err = loading{}
-			}
+	return redistest.Hook(f.hook).ProcessPipelineHook(next)
+}
+
+func (f *fails) hook(ctx context.Context, commands []redis.Cmder, send redis.ProcessPipelineHook) error {
+	err := send(ctx, commands)
+	for _, c := range commands {
+		if c.Name() == f.command.Load() {
+			c.SetErr(loading{})
+			err = loading{}
 		}
-		if errors.As(err, new(loading)) {
-			f.tried <- struct{}{}
-		}
-		return err
 	}
+	if errors.As(err, new(loading)) {
+		f.tried <- struct{}{}
+	}
+	return err
 }
 
 // cut ends the connections of all clients, and f makes dials fail.
@@ -343,37 +331,26 @@ func (l *listener) signal(pid int, signal syscall.Signal) {
 func (l *listener) pid() int {
 	l.t.Helper()
 	_, rest, _ := strings.Cut(l.do("INFO server").(string), "process_id:")
-	pid := must.Get(strconv.Atoi(strings.Fields(rest)[0]))(l.t)
-	return pid
+	return must.Get(strconv.Atoi(strings.Fields(rest)[0]))(l.t)
 }
 
 // holds is a hook that holds back one reply of hgetall in a pipeline, which reads articles, while its on is set.
-type holds struct{ read held }
-
-type held struct {
+type holds struct {
 	on      atomic.Bool
 	reached chan struct{}
 	free    chan struct{} // closed to let the reply go on
 }
 
-func newHolds() *holds {
-	return &holds{read: held{reached: make(chan struct{}), free: make(chan struct{})}}
-}
+func newHolds() *holds { return &holds{reached: make(chan struct{}), free: make(chan struct{})} }
 
-func (h *held) wait(ctx context.Context) {
-	if h.on.CompareAndSwap(true, false) {
+func (h *holds) hook(ctx context.Context, commands []redis.Cmder, send redis.ProcessPipelineHook) error {
+	err := send(ctx, commands)
+	if commands[0].Name() == "hgetall" && h.on.CompareAndSwap(true, false) {
 		close(h.reached)
 		select {
 		case <-h.free:
 		case <-ctx.Done():
 		}
-	}
-}
-
-func (h *holds) hook(ctx context.Context, commands []redis.Cmder, send redis.ProcessPipelineHook) error {
-	err := send(ctx, commands)
-	if commands[0].Name() == "hgetall" {
-		h.read.wait(ctx)
 	}
 	return err
 }

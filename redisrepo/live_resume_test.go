@@ -207,9 +207,7 @@ func TestPostsGoOnAfterAListAndAfterAnArticle(t *testing.T) {
 	s.clock.advance(time.Minute) // more than the clocks of partitions may differ
 	newest := s.post("alice")
 	_, page, err := s.Walk(s.ctx, lists.AllArticles(site.ByTime, site.Descending), site.PageRequest{First: new(1)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	s.clock.advance(time.Minute)
 	a := s.post("alice")
 	for _, after := range []string{*page.StartCursor, newest.ID.String(), fmt.Sprint(int(newest.ID))} {
@@ -337,10 +335,8 @@ func TestResumedWatchDoesNotShowWhatWasDeleted(t *testing.T) {
 	t.Parallel()
 	s := two(t)
 	l := s[0].listen()
-	a, err := s[1].Post(s[1].ctx, "alice", site.Draft{Title: "first", Link: new("https://a.example/"), Text: new("text"), Groups: []string{"go"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := site.Draft{Title: "first", Link: new("https://a.example/"), Text: new("text"), Groups: []string{"go"}}
+	a := must.Get(s[1].Post(s[1].ctx, "alice", d))(t)
 	s[1].edit(a.ID, alice(), redisrepo.Edit{Title: new("second")})
 	before := l.watch(a.ID)
 	defer before.Close()

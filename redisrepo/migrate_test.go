@@ -90,13 +90,7 @@ func (s *testSite) contents() string {
 	var b strings.Builder
 	var ids []site.ArticleID
 	walk := func(l lists.Listing) {
-		ids = nil
-		for page := 1; ; page++ {
-			found := must.Get(s.List(s.ctx, l, page, new(100)))(s.t)
-			if ids = append(ids, found...); len(found) < 100 {
-				break
-			}
-		}
+		ids = s.whole(l)
 		fmt.Fprintln(&b, ids)
 	}
 	groups := must.Get(s.groups())(s.t)
@@ -120,18 +114,14 @@ func (s *testSite) contents() string {
 	for i := range 20 {
 		name, err := s.AccountName(s.ctx, fmt.Sprint("account ", i), "unnamed")
 		session, mark, sessionErr := s.Session(s.ctx, sessionDigest(i), sessions.UserDigest(site.UserName(fmt.Sprint("name", i))))
-		if err != nil || sessionErr != nil {
-			s.t.Fatal(err, sessionErr)
-		}
+		must.Do(s.t, errors.Join(err, sessionErr))
 		unused := must.Get(s.UseState(s.ctx, fmt.Sprint("state ", i), time.Hour))(s.t)
 		fmt.Fprintf(&b, "%s %q %s %t\n", name, session, mark, unused)
 	}
 	walk(lists.AllArticles(site.ByTime, site.Ascending))
 	articles, errs := s.ArticlesByID(s.ctx, ids)
-	for i, a := range articles {
-		if errs[i] != nil {
-			s.t.Fatal(errs[i])
-		}
+	must.Do(s.t, errors.Join(errs...))
+	for _, a := range articles {
 		fmt.Fprintln(&b, a.ID, a.Title, a.Votes, a.Score, a.Groups, a.Upvotes, a.CreatedAt, a.Poster.Name, s.texts(a, 100))
 	}
 	for i := range 8 {
@@ -141,9 +131,7 @@ func (s *testSite) contents() string {
 	var log []string
 	for p := (site.PageRequest{First: new(100)}); ; {
 		entries, info, err := s.ModerationLog(s.ctx, p)
-		if err != nil {
-			s.t.Fatal(err)
-		}
+		must.Do(s.t, err)
 		for _, entry := range entries {
 			log = append(log, logDetail(entry))
 		}
@@ -164,6 +152,14 @@ func (s *testSite) contents() string {
 	}
 	fmt.Fprintln(&b, s.charged(free...))
 	return b.String()
+}
+
+// copied opens the copy of s on another server.
+func (s *testSite) copied(target *redistest.Server, options ...redisrepo.Option) *testSite {
+	s.t.Helper()
+	other := *s
+	other.server, other.raw = target, target.Client
+	return other.reopened(target.Client, nil, options...)
 }
 
 // wantSameAs fails the test unless s is a copy of the original that goes on as that would.
@@ -306,10 +302,7 @@ func TestMigrateCopiesASiteInUse(t *testing.T) {
 				t.Errorf("killed %d times, and the site was stopped: %t; want both", kills, stopped)
 			}
 			s.wantStore(before)
-			other := *s
-			other.server, other.raw = target, target.Client
-			copied := other.reopened(target.Client, nil, redisrepo.WithPartitions(tt.to))
-			copied.wantSameAs(s)
+			s.copied(target, redisrepo.WithPartitions(tt.to)).wantSameAs(s)
 		})
 	}
 }
@@ -397,8 +390,7 @@ func TestMigrateAcceptsAnOriginalThatRefusesWrites(t *testing.T) {
 		s.Listen(listening, func(error) {})
 	}()
 	defer func() { stop(); <-ended }()
-	for s.do("PUBSUB NUMSUB changes:0").([]any)[1] == int64(0) {
-	}
+	s.awaitProcesses(1)
 	asked := false
 	_, err := migrate.Migrate(t.Context(), s.client(), target.Client, s.rules, func(step string) {
 		if asked = asked || strings.HasPrefix(step, "now stop"); !strings.HasPrefix(step, "now stop") {
@@ -415,9 +407,7 @@ func TestMigrateAcceptsAnOriginalThatRefusesWrites(t *testing.T) {
 	if err != nil || !asked {
 		t.Errorf("Migrate = %v, and asked to stop the site: %t; want no error, and true", err, asked)
 	}
-	other := *s
-	other.server, other.raw = target, target.Client
-	if got, want := other.reopened(target.Client, nil).article(id).Votes, s.article(id).Votes; got != want {
+	if got, want := s.copied(target).article(id).Votes, s.article(id).Votes; got != want {
 		t.Errorf("the article has %d votes in the copy, want %d", got, want)
 	}
 }

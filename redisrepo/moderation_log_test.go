@@ -36,9 +36,7 @@ func logText(e events.ModerationEntry) string {
 func (s *testSite) log() (texts []string) {
 	s.t.Helper()
 	entries, _, err := s.ModerationLog(s.ctx, site.PageRequest{})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.Do(s.t, err)
 	for _, e := range entries {
 		texts = append(texts, logText(e))
 	}

@@ -70,9 +70,7 @@ func TestUndeleteRestoresADeletedArticle(t *testing.T) {
 						t.Errorf("Walk of %+v = %v, %v, want nothing", l, edges, err)
 					}
 				}
-				if groups, err := s.groups(); err != nil || len(groups) != 0 {
-					t.Errorf("Groups = %v, %v, want none", groups, err)
-				}
+				s.wantCounts()
 				_, errs := s.ArticlesByID(s.ctx, []site.ArticleID{a.ID})
 				wantRefused(t, errs[0], "NOT_FOUND article")
 				_, err := s.Vote(s.ctx, a.ID, "frank", up, "")
@@ -240,9 +238,7 @@ func TestDeletionsAreDelivered(t *testing.T) {
 				l.pass()
 				w, posts := l.watch(a.ID), l.watchPosts("")
 				deleted := writer.delete(a.ID, moderator)
-				if got := next(t, w); show(got) != show(deleted) || got.DeletedAt == nil {
-					t.Errorf("delivered %s, want %s", show(got), show(deleted))
-				}
+				wantEqual(t, next(t, w), deleted)
 				l.wantTaken(w)
 				_, err := writer.Vote(writer.ctx, a.ID, "bob", up, "")
 				wantRefused(t, err, "NOT_FOUND article")
@@ -251,9 +247,7 @@ func TestDeletionsAreDelivered(t *testing.T) {
 				l.wantTaken(late)
 				back := writer.undelete(a.ID)
 				for _, w := range []*live.Watch{w, late} {
-					if got := next(t, w); show(got) != show(back) || got.DeletedAt != nil {
-						t.Errorf("delivered %s, want %s", show(got), show(back))
-					}
+					wantEqual(t, next(t, w), back)
 				}
 				writer.vote(a.ID, "bob", up)
 				if got := until(t, w, 2); got.DeletedAt != nil {
@@ -278,17 +272,13 @@ func TestDeletionsDuringAnOutageAreDelivered(t *testing.T) {
 		deleted := other.delete(a.ID, moderator)
 		other.undelete(hidden.ID)
 		end()
-		if got := next(l.t, w); show(got) != show(deleted) {
-			l.t.Errorf("delivered %s, want %s", show(got), show(deleted))
-		}
+		wantEqual(l.t, next(l.t, w), deleted)
 		l.wantTaken(w)
 		l.wantTaken(posts)
 		begin()
 		back := other.undelete(a.ID)
 		end()
-		if got := next(l.t, w); show(got) != show(back) {
-			l.t.Errorf("delivered %s, want %s", show(got), show(back))
-		}
+		wantEqual(l.t, next(l.t, w), back)
 		l.wantTaken(w)
 		l.wantTaken(posts)
 	})

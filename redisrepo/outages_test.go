@@ -20,7 +20,7 @@ func cutSite(t *testing.T) (l *listener, other *testSite, f *fails) {
 	t.Helper()
 	other = newSite(t, nil, one)
 	other.server.Own()
-	f = &fails{tried: make(chan struct{}, 1000)}
+	f = newFails()
 	client := other.client(f)
 	client.Options().ReadTimeout = 5 * time.Second // how soon silence is noticed
 	return other.reopened(client, nil).listen(), other, f
@@ -240,7 +240,7 @@ func TestWatchFailsWhileRedisIsUnreachable(t *testing.T) {
 func TestOutageOfAllPartitionsIsReportedOnce(t *testing.T) {
 	t.Parallel()
 	sixteen := redisrepo.WithPartitions(16)
-	f := &fails{tried: make(chan struct{}, 1000)}
+	f := newFails()
 	other := newSite(t, nil, sixteen)
 	other.server.Own()
 	l := other.reopened(other.client(f), nil, sixteen).listen()
@@ -327,21 +327,21 @@ func TestImportsDuringAnOutageAreNotPosts(t *testing.T) {
 func TestWatchedPostOfAnOutageIsDelivered(t *testing.T) {
 	t.Parallel()
 	other := newSite(t, nil, one)
-	f, h := &fails{tried: make(chan struct{}, 1000)}, newHolds()
+	f, h := newFails(), newHolds()
 	l := other.reopened(other.client(f, redistest.Hook(h.hook)), nil).listen()
 	first := other.post("alice")
 	l.pass()
 	posts, busy := l.watchPosts(""), l.watch(first.ID)
-	h.read.on.Store(true)
+	h.on.Store(true)
 	l.tell("", "unknown article:1 1 1 0 0 ")
-	await(t, h.read.reached, "a read that keeps watchers from being notified")
+	await(t, h.reached, "a read that keeps watchers from being notified")
 	l.cut(f)
 	a := other.post("alice")
 	w := l.watch(a.ID)
 	other.vote(a.ID, "bob", up)
 	f.dial.Store(false)
 	l.settle()
-	close(h.read.free)
+	close(h.free)
 	l.pass()
 	if got := take(w); got == nil || got.Votes != 2 {
 		t.Errorf("watching it, delivered %v, want 2 votes", got)
@@ -364,11 +364,11 @@ func TestNothingOlderIsDeliveredAfterADisconnection(t *testing.T) {
 	other.vote(a.ID, "bob", up)
 	l.pass()
 	w := l.watch(a.ID)
-	h.read.on.Store(true)
+	h.on.Store(true)
 	l.loseEntry()
-	await(t, h.read.reached, "the read of the watched articles")
+	await(t, h.reached, "the read of the watched articles")
 	delivered := s.vote(a.ID, "carol", up).Article
-	close(h.read.free) // with the state before the votes
+	close(h.free) // with the state before the votes
 	shown := 0
 	look := func() {
 		got := take(w)

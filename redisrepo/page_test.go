@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
@@ -27,9 +28,7 @@ func walkAll[E any](t *testing.T, size int, backward bool, total int, read func(
 	}
 	for {
 		part, info, err := read(span)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		done := len(all)
 		more, less := info.HasNextPage, info.HasPreviousPage
 		if backward {
@@ -50,32 +49,13 @@ func walkAll[E any](t *testing.T, size int, backward bool, total int, read func(
 	}
 }
 
-func TestGroupsArePagedByName(t *testing.T) {
-	eachLayout(t, func(t *testing.T, tags []string) {
-		s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
-		want := []string{"a", "a-b", "a.b", "a_b", "ab", "b", "c", "interest", "ä", "世"}
-		for i, name := range want {
-			for range i%3 + 1 {
-				s.post("alice", name)
-			}
-		}
-		for size := 1; size <= len(want)+1; size++ {
-			for _, backward := range []bool{false, true} {
-				var got []string
-				for _, edge := range walkAll(t, size, backward, len(want), func(span site.PageRequest) ([]lists.GroupEdge, site.PageInfo, error) {
-					return s.Groups(s.ctx, lists.GroupList{}, span)
-				}) {
-					got = append(got, string(edge.Name))
-				}
-				if !slices.Equal(got, want) {
-					t.Errorf("pages of %d, backward %t: %v, want %v", size, backward, got, want)
-				}
-			}
-		}
-		if n, err := s.GroupCount(s.ctx, lists.GroupList{}); err != nil || n != len(want) {
-			t.Errorf("GroupCount = %d, %v, want %d", n, err, len(want))
-		}
-	})
+// walkIDs is walkAll of a listing.
+func (s *testSite) walkIDs(l lists.Listing, size int, backward bool, total int) (ids []site.ArticleID) {
+	s.t.Helper()
+	for _, edge := range walkAll(s.t, size, backward, total, func(p site.PageRequest) ([]lists.Edge, site.PageInfo, error) { return s.Walk(s.ctx, l, p) }) {
+		ids = append(ids, edge.ID)
+	}
+	return ids
 }
 
 // listings returns a listing of each kind.
@@ -114,12 +94,7 @@ func TestWalkEqualsNumberedPages(t *testing.T) {
 			}
 			for _, size := range []int{1, 7, 59, 60, 61, 100} {
 				for _, backward := range []bool{false, true} {
-					var got []site.ArticleID
-					for _, edge := range walkAll(t, size, backward, articles, func(span site.PageRequest) ([]lists.Edge, site.PageInfo, error) {
-						return s.Walk(s.ctx, listing, span)
-					}) {
-						got = append(got, edge.ID)
-					}
+					got := s.walkIDs(listing, size, backward, articles)
 					if !slices.Equal(got, want) {
 						t.Errorf("%s, pages of %d, backward %t:\n got %v\nwant %v", name, size, backward, got, want)
 					}
@@ -138,9 +113,7 @@ func TestWalkBetweenTwoCursorsReturnsOnlyWhatIsBetween(t *testing.T) {
 	manyTies(s, 20)
 	listing := lists.AllArticles(site.ByScore, site.Descending)
 	all, _, err := s.Walk(s.ctx, listing, site.PageRequest{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	three := 3
 	for name, tt := range map[string]struct {
 		span site.PageRequest
@@ -163,21 +136,16 @@ func TestWalkBetweenTwoCursorsReturnsOnlyWhatIsBetween(t *testing.T) {
 
 // A cursor marks the place that the article had, even if it has moved or shares its score with others.
 func TestWalkContinuesWhereAMovedArticleWas(t *testing.T) {
-	t.Parallel()
-	for _, tags := range layouts {
+	eachLayout(t, func(t *testing.T, tags []string) {
 		s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
 		manyTies(s, 40)
 		for _, listing := range []lists.Listing{lists.AllArticles(site.ByScore, site.Descending), lists.InGroup("all", site.ByScore, site.Ascending)} {
 			before, _, err := s.Walk(s.ctx, listing, site.PageRequest{First: new(40)})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			for i, moved := range before {
 				s.vote(moved.ID, "carol", site.Up)
 				after, _, err := s.Walk(s.ctx, listing, site.PageRequest{After: &moved.Cursor, First: new(100)})
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, err)
 				after = slices.DeleteFunc(after, func(e lists.Edge) bool { return e.ID == moved.ID })
 				if !slices.Equal(after, before[i+1:]) {
 					t.Errorf("%v: after %v: %v, want %v", tags, moved.ID, after, before[i+1:])
@@ -185,7 +153,7 @@ func TestWalkContinuesWhereAMovedArticleWas(t *testing.T) {
 				s.vote(moved.ID, "carol", site.None)
 			}
 		}
-	}
+	})
 }
 
 func TestWalkListsEachUnmovedArticleOnceWhileVotesArrive(t *testing.T) {
@@ -220,10 +188,8 @@ func TestWalkListsEachUnmovedArticleOnceWhileVotesArrive(t *testing.T) {
 		"group": lists.InGroup("all", site.ByScore, site.Descending),
 	} {
 		seen := make(map[site.ArticleID]int)
-		for _, edge := range walkAll(t, 7, false, -1, func(span site.PageRequest) ([]lists.Edge, site.PageInfo, error) {
-			return s.Walk(s.ctx, listing, span)
-		}) {
-			seen[edge.ID]++
+		for _, id := range s.walkIDs(listing, 7, false, -1) {
+			seen[id]++
 		}
 		for id := site.ArticleID(1); id <= articles; id++ {
 			if n := seen[id]; n > 1 || n == 0 && id%2 == 1 {
@@ -241,13 +207,9 @@ func TestInvalidPageRequestsAreRefused(t *testing.T) {
 	manyTies(s, 5)
 	listing := lists.AllArticles(site.ByScore, site.Descending)
 	edges, _, err := s.Walk(s.ctx, listing, site.PageRequest{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	groups, _, err := s.Groups(s.ctx, lists.GroupList{}, site.PageRequest{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	cursor := edges[0].Cursor
 	for name, tt := range map[string]struct {
 		span  site.PageRequest
@@ -297,9 +259,7 @@ func TestMembersThatAreNotArticlesAreSkipped(t *testing.T) {
 		span := site.PageRequest{First: &size}
 		for more := true; more; {
 			edges, info, err := s.Walk(s.ctx, listing, span)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			for _, edge := range edges {
 				got = append(got, edge.ID)
 			}

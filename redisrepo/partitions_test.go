@@ -50,9 +50,7 @@ func TestNewRefusesAnotherLayout(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newSite(t, nil, redisrepo.WithPartitions(tt.data))
-			for line := range strings.Lines(tt.corrupt) {
-				s.do(line)
-			}
+			s.doLines(tt.corrupt)
 			before := s.dump()
 			_, err := redisrepo.New(s.ctx, s.server.Client, s.rules, redisrepo.WithPartitions(tt.opened))
 			if tt.refused == "" && err != nil || tt.refused != "" && (err == nil || !strings.Contains(err.Error(), tt.refused)) {

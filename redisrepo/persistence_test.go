@@ -43,34 +43,21 @@ func (h *failingNext) fail(command redis.Cmder) error {
 	return redisError(h.reply)
 }
 
-func (*failingNext) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (h *failingNext) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, command redis.Cmder) error {
-		failure := h.fail(command)
-		if failure == nil || h.lost {
-			if err := next(ctx, command); failure == nil {
-				return err
-			}
-		}
-		return failure
+// hook fails the last command of a pipeline only.
+func (h *failingNext) hook(ctx context.Context, commands []redis.Cmder, send redis.ProcessPipelineHook) error {
+	last := len(commands) - 1
+	failure := h.fail(commands[last])
+	if failure == nil {
+		return send(ctx, commands)
 	}
-}
-
-// ProcessPipelineHook fails the last command only.
-func (h *failingNext) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, commands []redis.Cmder) error {
-		failure := h.fail(commands[len(commands)-1])
-		if failure == nil {
-			return next(ctx, commands)
-		}
-		last := commands[len(commands)-1]
-		if others := commands[:len(commands)-1]; len(others) > 0 {
-			_ = next(ctx, others)
-		}
-		last.SetErr(failure)
-		return failure
+	sent := commands
+	if !h.lost {
+		sent = commands[:last]
 	}
+	if len(sent) > 0 {
+		_ = send(ctx, sent)
+	}
+	return redistest.Fail(failure, commands[last:])
 }
 
 // underSentinel returns the site as a client sees it that asks Sentinel for the address.
@@ -79,14 +66,12 @@ func (s *testSite) underSentinel(hooks ...redis.Hook) *testSite {
 }
 
 func (s *testSite) sentinelClient(hooks ...redis.Hook) *redis.Client {
-	options := *s.server.Client.Options()
-	socket := options.Addr
-	options.Network, options.Addr, options.MaxRetries, options.ReadTimeout = "tcp", "FailoverClient", -1, 400*time.Millisecond
-	options.Dialer = func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return new(net.Dialer).DialContext(ctx, "unix", socket)
-	}
-	client := redis.NewClient(&options)
-	s.t.Cleanup(func() { _ = client.Close() })
+	client := s.clientWith(func(o *redis.Options) {
+		o.Network, o.Addr, o.MaxRetries, o.ReadTimeout = "tcp", "FailoverClient", -1, 400*time.Millisecond
+		o.Dialer = func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", s.server.Socket())
+		}
+	})
 	failover.LimitWaiting(client)
 	for _, h := range hooks {
 		client.AddHook(h)
@@ -105,7 +90,7 @@ func TestPassingFailuresAreRepeated(t *testing.T) {
 			t.Parallel()
 			plain := newSite(t, nil)
 			h := &failingNext{reply: reply}
-			s := plain.underSentinel(h)
+			s := plain.underSentinel(redistest.Hook(h.hook))
 			a := s.post("alice", "go")
 			h.failures.Store(2)
 			if got := s.vote(a.ID, "bob", up); got.Unknown || got.Previous != none || got.Article.Votes != 2 {
@@ -142,9 +127,7 @@ func TestPostingIsInNoOrder(t *testing.T) {
 	for i := range 8 {
 		d := s.fresh()
 		d.IdempotencyKey = new(string(rune('a' + i)))
-		if _, err := s.Post(s.ctx, "alice", d); err != nil {
-			t.Errorf("Post: %v", err)
-		}
+		must.Get(s.Post(s.ctx, "alice", d))(t)
 	}
 	plain.wantClean()
 }
@@ -154,7 +137,7 @@ func TestVoteRepeatedThroughAFailoverClaimsNothing(t *testing.T) {
 	t.Parallel()
 	for _, reply := range []string{"", "MOVED 1 127.0.0.1:1", "ASK 1 127.0.0.1:1"} { // what go-redis says of it
 		h := &failingNext{reply: reply, lost: true}
-		s := newSite(t, nil).underSentinel(h)
+		s := newSite(t, nil).underSentinel(redistest.Hook(h.hook))
 		a := s.post("alice")
 		h.failures.Store(3)
 		if got := s.vote(a.ID, "bob", up); !got.Unknown || !got.Changed || got.Article.Votes != 2 {
@@ -171,7 +154,7 @@ func TestVoteRepeatedAfterALostReplyClaimsNothing(t *testing.T) {
 	t.Parallel()
 	plain := newSite(t, nil, one)
 	refusing, losing := &failingNext{reply: "TRYAGAIN"}, new(redistest.LostReply)
-	s := plain.reopened(plain.sentinelClient(losing, refusing), nil, redisrepo.WithAcks(1)) // which has pipelines
+	s := plain.reopened(plain.sentinelClient(losing, redistest.Hook(refusing.hook)), nil, redisrepo.WithAcks(1)) // which has pipelines
 	a := s.post("alice", "go")
 	s.vote(a.ID, "warm", up)
 	losing.Then = func() { plain.regroup(a, []string{"redis"}, nil) }
@@ -212,7 +195,7 @@ func TestImportCountsWhatItAddedThoughRepliesAreLost(t *testing.T) {
 			forPatient, forSingle := lost(), lost()
 			forPatient.failures.Store(3)
 			forSingle.failures.Store(1) // it repeats once
-			for i, s := range []*testSite{plain.underSentinel(forPatient), plain.reopened(plain.repeating(forSingle), nil)} {
+			for i, s := range []*testSite{plain.underSentinel(redistest.Hook(forPatient.hook)), plain.reopened(plain.repeating(redistest.Hook(forSingle.hook)), nil)} {
 				article := old(site.ArticleID(i+1), time.Hour, votes)
 				s.imports(article)
 				if added, errs := s.Import(s.ctx, []redisrepo.Imported{article}); errs[0] != nil || added[0] {
@@ -230,7 +213,7 @@ func TestWaitingEndsBeforeTheDeadline(t *testing.T) {
 	for name, h := range map[string]*failingNext{"refused": {reply: "CLUSTERDOWN"}, "lost": {lost: true}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t, nil).underSentinel(h)
+			s := newSite(t, nil).underSentinel(redistest.Hook(h.hook))
 			a := s.post("alice")
 			h.failures.Store(1 << 30)
 			ctx, cancel := context.WithTimeout(s.ctx, 3*time.Second)
@@ -240,9 +223,7 @@ func TestWaitingEndsBeforeTheDeadline(t *testing.T) {
 				t.Errorf("Vote: %v with the context's %v, want ErrUnavailable before the deadline", err, ctx.Err())
 			}
 			h.failures.Store(0)
-			if _, err := s.Vote(failover.FailFast(s.ctx), a.ID, "bob", up, ""); err != nil {
-				t.Errorf("the next request: %v", err)
-			}
+			must.Get(s.Vote(failover.FailFast(s.ctx), a.ID, "bob", up, ""))(t)
 		})
 	}
 }
@@ -251,7 +232,7 @@ func TestWaitingEndsBeforeTheDeadline(t *testing.T) {
 func TestFewCallsWait(t *testing.T) {
 	t.Parallel()
 	h := &failingNext{reply: "CLUSTERDOWN"}
-	s := newSite(t, nil).underSentinel(h)
+	s := newSite(t, nil).underSentinel(redistest.Hook(h.hook))
 	h.failures.Store(1 << 30)
 	ctx, cancel := context.WithCancel(s.ctx)
 	defer cancel()

@@ -16,10 +16,8 @@ import (
 func TestPostStoresTheHashAndIndexes(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil, one)
-	a, err := s.Post(s.ctx, "alice", site.Draft{Title: " Go ", Link: new("https://go.dev"), Text: new(" a\nb "), Groups: []string{"lang", "Go", "GO", "c-x"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := site.Draft{Title: " Go ", Link: new("https://go.dev"), Text: new(" a\nb "), Groups: []string{"lang", "Go", "GO", "c-x"}}
+	a := must.Get(s.Post(s.ctx, "alice", d))(t)
 	wantEqual(t, a, s.article(a.ID))
 	if got, want := fmt.Sprintf("%v %q %q %q %s %v +%d -%d =%d %v %v", a.ID, a.Title, *a.Link, *a.Text, a.Poster.ID(),
 		a.CreatedAt.Equal(opened), a.Upvotes, a.Downvotes, a.Votes, a.Groups, a.VotingEndsAt.Sub(opened)),
@@ -290,9 +288,7 @@ func TestPostRefusesInvalidDrafts(t *testing.T) {
 				wantRefused(t, err, tt.refused...)
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			wantEqual(t, a, s.article(a.ID))
 			if a.Title != strings.TrimSpace(tt.draft.Title) {
 				t.Errorf("Title = %q, want the title of the draft, trimmed", a.Title)

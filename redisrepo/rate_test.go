@@ -122,11 +122,8 @@ func TestNoWindowHoldsMoreThanItsLimit(t *testing.T) {
 			const most = 20
 			try := func(amount int) rates.Balance {
 				t.Helper()
-				balances, err := s.Charge(s.ctx, "", []rates.Charge{{Rule: "votes", Most: most, Window: window, Amount: amount, User: "alice"}})
-				if err != nil {
-					t.Fatal(err)
-				}
-				return balances[0]
+				charge := rates.Charge{Rule: "votes", Most: most, Window: window, Amount: amount, User: "alice"}
+				return must.Get(s.Charge(s.ctx, "", []rates.Charge{charge}))(t)[0]
 			}
 			type event struct {
 				at     time.Duration

@@ -51,9 +51,7 @@ func TestReadsAllocateLittle(t *testing.T) { // not parallel: the allocations of
 	for i := range 25 {
 		title := fmt.Sprint("A title of the usual length, number ", 10+i)
 		d := site.Draft{Title: title, Link: new("https://example.com/2026/" + fmt.Sprint(10+i)), Groups: []string{"golang", "redis"}}
-		if _, err := s.Post(s.ctx, "alice", d); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(s.Post(s.ctx, "alice", d))(t)
 	}
 	l := lists.AllArticles(site.ByScore, site.Descending)
 	ids := s.list(l)
@@ -184,11 +182,7 @@ func TestForeignHashesAreRead(t *testing.T) {
 		t.Run(fmt.Sprint("RESP", protocol), func(t *testing.T) {
 			t.Parallel()
 			s := newSite(t, nil, one)
-			options := *s.server.Client.Options()
-			options.Protocol = protocol
-			client := redis.NewClient(&options)
-			t.Cleanup(func() { _ = client.Close() })
-			repo := s.reopened(client, nil)
+			repo := s.reopened(s.clientWith(func(o *redis.Options) { o.Protocol = protocol }), nil)
 			ids := make([]site.ArticleID, 0, len(hashes)+2)
 			for i, hash := range hashes {
 				id := site.ArticleID(i + 1)

@@ -13,54 +13,50 @@ import (
 )
 
 func TestChangedRulesApplyToExistingArticles(t *testing.T) {
-	t.Parallel()
-	for _, tags := range layouts {
-		t.Run(fmt.Sprint(tags), func(t *testing.T) {
-			t.Parallel()
-			partitions := redisrepo.WithPartitions(len(tags))
-			s := newSite(t, func(r *site.Rules) { r.InterestingVotes = 3 }, partitions)
-			var ids []site.ArticleID
-			for i := range 250 { // more than one batch
-				a := s.post("alice", "go", []string{"even", "odd"}[i%2])
-				ids = append(ids, a.ID)
-				s.clock.advance(time.Second)
-			}
-			first, second, last := ids[0], ids[1], ids[249]
-			for _, voter := range []site.UserName{"bob", "carol"} {
-				s.vote(first, voter, up)
-			}
-			s.vote(second, "bob", up)
-			s.vote(last, "bob", down)
-			s.wantList(best("interesting"), first)
-			if top := s.list(best("go")); top[0] != first || top[1] != second {
-				t.Errorf("go = %v, want %v and %v first", top, first, second)
-			}
+	eachLayout(t, func(t *testing.T, tags []string) {
+		partitions := redisrepo.WithPartitions(len(tags))
+		s := newSite(t, func(r *site.Rules) { r.InterestingVotes = 3 }, partitions)
+		var ids []site.ArticleID
+		for i := range 250 { // more than one batch
+			a := s.post("alice", "go", []string{"even", "odd"}[i%2])
+			ids = append(ids, a.ID)
+			s.clock.advance(time.Second)
+		}
+		first, second, last := ids[0], ids[1], ids[249]
+		for _, voter := range []site.UserName{"bob", "carol"} {
+			s.vote(first, voter, up)
+		}
+		s.vote(second, "bob", up)
+		s.vote(last, "bob", down)
+		s.wantList(best("interesting"), first)
+		if top := s.list(best("go")); top[0] != first || top[1] != second {
+			t.Errorf("go = %v, want %v and %v first", top, first, second)
+		}
 
-			s = s.reopened(s.server.Client, func(r *site.Rules) {
-				r.VoteScore, r.InterestingVotes, r.VotingWindow = 100, 2, day
-			}, partitions)
-			s.wantClean()
-			s.wantList(best("interesting"), first, second)
-			a := s.article(first)
-			if a.Score != float64(opened.Unix()+300) || a.VotingEndsAt.Sub(opened) != day {
-				t.Errorf("Score = %f, voting ends at %v, want %d and a day later", a.Score, a.VotingEndsAt, opened.Unix()+300)
-			}
-			// 100 s for each vote no longer rank the first article above articles that were posted minutes
-			// later.
-			if top := s.list(best("go")); !slices.Equal(top[:2], []site.ArticleID{ids[248], ids[247]}) {
-				t.Errorf("go = %v, want %v and %v first", top, ids[248], ids[247])
-			}
-			key := fmt.Sprint(tags[int(last)%len(tags)], "downvoted:", int(last))
-			const want = day + time.Hour
-			if left := s.ttl(key); left > want || left < want-time.Minute {
-				t.Errorf("%s expires in %v, want %v", key, left, want)
-			}
+		s = s.reopened(s.server.Client, func(r *site.Rules) {
+			r.VoteScore, r.InterestingVotes, r.VotingWindow = 100, 2, day
+		}, partitions)
+		s.wantClean()
+		s.wantList(best("interesting"), first, second)
+		a := s.article(first)
+		if a.Score != float64(opened.Unix()+300) || a.VotingEndsAt.Sub(opened) != day {
+			t.Errorf("Score = %f, voting ends at %v, want %d and a day later", a.Score, a.VotingEndsAt, opened.Unix()+300)
+		}
+		// 100 s for each vote no longer rank the first article above articles that were posted minutes
+		// later.
+		if top := s.list(best("go")); !slices.Equal(top[:2], []site.ArticleID{ids[248], ids[247]}) {
+			t.Errorf("go = %v, want %v and %v first", top, ids[248], ids[247])
+		}
+		key := fmt.Sprint(tags[int(last)%len(tags)], "downvoted:", int(last))
+		const want = day + time.Hour
+		if left := s.ttl(key); left > want || left < want-time.Minute {
+			t.Errorf("%s expires in %v, want %v", key, left, want)
+		}
 
-			s = s.reopened(s.server.Client, func(r *site.Rules) { r.InterestingVotes = 200 }, partitions)
-			s.wantList(best("interesting"))
-			s.wantClean()
-		})
-	}
+		s = s.reopened(s.server.Client, func(r *site.Rules) { r.InterestingVotes = 200 }, partitions)
+		s.wantList(best("interesting"))
+		s.wantClean()
+	})
 }
 
 func TestLongerWindowDoesNotReopenArticlesWithoutVoters(t *testing.T) {

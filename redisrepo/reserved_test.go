@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"frontpage/must"
-	"frontpage/redisrepo/check"
 	"frontpage/redisrepo/site"
 )
 
@@ -48,9 +47,7 @@ func TestOnlyModeratorsAndServicesPutArticlesIntoReservedGroups(t *testing.T) {
 			b, err := s.Regroup(s.ctx, a.ID, tt.by, tt.add, tt.remove)
 			if tt.refused != nil {
 				wantRefused(t, err, tt.refused...)
-				if s.dump() != before {
-					t.Error("the refused regrouping changed the store")
-				}
+				s.wantStore(before)
 				return
 			}
 			if err != nil || fmt.Sprint(b.Groups) != tt.want {
@@ -78,9 +75,7 @@ func TestPostIntoAReservedGroupNeedsARole(t *testing.T) {
 		_, err := s.PostAs(s.ctx, tt.by, s.fresh(tt.groups...))
 		if tt.refused != nil {
 			wantRefused(t, err, tt.refused...)
-			if s.dump() != before {
-				t.Errorf("%v: the refused post changed the store", tt.groups)
-			}
+			s.wantStore(before, tt.groups, ":")
 		} else if err != nil {
 			t.Errorf("%v: err = %v, want none", tt.groups, err)
 		}
@@ -114,14 +109,9 @@ func TestModerationLogNamesServiceAndUser(t *testing.T) {
 	s := newSite(t, reserving("status.*"))
 	a, b := s.post("alice"), s.post("alice")
 	app := site.Actor{Name: "alice", Service: true, Via: "app"}
-	_, err := s.Regroup(s.ctx, a.ID, app, []string{"status.done"}, nil)
-	_, deleteErr := s.Delete(s.ctx, a.ID, app)
-	if err != nil || deleteErr != nil {
-		t.Fatal(err, deleteErr)
-	}
-	if _, err := s.Regroup(s.ctx, b.ID, app, []string{"go"}, nil); err != nil { // any poster may
-		t.Fatal(err)
-	}
+	must.Get(s.Regroup(s.ctx, a.ID, app, []string{"status.done"}, nil))(t)
+	s.delete(a.ID, app)
+	must.Get(s.Regroup(s.ctx, b.ID, app, []string{"go"}, nil))(t) // any poster may
 	entries, _, err := s.ModerationLog(s.ctx, site.PageRequest{})
 	if err != nil || len(entries) != 2 {
 		t.Fatalf("log = %+v, %v, want the deletion and the change of the reserved group", entries, err)
@@ -140,10 +130,7 @@ func TestCheckReportsTwoGroupsOfAFamily(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
 	s.post("alice", "go", "status.a", "status.b")
-	var found []string
-	if _, err := check.Check(s.ctx, (s.reopened(s.server.Client, reserving("status.*"))).Repo, func(violation string) { found = append(found, violation) }); err != nil {
-		t.Fatal(err)
-	}
+	found := s.reopened(s.server.Client, reserving("status.*")).violations()
 	if len(found) != 1 || !strings.Contains(found[0], "status.a and status.b") {
 		t.Errorf("violations = %q, want the two groups", found)
 	}

@@ -234,10 +234,7 @@ func TestRequestWaitsOnceForASilentRedis(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil, one)
 	a := s.post("alice", "go")
-	options := *s.server.Client.Options()
-	options.ReadTimeout = 200 * time.Millisecond
-	client := redis.NewClient(&options)
-	t.Cleanup(func() { _ = client.Close() })
+	client := s.clientWith(func(o *redis.Options) { o.ReadTimeout = 200 * time.Millisecond })
 	h := new(deadlines)
 	failover.LimitWaiting(client)
 	client.AddHook(redistest.Hook(h.hook))

@@ -133,11 +133,7 @@ func TestRightsAreCheckedWithoutAnEffect(t *testing.T) {
 // limited returns a client of a user, who has the rights.
 func (s *testSite) limited(rights string) *redis.Client {
 	s.do("ACL SETUSER limited on nopass " + rights)
-	options := *s.server.Client.Options()
-	options.Username, options.Password = "limited", "any"
-	client := redis.NewClient(&options)
-	s.t.Cleanup(func() { _ = client.Close() })
-	return client
+	return s.clientWith(func(o *redis.Options) { o.Username, o.Password = "limited", "any" })
 }
 
 // The start fails without any one of the rights, names it, and writes nothing.

@@ -15,6 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/failover"
+	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/site"
 	"frontpage/redistest"
@@ -41,6 +42,28 @@ func (s *testSite) openUntil(until int, options ...redisrepo.Option) error {
 	})
 	_, err := redisrepo.New(ctx, s.server.Client, s.rules, append(options, redisrepo.WithClock(s.clock.now), progress)...)
 	return err
+}
+
+// opensInterrupted opens the store again and again, each time until a step, and at last to the end.
+func (s *testSite) opensInterrupted(until func(interrupted int) int, options ...redisrepo.Option) {
+	s.t.Helper()
+	interrupted := 0
+	for s.openUntil(until(interrupted), options...) != nil {
+		if interrupted++; interrupted > 100 {
+			s.t.Fatal("the upgrade does not come to an end")
+		}
+	}
+	if interrupted == 0 {
+		s.t.Error("no start was interrupted")
+	}
+}
+
+// opensTogether opens the store in four processes at once.
+func (s *testSite) opensTogether(options ...redisrepo.Option) {
+	s.t.Helper()
+	var errs [4]error
+	together(4, func(i int) { errs[i] = s.openUntil(0, options...) })
+	must.Do(s.t, errors.Join(errs[:]...))
 }
 
 func (s *testSite) graded(key string) int64 {
@@ -86,14 +109,12 @@ func TestUpgradeOfTheLayoutGoesOnAfterInterruptions(t *testing.T) {
 	}
 	for _, tag := range append(s.Tags(), "") {
 		if layout := s.raw.HGet(s.ctx, tag+"meta:", "layout").Val(); layout != "7" {
-			t.Errorf("%smeta: has layout %q, want 6", tag, layout)
+			t.Errorf("%smeta: has layout %q, want 7", tag, layout)
 		}
 	}
 	s.wantClean()
 	left.Store(0)
-	if _, err := redisrepo.New(s.ctx, s.server.Client, s.rules, s.grade(&left)); err != nil {
-		t.Errorf("a start on upgraded data: %v, want no further upgrade", err)
-	}
+	must.Get(redisrepo.New(s.ctx, s.server.Client, s.rules, s.grade(&left)))(t) // needs no further upgrade
 	left.Store(1 << 30)
 	fresh := newSite(t, nil, s.grade(&left))
 	if n := left.Load(); n != 1<<30 || fresh.raw.HGet(s.ctx, "meta:", "layout").Val() != "7" {
@@ -111,16 +132,14 @@ func TestUpgradeWaitsForOlderProcesses(t *testing.T) {
 	ctx, stop := context.WithCancel(s.ctx)
 	ended := make(chan struct{})
 	go func() { s.Listen(ctx, func(error) {}); close(ended) }()
-	for s.do("PUBSUB NUMSUB changes:0").([]any)[1] == int64(0) {
-	}
+	s.awaitProcesses(1)
 	_, err := redisrepo.New(s.ctx, s.server.Client, s.rules, s.grade(&left))
 	if err == nil || !strings.Contains(err.Error(), "the data has layout 6, this program needs 7, and 1 processes of the site still run") || left.Load() != 100 {
 		t.Errorf("New beside an older process: %v, want an error that says so", err)
 	}
 	stop()
 	<-ended
-	for s.do("PUBSUB NUMSUB changes:0").([]any)[1] != int64(0) {
-	}
+	s.awaitProcesses(0)
 	if _, err := redisrepo.New(s.ctx, s.server.Client, s.rules, s.grade(&left)); err != nil || left.Load() != 99 {
 		t.Errorf("New after its end: %v, %d articles, want 1", err, 100-left.Load())
 	}
@@ -141,8 +160,7 @@ func TestUpgradeGoesOnBesideAStartThatWasFaster(t *testing.T) {
 			serve := sync.OnceFunc(func() {
 				faster := s.reopened(s.server.Client, nil)
 				go faster.Listen(s.ctx, func(error) {})
-				for s.do("PUBSUB NUMSUB changes:0").([]any)[1] == int64(0) {
-				}
+				s.awaitProcesses(1)
 			})
 			slower := s.client(redistest.Before(func(commands ...redis.Cmder) {
 				if commands[0].Name() == name {
@@ -166,15 +184,12 @@ func TestStartOutlastsAPauseOfRedis(t *testing.T) {
 	s.post("alice")
 	s.do("HSET meta: layout 2")
 	s.do("HDEL meta: calendar cast front events")
-	options := *s.server.Client.Options()
-	options.ReadTimeout, options.WriteTimeout, options.PoolTimeout, options.MaxRetries = 400*time.Millisecond, 400*time.Millisecond, 400*time.Millisecond, 1
-	client := redis.NewClient(&options)
-	t.Cleanup(func() { _ = client.Close() })
+	client := s.clientWith(func(o *redis.Options) {
+		o.ReadTimeout, o.WriteTimeout, o.PoolTimeout, o.MaxRetries = 400*time.Millisecond, 400*time.Millisecond, 400*time.Millisecond, 1
+	})
 	failover.LimitWaiting(client)
 	pause := sync.OnceFunc(func() { s.do("CLIENT PAUSE 1200") })
-	if _, err := redisrepo.New(s.ctx, client, s.rules, redisrepo.WithClock(s.clock.now), redisrepo.OnProgress(func(string, int, int) { pause() })); err != nil {
-		t.Errorf("New during a pause: %v", err)
-	}
+	s.reopened(client, nil, redisrepo.OnProgress(func(string, int, int) { pause() }))
 	s.wantClean()
 }
 
@@ -211,83 +226,66 @@ func TestPendingNamesWhatAStartWouldDo(t *testing.T) {
 // for LINK_WINDOW only, those with www. under other names. The upgrade adds what is missing, however often it is
 // interrupted, also in several processes at once.
 func TestUpgradeCountsGroupsAndRecordsLinks(t *testing.T) {
-	t.Parallel()
-	for _, tags := range layouts {
-		t.Run(fmt.Sprint(tags), func(t *testing.T) {
-			t.Parallel()
-			partitions := redisrepo.WithPartitions(len(tags))
-			s := newSite(t, nil, partitions)
-			groups := sized{}
-			var imported []redisrepo.Imported
-			for i := range 300 {
-				name := fmt.Sprint("g", i%7)
-				a := old(site.ArticleID(1+i), time.Duration(i)*time.Hour, 1, name)
-				a.Draft.Link = new(fmt.Sprint("https://www.example.com/old/", i%250))
-				imported = append(imported, a)
-				groups[name]++
-			}
-			s.imports(imported...)
-			newest := s.post("alice", "go")
-			groups["go"]++
-			s.delete(290, moderator)
-			groups["g2"]--
-			deleted := s.post("alice", "go")
-			s.delete(deleted.ID, moderator)
-			want := s.withoutCalendar()
-			for _, tag := range tags {
-				s.do("DEL", tag+"sizes:")
-				s.do("HSET", tag+"meta:", "layout", 1)
-				s.do("HDEL", tag+"meta:", "calendar", "cast", "front", "events")
-				for _, key := range append(s.raw.Keys(s.ctx, tag+"top:*").Val(), tag+"clock:") {
-					s.do("DEL", key)
-				}
-			}
-			s.do("HSET meta: layout 1")
-			for _, key := range append(s.raw.Keys(s.ctx, "*link:*").Val(), s.raw.Keys(s.ctx, "*host:*").Val()...) {
+	eachLayout(t, func(t *testing.T, tags []string) {
+		partitions := redisrepo.WithPartitions(len(tags))
+		s := newSite(t, nil, partitions)
+		groups := sized{}
+		var imported []redisrepo.Imported
+		for i := range 300 {
+			name := fmt.Sprint("g", i%7)
+			a := old(site.ArticleID(1+i), time.Duration(i)*time.Hour, 1, name)
+			a.Draft.Link = new(fmt.Sprint("https://www.example.com/old/", i%250))
+			imported = append(imported, a)
+			groups[name]++
+		}
+		s.imports(imported...)
+		newest := s.post("alice", "go")
+		groups["go"]++
+		s.delete(290, moderator)
+		groups["g2"]--
+		deleted := s.post("alice", "go")
+		s.delete(deleted.ID, moderator)
+		want := s.withoutCalendar()
+		for _, tag := range tags {
+			s.do("DEL", tag+"sizes:")
+			s.do("HSET", tag+"meta:", "layout", 1)
+			s.do("HDEL", tag+"meta:", "calendar", "cast", "front", "events")
+			for _, key := range append(s.raw.Keys(s.ctx, tag+"top:*").Val(), tag+"clock:") {
 				s.do("DEL", key)
 			}
-			s.do("SET", tags[0]+"link:"+strings.Repeat("0", 32), newest.ID.String()+" 1772366400", "EX", 1000) // of an older form
-			pending, err := redisrepo.Pending(s.ctx, s.server.Client, s.rules, partitions, redisrepo.WithClock(s.clock.now))
-			if err != nil || len(pending) != 7 || pending[5] != "build the calendar from 300 articles" || pending[6] != "build the lists of users' votes from 171 articles" || !strings.HasPrefix(pending[0], "upgrade the layout from 1 to 2: counting the articles of groups") {
-				t.Errorf("Pending = %q, %v", pending, err)
+		}
+		s.do("HSET meta: layout 1")
+		for _, key := range append(s.raw.Keys(s.ctx, "*link:*").Val(), s.raw.Keys(s.ctx, "*host:*").Val()...) {
+			s.do("DEL", key)
+		}
+		s.do("SET", tags[0]+"link:"+strings.Repeat("0", 32), newest.ID.String()+" 1772366400", "EX", 1000) // of an older form
+		pending, err := redisrepo.Pending(s.ctx, s.server.Client, s.rules, partitions, redisrepo.WithClock(s.clock.now))
+		if err != nil || len(pending) != 7 || pending[5] != "build the calendar from 300 articles" || pending[6] != "build the lists of users' votes from 171 articles" || !strings.HasPrefix(pending[0], "upgrade the layout from 1 to 2: counting the articles of groups") {
+			t.Errorf("Pending = %q, %v", pending, err)
+		}
+		s.opensInterrupted(func(interrupted int) int { return 1 + interrupted%4 }, partitions)
+		for _, tag := range tags {
+			if got, want := s.raw.HGet(s.ctx, tag+"clock:", "folded").Val(), fmt.Sprint(s.clock.now().Unix()/86400-9); got != want {
+				t.Errorf("after the upgrade the calendar of %q is folded up to day %q, want %s: its older days", tag, got, want)
 			}
-			open := func(until int) error { return s.openUntil(until, partitions) }
-			interrupted := 0
-			for open(1+interrupted%4) != nil {
-				if interrupted++; interrupted > 100 {
-					t.Fatal("the upgrade does not come to an end")
-				}
-			}
-			if interrupted == 0 {
-				t.Error("no start was interrupted")
-			}
-			for _, tag := range tags {
-				if got, want := s.raw.HGet(s.ctx, tag+"clock:", "folded").Val(), fmt.Sprint(s.clock.now().Unix()/86400-9); got != want {
-					t.Errorf("after the upgrade the calendar of %q is folded up to day %q, want %s: its older days", tag, got, want)
-				}
-			}
-			s.do("DEL", tags[0]+"link:"+strings.Repeat("0", 32))
-			if got := s.withoutCalendar(); got != want {
-				t.Errorf("after the upgrade the store holds\n%s\nwant\n%s", got, want)
-			}
-			for _, tag := range tags {
-				s.do("HSET", tag+"meta:", "layout", 1)
-				s.do("DEL", tag+"sizes:")
-			}
-			var errs [4]error
-			together(4, func(i int) { errs[i] = open(0) })
-			if err := errors.Join(errs[:]...); err != nil {
-				t.Error(err)
-			}
-			if got := s.withoutCalendar(); got != want {
-				t.Errorf("after an upgrade by several processes the store holds\n%s\nwant\n%s", got, want)
-			}
-			s.wantGroups(site.ByArticleCount, "", 3, groups)
-			s.wantNewest("http://example.com/old/1", 2)
-			s.wantCalendar(false)
-			s.wantClean()
-		})
-	}
+		}
+		s.do("DEL", tags[0]+"link:"+strings.Repeat("0", 32))
+		if got := s.withoutCalendar(); got != want {
+			t.Errorf("after the upgrade the store holds\n%s\nwant\n%s", got, want)
+		}
+		for _, tag := range tags {
+			s.do("HSET", tag+"meta:", "layout", 1)
+			s.do("DEL", tag+"sizes:")
+		}
+		s.opensTogether(partitions)
+		if got := s.withoutCalendar(); got != want {
+			t.Errorf("after an upgrade by several processes the store holds\n%s\nwant\n%s", got, want)
+		}
+		s.wantGroups(site.ByArticleCount, "", 3, groups)
+		s.wantNewest("http://example.com/old/1", 2)
+		s.wantScheduled()
+		s.wantClean()
+	})
 }
 
 // withoutCalendar is a dump without calendars: the peaks of equal ones may differ.

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"frontpage/must"
 	"frontpage/redisrepo/site"
 )
 
@@ -28,12 +29,7 @@ func (s *testSite) commandStats() string {
 	return strings.Join(calls, ", ")
 }
 
-// plain turns all features off.
-func plain(r *site.Rules) {
-	r.Calendar, r.GroupTop, r.VoteHistory, r.FrontPages, r.Events = false, false, site.NoHistory, 0, 0
-}
-
-func withHistory(r *site.Rules) { plain(r); r.VoteHistory = 400 * 24 * time.Hour }
+func withHistory(r *site.Rules) { noFeatures(r); r.VoteHistory = 400 * 24 * time.Hour }
 
 // A vote runs only the commands that can matter, and the votes of a call share most of them.
 func TestVoteRunsFewCommands(t *testing.T) {
@@ -54,7 +50,7 @@ func TestVoteRunsFewCommands(t *testing.T) {
 			want: "evalsha 1, expire 1, hmget 1, hset 1, pttl 2, sismember 1, srem 1, xadd 1, zadd 2, zcard 1, zrem 1"},
 		"a switched vote, with a history of votes": {features: withHistory, prepare: func(s *testSite) { s.vote(1, "bob", up) }, vote: down,
 			want: "evalsha 1, hmget 1, hset 1, pttl 2, sadd 1, sismember 2, srem 1, xadd 1, zadd 3, zcard 1, zrem 1"},
-		"the first upvote of an hour": {features: func(r *site.Rules) { plain(r); r.FrontPages = time.Hour }, vote: up,
+		"the first upvote of an hour": {features: func(r *site.Rules) { noFeatures(r); r.FrontPages = time.Hour }, vote: up,
 			prepare: func(s *testSite) { s.clock.advance(time.Hour) },
 			want:    "evalsha 3, expire 1, hget 2, hmget 2, hset 2, pttl 2, sadd 1, xadd 1, zadd 3, zrange 1, zremrangebyscore 1"},
 		"an upvote": {vote: up,
@@ -70,23 +66,21 @@ func TestVoteRunsFewCommands(t *testing.T) {
 		"an upvote of the poster": {prepare: func(s *testSite) { s.vote(1, "bob", up); s.vote(1, "alice", none) }, vote: up, voter: "alice",
 			want: "evalsha 1, hmget 1, hset 1, pttl 1, sadd 1, xadd 1, zadd 2"},
 		"the upvote that reaches a milestone": {prepare: func(s *testSite) { s.vote(1, "carol", up) }, vote: up,
-			features: func(r *site.Rules) { plain(r); r.Events, r.Milestones = 10, []int{6} },
+			features: func(r *site.Rules) { noFeatures(r); r.Events, r.Milestones = 10, []int{6} },
 			want:     "evalsha 1, hget 1, hmget 1, hset 2, pttl 1, sadd 1, xadd 2, zadd 2"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			if tt.features == nil {
-				tt.features = plain
+				tt.features = noFeatures
 			}
 			s := newSite(t, tt.features, one)
 			s.Store.OnChange = func(int) {} // no vote waits for what processes tell each other
 			s.post("alice", "go")
 			s.vote(1, "warm", up)
 			s.vote(1, "record", up)
-			if _, err := s.Vote(s.ctx, 1, "recorded", up, "b"); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(s.Vote(s.ctx, 1, "recorded", up, "b"))(t)
 			voter := cmp.Or(tt.voter, "bob")
 			if tt.prepare != nil {
 				tt.prepare(s)
@@ -96,9 +90,7 @@ func TestVoteRunsFewCommands(t *testing.T) {
 				s.vote(1, voter, up)
 			}
 			s.do("CONFIG RESETSTAT")
-			if _, err := s.Vote(s.ctx, 1, voter, tt.vote, tt.bucket); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(s.Vote(s.ctx, 1, voter, tt.vote, tt.bucket))(t)
 			if got := s.commandStats(); got != tt.want {
 				t.Errorf("the server ran %s\nwant %s", got, tt.want)
 			}

@@ -154,23 +154,19 @@ func TestVoteRefusesMissingArticlesAndInvalidPositions(t *testing.T) {
 		t.Errorf("ArticlesByID = %v, want nil", articles[0])
 	}
 	wantRefused(t, errs[0], "NOT_FOUND article")
-	if after := s.dump(); after != before {
-		t.Errorf("the store holds\n%s\nwant it unchanged:\n%s", after, before)
-	}
+	s.wantStore(before)
 	s.post("alice")
 	before = s.dump()
 	for _, vote := range []site.Vote{2, -2, 200} {
 		_, err = s.Vote(s.ctx, 1, "bob", vote, "")
 		wantRefused(t, err, "INVALID direction")
 	}
-	if after := s.dump(); after != before {
-		t.Errorf("the store holds\n%s\nwant it unchanged:\n%s", after, before)
-	}
+	s.wantStore(before)
 }
 
 func TestVotersAreKeptAnHourLongerThanTheWindow(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, plain, one)
+	s := newSite(t, noFeatures, one)
 	a := s.post("alice")
 	s.clock.set(day)
 	s.vote(a.ID, "bob", down)
@@ -215,9 +211,7 @@ func TestVotingIsClosedWhenTheVotersAreForgotten(t *testing.T) {
 			before := s.dump()
 			_, err := s.Vote(s.ctx, a.ID, "bob", up, "")
 			wantRefused(t, err, "VOTING_CLOSED article")
-			if after := s.dump(); after != before {
-				t.Errorf("the store holds\n%s\nwant it unchanged:\n%s", after, before)
-			}
+			s.wantStore(before)
 		})
 	}
 }
@@ -277,10 +271,7 @@ func TestInterestingFollowsTheVotes(t *testing.T) {
 	s.vote(a.ID, "alice", down)
 	want(2, false, other.ID)
 
-	groups, err := s.groups()
-	if err != nil || len(groups) != 1 || groups[0].Name != "go" {
-		t.Errorf("Groups = %v, %v, want go alone", groups, err)
-	}
+	s.wantCounts("go 1")
 	if counts, err := s.ArticleCounts(s.ctx, []site.GroupName{"interesting"}); err != nil || counts[0] != 1 {
 		t.Errorf("ArticleCounts = %v, %v, want 1", counts, err)
 	}

@@ -128,9 +128,7 @@ func TestUpvoteThatFailsIsUndone(t *testing.T) {
 		} else {
 			failed++
 		}
-		if after := s.dump(); after != before {
-			t.Errorf("%s: the store holds\n%s\nwant\n%s", key, after, before)
-		}
+		s.wantStore(before, key, ":")
 	}
 	if failed < 8 {
 		t.Errorf("%d votes failed, want at least 8", failed)
@@ -152,9 +150,7 @@ func TestUpvoteThatFailsIsUndone(t *testing.T) {
 		if _, err := other.Vote(s.ctx, 1, "bob", up, ""); err == nil {
 			t.Errorf("with %s the vote was accepted", missing)
 		}
-		if after := s.dump(); after != before {
-			t.Errorf("with %s the store holds\n%s\nwant\n%s", missing, after, before)
-		}
+		s.wantStore(before, "with ", missing)
 		s.do("ACL SETUSER limited ~* +@all")
 	}
 	s.vote(1, "bob", up)
@@ -182,9 +178,7 @@ func TestVoteWhoseListFailsIsUndone(t *testing.T) {
 					if _, err := other.Vote(s.ctx, 1, "bob", vote, ""); err == nil {
 						t.Errorf("%s: the vote was accepted", what)
 					}
-					if got := s.dump(); got != stored {
-						t.Errorf("%s: the store holds\n%s\nwant\n%s", what, got, stored)
-					}
+					s.wantStore(stored, what, ":")
 				}
 				restore := s.snapshot()
 				s.do("DEL cast:bob:641")

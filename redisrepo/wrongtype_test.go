@@ -154,9 +154,7 @@ func TestScriptsCheckEverythingBeforeTheyWrite(t *testing.T) {
 				if err == nil || !strings.Contains(err.Error(), "WRONGTYPE") { // Redis 6.2 puts the script's name before it
 					t.Errorf("KEYS[%d] %s: err = %v, want WRONGTYPE", key, wrong, err)
 				}
-				if after := s.dump(); after != before {
-					t.Errorf("KEYS[%d] %s: the store holds\n%s\nwant\n%s", key, wrong, after, before)
-				}
+				s.wantStore(before, "KEYS[", key, "] ", wrong, ":")
 			}
 		})
 	}

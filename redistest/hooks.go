@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"net"
+	"slices"
 	"sync/atomic"
 
 	"github.com/redis/go-redis/v9"
@@ -20,6 +21,12 @@ func Before(see func(commands ...redis.Cmder)) Hook {
 		see(commands...)
 		return send(ctx, commands)
 	}
+}
+
+// IsAside reports whether no call waits for a command, alone or the first in a pipeline: it opens a connection, or tells
+// other processes something.
+func IsAside(command redis.Cmder) bool {
+	return slices.Contains([]string{"hello", "client", "publish"}, command.Name())
 }
 
 // Fail gives all commands the error, and returns it.

@@ -136,12 +136,10 @@ func TestLooksOfTheSite(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "logo.svg")
 	must.Do(t, os.WriteFile(file, []byte(logo), 0o600))
 	var p program
-	if _, err := settings.Parse(&p, []string{
+	must.Get(settings.Parse(&p, []string{
 		"--site-name=Ünews & more", "--site-about=All the news.", "--site-language=de", "--site-accent=#123456", "--site-logo=" + file,
 		"--site-links=Rules=https://example.org/rules?a=b,Mail=mailto:ada@example.org,Here=/new",
-	}, "", ""); err != nil {
-		t.Fatal(err)
-	}
+	}, "", ""))(t)
 	o := p.Pages()
 	links := []web.Link{{Text: "Rules", URL: "https://example.org/rules?a=b"}, {Text: "Mail", URL: "mailto:ada@example.org"}, {Text: "Here", URL: "/new"}}
 	if o.Name != "Ünews & more" || o.About != "All the news." || o.Texts.Language() != "de" || o.Accent != "#123456" ||

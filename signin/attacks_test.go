@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"frontpage/must"
+	"frontpage/redistest"
 	"frontpage/signin"
 )
 
@@ -184,7 +185,7 @@ func TestProviderIsAwayAtTheStart(t *testing.T) {
 	t.Parallel()
 	i := startIssuer(t)
 	address := strings.TrimPrefix(i.url, "http://")
-	client := startStore(t)
+	client := redistest.Start(t).Client
 	i.stop()
 	s, b := serve(t, client, i), newBrowser(t)
 	b.want(s, "")

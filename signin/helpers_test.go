@@ -48,15 +48,9 @@ var program = sync.OnceValues(func() (string, error) {
 var folder string
 
 func TestMain(m *testing.M) {
-	code := func() int {
-		var err error
-		if folder, err = os.MkdirTemp("", "frontpage-oidc-"); err != nil {
-			panic(err)
-		}
-		defer func() { _ = os.RemoveAll(folder) }()
-		return m.Run()
-	}()
-	os.Exit(code)
+	folder = must.Have(os.MkdirTemp("", "frontpage-oidc-"))
+	defer func() { _ = os.RemoveAll(folder) }()
+	m.Run()
 }
 
 // issuer is a provider that runs.

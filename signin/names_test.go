@@ -16,6 +16,7 @@ import (
 	"frontpage/identity"
 	"frontpage/must"
 	"frontpage/redisrepo/site"
+	"frontpage/redistest"
 	"frontpage/signin"
 	"frontpage/sitetest"
 )
@@ -44,9 +45,7 @@ func serveTokens(t *testing.T, client redis.UniversalClient, issuer string, o id
 func (p *programs) ask(token, query string) string {
 	p.T.Helper()
 	_, body, err := p.AskBy(http.DefaultClient, query, "Authorization", "Bearer "+token)
-	if err != nil {
-		p.T.Fatal(err)
-	}
+	must.Do(p.T, err)
 	return body
 }
 
@@ -63,11 +62,7 @@ func token(claims ...any) string {
 	for n := 0; n < len(claims); n += 2 {
 		all[claims[n].(string)] = claims[n+1]
 	}
-	signed, err := jwt.NewWithClaims(jwt.SigningMethodHS256, all).SignedString([]byte(tokenSecret))
-	if err != nil {
-		panic(err)
-	}
-	return signed
+	return must.Have(jwt.NewWithClaims(jwt.SigningMethodHS256, all).SignedString([]byte(tokenSecret)))
 }
 
 func TestOnePersonIsOneUserBySignInAndByToken(t *testing.T) {
@@ -125,7 +120,7 @@ func TestChangedClaimsNeverMoveAUser(t *testing.T) {
 
 func TestUsersOfTokensKeepTheirNamesWithoutASignIn(t *testing.T) {
 	t.Parallel()
-	api := serveTokens(t, startStore(t), "", identity.Options{Secret: tokenSecret, NameClaim: "nick"})
+	api := serveTokens(t, redistest.Start(t).Client, "", identity.Options{Secret: tokenSecret, NameClaim: "nick"})
 	api.want(token("sub", "1", "nick", "alice"), "alice")
 	api.want(token("sub", "2", "nick", "alice"), "alice-2")
 	api.want(token("sub", "2", "nick", "eve"), "alice-2")

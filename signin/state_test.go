@@ -12,8 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"frontpage/must"
 	"frontpage/redistest"
 	"frontpage/signin"
@@ -27,7 +25,7 @@ func (i *issuer) requests(path string) int {
 
 func TestStateWorksOnceInAllProcesses(t *testing.T) {
 	t.Parallel()
-	i, client := startIssuer(t), startStore(t)
+	i, client := startIssuer(t), redistest.Start(t).Client
 	one := serve(t, client, i)
 	two := serve(t, client, i, func(o *signin.Options) { o.PublicURL = one.url })
 	b := newBrowser(t)
@@ -136,7 +134,7 @@ func TestLogHasNothingOfTheProvidersAnswers(t *testing.T) {
 	i := startIssuer(t)
 	const private = "private-of-alice"
 	leaky := &answers{}
-	s := serve(t, startStore(t), i, func(o *signin.Options) { o.Transport = leaky })
+	s := serve(t, redistest.Start(t).Client, i, func(o *signin.Options) { o.Transport = leaky })
 	for _, leak := range []struct{ path, text string }{
 		{"/oauth/token", `{"error":"server_error","error_description":"` + private + `"}`},
 		{"/oauth/token", private},
@@ -189,11 +187,6 @@ func (a *answers) RoundTrip(req *http.Request) (*http.Response, error) {
 	answer.WriteHeader(a.status)
 	_, _ = answer.WriteString(a.text)
 	return answer.Result(), nil
-}
-
-func startStore(t *testing.T) redis.UniversalClient {
-	t.Helper()
-	return redistest.Start(t).Client
 }
 
 // renewals waits until the sessions were renewed as often as this.
@@ -278,7 +271,7 @@ func (s *server) unlock() {
 
 func TestOnlyOneProcessRenews(t *testing.T) {
 	t.Parallel()
-	i, client := startIssuer(t), startStore(t)
+	i, client := startIssuer(t), redistest.Start(t).Client
 	one := serve(t, client, i)
 	two := serve(t, client, i, func(o *signin.Options) { o.PublicURL = one.url })
 	b := newBrowser(t)

@@ -1,10 +1,11 @@
 package sitetest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"slices"
@@ -29,10 +30,7 @@ func WithRates(r endpoint.Rates) func(*endpoint.Options) {
 // Import puts n articles of poster into the store, numbered from 1.
 func Import(t *testing.T, client redis.UniversalClient, poster string, n int) *redisrepo.Repo {
 	t.Helper()
-	repo, err := redisrepo.New(t.Context(), client, site.DefaultRules(), redisrepo.WithClock(func() time.Time { return Start }))
-	if err != nil {
-		t.Fatal(err)
-	}
+	repo := must.Get(redisrepo.New(t.Context(), client, site.DefaultRules(), redisrepo.WithClock(func() time.Time { return Start })))(t)
 	var batch []redisrepo.Imported
 	for i := 1; i <= n; i++ {
 		batch = append(batch, redisrepo.Imported{ID: site.ArticleID(i), Poster: site.UserName(poster), PostedAt: Start, Votes: 1,
@@ -40,9 +38,8 @@ func Import(t *testing.T, client redis.UniversalClient, poster string, n int) *r
 		if len(batch) < 500 && i < n {
 			continue
 		}
-		if _, errs := repo.Import(t.Context(), batch); slices.ContainsFunc(errs, func(err error) bool { return err != nil }) {
-			t.Fatal(errs)
-		}
+		_, errs := repo.Import(t.Context(), batch)
+		must.Do(t, errors.Join(errs...))
 		batch = nil
 	}
 	return repo
@@ -64,21 +61,8 @@ func (s *Site) AskBy(client *http.Client, query string, header ...string) (*http
 	if err != nil {
 		return nil, "", err
 	}
-	req, err := http.NewRequestWithContext(s.T.Context(), http.MethodPost, s.URL, strings.NewReader(string(body)))
-	if err != nil {
-		return nil, "", err
-	}
-	req.Header.Set("Content-Type", "application/json")
-	for i := 0; i < len(header); i += 2 {
-		req.Header.Add(header[i], header[i+1])
-	}
-	res, err := client.Do(req)
-	if err != nil {
-		return nil, "", err
-	}
-	defer func() { _ = res.Body.Close() }()
-	text, err := io.ReadAll(res.Body)
-	return res, string(text), err
+	by := cmp.Or(client.Transport, http.DefaultTransport)
+	return s.try(by, http.MethodPost, "", string(body), append([]string{"Content-Type", "application/json"}, header...)...)
 }
 
 // RateKeys returns the keys of all rate limit counters in the store, sorted and without their prefix "rate:".

@@ -61,10 +61,7 @@ func EachStore(t *testing.T, test func(*testing.T, *Site)) {
 	})
 	t.Run("memory", func(t *testing.T) {
 		t.Parallel()
-		s, err := store.Open(t.Context(), store.Options{URL: "memory://", Timeout: time.Minute, Log: slog.New(slog.DiscardHandler)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(store.Open(t.Context(), store.Options{URL: "memory://", Timeout: time.Minute, Log: slog.New(slog.DiscardHandler)}))(t)
 		t.Cleanup(func() { _ = s.Close() })
 		test(t, New(t, s.Client, site.DefaultRules()))
 	})
@@ -167,29 +164,43 @@ func (s *Site) AskText(user, query string, vars ...any) string {
 	for i := 0; i < len(vars); i += 2 {
 		variables[vars[i].(string)] = vars[i+1]
 	}
-	body := must.Get(json.Marshal(map[string]any{"query": query, "variables": variables}))(s.T)
-	req := must.Get(http.NewRequestWithContext(s.T.Context(), http.MethodPost, s.URL, bytes.NewReader(body)))(s.T)
-	req.Header.Set("Content-Type", "application/json")
+	var header []string
 	if user != "" {
-		req.Header.Set("X-User-ID", user)
+		header = []string{"X-User-ID", user}
 	}
-	res := must.Get(http.DefaultClient.Do(req))(s.T)
+	_, text := s.PostJSON(string(must.Get(json.Marshal(map[string]any{"query": query, "variables": variables}))(s.T)), header...)
+	return text
+}
+
+// AddHeaders adds pairs of name and value.
+func AddHeaders(to http.Header, pairs ...string) {
+	for pair := range slices.Chunk(pairs, 2) {
+		to.Add(pair[0], pair[1])
+	}
+}
+
+// try sends any request, and returns the response with its whole body.
+func (s *Site) try(by http.RoundTripper, method, target, body string, header ...string) (*http.Response, string, error) {
+	req, err := http.NewRequestWithContext(s.T.Context(), method, s.URL+target, strings.NewReader(body))
+	if err != nil {
+		return nil, "", err
+	}
+	AddHeaders(req.Header, header...)
+	res, err := by.RoundTrip(req)
+	if err != nil {
+		return nil, "", err
+	}
 	defer func() { _ = res.Body.Close() }()
-	text := must.Get(io.ReadAll(res.Body))(s.T)
-	return string(text)
+	text, err := io.ReadAll(res.Body)
+	return res, string(text), err
 }
 
 // Send sends any request. header holds pairs of name and value.
 func (s *Site) Send(method, target, body string, header ...string) (*http.Response, string) {
 	s.T.Helper()
-	req := must.Get(http.NewRequestWithContext(s.T.Context(), method, s.URL+target, strings.NewReader(body)))(s.T)
-	for i := 0; i < len(header); i += 2 {
-		req.Header.Add(header[i], header[i+1])
-	}
-	res := must.Get(http.DefaultTransport.RoundTrip(req))(s.T)
-	defer func() { _ = res.Body.Close() }()
-	text := must.Get(io.ReadAll(res.Body))(s.T)
-	return res, string(text)
+	res, text, err := s.try(http.DefaultTransport, method, target, body, header...)
+	must.Do(s.T, err)
+	return res, text
 }
 
 // Get sends a query by GET.
@@ -252,6 +263,22 @@ func (s *Site) Post(user, title string, groups ...string) string {
 	return id
 }
 
+// PostMany posts n articles with the titles "article 0" and so on.
+func (s *Site) PostMany(user string, n int, groups ...string) {
+	s.T.Helper()
+	for i := range n {
+		s.Post(user, fmt.Sprint("article ", i), groups...)
+	}
+}
+
+// WantNoLog fails the test if something was logged, as nothing is for errors of clients.
+func (s *Site) WantNoLog() {
+	s.T.Helper()
+	if log := s.Log.String(); log != "" {
+		s.T.Errorf("got log %.500s, want nothing logged", log)
+	}
+}
+
 // Vote votes as user; a refusal fails the test.
 func (s *Site) Vote(user, id, direction string) {
 	s.T.Helper()
@@ -285,7 +312,7 @@ func (c *Trips) Reset() {
 func (c *Trips) add(ctx context.Context, commands ...redis.Cmder) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if first := commands[0].Name(); first == "hello" || first == "client" || first == "publish" {
+	if redistest.IsAside(commands[0]) {
 		return
 	}
 	names := &c.heard

@@ -37,9 +37,7 @@ func (s *Site) Dial(options websocket.DialOptions, header ...string) (*websocket
 	ctx, cancel := context.WithTimeout(s.T.Context(), must.Patience)
 	defer cancel()
 	options.HTTPHeader = http.Header{}
-	for i := 0; i < len(header); i += 2 {
-		options.HTTPHeader.Add(header[i], header[i+1])
-	}
+	AddHeaders(options.HTTPHeader, header...)
 	return websocket.Dial(ctx, s.URL, &options)
 }
 
@@ -47,9 +45,7 @@ func (s *Site) Dial(options websocket.DialOptions, header ...string) (*websocket
 func (s *Site) OpenSocket(header ...string) *Socket {
 	s.T.Helper()
 	conn, _, err := s.Dial(websocket.DialOptions{Subprotocols: []string{Subprotocol}}, header...)
-	if err != nil {
-		s.T.Fatal(err)
-	}
+	must.Do(s.T, err)
 	return s.SocketOver(conn)
 }
 
@@ -113,8 +109,7 @@ func (w *Socket) TryRead() (f Message, err error) {
 // Read reads one message, and fails the test if there is an error.
 func (w *Socket) Read() Message {
 	w.t.Helper()
-	f := must.Get(w.TryRead())(w.t)
-	return f
+	return must.Get(w.TryRead())(w.t)
 }
 
 // Want reads a message and compares it as text.
@@ -172,25 +167,8 @@ func (w *Socket) ReadVotes(op string, n int) {
 // returns their number. read returns the operation and the votes of the next event.
 func (s *Site) Settle(article string, read func() (string, int), ops ...string) int {
 	s.T.Helper()
-	stop, done, n := make(chan struct{}), make(chan struct{}), 0
-	end := sync.OnceFunc(func() {
-		close(stop)
-		<-done
-	})
+	end := sync.OnceValue(s.KeepVoting(article))
 	defer end()
-	go func() {
-		defer close(done)
-		tick := time.NewTicker(50 * time.Millisecond)
-		defer tick.Stop()
-		for {
-			n = s.VoteUp(article)
-			select {
-			case <-stop:
-				return
-			case <-tick.C:
-			}
-		}
-	}()
 	shown := map[string]int{}
 	reach := func(n int) {
 		for _, op := range ops {
@@ -201,9 +179,33 @@ func (s *Site) Settle(article string, read func() (string, int), ops ...string) 
 		}
 	}
 	reach(1)
-	end()
+	n := end()
 	reach(n)
 	return n
+}
+
+// KeepVoting votes for an article again and again until the function that it returns is called, which returns the
+// article's votes.
+func (s *Site) KeepVoting(article string) (end func() int) {
+	s.T.Helper()
+	stop, votes := make(chan struct{}), make(chan int, 1)
+	go func() {
+		tick := time.NewTicker(50 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			n := s.VoteUp(article)
+			select {
+			case <-stop:
+				votes <- n
+				return
+			case <-tick.C:
+			}
+		}
+	}()
+	return func() int {
+		close(stop)
+		return <-votes
+	}
 }
 
 // VotesOf returns the votes that an event shows. An event with errors fails the test.

@@ -30,9 +30,7 @@ func (s *Site) Stream(query string, header ...string) *Stream {
 	s.T.Cleanup(cancel)
 	req := must.Get(http.NewRequestWithContext(ctx, http.MethodGet, s.URL+"?query="+url.QueryEscape(query), nil))(s.T)
 	req.Header.Set("Accept", "text/event-stream")
-	for i := 0; i < len(header); i += 2 {
-		req.Header.Set(header[i], header[i+1])
-	}
+	AddHeaders(req.Header, header...)
 	defer time.AfterFunc(must.Patience, cancel).Stop()
 	res := must.Get((&http.Transport{DisableKeepAlives: true, DisableCompression: true}).RoundTrip(req))(s.T)
 	s.T.Cleanup(func() { _ = res.Body.Close() })

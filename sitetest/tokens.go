@@ -12,6 +12,7 @@ import (
 	"crypto/x509"
 	"encoding/base64"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"math/big"
 	"os"
@@ -49,11 +50,7 @@ func NewKeyring(t *testing.T) *Keyring {
 	k.EC, errs[2] = ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	k.StrangeEC, errs[3] = ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	_, k.Ed25519, errs[4] = ed25519.GenerateKey(rand.Reader)
-	for _, err := range errs {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
+	must.Do(t, errors.Join(errs[:]...))
 	return &k
 }
 
@@ -83,10 +80,7 @@ func JWK(id string, private crypto.Signer, more ...string) string {
 	case *rsa.PublicKey:
 		members = []string{`"kty":"RSA"`, `"n":"` + Base64URL(public.N.Bytes()) + `"`, `"e":"` + Base64URL(big.NewInt(int64(public.E)).Bytes()) + `"`}
 	case *ecdsa.PublicKey:
-		point, err := public.Bytes()
-		if err != nil {
-			panic(err)
-		}
+		point := must.Have(public.Bytes())
 		x, y := Base64URL(point[1:1+len(point)/2]), Base64URL(point[1+len(point)/2:])
 		members = []string{`"kty":"EC"`, `"crv":"` + public.Params().Name + `"`, `"x":"` + x + `"`, `"y":"` + y + `"`}
 	case ed25519.PublicKey:

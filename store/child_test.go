@@ -123,14 +123,11 @@ func TestDataDirectoryAndItsFilesArePrivate(t *testing.T) {
 		if how == "with a directory that existed" {
 			must.Do(t, os.Chmod(dir, 0o755))
 		}
-		s, err := store.Open(t.Context(), store.Options{DataDir: dir})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(store.Open(t.Context(), store.Options{DataDir: dir}))(t)
 		set(t, s, "key", how)
 		must.Do(t, s.Client.BgRewriteAOF(t.Context()).Err())
 		files := 0
-		err = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 			info, gone := os.Lstat(path)
 			if gone == nil && info.Mode().Perm()&0o077 != 0 {
 				t.Errorf("%s: %s has mode %v, want no right of other users", how, path, info.Mode())
@@ -154,9 +151,7 @@ func TestSharedDirectoryIsNoDataDirectory(t *testing.T) {
 	t.Parallel()
 	dir, linked := t.TempDir(), t.TempDir()
 	for _, path := range []string{filepath.Join(dir, "letter.txt"), filepath.Join(linked, "letter.txt")} {
-		if err := errors.Join(os.WriteFile(path, nil, 0o644), os.Chmod(path, 0o644)); err != nil { // the start of a child changes the umask
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(os.WriteFile(path, nil, 0o644), os.Chmod(path, 0o644))) // the start of a child changes the umask
 	}
 	must.Do(t, errors.Join(os.Chmod(dir, 0o755), os.Symlink(linked, filepath.Join(dir, "appendonlydir"))))
 	text := openError(t, store.Options{DataDir: dir})

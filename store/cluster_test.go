@@ -16,6 +16,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/must"
+	"frontpage/redistest"
 	"frontpage/sitetest"
 	"frontpage/store"
 )
@@ -23,8 +24,8 @@ import (
 // startNode runs a node that makes up a whole cluster, once it has slots, and returns its address.
 func startNode(t *testing.T, args ...string) (*realRedis, string) {
 	t.Helper()
-	port := unusedPort(t)
-	args = append([]string{"--port", port, "--cluster-enabled", "yes", "--cluster-port", unusedPort(t),
+	port := redistest.UnusedPort(t)
+	args = append([]string{"--port", port, "--cluster-enabled", "yes", "--cluster-port", redistest.UnusedPort(t),
 		"--cluster-config-file", "nodes.conf", "--cluster-announce-ip", "127.0.0.1"}, args...)
 	return startServer(t, args...), "127.0.0.1:" + port
 }
@@ -97,7 +98,7 @@ func TestNodesThatMayLoseDataAreReported(t *testing.T) {
 
 func TestServersOfAnotherKindAreRefused(t *testing.T) {
 	t.Parallel()
-	port := unusedPort(t)
+	port := redistest.UnusedPort(t)
 	startServer(t, "--port", port)
 	_, node := startNode(t)
 	for url, want := range map[string]string{
@@ -156,8 +157,8 @@ func TestReplicasConfirmWritesOnlyWhereThereMayBeSome(t *testing.T) {
 func TestTLSVerifiesEachNode(t *testing.T) {
 	t.Parallel()
 	ours, foreign := newAuthority(t), newAuthority(t)
-	port := unusedPort(t)
-	args := append(ours.server(t, port, time.Time{}, "no"), "--cluster-enabled", "yes", "--cluster-port", unusedPort(t),
+	port := redistest.UnusedPort(t)
+	args := append(ours.server(t, port, time.Time{}, "no"), "--cluster-enabled", "yes", "--cluster-port", redistest.UnusedPort(t),
 		"--cluster-config-file", "nodes.conf", "--cluster-announce-ip", "127.0.0.1", "--tls-cluster", "yes")
 	assignSlots(t, startServer(t, args...))
 	url := fmt.Sprintf("rediss+cluster://localhost,127.0.0.1:%s%s", port, unhurried)

@@ -60,10 +60,7 @@ func TestCommandsOfRootLeaveFilesToTheOwner(t *testing.T) {
 	const owner = 65534
 	dir := filepath.Join(t.TempDir(), "data") // below one that is root's alone
 	must.Do(t, errors.Join(os.Chmod(filepath.Dir(dir), 0o700), os.Mkdir(dir, 0o700), os.Chown(dir, owner, owner)))
-	s, err := store.Open(t.Context(), store.Options{DataDir: dir, Command: "check"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(store.Open(t.Context(), store.Options{DataDir: dir, Command: "check"}))(t)
 	set(t, s, "key", "value")
 	s.Client.BgRewriteAOF(t.Context())
 	path := backUp(t, s)
@@ -72,7 +69,7 @@ func TestCommandsOfRootLeaveFilesToTheOwner(t *testing.T) {
 	must.Do(t, errors.Join(os.Mkdir(restored, 0o700), os.Chown(restored, owner, owner)))
 	must.Do(t, restore(t, path, restored))
 	files := 0
-	err = filepath.WalkDir(dir, func(path string, entry os.DirEntry, err error) error {
+	err := filepath.WalkDir(dir, func(path string, entry os.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}

@@ -3,9 +3,7 @@
 package store_test
 
 import (
-	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"net"
 	"path/filepath"
 	"strconv"
@@ -19,34 +17,15 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/must"
+	"frontpage/redistest"
 	"frontpage/sitetest"
 	"frontpage/store"
 )
 
-// ports is where the next search for a free port starts.
-var ports atomic.Int64
-
-func init() { ports.Store(rand.Int64N(12_000)) } // other test binaries search at the same time
-
-// unusedPort returns a port on which nothing listens. It never returns the same port twice, and none that the
-// system assigns to outgoing connections or to listeners on port 0.
-func unusedPort(t *testing.T) string {
-	t.Helper()
-	for range 1000 {
-		port := fmt.Sprint(20_000 + ports.Add(1)%12_000)
-		if listener, err := net.Listen("tcp", "127.0.0.1:"+port); err == nil {
-			listener.Close()
-			return port
-		}
-	}
-	t.Fatal("no port is free")
-	return ""
-}
-
 // unused returns an address on which nothing listens.
 func unused(t *testing.T) string {
 	t.Helper()
-	return "127.0.0.1:" + unusedPort(t)
+	return "127.0.0.1:" + redistest.UnusedPort(t)
 }
 
 // silent returns an address that accepts connections and never replies.
@@ -129,8 +108,7 @@ func TestPasswordIsNeverShown(t *testing.T) {
 // connections returns how many connections the server has had.
 func connections(t *testing.T, s *store.Store) int {
 	t.Helper()
-	n := must.Get(strconv.Atoi(s.Client.InfoMap(t.Context(), "stats").Item("Stats", "total_connections_received")))(t)
-	return n
+	return must.Get(strconv.Atoi(s.Client.InfoMap(t.Context(), "stats").Item("Stats", "total_connections_received")))(t)
 }
 
 func TestUnreachableServerIsAnError(t *testing.T) {
@@ -284,7 +262,7 @@ func TestOpenWaitsWhileRedisLoadsItsData(t *testing.T) {
 
 func TestSentinelURLConnectsToTheMaster(t *testing.T) {
 	t.Parallel()
-	port, sentinelPort := unusedPort(t), unusedPort(t)
+	port, sentinelPort := redistest.UnusedPort(t), redistest.UnusedPort(t)
 	startServer(t, "--port", port, "--requirepass", "s3cret")
 	startRedis(t, "port "+sentinelPort+"\nrequirepass s3ntinel\nsentinel monitor main 127.0.0.1 "+port+" 1\nsentinel auth-pass main s3cret\n", "--sentinel")
 	closed := unused(t)
@@ -305,7 +283,7 @@ func TestSentinelURLConnectsToTheMaster(t *testing.T) {
 // The primary that a Sentinel names is gone until another one is elected.
 func TestSentinelURLWaitsForAPrimary(t *testing.T) {
 	t.Parallel()
-	port, sentinelPort := unusedPort(t), unusedPort(t)
+	port, sentinelPort := redistest.UnusedPort(t), redistest.UnusedPort(t)
 	startRedis(t, "port "+sentinelPort+"\nsentinel monitor main 127.0.0.1 "+port+" 1\n", "--sentinel")
 	var log sitetest.Log
 	opened := make(chan *store.Store)

@@ -21,6 +21,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/must"
+	"frontpage/redistest"
 	"frontpage/sitetest"
 	"frontpage/store"
 )
@@ -78,7 +79,7 @@ func (a *authority) server(t *testing.T, port string, ends time.Time, clients st
 // start runs such a redis-server, with a password, and returns its URL.
 func (a *authority) start(t *testing.T, ends time.Time, clients string) string {
 	t.Helper()
-	port := unusedPort(t)
+	port := redistest.UnusedPort(t)
 	startServer(t, append(a.server(t, port, ends, clients), "--requirepass", "s3cret")...)
 	return "rediss://:s3cret@127.0.0.1:" + port
 }
@@ -95,7 +96,7 @@ func TestTLSVerifiesBothSides(t *testing.T) {
 	open, old, asking := ours.start(t, later, "no"), ours.start(t, time.Now().Add(-time.Hour), "no"), ours.start(t, later, "yes")
 	good := store.TLS{CAFile: ours.crt("ca")}
 	client := store.TLS{CAFile: ours.crt("ca"), CertFile: ours.crt("client"), KeyFile: ours.secret("client")}
-	port := unusedPort(t)
+	port := redistest.UnusedPort(t)
 	startServer(t, "--port", port)
 
 	for name, tt := range map[string]struct {
@@ -170,10 +171,8 @@ func TestTLSOlderThan12IsRefused(t *testing.T) {
 	ours := newAuthority(t)
 	ours.sign(t, "server", &x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}})
 	certificate := must.Get(tls.LoadX509KeyPair(ours.crt("server"), ours.secret("server")))(t)
-	listener, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11})
-	if err != nil {
-		t.Fatal(err)
-	}
+	old := &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11}
+	listener := must.Get(tls.Listen("tcp", "127.0.0.1:0", old))(t)
 	defer listener.Close()
 	go func() {
 		for {
@@ -247,7 +246,7 @@ func TestRenewedTLSFilesAreUsed(t *testing.T) {
 		}
 	}
 	use(ours)
-	port := unusedPort(t)
+	port := redistest.UnusedPort(t)
 	old := startServer(t, ours.server(t, port, time.Time{}, "yes")...)
 	var log sitetest.Log
 	s := open(t, store.Options{
@@ -289,7 +288,7 @@ func TestSubscriptionsUseTLS(t *testing.T) {
 func TestSentinelsUseTLS(t *testing.T) {
 	t.Parallel()
 	ours := newAuthority(t)
-	port, sentinelPort := unusedPort(t), unusedPort(t)
+	port, sentinelPort := redistest.UnusedPort(t), redistest.UnusedPort(t)
 	startServer(t, append(ours.server(t, port, time.Time{}, "no"), "--requirepass", "s3cret")...)
 	startRedis(t, "requirepass s3ntinel\nsentinel monitor main 127.0.0.1 "+port+" 1\nsentinel auth-pass main s3cret\n",
 		append(ours.server(t, sentinelPort, time.Time{}, "no"), "--tls-replication", "yes", "--sentinel")...)

@@ -19,8 +19,7 @@ import (
 
 func readTexts(t *testing.T, code string) *web.Texts {
 	t.Helper()
-	texts := must.Get(web.ReadTexts(code))(t)
-	return texts
+	return must.Get(web.ReadTexts(code))(t)
 }
 
 // placeholders returns the names in braces of each text of a language, by key.

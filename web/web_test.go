@@ -473,8 +473,7 @@ func TestTheFirstScriptLoadsTheSecondOne(t *testing.T) {
 func unzip(t *testing.T, zipped []byte) []byte {
 	t.Helper()
 	r := must.Get(gzip.NewReader(bytes.NewReader(zipped)))(t)
-	plain := must.Get(io.ReadAll(r))(t)
-	return plain
+	return must.Get(io.ReadAll(r))(t)
 }
 
 // Concurrent first requests of a file race for its compression.
@@ -654,9 +653,7 @@ func TestTheBuildIsUpToDate(t *testing.T) {
 			}
 			return err
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 	}
 	slices.Sort(files)
 	all := sha256.New()
@@ -671,8 +668,7 @@ func TestTheBuildIsUpToDate(t *testing.T) {
 
 func readFile(t *testing.T, name string) []byte {
 	t.Helper()
-	content := must.Get(os.ReadFile(filepath.FromSlash(name)))(t)
-	return content
+	return must.Get(os.ReadFile(filepath.FromSlash(name)))(t)
 }
 
 // Thousands of ranges in a header of a few kilobytes would get a part with a header of its own for each.

@@ -53,9 +53,7 @@ func benchPartitions(b *testing.B, articles, partitions int) {
 		for range articles / 5 / 2 / 100 {
 			hundred := 100
 			_, info, err := repo.Walk(b.Context(), l, site.PageRequest{First: &hundred, After: after})
-			if err != nil {
-				b.Fatal(err)
-			}
+			must.Do(b, err)
 			after = info.EndCursor
 		}
 		return after
@@ -106,9 +104,7 @@ func benchPartitions(b *testing.B, articles, partitions int) {
 
 // measure runs call b.N times, and reports what each costs Redis.
 func measure(b *testing.B, client *redis.Client, trips *int, call func() error) {
-	if err := call(); err != nil { // builds listings
-		b.Fatal(err)
-	}
+	must.Do(b, call()) // builds listings
 	cpu, commands := redisCost(b, client)
 	*trips = 0
 	n := 0

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -38,10 +39,7 @@ func BenchmarkSite(b *testing.B) {
 			client, repo := benchSite(b, articles)
 			options := endpoint.DefaultOptions()
 			options.SharedAnswers = 0 // each page is read
-			var err error
-			if options.Identity, err = identity.New(b.Context(), identity.Options{Development: true, ValidName: endpoint.ValidName}); err != nil {
-				b.Fatal(err)
-			}
+			options.Identity = must.Get(identity.New(b.Context(), identity.Options{Development: true, ValidName: endpoint.ValidName}))(b)
 			handler := graph.NewHandler(repo, graph.Site{}, slog.New(slog.DiscardHandler), options)
 
 			page := request(b, `{ articles { id title link score votes createdAt poster { name } } }`)
@@ -106,11 +104,7 @@ func benchSite(b testing.TB, articles int, options ...redisrepo.Option) (*redis.
 			continue
 		}
 		_, errs := repo.Import(b.Context(), batch)
-		for _, err := range errs {
-			if err != nil {
-				b.Fatal(err)
-			}
-		}
+		must.Do(b, errors.Join(errs...))
 		batch = batch[:0]
 	}
 	return client, repo

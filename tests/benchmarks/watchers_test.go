@@ -52,10 +52,7 @@ func measureWatchers(b *testing.B, watchers int) {
 	var ids []site.ArticleID
 	for i := range 25 {
 		link := fmt.Sprintf("https://example.org/%d", i)
-		a, err := repo.Post(b.Context(), "poster", site.Draft{Title: fmt.Sprint("An article of usual length, number ", i), Link: &link})
-		if err != nil {
-			b.Fatal(err)
-		}
+		a := must.Get(repo.Post(b.Context(), "poster", site.Draft{Title: fmt.Sprint("An article of usual length, number ", i), Link: &link}))(b)
 		ids = append(ids, a.ID)
 	}
 	pid := server.Cmd.Process.Pid
@@ -125,9 +122,7 @@ type watching struct {
 
 func (w *watching) connect(ctx context.Context, b *testing.B, url string, ids []site.ArticleID) *websocket.Conn {
 	conn, _, err := websocket.Dial(ctx, url+"/query", &websocket.DialOptions{Subprotocols: []string{"graphql-transport-ws"}})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, err)
 	payload := must.Get(json.Marshal(map[string]any{
 		"query":     `subscription Watch($ids: [ID!]!) { articleChanged(ids: $ids) { id votes score upvotes downvotes } }`,
 		"variables": map[string]any{"ids": ids},

@@ -74,19 +74,15 @@ func TestDeployedClusterHasNoFault(t *testing.T) {
 	}
 
 	var log strings.Builder
-	s, err := store.Open(t.Context(), store.Options{URL: "redis+cluster://" + strings.Join(addresses, ","), Log: slog.New(slog.NewTextHandler(&log, nil))})
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := store.Options{URL: "redis+cluster://" + strings.Join(addresses, ","), Log: slog.New(slog.NewTextHandler(&log, nil))}
+	s := must.Get(store.Open(t.Context(), o))(t)
 	t.Cleanup(func() { _ = s.Close() })
 	if log.Len() > 0 {
 		t.Errorf("log of the start = %s, want nothing", &log)
 	}
 	failover.LimitWaiting(s.Client)
 	repo := must.Get(redisrepo.New(t.Context(), s.Client, site.DefaultRules(), redisrepo.WithAcks(s.Acks)))(t)
-	if _, err := repo.Post(t.Context(), "alice", site.Draft{Title: "title", Text: new("text")}); err != nil {
-		t.Errorf("Post: %v", err)
-	}
+	must.Get(repo.Post(t.Context(), "alice", site.Draft{Title: "title", Text: new("text")}))(t)
 }
 
 // await waits until what the node at address says contains the text.

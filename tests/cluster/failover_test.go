@@ -96,9 +96,7 @@ func primaryHangs(t *testing.T, c *redistest.Cluster) {
 	promoted := c.AwaitFailover(victim, paused)
 	l.more(50)
 	configure(t, promoted, "repl-diskless-sync-delay", "3600")
-	if err := promoted.Client.Do(t.Context(), "debug", "change-repl-id").Err(); err != nil { // so that it has to send all data
-		t.Fatal(err)
-	}
+	must.Do(t, promoted.Client.Do(t.Context(), "debug", "change-repl-id").Err()) // so that it has to send all data
 	paused.Resume()
 	must.Soon(t, "healthy replica without the data", func() bool {
 		return c.Replica(victim) == paused && strings.Contains(promoted.Client.Info(t.Context(), "replication").Val(), "state=wait_bgsave")

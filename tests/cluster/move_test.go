@@ -79,10 +79,7 @@ func TestSiteIsCopiedToAClusterAndMovedInIt(t *testing.T) {
 	original := must.Get(redisrepo.New(t.Context(), single.Client, rules))(t)
 	var ids []site.ArticleID
 	for i := range 200 {
-		a, err := original.Post(t.Context(), "alice", site.Draft{Title: "title", Text: new("text"), Groups: []string{fmt.Sprint("g", i%20)}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := must.Get(original.Post(t.Context(), "alice", site.Draft{Title: "title", Text: new("text"), Groups: []string{fmt.Sprint("g", i%20)}}))(t)
 		ids = append(ids, a.ID)
 	}
 	listening, silence := context.WithCancel(t.Context())
@@ -169,10 +166,8 @@ func TestSiteIsExportedFromAClusterAndImported(t *testing.T) {
 	cluster := redistest.StartCluster(t)
 	s := mustOpen(t, store.Options{URL: cluster.URL()})
 	for i := range 30 {
-		a, err := s.repo.Post(t.Context(), "alice", site.Draft{Title: "title", Link: new(fmt.Sprint("https://example.com/", i)), Groups: []string{"go"}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := site.Draft{Title: "title", Link: new(fmt.Sprint("https://example.com/", i)), Groups: []string{"go"}}
+		a := must.Get(s.repo.Post(t.Context(), "alice", d))(t)
 		for j := range i {
 			must.Get(s.repo.Vote(t.Context(), a.ID, site.UserName(fmt.Sprint("voter", j)), site.Up, ""))(t)
 		}

@@ -77,8 +77,7 @@ func openSite(t *testing.T, o store.Options, options ...redisrepo.Option) (*test
 // mustOpen fails the test if the site cannot be opened.
 func mustOpen(t *testing.T, o store.Options, options ...redisrepo.Option) *testSite {
 	t.Helper()
-	s := must.Get(openSite(t, o, options...))(t)
-	return s
+	return must.Get(openSite(t, o, options...))(t)
 }
 
 // answer is a response to one of the operations below.

@@ -45,8 +45,7 @@ func TestWalksAreCompleteThoughPartitionsMove(t *testing.T) {
 	rules := site.DefaultRules()
 	open := func(options ...redisrepo.Option) *redisrepo.Repo {
 		t.Helper()
-		repo := must.Get(redisrepo.New(t.Context(), c.Client, rules, append(options, redisrepo.WithPartitions(4))...))(t)
-		return repo
+		return must.Get(redisrepo.New(t.Context(), c.Client, rules, append(options, redisrepo.WithPartitions(4))...))(t)
 	}
 	repo := open(redisrepo.WithAcks(1))
 	var articles []redisrepo.Imported

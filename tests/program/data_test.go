@@ -180,16 +180,9 @@ func TestInterruptEndsAnImportThatWaitsForItsInput(t *testing.T) {
 	cmd := programtest.Command(t, []string{"FRONTPAGE_DATA_DIR=" + t.TempDir()}, "import", "-")
 	var log bytes.Buffer
 	cmd.Stderr = &log
-	input, err := cmd.StdinPipe()
-	if err == nil {
-		err = cmd.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := input.Write(make([]byte, 1<<20)); err != nil { // more than a pipe holds, so it has begun to read
-		t.Fatal(err)
-	}
+	input := must.Get(cmd.StdinPipe())(t)
+	must.Do(t, cmd.Start())
+	must.Get(input.Write(make([]byte, 1<<20)))(t) // more than a pipe holds, so it has begun to read
 	must.Do(t, cmd.Process.Signal(os.Interrupt))
 	_ = cmd.Wait()
 	if code := cmd.ProcessState.ExitCode(); code != 1 || log.String() != "frontpage: interrupted\n" {

@@ -4,9 +4,6 @@ package program_test
 import (
 	"bufio"
 	"bytes"
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -21,6 +18,7 @@ import (
 
 	"frontpage/must"
 	"frontpage/programtest"
+	"frontpage/sitetest"
 )
 
 func TestMain(m *testing.M) { os.Exit(programtest.Main(m)) }
@@ -97,11 +95,7 @@ func (s *server) status(path string) int {
 
 // tokenFor returns a token of a user, valid for an hour and signed with testSecret.
 func tokenFor(user string) string {
-	encode := base64.RawURLEncoding.EncodeToString
-	text := encode([]byte(`{"alg":"HS256"}`)) + "." + encode(fmt.Appendf(nil, `{"sub":%q,"exp":%d}`, user, time.Now().Add(time.Hour).Unix()))
-	mac := hmac.New(sha256.New, []byte(testSecret))
-	mac.Write([]byte(text))
-	return text + "." + encode(mac.Sum(nil))
+	return sitetest.SignToken(sitetest.HeaderHS, fmt.Sprintf(`{"sub":%q,"exp":%s}`, user, sitetest.UnixIn(time.Hour)), testSecret)
 }
 
 func fileOf(t *testing.T, text string) string {
@@ -114,10 +108,7 @@ func fileOf(t *testing.T, text string) string {
 // events opens a stream of server-sent events and returns its lines.
 func (s *server) events(query string) *bufio.Scanner {
 	s.t.Helper()
-	req, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, s.URL+"/query?query="+url.QueryEscape(query), nil)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	req := must.Get(http.NewRequestWithContext(s.t.Context(), http.MethodGet, s.URL+"/query?query="+url.QueryEscape(query), nil))(s.t)
 	req.Header.Set("Accept", "text/event-stream")
 	res := must.Get(http.DefaultClient.Do(req))(s.t)
 	s.t.Cleanup(func() { _ = res.Body.Close() })
@@ -132,9 +123,7 @@ func (s *server) events(query string) *bufio.Scanner {
 func (s *server) socket(query string) *websocket.Conn {
 	s.t.Helper()
 	conn, _, err := websocket.Dial(s.t.Context(), s.URL+"/query", &websocket.DialOptions{Subprotocols: []string{"graphql-transport-ws"}})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.Do(s.t, err)
 	s.t.Cleanup(func() { _ = conn.CloseNow() })
 	for _, message := range []string{`{"type":"connection_init"}`, `{"type":"subscribe","id":"1","payload":{"query":"` + query + `"}}`} {
 		must.Do(s.t, conn.Write(s.t.Context(), websocket.MessageText, []byte(message)))

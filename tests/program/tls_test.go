@@ -52,10 +52,7 @@ func client(t *testing.T, trust *tls.Config, set func(*http.Protocols)) *http.Cl
 // eventsBy returns the protocol and the lines of an event stream with one query.
 func (s *server) eventsBy(client *http.Client) (protocol, body string) {
 	s.t.Helper()
-	req, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, s.URL+"/query?query="+url.QueryEscape(`{ viewer { name } }`), nil)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	req := must.Get(http.NewRequestWithContext(s.t.Context(), http.MethodGet, s.URL+"/query?query="+url.QueryEscape(`{ viewer { name } }`), nil))(s.t)
 	req.Header.Set("Accept", "text/event-stream")
 	res := must.Get(client.Do(req))(s.t)
 	defer func() { _ = res.Body.Close() }()
@@ -86,9 +83,7 @@ func TestCertificateMakesTheServerServeHTTPS(t *testing.T) {
 		}
 	}
 	conn, _, err := websocket.Dial(t.Context(), "wss"+strings.TrimPrefix(s.URL, "https")+"/query", &websocket.DialOptions{Subprotocols: []string{"graphql-transport-ws"}, HTTPClient: one})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer func() { _ = conn.CloseNow() }()
 	for _, step := range [][2]string{
 		{`{"type":"connection_init","payload":{"Authorization":"Bearer ` + tokenFor("alice") + `"}}`, `{"type":"connection_ack"}`},
