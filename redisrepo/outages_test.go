@@ -248,7 +248,11 @@ func TestOutageOfAllPartitionsIsReportedOnce(t *testing.T) {
 		before := f.refused.Load()
 		f.dial.Store(true)
 		l.server.Kill()
-		must.Soon(t, "attempts to connect", func() bool { return f.refused.Load() > before+4 })
+		must.Soon(t, "report, and further attempts to connect", func() bool {
+			l.mutex.Lock()
+			defer l.mutex.Unlock()
+			return len(l.reports) > 0 && f.refused.Load() > before+4
+		})
 		l.server.Restart()
 		f.dial.Store(false)
 		l.settle()
