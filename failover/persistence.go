@@ -65,13 +65,7 @@ func Impatient(ctx context.Context) context.Context {
 func (*persistence) DialHook(next redis.DialHook) redis.DialHook { return next }
 
 func (h *persistence) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, command redis.Cmder) error {
-		return h.call(ctx, []redis.Cmder{command}, func(ctx context.Context, commands []redis.Cmder) error {
-			err := next(ctx, commands[0])
-			commands[0].SetErr(err)
-			return err
-		})
-	}
+	return asPipeline(next, h.ProcessPipelineHook)
 }
 
 func (h *persistence) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
