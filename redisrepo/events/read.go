@@ -12,6 +12,7 @@ import (
 
 	"frontpage/redisrepo/keys"
 	"frontpage/redisrepo/site"
+	"frontpage/redisrepo/wire"
 )
 
 // FeedPosition is how far a partition's stream of events has been read. It names an entry, and that entry must exist:
@@ -266,11 +267,8 @@ func (r *Log) findPositions(ctx context.Context, start FeedStart, lost []int, pa
 
 // FeedEnd returns the positions after all events that there are.
 func (r *Log) FeedEnd(ctx context.Context) ([]FeedPosition, error) {
-	latest := make([]*redis.XMessageSliceCmd, len(r.store.Partitions))
-	err := r.store.Read(ctx, func(pipe redis.Pipeliner) {
-		for i, p := range r.store.Partitions {
-			latest[i] = pipe.XRevRangeN(ctx, p.Events(), "+", "-", 1)
-		}
+	latest, err := wire.ReadEach(ctx, r.store, r.store.Partitions, func(pipe redis.Pipeliner, p keys.Partition) *redis.XMessageSliceCmd {
+		return pipe.XRevRangeN(ctx, p.Events(), "+", "-", 1)
 	})
 	if err != nil {
 		return nil, err

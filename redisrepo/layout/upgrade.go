@@ -12,6 +12,7 @@ import (
 
 	"frontpage/failover"
 	"frontpage/redisrepo/keys"
+	"frontpage/redisrepo/wire"
 )
 
 // upgrade brings the data of a partition from one layout to the next. It works in batches, between which Redis serves
@@ -48,11 +49,8 @@ func (r *Layout) Layouts(ctx context.Context) ([]int, error) {
 	if r.store.Partitions[0] != keys.Untagged {
 		metas = append(metas, keys.Untagged.Meta())
 	}
-	recorded := make([]*redis.StringCmd, len(metas))
-	err := r.store.Read(ctx, func(pipe redis.Pipeliner) {
-		for i, key := range metas {
-			recorded[i] = pipe.HGet(ctx, key, keys.FieldLayout)
-		}
+	recorded, err := wire.ReadEach(ctx, r.store, metas, func(pipe redis.Pipeliner, key string) *redis.StringCmd {
+		return pipe.HGet(ctx, key, keys.FieldLayout)
 	})
 	if err != nil {
 		return nil, failover.Wrap("read meta:", err)
@@ -140,10 +138,7 @@ func (r *Layout) others(ctx context.Context, layout int) (int64, error) {
 		return 0, nil
 	}
 	n, err := r.store.Listeners(ctx)
-	if err != nil {
-		return 0, failover.Wrap("count the processes of the site", err)
-	}
-	return n, nil
+	return n, failover.Wrap("count the processes of the site", err)
 }
 
 // PendingUpgrades returns what has to be done with data of these layouts.

@@ -398,11 +398,8 @@ func (r *Live) readLogs(ctx context.Context) error {
 		if len(due) == 0 {
 			return nil
 		}
-		replies := make([]*redis.XMessageSliceCmd, len(due))
-		err := r.store.Read(ctx, func(pipe redis.Pipeliner) {
-			for k, i := range due {
-				replies[k] = pipe.XRangeN(ctx, r.store.Partitions[i].Events(), r.logs.all[i].at.First(), "+", mostRead)
-			}
+		replies, err := wire.ReadEach(ctx, r.store, due, func(pipe redis.Pipeliner, i int) *redis.XMessageSliceCmd {
+			return pipe.XRangeN(ctx, r.store.Partitions[i].Events(), r.logs.all[i].at.First(), "+", mostRead)
 		})
 		for k, i := range due {
 			log, found := &r.logs.all[i], replies[k].Val()

@@ -267,10 +267,7 @@ func openCluster(ctx context.Context, client redis.UniversalClient) (r *redisrep
 		views = append(views, v)
 		return err
 	})
-	if err != nil {
-		return nil, nil, failover.Wrap("ask all primaries: a partition moves only while all of them reply", err)
-	}
-	return r, views, nil
+	return r, views, failover.Wrap("ask all primaries: a partition moves only while all of them reply", err)
 }
 
 func viewOf(ctx context.Context, client *redis.Client) (*view, error) {

@@ -15,6 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/failover"
+	"frontpage/redisrepo/keys"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/views"
@@ -132,20 +133,10 @@ func (r *Rankings) RankCount(ctx context.Context, l RankedList, asOf time.Time) 
 	if low != math.MinInt64 {
 		first = strconv.FormatInt(low, 10)
 	}
-	counts := make([]*redis.IntCmd, len(r.store.Partitions))
-	err := r.store.Read(ctx, func(pipe redis.Pipeliner) {
-		for i, p := range r.store.Partitions {
-			counts[i] = pipe.ZCount(ctx, p.Ranking(site.ByTime), first, "("+strconv.FormatInt(high+1, 10))
-		}
+	n, err := r.store.Sum(ctx, func(pipe redis.Pipeliner, p keys.Partition) *redis.IntCmd {
+		return pipe.ZCount(ctx, p.Ranking(site.ByTime), first, "("+strconv.FormatInt(high+1, 10))
 	})
-	if err != nil {
-		return 0, failover.Wrap("count articles", err)
-	}
-	n := 0
-	for _, count := range counts {
-		n += int(count.Val())
-	}
-	return n, nil
+	return n, failover.Wrap("count articles", err)
 }
 
 // countGroup returns how many articles of a group were posted from one second to another.

@@ -149,11 +149,8 @@ func AllIDs(ctx context.Context, r *redisrepo.Repo) ([]site.ArticleID, error) {
 
 // LastNumber returns the highest article number that has been given out.
 func LastNumber(ctx context.Context, r *redisrepo.Repo) (last site.ArticleID, err error) {
-	given := make([]*redis.StringCmd, len(r.Store.Partitions))
-	err = r.Store.Read(ctx, func(pipe redis.Pipeliner) {
-		for i, p := range r.Store.Partitions {
-			given[i] = pipe.Get(ctx, p.Counter())
-		}
+	given, err := wire.ReadEach(ctx, r.Store, r.Store.Partitions, func(pipe redis.Pipeliner, p keys.Partition) *redis.StringCmd {
+		return pipe.Get(ctx, p.Counter())
 	})
 	if err != nil {
 		return 0, err
