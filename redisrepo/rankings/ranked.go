@@ -41,7 +41,7 @@ func New(store *wire.Store, lists *lists.Lists, all *views.Views, stepLooked int
 	r := &Rankings{store: store, lists: lists, views: all, calendars: calendars, stepLooked: cmp.Or(stepLooked, defaultLooked), saved: make([]atomic.Int64, len(store.Partitions))}
 	r.calendar = r.calendarView()
 	all.Add(r.calendar)
-	r.best.turn = make(chan struct{}, 1)
+	r.best.turn, r.folds = make(chan struct{}, 1), folds{running: map[string]bool{}, tried: map[string]time.Time{}}
 	return r, err
 }
 
