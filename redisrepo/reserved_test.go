@@ -115,7 +115,7 @@ func TestModerationLogNamesServiceAndUser(t *testing.T) {
 	a, b := s.post("alice"), s.post("alice")
 	app := site.Actor{Name: "alice", Service: true, Via: "app"}
 	_, err := s.Regroup(s.ctx, a.ID, app, []string{"status.done"}, nil)
-	_, deleteErr := s.Delete(s.ctx, a.ID, app)
+	_, deleteErr := s.Delete(s.ctx, a.ID, app, nil)
 	if err != nil || deleteErr != nil {
 		t.Fatal(err, deleteErr)
 	}
