@@ -134,7 +134,7 @@ func (d *deletion) Run(ctx context.Context, s *settings.Settings, log *slog.Logg
 	}
 	return withSite(ctx, s, log, func(repo *redisrepo.Repo) error {
 		for _, id := range ids {
-			article, err := repo.DeleteFor(ctx, id, site.Actor{Name: site.CommandLine, Moderator: true}, d.Reason)
+			article, err := repo.Delete(ctx, id, site.Actor{Name: site.CommandLine, Moderator: true}, d.Reason)
 			if err != nil {
 				return err
 			}

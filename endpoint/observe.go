@@ -70,18 +70,10 @@ func (o *operation) read() {
 }
 
 // over notes the transport, if it was not known when the request arrived.
-func (o *operation) over(transport string) {
-	if o.observed {
-		o.outcome.Transport = transport
-	}
-}
+func (o *operation) over(transport string) { o.outcome.Transport = transport }
 
 // shares notes that the response is that of another request.
-func (o *operation) shares() {
-	if o.observed {
-		o.outcome.Source = Shared
-	}
-}
+func (o *operation) shares() { o.outcome.Source = Shared }
 
 // responds notes a response that is about to be sent, and how many bytes it has.
 func (o *operation) responds(f *finished, bytes int) {

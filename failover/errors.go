@@ -28,8 +28,11 @@ var (
 	ErrDenied = fmt.Errorf("%w: login or right missing", ErrUnavailable)
 )
 
-// Wrap wraps an error of Redis with the operation that failed.
+// Wrap wraps an error of Redis with the operation that failed. It returns nil if none has.
 func Wrap(doing string, err error) error {
+	if err == nil {
+		return nil
+	}
 	if class := Class(err); class != nil {
 		return fmt.Errorf("%s: %w: %w", doing, class, err)
 	}

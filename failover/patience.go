@@ -68,23 +68,17 @@ const sentinelAddress = "FailoverClient"
 func (patience) DialHook(next redis.DialHook) redis.DialHook { return next }
 
 func (h patience) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	persistent := h.start.ProcessHook(next)
-	return func(ctx context.Context, command redis.Cmder) error {
-		if isStart(ctx) {
-			return persistent(ctx, command)
-		}
-		err := h.call(ctx, func(ctx context.Context) error {
-			err := next(ctx, command)
-			if repeats(ctx, err, command) {
-				err = next(ctx, command)
-			}
-			return err
-		})
-		if errors.Is(err, ErrNoReply) {
-			command.SetErr(err)
-		}
+	return asPipeline(next, h.ProcessPipelineHook)
+}
+
+// asPipeline returns the hook of a single command that does with it what a hook does with the commands of a pipeline.
+func asPipeline(next redis.ProcessHook, hook func(redis.ProcessPipelineHook) redis.ProcessPipelineHook) redis.ProcessHook {
+	run := hook(func(ctx context.Context, commands []redis.Cmder) error {
+		err := next(ctx, commands[0])
+		commands[0].SetErr(err)
 		return err
-	}
+	})
+	return func(ctx context.Context, command redis.Cmder) error { return run(ctx, []redis.Cmder{command}) }
 }
 
 func (h patience) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
@@ -95,7 +89,7 @@ func (h patience) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proc
 		}
 		err := h.call(ctx, func(ctx context.Context) error {
 			err := next(ctx, commands)
-			if repeats(ctx, err, commands...) {
+			if repeats(ctx, err, commands) {
 				err = next(ctx, commands)
 			}
 			return err
@@ -126,7 +120,7 @@ func (h patience) call(ctx context.Context, next func(context.Context) error) er
 
 // repeats reports whether a call is to be repeated after err: its connection failed, and it is one command that go-redis
 // does not send again.
-func repeats(ctx context.Context, err error, commands ...redis.Cmder) bool {
+func repeats(ctx context.Context, err error, commands []redis.Cmder) bool {
 	if !IsNetwork(err) || len(commands) != 1 || ctx.Err() != nil {
 		return false
 	}

@@ -30,9 +30,6 @@ const (
 	MaxPause = 200 * time.Millisecond
 )
 
-// waitMargin is what a waiting call leaves of the time until its deadline, so that the request gets an answer.
-func waitMargin(left time.Duration) time.Duration { return min(left/10, maxWait/9) }
-
 // persistence is a hook that repeats the commands of a client until they succeed.
 type persistence struct {
 	reload func(ctx context.Context) // looks for the servers again; nil: the client does so itself
@@ -65,13 +62,7 @@ func Impatient(ctx context.Context) context.Context {
 func (*persistence) DialHook(next redis.DialHook) redis.DialHook { return next }
 
 func (h *persistence) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, command redis.Cmder) error {
-		return h.call(ctx, []redis.Cmder{command}, func(ctx context.Context, commands []redis.Cmder) error {
-			err := next(ctx, commands[0])
-			commands[0].SetErr(err)
-			return err
-		})
-	}
+	return asPipeline(next, h.ProcessPipelineHook)
 }
 
 func (h *persistence) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
@@ -121,7 +112,8 @@ func (h *persistence) limit(ctx context.Context) (limit time.Duration, patient b
 	case ctx.Value(impatientKey{}) != nil:
 		return h.quick, false
 	case limited:
-		return min(left-waitMargin(left), maxWait), true
+		margin := min(left/10, maxWait/9) // so that the request gets an answer
+		return min(left-margin, maxWait), true
 	default:
 		return maxToolWait, true
 	}

@@ -34,15 +34,14 @@ func (o *Once) Again() {
 type Unrepeated struct{ *redis.Cmd }
 
 // NoRetry reports whether the command has failed in such a way. go-redis asks after each attempt.
-func (u *Unrepeated) NoRetry() bool { return isTimeout(u.Err()) }
+func (u *Unrepeated) NoRetry() bool {
+	var network net.Error
+	err := u.Err()
+	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &network) && network.Timeout() && !isDial(err)
+}
 
 // isUnanswered reports whether a command has failed and must not be repeated.
 func isUnanswered(c redis.Cmder) bool {
 	u, ok := c.(*Unrepeated)
 	return ok && u.NoRetry()
-}
-
-func isTimeout(err error) bool {
-	var network net.Error
-	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &network) && network.Timeout() && !isDial(err)
 }

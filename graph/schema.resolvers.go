@@ -190,7 +190,7 @@ func (r *mutationResolver) DeleteArticle(ctx context.Context, input DeleteArticl
 	var payload DeleteArticlePayload
 	var err error
 	payload.UserErrors, err = signedIn(ctx, endpoint.RuleChanges, func(v endpoint.Viewer) error {
-		_, err := r.repo.DeleteFor(ctx, input.Article, actor(v), input.Reason)
+		_, err := r.repo.Delete(ctx, input.Article, actor(v), input.Reason)
 		if err == nil {
 			payload.DeletedID = &input.Article
 		}

@@ -17,7 +17,6 @@ import (
 // calls counts the calls of Redis. It is a hook that is nearer to the connection than those that repeat commands, so each time
 // counts, and a pipeline to several servers counts for each. In a cluster, the client of each server has the hook.
 type calls struct {
-	client   redis.UniversalClient
 	duration *prometheus.HistogramVec
 	single   prometheus.Observer
 	pipeline prometheus.Observer
@@ -29,7 +28,6 @@ type calls struct {
 // newCalls counts the calls of a client from now on.
 func newCalls(client redis.UniversalClient) *calls {
 	c := &calls{
-		client: client,
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "frontpage_redis_round_trip_duration_seconds", Help: "Duration of the calls of Redis, with the wait for a connection or for the round trip that a call shares with others.",
 			Buckets: []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5},
@@ -136,7 +134,12 @@ func reasonOf(err error) string {
 	return reasonConnection
 }
 
-// The pools of connections.
+// pools exports the pools of connections.
+type pools struct {
+	described
+	client redis.UniversalClient
+}
+
 var (
 	poolConnections = describe("frontpage_redis_pool_connections", "Open connections to Redis, by pool and state.", "pool", "state")
 	poolHits        = describe("frontpage_redis_pool_hits_total", "Round trips that found a free connection.", "pool")
@@ -146,20 +149,9 @@ var (
 	poolListeners   = describe("frontpage_redis_pool_subscriptions", "Connections that receive changes for live updates.")
 )
 
-// Describe implements prometheus.Collector.
-func (c *calls) Describe(to chan<- *prometheus.Desc) {
-	for _, each := range []prometheus.Collector{c.duration, c.commands, c.errors, c.dials} {
-		each.Describe(to)
-	}
-	described{poolConnections, poolHits, poolMisses, poolTimeouts, poolWait, poolListeners}.Describe(to)
-}
-
 // Collect implements prometheus.Collector.
-func (c *calls) Collect(to chan<- prometheus.Metric) {
-	for _, each := range []prometheus.Collector{c.duration, c.commands, c.errors, c.dials} {
-		each.Collect(to)
-	}
-	v, s := values(to), c.client.PoolStats()
+func (p *pools) Collect(to chan<- prometheus.Metric) {
+	v, s := values(to), p.client.PoolStats()
 	v.gauge(poolListeners, float64(s.PubSubStats.Active))
 	v.pool("commands", s.TotalConns, s.IdleConns, s.Hits, s.Misses, s.Timeouts, s.WaitDurationNs)
 	if p := s.PipelineStats; p != nil {

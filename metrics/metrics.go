@@ -30,8 +30,9 @@ type Metrics struct {
 // their own name, whatever clients send: see operations.
 func New(log *slog.Logger, build Build, names []string) *Metrics {
 	m := &Metrics{registry: prometheus.NewRegistry(), operations: newOperations(names)}
+	m.registry.MustRegister(m.operations.all...)
 	m.registry.MustRegister(
-		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), m.operations,
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		constant("frontpage_build_info", "The program, by its labels. The value is 1.", 1, prometheus.Labels{
 			"version": build.Version, "commit": build.Commit, "go": build.Go, "layout": build.Layout,
 		}),
@@ -53,11 +54,21 @@ func (m *Metrics) Observer() endpoint.Observer { return endpoint.Observer{End: m
 
 // FollowStore exports what becomes of the calls to the store from now on, and its state.
 func (m *Metrics) FollowStore(client redis.UniversalClient, repo *redisrepo.Repo) {
-	m.registry.MustRegister(newCalls(client), &servers{client}, &health{repo}, &writes{repo})
+	calls := newCalls(client)
+	m.registry.MustRegister(calls.duration, calls.commands, calls.errors, calls.dials,
+		&pools{described{poolConnections, poolHits, poolMisses, poolTimeouts, poolWait, poolListeners}, client},
+		&servers{described{redisMemory, redisMemoryLimit, redisReplicas, redisLag, redisSilence}, client},
+		&health{described{storeUp, storeWritable}, repo},
+		&writes{described{writesDone, changesReceived, changesCoalesced, watchesNotified, articlesWatched, partitionsLost}, repo})
 }
 
 // FollowEndpoint exports what an endpoint holds.
-func (m *Metrics) FollowEndpoint(h *endpoint.Handler) { m.registry.MustRegister(&holdings{h}) }
+func (m *Metrics) FollowEndpoint(h *endpoint.Handler) {
+	m.registry.MustRegister(&holdings{described{
+		streamsOpen, subscriptions, watched, streamMemory, streamLimit, eventsSent, eventBytes, eventsMade,
+		atWork, waiting, shed, maxConcurrent, rateRefusals, cacheEntries, cacheBytes,
+	}, h})
+}
 
 // scrapeTimeout is the maximum time for one scrape. Prometheus gives up after 10 s by default.
 const scrapeTimeout = 5 * time.Second

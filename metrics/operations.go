@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"sync"
@@ -81,20 +82,6 @@ func newOperations(names []string) *operations {
 	return o
 }
 
-// Describe implements prometheus.Collector.
-func (o *operations) Describe(to chan<- *prometheus.Desc) {
-	for _, c := range o.all {
-		c.Describe(to)
-	}
-}
-
-// Collect implements prometheus.Collector.
-func (o *operations) Collect(to chan<- prometheus.Metric) {
-	for _, c := range o.all {
-		c.Collect(to)
-	}
-}
-
 // end counts an operation.
 func (o *operations) end(_ context.Context, outcome endpoint.Outcome) {
 	s := o.series(operation{outcome.Name, outcome.Kind, outcome.Code})
@@ -118,13 +105,7 @@ func (o *operations) series(of operation) *series {
 	if s = o.found[of]; s != nil {
 		return s
 	}
-	kind, code := of.kind, of.code
-	if kind == "" {
-		kind = unknownKind
-	}
-	if code == "" {
-		code = noError
-	}
+	kind, code := cmp.Or(of.kind, unknownKind), cmp.Or(of.code, noError)
 	s = &series{o.count.WithLabelValues(of.name, kind, code), o.duration.WithLabelValues(of.name, kind)}
 	o.found[of] = s
 	if of.name == unnamed {

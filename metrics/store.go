@@ -19,15 +19,15 @@ import (
 const askTimeout = time.Second
 
 // health asks the store whether it serves.
-type health struct{ repo *redisrepo.Repo }
+type health struct {
+	described
+	repo *redisrepo.Repo
+}
 
 var (
 	storeUp       = describe("frontpage_store_up", "1 if the store serves reads, as /readyz says, otherwise 0.")
 	storeWritable = describe("frontpage_store_writable", "1 if the store accepts writes, otherwise 0.")
 )
-
-// Describe implements prometheus.Collector.
-func (*health) Describe(to chan<- *prometheus.Desc) { described{storeUp, storeWritable}.Describe(to) }
 
 // Collect implements prometheus.Collector.
 func (h *health) Collect(to chan<- prometheus.Metric) {
@@ -47,7 +47,10 @@ func number(yes bool) float64 {
 
 // servers asks the primaries for their memory and their replicas. Of a server that does not answer, or does not allow
 // INFO, nothing is exported.
-type servers struct{ client redis.UniversalClient }
+type servers struct {
+	described
+	client redis.UniversalClient
+}
 
 var (
 	redisMemory      = describe("frontpage_redis_memory_bytes", "Memory that a primary uses.", "server")
@@ -56,11 +59,6 @@ var (
 	redisLag         = describe("frontpage_redis_replication_lag_bytes", "What a replica has not confirmed yet.", "server", "replica")
 	redisSilence     = describe("frontpage_redis_replication_silence_seconds", "Time since a replica last confirmed anything, whole seconds.", "server", "replica")
 )
-
-// Describe implements prometheus.Collector.
-func (*servers) Describe(to chan<- *prometheus.Desc) {
-	described{redisMemory, redisMemoryLimit, redisReplicas, redisLag, redisSilence}.Describe(to)
-}
 
 // Collect implements prometheus.Collector.
 func (s *servers) Collect(to chan<- prometheus.Metric) {
@@ -127,7 +125,10 @@ func fields(text, separator, equals string) map[string]string {
 }
 
 // writes exports what a Repo has written, and how it follows the changes of all processes.
-type writes struct{ repo *redisrepo.Repo }
+type writes struct {
+	described
+	repo *redisrepo.Repo
+}
 
 var (
 	writesDone       = describe("frontpage_writes_total", "Votes, posts, edits, regroupings, deletions and undeletions of this process, by result.", "write", "result")
@@ -137,11 +138,6 @@ var (
 	articlesWatched  = describe("frontpage_articles_watched", "Different articles that subscriptions watch.")
 	partitionsLost   = describe("frontpage_live_partitions_lost", "Partitions whose logs could not be looked at: live updates of their articles are late.")
 )
-
-// Describe implements prometheus.Collector.
-func (*writes) Describe(to chan<- *prometheus.Desc) {
-	described{writesDone, changesReceived, changesCoalesced, watchesNotified, articlesWatched, partitionsLost}.Describe(to)
-}
 
 // Collect implements prometheus.Collector.
 func (w *writes) Collect(to chan<- prometheus.Metric) {
@@ -166,7 +162,10 @@ func (w *writes) Collect(to chan<- prometheus.Metric) {
 }
 
 // holdings exports what an endpoint holds, and what it did besides answering operations.
-type holdings struct{ of *endpoint.Handler }
+type holdings struct {
+	described
+	of *endpoint.Handler
+}
 
 var (
 	streamsOpen    = describe("frontpage_streams", "Open WebSockets and event streams.", "transport")
@@ -186,14 +185,6 @@ var (
 	cacheBytes     = describe("frontpage_cache_bytes", "Memory that these entries take, roughly.", "cache")
 	ofEventSources = map[endpoint.Source]string{endpoint.Executed: "executed", endpoint.Shared: "shared"}
 )
-
-// Describe implements prometheus.Collector.
-func (*holdings) Describe(to chan<- *prometheus.Desc) {
-	described{
-		streamsOpen, subscriptions, watched, streamMemory, streamLimit, eventsSent, eventBytes, eventsMade,
-		atWork, waiting, shed, maxConcurrent, rateRefusals, cacheEntries, cacheBytes,
-	}.Describe(to)
-}
 
 // Collect implements prometheus.Collector.
 func (h *holdings) Collect(to chan<- prometheus.Metric) {

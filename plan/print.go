@@ -215,19 +215,3 @@ func AppendInt[I ~int | ~int8 | ~int16 | ~int32 | ~int64](to []byte, i I) []byte
 
 // AppendBoolean appends a truth value.
 func AppendBoolean[B ~bool](to []byte, b B) []byte { return strconv.AppendBool(to, bool(b)) }
-
-// AppendMarshaler appends what a marshaler writes. It is for types that have no function to append them.
-func AppendMarshaler(to []byte, m graphql.Marshaler) []byte {
-	w := writer(to)
-	m.MarshalGQL(&w)
-	return w
-}
-
-// writer is a slice that grows by what is written to it.
-type writer []byte
-
-// Write implements io.Writer.
-func (w *writer) Write(p []byte) (int, error) {
-	*w = append(*w, p...)
-	return len(p), nil
-}

@@ -240,7 +240,7 @@ func TestInvalidEditsAreRefused(t *testing.T) {
 		_, err := s.Edit(s.ctx, text.ID, alice(), tt.edit)
 		wantRefused(t, err, tt.want...)
 	}
-	_, err := s.DeleteFor(s.ctx, text.ID, alice(), new(strings.Repeat("é", 501)))
+	_, err := s.Delete(s.ctx, text.ID, alice(), new(strings.Repeat("é", 501)))
 	wantRefused(t, err, "TOO_LONG reason")
 }
 
@@ -252,7 +252,7 @@ func TestLogKeepsTitleLinkAndReason(t *testing.T) {
 	s.edit(a.ID, moderator, redisrepo.Edit{Title: new("better"), Reason: new(" typo ")})
 	s.edit(a.ID, moderator, redisrepo.Edit{Text: new("text"), Groups: []string{"b", "c"}})
 	s.edit(a.ID, moderator, redisrepo.Edit{Groups: []string{"c"}})
-	must.Get(s.DeleteFor(s.ctx, a.ID, moderator, new("spam")))(t)
+	must.Get(s.Delete(s.ctx, a.ID, moderator, new("spam")))(t)
 	s.undelete(a.ID)
 	entries, _, err := s.ModerationLog(s.ctx, site.PageRequest{})
 	must.Do(t, err)

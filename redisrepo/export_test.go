@@ -57,11 +57,11 @@ func DecodeCursor(l lists.Listing, text string) (score float64, member string, o
 
 // ParseEntry returns the article that an entry of the log describes.
 func ParseEntry(fields map[string]any) (*site.Article, error) {
-	e, err := live.ParseEntry(fields)
+	e, err := live.ParseEntry(redis.XMessage{Values: fields})
 	if err != nil {
 		return nil, err
 	}
-	a := &site.Article{ID: e.ID}
+	a := &site.Article{ID: e.Article}
 	unopened().Apply(a, e.State)
 	return a, nil
 }
@@ -98,6 +98,27 @@ func Tags(n int) (tags []string) {
 
 // Tags are the tags of the partitions that r has.
 func (r *Repo) Tags() []string { return Tags(len(r.Store.Partitions)) }
+
+// WithLargeGroups has one command build the listings of groups of at most mostSmall articles, and each step of a larger one add
+// about step articles.
+func WithLargeGroups(mostSmall, step int) Option {
+	return func(o *opening) { o.mostSmall, o.gatherStep = mostSmall, step }
+}
+
+// Fold folds the calendars of all articles and of some groups, as far as the site keeps them.
+func (r *Repo) Fold(ctx context.Context, groups ...site.GroupName) error {
+	for _, p := range r.Store.Partitions {
+		for _, name := range append([]site.GroupName{""}, groups...) {
+			if !r.Store.Has("calendar") || name != "" && !r.Store.Has("group_top") {
+				continue
+			}
+			if err := r.Rankings.Fold(ctx, p, name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
 
 // WithStep has each step of reading a ranking look at so many members.
 func WithStep(members int) Option { return func(o *opening) { o.stepLooked = members } }

@@ -29,12 +29,9 @@ func (r *Repo) MayRegroup(by site.Actor, article *site.Article) bool {
 //
 // The Refusal is NotFound if the article does not exist, and Forbidden if the actor is neither its poster
 // nor a moderator. To such an actor a deleted article is NotFound.
-func (r *Repo) Delete(ctx context.Context, id site.ArticleID, by site.Actor) (*site.Article, error) {
-	return r.DeleteFor(ctx, id, by, nil)
-}
-
-// DeleteFor is Delete with a reason for the moderation log, of at most 500 characters; nil: none.
-func (r *Repo) DeleteFor(ctx context.Context, id site.ArticleID, by site.Actor, reason *string) (article *site.Article, err error) {
+//
+// reason is for the moderation log, at most 500 characters; nil: none.
+func (r *Repo) Delete(ctx context.Context, id site.ArticleID, by site.Actor, reason *string) (article *site.Article, err error) {
 	defer func() { r.stats.deletions.count(true, err) }()
 	why, broken := checkReason(reason)
 	if len(broken) > 0 {

@@ -45,13 +45,6 @@ func OnProgress(f func(step string, done, total int)) Option {
 	return func(o *opening) { o.OnProgress = f }
 }
 
-// WithLargeGroups sets how many articles a group has at most of which one command builds the listing, which then expires
-// after Rules.GroupCacheTTL, and about how many articles each step adds to the listing of a larger group, which is kept.
-// The defaults are 2,000 and 500.
-func WithLargeGroups(mostSmall, step int) Option {
-	return func(o *opening) { o.mostSmall, o.gatherStep = mostSmall, step }
-}
-
 // WithPartitions spreads the articles of a new site by number over n partitions, which is 1, 2, 4 and so on up to
 // MaxPartitions. The number belongs to the data: New reads it from the store, and returns a *PartitionsError if the
 // site there has another one. 0, the default, means what the store has; a new site then has 1, and 16 in a

@@ -135,13 +135,13 @@ func (w *walk) step() {
 		}
 	case n < 76:
 		t, by := w.article(), w.actor(user)
-		do, refused := repo.Delete, ""
+		do, refused := func() (*site.Article, error) { return repo.Delete(w.ctx, t.id, by, nil) }, ""
 		if w.IntN(2) == 0 || t.deleted != "" {
-			do, refused = repo.Undelete, w.oracle.undelete(t, by)
+			do, refused = func() (*site.Article, error) { return repo.Undelete(w.ctx, t.id, by) }, w.oracle.undelete(t, by)
 		} else {
 			refused = w.oracle.delete(t, by)
 		}
-		if a, err := do(w.ctx, t.id, by); w.agree(err, refused) {
+		if a, err := do(); w.agree(err, refused) {
 			w.wantArticle(a, t)
 		}
 	case n < 88:

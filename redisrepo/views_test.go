@@ -3,6 +3,7 @@ package redisrepo_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -170,5 +171,20 @@ func TestUpgradeHasViewsFollowTheLog(t *testing.T) {
 	s.do("ZREM top:m:641 article:999")
 	s.vote(ids[0], "bob", up)
 	s.wantScheduled()
+	s.wantClean()
+}
+
+// A read waits for a calendar that lacks more entries than it applies itself.
+func TestRankingHasManyEntriesOfTheLog(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil, one)
+	many := make([]redisrepo.Imported, 450)
+	for i := range many {
+		many[i] = old(site.ArticleID(i+1), time.Hour, i)
+	}
+	s.imports(many...)
+	if got := s.ranking(rankings.RankQuery{}); !strings.HasPrefix(got, "[article:450 article:449 ") {
+		t.Errorf("ranking = %s, want those with the most votes", got)
+	}
 	s.wantClean()
 }

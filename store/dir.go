@@ -37,7 +37,11 @@ func (c *child) openFolder(o Options) (err error) {
 		return errors.Join(err, c.folder.Close())
 	}
 	c.uid, c.gid = foreignOwner(c.folder)
-	if c.socket = filepath.Join(shortPath(c.folder), socketName); len(c.socket) > maxSocketPath {
+	where := c.dir
+	if len(where) >= 80 {
+		where = openPath(c.folder) // shorter, if the system has another path to it
+	}
+	if c.socket = filepath.Join(where, socketName); len(c.socket) > maxSocketPath {
 		return errors.Join(fmt.Errorf("the path %s is too long for a socket: set %s to a shorter one", c.dir, o.name("DataDir")), c.folder.Close())
 	}
 	return nil

@@ -12,8 +12,5 @@ func processAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true}
 }
 
-// shortPath is the path of a directory: this system has no shorter one.
-func shortPath(dir *os.File) string { return dir.Name() }
-
 // openPath is the path of a directory: this system has no other one.
 func openPath(dir *os.File) string { return dir.Name() }

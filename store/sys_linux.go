@@ -12,13 +12,5 @@ func processAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
 }
 
-// shortPath returns a path to an open directory that is short enough for a socket in it, however deep it is.
-func shortPath(dir *os.File) string {
-	if len(dir.Name()) < 80 {
-		return dir.Name()
-	}
-	return openPath(dir)
-}
-
 // openPath returns a path to an open directory that needs no right to the directories above it.
 func openPath(dir *os.File) string { return fmt.Sprintf("/proc/self/fd/%d", dir.Fd()) }

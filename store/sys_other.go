@@ -23,8 +23,6 @@ func unlock(*os.File) error { return errors.ErrUnsupported }
 
 func runs(int) bool { return true }
 
-func shortPath(dir *os.File) string { return dir.Name() }
-
 // openPath is the path of a directory: this system has no other one.
 func openPath(dir *os.File) string { return dir.Name() }
 

@@ -162,25 +162,20 @@ var units = []struct {
 // Ago says how long ago a time is, in the largest unit that fits: "3 hours ago"; "just now" if it is less than a minute
 // ago, or in the future.
 func (t *Texts) Ago(then, now time.Time) string {
-	if text := t.largest("ago.", now.Sub(then)); text != "" {
-		return text
-	}
-	return t.Text("justNow")
+	return t.largest("ago.", now.Sub(then), "justNow")
 }
 
 // Left says how much time is left until an end: "3 hours", or "less than a minute".
 func (t *Texts) Left(end, now time.Time) string {
-	if text := t.largest("lasts.", end.Sub(now)); text != "" {
-		return text
-	}
-	return t.Text("lessThanMinute")
+	return t.largest("lasts.", end.Sub(now), "lessThanMinute")
 }
 
-func (t *Texts) largest(forms string, d time.Duration) string {
+// largest is a time in the largest unit that fits, or a text for less than all of them.
+func (t *Texts) largest(forms string, d time.Duration, less string) string {
 	for _, unit := range units {
 		if count := int(d / unit.size); count > 0 {
 			return t.Count(forms+unit.name, count)
 		}
 	}
-	return ""
+	return t.Text(less)
 }

@@ -129,6 +129,8 @@ func leaf(t, one *config.TypeReference) string {
 	}
 	function, neverNull := appender(one)
 	switch _, optional := one.GO.(*types.Pointer); {
+	case function == "":
+		return ""
 	case !t.IsSlice() && optional:
 		return fmt.Sprintf("plan.OptionalLeaf(%s)", function)
 	case !t.IsSlice():
@@ -149,8 +151,8 @@ var ofGqlgen = map[string]string{
 	"MarshalBoolean": "plan.AppendBoolean",
 }
 
-// appender returns a function that appends a leaf, and whether that is never null. For a function MarshalX of this
-// package it is AppendX, which writes the same without an allocation, if the package has it.
+// appender returns a function that appends a leaf, empty without one, and whether that is never null. For a function MarshalX
+// of this package it is AppendX, which writes the same without an allocation.
 func appender(t *config.TypeReference) (function string, neverNull bool) {
 	value := t.GO
 	if pointer, ok := value.(*types.Pointer); ok {
@@ -160,23 +162,16 @@ func appender(t *config.TypeReference) (function string, neverNull bool) {
 	if t.Marshaler.Pkg().Path() == "github.com/99designs/gqlgen/graphql" {
 		known = ofGqlgen[t.Marshaler.Name()]
 	}
-	wrapped := func(body string) string {
-		return fmt.Sprintf("func(to []byte, v %s) []byte { return %s }", ref(value), body)
-	}
 	appendX := t.Marshaler.Pkg().Scope().Lookup("Append" + strings.TrimPrefix(t.Marshaler.Name(), "Marshal"))
 	switch {
 	case known != "" && t.HasEnumValues():
-		return wrapped(fmt.Sprintf("%s(to, %s[v])", known, t.EnumMarshalVar(false))), true
+		return fmt.Sprintf("func(to []byte, v %s) []byte { return %s(to, %s[v]) }", ref(value), known, t.EnumMarshalVar(false)), true
 	case known != "":
 		return fmt.Sprintf("%s[%s]", known, ref(value)), true
 	case appendX != nil && t.CastType == nil && !t.HasEnumValues():
 		return templates.Call(appendX.(*types.Func)), false
-	case t.HasEnumValues():
-		return wrapped(fmt.Sprintf("plan.AppendMarshaler(to, %s(%s[v]))", templates.Call(t.Marshaler), t.EnumMarshalVar(false))), false
-	case t.CastType != nil:
-		return wrapped(fmt.Sprintf("plan.AppendMarshaler(to, %s(%s(v)))", templates.Call(t.Marshaler), ref(t.CastType))), false
 	}
-	return wrapped(fmt.Sprintf("plan.AppendMarshaler(to, %s(v))", templates.Call(t.Marshaler))), false
+	return "", false // gqlgen executes what selects it
 }
 
 // implementors returns the types of an interface or union, or nil if package plan cannot tell them apart.

@@ -8,6 +8,7 @@ import (
 
 	"frontpage/failover"
 	"frontpage/redisrepo/site"
+	"frontpage/redisrepo/wire"
 )
 
 // ArticlesByID reads articles in one round trip. Both results have one element for each id, in order.
@@ -78,11 +79,8 @@ func (r *Articles) articleKeys(ids []site.ArticleID) []string {
 // readAgain reads the articles at some indexes by commands whose replies go-redis decodes: it knows errors, which of
 // them are worth repeating, and redirections.
 func (r *Articles) readAgain(ctx context.Context, ids []site.ArticleID, indexes []int, articles []*site.Article, errs []error) {
-	hashes := make([]*redis.MapStringStringCmd, len(indexes))
-	_ = r.store.Read(ctx, func(pipe redis.Pipeliner) {
-		for j, i := range indexes {
-			hashes[j] = pipe.HGetAll(ctx, r.store.Partition(ids[i]).Article(ids[i]))
-		}
+	hashes, _ := wire.ReadEach(ctx, r.store, indexes, func(pipe redis.Pipeliner, i int) *redis.MapStringStringCmd {
+		return pipe.HGetAll(ctx, r.store.Partition(ids[i]).Article(ids[i]))
 	})
 	for j, i := range indexes {
 		fields, err := hashes[j].Result()

@@ -81,11 +81,8 @@ func (r *Articles) EachVoter(ctx context.Context, p keys.Partition, sets []Voter
 	for len(small) > 0 {
 		some := small[:min(wire.BatchSize, len(small))]
 		small = small[len(some):]
-		replies := make([]*redis.StringSliceCmd, len(some))
-		err := r.store.Read(ctx, func(pipe redis.Pipeliner) {
-			for i, s := range some {
-				replies[i] = pipe.SMembers(ctx, s.Key(p))
-			}
+		replies, err := wire.ReadEach(ctx, r.store, some, func(pipe redis.Pipeliner, s VoterSet) *redis.StringSliceCmd {
+			return pipe.SMembers(ctx, s.Key(p))
 		})
 		if err != nil {
 			return err

@@ -108,10 +108,7 @@ func (r *Casts) Votes(ctx context.Context, voter site.UserName, articles []*site
 	if err == nil && len(again) > 0 {
 		_, err = v.read(ctx, again, nil)
 	}
-	if err != nil {
-		return nil, failover.Wrap("read votes", err)
-	}
-	return v.votes, nil
+	return v.votes, failover.Wrap("read votes", err)
 }
 
 // read reads positions in the sets of voters and in the voter's history, and returns the articles of which the history

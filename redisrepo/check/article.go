@@ -116,10 +116,7 @@ func (c *checker) votedTwice(ctx context.Context, p keys.Partition, id site.Arti
 	}
 	begin := func() { both = nil }
 	err = c.Store.Scan(ctx, wire.Scan{Command: redis.Cmdable.SScan, Key: small, Step: 1, Begin: begin, Handle: func(members []string) error {
-		values := make([]any, len(members))
-		for i, member := range members {
-			values[i] = member
-		}
+		values := wire.Anys(members)
 		var inSmall, inLarge *redis.BoolSliceCmd
 		err := c.Store.Read(ctx, func(pipe redis.Pipeliner) { // a voter may have switched since the scan
 			inSmall, inLarge = pipe.SMIsMember(ctx, small, values...), pipe.SMIsMember(ctx, large, values...)

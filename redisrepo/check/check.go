@@ -76,13 +76,11 @@ func Compare(ctx context.Context, r *redisrepo.Repo, families bool, report func(
 			return c.done, failover.Wrap("check", err)
 		}
 	}
-	if err := c.bestRanks(ctx); err != nil {
-		return c.done, failover.Wrap("check", err)
+	err := c.bestRanks(ctx)
+	if err == nil {
+		err = c.allKeys(ctx)
 	}
-	if err := c.allKeys(ctx); err != nil {
-		return c.done, failover.Wrap("check", err)
-	}
-	return c.done, nil
+	return c.done, failover.Wrap("check", err)
 }
 
 type checker struct {

@@ -58,7 +58,7 @@ func (c *checker) readEvents(ctx context.Context, p keys.Partition, from string,
 			return from, err
 		}
 		for _, m := range messages {
-			e := events.DecodeEvent(events.NewLogCursor(m.ID, 0), m.Values)
+			e := events.DecodeEvent(m, 0)
 			if views.IsHidden(m) {
 				continue
 			}

@@ -93,11 +93,8 @@ func (c *checker) frontPage(p keys.Partition, page rankings.SavedPage) []site.Ar
 func (c *checker) exist(ctx context.Context, p keys.Partition, ids []site.ArticleID) error {
 	slices.Sort(ids)
 	ids = slices.Compact(ids)
-	hashes := make([]*redis.IntCmd, len(ids))
-	err := c.Store.Read(ctx, func(pipe redis.Pipeliner) {
-		for i, id := range ids {
-			hashes[i] = pipe.Exists(ctx, p.Article(id))
-		}
+	hashes, err := wire.ReadEach(ctx, c.Store, ids, func(pipe redis.Pipeliner, id site.ArticleID) *redis.IntCmd {
+		return pipe.Exists(ctx, p.Article(id))
 	}, wire.Atomic)
 	if err != nil {
 		return err
@@ -115,11 +112,8 @@ func (c *checker) bestRanks(ctx context.Context) error {
 	if c.badPages {
 		return nil
 	}
-	clocks := make([]*redis.SliceCmd, len(c.Store.Partitions))
-	err := c.Store.Read(ctx, func(pipe redis.Pipeliner) {
-		for i, p := range c.Store.Partitions {
-			clocks[i] = pipe.HMGet(ctx, p.Clock(""), "ranked", "front_since")
-		}
+	clocks, err := wire.ReadEach(ctx, c.Store, c.Store.Partitions, func(pipe redis.Pipeliner, p keys.Partition) *redis.SliceCmd {
+		return pipe.HMGet(ctx, p.Clock(""), "ranked", "front_since")
 	})
 	if err != nil {
 		return err

@@ -158,18 +158,11 @@ func (c *checker) links(ctx context.Context, p keys.Partition, batch []facts) er
 	if len(keys) == 0 {
 		return nil
 	}
-	records := make([]*redis.StringCmd, len(keys))
-	_ = c.Store.Read(ctx, func(pipe redis.Pipeliner) { // the commands have the errors
-		for i, key := range keys {
-			records[i] = pipe.Get(ctx, key)
-		}
-	})
-	named := make([]*redis.SliceCmd, len(keys))
-	_ = c.Store.Read(ctx, func(pipe redis.Pipeliner) {
-		for i, record := range records {
-			id, _, _ := articles.ParseLinkRecord(record.Val())
-			named[i] = pipe.HMGet(ctx, c.Repo.Store.Partition(id).Article(id), site.FieldLink, site.FieldTime, site.FieldDeleted)
-		}
+	// The commands have the errors.
+	records, _ := wire.ReadEach(ctx, c.Store, keys, func(pipe redis.Pipeliner, key string) *redis.StringCmd { return pipe.Get(ctx, key) })
+	named, _ := wire.ReadEach(ctx, c.Store, records, func(pipe redis.Pipeliner, record *redis.StringCmd) *redis.SliceCmd {
+		id, _, _ := articles.ParseLinkRecord(record.Val())
+		return pipe.HMGet(ctx, c.Repo.Store.Partition(id).Article(id), site.FieldLink, site.FieldTime, site.FieldDeleted)
 	})
 	for i, f := range found {
 		key := c.Repo.Store.Partition(f.id).Article(f.id)

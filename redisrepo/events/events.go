@@ -202,44 +202,41 @@ func (b *EventBatch) Edges(kinds []EventKind, gap bool) (edges []*EventEdge) {
 }
 
 // DecodeEvent returns nil for an entry that the scripts did not write.
-func DecodeEvent(id LogCursor, fields map[string]any) *Event {
-	field := func(name string) string {
-		text, _ := fields[name].(string)
-		return text
-	}
-	article, err := site.ParseArticleID(field("article"))
-	revision, revisionErr := strconv.Atoi(field("revision"))
-	votes, votesErr := strconv.Atoi(field("votes"))
-	downvotes, downvotesErr := strconv.Atoi(field("downvotes"))
-	score, scoreErr := site.ParseNumber(field("score"))
-	if errors.Join(err, revisionErr, votesErr, downvotesErr, scoreErr) != nil || !slices.Contains(EventKinds, EventKind(field("kind"))) {
+func DecodeEvent(m redis.XMessage, partition int) *Event {
+	entry, err := wire.EntryOf(m)
+	revision, revisionErr := strconv.Atoi(entry.Revision)
+	votes, votesErr := strconv.Atoi(entry.Votes)
+	downvotes, downvotesErr := strconv.Atoi(entry.Downvotes)
+	score, scoreErr := site.ParseNumber(entry.Score)
+	if errors.Join(err, revisionErr, votesErr, downvotesErr, scoreErr) != nil || !slices.Contains(EventKinds, EventKind(entry.Kind)) {
 		return nil
 	}
+	id := NewLogCursor(m.ID, partition)
 	e := &Event{
-		Kind: EventKind(field("kind")), Article: article, Revision: revision, Votes: votes, Downvotes: downvotes, Score: score, At: id.time(), entry: id,
+		Kind: EventKind(entry.Kind), Article: entry.Article, Revision: revision, Votes: votes, Downvotes: downvotes, Score: score, At: id.time(), entry: id,
 	}
-	if by := field("by"); by != "" {
-		e.By = &site.User{Name: site.UserName(strings.TrimSpace(by))} // see CommandLine
+	if entry.By != "" {
+		e.By = &site.User{Name: site.UserName(strings.TrimSpace(entry.By))} // see CommandLine
 	}
-	switch to := field("to"); e.Kind {
+	switch e.Kind {
 	case EventVoted:
-		if position, ok := site.VotePositions[to]; ok {
+		if position, ok := site.VotePositions[entry.To]; ok {
 			e.Direction = &position
 		}
 	case EventMilestone:
-		if n, err := strconv.Atoi(to); err == nil {
+		if n, err := strconv.Atoi(entry.To); err == nil {
 			e.Milestone = &n
 		}
 	case EventDeleted:
 	default:
-		e.Groups = append([]site.GroupName{}, site.GroupNames(to)...)
+		e.Groups = append([]site.GroupName{}, site.GroupNames(entry.To)...)
 	}
 	return e
 }
 
 // time is when an entry was added, by the clock of Redis.
 func (c LogCursor) time() time.Time {
-	return time.UnixMilli(int64(c.milliseconds)).UTC() // #nosec G115 -- a time
+	return time.UnixMilli(int64(c.Milliseconds)).UTC() // #nosec G115 -- a time
 }
 
 // feedEntry is an entry of a partition's stream.
@@ -256,7 +253,7 @@ func feedEntries(messages []redis.XMessage, partition int) []feedEntry {
 	entries := make([]feedEntry, len(messages))
 	for i, m := range messages {
 		at := PositionOf(m, partition)
-		entries[i] = feedEntry{at.id, at.sum, DecodeEvent(at.id, m.Values)}
+		entries[i] = feedEntry{at.id, at.sum, DecodeEvent(m, partition)}
 	}
 	return entries
 }

@@ -93,7 +93,7 @@ func (r *Log) ModerationLog(ctx context.Context, p site.PageRequest) ([]Moderati
 // LogEntry is an entry as the stream holds it.
 type LogEntry struct {
 	At     LogCursor
-	Fields map[string]any
+	Fields wire.Fields
 }
 
 // logEntries returns a function for the entries that c reads from a partition.
@@ -109,10 +109,7 @@ func logEntries(c *redis.XMessageSliceCmd, partition int) func() []LogEntry {
 
 // Decode reports false for an entry that log_moderation did not write. Readers skip it.
 func (e LogEntry) Decode() (ModerationEntry, bool) {
-	field := func(name string) string {
-		text, _ := e.Fields[name].(string)
-		return text
-	}
+	field := e.Fields.Text
 	id, err := site.ParseArticleID(field("article"))
 	at, atErr := site.ParseNumber(field("at"))
 	if err != nil || atErr != nil {
@@ -136,23 +133,18 @@ func (e LogEntry) Decode() (ModerationEntry, bool) {
 // LogCursor is the id of an entry and its partition. Ids rise within a stream; entries of two
 // partitions may have the same id, and are then sorted by partition.
 type LogCursor struct {
-	milliseconds, Sequence uint64
-	partition              int
+	wire.EntryID
+	partition int
 }
 
 // NewLogCursor is the position of an entry of a partition, by the id in its stream.
 func NewLogCursor(id string, partition int) LogCursor {
-	milliseconds, sequence, _ := strings.Cut(id, "-")
-	c := LogCursor{partition: partition}
-	// An id of Redis is always valid. For the id of a forged cursor, decodeLogCursor compares the result.
-	c.milliseconds, _ = strconv.ParseUint(milliseconds, 10, 64)
-	c.Sequence, _ = strconv.ParseUint(sequence, 10, 64)
-	return c
+	return LogCursor{wire.ParseEntryID(id), partition} // for the id of a forged cursor, decodeLogCursor compares the result
 }
 
 // Compare orders positions by time, and then by partition.
 func (c LogCursor) Compare(d LogCursor) int {
-	return cmp.Or(cmp.Compare(c.milliseconds, d.milliseconds), cmp.Compare(c.Sequence, d.Sequence), cmp.Compare(c.partition, d.partition))
+	return cmp.Or(c.EntryID.Compare(d.EntryID), cmp.Compare(c.partition, d.partition))
 }
 
 // name names an entry about an article. Entries of two partitions may have the same id, but an article is in one.
@@ -161,9 +153,7 @@ func (c LogCursor) name(log string, article site.ArticleID) string {
 }
 
 // ID is the id of the entry in its stream.
-func (c LogCursor) ID() string {
-	return strconv.FormatUint(c.milliseconds, 10) + "-" + strconv.FormatUint(c.Sequence, 10)
-}
+func (c LogCursor) ID() string { return c.EntryID.String() }
 
 // newestAfter is the newest id in a partition's stream that follows the cursor, newest first. Of entries
 // with equal ids, the one in the higher partition comes first.
@@ -197,7 +187,7 @@ func decodeLogCursor(field, text string) (LogCursor, error) {
 		partition, err := strconv.Atoi(parts[1])
 		c := NewLogCursor(parts[0], partition)
 		// Redis gives no entry the lowest or the highest id, and refuses a range beyond them.
-		extreme := c.milliseconds|c.Sequence == 0 || c.milliseconds&c.Sequence == math.MaxUint64
+		extreme := c.Milliseconds|c.Sequence == 0 || c.Milliseconds&c.Sequence == math.MaxUint64
 		if err == nil && c.ID() == parts[0] && !extreme {
 			return c, nil
 		}

@@ -12,6 +12,7 @@ import (
 
 	"frontpage/redisrepo/keys"
 	"frontpage/redisrepo/site"
+	"frontpage/redisrepo/wire"
 )
 
 // FeedPosition is how far a partition's stream of events has been read. It names an entry, and that entry must exist:
@@ -26,7 +27,7 @@ type FeedPosition struct {
 func (p FeedPosition) is(e feedEntry) bool { return p.id == e.id && p.sum == e.sum }
 
 // IsEmpty reports whether the position is before the first entry.
-func (p FeedPosition) IsEmpty() bool { return p.id.milliseconds|p.id.Sequence == 0 }
+func (p FeedPosition) IsEmpty() bool { return p.id.Milliseconds|p.id.Sequence == 0 }
 
 // First is where entries begin with that of the position.
 func (p FeedPosition) First() string {
@@ -53,7 +54,7 @@ const feedCursor = 'e'
 func EncodeFeed(at []FeedPosition) string {
 	latest := uint64(0)
 	for i := range at {
-		latest = max(latest, at[i].id.milliseconds)
+		latest = max(latest, at[i].id.Milliseconds)
 	}
 	text := binary.AppendUvarint([]byte{feedCursor}, uint64(len(at)))
 	text = binary.AppendUvarint(text, latest)
@@ -66,7 +67,7 @@ func EncodeFeed(at []FeedPosition) string {
 		if p.next {
 			next = 1
 		}
-		text = binary.AppendUvarint(text, 2*(latest-p.id.milliseconds)+next+1)
+		text = binary.AppendUvarint(text, 2*(latest-p.id.Milliseconds)+next+1)
 		text = binary.BigEndian.AppendUint16(binary.AppendUvarint(text, p.id.Sequence), p.sum)
 	}
 	return site.Seal(text)
@@ -90,7 +91,7 @@ func DecodeFeed(field, cursor string) (FeedStart, error) {
 			continue
 		}
 		ago := min((delta-1)/2, latest)
-		start.At[i] = FeedPosition{id: LogCursor{latest - ago, numbers.Next(), i}, next: (delta-1)%2 == 1}
+		start.At[i] = FeedPosition{id: LogCursor{wire.EntryID{Milliseconds: latest - ago, Sequence: numbers.Next()}, i}, next: (delta-1)%2 == 1}
 		if len(numbers.Text) >= 2 {
 			start.At[i].sum, numbers.Text = binary.BigEndian.Uint16(numbers.Text), numbers.Text[2:]
 		}
@@ -124,7 +125,7 @@ func (r *Log) ReadFeed(ctx context.Context, start FeedStart, count int) (*EventB
 		return nil, err
 	}
 	b := &EventBatch{From: make([]FeedPosition, len(parts)), Gap: start.since > 0}
-	whole := LogCursor{milliseconds: math.MaxUint64} // up to here everything was read
+	whole := LogCursor{EntryID: wire.EntryID{Milliseconds: math.MaxUint64}} // up to here everything was read
 	var all []feedEntry
 	for i, p := range parts {
 		b.From[i], b.More, b.Gap = p.from, b.More || p.more, b.Gap || p.gap
@@ -228,7 +229,7 @@ func (r *Log) findPositions(ctx context.Context, start FeedStart, lost []int, pa
 	replies, lengths := make([]*redis.XMessageSliceCmd, len(lost)), make([]*redis.IntCmd, len(lost))
 	since := make([]uint64, len(lost))
 	for k, i := range lost {
-		since[k] = cmp.Or(start.since, parts[i].from.id.milliseconds)
+		since[k] = cmp.Or(start.since, parts[i].from.id.Milliseconds)
 	}
 	ids, err := r.sinceIDs(ctx, since)
 	if err != nil {
@@ -266,11 +267,8 @@ func (r *Log) findPositions(ctx context.Context, start FeedStart, lost []int, pa
 
 // FeedEnd returns the positions after all events that there are.
 func (r *Log) FeedEnd(ctx context.Context) ([]FeedPosition, error) {
-	latest := make([]*redis.XMessageSliceCmd, len(r.store.Partitions))
-	err := r.store.Read(ctx, func(pipe redis.Pipeliner) {
-		for i, p := range r.store.Partitions {
-			latest[i] = pipe.XRevRangeN(ctx, p.Events(), "+", "-", 1)
-		}
+	latest, err := wire.ReadEach(ctx, r.store, r.store.Partitions, func(pipe redis.Pipeliner, p keys.Partition) *redis.XMessageSliceCmd {
+		return pipe.XRevRangeN(ctx, p.Events(), "+", "-", 1)
 	})
 	if err != nil {
 		return nil, err

@@ -12,8 +12,7 @@ import (
 // Partition is the hash tag at the start of every key of its articles. On a single Redis it is empty,
 // so the keys are those of legacy clients.
 //
-// Its methods are the only Go code that builds keys, and Kinds has all kinds of them. publish.lua recognizes a tag by its
-// brace.
+// Its methods are the only Go code that builds keys, and Kinds has all kinds of them.
 type Partition string
 
 // Key is a key of the partition, put together from parts.

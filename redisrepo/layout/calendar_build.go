@@ -38,11 +38,8 @@ func (r *Layout) buildCalendar(ctx context.Context, b *building) error {
 
 func (r *Layout) buildGroupCalendars(ctx context.Context, b *building) error {
 	return r.inOrderOfTime(ctx, b, func(articles []redis.Z) error {
-		texts := make([]*redis.StringCmd, len(articles))
-		err := r.store.Read(ctx, func(pipe redis.Pipeliner) {
-			for i, z := range articles {
-				texts[i] = pipe.HGet(ctx, b.p.Key(fmt.Sprint(z.Member)), site.FieldGroups)
-			}
+		texts, err := wire.ReadEach(ctx, r.store, articles, func(pipe redis.Pipeliner, z redis.Z) *redis.StringCmd {
+			return pipe.HGet(ctx, b.p.Key(fmt.Sprint(z.Member)), site.FieldGroups)
 		})
 		if err != nil {
 			return err

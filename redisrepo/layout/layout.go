@@ -85,10 +85,7 @@ func (r *Layout) MarkIncomplete(ctx context.Context, origin string) error {
 	err = r.store.Write(ctx, func(pipe redis.Pipeliner) {
 		pipe.HSet(ctx, keys.Untagged.Meta(), keys.FieldLayout, wire.IncompleteLayout)
 	})
-	if err != nil {
-		return failover.Wrap("write meta:", err)
-	}
-	return nil
+	return failover.Wrap("write meta:", err)
 }
 
 // MarkComplete makes a store that was filled a site.
@@ -107,10 +104,7 @@ func (r *Layout) MarkComplete(ctx context.Context) error {
 	if err == nil {
 		err = r.store.Write(ctx, func(pipe redis.Pipeliner) { pipe.HSet(ctx, keys.Untagged.Meta(), keys.FieldLayout, LayoutVersion) })
 	}
-	if err != nil {
-		return failover.Wrap("write meta:", err)
-	}
-	return nil
+	return failover.Wrap("write meta:", err)
 }
 
 // LastEntries returns the last entries of the logs of every step-th partition, by partition.
@@ -132,15 +126,13 @@ func (r *Layout) LastEntries(ctx context.Context, first, step int) (map[int]even
 
 // SetNumbers sets the counters of all partitions to the last number, and returns how many that changed.
 func (r *Layout) SetNumbers(ctx context.Context, highest site.ArticleID) (changed int64, err error) {
-	stored, n := make([]*redis.StringCmd, len(r.store.Partitions)), int64(len(r.store.Partitions))
-	err = r.store.Read(ctx, func(pipe redis.Pipeliner) {
-		for j, p := range r.store.Partitions {
-			stored[j] = pipe.Get(ctx, p.Counter())
-		}
+	stored, err := wire.ReadEach(ctx, r.store, r.store.Partitions, func(pipe redis.Pipeliner, p keys.Partition) *redis.StringCmd {
+		return pipe.Get(ctx, p.Counter())
 	})
 	if err != nil {
 		return 0, err
 	}
+	n := int64(len(r.store.Partitions))
 	err = r.store.Write(ctx, func(pipe redis.Pipeliner) {
 		for j, p := range r.store.Partitions {
 			if last := (int64(highest) - int64(j)) / n; last > 0 && stored[j].Val() != strconv.FormatInt(last, 10) {

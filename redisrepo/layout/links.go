@@ -68,11 +68,8 @@ func (r *Layout) RecordLinks(ctx context.Context, articles []articles.Linked) er
 
 // ReadLinks returns those of the articles of a partition that have links.
 func (r *Layout) ReadLinks(ctx context.Context, p keys.Partition, members []string) ([]articles.Linked, error) {
-	hashes := make([]*redis.SliceCmd, len(members))
-	err := r.store.Read(ctx, func(pipe redis.Pipeliner) {
-		for i, member := range members {
-			hashes[i] = pipe.HMGet(ctx, p.Key(member), site.FieldLink, site.FieldTime)
-		}
+	hashes, err := wire.ReadEach(ctx, r.store, members, func(pipe redis.Pipeliner, member string) *redis.SliceCmd {
+		return pipe.HMGet(ctx, p.Key(member), site.FieldLink, site.FieldTime)
 	})
 	if err != nil {
 		return nil, err

@@ -80,11 +80,8 @@ func (r *Layout) ApplyRules(ctx context.Context) error {
 // Outdated returns the partitions whose data follows other rules, or none yet, and what has changed.
 func (r *Layout) Outdated(ctx context.Context) (outdated []keys.Partition, changed []string, err error) {
 	rules := r.RankingRules()
-	metas := make([]*redis.MapStringStringCmd, len(r.store.Partitions))
-	err = r.store.Read(ctx, func(pipe redis.Pipeliner) {
-		for i, p := range r.store.Partitions {
-			metas[i] = pipe.HGetAll(ctx, p.Meta())
-		}
+	metas, err := wire.ReadEach(ctx, r.store, r.store.Partitions, func(pipe redis.Pipeliner, p keys.Partition) *redis.MapStringStringCmd {
+		return pipe.HGetAll(ctx, p.Meta())
 	})
 	if err != nil {
 		return nil, nil, err

@@ -12,6 +12,7 @@ import (
 
 	"frontpage/failover"
 	"frontpage/redisrepo/keys"
+	"frontpage/redisrepo/wire"
 )
 
 // upgrade brings the data of a partition from one layout to the next. It works in batches, between which Redis serves
@@ -48,11 +49,8 @@ func (r *Layout) Layouts(ctx context.Context) ([]int, error) {
 	if r.store.Partitions[0] != keys.Untagged {
 		metas = append(metas, keys.Untagged.Meta())
 	}
-	recorded := make([]*redis.StringCmd, len(metas))
-	err := r.store.Read(ctx, func(pipe redis.Pipeliner) {
-		for i, key := range metas {
-			recorded[i] = pipe.HGet(ctx, key, keys.FieldLayout)
-		}
+	recorded, err := wire.ReadEach(ctx, r.store, metas, func(pipe redis.Pipeliner, key string) *redis.StringCmd {
+		return pipe.HGet(ctx, key, keys.FieldLayout)
 	})
 	if err != nil {
 		return nil, failover.Wrap("read meta:", err)
@@ -100,9 +98,13 @@ func (r *Layout) UpgradeLayout(ctx context.Context) error {
 			"start the server first, or use the version of Frontpage that the data is for", slices.Min(found), strings.Join(pending, ", "))
 	}
 	for from := slices.Min(found); from < r.LastLayout(); from = slices.Min(found) {
-		if n, err := r.others(ctx, from); err != nil {
-			return err
-		} else if n > 0 {
+		n := int64(0)
+		if from > 0 { // legacy clients know of no layout
+			if n, err = r.store.Listeners(ctx); err != nil {
+				return failover.Wrap("count the processes of the site", err)
+			}
+		}
+		if n > 0 {
 			// They would go on to write the present layout, unless another start has upgraded the data and serves.
 			if found, err = r.Layouts(ctx); err != nil {
 				return err
@@ -132,18 +134,6 @@ func (r *Layout) UpgradeLayout(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// others returns how many processes serve the site with a layout. Legacy clients know of no layout.
-func (r *Layout) others(ctx context.Context, layout int) (int64, error) {
-	if layout == 0 {
-		return 0, nil
-	}
-	n, err := r.store.Listeners(ctx)
-	if err != nil {
-		return 0, failover.Wrap("count the processes of the site", err)
-	}
-	return n, nil
 }
 
 // PendingUpgrades returns what has to be done with data of these layouts.

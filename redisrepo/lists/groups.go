@@ -252,18 +252,11 @@ func (r *Lists) groupsOfPartitions(ctx context.Context, l GroupList, prefix stri
 }
 
 // countPrefixed returns the number of groups with a prefix, counting one again for each partition that has it.
-func (r *Lists) countPrefixed(ctx context.Context, prefix string) (n int, err error) {
+func (r *Lists) countPrefixed(ctx context.Context, prefix string) (int, error) {
 	first, end := prefixRange(prefix)
-	counts := make([]*redis.IntCmd, len(r.store.Partitions))
-	err = r.store.Read(ctx, func(pipe redis.Pipeliner) {
-		for i, p := range r.store.Partitions {
-			counts[i] = pipe.ZLexCount(ctx, p.Groups(), first, end)
-		}
+	return r.store.Sum(ctx, func(pipe redis.Pipeliner, p keys.Partition) *redis.IntCmd {
+		return pipe.ZLexCount(ctx, p.Groups(), first, end)
 	})
-	for _, count := range counts {
-		n += int(count.Val())
-	}
-	return n, err
 }
 
 // prefixedSizes reads the sizes of all groups with a prefix.
@@ -280,11 +273,8 @@ func (r *Lists) prefixedSizes(ctx context.Context, prefix string, looked *int) (
 func (r *Lists) addSizes(ctx context.Context, sizes map[string]int, names []string, looked *int) error {
 	for some := range slices.Chunk(names, wire.ScanBatch) {
 		*looked += len(some) * len(r.store.Partitions)
-		replies := make([]*redis.FloatSliceCmd, len(r.store.Partitions))
-		err := r.store.Read(ctx, func(pipe redis.Pipeliner) {
-			for i, p := range r.store.Partitions {
-				replies[i] = pipe.ZMScore(ctx, p.Sizes(), some...)
-			}
+		replies, err := wire.ReadEach(ctx, r.store, r.store.Partitions, func(pipe redis.Pipeliner, p keys.Partition) *redis.FloatSliceCmd {
+			return pipe.ZMScore(ctx, p.Sizes(), some...)
 		})
 		if err != nil {
 			return err
@@ -306,11 +296,8 @@ func (r *Lists) largestGroups(ctx context.Context, prefix string, looked *int, e
 		if *looked > maxGroupsLooked {
 			return nil, site.Refuse(site.Invalid, "prefix", "prefix is too short to find these groups by ARTICLE_COUNT: give a longer one, or order by NAME")
 		}
-		replies := make([]*redis.ZSliceCmd, len(left))
-		err := r.store.Read(ctx, func(pipe redis.Pipeliner) {
-			for i, p := range left {
-				replies[i] = pipe.ZRangeWithScores(ctx, p.Sizes(), int64(from), int64(from+count-1))
-			}
+		replies, err := wire.ReadEach(ctx, r.store, left, func(pipe redis.Pipeliner, p keys.Partition) *redis.ZSliceCmd {
+			return pipe.ZRangeWithScores(ctx, p.Sizes(), int64(from), int64(from+count-1))
 		})
 		if err != nil {
 			return nil, err
@@ -419,16 +406,10 @@ func (r *Lists) GroupCount(ctx context.Context, l GroupList) (int, error) {
 		return 0, nil
 	case len(r.store.Partitions) == 1:
 		n, err := r.countPrefixed(ctx, prefix)
-		if err != nil {
-			return 0, failover.Wrap("count groups", err)
-		}
-		return n, nil
+		return n, failover.Wrap("count groups", err)
 	case prefix != "":
 		names, err := r.groupNames(ctx, prefix, l.Looked)
-		if err != nil {
-			return 0, failover.Wrap("count groups", err)
-		}
-		return len(names), nil
+		return len(names), failover.Wrap("count groups", err)
 	}
 	c := &r.counts
 	select {

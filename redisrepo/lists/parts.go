@@ -53,11 +53,8 @@ func (r *Lists) Posters(ctx context.Context, ids []site.ArticleID) (names []site
 		return nil, nil
 	}
 	p := r.store.Partition(ids[0])
-	posters := make([]*redis.SliceCmd, len(ids))
-	err = r.store.Read(ctx, func(pipe redis.Pipeliner) {
-		for i, id := range ids {
-			posters[i] = pipe.HMGet(ctx, p.Article(id), site.FieldPoster)
-		}
+	posters, err := wire.ReadEach(ctx, r.store, ids, func(pipe redis.Pipeliner, id site.ArticleID) *redis.SliceCmd {
+		return pipe.HMGet(ctx, p.Article(id), site.FieldPoster)
 	})
 	if err != nil && !redis.HasErrorPrefix(err, "WRONGTYPE") { // of a key that another program wrote
 		return nil, failover.Wrap("list posters", err)
@@ -79,11 +76,8 @@ func (r *Lists) whoBeginIn(ctx context.Context, p keys.Partition, ids []site.Art
 	if len(users) == 0 {
 		return nil, nil
 	}
-	firsts := make([]*redis.StringSliceCmd, len(users))
-	err = r.store.Read(ctx, func(pipe redis.Pipeliner) {
-		for i, user := range users {
-			firsts[i] = pipe.ZRange(ctx, p.Posted(user), 0, 0)
-		}
+	firsts, err := wire.ReadEach(ctx, r.store, users, func(pipe redis.Pipeliner, user site.UserName) *redis.StringSliceCmd {
+		return pipe.ZRange(ctx, p.Posted(user), 0, 0)
 	})
 	if err != nil && !redis.HasErrorPrefix(err, "WRONGTYPE") {
 		return nil, failover.Wrap("list posters", err)
@@ -104,11 +98,8 @@ func (r *Lists) whoBeginIn(ctx context.Context, p keys.Partition, ids []site.Art
 
 // parts returns the numbers of the parts of up to size members in which part reads a sorted set of each partition.
 func (r *Lists) parts(ctx context.Context, size int, key func(keys.Partition) string) (numbers []int, err error) {
-	cards := make([]*redis.IntCmd, len(r.store.Partitions))
-	err = r.store.Read(ctx, func(pipe redis.Pipeliner) {
-		for i, p := range r.store.Partitions {
-			cards[i] = pipe.ZCard(ctx, key(p))
-		}
+	cards, err := wire.ReadEach(ctx, r.store, r.store.Partitions, func(pipe redis.Pipeliner, p keys.Partition) *redis.IntCmd {
+		return pipe.ZCard(ctx, key(p))
 	})
 	if err != nil {
 		return nil, failover.Wrap("count", err)
@@ -125,8 +116,5 @@ func (r *Lists) parts(ctx context.Context, size int, key func(keys.Partition) st
 func (r *Lists) part(ctx context.Context, part, size int, key func(keys.Partition) string) ([]string, error) {
 	p, first := r.store.Partitions[part%len(r.store.Partitions)], int64(part/len(r.store.Partitions))*int64(size)
 	members, err := r.store.Client.ZRange(wire.Reading(ctx), key(p), first, first+int64(size)-1).Result()
-	if err != nil {
-		return nil, failover.Wrap("list", err)
-	}
-	return members, nil
+	return members, failover.Wrap("list", err)
 }

@@ -181,21 +181,8 @@ func (r *Lists) Count(ctx context.Context, l Listing) (int, error) {
 		}
 		return counts[0], nil
 	}
-	var cards []*redis.IntCmd
-	err := r.store.Read(ctx, func(pipe redis.Pipeliner) {
-		cards = nil
-		for _, p := range r.store.Partitions {
-			cards = append(cards, pipe.ZCard(ctx, l.key(p)))
-		}
-	})
-	if err != nil {
-		return 0, failover.Wrap("count articles", err)
-	}
-	count := 0
-	for _, card := range cards {
-		count += int(card.Val())
-	}
-	return count, nil
+	n, err := r.store.Sum(ctx, func(pipe redis.Pipeliner, p keys.Partition) *redis.IntCmd { return pipe.ZCard(ctx, l.key(p)) })
+	return n, failover.Wrap("count articles", err)
 }
 
 // FirstArticles returns the first articles of a listing, in its order. It takes one round trip if all of them are among

@@ -10,7 +10,9 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/failover"
+	"frontpage/redisrepo/keys"
 	"frontpage/redisrepo/site"
+	"frontpage/redisrepo/wire"
 )
 
 // How a page deep in a listing of several partitions is found by its number:
@@ -71,11 +73,8 @@ func (r *Lists) split(ctx context.Context, l Listing, first, count int) ([]windo
 func (r *Lists) wholeWindows(ctx context.Context, l Listing) ([]window, error) {
 	windows := make([]window, len(r.store.Partitions))
 	if l.group == "" {
-		cards := make([]*redis.IntCmd, len(windows))
-		err := r.store.Read(ctx, func(pipe redis.Pipeliner) {
-			for i, p := range r.store.Partitions {
-				cards[i] = pipe.ZCard(ctx, l.key(p))
-			}
+		cards, err := wire.ReadEach(ctx, r.store, r.store.Partitions, func(pipe redis.Pipeliner, p keys.Partition) *redis.IntCmd {
+			return pipe.ZCard(ctx, l.key(p))
 		})
 		for i, card := range cards {
 			windows[i].high = int(card.Val())

@@ -56,9 +56,6 @@ func (r *Live) WatchEvents(ctx context.Context, field, after string, kinds []eve
 	}
 	r.live.mu.Lock()
 	defer r.live.mu.Unlock()
-	if r.live.eventWatches == nil {
-		r.live.eventWatches = map[*Watch]struct{}{}
-	}
 	if len(r.live.eventWatches) == 0 {
 		r.live.feed.changed() // without watches there are no notifications
 	}

@@ -59,7 +59,8 @@ func New(store *wire.Store, articles *articles.Articles, lists *lists.Lists, cas
 	n := len(store.Partitions)
 	l := &Live{store: store, articles: articles, lists: lists, casts: casts, log: log, hooks: hooks, Histories: make([]History, n),
 		id: rand.Text()[:8], logs: logs{all: make([]logReader, n), wake: make(chan struct{}, 1)},
-		live: live{version: &store.Changes, wake: make(chan struct{}, 1), feedWake: make(chan struct{}, 1), posts: make([][]post, n), places: make([]place, n)}}
+		live: live{version: &store.Changes, wake: make(chan struct{}, 1), feedWake: make(chan struct{}, 1), posts: make([][]post, n), places: make([]place, n),
+			topics: map[site.ArticleID]*topic{}, postWatches: map[*Watch]struct{}{}, eventWatches: map[*Watch]struct{}{}, due: map[*topic]struct{}{}}}
 	articles.OnRead = l.live.observe
 	store.OnChange = l.announce
 	return l
@@ -141,17 +142,11 @@ func (l *live) addPostWatch(w *Watch, places []place) {
 	} else {
 		w.fallBehind()
 	}
-	if l.postWatches == nil {
-		l.postWatches = map[*Watch]struct{}{}
-	}
 	l.postWatches[w] = struct{}{}
 }
 
 // acquire returns the topic of an article, with one more reference.
 func (l *live) acquire(id site.ArticleID) *topic {
-	if l.topics == nil {
-		l.topics = map[site.ArticleID]*topic{}
-	}
 	t := l.topics[id]
 	if t == nil {
 		t = &topic{id: id, watches: map[*Watch]struct{}{}}
@@ -175,7 +170,10 @@ func (l *live) observe(a *site.Article) {
 	l.mu.RLock()
 	t := l.topics[a.ID]
 	l.mu.RUnlock()
-	if latest := t.known(); t == nil || !newer(a, latest) && !rewritten(a, latest) {
+	if t == nil {
+		return
+	}
+	if latest := t.latest.Load(); !newer(a, latest) && !rewritten(a, latest) {
 		return
 	}
 	l.mu.Lock()
@@ -190,14 +188,6 @@ func (l *live) observe(a *site.Article) {
 	if before != nil {
 		l.schedule(t)
 	}
-}
-
-// known returns the newest known state, nil without a topic.
-func (t *topic) known() *site.Article {
-	if t == nil {
-		return nil
-	}
-	return t.latest.Load()
 }
 
 // newest returns the newest of both: the counts and groups of one state may be newer, and the title and text of the
@@ -270,9 +260,6 @@ func (l *live) start(w *Watch, known map[site.ArticleID]int64) {
 
 // schedule has the watches of a topic notified as soon as they may be.
 func (l *live) schedule(t *topic) {
-	if l.due == nil {
-		l.due = map[*topic]struct{}{}
-	}
 	if _, waits := l.due[t]; waits {
 		l.coalesced++
 	}

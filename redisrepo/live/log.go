@@ -398,11 +398,8 @@ func (r *Live) readLogs(ctx context.Context) error {
 		if len(due) == 0 {
 			return nil
 		}
-		replies := make([]*redis.XMessageSliceCmd, len(due))
-		err := r.store.Read(ctx, func(pipe redis.Pipeliner) {
-			for k, i := range due {
-				replies[k] = pipe.XRangeN(ctx, r.store.Partitions[i].Events(), r.logs.all[i].at.First(), "+", mostRead)
-			}
+		replies, err := wire.ReadEach(ctx, r.store, due, func(pipe redis.Pipeliner, i int) *redis.XMessageSliceCmd {
+			return pipe.XRangeN(ctx, r.store.Partitions[i].Events(), r.logs.all[i].at.First(), "+", mostRead)
 		})
 		for k, i := range due {
 			log, found := &r.logs.all[i], replies[k].Val()
@@ -455,55 +452,49 @@ func (r *Live) passGap(ctx context.Context, index int) error {
 	return r.startReading(ctx)
 }
 
-// Entry is what an entry of the log tells of an article.
+// Entry is an entry of the log with what it tells of its article.
 type Entry struct {
-	kind     string
-	ID       site.ArticleID
+	wire.Entry
 	State    articles.State
 	postedAt float64
-	position string // after a vote
-	by       site.UserName
 }
 
 // ParseEntry parses an entry of the log.
-func ParseEntry(fields map[string]any) (e Entry, err error) {
-	text := func(field string) string {
-		value, _ := fields[field].(string)
-		return value
+func ParseEntry(m redis.XMessage) (e Entry, err error) {
+	if e.Entry, err = wire.EntryOf(m); err != nil {
+		return e, err
 	}
-	e.kind, e.position, e.by = text("kind"), text("to"), site.UserName(text("by"))
-	var errs [6]error
-	e.ID, errs[0] = site.ParseArticleID(text("article"))
-	e.State.Revision, errs[1] = strconv.ParseInt(text("revision"), 10, 64)
-	e.State.Votes, errs[2] = site.ParseNumber(text("votes"))
-	e.State.Downvotes, errs[3] = site.ParseNumber(text("downvotes"))
-	e.State.Groups = site.GroupNames(text("groups"))
-	e.postedAt, errs[4] = site.ParseNumber(text("time"))
-	if e.kind == site.KindDeleted {
-		e.State.Deleted, errs[5] = articles.ParseDeletion(text("at"), e.by.Member())
+	var errs [5]error
+	e.State.Revision, errs[0] = strconv.ParseInt(e.Revision, 10, 64)
+	e.State.Votes, errs[1] = site.ParseNumber(e.Votes)
+	e.State.Downvotes, errs[2] = site.ParseNumber(e.Downvotes)
+	e.State.Groups = e.Groups
+	e.postedAt, errs[3] = site.ParseNumber(e.Time)
+	if e.Kind == site.KindDeleted {
+		e.State.Deleted, errs[4] = articles.ParseDeletion(e.At, site.UserName(e.By).Member())
 	}
 	if err := errors.Join(errs[:]...); err != nil {
-		return e, fmt.Errorf("an entry of the log about article %q: %w", text("article"), err)
+		return e, fmt.Errorf("an entry of the log about article %q: %w", e.Article.Number(), err)
 	}
 	return e, nil
 }
 
 // handleEntry passes an entry of a partition's log on to the watches.
 func (r *Live) handleEntry(m redis.XMessage, index int) error {
-	e, err := ParseEntry(m.Values)
+	e, err := ParseEntry(m)
 	if err != nil {
 		return err
 	}
 	r.store.Changes.Add(1)
-	r.live.count(e.kind)
-	switch e.kind {
+	r.live.count(e.Kind)
+	switch e.Kind {
 	case site.KindPosted:
 		r.live.announcePost(index, e)
 	case site.KindVoted, site.KindRegrouped, site.KindDeleted, site.KindUndeleted:
 		r.applyChange(e)
 	case string(events.EventMilestone): // the entry of its vote says all
 	default:
-		r.live.markStale(e.ID)
+		r.live.markStale(e.Article)
 	}
 	return nil
 }

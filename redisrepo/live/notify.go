@@ -18,11 +18,11 @@ func (r *Live) applyChange(e Entry) {
 	l := &r.live
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	t := l.topics[e.ID]
+	t := l.topics[e.Article]
 	if t == nil {
 		return
 	}
-	voteChanged := e.kind == site.KindVoted && t.setVote(e.by, site.VotePositions[e.position])
+	voteChanged := e.Kind == site.KindVoted && t.setVote(site.UserName(e.By), site.VotePositions[e.To])
 	t.voteRevision = s.Revision
 	latest := t.latest.Load()
 	switch {
@@ -54,12 +54,12 @@ func (l *live) announcePost(index int, e Entry) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	second := site.SecondOf(e.postedAt)
-	again := l.places[index].has(e.ID, second) // each post has one entry: another article had the number
-	if len(l.postWatches) == 0 && l.topics[e.ID] == nil && len(l.posts[index]) == 0 {
-		l.places[index].add(e.ID, second)
+	again := l.places[index].has(e.Article, second) // each post has one entry: another article had the number
+	if len(l.postWatches) == 0 && l.topics[e.Article] == nil && len(l.posts[index]) == 0 {
+		l.places[index].add(e.Article, second)
 		return
 	}
-	t := l.acquire(e.ID) // until the watches are notified
+	t := l.acquire(e.Article) // until the watches are notified
 	l.posts[index] = append(l.posts[index], post{topic: t, second: second, again: again})
 	if latest := t.latest.Load(); again || latest != nil && latest.Stored.PostedAt != e.postedAt {
 		l.loseTopic(t)
@@ -163,7 +163,9 @@ func (r *Live) notifyWatches(ctx context.Context, report func(error)) {
 			if failing = err != nil; failing {
 				next = retryPause
 			}
-			r.live.notify(ready, now.Add(watchInterval-now.Sub(began)%watchInterval))
+			for _, t := range ready {
+				r.live.notify(t, now.Add(watchInterval-now.Sub(began)%watchInterval))
+			}
 			r.live.deliverPosts()
 			failover.Wait(ctx, gatherPause)
 			if next > 0 {
@@ -243,15 +245,9 @@ func (r *Live) readStale(ctx context.Context, ready []*topic, report func(error)
 	return failed
 }
 
-// notify signals the watches of the topics, and allows the next signal at next.
-func (l *live) notify(ready []*topic, next time.Time) {
-	for _, t := range ready {
-		l.notifyOf(t, next)
-	}
-}
-
-// notifyOf holds the mutex for one topic only: a topic may have thousands of watches, and votes wait for it.
-func (l *live) notifyOf(t *topic, next time.Time) {
+// notify signals the watches of a topic, and allows the next signal at next. It holds the mutex for one topic only: a topic
+// may have thousands of watches, and votes wait for it.
+func (l *live) notify(t *topic, next time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if t.stale {

@@ -123,8 +123,7 @@ func (m *migration) copyChanges(ctx context.Context) error {
 		}
 		wanted := map[int][]redis.XMessage{}
 		for _, e := range lacked {
-			article, _ := e.Values["article"].(string)
-			if id, err := site.ParseArticleID(article); err == nil {
+			if id, err := site.ParseArticleID(wire.Fields(e.Values).Text("article")); err == nil {
 				wanted[m.to.Store.Index(id)] = append(wanted[m.to.Store.Index(id)], e)
 			}
 		}

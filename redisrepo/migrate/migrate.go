@@ -174,11 +174,8 @@ func (m *migration) readMeta(ctx context.Context) error {
 	if strings.Contains(probe(ctx, m.from), "READONLY") {
 		return errors.New("it is a replica, which cannot know whether its primary is still written to: use the address of the primary")
 	}
-	metas := make([]*redis.MapStringStringCmd, len(m.from.Store.Partitions))
-	err := m.from.Store.Read(ctx, func(pipe redis.Pipeliner) {
-		for i, p := range m.from.Store.Partitions {
-			metas[i] = pipe.HGetAll(ctx, p.Meta())
-		}
+	metas, err := wire.ReadEach(ctx, m.from.Store, m.from.Store.Partitions, func(pipe redis.Pipeliner, p keys.Partition) *redis.MapStringStringCmd {
+		return pipe.HGetAll(ctx, p.Meta())
 	})
 	if err != nil {
 		return failover.Wrap("read meta:", err)

@@ -123,7 +123,7 @@ func (m *move) choose(views []*view) error {
 	if other := m.from.node(m.from.self.migrating[m.slot]); other != nil && other.id != m.to.self.id && other.isPrimary() {
 		return fmt.Errorf("a move of this partition to %s is half done: finish that first", other.address)
 	}
-	m.from = m.from.own()
+	m.from = &view{client: moveClient(m.from, m.from.client.Options().Addr), self: m.from.self, nodes: m.from.nodes}
 	return nil
 }
 
@@ -237,11 +237,6 @@ func (v *view) slotOf(ctx context.Context, p keys.Partition) int {
 	return int(v.client.ClusterKeySlot(ctx, p.Meta()).Val())
 }
 
-// own returns the view with a client of its own.
-func (v *view) own() *view {
-	return &view{client: moveClient(v, v.client.Options().Addr), self: v.self, nodes: v.nodes}
-}
-
 // moveClient returns a client of another node of a cluster, or of the same one, that waits longer and repeats nothing.
 func moveClient(like *view, address string) *redis.Client {
 	o := *like.client.Options()
@@ -267,10 +262,7 @@ func openCluster(ctx context.Context, client redis.UniversalClient) (r *redisrep
 		views = append(views, v)
 		return err
 	})
-	if err != nil {
-		return nil, nil, failover.Wrap("ask all primaries: a partition moves only while all of them reply", err)
-	}
-	return r, views, nil
+	return r, views, failover.Wrap("ask all primaries: a partition moves only while all of them reply", err)
 }
 
 func viewOf(ctx context.Context, client *redis.Client) (*view, error) {

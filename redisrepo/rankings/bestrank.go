@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/failover"
+	"frontpage/redisrepo/keys"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/wire"
@@ -178,11 +179,8 @@ func (r *Rankings) enterRanks(ctx context.Context) error {
 
 // enterSomeRanks enters the next hours, and reports whether there may be more.
 func (r *Rankings) enterSomeRanks(ctx context.Context) (more bool, err error) {
-	clocks := make([]*redis.SliceCmd, len(r.store.Partitions))
-	err = r.store.Read(ctx, func(pipe redis.Pipeliner) {
-		for i, p := range r.store.Partitions {
-			clocks[i] = pipe.HMGet(ctx, p.Clock(""), "ranked", "front_since")
-		}
+	clocks, err := wire.ReadEach(ctx, r.store, r.store.Partitions, func(pipe redis.Pipeliner, p keys.Partition) *redis.SliceCmd {
+		return pipe.HMGet(ctx, p.Clock(""), "ranked", "front_since")
 	})
 	if err != nil {
 		return false, err

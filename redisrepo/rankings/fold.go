@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"frontpage/failover"
 	"frontpage/redisrepo/keys"
 	"frontpage/redisrepo/site"
 )
@@ -29,9 +28,6 @@ type folds struct {
 func (f *folds) begin(clock string, now time.Time) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.tried == nil {
-		f.running, f.tried = map[string]bool{}, map[string]time.Time{}
-	}
 	for key, at := range f.tried {
 		if age := now.Sub(at); age < 0 || age >= foldPause {
 			delete(f.tried, key)
@@ -64,32 +60,14 @@ func (r *Rankings) foldDue(p keys.Partition, name site.GroupName, folded string)
 		defer r.folds.end(clock)
 		ctx, cancel := context.WithTimeout(context.Background(), foldTime)
 		defer cancel()
-		_ = r.fold(ctx, p, name)
+		_ = r.Fold(ctx, p, name)
 	}()
 }
 
-// Fold folds the calendars of all articles and of some groups as far as that is due: articles of more than eight full
-// days ago leave the lists of hours for those of days and 32 days. Each day of a calendar is one call of a script. It is safe to
-// repeat and to interrupt, and a no-op without calendars. No caller needs it: a calendar that changes is folded.
-func (r *Rankings) Fold(ctx context.Context, groups ...site.GroupName) error {
-	names := []site.GroupName{""}
-	if r.store.Has("group_top") {
-		names = append(names, groups...)
-	}
-	if !r.store.Has("calendar") {
-		return nil
-	}
-	for _, p := range r.store.Partitions {
-		for _, name := range names {
-			if err := r.fold(ctx, p, name); err != nil {
-				return failover.Wrap("fold the calendar", err)
-			}
-		}
-	}
-	return nil
-}
-
-func (r *Rankings) fold(ctx context.Context, p keys.Partition, name site.GroupName) error {
+// Fold folds the calendar of a partition, or of a group in it, as far as that is due: articles of more than eight full days
+// ago leave the lists of hours for those of days and 32 days. Each day is one call of a script. It is safe to repeat and to
+// interrupt. No other package needs it: a calendar that changes is folded.
+func (r *Rankings) Fold(ctx context.Context, p keys.Partition, name site.GroupName) error {
 	for day := r.LastFolded(); ; {
 		answer, err := r.store.Call(ctx, foldScript, foldKeys(p, day, name), []any{
 			day,                 // ARGV[1] day

@@ -66,11 +66,8 @@ func (r *Rankings) SavedHour(index int) int64 {
 
 // ReadSaved reads the hours whose front pages are saved, at the start.
 func (r *Rankings) ReadSaved(ctx context.Context) error {
-	saved := make([]*redis.StringCmd, len(r.store.Partitions))
-	err := r.store.Read(ctx, func(pipe redis.Pipeliner) {
-		for i, p := range r.store.Partitions {
-			saved[i] = pipe.HGet(ctx, p.Clock(""), "front")
-		}
+	saved, err := wire.ReadEach(ctx, r.store, r.store.Partitions, func(pipe redis.Pipeliner, p keys.Partition) *redis.StringCmd {
+		return pipe.HGet(ctx, p.Clock(""), "front")
 	})
 	for i, reply := range saved {
 		hour, _ := reply.Int64() // 0: none is
@@ -145,20 +142,17 @@ func (r *Rankings) ReadFront(ctx context.Context, first site.Hour, last string) 
 	if r.store.Rules.FrontPages == 0 {
 		return none, nil
 	}
-	replies := make([]*redis.Cmd, len(r.store.Partitions))
-	err := r.store.Read(ctx, func(pipe redis.Pipeliner) {
-		for i, p := range r.store.Partitions {
-			keys := []string{
-				p.Clock(""),             // KEYS[1] clock
-				p.Front(),               // KEYS[2] pages
-				p.Ranking(site.ByScore), // KEYS[3] scores
-			}
-			replies[i] = frontPageScript.EvalSha(ctx, pipe, keys,
-				int64(first),        // ARGV[1] first
-				last,                // ARGV[2] last
-				r.store.ScriptNow(), // ARGV[3] now
-			)
+	replies, err := wire.ReadEach(ctx, r.store, r.store.Partitions, func(pipe redis.Pipeliner, p keys.Partition) *redis.Cmd {
+		keys := []string{
+			p.Clock(""),             // KEYS[1] clock
+			p.Front(),               // KEYS[2] pages
+			p.Ranking(site.ByScore), // KEYS[3] scores
 		}
+		return frontPageScript.EvalSha(ctx, pipe, keys,
+			int64(first),        // ARGV[1] first
+			last,                // ARGV[2] last
+			r.store.ScriptNow(), // ARGV[3] now
+		)
 	})
 	if err != nil {
 		return none, err

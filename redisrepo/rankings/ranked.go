@@ -15,6 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/failover"
+	"frontpage/redisrepo/keys"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/views"
@@ -40,7 +41,7 @@ func New(store *wire.Store, lists *lists.Lists, all *views.Views, stepLooked int
 	r := &Rankings{store: store, lists: lists, views: all, calendars: calendars, stepLooked: cmp.Or(stepLooked, defaultLooked), saved: make([]atomic.Int64, len(store.Partitions))}
 	r.calendar = r.calendarView()
 	all.Add(r.calendar)
-	r.best.turn = make(chan struct{}, 1)
+	r.best.turn, r.folds = make(chan struct{}, 1), folds{running: map[string]bool{}, tried: map[string]time.Time{}}
 	return r, err
 }
 
@@ -132,20 +133,10 @@ func (r *Rankings) RankCount(ctx context.Context, l RankedList, asOf time.Time) 
 	if low != math.MinInt64 {
 		first = strconv.FormatInt(low, 10)
 	}
-	counts := make([]*redis.IntCmd, len(r.store.Partitions))
-	err := r.store.Read(ctx, func(pipe redis.Pipeliner) {
-		for i, p := range r.store.Partitions {
-			counts[i] = pipe.ZCount(ctx, p.Ranking(site.ByTime), first, "("+strconv.FormatInt(high+1, 10))
-		}
+	n, err := r.store.Sum(ctx, func(pipe redis.Pipeliner, p keys.Partition) *redis.IntCmd {
+		return pipe.ZCount(ctx, p.Ranking(site.ByTime), first, "("+strconv.FormatInt(high+1, 10))
 	})
-	if err != nil {
-		return 0, failover.Wrap("count articles", err)
-	}
-	n := 0
-	for _, count := range counts {
-		n += int(count.Val())
-	}
-	return n, nil
+	return n, failover.Wrap("count articles", err)
 }
 
 // countGroup returns how many articles of a group were posted from one second to another.

@@ -32,10 +32,7 @@ func (r *Sessions) Document(ctx context.Context, hash string) (string, error) {
 
 // KeepDocument stores a document by its SHA-256 in hex. It replaces the document in the same slot.
 func (r *Sessions) KeepDocument(ctx context.Context, hash, text string) error {
-	if err := r.store.Client.Set(ctx, r.documentKey(hash), text, documentTTL).Err(); err != nil {
-		return failover.Wrap("keep a document", err)
-	}
-	return nil
+	return failover.Wrap("keep a document", r.store.Client.Set(ctx, r.documentKey(hash), text, documentTTL).Err())
 }
 
 // documentKey is the key of a document's slot. The slots are spread over the partitions.

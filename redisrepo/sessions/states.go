@@ -24,8 +24,5 @@ func (r *Sessions) UseState(ctx context.Context, state string, during time.Durat
 		}
 		return stored == mine, nil
 	}
-	if err != nil {
-		return false, failover.Wrap("use a state", err)
-	}
-	return true, nil
+	return err == nil, failover.Wrap("use a state", err)
 }

@@ -149,11 +149,8 @@ func AllIDs(ctx context.Context, r *redisrepo.Repo) ([]site.ArticleID, error) {
 
 // LastNumber returns the highest article number that has been given out.
 func LastNumber(ctx context.Context, r *redisrepo.Repo) (last site.ArticleID, err error) {
-	given := make([]*redis.StringCmd, len(r.Store.Partitions))
-	err = r.Store.Read(ctx, func(pipe redis.Pipeliner) {
-		for i, p := range r.Store.Partitions {
-			given[i] = pipe.Get(ctx, p.Counter())
-		}
+	given, err := wire.ReadEach(ctx, r.Store, r.Store.Partitions, func(pipe redis.Pipeliner, p keys.Partition) *redis.StringCmd {
+		return pipe.Get(ctx, p.Counter())
 	})
 	if err != nil {
 		return 0, err
@@ -247,8 +244,7 @@ func readRecords(ctx context.Context, r *redisrepo.Repo, ids []site.ArticleID, l
 				apart[r.Store.Index(id)] = append(apart[r.Store.Index(id)], func(pipe redis.Pipeliner) { replies[i].queue(ctx, pipe, r.Store.Partition(id), id) })
 			}
 			if link != "" {
-				digest := site.LinkDigest(link)
-				replies[i].link = r.Store.Partitions[keys.LinkIndex(len(r.Store.Partitions), digest)].Link(digest)
+				replies[i].link = r.Articles.LinkRecord(link)
 			}
 		}
 		if err := readApart(ctx, r, apart); err != nil {
@@ -319,14 +315,6 @@ func readLarge(ctx context.Context, r *redisrepo.Repo, f *recordReplies, id site
 	return r.Store.Read(ctx, func(pipe redis.Pipeliner) { f.queue(ctx, pipe, p, id) }, wire.Atomic)
 }
 
-// voters returns the members of both sets.
-func (f *recordReplies) voters() (up, down []string) {
-	if f.large {
-		return f.scanned[0], f.scanned[1]
-	}
-	return f.voted.Val(), f.down.Val()
-}
-
 // record returns nil for an article that is gone.
 func (f *recordReplies) record(id site.ArticleID) (*Record, error) {
 	listed, deleted := f.time.Err() == nil, f.deleted.Err() == nil
@@ -368,7 +356,10 @@ func (f *recordReplies) record(id site.ArticleID) (*Record, error) {
 		// 0: it was freed. A legacy client's article may have no record yet: the import gives it one.
 		rec.Reserved = first == id.String() && since != "0" || f.reservation.Val() == "" && rec.Deleted == nil
 	}
-	up, down := f.voters()
+	up, down := f.scanned[0], f.scanned[1]
+	if !f.large {
+		up, down = f.voted.Val(), f.down.Val()
+	}
 	rec.Up, rec.UnnamedUp = votersOf(up)
 	rec.Down, rec.UnnamedDown = votersOf(down)
 	for member, record := range f.audit.Val() {

@@ -21,6 +21,7 @@ import (
 	"frontpage/redisrepo/layout"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
+	"frontpage/redisrepo/wire"
 )
 
 // Source is an export that fills a store.
@@ -112,11 +113,8 @@ func (f *Filling) claim(ctx context.Context) error {
 
 // Put stores up to BatchSize articles that are not there yet.
 func (f *Filling) Put(ctx context.Context, records []*Record) error {
-	exist := make([]*redis.IntCmd, len(records))
-	err := f.r.Store.Read(ctx, func(pipe redis.Pipeliner) {
-		for i, rec := range records {
-			exist[i] = pipe.Exists(ctx, f.r.Store.Partition(rec.ID).Article(rec.ID))
-		}
+	exist, err := wire.ReadEach(ctx, f.r.Store, records, func(pipe redis.Pipeliner, rec *Record) *redis.IntCmd {
+		return pipe.Exists(ctx, f.r.Store.Partition(rec.ID).Article(rec.ID))
 	})
 	if err != nil {
 		return err
@@ -145,10 +143,7 @@ func (f *Filling) Put(ctx context.Context, records []*Record) error {
 	if err == nil {
 		err = cmp.Or(f.r.Layout.RecordLinks(ctx, links), f.r.Views.CatchUp(ctx))
 	}
-	if err != nil {
-		return failover.Wrap("import", err)
-	}
-	return nil
+	return failover.Wrap("import", err)
 }
 
 // kept is how long the voters of an article are still kept.

@@ -3,13 +3,12 @@ package views
 import (
 	"cmp"
 	"context"
-	"strconv"
-	"strings"
 
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/redisrepo/keys"
 	"frontpage/redisrepo/site"
+	"frontpage/redisrepo/wire"
 )
 
 // Lag reads which entries of the log the views of a partition may lack, beside other commands. Use it by one goroutine.
@@ -88,15 +87,5 @@ func (l *Lag) Articles() map[site.ArticleID]bool {
 
 // isAfter reports whether an id is that of a later entry than another.
 func isAfter(id, other string) bool {
-	time, count := parseID(id)
-	otherTime, otherCount := parseID(other)
-	return time > otherTime || time == otherTime && count > otherCount
-}
-
-// parseID parses an id as Redis replies it.
-func parseID(id string) (time, count uint64) {
-	first, second, _ := strings.Cut(id, "-")
-	time, _ = strconv.ParseUint(first, 10, 64)
-	count, _ = strconv.ParseUint(second, 10, 64)
-	return time, count
+	return wire.ParseEntryID(id).Compare(wire.ParseEntryID(other)) > 0
 }

@@ -33,15 +33,7 @@ var (
 )
 
 // Entry is an entry of the log.
-type Entry struct {
-	ID      string
-	Kind    string
-	Article site.ArticleID
-	Votes   string // net, after the change
-	Time    string // posting time of the article, Unix seconds
-	Groups  []site.GroupName
-	Left    []site.GroupName // groups that the change took it out of
-}
+type Entry = wire.Entry
 
 // View is something that follows from the log. Apply returns the call of the script that applies entries of a partition, from
 // an entry, not included, to another: its views: is the first key, and these are the first arguments.
@@ -337,18 +329,9 @@ func (v *Views) apply(ctx context.Context, behind []part) (again []keys.Partitio
 func decode(messages []redis.XMessage) []Entry {
 	entries := make([]Entry, 0, len(messages))
 	for _, m := range messages {
-		text := func(field string) string {
-			value, _ := m.Values[field].(string)
-			return value
+		if e, err := wire.EntryOf(m); err == nil && e.Time != "" { // else no script wrote it
+			entries = append(entries, e)
 		}
-		id, err := site.ParseArticleID(text("article"))
-		if err != nil || text("time") == "" {
-			continue // no script wrote it
-		}
-		entries = append(entries, Entry{
-			ID: m.ID, Kind: text("kind"), Article: id, Votes: text("votes"), Time: text("time"),
-			Groups: site.GroupNames(text("groups")), Left: site.GroupNames(text("left")),
-		})
 	}
 	return entries
 }

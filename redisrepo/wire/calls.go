@@ -30,6 +30,26 @@ func (r *Store) Read(ctx context.Context, queue func(redis.Pipeliner), mode ...M
 	return r.run(reads.on(ctx), queue, mode...)
 }
 
+// ReadEach is Read with one command for each of some elements, such as partitions. It returns the commands in their order.
+func ReadEach[T any, C redis.Cmder](ctx context.Context, r *Store, of []T, queue func(redis.Pipeliner, T) C, mode ...Mode) ([]C, error) {
+	commands := make([]C, len(of))
+	err := r.Read(ctx, func(pipe redis.Pipeliner) {
+		for i, element := range of {
+			commands[i] = queue(pipe, element)
+		}
+	}, mode...)
+	return commands, err
+}
+
+// Sum returns the sum of what a command replies in each partition.
+func (r *Store) Sum(ctx context.Context, count func(redis.Pipeliner, keys.Partition) *redis.IntCmd) (n int, err error) {
+	counts, err := ReadEach(ctx, r, r.Partitions, count)
+	for _, c := range counts {
+		n += int(c.Val())
+	}
+	return n, err
+}
+
 // run is Read on the lane of its context.
 func (r *Store) run(ctx context.Context, queue func(redis.Pipeliner), mode ...Mode) error {
 	commands, err := r.pipelined(ctx, queue, mode...)

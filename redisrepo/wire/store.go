@@ -30,7 +30,7 @@ type Store struct {
 
 	Changes     atomic.Uint64          // see Version
 	CursorKey   atomic.Pointer[string] // of cursors of rankings
-	VotingTexts map[string]string      // of vote.lua and upvote.lua, by digest
+	VotingTexts map[string]string      // of vote.lua, by digest
 	OnChange    func(index int)        // is called after this process has changed a partition
 
 	acks   int // replicas that confirm each write
