@@ -160,7 +160,7 @@ wait "$beside" || true
 beside=
 cat "$temporary/beside"
 case $size in
---ci) step cluster go_test -count=1 -run 'TestSiteOutlastsFailures$/^(failover_on_command|partition_moved|primary_killed)$' ./tests/cluster ;;
+--ci) step cluster go_test -count=1 -run 'TestSiteOutlastsFailures$/^(failover_on_command|partition_moved|primary_killed|live_updates_after_a_move)$' ./tests/cluster ;;
 --full)
 	step cluster go_test -count=1 ./tests/cluster
 	step benchmarks go test -run '^$' -bench '/1000$' -benchtime 1x ./tests/benchmarks # they must run; their speed is not judged

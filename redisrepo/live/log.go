@@ -316,7 +316,7 @@ func (r *Live) beginReading(ctx context.Context, indexes []int) error {
 }
 
 // startReading has the logs read from their present ends on, unless they are read already. Then the articles in the store
-// are not new. The caller holds logs.mu.
+// are not new: each end is read first, so that an article which comes between is not new either. The caller holds logs.mu.
 func (r *Live) startReading(ctx context.Context) error {
 	ctx = failover.Impatient(ctx)
 	var unknown []int
@@ -335,7 +335,7 @@ func (r *Live) startReading(ctx context.Context) error {
 			ends[k] = pipe.XRevRangeN(ctx, p.Events(), "+", "-", 1)
 			newest[k] = pipe.ZRangeArgsWithScores(ctx, redis.ZRangeArgs{Key: p.Ranking(site.ByTime), Start: 0, Stop: recentPosts - 1, Rev: true})
 		}
-	}, wire.Atomic)
+	}, wire.InTurn)
 	for k, i := range unknown {
 		err := errors.Join(ends[k].Err(), newest[k].Err())
 		if err == nil {
