@@ -335,7 +335,7 @@ func (r *Live) startReading(ctx context.Context) error {
 			ends[k] = pipe.XRevRangeN(ctx, p.Events(), "+", "-", 1)
 			newest[k] = pipe.ZRangeArgsWithScores(ctx, redis.ZRangeArgs{Key: p.Ranking(site.ByTime), Start: 0, Stop: recentPosts - 1, Rev: true})
 		}
-	}, wire.InTurn)
+	})
 	for k, i := range unknown {
 		err := errors.Join(ends[k].Err(), newest[k].Err())
 		if err == nil {

@@ -26,8 +26,8 @@
 --
 -- Replies {'OK', looked, behind, key, member, ...}
 --             the number of members that were looked at in this step; a list of the members whose votes differ from their
---             scores, since a legacy client voted, each with its posting time and the votes of its score; the articles, the best first, and those
---             with one key in descending order of the bytes of their members
+--             scores, since a legacy client voted, each with its posting time and the votes of its score; the articles,
+--             the best first, and those with one key in descending order of the bytes of their members
 --         {'MORE', looked, place}  call again, with the place
 --         {'STALE', folded, first}  folded or first_day differs from these: call again, without a place. first is the
 --             posting time of the oldest article, empty for none

@@ -286,14 +286,9 @@ func (r *Rankings) behind(ctx context.Context, calls []*rankedCall, items []rank
 	if len(others) == 0 {
 		return behind
 	}
-	var scores *redis.FloatSliceCmd
-	err := r.store.Read(ctx, func(pipe redis.Pipeliner) {
-		scores = pipe.ZMScore(ctx, r.store.Partitions[0].Ranking(site.ByScore), others...)
-	})
-	if err != nil {
-		return behind // as while Redis refuses writes
-	}
-	for i, score := range scores.Val() {
+	// Without a reply they stay where they are, as while Redis refuses writes.
+	scores, _ := r.store.Client.ZMScore(wire.Reading(ctx), r.store.Partitions[0].Ranking(site.ByScore), others...).Result()
+	for i, score := range scores {
 		e := newest[others[i]]
 		time, _ := strconv.ParseFloat(e.Time, 64)
 		if votes := math.Round((score - time) / float64(r.store.Rules.VoteScore)); strconv.FormatFloat(votes, 'f', 0, 64) != e.Votes {
