@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"strings"
 	"time"
 
@@ -40,8 +41,8 @@ func (s *Store) await(ctx context.Context, call func(context.Context) error, rep
 		attempt, cancel := context.WithDeadline(ctx, deadline)
 		err := call(attempt)
 		cancel()
-		if last == nil || !errors.Is(err, context.DeadlineExceeded) {
-			last = err
+		if last == nil || !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, os.ErrDeadlineExceeded) {
+			last = err // a timeout says less than what failed before it
 		}
 		var replied redis.Error
 		var failover failoverError

@@ -383,21 +383,18 @@ func (r *Live) startPosts(ctx context.Context, index int, found []redis.Z) error
 	return nil
 }
 
-// readLogs reads the logs that are due to their ends, and passes on what they tell. An entry that this process has read
-// and that is gone shows that the store went back, or that the log was trimmed meanwhile: what is watched is read then. The
-// caller holds logs.mu.
+// readLogs reads the logs that are due, and passes on what they tell; what falls due meanwhile waits for the next call. An
+// entry that this process has read and that is gone shows that the store went back, or that the log was trimmed meanwhile:
+// what is watched is read then. The caller holds logs.mu.
 func (r *Live) readLogs(ctx context.Context) error {
 	ctx = failover.Impatient(ctx)
-	for {
-		var due []int
-		for i := range r.logs.all {
-			if log := &r.logs.all[i]; log.known && !log.doubt.Load() && log.due.Swap(false) {
-				due = append(due, i)
-			}
+	var due, long []int
+	for i := range r.logs.all {
+		if log := &r.logs.all[i]; log.known && !log.doubt.Load() && log.due.Swap(false) {
+			due = append(due, i)
 		}
-		if len(due) == 0 {
-			return nil
-		}
+	}
+	for ; len(due) > 0; due, long = long, nil {
 		replies, err := wire.ReadEach(ctx, r.store, due, func(pipe redis.Pipeliner, i int) *redis.XMessageSliceCmd {
 			return pipe.XRangeN(ctx, r.store.Partitions[i].Events(), r.logs.all[i].at.First(), "+", mostRead)
 		})
@@ -407,13 +404,10 @@ func (r *Live) readLogs(ctx context.Context) error {
 				log.doubt.Store(true) // it is read after the next look that succeeds
 				continue
 			}
-			if len(found) == mostRead {
-				log.due.Store(true)
-			}
 			if !log.at.IsEmpty() {
 				if len(found) == 0 || events.PositionOf(found[0], i) != log.at {
 					if gapErr := r.passGap(ctx, i); gapErr != nil {
-						log.due.Store(true)
+						r.markDue(i)
 						err = gapErr
 					}
 					continue
@@ -428,11 +422,16 @@ func (r *Live) readLogs(ctx context.Context) error {
 			if len(found) > 0 {
 				r.goOnAfter(found, i)
 			}
+			if len(found) >= mostRead-1 {
+				long = append(long, i)
+			}
 		}
 		if err != nil {
+			r.markDue(long...)
 			return err
 		}
 	}
+	return nil
 }
 
 // passGap goes on at the end of a log that does not have the last entry that was read, and in another store at its beginning.
@@ -444,7 +443,7 @@ func (r *Live) passGap(ctx context.Context, index int) error {
 	log := &r.logs.all[index]
 	if r.Histories[index].epoch() != log.epoch {
 		r.goOnAfter(nil, index)
-		log.due.Store(true)
+		r.markDue(index)
 		return nil
 	}
 	log.known = false
