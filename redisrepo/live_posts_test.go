@@ -76,6 +76,22 @@ func TestPostsBeforeTheFirstSubscriptionAreDelivered(t *testing.T) {
 }
 
 // While the server's clock was ahead, articles got times that are later than those of articles posted after it.
+func TestWatchBeginsAlsoWhilePostsGoOn(t *testing.T) {
+	t.Parallel()
+	beside := newSite(t, nil)
+	reads := 0
+	var s *testSite
+	s = beside.reopened(beside.client(before("xrange", func(context.Context) {
+		if reads++; reads < 100 {
+			s.post("alice")
+		}
+	})), nil)
+	must.Get(s.WatchPosts(s.ctx, ""))(t)
+	if reads != 1 {
+		t.Errorf("a watch began after %d reads of the log, want 1", reads)
+	}
+}
+
 func TestPostThatWasOvertakenAfterTheClockWentBackIsDelivered(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil, one)
