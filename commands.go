@@ -118,8 +118,10 @@ func (checkStore) Run(ctx context.Context, s *settings.Settings, log *slog.Logge
 }
 
 type deletion struct {
-	Articles []string `arg:"" name:"article" help:"Ids of the articles, such as article:17, or their numbers."`
-	Reason   *string  `placeholder:"TEXT" help:"Reason for the moderation log, of at most 500 characters."`
+	Articles []string    `arg:"" name:"article" help:"Ids of the articles, such as article:17, or their numbers."`
+	Ground   site.Ground `enum:"rules,illegal,other" default:"other" help:"Why: against the rules, illegal, or another ground."`
+	Basis    string      `placeholder:"TEXT" help:"The rule or the law, of at most 200 characters."`
+	Reason   string      `placeholder:"TEXT" help:"Reason that the poster reads, of at most 500 characters."`
 }
 
 // Run deletes the articles in this order, and ends at the first that cannot be deleted.
@@ -134,7 +136,7 @@ func (d *deletion) Run(ctx context.Context, s *settings.Settings, log *slog.Logg
 	}
 	return withSite(ctx, s, log, func(repo *redisrepo.Repo) error {
 		for _, id := range ids {
-			article, err := repo.Delete(ctx, id, site.Actor{Name: site.CommandLine, Moderator: true}, d.Reason)
+			article, err := repo.Delete(ctx, id, site.Actor{Name: site.CommandLine, Moderator: true}, site.Why{Ground: d.Ground, Basis: d.Basis, Reason: d.Reason})
 			if err != nil {
 				return err
 			}

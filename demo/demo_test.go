@@ -125,7 +125,7 @@ func TestASiteWithArticlesIsLeftAlone(t *testing.T) {
 	s.fill(t, 0)
 	same(t, "articles", s.count(t), 1)
 	same(t, "first article", s.list(t, site.ByTime)[0].ID, own.ID)
-	must.Get(s.Delete(t.Context(), own.ID, site.Actor{Name: "visitor"}, nil))(t)
+	must.Get(s.Delete(t.Context(), own.ID, site.Actor{Name: "visitor"}, site.Why{}))(t)
 	s.fill(t, 0)
 	same(t, "articles after the deletion", s.count(t), 0)
 }
@@ -135,7 +135,7 @@ func TestDeletedArticlesAreNotAddedAgain(t *testing.T) {
 	s := newTestSite(t)
 	s.fill(t, rows(t))
 	for _, a := range s.list(t, site.ByTime) {
-		must.Get(s.Delete(t.Context(), a.ID, site.Actor{Name: "moderator", Moderator: true}, nil))(t)
+		must.Get(s.Delete(t.Context(), a.ID, site.Actor{Name: "moderator", Moderator: true}, site.Why{}))(t)
 	}
 	s.fill(t, 0)
 	same(t, "articles", s.count(t), 0)

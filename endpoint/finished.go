@@ -23,6 +23,7 @@ type finished struct {
 	data    bool     // whether the operation was executed
 	whole   bool     // whether it was executed without errors
 	code    string   // of the first error
+	differs bool     // whether it may be another one for callers who are signed in
 	plain   form
 	gzip    form
 	zstd    form

@@ -3,6 +3,7 @@ package endpoint
 import (
 	"context"
 	"crypto/sha256"
+	"sync/atomic"
 	"time"
 
 	"frontpage/failover"
@@ -90,7 +91,7 @@ func (o *operation) shared(timeout time.Duration) *finished {
 		answers = nil
 	}
 	if answers != nil {
-		if f, ok := answers.Get(query); ok {
+		if f, ok := answers.Get(query); ok && !o.differs(f) {
 			o.shares()
 			return f
 		}
@@ -105,9 +106,10 @@ func (o *operation) shared(timeout time.Duration) *finished {
 	}
 	f, err := answers.Do(o.ctx, query, func(ctx context.Context) (*finished, int) {
 		o.led = true
-		shared := *o
-		shared.ctx = withoutCaller(ctx)
+		shared, differs := *o, new(atomic.Bool)
+		shared.ctx = context.WithValue(withoutCaller(ctx), differsKey{}, differs)
 		f := shared.once(timeout)
+		f.differs = differs.Load()
 		if !f.whole {
 			return f, -1
 		}
@@ -116,10 +118,25 @@ func (o *operation) shared(timeout time.Duration) *finished {
 	if err != nil {
 		return wasCancelled().finish(o)
 	}
+	if o.differs(f) {
+		return o.once(timeout)
+	}
 	if !o.led {
 		o.shares()
 	}
 	return f
+}
+
+// differs reports whether a shared response may not be that for this caller.
+func (o *operation) differs(f *finished) bool { return f.differs && ViewerOf(o.ctx).Name != "" }
+
+type differsKey struct{}
+
+// MayDiffer notes that the response to callers who are signed in may not be the one that is shared.
+func MayDiffer(ctx context.Context) {
+	if differs, ok := ctx.Value(differsKey{}).(*atomic.Bool); ok {
+		differs.Store(true)
+	}
 }
 
 // noCaller is the viewer of what is shared.

@@ -84,12 +84,12 @@ func (s testSite) fill(t *testing.T) {
 		}
 		posted(s.Edit(ctx, ids[1], mine, redisrepo.Edit{Title: new(fmt.Sprint("edit ", n)), Text: new(fmt.Sprint("\"text\"\n", n%3))}))
 	}
-	posted(s.Edit(ctx, ids[6], moderator, redisrepo.Edit{Title: new("edited"), Groups: []string{"go", "moved"}, Reason: new("a reason")}))
+	posted(s.Edit(ctx, ids[6], moderator, redisrepo.Edit{Title: new("edited"), Groups: []string{"go", "moved"}, Why: site.Why{Reason: "a reason"}}))
 	posted(s.Edit(ctx, ids[21], mine, redisrepo.Edit{Text: new("a text")}))
-	posted(s.Delete(ctx, ids[21], mine, nil)) // frees its link
-	posted(s.Delete(ctx, ids[3], site.Actor{Name: "poster 3"}, nil))
-	posted(s.Delete(ctx, ids[4], moderator, nil))
-	posted(s.Delete(ctx, ids[5], moderator, nil))
+	posted(s.Delete(ctx, ids[21], mine, site.Why{})) // frees its link
+	posted(s.Delete(ctx, ids[3], site.Actor{Name: "poster 3"}, site.Why{}))
+	posted(s.Delete(ctx, ids[4], moderator, site.Why{}))
+	posted(s.Delete(ctx, ids[5], moderator, site.Why{}))
 	posted(s.Undelete(ctx, ids[5], moderator))
 	posted(s.Regroup(ctx, ids[6], moderator, []string{"moved"}, []string{"go"}))
 	posted(s.Regroup(ctx, ids[7], site.Actor{Name: "poster 2"}, nil, []string{"go", "g1"}))

@@ -374,7 +374,7 @@ func TestUnchangedFeedCostsOneRoundTrip(t *testing.T) {
 		if third.StatusCode != http.StatusOK || !strings.Contains(body, `<category term="more">`) {
 			t.Errorf("after a regrouping: status %d, want the group: %s", third.StatusCode, body)
 		}
-		must.Get(s.Delete(t.Context(), next.ID, site.Actor{Name: "alice"}, nil))(t)
+		must.Get(s.Delete(t.Context(), next.ID, site.Actor{Name: "alice"}, site.Why{}))(t)
 		fourth, body := s.get("/u/alice/feed.atom", "If-None-Match", third.Header.Get("ETag"))
 		if fourth.StatusCode != http.StatusOK || strings.Contains(body, "one more") {
 			t.Errorf("after a deletion: status %d, want a feed without the article", fourth.StatusCode)
@@ -439,7 +439,7 @@ func TestSitemapHasEveryArticleGroupAndUser(t *testing.T) {
 			s.now.Add(60)
 		}
 		gone := must.Get(s.Post(t.Context(), "dave", site.Draft{Title: "gone", Text: &text, Groups: []string{"gone"}}))(t)
-		must.Get(s.Delete(t.Context(), gone.ID, site.Actor{Name: "dave"}, nil))(t)
+		must.Get(s.Delete(t.Context(), gone.ID, site.Actor{Name: "dave"}, site.Why{}))(t)
 		for _, path := range []string{"/g/all", "/g/of-0", "/g/of-1", "/g/of-2", "/g/..%20", "/u/alice", "/u/bob", "/u/carol", "/u/a%2Fb%3F", "/u/..%20"} {
 			want["https://news.example.org"+path] = true
 		}

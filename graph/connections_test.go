@@ -225,6 +225,7 @@ var spoiled = map[string]string{
 	"Mutation.regroup":         `(input: {article: "x"})`,
 	"Mutation.editArticle":     `(input: {article: "x"})`,
 	"Mutation.deleteArticle":   `(input: {article: "x"})`,
+	"Mutation.restoreArticle":  `(input: {article: "x"})`,
 	"Mutation.endSessions":     `(input: {name: " "})`,
 }
 

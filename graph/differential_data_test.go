@@ -70,7 +70,7 @@ func dataset(t testing.TB, random *rand.Rand, client *redis.Client) (site.Rules,
 		case 0:
 			_, _ = repo.Regroup(ctx, article.ID, mod, []string{pick(random, groups)}, []string{pick(random, groups)})
 		case 1:
-			_, _ = repo.Delete(ctx, article.ID, mod, nil)
+			_, _ = repo.Delete(ctx, article.ID, mod, site.Why{})
 			if random.IntN(3) == 0 {
 				_, _ = repo.Undelete(ctx, article.ID, mod)
 			}

@@ -366,7 +366,9 @@ func (r faultyMutation) Vote(ctx context.Context, input graph.VoteInput) (*graph
 }
 
 func (r faultyMutation) Regroup(ctx context.Context, input graph.RegroupInput) (*graph.RegroupPayload, error) {
-	return calledWith(ctx, "Mutation.regroup", input, r.MutationResolver.Regroup)
+	return called(ctx, "Mutation.regroup", []any{input.Article, input.Add, input.Remove}, func(ctx context.Context) (*graph.RegroupPayload, error) {
+		return r.MutationResolver.Regroup(ctx, input)
+	})
 }
 
 func (r faultyMutation) EditArticle(ctx context.Context, input graph.EditArticleInput) (*graph.EditArticlePayload, error) {
@@ -378,6 +380,12 @@ func (r faultyMutation) EditArticle(ctx context.Context, input graph.EditArticle
 func (r faultyMutation) DeleteArticle(ctx context.Context, input graph.DeleteArticleInput) (*graph.DeleteArticlePayload, error) {
 	return called(ctx, "Mutation.deleteArticle", []any{input.Article}, func(ctx context.Context) (*graph.DeleteArticlePayload, error) {
 		return r.MutationResolver.DeleteArticle(ctx, input)
+	})
+}
+
+func (r faultyMutation) RestoreArticle(ctx context.Context, input graph.RestoreArticleInput) (*graph.RestoreArticlePayload, error) {
+	return called(ctx, "Mutation.restoreArticle", []any{input.Article}, func(ctx context.Context) (*graph.RestoreArticlePayload, error) {
+		return r.MutationResolver.RestoreArticle(ctx, input)
 	})
 }
 

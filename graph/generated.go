@@ -69,6 +69,7 @@ type ComplexityRoot struct {
 		Poster           func(childComplexity int) int
 		RankedBy         func(childComplexity int) int
 		Ranks            func(childComplexity int, hours int32) int
+		Removal          func(childComplexity int) int
 		Revision         func(childComplexity int) int
 		Score            func(childComplexity int) int
 		Text             func(childComplexity int) int
@@ -161,6 +162,7 @@ type ComplexityRoot struct {
 		ID        func(childComplexity int) int
 		Kind      func(childComplexity int) int
 		Milestone func(childComplexity int) int
+		Removal   func(childComplexity int) int
 		Revision  func(childComplexity int) int
 		Score     func(childComplexity int) int
 		Votes     func(childComplexity int) int
@@ -232,8 +234,10 @@ type ComplexityRoot struct {
 		After      func(childComplexity int) int
 		Article    func(childComplexity int) int
 		At         func(childComplexity int) int
+		Basis      func(childComplexity int) int
 		Before     func(childComplexity int) int
 		By         func(childComplexity int) int
+		Ground     func(childComplexity int) int
 		ID         func(childComplexity int) int
 		Kind       func(childComplexity int) int
 		Link       func(childComplexity int) int
@@ -243,12 +247,13 @@ type ComplexityRoot struct {
 	}
 
 	Mutation struct {
-		DeleteArticle func(childComplexity int, input DeleteArticleInput) int
-		EditArticle   func(childComplexity int, input EditArticleInput) int
-		EndSessions   func(childComplexity int, input EndSessionsInput) int
-		Post          func(childComplexity int, input site.Draft) int
-		Regroup       func(childComplexity int, input RegroupInput) int
-		Vote          func(childComplexity int, input VoteInput) int
+		DeleteArticle  func(childComplexity int, input DeleteArticleInput) int
+		EditArticle    func(childComplexity int, input EditArticleInput) int
+		EndSessions    func(childComplexity int, input EndSessionsInput) int
+		Post           func(childComplexity int, input site.Draft) int
+		Regroup        func(childComplexity int, input RegroupInput) int
+		RestoreArticle func(childComplexity int, input RestoreArticleInput) int
+		Vote           func(childComplexity int, input VoteInput) int
 	}
 
 	PageInfo struct {
@@ -333,6 +338,19 @@ type ComplexityRoot struct {
 		UserErrors func(childComplexity int) int
 	}
 
+	Removal struct {
+		At     func(childComplexity int) int
+		Basis  func(childComplexity int) int
+		By     func(childComplexity int) int
+		Ground func(childComplexity int) int
+		Reason func(childComplexity int) int
+	}
+
+	RestoreArticlePayload struct {
+		Article    func(childComplexity int) int
+		UserErrors func(childComplexity int) int
+	}
+
 	Site struct {
 		Explorer  func(childComplexity int) int
 		Name      func(childComplexity int) int
@@ -392,6 +410,7 @@ type ArticleResolver interface {
 	History(ctx context.Context, objs []*site.Article, first *int32) ([][]*site.Version, error)
 	ViewerCanEdit(ctx context.Context, objs []*site.Article) ([]bool, error)
 
+	Removal(ctx context.Context, objs []*site.Article) ([]*Removal, error)
 	BestRank(ctx context.Context, objs []*site.Article) ([]*rankings.BestRank, error)
 	Ranks(ctx context.Context, objs []*site.Article, hours int32) ([][]*rankings.RankAt, error)
 	RankedBy(ctx context.Context, objs []*site.Article) ([]*RankedBy, error)
@@ -405,6 +424,8 @@ type DuplicateLinkErrorResolver interface {
 }
 type EventResolver interface {
 	Article(ctx context.Context, objs []*events.Event) ([]*site.Article, error)
+
+	Removal(ctx context.Context, objs []*events.Event) ([]*Removal, error)
 }
 type FrontPageEdgeResolver interface {
 	Node(ctx context.Context, objs []*rankings.FrontPlace) ([]*site.Article, error)
@@ -429,6 +450,7 @@ type MutationResolver interface {
 	Regroup(ctx context.Context, input RegroupInput) (*RegroupPayload, error)
 	EditArticle(ctx context.Context, input EditArticleInput) (*EditArticlePayload, error)
 	DeleteArticle(ctx context.Context, input DeleteArticleInput) (*DeleteArticlePayload, error)
+	RestoreArticle(ctx context.Context, input RestoreArticleInput) (*RestoreArticlePayload, error)
 	EndSessions(ctx context.Context, input EndSessionsInput) (*EndSessionsPayload, error)
 }
 type QueryResolver interface {
@@ -582,6 +604,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Article.Ranks(childComplexity, args["hours"].(int32)), true
+	case "Article.removal":
+		if e.ComplexityRoot.Article.Removal == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Article.Removal(childComplexity), true
 	case "Article.revision":
 		if e.ComplexityRoot.Article.Revision == nil {
 			break
@@ -935,6 +963,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Event.Milestone(childComplexity), true
+	case "Event.removal":
+		if e.ComplexityRoot.Event.Removal == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Event.Removal(childComplexity), true
 	case "Event.revision":
 		if e.ComplexityRoot.Event.Revision == nil {
 			break
@@ -1194,6 +1228,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.ModerationEntry.At(childComplexity), true
+	case "ModerationEntry.basis":
+		if e.ComplexityRoot.ModerationEntry.Basis == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModerationEntry.Basis(childComplexity), true
 	case "ModerationEntry.groupsBefore":
 		if e.ComplexityRoot.ModerationEntry.Before == nil {
 			break
@@ -1206,6 +1246,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.ModerationEntry.By(childComplexity), true
+	case "ModerationEntry.ground":
+		if e.ComplexityRoot.ModerationEntry.Ground == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModerationEntry.Ground(childComplexity), true
 	case "ModerationEntry.id":
 		if e.ComplexityRoot.ModerationEntry.ID == nil {
 			break
@@ -1298,6 +1344,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.Regroup(childComplexity, args["input"].(RegroupInput)), true
+	case "Mutation.restoreArticle":
+		if e.ComplexityRoot.Mutation.RestoreArticle == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_restoreArticle_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.RestoreArticle(childComplexity, args["input"].(RestoreArticleInput)), true
 	case "Mutation.vote":
 		if e.ComplexityRoot.Mutation.Vote == nil {
 			break
@@ -1691,6 +1748,50 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.RegroupPayload.UserErrors(childComplexity), true
 
+	case "Removal.at":
+		if e.ComplexityRoot.Removal.At == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Removal.At(childComplexity), true
+	case "Removal.basis":
+		if e.ComplexityRoot.Removal.Basis == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Removal.Basis(childComplexity), true
+	case "Removal.by":
+		if e.ComplexityRoot.Removal.By == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Removal.By(childComplexity), true
+	case "Removal.ground":
+		if e.ComplexityRoot.Removal.Ground == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Removal.Ground(childComplexity), true
+	case "Removal.reason":
+		if e.ComplexityRoot.Removal.Reason == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Removal.Reason(childComplexity), true
+
+	case "RestoreArticlePayload.article":
+		if e.ComplexityRoot.RestoreArticlePayload.Article == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RestoreArticlePayload.Article(childComplexity), true
+	case "RestoreArticlePayload.userErrors":
+		if e.ComplexityRoot.RestoreArticlePayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RestoreArticlePayload.UserErrors(childComplexity), true
+
 	case "Site.explorer":
 		if e.ComplexityRoot.Site.Explorer == nil {
 			break
@@ -1898,6 +1999,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputPostInput,
 		ec.unmarshalInputRankBy,
 		ec.unmarshalInputRegroupInput,
+		ec.unmarshalInputRestoreArticleInput,
 		ec.unmarshalInputVoteInput,
 	)
 	first := true
@@ -2229,9 +2331,17 @@ type Mutation {
   """
   Delete one of the viewer's articles; moderators may delete any. It disappears from
   all lists immediately. If its poster deletes it and no other user has a vote on it,
-  its link can be posted again at once. Deleting it again is a no-op, not an error.
+  its link can be posted again at once. Deleting it again is a no-op, not an error, except
+  that a moderator adds the reason if a moderator deleted it without one.
   """
   deleteArticle(input: DeleteArticleInput!): DeleteArticlePayload
+
+  """
+  Restore a deleted article to the lists and groups that it was in, with the rank that its
+  votes give it. Moderators may restore any, and its poster an article that they deleted
+  less than 60 s ago. Restoring one that is not deleted is a no-op, not an error.
+  """
+  restoreArticle(input: RestoreArticleInput!): RestoreArticlePayload
 
   """
   End all sessions of a user, in all browsers, for moderators: the user is signed out at the
@@ -2405,11 +2515,16 @@ type Article implements Node {
   "Whether an edit of at least the text by the viewer would be accepted now. False for anonymous callers."
   viewerCanEdit: Boolean!
   """
-  When the article was deleted. Set only in the last event sent to its watchers; otherwise
-  null. Those who resume after the deletion get an empty title, and no link, text, groups
-  and history.
+  When the article was deleted. Set only for its poster and moderators, whom Query.article
+  answers, and in the last event sent to its watchers; otherwise null. Those who resume
+  after the deletion get an empty title, and no link, text, groups and history.
   """
   deletedAt: DateTime
+  """
+  Why a moderator deleted the article, or last changed it with a reason. Null if none did, and
+  for everybody but its poster and moderators.
+  """
+  removal: Removal
   """
   The article's best rank among the first 100 by score at a full hour since the site keeps
   front pages, the last full hour included. Null if it was never among them.
@@ -2431,6 +2546,30 @@ type Article implements Node {
     "The place, 1 to 1000. 1 is the first."
     rank: Int!
   ): Int
+}
+
+"Why a moderator deleted or changed an article."
+type Removal {
+  "The ground."
+  ground: RemovalGround!
+  "The reason in words, a line of at most 500 characters. Empty if none was given yet."
+  reason: String!
+  "The rule or the law, as the moderator named it."
+  basis: String
+  "When the moderator did so."
+  at: DateTime!
+  "The moderator, for moderators only."
+  by: User
+}
+
+"Grounds on which moderators restrict articles."
+enum RemovalGround {
+  "Against the site's rules."
+  RULES
+  "Illegal content."
+  ILLEGAL
+  "Another ground."
+  OTHER
 }
 
 "What an article's score is made of: it is the sum of both, in Unix seconds."
@@ -2759,6 +2898,10 @@ type ModerationEntry {
   link: URL
   "Why, or null if no reason was given."
   reason: String
+  "On which ground, or null if none was given."
+  ground: RemovalGround
+  "The rule or the law, or null if none was given."
+  basis: String
   "The groups before the action, if it changed them. Empty otherwise."
   groupsBefore: [String!]!
   "The groups after the action, if it changed them. Empty otherwise."
@@ -2811,6 +2954,12 @@ input RegroupInput {
   add: [String!]! = []
   "Names of the groups to remove the article from."
   remove: [String!]! = []
+  "On which ground, if a moderator says why. Default: OTHER, if there is a basis or a reason."
+  ground: RemovalGround
+  "The rule or the law, on a line of at most 200 characters."
+  basis: String
+  "Why, on a line of at most 500 characters: as for editArticle."
+  reason: String
 }
 
 "A change of an article. What is missing or null stays as it is; at least one of title, text and groups is required."
@@ -2828,7 +2977,14 @@ input EditArticleInput {
   changed since, the edit is refused with the code CONFLICT. Votes do not matter.
   """
   ifRevision: Int
-  "Why, on a line of at most 500 characters: for the moderation log, in which moderators' edits are entered."
+  "On which ground, if a moderator says why. Default: OTHER, if there is a basis or a reason."
+  ground: RemovalGround
+  "The rule or the law, on a line of at most 200 characters."
+  basis: String
+  """
+  Why, on a line of at most 500 characters: for the poster and the moderation log, in which
+  moderators' edits are entered. Not kept of posters' own edits.
+  """
   reason: String
 }
 
@@ -2844,7 +3000,11 @@ type EditArticlePayload {
 input DeleteArticleInput {
   "The article's id or bare number."
   article: ID!
-  "Why, on a line of at most 500 characters: for the moderation log."
+  "On which ground, if a moderator says why. Default: OTHER, if there is a basis or a reason."
+  ground: RemovalGround
+  "The rule or the law, on a line of at most 200 characters."
+  basis: String
+  "Why, on a line of at most 500 characters: for the moderation log, and of a moderator's deletion also for the poster."
   reason: String
 }
 
@@ -2853,6 +3013,22 @@ type DeleteArticlePayload {
   "The deleted article's id, or null if the deletion was refused: see userErrors."
   deletedId: ID
   "Why the deletion was refused. If not empty, nothing has changed."
+  userErrors: [UserError!]!
+}
+
+"The article to restore."
+input RestoreArticleInput {
+  "The article's id or bare number."
+  article: ID!
+  "Why, on a line of at most 500 characters: for the moderation log."
+  reason: String
+}
+
+"The result of restoreArticle."
+type RestoreArticlePayload {
+  "The restored article, or null if that was refused: see userErrors."
+  article: Article
+  "Why it was refused. If not empty, nothing has changed."
   userErrors: [UserError!]!
 }
 
@@ -3044,6 +3220,11 @@ type Event {
   groups: [String!]
   "The net votes that were reached; only for MILESTONE."
   milestone: Int
+  """
+  What the moderator who made the change said of it, or null. An event DELETED may follow an
+  earlier one of the article only to say why.
+  """
+  removal: Removal
 }
 
 "A formula to rank articles by, and its parameters. A parameter of another formula is an error with the code BAD_USER_INPUT."
@@ -3210,6 +3391,8 @@ func (ec *executionContext) childFields_Article(ctx context.Context, field graph
 		return ec.fieldContext_Article_viewerCanEdit(ctx, field)
 	case "deletedAt":
 		return ec.fieldContext_Article_deletedAt(ctx, field)
+	case "removal":
+		return ec.fieldContext_Article_removal(ctx, field)
 	case "bestRank":
 		return ec.fieldContext_Article_bestRank(ctx, field)
 	case "ranks":
@@ -3356,6 +3539,8 @@ func (ec *executionContext) childFields_Event(ctx context.Context, field graphql
 		return ec.fieldContext_Event_groups(ctx, field)
 	case "milestone":
 		return ec.fieldContext_Event_milestone(ctx, field)
+	case "removal":
+		return ec.fieldContext_Event_removal(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Event", field.Name)
 }
@@ -3506,6 +3691,10 @@ func (ec *executionContext) childFields_ModerationEntry(ctx context.Context, fie
 		return ec.fieldContext_ModerationEntry_link(ctx, field)
 	case "reason":
 		return ec.fieldContext_ModerationEntry_reason(ctx, field)
+	case "ground":
+		return ec.fieldContext_ModerationEntry_ground(ctx, field)
+	case "basis":
+		return ec.fieldContext_ModerationEntry_basis(ctx, field)
 	case "groupsBefore":
 		return ec.fieldContext_ModerationEntry_groupsBefore(ctx, field)
 	case "groupsAfter":
@@ -3620,6 +3809,32 @@ func (ec *executionContext) childFields_RegroupPayload(ctx context.Context, fiel
 		return ec.fieldContext_RegroupPayload_userErrors(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type RegroupPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_Removal(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "ground":
+		return ec.fieldContext_Removal_ground(ctx, field)
+	case "reason":
+		return ec.fieldContext_Removal_reason(ctx, field)
+	case "basis":
+		return ec.fieldContext_Removal_basis(ctx, field)
+	case "at":
+		return ec.fieldContext_Removal_at(ctx, field)
+	case "by":
+		return ec.fieldContext_Removal_by(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type Removal", field.Name)
+}
+
+func (ec *executionContext) childFields_RestoreArticlePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "article":
+		return ec.fieldContext_RestoreArticlePayload_article(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_RestoreArticlePayload_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type RestoreArticlePayload", field.Name)
 }
 
 func (ec *executionContext) childFields_Site(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -4116,6 +4331,20 @@ func (ec *executionContext) field_Mutation_regroup_args(ctx context.Context, raw
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (RegroupInput, error) {
 			return ec.unmarshalNRegroupInput2frontpageᚋgraphᚐRegroupInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_restoreArticle_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (RestoreArticleInput, error) {
+			return ec.unmarshalNRestoreArticleInput2frontpageᚋgraphᚐRestoreArticleInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -5501,6 +5730,61 @@ func (ec *executionContext) _Article_deletedAt(ctx context.Context, field graphq
 }
 func (ec *executionContext) fieldContext_Article_deletedAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("Article", field, false, false, errors.New("field of type DateTime does not have child fields"))
+}
+
+func (ec *executionContext) _Article_removal(ctx context.Context, field graphql.CollectedField, obj *site.Article) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Article_removal(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.resolveBatch_Article_removal(ctx, field, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Removal) graphql.Marshaler {
+			return ec.marshalORemoval2ᚖfrontpageᚋgraphᚐRemoval(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Article_removal(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Article",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Removal(ctx, field)
+		},
+	}
+	return fc, nil
+}
+func (ec *executionContext) resolveBatch_Article_removal(ctx context.Context, field graphql.CollectedField, obj *site.Article) (any, error) {
+	resolver := ec.Resolvers.Article()
+	if batch, ok := graphql.BatchParentsFor[*site.Article](ctx, "Article"); ok {
+		result := batch.FieldResult(field, func() (any, error) {
+			return resolver.Removal(ctx, batch.Parents)
+		})
+		return graphql.ResolveBatchGroupResult[*Removal](
+			ctx,
+			batch.Index,
+			len(batch.Parents),
+			result,
+			"Article.removal",
+			batch.IndexMap,
+		)
+	}
+	results, err := resolver.Removal(ctx, []*site.Article{obj})
+	return graphql.ResolveBatchSingleResult[*Removal](
+		ctx,
+		results,
+		err,
+		"Article.removal",
+	)
 }
 
 func (ec *executionContext) _Article_bestRank(ctx context.Context, field graphql.CollectedField, obj *site.Article) (ret graphql.Marshaler) {
@@ -7004,6 +7288,61 @@ func (ec *executionContext) fieldContext_Event_milestone(_ context.Context, fiel
 	return graphql.NewScalarFieldContext("Event", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
+func (ec *executionContext) _Event_removal(ctx context.Context, field graphql.CollectedField, obj *events.Event) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Event_removal(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.resolveBatch_Event_removal(ctx, field, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Removal) graphql.Marshaler {
+			return ec.marshalORemoval2ᚖfrontpageᚋgraphᚐRemoval(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Event_removal(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Event",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Removal(ctx, field)
+		},
+	}
+	return fc, nil
+}
+func (ec *executionContext) resolveBatch_Event_removal(ctx context.Context, field graphql.CollectedField, obj *events.Event) (any, error) {
+	resolver := ec.Resolvers.Event()
+	if batch, ok := graphql.BatchParentsFor[*events.Event](ctx, "Event"); ok {
+		result := batch.FieldResult(field, func() (any, error) {
+			return resolver.Removal(ctx, batch.Parents)
+		})
+		return graphql.ResolveBatchGroupResult[*Removal](
+			ctx,
+			batch.Index,
+			len(batch.Parents),
+			result,
+			"Event.removal",
+			batch.IndexMap,
+		)
+	}
+	results, err := resolver.Removal(ctx, []*events.Event{obj})
+	return graphql.ResolveBatchSingleResult[*Removal](
+		ctx,
+		results,
+		err,
+		"Event.removal",
+	)
+}
+
 func (ec *executionContext) _EventConnection_edges(ctx context.Context, field graphql.CollectedField, obj *events.EventPage) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -8226,6 +8565,52 @@ func (ec *executionContext) fieldContext_ModerationEntry_reason(_ context.Contex
 	return graphql.NewScalarFieldContext("ModerationEntry", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
+func (ec *executionContext) _ModerationEntry_ground(ctx context.Context, field graphql.CollectedField, obj *events.ModerationEntry) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ModerationEntry_ground(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Ground, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *site.Ground) graphql.Marshaler {
+			return ec.marshalORemovalGround2ᚖfrontpageᚋredisrepoᚋsiteᚐGround(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ModerationEntry_ground(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ModerationEntry", field, false, false, errors.New("field of type RemovalGround does not have child fields"))
+}
+
+func (ec *executionContext) _ModerationEntry_basis(ctx context.Context, field graphql.CollectedField, obj *events.ModerationEntry) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ModerationEntry_basis(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Basis, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ModerationEntry_basis(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ModerationEntry", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
 func (ec *executionContext) _ModerationEntry_groupsBefore(ctx context.Context, field graphql.CollectedField, obj *events.ModerationEntry) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -8486,6 +8871,50 @@ func (ec *executionContext) fieldContext_Mutation_deleteArticle(ctx context.Cont
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
 	if fc.Args, err = ec.field_Mutation_deleteArticle_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_restoreArticle(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_restoreArticle(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().RestoreArticle(ctx, fc.Args["input"].(RestoreArticleInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *RestoreArticlePayload) graphql.Marshaler {
+			return ec.marshalORestoreArticlePayload2ᚖfrontpageᚋgraphᚐRestoreArticlePayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_restoreArticle(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_RestoreArticlePayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_restoreArticle_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -10152,6 +10581,194 @@ func (ec *executionContext) _RegroupPayload_userErrors(ctx context.Context, fiel
 func (ec *executionContext) fieldContext_RegroupPayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	fc = &graphql.FieldContext{
 		Object:     "RegroupPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return nil, errors.New("FieldContext.Child cannot be called on type INTERFACE")
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Removal_ground(ctx context.Context, field graphql.CollectedField, obj *Removal) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Removal_ground(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Ground, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v site.Ground) graphql.Marshaler {
+			return ec.marshalNRemovalGround2frontpageᚋredisrepoᚋsiteᚐGround(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Removal_ground(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Removal", field, false, false, errors.New("field of type RemovalGround does not have child fields"))
+}
+
+func (ec *executionContext) _Removal_reason(ctx context.Context, field graphql.CollectedField, obj *Removal) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Removal_reason(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Reason, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Removal_reason(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Removal", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Removal_basis(ctx context.Context, field graphql.CollectedField, obj *Removal) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Removal_basis(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Basis, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Removal_basis(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Removal", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Removal_at(ctx context.Context, field graphql.CollectedField, obj *Removal) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Removal_at(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.At, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNDateTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Removal_at(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Removal", field, false, false, errors.New("field of type DateTime does not have child fields"))
+}
+
+func (ec *executionContext) _Removal_by(ctx context.Context, field graphql.CollectedField, obj *Removal) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Removal_by(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.By, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *site.User) graphql.Marshaler {
+			return ec.marshalOUser2ᚖfrontpageᚋredisrepoᚋsiteᚐUser(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Removal_by(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Removal",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_User(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _RestoreArticlePayload_article(ctx context.Context, field graphql.CollectedField, obj *RestoreArticlePayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RestoreArticlePayload_article(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Article, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *site.Article) graphql.Marshaler {
+			return ec.marshalOArticle2ᚖfrontpageᚋredisrepoᚋsiteᚐArticle(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_RestoreArticlePayload_article(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "RestoreArticlePayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Article(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _RestoreArticlePayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *RestoreArticlePayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RestoreArticlePayload_userErrors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UserErrors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕfrontpageᚋgraphᚐUserErrorᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RestoreArticlePayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "RestoreArticlePayload",
 		Field:      field,
 		IsMethod:   false,
 		IsResolver: false,
@@ -12010,7 +12627,7 @@ func (ec *executionContext) unmarshalInputDeleteArticleInput(ctx context.Context
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"article", "reason"}
+	fieldsInOrder := [...]string{"article", "ground", "basis", "reason"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -12024,6 +12641,20 @@ func (ec *executionContext) unmarshalInputDeleteArticleInput(ctx context.Context
 				return it, err
 			}
 			it.Article = data
+		case "ground":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("ground"))
+			data, err := ec.unmarshalORemovalGround2ᚖfrontpageᚋredisrepoᚋsiteᚐGround(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Ground = data
+		case "basis":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("basis"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Basis = data
 		case "reason":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("reason"))
 			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
@@ -12047,7 +12678,7 @@ func (ec *executionContext) unmarshalInputEditArticleInput(ctx context.Context, 
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"article", "title", "text", "groups", "ifRevision", "reason"}
+	fieldsInOrder := [...]string{"article", "title", "text", "groups", "ifRevision", "ground", "basis", "reason"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -12089,6 +12720,20 @@ func (ec *executionContext) unmarshalInputEditArticleInput(ctx context.Context, 
 				return it, err
 			}
 			it.IfRevision = data
+		case "ground":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("ground"))
+			data, err := ec.unmarshalORemovalGround2ᚖfrontpageᚋredisrepoᚋsiteᚐGround(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Ground = data
+		case "basis":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("basis"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Basis = data
 		case "reason":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("reason"))
 			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
@@ -12266,7 +12911,7 @@ func (ec *executionContext) unmarshalInputRegroupInput(ctx context.Context, obj 
 		asMap["remove"] = []any{}
 	}
 
-	fieldsInOrder := [...]string{"article", "add", "remove"}
+	fieldsInOrder := [...]string{"article", "add", "remove", "ground", "basis", "reason"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -12294,6 +12939,64 @@ func (ec *executionContext) unmarshalInputRegroupInput(ctx context.Context, obj 
 				return it, err
 			}
 			it.Remove = data
+		case "ground":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("ground"))
+			data, err := ec.unmarshalORemovalGround2ᚖfrontpageᚋredisrepoᚋsiteᚐGround(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Ground = data
+		case "basis":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("basis"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Basis = data
+		case "reason":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("reason"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Reason = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputRestoreArticleInput(ctx context.Context, obj any) (RestoreArticleInput, error) {
+	var it RestoreArticleInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"article", "reason"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "article":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("article"))
+			data, err := ec.unmarshalNID2frontpageᚋredisrepoᚋsiteᚐArticleID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Article = data
+		case "reason":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("reason"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Reason = data
 		}
 	}
 	return it, nil
@@ -12780,6 +13483,44 @@ func (ec *executionContext) _Article(ctx context.Context, sel ast.SelectionSet, 
 			if out.Values[i] == graphql.RequiredNull {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
+		case "removal":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Article_removal(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		case "bestRank":
 			field := field
 
@@ -13662,6 +14403,44 @@ func (ec *executionContext) _Event(ctx context.Context, sel ast.SelectionSet, ob
 			if out.Values[i] == graphql.RequiredNull {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
+		case "removal":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Event_removal(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -14466,6 +15245,16 @@ func (ec *executionContext) _ModerationEntry(ctx context.Context, sel ast.Select
 			if out.Values[i] == graphql.RequiredNull {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
+		case "ground":
+			out.Values[i] = ec._ModerationEntry_ground(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "basis":
+			out.Values[i] = ec._ModerationEntry_basis(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
 		case "groupsBefore":
 			out.Values[i] = ec._ModerationEntry_groupsBefore(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
@@ -14548,6 +15337,13 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 		case "deleteArticle":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_deleteArticle(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "restoreArticle":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_restoreArticle(ctx, field)
 			})
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
@@ -15525,6 +16321,107 @@ func (ec *executionContext) _RegroupPayload(ctx context.Context, sel ast.Selecti
 			}
 		case "userErrors":
 			out.Values[i] = ec._RegroupPayload_userErrors(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var removalImplementors = []string{"Removal"}
+
+func (ec *executionContext) _Removal(ctx context.Context, sel ast.SelectionSet, obj *Removal) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, removalImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("Removal")
+		case "ground":
+			out.Values[i] = ec._Removal_ground(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "reason":
+			out.Values[i] = ec._Removal_reason(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "basis":
+			out.Values[i] = ec._Removal_basis(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "at":
+			out.Values[i] = ec._Removal_at(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "by":
+			out.Values[i] = ec._Removal_by(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var restoreArticlePayloadImplementors = []string{"RestoreArticlePayload"}
+
+func (ec *executionContext) _RestoreArticlePayload(ctx context.Context, sel ast.SelectionSet, obj *RestoreArticlePayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, restoreArticlePayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("RestoreArticlePayload")
+		case "article":
+			out.Values[i] = ec._RestoreArticlePayload_article(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "userErrors":
+			out.Values[i] = ec._RestoreArticlePayload_userErrors(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -17004,6 +17901,41 @@ func (ec *executionContext) unmarshalNRegroupInput2frontpageᚋgraphᚐRegroupIn
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) unmarshalNRemovalGround2frontpageᚋredisrepoᚋsiteᚐGround(ctx context.Context, v any) (site.Ground, error) {
+	tmp, err := graphql.UnmarshalString(v)
+	res := unmarshalNRemovalGround2frontpageᚋredisrepoᚋsiteᚐGround[tmp]
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNRemovalGround2frontpageᚋredisrepoᚋsiteᚐGround(ctx context.Context, sel ast.SelectionSet, v site.Ground) graphql.Marshaler {
+	_ = sel
+	res := graphql.MarshalString(marshalNRemovalGround2frontpageᚋredisrepoᚋsiteᚐGround[v])
+	if res == graphql.Null {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+	}
+	return res
+}
+
+var (
+	unmarshalNRemovalGround2frontpageᚋredisrepoᚋsiteᚐGround = map[string]site.Ground{
+		"RULES":   site.GroundRules,
+		"ILLEGAL": site.GroundIllegal,
+		"OTHER":   site.GroundOther,
+	}
+	marshalNRemovalGround2frontpageᚋredisrepoᚋsiteᚐGround = map[site.Ground]string{
+		site.GroundRules:   "RULES",
+		site.GroundIllegal: "ILLEGAL",
+		site.GroundOther:   "OTHER",
+	}
+)
+
+func (ec *executionContext) unmarshalNRestoreArticleInput2frontpageᚋgraphᚐRestoreArticleInput(ctx context.Context, v any) (RestoreArticleInput, error) {
+	res, err := ec.unmarshalInputRestoreArticleInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) unmarshalNSignInMethod2frontpageᚋgraphᚐSignInMethod(ctx context.Context, v any) (SignInMethod, error) {
 	tmp, err := graphql.UnmarshalString(v)
 	res := SignInMethod(tmp)
@@ -17804,6 +18736,52 @@ func (ec *executionContext) marshalORegroupPayload2ᚖfrontpageᚋgraphᚐRegrou
 		return graphql.Null
 	}
 	return ec._RegroupPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalORemoval2ᚖfrontpageᚋgraphᚐRemoval(ctx context.Context, sel ast.SelectionSet, v *Removal) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._Removal(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalORemovalGround2ᚖfrontpageᚋredisrepoᚋsiteᚐGround(ctx context.Context, v any) (*site.Ground, error) {
+	if v == nil {
+		return nil, nil
+	}
+	tmp, err := graphql.UnmarshalString(v)
+	res := unmarshalORemovalGround2ᚖfrontpageᚋredisrepoᚋsiteᚐGround[tmp]
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalORemovalGround2ᚖfrontpageᚋredisrepoᚋsiteᚐGround(ctx context.Context, sel ast.SelectionSet, v *site.Ground) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	_ = sel
+	_ = ctx
+	res := graphql.MarshalString(marshalORemovalGround2ᚖfrontpageᚋredisrepoᚋsiteᚐGround[*v])
+	return res
+}
+
+var (
+	unmarshalORemovalGround2ᚖfrontpageᚋredisrepoᚋsiteᚐGround = map[string]site.Ground{
+		"RULES":   site.GroundRules,
+		"ILLEGAL": site.GroundIllegal,
+		"OTHER":   site.GroundOther,
+	}
+	marshalORemovalGround2ᚖfrontpageᚋredisrepoᚋsiteᚐGround = map[site.Ground]string{
+		site.GroundRules:   "RULES",
+		site.GroundIllegal: "ILLEGAL",
+		site.GroundOther:   "OTHER",
+	}
+)
+
+func (ec *executionContext) marshalORestoreArticlePayload2ᚖfrontpageᚋgraphᚐRestoreArticlePayload(ctx context.Context, sel ast.SelectionSet, v *RestoreArticlePayload) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._RestoreArticlePayload(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalOSpan2ᚖfrontpageᚋredisrepoᚋrankingsᚐSpan(ctx context.Context, v any) (*rankings.Span, error) {

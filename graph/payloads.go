@@ -23,6 +23,7 @@ type VoteInput struct {
 type RegroupInput struct {
 	Article     site.ArticleID
 	Add, Remove []string
+	WhyInput
 }
 
 // PostPayload is the result of a post.
@@ -51,11 +52,11 @@ type EditArticleInput struct {
 	Title, Text *string
 	Groups      []string
 	IfRevision  *int
-	Reason      *string
+	WhyInput
 }
 
 func (i EditArticleInput) edit() redisrepo.Edit {
-	e := redisrepo.Edit{Title: i.Title, Text: i.Text, Groups: i.Groups, Reason: i.Reason}
+	e := redisrepo.Edit{Title: i.Title, Text: i.Text, Groups: i.Groups, Why: i.why()}
 	if i.IfRevision != nil {
 		e.IfRevision = new(int64(*i.IfRevision))
 	}
@@ -71,7 +72,42 @@ type EditArticlePayload struct {
 // DeleteArticleInput names the article to delete.
 type DeleteArticleInput struct {
 	Article site.ArticleID
+	WhyInput
+}
+
+// RestoreArticleInput names the article to restore.
+type RestoreArticleInput struct {
+	Article site.ArticleID
 	Reason  *string
+}
+
+// RestoreArticlePayload is the result of a restoration.
+type RestoreArticlePayload struct {
+	Article    *site.Article
+	UserErrors []UserError
+}
+
+// WhyInput is what moderators say of what they do.
+type WhyInput struct {
+	Ground        *site.Ground
+	Basis, Reason *string
+}
+
+func (i WhyInput) why() site.Why {
+	return site.Why{Ground: site.Value(i.Ground), Basis: site.Value(i.Basis), Reason: site.Value(i.Reason)}
+}
+
+// Removal is why a moderator deleted or changed an article.
+type Removal struct {
+	Ground site.Ground
+	Reason string
+	Basis  *string
+	At     time.Time
+	By     *site.User // nil but for moderators
+}
+
+func newRemoval(w site.Why, at time.Time, by *site.User) *Removal {
+	return &Removal{Ground: w.Ground, Reason: w.Reason, Basis: site.Optional(w.Basis), At: at, By: by}
 }
 
 // DeleteArticlePayload is the result of a deletion.

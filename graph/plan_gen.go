@@ -64,6 +64,9 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 					return resolvers.Article().ViewerCanEdit(ctx, objs)
 				}, plan.Leaf(plan.AppendBoolean[bool])),
 				"deletedAt": plan.Read(func(obj *site.Article) *time.Time { return obj.DeletedAt }, plan.OptionalLeaf(AppendDateTime)),
+				"removal": plan.Batch(func(ctx context.Context, objs []*site.Article) ([]*Removal, error) {
+					return resolvers.Article().Removal(ctx, objs)
+				}, plan.Object[Removal]()),
 				"bestRank": plan.Batch(func(ctx context.Context, objs []*site.Article) ([]*rankings.BestRank, error) {
 					return resolvers.Article().BestRank(ctx, objs)
 				}, plan.Object[rankings.BestRank]()),
@@ -161,6 +164,9 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 				})),
 				"groups":    plan.Read(func(obj *events.Event) []site.GroupName { return obj.Groups }, plan.Leaves(plan.AppendString[site.GroupName], true)),
 				"milestone": plan.Read(func(obj *events.Event) *int { return obj.Milestone }, plan.OptionalLeaf(plan.AppendInt[int])),
+				"removal": plan.Batch(func(ctx context.Context, objs []*events.Event) ([]*Removal, error) {
+					return resolvers.Event().Removal(ctx, objs)
+				}, plan.Object[Removal]()),
 			},
 			"EventConnection": {
 				"edges":    plan.Read(func(obj *events.EventPage) []*events.EventEdge { return obj.Edges }, plan.Objects[events.EventEdge]()),
@@ -239,12 +245,16 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 				"article": plan.Batch(func(ctx context.Context, objs []*events.ModerationEntry) ([]*site.Article, error) {
 					return resolvers.ModerationEntry().Article(ctx, objs)
 				}, plan.Object[site.Article]()),
-				"by":           plan.Read(func(obj *events.ModerationEntry) site.UserName { return obj.By }, plan.Leaf(plan.AppendString[site.UserName])),
-				"onBehalfOf":   plan.Read(func(obj *events.ModerationEntry) *site.UserName { return obj.OnBehalfOf }, plan.OptionalLeaf(plan.AppendString[site.UserName])),
-				"at":           plan.Read(func(obj *events.ModerationEntry) time.Time { return obj.At }, plan.Leaf(AppendDateTime)),
-				"title":        plan.Read(func(obj *events.ModerationEntry) *string { return obj.Title }, plan.OptionalLeaf(plan.AppendString[string])),
-				"link":         plan.Read(func(obj *events.ModerationEntry) *string { return obj.Link }, plan.OptionalLeaf(AppendURL)),
-				"reason":       plan.Read(func(obj *events.ModerationEntry) *string { return obj.Reason }, plan.OptionalLeaf(plan.AppendString[string])),
+				"by":         plan.Read(func(obj *events.ModerationEntry) site.UserName { return obj.By }, plan.Leaf(plan.AppendString[site.UserName])),
+				"onBehalfOf": plan.Read(func(obj *events.ModerationEntry) *site.UserName { return obj.OnBehalfOf }, plan.OptionalLeaf(plan.AppendString[site.UserName])),
+				"at":         plan.Read(func(obj *events.ModerationEntry) time.Time { return obj.At }, plan.Leaf(AppendDateTime)),
+				"title":      plan.Read(func(obj *events.ModerationEntry) *string { return obj.Title }, plan.OptionalLeaf(plan.AppendString[string])),
+				"link":       plan.Read(func(obj *events.ModerationEntry) *string { return obj.Link }, plan.OptionalLeaf(AppendURL)),
+				"reason":     plan.Read(func(obj *events.ModerationEntry) *string { return obj.Reason }, plan.OptionalLeaf(plan.AppendString[string])),
+				"ground": plan.Read(func(obj *events.ModerationEntry) *site.Ground { return obj.Ground }, plan.OptionalLeaf(func(to []byte, v site.Ground) []byte {
+					return plan.AppendString(to, marshalORemovalGround2ᚖfrontpageᚋredisrepoᚋsiteᚐGround[v])
+				})),
+				"basis":        plan.Read(func(obj *events.ModerationEntry) *string { return obj.Basis }, plan.OptionalLeaf(plan.AppendString[string])),
 				"groupsBefore": plan.Read(func(obj *events.ModerationEntry) []site.GroupName { return obj.Before }, plan.Leaves(plan.AppendString[site.GroupName], false)),
 				"groupsAfter":  plan.Read(func(obj *events.ModerationEntry) []site.GroupName { return obj.After }, plan.Leaves(plan.AppendString[site.GroupName], false)),
 			},
@@ -269,6 +279,10 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 					fc := graphql.GetFieldContext(ctx)
 					return resolvers.Mutation().DeleteArticle(ctx, fc.Args["input"].(DeleteArticleInput))
 				}, plan.Object[DeleteArticlePayload]()).Args(ec.field_Mutation_deleteArticle_args),
+				"restoreArticle": plan.Each(func(ctx context.Context, obj any) (*RestoreArticlePayload, error) {
+					fc := graphql.GetFieldContext(ctx)
+					return resolvers.Mutation().RestoreArticle(ctx, fc.Args["input"].(RestoreArticleInput))
+				}, plan.Object[RestoreArticlePayload]()).Args(ec.field_Mutation_restoreArticle_args),
 				"endSessions": plan.Each(func(ctx context.Context, obj any) (*EndSessionsPayload, error) {
 					fc := graphql.GetFieldContext(ctx)
 					return resolvers.Mutation().EndSessions(ctx, fc.Args["input"].(EndSessionsInput))
@@ -399,6 +413,19 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 			"RegroupPayload": {
 				"article":    plan.Read(func(obj *RegroupPayload) *site.Article { return obj.Article }, plan.Object[site.Article]()),
 				"userErrors": plan.Read(func(obj *RegroupPayload) []UserError { return obj.UserErrors }, plan.Abstracts[UserError]()),
+			},
+			"Removal": {
+				"ground": plan.Read(func(obj *Removal) site.Ground { return obj.Ground }, plan.Leaf(func(to []byte, v site.Ground) []byte {
+					return plan.AppendString(to, marshalNRemovalGround2frontpageᚋredisrepoᚋsiteᚐGround[v])
+				})),
+				"reason": plan.Read(func(obj *Removal) string { return obj.Reason }, plan.Leaf(plan.AppendString[string])),
+				"basis":  plan.Read(func(obj *Removal) *string { return obj.Basis }, plan.OptionalLeaf(plan.AppendString[string])),
+				"at":     plan.Read(func(obj *Removal) time.Time { return obj.At }, plan.Leaf(AppendDateTime)),
+				"by":     plan.Read(func(obj *Removal) *site.User { return obj.By }, plan.Object[site.User]()),
+			},
+			"RestoreArticlePayload": {
+				"article":    plan.Read(func(obj *RestoreArticlePayload) *site.Article { return obj.Article }, plan.Object[site.Article]()),
+				"userErrors": plan.Read(func(obj *RestoreArticlePayload) []UserError { return obj.UserErrors }, plan.Abstracts[UserError]()),
 			},
 			"Site": {
 				"name":      plan.Read(func(obj *Site) string { return obj.Name }, plan.Leaf(plan.AppendString[string])),

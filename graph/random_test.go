@@ -88,8 +88,11 @@ func (w *walker) step() (query, got, want string) {
 	default:
 		query = fmt.Sprintf(`{ article(id: %q) %s node(id: %[1]q) { id } }`, id, card)
 		got, want = w.send(user, query), `{"data":{"article":null,"node":null}}`
-		if a := w.b.articles[id]; a != nil && !a.deleted {
+		switch a := w.b.articles[id]; {
+		case a != nil && !a.deleted:
 			want = fmt.Sprintf(`{"data":{"article":%s,"node":{"id":%q}}}`, a.shown(user), id)
+		case a != nil && (user == a.poster || user == "mod"):
+			want = fmt.Sprintf(`{"data":{"article":%s,"node":null}}`, a.shown(user))
 		}
 	}
 	return query, got, want

@@ -66,6 +66,21 @@ func (r *articleResolver) ViewerCanEdit(ctx context.Context, objs []*site.Articl
 	return viewerMay(ctx, objs, r.repo.CanEdit)
 }
 
+func (r *articleResolver) Removal(ctx context.Context, objs []*site.Article) ([]*Removal, error) {
+	viewer, all := endpoint.ViewerOf(ctx), make([]*Removal, len(objs))
+	for i, a := range objs {
+		if a.Removal == nil || !mayKnowWhy(viewer, a) {
+			continue
+		}
+		var by *site.User
+		if viewer.Moderator {
+			by = &site.User{Name: a.Removal.By}
+		}
+		all[i] = newRemoval(a.Removal.Why, a.Removal.At, by)
+	}
+	return all, nil
+}
+
 func (r *articleResolver) BestRank(ctx context.Context, objs []*site.Article) ([]*rankings.BestRank, error) {
 	return r.repo.BestRanks(ctx, collect(objs, func(a *site.Article) site.ArticleID { return a.ID }))
 }
@@ -97,6 +112,15 @@ func (r *duplicateLinkErrorResolver) Article(ctx context.Context, obj *Duplicate
 
 func (r *eventResolver) Article(ctx context.Context, objs []*events.Event) ([]*site.Article, error) {
 	return r.loadAll(ctx, collect(objs, func(e *events.Event) site.ArticleID { return e.Article }))
+}
+
+func (r *eventResolver) Removal(ctx context.Context, objs []*events.Event) ([]*Removal, error) {
+	return collect(objs, func(e *events.Event) *Removal {
+		if e.Why == nil {
+			return nil
+		}
+		return newRemoval(*e.Why, e.At, e.By)
+	}), nil
 }
 
 func (r *frontPageEdgeResolver) Node(ctx context.Context, objs []*rankings.FrontPlace) ([]*site.Article, error) {
@@ -170,7 +194,7 @@ func (r *mutationResolver) Regroup(ctx context.Context, input RegroupInput) (*Re
 	var payload RegroupPayload
 	var err error
 	payload.UserErrors, err = signedIn(ctx, endpoint.RuleChanges, func(v endpoint.Viewer) (err error) {
-		payload.Article, err = r.repo.Regroup(ctx, input.Article, actor(v), input.Add, input.Remove)
+		payload.Article, err = r.repo.RegroupFor(ctx, input.Article, actor(v), input.Add, input.Remove, input.why())
 		return err
 	})
 	return &payload, err
@@ -190,10 +214,20 @@ func (r *mutationResolver) DeleteArticle(ctx context.Context, input DeleteArticl
 	var payload DeleteArticlePayload
 	var err error
 	payload.UserErrors, err = signedIn(ctx, endpoint.RuleChanges, func(v endpoint.Viewer) error {
-		_, err := r.repo.Delete(ctx, input.Article, actor(v), input.Reason)
+		_, err := r.repo.Delete(ctx, input.Article, actor(v), input.why())
 		if err == nil {
 			payload.DeletedID = &input.Article
 		}
+		return err
+	})
+	return &payload, err
+}
+
+func (r *mutationResolver) RestoreArticle(ctx context.Context, input RestoreArticleInput) (*RestoreArticlePayload, error) {
+	var payload RestoreArticlePayload
+	var err error
+	payload.UserErrors, err = signedIn(ctx, endpoint.RuleChanges, func(v endpoint.Viewer) (err error) {
+		payload.Article, err = r.repo.UndeleteFor(ctx, input.Article, actor(v), site.Value(input.Reason))
 		return err
 	})
 	return &payload, err
@@ -227,7 +261,7 @@ func (r *queryResolver) Article(ctx context.Context, id string) (*site.Article, 
 		return nil, err
 	}
 	loadRoots(ctx)
-	return articleIfAny(ctx, parsed)
+	return articleForViewer(ctx, parsed)
 }
 
 func (r *queryResolver) Group(ctx context.Context, name string) (*site.Group, error) {

@@ -40,6 +40,7 @@ var argumentsOf = map[string][]string{
 	"Mutation.regroup":            {`(input: {article: 1, add: ["x"]})`},
 	"Mutation.editArticle":        {`(input: {article: 1, title: "u"})`},
 	"Mutation.deleteArticle":      {`(input: {article: 4})`},
+	"Mutation.restoreArticle":     {`(input: {article: 4})`},
 	"Mutation.endSessions":        {`(input: {name: "bob"})`},
 	"Subscription.articleChanged": {`(ids: [1, 2])`},
 }

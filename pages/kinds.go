@@ -231,7 +231,7 @@ func (p *page) named(l *listed) {
 
 // one sets what the page of an article shows.
 func (p *page) one() {
-	if p.data.Article == nil {
+	if p.data.Article == nil || p.data.Article.DeletedAt != nil {
 		p.Title = p.T("articleMissing")
 		return
 	}

@@ -51,7 +51,7 @@ func readLanguage(t *testing.T, code string, known ...string) language {
 	return l
 }
 
-var number = regexp.MustCompile(`^[+−]?[\d.,:]+$`)
+var number = regexp.MustCompile(`^[+−]?[\d.,:-]+$`)
 
 // has reports whether a text is one of the language, with texts of it instead of names in braces.
 func (l language) has(text string) bool {
@@ -117,7 +117,7 @@ func TestPagesSpeakTheLanguageOfTheSite(t *testing.T) {
 		s.Vote("ben", article, direction)
 	}
 	must.Get(s.Repo.Edit(t.Context(), 2, site.Actor{Name: "ben"}, redisrepo.Edit{Text: new("Wörter")}))(t)
-	must.Get(s.Repo.Delete(t.Context(), 3, site.Actor{Name: "ben"}, nil))(t)
+	must.Get(s.Repo.Delete(t.Context(), 3, site.Actor{Name: "ben"}, site.Why{}))(t)
 	further := regexp.MustCompile(`"endCursor":"([^"]+)"`).FindStringSubmatch(s.get("/new").body)
 	for _, user := range []string{"", "ada"} {
 		for _, path := range []string{"/", "/new", "/g/g1", "/g/g1/new", "/u/ada", "/u/ben", "/a/1", "/a/2", "/groups", "/groups?prefix=nichts", "/top/all", "/from/example.org", "/new?after=" + further[1]} {

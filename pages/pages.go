@@ -126,20 +126,26 @@ func (s *server) ask(w http.ResponseWriter, req *http.Request, p *page) []byte {
 		p.fail(http.StatusInternalServerError, p.T("wentWrong"))
 		return nil
 	}
-	p.Answer = &embedded{Request: s.api.request(p.query, p.variables), Data: answer.Data, Later: p.later}
+	a := p.data.Article
+	p.Answer = &embedded{Request: s.api.request(p.query, p.variables), Data: answer.Data, Later: p.later || a != nil && a.Removal != nil}
 	p.fill(p)
-	if p.data.Article == nil && p.article != 0 {
+	if p.article != 0 && (a == nil || a.DeletedAt != nil) {
 		s.missing(req.Context(), p)
 	}
 	return got.body.Bytes()
 }
 
-// missing sets the status of the page of an article that the API does not show: 410 if it was deleted.
+// missing sets what the page of an article shows that is not there: if it was deleted, the status 410, by whom and when.
 func (s *server) missing(ctx context.Context, p *page) {
-	_, err := s.repo.Deleted(failover.FailFast(ctx), p.article)
+	article, err := s.repo.Deleted(failover.FailFast(ctx), p.article)
 	switch {
 	case err == nil:
-		p.status = http.StatusGone
+		by := "deletedByModerator"
+		if *article.DeletedBy == article.Poster.Name {
+			by = "deletedByPoster"
+		}
+		p.status, p.Title, p.Gone = http.StatusGone, p.T("articleDeleted"), s.Site.Texts.Text(by, "date", article.DeletedAt.Format(time.DateOnly))
+		p.Answer.Gone = p.Gone
 	case errors.As(err, new(site.Refusal)):
 		p.status = http.StatusNotFound
 	default:

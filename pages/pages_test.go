@@ -266,6 +266,33 @@ func TestPreviewsShowTheLogo(t *testing.T) {
 	}
 }
 
+// Everybody reads by whom an article was deleted, its poster also why.
+func TestDeletedArticleSaysWhy(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.post("alice", "Spam", "", "Buy <it>", "go")
+	why := site.Why{Ground: site.GroundRules, Basis: "Rule 2", Reason: "an <advertisement>"}
+	moderator := site.Actor{Name: "mod", Moderator: true}
+	must.Get(s.Repo.RegroupFor(t.Context(), 1, moderator, []string{"ads"}, nil, why))(t)
+	const reason = "Against the rules of this site (Rule 2): an <advertisement>"
+	for user, want := range map[string]bool{"alice": true, "bob": false} {
+		p := s.get("/a/1", "X-User-ID", user)
+		if got := strings.Contains(p.one("", "main"), "A moderator's reason: "+reason); p.status != 200 || got != want {
+			t.Errorf("%s: status %d and the reason %t, want %t, in %q", user, p.status, got, want, p.one("", "main"))
+		}
+	}
+	must.Get(s.Repo.Delete(t.Context(), 1, moderator, why))(t)
+	const gone = "A moderator deleted it on 2026-01-02."
+	for user, want := range map[string]bool{"alice": true, "bob": false, "": false} {
+		p := s.get("/a/1", "X-User-ID", user)
+		text := p.one("", "main")
+		knows := strings.Contains(text, "A moderator's reason: "+reason) && strings.Contains(text, "Spam") && strings.Contains(text, "Buy <it>")
+		if p.status != 410 || !strings.Contains(text, gone) || p.embedded().Gone != gone || knows != want || !want && strings.Contains(p.body, "Spam") {
+			t.Errorf("%q: status %d, the reason %t, want %t, in %q", user, p.status, knows, want, text)
+		}
+	}
+}
+
 func TestStatuses(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -292,7 +319,7 @@ func TestStatuses(t *testing.T) {
 		{"/a/1%20", 200, "Here"},
 		{"/from/h.example", 200, "There"},
 
-		{"/a/2", 410, "Article not found"},
+		{"/a/2", 410, "Its poster deleted it on 2026-01-02."},
 		{"/a/4", 404, "Article not found"},
 		{"/from/gone.example", 404, "No articles yet"},
 		{"/from/alice", 404, "No articles yet"},
@@ -456,6 +483,7 @@ type embedded struct {
 	Request json.RawMessage
 	Data    json.RawMessage
 	Later   bool
+	Gone    string
 }
 
 func (r *response) embedded() (e embedded) {

@@ -43,6 +43,7 @@ type page struct {
 	Article *row
 	Posting *posting
 	Missing string // why there is no such page
+	Gone    string // who deleted the article, and when
 	Problem string // why its content cannot be shown
 	Answer  *embedded
 
@@ -55,6 +56,7 @@ type embedded struct {
 	Request request         `json:"request"`
 	Data    json.RawMessage `json:"data"`
 	Later   bool            `json:"later,omitempty"` // whether the second script shows it
+	Gone    string          `json:"gone,omitempty"`
 }
 
 // data is the data of an answer.
@@ -120,7 +122,27 @@ type articleData struct {
 	ViewerVote    string
 	ViewerCanVote bool
 	EditedAt      *time.Time
+	DeletedAt     *time.Time
+	Removal       *removal
 	From          *hostData `json:"host"`
+}
+
+// removal is why a moderator deleted or changed the article, for its poster and moderators.
+type removal struct {
+	Ground, Reason string
+	Basis          *string
+}
+
+// Why says in words why a moderator deleted or changed the article.
+func (p *page) Why(r *removal) string {
+	why := p.T("grounds." + r.Ground)
+	if r.Basis != nil {
+		why += " (" + *r.Basis + ")"
+	}
+	if r.Reason != "" {
+		why += ": " + r.Reason
+	}
+	return why
 }
 
 // hostData is the host of an article's link.

@@ -145,7 +145,7 @@ func (s *testSite) disturb(random *rand.Rand, ids []site.ArticleID) []site.Artic
 	switch kind {
 	case 4:
 		if article, errs := s.ArticlesByID(s.ctx, []site.ArticleID{id}); errs[0] == nil {
-			_, _ = s.Delete(s.ctx, article[0].ID, moderator, nil)
+			_, _ = s.Delete(s.ctx, article[0].ID, moderator, site.Why{})
 		}
 	case 5, 6:
 		_, _ = s.Undelete(s.ctx, id, moderator)

@@ -1,7 +1,7 @@
 -- delete.lua: remove one article from all listings and groups. Its hash and its voters stay, so that
--- undelete.lua can restore it.
+-- undelete.lua can restore it. A second call for an article that a moderator deleted can say why.
 --
--- uses names now whole types allowed append moderation lists_at index_group groups leave keep_front
+-- uses names now whole types allowed append moderation lists_at index_group groups leave worth keep_front
 -- KEY article          article:ID    hash     the article
 -- KEY times            time:         zset     posting times, Unix seconds
 -- KEY scores           score:        zset     the ranking, Unix seconds
@@ -26,7 +26,10 @@
 -- ARG now              now, Unix seconds; empty: the server's clock
 -- ARG via              the member of the service that acts for by, or empty
 -- ARG expected_link    the article's link as the caller expects it; empty: it has none
--- ARG reason           the reason for the log; may be empty
+-- ARG reason           the reason in words; may be empty
+-- ARG ground           the ground, if a moderator says why; else empty
+-- ARG basis            the rule or the law; may be empty
+-- ARG ranking          the ranking, as worth.lua takes it
 -- ARG features         the features that are on, separated by spaces
 -- ARG list_count       how many lists there are
 --
@@ -37,25 +40,44 @@
 --         {'FORBIDDEN'}                the actor is neither the poster nor a moderator
 --         {'STALE', groups, poster, link}  what is expected differs from these: call again with them
 --         {'UNLISTED', poster}         the hash does not list the groups: call adopt.lua, and again
--- Safe to run twice: the second run finds the article deleted and changes nothing.
+-- Safe to run twice: the second run finds the article deleted, and its reason given, and changes nothing.
 
 is_moderator = is_moderator == '1'
 
 local hash = redis.call('HMGET', article,
-  'groups', 'poster', 'time', 'votes', 'downvotes', 'revision', 'deleted', 'title', 'link', 'uncounted')
+  'groups', 'poster', 'time', 'votes', 'downvotes', 'revision', 'deleted', 'title', 'link', 'uncounted', 'deleted_by', 'why')
 local time, score = redis.call('ZSCORE', times, member), redis.call('ZSCORE', scores, member)
 local poster = hash[2] or ''
 local may = is_moderator or poster == by
-if hash[7] and may then return {'OK', redis.call('HGETALL', article)} end
-if not hash[3] or not time or not score or hash[7] then return {'NOT_FOUND'} end
+if poster == by then ground = '' end
+local lacks = not hash[12] or reason ~= '' and string.sub(hash[12], -1) == '\n' -- the reason
+local tells = hash[7] and is_moderator and ground ~= '' and hash[11] ~= poster and lacks
+if hash[7] and may and not tells then return {'OK', redis.call('HGETALL', article)} end
+if not hash[3] or not tells and (not time or not score or hash[7]) then return {'NOT_FOUND'} end
 if not may then return {'FORBIDDEN'} end
 local votes, downvotes = whole(hash[4] or '0'), whole(hash[5] or '0')
 if not votes or not downvotes or not whole(hash[6] or '0') then
   return redis.error_reply('CORRUPT votes or revision of ' .. member)
 end
 
-if not hash[1] then return {'UNLISTED', poster} end
 local link, own = hash[9] or '', poster == by
+local function tell(at, score)
+  log_moderation(log, max_entries, 'deleted', member, by, via, at, 'title', hash[8] or '', 'link', link, 'reason', reason,
+    'ground', ground, 'basis', basis)
+  local revision = redis.call('HINCRBY', article, 'revision', 1)
+  append(events, 'deleted', member, revision, votes, downvotes, score, by, '', hash[3], hash[1], at, '', ground, basis, reason)
+  return {'OK', redis.call('HGETALL', article)}
+end
+if tells then
+  must_be_stream(log)
+  must_be_allowed('HSET', article, 'HINCRBY', article, 'XADD', log, 'HGETALL', article)
+  must_take_entries(events)
+  now = now_or(now)
+  redis.call('HSET', article, 'why', why_of(now, ground, by, basis, reason))
+  return tell(now, tonumber(hash[3]) + worth(ranking, votes))
+end
+
+if not hash[1] then return {'UNLISTED', poster} end
 if hash[1] ~= expected_groups or poster ~= expected_poster or link ~= expected_link then
   return {'STALE', hash[1], poster, link}
 end
@@ -76,7 +98,7 @@ if own and link ~= '' then
 end
 local lists = lists_at(first_list, list_count, 'ZREM')
 if frees then must_be_allowed('SET', link_record) end
-must_be_allowed('HSET', article, 'HINCRBY', article, 'ZREM', times, 'ZREM', scores,
+must_be_allowed('HSET', article, 'HDEL', article, 'HINCRBY', article, 'ZREM', times, 'ZREM', scores,
   'ZADD', group_names, 'ZREM', group_names, 'ZADD', sizes, 'ZREM', sizes,
   'ZADD', deleted, 'XADD', log, 'HGETALL', article)
 must_take_entries(events)
@@ -91,10 +113,8 @@ for _, name in ipairs(names) do
   if name ~= 'interesting' then index_group(group_names, sizes, groups[name], name) end
 end
 redis.call('HSET', article, 'deleted', now, 'deleted_by', by)
+redis.call('HDEL', article, 'why')
+if ground ~= '' then redis.call('HSET', article, 'why', why_of(now, ground, by, basis, reason)) end
 redis.call('ZADD', deleted, now, member)
 if frees then redis.call('SET', link_record, member .. ' 0', 'KEEPTTL') end -- as if posted long ago
-log_moderation(log, max_entries, 'deleted', member, by, via, now, 'title', hash[8] or '', 'link', link, 'reason', reason)
-local revision = redis.call('HINCRBY', article, 'revision', 1)
-append(events, 'deleted', member, revision, votes, downvotes, score, by, '', time, expected_groups, now)
-
-return {'OK', redis.call('HGETALL', article)}
+return tell(now, score)

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/redis/go-redis/v9"
 
@@ -24,9 +23,6 @@ const newestVersions = site.MaxVersions - 2
 // FieldBest is the field of a history beside the versions: see VotedVersion.
 const FieldBest = "best"
 
-// maxReason is the maximum number of characters of a reason in the moderation log.
-const maxReason = 500
-
 // Edit is a change of an article. What is nil stays.
 type Edit struct {
 	Title  *string  // as in a Draft
@@ -36,7 +32,7 @@ type Edit struct {
 	// IfRevision, if not nil, is a revision of the article that the caller knows: the edit is refused if the title, the
 	// text or the groups have been changed since. Votes do not matter.
 	IfRevision *int64
-	Reason     *string // for the moderation log, at most 500 characters
+	Why        site.Why // a moderator's, of the article of another: the article, its event and the moderation log have it
 }
 
 // Edit changes an article and returns it. If the title or the text changes, the article keeps its earlier version: see
@@ -112,12 +108,14 @@ func (r *Repo) callEdit(ctx context.Context, id site.ArticleID, by site.Actor, c
 		site.Seconds(r.Store.Rules.EditWindow),   // ARGV[10] edit_window
 		site.Seconds(r.Store.Rules.VotingWindow), // ARGV[11] window
 		site.MaxVersions,                         // ARGV[12] max_versions
-		change.reason,                            // ARGV[13] reason
+		change.why.Reason,                        // ARGV[13] reason
 		site.ModerationEntries,                   // ARGV[14] max_entries
 		r.Store.ScriptNow(),                      // ARGV[15] now
 		by.ViaMember(),                           // ARGV[16] via
-		change.logged,                            // ARGV[17] logged
-		change.refused,                           // ARGV[18] refused
+		string(change.why.Ground),                // ARGV[17] ground
+		change.why.Basis,                         // ARGV[18] basis
+		change.logged,                            // ARGV[19] logged
+		change.refused,                           // ARGV[20] refused
 	})
 }
 
@@ -170,7 +168,7 @@ type editChange struct {
 	regroups   bool
 	groups     []site.GroupName
 	ifRevision string // empty: any
-	reason     string
+	why        site.Why
 
 	may     bool // whether the actor may change the articles of others, and at any time
 	logged  bool // whether a change of the groups is entered in the log in any case
@@ -206,26 +204,11 @@ func (e Edit) check() (editChange, error) {
 	if e.IfRevision != nil {
 		c.ifRevision = strconv.FormatInt(*e.IfRevision, 10)
 	}
-	c.reason, broken = checkReason(e.Reason)
+	c.why, broken = e.Why.Check()
 	if refusals = append(refusals, broken...); len(refusals) > 0 {
 		return c, refusals
 	}
 	return c, nil
-}
-
-// checkReason returns the reason for an entry of the moderation log, empty for none.
-func checkReason(given *string) (string, site.Refusal) {
-	if given == nil {
-		return "", nil
-	}
-	reason := strings.TrimSpace(*given)
-	if n := utf8.RuneCountInString(reason); n > maxReason {
-		return "", site.Refuse(site.TooLong, "reason", "the reason has at most %d characters, this one has %d", maxReason, n)
-	}
-	if !utf8.ValidString(reason) || strings.ContainsFunc(reason, site.PostRules.IsControl) {
-		return "", site.Refuse(site.Invalid, "reason", "the reason contains a control character: write it on one line of plain text")
-	}
-	return reason, nil
 }
 
 // Versions returns the earlier versions of each article, newest first and most at most, in one round trip. Up to

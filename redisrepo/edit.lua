@@ -23,10 +23,12 @@
 -- ARG edit_window   how long after posting its poster may change the title, seconds
 -- ARG window        voting window, seconds: how long its poster may change the text, if that is longer
 -- ARG max_versions  maximum number of versions that are kept: the first, the best, and the newest
--- ARG reason        the reason for the log; may be empty
+-- ARG reason        the reason in words; may be empty
 -- ARG max_entries   approximate maximum number of entries in the log
 -- ARG now           now, Unix seconds; empty: the server's clock
 -- ARG via           the member of the service that acts for by, or empty
+-- ARG ground        the ground, if a moderator says why; else empty
+-- ARG basis         the rule or the law; may be empty
 -- ARG logged        1 if the change of groups is entered in the log in any case, else 0: if the actor is not the poster
 -- ARG refused       1 if the groups may not change like this, else 0
 --
@@ -63,6 +65,7 @@ local retitled = title ~= '' and title ~= old_title
 local rewritten = text ~= '' and text ~= '=' .. old_text
 local edited, regrouped = retitled or rewritten, regroups and wanted ~= current
 local moderated = hash[2] ~= by or regrouped and logged
+if hash[2] == by then ground = '' end
 local differs = edited or regrouped -- else the groups may lack the article, after a legacy client took it out
 if not differs and not regroups then return {'OK', redis.call('HGETALL', article)} end
 
@@ -132,8 +135,10 @@ if not differs then return {'OK', redis.call('HGETALL', article)} end
 local kind, listed = edited and 'edited' or 'regrouped', regrouped and wanted or hash[1] or ''
 if moderated then
   log_moderation(log, max_entries, kind, member, by, via, now, 'title', retitled and title or old_title, 'link', link,
-    'reason', reason, 'before', regrouped and current or '', 'after', regrouped and wanted or '')
+    'reason', reason, 'before', regrouped and current or '', 'after', regrouped and wanted or '', 'ground', ground, 'basis', basis)
 end
-append(events, kind, member, revision, votes, downvotes, score, by, listed, time, listed, now, table.concat(left, ' '))
+if ground ~= '' then redis.call('HSET', article, 'why', why_of(now, ground, by, basis, reason)) end
+append(events, kind, member, revision, votes, downvotes, score, by, listed, time, listed, now, table.concat(left, ' '),
+  ground, basis, reason)
 
 return {'OK', redis.call('HGETALL', article)}

@@ -233,14 +233,14 @@ func TestInvalidEditsAreRefused(t *testing.T) {
 		{redisrepo.Edit{}, []string{"INVALID title"}},
 		{redisrepo.Edit{Title: new(" "), Text: new("a\x00"), Groups: []string{"?", "interesting"}}, []string{"INVALID title", "INVALID text", "INVALID groups.0", "INVALID groups.1"}},
 		{redisrepo.Edit{Title: new(strings.Repeat("é", 201)), Text: new(strings.Repeat("é", 10_001))}, []string{"TOO_LONG title", "TOO_LONG text"}},
-		{redisrepo.Edit{Groups: many, Reason: new(strings.Repeat("é", 501))}, []string{"TOO_LONG groups", "TOO_LONG reason"}},
-		{redisrepo.Edit{Title: new("\u202etitle"), Reason: new("a\nb")}, []string{"INVALID title", "INVALID reason"}},
+		{redisrepo.Edit{Groups: many, Why: site.Why{Reason: strings.Repeat("é", 501)}}, []string{"TOO_LONG groups", "TOO_LONG reason"}},
+		{redisrepo.Edit{Title: new("\u202etitle"), Why: site.Why{Reason: "a\nb"}}, []string{"INVALID title", "INVALID reason"}},
 		{redisrepo.Edit{Text: new("")}, []string{"INVALID text"}}, // the article has no link
 	} {
 		_, err := s.Edit(s.ctx, text.ID, alice(), tt.edit)
 		wantRefused(t, err, tt.want...)
 	}
-	_, err := s.Delete(s.ctx, text.ID, alice(), new(strings.Repeat("é", 501)))
+	_, err := s.Delete(s.ctx, text.ID, alice(), site.Why{Reason: strings.Repeat("é", 501)})
 	wantRefused(t, err, "TOO_LONG reason")
 }
 
@@ -248,11 +248,11 @@ func TestLogKeepsTitleLinkAndReason(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil, one)
 	a := s.post("alice", "a", "b")
-	s.edit(a.ID, alice(), redisrepo.Edit{Title: new("by its poster"), Reason: new("not logged")})
-	s.edit(a.ID, moderator, redisrepo.Edit{Title: new("better"), Reason: new(" typo ")})
+	s.edit(a.ID, alice(), redisrepo.Edit{Title: new("by its poster"), Why: site.Why{Reason: "not logged"}})
+	s.edit(a.ID, moderator, redisrepo.Edit{Title: new("better"), Why: site.Why{Reason: " typo "}})
 	s.edit(a.ID, moderator, redisrepo.Edit{Text: new("text"), Groups: []string{"b", "c"}})
 	s.edit(a.ID, moderator, redisrepo.Edit{Groups: []string{"c"}})
-	must.Get(s.Delete(s.ctx, a.ID, moderator, new("spam")))(t)
+	must.Get(s.Delete(s.ctx, a.ID, moderator, site.Why{Reason: "spam"}))(t)
 	s.undelete(a.ID)
 	entries, _, err := s.ModerationLog(s.ctx, site.PageRequest{})
 	must.Do(t, err)

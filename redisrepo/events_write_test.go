@@ -298,7 +298,7 @@ func TestKilledConsumersSeeEveryRevision(t *testing.T) {
 				var err error
 				switch n := random.IntN(20); n {
 				case 0:
-					_, err = s.Delete(s.ctx, id, moderator, nil)
+					_, err = s.Delete(s.ctx, id, moderator, site.Why{})
 				case 1, 2:
 					_, err = s.Undelete(s.ctx, id, moderator)
 				case 3:

@@ -74,7 +74,7 @@ func (w *frontWalk) step() {
 	case n < 65:
 		w.articles = append(w.articles, w.post("bob").ID)
 	case n < 70:
-		_, err := w.Delete(w.ctx, id, moderator, nil)
+		_, err := w.Delete(w.ctx, id, moderator, site.Why{})
 		w.fine(err)
 	case n < 75:
 		_, err := w.Undelete(w.ctx, id, moderator)
@@ -411,7 +411,7 @@ func TestWriteThatCannotSaveTheFrontPageChangesNothing(t *testing.T) {
 	before := s.dump()
 	for what, write := range map[string]func() error{
 		"vote":     func() error { _, err := s.Vote(s.ctx, 1, "bob", up, ""); return err },
-		"delete":   func() error { _, err := s.Delete(s.ctx, 1, moderator, nil); return err },
+		"delete":   func() error { _, err := s.Delete(s.ctx, 1, moderator, site.Why{}); return err },
 		"undelete": func() error { _, err := s.Undelete(s.ctx, 2, moderator); return err },
 		"import":   func() error { _, errs := s.Import(s.ctx, []redisrepo.Imported{old(3, time.Hour, 5)}); return errs[0] },
 	} {

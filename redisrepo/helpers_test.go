@@ -266,7 +266,7 @@ var moderator = site.Actor{Name: "mod", Moderator: true}
 
 func (s *testSite) delete(id site.ArticleID, by site.Actor) *site.Article {
 	s.t.Helper()
-	a, err := s.Delete(s.ctx, id, by, nil)
+	a, err := s.Delete(s.ctx, id, by, site.Why{})
 	if err != nil {
 		s.t.Fatalf("Delete %v by %+v: %v", id, by, err)
 	}

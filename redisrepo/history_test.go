@@ -319,7 +319,7 @@ func TestWritesChangeTheVersion(t *testing.T) {
 			_, err := s.Edit(s.ctx, a.ID, alice, redisrepo.Edit{Text: new("text")})
 			return err
 		}, true},
-		"a deletion":    {func() error { _, err := s.Delete(s.ctx, doomed.ID, alice, nil); return err }, true},
+		"a deletion":    {func() error { _, err := s.Delete(s.ctx, doomed.ID, alice, site.Why{}); return err }, true},
 		"an undeletion": {func() error { _, err := s.Undelete(s.ctx, a.ID, mod); return err }, true},
 		"an import": {func() error {
 			_, errs := s.Import(s.ctx, []redisrepo.Imported{{ID: 900, Poster: "alice", PostedAt: opened, Votes: 1, Draft: draft("imported")}})

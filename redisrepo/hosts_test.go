@@ -104,7 +104,7 @@ func TestConcurrentWritesKeepTheListsOfHosts(t *testing.T) {
 			if n < 4 {
 				last[i] = a.ID
 			}
-			if _, err = s.Delete(s.ctx, a.ID, moderator, nil); err == nil && n%3 > 0 {
+			if _, err = s.Delete(s.ctx, a.ID, moderator, site.Why{}); err == nil && n%3 > 0 {
 				_, err = s.Undelete(s.ctx, a.ID, moderator)
 			}
 			if err != nil {

@@ -164,7 +164,7 @@ func TestUnreachableServerIsErrUnavailable(t *testing.T) {
 			return err
 		},
 		"Versions": func() error { _, err := s.Versions(s.ctx, []*site.Article{a}, 1); return err },
-		"Delete":   func() error { _, err := s.Delete(s.ctx, b.ID, alice(), nil); return err },
+		"Delete":   func() error { _, err := s.Delete(s.ctx, b.ID, alice(), site.Why{}); return err },
 		"Undelete": func() error { _, err := s.Undelete(s.ctx, b.ID, moderator); return err },
 		"Audit":    func() error { _, err := s.Audit(s.ctx, a.ID); return err },
 		"ModerationLog": func() error {

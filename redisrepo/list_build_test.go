@@ -198,7 +198,7 @@ func (s *testSite) writeTo(random *rand.Rand, group string, articles int) {
 	case 4:
 		_, err = s.Regroup(s.ctx, id, moderator, nil, []string{group})
 	case 5:
-		if _, err = s.Delete(s.ctx, id, moderator, nil); err == nil && random.IntN(2) == 0 {
+		if _, err = s.Delete(s.ctx, id, moderator, site.Why{}); err == nil && random.IntN(2) == 0 {
 			_, err = s.Undelete(s.ctx, id, moderator)
 		}
 	}

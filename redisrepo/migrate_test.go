@@ -236,7 +236,7 @@ func (s *testSite) used() (stop func()) {
 				_, err := s.Vote(s.ctx, id, voter(random.IntN(8)), site.Vote(random.IntN(3)-1), "bucket")
 				switch i % 20 {
 				case 5:
-					_, _ = s.Delete(s.ctx, id, moderator, nil)
+					_, _ = s.Delete(s.ctx, id, moderator, site.Why{})
 				case 6:
 					_, err = s.Undelete(s.ctx, id, moderator)
 				case 7:

@@ -11,7 +11,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/failover"
-	"frontpage/redisrepo/articles"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/wire"
@@ -30,10 +29,11 @@ func (r *Repo) MayRegroup(by site.Actor, article *site.Article) bool {
 // The Refusal is NotFound if the article does not exist, and Forbidden if the actor is neither its poster
 // nor a moderator. To such an actor a deleted article is NotFound.
 //
-// reason is for the moderation log, at most 500 characters; nil: none.
-func (r *Repo) Delete(ctx context.Context, id site.ArticleID, by site.Actor, reason *string) (article *site.Article, err error) {
+// A moderator can say why: the article, its event and the moderation log have it. For an article that a moderator has deleted
+// without a reason, a second call adds the reason.
+func (r *Repo) Delete(ctx context.Context, id site.ArticleID, by site.Actor, why site.Why) (article *site.Article, err error) {
 	defer func() { r.stats.deletions.count(true, err) }()
-	why, broken := checkReason(reason)
+	why, broken := why.Check()
 	if len(broken) > 0 {
 		return nil, broken
 	}
@@ -44,17 +44,20 @@ func (r *Repo) Delete(ctx context.Context, id site.ArticleID, by site.Actor, rea
 	}
 	return r.moderate(ctx, "delete", deleteScript, id, by, voters, func(e expected) []any {
 		return []any{
-			id.String(),            // ARGV[1] member
-			by.Name.Member(),       // ARGV[2] by
-			by.Moderator,           // ARGV[3] is_moderator
-			e.groups,               // ARGV[4] expected_groups
-			e.poster,               // ARGV[5] expected_poster
-			site.ModerationEntries, // ARGV[6] max_entries
-			r.Store.ScriptNow(),    // ARGV[7] now
-			by.ViaMember(),         // ARGV[8] via
-			e.link,                 // ARGV[9] expected_link
-			why,                    // ARGV[10] reason
-			r.Store.On,             // ARGV[11] features
+			id.String(),                 // ARGV[1] member
+			by.Name.Member(),            // ARGV[2] by
+			by.Moderator,                // ARGV[3] is_moderator
+			e.groups,                    // ARGV[4] expected_groups
+			e.poster,                    // ARGV[5] expected_poster
+			site.ModerationEntries,      // ARGV[6] max_entries
+			r.Store.ScriptNow(),         // ARGV[7] now
+			by.ViaMember(),              // ARGV[8] via
+			e.link,                      // ARGV[9] expected_link
+			why.Reason,                  // ARGV[10] reason
+			string(why.Ground),          // ARGV[11] ground
+			why.Basis,                   // ARGV[12] basis
+			r.Store.Rules.RankingText(), // ARGV[13] ranking
+			r.Store.On,                  // ARGV[14] features
 		}
 	})
 }
@@ -63,25 +66,38 @@ func (r *Repo) Delete(ctx context.Context, id site.ArticleID, by site.Actor, rea
 // votes give it, and returns it. Voting continues for what is left of its window. Undeleting an article
 // that is not deleted is a no-op, not an error.
 //
-// The Refusal is NotFound if the article does not exist, and Forbidden if the actor is not a moderator.
-func (r *Repo) Undelete(ctx context.Context, id site.ArticleID, by site.Actor) (article *site.Article, err error) {
+// The Refusal is NotFound if the article does not exist, and Forbidden if the actor is not a moderator; its poster can undo an own
+// deletion for UndoWindow.
+func (r *Repo) Undelete(ctx context.Context, id site.ArticleID, by site.Actor) (*site.Article, error) {
+	return r.UndeleteFor(ctx, id, by, "")
+}
+
+// UndoWindow is how long posters can restore an article that they have deleted.
+const UndoWindow = time.Minute
+
+// UndeleteFor is Undelete with a reason for the moderation log, of at most 500 characters.
+func (r *Repo) UndeleteFor(ctx context.Context, id site.ArticleID, by site.Actor, reason string) (article *site.Article, err error) {
 	defer func() { r.stats.undeletions.count(true, err) }()
-	if !by.Moderator {
-		return nil, site.Refuse(site.Forbidden, "article", "only moderators can undelete %v", id)
+	why, broken := site.Why{Reason: reason}.Check()
+	if len(broken) > 0 {
+		return nil, broken
 	}
 	return r.moderate(ctx, "undelete", undeleteScript, id, by, nil, func(e expected) []any {
 		return []any{
 			id.String(),                    // ARGV[1] member
 			by.Name.Member(),               // ARGV[2] by
-			e.groups,                       // ARGV[3] expected_groups
-			e.poster,                       // ARGV[4] expected_poster
-			r.Store.Rules.RankingText(),    // ARGV[5] ranking
-			r.Store.Rules.InterestingVotes, // ARGV[6] interesting_votes
-			site.ModerationEntries,         // ARGV[7] max_entries
-			r.Store.ScriptNow(),            // ARGV[8] now
-			by.ViaMember(),                 // ARGV[9] via
-			e.link,                         // ARGV[10] expected_link
-			r.Store.On,                     // ARGV[11] features
+			by.Moderator,                   // ARGV[3] is_moderator
+			site.Seconds(UndoWindow),       // ARGV[4] undo
+			e.groups,                       // ARGV[5] expected_groups
+			e.poster,                       // ARGV[6] expected_poster
+			r.Store.Rules.RankingText(),    // ARGV[7] ranking
+			r.Store.Rules.InterestingVotes, // ARGV[8] interesting_votes
+			site.ModerationEntries,         // ARGV[9] max_entries
+			r.Store.ScriptNow(),            // ARGV[10] now
+			by.ViaMember(),                 // ARGV[11] via
+			e.link,                         // ARGV[12] expected_link
+			why.Reason,                     // ARGV[13] reason
+			r.Store.On,                     // ARGV[14] features
 		}
 	})
 }
@@ -108,7 +124,7 @@ func (r *Repo) moderate(ctx context.Context, doing string, script *redis.Script,
 		)
 		scriptKeys = append(scriptKeys, own...) // KEYS[12...] or [14...] list
 		scriptKeys = lists.GroupKeys(lists.GroupKeys(scriptKeys, p, site.Interesting), p, site.GroupNames(e.groups)...)
-		return r.Store.Call(ctx, script, scriptKeys, append(args(e), len(own))) // ARGV[12] list_count
+		return r.Store.Call(ctx, script, scriptKeys, append(args(e), len(own))) // ARGV[15] list_count
 	})
 	if err != nil {
 		return nil, failover.Wrap(fmt.Sprintf("%s %v", doing, id), err)
@@ -122,7 +138,7 @@ func (r *Repo) changed(doing string, id site.ArticleID, answer wire.Reply) (*sit
 	case "OK":
 		return r.Articles.ObserveReply(id, answer)
 	case "NOT_FOUND":
-		return nil, articles.NoArticle(id)
+		return nil, site.NoArticle(id)
 	case "FORBIDDEN":
 		return nil, site.Refuse(site.Forbidden, "article", "only its poster and moderators can %s %v", doing, id)
 	default:

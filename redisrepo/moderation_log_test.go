@@ -62,7 +62,7 @@ func TestModerationLogRecordsActionsOfModerators(t *testing.T) {
 	s.clock.advance(time.Second)
 	s.undelete(a.ID)
 	s.undelete(a.ID)
-	_, err := s.Delete(s.ctx, a.ID, site.Actor{Name: "bob"}, nil)
+	_, err := s.Delete(s.ctx, a.ID, site.Actor{Name: "bob"}, site.Why{})
 	wantRefused(t, err, "FORBIDDEN article")
 	want := []string{
 		"undeleted article:1 mod 6s [] []",

@@ -77,7 +77,7 @@ func TestUndeleteRestoresADeletedArticle(t *testing.T) {
 				wantRefused(t, err, "NOT_FOUND article")
 				_, err = s.Regroup(s.ctx, a.ID, moderator, []string{"y"}, nil)
 				wantRefused(t, err, "NOT_FOUND article")
-				_, err = s.Delete(s.ctx, a.ID, site.Actor{Name: "bob"}, nil)
+				_, err = s.Delete(s.ctx, a.ID, site.Actor{Name: "bob"}, site.Why{})
 				wantRefused(t, err, "NOT_FOUND article")
 				if s.CanVote("frank", deleted) {
 					t.Error("CanVote of a deleted article = true, want false")
@@ -128,13 +128,13 @@ func TestOnlyPosterAndModeratorsDelete(t *testing.T) {
 	s := newSite(t, nil)
 	a, b := s.post("alice"), s.post("alice")
 	before := s.dump()
-	_, err := s.Delete(s.ctx, a.ID, site.Actor{Name: "bob"}, nil)
+	_, err := s.Delete(s.ctx, a.ID, site.Actor{Name: "bob"}, site.Why{})
 	wantRefused(t, err, "FORBIDDEN article")
-	_, err = s.Delete(s.ctx, 99, moderator, nil)
+	_, err = s.Delete(s.ctx, 99, moderator, site.Why{})
 	wantRefused(t, err, "NOT_FOUND article")
 	_, err = s.Undelete(s.ctx, 99, moderator)
 	wantRefused(t, err, "NOT_FOUND article")
-	_, err = s.Undelete(s.ctx, a.ID, alice())
+	_, err = s.Undelete(s.ctx, a.ID, site.Actor{Name: "bob"})
 	wantRefused(t, err, "FORBIDDEN article")
 	_, err = s.Deleted(s.ctx, 99)
 	wantRefused(t, err, "NOT_FOUND article")
@@ -324,7 +324,7 @@ func TestConcurrentVotesAndDeletionsStayConsistent(t *testing.T) {
 			var err error
 			switch {
 			case worker < 2 && i%2 == 0:
-				_, err = s.Delete(s.ctx, id, moderator, nil)
+				_, err = s.Delete(s.ctx, id, moderator, site.Why{})
 			case worker < 4 && i%2 == 1:
 				_, err = s.Undelete(s.ctx, id, moderator)
 			case worker < 5:
@@ -368,7 +368,7 @@ func TestConcurrentDeletionsAreLoggedOnce(t *testing.T) {
 	var mutex sync.Mutex
 	by := map[site.UserName]bool{}
 	together(100, func(i int) {
-		d, err := s[i%2].Delete(s[i%2].ctx, a.ID, site.Actor{Name: site.UserName(fmt.Sprint("mod", i)), Moderator: true}, nil)
+		d, err := s[i%2].Delete(s[i%2].ctx, a.ID, site.Actor{Name: site.UserName(fmt.Sprint("mod", i)), Moderator: true}, site.Why{})
 		if err != nil {
 			t.Errorf("Delete: %v", err)
 			return

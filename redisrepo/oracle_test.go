@@ -44,6 +44,7 @@ type article struct {
 	edition  int64 // revision of the last change of the title, the text or the groups
 
 	deleted site.UserName // the actor; empty: not deleted
+	ended   int64         // when it was deleted
 }
 
 // replaced is what an edit replaced.
@@ -117,7 +118,7 @@ func (o *oracle) delete(t *article, by site.Actor) (refused string) {
 	case !may:
 		return "FORBIDDEN article"
 	case t.deleted == "":
-		t.deleted = by.Name
+		t.deleted, t.ended = by.Name, o.now
 		t.revision++
 		if by.Name == t.poster && o.newest(t.link) == t.id {
 			t.freed = true
@@ -190,7 +191,8 @@ func versionText(title, text string, by site.UserName, until int64, votes int) s
 }
 
 func (o *oracle) undelete(t *article, by site.Actor) (refused string) {
-	if !by.Moderator {
+	undoes := by.Name == t.poster && (t.deleted == "" || t.deleted == by.Name && o.now-t.ended <= 60)
+	if !by.Moderator && !undoes {
 		return "FORBIDDEN article"
 	}
 	if t.deleted != "" {

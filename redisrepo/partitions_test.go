@@ -237,7 +237,7 @@ host:example.com: [{1.7723664e+09 article:1}], ends: false
 link:036cbe16b0015b0a30d733ca981c8ebb: article:1 1772366400, ends: false
 link:988628a63aecf11ad5dceeb5817d2a96: article:2 1772366400, ends: false
 meta:: map[calendar:on cast:on cast_since:1771761600 640 34560000 604800 events:on front:on index:0 interesting_votes:3 layout:6 partitions:1 ranking:linear vote_score:432 voting_window:604800], ends: false
-moderation:: [map[article:article:2 at:1772366400 by:user:mod kind:deleted link:https://example.com/1 reason: title:title]], ends: false
+moderation:: [map[article:article:2 at:1772366400 basis: by:user:mod ground: kind:deleted link:https://example.com/1 reason: title:title]], ends: false
 name:090e8f65e0cb05c378629f082e833b1a: bob, ends: false
 name:a55dd3906de999b502cf5b7b5b26d5fe: alice, ends: false
 post:alice:key: article:1 e00081fbf0f62b63c5b1c20f83f407ebbd2511276a3efd885d6e8a3a4dd4f391, ends: true

@@ -135,7 +135,7 @@ func (w *walk) step() {
 		}
 	case n < 76:
 		t, by := w.article(), w.actor(user)
-		do, refused := func() (*site.Article, error) { return repo.Delete(w.ctx, t.id, by, nil) }, ""
+		do, refused := func() (*site.Article, error) { return repo.Delete(w.ctx, t.id, by, site.Why{}) }, ""
 		if w.IntN(2) == 0 || t.deleted != "" {
 			do, refused = func() (*site.Article, error) { return repo.Undelete(w.ctx, t.id, by) }, w.oracle.undelete(t, by)
 		} else {

@@ -23,11 +23,20 @@ import (
 // The Refusal is NotFound if the article does not exist, and Forbidden if the actor has no right to the change. It is
 // Invalid or TooLong for an invalid name, a name in both lists, two groups of one family, the group Interesting, and a
 // result of more than MaxGroups groups.
-func (r *Repo) Regroup(ctx context.Context, id site.ArticleID, by site.Actor, add, remove []string) (article *site.Article, err error) {
+func (r *Repo) Regroup(ctx context.Context, id site.ArticleID, by site.Actor, add, remove []string) (*site.Article, error) {
+	return r.RegroupFor(ctx, id, by, add, remove, site.Why{})
+}
+
+// RegroupFor is Regroup by a moderator who says why, as in an Edit.
+func (r *Repo) RegroupFor(ctx context.Context, id site.ArticleID, by site.Actor, add, remove []string, why site.Why) (article *site.Article, err error) {
 	defer func() { r.stats.regroupings.count(true, err) }()
 	adding, removing, err := parseRegroup(add, remove)
 	if err != nil {
 		return nil, err
+	}
+	why, broken := why.Check()
+	if len(broken) > 0 {
+		return nil, broken
 	}
 	refusals := append(r.Store.Rules.CheckReserved(by, "add", add), r.Store.Rules.CheckReserved(by, "remove", remove)...)
 	if refusals = append(refusals, r.Store.Rules.CheckFamilies("add", add)...); len(refusals) > 0 {
@@ -44,7 +53,7 @@ func (r *Repo) Regroup(ctx context.Context, id site.ArticleID, by site.Actor, ad
 			tooMany = len(wanted)
 		}
 		return r.callEdit(ctx, id, by, editChange{
-			regroups: true, groups: wanted, refused: tooMany > 0, logged: r.Store.Rules.AnyReserved(adding, removing),
+			regroups: true, groups: wanted, why: why, refused: tooMany > 0, logged: r.Store.Rules.AnyReserved(adding, removing),
 			may: by.Moderator || by.Service && r.Store.Rules.AreReserved(adding, removing),
 		}, e)
 	})

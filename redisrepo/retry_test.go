@@ -133,7 +133,7 @@ func anything(s *testSite, random *rand.Rand) (did, vote string) {
 		}
 		return "Edit: " + describe(s.Edit(s.ctx, id, actor, e)), ""
 	case 11:
-		return "Delete: " + describe(s.Delete(s.ctx, id, actor, nil)), ""
+		return "Delete: " + describe(s.Delete(s.ctx, id, actor, site.Why{})), ""
 	case 12, 13:
 		return "Undelete: " + describe(s.Undelete(s.ctx, id, actor)), ""
 	case 14:

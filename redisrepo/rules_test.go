@@ -203,7 +203,7 @@ func TestWritesFollowTheRanking(t *testing.T) {
 			s.vote(a.ID, site.UserName(fmt.Sprint("voter", i)), down)
 			want(a.ID, "a downvote")
 		}
-		must.Get(s.Delete(s.ctx, a.ID, moderator, nil))(t)
+		must.Get(s.Delete(s.ctx, a.ID, moderator, site.Why{}))(t)
 		must.Get(s.Undelete(s.ctx, a.ID, moderator))(t)
 		want(a.ID, "its restoration")
 	}

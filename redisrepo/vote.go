@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"frontpage/failover"
-	"frontpage/redisrepo/articles"
 	"frontpage/redisrepo/layout"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/wire"
@@ -117,7 +116,7 @@ func (r *Repo) cast(ctx context.Context, id site.ArticleID, b ballot) (VoteResul
 		unknown := again && before == b.vote
 		return VoteResult{Article: article, Previous: before, Changed: unknown || before != b.vote, Unknown: unknown}, nil
 	case "NOT_FOUND":
-		return VoteResult{}, articles.NoArticle(id)
+		return VoteResult{}, site.NoArticle(id)
 	case "CLOSED":
 		if again { // the first call may have been in time
 			return VoteResult{}, failover.ErrUnavailable

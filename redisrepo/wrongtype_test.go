@@ -63,7 +63,7 @@ func TestScriptsCheckEverythingBeforeTheyWrite(t *testing.T) {
 	}
 	deletes := func(id site.ArticleID) func(s *testSite, _ redis.UniversalClient) error {
 		return func(s *testSite, _ redis.UniversalClient) error {
-			_, err := s.Delete(s.ctx, id, moderator, nil)
+			_, err := s.Delete(s.ctx, id, moderator, site.Why{})
 			return err
 		}
 	}
@@ -111,7 +111,7 @@ func TestScriptsCheckEverythingBeforeTheyWrite(t *testing.T) {
 		"delete":                    {call: deletes(1), after: 1, unneeded: []int{8, 9, 10}},
 		"deleting a legacy article": {call: deletes(2), after: 2, unneeded: []int{8, 9, 10}},
 		"deleting one's own": {call: func(s *testSite, _ redis.UniversalClient) error {
-			_, err := s.Delete(s.ctx, 1, alice(), nil)
+			_, err := s.Delete(s.ctx, 1, alice(), site.Why{})
 			return err
 		}, after: 1},
 		"edit":                     {call: edits(1, alice()), after: 1, unneeded: []int{6}},

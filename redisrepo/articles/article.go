@@ -92,6 +92,11 @@ func (r *Articles) Decode(id site.ArticleID, h Hash, a *Decoded) error {
 			return fmt.Errorf("%v: deleted: %w", id, err)
 		}
 	}
+	if h.Why != "" {
+		if a.Removal, err = site.ParseRemoval(h.Why); err != nil {
+			return fmt.Errorf("%v: %w", id, err)
+		}
+	}
 	if site.HasWebScheme(h.Link) { // legacy clients check nothing
 		a.Link = &a.link
 	}

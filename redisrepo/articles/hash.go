@@ -16,7 +16,7 @@ import (
 
 // Hash is an article's hash. Missing fields are empty, other fields are ignored.
 type Hash struct {
-	Title, Link, Text, Poster, Time, Votes, Downvotes, Groups, Revision, cast, Uncounted, Edits, Edited, Edition, Deleted, DeletedBy string
+	Title, Link, Text, Poster, Time, Votes, Downvotes, Groups, Revision, cast, Uncounted, Edits, Edited, Edition, Deleted, DeletedBy, Why string
 
 	Grouped bool // whether it has the field groups
 }
@@ -55,6 +55,8 @@ func (h *Hash) set(field, value string) {
 		h.Deleted = value
 	case site.FieldDeletedBy:
 		h.DeletedBy = value
+	case site.FieldWhy:
+		h.Why = value
 	}
 }
 

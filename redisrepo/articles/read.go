@@ -12,12 +12,12 @@ import (
 )
 
 // ArticlesByID reads articles in one round trip. Both results have one element for each id, in order.
-// The error for an article that does not exist or is deleted is a Refusal with NotFound.
+// The error for an article that does not exist is a Refusal with NotFound, and for a deleted one a site.Deleted.
 func (r *Articles) ArticlesByID(ctx context.Context, ids []site.ArticleID) ([]*site.Article, []error) {
 	articles, errs := r.ReadArticles(ctx, ids)
 	for i, a := range articles {
 		if a != nil && a.DeletedAt != nil {
-			articles[i], errs[i] = nil, NoArticle(a.ID)
+			articles[i], errs[i] = nil, site.Deleted{Article: a}
 		}
 	}
 	return articles, errs
@@ -95,7 +95,7 @@ func (r *Articles) readAgain(ctx context.Context, ids []site.ArticleID, indexes 
 // ObserveHash decodes and observes a hash with a number of fields: without any the article does not exist.
 func (r *Articles) ObserveHash(id site.ArticleID, h Hash, fields int, a *Decoded) (*site.Article, error) {
 	if fields == 0 {
-		return nil, NoArticle(id)
+		return nil, site.NoArticle(id)
 	}
 	return r.observe(id, h, a)
 }
@@ -122,8 +122,3 @@ func (r *Articles) ArticleCounts(ctx context.Context, names []site.GroupName) ([
 
 // groupsCacheSize is the number of articles whose groups a Repo caches.
 const groupsCacheSize = 10_000
-
-// NoArticle is the refusal for an article that does not exist.
-func NoArticle(id site.ArticleID) site.Refusal {
-	return site.Refuse(site.NotFound, "article", "there is no %v", id)
-}

@@ -53,6 +53,7 @@ type Event struct {
 	Direction        *site.Vote       // the voter's position after a vote; nil for other kinds
 	Groups           []site.GroupName // the article's groups after the change, sorted; nil if the change cannot have changed them
 	Milestone        *int             // the net votes that were reached; nil for other kinds
+	Why              *site.Why        // what the moderator who made the change says of it; nil: nothing
 	At               time.Time        // UTC, milliseconds, by the clock of Redis
 
 	entry LogCursor
@@ -217,6 +218,9 @@ func DecodeEvent(m redis.XMessage, partition int) *Event {
 	}
 	if entry.By != "" {
 		e.By = &site.User{Name: site.UserName(strings.TrimSpace(entry.By))} // see CommandLine
+	}
+	if entry.Why.Ground != "" {
+		e.Why = &entry.Why
 	}
 	switch e.Kind {
 	case EventVoted:

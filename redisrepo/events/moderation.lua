@@ -10,3 +10,9 @@ local function log_moderation(log, max_entries, kind, member, by, via, at, ...)
   end
   redis.call('XADD', log, 'MAXLEN', '~', max_entries, '*', unpack(fields))
 end
+
+-- why_of is what the field why of an article's hash says: when, on which ground and who, and on a line each the basis and the
+-- reason, which may be empty.
+local function why_of(at, ground, by, basis, reason)
+  return string.format('%.0f %s %s\n%s\n%s', tonumber(at), ground, by, basis, reason)
+end

@@ -46,6 +46,9 @@ type ModerationEntry struct {
 	Link   *string // nil if it had none with http or https
 	Reason *string // nil if none was given
 
+	Ground *site.Ground // nil if none was given
+	Basis  *string      // the rule or the law; nil if none was given
+
 	entry LogCursor
 }
 
@@ -118,7 +121,10 @@ func (e LogEntry) Decode() (ModerationEntry, bool) {
 	entry := ModerationEntry{
 		Kind: ModerationKind(field("kind")), Article: id, By: site.UserOf(field("by")), At: site.UnixTime(at),
 		Before: site.GroupNames(field("before")), After: site.GroupNames(field("after")), Cursor: e.At.encode(),
-		Title: site.Optional(field("title")), Reason: site.Optional(field("reason")), entry: e.At,
+		Title: site.Optional(field("title")), Reason: site.Optional(field("reason")), Basis: site.Optional(field("basis")), entry: e.At,
+	}
+	if ground := site.Ground(field("ground")); ground != "" {
+		entry.Ground = &ground
 	}
 	if link := field("link"); site.HasWebScheme(link) {
 		entry.Link = &link

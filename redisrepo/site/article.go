@@ -30,6 +30,7 @@ type Article struct {
 
 	DeletedAt *time.Time // UTC; nil unless the article is deleted
 	DeletedBy *UserName  // the poster or a moderator; nil unless the article is deleted
+	Removal   *Removal   // why a moderator deleted it, or last changed it with a reason; nil: none did
 
 	Stored Stored
 }
@@ -84,6 +85,9 @@ func (a *Article) Clone() *Article {
 	if a.DeletedBy != nil {
 		b.DeletedBy = new(UserName(strings.Clone(string(*a.DeletedBy))))
 	}
+	if a.Removal != nil {
+		b.Removal, _ = ParseRemoval(a.Removal.Text())
+	}
 	return &b
 }
 
@@ -129,6 +133,8 @@ const (
 
 	FieldMilestone = "milestone" // the highest of Rules.Milestones that the net votes have reached; missing: none
 
+	FieldWhy = "why" // why a moderator deleted or changed it: see Removal; missing: none did, or without a reason
+
 	// Only deleted articles have the next two.
 	FieldDeleted   = "deleted" // Unix seconds
 	FieldDeletedBy = "deleted_by"
@@ -147,7 +153,7 @@ func IsListed(name GroupName) bool {
 }
 
 // Value is the opposite of optional.
-func Value(text *string) string {
+func Value[T ~string](text *T) T {
 	if text == nil {
 		return ""
 	}

@@ -52,3 +52,16 @@ func Refuse(code Code, field string, format string, args ...any) Refusal {
 	}
 	return Refusal{e}
 }
+
+// NoArticle is the refusal for an article that does not exist.
+func NoArticle(id ArticleID) Refusal {
+	return Refuse(NotFound, "article", "there is no %v", id)
+}
+
+// Deleted is the error of a deleted article. To those who look only for a Refusal it is NoArticle.
+type Deleted struct{ Article *Article }
+
+func (d Deleted) Error() string { return d.Unwrap().Error() }
+
+// Unwrap returns the Refusal.
+func (d Deleted) Unwrap() error { return NoArticle(d.Article.ID) }

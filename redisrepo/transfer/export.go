@@ -40,6 +40,7 @@ type Record struct {
 	Revision  int64            `json:"revision"`
 	Uncounted bool             `json:"uncounted,omitempty"` // whether the poster's own vote is recorded, but does not count
 	Deleted   *Deletion        `json:"deleted,omitempty"`
+	Removal   *Removal         `json:"removal,omitempty"`
 	Edits     *Edits           `json:"edits,omitempty"`
 	Reserved  bool             `json:"reserved,omitempty"` // whether the record of the link names this article
 
@@ -73,6 +74,12 @@ type Deletion struct {
 	By site.UserName `json:"by"`
 }
 
+// Removal is why a moderator deleted or changed an article.
+type Removal struct {
+	Deletion // or change
+	site.Why
+}
+
 // LogRecord is an entry of the moderation log, as an export has it.
 type LogRecord struct {
 	Kind    events.ModerationKind `json:"log"`
@@ -86,6 +93,8 @@ type LogRecord struct {
 	Title   string                `json:"title,omitempty"`
 	Link    string                `json:"link,omitempty"`
 	Reason  string                `json:"reason,omitempty"`
+	Ground  site.Ground           `json:"ground,omitempty"`
+	Basis   string                `json:"basis,omitempty"`
 }
 
 // maxReadTogether is the number of voters that one transaction of an export reads: more would delay other clients.
@@ -348,6 +357,13 @@ func (f *recordReplies) record(id site.ArticleID) (*Record, error) {
 			return nil, fmt.Errorf("deleted: %w", err)
 		}
 	}
+	if h.Why != "" {
+		r, err := site.ParseRemoval(site.ValidUTF8(h.Why))
+		if err != nil {
+			return nil, err
+		}
+		rec.Removal = &Removal{Deletion{At: float64(r.At.Unix()), By: r.By}, r.Why}
+	}
 	if rec.Edits, err = f.edits(h); err != nil {
 		return nil, err
 	}
@@ -484,6 +500,11 @@ func (rec *Record) Validate() error {
 	if math.Abs(rec.Time) > site.MaxExact || rec.Deleted != nil && math.Abs(rec.Deleted.At) > site.MaxExact {
 		return errors.New("a time is out of range")
 	}
+	if r := rec.Removal; r != nil {
+		if why, broken := r.Check(); r.By == "" || len(broken) > 0 || why != r.Why {
+			return errors.New("removal: it has no user, or no valid ground, basis and reason")
+		}
+	}
 	for i, name := range rec.Groups {
 		if canonical, err := site.ParseGroupName(string(name)); err != nil || canonical != name || name == site.Interesting {
 			return fmt.Errorf("groups: %s is no canonical name of a group", site.Shown(string(name)))
@@ -577,7 +598,7 @@ func (l *logReader) fill(ctx context.Context, r *redisrepo.Repo) error {
 				continue // not an entry
 			}
 			l.read = append(l.read, LogRecord{Kind: entry.Kind, ID: message.ID, Article: entry.Article, By: entry.By, For: entry.OnBehalfOf, At: at, Before: entry.Before, After: entry.After,
-				Title: site.ValidUTF8(site.Value(entry.Title)), Link: site.ValidUTF8(site.Value(entry.Link)), Reason: site.ValidUTF8(site.Value(entry.Reason))})
+				Title: site.ValidUTF8(site.Value(entry.Title)), Link: site.ValidUTF8(site.Value(entry.Link)), Reason: site.ValidUTF8(site.Value(entry.Reason)), Ground: site.Value(entry.Ground), Basis: site.ValidUTF8(site.Value(entry.Basis))})
 		}
 	}
 	return nil

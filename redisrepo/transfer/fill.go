@@ -279,6 +279,10 @@ func (f *Filling) putCall(rec *Record) (scriptKeys []string, args []any) {
 			args = append(args, site.FieldEdits, e.Count, site.FieldEdited, site.Number(e.Last))
 		}
 	}
+	if r := rec.Removal; r != nil {
+		stored := site.Removal{Why: r.Why, At: site.UnixTime(r.At), By: r.By}
+		args = append(args, site.FieldWhy, stored.Text())
+	}
 	if rec.Deleted != nil {
 		args = append(args, site.FieldDeleted, deleted, site.FieldDeletedBy, rec.Deleted.By.Member())
 	}
@@ -309,7 +313,7 @@ func (f *Filling) PutLog(ctx context.Context, entries []LogRecord) error {
 			if e.Kind == events.LogRegrouped || len(e.Before)+len(e.After) > 0 {
 				values = append(values, "before", site.GroupText(e.Before), "after", site.GroupText(e.After))
 			}
-			for _, pair := range [][2]string{{"title", e.Title}, {"link", e.Link}, {"reason", e.Reason}} {
+			for _, pair := range [][2]string{{"title", e.Title}, {"link", e.Link}, {"reason", e.Reason}, {"ground", string(e.Ground)}, {"basis", e.Basis}} {
 				if pair[1] != "" {
 					values = append(values, pair[0], pair[1])
 				}

@@ -342,7 +342,7 @@ func IsHidden(m redis.XMessage) bool {
 }
 
 // fields are those of an entry, in their order.
-var fields = []string{"kind", "article", "revision", "votes", "downvotes", "score", "by", "to", "time", "groups", "at", "left"}
+var fields = []string{"kind", "article", "revision", "votes", "downvotes", "score", "by", "to", "time", "groups", "at", "left", "ground", "basis", "reason"}
 
 // FieldsOf returns the fields of an entry and their values in turn, as append.lua writes them.
 func FieldsOf(m redis.XMessage) (values []any) {

@@ -21,6 +21,7 @@ type Entry struct {
 	To                                string           // position after a vote, net votes of a milestone, and else the groups
 	Time, At                          string           // of the article's posting, and of the change, Unix seconds
 	Groups, Left                      []site.GroupName // of the article after the change, and those that the change took it out of
+	Why                               site.Why         // what the moderator who made the change says of it
 }
 
 // EntryOf decodes an entry. One without an article is an error: no script wrote it.
@@ -34,6 +35,7 @@ func EntryOf(m redis.XMessage) (Entry, error) {
 		ID: m.ID, Kind: text("kind"), Article: id, Revision: text("revision"), Votes: text("votes"), Downvotes: text("downvotes"),
 		Score: text("score"), By: text("by"), To: text("to"), Time: text("time"), At: text("at"),
 		Groups: site.GroupNames(text("groups")), Left: site.GroupNames(text("left")),
+		Why: site.Why{Ground: site.Ground(text("ground")), Basis: text("basis"), Reason: text("reason")},
 	}, nil
 }
 

@@ -172,7 +172,7 @@ func TestSiteIsExportedFromAClusterAndImported(t *testing.T) {
 			must.Get(s.repo.Vote(t.Context(), a.ID, site.UserName(fmt.Sprint("voter", j)), site.Up, ""))(t)
 		}
 		if i%10 == 3 {
-			must.Get(s.repo.Delete(t.Context(), a.ID, site.Actor{Name: "mod", Moderator: true}, nil))(t)
+			must.Get(s.repo.Delete(t.Context(), a.ID, site.Actor{Name: "mod", Moderator: true}, site.Why{}))(t)
 		}
 	}
 	exported := func(repo *redisrepo.Repo) string {

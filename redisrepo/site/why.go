@@ -1,0 +1,83 @@
+package site
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// Ground is the kind of reason for which a moderator restricts an article.
+type Ground string
+
+// The grounds.
+const (
+	GroundRules   Ground = "rules"   // against the site's rules
+	GroundIllegal Ground = "illegal" // illegal content
+	GroundOther   Ground = "other"
+)
+
+// Why is what a moderator says of an action. The zero value says nothing.
+type Why struct {
+	Ground Ground `json:"ground"`           // empty: GroundOther, if there is a basis or a reason
+	Basis  string `json:"basis,omitempty"`  // the rule or the law, on a line of at most 200 characters
+	Reason string `json:"reason,omitempty"` // in words, on a line of at most 500 characters
+}
+
+// Maximum numbers of characters.
+const (
+	MaxBasis  = 200
+	MaxReason = 500
+)
+
+// Check returns it as it is stored, or a Refusal with all of its errors: Invalid or TooLong.
+func (w Why) Check() (Why, Refusal) {
+	basis, refusal := checkLine("basis", w.Basis, MaxBasis)
+	reason, broken := checkLine("reason", w.Reason, MaxReason)
+	refusal = append(refusal, broken...)
+	switch w.Ground {
+	case "":
+		if basis+reason != "" {
+			w.Ground = GroundOther
+		}
+	case GroundRules, GroundIllegal, GroundOther:
+	default:
+		refusal = append(refusal, Refuse(Invalid, "ground", "the ground is %s, %s or %s", GroundRules, GroundIllegal, GroundOther)...)
+	}
+	return Why{w.Ground, basis, reason}, refusal
+}
+
+// checkLine trims a line of plain text that may be empty.
+func checkLine(field, text string, most int) (string, Refusal) {
+	text = strings.TrimSpace(text)
+	if n := utf8.RuneCountInString(text); n > most {
+		return "", Refuse(TooLong, field, "the %s has at most %d characters, this one has %d", field, most, n)
+	}
+	if !utf8.ValidString(text) || strings.ContainsFunc(text, PostRules.IsControl) {
+		return "", Refuse(Invalid, field, "the %s contains a control character: write it on one line of plain text", field)
+	}
+	return text, nil
+}
+
+// Removal is why a moderator deleted or changed an article.
+type Removal struct {
+	Why
+	At time.Time // UTC, whole seconds
+	By UserName
+}
+
+// ParseRemoval parses the field why of an article's hash, as moderation.lua writes it.
+func ParseRemoval(text string) (*Removal, error) {
+	lines := strings.Split(text, "\n")
+	words := strings.SplitN(lines[0], " ", 3)
+	if len(lines) != 3 || len(words) != 3 {
+		return nil, fmt.Errorf("why is %q", text)
+	}
+	at, err := ParseNumber(words[0])
+	return &Removal{Why{Ground(words[1]), lines[1], lines[2]}, UnixTime(at), UserOf(words[2])}, err
+}
+
+// Text is the opposite of ParseRemoval.
+func (r *Removal) Text() string {
+	return fmt.Sprintf("%d %s %s\n%s\n%s", r.At.Unix(), r.Ground, r.By.Member(), r.Basis, r.Reason)
+}

@@ -1,0 +1,125 @@
+package redisrepo_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"frontpage/must"
+	"frontpage/redisrepo"
+	"frontpage/redisrepo/events"
+	"frontpage/redisrepo/site"
+)
+
+// A moderator deletes an article at once and says why later; once it is said, it stays.
+func TestModeratorsSayWhyTheyDelete(t *testing.T) {
+	eachLayout(t, func(t *testing.T, tags []string) {
+		s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
+		a := s.post("alice", "go")
+		silent := site.Why{Ground: site.GroundIllegal}
+		spam := site.Why{Ground: site.GroundRules, Basis: "Rule 2: no advertising", Reason: "an advertisement"}
+		for i, step := range []struct {
+			by       site.Actor
+			why      site.Why
+			want     site.Why
+			revision int
+		}{
+			{moderator, site.Why{}, site.Why{}, 2},
+			{alice(), spam, site.Why{}, 2}, // a poster has nothing to say of a moderator's deletion
+			{moderator, silent, silent, 3},
+			{moderator, silent, silent, 3},
+			{moderator, spam, spam, 4},
+			{moderator, site.Why{Reason: "another one"}, spam, 4},
+		} {
+			got := must.Get(s.Delete(s.ctx, a.ID, step.by, step.why))(t)
+			var why site.Why
+			if got.Removal != nil {
+				why = got.Removal.Why
+				if got.Removal.By != moderator.Name || !got.Removal.At.Equal(s.clock.now()) {
+					t.Errorf("step %d: %+v", i, got.Removal)
+				}
+			}
+			if why != step.want || got.Revision() != step.revision {
+				t.Errorf("step %d: %+v at revision %d, want %+v at %d", i, why, got.Revision(), step.want, step.revision)
+			}
+		}
+		var told []string
+		for _, e := range must.Get(s.Events(s.ctx, nil, []events.EventKind{events.EventDeleted}, nil))(t).Edges {
+			told = append(told, fmt.Sprint(e.Node.Revision, e.Node.Score == a.Score, e.Node.Why))
+		}
+		if want := fmt.Sprint([]string{"2 true <nil>", "3 true &{illegal  }", "4 true &" + fmt.Sprint(spam)}); fmt.Sprint(told) != want {
+			t.Errorf("events = %v, want %v", told, want)
+		}
+		log, _, err := s.ModerationLog(s.ctx, site.PageRequest{First: new(1)})
+		if err != nil || *log[0].Ground != spam.Ground || *log[0].Basis != spam.Basis || *log[0].Reason != spam.Reason {
+			t.Errorf("log = %+v, %v", log, err)
+		}
+		if got := s.undelete(a.ID); got.Removal != nil {
+			t.Errorf("restored with %+v", got.Removal)
+		}
+		own := must.Get(s.Delete(s.ctx, a.ID, alice(), spam))(t)
+		if again := must.Get(s.Delete(s.ctx, a.ID, moderator, spam))(t); own.Removal != nil || again.Removal != nil {
+			t.Error("an own deletion has a removal")
+		}
+		s.wantClean()
+	})
+}
+
+func TestModeratorsSayWhyTheyChangeArticles(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil, one)
+	a := s.post("alice", "go")
+	why := func(reason string) site.Why { return site.Why{Ground: site.GroundOther, Reason: reason} }
+	want := func(article *site.Article, reason string) {
+		t.Helper()
+		if article.Removal == nil && reason != "" || article.Removal != nil && article.Removal.Why != why(reason) {
+			t.Errorf("removal = %+v, want %q", article.Removal, reason)
+		}
+	}
+	want(s.edit(a.ID, alice(), redisrepo.Edit{Title: new("own"), Why: why("own")}), "")
+	want(s.edit(a.ID, moderator, redisrepo.Edit{Title: new("silent")}), "")
+	want(s.edit(a.ID, moderator, redisrepo.Edit{Title: new("better"), Why: site.Why{Reason: "typo"}}), "typo")
+	want(s.edit(a.ID, moderator, redisrepo.Edit{Title: new("better"), Why: why("nothing changed")}), "typo")
+	want(must.Get(s.RegroupFor(s.ctx, a.ID, moderator, []string{"web"}, nil, why("web")))(t), "web")
+	want(must.Get(s.RegroupFor(s.ctx, a.ID, alice(), nil, []string{"web"}, why("own")))(t), "web")
+	want(must.Get(s.Delete(s.ctx, a.ID, moderator, site.Why{}))(t), "")
+	_, err := s.RegroupFor(s.ctx, a.ID, moderator, []string{"x"}, nil, site.Why{Ground: "spite", Basis: string(make([]byte, 201)), Reason: "a\nb"})
+	wantRefused(t, err, "TOO_LONG basis", "INVALID reason", "INVALID ground")
+	page := must.Get(s.Events(s.ctx, nil, nil, nil))(t)
+	told := map[string]int{}
+	for _, e := range page.Edges {
+		if e.Node.Why != nil {
+			told[e.Node.Why.Reason]++
+		}
+	}
+	if len(told) != 2 || told["typo"] != 1 || told["web"] != 1 {
+		t.Errorf("events say %v", told)
+	}
+	s.wantClean()
+}
+
+// A poster can undo an own deletion for a minute.
+func TestPostersUndoTheirDeletions(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil, one)
+	a := s.post("alice", "go")
+	s.vote(a.ID, "bob", up)
+	bob := site.Actor{Name: "bob"}
+	undone := func(by site.Actor) error { _, err := s.Undelete(s.ctx, a.ID, by); return err }
+	wantRefused(t, undone(bob), "FORBIDDEN article")
+	must.Do(t, undone(alice()))
+	s.delete(a.ID, alice())
+	wantRefused(t, undone(bob), "FORBIDDEN article")
+	s.clock.advance(time.Minute)
+	must.Do(t, undone(alice()))
+	s.wantList(best("go"), a.ID)
+	s.delete(a.ID, alice())
+	s.clock.advance(time.Minute + time.Second)
+	wantRefused(t, undone(alice()), "FORBIDDEN article")
+	must.Do(t, undone(moderator))
+	s.delete(a.ID, moderator)
+	wantRefused(t, undone(alice()), "FORBIDDEN article")
+	_, err := s.UndeleteFor(s.ctx, a.ID, moderator, "a\nb")
+	wantRefused(t, err, "INVALID reason")
+	s.wantClean()
+}
