@@ -62,7 +62,7 @@ test.describe("axe finds no accessibility problems", () => {
         await page.getByText("Why this article ranks here").click();
         await check(page, "an article, and editing it");
         await button(page, "Delete").click();
-        await expect(button(page, "Delete permanently")).toBeVisible();
+        await expect(button(page, "Delete the article")).toBeVisible();
         await button(page, "Menu").click();
         await expect(button(page, "Sign out")).toBeVisible();
         await check(page, "deleting an article, and the menu");

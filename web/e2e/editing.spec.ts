@@ -66,10 +66,18 @@ test("a poster deletes an article, and can post its link again @core", async ({ 
   await page.goto(`/a/${article.number}`);
   await button(page, "Delete").click();
   await expect(page.getByLabel("Reason")).toHaveCount(0);
-  await page.getByRole("button", { name: "Delete permanently" }).click();
-  await expect(message(page)).toHaveText("The article has been deleted.");
+  await page.getByRole("button", { name: "Delete the article" }).click();
+  await expect(message(page)).toHaveText("The article has been deleted.Undo");
   await expect(page).toHaveURL("/");
   await expectIds(page, [kept]);
+  await button(page, "Undo").click();
+  await expect(message(page)).toHaveText("The article is back.");
+  await expect(page.getByRole("heading", { level: 1 })).toHaveText("x");
+  await button(page, "Delete").click();
+  await button(page, "Delete the article").click();
+  await expectIds(page, [kept]);
+  await page.goto(`/a/${article.number}`);
+  await expect(page.getByText(/^Its poster deleted it on 20\d\d-\d\d-\d\d\.$/)).toBeVisible();
   await server.post({ title: "Again", link }, "ada");
 });
 

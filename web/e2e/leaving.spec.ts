@@ -175,7 +175,7 @@ test("an article is deleted if the page is left before the response", async ({ p
   await page.goto(`/a/${article.number}`);
   const held = relay.hold("Delete");
   await button(page, "Delete").click();
-  await page.getByRole("button", { name: "Delete permanently" }).click();
+  await page.getByRole("button", { name: "Delete the article" }).click();
   await held.arrived(1);
   await page.goto("/");
   await expect(message(page)).toHaveText("The article has been deleted.");

@@ -124,9 +124,9 @@ test("posters can delete their articles on the article's page", async ({ page, s
   await expect(button(page, "Delete")).toHaveCount(0);
   await page.goto(`/a/${own.number}`);
   await button(page, "Delete").click();
-  await page.getByRole("button", { name: "Delete permanently" }).click();
+  await page.getByRole("button", { name: "Delete the article" }).click();
   await expect(page).toHaveURL("/");
   await expectIds(page, [kept]);
   await page.goto(`/a/${own.number}`);
-  await expect(page.getByRole("heading", { name: "Article not found" })).toBeVisible();
+  await expect(page.getByRole("heading", { name: "This article has been deleted" })).toBeVisible();
 });

@@ -221,8 +221,8 @@ test.describe("by token", () => {
     await expect(page.getByRole("heading", { level: 1 })).toHaveText("Probably spam");
     await remove.click();
     await page.getByLabel("Reason").fill("It is spam");
-    await page.getByRole("button", { name: "Delete permanently" }).click();
-    await expect(message(page)).toHaveText("The article has been deleted.");
+    await page.getByRole("button", { name: "Delete the article" }).click();
+    await expect(message(page)).toHaveText("The article has been deleted.Undo");
     await expect(page).toHaveURL("/");
   });
 

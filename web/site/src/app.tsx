@@ -22,17 +22,22 @@ import {
 import { Failed, Missing, Skeleton, Unloaded } from "./states";
 import { texts } from "./strings";
 
-const messageTime = 6000; // milliseconds
+const messageTime = 10_000; // milliseconds
 const storeWait = 5000; // milliseconds
+
+interface Message {
+  text: string;
+  undo?(): void;
+}
 
 export function App() {
   const [session, setSession] = useState(readSession);
   const [online, setOnline] = useState(true);
   const [connections, setConnections] = useState(0);
-  const [message, setMessage] = useState({ text: "" });
+  const [message, setMessage] = useState<Message>({ text: "" });
   const [away, setAway] = useState(false);
 
-  const say = useCallback((text: string) => setMessage({ text }), []);
+  const say = useCallback((text: string, undo?: () => void) => setMessage({ text, undo }), []);
   const refresh = useCallback(
     () => setSession((before) => (isSame(before, readSession()) ? before : readSession())),
     [],
@@ -92,9 +97,9 @@ interface ShellProps {
   online: boolean;
   away: boolean;
   connections: number;
-  message: { text: string };
+  message: Message;
   refresh(): void;
-  say(message: string): void;
+  say(message: string, undo?: () => void): void;
 }
 
 // Pages whose own query does not tell what the frame shows.
@@ -165,6 +170,11 @@ function Shell({ online, away, connections, message, refresh, say }: ShellProps)
         <Keyboard />
         <p class="message" role="status">
           {message.text}
+          {message.undo && (
+            <button type="button" onClick={message.undo}>
+              {texts.undo}
+            </button>
+          )}
         </p>
       </div>
     </PageContext.Provider>

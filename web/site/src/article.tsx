@@ -1,6 +1,7 @@
 import { useQuery } from "@urql/preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Beside } from "./beside";
+import { gone } from "./client";
 import { Article, type ArticleQuery } from "./gql";
 import { useLive } from "./live";
 import { useLater } from "./load";
@@ -41,7 +42,9 @@ export function ArticlePage({ id }: { id: string }) {
     if (edited.current !== undefined && edited.current !== article?.editedAt) retry();
     edited.current = article?.editedAt;
   }, [article?.editedAt]);
-  useTitle(data && (!article || article.deletedAt) ? texts.articleMissing : (article?.title ?? ""));
+  const said = visit.first && gone;
+  const missing = article || said ? texts.articleDeleted : texts.articleMissing;
+  useTitle(data && (!article || article.deletedAt) ? missing : (article?.title ?? ""));
   useScroll(article !== undefined);
 
   if (!article && (!data || error))
@@ -49,7 +52,9 @@ export function ArticlePage({ id }: { id: string }) {
   if (!article || article.deletedAt) {
     if (fetching) return <Skeleton rows={2} />;
     return (
-      <Empty level={1} title={article ? texts.articleDeleted : texts.articleMissing}>
+      <Empty level={1} title={missing}>
+        {said && <p>{said}</p>}
+        {later && article && <later.Deleted article={article} />}
         <p>
           <a href="/">{texts.toFrontPage}</a>
         </p>
@@ -76,6 +81,7 @@ export function ArticlePage({ id }: { id: string }) {
         <span>{timeLeft(closing(article), now)}</span>
         <Groups article={article} groups={article.groups} />
       </p>
+      {later && <later.Removed article={article} />}
       <Actions data={data} now={now} />
       {article.text && <Text text={article.text} />}
       {article.host && (

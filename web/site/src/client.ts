@@ -52,7 +52,12 @@ interface Rendered {
   data?: object;
   /** Whether the second script shows it. */
   later?: boolean;
+  /** Who deleted the article of the page, and when. */
+  gone?: string;
 }
+
+/** What the server said of the deleted article whose page it rendered. */
+export let gone: string | undefined;
 
 /**
  * Reads the answer that the page was rendered of, so that the first client does not ask again. The server did not know
@@ -67,6 +72,7 @@ export async function takeOver(
   if (!text) return;
   const rendered = JSON.parse(text) as Rendered;
   const { request } = rendered;
+  gone = rendered.gone;
   // If the server has rendered nothing, nothing has to stay.
   const isEmpty = !document.getElementById("app")?.hasChildNodes();
   if (isEmpty && !isAnonymous({ credentials })) return rendered;

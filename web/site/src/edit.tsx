@@ -1,9 +1,11 @@
+import { useClient } from "@urql/preact";
 import { useRef, useState } from "preact/hooks";
-import type { ArticleQuery, RowFragment } from "./gql";
+import type { ArticleQuery, RemovalGround, RowFragment } from "./gql";
+import { Restore } from "./later-gql";
 import { useSend } from "./mutations";
 import { usePage } from "./page";
 import { explainError, sentence } from "./problem";
-import { isHere, navigate, useVisit } from "./router";
+import { isHere, navigate, paths, useVisit } from "./router";
 import { fill, texts } from "./strings";
 import { editEnds, left } from "./time";
 
@@ -70,32 +72,60 @@ export function Edit({ data, now, done }: { data: ArticleQuery; now: number; don
 }
 
 /** Deletes an article. */
-export function Delete({ article: { id, poster } }: { article: RowFragment }) {
+export function Delete({ article: { id, number, poster } }: { article: RowFragment }) {
   const { viewer, say } = usePage();
   const reason = useRef<HTMLInputElement>(null);
+  const [ground, setGround] = useState<RemovalGround>("RULES");
   const visit = useVisit();
   const { send, sending } = useSend("Delete");
+  const client = useClient();
+  const isOwn = viewer === poster.name;
+  const undo = async () => {
+    const { data, error } = await client.mutation(Restore, { input: { article: id } }).toPromise();
+    const refused = data?.restoreArticle?.userErrors[0];
+    if (refused) return say(sentence(refused.message));
+    if (error) return say(explainError(error));
+    say(texts.hasRestored);
+    navigate(paths.article(number));
+  };
   const confirm = async () => {
     if (sending) return;
-    const { data, error } = await send({ article: id, reason: reason.current?.value.trim() || null });
+    const why = isOwn ? {} : { ground, reason: reason.current?.value.trim() || null };
+    const { data, error } = await send({ article: id, ...why });
     const refused = data?.deleteArticle?.userErrors[0];
     if (refused) return say(fill(texts.deleteRefused, { reason: refused.message }));
     if (error) return say(`${explainError(error)} ${texts.inDoubt.Delete}`);
     if (!data) return;
-    say(texts.hasDeleted);
+    say(texts.hasDeleted, undo);
     if (isHere(visit)) navigate("/", "replace");
   };
   return (
     <div class="form panel">
       <p>{texts.willDisappear}</p>
-      {viewer !== poster.name && (
-        <p>
-          <label for="reason">{texts.reason}</label>
-          <input id="reason" ref={reason} maxLength={500} autocomplete="off" />
-        </p>
+      {!isOwn && (
+        <>
+          <p>
+            <label for="ground">{texts.ground}</label>
+            <select
+              id="ground"
+              value={ground}
+              onChange={(event) => setGround(event.currentTarget.value as RemovalGround)}
+            >
+              {(["RULES", "ILLEGAL", "OTHER"] as const).map((name) => (
+                <option key={name} value={name}>
+                  {texts.grounds[name]}
+                </option>
+              ))}
+            </select>
+          </p>
+          <p>
+            <label for="reason">{texts.reason}</label>
+            <input id="reason" ref={reason} maxLength={500} autocomplete="off" />
+          </p>
+        </>
       )}
       <button type="button" class="button danger" aria-disabled={sending} onClick={confirm}>
-        {texts.deleteForever}
+        {texts.deleteIt}
       </button>
     </div>
   );

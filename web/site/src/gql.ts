@@ -20,6 +20,15 @@ export type VoteDirection =
   /** No vote: withdraws an earlier one. */
   | 'NONE';
 
+/** Grounds on which moderators restrict articles. */
+export type RemovalGround =
+  /** Against the site's rules. */
+  | 'RULES'
+  /** Illegal content. */
+  | 'ILLEGAL'
+  /** Another ground. */
+  | 'OTHER';
+
 /** Rules by which votes count against age in the order SCORE. */
 export type SiteRanking =
   /** Each net vote adds `voteScore` seconds. */
@@ -81,7 +90,14 @@ export type EditArticleInput = {
    * changed since, the edit is refused with the code CONFLICT. Votes do not matter.
    */
   ifRevision?: number | null | undefined;
-  /** Why, on a line of at most 500 characters: for the moderation log, in which moderators' edits are entered. */
+  /** On which ground, if a moderator says why. Default: OTHER, if there is a basis or a reason. */
+  ground?: RemovalGround | null | undefined;
+  /** The rule or the law, on a line of at most 200 characters. */
+  basis?: string | null | undefined;
+  /**
+   * Why, on a line of at most 500 characters: for the poster and the moderation log, in which
+   * moderators' edits are entered. Not kept of posters' own edits.
+   */
   reason?: string | null | undefined;
 };
 
@@ -89,7 +105,11 @@ export type EditArticleInput = {
 export type DeleteArticleInput = {
   /** The article's id or bare number. */
   article: string | number;
-  /** Why, on a line of at most 500 characters: for the moderation log. */
+  /** On which ground, if a moderator says why. Default: OTHER, if there is a basis or a reason. */
+  ground?: RemovalGround | null | undefined;
+  /** The rule or the law, on a line of at most 200 characters. */
+  basis?: string | null | undefined;
+  /** Why, on a line of at most 500 characters: for the moderation log, and of a moderator's deletion also for the poster. */
   reason?: string | null | undefined;
 };
 
@@ -168,7 +188,7 @@ export type ArticleQueryVariables = Exact<{
 }>;
 
 
-export type ArticleQuery = { article: { text: string | null, viewerCanEdit: boolean, viewerCanDelete: boolean, id: string, number: number, title: string, link: string | null, createdAt: string, score: number, votes: number, upvotes: number, downvotes: number, isInteresting: boolean, votingEndsAt: string, viewerVote: VoteDirection | null, viewerCanVote: boolean, revision: number, editedAt: string | null, deletedAt: string | null, host: { id: string, name: string, articlesConnection: { nodes: Array<{ id: string, number: number, title: string, link: string | null, votes: number, createdAt: string }> } } | null, poster: { id: string, name: string }, groups: Array<{ id: string, name: string }> } | null, site: { signIn: SignInMethod, signInURL: string | null, explorer: boolean, rules: { editWindow: number, voteScore: number, downvotes: boolean, ranking: SiteRanking, rankCap: number, halfLife: number } }, viewer: { isModerator: boolean, id: string, name: string } | null };
+export type ArticleQuery = { article: { text: string | null, viewerCanEdit: boolean, viewerCanDelete: boolean, id: string, number: number, title: string, link: string | null, createdAt: string, score: number, votes: number, upvotes: number, downvotes: number, isInteresting: boolean, votingEndsAt: string, viewerVote: VoteDirection | null, viewerCanVote: boolean, revision: number, editedAt: string | null, deletedAt: string | null, removal: { ground: RemovalGround, reason: string, basis: string | null } | null, host: { id: string, name: string, articlesConnection: { nodes: Array<{ id: string, number: number, title: string, link: string | null, votes: number, createdAt: string }> } } | null, poster: { id: string, name: string }, groups: Array<{ id: string, name: string }> } | null, site: { signIn: SignInMethod, signInURL: string | null, explorer: boolean, rules: { editWindow: number, voteScore: number, downvotes: boolean, ranking: SiteRanking, rankCap: number, halfLife: number } }, viewer: { isModerator: boolean, id: string, name: string } | null };
 
 export type VoteMutationVariables = Exact<{
   input: VoteInput;
@@ -250,7 +270,7 @@ export const Articles = ("query Articles($order:ArticleOrder!$after:String){...F
 export const GroupArticles = ("query GroupArticles($name:String!$order:ArticleOrder!$after:String){...Frame group(name:$name){id articlesConnection(order:$order after:$after){...Page}}}" + pageFragment + frameFragment) as unknown as TypedDocumentNode<GroupArticlesQuery, GroupArticlesQueryVariables>;
 export const UserArticles = ("query UserArticles($name:String!$after:String){...Frame user(name:$name){id articlesConnection(after:$after){...Page}earliest:articlesConnection(last:1){nodes{id createdAt}}}}" + pageFragment + frameFragment) as unknown as TypedDocumentNode<UserArticlesQuery, UserArticlesQueryVariables>;
 export const Length = ("query Length($onSite:Boolean!$inGroup:Boolean!$group:String!){articlesConnection(first:1)@include(if:$onSite){totalCount}group(name:$group)@include(if:$inGroup){id articlesConnection(first:1){totalCount}}}") as unknown as TypedDocumentNode<LengthQuery, LengthQueryVariables>;
-export const Article = ("query Article($id:ID!){...Frame article(id:$id){...Row text viewerCanEdit viewerCanDelete host{id name articlesConnection(first:6){nodes{...Beside}}}}site{rules{editWindow}}viewer{isModerator}}" + rowFragment + besideFragment + frameFragment) as unknown as TypedDocumentNode<ArticleQuery, ArticleQueryVariables>;
+export const Article = ("query Article($id:ID!){...Frame article(id:$id){...Row text viewerCanEdit viewerCanDelete removal{ground reason basis}host{id name articlesConnection(first:6){nodes{...Beside}}}}site{rules{editWindow}}viewer{isModerator}}" + rowFragment + besideFragment + frameFragment) as unknown as TypedDocumentNode<ArticleQuery, ArticleQueryVariables>;
 export const Vote = ("mutation Vote($input:VoteInput!){vote(input:$input){article{id votes upvotes downvotes score isInteresting viewerVote viewerCanVote}userErrors{code message}}}") as unknown as TypedDocumentNode<VoteMutation, VoteMutationVariables>;
 export const VoteByForm = ("mutation VoteByForm($input:VoteInput!){vote(input:$input){userErrors{code message ...on RateLimitedError{retryAfter}}}}") as unknown as TypedDocumentNode<VoteByFormMutation, VoteByFormMutationVariables>;
 export const Post = ("mutation Post($input:PostInput!){post(input:$input){article{id number}userErrors{code message field ...on DuplicateLinkError{articleId article{...Row}}}}}" + rowFragment) as unknown as TypedDocumentNode<PostMutation, PostMutationVariables>;

@@ -34,6 +34,37 @@ export type SignInMethod =
   /** At `signInURL`, which leads to an OIDC provider and back. A cookie then identifies the user, for pages of the site only. */
   | 'SESSION';
 
+/** The article to restore. */
+export type RestoreArticleInput = {
+  /** The article's id or bare number. */
+  article: string | number;
+  /** Why, on a line of at most 500 characters: for the moderation log. */
+  reason?: string | null | undefined;
+};
+
+/** Kinds of user errors. More may be added: show the message of a code that the client does not know. */
+export type UserErrorCode =
+  /** The operation requires sign-in. */
+  | 'UNAUTHENTICATED'
+  /** The viewer is not allowed to do this. */
+  | 'FORBIDDEN'
+  /** The article does not exist. */
+  | 'NOT_FOUND'
+  /** A value is malformed. */
+  | 'INVALID'
+  /** A value is longer than its limit. */
+  | 'TOO_LONG'
+  /** Voting on the article has ended. */
+  | 'VOTING_CLOSED'
+  /** It is too late for the poster to change the title or the text. */
+  | 'EDIT_CLOSED'
+  /** The idempotency key was already used for a different post, or the article was edited after the revision in ifRevision. */
+  | 'CONFLICT'
+  /** The link was posted recently. The error is a DuplicateLinkError. */
+  | 'DUPLICATE_LINK'
+  /** A rate limit was exceeded. The error is a RateLimitedError. */
+  | 'RATE_LIMITED';
+
 /** A formula to rank articles by, and its parameters. A parameter of another formula is an error with the code BAD_USER_INPUT. */
 export type RankBy = {
   /** The formula. */
@@ -160,6 +191,17 @@ export type NeighboursQueryVariables = Exact<{
 
 export type NeighboursQuery = { group: { id: string, articlesConnection: { nodes: Array<{ id: string, number: number, title: string, link: string | null, votes: number, createdAt: string }> } } | null };
 
+export type RestoreMutationVariables = Exact<{
+  input: RestoreArticleInput;
+}>;
+
+
+export type RestoreMutation = { restoreArticle: { article: { id: string, number: number, title: string, link: string | null, createdAt: string, score: number, votes: number, upvotes: number, downvotes: number, isInteresting: boolean, votingEndsAt: string, viewerVote: VoteDirection | null, viewerCanVote: boolean, revision: number, editedAt: string | null, deletedAt: string | null, poster: { id: string, name: string }, groups: Array<{ id: string, name: string }> } | null, userErrors: Array<
+      | { code: UserErrorCode, message: string }
+      | { code: UserErrorCode, message: string }
+      | { code: UserErrorCode, message: string }
+    > } | null };
+
 export const Groups = ("query Groups($prefix:String$after:String){...Frame groups(orderBy:ARTICLE_COUNT prefix:$prefix first:100 after:$after){nodes{id name articleCount}pageInfo{hasNextPage endCursor}}}" + frameFragment) as unknown as TypedDocumentNode<GroupsQuery, GroupsQueryVariables>;
 export const ArticleByLink = ("query ArticleByLink($link:URL!){articleByLink(link:$link){...Row}}" + rowFragment) as unknown as TypedDocumentNode<ArticleByLinkQuery, ArticleByLinkQueryVariables>;
 export const HostArticles = ("query HostArticles($name:String!$after:String){...Frame host(name:$name){id articlesConnection(after:$after){...Page}}}" + pageFragment + frameFragment) as unknown as TypedDocumentNode<HostArticlesQuery, HostArticlesQueryVariables>;
@@ -170,3 +212,4 @@ export const Lab = ("query Lab($by:RankBy!$span:Span){ranking(by:$by span:$span 
 export const Ranks = ("query Ranks{...Frame articles:articlesConnection(order:SCORE first:100){nodes{id}}}" + frameFragment) as unknown as TypedDocumentNode<RanksQuery, RanksQueryVariables>;
 export const Standing = ("query Standing($id:ID!){article(id:$id){id first:votesToReach(rank:1)tenth:votesToReach(rank:10)thirtieth:votesToReach(rank:30)bestRank{rank at}ranks(hours:168){at rank}}}") as unknown as TypedDocumentNode<StandingQuery, StandingQueryVariables>;
 export const Neighbours = ("query Neighbours($group:String!){group(name:$group){id articlesConnection(first:6){nodes{...Beside}}}}" + besideFragment) as unknown as TypedDocumentNode<NeighboursQuery, NeighboursQueryVariables>;
+export const Restore = ("mutation Restore($input:RestoreArticleInput!){restoreArticle(input:$input){article{...Row}userErrors{code message}}}" + rowFragment) as unknown as TypedDocumentNode<RestoreMutation, RestoreMutationVariables>;

@@ -13,6 +13,7 @@ import { VotesPage } from "./votes";
 
 export { Delete, Edit } from "./edit";
 export { Neighbours } from "./neighbours";
+export { Deleted, Removed } from "./removed";
 export { Standing } from "./standing";
 
 export function Page({ route }: { route: LaterRoute }) {

@@ -16,8 +16,8 @@ export interface Page {
   connections: number;
   /** Reads the session again, after signing in or out. */
   refresh(): void;
-  /** Shows a message for some seconds. Screen readers announce it. */
-  say(message: string): void;
+  /** Shows a message for some seconds, with a button if it can be undone. Screen readers announce it. */
+  say(message: string, undo?: () => void): void;
 }
 
 export const PageContext = createContext<Page>({

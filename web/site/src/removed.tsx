@@ -1,0 +1,33 @@
+import type { ArticleQuery } from "./gql";
+import { texts } from "./strings";
+
+interface Props {
+  article: NonNullable<ArticleQuery["article"]>;
+}
+
+/** Why a moderator deleted or changed an article, for its poster and moderators. */
+export function Removed({ article: { removal } }: Props) {
+  if (!removal) return null;
+  return (
+    <p class="removal" dir="auto">
+      {texts.moderatorsReason} {texts.grounds[removal.ground]}
+      {removal.basis && ` (${removal.basis})`}
+      {removal.reason && `: ${removal.reason}`}
+    </p>
+  );
+}
+
+/** A deleted article, for its poster and moderators. One that was watched when it was deleted is empty. */
+export function Deleted({ article }: Props) {
+  return (
+    <>
+      <Removed article={article} />
+      {article.title && <h2 dir="auto">{article.title}</h2>}
+      {article.text && (
+        <div class="text" dir="auto">
+          {article.text}
+        </div>
+      )}
+    </>
+  );
+}
