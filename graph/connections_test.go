@@ -217,6 +217,7 @@ var spoiled = map[string]string{
 	"Query.node":               `(id: "x")`,
 	"Query.nodes":              `(ids: ["x"])`,
 	"Query.moderationLog":      ``,
+	"Query.deletedItems":       ``,
 	"Query.ranking":            `(first: 0)`,
 	"Query.viewerVotes":        `(first: 0)`,
 	"Query.events":             ``,

@@ -35,6 +35,7 @@ func listCosts(pageSize int) ComplexityRoot {
 		return listCostUpTo(events.MaxEvents, child, pageSize, first)
 	}
 	c.Event.Groups = func(child int) int { return listCost(child, site.MaxGroups) }
+	c.Query.DeletedItems = func(child int, first *int32, _ *string) int { return listCost(child, pageSize, first) }
 	c.Query.ViewerVotes = func(child int, _ *site.Vote, first *int32, _ *string) int {
 		return listCost(child, pageSize, first)
 	}
@@ -60,7 +61,8 @@ func listCosts(pageSize int) ComplexityRoot {
 	names := func(child int) int { return listCost(child, site.MaxGroups) }
 	c.ModerationEntry.Before, c.ModerationEntry.After = names, names
 	one, several := func(child int) int { return listCost(child, 1) }, func(child int) int { return listCost(child, maxUserErrors) }
-	c.VotePayload.UserErrors, c.DeleteArticlePayload.UserErrors, c.EndSessionsPayload.UserErrors = one, one, one
+	c.VotePayload.UserErrors, c.RestoreArticlePayload.UserErrors, c.EndSessionsPayload.UserErrors = one, one, one
+	c.DeleteArticlePayload.UserErrors = several
 	c.PostPayload.UserErrors, c.RegroupPayload.UserErrors, c.EditArticlePayload.UserErrors = several, several, several
 	path := func(child int) int { return listCost(child, 2) } // such as groups, 0
 	c.BasicUserError.Field, c.DuplicateLinkError.Field, c.RateLimitedError.Field = path, path, path

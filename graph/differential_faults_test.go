@@ -460,6 +460,12 @@ func (r faultyQuery) ViewerVotes(ctx context.Context, direction *site.Vote, firs
 	})
 }
 
+func (r faultyQuery) DeletedItems(ctx context.Context, first *int32, after *string) (*graph.DeletedConnection, error) {
+	return called(ctx, "Query.deletedItems", nil, func(ctx context.Context) (*graph.DeletedConnection, error) {
+		return r.QueryResolver.DeletedItems(ctx, first, after)
+	})
+}
+
 func (r faultyQuery) ModerationLog(ctx context.Context, first *int32, after *string, last *int32, before *string) (*graph.ModerationConnection, error) {
 	return called(ctx, "Query.moderationLog", nil, func(ctx context.Context) (*graph.ModerationConnection, error) {
 		return r.QueryResolver.ModerationLog(ctx, first, after, last, before)

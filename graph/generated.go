@@ -134,6 +134,16 @@ type ComplexityRoot struct {
 		UserErrors func(childComplexity int) int
 	}
 
+	DeletedConnection struct {
+		Edges    func(childComplexity int) int
+		PageInfo func(childComplexity int) int
+	}
+
+	DeletedEdge struct {
+		Article func(childComplexity int) int
+		Cursor  func(childComplexity int) int
+	}
+
 	DuplicateLinkError struct {
 		Article   func(childComplexity int) int
 		ArticleID func(childComplexity int) int
@@ -278,6 +288,7 @@ type ComplexityRoot struct {
 		ArticleByLink      func(childComplexity int, link string) int
 		Articles           func(childComplexity int, order site.Order, direction site.Direction, page int32, pageSize *int32) int
 		ArticlesConnection func(childComplexity int, order site.Order, direction site.Direction, first *int32, after *string, last *int32, before *string, unvotedOnly bool) int
+		DeletedItems       func(childComplexity int, first *int32, after *string) int
 		Events             func(childComplexity int, after *string, kinds []events.EventKind, first *int32) int
 		FrontPage          func(childComplexity int, at time.Time) int
 		Group              func(childComplexity int, name string) int
@@ -468,6 +479,7 @@ type QueryResolver interface {
 	Nodes(ctx context.Context, ids []string) ([]Node, error)
 	RateLimit(ctx context.Context) (*RateLimit, error)
 	ModerationLog(ctx context.Context, first *int32, after *string, last *int32, before *string) (*ModerationConnection, error)
+	DeletedItems(ctx context.Context, first *int32, after *string) (*DeletedConnection, error)
 	Events(ctx context.Context, after *string, kinds []events.EventKind, first *int32) (*events.EventPage, error)
 	Ranking(ctx context.Context, by rankings.RankBy, span *rankings.Span, postedAfter *time.Time, postedBefore *time.Time, first *int32, after *string, unvotedOnly bool) (*RankedConnection, error)
 	FrontPage(ctx context.Context, at time.Time) (*rankings.FrontPage, error)
@@ -851,6 +863,32 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.DeleteArticlePayload.UserErrors(childComplexity), true
+
+	case "DeletedConnection.edges":
+		if e.ComplexityRoot.DeletedConnection.Edges == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DeletedConnection.Edges(childComplexity), true
+	case "DeletedConnection.pageInfo":
+		if e.ComplexityRoot.DeletedConnection.PageInfo == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DeletedConnection.PageInfo(childComplexity), true
+
+	case "DeletedEdge.article":
+		if e.ComplexityRoot.DeletedEdge.Article == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DeletedEdge.Article(childComplexity), true
+	case "DeletedEdge.cursor":
+		if e.ComplexityRoot.DeletedEdge.Cursor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DeletedEdge.Cursor(childComplexity), true
 
 	case "DuplicateLinkError.article":
 		if e.ComplexityRoot.DuplicateLinkError.Article == nil {
@@ -1462,6 +1500,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Query.ArticlesConnection(childComplexity, args["order"].(site.Order), args["direction"].(site.Direction), args["first"].(*int32), args["after"].(*string), args["last"].(*int32), args["before"].(*string), args["unvotedOnly"].(bool)), true
+	case "Query.deletedItems":
+		if e.ComplexityRoot.Query.DeletedItems == nil {
+			break
+		}
+
+		args, err := ec.field_Query_deletedItems_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.DeletedItems(childComplexity, args["first"].(*int32), args["after"].(*string)), true
 	case "Query.events":
 		if e.ComplexityRoot.Query.Events == nil {
 			break
@@ -2223,6 +2272,17 @@ type Query {
   ): ModerationConnection
 
   """
+  The deleted articles, the latest deletion first. Moderators only: other callers get an
+  error with the code FORBIDDEN.
+  """
+  deletedItems(
+    "Return at most this many of them, 1 to 100. Default: the site's page size."
+    first: Int
+    "Start after this cursor, which must come from the same list. An empty one is the start of the list."
+    after: String
+  ): DeletedConnection
+
+  """
   The change feed: what happened to articles, oldest first, except for imports and what
   legacy clients do. The events of one article are in the order of its revisions. For
   moderators and services: anonymous callers get an error with the code UNAUTHENTICATED,
@@ -2876,6 +2936,22 @@ type ModerationEdge {
   node: ModerationEntry!
 }
 
+"A page of what was deleted."
+type DeletedConnection {
+  "What was deleted, with cursors."
+  edges: [DeletedEdge!]!
+  "Where this page begins and ends."
+  pageInfo: PageInfo!
+}
+
+"Something that was deleted, and its position in the list."
+type DeletedEdge {
+  "The position, for ` + "`" + `after` + "`" + `."
+  cursor: String!
+  "The deleted article."
+  article: Article
+}
+
 "An entry of the moderation log: one action on an article."
 type ModerationEntry {
   "The entry's id, unique on this site: the same whenever the entry is read. Its form may change for later entries."
@@ -3489,6 +3565,26 @@ func (ec *executionContext) childFields_DeleteArticlePayload(ctx context.Context
 		return ec.fieldContext_DeleteArticlePayload_userErrors(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type DeleteArticlePayload", field.Name)
+}
+
+func (ec *executionContext) childFields_DeletedConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edges":
+		return ec.fieldContext_DeletedConnection_edges(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_DeletedConnection_pageInfo(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DeletedConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_DeletedEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "cursor":
+		return ec.fieldContext_DeletedEdge_cursor(ctx, field)
+	case "article":
+		return ec.fieldContext_DeletedEdge_article(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DeletedEdge", field.Name)
 }
 
 func (ec *executionContext) childFields_EditArticlePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -4506,6 +4602,28 @@ func (ec *executionContext) field_Query_articles_args(ctx context.Context, rawAr
 		return nil, err
 	}
 	args["pageSize"] = arg3
+	return args, nil
+}
+
+func (ec *executionContext) field_Query_deletedItems_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int32, error) {
+			return ec.unmarshalOInt2ᚖint32(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg1
 	return args, nil
 }
 
@@ -6691,6 +6809,125 @@ func (ec *executionContext) fieldContext_DeleteArticlePayload_userErrors(_ conte
 		IsResolver: false,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 			return nil, errors.New("FieldContext.Child cannot be called on type INTERFACE")
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _DeletedConnection_edges(ctx context.Context, field graphql.CollectedField, obj *DeletedConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeletedConnection_edges(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Edges, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*DeletedEdge) graphql.Marshaler {
+			return ec.marshalNDeletedEdge2ᚕᚖfrontpageᚋgraphᚐDeletedEdgeᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeletedConnection_edges(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "DeletedConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_DeletedEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _DeletedConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *DeletedConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeletedConnection_pageInfo(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PageInfo, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v site.PageInfo) graphql.Marshaler {
+			return ec.marshalNPageInfo2frontpageᚋredisrepoᚋsiteᚐPageInfo(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeletedConnection_pageInfo(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "DeletedConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PageInfo(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _DeletedEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *DeletedEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeletedEdge_cursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Cursor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeletedEdge_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeletedEdge", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _DeletedEdge_article(ctx context.Context, field graphql.CollectedField, obj *DeletedEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeletedEdge_article(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Article, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *site.Article) graphql.Marshaler {
+			return ec.marshalOArticle2ᚖfrontpageᚋredisrepoᚋsiteᚐArticle(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_DeletedEdge_article(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "DeletedEdge",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Article(ctx, field)
 		},
 	}
 	return fc, nil
@@ -9750,6 +9987,50 @@ func (ec *executionContext) fieldContext_Query_moderationLog(ctx context.Context
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
 	if fc.Args, err = ec.field_Query_moderationLog_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Query_deletedItems(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_deletedItems(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().DeletedItems(ctx, fc.Args["first"].(*int32), fc.Args["after"].(*string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *DeletedConnection) graphql.Marshaler {
+			return ec.marshalODeletedConnection2ᚖfrontpageᚋgraphᚐDeletedConnection(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Query_deletedItems(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_DeletedConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_deletedItems_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -14116,6 +14397,92 @@ func (ec *executionContext) _DeleteArticlePayload(ctx context.Context, sel ast.S
 	return out
 }
 
+var deletedConnectionImplementors = []string{"DeletedConnection"}
+
+func (ec *executionContext) _DeletedConnection(ctx context.Context, sel ast.SelectionSet, obj *DeletedConnection) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, deletedConnectionImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("DeletedConnection")
+		case "edges":
+			out.Values[i] = ec._DeletedConnection_edges(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "pageInfo":
+			out.Values[i] = ec._DeletedConnection_pageInfo(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var deletedEdgeImplementors = []string{"DeletedEdge"}
+
+func (ec *executionContext) _DeletedEdge(ctx context.Context, sel ast.SelectionSet, obj *DeletedEdge) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, deletedEdgeImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("DeletedEdge")
+		case "cursor":
+			out.Values[i] = ec._DeletedEdge_cursor(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "article":
+			out.Values[i] = ec._DeletedEdge_article(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var duplicateLinkErrorImplementors = []string{"DuplicateLinkError", "UserError"}
 
 func (ec *executionContext) _DuplicateLinkError(ctx context.Context, sel ast.SelectionSet, obj *DuplicateLinkError) graphql.Marshaler {
@@ -15843,6 +16210,28 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "deletedItems":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_deletedItems(ctx, field)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
 		case "events":
 			field := field
 
@@ -17365,6 +17754,32 @@ func (ec *executionContext) unmarshalNDeleteArticleInput2frontpageᚋgraphᚐDel
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) marshalNDeletedEdge2ᚕᚖfrontpageᚋgraphᚐDeletedEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []*DeletedEdge) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNDeletedEdge2ᚖfrontpageᚋgraphᚐDeletedEdge(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNDeletedEdge2ᚖfrontpageᚋgraphᚐDeletedEdge(ctx context.Context, sel ast.SelectionSet, v *DeletedEdge) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._DeletedEdge(ctx, sel, v)
+}
+
 func (ec *executionContext) unmarshalNEditArticleInput2frontpageᚋgraphᚐEditArticleInput(ctx context.Context, v any) (EditArticleInput, error) {
 	res, err := ec.unmarshalInputEditArticleInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -18461,6 +18876,13 @@ func (ec *executionContext) marshalODeleteArticlePayload2ᚖfrontpageᚋgraphᚐ
 		return graphql.Null
 	}
 	return ec._DeleteArticlePayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalODeletedConnection2ᚖfrontpageᚋgraphᚐDeletedConnection(ctx context.Context, sel ast.SelectionSet, v *DeletedConnection) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._DeletedConnection(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalOEditArticlePayload2ᚖfrontpageᚋgraphᚐEditArticlePayload(ctx context.Context, sel ast.SelectionSet, v *EditArticlePayload) graphql.Marshaler {

@@ -344,3 +344,23 @@ func TestPosterReadsWhyAnArticleIsDeleted(t *testing.T) {
 	s.Want("alice", `{ article(id: 1) { removal { ground reason } } }`, `{"article": {"removal": {"ground": "OTHER", "reason": "off topic"}}}`)
 	s.Want("bob", full, `{"article": {"title": "spam", "removal": null}}`)
 }
+
+func TestModeratorsListWhatWasDeleted(t *testing.T) {
+	t.Parallel()
+	s := sitetest.Open(t)
+	s.PostMany("alice", 3, "go")
+	const list = `{ deletedItems(first: 5) { edges { article { id deletedAt removal { reason } } } pageInfo { hasNextPage } } }`
+	for _, user := range []string{"", "alice"} {
+		if body := s.AskText(user, list); sitetest.CodeOf(t, body) != "FORBIDDEN" {
+			t.Errorf("%q: got %v, want it refused", user, body)
+		}
+	}
+	for i := 1; i <= 2; i++ {
+		moderate(s, fmt.Sprintf(`mutation { deleteArticle(input: {article: %d, reason: "spam"}) { userErrors { code } } }`, i), `{"deleteArticle":{"userErrors":[]}}`)
+	}
+	at := sitetest.Start.Format("2006-01-02T15:04:05.000Z")
+	item := `{"article":{"deletedAt":"` + at + `","id":"article:%d","removal":{"reason":"spam"}}}`
+	moderate(s, list, fmt.Sprintf(`{"deletedItems":{"edges":[`+item+`,`+item+`],"pageInfo":{"hasNextPage":false}}}`, 2, 1))
+	moderate(s, `mutation { restoreArticle(input: {article: 2}) { userErrors { code } } }`, `{"restoreArticle":{"userErrors":[]}}`)
+	moderate(s, list, fmt.Sprintf(`{"deletedItems":{"edges":[`+item+`],"pageInfo":{"hasNextPage":false}}}`, 1))
+}

@@ -127,6 +127,14 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 				"deletedId":  plan.Read(func(obj *DeleteArticlePayload) *site.ArticleID { return obj.DeletedID }, plan.OptionalLeaf(AppendArticleID)),
 				"userErrors": plan.Read(func(obj *DeleteArticlePayload) []UserError { return obj.UserErrors }, plan.Abstracts[UserError]()),
 			},
+			"DeletedConnection": {
+				"edges":    plan.Read(func(obj *DeletedConnection) []*DeletedEdge { return obj.Edges }, plan.Objects[DeletedEdge]()),
+				"pageInfo": plan.Read(func(obj *DeletedConnection) *site.PageInfo { return &obj.PageInfo }, plan.Object[site.PageInfo]()),
+			},
+			"DeletedEdge": {
+				"cursor":  plan.Read(func(obj *DeletedEdge) string { return obj.Cursor }, plan.Leaf(plan.AppendString[string])),
+				"article": plan.Read(func(obj *DeletedEdge) *site.Article { return obj.Article }, plan.Object[site.Article]()),
+			},
 			"DuplicateLinkError": {
 				"code":      plan.Read(func(obj *DuplicateLinkError) site.Code { return obj.Code }, plan.Leaf(plan.AppendString[site.Code])),
 				"message":   plan.Read(func(obj *DuplicateLinkError) string { return obj.Message }, plan.Leaf(plan.AppendString[string])),
@@ -356,6 +364,10 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 					fc := graphql.GetFieldContext(ctx)
 					return resolvers.Query().ModerationLog(ctx, fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["last"].(*int32), fc.Args["before"].(*string))
 				}, plan.Object[ModerationConnection]()).Args(ec.field_Query_moderationLog_args),
+				"deletedItems": plan.Each(func(ctx context.Context, obj any) (*DeletedConnection, error) {
+					fc := graphql.GetFieldContext(ctx)
+					return resolvers.Query().DeletedItems(ctx, fc.Args["first"].(*int32), fc.Args["after"].(*string))
+				}, plan.Object[DeletedConnection]()).Args(ec.field_Query_deletedItems_args),
 				"events": plan.Each(func(ctx context.Context, obj any) (*events.EventPage, error) {
 					fc := graphql.GetFieldContext(ctx)
 					return resolvers.Query().Events(ctx, fc.Args["after"].(*string), fc.Args["kinds"].([]events.EventKind), fc.Args["first"].(*int32))

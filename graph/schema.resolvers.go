@@ -344,6 +344,10 @@ func (r *queryResolver) ModerationLog(ctx context.Context, first *int32, after *
 	return r.moderationLog(ctx, pageRequest(first, after, last, before))
 }
 
+func (r *queryResolver) DeletedItems(ctx context.Context, first *int32, after *string) (*DeletedConnection, error) {
+	return r.deletedItems(ctx, pageRequest(first, after, nil, nil))
+}
+
 func (r *queryResolver) Events(ctx context.Context, after *string, kinds []events.EventKind, first *int32) (*events.EventPage, error) {
 	return r.events(ctx, after, kinds, first)
 }

@@ -2,12 +2,14 @@ package redisrepo_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
 	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/events"
+	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
 )
 
@@ -122,4 +124,21 @@ func TestPostersUndoTheirDeletions(t *testing.T) {
 	_, err := s.UndeleteFor(s.ctx, a.ID, moderator, "a\nb")
 	wantRefused(t, err, "INVALID reason")
 	s.wantClean()
+}
+
+func TestDeletedArticlesAreListedByDeletion(t *testing.T) {
+	eachLayout(t, func(t *testing.T, tags []string) {
+		s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
+		var ids []site.ArticleID
+		for range 7 {
+			ids = append(ids, s.post("alice").ID)
+		}
+		for _, id := range slices.Backward(ids) {
+			s.clock.advance(time.Second)
+			s.delete(id, moderator)
+		}
+		s.wantList(lists.Deleted(), ids...)
+		s.undelete(ids[3])
+		s.wantList(lists.Deleted(), slices.Delete(ids, 3, 4)...)
+	})
 }

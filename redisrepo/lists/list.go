@@ -68,6 +68,11 @@ func LinkingTo(host site.HostName) Listing {
 	return Listing{order: site.ByTime, direction: site.Descending, own: keys.Untagged.Host(host), name: site.HostPrefix + string(host)}
 }
 
+// Deleted lists the deleted articles, the latest deletion first.
+func Deleted() Listing {
+	return Listing{order: site.ByTime, direction: site.Descending, own: keys.Untagged.Deleted(), name: "deleted"}
+}
+
 // List returns a page of a listing by its number, from 1. A nil size stands for Rules.PageSize. Articles with
 // equal scores or times are sorted by the bytes of their ids. A page past the end is empty.
 //
