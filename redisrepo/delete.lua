@@ -1,7 +1,7 @@
 -- delete.lua: remove one article from all listings and groups. Its hash and its voters stay, so that
 -- undelete.lua can restore it. A second call for an article that a moderator deleted can say why.
 --
--- uses names now whole types allowed append moderation lists_at index_group groups leave worth keep_front
+-- uses names now whole types allowed append moderation lists_at index_group groups leave worth keep_front settling
 -- KEY article          article:ID    hash     the article
 -- KEY times            time:         zset     posting times, Unix seconds
 -- KEY scores           score:        zset     the ranking, Unix seconds
@@ -11,6 +11,10 @@
 -- KEY sizes            sizes:        zset     the names of all groups by negated number of articles
 -- KEY voted            voted:ID      set      the upvoters
 -- KEY downvoted        downvoted:ID  set      the downvoters
+-- KEY flags            flags:ID      hash     the reports of the article
+-- KEY flagged          flagged:      zset     the articles with open reports
+-- KEY contacts         contact:ID:N  hash     the contacts of its notices after the N decisions that settled names
+-- KEY later_contacts   contact:ID:N  hash     those after one decision more
 -- KEY link_record      link:DIGEST   string   the article that the link of expected_link is reserved for, if any
 -- KEY clock            clock:        hash     the last hour with a front page
 -- KEY pages            front:        zset     the front pages of past hours
@@ -30,6 +34,7 @@
 -- ARG ground           the ground, if a moderator says why; else empty
 -- ARG basis            the rule or the law; may be empty
 -- ARG ranking          the ranking, as worth.lua takes it
+-- ARG settled          the reports that this decides, as settling_of takes it; empty: none
 -- ARG features         the features that are on, separated by spaces
 -- ARG list_count       how many lists there are
 --
@@ -38,6 +43,8 @@
 -- Replies {'OK', {field, value, ...}}  the hash of the article, deleted by this call or before
 --         {'NOT_FOUND'}                the article does not exist, or is deleted and the actor may not see it
 --         {'FORBIDDEN'}                the actor is neither the poster nor a moderator
+--         {'CONFLICT'}                 of the reports to be decided none is open any more
+--         {'STALE_REPORTS'}            reports were decided more often than the caller expects: look, and call again
 --         {'STALE', groups, poster, link}  what is expected differs from these: call again with them
 --         {'UNLISTED', poster}         the hash does not list the groups: call adopt.lua, and again
 -- Safe to run twice: the second run finds the article deleted, and its reason given, and changes nothing.
@@ -52,7 +59,22 @@ local may = is_moderator or poster == by
 if poster == by then ground = '' end
 local lacks = not hash[12] or reason ~= '' and string.sub(hash[12], -1) == '\n' -- the reason
 local tells = hash[7] and is_moderator and ground ~= '' and hash[11] ~= poster and lacks
-if hash[7] and may and not tells then return {'OK', redis.call('HGETALL', article)} end
+local settling, problem = settling_of(flags, flagged, contacts, later_contacts, may and settled or '', by)
+if problem == 'CONFLICT' then return {'CONFLICT'} end
+if problem then return {'STALE_REPORTS'} end
+local function settle_reports()
+  settle(settling, log, max_entries, member, by, via, now, 'title', hash[8] or '', 'link', hash[9] or '', 'reason', reason,
+    'ground', ground, 'basis', basis)
+end
+if settling then
+  must_be_stream(log)
+  must_be_allowed('HSET', article, 'XADD', log)
+end
+if hash[7] and may and not tells then
+  now = now_or(now)
+  settle_reports()
+  return {'OK', redis.call('HGETALL', article)}
+end
 if not hash[3] or not tells and (not time or not score or hash[7]) then return {'NOT_FOUND'} end
 if not may then return {'FORBIDDEN'} end
 local votes, downvotes = whole(hash[4] or '0'), whole(hash[5] or '0')
@@ -73,6 +95,8 @@ if tells then
   must_be_allowed('HSET', article, 'HINCRBY', article, 'XADD', log, 'HGETALL', article)
   must_take_entries(events)
   now = now_or(now)
+  settle_reports()
+  if settling then redis.call('HSET', article, 'reported', 1) end
   redis.call('HSET', article, 'why', why_of(now, ground, by, basis, reason))
   return tell(now, tonumber(hash[3]) + worth(ranking, votes))
 end
@@ -113,7 +137,9 @@ for _, name in ipairs(names) do
   if name ~= 'interesting' then index_group(group_names, sizes, groups[name], name) end
 end
 redis.call('HSET', article, 'deleted', now, 'deleted_by', by)
-redis.call('HDEL', article, 'why')
+redis.call('HDEL', article, 'why', 'reported')
+settle_reports()
+if settling then redis.call('HSET', article, 'reported', 1) end
 if ground ~= '' then redis.call('HSET', article, 'why', why_of(now, ground, by, basis, reason)) end
 redis.call('ZADD', deleted, now, member)
 if frees then redis.call('SET', link_record, member .. ' 0', 'KEEPTTL') end -- as if posted long ago

@@ -12,6 +12,7 @@ import (
 
 	"frontpage/failover"
 	"frontpage/redisrepo/lists"
+	"frontpage/redisrepo/reports"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/wire"
 )
@@ -37,12 +38,36 @@ func (r *Repo) Delete(ctx context.Context, id site.ArticleID, by site.Actor, why
 	if len(broken) > 0 {
 		return nil, broken
 	}
-	p := r.Store.Partition(id)
-	voters := []string{
-		p.Voted(id),     // KEYS[9] voted
-		p.Downvoted(id), // KEYS[10] downvoted
+	answer, err := r.delete(ctx, id, by, why, r.Reports.ReportKeys(id, 0), "")
+	if err != nil {
+		return nil, failover.Wrap("delete "+id.String(), err)
 	}
-	return r.moderate(ctx, "delete", deleteScript, id, by, voters, func(e expected) []any {
+	return r.changed("delete", id, answer)
+}
+
+// SettleByDeleting decides the open reports of an article up to one of them, as Settle does, and deletes the article in the same
+// step. If it is deleted already, it decides, and adds the reason if a moderator deleted the article without one.
+//
+// The Refusal is that of Settle or of Delete.
+func (r *Repo) SettleByDeleting(ctx context.Context, id site.ArticleID, by site.Actor, s reports.Settling) (article *site.Article, err error) {
+	defer func() { r.stats.deletions.count(true, err) }()
+	answer, err := r.Reports.Decide(ctx, id, s, func(reportKeys []string, settled string) (wire.Reply, error) {
+		return r.delete(ctx, id, by, s.Why, reportKeys, settled)
+	})
+	if err != nil {
+		return nil, failover.Wrap("delete "+id.String(), err)
+	}
+	return r.changed("delete", id, answer)
+}
+
+// delete calls delete.lua, which decides reports, too, unless settled is empty.
+func (r *Repo) delete(ctx context.Context, id site.ArticleID, by site.Actor, why site.Why, reportKeys []string, settled string) (wire.Reply, error) {
+	p := r.Store.Partition(id)
+	more := append([]string{
+		p.Voted(id),     // KEYS[8] voted
+		p.Downvoted(id), // KEYS[9] downvoted
+	}, reportKeys...) // KEYS[10] flags, KEYS[11] flagged, KEYS[12] contacts, KEYS[13] later_contacts
+	return r.moderate(ctx, deleteScript, id, by, more, func(e expected) []any {
 		return []any{
 			id.String(),                 // ARGV[1] member
 			by.Name.Member(),            // ARGV[2] by
@@ -57,7 +82,8 @@ func (r *Repo) Delete(ctx context.Context, id site.ArticleID, by site.Actor, why
 			string(why.Ground),          // ARGV[11] ground
 			why.Basis,                   // ARGV[12] basis
 			r.Store.Rules.RankingText(), // ARGV[13] ranking
-			r.Store.On,                  // ARGV[14] features
+			settled,                     // ARGV[14] settled
+			r.Store.On,                  // ARGV[15] features
 		}
 	})
 }
@@ -82,7 +108,7 @@ func (r *Repo) UndeleteFor(ctx context.Context, id site.ArticleID, by site.Actor
 	if len(broken) > 0 {
 		return nil, broken
 	}
-	return r.moderate(ctx, "undelete", undeleteScript, id, by, nil, func(e expected) []any {
+	answer, err := r.moderate(ctx, undeleteScript, id, by, nil, func(e expected) []any {
 		return []any{
 			id.String(),                    // ARGV[1] member
 			by.Name.Member(),               // ARGV[2] by
@@ -100,12 +126,16 @@ func (r *Repo) UndeleteFor(ctx context.Context, id site.ArticleID, by site.Actor
 			r.Store.On,                     // ARGV[14] features
 		}
 	})
+	if err != nil {
+		return nil, failover.Wrap("undelete "+id.String(), err)
+	}
+	return r.changed("undelete", id, answer)
 }
 
 // moderate calls delete.lua or undelete.lua, which take the same keys, but for those in more.
-func (r *Repo) moderate(ctx context.Context, doing string, script *redis.Script, id site.ArticleID, by site.Actor, more []string, args func(expected) []any) (*site.Article, error) {
+func (r *Repo) moderate(ctx context.Context, script *redis.Script, id site.ArticleID, by site.Actor, more []string, args func(expected) []any) (wire.Reply, error) {
 	p := r.Store.Partition(id)
-	answer, err := r.runWithGroups(ctx, id, by.Name.Member(), func(e expected) (wire.Reply, error) {
+	return r.runWithGroups(ctx, id, by.Name.Member(), func(e expected) (wire.Reply, error) {
 		scriptKeys := append(make([]string, 0, 32),
 			p.Article(id),           // KEYS[1] article
 			p.Ranking(site.ByTime),  // KEYS[2] times
@@ -115,21 +145,17 @@ func (r *Repo) moderate(ctx context.Context, doing string, script *redis.Script,
 			p.Moderation(),          // KEYS[6] log
 			p.Sizes(),               // KEYS[7] sizes
 		)
-		scriptKeys = append(append(scriptKeys, more...), p.Link(site.LinkDigest(e.link))) // KEYS[8] or [10] link_record
+		scriptKeys = append(append(scriptKeys, more...), p.Link(site.LinkDigest(e.link))) // KEYS[8] or [14] link_record
 		own := p.Lists(site.UserOf(e.poster), e.link)
 		scriptKeys = append(scriptKeys,
-			p.Clock(""), // KEYS[9] or [11] clock
-			p.Front(),   // KEYS[10] or [12] pages
-			p.Events(),  // KEYS[11] or [13] events
+			p.Clock(""), // KEYS[9] or [15] clock
+			p.Front(),   // KEYS[10] or [16] pages
+			p.Events(),  // KEYS[11] or [17] events
 		)
-		scriptKeys = append(scriptKeys, own...) // KEYS[12...] or [14...] list
+		scriptKeys = append(scriptKeys, own...) // KEYS[12...] or [18...] list
 		scriptKeys = lists.GroupKeys(lists.GroupKeys(scriptKeys, p, site.Interesting), p, site.GroupNames(e.groups)...)
-		return r.Store.Call(ctx, script, scriptKeys, append(args(e), len(own))) // ARGV[15] list_count
+		return r.Store.Call(ctx, script, scriptKeys, append(args(e), len(own))) // ARGV[15] or [16] list_count
 	})
-	if err != nil {
-		return nil, failover.Wrap(fmt.Sprintf("%s %v", doing, id), err)
-	}
-	return r.changed(doing, id, answer)
 }
 
 // changed returns the article in the reply of a script that changes it, or what refuses the change.

@@ -8,6 +8,7 @@ import (
 
 	"frontpage/failover"
 	"frontpage/redisrepo/layout"
+	"frontpage/redisrepo/reports"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/wire"
 )
@@ -19,6 +20,7 @@ type Option func(*opening)
 type opening struct {
 	layout.Options
 	store                             wire.Options
+	reports                           reports.Options
 	mostSmall, gatherStep, stepLooked int // 0: the defaults
 }
 
@@ -26,6 +28,11 @@ type opening struct {
 // of the Redis server, which all processes share.
 func WithClock(now func() time.Time) Option {
 	return func(o *opening) { o.store.Clock = now }
+}
+
+// WithReports sets how notices of illegal content are kept. The default is that none are taken.
+func WithReports(options reports.Options) Option {
+	return func(o *opening) { o.reports = options }
 }
 
 // WithAcks has a write return only after n replicas of its primary have received it; if they do not, it fails with

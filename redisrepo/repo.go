@@ -41,6 +41,7 @@ import (
 	"frontpage/redisrepo/live"
 	"frontpage/redisrepo/rankings"
 	"frontpage/redisrepo/rates"
+	"frontpage/redisrepo/reports"
 	"frontpage/redisrepo/sessions"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/views"
@@ -60,6 +61,7 @@ type Repo struct {
 	*rankings.Rankings
 	*casts.Casts
 	*live.Live
+	*reports.Reports
 	Layout *layout.Layout
 
 	voting *voting
@@ -133,7 +135,7 @@ func Find(ctx context.Context, client redis.UniversalClient, rules site.Rules, o
 
 // assemble makes the rooms of a site, each with those that it uses.
 func assemble(store *wire.Store, o opening) (*Repo, error) {
-	r := &Repo{Store: store, Sessions: sessions.New(store), Log: events.New(store), Views: views.New(store)}
+	r := &Repo{Store: store, Sessions: sessions.New(store), Log: events.New(store), Views: views.New(store), Reports: reports.New(store, o.reports)}
 	var errs [6]error
 	r.Rates, errs[0] = rates.New(store)
 	r.Articles, errs[1] = articles.New(store)

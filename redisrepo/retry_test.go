@@ -16,6 +16,7 @@ import (
 	"frontpage/failover"
 	"frontpage/programtest"
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/reports"
 	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 )
@@ -98,7 +99,7 @@ func anything(s *testSite, random *rand.Rand) (did, vote string) {
 		return show(a)
 	}
 	actor := site.Actor{Name: user, Moderator: random.IntN(3) == 0}
-	switch n := random.IntN(24); n {
+	switch n := random.IntN(28); n {
 	case 0, 1, 2:
 		d := draft(fmt.Sprint("title", random.IntN(12)), theme)
 		if n > 0 {
@@ -136,6 +137,13 @@ func anything(s *testSite, random *rand.Rand) (did, vote string) {
 		return "Delete: " + describe(s.Delete(s.ctx, id, actor, site.Why{})), ""
 	case 12, 13:
 		return "Undelete: " + describe(s.Undelete(s.ctx, id, actor)), ""
+	case 24, 25:
+		_, err := s.Flag(s.ctx, user, id, []reports.Reason{reports.Spam, reports.Illegal}[random.IntN(2)], fmt.Sprint("note", random.IntN(2)))
+		return fmt.Sprint("Flag: ", err), ""
+	case 26:
+		return fmt.Sprint("Settle: ", s.Settle(s.ctx, id, moderator, settling(1+random.IntN(4), reports.Dismissed, ""))), ""
+	case 27:
+		return "SettleByDeleting: " + describe(s.SettleByDeleting(s.ctx, id, moderator, settling(1+random.IntN(4), reports.Acted, fmt.Sprint(random.IntN(2))))), ""
 	case 14:
 		result, err := s.Vote(s.ctx, id, user, site.Vote(random.IntN(3)-1), "bucket")
 		if err != nil {

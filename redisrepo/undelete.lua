@@ -80,7 +80,7 @@ for _, name in ipairs(names) do
   index_group(group_names, sizes, groups[name], name)
 end
 if votes >= interesting_votes then enter(groups.interesting, member, score, time) end
-redis.call('HDEL', article, 'deleted', 'deleted_by', 'why')
+redis.call('HDEL', article, 'deleted', 'deleted_by', 'why', 'reported')
 redis.call('ZREM', deleted, member)
 if freed then redis.call('SET', link_record, member .. ' ' .. time, 'KEEPTTL') end
 log_moderation(log, max_entries, 'undeleted', member, by, via, now, 'title', hash[8] or '', 'link', link,

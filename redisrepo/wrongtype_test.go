@@ -11,8 +11,10 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/failover"
+	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/lists"
+	"frontpage/redisrepo/reports"
 	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 )
@@ -108,12 +110,40 @@ func TestScriptsCheckEverythingBeforeTheyWrite(t *testing.T) {
 			_, err := s.Regroup(s.ctx, 1, moderator, []string{"c"}, []string{"a"})
 			return err
 		}, after: 1},
-		"delete":                    {call: deletes(1), after: 1, unneeded: []int{8, 9, 10}},
-		"deleting a legacy article": {call: deletes(2), after: 2, unneeded: []int{8, 9, 10}},
+		"delete":                    {call: deletes(1), after: 1, unneeded: []int{8, 9, 10, 11, 12, 13, 14}},
+		"deleting a legacy article": {call: deletes(2), after: 2, unneeded: []int{8, 9, 10, 11, 12, 13, 14}},
 		"deleting one's own": {call: func(s *testSite, _ redis.UniversalClient) error {
 			_, err := s.Delete(s.ctx, 1, alice(), site.Why{})
 			return err
-		}, after: 1},
+		}, after: 1, unneeded: []int{10, 11, 12, 13}},
+		"report": {call: func(s *testSite, _ redis.UniversalClient) error {
+			_, err := s.Flag(s.ctx, "bob", 1, reports.Spam, "")
+			return err
+		}},
+		"notice": {call: func(s *testSite, client redis.UniversalClient) error {
+			_, err := s.reopened(client, nil, confidential(t, oldSecret)).Notify(s.ctx, notice(1))
+			return err
+		}},
+		"deciding reports": {call: func(s *testSite, client redis.UniversalClient) error {
+			for range 2 {
+				must.Get(s.reopened(s.client(), nil, confidential(t, oldSecret)).Notify(s.ctx, notice(1)))(s.t)
+			}
+			return s.Settle(s.ctx, 1, moderator, settling(1, reports.Acted, ""))
+		}},
+		"deciding reports by deleting": {call: func(s *testSite, client redis.UniversalClient) error {
+			for range 2 {
+				must.Get(s.reopened(s.client(), nil, confidential(t, oldSecret)).Notify(s.ctx, notice(1)))(s.t)
+			}
+			_, err := s.SettleByDeleting(s.ctx, 1, moderator, settling(1, reports.Acted, ""))
+			return err
+		}, after: 1, unneeded: []int{8, 9, 14}},
+		"deciding reports of a deleted article": {call: func(s *testSite, client redis.UniversalClient) error {
+			other := s.reopened(s.client(), nil)
+			other.flag(1, "bob", reports.Spam, "")
+			other.delete(1, moderator)
+			_, err := s.SettleByDeleting(s.ctx, 1, moderator, settling(1, reports.Acted, ""))
+			return err
+		}, unneeded: []int{4, 5, 7, 8, 9, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28}},
 		"edit":                     {call: edits(1, alice()), after: 1, unneeded: []int{6}},
 		"editing a legacy article": {call: edits(2, alice()), after: 2, unneeded: []int{6}},
 		"editing by a moderator":   {call: edits(1, moderator), after: 1},

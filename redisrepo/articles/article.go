@@ -96,6 +96,7 @@ func (r *Articles) Decode(id site.ArticleID, h Hash, a *Decoded) error {
 		if a.Removal, err = site.ParseRemoval(h.Why); err != nil {
 			return fmt.Errorf("%v: %w", id, err)
 		}
+		a.Removal.FromReport = h.Reported == "1"
 	}
 	if site.HasWebScheme(h.Link) { // legacy clients check nothing
 		a.Link = &a.link

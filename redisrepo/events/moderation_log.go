@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -24,11 +25,13 @@ const (
 	LogUndeleted ModerationKind = "undeleted" // by a moderator
 	LogRegrouped ModerationKind = "regrouped" // by a moderator who is not the poster, or into or out of a reserved group
 	LogEdited    ModerationKind = "edited"    // by a moderator who is not the poster
+	LogActed     ModerationKind = "acted"     // a moderator did something because of reports of the article
+	LogDismissed ModerationKind = "dismissed" // a moderator did nothing because of them
 )
 
 // Valid reports whether it is one of the kinds above.
 func (k ModerationKind) Valid() bool {
-	return k == LogDeleted || k == LogUndeleted || k == LogRegrouped || k == LogEdited
+	return slices.Contains([]ModerationKind{LogDeleted, LogUndeleted, LogRegrouped, LogEdited, LogActed, LogDismissed}, k)
 }
 
 // ModerationEntry is an entry of the moderation log.

@@ -66,6 +66,20 @@ func (p Partition) Events() string { return p.Key("events:") }
 // Views is the key views:, see Kinds.
 func (p Partition) Views() string { return p.Key("views:") }
 
+// Flags is the key flags:, see Kinds.
+func (p Partition) Flags(id site.ArticleID) string { return p.Key("flags:", id.Number()) }
+
+// Flagged is the key flagged:, see Kinds.
+func (p Partition) Flagged() string { return p.Key("flagged:") }
+
+// Contact has the contacts of the notices of an article that came after so many decisions.
+func (p Partition) Contact(id site.ArticleID, decisions int) string {
+	return p.Key("contact:", id.Number(), ":", strconv.Itoa(decisions))
+}
+
+// Reported is the key reported:, see Kinds.
+func (p Partition) Reported(name site.UserName) string { return p.Key("reported:", string(name)) }
+
 // Audit is the key audit:, see Kinds.
 func (p Partition) Audit(id site.ArticleID) string { return p.Key("audit:", id.Number()) }
 

@@ -56,8 +56,10 @@ type Of struct {
 var (
 	All       = &Of{"", func(rest string) bool { return rest == "" }, nil} // all of the partition
 	Article   = &Of{"17", isNumber, func(n int, rest string) int { id, _ := site.ParseArticleID(rest); return int(id) % n }}
+	Batch     = &Of{"17:0", isBatch, batchIndex} // of an article's notices
 	Group     = &Of{"go", isText, nil}
 	User      = &Of{"alice", isText, nil}
+	UserHome  = &Of{"alice", isText, HomeIndex} // in one partition
 	UserMonth = &Of{"alice:647", isText, nil}
 	Host      = &Of{"go.dev", isText, nil}
 	Span      = &Of{"d:20715", func(rest string) bool { return isText(rest) && strings.Count(rest, ":") < 2 }, nil} // an hour, a day or a month
@@ -75,6 +77,19 @@ func isNumber(rest string) bool {
 	id, err := site.ParseArticleID(rest)
 	return err == nil && id.Number() == rest
 }
+
+func isBatch(rest string) bool {
+	article, decisions, found := strings.Cut(rest, ":")
+	return found && isNumber(article) && decisions != ""
+}
+
+func batchIndex(n int, rest string) int {
+	article, _, _ := strings.Cut(rest, ":")
+	return Article.Index(n, article)
+}
+
+// HomeIndex is the partition, of n, of what is kept of a user by name.
+func HomeIndex(n int, name string) int { return SubjectIndex(n, site.UserName(name).Member()) }
 
 func rateIndex(n int, rest string) int {
 	_, subject, _ := strings.Cut(rest, ":")
@@ -97,7 +112,7 @@ func postIndex(n int, rest string) int {
 var Kinds = []Kind{
 	{Name: "article", Holds: String, Of: All, Copy: Apart, Doc: "the last article number"},
 	{Name: "article", Holds: Hash, Of: Article, Copy: ByKey,
-		Doc: "title, link, text, poster (`user:alice`), time, votes (net), downvotes, groups, revision (number of changes), uncounted (1 if the poster's vote does not count), cast (those net votes that are in `cast:alice:647` of their voters; missing for an article from a time without it); for an edited article also edits (number of changes of title or text), edited (time of the last) and edition (revision of the last change of title, text or groups); with a change feed also milestone (the highest of `FRONTPAGE_MILESTONES` that the net votes have reached); for a deleted article also deleted and deleted_by; if a moderator said why they deleted or last changed it also why: time, ground and moderator on a line, then the basis and the reason"},
+		Doc: "title, link, text, poster (`user:alice`), time, votes (net), downvotes, groups, revision (number of changes), uncounted (1 if the poster's vote does not count), cast (those net votes that are in `cast:alice:647` of their voters; missing for an article from a time without it); for an edited article also edits (number of changes of title or text), edited (time of the last) and edition (revision of the last change of title, text or groups); with a change feed also milestone (the highest of `FRONTPAGE_MILESTONES` that the net votes have reached); for a deleted article also deleted and deleted_by, and reported (1 if a moderator deleted it because of reports); if a moderator said why they deleted or last changed it also why: time, ground and moderator on a line, then the basis and the reason"},
 	{Name: "history", Holds: Hash, Of: Article, Copy: ByKey,
 		Doc: "what edits replaced, up to 20 versions: the first, the one of the others that got the most votes, and the newest; number of the edit to time, net votes, bytes of the title and `user:alice`, who replaced it, on a line, the title and the text after it; `best`: the number of the edit that replaced the one with the most votes, and these"},
 	{Name: "time", Holds: SortedSet, Of: All, Copy: ByMember, Doc: "`article:17` by posting time"},
@@ -132,6 +147,13 @@ var Kinds = []Kind{
 		Doc: "the [log](architecture.md#the-log) of changes, of which the [change feed](events.md) is a part: kind, article (`17`), revision, votes (net), downvotes, score, by (`alice`), to: the vote, the net votes of a milestone, or the groups; time (of the posting), groups, at (time of the change), and some also left (groups that it was taken out of), ground, basis and reason (of a moderator)"},
 	{Name: "views", Holds: Hash, Of: All,
 		Doc: "how far what follows from `events:` has it: calendar (`top:`), the id of the last entry that it has; hidden, the number of entries that are no events of the change feed, and looked, the entry up to which these were dropped"},
+	{Name: "flags", Holds: Hash, Of: Article, Copy: ByKey, Expires: true,
+		Doc: "[reports](moderation.md) of the article: `0`, the last number, how many are open, since when, how many of these name illegal content, and how many are notices; number to reason, time, digest of a notice's secret or `-`, `user:alice` or `!REFERENCE`, and on the next lines the note; `user:alice` or `!REFERENCE` to number; decided, the numbers up to which reports were decided, one after the other, and for each, as in `=5`, acted or dismissed, time, moderator, and on the next line the answer to the reporters; 400 days after the last decision, if none is open"},
+	{Name: "flagged", Holds: SortedSet, Of: All, Copy: ByMember, Doc: "`17` of the articles with open reports, by the time of the first of them; 10,000,000,000 less if one names illegal content"},
+	{Name: "contact", Holds: Hash, Of: Batch, Copy: ByKey, Expires: true,
+		Doc: "number of a notice to name and mail of who sent it, encrypted with `FRONTPAGE_SECRET`: those of the article that came after its reports were decided so many times; `FRONTPAGE_NOTICE_CONTACT_DAYS` after the next decision"},
+	{Name: "reported", Holds: SortedSet, Of: UserHome, Copy: ByKey, Expires: true,
+		Doc: "`17` of the articles that alice reported, by time; at most 1,000, the oldest are dropped; 800 days after the last"},
 	{Name: "link", Holds: String, Of: Digest, Copy: ByKey, Doc: "the newest article that has the link, and its posting time; digest of the normalized link"},
 	{Name: "audit", Holds: Hash, Of: Article, Copy: ByKey, Expires: true,
 		Doc: "with `FRONTPAGE_AUDIT_SECRET`: `user:alice` with vote, time and bucket (the keyed hash of the address); kept as long as the voters"},

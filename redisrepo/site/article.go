@@ -87,6 +87,7 @@ func (a *Article) Clone() *Article {
 	}
 	if a.Removal != nil {
 		b.Removal, _ = ParseRemoval(a.Removal.Text())
+		b.Removal.FromReport = a.Removal.FromReport
 	}
 	return &b
 }
@@ -135,9 +136,10 @@ const (
 
 	FieldWhy = "why" // why a moderator deleted or changed it: see Removal; missing: none did, or without a reason
 
-	// Only deleted articles have the next two.
+	// Only deleted articles have the next three.
 	FieldDeleted   = "deleted" // Unix seconds
 	FieldDeletedBy = "deleted_by"
+	FieldReported  = "reported" // "1" if a moderator deleted it because of reports
 )
 
 // ValidUTF8 replaces invalid bytes, as JSON does.

@@ -32,8 +32,8 @@ const (
 
 // Check returns it as it is stored, or a Refusal with all of its errors: Invalid or TooLong.
 func (w Why) Check() (Why, Refusal) {
-	basis, refusal := checkLine("basis", w.Basis, MaxBasis)
-	reason, broken := checkLine("reason", w.Reason, MaxReason)
+	basis, refusal := CheckLine("basis", w.Basis, MaxBasis)
+	reason, broken := CheckLine("reason", w.Reason, MaxReason)
 	refusal = append(refusal, broken...)
 	switch w.Ground {
 	case "":
@@ -47,8 +47,8 @@ func (w Why) Check() (Why, Refusal) {
 	return Why{w.Ground, basis, reason}, refusal
 }
 
-// checkLine trims a line of plain text that may be empty.
-func checkLine(field, text string, most int) (string, Refusal) {
+// CheckLine trims a line of plain text that may be empty, of at most so many characters.
+func CheckLine(field, text string, most int) (string, Refusal) {
 	text = strings.TrimSpace(text)
 	if n := utf8.RuneCountInString(text); n > most {
 		return "", Refuse(TooLong, field, "the %s has at most %d characters, this one has %d", field, most, n)
@@ -59,14 +59,29 @@ func checkLine(field, text string, most int) (string, Refusal) {
 	return text, nil
 }
 
+// CheckNote checks a plain text of several lines that may be empty, of at most so many characters. A blank one is empty.
+func CheckNote(field, text string, most int) (string, Refusal) {
+	isBad := func(c rune) bool { return PostRules.IsControl(c) && !strings.ContainsRune("\t\n\r", c) }
+	switch n := utf8.RuneCountInString(text); {
+	case strings.TrimSpace(text) == "":
+		return "", nil
+	case n > most:
+		return "", Refuse(TooLong, field, "the %s has at most %d characters, this one has %d", field, most, n)
+	case !utf8.ValidString(text) || strings.ContainsFunc(text, isBad):
+		return "", Refuse(Invalid, field, "the %s contains a control character other than tab and line break", field)
+	}
+	return text, nil
+}
+
 // Removal is why a moderator deleted or changed an article.
 type Removal struct {
 	Why
-	At time.Time // UTC, whole seconds
-	By UserName
+	At         time.Time // UTC, whole seconds
+	By         UserName
+	FromReport bool // whether reports of the article led to its deletion
 }
 
-// ParseRemoval parses the field why of an article's hash, as moderation.lua writes it.
+// ParseRemoval parses the field why of an article's hash, as moderation.lua writes it. FromReport is another field.
 func ParseRemoval(text string) (*Removal, error) {
 	lines := strings.Split(text, "\n")
 	words := strings.SplitN(lines[0], " ", 3)
@@ -74,7 +89,7 @@ func ParseRemoval(text string) (*Removal, error) {
 		return nil, fmt.Errorf("why is %q", text)
 	}
 	at, err := ParseNumber(words[0])
-	return &Removal{Why{Ground(words[1]), lines[1], lines[2]}, UnixTime(at), UserOf(words[2])}, err
+	return &Removal{Why: Why{Ground(words[1]), lines[1], lines[2]}, At: UnixTime(at), By: UserOf(words[2])}, err
 }
 
 // Text is the opposite of ParseRemoval.
