@@ -64,7 +64,7 @@ type Schema struct {
 	Compile func(operation *ast.OperationDefinition, fragments ast.FragmentDefinitionList) Executable
 	// Around is called for each response, including each event of a subscription. It may be nil.
 	Around graphql.ResponseMiddleware
-	// Rule maps each mutation that is limited to its rule: RuleVotes, RulePosts or RuleChanges.
+	// Rule maps each mutation that is limited to its rule: RuleVotes, RulePosts, RuleChanges or RuleReports.
 	Rule map[string]string
 	// DependenceOf returns what the response to an operation depends on. If nil, all depend on the caller, and
 	// nothing is shared.

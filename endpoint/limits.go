@@ -211,7 +211,7 @@ func (r Rates) Validate() error {
 	for _, rate := range []struct {
 		option string
 		Rate
-	}{{"Rates.Cost", r.Cost}, {"Rates.Votes", r.Votes}, {"Rates.Posts", r.Posts}, {"Rates.Changes", r.Changes}} {
+	}{{"Rates.Cost", r.Cost}, {"Rates.Votes", r.Votes}, {"Rates.Posts", r.Posts}, {"Rates.Changes", r.Changes}, {"Rates.Reports", r.Reports}} {
 		switch {
 		case rate.Most < 0 || rate.Most > MaxRate:
 			return outOfRange(rate.option, "%d is not between 0 and %d", rate.Most, MaxRate)

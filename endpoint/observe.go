@@ -203,7 +203,7 @@ func (s *sentEvents) add(transport string, events, bytes int) {
 func (c *eventCounts) read() Events { return Events{c.sent.Load(), c.bytes.Load()} }
 
 // rateRules are the rules of Rates.
-var rateRules = [...]string{RuleCost, RuleVotes, RulePosts, RuleChanges}
+var rateRules = [...]string{RuleCost, RuleVotes, RulePosts, RuleChanges, RuleReports}
 
 // refusals count the charges that a rule had no room for: of users, and of addresses.
 type refusals [len(rateRules)]struct{ users, addresses atomic.Uint64 }

@@ -26,6 +26,7 @@ type Rates struct {
 	Votes     Rate
 	Posts     Rate
 	Changes   Rate // edits, regroupings and deletions
+	Reports   Rate // of articles, by users, and notices, which need no sign-in
 	Addresses int  // how many users' quota one address gets, at least 1
 }
 
@@ -35,6 +36,7 @@ const (
 	RuleVotes   = "votes"
 	RulePosts   = "posts"
 	RuleChanges = "changes"
+	RuleReports = "reports"
 )
 
 // rule returns the rate of a rule.
@@ -48,13 +50,15 @@ func (r Rates) rule(name string) Rate {
 		return r.Posts
 	case RuleChanges:
 		return r.Changes
+	case RuleReports:
+		return r.Reports
 	}
 	return Rate{}
 }
 
 // charges returns what an operation costs its viewer and the address, by all rules. ruleOf is Schema.Rule.
 func (r Rates) charges(ruleOf map[string]string, v Viewer, o *operation) []rates.Charge {
-	if r.Cost.Most == 0 && r.Votes.Most == 0 && r.Posts.Most == 0 && r.Changes.Most == 0 {
+	if r.Cost.Most == 0 && r.Votes.Most == 0 && r.Posts.Most == 0 && r.Changes.Most == 0 && r.Reports.Most == 0 {
 		return nil
 	}
 	var charges []rates.Charge
@@ -72,8 +76,8 @@ func (r Rates) costCharges(v Viewer, cost int) []rates.Charge {
 // charge adds what an amount is charged by a rule.
 func (r Rates) charge(charges []rates.Charge, v Viewer, rule string, amount int) []rates.Charge {
 	rate := r.rule(rule)
-	// Anonymous clients can only read: charge them for cost alone.
-	if rate.Most == 0 || amount == 0 || v.Name == "" && rule != RuleCost {
+	// Anonymous clients can only read and send notices.
+	if rate.Most == 0 || amount == 0 || v.Name == "" && rule != RuleCost && rule != RuleReports {
 		return charges
 	}
 	charge := rates.Charge{Rule: rule, Most: rate.Most, Window: rate.Window, Amount: amount, User: v.Name, Address: v.Network(), Leased: rule == RuleCost}

@@ -9,6 +9,7 @@ import (
 	"frontpage/redisrepo/events"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/rankings"
+	"frontpage/redisrepo/reports"
 	"frontpage/redisrepo/site"
 )
 
@@ -64,6 +65,13 @@ func listCosts(pageSize int) ComplexityRoot {
 	c.VotePayload.UserErrors, c.RestoreArticlePayload.UserErrors, c.EndSessionsPayload.UserErrors = one, one, one
 	c.DeleteArticlePayload.UserErrors = several
 	c.PostPayload.UserErrors, c.RegroupPayload.UserErrors, c.EditArticlePayload.UserErrors = several, several, several
+	c.FlagPayload.UserErrors, c.NoticePayload.UserErrors, c.SettleFlagsPayload.UserErrors = several, several, several
+	c.Query.ViewerReports = func(child int, first *int32, _ *string) int { return listCost(child, pageSize, first) }
+	c.Query.Flagged = func(child int, _ *reports.Kind, first *int32, _ *string) int { return listCost(child, pageSize, first) }
+	c.FlaggedItem.Reports = func(child int, first int32) int { return listCost(child, openReports, &first) }
+	c.Article.OpenReports = func(child int, first *int32) int { return listCost(child, openReports, first) }
+	c.Notice.Reports = func(child int) int { return listCost(child, reports.MaxLocations) }
+	c.Report.NoteIfAny = func(int) int { return noteCost }
 	path := func(child int) int { return listCost(child, 2) } // such as groups, 0
 	c.BasicUserError.Field, c.DuplicateLinkError.Field, c.RateLimitedError.Field = path, path, path
 	return c
@@ -74,6 +82,7 @@ func listCosts(pageSize int) ComplexityRoot {
 const (
 	linkCost = 2
 	textCost = 20
+	noteCost = 10 // half of a text, in a notice
 
 	// reachCost is the number of places that cost a point: with several partitions, the articles at all of them are read.
 	reachCost = 100
@@ -124,6 +133,10 @@ var ruleOf = map[string]string{
 	"editArticle":   endpoint.RuleChanges,
 	"deleteArticle": endpoint.RuleChanges,
 	"endSessions":   endpoint.RuleChanges,
+	"settleFlags":   endpoint.RuleChanges,
+	"flag":          endpoint.RuleReports,
+
+	"notifyIllegalContent": endpoint.RuleReports,
 }
 
 // repeatedPost returns the article of an earlier post with the same idempotency key, if posts are limited. It is not

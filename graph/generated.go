@@ -20,6 +20,7 @@ import (
 	"frontpage/redisrepo/events"
 	"frontpage/redisrepo/live"
 	"frontpage/redisrepo/rankings"
+	"frontpage/redisrepo/reports"
 	"frontpage/redisrepo/site"
 )
 
@@ -37,6 +38,8 @@ type ResolverRoot interface {
 	ArticleConnection() ArticleConnectionResolver
 	DuplicateLinkError() DuplicateLinkErrorResolver
 	Event() EventResolver
+	FlaggedConnection() FlaggedConnectionResolver
+	FlaggedItem() FlaggedItemResolver
 	FrontPageEdge() FrontPageEdgeResolver
 	Group() GroupResolver
 	GroupConnection() GroupConnectionResolver
@@ -45,6 +48,7 @@ type ResolverRoot interface {
 	Mutation() MutationResolver
 	Query() QueryResolver
 	RankedConnection() RankedConnectionResolver
+	Report() ReportResolver
 	Subscription() SubscriptionResolver
 	User() UserResolver
 }
@@ -66,6 +70,7 @@ type ComplexityRoot struct {
 		IsInteresting    func(childComplexity int) int
 		Link             func(childComplexity int) int
 		Number           func(childComplexity int) int
+		OpenReports      func(childComplexity int, first *int32) int
 		Poster           func(childComplexity int) int
 		RankedBy         func(childComplexity int) int
 		Ranks            func(childComplexity int, hours int32) int
@@ -190,6 +195,31 @@ type ComplexityRoot struct {
 		Node   func(childComplexity int) int
 	}
 
+	FlagPayload struct {
+		Report     func(childComplexity int) int
+		UserErrors func(childComplexity int) int
+	}
+
+	FlaggedConnection struct {
+		Edges      func(childComplexity int) int
+		Nodes      func(childComplexity int) int
+		PageInfo   func(childComplexity int) int
+		TotalCount func(childComplexity int) int
+	}
+
+	FlaggedEdge struct {
+		Cursor func(childComplexity int) int
+		Node   func(childComplexity int) int
+	}
+
+	FlaggedItem struct {
+		Article  func(childComplexity int) int
+		LatestID func(childComplexity int) int
+		Open     func(childComplexity int) int
+		Reports  func(childComplexity int, first int32) int
+		Since    func(childComplexity int) int
+	}
+
 	FrontPage struct {
 		At      func(childComplexity int) int
 		Places  func(childComplexity int) int
@@ -257,13 +287,33 @@ type ComplexityRoot struct {
 	}
 
 	Mutation struct {
-		DeleteArticle  func(childComplexity int, input DeleteArticleInput) int
-		EditArticle    func(childComplexity int, input EditArticleInput) int
-		EndSessions    func(childComplexity int, input EndSessionsInput) int
-		Post           func(childComplexity int, input site.Draft) int
-		Regroup        func(childComplexity int, input RegroupInput) int
-		RestoreArticle func(childComplexity int, input RestoreArticleInput) int
-		Vote           func(childComplexity int, input VoteInput) int
+		DeleteArticle        func(childComplexity int, input DeleteArticleInput) int
+		EditArticle          func(childComplexity int, input EditArticleInput) int
+		EndSessions          func(childComplexity int, input EndSessionsInput) int
+		Flag                 func(childComplexity int, input FlagInput) int
+		NotifyIllegalContent func(childComplexity int, input reports.NoticeDraft) int
+		Post                 func(childComplexity int, input site.Draft) int
+		Regroup              func(childComplexity int, input RegroupInput) int
+		RestoreArticle       func(childComplexity int, input RestoreArticleInput) int
+		SettleFlags          func(childComplexity int, input SettleFlagsInput) int
+		Vote                 func(childComplexity int, input VoteInput) int
+	}
+
+	Notice struct {
+		At        func(childComplexity int) int
+		Reference func(childComplexity int) int
+		Reports   func(childComplexity int) int
+	}
+
+	NoticeContact struct {
+		Email func(childComplexity int) int
+		Name  func(childComplexity int) int
+	}
+
+	NoticePayload struct {
+		Reference  func(childComplexity int) int
+		Secret     func(childComplexity int) int
+		UserErrors func(childComplexity int) int
 	}
 
 	PageInfo struct {
@@ -290,6 +340,7 @@ type ComplexityRoot struct {
 		ArticlesConnection func(childComplexity int, order site.Order, direction site.Direction, first *int32, after *string, last *int32, before *string, unvotedOnly bool) int
 		DeletedItems       func(childComplexity int, first *int32, after *string) int
 		Events             func(childComplexity int, after *string, kinds []events.EventKind, first *int32) int
+		Flagged            func(childComplexity int, kind *reports.Kind, first *int32, after *string) int
 		FrontPage          func(childComplexity int, at time.Time) int
 		Group              func(childComplexity int, name string) int
 		Groups             func(childComplexity int, orderBy site.GroupOrder, prefix *string, first *int32, after *string, last *int32, before *string) int
@@ -297,11 +348,13 @@ type ComplexityRoot struct {
 		ModerationLog      func(childComplexity int, first *int32, after *string, last *int32, before *string) int
 		Node               func(childComplexity int, id string) int
 		Nodes              func(childComplexity int, ids []string) int
+		Notice             func(childComplexity int, reference string, secret *string) int
 		Ranking            func(childComplexity int, by rankings.RankBy, span *rankings.Span, postedAfter *time.Time, postedBefore *time.Time, first *int32, after *string, unvotedOnly bool) int
 		RateLimit          func(childComplexity int) int
 		Site               func(childComplexity int) int
 		User               func(childComplexity int, name string) int
 		Viewer             func(childComplexity int) int
+		ViewerReports      func(childComplexity int, first *int32, after *string) int
 		ViewerVotes        func(childComplexity int, direction *site.Vote, first *int32, after *string) int
 	}
 
@@ -350,15 +403,47 @@ type ComplexityRoot struct {
 	}
 
 	Removal struct {
-		At     func(childComplexity int) int
-		Basis  func(childComplexity int) int
-		By     func(childComplexity int) int
-		Ground func(childComplexity int) int
-		Reason func(childComplexity int) int
+		At         func(childComplexity int) int
+		Basis      func(childComplexity int) int
+		By         func(childComplexity int) int
+		FromReport func(childComplexity int) int
+		Ground     func(childComplexity int) int
+		Reason     func(childComplexity int) int
+	}
+
+	Report struct {
+		Article        func(childComplexity int) int
+		At             func(childComplexity int) int
+		By             func(childComplexity int) int
+		Contact        func(childComplexity int) int
+		DecidedAt      func(childComplexity int) int
+		Decision       func(childComplexity int) int
+		ID             func(childComplexity int) int
+		Kind           func(childComplexity int) int
+		NoteIfAny      func(childComplexity int) int
+		Reason         func(childComplexity int) int
+		ReferenceIfAny func(childComplexity int) int
+		State          func(childComplexity int) int
+	}
+
+	ReportConnection struct {
+		Edges    func(childComplexity int) int
+		Nodes    func(childComplexity int) int
+		PageInfo func(childComplexity int) int
+	}
+
+	ReportEdge struct {
+		Cursor func(childComplexity int) int
+		Node   func(childComplexity int) int
 	}
 
 	RestoreArticlePayload struct {
 		Article    func(childComplexity int) int
+		UserErrors func(childComplexity int) int
+	}
+
+	SettleFlagsPayload struct {
+		Item       func(childComplexity int) int
 		UserErrors func(childComplexity int) int
 	}
 
@@ -422,6 +507,7 @@ type ArticleResolver interface {
 	ViewerCanEdit(ctx context.Context, objs []*site.Article) ([]bool, error)
 
 	Removal(ctx context.Context, objs []*site.Article) ([]*Removal, error)
+	OpenReports(ctx context.Context, objs []*site.Article, first *int32) ([][]*reports.Report, error)
 	BestRank(ctx context.Context, objs []*site.Article) ([]*rankings.BestRank, error)
 	Ranks(ctx context.Context, objs []*site.Article, hours int32) ([][]*rankings.RankAt, error)
 	RankedBy(ctx context.Context, objs []*site.Article) ([]*RankedBy, error)
@@ -437,6 +523,13 @@ type EventResolver interface {
 	Article(ctx context.Context, objs []*events.Event) ([]*site.Article, error)
 
 	Removal(ctx context.Context, objs []*events.Event) ([]*Removal, error)
+}
+type FlaggedConnectionResolver interface {
+	TotalCount(ctx context.Context, obj *FlaggedConnection) (int32, error)
+}
+type FlaggedItemResolver interface {
+	Article(ctx context.Context, objs []*reports.Item) ([]*site.Article, error)
+	Reports(ctx context.Context, objs []*reports.Item, first int32) ([][]*reports.Report, error)
 }
 type FrontPageEdgeResolver interface {
 	Node(ctx context.Context, objs []*rankings.FrontPlace) ([]*site.Article, error)
@@ -463,6 +556,9 @@ type MutationResolver interface {
 	DeleteArticle(ctx context.Context, input DeleteArticleInput) (*DeleteArticlePayload, error)
 	RestoreArticle(ctx context.Context, input RestoreArticleInput) (*RestoreArticlePayload, error)
 	EndSessions(ctx context.Context, input EndSessionsInput) (*EndSessionsPayload, error)
+	Flag(ctx context.Context, input FlagInput) (*FlagPayload, error)
+	NotifyIllegalContent(ctx context.Context, input reports.NoticeDraft) (*NoticePayload, error)
+	SettleFlags(ctx context.Context, input SettleFlagsInput) (*SettleFlagsPayload, error)
 }
 type QueryResolver interface {
 	Site(ctx context.Context) (*Site, error)
@@ -484,9 +580,18 @@ type QueryResolver interface {
 	Ranking(ctx context.Context, by rankings.RankBy, span *rankings.Span, postedAfter *time.Time, postedBefore *time.Time, first *int32, after *string, unvotedOnly bool) (*RankedConnection, error)
 	FrontPage(ctx context.Context, at time.Time) (*rankings.FrontPage, error)
 	ViewerVotes(ctx context.Context, direction *site.Vote, first *int32, after *string) (*CastVoteConnection, error)
+	ViewerReports(ctx context.Context, first *int32, after *string) (*ReportConnection, error)
+	Flagged(ctx context.Context, kind *reports.Kind, first *int32, after *string) (*FlaggedConnection, error)
+	Notice(ctx context.Context, reference string, secret *string) (*Notice, error)
 }
 type RankedConnectionResolver interface {
 	TotalCount(ctx context.Context, obj *RankedConnection) (int32, error)
+}
+type ReportResolver interface {
+	Article(ctx context.Context, objs []*reports.Report) ([]*site.Article, error)
+	By(ctx context.Context, objs []*reports.Report) ([]*site.User, error)
+
+	Contact(ctx context.Context, objs []*reports.Report) ([]*NoticeContact, error)
 }
 type SubscriptionResolver interface {
 	ArticleChanged(ctx context.Context, ids []string, revisions []int32) (<-chan *site.Article, error)
@@ -593,6 +698,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Article.Number(childComplexity), true
+	case "Article.openReports":
+		if e.ComplexityRoot.Article.OpenReports == nil {
+			break
+		}
+
+		args, err := ec.field_Article_openReports_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Article.OpenReports(childComplexity, args["first"].(*int32)), true
 	case "Article.poster":
 		if e.ComplexityRoot.Article.Poster == nil {
 			break
@@ -1064,6 +1180,93 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.EventEdge.Node(childComplexity), true
 
+	case "FlagPayload.report":
+		if e.ComplexityRoot.FlagPayload.Report == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FlagPayload.Report(childComplexity), true
+	case "FlagPayload.userErrors":
+		if e.ComplexityRoot.FlagPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FlagPayload.UserErrors(childComplexity), true
+
+	case "FlaggedConnection.edges":
+		if e.ComplexityRoot.FlaggedConnection.Edges == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FlaggedConnection.Edges(childComplexity), true
+	case "FlaggedConnection.nodes":
+		if e.ComplexityRoot.FlaggedConnection.Nodes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FlaggedConnection.Nodes(childComplexity), true
+	case "FlaggedConnection.pageInfo":
+		if e.ComplexityRoot.FlaggedConnection.PageInfo == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FlaggedConnection.PageInfo(childComplexity), true
+	case "FlaggedConnection.totalCount":
+		if e.ComplexityRoot.FlaggedConnection.TotalCount == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FlaggedConnection.TotalCount(childComplexity), true
+
+	case "FlaggedEdge.cursor":
+		if e.ComplexityRoot.FlaggedEdge.Cursor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FlaggedEdge.Cursor(childComplexity), true
+	case "FlaggedEdge.node":
+		if e.ComplexityRoot.FlaggedEdge.Node == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FlaggedEdge.Node(childComplexity), true
+
+	case "FlaggedItem.target", "FlaggedItem.article":
+		if e.ComplexityRoot.FlaggedItem.Article == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FlaggedItem.Article(childComplexity), true
+	case "FlaggedItem.latestReport":
+		if e.ComplexityRoot.FlaggedItem.LatestID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FlaggedItem.LatestID(childComplexity), true
+	case "FlaggedItem.openCount":
+		if e.ComplexityRoot.FlaggedItem.Open == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FlaggedItem.Open(childComplexity), true
+	case "FlaggedItem.reports":
+		if e.ComplexityRoot.FlaggedItem.Reports == nil {
+			break
+		}
+
+		args, err := ec.field_FlaggedItem_reports_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.FlaggedItem.Reports(childComplexity, args["first"].(int32)), true
+	case "FlaggedItem.since":
+		if e.ComplexityRoot.FlaggedItem.Since == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FlaggedItem.Since(childComplexity), true
+
 	case "FrontPage.at":
 		if e.ComplexityRoot.FrontPage.At == nil {
 			break
@@ -1360,6 +1563,28 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.EndSessions(childComplexity, args["input"].(EndSessionsInput)), true
+	case "Mutation.flag":
+		if e.ComplexityRoot.Mutation.Flag == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_flag_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.Flag(childComplexity, args["input"].(FlagInput)), true
+	case "Mutation.notifyIllegalContent":
+		if e.ComplexityRoot.Mutation.NotifyIllegalContent == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_notifyIllegalContent_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.NotifyIllegalContent(childComplexity, args["input"].(reports.NoticeDraft)), true
 	case "Mutation.post":
 		if e.ComplexityRoot.Mutation.Post == nil {
 			break
@@ -1393,6 +1618,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.RestoreArticle(childComplexity, args["input"].(RestoreArticleInput)), true
+	case "Mutation.settleFlags":
+		if e.ComplexityRoot.Mutation.SettleFlags == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_settleFlags_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.SettleFlags(childComplexity, args["input"].(SettleFlagsInput)), true
 	case "Mutation.vote":
 		if e.ComplexityRoot.Mutation.Vote == nil {
 			break
@@ -1404,6 +1640,57 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.Vote(childComplexity, args["input"].(VoteInput)), true
+
+	case "Notice.at":
+		if e.ComplexityRoot.Notice.At == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Notice.At(childComplexity), true
+	case "Notice.reference":
+		if e.ComplexityRoot.Notice.Reference == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Notice.Reference(childComplexity), true
+	case "Notice.reports":
+		if e.ComplexityRoot.Notice.Reports == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Notice.Reports(childComplexity), true
+
+	case "NoticeContact.email":
+		if e.ComplexityRoot.NoticeContact.Email == nil {
+			break
+		}
+
+		return e.ComplexityRoot.NoticeContact.Email(childComplexity), true
+	case "NoticeContact.name":
+		if e.ComplexityRoot.NoticeContact.Name == nil {
+			break
+		}
+
+		return e.ComplexityRoot.NoticeContact.Name(childComplexity), true
+
+	case "NoticePayload.reference":
+		if e.ComplexityRoot.NoticePayload.Reference == nil {
+			break
+		}
+
+		return e.ComplexityRoot.NoticePayload.Reference(childComplexity), true
+	case "NoticePayload.secret":
+		if e.ComplexityRoot.NoticePayload.Secret == nil {
+			break
+		}
+
+		return e.ComplexityRoot.NoticePayload.Secret(childComplexity), true
+	case "NoticePayload.userErrors":
+		if e.ComplexityRoot.NoticePayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.NoticePayload.UserErrors(childComplexity), true
 
 	case "PageInfo.endCursor":
 		if e.ComplexityRoot.PageInfo.EndCursor == nil {
@@ -1522,6 +1809,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Query.Events(childComplexity, args["after"].(*string), args["kinds"].([]events.EventKind), args["first"].(*int32)), true
+	case "Query.flagged":
+		if e.ComplexityRoot.Query.Flagged == nil {
+			break
+		}
+
+		args, err := ec.field_Query_flagged_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.Flagged(childComplexity, args["kind"].(*reports.Kind), args["first"].(*int32), args["after"].(*string)), true
 	case "Query.frontPage":
 		if e.ComplexityRoot.Query.FrontPage == nil {
 			break
@@ -1600,6 +1898,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Query.Nodes(childComplexity, args["ids"].([]string)), true
+	case "Query.notice":
+		if e.ComplexityRoot.Query.Notice == nil {
+			break
+		}
+
+		args, err := ec.field_Query_notice_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.Notice(childComplexity, args["reference"].(string), args["secret"].(*string)), true
 	case "Query.ranking":
 		if e.ComplexityRoot.Query.Ranking == nil {
 			break
@@ -1640,6 +1949,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Query.Viewer(childComplexity), true
+	case "Query.viewerReports":
+		if e.ComplexityRoot.Query.ViewerReports == nil {
+			break
+		}
+
+		args, err := ec.field_Query_viewerReports_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.ViewerReports(childComplexity, args["first"].(*int32), args["after"].(*string)), true
 	case "Query.viewerVotes":
 		if e.ComplexityRoot.Query.ViewerVotes == nil {
 			break
@@ -1815,6 +2135,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Removal.By(childComplexity), true
+	case "Removal.fromReport":
+		if e.ComplexityRoot.Removal.FromReport == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Removal.FromReport(childComplexity), true
 	case "Removal.ground":
 		if e.ComplexityRoot.Removal.Ground == nil {
 			break
@@ -1828,6 +2154,111 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.Removal.Reason(childComplexity), true
 
+	case "Report.target", "Report.article":
+		if e.ComplexityRoot.Report.Article == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Report.Article(childComplexity), true
+	case "Report.at":
+		if e.ComplexityRoot.Report.At == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Report.At(childComplexity), true
+	case "Report.by":
+		if e.ComplexityRoot.Report.By == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Report.By(childComplexity), true
+	case "Report.contact":
+		if e.ComplexityRoot.Report.Contact == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Report.Contact(childComplexity), true
+	case "Report.decidedAt":
+		if e.ComplexityRoot.Report.DecidedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Report.DecidedAt(childComplexity), true
+	case "Report.decision":
+		if e.ComplexityRoot.Report.Decision == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Report.Decision(childComplexity), true
+	case "Report.id":
+		if e.ComplexityRoot.Report.ID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Report.ID(childComplexity), true
+	case "Report.kind":
+		if e.ComplexityRoot.Report.Kind == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Report.Kind(childComplexity), true
+	case "Report.note":
+		if e.ComplexityRoot.Report.NoteIfAny == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Report.NoteIfAny(childComplexity), true
+	case "Report.reason":
+		if e.ComplexityRoot.Report.Reason == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Report.Reason(childComplexity), true
+	case "Report.reference":
+		if e.ComplexityRoot.Report.ReferenceIfAny == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Report.ReferenceIfAny(childComplexity), true
+	case "Report.state":
+		if e.ComplexityRoot.Report.State == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Report.State(childComplexity), true
+
+	case "ReportConnection.edges":
+		if e.ComplexityRoot.ReportConnection.Edges == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ReportConnection.Edges(childComplexity), true
+	case "ReportConnection.nodes":
+		if e.ComplexityRoot.ReportConnection.Nodes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ReportConnection.Nodes(childComplexity), true
+	case "ReportConnection.pageInfo":
+		if e.ComplexityRoot.ReportConnection.PageInfo == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ReportConnection.PageInfo(childComplexity), true
+
+	case "ReportEdge.cursor":
+		if e.ComplexityRoot.ReportEdge.Cursor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ReportEdge.Cursor(childComplexity), true
+	case "ReportEdge.node":
+		if e.ComplexityRoot.ReportEdge.Node == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ReportEdge.Node(childComplexity), true
+
 	case "RestoreArticlePayload.article":
 		if e.ComplexityRoot.RestoreArticlePayload.Article == nil {
 			break
@@ -1840,6 +2271,19 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.RestoreArticlePayload.UserErrors(childComplexity), true
+
+	case "SettleFlagsPayload.item":
+		if e.ComplexityRoot.SettleFlagsPayload.Item == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SettleFlagsPayload.Item(childComplexity), true
+	case "SettleFlagsPayload.userErrors":
+		if e.ComplexityRoot.SettleFlagsPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SettleFlagsPayload.UserErrors(childComplexity), true
 
 	case "Site.explorer":
 		if e.ComplexityRoot.Site.Explorer == nil {
@@ -2045,10 +2489,13 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputDeleteArticleInput,
 		ec.unmarshalInputEditArticleInput,
 		ec.unmarshalInputEndSessionsInput,
+		ec.unmarshalInputFlagInput,
+		ec.unmarshalInputNoticeInput,
 		ec.unmarshalInputPostInput,
 		ec.unmarshalInputRankBy,
 		ec.unmarshalInputRegroupInput,
 		ec.unmarshalInputRestoreArticleInput,
+		ec.unmarshalInputSettleFlagsInput,
 		ec.unmarshalInputVoteInput,
 	)
 	first := true
@@ -2256,9 +2703,9 @@ type Query {
   rateLimit: RateLimit
 
   """
-  The log of deleted and restored articles, of moderators' edits and regroupings, and of
-  regroupings into and out of reserved groups, newest first. Moderators only: other callers
-  get an error with the code FORBIDDEN.
+  The log of deleted and restored articles, of moderators' edits and regroupings, of
+  decisions about reports, and of regroupings into and out of reserved groups, newest first.
+  Moderators only: other callers get an error with the code FORBIDDEN.
   """
   moderationLog(
     "Return at most this many entries, 1 to 100, from the start of the list or, with ` + "`" + `after` + "`" + `, after that cursor. Default, if ` + "`" + `last` + "`" + ` is not set: the site's page size."
@@ -2353,9 +2800,46 @@ type Query {
     "Start after this cursor, which must come from the same list. An empty one is the start of the list."
     after: String
   ): CastVoteConnection
+
+  """
+  What the viewer reported, the newest first, with what was decided: the last 1,000 articles.
+  A page may have fewer reports than asked for although others follow. Anonymous callers get
+  an error with the code UNAUTHENTICATED.
+  """
+  viewerReports(
+    "Return at most this many reports, 1 to 100. Default: the site's page size."
+    first: Int
+    "Start after this cursor, which must come from the same list. An empty one is the start of the list."
+    after: String
+  ): ReportConnection
+
+  """
+  The articles with open reports: those with a report of illegal content first, then those
+  that have waited longest. Moderators only: other callers get an error with the code
+  FORBIDDEN.
+  """
+  flagged(
+    "Only articles with open reports of this kind. Default: both."
+    kind: ReportKind
+    "Return at most this many articles, 1 to 100. Default: the site's page size."
+    first: Int
+    "Start after this cursor, which must come from the same list. An empty one is the start of the list."
+    after: String
+  ): FlaggedConnection
+
+  """
+  A notice of illegal content, and what was decided. Null if no notice has the reference
+  and the secret, and once the notice was erased: 400 days after the decision.
+  """
+  notice(
+    "The reference, as ` + "`" + `notifyIllegalContent` + "`" + ` returned it."
+    reference: String!
+    "The secret, as ` + "`" + `notifyIllegalContent` + "`" + ` returned it. Moderators need none."
+    secret: String
+  ): Notice
 }
 
-"Write operations. They require sign-in."
+"Write operations. They require sign-in, except notifyIllegalContent."
 type Mutation {
   """
   Post an article with a link, a text or both. It starts with the poster's own upvote,
@@ -2409,6 +2893,24 @@ type Mutation {
   a user has no session is not an error.
   """
   endSessions(input: EndSessionsInput!): EndSessionsPayload
+
+  """
+  Report an article to the moderators. A user has one report of each article: reporting it
+  again changes that report while it is open. The same report again is a no-op, not an error.
+  """
+  flag(input: FlagInput!): FlagPayload
+
+  """
+  Notify the site of illegal content. Needs no sign-in; limited by address. The answer has a
+  reference and a secret, with which ` + "`" + `notice` + "`" + ` shows what was decided.
+  """
+  notifyIllegalContent(input: NoticeInput!): NoticePayload
+
+  """
+  Decide the open reports of an article, for moderators, and delete the article in the same
+  step if asked. Repeating a decision is a no-op, not an error.
+  """
+  settleFlags(input: SettleFlagsInput!): SettleFlagsPayload
 }
 
 """
@@ -2585,6 +3087,11 @@ type Article implements Node {
   for everybody but its poster and moderators.
   """
   removal: Removal
+  "The article's open reports, the oldest first: for moderators. Null for all other callers."
+  openReports(
+    "Return at most this many reports, 1 to 100. Default: 20."
+    first: Int
+  ): [Report!]
   """
   The article's best rank among the first 100 by score at a full hour since the site keeps
   front pages, the last full hour included. Null if it was never among them.
@@ -2618,6 +3125,8 @@ type Removal {
   basis: String
   "When the moderator did so."
   at: DateTime!
+  "Whether reports of the article led to its deletion. Null in events, which do not say so."
+  fromReport: Boolean
   "The moderator, for moderators only."
   by: User
 }
@@ -2952,6 +3461,238 @@ type DeletedEdge {
   article: Article
 }
 
+"A report of an article."
+type Report {
+  "The report's id, such as report:17.3. A report that is changed gets another one."
+  id: ID!
+  "Who made it: a user, or the sender of a notice."
+  kind: ReportKind!
+  "What is wrong with the article."
+  reason: ReportReason!
+  "In words, as plain text of several lines. Null if nothing was said."
+  note: String
+  "When it was first made."
+  at: DateTime!
+  "The id of the reported article."
+  target: ID!
+  "The reported article. Null while it is deleted, except for its poster and moderators."
+  article: Article
+  "Who reported it: for moderators. Null for notices."
+  by: User
+  "The reference of a notice. Null for the report of a user."
+  reference: String
+  """
+  Who sent the notice: for moderators. Null for the report of a user, if the sender gave no
+  name and address, once they were erased (180 days after the decision, unless configured
+  otherwise), and if they were encrypted with a secret that the site no longer has.
+  """
+  contact: NoticeContact
+  "Whether it was decided, and how."
+  state: ReportState!
+  "When it was decided. Null while it is open."
+  decidedAt: DateTime
+  "The moderator's answer to the reporter. Null while the report is open, and if there is none."
+  decision: String
+}
+
+"Who sent a notice of illegal content."
+type NoticeContact {
+  "The name."
+  name: String
+  "The mail address."
+  email: String
+}
+
+"A notice of illegal content."
+type Notice {
+  "The reference."
+  reference: String!
+  "When it was sent."
+  at: DateTime!
+  "The notice as a report of each article that it names."
+  reports: [Report!]!
+}
+
+"Kinds of reports."
+enum ReportKind {
+  "A report of a signed-in user."
+  FLAG
+  "A notice of illegal content."
+  NOTICE
+}
+
+"Reasons for reports."
+enum ReportReason {
+  "Advertisement, or posted again and again."
+  SPAM
+  "Insults, threats or harassment."
+  ABUSE
+  "It does not belong on this site, or in its groups."
+  OFF_TOPIC
+  "It was posted before."
+  DUPLICATE
+  "Illegal content."
+  ILLEGAL
+  "Anything else: the note says what."
+  OTHER
+}
+
+"What became of a report."
+enum ReportState {
+  "It is not decided yet."
+  OPEN
+  "Something was done."
+  ACTED
+  "Nothing was done."
+  DISMISSED
+}
+
+"A page of reports."
+type ReportConnection {
+  "The reports with their cursors."
+  edges: [ReportEdge!]!
+  "The reports."
+  nodes: [Report!]!
+  "Where this page begins and ends."
+  pageInfo: PageInfo!
+}
+
+"A report and its position in a list."
+type ReportEdge {
+  "The position, for ` + "`" + `after` + "`" + `."
+  cursor: String!
+  "The report."
+  node: Report!
+}
+
+"An article with open reports."
+type FlaggedItem {
+  "The article's id."
+  target: ID!
+  "The article, also while it is deleted."
+  article: Article
+  "Its open reports, the oldest first."
+  reports(
+    "Return at most this many reports, 1 to 100."
+    first: Int! = 20
+  ): [Report!]
+  "Number of its open reports."
+  openCount: Int!
+  "When the first of them was made. Null if none is open."
+  since: DateTime
+  "The id of the newest one, for SettleFlagsInput.throughReport: a decision through it is about all reports that were open at this reading. Null if there is none."
+  latestReport: ID
+}
+
+"A page of the articles with open reports."
+type FlaggedConnection {
+  "The articles with their cursors."
+  edges: [FlaggedEdge!]!
+  "The articles with their reports."
+  nodes: [FlaggedItem!]!
+  "Where this page begins and ends."
+  pageInfo: PageInfo!
+  "Number of all articles with open reports, of any kind."
+  totalCount: Int!
+}
+
+"An article with open reports and its position in the list."
+type FlaggedEdge {
+  "The position, for ` + "`" + `after` + "`" + `."
+  cursor: String!
+  "The article and its reports."
+  node: FlaggedItem!
+}
+
+"A report of an article."
+input FlagInput {
+  "The article's id or bare number."
+  target: ID!
+  "What is wrong with it."
+  reason: ReportReason!
+  "In words: plain text of at most 500 characters, in several lines."
+  note: String
+}
+
+"The result of flag."
+type FlagPayload {
+  "The viewer's report, or null if it was refused: see userErrors."
+  report: Report
+  "Why the report was refused. If not empty, nothing has changed."
+  userErrors: [UserError!]!
+}
+
+"A notice of illegal content."
+input NoticeInput {
+  "Exactly where the content is: 1 to 10 addresses of articles on this site, or their ids. At least one article must exist."
+  locations: [String!]!
+  "Why the content is illegal: plain text of 20 to 5,000 characters, in several lines."
+  explanation: String!
+  "The sender's name, on a line of at most 200 characters. Required unless ` + "`" + `withoutContact` + "`" + ` is true."
+  name: String
+  "The sender's mail address. Required unless ` + "`" + `withoutContact` + "`" + ` is true."
+  email: String
+  "Whether the sender believes in good faith that the notice is accurate and complete: must be true."
+  goodFaith: Boolean!
+  "Whether name and address may be missing, for the offences that article 16(2)(c) of Regulation (EU) 2022/2065 exempts."
+  withoutContact: Boolean! = false
+  """
+  A key that the client chooses: 1 to 100 characters. Repeating the same notice with the same
+  key returns the same reference and secret, so a request that got no response can be sent
+  again without sending two notices.
+  """
+  idempotencyKey: String
+}
+
+"The result of notifyIllegalContent."
+type NoticePayload {
+  "The notice's reference, or null if it was refused: see userErrors."
+  reference: String
+  "The secret that shows with the reference what was decided. It is shown only here."
+  secret: String
+  "Why the notice was refused. If not empty, nothing has changed."
+  userErrors: [UserError!]!
+}
+
+"A decision about the open reports of an article."
+input SettleFlagsInput {
+  "The article's id or bare number."
+  target: ID!
+  "The id of the newest report that the decision is about: usually FlaggedItem.latestReport. What was reported or changed later stays open."
+  throughReport: ID!
+  "What is done."
+  act: SettleAct!
+  "On which ground. Default: OTHER, if there is a basis or a reason."
+  ground: RemovalGround
+  "The rule or the law, on a line of at most 200 characters."
+  basis: String
+  "Why, on a line of at most 500 characters: for the moderation log, and with DELETE also for the poster."
+  reason: String
+  "The answer to the reporters, on a line of at most 500 characters."
+  decision: String
+}
+
+"What a moderator does because of reports."
+enum SettleAct {
+  "Nothing: the reports are dismissed."
+  DISMISS
+  "The article is deleted in the same step, as by deleteArticle."
+  DELETE
+  "Another action is the answer, such as an edit."
+  ACTED
+}
+
+"The result of settleFlags."
+type SettleFlagsPayload {
+  "The article with the reports that are still open, or null if the decision was refused: see userErrors."
+  item: FlaggedItem
+  """
+  Why the decision was refused. If not empty, nothing has changed. The code CONFLICT says
+  that none of the reports is open: another moderator decided them, or they were changed.
+  """
+  userErrors: [UserError!]!
+}
+
 "An entry of the moderation log: one action on an article."
 type ModerationEntry {
   "The entry's id, unique on this site: the same whenever the entry is read. Its form may change for later entries."
@@ -2992,6 +3733,10 @@ enum ModerationKind {
   UNDELETED
   "A moderator changed the article's title or text."
   EDITED
+  "A moderator decided reports of the article, and something was done."
+  ACTED
+  "A moderator dismissed reports of the article."
+  DISMISSED
   "A moderator changed the article's groups, or reserved groups were changed."
   REGROUPED
 }
@@ -3212,7 +3957,7 @@ enum UserErrorCode {
   VOTING_CLOSED
   "It is too late for the poster to change the title or the text."
   EDIT_CLOSED
-  "The idempotency key was already used for a different post, or the article was edited after the revision in ifRevision."
+  "The idempotency key was already used for a different post, the article was edited after the revision in ifRevision, or the report was decided already."
   CONFLICT
   "The link was posted recently. The error is a DuplicateLinkError."
   DUPLICATE_LINK
@@ -3469,6 +4214,8 @@ func (ec *executionContext) childFields_Article(ctx context.Context, field graph
 		return ec.fieldContext_Article_deletedAt(ctx, field)
 	case "removal":
 		return ec.fieldContext_Article_removal(ctx, field)
+	case "openReports":
+		return ec.fieldContext_Article_openReports(ctx, field)
 	case "bestRank":
 		return ec.fieldContext_Article_bestRank(ctx, field)
 	case "ranks":
@@ -3665,6 +4412,58 @@ func (ec *executionContext) childFields_EventEdge(ctx context.Context, field gra
 	return nil, fmt.Errorf("no field named %q was found under type EventEdge", field.Name)
 }
 
+func (ec *executionContext) childFields_FlagPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "report":
+		return ec.fieldContext_FlagPayload_report(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_FlagPayload_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type FlagPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_FlaggedConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edges":
+		return ec.fieldContext_FlaggedConnection_edges(ctx, field)
+	case "nodes":
+		return ec.fieldContext_FlaggedConnection_nodes(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_FlaggedConnection_pageInfo(ctx, field)
+	case "totalCount":
+		return ec.fieldContext_FlaggedConnection_totalCount(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type FlaggedConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_FlaggedEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "cursor":
+		return ec.fieldContext_FlaggedEdge_cursor(ctx, field)
+	case "node":
+		return ec.fieldContext_FlaggedEdge_node(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type FlaggedEdge", field.Name)
+}
+
+func (ec *executionContext) childFields_FlaggedItem(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "target":
+		return ec.fieldContext_FlaggedItem_target(ctx, field)
+	case "article":
+		return ec.fieldContext_FlaggedItem_article(ctx, field)
+	case "reports":
+		return ec.fieldContext_FlaggedItem_reports(ctx, field)
+	case "openCount":
+		return ec.fieldContext_FlaggedItem_openCount(ctx, field)
+	case "since":
+		return ec.fieldContext_FlaggedItem_since(ctx, field)
+	case "latestReport":
+		return ec.fieldContext_FlaggedItem_latestReport(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type FlaggedItem", field.Name)
+}
+
 func (ec *executionContext) childFields_FrontPage(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "at":
@@ -3799,6 +4598,40 @@ func (ec *executionContext) childFields_ModerationEntry(ctx context.Context, fie
 	return nil, fmt.Errorf("no field named %q was found under type ModerationEntry", field.Name)
 }
 
+func (ec *executionContext) childFields_Notice(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "reference":
+		return ec.fieldContext_Notice_reference(ctx, field)
+	case "at":
+		return ec.fieldContext_Notice_at(ctx, field)
+	case "reports":
+		return ec.fieldContext_Notice_reports(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type Notice", field.Name)
+}
+
+func (ec *executionContext) childFields_NoticeContact(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "name":
+		return ec.fieldContext_NoticeContact_name(ctx, field)
+	case "email":
+		return ec.fieldContext_NoticeContact_email(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type NoticeContact", field.Name)
+}
+
+func (ec *executionContext) childFields_NoticePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "reference":
+		return ec.fieldContext_NoticePayload_reference(ctx, field)
+	case "secret":
+		return ec.fieldContext_NoticePayload_secret(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_NoticePayload_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type NoticePayload", field.Name)
+}
+
 func (ec *executionContext) childFields_PageInfo(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "hasPreviousPage":
@@ -3917,10 +4750,66 @@ func (ec *executionContext) childFields_Removal(ctx context.Context, field graph
 		return ec.fieldContext_Removal_basis(ctx, field)
 	case "at":
 		return ec.fieldContext_Removal_at(ctx, field)
+	case "fromReport":
+		return ec.fieldContext_Removal_fromReport(ctx, field)
 	case "by":
 		return ec.fieldContext_Removal_by(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Removal", field.Name)
+}
+
+func (ec *executionContext) childFields_Report(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_Report_id(ctx, field)
+	case "kind":
+		return ec.fieldContext_Report_kind(ctx, field)
+	case "reason":
+		return ec.fieldContext_Report_reason(ctx, field)
+	case "note":
+		return ec.fieldContext_Report_note(ctx, field)
+	case "at":
+		return ec.fieldContext_Report_at(ctx, field)
+	case "target":
+		return ec.fieldContext_Report_target(ctx, field)
+	case "article":
+		return ec.fieldContext_Report_article(ctx, field)
+	case "by":
+		return ec.fieldContext_Report_by(ctx, field)
+	case "reference":
+		return ec.fieldContext_Report_reference(ctx, field)
+	case "contact":
+		return ec.fieldContext_Report_contact(ctx, field)
+	case "state":
+		return ec.fieldContext_Report_state(ctx, field)
+	case "decidedAt":
+		return ec.fieldContext_Report_decidedAt(ctx, field)
+	case "decision":
+		return ec.fieldContext_Report_decision(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type Report", field.Name)
+}
+
+func (ec *executionContext) childFields_ReportConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edges":
+		return ec.fieldContext_ReportConnection_edges(ctx, field)
+	case "nodes":
+		return ec.fieldContext_ReportConnection_nodes(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_ReportConnection_pageInfo(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ReportConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_ReportEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "cursor":
+		return ec.fieldContext_ReportEdge_cursor(ctx, field)
+	case "node":
+		return ec.fieldContext_ReportEdge_node(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ReportEdge", field.Name)
 }
 
 func (ec *executionContext) childFields_RestoreArticlePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -3931,6 +4820,16 @@ func (ec *executionContext) childFields_RestoreArticlePayload(ctx context.Contex
 		return ec.fieldContext_RestoreArticlePayload_userErrors(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type RestoreArticlePayload", field.Name)
+}
+
+func (ec *executionContext) childFields_SettleFlagsPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "item":
+		return ec.fieldContext_SettleFlagsPayload_item(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_SettleFlagsPayload_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type SettleFlagsPayload", field.Name)
 }
 
 func (ec *executionContext) childFields_Site(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -4137,6 +5036,20 @@ func (ec *executionContext) field_Article_history_args(ctx context.Context, rawA
 	return args, nil
 }
 
+func (ec *executionContext) field_Article_openReports_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int32, error) {
+			return ec.unmarshalOInt2ᚖint32(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Article_ranks_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -4162,6 +5075,20 @@ func (ec *executionContext) field_Article_votesToReach_args(ctx context.Context,
 		return nil, err
 	}
 	args["rank"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_FlaggedItem_reports_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (int32, error) {
+			return ec.unmarshalNInt2int32(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg0
 	return args, nil
 }
 
@@ -4407,6 +5334,34 @@ func (ec *executionContext) field_Mutation_endSessions_args(ctx context.Context,
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_flag_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (FlagInput, error) {
+			return ec.unmarshalNFlagInput2frontpageᚋgraphᚐFlagInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_notifyIllegalContent_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (reports.NoticeDraft, error) {
+			return ec.unmarshalNNoticeInput2frontpageᚋredisrepoᚋreportsᚐNoticeDraft(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_post_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -4441,6 +5396,20 @@ func (ec *executionContext) field_Mutation_restoreArticle_args(ctx context.Conte
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (RestoreArticleInput, error) {
 			return ec.unmarshalNRestoreArticleInput2frontpageᚋgraphᚐRestoreArticleInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_settleFlags_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (SettleFlagsInput, error) {
+			return ec.unmarshalNSettleFlagsInput2frontpageᚋgraphᚐSettleFlagsInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -4657,6 +5626,36 @@ func (ec *executionContext) field_Query_events_args(ctx context.Context, rawArgs
 	return args, nil
 }
 
+func (ec *executionContext) field_Query_flagged_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "kind",
+		func(ctx context.Context, v any) (*reports.Kind, error) {
+			return ec.unmarshalOReportKind2ᚖfrontpageᚋredisrepoᚋreportsᚐKind(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["kind"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int32, error) {
+			return ec.unmarshalOInt2ᚖint32(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg2
+	return args, nil
+}
+
 func (ec *executionContext) field_Query_frontPage_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -4819,6 +5818,28 @@ func (ec *executionContext) field_Query_nodes_args(ctx context.Context, rawArgs 
 	return args, nil
 }
 
+func (ec *executionContext) field_Query_notice_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "reference",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNString2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["reference"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "secret",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["secret"] = arg1
+	return args, nil
+}
+
 func (ec *executionContext) field_Query_ranking_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -4892,6 +5913,28 @@ func (ec *executionContext) field_Query_user_args(ctx context.Context, rawArgs m
 		return nil, err
 	}
 	args["name"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Query_viewerReports_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int32, error) {
+			return ec.unmarshalOInt2ᚖint32(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg1
 	return args, nil
 }
 
@@ -5902,6 +6945,73 @@ func (ec *executionContext) resolveBatch_Article_removal(ctx context.Context, fi
 		results,
 		err,
 		"Article.removal",
+	)
+}
+
+func (ec *executionContext) _Article_openReports(ctx context.Context, field graphql.CollectedField, obj *site.Article) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Article_openReports(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.resolveBatch_Article_openReports(ctx, field, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*reports.Report) graphql.Marshaler {
+			return ec.marshalOReport2ᚕᚖfrontpageᚋredisrepoᚋreportsᚐReportᚄ(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Article_openReports(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Article",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Report(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Article_openReports_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+func (ec *executionContext) resolveBatch_Article_openReports(ctx context.Context, field graphql.CollectedField, obj *site.Article) (any, error) {
+	resolver := ec.Resolvers.Article()
+	fc := graphql.GetFieldContext(ctx)
+	if batch, ok := graphql.BatchParentsFor[*site.Article](ctx, "Article"); ok {
+		result := batch.FieldResult(field, func() (any, error) {
+			return resolver.OpenReports(ctx, batch.Parents, fc.Args["first"].(*int32))
+		})
+		return graphql.ResolveBatchGroupResult[[]*reports.Report](
+			ctx,
+			batch.Index,
+			len(batch.Parents),
+			result,
+			"Article.openReports",
+			batch.IndexMap,
+		)
+	}
+	results, err := resolver.OpenReports(ctx, []*site.Article{obj}, fc.Args["first"].(*int32))
+	return graphql.ResolveBatchSingleResult[[]*reports.Report](
+		ctx,
+		results,
+		err,
+		"Article.openReports",
 	)
 }
 
@@ -7745,6 +8855,458 @@ func (ec *executionContext) fieldContext_EventEdge_gap(_ context.Context, field 
 	return graphql.NewScalarFieldContext("EventEdge", field, false, false, errors.New("field of type Boolean does not have child fields"))
 }
 
+func (ec *executionContext) _FlagPayload_report(ctx context.Context, field graphql.CollectedField, obj *FlagPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FlagPayload_report(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Report, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *reports.Report) graphql.Marshaler {
+			return ec.marshalOReport2ᚖfrontpageᚋredisrepoᚋreportsᚐReport(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_FlagPayload_report(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "FlagPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Report(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _FlagPayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *FlagPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FlagPayload_userErrors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UserErrors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕfrontpageᚋgraphᚐUserErrorᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FlagPayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "FlagPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return nil, errors.New("FieldContext.Child cannot be called on type INTERFACE")
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _FlaggedConnection_edges(ctx context.Context, field graphql.CollectedField, obj *FlaggedConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FlaggedConnection_edges(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Edges, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*FlaggedEdge) graphql.Marshaler {
+			return ec.marshalNFlaggedEdge2ᚕᚖfrontpageᚋgraphᚐFlaggedEdgeᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FlaggedConnection_edges(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "FlaggedConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_FlaggedEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _FlaggedConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *FlaggedConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FlaggedConnection_nodes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Nodes(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*reports.Item) graphql.Marshaler {
+			return ec.marshalNFlaggedItem2ᚕᚖfrontpageᚋredisrepoᚋreportsᚐItemᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FlaggedConnection_nodes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "FlaggedConnection",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_FlaggedItem(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _FlaggedConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *FlaggedConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FlaggedConnection_pageInfo(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PageInfo, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v site.PageInfo) graphql.Marshaler {
+			return ec.marshalNPageInfo2frontpageᚋredisrepoᚋsiteᚐPageInfo(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FlaggedConnection_pageInfo(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "FlaggedConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PageInfo(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _FlaggedConnection_totalCount(ctx context.Context, field graphql.CollectedField, obj *FlaggedConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FlaggedConnection_totalCount(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.FlaggedConnection().TotalCount(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int32) graphql.Marshaler {
+			return ec.marshalNInt2int32(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FlaggedConnection_totalCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("FlaggedConnection", field, true, true, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _FlaggedEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *FlaggedEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FlaggedEdge_cursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Cursor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FlaggedEdge_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("FlaggedEdge", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _FlaggedEdge_node(ctx context.Context, field graphql.CollectedField, obj *FlaggedEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FlaggedEdge_node(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Node, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *reports.Item) graphql.Marshaler {
+			return ec.marshalNFlaggedItem2ᚖfrontpageᚋredisrepoᚋreportsᚐItem(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FlaggedEdge_node(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "FlaggedEdge",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_FlaggedItem(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _FlaggedItem_target(ctx context.Context, field graphql.CollectedField, obj *reports.Item) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FlaggedItem_target(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Article, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v site.ArticleID) graphql.Marshaler {
+			return ec.marshalNID2frontpageᚋredisrepoᚋsiteᚐArticleID(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FlaggedItem_target(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("FlaggedItem", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _FlaggedItem_article(ctx context.Context, field graphql.CollectedField, obj *reports.Item) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FlaggedItem_article(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.resolveBatch_FlaggedItem_article(ctx, field, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *site.Article) graphql.Marshaler {
+			return ec.marshalOArticle2ᚖfrontpageᚋredisrepoᚋsiteᚐArticle(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_FlaggedItem_article(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "FlaggedItem",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Article(ctx, field)
+		},
+	}
+	return fc, nil
+}
+func (ec *executionContext) resolveBatch_FlaggedItem_article(ctx context.Context, field graphql.CollectedField, obj *reports.Item) (any, error) {
+	resolver := ec.Resolvers.FlaggedItem()
+	if batch, ok := graphql.BatchParentsFor[*reports.Item](ctx, "FlaggedItem"); ok {
+		result := batch.FieldResult(field, func() (any, error) {
+			return resolver.Article(ctx, batch.Parents)
+		})
+		return graphql.ResolveBatchGroupResult[*site.Article](
+			ctx,
+			batch.Index,
+			len(batch.Parents),
+			result,
+			"FlaggedItem.article",
+			batch.IndexMap,
+		)
+	}
+	results, err := resolver.Article(ctx, []*reports.Item{obj})
+	return graphql.ResolveBatchSingleResult[*site.Article](
+		ctx,
+		results,
+		err,
+		"FlaggedItem.article",
+	)
+}
+
+func (ec *executionContext) _FlaggedItem_reports(ctx context.Context, field graphql.CollectedField, obj *reports.Item) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FlaggedItem_reports(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.resolveBatch_FlaggedItem_reports(ctx, field, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*reports.Report) graphql.Marshaler {
+			return ec.marshalOReport2ᚕᚖfrontpageᚋredisrepoᚋreportsᚐReportᚄ(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_FlaggedItem_reports(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "FlaggedItem",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Report(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_FlaggedItem_reports_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+func (ec *executionContext) resolveBatch_FlaggedItem_reports(ctx context.Context, field graphql.CollectedField, obj *reports.Item) (any, error) {
+	resolver := ec.Resolvers.FlaggedItem()
+	fc := graphql.GetFieldContext(ctx)
+	if batch, ok := graphql.BatchParentsFor[*reports.Item](ctx, "FlaggedItem"); ok {
+		result := batch.FieldResult(field, func() (any, error) {
+			return resolver.Reports(ctx, batch.Parents, fc.Args["first"].(int32))
+		})
+		return graphql.ResolveBatchGroupResult[[]*reports.Report](
+			ctx,
+			batch.Index,
+			len(batch.Parents),
+			result,
+			"FlaggedItem.reports",
+			batch.IndexMap,
+		)
+	}
+	results, err := resolver.Reports(ctx, []*reports.Item{obj}, fc.Args["first"].(int32))
+	return graphql.ResolveBatchSingleResult[[]*reports.Report](
+		ctx,
+		results,
+		err,
+		"FlaggedItem.reports",
+	)
+}
+
+func (ec *executionContext) _FlaggedItem_openCount(ctx context.Context, field graphql.CollectedField, obj *reports.Item) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FlaggedItem_openCount(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Open, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FlaggedItem_openCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("FlaggedItem", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _FlaggedItem_since(ctx context.Context, field graphql.CollectedField, obj *reports.Item) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FlaggedItem_since(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Since, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *time.Time) graphql.Marshaler {
+			return ec.marshalODateTime2ᚖtimeᚐTime(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_FlaggedItem_since(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("FlaggedItem", field, false, false, errors.New("field of type DateTime does not have child fields"))
+}
+
+func (ec *executionContext) _FlaggedItem_latestReport(ctx context.Context, field graphql.CollectedField, obj *reports.Item) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FlaggedItem_latestReport(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.LatestID(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOID2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_FlaggedItem_latestReport(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("FlaggedItem", field, true, false, errors.New("field of type ID does not have child fields"))
+}
+
 func (ec *executionContext) _FrontPage_at(ctx context.Context, field graphql.CollectedField, obj *rankings.FrontPage) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -9202,6 +10764,340 @@ func (ec *executionContext) fieldContext_Mutation_endSessions(ctx context.Contex
 	return fc, nil
 }
 
+func (ec *executionContext) _Mutation_flag(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_flag(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().Flag(ctx, fc.Args["input"].(FlagInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *FlagPayload) graphql.Marshaler {
+			return ec.marshalOFlagPayload2ᚖfrontpageᚋgraphᚐFlagPayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_flag(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_FlagPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_flag_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_notifyIllegalContent(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_notifyIllegalContent(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().NotifyIllegalContent(ctx, fc.Args["input"].(reports.NoticeDraft))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *NoticePayload) graphql.Marshaler {
+			return ec.marshalONoticePayload2ᚖfrontpageᚋgraphᚐNoticePayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_notifyIllegalContent(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_NoticePayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_notifyIllegalContent_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_settleFlags(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_settleFlags(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().SettleFlags(ctx, fc.Args["input"].(SettleFlagsInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *SettleFlagsPayload) graphql.Marshaler {
+			return ec.marshalOSettleFlagsPayload2ᚖfrontpageᚋgraphᚐSettleFlagsPayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_settleFlags(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_SettleFlagsPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_settleFlags_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Notice_reference(ctx context.Context, field graphql.CollectedField, obj *Notice) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Notice_reference(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Reference(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Notice_reference(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Notice", field, true, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Notice_at(ctx context.Context, field graphql.CollectedField, obj *Notice) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Notice_at(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.At(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNDateTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Notice_at(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Notice", field, true, false, errors.New("field of type DateTime does not have child fields"))
+}
+
+func (ec *executionContext) _Notice_reports(ctx context.Context, field graphql.CollectedField, obj *Notice) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Notice_reports(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Reports, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*reports.Report) graphql.Marshaler {
+			return ec.marshalNReport2ᚕᚖfrontpageᚋredisrepoᚋreportsᚐReportᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Notice_reports(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Notice",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Report(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _NoticeContact_name(ctx context.Context, field graphql.CollectedField, obj *NoticeContact) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_NoticeContact_name(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Name, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_NoticeContact_name(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("NoticeContact", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _NoticeContact_email(ctx context.Context, field graphql.CollectedField, obj *NoticeContact) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_NoticeContact_email(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Email, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_NoticeContact_email(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("NoticeContact", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _NoticePayload_reference(ctx context.Context, field graphql.CollectedField, obj *NoticePayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_NoticePayload_reference(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Reference, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_NoticePayload_reference(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("NoticePayload", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _NoticePayload_secret(ctx context.Context, field graphql.CollectedField, obj *NoticePayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_NoticePayload_secret(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Secret, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_NoticePayload_secret(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("NoticePayload", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _NoticePayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *NoticePayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_NoticePayload_userErrors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UserErrors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕfrontpageᚋgraphᚐUserErrorᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_NoticePayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "NoticePayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return nil, errors.New("FieldContext.Child cannot be called on type INTERFACE")
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _PageInfo_hasPreviousPage(ctx context.Context, field graphql.CollectedField, obj *site.PageInfo) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -10213,6 +12109,138 @@ func (ec *executionContext) fieldContext_Query_viewerVotes(ctx context.Context, 
 	return fc, nil
 }
 
+func (ec *executionContext) _Query_viewerReports(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_viewerReports(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().ViewerReports(ctx, fc.Args["first"].(*int32), fc.Args["after"].(*string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ReportConnection) graphql.Marshaler {
+			return ec.marshalOReportConnection2ᚖfrontpageᚋgraphᚐReportConnection(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Query_viewerReports(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ReportConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_viewerReports_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Query_flagged(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_flagged(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().Flagged(ctx, fc.Args["kind"].(*reports.Kind), fc.Args["first"].(*int32), fc.Args["after"].(*string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *FlaggedConnection) graphql.Marshaler {
+			return ec.marshalOFlaggedConnection2ᚖfrontpageᚋgraphᚐFlaggedConnection(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Query_flagged(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_FlaggedConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_flagged_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Query_notice(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_notice(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().Notice(ctx, fc.Args["reference"].(string), fc.Args["secret"].(*string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Notice) graphql.Marshaler {
+			return ec.marshalONotice2ᚖfrontpageᚋgraphᚐNotice(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Query_notice(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Notice(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_notice_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Query___type(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -10964,6 +12992,29 @@ func (ec *executionContext) fieldContext_Removal_at(_ context.Context, field gra
 	return graphql.NewScalarFieldContext("Removal", field, false, false, errors.New("field of type DateTime does not have child fields"))
 }
 
+func (ec *executionContext) _Removal_fromReport(ctx context.Context, field graphql.CollectedField, obj *Removal) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Removal_fromReport(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.FromReport, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *bool) graphql.Marshaler {
+			return ec.marshalOBoolean2ᚖbool(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Removal_fromReport(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Removal", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
 func (ec *executionContext) _Removal_by(ctx context.Context, field graphql.CollectedField, obj *Removal) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -10991,6 +13042,552 @@ func (ec *executionContext) fieldContext_Removal_by(_ context.Context, field gra
 		IsResolver: false,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 			return ec.childFields_User(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Report_id(ctx context.Context, field graphql.CollectedField, obj *reports.Report) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Report_id(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ID(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNID2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Report_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Report", field, true, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _Report_kind(ctx context.Context, field graphql.CollectedField, obj *reports.Report) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Report_kind(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Kind, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v reports.Kind) graphql.Marshaler {
+			return ec.marshalNReportKind2frontpageᚋredisrepoᚋreportsᚐKind(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Report_kind(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Report", field, false, false, errors.New("field of type ReportKind does not have child fields"))
+}
+
+func (ec *executionContext) _Report_reason(ctx context.Context, field graphql.CollectedField, obj *reports.Report) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Report_reason(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Reason, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v reports.Reason) graphql.Marshaler {
+			return ec.marshalNReportReason2frontpageᚋredisrepoᚋreportsᚐReason(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Report_reason(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Report", field, false, false, errors.New("field of type ReportReason does not have child fields"))
+}
+
+func (ec *executionContext) _Report_note(ctx context.Context, field graphql.CollectedField, obj *reports.Report) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Report_note(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.NoteIfAny(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Report_note(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Report", field, true, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Report_at(ctx context.Context, field graphql.CollectedField, obj *reports.Report) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Report_at(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.At, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNDateTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Report_at(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Report", field, false, false, errors.New("field of type DateTime does not have child fields"))
+}
+
+func (ec *executionContext) _Report_target(ctx context.Context, field graphql.CollectedField, obj *reports.Report) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Report_target(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Article, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v site.ArticleID) graphql.Marshaler {
+			return ec.marshalNID2frontpageᚋredisrepoᚋsiteᚐArticleID(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Report_target(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Report", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _Report_article(ctx context.Context, field graphql.CollectedField, obj *reports.Report) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Report_article(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.resolveBatch_Report_article(ctx, field, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *site.Article) graphql.Marshaler {
+			return ec.marshalOArticle2ᚖfrontpageᚋredisrepoᚋsiteᚐArticle(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Report_article(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Report",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Article(ctx, field)
+		},
+	}
+	return fc, nil
+}
+func (ec *executionContext) resolveBatch_Report_article(ctx context.Context, field graphql.CollectedField, obj *reports.Report) (any, error) {
+	resolver := ec.Resolvers.Report()
+	if batch, ok := graphql.BatchParentsFor[*reports.Report](ctx, "Report"); ok {
+		result := batch.FieldResult(field, func() (any, error) {
+			return resolver.Article(ctx, batch.Parents)
+		})
+		return graphql.ResolveBatchGroupResult[*site.Article](
+			ctx,
+			batch.Index,
+			len(batch.Parents),
+			result,
+			"Report.article",
+			batch.IndexMap,
+		)
+	}
+	results, err := resolver.Article(ctx, []*reports.Report{obj})
+	return graphql.ResolveBatchSingleResult[*site.Article](
+		ctx,
+		results,
+		err,
+		"Report.article",
+	)
+}
+
+func (ec *executionContext) _Report_by(ctx context.Context, field graphql.CollectedField, obj *reports.Report) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Report_by(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.resolveBatch_Report_by(ctx, field, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *site.User) graphql.Marshaler {
+			return ec.marshalOUser2ᚖfrontpageᚋredisrepoᚋsiteᚐUser(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Report_by(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Report",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_User(ctx, field)
+		},
+	}
+	return fc, nil
+}
+func (ec *executionContext) resolveBatch_Report_by(ctx context.Context, field graphql.CollectedField, obj *reports.Report) (any, error) {
+	resolver := ec.Resolvers.Report()
+	if batch, ok := graphql.BatchParentsFor[*reports.Report](ctx, "Report"); ok {
+		result := batch.FieldResult(field, func() (any, error) {
+			return resolver.By(ctx, batch.Parents)
+		})
+		return graphql.ResolveBatchGroupResult[*site.User](
+			ctx,
+			batch.Index,
+			len(batch.Parents),
+			result,
+			"Report.by",
+			batch.IndexMap,
+		)
+	}
+	results, err := resolver.By(ctx, []*reports.Report{obj})
+	return graphql.ResolveBatchSingleResult[*site.User](
+		ctx,
+		results,
+		err,
+		"Report.by",
+	)
+}
+
+func (ec *executionContext) _Report_reference(ctx context.Context, field graphql.CollectedField, obj *reports.Report) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Report_reference(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ReferenceIfAny(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Report_reference(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Report", field, true, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Report_contact(ctx context.Context, field graphql.CollectedField, obj *reports.Report) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Report_contact(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.resolveBatch_Report_contact(ctx, field, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *NoticeContact) graphql.Marshaler {
+			return ec.marshalONoticeContact2ᚖfrontpageᚋgraphᚐNoticeContact(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Report_contact(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Report",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_NoticeContact(ctx, field)
+		},
+	}
+	return fc, nil
+}
+func (ec *executionContext) resolveBatch_Report_contact(ctx context.Context, field graphql.CollectedField, obj *reports.Report) (any, error) {
+	resolver := ec.Resolvers.Report()
+	if batch, ok := graphql.BatchParentsFor[*reports.Report](ctx, "Report"); ok {
+		result := batch.FieldResult(field, func() (any, error) {
+			return resolver.Contact(ctx, batch.Parents)
+		})
+		return graphql.ResolveBatchGroupResult[*NoticeContact](
+			ctx,
+			batch.Index,
+			len(batch.Parents),
+			result,
+			"Report.contact",
+			batch.IndexMap,
+		)
+	}
+	results, err := resolver.Contact(ctx, []*reports.Report{obj})
+	return graphql.ResolveBatchSingleResult[*NoticeContact](
+		ctx,
+		results,
+		err,
+		"Report.contact",
+	)
+}
+
+func (ec *executionContext) _Report_state(ctx context.Context, field graphql.CollectedField, obj *reports.Report) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Report_state(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.State, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v reports.State) graphql.Marshaler {
+			return ec.marshalNReportState2frontpageᚋredisrepoᚋreportsᚐState(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Report_state(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Report", field, false, false, errors.New("field of type ReportState does not have child fields"))
+}
+
+func (ec *executionContext) _Report_decidedAt(ctx context.Context, field graphql.CollectedField, obj *reports.Report) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Report_decidedAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.DecidedAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *time.Time) graphql.Marshaler {
+			return ec.marshalODateTime2ᚖtimeᚐTime(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Report_decidedAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Report", field, false, false, errors.New("field of type DateTime does not have child fields"))
+}
+
+func (ec *executionContext) _Report_decision(ctx context.Context, field graphql.CollectedField, obj *reports.Report) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Report_decision(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Decision, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Report_decision(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Report", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ReportConnection_edges(ctx context.Context, field graphql.CollectedField, obj *ReportConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ReportConnection_edges(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Edges, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*reports.ReportEdge) graphql.Marshaler {
+			return ec.marshalNReportEdge2ᚕᚖfrontpageᚋredisrepoᚋreportsᚐReportEdgeᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ReportConnection_edges(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ReportConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ReportEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ReportConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *ReportConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ReportConnection_nodes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Nodes(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*reports.Report) graphql.Marshaler {
+			return ec.marshalNReport2ᚕᚖfrontpageᚋredisrepoᚋreportsᚐReportᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ReportConnection_nodes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ReportConnection",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Report(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ReportConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *ReportConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ReportConnection_pageInfo(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PageInfo, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v site.PageInfo) graphql.Marshaler {
+			return ec.marshalNPageInfo2frontpageᚋredisrepoᚋsiteᚐPageInfo(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ReportConnection_pageInfo(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ReportConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PageInfo(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ReportEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *reports.ReportEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ReportEdge_cursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Cursor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ReportEdge_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ReportEdge", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ReportEdge_node(ctx context.Context, field graphql.CollectedField, obj *reports.ReportEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ReportEdge_node(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Node, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *reports.Report) graphql.Marshaler {
+			return ec.marshalNReport2ᚖfrontpageᚋredisrepoᚋreportsᚐReport(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ReportEdge_node(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ReportEdge",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Report(ctx, field)
 		},
 	}
 	return fc, nil
@@ -11050,6 +13647,70 @@ func (ec *executionContext) _RestoreArticlePayload_userErrors(ctx context.Contex
 func (ec *executionContext) fieldContext_RestoreArticlePayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	fc = &graphql.FieldContext{
 		Object:     "RestoreArticlePayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return nil, errors.New("FieldContext.Child cannot be called on type INTERFACE")
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _SettleFlagsPayload_item(ctx context.Context, field graphql.CollectedField, obj *SettleFlagsPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SettleFlagsPayload_item(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Item, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *reports.Item) graphql.Marshaler {
+			return ec.marshalOFlaggedItem2ᚖfrontpageᚋredisrepoᚋreportsᚐItem(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_SettleFlagsPayload_item(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "SettleFlagsPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_FlaggedItem(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _SettleFlagsPayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *SettleFlagsPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SettleFlagsPayload_userErrors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UserErrors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕfrontpageᚋgraphᚐUserErrorᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SettleFlagsPayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "SettleFlagsPayload",
 		Field:      field,
 		IsMethod:   false,
 		IsResolver: false,
@@ -13057,6 +15718,126 @@ func (ec *executionContext) unmarshalInputEndSessionsInput(ctx context.Context, 
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputFlagInput(ctx context.Context, obj any) (FlagInput, error) {
+	var it FlagInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"target", "reason", "note"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "target":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("target"))
+			data, err := ec.unmarshalNID2frontpageᚋredisrepoᚋsiteᚐArticleID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Target = data
+		case "reason":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("reason"))
+			data, err := ec.unmarshalNReportReason2frontpageᚋredisrepoᚋreportsᚐReason(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Reason = data
+		case "note":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("note"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Note = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputNoticeInput(ctx context.Context, obj any) (reports.NoticeDraft, error) {
+	var it reports.NoticeDraft
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	if _, present := asMap["withoutContact"]; !present {
+		asMap["withoutContact"] = false
+	}
+
+	fieldsInOrder := [...]string{"locations", "explanation", "name", "email", "goodFaith", "withoutContact", "idempotencyKey"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "locations":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("locations"))
+			data, err := ec.unmarshalNString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Locations = data
+		case "explanation":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("explanation"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Explanation = data
+		case "name":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("name"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Name = data
+		case "email":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("email"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Email = data
+		case "goodFaith":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("goodFaith"))
+			data, err := ec.unmarshalNBoolean2bool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.GoodFaith = data
+		case "withoutContact":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("withoutContact"))
+			data, err := ec.unmarshalNBoolean2bool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.WithoutContact = data
+		case "idempotencyKey":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idempotencyKey"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IdempotencyKey = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputPostInput(ctx context.Context, obj any) (site.Draft, error) {
 	var it site.Draft
 	if obj == nil {
@@ -13278,6 +16059,78 @@ func (ec *executionContext) unmarshalInputRestoreArticleInput(ctx context.Contex
 				return it, err
 			}
 			it.Reason = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputSettleFlagsInput(ctx context.Context, obj any) (SettleFlagsInput, error) {
+	var it SettleFlagsInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"target", "throughReport", "act", "ground", "basis", "reason", "decision"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "target":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("target"))
+			data, err := ec.unmarshalNID2frontpageᚋredisrepoᚋsiteᚐArticleID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Target = data
+		case "throughReport":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("throughReport"))
+			data, err := ec.unmarshalNID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ThroughReport = data
+		case "act":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("act"))
+			data, err := ec.unmarshalNSettleAct2frontpageᚋgraphᚐSettleAct(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Act = data
+		case "ground":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("ground"))
+			data, err := ec.unmarshalORemovalGround2ᚖfrontpageᚋredisrepoᚋsiteᚐGround(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Ground = data
+		case "basis":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("basis"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Basis = data
+		case "reason":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("reason"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Reason = data
+		case "decision":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("decision"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Decision = data
 		}
 	}
 	return it, nil
@@ -13774,6 +16627,44 @@ func (ec *executionContext) _Article(ctx context.Context, sel ast.SelectionSet, 
 					}
 				}()
 				res = ec._Article_removal(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "openReports":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Article_openReports(ctx, field, obj)
 				if res == graphql.RequiredNull {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}
@@ -14925,6 +17816,307 @@ func (ec *executionContext) _EventEdge(ctx context.Context, sel ast.SelectionSet
 	return out
 }
 
+var flagPayloadImplementors = []string{"FlagPayload"}
+
+func (ec *executionContext) _FlagPayload(ctx context.Context, sel ast.SelectionSet, obj *FlagPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, flagPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("FlagPayload")
+		case "report":
+			out.Values[i] = ec._FlagPayload_report(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "userErrors":
+			out.Values[i] = ec._FlagPayload_userErrors(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var flaggedConnectionImplementors = []string{"FlaggedConnection"}
+
+func (ec *executionContext) _FlaggedConnection(ctx context.Context, sel ast.SelectionSet, obj *FlaggedConnection) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, flaggedConnectionImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("FlaggedConnection")
+		case "edges":
+			out.Values[i] = ec._FlaggedConnection_edges(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "nodes":
+			out.Values[i] = ec._FlaggedConnection_nodes(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "pageInfo":
+			out.Values[i] = ec._FlaggedConnection_pageInfo(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "totalCount":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._FlaggedConnection_totalCount(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var flaggedEdgeImplementors = []string{"FlaggedEdge"}
+
+func (ec *executionContext) _FlaggedEdge(ctx context.Context, sel ast.SelectionSet, obj *FlaggedEdge) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, flaggedEdgeImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("FlaggedEdge")
+		case "cursor":
+			out.Values[i] = ec._FlaggedEdge_cursor(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "node":
+			out.Values[i] = ec._FlaggedEdge_node(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var flaggedItemImplementors = []string{"FlaggedItem"}
+
+func (ec *executionContext) _FlaggedItem(ctx context.Context, sel ast.SelectionSet, obj *reports.Item) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, flaggedItemImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("FlaggedItem")
+		case "target":
+			out.Values[i] = ec._FlaggedItem_target(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "article":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._FlaggedItem_article(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "reports":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._FlaggedItem_reports(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "openCount":
+			out.Values[i] = ec._FlaggedItem_openCount(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "since":
+			out.Values[i] = ec._FlaggedItem_since(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "latestReport":
+			out.Values[i] = ec._FlaggedItem_latestReport(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var frontPageImplementors = []string{"FrontPage"}
 
 func (ec *executionContext) _FrontPage(ctx context.Context, sel ast.SelectionSet, obj *rankings.FrontPage) graphql.Marshaler {
@@ -15722,6 +18914,166 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
+		case "flag":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_flag(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "notifyIllegalContent":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_notifyIllegalContent(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "settleFlags":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_settleFlags(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var noticeImplementors = []string{"Notice"}
+
+func (ec *executionContext) _Notice(ctx context.Context, sel ast.SelectionSet, obj *Notice) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, noticeImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("Notice")
+		case "reference":
+			out.Values[i] = ec._Notice_reference(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "at":
+			out.Values[i] = ec._Notice_at(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "reports":
+			out.Values[i] = ec._Notice_reports(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var noticeContactImplementors = []string{"NoticeContact"}
+
+func (ec *executionContext) _NoticeContact(ctx context.Context, sel ast.SelectionSet, obj *NoticeContact) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, noticeContactImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("NoticeContact")
+		case "name":
+			out.Values[i] = ec._NoticeContact_name(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "email":
+			out.Values[i] = ec._NoticeContact_email(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var noticePayloadImplementors = []string{"NoticePayload"}
+
+func (ec *executionContext) _NoticePayload(ctx context.Context, sel ast.SelectionSet, obj *NoticePayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, noticePayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("NoticePayload")
+		case "reference":
+			out.Values[i] = ec._NoticePayload_reference(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "secret":
+			out.Values[i] = ec._NoticePayload_secret(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "userErrors":
+			out.Values[i] = ec._NoticePayload_userErrors(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -16320,6 +19672,72 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "viewerReports":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_viewerReports(ctx, field)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "flagged":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_flagged(ctx, field)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "notice":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_notice(ctx, field)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
 		case "__type":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Query___type(ctx, field)
@@ -16766,9 +20184,302 @@ func (ec *executionContext) _Removal(ctx context.Context, sel ast.SelectionSet, 
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
+		case "fromReport":
+			out.Values[i] = ec._Removal_fromReport(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
 		case "by":
 			out.Values[i] = ec._Removal_by(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var reportImplementors = []string{"Report"}
+
+func (ec *executionContext) _Report(ctx context.Context, sel ast.SelectionSet, obj *reports.Report) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, reportImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("Report")
+		case "id":
+			out.Values[i] = ec._Report_id(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "kind":
+			out.Values[i] = ec._Report_kind(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "reason":
+			out.Values[i] = ec._Report_reason(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "note":
+			out.Values[i] = ec._Report_note(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "at":
+			out.Values[i] = ec._Report_at(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "target":
+			out.Values[i] = ec._Report_target(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "article":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Report_article(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "by":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Report_by(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "reference":
+			out.Values[i] = ec._Report_reference(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "contact":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Report_contact(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "state":
+			out.Values[i] = ec._Report_state(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "decidedAt":
+			out.Values[i] = ec._Report_decidedAt(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "decision":
+			out.Values[i] = ec._Report_decision(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var reportConnectionImplementors = []string{"ReportConnection"}
+
+func (ec *executionContext) _ReportConnection(ctx context.Context, sel ast.SelectionSet, obj *ReportConnection) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, reportConnectionImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("ReportConnection")
+		case "edges":
+			out.Values[i] = ec._ReportConnection_edges(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "nodes":
+			out.Values[i] = ec._ReportConnection_nodes(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "pageInfo":
+			out.Values[i] = ec._ReportConnection_pageInfo(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var reportEdgeImplementors = []string{"ReportEdge"}
+
+func (ec *executionContext) _ReportEdge(ctx context.Context, sel ast.SelectionSet, obj *reports.ReportEdge) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, reportEdgeImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("ReportEdge")
+		case "cursor":
+			out.Values[i] = ec._ReportEdge_cursor(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "node":
+			out.Values[i] = ec._ReportEdge_node(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
 		default:
@@ -16811,6 +20522,49 @@ func (ec *executionContext) _RestoreArticlePayload(ctx context.Context, sel ast.
 			}
 		case "userErrors":
 			out.Values[i] = ec._RestoreArticlePayload_userErrors(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var settleFlagsPayloadImplementors = []string{"SettleFlagsPayload"}
+
+func (ec *executionContext) _SettleFlagsPayload(ctx context.Context, sel ast.SelectionSet, obj *SettleFlagsPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, settleFlagsPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("SettleFlagsPayload")
+		case "item":
+			out.Values[i] = ec._SettleFlagsPayload_item(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "userErrors":
+			out.Values[i] = ec._SettleFlagsPayload_userErrors(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -17864,6 +21618,64 @@ var (
 	}
 )
 
+func (ec *executionContext) unmarshalNFlagInput2frontpageᚋgraphᚐFlagInput(ctx context.Context, v any) (FlagInput, error) {
+	res, err := ec.unmarshalInputFlagInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNFlaggedEdge2ᚕᚖfrontpageᚋgraphᚐFlaggedEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []*FlaggedEdge) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNFlaggedEdge2ᚖfrontpageᚋgraphᚐFlaggedEdge(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNFlaggedEdge2ᚖfrontpageᚋgraphᚐFlaggedEdge(ctx context.Context, sel ast.SelectionSet, v *FlaggedEdge) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._FlaggedEdge(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNFlaggedItem2ᚕᚖfrontpageᚋredisrepoᚋreportsᚐItemᚄ(ctx context.Context, sel ast.SelectionSet, v []*reports.Item) graphql.Marshaler {
+	ctx = graphql.WithBatchParents(ctx, "FlaggedItem", v, nil)
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNFlaggedItem2ᚖfrontpageᚋredisrepoᚋreportsᚐItem(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNFlaggedItem2ᚖfrontpageᚋredisrepoᚋreportsᚐItem(ctx context.Context, sel ast.SelectionSet, v *reports.Item) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._FlaggedItem(ctx, sel, v)
+}
+
 func (ec *executionContext) unmarshalNFloat2float64(ctx context.Context, v any) (float64, error) {
 	res, err := UnmarshalFloat(v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -18155,15 +21967,24 @@ var (
 		"DELETED":   events.LogDeleted,
 		"UNDELETED": events.LogUndeleted,
 		"EDITED":    events.LogEdited,
+		"ACTED":     events.LogActed,
+		"DISMISSED": events.LogDismissed,
 		"REGROUPED": events.LogRegrouped,
 	}
 	marshalNModerationKind2frontpageᚋredisrepoᚋeventsᚐModerationKind = map[events.ModerationKind]string{
 		events.LogDeleted:   "DELETED",
 		events.LogUndeleted: "UNDELETED",
 		events.LogEdited:    "EDITED",
+		events.LogActed:     "ACTED",
+		events.LogDismissed: "DISMISSED",
 		events.LogRegrouped: "REGROUPED",
 	}
 )
+
+func (ec *executionContext) unmarshalNNoticeInput2frontpageᚋredisrepoᚋreportsᚐNoticeDraft(ctx context.Context, v any) (reports.NoticeDraft, error) {
+	res, err := ec.unmarshalInputNoticeInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
 
 func (ec *executionContext) unmarshalNOrderDirection2frontpageᚋredisrepoᚋsiteᚐDirection(ctx context.Context, v any) (site.Direction, error) {
 	tmp, err := graphql.UnmarshalString(v)
@@ -18346,8 +22167,177 @@ var (
 	}
 )
 
+func (ec *executionContext) marshalNReport2ᚕᚖfrontpageᚋredisrepoᚋreportsᚐReportᚄ(ctx context.Context, sel ast.SelectionSet, v []*reports.Report) graphql.Marshaler {
+	ctx = graphql.WithBatchParents(ctx, "Report", v, nil)
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNReport2ᚖfrontpageᚋredisrepoᚋreportsᚐReport(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNReport2ᚖfrontpageᚋredisrepoᚋreportsᚐReport(ctx context.Context, sel ast.SelectionSet, v *reports.Report) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._Report(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNReportEdge2ᚕᚖfrontpageᚋredisrepoᚋreportsᚐReportEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []*reports.ReportEdge) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNReportEdge2ᚖfrontpageᚋredisrepoᚋreportsᚐReportEdge(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNReportEdge2ᚖfrontpageᚋredisrepoᚋreportsᚐReportEdge(ctx context.Context, sel ast.SelectionSet, v *reports.ReportEdge) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._ReportEdge(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNReportKind2frontpageᚋredisrepoᚋreportsᚐKind(ctx context.Context, v any) (reports.Kind, error) {
+	tmp, err := graphql.UnmarshalString(v)
+	res := unmarshalNReportKind2frontpageᚋredisrepoᚋreportsᚐKind[tmp]
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNReportKind2frontpageᚋredisrepoᚋreportsᚐKind(ctx context.Context, sel ast.SelectionSet, v reports.Kind) graphql.Marshaler {
+	_ = sel
+	res := graphql.MarshalString(marshalNReportKind2frontpageᚋredisrepoᚋreportsᚐKind[v])
+	if res == graphql.Null {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+	}
+	return res
+}
+
+var (
+	unmarshalNReportKind2frontpageᚋredisrepoᚋreportsᚐKind = map[string]reports.Kind{
+		"FLAG":   reports.Flag,
+		"NOTICE": reports.Notice,
+	}
+	marshalNReportKind2frontpageᚋredisrepoᚋreportsᚐKind = map[reports.Kind]string{
+		reports.Flag:   "FLAG",
+		reports.Notice: "NOTICE",
+	}
+)
+
+func (ec *executionContext) unmarshalNReportReason2frontpageᚋredisrepoᚋreportsᚐReason(ctx context.Context, v any) (reports.Reason, error) {
+	tmp, err := graphql.UnmarshalString(v)
+	res := unmarshalNReportReason2frontpageᚋredisrepoᚋreportsᚐReason[tmp]
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNReportReason2frontpageᚋredisrepoᚋreportsᚐReason(ctx context.Context, sel ast.SelectionSet, v reports.Reason) graphql.Marshaler {
+	_ = sel
+	res := graphql.MarshalString(marshalNReportReason2frontpageᚋredisrepoᚋreportsᚐReason[v])
+	if res == graphql.Null {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+	}
+	return res
+}
+
+var (
+	unmarshalNReportReason2frontpageᚋredisrepoᚋreportsᚐReason = map[string]reports.Reason{
+		"SPAM":      reports.Spam,
+		"ABUSE":     reports.Abuse,
+		"OFF_TOPIC": reports.OffTopic,
+		"DUPLICATE": reports.Duplicate,
+		"ILLEGAL":   reports.Illegal,
+		"OTHER":     reports.Other,
+	}
+	marshalNReportReason2frontpageᚋredisrepoᚋreportsᚐReason = map[reports.Reason]string{
+		reports.Spam:      "SPAM",
+		reports.Abuse:     "ABUSE",
+		reports.OffTopic:  "OFF_TOPIC",
+		reports.Duplicate: "DUPLICATE",
+		reports.Illegal:   "ILLEGAL",
+		reports.Other:     "OTHER",
+	}
+)
+
+func (ec *executionContext) unmarshalNReportState2frontpageᚋredisrepoᚋreportsᚐState(ctx context.Context, v any) (reports.State, error) {
+	tmp, err := graphql.UnmarshalString(v)
+	res := unmarshalNReportState2frontpageᚋredisrepoᚋreportsᚐState[tmp]
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNReportState2frontpageᚋredisrepoᚋreportsᚐState(ctx context.Context, sel ast.SelectionSet, v reports.State) graphql.Marshaler {
+	_ = sel
+	res := graphql.MarshalString(marshalNReportState2frontpageᚋredisrepoᚋreportsᚐState[v])
+	if res == graphql.Null {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+	}
+	return res
+}
+
+var (
+	unmarshalNReportState2frontpageᚋredisrepoᚋreportsᚐState = map[string]reports.State{
+		"OPEN":      reports.Open,
+		"ACTED":     reports.Acted,
+		"DISMISSED": reports.Dismissed,
+	}
+	marshalNReportState2frontpageᚋredisrepoᚋreportsᚐState = map[reports.State]string{
+		reports.Open:      "OPEN",
+		reports.Acted:     "ACTED",
+		reports.Dismissed: "DISMISSED",
+	}
+)
+
 func (ec *executionContext) unmarshalNRestoreArticleInput2frontpageᚋgraphᚐRestoreArticleInput(ctx context.Context, v any) (RestoreArticleInput, error) {
 	res, err := ec.unmarshalInputRestoreArticleInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNSettleAct2frontpageᚋgraphᚐSettleAct(ctx context.Context, v any) (SettleAct, error) {
+	tmp, err := graphql.UnmarshalString(v)
+	res := SettleAct(tmp)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNSettleAct2frontpageᚋgraphᚐSettleAct(ctx context.Context, sel ast.SelectionSet, v SettleAct) graphql.Marshaler {
+	_ = sel
+	res := graphql.MarshalString(string(v))
+	if res == graphql.Null {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+	}
+	return res
+}
+
+func (ec *executionContext) unmarshalNSettleFlagsInput2frontpageᚋgraphᚐSettleFlagsInput(ctx context.Context, v any) (SettleFlagsInput, error) {
+	res, err := ec.unmarshalInputSettleFlagsInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
@@ -18942,6 +22932,27 @@ func (ec *executionContext) marshalOEventKind2ᚕfrontpageᚋredisrepoᚋevents�
 	return ret
 }
 
+func (ec *executionContext) marshalOFlagPayload2ᚖfrontpageᚋgraphᚐFlagPayload(ctx context.Context, sel ast.SelectionSet, v *FlagPayload) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._FlagPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOFlaggedConnection2ᚖfrontpageᚋgraphᚐFlaggedConnection(ctx context.Context, sel ast.SelectionSet, v *FlaggedConnection) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._FlaggedConnection(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOFlaggedItem2ᚖfrontpageᚋredisrepoᚋreportsᚐItem(ctx context.Context, sel ast.SelectionSet, v *reports.Item) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._FlaggedItem(ctx, sel, v)
+}
+
 func (ec *executionContext) unmarshalOFloat2ᚖfloat64(ctx context.Context, v any) (*float64, error) {
 	if v == nil {
 		return nil, nil
@@ -19003,6 +23014,24 @@ func (ec *executionContext) marshalOID2ᚖfrontpageᚋredisrepoᚋsiteᚐArticle
 	_ = sel
 	_ = ctx
 	res := MarshalArticleID(*v)
+	return res
+}
+
+func (ec *executionContext) unmarshalOID2ᚖstring(ctx context.Context, v any) (*string, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := graphql.UnmarshalID(v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOID2ᚖstring(ctx context.Context, sel ast.SelectionSet, v *string) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	_ = sel
+	_ = ctx
+	res := graphql.MarshalID(*v)
 	return res
 }
 
@@ -19132,6 +23161,27 @@ func (ec *executionContext) marshalONode2ᚕfrontpageᚋgraphᚐNode(ctx context
 	return ret
 }
 
+func (ec *executionContext) marshalONotice2ᚖfrontpageᚋgraphᚐNotice(ctx context.Context, sel ast.SelectionSet, v *Notice) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._Notice(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalONoticeContact2ᚖfrontpageᚋgraphᚐNoticeContact(ctx context.Context, sel ast.SelectionSet, v *NoticeContact) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._NoticeContact(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalONoticePayload2ᚖfrontpageᚋgraphᚐNoticePayload(ctx context.Context, sel ast.SelectionSet, v *NoticePayload) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._NoticePayload(ctx, sel, v)
+}
+
 func (ec *executionContext) marshalOPostPayload2ᚖfrontpageᚋgraphᚐPostPayload(ctx context.Context, sel ast.SelectionSet, v *PostPayload) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
@@ -19199,11 +23249,82 @@ var (
 	}
 )
 
+func (ec *executionContext) marshalOReport2ᚕᚖfrontpageᚋredisrepoᚋreportsᚐReportᚄ(ctx context.Context, sel ast.SelectionSet, v []*reports.Report) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ctx = graphql.WithBatchParents(ctx, "Report", v, nil)
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNReport2ᚖfrontpageᚋredisrepoᚋreportsᚐReport(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalOReport2ᚖfrontpageᚋredisrepoᚋreportsᚐReport(ctx context.Context, sel ast.SelectionSet, v *reports.Report) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._Report(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOReportConnection2ᚖfrontpageᚋgraphᚐReportConnection(ctx context.Context, sel ast.SelectionSet, v *ReportConnection) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._ReportConnection(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalOReportKind2ᚖfrontpageᚋredisrepoᚋreportsᚐKind(ctx context.Context, v any) (*reports.Kind, error) {
+	if v == nil {
+		return nil, nil
+	}
+	tmp, err := graphql.UnmarshalString(v)
+	res := unmarshalOReportKind2ᚖfrontpageᚋredisrepoᚋreportsᚐKind[tmp]
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOReportKind2ᚖfrontpageᚋredisrepoᚋreportsᚐKind(ctx context.Context, sel ast.SelectionSet, v *reports.Kind) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	_ = sel
+	_ = ctx
+	res := graphql.MarshalString(marshalOReportKind2ᚖfrontpageᚋredisrepoᚋreportsᚐKind[*v])
+	return res
+}
+
+var (
+	unmarshalOReportKind2ᚖfrontpageᚋredisrepoᚋreportsᚐKind = map[string]reports.Kind{
+		"FLAG":   reports.Flag,
+		"NOTICE": reports.Notice,
+	}
+	marshalOReportKind2ᚖfrontpageᚋredisrepoᚋreportsᚐKind = map[reports.Kind]string{
+		reports.Flag:   "FLAG",
+		reports.Notice: "NOTICE",
+	}
+)
+
 func (ec *executionContext) marshalORestoreArticlePayload2ᚖfrontpageᚋgraphᚐRestoreArticlePayload(ctx context.Context, sel ast.SelectionSet, v *RestoreArticlePayload) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
 	return ec._RestoreArticlePayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOSettleFlagsPayload2ᚖfrontpageᚋgraphᚐSettleFlagsPayload(ctx context.Context, sel ast.SelectionSet, v *SettleFlagsPayload) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._SettleFlagsPayload(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalOSpan2ᚖfrontpageᚋredisrepoᚋrankingsᚐSpan(ctx context.Context, v any) (*rankings.Span, error) {

@@ -104,10 +104,12 @@ type Removal struct {
 	Basis  *string
 	At     time.Time
 	By     *site.User // nil but for moderators
+
+	FromReport *bool // nil: unknown
 }
 
-func newRemoval(w site.Why, at time.Time, by *site.User) *Removal {
-	return &Removal{Ground: w.Ground, Reason: w.Reason, Basis: site.Optional(w.Basis), At: at, By: by}
+func newRemoval(w site.Why, at time.Time, by *site.User, fromReport *bool) *Removal {
+	return &Removal{Ground: w.Ground, Reason: w.Reason, Basis: site.Optional(w.Basis), At: at, By: by, FromReport: fromReport}
 }
 
 // DeleteArticlePayload is the result of a deletion.

@@ -13,6 +13,7 @@ import (
 	"frontpage/redisrepo/events"
 	"frontpage/redisrepo/live"
 	"frontpage/redisrepo/rankings"
+	"frontpage/redisrepo/reports"
 	"frontpage/redisrepo/site"
 )
 
@@ -67,6 +68,10 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 				"removal": plan.Batch(func(ctx context.Context, objs []*site.Article) ([]*Removal, error) {
 					return resolvers.Article().Removal(ctx, objs)
 				}, plan.Object[Removal]()),
+				"openReports": plan.Batch(func(ctx context.Context, objs []*site.Article) ([][]*reports.Report, error) {
+					fc := graphql.GetFieldContext(ctx)
+					return resolvers.Article().OpenReports(ctx, objs, fc.Args["first"].(*int32))
+				}, plan.Objects[reports.Report]()).Args(ec.field_Article_openReports_args),
 				"bestRank": plan.Batch(func(ctx context.Context, objs []*site.Article) ([]*rankings.BestRank, error) {
 					return resolvers.Article().BestRank(ctx, objs)
 				}, plan.Object[rankings.BestRank]()),
@@ -186,6 +191,35 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 				"node":   plan.Read(func(obj *events.EventEdge) *events.Event { return obj.Node }, plan.Object[events.Event]()),
 				"gap":    plan.Read(func(obj *events.EventEdge) bool { return obj.Gap }, plan.Leaf(plan.AppendBoolean[bool])),
 			},
+			"FlagPayload": {
+				"report":     plan.Read(func(obj *FlagPayload) *reports.Report { return obj.Report }, plan.Object[reports.Report]()),
+				"userErrors": plan.Read(func(obj *FlagPayload) []UserError { return obj.UserErrors }, plan.Abstracts[UserError]()),
+			},
+			"FlaggedConnection": {
+				"edges":    plan.Read(func(obj *FlaggedConnection) []*FlaggedEdge { return obj.Edges }, plan.Objects[FlaggedEdge]()),
+				"nodes":    plan.Read(func(obj *FlaggedConnection) []*reports.Item { return obj.Nodes() }, plan.Objects[reports.Item]()),
+				"pageInfo": plan.Read(func(obj *FlaggedConnection) *site.PageInfo { return &obj.PageInfo }, plan.Object[site.PageInfo]()),
+				"totalCount": plan.Each(func(ctx context.Context, obj *FlaggedConnection) (int32, error) {
+					return resolvers.FlaggedConnection().TotalCount(ctx, obj)
+				}, plan.Leaf(plan.AppendInt[int32])),
+			},
+			"FlaggedEdge": {
+				"cursor": plan.Read(func(obj *FlaggedEdge) string { return obj.Cursor }, plan.Leaf(plan.AppendString[string])),
+				"node":   plan.Read(func(obj *FlaggedEdge) *reports.Item { return obj.Node }, plan.Object[reports.Item]()),
+			},
+			"FlaggedItem": {
+				"target": plan.Read(func(obj *reports.Item) site.ArticleID { return obj.Article }, plan.Leaf(AppendArticleID)),
+				"article": plan.Batch(func(ctx context.Context, objs []*reports.Item) ([]*site.Article, error) {
+					return resolvers.FlaggedItem().Article(ctx, objs)
+				}, plan.Object[site.Article]()),
+				"reports": plan.Batch(func(ctx context.Context, objs []*reports.Item) ([][]*reports.Report, error) {
+					fc := graphql.GetFieldContext(ctx)
+					return resolvers.FlaggedItem().Reports(ctx, objs, fc.Args["first"].(int32))
+				}, plan.Objects[reports.Report]()).Args(ec.field_FlaggedItem_reports_args),
+				"openCount":    plan.Read(func(obj *reports.Item) int { return obj.Open }, plan.Leaf(plan.AppendInt[int])),
+				"since":        plan.Read(func(obj *reports.Item) *time.Time { return obj.Since }, plan.OptionalLeaf(AppendDateTime)),
+				"latestReport": plan.Read(func(obj *reports.Item) *string { return obj.LatestID() }, plan.OptionalLeaf(plan.AppendString[string])),
+			},
 			"FrontPage": {
 				"at":      plan.Read(func(obj *rankings.FrontPage) time.Time { return obj.At }, plan.Leaf(AppendDateTime)),
 				"savedAt": plan.Read(func(obj *rankings.FrontPage) time.Time { return obj.SavedAt }, plan.Leaf(AppendDateTime)),
@@ -295,6 +329,32 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 					fc := graphql.GetFieldContext(ctx)
 					return resolvers.Mutation().EndSessions(ctx, fc.Args["input"].(EndSessionsInput))
 				}, plan.Object[EndSessionsPayload]()).Args(ec.field_Mutation_endSessions_args),
+				"flag": plan.Each(func(ctx context.Context, obj any) (*FlagPayload, error) {
+					fc := graphql.GetFieldContext(ctx)
+					return resolvers.Mutation().Flag(ctx, fc.Args["input"].(FlagInput))
+				}, plan.Object[FlagPayload]()).Args(ec.field_Mutation_flag_args),
+				"notifyIllegalContent": plan.Each(func(ctx context.Context, obj any) (*NoticePayload, error) {
+					fc := graphql.GetFieldContext(ctx)
+					return resolvers.Mutation().NotifyIllegalContent(ctx, fc.Args["input"].(reports.NoticeDraft))
+				}, plan.Object[NoticePayload]()).Args(ec.field_Mutation_notifyIllegalContent_args),
+				"settleFlags": plan.Each(func(ctx context.Context, obj any) (*SettleFlagsPayload, error) {
+					fc := graphql.GetFieldContext(ctx)
+					return resolvers.Mutation().SettleFlags(ctx, fc.Args["input"].(SettleFlagsInput))
+				}, plan.Object[SettleFlagsPayload]()).Args(ec.field_Mutation_settleFlags_args),
+			},
+			"Notice": {
+				"reference": plan.Read(func(obj *Notice) string { return obj.Reference() }, plan.Leaf(plan.AppendString[string])),
+				"at":        plan.Read(func(obj *Notice) time.Time { return obj.At() }, plan.Leaf(AppendDateTime)),
+				"reports":   plan.Read(func(obj *Notice) []*reports.Report { return obj.Reports }, plan.Objects[reports.Report]()),
+			},
+			"NoticeContact": {
+				"name":  plan.Read(func(obj *NoticeContact) *string { return obj.Name }, plan.OptionalLeaf(plan.AppendString[string])),
+				"email": plan.Read(func(obj *NoticeContact) *string { return obj.Email }, plan.OptionalLeaf(plan.AppendString[string])),
+			},
+			"NoticePayload": {
+				"reference":  plan.Read(func(obj *NoticePayload) *string { return obj.Reference }, plan.OptionalLeaf(plan.AppendString[string])),
+				"secret":     plan.Read(func(obj *NoticePayload) *string { return obj.Secret }, plan.OptionalLeaf(plan.AppendString[string])),
+				"userErrors": plan.Read(func(obj *NoticePayload) []UserError { return obj.UserErrors }, plan.Abstracts[UserError]()),
 			},
 			"PageInfo": {
 				"hasPreviousPage": plan.Read(func(obj *site.PageInfo) bool { return obj.HasPreviousPage }, plan.Leaf(plan.AppendBoolean[bool])),
@@ -384,6 +444,18 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 					fc := graphql.GetFieldContext(ctx)
 					return resolvers.Query().ViewerVotes(ctx, fc.Args["direction"].(*site.Vote), fc.Args["first"].(*int32), fc.Args["after"].(*string))
 				}, plan.Object[CastVoteConnection]()).Args(ec.field_Query_viewerVotes_args),
+				"viewerReports": plan.Each(func(ctx context.Context, obj any) (*ReportConnection, error) {
+					fc := graphql.GetFieldContext(ctx)
+					return resolvers.Query().ViewerReports(ctx, fc.Args["first"].(*int32), fc.Args["after"].(*string))
+				}, plan.Object[ReportConnection]()).Args(ec.field_Query_viewerReports_args),
+				"flagged": plan.Each(func(ctx context.Context, obj any) (*FlaggedConnection, error) {
+					fc := graphql.GetFieldContext(ctx)
+					return resolvers.Query().Flagged(ctx, fc.Args["kind"].(*reports.Kind), fc.Args["first"].(*int32), fc.Args["after"].(*string))
+				}, plan.Object[FlaggedConnection]()).Args(ec.field_Query_flagged_args),
+				"notice": plan.Each(func(ctx context.Context, obj any) (*Notice, error) {
+					fc := graphql.GetFieldContext(ctx)
+					return resolvers.Query().Notice(ctx, fc.Args["reference"].(string), fc.Args["secret"].(*string))
+				}, plan.Object[Notice]()).Args(ec.field_Query_notice_args),
 			},
 			"RankAt": {
 				"at":   plan.Read(func(obj *rankings.RankAt) time.Time { return obj.At }, plan.Leaf(AppendDateTime)),
@@ -430,14 +502,55 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 				"ground": plan.Read(func(obj *Removal) site.Ground { return obj.Ground }, plan.Leaf(func(to []byte, v site.Ground) []byte {
 					return plan.AppendString(to, marshalNRemovalGround2frontpageᚋredisrepoᚋsiteᚐGround[v])
 				})),
-				"reason": plan.Read(func(obj *Removal) string { return obj.Reason }, plan.Leaf(plan.AppendString[string])),
-				"basis":  plan.Read(func(obj *Removal) *string { return obj.Basis }, plan.OptionalLeaf(plan.AppendString[string])),
-				"at":     plan.Read(func(obj *Removal) time.Time { return obj.At }, plan.Leaf(AppendDateTime)),
-				"by":     plan.Read(func(obj *Removal) *site.User { return obj.By }, plan.Object[site.User]()),
+				"reason":     plan.Read(func(obj *Removal) string { return obj.Reason }, plan.Leaf(plan.AppendString[string])),
+				"basis":      plan.Read(func(obj *Removal) *string { return obj.Basis }, plan.OptionalLeaf(plan.AppendString[string])),
+				"at":         plan.Read(func(obj *Removal) time.Time { return obj.At }, plan.Leaf(AppendDateTime)),
+				"fromReport": plan.Read(func(obj *Removal) *bool { return obj.FromReport }, plan.OptionalLeaf(plan.AppendBoolean[bool])),
+				"by":         plan.Read(func(obj *Removal) *site.User { return obj.By }, plan.Object[site.User]()),
+			},
+			"Report": {
+				"id": plan.Read(func(obj *reports.Report) string { return obj.ID() }, plan.Leaf(plan.AppendString[string])),
+				"kind": plan.Read(func(obj *reports.Report) reports.Kind { return obj.Kind }, plan.Leaf(func(to []byte, v reports.Kind) []byte {
+					return plan.AppendString(to, marshalNReportKind2frontpageᚋredisrepoᚋreportsᚐKind[v])
+				})),
+				"reason": plan.Read(func(obj *reports.Report) reports.Reason { return obj.Reason }, plan.Leaf(func(to []byte, v reports.Reason) []byte {
+					return plan.AppendString(to, marshalNReportReason2frontpageᚋredisrepoᚋreportsᚐReason[v])
+				})),
+				"note":   plan.Read(func(obj *reports.Report) *string { return obj.NoteIfAny() }, plan.OptionalLeaf(plan.AppendString[string])),
+				"at":     plan.Read(func(obj *reports.Report) time.Time { return obj.At }, plan.Leaf(AppendDateTime)),
+				"target": plan.Read(func(obj *reports.Report) site.ArticleID { return obj.Article }, plan.Leaf(AppendArticleID)),
+				"article": plan.Batch(func(ctx context.Context, objs []*reports.Report) ([]*site.Article, error) {
+					return resolvers.Report().Article(ctx, objs)
+				}, plan.Object[site.Article]()),
+				"by": plan.Batch(func(ctx context.Context, objs []*reports.Report) ([]*site.User, error) {
+					return resolvers.Report().By(ctx, objs)
+				}, plan.Object[site.User]()),
+				"reference": plan.Read(func(obj *reports.Report) *string { return obj.ReferenceIfAny() }, plan.OptionalLeaf(plan.AppendString[string])),
+				"contact": plan.Batch(func(ctx context.Context, objs []*reports.Report) ([]*NoticeContact, error) {
+					return resolvers.Report().Contact(ctx, objs)
+				}, plan.Object[NoticeContact]()),
+				"state": plan.Read(func(obj *reports.Report) reports.State { return obj.State }, plan.Leaf(func(to []byte, v reports.State) []byte {
+					return plan.AppendString(to, marshalNReportState2frontpageᚋredisrepoᚋreportsᚐState[v])
+				})),
+				"decidedAt": plan.Read(func(obj *reports.Report) *time.Time { return obj.DecidedAt }, plan.OptionalLeaf(AppendDateTime)),
+				"decision":  plan.Read(func(obj *reports.Report) *string { return obj.Decision }, plan.OptionalLeaf(plan.AppendString[string])),
+			},
+			"ReportConnection": {
+				"edges":    plan.Read(func(obj *ReportConnection) []*reports.ReportEdge { return obj.Edges }, plan.Objects[reports.ReportEdge]()),
+				"nodes":    plan.Read(func(obj *ReportConnection) []*reports.Report { return obj.Nodes() }, plan.Objects[reports.Report]()),
+				"pageInfo": plan.Read(func(obj *ReportConnection) *site.PageInfo { return &obj.PageInfo }, plan.Object[site.PageInfo]()),
+			},
+			"ReportEdge": {
+				"cursor": plan.Read(func(obj *reports.ReportEdge) string { return obj.Cursor }, plan.Leaf(plan.AppendString[string])),
+				"node":   plan.Read(func(obj *reports.ReportEdge) *reports.Report { return obj.Node }, plan.Object[reports.Report]()),
 			},
 			"RestoreArticlePayload": {
 				"article":    plan.Read(func(obj *RestoreArticlePayload) *site.Article { return obj.Article }, plan.Object[site.Article]()),
 				"userErrors": plan.Read(func(obj *RestoreArticlePayload) []UserError { return obj.UserErrors }, plan.Abstracts[UserError]()),
+			},
+			"SettleFlagsPayload": {
+				"item":       plan.Read(func(obj *SettleFlagsPayload) *reports.Item { return obj.Item }, plan.Object[reports.Item]()),
+				"userErrors": plan.Read(func(obj *SettleFlagsPayload) []UserError { return obj.UserErrors }, plan.Abstracts[UserError]()),
 			},
 			"Site": {
 				"name":      plan.Read(func(obj *Site) string { return obj.Name }, plan.Leaf(plan.AppendString[string])),

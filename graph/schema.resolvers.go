@@ -15,6 +15,7 @@ import (
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/live"
 	"frontpage/redisrepo/rankings"
+	"frontpage/redisrepo/reports"
 	"frontpage/redisrepo/site"
 )
 
@@ -76,9 +77,24 @@ func (r *articleResolver) Removal(ctx context.Context, objs []*site.Article) ([]
 		if viewer.Moderator {
 			by = &site.User{Name: a.Removal.By}
 		}
-		all[i] = newRemoval(a.Removal.Why, a.Removal.At, by)
+		all[i] = newRemoval(a.Removal.Why, a.Removal.At, by, &a.Removal.FromReport)
 	}
 	return all, nil
+}
+
+func (r *articleResolver) OpenReports(ctx context.Context, objs []*site.Article, first *int32) ([][]*reports.Report, error) {
+	most := openReports
+	if first != nil {
+		most = int(*first)
+	}
+	if !endpoint.ViewerOf(ctx).Moderator {
+		return make([][]*reports.Report, len(objs)), nil
+	}
+	items, err := r.repo.Items(ctx, collect(objs, func(a *site.Article) site.ArticleID { return a.ID }))
+	if err != nil {
+		return nil, err
+	}
+	return r.openReportsOf(ctx, items, most)
 }
 
 func (r *articleResolver) BestRank(ctx context.Context, objs []*site.Article) ([]*rankings.BestRank, error) {
@@ -119,8 +135,21 @@ func (r *eventResolver) Removal(ctx context.Context, objs []*events.Event) ([]*R
 		if e.Why == nil {
 			return nil
 		}
-		return newRemoval(*e.Why, e.At, e.By)
+		return newRemoval(*e.Why, e.At, e.By, nil)
 	}), nil
+}
+
+func (r *flaggedConnectionResolver) TotalCount(ctx context.Context, obj *FlaggedConnection) (int32, error) {
+	n, err := r.repo.QueueLength(ctx)
+	return int32(n), err // #nosec G115 -- article numbers end at 32 bits
+}
+
+func (r *flaggedItemResolver) Article(ctx context.Context, objs []*reports.Item) ([]*site.Article, error) {
+	return r.reported(ctx, collect(objs, func(i *reports.Item) site.ArticleID { return i.Article }))
+}
+
+func (r *flaggedItemResolver) Reports(ctx context.Context, objs []*reports.Item, first int32) ([][]*reports.Report, error) {
+	return r.openReportsOf(ctx, objs, int(first))
 }
 
 func (r *frontPageEdgeResolver) Node(ctx context.Context, objs []*rankings.FrontPlace) ([]*site.Article, error) {
@@ -241,6 +270,18 @@ func (r *mutationResolver) EndSessions(ctx context.Context, input EndSessionsInp
 		return err
 	})
 	return &payload, err
+}
+
+func (r *mutationResolver) Flag(ctx context.Context, input FlagInput) (*FlagPayload, error) {
+	return r.flag(ctx, input)
+}
+
+func (r *mutationResolver) NotifyIllegalContent(ctx context.Context, input reports.NoticeDraft) (*NoticePayload, error) {
+	return r.notify(ctx, input)
+}
+
+func (r *mutationResolver) SettleFlags(ctx context.Context, input SettleFlagsInput) (*SettleFlagsPayload, error) {
+	return r.settleFlags(ctx, input)
 }
 
 func (r *queryResolver) Site(ctx context.Context) (*Site, error) {
@@ -364,9 +405,41 @@ func (r *queryResolver) ViewerVotes(ctx context.Context, direction *site.Vote, f
 	return r.viewerVotes(ctx, direction, first, after)
 }
 
+func (r *queryResolver) ViewerReports(ctx context.Context, first *int32, after *string) (*ReportConnection, error) {
+	return r.viewerReports(ctx, first, after)
+}
+
+func (r *queryResolver) Flagged(ctx context.Context, kind *reports.Kind, first *int32, after *string) (*FlaggedConnection, error) {
+	return r.flagged(ctx, kind, first, after)
+}
+
+func (r *queryResolver) Notice(ctx context.Context, reference string, secret *string) (*Notice, error) {
+	return r.notice(ctx, reference, secret)
+}
+
 func (r *rankedConnectionResolver) TotalCount(ctx context.Context, obj *RankedConnection) (int32, error) {
 	n, err := r.repo.RankCount(ctx, obj.list, obj.AsOf)
 	return int32(n), err // #nosec G115 -- article numbers end at 32 bits
+}
+
+func (r *reportResolver) Article(ctx context.Context, objs []*reports.Report) ([]*site.Article, error) {
+	return r.reported(ctx, collect(objs, func(r *reports.Report) site.ArticleID { return r.Article }))
+}
+
+func (r *reportResolver) By(ctx context.Context, objs []*reports.Report) ([]*site.User, error) {
+	all := make([]*site.User, len(objs))
+	if endpoint.ViewerOf(ctx).Moderator {
+		for i, report := range objs {
+			if report.By != "" {
+				all[i] = &site.User{Name: report.By}
+			}
+		}
+	}
+	return all, nil
+}
+
+func (r *reportResolver) Contact(ctx context.Context, objs []*reports.Report) ([]*NoticeContact, error) {
+	return r.contacts(ctx, objs)
 }
 
 func (r *subscriptionResolver) ArticleChanged(ctx context.Context, ids []string, revisions []int32) (<-chan *site.Article, error) {
@@ -425,6 +498,12 @@ func (r *Resolver) DuplicateLinkError() DuplicateLinkErrorResolver {
 
 func (r *Resolver) Event() EventResolver { return &eventResolver{r} }
 
+func (r *Resolver) FlaggedConnection() FlaggedConnectionResolver {
+	return &flaggedConnectionResolver{r}
+}
+
+func (r *Resolver) FlaggedItem() FlaggedItemResolver { return &flaggedItemResolver{r} }
+
 func (r *Resolver) FrontPageEdge() FrontPageEdgeResolver { return &frontPageEdgeResolver{r} }
 
 func (r *Resolver) Group() GroupResolver { return &groupResolver{r} }
@@ -441,6 +520,8 @@ func (r *Resolver) Query() QueryResolver { return &queryResolver{r} }
 
 func (r *Resolver) RankedConnection() RankedConnectionResolver { return &rankedConnectionResolver{r} }
 
+func (r *Resolver) Report() ReportResolver { return &reportResolver{r} }
+
 func (r *Resolver) Subscription() SubscriptionResolver { return &subscriptionResolver{r} }
 
 func (r *Resolver) User() UserResolver { return &userResolver{r} }
@@ -450,6 +531,8 @@ type (
 	articleConnectionResolver  struct{ *Resolver }
 	duplicateLinkErrorResolver struct{ *Resolver }
 	eventResolver              struct{ *Resolver }
+	flaggedConnectionResolver  struct{ *Resolver }
+	flaggedItemResolver        struct{ *Resolver }
 	frontPageEdgeResolver      struct{ *Resolver }
 	groupResolver              struct{ *Resolver }
 	groupConnectionResolver    struct{ *Resolver }
@@ -458,6 +541,7 @@ type (
 	mutationResolver           struct{ *Resolver }
 	queryResolver              struct{ *Resolver }
 	rankedConnectionResolver   struct{ *Resolver }
+	reportResolver             struct{ *Resolver }
 	subscriptionResolver       struct{ *Resolver }
 	userResolver               struct{ *Resolver }
 )

@@ -429,8 +429,8 @@ func TestNoticesOfIllegalContent(t *testing.T) {
 			t.Errorf("two notices have the receipts %+v and %+v", receipt, other)
 		}
 		s.wantQueue(a.ID.Number()+": illegal illegal", b.ID.Number()+": illegal illegal")
-		for _, wrong := range []reports.Receipt{{receipt.Reference, ""}, {receipt.Reference, receipt.Secret + "x"}, {receipt.Reference + "-1", receipt.Secret}, {"", receipt.Secret}, {"A-1", receipt.Secret}, {"decided-1", ""}} {
-			if found, err := s.Noticed(s.ctx, wrong.Reference, wrong.Secret, false); err != nil || len(found) > 0 {
+		for _, wrong := range [][2]string{{receipt.Reference, ""}, {receipt.Reference, receipt.Secret + "x"}, {receipt.Reference + "-1", receipt.Secret}, {"", receipt.Secret}, {"A-1", receipt.Secret}, {"decided-1", ""}} {
+			if found, err := s.Noticed(s.ctx, wrong[0], wrong[1], false); err != nil || len(found) > 0 {
 				t.Errorf("%+v finds %v, %v", wrong, found, err)
 			}
 		}

@@ -35,7 +35,9 @@ func TestSealedTextsOpenAfterARotation(t *testing.T) {
 		"another associated text": func() ([]byte, error) { return after.Open("contact", sealed, []byte("18")) },
 		"a changed text":          func() ([]byte, error) { return after.Open("contact", changed, of) },
 		"a short text":            func() ([]byte, error) { return after.Open("contact", []byte("x"), of) },
-		"what a new one seals":    func() ([]byte, error) { return before.Open("contact", must.Get(after.Seal("contact", text, of))(t), of) },
+		"what a new one seals": func() ([]byte, error) {
+			return before.Open("contact", must.Get(after.Seal("contact", text, of))(t), of)
+		},
 	} {
 		if got, err := open(); !errors.Is(err, sealing.ErrUnreadable) {
 			t.Errorf("%s: %q, %v", name, got, err)

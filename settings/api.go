@@ -44,6 +44,7 @@ var endpointFlags = map[string]string{
 	"Rates.Votes":        "rates",
 	"Rates.Posts":        "rates",
 	"Rates.Changes":      "rates",
+	"Rates.Reports":      "rates",
 	"Rates.Addresses":    "rates",
 }
 

@@ -62,6 +62,9 @@ var common = []string{
 	"PAGE_SIZE", "PARTITIONS", "PUBLIC_URL", "RANKING", "SITE", "SITE_NAME",
 }
 
+// prefixed are settings that are newer than the prefix: SECRET is a variable of other programs.
+var prefixed = []string{"secret", "secret-file", "notice-contact-days"}
+
 // oldVariables are the variables with old names that are set.
 type oldVariables struct {
 	read    map[string][]string // by flag, those that gave its value
@@ -78,7 +81,7 @@ func readOld(flags []*kong.Flag) *oldVariables {
 		}
 	}
 	for _, flag := range flags {
-		if len(flag.Envs) == 0 || oldParts[flag.Name] != nil {
+		if len(flag.Envs) == 0 || oldParts[flag.Name] != nil || slices.Contains(prefixed, flag.Name) {
 			continue
 		}
 		for _, name := range oldNames(append([]string{flag.Name}, flag.Aliases...)) {

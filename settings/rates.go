@@ -15,7 +15,7 @@ import (
 
 // Rates are the settings of rate limits and of the audit of votes.
 type Rates struct {
-	Rates           RateList `placeholder:"KIND=RATE" help:"Rates that differ from the defaults: the maximum number of votes, of posts, of changes (edits, regroupings and deletions) and of points of cost (the complexity of operations) per user and time window, or off for one kind or all; and addresses, which quota an address gets, as a multiple of a user's, 1 to 1000000000. Anonymous clients are limited by address only. Default: votes=60/1m posts=10/10m changes=30/1m cost=100000/1m addresses=10; in development mode off but for those given."`
+	Rates           RateList `placeholder:"KIND=RATE" help:"Rates that differ from the defaults: the maximum number of votes, of posts, of changes (edits, regroupings and deletions), of reports and notices, and of points of cost (the complexity of operations) per user and time window, or off for one kind or all; and addresses, which quota an address gets, as a multiple of a user's, 1 to 1000000000. Anonymous clients are limited by address only. Default: votes=60/1m posts=10/10m changes=30/1m reports=10/10m cost=100000/1m addresses=10; in development mode off but for those given."`
 	AuditSecret     string   `placeholder:"TEXT" help:"Secret of at least 32 bytes. If set, the time of each vote and a keyed hash of the voter's address are recorded for the command audit, for as long as voters are kept."`
 	AuditSecretFile string   `hidden:""`
 
@@ -31,17 +31,17 @@ type RateList struct {
 }
 
 var (
-	rateKinds    = []string{"votes", "posts", "changes", "cost"}
+	rateKinds    = []string{"votes", "posts", "changes", "reports", "cost"}
 	defaultRates = map[string]endpoint.Rate{
 		"votes": {Most: 60, Window: time.Minute}, "posts": {Most: 10, Window: 10 * time.Minute},
-		"changes": {Most: 30, Window: time.Minute}, "cost": {Most: 100_000, Window: time.Minute},
+		"changes": {Most: 30, Window: time.Minute}, "reports": {Most: 10, Window: 10 * time.Minute}, "cost": {Most: 100_000, Window: time.Minute},
 	}
 )
 
 const (
 	defaultAddresses = 10
 
-	ratesForm = "a list such as votes=60/1m posts=off addresses=10, of rates for votes, posts, changes and cost (1 to 1000000000 in at least 1s), or off"
+	ratesForm = "a list such as votes=60/1m posts=off addresses=10, of rates for votes, posts, changes, reports and cost (1 to 1000000000 in at least 1s), or off"
 )
 
 var errRates = errors.New("invalid rates")
@@ -97,14 +97,14 @@ func (r *Rates) values(development bool) endpoint.Rates {
 	}
 	maps.Copy(rates, r.Rates.rates)
 	return endpoint.Rates{
-		Votes: rates["votes"], Posts: rates["posts"], Changes: rates["changes"], Cost: rates["cost"],
+		Votes: rates["votes"], Posts: rates["posts"], Changes: rates["changes"], Reports: rates["reports"], Cost: rates["cost"],
 		Addresses: cmp.Or(r.Rates.addresses, defaultAddresses),
 	}
 }
 
 // ratesText returns rates as the setting has them.
 func ratesText(r endpoint.Rates) string {
-	return fmt.Sprintf("votes=%s posts=%s changes=%s cost=%s addresses=%d", rateText(r.Votes), rateText(r.Posts), rateText(r.Changes), rateText(r.Cost), r.Addresses)
+	return fmt.Sprintf("votes=%s posts=%s changes=%s reports=%s cost=%s addresses=%d", rateText(r.Votes), rateText(r.Posts), rateText(r.Changes), rateText(r.Reports), rateText(r.Cost), r.Addresses)
 }
 
 func rateText(r endpoint.Rate) string {

@@ -96,7 +96,7 @@ var (
 
 // mask replaces secrets in the text of a setting.
 func mask(flag, text string) string {
-	if text != "" && (strings.HasSuffix(flag, "-secret") || strings.HasSuffix(flag, "-token") || strings.HasSuffix(flag, "-password")) {
+	if text != "" && (flag == "secret" || strings.HasSuffix(flag, "-secret") || strings.HasSuffix(flag, "-token") || strings.HasSuffix(flag, "-password")) {
 		return masked
 	}
 	if strings.HasSuffix(flag, "-url") && !strings.Contains(text, "://") { // a mistake, as in user:password@host

@@ -14,6 +14,7 @@ import (
 
 	"frontpage/endpoint"
 	"frontpage/redisrepo/keys"
+	"frontpage/redisrepo/reports"
 	"frontpage/redisrepo/site"
 	"frontpage/store"
 	"frontpage/web"
@@ -29,6 +30,7 @@ type Settings struct {
 	SignIn  `embed:"" group:"sign-in"`
 	API     `embed:"" group:"api"`
 	Rates   `embed:"" group:"rates"`
+	Notices `embed:"" group:"notices"`
 	Process `embed:"" group:"process"`
 	Admin   `embed:"" group:"admin"`
 }
@@ -43,6 +45,7 @@ var groups = []kong.Group{
 	{Key: "sign-in", Title: "Sign-in. If none of FRONTPAGE_OIDC_ISSUER, FRONTPAGE_JWT_SECRET, FRONTPAGE_JWKS and FRONTPAGE_PROXY_USER_HEADER is set, the server runs in development mode: callers may claim any name, and only this machine can connect:"},
 	{Key: "api", Title: "API:"},
 	{Key: "rates", Title: "Rate limits and audit:"},
+	{Key: "notices", Title: "Notices of illegal content:"},
 	{Key: "process", Title: "Log. Memory has no settings: Go's variables GOGC, here 400 by default, and GOMEMLIMIT, here 1GiB by default, bound it:"},
 	{Key: "admin", Title: "Metrics and profiles:"},
 }
@@ -88,7 +91,7 @@ func Name(flag string) string { return Variable(flag) + " (--" + flag + ")" }
 // another one.
 func (s *Settings) Validate() error {
 	for _, validate := range []func() error{
-		s.Rules.check, s.Store.check, s.Serving.check, s.Looks.check, s.SignIn.check, s.Rates.check, s.Process.check, s.Admin.check, s.checkAdminAddr, s.checkDevHosts, s.checkEndpoint, s.checkSignInURL,
+		s.Rules.check, s.Store.check, s.Serving.check, s.Looks.check, s.SignIn.check, s.Rates.check, s.Notices.check, s.Process.check, s.Admin.check, s.checkAdminAddr, s.checkDevHosts, s.checkEndpoint, s.checkSignInURL,
 	} {
 		if err := validate(); err != nil {
 			return err
@@ -144,6 +147,7 @@ func defaults() kong.Vars {
 	vars := kong.Vars{
 		"languages": strings.Join(web.Languages(), ", "), "MaxPageSize": fmt.Sprint(site.MaxPageSize),
 		"MaxPartitions": fmt.Sprint(keys.MaxPartitions), "MaxAcks": fmt.Sprint(store.MaxAcks),
+		"NoticeContactDays": fmt.Sprint(int(reports.DefaultContactKept / site.Day)), "ReportsKeptDays": fmt.Sprint(int(reports.Kept / site.Day)),
 	}
 	r, o := site.DefaultRules(), endpoint.DefaultOptions()
 	for _, options := range []any{r, o, o.Limits, o.Streams} {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/alecthomas/kong"
 
@@ -71,7 +72,7 @@ func TestInvalidSettingIsATypedError(t *testing.T) {
 		"ranking=capped:1", "calendar=group", "addr=nonsense", "trusted-proxies=proxy.example", "trusted-proxies=10.0.0.1/33", "rates=60/1m",
 		"rates=votes=60/1m post=off", "rates=addresses=0", "rates=votes=60", "rates=votes=60/", "rates=votes=/1m", "rates=votes=0/1m", "rates=votes=-5/1m",
 		"rates=votes=60/1", "rates=votes=60/999ms", "rates=votes=60/-1m", "rates=votes=60/1m/1h", "rates=votes=60 / 1m", "rates=votes=99999999999999999999/1m",
-		"rates=votes=OFF",
+		"rates=votes=OFF", "notice-contact-days=0", "notice-contact-days=401", "secret=short", "secret=,",
 	} {
 		var p program
 		_, err := settings.Parse(&p, []string{"--" + setting}, "", "")
@@ -82,6 +83,30 @@ func TestInvalidSettingIsATypedError(t *testing.T) {
 	var p program
 	if _, err := settings.Parse(&p, []string{"--nonsense"}, "", ""); !errors.As(err, new(*kong.ParseError)) || !strings.Contains(err.Error(), "frontpage --help") {
 		t.Errorf("an unknown flag: %v, want a kong.ParseError that points to frontpage --help", err)
+	}
+}
+
+// Of several secrets the first encrypts. Each must be long, whether they are in a variable or in a file; the variable SECRET of
+// another program is none.
+func TestSecretsOfNotices(t *testing.T) {
+	long, other := strings.Repeat("x", 32), strings.Repeat("y", 40)
+	file := filepath.Join(t.TempDir(), "secrets")
+	must.Do(t, os.WriteFile(file, []byte(long+"\n"+other+"\n"), 0o600))
+	t.Setenv("SECRET", other)
+	t.Setenv("FRONTPAGE_PUBLIC_URL", "https://news.example.org")
+	for arg, want := range map[string]string{
+		"": "none", "--secret=" + long + "," + other: "", "--secret-file=" + file: "",
+		"--secret=" + long + ",short": "FRONTPAGE_SECRET (--secret): secret 2 has 5 bytes, want at least 32",
+	} {
+		var p program
+		_, err := settings.Parse(&p, strings.Fields(arg), "", "")
+		switch {
+		case err != nil && err.Error() == want:
+		case err != nil:
+			t.Errorf("%s: %v", arg, err)
+		case want == "none" != (p.Reports().Box == nil) || p.Reports().Origin != "https://news.example.org" || p.Reports().ContactKept != 180*24*time.Hour:
+			t.Errorf("%s: %+v", arg, p.Reports())
+		}
 	}
 }
 

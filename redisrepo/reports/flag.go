@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"frontpage/failover"
-	"frontpage/redisrepo/articles"
 	"frontpage/redisrepo/keys"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/wire"
@@ -55,7 +54,7 @@ func (r *Reports) Flag(ctx context.Context, by site.UserName, id site.ArticleID,
 	case err != nil:
 		return nil, failover.Wrap("report "+id.String(), err)
 	case status == "NOT_FOUND":
-		return nil, named("target", articles.NoArticle(id))
+		return nil, named("target", site.NoArticle(id))
 	case status == "FORBIDDEN":
 		return nil, site.Refuse(site.Forbidden, "target", "this is your own article: edit or delete it")
 	case status == "DECIDED":
@@ -172,7 +171,7 @@ func (r *Reports) Settle(ctx context.Context, id site.ArticleID, by site.Actor, 
 		return failover.Wrap("settle the reports of "+id.String(), err)
 	}
 	if answer.Status() == "NOT_FOUND" {
-		return named("target", articles.NoArticle(id))
+		return named("target", site.NoArticle(id))
 	}
 	return nil
 }

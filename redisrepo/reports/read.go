@@ -75,18 +75,28 @@ func (r *Reports) find(ctx context.Context, asked []filed) ([]*Report, error) {
 type Item struct {
 	Article site.ArticleID
 	Cursor  string
-	Open    int       // number of open reports, as it was read
-	Since   time.Time // of the first of them
-	Latest  int       // number of the newest one
+	Open    int        // number of open reports, as it was read
+	Since   *time.Time // of the first of them; nil: none is open
+	Latest  int        // number of the newest one, decided or not
 
 	state state
 }
 
-// LatestID is the id of the newest report: a decision through it is about all that were open when the item was read.
-func (i *Item) LatestID() string { return (&Report{Article: i.Article, Number: i.Latest}).ID() }
+// LatestID is the id of the newest report, nil if none is open: a decision through it is about all that were open when the item
+// was read.
+func (i *Item) LatestID() *string {
+	if i.Open == 0 {
+		return nil
+	}
+	return new((&Report{Article: i.Article, Number: i.Latest}).ID())
+}
 
 func itemOf(id site.ArticleID, s state) *Item {
-	return &Item{Article: id, Open: s.open, Since: s.since, Latest: s.last, state: s}
+	item := &Item{Article: id, Open: s.open, Latest: s.last, state: s}
+	if s.open > 0 {
+		item.Since = &s.since
+	}
+	return item
 }
 
 // place is a place in the queue, or in the list of a user's reports: at is the score, and articles with the same one are ordered by number.

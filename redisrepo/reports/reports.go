@@ -111,6 +111,12 @@ type Report struct {
 // ID is the report's id, such as report:17.3.
 func (r *Report) ID() string { return fmt.Sprintf("%s%d.%d", idPrefix, r.Article, r.Number) }
 
+// NoteIfAny is the note, nil if it is empty.
+func (r *Report) NoteIfAny() *string { return site.Optional(r.Note) }
+
+// ReferenceIfAny is the reference of a notice, nil for the report of a user.
+func (r *Report) ReferenceIfAny() *string { return site.Optional(r.Reference) }
+
 const idPrefix = "report:"
 
 // ParseID parses the id of a report.

@@ -34,7 +34,7 @@ func TestFlagsOverrideVariablesOverrideTheSettingsFile(t *testing.T) {
 	for variable, want := range map[string]string{
 		"FRONTPAGE_CONFIG": yaml + " environment", "FRONTPAGE_VOTE_SCORE": "502 flag", "FRONTPAGE_PAGE_SIZE": "11 environment", "FRONTPAGE_VOTING_WINDOW": "3d file", "FRONTPAGE_LINKS_RESERVED": "3d default",
 		"FRONTPAGE_SERVE": "explorer file", "FRONTPAGE_TRUSTED_PROXIES": "10.0.0.0/8,192.168.0.1/32,::1/128,192.0.2.1/32 file", "FRONTPAGE_MILESTONES": "5,20 file", "FRONTPAGE_VOTES_KEPT": "off file",
-		"FRONTPAGE_RANKING": "halflife:1d12h file", "FRONTPAGE_CALENDAR": "groups file", "FRONTPAGE_RATES": "votes=off posts=off changes=off cost=off addresses=10 default",
+		"FRONTPAGE_RANKING": "halflife:1d12h file", "FRONTPAGE_CALENDAR": "groups file", "FRONTPAGE_RATES": "votes=off posts=off changes=off reports=off cost=off addresses=10 default",
 		"FRONTPAGE_JWKS": "default",
 	} {
 		if shown[variable] != want {
@@ -129,7 +129,7 @@ func TestOldNamesAreRead(t *testing.T) {
 	for name, value := range map[string]string{
 		"PAGE_SIZE": "11", "EVENTS_KEPT": "5", "FRONT_PAGES_KEPT": "30d", "VOTES_KEPT": "off", "LINKS_RESERVED": "3d", "DEMO_ARTICLES": "true", "JWKS": "keys.json",
 		"ROLES_CLAIM": "a.b", "MODERATOR_ROLE": "chief", "SERVE": "site", "RANKING": "halflife:6h", "CALENDAR": "groups", "DRAIN_TIME": "2s",
-		"RATES": "votes=5/1m posts=10/10m changes=30/1m cost=100000/1m addresses=3",
+		"RATES": "votes=5/1m posts=10/10m changes=30/1m reports=10/10m cost=100000/1m addresses=3",
 	} {
 		if got := shown["FRONTPAGE_"+name]; got != value+" environment" {
 			t.Errorf("FRONTPAGE_%s: %q, want %s", name, got, value)

@@ -29,7 +29,7 @@ const (
 // allowed lists, for each package, all packages of this module that it may import, tests aside.
 var allowed = map[string][]string{
 	".":         {"admin", "csvimport", "demo", "endpoint", "export", "failover", "feeds", "graph", "manual", "metrics", "outages", "pages", "redisrepo", "redisrepo/check", "redisrepo/layout", "redisrepo/lists", "redisrepo/migrate", "redisrepo/preview", "redisrepo/site", "redisrepo/transfer", "redisrepo/wire", "settings", "signin", "store", "tracing", "web"},
-	"settings":  {"endpoint", "feeds", "identity", "pages", "redisrepo/keys", "redisrepo/site", "redisrepo/wire", "reload", "signin", "store", "web"},
+	"settings":  {"endpoint", "feeds", "identity", "pages", "redisrepo/keys", "redisrepo/reports", "redisrepo/site", "redisrepo/wire", "reload", "sealing", "signin", "store", "web"},
 	"graph":     {"endpoint", "failover", "plan", "redisrepo", "redisrepo/casts", "redisrepo/events", "redisrepo/lists", "redisrepo/live", "redisrepo/rankings", "redisrepo/rates", "redisrepo/reports", "redisrepo/site"},
 	"plan":      {},
 	"endpoint":  {"endpoint/measure", "failover", "identity", "redisrepo", "redisrepo/events", "redisrepo/live", "redisrepo/rates", "redisrepo/site", "sharing"},
@@ -67,7 +67,7 @@ var allowed = map[string][]string{
 	"redisrepo/layout":   {"failover", "redisrepo/articles", "redisrepo/casts", "redisrepo/events", "redisrepo/keys", "redisrepo/lists", "redisrepo/rankings", "redisrepo/sessions", "redisrepo/site", "redisrepo/views", "redisrepo/wire"},
 	"redisrepo/views":    {"failover", "redisrepo/keys", "redisrepo/site", "redisrepo/wire"},
 	"redisrepo/live":     {"failover", "redisrepo/articles", "redisrepo/casts", "redisrepo/events", "redisrepo/keys", "redisrepo/lists", "redisrepo/site", "redisrepo/wire"},
-	"redisrepo":          {"failover", "redisrepo/articles", "redisrepo/casts", "redisrepo/events", "redisrepo/keys", "redisrepo/layout", "redisrepo/lists", "redisrepo/live", "redisrepo/rankings", "redisrepo/rates", "redisrepo/sessions", "redisrepo/site", "redisrepo/views", "redisrepo/wire"},
+	"redisrepo":          {"failover", "redisrepo/articles", "redisrepo/casts", "redisrepo/events", "redisrepo/keys", "redisrepo/layout", "redisrepo/lists", "redisrepo/live", "redisrepo/rankings", "redisrepo/rates", "redisrepo/reports", "redisrepo/sessions", "redisrepo/site", "redisrepo/views", "redisrepo/wire"},
 	"redisrepo/check":    {"failover", "redisrepo", "redisrepo/articles", "redisrepo/casts", "redisrepo/events", "redisrepo/keys", "redisrepo/layout", "redisrepo/lists", "redisrepo/rankings", "redisrepo/site", "redisrepo/views", "redisrepo/wire"},
 	"redisrepo/transfer": {"failover", "redisrepo", "redisrepo/articles", "redisrepo/check", "redisrepo/events", "redisrepo/keys", "redisrepo/layout", "redisrepo/lists", "redisrepo/site", "redisrepo/wire"},
 	"redisrepo/migrate":  {"failover", "redisrepo", "redisrepo/casts", "redisrepo/check", "redisrepo/events", "redisrepo/keys", "redisrepo/layout", "redisrepo/lists", "redisrepo/rankings", "redisrepo/site", "redisrepo/transfer", "redisrepo/views", "redisrepo/wire"},
