@@ -30,6 +30,7 @@ var argumentsOf = map[string][]string{
 	"Query.nodes":                 {`(ids: ["1", "2", "user:alice", "group:go"])`},
 	"Query.ranking":               {``, `(unvotedOnly: true)`, `(by: {formula: GRAVITY})`},
 	"Query.user":                  {`(name: "alice")`, `(name: "bob")`},
+	"Query.notice":                {`(reference: "A-1", secret: "s")`},
 	"Query.viewerVotes":           {``, `(direction: UP)`},
 	"Group.articlesConnection":    {``, `(unvotedOnly: true)`},
 	"Group.ranking":               {``, `(unvotedOnly: true)`},
@@ -41,6 +42,8 @@ var argumentsOf = map[string][]string{
 	"Mutation.editArticle":        {`(input: {article: 1, title: "u"})`},
 	"Mutation.deleteArticle":      {`(input: {article: 4})`},
 	"Mutation.restoreArticle":     {`(input: {article: 4})`},
+	"Mutation.flag":               {`(input: {target: 1, reason: SPAM})`, `(input: {target: 2, reason: ILLEGAL, note: "n"})`},
+	"Mutation.settleFlags":        {`(input: {target: 1, throughReport: "report:1.1", act: DISMISS})`},
 	"Mutation.endSessions":        {`(input: {name: "bob"})`},
 	"Subscription.articleChanged": {`(ids: [1, 2])`},
 }

@@ -27,8 +27,10 @@ import (
 	"frontpage/identity"
 	"frontpage/must"
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/reports"
 	"frontpage/redisrepo/site"
 	"frontpage/redistest"
+	"frontpage/sealing"
 	"frontpage/store"
 )
 
@@ -94,7 +96,8 @@ func NewOn(t *testing.T, configure func(*http.Server), client redis.UniversalCli
 	s := &Site{T: t, Client: client, Log: &Log{}, clock: &atomic.Int64{}, Trips: &Trips{listening: make(chan struct{}, 1)}}
 	s.clock.Store(Start.Unix())
 	now := func() time.Time { return time.Unix(s.clock.Load(), 0) }
-	repo := must.Get(redisrepo.New(t.Context(), client, rules, redisrepo.WithClock(now)))(t)
+	box := must.Get(sealing.New("the secret of the sites of all tests"))(t)
+	repo := must.Get(redisrepo.New(t.Context(), client, rules, redisrepo.WithClock(now), redisrepo.WithReports(reports.Options{Box: box})))(t)
 	client.AddHook(s.Trips)
 	s.Repo = repo
 	s.Handler = graph.NewHandler(repo, graph.Site{Version: "test", SignIn: graph.ByName}, s.Log.Logger(slog.LevelDebug), options)

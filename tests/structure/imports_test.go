@@ -81,7 +81,7 @@ var allowed = map[string][]string{
 	"must":             {},
 	"redistest":        {"must"},
 	"programtest":      {"must"},
-	"sitetest":         {"endpoint", "graph", "identity", "must", "redisrepo", "redisrepo/site", "redistest", "store"},
+	"sitetest":         {"endpoint", "graph", "identity", "must", "redisrepo", "redisrepo/reports", "redisrepo/site", "redistest", "sealing", "store"},
 	"tests/benchmarks": {},
 	"tests/cluster":    {},
 	"tests/documents":  {},
