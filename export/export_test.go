@@ -19,9 +19,11 @@ import (
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/check"
 	"frontpage/redisrepo/layout"
+	"frontpage/redisrepo/reports"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/transfer"
 	"frontpage/redistest"
+	"frontpage/sealing"
 )
 
 // site is a Repo on a Redis of its own, with any number of partitions.
@@ -32,7 +34,8 @@ type testSite struct {
 
 func open(t *testing.T, client redis.UniversalClient, partitions int) testSite {
 	t.Helper()
-	repo := must.Get(redisrepo.New(t.Context(), client, site.DefaultRules(), redisrepo.WithPartitions(partitions)))(t)
+	box := must.Get(sealing.New("the secret of the sites of all tests"))(t)
+	repo := must.Get(redisrepo.New(t.Context(), client, site.DefaultRules(), redisrepo.WithPartitions(partitions), redisrepo.WithReports(reports.Options{Box: box})))(t)
 	return testSite{repo, client}
 }
 
@@ -88,8 +91,18 @@ func (s testSite) fill(t *testing.T) {
 	posted(s.Edit(ctx, ids[21], mine, redisrepo.Edit{Text: new("a text")}))
 	posted(s.Delete(ctx, ids[21], mine, site.Why{})) // frees its link
 	posted(s.Delete(ctx, ids[3], site.Actor{Name: "poster 3"}, site.Why{}))
-	posted(s.Delete(ctx, ids[4], moderator, site.Why{}))
+	must.Get(s.Flag(ctx, "reporter 0", ids[4], reports.Duplicate, ""))(t)
+	posted(s.SettleByDeleting(ctx, ids[4], moderator, reports.Settling{Through: 1, State: reports.Acted, Decision: "deleted"}))
 	posted(s.Delete(ctx, ids[5], moderator, site.Why{}))
+	for i, reason := range []reports.Reason{reports.Spam, reports.Illegal, reports.Other} {
+		for _, id := range ids[8:11] {
+			must.Get(s.Flag(ctx, site.UserName(fmt.Sprint("reporter ", i)), id, reason, "a note\nof two lines <&>"))(t)
+		}
+	}
+	must.Get(s.Flag(ctx, "reporter 0", ids[8], reports.Abuse, ""))(t) // leaves a gap
+	must.Do(t, s.Settle(ctx, ids[8], moderator, reports.Settling{Through: 3, State: reports.Dismissed, Decision: "no"}))
+	must.Do(t, s.Settle(ctx, ids[9], moderator, reports.Settling{Through: 3, State: reports.Acted}))
+	must.Get(s.Notify(ctx, reports.NoticeDraft{Locations: []string{ids[8].String(), ids[11].String()}, Explanation: "This is illegal for some reason.", GoodFaith: true, WithoutContact: true, IdempotencyKey: new("k")}))(t)
 	posted(s.Undelete(ctx, ids[5], moderator))
 	posted(s.Regroup(ctx, ids[6], moderator, []string{"moved"}, []string{"go"}))
 	posted(s.Regroup(ctx, ids[7], site.Actor{Name: "poster 2"}, nil, []string{"go", "g1"}))
@@ -165,8 +178,19 @@ func TestExportAndImportGiveTheSameSite(t *testing.T) {
 					t.Errorf("the list of %s's votes is %v, %v, want %d", voter, votes, err, want)
 				}
 			}
-			if sum.Deleted != 3 || sum.Log != 7 || sum.Voters < 400 || sum.Articles < 30 {
-				t.Errorf("imported %v, want all articles, 3 deleted ones, 7 entries of the log and 400 voters", sum)
+			if sum.Deleted != 3 || sum.Log != 10 || sum.Voters < 400 || sum.Articles < 30 {
+				t.Errorf("imported %v, want all articles, 3 deleted ones, 10 entries of the log and 400 voters", sum)
+			}
+			items, _, err := to.Queue(t.Context(), nil, nil, nil)
+			if err != nil || len(items) != 3 {
+				t.Errorf("the queue has %v, %v, want the articles with open reports", items, err)
+			}
+			for _, reporter := range []site.UserName{"reporter 0", "reporter 1"} {
+				was, _, err := from.Reported(t.Context(), reporter, nil, nil)
+				is, _, errIs := to.Reported(t.Context(), reporter, nil, nil)
+				if err != nil || errIs != nil || len(is) != len(was) || len(is) < 3 {
+					t.Errorf("%s has %d reports, want %d, %v, %v", reporter, len(is), len(was), err, errIs)
+				}
 			}
 			if _, err := to.Post(t.Context(), "late", site.Draft{Title: "again", Link: new("http://example.com/1")}); err == nil || !strings.Contains(err.Error(), "this link was posted recently") {
 				t.Errorf("a link that was posted before the export: %v, want it to be reserved", err)
@@ -289,7 +313,7 @@ func TestBrokenExportsAreRefused(t *testing.T) {
 		changed[line-1] = text
 		return strings.Join(changed, "")
 	}
-	article := 9 // the first, after the log
+	article := 12 // the first, after the log
 	client := redistest.Start(t).Client
 	for name, tt := range map[string]struct{ text, want string }{
 		"empty":              {"", "line 0: the file ends here"},

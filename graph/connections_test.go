@@ -221,6 +221,8 @@ var spoiled = map[string]string{
 	"Query.ranking":            `(first: 0)`,
 	"Query.viewerVotes":        `(first: 0)`,
 	"Query.events":             ``,
+	"Query.viewerReports":      ``,
+	"Query.flagged":            ``,
 	"Mutation.post":            `(input: {title: ""})`,
 	"Mutation.vote":            `(input: {article: "x"})`,
 	"Mutation.regroup":         `(input: {article: "x"})`,
@@ -228,10 +230,15 @@ var spoiled = map[string]string{
 	"Mutation.deleteArticle":   `(input: {article: "x"})`,
 	"Mutation.restoreArticle":  `(input: {article: "x"})`,
 	"Mutation.endSessions":     `(input: {name: " "})`,
+	"Mutation.restoreArticle":  `(input: {article: "x"})`,
+	"Mutation.flag":            `(input: {target: "x", reason: SPAM})`,
+	"Mutation.settleFlags":     `(input: {target: "x", throughReport: "x", act: DISMISS})`,
+
+	"Mutation.notifyIllegalContent": `(input: {locations: [], explanation: "", goodFaith: false})`,
 }
 
 // neverRefused are the root fields that no caller and no argument is refused.
-var neverRefused = []string{"Query.frontPage", "Query.site", "Query.viewer", "Query.rateLimit"}
+var neverRefused = []string{"Query.frontPage", "Query.notice", "Query.site", "Query.viewer", "Query.rateLimit"}
 
 // leaf returns the first leaf of a type, with the fields that lead to it.
 func leaf(definition *ast.Definition) string {

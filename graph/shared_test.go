@@ -16,7 +16,8 @@ import (
 )
 
 // ofCaller are the fields of queries that depend on the caller.
-var ofCaller = []string{"Query.viewer", "Query.viewerVotes", "Query.rateLimit", "Query.moderationLog", "Query.deletedItems", "Query.events", "User.isModerator", "Article.viewerVote", "Article.viewerCanVote", "Article.viewerCanEdit", "Article.viewerCanDelete", "Article.viewerCanRegroup", "Article.removal", "Event.removal"}
+var ofCaller = []string{"Query.viewer", "Query.viewerVotes", "Query.rateLimit", "Query.moderationLog", "Query.deletedItems", "Query.events", "User.isModerator", "Article.viewerVote", "Article.viewerCanVote", "Article.viewerCanEdit", "Article.viewerCanDelete", "Article.viewerCanRegroup", "Article.removal", "Event.removal", "Article.openReports",
+	"Query.viewerReports", "Query.flagged", "Query.notice"}
 
 // selection selects all fields of a type to a depth, except those that depend on the caller.
 func selection(definition *ast.Definition, depth int) string {

@@ -22,6 +22,7 @@ import (
 	"frontpage/redisrepo/events"
 	"frontpage/redisrepo/keys"
 	"frontpage/redisrepo/layout"
+	"frontpage/redisrepo/reports"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/wire"
 )
@@ -42,6 +43,7 @@ type Record struct {
 	Deleted   *Deletion        `json:"deleted,omitempty"`
 	Removal   *Removal         `json:"removal,omitempty"`
 	Edits     *Edits           `json:"edits,omitempty"`
+	Reports   *reports.Stored  `json:"reports,omitempty"`
 	Reserved  bool             `json:"reserved,omitempty"` // whether the record of the link names this article
 
 	// The voters, while they are known: both are empty after that, whatever the counts say.
@@ -72,6 +74,8 @@ func (e *Edits) follows(i int) int64 { return e.Count - int64(len(e.Versions)) +
 type Deletion struct {
 	At float64       `json:"at"` // Unix seconds
 	By site.UserName `json:"by"`
+
+	FromReport bool `json:"from_report,omitempty"` // whether reports of the article led to it
 }
 
 // Removal is why a moderator deleted or changed an article.
@@ -181,6 +185,7 @@ type recordReplies struct {
 	voted, down   *redis.StringSliceCmd
 	audit         *redis.MapStringStringCmd
 	history       *redis.MapStringStringCmd
+	flags         *redis.MapStringStringCmd
 	link          string // key of the reservation of its link; empty without a link
 	reservation   *redis.StringCmd
 	groups        string // of an article whose hash does not list them
@@ -287,6 +292,7 @@ func (f *recordReplies) queue(ctx context.Context, pipe redis.Pipeliner, p keys.
 		f.voted, f.down = pipe.SMembers(ctx, p.Voted(id)), pipe.SMembers(ctx, p.Downvoted(id))
 	}
 	f.audit, f.history = pipe.HGetAll(ctx, p.Audit(id)), pipe.HGetAll(ctx, p.History(id))
+	f.flags = pipe.HGetAll(ctx, p.Flags(id))
 }
 
 // maxLargeReads is how often the voters of an article with many of them are read in pieces.
@@ -352,7 +358,7 @@ func (f *recordReplies) record(id site.ArticleID) (*Record, error) {
 		}
 	}
 	if deleted {
-		rec.Deleted = &Deletion{By: site.UserName(site.ValidUTF8(string(site.UserOf(h.DeletedBy))))}
+		rec.Deleted = &Deletion{By: site.UserName(site.ValidUTF8(string(site.UserOf(h.DeletedBy)))), FromReport: h.Reported == "1"}
 		if rec.Deleted.At, err = site.ParseNumber(h.Deleted); err != nil {
 			return nil, fmt.Errorf("deleted: %w", err)
 		}
@@ -365,6 +371,9 @@ func (f *recordReplies) record(id site.ArticleID) (*Record, error) {
 		rec.Removal = &Removal{Deletion{At: float64(r.At.Unix()), By: r.By}, r.Why}
 	}
 	if rec.Edits, err = f.edits(h); err != nil {
+		return nil, err
+	}
+	if rec.Reports, err = reports.Parse(id, f.flags.Val()); err != nil {
 		return nil, err
 	}
 	if f.reservation != nil {
@@ -513,7 +522,7 @@ func (rec *Record) Validate() error {
 			return errors.New("groups: they are not sorted, or not unique")
 		}
 	}
-	if err := rec.Edits.validate(rec.Revision); err != nil {
+	if err := errors.Join(rec.Edits.validate(rec.Revision), rec.Reports.Validate()); err != nil {
 		return err
 	}
 	up, down := len(rec.Up)+rec.UnnamedUp, len(rec.Down)+rec.UnnamedDown

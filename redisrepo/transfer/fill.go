@@ -123,7 +123,7 @@ func (f *Filling) Put(ctx context.Context, records []*Record) error {
 	for i, rec := range records {
 		if exist[i].Val() == 0 {
 			missing = append(missing, rec)
-			if err := errors.Join(f.putVoters(ctx, rec), f.putVersions(ctx, rec)); err != nil {
+			if err := errors.Join(f.putVoters(ctx, rec), f.putVersions(ctx, rec), f.putReports(ctx, rec)); err != nil {
 				return err
 			}
 		}
@@ -217,6 +217,14 @@ func (f *Filling) putVersions(ctx context.Context, rec *Record) error {
 	})
 }
 
+// putReports adds the reports of an article that does not exist yet.
+func (f *Filling) putReports(ctx context.Context, rec *Record) error {
+	if rec.Reports == nil {
+		return nil
+	}
+	return f.r.Store.Write(ctx, func(pipe redis.Pipeliner) { f.r.Reports.Put(ctx, pipe, rec.ID, rec.Reports) })
+}
+
 // voterMembers are the members of a set of voters. Those without names are placeholders, as add_placeholders in
 // voter_sets.lua makes them, with numbers after those of the other set: no voter is in both.
 func voterMembers(named []site.UserName, other, unnamed int) []any {
@@ -285,6 +293,9 @@ func (f *Filling) putCall(rec *Record) (scriptKeys []string, args []any) {
 	}
 	if rec.Deleted != nil {
 		args = append(args, site.FieldDeleted, deleted, site.FieldDeletedBy, rec.Deleted.By.Member())
+		if rec.Deleted.FromReport {
+			args = append(args, site.FieldReported, 1)
+		}
 	}
 	return scriptKeys, args
 }
