@@ -339,6 +339,7 @@ func (r *running) follow() {
 			}
 		})
 	})
+	updates.Go(func() { r.repo.Denials.Follow(r.background) })
 	r.opened("followers", func() error { r.stopBackground(); updates.Wait(); r.away.Wait(); return nil })
 }
 

@@ -230,7 +230,6 @@ var spoiled = map[string]string{
 	"Mutation.deleteArticle":   `(input: {article: "x"})`,
 	"Mutation.restoreArticle":  `(input: {article: "x"})`,
 	"Mutation.endSessions":     `(input: {name: " "})`,
-	"Mutation.restoreArticle":  `(input: {article: "x"})`,
 	"Mutation.flag":            `(input: {target: "x", reason: SPAM})`,
 	"Mutation.settleFlags":     `(input: {target: "x", throughReport: "x", act: DISMISS})`,
 

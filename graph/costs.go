@@ -40,6 +40,8 @@ func listCosts(pageSize int) ComplexityRoot {
 	c.Query.ViewerVotes = func(child int, _ *site.Vote, first *int32, _ *string) int {
 		return listCost(child, pageSize, first)
 	}
+	denied := func(child int, first *int32, _ *string, _ bool) int { return listCost(child, pageSize, first) }
+	c.Query.DeniedUsers, c.Query.DeniedHosts = denied, denied
 	ranking := func(child int, _ rankings.RankBy, _ *rankings.Span, _, _ *time.Time, first *int32, _ *string, unvotedOnly bool) int {
 		if cost := unvotedCost(listCost(child, pageSize, first), unvotedOnly, pageSize, first); cost < math.MaxInt-rankingCost {
 			return cost + rankingCost
@@ -64,6 +66,7 @@ func listCosts(pageSize int) ComplexityRoot {
 	one, several := func(child int) int { return listCost(child, 1) }, func(child int) int { return listCost(child, maxUserErrors) }
 	c.VotePayload.UserErrors, c.RestoreArticlePayload.UserErrors, c.EndSessionsPayload.UserErrors = one, one, one
 	c.DeleteArticlePayload.UserErrors = several
+	c.DenyUserPayload.UserErrors, c.DenyHostPayload.UserErrors = several, several
 	c.PostPayload.UserErrors, c.RegroupPayload.UserErrors, c.EditArticlePayload.UserErrors = several, several, several
 	c.FlagPayload.UserErrors, c.NoticePayload.UserErrors, c.SettleFlagsPayload.UserErrors = several, several, several
 	c.Query.ViewerReports = func(child int, first *int32, _ *string) int { return listCost(child, pageSize, first) }
@@ -73,7 +76,7 @@ func listCosts(pageSize int) ComplexityRoot {
 	c.Notice.Reports = func(child int) int { return listCost(child, reports.MaxLocations) }
 	c.Report.NoteIfAny = func(int) int { return noteCost }
 	path := func(child int) int { return listCost(child, 2) } // such as groups, 0
-	c.BasicUserError.Field, c.DuplicateLinkError.Field, c.RateLimitedError.Field = path, path, path
+	c.BasicUserError.Field, c.DuplicateLinkError.Field, c.RateLimitedError.Field, c.DeniedError.Field = path, path, path, path
 	return c
 }
 
@@ -127,16 +130,19 @@ func unvotedCost(cost int, unvotedOnly bool, length int, sizes ...*int32) int {
 
 // ruleOf maps each mutation to the rule of the rate limits that counts it.
 var ruleOf = map[string]string{
-	"vote":          endpoint.RuleVotes,
-	"post":          endpoint.RulePosts,
-	"regroup":       endpoint.RuleChanges,
-	"editArticle":   endpoint.RuleChanges,
-	"deleteArticle": endpoint.RuleChanges,
-	"endSessions":   endpoint.RuleChanges,
-	"settleFlags":   endpoint.RuleChanges,
-	"flag":          endpoint.RuleReports,
+	"vote":           endpoint.RuleVotes,
+	"post":           endpoint.RulePosts,
+	"regroup":        endpoint.RuleChanges,
+	"editArticle":    endpoint.RuleChanges,
+	"deleteArticle":  endpoint.RuleChanges,
+	"restoreArticle": endpoint.RuleChanges,
+	"endSessions":    endpoint.RuleChanges,
+	"settleFlags":    endpoint.RuleChanges,
+	"flag":           endpoint.RuleReports,
 
 	"notifyIllegalContent": endpoint.RuleReports,
+	"denyUser":             endpoint.RuleChanges,
+	"denyHost":             endpoint.RuleChanges,
 }
 
 // repeatedPost returns the article of an earlier post with the same idempotency key, if posts are limited. It is not

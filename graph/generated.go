@@ -17,6 +17,7 @@ import (
 	gqlparser "github.com/vektah/gqlparser/v2"
 	"github.com/vektah/gqlparser/v2/ast"
 
+	"frontpage/redisrepo/denials"
 	"frontpage/redisrepo/events"
 	"frontpage/redisrepo/live"
 	"frontpage/redisrepo/rankings"
@@ -36,6 +37,7 @@ type Config = graphql.Config[ResolverRoot, DirectiveRoot, ComplexityRoot]
 type ResolverRoot interface {
 	Article() ArticleResolver
 	ArticleConnection() ArticleConnectionResolver
+	Denial() DenialResolver
 	DuplicateLinkError() DuplicateLinkErrorResolver
 	Event() EventResolver
 	FlaggedConnection() FlaggedConnectionResolver
@@ -147,6 +149,46 @@ type ComplexityRoot struct {
 	DeletedEdge struct {
 		Article func(childComplexity int) int
 		Cursor  func(childComplexity int) int
+	}
+
+	Denial struct {
+		At         func(childComplexity int) int
+		By         func(childComplexity int) int
+		Ground     func(childComplexity int) int
+		Host       func(childComplexity int) int
+		Reason     func(childComplexity int) int
+		Subdomains func(childComplexity int) int
+		Until      func(childComplexity int) int
+		User       func(childComplexity int) int
+	}
+
+	DenialConnection struct {
+		Edges    func(childComplexity int) int
+		Nodes    func(childComplexity int) int
+		PageInfo func(childComplexity int) int
+	}
+
+	DenialEdge struct {
+		Cursor func(childComplexity int) int
+		Node   func(childComplexity int) int
+	}
+
+	DeniedError struct {
+		Code    func(childComplexity int) int
+		Field   func(childComplexity int) int
+		Message func(childComplexity int) int
+		Reason  func(childComplexity int) int
+		Until   func(childComplexity int) int
+	}
+
+	DenyHostPayload struct {
+		Denial     func(childComplexity int) int
+		UserErrors func(childComplexity int) int
+	}
+
+	DenyUserPayload struct {
+		Denial     func(childComplexity int) int
+		UserErrors func(childComplexity int) int
 	}
 
 	DuplicateLinkError struct {
@@ -288,6 +330,8 @@ type ComplexityRoot struct {
 
 	Mutation struct {
 		DeleteArticle        func(childComplexity int, input DeleteArticleInput) int
+		DenyHost             func(childComplexity int, input DenyHostInput) int
+		DenyUser             func(childComplexity int, input DenyUserInput) int
 		EditArticle          func(childComplexity int, input EditArticleInput) int
 		EndSessions          func(childComplexity int, input EndSessionsInput) int
 		Flag                 func(childComplexity int, input FlagInput) int
@@ -339,6 +383,8 @@ type ComplexityRoot struct {
 		Articles           func(childComplexity int, order site.Order, direction site.Direction, page int32, pageSize *int32) int
 		ArticlesConnection func(childComplexity int, order site.Order, direction site.Direction, first *int32, after *string, last *int32, before *string, unvotedOnly bool) int
 		DeletedItems       func(childComplexity int, first *int32, after *string) int
+		DeniedHosts        func(childComplexity int, first *int32, after *string, ended bool) int
+		DeniedUsers        func(childComplexity int, first *int32, after *string, ended bool) int
 		Events             func(childComplexity int, after *string, kinds []events.EventKind, first *int32) int
 		Flagged            func(childComplexity int, kind *reports.Kind, first *int32, after *string) int
 		FrontPage          func(childComplexity int, at time.Time) int
@@ -478,6 +524,7 @@ type ComplexityRoot struct {
 
 	User struct {
 		ArticlesConnection func(childComplexity int, first *int32, after *string, last *int32, before *string) int
+		Denial             func(childComplexity int) int
 		ID                 func(childComplexity int) int
 		IsModerator        func(childComplexity int) int
 		Name               func(childComplexity int) int
@@ -515,6 +562,12 @@ type ArticleResolver interface {
 }
 type ArticleConnectionResolver interface {
 	TotalCount(ctx context.Context, obj *ArticleConnection) (int32, error)
+}
+type DenialResolver interface {
+	User(ctx context.Context, objs []*denials.Denial) ([]*site.User, error)
+	Host(ctx context.Context, objs []*denials.Denial) ([]*site.Host, error)
+
+	By(ctx context.Context, objs []*denials.Denial) ([]*site.User, error)
 }
 type DuplicateLinkErrorResolver interface {
 	Article(ctx context.Context, obj *DuplicateLinkError) (*site.Article, error)
@@ -559,6 +612,8 @@ type MutationResolver interface {
 	Flag(ctx context.Context, input FlagInput) (*FlagPayload, error)
 	NotifyIllegalContent(ctx context.Context, input reports.NoticeDraft) (*NoticePayload, error)
 	SettleFlags(ctx context.Context, input SettleFlagsInput) (*SettleFlagsPayload, error)
+	DenyUser(ctx context.Context, input DenyUserInput) (*DenyUserPayload, error)
+	DenyHost(ctx context.Context, input DenyHostInput) (*DenyHostPayload, error)
 }
 type QueryResolver interface {
 	Site(ctx context.Context) (*Site, error)
@@ -583,6 +638,8 @@ type QueryResolver interface {
 	ViewerReports(ctx context.Context, first *int32, after *string) (*ReportConnection, error)
 	Flagged(ctx context.Context, kind *reports.Kind, first *int32, after *string) (*FlaggedConnection, error)
 	Notice(ctx context.Context, reference string, secret *string) (*Notice, error)
+	DeniedUsers(ctx context.Context, first *int32, after *string, ended bool) (*DenialConnection, error)
+	DeniedHosts(ctx context.Context, first *int32, after *string, ended bool) (*DenialConnection, error)
 }
 type RankedConnectionResolver interface {
 	TotalCount(ctx context.Context, obj *RankedConnection) (int32, error)
@@ -601,6 +658,7 @@ type SubscriptionResolver interface {
 type UserResolver interface {
 	IsModerator(ctx context.Context, objs []*site.User) ([]bool, error)
 	ArticlesConnection(ctx context.Context, obj *site.User, first *int32, after *string, last *int32, before *string) (*ArticleConnection, error)
+	Denial(ctx context.Context, objs []*site.User) ([]*denials.Denial, error)
 }
 
 // endregion ************************** generated!.gotpl **************************
@@ -1005,6 +1063,144 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.DeletedEdge.Cursor(childComplexity), true
+
+	case "Denial.at":
+		if e.ComplexityRoot.Denial.At == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Denial.At(childComplexity), true
+	case "Denial.by":
+		if e.ComplexityRoot.Denial.By == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Denial.By(childComplexity), true
+	case "Denial.ground":
+		if e.ComplexityRoot.Denial.Ground == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Denial.Ground(childComplexity), true
+	case "Denial.host":
+		if e.ComplexityRoot.Denial.Host == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Denial.Host(childComplexity), true
+	case "Denial.reason":
+		if e.ComplexityRoot.Denial.Reason == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Denial.Reason(childComplexity), true
+	case "Denial.subdomains":
+		if e.ComplexityRoot.Denial.Subdomains == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Denial.Subdomains(childComplexity), true
+	case "Denial.until":
+		if e.ComplexityRoot.Denial.Until == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Denial.Until(childComplexity), true
+	case "Denial.user":
+		if e.ComplexityRoot.Denial.User == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Denial.User(childComplexity), true
+
+	case "DenialConnection.edges":
+		if e.ComplexityRoot.DenialConnection.Edges == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DenialConnection.Edges(childComplexity), true
+	case "DenialConnection.nodes":
+		if e.ComplexityRoot.DenialConnection.Nodes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DenialConnection.Nodes(childComplexity), true
+	case "DenialConnection.pageInfo":
+		if e.ComplexityRoot.DenialConnection.PageInfo == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DenialConnection.PageInfo(childComplexity), true
+
+	case "DenialEdge.cursor":
+		if e.ComplexityRoot.DenialEdge.Cursor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DenialEdge.Cursor(childComplexity), true
+	case "DenialEdge.node":
+		if e.ComplexityRoot.DenialEdge.Node == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DenialEdge.Node(childComplexity), true
+
+	case "DeniedError.code":
+		if e.ComplexityRoot.DeniedError.Code == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DeniedError.Code(childComplexity), true
+	case "DeniedError.field":
+		if e.ComplexityRoot.DeniedError.Field == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DeniedError.Field(childComplexity), true
+	case "DeniedError.message":
+		if e.ComplexityRoot.DeniedError.Message == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DeniedError.Message(childComplexity), true
+	case "DeniedError.reason":
+		if e.ComplexityRoot.DeniedError.Reason == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DeniedError.Reason(childComplexity), true
+	case "DeniedError.until":
+		if e.ComplexityRoot.DeniedError.Until == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DeniedError.Until(childComplexity), true
+
+	case "DenyHostPayload.denial":
+		if e.ComplexityRoot.DenyHostPayload.Denial == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DenyHostPayload.Denial(childComplexity), true
+	case "DenyHostPayload.userErrors":
+		if e.ComplexityRoot.DenyHostPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DenyHostPayload.UserErrors(childComplexity), true
+
+	case "DenyUserPayload.denial":
+		if e.ComplexityRoot.DenyUserPayload.Denial == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DenyUserPayload.Denial(childComplexity), true
+	case "DenyUserPayload.userErrors":
+		if e.ComplexityRoot.DenyUserPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DenyUserPayload.UserErrors(childComplexity), true
 
 	case "DuplicateLinkError.article":
 		if e.ComplexityRoot.DuplicateLinkError.Article == nil {
@@ -1541,6 +1737,28 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.DeleteArticle(childComplexity, args["input"].(DeleteArticleInput)), true
+	case "Mutation.denyHost":
+		if e.ComplexityRoot.Mutation.DenyHost == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_denyHost_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.DenyHost(childComplexity, args["input"].(DenyHostInput)), true
+	case "Mutation.denyUser":
+		if e.ComplexityRoot.Mutation.DenyUser == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_denyUser_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.DenyUser(childComplexity, args["input"].(DenyUserInput)), true
 	case "Mutation.editArticle":
 		if e.ComplexityRoot.Mutation.EditArticle == nil {
 			break
@@ -1798,6 +2016,28 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Query.DeletedItems(childComplexity, args["first"].(*int32), args["after"].(*string)), true
+	case "Query.deniedHosts":
+		if e.ComplexityRoot.Query.DeniedHosts == nil {
+			break
+		}
+
+		args, err := ec.field_Query_deniedHosts_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.DeniedHosts(childComplexity, args["first"].(*int32), args["after"].(*string), args["ended"].(bool)), true
+	case "Query.deniedUsers":
+		if e.ComplexityRoot.Query.DeniedUsers == nil {
+			break
+		}
+
+		args, err := ec.field_Query_deniedUsers_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.DeniedUsers(childComplexity, args["first"].(*int32), args["after"].(*string), args["ended"].(bool)), true
 	case "Query.events":
 		if e.ComplexityRoot.Query.Events == nil {
 			break
@@ -2434,6 +2674,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.User.ArticlesConnection(childComplexity, args["first"].(*int32), args["after"].(*string), args["last"].(*int32), args["before"].(*string)), true
+	case "User.denial":
+		if e.ComplexityRoot.User.Denial == nil {
+			break
+		}
+
+		return e.ComplexityRoot.User.Denial(childComplexity), true
 	case "User.id":
 		if e.ComplexityRoot.User.ID == nil {
 			break
@@ -2487,6 +2733,8 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 	ec := newExecutionContext(opCtx, e, make(chan graphql.DeferredResult))
 	inputUnmarshalMap := graphql.BuildUnmarshalerMap(
 		ec.unmarshalInputDeleteArticleInput,
+		ec.unmarshalInputDenyHostInput,
+		ec.unmarshalInputDenyUserInput,
 		ec.unmarshalInputEditArticleInput,
 		ec.unmarshalInputEndSessionsInput,
 		ec.unmarshalInputFlagInput,
@@ -2837,6 +3085,32 @@ type Query {
     "The secret, as ` + "`" + `notifyIllegalContent` + "`" + ` returned it. Moderators need none."
     secret: String
   ): Notice
+
+  """
+  Users who are denied changes, the latest first, for moderators: other callers get an error with
+  the code FORBIDDEN.
+  """
+  deniedUsers(
+    "Return at most this many, 1 to 100. Default: the site's page size."
+    first: Int
+    "Start after this cursor. An empty one is the start of the list."
+    after: String
+    "With those that have ended, for 400 days."
+    ended: Boolean! = false
+  ): DenialConnection
+
+  """
+  Hosts to which links are denied, the latest first, for moderators: other callers get an error with
+  the code FORBIDDEN.
+  """
+  deniedHosts(
+    "Return at most this many, 1 to 100. Default: the site's page size."
+    first: Int
+    "Start after this cursor. An empty one is the start of the list."
+    after: String
+    "With those that have ended, for 400 days."
+    ended: Boolean! = false
+  ): DenialConnection
 }
 
 "Write operations. They require sign-in, except notifyIllegalContent."
@@ -2911,6 +3185,21 @@ type Mutation {
   step if asked. Repeating a decision is a no-op, not an error.
   """
   settleFlags(input: SettleFlagsInput!): SettleFlagsPayload
+
+  """
+  Deny a user all changes until a time, or for ever, for moderators: posts, votes, edits,
+  deletions and regroupings are refused with DENIED, also on open connections and in all
+  processes within a second. Reading goes on, and fields such as viewerCanVote do not change: the
+  refusal has the reason. A time in the past ends it. Moderators are not bound by it, as
+  long as they are moderators, and cannot deny themselves.
+  """
+  denyUser(input: DenyUserInput!): DenyUserPayload
+
+  """
+  Deny all users links to a host, for moderators: posts and edits with such a link, also in
+  the text, are refused with HOST_DENIED. Articles that have one stay.
+  """
+  denyHost(input: DenyHostInput!): DenyHostPayload
 }
 
 """
@@ -3266,6 +3555,8 @@ type User implements Node {
     "End before this cursor, which must come from the same list. An empty one is the end of the list."
     before: String
   ): ArticleConnection!
+  "What a moderator denies the user, for the user and moderators. Null for other callers, and if nothing is denied."
+  denial: Denial
 }
 
 "A host to which articles link."
@@ -3867,6 +4158,84 @@ type EndSessionsPayload {
   userErrors: [UserError!]!
 }
 
+"A user whom a moderator denies changes."
+input DenyUserInput {
+  "The user's name, with the same case of letters."
+  user: String!
+  "When it ends; null: never. A time in the past ends it now."
+  until: DateTime
+  "On which ground."
+  ground: RemovalGround! = RULES
+  "Why, on a line of at most 500 characters: the user is shown it. It may be empty if that ends a denial."
+  reason: String!
+}
+
+"The result of denyUser."
+type DenyUserPayload {
+  "What is denied now, or what has ended; null if the mutation was refused: see userErrors."
+  denial: Denial
+  "Why the mutation was refused. If not empty, nothing has changed."
+  userErrors: [UserError!]!
+}
+
+"A host to which a moderator denies links."
+input DenyHostInput {
+  "The name of the host, such as example.com, in any spelling that a link can have. Without a port it stands for all ports."
+  host: String!
+  "False ends it."
+  denied: Boolean! = true
+  "Whether links to all names below the host are denied, too."
+  subdomains: Boolean! = true
+  "Why, on a line of at most 500 characters: users who post such a link are shown it. It may be empty if denied is false."
+  reason: String!
+}
+
+"The result of denyHost."
+type DenyHostPayload {
+  "What is denied now, or what has ended; null if the mutation was refused: see userErrors."
+  denial: Denial
+  "Why the mutation was refused. If not empty, nothing has changed."
+  userErrors: [UserError!]!
+}
+
+"That a user may change nothing, or that users may not link to a host."
+type Denial {
+  "The user; null for a host."
+  user: User
+  "The host; null for a user."
+  host: Host
+  "Whether it is about all names below the host, too."
+  subdomains: Boolean!
+  "When it ends or ended; null: never."
+  until: DateTime
+  "On which ground."
+  ground: RemovalGround!
+  "Why, in words."
+  reason: String!
+  "When it was said."
+  at: DateTime!
+  "The moderator who said so, for moderators. Null for other callers."
+  by: User
+}
+
+"A part of the denials of users or of hosts."
+type DenialConnection {
+  "The denials with their cursors."
+  edges: [DenialEdge!]!
+  "The denials."
+  nodes: [Denial!]!
+  "Where the part begins and ends."
+  pageInfo: PageInfo!
+}
+
+"A denial and its position in the list."
+type DenialEdge {
+  "Position in the list: pass it as ` + "`" + `after` + "`" + `."
+  cursor: String!
+  "The denial."
+  node: Denial!
+}
+
 "The result of post."
 type PostPayload {
   "The new article, or null if the post was refused: see userErrors."
@@ -3941,6 +4310,20 @@ type RateLimitedError implements UserError {
   retryAfter: Int!
 }
 
+"A moderator has denied the viewer changes."
+type DeniedError implements UserError {
+  "Always DENIED."
+  code: UserErrorCode!
+  "A sentence for the user, in English."
+  message: String!
+  "Always null."
+  field: [String!]
+  "When it ends; null: never."
+  until: DateTime
+  "The moderator's reason."
+  reason: String
+}
+
 "Kinds of user errors. More may be added: show the message of a code that the client does not know."
 enum UserErrorCode {
   "The operation requires sign-in."
@@ -3963,6 +4346,10 @@ enum UserErrorCode {
   DUPLICATE_LINK
   "A rate limit was exceeded. The error is a RateLimitedError."
   RATE_LIMITED
+  "A moderator has denied the viewer changes. The error is a DeniedError."
+  DENIED
+  "A moderator has denied links to the host."
+  HOST_DENIED
 }
 
 "Kinds of events in the change feed."
@@ -4332,6 +4719,70 @@ func (ec *executionContext) childFields_DeletedEdge(ctx context.Context, field g
 		return ec.fieldContext_DeletedEdge_article(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type DeletedEdge", field.Name)
+}
+
+func (ec *executionContext) childFields_Denial(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "user":
+		return ec.fieldContext_Denial_user(ctx, field)
+	case "host":
+		return ec.fieldContext_Denial_host(ctx, field)
+	case "subdomains":
+		return ec.fieldContext_Denial_subdomains(ctx, field)
+	case "until":
+		return ec.fieldContext_Denial_until(ctx, field)
+	case "ground":
+		return ec.fieldContext_Denial_ground(ctx, field)
+	case "reason":
+		return ec.fieldContext_Denial_reason(ctx, field)
+	case "at":
+		return ec.fieldContext_Denial_at(ctx, field)
+	case "by":
+		return ec.fieldContext_Denial_by(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type Denial", field.Name)
+}
+
+func (ec *executionContext) childFields_DenialConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edges":
+		return ec.fieldContext_DenialConnection_edges(ctx, field)
+	case "nodes":
+		return ec.fieldContext_DenialConnection_nodes(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_DenialConnection_pageInfo(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DenialConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_DenialEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "cursor":
+		return ec.fieldContext_DenialEdge_cursor(ctx, field)
+	case "node":
+		return ec.fieldContext_DenialEdge_node(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DenialEdge", field.Name)
+}
+
+func (ec *executionContext) childFields_DenyHostPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "denial":
+		return ec.fieldContext_DenyHostPayload_denial(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_DenyHostPayload_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DenyHostPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_DenyUserPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "denial":
+		return ec.fieldContext_DenyUserPayload_denial(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_DenyUserPayload_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DenyUserPayload", field.Name)
 }
 
 func (ec *executionContext) childFields_EditArticlePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -4888,6 +5339,8 @@ func (ec *executionContext) childFields_User(ctx context.Context, field graphql.
 		return ec.fieldContext_User_isModerator(ctx, field)
 	case "articlesConnection":
 		return ec.fieldContext_User_articlesConnection(ctx, field)
+	case "denial":
+		return ec.fieldContext_User_denial(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type User", field.Name)
 }
@@ -5306,6 +5759,34 @@ func (ec *executionContext) field_Mutation_deleteArticle_args(ctx context.Contex
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_denyHost_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (DenyHostInput, error) {
+			return ec.unmarshalNDenyHostInput2frontpageᚋgraphᚐDenyHostInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_denyUser_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (DenyUserInput, error) {
+			return ec.unmarshalNDenyUserInput2frontpageᚋgraphᚐDenyUserInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_editArticle_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -5593,6 +6074,66 @@ func (ec *executionContext) field_Query_deletedItems_args(ctx context.Context, r
 		return nil, err
 	}
 	args["after"] = arg1
+	return args, nil
+}
+
+func (ec *executionContext) field_Query_deniedHosts_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int32, error) {
+			return ec.unmarshalOInt2ᚖint32(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "ended",
+		func(ctx context.Context, v any) (bool, error) {
+			return ec.unmarshalNBoolean2bool(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["ended"] = arg2
+	return args, nil
+}
+
+func (ec *executionContext) field_Query_deniedUsers_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int32, error) {
+			return ec.unmarshalOInt2ᚖint32(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "ended",
+		func(ctx context.Context, v any) (bool, error) {
+			return ec.unmarshalNBoolean2bool(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["ended"] = arg2
 	return args, nil
 }
 
@@ -8038,6 +8579,680 @@ func (ec *executionContext) fieldContext_DeletedEdge_article(_ context.Context, 
 		IsResolver: false,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 			return ec.childFields_Article(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Denial_user(ctx context.Context, field graphql.CollectedField, obj *denials.Denial) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Denial_user(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.resolveBatch_Denial_user(ctx, field, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *site.User) graphql.Marshaler {
+			return ec.marshalOUser2ᚖfrontpageᚋredisrepoᚋsiteᚐUser(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Denial_user(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Denial",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_User(ctx, field)
+		},
+	}
+	return fc, nil
+}
+func (ec *executionContext) resolveBatch_Denial_user(ctx context.Context, field graphql.CollectedField, obj *denials.Denial) (any, error) {
+	resolver := ec.Resolvers.Denial()
+	if batch, ok := graphql.BatchParentsFor[*denials.Denial](ctx, "Denial"); ok {
+		result := batch.FieldResult(field, func() (any, error) {
+			return resolver.User(ctx, batch.Parents)
+		})
+		return graphql.ResolveBatchGroupResult[*site.User](
+			ctx,
+			batch.Index,
+			len(batch.Parents),
+			result,
+			"Denial.user",
+			batch.IndexMap,
+		)
+	}
+	results, err := resolver.User(ctx, []*denials.Denial{obj})
+	return graphql.ResolveBatchSingleResult[*site.User](
+		ctx,
+		results,
+		err,
+		"Denial.user",
+	)
+}
+
+func (ec *executionContext) _Denial_host(ctx context.Context, field graphql.CollectedField, obj *denials.Denial) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Denial_host(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.resolveBatch_Denial_host(ctx, field, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *site.Host) graphql.Marshaler {
+			return ec.marshalOHost2ᚖfrontpageᚋredisrepoᚋsiteᚐHost(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Denial_host(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Denial",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Host(ctx, field)
+		},
+	}
+	return fc, nil
+}
+func (ec *executionContext) resolveBatch_Denial_host(ctx context.Context, field graphql.CollectedField, obj *denials.Denial) (any, error) {
+	resolver := ec.Resolvers.Denial()
+	if batch, ok := graphql.BatchParentsFor[*denials.Denial](ctx, "Denial"); ok {
+		result := batch.FieldResult(field, func() (any, error) {
+			return resolver.Host(ctx, batch.Parents)
+		})
+		return graphql.ResolveBatchGroupResult[*site.Host](
+			ctx,
+			batch.Index,
+			len(batch.Parents),
+			result,
+			"Denial.host",
+			batch.IndexMap,
+		)
+	}
+	results, err := resolver.Host(ctx, []*denials.Denial{obj})
+	return graphql.ResolveBatchSingleResult[*site.Host](
+		ctx,
+		results,
+		err,
+		"Denial.host",
+	)
+}
+
+func (ec *executionContext) _Denial_subdomains(ctx context.Context, field graphql.CollectedField, obj *denials.Denial) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Denial_subdomains(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Subdomains, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Denial_subdomains(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Denial", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _Denial_until(ctx context.Context, field graphql.CollectedField, obj *denials.Denial) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Denial_until(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Until, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *time.Time) graphql.Marshaler {
+			return ec.marshalODateTime2ᚖtimeᚐTime(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Denial_until(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Denial", field, false, false, errors.New("field of type DateTime does not have child fields"))
+}
+
+func (ec *executionContext) _Denial_ground(ctx context.Context, field graphql.CollectedField, obj *denials.Denial) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Denial_ground(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Ground, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v site.Ground) graphql.Marshaler {
+			return ec.marshalNRemovalGround2frontpageᚋredisrepoᚋsiteᚐGround(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Denial_ground(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Denial", field, false, false, errors.New("field of type RemovalGround does not have child fields"))
+}
+
+func (ec *executionContext) _Denial_reason(ctx context.Context, field graphql.CollectedField, obj *denials.Denial) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Denial_reason(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Reason, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Denial_reason(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Denial", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Denial_at(ctx context.Context, field graphql.CollectedField, obj *denials.Denial) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Denial_at(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.At, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNDateTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Denial_at(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Denial", field, false, false, errors.New("field of type DateTime does not have child fields"))
+}
+
+func (ec *executionContext) _Denial_by(ctx context.Context, field graphql.CollectedField, obj *denials.Denial) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Denial_by(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.resolveBatch_Denial_by(ctx, field, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *site.User) graphql.Marshaler {
+			return ec.marshalOUser2ᚖfrontpageᚋredisrepoᚋsiteᚐUser(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Denial_by(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Denial",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_User(ctx, field)
+		},
+	}
+	return fc, nil
+}
+func (ec *executionContext) resolveBatch_Denial_by(ctx context.Context, field graphql.CollectedField, obj *denials.Denial) (any, error) {
+	resolver := ec.Resolvers.Denial()
+	if batch, ok := graphql.BatchParentsFor[*denials.Denial](ctx, "Denial"); ok {
+		result := batch.FieldResult(field, func() (any, error) {
+			return resolver.By(ctx, batch.Parents)
+		})
+		return graphql.ResolveBatchGroupResult[*site.User](
+			ctx,
+			batch.Index,
+			len(batch.Parents),
+			result,
+			"Denial.by",
+			batch.IndexMap,
+		)
+	}
+	results, err := resolver.By(ctx, []*denials.Denial{obj})
+	return graphql.ResolveBatchSingleResult[*site.User](
+		ctx,
+		results,
+		err,
+		"Denial.by",
+	)
+}
+
+func (ec *executionContext) _DenialConnection_edges(ctx context.Context, field graphql.CollectedField, obj *DenialConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DenialConnection_edges(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Edges, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*denials.Edge) graphql.Marshaler {
+			return ec.marshalNDenialEdge2ᚕᚖfrontpageᚋredisrepoᚋdenialsᚐEdgeᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DenialConnection_edges(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "DenialConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_DenialEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _DenialConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *DenialConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DenialConnection_nodes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Nodes(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*denials.Denial) graphql.Marshaler {
+			return ec.marshalNDenial2ᚕᚖfrontpageᚋredisrepoᚋdenialsᚐDenialᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DenialConnection_nodes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "DenialConnection",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Denial(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _DenialConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *DenialConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DenialConnection_pageInfo(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PageInfo, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v site.PageInfo) graphql.Marshaler {
+			return ec.marshalNPageInfo2frontpageᚋredisrepoᚋsiteᚐPageInfo(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DenialConnection_pageInfo(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "DenialConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PageInfo(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _DenialEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *denials.Edge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DenialEdge_cursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Cursor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DenialEdge_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DenialEdge", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _DenialEdge_node(ctx context.Context, field graphql.CollectedField, obj *denials.Edge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DenialEdge_node(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Node, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *denials.Denial) graphql.Marshaler {
+			return ec.marshalNDenial2ᚖfrontpageᚋredisrepoᚋdenialsᚐDenial(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DenialEdge_node(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "DenialEdge",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Denial(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _DeniedError_code(ctx context.Context, field graphql.CollectedField, obj *DeniedError) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeniedError_code(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Code, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v site.Code) graphql.Marshaler {
+			return ec.marshalNUserErrorCode2frontpageᚋredisrepoᚋsiteᚐCode(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeniedError_code(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeniedError", field, false, false, errors.New("field of type UserErrorCode does not have child fields"))
+}
+
+func (ec *executionContext) _DeniedError_message(ctx context.Context, field graphql.CollectedField, obj *DeniedError) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeniedError_message(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Message, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeniedError_message(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeniedError", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _DeniedError_field(ctx context.Context, field graphql.CollectedField, obj *DeniedError) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeniedError_field(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Field, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []string) graphql.Marshaler {
+			return ec.marshalOString2ᚕstringᚄ(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_DeniedError_field(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeniedError", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _DeniedError_until(ctx context.Context, field graphql.CollectedField, obj *DeniedError) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeniedError_until(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Until, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *time.Time) graphql.Marshaler {
+			return ec.marshalODateTime2ᚖtimeᚐTime(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_DeniedError_until(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeniedError", field, false, false, errors.New("field of type DateTime does not have child fields"))
+}
+
+func (ec *executionContext) _DeniedError_reason(ctx context.Context, field graphql.CollectedField, obj *DeniedError) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeniedError_reason(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Reason, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_DeniedError_reason(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeniedError", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _DenyHostPayload_denial(ctx context.Context, field graphql.CollectedField, obj *DenyHostPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DenyHostPayload_denial(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Denial, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *denials.Denial) graphql.Marshaler {
+			return ec.marshalODenial2ᚖfrontpageᚋredisrepoᚋdenialsᚐDenial(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_DenyHostPayload_denial(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "DenyHostPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Denial(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _DenyHostPayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *DenyHostPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DenyHostPayload_userErrors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UserErrors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕfrontpageᚋgraphᚐUserErrorᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DenyHostPayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "DenyHostPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return nil, errors.New("FieldContext.Child cannot be called on type INTERFACE")
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _DenyUserPayload_denial(ctx context.Context, field graphql.CollectedField, obj *DenyUserPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DenyUserPayload_denial(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Denial, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *denials.Denial) graphql.Marshaler {
+			return ec.marshalODenial2ᚖfrontpageᚋredisrepoᚋdenialsᚐDenial(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_DenyUserPayload_denial(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "DenyUserPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Denial(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _DenyUserPayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *DenyUserPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DenyUserPayload_userErrors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UserErrors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕfrontpageᚋgraphᚐUserErrorᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DenyUserPayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "DenyUserPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return nil, errors.New("FieldContext.Child cannot be called on type INTERFACE")
 		},
 	}
 	return fc, nil
@@ -10896,6 +12111,94 @@ func (ec *executionContext) fieldContext_Mutation_settleFlags(ctx context.Contex
 	return fc, nil
 }
 
+func (ec *executionContext) _Mutation_denyUser(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_denyUser(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().DenyUser(ctx, fc.Args["input"].(DenyUserInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *DenyUserPayload) graphql.Marshaler {
+			return ec.marshalODenyUserPayload2ᚖfrontpageᚋgraphᚐDenyUserPayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_denyUser(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_DenyUserPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_denyUser_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_denyHost(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_denyHost(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().DenyHost(ctx, fc.Args["input"].(DenyHostInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *DenyHostPayload) graphql.Marshaler {
+			return ec.marshalODenyHostPayload2ᚖfrontpageᚋgraphᚐDenyHostPayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_denyHost(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_DenyHostPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_denyHost_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Notice_reference(ctx context.Context, field graphql.CollectedField, obj *Notice) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -12235,6 +13538,94 @@ func (ec *executionContext) fieldContext_Query_notice(ctx context.Context, field
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
 	if fc.Args, err = ec.field_Query_notice_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Query_deniedUsers(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_deniedUsers(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().DeniedUsers(ctx, fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["ended"].(bool))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *DenialConnection) graphql.Marshaler {
+			return ec.marshalODenialConnection2ᚖfrontpageᚋgraphᚐDenialConnection(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Query_deniedUsers(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_DenialConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_deniedUsers_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Query_deniedHosts(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_deniedHosts(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().DeniedHosts(ctx, fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["ended"].(bool))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *DenialConnection) graphql.Marshaler {
+			return ec.marshalODenialConnection2ᚖfrontpageᚋgraphᚐDenialConnection(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Query_deniedHosts(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_DenialConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_deniedHosts_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -14389,6 +15780,61 @@ func (ec *executionContext) fieldContext_User_articlesConnection(ctx context.Con
 	return fc, nil
 }
 
+func (ec *executionContext) _User_denial(ctx context.Context, field graphql.CollectedField, obj *site.User) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_User_denial(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.resolveBatch_User_denial(ctx, field, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *denials.Denial) graphql.Marshaler {
+			return ec.marshalODenial2ᚖfrontpageᚋredisrepoᚋdenialsᚐDenial(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_User_denial(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "User",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Denial(ctx, field)
+		},
+	}
+	return fc, nil
+}
+func (ec *executionContext) resolveBatch_User_denial(ctx context.Context, field graphql.CollectedField, obj *site.User) (any, error) {
+	resolver := ec.Resolvers.User()
+	if batch, ok := graphql.BatchParentsFor[*site.User](ctx, "User"); ok {
+		result := batch.FieldResult(field, func() (any, error) {
+			return resolver.Denial(ctx, batch.Parents)
+		})
+		return graphql.ResolveBatchGroupResult[*denials.Denial](
+			ctx,
+			batch.Index,
+			len(batch.Parents),
+			result,
+			"User.denial",
+			batch.IndexMap,
+		)
+	}
+	results, err := resolver.Denial(ctx, []*site.User{obj})
+	return graphql.ResolveBatchSingleResult[*denials.Denial](
+		ctx,
+		results,
+		err,
+		"User.denial",
+	)
+}
+
 func (ec *executionContext) _VotePayload_article(ctx context.Context, field graphql.CollectedField, obj *VotePayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -15609,6 +17055,119 @@ func (ec *executionContext) unmarshalInputDeleteArticleInput(ctx context.Context
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputDenyHostInput(ctx context.Context, obj any) (DenyHostInput, error) {
+	var it DenyHostInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	if _, present := asMap["denied"]; !present {
+		asMap["denied"] = true
+	}
+	if _, present := asMap["subdomains"]; !present {
+		asMap["subdomains"] = true
+	}
+
+	fieldsInOrder := [...]string{"host", "denied", "subdomains", "reason"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "host":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("host"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Host = data
+		case "denied":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("denied"))
+			data, err := ec.unmarshalNBoolean2bool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Denied = data
+		case "subdomains":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("subdomains"))
+			data, err := ec.unmarshalNBoolean2bool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Subdomains = data
+		case "reason":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("reason"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Reason = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputDenyUserInput(ctx context.Context, obj any) (DenyUserInput, error) {
+	var it DenyUserInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	if _, present := asMap["ground"]; !present {
+		asMap["ground"] = "RULES"
+	}
+
+	fieldsInOrder := [...]string{"user", "until", "ground", "reason"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "user":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("user"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.User = data
+		case "until":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("until"))
+			data, err := ec.unmarshalODateTime2ᚖtimeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Until = data
+		case "ground":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("ground"))
+			data, err := ec.unmarshalNRemovalGround2frontpageᚋredisrepoᚋsiteᚐGround(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Ground = data
+		case "reason":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("reason"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Reason = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputEditArticleInput(ctx context.Context, obj any) (EditArticleInput, error) {
 	var it EditArticleInput
 	if obj == nil {
@@ -16236,6 +17795,11 @@ func (ec *executionContext) _UserError(ctx context.Context, sel ast.SelectionSet
 			return graphql.Null
 		}
 		return ec._DuplicateLinkError(ctx, sel, obj)
+	case *DeniedError:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._DeniedError(ctx, sel, obj)
 	case *BasicUserError:
 		if obj == nil {
 			return graphql.Null
@@ -17351,6 +18915,413 @@ func (ec *executionContext) _DeletedEdge(ctx context.Context, sel ast.SelectionS
 		case "article":
 			out.Values[i] = ec._DeletedEdge_article(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var denialImplementors = []string{"Denial"}
+
+func (ec *executionContext) _Denial(ctx context.Context, sel ast.SelectionSet, obj *denials.Denial) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, denialImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("Denial")
+		case "user":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Denial_user(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "host":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Denial_host(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "subdomains":
+			out.Values[i] = ec._Denial_subdomains(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "until":
+			out.Values[i] = ec._Denial_until(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "ground":
+			out.Values[i] = ec._Denial_ground(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "reason":
+			out.Values[i] = ec._Denial_reason(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "at":
+			out.Values[i] = ec._Denial_at(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "by":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Denial_by(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var denialConnectionImplementors = []string{"DenialConnection"}
+
+func (ec *executionContext) _DenialConnection(ctx context.Context, sel ast.SelectionSet, obj *DenialConnection) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, denialConnectionImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("DenialConnection")
+		case "edges":
+			out.Values[i] = ec._DenialConnection_edges(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "nodes":
+			out.Values[i] = ec._DenialConnection_nodes(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "pageInfo":
+			out.Values[i] = ec._DenialConnection_pageInfo(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var denialEdgeImplementors = []string{"DenialEdge"}
+
+func (ec *executionContext) _DenialEdge(ctx context.Context, sel ast.SelectionSet, obj *denials.Edge) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, denialEdgeImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("DenialEdge")
+		case "cursor":
+			out.Values[i] = ec._DenialEdge_cursor(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "node":
+			out.Values[i] = ec._DenialEdge_node(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var deniedErrorImplementors = []string{"DeniedError", "UserError"}
+
+func (ec *executionContext) _DeniedError(ctx context.Context, sel ast.SelectionSet, obj *DeniedError) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, deniedErrorImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("DeniedError")
+		case "code":
+			out.Values[i] = ec._DeniedError_code(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "message":
+			out.Values[i] = ec._DeniedError_message(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "field":
+			out.Values[i] = ec._DeniedError_field(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "until":
+			out.Values[i] = ec._DeniedError_until(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "reason":
+			out.Values[i] = ec._DeniedError_reason(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var denyHostPayloadImplementors = []string{"DenyHostPayload"}
+
+func (ec *executionContext) _DenyHostPayload(ctx context.Context, sel ast.SelectionSet, obj *DenyHostPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, denyHostPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("DenyHostPayload")
+		case "denial":
+			out.Values[i] = ec._DenyHostPayload_denial(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "userErrors":
+			out.Values[i] = ec._DenyHostPayload_userErrors(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var denyUserPayloadImplementors = []string{"DenyUserPayload"}
+
+func (ec *executionContext) _DenyUserPayload(ctx context.Context, sel ast.SelectionSet, obj *DenyUserPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, denyUserPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("DenyUserPayload")
+		case "denial":
+			out.Values[i] = ec._DenyUserPayload_denial(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "userErrors":
+			out.Values[i] = ec._DenyUserPayload_userErrors(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
 		default:
@@ -18935,6 +20906,20 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
+		case "denyUser":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_denyUser(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "denyHost":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_denyHost(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -19726,6 +21711,50 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 					}
 				}()
 				res = ec._Query_notice(ctx, field)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "deniedUsers":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_deniedUsers(ctx, field)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "deniedHosts":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_deniedHosts(ctx, field)
 				if res == graphql.RequiredNull {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}
@@ -20862,6 +22891,44 @@ func (ec *executionContext) _User(ctx context.Context, sel ast.SelectionSet, obj
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "denial":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._User_denial(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -21532,6 +23599,69 @@ func (ec *executionContext) marshalNDeletedEdge2ᚖfrontpageᚋgraphᚐDeletedEd
 		return graphql.Null
 	}
 	return ec._DeletedEdge(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNDenial2ᚕᚖfrontpageᚋredisrepoᚋdenialsᚐDenialᚄ(ctx context.Context, sel ast.SelectionSet, v []*denials.Denial) graphql.Marshaler {
+	ctx = graphql.WithBatchParents(ctx, "Denial", v, nil)
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNDenial2ᚖfrontpageᚋredisrepoᚋdenialsᚐDenial(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNDenial2ᚖfrontpageᚋredisrepoᚋdenialsᚐDenial(ctx context.Context, sel ast.SelectionSet, v *denials.Denial) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._Denial(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNDenialEdge2ᚕᚖfrontpageᚋredisrepoᚋdenialsᚐEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []*denials.Edge) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNDenialEdge2ᚖfrontpageᚋredisrepoᚋdenialsᚐEdge(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNDenialEdge2ᚖfrontpageᚋredisrepoᚋdenialsᚐEdge(ctx context.Context, sel ast.SelectionSet, v *denials.Edge) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._DenialEdge(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNDenyHostInput2frontpageᚋgraphᚐDenyHostInput(ctx context.Context, v any) (DenyHostInput, error) {
+	res, err := ec.unmarshalInputDenyHostInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNDenyUserInput2frontpageᚋgraphᚐDenyUserInput(ctx context.Context, v any) (DenyUserInput, error) {
+	res, err := ec.unmarshalInputDenyUserInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) unmarshalNEditArticleInput2frontpageᚋgraphᚐEditArticleInput(ctx context.Context, v any) (EditArticleInput, error) {
@@ -22873,6 +25003,34 @@ func (ec *executionContext) marshalODeletedConnection2ᚖfrontpageᚋgraphᚐDel
 		return graphql.Null
 	}
 	return ec._DeletedConnection(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalODenial2ᚖfrontpageᚋredisrepoᚋdenialsᚐDenial(ctx context.Context, sel ast.SelectionSet, v *denials.Denial) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._Denial(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalODenialConnection2ᚖfrontpageᚋgraphᚐDenialConnection(ctx context.Context, sel ast.SelectionSet, v *DenialConnection) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._DenialConnection(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalODenyHostPayload2ᚖfrontpageᚋgraphᚐDenyHostPayload(ctx context.Context, sel ast.SelectionSet, v *DenyHostPayload) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._DenyHostPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalODenyUserPayload2ᚖfrontpageᚋgraphᚐDenyUserPayload(ctx context.Context, sel ast.SelectionSet, v *DenyUserPayload) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._DenyUserPayload(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalOEditArticlePayload2ᚖfrontpageᚋgraphᚐEditArticlePayload(ctx context.Context, sel ast.SelectionSet, v *EditArticlePayload) graphql.Marshaler {

@@ -175,11 +175,14 @@ func userErrors(err error) ([]UserError, error) {
 		if left := len(refusal) - i; i == maxUserErrors-1 && left > 1 {
 			return append(shown, &BasicUserError{Code: site.Invalid, Message: fmt.Sprintf("%d more errors are not shown", left)}), nil
 		}
-		if e.Article != nil {
+		switch {
+		case e.Article != nil:
 			shown = append(shown, &DuplicateLinkError{BasicUserError(*e), *e.Article})
-			continue
+		case e.Code == site.Denied:
+			shown = append(shown, &DeniedError{BasicUserError(*e), e.Until, site.Optional(e.Reason)})
+		default:
+			shown = append(shown, (*BasicUserError)(e))
 		}
-		shown = append(shown, (*BasicUserError)(e))
 	}
 	return shown, nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 
 	"frontpage/plan"
+	"frontpage/redisrepo/denials"
 	"frontpage/redisrepo/events"
 	"frontpage/redisrepo/live"
 	"frontpage/redisrepo/rankings"
@@ -139,6 +140,48 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 			"DeletedEdge": {
 				"cursor":  plan.Read(func(obj *DeletedEdge) string { return obj.Cursor }, plan.Leaf(plan.AppendString[string])),
 				"article": plan.Read(func(obj *DeletedEdge) *site.Article { return obj.Article }, plan.Object[site.Article]()),
+			},
+			"Denial": {
+				"user": plan.Batch(func(ctx context.Context, objs []*denials.Denial) ([]*site.User, error) {
+					return resolvers.Denial().User(ctx, objs)
+				}, plan.Object[site.User]()),
+				"host": plan.Batch(func(ctx context.Context, objs []*denials.Denial) ([]*site.Host, error) {
+					return resolvers.Denial().Host(ctx, objs)
+				}, plan.Object[site.Host]()),
+				"subdomains": plan.Read(func(obj *denials.Denial) bool { return obj.Subdomains }, plan.Leaf(plan.AppendBoolean[bool])),
+				"until":      plan.Read(func(obj *denials.Denial) *time.Time { return obj.Until }, plan.OptionalLeaf(AppendDateTime)),
+				"ground": plan.Read(func(obj *denials.Denial) site.Ground { return obj.Ground }, plan.Leaf(func(to []byte, v site.Ground) []byte {
+					return plan.AppendString(to, marshalNRemovalGround2frontpageᚋredisrepoᚋsiteᚐGround[v])
+				})),
+				"reason": plan.Read(func(obj *denials.Denial) string { return obj.Reason }, plan.Leaf(plan.AppendString[string])),
+				"at":     plan.Read(func(obj *denials.Denial) time.Time { return obj.At }, plan.Leaf(AppendDateTime)),
+				"by": plan.Batch(func(ctx context.Context, objs []*denials.Denial) ([]*site.User, error) {
+					return resolvers.Denial().By(ctx, objs)
+				}, plan.Object[site.User]()),
+			},
+			"DenialConnection": {
+				"edges":    plan.Read(func(obj *DenialConnection) []*denials.Edge { return obj.Edges }, plan.Objects[denials.Edge]()),
+				"nodes":    plan.Read(func(obj *DenialConnection) []*denials.Denial { return obj.Nodes() }, plan.Objects[denials.Denial]()),
+				"pageInfo": plan.Read(func(obj *DenialConnection) *site.PageInfo { return &obj.PageInfo }, plan.Object[site.PageInfo]()),
+			},
+			"DenialEdge": {
+				"cursor": plan.Read(func(obj *denials.Edge) string { return obj.Cursor }, plan.Leaf(plan.AppendString[string])),
+				"node":   plan.Read(func(obj *denials.Edge) *denials.Denial { return obj.Node }, plan.Object[denials.Denial]()),
+			},
+			"DeniedError": {
+				"code":    plan.Read(func(obj *DeniedError) site.Code { return obj.Code }, plan.Leaf(plan.AppendString[site.Code])),
+				"message": plan.Read(func(obj *DeniedError) string { return obj.Message }, plan.Leaf(plan.AppendString[string])),
+				"field":   plan.Read(func(obj *DeniedError) []string { return obj.Field }, plan.Leaves(plan.AppendString[string], true)),
+				"until":   plan.Read(func(obj *DeniedError) *time.Time { return obj.Until }, plan.OptionalLeaf(AppendDateTime)),
+				"reason":  plan.Read(func(obj *DeniedError) *string { return obj.Reason }, plan.OptionalLeaf(plan.AppendString[string])),
+			},
+			"DenyHostPayload": {
+				"denial":     plan.Read(func(obj *DenyHostPayload) *denials.Denial { return obj.Denial }, plan.Object[denials.Denial]()),
+				"userErrors": plan.Read(func(obj *DenyHostPayload) []UserError { return obj.UserErrors }, plan.Abstracts[UserError]()),
+			},
+			"DenyUserPayload": {
+				"denial":     plan.Read(func(obj *DenyUserPayload) *denials.Denial { return obj.Denial }, plan.Object[denials.Denial]()),
+				"userErrors": plan.Read(func(obj *DenyUserPayload) []UserError { return obj.UserErrors }, plan.Abstracts[UserError]()),
 			},
 			"DuplicateLinkError": {
 				"code":      plan.Read(func(obj *DuplicateLinkError) site.Code { return obj.Code }, plan.Leaf(plan.AppendString[site.Code])),
@@ -341,6 +384,14 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 					fc := graphql.GetFieldContext(ctx)
 					return resolvers.Mutation().SettleFlags(ctx, fc.Args["input"].(SettleFlagsInput))
 				}, plan.Object[SettleFlagsPayload]()).Args(ec.field_Mutation_settleFlags_args),
+				"denyUser": plan.Each(func(ctx context.Context, obj any) (*DenyUserPayload, error) {
+					fc := graphql.GetFieldContext(ctx)
+					return resolvers.Mutation().DenyUser(ctx, fc.Args["input"].(DenyUserInput))
+				}, plan.Object[DenyUserPayload]()).Args(ec.field_Mutation_denyUser_args),
+				"denyHost": plan.Each(func(ctx context.Context, obj any) (*DenyHostPayload, error) {
+					fc := graphql.GetFieldContext(ctx)
+					return resolvers.Mutation().DenyHost(ctx, fc.Args["input"].(DenyHostInput))
+				}, plan.Object[DenyHostPayload]()).Args(ec.field_Mutation_denyHost_args),
 			},
 			"Notice": {
 				"reference": plan.Read(func(obj *Notice) string { return obj.Reference() }, plan.Leaf(plan.AppendString[string])),
@@ -456,6 +507,14 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 					fc := graphql.GetFieldContext(ctx)
 					return resolvers.Query().Notice(ctx, fc.Args["reference"].(string), fc.Args["secret"].(*string))
 				}, plan.Object[Notice]()).Args(ec.field_Query_notice_args),
+				"deniedUsers": plan.Each(func(ctx context.Context, obj any) (*DenialConnection, error) {
+					fc := graphql.GetFieldContext(ctx)
+					return resolvers.Query().DeniedUsers(ctx, fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["ended"].(bool))
+				}, plan.Object[DenialConnection]()).Args(ec.field_Query_deniedUsers_args),
+				"deniedHosts": plan.Each(func(ctx context.Context, obj any) (*DenialConnection, error) {
+					fc := graphql.GetFieldContext(ctx)
+					return resolvers.Query().DeniedHosts(ctx, fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["ended"].(bool))
+				}, plan.Object[DenialConnection]()).Args(ec.field_Query_deniedHosts_args),
 			},
 			"RankAt": {
 				"at":   plan.Read(func(obj *rankings.RankAt) time.Time { return obj.At }, plan.Leaf(AppendDateTime)),
@@ -590,6 +649,9 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 					fc := graphql.GetFieldContext(ctx)
 					return resolvers.User().ArticlesConnection(ctx, obj, fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["last"].(*int32), fc.Args["before"].(*string))
 				}, plan.Object[ArticleConnection]()).Args(ec.field_User_articlesConnection_args),
+				"denial": plan.Batch(func(ctx context.Context, objs []*site.User) ([]*denials.Denial, error) {
+					return resolvers.User().Denial(ctx, objs)
+				}, plan.Object[denials.Denial]()),
 			},
 			"VotePayload": {
 				"article": plan.Read(func(obj *VotePayload) *site.Article { return obj.Article }, plan.Object[site.Article]()),
@@ -646,6 +708,11 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 						return nil, ""
 					}
 					return v, "DuplicateLinkError"
+				case *DeniedError:
+					if v == nil {
+						return nil, ""
+					}
+					return v, "DeniedError"
 				case *BasicUserError:
 					if v == nil {
 						return nil, ""

@@ -103,7 +103,7 @@ const openReports = 20
 func (r *Resolver) flag(ctx context.Context, input FlagInput) (*FlagPayload, error) {
 	var payload FlagPayload
 	var err error
-	payload.UserErrors, err = signedIn(ctx, endpoint.RuleReports, func(v endpoint.Viewer) (err error) {
+	payload.UserErrors, err = r.signedIn(ctx, endpoint.RuleReports, func(v endpoint.Viewer) (err error) {
 		payload.Report, err = r.repo.Flag(ctx, v.Name, input.Target, input.Reason, site.Value(input.Note))
 		return err
 	})
@@ -129,7 +129,7 @@ func (r *Resolver) notify(ctx context.Context, input reports.NoticeDraft) (*Noti
 func (r *Resolver) settleFlags(ctx context.Context, input SettleFlagsInput) (*SettleFlagsPayload, error) {
 	var payload SettleFlagsPayload
 	var err error
-	payload.UserErrors, err = signedIn(ctx, endpoint.RuleChanges, func(v endpoint.Viewer) error {
+	payload.UserErrors, err = r.signedIn(ctx, endpoint.RuleChanges, func(v endpoint.Viewer) error {
 		if !v.Moderator {
 			return site.Refuse(site.Forbidden, "target", "only moderators can decide reports")
 		}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"frontpage/endpoint"
+	"frontpage/redisrepo/denials"
 	"frontpage/redisrepo/events"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/live"
@@ -122,6 +123,34 @@ func (r *articleConnectionResolver) TotalCount(ctx context.Context, obj *Article
 	return int32(n), err // #nosec G115 -- article numbers end at 32 bits
 }
 
+func (r *denialResolver) User(ctx context.Context, objs []*denials.Denial) ([]*site.User, error) {
+	return collect(objs, func(d *denials.Denial) *site.User {
+		if d.User == "" {
+			return nil
+		}
+		return &site.User{Name: d.User}
+	}), nil
+}
+
+func (r *denialResolver) Host(ctx context.Context, objs []*denials.Denial) ([]*site.Host, error) {
+	return collect(objs, func(d *denials.Denial) *site.Host {
+		if d.Host == "" {
+			return nil
+		}
+		return &site.Host{Name: d.Host}
+	}), nil
+}
+
+func (r *denialResolver) By(ctx context.Context, objs []*denials.Denial) ([]*site.User, error) {
+	viewer := endpoint.ViewerOf(ctx)
+	return collect(objs, func(d *denials.Denial) *site.User {
+		if !viewer.Moderator {
+			return nil
+		}
+		return &site.User{Name: d.By}
+	}), nil
+}
+
 func (r *duplicateLinkErrorResolver) Article(ctx context.Context, obj *DuplicateLinkError) (*site.Article, error) {
 	return articleIfAny(ctx, obj.ArticleID)
 }
@@ -190,7 +219,7 @@ func (r *mutationResolver) Post(ctx context.Context, input site.Draft) (*PostPay
 		payload.UserErrors, err = userErrors(err)
 		return &payload, err
 	}
-	payload.UserErrors, err = signedIn(ctx, endpoint.RulePosts, func(v endpoint.Viewer) (err error) {
+	payload.UserErrors, err = r.signedIn(ctx, endpoint.RulePosts, func(v endpoint.Viewer) (err error) {
 		payload.Article, err = r.repo.PostAs(ctx, actor(v), input)
 		return err
 	})
@@ -201,7 +230,7 @@ func (r *mutationResolver) Vote(ctx context.Context, input VoteInput) (*VotePayl
 	var payload VotePayload
 	reads := mentioned(ctx, "text", "editedAt", "history")
 	var err error
-	payload.UserErrors, err = signedIn(ctx, endpoint.RuleVotes, func(v endpoint.Viewer) error {
+	payload.UserErrors, err = r.signedIn(ctx, endpoint.RuleVotes, func(v endpoint.Viewer) error {
 		vote := r.repo.Vote
 		if reads {
 			vote = r.repo.VoteAndRead
@@ -222,7 +251,7 @@ func (r *mutationResolver) Vote(ctx context.Context, input VoteInput) (*VotePayl
 func (r *mutationResolver) Regroup(ctx context.Context, input RegroupInput) (*RegroupPayload, error) {
 	var payload RegroupPayload
 	var err error
-	payload.UserErrors, err = signedIn(ctx, endpoint.RuleChanges, func(v endpoint.Viewer) (err error) {
+	payload.UserErrors, err = r.signedIn(ctx, endpoint.RuleChanges, func(v endpoint.Viewer) (err error) {
 		payload.Article, err = r.repo.RegroupFor(ctx, input.Article, actor(v), input.Add, input.Remove, input.why())
 		return err
 	})
@@ -232,7 +261,7 @@ func (r *mutationResolver) Regroup(ctx context.Context, input RegroupInput) (*Re
 func (r *mutationResolver) EditArticle(ctx context.Context, input EditArticleInput) (*EditArticlePayload, error) {
 	var payload EditArticlePayload
 	var err error
-	payload.UserErrors, err = signedIn(ctx, endpoint.RuleChanges, func(v endpoint.Viewer) (err error) {
+	payload.UserErrors, err = r.signedIn(ctx, endpoint.RuleChanges, func(v endpoint.Viewer) (err error) {
 		payload.Article, err = r.repo.Edit(ctx, input.Article, actor(v), input.edit())
 		return err
 	})
@@ -242,7 +271,7 @@ func (r *mutationResolver) EditArticle(ctx context.Context, input EditArticleInp
 func (r *mutationResolver) DeleteArticle(ctx context.Context, input DeleteArticleInput) (*DeleteArticlePayload, error) {
 	var payload DeleteArticlePayload
 	var err error
-	payload.UserErrors, err = signedIn(ctx, endpoint.RuleChanges, func(v endpoint.Viewer) error {
+	payload.UserErrors, err = r.signedIn(ctx, endpoint.RuleChanges, func(v endpoint.Viewer) error {
 		_, err := r.repo.Delete(ctx, input.Article, actor(v), input.why())
 		if err == nil {
 			payload.DeletedID = &input.Article
@@ -255,7 +284,7 @@ func (r *mutationResolver) DeleteArticle(ctx context.Context, input DeleteArticl
 func (r *mutationResolver) RestoreArticle(ctx context.Context, input RestoreArticleInput) (*RestoreArticlePayload, error) {
 	var payload RestoreArticlePayload
 	var err error
-	payload.UserErrors, err = signedIn(ctx, endpoint.RuleChanges, func(v endpoint.Viewer) (err error) {
+	payload.UserErrors, err = r.signedIn(ctx, endpoint.RuleChanges, func(v endpoint.Viewer) (err error) {
 		payload.Article, err = r.repo.UndeleteFor(ctx, input.Article, actor(v), site.Value(input.Reason))
 		return err
 	})
@@ -265,7 +294,7 @@ func (r *mutationResolver) RestoreArticle(ctx context.Context, input RestoreArti
 func (r *mutationResolver) EndSessions(ctx context.Context, input EndSessionsInput) (*EndSessionsPayload, error) {
 	var payload EndSessionsPayload
 	var err error
-	payload.UserErrors, err = signedIn(ctx, endpoint.RuleChanges, func(v endpoint.Viewer) (err error) {
+	payload.UserErrors, err = r.signedIn(ctx, endpoint.RuleChanges, func(v endpoint.Viewer) (err error) {
 		payload.User, err = r.repo.EndSessions(ctx, input.Name, actor(v))
 		return err
 	})
@@ -282,6 +311,26 @@ func (r *mutationResolver) NotifyIllegalContent(ctx context.Context, input repor
 
 func (r *mutationResolver) SettleFlags(ctx context.Context, input SettleFlagsInput) (*SettleFlagsPayload, error) {
 	return r.settleFlags(ctx, input)
+}
+
+func (r *mutationResolver) DenyUser(ctx context.Context, input DenyUserInput) (*DenyUserPayload, error) {
+	var payload DenyUserPayload
+	var err error
+	payload.UserErrors, err = r.signedIn(ctx, endpoint.RuleChanges, func(v endpoint.Viewer) (err error) {
+		payload.Denial, err = r.repo.DenyUser(ctx, input.User, input.Until, input.Ground, input.Reason, actor(v))
+		return err
+	})
+	return &payload, err
+}
+
+func (r *mutationResolver) DenyHost(ctx context.Context, input DenyHostInput) (*DenyHostPayload, error) {
+	var payload DenyHostPayload
+	var err error
+	payload.UserErrors, err = r.signedIn(ctx, endpoint.RuleChanges, func(v endpoint.Viewer) (err error) {
+		payload.Denial, err = r.repo.DenyHost(ctx, input.Host, input.Denied, input.Subdomains, input.Reason, actor(v))
+		return err
+	})
+	return &payload, err
 }
 
 func (r *queryResolver) Site(ctx context.Context) (*Site, error) {
@@ -417,6 +466,14 @@ func (r *queryResolver) Notice(ctx context.Context, reference string, secret *st
 	return r.notice(ctx, reference, secret)
 }
 
+func (r *queryResolver) DeniedUsers(ctx context.Context, first *int32, after *string, ended bool) (*DenialConnection, error) {
+	return r.denials(ctx, r.repo.DeniedUsers, first, after, ended)
+}
+
+func (r *queryResolver) DeniedHosts(ctx context.Context, first *int32, after *string, ended bool) (*DenialConnection, error) {
+	return r.denials(ctx, r.repo.DeniedHosts, first, after, ended)
+}
+
 func (r *rankedConnectionResolver) TotalCount(ctx context.Context, obj *RankedConnection) (int32, error) {
 	n, err := r.repo.RankCount(ctx, obj.list, obj.AsOf)
 	return int32(n), err // #nosec G115 -- article numbers end at 32 bits
@@ -486,11 +543,18 @@ func (r *userResolver) ArticlesConnection(ctx context.Context, obj *site.User, f
 	return r.articlePage(ctx, lists.PostedBy(obj.Name), pageRequest(first, after, last, before))
 }
 
+func (r *userResolver) Denial(ctx context.Context, objs []*site.User) ([]*denials.Denial, error) {
+	viewer := endpoint.ViewerOf(ctx)
+	return collect(objs, func(u *site.User) *denials.Denial { return r.denialOf(viewer, u.Name) }), nil
+}
+
 func (r *Resolver) Article() ArticleResolver { return &articleResolver{r} }
 
 func (r *Resolver) ArticleConnection() ArticleConnectionResolver {
 	return &articleConnectionResolver{r}
 }
+
+func (r *Resolver) Denial() DenialResolver { return &denialResolver{r} }
 
 func (r *Resolver) DuplicateLinkError() DuplicateLinkErrorResolver {
 	return &duplicateLinkErrorResolver{r}
@@ -529,6 +593,7 @@ func (r *Resolver) User() UserResolver { return &userResolver{r} }
 type (
 	articleResolver            struct{ *Resolver }
 	articleConnectionResolver  struct{ *Resolver }
+	denialResolver             struct{ *Resolver }
 	duplicateLinkErrorResolver struct{ *Resolver }
 	eventResolver              struct{ *Resolver }
 	flaggedConnectionResolver  struct{ *Resolver }

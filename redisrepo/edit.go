@@ -44,7 +44,8 @@ type Edit struct {
 //
 // The Refusal is NotFound if the article does not exist, Forbidden if the actor is neither its poster nor a moderator,
 // EditClosed if it is too late, and Conflict if the article was changed after IfRevision: then the article is returned,
-// too. It is Invalid or TooLong for invalid values, and for an edit that would leave neither a link nor a text.
+// too. It is Invalid or TooLong for invalid values, and for an edit that would leave neither a link nor a text. It is
+// HostDenied for a text with a link to a denied host.
 func (r *Repo) Edit(ctx context.Context, id site.ArticleID, by site.Actor, edit Edit) (article *site.Article, err error) {
 	defer func() { r.stats.edits.count(true, err) }()
 	change, err := edit.check()
@@ -52,6 +53,9 @@ func (r *Repo) Edit(ctx context.Context, id site.ArticleID, by site.Actor, edit 
 		return nil, err
 	}
 	if broken := r.Store.Rules.CheckFamilies("groups", edit.Groups); len(broken) > 0 {
+		return nil, broken
+	}
+	if broken := r.CheckLinks("", strings.TrimPrefix(change.text, "=")); len(broken) > 0 {
 		return nil, broken
 	}
 	var reserved []site.GroupName // that it would be put into or taken out of

@@ -28,7 +28,8 @@ import (
 // with Conflict if the drafts differ, and with NotFound if the article has been deleted since.
 //
 // The Refusal of an invalid draft lists all its errors: Invalid or TooLong. For a link that was posted
-// within Rules.LinkWindow it is DuplicateLink and names the first article, which may be a deleted one. For the first post of a
+// within Rules.LinkWindow it is DuplicateLink and names the first article, which may be a deleted one. For a link to a denied
+// host, also one in the text, it is HostDenied. For the first post of a
 // user whose name looks like another one's it is Forbidden.
 // After any other error the article may or may not have been stored; only with an idempotency key is the
 // call safe to repeat.
@@ -46,6 +47,9 @@ func (r *Repo) PostAs(ctx context.Context, by site.Actor, d site.Draft) (article
 		return nil, err
 	}
 	if refusals := append(r.Store.Rules.CheckReserved(by, "groups", d.Groups), r.Store.Rules.CheckFamilies("groups", d.Groups)...); len(refusals) > 0 {
+		return nil, refusals
+	}
+	if refusals := r.CheckLinks(s.Link, s.Text); len(refusals) > 0 {
 		return nil, refusals
 	}
 	o := postOptions{at: r.Store.ScriptNow(), votes: r.firstVotes(), kind: site.KindPosted}

@@ -34,6 +34,7 @@ import (
 	"frontpage/failover"
 	"frontpage/redisrepo/articles"
 	"frontpage/redisrepo/casts"
+	"frontpage/redisrepo/denials"
 	"frontpage/redisrepo/events"
 	"frontpage/redisrepo/keys"
 	"frontpage/redisrepo/layout"
@@ -54,6 +55,7 @@ type Repo struct {
 	*wire.Store
 	*rates.Rates
 	*sessions.Sessions
+	*denials.Denials
 	*articles.Articles
 	*events.Log
 	*views.Views
@@ -97,6 +99,9 @@ func New(ctx context.Context, client redis.UniversalClient, rules site.Rules, op
 	if err := r.Casts.OpenCasts(ctx); err != nil {
 		return nil, failover.Wrap("open the histories of votes", err)
 	}
+	if err := r.Denials.ReadDenials(ctx); err != nil {
+		return nil, err
+	}
 	if err := r.Rankings.ReadSaved(ctx); err != nil {
 		return nil, failover.Wrap("find the last front page", err)
 	}
@@ -135,7 +140,7 @@ func Find(ctx context.Context, client redis.UniversalClient, rules site.Rules, o
 
 // assemble makes the rooms of a site, each with those that it uses.
 func assemble(store *wire.Store, o opening) (*Repo, error) {
-	r := &Repo{Store: store, Sessions: sessions.New(store), Log: events.New(store), Views: views.New(store), Reports: reports.New(store, o.reports)}
+	r := &Repo{Store: store, Sessions: sessions.New(store), Denials: denials.New(store), Log: events.New(store), Views: views.New(store), Reports: reports.New(store, o.reports)}
 	var errs [6]error
 	r.Rates, errs[0] = rates.New(store)
 	r.Articles, errs[1] = articles.New(store)

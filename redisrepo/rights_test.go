@@ -67,6 +67,7 @@ func (s *testSite) useEverything() {
 	s.delete(ids[5], moderator)
 	s.undelete(ids[5])
 	s.delete(ids[6], moderator)
+	s.deny("eve", nil, "spam")
 	s.everything(ids)
 	s.imports(old(1000, week/2, 3))
 	s.wantClean()

@@ -79,6 +79,8 @@ func (p Partition) Contact(id site.ArticleID, decisions int) string {
 
 // Reported is the key reported:, see Kinds.
 func (p Partition) Reported(name site.UserName) string { return p.Key("reported:", string(name)) }
+// Denials is the key denials:, see Kinds.
+func (p Partition) Denials() string { return p.Key("denials:") }
 
 // Audit is the key audit:, see Kinds.
 func (p Partition) Audit(id site.ArticleID) string { return p.Key("audit:", id.Number()) }

@@ -69,6 +69,7 @@ var (
 	Rate      = &Of{"votes:user:alice", isText, rateIndex}
 	Post      = &Of{"alice:KEY", isPost, postIndex}
 	Database  = &Of{"0", isText, nil}
+	Site      = &Of{"", func(rest string) bool { return rest == "" }, func(int, string) int { return 0 }} // the first partition's, of the whole site
 )
 
 func isText(rest string) bool { return rest != "" }
@@ -168,6 +169,8 @@ var Kinds = []Kind{
 		Doc: "a session of the site, encrypted with the value of its cookie; digest of that value; until it ends. `session:DIGEST:renewing` exists for a minute while a process asks the provider whether it goes on"},
 	{Name: "ended", Holds: String, Of: Digest, Copy: ByKey, Expires: true,
 		Doc: "a random text, since a moderator ended all sessions of a user: only those with the same text go on; digest of the user's name; 400 days and an hour"},
+	{Name: "denials", Holds: Hash, Of: Site, Copy: ByKey,
+		Doc: "[denied users and hosts](moderation.md#denied-users), in the first partition: `user:alice` or `host:go.dev` to the end (Unix seconds; `-`: never), the time, the ground, 1 if it is also about the names below the host, else 0, and the moderator (`user:mod`) on a line, and the reason after it; ended ones stay for 400 days; version, a random text that each change replaces"},
 	{Name: "meta", Holds: Hash, Of: All, Copy: Apart,
 		Doc: "version of this layout, number of [partitions](#partitions) and index of this one, the rules by which scores were computed, the features that are kept, the posting time before which voters were forgotten when the voting window was changed, the posting time from which all votes are in `cast:`, the epoch, a random name of this data, in the first partition the secret key of the cursors of [rankings](ranking.md#rankings-as-a-query), and the origin of a copy: after `frontpage migrate` the epoch of the site that was copied, after the import of an export its digest"},
 	{Name: "changes", Holds: Channel, Of: Database,
@@ -225,7 +228,7 @@ func (k Kind) Commands(p Partition, database int) (key string, commands []string
 	switch {
 	case k.Holds == Channel:
 		return ChangesChannel(database), commands
-	case k.Of == All:
+	case k.Of == All || k.Of == Site:
 		return p.Key(k.Name, ":"), commands
 	case k.Expires:
 		commands = slices.Concat(commands, expiring)

@@ -3,6 +3,7 @@ package site
 import (
 	"fmt"
 	"strings"
+	"time"
 )
 
 // Code says why a call is refused.
@@ -18,6 +19,8 @@ const (
 	EditClosed    Code = "EDIT_CLOSED"    // it is too late for the poster to edit the article
 	Conflict      Code = "CONFLICT"       // the idempotency key was used for another post, or the article was edited since
 	DuplicateLink Code = "DUPLICATE_LINK" // the link was posted within Rules.LinkWindow
+	Denied        Code = "DENIED"         // a moderator has denied the user changes
+	HostDenied    Code = "HOST_DENIED"    // a moderator has denied links to the host
 )
 
 // Error is one reason for a refusal. Its Message is safe to show to the caller: it contains no keys,
@@ -28,6 +31,8 @@ type Error struct {
 	Field   []string // path into the input; nil if the error belongs to no field
 
 	Article *ArticleID // the first article with the link; only for DuplicateLink
+	Until   *time.Time // when it ends; only for Denied, and nil for ever
+	Reason  string     // of the moderator; only for Denied
 }
 
 func (e *Error) Error() string { return e.Message }

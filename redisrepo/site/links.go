@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"net/netip"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -220,6 +221,30 @@ func HostOf(link string) HostName {
 		return ""
 	}
 	return HostName(name)
+}
+
+// Port splits a host into its name and its port with the colon, which is empty for none.
+func (h HostName) Port() (name, port string) {
+	if colon := strings.LastIndex(string(h), ":"); colon > strings.LastIndex(string(h), "]") {
+		return string(h[:colon]), string(h[colon:])
+	}
+	return string(h), ""
+}
+
+// webLink finds the beginnings of links in a text, up to the end of the host.
+var webLink = regexp.MustCompile(`(?i)https?://([^\s\p{Z}<>"/?#\\]+)`)
+
+// HostsIn returns the hosts of the links in a text, which may be more than a page shows as links.
+func HostsIn(text string) (hosts []HostName) {
+	for _, link := range webLink.FindAllStringSubmatch(text, -1) {
+		authority := link[1][strings.LastIndexByte(link[1], '@')+1:]
+		if end := strings.IndexAny(authority, "'(){}|^`,;!*$&+="); end >= 0 {
+			authority = authority[:end]
+		}
+		name := normalizeAuthority("", strings.TrimRight(authority, ":."))
+		hosts = append(hosts, HostName(strings.TrimSuffix(strings.TrimSuffix(name, ":80"), ":443")))
+	}
+	return hosts
 }
 
 // ParseHostName returns the normalized form of a host's name, with or without a port. The Refusal is Invalid.

@@ -1,0 +1,75 @@
+package graph
+
+import (
+	"context"
+	"time"
+
+	"frontpage/endpoint"
+	"frontpage/redisrepo/denials"
+	"frontpage/redisrepo/site"
+)
+
+// DenyUserInput names a user whom a moderator denies changes.
+type DenyUserInput struct {
+	User   string
+	Until  *time.Time
+	Ground site.Ground
+	Reason string
+}
+
+// DenyUserPayload is the result of denying a user changes.
+type DenyUserPayload struct {
+	Denial     *denials.Denial
+	UserErrors []UserError
+}
+
+// DenyHostInput names a host to which a moderator denies links.
+type DenyHostInput struct {
+	Host               string
+	Denied, Subdomains bool
+	Reason             string
+}
+
+// DenyHostPayload is the result of denying links to a host.
+type DenyHostPayload struct {
+	Denial     *denials.Denial
+	UserErrors []UserError
+}
+
+// DeniedError says until when and why the viewer may change nothing.
+type DeniedError struct {
+	BasicUserError
+	Until  *time.Time
+	Reason *string
+}
+
+// DenialConnection is a page of the denials of users or of hosts.
+type DenialConnection struct {
+	Edges    []*denials.Edge
+	PageInfo site.PageInfo
+}
+
+// Nodes returns the denials without their positions.
+func (c *DenialConnection) Nodes() []*denials.Denial {
+	return collect(c.Edges, func(e *denials.Edge) *denials.Denial { return e.Node })
+}
+
+// denials returns a page of denials to moderators.
+func (r *Resolver) denials(ctx context.Context, page func(first *int, after *string, ended bool) ([]*denials.Edge, site.PageInfo, error), first *int32, after *string, ended bool) (*DenialConnection, error) {
+	if !endpoint.ViewerOf(ctx).Moderator {
+		return nil, endpoint.Forbidden("denials are for moderators")
+	}
+	edges, info, err := page(asInt(first), after, ended)
+	if err != nil {
+		return nil, err
+	}
+	return &DenialConnection{edges, info}, nil
+}
+
+// denialOf returns the denial of a user to the user and to moderators.
+func (r *Resolver) denialOf(v endpoint.Viewer, user site.UserName) *denials.Denial {
+	if v.Moderator || v.Name != "" && v.Name == user {
+		return r.repo.DenialOf(user)
+	}
+	return nil
+}

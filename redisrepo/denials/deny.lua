@@ -1,0 +1,27 @@
+-- deny.lua: deny a user or a host something, or end that.
+--
+-- uses now allowed
+-- KEY denials   denials:  hash  all denials
+-- ARG field     user:NAME or host:NAME, who or what is concerned
+-- ARG ends      when it ends, Unix seconds; -: never
+-- ARG says      ground, subdomains, and on which member's word, separated by spaces, then the reason after a line break
+-- ARG version   a text that no other call has
+-- ARG now       now, Unix seconds; empty: the server's clock
+-- ARG kept      how long a denial is kept that has ended, seconds
+-- ARGS old      fields that may have ended that long ago; they are dropped if so
+--
+-- Replies {'OK', value}  the value of the field
+-- Safe to run twice: the second run writes the same, with its own time.
+
+now = now_or(now)
+local value = string.format('%s %.0f %s', ends, tonumber(now), says)
+local dropped = {}
+for i = first_old, #ARGV do
+  local ended = tonumber(string.match(redis.call('HGET', denials, ARGV[i]) or '', '^%d+'))
+  if ended and ended + tonumber(kept) < tonumber(now) and ARGV[i] ~= field then dropped[#dropped + 1] = ARGV[i] end
+end
+redis.call('HLEN', denials)
+must_be_allowed('HSET', denials, 'HDEL', denials)
+redis.call('HSET', denials, field, value, 'version', version)
+if #dropped > 0 then redis.call('HDEL', denials, unpack(dropped)) end
+return {'OK', value}
