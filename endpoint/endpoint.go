@@ -18,6 +18,7 @@ import (
 
 	"frontpage/identity"
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
 )
 
 // Options are the operator's choices. See Validate for their ranges.
@@ -100,6 +101,7 @@ type Handler struct {
 func New(schema Schema, repo *redisrepo.Repo, log *slog.Logger, o Options) *Handler {
 	exec := newExecutor(schema, log, o)
 	exec.queries = newSharedQueries(repo, o.SharedAnswers)
+	exec.leavesOut = func(user site.UserName) bool { return repo.HasBlocks(user) }
 	if o.Trusted != nil {
 		exec.find = o.Trusted.find
 	} else {

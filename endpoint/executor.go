@@ -15,6 +15,8 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 	"github.com/vektah/gqlparser/v2/parser"
 	"github.com/vektah/gqlparser/v2/validator"
+
+	"frontpage/redisrepo/site"
 )
 
 // executor prepares and executes operations.
@@ -31,6 +33,7 @@ type executor struct {
 	slots         *slots
 	shares        *slots                             // of each address; nil if operations are not counted
 	queries       *sharedQueries                     // nil if none are shared
+	leavesOut     func(site.UserName) bool           // whether lists may lack something for a user: then nothing is shared
 	ofSchema      *byteCache[sharedQuery, *finished] // responses that depend on the schema alone
 	present       graphql.ErrorPresenterFunc
 	recover       graphql.RecoverFunc

@@ -87,7 +87,7 @@ func (o *operation) respond(timeout time.Duration) *finished {
 // shared runs a query or a mutation, or returns the response to an equal query of this moment.
 func (o *operation) shared(timeout time.Duration) *finished {
 	answers, query := o.exec.queries, o.query()
-	if o.prepared.dependence == OnCaller {
+	if answers != nil && (o.prepared.dependence == OnCaller || o.exec.leavesOut(ViewerOf(o.ctx).Name)) {
 		answers = nil
 	}
 	if answers != nil {

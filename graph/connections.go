@@ -133,14 +133,18 @@ func (r *Resolver) groupPage(ctx context.Context, l lists.GroupList, p site.Page
 	return c, nil
 }
 
-// list returns a numbered page of a listing.
+// list returns a numbered page of a listing, without the articles of users whom the viewer has blocked.
 func (r *Resolver) list(ctx context.Context, l lists.Listing, page int32, size *int32) ([]*site.Article, error) {
 	ids, err := r.idsOn(ctx, l, page, size)
 	if err != nil {
 		return nil, err
 	}
+	leaves, err := r.leaves(ctx, false)
+	if err != nil {
+		return nil, err
+	}
 	articles, err := r.loadAll(ctx, ids)
-	articles = slices.DeleteFunc(articles, func(a *site.Article) bool { return a == nil })
+	articles = slices.DeleteFunc(articles, func(a *site.Article) bool { return a == nil || leaves.has(a.Poster.Name) })
 	l.Sort(articles)
 	return articles, err
 }

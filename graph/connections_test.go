@@ -234,6 +234,13 @@ var spoiled = map[string]string{
 	"Mutation.settleFlags":     `(input: {target: "x", throughReport: "x", act: DISMISS})`,
 
 	"Mutation.notifyIllegalContent": `(input: {locations: [], explanation: "", goodFaith: false})`,
+	"Mutation.restoreArticle":       `(input: {article: "x"})`,
+	"Mutation.denyUser":             `(input: {user: " ", reason: ""})`,
+	"Mutation.denyHost":             `(input: {host: " ", reason: ""})`,
+	"Mutation.blockUser":            `(input: {user: " "})`,
+	"Query.deniedUsers":             ``,
+	"Query.deniedHosts":             ``,
+	"Query.viewerBlocks":            `(first: 0)`,
 }
 
 // neverRefused are the root fields that no caller and no argument is refused.

@@ -42,6 +42,7 @@ func listCosts(pageSize int) ComplexityRoot {
 	}
 	denied := func(child int, first *int32, _ *string, _ bool) int { return listCost(child, pageSize, first) }
 	c.Query.DeniedUsers, c.Query.DeniedHosts = denied, denied
+	c.Query.ViewerBlocks = func(child int, first *int32, _ *string) int { return listCost(child, pageSize, first) }
 	ranking := func(child int, _ rankings.RankBy, _ *rankings.Span, _, _ *time.Time, first *int32, _ *string, unvotedOnly bool) int {
 		if cost := unvotedCost(listCost(child, pageSize, first), unvotedOnly, pageSize, first); cost < math.MaxInt-rankingCost {
 			return cost + rankingCost
@@ -66,7 +67,7 @@ func listCosts(pageSize int) ComplexityRoot {
 	one, several := func(child int) int { return listCost(child, 1) }, func(child int) int { return listCost(child, maxUserErrors) }
 	c.VotePayload.UserErrors, c.RestoreArticlePayload.UserErrors, c.EndSessionsPayload.UserErrors = one, one, one
 	c.DeleteArticlePayload.UserErrors = several
-	c.DenyUserPayload.UserErrors, c.DenyHostPayload.UserErrors = several, several
+	c.DenyUserPayload.UserErrors, c.DenyHostPayload.UserErrors, c.BlockUserPayload.UserErrors = several, several, one
 	c.PostPayload.UserErrors, c.RegroupPayload.UserErrors, c.EditArticlePayload.UserErrors = several, several, several
 	c.FlagPayload.UserErrors, c.NoticePayload.UserErrors, c.SettleFlagsPayload.UserErrors = several, several, several
 	c.Query.ViewerReports = func(child int, first *int32, _ *string) int { return listCost(child, pageSize, first) }
@@ -122,7 +123,7 @@ func listCostUpTo(most, child, length int, sizes ...*int32) int {
 // unvotedCost adds to the cost of a list what reading further pages of it takes, in which the viewer's votes are looked
 // for: a point for each article.
 func unvotedCost(cost int, unvotedOnly bool, length int, sizes ...*int32) int {
-	if more := (maxUnvotedReads - 1) * listCost(0, length, sizes...); unvotedOnly && cost < math.MaxInt-more {
+	if more := (maxPartialReads - 1) * listCost(0, length, sizes...); unvotedOnly && cost < math.MaxInt-more {
 		return cost + more
 	}
 	return cost
@@ -143,6 +144,7 @@ var ruleOf = map[string]string{
 	"notifyIllegalContent": endpoint.RuleReports,
 	"denyUser":             endpoint.RuleChanges,
 	"denyHost":             endpoint.RuleChanges,
+	"blockUser":            endpoint.RuleChanges,
 }
 
 // repeatedPost returns the article of an earlier post with the same idempotency key, if posts are limited. It is not

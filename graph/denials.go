@@ -2,6 +2,8 @@ package graph
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"time"
 
 	"frontpage/endpoint"
@@ -33,6 +35,18 @@ type DenyHostInput struct {
 // DenyHostPayload is the result of denying links to a host.
 type DenyHostPayload struct {
 	Denial     *denials.Denial
+	UserErrors []UserError
+}
+
+// BlockUserInput names a user whom the viewer blocks.
+type BlockUserInput struct {
+	User    string
+	Blocked bool
+}
+
+// BlockUserPayload is the result of blocking a user.
+type BlockUserPayload struct {
+	User       *site.User
 	UserErrors []UserError
 }
 
@@ -72,4 +86,23 @@ func (r *Resolver) denialOf(v endpoint.Viewer, user site.UserName) *denials.Deni
 		return r.repo.DenialOf(user)
 	}
 	return nil
+}
+
+// viewerBlocks returns users whom the viewer has blocked, after a name.
+func (r *Resolver) viewerBlocks(ctx context.Context, first *int32, after *string) ([]*site.User, error) {
+	v := endpoint.ViewerOf(ctx)
+	if v.Name == "" {
+		return nil, endpoint.Unauthenticated("sign in to list whom you have blocked")
+	}
+	most := r.repo.Rules.PageSize
+	if first != nil {
+		if most = int(*first); most < 1 || most > site.MaxPageSize {
+			return nil, badInput(fmt.Sprintf("first is between 1 and %d, not %d", site.MaxPageSize, most))
+		}
+	}
+	names, err := r.repo.Blocked(ctx, v.Name)
+	if after != nil {
+		names = slices.DeleteFunc(names, func(name site.UserName) bool { return string(name) <= *after })
+	}
+	return collect(names[:min(most, len(names))], func(name site.UserName) *site.User { return &site.User{Name: name} }), err
 }

@@ -123,6 +123,11 @@ type ComplexityRoot struct {
 		Rank func(childComplexity int) int
 	}
 
+	BlockUserPayload struct {
+		User       func(childComplexity int) int
+		UserErrors func(childComplexity int) int
+	}
+
 	CastVoteConnection struct {
 		Edges    func(childComplexity int) int
 		Nodes    func(childComplexity int) int
@@ -329,6 +334,7 @@ type ComplexityRoot struct {
 	}
 
 	Mutation struct {
+		BlockUser            func(childComplexity int, input BlockUserInput) int
 		DeleteArticle        func(childComplexity int, input DeleteArticleInput) int
 		DenyHost             func(childComplexity int, input DenyHostInput) int
 		DenyUser             func(childComplexity int, input DenyUserInput) int
@@ -400,6 +406,7 @@ type ComplexityRoot struct {
 		Site               func(childComplexity int) int
 		User               func(childComplexity int, name string) int
 		Viewer             func(childComplexity int) int
+		ViewerBlocks       func(childComplexity int, first *int32, after *string) int
 		ViewerReports      func(childComplexity int, first *int32, after *string) int
 		ViewerVotes        func(childComplexity int, direction *site.Vote, first *int32, after *string) int
 	}
@@ -528,6 +535,7 @@ type ComplexityRoot struct {
 		ID                 func(childComplexity int) int
 		IsModerator        func(childComplexity int) int
 		Name               func(childComplexity int) int
+		ViewerHasBlocked   func(childComplexity int) int
 	}
 
 	VotePayload struct {
@@ -614,6 +622,7 @@ type MutationResolver interface {
 	SettleFlags(ctx context.Context, input SettleFlagsInput) (*SettleFlagsPayload, error)
 	DenyUser(ctx context.Context, input DenyUserInput) (*DenyUserPayload, error)
 	DenyHost(ctx context.Context, input DenyHostInput) (*DenyHostPayload, error)
+	BlockUser(ctx context.Context, input BlockUserInput) (*BlockUserPayload, error)
 }
 type QueryResolver interface {
 	Site(ctx context.Context) (*Site, error)
@@ -640,6 +649,7 @@ type QueryResolver interface {
 	Notice(ctx context.Context, reference string, secret *string) (*Notice, error)
 	DeniedUsers(ctx context.Context, first *int32, after *string, ended bool) (*DenialConnection, error)
 	DeniedHosts(ctx context.Context, first *int32, after *string, ended bool) (*DenialConnection, error)
+	ViewerBlocks(ctx context.Context, first *int32, after *string) ([]*site.User, error)
 }
 type RankedConnectionResolver interface {
 	TotalCount(ctx context.Context, obj *RankedConnection) (int32, error)
@@ -659,6 +669,7 @@ type UserResolver interface {
 	IsModerator(ctx context.Context, objs []*site.User) ([]bool, error)
 	ArticlesConnection(ctx context.Context, obj *site.User, first *int32, after *string, last *int32, before *string) (*ArticleConnection, error)
 	Denial(ctx context.Context, objs []*site.User) ([]*denials.Denial, error)
+	ViewerHasBlocked(ctx context.Context, objs []*site.User) ([]bool, error)
 }
 
 // endregion ************************** generated!.gotpl **************************
@@ -980,6 +991,19 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.BestRank.Rank(childComplexity), true
+
+	case "BlockUserPayload.user":
+		if e.ComplexityRoot.BlockUserPayload.User == nil {
+			break
+		}
+
+		return e.ComplexityRoot.BlockUserPayload.User(childComplexity), true
+	case "BlockUserPayload.userErrors":
+		if e.ComplexityRoot.BlockUserPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.BlockUserPayload.UserErrors(childComplexity), true
 
 	case "CastVoteConnection.edges":
 		if e.ComplexityRoot.CastVoteConnection.Edges == nil {
@@ -1726,6 +1750,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.ModerationEntry.Title(childComplexity), true
 
+	case "Mutation.blockUser":
+		if e.ComplexityRoot.Mutation.BlockUser == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_blockUser_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.BlockUser(childComplexity, args["input"].(BlockUserInput)), true
 	case "Mutation.deleteArticle":
 		if e.ComplexityRoot.Mutation.DeleteArticle == nil {
 			break
@@ -2189,6 +2224,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Query.Viewer(childComplexity), true
+	case "Query.viewerBlocks":
+		if e.ComplexityRoot.Query.ViewerBlocks == nil {
+			break
+		}
+
+		args, err := ec.field_Query_viewerBlocks_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.ViewerBlocks(childComplexity, args["first"].(*int32), args["after"].(*string)), true
 	case "Query.viewerReports":
 		if e.ComplexityRoot.Query.ViewerReports == nil {
 			break
@@ -2698,6 +2744,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.User.Name(childComplexity), true
+	case "User.viewerHasBlocked":
+		if e.ComplexityRoot.User.ViewerHasBlocked == nil {
+			break
+		}
+
+		return e.ComplexityRoot.User.ViewerHasBlocked(childComplexity), true
 
 	case "VotePayload.article":
 		if e.ComplexityRoot.VotePayload.Article == nil {
@@ -2732,6 +2784,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 	opCtx := graphql.GetOperationContext(ctx)
 	ec := newExecutionContext(opCtx, e, make(chan graphql.DeferredResult))
 	inputUnmarshalMap := graphql.BuildUnmarshalerMap(
+		ec.unmarshalInputBlockUserInput,
 		ec.unmarshalInputDeleteArticleInput,
 		ec.unmarshalInputDenyHostInput,
 		ec.unmarshalInputDenyUserInput,
@@ -3111,6 +3164,17 @@ type Query {
     "With those that have ended, for 400 days."
     ended: Boolean! = false
   ): DenialConnection
+
+  """
+  The users whom the viewer has blocked, by name. Anonymous callers get an error with the code
+  UNAUTHENTICATED.
+  """
+  viewerBlocks(
+    "Return at most this many, 1 to 100. Default: the site's page size."
+    first: Int
+    "Start after this user name."
+    after: String
+  ): [User!]
 }
 
 "Write operations. They require sign-in, except notifyIllegalContent."
@@ -3200,6 +3264,12 @@ type Mutation {
   the text, are refused with HOST_DENIED. Articles that have one stay.
   """
   denyHost(input: DenyHostInput!): DenyHostPayload
+
+  """
+  Block another user for the viewer, or end that: articles that the user posted are left out of
+  the viewer's lists. The other user is not notified. What is so already is a no-op, not an error.
+  """
+  blockUser(input: BlockUserInput!): BlockUserPayload
 }
 
 """
@@ -3557,6 +3627,14 @@ type User implements Node {
   ): ArticleConnection!
   "What a moderator denies the user, for the user and moderators. Null for other callers, and if nothing is denied."
   denial: Denial
+  """
+  Whether the viewer has blocked the user. Then the user's articles are left out of the viewer's lists: of
+  ` + "`" + `articles` + "`" + `, of ` + "`" + `articlesConnection` + "`" + ` of the site, groups and hosts, and of ` + "`" + `ranking` + "`" + `. As with unvotedOnly, up
+  to four pages are read to fill one, a page can have fewer articles or none though hasNextPage is true, and
+  totalCount counts all articles; a page with a number is not filled. The user's own list, past front pages,
+  articles by id and subscriptions leave nothing out.
+  """
+  viewerHasBlocked: Boolean!
 }
 
 "A host to which articles link."
@@ -4198,6 +4276,22 @@ type DenyHostPayload {
   userErrors: [UserError!]!
 }
 
+"A user whom the viewer blocks."
+input BlockUserInput {
+  "The user's name, with the same case of letters."
+  user: String!
+  "False ends it."
+  blocked: Boolean! = true
+}
+
+"The result of blockUser."
+type BlockUserPayload {
+  "The user who is concerned, or null if the mutation was refused: see userErrors."
+  user: User
+  "Why the mutation was refused. If not empty, nothing has changed."
+  userErrors: [UserError!]!
+}
+
 "That a user may change nothing, or that users may not link to a host."
 type Denial {
   "The user; null for a host."
@@ -4663,6 +4757,16 @@ func (ec *executionContext) childFields_BestRank(ctx context.Context, field grap
 		return ec.fieldContext_BestRank_at(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type BestRank", field.Name)
+}
+
+func (ec *executionContext) childFields_BlockUserPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "user":
+		return ec.fieldContext_BlockUserPayload_user(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_BlockUserPayload_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type BlockUserPayload", field.Name)
 }
 
 func (ec *executionContext) childFields_CastVoteConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -5341,6 +5445,8 @@ func (ec *executionContext) childFields_User(ctx context.Context, field graphql.
 		return ec.fieldContext_User_articlesConnection(ctx, field)
 	case "denial":
 		return ec.fieldContext_User_denial(ctx, field)
+	case "viewerHasBlocked":
+		return ec.fieldContext_User_viewerHasBlocked(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type User", field.Name)
 }
@@ -5742,6 +5848,20 @@ func (ec *executionContext) field_Host_articlesConnection_args(ctx context.Conte
 		return nil, err
 	}
 	args["before"] = arg3
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_blockUser_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (BlockUserInput, error) {
+			return ec.unmarshalNBlockUserInput2frontpageᚋgraphᚐBlockUserInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
 	return args, nil
 }
 
@@ -6454,6 +6574,28 @@ func (ec *executionContext) field_Query_user_args(ctx context.Context, rawArgs m
 		return nil, err
 	}
 	args["name"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Query_viewerBlocks_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int32, error) {
+			return ec.unmarshalOInt2ᚖint32(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg1
 	return args, nil
 }
 
@@ -8211,6 +8353,70 @@ func (ec *executionContext) _BestRank_at(ctx context.Context, field graphql.Coll
 }
 func (ec *executionContext) fieldContext_BestRank_at(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("BestRank", field, false, false, errors.New("field of type DateTime does not have child fields"))
+}
+
+func (ec *executionContext) _BlockUserPayload_user(ctx context.Context, field graphql.CollectedField, obj *BlockUserPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_BlockUserPayload_user(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.User, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *site.User) graphql.Marshaler {
+			return ec.marshalOUser2ᚖfrontpageᚋredisrepoᚋsiteᚐUser(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_BlockUserPayload_user(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "BlockUserPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_User(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _BlockUserPayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *BlockUserPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_BlockUserPayload_userErrors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UserErrors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕfrontpageᚋgraphᚐUserErrorᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_BlockUserPayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "BlockUserPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return nil, errors.New("FieldContext.Child cannot be called on type INTERFACE")
+		},
+	}
+	return fc, nil
 }
 
 func (ec *executionContext) _CastVoteConnection_edges(ctx context.Context, field graphql.CollectedField, obj *CastVoteConnection) (ret graphql.Marshaler) {
@@ -12199,6 +12405,50 @@ func (ec *executionContext) fieldContext_Mutation_denyHost(ctx context.Context, 
 	return fc, nil
 }
 
+func (ec *executionContext) _Mutation_blockUser(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_blockUser(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().BlockUser(ctx, fc.Args["input"].(BlockUserInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *BlockUserPayload) graphql.Marshaler {
+			return ec.marshalOBlockUserPayload2ᚖfrontpageᚋgraphᚐBlockUserPayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_blockUser(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_BlockUserPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_blockUser_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Notice_reference(ctx context.Context, field graphql.CollectedField, obj *Notice) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -13626,6 +13876,50 @@ func (ec *executionContext) fieldContext_Query_deniedHosts(ctx context.Context, 
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
 	if fc.Args, err = ec.field_Query_deniedHosts_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Query_viewerBlocks(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_viewerBlocks(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().ViewerBlocks(ctx, fc.Args["first"].(*int32), fc.Args["after"].(*string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*site.User) graphql.Marshaler {
+			return ec.marshalOUser2ᚕᚖfrontpageᚋredisrepoᚋsiteᚐUserᚄ(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Query_viewerBlocks(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_User(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_viewerBlocks_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -15835,6 +16129,52 @@ func (ec *executionContext) resolveBatch_User_denial(ctx context.Context, field 
 	)
 }
 
+func (ec *executionContext) _User_viewerHasBlocked(ctx context.Context, field graphql.CollectedField, obj *site.User) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_User_viewerHasBlocked(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.resolveBatch_User_viewerHasBlocked(ctx, field, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_User_viewerHasBlocked(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("User", field, true, true, errors.New("field of type Boolean does not have child fields"))
+}
+func (ec *executionContext) resolveBatch_User_viewerHasBlocked(ctx context.Context, field graphql.CollectedField, obj *site.User) (any, error) {
+	resolver := ec.Resolvers.User()
+	if batch, ok := graphql.BatchParentsFor[*site.User](ctx, "User"); ok {
+		result := batch.FieldResult(field, func() (any, error) {
+			return resolver.ViewerHasBlocked(ctx, batch.Parents)
+		})
+		return graphql.ResolveBatchGroupResult[bool](
+			ctx,
+			batch.Index,
+			len(batch.Parents),
+			result,
+			"User.viewerHasBlocked",
+			batch.IndexMap,
+		)
+	}
+	results, err := resolver.ViewerHasBlocked(ctx, []*site.User{obj})
+	return graphql.ResolveBatchSingleResult[bool](
+		ctx,
+		results,
+		err,
+		"User.viewerHasBlocked",
+	)
+}
+
 func (ec *executionContext) _VotePayload_article(ctx context.Context, field graphql.CollectedField, obj *VotePayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -17003,6 +17343,47 @@ func (ec *executionContext) fieldContext___Type_isOneOf(_ context.Context, field
 // endregion **************************** field.gotpl *****************************
 
 // region    **************************** input.gotpl *****************************
+
+func (ec *executionContext) unmarshalInputBlockUserInput(ctx context.Context, obj any) (BlockUserInput, error) {
+	var it BlockUserInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	if _, present := asMap["blocked"]; !present {
+		asMap["blocked"] = true
+	}
+
+	fieldsInOrder := [...]string{"user", "blocked"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "user":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("user"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.User = data
+		case "blocked":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("blocked"))
+			data, err := ec.unmarshalNBoolean2bool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Blocked = data
+		}
+	}
+	return it, nil
+}
 
 func (ec *executionContext) unmarshalInputDeleteArticleInput(ctx context.Context, obj any) (DeleteArticleInput, error) {
 	var it DeleteArticleInput
@@ -18684,6 +19065,49 @@ func (ec *executionContext) _BestRank(ctx context.Context, sel ast.SelectionSet,
 			}
 		case "at":
 			out.Values[i] = ec._BestRank_at(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var blockUserPayloadImplementors = []string{"BlockUserPayload"}
+
+func (ec *executionContext) _BlockUserPayload(ctx context.Context, sel ast.SelectionSet, obj *BlockUserPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, blockUserPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("BlockUserPayload")
+		case "user":
+			out.Values[i] = ec._BlockUserPayload_user(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "userErrors":
+			out.Values[i] = ec._BlockUserPayload_userErrors(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -20920,6 +21344,13 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
+		case "blockUser":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_blockUser(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -21755,6 +22186,28 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 					}
 				}()
 				res = ec._Query_deniedHosts(ctx, field)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "viewerBlocks":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_viewerBlocks(ctx, field)
 				if res == graphql.RequiredNull {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}
@@ -22929,6 +23382,44 @@ func (ec *executionContext) _User(ctx context.Context, sel ast.SelectionSet, obj
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "viewerHasBlocked":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._User_viewerHasBlocked(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -23510,6 +24001,11 @@ func (ec *executionContext) marshalNArticleVersion2ᚖfrontpageᚋredisrepoᚋsi
 		return graphql.Null
 	}
 	return ec._ArticleVersion(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNBlockUserInput2frontpageᚋgraphᚐBlockUserInput(ctx context.Context, v any) (BlockUserInput, error) {
+	res, err := ec.unmarshalInputBlockUserInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) unmarshalNBoolean2bool(ctx context.Context, v any) (bool, error) {
@@ -24677,6 +25173,16 @@ func (ec *executionContext) marshalNUser2frontpageᚋredisrepoᚋsiteᚐUser(ctx
 	return ec._User(ctx, sel, &v)
 }
 
+func (ec *executionContext) marshalNUser2ᚖfrontpageᚋredisrepoᚋsiteᚐUser(ctx context.Context, sel ast.SelectionSet, v *site.User) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._User(ctx, sel, v)
+}
+
 func (ec *executionContext) marshalNUserError2frontpageᚋgraphᚐUserError(ctx context.Context, sel ast.SelectionSet, v UserError) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
@@ -24934,6 +25440,13 @@ func (ec *executionContext) marshalOBestRank2ᚖfrontpageᚋredisrepoᚋrankings
 		return graphql.Null
 	}
 	return ec._BestRank(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOBlockUserPayload2ᚖfrontpageᚋgraphᚐBlockUserPayload(ctx context.Context, sel ast.SelectionSet, v *BlockUserPayload) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._BlockUserPayload(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalOBoolean2bool(ctx context.Context, v any) (bool, error) {
@@ -25644,6 +26157,26 @@ func (ec *executionContext) marshalOURL2ᚖstring(ctx context.Context, sel ast.S
 	_ = ctx
 	res := MarshalURL(*v)
 	return res
+}
+
+func (ec *executionContext) marshalOUser2ᚕᚖfrontpageᚋredisrepoᚋsiteᚐUserᚄ(ctx context.Context, sel ast.SelectionSet, v []*site.User) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ctx = graphql.WithBatchParents(ctx, "User", v, nil)
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNUser2ᚖfrontpageᚋredisrepoᚋsiteᚐUser(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
 }
 
 func (ec *executionContext) marshalOUser2ᚖfrontpageᚋredisrepoᚋsiteᚐUser(ctx context.Context, sel ast.SelectionSet, v *site.User) graphql.Marshaler {

@@ -116,6 +116,10 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 				"rank": plan.Read(func(obj *rankings.BestRank) int { return obj.Rank }, plan.Leaf(plan.AppendInt[int])),
 				"at":   plan.Read(func(obj *rankings.BestRank) time.Time { return obj.At }, plan.Leaf(AppendDateTime)),
 			},
+			"BlockUserPayload": {
+				"user":       plan.Read(func(obj *BlockUserPayload) *site.User { return obj.User }, plan.Object[site.User]()),
+				"userErrors": plan.Read(func(obj *BlockUserPayload) []UserError { return obj.UserErrors }, plan.Abstracts[UserError]()),
+			},
 			"CastVoteConnection": {
 				"edges":    plan.Read(func(obj *CastVoteConnection) []*CastVoteEdge { return obj.Edges }, plan.Objects[CastVoteEdge]()),
 				"nodes":    plan.Read(func(obj *CastVoteConnection) []*site.Article { return obj.Nodes() }, plan.Objects[site.Article]()),
@@ -392,6 +396,10 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 					fc := graphql.GetFieldContext(ctx)
 					return resolvers.Mutation().DenyHost(ctx, fc.Args["input"].(DenyHostInput))
 				}, plan.Object[DenyHostPayload]()).Args(ec.field_Mutation_denyHost_args),
+				"blockUser": plan.Each(func(ctx context.Context, obj any) (*BlockUserPayload, error) {
+					fc := graphql.GetFieldContext(ctx)
+					return resolvers.Mutation().BlockUser(ctx, fc.Args["input"].(BlockUserInput))
+				}, plan.Object[BlockUserPayload]()).Args(ec.field_Mutation_blockUser_args),
 			},
 			"Notice": {
 				"reference": plan.Read(func(obj *Notice) string { return obj.Reference() }, plan.Leaf(plan.AppendString[string])),
@@ -515,6 +523,10 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 					fc := graphql.GetFieldContext(ctx)
 					return resolvers.Query().DeniedHosts(ctx, fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["ended"].(bool))
 				}, plan.Object[DenialConnection]()).Args(ec.field_Query_deniedHosts_args),
+				"viewerBlocks": plan.Each(func(ctx context.Context, obj any) ([]*site.User, error) {
+					fc := graphql.GetFieldContext(ctx)
+					return resolvers.Query().ViewerBlocks(ctx, fc.Args["first"].(*int32), fc.Args["after"].(*string))
+				}, plan.Objects[site.User]()).Args(ec.field_Query_viewerBlocks_args),
 			},
 			"RankAt": {
 				"at":   plan.Read(func(obj *rankings.RankAt) time.Time { return obj.At }, plan.Leaf(AppendDateTime)),
@@ -652,6 +664,9 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 				"denial": plan.Batch(func(ctx context.Context, objs []*site.User) ([]*denials.Denial, error) {
 					return resolvers.User().Denial(ctx, objs)
 				}, plan.Object[denials.Denial]()),
+				"viewerHasBlocked": plan.Batch(func(ctx context.Context, objs []*site.User) ([]bool, error) {
+					return resolvers.User().ViewerHasBlocked(ctx, objs)
+				}, plan.Leaf(plan.AppendBoolean[bool])),
 			},
 			"VotePayload": {
 				"article": plan.Read(func(obj *VotePayload) *site.Article { return obj.Article }, plan.Object[site.Article]()),

@@ -39,8 +39,12 @@ func (r *Resolver) ranking(ctx context.Context, q rankings.RankQuery, first *int
 	if err != nil {
 		return nil, err
 	}
-	if unvotedOnly {
-		return r.unvotedRanking(ctx, list, asInt(first), after)
+	leaves, err := r.leaves(ctx, unvotedOnly)
+	if err != nil {
+		return nil, err
+	}
+	if unvotedOnly || len(leaves.posters) > 0 {
+		return r.partialRanking(ctx, list, asInt(first), after, leaves)
 	}
 	page, err := r.rank(ctx, list, asInt(first), after)
 	if err != nil {

@@ -205,7 +205,7 @@ func (r *groupConnectionResolver) TotalCount(ctx context.Context, obj *GroupConn
 }
 
 func (r *hostResolver) ArticlesConnection(ctx context.Context, obj *site.Host, first *int32, after *string, last *int32, before *string) (*ArticleConnection, error) {
-	return r.articlePage(ctx, lists.LinkingTo(obj.Name), pageRequest(first, after, last, before))
+	return r.listedPage(ctx, lists.LinkingTo(obj.Name), pageRequest(first, after, last, before), false)
 }
 
 func (r *moderationEntryResolver) Article(ctx context.Context, objs []*events.ModerationEntry) ([]*site.Article, error) {
@@ -328,6 +328,16 @@ func (r *mutationResolver) DenyHost(ctx context.Context, input DenyHostInput) (*
 	var err error
 	payload.UserErrors, err = r.signedIn(ctx, endpoint.RuleChanges, func(v endpoint.Viewer) (err error) {
 		payload.Denial, err = r.repo.DenyHost(ctx, input.Host, input.Denied, input.Subdomains, input.Reason, actor(v))
+		return err
+	})
+	return &payload, err
+}
+
+func (r *mutationResolver) BlockUser(ctx context.Context, input BlockUserInput) (*BlockUserPayload, error) {
+	var payload BlockUserPayload
+	var err error
+	payload.UserErrors, err = authenticated(ctx, endpoint.RuleChanges, func(v endpoint.Viewer) (err error) {
+		payload.User, err = r.repo.BlockUser(ctx, v.Name, input.User, input.Blocked)
 		return err
 	})
 	return &payload, err
@@ -474,6 +484,10 @@ func (r *queryResolver) DeniedHosts(ctx context.Context, first *int32, after *st
 	return r.denials(ctx, r.repo.DeniedHosts, first, after, ended)
 }
 
+func (r *queryResolver) ViewerBlocks(ctx context.Context, first *int32, after *string) ([]*site.User, error) {
+	return r.viewerBlocks(ctx, first, after)
+}
+
 func (r *rankedConnectionResolver) TotalCount(ctx context.Context, obj *RankedConnection) (int32, error) {
 	n, err := r.repo.RankCount(ctx, obj.list, obj.AsOf)
 	return int32(n), err // #nosec G115 -- article numbers end at 32 bits
@@ -546,6 +560,11 @@ func (r *userResolver) ArticlesConnection(ctx context.Context, obj *site.User, f
 func (r *userResolver) Denial(ctx context.Context, objs []*site.User) ([]*denials.Denial, error) {
 	viewer := endpoint.ViewerOf(ctx)
 	return collect(objs, func(u *site.User) *denials.Denial { return r.denialOf(viewer, u.Name) }), nil
+}
+
+func (r *userResolver) ViewerHasBlocked(ctx context.Context, objs []*site.User) ([]bool, error) {
+	posters, err := r.repo.Blocked(ctx, endpoint.ViewerOf(ctx).Name)
+	return collect(objs, func(u *site.User) bool { return leftOut{posters: posters}.has(u.Name) }), err
 }
 
 func (r *Resolver) Article() ArticleResolver { return &articleResolver{r} }

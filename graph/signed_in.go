@@ -13,15 +13,22 @@ import (
 	"frontpage/redisrepo/site"
 )
 
-// signedIn calls do for an authenticated viewer whom no moderator has denied changes, and who has not exceeded the rate of
-// rule. It returns the user errors of a payload, which is an empty list if all went well, or a fault.
+// signedIn calls do for an authenticated viewer who has not exceeded the rate of rule, and whom no moderator has denied
+// changes. It returns the user errors of a payload, which is an empty list if all went well, or a fault.
 func (r *Resolver) signedIn(ctx context.Context, rule string, do func(endpoint.Viewer) error) ([]UserError, error) {
+	return authenticated(ctx, rule, func(v endpoint.Viewer) error {
+		if err := r.repo.MayChange(actor(v)); err != nil {
+			return err
+		}
+		return do(v)
+	})
+}
+
+// authenticated is signedIn for what concerns the viewer alone: no denial matters.
+func authenticated(ctx context.Context, rule string, do func(endpoint.Viewer) error) ([]UserError, error) {
 	v := endpoint.ViewerOf(ctx)
 	if v.Name == "" {
 		return []UserError{&BasicUserError{Code: unauthenticated, Message: "sign in first"}}, nil
-	}
-	if err := r.repo.MayChange(actor(v)); err != nil {
-		return userErrors(err)
 	}
 	if wait := endpoint.Exceeded(ctx, rule); wait > 0 {
 		return []UserError{rateLimitedError(wait)}, nil

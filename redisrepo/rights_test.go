@@ -68,6 +68,8 @@ func (s *testSite) useEverything() {
 	s.undelete(ids[5])
 	s.delete(ids[6], moderator)
 	s.deny("eve", nil, "spam")
+	s.block("alice", "eve", true)
+	s.block("alice", "eve", false)
 	s.everything(ids)
 	s.imports(old(1000, week/2, 3))
 	s.wantClean()

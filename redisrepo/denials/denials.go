@@ -1,4 +1,4 @@
-// Package denials keeps what moderators deny: changes by a user, and links to a host.
+// Package denials keeps what moderators deny, changes by a user and links to a host, and whom users block for themselves.
 package denials
 
 import (
@@ -45,6 +45,8 @@ type Denials struct {
 	all   atomic.Pointer[list]
 
 	mu sync.Mutex // held while all is replaced, or is about to be
+
+	blockers blockers
 }
 
 // list is what was read at one moment. It is not modified.
@@ -223,10 +225,14 @@ func (d *Denials) Follow(ctx context.Context) {
 	}
 }
 
-// ReadDenials reads the denials if they have changed.
+// ReadDenials reads the denials if they have changed, and who has begun to block others.
 func (d *Denials) ReadDenials(ctx context.Context) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	return errors.Join(d.read(ctx), d.readBlockers(ctx))
+}
+
+func (d *Denials) read(ctx context.Context) error {
 	key := d.store.Partitions[0].Denials()
 	// Before the others: a change meanwhile has another version, and is read by the next look.
 	var version *redis.StringCmd

@@ -82,6 +82,12 @@ func (p Partition) Reported(name site.UserName) string { return p.Key("reported:
 // Denials is the key denials:, see Kinds.
 func (p Partition) Denials() string { return p.Key("denials:") }
 
+// Blockers is the key blockers:, see Kinds.
+func (p Partition) Blockers() string { return p.Key("blockers:") }
+
+// Blocked is the key blocked:, see Kinds.
+func (p Partition) Blocked(by site.UserName) string { return p.Key("blocked:", string(by)) }
+
 // Audit is the key audit:, see Kinds.
 func (p Partition) Audit(id site.ArticleID) string { return p.Key("audit:", id.Number()) }
 

@@ -60,6 +60,7 @@ var (
 	Group     = &Of{"go", isText, nil}
 	User      = &Of{"alice", isText, nil}
 	UserHome  = &Of{"alice", isText, HomeIndex} // in one partition
+	Name      = &Of{"alice", isText, func(n int, rest string) int { return SubjectIndex(n, site.UserPrefix+rest) }} // in one partition
 	UserMonth = &Of{"alice:647", isText, nil}
 	Host      = &Of{"go.dev", isText, nil}
 	Span      = &Of{"d:20715", func(rest string) bool { return isText(rest) && strings.Count(rest, ":") < 2 }, nil} // an hour, a day or a month
@@ -171,6 +172,8 @@ var Kinds = []Kind{
 		Doc: "a random text, since a moderator ended all sessions of a user: only those with the same text go on; digest of the user's name; 400 days and an hour"},
 	{Name: "denials", Holds: Hash, Of: Site, Copy: ByKey,
 		Doc: "[denied users and hosts](moderation.md#denied-users), in the first partition: `user:alice` or `host:go.dev` to the end (Unix seconds; `-`: never), the time, the ground, 1 if it is also about the names below the host, else 0, and the moderator (`user:mod`) on a line, and the reason after it; ended ones stay for 400 days; version, a random text that each change replaces"},
+	{Name: "blockers", Holds: SortedSet, Of: Site, Copy: ByKey, Doc: "`user:alice` who have [blocked](moderation.md#blocks) others, or had, in the order of their first block, in the first partition"},
+	{Name: "blocked", Holds: Set, Of: Name, Copy: ByKey, Doc: "`user:bob` whom alice has blocked, at most 1,000; in the partition that also has the rates of alice"},
 	{Name: "meta", Holds: Hash, Of: All, Copy: Apart,
 		Doc: "version of this layout, number of [partitions](#partitions) and index of this one, the rules by which scores were computed, the features that are kept, the posting time before which voters were forgotten when the voting window was changed, the posting time from which all votes are in `cast:`, the epoch, a random name of this data, in the first partition the secret key of the cursors of [rankings](ranking.md#rankings-as-a-query), and the origin of a copy: after `frontpage migrate` the epoch of the site that was copied, after the import of an export its digest"},
 	{Name: "changes", Holds: Channel, Of: Database,

@@ -58,7 +58,7 @@ var allowed = map[string][]string{
 	"redisrepo/wire":     {"failover", "redisrepo/keys", "redisrepo/site"},
 	"redisrepo/rates":    {"failover", "redisrepo/keys", "redisrepo/site", "redisrepo/wire"},
 	"redisrepo/sessions": {"failover", "redisrepo/keys", "redisrepo/site", "redisrepo/wire"},
-	"redisrepo/denials":  {"failover", "redisrepo/site", "redisrepo/wire"},
+	"redisrepo/denials":  {"failover", "redisrepo/keys", "redisrepo/site", "redisrepo/wire"},
 	"redisrepo/articles": {"failover", "redisrepo/keys", "redisrepo/site", "redisrepo/wire"},
 	"redisrepo/events":   {"failover", "redisrepo/keys", "redisrepo/site", "redisrepo/wire"},
 	"redisrepo/lists":    {"failover", "redisrepo/articles", "redisrepo/keys", "redisrepo/site", "redisrepo/wire"},

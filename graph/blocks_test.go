@@ -1,0 +1,152 @@
+package graph_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"frontpage/endpoint"
+	"frontpage/must"
+	"frontpage/redisrepo/site"
+	"frontpage/redistest"
+	"frontpage/sitetest"
+)
+
+func block(s *sitetest.Site, by, user string, blocked bool) {
+	s.T.Helper()
+	s.Want(by, fmt.Sprintf(`mutation { blockUser(input: {user: %q, blocked: %v}) { user { name viewerHasBlocked } userErrors { code } } }`, user, blocked),
+		fmt.Sprintf(`{"blockUser":{"user":{"name":%q,"viewerHasBlocked":%v},"userErrors":[]}}`, user, blocked))
+}
+
+// inEachList has the articles in each list that leaves out those of blocked users.
+const inEachList = `{
+	articles(order: TIME) { number } articlesConnection(order: TIME) { nodes { number } totalCount }
+	group(name: "go") { articles(order: TIME) { number } articlesConnection(order: TIME) { nodes { number } totalCount } ranking(by: {formula: TOP}) { nodes { number } } }
+	ranking(by: {formula: TOP}) { nodes { number } totalCount } host(name: "example.com") { articlesConnection { nodes { number } } }
+}`
+
+func TestArticlesOfBlockedUsersAreLeftOut(t *testing.T) {
+	t.Parallel()
+	rules := site.DefaultRules()
+	rules.GroupTop = true
+	s := sitetest.New(t, redistest.Start(t).Client, rules)
+	for i := range 6 {
+		s.Want([]string{"alice", "troll"}[i%2], fmt.Sprintf(`mutation { post(input: {title: "t", groups: ["go"], link: "https://example.com/%d"}) { userErrors { code } } }`, i), `{"post":{"userErrors":[]}}`)
+		s.Advance(time.Minute)
+	}
+	all := s.AskText("bob", inEachList)
+	if n := strings.Count(all, `{"number":2}`); n != 7 {
+		t.Fatalf("before: article 2 is in %d lists, want 7: %s", n, all)
+	}
+	block(s, "bob", "troll", true)
+	got := s.AskText("bob", inEachList)
+	for _, number := range []string{"2", "4", "6"} {
+		if strings.Contains(got, `{"number":`+number+`}`) {
+			t.Errorf("article %s of a blocked user is listed: %s", number, got)
+		}
+	}
+	if n := strings.Count(got, `{"number":3}`); n != 7 || strings.Count(got, `"totalCount":6`) != 3 {
+		t.Errorf("article 3 is in %d lists, want 7, with all totals: %s", n, got)
+	}
+	for _, user := range []string{"", "alice", "troll"} {
+		if got := s.AskText(user, inEachList); got != all {
+			t.Errorf("%q sees %s, want %s", user, got, all)
+		}
+	}
+	s.Want("bob", `{ user(name: "troll") { viewerHasBlocked articlesConnection { totalCount nodes { number } } } article(id: 2) { number } viewerBlocks { name } }`,
+		`{"article":{"number":2},"user":{"articlesConnection":{"nodes":[{"number":6},{"number":4},{"number":2}],"totalCount":3},"viewerHasBlocked":true},"viewerBlocks":[{"name":"troll"}]}`)
+	s.Want("troll", `{ user(name: "bob") { viewerHasBlocked } viewerBlocks { name } }`, `{"user":{"viewerHasBlocked":false},"viewerBlocks":[]}`)
+	block(s, "bob", "troll", false)
+	if got := s.AskText("bob", inEachList); got != all {
+		t.Errorf("unblocked: %s, want %s", got, all)
+	}
+}
+
+// Pages without the articles of blocked users are filled from the next ones, in both directions, and together they have
+// each of the other articles once.
+func TestPagesWithoutBlockedUsers(t *testing.T) {
+	t.Parallel()
+	rules := site.DefaultRules()
+	rules.Calendar = true
+	s := sitetest.New(t, redistest.Start(t).Client, rules)
+	block(s, "bob", "troll", true)
+	for i := range 30 { // with runs of nine
+		s.Post([]string{"alice", "troll"}[min(1, max(i%2, i/9%2))], fmt.Sprint(i))
+		s.Advance(time.Second)
+	}
+	for _, list := range []string{"articlesConnection(order: TIME, %s: 3, %s: %q)", "ranking(by: {formula: LINEAR}, %s: 3, %s: %q)"} {
+		for _, by := range [][2]string{{"first", "after"}, {"last", "before"}} {
+			if by[0] == "last" && strings.HasPrefix(list, "ranking") {
+				continue
+			}
+			seen, cursor, pages := map[string]int{}, "", 0
+			for more := true; more && pages < 20; pages++ {
+				a := s.Ask("bob", fmt.Sprintf(`{ list: `+list+` { nodes { title poster { name } } pageInfo { hasNextPage hasPreviousPage endCursor startCursor } } }`, by[0], by[1], cursor))
+				if len(a.Errors) > 0 {
+					t.Fatal(a.Errors)
+				}
+				page := a.Data["list"].(map[string]any)
+				for _, node := range page["nodes"].([]any) {
+					n := node.(map[string]any)
+					seen[fmt.Sprint(n["title"])]++
+					if strings.Contains(fmt.Sprint(n["poster"]), "troll") {
+						t.Errorf("%v is listed", n)
+					}
+				}
+				info := page["pageInfo"].(map[string]any)
+				more, cursor = info["hasNextPage"] == true, fmt.Sprint(info["endCursor"])
+				if by[0] == "last" {
+					more, cursor = info["hasPreviousPage"] == true, fmt.Sprint(info["startCursor"])
+				}
+			}
+			if want := len(alices()); len(seen) != want {
+				t.Errorf("%s %v: %d articles, want %d: %v", list, by, len(seen), want, seen)
+			}
+			for title, n := range seen {
+				if n != 1 {
+					t.Errorf("%s %v: %s is listed %d times", list, by, title, n)
+				}
+			}
+		}
+	}
+	s.Want("bob", `{ articlesConnection(unvotedOnly: true, order: TIME, first: 2) { nodes { title } } }`, `{"articlesConnection":{"nodes":[{"title":"26"},{"title":"24"}]}}`)
+	s.Vote("bob", "article:27", "UP")
+	s.Want("bob", `{ articlesConnection(unvotedOnly: true, order: TIME, first: 2) { nodes { title } } }`, `{"articlesConnection":{"nodes":[{"title":"24"},{"title":"22"}]}}`)
+}
+
+// alices has the numbers of the articles of alice.
+func alices() (numbers []int) {
+	for i := range 30 {
+		if max(i%2, i/9%2) == 0 {
+			numbers = append(numbers, i)
+		}
+	}
+	return numbers
+}
+
+// A shared answer is never one from which something is left out, and a user who blocks others never gets a shared one.
+func TestSharedAnswersLeaveNothingOut(t *testing.T) {
+	t.Parallel()
+	client := redistest.Start(t).Client
+	s := sitetest.New(t, client, site.DefaultRules(), func(o *endpoint.Options) { o.SharedAnswers = time.Minute })
+	s.Post("alice", "good")
+	s.Post("troll", "bad")
+	block(s, "bob", "troll", true)
+	const query = `{ articles(order: TIME) { title } articlesConnection(order: TIME) { nodes { title } } }`
+	const all, some = `{"articles":[{"title":"bad"},{"title":"good"}],"articlesConnection":{"nodes":[{"title":"bad"},{"title":"good"}]}}`,
+		`{"articles":[{"title":"good"}],"articlesConnection":{"nodes":[{"title":"good"}]}}`
+	for range 2 {
+		s.Want("bob", query, some)
+		s.Want("", query, all)
+		s.Want("alice", query, all)
+		s.Want("bob", query, some)
+	}
+	other := sitetest.New(t, client, site.DefaultRules(), func(o *endpoint.Options) { o.SharedAnswers = time.Minute })
+	other.Want("carol", query, all)
+	other.Want("bob", query, some)
+	follow(other)
+	block(s, "carol", "troll", true)
+	s.Want("carol", query, some)
+	must.Soon(t, "the block in another process", func() bool { return strings.Contains(other.AskText("carol", query), some) })
+}

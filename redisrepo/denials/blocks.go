@@ -1,0 +1,147 @@
+package denials
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/redis/go-redis/v9"
+
+	"frontpage/failover"
+	"frontpage/redisrepo/keys"
+	"frontpage/redisrepo/site"
+	"frontpage/redisrepo/wire"
+)
+
+var (
+	blockerScript = wire.Script(luaFiles, "blocker.lua")
+	blockScript   = wire.Script(luaFiles, "block.lua")
+)
+
+// MaxBlocked is how many users one user can block.
+const MaxBlocked = 1000
+
+// blockersBatch is how many of those who block are read at once.
+const blockersBatch = 1000
+
+// blockers are the users who block others, or did: for all others no block has to be read.
+type blockers struct {
+	mu    sync.RWMutex
+	names map[site.UserName]struct{}
+	last  redis.Z // the last one that was read; the zero value: none
+}
+
+func (b *blockers) add(name site.UserName) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.names == nil {
+		b.names = map[site.UserName]struct{}{}
+	}
+	b.names[name] = struct{}{}
+}
+
+// HasBlocks reports whether the user may have blocked somebody. It asks no store.
+func (d *Denials) HasBlocks(user site.UserName) bool {
+	d.blockers.mu.RLock()
+	defer d.blockers.mu.RUnlock()
+	_, has := d.blockers.names[user]
+	return has
+}
+
+// blockedBy returns the key of the users whom a user has blocked.
+func (d *Denials) blockedBy(user site.UserName) string {
+	return d.store.Partitions[keys.SubjectIndex(len(d.store.Partitions), user.Member())].Blocked(user)
+}
+
+// BlockUser has a user block another one, or end that, and returns the other one. What is so already is a no-op, not an
+// error. The Refusal is Forbidden for the user itself, TooLong beyond MaxBlocked, and Invalid or TooLong for an invalid name.
+func (d *Denials) BlockUser(ctx context.Context, by site.UserName, name string, blocks bool) (*site.User, error) {
+	user, err := site.ParseUserName(name)
+	var bad site.Refusal
+	switch {
+	case errors.As(err, &bad):
+		return nil, site.Refuse(bad[0].Code, "user", "%s", bad[0].Message)
+	case user == by:
+		return nil, site.Refuse(site.Forbidden, "user", "you cannot block yourself")
+	}
+	if blocks && !d.HasBlocks(by) { // first: a block that no process looks for would do nothing
+		scriptKeys := []string{
+			d.store.Partitions[0].Blockers(), // KEYS[1] blockers
+		}
+		args := []any{
+			by.Member(), // ARGV[1] user
+		}
+		if _, err := d.store.Call(ctx, blockerScript, scriptKeys, args); err != nil {
+			return nil, failover.Wrap("enter a user who blocks", err)
+		}
+		d.blockers.add(by)
+	}
+	wanted := 0
+	if blocks {
+		wanted = 1
+	}
+	scriptKeys := []string{
+		d.blockedBy(by), // KEYS[1] blocked
+	}
+	answer, err := d.store.Call(ctx, blockScript, scriptKeys, []any{
+		user.Member(), // ARGV[1] user
+		wanted,        // ARGV[2] blocks
+		MaxBlocked,    // ARGV[3] most
+	})
+	if err != nil {
+		return nil, failover.Wrap("block a user", err)
+	}
+	if answer.Status() == "FULL" {
+		return nil, site.Refuse(site.TooLong, "user", "you have blocked %d users, which is the maximum: unblock one first", MaxBlocked)
+	}
+	return &site.User{Name: user}, nil
+}
+
+// Blocked returns the users whom a user has blocked, sorted. For a user who has never blocked another one it calls no
+// store.
+func (d *Denials) Blocked(ctx context.Context, by site.UserName) ([]site.UserName, error) {
+	if !d.HasBlocks(by) {
+		return nil, nil
+	}
+	var members *redis.StringSliceCmd
+	err := d.store.Read(ctx, func(pipe redis.Pipeliner) { members = pipe.SMembers(ctx, d.blockedBy(by)) })
+	if err != nil {
+		return nil, failover.Wrap("read blocks", err)
+	}
+	var names []site.UserName
+	for _, member := range members.Val() {
+		names = append(names, site.UserOf(member))
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// readBlockers reads who blocks others and is not known yet. If the last one that is known is gone, the store has gone back:
+// then it reads all of them.
+func (d *Denials) readBlockers(ctx context.Context) error {
+	b := &d.blockers
+	for {
+		var found *redis.ZSliceCmd
+		from := redis.ZRangeArgs{Key: d.store.Partitions[0].Blockers(), Start: fmt.Sprint(b.last.Score), Stop: "+inf", ByScore: true, Count: blockersBatch}
+		err := d.store.Read(ctx, func(pipe redis.Pipeliner) { found = pipe.ZRangeArgsWithScores(ctx, from) })
+		if err != nil {
+			return failover.Wrap("look for blocks", err)
+		}
+		page := found.Val()
+		if b.last.Score > 0 && (len(page) == 0 || page[0] != b.last) {
+			b.mu.Lock()
+			b.names, b.last = nil, redis.Z{}
+			b.mu.Unlock()
+			continue
+		}
+		for _, z := range page {
+			b.add(site.UserOf(fmt.Sprint(z.Member)))
+			b.last = z
+		}
+		if len(page) < blockersBatch {
+			return nil
+		}
+	}
+}
