@@ -5,8 +5,10 @@
 //   - the first line, {"frontpage":"export","version":1,"rules":{...},"last":20101}: the version of this format, the rules
 //     that scores are computed by, and the highest article number that was given out;
 //   - a line {"log":"deleted",...} for each entry of the moderation log, the oldest first: a transfer.LogRecord;
+//   - a line {"denial":"user:eve",...} for each denied user and host, and then {"blocker":"alice",...} for each user who blocks
+//     others, by name: a denials.Record;
 //   - a line {"article":17,...} for each article, deleted or not, by number: a transfer.Record;
-//   - the last line, {"end":{"articles":20100,"log":12}}: how many lines there are, without which a file is incomplete.
+//   - the last line, {"end":{"articles":20100,"log":12,"denials":3}}: how many lines there are, without which a file is incomplete.
 //
 // Users' lists of votes, saved front pages and the change feed are not in it: an import enters the votes whose voters it knows
 // into the lists.
@@ -30,6 +32,7 @@ import (
 	"github.com/schollz/progressbar/v3"
 
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/denials"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/transfer"
 )
@@ -58,6 +61,7 @@ type Summary struct {
 	Deleted  int
 	Voters   int // with names
 	Log      int
+	Denials  int // with blocks
 	Faults   int // articles that are inconsistent
 	Took     time.Duration
 }
@@ -112,6 +116,7 @@ type footer struct {
 type counts struct {
 	Articles int `json:"articles"`
 	Log      int `json:"log"`
+	Denials  int `json:"denials,omitempty"` // with blocks
 }
 
 // ErrInconsistent is the error of an export that is complete but for articles that are inconsistent. They were reported.
@@ -136,6 +141,7 @@ func WriteCSV(ctx context.Context, repo *redisrepo.Repo, to io.Writer, o Options
 type writer interface {
 	begin(last site.ArticleID) error
 	log(transfer.LogRecord) error
+	denial(denials.Record) error
 	article(*transfer.Record) error
 	end(Summary) error
 }
@@ -161,6 +167,13 @@ func export(ctx context.Context, repo *redisrepo.Repo, o Options, w writer) (sum
 	err = transfer.LogRecords(ctx, repo, func(entry transfer.LogRecord) error {
 		sum.Log++
 		return w.log(entry)
+	})
+	if err != nil {
+		return sum, err
+	}
+	err = repo.Denials.Records(ctx, func(record denials.Record) error {
+		sum.Denials++
+		return w.denial(record)
 	})
 	if err != nil {
 		return sum, err
@@ -225,10 +238,11 @@ func (w *jsonWriter) begin(last site.ArticleID) error {
 }
 
 func (w *jsonWriter) log(entry transfer.LogRecord) error    { return w.lines.Encode(entry) }
+func (w *jsonWriter) denial(record denials.Record) error    { return w.lines.Encode(record) }
 func (w *jsonWriter) article(record *transfer.Record) error { return w.lines.Encode(record) }
 
 func (w *jsonWriter) end(sum Summary) error {
-	return errors.Join(w.lines.Encode(footer{&counts{sum.Articles, sum.Log}}), w.out.Flush())
+	return errors.Join(w.lines.Encode(footer{&counts{sum.Articles, sum.Log, sum.Denials}}), w.out.Flush())
 }
 
 type csvWriter struct{ out *csv.Writer }
@@ -238,6 +252,8 @@ func (w *csvWriter) begin(site.ArticleID) error {
 }
 
 func (w *csvWriter) log(transfer.LogRecord) error { return nil }
+
+func (w *csvWriter) denial(denials.Record) error { return nil }
 
 func (w *csvWriter) article(rec *transfer.Record) error {
 	if rec.Deleted != nil {

@@ -105,6 +105,14 @@ func (s testSite) fill(t *testing.T) {
 	must.Get(s.Notify(ctx, reports.NoticeDraft{Locations: []string{ids[8].String(), ids[11].String()}, Explanation: "This is illegal for some reason.", GoodFaith: true, WithoutContact: true, IdempotencyKey: new("k")}))(t)
 	posted(s.Undelete(ctx, ids[5], moderator))
 	posted(s.Regroup(ctx, ids[6], moderator, []string{"moved"}, []string{"go"}))
+	must.Get(s.DenyUser(ctx, "eve <&>", nil, site.GroundIllegal, "a \"reason\"", moderator))(t)
+	must.Get(s.DenyUser(ctx, "a user", new(time.Now().Add(time.Hour)), site.GroundRules, "x", moderator))(t)
+	must.Get(s.DenyHost(ctx, "bücher.example", true, true, "x", moderator))(t)
+	must.Get(s.DenyHost(ctx, "ended.example", false, false, "", moderator))(t)
+	for i := range 250 {
+		must.Get(s.BlockUser(ctx, site.UserName(fmt.Sprint("voter", i%120)), fmt.Sprint("poster ", i%7), true))(t)
+	}
+	must.Get(s.BlockUser(ctx, "voter1", "poster 2", false))(t)
 	posted(s.Regroup(ctx, ids[7], site.Actor{Name: "poster 2"}, nil, []string{"go", "g1"}))
 }
 
@@ -177,6 +185,9 @@ func TestExportAndImportGiveTheSameSite(t *testing.T) {
 				if err != nil || len(votes) != want || time.Since(votes[0].At) > time.Hour {
 					t.Errorf("the list of %s's votes is %v, %v, want %d", voter, votes, err, want)
 				}
+			}
+			if d := to.DenialOf("eve <&>"); d == nil || d.Reason != `a "reason"` || len(to.CheckLinks("https://a.bücher.example", "")) != 1 || !to.HasBlocks("voter119") {
+				t.Errorf("denials are missing: %+v", d)
 			}
 			if sum.Deleted != 3 || sum.Log != 10 || sum.Voters < 400 || sum.Articles < 30 {
 				t.Errorf("imported %v, want all articles, 3 deleted ones, 10 entries of the log and 400 voters", sum)
@@ -313,28 +324,34 @@ func TestBrokenExportsAreRefused(t *testing.T) {
 		changed[line-1] = text
 		return strings.Join(changed, "")
 	}
-	article := 12 // the first, after the log
+	denial := 12                                                                                         // the first, after the log
+	article := denial + strings.Count(whole, "\n{\"denial\":") + strings.Count(whole, "\n{\"blocker\":") // the first, after the denials
 	client := redistest.Start(t).Client
 	for name, tt := range map[string]struct{ text, want string }{
-		"empty":              {"", "line 0: the file ends here"},
-		"another file":       {"{\"a\":1}\n", "line 1: the file is no export"},
-		"newer version":      {replaced(1, strings.Replace(lines[0], `"version":1`, `"version":2,"more":true`, 1)), "line 1: the version of the format is 2: this program reads version 1"},
-		"no JSON":            {replaced(article, "{\"article\":\n"), fmt.Sprintf("line %d: ", article)},
-		"two objects":        {replaced(article, strings.TrimSpace(lines[article-1])+"{}\n"), "more than one JSON object"},
-		"unknown member":     {replaced(article, strings.Replace(lines[article-1], "{", `{"article":1,"colour":"red",`, 1)), `unknown field "colour"`},
-		"twice":              {replaced(article+1, lines[article-1]), fmt.Sprintf("line %d: article:1 is not between", article+1)},
-		"a line is missing":  {replaced(article, ""), "the file should have 30 articles"},
-		"the end is missing": {strings.Join(lines[:len(lines)-1], ""), fmt.Sprintf("line %d: the file ends here, without its last line", len(lines)-1)},
-		"cut":                {whole[:len(whole)-60], fmt.Sprintf("line %d: ", len(lines)-1)},
-		"more":               {whole + "{\"article\":9}\n", fmt.Sprintf("line %d: there is more after the last line", len(lines)+1)},
-		"no UTF-8":           {replaced(article, strings.Replace(lines[article-1], "article 0", "article \xff", 1)), "it is not UTF-8"},
-		"counts":             {replaced(article, strings.Replace(lines[article-1], `"votes":`, `"votes":1`, 1)), "upvoters and"},
-		"a group":            {replaced(article, strings.Replace(lines[article-1], `"groups":["g`, `"groups":["G`, 1)), "is no canonical name of a group"},
-		"no counts":          {replaced(len(lines), "{\"end\":null}\n"), "it is no last line of an export"},
-		"a kind of entry":    {replaced(2, strings.Replace(lines[1], `"log":"`, `"log":"not `, 1)), "its kind, its id or its article is invalid"},
-		"a deletion":         {replaced(len(lines)-1, `{"article":5000,"title":"t","poster":"p","time":1,"votes":1,"revision":0,"deleted":{"at":2}}`+"\n"), "deleted: by is missing"},
-		"too many votes":     {replaced(len(lines)-1, `{"article":5000,"title":"t","poster":"p","time":1,"votes":9007199254740992,"revision":0}`+"\n"), "votes: 9007199254740992 is out of range"},
-		"a log at the end":   {replaced(len(lines)-1, lines[1]), "it is neither an article nor an entry"},
+		"empty":               {"", "line 0: the file ends here"},
+		"another file":        {"{\"a\":1}\n", "line 1: the file is no export"},
+		"newer version":       {replaced(1, strings.Replace(lines[0], `"version":1`, `"version":2,"more":true`, 1)), "line 1: the version of the format is 2: this program reads version 1"},
+		"no JSON":             {replaced(article, "{\"article\":\n"), fmt.Sprintf("line %d: ", article)},
+		"two objects":         {replaced(article, strings.TrimSpace(lines[article-1])+"{}\n"), "more than one JSON object"},
+		"unknown member":      {replaced(article, strings.Replace(lines[article-1], "{", `{"article":1,"colour":"red",`, 1)), `unknown field "colour"`},
+		"twice":               {replaced(article+1, lines[article-1]), fmt.Sprintf("line %d: article:1 is not between", article+1)},
+		"a line is missing":   {replaced(article, ""), "the file should have 30 articles"},
+		"the end is missing":  {strings.Join(lines[:len(lines)-1], ""), fmt.Sprintf("line %d: the file ends here, without its last line", len(lines)-1)},
+		"cut":                 {whole[:len(whole)-60], fmt.Sprintf("line %d: ", len(lines)-1)},
+		"more":                {whole + "{\"article\":9}\n", fmt.Sprintf("line %d: there is more after the last line", len(lines)+1)},
+		"no UTF-8":            {replaced(article, strings.Replace(lines[article-1], "article 0", "article \xff", 1)), "it is not UTF-8"},
+		"counts":              {replaced(article, strings.Replace(lines[article-1], `"votes":`, `"votes":1`, 1)), "upvoters and"},
+		"a group":             {replaced(article, strings.Replace(lines[article-1], `"groups":["g`, `"groups":["G`, 1)), "is no canonical name of a group"},
+		"no counts":           {replaced(len(lines), "{\"end\":null}\n"), "it is no last line of an export"},
+		"a kind of entry":     {replaced(2, strings.Replace(lines[1], `"log":"`, `"log":"not `, 1)), "its kind, its id or its article is invalid"},
+		"a deletion":          {replaced(len(lines)-1, `{"article":5000,"title":"t","poster":"p","time":1,"votes":1,"revision":0,"deleted":{"at":2}}`+"\n"), "deleted: by is missing"},
+		"too many votes":      {replaced(len(lines)-1, `{"article":5000,"title":"t","poster":"p","time":1,"votes":9007199254740992,"revision":0}`+"\n"), "votes: 9007199254740992 is out of range"},
+		"a denial twice":      {replaced(denial+1, lines[denial-1]), "it does not come after the denial"},
+		"no denial":           {replaced(denial, `{"denial":"user:a","says":"soon"}`+"\n"), "the denial is invalid"},
+		"no denial's user":    {replaced(denial, strings.Replace(lines[denial-1], `host:`, `HOST:`, 1)), "the denial is invalid"},
+		"no blocks":           {replaced(article-1, `{"blocker":"zoe"}`+"\n"), "the blocks are invalid"},
+		"a denial is missing": {replaced(denial, ""), "denials and blocks, and has"},
+		"a log at the end":    {replaced(len(lines)-1, lines[1]), "it is neither an article nor an entry"},
 	} {
 		_, err := read(t.Context(), client, tt.text, 1)
 		if err == nil || !strings.Contains(err.Error(), tt.want) {

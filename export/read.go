@@ -18,6 +18,7 @@ import (
 	"github.com/schollz/progressbar/v3"
 
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/denials"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/transfer"
 )
@@ -82,12 +83,14 @@ func Read(ctx context.Context, client redis.UniversalClient, rules site.Rules, f
 type sink interface {
 	Put(context.Context, []*transfer.Record) error
 	PutLog(context.Context, []transfer.LogRecord) error
+	PutDenials(context.Context, []denials.Record) error
 }
 
 type discard struct{}
 
 func (discard) Put(context.Context, []*transfer.Record) error      { return nil }
 func (discard) PutLog(context.Context, []transfer.LogRecord) error { return nil }
+func (discard) PutDenials(context.Context, []denials.Record) error { return nil }
 
 // reader reads a file from its first line to its last.
 type reader struct {
@@ -98,8 +101,10 @@ type reader struct {
 	line  int
 	ended bool
 	last  site.ArticleID // of the lines before
+	place string         // of the last denial or blocks
 	batch []*transfer.Record
 	log   []transfer.LogRecord
+	said  []denials.Record
 	bytes int // of the lines of batch
 }
 
@@ -156,7 +161,7 @@ func readLine(in *bufio.Reader) (line []byte, err error) {
 
 // kind is what a line is, by the one of these members that it has.
 type kind struct {
-	Frontpage, Log, Article, End json.RawMessage
+	Frontpage, Log, Denial, Blocker, Article, End json.RawMessage
 }
 
 func (r *reader) parse(ctx context.Context, line []byte, to sink) error {
@@ -176,12 +181,14 @@ func (r *reader) parse(ctx context.Context, line []byte, to sink) error {
 		return r.parseHeader(line, is)
 	case is.Log != nil && r.sum.Articles == 0:
 		return r.parseLog(ctx, line, to)
+	case (is.Denial != nil || is.Blocker != nil) && r.sum.Articles == 0:
+		return r.parseDenial(ctx, line, to)
 	case is.Article != nil && is.Log == nil:
 		return r.parseArticle(ctx, line, to)
 	case is.End != nil:
 		return r.parseEnd(ctx, line, to)
 	}
-	return errors.New("it is neither an article nor an entry of the moderation log before the first article")
+	return errors.New("it is neither an article nor an entry of the moderation log, a denial or blocks before the first article")
 }
 
 func (r *reader) parseHeader(line []byte, is kind) error {
@@ -221,6 +228,25 @@ func (r *reader) parseLog(ctx context.Context, line []byte, to sink) error {
 	return r.flush(ctx, to)
 }
 
+func (r *reader) parseDenial(ctx context.Context, line []byte, to sink) error {
+	var record denials.Record
+	if err := decode(line, &record); err != nil {
+		return err
+	}
+	if err := record.Validate(); err != nil {
+		return err
+	}
+	if record.Place() <= r.place {
+		return errors.New("it does not come after the denial or the blocks on the line before")
+	}
+	r.place = record.Place()
+	r.sum.Denials++
+	if r.said = append(r.said, record); len(r.said) < batchSize {
+		return nil
+	}
+	return r.flush(ctx, to)
+}
+
 func (r *reader) parseArticle(ctx context.Context, line []byte, to sink) error {
 	rec := new(transfer.Record)
 	if err := decode(line, rec); err != nil {
@@ -249,9 +275,9 @@ func (r *reader) parseEnd(ctx context.Context, line []byte, to sink) error {
 	if end.End == nil {
 		return errors.New("it is no last line of an export")
 	}
-	if *end.End != (counts{r.sum.Articles, r.sum.Log}) {
-		return fmt.Errorf("the file should have %d articles and %d entries of the moderation log, and has %d and %d",
-			end.End.Articles, end.End.Log, r.sum.Articles, r.sum.Log)
+	if *end.End != (counts{r.sum.Articles, r.sum.Log, r.sum.Denials}) {
+		return fmt.Errorf("the file should have %d articles, %d entries of the moderation log and %d denials and blocks, and has %d, %d and %d",
+			end.End.Articles, end.End.Log, end.End.Denials, r.sum.Articles, r.sum.Log, r.sum.Denials)
 	}
 	r.ended = true
 	return r.flush(ctx, to)
@@ -261,9 +287,12 @@ func (r *reader) parseEnd(ctx context.Context, line []byte, to sink) error {
 func (r *reader) flush(ctx context.Context, to sink) error {
 	err := to.PutLog(ctx, r.log)
 	if err == nil {
+		err = to.PutDenials(ctx, r.said)
+	}
+	if err == nil {
 		err = to.Put(ctx, r.batch)
 	}
-	r.log, r.batch, r.bytes = nil, nil, 0
+	r.log, r.said, r.batch, r.bytes = nil, nil, nil, 0
 	return err
 }
 

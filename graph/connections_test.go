@@ -234,7 +234,6 @@ var spoiled = map[string]string{
 	"Mutation.settleFlags":     `(input: {target: "x", throughReport: "x", act: DISMISS})`,
 
 	"Mutation.notifyIllegalContent": `(input: {locations: [], explanation: "", goodFaith: false})`,
-	"Mutation.restoreArticle":       `(input: {article: "x"})`,
 	"Mutation.denyUser":             `(input: {user: " ", reason: ""})`,
 	"Mutation.denyHost":             `(input: {host: " ", reason: ""})`,
 	"Mutation.blockUser":            `(input: {user: " "})`,

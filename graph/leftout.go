@@ -17,7 +17,7 @@ type leftOut struct {
 	posters []site.UserName // whose articles the viewer does not want, sorted
 }
 
-// leaves returns what a list leaves out. For viewers who block nobody that costs no call.
+// leaves returns what a list leaves out. For viewers who have never blocked a user that costs no call.
 func (r *Resolver) leaves(ctx context.Context, unvotedOnly bool) (l leftOut, err error) {
 	l.voted = unvotedOnly
 	l.posters, err = r.repo.Blocked(ctx, endpoint.ViewerOf(ctx).Name)

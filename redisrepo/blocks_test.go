@@ -40,7 +40,7 @@ func TestUsersBlockOthers(t *testing.T) {
 		must.Do(t, s.ReadDenials(s.ctx))
 		s.wantBlocked("user 7", "bob", "troll")
 		other.block("user 7", "troll", false)
-		other.block("user 7", "nobody", false)
+		other.block("user 7", "carol", false)
 		s.wantBlocked("user 7", "bob")
 		s.wantBlocked("user 19", "troll")
 		s.wantBlocked("troll")
@@ -71,7 +71,7 @@ func TestUsersBlockOthers(t *testing.T) {
 	})
 }
 
-// Readers who block nobody ask no store.
+// For users who have never blocked another one no store is called.
 func TestWithoutBlocksNothingIsRead(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil, one)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 
 	"github.com/redis/go-redis/v9"
@@ -42,7 +41,7 @@ func (b *blockers) add(name site.UserName) {
 	b.names[name] = struct{}{}
 }
 
-// HasBlocks reports whether the user may have blocked somebody. It asks no store.
+// HasBlocks reports whether the user may have blocked another one. It calls no store.
 func (d *Denials) HasBlocks(user site.UserName) bool {
 	d.blockers.mu.RLock()
 	defer d.blockers.mu.RUnlock()
@@ -110,12 +109,7 @@ func (d *Denials) Blocked(ctx context.Context, by site.UserName) ([]site.UserNam
 	if err != nil {
 		return nil, failover.Wrap("read blocks", err)
 	}
-	var names []site.UserName
-	for _, member := range members.Val() {
-		names = append(names, site.UserOf(member))
-	}
-	slices.Sort(names)
-	return names, nil
+	return namesOf(members.Val()), nil
 }
 
 // readBlockers reads who blocks others and is not known yet. If the last one that is known is gone, the store has gone back:

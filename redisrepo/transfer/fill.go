@@ -16,6 +16,7 @@ import (
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/articles"
 	"frontpage/redisrepo/check"
+	"frontpage/redisrepo/denials"
 	"frontpage/redisrepo/events"
 	"frontpage/redisrepo/keys"
 	"frontpage/redisrepo/layout"
@@ -332,6 +333,11 @@ func (f *Filling) PutLog(ctx context.Context, entries []LogRecord) error {
 			pipe.Do(ctx, values...)
 		}
 	})
+}
+
+// PutDenials stores denials and blocks.
+func (f *Filling) PutDenials(ctx context.Context, records []denials.Record) error {
+	return f.r.Denials.Put(ctx, records)
 }
 
 // Finish checks the store and makes it a site. report is called with each inconsistency: then the import has failed.

@@ -1,0 +1,112 @@
+package denials
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"maps"
+	"slices"
+
+	"github.com/redis/go-redis/v9"
+
+	"frontpage/failover"
+	"frontpage/redisrepo/site"
+	"frontpage/redisrepo/wire"
+)
+
+// Record is a denial, or whom a user has blocked, as an export has it.
+type Record struct {
+	Denial string `json:"denial,omitempty"` // user:eve or host:go.dev
+	Says   string `json:"says,omitempty"`   // its value, as Denial.Text returns it
+
+	Blocker site.UserName   `json:"blocker,omitempty"`
+	Blocked []site.UserName `json:"blocked,omitempty"` // sorted
+}
+
+// Validate returns an error for a record that no site has.
+func (r Record) Validate() error {
+	if r.Denial != "" && r.Blocker == "" && r.Blocked == nil {
+		if d, err := Parse(r.Denial, r.Says); err != nil || d.member() != r.Denial || d.Text() != r.Says {
+			return errors.New("the denial is invalid")
+		}
+		return nil
+	}
+	if r.Denial+r.Says != "" || r.Blocker == "" || len(r.Blocked) == 0 || len(r.Blocked) > MaxBlocked || !slices.IsSorted(r.Blocked) {
+		return errors.New("the blocks are invalid")
+	}
+	return nil
+}
+
+// Place says which of two records comes first in an export: that with the lower place.
+func (r Record) Place() string {
+	if r.Blocker != "" {
+		return "\xff" + string(r.Blocker) // after all denials
+	}
+	return r.Denial
+}
+
+// Records calls visit with all denials, and then with all blocks, both by name.
+func (d *Denials) Records(ctx context.Context, visit func(Record) error) error {
+	if err := d.ReadDenials(ctx); err != nil {
+		return err
+	}
+	of := d.all.Load().of
+	for _, member := range slices.Sorted(maps.Keys(of)) {
+		if err := visit(Record{Denial: member, Says: of[member].Text()}); err != nil {
+			return err
+		}
+	}
+	d.blockers.mu.RLock()
+	blockers := slices.Sorted(maps.Keys(d.blockers.names))
+	d.blockers.mu.RUnlock()
+	for batch := range slices.Chunk(blockers, wire.BatchSize) {
+		sets, err := wire.ReadEach(ctx, d.store, batch, func(pipe redis.Pipeliner, by site.UserName) *redis.StringSliceCmd {
+			return pipe.SMembers(ctx, d.blockedBy(by))
+		})
+		if err != nil {
+			return failover.Wrap("read blocks", err)
+		}
+		for i, by := range batch {
+			if blocked := namesOf(sets[i].Val()); len(blocked) > 0 {
+				if err := visit(Record{Blocker: by, Blocked: blocked}); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// namesOf returns the users of members, sorted.
+func namesOf(members []string) []site.UserName {
+	var names []site.UserName
+	for _, member := range members {
+		names = append(names, site.UserOf(member))
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Put stores records in a store that no process serves yet. It can be repeated.
+func (d *Denials) Put(ctx context.Context, records []Record) error {
+	if len(records) == 0 {
+		return nil
+	}
+	return failover.Wrap("store denials and blocks", d.store.Write(ctx, func(pipe redis.Pipeliner) {
+		for _, r := range records {
+			if r.Denial != "" {
+				pipe.HSet(ctx, d.store.Partitions[0].Denials(), r.Denial, r.Says, fieldVersion, rand.Text())
+				continue
+			}
+			scriptKeys := []string{
+				d.store.Partitions[0].Blockers(), // KEYS[1] blockers
+			}
+			blockerScript.EvalSha(ctx, pipe, scriptKeys,
+				r.Blocker.Member(), // ARGV[1] user
+			)
+			for _, user := range r.Blocked {
+				pipe.SAdd(ctx, d.blockedBy(r.Blocker), user.Member())
+			}
+		}
+	}))
+}
