@@ -17,6 +17,7 @@ import (
 	"frontpage/failover"
 	"frontpage/must"
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/denials"
 	"frontpage/redisrepo/layout"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/migrate"
@@ -71,6 +72,9 @@ func filled(t *testing.T, partitions int) *testSite {
 		must.Get(s.UseState(s.ctx, fmt.Sprint("state ", i), time.Hour))(t)
 		must.Do(t, s.KeepSession(s.ctx, sessionDigest(i), fmt.Append(nil, "session ", i), time.Hour))
 		must.Get(s.EndSessions(s.ctx, fmt.Sprint("name", i), site.Actor{Name: "mod", Moderator: true}))(t)
+		s.deny(fmt.Sprint("denied: ", i), nil, "a reason")
+		s.denyHost(fmt.Sprintf("h%d.example", i), i%4 > 0, i%2 > 0)
+		s.block(site.UserName(fmt.Sprint("a:blocker ", i%7)), fmt.Sprint("denied: ", i), true)
 	}
 	return s
 }
@@ -89,6 +93,7 @@ func (s *testSite) contents() string {
 	s.t.Helper()
 	var b strings.Builder
 	var ids []site.ArticleID
+	must.Do(s.t, s.Denials.Records(s.ctx, func(r denials.Record) error { fmt.Fprintln(&b, r); return nil }))
 	walk := func(l lists.Listing) {
 		ids = s.whole(l)
 		fmt.Fprintln(&b, ids)
