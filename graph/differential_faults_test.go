@@ -387,6 +387,16 @@ func (r faultyMutation) RestoreArticle(ctx context.Context, input graph.RestoreA
 	return called(ctx, "Mutation.restoreArticle", []any{input.Article}, func(ctx context.Context) (*graph.RestoreArticlePayload, error) {
 		return r.MutationResolver.RestoreArticle(ctx, input)
 	})
+func (r faultyMutation) DenyUser(ctx context.Context, input graph.DenyUserInput) (*graph.DenyUserPayload, error) {
+	return calledWith(ctx, "Mutation.denyUser", input, r.MutationResolver.DenyUser)
+}
+
+func (r faultyMutation) DenyHost(ctx context.Context, input graph.DenyHostInput) (*graph.DenyHostPayload, error) {
+	return calledWith(ctx, "Mutation.denyHost", input, r.MutationResolver.DenyHost)
+}
+
+func (r faultyMutation) BlockUser(ctx context.Context, input graph.BlockUserInput) (*graph.BlockUserPayload, error) {
+	return calledWith(ctx, "Mutation.blockUser", input, r.MutationResolver.BlockUser)
 }
 
 func (r faultyMutation) EndSessions(ctx context.Context, input graph.EndSessionsInput) (*graph.EndSessionsPayload, error) {
