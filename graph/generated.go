@@ -3860,7 +3860,7 @@ type Report {
   state: ReportState!
   "When it was decided. Null while it is open."
   decidedAt: DateTime
-  "The moderator's answer to the reporter. Null while the report is open, and if there is none."
+  "The moderator's answer to the reporter. Null while the report is open, and if the moderator gave none."
   decision: String
 }
 
@@ -3949,7 +3949,7 @@ type FlaggedItem {
   openCount: Int!
   "When the first of them was made. Null if none is open."
   since: DateTime
-  "The id of the newest one, for SettleFlagsInput.throughReport: a decision through it is about all reports that were open at this reading. Null if there is none."
+  "The id of the newest one, for SettleFlagsInput.throughReport: a decision through it is about all reports that were open at this reading. Null if none is open."
   latestReport: ID
 }
 

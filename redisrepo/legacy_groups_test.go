@@ -76,7 +76,7 @@ func TestWritesToLegacyArticlesTakeTheirOwnGroupsOnly(t *testing.T) {
 		"deletion and undeletion": {write: func(s *testSite) {
 			s.delete(1, moderator)
 			s.undelete(1)
-		}, keys: 15 + 3*3, groups: []site.GroupName{"g0007", "g0900"}},
+		}, keys: 19 + 3*3, groups: []site.GroupName{"g0007", "g0900"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

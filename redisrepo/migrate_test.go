@@ -22,6 +22,7 @@ import (
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/migrate"
 	"frontpage/redisrepo/rates"
+	"frontpage/redisrepo/reports"
 	"frontpage/redisrepo/sessions"
 	"frontpage/redisrepo/site"
 	"frontpage/redistest"
@@ -48,6 +49,7 @@ func filled(t *testing.T, partitions int) *testSite {
 			must.Get(s.Vote(s.ctx, a.ID, voter(v), up, "bucket"))(t)
 		}
 		if i%10 == 3 {
+			s.flag(a.ID, "reporter", reports.Spam, "a note")
 			s.delete(a.ID, moderator)
 		}
 		for n := range map[int]int{1: 1, 5: 15, 9: 27}[i%10] {

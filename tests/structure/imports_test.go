@@ -149,6 +149,7 @@ var generic = map[string]string{
 	"events":    "the name of a cache",
 	"id":        "the member of a WebSocket message",
 	"reason":    "the key of an attribute in the log",
+	"reports":   "the name of the rate",
 	"version":   "the member of the extension persistedQuery",
 	"votes":     "the name of the rate",
 }
