@@ -387,6 +387,8 @@ func (r faultyMutation) RestoreArticle(ctx context.Context, input graph.RestoreA
 	return called(ctx, "Mutation.restoreArticle", []any{input.Article}, func(ctx context.Context) (*graph.RestoreArticlePayload, error) {
 		return r.MutationResolver.RestoreArticle(ctx, input)
 	})
+}
+
 func (r faultyMutation) DenyUser(ctx context.Context, input graph.DenyUserInput) (*graph.DenyUserPayload, error) {
 	return calledWith(ctx, "Mutation.denyUser", input, r.MutationResolver.DenyUser)
 }

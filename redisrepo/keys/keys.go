@@ -79,6 +79,7 @@ func (p Partition) Contact(id site.ArticleID, decisions int) string {
 
 // Reported is the key reported:, see Kinds.
 func (p Partition) Reported(name site.UserName) string { return p.Key("reported:", string(name)) }
+
 // Denials is the key denials:, see Kinds.
 func (p Partition) Denials() string { return p.Key("denials:") }
 

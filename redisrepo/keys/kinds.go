@@ -59,7 +59,7 @@ var (
 	Batch     = &Of{"17:0", isBatch, batchIndex} // of an article's notices
 	Group     = &Of{"go", isText, nil}
 	User      = &Of{"alice", isText, nil}
-	UserHome  = &Of{"alice", isText, HomeIndex} // in one partition
+	UserHome  = &Of{"alice", isText, HomeIndex}                                                                     // in one partition
 	Name      = &Of{"alice", isText, func(n int, rest string) int { return SubjectIndex(n, site.UserPrefix+rest) }} // in one partition
 	UserMonth = &Of{"alice:647", isText, nil}
 	Host      = &Of{"go.dev", isText, nil}

@@ -70,8 +70,7 @@ var allowed = map[string][]string{
 	"redisrepo/live":     {"failover", "redisrepo/articles", "redisrepo/casts", "redisrepo/events", "redisrepo/keys", "redisrepo/lists", "redisrepo/site", "redisrepo/wire"},
 	"redisrepo":          {"failover", "redisrepo/articles", "redisrepo/casts", "redisrepo/denials", "redisrepo/events", "redisrepo/keys", "redisrepo/layout", "redisrepo/lists", "redisrepo/live", "redisrepo/rankings", "redisrepo/rates", "redisrepo/reports", "redisrepo/sessions", "redisrepo/site", "redisrepo/views", "redisrepo/wire"},
 	"redisrepo/check":    {"failover", "redisrepo", "redisrepo/articles", "redisrepo/casts", "redisrepo/events", "redisrepo/keys", "redisrepo/layout", "redisrepo/lists", "redisrepo/rankings", "redisrepo/site", "redisrepo/views", "redisrepo/wire"},
-	"redisrepo/transfer": {"failover", "redisrepo", "redisrepo/articles", "redisrepo/check", "redisrepo/events", "redisrepo/keys", "redisrepo/layout", "redisrepo/lists", "redisrepo/reports", "redisrepo/site", "redisrepo/wire"},
-	"redisrepo/transfer": {"failover", "redisrepo", "redisrepo/articles", "redisrepo/check", "redisrepo/denials", "redisrepo/events", "redisrepo/keys", "redisrepo/layout", "redisrepo/lists", "redisrepo/site", "redisrepo/wire"},
+	"redisrepo/transfer": {"failover", "redisrepo", "redisrepo/articles", "redisrepo/check", "redisrepo/denials", "redisrepo/events", "redisrepo/keys", "redisrepo/layout", "redisrepo/lists", "redisrepo/reports", "redisrepo/site", "redisrepo/wire"},
 	"redisrepo/migrate":  {"failover", "redisrepo", "redisrepo/casts", "redisrepo/check", "redisrepo/events", "redisrepo/keys", "redisrepo/layout", "redisrepo/lists", "redisrepo/rankings", "redisrepo/site", "redisrepo/transfer", "redisrepo/views", "redisrepo/wire"},
 	"redisrepo/preview":  {"failover", "redisrepo", "redisrepo/layout", "redisrepo/lists", "redisrepo/site"},
 
