@@ -34,6 +34,9 @@ func (s *server) kinds() map[string]func(*http.Request) (*page, error) {
 		"/votes":         s.script("votesOfViewer", ""),
 		"/votes/up":      s.script("votesOfViewer", ""),
 		"/votes/down":    s.script("votesOfViewer", ""),
+		"/mod":           s.script("moderation", ""),
+		"/mod/removed":   s.script("moderation", ""),
+		"/mod/log":       s.script("moderation", ""),
 	}
 }
 

@@ -229,6 +229,7 @@ func TestPagesForUsersAreNotListed(t *testing.T) {
 	s := newSite(t)
 	for path, title := range map[string]string{
 		"/submit?group=go": "Submit · Frontpage", "/signin?to=/": "Sign in · Frontpage", "/votes": "Your votes · Frontpage", "/votes/up": "Your votes · Frontpage", "/votes/down": "Your votes · Frontpage",
+		"/mod": "Moderation · Frontpage", "/mod/removed": "Moderation · Frontpage", "/mod/log": "Moderation · Frontpage",
 	} {
 		p := s.get(path)
 		if p.status != 200 || p.one("", "title") != title || p.meta("robots") != "noindex" || p.one("href", "link", "rel", "canonical") != "" || p.meta("og:title") != "" {
@@ -242,13 +243,31 @@ func TestPagesOfTheSecondScriptHaveTheirFrame(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	s.StopListening()
-	for _, path := range []string{"/submit", "/signin", "/votes", "/votes/up", "/votes/down", "/past", "/past/2026-11-21", "/lab"} {
+	for _, path := range []string{"/submit", "/signin", "/votes", "/votes/up", "/votes/down", "/mod", "/mod/removed", "/mod/log", "/past", "/past/2026-11-21", "/lab"} {
 		s.Trips.Reset()
 		p := s.get(path)
 		if n, _ := s.Trips.Read(); n != 0 || !strings.Contains(string(p.embedded().Request), `"Start"`) || p.embedded().Data == nil ||
 			p.one("", "div", "id", "app") != "" || !strings.Contains(p.one("", "noscript"), "needs JavaScript") ||
 			p.header.Get("Link") != "<"+web.SecondScript()+">; rel=modulepreload" || len(p.all("script", "type", "module")) != 1 {
 			t.Errorf("%s costs %d round trips, and shows %s with %v", path, n, p.body, p.header)
+		}
+	}
+}
+
+// The menu leads moderators, and nobody else, to their pages.
+func TestTheMenuOfModeratorsHasTheirPages(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	for _, tt := range []struct {
+		headers []string
+		want    int
+	}{
+		{nil, 0},
+		{[]string{"X-User-ID", "alice"}, 0},
+		{[]string{"X-User-ID", "mod", "X-User-Roles", "moderator"}, 1},
+	} {
+		if links := s.get("/", tt.headers...).all("a", "href", "/mod"); len(links) != tt.want {
+			t.Errorf("%v: %d links to the pages for moderators, want %d", tt.headers, len(links), tt.want)
 		}
 	}
 }
@@ -505,7 +524,7 @@ func TestThePageHasTheAnswerOfTheAPI(t *testing.T) {
 	s.Vote("bob", "article:2", "UP")
 	for path, later := range map[string]bool{
 		"/": false, "/new": false, "/g/go": false, "/g/go/new": false, "/g/nothing": false, "/u/alice": false, "/a/2": false, "/a/9": false, "/top/day": true, "/groups": true,
-		"/submit": true, "/signin": true, "/votes/up": true, "/past": true, "/past/2026-11-21": true, "/lab": true,
+		"/submit": true, "/signin": true, "/votes/up": true, "/mod": true, "/past": true, "/past/2026-11-21": true, "/lab": true,
 	} {
 		for _, header := range [][]string{nil, {"X-User-ID", "bob"}} {
 			p := s.get(path, header...)

@@ -73,7 +73,10 @@ type data struct {
 		SignInURL *string
 		Explorer  bool
 	}
-	Viewer   *struct{ Name string }
+	Viewer *struct {
+		Name        string
+		IsModerator bool
+	}
 	Articles *connection `json:"articlesConnection"`
 	Group    *listed
 	User     *listed
@@ -223,6 +226,9 @@ func (p *page) Viewer() string {
 	}
 	return p.data.Viewer.Name
 }
+
+// Moderates reports whether the visitor is a moderator.
+func (p *page) Moderates() bool { return p.data.Viewer != nil && p.data.Viewer.IsModerator }
 
 // VotesByForm reports whether the server knows from a request who votes: the page then has a form for votes.
 func (p *page) VotesByForm() bool {

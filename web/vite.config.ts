@@ -27,7 +27,7 @@ const early: Plugin = {
   },
 };
 
-// The second script has neither files to preload nor a style, which is what Vite's own function is for.
+// The second and the third script have neither files to preload nor a style, which is what Vite's own function is for.
 const preload: Plugin = {
   name: "preload",
   apply: "build",
@@ -48,8 +48,8 @@ export default defineConfig({
     target: "es2022",
     modulePreload: false, // the server sends a header: see web.go
     license: { fileName: "licenses.md" },
-    // The first files have names without hashes, so that builds of two branches differ in the same few files. The
-    // second script needs one: a page that is open while the server is replaced must not load that of another version.
+    // The first files have names without hashes, so that builds of two branches differ in the same few files. The other
+    // scripts need one: a page that is open while the server is replaced must not load those of another version.
     rolldownOptions: {
       output: {
         entryFileNames: "assets/site.js",

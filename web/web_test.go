@@ -119,8 +119,8 @@ func TestAllFilesAreServed(t *testing.T) {
 		if have := got.header.Values("Content-Security-Policy"); len(have) != 1 || have[0] != "default-src 'none'" {
 			t.Errorf("%s: Content-Security-Policy is %q", path, have)
 		}
-		// The explorer's assets and the second script have a hash in their names, the others have not.
-		cached, hashed := got.header.Get("Cache-Control"), strings.HasPrefix(path, "/graphiql/assets/") || path == secondScript(t)
+		// The explorer's assets, the second script and the third have a hash in their names, the others have not.
+		cached, hashed := got.header.Get("Cache-Control"), strings.HasPrefix(path, "/graphiql/assets/") || path == secondScript(t) || path == thirdScript(t)
 		if strings.Contains(cached, "immutable") != hashed || !hashed && cached != "no-cache" {
 			t.Errorf("%s: Cache-Control is %q", path, cached)
 		}
@@ -262,6 +262,8 @@ func TestUnknownPathsAreNotFound(t *testing.T) {
 		{"/past/yesterday", 404, sitePage},
 		{"/past/2026-11-21T12:00", 404, sitePage},
 		{"/votes/none", 404, sitePage},
+		{"/mod/none", 404, sitePage},
+		{"/mod/removed/x", 404, sitePage},
 		{"/lab/", 404, sitePage},
 		{"/assets", 404, sitePage},
 		{"/assets/", 404, sitePage},
@@ -450,23 +452,44 @@ func TestTheScriptsOfTheSiteAreSmall(t *testing.T) {
 	if later := zipped(secondScript(t)); later > 10<<10 {
 		t.Errorf("the second script has %d bytes after gzip, want at most %d", later, 10<<10)
 	}
+	if third := zipped(thirdScript(t)); third > 6<<10 {
+		t.Errorf("the third script has %d bytes after gzip, want at most %d", third, 6<<10)
+	}
+	if scripts := must.Get(filepath.Glob("dist/site/assets/*.js"))(t); len(scripts) != 3 {
+		t.Errorf("the site has the scripts %q, want three", scripts)
+	}
 }
 
-// secondScript returns the path of the site's second script.
+// secondScript returns the path of the site's second script, which most visits do not need.
 func secondScript(t *testing.T) string {
 	t.Helper()
-	names, err := filepath.Glob("dist/site/assets/later-*.js")
+	return script(t, "later")
+}
+
+// thirdScript returns the path of the site's third script, for moderators and reports.
+func thirdScript(t *testing.T) string {
+	t.Helper()
+	return script(t, "moderation")
+}
+
+// script returns the path of a script whose name has a hash.
+func script(t *testing.T, name string) string {
+	t.Helper()
+	names, err := filepath.Glob("dist/site/assets/" + name + "-*.js")
 	if err != nil || len(names) != 1 {
-		t.Fatalf("%v: second scripts %q, want one", err, names)
+		t.Fatalf("%v: scripts %q, want one with the name %s", err, names, name)
 	}
 	return "/assets/" + filepath.Base(names[0])
 }
 
 // Pages of the second script name it in a header, so that the browser loads both scripts at the same time.
-func TestTheFirstScriptLoadsTheSecondOne(t *testing.T) {
+func TestEachScriptLoadsTheNextOne(t *testing.T) {
 	t.Parallel()
 	if first := string(readFile(t, "dist/site/assets/site.js")); !strings.Contains(first, "./"+path.Base(secondScript(t))) {
 		t.Error("the first script does not load the second one")
+	}
+	if second := string(readFile(t, "dist/site"+secondScript(t))); !strings.Contains(second, "./"+path.Base(thirdScript(t))) {
+		t.Error("the second script does not load the third one")
 	}
 }
 

@@ -1,7 +1,7 @@
-// Generates from site/operations.graphql and site/later.graphql:
-// - site/src/gql.ts and site/src/later-gql.ts: types and text of each operation. A text needs a quarter of the
-//   bytes of a parsed document, and urql parses it once. The second file is part of the second script, and has
-//   the fragments of the first one.
+// Generates from site/operations.graphql, site/later.graphql and site/moderation.graphql:
+// - site/src/gql.ts, site/src/later-gql.ts and site/src/moderation-gql.ts: types and text of each operation. A text
+//   needs a quarter of the bytes of a parsed document, and urql parses it once. The second file is part of the second
+//   script, the third of the third one, and both have the fragments of the first one.
 // - site/public/documents.json: the documents that urql sends, by hash, for a server that only runs trusted
 //   documents.
 import { createHash } from "node:crypto";
@@ -15,9 +15,13 @@ const read = (path) => readFile(new URL(path, import.meta.url), "utf8");
 const write = (path, content) => writeFile(new URL(path, import.meta.url), content);
 const schema = await read("../../schema.graphqls");
 const first = parse(await read("../site/operations.graphql"));
-const later = parse(await read("../site/later.graphql"));
+const others = new Map();
+for (const name of ["later", "moderation"]) others.set(name, parse(await read(`../site/${name}.graphql`)));
 
-const document = { kind: Kind.DOCUMENT, definitions: [...first.definitions, ...later.definitions] };
+const document = {
+  kind: Kind.DOCUMENT,
+  definitions: [first, ...others.values()].flatMap(({ definitions }) => definitions),
+};
 const errors = validate(buildSchema(schema), document);
 if (errors.length > 0) throw new Error(`the operations are invalid for the schema:\n${errors.join("\n")}`);
 
@@ -33,7 +37,7 @@ const definitions = document.definitions.map((definition) => {
     type: `${name}${kind[0].toUpperCase()}${kind.slice(1)}`,
     text: stripIgnoredCharacters(print(definition)),
     spread,
-    isFirst: first.definitions.includes(definition),
+    definition,
   };
 });
 const fragments = ({ spread }) =>
@@ -77,24 +81,22 @@ async function generate(file, document, chosen, head) {
   );
 }
 
-const ofLater = definitions.filter(({ isFirst }) => !isFirst);
-const shared = [...new Set(ofLater.flatMap(variables))].filter((variable) =>
-  definitions.some((definition) => definition.isFirst && definition.variable === variable),
-);
-const isShared = ({ name }) =>
-  shared.includes(`${name.value[0].toLowerCase()}${name.value.slice(1)}Fragment`);
-await generate(
-  "gql.ts",
-  first,
-  definitions.filter(({ isFirst }) => isFirst),
-  [],
-);
-await generate(
-  "later-gql.ts",
-  { ...later, definitions: [...first.definitions.filter(isShared), ...later.definitions] },
-  ofLater,
-  [`import { ${shared.join(", ")} } from "./gql";`],
-);
+/** Returns what is defined in one of the files. */
+const definedIn = (part) => definitions.filter(({ definition }) => part.definitions.includes(definition));
+
+await generate("gql.ts", first, definedIn(first), []);
+for (const [name, part] of others) {
+  const chosen = definedIn(part);
+  const used = [...new Set(chosen.flatMap(variables))];
+  const shared = definedIn(first).filter(({ variable }) => used.includes(variable));
+  const imported = used.filter((variable) => shared.some((definition) => definition.variable === variable));
+  await generate(
+    `${name}-gql.ts`,
+    { ...part, definitions: [...shared.map(({ definition }) => definition), ...part.definitions] },
+    chosen,
+    imported.length > 0 ? [`import { ${imported.join(", ")} } from "./gql";`] : [],
+  );
+}
 
 const sent = definitions
   .filter(({ kind }) => kind !== "fragment")

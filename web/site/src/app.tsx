@@ -103,7 +103,7 @@ interface ShellProps {
 }
 
 // Pages whose own query does not tell what the frame shows.
-const withoutFrame = ["submit", "signin", "missing", "votes"];
+const withoutFrame = ["submit", "signin", "missing", "votes", "mod"];
 
 function Shell({ online, away, connections, message, refresh, say }: ShellProps) {
   const visit = useVisit();
@@ -132,7 +132,7 @@ function Shell({ online, away, connections, message, refresh, say }: ShellProps)
     return { site: now.data?.site, viewer: now.data?.viewer?.name, error: now.error };
   };
   const page = useMemo(
-    () => ({ site, viewer, identify, connections, refresh, say }),
+    () => ({ site, viewer, moderates: data?.viewer?.isModerator, identify, connections, refresh, say }),
     [site, viewer, client, connections],
   );
   const repeated = useRepeat(viewer, say);

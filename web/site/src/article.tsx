@@ -127,20 +127,17 @@ function decoded(text: string): string {
 
 /** What a visitor can do with an article. */
 function Actions({ data, now }: { data: ArticleQuery; now: number }) {
-  const { say } = usePage();
+  const { viewer, say } = usePage();
   const { later } = useLater();
-  const [open, setOpen] = useState<"edit" | "delete">();
+  const [open, setOpen] = useState<"edit" | "delete" | "report">();
   const article = data.article as NonNullable<ArticleQuery["article"]>;
   const edits = article.viewerCanEdit && (data.viewer?.isModerator || now < editEnds(data)[1]);
-  const share = () => {
-    const { href: url } = location;
-    const shared = navigator.share
-      ? navigator.share({ title: article.title, url })
-      : // Browsers have no clipboard without HTTPS.
-        (navigator.clipboard?.writeText(url).then(() => say(texts.linkCopied)) ?? Promise.reject());
-    shared.catch((error) => error?.name !== "AbortError" && say(fill(texts.copyFailed, { link: url })));
+  const Form = open && (open !== "edit" || edits) && later?.forms[open];
+  const done = () => {
+    setOpen(undefined);
+    document.querySelector<HTMLElement>(`.actions .${open}`)?.focus();
   };
-  const opener = (what: "edit" | "delete") => (
+  const opener = (what: "edit" | "delete" | "report") => (
     <button
       type="button"
       class={what}
@@ -154,23 +151,14 @@ function Actions({ data, now }: { data: ArticleQuery; now: number }) {
     <>
       <div class="actions">
         <Votes article={article} now={now} />
-        <button type="button" onClick={share}>
+        <button type="button" onClick={() => later?.share(article.title, say)}>
           {texts.share}
         </button>
         {edits && opener("edit")}
         {article.viewerCanDelete && opener("delete")}
+        {viewer && viewer !== article.poster.name && opener("report")}
       </div>
-      {later && open === "edit" && edits && (
-        <later.Edit
-          data={data}
-          now={now}
-          done={() => {
-            setOpen(undefined);
-            document.querySelector<HTMLElement>(".actions .edit")?.focus();
-          }}
-        />
-      )}
-      {later && open === "delete" && <later.Delete article={article} />}
+      {Form && <Form {...{ data, article, now, done }} />}
     </>
   );
 }

@@ -6,6 +6,7 @@ import { connect, rejection } from "./client";
 import * as operations from "./gql";
 import { Article, type ArticleQuery, Vote, type VoteDirection } from "./gql";
 import * as laterOperations from "./later-gql";
+import * as moderationOperations from "./moderation-gql";
 import { explainError } from "./problem";
 import { inOrder } from "./requests";
 import type { Session } from "./session";
@@ -115,6 +116,7 @@ const article = {
   viewerCanEdit: false,
   deletedAt: null,
   viewerCanDelete: false,
+  removal: null,
 };
 const frame = {
   site: {
@@ -321,7 +323,8 @@ test("documents.json has exactly the documents that the site sends", async () =>
   await vi.waitFor(() => expect(socket?.sent).toHaveLength(1));
   socket?.receive({ type: "connection_ack" });
 
-  const texts = Object.values({ ...operations, ...laterOperations }) as unknown as string[];
+  const all = { ...operations, ...laterOperations, ...moderationOperations };
+  const texts = Object.values(all) as unknown as string[];
   const documents = texts.filter((text) => !text.startsWith("fragment"));
   for (const document of documents) {
     const run = document.slice(0, document.indexOf(" ")) as "query" | "mutation" | "subscription";

@@ -129,7 +129,7 @@ export type UserErrorCode =
   | 'VOTING_CLOSED'
   /** It is too late for the poster to change the title or the text. */
   | 'EDIT_CLOSED'
-  /** The idempotency key was already used for a different post, or the article was edited after the revision in ifRevision. */
+  /** The idempotency key was already used for a different post, the article was edited after the revision in ifRevision, or the report was decided already. */
   | 'CONFLICT'
   /** The link was posted recently. The error is a DuplicateLinkError. */
   | 'DUPLICATE_LINK'
@@ -142,12 +142,12 @@ export type BesideFragment = { id: string, number: number, title: string, link: 
 
 export type PageFragment = { totalCount: number, nodes: Array<{ id: string, number: number, title: string, link: string | null, createdAt: string, score: number, votes: number, upvotes: number, downvotes: number, isInteresting: boolean, votingEndsAt: string, viewerVote: VoteDirection | null, viewerCanVote: boolean, revision: number, editedAt: string | null, deletedAt: string | null, poster: { id: string, name: string }, groups: Array<{ id: string, name: string }> }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } };
 
-export type FrameFragment = { site: { signIn: SignInMethod, signInURL: string | null, explorer: boolean, rules: { voteScore: number, downvotes: boolean, ranking: SiteRanking, rankCap: number, halfLife: number } }, viewer: { id: string, name: string } | null };
+export type FrameFragment = { site: { signIn: SignInMethod, signInURL: string | null, explorer: boolean, rules: { voteScore: number, downvotes: boolean, ranking: SiteRanking, rankCap: number, halfLife: number } }, viewer: { id: string, name: string, isModerator: boolean } | null };
 
 export type StartQueryVariables = Exact<{ [key: string]: never; }>;
 
 
-export type StartQuery = { site: { signIn: SignInMethod, signInURL: string | null, explorer: boolean, rules: { voteScore: number, downvotes: boolean, ranking: SiteRanking, rankCap: number, halfLife: number } }, viewer: { id: string, name: string } | null };
+export type StartQuery = { site: { signIn: SignInMethod, signInURL: string | null, explorer: boolean, rules: { voteScore: number, downvotes: boolean, ranking: SiteRanking, rankCap: number, halfLife: number } }, viewer: { id: string, name: string, isModerator: boolean } | null };
 
 export type ArticlesQueryVariables = Exact<{
   order: ArticleOrder;
@@ -155,7 +155,7 @@ export type ArticlesQueryVariables = Exact<{
 }>;
 
 
-export type ArticlesQuery = { articlesConnection: { totalCount: number, nodes: Array<{ id: string, number: number, title: string, link: string | null, createdAt: string, score: number, votes: number, upvotes: number, downvotes: number, isInteresting: boolean, votingEndsAt: string, viewerVote: VoteDirection | null, viewerCanVote: boolean, revision: number, editedAt: string | null, deletedAt: string | null, poster: { id: string, name: string }, groups: Array<{ id: string, name: string }> }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } | null, site: { signIn: SignInMethod, signInURL: string | null, explorer: boolean, rules: { voteScore: number, downvotes: boolean, ranking: SiteRanking, rankCap: number, halfLife: number } }, viewer: { id: string, name: string } | null };
+export type ArticlesQuery = { articlesConnection: { totalCount: number, nodes: Array<{ id: string, number: number, title: string, link: string | null, createdAt: string, score: number, votes: number, upvotes: number, downvotes: number, isInteresting: boolean, votingEndsAt: string, viewerVote: VoteDirection | null, viewerCanVote: boolean, revision: number, editedAt: string | null, deletedAt: string | null, poster: { id: string, name: string }, groups: Array<{ id: string, name: string }> }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } | null, site: { signIn: SignInMethod, signInURL: string | null, explorer: boolean, rules: { voteScore: number, downvotes: boolean, ranking: SiteRanking, rankCap: number, halfLife: number } }, viewer: { id: string, name: string, isModerator: boolean } | null };
 
 export type GroupArticlesQueryVariables = Exact<{
   name: string;
@@ -164,7 +164,7 @@ export type GroupArticlesQueryVariables = Exact<{
 }>;
 
 
-export type GroupArticlesQuery = { group: { id: string, articlesConnection: { totalCount: number, nodes: Array<{ id: string, number: number, title: string, link: string | null, createdAt: string, score: number, votes: number, upvotes: number, downvotes: number, isInteresting: boolean, votingEndsAt: string, viewerVote: VoteDirection | null, viewerCanVote: boolean, revision: number, editedAt: string | null, deletedAt: string | null, poster: { id: string, name: string }, groups: Array<{ id: string, name: string }> }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } } | null, site: { signIn: SignInMethod, signInURL: string | null, explorer: boolean, rules: { voteScore: number, downvotes: boolean, ranking: SiteRanking, rankCap: number, halfLife: number } }, viewer: { id: string, name: string } | null };
+export type GroupArticlesQuery = { group: { id: string, articlesConnection: { totalCount: number, nodes: Array<{ id: string, number: number, title: string, link: string | null, createdAt: string, score: number, votes: number, upvotes: number, downvotes: number, isInteresting: boolean, votingEndsAt: string, viewerVote: VoteDirection | null, viewerCanVote: boolean, revision: number, editedAt: string | null, deletedAt: string | null, poster: { id: string, name: string }, groups: Array<{ id: string, name: string }> }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } } | null, site: { signIn: SignInMethod, signInURL: string | null, explorer: boolean, rules: { voteScore: number, downvotes: boolean, ranking: SiteRanking, rankCap: number, halfLife: number } }, viewer: { id: string, name: string, isModerator: boolean } | null };
 
 export type UserArticlesQueryVariables = Exact<{
   name: string;
@@ -172,7 +172,7 @@ export type UserArticlesQueryVariables = Exact<{
 }>;
 
 
-export type UserArticlesQuery = { user: { id: string, articlesConnection: { totalCount: number, nodes: Array<{ id: string, number: number, title: string, link: string | null, createdAt: string, score: number, votes: number, upvotes: number, downvotes: number, isInteresting: boolean, votingEndsAt: string, viewerVote: VoteDirection | null, viewerCanVote: boolean, revision: number, editedAt: string | null, deletedAt: string | null, poster: { id: string, name: string }, groups: Array<{ id: string, name: string }> }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } }, earliest: { nodes: Array<{ id: string, createdAt: string }> } } | null, site: { signIn: SignInMethod, signInURL: string | null, explorer: boolean, rules: { voteScore: number, downvotes: boolean, ranking: SiteRanking, rankCap: number, halfLife: number } }, viewer: { id: string, name: string } | null };
+export type UserArticlesQuery = { user: { id: string, articlesConnection: { totalCount: number, nodes: Array<{ id: string, number: number, title: string, link: string | null, createdAt: string, score: number, votes: number, upvotes: number, downvotes: number, isInteresting: boolean, votingEndsAt: string, viewerVote: VoteDirection | null, viewerCanVote: boolean, revision: number, editedAt: string | null, deletedAt: string | null, poster: { id: string, name: string }, groups: Array<{ id: string, name: string }> }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } }, earliest: { nodes: Array<{ id: string, createdAt: string }> } } | null, site: { signIn: SignInMethod, signInURL: string | null, explorer: boolean, rules: { voteScore: number, downvotes: boolean, ranking: SiteRanking, rankCap: number, halfLife: number } }, viewer: { id: string, name: string, isModerator: boolean } | null };
 
 export type LengthQueryVariables = Exact<{
   onSite: boolean;
@@ -188,7 +188,7 @@ export type ArticleQueryVariables = Exact<{
 }>;
 
 
-export type ArticleQuery = { article: { text: string | null, viewerCanEdit: boolean, viewerCanDelete: boolean, id: string, number: number, title: string, link: string | null, createdAt: string, score: number, votes: number, upvotes: number, downvotes: number, isInteresting: boolean, votingEndsAt: string, viewerVote: VoteDirection | null, viewerCanVote: boolean, revision: number, editedAt: string | null, deletedAt: string | null, removal: { ground: RemovalGround, reason: string, basis: string | null } | null, host: { id: string, name: string, articlesConnection: { nodes: Array<{ id: string, number: number, title: string, link: string | null, votes: number, createdAt: string }> } } | null, poster: { id: string, name: string }, groups: Array<{ id: string, name: string }> } | null, site: { signIn: SignInMethod, signInURL: string | null, explorer: boolean, rules: { editWindow: number, voteScore: number, downvotes: boolean, ranking: SiteRanking, rankCap: number, halfLife: number } }, viewer: { isModerator: boolean, id: string, name: string } | null };
+export type ArticleQuery = { article: { text: string | null, viewerCanEdit: boolean, viewerCanDelete: boolean, id: string, number: number, title: string, link: string | null, createdAt: string, score: number, votes: number, upvotes: number, downvotes: number, isInteresting: boolean, votingEndsAt: string, viewerVote: VoteDirection | null, viewerCanVote: boolean, revision: number, editedAt: string | null, deletedAt: string | null, removal: { ground: RemovalGround, reason: string, basis: string | null } | null, host: { id: string, name: string, articlesConnection: { nodes: Array<{ id: string, number: number, title: string, link: string | null, votes: number, createdAt: string }> } } | null, poster: { id: string, name: string }, groups: Array<{ id: string, name: string }> } | null, site: { signIn: SignInMethod, signInURL: string | null, explorer: boolean, rules: { editWindow: number, voteScore: number, downvotes: boolean, ranking: SiteRanking, rankCap: number, halfLife: number } }, viewer: { id: string, name: string, isModerator: boolean } | null };
 
 export type VoteMutationVariables = Exact<{
   input: VoteInput;
@@ -264,13 +264,13 @@ export type ArticlePostedSubscription = { articlePosted: { cursor: string } };
 export const rowFragment = "fragment Row on Article{id number title link poster{id name}createdAt score votes upvotes downvotes isInteresting groups{id name}votingEndsAt viewerVote viewerCanVote revision editedAt deletedAt}";
 export const besideFragment = "fragment Beside on Article{id number title link votes createdAt}";
 export const pageFragment = "fragment Page on ArticleConnection{nodes{...Row}pageInfo{hasNextPage endCursor}totalCount}" + rowFragment;
-export const frameFragment = "fragment Frame on Query{site{rules{voteScore downvotes ranking rankCap halfLife}signIn signInURL explorer}viewer{id name}}";
+export const frameFragment = "fragment Frame on Query{site{rules{voteScore downvotes ranking rankCap halfLife}signIn signInURL explorer}viewer{id name isModerator}}";
 export const Start = ("query Start{...Frame}" + frameFragment) as unknown as TypedDocumentNode<StartQuery, StartQueryVariables>;
 export const Articles = ("query Articles($order:ArticleOrder!$after:String){...Frame articlesConnection(order:$order after:$after){...Page}}" + pageFragment + frameFragment) as unknown as TypedDocumentNode<ArticlesQuery, ArticlesQueryVariables>;
 export const GroupArticles = ("query GroupArticles($name:String!$order:ArticleOrder!$after:String){...Frame group(name:$name){id articlesConnection(order:$order after:$after){...Page}}}" + pageFragment + frameFragment) as unknown as TypedDocumentNode<GroupArticlesQuery, GroupArticlesQueryVariables>;
 export const UserArticles = ("query UserArticles($name:String!$after:String){...Frame user(name:$name){id articlesConnection(after:$after){...Page}earliest:articlesConnection(last:1){nodes{id createdAt}}}}" + pageFragment + frameFragment) as unknown as TypedDocumentNode<UserArticlesQuery, UserArticlesQueryVariables>;
 export const Length = ("query Length($onSite:Boolean!$inGroup:Boolean!$group:String!){articlesConnection(first:1)@include(if:$onSite){totalCount}group(name:$group)@include(if:$inGroup){id articlesConnection(first:1){totalCount}}}") as unknown as TypedDocumentNode<LengthQuery, LengthQueryVariables>;
-export const Article = ("query Article($id:ID!){...Frame article(id:$id){...Row text viewerCanEdit viewerCanDelete removal{ground reason basis}host{id name articlesConnection(first:6){nodes{...Beside}}}}site{rules{editWindow}}viewer{isModerator}}" + rowFragment + besideFragment + frameFragment) as unknown as TypedDocumentNode<ArticleQuery, ArticleQueryVariables>;
+export const Article = ("query Article($id:ID!){...Frame article(id:$id){...Row text viewerCanEdit viewerCanDelete removal{ground reason basis}host{id name articlesConnection(first:6){nodes{...Beside}}}}site{rules{editWindow}}}" + rowFragment + besideFragment + frameFragment) as unknown as TypedDocumentNode<ArticleQuery, ArticleQueryVariables>;
 export const Vote = ("mutation Vote($input:VoteInput!){vote(input:$input){article{id votes upvotes downvotes score isInteresting viewerVote viewerCanVote}userErrors{code message}}}") as unknown as TypedDocumentNode<VoteMutation, VoteMutationVariables>;
 export const VoteByForm = ("mutation VoteByForm($input:VoteInput!){vote(input:$input){userErrors{code message ...on RateLimitedError{retryAfter}}}}") as unknown as TypedDocumentNode<VoteByFormMutation, VoteByFormMutationVariables>;
 export const Post = ("mutation Post($input:PostInput!){post(input:$input){article{id number}userErrors{code message field ...on DuplicateLinkError{articleId article{...Row}}}}}" + rowFragment) as unknown as TypedDocumentNode<PostMutation, PostMutationVariables>;

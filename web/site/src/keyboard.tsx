@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { browserStorage } from "./storage";
 import { texts } from "./strings";
 
-const switchKey = "frontpage.keys";
+const switchKey = "frontpage.keys"; // deciding.tsx has it, too
 
 /**
  * Keyboard shortcuts and their help. Single keys can be disabled, because they conflict with speech input.

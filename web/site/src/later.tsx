@@ -1,3 +1,4 @@
+import { Delete, Edit } from "./edit";
 import { FromPage } from "./from";
 import { GroupsPage } from "./groups";
 import { LabPage } from "./lab";
@@ -6,15 +7,19 @@ import { PastPage } from "./past";
 import type { LaterRoute } from "./router";
 import { SignInPage } from "./signin";
 import { SubmitPage } from "./submit";
+import { ModerationPage, Report } from "./third";
 import { TopPage } from "./top";
 import { VotesPage } from "./votes";
 
 // The second script of the site: what most visits do not need. It is loaded on demand, see load.ts.
 
-export { Delete, Edit } from "./edit";
 export { Neighbours } from "./neighbours";
 export { Deleted, Removed } from "./removed";
+export { share } from "./share";
 export { Standing } from "./standing";
+
+/** What opens below the actions of an article. */
+export const forms = { edit: Edit, delete: Delete, report: Report };
 
 export function Page({ route }: { route: LaterRoute }) {
   const { site } = usePage();
@@ -25,6 +30,8 @@ export function Page({ route }: { route: LaterRoute }) {
       return <GroupsPage />;
     case "lab":
       return <LabPage />;
+    case "mod":
+      return <ModerationPage tab={route.tab} />;
     case "past":
       return <PastPage name={route.day} />;
     case "signin":

@@ -10,6 +10,8 @@ export interface Page {
   site?: Site;
   /** Name of the signed-in user; undefined for anonymous visitors. */
   viewer?: string;
+  /** Whether they are a moderator. */
+  moderates?: boolean;
   /** Waits until it is known who is signed in. */
   identify(): Promise<{ site?: Site; viewer?: string; error?: CombinedError }>;
   /** Number of connections so far. When it changes, what was read before may be out of date. */

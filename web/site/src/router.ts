@@ -18,7 +18,8 @@ export type LaterRoute =
   | { page: "from"; name: string }
   | { page: "top"; span: Span }
   | { page: "past"; day?: string }
-  | { page: "votes"; direction?: (typeof directions)[number] };
+  | { page: "votes"; direction?: (typeof directions)[number] }
+  | { page: "mod"; tab?: "removed" | "log" };
 
 /** The spans of the lists of top articles. */
 export const spans = ["DAY", "WEEK", "MONTH", "YEAR", "ALL"] as const;
@@ -56,6 +57,7 @@ export function parse(path: string): Route {
       case "signin":
       case "past":
       case "votes":
+      case "mod":
       case "lab":
         return { page: first };
     }
@@ -74,6 +76,8 @@ export function parse(path: string): Route {
     if (first === "top" && span) return { page: first, span };
     const direction = directions.find((direction) => direction.toLowerCase() === second);
     if (first === "votes" && direction) return { page: first, direction };
+    const tab = (["removed", "log"] as const).find((tab) => tab === second);
+    if (first === "mod" && tab) return { page: first, tab };
     if (first === "past" && isDay(second)) return { page: first, day: second };
   }
   return { page: "missing" };

@@ -1,0 +1,323 @@
+import { type CombinedError, useClient } from "@urql/preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { currentCase, focusReason, goOn, Reason, Title, useDecisions, useKeys, why } from "./deciding";
+import { Decisions, Flagged, type FlaggedQuery, Queue, type RemovalGround } from "./moderation-gql";
+import { useNow, usePage } from "./page";
+import { paths } from "./router";
+import { Empty, Failed, Skeleton } from "./states";
+import { fill, formatNumber, texts } from "./strings";
+import { ago } from "./time";
+
+type Item = NonNullable<FlaggedQuery["flagged"]>["nodes"][number];
+
+interface Card {
+  item: Item;
+  /** What became of it. `busy`: the decision is under way. `other`: another moderator decided. */
+  state: "open" | "busy" | "kept" | "removed" | "restored" | "other";
+  /** The other moderator, once known. */
+  by?: string;
+  /** When this moderator removed it, Unix milliseconds. */
+  removedAt?: number;
+  ground?: RemovalGround;
+  reason?: string;
+}
+
+const interval = 5000; // milliseconds
+const undoTime = 10_000; // milliseconds
+const partSize = 20; // of the query
+const maxParts = 5; // of one reading
+
+/**
+ * The articles with open reports. While the page is shown it follows the queue, and nothing moves: what is new comes to
+ * the end, and what was decided keeps its place.
+ */
+export function Reports() {
+  const client = useClient();
+  const { say, connections } = usePage();
+  const { settle, explain, putBack } = useDecisions();
+  const [cards, setCards] = useState<Card[]>();
+  const [error, setError] = useState<CombinedError>();
+  const [isMore, setMore] = useState(false);
+  const [current, setCurrent] = useState("");
+  // What the functions see that run for longer than until the next rendering.
+  const shown = useRef<Card[]>([]);
+  const wanted = useRef(partSize);
+  const changes = useRef(0);
+  const reading = useRef(false);
+  const now = useNow((cards ?? []).map(({ removedAt = 0 }) => removedAt + undoTime));
+
+  const show = (next: Card[]) => {
+    shown.current = next;
+    setCards(next);
+  };
+  const change = (target: string, part: Partial<Card>) => {
+    changes.current++;
+    show(shown.current.map((card) => (card.item.target === target ? { ...card, ...part } : card)));
+  };
+  const isOpen = (card: Card) => card.state === "open";
+
+  /** Reads the queue, and shows what has changed. What is decided meanwhile makes the reading void. */
+  const follow = async () => {
+    const before = changes.current;
+    const open = new Map(shown.current.filter(isOpen).map(({ item }) => [item.target, item]));
+    const queue = new Map<string, string | null>();
+    let after: string | null | undefined;
+    for (let part = 0; part < maxParts && after !== null; part++) {
+      const { data, error } = await client
+        .query(Queue, { after }, { requestPolicy: "network-only" })
+        .toPromise();
+      if (!data?.flagged) return setError(error);
+      for (const { target, latestReport } of data.flagged.nodes) queue.set(target, latestReport);
+      const { hasNextPage, endCursor } = data.flagged.pageInfo;
+      after = hasNextPage ? endCursor : null;
+      if ([...open.keys()].every((target) => queue.has(target))) break;
+    }
+    const first = [...queue.keys()].slice(0, wanted.current);
+    const known = new Map(
+      shown.current.filter(({ state }) => state !== "other").map(({ item }) => [item.target, item]),
+    );
+    let items = new Map<string, Item>();
+    if (first.some((target) => known.get(target)?.latestReport !== queue.get(target))) {
+      const read = await readItems();
+      if (!read) return;
+      items = read;
+    }
+    const missing = after === null ? [...open.keys()].filter((target) => !queue.has(target)) : [];
+    const by = new Map<string, string>();
+    if (missing.length > 0) {
+      const { data } = await client.query(Decisions, {}, { requestPolicy: "network-only" }).toPromise();
+      // The newest entry of an article counts.
+      for (const entry of data?.moderationLog?.nodes.toReversed() ?? []) by.set(entry.articleId, entry.by);
+    }
+    setError(undefined);
+    setMore(queue.size > wanted.current || typeof after === "string");
+    if (before !== changes.current) return;
+    const next = shown.current.map((card): Card => {
+      const { target } = card.item;
+      if (missing.includes(target)) return { ...card, state: "other", by: by.get(target) };
+      const item = items.get(target);
+      return item && item.latestReport !== card.item.latestReport ? { item, state: "open" } : card;
+    });
+    const there = new Set(next.map(({ item }) => item.target));
+    for (const item of items.values()) if (!there.has(item.target)) next.push({ item, state: "open" });
+    show(next);
+  };
+
+  /** Reads the first articles of the queue, as many as are wanted. */
+  const readItems = async () => {
+    const items = new Map<string, Item>();
+    for (let after: string | null | undefined; items.size < wanted.current; ) {
+      const { data, error } = await client
+        .query(Flagged, { after }, { requestPolicy: "network-only" })
+        .toPromise();
+      if (!data?.flagged) return void setError(error);
+      for (const item of data.flagged.nodes) items.set(item.target, item);
+      const { hasNextPage, endCursor } = data.flagged.pageInfo;
+      if (!hasNextPage || !endCursor) break;
+      after = endCursor;
+    }
+    return items;
+  };
+
+  const read = async () => {
+    if (reading.current) return;
+    reading.current = true;
+    await follow().finally(() => {
+      reading.current = false;
+    });
+  };
+  useEffect(() => {
+    const look = () => document.visibilityState === "visible" && void read();
+    look();
+    const timer = setInterval(look, interval);
+    document.addEventListener("visibilitychange", look);
+    return () => {
+      clearInterval(timer);
+      document.removeEventListener("visibilitychange", look);
+    };
+  }, [client, connections]);
+
+  const find = (target: string) => shown.current.find(({ item }) => item.target === target);
+  const decide = async (target: string, act: "DELETE" | "DISMISS") => {
+    const card = find(target);
+    const through = card?.item.latestReport;
+    if (!card || !isOpen(card) || !through) return;
+    change(target, { state: "busy" });
+    goOn(target);
+    const outcome = await settle(target, through, act);
+    if (outcome === "failed") change(target, { state: "open" });
+    else if (outcome === "conflict") change(target, { state: "other" });
+    else if (act === "DISMISS") change(target, { state: "kept" });
+    else change(target, { state: "removed", removedAt: Date.now() });
+  };
+  const give = async (target: string, ground: RemovalGround, reason: string) => {
+    if ((await explain(target, ground, reason)) !== "done") return;
+    const had = currentCase() === target;
+    change(target, { ground, reason });
+    if (had) goOn(target);
+  };
+  const restore = async (target: string) => {
+    if (find(target)?.state !== "removed") return;
+    if ((await putBack(target)) !== "done") return;
+    change(target, { state: "restored" });
+    say(texts.hasRestored);
+  };
+  const latest = () =>
+    shown.current
+      .filter(({ state }) => state === "removed")
+      .sort((a, b) => (a.removedAt ?? 0) - (b.removedAt ?? 0))
+      .at(-1);
+  /** The removed card that a key is about: the current one, or else the latest. */
+  const unexplained = () => {
+    const card = find(currentCase());
+    const chosen = card?.state === "removed" ? card : latest();
+    return chosen?.ground ? undefined : chosen?.item.target;
+  };
+  useKeys({
+    d: () => void decide(currentCase(), "DELETE"),
+    x: () => void decide(currentCase(), "DISMISS"),
+    r: () => void restore(currentCase()),
+    u() {
+      const card = latest();
+      if (card?.removedAt && Date.now() < card.removedAt + undoTime) void restore(card.item.target);
+    },
+    1: () => void (unexplained() && give(unexplained() ?? "", "RULES", "")),
+    2: () => void (unexplained() && give(unexplained() ?? "", "ILLEGAL", "")),
+    3: () => focusReason(unexplained() ?? ""),
+  });
+
+  if (!cards) return error ? <Failed error={error} retry={read} /> : <Skeleton />;
+  if (cards.length === 0) return <Empty title={texts.nothingToDo} />;
+  return (
+    <div class="list">
+      <ol
+        onFocusIn={() => setCurrent(currentCase())}
+        onFocusOut={(event) => !event.relatedTarget && setCurrent("")}
+      >
+        {cards.map((card) => {
+          const { target } = card.item;
+          const { article, openCount, since, reports } = card.item;
+          const title = article?.title ?? target;
+          return (
+            <li
+              key={target}
+              class={isOpen(card) ? "case" : "case done"}
+              data-case={target}
+              data-open={isOpen(card) ? "" : undefined}
+              aria-current={current === target ? "true" : undefined}
+            >
+              <Title id={target} title={title} link={article?.link} />
+              <p>
+                {fill(texts.reportedBy, {
+                  n: formatNumber(openCount),
+                  reasons: reasonsOf(card.item),
+                  time: since ? ago(Date.parse(since), now) : "",
+                })}
+                {article?.deletedAt && isOpen(card) && ` · ${texts.alreadyDeleted}`}
+              </p>
+              {reports?.map(({ id, note, reference, contact, by }) => (
+                <Words key={id} {...{ note, reference, contact }} by={by?.name} />
+              ))}
+              <div class="actions">
+                {isOpen(card) && (
+                  <>
+                    <button type="button" onClick={() => decide(target, "DISMISS")}>
+                      {texts.keep}
+                    </button>
+                    <button type="button" onClick={() => decide(target, "DELETE")}>
+                      {texts.remove}
+                    </button>
+                    {article && (
+                      <a href={paths.article(article.number)} target="_blank" rel="noopener">
+                        {texts.toArticle}
+                      </a>
+                    )}
+                  </>
+                )}
+                <span role="status">{outcomeOf(card)}</span>
+                {card.state === "removed" && (
+                  <>
+                    {!card.ground && (
+                      <Reason
+                        id={target}
+                        title={title}
+                        explain={(ground, reason) => give(target, ground, reason)}
+                      />
+                    )}
+                    {now < (card.removedAt ?? 0) + undoTime && (
+                      <button type="button" onClick={() => restore(target)}>
+                        {texts.undo}
+                      </button>
+                    )}
+                  </>
+                )}
+              </div>
+            </li>
+          );
+        })}
+      </ol>
+      {isMore && (
+        <button
+          type="button"
+          class="more"
+          onClick={() => {
+            wanted.current += partSize;
+            void read();
+          }}
+        >
+          {texts.moreReports}
+        </button>
+      )}
+    </div>
+  );
+}
+
+/** The reasons of an article's reports, with the number of each: "advertising (2), off topic (1)". */
+function reasonsOf({ reports, openCount }: Item): string {
+  const counts = new Map<string, number>();
+  for (const { reason } of reports ?? []) {
+    const name = texts.reportReasons[reason];
+    counts.set(name, (counts.get(name) ?? 0) + 1);
+  }
+  const parts = [...counts].map(([name, count]) => `${name} (${count})`);
+  return `${parts.join(", ")}${openCount > (reports?.length ?? 0) ? ", …" : ""}`;
+}
+
+interface WordsProps {
+  note: string | null;
+  reference: string | null;
+  contact: { name: string | null; email: string | null } | null;
+  by?: string;
+}
+
+/** What a report says, as plain text, and of a notice who sent it. */
+function Words({ note, reference, contact, by }: WordsProps) {
+  if (!note && !reference) return null;
+  const sender = [contact?.name, contact?.email].filter(Boolean).join(", ");
+  return (
+    <blockquote dir="auto">
+      {reference && (
+        <strong>
+          {fill(texts.noticeWith, { reference })}
+          {sender && `, ${sender}`}{" "}
+        </strong>
+      )}
+      {note} {by && <bdi>({by})</bdi>}
+    </blockquote>
+  );
+}
+
+/** What became of a card. */
+function outcomeOf({ state, by, ground, reason }: Card): string {
+  switch (state) {
+    case "kept":
+      return texts.hasKept;
+    case "removed":
+      return ground ? `${texts.hasRemoved} ${why(ground, reason)}` : texts.hasRemoved;
+    case "restored":
+      return texts.hasRestored;
+    case "other":
+      return by ? fill(texts.otherDecided, { user: by }) : texts.anotherDecided;
+  }
+  return "";
+}

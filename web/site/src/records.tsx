@@ -1,0 +1,146 @@
+import { type CombinedError, type DocumentInput, useClient } from "@urql/preact";
+import { useEffect, useState } from "preact/hooks";
+import { currentCase, focusReason, Reason, Title, useDecisions, useKeys, why } from "./deciding";
+import {
+  DeletedItems,
+  type DeletedItemsQuery,
+  Log,
+  type LogQuery,
+  type RemovalGround,
+} from "./moderation-gql";
+import { useNow, usePage } from "./page";
+import { Empty, Failed, Skeleton } from "./states";
+import { fill, texts } from "./strings";
+import { ago, moment } from "./time";
+
+interface Connection {
+  pageInfo: { hasNextPage: boolean; endCursor: string | null };
+}
+
+/** Reads a list from its start, and on at each call of `more`. */
+function useParts<Data, Variables extends { after?: string | null }, C extends Connection>(
+  query: DocumentInput<Data, Variables>,
+  connectionOf: (data: Data) => C | null,
+) {
+  const client = useClient();
+  const [parts, setParts] = useState<C[]>([]);
+  const [error, setError] = useState<CombinedError>();
+  const last = parts.at(-1)?.pageInfo;
+  const more = async () => {
+    const variables = { after: last?.endCursor } as Variables;
+    const { data, error } = await client
+      .query(query, variables, { requestPolicy: "network-only" })
+      .toPromise();
+    const part = data && connectionOf(data);
+    setError(part ? undefined : error);
+    if (part) setParts((before) => [...before, part]);
+  };
+  useEffect(() => void more(), []);
+  return { parts, error, more, isMore: last?.hasNextPage };
+}
+
+/** What was deleted, the latest first. */
+export function RemovedArticles() {
+  const { viewer = "", say } = usePage();
+  const { explain, putBack } = useDecisions();
+  const { parts, error, more, isMore } = useParts(
+    DeletedItems,
+    (data: DeletedItemsQuery) => data.deletedItems,
+  );
+  const [changed, setChanged] = useState<Record<string, string>>({});
+  const now = useNow();
+  const articles = parts.flatMap(({ edges }) => edges.flatMap(({ article }) => (article ? [article] : [])));
+  const isOpen = (id: string) => articles.some((article) => article.id === id) && !changed[id];
+  const needsReason = (id: string) =>
+    isOpen(id) && articles.some((article) => article.id === id && article.removal?.reason === "");
+
+  const change = (id: string, what: string) => setChanged((before) => ({ ...before, [id]: what }));
+  const restore = async (id: string) => {
+    if (!isOpen(id) || (await putBack(id)) !== "done") return;
+    change(id, texts.hasRestored);
+    say(texts.hasRestored);
+  };
+  const give = async (id: string, ground: RemovalGround, reason: string) => {
+    if ((await explain(id, ground, reason)) === "done") change(id, why(ground, reason));
+  };
+  const giveCurrent = (ground: RemovalGround) => {
+    const id = currentCase();
+    if (needsReason(id)) void give(id, ground, "");
+  };
+  useKeys({
+    r: () => void restore(currentCase()),
+    1: () => giveCurrent("RULES"),
+    2: () => giveCurrent("ILLEGAL"),
+    3: () => focusReason(currentCase()),
+  });
+
+  if (parts.length === 0) return error ? <Failed error={error} retry={more} /> : <Skeleton />;
+  if (articles.length === 0) return <Empty title={texts.nothingToDo} />;
+  return (
+    <div class="list">
+      <ol>
+        {articles.map(({ id, title, link, deletedAt, poster, removal }) => (
+          <li key={id} class="case" data-case={id}>
+            <Title id={id} title={title} link={link} />
+            <p>
+              {fill(texts.removedBy, {
+                time: deletedAt ? ago(Date.parse(deletedAt), now) : "",
+                user: removal?.by?.name ?? poster.name,
+              })}
+              {removal?.reason && ` · ${why(removal.ground, removal.reason, removal.basis)}`}
+            </p>
+            <div class="actions">
+              <span role="status">{changed[id]}</span>
+              {changed[id] !== texts.hasRestored && (
+                <button type="button" onClick={() => restore(id)}>
+                  {texts.restore}
+                </button>
+              )}
+              {needsReason(id) && viewer && (
+                <Reason id={id} title={title} explain={(ground, reason) => give(id, ground, reason)} />
+              )}
+            </div>
+          </li>
+        ))}
+      </ol>
+      {isMore && <More more={more} />}
+    </div>
+  );
+}
+
+/** The moderation log, the newest entry first. */
+export function LogEntries() {
+  const { parts, error, more, isMore } = useParts(Log, (data: LogQuery) => data.moderationLog);
+  const now = useNow();
+  useKeys({});
+  if (parts.length === 0) return error ? <Failed error={error} retry={more} /> : <Skeleton />;
+  const entries = parts.flatMap(({ nodes }) => nodes);
+  if (entries.length === 0) return <Empty title={texts.nothingLogged} />;
+  return (
+    <div class="list">
+      <ol>
+        {entries.map((entry) => (
+          <li key={entry.id} class="case" data-case={entry.id}>
+            <Title id={entry.articleId} title={entry.title ?? entry.articleId} />
+            <p>
+              <time dateTime={entry.at}>{moment(Date.parse(entry.at), now)}</time> ·{" "}
+              <bdi>{entry.onBehalfOf ? `${entry.by} (${entry.onBehalfOf})` : entry.by}</bdi> ·{" "}
+              {texts.logKinds[entry.kind]}
+              {entry.groupsBefore.length + entry.groupsAfter.length > 0 &&
+                ` · ${entry.groupsBefore.join(", ")} → ${entry.groupsAfter.join(", ")}`}
+              {entry.ground && ` · ${why(entry.ground, entry.reason, entry.basis)}`}
+              {!entry.ground && entry.reason && ` · ${entry.reason}`}
+            </p>
+          </li>
+        ))}
+      </ol>
+      {isMore && <More more={more} />}
+    </div>
+  );
+}
+
+const More = ({ more }: { more(): void }) => (
+  <button type="button" class="more" onClick={more}>
+    {texts.moreReports}
+  </button>
+);
