@@ -1,0 +1,259 @@
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import type { Locator, Page } from "@playwright/test";
+import type { AxeResults } from "axe-core";
+import { expect, test } from "./fixtures";
+import { button, message, onOperation, shown } from "./helpers";
+import type { Article, Server } from "./server";
+
+test.use({ settings: { FRONTPAGE_MODERATORS: "mod,meg" }, viewer: "mod" });
+
+/** Reports an article as several users. */
+async function flag(
+  server: Server,
+  { id }: Article,
+  ...reports: [by: string, reason: string, note?: string][]
+) {
+  for (const [by, reason, note] of reports) {
+    const { flag } = await server.execute<{ flag: { userErrors: object[] } }>(
+      "mutation ($input: FlagInput!) { flag(input: $input) { userErrors { message } } }",
+      { input: { target: id, reason, note } },
+      by,
+    );
+    expect(flag.userErrors).toEqual([]);
+  }
+}
+
+/** Posts articles and reports each, the first one first. */
+async function reported(server: Server, ...titles: string[]): Promise<Article[]> {
+  const articles: Article[] = [];
+  for (const title of titles) {
+    const article = await server.post({ title });
+    await flag(server, article, ["cleo", "SPAM"]);
+    articles.push(article);
+  }
+  return articles;
+}
+
+const cases = (page: Page): Locator => page.locator("[data-case]");
+const caseOf = (page: Page, { id }: { id: string }): Locator => page.locator(`[data-case="${id}"]`);
+const title = (page: Page, article: { id: string }): Locator => caseOf(page, article).locator(".title");
+
+test("moderators decide reports by keyboard alone, and a second window follows @core", async ({
+  page,
+  server,
+  another,
+}) => {
+  const link = "https://example.org/offer";
+  const ad = await server.post({ title: "Buy now", link });
+  await flag(server, ad, ["cleo", "SPAM", "an ad\n<b>again</b>"], ["dan", "SPAM"], ["eve", "OFF_TOPIC"]);
+  const [fine, insult, mistake, last] = (await reported(server, "Fine", "Insult", "Mistake", "Last")) as [
+    Article,
+    Article,
+    Article,
+    Article,
+  ];
+  const second = await another("meg");
+  await second.goto("/mod");
+  await expect(cases(second)).toHaveCount(5);
+
+  await page.goto("/");
+  await button(page, "Menu").click();
+  await page.getByRole("link", { name: "Moderation" }).press("Enter");
+  await expect(page).toHaveURL("/mod");
+  await expect(cases(page)).toHaveCount(5);
+  await expect(caseOf(page, ad)).toContainText("Reported by 3: advertising (2), off topic (1) · just now");
+  await expect(caseOf(page, ad)).toContainText("an ad\n<b>again</b>");
+  await expect(caseOf(page, ad).getByRole("link", { name: "example.org" })).toHaveAttribute("href", link);
+
+  await page.keyboard.press("j");
+  await expect(title(page, ad)).toBeFocused();
+  await expect(caseOf(page, ad)).toHaveAttribute("aria-current", "true");
+  const [tab] = await Promise.all([page.waitForEvent("popup"), page.keyboard.press("Enter")]);
+  await expect(tab).toHaveURL(`/a/${ad.number}`);
+  await tab.close();
+  // Removed at once, its reason follows in words.
+  await page.keyboard.press("d");
+  await expect(title(page, fine)).toBeFocused();
+  await expect(caseOf(page, ad)).toContainText("Removed.");
+  await page.keyboard.press("3");
+  await page.keyboard.type("jokes about dx, an advertisement");
+  await page.keyboard.press("Control+Enter");
+  await expect(caseOf(page, ad)).toContainText("Removed. Another reason: jokes about dx, an advertisement");
+  await expect(title(page, fine)).toBeFocused();
+  // Kept.
+  await page.keyboard.press("x");
+  await expect(caseOf(page, fine)).toContainText("Kept.");
+  await expect(title(page, insult)).toBeFocused();
+  // Removed with a ground alone.
+  await page.keyboard.press("d");
+  await expect(caseOf(page, insult)).toContainText("Removed.");
+  await page.keyboard.press("1");
+  await expect(caseOf(page, insult)).toContainText("Removed. Against the rules of this site.");
+  // Removed and undone.
+  await expect(title(page, mistake)).toBeFocused();
+  await page.keyboard.press("d");
+  await expect(caseOf(page, mistake).getByRole("button", { name: "Undo" })).toBeVisible();
+  await page.keyboard.press("u");
+  await expect(caseOf(page, mistake)).toContainText("The article is back.");
+  await expect(title(page, last)).toBeFocused();
+  await page.keyboard.press("k");
+  await expect(title(page, mistake)).toBeFocused();
+  expect((await server.article(mistake)).title).toBe("Mistake");
+
+  // Nothing has moved in the other window, and all but one are decided.
+  for (const article of [ad, fine, insult, mistake])
+    await expect(caseOf(second, article)).toContainText("mod decided this.", { timeout: 8000 });
+  await expect(cases(second).locator(".title")).toHaveText(["Buy now", "Fine", "Insult", "Mistake", "Last"]);
+  await expect(caseOf(second, last).getByRole("button", { name: "Keep" })).toBeVisible();
+
+  // The poster reads the reason.
+  const poster = await another("ben");
+  await poster.goto(`/a/${ad.number}`);
+  await expect(poster.getByRole("main")).toContainText("Another reason: jokes about dx, an advertisement");
+  // A user who is no moderator sees the sentence.
+  await poster.goto("/mod");
+  await expect(poster.getByRole("main")).toContainText("This page is for moderators.");
+  await expect(poster.getByRole("link", { name: "Removed" })).toHaveCount(0);
+  await button(poster, "Menu").click();
+  await expect(poster.getByRole("link", { name: "Your votes" })).toBeVisible();
+  await expect(poster.getByRole("link", { name: "Moderation" })).toHaveCount(0);
+});
+
+test("of two moderators who decide at once, one learns that the other was faster", async ({
+  page,
+  server,
+  another,
+}) => {
+  const [one, two] = (await reported(server, "One", "Two")) as [Article, Article];
+  const second = await another("meg");
+  // The second window does not follow the queue after its first reading.
+  let readings = 0;
+  await onOperation(second, "Queue", (route) => (readings++ > 0 ? route.abort() : route.continue()));
+  await second.goto("/mod");
+  await expect(cases(second)).toHaveCount(2);
+  await page.goto("/mod");
+  await caseOf(page, one).getByRole("button", { name: "Keep" }).click();
+  await expect(caseOf(page, one)).toContainText("Kept.");
+  await expect(title(page, two)).toBeFocused();
+  await caseOf(second, one).getByRole("button", { name: "Remove" }).click();
+  await expect(caseOf(second, one)).toContainText("Another moderator decided this.");
+  await expect(caseOf(second, one).getByRole("button")).toHaveCount(0);
+  expect((await server.article(one)).title).toBe("One");
+});
+
+test("new reports come to the end of the page, and keys wait for plain presses", async ({ page, server }) => {
+  const [one, two] = (await reported(server, "One", "Two")) as [Article, Article];
+  await page.goto("/mod");
+  await expect(cases(page)).toHaveCount(2);
+  await page.keyboard.press("j");
+  await expect(title(page, one)).toBeFocused();
+  for (const key of ["Control+d", "Alt+x", "Meta+d"]) await page.keyboard.press(key);
+  await expect(caseOf(page, one).getByRole("button", { name: "Keep" })).toBeVisible();
+  const urgent = await server.post({ title: "Urgent" });
+  await flag(server, urgent, ["dan", "ILLEGAL"]);
+  await expect(cases(page)).toHaveCount(3, { timeout: 8000 });
+  await expect(cases(page).locator(".title")).toHaveText(["One", "Two", "Urgent"]);
+  await expect(title(page, one)).toBeFocused();
+  // What is reported again after a decision is open again.
+  await page.keyboard.press("x");
+  await expect(caseOf(page, one)).toContainText("Kept.");
+  await expect(title(page, two)).toBeFocused();
+  await flag(server, one, ["eve", "ABUSE"]);
+  await expect(caseOf(page, one)).toContainText("Reported by 1: insults or threats (1)", { timeout: 8000 });
+  await expect(caseOf(page, one).getByRole("button", { name: "Keep" })).toBeVisible();
+  await page.keyboard.press("?");
+  const help = page.getByRole("dialog", { name: "Keyboard shortcuts" });
+  await expect(help).toContainText("remove the article");
+  await page.keyboard.press("d");
+  await expect(caseOf(page, two).getByRole("button", { name: "Keep" })).toBeAttached();
+  await page.keyboard.press("?");
+  await expect(help).toBeHidden();
+});
+
+test("removed articles are restored, and the log has what was done", async ({ page, server }) => {
+  const [one] = (await reported(server, "One", "Two")) as [Article];
+  await page.goto("/mod");
+  await caseOf(page, one).getByRole("button", { name: "Remove" }).click();
+  await expect(caseOf(page, one)).toContainText("Removed.");
+  await page.getByRole("link", { name: "Removed" }).click();
+  await expect(page).toHaveURL("/mod/removed");
+  await expect(caseOf(page, one)).toContainText("deleted just now by");
+  await page.keyboard.press("j");
+  await page.keyboard.press("r");
+  await expect(caseOf(page, one)).toContainText("The article is back.");
+  await expect(message(page)).toContainText("The article is back.");
+  await page.getByRole("link", { name: "Log" }).click();
+  await expect(page).toHaveURL("/mod/log");
+  await expect(cases(page).first()).toContainText("One");
+  await expect(cases(page).first()).toContainText("mod · restored");
+  await expect(cases(page)).toHaveCount(3);
+  for (const path of ["/mod/removed", "/mod/log"]) {
+    await page.goto(path);
+    await expect(page.getByRole("main").locator("[data-case], .empty")).not.toHaveCount(0);
+  }
+});
+
+test.describe("a user", () => {
+  test.use({ viewer: "cleo" });
+
+  test("reports an article, whose poster cannot", async ({ page, server, another }) => {
+    const article = await server.post({ title: "One" });
+    await page.goto(`/a/${article.number}`);
+    await button(page, "Report").click();
+    await page.getByLabel("What is wrong with it?").selectOption({ label: "posted before" });
+    await page.getByLabel("In words").fill("as article 7");
+    await button(page, "Report the article").click();
+    await expect(message(page)).toContainText("Thank you.");
+    await expect(button(page, "Report")).toBeFocused();
+
+    const moderator = await another("mod");
+    await moderator.goto("/mod");
+    await expect(caseOf(moderator, article)).toContainText("Reported by 1: posted before (1)");
+    await expect(caseOf(moderator, article)).toContainText("as article 7 (cleo)");
+    const poster = await another("ben");
+    await poster.goto(`/a/${article.number}`);
+    await expect(button(poster, "Share")).toBeVisible();
+    await expect(button(poster, "Report")).toHaveCount(0);
+    await expect(shown(poster, article)).toBeVisible();
+  });
+});
+
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+for (const colorScheme of ["light", "dark"] as const) {
+  test.describe(`in ${colorScheme}`, () => {
+    test.use({ colorScheme, contextOptions: { reducedMotion: "reduce" } });
+
+    test("axe finds no problems on the pages for moderators", async ({ page, server }) => {
+      const check = async (what: string) => {
+        await page.evaluate(axe);
+        const { violations } = await page.evaluate<AxeResults>(
+          'axe.run({ rules: { "target-size": { enabled: true } }, resultTypes: ["violations"] })',
+        );
+        const found = violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html}`));
+        expect.soft(found, what).toEqual([]);
+      };
+      const [one, two] = (await reported(server, "One", "Two", "Three")) as [Article, Article];
+      await page.goto("/mod");
+      await caseOf(page, one).getByRole("button", { name: "Remove" }).click();
+      await expect(caseOf(page, one).getByRole("button", { name: "Undo" })).toBeVisible();
+      await caseOf(page, two).getByRole("button", { name: "Keep" }).click();
+      await expect(caseOf(page, two)).toContainText("Kept.");
+      await check("reports");
+      await page.goto("/mod/removed");
+      await expect(cases(page)).toHaveCount(1);
+      await check("what was removed");
+      await page.goto("/mod/log");
+      await expect(cases(page)).not.toHaveCount(0);
+      await check("the log");
+      await page.keyboard.press("?");
+      await expect(page.getByRole("dialog")).toBeVisible();
+      await check("the keys");
+      await page.goto("/a/2");
+      await button(page, "Report").click();
+      await expect(page.getByLabel("In words")).toBeVisible();
+      await check("the form to report");
+    });
+  });
+}
