@@ -3,7 +3,7 @@ import { createRequire } from "node:module";
 import type { Locator, Page } from "@playwright/test";
 import type { AxeResults } from "axe-core";
 import { expect, test } from "./fixtures";
-import { button, message, onOperation, shown } from "./helpers";
+import { button, manyArticles, message, onOperation, shown } from "./helpers";
 import type { Article, Server } from "./server";
 
 test.use({ settings: { FRONTPAGE_MODERATORS: "mod,meg" }, viewer: "mod" });
@@ -192,6 +192,44 @@ test("removed articles are restored, and the log has what was done", async ({ pa
     await page.goto(path);
     await expect(page.getByRole("main").locator("[data-case], .empty")).not.toHaveCount(0);
   }
+});
+
+test.describe("with many reports", () => {
+  test.use({ csv: manyArticles(50) });
+
+  test("50 articles are decided in one sitting", async ({ page, server, another }) => {
+    for (let number = 1; number <= 50; number++)
+      await flag(server, { id: `article:${number}` }, [`user${number}`, "OTHER", `note ${number}`]);
+    const second = await another("meg");
+    await second.goto("/mod");
+    await expect(cases(second)).toHaveCount(20);
+    await button(second, "More").click();
+    await expect(cases(second)).toHaveCount(40);
+    await page.goto("/mod");
+    await expect(cases(page)).toHaveCount(20);
+    await page.keyboard.press("j");
+    for (let number = 1; number <= 50; number++) {
+      // The next ones arrive without a click.
+      await expect(title(page, { id: `article:${number}` })).toBeFocused({ timeout: 8000 });
+      await page.keyboard.press(number % 2 ? "x" : "d");
+      if (number % 20 === 0 || number === 50) {
+        await expect(page.locator("[data-open]")).toHaveCount(0);
+        if (number < 50) await expect(page.locator("[data-open]")).not.toHaveCount(0, { timeout: 8000 });
+        if (number < 50) await page.keyboard.press("j");
+      }
+    }
+    await expect(page.getByText("Kept.", { exact: true })).toHaveCount(25);
+    await expect(page.getByText("Removed.", { exact: true })).toHaveCount(25);
+    await expect(second.locator("[data-open]")).toHaveCount(0, { timeout: 12_000 });
+    await expect(caseOf(second, { id: "article:1" })).toContainText(/(mod|Another moderator) decided this\./);
+    await expect(caseOf(second, { id: "article:40" })).toContainText("mod decided this.");
+    const { articlesConnection } = await server.execute<{ articlesConnection: { totalCount: number } }>(
+      "{ articlesConnection(first: 1) { totalCount } }",
+    );
+    expect(articlesConnection.totalCount).toBe(25);
+    await page.reload();
+    await expect(page.getByRole("heading", { name: "Nothing to do." })).toBeVisible();
+  });
 });
 
 test.describe("a user", () => {
