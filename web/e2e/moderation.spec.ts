@@ -11,7 +11,7 @@ test.use({ settings: { FRONTPAGE_MODERATORS: "mod,meg" }, viewer: "mod" });
 /** Reports an article as several users. */
 async function flag(
   server: Server,
-  { id }: Article,
+  { id }: { id: string },
   ...reports: [by: string, reason: string, note?: string][]
 ) {
   for (const [by, reason, note] of reports) {
@@ -178,8 +178,11 @@ test("removed articles are restored, and the log has what was done", async ({ pa
   await expect(caseOf(page, one)).toContainText("Removed.");
   await page.getByRole("link", { name: "Removed" }).click();
   await expect(page).toHaveURL("/mod/removed");
-  await expect(caseOf(page, one)).toContainText("deleted just now by");
+  await expect(caseOf(page, one)).toContainText("deleted just now by mod");
+  // Its reason was not given yet.
   await page.keyboard.press("j");
+  await page.keyboard.press("1");
+  await expect(caseOf(page, one)).toContainText("Against the rules of this site.");
   await page.keyboard.press("r");
   await expect(caseOf(page, one)).toContainText("The article is back.");
   await expect(message(page)).toContainText("The article is back.");
@@ -187,7 +190,7 @@ test("removed articles are restored, and the log has what was done", async ({ pa
   await expect(page).toHaveURL("/mod/log");
   await expect(cases(page).first()).toContainText("One");
   await expect(cases(page).first()).toContainText("mod · restored");
-  await expect(cases(page)).toHaveCount(3);
+  await expect(cases(page)).toHaveCount(4);
   for (const path of ["/mod/removed", "/mod/log"]) {
     await page.goto(path);
     await expect(page.getByRole("main").locator("[data-case], .empty")).not.toHaveCount(0);

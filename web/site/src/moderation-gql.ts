@@ -147,7 +147,7 @@ export type DeletedItemsQueryVariables = Exact<{
 }>;
 
 
-export type DeletedItemsQuery = { deletedItems: { edges: Array<{ article: { id: string, number: number, title: string, link: string | null, deletedAt: string | null, poster: { id: string, name: string }, removal: { ground: RemovalGround, reason: string, basis: string | null, by: { id: string, name: string } | null } | null } | null }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } | null };
+export type DeletedItemsQuery = { moderationLog: { nodes: Array<{ id: string, kind: ModerationKind, articleId: string, by: string }> } | null, deletedItems: { edges: Array<{ article: { id: string, number: number, title: string, link: string | null, deletedAt: string | null, poster: { id: string, name: string }, removal: { ground: RemovalGround, reason: string, basis: string | null, at: string } | null } | null }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } | null };
 
 export type LogQueryVariables = Exact<{
   after?: string | null | undefined;
@@ -203,7 +203,7 @@ export type FlagMutation = { flag: { report: { id: string } | null, userErrors: 
 export const Queue = ("query Queue($after:String){flagged(first:100 after:$after){nodes{target latestReport}pageInfo{hasNextPage endCursor}}}") as unknown as TypedDocumentNode<QueueQuery, QueueQueryVariables>;
 export const Flagged = ("query Flagged($after:String){flagged(first:20 after:$after){nodes{target openCount since latestReport article{id number title link deletedAt}reports(first:10){id reason note reference by{id name}contact{name email}}}pageInfo{hasNextPage endCursor}}}") as unknown as TypedDocumentNode<FlaggedQuery, FlaggedQueryVariables>;
 export const Decisions = ("query Decisions{moderationLog(first:100){nodes{id articleId by}}}") as unknown as TypedDocumentNode<DecisionsQuery, DecisionsQueryVariables>;
-export const DeletedItems = ("query DeletedItems($after:String){deletedItems(first:25 after:$after){edges{article{id number title link deletedAt poster{id name}removal{ground reason basis by{id name}}}}pageInfo{hasNextPage endCursor}}}") as unknown as TypedDocumentNode<DeletedItemsQuery, DeletedItemsQueryVariables>;
+export const DeletedItems = ("query DeletedItems($after:String){moderationLog(first:100){nodes{id kind articleId by}}deletedItems(first:25 after:$after){edges{article{id number title link deletedAt poster{id name}removal{ground reason basis at}}}pageInfo{hasNextPage endCursor}}}") as unknown as TypedDocumentNode<DeletedItemsQuery, DeletedItemsQueryVariables>;
 export const Log = ("query Log($after:String){moderationLog(first:25 after:$after){nodes{id kind articleId by onBehalfOf at title reason ground basis groupsBefore groupsAfter}pageInfo{hasNextPage endCursor}}}") as unknown as TypedDocumentNode<LogQuery, LogQueryVariables>;
 export const Settle = ("mutation Settle($input:SettleFlagsInput!){settleFlags(input:$input){item{target latestReport}userErrors{code message}}}") as unknown as TypedDocumentNode<SettleMutation, SettleMutationVariables>;
 export const Remove = ("mutation Remove($input:DeleteArticleInput!){deleteArticle(input:$input){deletedId userErrors{code message}}}") as unknown as TypedDocumentNode<RemoveMutation, RemoveMutationVariables>;

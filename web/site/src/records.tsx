@@ -41,22 +41,32 @@ function useParts<Data, Variables extends { after?: string | null }, C extends C
 
 /** What was deleted, the latest first. */
 export function RemovedArticles() {
-  const { viewer = "", say } = usePage();
+  const { say } = usePage();
   const { explain, putBack } = useDecisions();
   const { parts, error, more, isMore } = useParts(
     DeletedItems,
-    (data: DeletedItemsQuery) => data.deletedItems,
+    ({ deletedItems, moderationLog }: DeletedItemsQuery) =>
+      deletedItems && { ...deletedItems, log: moderationLog?.nodes ?? [] },
   );
   const [changed, setChanged] = useState<Record<string, string>>({});
   const now = useNow();
   const articles = parts.flatMap(({ edges }) => edges.flatMap(({ article }) => (article ? [article] : [])));
   const isOpen = (id: string) => articles.some((article) => article.id === id) && !changed[id];
-  const needsReason = (id: string) =>
-    isOpen(id) && articles.some((article) => article.id === id && article.removal?.reason === "");
+  /** Who deleted an article, if one of the last entries of the log says so. */
+  const deleter = (id: string) =>
+    parts.flatMap(({ log }) => log).find((entry) => entry.kind === "DELETED" && entry.articleId === id)?.by;
+  /** Why it was deleted. Of one that a moderator changed before that, `removal` may be older. */
+  const reasonOf = ({ removal, deletedAt }: (typeof articles)[number]) =>
+    removal && Date.parse(removal.at) >= Date.parse(deletedAt ?? "") ? removal : undefined;
+  const needsReason = (id: string) => {
+    const article = articles.find((article) => article.id === id);
+    const by = deleter(id);
+    return isOpen(id) && article && by && by !== article.poster.name && !reasonOf(article);
+  };
 
   const change = (id: string, what: string) => setChanged((before) => ({ ...before, [id]: what }));
   const restore = async (id: string) => {
-    if (!isOpen(id) || (await putBack(id)) !== "done") return;
+    if (!id || changed[id] === texts.hasRestored || (await putBack(id)) !== "done") return;
     change(id, texts.hasRestored);
     say(texts.hasRestored);
   };
@@ -79,29 +89,32 @@ export function RemovedArticles() {
   return (
     <div class="list">
       <ol>
-        {articles.map(({ id, title, link, deletedAt, poster, removal }) => (
-          <li key={id} class="case" data-case={id}>
-            <Title id={id} title={title} link={link} />
-            <p>
-              {fill(texts.removedBy, {
-                time: deletedAt ? ago(Date.parse(deletedAt), now) : "",
-                user: removal?.by?.name ?? poster.name,
-              })}
-              {removal?.reason && ` · ${why(removal.ground, removal.reason, removal.basis)}`}
-            </p>
-            <div class="actions">
-              <span role="status">{changed[id]}</span>
-              {changed[id] !== texts.hasRestored && (
-                <button type="button" onClick={() => restore(id)}>
-                  {texts.restore}
-                </button>
-              )}
-              {needsReason(id) && viewer && (
-                <Reason id={id} title={title} explain={(ground, reason) => give(id, ground, reason)} />
-              )}
-            </div>
-          </li>
-        ))}
+        {articles.map((article) => {
+          const { id, title, link, deletedAt } = article;
+          const removal = reasonOf(article);
+          const by = deleter(id);
+          const time = deletedAt ? ago(Date.parse(deletedAt), now) : "";
+          return (
+            <li key={id} class="case" data-case={id}>
+              <Title id={id} title={title} link={link} />
+              <p>
+                {by ? fill(texts.removedBy, { time, user: by }) : fill(texts.removedAt, { time })}
+                {removal && ` · ${why(removal.ground, removal.reason, removal.basis)}`}
+              </p>
+              <div class="actions">
+                <span role="status">{changed[id]}</span>
+                {changed[id] !== texts.hasRestored && (
+                  <button type="button" onClick={() => restore(id)}>
+                    {texts.restore}
+                  </button>
+                )}
+                {needsReason(id) && (
+                  <Reason id={id} title={title} explain={(ground, reason) => give(id, ground, reason)} />
+                )}
+              </div>
+            </li>
+          );
+        })}
       </ol>
       {isMore && <More more={more} />}
     </div>
