@@ -19,7 +19,20 @@ import (
 )
 
 func (r *articleResolver) Groups(ctx context.Context, objs []*site.Article) ([][]*site.Group, error) {
-	return r.groupsOf(ctx, objs)
+	// The names are in the articles; a query that selects their counts costs one round trip for all of them.
+	var names []site.GroupName
+	for _, article := range objs {
+		names = append(names, article.Groups...)
+	}
+	all, err := r.groups(ctx, names, selected(ctx, "Group.articleCount"))
+	if err != nil {
+		return nil, err
+	}
+	groups := make([][]*site.Group, len(objs))
+	for i, article := range objs {
+		groups[i], all = all[:len(article.Groups):len(article.Groups)], all[len(article.Groups):]
+	}
+	return groups, nil
 }
 
 func (r *articleResolver) ViewerVote(ctx context.Context, objs []*site.Article) ([]*site.Vote, error) {
@@ -71,7 +84,13 @@ func (r *articleResolver) BestRank(ctx context.Context, objs []*site.Article) ([
 }
 
 func (r *articleResolver) Ranks(ctx context.Context, objs []*site.Article, hours int32) ([][]*rankings.RankAt, error) {
-	found, err := r.frontRanks(ctx, int(hours))
+	found, err := endpoint.Share(ctx, r.reads, frontRanksKey(hours), func(ctx context.Context) (*rankings.FrontRanks, int, error) {
+		ranks, err := r.repo.FrontRanks(ctx, int(hours))
+		if ranks == nil {
+			return nil, 0, err
+		}
+		return ranks, ranks.Bytes(), err
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +98,9 @@ func (r *articleResolver) Ranks(ctx context.Context, objs []*site.Article, hours
 }
 
 func (r *articleResolver) RankedBy(ctx context.Context, objs []*site.Article) ([]*RankedBy, error) {
-	return rankedBy(r.repo.Rules, objs), nil
+	return collect(objs, func(a *site.Article) *RankedBy {
+		return &RankedBy{Formula: r.repo.Rules.Ranking, PostedAt: a.CreatedAt, VotesWorth: r.repo.Rules.Worth(float64(a.Votes))}
+	}), nil
 }
 
 func (r *articleResolver) VotesToReach(ctx context.Context, objs []*site.Article, rank int32) ([]*int32, error) {
@@ -303,15 +324,40 @@ func (r *queryResolver) Nodes(ctx context.Context, ids []string) ([]Node, error)
 }
 
 func (r *queryResolver) RateLimit(ctx context.Context) (*RateLimit, error) {
-	return rateLimit(ctx), nil
+	charge, balance, ok := endpoint.CostBalance(ctx)
+	if !ok {
+		return nil, nil
+	}
+	return &RateLimit{
+		Limit: charge.Most, Cost: charge.Amount, Remaining: max(charge.Most-balance.Used, 0),
+		ResetAt: time.Now().Add(balance.Left + time.Second - 1).UTC().Truncate(time.Second), // rounded up
+	}, nil
 }
 
 func (r *queryResolver) ModerationLog(ctx context.Context, first *int32, after *string, last *int32, before *string) (*ModerationConnection, error) {
-	return r.moderationLog(ctx, pageRequest(first, after, last, before))
+	if !endpoint.ViewerOf(ctx).Moderator {
+		return nil, endpoint.Forbidden("the moderation log is for moderators")
+	}
+	entries, info, err := r.repo.ModerationLog(ctx, pageRequest(first, after, last, before))
+	if err != nil {
+		return nil, err
+	}
+	c := &ModerationConnection{PageInfo: info, Edges: make([]*ModerationEdge, len(entries))}
+	for i := range entries {
+		c.Edges[i] = &ModerationEdge{Cursor: entries[i].Cursor, Node: &entries[i]}
+	}
+	return c, nil
 }
 
 func (r *queryResolver) Events(ctx context.Context, after *string, kinds []events.EventKind, first *int32) (*events.EventPage, error) {
-	return r.events(ctx, after, kinds, first)
+	if err := mayReadEvents(ctx); err != nil {
+		return nil, err
+	}
+	page, err := r.repo.Events(ctx, after, kinds, asInt(first))
+	if err != nil {
+		return nil, err
+	}
+	return &page, nil
 }
 
 func (r *queryResolver) Ranking(ctx context.Context, by rankings.RankBy, span *rankings.Span, postedAfter *time.Time, postedBefore *time.Time, first *int32, after *string, unvotedOnly bool) (*RankedConnection, error) {
@@ -319,7 +365,14 @@ func (r *queryResolver) Ranking(ctx context.Context, by rankings.RankBy, span *r
 }
 
 func (r *queryResolver) FrontPage(ctx context.Context, at time.Time) (*rankings.FrontPage, error) {
-	return r.frontPage(ctx, at)
+	at = at.Truncate(time.Hour) // the last full hour that is not after it
+	return endpoint.Share(ctx, r.reads, frontPageKey(at.Unix()), func(ctx context.Context) (*rankings.FrontPage, int, error) {
+		page, err := r.repo.FrontPage(ctx, at)
+		if page == nil {
+			return nil, perPlace, err
+		}
+		return page, perPlace * (len(page.Places) + 4), err
+	})
 }
 
 func (r *queryResolver) ViewerVotes(ctx context.Context, direction *site.Vote, first *int32, after *string) (*CastVoteConnection, error) {
