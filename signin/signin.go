@@ -145,7 +145,7 @@ func (o Options) validate() error {
 	}
 	for _, field := range []struct{ name, value string }{{"Issuer", o.Issuer}, {"PublicURL", o.PublicURL}} {
 		u, err := url.Parse(field.value)
-		if err != nil || u.Host == "" || u.Scheme != "https" && (u.Scheme != "http" || !isLoopback(u.Hostname())) {
+		if err != nil || !identity.IsConfidential(u) {
 			return fmt.Errorf("%s must begin with https://, or with http:// for a host on this machine", o.name(field.name))
 		}
 		if u.RawQuery != "" || u.Fragment != "" || u.User != nil {
@@ -159,11 +159,6 @@ func (o Options) validate() error {
 		return errors.New("ValidName or Client is missing")
 	}
 	return nil
-}
-
-func isLoopback(host string) bool {
-	address, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && address.IsLoopback()
 }
 
 // scopes are what the provider is asked for.
