@@ -340,16 +340,12 @@ func (m *migration) compare(ctx context.Context) error {
 }
 
 func (m *migration) check(ctx context.Context) error {
-	violations := 0
-	checked, err := check.Check(ctx, m.to, func(violation string) {
-		violations++
-		m.say("check of the copy: " + violation)
-	})
+	checked, err := check.Check(ctx, m.to, func(violation string) { m.say("check of the copy: " + violation) })
 	if err != nil {
 		return err
 	}
-	if violations > 0 {
-		return fmt.Errorf("the copy has %d inconsistencies: run frontpage check on the original, too, and remove those that it has", violations)
+	if checked.Violations > 0 {
+		return fmt.Errorf("the copy has %d inconsistencies: run frontpage check on the original, too, and remove those that it has", checked.Violations)
 	}
 	m.sayf("check of the copy: %d articles, %d deleted articles and %d groups: 0 violations", checked.Articles, checked.Deleted, checked.Groups)
 	return nil
