@@ -1,6 +1,7 @@
 package endpoint
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"time"
@@ -187,9 +188,7 @@ func Share[V any](ctx context.Context, r Reads, key any, read func(context.Conte
 		}
 		return outcome{value, err}, bytes
 	})
-	if err == nil {
-		err = result.err
-	}
+	err = cmp.Or(err, result.err)
 	failover.NoteOutage(ctx, err) // if it was another operation that called Redis
 	value, _ := result.value.(V)
 	return value, err

@@ -272,11 +272,7 @@ func (r *queryResolver) ArticleByLink(ctx context.Context, link string) (*site.A
 }
 
 func (r *queryResolver) Groups(ctx context.Context, orderBy site.GroupOrder, prefix *string, first *int32, after *string, last *int32, before *string) (*GroupConnection, error) {
-	list := lists.GroupList{Order: orderBy}
-	if prefix != nil {
-		list.Prefix = *prefix
-	}
-	return r.groupPage(ctx, list, pageRequest(first, after, last, before))
+	return r.groupPage(ctx, lists.GroupList{Order: orderBy, Prefix: site.Value(prefix)}, pageRequest(first, after, last, before))
 }
 
 func (r *queryResolver) User(ctx context.Context, name string) (*site.User, error) {

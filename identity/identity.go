@@ -152,15 +152,11 @@ func New(ctx context.Context, o Options) (*Verifier, error) {
 	o.Leeway = cmp.Or(o.Leeway, 30*time.Second)
 	o.Refresh = cmp.Or(o.Refresh, 5*time.Minute)
 	o.Pause = cmp.Or(o.Pause, min(10*time.Second, o.Refresh))
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	if o.Transport == nil {
-		o.Transport = http.DefaultTransport
-	}
+	o.Transport = cmp.Or(o.Transport, http.DefaultTransport)
 	t, err := newTokens(ctx, o)
 	if err != nil {
 		return nil, err

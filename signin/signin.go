@@ -79,15 +79,11 @@ type SignIn struct {
 func New(ctx context.Context, o Options) (*SignIn, error) {
 	o.Recheck = cmp.Or(o.Recheck, 30*time.Second)
 	o.Lifetime = min(o.Lifetime, sessions.MaxSession)
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	if o.Transport == nil {
-		o.Transport = http.DefaultTransport
-	}
+	o.Transport = cmp.Or(o.Transport, http.DefaultTransport)
 	o.Secure = o.Secure || strings.HasPrefix(o.PublicURL, "https:")
 	if err := o.validate(); err != nil {
 		return nil, err
