@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"frontpage/endpoint"
+	"frontpage/redisrepo/casts"
 	"frontpage/redisrepo/events"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/live"
@@ -372,7 +373,26 @@ func (r *queryResolver) FrontPage(ctx context.Context, at time.Time) (*rankings.
 }
 
 func (r *queryResolver) ViewerVotes(ctx context.Context, direction *site.Vote, first *int32, after *string) (*CastVoteConnection, error) {
-	return r.viewerVotes(ctx, direction, first, after)
+	v := endpoint.ViewerOf(ctx)
+	if v.Name == "" {
+		return nil, endpoint.Unauthenticated("sign in to list your votes")
+	}
+	votes, info, err := r.repo.CastVotes(ctx, v.Name, direction, asInt(first), after)
+	if err != nil {
+		return nil, err
+	}
+	c := &CastVoteConnection{PageInfo: info, Edges: make([]*CastVoteEdge, len(votes))}
+	for i, vote := range votes {
+		c.Edges[i] = &CastVoteEdge{Cursor: vote.Cursor, At: vote.At, Vote: vote.Vote}
+	}
+	if !selected(ctx, "CastVoteConnection.nodes") && !selected(ctx, "CastVoteConnection.edges", "CastVoteEdge.node") {
+		return c, nil
+	}
+	articles, err := r.loadAll(ctx, collect(votes, func(v casts.CastVote) site.ArticleID { return v.Article }))
+	for i, article := range articles {
+		c.Edges[i].Node = article
+	}
+	return c, err
 }
 
 func (r *rankedConnectionResolver) TotalCount(ctx context.Context, obj *RankedConnection) (int32, error) {

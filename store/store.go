@@ -166,7 +166,8 @@ func (o *Options) complete() error {
 	o.Timeout = cmp.Or(o.Timeout, defaultTimeout)
 	scheme, _, _ := strings.Cut(o.URL, "://")
 	if o.TLS != (TLS{}) && !isTLS(scheme) {
-		return o.errNoTLS()
+		return fmt.Errorf("%s, %s and %s need %s to begin with rediss://, rediss+sentinel:// or rediss+cluster://",
+			o.name("CAFile"), o.name("CertFile"), o.name("KeyFile"), o.name("URL"))
 	}
 	return nil
 }

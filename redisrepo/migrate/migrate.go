@@ -95,7 +95,7 @@ func (m *migration) copyMeta(ctx context.Context, field string) error {
 func newMigration(ctx context.Context, from, to redis.UniversalClient, rules site.Rules, options ...redisrepo.Option) (*migration, error) {
 	m := &migration{say: func(string) {}}
 	var err error
-	if m.from, err = redisrepo.Find(ctx, from, rules); err != nil {
+	if m.from, err = redisrepo.FindComplete(ctx, from, rules); err != nil {
 		return nil, fmt.Errorf("the original: %w", err)
 	}
 	if err := m.readMeta(ctx); err != nil {
@@ -168,9 +168,6 @@ func (m *migration) sayf(format string, args ...any) { m.say(fmt.Sprintf(format,
 
 // readMeta checks that the original is a site that this program understands.
 func (m *migration) readMeta(ctx context.Context) error {
-	if m.from.Store.Incomplete {
-		return layout.ErrIncomplete
-	}
 	if strings.Contains(probe(ctx, m.from), "READONLY") {
 		return errors.New("it is a replica, which cannot know whether its primary is still written to: use the address of the primary")
 	}
