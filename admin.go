@@ -10,13 +10,11 @@ import (
 	"frontpage/endpoint"
 	"frontpage/graph"
 	"frontpage/metrics"
-	"frontpage/redisrepo"
 	"frontpage/settings"
-	"frontpage/store"
 	"frontpage/web"
 )
 
-// operator is the listener for operators. It is nil if FRONTPAGE_ADMIN_ADDR is unset: its methods then do nothing.
+// operator is the listener for operators. It is nil if FRONTPAGE_ADMIN_ADDR is unset.
 type operator struct {
 	metrics *metrics.Metrics
 	server  *http.Server
@@ -64,31 +62,8 @@ func operationNames(trusted *endpoint.Trusted) (names []string, err error) {
 	return trusted.Operations(), nil
 }
 
-// observe has the operator see the operations of an endpoint.
-func (o *operator) observe(options *endpoint.Options) {
-	if o != nil {
-		options.Observers = append(options.Observers, o.metrics.Observer())
-	}
-}
-
-// followStore has the operator see the store.
-func (o *operator) followStore(st *store.Store, repo *redisrepo.Repo) {
-	if o != nil {
-		o.metrics.FollowStore(st.Client, repo)
-	}
-}
-
-// followEndpoint has the operator see what the endpoint holds.
-func (o *operator) followEndpoint(api *endpoint.Handler) {
-	if o != nil {
-		o.metrics.FollowEndpoint(api)
-	}
-}
-
 // close ends the listener.
 func (o *operator) close() {
-	if o != nil {
-		_ = o.server.Close()
-		<-o.stopped
-	}
+	_ = o.server.Close()
+	<-o.stopped
 }

@@ -101,16 +101,12 @@ type checkStore struct{}
 // Run prints every violation on standard output. If there is one, it returns an error.
 func (checkStore) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) error {
 	return withSite(ctx, s, log, func(repo *redisrepo.Repo) error {
-		violations := 0
-		checked, err := check.Check(ctx, repo, func(violation string) {
-			violations++
-			fmt.Println(violation)
-		})
+		checked, err := check.Check(ctx, repo, func(violation string) { fmt.Println(violation) })
 		if err != nil {
 			return err
 		}
-		fmt.Printf("checked %d articles, %d deleted articles and %d groups: %d violations\n", checked.Articles, checked.Deleted, checked.Groups, violations)
-		if violations > 0 {
+		fmt.Printf("checked %d articles, %d deleted articles and %d groups: %d violations\n", checked.Articles, checked.Deleted, checked.Groups, checked.Violations)
+		if checked.Violations > 0 {
 			return errors.New("the store is inconsistent")
 		}
 		return nil

@@ -78,20 +78,6 @@ func run(args []string) int {
 	return 0
 }
 
-// open opens the store and the site in it.
-func open(ctx context.Context, s *settings.Settings, o store.Options, options ...redisrepo.Option) (*store.Store, *redisrepo.Repo, error) {
-	st, err := store.Open(ctx, o)
-	if err != nil {
-		return nil, nil, err
-	}
-	failover.LimitWaiting(st.Client)
-	repo, err := openSite(ctx, s, st, options...)
-	if err != nil {
-		return nil, nil, errors.Join(err, st.Close())
-	}
-	return st, repo, nil
-}
-
 // openSite opens the site in an open store.
 func openSite(ctx context.Context, s *settings.Settings, st *store.Store, options ...redisrepo.Option) (*redisrepo.Repo, error) {
 	repo, err := redisrepo.New(ctx, st.Client, s.SiteRules(), append(options, siteOptions(s, st)...)...)
@@ -237,8 +223,10 @@ func (r *running) prepare(ctx context.Context, log *slog.Logger) (err error) {
 	if r.operator, err = serveOperator(s, r.options.Trusted, log); err != nil {
 		return err
 	}
-	r.opened("operator", func() error { r.operator.close(); return nil })
-	r.operator.observe(&r.options)
+	if r.operator != nil {
+		r.opened("operator", func() error { r.operator.close(); return nil })
+		r.options.Observers = append(r.options.Observers, r.operator.metrics.Observer())
+	}
 	return nil
 }
 
@@ -274,8 +262,13 @@ func (r *running) listen() error {
 // openSite opens the store and the site in it, and adds the sample articles.
 func (r *running) openSite(ctx context.Context) (err error) {
 	s, log := r.s, r.log
+	if r.store, err = store.Open(ctx, s.StoreOptions(log)); err != nil {
+		return err
+	}
+	r.opened("store", r.store.Close)
+	failover.LimitWaiting(r.store.Client)
 	progress := logProgress(log, "preparing the store: ")
-	r.store, r.repo, err = open(ctx, s, s.StoreOptions(log),
+	r.repo, err = openSite(ctx, s, r.store,
 		redisrepo.OnProgress(func(step string, done, total int) {
 			r.gate.starts(fmt.Sprintf("%s, %d of %d", step, done, total))
 			progress(step, done, total)
@@ -286,11 +279,12 @@ func (r *running) openSite(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	r.opened("store", r.store.Close)
 	if r.requests.On() {
 		r.store.Client.AddHook(r.requests.RedisHook())
 	}
-	r.operator.followStore(r.store, r.repo)
+	if r.operator != nil {
+		r.operator.metrics.FollowStore(r.store.Client, r.repo)
+	}
 	if err := wire.Join(ctx, r.store.Client, wire.JoinWait); err != nil {
 		return err
 	}
@@ -349,7 +343,9 @@ func (r *running) mount(ctx context.Context) {
 	api := graph.NewHandler(repo, about(s), log, r.options)
 	r.api = api
 	r.opened("leases", func() error { returnLeases(ctx, repo, log); return nil })
-	r.operator.followEndpoint(api)
+	if r.operator != nil {
+		r.operator.metrics.FollowEndpoint(api)
+	}
 	site := http.NewServeMux()
 	site.Handle("/", web.Handler(s.Pages()))
 	if s.Has("site") {

@@ -13,6 +13,7 @@
 package csvimport
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -205,12 +206,8 @@ func Run(ctx context.Context, repo *redisrepo.Repo, file io.ReadSeeker, o Option
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	if o.Report == nil {
-		o.Report = io.Discard
-	}
-	if o.Progress == nil {
-		o.Progress = io.Discard
-	}
+	o.Report = cmp.Or(o.Report, io.Discard)
+	o.Progress = cmp.Or(o.Progress, io.Discard)
 	began := o.Now()
 	im := importer{Options: o, repo: repo}
 	err := im.run(ctx, file)

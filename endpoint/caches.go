@@ -78,18 +78,16 @@ const (
 )
 
 // documentCache keeps a value for each of the documents that were used most recently.
-type documentCache[K comparable, V any] struct{ documents *byteCache[K, V] }
+type documentCache[K comparable, V any] struct{ *byteCache[K, V] }
 
 func newDocumentCache[K comparable, V any]() documentCache[K, V] {
 	return documentCache[K, V]{newByteCache[K, V](documentBytes, perDocument)}
 }
 
-func (c documentCache[K, V]) get(key K) (V, bool) { return c.documents.get(key) }
-
 // add keeps a value for a document whose text has this length, and which takes more bytes besides.
 func (c documentCache[K, V]) add(key K, value V, length, more int) {
 	if length <= maxDocument {
-		c.documents.add(key, value, perDocument+length+more)
+		c.byteCache.add(key, value, perDocument+length+more)
 	}
 }
 

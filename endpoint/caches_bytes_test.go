@@ -18,8 +18,8 @@ func TestDocumentCacheIsBoundedByBytes(t *testing.T) {
 		add(fmt.Sprint(long, i), i)
 		add(fmt.Sprint(long, i), i) // twice counts once
 	}
-	if n := c.documents.entries.Len(); c.documents.bytes > documentBytes || n < documentBytes/(maxDocument+perDocument+2*perToken) {
-		t.Errorf("got %d long documents of %d bytes, want a full cache of at most %d bytes", n, c.documents.bytes, documentBytes)
+	if n := c.entries.Len(); c.bytes > documentBytes || n < documentBytes/(maxDocument+perDocument+2*perToken) {
+		t.Errorf("got %d long documents of %d bytes, want a full cache of at most %d bytes", n, c.bytes, documentBytes)
 	}
 	if _, ok := c.get(long + "1999"); !ok {
 		t.Error("the newest document is missing")
@@ -34,16 +34,16 @@ func TestDocumentCacheIsBoundedByBytes(t *testing.T) {
 	for i := range 100_000 {
 		add(fmt.Sprint(i), i)
 	}
-	if n := c.documents.entries.Len(); n > documentBytes/perDocument || c.documents.bytes > documentBytes {
-		t.Errorf("got %d short documents of %d bytes, want at most %d bytes", n, c.documents.bytes, documentBytes)
+	if n := c.entries.Len(); n > documentBytes/perDocument || c.bytes > documentBytes {
+		t.Errorf("got %d short documents of %d bytes, want at most %d bytes", n, c.bytes, documentBytes)
 	}
 	sum := 0
-	for _, key := range c.documents.entries.Keys() {
-		e, _ := c.documents.entries.Peek(key)
+	for _, key := range c.entries.Keys() {
+		e, _ := c.entries.Peek(key)
 		sum += e.bytes
 	}
-	if sum != c.documents.bytes {
-		t.Errorf("got a count of %d bytes, want %d", c.documents.bytes, sum)
+	if sum != c.bytes {
+		t.Errorf("got a count of %d bytes, want %d", c.bytes, sum)
 	}
 }
 

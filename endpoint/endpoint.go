@@ -109,19 +109,14 @@ func New(schema Schema, repo *redisrepo.Repo, log *slog.Logger, o Options) *Hand
 		exec.find, exec.keep = persisted.find, persisted.keep
 	}
 	streams := newStreams(o.Streams, schema)
-	meter := &meter{rates: o.Rates, ruleOf: schema.Rule, repo: repo, local: newLocalRates(), spent: newSpent()}
+	meter := &meter{rates: o.Rates, ruleOf: schema.Rule, repo: repo, local: localRates{counters: newSubjects[localCounter]()}, spent: newSubjects[time.Time]()}
 	exec.unread = meter.unread
 	if o.Rates.Cost.Most > 0 {
 		exec.shares = newShares()
 	}
-	sockets := &socketTransport{
-		exec: exec, log: log, bodyLimit: o.BodyLimit, timeout: o.Timeout, origins: allowedOrigins(o.Origins),
-		streams: streams, identity: o.Identity, meter: meter,
-	}
-	others := &httpTransport{
-		exec: exec, log: log, bodyLimit: o.BodyLimit, timeout: o.Timeout, maxAge: o.MaxAge, streams: streams,
-		identity: o.Identity, meter: meter,
-	}
+	both := transport{exec: exec, log: log, bodyLimit: o.BodyLimit, timeout: o.Timeout, streams: streams, identity: o.Identity, meter: meter}
+	sockets := &socketTransport{both, allowedOrigins(o.Origins)}
+	others := &httpTransport{both, o.MaxAge}
 	handler := signIn(exec, o.Identity, o.Proxies, log, func(ctx context.Context, w http.ResponseWriter, req *http.Request) {
 		if sockets.supports(req) {
 			sockets.serve(ctx, w, req)
@@ -150,23 +145,19 @@ func Starting(o Options) http.Handler {
 	}))
 }
 
-// forClients adds to the responses of handler what caches and scripts of other origins need.
+// forClients adds to the responses of handler what scripts of other origins need, and keeps them out of caches, except
+// those that publish marks. A URL may have another response for each caller, even if this request is anonymous, and a
+// cache before the proxy that authenticates callers does not see who they are: so Vary, which names the headers that
+// identify a caller, is not enough.
 func forClients(o Options, handler http.Handler) http.Handler {
 	if origins := allowedOrigins(o.Origins); origins != nil {
 		handler = origins.Handler(handler)
 	}
-	return uncached(o, handler)
-}
-
-// uncached keeps responses out of caches, except those that publish marks. A URL may have another response for each
-// caller, even if this request is anonymous, and a cache before the proxy that authenticates callers does not see who
-// they are: so Vary, which names the headers that identify a caller, is not enough.
-func uncached(o Options, next http.Handler) http.Handler {
 	names := append(append([]string{"Accept"}, o.Identity.Headers()...), "Accept-Encoding")
 	private, vary := []string{"private, no-store"}, []string{strings.Join(names, ", ")}
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		w.Header()["Cache-Control"], w.Header()["Vary"] = private, vary
-		next.ServeHTTP(w, req)
+		handler.ServeHTTP(w, req)
 	})
 }
 

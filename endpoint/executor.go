@@ -122,14 +122,6 @@ func (e *executor) setVariables(o *operation, given map[string]any) *gqlerror.Er
 	return nil
 }
 
-// execute executes a query or a mutation. The response is nil if ctx has ended.
-func (e *executor) execute(ctx context.Context, p *prepared) *graphql.Response {
-	if p.Execute != nil {
-		return e.respond(ctx, p.Execute)
-	}
-	return e.respond(ctx, e.gqlgen(ctx))
-}
-
 // respond executes an operation, or an event of a subscription. The response is nil if ctx has ended, or if there
 // are no more events.
 func (e *executor) respond(ctx context.Context, execute graphql.ResponseHandler) *graphql.Response {

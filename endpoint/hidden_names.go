@@ -3,6 +3,7 @@ package endpoint
 import (
 	"context"
 	"regexp"
+	"strings"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
@@ -86,21 +87,16 @@ func (h *hiddenNames) sent(ctx context.Context) map[string]bool {
 	if sent, ok := o.Stats.GetExtension(sentExtension).(map[string]bool); ok {
 		return sent
 	}
-	sent, text := map[string]bool{}, o.RawQuery
-	for len(text) > 0 {
-		length := 0
-		for length < len(text) && inName(text[length]) {
-			length++
-		}
-		if word := text[:length]; h.all[word] {
+	sent := map[string]bool{}
+	for word := range strings.FieldsFuncSeq(o.RawQuery, notInName) {
+		if h.all[word] {
 			sent[word] = true
 		}
-		text = text[max(length, 1):]
 	}
 	o.Stats.SetExtension(sentExtension, sent)
 	return sent
 }
 
-func inName(b byte) bool {
-	return b == '_' || b >= '0' && b <= '9' || b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z'
+func notInName(c rune) bool {
+	return c != '_' && (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z')
 }

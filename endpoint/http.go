@@ -16,6 +16,17 @@ import (
 	"frontpage/redisrepo/rates"
 )
 
+// transport is what operations are served with, over HTTP and over WebSockets.
+type transport struct {
+	exec      *executor
+	log       *slog.Logger
+	bodyLimit int64
+	timeout   time.Duration
+	streams   *streams
+	identity  *identity.Verifier
+	meter     *meter
+}
+
 // httpTransport serves GET, HEAD and POST: with a single JSON response, or, for subscriptions and for clients
 // that prefer it, with server-sent events.
 //
@@ -23,14 +34,8 @@ import (
 // nor duration, and gqlgen's SSE writes without deadlines and makes every event when it is published instead of
 // when the client can take it.
 type httpTransport struct {
-	exec      *executor
-	log       *slog.Logger
-	bodyLimit int64
-	timeout   time.Duration
-	maxAge    time.Duration
-	streams   *streams
-	identity  *identity.Verifier
-	meter     *meter
+	transport
+	maxAge time.Duration
 }
 
 // methods is the value of the header Allow.

@@ -45,7 +45,10 @@ func (t *httpTransport) receive(w http.ResponseWriter, req *http.Request) (raw r
 		raw.text, refused = t.receiveBody(w, req)
 	case http.MethodGet, http.MethodHead:
 		raw.method = http.MethodGet
-		raw.text, refused = t.receiveQuery(req)
+		raw.text = req.URL.RawQuery
+		if length := int64(len(raw.text)); length > t.bodyLimit {
+			refused = t.tooLarge(length, http.StatusRequestURITooLong)
+		}
 	default:
 		w.Header().Set("Allow", methods)
 		refused = &refusal{code: codeMethod, message: "use GET or POST", status: http.StatusMethodNotAllowed}
@@ -107,14 +110,6 @@ func (r *request) parseBody(body string) *refusal {
 
 func unsupported(message string) *refusal {
 	return &refusal{code: codeMediaType, message: message, status: http.StatusUnsupportedMediaType}
-}
-
-// receiveQuery returns the query string of a GET.
-func (t *httpTransport) receiveQuery(req *http.Request) (string, *refusal) {
-	if length := int64(len(req.URL.RawQuery)); length > t.bodyLimit {
-		return "", t.tooLarge(length, http.StatusRequestURITooLong)
-	}
-	return req.URL.RawQuery, nil
 }
 
 func (r *request) parseQuery(query string) *refusal {

@@ -69,9 +69,6 @@ func (o *operation) read() {
 	}
 }
 
-// over notes the transport, if it was not known when the request arrived.
-func (o *operation) over(transport string) { o.outcome.Transport = transport }
-
 // shares notes that the response is that of another request.
 func (o *operation) shares() { o.outcome.Source = Shared }
 
@@ -245,10 +242,11 @@ func (h *Handler) Stats() Stats {
 		s.RateRefusals[RateRefusal{rule, true}] = h.meter.refused[i].addresses.Load()
 	}
 	s.Caches = map[string]CacheStats{
-		"documents": h.exec.known.documents.stats(), "requests": h.exec.requests.known.stats(), "events": h.streams.answers.made.stats(),
+		"documents": h.exec.known.stats(), "requests": h.exec.requests.known.stats(), "events": h.streams.answers.stats(),
 	}
 	if h.exec.queries != nil {
-		s.Caches["answers"] = CacheStats{h.exec.queries.Len(), h.exec.queries.Bytes()}
+		results, bytes := h.exec.queries.Size()
+		s.Caches["answers"] = CacheStats{results, bytes}
 	}
 	return s
 }

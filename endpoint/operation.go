@@ -99,7 +99,11 @@ func (o *operation) once(timeout time.Duration) *finished {
 		return refused.finish(o)
 	}
 	defer o.exec.slots.release(kind, netip.Addr{})
-	if response := o.exec.execute(ctx, o.prepared); response != nil {
+	execute := o.prepared.Execute
+	if execute == nil {
+		execute = o.exec.gqlgen(ctx)
+	}
+	if response := o.exec.respond(ctx, execute); response != nil {
 		f := finish(response, nil)
 		if o.reads() {
 			Owe(o.ctx, f.points()-o.amount(RuleCost, nil)) // only what is about the schema has more than its cost

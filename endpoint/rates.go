@@ -8,9 +8,12 @@ import (
 	"slices"
 	"time"
 
+	lru "github.com/hashicorp/golang-lru/v2"
+
 	"frontpage/failover"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/rates"
+	"frontpage/redisrepo/site"
 )
 
 // Rate is how much is allowed in any window, whenever it starts.
@@ -116,8 +119,8 @@ type meter struct {
 	rates   Rates
 	ruleOf  map[string]string // by mutation
 	repo    *redisrepo.Repo
-	local   *localRates // counts what Redis cannot
-	spent   *spent
+	local   localRates                          // counts what Redis cannot
+	spent   *lru.Cache[site.Subject, time.Time] // clients without points, and until when their documents are not read
 	refused refusals
 }
 

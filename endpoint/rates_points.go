@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/hashicorp/golang-lru/v2/simplelru"
+	lru "github.com/hashicorp/golang-lru/v2"
 
 	"frontpage/redisrepo/rates"
 	"frontpage/redisrepo/site"
@@ -35,7 +35,7 @@ func (m *meter) chargeRefused(o *operation, refused *refusal) *refusal {
 		return refused
 	}
 	if over := m.charge(o); over != nil && over.code == codeRate {
-		m.spent.add(billOf(o.ctx), time.Now())
+		m.spend(billOf(o.ctx), time.Now())
 		return over
 	}
 	return refused
@@ -45,41 +45,24 @@ func (m *meter) chargeRefused(o *operation, refused *refusal) *refusal {
 // ones meanwhile.
 const maxSpent = 5 * time.Second
 
-// spent are the clients that had no points left for a document that was refused. They get no other validated for a while,
+// spend notes the clients that had no points left for a document that was refused. They get no other validated for a while,
 // since the answer to that could not be charged either.
-type spent struct {
-	mu    sync.Mutex
-	until *simplelru.LRU[site.Subject, time.Time]
-}
-
-func newSpent() *spent {
-	until, err := simplelru.NewLRU[site.Subject, time.Time](localSubjects, nil)
-	if err != nil {
-		panic(err) // impossible: the size is positive
-	}
-	return &spent{until: until}
-}
-
-func (s *spent) add(b bill, now time.Time) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (m *meter) spend(b bill, now time.Time) {
 	for i, balance := range b.balances {
 		if balance.Wait > 0 {
-			s.until.Add(b.charges[i].Subject(), now.Add(min(balance.Wait, maxSpent)))
+			m.spent.Add(b.charges[i].Subject(), now.Add(min(balance.Wait, maxSpent)))
 		}
 	}
 }
 
 // unread refuses a document that the process does not know, if the client's points are spent.
 func (m *meter) unread(ctx context.Context) *refusal {
-	m.spent.mu.Lock()
-	defer m.spent.mu.Unlock()
-	if m.spent.until.Len() == 0 {
+	if m.spent.Len() == 0 {
 		return nil
 	}
 	now := time.Now()
 	for _, c := range m.rates.costCharges(ViewerOf(ctx), 1) {
-		if until, ok := m.spent.until.Get(c.Subject()); ok && now.Before(until) {
+		if until, ok := m.spent.Get(c.Subject()); ok && now.Before(until) {
 			return rateLimited(until.Sub(now))
 		}
 	}
@@ -96,24 +79,24 @@ func rateLimited(wait time.Duration) *refusal {
 // localSubjects is how many counters a process keeps; those used least recently are dropped first.
 const localSubjects = 10_000
 
+func newSubjects[V any]() *lru.Cache[site.Subject, V] {
+	subjects, err := lru.New[site.Subject, V](localSubjects)
+	if err != nil {
+		panic(err) // impossible: the size is positive
+	}
+	return subjects
+}
+
 // localRates counts charges in this process, in windows that begin with their first charge. It is used only while
 // Redis cannot count: what can go on then must, but not without limits.
 type localRates struct {
 	mu       sync.Mutex
-	counters *simplelru.LRU[site.Subject, localCounter]
+	counters *lru.Cache[site.Subject, localCounter]
 }
 
 type localCounter struct {
 	ends time.Time
 	used int
-}
-
-func newLocalRates() *localRates {
-	counters, err := simplelru.NewLRU[site.Subject, localCounter](localSubjects, nil)
-	if err != nil {
-		panic(err) // impossible: the size is positive
-	}
-	return &localRates{counters: counters}
 }
 
 // charge is redisrepo.Repo.Charge for this process alone.

@@ -1,6 +1,7 @@
 package endpoint
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"sync/atomic"
@@ -154,29 +155,10 @@ const answerBytes = 16 << 20
 // perAnswer is what an answer takes besides its text, bytes.
 const perAnswer = 256
 
-// sharedAnswers are answers that many subscriptions have in common. Each is made once: a thousand watchers of
-// one page cost a thousand writes, and not a thousand executions.
-type sharedAnswers struct{ made *byteCache[answerKey, answer] }
-
 // answerKey is the question of a subscription, see subscription.question, and the article that it is about.
 type answerKey struct {
 	question [sha256.Size]byte
 	article  site.ArticleID
-}
-
-func newSharedAnswers() *sharedAnswers {
-	return &sharedAnswers{newByteCache[answerKey, answer](answerBytes, perAnswer)}
-}
-
-// get returns the answer about this state of an article, if it was made. The oldest answers are dropped first,
-// used or not.
-func (s *sharedAnswers) get(key answerKey, article *site.Article) (answer, bool) {
-	a, _ := s.made.peek(key)
-	return a, a.article == article
-}
-
-func (s *sharedAnswers) add(key answerKey, a answer) {
-	s.made.add(key, a, perAnswer+cap(a.body))
 }
 
 // readBytes is how many bytes of Reads are kept.
@@ -223,9 +205,7 @@ func Share[V any](ctx context.Context, r Reads, key any, read func(context.Conte
 		}
 		return outcome{value, err}, bytes
 	})
-	if err == nil {
-		err = result.err
-	}
+	err = cmp.Or(err, result.err)
 	failover.NoteOutage(ctx, err) // if it was another operation that called Redis
 	value, _ := result.value.(V)
 	return value, err

@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
@@ -17,8 +16,6 @@ import (
 
 	"github.com/coder/websocket"
 	"github.com/rs/cors"
-
-	"frontpage/identity"
 )
 
 // subprotocol is the only supported one:
@@ -47,14 +44,8 @@ const (
 // sets no write deadline, limits neither connections nor operations, and queues events for a slow client
 // instead of sending the newest state once the client can take it.
 type socketTransport struct {
-	exec      *executor
-	log       *slog.Logger
-	bodyLimit int64
-	timeout   time.Duration
-	origins   *cors.Cors // allowed besides the site's own; nil for none
-	streams   *streams
-	identity  *identity.Verifier
-	meter     *meter
+	transport
+	origins *cors.Cors // allowed besides the site's own; nil for none
 }
 
 // supports reports whether a request is a WebSocket handshake.

@@ -30,7 +30,7 @@ func (t *httpTransport) stream(w http.ResponseWriter, req *http.Request, op *ope
 	header.Set("Cache-Control", header.Get("Cache-Control")+", no-transform") // compression would delay events
 	header.Set("X-Accel-Buffering", "no")                                     // otherwise nginx buffers events
 	header.Set("X-Content-Type-Options", "nosniff")
-	op.over(OverEvents)
+	op.outcome.Transport = OverEvents
 	if req.Method == http.MethodHead {
 		op.opens()
 		return nil

@@ -40,7 +40,7 @@ type streams struct {
 	limits StreamLimits
 
 	watchedBy func(arguments map[string]any) int
-	answers   *sharedAnswers
+	answers   *byteCache[answerKey, answer] // shared ones, the latest
 	sent      sentEvents
 	turns     *turns
 	opening   chan struct{} // a slot is taken while a subscription is charged, and its articles are read
@@ -72,7 +72,7 @@ func newStreams(limits StreamLimits, schema Schema) *streams {
 		limits: limits, opened: map[string]int{}, addresses: map[netip.Addr]*usage{}, viewers: map[site.UserName]*usage{},
 		turns: newTurns(), opening: make(chan struct{}, 16*runtime.GOMAXPROCS(0)),
 		reading: make(chan struct{}, 16*runtime.GOMAXPROCS(0)),
-		answers: newSharedAnswers(), watchedBy: schema.Watched,
+		answers: newByteCache[answerKey, answer](answerBytes, perAnswer), watchedBy: schema.Watched,
 	}
 	for i := range s.waves {
 		s.waves[i].ending, s.waves[i].end = context.WithCancel(context.Background())

@@ -237,17 +237,19 @@ func (s *subscription) make(d *live.Delivery, k *slot) (a answer) {
 	return a
 }
 
-// share returns an answer that all subscriptions with the same question get.
+// share returns an answer that all subscriptions with the same question get. Each is made once: a thousand watchers of one
+// page cost a thousand writes, and not a thousand executions.
 func (s *subscription) share(d *live.Delivery) answer {
 	article := d.Newest()
 	key := answerKey{s.question, article.ID}
-	if made, ok := s.streams.answers.get(key, article); ok {
+	// The oldest answers are dropped first, used or not.
+	if made, _ := s.streams.answers.peek(key); made.article == article {
 		s.streams.sent.shared.Add(1)
 		return made
 	}
 	a := s.execute(d)
 	if a.body != nil && !a.failed {
-		s.streams.answers.add(key, a)
+		s.streams.answers.add(key, a, perAnswer+cap(a.body))
 	}
 	return a
 }

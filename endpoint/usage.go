@@ -178,7 +178,7 @@ func (s *streams) begins(ctx context.Context, timeout time.Duration, f func() *r
 		case <-patience.C:
 			return tookTooLong(http.StatusServiceUnavailable)
 		case <-ctx.Done():
-			return &refusal{code: codeUnavailable, message: cancelled, status: http.StatusServiceUnavailable}
+			return wasCancelled()
 		}
 	}
 	defer func() { <-s.opening }()

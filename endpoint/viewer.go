@@ -74,19 +74,17 @@ func (v Viewer) withCaller(c identity.Caller) Viewer {
 
 // Network returns what counts as one client: the address, or its /64 for IPv6, since providers assign a whole /64
 // to each customer.
-func (v Viewer) Network() netip.Addr { return networkOf(v.Address) }
+func (v Viewer) Network() netip.Addr {
+	if !v.Address.Is6() {
+		return v.Address
+	}
+	network, _ := v.Address.Prefix(64) // which only IPv4 has not
+	return network.Addr()
+}
 
 // NetworkOf returns what counts as one client for a request that is no operation. proxies are those of Options.
 func NetworkOf(req *http.Request, proxies []netip.Prefix) netip.Addr {
-	return networkOf(clientAddress(req, proxies))
-}
-
-func networkOf(address netip.Addr) netip.Addr {
-	if !address.Is6() {
-		return address
-	}
-	network, _ := address.Prefix(64) // which only IPv4 has not
-	return network.Addr()
+	return Viewer{Address: clientAddress(req, proxies)}.Network()
 }
 
 // signIn authenticates the request. Invalid credentials are rejected even where anonymous access is allowed.

@@ -18,6 +18,7 @@ package export
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/csv"
 	"encoding/json"
@@ -47,12 +48,8 @@ type Options struct {
 }
 
 func (o *Options) complete() {
-	if o.Report == nil {
-		o.Report = io.Discard
-	}
-	if o.Progress == nil {
-		o.Progress = io.Discard
-	}
+	o.Report = cmp.Or(o.Report, io.Discard)
+	o.Progress = cmp.Or(o.Progress, io.Discard)
 }
 
 // Summary is what an export or an import had.

@@ -2,8 +2,6 @@ package feeds
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/xml"
 	"net/http"
 	"slices"
@@ -136,6 +134,5 @@ func (s *server) partOf(file string) (p part, n int, err error) {
 
 func writeSitemap(document any) (body []byte, tag string, err error) {
 	body, err = writeXML(document)
-	digest := sha256.Sum256(body)
-	return body, `W/"` + hex.EncodeToString(digest[:12]) + `"`, err
+	return body, tagOf(body, nil), err
 }

@@ -168,11 +168,7 @@ func (r *Resolver) loadAll(ctx context.Context, ids []site.ArticleID) ([]*site.A
 
 // articleIfAny returns an article, or nil if it is missing.
 func articleIfAny(ctx context.Context, id site.ArticleID) (*site.Article, error) {
-	found, errs := load(ctx, id)
-	if isRefusal(errs[0]) {
-		return nil, nil
-	}
-	return found[0], errs[0]
+	return ifAny(load(ctx, id))
 }
 
 // articleForViewer returns an article, or nil if it is missing. A deleted one is there for its poster and for moderators.
@@ -187,10 +183,7 @@ func articleForViewer(ctx context.Context, id site.ArticleID) (*site.Article, er
 			return deleted.Article, nil
 		}
 	}
-	if isRefusal(errs[0]) {
-		return nil, nil
-	}
-	return found[0], errs[0]
+	return ifAny(found, errs)
 }
 
 // mayKnowWhy reports whether a viewer may read why an article was removed, and that it is deleted.
@@ -200,7 +193,10 @@ func mayKnowWhy(v endpoint.Viewer, a *site.Article) bool {
 
 // asItStands reads an article, also one that an earlier field of the same mutation has changed; nil if it does not exist.
 func (r *Resolver) asItStands(ctx context.Context, id site.ArticleID) (*site.Article, error) {
-	articles, errs := r.articlesByID(ctx, []site.ArticleID{id})
+	return ifAny(r.articlesByID(ctx, []site.ArticleID{id}))
+}
+
+func ifAny(articles []*site.Article, errs []error) (*site.Article, error) {
 	if errs[0] != nil && isRefusal(errs[0]) {
 		return nil, nil
 	}
@@ -216,26 +212,7 @@ func asInt(n *int32) *int {
 	if n == nil {
 		return nil
 	}
-	i := int(*n)
-	return &i
-}
-
-// groupsOf returns the groups of each article. Their names are in the article; a query that selects their
-// counts costs one round trip for all of them.
-func (r *Resolver) groupsOf(ctx context.Context, articles []*site.Article) ([][]*site.Group, error) {
-	var names []site.GroupName
-	for _, article := range articles {
-		names = append(names, article.Groups...)
-	}
-	all, err := r.groups(ctx, names, selected(ctx, "Group.articleCount"))
-	if err != nil {
-		return nil, err
-	}
-	groups := make([][]*site.Group, len(articles))
-	for i, article := range articles {
-		groups[i], all = all[:len(article.Groups):len(article.Groups)], all[len(article.Groups):]
-	}
-	return groups, nil
+	return new(int(*n))
 }
 
 // groups returns groups by name, with their numbers of articles if counted.

@@ -166,15 +166,3 @@ type RateLimit struct {
 	Limit, Cost, Remaining int
 	ResetAt                time.Time
 }
-
-// rateLimit returns the caller's quota, or nil if the cost is not limited.
-func rateLimit(ctx context.Context) *RateLimit {
-	charge, balance, ok := endpoint.CostBalance(ctx)
-	if !ok {
-		return nil
-	}
-	return &RateLimit{
-		Limit: charge.Most, Cost: charge.Amount, Remaining: max(charge.Most-balance.Used, 0),
-		ResetAt: time.Now().Add(balance.Left + time.Second - 1).UTC().Truncate(time.Second), // rounded up
-	}
-}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"frontpage/endpoint"
 	"frontpage/redisrepo/rankings"
 	"frontpage/redisrepo/site"
 )
@@ -75,12 +74,6 @@ type RankedBy struct {
 	VotesWorth float64 // seconds
 }
 
-func rankedBy(rules site.Rules, articles []*site.Article) []*RankedBy {
-	return collect(articles, func(a *site.Article) *RankedBy {
-		return &RankedBy{Formula: rules.Ranking, PostedAt: a.CreatedAt, VotesWorth: rules.Worth(float64(a.Votes))}
-	})
-}
-
 // The keys of shared reads of front pages.
 type (
 	frontPageKey  int64 // Unix seconds
@@ -89,26 +82,3 @@ type (
 
 // perPlace is about how many bytes an article on a front page takes.
 const perPlace = 32
-
-// frontPage returns the front page of the last full hour that is not after a time.
-func (r *Resolver) frontPage(ctx context.Context, at time.Time) (*rankings.FrontPage, error) {
-	at = at.Truncate(time.Hour)
-	return endpoint.Share(ctx, r.reads, frontPageKey(at.Unix()), func(ctx context.Context) (*rankings.FrontPage, int, error) {
-		page, err := r.repo.FrontPage(ctx, at)
-		if page == nil {
-			return nil, perPlace, err
-		}
-		return page, perPlace * (len(page.Places) + 4), err
-	})
-}
-
-// frontRanks returns the ranks of all articles at the last full hours.
-func (r *Resolver) frontRanks(ctx context.Context, hours int) (*rankings.FrontRanks, error) {
-	return endpoint.Share(ctx, r.reads, frontRanksKey(hours), func(ctx context.Context) (*rankings.FrontRanks, int, error) {
-		ranks, err := r.repo.FrontRanks(ctx, hours)
-		if ranks == nil {
-			return nil, 0, err
-		}
-		return ranks, ranks.Bytes(), err
-	})
-}

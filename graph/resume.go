@@ -50,9 +50,5 @@ func (r *Resolver) watchEvents(ctx context.Context, after *string, kinds []event
 	if id := endpoint.LastEvent(ctx); id != "" {
 		return r.repo.WatchEvents(ctx, lastEvent, id, kinds)
 	}
-	cursor := ""
-	if after != nil {
-		cursor = *after
-	}
-	return r.repo.WatchEvents(ctx, "after", cursor, kinds)
+	return r.repo.WatchEvents(ctx, "after", site.Value(after), kinds)
 }

@@ -1,7 +1,6 @@
 package graph
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"regexp"
@@ -28,19 +27,11 @@ func MarshalArticleID(id site.ArticleID) graphql.Marshaler { return written(Appe
 
 // UnmarshalArticleID reads an article's global id, or its bare number.
 func UnmarshalArticleID(v any) (site.ArticleID, error) {
-	switch v := v.(type) {
-	case json.Number:
-		return site.ParseArticleID(v.String())
-	case string:
-		return site.ParseArticleID(v)
-	default:
-		// An ID may be written as an Int literal.
-		s, err := graphql.UnmarshalID(v)
-		if err != nil {
-			return 0, badInput("an ID is a string or an integer")
-		}
-		return site.ParseArticleID(s)
+	text, err := graphql.UnmarshalID(v) // it may be written as an Int literal
+	if err != nil {
+		return 0, badInput("an ID is a string or an integer")
 	}
+	return site.ParseArticleID(text)
 }
 
 // AppendURL appends a link.

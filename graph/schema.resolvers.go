@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"frontpage/endpoint"
+	"frontpage/redisrepo/casts"
 	"frontpage/redisrepo/denials"
 	"frontpage/redisrepo/events"
 	"frontpage/redisrepo/lists"
@@ -21,7 +22,20 @@ import (
 )
 
 func (r *articleResolver) Groups(ctx context.Context, objs []*site.Article) ([][]*site.Group, error) {
-	return r.groupsOf(ctx, objs)
+	// The names are in the articles; a query that selects their counts costs one round trip for all of them.
+	var names []site.GroupName
+	for _, article := range objs {
+		names = append(names, article.Groups...)
+	}
+	all, err := r.groups(ctx, names, selected(ctx, "Group.articleCount"))
+	if err != nil {
+		return nil, err
+	}
+	groups := make([][]*site.Group, len(objs))
+	for i, article := range objs {
+		groups[i], all = all[:len(article.Groups):len(article.Groups)], all[len(article.Groups):]
+	}
+	return groups, nil
 }
 
 func (r *articleResolver) ViewerVote(ctx context.Context, objs []*site.Article) ([]*site.Vote, error) {
@@ -103,7 +117,13 @@ func (r *articleResolver) BestRank(ctx context.Context, objs []*site.Article) ([
 }
 
 func (r *articleResolver) Ranks(ctx context.Context, objs []*site.Article, hours int32) ([][]*rankings.RankAt, error) {
-	found, err := r.frontRanks(ctx, int(hours))
+	found, err := endpoint.Share(ctx, r.reads, frontRanksKey(hours), func(ctx context.Context) (*rankings.FrontRanks, int, error) {
+		ranks, err := r.repo.FrontRanks(ctx, int(hours))
+		if ranks == nil {
+			return nil, 0, err
+		}
+		return ranks, ranks.Bytes(), err
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +131,9 @@ func (r *articleResolver) Ranks(ctx context.Context, objs []*site.Article, hours
 }
 
 func (r *articleResolver) RankedBy(ctx context.Context, objs []*site.Article) ([]*RankedBy, error) {
-	return rankedBy(r.repo.Rules, objs), nil
+	return collect(objs, func(a *site.Article) *RankedBy {
+		return &RankedBy{Formula: r.repo.Rules.Ranking, PostedAt: a.CreatedAt, VotesWorth: r.repo.Rules.Worth(float64(a.Votes))}
+	}), nil
 }
 
 func (r *articleResolver) VotesToReach(ctx context.Context, objs []*site.Article, rank int32) ([]*int32, error) {
@@ -385,11 +407,7 @@ func (r *queryResolver) ArticleByLink(ctx context.Context, link string) (*site.A
 }
 
 func (r *queryResolver) Groups(ctx context.Context, orderBy site.GroupOrder, prefix *string, first *int32, after *string, last *int32, before *string) (*GroupConnection, error) {
-	list := lists.GroupList{Order: orderBy}
-	if prefix != nil {
-		list.Prefix = *prefix
-	}
-	return r.groupPage(ctx, list, pageRequest(first, after, last, before))
+	return r.groupPage(ctx, lists.GroupList{Order: orderBy, Prefix: site.Value(prefix)}, pageRequest(first, after, last, before))
 }
 
 func (r *queryResolver) User(ctx context.Context, name string) (*site.User, error) {
@@ -437,11 +455,29 @@ func (r *queryResolver) Nodes(ctx context.Context, ids []string) ([]Node, error)
 }
 
 func (r *queryResolver) RateLimit(ctx context.Context) (*RateLimit, error) {
-	return rateLimit(ctx), nil
+	charge, balance, ok := endpoint.CostBalance(ctx)
+	if !ok {
+		return nil, nil
+	}
+	return &RateLimit{
+		Limit: charge.Most, Cost: charge.Amount, Remaining: max(charge.Most-balance.Used, 0),
+		ResetAt: time.Now().Add(balance.Left + time.Second - 1).UTC().Truncate(time.Second), // rounded up
+	}, nil
 }
 
 func (r *queryResolver) ModerationLog(ctx context.Context, first *int32, after *string, last *int32, before *string) (*ModerationConnection, error) {
-	return r.moderationLog(ctx, pageRequest(first, after, last, before))
+	if !endpoint.ViewerOf(ctx).Moderator {
+		return nil, endpoint.Forbidden("the moderation log is for moderators")
+	}
+	entries, info, err := r.repo.ModerationLog(ctx, pageRequest(first, after, last, before))
+	if err != nil {
+		return nil, err
+	}
+	c := &ModerationConnection{PageInfo: info, Edges: make([]*ModerationEdge, len(entries))}
+	for i := range entries {
+		c.Edges[i] = &ModerationEdge{Cursor: entries[i].Cursor, Node: &entries[i]}
+	}
+	return c, nil
 }
 
 func (r *queryResolver) DeletedItems(ctx context.Context, first *int32, after *string) (*DeletedConnection, error) {
@@ -449,7 +485,14 @@ func (r *queryResolver) DeletedItems(ctx context.Context, first *int32, after *s
 }
 
 func (r *queryResolver) Events(ctx context.Context, after *string, kinds []events.EventKind, first *int32) (*events.EventPage, error) {
-	return r.events(ctx, after, kinds, first)
+	if err := mayReadEvents(ctx); err != nil {
+		return nil, err
+	}
+	page, err := r.repo.Events(ctx, after, kinds, asInt(first))
+	if err != nil {
+		return nil, err
+	}
+	return &page, nil
 }
 
 func (r *queryResolver) Ranking(ctx context.Context, by rankings.RankBy, span *rankings.Span, postedAfter *time.Time, postedBefore *time.Time, first *int32, after *string, unvotedOnly bool) (*RankedConnection, error) {
@@ -457,11 +500,37 @@ func (r *queryResolver) Ranking(ctx context.Context, by rankings.RankBy, span *r
 }
 
 func (r *queryResolver) FrontPage(ctx context.Context, at time.Time) (*rankings.FrontPage, error) {
-	return r.frontPage(ctx, at)
+	at = at.Truncate(time.Hour) // the last full hour that is not after it
+	return endpoint.Share(ctx, r.reads, frontPageKey(at.Unix()), func(ctx context.Context) (*rankings.FrontPage, int, error) {
+		page, err := r.repo.FrontPage(ctx, at)
+		if page == nil {
+			return nil, perPlace, err
+		}
+		return page, perPlace * (len(page.Places) + 4), err
+	})
 }
 
 func (r *queryResolver) ViewerVotes(ctx context.Context, direction *site.Vote, first *int32, after *string) (*CastVoteConnection, error) {
-	return r.viewerVotes(ctx, direction, first, after)
+	v := endpoint.ViewerOf(ctx)
+	if v.Name == "" {
+		return nil, endpoint.Unauthenticated("sign in to list your votes")
+	}
+	votes, info, err := r.repo.CastVotes(ctx, v.Name, direction, asInt(first), after)
+	if err != nil {
+		return nil, err
+	}
+	c := &CastVoteConnection{PageInfo: info, Edges: make([]*CastVoteEdge, len(votes))}
+	for i, vote := range votes {
+		c.Edges[i] = &CastVoteEdge{Cursor: vote.Cursor, At: vote.At, Vote: vote.Vote}
+	}
+	if !selected(ctx, "CastVoteConnection.nodes") && !selected(ctx, "CastVoteConnection.edges", "CastVoteEdge.node") {
+		return c, nil
+	}
+	articles, err := r.loadAll(ctx, collect(votes, func(v casts.CastVote) site.ArticleID { return v.Article }))
+	for i, article := range articles {
+		c.Edges[i].Node = article
+	}
+	return c, err
 }
 
 func (r *queryResolver) ViewerReports(ctx context.Context, first *int32, after *string) (*ReportConnection, error) {

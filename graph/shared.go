@@ -77,15 +77,13 @@ func dependenceOf(set ast.SelectionSet) endpoint.Dependence {
 }
 
 func dependenceOfField(typeName, name string) endpoint.Dependence {
-	switch {
-	case strings.HasPrefix(name, "__"), strings.HasPrefix(typeName, "__"):
+	if strings.HasPrefix(name, "__") || strings.HasPrefix(typeName, "__") {
 		return endpoint.OnSchema
-	case slices.Contains(sameForAll[endpoint.OnArticle][typeName], name):
-		return endpoint.OnArticle
-	case slices.Contains(sameForAll[endpoint.OnEvent][typeName], name):
-		return endpoint.OnEvent
-	case slices.Contains(sameForAll[endpoint.OnStore][typeName], name):
-		return endpoint.OnStore
+	}
+	for _, dependence := range []endpoint.Dependence{endpoint.OnArticle, endpoint.OnEvent, endpoint.OnStore} {
+		if slices.Contains(sameForAll[dependence][typeName], name) {
+			return dependence
+		}
 	}
 	return endpoint.OnCaller
 }

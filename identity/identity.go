@@ -123,24 +123,26 @@ func New(ctx context.Context, o Options) (*Verifier, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	protection, role := http.NewCrossOriginProtection(), cmp.Or(o.ModeratorRole, moderator)
+	v := &Verifier{
+		protection: http.NewCrossOriginProtection(), moderators: o.Moderators, moderatorRole: cmp.Or(o.ModeratorRole, moderator),
+		validName: o.ValidName, nameKey: authorization, sessions: o.Sessions,
+	}
 	if o.Sessions != nil {
-		if err := protection.AddTrustedOrigin(o.Sessions.Origin); err != nil {
+		if err := v.protection.AddTrustedOrigin(o.Sessions.Origin); err != nil {
 			return nil, err
 		}
 	}
-	if o.Development {
-		return &Verifier{protection: protection, moderators: o.Moderators, moderatorRole: role, mode: "development mode without authentication: the header " + developmentName + " names the user",
-			validName: o.ValidName, nameHeader: developmentName, nameKey: http.CanonicalHeaderKey(developmentName), rolesHeader: developmentRoles}, nil
-	}
-	if o.ProxyHeader != "" {
-		return &Verifier{protection: protection, moderators: o.Moderators, moderatorRole: role, mode: "users are authenticated by the header " + o.ProxyHeader + " of a trusted proxy",
-			validName: o.ValidName, nameHeader: o.ProxyHeader, nameKey: http.CanonicalHeaderKey(o.ProxyHeader),
-			rolesHeader: o.RolesHeader, proxied: true, proxies: o.Proxies}, nil
-	}
-
-	v := &Verifier{protection: protection, moderators: o.Moderators, moderatorRole: role, validName: o.ValidName, nameKey: authorization, sessions: o.Sessions}
-	if !o.hasTokens() {
+	switch {
+	case o.Development:
+		v.mode = "development mode without authentication: the header " + developmentName + " names the user"
+		v.nameHeader, v.nameKey, v.rolesHeader = developmentName, http.CanonicalHeaderKey(developmentName), developmentRoles
+		return v, nil
+	case o.ProxyHeader != "":
+		v.mode = "users are authenticated by the header " + o.ProxyHeader + " of a trusted proxy"
+		v.nameHeader, v.nameKey, v.rolesHeader = o.ProxyHeader, http.CanonicalHeaderKey(o.ProxyHeader), o.RolesHeader
+		v.proxied, v.proxies = true, o.Proxies
+		return v, nil
+	case !o.hasTokens():
 		v.mode = o.Sessions.mode()
 		return v, nil
 	}
@@ -150,15 +152,11 @@ func New(ctx context.Context, o Options) (*Verifier, error) {
 	o.Leeway = cmp.Or(o.Leeway, 30*time.Second)
 	o.Refresh = cmp.Or(o.Refresh, 5*time.Minute)
 	o.Pause = cmp.Or(o.Pause, min(10*time.Second, o.Refresh))
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	if o.Transport == nil {
-		o.Transport = http.DefaultTransport
-	}
+	o.Transport = cmp.Or(o.Transport, http.DefaultTransport)
 	t, err := newTokens(ctx, o)
 	if err != nil {
 		return nil, err

@@ -51,7 +51,7 @@ func openKeys(ctx context.Context, o Options) (*keys, error) {
 		k.source, k.load = o.JWKS, fromFile(o.JWKS)
 	} else {
 		u, err := url.Parse(o.JWKS)
-		if err != nil || u.Host == "" || u.Scheme != "https" && (u.Scheme != "http" || !isLoopback(u.Hostname())) {
+		if err != nil || !IsConfidential(u) {
 			return nil, fmt.Errorf("%s: a URL must begin with https://, or with http:// for a host on this machine", o.name("JWKS"))
 		}
 		k.source, k.load = u.Redacted(), fromURL(o.JWKS, o.Transport)
@@ -188,9 +188,11 @@ func readLimited(in io.Reader) ([]byte, error) {
 	return text, err
 }
 
-func isLoopback(host string) bool {
-	address, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && address.IsLoopback()
+// IsConfidential reports whether what is sent to a URL cannot be read on its way: it goes by https, or by http to this machine.
+func IsConfidential(u *url.URL) bool {
+	address, err := netip.ParseAddr(u.Hostname())
+	isLoopback := u.Hostname() == "localhost" || err == nil && address.IsLoopback()
+	return u.Host != "" && (u.Scheme == "https" || u.Scheme == "http" && isLoopback)
 }
 
 // Bits of an accepted RSA key. Checking a signature with a longer one would take too long for a request.

@@ -31,7 +31,7 @@ func (v *Verifier) nameOf(ctx context.Context, c map[string]any, isService bool)
 	issuer, _ := c["iss"].(string)
 	subject, _ := c[subjectClaim].(string)
 	wanted, _ := Claim(c, t.name).(string)
-	if t.ofSite(issuer) {
+	if t.accounts != nil && t.accounts.Issuer != "" && issuer == t.accounts.Issuer { // that of the site's sign-in
 		name, _ := Claim(c, t.accounts.NameClaim).(string)
 		if name != "" || !isService {
 			wanted = name
@@ -56,11 +56,6 @@ func (v *Verifier) nameOf(ctx context.Context, c map[string]any, isService bool)
 		return "", &Refusal{Code: Unavailable, Message: "the user of the token cannot be read now: try again", cause: err}
 	}
 	return name, v.checkSubject(name, v.validName)
-}
-
-// ofSite reports whether an issuer is that of the site's sign-in.
-func (t *tokens) ofSite(issuer string) bool {
-	return t.accounts != nil && t.accounts.Issuer != "" && issuer == t.accounts.Issuer
 }
 
 // checkSubject is validSubject for a token.

@@ -2,6 +2,7 @@ package pages
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
@@ -83,10 +84,7 @@ func (l *layout) render(p *page) *rendered {
 		l.execute(&out, places[i].template, p)
 	}
 	digest := sha256.Sum256(out.Bytes())
-	r := &rendered{status: p.status, plain: out.Bytes(), tag: `W/"` + hex.EncodeToString(digest[:12]) + `"`}
-	if r.status == 0 {
-		r.status = http.StatusOK
-	}
+	r := &rendered{status: cmp.Or(p.status, http.StatusOK), plain: out.Bytes(), tag: `W/"` + hex.EncodeToString(digest[:12]) + `"`}
 	r.zipped = sync.OnceValue(func() []byte {
 		var zipped bytes.Buffer
 		w := gzip.NewWriter(&zipped)

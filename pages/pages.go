@@ -7,6 +7,7 @@
 package pages
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -87,9 +88,7 @@ func (s *server) page(of func(*http.Request) (*page, error)) http.HandlerFunc {
 		if p.query != "" && p.status == 0 {
 			answer = s.ask(w, req, p)
 		}
-		if p.About == "" {
-			p.About = s.Site.About
-		}
+		p.About = cmp.Or(p.About, s.Site.About)
 		s.show(w, req, p, answer)
 	}
 }

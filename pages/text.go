@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"cmp"
 	"net/url"
 	"regexp"
 	"strings"
@@ -25,10 +26,7 @@ func afterHost(link string) string {
 	if err != nil || (u.Path == "" || u.Path == "/") && u.RawQuery == "" {
 		return ""
 	}
-	path := u.Path
-	if path == "" {
-		path = "/"
-	}
+	path := cmp.Or(u.Path, "/")
 	if query, err := url.PathUnescape(u.RawQuery); u.RawQuery != "" && err == nil {
 		return path + "?" + query
 	}

@@ -75,12 +75,9 @@ func KeepRules() Option {
 // Pending returns what New would do to the data of a store before it opens the site: upgrades of the layout, and
 // re-ranking under changed rules. It changes nothing.
 func Pending(ctx context.Context, client redis.UniversalClient, rules site.Rules, options ...Option) (pending []string, err error) {
-	r, err := Find(ctx, client, rules, options...)
+	r, err := FindComplete(ctx, client, rules, options...)
 	if err != nil {
 		return nil, err
-	}
-	if r.Store.Incomplete {
-		return nil, layout.ErrIncomplete
 	}
 	found, err := r.Layout.Layouts(ctx)
 	if err != nil {

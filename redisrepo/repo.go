@@ -77,12 +77,9 @@ type Repo struct {
 // should then be using the store under the old rules.
 func New(ctx context.Context, client redis.UniversalClient, rules site.Rules, options ...Option) (*Repo, error) {
 	ctx = failover.Starting(ctx)
-	r, err := Find(ctx, client, rules, options...)
+	r, err := FindComplete(ctx, client, rules, options...)
 	if err != nil {
 		return nil, err
-	}
-	if r.Store.Incomplete {
-		return nil, layout.ErrIncomplete
 	}
 	if err := r.Prepare(ctx); err != nil {
 		return nil, err
@@ -138,6 +135,15 @@ func Find(ctx context.Context, client redis.UniversalClient, rules site.Rules, o
 	return assemble(store, o)
 }
 
+// FindComplete is Find, but a store that holds an incomplete copy of a site is an error.
+func FindComplete(ctx context.Context, client redis.UniversalClient, rules site.Rules, options ...Option) (*Repo, error) {
+	r, err := Find(ctx, client, rules, options...)
+	if err == nil && r.Store.Incomplete {
+		err = layout.ErrIncomplete
+	}
+	return r, err
+}
+
 // assemble makes the rooms of a site, each with those that it uses.
 func assemble(store *wire.Store, o opening) (*Repo, error) {
 	r := &Repo{Store: store, Sessions: sessions.New(store), Denials: denials.New(store), Log: events.New(store), Views: views.New(store), Reports: reports.New(store, o.reports)}
@@ -148,7 +154,8 @@ func assemble(store *wire.Store, o opening) (*Repo, error) {
 	r.Rankings, errs[3] = rankings.New(store, r.Lists, r.Views, o.stepLooked)
 	r.Casts = casts.New(store, r.Articles)
 	r.Layout = layout.New(store, r.Articles, r.Lists, r.Rankings, r.Casts, r.Sessions, r.Views, o.Options)
-	r.voting, errs[4] = newVoting(store)
+	r.voting = &voting{script: voteScript(store)}
+	r.voting.calls, errs[4] = newVoteCalls()
 	r.Live = live.New(store, r.Articles, r.Lists, r.Casts, r.Log, live.Hooks{OnForget: r.forget, Reopen: r.reopen})
 	return r, errors.Join(errs[:]...)
 }

@@ -30,11 +30,6 @@ type voting struct {
 	calls  *voteCalls
 }
 
-func newVoting(store *wire.Store) (*voting, error) {
-	calls, err := newVoteCalls()
-	return &voting{script: voteScript(store), calls: calls}, err
-}
-
 // voteTexts are the texts of vote.lua by rules: a process of tests opens many sites.
 var voteTexts sync.Map
 

@@ -31,10 +31,6 @@ type seenLine struct {
 	lines, leftOut int
 }
 
-func newLimited(h slog.Handler) limited {
-	return limited{h, &seenLines{messages: map[string]*seenLine{}}}
-}
-
 // Handle implements slog.Handler.
 func (l limited) Handle(ctx context.Context, r slog.Record) error {
 	leftOut, ok := l.seen.admit(r)

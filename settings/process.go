@@ -47,7 +47,7 @@ const (
 func (p *Process) Logger() *slog.Logger { return p.loggerTo(os.Stderr) }
 
 func (p *Process) loggerTo(w io.Writer) *slog.Logger {
-	return slog.New(newLimited(p.handler(w, p.LogLevel)))
+	return slog.New(limited{p.handler(w, p.LogLevel), &seenLines{messages: map[string]*seenLine{}}})
 }
 
 // AccessLogger returns a logger for a line of each request. It bounds no rate and writes at every FRONTPAGE_LOG_LEVEL.

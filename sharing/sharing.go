@@ -193,16 +193,9 @@ func (g *generation[K, V]) remove(key K, r *result[V]) {
 	}
 }
 
-// Bytes returns how many bytes the results take.
-func (s *Results[K, V]) Bytes() int {
+// Size returns how many results there are, with those whose reads are under way, and how many bytes they take.
+func (s *Results[K, V]) Size() (results, bytes int) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return s.recent.bytes + s.older.bytes
-}
-
-// Len returns how many results there are, with those whose reads are under way.
-func (s *Results[K, V]) Len() int {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return len(s.recent.results) + len(s.older.results)
+	return len(s.recent.results) + len(s.older.results), s.recent.bytes + s.older.bytes
 }

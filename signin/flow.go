@@ -90,12 +90,6 @@ func (s *SignIn) flowSecret(req *http.Request) []byte {
 	return secret
 }
 
-// keepFlowSecret makes the browser keep its secret. It is sent back with the provider's redirection, which is a link
-// from another site.
-func (s *SignIn) keepFlowSecret(w http.ResponseWriter, secret []byte) {
-	http.SetCookie(w, identity.Cookie(s.cookieName("flow"), text(secret), flowSeconds))
-}
-
 // returnPath returns the path and query to come back to. It is one of this site: that of another one, or of signing in,
 // becomes /.
 func (s *SignIn) returnPath(to string) string {

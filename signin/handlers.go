@@ -32,7 +32,8 @@ func (s *SignIn) start(w http.ResponseWriter, req *http.Request) {
 	if secret == nil {
 		secret = random(secretBytes)
 	}
-	s.keepFlowSecret(w, secret)
+	// The browser sends it back with the provider's redirection, which is a link from another site.
+	http.SetCookie(w, identity.Cookie(s.cookieName("flow"), text(secret), flowSeconds))
 	f := begin(secret, to, s.o.Now())
 	private(w.Header())
 	http.Redirect(w, req, p.AuthCodeURL(f.state, oidc.Nonce(f.nonce), oauth2.S256ChallengeOption(f.verifier)), http.StatusFound)

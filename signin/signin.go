@@ -79,15 +79,11 @@ type SignIn struct {
 func New(ctx context.Context, o Options) (*SignIn, error) {
 	o.Recheck = cmp.Or(o.Recheck, 30*time.Second)
 	o.Lifetime = min(o.Lifetime, sessions.MaxSession)
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	if o.Transport == nil {
-		o.Transport = http.DefaultTransport
-	}
+	o.Transport = cmp.Or(o.Transport, http.DefaultTransport)
 	o.Secure = o.Secure || strings.HasPrefix(o.PublicURL, "https:")
 	if err := o.validate(); err != nil {
 		return nil, err
@@ -145,7 +141,7 @@ func (o Options) validate() error {
 	}
 	for _, field := range []struct{ name, value string }{{"Issuer", o.Issuer}, {"PublicURL", o.PublicURL}} {
 		u, err := url.Parse(field.value)
-		if err != nil || u.Host == "" || u.Scheme != "https" && (u.Scheme != "http" || !isLoopback(u.Hostname())) {
+		if err != nil || !identity.IsConfidential(u) {
 			return fmt.Errorf("%s must begin with https://, or with http:// for a host on this machine", o.name(field.name))
 		}
 		if u.RawQuery != "" || u.Fragment != "" || u.User != nil {
@@ -159,11 +155,6 @@ func (o Options) validate() error {
 		return errors.New("ValidName or Client is missing")
 	}
 	return nil
-}
-
-func isLoopback(host string) bool {
-	address, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && address.IsLoopback()
 }
 
 // scopes are what the provider is asked for.

@@ -137,7 +137,7 @@ func copyRDB(to io.Writer, from io.Reader) (done Snapshot, err error) {
 	in, out := bufio.NewReaderSize(from, 1<<20), io.MultiWriter(to, digest)
 	magic, err := in.Peek(9)
 	if err != nil || !bytes.HasPrefix(magic, []byte("REDIS")) && !bytes.HasPrefix(magic, []byte("VALKEY")) {
-		return done, errors.Join(errors.New("this is not a backup: it is no RDB file"), unlessEOF(err))
+		return done, errors.Join(errors.New("this is not a backup: it is no RDB file"), unless(io.EOF, err))
 	}
 	crc := ^uint64(0)
 	for {
@@ -173,8 +173,9 @@ func copyRDB(to io.Writer, from io.Reader) (done Snapshot, err error) {
 	}
 }
 
-func unlessEOF(err error) error {
-	if errors.Is(err, io.EOF) {
+// unless returns the error, or nil if it is the expected one.
+func unless(expected, err error) error {
+	if errors.Is(err, expected) {
 		return nil
 	}
 	return err

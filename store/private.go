@@ -70,21 +70,14 @@ func isOurs(name string) bool {
 func privateIn(root *os.Root) fs.WalkDirFunc {
 	return func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
-			return unlessGone(err)
+			return unless(fs.ErrNotExist, err)
 		}
 		info, err := entry.Info()
 		if err != nil || info.Mode()&others == 0 || !info.IsDir() && !info.Mode().IsRegular() || entry.Name() == "lost+found" {
-			return unlessGone(err)
+			return unless(fs.ErrNotExist, err)
 		}
-		return unlessGone(root.Chmod(path, info.Mode().Perm()&^others))
+		return unless(fs.ErrNotExist, root.Chmod(path, info.Mode().Perm()&^others))
 	}
-}
-
-func unlessGone(err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
 }
 
 // memoryTimeout is the shortest timeout of the store in memory. It runs in this process: on a busy machine a reply is

@@ -162,13 +162,12 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 
 // complete sets the defaults.
 func (o *Options) complete() error {
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	o.Timeout = cmp.Or(o.Timeout, defaultTimeout)
 	scheme, _, _ := strings.Cut(o.URL, "://")
 	if o.TLS != (TLS{}) && !isTLS(scheme) {
-		return o.errNoTLS()
+		return fmt.Errorf("%s, %s and %s need %s to begin with rediss://, rediss+sentinel:// or rediss+cluster://",
+			o.name("CAFile"), o.name("CertFile"), o.name("KeyFile"), o.name("URL"))
 	}
 	return nil
 }

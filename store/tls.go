@@ -30,12 +30,6 @@ type TLS struct {
 	CertFile, KeyFile string
 }
 
-// errNoTLS is returned when TLS files are given for a connection without TLS.
-func (o Options) errNoTLS() error {
-	return fmt.Errorf("%s, %s and %s need %s to begin with rediss://, rediss+sentinel:// or rediss+cluster://",
-		o.name("CAFile"), o.name("CertFile"), o.name("KeyFile"), o.name("URL"))
-}
-
 // credentials are what the files contain.
 type credentials struct {
 	roots        *x509.CertPool // nil: the system's

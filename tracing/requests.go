@@ -1,6 +1,7 @@
 package tracing
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"log/slog"
@@ -140,9 +141,7 @@ func (w *response) WriteHeader(status int) {
 
 // Write implements http.ResponseWriter.
 func (w *response) Write(body []byte) (int, error) {
-	if w.status == 0 {
-		w.status = http.StatusOK
-	}
+	w.status = cmp.Or(w.status, http.StatusOK)
 	n, err := w.ResponseWriter.Write(body)
 	w.bytes += int64(n)
 	return n, err

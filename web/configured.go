@@ -2,6 +2,7 @@ package web
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"html"
@@ -19,12 +20,8 @@ func (o Options) WithDefaults() Options {
 		}
 		o.Texts = english
 	}
-	if o.Name == "" {
-		o.Name = "Frontpage"
-	}
-	if o.About == "" {
-		o.About = o.Texts.Text("about")
-	}
+	o.Name = cmp.Or(o.Name, "Frontpage")
+	o.About = cmp.Or(o.About, o.Texts.Text("about"))
 	return o
 }
 

@@ -3,6 +3,7 @@ package casts
 
 import (
 	"context"
+	"embed"
 	"errors"
 	"fmt"
 	"math"
@@ -18,6 +19,11 @@ import (
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/wire"
 )
+
+//go:embed *.lua
+var luaFiles embed.FS
+
+var _ = wire.AddLua(luaFiles)
 
 // Casts knows which votes a user has cast.
 type Casts struct {

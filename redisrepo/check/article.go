@@ -293,14 +293,11 @@ func (c *checker) edits(p keys.Partition, a *site.Article, f facts) {
 // voters checks the sets of an article's voters against its counts.
 func (c *checker) voters(p keys.Partition, a *site.Article, f facts) {
 	key := p.Article(a.ID)
-	if f.votedTTL.Val() == noExpiry {
-		c.reportf("%s: does not expire", p.Voted(a.ID))
-	}
-	if f.downTTL.Val() == noExpiry {
-		c.reportf("%s: does not expire", p.Downvoted(a.ID))
-	}
-	if f.auditTTL.Val() == noExpiry {
-		c.reportf("%s: does not expire", p.Audit(a.ID))
+	keys := []string{p.Voted(a.ID), p.Downvoted(a.ID), p.Audit(a.ID)}
+	for i, ttl := range []*redis.DurationCmd{f.votedTTL, f.downTTL, f.auditTTL} {
+		if ttl.Val() == noExpiry {
+			c.reportf("%s: does not expire", keys[i])
+		}
 	}
 	if len(f.both) > 0 {
 		c.reportf("%s: %v are in both sets of voters", key, f.both)

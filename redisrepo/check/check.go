@@ -25,6 +25,8 @@ type Checked struct {
 	Articles int // without deleted ones
 	Deleted  int
 	Groups   int // names, however many partitions have articles of a group
+
+	Violations int // how many were reported
 }
 
 // Check reads the whole store and reports every inconsistency, as a sentence with the keys in it. In a
@@ -65,14 +67,7 @@ func Check(ctx context.Context, r *redisrepo.Repo, report func(violation string)
 func Compare(ctx context.Context, r *redisrepo.Repo, families bool, report func(violation string)) (Checked, error) {
 	c := checker{Repo: r, report: report, families: families, reported: map[string]bool{}, hasBest: map[site.ArticleID]bool{}, lags: map[keys.Partition]*views.Lag{}}
 	for _, p := range r.Store.Partitions {
-		var err error
-		if c.lags[p], err = r.Views.NewLag(ctx, p); err != nil {
-			return c.done, failover.Wrap("check", err)
-		}
 		if err := c.partition(ctx, p); err != nil {
-			return c.done, failover.Wrap("check", err)
-		}
-		if err := c.frontPages(ctx, p); err != nil {
 			return c.done, failover.Wrap("check", err)
 		}
 	}
@@ -102,13 +97,17 @@ type checker struct {
 func (c *checker) reportf(format string, args ...any) {
 	if violation := fmt.Sprintf(format, args...); !c.reported[violation] {
 		c.reported[violation] = true
+		c.done.Violations++
 		c.report(violation)
 	}
 }
 
 // partition checks the articles in time: and deleted: one by one. After that, score: and the hashes must only name no
-// others.
-func (c *checker) partition(ctx context.Context, p keys.Partition) error {
+// others. Then come the events, the counter and the saved front pages.
+func (c *checker) partition(ctx context.Context, p keys.Partition) (err error) {
+	if c.lags[p], err = c.Views.NewLag(ctx, p); err != nil {
+		return err
+	}
 	c.highest = 0
 	if err := c.articlesIn(ctx, p, p.Ranking(site.ByTime), &c.done.Articles, c.article); err != nil {
 		return err
@@ -117,7 +116,7 @@ func (c *checker) partition(ctx context.Context, p keys.Partition) error {
 		return err
 	}
 	scores := p.Ranking(site.ByScore)
-	err := c.Store.Scan(ctx, wire.Scan{Command: redis.Cmdable.ZScan, Key: scores, Step: 2, Handle: func(members []string) error {
+	err = c.Store.Scan(ctx, wire.Scan{Command: redis.Cmdable.ZScan, Key: scores, Step: 2, Handle: func(members []string) error {
 		return c.unlisted(ctx, p, scores, members)
 	}})
 	if err := c.wrongType(scores, err); err != nil {
@@ -126,7 +125,10 @@ func (c *checker) partition(ctx context.Context, p keys.Partition) error {
 	if err := c.events(ctx, p); err != nil {
 		return err
 	}
-	return c.counter(ctx, p)
+	if err := c.counter(ctx, p); err != nil {
+		return err
+	}
+	return c.frontPages(ctx, p)
 }
 
 // articlesIn checks the articles in a sorted set, and adds their number to done.

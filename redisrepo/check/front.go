@@ -73,7 +73,7 @@ func (c *checker) frontPages(ctx context.Context, p keys.Partition) error {
 
 // frontPage checks one page, and returns the articles on it.
 func (c *checker) frontPage(p keys.Partition, page rankings.SavedPage) []site.ArticleID {
-	ids := rankings.IDsOf(page.Items)
+	ids := lists.IDsOf(page.Items)
 	if len(ids) > rankings.FrontPageSize {
 		c.reportf("%s: the page of hour %d has %d articles", p.Front(), page.Hour, len(ids))
 	}

@@ -3,6 +3,7 @@ package events
 
 import (
 	"context"
+	"embed"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -17,6 +18,11 @@ import (
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/wire"
 )
+
+//go:embed *.lua
+var luaFiles embed.FS
+
+var _ = wire.AddLua(luaFiles)
 
 // Log is the change feed and the moderation log of a site.
 type Log struct{ store *wire.Store }

@@ -36,9 +36,7 @@ func (l GroupList) prefix() (canonical string, possible bool) {
 
 // counted returns the list with a place to count in.
 func (l GroupList) counted() GroupList {
-	if l.Looked == nil {
-		l.Looked = new(int)
-	}
+	l.Looked = cmp.Or(l.Looked, new(int))
 	return l
 }
 

@@ -109,13 +109,7 @@ func (r *Lists) listIDs(ctx context.Context, l Listing, first, count int, along 
 	if err != nil {
 		return nil, failover.Wrap("list", err)
 	}
-	ids := make([]site.ArticleID, 0, len(found))
-	for _, z := range found {
-		if id, ok := ArticleOf(z); ok {
-			ids = append(ids, id)
-		}
-	}
-	return ids, nil
+	return IDsOf(found), nil
 }
 
 // listRanks reads consecutive articles of a listing that is one sorted set.
@@ -126,13 +120,7 @@ func (r *Lists) listRanks(ctx context.Context, l Listing, first, count int) ([]s
 	if err != nil {
 		return nil, failover.Wrap("list", err)
 	}
-	ids := make([]site.ArticleID, 0, len(members))
-	for _, member := range members {
-		if id, ok := ArticleOfMember(member); ok {
-			ids = append(ids, id)
-		}
-	}
-	return ids, nil
+	return idsOf(members, ArticleOfMember), nil
 }
 
 // Edge is an article on a page.
@@ -266,6 +254,19 @@ func ArticleOf(z redis.Z) (site.ArticleID, bool) { return ArticleOfMember(z.Memb
 func ArticleOfMember(member string) (site.ArticleID, bool) {
 	id, err := site.ParseArticleID(member)
 	return id, err == nil && strings.HasPrefix(member, site.ArticlePrefix)
+}
+
+// IDsOf returns the articles among members of a listing.
+func IDsOf(found []redis.Z) []site.ArticleID { return idsOf(found, ArticleOf) }
+
+func idsOf[M any](members []M, articleOf func(M) (site.ArticleID, bool)) []site.ArticleID {
+	ids := make([]site.ArticleID, 0, len(members))
+	for _, member := range members {
+		if id, ok := articleOf(member); ok {
+			ids = append(ids, id)
+		}
+	}
+	return ids
 }
 
 // cursorList is the listing's name in its cursors, so that a cursor is refused by any other listing.

@@ -180,12 +180,6 @@ func newKeptListings(ttl time.Duration) (keptListings, error) {
 	return keptListings{ttl: ttl, seen: seen, unranked: unranked, turn: make(chan struct{}, 1)}, err
 }
 
-// unrankedOf returns how many articles of a large group are not in its listing with this key, because they are in no ranking.
-func (k keptListings) unrankedOf(key string) int64 {
-	n, _ := k.unranked.Get(key)
-	return n
-}
-
 func (k keptListings) has(l Listing) bool {
 	if l.group == "" {
 		return false

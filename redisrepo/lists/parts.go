@@ -25,13 +25,7 @@ func (r *Lists) GroupParts(ctx context.Context, size int) ([]int, error) {
 // Part returns up to size articles of one partition, the oldest first. Parts has the numbers.
 func (r *Lists) Part(ctx context.Context, part, size int) ([]site.ArticleID, error) {
 	members, err := r.part(ctx, part, size, func(p keys.Partition) string { return p.Ranking(site.ByTime) })
-	ids := make([]site.ArticleID, 0, len(members))
-	for _, member := range members {
-		if id, ok := ArticleOfMember(member); ok {
-			ids = append(ids, id)
-		}
-	}
-	return ids, err
+	return idsOf(members, ArticleOfMember), err
 }
 
 // GroupPart returns up to size groups of one partition, by name: those of its articles, but interesting. GroupParts has the

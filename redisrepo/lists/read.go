@@ -114,6 +114,7 @@ func (r *Lists) CallListing(ctx context.Context, pipe redis.Pipeliner, p keys.Pa
 	if r.kept.has(l) {
 		compares = ""
 	}
+	unranked, _ := r.kept.unranked.Get(key)
 	afterScore, afterMember := q.After.Args()
 	beforeScore, beforeMember := q.Before.Args()
 	args := []any{
@@ -129,7 +130,7 @@ func (r *Lists) CallListing(ctx context.Context, pipe redis.Pipeliner, p keys.Pa
 		string(l.indexed()),                        // ARGV[10]
 		r.mostSmall,                                // ARGV[11]
 		compares,                                   // ARGV[12]
-		r.kept.unrankedOf(key),                     // ARGV[13]
+		unranked,                                   // ARGV[13]
 	}
 	for _, c := range wanted {
 		score, member := c.Args()

@@ -82,7 +82,8 @@ func eachBatch(ctx context.Context, r *redisrepo.Repo, handle func(context.Conte
 		batch := make([]*copiedKey, len(names))
 		for i, name := range names {
 			p := r.Store.PartitionOfKey(name)
-			batch[i] = &copiedKey{cell: parseCell(strings.TrimPrefix(name, string(p))), key: name, at: indexes[p]}
+			batch[i] = &copiedKey{cell: cell{name: strings.TrimPrefix(name, string(p))}, key: name, at: indexes[p]}
+			batch[i].Kind, batch[i].rest = keys.Parse(batch[i].name)
 			if _, known := indexes[p]; !known && name != keys.Untagged.Meta() {
 				batch[i].Kind = keys.Kind{}
 			}

@@ -95,7 +95,7 @@ func (m *migration) copyMeta(ctx context.Context, field string) error {
 func newMigration(ctx context.Context, from, to redis.UniversalClient, rules site.Rules, options ...redisrepo.Option) (*migration, error) {
 	m := &migration{say: func(string) {}}
 	var err error
-	if m.from, err = redisrepo.Find(ctx, from, rules); err != nil {
+	if m.from, err = redisrepo.FindComplete(ctx, from, rules); err != nil {
 		return nil, fmt.Errorf("the original: %w", err)
 	}
 	if err := m.readMeta(ctx); err != nil {
@@ -168,9 +168,6 @@ func (m *migration) sayf(format string, args ...any) { m.say(fmt.Sprintf(format,
 
 // readMeta checks that the original is a site that this program understands.
 func (m *migration) readMeta(ctx context.Context) error {
-	if m.from.Store.Incomplete {
-		return layout.ErrIncomplete
-	}
 	if strings.Contains(probe(ctx, m.from), "READONLY") {
 		return errors.New("it is a replica, which cannot know whether its primary is still written to: use the address of the primary")
 	}
@@ -340,16 +337,12 @@ func (m *migration) compare(ctx context.Context) error {
 }
 
 func (m *migration) check(ctx context.Context) error {
-	violations := 0
-	checked, err := check.Check(ctx, m.to, func(violation string) {
-		violations++
-		m.say("check of the copy: " + violation)
-	})
+	checked, err := check.Check(ctx, m.to, func(violation string) { m.say("check of the copy: " + violation) })
 	if err != nil {
 		return err
 	}
-	if violations > 0 {
-		return fmt.Errorf("the copy has %d inconsistencies: run frontpage check on the original, too, and remove those that it has", violations)
+	if checked.Violations > 0 {
+		return fmt.Errorf("the copy has %d inconsistencies: run frontpage check on the original, too, and remove those that it has", checked.Violations)
 	}
 	m.sayf("check of the copy: %d articles, %d deleted articles and %d groups: 0 violations", checked.Articles, checked.Deleted, checked.Groups)
 	return nil

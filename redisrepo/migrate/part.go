@@ -224,11 +224,6 @@ type cell struct {
 	name, rest string
 }
 
-func parseCell(name string) cell {
-	kind, rest := keys.Parse(name)
-	return cell{kind, name, rest}
-}
-
 // isMark reports whether a member of a user's votes says that older ones were dropped. It is of no article.
 func (c cell) isMark(member string) bool {
 	return member == casts.CastCut && c.Of == keys.UserMonth

@@ -12,7 +12,6 @@ import (
 
 	"frontpage/failover"
 	"frontpage/redisrepo"
-	"frontpage/redisrepo/layout"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
 )
@@ -37,12 +36,9 @@ func Ranking(ctx context.Context, client redis.UniversalClient, rules site.Rules
 	if size < 1 || size > lists.MaxRank {
 		return Preview{}, site.Refuse(site.Invalid, "size", "a page has 1 to %d articles, not %d", lists.MaxRank, size)
 	}
-	r, err := redisrepo.Find(ctx, client, rules, options...)
+	r, err := redisrepo.FindComplete(ctx, client, rules, options...)
 	if err != nil {
 		return Preview{}, err
-	}
-	if r.Store.Incomplete {
-		return Preview{}, layout.ErrIncomplete
 	}
 	found, err := r.Layout.Layouts(ctx)
 	if err != nil {

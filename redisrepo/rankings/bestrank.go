@@ -58,20 +58,9 @@ func (r *Rankings) FrontRanks(ctx context.Context, hours int) (*FrontRanks, erro
 	}
 	ranks := &FrontRanks{first: pages.first}
 	pages.each(func(from, to site.Hour, items []redis.Z) {
-		ranks.pages = append(ranks.pages, rankedHours{hours: int(min(to, pages.last)-from) + 1, ids: IDsOf(items)})
+		ranks.pages = append(ranks.pages, rankedHours{hours: int(min(to, pages.last)-from) + 1, ids: lists.IDsOf(items)})
 	})
 	return ranks, nil
-}
-
-// IDsOf returns the articles of a saved front page, best first.
-func IDsOf(items []redis.Z) []site.ArticleID {
-	ids := make([]site.ArticleID, 0, len(items))
-	for _, z := range items {
-		if id, ok := lists.ArticleOf(z); ok {
-			ids = append(ids, id)
-		}
-	}
-	return ids
 }
 
 // Of returns the ranks of an article, the oldest first.

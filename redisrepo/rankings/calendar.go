@@ -15,11 +15,6 @@ import (
 	"frontpage/redisrepo/wire"
 )
 
-// calendarView is the view of the log that the calendars are.
-func (r *Rankings) calendarView() *views.View {
-	return &views.View{Name: "calendar", Apply: r.applyCalendar, Applied: r.foldApplied}
-}
-
 // calendarsOf returns the names of the groups that have a calendar with an entry's article; empty: the site.
 func (r *Rankings) calendarsOf(groups []site.GroupName) []site.GroupName {
 	if !r.store.Has("group_top") {

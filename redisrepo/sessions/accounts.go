@@ -164,10 +164,7 @@ func QueueClaim(ctx context.Context, pipe redis.Pipeliner, key, value string, tt
 // FirstOf returns the value of the key of a call by QueueClaim.
 func FirstOf(claimed *redis.Cmd) (string, error) {
 	answer, err := wire.StatusReply(claimed)
-	if err != nil {
-		return "", err
-	}
-	return answer.Text(1), nil
+	return answer.Text(1), err
 }
 
 // A session is kept under a digest of its cookie, in hex, as an opaque value. The end of all of a user's sessions leaves a
@@ -185,10 +182,7 @@ func UserDigest(name site.UserName) string { return digestOf(string(name)) }
 // KeepSession stores a session for some time.
 func (r *Sessions) KeepSession(ctx context.Context, digest string, value []byte, lifetime time.Duration) error {
 	set := redis.NewStatusCmd(ctx, "set", r.digested(digest).Session(digest), value, "px", lifetime.Milliseconds())
-	if err := r.store.Send(ctx, set); err != nil {
-		return failover.Wrap("keep a session", err)
-	}
-	return nil
+	return failover.Wrap("keep a session", r.store.Send(ctx, set))
 }
 
 // ReplaceSession is like KeepSession, but stores nothing, and returns false, if the session has ended.
@@ -243,10 +237,7 @@ func (r *Sessions) EndSessions(ctx context.Context, name string, by site.Actor) 
 
 // EndSession removes a session. A session that has ended is not an error.
 func (r *Sessions) EndSession(ctx context.Context, digest string) error {
-	if err := r.store.Send(ctx, redis.NewIntCmd(ctx, "del", r.digested(digest).Session(digest))); err != nil {
-		return failover.Wrap("end a session", err)
-	}
-	return nil
+	return failover.Wrap("end a session", r.store.Send(ctx, redis.NewIntCmd(ctx, "del", r.digested(digest).Session(digest))))
 }
 
 // RenewsSession reports whether the caller is the one of all processes that renews a session during some time.

@@ -36,11 +36,7 @@ type StoredVersion struct {
 
 // Version returns what the stored version is.
 func (v StoredVersion) Version() *Version {
-	version := &Version{Title: v.Title, By: User{Name: v.By}, Until: UnixTime(v.Until), Votes: int(v.Votes)}
-	if v.Text != "" {
-		version.Text = &v.Text
-	}
-	return version
+	return &Version{Title: v.Title, Text: Optional(v.Text), By: User{Name: v.By}, Until: UnixTime(v.Until), Votes: int(v.Votes)}
 }
 
 var errVersion = errors.New("a version of its history is malformed")

@@ -350,16 +350,12 @@ func (f *Filling) Finish(ctx context.Context, report func(violation string)) (ch
 			return check.Checked{}, failover.Wrap("record the names of users", err)
 		}
 	}
-	violations := 0
-	checked, err := check.Compare(ctx, f.r, false, func(violation string) {
-		violations++
-		report(violation)
-	})
+	checked, err := check.Compare(ctx, f.r, false, report)
 	if err != nil {
 		return checked, err
 	}
-	if violations > 0 {
-		return checked, fmt.Errorf("the import has %d inconsistencies: empty the store", violations)
+	if checked.Violations > 0 {
+		return checked, fmt.Errorf("the import has %d inconsistencies: empty the store", checked.Violations)
 	}
 	return checked, f.r.Layout.MarkComplete(ctx)
 }
