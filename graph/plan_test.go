@@ -191,3 +191,13 @@ func BenchmarkExecutors(b *testing.B) {
 		}
 	}
 }
+
+func TestEachMutationIsLimited(t *testing.T) {
+	t.Parallel()
+	schema := graph.Served(nil, slog.New(slog.DiscardHandler), endpoint.DefaultOptions(), func(r graph.ResolverRoot) graph.ResolverRoot { return r })
+	for _, field := range graph.Schema().Mutation.Fields {
+		if schema.Rule[field.Name] == "" {
+			t.Errorf("no rate limits %s", field.Name)
+		}
+	}
+}

@@ -254,7 +254,7 @@ func TestPagesOfTheSecondScriptHaveTheirFrame(t *testing.T) {
 	}
 }
 
-// The menu leads moderators, and nobody else, to their pages.
+// The menu leads moderators, and no one else, to their pages.
 func TestTheMenuOfModeratorsHasTheirPages(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

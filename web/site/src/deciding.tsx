@@ -13,7 +13,7 @@ import { host } from "./text";
 
 const switchKey = "frontpage.keys"; // of keyboard.tsx, in which the help turns single keys off
 
-/** What became of a decision: done, refused because another moderator was faster, or failed, of which the user is told. */
+/** What became of a decision: done, refused because another moderator was faster, or failed, of which the user learns. */
 export type Outcome = "done" | "conflict" | "failed";
 
 /** Returns functions that send the decisions of a moderator. */

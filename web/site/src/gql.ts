@@ -134,7 +134,11 @@ export type UserErrorCode =
   /** The link was posted recently. The error is a DuplicateLinkError. */
   | 'DUPLICATE_LINK'
   /** A rate limit was exceeded. The error is a RateLimitedError. */
-  | 'RATE_LIMITED';
+  | 'RATE_LIMITED'
+  /** A moderator has denied the viewer changes. The error is a DeniedError. */
+  | 'DENIED'
+  /** A moderator has denied links to the host. */
+  | 'HOST_DENIED';
 
 export type RowFragment = { id: string, number: number, title: string, link: string | null, createdAt: string, score: number, votes: number, upvotes: number, downvotes: number, isInteresting: boolean, votingEndsAt: string, viewerVote: VoteDirection | null, viewerCanVote: boolean, revision: number, editedAt: string | null, deletedAt: string | null, poster: { id: string, name: string }, groups: Array<{ id: string, name: string }> };
 
@@ -199,6 +203,7 @@ export type VoteMutation = { vote: { article: { id: string, votes: number, upvot
       | { code: UserErrorCode, message: string }
       | { code: UserErrorCode, message: string }
       | { code: UserErrorCode, message: string }
+      | { code: UserErrorCode, message: string }
     > } | null };
 
 export type VoteByFormMutationVariables = Exact<{
@@ -210,6 +215,7 @@ export type VoteByFormMutation = { vote: { userErrors: Array<
       | { code: UserErrorCode, message: string }
       | { code: UserErrorCode, message: string }
       | { retryAfter: number, code: UserErrorCode, message: string }
+      | { code: UserErrorCode, message: string }
     > } | null };
 
 export type PostMutationVariables = Exact<{
@@ -220,6 +226,7 @@ export type PostMutationVariables = Exact<{
 export type PostMutation = { post: { article: { id: string, number: number } | null, userErrors: Array<
       | { code: UserErrorCode, message: string, field: Array<string> | null }
       | { articleId: string, code: UserErrorCode, message: string, field: Array<string> | null, article: { id: string, number: number, title: string, link: string | null, createdAt: string, score: number, votes: number, upvotes: number, downvotes: number, isInteresting: boolean, votingEndsAt: string, viewerVote: VoteDirection | null, viewerCanVote: boolean, revision: number, editedAt: string | null, deletedAt: string | null, poster: { id: string, name: string }, groups: Array<{ id: string, name: string }> } | null }
+      | { code: UserErrorCode, message: string, field: Array<string> | null }
       | { code: UserErrorCode, message: string, field: Array<string> | null }
     > } | null };
 
@@ -232,6 +239,7 @@ export type EditMutation = { editArticle: { article: { text: string | null, view
       | { code: UserErrorCode, message: string }
       | { code: UserErrorCode, message: string }
       | { code: UserErrorCode, message: string }
+      | { code: UserErrorCode, message: string }
     > } | null };
 
 export type DeleteMutationVariables = Exact<{
@@ -240,6 +248,7 @@ export type DeleteMutationVariables = Exact<{
 
 
 export type DeleteMutation = { deleteArticle: { deletedId: string | null, userErrors: Array<
+      | { code: UserErrorCode, message: string }
       | { code: UserErrorCode, message: string }
       | { code: UserErrorCode, message: string }
       | { code: UserErrorCode, message: string }

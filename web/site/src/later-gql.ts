@@ -63,7 +63,11 @@ export type UserErrorCode =
   /** The link was posted recently. The error is a DuplicateLinkError. */
   | 'DUPLICATE_LINK'
   /** A rate limit was exceeded. The error is a RateLimitedError. */
-  | 'RATE_LIMITED';
+  | 'RATE_LIMITED'
+  /** A moderator has denied the viewer changes. The error is a DeniedError. */
+  | 'DENIED'
+  /** A moderator has denied links to the host. */
+  | 'HOST_DENIED';
 
 /** A formula to rank articles by, and its parameters. A parameter of another formula is an error with the code BAD_USER_INPUT. */
 export type RankBy = {
@@ -197,6 +201,7 @@ export type RestoreMutationVariables = Exact<{
 
 
 export type RestoreMutation = { restoreArticle: { article: { id: string, number: number, title: string, link: string | null, createdAt: string, score: number, votes: number, upvotes: number, downvotes: number, isInteresting: boolean, votingEndsAt: string, viewerVote: VoteDirection | null, viewerCanVote: boolean, revision: number, editedAt: string | null, deletedAt: string | null, poster: { id: string, name: string }, groups: Array<{ id: string, name: string }> } | null, userErrors: Array<
+      | { code: UserErrorCode, message: string }
       | { code: UserErrorCode, message: string }
       | { code: UserErrorCode, message: string }
       | { code: UserErrorCode, message: string }

@@ -121,7 +121,11 @@ export type UserErrorCode =
   /** The link was posted recently. The error is a DuplicateLinkError. */
   | 'DUPLICATE_LINK'
   /** A rate limit was exceeded. The error is a RateLimitedError. */
-  | 'RATE_LIMITED';
+  | 'RATE_LIMITED'
+  /** A moderator has denied the viewer changes. The error is a DeniedError. */
+  | 'DENIED'
+  /** A moderator has denied links to the host. */
+  | 'HOST_DENIED';
 
 export type QueueQueryVariables = Exact<{
   after?: string | null | undefined;
@@ -165,6 +169,7 @@ export type SettleMutation = { settleFlags: { item: { target: string, latestRepo
       | { code: UserErrorCode, message: string }
       | { code: UserErrorCode, message: string }
       | { code: UserErrorCode, message: string }
+      | { code: UserErrorCode, message: string }
     > } | null };
 
 export type RemoveMutationVariables = Exact<{
@@ -173,6 +178,7 @@ export type RemoveMutationVariables = Exact<{
 
 
 export type RemoveMutation = { deleteArticle: { deletedId: string | null, userErrors: Array<
+      | { code: UserErrorCode, message: string }
       | { code: UserErrorCode, message: string }
       | { code: UserErrorCode, message: string }
       | { code: UserErrorCode, message: string }
@@ -187,6 +193,7 @@ export type PutBackMutation = { restoreArticle: { article: { id: string, deleted
       | { code: UserErrorCode, message: string }
       | { code: UserErrorCode, message: string }
       | { code: UserErrorCode, message: string }
+      | { code: UserErrorCode, message: string }
     > } | null };
 
 export type FlagMutationVariables = Exact<{
@@ -195,6 +202,7 @@ export type FlagMutationVariables = Exact<{
 
 
 export type FlagMutation = { flag: { report: { id: string } | null, userErrors: Array<
+      | { code: UserErrorCode, message: string }
       | { code: UserErrorCode, message: string }
       | { code: UserErrorCode, message: string }
       | { code: UserErrorCode, message: string }
