@@ -2,6 +2,7 @@ package reports
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -120,8 +121,8 @@ func (r *Reports) home(name site.UserName) keys.Partition {
 
 // named returns a refusal about another field of the input.
 func named(field string, refusal error) error {
-	broken, isRefusal := refusal.(site.Refusal)
-	if !isRefusal {
+	broken, ok := errors.AsType[site.Refusal](refusal)
+	if !ok {
 		return refusal
 	}
 	return site.Refuse(broken[0].Code, field, "%s", broken[0].Message)
@@ -221,6 +222,6 @@ var stateFields = []string{"0", "decided"}
 // isReference reports whether a text can be the reference of a notice, so that it is safe in a field of a hash.
 func isReference(text string) bool {
 	return len(text) <= maxReference && !strings.ContainsFunc(text, func(c rune) bool {
-		return !(c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-')
+		return (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '-'
 	})
 }

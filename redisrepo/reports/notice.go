@@ -133,16 +133,16 @@ func (r *Reports) seal(reference string, c Contact) ([]byte, error) {
 
 // checkNotice returns the articles that a notice names, and the contact.
 func (r *Reports) checkNotice(d NoticeDraft) (ids []site.ArticleID, c Contact, broken site.Refusal) {
-	refuse := func(code site.Code, field, format string, args ...any) {
-		broken = append(broken, site.Refuse(code, field, format, args...)...)
+	refuse := func(field, format string, args ...any) {
+		broken = append(broken, site.Refuse(site.Invalid, field, format, args...)...)
 	}
 	if n := len(d.Locations); n < 1 || n > MaxLocations {
-		refuse(site.Invalid, "locations", "name 1 to %d locations, not %d", MaxLocations, n)
+		refuse("locations", "name 1 to %d locations, not %d", MaxLocations, n)
 	} else {
 		for i, location := range d.Locations {
 			id, problem := r.parseLocation(location)
 			if problem != "" {
-				refuse(site.Invalid, "locations."+strconv.Itoa(i), "%s", problem)
+				refuse("locations."+strconv.Itoa(i), "%s", problem)
 			}
 			ids = append(ids, id)
 		}
@@ -150,12 +150,12 @@ func (r *Reports) checkNotice(d NoticeDraft) (ids []site.ArticleID, c Contact, b
 	_, refusal := site.CheckNote("explanation", d.Explanation, maxExplanation)
 	broken = append(broken, refusal...)
 	if n := utf8.RuneCountInString(strings.TrimSpace(d.Explanation)); n < minExplanation {
-		refuse(site.Invalid, "explanation", "explain in at least %d characters why the content is illegal", minExplanation)
+		refuse("explanation", "explain in at least %d characters why the content is illegal", minExplanation)
 	}
 	c.Name, refusal = site.CheckLine("name", site.Value(d.Name), maxName)
 	broken = append(broken, refusal...)
 	if c.Name == "" && len(refusal) == 0 && !d.WithoutContact {
-		refuse(site.Invalid, "name", "your name is required")
+		refuse("name", "your name is required")
 	}
 	c.Email, refusal = site.CheckLine("email", site.Value(d.Email), maxEmail)
 	broken = append(broken, refusal...)
@@ -163,16 +163,16 @@ func (r *Reports) checkNotice(d NoticeDraft) (ids []site.ArticleID, c Contact, b
 	switch {
 	case c.Email == "" && d.WithoutContact || len(refusal) > 0:
 	case c.Email == "":
-		refuse(site.Invalid, "email", "your email address is required")
+		refuse("email", "your email address is required")
 	case err != nil || address.Address != c.Email || address.Name != "":
-		refuse(site.Invalid, "email", "the email address is not one such as alice@example.org")
+		refuse("email", "the email address is not one such as alice@example.org")
 	}
 	if !d.GoodFaith {
-		refuse(site.Invalid, "goodFaith", "confirm that you believe in good faith that what you say is accurate and complete")
+		refuse("goodFaith", "confirm that you believe in good faith that what you say is accurate and complete")
 	}
 	if k := d.IdempotencyKey; k != nil {
 		if n := utf8.RuneCountInString(*k); n < 1 || n > maxKey {
-			refuse(site.Invalid, "idempotencyKey", "an idempotency key has 1 to %d characters, this one has %d", maxKey, n)
+			refuse("idempotencyKey", "an idempotency key has 1 to %d characters, this one has %d", maxKey, n)
 		}
 	}
 	slices.Sort(ids)
