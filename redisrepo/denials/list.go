@@ -2,7 +2,6 @@ package denials
 
 import (
 	"cmp"
-	"encoding/base64"
 	"fmt"
 	"slices"
 	"strings"
@@ -18,16 +17,16 @@ type Edge struct {
 
 // DeniedUsers returns a page of the denials of users, the latest first. Those that have ended are in it if asked for.
 func (d *Denials) DeniedUsers(first *int, after *string, ended bool) ([]*Edge, site.PageInfo, error) {
-	return d.page(first, after, ended, func(denial *Denial) bool { return denial.User != "" })
+	return d.page("denied users", first, after, ended, func(denial *Denial) bool { return denial.User != "" })
 }
 
 // DeniedHosts is DeniedUsers for hosts.
 func (d *Denials) DeniedHosts(first *int, after *string, ended bool) ([]*Edge, site.PageInfo, error) {
-	return d.page(first, after, ended, func(denial *Denial) bool { return denial.User == "" })
+	return d.page("denied hosts", first, after, ended, func(denial *Denial) bool { return denial.User == "" })
 }
 
-func (d *Denials) page(first *int, after *string, ended bool, is func(*Denial) bool) (edges []*Edge, info site.PageInfo, err error) {
-	q, err := site.ParseRequest(site.PageRequest{First: first, After: after}, d.store.Rules.PageSize, parseCursor)
+func (d *Denials) page(list string, first *int, after *string, ended bool, is func(*Denial) bool) (edges []*Edge, info site.PageInfo, err error) {
+	q, err := site.ParseRequest(site.PageRequest{First: first, After: after}, d.store.Rules.PageSize, parseCursor(list))
 	if err != nil {
 		return nil, info, err
 	}
@@ -47,7 +46,7 @@ func (d *Denials) page(first *int, after *string, ended bool, is func(*Denial) b
 	}
 	page := all[from:min(from+q.Size, len(all))]
 	for _, denial := range page {
-		edges = append(edges, &Edge{cursorOf(denial), denial})
+		edges = append(edges, &Edge{cursorOf(list, denial), denial})
 	}
 	info.HasPreviousPage, info.HasNextPage = from > 0, from+len(page) < len(all)
 	if len(edges) > 0 {
@@ -61,21 +60,28 @@ func compare(a, b *Denial) int {
 	return cmp.Or(b.At.Compare(a.At), strings.Compare(a.member(), b.member()))
 }
 
-func cursorOf(d *Denial) string {
-	return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%d %s", d.At.Unix(), d.member()))
+func cursorOf(list string, d *Denial) string {
+	return site.EncodeCursor(list, fmt.Sprint(d.At.Unix()), d.member())
 }
 
-// parseCursor returns a denial at the place of the cursor.
-func parseCursor(field, cursor string) (Denial, error) {
-	text, err := base64.RawURLEncoding.DecodeString(cursor)
-	at, member, found := strings.Cut(string(text), " ")
-	seconds, badTime := site.ParseNumber(at)
-	if err != nil || badTime != nil || !found {
-		return Denial{}, site.Refuse(site.Invalid, field, "%s must be a cursor of this list", field)
+// parseCursor returns a function that returns a denial at the place of a cursor of a list.
+func parseCursor(list string) func(field, cursor string) (Denial, error) {
+	return func(field, cursor string) (Denial, error) {
+		parts, err := site.DecodeCursor(field, list, cursor)
+		if err != nil {
+			return Denial{}, err
+		}
+		if len(parts) != 2 {
+			return Denial{}, site.NotACursor(field)
+		}
+		seconds, err := site.ParseNumber(parts[0])
+		if err != nil {
+			return Denial{}, site.NotACursor(field)
+		}
+		d := Denial{User: site.UserOf(parts[1]), At: site.UnixTime(seconds)}
+		if host, isHost := strings.CutPrefix(parts[1], site.HostPrefix); isHost {
+			d.User, d.Host = "", site.HostName(host)
+		}
+		return d, nil
 	}
-	d := Denial{User: site.UserOf(member), At: site.UnixTime(seconds)}
-	if host, isHost := strings.CutPrefix(member, site.HostPrefix); isHost {
-		d.User, d.Host = "", site.HostName(host)
-	}
-	return d, nil
 }
