@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -174,16 +175,39 @@ func articleIfAny(ctx context.Context, id site.ArticleID) (*site.Article, error)
 // articleForViewer returns an article, or nil if it is missing. A deleted one is there for its poster and for moderators.
 func articleForViewer(ctx context.Context, id site.ArticleID) (*site.Article, error) {
 	found, errs := load(ctx, id)
-	if deleted, ok := errors.AsType[site.Deleted](errs[0]); ok {
-		viewer := endpoint.ViewerOf(ctx)
-		if viewer.Name == "" {
-			endpoint.MayDiffer(ctx)
-		}
-		if mayKnowWhy(viewer, deleted.Article) {
-			return deleted.Article, nil
-		}
+	if deleted := deletedFor(ctx, errs[0]); deleted != nil {
+		return deleted, nil
 	}
 	return ifAny(found, errs)
+}
+
+// loadForViewer is loadAll with the deleted articles that are there for the viewer.
+func (r *Resolver) loadForViewer(ctx context.Context, ids []site.ArticleID) ([]*site.Article, error) {
+	found, err := r.loadAll(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	_, errs := load(ctx, ids...) // of what was loaded above
+	for i, err := range errs {
+		found[i] = cmp.Or(found[i], deletedFor(ctx, err))
+	}
+	return found, nil
+}
+
+// deletedFor returns the article of a site.Deleted to its poster and to moderators, and nil to everybody else.
+func deletedFor(ctx context.Context, err error) *site.Article {
+	deleted, ok := errors.AsType[site.Deleted](err)
+	if !ok {
+		return nil
+	}
+	viewer := endpoint.ViewerOf(ctx)
+	if viewer.Name == "" {
+		endpoint.MayDiffer(ctx)
+	}
+	if !mayKnowWhy(viewer, deleted.Article) {
+		return nil
+	}
+	return deleted.Article
 }
 
 // mayKnowWhy reports whether a viewer may read why an article was removed, and that it is deleted.

@@ -2,7 +2,6 @@ package graph
 
 import (
 	"context"
-	"errors"
 
 	"frontpage/endpoint"
 	"frontpage/redisrepo/lists"
@@ -30,15 +29,14 @@ func (r *Resolver) deletedItems(ctx context.Context, p site.PageRequest) (*Delet
 	if err != nil {
 		return nil, err
 	}
-	ids := collect(read.edges, func(e lists.Edge) site.ArticleID { return e.ID })
-	if _, err := r.loadAll(ctx, ids); err != nil {
+	articles, err := r.loadForViewer(ctx, collect(read.edges, func(e lists.Edge) site.ArticleID { return e.ID }))
+	if err != nil {
 		return nil, err
 	}
-	_, errs := load(ctx, ids...) // what was loaded above
-	c := &DeletedConnection{PageInfo: read.info, Edges: make([]*DeletedEdge, 0, len(ids))}
-	for i, err := range errs {
-		if deleted, ok := errors.AsType[site.Deleted](err); ok {
-			c.Edges = append(c.Edges, &DeletedEdge{read.edges[i].Cursor, deleted.Article})
+	c := &DeletedConnection{PageInfo: read.info, Edges: make([]*DeletedEdge, 0, len(articles))}
+	for i, article := range articles {
+		if article != nil && article.DeletedAt != nil {
+			c.Edges = append(c.Edges, &DeletedEdge{read.edges[i].Cursor, article})
 		}
 	}
 	return c, nil

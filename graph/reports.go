@@ -208,32 +208,6 @@ func (r *Resolver) openReportsOf(ctx context.Context, items []*reports.Item, fir
 	return r.repo.OpenReports(ctx, items, first)
 }
 
-// reported returns the articles of reports: deleted ones, too, for their posters and moderators.
-func (r *Resolver) reported(ctx context.Context, ids []site.ArticleID) ([]*site.Article, error) {
-	articles, err := r.loadAll(ctx, ids)
-	viewer := endpoint.ViewerOf(ctx)
-	if err != nil || viewer.Name == "" {
-		return articles, err
-	}
-	var missing []site.ArticleID
-	var at []int
-	for i, article := range articles {
-		if article == nil {
-			missing, at = append(missing, ids[i]), append(at, i)
-		}
-	}
-	if len(missing) == 0 {
-		return articles, nil
-	}
-	deleted, errs := r.repo.ReadArticles(ctx, missing)
-	for i, article := range deleted {
-		if errs[i] == nil && mayKnowWhy(viewer, article) {
-			articles[at[i]] = article
-		}
-	}
-	return articles, nil
-}
-
 // contacts returns who sent each notice to moderators.
 func (r *Resolver) contacts(ctx context.Context, all []*reports.Report) ([]*NoticeContact, error) {
 	shown := make([]*NoticeContact, len(all))

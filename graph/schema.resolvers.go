@@ -196,7 +196,7 @@ func (r *flaggedConnectionResolver) TotalCount(ctx context.Context, obj *Flagged
 }
 
 func (r *flaggedItemResolver) Article(ctx context.Context, objs []*reports.Item) ([]*site.Article, error) {
-	return r.reported(ctx, collect(objs, func(i *reports.Item) site.ArticleID { return i.Article }))
+	return r.loadForViewer(ctx, collect(objs, func(i *reports.Item) site.ArticleID { return i.Article }))
 }
 
 func (r *flaggedItemResolver) Reports(ctx context.Context, objs []*reports.Item, first int32) ([][]*reports.Report, error) {
@@ -563,7 +563,7 @@ func (r *rankedConnectionResolver) TotalCount(ctx context.Context, obj *RankedCo
 }
 
 func (r *reportResolver) Article(ctx context.Context, objs []*reports.Report) ([]*site.Article, error) {
-	return r.reported(ctx, collect(objs, func(r *reports.Report) site.ArticleID { return r.Article }))
+	return r.loadForViewer(ctx, collect(objs, func(r *reports.Report) site.ArticleID { return r.Article }))
 }
 
 func (r *reportResolver) By(ctx context.Context, objs []*reports.Report) ([]*site.User, error) {

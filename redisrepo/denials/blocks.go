@@ -2,7 +2,6 @@ package denials
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 
@@ -58,10 +57,9 @@ func (d *Denials) blockedBy(user site.UserName) string {
 // error. The Refusal is Forbidden for the user itself, TooLong beyond MaxBlocked, and Invalid or TooLong for an invalid name.
 func (d *Denials) BlockUser(ctx context.Context, by site.UserName, name string, blocks bool) (*site.User, error) {
 	user, err := site.ParseUserName(name)
-	var bad site.Refusal
 	switch {
-	case errors.As(err, &bad):
-		return nil, site.Refuse(bad[0].Code, "user", "%s", bad[0].Message)
+	case err != nil:
+		return nil, site.InField("user", err)
 	case user == by:
 		return nil, site.Refuse(site.Forbidden, "user", "you cannot block yourself")
 	}

@@ -135,10 +135,9 @@ func (d *Denials) DenyUser(ctx context.Context, name string, until *time.Time, g
 		return nil, site.Refuse(site.Forbidden, "user", "only moderators can deny a user changes")
 	}
 	user, err := site.ParseUserName(name)
-	var bad site.Refusal
 	switch {
-	case errors.As(err, &bad):
-		return nil, site.Refuse(bad[0].Code, "user", "%s", bad[0].Message)
+	case err != nil:
+		return nil, site.InField("user", err)
 	case user == by.Name:
 		return nil, site.Refuse(site.Forbidden, "user", "you cannot deny yourself changes, nor end that")
 	}
@@ -160,9 +159,8 @@ func (d *Denials) DenyHost(ctx context.Context, name string, denied, subdomains 
 		return nil, site.Refuse(site.Forbidden, "host", "only moderators can deny links to a host")
 	}
 	host, err := site.ParseHostName(name)
-	var bad site.Refusal
-	if errors.As(err, &bad) {
-		return nil, site.Refuse(bad[0].Code, "host", "%s", bad[0].Message)
+	if err != nil {
+		return nil, site.InField("host", err)
 	}
 	denial := &Denial{Host: host, Subdomains: subdomains, By: by.Name, Ground: site.GroundRules, Reason: reason}
 	if !denied {

@@ -2,7 +2,6 @@ package reports
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -55,7 +54,7 @@ func (r *Reports) Flag(ctx context.Context, by site.UserName, id site.ArticleID,
 	case err != nil:
 		return nil, failover.Wrap("report "+id.String(), err)
 	case status == "NOT_FOUND":
-		return nil, named("target", site.NoArticle(id))
+		return nil, site.InField("target", site.NoArticle(id))
 	case status == "FORBIDDEN":
 		return nil, site.Refuse(site.Forbidden, "target", "this is your own article: edit or delete it")
 	case status == "DECIDED":
@@ -119,15 +118,6 @@ func (r *Reports) home(name site.UserName) keys.Partition {
 	return r.store.Partitions[keys.HomeIndex(len(r.store.Partitions), string(name))]
 }
 
-// named returns a refusal about another field of the input.
-func named(field string, refusal error) error {
-	broken, ok := errors.AsType[site.Refusal](refusal)
-	if !ok {
-		return refusal
-	}
-	return site.Refuse(broken[0].Code, field, "%s", broken[0].Message)
-}
-
 // Settling is what a moderator decides about reports of an article.
 type Settling struct {
 	Through  int      // the number of the last report that it is about
@@ -172,7 +162,7 @@ func (r *Reports) Settle(ctx context.Context, id site.ArticleID, by site.Actor, 
 		return failover.Wrap("settle the reports of "+id.String(), err)
 	}
 	if answer.Status() == "NOT_FOUND" {
-		return named("target", site.NoArticle(id))
+		return site.InField("target", site.NoArticle(id))
 	}
 	return nil
 }

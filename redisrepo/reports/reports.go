@@ -202,13 +202,24 @@ func (s state) report(article site.ArticleID, number int, text, decision string)
 	if decision == "" {
 		return r, nil
 	}
-	first, told, _ := strings.Cut(decision, "\n")
-	if words = strings.SplitN(first, " ", 3); len(words) != 3 {
-		return nil, fmt.Errorf("decision about report %d of %v is %q", number, article, first)
+	d, err := parseDecision(article, number, decision)
+	if err != nil {
+		return nil, err
 	}
-	if at, err = site.ParseNumber(words[1]); err != nil {
-		return nil, fmt.Errorf("decision about report %d of %v: %w", number, article, err)
-	}
-	r.State, r.DecidedAt, r.Decision = State(words[0]), new(site.UnixTime(at)), site.Optional(told)
+	r.State, r.DecidedAt, r.Decision = d.State, new(time.Unix(d.At, 0).UTC()), site.Optional(d.Answer)
 	return r, nil
+}
+
+// parseDecision parses what settling.lua writes of the reports up to a number.
+func parseDecision(article site.ArticleID, number int, text string) (StoredDecision, error) {
+	first, answer, _ := strings.Cut(text, "\n")
+	words := strings.SplitN(first, " ", 3)
+	if len(words) != 3 {
+		return StoredDecision{}, fmt.Errorf("decision about report %d of %v is %q", number, article, first)
+	}
+	at, err := site.ParseNumber(words[1])
+	if err != nil {
+		return StoredDecision{}, fmt.Errorf("decision about report %d of %v: %w", number, article, err)
+	}
+	return StoredDecision{number, State(words[0]), int64(at), site.UserOf(words[2]), answer}, nil
 }

@@ -65,16 +65,11 @@ func Parse(id site.ArticleID, hash map[string]string) (*Stored, error) {
 	}
 	slices.SortFunc(stored.Reports, func(a, b StoredReport) int { return a.Number - b.Number })
 	for _, through := range state.through {
-		first, answer, _ := strings.Cut(hash[decisionField(through)], "\n")
-		words := strings.SplitN(first, " ", 3)
-		if len(words) != 3 {
-			return nil, fmt.Errorf("decision through report %d of %v is %q", through, id, first)
-		}
-		at, err := site.ParseNumber(words[1])
+		decision, err := parseDecision(id, through, hash[decisionField(through)])
 		if err != nil {
-			return nil, fmt.Errorf("decision through report %d of %v: %w", through, id, err)
+			return nil, err
 		}
-		stored.Decisions = append(stored.Decisions, StoredDecision{through, State(words[0]), int64(at), site.UserOf(words[2]), answer})
+		stored.Decisions = append(stored.Decisions, decision)
 	}
 	return stored, nil
 }

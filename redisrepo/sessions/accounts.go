@@ -223,9 +223,8 @@ func (r *Sessions) EndSessions(ctx context.Context, name string, by site.Actor) 
 		return nil, site.Refuse(site.Forbidden, "name", "only moderators can end the sessions of a user")
 	}
 	user, err := site.ParseUserName(name)
-	var bad site.Refusal
-	if errors.As(err, &bad) {
-		return nil, site.Refuse(bad[0].Code, "name", "%s", bad[0].Message)
+	if err != nil {
+		return nil, site.InField("name", err)
 	}
 	digest := UserDigest(user)
 	set := redis.NewStatusCmd(ctx, "set", r.digested(digest).Ended(digest), rand.Text(), "px", (MaxSession + markMargin).Milliseconds())

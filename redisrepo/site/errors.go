@@ -1,6 +1,7 @@
 package site
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -56,6 +57,14 @@ func Refuse(code Code, field string, format string, args ...any) Refusal {
 		e.Field = strings.Split(field, ".")
 	}
 	return Refusal{e}
+}
+
+// InField returns a refusal of one value as one about a field of the input, and any other error as it is.
+func InField(field string, err error) error {
+	if refusal, ok := errors.AsType[Refusal](err); ok {
+		return Refuse(refusal[0].Code, field, "%s", refusal[0].Message)
+	}
+	return err
 }
 
 // NoArticle is the refusal for an article that does not exist.
