@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/site"
 	"frontpage/redistest"
@@ -111,6 +112,8 @@ func TestUpvoteThatFailsIsUndone(t *testing.T) {
 	hook.after = 0
 	_, _ = voting.Vote(s.ctx, 1, "bob", up, "")
 	hook.after = 1000
+	must.Do(t, s.CatchUpAll(s.ctx))
+	must.Do(t, s.Fold(s.ctx, "go", "redis")) // which happens in the background otherwise, at any moment of the test
 	restore := s.snapshot()
 	failed := 0
 	keys := hook.args[2].(int)
