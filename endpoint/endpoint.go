@@ -17,6 +17,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"frontpage/identity"
+	"frontpage/plan"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/site"
 )
@@ -79,10 +80,10 @@ type Schema struct {
 // used again by them.
 type Executable struct {
 	// Execute executes a query or a mutation; if nil, gqlgen does.
-	Execute graphql.ResponseHandler
+	Execute func(ctx context.Context, onError plan.OnError) *graphql.Response
 	// Event executes the selections of a subscription for one value that its resolver's channel would have; if nil,
 	// the subscription is refused.
-	Event func(ctx context.Context, value any) *graphql.Response
+	Event func(ctx context.Context, value any, onError plan.OnError) *graphql.Response
 	Bytes int // of memory, roughly
 }
 

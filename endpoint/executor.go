@@ -16,6 +16,7 @@ import (
 	"github.com/vektah/gqlparser/v2/parser"
 	"github.com/vektah/gqlparser/v2/validator"
 
+	"frontpage/plan"
 	"frontpage/redisrepo/site"
 )
 
@@ -61,6 +62,7 @@ func newExecutor(schema Schema, log *slog.Logger, o Options) *executor {
 
 // prepare parses, validates and measures an operation. What it could find out is set in o even if it returns errors.
 func (e *executor) prepare(o *operation, asked *request, header http.Header) gqlerror.List {
+	o.onError = asked.OnError
 	o.asked = &graphql.OperationContext{
 		RawQuery: asked.Query, OperationName: asked.OperationName, Extensions: asked.Extensions, Headers: header,
 		DisableIntrospection: !e.introspection, RecoverFunc: e.recover, ResolverMiddleware: resolve, RootResolverMiddleware: resolveRoot,
@@ -122,12 +124,13 @@ func (e *executor) setVariables(o *operation, given map[string]any) *gqlerror.Er
 	return nil
 }
 
-// respond executes an operation, or an event of a subscription. The response is nil if ctx has ended, or if there
+// respondTo executes an operation, or an event of a subscription. The response is nil if ctx has ended, or if there
 // are no more events.
-func (e *executor) respond(ctx context.Context, execute graphql.ResponseHandler) *graphql.Response {
+func (o *operation) respondTo(ctx context.Context, execute graphql.ResponseHandler) *graphql.Response {
 	if ctx.Err() != nil {
 		return nil
 	}
+	e := o.exec
 	return e.around(graphql.WithResponseContext(ctx, e.present, e.recover), func(ctx context.Context) *graphql.Response {
 		response := execute(ctx)
 		if response != nil {
@@ -135,6 +138,9 @@ func (e *executor) respond(ctx context.Context, execute graphql.ResponseHandler)
 			slices.SortStableFunc(added, inDocument)
 			response.Errors = append(response.Errors, added...)
 			response.Extensions = graphql.GetExtensions(ctx)
+			if o.onError == plan.Halt && len(response.Errors) > 0 {
+				response.Data, response.Errors = []byte("null"), response.Errors[:1]
+			}
 		}
 		return response
 	})

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
+	"github.com/99designs/gqlgen/graphql/errcode"
 
 	"frontpage/identity"
 	"frontpage/redisrepo/rates"
@@ -122,18 +123,29 @@ func allowed(w http.ResponseWriter, req *http.Request, accept acceptance, op *op
 	return nil
 }
 
-// status returns the HTTP status of a response. Clients that accept application/json read the response whatever its
-// status, but proxies may replace one that is not 200. The draft of GraphQL over HTTP of August 2026 asks for 294
-// and 422 in places; the audits of graphql-http do not yet.
+// statusPartial is the status of a response that has errors beside data.
+const statusPartial = 294
+
+// status returns the HTTP status of a response, as GraphQL over HTTP of August 2026 has it for mediaGraphQL. Clients that
+// accept application/json read the response whatever its status, but proxies may replace one that is not 200; what is
+// not a GraphQL request at all is 400 for them.
 func (f *finished) status(media string) int {
+	status := http.StatusOK
 	switch {
 	case f.refused != nil && f.refused.status != 0:
-		return f.refused.status
-	case f.data, media == mediaJSON:
-		return http.StatusOK
+		status = f.refused.status
+	case media == mediaJSON || f.whole:
+	case f.data:
+		status = statusPartial
+	case f.code == errcode.ParseFailed:
+		status = http.StatusBadRequest
 	default:
+		status = http.StatusUnprocessableEntity
+	}
+	if status == http.StatusUnprocessableEntity && media == mediaJSON {
 		return http.StatusBadRequest
 	}
+	return status
 }
 
 // Values of headers, made once.

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"unicode/utf8"
+
+	"frontpage/plan"
 )
 
 // read parses a request, unless it is known. Nothing of a refused one has been executed.
@@ -102,10 +104,12 @@ func (r *request) parseBody(body string) *refusal {
 	switch {
 	case !utf8.ValidString(body):
 		return unsupported("the body is not valid UTF-8")
-	case !decode(strings.NewReader(body), r):
-		return badRequest("the body must be one JSON object with query, operationName, variables and extensions of the right types")
+	case decode(strings.NewReader(body), r):
+		return nil
+	case json.Valid([]byte(body)):
+		return malformed("the body must be one JSON object with query, operationName, variables, extensions and onError of the right types")
 	}
-	return nil
+	return badRequest("the body is not JSON")
 }
 
 func unsupported(message string) *refusal {
@@ -118,9 +122,15 @@ func (r *request) parseQuery(query string) *refusal {
 		return badRequest("the query string of the URL is malformed")
 	}
 	r.Query, r.OperationName, r.DocumentID = values.Get("query"), values.Get("operationName"), values.Get("documentId")
+	r.OnError = plan.OnError(values.Get("onError"))
 	for name, object := range map[string]*map[string]any{"variables": &r.Variables, "extensions": &r.Extensions} {
-		if text := values.Get(name); text != "" && !decode(strings.NewReader(text), object) {
-			return badRequest("%s is not a JSON object", name)
+		text := values.Get(name)
+		switch {
+		case text == "" || decode(strings.NewReader(text), object):
+		case json.Valid([]byte(text)):
+			return malformed(name + " is not a JSON object")
+		default:
+			return badRequest("%s is not JSON", name)
 		}
 	}
 	return nil

@@ -11,6 +11,8 @@ import (
 	"github.com/99designs/gqlgen/graphql/errcode"
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"frontpage/plan"
 )
 
 // operation is a query, mutation or subscription that was received over either transport.
@@ -21,6 +23,7 @@ type operation struct {
 	prepared  *prepared
 	turns     *turns // in which an unknown document is read; nil if it is its turn
 	variables string // coerced, in JSON; empty if it defines none
+	onError   plan.OnError
 	cost      int
 	effort    int       // points for reading its document; 0 if the process knew it
 	failed    bool      // it is refused
@@ -46,6 +49,9 @@ func (o *operation) prepare(asked *request, header http.Header) *refusal {
 	if o.subscribes() && len(rootFields(o.asked)) != 1 {
 		// gqlparser's rule counts aliases of one field as one field, and ignores @skip and @include.
 		return o.fail(&refusal{code: errcode.ValidationFailed, message: "a subscription has exactly one field"}, asked)
+	}
+	if !o.subscribes() && o.prepared.Execute == nil && o.onError != plan.Propagate && o.prepared.dependence != OnSchema {
+		return o.fail(malformed("with onError, send __schema and __type in an operation of their own"), asked)
 	}
 	if o.subscribes() && o.prepared.Event == nil {
 		return o.fail(&refusal{code: errcode.ValidationFailed, message: "this subscription cannot be executed"}, asked)
@@ -99,11 +105,11 @@ func (o *operation) once(timeout time.Duration) *finished {
 		return refused.finish(o)
 	}
 	defer o.exec.slots.release(kind, netip.Addr{})
-	execute := o.prepared.Execute
-	if execute == nil {
+	execute := func(ctx context.Context) *graphql.Response { return o.prepared.Execute(ctx, o.onError) }
+	if o.prepared.Execute == nil {
 		execute = o.exec.gqlgen(ctx)
 	}
-	if response := o.exec.respond(ctx, execute); response != nil {
+	if response := o.respondTo(ctx, execute); response != nil {
 		f := finish(response, nil)
 		if o.reads() {
 			Owe(o.ctx, f.points()-o.amount(RuleCost, nil)) // only what is about the schema has more than its cost

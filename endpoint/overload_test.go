@@ -23,6 +23,7 @@ import (
 	"frontpage/graph"
 	"frontpage/identity"
 	"frontpage/must"
+	"frontpage/plan"
 )
 
 // blocking serves a schema whose queries named Slow run until the test lets them end, until their context ends, or, if
@@ -48,7 +49,7 @@ func newBlocking(t *testing.T, slots int, timeout time.Duration) *blocking {
 				b.reading.Add(1)
 				<-b.end
 			}
-			return endpoint.Executable{Execute: func(ctx context.Context) *graphql.Response {
+			return endpoint.Executable{Execute: func(ctx context.Context, _ plan.OnError) *graphql.Response {
 				switch operation.Name {
 				case "Slow":
 					select {

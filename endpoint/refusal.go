@@ -126,6 +126,11 @@ func badRequest(format string, args ...any) *refusal {
 	return &refusal{code: codeBadRequest, message: fmt.Sprintf(format, args...), status: http.StatusBadRequest}
 }
 
+// malformed rejects a request whose JSON is not that of a GraphQL request.
+func malformed(message string) *refusal {
+	return &refusal{code: codeBadRequest, message: message, status: http.StatusUnprocessableEntity}
+}
+
 // overLimit rejects a document for its size. things is what was counted.
 func overLimit(code, things string, asked, allowed int) *refusal {
 	return &refusal{

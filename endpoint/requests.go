@@ -5,12 +5,15 @@ import (
 	"strings"
 
 	"github.com/99designs/gqlgen/graphql"
+
+	"frontpage/plan"
 )
 
 // request is a GraphQL request. Equal ones share it once it is known: then nothing of it may be changed.
 type request struct {
 	graphql.RawParams
-	DocumentID string `json:"documentId"` // of a persisted or trusted document
+	DocumentID string       `json:"documentId"` // of a persisted or trusted document
+	OnError    plan.OnError `json:"onError"`
 
 	raw       requestKey     // what was received; empty if it is not kept
 	known     bool           // it is valid, and the fields below are set
@@ -62,8 +65,15 @@ func (r requests) add(asked *request, o *operation) {
 	r.known.add(asked.raw, &kept, perRequest+len(asked.raw.text)+len(asked.Query)+perVariable*besides)
 }
 
-// complete checks that a request names a document.
+// complete checks that a request names a document, and what an error does to the response.
 func (r *request) complete() *refusal {
+	switch r.OnError {
+	case "":
+		r.OnError = plan.Propagate
+	case plan.Propagate, plan.Null, plan.Halt:
+	default:
+		return malformed("onError is " + string(plan.Null) + ", " + string(plan.Propagate) + " or " + string(plan.Halt))
+	}
 	if r.DocumentID != "" {
 		if r.Extensions == nil {
 			r.Extensions = map[string]any{}
@@ -73,7 +83,7 @@ func (r *request) complete() *refusal {
 		}
 	}
 	if r.Query == "" && r.Extensions[persistedExtension] == nil {
-		return badRequest("the request has no query")
+		return malformed("the request has no query")
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"frontpage/failover"
+	"frontpage/plan"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/site"
 	"frontpage/sharing"
@@ -37,10 +38,11 @@ const ofSchemaBytes = 16 << 20
 // change that this process makes or learns of.
 type sharedQueries = sharing.Results[sharedQuery, *finished]
 
-// sharedQuery is an operation and its variables in JSON.
+// sharedQuery is an operation, its variables in JSON, and what an error does to its response.
 type sharedQuery struct {
 	preparedKey
 	variables string
+	onError   plan.OnError
 }
 
 func newSharedQueries(repo *redisrepo.Repo, lifetime time.Duration) *sharedQueries {
@@ -51,7 +53,7 @@ func newSharedQueries(repo *redisrepo.Repo, lifetime time.Duration) *sharedQueri
 }
 
 func (o *operation) query() sharedQuery {
-	return sharedQuery{preparedKey{o.asked.RawQuery, o.asked.OperationName}, o.variables}
+	return sharedQuery{preparedKey{o.asked.RawQuery, o.asked.OperationName}, o.variables, o.onError}
 }
 
 // recall finds the response of an operation that depends on the schema alone, if it was made before. It costs a point for

@@ -59,11 +59,11 @@ func (s *streams) begin(o *operation) *subscription {
 	sub.ctx = context.WithValue(o.ctx, subscriptionKey{}, sub)
 	response := o.exec.gqlgen(sub.ctx)
 	if sub.watch == nil {
-		sub.first = o.exec.respond(sub.ctx, response)
+		sub.first = o.respondTo(sub.ctx, response)
 		return sub
 	}
 	sub.pure = o.prepared.dependence >= OnEvent
-	sub.question = sha256.Sum256([]byte(o.asked.Operation.Name + " " + o.asked.RawQuery))
+	sub.question = sha256.Sum256([]byte(string(o.onError) + " " + o.asked.Operation.Name + " " + o.asked.RawQuery))
 	sub.shrink()
 	return sub
 }
@@ -270,7 +270,7 @@ func (s *subscription) execute(d *live.Delivery) (a answer) {
 // executeOn makes the answer about an article or an event.
 func (s *subscription) executeOn(value any) answer {
 	s.streams.sent.executed.Add(1)
-	response := s.exec.respond(s.ctx, func(ctx context.Context) *graphql.Response { return s.prepared.Event(ctx, value) })
+	response := s.respondTo(s.ctx, func(ctx context.Context) *graphql.Response { return s.prepared.Event(ctx, value, s.onError) })
 	if response == nil { // the subscription has ended
 		return answer{}
 	}

@@ -24,6 +24,7 @@ import (
 	"frontpage/graph"
 	"frontpage/identity"
 	"frontpage/must"
+	"frontpage/plan"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/site"
 	"frontpage/redistest"
@@ -54,7 +55,7 @@ func largeResponses(t *testing.T) *endpoint.Handler {
 	return endpoint.New(endpoint.Schema{
 		ExecutableSchema: graph.NewExecutableSchema(graph.Config{}),
 		Compile: func(*ast.OperationDefinition, ast.FragmentDefinitionList) endpoint.Executable {
-			return endpoint.Executable{Execute: func(context.Context) *graphql.Response { return &graphql.Response{Data: large} }}
+			return endpoint.Executable{Execute: func(context.Context, plan.OnError) *graphql.Response { return &graphql.Response{Data: large} }}
 		},
 	}, repo, slog.New(slog.DiscardHandler), o)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"frontpage/graph"
+	"frontpage/plan"
 	"frontpage/redisrepo/events"
 	"frontpage/redisrepo/live"
 	"frontpage/redisrepo/site"
@@ -129,7 +130,7 @@ func (s *side) event(r request, article *site.Article, compiled bool) (a answer,
 	}
 	var execute graphql.ResponseHandler
 	if event := schema.Compile(o.Operation, o.Doc.Fragments).Event; compiled {
-		execute = func(ctx context.Context) *graphql.Response { return event(ctx, value) }
+		execute = func(ctx context.Context) *graphql.Response { return event(ctx, value, plan.Propagate) }
 	} else {
 		begun := graphql.WithResponseContext(ctx, presented, recovered)
 		execute = schema.Exec(begun)

@@ -24,6 +24,7 @@ import (
 	"frontpage/graph"
 	"frontpage/identity"
 	"frontpage/must"
+	"frontpage/plan"
 	"frontpage/redisrepo"
 	"frontpage/redistest"
 )
@@ -142,6 +143,8 @@ type request struct {
 	values object
 	viewer string
 	faults faults
+	// onError is what the request asks for; empty: nothing.
+	onError plan.OnError
 }
 
 func (r request) String() string {
@@ -185,7 +188,11 @@ func record(around graphql.ResponseMiddleware) graphql.ResponseMiddleware {
 }
 
 func (s *side) ask(r request) answer {
-	body := must.Have(json.Marshal(map[string]any{"query": r.text, "operationName": r.operation, "variables": r.values}))
+	asked := map[string]any{"query": r.text, "operationName": r.operation, "variables": r.values}
+	if r.onError != "" {
+		asked["onError"] = r.onError
+	}
+	body := must.Have(json.Marshal(asked))
 	var a answer
 	ctx := context.WithValue(context.WithValue(context.Background(), recordKey{}, &a), faultsKey{}, r.faults)
 	req := httptest.NewRequestWithContext(ctx, http.MethodPost, "/graphql", bytes.NewReader(body))

@@ -16,6 +16,7 @@ import (
 
 	"frontpage/endpoint"
 	"frontpage/graph"
+	"frontpage/plan"
 	"frontpage/redisrepo/site"
 )
 
@@ -72,7 +73,7 @@ func executors(t testing.TB, document string, variables map[string]any) (planned
 		RootResolverMiddleware: func(ctx context.Context, next graphql.RootResolver) graphql.Marshaler { return next(ctx) },
 	})
 	ctx = graphql.WithResponseContext(ctx, graphql.DefaultErrorPresenter, graphql.DefaultRecover)
-	return func() *graphql.Response { return executable.Execute(ctx) }, func() *graphql.Response { return schema.Exec(ctx)(ctx) }
+	return func() *graphql.Response { return executable.Execute(ctx, plan.Propagate) }, func() *graphql.Response { return schema.Exec(ctx)(ctx) }
 }
 
 const (

@@ -18,6 +18,8 @@ type execution struct {
 	columns   []column // by field.column
 	failures  []failure
 	careful   bool // printing recovers from the panic of a leaf
+	onError   OnError
+	done      int // with Halt, fields at the root of a mutation that were executed; -1: all
 }
 
 // group holds the objects of a selection.
@@ -29,9 +31,9 @@ type group struct {
 // root stands for the object at the root of an operation.
 var root = []any{nil}
 
-func newExecution(ctx context.Context, v *variant) *execution {
+func newExecution(ctx context.Context, v *variant, onError OnError) *execution {
 	e := &execution{
-		ctx: ctx, operation: graphql.GetOperationContext(ctx), plan: v,
+		ctx: ctx, operation: graphql.GetOperationContext(ctx), plan: v, onError: onError, done: -1,
 		groups: make([]group, v.selections), columns: make([]column, v.columns),
 	}
 	e.groups[v.root.id].objects = root
@@ -50,9 +52,7 @@ func (e *execution) resolve(selections []*selection) {
 			e.fill(f)
 		}
 		if s.via == nil && e.plan.serial {
-			for _, f := range s.wait {
-				e.fill(f)
-			}
+			e.inTurn(s)
 		} else if waiting == nil {
 			waiting = s.wait
 		} else {
@@ -65,6 +65,17 @@ func (e *execution) resolve(selections []*selection) {
 		e.fill(waiting[0])
 	default:
 		concurrently(len(waiting), func(i int) { e.fill(waiting[i]) })
+	}
+}
+
+// inTurn fills the columns of the fields at the root of a mutation, one after the other.
+func (e *execution) inTurn(s *selection) {
+	for i, f := range s.wait {
+		e.fill(f)
+		if e.onError == Halt && i+1 < len(s.wait) && e.failed(f) {
+			e.done = slices.IndexFunc(s.fields, func(other field) bool { return other.column == f.column }) + 1
+			return
+		}
 	}
 }
 

@@ -68,18 +68,33 @@ func (s *Schema) Compile(definition *ast.OperationDefinition, fragments ast.Frag
 // Bytes estimates what the operation takes in memory, besides its document.
 func (o *Operation) Bytes() int { return o.bytes }
 
+// OnError says what the error of a field does to the answer, as the draft of the specification has it
+// (https://github.com/graphql/graphql-spec/pull/1163).
+type OnError string
+
+// The ways to go on after an error. Errors themselves are the same in all of them.
+const (
+	// Propagate passes the null of a non-null field or element on to its parent, as gqlgen does.
+	Propagate OnError = "PROPAGATE"
+	// Null has null where the error is, also if the type is non-null.
+	Null OnError = "NULL"
+	// Halt begins no further field at the root of a mutation after one with an error. The answer is otherwise that of
+	// Propagate: whoever sends it replaces it by its first error.
+	Halt OnError = "HALT"
+)
+
 // Execute executes a query or a mutation. ctx has gqlgen's operation context and response context.
-func (o *Operation) Execute(ctx context.Context) *graphql.Response {
+func (o *Operation) Execute(ctx context.Context, onError OnError) *graphql.Response {
 	v := o.variant(graphql.GetOperationContext(ctx).Variables)
-	e := newExecution(ctx, v)
+	e := newExecution(ctx, v, onError)
 	e.resolve(v.top)
 	return e.respond()
 }
 
 // Event returns the response of a subscription about one value of its source.
-func (o *Operation) Event(ctx context.Context, value any) *graphql.Response {
+func (o *Operation) Event(ctx context.Context, value any, onError OnError) *graphql.Response {
 	v := o.variant(graphql.GetOperationContext(ctx).Variables)
-	e := newExecution(ctx, v)
+	e := newExecution(ctx, v, onError)
 	f := &v.root.fields[0]
 	e.columns[f.column].values = []any{value}
 	e.descend(f)

@@ -1,6 +1,7 @@
 package plan_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,7 +20,7 @@ import (
 
 var schema = gqlparser.MustLoadSchema(&ast.Source{Name: "test", Input: `
 	type Query { items: [Item!] one(n: Int = 1): Item left: Int right: Int }
-	type Mutation { first: Int second: Int }
+	type Mutation { first: Int second: Int fail: Int }
 	interface Named { name: String }
 	type Item implements Named { name: String! size: Int parts: [Part] total: Int! any: [Named] }
 	type Part implements Named { name: String owner: Item }
@@ -78,7 +79,8 @@ func (s *service) bound() *plan.Schema {
 				"left":  plan.Each(s.meet, integer),
 				"right": plan.Each(s.meet, integer),
 			},
-			"Mutation": {"first": plan.Each(s.logs("first"), integer), "second": plan.Each(s.logs("second"), integer)},
+			"Mutation": {"first": plan.Each(s.logs("first"), integer), "second": plan.Each(s.logs("second"), integer),
+				"fail": plan.Each(func(context.Context, any) (int, error) { return 0, errors.New("no") }, integer)},
 			"Item": {
 				"name":  plan.Read(named, plan.Leaf(plan.AppendString[string])),
 				"parts": plan.Read(func(i *item) []*part { return i.parts }, plan.Objects[part]()),
@@ -123,7 +125,7 @@ func (s *service) compile(t *testing.T, document string) (*plan.Operation, *ast.
 }
 
 // execute returns the data and the paths and messages of the errors.
-func (s *service) execute(t *testing.T, document string, variables map[string]any) string {
+func (s *service) execute(t *testing.T, document string, variables map[string]any, onError plan.OnError) string {
 	t.Helper()
 	operation, parsed := s.compile(t, document)
 	if operation == nil {
@@ -133,7 +135,7 @@ func (s *service) execute(t *testing.T, document string, variables map[string]an
 		Doc: parsed, Operation: parsed.Operations[0], Variables: variables,
 		RecoverFunc: func(_ context.Context, cause any) error { return fmt.Errorf("panic: %v", cause) },
 	})
-	response := operation.Execute(graphql.WithResponseContext(ctx, graphql.DefaultErrorPresenter, graphql.DefaultRecover))
+	response := operation.Execute(graphql.WithResponseContext(ctx, graphql.DefaultErrorPresenter, graphql.DefaultRecover), onError)
 	text := string(response.Data)
 	for _, err := range response.Errors {
 		text += fmt.Sprintf(" | %s: %s", err.Path, err.Message)
@@ -150,6 +152,7 @@ func TestAnswers(t *testing.T) {
 		name, document string
 		prepare        func(*service)
 		variables      map[string]any
+		onError        plan.OnError // empty: Propagate
 		want           string
 	}{
 		{name: "lists and nulls", document: `{ items { name parts { name owner { x: name } } } }`,
@@ -172,6 +175,12 @@ func TestAnswers(t *testing.T) {
 			want: `{"one":null} | one.total: panic: total`},
 		{name: "errors in gqlgen's order: what is read first", document: `{ items { total any { name } } }`, prepare: func(s *service) { s.total, s.items[0].any = fails, []any{1} },
 			want: `{"items":null} | items[0].any[0]: panic: int is not Named | items[0].total: no total`},
+		{name: "nulls that stay in a list", document: `{ items { name } }`, prepare: func(s *service) { s.items[0] = nil }, onError: plan.Null,
+			want: `{"items":[null,{"name":"b"}]} | items[0]: the requested element is null which the schema does not allow`},
+		{name: "nulls that stay in an object", document: `{ items { name total } }`, prepare: func(s *service) { s.total = fails }, onError: plan.Null,
+			want: `{"items":[{"name":"a","total":null},{"name":"b","total":0}]} | items[0].total: no total`},
+		{name: "values of no type that stay null", document: `{ one(n: 2) { any { name } } }`, prepare: func(s *service) { s.items[1].any[0] = 1 }, onError: plan.Null,
+			want: `{"one":{"any":[null,{"name":null},null]}} | one.any[0]: panic: int is not Named`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -183,7 +192,7 @@ func TestAnswers(t *testing.T) {
 			for name := range tt.variables {
 				document = "query($" + name + ": " + map[string]string{"v": "Boolean = true", "n": "Int"}[name] + ") " + tt.document
 			}
-			if got := s.execute(t, document, tt.variables); got != tt.want {
+			if got := s.execute(t, document, tt.variables, cmp.Or(tt.onError, plan.Propagate)); got != tt.want {
 				t.Errorf("got  %s\nwant %s", got, tt.want)
 			}
 		})
@@ -196,7 +205,7 @@ func TestResolverIsCalledOncePerPlace(t *testing.T) {
 	s := newService()
 	s.items = append(s.items, s.items[0], s.items[1])
 	const want = `{"items":[{"total":0,"parts":[{"owner":{"total":0}},null,{"owner":null}]},{"total":0,"parts":null},{"total":0,"parts":[{"owner":{"total":0}},null,{"owner":null}]},{"total":0,"parts":null}]}`
-	if got := s.execute(t, `{ items { total parts { owner { total } } } }`, nil); got != want {
+	if got := s.execute(t, `{ items { total parts { owner { total } } } }`, nil, plan.Propagate); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	if got := s.calls.Load(); got != 2 {
@@ -208,7 +217,7 @@ func TestFieldsOfAQueryAreResolvedAtTheSameTime(t *testing.T) {
 	t.Parallel()
 	s := newService()
 	s.met.Add(2) // each call waits for the other one
-	if got := s.execute(t, `{ left right }`, nil); got != `{"left":1,"right":1}` {
+	if got := s.execute(t, `{ left right }`, nil, plan.Propagate); got != `{"left":1,"right":1}` {
 		t.Errorf("got %s", got)
 	}
 }
@@ -216,8 +225,17 @@ func TestFieldsOfAQueryAreResolvedAtTheSameTime(t *testing.T) {
 func TestFieldsOfAMutationAreResolvedInOrder(t *testing.T) {
 	t.Parallel()
 	s := newService()
-	if got := s.execute(t, `mutation { b: second a: first c: second }`, nil); got != `{"b":1,"a":2,"c":3}` || strings.Join(s.log, " ") != "second first second" {
+	if got := s.execute(t, `mutation { b: second a: first c: second }`, nil, plan.Propagate); got != `{"b":1,"a":2,"c":3}` || strings.Join(s.log, " ") != "second first second" {
 		t.Errorf("got %s after %v", got, s.log)
+	}
+}
+
+func TestHaltRunsNoFieldOfAMutationAfterAnError(t *testing.T) {
+	t.Parallel()
+	s := newService()
+	const want = `{"__typename":"Mutation","a":1,"b":null} | b: no`
+	if got := s.execute(t, `mutation { __typename a: first b: fail c: second }`, nil, plan.Halt); got != want || strings.Join(s.log, " ") != "first" {
+		t.Errorf("got %s after %v, want %s", got, s.log, want)
 	}
 }
 

@@ -39,13 +39,26 @@ func (e *execution) print(to []byte) (_ []byte, ok bool) {
 			}
 		}()
 	}
-	if f := &e.plan.root.fields; len(*f) > 0 && (*f)[0].source {
-		return append(e.value(append(to, (*f)[0].key...), &(*f)[0], 0), '}'), true
+	s := e.plan.root
+	if len(s.fields) > 0 && s.fields[0].source {
+		return append(e.value(append(to, s.fields[0].key...), &s.fields[0], 0), '}'), true
 	}
-	return e.object(to, e.plan.root, 0), true
+	if e.done >= 0 {
+		s = &selection{id: s.id, fields: s.fields[:e.done]}
+	}
+	return e.object(to, s, 0), true
 }
 
-// object appends an object, or null if one of its fields is null and must not be.
+// failed reports whether a field at the root of a mutation has an error, which printing it shows.
+func (e *execution) failed(f *field) bool {
+	e.careful = true
+	e.value(nil, f, 0)
+	failed := len(e.failures) > 0 || len(graphql.GetErrors(e.ctx)) > 0
+	e.careful, e.failures = false, nil
+	return failed
+}
+
+// object appends an object, or null if one of its fields is null and must not be, unless nulls stay where they are.
 func (e *execution) object(to []byte, s *selection, pos int) []byte {
 	object := e.groups[s.id].objects[pos]
 	begin, complete := len(to), true
@@ -64,7 +77,7 @@ func (e *execution) object(to []byte, s *selection, pos int) []byte {
 		default:
 			to = e.leaf(f.append(to, object), value, f, pos)
 		}
-		if f.nonNull && isNull(to[value:]) {
+		if f.nonNull && e.onError != Null && isNull(to[value:]) {
 			complete = false // the others are printed, for their errors
 		}
 	}
@@ -143,7 +156,7 @@ func (e *execution) element(to []byte, f *field, c *column, pos, index int, nonN
 	return e.object(to, s, row)
 }
 
-// listOf appends a list of objects, or null if an element is null and must not be.
+// listOf appends a list of objects, or null if an element is null and must not be, unless nulls stay where they are.
 func (e *execution) listOf(to []byte, f *field, c *column, pos int) []byte {
 	if !f.nonNull && pos < len(c.none) && c.none[pos] {
 		return append(to, null...)
@@ -157,6 +170,9 @@ func (e *execution) listOf(to []byte, f *field, c *column, pos int) []byte {
 		}
 		element := len(to)
 		to = e.element(to, f, c, pos, row-first, f.elements)
+		if e.onError == Null {
+			continue
+		}
 		if _, ok := c.values[row].(broken); ok {
 			empty = true // gqlgen drops the list
 		} else if f.elements && isNull(to[element:]) {

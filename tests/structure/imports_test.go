@@ -32,7 +32,7 @@ var allowed = map[string][]string{
 	"settings":  {"endpoint", "feeds", "identity", "pages", "redisrepo/keys", "redisrepo/reports", "redisrepo/site", "redisrepo/wire", "reload", "sealing", "signin", "store", "web"},
 	"graph":     {"endpoint", "failover", "plan", "redisrepo", "redisrepo/casts", "redisrepo/denials", "redisrepo/events", "redisrepo/lists", "redisrepo/live", "redisrepo/rankings", "redisrepo/rates", "redisrepo/reports", "redisrepo/site"},
 	"plan":      {},
-	"endpoint":  {"endpoint/measure", "failover", "identity", "redisrepo", "redisrepo/events", "redisrepo/live", "redisrepo/rates", "redisrepo/site", "sharing"},
+	"endpoint":  {"endpoint/measure", "failover", "identity", "plan", "redisrepo", "redisrepo/events", "redisrepo/live", "redisrepo/rates", "redisrepo/site", "sharing"},
 	"identity":  {},
 	"feeds":     {"failover", "redisrepo", "redisrepo/lists", "redisrepo/rates", "redisrepo/site", "sharing"},
 	"signin":    {"identity", "redisrepo", "redisrepo/rates", "redisrepo/sessions", "redisrepo/site"},

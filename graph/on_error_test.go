@@ -1,0 +1,173 @@
+package graph_test
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"frontpage/must"
+	"frontpage/plan"
+	"frontpage/programtest"
+)
+
+// For random documents with faults, NULL has the errors and effects of gqlgen's executor, and its data become gqlgen's once
+// their nulls are passed on to the parents; HALT has no data and one of the errors.
+func TestOnErrorAnswersLikeGqlgen(t *testing.T) {
+	t.Parallel()
+	p := newPair(t, differentialServer(t), 0)
+	moved, halted := 0, 0
+	for i := range uint64(programtest.Size(300, 3000)) { // #nosec G115 -- not negative
+		if i%perDataset == 0 {
+			for set := i; set == i || p.rated; set++ { // nothing is refused for its rate
+				p.fill(rand.New(rand.NewPCG(*seed, set)))
+			}
+		}
+		random := rand.New(rand.NewPCG(*seed, 1<<33+i))
+		requests, _ := p.requests(random, kinds...)
+		r := requests[0]
+		r.faults = faults{salt: random.Uint64() | 1, share: 100}
+		p.restore()
+		wanted := p.sides[0].ask(r)
+		stored := p.sides[0].stored(t)
+		fail := func(difference string, got answer) {
+			t.Fatalf("document %d: %s, with onError %s\n%s\ngqlgen: %s\ngot:    %s", i, difference, r.onError, r, wanted, got)
+		}
+
+		r.onError = plan.Null
+		got := p.sides[1].ask(r)
+		if wanted.operation == nil || strings.Contains(got.body, "in an operation of their own") {
+			continue // it is not executed
+		}
+		x, y := slices.Sorted(slices.Values(wanted.errors)), slices.Sorted(slices.Values(got.errors))
+		switch {
+		case !slices.Equal(x, y):
+			fail("errors", got)
+		case r.kind == ast.Mutation && p.sides[1].stored(t) != stored:
+			fail("stores", got)
+		case wanted.data == "" || got.data == "": // it is refused
+			if wanted.data != got.data {
+				fail("data", got)
+			}
+			continue
+		}
+		if all := propagated(wanted.operation.Operation.SelectionSet, decoded(t, got.data)); !reflect.DeepEqual(all, decoded(t, wanted.data)) {
+			fail("data", got)
+		}
+		for _, path := range got.paths {
+			if !leadsToNull(wanted.operation.Operation.SelectionSet, decoded(t, got.data), path) {
+				fail("the null at "+path.String(), got)
+			}
+		}
+		if got.data != wanted.data {
+			moved++
+		}
+
+		p.restore()
+		r.onError = plan.Halt
+		got = p.sides[1].ask(r)
+		switch {
+		case len(wanted.errors) == 0 && got.data != wanted.data:
+			fail("data", got)
+		case len(wanted.errors) > 0 && (got.data != "null" || len(got.errors) != 1 || !slices.Contains(wanted.errors, got.errors[0])):
+			fail("errors", got)
+		case len(wanted.errors) > 0:
+			halted++
+		}
+	}
+	if moved == 0 || halted == 0 {
+		t.Errorf("%d answers differ with NULL and %d with HALT, want some", moved, halted)
+	}
+}
+
+func decoded(t *testing.T, text string) (value any) {
+	t.Helper()
+	must.Do(t, json.Unmarshal([]byte(text), &value))
+	return value
+}
+
+// leadsToNull reports whether the value at a path is null, and none above it. The path of an error in an argument goes on from
+// its field with the argument's name.
+func leadsToNull(set ast.SelectionSet, value any, path ast.Path) bool {
+	for _, step := range path {
+		switch parent := value.(type) {
+		case map[string]any:
+			set = below(set, string(step.(ast.PathName)))
+			value = parent[string(step.(ast.PathName))]
+		case []any:
+			value = parent[step.(ast.PathIndex)]
+		default:
+			name, ok := step.(ast.PathName)
+			return value == nil && ok && fieldsByAlias(set)[string(name)] == nil
+		}
+	}
+	return value == nil
+}
+
+// propagated returns what selections have of an object, with the nulls of non-null types passed on to their parents.
+func propagated(set ast.SelectionSet, value any) any {
+	object, ok := value.(map[string]any)
+	if !ok {
+		return nil
+	}
+	fields := fieldsByAlias(set)
+	for alias, value := range object {
+		kind := fields[alias][0].Definition.Type
+		completed := propagatedValue(kind, below(set, alias), value)
+		if completed == nil && kind.NonNull {
+			return nil
+		}
+		object[alias] = completed
+	}
+	return object
+}
+
+func propagatedValue(kind *ast.Type, set ast.SelectionSet, value any) any {
+	list, isList := value.([]any)
+	switch {
+	case value == nil:
+		return nil
+	case isList && kind.Elem != nil:
+		for i := range list {
+			if list[i] = propagatedValue(kind.Elem, set, list[i]); list[i] == nil && kind.Elem.NonNull {
+				return nil
+			}
+		}
+		return list
+	case len(set) > 0:
+		return propagated(set, value)
+	}
+	return value
+}
+
+// below returns what is selected of the fields with an alias.
+func below(set ast.SelectionSet, alias string) (all ast.SelectionSet) {
+	for _, f := range fieldsByAlias(set)[alias] {
+		all = append(all, f.SelectionSet...)
+	}
+	return all
+}
+
+// fieldsByAlias returns the fields of selections, also of those in fragments.
+func fieldsByAlias(set ast.SelectionSet) map[string][]*ast.Field {
+	fields := map[string][]*ast.Field{}
+	var add func(ast.SelectionSet)
+	add = func(set ast.SelectionSet) {
+		for _, selection := range set {
+			switch s := selection.(type) {
+			case *ast.Field:
+				fields[s.Alias] = append(fields[s.Alias], s)
+			case *ast.InlineFragment:
+				add(s.SelectionSet)
+			case *ast.FragmentSpread:
+				add(s.Definition.SelectionSet)
+			}
+		}
+	}
+	add(set)
+	return fields
+}
