@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
+	_ "embed"
 	"errors"
 	"fmt"
 	stdlog "log"
@@ -40,6 +41,9 @@ import (
 )
 
 //go:generate go run ./graph/generate
+
+//go:embed schema.graphqls
+var schema []byte
 
 const description = "A site where users post articles and vote on them: GraphQL over Redis. Every setting is an environment variable or a flag; the flag takes precedence."
 
@@ -347,7 +351,11 @@ func (r *running) mount(ctx context.Context) {
 		r.operator.metrics.FollowEndpoint(api)
 	}
 	site := http.NewServeMux()
-	site.Handle("/", web.Handler(s.Pages()))
+	files := s.Pages()
+	if s.ServesSchema() {
+		files.Schema = schema
+	}
+	site.Handle("/", web.Handler(files))
 	if s.Has("site") {
 		charged := s.Feeds(log)
 		charged.Charge = api.Charge

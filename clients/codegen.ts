@@ -1,7 +1,8 @@
-// Generates types for the same operations twice: from the schema file, and from introspection of the
-// server. run.sh fails if they differ.
+// Generates types for the same operations twice: from the schema that the server has at a URL, and from its introspection.
+// run.sh fails if they differ.
 import type { CodegenConfig } from "@graphql-codegen/cli";
 
+const endpoint = process.env["FRONTPAGE_URL"] ?? "";
 const client = (schema: string): CodegenConfig["generates"][string] => ({
   schema,
   preset: "client",
@@ -12,8 +13,8 @@ const client = (schema: string): CodegenConfig["generates"][string] => ({
 const config: CodegenConfig = {
   documents: "operations.graphql",
   generates: {
-    "generated/sdl/": client("../schema.graphqls"),
-    "generated/live/": client(process.env["FRONTPAGE_URL"] ?? ""),
+    "generated/sdl/": client(new URL("/schema.graphqls", endpoint).href),
+    "generated/live/": client(endpoint),
   },
 };
 

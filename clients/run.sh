@@ -51,7 +51,7 @@ cat <&3 >>"$site/log" &
 PATH=$PWD/node_modules/.bin:$PATH
 rm -rf build generated relay/__generated__
 graphql-codegen --silent --config codegen.ts
-diff -r generated/sdl generated/live || { echo "graphql-codegen: schema.graphqls and the server give different types" >&2; exit 1; }
+diff -r generated/sdl generated/live || { echo "graphql-codegen: the schema at its URL and by introspection give different types" >&2; exit 1; }
 # relay-compiler only reads files named *.graphql.
 cp ../schema.graphqls generated/schema.graphql
 relay-compiler

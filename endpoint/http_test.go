@@ -297,8 +297,8 @@ func TestLongResponsesAreCompressed(t *testing.T) {
 		if res, _ := s.Get(`{ __typename }`, "Accept-Encoding", accepts); res.Header.Get("Content-Encoding") != "" || res.Header.Get("Content-Length") != "31" {
 			t.Errorf("a short response: got %v, want it uncompressed", res.Header)
 		}
-		if res, _ := s.Get(`{ nothing }`, "Accept-Encoding", accepts, "Accept", "application/graphql-response+json"); res.StatusCode != 400 {
-			t.Errorf("an error: got %d, want 400", res.StatusCode)
+		if res, _ := s.Get(`{ nothing }`, "Accept-Encoding", accepts, "Accept", "application/graphql-response+json"); res.StatusCode != 422 {
+			t.Errorf("an error: got %d, want 422", res.StatusCode)
 		}
 	}
 }

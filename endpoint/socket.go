@@ -191,7 +191,7 @@ func (m message) payload(kind string) (members map[string]any, ok bool) {
 func parseSubscribe(m message) (parsed *request, problem string) {
 	parsed = &request{}
 	if !decode(bytes.NewReader(m["payload"]), parsed) {
-		return nil, "the payload of subscribe must have query, operationName, variables, extensions and onError of the right types"
+		return nil, "query, operationName, variables, extensions and onError of subscribe must have the right types"
 	}
 	if refused := parsed.complete(); refused != nil {
 		return nil, refused.message

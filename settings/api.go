@@ -23,6 +23,7 @@ type API struct {
 	StreamsPerAddress int           `default:"${PerAddress}" help:"Maximum number of WebSockets and event streams per address. Of one user up to 100 may be open, and more for a number above 6000: a 60th of it. The unfinished request headers of an address may take 700 bytes for each, and at least as much as the longest one."`
 	MaxWatched        int           `default:"${Watched}" help:"Maximum number of articles watched by all subscriptions. An article counts once for each subscription that watches it. Those of one address may be a quarter of them, those of one user a 100th."`
 	Introspection     bool          `default:"true" negatable:"" help:"Let clients query the schema. If off, error messages suggest no names either."`
+	PublicSchema      bool          `help:"Serve the schema at /schema.graphqls also if introspection is off."`
 	CORSOrigins       []string      `name:"cors-origins" placeholder:"ORIGIN" help:"Origins, such as https://example.org, whose pages may use the API; one * in each matches anything. The site's own pages always may."`
 	TrustedDocuments  string        `placeholder:"FILE" help:"File with a JSON object of GraphQL documents by hash. If set, no other document is accepted."`
 }

@@ -125,6 +125,9 @@ func (s *Settings) Rendered(api endpoint.Options, log *slog.Logger) pages.Option
 	return pages.Options{Site: s.Pages(), PublicURL: s.Address(), Secure: s.HTTPS(), API: api, Log: log}
 }
 
+// ServesSchema reports whether everybody may read the schema at its URL.
+func (s *Settings) ServesSchema() bool { return s.Introspection || s.PublicSchema }
+
 // Pages returns the options of the site and the explorer.
 func (s *Settings) Pages() web.Options {
 	texts, _ := web.ReadTexts(s.SiteLanguage) // checked when the settings were read, like the rest

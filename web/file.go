@@ -18,6 +18,7 @@ import (
 // contentTypes replaces mime.TypeByExtension, whose result depends on the operating system.
 var contentTypes = map[string]string{
 	".css":         "text/css; charset=utf-8",
+	".graphqls":    "text/plain; charset=utf-8",
 	".html":        "text/html; charset=utf-8",
 	".js":          "text/javascript; charset=utf-8",
 	".json":        "application/json",

@@ -16,8 +16,9 @@ var dist embed.FS
 
 // Options select what is served.
 type Options struct {
-	Site     bool // whether to serve the site
-	Explorer bool // whether to serve GraphiQL
+	Site     bool   // whether to serve the site
+	Explorer bool   // whether to serve GraphiQL
+	Schema   []byte // of the API, served at /schema.graphqls; nil: not at all
 
 	Name  string // of the site; empty: Frontpage
 	About string // what the site is about, in a sentence or two; empty: what the texts say
@@ -82,6 +83,9 @@ func Handler(o Options) http.Handler {
 		mux.Handle("GET /worker.js", newFile("worker.js", workerPolicy, o.worker))
 		mux.Handle("GET /manifest.webmanifest", newFile("manifest.webmanifest", filePolicy, o.manifest))
 		mux.Handle("GET /", folder("dist/site", "", site, site))
+	}
+	if o.Schema != nil {
+		mux.Handle("GET /schema.graphqls", newFile("schema.graphqls", filePolicy, func() []byte { return o.Schema }))
 	}
 	if o.Explorer {
 		explorer := page("dist/graphiql/index.html", explorerPolicy)

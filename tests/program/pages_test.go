@@ -2,8 +2,11 @@ package program_test
 
 import (
 	"net/http"
+	"os"
 	"strings"
 	"testing"
+
+	"frontpage/must"
 )
 
 func TestSiteTellsItsSettings(t *testing.T) {
@@ -44,6 +47,31 @@ func TestPagesCanBeSwitchedOff(t *testing.T) {
 		t.Errorf("without the explorer, /graphiql: status %d, want 404", status)
 	}
 	s.Stop()
+}
+
+// The schema is a file of the server as long as clients can read it by introspection, or the operator has it so.
+func TestSchemaIsServed(t *testing.T) {
+	t.Parallel()
+	text := string(must.Get(os.ReadFile("../../schema.graphqls"))(t))
+	for _, tt := range []struct {
+		env    []string
+		status int
+	}{
+		{nil, 200}, {[]string{"FRONTPAGE_INTROSPECTION=false"}, 404}, {[]string{"FRONTPAGE_INTROSPECTION=false", "FRONTPAGE_PUBLIC_SCHEMA=true"}, 200},
+	} {
+		s := start(t, append([]string{"REDIS_URL=memory://", "FRONTPAGE_SERVE=explorer"}, tt.env...)...)
+		req := must.Get(http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+"/schema.graphqls", nil))(t)
+		res, got := s.do(http.DefaultClient, req)
+		if res.StatusCode != tt.status || tt.status == 200 && got != text {
+			t.Errorf("%q: got %d and %d bytes, want %d and the schema of %d", tt.env, res.StatusCode, len(got), tt.status, len(text))
+		}
+		if req.Header.Set("If-None-Match", res.Header.Get("ETag")); tt.status == 200 {
+			if res, _ := s.do(http.DefaultClient, req); res.StatusCode != http.StatusNotModified {
+				t.Errorf("%q: the second time: got %d, want 304", tt.env, res.StatusCode)
+			}
+		}
+		s.Stop()
+	}
 }
 
 func TestPagesOfWhatDoesNotExistAreNotFound(t *testing.T) {
