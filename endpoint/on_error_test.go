@@ -11,7 +11,7 @@ import (
 
 const graphQLOnly = "application/graphql-response+json"
 
-// Requests say what an error does to the response, over each transport. Nobody gets the kept response to another choice.
+// Requests say what an error does to the response, over each transport. The kept response to another choice is not theirs.
 func TestOnErrorIsChosenByTheRequest(t *testing.T) {
 	t.Parallel()
 	s := sitetest.Open(t)

@@ -79,7 +79,7 @@ const (
 	// Null has null where the error is, also if the type is non-null.
 	Null OnError = "NULL"
 	// Halt begins no further field at the root of a mutation after one with an error. The answer is otherwise that of
-	// Propagate: whoever sends it replaces it by its first error.
+	// Propagate; package endpoint replaces it by its first error.
 	Halt OnError = "HALT"
 )
 
