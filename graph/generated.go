@@ -2891,6 +2891,22 @@ func newExecutionContext(
 
 var sources = []*ast.Source{
 	{Name: "../schema.graphqls", Input: `"""
+A site where users post articles and vote on them. Lists are read without signing in; what changes something, or is about the viewer,
+needs a user. Errors that users can mend are in ` + "`" + `userErrors` + "`" + ` of a payload; the others have a code in their extensions.
+"""
+schema {
+  query: Query
+  mutation: Mutation
+  subscription: Subscription
+}
+
+"""
+The field is null only if it has an error. Clients that show errors by themselves can generate types without null for it.
+levels are those of the lists: 0 is the field itself, 1 an element of it.
+"""
+directive @semanticNonNull(levels: [Int!]! = [0]) on FIELD_DEFINITION
+
+"""
 A date and time with milliseconds, such as 2026-01-31T12:00:00.000Z. Responses are in UTC. Arguments may have another
 offset; one without exactly three digits after the seconds, or with the offset -00:00, is invalid, and so is a leap second.
 """
@@ -2920,7 +2936,7 @@ type Query {
     page: Int! = 1
     "Number of articles per page, 1 to 100. Default: the site's page size, 25 unless configured otherwise."
     pageSize: Int
-  ): [Article!]
+  ): [Article!] @semanticNonNull
 
   """
   All articles, paged by cursor. A cursor is a position in the order, so paging is
@@ -2948,7 +2964,7 @@ type Query {
     UNAUTHENTICATED.
     """
     unvotedOnly: Boolean! = false
-  ): ArticleConnection
+  ): ArticleConnection @semanticNonNull
 
   "An article by id (article:17) or bare number (17); null if it does not exist or was deleted."
   article(id: ID!): Article
@@ -2977,7 +2993,7 @@ type Query {
     last: Int
     "End before this cursor, which must come from the same list. An empty one is the end of the list."
     before: String
-  ): GroupConnection
+  ): GroupConnection @semanticNonNull
 
   "A user by name. Every valid name is a user, with or without articles."
   user(name: String!): User
@@ -2995,7 +3011,7 @@ type Query {
   Up to 100 objects by their global ids, in the order of the ids. It has null for each id
   that has no object, and for each malformed id, which also has an error.
   """
-  nodes(ids: [ID!]!): [Node]
+  nodes(ids: [ID!]!): [Node] @semanticNonNull
 
   """
   The state of the caller's cost limit: complexity points per time window, counted per
@@ -3017,7 +3033,7 @@ type Query {
     last: Int
     "End before this cursor, which must come from the same list. An empty one is the end of the list."
     before: String
-  ): ModerationConnection
+  ): ModerationConnection @semanticNonNull
 
   """
   The deleted articles, the latest deletion first. Moderators only: other callers get an
@@ -3028,7 +3044,7 @@ type Query {
     first: Int
     "Start after this cursor, which must come from the same list. An empty one is the start of the list."
     after: String
-  ): DeletedConnection
+  ): DeletedConnection @semanticNonNull
 
   """
   The change feed: what happened to articles, oldest first, except for imports and what
@@ -3047,7 +3063,7 @@ type Query {
     kinds: [EventKind!]
     "Return at most this many events, 1 to 1000. Default: the site's page size. There may be fewer although others follow."
     first: Int
-  ): EventConnection
+  ): EventConnection @semanticNonNull
 
   """
   Articles ranked by a formula of votes and age, as of one instant: that of the first page, which
@@ -3075,7 +3091,7 @@ type Query {
     Anonymous callers get an error with the code UNAUTHENTICATED.
     """
     unvotedOnly: Boolean! = false
-  ): RankedConnection
+  ): RankedConnection @semanticNonNull
 
   """
   The first 100 articles by score as they stood at the last full hour that is not after
@@ -3100,7 +3116,7 @@ type Query {
     first: Int
     "Start after this cursor, which must come from the same list. An empty one is the start of the list."
     after: String
-  ): CastVoteConnection
+  ): CastVoteConnection @semanticNonNull
 
   """
   What the viewer reported, the newest first, with what was decided: the last 1,000 articles.
@@ -3112,7 +3128,7 @@ type Query {
     first: Int
     "Start after this cursor, which must come from the same list. An empty one is the start of the list."
     after: String
-  ): ReportConnection
+  ): ReportConnection @semanticNonNull
 
   """
   The articles with open reports: those with a report of illegal content first, then those
@@ -3126,7 +3142,7 @@ type Query {
     first: Int
     "Start after this cursor, which must come from the same list. An empty one is the start of the list."
     after: String
-  ): FlaggedConnection
+  ): FlaggedConnection @semanticNonNull
 
   """
   A notice of illegal content, and what was decided. Null if no notice has the reference
@@ -3150,7 +3166,7 @@ type Query {
     after: String
     "With those that have ended, for 400 days."
     ended: Boolean! = false
-  ): DenialConnection
+  ): DenialConnection @semanticNonNull
 
   """
   Hosts to which links are denied, the latest first, for moderators: other callers get an error with
@@ -3163,7 +3179,7 @@ type Query {
     after: String
     "With those that have ended, for 400 days."
     ended: Boolean! = false
-  ): DenialConnection
+  ): DenialConnection @semanticNonNull
 
   """
   The users whom the viewer has blocked, by name. Anonymous callers get an error with the code
@@ -3174,7 +3190,7 @@ type Query {
     first: Int
     "Start after this user name."
     after: String
-  ): [User!]
+  ): [User!] @semanticNonNull
 }
 
 "Write operations. They require sign-in, except notifyIllegalContent."
@@ -3183,13 +3199,13 @@ type Mutation {
   Post an article with a link, a text or both. It starts with the poster's own upvote,
   unless the site does not count posters' votes.
   """
-  post(input: PostInput!): PostPayload
+  post(input: PostInput!): PostPayload @semanticNonNull
 
   """
   Set the viewer's vote on an article. Repeating a vote is a no-op, not an error, so a
   request that got no response can be sent again.
   """
-  vote(input: VoteInput!): VotePayload
+  vote(input: VoteInput!): VotePayload @semanticNonNull
 
   """
   Add one of the viewer's articles to groups and remove it from groups. Adding it to a
@@ -3198,7 +3214,7 @@ type Mutation {
   articles into these and take them out; adding an article to one of a family takes it out
   of the family's other one.
   """
-  regroup(input: RegroupInput!): RegroupPayload
+  regroup(input: RegroupInput!): RegroupPayload @semanticNonNull
 
   """
   Change the title, text or groups of one of the viewer's articles. The title can be
@@ -3208,7 +3224,7 @@ type Mutation {
   changed: delete the article and post again. An edit that changes nothing is a no-op,
   not an error, so a request that got no response can be sent again.
   """
-  editArticle(input: EditArticleInput!): EditArticlePayload
+  editArticle(input: EditArticleInput!): EditArticlePayload @semanticNonNull
 
   """
   Delete one of the viewer's articles; moderators may delete any. It disappears from
@@ -3216,39 +3232,39 @@ type Mutation {
   its link can be posted again at once. Deleting it again is a no-op, not an error, except
   that a moderator adds the reason if a moderator deleted it without one.
   """
-  deleteArticle(input: DeleteArticleInput!): DeleteArticlePayload
+  deleteArticle(input: DeleteArticleInput!): DeleteArticlePayload @semanticNonNull
 
   """
   Restore a deleted article to the lists and groups that it was in, with the rank that its
   votes give it. Moderators may restore any, and its poster an article that they deleted
   less than 60 s ago. Restoring one that is not deleted is a no-op, not an error.
   """
-  restoreArticle(input: RestoreArticleInput!): RestoreArticlePayload
+  restoreArticle(input: RestoreArticleInput!): RestoreArticlePayload @semanticNonNull
 
   """
   End all sessions of a user, in all browsers, for moderators: the user is signed out at the
   next request, and can sign in again. Tokens and the header of a proxy are no sessions. That
   a user has no session is not an error.
   """
-  endSessions(input: EndSessionsInput!): EndSessionsPayload
+  endSessions(input: EndSessionsInput!): EndSessionsPayload @semanticNonNull
 
   """
   Report an article to the moderators. A user has one report of each article: reporting it
   again changes that report while it is open. The same report again is a no-op, not an error.
   """
-  flag(input: FlagInput!): FlagPayload
+  flag(input: FlagInput!): FlagPayload @semanticNonNull
 
   """
   Notify the site of illegal content. Needs no sign-in; limited by address. The answer has a
   reference and a secret, with which ` + "`" + `notice` + "`" + ` shows what was decided.
   """
-  notifyIllegalContent(input: NoticeInput!): NoticePayload
+  notifyIllegalContent(input: NoticeInput!): NoticePayload @semanticNonNull
 
   """
   Decide the open reports of an article, for moderators, and delete the article in the same
   step if asked. Repeating a decision is a no-op, not an error.
   """
-  settleFlags(input: SettleFlagsInput!): SettleFlagsPayload
+  settleFlags(input: SettleFlagsInput!): SettleFlagsPayload @semanticNonNull
 
   """
   Deny a user all changes until a time, or for ever, for moderators: posts, votes, edits,
@@ -3257,19 +3273,19 @@ type Mutation {
   refusal has the reason. A time in the past ends it. Moderators are not bound by it, as
   long as they are moderators, and cannot deny themselves.
   """
-  denyUser(input: DenyUserInput!): DenyUserPayload
+  denyUser(input: DenyUserInput!): DenyUserPayload @semanticNonNull
 
   """
   Deny all users links to a host, for moderators: posts and edits with such a link, also in
   the text, are refused with HOST_DENIED. Articles that have one stay.
   """
-  denyHost(input: DenyHostInput!): DenyHostPayload
+  denyHost(input: DenyHostInput!): DenyHostPayload @semanticNonNull
 
   """
   Block another user for the viewer, or end that: articles that the user posted are left out of
   the viewer's lists. The other user is not notified. What is so already is a no-op, not an error.
   """
-  blockUser(input: BlockUserInput!): BlockUserPayload
+  blockUser(input: BlockUserInput!): BlockUserPayload @semanticNonNull
 }
 
 """
@@ -3603,7 +3619,7 @@ type Group implements Node {
     Anonymous callers get an error with the code UNAUTHENTICATED.
     """
     unvotedOnly: Boolean! = false
-  ): RankedConnection
+  ): RankedConnection @semanticNonNull
 }
 
 "A user who posts articles and votes."
@@ -24516,6 +24532,35 @@ func (ec *executionContext) marshalNInt2int32(ctx context.Context, sel ast.Selec
 		}
 	}
 	return res
+}
+
+func (ec *executionContext) unmarshalNInt2ᚕint32ᚄ(ctx context.Context, v any) ([]int32, error) {
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]int32, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNInt2int32(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) marshalNInt2ᚕint32ᚄ(ctx context.Context, sel ast.SelectionSet, v []int32) graphql.Marshaler {
+	ret := make(graphql.Array, len(v))
+	for i := range v {
+		ret[i] = ec.marshalNInt2int32(ctx, sel, v[i])
+	}
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
 }
 
 func (ec *executionContext) marshalNModerationEdge2ᚕᚖfrontpageᚋgraphᚐModerationEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []*ModerationEdge) graphql.Marshaler {

@@ -63,6 +63,9 @@ func TestOnErrorAnswersLikeGqlgen(t *testing.T) {
 				fail("the null at "+path.String(), got)
 			}
 		}
+		if name := unexplained(wanted.operation.Operation.SelectionSet, decoded(t, got.data), nil, got.paths); name != "" {
+			fail(name+" is @semanticNonNull, and null without an error", got)
+		}
 		if got.data != wanted.data {
 			moved++
 		}
@@ -106,6 +109,33 @@ func leadsToNull(set ast.SelectionSet, value any, path ast.Path) bool {
 		}
 	}
 	return value == nil
+}
+
+// unexplained returns the name of a field with @semanticNonNull that is null without an error, of an object at a path or below;
+// empty if there is none.
+func unexplained(set ast.SelectionSet, value any, at ast.Path, errors []ast.Path) string {
+	switch parent := value.(type) {
+	case []any:
+		for i, element := range parent {
+			if name := unexplained(set, element, append(slices.Clip(at), ast.PathIndex(i)), errors); name != "" {
+				return name
+			}
+		}
+	case map[string]any:
+		for alias, value := range parent {
+			field, here := fieldsByAlias(set)[alias][0], append(slices.Clip(at), ast.PathName(alias))
+			explained := slices.ContainsFunc(errors, func(path ast.Path) bool {
+				return len(path) >= len(here) && slices.Equal(path[:len(here)], here)
+			})
+			if value == nil && !explained && field.Definition.Directives.ForName("semanticNonNull") != nil {
+				return field.Name
+			}
+			if name := unexplained(below(set, alias), value, here, errors); name != "" {
+				return name
+			}
+		}
+	}
+	return ""
 }
 
 // propagated returns what selections have of an object, with the nulls of non-null types passed on to their parents.
