@@ -37,11 +37,14 @@ type program struct {
 	Serve        serve        `cmd:"" default:"withargs" help:"Serve the site. This is the default command."`
 	Import       importFile   `cmd:"" help:"Add the articles of a CSV file to the store, or all of an export to an empty store."`
 	Export       exportSite   `cmd:"" help:"Write the site to standard output: articles, groups, votes, the moderation log. import reads it back."`
+	ExportUser   exportUser   `cmd:"" help:"Write everything that the store has about a user to standard output, as NDJSON. It changes nothing, and the server may run."`
 	Check        checkStore   `cmd:"" help:"Check the store for inconsistencies. Exit code 1 if there are any."`
 	Rank         rank         `cmd:"" help:"Print the front page as it stands and as it would be under the settings given, such as --ranking halflife:6h. It changes nothing."`
 	Delete       deletion     `cmd:"" help:"Delete articles, as a moderator does. undelete restores them."`
 	Undelete     undelete     `cmd:"" help:"Restore a deleted article, with its rank."`
+	Erase        eraseUser    `cmd:"" help:"Take a user's name out of the store, beside a server that runs. What was interrupted goes on with the next call."`
 	Audit        audit        `cmd:"" help:"List who voted on an article and, if FRONTPAGE_AUDIT_SECRET is set, when and from which address (as a keyed hash)."`
+	Rings        findRings    `cmd:"" help:"Find users who vote together above chance, beside a server. It changes nothing: people decide."`
 	Backup       backup       `cmd:"" help:"Write a snapshot of the private server's data to a file, while the site is used."`
 	Restore      restore      `cmd:"" help:"Put a backup into the private server's data directory, which must be empty."`
 	Migrate      migrateStore `cmd:"" help:"Copy the site to an empty store, such as a Redis Cluster, while it is used."`

@@ -22,6 +22,7 @@ import (
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/migrate"
 	"frontpage/redisrepo/preview"
+	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/transfer"
 	"frontpage/settings"
 	"frontpage/store"
@@ -125,6 +126,32 @@ func (e *exportSite) Run(ctx context.Context, s *settings.Settings, log *slog.Lo
 		}
 		fmt.Fprintln(os.Stderr, "exported "+sum.String())
 		return nil
+	})
+}
+
+type exportUser struct {
+	Name string `arg:"" help:"Name of the user."`
+}
+
+// Run writes the lines to standard output. A user about whom the store has nothing is not an error.
+func (e *exportUser) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) error {
+	name, err := site.ParseUserName(e.Name)
+	if err != nil {
+		return err
+	}
+	return withSite(ctx, s, log, func(repo *redisrepo.Repo) error {
+		for after := (*string)(nil); ; {
+			part, err := repo.ExportUser(ctx, name, after)
+			if err != nil {
+				return err
+			}
+			if _, err := os.Stdout.WriteString(part.NDJSON); err != nil {
+				return err
+			}
+			if after = part.Cursor; part.IsLast() {
+				return nil
+			}
+		}
 	})
 }
 
@@ -243,17 +270,82 @@ func (rank) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) err
 	})
 }
 
+type findRings struct {
+	Days int `default:"30" help:"Compare the votes of this many days, 1 to 366."`
+}
+
+// shownRing is how many users and articles of a ring are printed.
+const shownRing = 20
+
+// Run prints a line for each ring, the most surprising first: how surprising it is, the articles on which its least likely pair
+// voted in one direction, how many of these chance explains, the median of the seconds between their votes, the users, and
+// the articles that most of them voted on, with their posters.
+func (f *findRings) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) error {
+	return withSite(ctx, s, log, func(repo *redisrepo.Repo) error {
+		found, err := repo.Rings(ctx, f.Days)
+		if err != nil {
+			return err
+		}
+		table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+		fmt.Fprintln(table, "SURPRISE\tTOGETHER\tBY CHANCE\tSECONDS\tUSERS\tARTICLES")
+		for _, ring := range found {
+			gap := "-"
+			if ring.MedianGap != nil {
+				gap = fmt.Sprint(*ring.MedianGap)
+			}
+			users := make([]string, len(ring.Users))
+			for i, name := range ring.Users {
+				users[i] = printable(name)
+			}
+			shown := make([]site.ArticleID, min(shownRing, len(ring.Articles)))
+			for i := range shown {
+				shown[i] = site.ArticleID(ring.Articles[i])
+			}
+			articles, errs := repo.ReadArticles(ctx, shown)
+			about := make([]string, len(ring.Articles))
+			for i, number := range ring.Articles {
+				about[i] = fmt.Sprint(number)
+				if i < len(shown) {
+					if errs[i] != nil {
+						return errs[i]
+					}
+					about[i] += " by " + printable(string(articles[i].Poster.Name))
+				}
+			}
+			fmt.Fprintf(table, "%.1f\t%d\t%.2f\t%s\t%s\t%s\n", ring.Surprise, ring.Together, ring.Expected, gap, some(users), some(about))
+		}
+		if err := table.Flush(); err != nil {
+			return err
+		}
+		fmt.Printf("%d rings and pairs in the votes of %d days; a household or fans of one poster vote together, too\n", len(found), f.Days)
+		return nil
+	})
+}
+
+// some joins the first texts of a list, and says how many others there are.
+func some(texts []string) string {
+	if more := len(texts) - shownRing; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(texts[:shownRing], ", "), more)
+	}
+	return strings.Join(texts, ", ")
+}
+
+// printable replaces what could control a terminal.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return '?'
+		}
+		return r
+	}, text)
+}
+
 // titleWidth is the number of characters of a title that rank prints.
 const titleWidth = 40
 
 // placeText is an article with its place in the other ranking.
 func placeText(p preview.Placed, other int) string {
-	title := []rune(strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return '?' // it could control the terminal
-		}
-		return r
-	}, p.Title))
+	title := []rune(printable(p.Title))
 	if len(title) > titleWidth {
 		title = append(title[:titleWidth-1], '…')
 	}

@@ -89,7 +89,7 @@ func openSite(ctx context.Context, s *settings.Settings, st *store.Store, option
 }
 
 func siteOptions(s *settings.Settings, st *store.Store) []redisrepo.Option {
-	return []redisrepo.Option{redisrepo.WithPartitions(cmp.Or(st.Partitions, s.Partitions)), redisrepo.WithAcks(st.Acks), redisrepo.WithReports(s.Reports())}
+	return []redisrepo.Option{redisrepo.WithPartitions(cmp.Or(st.Partitions, s.Partitions)), redisrepo.WithAcks(st.Acks), redisrepo.WithReports(s.Reports()), redisrepo.WithDeletedTexts(s.DeletedTexts())}
 }
 
 // explainPartitions names the setting of a wrong number of partitions.
@@ -338,6 +338,13 @@ func (r *running) follow() {
 		})
 	})
 	updates.Go(func() { r.repo.Denials.Follow(r.background) })
+	updates.Go(func() {
+		r.repo.Retention.Follow(r.background, func(err error) {
+			if r.away.Check() {
+				r.log.Warn("texts of deleted articles are erased later", "err", err.Error())
+			}
+		})
+	})
 	r.opened("followers", func() error { r.stopBackground(); updates.Wait(); r.away.Wait(); return nil })
 }
 
@@ -382,7 +389,10 @@ func (r *running) mount(ctx context.Context) {
 
 // about returns what clients need to know of the site.
 func about(s *settings.Settings) graph.Site {
-	site := graph.Site{Name: s.SiteName, Version: thisBuild().version, SignIn: graph.ByToken, Explorer: s.Has("explorer")}
+	site := graph.Site{Name: s.SiteName, Version: thisBuild().version, SignIn: graph.ByToken, Explorer: s.Has("explorer"), PublicLog: s.PublicLog}
+	if s.Contact != "" {
+		site.Contact = &s.Contact
+	}
 	switch {
 	case s.Development():
 		site.SignIn = graph.ByName

@@ -59,8 +59,8 @@ func ValidName(name string) error {
 	if !site.Displayable(name) {
 		return errors.New("the user name looks empty, or contains a character that is invisible or reverses the line")
 	}
-	if strings.EqualFold(name, strings.TrimSpace(string(site.CommandLine))) {
-		return errors.New("the user name is that of the operator's commands")
+	if site.UserName(name).Reserved() {
+		return errors.New("the user name stands for the operator's commands, or for erased users")
 	}
 	return nil
 }

@@ -220,6 +220,29 @@ func TestExportAndImportGiveTheSameSite(t *testing.T) {
 	}
 }
 
+// Articles whose texts were erased long after their deletion are exported and imported as such.
+func TestEmptiedArticlesAreExported(t *testing.T) {
+	t.Parallel()
+	from := newSite(t, 4)
+	from.fill(t)
+	empties := must.Get(redisrepo.New(t.Context(), from.client, site.DefaultRules(), redisrepo.WithDeletedTexts(time.Nanosecond)))(t)
+	if n := must.Get(empties.EmptyDeleted(t.Context()))(t); n != 3 {
+		t.Errorf("%d articles were emptied, want 3", n)
+	}
+	from.wantClean(t)
+	first := from.export(t)
+	if n := strings.Count(first, `"title":"","poster"`); n != 3 {
+		t.Errorf("%d exported articles have no title, want 3", n)
+	}
+	client := redistest.Start(t).Client
+	must.Get(read(t.Context(), client, first, 1))(t)
+	to := open(t, client, 0)
+	to.wantClean(t)
+	if second := to.export(t); second != first {
+		t.Errorf("the second export differs:\n%s", difference(first, second))
+	}
+}
+
 // difference shows the first lines that differ.
 func difference(a, b string) string {
 	first, second := strings.Split(a, "\n"), strings.Split(b, "\n")

@@ -218,7 +218,7 @@ func (r *reader) parseLog(ctx context.Context, line []byte, to sink) error {
 	if err := decode(line, &entry); err != nil {
 		return err
 	}
-	if !logID.MatchString(entry.ID) || !entry.Kind.Valid() || entry.Article < 1 || entry.Article > 1<<31-1 {
+	if !logID.MatchString(entry.ID) || !entry.Kind.Valid() || !entry.HasTarget() {
 		return errors.New("its kind, its id or its article is invalid")
 	}
 	r.sum.Log++

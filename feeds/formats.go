@@ -64,7 +64,7 @@ type (
 	}
 	atomAuthor struct {
 		Name string `xml:"name"`
-		URI  string `xml:"uri"`
+		URI  string `xml:"uri,omitempty"`
 	}
 	atomCategory struct {
 		Term string `xml:"term,attr"`
@@ -86,7 +86,7 @@ func (c channel) atom() ([]byte, error) {
 		e := atomEntry{
 			ID: c.pageOf(a), Title: a.Title, Published: atomTime(a.CreatedAt), Updated: atomTime(updated(a)),
 			Links:   []atomLink{{Rel: "alternate", Type: "text/html", Href: c.pageOf(a)}},
-			Author:  atomAuthor{Name: string(a.Poster.Name), URI: c.base + "/u/" + Segment(string(a.Poster.Name))},
+			Author:  atomAuthor{Name: a.Poster.Name.Shown(), URI: c.userPage(a.Poster.Name)},
 			Content: atomText{Type: "html", Text: c.content(a)},
 		}
 		if a.Link != nil {
@@ -132,9 +132,17 @@ type (
 	}
 	jsonAuthor struct {
 		Name string `json:"name"`
-		URL  string `json:"url"`
+		URL  string `json:"url,omitempty"`
 	}
 )
+
+// userPage is the page of a user, empty for erased ones.
+func (c channel) userPage(name site.UserName) string {
+	if name == site.ErasedUser {
+		return ""
+	}
+	return c.base + "/u/" + Segment(string(name))
+}
 
 // json writes the feed by https://www.jsonfeed.org/version/1.1/.
 func (c channel) json() ([]byte, error) {
@@ -145,7 +153,7 @@ func (c channel) json() ([]byte, error) {
 	for _, a := range c.articles {
 		item := jsonItem{
 			ID: c.pageOf(a), URL: c.pageOf(a), Title: a.Title, Content: c.content(a), Published: atomTime(a.CreatedAt),
-			Authors: []jsonAuthor{{string(a.Poster.Name), c.base + "/u/" + Segment(string(a.Poster.Name))}},
+			Authors: []jsonAuthor{{a.Poster.Name.Shown(), c.userPage(a.Poster.Name)}},
 		}
 		if at := updated(a); at.After(a.CreatedAt) {
 			item.Modified = atomTime(at)

@@ -36,12 +36,18 @@ func listCosts(pageSize int) ComplexityRoot {
 		return listCostUpTo(events.MaxEvents, child, pageSize, first)
 	}
 	c.Event.Groups = func(child int) int { return listCost(child, site.MaxGroups) }
-	c.Query.DeletedItems = func(child int, first *int32, _ *string) int { return listCost(child, pageSize, first) }
+	c.Query.DeletedItems = func(child int, _ bool, first *int32, _ *string) int { return listCost(child, pageSize, first) }
 	c.Query.ViewerVotes = func(child int, _ *site.Vote, first *int32, _ *string) int {
 		return listCost(child, pageSize, first)
 	}
+	c.Query.PublicLog = func(child int, first *int32, _ *string) int { return listCost(child, pageSize, first) }
+	c.Query.ModerationActions = func(child int, _ *string, first *int32, _ *string) int { return listCost(child, pageSize, first) }
+	c.Query.VoteRings = func(child int, _ int32, first *int32) int { return listCost(child, pageSize, first) }
+	some := func(child int, first int32) int { return listCost(child, pageSize, &first) }
+	c.VoteRing.Users, c.VoteRing.Articles = some, some
 	denied := func(child int, first *int32, _ *string, _ bool) int { return listCost(child, pageSize, first) }
 	c.Query.DeniedUsers, c.Query.DeniedHosts = denied, denied
+	c.Query.ViewerExport = func(child int, _ *string) int { return child + exportCost }
 	c.Query.ViewerBlocks = func(child int, first *int32, _ *string) int { return listCost(child, pageSize, first) }
 	ranking := func(child int, _ rankings.RankBy, _ *rankings.Span, _, _ *time.Time, first *int32, _ *string, unvotedOnly bool) int {
 		if cost := unvotedCost(listCost(child, pageSize, first), unvotedOnly, pageSize, first); cost < math.MaxInt-rankingCost {
@@ -87,6 +93,9 @@ const (
 	linkCost = 2
 	textCost = 20
 	noteCost = 10 // half of a text, in a notice
+
+	// exportCost is for a part of 256 KB and an article with all of its versions, each byte of which may be escaped.
+	exportCost = 2000
 
 	// reachCost is the number of places that cost a point: with several partitions, the articles at all of them are read.
 	reachCost = 100

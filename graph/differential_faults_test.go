@@ -472,9 +472,9 @@ func (r faultyQuery) ViewerVotes(ctx context.Context, direction *site.Vote, firs
 	})
 }
 
-func (r faultyQuery) DeletedItems(ctx context.Context, first *int32, after *string) (*graph.DeletedConnection, error) {
+func (r faultyQuery) DeletedItems(ctx context.Context, missingReason bool, first *int32, after *string) (*graph.DeletedConnection, error) {
 	return called(ctx, "Query.deletedItems", nil, func(ctx context.Context) (*graph.DeletedConnection, error) {
-		return r.QueryResolver.DeletedItems(ctx, first, after)
+		return r.QueryResolver.DeletedItems(ctx, missingReason, first, after)
 	})
 }
 

@@ -20,9 +20,11 @@ import (
 	"frontpage/redisrepo/denials"
 	"frontpage/redisrepo/events"
 	"frontpage/redisrepo/live"
+	"frontpage/redisrepo/personal"
 	"frontpage/redisrepo/rankings"
 	"frontpage/redisrepo/reports"
 	"frontpage/redisrepo/site"
+	"frontpage/rings"
 )
 
 // region    ***************************** api!.gotpl *****************************
@@ -37,15 +39,19 @@ type Config = graphql.Config[ResolverRoot, DirectiveRoot, ComplexityRoot]
 type ResolverRoot interface {
 	Article() ArticleResolver
 	ArticleConnection() ArticleConnectionResolver
+	DeletedConnection() DeletedConnectionResolver
 	Denial() DenialResolver
+	DeniedError() DeniedErrorResolver
 	DuplicateLinkError() DuplicateLinkErrorResolver
 	Event() EventResolver
+	FlaggedChange() FlaggedChangeResolver
 	FlaggedConnection() FlaggedConnectionResolver
 	FlaggedItem() FlaggedItemResolver
 	FrontPageEdge() FrontPageEdgeResolver
 	Group() GroupResolver
 	GroupConnection() GroupConnectionResolver
 	Host() HostResolver
+	ModerationAction() ModerationActionResolver
 	ModerationEntry() ModerationEntryResolver
 	Mutation() MutationResolver
 	Query() QueryResolver
@@ -53,12 +59,24 @@ type ResolverRoot interface {
 	Report() ReportResolver
 	Subscription() SubscriptionResolver
 	User() UserResolver
+	VoteRing() VoteRingResolver
 }
 
 type DirectiveRoot struct {
 }
 
 type ComplexityRoot struct {
+	ActionConnection struct {
+		Edges    func(childComplexity int) int
+		Nodes    func(childComplexity int) int
+		PageInfo func(childComplexity int) int
+	}
+
+	ActionEdge struct {
+		Cursor func(childComplexity int) int
+		Node   func(childComplexity int) int
+	}
+
 	Article struct {
 		BestRank         func(childComplexity int) int
 		CreatedAt        func(childComplexity int) int
@@ -147,12 +165,14 @@ type ComplexityRoot struct {
 	}
 
 	DeletedConnection struct {
-		Edges    func(childComplexity int) int
-		PageInfo func(childComplexity int) int
+		Edges      func(childComplexity int) int
+		PageInfo   func(childComplexity int) int
+		TotalCount func(childComplexity int) int
 	}
 
 	DeletedEdge struct {
 		Article func(childComplexity int) int
+		By      func(childComplexity int) int
 		Cursor  func(childComplexity int) int
 	}
 
@@ -183,6 +203,7 @@ type ComplexityRoot struct {
 		Field   func(childComplexity int) int
 		Message func(childComplexity int) int
 		Reason  func(childComplexity int) int
+		Redress func(childComplexity int) int
 		Until   func(childComplexity int) int
 	}
 
@@ -242,9 +263,21 @@ type ComplexityRoot struct {
 		Node   func(childComplexity int) int
 	}
 
+	ExportPart struct {
+		Cursor func(childComplexity int) int
+		IsLast func(childComplexity int) int
+		NDJSON func(childComplexity int) int
+	}
+
 	FlagPayload struct {
 		Report     func(childComplexity int) int
 		UserErrors func(childComplexity int) int
+	}
+
+	FlaggedChange struct {
+		Cursor func(childComplexity int) int
+		Gap    func(childComplexity int) int
+		Item   func(childComplexity int) int
 	}
 
 	FlaggedConnection struct {
@@ -304,6 +337,21 @@ type ComplexityRoot struct {
 		ArticlesConnection func(childComplexity int, first *int32, after *string, last *int32, before *string) int
 		ID                 func(childComplexity int) int
 		Name               func(childComplexity int) int
+	}
+
+	ModerationAction struct {
+		Article    func(childComplexity int) int
+		At         func(childComplexity int) int
+		Basis      func(childComplexity int) int
+		By         func(childComplexity int) int
+		Ground     func(childComplexity int) int
+		ID         func(childComplexity int) int
+		Kind       func(childComplexity int) int
+		OnBehalfOf func(childComplexity int) int
+		Reason     func(childComplexity int) int
+		Target     func(childComplexity int) int
+		Title      func(childComplexity int) int
+		Until      func(childComplexity int) int
 	}
 
 	ModerationConnection struct {
@@ -383,12 +431,31 @@ type ComplexityRoot struct {
 		Node   func(childComplexity int) int
 	}
 
+	PublicLogConnection struct {
+		Edges    func(childComplexity int) int
+		Nodes    func(childComplexity int) int
+		PageInfo func(childComplexity int) int
+	}
+
+	PublicLogEdge struct {
+		Cursor func(childComplexity int) int
+		Node   func(childComplexity int) int
+	}
+
+	PublicLogEntry struct {
+		At     func(childComplexity int) int
+		Ground func(childComplexity int) int
+		Kind   func(childComplexity int) int
+		Reason func(childComplexity int) int
+		Title  func(childComplexity int) int
+	}
+
 	Query struct {
 		Article            func(childComplexity int, id string) int
 		ArticleByLink      func(childComplexity int, link string) int
 		Articles           func(childComplexity int, order site.Order, direction site.Direction, page int32, pageSize *int32) int
 		ArticlesConnection func(childComplexity int, order site.Order, direction site.Direction, first *int32, after *string, last *int32, before *string, unvotedOnly bool) int
-		DeletedItems       func(childComplexity int, first *int32, after *string) int
+		DeletedItems       func(childComplexity int, missingReason bool, first *int32, after *string) int
 		DeniedHosts        func(childComplexity int, first *int32, after *string, ended bool) int
 		DeniedUsers        func(childComplexity int, first *int32, after *string, ended bool) int
 		Events             func(childComplexity int, after *string, kinds []events.EventKind, first *int32) int
@@ -397,18 +464,22 @@ type ComplexityRoot struct {
 		Group              func(childComplexity int, name string) int
 		Groups             func(childComplexity int, orderBy site.GroupOrder, prefix *string, first *int32, after *string, last *int32, before *string) int
 		Host               func(childComplexity int, name string) int
+		ModerationActions  func(childComplexity int, target *string, first *int32, after *string) int
 		ModerationLog      func(childComplexity int, first *int32, after *string, last *int32, before *string) int
 		Node               func(childComplexity int, id string) int
 		Nodes              func(childComplexity int, ids []string) int
 		Notice             func(childComplexity int, reference string, secret *string) int
+		PublicLog          func(childComplexity int, first *int32, after *string) int
 		Ranking            func(childComplexity int, by rankings.RankBy, span *rankings.Span, postedAfter *time.Time, postedBefore *time.Time, first *int32, after *string, unvotedOnly bool) int
 		RateLimit          func(childComplexity int) int
 		Site               func(childComplexity int) int
 		User               func(childComplexity int, name string) int
 		Viewer             func(childComplexity int) int
 		ViewerBlocks       func(childComplexity int, first *int32, after *string) int
+		ViewerExport       func(childComplexity int, after *string) int
 		ViewerReports      func(childComplexity int, first *int32, after *string) int
 		ViewerVotes        func(childComplexity int, direction *site.Vote, first *int32, after *string) int
+		VoteRings          func(childComplexity int, days int32, first *int32) int
 	}
 
 	RankAt struct {
@@ -462,6 +533,7 @@ type ComplexityRoot struct {
 		FromReport func(childComplexity int) int
 		Ground     func(childComplexity int) int
 		Reason     func(childComplexity int) int
+		Redress    func(childComplexity int) int
 	}
 
 	Report struct {
@@ -501,6 +573,7 @@ type ComplexityRoot struct {
 	}
 
 	Site struct {
+		Contact   func(childComplexity int) int
 		Explorer  func(childComplexity int) int
 		Name      func(childComplexity int) int
 		Rules     func(childComplexity int) int
@@ -527,6 +600,7 @@ type ComplexityRoot struct {
 		ArticleChanged func(childComplexity int, ids []string, revisions []int32) int
 		ArticlePosted  func(childComplexity int, group *string, after *string) int
 		Event          func(childComplexity int, after *string, kinds []events.EventKind) int
+		FlaggedChanged func(childComplexity int, after *string) int
 	}
 
 	User struct {
@@ -534,7 +608,7 @@ type ComplexityRoot struct {
 		Denial             func(childComplexity int) int
 		ID                 func(childComplexity int) int
 		IsModerator        func(childComplexity int) int
-		Name               func(childComplexity int) int
+		ShownName          func(childComplexity int) int
 		ViewerHasBlocked   func(childComplexity int) int
 	}
 
@@ -543,6 +617,17 @@ type ComplexityRoot struct {
 		Changed    func(childComplexity int) int
 		Previous   func(childComplexity int) int
 		UserErrors func(childComplexity int) int
+	}
+
+	VoteRing struct {
+		ArticleCount func(childComplexity int) int
+		Articles     func(childComplexity int, first int32) int
+		Expected     func(childComplexity int) int
+		MedianGap    func(childComplexity int) int
+		Surprise     func(childComplexity int) int
+		Together     func(childComplexity int) int
+		UserCount    func(childComplexity int) int
+		Users        func(childComplexity int, first int32) int
 	}
 }
 
@@ -571,11 +656,17 @@ type ArticleResolver interface {
 type ArticleConnectionResolver interface {
 	TotalCount(ctx context.Context, obj *ArticleConnection) (int32, error)
 }
+type DeletedConnectionResolver interface {
+	TotalCount(ctx context.Context, obj *DeletedConnection) (int32, error)
+}
 type DenialResolver interface {
 	User(ctx context.Context, objs []*denials.Denial) ([]*site.User, error)
 	Host(ctx context.Context, objs []*denials.Denial) ([]*site.Host, error)
 
 	By(ctx context.Context, objs []*denials.Denial) ([]*site.User, error)
+}
+type DeniedErrorResolver interface {
+	Redress(ctx context.Context, obj *DeniedError) (*string, error)
 }
 type DuplicateLinkErrorResolver interface {
 	Article(ctx context.Context, obj *DuplicateLinkError) (*site.Article, error)
@@ -584,6 +675,9 @@ type EventResolver interface {
 	Article(ctx context.Context, objs []*events.Event) ([]*site.Article, error)
 
 	Removal(ctx context.Context, objs []*events.Event) ([]*Removal, error)
+}
+type FlaggedChangeResolver interface {
+	Item(ctx context.Context, objs []*events.EventEdge) ([]*reports.Item, error)
 }
 type FlaggedConnectionResolver interface {
 	TotalCount(ctx context.Context, obj *FlaggedConnection) (int32, error)
@@ -605,6 +699,9 @@ type GroupConnectionResolver interface {
 }
 type HostResolver interface {
 	ArticlesConnection(ctx context.Context, obj *site.Host, first *int32, after *string, last *int32, before *string) (*ArticleConnection, error)
+}
+type ModerationActionResolver interface {
+	Article(ctx context.Context, objs []*ModerationAction) ([]*site.Article, error)
 }
 type ModerationEntryResolver interface {
 	Article(ctx context.Context, objs []*events.ModerationEntry) ([]*site.Article, error)
@@ -639,7 +736,10 @@ type QueryResolver interface {
 	Nodes(ctx context.Context, ids []string) ([]Node, error)
 	RateLimit(ctx context.Context) (*RateLimit, error)
 	ModerationLog(ctx context.Context, first *int32, after *string, last *int32, before *string) (*ModerationConnection, error)
-	DeletedItems(ctx context.Context, first *int32, after *string) (*DeletedConnection, error)
+	ModerationActions(ctx context.Context, target *string, first *int32, after *string) (*ActionConnection, error)
+	PublicLog(ctx context.Context, first *int32, after *string) (*PublicLogConnection, error)
+	VoteRings(ctx context.Context, days int32, first *int32) ([]*rings.Ring, error)
+	DeletedItems(ctx context.Context, missingReason bool, first *int32, after *string) (*DeletedConnection, error)
 	Events(ctx context.Context, after *string, kinds []events.EventKind, first *int32) (*events.EventPage, error)
 	Ranking(ctx context.Context, by rankings.RankBy, span *rankings.Span, postedAfter *time.Time, postedBefore *time.Time, first *int32, after *string, unvotedOnly bool) (*RankedConnection, error)
 	FrontPage(ctx context.Context, at time.Time) (*rankings.FrontPage, error)
@@ -650,6 +750,7 @@ type QueryResolver interface {
 	DeniedUsers(ctx context.Context, first *int32, after *string, ended bool) (*DenialConnection, error)
 	DeniedHosts(ctx context.Context, first *int32, after *string, ended bool) (*DenialConnection, error)
 	ViewerBlocks(ctx context.Context, first *int32, after *string) ([]*site.User, error)
+	ViewerExport(ctx context.Context, after *string) (*personal.Part, error)
 }
 type RankedConnectionResolver interface {
 	TotalCount(ctx context.Context, obj *RankedConnection) (int32, error)
@@ -664,12 +765,18 @@ type SubscriptionResolver interface {
 	ArticleChanged(ctx context.Context, ids []string, revisions []int32) (<-chan *site.Article, error)
 	ArticlePosted(ctx context.Context, group *string, after *string) (<-chan *live.PostedEdge, error)
 	Event(ctx context.Context, after *string, kinds []events.EventKind) (<-chan *events.EventEdge, error)
+	FlaggedChanged(ctx context.Context, after *string) (<-chan *events.EventEdge, error)
 }
 type UserResolver interface {
 	IsModerator(ctx context.Context, objs []*site.User) ([]bool, error)
 	ArticlesConnection(ctx context.Context, obj *site.User, first *int32, after *string, last *int32, before *string) (*ArticleConnection, error)
 	Denial(ctx context.Context, objs []*site.User) ([]*denials.Denial, error)
 	ViewerHasBlocked(ctx context.Context, objs []*site.User) ([]bool, error)
+}
+type VoteRingResolver interface {
+	Users(ctx context.Context, obj *rings.Ring, first int32) ([]*site.User, error)
+
+	Articles(ctx context.Context, objs []*rings.Ring, first int32) ([][]*site.Article, error)
 }
 
 // endregion ************************** generated!.gotpl **************************
@@ -689,6 +796,38 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 	ec := newExecutionContext(nil, e, nil)
 	_ = ec
 	switch typeName + "." + field {
+
+	case "ActionConnection.edges":
+		if e.ComplexityRoot.ActionConnection.Edges == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ActionConnection.Edges(childComplexity), true
+	case "ActionConnection.nodes":
+		if e.ComplexityRoot.ActionConnection.Nodes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ActionConnection.Nodes(childComplexity), true
+	case "ActionConnection.pageInfo":
+		if e.ComplexityRoot.ActionConnection.PageInfo == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ActionConnection.PageInfo(childComplexity), true
+
+	case "ActionEdge.cursor":
+		if e.ComplexityRoot.ActionEdge.Cursor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ActionEdge.Cursor(childComplexity), true
+	case "ActionEdge.node":
+		if e.ComplexityRoot.ActionEdge.Node == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ActionEdge.Node(childComplexity), true
 
 	case "Article.bestRank":
 		if e.ComplexityRoot.Article.BestRank == nil {
@@ -1074,6 +1213,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.DeletedConnection.PageInfo(childComplexity), true
+	case "DeletedConnection.totalCount":
+		if e.ComplexityRoot.DeletedConnection.TotalCount == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DeletedConnection.TotalCount(childComplexity), true
 
 	case "DeletedEdge.article":
 		if e.ComplexityRoot.DeletedEdge.Article == nil {
@@ -1081,6 +1226,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.DeletedEdge.Article(childComplexity), true
+	case "DeletedEdge.by":
+		if e.ComplexityRoot.DeletedEdge.By == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DeletedEdge.By(childComplexity), true
 	case "DeletedEdge.cursor":
 		if e.ComplexityRoot.DeletedEdge.Cursor == nil {
 			break
@@ -1193,6 +1344,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.DeniedError.Reason(childComplexity), true
+	case "DeniedError.redress":
+		if e.ComplexityRoot.DeniedError.Redress == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DeniedError.Redress(childComplexity), true
 	case "DeniedError.until":
 		if e.ComplexityRoot.DeniedError.Until == nil {
 			break
@@ -1400,6 +1557,25 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.EventEdge.Node(childComplexity), true
 
+	case "ExportPart.cursor":
+		if e.ComplexityRoot.ExportPart.Cursor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ExportPart.Cursor(childComplexity), true
+	case "ExportPart.isLast":
+		if e.ComplexityRoot.ExportPart.IsLast == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ExportPart.IsLast(childComplexity), true
+	case "ExportPart.ndjson":
+		if e.ComplexityRoot.ExportPart.NDJSON == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ExportPart.NDJSON(childComplexity), true
+
 	case "FlagPayload.report":
 		if e.ComplexityRoot.FlagPayload.Report == nil {
 			break
@@ -1412,6 +1588,25 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.FlagPayload.UserErrors(childComplexity), true
+
+	case "FlaggedChange.cursor":
+		if e.ComplexityRoot.FlaggedChange.Cursor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FlaggedChange.Cursor(childComplexity), true
+	case "FlaggedChange.gap":
+		if e.ComplexityRoot.FlaggedChange.Gap == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FlaggedChange.Gap(childComplexity), true
+	case "FlaggedChange.item":
+		if e.ComplexityRoot.FlaggedChange.Item == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FlaggedChange.Item(childComplexity), true
 
 	case "FlaggedConnection.edges":
 		if e.ComplexityRoot.FlaggedConnection.Edges == nil {
@@ -1638,6 +1833,79 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Host.Name(childComplexity), true
+
+	case "ModerationAction.article":
+		if e.ComplexityRoot.ModerationAction.Article == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModerationAction.Article(childComplexity), true
+	case "ModerationAction.at":
+		if e.ComplexityRoot.ModerationAction.At == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModerationAction.At(childComplexity), true
+	case "ModerationAction.basis":
+		if e.ComplexityRoot.ModerationAction.Basis == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModerationAction.Basis(childComplexity), true
+	case "ModerationAction.by":
+		if e.ComplexityRoot.ModerationAction.By == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModerationAction.By(childComplexity), true
+	case "ModerationAction.ground":
+		if e.ComplexityRoot.ModerationAction.Ground == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModerationAction.Ground(childComplexity), true
+	case "ModerationAction.id":
+		if e.ComplexityRoot.ModerationAction.ID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModerationAction.ID(childComplexity), true
+	case "ModerationAction.kind":
+		if e.ComplexityRoot.ModerationAction.Kind == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModerationAction.Kind(childComplexity), true
+	case "ModerationAction.onBehalfOf":
+		if e.ComplexityRoot.ModerationAction.OnBehalfOf == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModerationAction.OnBehalfOf(childComplexity), true
+	case "ModerationAction.reason":
+		if e.ComplexityRoot.ModerationAction.Reason == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModerationAction.Reason(childComplexity), true
+	case "ModerationAction.target":
+		if e.ComplexityRoot.ModerationAction.Target == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModerationAction.Target(childComplexity), true
+	case "ModerationAction.title":
+		if e.ComplexityRoot.ModerationAction.Title == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModerationAction.Title(childComplexity), true
+	case "ModerationAction.until":
+		if e.ComplexityRoot.ModerationAction.Until == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModerationAction.Until(childComplexity), true
 
 	case "ModerationConnection.edges":
 		if e.ComplexityRoot.ModerationConnection.Edges == nil {
@@ -1996,6 +2264,69 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.PostedEdge.Node(childComplexity), true
 
+	case "PublicLogConnection.edges":
+		if e.ComplexityRoot.PublicLogConnection.Edges == nil {
+			break
+		}
+
+		return e.ComplexityRoot.PublicLogConnection.Edges(childComplexity), true
+	case "PublicLogConnection.nodes":
+		if e.ComplexityRoot.PublicLogConnection.Nodes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.PublicLogConnection.Nodes(childComplexity), true
+	case "PublicLogConnection.pageInfo":
+		if e.ComplexityRoot.PublicLogConnection.PageInfo == nil {
+			break
+		}
+
+		return e.ComplexityRoot.PublicLogConnection.PageInfo(childComplexity), true
+
+	case "PublicLogEdge.cursor":
+		if e.ComplexityRoot.PublicLogEdge.Cursor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.PublicLogEdge.Cursor(childComplexity), true
+	case "PublicLogEdge.node":
+		if e.ComplexityRoot.PublicLogEdge.Node == nil {
+			break
+		}
+
+		return e.ComplexityRoot.PublicLogEdge.Node(childComplexity), true
+
+	case "PublicLogEntry.at":
+		if e.ComplexityRoot.PublicLogEntry.At == nil {
+			break
+		}
+
+		return e.ComplexityRoot.PublicLogEntry.At(childComplexity), true
+	case "PublicLogEntry.ground":
+		if e.ComplexityRoot.PublicLogEntry.Ground == nil {
+			break
+		}
+
+		return e.ComplexityRoot.PublicLogEntry.Ground(childComplexity), true
+	case "PublicLogEntry.kind":
+		if e.ComplexityRoot.PublicLogEntry.Kind == nil {
+			break
+		}
+
+		return e.ComplexityRoot.PublicLogEntry.Kind(childComplexity), true
+	case "PublicLogEntry.reason":
+		if e.ComplexityRoot.PublicLogEntry.Reason == nil {
+			break
+		}
+
+		return e.ComplexityRoot.PublicLogEntry.Reason(childComplexity), true
+	case "PublicLogEntry.title":
+		if e.ComplexityRoot.PublicLogEntry.Title == nil {
+			break
+		}
+
+		return e.ComplexityRoot.PublicLogEntry.Title(childComplexity), true
+
 	case "Query.article":
 		if e.ComplexityRoot.Query.Article == nil {
 			break
@@ -2050,7 +2381,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Query.DeletedItems(childComplexity, args["first"].(*int32), args["after"].(*string)), true
+		return e.ComplexityRoot.Query.DeletedItems(childComplexity, args["missingReason"].(bool), args["first"].(*int32), args["after"].(*string)), true
 	case "Query.deniedHosts":
 		if e.ComplexityRoot.Query.DeniedHosts == nil {
 			break
@@ -2140,6 +2471,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.Query.Host(childComplexity, args["name"].(string)), true
 
+	case "Query.moderationActions":
+		if e.ComplexityRoot.Query.ModerationActions == nil {
+			break
+		}
+
+		args, err := ec.field_Query_moderationActions_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.ModerationActions(childComplexity, args["target"].(*string), args["first"].(*int32), args["after"].(*string)), true
 	case "Query.moderationLog":
 		if e.ComplexityRoot.Query.ModerationLog == nil {
 			break
@@ -2184,6 +2526,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Query.Notice(childComplexity, args["reference"].(string), args["secret"].(*string)), true
+	case "Query.publicLog":
+		if e.ComplexityRoot.Query.PublicLog == nil {
+			break
+		}
+
+		args, err := ec.field_Query_publicLog_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.PublicLog(childComplexity, args["first"].(*int32), args["after"].(*string)), true
 	case "Query.ranking":
 		if e.ComplexityRoot.Query.Ranking == nil {
 			break
@@ -2235,6 +2588,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Query.ViewerBlocks(childComplexity, args["first"].(*int32), args["after"].(*string)), true
+	case "Query.viewerExport":
+		if e.ComplexityRoot.Query.ViewerExport == nil {
+			break
+		}
+
+		args, err := ec.field_Query_viewerExport_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.ViewerExport(childComplexity, args["after"].(*string)), true
 	case "Query.viewerReports":
 		if e.ComplexityRoot.Query.ViewerReports == nil {
 			break
@@ -2257,6 +2621,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Query.ViewerVotes(childComplexity, args["direction"].(*site.Vote), args["first"].(*int32), args["after"].(*string)), true
+	case "Query.voteRings":
+		if e.ComplexityRoot.Query.VoteRings == nil {
+			break
+		}
+
+		args, err := ec.field_Query_voteRings_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.VoteRings(childComplexity, args["days"].(int32), args["first"].(*int32)), true
 
 	case "RankAt.at":
 		if e.ComplexityRoot.RankAt.At == nil {
@@ -2439,6 +2814,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Removal.Reason(childComplexity), true
+	case "Removal.redress":
+		if e.ComplexityRoot.Removal.Redress == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Removal.Redress(childComplexity), true
 
 	case "Report.target", "Report.article":
 		if e.ComplexityRoot.Report.Article == nil {
@@ -2571,6 +2952,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.SettleFlagsPayload.UserErrors(childComplexity), true
 
+	case "Site.contact":
+		if e.ComplexityRoot.Site.Contact == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Site.Contact(childComplexity), true
 	case "Site.explorer":
 		if e.ComplexityRoot.Site.Explorer == nil {
 			break
@@ -2708,6 +3095,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Subscription.Event(childComplexity, args["after"].(*string), args["kinds"].([]events.EventKind)), true
+	case "Subscription.flaggedChanged":
+		if e.ComplexityRoot.Subscription.FlaggedChanged == nil {
+			break
+		}
+
+		args, err := ec.field_Subscription_flaggedChanged_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Subscription.FlaggedChanged(childComplexity, args["after"].(*string)), true
 
 	case "User.articlesConnection":
 		if e.ComplexityRoot.User.ArticlesConnection == nil {
@@ -2739,11 +3137,11 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.User.IsModerator(childComplexity), true
 	case "User.name":
-		if e.ComplexityRoot.User.Name == nil {
+		if e.ComplexityRoot.User.ShownName == nil {
 			break
 		}
 
-		return e.ComplexityRoot.User.Name(childComplexity), true
+		return e.ComplexityRoot.User.ShownName(childComplexity), true
 	case "User.viewerHasBlocked":
 		if e.ComplexityRoot.User.ViewerHasBlocked == nil {
 			break
@@ -2775,6 +3173,65 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.VotePayload.UserErrors(childComplexity), true
+
+	case "VoteRing.articleCount":
+		if e.ComplexityRoot.VoteRing.ArticleCount == nil {
+			break
+		}
+
+		return e.ComplexityRoot.VoteRing.ArticleCount(childComplexity), true
+	case "VoteRing.articles":
+		if e.ComplexityRoot.VoteRing.Articles == nil {
+			break
+		}
+
+		args, err := ec.field_VoteRing_articles_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.VoteRing.Articles(childComplexity, args["first"].(int32)), true
+	case "VoteRing.expected":
+		if e.ComplexityRoot.VoteRing.Expected == nil {
+			break
+		}
+
+		return e.ComplexityRoot.VoteRing.Expected(childComplexity), true
+	case "VoteRing.medianGap":
+		if e.ComplexityRoot.VoteRing.MedianGap == nil {
+			break
+		}
+
+		return e.ComplexityRoot.VoteRing.MedianGap(childComplexity), true
+	case "VoteRing.surprise":
+		if e.ComplexityRoot.VoteRing.Surprise == nil {
+			break
+		}
+
+		return e.ComplexityRoot.VoteRing.Surprise(childComplexity), true
+	case "VoteRing.together":
+		if e.ComplexityRoot.VoteRing.Together == nil {
+			break
+		}
+
+		return e.ComplexityRoot.VoteRing.Together(childComplexity), true
+	case "VoteRing.userCount":
+		if e.ComplexityRoot.VoteRing.UserCount == nil {
+			break
+		}
+
+		return e.ComplexityRoot.VoteRing.UserCount(childComplexity), true
+	case "VoteRing.users":
+		if e.ComplexityRoot.VoteRing.Users == nil {
+			break
+		}
+
+		args, err := ec.field_VoteRing_users_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.VoteRing.Users(childComplexity, args["first"].(int32)), true
 
 	}
 	return 0, false
@@ -3020,8 +3477,9 @@ type Query {
   rateLimit: RateLimit
 
   """
-  The log of deleted and restored articles, of moderators' edits and regroupings, of
+  The log of actions on articles: of deleted and restored articles, of moderators' edits and regroupings, of
   decisions about reports, and of regroupings into and out of reserved groups, newest first.
+  ` + "`" + `moderationActions` + "`" + ` has those on users and hosts, too; a page that these were on is shorter.
   Moderators only: other callers get an error with the code FORBIDDEN.
   """
   moderationLog(
@@ -3036,10 +3494,51 @@ type Query {
   ): ModerationConnection @semanticNonNull
 
   """
+  All actions of moderators, those on users and hosts included, and deletions by posters, newest
+  first. Moderators only: other callers get an error with the code FORBIDDEN.
+  """
+  moderationActions(
+    "Only actions on this: an article by its id or its number, such as article:17, a user, such as user:alice, or a host, such as host:go.dev. A page may then have fewer actions than asked for, or none, although others follow: ` + "`" + `pageInfo` + "`" + ` says so."
+    target: ID
+    "Return at most this many, 1 to 100. Default: the site's page size."
+    first: Int
+    "Start after this cursor, which must come from the same list. An empty one is the start of the list."
+    after: String
+  ): ActionConnection
+
+  """
+  What moderators have done, newest first, without names: null unless the site publishes it. It
+  has deletions, restorations, edits and regroupings by moderators, and denials. A page may have
+  fewer entries than asked for, or none, although others follow: ` + "`" + `pageInfo` + "`" + ` says so.
+  """
+  publicLog(
+    "Return at most this many, 1 to 100. Default: the site's page size."
+    first: Int
+    "Start after this cursor, which must come from the same list. An empty one is the start of the list."
+    after: String
+  ): PublicLogConnection
+
+  """
+  Pairs and groups of users who vote together above chance, the most surprising first. This is a
+  reason to look, not a proof: a household, fans of one poster and the readers of a newsletter vote
+  together, too. It takes seconds, once for all who ask, and is up to 10 minutes old; a request that
+  times out can be repeated, and gets it then. Moderators only: other callers get an error with the
+  code FORBIDDEN.
+  """
+  voteRings(
+    "Compare the votes of this many days, 1 to 366. More than 1,000,000 votes are refused: ask for fewer days."
+    days: Int! = 30
+    "Return at most this many, 1 to 100. Default: the site's page size."
+    first: Int
+  ): [VoteRing!]
+
+  """
   The deleted articles, the latest deletion first. Moderators only: other callers get an
   error with the code FORBIDDEN.
   """
   deletedItems(
+    "Only those that a moderator deleted without saying on which ground: on the site, in the API or on the command line."
+    missingReason: Boolean! = false
     "Return at most this many of them, 1 to 100. Default: the site's page size."
     first: Int
     "Start after this cursor, which must come from the same list. An empty one is the start of the list."
@@ -3191,6 +3690,26 @@ type Query {
     "Start after this user name."
     after: String
   ): [User!] @semanticNonNull
+
+  """
+  Everything that the site has about the viewer, in parts: see docs/export-user.md for the lines. Users who are
+  denied changes can export, too. Anonymous callers get an error with the code UNAUTHENTICATED, and services
+  that act for a user FORBIDDEN.
+  """
+  viewerExport(
+    "The ` + "`" + `cursor` + "`" + ` of the part before. Without it, the export begins."
+    after: String
+  ): ExportPart
+}
+
+"A part of an export. The lines of all parts, one after the other, are the export."
+type ExportPart {
+  "Lines of JSON objects, each with a ` + "`" + `kind` + "`" + `. It may be empty although others follow."
+  ndjson: String!
+  "Pass it as ` + "`" + `after` + "`" + ` to read the next part. Null in the last one."
+  cursor: String
+  "Whether the export ends with this part: its last line has the SHA-256 of all lines before it."
+  isLast: Boolean!
 }
 
 "Write operations. They require sign-in, except notifyIllegalContent."
@@ -3338,6 +3857,19 @@ type Subscription {
     "Only events of these kinds. Null or empty: all."
     kinds: [EventKind!]
   ): EventEdge!
+
+  """
+  The articles that get or lose open reports, as that happens, for moderators: other callers
+  get an error with the code FORBIDDEN. Sites that keep no events refuse it.
+  """
+  flaggedChanged(
+    """
+    First send what happened after this cursor, which is that of a FlaggedChange. Null or empty:
+    send what happens from now on. If events after the cursor have been dropped already, the
+    error has the code CURSOR_EXPIRED.
+    """
+    after: String
+  ): FlaggedChange!
 }
 
 "A new article and its position among the posts."
@@ -3394,7 +3926,7 @@ type Article implements Node {
   id: ID!
   "The article's number, unique on this site."
   number: Int!
-  "A single line of 1 to 200 characters."
+  "A single line of 1 to 200 characters. Empty once the text of a deleted article has been erased."
   title: String!
   "The article's http or https URL, or null if the article is only a text."
   link: URL
@@ -3504,6 +4036,8 @@ type Removal {
   fromReport: Boolean
   "The moderator, for moderators only."
   by: User
+  "How to object, as the site says; null if it does not."
+  redress: String
 }
 
 "Grounds on which moderators restrict articles."
@@ -3686,6 +4220,8 @@ type Site {
   signInURL: String
   "Whether GraphiQL is served at /graphiql."
   explorer: Boolean!
+  "How to reach the operator, and to object to what moderators do: a web or mail address, or words. Null if not set."
+  contact: String
 }
 
 "The rules of the site. Times are in seconds; one above 2,147,483,647 is shown as that."
@@ -3836,6 +4372,8 @@ type DeletedConnection {
   edges: [DeletedEdge!]!
   "Where this page begins and ends."
   pageInfo: PageInfo!
+  "Number of deleted articles in the whole list, at the time of reading."
+  totalCount: Int!
 }
 
 "Something that was deleted, and its position in the list."
@@ -3844,6 +4382,8 @@ type DeletedEdge {
   cursor: String!
   "The deleted article."
   article: Article
+  "Name of the user who deleted it, or ` + "`" + `command line` + "`" + `."
+  by: String!
 }
 
 "A report of an article."
@@ -3967,6 +4507,16 @@ type FlaggedItem {
   since: DateTime
   "The id of the newest one, for SettleFlagsInput.throughReport: a decision through it is about all reports that were open at this reading. Null if none is open."
   latestReport: ID
+}
+
+"Reports of an article were made, changed or decided."
+type FlaggedChange {
+  "The position after the change, for ` + "`" + `after` + "`" + `."
+  cursor: String!
+  "The article and its open reports, as they are now."
+  item: FlaggedItem!
+  "Whether changes before this one may be missing, as in EventEdge: read the whole list again."
+  gap: Boolean!
 }
 
 "A page of the articles with open reports."
@@ -4124,6 +4674,114 @@ enum ModerationKind {
   DISMISSED
   "A moderator changed the article's groups, or reserved groups were changed."
   REGROUPED
+  "A moderator denied the user changes, or links to the host. Not in ` + "`" + `moderationLog` + "`" + `."
+  DENIED
+  "A moderator ended a denial. Not in ` + "`" + `moderationLog` + "`" + `."
+  ALLOWED
+}
+
+"A part of the list of actions."
+type ActionConnection {
+  "The actions with their cursors."
+  edges: [ActionEdge!]!
+  "The actions."
+  nodes: [ModerationAction!]!
+  "Where the part begins and ends."
+  pageInfo: PageInfo!
+}
+
+"An action and its position in the list."
+type ActionEdge {
+  "Position in the list: pass it as ` + "`" + `after` + "`" + `."
+  cursor: String!
+  "The action."
+  node: ModerationAction!
+}
+
+"What a moderator did with an article, a user or a host."
+type ModerationAction {
+  "The action's id, unique on this site: the same whenever it is read, and that of the entry of ` + "`" + `moderationLog` + "`" + `."
+  id: ID!
+  "The action."
+  kind: ModerationKind!
+  "What it was done with, such as article:17, user:alice or host:go.dev."
+  target: ID!
+  "The article, deleted or not. Null for a user or a host."
+  article: Article
+  "Who acted: a user name, or \"command line\" for the operator's commands."
+  by: String!
+  "The user for whom ` + "`" + `by` + "`" + `, a service, acted. Null if it acted for itself."
+  onBehalfOf: String
+  "When it happened."
+  at: DateTime!
+  "The article's title after the action. Null for a user or a host, and if it was not recorded."
+  title: String
+  "Why, or null if no reason was given."
+  reason: String
+  "On which ground, or null if none was given."
+  ground: RemovalGround
+  "The rule or the law, or null if none was given."
+  basis: String
+  "When a denial ends or ended. Null: never, and for other actions."
+  until: DateTime
+}
+
+"A part of the public log."
+type PublicLogConnection {
+  "The entries with their cursors."
+  edges: [PublicLogEdge!]!
+  "The entries."
+  nodes: [PublicLogEntry!]!
+  "Where the part begins and ends."
+  pageInfo: PageInfo!
+}
+
+"An entry of the public log and its position."
+type PublicLogEdge {
+  "Position in the list: pass it as ` + "`" + `after` + "`" + `."
+  cursor: String!
+  "The entry."
+  node: PublicLogEntry!
+}
+
+"What a moderator did, without names."
+type PublicLogEntry {
+  "The action."
+  kind: ModerationKind!
+  "On which ground, or null if none was given."
+  ground: RemovalGround
+  "Why, in the moderator's words, or null if no reason was given."
+  reason: String
+  "When it happened."
+  at: DateTime!
+  "The article's title after the action. Null for a user or a host, for illegal content, while no ground was given for a deletion, and once its poster has deleted the article."
+  title: String
+}
+
+"Users who vote together above chance: two, or more if half of their pairs do."
+type VoteRing {
+  "The users, by name."
+  users(
+    "Return at most this many, 1 to 100."
+    first: Int! = 20
+  ): [User!]!
+  "How many users they are."
+  userCount: Int!
+  "The articles on which at least 60 % of them voted in one direction, deleted or not; those of most of them first."
+  articles(
+    "Return at most this many, 1 to 100."
+    first: Int! = 20
+  ): [Article!]!
+  "How many articles these are."
+  articleCount: Int!
+  "On how many articles the least likely pair of them voted in one direction."
+  together: Int!
+  "On how many of these that pair would have done so by chance."
+  expected: Float!
+  "-log10 of the probability that chance makes any such pair on the site. It is above 2."
+  surprise: Float!
+  "The median of the seconds between the votes of two of them that follow each other on one of the articles. Null without any."
+  medianGap: Int
 }
 
 "A new article. A link or a text is required."
@@ -4432,6 +5090,8 @@ type DeniedError implements UserError {
   until: DateTime
   "The moderator's reason."
   reason: String
+  "How to object, as the site says; null if it does not."
+  redress: String
 }
 
 "Kinds of user errors. More may be added: show the message of a code that the client does not know."
@@ -4478,6 +5138,10 @@ enum EventKind {
   UNDELETED
   "The article's net votes reached 10, 50, 100 or 200, unless configured otherwise, for the first time."
   MILESTONE
+  "The article was reported, or an open report of it was changed. No user is named."
+  FLAGGED
+  "A moderator decided reports of the article."
+  SETTLED
 }
 
 "A part of the change feed."
@@ -4521,7 +5185,8 @@ type Event {
   article: Article
   """
   Article.revision after the change. The same event has the same article, kind and revision
-  wherever it is read. An event MILESTONE has the revision of the vote, which is before it.
+  wherever it is read. An event MILESTONE has the revision of the vote, which is before it;
+  FLAGGED and SETTLED change no revision, so that several can have the same.
   """
   revision: Int!
   "Net votes after the change."
@@ -4534,7 +5199,7 @@ type Event {
   by: User
   "The voter's position after the change; only for VOTED."
   direction: VoteDirection
-  "Names of the article's groups after the change; null for VOTED, DELETED and MILESTONE."
+  "Names of the article's groups after the change; null for VOTED, DELETED, MILESTONE, FLAGGED and SETTLED."
   groups: [String!]
   "The net votes that were reached; only for MILESTONE."
   milestone: Int
@@ -4658,6 +5323,28 @@ var parsedSchema = gqlparser.MustLoadSchema(sources...)
 // childFields_* functions provide shared child field context lookups.
 // Each function is generated once per unique object type, deduplicating the
 // switch statements that were previously inlined in every fieldContext_* function.
+
+func (ec *executionContext) childFields_ActionConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edges":
+		return ec.fieldContext_ActionConnection_edges(ctx, field)
+	case "nodes":
+		return ec.fieldContext_ActionConnection_nodes(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_ActionConnection_pageInfo(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ActionConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_ActionEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "cursor":
+		return ec.fieldContext_ActionEdge_cursor(ctx, field)
+	case "node":
+		return ec.fieldContext_ActionEdge_node(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ActionEdge", field.Name)
+}
 
 func (ec *executionContext) childFields_Article(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
@@ -4827,6 +5514,8 @@ func (ec *executionContext) childFields_DeletedConnection(ctx context.Context, f
 		return ec.fieldContext_DeletedConnection_edges(ctx, field)
 	case "pageInfo":
 		return ec.fieldContext_DeletedConnection_pageInfo(ctx, field)
+	case "totalCount":
+		return ec.fieldContext_DeletedConnection_totalCount(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type DeletedConnection", field.Name)
 }
@@ -4837,6 +5526,8 @@ func (ec *executionContext) childFields_DeletedEdge(ctx context.Context, field g
 		return ec.fieldContext_DeletedEdge_cursor(ctx, field)
 	case "article":
 		return ec.fieldContext_DeletedEdge_article(ctx, field)
+	case "by":
+		return ec.fieldContext_DeletedEdge_by(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type DeletedEdge", field.Name)
 }
@@ -4983,6 +5674,18 @@ func (ec *executionContext) childFields_EventEdge(ctx context.Context, field gra
 	return nil, fmt.Errorf("no field named %q was found under type EventEdge", field.Name)
 }
 
+func (ec *executionContext) childFields_ExportPart(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "ndjson":
+		return ec.fieldContext_ExportPart_ndjson(ctx, field)
+	case "cursor":
+		return ec.fieldContext_ExportPart_cursor(ctx, field)
+	case "isLast":
+		return ec.fieldContext_ExportPart_isLast(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ExportPart", field.Name)
+}
+
 func (ec *executionContext) childFields_FlagPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "report":
@@ -4991,6 +5694,18 @@ func (ec *executionContext) childFields_FlagPayload(ctx context.Context, field g
 		return ec.fieldContext_FlagPayload_userErrors(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type FlagPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_FlaggedChange(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "cursor":
+		return ec.fieldContext_FlaggedChange_cursor(ctx, field)
+	case "item":
+		return ec.fieldContext_FlaggedChange_item(ctx, field)
+	case "gap":
+		return ec.fieldContext_FlaggedChange_gap(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type FlaggedChange", field.Name)
 }
 
 func (ec *executionContext) childFields_FlaggedConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -5111,6 +5826,36 @@ func (ec *executionContext) childFields_Host(ctx context.Context, field graphql.
 		return ec.fieldContext_Host_articlesConnection(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Host", field.Name)
+}
+
+func (ec *executionContext) childFields_ModerationAction(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_ModerationAction_id(ctx, field)
+	case "kind":
+		return ec.fieldContext_ModerationAction_kind(ctx, field)
+	case "target":
+		return ec.fieldContext_ModerationAction_target(ctx, field)
+	case "article":
+		return ec.fieldContext_ModerationAction_article(ctx, field)
+	case "by":
+		return ec.fieldContext_ModerationAction_by(ctx, field)
+	case "onBehalfOf":
+		return ec.fieldContext_ModerationAction_onBehalfOf(ctx, field)
+	case "at":
+		return ec.fieldContext_ModerationAction_at(ctx, field)
+	case "title":
+		return ec.fieldContext_ModerationAction_title(ctx, field)
+	case "reason":
+		return ec.fieldContext_ModerationAction_reason(ctx, field)
+	case "ground":
+		return ec.fieldContext_ModerationAction_ground(ctx, field)
+	case "basis":
+		return ec.fieldContext_ModerationAction_basis(ctx, field)
+	case "until":
+		return ec.fieldContext_ModerationAction_until(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ModerationAction", field.Name)
 }
 
 func (ec *executionContext) childFields_ModerationConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -5237,6 +5982,44 @@ func (ec *executionContext) childFields_PostedEdge(ctx context.Context, field gr
 	return nil, fmt.Errorf("no field named %q was found under type PostedEdge", field.Name)
 }
 
+func (ec *executionContext) childFields_PublicLogConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edges":
+		return ec.fieldContext_PublicLogConnection_edges(ctx, field)
+	case "nodes":
+		return ec.fieldContext_PublicLogConnection_nodes(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_PublicLogConnection_pageInfo(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type PublicLogConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_PublicLogEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "cursor":
+		return ec.fieldContext_PublicLogEdge_cursor(ctx, field)
+	case "node":
+		return ec.fieldContext_PublicLogEdge_node(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type PublicLogEdge", field.Name)
+}
+
+func (ec *executionContext) childFields_PublicLogEntry(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "kind":
+		return ec.fieldContext_PublicLogEntry_kind(ctx, field)
+	case "ground":
+		return ec.fieldContext_PublicLogEntry_ground(ctx, field)
+	case "reason":
+		return ec.fieldContext_PublicLogEntry_reason(ctx, field)
+	case "at":
+		return ec.fieldContext_PublicLogEntry_at(ctx, field)
+	case "title":
+		return ec.fieldContext_PublicLogEntry_title(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type PublicLogEntry", field.Name)
+}
+
 func (ec *executionContext) childFields_RankAt(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "at":
@@ -5325,6 +6108,8 @@ func (ec *executionContext) childFields_Removal(ctx context.Context, field graph
 		return ec.fieldContext_Removal_fromReport(ctx, field)
 	case "by":
 		return ec.fieldContext_Removal_by(ctx, field)
+	case "redress":
+		return ec.fieldContext_Removal_redress(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Removal", field.Name)
 }
@@ -5417,6 +6202,8 @@ func (ec *executionContext) childFields_Site(ctx context.Context, field graphql.
 		return ec.fieldContext_Site_signInURL(ctx, field)
 	case "explorer":
 		return ec.fieldContext_Site_explorer(ctx, field)
+	case "contact":
+		return ec.fieldContext_Site_contact(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Site", field.Name)
 }
@@ -5479,6 +6266,28 @@ func (ec *executionContext) childFields_VotePayload(ctx context.Context, field g
 		return ec.fieldContext_VotePayload_userErrors(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type VotePayload", field.Name)
+}
+
+func (ec *executionContext) childFields_VoteRing(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "users":
+		return ec.fieldContext_VoteRing_users(ctx, field)
+	case "userCount":
+		return ec.fieldContext_VoteRing_userCount(ctx, field)
+	case "articles":
+		return ec.fieldContext_VoteRing_articles(ctx, field)
+	case "articleCount":
+		return ec.fieldContext_VoteRing_articleCount(ctx, field)
+	case "together":
+		return ec.fieldContext_VoteRing_together(ctx, field)
+	case "expected":
+		return ec.fieldContext_VoteRing_expected(ctx, field)
+	case "surprise":
+		return ec.fieldContext_VoteRing_surprise(ctx, field)
+	case "medianGap":
+		return ec.fieldContext_VoteRing_medianGap(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type VoteRing", field.Name)
 }
 
 func (ec *executionContext) childFields___Directive(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -6194,22 +7003,30 @@ func (ec *executionContext) field_Query_articles_args(ctx context.Context, rawAr
 func (ec *executionContext) field_Query_deletedItems_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
-	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "missingReason",
+		func(ctx context.Context, v any) (bool, error) {
+			return ec.unmarshalNBoolean2bool(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["missingReason"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "first",
 		func(ctx context.Context, v any) (*int32, error) {
 			return ec.unmarshalOInt2ᚖint32(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
-	args["first"] = arg0
-	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+	args["first"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "after",
 		func(ctx context.Context, v any) (*string, error) {
 			return ec.unmarshalOString2ᚖstring(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
-	args["after"] = arg1
+	args["after"] = arg2
 	return args, nil
 }
 
@@ -6429,6 +7246,36 @@ func (ec *executionContext) field_Query_host_args(ctx context.Context, rawArgs m
 	return args, nil
 }
 
+func (ec *executionContext) field_Query_moderationActions_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "target",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOID2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["target"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int32, error) {
+			return ec.unmarshalOInt2ᚖint32(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg2
+	return args, nil
+}
+
 func (ec *executionContext) field_Query_moderationLog_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -6514,6 +7361,28 @@ func (ec *executionContext) field_Query_notice_args(ctx context.Context, rawArgs
 		return nil, err
 	}
 	args["secret"] = arg1
+	return args, nil
+}
+
+func (ec *executionContext) field_Query_publicLog_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int32, error) {
+			return ec.unmarshalOInt2ᚖint32(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg1
 	return args, nil
 }
 
@@ -6615,6 +7484,20 @@ func (ec *executionContext) field_Query_viewerBlocks_args(ctx context.Context, r
 	return args, nil
 }
 
+func (ec *executionContext) field_Query_viewerExport_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Query_viewerReports_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -6664,6 +7547,28 @@ func (ec *executionContext) field_Query_viewerVotes_args(ctx context.Context, ra
 		return nil, err
 	}
 	args["after"] = arg2
+	return args, nil
+}
+
+func (ec *executionContext) field_Query_voteRings_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "days",
+		func(ctx context.Context, v any) (int32, error) {
+			return ec.unmarshalNInt2int32(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["days"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int32, error) {
+			return ec.unmarshalOInt2ᚖint32(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg1
 	return args, nil
 }
 
@@ -6733,6 +7638,20 @@ func (ec *executionContext) field_Subscription_event_args(ctx context.Context, r
 	return args, nil
 }
 
+func (ec *executionContext) field_Subscription_flaggedChanged_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_User_articlesConnection_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -6768,6 +7687,34 @@ func (ec *executionContext) field_User_articlesConnection_args(ctx context.Conte
 		return nil, err
 	}
 	args["before"] = arg3
+	return args, nil
+}
+
+func (ec *executionContext) field_VoteRing_articles_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (int32, error) {
+			return ec.unmarshalNInt2int32(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_VoteRing_users_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (int32, error) {
+			return ec.unmarshalNInt2int32(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg0
 	return args, nil
 }
 
@@ -6830,6 +7777,157 @@ func (ec *executionContext) field___Type_fields_args(ctx context.Context, rawArg
 // endregion ***************************** args.gotpl *****************************
 
 // region    **************************** field.gotpl *****************************
+
+func (ec *executionContext) _ActionConnection_edges(ctx context.Context, field graphql.CollectedField, obj *ActionConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ActionConnection_edges(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Edges, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*ActionEdge) graphql.Marshaler {
+			return ec.marshalNActionEdge2ᚕᚖfrontpageᚋgraphᚐActionEdgeᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ActionConnection_edges(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ActionConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ActionEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ActionConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *ActionConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ActionConnection_nodes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Nodes(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*ModerationAction) graphql.Marshaler {
+			return ec.marshalNModerationAction2ᚕᚖfrontpageᚋgraphᚐModerationActionᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ActionConnection_nodes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ActionConnection",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ModerationAction(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ActionConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *ActionConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ActionConnection_pageInfo(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PageInfo, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v site.PageInfo) graphql.Marshaler {
+			return ec.marshalNPageInfo2frontpageᚋredisrepoᚋsiteᚐPageInfo(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ActionConnection_pageInfo(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ActionConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PageInfo(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ActionEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *ActionEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ActionEdge_cursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Cursor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ActionEdge_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ActionEdge", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ActionEdge_node(ctx context.Context, field graphql.CollectedField, obj *ActionEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ActionEdge_node(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Node, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ModerationAction) graphql.Marshaler {
+			return ec.marshalNModerationAction2ᚖfrontpageᚋgraphᚐModerationAction(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ActionEdge_node(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ActionEdge",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ModerationAction(ctx, field)
+		},
+	}
+	return fc, nil
+}
 
 func (ec *executionContext) _Article_id(ctx context.Context, field graphql.CollectedField, obj *site.Article) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
@@ -8751,6 +9849,29 @@ func (ec *executionContext) fieldContext_DeletedConnection_pageInfo(_ context.Co
 	return fc, nil
 }
 
+func (ec *executionContext) _DeletedConnection_totalCount(ctx context.Context, field graphql.CollectedField, obj *DeletedConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeletedConnection_totalCount(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.DeletedConnection().TotalCount(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int32) graphql.Marshaler {
+			return ec.marshalNInt2int32(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeletedConnection_totalCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeletedConnection", field, true, true, errors.New("field of type Int does not have child fields"))
+}
+
 func (ec *executionContext) _DeletedEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *DeletedEdge) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -8804,6 +9925,29 @@ func (ec *executionContext) fieldContext_DeletedEdge_article(_ context.Context, 
 		},
 	}
 	return fc, nil
+}
+
+func (ec *executionContext) _DeletedEdge_by(ctx context.Context, field graphql.CollectedField, obj *DeletedEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeletedEdge_by(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.By, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeletedEdge_by(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeletedEdge", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
 func (ec *executionContext) _Denial_user(ctx context.Context, field graphql.CollectedField, obj *denials.Denial) (ret graphql.Marshaler) {
@@ -9350,6 +10494,29 @@ func (ec *executionContext) _DeniedError_reason(ctx context.Context, field graph
 }
 func (ec *executionContext) fieldContext_DeniedError_reason(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("DeniedError", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _DeniedError_redress(ctx context.Context, field graphql.CollectedField, obj *DeniedError) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeniedError_redress(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.DeniedError().Redress(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_DeniedError_redress(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeniedError", field, true, true, errors.New("field of type String does not have child fields"))
 }
 
 func (ec *executionContext) _DenyHostPayload_denial(ctx context.Context, field graphql.CollectedField, obj *DenyHostPayload) (ret graphql.Marshaler) {
@@ -10292,6 +11459,75 @@ func (ec *executionContext) fieldContext_EventEdge_gap(_ context.Context, field 
 	return graphql.NewScalarFieldContext("EventEdge", field, false, false, errors.New("field of type Boolean does not have child fields"))
 }
 
+func (ec *executionContext) _ExportPart_ndjson(ctx context.Context, field graphql.CollectedField, obj *personal.Part) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ExportPart_ndjson(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.NDJSON, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ExportPart_ndjson(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ExportPart", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ExportPart_cursor(ctx context.Context, field graphql.CollectedField, obj *personal.Part) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ExportPart_cursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Cursor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ExportPart_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ExportPart", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ExportPart_isLast(ctx context.Context, field graphql.CollectedField, obj *personal.Part) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ExportPart_isLast(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.IsLast(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ExportPart_isLast(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ExportPart", field, true, false, errors.New("field of type Boolean does not have child fields"))
+}
+
 func (ec *executionContext) _FlagPayload_report(ctx context.Context, field graphql.CollectedField, obj *FlagPayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -10354,6 +11590,107 @@ func (ec *executionContext) fieldContext_FlagPayload_userErrors(_ context.Contex
 		},
 	}
 	return fc, nil
+}
+
+func (ec *executionContext) _FlaggedChange_cursor(ctx context.Context, field graphql.CollectedField, obj *events.EventEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FlaggedChange_cursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Cursor(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FlaggedChange_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("FlaggedChange", field, true, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _FlaggedChange_item(ctx context.Context, field graphql.CollectedField, obj *events.EventEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FlaggedChange_item(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.resolveBatch_FlaggedChange_item(ctx, field, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *reports.Item) graphql.Marshaler {
+			return ec.marshalNFlaggedItem2ᚖfrontpageᚋredisrepoᚋreportsᚐItem(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FlaggedChange_item(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "FlaggedChange",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_FlaggedItem(ctx, field)
+		},
+	}
+	return fc, nil
+}
+func (ec *executionContext) resolveBatch_FlaggedChange_item(ctx context.Context, field graphql.CollectedField, obj *events.EventEdge) (any, error) {
+	resolver := ec.Resolvers.FlaggedChange()
+	if batch, ok := graphql.BatchParentsFor[*events.EventEdge](ctx, "FlaggedChange"); ok {
+		result := batch.FieldResult(field, func() (any, error) {
+			return resolver.Item(ctx, batch.Parents)
+		})
+		return graphql.ResolveBatchGroupResult[*reports.Item](
+			ctx,
+			batch.Index,
+			len(batch.Parents),
+			result,
+			"FlaggedChange.item",
+			batch.IndexMap,
+		)
+	}
+	results, err := resolver.Item(ctx, []*events.EventEdge{obj})
+	return graphql.ResolveBatchSingleResult[*reports.Item](
+		ctx,
+		results,
+		err,
+		"FlaggedChange.item",
+	)
+}
+
+func (ec *executionContext) _FlaggedChange_gap(ctx context.Context, field graphql.CollectedField, obj *events.EventEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FlaggedChange_gap(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Gap, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FlaggedChange_gap(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("FlaggedChange", field, false, false, errors.New("field of type Boolean does not have child fields"))
 }
 
 func (ec *executionContext) _FlaggedConnection_edges(ctx context.Context, field graphql.CollectedField, obj *FlaggedConnection) (ret graphql.Marshaler) {
@@ -11386,6 +12723,314 @@ func (ec *executionContext) fieldContext_Host_articlesConnection(ctx context.Con
 		return fc, err
 	}
 	return fc, nil
+}
+
+func (ec *executionContext) _ModerationAction_id(ctx context.Context, field graphql.CollectedField, obj *ModerationAction) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ModerationAction_id(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ID(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNID2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ModerationAction_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ModerationAction", field, true, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _ModerationAction_kind(ctx context.Context, field graphql.CollectedField, obj *ModerationAction) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ModerationAction_kind(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Kind, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v events.ModerationKind) graphql.Marshaler {
+			return ec.marshalNModerationKind2frontpageᚋredisrepoᚋeventsᚐModerationKind(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ModerationAction_kind(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ModerationAction", field, false, false, errors.New("field of type ModerationKind does not have child fields"))
+}
+
+func (ec *executionContext) _ModerationAction_target(ctx context.Context, field graphql.CollectedField, obj *ModerationAction) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ModerationAction_target(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Target, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNID2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ModerationAction_target(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ModerationAction", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _ModerationAction_article(ctx context.Context, field graphql.CollectedField, obj *ModerationAction) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ModerationAction_article(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.resolveBatch_ModerationAction_article(ctx, field, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *site.Article) graphql.Marshaler {
+			return ec.marshalOArticle2ᚖfrontpageᚋredisrepoᚋsiteᚐArticle(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ModerationAction_article(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ModerationAction",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Article(ctx, field)
+		},
+	}
+	return fc, nil
+}
+func (ec *executionContext) resolveBatch_ModerationAction_article(ctx context.Context, field graphql.CollectedField, obj *ModerationAction) (any, error) {
+	resolver := ec.Resolvers.ModerationAction()
+	if batch, ok := graphql.BatchParentsFor[*ModerationAction](ctx, "ModerationAction"); ok {
+		result := batch.FieldResult(field, func() (any, error) {
+			return resolver.Article(ctx, batch.Parents)
+		})
+		return graphql.ResolveBatchGroupResult[*site.Article](
+			ctx,
+			batch.Index,
+			len(batch.Parents),
+			result,
+			"ModerationAction.article",
+			batch.IndexMap,
+		)
+	}
+	results, err := resolver.Article(ctx, []*ModerationAction{obj})
+	return graphql.ResolveBatchSingleResult[*site.Article](
+		ctx,
+		results,
+		err,
+		"ModerationAction.article",
+	)
+}
+
+func (ec *executionContext) _ModerationAction_by(ctx context.Context, field graphql.CollectedField, obj *ModerationAction) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ModerationAction_by(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.By, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v site.UserName) graphql.Marshaler {
+			return ec.marshalNString2frontpageᚋredisrepoᚋsiteᚐUserName(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ModerationAction_by(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ModerationAction", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ModerationAction_onBehalfOf(ctx context.Context, field graphql.CollectedField, obj *ModerationAction) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ModerationAction_onBehalfOf(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.OnBehalfOf, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *site.UserName) graphql.Marshaler {
+			return ec.marshalOString2ᚖfrontpageᚋredisrepoᚋsiteᚐUserName(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ModerationAction_onBehalfOf(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ModerationAction", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ModerationAction_at(ctx context.Context, field graphql.CollectedField, obj *ModerationAction) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ModerationAction_at(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.At, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNDateTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ModerationAction_at(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ModerationAction", field, false, false, errors.New("field of type DateTime does not have child fields"))
+}
+
+func (ec *executionContext) _ModerationAction_title(ctx context.Context, field graphql.CollectedField, obj *ModerationAction) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ModerationAction_title(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Title, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ModerationAction_title(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ModerationAction", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ModerationAction_reason(ctx context.Context, field graphql.CollectedField, obj *ModerationAction) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ModerationAction_reason(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Reason, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ModerationAction_reason(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ModerationAction", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ModerationAction_ground(ctx context.Context, field graphql.CollectedField, obj *ModerationAction) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ModerationAction_ground(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Ground, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *site.Ground) graphql.Marshaler {
+			return ec.marshalORemovalGround2ᚖfrontpageᚋredisrepoᚋsiteᚐGround(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ModerationAction_ground(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ModerationAction", field, false, false, errors.New("field of type RemovalGround does not have child fields"))
+}
+
+func (ec *executionContext) _ModerationAction_basis(ctx context.Context, field graphql.CollectedField, obj *ModerationAction) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ModerationAction_basis(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Basis, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ModerationAction_basis(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ModerationAction", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ModerationAction_until(ctx context.Context, field graphql.CollectedField, obj *ModerationAction) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ModerationAction_until(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Until, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *time.Time) graphql.Marshaler {
+			return ec.marshalODateTime2ᚖtimeᚐTime(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ModerationAction_until(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ModerationAction", field, false, false, errors.New("field of type DateTime does not have child fields"))
 }
 
 func (ec *executionContext) _ModerationConnection_edges(ctx context.Context, field graphql.CollectedField, obj *ModerationConnection) (ret graphql.Marshaler) {
@@ -12878,6 +14523,272 @@ func (ec *executionContext) fieldContext_PostedEdge_node(_ context.Context, fiel
 	return fc, nil
 }
 
+func (ec *executionContext) _PublicLogConnection_edges(ctx context.Context, field graphql.CollectedField, obj *PublicLogConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_PublicLogConnection_edges(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Edges, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*PublicLogEdge) graphql.Marshaler {
+			return ec.marshalNPublicLogEdge2ᚕᚖfrontpageᚋgraphᚐPublicLogEdgeᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_PublicLogConnection_edges(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "PublicLogConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PublicLogEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _PublicLogConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *PublicLogConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_PublicLogConnection_nodes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Nodes(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*PublicLogEntry) graphql.Marshaler {
+			return ec.marshalNPublicLogEntry2ᚕᚖfrontpageᚋgraphᚐPublicLogEntryᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_PublicLogConnection_nodes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "PublicLogConnection",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PublicLogEntry(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _PublicLogConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *PublicLogConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_PublicLogConnection_pageInfo(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PageInfo, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v site.PageInfo) graphql.Marshaler {
+			return ec.marshalNPageInfo2frontpageᚋredisrepoᚋsiteᚐPageInfo(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_PublicLogConnection_pageInfo(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "PublicLogConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PageInfo(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _PublicLogEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *PublicLogEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_PublicLogEdge_cursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Cursor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_PublicLogEdge_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("PublicLogEdge", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _PublicLogEdge_node(ctx context.Context, field graphql.CollectedField, obj *PublicLogEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_PublicLogEdge_node(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Node, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *PublicLogEntry) graphql.Marshaler {
+			return ec.marshalNPublicLogEntry2ᚖfrontpageᚋgraphᚐPublicLogEntry(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_PublicLogEdge_node(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "PublicLogEdge",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PublicLogEntry(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _PublicLogEntry_kind(ctx context.Context, field graphql.CollectedField, obj *PublicLogEntry) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_PublicLogEntry_kind(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Kind, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v events.ModerationKind) graphql.Marshaler {
+			return ec.marshalNModerationKind2frontpageᚋredisrepoᚋeventsᚐModerationKind(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_PublicLogEntry_kind(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("PublicLogEntry", field, false, false, errors.New("field of type ModerationKind does not have child fields"))
+}
+
+func (ec *executionContext) _PublicLogEntry_ground(ctx context.Context, field graphql.CollectedField, obj *PublicLogEntry) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_PublicLogEntry_ground(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Ground, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *site.Ground) graphql.Marshaler {
+			return ec.marshalORemovalGround2ᚖfrontpageᚋredisrepoᚋsiteᚐGround(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_PublicLogEntry_ground(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("PublicLogEntry", field, false, false, errors.New("field of type RemovalGround does not have child fields"))
+}
+
+func (ec *executionContext) _PublicLogEntry_reason(ctx context.Context, field graphql.CollectedField, obj *PublicLogEntry) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_PublicLogEntry_reason(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Reason, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_PublicLogEntry_reason(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("PublicLogEntry", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _PublicLogEntry_at(ctx context.Context, field graphql.CollectedField, obj *PublicLogEntry) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_PublicLogEntry_at(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.At, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNDateTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_PublicLogEntry_at(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("PublicLogEntry", field, false, false, errors.New("field of type DateTime does not have child fields"))
+}
+
+func (ec *executionContext) _PublicLogEntry_title(ctx context.Context, field graphql.CollectedField, obj *PublicLogEntry) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_PublicLogEntry_title(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Title, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_PublicLogEntry_title(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("PublicLogEntry", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
 func (ec *executionContext) _Query_site(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -13458,6 +15369,138 @@ func (ec *executionContext) fieldContext_Query_moderationLog(ctx context.Context
 	return fc, nil
 }
 
+func (ec *executionContext) _Query_moderationActions(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_moderationActions(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().ModerationActions(ctx, fc.Args["target"].(*string), fc.Args["first"].(*int32), fc.Args["after"].(*string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ActionConnection) graphql.Marshaler {
+			return ec.marshalOActionConnection2ᚖfrontpageᚋgraphᚐActionConnection(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Query_moderationActions(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ActionConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_moderationActions_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Query_publicLog(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_publicLog(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().PublicLog(ctx, fc.Args["first"].(*int32), fc.Args["after"].(*string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *PublicLogConnection) graphql.Marshaler {
+			return ec.marshalOPublicLogConnection2ᚖfrontpageᚋgraphᚐPublicLogConnection(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Query_publicLog(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PublicLogConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_publicLog_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Query_voteRings(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_voteRings(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().VoteRings(ctx, fc.Args["days"].(int32), fc.Args["first"].(*int32))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*rings.Ring) graphql.Marshaler {
+			return ec.marshalOVoteRing2ᚕᚖfrontpageᚋringsᚐRingᚄ(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Query_voteRings(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_VoteRing(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_voteRings_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Query_deletedItems(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -13468,7 +15511,7 @@ func (ec *executionContext) _Query_deletedItems(ctx context.Context, field graph
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Query().DeletedItems(ctx, fc.Args["first"].(*int32), fc.Args["after"].(*string))
+			return ec.Resolvers.Query().DeletedItems(ctx, fc.Args["missingReason"].(bool), fc.Args["first"].(*int32), fc.Args["after"].(*string))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *DeletedConnection) graphql.Marshaler {
@@ -13936,6 +15979,50 @@ func (ec *executionContext) fieldContext_Query_viewerBlocks(ctx context.Context,
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
 	if fc.Args, err = ec.field_Query_viewerBlocks_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Query_viewerExport(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_viewerExport(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().ViewerExport(ctx, fc.Args["after"].(*string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *personal.Part) graphql.Marshaler {
+			return ec.marshalOExportPart2ᚖfrontpageᚋredisrepoᚋpersonalᚐPart(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Query_viewerExport(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ExportPart(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_viewerExport_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -14746,6 +16833,29 @@ func (ec *executionContext) fieldContext_Removal_by(_ context.Context, field gra
 		},
 	}
 	return fc, nil
+}
+
+func (ec *executionContext) _Removal_redress(ctx context.Context, field graphql.CollectedField, obj *Removal) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Removal_redress(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Redress, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Removal_redress(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Removal", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
 func (ec *executionContext) _Report_id(ctx context.Context, field graphql.CollectedField, obj *reports.Report) (ret graphql.Marshaler) {
@@ -15569,6 +17679,29 @@ func (ec *executionContext) fieldContext_Site_explorer(_ context.Context, field 
 	return graphql.NewScalarFieldContext("Site", field, false, false, errors.New("field of type Boolean does not have child fields"))
 }
 
+func (ec *executionContext) _Site_contact(ctx context.Context, field graphql.CollectedField, obj *Site) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Site_contact(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Contact, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Site_contact(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Site", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
 func (ec *executionContext) _SiteRules_voteScore(ctx context.Context, field graphql.CollectedField, obj *SiteRules) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -15954,6 +18087,50 @@ func (ec *executionContext) fieldContext_Subscription_event(ctx context.Context,
 	return fc, nil
 }
 
+func (ec *executionContext) _Subscription_flaggedChanged(ctx context.Context, field graphql.CollectedField) (ret func(ctx context.Context) graphql.Marshaler) {
+	return graphql.ResolveFieldStream(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Subscription_flaggedChanged(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Subscription().FlaggedChanged(ctx, fc.Args["after"].(*string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *events.EventEdge) graphql.Marshaler {
+			return ec.marshalNFlaggedChange2ᚖfrontpageᚋredisrepoᚋeventsᚐEventEdge(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Subscription_flaggedChanged(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Subscription",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_FlaggedChange(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Subscription_flaggedChanged_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _User_id(ctx context.Context, field graphql.CollectedField, obj *site.User) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -15986,7 +18163,7 @@ func (ec *executionContext) _User_name(ctx context.Context, field graphql.Collec
 			return ec.fieldContext_User_name(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.Name, nil
+			return obj.ShownName(), nil
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v site.UserName) graphql.Marshaler {
@@ -15997,7 +18174,7 @@ func (ec *executionContext) _User_name(ctx context.Context, field graphql.Collec
 	)
 }
 func (ec *executionContext) fieldContext_User_name(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("User", field, false, false, errors.New("field of type String does not have child fields"))
+	return graphql.NewScalarFieldContext("User", field, true, false, errors.New("field of type String does not have child fields"))
 }
 
 func (ec *executionContext) _User_isModerator(ctx context.Context, field graphql.CollectedField, obj *site.User) (ret graphql.Marshaler) {
@@ -16299,6 +18476,255 @@ func (ec *executionContext) fieldContext_VotePayload_userErrors(_ context.Contex
 		},
 	}
 	return fc, nil
+}
+
+func (ec *executionContext) _VoteRing_users(ctx context.Context, field graphql.CollectedField, obj *rings.Ring) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_VoteRing_users(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.VoteRing().Users(ctx, obj, fc.Args["first"].(int32))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*site.User) graphql.Marshaler {
+			return ec.marshalNUser2ᚕᚖfrontpageᚋredisrepoᚋsiteᚐUserᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_VoteRing_users(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "VoteRing",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_User(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_VoteRing_users_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _VoteRing_userCount(ctx context.Context, field graphql.CollectedField, obj *rings.Ring) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_VoteRing_userCount(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UserCount(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_VoteRing_userCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("VoteRing", field, true, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _VoteRing_articles(ctx context.Context, field graphql.CollectedField, obj *rings.Ring) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_VoteRing_articles(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.resolveBatch_VoteRing_articles(ctx, field, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*site.Article) graphql.Marshaler {
+			return ec.marshalNArticle2ᚕᚖfrontpageᚋredisrepoᚋsiteᚐArticleᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_VoteRing_articles(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "VoteRing",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Article(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_VoteRing_articles_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+func (ec *executionContext) resolveBatch_VoteRing_articles(ctx context.Context, field graphql.CollectedField, obj *rings.Ring) (any, error) {
+	resolver := ec.Resolvers.VoteRing()
+	fc := graphql.GetFieldContext(ctx)
+	if batch, ok := graphql.BatchParentsFor[*rings.Ring](ctx, "VoteRing"); ok {
+		result := batch.FieldResult(field, func() (any, error) {
+			return resolver.Articles(ctx, batch.Parents, fc.Args["first"].(int32))
+		})
+		return graphql.ResolveBatchGroupResult[[]*site.Article](
+			ctx,
+			batch.Index,
+			len(batch.Parents),
+			result,
+			"VoteRing.articles",
+			batch.IndexMap,
+		)
+	}
+	results, err := resolver.Articles(ctx, []*rings.Ring{obj}, fc.Args["first"].(int32))
+	return graphql.ResolveBatchSingleResult[[]*site.Article](
+		ctx,
+		results,
+		err,
+		"VoteRing.articles",
+	)
+}
+
+func (ec *executionContext) _VoteRing_articleCount(ctx context.Context, field graphql.CollectedField, obj *rings.Ring) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_VoteRing_articleCount(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ArticleCount(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_VoteRing_articleCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("VoteRing", field, true, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _VoteRing_together(ctx context.Context, field graphql.CollectedField, obj *rings.Ring) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_VoteRing_together(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Together, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_VoteRing_together(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("VoteRing", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _VoteRing_expected(ctx context.Context, field graphql.CollectedField, obj *rings.Ring) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_VoteRing_expected(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Expected, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v float64) graphql.Marshaler {
+			return ec.marshalNFloat2float64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_VoteRing_expected(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("VoteRing", field, false, false, errors.New("field of type Float does not have child fields"))
+}
+
+func (ec *executionContext) _VoteRing_surprise(ctx context.Context, field graphql.CollectedField, obj *rings.Ring) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_VoteRing_surprise(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Surprise, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v float64) graphql.Marshaler {
+			return ec.marshalNFloat2float64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_VoteRing_surprise(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("VoteRing", field, false, false, errors.New("field of type Float does not have child fields"))
+}
+
+func (ec *executionContext) _VoteRing_medianGap(ctx context.Context, field graphql.CollectedField, obj *rings.Ring) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_VoteRing_medianGap(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.MedianGap, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *int) graphql.Marshaler {
+			return ec.marshalOInt2ᚖint(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_VoteRing_medianGap(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("VoteRing", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
 func (ec *executionContext) ___Directive_name(ctx context.Context, field graphql.CollectedField, obj *introspection.Directive) (ret graphql.Marshaler) {
@@ -18215,6 +20641,97 @@ func (ec *executionContext) _UserError(ctx context.Context, sel ast.SelectionSet
 
 // region    **************************** object.gotpl ****************************
 
+var actionConnectionImplementors = []string{"ActionConnection"}
+
+func (ec *executionContext) _ActionConnection(ctx context.Context, sel ast.SelectionSet, obj *ActionConnection) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, actionConnectionImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("ActionConnection")
+		case "edges":
+			out.Values[i] = ec._ActionConnection_edges(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "nodes":
+			out.Values[i] = ec._ActionConnection_nodes(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "pageInfo":
+			out.Values[i] = ec._ActionConnection_pageInfo(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var actionEdgeImplementors = []string{"ActionEdge"}
+
+func (ec *executionContext) _ActionEdge(ctx context.Context, sel ast.SelectionSet, obj *ActionEdge) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, actionEdgeImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("ActionEdge")
+		case "cursor":
+			out.Values[i] = ec._ActionEdge_cursor(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "node":
+			out.Values[i] = ec._ActionEdge_node(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var articleImplementors = []string{"Article", "Node"}
 
 func (ec *executionContext) _Article(ctx context.Context, sel ast.SelectionSet, obj *site.Article) graphql.Marshaler {
@@ -19307,13 +21824,51 @@ func (ec *executionContext) _DeletedConnection(ctx context.Context, sel ast.Sele
 		case "edges":
 			out.Values[i] = ec._DeletedConnection_edges(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "pageInfo":
 			out.Values[i] = ec._DeletedConnection_pageInfo(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
+		case "totalCount":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._DeletedConnection_totalCount(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -19355,6 +21910,11 @@ func (ec *executionContext) _DeletedEdge(ctx context.Context, sel ast.SelectionS
 		case "article":
 			out.Values[i] = ec._DeletedEdge_article(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "by":
+			out.Values[i] = ec._DeletedEdge_by(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
 		default:
@@ -19656,28 +22216,66 @@ func (ec *executionContext) _DeniedError(ctx context.Context, sel ast.SelectionS
 		case "code":
 			out.Values[i] = ec._DeniedError_code(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "message":
 			out.Values[i] = ec._DeniedError_message(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "field":
 			out.Values[i] = ec._DeniedError_field(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "until":
 			out.Values[i] = ec._DeniedError_until(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "reason":
 			out.Values[i] = ec._DeniedError_reason(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
+		case "redress":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._DeniedError_redress(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -20227,6 +22825,54 @@ func (ec *executionContext) _EventEdge(ctx context.Context, sel ast.SelectionSet
 	return out
 }
 
+var exportPartImplementors = []string{"ExportPart"}
+
+func (ec *executionContext) _ExportPart(ctx context.Context, sel ast.SelectionSet, obj *personal.Part) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, exportPartImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("ExportPart")
+		case "ndjson":
+			out.Values[i] = ec._ExportPart_ndjson(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "cursor":
+			out.Values[i] = ec._ExportPart_cursor(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "isLast":
+			out.Values[i] = ec._ExportPart_isLast(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var flagPayloadImplementors = []string{"FlagPayload"}
 
 func (ec *executionContext) _FlagPayload(ctx context.Context, sel ast.SelectionSet, obj *FlagPayload) graphql.Marshaler {
@@ -20248,6 +22894,87 @@ func (ec *executionContext) _FlagPayload(ctx context.Context, sel ast.SelectionS
 			out.Values[i] = ec._FlagPayload_userErrors(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var flaggedChangeImplementors = []string{"FlaggedChange"}
+
+func (ec *executionContext) _FlaggedChange(ctx context.Context, sel ast.SelectionSet, obj *events.EventEdge) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, flaggedChangeImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("FlaggedChange")
+		case "cursor":
+			out.Values[i] = ec._FlaggedChange_cursor(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "item":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._FlaggedChange_item(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "gap":
+			out.Values[i] = ec._FlaggedChange_gap(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
@@ -21029,6 +23756,132 @@ func (ec *executionContext) _Host(ctx context.Context, sel ast.SelectionSet, obj
 	return out
 }
 
+var moderationActionImplementors = []string{"ModerationAction"}
+
+func (ec *executionContext) _ModerationAction(ctx context.Context, sel ast.SelectionSet, obj *ModerationAction) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, moderationActionImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("ModerationAction")
+		case "id":
+			out.Values[i] = ec._ModerationAction_id(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "kind":
+			out.Values[i] = ec._ModerationAction_kind(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "target":
+			out.Values[i] = ec._ModerationAction_target(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "article":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._ModerationAction_article(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "by":
+			out.Values[i] = ec._ModerationAction_by(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "onBehalfOf":
+			out.Values[i] = ec._ModerationAction_onBehalfOf(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "at":
+			out.Values[i] = ec._ModerationAction_at(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "title":
+			out.Values[i] = ec._ModerationAction_title(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "reason":
+			out.Values[i] = ec._ModerationAction_reason(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "ground":
+			out.Values[i] = ec._ModerationAction_ground(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "basis":
+			out.Values[i] = ec._ModerationAction_basis(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "until":
+			out.Values[i] = ec._ModerationAction_until(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var moderationConnectionImplementors = []string{"ModerationConnection"}
 
 func (ec *executionContext) _ModerationConnection(ctx context.Context, sel ast.SelectionSet, obj *ModerationConnection) graphql.Marshaler {
@@ -21666,6 +24519,155 @@ func (ec *executionContext) _PostedEdge(ctx context.Context, sel ast.SelectionSe
 	return out
 }
 
+var publicLogConnectionImplementors = []string{"PublicLogConnection"}
+
+func (ec *executionContext) _PublicLogConnection(ctx context.Context, sel ast.SelectionSet, obj *PublicLogConnection) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, publicLogConnectionImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("PublicLogConnection")
+		case "edges":
+			out.Values[i] = ec._PublicLogConnection_edges(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "nodes":
+			out.Values[i] = ec._PublicLogConnection_nodes(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "pageInfo":
+			out.Values[i] = ec._PublicLogConnection_pageInfo(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var publicLogEdgeImplementors = []string{"PublicLogEdge"}
+
+func (ec *executionContext) _PublicLogEdge(ctx context.Context, sel ast.SelectionSet, obj *PublicLogEdge) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, publicLogEdgeImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("PublicLogEdge")
+		case "cursor":
+			out.Values[i] = ec._PublicLogEdge_cursor(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "node":
+			out.Values[i] = ec._PublicLogEdge_node(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var publicLogEntryImplementors = []string{"PublicLogEntry"}
+
+func (ec *executionContext) _PublicLogEntry(ctx context.Context, sel ast.SelectionSet, obj *PublicLogEntry) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, publicLogEntryImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("PublicLogEntry")
+		case "kind":
+			out.Values[i] = ec._PublicLogEntry_kind(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "ground":
+			out.Values[i] = ec._PublicLogEntry_ground(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "reason":
+			out.Values[i] = ec._PublicLogEntry_reason(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "at":
+			out.Values[i] = ec._PublicLogEntry_at(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "title":
+			out.Values[i] = ec._PublicLogEntry_title(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var queryImplementors = []string{"Query"}
 
 func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) graphql.Marshaler {
@@ -21994,6 +24996,72 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "moderationActions":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_moderationActions(ctx, field)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "publicLog":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_publicLog(ctx, field)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "voteRings":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_voteRings(ctx, field)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
 		case "deletedItems":
 			field := field
 
@@ -22224,6 +25292,28 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 					}
 				}()
 				res = ec._Query_viewerBlocks(ctx, field)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "viewerExport":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_viewerExport(ctx, field)
 				if res == graphql.RequiredNull {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}
@@ -22692,6 +25782,11 @@ func (ec *executionContext) _Removal(ctx context.Context, sel ast.SelectionSet, 
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
+		case "redress":
+			out.Values[i] = ec._Removal_redress(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -23129,6 +26224,11 @@ func (ec *executionContext) _Site(ctx context.Context, sel ast.SelectionSet, obj
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
+		case "contact":
+			out.Values[i] = ec._Site_contact(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -23257,6 +26357,8 @@ func (ec *executionContext) _Subscription(ctx context.Context, sel ast.Selection
 		return ec._Subscription_articlePosted(ctx, fields[0])
 	case "event":
 		return ec._Subscription_event(ctx, fields[0])
+	case "flaggedChanged":
+		return ec._Subscription_flaggedChanged(ctx, fields[0])
 	default:
 		panic("unknown field " + strconv.Quote(fields[0].Name))
 	}
@@ -23488,6 +26590,145 @@ func (ec *executionContext) _VotePayload(ctx context.Context, sel ast.SelectionS
 			out.Values[i] = ec._VotePayload_userErrors(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var voteRingImplementors = []string{"VoteRing"}
+
+func (ec *executionContext) _VoteRing(ctx context.Context, sel ast.SelectionSet, obj *rings.Ring) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, voteRingImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("VoteRing")
+		case "users":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._VoteRing_users(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "userCount":
+			out.Values[i] = ec._VoteRing_userCount(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "articles":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._VoteRing_articles(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "articleCount":
+			out.Values[i] = ec._VoteRing_articleCount(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "together":
+			out.Values[i] = ec._VoteRing_together(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "expected":
+			out.Values[i] = ec._VoteRing_expected(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "surprise":
+			out.Values[i] = ec._VoteRing_surprise(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "medianGap":
+			out.Values[i] = ec._VoteRing_medianGap(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
@@ -23902,6 +27143,32 @@ func (ec *executionContext) ___Type(ctx context.Context, sel ast.SelectionSet, o
 
 // region    ***************************** type.gotpl *****************************
 
+func (ec *executionContext) marshalNActionEdge2ᚕᚖfrontpageᚋgraphᚐActionEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []*ActionEdge) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNActionEdge2ᚖfrontpageᚋgraphᚐActionEdge(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNActionEdge2ᚖfrontpageᚋgraphᚐActionEdge(ctx context.Context, sel ast.SelectionSet, v *ActionEdge) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._ActionEdge(ctx, sel, v)
+}
+
 func (ec *executionContext) marshalNArticle2ᚕᚖfrontpageᚋredisrepoᚋsiteᚐArticleᚄ(ctx context.Context, sel ast.SelectionSet, v []*site.Article) graphql.Marshaler {
 	ctx = graphql.WithBatchParents(ctx, "Article", v, nil)
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
@@ -24248,6 +27515,8 @@ var (
 		"DELETED":   events.EventDeleted,
 		"UNDELETED": events.EventUndeleted,
 		"MILESTONE": events.EventMilestone,
+		"FLAGGED":   events.EventFlagged,
+		"SETTLED":   events.EventSettled,
 	}
 	marshalNEventKind2frontpageᚋredisrepoᚋeventsᚐEventKind = map[events.EventKind]string{
 		events.EventPosted:    "POSTED",
@@ -24257,12 +27526,24 @@ var (
 		events.EventDeleted:   "DELETED",
 		events.EventUndeleted: "UNDELETED",
 		events.EventMilestone: "MILESTONE",
+		events.EventFlagged:   "FLAGGED",
+		events.EventSettled:   "SETTLED",
 	}
 )
 
 func (ec *executionContext) unmarshalNFlagInput2frontpageᚋgraphᚐFlagInput(ctx context.Context, v any) (FlagInput, error) {
 	res, err := ec.unmarshalInputFlagInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNFlaggedChange2ᚖfrontpageᚋredisrepoᚋeventsᚐEventEdge(ctx context.Context, sel ast.SelectionSet, v *events.EventEdge) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._FlaggedChange(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalNFlaggedEdge2ᚕᚖfrontpageᚋgraphᚐFlaggedEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []*FlaggedEdge) graphql.Marshaler {
@@ -24563,6 +27844,33 @@ func (ec *executionContext) marshalNInt2ᚕint32ᚄ(ctx context.Context, sel ast
 	return ret
 }
 
+func (ec *executionContext) marshalNModerationAction2ᚕᚖfrontpageᚋgraphᚐModerationActionᚄ(ctx context.Context, sel ast.SelectionSet, v []*ModerationAction) graphql.Marshaler {
+	ctx = graphql.WithBatchParents(ctx, "ModerationAction", v, nil)
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNModerationAction2ᚖfrontpageᚋgraphᚐModerationAction(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNModerationAction2ᚖfrontpageᚋgraphᚐModerationAction(ctx context.Context, sel ast.SelectionSet, v *ModerationAction) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._ModerationAction(ctx, sel, v)
+}
+
 func (ec *executionContext) marshalNModerationEdge2ᚕᚖfrontpageᚋgraphᚐModerationEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []*ModerationEdge) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
@@ -24641,6 +27949,8 @@ var (
 		"ACTED":     events.LogActed,
 		"DISMISSED": events.LogDismissed,
 		"REGROUPED": events.LogRegrouped,
+		"DENIED":    events.LogDenied,
+		"ALLOWED":   events.LogAllowed,
 	}
 	marshalNModerationKind2frontpageᚋredisrepoᚋeventsᚐModerationKind = map[events.ModerationKind]string{
 		events.LogDeleted:   "DELETED",
@@ -24649,6 +27959,8 @@ var (
 		events.LogActed:     "ACTED",
 		events.LogDismissed: "DISMISSED",
 		events.LogRegrouped: "REGROUPED",
+		events.LogDenied:    "DENIED",
+		events.LogAllowed:   "ALLOWED",
 	}
 )
 
@@ -24702,6 +28014,58 @@ func (ec *executionContext) marshalNPostedEdge2ᚖfrontpageᚋredisrepoᚋlive�
 		return graphql.Null
 	}
 	return ec._PostedEdge(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNPublicLogEdge2ᚕᚖfrontpageᚋgraphᚐPublicLogEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []*PublicLogEdge) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNPublicLogEdge2ᚖfrontpageᚋgraphᚐPublicLogEdge(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNPublicLogEdge2ᚖfrontpageᚋgraphᚐPublicLogEdge(ctx context.Context, sel ast.SelectionSet, v *PublicLogEdge) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._PublicLogEdge(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNPublicLogEntry2ᚕᚖfrontpageᚋgraphᚐPublicLogEntryᚄ(ctx context.Context, sel ast.SelectionSet, v []*PublicLogEntry) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNPublicLogEntry2ᚖfrontpageᚋgraphᚐPublicLogEntry(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNPublicLogEntry2ᚖfrontpageᚋgraphᚐPublicLogEntry(ctx context.Context, sel ast.SelectionSet, v *PublicLogEntry) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._PublicLogEntry(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalNRankAt2ᚕᚖfrontpageᚋredisrepoᚋrankingsᚐRankAtᚄ(ctx context.Context, sel ast.SelectionSet, v []*rankings.RankAt) graphql.Marshaler {
@@ -25218,6 +28582,23 @@ func (ec *executionContext) marshalNUser2frontpageᚋredisrepoᚋsiteᚐUser(ctx
 	return ec._User(ctx, sel, &v)
 }
 
+func (ec *executionContext) marshalNUser2ᚕᚖfrontpageᚋredisrepoᚋsiteᚐUserᚄ(ctx context.Context, sel ast.SelectionSet, v []*site.User) graphql.Marshaler {
+	ctx = graphql.WithBatchParents(ctx, "User", v, nil)
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNUser2ᚖfrontpageᚋredisrepoᚋsiteᚐUser(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
 func (ec *executionContext) marshalNUser2ᚖfrontpageᚋredisrepoᚋsiteᚐUser(ctx context.Context, sel ast.SelectionSet, v *site.User) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
@@ -25304,6 +28685,16 @@ var (
 func (ec *executionContext) unmarshalNVoteInput2frontpageᚋgraphᚐVoteInput(ctx context.Context, v any) (VoteInput, error) {
 	res, err := ec.unmarshalInputVoteInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNVoteRing2ᚖfrontpageᚋringsᚐRing(ctx context.Context, sel ast.SelectionSet, v *rings.Ring) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._VoteRing(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalN__Directive2githubᚗcomᚋ99designsᚋgqlgenᚋgraphqlᚋintrospectionᚐDirective(ctx context.Context, sel ast.SelectionSet, v introspection.Directive) graphql.Marshaler {
@@ -25444,6 +28835,13 @@ func (ec *executionContext) marshalN__TypeKind2string(ctx context.Context, sel a
 		}
 	}
 	return res
+}
+
+func (ec *executionContext) marshalOActionConnection2ᚖfrontpageᚋgraphᚐActionConnection(ctx context.Context, sel ast.SelectionSet, v *ActionConnection) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._ActionConnection(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalOArticle2ᚕᚖfrontpageᚋredisrepoᚋsiteᚐArticleᚄ(ctx context.Context, sel ast.SelectionSet, v []*site.Article) graphql.Marshaler {
@@ -25646,6 +29044,13 @@ func (ec *executionContext) marshalOEventKind2ᚕfrontpageᚋredisrepoᚋevents�
 	}
 
 	return ret
+}
+
+func (ec *executionContext) marshalOExportPart2ᚖfrontpageᚋredisrepoᚋpersonalᚐPart(ctx context.Context, sel ast.SelectionSet, v *personal.Part) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._ExportPart(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalOFlagPayload2ᚖfrontpageᚋgraphᚐFlagPayload(ctx context.Context, sel ast.SelectionSet, v *FlagPayload) graphql.Marshaler {
@@ -25903,6 +29308,13 @@ func (ec *executionContext) marshalOPostPayload2ᚖfrontpageᚋgraphᚐPostPaylo
 		return graphql.Null
 	}
 	return ec._PostPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOPublicLogConnection2ᚖfrontpageᚋgraphᚐPublicLogConnection(ctx context.Context, sel ast.SelectionSet, v *PublicLogConnection) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._PublicLogConnection(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalORankedConnection2ᚖfrontpageᚋgraphᚐRankedConnection(ctx context.Context, sel ast.SelectionSet, v *RankedConnection) graphql.Marshaler {
@@ -26268,6 +29680,26 @@ func (ec *executionContext) marshalOVotePayload2ᚖfrontpageᚋgraphᚐVotePaylo
 		return graphql.Null
 	}
 	return ec._VotePayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOVoteRing2ᚕᚖfrontpageᚋringsᚐRingᚄ(ctx context.Context, sel ast.SelectionSet, v []*rings.Ring) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ctx = graphql.WithBatchParents(ctx, "VoteRing", v, nil)
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNVoteRing2ᚖfrontpageᚋringsᚐRing(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
 }
 
 func (ec *executionContext) marshalO__EnumValue2ᚕgithubᚗcomᚋ99designsᚋgqlgenᚋgraphqlᚋintrospectionᚐEnumValueᚄ(ctx context.Context, sel ast.SelectionSet, v []introspection.EnumValue) graphql.Marshaler {

@@ -2,6 +2,7 @@ package graph
 
 import (
 	"context"
+	"strings"
 
 	"frontpage/endpoint"
 	"frontpage/redisrepo/lists"
@@ -12,20 +13,28 @@ import (
 type DeletedConnection struct {
 	Edges    []*DeletedEdge
 	PageInfo site.PageInfo
+
+	listing lists.Listing
 }
 
 // DeletedEdge is a deleted article and its position in the list.
 type DeletedEdge struct {
 	Cursor  string
 	Article *site.Article
+	By      string // who deleted it
 }
 
-// deletedItems returns a page of the deleted articles to moderators. One that was restored meanwhile is left out.
-func (r *Resolver) deletedItems(ctx context.Context, p site.PageRequest) (*DeletedConnection, error) {
+// deletedItems returns a page of the deleted articles, or of those that lack a ground, to moderators. One that was restored meanwhile is
+// left out.
+func (r *Resolver) deletedItems(ctx context.Context, missingReason bool, p site.PageRequest) (*DeletedConnection, error) {
 	if !endpoint.ViewerOf(ctx).Moderator {
 		return nil, endpoint.Forbidden("the deleted articles are for moderators")
 	}
-	read, err := r.walk(ctx, lists.Deleted(), p)
+	listing := lists.Deleted()
+	if missingReason {
+		listing = lists.Unexplained()
+	}
+	read, err := r.walk(ctx, listing, p)
 	if err != nil {
 		return nil, err
 	}
@@ -33,10 +42,10 @@ func (r *Resolver) deletedItems(ctx context.Context, p site.PageRequest) (*Delet
 	if err != nil {
 		return nil, err
 	}
-	c := &DeletedConnection{PageInfo: read.info, Edges: make([]*DeletedEdge, 0, len(articles))}
+	c := &DeletedConnection{listing: listing, PageInfo: read.info, Edges: make([]*DeletedEdge, 0, len(articles))}
 	for i, article := range articles {
 		if article != nil && article.DeletedAt != nil {
-			c.Edges = append(c.Edges, &DeletedEdge{read.edges[i].Cursor, article})
+			c.Edges = append(c.Edges, &DeletedEdge{read.edges[i].Cursor, article, strings.TrimSpace(string(site.Value(article.DeletedBy)))})
 		}
 	}
 	return c, nil

@@ -105,11 +105,13 @@ type Removal struct {
 	At     time.Time
 	By     *site.User // nil but for moderators
 
+	Redress *string
+
 	FromReport *bool // nil: unknown
 }
 
-func newRemoval(w site.Why, at time.Time, by *site.User, fromReport *bool) *Removal {
-	return &Removal{Ground: w.Ground, Reason: w.Reason, Basis: site.Optional(w.Basis), At: at, By: by, FromReport: fromReport}
+func (r *Resolver) removal(w site.Why, at time.Time, by *site.User, fromReport *bool) *Removal {
+	return &Removal{Ground: w.Ground, Reason: w.Reason, Basis: site.Optional(w.Basis), At: at, By: by, FromReport: fromReport, Redress: r.site.Contact}
 }
 
 // DeleteArticlePayload is the result of a deletion.

@@ -13,9 +13,11 @@ import (
 	"frontpage/redisrepo/denials"
 	"frontpage/redisrepo/events"
 	"frontpage/redisrepo/live"
+	"frontpage/redisrepo/personal"
 	"frontpage/redisrepo/rankings"
 	"frontpage/redisrepo/reports"
 	"frontpage/redisrepo/site"
+	"frontpage/rings"
 )
 
 // planSchema binds the schema for package plan.
@@ -24,6 +26,15 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 	return &plan.Schema{
 		Definition: parsedSchema,
 		Objects: map[string]map[string]plan.Field{
+			"ActionConnection": {
+				"edges":    plan.Read(func(obj *ActionConnection) []*ActionEdge { return obj.Edges }, plan.Objects[ActionEdge]()),
+				"nodes":    plan.Read(func(obj *ActionConnection) []*ModerationAction { return obj.Nodes() }, plan.Objects[ModerationAction]()),
+				"pageInfo": plan.Read(func(obj *ActionConnection) *site.PageInfo { return &obj.PageInfo }, plan.Object[site.PageInfo]()),
+			},
+			"ActionEdge": {
+				"cursor": plan.Read(func(obj *ActionEdge) string { return obj.Cursor }, plan.Leaf(plan.AppendString[string])),
+				"node":   plan.Read(func(obj *ActionEdge) *ModerationAction { return obj.Node }, plan.Object[ModerationAction]()),
+			},
 			"Article": {
 				"id":            plan.Read(func(obj *site.Article) site.ArticleID { return obj.ID }, plan.Leaf(AppendArticleID)),
 				"number":        plan.Read(func(obj *site.Article) int { return obj.Number() }, plan.Leaf(plan.AppendInt[int])),
@@ -140,10 +151,14 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 			"DeletedConnection": {
 				"edges":    plan.Read(func(obj *DeletedConnection) []*DeletedEdge { return obj.Edges }, plan.Objects[DeletedEdge]()),
 				"pageInfo": plan.Read(func(obj *DeletedConnection) *site.PageInfo { return &obj.PageInfo }, plan.Object[site.PageInfo]()),
+				"totalCount": plan.Each(func(ctx context.Context, obj *DeletedConnection) (int32, error) {
+					return resolvers.DeletedConnection().TotalCount(ctx, obj)
+				}, plan.Leaf(plan.AppendInt[int32])),
 			},
 			"DeletedEdge": {
 				"cursor":  plan.Read(func(obj *DeletedEdge) string { return obj.Cursor }, plan.Leaf(plan.AppendString[string])),
 				"article": plan.Read(func(obj *DeletedEdge) *site.Article { return obj.Article }, plan.Object[site.Article]()),
+				"by":      plan.Read(func(obj *DeletedEdge) string { return obj.By }, plan.Leaf(plan.AppendString[string])),
 			},
 			"Denial": {
 				"user": plan.Batch(func(ctx context.Context, objs []*denials.Denial) ([]*site.User, error) {
@@ -178,6 +193,9 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 				"field":   plan.Read(func(obj *DeniedError) []string { return obj.Field }, plan.Leaves(plan.AppendString[string], true)),
 				"until":   plan.Read(func(obj *DeniedError) *time.Time { return obj.Until }, plan.OptionalLeaf(AppendDateTime)),
 				"reason":  plan.Read(func(obj *DeniedError) *string { return obj.Reason }, plan.OptionalLeaf(plan.AppendString[string])),
+				"redress": plan.Each(func(ctx context.Context, obj *DeniedError) (*string, error) {
+					return resolvers.DeniedError().Redress(ctx, obj)
+				}, plan.OptionalLeaf(plan.AppendString[string])),
 			},
 			"DenyHostPayload": {
 				"denial":     plan.Read(func(obj *DenyHostPayload) *denials.Denial { return obj.Denial }, plan.Object[denials.Denial]()),
@@ -238,9 +256,21 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 				"node":   plan.Read(func(obj *events.EventEdge) *events.Event { return obj.Node }, plan.Object[events.Event]()),
 				"gap":    plan.Read(func(obj *events.EventEdge) bool { return obj.Gap }, plan.Leaf(plan.AppendBoolean[bool])),
 			},
+			"ExportPart": {
+				"ndjson": plan.Read(func(obj *personal.Part) string { return obj.NDJSON }, plan.Leaf(plan.AppendString[string])),
+				"cursor": plan.Read(func(obj *personal.Part) *string { return obj.Cursor }, plan.OptionalLeaf(plan.AppendString[string])),
+				"isLast": plan.Read(func(obj *personal.Part) bool { return obj.IsLast() }, plan.Leaf(plan.AppendBoolean[bool])),
+			},
 			"FlagPayload": {
 				"report":     plan.Read(func(obj *FlagPayload) *reports.Report { return obj.Report }, plan.Object[reports.Report]()),
 				"userErrors": plan.Read(func(obj *FlagPayload) []UserError { return obj.UserErrors }, plan.Abstracts[UserError]()),
+			},
+			"FlaggedChange": {
+				"cursor": plan.Read(func(obj *events.EventEdge) string { return obj.Cursor() }, plan.Leaf(plan.AppendString[string])),
+				"item": plan.Batch(func(ctx context.Context, objs []*events.EventEdge) ([]*reports.Item, error) {
+					return resolvers.FlaggedChange().Item(ctx, objs)
+				}, plan.Object[reports.Item]()),
+				"gap": plan.Read(func(obj *events.EventEdge) bool { return obj.Gap }, plan.Leaf(plan.AppendBoolean[bool])),
 			},
 			"FlaggedConnection": {
 				"edges":    plan.Read(func(obj *FlaggedConnection) []*FlaggedEdge { return obj.Edges }, plan.Objects[FlaggedEdge]()),
@@ -315,6 +345,26 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 					fc := graphql.GetFieldContext(ctx)
 					return resolvers.Host().ArticlesConnection(ctx, obj, fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["last"].(*int32), fc.Args["before"].(*string))
 				}, plan.Object[ArticleConnection]()).Args(ec.field_Host_articlesConnection_args),
+			},
+			"ModerationAction": {
+				"id": plan.Read(func(obj *ModerationAction) string { return obj.ID() }, plan.Leaf(plan.AppendString[string])),
+				"kind": plan.Read(func(obj *ModerationAction) events.ModerationKind { return obj.Kind }, plan.Leaf(func(to []byte, v events.ModerationKind) []byte {
+					return plan.AppendString(to, marshalNModerationKind2frontpageᚋredisrepoᚋeventsᚐModerationKind[v])
+				})),
+				"target": plan.Read(func(obj *ModerationAction) string { return obj.Target }, plan.Leaf(plan.AppendString[string])),
+				"article": plan.Batch(func(ctx context.Context, objs []*ModerationAction) ([]*site.Article, error) {
+					return resolvers.ModerationAction().Article(ctx, objs)
+				}, plan.Object[site.Article]()),
+				"by":         plan.Read(func(obj *ModerationAction) site.UserName { return obj.By }, plan.Leaf(plan.AppendString[site.UserName])),
+				"onBehalfOf": plan.Read(func(obj *ModerationAction) *site.UserName { return obj.OnBehalfOf }, plan.OptionalLeaf(plan.AppendString[site.UserName])),
+				"at":         plan.Read(func(obj *ModerationAction) time.Time { return obj.At }, plan.Leaf(AppendDateTime)),
+				"title":      plan.Read(func(obj *ModerationAction) *string { return obj.Title }, plan.OptionalLeaf(plan.AppendString[string])),
+				"reason":     plan.Read(func(obj *ModerationAction) *string { return obj.Reason }, plan.OptionalLeaf(plan.AppendString[string])),
+				"ground": plan.Read(func(obj *ModerationAction) *site.Ground { return obj.Ground }, plan.OptionalLeaf(func(to []byte, v site.Ground) []byte {
+					return plan.AppendString(to, marshalORemovalGround2ᚖfrontpageᚋredisrepoᚋsiteᚐGround[v])
+				})),
+				"basis": plan.Read(func(obj *ModerationAction) *string { return obj.Basis }, plan.OptionalLeaf(plan.AppendString[string])),
+				"until": plan.Read(func(obj *ModerationAction) *time.Time { return obj.Until }, plan.OptionalLeaf(AppendDateTime)),
 			},
 			"ModerationConnection": {
 				"edges":    plan.Read(func(obj *ModerationConnection) []*ModerationEdge { return obj.Edges }, plan.Objects[ModerationEdge]()),
@@ -429,6 +479,26 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 				"cursor": plan.Read(func(obj *live.PostedEdge) string { return obj.Cursor }, plan.Leaf(plan.AppendString[string])),
 				"node":   plan.Read(func(obj *live.PostedEdge) *site.Article { return obj.Node }, plan.Object[site.Article]()),
 			},
+			"PublicLogConnection": {
+				"edges":    plan.Read(func(obj *PublicLogConnection) []*PublicLogEdge { return obj.Edges }, plan.Objects[PublicLogEdge]()),
+				"nodes":    plan.Read(func(obj *PublicLogConnection) []*PublicLogEntry { return obj.Nodes() }, plan.Objects[PublicLogEntry]()),
+				"pageInfo": plan.Read(func(obj *PublicLogConnection) *site.PageInfo { return &obj.PageInfo }, plan.Object[site.PageInfo]()),
+			},
+			"PublicLogEdge": {
+				"cursor": plan.Read(func(obj *PublicLogEdge) string { return obj.Cursor }, plan.Leaf(plan.AppendString[string])),
+				"node":   plan.Read(func(obj *PublicLogEdge) *PublicLogEntry { return obj.Node }, plan.Object[PublicLogEntry]()),
+			},
+			"PublicLogEntry": {
+				"kind": plan.Read(func(obj *PublicLogEntry) events.ModerationKind { return obj.Kind }, plan.Leaf(func(to []byte, v events.ModerationKind) []byte {
+					return plan.AppendString(to, marshalNModerationKind2frontpageᚋredisrepoᚋeventsᚐModerationKind[v])
+				})),
+				"ground": plan.Read(func(obj *PublicLogEntry) *site.Ground { return obj.Ground }, plan.OptionalLeaf(func(to []byte, v site.Ground) []byte {
+					return plan.AppendString(to, marshalORemovalGround2ᚖfrontpageᚋredisrepoᚋsiteᚐGround[v])
+				})),
+				"reason": plan.Read(func(obj *PublicLogEntry) *string { return obj.Reason }, plan.OptionalLeaf(plan.AppendString[string])),
+				"at":     plan.Read(func(obj *PublicLogEntry) time.Time { return obj.At }, plan.Leaf(AppendDateTime)),
+				"title":  plan.Read(func(obj *PublicLogEntry) *string { return obj.Title }, plan.OptionalLeaf(plan.AppendString[string])),
+			},
 			"Query": {
 				"site": plan.Each(func(ctx context.Context, obj any) (*Site, error) {
 					return resolvers.Query().Site(ctx)
@@ -483,9 +553,21 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 					fc := graphql.GetFieldContext(ctx)
 					return resolvers.Query().ModerationLog(ctx, fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["last"].(*int32), fc.Args["before"].(*string))
 				}, plan.Object[ModerationConnection]()).Args(ec.field_Query_moderationLog_args),
+				"moderationActions": plan.Each(func(ctx context.Context, obj any) (*ActionConnection, error) {
+					fc := graphql.GetFieldContext(ctx)
+					return resolvers.Query().ModerationActions(ctx, fc.Args["target"].(*string), fc.Args["first"].(*int32), fc.Args["after"].(*string))
+				}, plan.Object[ActionConnection]()).Args(ec.field_Query_moderationActions_args),
+				"publicLog": plan.Each(func(ctx context.Context, obj any) (*PublicLogConnection, error) {
+					fc := graphql.GetFieldContext(ctx)
+					return resolvers.Query().PublicLog(ctx, fc.Args["first"].(*int32), fc.Args["after"].(*string))
+				}, plan.Object[PublicLogConnection]()).Args(ec.field_Query_publicLog_args),
+				"voteRings": plan.Each(func(ctx context.Context, obj any) ([]*rings.Ring, error) {
+					fc := graphql.GetFieldContext(ctx)
+					return resolvers.Query().VoteRings(ctx, fc.Args["days"].(int32), fc.Args["first"].(*int32))
+				}, plan.Objects[rings.Ring]()).Args(ec.field_Query_voteRings_args),
 				"deletedItems": plan.Each(func(ctx context.Context, obj any) (*DeletedConnection, error) {
 					fc := graphql.GetFieldContext(ctx)
-					return resolvers.Query().DeletedItems(ctx, fc.Args["first"].(*int32), fc.Args["after"].(*string))
+					return resolvers.Query().DeletedItems(ctx, fc.Args["missingReason"].(bool), fc.Args["first"].(*int32), fc.Args["after"].(*string))
 				}, plan.Object[DeletedConnection]()).Args(ec.field_Query_deletedItems_args),
 				"events": plan.Each(func(ctx context.Context, obj any) (*events.EventPage, error) {
 					fc := graphql.GetFieldContext(ctx)
@@ -527,6 +609,10 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 					fc := graphql.GetFieldContext(ctx)
 					return resolvers.Query().ViewerBlocks(ctx, fc.Args["first"].(*int32), fc.Args["after"].(*string))
 				}, plan.Objects[site.User]()).Args(ec.field_Query_viewerBlocks_args),
+				"viewerExport": plan.Each(func(ctx context.Context, obj any) (*personal.Part, error) {
+					fc := graphql.GetFieldContext(ctx)
+					return resolvers.Query().ViewerExport(ctx, fc.Args["after"].(*string))
+				}, plan.Object[personal.Part]()).Args(ec.field_Query_viewerExport_args),
 			},
 			"RankAt": {
 				"at":   plan.Read(func(obj *rankings.RankAt) time.Time { return obj.At }, plan.Leaf(AppendDateTime)),
@@ -578,6 +664,7 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 				"at":         plan.Read(func(obj *Removal) time.Time { return obj.At }, plan.Leaf(AppendDateTime)),
 				"fromReport": plan.Read(func(obj *Removal) *bool { return obj.FromReport }, plan.OptionalLeaf(plan.AppendBoolean[bool])),
 				"by":         plan.Read(func(obj *Removal) *site.User { return obj.By }, plan.Object[site.User]()),
+				"redress":    plan.Read(func(obj *Removal) *string { return obj.Redress }, plan.OptionalLeaf(plan.AppendString[string])),
 			},
 			"Report": {
 				"id": plan.Read(func(obj *reports.Report) string { return obj.ID() }, plan.Leaf(plan.AppendString[string])),
@@ -630,6 +717,7 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 				"signIn":    plan.Read(func(obj *Site) SignInMethod { return obj.SignIn }, plan.Leaf(plan.AppendString[SignInMethod])),
 				"signInURL": plan.Read(func(obj *Site) *string { return obj.SignInURL }, plan.OptionalLeaf(plan.AppendString[string])),
 				"explorer":  plan.Read(func(obj *Site) bool { return obj.Explorer }, plan.Leaf(plan.AppendBoolean[bool])),
+				"contact":   plan.Read(func(obj *Site) *string { return obj.Contact }, plan.OptionalLeaf(plan.AppendString[string])),
 			},
 			"SiteRules": {
 				"voteScore":        plan.Read(func(obj *SiteRules) int { return obj.VoteScore }, plan.Leaf(plan.AppendInt[int])),
@@ -650,10 +738,11 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 				"articleChanged": plan.Source(plan.Object[site.Article]()),
 				"articlePosted":  plan.Source(plan.Object[live.PostedEdge]()),
 				"event":          plan.Source(plan.Object[events.EventEdge]()),
+				"flaggedChanged": plan.Source(plan.Object[events.EventEdge]()),
 			},
 			"User": {
 				"id":   plan.Read(func(obj *site.User) string { return obj.ID() }, plan.Leaf(plan.AppendString[string])),
-				"name": plan.Read(func(obj *site.User) site.UserName { return obj.Name }, plan.Leaf(plan.AppendString[site.UserName])),
+				"name": plan.Read(func(obj *site.User) site.UserName { return obj.ShownName() }, plan.Leaf(plan.AppendString[site.UserName])),
 				"isModerator": plan.Batch(func(ctx context.Context, objs []*site.User) ([]bool, error) {
 					return resolvers.User().IsModerator(ctx, objs)
 				}, plan.Leaf(plan.AppendBoolean[bool])),
@@ -675,6 +764,22 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 				})),
 				"changed":    plan.Read(func(obj *VotePayload) bool { return obj.Changed }, plan.Leaf(plan.AppendBoolean[bool])),
 				"userErrors": plan.Read(func(obj *VotePayload) []UserError { return obj.UserErrors }, plan.Abstracts[UserError]()),
+			},
+			"VoteRing": {
+				"users": plan.Each(func(ctx context.Context, obj *rings.Ring) ([]*site.User, error) {
+					fc := graphql.GetFieldContext(ctx)
+					return resolvers.VoteRing().Users(ctx, obj, fc.Args["first"].(int32))
+				}, plan.Objects[site.User]()).Args(ec.field_VoteRing_users_args),
+				"userCount": plan.Read(func(obj *rings.Ring) int { return obj.UserCount() }, plan.Leaf(plan.AppendInt[int])),
+				"articles": plan.Batch(func(ctx context.Context, objs []*rings.Ring) ([][]*site.Article, error) {
+					fc := graphql.GetFieldContext(ctx)
+					return resolvers.VoteRing().Articles(ctx, objs, fc.Args["first"].(int32))
+				}, plan.Objects[site.Article]()).Args(ec.field_VoteRing_articles_args),
+				"articleCount": plan.Read(func(obj *rings.Ring) int { return obj.ArticleCount() }, plan.Leaf(plan.AppendInt[int])),
+				"together":     plan.Read(func(obj *rings.Ring) int { return obj.Together }, plan.Leaf(plan.AppendInt[int])),
+				"expected":     plan.Read(func(obj *rings.Ring) float64 { return obj.Expected }, plan.Leaf(AppendFloat)),
+				"surprise":     plan.Read(func(obj *rings.Ring) float64 { return obj.Surprise }, plan.Leaf(AppendFloat)),
+				"medianGap":    plan.Read(func(obj *rings.Ring) *int { return obj.MedianGap }, plan.OptionalLeaf(plan.AppendInt[int])),
 			},
 		},
 		Abstract: map[string]func(value any) (any, string){

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"frontpage/endpoint"
+	"frontpage/redisrepo/events"
+	"frontpage/redisrepo/live"
 	"frontpage/redisrepo/reports"
 	"frontpage/redisrepo/site"
 )
@@ -221,4 +223,16 @@ func (r *Resolver) contacts(ctx context.Context, all []*reports.Report) ([]*Noti
 		}
 	}
 	return shown, err
+}
+
+// watchFlagged begins to watch which articles get or lose open reports, for moderators.
+func (r *Resolver) watchFlagged(ctx context.Context, after *string) (*live.Watch, error) {
+	if !endpoint.ViewerOf(ctx).Moderator {
+		return nil, endpoint.Forbidden("reports are for moderators")
+	}
+	field, cursor := "after", site.Value(after)
+	if id := endpoint.LastEvent(ctx); id != "" {
+		field, cursor = lastEvent, id
+	}
+	return r.repo.WatchEvents(ctx, field, cursor, []events.EventKind{events.EventFlagged, events.EventSettled})
 }

@@ -14,4 +14,5 @@ type Resolver struct {
 	log     *slog.Logger
 	reads   endpoint.Reads
 	buckets buckets
+	found   foundRings
 }

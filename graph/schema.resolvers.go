@@ -16,9 +16,11 @@ import (
 	"frontpage/redisrepo/events"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/live"
+	"frontpage/redisrepo/personal"
 	"frontpage/redisrepo/rankings"
 	"frontpage/redisrepo/reports"
 	"frontpage/redisrepo/site"
+	"frontpage/rings"
 )
 
 func (r *articleResolver) Groups(ctx context.Context, objs []*site.Article) ([][]*site.Group, error) {
@@ -92,7 +94,7 @@ func (r *articleResolver) Removal(ctx context.Context, objs []*site.Article) ([]
 		if viewer.Moderator {
 			by = &site.User{Name: a.Removal.By}
 		}
-		all[i] = newRemoval(a.Removal.Why, a.Removal.At, by, &a.Removal.FromReport)
+		all[i] = r.removal(a.Removal.Why, a.Removal.At, by, &a.Removal.FromReport)
 	}
 	return all, nil
 }
@@ -145,6 +147,11 @@ func (r *articleConnectionResolver) TotalCount(ctx context.Context, obj *Article
 	return int32(n), err // #nosec G115 -- article numbers end at 32 bits
 }
 
+func (r *deletedConnectionResolver) TotalCount(ctx context.Context, obj *DeletedConnection) (int32, error) {
+	n, err := r.repo.Count(ctx, obj.listing)
+	return int32(n), err // #nosec G115 -- article numbers end at 32 bits
+}
+
 func (r *denialResolver) User(ctx context.Context, objs []*denials.Denial) ([]*site.User, error) {
 	return collect(objs, func(d *denials.Denial) *site.User {
 		if d.User == "" {
@@ -173,6 +180,10 @@ func (r *denialResolver) By(ctx context.Context, objs []*denials.Denial) ([]*sit
 	}), nil
 }
 
+func (r *deniedErrorResolver) Redress(ctx context.Context, obj *DeniedError) (*string, error) {
+	return r.site.Contact, nil
+}
+
 func (r *duplicateLinkErrorResolver) Article(ctx context.Context, obj *DuplicateLinkError) (*site.Article, error) {
 	return articleIfAny(ctx, obj.ArticleID)
 }
@@ -186,8 +197,12 @@ func (r *eventResolver) Removal(ctx context.Context, objs []*events.Event) ([]*R
 		if e.Why == nil {
 			return nil
 		}
-		return newRemoval(*e.Why, e.At, e.By, nil)
+		return r.removal(*e.Why, e.At, e.By, nil)
 	}), nil
+}
+
+func (r *flaggedChangeResolver) Item(ctx context.Context, objs []*events.EventEdge) ([]*reports.Item, error) {
+	return r.repo.Items(ctx, collect(objs, func(e *events.EventEdge) site.ArticleID { return e.Node.Article }))
 }
 
 func (r *flaggedConnectionResolver) TotalCount(ctx context.Context, obj *FlaggedConnection) (int32, error) {
@@ -228,6 +243,10 @@ func (r *groupConnectionResolver) TotalCount(ctx context.Context, obj *GroupConn
 
 func (r *hostResolver) ArticlesConnection(ctx context.Context, obj *site.Host, first *int32, after *string, last *int32, before *string) (*ArticleConnection, error) {
 	return r.listedPage(ctx, lists.LinkingTo(obj.Name), pageRequest(first, after, last, before), false)
+}
+
+func (r *moderationActionResolver) Article(ctx context.Context, objs []*ModerationAction) ([]*site.Article, error) {
+	return r.articlesOf(ctx, objs)
 }
 
 func (r *moderationEntryResolver) Article(ctx context.Context, objs []*events.ModerationEntry) ([]*site.Article, error) {
@@ -480,8 +499,20 @@ func (r *queryResolver) ModerationLog(ctx context.Context, first *int32, after *
 	return c, nil
 }
 
-func (r *queryResolver) DeletedItems(ctx context.Context, first *int32, after *string) (*DeletedConnection, error) {
-	return r.deletedItems(ctx, pageRequest(first, after, nil, nil))
+func (r *queryResolver) ModerationActions(ctx context.Context, target *string, first *int32, after *string) (*ActionConnection, error) {
+	return r.moderationActions(ctx, target, first, after)
+}
+
+func (r *queryResolver) PublicLog(ctx context.Context, first *int32, after *string) (*PublicLogConnection, error) {
+	return r.publicLog(ctx, first, after)
+}
+
+func (r *queryResolver) VoteRings(ctx context.Context, days int32, first *int32) ([]*rings.Ring, error) {
+	return r.voteRings(ctx, int(days), first)
+}
+
+func (r *queryResolver) DeletedItems(ctx context.Context, missingReason bool, first *int32, after *string) (*DeletedConnection, error) {
+	return r.deletedItems(ctx, missingReason, pageRequest(first, after, nil, nil))
 }
 
 func (r *queryResolver) Events(ctx context.Context, after *string, kinds []events.EventKind, first *int32) (*events.EventPage, error) {
@@ -557,6 +588,10 @@ func (r *queryResolver) ViewerBlocks(ctx context.Context, first *int32, after *s
 	return r.viewerBlocks(ctx, first, after)
 }
 
+func (r *queryResolver) ViewerExport(ctx context.Context, after *string) (*personal.Part, error) {
+	return r.viewerExport(ctx, after)
+}
+
 func (r *rankedConnectionResolver) TotalCount(ctx context.Context, obj *RankedConnection) (int32, error) {
 	n, err := r.repo.RankCount(ctx, obj.list, obj.AsOf)
 	return int32(n), err // #nosec G115 -- article numbers end at 32 bits
@@ -614,6 +649,11 @@ func (r *subscriptionResolver) Event(ctx context.Context, after *string, kinds [
 	return endpoint.Watched[*events.EventEdge](ctx, watch, err)
 }
 
+func (r *subscriptionResolver) FlaggedChanged(ctx context.Context, after *string) (<-chan *events.EventEdge, error) {
+	watch, err := r.watchFlagged(ctx, after)
+	return endpoint.Watched[*events.EventEdge](ctx, watch, err)
+}
+
 func (r *userResolver) IsModerator(ctx context.Context, objs []*site.User) ([]bool, error) {
 	v, is := endpoint.ViewerOf(ctx), make([]bool, len(objs))
 	for i, user := range objs {
@@ -636,19 +676,35 @@ func (r *userResolver) ViewerHasBlocked(ctx context.Context, objs []*site.User) 
 	return collect(objs, func(u *site.User) bool { return leftOut{posters: posters}.has(u.Name) }), err
 }
 
+func (r *voteRingResolver) Users(ctx context.Context, obj *rings.Ring, first int32) ([]*site.User, error) {
+	return r.ringUsers(obj, int(first))
+}
+
+func (r *voteRingResolver) Articles(ctx context.Context, objs []*rings.Ring, first int32) ([][]*site.Article, error) {
+	return r.ringArticles(ctx, objs, int(first))
+}
+
 func (r *Resolver) Article() ArticleResolver { return &articleResolver{r} }
 
 func (r *Resolver) ArticleConnection() ArticleConnectionResolver {
 	return &articleConnectionResolver{r}
 }
 
+func (r *Resolver) DeletedConnection() DeletedConnectionResolver {
+	return &deletedConnectionResolver{r}
+}
+
 func (r *Resolver) Denial() DenialResolver { return &denialResolver{r} }
+
+func (r *Resolver) DeniedError() DeniedErrorResolver { return &deniedErrorResolver{r} }
 
 func (r *Resolver) DuplicateLinkError() DuplicateLinkErrorResolver {
 	return &duplicateLinkErrorResolver{r}
 }
 
 func (r *Resolver) Event() EventResolver { return &eventResolver{r} }
+
+func (r *Resolver) FlaggedChange() FlaggedChangeResolver { return &flaggedChangeResolver{r} }
 
 func (r *Resolver) FlaggedConnection() FlaggedConnectionResolver {
 	return &flaggedConnectionResolver{r}
@@ -664,6 +720,8 @@ func (r *Resolver) GroupConnection() GroupConnectionResolver { return &groupConn
 
 func (r *Resolver) Host() HostResolver { return &hostResolver{r} }
 
+func (r *Resolver) ModerationAction() ModerationActionResolver { return &moderationActionResolver{r} }
+
 func (r *Resolver) ModerationEntry() ModerationEntryResolver { return &moderationEntryResolver{r} }
 
 func (r *Resolver) Mutation() MutationResolver { return &mutationResolver{r} }
@@ -678,18 +736,24 @@ func (r *Resolver) Subscription() SubscriptionResolver { return &subscriptionRes
 
 func (r *Resolver) User() UserResolver { return &userResolver{r} }
 
+func (r *Resolver) VoteRing() VoteRingResolver { return &voteRingResolver{r} }
+
 type (
 	articleResolver            struct{ *Resolver }
 	articleConnectionResolver  struct{ *Resolver }
+	deletedConnectionResolver  struct{ *Resolver }
 	denialResolver             struct{ *Resolver }
+	deniedErrorResolver        struct{ *Resolver }
 	duplicateLinkErrorResolver struct{ *Resolver }
 	eventResolver              struct{ *Resolver }
+	flaggedChangeResolver      struct{ *Resolver }
 	flaggedConnectionResolver  struct{ *Resolver }
 	flaggedItemResolver        struct{ *Resolver }
 	frontPageEdgeResolver      struct{ *Resolver }
 	groupResolver              struct{ *Resolver }
 	groupConnectionResolver    struct{ *Resolver }
 	hostResolver               struct{ *Resolver }
+	moderationActionResolver   struct{ *Resolver }
 	moderationEntryResolver    struct{ *Resolver }
 	mutationResolver           struct{ *Resolver }
 	queryResolver              struct{ *Resolver }
@@ -697,4 +761,5 @@ type (
 	reportResolver             struct{ *Resolver }
 	subscriptionResolver       struct{ *Resolver }
 	userResolver               struct{ *Resolver }
+	voteRingResolver           struct{ *Resolver }
 )

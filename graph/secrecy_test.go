@@ -32,6 +32,7 @@ var argumentsOf = map[string][]string{
 	"Query.user":                    {`(name: "alice")`, `(name: "bob")`},
 	"Query.notice":                  {`(reference: "A-1", secret: "s")`},
 	"Query.viewerVotes":             {``, `(direction: UP)`},
+	"Query.moderationActions":       {``, `(target: "article:1")`},
 	"Group.articlesConnection":      {``, `(unvotedOnly: true)`},
 	"Group.ranking":                 {``, `(unvotedOnly: true)`},
 	"Article.votesToReach":          {`(rank: 1)`},
@@ -54,7 +55,8 @@ var argumentsOf = map[string][]string{
 
 // realTime are the fields with the real time of the store's entries, and the one that tells moderators and services who
 // voted.
-var realTime = []string{"EventEdge.cursor", "EventConnection.pageInfo", "Event.at", "Event.id", "ModerationEntry.id", "ModerationEdge.cursor", "ModerationConnection.pageInfo", "Event.by", "RateLimitedError.retryAfter"}
+var realTime = []string{"EventEdge.cursor", "EventConnection.pageInfo", "Event.at", "Event.id", "ModerationEntry.id", "ModerationEdge.cursor", "ModerationConnection.pageInfo", "Event.by", "RateLimitedError.retryAfter",
+	"ModerationAction.id", "ActionEdge.cursor", "ActionConnection.pageInfo", "PublicLogEdge.cursor", "PublicLogConnection.pageInfo"}
 
 // fieldQuery asks for one field of the schema, and its own fields without selections.
 type fieldQuery struct{ field, query string }

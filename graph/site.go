@@ -15,6 +15,9 @@ type Site struct {
 	SignIn    SignInMethod
 	SignInURL *string // of a sign-in page, with {return} for the URL to come back to; nil for none
 	Explorer  bool    // whether GraphiQL is served
+	Contact   *string // how to reach the operator; nil: not said
+
+	PublicLog bool // whether publicLog answers
 }
 
 // SignInMethod is a way to sign in.

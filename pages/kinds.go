@@ -37,7 +37,25 @@ func (s *server) kinds() map[string]func(*http.Request) (*page, error) {
 		"/mod":           s.script("moderation", ""),
 		"/mod/removed":   s.script("moderation", ""),
 		"/mod/log":       s.script("moderation", ""),
+		"/log":           s.publicLog,
+		"/reports":       s.script("ownReports", ""),
+		"/notice":        s.script("noticeLink", ""),
 	}
+}
+
+// publicLog returns the page of what moderators have done, which no script shows. Unless the site publishes it, the page is missing.
+func (s *server) publicLog(req *http.Request) (*page, error) {
+	return &page{
+		query: "PublicLog", variables: logVariables{after(req)}, canonical: "/log",
+		Kind: "log", Title: s.Site.Texts.Text("publicLog"), About: s.Site.Texts.Text("aboutPublicLog"), After: after(req),
+		fill: func(p *page) {
+			if p.data.PublicLog == nil {
+				p.Kind, p.Title, p.About, p.status = "missing", p.T("pageMissing"), "", http.StatusNotFound
+				return
+			}
+			p.More = p.further(p.data.PublicLog.PageInfo)
+		},
+	}, nil
 }
 
 // errNoPage is the error of a path that no page has, for a reason that says nothing to visitors.
@@ -52,6 +70,9 @@ type (
 	}
 	topVariables struct {
 		Span  string  `json:"span"`
+		After *string `json:"after"`
+	}
+	logVariables struct {
 		After *string `json:"after"`
 	}
 	articleVariables struct {

@@ -46,7 +46,13 @@ func newSite(t *testing.T, change ...func(*endpoint.Options)) *testSite {
 func newSiteWith(t *testing.T, o pages.Options, change ...func(*endpoint.Options)) *testSite {
 	t.Helper()
 	server := redistest.Start(t)
-	s := &testSite{Site: sitetest.New(t, server.Client, site.DefaultRules(), change...), t: t, redis: server}
+	return withPages(t, server, sitetest.New(t, server.Client, site.DefaultRules(), change...), o)
+}
+
+// withPages serves the pages of a site.
+func withPages(t *testing.T, server *redistest.Server, of *sitetest.Site, o pages.Options) *testSite {
+	t.Helper()
+	s := &testSite{Site: of, t: t, redis: server}
 	o.Log = s.Log.Logger(slog.LevelInfo)
 	if o.API.Identity == nil {
 		o.API.MaxAge = time.Second
@@ -243,7 +249,7 @@ func TestPagesOfTheSecondScriptHaveTheirFrame(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	s.StopListening()
-	for _, path := range []string{"/submit", "/signin", "/votes", "/votes/up", "/votes/down", "/mod", "/mod/removed", "/mod/log", "/past", "/past/2026-11-21", "/lab"} {
+	for _, path := range []string{"/submit", "/signin", "/votes", "/votes/up", "/votes/down", "/mod", "/mod/removed", "/mod/log", "/reports", "/notice", "/past", "/past/2026-11-21", "/lab"} {
 		s.Trips.Reset()
 		p := s.get(path)
 		if n, _ := s.Trips.Read(); n != 0 || !strings.Contains(string(p.embedded().Request), `"Start"`) || p.embedded().Data == nil ||

@@ -89,8 +89,36 @@ type data struct {
 		}
 		PageInfo pageInfo
 	}
-	Article *articleData
+	Article   *articleData
+	PublicLog *struct {
+		Nodes    []logEntry
+		PageInfo pageInfo
+	}
 }
+
+// logEntry is an entry of the public log.
+type logEntry struct {
+	Kind          string
+	At            time.Time
+	Ground        *string
+	Reason, Title *string
+}
+
+// WhyLogged says in words why a moderator did it, as far as that was said.
+func (p *page) WhyLogged(e logEntry) string {
+	switch {
+	case e.Ground != nil:
+		return p.Why(&removal{Ground: *e.Ground, Reason: site.Value(e.Reason)})
+	default:
+		return site.Value(e.Reason)
+	}
+}
+
+// ISO is when it happened, for programs.
+func (e logEntry) ISO() string { return e.At.UTC().Format(time.RFC3339) }
+
+// Date is the day and the time of an entry, in UTC.
+func (e logEntry) Date() string { return e.At.UTC().Format("2006-01-02 15:04 MST") }
 
 // listed is a group, a user or a host.
 type listed struct {
@@ -134,7 +162,11 @@ type articleData struct {
 type removal struct {
 	Ground, Reason string
 	Basis          *string
+	Redress        *string
 }
+
+// URL is that of a contact to object to, if it is an address.
+func (r *removal) URL() string { return web.ContactURL(site.Value(r.Redress)) }
 
 // Why says in words why a moderator deleted or changed the article.
 func (p *page) Why(r *removal) string {

@@ -9,6 +9,7 @@
 -- KEY deleted          deleted:      zset     the deleted articles by time of deletion, Unix seconds
 -- KEY log              moderation:   stream   the moderation log
 -- KEY sizes            sizes:        zset     the names of all groups by negated number of articles
+-- KEY unexplained      unexplained:  zset     the articles that moderators deleted without a ground, by time of deletion, Unix seconds
 -- KEY voted            voted:ID      set      the upvoters
 -- KEY downvoted        downvoted:ID  set      the downvoters
 -- KEY flags            flags:ID      hash     the reports of the article
@@ -50,7 +51,6 @@
 -- Safe to run twice: the second run finds the article deleted, and its reason given, and changes nothing.
 
 is_moderator = is_moderator == '1'
-
 local hash = redis.call('HMGET', article,
   'groups', 'poster', 'time', 'votes', 'downvotes', 'revision', 'deleted', 'title', 'link', 'uncounted', 'deleted_by', 'why')
 local time, score = redis.call('ZSCORE', times, member), redis.call('ZSCORE', scores, member)
@@ -62,13 +62,16 @@ local tells = hash[7] and is_moderator and ground ~= '' and hash[11] ~= poster a
 local settling, problem = settling_of(flags, flagged, contacts, later_contacts, may and settled or '', by)
 if problem == 'CONFLICT' then return {'CONFLICT'} end
 if problem then return {'STALE_REPORTS'} end
+local standing = settling and standing_of(article, ranking)
 local function settle_reports()
-  settle(settling, log, max_entries, member, by, via, now, 'title', hash[8] or '', 'link', hash[9] or '', 'reason', reason,
+  settle(settling, events, standing, log, max_entries, member, by, via, now, 'title', hash[8] or '', 'link', hash[9] or '', 'reason', reason,
     'ground', ground, 'basis', basis)
 end
 if settling then
+  if not standing then return redis.error_reply('CORRUPT time, votes or revision of ' .. member) end
   must_be_stream(log)
   must_be_allowed('HSET', article, 'XADD', log)
+  must_take_entries(events)
 end
 if hash[7] and may and not tells then
   now = now_or(now)
@@ -78,9 +81,7 @@ end
 if not hash[3] or not tells and (not time or not score or hash[7]) then return {'NOT_FOUND'} end
 if not may then return {'FORBIDDEN'} end
 local votes, downvotes = whole(hash[4] or '0'), whole(hash[5] or '0')
-if not votes or not downvotes or not whole(hash[6] or '0') then
-  return redis.error_reply('CORRUPT votes or revision of ' .. member)
-end
+if not votes or not downvotes or not whole(hash[6] or '0') then return redis.error_reply('CORRUPT votes or revision of ' .. member) end
 
 local link, own = hash[9] or '', poster == by
 local function tell(at, score)
@@ -92,12 +93,14 @@ local function tell(at, score)
 end
 if tells then
   must_be_stream(log)
-  must_be_allowed('HSET', article, 'HINCRBY', article, 'XADD', log, 'HGETALL', article)
+  must_be_zset(unexplained)
+  must_be_allowed('HSET', article, 'HINCRBY', article, 'ZREM', unexplained, 'XADD', log, 'HGETALL', article)
   must_take_entries(events)
   now = now_or(now)
   settle_reports()
   if settling then redis.call('HSET', article, 'reported', 1) end
   redis.call('HSET', article, 'why', why_of(now, ground, by, basis, reason))
+  redis.call('ZREM', unexplained, member)
   return tell(now, tonumber(hash[3]) + worth(ranking, votes))
 end
 
@@ -110,7 +113,7 @@ local names = words(expected_groups)
 table.insert(names, 1, 'interesting')
 local groups = groups_at(first_list + list_count, names)
 for _, name in ipairs(names) do check_group(groups[name], member) end
-must_be_zset(group_names, sizes, deleted)
+must_be_zset(group_names, sizes, deleted, unexplained)
 must_be_stream(log)
 local frees = false
 if own and link ~= '' then
@@ -124,7 +127,7 @@ local lists = lists_at(first_list, list_count, 'ZREM')
 if frees then must_be_allowed('SET', link_record) end
 must_be_allowed('HSET', article, 'HDEL', article, 'HINCRBY', article, 'ZREM', times, 'ZREM', scores,
   'ZADD', group_names, 'ZREM', group_names, 'ZADD', sizes, 'ZREM', sizes,
-  'ZADD', deleted, 'XADD', log, 'HGETALL', article)
+  'ZADD', deleted, 'ZADD', unexplained, 'XADD', log, 'HGETALL', article)
 must_take_entries(events)
 
 now = now_or(now)
@@ -142,5 +145,6 @@ settle_reports()
 if settling then redis.call('HSET', article, 'reported', 1) end
 if ground ~= '' then redis.call('HSET', article, 'why', why_of(now, ground, by, basis, reason)) end
 redis.call('ZADD', deleted, now, member)
+if ground == '' and not own then redis.call('ZADD', unexplained, now, member) end
 if frees then redis.call('SET', link_record, member .. ' 0', 'KEEPTTL') end -- as if posted long ago
 return tell(now, score)

@@ -14,6 +14,7 @@ import (
 	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/denials"
+	"frontpage/redisrepo/events"
 	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 )
@@ -103,6 +104,9 @@ func TestDenyingTwiceIsDenyingOnce(t *testing.T) {
 	other.deny("bob", nil, "x")
 	if got := s.do("HGET denials: user:bob"); got != fmt.Sprintf("- %d rules 0 user:mod\nx", s.clock.now().Unix()) {
 		t.Errorf("stored %q", got)
+	}
+	if got := s.actions(events.Actions{}, 10); !slices.Equal(got, []string{"denied user:bob by mod rules: x"}) {
+		t.Errorf("the log has %q", got)
 	}
 	s.do("SET denials: x")
 	if _, err := other.DenyUser(s.ctx, "eve", nil, site.GroundRules, "x", moderator); err == nil || other.DenialOf("eve") != nil || s.do("GET denials:") != "x" {

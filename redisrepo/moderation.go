@@ -64,9 +64,9 @@ func (r *Repo) SettleByDeleting(ctx context.Context, id site.ArticleID, by site.
 func (r *Repo) delete(ctx context.Context, id site.ArticleID, by site.Actor, why site.Why, reportKeys []string, settled string) (wire.Reply, error) {
 	p := r.Store.Partition(id)
 	more := append([]string{
-		p.Voted(id),     // KEYS[8] voted
-		p.Downvoted(id), // KEYS[9] downvoted
-	}, reportKeys...) // KEYS[10] flags, KEYS[11] flagged, KEYS[12] contacts, KEYS[13] later_contacts
+		p.Voted(id),     // KEYS[9] voted
+		p.Downvoted(id), // KEYS[10] downvoted
+	}, reportKeys...) // KEYS[11] flags, KEYS[12] flagged, KEYS[13] contacts, KEYS[14] later_contacts
 	return r.moderate(ctx, deleteScript, id, by, more, func(e expected) []any {
 		return []any{
 			id.String(),                 // ARGV[1] member
@@ -92,8 +92,8 @@ func (r *Repo) delete(ctx context.Context, id site.ArticleID, by site.Actor, why
 // votes give it, and returns it. Voting continues for what is left of its window. Undeleting an article
 // that is not deleted is a no-op, not an error.
 //
-// The Refusal is NotFound if the article does not exist, and Forbidden if the actor is not a moderator; its poster can undo an own
-// deletion for UndoWindow.
+// The Refusal is NotFound if the article does not exist, and Forbidden if the actor is not a moderator, or the article has been
+// emptied; its poster can undo an own deletion for UndoWindow.
 func (r *Repo) Undelete(ctx context.Context, id site.ArticleID, by site.Actor) (*site.Article, error) {
 	return r.UndeleteFor(ctx, id, by, "")
 }
@@ -144,15 +144,16 @@ func (r *Repo) moderate(ctx context.Context, script *redis.Script, id site.Artic
 			p.Deleted(),             // KEYS[5] deleted
 			p.Moderation(),          // KEYS[6] log
 			p.Sizes(),               // KEYS[7] sizes
+			p.Unexplained(),         // KEYS[8] unexplained
 		)
-		scriptKeys = append(append(scriptKeys, more...), p.Link(site.LinkDigest(e.link))) // KEYS[8] or [14] link_record
+		scriptKeys = append(append(scriptKeys, more...), p.Link(site.LinkDigest(e.link))) // KEYS[9] or [15] link_record
 		own := p.Lists(site.UserOf(e.poster), e.link)
 		scriptKeys = append(scriptKeys,
-			p.Clock(""), // KEYS[9] or [15] clock
-			p.Front(),   // KEYS[10] or [16] pages
-			p.Events(),  // KEYS[11] or [17] events
+			p.Clock(""), // KEYS[10] or [16] clock
+			p.Front(),   // KEYS[11] or [17] pages
+			p.Events(),  // KEYS[12] or [18] events
 		)
-		scriptKeys = append(scriptKeys, own...) // KEYS[12...] or [18...] list
+		scriptKeys = append(scriptKeys, own...) // KEYS[13...] or [19...] list
 		scriptKeys = lists.GroupKeys(lists.GroupKeys(scriptKeys, p, site.Interesting), p, site.GroupNames(e.groups)...)
 		return r.Store.Call(ctx, script, scriptKeys, append(args(e), len(own))) // ARGV[15] or [16] list_count
 	})
@@ -165,6 +166,8 @@ func (r *Repo) changed(doing string, id site.ArticleID, answer wire.Reply) (*sit
 		return r.Articles.ObserveReply(id, answer)
 	case "NOT_FOUND":
 		return nil, site.NoArticle(id)
+	case "EMPTIED":
+		return nil, site.Refuse(site.Forbidden, "article", "%v was deleted so long ago that its title and text have been erased: it cannot be restored", id)
 	case "FORBIDDEN":
 		return nil, site.Refuse(site.Forbidden, "article", "only its poster and moderators can %s %v", doing, id)
 	default:

@@ -21,6 +21,7 @@ type opening struct {
 	layout.Options
 	store                             wire.Options
 	reports                           reports.Options
+	deletedTexts                      time.Duration
 	mostSmall, gatherStep, stepLooked int // 0: the defaults
 }
 
@@ -33,6 +34,12 @@ func WithClock(now func() time.Time) Option {
 // WithReports sets how notices of illegal content are kept. The default is that none are taken.
 func WithReports(options reports.Options) Option {
 	return func(o *opening) { o.reports = options }
+}
+
+// WithDeletedTexts sets how long after the deletion of an article its title, text, link and earlier versions are erased by
+// Retention. The default, 0, is never.
+func WithDeletedTexts(kept time.Duration) Option {
+	return func(o *opening) { o.deletedTexts = kept }
 }
 
 // WithAcks has a write return only after n replicas of its primary have received it; if they do not, it fails with

@@ -248,6 +248,7 @@ sizes:: [{-1 go} {-1 redis}], ends: false
 time:: [{1.7723664e+09 article:1}], ends: false
 time:go: [{1.7723664e+09 article:1}], ends: true
 top:h:492324: [{3 article:1}], ends: false
+unexplained:: [{1.7723664e+09 article:2}], ends: false
 voted:1: [user:alice user:bob user:carol], ends: true
 voted:2: [user:bob], ends: true
 `

@@ -40,9 +40,11 @@ import (
 	"frontpage/redisrepo/layout"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/live"
+	"frontpage/redisrepo/personal"
 	"frontpage/redisrepo/rankings"
 	"frontpage/redisrepo/rates"
 	"frontpage/redisrepo/reports"
+	"frontpage/redisrepo/retention"
 	"frontpage/redisrepo/sessions"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/views"
@@ -64,6 +66,8 @@ type Repo struct {
 	*casts.Casts
 	*live.Live
 	*reports.Reports
+	*personal.Personal
+	*retention.Retention
 	Layout *layout.Layout
 
 	voting *voting
@@ -146,16 +150,18 @@ func FindComplete(ctx context.Context, client redis.UniversalClient, rules site.
 
 // assemble makes the rooms of a site, each with those that it uses.
 func assemble(store *wire.Store, o opening) (*Repo, error) {
-	r := &Repo{Store: store, Sessions: sessions.New(store), Denials: denials.New(store), Log: events.New(store), Views: views.New(store), Reports: reports.New(store, o.reports)}
+	r := &Repo{Store: store, Sessions: sessions.New(store), Denials: denials.New(store), Log: events.New(store), Views: views.New(store), Reports: reports.New(store, o.reports), Retention: retention.New(store, o.deletedTexts)}
 	var errs [6]error
 	r.Rates, errs[0] = rates.New(store)
 	r.Articles, errs[1] = articles.New(store)
 	r.Lists, errs[2] = lists.New(store, r.Articles, o.mostSmall, o.gatherStep)
 	r.Rankings, errs[3] = rankings.New(store, r.Lists, r.Views, o.stepLooked)
 	r.Casts = casts.New(store, r.Articles)
+	r.Personal = personal.New(store, r.Articles, r.Casts, r.Reports, r.Denials, r.Sessions)
 	r.Layout = layout.New(store, r.Articles, r.Lists, r.Rankings, r.Casts, r.Sessions, r.Views, o.Options)
 	r.voting = &voting{script: voteScript(store)}
 	r.voting.calls, errs[4] = newVoteCalls()
+	r.Denials.OnErased = r.forgetErased
 	r.Live = live.New(store, r.Articles, r.Lists, r.Casts, r.Log, live.Hooks{OnForget: r.forget, Reopen: r.reopen})
 	return r, errors.Join(errs[:]...)
 }
@@ -166,6 +172,12 @@ func (r *Repo) forget() {
 	for i := range r.Store.Partitions {
 		r.Rankings.ForgetSaved(i)
 	}
+}
+
+// forgetErased drops what this process knows of articles that may have had the name of an erased user.
+func (r *Repo) forgetErased() {
+	r.voting.calls.forget()
+	r.Store.Changes.Add(1)
 }
 
 // checkMeta upgrades the layout of the data to this program's, or records it in a new store.

@@ -9,6 +9,7 @@
 -- KEY deleted            deleted:     zset     the deleted articles by time of deletion, Unix seconds
 -- KEY log                moderation:  stream   the moderation log
 -- KEY sizes              sizes:       zset     the names of all groups by negated number of articles
+-- KEY unexplained        unexplained: zset     the articles that moderators deleted without a ground, by time of deletion, Unix seconds
 -- KEY link_record        link:DIGEST  string   the article that the link of expected_link is reserved for, if any
 -- KEY clock              clock:       hash     the last hour with a front page
 -- KEY pages              front:       zset     the front pages of past hours
@@ -34,6 +35,7 @@
 -- Replies {'OK', {field, value, ...}}  the hash of the article, which is not deleted
 --         {'NOT_FOUND'}                the article does not exist
 --         {'FORBIDDEN'}                the actor is no moderator, and did not delete the article, or too long ago
+--         {'EMPTIED'}                  it was deleted so long ago that its title and text are gone
 --         {'STALE', groups, poster, link}  what is expected differs from these: call again with them
 -- Safe to run twice: the second run finds the article restored and changes nothing.
 
@@ -49,6 +51,7 @@ local time, group_text, poster = hash[3], hash[1] or '', hash[2] or ''
 now = now_or(now)
 local own = poster == by and hash[10] == by and now - hash[7] <= tonumber(undo)
 if is_moderator ~= '1' and not own then return {'FORBIDDEN'} end
+if hash[8] == '' then return {'EMPTIED'} end
 local votes, downvotes = whole(hash[4] or '0'), whole(hash[5] or '0')
 if not tonumber(time) or not votes or not downvotes or not whole(hash[6] or '0') then
   return redis.error_reply('CORRUPT time, votes or revision of ' .. member)
@@ -61,13 +64,13 @@ end
 local names = words(group_text)
 local groups = groups_at(first_list + list_count, {'interesting', unpack(names)})
 for _, group in pairs(groups) do check_group(group, member) end
-must_be_zset(scores, group_names, sizes, deleted)
+must_be_zset(scores, group_names, sizes, deleted, unexplained)
 must_be_stream(log)
 local freed = redis.call('GET', link_record) == member .. ' 0' -- by delete.lua, and not posted again since
 if freed then must_be_allowed('SET', link_record) end
 local lists = lists_at(first_list, list_count, 'ZADD')
 must_be_allowed('HDEL', article, 'HINCRBY', article, 'ZADD', times, 'ZADD', scores,
-  'ZADD', group_names, 'ZADD', sizes, 'ZREM', deleted, 'XADD', log, 'ZSCORE', scores, 'HGETALL', article)
+  'ZADD', group_names, 'ZADD', sizes, 'ZREM', deleted, 'ZREM', unexplained, 'XADD', log, 'ZSCORE', scores, 'HGETALL', article)
 must_take_entries(events)
 
 keep_front(clock, pages, scores, features, now)
@@ -82,6 +85,7 @@ end
 if votes >= interesting_votes then enter(groups.interesting, member, score, time) end
 redis.call('HDEL', article, 'deleted', 'deleted_by', 'why', 'reported')
 redis.call('ZREM', deleted, member)
+redis.call('ZREM', unexplained, member)
 if freed then redis.call('SET', link_record, member .. ' ' .. time, 'KEEPTTL') end
 log_moderation(log, max_entries, 'undeleted', member, by, via, now, 'title', hash[8] or '', 'link', link,
   'reason', reason)

@@ -10,6 +10,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"frontpage/redisrepo/site"
 	"frontpage/web"
 )
 
@@ -21,6 +22,7 @@ type Looks struct {
 	SiteAccent   string   `placeholder:"COLOUR" help:"Colour of buttons and links, such as #17624a. It must be dark enough to be read on a light background; on a dark one it is lightened."`
 	SiteLogo     string   `placeholder:"FILE" help:"Logo beside the name, and icon of the site: a file in SVG or PNG format of at most 256 KiB, best square."`
 	SiteLinks    []string `placeholder:"TEXT=URL" help:"Links at the bottom of each page, such as Rules=https://example.org/rules: at most 10, to http and https URLs, paths and mailto addresses."`
+	RulesInWords string   `name:"site-rules" placeholder:"TEXT" help:"Rules of the site, separated by semicolons or line breaks, such as No advertising; Be kind: at most 10 of at most 200 characters. Moderators choose one as the basis of a removal, and users read them when they report."`
 }
 
 const (
@@ -28,6 +30,7 @@ const (
 	maxSiteAbout = 200
 	maxLogo      = 256 << 10 // bytes
 	maxLinks     = 10
+	maxRules     = 10
 )
 
 func (s *Looks) check() error {
@@ -51,7 +54,10 @@ func (s *Looks) check() error {
 	if _, err := s.logo(); err != nil {
 		return err
 	}
-	_, err := s.links()
+	if _, err := s.links(); err != nil {
+		return err
+	}
+	_, err := s.rules()
 	return err
 }
 
@@ -103,4 +109,21 @@ func (s *Looks) links() (links []web.Link, err error) {
 		return nil, Invalid(fmt.Errorf("there are %d, want at most %d", len(links), maxLinks), "site-links")
 	}
 	return links, nil
+}
+
+// rules returns the site's rules. Each can be the basis of a removal.
+func (s *Looks) rules() (rules []string, err error) {
+	for rule := range strings.FieldsFuncSeq(s.RulesInWords, func(c rune) bool { return c == ';' || c == '\n' }) {
+		if rule = strings.TrimSpace(rule); rule == "" {
+			continue
+		}
+		if err := checkLine(rule, site.MaxBasis); err != nil {
+			return nil, Invalid(err, "site-rules")
+		}
+		rules = append(rules, rule)
+	}
+	if len(rules) > maxRules {
+		return nil, Invalid(fmt.Errorf("there are %d, want at most %d", len(rules), maxRules), "site-rules")
+	}
+	return rules, nil
 }

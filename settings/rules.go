@@ -3,6 +3,7 @@ package settings
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -25,6 +26,7 @@ type Rules struct {
 	VotesKept        History        `aliases:"vote-history" default:"${VoteHistory}" help:"How long users can list their votes, whole seconds; 0: for ever, off: not at all."`
 	FrontPagesKept   time.Duration  `aliases:"front-pages" default:"${FrontPages}" help:"How long the front page of each hour is kept, whole seconds, at least 1h; 0: not at all."`
 	EventsKept       int            `aliases:"events" default:"${Events}" help:"Events that each partition keeps for clients of the change feed, 0 to 1000000000; 0: none."`
+	DeletedTextDays  int            `default:"0" help:"How many days after an article was deleted its title, text, link and earlier versions are erased, 1 to 3650; it can then no longer be restored. 0: never."`
 	Milestones       []int          `default:"${Milestones}" placeholder:"N" help:"Net votes that are an event when an article first reaches them, ascending, at least 1. Default: ${Milestones}."`
 }
 
@@ -96,6 +98,12 @@ func parseCalendar(text string) (Calendar, error) {
 	return Calendar(text), nil
 }
 
+// DeletedTexts returns how long the texts of deleted articles are kept; 0: for ever.
+func (r *Rules) DeletedTexts() time.Duration { return time.Duration(r.DeletedTextDays) * site.Day }
+
+// maxDeletedTexts is the longest time for which the texts of deleted articles are kept, if they are erased at all.
+const maxDeletedTexts = 3650 * site.Day
+
 // SiteRules returns the rules of the site.
 func (r *Rules) SiteRules() site.Rules {
 	rules := site.DefaultRules()
@@ -131,6 +139,9 @@ var ruleFlags = map[string]string{
 
 // check validates the rules.
 func (r *Rules) check() error {
+	if most := int(maxDeletedTexts / site.Day); r.DeletedTextDays < 0 || r.DeletedTextDays > most {
+		return Invalid(fmt.Errorf("%d is not between 0 and %d", r.DeletedTextDays, most), "deleted-text-days")
+	}
 	err := r.SiteRules().Validate()
 	var invalid *site.RuleError
 	if errors.As(err, &invalid) {

@@ -133,10 +133,20 @@ func (s *Settings) Pages() web.Options {
 	texts, _ := web.ReadTexts(s.SiteLanguage) // checked when the settings were read, like the rest
 	logo, _ := s.logo()
 	links, _ := s.links()
+	rules, _ := s.rules()
+	if s.box != nil {
+		links = append(links, web.Link{Text: texts.Text("noticeLink"), URL: "/notice"})
+	}
+	if address := web.ContactURL(s.Contact); address != "" {
+		links = append(links, web.Link{Text: texts.Text("contact"), URL: address})
+	}
+	if s.PublicLog {
+		links = append(links, web.Link{Text: texts.Text("publicLog"), URL: "/log"})
+	}
 	return web.Options{
 		Without: s.without(),
 		Site:    s.Has("site"), Explorer: s.Has("explorer"),
-		Name: s.SiteName, About: s.SiteAbout, Texts: texts, Accent: s.SiteAccent, Logo: logo, Links: links,
+		Name: s.SiteName, About: s.SiteAbout, Texts: texts, Accent: s.SiteAccent, Logo: logo, Links: links, Rules: rules,
 	}
 }
 
@@ -144,6 +154,7 @@ func (s *Settings) Pages() web.Options {
 func (s *Settings) without() (pages []string) {
 	for page, has := range map[string]bool{
 		"top": s.Calendar != "off", "lab": s.Calendar != "off", "past": s.FrontPagesKept > 0, "votes": s.VotesKept != History(site.NoHistory),
+		"notice": s.box != nil,
 	} {
 		if !has {
 			pages = append(pages, page)

@@ -45,7 +45,7 @@ var groups = []kong.Group{
 	{Key: "sign-in", Title: "Sign-in. If none of FRONTPAGE_OIDC_ISSUER, FRONTPAGE_JWT_SECRET, FRONTPAGE_JWKS and FRONTPAGE_PROXY_USER_HEADER is set, the server runs in development mode: callers may claim any name, and only this machine can connect:"},
 	{Key: "api", Title: "API:"},
 	{Key: "rates", Title: "Rate limits and audit:"},
-	{Key: "notices", Title: "Notices of illegal content:"},
+	{Key: "notices", Title: "Notices of illegal content, and what is said of moderation:"},
 	{Key: "process", Title: "Log. Memory has no settings: Go's variables GOGC, here 400 by default, and GOMEMLIMIT, here 1GiB by default, bound it:"},
 	{Key: "admin", Title: "Metrics and profiles:"},
 }

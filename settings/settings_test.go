@@ -42,21 +42,22 @@ func TestVariableIsNamedLikeItsFlag(t *testing.T) {
 func TestInvalidSettingIsATypedError(t *testing.T) {
 	t.Parallel()
 	for arg, want := range map[string]string{
-		"--voting-window=7":      `FRONTPAGE_VOTING_WINDOW (--voting-window): "7" is not a duration such as 7d, 1d12h, 90s or 400ms`,
-		"--vote-score=0":         "FRONTPAGE_VOTE_SCORE (--vote-score): 0 is not between 1 and 1000000000 seconds",
-		"--ranking=reddit":       `FRONTPAGE_RANKING (--ranking): "reddit" is not linear, capped, halflife, or one of the last two with a time, such as capped:24h`,
-		"--votes-kept=no":        `FRONTPAGE_VOTES_KEPT (--votes-kept): "no" is not a duration such as 400d or 90s, 0 or off`,
-		"--ranking=capped:0":     "FRONTPAGE_RANKING (--ranking): 0s is not a whole number of seconds, 1m to 3650d",
-		"--ranking=halflife:1s":  "FRONTPAGE_RANKING (--ranking): 1s is not a whole number of seconds, 1m to 3650d",
-		"--front-pages-kept=30m": "FRONTPAGE_FRONT_PAGES_KEPT (--front-pages-kept): 30m0s is not a whole number of seconds, at least 1h, or 0",
-		"--milestones=3,1":       "FRONTPAGE_MILESTONES (--milestones): [3 1] are not ascending numbers of votes, at least 1",
-		"--events=-1":            "FRONTPAGE_EVENTS_KEPT (--events-kept): -1 is not between 0 and 1000000000",
-		"--depth-limit=0":        "FRONTPAGE_DEPTH_LIMIT (--depth-limit): 0 is below 1",
-		"--partitions=3":         "FRONTPAGE_PARTITIONS (--partitions): 3 is not one of 1, 2, 4, 8, 16, 32, 64, 128 and 256",
-		"--redis-acks=11":        "FRONTPAGE_REDIS_ACKS (--redis-acks): 11 is not between 0 and 10",
-		"--serve=admin":          `FRONTPAGE_SERVE (--serve): "admin" is not site, explorer, both separated by a comma, or off`,
-		"--tls-key-file=x.pem":   "FRONTPAGE_TLS_CERT_FILE (--tls-cert-file), FRONTPAGE_TLS_KEY_FILE (--tls-key-file): one is set and the other is not",
-		"--log-level=loud":       `FRONTPAGE_LOG_LEVEL (--log-level): "loud" is not debug, info, warn or error`,
+		"--voting-window=7":        `FRONTPAGE_VOTING_WINDOW (--voting-window): "7" is not a duration such as 7d, 1d12h, 90s or 400ms`,
+		"--vote-score=0":           "FRONTPAGE_VOTE_SCORE (--vote-score): 0 is not between 1 and 1000000000 seconds",
+		"--ranking=reddit":         `FRONTPAGE_RANKING (--ranking): "reddit" is not linear, capped, halflife, or one of the last two with a time, such as capped:24h`,
+		"--votes-kept=no":          `FRONTPAGE_VOTES_KEPT (--votes-kept): "no" is not a duration such as 400d or 90s, 0 or off`,
+		"--ranking=capped:0":       "FRONTPAGE_RANKING (--ranking): 0s is not a whole number of seconds, 1m to 3650d",
+		"--ranking=halflife:1s":    "FRONTPAGE_RANKING (--ranking): 1s is not a whole number of seconds, 1m to 3650d",
+		"--front-pages-kept=30m":   "FRONTPAGE_FRONT_PAGES_KEPT (--front-pages-kept): 30m0s is not a whole number of seconds, at least 1h, or 0",
+		"--milestones=3,1":         "FRONTPAGE_MILESTONES (--milestones): [3 1] are not ascending numbers of votes, at least 1",
+		"--deleted-text-days=4000": "FRONTPAGE_DELETED_TEXT_DAYS (--deleted-text-days): 4000 is not between 0 and 3650",
+		"--events=-1":              "FRONTPAGE_EVENTS_KEPT (--events-kept): -1 is not between 0 and 1000000000",
+		"--depth-limit=0":          "FRONTPAGE_DEPTH_LIMIT (--depth-limit): 0 is below 1",
+		"--partitions=3":           "FRONTPAGE_PARTITIONS (--partitions): 3 is not one of 1, 2, 4, 8, 16, 32, 64, 128 and 256",
+		"--redis-acks=11":          "FRONTPAGE_REDIS_ACKS (--redis-acks): 11 is not between 0 and 10",
+		"--serve=admin":            `FRONTPAGE_SERVE (--serve): "admin" is not site, explorer, both separated by a comma, or off`,
+		"--tls-key-file=x.pem":     "FRONTPAGE_TLS_CERT_FILE (--tls-cert-file), FRONTPAGE_TLS_KEY_FILE (--tls-key-file): one is set and the other is not",
+		"--log-level=loud":         `FRONTPAGE_LOG_LEVEL (--log-level): "loud" is not debug, info, warn or error`,
 	} {
 		var p program
 		_, err := settings.Parse(&p, strings.Fields(arg), "", "")
@@ -163,12 +164,12 @@ func TestLooksOfTheSite(t *testing.T) {
 	var p program
 	must.Get(settings.Parse(&p, []string{
 		"--site-name=Ünews & more", "--site-about=All the news.", "--site-language=de", "--site-accent=#123456", "--site-logo=" + file,
-		"--site-links=Rules=https://example.org/rules?a=b,Mail=mailto:ada@example.org,Here=/new",
+		"--site-rules=No advertising; Be kind, please\n;", "--site-links=Rules=https://example.org/rules?a=b,Mail=mailto:ada@example.org,Here=/new",
 	}, "", ""))(t)
 	o := p.Pages()
 	links := []web.Link{{Text: "Rules", URL: "https://example.org/rules?a=b"}, {Text: "Mail", URL: "mailto:ada@example.org"}, {Text: "Here", URL: "/new"}}
 	if o.Name != "Ünews & more" || o.About != "All the news." || o.Texts.Language() != "de" || o.Accent != "#123456" ||
-		string(o.Logo.Content) != logo || o.Logo.Extension != ".svg" || !slices.Equal(o.Links, links) {
+		string(o.Logo.Content) != logo || o.Logo.Extension != ".svg" || !slices.Equal(o.Links, links) || !slices.Equal(o.Rules, []string{"No advertising", "Be kind, please"}) {
 		t.Errorf("got %+v", o)
 	}
 	if name := p.Feeds(nil).Name; name != "Ünews & more" {
@@ -179,12 +180,13 @@ func TestLooksOfTheSite(t *testing.T) {
 func TestTheSiteLeavesOutPagesThatItsRulesDo(t *testing.T) {
 	t.Parallel()
 	for args, want := range map[string][]string{
-		"":                                    nil,
-		"--calendar=off":                      {"lab", "top"},
-		"--front-pages-kept=0":                {"past"},
-		"--votes-kept=off":                    {"votes"},
-		"--votes-kept=0":                      nil,
-		"--calendar=off --front-pages-kept=0": {"lab", "past", "top"},
+		"": {"notice"},
+		"--secret=0123456789abcdef0123456789abcdef": nil,
+		"--calendar=off":                      {"lab", "notice", "top"},
+		"--front-pages-kept=0":                {"notice", "past"},
+		"--votes-kept=off":                    {"notice", "votes"},
+		"--votes-kept=0":                      {"notice"},
+		"--calendar=off --front-pages-kept=0": {"lab", "notice", "past", "top"},
 	} {
 		var p program
 		must.Get(settings.Parse(&p, strings.Fields(args), "", ""))(t)
@@ -217,6 +219,8 @@ func TestInvalidLooks(t *testing.T) {
 		"--site-logo=" + filepath.Join(folder, "missing"):     "FRONTPAGE_SITE_LOGO (--site-logo): open",
 		"--site-logo=" + write("a.txt", "a text"):             "is neither an SVG nor a PNG file",
 		"--site-logo=" + large:                                "has 262149 bytes, want at most 262144",
+		"--site-rules=" + strings.Repeat("a", 201):            "FRONTPAGE_SITE_RULES (--site-rules): it has 201 characters, want at most 200",
+		"--site-rules=" + strings.Repeat("a;", 11):            "FRONTPAGE_SITE_RULES (--site-rules): there are 11, want at most 10",
 		"--site-links=Rules":                                  `FRONTPAGE_SITE_LINKS (--site-links): "Rules" is not a text of at most 40 characters and a URL, such as Rules=https://example.org/rules`,
 		"--site-links==https://example.org":                   "FRONTPAGE_SITE_LINKS (--site-links)",
 		"--site-links=Rules=javascript:alert(1)":              "FRONTPAGE_SITE_LINKS (--site-links)",

@@ -84,6 +84,17 @@ func New(t *testing.T, client redis.UniversalClient, rules site.Rules, change ..
 // NewOn is like New, and lets configure change the settings of the HTTP server.
 func NewOn(t *testing.T, configure func(*http.Server), client redis.UniversalClient, rules site.Rules, change ...func(*endpoint.Options)) *Site {
 	t.Helper()
+	return newSite(t, configure, client, graph.Site{}, rules, change...)
+}
+
+// NewAbout is like New, for a site with its own contact, or with a public log.
+func NewAbout(t *testing.T, client redis.UniversalClient, about graph.Site, rules site.Rules) *Site {
+	t.Helper()
+	return newSite(t, func(*http.Server) {}, client, about, rules)
+}
+
+func newSite(t *testing.T, configure func(*http.Server), client redis.UniversalClient, about graph.Site, rules site.Rules, change ...func(*endpoint.Options)) *Site {
+	t.Helper()
 	options := endpoint.DefaultOptions()
 	options.Timeout = must.Patience
 	options.SharedAnswers = 0 // most tests expect each change of the store at once, and the reads of each query
@@ -100,7 +111,8 @@ func NewOn(t *testing.T, configure func(*http.Server), client redis.UniversalCli
 	repo := must.Get(redisrepo.New(t.Context(), client, rules, redisrepo.WithClock(now), redisrepo.WithReports(reports.Options{Box: box})))(t)
 	client.AddHook(s.Trips)
 	s.Repo = repo
-	s.Handler = graph.NewHandler(repo, graph.Site{Version: "test", SignIn: graph.ByName}, s.Log.Logger(slog.LevelDebug), options)
+	about.Version, about.SignIn = "test", graph.ByName
+	s.Handler = graph.NewHandler(repo, about, s.Log.Logger(slog.LevelDebug), options)
 	server := httptest.NewUnstartedServer(s.Handler)
 	server.Config.MaxHeaderBytes = 8 << 20 // so that large headers reach the handler, which refuses them
 	server.Config.WriteTimeout = time.Minute

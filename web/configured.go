@@ -29,13 +29,14 @@ func (o Options) WithDefaults() Options {
 // show a page sooner that is smaller.
 func (o *Options) forScripts() []byte {
 	config, err := json.Marshal(struct {
-		Name  string `json:"name"`
-		Logo  string `json:"logo,omitempty"`
-		Links []Link `json:"links"`
+		Name  string   `json:"name"`
+		Logo  string   `json:"logo,omitempty"`
+		Links []Link   `json:"links"`
+		Rules []string `json:"rules"`
 
 		Without []string        `json:"without"`
 		Texts   json.RawMessage `json:"texts"`
-	}{o.Name, o.Logo.Path(), append([]Link{}, o.Links...), append([]string{}, o.Without...), o.Texts.content})
+	}{o.Name, o.Logo.Path(), append([]Link{}, o.Links...), append([]string{}, o.Rules...), append([]string{}, o.Without...), o.Texts.content})
 	if err != nil {
 		panic(err) // impossible: the texts are valid
 	}

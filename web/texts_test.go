@@ -118,7 +118,7 @@ func TestTextsAreFormattedAsInTheBrowser(t *testing.T) {
 func TestPageHasItsConfiguration(t *testing.T) {
 	t.Parallel()
 	c := serve(t, web.Options{
-		Site: true, Name: `News & "Views" </script>`, About: `All the "news"`, Links: []web.Link{{Text: "About", URL: "/about.html"}},
+		Site: true, Name: `News & "Views" </script>`, About: `All the "news"`, Links: []web.Link{{Text: "About", URL: "/about.html"}}, Rules: []string{"No <b>"},
 	})
 	page := string(c.get("/").body)
 	for _, want := range []string{

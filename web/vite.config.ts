@@ -11,7 +11,7 @@ const config: Plugin = {
   configureServer({ middlewares }) {
     middlewares.use("/config.json", (_, response) => {
       const texts = JSON.parse(readFileSync("site/strings/en.json", "utf8"));
-      response.end(JSON.stringify({ name: "Frontpage", links: [], without: [], texts }));
+      response.end(JSON.stringify({ name: "Frontpage", links: [], rules: [], without: [], texts }));
     });
   },
 };
@@ -27,7 +27,7 @@ const early: Plugin = {
   },
 };
 
-// The second and the third script have neither files to preload nor a style, which is what Vite's own function is for.
+// The scripts after the first have neither files to preload nor a style, which is what Vite's own function is for.
 const preload: Plugin = {
   name: "preload",
   apply: "build",

@@ -20,15 +20,16 @@ type Options struct {
 	Explorer bool   // whether to serve GraphiQL
 	Schema   []byte // of the API, served at /schema.graphqls; nil: not at all
 
-	Name  string // of the site; empty: Frontpage
-	About string // what the site is about, in a sentence or two; empty: what the texts say
-	Texts *Texts // nil: those in English
-	Links []Link // in the footer of each page
+	Name  string   // of the site; empty: Frontpage
+	About string   // what the site is about, in a sentence or two; empty: what the texts say
+	Texts *Texts   // nil: those in English
+	Links []Link   // in the footer of each page
+	Rules []string // of the site, in words
 
 	Accent string // of buttons and links, such as #17624a; empty: the one of style.css. CheckAccent must accept it.
 	Logo   Logo   // beside the name, and the icon of the site; empty: Frontpage's
 
-	// Pages that the rules of the site leave out, by the first segments of their paths: top, lab, past, votes.
+	// Pages that the rules of the site leave out, by the first segments of their paths: top, lab, past, votes, notice.
 	Without []string
 }
 

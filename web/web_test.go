@@ -119,8 +119,8 @@ func TestAllFilesAreServed(t *testing.T) {
 		if have := got.header.Values("Content-Security-Policy"); len(have) != 1 || have[0] != "default-src 'none'" {
 			t.Errorf("%s: Content-Security-Policy is %q", path, have)
 		}
-		// The explorer's assets, the second script and the third have a hash in their names, the others have not.
-		cached, hashed := got.header.Get("Cache-Control"), strings.HasPrefix(path, "/graphiql/assets/") || path == secondScript(t) || path == thirdScript(t)
+		// The explorer's assets, the scripts after the first have a hash in their names, the others have not.
+		cached, hashed := got.header.Get("Cache-Control"), strings.HasPrefix(path, "/graphiql/assets/") || path == secondScript(t) || path == thirdScript(t) || path == fourthScript(t)
 		if strings.Contains(cached, "immutable") != hashed || !hashed && cached != "no-cache" {
 			t.Errorf("%s: Cache-Control is %q", path, cached)
 		}
@@ -455,8 +455,11 @@ func TestTheScriptsOfTheSiteAreSmall(t *testing.T) {
 	if third := zipped(thirdScript(t)); third > 6<<10 {
 		t.Errorf("the third script has %d bytes after gzip, want at most %d", third, 6<<10)
 	}
-	if scripts := must.Get(filepath.Glob("dist/site/assets/*.js"))(t); len(scripts) != 3 {
-		t.Errorf("the site has the scripts %q, want three", scripts)
+	if fourth := zipped(fourthScript(t)); fourth > 6<<10 {
+		t.Errorf("the fourth script has %d bytes after gzip, want at most %d", fourth, 6<<10)
+	}
+	if scripts := must.Get(filepath.Glob("dist/site/assets/*.js"))(t); len(scripts) != 4 {
+		t.Errorf("the site has the scripts %q, want four", scripts)
 	}
 }
 
@@ -466,10 +469,16 @@ func secondScript(t *testing.T) string {
 	return script(t, "later")
 }
 
-// thirdScript returns the path of the site's third script, for moderators and reports.
+// thirdScript returns the path of the site's third script, with the pages of moderators.
 func thirdScript(t *testing.T) string {
 	t.Helper()
 	return script(t, "moderation")
+}
+
+// fourthScript returns the path of the site's fourth script, for reports, notices, and the moderators' menus.
+func fourthScript(t *testing.T) string {
+	t.Helper()
+	return script(t, "reporting")
 }
 
 // script returns the path of a script whose name has a hash.
@@ -490,6 +499,9 @@ func TestEachScriptLoadsTheNextOne(t *testing.T) {
 	}
 	if second := string(readFile(t, "dist/site"+secondScript(t))); !strings.Contains(second, "./"+path.Base(thirdScript(t))) {
 		t.Error("the second script does not load the third one")
+	}
+	if second := string(readFile(t, "dist/site"+secondScript(t))); !strings.Contains(second, "./"+path.Base(fourthScript(t))) {
+		t.Error("the second script does not load the fourth one")
 	}
 }
 

@@ -35,7 +35,7 @@ func (s VoterSet) Key(p keys.Partition) string {
 	return p.Voted(s.Article)
 }
 
-// Named is a voter in a set. Placeholders of imports are not voters.
+// Named is a voter in a set. Placeholders of imports and erased users are not voters.
 type Named struct {
 	VoterSet
 	Voter site.UserName
@@ -47,7 +47,7 @@ func (r *Articles) EachVoter(ctx context.Context, p keys.Partition, sets []Voter
 	var found []Named
 	add := func(s VoterSet, members []string) {
 		for _, member := range members {
-			if strings.HasPrefix(member, site.UserPrefix) {
+			if strings.HasPrefix(member, site.UserPrefix) && member != site.ErasedUser.Member() {
 				found = append(found, Named{s, site.UserOf(member)})
 			}
 		}

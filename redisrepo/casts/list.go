@@ -108,13 +108,23 @@ func VoteOfMember(member string) site.Vote {
 	return site.Up
 }
 
-// castReaders returns readers of all keys that a user's history can have.
-func (r *Casts) castReaders(user site.UserName) (readers []*castReader) {
-	last := r.store.ThisHour().Month()
-	first := r.casts.first
+// Months returns the first and the last month on whose articles the histories can have votes; without histories, the last one is
+// before the first.
+func (r *Casts) Months() (first, last int64) {
+	if !r.store.Has("cast") {
+		return 0, -1
+	}
+	last = r.store.ThisHour().Month()
+	first = r.casts.first
 	for r.store.Rules.VoteHistory != 0 && first < last && !r.castsKnown(first) {
 		first++
 	}
+	return first, last
+}
+
+// castReaders returns readers of all keys that a user's history can have.
+func (r *Casts) castReaders(user site.UserName) (readers []*castReader) {
+	first, last := r.Months()
 	for month := last; month >= first; month-- {
 		for _, p := range r.store.Partitions {
 			readers = append(readers, &castReader{key: p.Cast(user, month)})

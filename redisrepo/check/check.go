@@ -147,22 +147,11 @@ func (c *checker) articlesIn(ctx context.Context, p keys.Partition, set string, 
 // groups exist. It reads the names once for each server that has partitions.
 func (c *checker) allKeys(ctx context.Context) error {
 	groups := map[string]keys.Partition{} // by key
-	for left := slices.Clone(c.Store.Partitions); len(left) > 0; {
-		var read []keys.Partition
-		err := c.Store.At(ctx, left[0].Counter(), func(ctx context.Context, server redis.Cmdable) error {
-			has, err := wire.Served(ctx, server, left)
-			if err == nil {
-				err = c.keys(ctx, server, has, groups)
-			}
-			if err == nil {
-				read, err = wire.Served(ctx, server, has)
-			}
-			return err
-		})
-		if err != nil {
-			return err
-		}
-		left = slices.DeleteFunc(left, func(p keys.Partition) bool { return slices.Contains(read, p) })
+	err := c.Store.EachServer(ctx, func(ctx context.Context, server redis.Cmdable, has []keys.Partition) error {
+		return c.keys(ctx, server, has, groups)
+	})
+	if err != nil {
+		return err
 	}
 	for _, p := range c.Store.Partitions {
 		if err := c.sizes(ctx, p, groups); err != nil {

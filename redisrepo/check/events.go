@@ -89,6 +89,8 @@ func follow(articles map[site.ArticleID]told, e *events.Event) (problem string) 
 	want := before.revision + 1
 	if e.Milestone != nil {
 		now.milestone = max(now.milestone, *e.Milestone)
+	}
+	if !e.Kind.ChangesArticle() {
 		want = before.revision
 	}
 	if known && e.Revision != want {

@@ -193,6 +193,7 @@ func (c *checker) link(p keys.Partition, key string, f facts, record *redis.Stri
 		return c.wrongType(key, record.Err())
 	case err != nil:
 		c.reportf("%s: names no article: %q", key, record.Val())
+	case named.Text(0) == "" && named.Text(2) != "": // it was emptied long after its deletion
 	case named.Text(0) == "" || c.Articles.LinkRecord(named.Text(0)) != key:
 		c.reportf("%s: names %v, which has another link", key, id)
 	case recorded != posted && (recorded != 0 || named.Text(2) == ""):

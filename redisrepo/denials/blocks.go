@@ -40,6 +40,13 @@ func (b *blockers) add(name site.UserName) {
 	b.names[name] = struct{}{}
 }
 
+// forget has all of them read again.
+func (b *blockers) forget() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.names, b.last = nil, redis.Z{}
+}
+
 // HasBlocks reports whether the user may have blocked another one. It calls no store.
 func (d *Denials) HasBlocks(user site.UserName) bool {
 	d.blockers.mu.RLock()
@@ -123,9 +130,7 @@ func (d *Denials) readBlockers(ctx context.Context) error {
 		}
 		page := found.Val()
 		if b.last.Score > 0 && (len(page) == 0 || page[0] != b.last) {
-			b.mu.Lock()
-			b.names, b.last = nil, redis.Z{}
-			b.mu.Unlock()
+			b.forget()
 			continue
 		}
 		for _, z := range page {

@@ -2,6 +2,7 @@
 package denials
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"embed"
@@ -18,6 +19,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/failover"
+	_ "frontpage/redisrepo/events" // moderation.lua
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/wire"
 )
@@ -36,6 +38,11 @@ const (
 	mostDropped = 100
 
 	fieldVersion = "version"
+
+	// erasedPrefix and erasingPrefix begin, before the digest of a name, the fields of denials of erased users, and of those who
+	// are being erased.
+	erasedPrefix  = "erased:"
+	erasingPrefix = "erasing:"
 )
 
 // Denials are all denials of a site. The process holds them in memory, so that asking for one costs no round trip; Follow
@@ -43,6 +50,8 @@ const (
 type Denials struct {
 	store *wire.Store
 	all   atomic.Pointer[list]
+
+	OnErased func() // is called after a user was erased
 
 	mu sync.Mutex // held while all is replaced, or is about to be
 
@@ -53,11 +62,12 @@ type Denials struct {
 type list struct {
 	version string // replaced by each change
 	of      map[string]*Denial
+	digests int // how many are known by a digest
 }
 
 // New returns the denials of a site. It has none until ReadDenials reads them.
 func New(store *wire.Store) *Denials {
-	d := &Denials{store: store}
+	d := &Denials{store: store, OnErased: func() {}}
 	d.all.Store(&list{})
 	return d
 }
@@ -72,11 +82,19 @@ type Denial struct {
 	By         site.UserName
 	Ground     site.Ground
 	Reason     string
+
+	Digest  string // of the name of an erased user; User is ErasedUser then
+	Erasing bool   // it is in force while the user is being erased
 }
 
 // member is the field of the denial.
 func (d *Denial) member() string {
-	if d.User != "" {
+	switch {
+	case d.Erasing:
+		return erasingPrefix + d.Digest
+	case d.Digest != "":
+		return erasedPrefix + d.Digest
+	case d.User != "":
 		return d.User.Member()
 	}
 	return site.HostPrefix + string(d.Host)
@@ -110,12 +128,8 @@ func Parse(member, text string) (*Denial, error) {
 	if len(words) != 5 {
 		return nil, fmt.Errorf("the denial of %q is %q", member, text)
 	}
-	d := &Denial{Subdomains: words[3] == "1", By: site.UserOf(words[4]), Ground: site.Ground(words[2]), Reason: reason}
-	if host, isHost := strings.CutPrefix(member, site.HostPrefix); isHost {
-		d.Host = site.HostName(host)
-	} else {
-		d.User = site.UserOf(member)
-	}
+	d := about(member)
+	d.Subdomains, d.By, d.Ground, d.Reason = words[3] == "1", site.UserOf(words[4]), site.Ground(words[2]), reason
 	at, err := site.ParseNumber(words[1])
 	d.At = site.UnixTime(at)
 	if words[0] != "-" {
@@ -123,6 +137,20 @@ func Parse(member, text string) (*Denial, error) {
 		d.Until, err = new(site.UnixTime(until)), errors.Join(err, untilErr)
 	}
 	return d, err
+}
+
+// about returns a denial of whom or what a field is about.
+func about(member string) *Denial {
+	if host, isHost := strings.CutPrefix(member, site.HostPrefix); isHost {
+		return &Denial{Host: site.HostName(host)}
+	}
+	if digest, isErased := strings.CutPrefix(member, erasedPrefix); isErased {
+		return &Denial{User: site.ErasedUser, Digest: digest}
+	}
+	if digest, isErasing := strings.CutPrefix(member, erasingPrefix); isErasing {
+		return &Denial{User: site.ErasedUser, Digest: digest, Erasing: true}
+	}
+	return &Denial{User: site.UserOf(member)}
 }
 
 // DenyUser denies a user all changes until a time, or for ever. A time that is past ends it. Moderators are not bound by
@@ -147,7 +175,13 @@ func (d *Denials) DenyUser(ctx context.Context, name string, until *time.Time, g
 	if until != nil {
 		until = new(until.UTC().Truncate(time.Second))
 	}
-	return d.deny(ctx, &Denial{User: user, Until: until, By: by.Name, Ground: ground, Reason: reason})
+	denial := &Denial{User: user, Until: until, By: by.Name, Ground: ground, Reason: reason}
+	if all := d.all.Load(); all.digests > 0 { // a name that has left the store does not come back by it
+		if digest := user.Digest(); all.of[erasingPrefix+digest] != nil || all.of[erasedPrefix+digest] != nil {
+			denial.Digest = digest
+		}
+	}
+	return d.deny(ctx, denial, by)
 }
 
 // DenyHost denies all users links to a host, and with subdomains to all names below it, or ends that. A host without a
@@ -166,10 +200,10 @@ func (d *Denials) DenyHost(ctx context.Context, name string, denied, subdomains 
 	if !denied {
 		denial.Until = new(d.store.Now().UTC().Truncate(time.Second))
 	}
-	return d.deny(ctx, denial)
+	return d.deny(ctx, denial, by)
 }
 
-func (d *Denials) deny(ctx context.Context, denial *Denial) (*Denial, error) {
+func (d *Denials) deny(ctx context.Context, denial *Denial, by site.Actor) (*Denial, error) {
 	now := d.store.Now()
 	why, broken := site.Why{Ground: denial.Ground, Reason: denial.Reason}.Check()
 	if why.Reason == "" && len(broken) == 0 && !denial.isOver(now) {
@@ -182,20 +216,27 @@ func (d *Denials) deny(ctx context.Context, denial *Denial) (*Denial, error) {
 	d.mu.Lock() // so that no look that began before replaces the list after
 	defer d.mu.Unlock()
 	args := []any{
-		denial.member(),     // ARGV[1] field
-		denial.ends(),       // ARGV[2] ends
-		denial.says(),       // ARGV[3] says
-		rand.Text(),         // ARGV[4] version
-		d.store.ScriptNow(), // ARGV[5] now
-		site.Seconds(kept),  // ARGV[6] kept
+		denial.member(),        // ARGV[1] field
+		denial.ends(),          // ARGV[2] ends
+		denial.says(),          // ARGV[3] says
+		rand.Text(),            // ARGV[4] version
+		d.store.ScriptNow(),    // ARGV[5] now
+		site.Seconds(kept),     // ARGV[6] kept
+		site.ModerationEntries, // ARGV[7] max_entries
+		by.Name.Member(),       // ARGV[8] by
+		by.ViaMember(),         // ARGV[9] via
+		string(denial.Ground),  // ARGV[10] ground
+		denial.Reason,          // ARGV[11] reason
 	}
-	for member, old := range d.all.Load().of { // ARGV[7...] old
-		if len(args) < 6+mostDropped && old.isOver(now.Add(-kept)) {
+	fixed := len(args)
+	for member, old := range d.all.Load().of { // ARGV[12...] old
+		if len(args) < fixed+mostDropped && old.isOver(now.Add(-kept)) {
 			args = append(args, member)
 		}
 	}
 	scriptKeys := []string{
-		d.store.Partitions[0].Denials(), // KEYS[1] denials
+		d.store.Partitions[0].Denials(),    // KEYS[1] denials
+		d.store.Partitions[0].Moderation(), // KEYS[2] log
 	}
 	answer, err := d.store.Call(ctx, denyScript, scriptKeys, args)
 	if err != nil {
@@ -210,7 +251,11 @@ func (d *Denials) deny(ctx context.Context, denial *Denial) (*Denial, error) {
 		next.of = map[string]*Denial{}
 	}
 	next.of[stored.member()] = stored
-	d.all.Store(&next)
+	d.use(&next)
+	if stored.Digest != "" {
+		stored = new(*stored) // the caller knows the name
+		stored.User = denial.User
+	}
 	return stored, nil
 }
 
@@ -253,12 +298,42 @@ func (d *Denials) read(ctx context.Context) error {
 	if err != nil {
 		return failover.Wrap("read denials", err)
 	}
-	d.all.Store(&next)
+	d.use(&next)
 	return nil
 }
 
+// use has a list of denials in force from now on. If a user who was being erased is not in it any more, this process forgets
+// what it knows of names.
+func (d *Denials) use(next *list) {
+	isOver := false
+	for member, old := range d.all.Load().of {
+		isOver = isOver || old.Erasing && next.of[member] == nil
+	}
+	for _, denial := range next.of {
+		if denial.Digest != "" {
+			next.digests++
+		}
+	}
+	d.all.Store(next)
+	if isOver {
+		d.blockers.forget()
+		d.OnErased()
+	}
+}
+
+// LastDenial returns the last denial of a user that is kept, whether or not it has ended, or nil.
+func (d *Denials) LastDenial(user site.UserName) *Denial { return d.all.Load().of[user.Member()] }
+
 // DenialOf returns the denial that is in force for a user, or nil.
-func (d *Denials) DenialOf(user site.UserName) *Denial { return d.inForce(user.Member()) }
+func (d *Denials) DenialOf(user site.UserName) *Denial {
+	if d.all.Load().digests > 0 {
+		digest := user.Digest()
+		if denial := cmp.Or(d.inForce(erasingPrefix+digest), d.inForce(erasedPrefix+digest)); denial != nil {
+			return denial
+		}
+	}
+	return d.inForce(user.Member())
+}
 
 func (d *Denials) inForce(member string) *Denial {
 	if denial := d.all.Load().of[member]; denial != nil && !denial.isOver(d.store.Now()) {
@@ -270,8 +345,11 @@ func (d *Denials) inForce(member string) *Denial {
 // MayChange returns a Refusal, Denied, if a denial is in force for the actor.
 func (d *Denials) MayChange(by site.Actor) error {
 	denial := d.DenialOf(by.Name)
-	if denial == nil || by.Moderator {
+	if denial == nil || by.Moderator && !denial.Erasing {
 		return nil
+	}
+	if denial.Erasing {
+		return site.Refuse(site.Denied, "", "this user name is being erased: it can be used again when that is done")
 	}
 	until := ""
 	if denial.Until != nil {

@@ -1,18 +1,25 @@
--- deny.lua: deny a user or a host something, or end that.
+-- deny.lua: deny a user or a host something, or end that, and log it.
 --
--- uses now allowed
--- KEY denials   denials:  hash  all denials
+-- uses moderation now allowed types
+-- KEY denials   denials:     hash    all denials
+-- KEY log       moderation:  stream  the moderation log
 -- ARG field     user:NAME or host:NAME, who or what is concerned
 -- ARG ends      when it ends, Unix seconds; -: never
 -- ARG says      ground, subdomains, and on which member's word, separated by spaces, then the reason after a line break
 -- ARG version   a text that no other call has
 -- ARG now       now, Unix seconds; empty: the server's clock
 -- ARG kept      how long a denial is kept that has ended, seconds
+-- ARG max_entries  approximate maximum number of entries in the log
+-- ARG by        member of the moderator
+-- ARG via       member of the service that acts for them; empty: none
+-- ARG ground    the ground
+-- ARG reason    in words; empty: none
 -- ARGS old      fields that may have ended that long ago; they are dropped if so
 --
 -- Replies {'OK', value}  the value of the field
--- Safe to run twice: the second run writes the same, with its own time.
+-- Safe to run twice: the second run finds its version, and changes nothing. If another call came between, it writes the same again.
 
+if redis.call('HGET', denials, 'version') == version then return {'OK', redis.call('HGET', denials, field)} end
 now = now_or(now)
 local value = string.format('%s %.0f %s', ends, tonumber(now), says)
 local dropped = {}
@@ -21,7 +28,10 @@ for i = first_old, #ARGV do
   if ended and ended + tonumber(kept) < tonumber(now) and ARGV[i] ~= field then dropped[#dropped + 1] = ARGV[i] end
 end
 redis.call('HLEN', denials)
-must_be_allowed('HSET', denials, 'HDEL', denials)
+must_be_stream(log)
+must_be_allowed('HSET', denials, 'HDEL', denials, 'XADD', log)
 redis.call('HSET', denials, field, value, 'version', version)
 if #dropped > 0 then redis.call('HDEL', denials, unpack(dropped)) end
+local ended = ends ~= '-' and tonumber(ends) <= tonumber(now)
+log_moderation(log, max_entries, ended and 'allowed' or 'denied', field, by, via, now, 'until', ends, 'ground', ground, 'reason', reason)
 return {'OK', value}

@@ -32,7 +32,7 @@ func (d *Denials) page(list string, first *int, after *string, ended bool, is fu
 	}
 	now, all := d.store.Now(), []*Denial{}
 	for _, denial := range d.all.Load().of {
-		if is(denial) && (ended || !denial.isOver(now)) {
+		if is(denial) && !denial.Erasing && (ended || !denial.isOver(now)) {
 			all = append(all, denial)
 		}
 	}
@@ -78,10 +78,8 @@ func parseCursor(list string) func(field, cursor string) (Denial, error) {
 		if err != nil {
 			return Denial{}, site.NotACursor(field)
 		}
-		d := Denial{User: site.UserOf(parts[1]), At: site.UnixTime(seconds)}
-		if host, isHost := strings.CutPrefix(parts[1], site.HostPrefix); isHost {
-			d.User, d.Host = "", site.HostName(host)
-		}
-		return d, nil
+		d := about(parts[1])
+		d.At = site.UnixTime(seconds)
+		return *d, nil
 	}
 }

@@ -52,6 +52,9 @@ func (d *Denials) Records(ctx context.Context, visit func(Record) error) error {
 	}
 	of := d.all.Load().of
 	for _, member := range slices.Sorted(maps.Keys(of)) {
+		if of[member].Erasing {
+			continue // it is of use in this store only
+		}
 		if err := visit(Record{Denial: member, Says: of[member].Text()}); err != nil {
 			return err
 		}

@@ -42,10 +42,17 @@ const (
 	EventDeleted   EventKind = site.KindDeleted
 	EventUndeleted EventKind = site.KindUndeleted
 	EventMilestone EventKind = "milestone" // the article's net votes reached one of Rules.Milestones for the first time
+	EventFlagged   EventKind = site.KindFlagged
+	EventSettled   EventKind = site.KindSettled
 )
 
 // EventKinds are all kinds.
-var EventKinds = []EventKind{EventPosted, EventVoted, EventRegrouped, EventEdited, EventDeleted, EventUndeleted, EventMilestone}
+var EventKinds = []EventKind{EventPosted, EventVoted, EventRegrouped, EventEdited, EventDeleted, EventUndeleted, EventMilestone, EventFlagged, EventSettled}
+
+// ChangesArticle reports whether an event of the kind is a change of the article, which has a revision of its own.
+func (k EventKind) ChangesArticle() bool {
+	return k != EventMilestone && k != EventFlagged && k != EventSettled
+}
 
 // Event is one change of an article, as the script that made the change wrote it. The events of an article are in the
 // order of their revisions. Legacy clients write no events.
@@ -237,7 +244,7 @@ func DecodeEvent(m redis.XMessage, partition int) *Event {
 		if n, err := strconv.Atoi(entry.To); err == nil {
 			e.Milestone = &n
 		}
-	case EventDeleted:
+	case EventDeleted, EventFlagged, EventSettled:
 	default:
 		e.Groups = append([]site.GroupName{}, site.GroupNames(entry.To)...)
 	}
@@ -253,6 +260,7 @@ func (c LogCursor) time() time.Time {
 type feedEntry struct {
 	id    LogCursor
 	sum   uint16 // of its fields: after the clock went back, and the store too, another entry may have the same id
+	named uint16 // the same with the user, as cursors of earlier versions have it
 	event *Event // nil for an entry that no script wrote; readers skip it
 }
 
@@ -263,16 +271,20 @@ func feedEntries(messages []redis.XMessage, partition int) []feedEntry {
 	entries := make([]feedEntry, len(messages))
 	for i, m := range messages {
 		at := PositionOf(m, partition)
-		entries[i] = feedEntry{at.id, at.sum, DecodeEvent(m, partition)}
+		entries[i] = feedEntry{at.id, at.sum, sumOf(m, "kind", "article", "revision", "votes", "by", "to"), DecodeEvent(m, partition)}
 	}
 	return entries
 }
 
-// PositionOf is the position after an entry of a partition.
+// PositionOf is the position after an entry of a partition. It stays when the user who made the change is erased.
 func PositionOf(m redis.XMessage, partition int) FeedPosition {
+	return FeedPosition{id: NewLogCursor(m.ID, partition), sum: sumOf(m, "kind", "article", "revision", "votes", "to")}
+}
+
+func sumOf(m redis.XMessage, fields ...string) uint16 {
 	sum := crc32.NewIEEE()
-	for _, field := range []string{"kind", "article", "revision", "votes", "by", "to"} {
+	for _, field := range fields {
 		fmt.Fprintln(sum, m.Values[field])
 	}
-	return FeedPosition{id: NewLogCursor(m.ID, partition), sum: uint16(sum.Sum32())} // #nosec G115 -- cut
+	return uint16(sum.Sum32()) // #nosec G115 -- cut
 }

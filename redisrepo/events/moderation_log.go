@@ -27,17 +27,20 @@ const (
 	LogEdited    ModerationKind = "edited"    // by a moderator who is not the poster
 	LogActed     ModerationKind = "acted"     // a moderator did something because of reports of the article
 	LogDismissed ModerationKind = "dismissed" // a moderator did nothing because of them
+	LogDenied    ModerationKind = "denied"    // a moderator denied a user changes, or links to a host
+	LogAllowed   ModerationKind = "allowed"   // a moderator ended that
 )
 
 // Valid reports whether it is one of the kinds above.
 func (k ModerationKind) Valid() bool {
-	return slices.Contains([]ModerationKind{LogDeleted, LogUndeleted, LogRegrouped, LogEdited, LogActed, LogDismissed}, k)
+	return slices.Contains([]ModerationKind{LogDeleted, LogUndeleted, LogRegrouped, LogEdited, LogActed, LogDismissed, LogDenied, LogAllowed}, k)
 }
 
-// ModerationEntry is an entry of the moderation log.
+// ModerationEntry is an entry of the moderation log: an action on an article, on a user or on a host.
 type ModerationEntry struct {
 	Kind          ModerationKind
-	Article       site.ArticleID
+	Target        string         // such as article:17, user:eve or host:go.dev
+	Article       site.ArticleID // 0 for a user or a host
 	By            site.UserName
 	OnBehalfOf    *site.UserName   // for whom By, a service, acted; nil: for itself
 	At            time.Time        // UTC, whole seconds
@@ -52,6 +55,8 @@ type ModerationEntry struct {
 	Ground *site.Ground // nil if none was given
 	Basis  *string      // the rule or the law; nil if none was given
 
+	Until *time.Time // when a denial ends, UTC, whole seconds; nil: never, and for other actions
+
 	entry LogCursor
 }
 
@@ -61,15 +66,34 @@ func (e *ModerationEntry) ID() string { return e.entry.name("moderation", e.Arti
 // moderationList is the name of the log in its cursors.
 const moderationList = "moderation"
 
-// ModerationLog reads a page of the moderation log, newest entry first, in one round trip. The log keeps the
-// last 100,000 entries of each partition, or slightly more. Invalid requests are refused as by Walk.
+// ModerationLog reads a page of the actions on articles in the moderation log, newest entry first, in one round trip. The log
+// keeps the last 100,000 entries of each partition, or slightly more. A page has fewer entries if there are actions on users and
+// hosts between them: see Actions. Invalid requests are refused as by Walk.
 func (r *Log) ModerationLog(ctx context.Context, p site.PageRequest) ([]ModerationEntry, site.PageInfo, error) {
 	q, err := site.ParseRequest(p, r.store.Rules.PageSize, decodeLogCursor)
 	if err != nil {
 		return nil, site.PageInfo{}, err
 	}
+	found, err := r.readLog(ctx, q, nil)
+	if err != nil {
+		return nil, site.PageInfo{}, err
+	}
+	entries := make([]ModerationEntry, 0, len(found.Items))
+	for _, e := range found.Items {
+		if entry, ok := e.shown(); ok && entry.Article != 0 {
+			entries = append(entries, entry)
+		}
+	}
+	return entries, found.Info(func(e LogEntry) string { return e.At.encode() }), nil
+}
+
+// readLog reads entries of the partitions, or of one of them, newest first.
+func (r *Log) readLog(ctx context.Context, q site.Request[LogCursor], only *int) (site.Page[LogEntry], error) {
 	newestFirst := func(a, b LogEntry) int { return b.At.Compare(a.At) }
-	found, err := wire.ReadPage(ctx, r.store, q, newestFirst, func(pipe redis.Pipeliner, i int, b wire.Between[LogCursor]) func() []LogEntry {
+	page, err := wire.ReadPage(ctx, r.store, q, newestFirst, func(pipe redis.Pipeliner, i int, b wire.Between[LogCursor]) func() []LogEntry {
+		if only != nil && i != *only {
+			return func() []LogEntry { return nil }
+		}
 		newest, oldest := "+", "-"
 		if b.After != nil {
 			newest = b.After.newestAfter(i, b.Inclusive)
@@ -83,17 +107,7 @@ func (r *Log) ModerationLog(ctx context.Context, p site.PageRequest) ([]Moderati
 		}
 		return logEntries(pipe.XRevRangeN(ctx, key, newest, oldest, count), i)
 	})
-	if err != nil {
-		return nil, site.PageInfo{}, failover.Wrap("read the moderation log", err)
-	}
-	entries := make([]ModerationEntry, 0, len(found.Items))
-	for _, e := range found.Items {
-		if entry, ok := e.Decode(); ok {
-			entry.By = site.UserName(strings.TrimSpace(string(entry.By))) // see CommandLine
-			entries = append(entries, entry)
-		}
-	}
-	return entries, found.Info(func(e LogEntry) string { return e.At.encode() }), nil
+	return page, failover.Wrap("read the moderation log", err)
 }
 
 // LogEntry is an entry as the stream holds it.
@@ -113,16 +127,29 @@ func logEntries(c *redis.XMessageSliceCmd, partition int) func() []LogEntry {
 	}
 }
 
+// shown is Decode for callers, to whom the operator's commands are a name.
+func (e LogEntry) shown() (ModerationEntry, bool) {
+	entry, ok := e.Decode()
+	entry.By = site.UserName(strings.TrimSpace(string(entry.By))) // see CommandLine
+	return entry, ok
+}
+
 // Decode reports false for an entry that log_moderation did not write. Readers skip it.
 func (e LogEntry) Decode() (ModerationEntry, bool) {
 	field := e.Fields.Text
-	id, err := site.ParseArticleID(field("article"))
+	target := field("article")
+	id, err := site.ParseArticleID(target)
+	if err == nil {
+		target = id.String()
+	} else if isUserOrHost(target) {
+		err = nil
+	}
 	at, atErr := site.ParseNumber(field("at"))
 	if err != nil || atErr != nil {
 		return ModerationEntry{}, false
 	}
 	entry := ModerationEntry{
-		Kind: ModerationKind(field("kind")), Article: id, By: site.UserOf(field("by")), At: site.UnixTime(at),
+		Kind: ModerationKind(field("kind")), Target: target, Article: id, By: site.UserOf(field("by")), At: site.UnixTime(at),
 		Before: site.GroupNames(field("before")), After: site.GroupNames(field("after")), Cursor: e.At.encode(),
 		Title: site.Optional(field("title")), Reason: site.Optional(field("reason")), Basis: site.Optional(field("basis")), entry: e.At,
 	}
@@ -135,6 +162,9 @@ func (e LogEntry) Decode() (ModerationEntry, bool) {
 	if user := field("on_behalf_of"); user != "" {
 		name := site.UserOf(user)
 		entry.OnBehalfOf = &name
+	}
+	if until, err := site.ParseNumber(field("until")); err == nil && field("until") != "" {
+		entry.Until = new(site.UnixTime(until))
 	}
 	return entry, true
 }

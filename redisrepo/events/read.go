@@ -24,7 +24,9 @@ type FeedPosition struct {
 }
 
 // is reports whether an entry is the one of the position.
-func (p FeedPosition) is(e feedEntry) bool { return p.id == e.id && p.sum == e.sum }
+func (p FeedPosition) is(e feedEntry) bool {
+	return p.id == e.id && (p.sum == e.sum || p.sum == e.named)
+}
 
 // IsEmpty reports whether the position is before the first entry.
 func (p FeedPosition) IsEmpty() bool { return p.id.Milliseconds|p.id.Sequence == 0 }

@@ -57,6 +57,9 @@ func (p Partition) Sizes() string { return p.Ranking(site.BySize) }
 // Deleted is the key deleted:, see Kinds.
 func (p Partition) Deleted() string { return p.Key("deleted:") }
 
+// Unexplained is the key unexplained:, see Kinds.
+func (p Partition) Unexplained() string { return p.Key("unexplained:") }
+
 // Moderation is the key moderation:, see Kinds.
 func (p Partition) Moderation() string { return p.Key("moderation:") }
 
@@ -88,6 +91,17 @@ func (p Partition) Blockers() string { return p.Key("blockers:") }
 
 // Blocked is the key blocked:, see Kinds.
 func (p Partition) Blocked(by site.UserName) string { return p.Key("blocked:", string(by)) }
+
+// Erased is the key erased:, see Kinds.
+func (p Partition) Erased() string { return p.Key("erased:") }
+
+// Erasing is the key erasing:, see Kinds.
+func (p Partition) Erasing() string { return p.Key("erasing:") }
+
+// LogCopy is the key of the copy of a stream of the partition without a name, which is that of the digest.
+func (p Partition) LogCopy(stream, digest string) string {
+	return p.Key("erasing:", strings.TrimPrefix(stream, string(p)), digest)
+}
 
 // Audit is the key audit:, see Kinds.
 func (p Partition) Audit(id site.ArticleID) string { return p.Key("audit:", id.Number()) }
@@ -207,5 +221,6 @@ const (
 	FieldPartitions = "partitions"
 	FieldIndex      = "index"
 	FieldEpoch      = "epoch"     // a random name that a store gets when it is created
+	FieldEmptied    = "emptied"   // time of deletion up to which articles are emptied, see retention
 	FieldForgotten  = "forgotten" // see Articles.Forgotten, and the voting window under which that was found out
 )

@@ -69,6 +69,7 @@ var (
 	Document  = &Of{"1f3", isText, DocumentIndex}
 	Rate      = &Of{"votes:user:alice", isText, rateIndex}
 	Post      = &Of{"alice:KEY", isPost, postIndex}
+	LogCopy   = &Of{"events:DIGEST", isText, nil}
 	Database  = &Of{"0", isText, nil}
 	Site      = &Of{"", func(rest string) bool { return rest == "" }, func(int, string) int { return 0 }} // the first partition's, of the whole site
 )
@@ -114,13 +115,13 @@ func postIndex(n int, rest string) int {
 var Kinds = []Kind{
 	{Name: "article", Holds: String, Of: All, Copy: Apart, Doc: "the last article number"},
 	{Name: "article", Holds: Hash, Of: Article, Copy: ByKey,
-		Doc: "title, link, text, poster (`user:alice`), time, votes (net), downvotes, groups, revision (number of changes), uncounted (1 if the poster's vote does not count), cast (those net votes that are in `cast:alice:647` of their voters; missing for an article from a time without it); for an edited article also edits (number of changes of title or text), edited (time of the last) and edition (revision of the last change of title, text or groups); with a change feed also milestone (the highest of `FRONTPAGE_MILESTONES` that the net votes have reached); for a deleted article also deleted and deleted_by, and reported (1 if a moderator deleted it because of reports); if a moderator said why they deleted or last changed it also why: time, ground and moderator on a line, then the basis and the reason"},
+		Doc: "title, link, text, poster (`user:alice`), time, votes (net), downvotes, groups, revision (number of changes), uncounted (1 if the poster's vote does not count), cast (those net votes that are in `cast:alice:647` of their voters; missing for an article from a time without it); for an edited article also edits (number of changes of title or text), edited (time of the last) and edition (revision of the last change of title, text or groups); with a change feed also milestone (the highest of `FRONTPAGE_MILESTONES` that the net votes have reached); for a deleted article also deleted and deleted_by, and reported (1 if a moderator deleted it because of reports), and an empty title and link, no text and no edits if `FRONTPAGE_DELETED_TEXT_DAYS` have passed; if a moderator said why they deleted or last changed it also why: time, ground and moderator on a line, then the basis and the reason"},
 	{Name: "history", Holds: Hash, Of: Article, Copy: ByKey,
 		Doc: "what edits replaced, up to 20 versions: the first, the one of the others that got the most votes, and the newest; number of the edit to time, net votes, bytes of the title and `user:alice`, who replaced it, on a line, the title and the text after it; `best`: the number of the edit that replaced the one with the most votes, and these"},
 	{Name: "time", Holds: SortedSet, Of: All, Copy: ByMember, Doc: "`article:17` by posting time"},
 	{Name: "score", Holds: SortedSet, Of: All, Copy: ByMember, Doc: "`article:17` by score"},
-	{Name: "voted", Holds: Set, Of: Article, Copy: ByKey, Expires: true, Doc: "`user:alice` of the upvoters; kept an hour longer than voting is open"},
-	{Name: "downvoted", Holds: Set, Of: Article, Copy: ByKey, Expires: true, Doc: "`user:alice` of the downvoters; kept as long"},
+	{Name: "voted", Holds: Set, Of: Article, Copy: ByKey, Expires: true, Doc: "`user:alice` of the upvoters, and `gone:` with random characters of [erased](erasing.md) ones; kept an hour longer than voting is open"},
+	{Name: "downvoted", Holds: Set, Of: Article, Copy: ByKey, Expires: true, Doc: "the same of the downvoters; kept as long"},
 	{Name: "cast", Holds: SortedSet, Of: UserMonth, Copy: ByMember, Expires: true, Feature: "cast",
 		Doc: "what alice voted on among the articles posted in the 32 days 647: `17`, or `-17` for a downvote, by the time of the vote; at most 10,000, the oldest are dropped, and `0` says so; until [`FRONTPAGE_VOTES_KEPT`](operations.md#memory) after the last vote that can be cast on these articles"},
 	{Name: "group", Holds: Set, Of: Group, Copy: ByMember, Doc: "`article:17`"},
@@ -129,7 +130,7 @@ var Kinds = []Kind{
 	{Name: "score", Holds: SortedSet, Of: Group, Expires: true, Doc: "its part of `score:`, likewise"},
 	{Name: "groups", Holds: SortedSet, Of: All, Doc: "names of the groups that are not empty, without `interesting`"},
 	{Name: "sizes", Holds: SortedSet, Of: All, Doc: "the same names by negated number of articles: the largest groups come first"},
-	{Name: "posted", Holds: SortedSet, Of: User, Copy: ByMember, Doc: "`article:17` that alice posted, by time"},
+	{Name: "posted", Holds: SortedSet, Of: User, Copy: ByMember, Doc: "`article:17` that alice posted, by time; those of [erased users](erasing.md) are all in `posted: deleted user`"},
 	{Name: "host", Holds: SortedSet, Of: Host, Copy: ByMember, Doc: "`article:17` with links to the host, by time"},
 	{Name: "top", Holds: SortedSet, Of: Span, Copy: ByMember, Feature: "calendar",
 		Doc: "`article:17` by net votes, of those posted on the day 20715 since 1970, `top:m:647` in these 32 days, `top:h:497160` in this hour: an article is in the list of its hour until the day is folded, later in those of its day and its month"},
@@ -143,8 +144,9 @@ var Kinds = []Kind{
 		Doc: "`article:17` by 10,000,000 × the best rank at a full hour + that hour; entered when best ranks are read"},
 	{Name: "post", Holds: String, Of: Post, Copy: ByKey, Expires: true,
 		Doc: "the article made by a post with an idempotency key, and a digest of the draft; `-` instead of the article if its link put it into another partition, which has the full record; 24 h"},
-	{Name: "deleted", Holds: SortedSet, Of: All, Copy: ByMember, Doc: "`article:17` by time of deletion; a deleted article is in no other list"},
-	{Name: "moderation", Holds: Stream, Of: All, Copy: Apart, Doc: "the moderation log, about the last 100,000 entries"},
+	{Name: "deleted", Holds: SortedSet, Of: All, Copy: ByMember, Doc: "`article:17` by time of deletion; a deleted article is in no other list but `unexplained:`"},
+	{Name: "unexplained", Holds: SortedSet, Of: All, Copy: ByMember, Doc: "those of `deleted:` that moderators deleted without saying on which ground"},
+	{Name: "moderation", Holds: Stream, Of: All, Copy: Apart, Doc: "the moderation log, about the last 100,000 entries: kind, article (`article:17`; for a denial or its end `user:eve` or `host:go.dev`, in the first partition), by (`user:mod`), at, and what is known of title, link, reason, ground, basis, before and after (groups), on_behalf_of, and until (the end of a denial; `-`: never)"},
 	{Name: "events", Holds: Stream, Of: All,
 		Doc: "the [log](architecture.md#the-log) of changes, of which the [change feed](events.md) is a part: kind, article (`17`), revision, votes (net), downvotes, score, by (`alice`), to: the vote, the net votes of a milestone, or the groups; time (of the posting), groups, at (time of the change), and some also left (groups that it was taken out of), ground, basis and reason (of a moderator)"},
 	{Name: "views", Holds: Hash, Of: All,
@@ -171,11 +173,14 @@ var Kinds = []Kind{
 	{Name: "ended", Holds: String, Of: Digest, Copy: ByKey, Expires: true,
 		Doc: "a random text, since a moderator ended all sessions of a user: only those with the same text go on; digest of the user's name; 400 days and an hour"},
 	{Name: "denials", Holds: Hash, Of: Site, Copy: ByKey,
-		Doc: "[denied users and hosts](moderation.md#denied-users), in the first partition: `user:alice` or `host:go.dev` to the end (Unix seconds; `-`: never), the time, the ground, 1 if it is also about the names below the host, else 0, and the moderator (`user:mod`) on a line, and the reason after it; ended ones stay for 400 days; version, a random text that each change replaces"},
+		Doc: "[denied users and hosts](moderation.md#denied-users), in the first partition: `user:alice` or `host:go.dev` to the end (Unix seconds; `-`: never), the time, the ground, 1 if it is also about the names below the host, else 0, and the moderator (`user:mod`) on a line, and the reason after it; ended ones stay for 400 days; `erased:DIGEST` instead of `user:alice` for an [erased user](erasing.md), by a digest of the name, and `erasing:DIGEST` while one is erased; version, a random text that each change replaces"},
 	{Name: "blockers", Holds: SortedSet, Of: Site, Copy: ByKey, Doc: "`user:alice` who have [blocked](moderation.md#blocks) others, or had, in the order of their first block, in the first partition"},
 	{Name: "blocked", Holds: Set, Of: Name, Copy: ByKey, Doc: "`user:bob` whom alice has blocked, at most 1,000; in the partition that also has the rates of alice"},
+	{Name: "erased", Holds: SortedSet, Of: Site, Copy: ByKey, Doc: "digests of the names of [erased users](erasing.md), by the time when each was erased last, in the first partition"},
+	{Name: "erasing", Holds: Hash, Of: All, Doc: "how often `events:` and `moderation:` were replaced by a copy [without a name](erasing.md), and of a copy that is being made, as in `events:DIGEST`, how often that was when it was begun"},
+	{Name: "erasing", Holds: Stream, Of: LogCopy, Expires: true, Doc: "a copy of `events:` or `moderation:` that is being made, without the name of the digest; for a day"},
 	{Name: "meta", Holds: Hash, Of: All, Copy: Apart,
-		Doc: "version of this layout, number of [partitions](#partitions) and index of this one, the rules by which scores were computed, the features that are kept, the posting time before which voters were forgotten when the voting window was changed, the posting time from which all votes are in `cast:`, the epoch, a random name of this data, in the first partition the secret key of the cursors of [rankings](ranking.md#rankings-as-a-query), and the origin of a copy: after `frontpage migrate` the epoch of the site that was copied, after the import of an export its digest"},
+		Doc: "version of this layout, number of [partitions](#partitions) and index of this one, the rules by which scores were computed, the features that are kept, the posting time before which voters were forgotten when the voting window was changed, the time of deletion up to which texts have been erased, the posting time from which all votes are in `cast:`, the epoch, a random name of this data, in the first partition the secret key of the cursors of [rankings](ranking.md#rankings-as-a-query), and the origin of a copy: after `frontpage migrate` the epoch of the site that was copied, after the import of an export its digest"},
 	{Name: "changes", Holds: Channel, Of: Database,
 		Doc: "messages of processes that have added to the [log](architecture.md#the-log): `K7Q2ZB4M 0 3` is a random name of the process, and the partitions. The number in the channel's name is that of the database, and all partitions have one channel"},
 }
@@ -208,7 +213,7 @@ var commandsOf = map[Type][]string{
 		"ZRANGE KEY 0 0", "ZSCAN KEY 0", "ZMSCORE KEY a", "ZREMRANGEBYSCORE KEY 1 0", "ZREMRANGEBYRANK KEY a a", "ZINTERSTORE KEY 0 KEY",
 	},
 	String:  {"GET KEY", "SET KEY a EX b", "INCRBY KEY a", "GETEX KEY EX a"},
-	Stream:  {"XADD KEY NOMKSTREAM MAXLEN ~ 1000000 0-0 a b", "XDEL KEY 0-0", "XLEN KEY", "XRANGE KEY - + COUNT 1", "XREVRANGE KEY + - COUNT 1"},
+	Stream:  {"XADD KEY NOMKSTREAM MAXLEN ~ 1000000 0-0 a b", "XDEL KEY 0-0", "XLEN KEY", "XRANGE KEY - + COUNT 1", "XREVRANGE KEY + - COUNT 1", "XTRIM KEY MINID 0-0", "RENAME KEY KEY"},
 	Channel: {"PUBLISH KEY /", "SUBSCRIBE KEY"},
 }
 

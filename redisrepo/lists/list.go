@@ -73,6 +73,11 @@ func Deleted() Listing {
 	return Listing{order: site.ByTime, direction: site.Descending, own: keys.Untagged.Deleted(), name: "deleted"}
 }
 
+// Unexplained lists the articles that moderators deleted without saying why, the latest deletion first.
+func Unexplained() Listing {
+	return Listing{order: site.ByTime, direction: site.Descending, own: keys.Untagged.Unexplained(), name: "unexplained"}
+}
+
 // List returns a page of a listing by its number, from 1. A nil size stands for Rules.PageSize. Articles with
 // equal scores or times are sorted by the bytes of their ids. A page past the end is empty.
 //

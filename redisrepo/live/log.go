@@ -492,6 +492,7 @@ func (r *Live) handleEntry(m redis.XMessage, index int) error {
 	case site.KindVoted, site.KindRegrouped, site.KindDeleted, site.KindUndeleted:
 		r.applyChange(e)
 	case string(events.EventMilestone): // the entry of its vote says all
+	case site.KindFlagged, site.KindSettled: // the article is the same
 	default:
 		r.live.markStale(e.Article)
 	}

@@ -85,19 +85,21 @@ func (r *Reports) flag(ctx context.Context, id site.ArticleID, f filing) (status
 			p.Article(id), // KEYS[1] article
 			p.Flags(id),   // KEYS[2] flags
 			p.Flagged(),   // KEYS[3] flagged
+			p.Events(),    // KEYS[4] events
 		}
 		if f.contact != nil {
-			scriptKeys = append(scriptKeys, p.Contact(id, f.decisionsFor)) // KEYS[4] contacts
+			scriptKeys = append(scriptKeys, p.Contact(id, f.decisionsFor)) // KEYS[5] contacts
 		}
 		answer, err := r.store.Call(ctx, flagScript, scriptKeys, []any{
-			id.Number(),         // ARGV[1] number
-			f.by,                // ARGV[2] by
-			string(f.reason),    // ARGV[3] reason
-			f.note,              // ARGV[4] note
-			f.digest,            // ARGV[5] digest
-			f.contact,           // ARGV[6] contact
-			f.decisionsFor,      // ARGV[7] decisions
-			r.store.ScriptNow(), // ARGV[8] now
+			id.Number(),                 // ARGV[1] number
+			f.by,                        // ARGV[2] by
+			string(f.reason),            // ARGV[3] reason
+			f.note,                      // ARGV[4] note
+			f.digest,                    // ARGV[5] digest
+			f.contact,                   // ARGV[6] contact
+			f.decisionsFor,              // ARGV[7] decisions
+			r.store.ScriptNow(),         // ARGV[8] now
+			r.store.Rules.RankingText(), // ARGV[9] ranking
 		})
 		switch {
 		case err != nil:
@@ -144,18 +146,20 @@ func (s Settling) Check() (Settling, error) {
 func (r *Reports) Settle(ctx context.Context, id site.ArticleID, by site.Actor, s Settling) error {
 	p := r.store.Partition(id)
 	answer, err := r.Decide(ctx, id, s, func(reportKeys []string, settled string) (wire.Reply, error) {
-		// KEYS[1] article, KEYS[2] flags, KEYS[3] flagged, KEYS[4] contacts, KEYS[5] later_contacts, KEYS[6] log
-		scriptKeys := append(append([]string{p.Article(id)}, reportKeys...), p.Moderation())
+		// KEYS[1] article, KEYS[2] flags, KEYS[3] flagged, KEYS[4] contacts, KEYS[5] later_contacts, KEYS[6] log,
+		// KEYS[7] events
+		scriptKeys := append(append([]string{p.Article(id)}, reportKeys...), p.Moderation(), p.Events())
 		return r.store.Call(ctx, settleScript, scriptKeys, []any{
-			id.String(),            // ARGV[1] member
-			by.Name.Member(),       // ARGV[2] by
-			by.ViaMember(),         // ARGV[3] via
-			settled,                // ARGV[4] settled
-			s.Why.Reason,           // ARGV[5] reason
-			string(s.Why.Ground),   // ARGV[6] ground
-			s.Why.Basis,            // ARGV[7] basis
-			site.ModerationEntries, // ARGV[8] max_entries
-			r.store.ScriptNow(),    // ARGV[9] now
+			id.String(),                 // ARGV[1] member
+			by.Name.Member(),            // ARGV[2] by
+			by.ViaMember(),              // ARGV[3] via
+			settled,                     // ARGV[4] settled
+			s.Why.Reason,                // ARGV[5] reason
+			string(s.Why.Ground),        // ARGV[6] ground
+			s.Why.Basis,                 // ARGV[7] basis
+			site.ModerationEntries,      // ARGV[8] max_entries
+			r.store.ScriptNow(),         // ARGV[9] now
+			r.store.Rules.RankingText(), // ARGV[10] ranking
 		})
 	})
 	if err != nil {

@@ -4,6 +4,7 @@
 -- KEY article     article:ID    hash  the article
 -- KEY flags       flags:ID      hash  its reports
 -- KEY flagged     flagged:      zset  the articles with open reports
+-- KEY events      events:       stream  the log
 -- KEY [contacts]  contact:ID:N  hash  the contacts of its notices after N decisions; only with contact
 -- ARG number      the article's number
 -- ARG by          the member of the user, or ! and the reference of a notice
@@ -13,6 +14,7 @@
 -- ARG contact     the sealed contact of a notice; empty: none
 -- ARG decisions   N, how often reports of the article were decided, as the caller expects it; without contact of no use
 -- ARG now         now, Unix seconds; empty: the server's clock
+-- ARG ranking     the ranking, as worth.lua takes it
 --
 -- A report that is changed gets a new number: a moderator who has seen it as it was does not decide it.
 --
@@ -33,7 +35,10 @@ if not hash[1] or hash[3] then return {'NOT_FOUND'} end
 if hash[2] == by then return {'FORBIDDEN'} end
 if contact ~= '' and reports.decisions ~= tonumber(decisions) then return {'STALE', reports.decisions} end
 
+local standing = standing_of(article, ranking)
+if not standing then return redis.error_reply('CORRUPT time, votes or revision of article:' .. number) end
 must_be_zset(flagged)
+must_take_entries(events)
 must_be_allowed('HSET', flags, 'HDEL', flags, 'PERSIST', flags, 'ZADD', flagged, 'ZREM', flagged)
 if contact ~= '' then
   redis.call('HLEN', contacts)
@@ -53,4 +58,5 @@ redis.call('HSET', flags, reports.last, string.format('%s %.0f %s %s\n%s', reaso
 if contact ~= '' then redis.call('HSET', contacts, reports.last, contact) end
 keep_reports(flags, flagged, number, reports)
 redis.call('PERSIST', flags)
+tell_reports(events, 'flagged', 'article:' .. number, standing, '', now)
 return {'OK', reports.last}

@@ -296,6 +296,21 @@ type ReportEdge struct {
 	Node   *Report
 }
 
+// ReportedBy returns the key of the list of a user's reports, and the index of its partition.
+func (r *Reports) ReportedBy(user site.UserName) (key string, partition int) {
+	partition = keys.HomeIndex(len(r.store.Partitions), string(user))
+	return r.store.Partitions[partition].Reported(user), partition
+}
+
+// MadeBy returns a user's reports of articles, nil for those that do not exist, in two round trips.
+func (r *Reports) MadeBy(ctx context.Context, user site.UserName, articles []site.ArticleID) ([]*Report, error) {
+	asked := make([]filed, len(articles))
+	for i, id := range articles {
+		asked[i] = filed{id, user.Member()}
+	}
+	return r.find(ctx, asked)
+}
+
 // Reported returns a page of the reports that a user made, the newest first. It may have fewer reports than asked for although
 // others follow: PageInfo says so.
 func (r *Reports) Reported(ctx context.Context, user site.UserName, first *int, after *string) ([]*ReportEdge, site.PageInfo, error) {
@@ -314,11 +329,7 @@ func (r *Reports) Reported(ctx context.Context, user site.UserName, first *int, 
 		places = slices.DeleteFunc(places, func(p place) bool { return p.compare(*q.After) >= 0 })
 	}
 	p := site.NewPage(places, q.Size, false, q.After != nil, false)
-	asked := make([]filed, len(p.Items))
-	for i, place := range p.Items {
-		asked[i] = filed{place.id, user.Member()}
-	}
-	reports, err := r.find(ctx, asked)
+	reports, err := r.MadeBy(ctx, user, ids(p.Items))
 	if err != nil {
 		return nil, site.PageInfo{}, err
 	}

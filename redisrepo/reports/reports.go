@@ -14,7 +14,9 @@ import (
 	"time"
 
 	"frontpage/redisrepo/events"
+	_ "frontpage/redisrepo/rankings" // worth.lua
 	"frontpage/redisrepo/site"
+	_ "frontpage/redisrepo/views" // append.lua
 	"frontpage/redisrepo/wire"
 	"frontpage/sealing"
 )

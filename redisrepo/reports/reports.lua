@@ -1,4 +1,4 @@
--- uses names
+-- uses names whole worth append
 
 -- reports_of parses what flags: of an article says of all its reports: the last number that was given out, how many are open,
 -- since when, how many of these name illegal content, how many are notices, and up to which number they are decided.
@@ -37,4 +37,19 @@ local function keep_reports(flags, flagged, number, reports)
   else
     redis.call('ZADD', flagged, string.format('%.0f', reports.since - (reports.illegal > 0 and 1e10 or 0)), number)
   end
+end
+
+-- standing_of returns what an entry of the log says of an article, and nil if that is corrupt. It comes before the first write.
+local function standing_of(article, ranking)
+  local hash = redis.call('HMGET', article, 'votes', 'downvotes', 'revision', 'time', 'groups')
+  local s = {votes = whole(hash[1] or '0'), downvotes = whole(hash[2] or '0'), revision = whole(hash[3] or '0'), time = hash[4], groups = hash[5] or ''}
+  if not s.votes or not s.downvotes or not s.revision or not tonumber(s.time) then return nil end
+  s.score = s.time + worth(ranking, s.votes)
+  return s
+end
+
+-- tell_reports adds to the log that reports of an article were made or changed, without a name, or decided by a moderator.
+local function tell_reports(events, kind, member, standing, by, at)
+  append(events, kind, member, standing.revision, standing.votes, standing.downvotes, standing.score, by, standing.groups, standing.time,
+    standing.groups, at)
 end

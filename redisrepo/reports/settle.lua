@@ -7,6 +7,7 @@
 -- KEY contacts        contact:ID:N  hash    the contacts of its notices after the N decisions that settling names
 -- KEY later_contacts  contact:ID:N  hash    those after one decision more
 -- KEY log             moderation:   stream  the moderation log
+-- KEY events          events:       stream  the log
 -- ARG member          the article's member
 -- ARG by              the moderator's member
 -- ARG via             the member of the service that acts for by, or empty
@@ -16,6 +17,7 @@
 -- ARG basis           the rule or the law; may be empty
 -- ARG max_entries     approximate maximum number of entries in the log
 -- ARG now             now, Unix seconds; empty: the server's clock
+-- ARG ranking         the ranking, as worth.lua takes it
 --
 -- Replies {'OK'}             they are decided, by this call or before by the same moderator in the same words
 --         {'NOT_FOUND'}      the article does not exist
@@ -28,8 +30,11 @@ if not hash[1] then return {'NOT_FOUND'} end
 local settling, problem = settling_of(flags, flagged, contacts, later_contacts, settled, by)
 if problem == 'CONFLICT' then return {'CONFLICT'} end
 if problem then return {'STALE_REPORTS'} end
+local standing = standing_of(article, ranking)
+if not standing then return redis.error_reply('CORRUPT time, votes or revision of ' .. member) end
 must_be_stream(log)
 must_be_allowed('XADD', log)
-settle(settling, log, max_entries, member, by, via, now_or(now),
+must_take_entries(events)
+settle(settling, events, standing, log, max_entries, member, by, via, now_or(now),
   'title', hash[2] or '', 'link', hash[3] or '', 'reason', reason, 'ground', ground, 'basis', basis)
 return {'OK'}

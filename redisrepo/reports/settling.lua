@@ -50,8 +50,9 @@ local function settling_of(flags, flagged, contacts, later_contacts, text, by)
   return s
 end
 
--- settle decides reports: s is of settling_of. The arguments after it are those of log_moderation, without the kind.
-local function settle(s, log, max_entries, member, by, via, at, ...)
+-- settle decides reports, and tells the log so: s is of settling_of, standing of standing_of. The arguments after these are those of
+-- log_moderation, without the kind.
+local function settle(s, events, standing, log, max_entries, member, by, via, at, ...)
   if not s or s.is_done then return end
   if #s.moved > 0 then
     redis.call('HSET', s.later_contacts, unpack(s.moved))
@@ -62,5 +63,6 @@ local function settle(s, log, max_entries, member, by, via, at, ...)
     string.format('=%.0f', s.new), string.format('%s %.0f %s\n%s', s.state, tonumber(at), by, s.decision))
   keep_reports(s.flags, s.flagged, string.sub(member, 9), s)
   if s.open == 0 then redis.call('EXPIRE', s.flags, s.kept_seconds) end
+  tell_reports(events, 'settled', member, standing, by, at)
   log_moderation(log, max_entries, s.state, member, by, via, at, ...)
 end

@@ -96,6 +96,25 @@ func (r *Sessions) nameKey(name site.UserName) string {
 	return r.digested(folded).NameOwner(folded)
 }
 
+// AccountOf returns the digest of the account that has a name, in any case and form of its letters; empty: none has.
+func (r *Sessions) AccountOf(ctx context.Context, name site.UserName) (string, error) {
+	account, err := r.store.Client.Get(wire.Reading(ctx), r.nameKey(name)).Result()
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return "", failover.Wrap("look for an account", err)
+	}
+	return account, nil
+}
+
+// NameOwnerKey returns the key of the account that has a name, in any case and form of its letters, if that is the account of a
+// digest; else an empty text.
+func (r *Sessions) NameOwnerKey(ctx context.Context, name site.UserName, account string) (string, error) {
+	owner, err := r.AccountOf(ctx, name)
+	if err != nil || owner == "" || owner != account {
+		return "", err
+	}
+	return r.nameKey(name), nil
+}
+
 // Look is the key of the first name of those that look alike: they have one skeleton (UTS 39), in any case. No name is what
 // the digest is of: it has a line break.
 func (r *Sessions) Look(name site.UserName) string {
@@ -177,7 +196,7 @@ const MaxSession = 400 * 24 * time.Hour
 const markMargin = time.Hour
 
 // UserDigest is the digest, in hex, under which the mark of a user's sessions is kept.
-func UserDigest(name site.UserName) string { return digestOf(string(name)) }
+func UserDigest(name site.UserName) string { return name.Digest() }
 
 // KeepSession stores a session for some time.
 func (r *Sessions) KeepSession(ctx context.Context, digest string, value []byte, lifetime time.Duration) error {

@@ -53,8 +53,11 @@ func (a *Article) Revision() int { return int(a.Stored.Revision) }
 // User is a poster or voter. Every valid name is a user.
 type User struct{ Name UserName }
 
-// ID is the user's global id, such as user:alice. It is also the user's member in the sets of voters.
-func (u User) ID() string { return u.Name.Member() }
+// ID is the user's global id, such as user:alice.
+func (u User) ID() string { return u.ShownName().Member() }
+
+// ShownName is the user's name as it is shown.
+func (u User) ShownName() UserName { return UserName(u.Name.Shown()) }
 
 // Bytes returns about how many bytes the article takes.
 func (a *Article) Bytes() int {

@@ -14,6 +14,8 @@ const (
 	KindDeleted   = "deleted"
 	KindUndeleted = "undeleted"
 	KindNoticed   = "noticed" // a legacy client has changed it; only in the log
+	KindFlagged   = "flagged" // it was reported, or a report of it was changed; the article is the same
+	KindSettled   = "settled" // reports of it were decided; the article is the same
 )
 
 // A watch can go on where an earlier one ended, of this or another process. What a watcher of articles has is the

@@ -1,8 +1,11 @@
 package site
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -60,6 +63,28 @@ func ParseUserName(s string) (UserName, error) {
 // CommandLine is the moderator of the operator's commands, as it is stored: the space keeps it from being a user's name.
 // What is read has no space, so no user may act as "command line".
 const CommandLine UserName = " command line"
+
+// Erased users and moderators, as they are stored instead of their names. As with CommandLine, the space keeps these
+// from being user names, and what is shown has none.
+const (
+	ErasedUser      UserName = " deleted user"
+	ErasedModerator UserName = " a moderator"
+)
+
+// Reserved reports whether a name is one that is shown for users who have none, in any case.
+func (u UserName) Reserved() bool {
+	return slices.ContainsFunc([]UserName{CommandLine, ErasedUser, ErasedModerator}, func(name UserName) bool { return strings.EqualFold(string(u), name.Shown()) })
+}
+
+// Shown is the name as it is shown.
+func (u UserName) Shown() string { return strings.TrimPrefix(string(u), " ") }
+
+// Digest stands for the name where it is not to be kept: 32 hexadecimal digits of its SHA-256. Who has it can test whether it
+// is that of a certain name.
+func (u UserName) Digest() string {
+	sum := sha256.Sum256([]byte(u))
+	return hex.EncodeToString(sum[:16])
+}
 
 // Displayable reports whether a name or title shows what it is: it does not look empty, and contains neither
 // invisible characters nor ones that reverse the direction of the line. That is a text of PRECIS' Freeform class

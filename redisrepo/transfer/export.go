@@ -88,7 +88,8 @@ type Removal struct {
 type LogRecord struct {
 	Kind    events.ModerationKind `json:"log"`
 	ID      string                `json:"id"` // of the stream: milliseconds and a number
-	Article site.ArticleID        `json:"article"`
+	Article site.ArticleID        `json:"article,omitempty"`
+	Target  string                `json:"target,omitempty"` // of an action on a user or a host, such as user:eve, instead of the article
 	By      site.UserName         `json:"by"`
 	For     *site.UserName        `json:"on_behalf_of,omitempty"` // ModerationEntry.OnBehalfOf
 	At      float64               `json:"at"`                     // Unix seconds
@@ -99,6 +100,16 @@ type LogRecord struct {
 	Reason  string                `json:"reason,omitempty"`
 	Ground  site.Ground           `json:"ground,omitempty"`
 	Basis   string                `json:"basis,omitempty"`
+	Until   string                `json:"until,omitempty"` // of a denial, Unix seconds; -: it never ends
+}
+
+// HasTarget reports whether the entry is about an article, a user or a host, and not about two of them.
+func (e LogRecord) HasTarget() bool {
+	if e.Target == "" {
+		return e.Article >= 1 && e.Article <= 1<<31-1
+	}
+	target, err := events.ParseTarget(e.Target)
+	return e.Article == 0 && err == nil && target == e.Target && !strings.HasPrefix(target, site.ArticlePrefix)
 }
 
 // maxReadTogether is the number of voters that one transaction of an export reads: more would delay other clients.
@@ -606,8 +617,12 @@ func (l *logReader) fill(ctx context.Context, r *redisrepo.Repo) error {
 			if !ok || err != nil {
 				continue // not an entry
 			}
-			l.read = append(l.read, LogRecord{Kind: entry.Kind, ID: message.ID, Article: entry.Article, By: entry.By, For: entry.OnBehalfOf, At: at, Before: entry.Before, After: entry.After,
-				Title: site.ValidUTF8(site.Value(entry.Title)), Link: site.ValidUTF8(site.Value(entry.Link)), Reason: site.ValidUTF8(site.Value(entry.Reason)), Ground: site.Value(entry.Ground), Basis: site.ValidUTF8(site.Value(entry.Basis))})
+			record := LogRecord{Kind: entry.Kind, ID: message.ID, Article: entry.Article, By: entry.By, For: entry.OnBehalfOf, At: at, Before: entry.Before, After: entry.After,
+				Title: site.ValidUTF8(site.Value(entry.Title)), Link: site.ValidUTF8(site.Value(entry.Link)), Reason: site.ValidUTF8(site.Value(entry.Reason)), Ground: site.Value(entry.Ground), Basis: site.ValidUTF8(site.Value(entry.Basis)), Until: e.Fields.Text("until")}
+			if entry.Article == 0 {
+				record.Target = entry.Target
+			}
+			l.read = append(l.read, record)
 		}
 	}
 	return nil

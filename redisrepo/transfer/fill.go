@@ -307,7 +307,10 @@ func (f *Filling) putCall(rec *Record) (scriptKeys []string, args []any) {
 func (f *Filling) PutLog(ctx context.Context, entries []LogRecord) error {
 	return f.r.Store.Write(ctx, func(pipe redis.Pipeliner) {
 		for _, e := range entries {
-			index := f.r.Store.Index(e.Article)
+			index, target := 0, e.Target
+			if target == "" {
+				index, target = f.r.Store.Index(e.Article), e.Article.String()
+			}
 			at := events.NewLogCursor(e.ID, 0)
 			if last := f.last[index]; at.Compare(last) <= 0 {
 				at = last
@@ -318,14 +321,14 @@ func (f *Filling) PutLog(ctx context.Context, entries []LogRecord) error {
 				continue
 			}
 			values := []any{"xadd", f.r.Store.Partitions[index].Moderation(), at.ID(),
-				"kind", string(e.Kind), "article", e.Article.String(), "by", e.By.Member(), "at", site.Number(e.At)}
+				"kind", string(e.Kind), "article", target, "by", e.By.Member(), "at", site.Number(e.At)}
 			if e.For != nil {
 				values = append(values, "on_behalf_of", e.For.Member())
 			}
 			if e.Kind == events.LogRegrouped || len(e.Before)+len(e.After) > 0 {
 				values = append(values, "before", site.GroupText(e.Before), "after", site.GroupText(e.After))
 			}
-			for _, pair := range [][2]string{{"title", e.Title}, {"link", e.Link}, {"reason", e.Reason}, {"ground", string(e.Ground)}, {"basis", e.Basis}} {
+			for _, pair := range [][2]string{{"title", e.Title}, {"link", e.Link}, {"reason", e.Reason}, {"ground", string(e.Ground)}, {"basis", e.Basis}, {"until", e.Until}} {
 				if pair[1] != "" {
 					values = append(values, pair[0], pair[1])
 				}

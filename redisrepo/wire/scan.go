@@ -45,8 +45,8 @@ func (r *Store) Scan(ctx context.Context, s Scan) error {
 }
 
 // InBatches returns a function that calls handle with BatchSize elements at a time.
-func InBatches(handle func([]string) error) func([]string) error {
-	return func(elements []string) error {
+func InBatches[T any](handle func([]T) error) func([]T) error {
+	return func(elements []T) error {
 		for batch := range slices.Chunk(elements, BatchSize) {
 			if err := handle(batch); err != nil {
 				return err
@@ -122,6 +122,29 @@ func (r *Store) serverOf(ctx context.Context, key string) (*redis.Client, error)
 		return cluster.MasterForKey(ctx, key)
 	}
 	return r.Client.(*redis.Client), nil
+}
+
+// EachServer calls walk with each server and the partitions that it has. For partitions that move meanwhile, and when a
+// connection fails, it calls walk again.
+func (r *Store) EachServer(ctx context.Context, walk func(ctx context.Context, server redis.Cmdable, has []keys.Partition) error) error {
+	for left := slices.Clone(r.Partitions); len(left) > 0; {
+		var read []keys.Partition
+		err := r.At(ctx, left[0].Counter(), func(ctx context.Context, server redis.Cmdable) error {
+			has, err := Served(ctx, server, left)
+			if err == nil {
+				err = walk(ctx, server, has)
+			}
+			if err == nil {
+				read, err = Served(ctx, server, has)
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		left = slices.DeleteFunc(left, func(p keys.Partition) bool { return slices.Contains(read, p) })
+	}
+	return nil
 }
 
 // Served returns those of the partitions that are on a server, and not about to move. The first must be one of them.

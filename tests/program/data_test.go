@@ -36,6 +36,7 @@ func TestCommandsWorkBesideTheRunningPrivateServer(t *testing.T) {
 		{"check", "checked 1 articles, 1 deleted articles and 1 groups: 0 violations"},
 		{"undelete 1", "restored article:1"},
 		{"audit 1", ""},
+		{"rings --days 7", "0 rings and pairs in the votes of 7 days"},
 		{"backup " + filepath.Join(dir, "site.rdb"), "SHA-256 "},
 		{"check", "checked 2 articles"},
 		{"export", `{"end":{"articles":2,"log":2}}`},

@@ -1,7 +1,6 @@
-// Generates from site/operations.graphql, site/later.graphql and site/moderation.graphql:
-// - site/src/gql.ts, site/src/later-gql.ts and site/src/moderation-gql.ts: types and text of each operation. A text
-//   needs a quarter of the bytes of a parsed document, and urql parses it once. The second file is part of the second
-//   script, the third of the third one, and both have the fragments of the first one.
+// Generates from site/operations.graphql and the other operations in site/, one file for each script:
+// - site/src/gql.ts, and site/src/later-gql.ts for site/later.graphql and so on: types and text of each operation. A text
+//   needs a quarter of the bytes of a parsed document, and urql parses it once. All have the fragments of the first one.
 // - site/public/documents.json: the documents that urql sends, by hash, for a server that only runs trusted
 //   documents.
 import { createHash } from "node:crypto";
@@ -16,7 +15,8 @@ const write = (path, content) => writeFile(new URL(path, import.meta.url), conte
 const schema = await read("../../schema.graphqls");
 const first = parse(await read("../site/operations.graphql"));
 const others = new Map();
-for (const name of ["later", "moderation"]) others.set(name, parse(await read(`../site/${name}.graphql`)));
+for (const name of ["later", "moderation", "reporting", "acting"])
+  others.set(name, parse(await read(`../site/${name}.graphql`)));
 
 const document = {
   kind: Kind.DOCUMENT,

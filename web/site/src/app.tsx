@@ -8,7 +8,7 @@ import { Keyboard } from "./keyboard";
 import { GroupPage, HomePage, UserPage } from "./lists";
 import { useLater } from "./load";
 import { isUnanswered, useRepeat } from "./mutations";
-import { PageContext, usePage, useTitle } from "./page";
+import { type Page, PageContext, usePage, useTitle } from "./page";
 import { feeds, followLinks, type LaterRoute, parse, useVisit } from "./router";
 import {
   hasCookie,
@@ -103,7 +103,7 @@ interface ShellProps {
 }
 
 // Pages whose own query does not tell what the frame shows.
-const withoutFrame = ["submit", "signin", "missing", "votes", "mod"];
+const withoutFrame = ["submit", "signin", "missing", "votes", "mod", "reports", "notice"];
 
 function Shell({ online, away, connections, message, refresh, say }: ShellProps) {
   const visit = useVisit();
@@ -131,9 +131,14 @@ function Shell({ online, away, connections, message, refresh, say }: ShellProps)
     const now = await client.query(Start, {}, { requestPolicy: "network-only" }).toPromise();
     return { site: now.data?.site, viewer: now.data?.viewer?.name, error: now.error };
   };
+  const moderates = data?.viewer?.isModerator;
+  const [tools, setTools] = useState<Pick<Page, "tools">>();
+  useEffect(() => {
+    if (moderates) import("./reporting").then((script) => script.start(client, setTools)).catch(() => {});
+  }, [moderates, client]);
   const page = useMemo(
-    () => ({ site, viewer, moderates: data?.viewer?.isModerator, identify, connections, refresh, say }),
-    [site, viewer, client, connections],
+    () => ({ site, viewer, moderates, identify, connections, refresh, say, ...(moderates && tools) }),
+    [site, viewer, client, connections, tools],
   );
   const repeated = useRepeat(viewer, say);
   const checking = !data && !error;

@@ -2,12 +2,14 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import type { Client, CombinedError, DocumentInput } from "@urql/preact";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import * as actingOperations from "./acting-gql";
 import { connect, rejection } from "./client";
 import * as operations from "./gql";
 import { Article, type ArticleQuery, Vote, type VoteDirection } from "./gql";
 import * as laterOperations from "./later-gql";
 import * as moderationOperations from "./moderation-gql";
 import { explainError } from "./problem";
+import * as reportingOperations from "./reporting-gql";
 import { inOrder } from "./requests";
 import type { Session } from "./session";
 
@@ -323,7 +325,13 @@ test("documents.json has exactly the documents that the site sends", async () =>
   await vi.waitFor(() => expect(socket?.sent).toHaveLength(1));
   socket?.receive({ type: "connection_ack" });
 
-  const all = { ...operations, ...laterOperations, ...moderationOperations };
+  const all = {
+    ...operations,
+    ...laterOperations,
+    ...moderationOperations,
+    ...reportingOperations,
+    ...actingOperations,
+  };
   const texts = Object.values(all) as unknown as string[];
   const documents = texts.filter((text) => !text.startsWith("fragment"));
   for (const document of documents) {

@@ -6,12 +6,20 @@ import { explainError, sentence } from "./problem";
 import { inOrder } from "./requests";
 import { paths } from "./router";
 import { browserStorage } from "./storage";
-import { texts } from "./strings";
+import { config, texts } from "./strings";
 import { host } from "./text";
 
 // What the pages for moderators share: sending decisions, single keys, and parts of a card.
 
 const switchKey = "frontpage.keys"; // of keyboard.tsx, in which the help turns single keys off
+
+/** What a moderator says of a removal. */
+export interface Why {
+  ground: RemovalGround;
+  reason?: string;
+  /** The rule. */
+  basis?: string;
+}
 
 /** What became of a decision: done, refused because another moderator was faster, or failed, of which the user learns. */
 export type Outcome = "done" | "conflict" | "failed";
@@ -39,8 +47,8 @@ export function useDecisions() {
       return outcome(error, data?.settleFlags);
     },
     /** Says why a deleted article was deleted. */
-    async explain(article: string, ground: RemovalGround, reason: string) {
-      const input = { article, ground, reason: reason || null };
+    async explain(article: string, { ground, reason, basis }: Why) {
+      const input = { article, ground, reason: reason || null, basis };
       const { data, error } = await client
         .mutation(Remove, { input }, { fetch: inOrder(`Remove ${article}`) })
         .toPromise();
@@ -104,7 +112,9 @@ export function useKeys(actions: Record<string, () => void>): void {
       if (event.ctrlKey || event.metaKey || event.altKey || target.closest("input, textarea, select")) return;
       const help = document.querySelector<HTMLDialogElement>("dialog.moderating");
       const all: Record<string, () => void> = { j: () => go(1), k: () => go(-1), ...current.current };
-      if (key === "?") help?.open ? help.close() : help?.showModal();
+      const filter = document.querySelector<HTMLElement>(".filter");
+      if (key === "/" && filter) filter.focus();
+      else if (key === "?") help?.open ? help.close() : help?.showModal();
       else if (!all[key] || help?.open || browserStorage.get(switchKey) === "off") return;
       else if (!event.repeat || key === "j" || key === "k") all[key]();
       event.preventDefault();
@@ -139,17 +149,33 @@ interface ReasonProps {
   /** The id of the card, for the label. */
   id: string;
   title: string;
-  explain(ground: RemovalGround, reason: string): void;
+  explain(why: Why): void;
 }
 
-/** Asks why an article was removed: words, and the ground as a chip. */
+const reasonsKey = "frontpage.reasons";
+const mostReasons = 5;
+const lastReasons = (): string[] => JSON.parse(browserStorage.get(reasonsKey) ?? "[]");
+
+/** Asks why an article was removed: words, and the rule or the ground as a chip. */
 export function Reason({ id, title, explain }: ReasonProps) {
   const words = useRef<HTMLInputElement>(null);
-  const give = (ground: RemovalGround) => {
+  const at = useRef(-1); // of the last reasons; -1: what was typed
+  const give = (ground: RemovalGround, basis?: string) => {
     const reason = words.current?.value.trim() ?? "";
     // “Other” says nothing without words.
-    if (ground === "OTHER" && !reason) words.current?.focus();
-    else explain(ground, reason);
+    if (ground === "OTHER" && !reason) return words.current?.focus();
+    const others = lastReasons().filter((other) => other !== reason);
+    if (reason) browserStorage.set(reasonsKey, JSON.stringify([reason, ...others].slice(0, mostReasons)));
+    explain({ ground, reason, basis });
+  };
+  const press = (event: KeyboardEvent) => {
+    if (event.ctrlKey && event.key === "Enter") give("OTHER");
+    const step = { ArrowUp: 1, ArrowDown: -1 }[event.key];
+    if (!step || !words.current) return;
+    const last = lastReasons();
+    at.current = Math.max(-1, Math.min(at.current + step, last.length - 1));
+    words.current.value = last[at.current] ?? "";
+    event.preventDefault();
   };
   return (
     <span class="chips">
@@ -160,8 +186,13 @@ export function Reason({ id, title, explain }: ReasonProps) {
         maxLength={500}
         autocomplete="off"
         aria-label={`${texts.reason}: ${title}`}
-        onKeyDown={(event) => event.ctrlKey && event.key === "Enter" && give("OTHER")}
+        onKeyDown={press}
       />
+      {config.rules.map((rule) => (
+        <button key={rule} type="button" onClick={() => give("RULES", rule)}>
+          {rule}
+        </button>
+      ))}
       {grounds.map((ground) => (
         <button key={ground} type="button" onClick={() => give(ground)}>
           {texts.groundChips[ground]}
@@ -172,5 +203,5 @@ export function Reason({ id, title, explain }: ReasonProps) {
 }
 
 /** A ground, and the reason in words. */
-export const why = (ground: RemovalGround, reason?: string | null, basis?: string | null) =>
+export const saidWhy = (ground: RemovalGround, reason?: string | null, basis?: string | null) =>
   `${texts.grounds[ground]}${basis ? ` (${basis})` : ""}${reason ? `: ${reason}` : "."}`;

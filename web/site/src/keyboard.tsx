@@ -26,22 +26,14 @@ export function Keyboard() {
     browserStorage.set(switchKey, on ? "off" : "on");
     setOn(!on);
   };
-  const { next, open, page, vote, help } = texts.keyHelp;
-  const shortcuts: [string, string][] = [
-    ["j  k", next],
-    ["Enter", open],
-    ["o", page],
-    ["u  d", vote],
-    ["?", help],
-  ];
   return (
     <dialog ref={dialog} aria-labelledby="keys">
       <h2 id="keys">{texts.keys}</h2>
       <dl>
-        {shortcuts.map(([key, what]) => (
+        {Object.entries(texts.keyHelp).map(([key, what]) => (
           <div key={key}>
             <dt>
-              {key.split("  ").map((one) => (
+              {key.split(" ").map((one) => (
                 <kbd key={one}>{one}</kbd>
               ))}
             </dt>

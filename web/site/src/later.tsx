@@ -7,7 +7,7 @@ import { PastPage } from "./past";
 import type { LaterRoute } from "./router";
 import { SignInPage } from "./signin";
 import { SubmitPage } from "./submit";
-import { ModerationPage, Report } from "./third";
+import { ModerationPage, NoticePage, OwnReports, Report } from "./third";
 import { TopPage } from "./top";
 import { VotesPage } from "./votes";
 
@@ -31,16 +31,20 @@ export function Page({ route }: { route: LaterRoute }) {
     case "lab":
       return <LabPage />;
     case "mod":
-      return <ModerationPage tab={route.tab} />;
+      return <ModerationPage tab={route.part} />;
+    case "notice":
+      return <NoticePage />;
     case "past":
       return <PastPage name={route.day} />;
+    case "reports":
+      return <OwnReports />;
     case "signin":
       return site ? <SignInPage site={site} /> : null;
     case "submit":
       return <SubmitPage />;
     case "top":
-      return <TopPage span={route.span} />;
+      return <TopPage span={route.part} />;
     case "votes":
-      return <VotesPage direction={route.direction} />;
+      return <VotesPage direction={route.part} />;
   }
 }

@@ -28,16 +28,6 @@ export type ReportReason =
   /** Anything else: the note says what. */
   | 'OTHER';
 
-/** A report of an article. */
-export type FlagInput = {
-  /** The article's id or bare number. */
-  target: string | number;
-  /** What is wrong with it. */
-  reason: ReportReason;
-  /** In words: plain text of at most 500 characters, in several lines. */
-  note?: string | null | undefined;
-};
-
 /** A decision about the open reports of an article. */
 export type SettleFlagsInput = {
   /** The article's id or bare number. */
@@ -139,7 +129,7 @@ export type FlaggedQueryVariables = Exact<{
 }>;
 
 
-export type FlaggedQuery = { flagged: { nodes: Array<{ target: string, openCount: number, since: string | null, latestReport: string | null, article: { id: string, number: number, title: string, link: string | null, deletedAt: string | null } | null, reports: Array<{ id: string, reason: ReportReason, note: string | null, reference: string | null, by: { id: string, name: string } | null, contact: { name: string | null, email: string | null } | null }> | null }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } | null };
+export type FlaggedQuery = { flagged: { nodes: Array<{ target: string, openCount: number, since: string | null, latestReport: string | null, article: { id: string, number: number, title: string, link: string | null, deletedAt: string | null, poster: { id: string, name: string } } | null, reports: Array<{ id: string, reason: ReportReason, note: string | null, reference: string | null, by: { id: string, name: string } | null, contact: { name: string | null, email: string | null } | null }> | null }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } | null };
 
 export type DecisionsQueryVariables = Exact<{ [key: string]: never; }>;
 
@@ -147,11 +137,12 @@ export type DecisionsQueryVariables = Exact<{ [key: string]: never; }>;
 export type DecisionsQuery = { moderationLog: { nodes: Array<{ id: string, articleId: string, by: string }> } | null };
 
 export type DeletedItemsQueryVariables = Exact<{
+  missingReason: boolean;
   after?: string | null | undefined;
 }>;
 
 
-export type DeletedItemsQuery = { moderationLog: { nodes: Array<{ id: string, kind: ModerationKind, articleId: string, by: string }> } | null, deletedItems: { edges: Array<{ article: { id: string, number: number, title: string, link: string | null, deletedAt: string | null, poster: { id: string, name: string }, removal: { ground: RemovalGround, reason: string, basis: string | null, at: string } | null } | null }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } | null };
+export type DeletedItemsQuery = { deletedItems: { edges: Array<{ by: string, article: { id: string, number: number, title: string, link: string | null, deletedAt: string | null, poster: { id: string, name: string }, removal: { ground: RemovalGround, reason: string, basis: string | null, at: string } | null } | null }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } | null };
 
 export type LogQueryVariables = Exact<{
   after?: string | null | undefined;
@@ -196,24 +187,17 @@ export type PutBackMutation = { restoreArticle: { article: { id: string, deleted
       | { code: UserErrorCode, message: string }
     > } | null };
 
-export type FlagMutationVariables = Exact<{
-  input: FlagInput;
-}>;
+export type FlaggedChangedSubscriptionVariables = Exact<{ [key: string]: never; }>;
 
 
-export type FlagMutation = { flag: { report: { id: string } | null, userErrors: Array<
-      | { code: UserErrorCode, message: string }
-      | { code: UserErrorCode, message: string }
-      | { code: UserErrorCode, message: string }
-      | { code: UserErrorCode, message: string }
-    > } | null };
+export type FlaggedChangedSubscription = { flaggedChanged: { cursor: string } };
 
 export const Queue = ("query Queue($after:String){flagged(first:100 after:$after){nodes{target latestReport}pageInfo{hasNextPage endCursor}}}") as unknown as TypedDocumentNode<QueueQuery, QueueQueryVariables>;
-export const Flagged = ("query Flagged($after:String){flagged(first:20 after:$after){nodes{target openCount since latestReport article{id number title link deletedAt}reports(first:10){id reason note reference by{id name}contact{name email}}}pageInfo{hasNextPage endCursor}}}") as unknown as TypedDocumentNode<FlaggedQuery, FlaggedQueryVariables>;
+export const Flagged = ("query Flagged($after:String){flagged(first:20 after:$after){nodes{target openCount since latestReport article{id number title link deletedAt poster{id name}}reports(first:10){id reason note reference by{id name}contact{name email}}}pageInfo{hasNextPage endCursor}}}") as unknown as TypedDocumentNode<FlaggedQuery, FlaggedQueryVariables>;
 export const Decisions = ("query Decisions{moderationLog(first:100){nodes{id articleId by}}}") as unknown as TypedDocumentNode<DecisionsQuery, DecisionsQueryVariables>;
-export const DeletedItems = ("query DeletedItems($after:String){moderationLog(first:100){nodes{id kind articleId by}}deletedItems(first:25 after:$after){edges{article{id number title link deletedAt poster{id name}removal{ground reason basis at}}}pageInfo{hasNextPage endCursor}}}") as unknown as TypedDocumentNode<DeletedItemsQuery, DeletedItemsQueryVariables>;
+export const DeletedItems = ("query DeletedItems($missingReason:Boolean!$after:String){deletedItems(missingReason:$missingReason first:25 after:$after){edges{by article{id number title link deletedAt poster{id name}removal{ground reason basis at}}}pageInfo{hasNextPage endCursor}}}") as unknown as TypedDocumentNode<DeletedItemsQuery, DeletedItemsQueryVariables>;
 export const Log = ("query Log($after:String){moderationLog(first:25 after:$after){nodes{id kind articleId by onBehalfOf at title reason ground basis groupsBefore groupsAfter}pageInfo{hasNextPage endCursor}}}") as unknown as TypedDocumentNode<LogQuery, LogQueryVariables>;
 export const Settle = ("mutation Settle($input:SettleFlagsInput!){settleFlags(input:$input){item{target latestReport}userErrors{code message}}}") as unknown as TypedDocumentNode<SettleMutation, SettleMutationVariables>;
 export const Remove = ("mutation Remove($input:DeleteArticleInput!){deleteArticle(input:$input){deletedId userErrors{code message}}}") as unknown as TypedDocumentNode<RemoveMutation, RemoveMutationVariables>;
 export const PutBack = ("mutation PutBack($input:RestoreArticleInput!){restoreArticle(input:$input){article{id deletedAt}userErrors{code message}}}") as unknown as TypedDocumentNode<PutBackMutation, PutBackMutationVariables>;
-export const Flag = ("mutation Flag($input:FlagInput!){flag(input:$input){report{id}userErrors{code message}}}") as unknown as TypedDocumentNode<FlagMutation, FlagMutationVariables>;
+export const FlaggedChanged = ("subscription FlaggedChanged{flaggedChanged{cursor}}") as unknown as TypedDocumentNode<FlaggedChangedSubscription, FlaggedChangedSubscriptionVariables>;

@@ -7,11 +7,9 @@ import { texts } from "./strings";
 
 // The third script of the site, see third.tsx.
 
-export { Report } from "./report";
+type Tab = Extract<LaterRoute, { page: "mod" }>["part"];
 
-type Tab = Extract<LaterRoute, { page: "mod" }>["tab"];
-
-const tabs: Tab[] = [undefined, "removed", "log"];
+const tabs: Tab[] = [undefined, "REMOVED", "LOG"];
 
 /** The pages for moderators. The API, not this page, keeps others from what they show. */
 export function ModerationPage({ tab }: { tab?: Tab }) {
@@ -32,15 +30,15 @@ export function ModerationPage({ tab }: { tab?: Tab }) {
           {tabs.map((each) => (
             <a
               key={each}
-              href={each ? `/mod/${each}` : "/mod"}
+              href={each ? `/mod/${each.toLowerCase()}` : "/mod"}
               aria-current={each === tab ? "page" : undefined}
             >
-              {texts.moderationTabs[each ?? "reports"]}
+              {texts.moderationTabs[each ?? "REPORTS"]}
             </a>
           ))}
         </nav>
       </header>
-      {tab === "removed" ? <RemovedArticles /> : tab === "log" ? <LogEntries /> : <Reports />}
+      {tab === "REMOVED" ? <RemovedArticles /> : tab === "LOG" ? <LogEntries /> : <Reports />}
       <Help />
     </>
   );

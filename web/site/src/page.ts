@@ -1,8 +1,16 @@
 import type { CombinedError } from "@urql/preact";
-import { createContext } from "preact";
+import { type ComponentChildren, createContext } from "preact";
 import { useContext, useEffect, useLayoutEffect, useState } from "preact/hooks";
 import type { Site } from "./session";
 import { config, fill, texts } from "./strings";
+
+/** What moderators' forms have to know of an article. */
+export interface Subject {
+  id: string;
+  number: number;
+  title: string;
+  poster: { name: string };
+}
 
 /** State of the page that its parts share. */
 export interface Page {
@@ -12,6 +20,11 @@ export interface Page {
   viewer?: string;
   /** Whether they are a moderator. */
   moderates?: boolean;
+  /**
+   * What moderators have in menus, once it is loaded: the entry of their pages, and that of an article. With the name of a form,
+   * it opens that.
+   */
+  tools?(article?: Subject, form?: "groups" | "author"): ComponentChildren;
   /** Waits until it is known who is signed in. */
   identify(): Promise<{ site?: Site; viewer?: string; error?: CombinedError }>;
   /** Number of connections so far. When it changes, what was read before may be out of date. */

@@ -1,7 +1,17 @@
-import { type CombinedError, useClient } from "@urql/preact";
+import { type CombinedError, useClient, useSubscription } from "@urql/preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { currentCase, focusReason, goOn, Reason, Title, useDecisions, useKeys, why } from "./deciding";
-import { Decisions, Flagged, type FlaggedQuery, Queue, type RemovalGround } from "./moderation-gql";
+import {
+  currentCase,
+  focusReason,
+  goOn,
+  Reason,
+  saidWhy,
+  Title,
+  useDecisions,
+  useKeys,
+  type Why,
+} from "./deciding";
+import { Decisions, DeletedItems, Flagged, FlaggedChanged, type FlaggedQuery, Queue } from "./moderation-gql";
 import { useNow, usePage } from "./page";
 import { paths } from "./router";
 import { Empty, Failed, Skeleton } from "./states";
@@ -18,32 +28,37 @@ interface Card {
   by?: string;
   /** When this moderator removed it, Unix milliseconds. */
   removedAt?: number;
-  ground?: RemovalGround;
-  reason?: string;
+  /** Why it was removed. */
+  why?: Why;
+  /** Whether it is here only because a moderator, or the operator, removed it without a reason. */
+  unexplained?: boolean;
 }
 
-const interval = 5000; // milliseconds
+const interval = 5000; // milliseconds, without a subscription
+const longInterval = 30_000; // milliseconds, with one: removals without a reason are no reports
 const undoTime = 10_000; // milliseconds
 const partSize = 20; // of the query
 const maxParts = 5; // of one reading
 
 /**
- * The articles with open reports. While the page is shown it follows the queue, and nothing moves: what is new comes to
- * the end, and what was decided keeps its place.
+ * The articles with open reports, and those that were removed without a reason. While the page is shown it follows the queue, and
+ * nothing moves: what is new comes to the end, and what was decided keeps its place.
  */
 export function Reports() {
   const client = useClient();
-  const { say, connections } = usePage();
+  const { say, connections, tools } = usePage();
   const { settle, explain, putBack } = useDecisions();
   const [cards, setCards] = useState<Card[]>();
   const [error, setError] = useState<CombinedError>();
   const [isMore, setMore] = useState(false);
   const [current, setCurrent] = useState("");
+  const [filter, setFilter] = useState("");
   // What the functions see that run for longer than until the next rendering.
   const shown = useRef<Card[]>([]);
   const wanted = useRef(partSize);
   const changes = useRef(0);
   const reading = useRef(false);
+  const again = useRef(false);
   const now = useNow((cards ?? []).map(({ removedAt = 0 }) => removedAt + undoTime));
 
   const show = (next: Card[]) => {
@@ -82,6 +97,8 @@ export function Reports() {
       if (!read) return;
       items = read;
     }
+    const silent = await readUnexplained();
+    if (!silent) return;
     const missing = after === null ? [...open.keys()].filter((target) => !queue.has(target)) : [];
     const by = new Map<string, string>();
     if (missing.length > 0) {
@@ -95,12 +112,45 @@ export function Reports() {
     const next = shown.current.map((card): Card => {
       const { target } = card.item;
       if (missing.includes(target)) return { ...card, state: "other", by: by.get(target) };
+      if (card.unexplained && card.state === "removed" && !card.why && !silent.has(target))
+        return { ...card, state: "other" };
       const item = items.get(target);
       return item && item.latestReport !== card.item.latestReport ? { item, state: "open" } : card;
     });
     const there = new Set(next.map(({ item }) => item.target));
-    for (const item of items.values()) if (!there.has(item.target)) next.push({ item, state: "open" });
+    for (const item of items.values()) {
+      if (there.has(item.target)) continue;
+      there.add(item.target);
+      next.push({ item, state: "open" });
+    }
+    for (const [target, card] of silent) if (!there.has(target) && !queue.has(target)) next.push(card);
     show(next);
+  };
+
+  /** Reads what was removed without a reason: the latest ones, as many as are wanted. */
+  const readUnexplained = async () => {
+    const found = new Map<string, Card>();
+    for (let after: string | null | undefined; ; ) {
+      const { data, error } = await client
+        .query(DeletedItems, { missingReason: true, after }, { requestPolicy: "network-only" })
+        .toPromise();
+      if (!data?.deletedItems) return void setError(error);
+      for (const { article, by } of data.deletedItems.edges) {
+        if (!article) continue;
+        const item = {
+          target: article.id,
+          article,
+          reports: [],
+          openCount: 0,
+          since: article.deletedAt,
+          latestReport: null,
+        };
+        found.set(article.id, { item, state: "removed", unexplained: true, by });
+      }
+      const { hasNextPage, endCursor } = data.deletedItems.pageInfo;
+      if (!hasNextPage || found.size >= wanted.current) return found;
+      after = endCursor;
+    }
   };
 
   /** Reads the first articles of the queue, as many as are wanted. */
@@ -120,22 +170,30 @@ export function Reports() {
   };
 
   const read = async () => {
+    again.current = reading.current;
     if (reading.current) return;
     reading.current = true;
-    await follow().finally(() => {
-      reading.current = false;
-    });
+    do {
+      again.current = false;
+      await follow();
+    } while (again.current);
+    reading.current = false;
   };
+  const [live] = useSubscription({ query: FlaggedChanged }, (_before, data) => {
+    void read();
+    return data;
+  });
+  const isLive = !live.error;
   useEffect(() => {
     const look = () => document.visibilityState === "visible" && void read();
     look();
-    const timer = setInterval(look, interval);
+    const timer = setInterval(look, isLive ? longInterval : interval);
     document.addEventListener("visibilitychange", look);
     return () => {
       clearInterval(timer);
       document.removeEventListener("visibilitychange", look);
     };
-  }, [client, connections]);
+  }, [client, connections, isLive]);
 
   const find = (target: string) => shown.current.find(({ item }) => item.target === target);
   const decide = async (target: string, act: "DELETE" | "DISMISS") => {
@@ -150,10 +208,10 @@ export function Reports() {
     else if (act === "DISMISS") change(target, { state: "kept" });
     else change(target, { state: "removed", removedAt: Date.now() });
   };
-  const give = async (target: string, ground: RemovalGround, reason: string) => {
-    if ((await explain(target, ground, reason)) !== "done") return;
+  const give = async (target: string, why: Why) => {
+    if ((await explain(target, why)) !== "done") return;
     const had = currentCase() === target;
-    change(target, { ground, reason });
+    change(target, { why });
     if (had) goOn(target);
   };
   const restore = async (target: string) => {
@@ -164,16 +222,23 @@ export function Reports() {
   };
   const latest = () =>
     shown.current
-      .filter(({ state }) => state === "removed")
+      .filter(({ state, removedAt }) => state === "removed" && removedAt)
       .sort((a, b) => (a.removedAt ?? 0) - (b.removedAt ?? 0))
       .at(-1);
   /** The removed card that a key is about: the current one, or else the latest. */
   const unexplained = () => {
     const card = find(currentCase());
     const chosen = card?.state === "removed" ? card : latest();
-    return chosen?.ground ? undefined : chosen?.item.target;
+    return chosen?.why ? undefined : chosen?.item.target;
+  };
+  /** Opens a form about an article, beside the page. */
+  const act = (target: string, form: "groups" | "author") => {
+    const article = find(target)?.item.article;
+    if (article) tools?.(article, form);
   };
   useKeys({
+    g: () => act(currentCase(), "groups"),
+    n: () => act(currentCase(), "author"),
     d: () => void decide(currentCase(), "DELETE"),
     x: () => void decide(currentCase(), "DISMISS"),
     r: () => void restore(currentCase()),
@@ -181,20 +246,32 @@ export function Reports() {
       const card = latest();
       if (card?.removedAt && Date.now() < card.removedAt + undoTime) void restore(card.item.target);
     },
-    1: () => void (unexplained() && give(unexplained() ?? "", "RULES", "")),
-    2: () => void (unexplained() && give(unexplained() ?? "", "ILLEGAL", "")),
+    1: () => void (unexplained() && give(unexplained() ?? "", { ground: "RULES" })),
+    2: () => void (unexplained() && give(unexplained() ?? "", { ground: "ILLEGAL" })),
     3: () => focusReason(unexplained() ?? ""),
   });
 
   if (!cards) return error ? <Failed error={error} retry={read} /> : <Skeleton />;
   if (cards.length === 0) return <Empty title={texts.nothingToDo} />;
+  const wantedText = filter.trim().toLowerCase();
+  const filtered = cards.filter(
+    ({ item }) => !wantedText || JSON.stringify(item).toLowerCase().includes(wantedText),
+  );
   return (
     <div class="list">
+      <input
+        type="search"
+        class="filter"
+        aria-label={texts.filter}
+        placeholder={texts.filter}
+        value={filter}
+        onInput={(event) => setFilter(event.currentTarget.value)}
+      />
       <ol
         onFocusIn={() => setCurrent(currentCase())}
         onFocusOut={(event) => !event.relatedTarget && setCurrent("")}
       >
-        {cards.map((card) => {
+        {filtered.map((card) => {
           const { target } = card.item;
           const { article, openCount, since, reports } = card.item;
           const title = article?.title ?? target;
@@ -208,11 +285,16 @@ export function Reports() {
             >
               <Title id={target} title={title} link={article?.link} />
               <p>
-                {fill(texts.reportedBy, {
-                  n: formatNumber(openCount),
-                  reasons: reasonsOf(card.item),
-                  time: since ? ago(Date.parse(since), now) : "",
-                })}
+                {card.unexplained
+                  ? `${texts.needsReason} · ${fill(texts.removedBy, {
+                      time: since ? ago(Date.parse(since), now) : "",
+                      user: card.by ?? "",
+                    })}`
+                  : fill(texts.reportedBy, {
+                      n: formatNumber(openCount),
+                      reasons: reasonsOf(card.item),
+                      time: since ? ago(Date.parse(since), now) : "",
+                    })}
                 {article?.deletedAt && isOpen(card) && ` · ${texts.alreadyDeleted}`}
               </p>
               {reports?.map(({ id, note, reference, contact, by }) => (
@@ -229,21 +311,21 @@ export function Reports() {
                     </button>
                     {article && (
                       <a href={paths.article(article.number)} target="_blank" rel="noopener">
-                        {texts.toArticle}
+                        {texts.edit}
                       </a>
                     )}
+                    <button type="button" onClick={() => act(target, "groups")}>
+                      {texts.toGroups}
+                    </button>
+                    <button type="button" onClick={() => act(target, "author")}>
+                      {texts.toAuthor}
+                    </button>
                   </>
                 )}
                 <span role="status">{outcomeOf(card)}</span>
                 {card.state === "removed" && (
                   <>
-                    {!card.ground && (
-                      <Reason
-                        id={target}
-                        title={title}
-                        explain={(ground, reason) => give(target, ground, reason)}
-                      />
-                    )}
+                    {!card.why && <Reason id={target} title={title} explain={(why) => give(target, why)} />}
                     {now < (card.removedAt ?? 0) + undoTime && (
                       <button type="button" onClick={() => restore(target)}>
                         {texts.undo}
@@ -308,16 +390,17 @@ function Words({ note, reference, contact, by }: WordsProps) {
 }
 
 /** What became of a card. */
-function outcomeOf({ state, by, ground, reason }: Card): string {
+function outcomeOf({ state, by, why, unexplained }: Card): string {
   switch (state) {
     case "kept":
       return texts.hasKept;
     case "removed":
-      return ground ? `${texts.hasRemoved} ${why(ground, reason)}` : texts.hasRemoved;
+      if (why) return `${texts.hasRemoved} ${saidWhy(why.ground, why.reason, why.basis)}`;
+      return unexplained ? "" : texts.hasRemoved;
     case "restored":
       return texts.hasRestored;
     case "other":
-      return by ? fill(texts.otherDecided, { user: by }) : texts.anotherDecided;
+      return by && !unexplained ? fill(texts.otherDecided, { user: by }) : texts.anotherDecided;
   }
   return "";
 }

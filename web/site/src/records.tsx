@@ -1,6 +1,15 @@
 import { type CombinedError, type DocumentInput, useClient } from "@urql/preact";
 import { useEffect, useState } from "preact/hooks";
-import { currentCase, focusReason, Reason, Title, useDecisions, useKeys, why } from "./deciding";
+import {
+  currentCase,
+  focusReason,
+  Reason,
+  saidWhy,
+  Title,
+  useDecisions,
+  useKeys,
+  type Why,
+} from "./deciding";
 import {
   DeletedItems,
   type DeletedItemsQuery,
@@ -21,13 +30,14 @@ interface Connection {
 function useParts<Data, Variables extends { after?: string | null }, C extends Connection>(
   query: DocumentInput<Data, Variables>,
   connectionOf: (data: Data) => C | null,
+  fixed?: Omit<Variables, "after">,
 ) {
   const client = useClient();
   const [parts, setParts] = useState<C[]>([]);
   const [error, setError] = useState<CombinedError>();
   const last = parts.at(-1)?.pageInfo;
   const more = async () => {
-    const variables = { after: last?.endCursor } as Variables;
+    const variables = { ...fixed, after: last?.endCursor } as Variables;
     const { data, error } = await client
       .query(query, variables, { requestPolicy: "network-only" })
       .toPromise();
@@ -45,23 +55,21 @@ export function RemovedArticles() {
   const { explain, putBack } = useDecisions();
   const { parts, error, more, isMore } = useParts(
     DeletedItems,
-    ({ deletedItems, moderationLog }: DeletedItemsQuery) =>
-      deletedItems && { ...deletedItems, log: moderationLog?.nodes ?? [] },
+    ({ deletedItems }: DeletedItemsQuery) => deletedItems,
+    { missingReason: false },
   );
   const [changed, setChanged] = useState<Record<string, string>>({});
   const now = useNow();
-  const articles = parts.flatMap(({ edges }) => edges.flatMap(({ article }) => (article ? [article] : [])));
+  const articles = parts.flatMap(({ edges }) =>
+    edges.flatMap(({ article, by }) => (article ? [{ ...article, by }] : [])),
+  );
   const isOpen = (id: string) => articles.some((article) => article.id === id) && !changed[id];
-  /** Who deleted an article, if one of the last entries of the log says so. */
-  const deleter = (id: string) =>
-    parts.flatMap(({ log }) => log).find((entry) => entry.kind === "DELETED" && entry.articleId === id)?.by;
   /** Why it was deleted. Of one that a moderator changed before that, `removal` may be older. */
   const reasonOf = ({ removal, deletedAt }: (typeof articles)[number]) =>
     removal && Date.parse(removal.at) >= Date.parse(deletedAt ?? "") ? removal : undefined;
   const needsReason = (id: string) => {
     const article = articles.find((article) => article.id === id);
-    const by = deleter(id);
-    return isOpen(id) && article && by && by !== article.poster.name && !reasonOf(article);
+    return isOpen(id) && article && article.by !== article.poster.name && !reasonOf(article);
   };
 
   const change = (id: string, what: string) => setChanged((before) => ({ ...before, [id]: what }));
@@ -70,12 +78,12 @@ export function RemovedArticles() {
     change(id, texts.hasRestored);
     say(texts.hasRestored);
   };
-  const give = async (id: string, ground: RemovalGround, reason: string) => {
-    if ((await explain(id, ground, reason)) === "done") change(id, why(ground, reason));
+  const give = async (id: string, why: Why) => {
+    if ((await explain(id, why)) === "done") change(id, saidWhy(why.ground, why.reason, why.basis));
   };
   const giveCurrent = (ground: RemovalGround) => {
     const id = currentCase();
-    if (needsReason(id)) void give(id, ground, "");
+    if (needsReason(id)) void give(id, { ground });
   };
   useKeys({
     r: () => void restore(currentCase()),
@@ -90,16 +98,15 @@ export function RemovedArticles() {
     <div class="list">
       <ol>
         {articles.map((article) => {
-          const { id, title, link, deletedAt } = article;
+          const { id, title, link, deletedAt, by } = article;
           const removal = reasonOf(article);
-          const by = deleter(id);
           const time = deletedAt ? ago(Date.parse(deletedAt), now) : "";
           return (
             <li key={id} class="case" data-case={id}>
               <Title id={id} title={title} link={link} />
               <p>
-                {by ? fill(texts.removedBy, { time, user: by }) : fill(texts.removedAt, { time })}
-                {removal && ` · ${why(removal.ground, removal.reason, removal.basis)}`}
+                {fill(texts.removedBy, { time, user: by })}
+                {removal && ` · ${saidWhy(removal.ground, removal.reason, removal.basis)}`}
               </p>
               <div class="actions">
                 <span role="status">{changed[id]}</span>
@@ -108,9 +115,7 @@ export function RemovedArticles() {
                     {texts.restore}
                   </button>
                 )}
-                {needsReason(id) && (
-                  <Reason id={id} title={title} explain={(ground, reason) => give(id, ground, reason)} />
-                )}
+                {needsReason(id) && <Reason id={id} title={title} explain={(why) => give(id, why)} />}
               </div>
             </li>
           );
@@ -141,7 +146,7 @@ export function LogEntries() {
               {texts.logKinds[entry.kind]}
               {entry.groupsBefore.length + entry.groupsAfter.length > 0 &&
                 ` · ${entry.groupsBefore.join(", ")} → ${entry.groupsAfter.join(", ")}`}
-              {entry.ground && ` · ${why(entry.ground, entry.reason, entry.basis)}`}
+              {entry.ground && ` · ${saidWhy(entry.ground, entry.reason, entry.basis)}`}
               {!entry.ground && entry.reason && ` · ${entry.reason}`}
             </p>
           </li>

@@ -1,13 +1,14 @@
 import { useClient } from "@urql/preact";
 import { useRef, useState } from "preact/hooks";
 import type { RowFragment } from "./gql";
-import { Flag, type ReportReason } from "./moderation-gql";
 import { usePage } from "./page";
 import { explainError, sentence } from "./problem";
-import { texts } from "./strings";
+import { Flag, type ReportReason } from "./reporting-gql";
+import { has, paths } from "./router";
+import { config, texts } from "./strings";
 
 /** Reports an article to the moderators. */
-export function Report({ article: { id }, done }: { article: RowFragment; done(): void }) {
+export function Report({ article: { id, number }, done }: { article: RowFragment; done(): void }) {
   const { say } = usePage();
   const client = useClient();
   const [reason, setReason] = useState<ReportReason>("SPAM");
@@ -47,6 +48,26 @@ export function Report({ article: { id }, done }: { article: RowFragment; done()
         <label for="note">{texts.note}</label>
         <textarea id="note" ref={note} rows={3} maxLength={500} aria-describedby="problem" />
       </div>
+      {config.rules.length > 0 && (
+        <div>
+          <p>{texts.siteRules}</p>
+          <ul>
+            {config.rules.map((rule) => (
+              <li key={rule}>{rule}</li>
+            ))}
+          </ul>
+        </div>
+      )}
+      {has("/notice") && (
+        <p>
+          <a href={`/notice?about=${encodeURIComponent(location.origin + paths.article(number))}`}>
+            {texts.noticeLink}
+          </a>
+        </p>
+      )}
+      <p>
+        <a href="/reports">{texts.ownReports}</a>
+      </p>
       <p id="problem" class="error" role="alert">
         {problem}
       </p>

@@ -16,17 +16,17 @@ test.each<[string, Route]>([
   ["/from/%5B::1%5D:81", { page: "from", name: "[::1]:81" }],
   ["/from", { page: "missing" }],
   ["/from/go.dev/new", { page: "missing" }],
-  ["/top/day", { page: "top", span: "DAY" }],
-  ["/top/week", { page: "top", span: "WEEK" }],
-  ["/top/month", { page: "top", span: "MONTH" }],
-  ["/top/year", { page: "top", span: "YEAR" }],
-  ["/top/all", { page: "top", span: "ALL" }],
+  ["/top/day", { page: "top", part: "DAY" }],
+  ["/top/week", { page: "top", part: "WEEK" }],
+  ["/top/month", { page: "top", part: "MONTH" }],
+  ["/top/year", { page: "top", part: "YEAR" }],
+  ["/top/all", { page: "top", part: "ALL" }],
   ["/past", { page: "past" }],
   ["/past/2026-11-21", { page: "past", day: "2026-11-21" }],
   ["/past/2024-02-29", { page: "past", day: "2024-02-29" }],
   ["/votes", { page: "votes" }],
-  ["/votes/up", { page: "votes", direction: "UP" }],
-  ["/votes/down", { page: "votes", direction: "DOWN" }],
+  ["/votes/up", { page: "votes", part: "UP" }],
+  ["/votes/down", { page: "votes", part: "DOWN" }],
   ["/lab", { page: "lab" }],
   ["/g/go", top("go")],
   ["/g/go/new", newest("go")],
@@ -94,8 +94,8 @@ test.each<[string, Route]>([
   ["/past/2026-11-21T12:00", missing],
   ["/votes/none", missing],
   ["/mod", { page: "mod" }],
-  ["/mod/removed", { page: "mod", tab: "removed" }],
-  ["/mod/log", { page: "mod", tab: "log" }],
+  ["/mod/removed", { page: "mod", part: "REMOVED" }],
+  ["/mod/log", { page: "mod", part: "LOG" }],
   ["/mod/none", missing],
   ["/mod/log/x", missing],
   ["/lab/", missing],
@@ -135,7 +135,7 @@ test.each(names)("links with the name %s lead to its page", (name) => {
 
 test("links without a name lead to their page", () => {
   expect(parse(paths.host("[::1]:81"))).toEqual({ page: "from", name: "[::1]:81" });
-  expect(parse(paths.top("MONTH"))).toEqual({ page: "top", span: "MONTH" });
+  expect(parse("/constructor/find")).toEqual({ page: "missing" });
   expect(parse(paths.list("SCORE"))).toEqual(top());
   expect(parse(paths.list("TIME"))).toEqual(newest());
   expect(parse(paths.article(17))).toEqual({ page: "article", id: "article:17" });

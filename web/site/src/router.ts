@@ -14,31 +14,35 @@ export type Route =
 
 /** A page of the second script. */
 export type LaterRoute =
-  | { page: "groups" | "submit" | "signin" | "lab" }
+  | { page: "groups" | "submit" | "signin" | "lab" | "reports" | "notice" }
   | { page: "from"; name: string }
-  | { page: "top"; span: Span }
+  | { page: "top"; part: Span }
   | { page: "past"; day?: string }
-  | { page: "votes"; direction?: (typeof directions)[number] }
-  | { page: "mod"; tab?: "removed" | "log" };
+  | { page: "votes"; part?: (typeof directions)[number] }
+  | { page: "mod"; part?: (typeof tabs)[number] };
 
 /** The spans of the lists of top articles. */
 export const spans = ["DAY", "WEEK", "MONTH", "YEAR", "ALL"] as const;
 export type Span = (typeof spans)[number];
 /** The directions of the lists of votes. */
 export const directions = ["UP", "DOWN"] as const;
+const tabs = ["REMOVED", "LOG"] as const;
+
+/** The pages whose paths have a second segment of these. */
+const parts: Record<string, readonly string[]> = { top: spans, votes: directions, mod: tabs };
 
 /** Returns the page of a path: `missing` for an unknown path, or one that cannot be decoded. */
 export function parse(path: string): Route {
-  let parts: string[];
+  let segments: string[];
   try {
-    parts = path
+    segments = path
       .split("/")
       .slice(1)
       .map((part) => decodeURIComponent(part).trim());
   } catch {
     return { page: "missing" };
   }
-  const [first = "", second = "", third, ...rest] = parts;
+  const [first = "", second = "", third, ...rest] = segments;
   if (
     config.without.includes(first) ||
     rest.length > 0 ||
@@ -46,7 +50,7 @@ export function parse(path: string): Route {
   ) {
     return { page: "missing" };
   }
-  if (parts.length === 1) {
+  if (segments.length === 1) {
     switch (first) {
       case "":
         return { page: "list", order: "SCORE" };
@@ -58,10 +62,12 @@ export function parse(path: string): Route {
       case "past":
       case "votes":
       case "mod":
+      case "reports":
+      case "notice":
       case "lab":
         return { page: first };
     }
-  } else if (second !== "") {
+  } else if (second) {
     switch (first) {
       case "g":
         return { page: "list", order: third ? "TIME" : "SCORE", group: second };
@@ -72,12 +78,8 @@ export function parse(path: string): Route {
       case "from":
         return { page: first, name: second };
     }
-    const span = spans.find((span) => span.toLowerCase() === second);
-    if (first === "top" && span) return { page: first, span };
-    const direction = directions.find((direction) => direction.toLowerCase() === second);
-    if (first === "votes" && direction) return { page: first, direction };
-    const tab = (["removed", "log"] as const).find((tab) => tab === second);
-    if (first === "mod" && tab) return { page: first, tab };
+    const part = parts[first]?.find?.((part) => part.toLowerCase() === second);
+    if (part) return { page: first, part } as LaterRoute;
     if (first === "past" && isDay(second)) return { page: first, day: second };
   }
   return { page: "missing" };
@@ -101,7 +103,6 @@ export const paths = {
   article: (number: number) => `/a/${number}`,
   user: (name: string) => `/u/${segment(name)}`,
   host: (name: string) => `/from/${segment(name)}`,
-  top: (span: Span) => `/top/${span.toLowerCase()}`,
 };
 
 /** The path before the feeds of a page. Pages without their own have those of the front page. */

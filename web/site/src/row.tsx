@@ -1,6 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import type { RowFragment } from "./gql";
+import { usePage } from "./page";
 import { paths } from "./router";
 import { counted, fill, filled, texts } from "./strings";
 import { host } from "./text";
@@ -27,6 +28,7 @@ const lastDay = 86_400_000; // milliseconds
  */
 export function Row({ article, now, rank, above, note }: RowProps) {
   const [explained, setExplained] = useState(false);
+  const { tools } = usePage();
   const why = `why-${article.number}`;
   if (article.deletedAt) return <Gone rank={rank} />;
   const { number, title, link, groups, editedAt } = article;
@@ -70,6 +72,7 @@ export function Row({ article, now, rank, above, note }: RowProps) {
               </a>
             )}
           </Groups>
+          {tools?.(article)}
         </p>
         <div id={why}>{explained && <Why article={article} now={now} above={above} />}</div>
       </div>

@@ -7,6 +7,8 @@ interface Config {
   logo?: string;
   /** Links in the footer. */
   links: { text: string; url: string }[];
+  /** The rules of the site, in words. */
+  rules: string[];
   /** Pages that the rules of the site leave out, by the first segments of their paths. */
   without: string[];
   texts: typeof en;

@@ -2,32 +2,42 @@ import type { ComponentChildren, ComponentProps } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { Skeleton, Unloaded } from "./states";
 
-// The third script of the site, moderation.tsx, which few visits need: it is loaded when one of these is shown.
+// Scripts that few visits need. Each is loaded when one of these is shown.
 
-type Third = typeof import("./moderation");
+type Moderation = typeof import("./moderation");
+type Reporting = typeof import("./reporting");
 
-let loaded: Third | undefined;
-
-function Loaded({ children }: { children(third: Third): ComponentChildren }) {
-  const [third, setThird] = useState(loaded);
-  const [failed, setFailed] = useState(false);
-  useEffect(() => {
-    import("./moderation").then(
-      (script) => {
-        loaded = script;
-        setThird(script);
-      },
-      () => setFailed(true),
-    );
-  }, []);
-  if (!third) return failed ? <Unloaded /> : <Skeleton rows={2} />;
-  return <>{children(third)}</>;
+/** Returns a component that shows what its children make of a script, once it is loaded. */
+function lazily<Script>(load: () => Promise<Script>) {
+  let loaded: Script | undefined;
+  return function Loaded({ children }: { children(script: Script): ComponentChildren }) {
+    const [script, setScript] = useState(loaded);
+    const [failed, setFailed] = useState(false);
+    useEffect(() => {
+      load().then(
+        (script) => {
+          loaded = script;
+          setScript(script);
+        },
+        () => setFailed(true),
+      );
+    }, []);
+    if (!script) return failed ? <Unloaded /> : <Skeleton rows={2} />;
+    return <>{children(script)}</>;
+  };
 }
 
-export const ModerationPage = (props: ComponentProps<Third["ModerationPage"]>) => (
-  <Loaded>{(third) => <third.ModerationPage {...props} />}</Loaded>
+const WithModeration = lazily(() => import("./moderation"));
+const WithReporting = lazily(() => import("./reporting"));
+
+export const ModerationPage = (props: ComponentProps<Moderation["ModerationPage"]>) => (
+  <WithModeration>{({ ModerationPage }) => <ModerationPage {...props} />}</WithModeration>
 );
 
-export const Report = (props: ComponentProps<Third["Report"]>) => (
-  <Loaded>{(third) => <third.Report {...props} />}</Loaded>
+export const Report = (props: ComponentProps<Reporting["Report"]>) => (
+  <WithReporting>{({ Report }) => <Report {...props} />}</WithReporting>
 );
+
+export const OwnReports = () => <WithReporting>{({ OwnReports }) => <OwnReports />}</WithReporting>;
+
+export const NoticePage = () => <WithReporting>{({ NoticePage }) => <NoticePage />}</WithReporting>;

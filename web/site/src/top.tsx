@@ -3,9 +3,11 @@ import { Top } from "./later-gql";
 import { ArticleList } from "./list";
 import { source } from "./lists";
 import { useTitle } from "./page";
-import { paths, type Span, spans } from "./router";
+import { type Span, spans } from "./router";
 import { Empty } from "./states";
 import { filled, texts } from "./strings";
+
+const pathOf = (span: Span) => `/top/${span.toLowerCase()}`;
 
 /** The articles of a span, those with the most votes first. */
 export function TopPage({ span }: { span: Span }) {
@@ -21,7 +23,7 @@ export function TopPage({ span }: { span: Span }) {
         <h1>{title}</h1>
         <nav aria-label={texts.span}>
           {spans.map((each) => (
-            <a key={each} href={paths.top(each)} aria-current={each === span ? "page" : undefined}>
+            <a key={each} href={pathOf(each)} aria-current={each === span ? "page" : undefined}>
               {texts.spans[each]}
             </a>
           ))}
@@ -34,7 +36,7 @@ export function TopPage({ span }: { span: Span }) {
         source={list}
         empty={
           <Empty title={texts.noArticles}>
-            <p>{filled(texts.nonePosted, { link: <a href={paths.top("ALL")}>{texts.seeAllTime}</a> })}</p>
+            <p>{filled(texts.nonePosted, { link: <a href={pathOf("ALL")}>{texts.seeAllTime}</a> })}</p>
           </Empty>
         }
       />

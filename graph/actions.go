@@ -1,0 +1,172 @@
+package graph
+
+import (
+	"context"
+
+	"frontpage/endpoint"
+	"frontpage/redisrepo/events"
+	"frontpage/redisrepo/site"
+)
+
+// ModerationAction is an entry of the moderation log as an action on an article, a user or a host.
+type ModerationAction struct{ events.ModerationEntry }
+
+// ActionConnection is a page of the actions.
+type ActionConnection struct {
+	Edges    []*ActionEdge
+	PageInfo site.PageInfo
+}
+
+// ActionEdge is an action and its position in the list.
+type ActionEdge struct {
+	Cursor string
+	Node   *ModerationAction
+}
+
+// Nodes returns the actions without their positions.
+func (c *ActionConnection) Nodes() []*ModerationAction {
+	return collect(c.Edges, func(e *ActionEdge) *ModerationAction { return e.Node })
+}
+
+// moderationActions returns a page of all actions, or of those on a target, to moderators.
+func (r *Resolver) moderationActions(ctx context.Context, target *string, first *int32, after *string) (*ActionConnection, error) {
+	if !endpoint.ViewerOf(ctx).Moderator {
+		return nil, endpoint.Forbidden("the actions of moderators are for moderators")
+	}
+	var only events.Actions
+	if target != nil {
+		var err error
+		if only.Target, err = events.ParseTarget(*target); err != nil {
+			return nil, err
+		}
+	}
+	entries, info, looked, err := r.repo.Actions(ctx, only, asInt(first), after)
+	endpoint.Owe(ctx, looked/lookedPerPoint)
+	if err != nil {
+		return nil, err
+	}
+	return &ActionConnection{PageInfo: info, Edges: collect(entries, func(e events.ModerationEntry) *ActionEdge {
+		return &ActionEdge{e.Cursor, &ModerationAction{e}}
+	})}, nil
+}
+
+// articlesOf returns the articles of actions, deleted or not, for moderators; nil for a user or a host.
+func (r *Resolver) articlesOf(ctx context.Context, actions []*ModerationAction) ([]*site.Article, error) {
+	all := make([]*site.Article, len(actions))
+	var ids []site.ArticleID
+	var of []int
+	for i, a := range actions {
+		if a.Article != 0 {
+			ids, of = append(ids, a.Article), append(of, i)
+		}
+	}
+	found, err := r.loadForViewer(ctx, ids)
+	for i, article := range found {
+		all[of[i]] = article
+	}
+	return all, err
+}
+
+// PublicLogConnection is a page of the public log.
+type PublicLogConnection struct {
+	Edges    []*PublicLogEdge
+	PageInfo site.PageInfo
+}
+
+// PublicLogEdge is an entry of the public log and its position.
+type PublicLogEdge struct {
+	Cursor string
+	Node   *PublicLogEntry
+}
+
+// PublicLogEntry is what everybody may read of an action.
+type PublicLogEntry struct{ events.ModerationEntry }
+
+// Nodes returns the entries without their positions.
+func (c *PublicLogConnection) Nodes() []*PublicLogEntry {
+	return collect(c.Edges, func(e *PublicLogEdge) *PublicLogEntry { return e.Node })
+}
+
+// published are the kinds of actions in the public log. What became of reports is for who reported, and for moderators.
+var published = events.Actions{Kinds: []events.ModerationKind{
+	events.LogDeleted, events.LogUndeleted, events.LogRegrouped, events.LogEdited, events.LogDenied, events.LogAllowed,
+}}
+
+// publicLogKey is the key of a shared page.
+type publicLogKey struct {
+	first optional[int]
+	after optional[string]
+}
+
+// publicLog returns a page of what moderators did, without names, or nil if the site does not publish it. What posters did
+// with their own articles is left out.
+func (r *Resolver) publicLog(ctx context.Context, first *int32, after *string) (*PublicLogConnection, error) {
+	if !r.site.PublicLog {
+		return nil, nil
+	}
+	key := publicLogKey{optionalOf(asInt(first)), optionalOf(after)}
+	return endpoint.Share(ctx, r.reads, key, func(ctx context.Context) (*PublicLogConnection, int, error) {
+		c, err := r.readPublicLog(ctx, asInt(first), after)
+		if err != nil {
+			return nil, 0, err
+		}
+		return c, maxPublicEntry * len(c.Edges), nil
+	})
+}
+
+// maxPublicEntry is how many bytes an entry of the public log takes, at most: its title, its reason, and the rest.
+const maxPublicEntry = 4*(200+500) + perEdge
+
+func (r *Resolver) readPublicLog(ctx context.Context, first *int, after *string) (*PublicLogConnection, error) {
+	entries, info, looked, err := r.repo.Actions(ctx, published, first, after)
+	endpoint.Owe(ctx, looked/lookedPerPoint)
+	if err != nil {
+		return nil, err
+	}
+	var ids []site.ArticleID
+	for _, e := range entries {
+		if e.Article != 0 {
+			ids = append(ids, e.Article)
+		}
+	}
+	articles, errs := r.repo.ReadArticles(ctx, ids)
+	c := &PublicLogConnection{PageInfo: info}
+	for _, e := range entries {
+		entry := &PublicLogEntry{e}
+		if e.Article != 0 {
+			article, err := articles[0], errs[0]
+			articles, errs = articles[1:], errs[1:]
+			switch {
+			case err != nil && article == nil && !isRefusal(err):
+				return nil, err
+			case article == nil:
+				entry.Title = nil
+			case e.By == article.Poster.Name, e.OnBehalfOf != nil && *e.OnBehalfOf == article.Poster.Name:
+				continue
+			case !mayShowTitle(e, article):
+				entry.Title = nil
+			}
+		}
+		c.Edges = append(c.Edges, &PublicLogEdge{e.Cursor, entry})
+	}
+	c.PageInfo.StartCursor = nil
+	if len(c.Edges) > 0 {
+		c.PageInfo.StartCursor = &c.Edges[0].Cursor
+	}
+	return c, nil
+}
+
+// mayShowTitle reports whether the title in an entry may be public: not that of illegal content, nor of a deletion whose
+// ground is not known yet, nor of an article that its poster has deleted.
+func mayShowTitle(e events.ModerationEntry, a *site.Article) bool {
+	switch why := a.Removal; {
+	case e.Ground != nil && *e.Ground == site.GroundIllegal, why != nil && why.Ground == site.GroundIllegal:
+		return false
+	case a.DeletedAt == nil:
+		return true
+	case a.DeletedBy != nil && *a.DeletedBy == a.Poster.Name:
+		return false
+	default:
+		return why != nil && !why.At.Before(*a.DeletedAt)
+	}
+}

@@ -1,0 +1,123 @@
+package graph
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"frontpage/endpoint"
+	"frontpage/redisrepo/site"
+	"frontpage/rings"
+)
+
+const (
+	// ringsKept is for how long rings are returned again.
+	ringsKept = 10 * time.Minute
+	// ringsTime is how long they are looked for, at most.
+	ringsTime = 5 * time.Minute
+)
+
+// foundRings are the last rings that were found. One run at a time looks for them, and goes on when the request that began it
+// has ended: a request that times out can be repeated.
+type foundRings struct {
+	running chan struct{} // holds one value while a run looks, or one is about to begin
+	last    *ringsOf      // guarded by running
+}
+
+// ringsOf are the rings of some days.
+type ringsOf struct {
+	days  int
+	at    time.Time
+	rings []*rings.Ring
+}
+
+func newFoundRings() foundRings { return foundRings{running: make(chan struct{}, 1)} }
+
+// voteRings returns the rings of voters to moderators.
+func (r *Resolver) voteRings(ctx context.Context, days int, first *int32) ([]*rings.Ring, error) {
+	if !endpoint.ViewerOf(ctx).Moderator {
+		return nil, endpoint.Forbidden("who votes together is for moderators")
+	}
+	most := r.repo.Rules.PageSize
+	if first != nil {
+		if most = int(*first); most < 1 || most > site.MaxPageSize {
+			return nil, badInput(fmt.Sprintf("first is between 1 and %d, not %d", site.MaxPageSize, most))
+		}
+	}
+	select {
+	case r.found.running <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if last := r.found.last; last != nil && last.days == days && r.repo.Now().Sub(last.at) < ringsKept {
+		<-r.found.running
+		return last.rings[:min(most, len(last.rings))], nil
+	}
+	type result struct {
+		rings []*rings.Ring
+		err   error
+	}
+	done := make(chan result, 1)
+	go func() {
+		defer func() { <-r.found.running }()
+		ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), ringsTime)
+		defer stop()
+		found, err := r.repo.Rings(ctx, days)
+		shown := make([]*rings.Ring, len(found))
+		for i := range found {
+			shown[i] = &found[i]
+		}
+		if err == nil {
+			r.found.last = &ringsOf{days, r.repo.Now(), shown}
+		}
+		done <- result{shown, err}
+	}()
+	select {
+	case found := <-done:
+		return found.rings[:min(most, len(found.rings))], found.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// ringFirst checks how many users or articles of a ring are asked for.
+func ringFirst(first, most int) (int, error) {
+	if first < 1 || first > site.MaxPageSize {
+		return 0, badInput(fmt.Sprintf("first is between 1 and %d, not %d", site.MaxPageSize, first))
+	}
+	return min(first, most), nil
+}
+
+func (r *Resolver) ringUsers(ring *rings.Ring, first int) ([]*site.User, error) {
+	n, err := ringFirst(first, len(ring.Users))
+	return collect(ring.Users[:n], func(name string) *site.User { return &site.User{Name: site.UserName(name)} }), err
+}
+
+// ringArticles reads the articles of rings, deleted or not, in one round trip.
+func (r *Resolver) ringArticles(ctx context.Context, all []*rings.Ring, first int) ([][]*site.Article, error) {
+	var ids []site.ArticleID
+	counts := make([]int, len(all))
+	for i, ring := range all {
+		n, err := ringFirst(first, len(ring.Articles))
+		if err != nil {
+			return nil, err
+		}
+		counts[i] = n
+		ids = append(ids, collect(ring.Articles[:n], func(number int) site.ArticleID { return site.ArticleID(number) })...)
+	}
+	articles, err := r.loadForViewer(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	of := make([][]*site.Article, len(all))
+	for i, n := range counts {
+		of[i] = make([]*site.Article, 0, n)
+		for _, article := range articles[:n] {
+			if article != nil {
+				of[i] = append(of[i], article)
+			}
+		}
+		articles = articles[n:]
+	}
+	return of, nil
+}

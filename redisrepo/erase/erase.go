@@ -1,0 +1,215 @@
+// Package erase takes the name of a user out of a site: afterwards no key, member, field or value of the store has it, except in
+// words that users wrote.
+//
+// It walks over all keys until it finds the name nowhere. Each write is one script or command that leaves the name out at one place,
+// so an erasure that is interrupted goes on with the next call.
+package erase
+
+import (
+	"context"
+	"crypto/rand"
+	"embed"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"frontpage/failover"
+	"frontpage/redisrepo"
+	"frontpage/redisrepo/denials"
+	"frontpage/redisrepo/keys"
+	"frontpage/redisrepo/site"
+	"frontpage/redisrepo/wire"
+)
+
+//go:embed *.lua
+var luaFiles embed.FS
+
+var (
+	denialsScript = wire.Script(luaFiles, "erasedenials.lua")
+	articleScript = wire.Script(luaFiles, "erasearticle.lua")
+	votersScript  = wire.Script(luaFiles, "erasevoters.lua")
+	flagsScript   = wire.Script(luaFiles, "erasereports.lua")
+	logScript     = wire.Script(luaFiles, "eraselog.lua")
+)
+
+const (
+	// Settle is how long other processes may take changes from the user after the erasure began.
+	Settle = 1500 * time.Millisecond
+	// mostWalks is how often an erasure walks over all keys: beyond that, something writes the name all the time.
+	mostWalks = 20
+)
+
+// Options say how a user is erased.
+type Options struct {
+	Remove bool          // delete the user's articles and empty them; else they stay, of a deleted user
+	Settle time.Duration // 0: none, for a site without other processes
+	// Progress gets the number of keys that were looked at, and of changes so far, a few times a second, if it is not nil.
+	Progress func(keys, changes int)
+}
+
+// Summary is what an erasure did.
+type Summary struct{ Walks, Keys, Changes int }
+
+// job is an erasure.
+type job struct {
+	*redisrepo.Repo
+	o      Options
+	name   site.UserName
+	member string
+	digest string
+
+	keys, changes atomic.Int64
+}
+
+// User erases a user. The name need not be known to the site. Until it is done, the user can change nothing, whatever the role; then
+// all sessions are ended and the name is free. A denial by a moderator stays, under a digest of the name. It can be called again, at
+// the same time too, and goes on where an interrupted call was. The error is a Refusal if this is no user name.
+func User(ctx context.Context, r *redisrepo.Repo, name string, o Options) (Summary, error) {
+	user, err := site.ParseUserName(name)
+	if err != nil {
+		return Summary{}, err
+	}
+	j := &job{Repo: r, o: o, name: user, member: user.Member(), digest: user.Digest()}
+	s, err := j.run(ctx)
+	return s, failover.Wrap("erase a user", err)
+}
+
+func (j *job) run(ctx context.Context) (s Summary, err error) {
+	if _, err := j.denials(ctx, j.erasing()); err != nil {
+		return s, err
+	}
+	failover.Wait(ctx, j.o.Settle)
+	clean := false
+	for s.Walks = 0; !clean; s.Walks++ {
+		if s.Walks == mostWalks {
+			return s, errors.New("the name is written all the time: end what writes it, and call again")
+		}
+		before := j.changes.Load()
+		if err := j.walk(ctx, j.leave); err != nil {
+			return s, err
+		}
+		clean = j.changes.Load() == before
+	}
+	if _, err := j.EndSessions(ctx, string(j.name), site.Actor{Name: site.CommandLine, Moderator: true}); err != nil {
+		return s, err
+	}
+	err = j.Store.Write(ctx, func(pipe redis.Pipeliner) {
+		pipe.ZAdd(ctx, j.Store.Partitions[0].Erased(), redis.Z{Score: float64(j.Store.Now().Unix()), Member: j.digest})
+	})
+	if err == nil {
+		_, err = j.denials(ctx, "")
+	}
+	s.Keys, s.Changes = int(j.keys.Load()), int(j.changes.Load())
+	return s, err
+}
+
+// erasing is the value of the denial that is in force during the erasure.
+func (j *job) erasing() string {
+	d := denials.Denial{At: j.Store.Now(), By: site.CommandLine, Ground: site.GroundOther}
+	return d.Text()
+}
+
+// denials calls erasedenials.lua, and has the process follow it at once. It reports whether anything changed.
+func (j *job) denials(ctx context.Context, erasing string) (bool, error) {
+	scriptKeys := []string{
+		j.Store.Partitions[0].Denials(), // KEYS[1] denials
+	}
+	answer, err := j.Store.Call(ctx, denialsScript, scriptKeys, []any{
+		j.member,                      // ARGV[1] user
+		site.ErasedModerator.Member(), // ARGV[2] moderator
+		j.digest,                      // ARGV[3] digest
+		erasing,                       // ARGV[4] erasing
+		rand.Text(),                   // ARGV[5] version
+	})
+	if err == nil {
+		err = j.ReadDenials(ctx)
+	}
+	return answer.Number(1) > 0, err
+}
+
+// found is a key of a kind, without the tag of its partition.
+type found struct {
+	p     keys.Partition
+	key   string // with the tag
+	kind  keys.Kind
+	rest  string // after the first colon
+	place place
+}
+
+// kindName is the name of a kind in the table of places.
+func kindName(kind keys.Kind) string { return kind.Name + " " + string(kind.Holds) }
+
+// walk calls handle with the keys of the site that may have names, a batch at a time.
+func (j *job) walk(ctx context.Context, handle func(context.Context, []found) error) error {
+	return j.Store.EachServer(ctx, func(ctx context.Context, server redis.Cmdable, has []keys.Partition) error {
+		served := map[keys.Partition]bool{}
+		for _, p := range has {
+			served[p] = true
+		}
+		return wire.Walk(1, func(all []string) error {
+			var batch []found
+			for _, key := range all {
+				p := j.Store.PartitionOfKey(key)
+				kind, rest := keys.Parse(key[len(p):])
+				f := found{p, key, kind, rest, places[kindName(kind)]}
+				if served[p] && f.place.isNamed() {
+					batch = append(batch, f)
+				}
+			}
+			j.keys.Add(int64(len(all)))
+			if j.o.Progress != nil {
+				j.o.Progress(int(j.keys.Load()), int(j.changes.Load()))
+			}
+			return wire.InBatches(func(some []found) error { return handle(ctx, some) })(batch)
+		}, func(cursor uint64) *redis.ScanCmd {
+			return server.Scan(failover.Impatient(ctx), cursor, "", wire.ScanBatch)
+		})
+	})
+}
+
+// leave has the name leave some keys. It asks all of them in one round trip.
+func (j *job) leave(ctx context.Context, batch []found) error {
+	has := make([]func() bool, len(batch))
+	err := j.Store.Read(ctx, func(pipe redis.Pipeliner) {
+		for i, f := range batch {
+			if f.place.ask != nil && !f.place.is(j, f.rest) {
+				has[i] = f.place.ask(ctx, pipe, j, f)
+			}
+		}
+	})
+	if err != nil && !redis.HasErrorPrefix(err, "WRONGTYPE") { // a key of another program
+		return err
+	}
+	for i, f := range batch {
+		var changed bool
+		switch {
+		case f.place.is(j, f.rest):
+			changed, err = j.unlink(ctx, f)
+			changed = changed && f.kind.Name != "rate" // reading is counted, too
+		case has[i] != nil && has[i]():
+			changed, err = f.place.leave(ctx, j, f)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", f.kind.Name, err)
+		}
+		if changed {
+			j.changes.Add(1)
+		}
+	}
+	return nil
+}
+
+// write runs a command that takes the name out, and reports whether that changed anything.
+func (j *job) write(ctx context.Context, queue func(redis.Pipeliner) *redis.IntCmd) (bool, error) {
+	var n *redis.IntCmd
+	err := j.Store.Write(ctx, func(pipe redis.Pipeliner) { n = queue(pipe) })
+	return err == nil && n.Val() > 0, err
+}
+
+// unlink removes a key.
+func (j *job) unlink(ctx context.Context, f found) (bool, error) {
+	return j.write(ctx, func(pipe redis.Pipeliner) *redis.IntCmd { return pipe.Unlink(ctx, f.key) })
+}

@@ -1,0 +1,70 @@
+-- eraselog.lua: copy a part of a log without a name, and replace the log by the copy with the last part. The copy has the same ids,
+-- so those who read the log go on in it.
+--
+-- uses allowed
+-- KEY log       events: or moderation:         stream  the log
+-- KEY copy      erasing:events:DIGEST, or so   stream  the copy
+-- KEY erasing   erasing:                       hash    how often the logs were replaced
+-- KEY views     views:                         hash    the number of entries that are no events
+-- ARG name      of the log: events or moderation
+-- ARG digest    of the name
+-- ARG by        how the log has the name
+-- ARG instead   what stands there afterwards
+-- ARG most      number of entries that are copied
+-- ARG kept      how long a copy is kept that is not complete, seconds
+-- ARGS emptied  numbers of articles whose title and link leave the log, too
+--
+-- If another copy has replaced the log meanwhile, this one is begun again: it has what that one left out.
+--
+-- Replies {'MORE'}  entries are left
+--         {'OK'}    the log has no name
+-- Safe to run twice: the second run copies the next part, or begins a copy that it need not make.
+
+redis.call('XLEN', log)
+must_be_allowed('UNLINK', copy, 'HSET', erasing, 'HDEL', erasing, 'HINCRBY', erasing, 'XADD', copy, 'EXPIRE', copy,
+  'XTRIM', copy, 'PERSIST', log, 'RENAME', copy, 'HSET', views, 'HINCRBY', views)
+local field = name .. ':' .. digest
+local replaced = redis.call('HGET', erasing, name) or '0'
+if redis.call('HGET', erasing, field) ~= replaced then
+  redis.call('UNLINK', copy)
+  redis.call('HSET', erasing, field, replaced)
+end
+local empties = {}
+for i = first_emptied, #ARGV do
+  empties[ARGV[i]] = true
+  empties['article:' .. ARGV[i]] = true
+end
+local function without(fields)
+  local is_emptied = false
+  for i = 1, #fields, 2 do
+    local field, value = fields[i], fields[i + 1]
+    if field == 'article' then is_emptied = empties[value] end
+    if (field == 'by' or field == 'on_behalf_of') and value == by then fields[i + 1] = instead end
+    if (field == 'title' or field == 'link') and is_emptied then fields[i + 1] = '' end
+  end
+  return fields
+end
+
+local last = redis.call('XREVRANGE', copy, '+', '-', 'COUNT', 1)[1]
+local found = redis.call('XRANGE', log, last and '(' .. last[1] or '-', '+', 'COUNT', most)
+for _, entry in ipairs(found) do redis.call('XADD', copy, entry[1], unpack(without(entry[2]))) end
+if #found == tonumber(most) then
+  redis.call('EXPIRE', copy, kept)
+  return {'MORE'}
+end
+redis.call('HDEL', erasing, field)
+local first = redis.call('XRANGE', log, '-', '+', 'COUNT', 1)[1]
+if not first then
+  redis.call('UNLINK', copy)
+  return {'OK'}
+end
+redis.call('XTRIM', copy, 'MINID', first[1]) -- what was dropped meanwhile
+local more = redis.call('XLEN', copy) - redis.call('XLEN', log)
+if more > 0 then -- entries that are no events, and are dropped again
+  redis.call('HINCRBY', views, 'hidden', more)
+  redis.call('HSET', views, 'looked', '0-0')
+end
+redis.call('RENAME', copy, log)
+redis.call('PERSIST', log)
+redis.call('HINCRBY', erasing, name, 1)
+return {'OK'}

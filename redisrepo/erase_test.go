@@ -1,0 +1,356 @@
+package redisrepo_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"frontpage/export"
+	"frontpage/must"
+	"frontpage/redisrepo"
+	"frontpage/redisrepo/erase"
+	"frontpage/redisrepo/keys"
+	"frontpage/redisrepo/reports"
+	"frontpage/redisrepo/site"
+	"frontpage/redistest"
+)
+
+// randomName is a name that is nowhere by chance. Two letters of it are written in other ways where text is encoded.
+func randomName() site.UserName {
+	letters := make([]rune, 22)
+	for i := range letters {
+		letters[i] = rune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"[rand.IntN(52)])
+	}
+	return site.UserName(string(letters[:11]) + "éß" + string(letters[11:]))
+}
+
+// forms are the name in all encodings that programs of a site write.
+func forms(name site.UserName) map[string]string {
+	text := string(name)
+	all := map[string]string{
+		"as it is": text, "percent": url.QueryEscape(text), "percent of a path": url.PathEscape(text), "quoted": strings.Trim(strconv.QuoteToASCII(text), `"`),
+		"the letters before others": text[:11], "the letters after others": text[len(text)-11:],
+	}
+	for offset := range 3 {
+		encoded := base64.RawStdEncoding.EncodeToString([]byte(strings.Repeat("x", offset) + text))
+		all[fmt.Sprint("base64 at ", offset)] = encoded[[]int{0, 2, 3}[offset] : len(encoded)-2]
+	}
+	return all
+}
+
+// wantNoName fails the test if data has a name in any form.
+func wantNoName(t *testing.T, what string, data []byte, name site.UserName) {
+	t.Helper()
+	for form, text := range forms(name) {
+		found := bytes.Index(data, []byte(text))
+		if found < 0 {
+			found = bytes.Index(bytes.ToLower(data), []byte(strings.ToLower(text)))
+		}
+		if found >= 0 {
+			t.Errorf("%s has the name, %s: %q", what, form, data[max(0, found-150):min(len(data), found+100)])
+			return
+		}
+	}
+}
+
+// written returns what the server writes to its disk, after it has written its append-only file again, and a snapshot.
+func (s *testSite) written() []byte {
+	s.t.Helper()
+	s.do("CONFIG SET rdbcompression no")
+	s.do("CONFIG SET appendonly yes")
+	idle := func() bool {
+		info := s.do("INFO persistence").(string)
+		return strings.Contains(info, "aof_rewrite_in_progress:0") && strings.Contains(info, "aof_rewrite_scheduled:0") && strings.Contains(info, "rdb_bgsave_in_progress:0")
+	}
+	must.Soon(s.t, "the append-only file is written", idle)
+	s.do("BGREWRITEAOF")
+	must.Soon(s.t, "the append-only file is written again", idle)
+	s.do("SAVE")
+	var all []byte
+	files := 0
+	dir := s.do("CONFIG GET dir").(map[any]any)["dir"].(string)
+	must.Do(s.t, filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.Type().IsRegular() {
+			var data []byte
+			data, err = os.ReadFile(path)
+			all = append(all, data...)
+			files++
+		}
+		return err
+	}))
+	if files < 3 {
+		s.t.Errorf("%s has %d files, want an append-only file and a snapshot", dir, files)
+	}
+	s.do("CONFIG SET appendonly no")
+	return all
+}
+
+// lives gives the user everything that a user of a site can have, and returns the articles of the user and of others.
+func (s *testSite) lives(name site.UserName) (own, others []site.ArticleID) {
+	s.t.Helper()
+	ctx, acts := s.ctx, site.Actor{Name: name, Moderator: true}
+	must.Get(s.AccountName(ctx, "issuer subject", string(name)))(s.t)
+	for i := range 5 {
+		d := s.fresh("go", "redis")
+		d.IdempotencyKey = new(fmt.Sprint("key ", i))
+		own = append(own, must.Get(s.Post(ctx, name, d))(s.t).ID)
+		others = append(others, s.post("bob", "go").ID, s.post("carol").ID)
+	}
+	for i, id := range others {
+		must.Get(s.Vote(ctx, id, name, []site.Vote{up, down, none, up}[i%4], "bucket"))(s.t)
+		s.vote(id, "dave", up)
+	}
+	for _, id := range own {
+		s.vote(id, "dave", up)
+		s.vote(id, "erin", down)
+	}
+	s.edit(own[0], site.Actor{Name: name}, redisrepo.Edit{Title: new("another title")})
+	s.edit(own[1], moderator, redisrepo.Edit{Title: new("a title of a moderator"), Why: site.Why{Reason: "clearer"}})
+	s.edit(others[0], acts, redisrepo.Edit{Title: new("a title of a moderator"), Why: site.Why{Reason: "clearer"}})
+	s.regroup(s.article(others[1]), []string{"new"}, nil)
+	s.delete(own[2], site.Actor{Name: name})
+	s.delete(own[3], moderator)
+	must.Get(s.Delete(ctx, others[2], acts, site.Why{Reason: "spam"}))(s.t)
+	s.flag(others[4], name, reports.Spam, "a note")
+	s.flag(others[5], name, reports.Spam, "a note")
+	s.flag(own[0], "bob", reports.Abuse, "a note of bob's")
+	must.Do(s.t, s.Settle(ctx, others[4], acts, reports.Settling{Through: 1, State: reports.Dismissed, Decision: "no"}))
+	must.Get(s.DenyUser(ctx, "eve", nil, site.GroundRules, "spam", acts))(s.t)
+	s.deny(string(name), nil, "votes in rings")
+	s.block(name, "bob", true)
+	s.block("bob", string(name), true)
+	s.block("dave", string(name), true)
+	must.Do(s.t, s.KeepDocument(ctx, "aaa", fmt.Sprintf("{ user(name: %q) { name } }", name)))
+	must.Do(s.t, s.KeepDocument(ctx, "bbb", "{ user(name: "+strconv.QuoteToASCII(string(name))+") { name } }"))
+	must.Do(s.t, s.KeepDocument(ctx, "ccc", "{ site { name } }"))
+	must.Do(s.t, s.raw.Set(ctx, s.Store.Partitions[0].Rate(site.Subject{Rule: "votes", User: name}), "x", time.Hour).Err())
+	if len(s.Store.Partitions) == 1 {
+		bookVote(s, name.Member(), own[4])
+		s.vote(own[4], "frank", up) // which has the calendar follow it
+	}
+	return own, others
+}
+
+// counted is what users see of the votes on articles.
+func (s *testSite) counted(ids ...site.ArticleID) (text string) {
+	articles, _ := s.ReadArticles(s.ctx, ids)
+	for _, a := range articles {
+		p := s.Store.Partition(a.ID)
+		text += fmt.Sprintln(a.ID, a.Upvotes, a.Downvotes, a.Score, a.Groups, s.raw.SCard(s.ctx, p.Voted(a.ID)).Val(), s.raw.SCard(s.ctx, p.Downvoted(a.ID)).Val())
+	}
+	return text
+}
+
+// mortal is a hook with which a process dies after a number of writes, whose last reply is lost.
+type mortal struct{ left int }
+
+var errDied = errors.New("killed")
+
+func (m *mortal) hook(ctx context.Context, commands []redis.Cmder, send redis.ProcessPipelineHook) error {
+	if m.left <= 0 {
+		return redistest.Fail(errDied, commands)
+	}
+	err := send(ctx, commands)
+	for _, c := range commands {
+		switch c.Name() {
+		case "evalsha", "eval", "unlink", "srem", "zrem", "zadd", "set":
+			m.left--
+		}
+	}
+	if m.left <= 0 {
+		return redistest.Fail(errDied, commands)
+	}
+	return err
+}
+
+// The store, its files and an export have no name after it was erased, though the erasure was killed after each of its writes, and all
+// votes are counted as before.
+func TestErasedNameIsNowhere(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{1, 16} {
+		for _, remove := range []bool{false, true} {
+			t.Run(fmt.Sprint(n, " partitions, remove ", remove), func(t *testing.T) {
+				t.Parallel()
+				partitions := redisrepo.WithPartitions(n)
+				change := func(r *site.Rules) { r.PosterVotes = remove }
+				s := newSite(t, change, partitions)
+				name := randomName()
+				own, others := s.lives(name)
+				must.Do(t, s.CatchUpAll(s.ctx))
+				s.wantClean()
+				all := others
+				if !remove {
+					all = append(own, others...)
+				}
+				before := s.counted(all...)
+				lives := 0
+				for done := false; !done; lives++ {
+					life := &mortal{left: 1 << 30}
+					other := s.reopened(s.client(redistest.Hook(life.hook)), change, partitions)
+					life.left = 1 + lives%7 // it begins with a write, ends with four, and deletes an article by up to five
+					_, err := erase.User(s.ctx, other.Repo, string(name), erase.Options{Remove: remove})
+					if done = err == nil; err != nil && !errors.Is(err, errDied) {
+						t.Fatal(err)
+					}
+				}
+				if lives < 10 {
+					t.Errorf("the erasure took %d lives, want more", lives)
+				}
+				s = s.reopened(s.client(), change, partitions)
+				if after := s.counted(all...); after != before {
+					t.Errorf("articles are\n%s\nwant\n%s", after, before)
+				}
+				s.wantClean()
+				wantRefused(t, s.MayChange(site.Actor{Name: name}), "DENIED") // by the moderator, as before
+				for _, id := range own {
+					articles, _ := s.ReadArticles(s.ctx, []site.ArticleID{id})
+					a := articles[0]
+					if a.Poster.Name != site.ErasedUser || remove && (a.DeletedAt == nil || a.Title != "" || a.Link != nil || a.Text != nil) || !remove && a.Title == "" {
+						t.Errorf("%v is %+v", id, a)
+					}
+				}
+				wantNoName(t, "the store", []byte(s.dump()), name)
+				wantNoName(t, "the disk", s.written(), name)
+				var exported bytes.Buffer
+				must.Get(export.Write(s.ctx, s.Repo, &exported, export.Options{}))(t)
+				wantNoName(t, "an export", exported.Bytes(), name)
+				var csv bytes.Buffer
+				must.Get(export.WriteCSV(s.ctx, s.Repo, &csv, export.Options{}))(t)
+				wantNoName(t, "an export as CSV", csv.Bytes(), name)
+				s.deny(string(name), new(s.clock.now()), "")
+				must.Do(t, s.MayChange(site.Actor{Name: name}))
+				wantNoName(t, "the store after the end of the denial", []byte(s.dump()), name)
+				s.post(name) // the name is free
+				s.wantClean()
+			})
+		}
+	}
+}
+
+// Followers of the log and of articles miss nothing while a name leaves them, and get nothing twice.
+func TestErasureDisturbsNoFollower(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil, one)
+	l := s.reopened(s.client(), nil).listen()
+	id := s.post("alice").ID
+	s.vote(id, "bob", up)
+	s.vote(id, "alice", none)
+	s.vote(id, "alice", up)
+	edges := s.events(nil, 10).Edges
+	w, feed := l.watch(id), l.watchEvents("")
+	l.settle()
+	must.Get(erase.User(s.ctx, s.Repo, "alice", erase.Options{}))(t)
+	if got := next(t, w); got.Poster.Name != site.ErasedUser || got.Votes != 2 {
+		t.Errorf("delivered %+v, want the poster erased", got)
+	}
+	s.vote(id, "dave", up)
+	if got := next(t, w); got.Votes != 3 {
+		t.Errorf("delivered %d votes, want 3", got.Votes)
+	}
+	if got, _ := takeEvents(t, feed, 1); got != "1.5" {
+		t.Errorf("the feed goes on with %s, want 1.5 without a gap", got)
+	}
+	for i, e := range edges {
+		after := e.Cursor()
+		page := must.Get(s.Events(s.ctx, &after, nil, nil))(t)
+		if page.Gap || page.Edges[0].Node.Revision != i+2 {
+			t.Errorf("after event %d: gap %t, %d events", i+1, page.Gap, len(page.Edges))
+		}
+	}
+	if e := s.events(nil, 10).Edges[0].Node; e.By.Name.Shown() != "deleted user" {
+		t.Errorf("the first event is by %q", e.By.Name)
+	}
+	s.wantClean()
+}
+
+// Two processes that erase two names at the same time lose no entry of the logs, and leave no name.
+func TestErasuresAtTheSameTime(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil, one)
+	names := []site.UserName{randomName(), randomName(), randomName()}
+	for i := range 150 {
+		for _, name := range names {
+			if i%10 == 0 {
+				s.delete(s.post(name).ID, moderator)
+			}
+		}
+		id := s.post("bob").ID
+		for _, name := range names {
+			s.vote(id, name, up)
+		}
+	}
+	count := s.raw.XLen(s.ctx, "events:").Val()
+	together(len(names)+1, func(i int) {
+		if i == len(names) {
+			for range 50 {
+				_, _ = s.Post(s.ctx, "carol", s.fresh())
+			}
+			return
+		}
+		if _, err := erase.User(s.ctx, s.reopened(s.client(), nil).Repo, string(names[i]), erase.Options{}); err != nil {
+			t.Error(err)
+		}
+	})
+	must.Do(t, s.CatchUpAll(s.ctx))
+	if n := s.raw.XLen(s.ctx, "events:").Val(); n != count+50 {
+		t.Errorf("the log has %d entries, want %d", n, count+50)
+	}
+	for _, name := range names {
+		wantNoName(t, "the store", []byte(s.dump()), name)
+	}
+	s.wantClean()
+}
+
+// Each kind of key is in the table of places.
+func TestErasureKnowsEachKindOfKey(t *testing.T) {
+	t.Parallel()
+	for _, kind := range keys.Kinds {
+		if !erase.Knows(kind) {
+			t.Errorf("the table of places lacks %s, a %s", kind.Name, kind.Holds)
+		}
+	}
+}
+
+// A find names the words of users that have the name, and nothing else.
+func TestFindListsWords(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil, one)
+	name := randomName()
+	d := s.fresh("go")
+	d.Title = "A reply to " + strings.ToUpper(string(name[:11])) + string(name[11:])
+	a := must.Get(s.Post(s.ctx, "bob", d))(t)
+	b := s.post(name)
+	s.edit(b.ID, site.Actor{Name: name}, redisrepo.Edit{Title: new("by " + string(name))})
+	s.edit(b.ID, site.Actor{Name: name}, redisrepo.Edit{Title: new("title")})
+	s.flag(a.ID, "carol", reports.Abuse, "it insults "+string(name))
+	must.Get(s.Delete(s.ctx, a.ID, moderator, site.Why{Ground: site.GroundRules, Reason: "about " + string(name)}))(t)
+	s.deny("bob", nil, "insults "+string(name))
+	var found []string
+	find := func() {
+		found = nil
+		must.Do(t, erase.Find(s.ctx, s.Repo, string(name), func(f erase.Found) { found = append(found, f.Where) }))
+	}
+	find()
+	first := fmt.Sprint(found)
+	must.Get(erase.User(s.ctx, s.Repo, string(name), erase.Options{}))(t)
+	find()
+	if len(found) != 8 {
+		t.Errorf("found %q, want title and reason of article:1, a version of article:2, a report, a denial, and entries of the logs", found)
+	}
+	if len(first) == 0 {
+		t.Error("nothing was found before")
+	}
+}

@@ -1,0 +1,271 @@
+package redisrepo_test
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"frontpage/must"
+	"frontpage/redisrepo"
+	"frontpage/redisrepo/keys"
+	"frontpage/redisrepo/rates"
+	"frontpage/redisrepo/reports"
+	"frontpage/redisrepo/site"
+)
+
+// exported returns all parts of a user's export.
+func (s *testSite) exported(user site.UserName) (parts []string) {
+	s.t.Helper()
+	var after *string
+	for {
+		part := must.Get(s.ExportUser(s.ctx, user, after))(s.t)
+		if parts = append(parts, part.NDJSON); part.IsLast() {
+			return parts
+		}
+		after = part.Cursor
+	}
+}
+
+// linesOf parses an export, compares what its last line says of it, and returns the others.
+func linesOf(t *testing.T, parts []string) (lines []map[string]any) {
+	t.Helper()
+	text := strings.Join(parts, "")
+	for scanner := bufio.NewScanner(strings.NewReader(text)); scanner.Scan(); {
+		var l map[string]any
+		must.Do(t, json.Unmarshal(scanner.Bytes(), &l))
+		lines = append(lines, l)
+	}
+	end := lines[len(lines)-1]
+	body := text[:strings.LastIndexByte(strings.TrimSuffix(text, "\n"), '\n')+1]
+	sum := sha256.Sum256([]byte(body))
+	if end["kind"] != "end" || end["lines"] != float64(len(lines)-1) || end["sha256"] != hex.EncodeToString(sum[:]) {
+		t.Errorf("the export ends with %v, after %d lines with %x", end, len(lines)-1, sum)
+	}
+	return lines[:len(lines)-1]
+}
+
+// leftOut returns the kinds of keys that docs/export-user.md says are in no line of an export.
+func leftOut(t *testing.T) (kinds []string) {
+	t.Helper()
+	text := string(must.Get(os.ReadFile("../docs/export-user.md"))(t))
+	_, table, found := strings.Cut(text, "## What is left out")
+	if !found {
+		t.Fatal("docs/export-user.md has no list of what is left out")
+	}
+	for line := range strings.Lines(table) {
+		if key, rest, ok := strings.Cut(strings.TrimPrefix(line, "| `"), ":` | "); ok && strings.HasPrefix(line, "| `") && len(rest) > 20 {
+			kinds = append(kinds, key)
+		}
+	}
+	return kinds
+}
+
+// livesFully has a user do, and others do to the user, everything that leaves the user's name in the store.
+func (s *testSite) livesFully(user site.UserName) {
+	s.t.Helper()
+	t, self := s.t, site.Actor{Name: user}
+	must.Get(s.AccountName(s.ctx, "issuer subject", string(user)))(t)
+	must.Get(s.Charge(s.ctx, "", []rates.Charge{{Rule: "votes", Most: 9, Window: time.Minute, Amount: 1, User: user}}))(t)
+	must.Do(t, s.KeepDocument(s.ctx, "abc123", `{ user(name: "`+string(user)+`") { id } }`))
+
+	d := s.fresh("go", "rust")
+	d.Text, d.IdempotencyKey = new("a text of mine"), new("key")
+	kept := must.Get(s.Post(s.ctx, user, d))(t)
+	edited, removed, own := s.post(user, "go"), s.post(user, "go"), s.post(user, "go")
+	s.edit(edited.ID, self, redisrepo.Edit{Title: new("second title")})
+	s.edit(edited.ID, moderator, redisrepo.Edit{Title: new("third title"), Why: site.Why{Ground: site.GroundRules, Reason: "shouting"}})
+	flag := must.Get(s.Flag(s.ctx, "rita", removed.ID, reports.Spam, "rita reports this"))(t)
+	must.Get(s.SettleByDeleting(s.ctx, removed.ID, moderator, reports.Settling{Through: flag.Number, State: reports.Acted, Why: site.Why{Ground: site.GroundRules, Reason: "advertising"}}))(t)
+	s.vote(kept.ID, "vera", up)
+	s.delete(own.ID, self)
+	s.regroup(kept, []string{"lua"}, nil)
+
+	for i, vote := range []site.Vote{up, down, up, none} {
+		other := s.post("zoe")
+		must.Get(s.Vote(s.ctx, other.ID, user, up, "bucket"))(t)
+		must.Get(s.Vote(s.ctx, other.ID, user, vote, "bucket"))(t)
+		if i == 2 {
+			s.delete(other.ID, moderator)
+		}
+	}
+	legacy := s.post("zoe")
+	s.do(fmt.Sprintf("SADD %s user:%s", s.Store.Partition(legacy.ID).Voted(legacy.ID), user))
+	s.do(fmt.Sprintf("HINCRBY %s votes 1", s.Store.Partition(legacy.ID).Article(legacy.ID)))
+
+	reported := s.post("zoe")
+	must.Get(s.Flag(s.ctx, user, reported.ID, reports.Abuse, "my note"))(t)
+	must.Get(s.Flag(s.ctx, user, legacy.ID, reports.Spam, ""))(t)
+	must.Do(t, s.Settle(s.ctx, reported.ID, moderator, reports.Settling{Through: 1, State: reports.Dismissed, Decision: "fine by us"}))
+
+	must.Get(s.BlockUser(s.ctx, user, "bob", true))(t)
+	must.Get(s.BlockUser(s.ctx, "bob", string(user), true))(t)
+	s.deny(string(user), new(s.Store.Now().Add(time.Minute)), "advertising")
+	s.clock.advance(time.Hour)
+
+	acting := site.Actor{Name: user, Moderator: true} // the user was a moderator for a while
+	theirs := s.post("yan", "go")
+	s.edit(theirs.ID, acting, redisrepo.Edit{Title: new("mended")})
+	must.Get(s.DenyHost(s.ctx, "spam.example", true, true, "spam", acting))(t)
+	must.Get(s.Flag(s.ctx, "rita", theirs.ID, reports.Spam, ""))(t)
+	must.Do(t, s.Settle(s.ctx, theirs.ID, acting, reports.Settling{Through: 1, State: reports.Dismissed}))
+	s.delete(theirs.ID, acting)
+	service := site.Actor{Name: user, Via: "robot"}
+	must.Get(s.PostAs(s.ctx, service, s.fresh("go")))(t)
+}
+
+// Every key that holds the name is in a line of the export, or on the list of those that are left out.
+func TestAnExportHasWhateverNamesTheUser(t *testing.T) {
+	eachLayout(t, func(t *testing.T, tags []string) {
+		const user = "mkvtqhwzrpxb"
+		s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
+		s.livesFully(user)
+		parts := s.exported(user)
+		lines, text := linesOf(t, parts), strings.Join(parts, "")
+		has := func(kind string, member, value string) bool {
+			return slices.ContainsFunc(lines, func(l map[string]any) bool {
+				return (kind == "" || l["kind"] == kind) && (member == "" || l[member] == value)
+			})
+		}
+		represented := func(kind, of string) bool {
+			article := "article:" + of
+			switch kind {
+			case "article", "history":
+				return has("article", "id", article) || has("moderation", "article", article)
+			case "voted", "downvoted", "audit":
+				return has("vote", "article", article)
+			case "flags":
+				return has("report", "article", article) || has("moderation", "article", article)
+			case "posted":
+				return has("article", "", "")
+			case "cast":
+				return has("vote", "", "")
+			case "reported":
+				return has("report", "", "")
+			case "blocked":
+				return of == user && has("block", "user", "user:bob")
+			case "denials":
+				return has("denial", "reason", "advertising")
+			case "name", "account":
+				return has("profile", "name", user)
+			case "moderation":
+				return has("moderation", "", "")
+			}
+			return false
+		}
+		exceptions, met := leftOut(t), map[string]bool{}
+		names := must.Get(s.raw.Keys(s.ctx, "*").Result())(t)
+		for _, key := range names {
+			var content func() any
+			typ := s.do("TYPE", key).(string)
+			_, _ = s.raw.Pipelined(s.ctx, func(p redis.Pipeliner) error { content = s.content(p, typ, key); return nil })
+			held := fmt.Sprint(content())
+			if !strings.Contains(key+held, user) {
+				continue
+			}
+			name := key
+			for _, tag := range tags {
+				if tag != "" {
+					name = strings.TrimPrefix(name, tag)
+				}
+			}
+			kind, of := keys.Parse(name)
+			met[kind.Name] = true
+			if !represented(kind.Name, of) && !slices.Contains(exceptions, kind.Name) {
+				t.Errorf("no line has what %s holds: %s", key, held)
+			}
+		}
+		for _, kind := range exceptions {
+			if !met[kind] {
+				t.Errorf("docs/export-user.md leaves %s: out, but no such key holds the name", kind)
+			}
+		}
+		for _, name := range []string{"rita", "vera", "mod\"", "robot"} {
+			if strings.Contains(text, name) {
+				t.Errorf("the export names %s:\n%s", name, text)
+			}
+		}
+		for kind, want := range map[string]int{"profile": 1, "denial": 1, "block": 1, "article": 5, "vote": 9, "report": 2} {
+			found := 0
+			for _, l := range lines {
+				if l["kind"] == kind {
+					found++
+				}
+			}
+			if found != want {
+				t.Errorf("%d lines of the kind %s, want %d", found, kind, want)
+			}
+		}
+		for _, want := range []string{`"reason":"advertising"`, `"history":[{"title":"title"`, `"byYou":true}`, `"text":"a text of mine"`, `"note":"my note"`, `"decision":"fine by us"`, `"direction":"down"`, `"address":"bucket"`} {
+			if !strings.Contains(text, want) {
+				t.Errorf("the export has no %s:\n%s", want, text)
+			}
+		}
+		if lines := linesOf(t, s.exported("unknown")); len(lines) != 1 || lines[0]["kind"] != "profile" {
+			t.Errorf("the export of a user who does not exist is %v", lines)
+		}
+	})
+}
+
+// A user of thousands of articles and votes is exported in parts, each thing once, also while votes and articles are added, and if
+// many have the same time.
+func TestAnExportHasParts(t *testing.T) {
+	eachLayout(t, func(t *testing.T, tags []string) {
+		s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
+		var imported []redisrepo.Imported
+		for i := range 1500 {
+			imported = append(imported, redisrepo.Imported{ID: site.ArticleID(i + 1), Draft: site.Draft{Title: fmt.Sprint("title ", i), Text: new("text")}, Poster: "alice", PostedAt: s.Store.Now().Add(-time.Hour)})
+		}
+		s.imports(imported...)
+		for range 30 {
+			s.vote(s.post("bob").ID, "alice", up)
+		}
+		var parts []string
+		var after *string
+		for {
+			part := must.Get(s.ExportUser(s.ctx, "alice", after))(t)
+			if n := strings.Count(part.NDJSON, "\n"); n > 1600 {
+				t.Errorf("a part has %d lines", n)
+			}
+			parts = append(parts, part.NDJSON)
+			if part.IsLast() {
+				break
+			}
+			after = part.Cursor
+			s.vote(s.post("bob").ID, "alice", up)
+			if _, err := s.ExportUser(s.ctx, "bob", after); err == nil {
+				t.Error("a cursor of alice was accepted for bob")
+			}
+		}
+		if len(parts) < 2 {
+			t.Errorf("%d parts, want several", len(parts))
+		}
+		lines, seen, articles, votes := linesOf(t, parts), map[string]bool{}, 0, 0
+		for _, l := range lines {
+			name := fmt.Sprint(l["kind"], l["id"], l["article"])
+			if seen[name] {
+				t.Errorf("%s is in it twice", name)
+			}
+			seen[name] = true
+			switch l["kind"] {
+			case "article":
+				articles++
+			case "vote":
+				votes++
+			}
+		}
+		if articles != 1500 || votes < 30 {
+			t.Errorf("%d articles and %d votes, want 1500 and at least 30", articles, votes)
+		}
+		_, err := s.ExportUser(s.ctx, "alice", new("x"))
+		wantRefused(t, err, "INVALID after")
+	})
+}

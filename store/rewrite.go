@@ -1,0 +1,81 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Rewrite has every Redis of the store, replicas of a cluster too, write what it keeps on disk again, so that nothing of what was
+// removed is left there: its append-only file, if it has one, and a snapshot, unless this process's own server keeps none. It waits for
+// each, and returns what each did, as a phrase.
+func (s *Store) Rewrite(ctx context.Context) (did []string, err error) {
+	var mu sync.Mutex
+	on := func(ctx context.Context, node *redis.Client) error {
+		text, err := s.rewriteOn(ctx, node)
+		mu.Lock()
+		defer mu.Unlock()
+		did = append(did, text)
+		return err
+	}
+	if cluster, ok := s.Client.(*redis.ClusterClient); ok {
+		err = cluster.ForEachShard(ctx, on)
+		return did, err
+	}
+	return did, on(ctx, s.Client.(*redis.Client))
+}
+
+func (s *Store) rewriteOn(ctx context.Context, node *redis.Client) (did string, err error) {
+	address := node.Options().Addr
+	info, err := s.readInfo(ctx, node)
+	if err != nil {
+		return "", err
+	}
+	if info["aof_enabled"] == "1" {
+		if err := s.writeAgain(ctx, node, "aof_last_bgrewrite_status", "bgrewriteaof"); err != nil {
+			return "", fmt.Errorf("write the append-only file of %s again: %w", address, err)
+		}
+		did = "its append-only file"
+	}
+	if s.Kind != Child {
+		if err := s.writeAgain(ctx, node, "rdb_last_bgsave_status", "bgsave", "schedule"); err != nil {
+			return "", fmt.Errorf("write a snapshot of %s: %w", address, err)
+		}
+		did = strings.TrimPrefix(did+" and a snapshot", " and ")
+	}
+	return fmt.Sprintf("%s has written %s", address, did), nil
+}
+
+// writeAgain runs a command that writes in the background, and waits for its end.
+func (s *Store) writeAgain(ctx context.Context, node *redis.Client, status string, command ...any) error {
+	tick := time.NewTicker(retryEvery)
+	defer tick.Stop()
+	for requested := false; ; {
+		if !requested {
+			err := node.Do(ctx, command...).Err()
+			if requested = err == nil; err != nil && !strings.Contains(err.Error(), "in progress") {
+				return err
+			}
+		}
+		info, err := s.readInfo(ctx, node)
+		switch {
+		case err != nil:
+			return err
+		case info["rdb_bgsave_in_progress"]+info["aof_rewrite_in_progress"]+info["aof_rewrite_scheduled"] != "000":
+		case requested && info[status] != "ok":
+			return errors.New("it failed: see the log of Redis")
+		case requested:
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}

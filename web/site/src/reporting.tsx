@@ -1,0 +1,51 @@
+import { type CombinedError, useClient } from "@urql/preact";
+import { useEffect, useState } from "preact/hooks";
+import { Decided } from "./decided";
+import { usePage, useTitle } from "./page";
+import { OwnReports as OwnReportsQuery, type ReportedFragment } from "./reporting-gql";
+import { Empty, Failed, Skeleton } from "./states";
+import { texts } from "./strings";
+
+// The script for reports and notices, see third.tsx.
+
+export { start } from "./acting";
+export { NoticePage } from "./notice";
+export { Report } from "./report";
+
+/** What the visitor has reported, and what was decided. */
+export function OwnReports() {
+  useTitle(texts.ownReports);
+  const client = useClient();
+  const { site, viewer, connections } = usePage();
+  const [reports, setReports] = useState<ReportedFragment[]>([]);
+  const [after, setAfter] = useState<string | null>();
+  const [error, setError] = useState<CombinedError>();
+  const read = async (after?: string | null) => {
+    const { data, error } = await client
+      .query(OwnReportsQuery, { after }, { requestPolicy: "network-only" })
+      .toPromise();
+    const page = data?.viewerReports;
+    setError(page ? undefined : error);
+    if (!page) return;
+    setReports((before) => (after ? [...before, ...page.nodes] : page.nodes));
+    setAfter(page.pageInfo.hasNextPage ? page.pageInfo.endCursor : null);
+  };
+  useEffect(() => {
+    if (viewer) void read();
+  }, [viewer, connections]);
+  if (site && !viewer) return <Empty level={1} title={texts.ownReports} />;
+  if (after === undefined) return error ? <Failed level={1} error={error} retry={read} /> : <Skeleton />;
+  return (
+    <>
+      <header class="heading">
+        <h1>{texts.ownReports}</h1>
+      </header>
+      {reports.length === 0 ? <p>{texts.noOwnReports}</p> : <Decided reports={reports} />}
+      {after && (
+        <button type="button" class="more" onClick={() => read(after)}>
+          {texts.moreReports}
+        </button>
+      )}
+    </>
+  );
+}
