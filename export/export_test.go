@@ -114,6 +114,12 @@ func (s testSite) fill(t *testing.T) {
 	}
 	must.Get(s.BlockUser(ctx, "voter1", "poster 2", false))(t)
 	posted(s.Regroup(ctx, ids[7], site.Actor{Name: "poster 2"}, nil, []string{"go", "g1"}))
+	for i, vote := range []site.Vote{site.Up, site.Down, site.Up} {
+		must.Get(s.Vote(ctx, ids[12], site.UserName(fmt.Sprint("ring ", i)), vote, ""))(t)
+	}
+	if _, n, err := s.VoidVotes(ctx, ids[12], moderator, []string{"ring 0", "ring 1"}, true, "a <ring>"); n != 2 || err != nil {
+		t.Errorf("%d votes are out, %v, want 2", n, err)
+	}
 }
 
 // uncounted posts an article whose poster's vote does not count.
@@ -189,9 +195,18 @@ func TestExportAndImportGiveTheSameSite(t *testing.T) {
 			if d := to.DenialOf("eve <&>"); d == nil || d.Reason != `a "reason"` || len(to.CheckLinks("https://a.bücher.example", "")) != 1 || !to.HasBlocks("voter119") {
 				t.Errorf("denials are missing: %+v", d)
 			}
-			if sum.Deleted != 3 || sum.Log != 10 || sum.Voters < 400 || sum.Articles < 30 {
+			if sum.Deleted != 3 || sum.Log != 11 || sum.Voters < 400 || sum.Articles < 30 {
 				t.Errorf("imported %v, want all articles, 3 deleted ones, 10 entries of the log and 400 voters", sum)
 			}
+			ring, _, err := to.CastVotes(t.Context(), "ring 1", nil, nil, nil)
+			if err != nil || len(ring) != 1 || ring[0].Vote != site.Down {
+				t.Errorf("a vote that does not count is in the list of its voter as %v, %v", ring, err)
+			} else if _, err := to.Vote(t.Context(), ring[0].Article, "ring 1", site.Up, ""); err == nil || !strings.Contains(err.Error(), "a <ring>") {
+				t.Errorf("another vote of its voter: %v, want it to be refused", err)
+			} else if _, n, err := to.VoidVotes(t.Context(), ring[0].Article, moderator, []string{"ring 0", "ring 1"}, false, ""); n != 0 || err != nil {
+				t.Errorf("%d votes are out after they are put back: %v", n, err)
+			}
+			to.wantClean(t)
 			items, _, err := to.Queue(t.Context(), nil, nil, nil)
 			if err != nil || len(items) != 3 {
 				t.Errorf("the queue has %v, %v, want the articles with open reports", items, err)

@@ -7,18 +7,21 @@ import (
 	"frontpage/redisrepo/site"
 )
 
-// CastVoteConnection is a page of the viewer's votes.
+// CastVoteConnection is a page of a user's votes.
 type CastVoteConnection struct {
 	Edges    []*CastVoteEdge
 	PageInfo site.PageInfo
 }
 
-// CastVoteEdge is a vote of the viewer and its position in the list.
+// CastVoteEdge is a vote of a user and its position in the list.
 type CastVoteEdge struct {
 	Cursor string
 	At     time.Time
 	Vote   site.Vote
 	Node   *site.Article // nil while it is deleted
+
+	voter   site.UserName
+	article site.ArticleID
 }
 
 // Nodes returns the articles that are not deleted, without the votes.

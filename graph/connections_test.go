@@ -236,6 +236,7 @@ var spoiled = map[string]string{
 	"Mutation.notifyIllegalContent": `(input: {locations: [], explanation: "", goodFaith: false})`,
 	"Mutation.denyUser":             `(input: {user: " ", reason: ""})`,
 	"Mutation.denyHost":             `(input: {host: " ", reason: ""})`,
+	"Mutation.voidVotes":            `(input: {article: "x", users: [], reason: ""})`,
 	"Mutation.blockUser":            `(input: {user: " "})`,
 	"Query.deniedUsers":             ``,
 	"Query.deniedHosts":             ``,

@@ -80,6 +80,11 @@ func listCosts(pageSize int) ComplexityRoot {
 	c.Query.Flagged = func(child int, _ *reports.Kind, first *int32, _ *string) int { return listCost(child, pageSize, first) }
 	c.FlaggedItem.Reports = func(child int, first int32) int { return listCost(child, openReports, &first) }
 	c.Article.OpenReports = func(child int, first *int32) int { return listCost(child, openReports, first) }
+	c.Article.Voters = func(child int, _ *site.Vote, first *int32, _ *string) int {
+		return min(listCost(child, pageSize, first), math.MaxInt-votersCost) + votersCost
+	}
+	c.User.VotesCast = func(child int, first *int32, _ *string) int { return listCost(child, pageSize, first) }
+	c.VoidVotesPayload.UserErrors = several
 	c.Notice.Reports = func(child int) int { return listCost(child, reports.MaxLocations) }
 	c.Report.NoteIfAny = func(int) int { return noteCost }
 	path := func(child int) int { return listCost(child, 2) } // such as groups, 0
@@ -105,6 +110,8 @@ const (
 	// rankingCost is what a ranking costs besides its articles: Redis takes for its first step about as long as for
 	// reading 50.
 	rankingCost = 50
+	// votersCost is what a page of voters costs besides them: all their names are read.
+	votersCost = 50
 	// lookedPerPoint is how many members of lists Redis looks at for a point: about 20 points for each millisecond.
 	lookedPerPoint = 20
 )
@@ -153,6 +160,7 @@ var ruleOf = map[string]string{
 	"notifyIllegalContent": endpoint.RuleReports,
 	"denyUser":             endpoint.RuleChanges,
 	"denyHost":             endpoint.RuleChanges,
+	"voidVotes":            endpoint.RuleChanges,
 	"blockUser":            endpoint.RuleChanges,
 }
 

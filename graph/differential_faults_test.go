@@ -393,6 +393,12 @@ func (r faultyMutation) DenyUser(ctx context.Context, input graph.DenyUserInput)
 	return calledWith(ctx, "Mutation.denyUser", input, r.MutationResolver.DenyUser)
 }
 
+func (r faultyMutation) VoidVotes(ctx context.Context, input graph.VoidVotesInput) (*graph.VoidVotesPayload, error) {
+	return called(ctx, "Mutation.voidVotes", []any{input.Article}, func(ctx context.Context) (*graph.VoidVotesPayload, error) {
+		return r.MutationResolver.VoidVotes(ctx, input)
+	})
+}
+
 func (r faultyMutation) DenyHost(ctx context.Context, input graph.DenyHostInput) (*graph.DenyHostPayload, error) {
 	return calledWith(ctx, "Mutation.denyHost", input, r.MutationResolver.DenyHost)
 }

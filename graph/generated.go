@@ -24,6 +24,7 @@ import (
 	"frontpage/redisrepo/rankings"
 	"frontpage/redisrepo/reports"
 	"frontpage/redisrepo/site"
+	"frontpage/redisrepo/voids"
 	"frontpage/rings"
 )
 
@@ -39,6 +40,7 @@ type Config = graphql.Config[ResolverRoot, DirectiveRoot, ComplexityRoot]
 type ResolverRoot interface {
 	Article() ArticleResolver
 	ArticleConnection() ArticleConnectionResolver
+	CastVoteEdge() CastVoteEdgeResolver
 	DeletedConnection() DeletedConnectionResolver
 	Denial() DenialResolver
 	DeniedError() DeniedErrorResolver
@@ -59,6 +61,7 @@ type ResolverRoot interface {
 	Report() ReportResolver
 	Subscription() SubscriptionResolver
 	User() UserResolver
+	VoidedVote() VoidedVoteResolver
 	VoteRing() VoteRingResolver
 }
 
@@ -104,7 +107,9 @@ type ComplexityRoot struct {
 		ViewerCanEdit    func(childComplexity int) int
 		ViewerCanRegroup func(childComplexity int) int
 		ViewerCanVote    func(childComplexity int) int
+		ViewerVoid       func(childComplexity int) int
 		ViewerVote       func(childComplexity int) int
+		Voters           func(childComplexity int, direction *site.Vote, first *int32, after *string) int
 		Votes            func(childComplexity int) int
 		VotesToReach     func(childComplexity int, rank int32) int
 		VotingEndsAt     func(childComplexity int) int
@@ -156,6 +161,7 @@ type ComplexityRoot struct {
 		At     func(childComplexity int) int
 		Cursor func(childComplexity int) int
 		Node   func(childComplexity int) int
+		Void   func(childComplexity int) int
 		Vote   func(childComplexity int) int
 	}
 
@@ -394,6 +400,7 @@ type ComplexityRoot struct {
 		Regroup              func(childComplexity int, input RegroupInput) int
 		RestoreArticle       func(childComplexity int, input RestoreArticleInput) int
 		SettleFlags          func(childComplexity int, input SettleFlagsInput) int
+		VoidVotes            func(childComplexity int, input VoidVotesInput) int
 		Vote                 func(childComplexity int, input VoteInput) int
 	}
 
@@ -610,6 +617,20 @@ type ComplexityRoot struct {
 		IsModerator        func(childComplexity int) int
 		ShownName          func(childComplexity int) int
 		ViewerHasBlocked   func(childComplexity int) int
+		VotesCast          func(childComplexity int, first *int32, after *string) int
+	}
+
+	VoidVotesPayload struct {
+		Article    func(childComplexity int) int
+		UserErrors func(childComplexity int) int
+		Voided     func(childComplexity int) int
+	}
+
+	VoidedVote struct {
+		At     func(childComplexity int) int
+		By     func(childComplexity int) int
+		Reason func(childComplexity int) int
+		Vote   func(childComplexity int) int
 	}
 
 	VotePayload struct {
@@ -628,6 +649,21 @@ type ComplexityRoot struct {
 		Together     func(childComplexity int) int
 		UserCount    func(childComplexity int) int
 		Users        func(childComplexity int, first int32) int
+	}
+
+	VoterConnection struct {
+		Edges    func(childComplexity int) int
+		Nodes    func(childComplexity int) int
+		PageInfo func(childComplexity int) int
+	}
+
+	VoterEdge struct {
+		At     func(childComplexity int) int
+		Cursor func(childComplexity int) int
+		IsVoid func(childComplexity int) int
+		User   func(childComplexity int) int
+		Void   func(childComplexity int) int
+		Vote   func(childComplexity int) int
 	}
 }
 
@@ -648,6 +684,8 @@ type ArticleResolver interface {
 
 	Removal(ctx context.Context, objs []*site.Article) ([]*Removal, error)
 	OpenReports(ctx context.Context, objs []*site.Article, first *int32) ([][]*reports.Report, error)
+	ViewerVoid(ctx context.Context, objs []*site.Article) ([]*voids.Void, error)
+	Voters(ctx context.Context, obj *site.Article, direction *site.Vote, first *int32, after *string) (*VoterConnection, error)
 	BestRank(ctx context.Context, objs []*site.Article) ([]*rankings.BestRank, error)
 	Ranks(ctx context.Context, objs []*site.Article, hours int32) ([][]*rankings.RankAt, error)
 	RankedBy(ctx context.Context, objs []*site.Article) ([]*RankedBy, error)
@@ -655,6 +693,9 @@ type ArticleResolver interface {
 }
 type ArticleConnectionResolver interface {
 	TotalCount(ctx context.Context, obj *ArticleConnection) (int32, error)
+}
+type CastVoteEdgeResolver interface {
+	Void(ctx context.Context, objs []*CastVoteEdge) ([]*voids.Void, error)
 }
 type DeletedConnectionResolver interface {
 	TotalCount(ctx context.Context, obj *DeletedConnection) (int32, error)
@@ -718,6 +759,7 @@ type MutationResolver interface {
 	NotifyIllegalContent(ctx context.Context, input reports.NoticeDraft) (*NoticePayload, error)
 	SettleFlags(ctx context.Context, input SettleFlagsInput) (*SettleFlagsPayload, error)
 	DenyUser(ctx context.Context, input DenyUserInput) (*DenyUserPayload, error)
+	VoidVotes(ctx context.Context, input VoidVotesInput) (*VoidVotesPayload, error)
 	DenyHost(ctx context.Context, input DenyHostInput) (*DenyHostPayload, error)
 	BlockUser(ctx context.Context, input BlockUserInput) (*BlockUserPayload, error)
 }
@@ -772,6 +814,10 @@ type UserResolver interface {
 	ArticlesConnection(ctx context.Context, obj *site.User, first *int32, after *string, last *int32, before *string) (*ArticleConnection, error)
 	Denial(ctx context.Context, objs []*site.User) ([]*denials.Denial, error)
 	ViewerHasBlocked(ctx context.Context, objs []*site.User) ([]bool, error)
+	VotesCast(ctx context.Context, obj *site.User, first *int32, after *string) (*CastVoteConnection, error)
+}
+type VoidedVoteResolver interface {
+	By(ctx context.Context, objs []*voids.Void) ([]*site.User, error)
 }
 type VoteRingResolver interface {
 	Users(ctx context.Context, obj *rings.Ring, first int32) ([]*site.User, error)
@@ -1000,12 +1046,29 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Article.ViewerCanVote(childComplexity), true
+	case "Article.viewerVoid":
+		if e.ComplexityRoot.Article.ViewerVoid == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Article.ViewerVoid(childComplexity), true
 	case "Article.viewerVote":
 		if e.ComplexityRoot.Article.ViewerVote == nil {
 			break
 		}
 
 		return e.ComplexityRoot.Article.ViewerVote(childComplexity), true
+	case "Article.voters":
+		if e.ComplexityRoot.Article.Voters == nil {
+			break
+		}
+
+		args, err := ec.field_Article_voters_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Article.Voters(childComplexity, args["direction"].(*site.Vote), args["first"].(*int32), args["after"].(*string)), true
 	case "Article.votes":
 		if e.ComplexityRoot.Article.Votes == nil {
 			break
@@ -1181,6 +1244,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.CastVoteEdge.Node(childComplexity), true
+	case "CastVoteEdge.void":
+		if e.ComplexityRoot.CastVoteEdge.Void == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CastVoteEdge.Void(childComplexity), true
 	case "CastVoteEdge.direction":
 		if e.ComplexityRoot.CastVoteEdge.Vote == nil {
 			break
@@ -2150,6 +2219,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.SettleFlags(childComplexity, args["input"].(SettleFlagsInput)), true
+	case "Mutation.voidVotes":
+		if e.ComplexityRoot.Mutation.VoidVotes == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_voidVotes_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.VoidVotes(childComplexity, args["input"].(VoidVotesInput)), true
 	case "Mutation.vote":
 		if e.ComplexityRoot.Mutation.Vote == nil {
 			break
@@ -3148,6 +3228,61 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.User.ViewerHasBlocked(childComplexity), true
+	case "User.votesCast":
+		if e.ComplexityRoot.User.VotesCast == nil {
+			break
+		}
+
+		args, err := ec.field_User_votesCast_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.User.VotesCast(childComplexity, args["first"].(*int32), args["after"].(*string)), true
+
+	case "VoidVotesPayload.article":
+		if e.ComplexityRoot.VoidVotesPayload.Article == nil {
+			break
+		}
+
+		return e.ComplexityRoot.VoidVotesPayload.Article(childComplexity), true
+	case "VoidVotesPayload.userErrors":
+		if e.ComplexityRoot.VoidVotesPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.VoidVotesPayload.UserErrors(childComplexity), true
+	case "VoidVotesPayload.voided":
+		if e.ComplexityRoot.VoidVotesPayload.Voided == nil {
+			break
+		}
+
+		return e.ComplexityRoot.VoidVotesPayload.Voided(childComplexity), true
+
+	case "VoidedVote.at":
+		if e.ComplexityRoot.VoidedVote.At == nil {
+			break
+		}
+
+		return e.ComplexityRoot.VoidedVote.At(childComplexity), true
+	case "VoidedVote.by":
+		if e.ComplexityRoot.VoidedVote.By == nil {
+			break
+		}
+
+		return e.ComplexityRoot.VoidedVote.By(childComplexity), true
+	case "VoidedVote.reason":
+		if e.ComplexityRoot.VoidedVote.Reason == nil {
+			break
+		}
+
+		return e.ComplexityRoot.VoidedVote.Reason(childComplexity), true
+	case "VoidedVote.direction":
+		if e.ComplexityRoot.VoidedVote.Vote == nil {
+			break
+		}
+
+		return e.ComplexityRoot.VoidedVote.Vote(childComplexity), true
 
 	case "VotePayload.article":
 		if e.ComplexityRoot.VotePayload.Article == nil {
@@ -3233,6 +3368,62 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.VoteRing.Users(childComplexity, args["first"].(int32)), true
 
+	case "VoterConnection.edges":
+		if e.ComplexityRoot.VoterConnection.Edges == nil {
+			break
+		}
+
+		return e.ComplexityRoot.VoterConnection.Edges(childComplexity), true
+	case "VoterConnection.nodes":
+		if e.ComplexityRoot.VoterConnection.Nodes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.VoterConnection.Nodes(childComplexity), true
+	case "VoterConnection.pageInfo":
+		if e.ComplexityRoot.VoterConnection.PageInfo == nil {
+			break
+		}
+
+		return e.ComplexityRoot.VoterConnection.PageInfo(childComplexity), true
+
+	case "VoterEdge.at":
+		if e.ComplexityRoot.VoterEdge.At == nil {
+			break
+		}
+
+		return e.ComplexityRoot.VoterEdge.At(childComplexity), true
+	case "VoterEdge.cursor":
+		if e.ComplexityRoot.VoterEdge.Cursor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.VoterEdge.Cursor(childComplexity), true
+	case "VoterEdge.isVoid":
+		if e.ComplexityRoot.VoterEdge.IsVoid == nil {
+			break
+		}
+
+		return e.ComplexityRoot.VoterEdge.IsVoid(childComplexity), true
+	case "VoterEdge.node":
+		if e.ComplexityRoot.VoterEdge.User == nil {
+			break
+		}
+
+		return e.ComplexityRoot.VoterEdge.User(childComplexity), true
+	case "VoterEdge.void":
+		if e.ComplexityRoot.VoterEdge.Void == nil {
+			break
+		}
+
+		return e.ComplexityRoot.VoterEdge.Void(childComplexity), true
+	case "VoterEdge.direction":
+		if e.ComplexityRoot.VoterEdge.Vote == nil {
+			break
+		}
+
+		return e.ComplexityRoot.VoterEdge.Vote(childComplexity), true
+
 	}
 	return 0, false
 }
@@ -3254,6 +3445,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputRegroupInput,
 		ec.unmarshalInputRestoreArticleInput,
 		ec.unmarshalInputSettleFlagsInput,
+		ec.unmarshalInputVoidVotesInput,
 		ec.unmarshalInputVoteInput,
 	)
 	first := true
@@ -3795,6 +3987,16 @@ type Mutation {
   denyUser(input: DenyUserInput!): DenyUserPayload @semanticNonNull
 
   """
+  Take the votes of users on an article out of all counts, as if they had never been cast, or put
+  them back, for moderators. Votes, score, lists and rankings change at once; past events,
+  front pages and best ranks stay. Until they are put back, the users see their votes as void,
+  with the reason, and another vote of theirs on the article is refused with DENIED. Users
+  without a vote on it are left alone, and repeating the call is a no-op, not an error. An hour
+  after voting has ended, only votes in the users' lists are known.
+  """
+  voidVotes(input: VoidVotesInput!): VoidVotesPayload @semanticNonNull
+
+  """
   Deny all users links to a host, for moderators: posts and edits with such a link, also in
   the text, are refused with HOST_DENIED. Articles that have one stay.
   """
@@ -3959,7 +4161,7 @@ type Article implements Node {
   votes, are forgotten an hour after voting has ended.
   """
   viewerVote: VoteDirection
-  "Whether a vote of the viewer would be accepted now. False for anonymous callers, and when it is no longer known who voted."
+  "Whether a vote of the viewer would be accepted now. False for anonymous callers, when it is no longer known who voted, and for a viewer whose vote a moderator has taken out."
   viewerCanVote: Boolean!
   "Whether the viewer may delete the article: its poster and moderators may. False for anonymous callers and for a deleted article."
   viewerCanDelete: Boolean!
@@ -3999,6 +4201,25 @@ type Article implements Node {
     "Return at most this many reports, 1 to 100. Default: 20."
     first: Int
   ): [Report!]
+  """
+  The viewer's vote on the article that a moderator has taken out of all counts. viewerVote is NONE then,
+  viewerCanVote is false, and another vote is refused with DENIED. Null if the vote counts or the viewer has not voted, and
+  for anonymous callers.
+  """
+  viewerVoid: VoidedVote
+  """
+  Who voted on the article, by name, while that is known: until an hour after voting has ended, and those whose
+  vote does not count for ever. Voters of an import have no names and are left out. For moderators; null for
+  all other callers. The direction NONE is an error with the code BAD_USER_INPUT.
+  """
+  voters(
+    "Only votes in this direction: UP or DOWN. Default: both."
+    direction: VoteDirection
+    "Return at most this many voters, 1 to 100. Default: the site's page size."
+    first: Int
+    "Start after this cursor, which must come from the list of the same article. An empty one is the start of the list."
+    after: String
+  ): VoterConnection
   """
   The article's best rank among the first 100 by score at a full hour since the site keeps
   front pages, the last full hour included. Null if it was never among them.
@@ -4185,6 +4406,16 @@ type User implements Node {
   articles by id and subscriptions leave nothing out.
   """
   viewerHasBlocked: Boolean!
+  """
+  The articles that the user voted on, the newest vote first, as in viewerVotes. For moderators; null for all
+  other callers, and on a site that keeps no list of votes.
+  """
+  votesCast(
+    "Return at most this many votes, 1 to 100. Default: the site's page size."
+    first: Int
+    "Start after this cursor, which must come from the list of the same user. An empty one is the start of the list."
+    after: String
+  ): CastVoteConnection
 }
 
 "A host to which articles link."
@@ -4334,6 +4565,46 @@ type CastVoteEdge {
   direction: VoteDirection!
   "The article, or null while it is deleted."
   node: Article
+  "Why the vote does not count, if a moderator has taken it out of all counts. Null if it counts."
+  void: VoidedVote
+}
+
+"A vote that a moderator has taken out of all counts."
+type VoidedVote {
+  "The vote: UP or DOWN, or NONE for an upvote over a downvote of a legacy client."
+  direction: VoteDirection!
+  "Why: a line of at most 500 characters."
+  reason: String!
+  "When it was taken out."
+  at: DateTime!
+  "The moderator, for moderators only."
+  by: User
+}
+
+"One page of an article's voters."
+type VoterConnection {
+  "The voters of the page, with their votes and cursors."
+  edges: [VoterEdge!]!
+  "The voters of the page, without their votes."
+  nodes: [User!]!
+  "The first and last cursor of the page, and whether there are more pages. A page can have fewer voters than asked for although there are more: those who withdrew their vote while it was read are left out."
+  pageInfo: PageInfo!
+}
+
+"A voter of an article and the voter's position in the list."
+type VoterEdge {
+  "The position, for the argument ` + "`" + `after` + "`" + `."
+  cursor: String!
+  "The voter."
+  node: User!
+  "The vote: UP or DOWN, or NONE for an upvote over a downvote of a legacy client."
+  direction: VoteDirection!
+  "When the vote was cast. Null if that is unknown: for votes of legacy clients, and from before the site kept lists of votes or recorded times."
+  at: DateTime
+  "Whether a moderator has taken the vote out of all counts."
+  isVoid: Boolean!
+  "Why it does not count. Null if it counts."
+  void: VoidedVote
 }
 
 "The state of the caller's cost limit."
@@ -4672,6 +4943,10 @@ enum ModerationKind {
   ACTED
   "A moderator dismissed reports of the article."
   DISMISSED
+  "A moderator took votes on the article out of all counts."
+  VOTES_VOIDED
+  "A moderator put votes on the article back that did not count."
+  VOTES_RESTORED
   "A moderator changed the article's groups, or reserved groups were changed."
   REGROUPED
   "A moderator denied the user changes, or links to the host. Not in ` + "`" + `moderationLog` + "`" + `."
@@ -4930,6 +5205,28 @@ type DenyUserPayload {
   userErrors: [UserError!]!
 }
 
+"Votes that a moderator takes out of all counts, or puts back."
+input VoidVotesInput {
+  "The article's id, such as article:17, or its bare number."
+  article: ID!
+  "The names of the users, with the same case of letters: 1 to 200."
+  users: [String!]!
+  "False puts the votes back."
+  void: Boolean! = true
+  "Why, on a line of at most 500 characters: the voters are shown it. It may be empty if void is false."
+  reason: String!
+}
+
+"The result of voidVotes."
+type VoidVotesPayload {
+  "The article, or null if the mutation was refused: see userErrors."
+  article: Article
+  "How many of the users have a vote on the article that does not count now."
+  voided: Int!
+  "Why the mutation was refused. If not empty, nothing has changed."
+  userErrors: [UserError!]!
+}
+
 "A host to which a moderator denies links."
 input DenyHostInput {
   "The name of the host, such as example.com, in any spelling that a link can have. Without a port it stands for all ports."
@@ -5078,15 +5375,15 @@ type RateLimitedError implements UserError {
   retryAfter: Int!
 }
 
-"A moderator has denied the viewer changes."
+"A moderator has denied the viewer changes, or taken the viewer's vote on the article out of all counts."
 type DeniedError implements UserError {
   "Always DENIED."
   code: UserErrorCode!
   "A sentence for the user, in English."
   message: String!
-  "Always null."
+  "The article, if it is about a vote; otherwise null."
   field: [String!]
-  "When it ends; null: never."
+  "When it ends; null: never, or when a moderator puts the vote back."
   until: DateTime
   "The moderator's reason."
   reason: String
@@ -5116,7 +5413,7 @@ enum UserErrorCode {
   DUPLICATE_LINK
   "A rate limit was exceeded. The error is a RateLimitedError."
   RATE_LIMITED
-  "A moderator has denied the viewer changes. The error is a DeniedError."
+  "A moderator has denied the viewer changes, or taken the viewer's vote on the article out of all counts. The error is a DeniedError."
   DENIED
   "A moderator has denied links to the host."
   HOST_DENIED
@@ -5136,6 +5433,8 @@ enum EventKind {
   DELETED
   "The article was restored."
   UNDELETED
+  "A moderator took votes out of all counts, or put them back. Whose votes they are is not told."
+  VOTES_VOIDED
   "The article's net votes reached 10, 50, 100 or 200, unless configured otherwise, for the first time."
   MILESTONE
   "The article was reported, or an open report of it was changed. No user is named."
@@ -5199,7 +5498,7 @@ type Event {
   by: User
   "The voter's position after the change; only for VOTED."
   direction: VoteDirection
-  "Names of the article's groups after the change; null for VOTED, DELETED, MILESTONE, FLAGGED and SETTLED."
+  "Names of the article's groups after the change; null for VOTED, VOTES_VOIDED, DELETED, MILESTONE, FLAGGED and SETTLED."
   groups: [String!]
   "The net votes that were reached; only for MILESTONE."
   milestone: Int
@@ -5400,6 +5699,10 @@ func (ec *executionContext) childFields_Article(ctx context.Context, field graph
 		return ec.fieldContext_Article_removal(ctx, field)
 	case "openReports":
 		return ec.fieldContext_Article_openReports(ctx, field)
+	case "viewerVoid":
+		return ec.fieldContext_Article_viewerVoid(ctx, field)
+	case "voters":
+		return ec.fieldContext_Article_voters(ctx, field)
 	case "bestRank":
 		return ec.fieldContext_Article_bestRank(ctx, field)
 	case "ranks":
@@ -5494,6 +5797,8 @@ func (ec *executionContext) childFields_CastVoteEdge(ctx context.Context, field 
 		return ec.fieldContext_CastVoteEdge_direction(ctx, field)
 	case "node":
 		return ec.fieldContext_CastVoteEdge_node(ctx, field)
+	case "void":
+		return ec.fieldContext_CastVoteEdge_void(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type CastVoteEdge", field.Name)
 }
@@ -6250,8 +6555,36 @@ func (ec *executionContext) childFields_User(ctx context.Context, field graphql.
 		return ec.fieldContext_User_denial(ctx, field)
 	case "viewerHasBlocked":
 		return ec.fieldContext_User_viewerHasBlocked(ctx, field)
+	case "votesCast":
+		return ec.fieldContext_User_votesCast(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type User", field.Name)
+}
+
+func (ec *executionContext) childFields_VoidVotesPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "article":
+		return ec.fieldContext_VoidVotesPayload_article(ctx, field)
+	case "voided":
+		return ec.fieldContext_VoidVotesPayload_voided(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_VoidVotesPayload_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type VoidVotesPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_VoidedVote(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "direction":
+		return ec.fieldContext_VoidedVote_direction(ctx, field)
+	case "reason":
+		return ec.fieldContext_VoidedVote_reason(ctx, field)
+	case "at":
+		return ec.fieldContext_VoidedVote_at(ctx, field)
+	case "by":
+		return ec.fieldContext_VoidedVote_by(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type VoidedVote", field.Name)
 }
 
 func (ec *executionContext) childFields_VotePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -6288,6 +6621,36 @@ func (ec *executionContext) childFields_VoteRing(ctx context.Context, field grap
 		return ec.fieldContext_VoteRing_medianGap(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type VoteRing", field.Name)
+}
+
+func (ec *executionContext) childFields_VoterConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edges":
+		return ec.fieldContext_VoterConnection_edges(ctx, field)
+	case "nodes":
+		return ec.fieldContext_VoterConnection_nodes(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_VoterConnection_pageInfo(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type VoterConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_VoterEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "cursor":
+		return ec.fieldContext_VoterEdge_cursor(ctx, field)
+	case "node":
+		return ec.fieldContext_VoterEdge_node(ctx, field)
+	case "direction":
+		return ec.fieldContext_VoterEdge_direction(ctx, field)
+	case "at":
+		return ec.fieldContext_VoterEdge_at(ctx, field)
+	case "isVoid":
+		return ec.fieldContext_VoterEdge_isVoid(ctx, field)
+	case "void":
+		return ec.fieldContext_VoterEdge_void(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type VoterEdge", field.Name)
 }
 
 func (ec *executionContext) childFields___Directive(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -6445,6 +6808,36 @@ func (ec *executionContext) field_Article_ranks_args(ctx context.Context, rawArg
 		return nil, err
 	}
 	args["hours"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Article_voters_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "direction",
+		func(ctx context.Context, v any) (*site.Vote, error) {
+			return ec.unmarshalOVoteDirection2ᚖfrontpageᚋredisrepoᚋsiteᚐVote(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["direction"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int32, error) {
+			return ec.unmarshalOInt2ᚖint32(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg2
 	return args, nil
 }
 
@@ -6836,6 +7229,20 @@ func (ec *executionContext) field_Mutation_settleFlags_args(ctx context.Context,
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (SettleFlagsInput, error) {
 			return ec.unmarshalNSettleFlagsInput2frontpageᚋgraphᚐSettleFlagsInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_voidVotes_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (VoidVotesInput, error) {
+			return ec.unmarshalNVoidVotesInput2frontpageᚋgraphᚐVoidVotesInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -7687,6 +8094,28 @@ func (ec *executionContext) field_User_articlesConnection_args(ctx context.Conte
 		return nil, err
 	}
 	args["before"] = arg3
+	return args, nil
+}
+
+func (ec *executionContext) field_User_votesCast_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int32, error) {
+			return ec.unmarshalOInt2ᚖint32(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg1
 	return args, nil
 }
 
@@ -8812,6 +9241,105 @@ func (ec *executionContext) resolveBatch_Article_openReports(ctx context.Context
 	)
 }
 
+func (ec *executionContext) _Article_viewerVoid(ctx context.Context, field graphql.CollectedField, obj *site.Article) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Article_viewerVoid(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.resolveBatch_Article_viewerVoid(ctx, field, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *voids.Void) graphql.Marshaler {
+			return ec.marshalOVoidedVote2ᚖfrontpageᚋredisrepoᚋvoidsᚐVoid(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Article_viewerVoid(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Article",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_VoidedVote(ctx, field)
+		},
+	}
+	return fc, nil
+}
+func (ec *executionContext) resolveBatch_Article_viewerVoid(ctx context.Context, field graphql.CollectedField, obj *site.Article) (any, error) {
+	resolver := ec.Resolvers.Article()
+	if batch, ok := graphql.BatchParentsFor[*site.Article](ctx, "Article"); ok {
+		result := batch.FieldResult(field, func() (any, error) {
+			return resolver.ViewerVoid(ctx, batch.Parents)
+		})
+		return graphql.ResolveBatchGroupResult[*voids.Void](
+			ctx,
+			batch.Index,
+			len(batch.Parents),
+			result,
+			"Article.viewerVoid",
+			batch.IndexMap,
+		)
+	}
+	results, err := resolver.ViewerVoid(ctx, []*site.Article{obj})
+	return graphql.ResolveBatchSingleResult[*voids.Void](
+		ctx,
+		results,
+		err,
+		"Article.viewerVoid",
+	)
+}
+
+func (ec *executionContext) _Article_voters(ctx context.Context, field graphql.CollectedField, obj *site.Article) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Article_voters(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Article().Voters(ctx, obj, fc.Args["direction"].(*site.Vote), fc.Args["first"].(*int32), fc.Args["after"].(*string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *VoterConnection) graphql.Marshaler {
+			return ec.marshalOVoterConnection2ᚖfrontpageᚋgraphᚐVoterConnection(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Article_voters(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Article",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_VoterConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Article_voters_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Article_bestRank(ctx context.Context, field graphql.CollectedField, obj *site.Article) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -9728,6 +10256,61 @@ func (ec *executionContext) fieldContext_CastVoteEdge_node(_ context.Context, fi
 		},
 	}
 	return fc, nil
+}
+
+func (ec *executionContext) _CastVoteEdge_void(ctx context.Context, field graphql.CollectedField, obj *CastVoteEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CastVoteEdge_void(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.resolveBatch_CastVoteEdge_void(ctx, field, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *voids.Void) graphql.Marshaler {
+			return ec.marshalOVoidedVote2ᚖfrontpageᚋredisrepoᚋvoidsᚐVoid(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_CastVoteEdge_void(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "CastVoteEdge",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_VoidedVote(ctx, field)
+		},
+	}
+	return fc, nil
+}
+func (ec *executionContext) resolveBatch_CastVoteEdge_void(ctx context.Context, field graphql.CollectedField, obj *CastVoteEdge) (any, error) {
+	resolver := ec.Resolvers.CastVoteEdge()
+	if batch, ok := graphql.BatchParentsFor[*CastVoteEdge](ctx, "CastVoteEdge"); ok {
+		result := batch.FieldResult(field, func() (any, error) {
+			return resolver.Void(ctx, batch.Parents)
+		})
+		return graphql.ResolveBatchGroupResult[*voids.Void](
+			ctx,
+			batch.Index,
+			len(batch.Parents),
+			result,
+			"CastVoteEdge.void",
+			batch.IndexMap,
+		)
+	}
+	results, err := resolver.Void(ctx, []*CastVoteEdge{obj})
+	return graphql.ResolveBatchSingleResult[*voids.Void](
+		ctx,
+		results,
+		err,
+		"CastVoteEdge.void",
+	)
 }
 
 func (ec *executionContext) _DeleteArticlePayload_deletedId(ctx context.Context, field graphql.CollectedField, obj *DeleteArticlePayload) (ret graphql.Marshaler) {
@@ -14016,6 +14599,50 @@ func (ec *executionContext) fieldContext_Mutation_denyUser(ctx context.Context, 
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
 	if fc.Args, err = ec.field_Mutation_denyUser_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_voidVotes(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_voidVotes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().VoidVotes(ctx, fc.Args["input"].(VoidVotesInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *VoidVotesPayload) graphql.Marshaler {
+			return ec.marshalOVoidVotesPayload2ᚖfrontpageᚋgraphᚐVoidVotesPayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_voidVotes(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_VoidVotesPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_voidVotes_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -18368,6 +18995,261 @@ func (ec *executionContext) resolveBatch_User_viewerHasBlocked(ctx context.Conte
 	)
 }
 
+func (ec *executionContext) _User_votesCast(ctx context.Context, field graphql.CollectedField, obj *site.User) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_User_votesCast(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.User().VotesCast(ctx, obj, fc.Args["first"].(*int32), fc.Args["after"].(*string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *CastVoteConnection) graphql.Marshaler {
+			return ec.marshalOCastVoteConnection2ᚖfrontpageᚋgraphᚐCastVoteConnection(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_User_votesCast(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "User",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_CastVoteConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_User_votesCast_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _VoidVotesPayload_article(ctx context.Context, field graphql.CollectedField, obj *VoidVotesPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_VoidVotesPayload_article(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Article, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *site.Article) graphql.Marshaler {
+			return ec.marshalOArticle2ᚖfrontpageᚋredisrepoᚋsiteᚐArticle(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_VoidVotesPayload_article(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "VoidVotesPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Article(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _VoidVotesPayload_voided(ctx context.Context, field graphql.CollectedField, obj *VoidVotesPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_VoidVotesPayload_voided(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Voided, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_VoidVotesPayload_voided(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("VoidVotesPayload", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _VoidVotesPayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *VoidVotesPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_VoidVotesPayload_userErrors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UserErrors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕfrontpageᚋgraphᚐUserErrorᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_VoidVotesPayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "VoidVotesPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return nil, errors.New("FieldContext.Child cannot be called on type INTERFACE")
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _VoidedVote_direction(ctx context.Context, field graphql.CollectedField, obj *voids.Void) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_VoidedVote_direction(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Vote, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v site.Vote) graphql.Marshaler {
+			return ec.marshalNVoteDirection2frontpageᚋredisrepoᚋsiteᚐVote(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_VoidedVote_direction(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("VoidedVote", field, false, false, errors.New("field of type VoteDirection does not have child fields"))
+}
+
+func (ec *executionContext) _VoidedVote_reason(ctx context.Context, field graphql.CollectedField, obj *voids.Void) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_VoidedVote_reason(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Reason, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_VoidedVote_reason(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("VoidedVote", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _VoidedVote_at(ctx context.Context, field graphql.CollectedField, obj *voids.Void) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_VoidedVote_at(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.At, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNDateTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_VoidedVote_at(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("VoidedVote", field, false, false, errors.New("field of type DateTime does not have child fields"))
+}
+
+func (ec *executionContext) _VoidedVote_by(ctx context.Context, field graphql.CollectedField, obj *voids.Void) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_VoidedVote_by(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.resolveBatch_VoidedVote_by(ctx, field, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *site.User) graphql.Marshaler {
+			return ec.marshalOUser2ᚖfrontpageᚋredisrepoᚋsiteᚐUser(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_VoidedVote_by(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "VoidedVote",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_User(ctx, field)
+		},
+	}
+	return fc, nil
+}
+func (ec *executionContext) resolveBatch_VoidedVote_by(ctx context.Context, field graphql.CollectedField, obj *voids.Void) (any, error) {
+	resolver := ec.Resolvers.VoidedVote()
+	if batch, ok := graphql.BatchParentsFor[*voids.Void](ctx, "VoidedVote"); ok {
+		result := batch.FieldResult(field, func() (any, error) {
+			return resolver.By(ctx, batch.Parents)
+		})
+		return graphql.ResolveBatchGroupResult[*site.User](
+			ctx,
+			batch.Index,
+			len(batch.Parents),
+			result,
+			"VoidedVote.by",
+			batch.IndexMap,
+		)
+	}
+	results, err := resolver.By(ctx, []*voids.Void{obj})
+	return graphql.ResolveBatchSingleResult[*site.User](
+		ctx,
+		results,
+		err,
+		"VoidedVote.by",
+	)
+}
+
 func (ec *executionContext) _VotePayload_article(ctx context.Context, field graphql.CollectedField, obj *VotePayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -18725,6 +19607,258 @@ func (ec *executionContext) _VoteRing_medianGap(ctx context.Context, field graph
 }
 func (ec *executionContext) fieldContext_VoteRing_medianGap(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("VoteRing", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _VoterConnection_edges(ctx context.Context, field graphql.CollectedField, obj *VoterConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_VoterConnection_edges(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Edges, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*voids.Voter) graphql.Marshaler {
+			return ec.marshalNVoterEdge2ᚕᚖfrontpageᚋredisrepoᚋvoidsᚐVoterᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_VoterConnection_edges(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "VoterConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_VoterEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _VoterConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *VoterConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_VoterConnection_nodes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Nodes(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*site.User) graphql.Marshaler {
+			return ec.marshalNUser2ᚕᚖfrontpageᚋredisrepoᚋsiteᚐUserᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_VoterConnection_nodes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "VoterConnection",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_User(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _VoterConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *VoterConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_VoterConnection_pageInfo(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PageInfo, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v site.PageInfo) graphql.Marshaler {
+			return ec.marshalNPageInfo2frontpageᚋredisrepoᚋsiteᚐPageInfo(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_VoterConnection_pageInfo(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "VoterConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PageInfo(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _VoterEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *voids.Voter) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_VoterEdge_cursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Cursor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_VoterEdge_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("VoterEdge", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _VoterEdge_node(ctx context.Context, field graphql.CollectedField, obj *voids.Voter) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_VoterEdge_node(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.User(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *site.User) graphql.Marshaler {
+			return ec.marshalNUser2ᚖfrontpageᚋredisrepoᚋsiteᚐUser(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_VoterEdge_node(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "VoterEdge",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_User(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _VoterEdge_direction(ctx context.Context, field graphql.CollectedField, obj *voids.Voter) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_VoterEdge_direction(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Vote, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v site.Vote) graphql.Marshaler {
+			return ec.marshalNVoteDirection2frontpageᚋredisrepoᚋsiteᚐVote(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_VoterEdge_direction(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("VoterEdge", field, false, false, errors.New("field of type VoteDirection does not have child fields"))
+}
+
+func (ec *executionContext) _VoterEdge_at(ctx context.Context, field graphql.CollectedField, obj *voids.Voter) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_VoterEdge_at(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.At, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *time.Time) graphql.Marshaler {
+			return ec.marshalODateTime2ᚖtimeᚐTime(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_VoterEdge_at(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("VoterEdge", field, false, false, errors.New("field of type DateTime does not have child fields"))
+}
+
+func (ec *executionContext) _VoterEdge_isVoid(ctx context.Context, field graphql.CollectedField, obj *voids.Voter) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_VoterEdge_isVoid(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.IsVoid(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_VoterEdge_isVoid(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("VoterEdge", field, true, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _VoterEdge_void(ctx context.Context, field graphql.CollectedField, obj *voids.Voter) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_VoterEdge_void(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Void, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *voids.Void) graphql.Marshaler {
+			return ec.marshalOVoidedVote2ᚖfrontpageᚋredisrepoᚋvoidsᚐVoid(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_VoterEdge_void(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "VoterEdge",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_VoidedVote(ctx, field)
+		},
+	}
+	return fc, nil
 }
 
 func (ec *executionContext) ___Directive_name(ctx context.Context, field graphql.CollectedField, obj *introspection.Directive) (ret graphql.Marshaler) {
@@ -20518,6 +21652,61 @@ func (ec *executionContext) unmarshalInputSettleFlagsInput(ctx context.Context, 
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputVoidVotesInput(ctx context.Context, obj any) (VoidVotesInput, error) {
+	var it VoidVotesInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	if _, present := asMap["void"]; !present {
+		asMap["void"] = true
+	}
+
+	fieldsInOrder := [...]string{"article", "users", "void", "reason"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "article":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("article"))
+			data, err := ec.unmarshalNID2frontpageᚋredisrepoᚋsiteᚐArticleID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Article = data
+		case "users":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("users"))
+			data, err := ec.unmarshalNString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Users = data
+		case "void":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("void"))
+			data, err := ec.unmarshalNBoolean2bool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Void = data
+		case "reason":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("reason"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Reason = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputVoteInput(ctx context.Context, obj any) (VoteInput, error) {
 	var it VoteInput
 	if obj == nil {
@@ -21171,6 +22360,82 @@ func (ec *executionContext) _Article(ctx context.Context, sel ast.SelectionSet, 
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "viewerVoid":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Article_viewerVoid(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "voters":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Article_voters(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		case "bestRank":
 			field := field
 
@@ -21728,23 +22993,61 @@ func (ec *executionContext) _CastVoteEdge(ctx context.Context, sel ast.Selection
 		case "cursor":
 			out.Values[i] = ec._CastVoteEdge_cursor(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "at":
 			out.Values[i] = ec._CastVoteEdge_at(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "direction":
 			out.Values[i] = ec._CastVoteEdge_direction(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "node":
 			out.Values[i] = ec._CastVoteEdge_node(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
+		case "void":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._CastVoteEdge_void(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -24206,6 +25509,13 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
+		case "voidVotes":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_voidVotes(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
 		case "denyHost":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_denyHost(ctx, field)
@@ -26538,6 +27848,178 @@ func (ec *executionContext) _User(ctx context.Context, sel ast.SelectionSet, obj
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "votesCast":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._User_votesCast(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var voidVotesPayloadImplementors = []string{"VoidVotesPayload"}
+
+func (ec *executionContext) _VoidVotesPayload(ctx context.Context, sel ast.SelectionSet, obj *VoidVotesPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, voidVotesPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("VoidVotesPayload")
+		case "article":
+			out.Values[i] = ec._VoidVotesPayload_article(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "voided":
+			out.Values[i] = ec._VoidVotesPayload_voided(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "userErrors":
+			out.Values[i] = ec._VoidVotesPayload_userErrors(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var voidedVoteImplementors = []string{"VoidedVote"}
+
+func (ec *executionContext) _VoidedVote(ctx context.Context, sel ast.SelectionSet, obj *voids.Void) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, voidedVoteImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("VoidedVote")
+		case "direction":
+			out.Values[i] = ec._VoidedVote_direction(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "reason":
+			out.Values[i] = ec._VoidedVote_reason(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "at":
+			out.Values[i] = ec._VoidedVote_at(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "by":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._VoidedVote_by(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -26729,6 +28211,117 @@ func (ec *executionContext) _VoteRing(ctx context.Context, sel ast.SelectionSet,
 			out.Values[i] = ec._VoteRing_medianGap(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
 				atomic.AddUint32(&out.Invalids, 1)
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var voterConnectionImplementors = []string{"VoterConnection"}
+
+func (ec *executionContext) _VoterConnection(ctx context.Context, sel ast.SelectionSet, obj *VoterConnection) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, voterConnectionImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("VoterConnection")
+		case "edges":
+			out.Values[i] = ec._VoterConnection_edges(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "nodes":
+			out.Values[i] = ec._VoterConnection_nodes(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "pageInfo":
+			out.Values[i] = ec._VoterConnection_pageInfo(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var voterEdgeImplementors = []string{"VoterEdge"}
+
+func (ec *executionContext) _VoterEdge(ctx context.Context, sel ast.SelectionSet, obj *voids.Voter) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, voterEdgeImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("VoterEdge")
+		case "cursor":
+			out.Values[i] = ec._VoterEdge_cursor(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "node":
+			out.Values[i] = ec._VoterEdge_node(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "direction":
+			out.Values[i] = ec._VoterEdge_direction(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "at":
+			out.Values[i] = ec._VoterEdge_at(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "isVoid":
+			out.Values[i] = ec._VoterEdge_isVoid(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "void":
+			out.Values[i] = ec._VoterEdge_void(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
 			}
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
@@ -27308,6 +28901,7 @@ func (ec *executionContext) marshalNBoolean2bool(ctx context.Context, sel ast.Se
 }
 
 func (ec *executionContext) marshalNCastVoteEdge2ᚕᚖfrontpageᚋgraphᚐCastVoteEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []*CastVoteEdge) graphql.Marshaler {
+	ctx = graphql.WithBatchParents(ctx, "CastVoteEdge", v, nil)
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
@@ -27508,15 +29102,16 @@ func (ec *executionContext) marshalNEventKind2frontpageᚋredisrepoᚋeventsᚐE
 
 var (
 	unmarshalNEventKind2frontpageᚋredisrepoᚋeventsᚐEventKind = map[string]events.EventKind{
-		"POSTED":    events.EventPosted,
-		"VOTED":     events.EventVoted,
-		"REGROUPED": events.EventRegrouped,
-		"EDITED":    events.EventEdited,
-		"DELETED":   events.EventDeleted,
-		"UNDELETED": events.EventUndeleted,
-		"MILESTONE": events.EventMilestone,
-		"FLAGGED":   events.EventFlagged,
-		"SETTLED":   events.EventSettled,
+		"POSTED":       events.EventPosted,
+		"VOTED":        events.EventVoted,
+		"REGROUPED":    events.EventRegrouped,
+		"EDITED":       events.EventEdited,
+		"DELETED":      events.EventDeleted,
+		"UNDELETED":    events.EventUndeleted,
+		"VOTES_VOIDED": events.EventVoided,
+		"MILESTONE":    events.EventMilestone,
+		"FLAGGED":      events.EventFlagged,
+		"SETTLED":      events.EventSettled,
 	}
 	marshalNEventKind2frontpageᚋredisrepoᚋeventsᚐEventKind = map[events.EventKind]string{
 		events.EventPosted:    "POSTED",
@@ -27525,6 +29120,7 @@ var (
 		events.EventEdited:    "EDITED",
 		events.EventDeleted:   "DELETED",
 		events.EventUndeleted: "UNDELETED",
+		events.EventVoided:    "VOTES_VOIDED",
 		events.EventMilestone: "MILESTONE",
 		events.EventFlagged:   "FLAGGED",
 		events.EventSettled:   "SETTLED",
@@ -27943,14 +29539,16 @@ func (ec *executionContext) marshalNModerationKind2frontpageᚋredisrepoᚋevent
 
 var (
 	unmarshalNModerationKind2frontpageᚋredisrepoᚋeventsᚐModerationKind = map[string]events.ModerationKind{
-		"DELETED":   events.LogDeleted,
-		"UNDELETED": events.LogUndeleted,
-		"EDITED":    events.LogEdited,
-		"ACTED":     events.LogActed,
-		"DISMISSED": events.LogDismissed,
-		"REGROUPED": events.LogRegrouped,
-		"DENIED":    events.LogDenied,
-		"ALLOWED":   events.LogAllowed,
+		"DELETED":        events.LogDeleted,
+		"UNDELETED":      events.LogUndeleted,
+		"EDITED":         events.LogEdited,
+		"ACTED":          events.LogActed,
+		"DISMISSED":      events.LogDismissed,
+		"VOTES_VOIDED":   events.LogVoided,
+		"VOTES_RESTORED": events.LogRestored,
+		"REGROUPED":      events.LogRegrouped,
+		"DENIED":         events.LogDenied,
+		"ALLOWED":        events.LogAllowed,
 	}
 	marshalNModerationKind2frontpageᚋredisrepoᚋeventsᚐModerationKind = map[events.ModerationKind]string{
 		events.LogDeleted:   "DELETED",
@@ -27958,6 +29556,8 @@ var (
 		events.LogEdited:    "EDITED",
 		events.LogActed:     "ACTED",
 		events.LogDismissed: "DISMISSED",
+		events.LogVoided:    "VOTES_VOIDED",
+		events.LogRestored:  "VOTES_RESTORED",
 		events.LogRegrouped: "REGROUPED",
 		events.LogDenied:    "DENIED",
 		events.LogAllowed:   "ALLOWED",
@@ -28652,6 +30252,11 @@ func (ec *executionContext) marshalNUserErrorCode2frontpageᚋredisrepoᚋsite�
 	return res
 }
 
+func (ec *executionContext) unmarshalNVoidVotesInput2frontpageᚋgraphᚐVoidVotesInput(ctx context.Context, v any) (VoidVotesInput, error) {
+	res, err := ec.unmarshalInputVoidVotesInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) unmarshalNVoteDirection2frontpageᚋredisrepoᚋsiteᚐVote(ctx context.Context, v any) (site.Vote, error) {
 	tmp, err := graphql.UnmarshalString(v)
 	res := unmarshalNVoteDirection2frontpageᚋredisrepoᚋsiteᚐVote[tmp]
@@ -28695,6 +30300,32 @@ func (ec *executionContext) marshalNVoteRing2ᚖfrontpageᚋringsᚐRing(ctx con
 		return graphql.Null
 	}
 	return ec._VoteRing(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNVoterEdge2ᚕᚖfrontpageᚋredisrepoᚋvoidsᚐVoterᚄ(ctx context.Context, sel ast.SelectionSet, v []*voids.Voter) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNVoterEdge2ᚖfrontpageᚋredisrepoᚋvoidsᚐVoter(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNVoterEdge2ᚖfrontpageᚋredisrepoᚋvoidsᚐVoter(ctx context.Context, sel ast.SelectionSet, v *voids.Voter) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._VoterEdge(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalN__Directive2githubᚗcomᚋ99designsᚋgqlgenᚋgraphqlᚋintrospectionᚐDirective(ctx context.Context, sel ast.SelectionSet, v introspection.Directive) graphql.Marshaler {
@@ -29643,6 +31274,20 @@ func (ec *executionContext) marshalOUser2ᚖfrontpageᚋredisrepoᚋsiteᚐUser(
 	return ec._User(ctx, sel, v)
 }
 
+func (ec *executionContext) marshalOVoidVotesPayload2ᚖfrontpageᚋgraphᚐVoidVotesPayload(ctx context.Context, sel ast.SelectionSet, v *VoidVotesPayload) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._VoidVotesPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOVoidedVote2ᚖfrontpageᚋredisrepoᚋvoidsᚐVoid(ctx context.Context, sel ast.SelectionSet, v *voids.Void) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._VoidedVote(ctx, sel, v)
+}
+
 func (ec *executionContext) unmarshalOVoteDirection2ᚖfrontpageᚋredisrepoᚋsiteᚐVote(ctx context.Context, v any) (*site.Vote, error) {
 	if v == nil {
 		return nil, nil
@@ -29700,6 +31345,13 @@ func (ec *executionContext) marshalOVoteRing2ᚕᚖfrontpageᚋringsᚐRingᚄ(c
 	}
 
 	return ret
+}
+
+func (ec *executionContext) marshalOVoterConnection2ᚖfrontpageᚋgraphᚐVoterConnection(ctx context.Context, sel ast.SelectionSet, v *VoterConnection) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._VoterConnection(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalO__EnumValue2ᚕgithubᚗcomᚋ99designsᚋgqlgenᚋgraphqlᚋintrospectionᚐEnumValueᚄ(ctx context.Context, sel ast.SelectionSet, v []introspection.EnumValue) graphql.Marshaler {

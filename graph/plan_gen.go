@@ -17,6 +17,7 @@ import (
 	"frontpage/redisrepo/rankings"
 	"frontpage/redisrepo/reports"
 	"frontpage/redisrepo/site"
+	"frontpage/redisrepo/voids"
 	"frontpage/rings"
 )
 
@@ -84,6 +85,13 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 					fc := graphql.GetFieldContext(ctx)
 					return resolvers.Article().OpenReports(ctx, objs, fc.Args["first"].(*int32))
 				}, plan.Objects[reports.Report]()).Args(ec.field_Article_openReports_args),
+				"viewerVoid": plan.Batch(func(ctx context.Context, objs []*site.Article) ([]*voids.Void, error) {
+					return resolvers.Article().ViewerVoid(ctx, objs)
+				}, plan.Object[voids.Void]()),
+				"voters": plan.Each(func(ctx context.Context, obj *site.Article) (*VoterConnection, error) {
+					fc := graphql.GetFieldContext(ctx)
+					return resolvers.Article().Voters(ctx, obj, fc.Args["direction"].(*site.Vote), fc.Args["first"].(*int32), fc.Args["after"].(*string))
+				}, plan.Object[VoterConnection]()).Args(ec.field_Article_voters_args),
 				"bestRank": plan.Batch(func(ctx context.Context, objs []*site.Article) ([]*rankings.BestRank, error) {
 					return resolvers.Article().BestRank(ctx, objs)
 				}, plan.Object[rankings.BestRank]()),
@@ -143,6 +151,9 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 					return plan.AppendString(to, marshalNVoteDirection2frontpageᚋredisrepoᚋsiteᚐVote[v])
 				})),
 				"node": plan.Read(func(obj *CastVoteEdge) *site.Article { return obj.Node }, plan.Object[site.Article]()),
+				"void": plan.Batch(func(ctx context.Context, objs []*CastVoteEdge) ([]*voids.Void, error) {
+					return resolvers.CastVoteEdge().Void(ctx, objs)
+				}, plan.Object[voids.Void]()),
 			},
 			"DeleteArticlePayload": {
 				"deletedId":  plan.Read(func(obj *DeleteArticlePayload) *site.ArticleID { return obj.DeletedID }, plan.OptionalLeaf(AppendArticleID)),
@@ -442,6 +453,10 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 					fc := graphql.GetFieldContext(ctx)
 					return resolvers.Mutation().DenyUser(ctx, fc.Args["input"].(DenyUserInput))
 				}, plan.Object[DenyUserPayload]()).Args(ec.field_Mutation_denyUser_args),
+				"voidVotes": plan.Each(func(ctx context.Context, obj any) (*VoidVotesPayload, error) {
+					fc := graphql.GetFieldContext(ctx)
+					return resolvers.Mutation().VoidVotes(ctx, fc.Args["input"].(VoidVotesInput))
+				}, plan.Object[VoidVotesPayload]()).Args(ec.field_Mutation_voidVotes_args),
 				"denyHost": plan.Each(func(ctx context.Context, obj any) (*DenyHostPayload, error) {
 					fc := graphql.GetFieldContext(ctx)
 					return resolvers.Mutation().DenyHost(ctx, fc.Args["input"].(DenyHostInput))
@@ -756,6 +771,25 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 				"viewerHasBlocked": plan.Batch(func(ctx context.Context, objs []*site.User) ([]bool, error) {
 					return resolvers.User().ViewerHasBlocked(ctx, objs)
 				}, plan.Leaf(plan.AppendBoolean[bool])),
+				"votesCast": plan.Each(func(ctx context.Context, obj *site.User) (*CastVoteConnection, error) {
+					fc := graphql.GetFieldContext(ctx)
+					return resolvers.User().VotesCast(ctx, obj, fc.Args["first"].(*int32), fc.Args["after"].(*string))
+				}, plan.Object[CastVoteConnection]()).Args(ec.field_User_votesCast_args),
+			},
+			"VoidVotesPayload": {
+				"article":    plan.Read(func(obj *VoidVotesPayload) *site.Article { return obj.Article }, plan.Object[site.Article]()),
+				"voided":     plan.Read(func(obj *VoidVotesPayload) int { return obj.Voided }, plan.Leaf(plan.AppendInt[int])),
+				"userErrors": plan.Read(func(obj *VoidVotesPayload) []UserError { return obj.UserErrors }, plan.Abstracts[UserError]()),
+			},
+			"VoidedVote": {
+				"direction": plan.Read(func(obj *voids.Void) site.Vote { return obj.Vote }, plan.Leaf(func(to []byte, v site.Vote) []byte {
+					return plan.AppendString(to, marshalNVoteDirection2frontpageᚋredisrepoᚋsiteᚐVote[v])
+				})),
+				"reason": plan.Read(func(obj *voids.Void) string { return obj.Reason }, plan.Leaf(plan.AppendString[string])),
+				"at":     plan.Read(func(obj *voids.Void) time.Time { return obj.At }, plan.Leaf(AppendDateTime)),
+				"by": plan.Batch(func(ctx context.Context, objs []*voids.Void) ([]*site.User, error) {
+					return resolvers.VoidedVote().By(ctx, objs)
+				}, plan.Object[site.User]()),
 			},
 			"VotePayload": {
 				"article": plan.Read(func(obj *VotePayload) *site.Article { return obj.Article }, plan.Object[site.Article]()),
@@ -780,6 +814,21 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 				"expected":     plan.Read(func(obj *rings.Ring) float64 { return obj.Expected }, plan.Leaf(AppendFloat)),
 				"surprise":     plan.Read(func(obj *rings.Ring) float64 { return obj.Surprise }, plan.Leaf(AppendFloat)),
 				"medianGap":    plan.Read(func(obj *rings.Ring) *int { return obj.MedianGap }, plan.OptionalLeaf(plan.AppendInt[int])),
+			},
+			"VoterConnection": {
+				"edges":    plan.Read(func(obj *VoterConnection) []*voids.Voter { return obj.Edges }, plan.Objects[voids.Voter]()),
+				"nodes":    plan.Read(func(obj *VoterConnection) []*site.User { return obj.Nodes() }, plan.Objects[site.User]()),
+				"pageInfo": plan.Read(func(obj *VoterConnection) *site.PageInfo { return &obj.PageInfo }, plan.Object[site.PageInfo]()),
+			},
+			"VoterEdge": {
+				"cursor": plan.Read(func(obj *voids.Voter) string { return obj.Cursor }, plan.Leaf(plan.AppendString[string])),
+				"node":   plan.Read(func(obj *voids.Voter) *site.User { return obj.User() }, plan.Object[site.User]()),
+				"direction": plan.Read(func(obj *voids.Voter) site.Vote { return obj.Vote }, plan.Leaf(func(to []byte, v site.Vote) []byte {
+					return plan.AppendString(to, marshalNVoteDirection2frontpageᚋredisrepoᚋsiteᚐVote[v])
+				})),
+				"at":     plan.Read(func(obj *voids.Voter) *time.Time { return obj.At }, plan.OptionalLeaf(AppendDateTime)),
+				"isVoid": plan.Read(func(obj *voids.Voter) bool { return obj.IsVoid() }, plan.Leaf(plan.AppendBoolean[bool])),
+				"void":   plan.Read(func(obj *voids.Voter) *voids.Void { return obj.Void }, plan.Object[voids.Void]()),
 			},
 		},
 		Abstract: map[string]func(value any) (any, string){

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"frontpage/endpoint"
-	"frontpage/redisrepo/casts"
 	"frontpage/redisrepo/denials"
 	"frontpage/redisrepo/events"
 	"frontpage/redisrepo/lists"
@@ -20,6 +19,7 @@ import (
 	"frontpage/redisrepo/rankings"
 	"frontpage/redisrepo/reports"
 	"frontpage/redisrepo/site"
+	"frontpage/redisrepo/voids"
 	"frontpage/rings"
 )
 
@@ -53,13 +53,7 @@ func (r *articleResolver) ViewerVote(ctx context.Context, objs []*site.Article) 
 }
 
 func (r *articleResolver) ViewerCanVote(ctx context.Context, objs []*site.Article) ([]bool, error) {
-	can := make([]bool, len(objs))
-	if v := endpoint.ViewerOf(ctx); v.Name != "" {
-		for i, article := range objs {
-			can[i] = r.repo.CanVote(v.Name, article)
-		}
-	}
-	return can, nil
+	return r.canVote(ctx, objs)
 }
 
 func (r *articleResolver) ViewerCanDelete(ctx context.Context, objs []*site.Article) ([]bool, error) {
@@ -114,6 +108,14 @@ func (r *articleResolver) OpenReports(ctx context.Context, objs []*site.Article,
 	return r.openReportsOf(ctx, items, most)
 }
 
+func (r *articleResolver) ViewerVoid(ctx context.Context, objs []*site.Article) ([]*voids.Void, error) {
+	return r.repo.OfArticles(ctx, endpoint.ViewerOf(ctx).Name, objs)
+}
+
+func (r *articleResolver) Voters(ctx context.Context, obj *site.Article, direction *site.Vote, first *int32, after *string) (*VoterConnection, error) {
+	return r.votersOf(ctx, obj, direction, first, after)
+}
+
 func (r *articleResolver) BestRank(ctx context.Context, objs []*site.Article) ([]*rankings.BestRank, error) {
 	return r.repo.BestRanks(ctx, collect(objs, func(a *site.Article) site.ArticleID { return a.ID }))
 }
@@ -145,6 +147,10 @@ func (r *articleResolver) VotesToReach(ctx context.Context, objs []*site.Article
 func (r *articleConnectionResolver) TotalCount(ctx context.Context, obj *ArticleConnection) (int32, error) {
 	n, err := r.repo.Count(ctx, obj.listing)
 	return int32(n), err // #nosec G115 -- article numbers end at 32 bits
+}
+
+func (r *castVoteEdgeResolver) Void(ctx context.Context, objs []*CastVoteEdge) ([]*voids.Void, error) {
+	return r.voidsOf(ctx, objs)
 }
 
 func (r *deletedConnectionResolver) TotalCount(ctx context.Context, obj *DeletedConnection) (int32, error) {
@@ -364,6 +370,10 @@ func (r *mutationResolver) DenyUser(ctx context.Context, input DenyUserInput) (*
 	return &payload, err
 }
 
+func (r *mutationResolver) VoidVotes(ctx context.Context, input VoidVotesInput) (*VoidVotesPayload, error) {
+	return r.voidVotes(ctx, input)
+}
+
 func (r *mutationResolver) DenyHost(ctx context.Context, input DenyHostInput) (*DenyHostPayload, error) {
 	var payload DenyHostPayload
 	var err error
@@ -546,22 +556,7 @@ func (r *queryResolver) ViewerVotes(ctx context.Context, direction *site.Vote, f
 	if v.Name == "" {
 		return nil, endpoint.Unauthenticated("sign in to list your votes")
 	}
-	votes, info, err := r.repo.CastVotes(ctx, v.Name, direction, asInt(first), after)
-	if err != nil {
-		return nil, err
-	}
-	c := &CastVoteConnection{PageInfo: info, Edges: make([]*CastVoteEdge, len(votes))}
-	for i, vote := range votes {
-		c.Edges[i] = &CastVoteEdge{Cursor: vote.Cursor, At: vote.At, Vote: vote.Vote}
-	}
-	if !selected(ctx, "CastVoteConnection.nodes") && !selected(ctx, "CastVoteConnection.edges", "CastVoteEdge.node") {
-		return c, nil
-	}
-	articles, err := r.loadAll(ctx, collect(votes, func(v casts.CastVote) site.ArticleID { return v.Article }))
-	for i, article := range articles {
-		c.Edges[i].Node = article
-	}
-	return c, err
+	return r.castVotes(ctx, v.Name, direction, first, after)
 }
 
 func (r *queryResolver) ViewerReports(ctx context.Context, first *int32, after *string) (*ReportConnection, error) {
@@ -676,6 +671,14 @@ func (r *userResolver) ViewerHasBlocked(ctx context.Context, objs []*site.User) 
 	return collect(objs, func(u *site.User) bool { return leftOut{posters: posters}.has(u.Name) }), err
 }
 
+func (r *userResolver) VotesCast(ctx context.Context, obj *site.User, first *int32, after *string) (*CastVoteConnection, error) {
+	return r.votesOf(ctx, obj.Name, first, after)
+}
+
+func (r *voidedVoteResolver) By(ctx context.Context, objs []*voids.Void) ([]*site.User, error) {
+	return moderatorOf(ctx, objs), nil
+}
+
 func (r *voteRingResolver) Users(ctx context.Context, obj *rings.Ring, first int32) ([]*site.User, error) {
 	return r.ringUsers(obj, int(first))
 }
@@ -689,6 +692,8 @@ func (r *Resolver) Article() ArticleResolver { return &articleResolver{r} }
 func (r *Resolver) ArticleConnection() ArticleConnectionResolver {
 	return &articleConnectionResolver{r}
 }
+
+func (r *Resolver) CastVoteEdge() CastVoteEdgeResolver { return &castVoteEdgeResolver{r} }
 
 func (r *Resolver) DeletedConnection() DeletedConnectionResolver {
 	return &deletedConnectionResolver{r}
@@ -736,11 +741,14 @@ func (r *Resolver) Subscription() SubscriptionResolver { return &subscriptionRes
 
 func (r *Resolver) User() UserResolver { return &userResolver{r} }
 
+func (r *Resolver) VoidedVote() VoidedVoteResolver { return &voidedVoteResolver{r} }
+
 func (r *Resolver) VoteRing() VoteRingResolver { return &voteRingResolver{r} }
 
 type (
 	articleResolver            struct{ *Resolver }
 	articleConnectionResolver  struct{ *Resolver }
+	castVoteEdgeResolver       struct{ *Resolver }
 	deletedConnectionResolver  struct{ *Resolver }
 	denialResolver             struct{ *Resolver }
 	deniedErrorResolver        struct{ *Resolver }
@@ -761,5 +769,6 @@ type (
 	reportResolver             struct{ *Resolver }
 	subscriptionResolver       struct{ *Resolver }
 	userResolver               struct{ *Resolver }
+	voidedVoteResolver         struct{ *Resolver }
 	voteRingResolver           struct{ *Resolver }
 )

@@ -50,6 +50,7 @@ var argumentsOf = map[string][]string{
 	"Subscription.articleChanged":   {`(ids: [1, 2])`},
 	"Mutation.denyUser":             {`(input: {user: "zed", reason: "x"})`},
 	"Mutation.denyHost":             {`(input: {host: "zed.example", reason: "x"})`},
+	"Mutation.voidVotes":            {`(input: {article: 1, users: ["zed"], reason: "x"})`},
 	"Mutation.blockUser":            {`(input: {user: "zed"})`},
 }
 

@@ -163,6 +163,9 @@ func (s *testSite) disturb(random *rand.Rand, ids []site.ArticleID) []site.Artic
 		}
 	case 10:
 		_ = s.Fold(s.ctx, calendarNames...)
+	case 11:
+		voters := []string{"alice", fmt.Sprint("voter", random.IntN(5)), fmt.Sprint("voter", random.IntN(5))}
+		_, _, _ = s.VoidVotes(s.ctx, id, moderator, voters, random.IntN(2) == 0, "a ring")
 	default:
 		voter := site.UserName(fmt.Sprint("voter", random.IntN(5)))
 		_, _ = s.Vote(s.ctx, id, voter, site.Vote(random.IntN(3)-1), "")

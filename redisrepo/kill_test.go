@@ -167,6 +167,11 @@ func TestUnreachableServerIsErrUnavailable(t *testing.T) {
 		"Delete":   func() error { _, err := s.Delete(s.ctx, b.ID, alice(), site.Why{}); return err },
 		"Undelete": func() error { _, err := s.Undelete(s.ctx, b.ID, moderator); return err },
 		"Audit":    func() error { _, err := s.Audit(s.ctx, a.ID); return err },
+		"VoidVotes": func() error {
+			_, _, err := s.VoidVotes(s.ctx, a.ID, moderator, []string{"eve"}, true, "x")
+			return err
+		},
+		"Voters": func() error { _, _, err := s.Voters(s.ctx, a, nil, nil, nil); return err },
 		"ModerationLog": func() error {
 			_, _, err := s.ModerationLog(s.ctx, site.PageRequest{})
 			return err

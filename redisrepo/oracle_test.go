@@ -33,6 +33,7 @@ type article struct {
 	at      int64
 	counted bool
 	votes   map[site.UserName]site.Vote
+	void    map[site.UserName]site.Vote // those that moderators took out of votes
 	groups  map[string]bool
 	link    string
 	freed   bool // whether the link can be posted again, since its poster deleted the article
@@ -81,7 +82,7 @@ func (t *article) versions() (texts []string) {
 func (o *oracle) post(id site.ArticleID, poster site.UserName, groups []string) *article {
 	t := &article{
 		id: id, poster: poster, at: o.now, counted: o.byPosters,
-		votes: map[site.UserName]site.Vote{poster: site.Up}, groups: map[string]bool{}, title: "title", revision: 1,
+		votes: map[site.UserName]site.Vote{poster: site.Up}, void: map[site.UserName]site.Vote{}, groups: map[string]bool{}, title: "title", revision: 1,
 	}
 	for _, group := range groups {
 		t.groups[group] = true
@@ -203,6 +204,40 @@ func (o *oracle) undelete(t *article, by site.Actor) (refused string) {
 	return ""
 }
 
+func (o *oracle) isVoid(t *article, voter site.UserName) bool {
+	_, void := t.void[voter]
+	return void
+}
+
+// voidVotes takes votes out or puts them back, and returns how many of the users have one that does not count.
+func (o *oracle) voidVotes(t *article, by site.Actor, voters []site.UserName, takesOut bool) (n int, refused string) {
+	switch {
+	case !by.Moderator:
+		return 0, "FORBIDDEN users"
+	case t.deleted != "":
+		return 0, "NOT_FOUND article"
+	}
+	changed := false
+	for _, voter := range voters {
+		from, to := t.void, t.votes
+		if takesOut {
+			from, to = t.votes, t.void
+		}
+		if vote, has := from[voter]; has && (!takesOut || vote != site.None && (t.counted || voter != t.poster)) {
+			to[voter] = vote
+			delete(from, voter)
+			changed = true
+		}
+		if o.isVoid(t, voter) {
+			n++
+		}
+	}
+	if changed {
+		t.revision++
+	}
+	return n, ""
+}
+
 // vote returns the position before, and the code of a refusal.
 func (o *oracle) vote(t *article, voter site.UserName, vote site.Vote) (before site.Vote, refused string) {
 	before = t.votes[voter]
@@ -211,6 +246,8 @@ func (o *oracle) vote(t *article, voter site.UserName, vote site.Vote) (before s
 		return 0, "NOT_FOUND article"
 	case o.now-t.at > o.window:
 		return 0, "VOTING_CLOSED article"
+	case o.isVoid(t, voter):
+		return 0, "DENIED article"
 	case voter == t.poster && !t.counted && vote != site.Up:
 		return 0, "FORBIDDEN article"
 	}

@@ -169,6 +169,22 @@ func (w *walk) step() {
 		if a, err := repo.Regroup(w.ctx, t.id, by, add, remove); w.agree(err, refused) {
 			w.wantArticle(a, t)
 		}
+	case n < 91:
+		t, by, takesOut := w.article(), w.actor(user), w.IntN(3) > 0
+		var voters []site.UserName
+		var names []string
+		for _, voter := range users {
+			if w.IntN(2) == 0 || len(voters) == 0 {
+				voters, names = append(voters, voter), append(names, string(voter))
+			}
+		}
+		want, refused := w.oracle.voidVotes(t, by, voters, takesOut)
+		if a, n, err := repo.VoidVotes(w.ctx, t.id, by, names, takesOut, "a ring"); w.agree(err, refused) {
+			if n != want {
+				w.t.Errorf("VoidVotes %t of %v on %v = %d, want %d", takesOut, names, t.id, n, want)
+			}
+			w.wantArticle(a, t)
+		}
 	case n < 95:
 		step := []int64{1, 1, 1, 2, 2, 2, 3, 4, 7, 4000}[w.IntN(10)]
 		w.oracle.now += step

@@ -48,6 +48,7 @@ import (
 	"frontpage/redisrepo/sessions"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/views"
+	"frontpage/redisrepo/voids"
 	"frontpage/redisrepo/wire"
 )
 
@@ -64,6 +65,7 @@ type Repo struct {
 	*lists.Lists
 	*rankings.Rankings
 	*casts.Casts
+	*voids.Voids
 	*live.Live
 	*reports.Reports
 	*personal.Personal
@@ -158,6 +160,7 @@ func assemble(store *wire.Store, o opening) (*Repo, error) {
 	r.Rankings, errs[3] = rankings.New(store, r.Lists, r.Views, o.stepLooked)
 	r.Casts = casts.New(store, r.Articles)
 	r.Personal = personal.New(store, r.Articles, r.Casts, r.Reports, r.Denials, r.Sessions)
+	r.Voids = voids.New(store, r.Casts)
 	r.Layout = layout.New(store, r.Articles, r.Lists, r.Rankings, r.Casts, r.Sessions, r.Views, o.Options)
 	r.voting = &voting{script: voteScript(store)}
 	r.voting.calls, errs[4] = newVoteCalls()

@@ -99,7 +99,7 @@ func anything(s *testSite, random *rand.Rand) (did, vote string) {
 		return show(a)
 	}
 	actor := site.Actor{Name: user, Moderator: random.IntN(3) == 0}
-	switch n := random.IntN(28); n {
+	switch n := random.IntN(30); n {
 	case 0, 1, 2:
 		d := draft(fmt.Sprint("title", random.IntN(12)), theme)
 		if n > 0 {
@@ -144,6 +144,9 @@ func anything(s *testSite, random *rand.Rand) (did, vote string) {
 		return fmt.Sprint("Settle: ", s.Settle(s.ctx, id, moderator, settling(1+random.IntN(4), reports.Dismissed, ""))), ""
 	case 27:
 		return "SettleByDeleting: " + describe(s.SettleByDeleting(s.ctx, id, moderator, settling(1+random.IntN(4), reports.Acted, fmt.Sprint(random.IntN(2))))), ""
+	case 28, 29:
+		a, n, err := s.VoidVotes(s.ctx, id, moderator, []string{string(user), "bob"}, random.IntN(3) > 0, "a ring")
+		return fmt.Sprint("VoidVotes: ", n, describe(a, err)), ""
 	case 14:
 		result, err := s.Vote(s.ctx, id, user, site.Vote(random.IntN(3)-1), "bucket")
 		if err != nil {

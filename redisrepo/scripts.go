@@ -22,6 +22,7 @@ var (
 	editScript     = wire.Script(luaFiles, "edit.lua")
 	deleteScript   = wire.Script(luaFiles, "delete.lua")
 	undeleteScript = wire.Script(luaFiles, "undelete.lua")
+	voidScript     = wire.Script(luaFiles, "void.lua")
 )
 
 // voting is what votes need beside the store.

@@ -8,6 +8,7 @@ import (
 	"frontpage/failover"
 	"frontpage/redisrepo/layout"
 	"frontpage/redisrepo/site"
+	"frontpage/redisrepo/voids"
 	"frontpage/redisrepo/wire"
 )
 
@@ -31,7 +32,8 @@ type VoteResult struct {
 // The Refusal is Invalid if the value is not a position, NotFound if the article does not exist, and
 // VotingClosed if it was posted more than VotingWindow ago or its voters have been forgotten. It is
 // Forbidden for a poster who would change a vote that does not count and, under rules without Downvotes,
-// for every downvote; earlier downvotes stay, and can be withdrawn or switched. After any other error the
+// for every downvote; earlier downvotes stay, and can be withdrawn or switched. It is Denied for a user whose vote on the
+// article a moderator has taken out of the counts. After any other error the
 // vote may or may not have been counted; it is safe to repeat.
 func (r *Repo) Vote(ctx context.Context, id site.ArticleID, voter site.UserName, vote site.Vote, bucket string) (VoteResult, error) {
 	return r.setVote(ctx, id, ballot{voter: voter, vote: vote, bucket: bucket})
@@ -115,6 +117,12 @@ func (r *Repo) cast(ctx context.Context, id site.ArticleID, b ballot) (VoteResul
 		}
 		unknown := again && before == b.vote
 		return VoteResult{Article: article, Previous: before, Changed: unknown || before != b.vote, Unknown: unknown}, nil
+	case "VOID":
+		void, err := voids.Parse(id, b.voter.Member(), answer.Text(1))
+		if err == nil {
+			err = void.Refusal()
+		}
+		return VoteResult{}, err
 	case "NOT_FOUND":
 		return VoteResult{}, site.NoArticle(id)
 	case "CLOSED":

@@ -4,9 +4,9 @@
 -- KEYS[1]  article:ID       hash     the article
 -- KEYS[2]  voted:ID         set      the upvoters, and [3] downvoted:ID, a set, the downvoters
 -- KEYS[4]  score:           zset     the ranking, Unix seconds
--- KEYS[5]  events:          stream   the log
--- KEYS[6]  group:interesting, a set, [7] time:interesting and [8] score:interesting, zsets that need not exist
--- KEYS[9...]  score:NAME, a zset of each name in ARGV[2], its listing by score, which need not exist. Then, with history,
+-- KEYS[5]  events:          stream   the log; and [8] void:ID, a hash: the votes that do not count, read only if there are some
+-- KEYS[6]  group:interesting, a set, [7] time:interesting and [9] score:interesting, zsets that need not exist
+-- KEYS[10...]  score:NAME, a zset of each name in ARGV[2], its listing by score, which need not exist. Then, with history,
 --          cast:USER:MONTH, a zset: what the voter voted on among the articles of that month. Then, with a bucket, audit:ID,
 --          a hash: each voter's last vote, its time and bucket
 -- ARGV[1]  the article's member, and [2] its groups as the caller expects them: sorted names, separated by spaces
@@ -25,14 +25,13 @@
 -- Replies {'OK', votes, downvotes, revision, rest, before}  the numbers after the vote; 0 if ARGV[3] and [4] are those of this
 --                               article, else its whole hash before the vote, {field, value, ...}; the position before, or 2 if
 --                               the vote is refused, since the poster's vote does not count and cannot be changed
---         {'NOT_FOUND'}         the article does not exist or is deleted
+--         {'NOT_FOUND'}         the article does not exist or is deleted; or {'VOID', void}, the user's field of void:ID
 --         {'CLOSED'}            the voting window is over, or the voters are forgotten
 --         {'STALE', groups, '', '', time}  ARGV[2] differs from these groups, or MONTH from that of this posting time: call again
 --         {'UNLISTED', poster, time}       the hash does not list the groups: call adopt.lua, and again
 --         {'UNSAVED'}           ARGV[7] is before this hour: call savefront.lua, and again
--- Safe to run twice: the second run finds the position set and changes nothing. Other scripts check types and rights before they
--- write. That would be a quarter of a vote's time, so this one undoes what it did when a command fails. Its locals are those of a
--- function that uses few others: each of these makes the function dearer.
+-- Safe to run twice: the second run finds the position set and changes nothing. Other scripts check types and rights first, which
+-- would be a quarter of a vote's time: this one undoes what it did when a command fails. Each local that vote uses makes it dearer.
 
 -- What undo needs: the hash and the memberships before, what was added to which rankings, ids of entries, and commands for the rest.
 local before, up, down, added, ranked, entries, rarely = nil, 0, 0, 0, {}, {}, {}
@@ -43,7 +42,7 @@ end
 
 local function vote()
   local call, article, voted, downvoted, member, voter, position = redis.call, KEYS[1], KEYS[2], KEYS[3], ARGV[1], ARGV[6], tonumber(ARGV[5])
-  local hash = call('HMGET', article, 'votes', 'downvotes', 'revision', 'cast', 'groups', 'title', 'time', 'uncounted', 'deleted')
+  local hash = call('HMGET', article, 'votes', 'downvotes', 'revision', 'cast', 'groups', 'title', 'time', 'uncounted', 'deleted', 'voided')
   local time, listed, uncounted = hash[7], hash[5], hash[8] == '1'
   if not time or hash[9] then return {'NOT_FOUND'} end
   local votes, downvotes, revision = tonumber(hash[1] or 0), tonumber(hash[2] or 0), tonumber(hash[3] or 0)
@@ -66,6 +65,7 @@ local function vote()
   if not listed and not call('ZSCORE', KEYS[4], member) then return {'NOT_FOUND'} end -- or not yet there
   if not listed then return {'UNLISTED', poster or '', time} end
   if now / 3600 >= ARGV[7] + 1 then return {'UNSAVED'} end
+  if hash[10] and call('HGET', KEYS[8], voter) then return {'VOID', call('HGET', KEYS[8], voter)} end
   local rest = (time ~= ARGV[3] or hash[6] ~= ARGV[4]) and call('HGETALL', article) or 0
   up = upward and voter ~= poster and 1 - call('SADD', voted, voter) or call('SISMEMBER', voted, voter)
   if downvotes > 0 or position == -1 then down = call('SISMEMBER', downvoted, voter) end
@@ -84,7 +84,7 @@ local function vote()
   if score then ranked[1] = KEYS[4] else error('CORRUPT score of ' .. member, 0) end
   local is = after >= interesting_votes -- is and was: interesting
   local was = (is or votes >= interesting_votes) and call('SISMEMBER', KEYS[6], member) == 1
-  for i = was and is and 8 or 9, history and last - 1 or last do
+  for i = was and is and 9 or 10, history and last - 1 or last do
     call('ZADD', KEYS[i], 'XX', 'INCR', added, member)
     ranked[#ranked + 1] = KEYS[i]
   end
@@ -124,12 +124,12 @@ local function vote()
     end
   end
   if was ~= is then
-    local has_time, has_score = call('ZCARD', KEYS[7]) > 0, call('ZCARD', KEYS[8]) > 0
-    must_be_allowed('ZADD', KEYS[7], 'ZREM', KEYS[7], 'ZADD', KEYS[8], 'ZREM', KEYS[8])
+    local has_time, has_score = call('ZCARD', KEYS[7]) > 0, call('ZCARD', KEYS[9]) > 0
+    must_be_allowed('ZADD', KEYS[7], 'ZREM', KEYS[7], 'ZADD', KEYS[9], 'ZREM', KEYS[9])
     call(is and 'SADD' or 'SREM', KEYS[6], member)
     rarely[#rarely + 1] = {was and 'SADD' or 'SREM', KEYS[6], member}
     if has_time and is then call('ZADD', KEYS[7], time, member) elseif has_time then call('ZREM', KEYS[7], member) end
-    if has_score and is then call('ZADD', KEYS[8], score, member) elseif has_score then call('ZREM', KEYS[8], member) end
+    if has_score and is then call('ZADD', KEYS[9], score, member) elseif has_score then call('ZREM', KEYS[9], member) end
   end
   if size and up + down > 0 then call('ZREM', list, position == 1 and '-' .. plus or plus, position == -1 and plus or '-' .. plus) end -- last
   return {'OK', after, tonumber(downvotes_text), revision + 1, rest, old}

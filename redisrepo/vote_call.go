@@ -38,17 +38,18 @@ func (r *Repo) newVoteCall(id site.ArticleID, e expected, other *voteCall) *vote
 	}
 	p := r.Store.Partition(id)
 	scriptKeys := append(make([]string, 0, 16),
-		p.Article(id),                             // KEYS[1]
-		p.Voted(id),                               // KEYS[2]
-		p.Downvoted(id),                           // KEYS[3]
-		p.Ranking(site.ByScore),                   // KEYS[4]
-		p.Events(),                                // KEYS[5]
-		p.Group(site.Interesting),                 // KEYS[6]
-		p.Listing(site.ByTime, site.Interesting),  // KEYS[7]
-		p.Listing(site.ByScore, site.Interesting), // KEYS[8]
+		p.Article(id),                            // KEYS[1]
+		p.Voted(id),                              // KEYS[2]
+		p.Downvoted(id),                          // KEYS[3]
+		p.Ranking(site.ByScore),                  // KEYS[4]
+		p.Events(),                               // KEYS[5]
+		p.Group(site.Interesting),                // KEYS[6]
+		p.Listing(site.ByTime, site.Interesting), // KEYS[7]
+		p.Void(id),                               // KEYS[8]
+		p.Listing(site.ByScore, site.Interesting), // KEYS[9]
 	)
 	for _, name := range c.names {
-		scriptKeys = append(scriptKeys, p.Listing(site.ByScore, name)) // KEYS[9...]
+		scriptKeys = append(scriptKeys, p.Listing(site.ByScore, name)) // KEYS[10...]
 	}
 	c.words = wire.ScriptWords(r.voting.script, scriptKeys, []any{
 		id.String(), // ARGV[1]

@@ -119,7 +119,7 @@ func TestUpvoteThatFailsIsUndone(t *testing.T) {
 	keys := hook.args[2].(int)
 	for i := range keys {
 		key := hook.args[3+i].(string)
-		if key == "downvoted:1" || key == "time:interesting" {
+		if key == "downvoted:1" || key == "time:interesting" || key == "void:1" {
 			continue // they are not used
 		}
 		restore()

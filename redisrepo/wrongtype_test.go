@@ -86,14 +86,14 @@ func TestScriptsCheckEverythingBeforeTheyWrite(t *testing.T) {
 			_, err := s.Post(s.ctx, "alice", d)
 			return err
 		}, unneeded: []int{2, 3}},
-		"vote": {call: vote(1), after: 1},
+		"vote": {call: vote(1), after: 1, unneeded: []int{8}},
 		"upvote without downvotes": {call: func(s *testSite, _ redis.UniversalClient) error {
 			s.vote(1, "carol", none)
 			_, err := s.VoteAndRead(s.ctx, 1, "erin", up, "")
 			return err
-		}, after: 2, unneeded: []int{3, 7}},
+		}, after: 2, unneeded: []int{3, 7, 8}},
 		"adopting a legacy article":   {call: vote(2), after: 1},
-		"vote on a legacy article":    {call: vote(2), after: 2, unneeded: []int{6, 7, 8}},
+		"vote on a legacy article":    {call: vote(2), after: 2, unneeded: []int{6, 7, 8, 9}},
 		"regroup":                     {call: regroup(1), after: 1, unneeded: []int{6}},
 		"regrouping a legacy article": {call: regroup(2), after: 2, unneeded: []int{6}},
 		"applying other rules": {call: func(s *testSite, client redis.UniversalClient) error {
@@ -104,6 +104,19 @@ func TestScriptsCheckEverythingBeforeTheyWrite(t *testing.T) {
 		}, unneeded: []int{2, 3, 4}},
 		"vote from an address": {call: func(s *testSite, _ redis.UniversalClient) error {
 			_, err := s.Vote(s.ctx, 1, "bob", down, "b1")
+			return err
+		}, after: 1, unneeded: []int{8}},
+		"vote beside votes that do not count": {call: func(s *testSite, client redis.UniversalClient) error {
+			must.Get(s.reopened(s.client(), nil).void(1, true, "carol"))(s.t)
+			return vote(1)(s, client)
+		}, after: 1},
+		"taking votes out": {call: func(s *testSite, _ redis.UniversalClient) error {
+			_, err := s.void(1, true, "bob", "carol")
+			return err
+		}, after: 1},
+		"putting votes back": {call: func(s *testSite, _ redis.UniversalClient) error {
+			must.Get(s.reopened(s.client(), nil).void(1, true, "bob", "carol"))(s.t)
+			_, err := s.void(1, false, "bob", "carol")
 			return err
 		}, after: 1},
 		"regrouping by a moderator": {call: func(s *testSite, _ redis.UniversalClient) error {

@@ -77,6 +77,7 @@ func (r *Articles) Decode(id site.ArticleID, h Hash, a *Decoded) error {
 		CreatedAt: site.UnixTime(postedAt),
 	}
 	a.Stored.PostedAt, a.Stored.PosterVotes = postedAt, h.Uncounted != "1"
+	a.Stored.Voided = h.Voided != ""
 	if h.Edits != "" {
 		if a.Stored.Edits, a.EditedAt, err = parseEdits(h.Edits, h.Edited); err != nil {
 			return fmt.Errorf("%v: edits: %w", id, err)

@@ -16,7 +16,7 @@ import (
 
 // Hash is an article's hash. Missing fields are empty, other fields are ignored.
 type Hash struct {
-	Title, Link, Text, Poster, Time, Votes, Downvotes, Groups, Revision, cast, Uncounted, Edits, Edited, Edition, Deleted, DeletedBy, Why, Reported string
+	Title, Link, Text, Poster, Time, Votes, Downvotes, Groups, Revision, cast, Uncounted, Edits, Edited, Edition, Deleted, DeletedBy, Why, Reported, Voided string
 
 	Grouped bool // whether it has the field groups
 }
@@ -57,6 +57,8 @@ func (h *Hash) set(field, value string) {
 		h.DeletedBy = value
 	case site.FieldWhy:
 		h.Why = value
+	case site.FieldVoided:
+		h.Voided = value
 	case site.FieldReported:
 		h.Reported = value
 	}

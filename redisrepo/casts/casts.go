@@ -96,7 +96,7 @@ type votesReader struct {
 // Votes returns the user's position on each article, in one round trip. A position is nil if it is not known any more.
 // With Rules.VoteHistory it is known for that time after the vote. Without it, and for votes before it was turned on and
 // votes of legacy clients, it is known until the voters are forgotten, an hour after the voting window, even if that is
-// made longer afterwards.
+// made longer afterwards. It is None for a vote that a moderator has taken out.
 func (r *Casts) Votes(ctx context.Context, voter site.UserName, articles []*site.Article) ([]*site.Vote, error) {
 	v := votesReader{r, voter, articles, make([]*site.Vote, len(articles))}
 	var bySets, byCasts []int
@@ -124,7 +124,7 @@ func (v *votesReader) read(ctx context.Context, bySets, byCasts []int) (again []
 		return nil, nil
 	}
 	ups, downs := make([]*redis.BoolCmd, len(bySets)), make([]*redis.BoolCmd, len(bySets))
-	questions := v.questions(byCasts)
+	questions, voids := v.questions(byCasts), map[int]*redis.StringCmd{}
 	err = v.r.store.Read(ctx, func(pipe redis.Pipeliner) {
 		for i, at := range bySets {
 			id := v.articles[at].ID
@@ -134,6 +134,11 @@ func (v *votesReader) read(ctx context.Context, bySets, byCasts []int) (again []
 		}
 		for _, q := range questions {
 			q.reply = pipe.ZMScore(ctx, q.key, q.members...)
+		}
+		for _, at := range byCasts {
+			if a := v.articles[at]; a.Stored.Voided {
+				voids[at] = pipe.HGet(ctx, v.r.store.Partition(a.ID).Void(a.ID), v.voter.Member())
+			}
 		}
 	})
 	if err != nil {
@@ -159,6 +164,8 @@ func (v *votesReader) read(ctx context.Context, bySets, byCasts []int) (again []
 		for i, at := range q.articles {
 			a, up, down := v.articles[at], times[2*i] != 0, times[2*i+1] != 0
 			switch {
+			case voids[at] != nil && voids[at].Val() != "": // it stays in the history, for its voter to see
+				v.votes[at] = new(site.None)
 			case up:
 				v.votes[at] = new(site.Up)
 			case down: // what a legacy client voted over it was forgotten with the voters

@@ -30,6 +30,7 @@ type facts struct {
 	listed            []*redis.FloatCmd // its time in them
 	interesting       *redis.BoolCmd
 	auditTTL          *redis.DurationCmd
+	voids             *redis.IntCmd
 	deleted           *redis.FloatCmd
 	versions          *redis.StringSliceCmd
 	posted            site.Hour         // of its posting time, from an earlier read
@@ -97,7 +98,7 @@ func (c *checker) articles(ctx context.Context, p keys.Partition, where string, 
 			c.legacyPosts = c.legacyPosts || strings.Contains(hash[site.FieldTime], ".")
 			check(p, id, f)
 		}
-		if err := cmp.Or(c.links(ctx, p, batch), c.castsOf(ctx, p, batch)); err != nil {
+		if err := cmp.Or(c.links(ctx, p, batch), c.castsOf(ctx, p, batch), c.voidsOf(ctx, p, batch)); err != nil {
 			return n, err
 		}
 		ids = again
@@ -147,6 +148,7 @@ func (c *checker) queue(ctx context.Context, pipe redis.Pipeliner, p keys.Partit
 		lists:       p.Lists(site.UserOf(poster), link),
 		interesting: pipe.SIsMember(ctx, p.Group(site.Interesting), id.String()),
 		auditTTL:    pipe.PTTL(ctx, p.Audit(id)),
+		voids:       pipe.HLen(ctx, p.Void(id)),
 		deleted:     pipe.ZScore(ctx, p.Deleted(), id.String()),
 		versions:    pipe.HKeys(ctx, p.History(id)),
 		poster:      poster,

@@ -97,6 +97,7 @@ func (c *checker) castMembers(key string, voter site.UserName, month int64, memb
 func (c *checker) castVotes(ctx context.Context, p keys.Partition, votes []castMember) error {
 	type replies struct {
 		hash *redis.SliceCmd
+		void *redis.StringCmd
 		isIn *redis.BoolCmd
 		size *redis.IntCmd
 	}
@@ -113,6 +114,7 @@ func (c *checker) castVotes(ctx context.Context, p keys.Partition, votes []castM
 		for i, v := range votes {
 			set := articles.VoterSet{Article: v.article, Vote: v.vote}.Key(p)
 			read[i].hash = pipe.HMGet(ctx, p.Article(v.article), site.FieldTime)
+			read[i].void = pipe.HGet(ctx, p.Void(v.article), v.voter.Member()) // such votes stay in the history
 			if c.votersMayExist(v.month) {
 				read[i].isIn, read[i].size = pipe.SIsMember(ctx, set, v.voter.Member()), pipe.SCard(ctx, set)
 			}
@@ -140,7 +142,7 @@ func (c *checker) castVotes(ctx context.Context, p keys.Partition, votes []castM
 			c.reportf("%s: has %s, but %s does not exist", v.key, member, p.Article(v.article))
 		case err == nil && site.HourOf(postedAt).Month() != v.month:
 			c.reportf("%s: has %s, but %s was posted in the month %d", v.key, member, p.Article(v.article), site.HourOf(postedAt).Month())
-		case read[i].isIn != nil && read[i].isIn.Err() == nil && !read[i].isIn.Val() && (read[i].size.Val() > 0 || c.votersKept(postedAt)):
+		case read[i].isIn != nil && read[i].isIn.Err() == nil && !read[i].isIn.Val() && read[i].void.Val() == "" && (read[i].size.Val() > 0 || c.votersKept(postedAt)):
 			c.reportf("%s: has %s, but %s is not in %s", v.key, member, v.voter.Member(), set)
 		}
 		if all[2*i+1] != 0 {

@@ -41,13 +41,14 @@ const (
 	EventEdited    EventKind = site.KindEdited
 	EventDeleted   EventKind = site.KindDeleted
 	EventUndeleted EventKind = site.KindUndeleted
-	EventMilestone EventKind = "milestone" // the article's net votes reached one of Rules.Milestones for the first time
+	EventVoided    EventKind = site.KindVoided // it does not say whose votes
+	EventMilestone EventKind = "milestone"     // the article's net votes reached one of Rules.Milestones for the first time
 	EventFlagged   EventKind = site.KindFlagged
 	EventSettled   EventKind = site.KindSettled
 )
 
 // EventKinds are all kinds.
-var EventKinds = []EventKind{EventPosted, EventVoted, EventRegrouped, EventEdited, EventDeleted, EventUndeleted, EventMilestone, EventFlagged, EventSettled}
+var EventKinds = []EventKind{EventPosted, EventVoted, EventRegrouped, EventEdited, EventDeleted, EventUndeleted, EventVoided, EventMilestone, EventFlagged, EventSettled}
 
 // ChangesArticle reports whether an event of the kind is a change of the article, which has a revision of its own.
 func (k EventKind) ChangesArticle() bool {
@@ -244,7 +245,7 @@ func DecodeEvent(m redis.XMessage, partition int) *Event {
 		if n, err := strconv.Atoi(entry.To); err == nil {
 			e.Milestone = &n
 		}
-	case EventDeleted, EventFlagged, EventSettled:
+	case EventDeleted, EventVoided, EventFlagged, EventSettled:
 	default:
 		e.Groups = append([]site.GroupName{}, site.GroupNames(entry.To)...)
 	}

@@ -21,19 +21,21 @@ type ModerationKind string
 
 // The kinds of entries.
 const (
-	LogDeleted   ModerationKind = "deleted"   // by a moderator or by the poster
-	LogUndeleted ModerationKind = "undeleted" // by a moderator
-	LogRegrouped ModerationKind = "regrouped" // by a moderator who is not the poster, or into or out of a reserved group
-	LogEdited    ModerationKind = "edited"    // by a moderator who is not the poster
-	LogActed     ModerationKind = "acted"     // a moderator did something because of reports of the article
-	LogDismissed ModerationKind = "dismissed" // a moderator did nothing because of them
-	LogDenied    ModerationKind = "denied"    // a moderator denied a user changes, or links to a host
-	LogAllowed   ModerationKind = "allowed"   // a moderator ended that
+	LogDeleted   ModerationKind = "deleted"        // by a moderator or by the poster
+	LogUndeleted ModerationKind = "undeleted"      // by a moderator
+	LogRegrouped ModerationKind = "regrouped"      // by a moderator who is not the poster, or into or out of a reserved group
+	LogEdited    ModerationKind = "edited"         // by a moderator who is not the poster
+	LogActed     ModerationKind = "acted"          // a moderator did something because of reports of the article
+	LogDismissed ModerationKind = "dismissed"      // a moderator did nothing because of them
+	LogDenied    ModerationKind = "denied"         // a moderator denied a user changes, or links to a host
+	LogAllowed   ModerationKind = "allowed"        // a moderator ended that
+	LogVoided    ModerationKind = "votes_voided"   // a moderator took votes out of the counts
+	LogRestored  ModerationKind = "votes_restored" // a moderator put votes back
 )
 
 // Valid reports whether it is one of the kinds above.
 func (k ModerationKind) Valid() bool {
-	return slices.Contains([]ModerationKind{LogDeleted, LogUndeleted, LogRegrouped, LogEdited, LogActed, LogDismissed, LogDenied, LogAllowed}, k)
+	return slices.Contains([]ModerationKind{LogDeleted, LogUndeleted, LogRegrouped, LogEdited, LogActed, LogDismissed, LogVoided, LogRestored, LogDenied, LogAllowed}, k)
 }
 
 // ModerationEntry is an entry of the moderation log: an action on an article, on a user or on a host.

@@ -103,6 +103,9 @@ func (p Partition) LogCopy(stream, digest string) string {
 	return p.Key("erasing:", strings.TrimPrefix(stream, string(p)), digest)
 }
 
+// Void is the key void:, see Kinds.
+func (p Partition) Void(id site.ArticleID) string { return p.Key("void:", id.Number()) }
+
 // Audit is the key audit:, see Kinds.
 func (p Partition) Audit(id site.ArticleID) string { return p.Key("audit:", id.Number()) }
 

@@ -184,7 +184,9 @@ func (l *live) observe(a *site.Article) {
 		return
 	}
 	l.version.Add(1)
-	t.latest.Store(next.Clone())
+	next = next.Clone()
+	next.Stored.Voided = next.Stored.Voided || before != nil && before.Stored.Voided // that of a vote may be of before
+	t.latest.Store(next)
 	if before != nil {
 		l.schedule(t)
 	}

@@ -489,7 +489,7 @@ func (r *Live) handleEntry(m redis.XMessage, index int) error {
 	switch e.Kind {
 	case site.KindPosted:
 		r.live.announcePost(index, e)
-	case site.KindVoted, site.KindRegrouped, site.KindDeleted, site.KindUndeleted:
+	case site.KindVoted, site.KindVoided, site.KindRegrouped, site.KindDeleted, site.KindUndeleted:
 		r.applyChange(e)
 	case string(events.EventMilestone): // the entry of its vote says all
 	case site.KindFlagged, site.KindSettled: // the article is the same

@@ -23,6 +23,10 @@ func (r *Live) applyChange(e Entry) {
 		return
 	}
 	voteChanged := e.Kind == site.KindVoted && t.setVote(site.UserName(e.By), site.VotePositions[e.To])
+	if e.Kind == site.KindVoided { // whose votes they are is not in the log
+		t.votes = nil
+		t.voteCount++
+	}
 	t.voteRevision = s.Revision
 	latest := t.latest.Load()
 	switch {
@@ -31,6 +35,7 @@ func (r *Live) applyChange(e Entry) {
 	case s.Revision > latest.Stored.Revision:
 		next := *latest
 		r.articles.Apply(&next, s)
+		next.Stored.Voided = next.Stored.Voided || e.Kind == site.KindVoided
 		t.latest.Store(&next)
 	case voteChanged:
 		next := *latest // the article is the same, but the voter has a new position to see

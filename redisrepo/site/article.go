@@ -42,6 +42,7 @@ type Stored struct {
 	Revision    int64   // number of changes, except those by legacy clients
 	Edits       int64   // number of changes of Title or Text
 	Recorded    bool    // whether all votes were in the histories of their voters when it was read
+	Voided      bool    // whether moderators have taken votes out of the counts; may be true although all are back
 }
 
 // Number is the article's bare number.
@@ -134,6 +135,8 @@ const (
 	FieldEdits   = "edits"   // number of changes of the title or the text
 	FieldEdited  = "edited"  // time of the last one, Unix seconds
 	FieldEdition = "edition" // revision that the last change of the title, the text or the groups made
+
+	FieldVoided = "voided" // number of votes that do not count; missing: none
 
 	FieldMilestone = "milestone" // the highest of Rules.Milestones that the net votes have reached; missing: none
 

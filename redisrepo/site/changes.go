@@ -13,9 +13,10 @@ const (
 	KindRegrouped = "regrouped"
 	KindDeleted   = "deleted"
 	KindUndeleted = "undeleted"
-	KindNoticed   = "noticed" // a legacy client has changed it; only in the log
-	KindFlagged   = "flagged" // it was reported, or a report of it was changed; the article is the same
-	KindSettled   = "settled" // reports of it were decided; the article is the same
+	KindFlagged   = "flagged"      // it was reported, or a report of it was changed; the article is the same
+	KindSettled   = "settled"      // reports of it were decided; the article is the same
+	KindVoided    = "votes_voided" // a moderator took votes out of the counts, or put them back
+	KindNoticed   = "noticed"      // a legacy client has changed it; only in the log
 )
 
 // A watch can go on where an earlier one ended, of this or another process. What a watcher of articles has is the

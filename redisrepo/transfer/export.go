@@ -24,6 +24,7 @@ import (
 	"frontpage/redisrepo/layout"
 	"frontpage/redisrepo/reports"
 	"frontpage/redisrepo/site"
+	"frontpage/redisrepo/voids"
 	"frontpage/redisrepo/wire"
 )
 
@@ -44,6 +45,7 @@ type Record struct {
 	Removal   *Removal         `json:"removal,omitempty"`
 	Edits     *Edits           `json:"edits,omitempty"`
 	Reports   *reports.Stored  `json:"reports,omitempty"`
+	Void      []voids.Stored   `json:"void,omitempty"`     // votes that do not count
 	Reserved  bool             `json:"reserved,omitempty"` // whether the record of the link names this article
 
 	// The voters, while they are known: both are empty after that, whatever the counts say.
@@ -196,7 +198,7 @@ type recordReplies struct {
 	voted, down   *redis.StringSliceCmd
 	audit         *redis.MapStringStringCmd
 	history       *redis.MapStringStringCmd
-	flags         *redis.MapStringStringCmd
+	flags, void   *redis.MapStringStringCmd
 	link          string // key of the reservation of its link; empty without a link
 	reservation   *redis.StringCmd
 	groups        string // of an article whose hash does not list them
@@ -303,7 +305,7 @@ func (f *recordReplies) queue(ctx context.Context, pipe redis.Pipeliner, p keys.
 		f.voted, f.down = pipe.SMembers(ctx, p.Voted(id)), pipe.SMembers(ctx, p.Downvoted(id))
 	}
 	f.audit, f.history = pipe.HGetAll(ctx, p.Audit(id)), pipe.HGetAll(ctx, p.History(id))
-	f.flags = pipe.HGetAll(ctx, p.Flags(id))
+	f.flags, f.void = pipe.HGetAll(ctx, p.Flags(id)), pipe.HGetAll(ctx, p.Void(id))
 }
 
 // maxLargeReads is how often the voters of an article with many of them are read in pieces.
@@ -387,6 +389,14 @@ func (f *recordReplies) record(id site.ArticleID) (*Record, error) {
 	if rec.Reports, err = reports.Parse(id, f.flags.Val()); err != nil {
 		return nil, err
 	}
+	for member, text := range f.void.Val() {
+		v, err := voids.Parse(id, member, text)
+		if err != nil {
+			return nil, err
+		}
+		rec.Void = append(rec.Void, v.Store())
+	}
+	slices.SortFunc(rec.Void, func(a, b voids.Stored) int { return cmp.Compare(a.Voter, b.Voter) })
 	if f.reservation != nil {
 		first, since, _ := strings.Cut(f.reservation.Val(), " ")
 		// 0: it was freed. A legacy client's article may have no record yet: the import gives it one.
@@ -533,7 +543,7 @@ func (rec *Record) Validate() error {
 			return errors.New("groups: they are not sorted, or not unique")
 		}
 	}
-	if err := errors.Join(rec.Edits.validate(rec.Revision), rec.Reports.Validate()); err != nil {
+	if err := errors.Join(rec.Edits.validate(rec.Revision), rec.Reports.Validate(), voids.Validate(rec.Void)); err != nil {
 		return err
 	}
 	up, down := len(rec.Up)+rec.UnnamedUp, len(rec.Down)+rec.UnnamedDown

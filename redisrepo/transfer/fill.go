@@ -124,7 +124,7 @@ func (f *Filling) Put(ctx context.Context, records []*Record) error {
 	for i, rec := range records {
 		if exist[i].Val() == 0 {
 			missing = append(missing, rec)
-			if err := errors.Join(f.putVoters(ctx, rec), f.putVersions(ctx, rec), f.putReports(ctx, rec)); err != nil {
+			if err := errors.Join(f.putVoters(ctx, rec), f.putVersions(ctx, rec), f.putReports(ctx, rec), f.putVoids(ctx, rec)); err != nil {
 				return err
 			}
 		}
@@ -226,6 +226,14 @@ func (f *Filling) putReports(ctx context.Context, rec *Record) error {
 	return f.r.Store.Write(ctx, func(pipe redis.Pipeliner) { f.r.Reports.Put(ctx, pipe, rec.ID, rec.Reports) })
 }
 
+// putVoids adds the votes on an article that does not exist yet which do not count.
+func (f *Filling) putVoids(ctx context.Context, rec *Record) error {
+	if len(rec.Void) == 0 {
+		return nil
+	}
+	return f.r.Store.Write(ctx, func(pipe redis.Pipeliner) { f.r.Voids.Put(ctx, pipe, rec.ID, rec.Time, rec.Void) })
+}
+
 // voterMembers are the members of a set of voters. Those without names are placeholders, as add_placeholders in
 // voter_sets.lua makes them, with numbers after those of the other set: no voter is in both.
 func voterMembers(named []site.UserName, other, unnamed int) []any {
@@ -281,6 +289,9 @@ func (f *Filling) putCall(rec *Record) (scriptKeys []string, args []any) {
 	}
 	if rec.Uncounted {
 		args = append(args, site.FieldUncounted, "1")
+	}
+	if n := len(rec.Void); n > 0 {
+		args = append(args, site.FieldVoided, n)
 	}
 	if e := rec.Edits; e != nil {
 		args = append(args, site.FieldEdition, e.Edition)

@@ -67,6 +67,10 @@ export type ModerationKind =
   | 'ACTED'
   /** A moderator dismissed reports of the article. */
   | 'DISMISSED'
+  /** A moderator took votes on the article out of all counts. */
+  | 'VOTES_VOIDED'
+  /** A moderator put votes on the article back that did not count. */
+  | 'VOTES_RESTORED'
   /** A moderator changed the article's groups, or reserved groups were changed. */
   | 'REGROUPED';
 
@@ -112,7 +116,7 @@ export type UserErrorCode =
   | 'DUPLICATE_LINK'
   /** A rate limit was exceeded. The error is a RateLimitedError. */
   | 'RATE_LIMITED'
-  /** A moderator has denied the viewer changes. The error is a DeniedError. */
+  /** A moderator has denied the viewer changes, or taken the viewer's vote on the article out of all counts. The error is a DeniedError. */
   | 'DENIED'
   /** A moderator has denied links to the host. */
   | 'HOST_DENIED';

@@ -1,0 +1,122 @@
+package redisrepo
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"frontpage/failover"
+	"frontpage/redisrepo/lists"
+	"frontpage/redisrepo/site"
+	"frontpage/redisrepo/wire"
+)
+
+// MaxVoided is the maximum number of users whose votes one call of VoidVotes takes out: a millisecond or two of Redis.
+const MaxVoided = 200
+
+// VoidVotes takes the votes of users on an article out of all counts, as if they had never been cast, or puts them back
+// (isVoid false). It returns the article, and how many of these users have a vote on it that does not count then. Users
+// without a vote are left alone; the same call again is a no-op, not an error.
+//
+// Votes, score, all lists and the calendars are then those without the votes. Events, milestones, saved front pages and best
+// ranks stay. A user whose vote does not count cannot vote on the article, until it is put back. While the voters of the
+// article are known, they are those of the votes; after that, the votes in the users' histories are.
+//
+// The Refusal is Forbidden if the actor is no moderator, NotFound if the article does not exist or is deleted, and Invalid or
+// TooLong for no names or more than MaxVoided, an invalid one, and an invalid reason; only putting back needs none.
+func (r *Repo) VoidVotes(ctx context.Context, id site.ArticleID, by site.Actor, users []string, isVoid bool, reason string) (article *site.Article, void int, err error) {
+	if !by.Moderator {
+		return nil, 0, site.Refuse(site.Forbidden, "users", "only moderators can take votes out of the counts")
+	}
+	why, refusal := site.Why{Reason: reason}.Check()
+	if why.Reason == "" && len(refusal) == 0 && isVoid {
+		refusal = site.Refuse(site.Invalid, "reason", "give a reason: the voters are shown it")
+	}
+	if n := len(users); n == 0 || n > MaxVoided {
+		return nil, 0, append(refusal, site.Refuse(site.Invalid, "users", "name 1 to %d users, not %d", MaxVoided, n)...)
+	}
+	var voters []site.UserName
+	for i, name := range users {
+		voter, err := site.ParseUserName(name)
+		if err != nil {
+			refusal = append(refusal, site.InField("users."+strconv.Itoa(i), err).(site.Refusal)...)
+			continue
+		}
+		voters = append(voters, voter)
+	}
+	if len(refusal) > 0 {
+		return nil, 0, refusal
+	}
+	slices.Sort(voters)
+	answer, err := r.callVoid(ctx, id, by, slices.Compact(voters), isVoid, why)
+	if err != nil {
+		return nil, 0, failover.Wrap(fmt.Sprintf("void votes on %v", id), err)
+	}
+	switch status := answer.Status(); status {
+	case "OK":
+		article, err = r.Articles.ObserveReply(id, wire.Reply{status, answer[2]})
+		return article, int(answer.Number(1)), err
+	case "NOT_FOUND":
+		return nil, 0, site.NoArticle(id)
+	default:
+		return nil, 0, fmt.Errorf("void votes on %v: the script replied %q", id, status)
+	}
+}
+
+// callVoid calls void.lua.
+func (r *Repo) callVoid(ctx context.Context, id site.ArticleID, by site.Actor, voters []site.UserName, isVoid bool, why site.Why) (wire.Reply, error) {
+	p, rules := r.Store.Partition(id), r.Store.Rules
+	month, history, milestones := r.Store.ThisHour().Month(), "", []string{}
+	if r.Store.Has("cast") {
+		history = strconv.FormatInt(site.Seconds(rules.VoteHistory), 10)
+	}
+	for _, votes := range rules.Milestones {
+		if rules.Events > 0 {
+			milestones = append(milestones, strconv.Itoa(votes))
+		}
+	}
+	return r.runWithGroups(ctx, id, "", func(e expected) (wire.Reply, error) {
+		if e.time != "" {
+			month = site.HourOfText(e.time).Month()
+		}
+		scriptKeys := append(make([]string, 0, 32+len(voters)),
+			p.Article(id),           // KEYS[1] article
+			p.Voted(id),             // KEYS[2] voted
+			p.Downvoted(id),         // KEYS[3] downvoted
+			p.Void(id),              // KEYS[4] void
+			p.Ranking(site.ByScore), // KEYS[5] scores
+			p.Clock(""),             // KEYS[6] clock
+			p.Front(),               // KEYS[7] pages
+			p.Moderation(),          // KEYS[8] log
+			p.Events(),              // KEYS[9] events
+		)
+		args := []any{
+			id.String(),                      // ARGV[1] member
+			isVoid,                           // ARGV[2] takes_out
+			by.Name.Member(),                 // ARGV[3] by
+			by.ViaMember(),                   // ARGV[4] via
+			why.Reason,                       // ARGV[5] reason
+			string(why.Ground),               // ARGV[6] ground
+			e.groups,                         // ARGV[7] expected_groups
+			rules.RankingText(),              // ARGV[8] ranking
+			site.Seconds(rules.VotingWindow), // ARGV[9] window
+			site.Seconds(site.VoterMargin),   // ARGV[10] margin
+			history,                          // ARGV[11] history
+			rules.InterestingVotes,           // ARGV[12] interesting_votes
+			strings.Join(milestones, " "),    // ARGV[13] milestones
+			site.ModerationEntries,           // ARGV[14] max_entries
+			r.Store.On,                       // ARGV[15] features
+			r.Store.ScriptNow(),              // ARGV[16] now
+		}
+		for _, voter := range voters {
+			if history != "" {
+				scriptKeys = append(scriptKeys, p.Cast(voter, month)) // KEYS[10...] cast
+			}
+			args = append(args, voter.Member()) // ARGV[17...] voter
+		}
+		scriptKeys = lists.GroupKeys(lists.GroupKeys(scriptKeys, p, site.Interesting), p, site.GroupNames(e.groups)...)
+		return r.Store.Call(ctx, voidScript, scriptKeys, args)
+	})
+}

@@ -1,0 +1,535 @@
+package redisrepo_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"frontpage/must"
+	"frontpage/redisrepo"
+	"frontpage/redisrepo/lists"
+	"frontpage/redisrepo/migrate"
+	"frontpage/redisrepo/site"
+	"frontpage/redistest"
+)
+
+// void takes votes on an article out, or puts them back, and returns how many of the users have one that does not count.
+func (s *testSite) void(id site.ArticleID, takesOut bool, users ...string) (int, error) {
+	_, n, err := s.VoidVotes(s.ctx, id, moderator, users, takesOut, "a ring")
+	return n, err
+}
+
+// shows is all that a reader of lists sees: every article with its counts and score in every listing, the rankings, and which
+// articles are interesting.
+func (s *testSite) shows() (all []string) {
+	s.t.Helper()
+	for _, group := range []site.GroupName{"", "a", "b", "interesting"} {
+		for _, order := range orders {
+			l := lists.AllArticles(order, site.Descending)
+			if group != "" {
+				l = lists.InGroup(group, order, site.Descending)
+			}
+			for _, id := range must.Get(s.List(s.ctx, l, 1, new(100)))(s.t) {
+				a := s.article(id)
+				all = append(all, fmt.Sprintf("%s %d: %v %d-%d %.0f %t", group, order, id, a.Upvotes, a.Downvotes, a.Score, a.IsInteresting))
+			}
+		}
+	}
+	return append(all, s.derived()...)
+}
+
+// ringSize is the number of users of a ring: as many as one call takes.
+const ringSize = redisrepo.MaxVoided
+
+// withRing has ordinary users vote on articles, and a ring, too, unless it is left out.
+func (s *testSite) withRing(votes bool) (ids []site.ArticleID, ring []string) {
+	s.t.Helper()
+	for i := range ringSize {
+		ring = append(ring, fmt.Sprint("ring", i))
+	}
+	for i := range 6 {
+		id := s.post("alice", []string{"a", "b"}[i%2], "c").ID
+		ids = append(ids, id)
+		for voter := range 4 * i {
+			s.vote(id, site.UserName(fmt.Sprint("u", voter)), []site.Vote{up, up, down}[voter%3])
+		}
+		s.clock.advance(7 * time.Minute)
+	}
+	for _, group := range []site.GroupName{"a", "b", "interesting"} {
+		s.list(best(group)) // so that there are listings to keep
+	}
+	if votes {
+		for i, name := range ring {
+			s.vote(ids[1], site.UserName(name), up)
+			s.vote(ids[2], site.UserName(name), []site.Vote{up, down}[i%2])
+			s.vote(ids[4], site.UserName(name), down)
+		}
+	}
+	return ids, ring
+}
+
+// Voiding a ring of 200 votes leaves scores, lists and calendars as if the votes had never been cast, whatever the step at
+// which the server is killed or a process dies: before a round trip, or after it and before its reply.
+func TestVoidedRingIsAsIfItHadNeverVoted(t *testing.T) {
+	t.Parallel()
+	for _, partitions := range []int{1, 16} {
+		t.Run(fmt.Sprint(partitions), func(t *testing.T) {
+			t.Parallel()
+			rules := func(r *site.Rules) { r.GroupTop, r.InterestingVotes = true, 5 }
+			never := newSite(t, rules, redisrepo.WithPartitions(partitions))
+			never.withRing(false)
+			must.Do(t, never.CatchUpAll(never.ctx))
+			want := never.shows()
+
+			s := newSite(t, rules, redisrepo.WithPartitions(partitions))
+			s.server.Own()
+			ids, ring := s.withRing(true)
+			if got := s.shows(); slices.Equal(got, want) {
+				t.Fatal("the votes of the ring change nothing")
+			}
+			restore := s.snapshot()
+			voidAll := func(other *testSite) error {
+				var errs []error
+				for _, id := range []site.ArticleID{ids[1], ids[2], ids[4]} {
+					_, err := other.void(id, true, ring...)
+					errs = append(errs, err)
+				}
+				return errors.Join(append(errs, other.CatchUpAll(s.ctx))...)
+			}
+			steps := 0
+			for killed := true; killed; steps++ {
+				for _, sent := range []bool{false, true} {
+					restore()
+					killed = false
+					left := 1000 // while the process opens the site
+					hook := func(ctx context.Context, commands []redis.Cmder, send redis.ProcessPipelineHook) error {
+						if redistest.IsAside(commands[0]) {
+							return send(ctx, commands)
+						}
+						if left--; left >= 0 {
+							return send(ctx, commands)
+						}
+						if sent && !killed {
+							_ = send(ctx, commands)
+						}
+						if !killed {
+							s.server.Kill()
+						}
+						killed = true
+						return redistest.Fail(redis.ErrClosed, commands) // the process has died, too
+					}
+					dying := s.reopened(s.client(redistest.Hook(hook)), nil)
+					left = steps
+					if err := voidAll(dying); killed != (err != nil) {
+						t.Fatalf("step %d: err = %v, killed: %t", steps, err, killed)
+					}
+					if killed {
+						s.server.Restart()
+					}
+					fresh := s.reopened(s.client(), nil)
+					must.Do(t, voidAll(fresh))
+					if got := fresh.shows(); !slices.Equal(got, want) {
+						t.Fatalf("killed at step %d, sent %t: readers see\n%s\nwant\n%s", steps, sent, strings.Join(got, "\n"), strings.Join(want, "\n"))
+					}
+					if n, err := fresh.void(ids[2], true, ring...); n != ringSize || err != nil {
+						t.Errorf("%d votes do not count, %v, want %d", n, err, ringSize)
+					}
+					fresh.wantScheduled()
+					fresh.wantClean()
+				}
+			}
+			if steps < 6 {
+				t.Errorf("the server was killed at %d steps, want more", steps)
+			}
+		})
+	}
+}
+
+// grown matches what grows with each change.
+var grown = regexp.MustCompile(`revision:\d+|(?m)^\S*(?:events|moderation):.*\n`)
+
+// Taking votes out and putting them back leaves the store as it was, but for its revisions and logs, and each twice is as once.
+func TestVotesThatArePutBackLeaveTheStoreAsItWas(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*site.Rules){
+		"":              func(r *site.Rules) { r.GroupTop, r.InterestingVotes = true, 3 },
+		"no history":    func(r *site.Rules) { r.VoteHistory, r.PosterVotes = site.NoHistory, false },
+		"half-life":     func(r *site.Rules) { r.Ranking, r.InterestingVotes = site.HalfLifeRanking, 2 },
+		"no milestones": func(r *site.Rules) { r.Milestones, r.Events = nil, 0 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t, change, one)
+			s.post("alice", "a")
+			bookRegroup(s, bookPost(s, "user:alice"), []string{"a"}, nil)
+			for i, voter := range []site.UserName{"bob", "carol", "dave", "erin", "frank"} {
+				for id := site.ArticleID(1); id < 3; id++ {
+					s.vote(id, voter, []site.Vote{up, up, down}[i%3])
+				}
+			}
+			bookVote(s, "user:grace", 1) // which no history has
+			bookVote(s, "user:dave", 1)  // over a downvote
+			s.list(best("a"))
+			s.vote(1, "heidi", up)
+			all := []string{"alice", "bob", "carol", "dave", "erin", "frank", "grace", "heidi", "zed"}
+			for _, users := range [][]string{{"bob"}, {"dave"}, {"dave", "grace", "bob"}, all} {
+				for id := site.ArticleID(1); id < 3; id++ {
+					before := s.dump()
+					n := must.Get(s.void(id, true, users...))(t)
+					out := s.dump()
+					if again, err := s.void(id, true, users...); again != n || err != nil || n == 0 {
+						t.Errorf("a second time, %d votes of %v are out, %v, want %d", again, users, err, n)
+					}
+					s.wantStore(out, "taken out a second time, ")
+					if n, err := s.void(id, false, users...); n != 0 || err != nil {
+						t.Errorf("put back, %d votes of %v do not count, %v", n, users, err)
+					}
+					back := s.dump()
+					if got, want := grown.ReplaceAllString(back, ""), grown.ReplaceAllString(before, ""); got != want {
+						t.Errorf("with the votes of %v on %d back the store holds\n%s\nwant\n%s", users, id, got, want)
+					}
+					must.Get(s.void(id, false, users...))(t)
+					s.wantStore(back, "put back a second time, ")
+				}
+			}
+		})
+	}
+}
+
+// A user whose vote does not count is refused another one, with the reason, in all processes and until it is put back. Others
+// are not, and their votes run the commands of before.
+func TestVoteThatDoesNotCountStaysOut(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil, one)
+	other := s.reopened(s.client(), nil)
+	s.post("alice", "a")
+	s.post("alice", "a")
+	other.vote(1, "eve", up)
+	other.vote(2, "eve", down)
+	if n := must.Get(s.void(1, true, "eve", "bob"))(t); n != 1 {
+		t.Errorf("%d votes do not count, want that of eve", n)
+	}
+	for _, vote := range []site.Vote{up, down, none} {
+		_, err := other.Vote(s.ctx, 1, "eve", vote, "bucket")
+		wantRefused(t, err, "DENIED article")
+		if want := "a moderator has taken your vote on article:1 out of the counts, and it stays out: a ring"; err.Error() != want {
+			t.Errorf("err = %v, want %s", err, want)
+		}
+	}
+	other.vote(2, "eve", up)
+	other.vote(1, "bob", up)
+	if got := s.positions("eve", 1, 2) + s.positions("bob", 1, 2); got != "0++0" {
+		t.Errorf("positions = %s, want 0++0", got)
+	}
+	found := must.Get(s.OfArticles(s.ctx, "eve", []*site.Article{s.article(1), s.article(2)}))(t)
+	if found[1] != nil || found[0] == nil || found[0].Vote != up || found[0].By != moderator.Name || found[0].Reason != "a ring" || !found[0].At.Equal(s.clock.now()) {
+		t.Errorf("eve's votes that do not count: %+v, want that on article:1", found)
+	}
+	s.wantClean()
+	must.Get(s.void(1, false, "eve"))(t)
+	if r := other.vote(1, "eve", none); r.Previous != up {
+		t.Errorf("the vote before = %v, want up: it was put back", r.Previous)
+	}
+	s.wantClean()
+	kinds := ""
+	entries, _, err := s.ModerationLog(s.ctx, site.PageRequest{})
+	for _, e := range entries {
+		kinds += fmt.Sprintf("%s by %s: %s; ", e.Kind, e.By, site.Value(e.Reason))
+	}
+	if want := "votes_restored by mod: a ring; votes_voided by mod: a ring; "; kinds != want || err != nil {
+		t.Errorf("the moderation log has %s, %v, want %s", kinds, err, want)
+	}
+	if story := s.story(); strings.Count(story, "votes_voided article:1") != 2 || strings.Contains(story, "votes_voided article:1 r3 votes 1-0 score 432 by eve") {
+		t.Errorf("the feed is\n%s\nwant two events without the voter", story)
+	}
+}
+
+func TestVoidVotesRefusals(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil, one)
+	s.post("alice")
+	s.delete(s.post("alice").ID, moderator)
+	many := slices.Repeat([]string{"a"}, redisrepo.MaxVoided+1)
+	for _, tt := range []struct {
+		id     site.ArticleID
+		by     site.Actor
+		users  []string
+		void   bool
+		reason string
+		want   []string
+	}{
+		{1, alice(), []string{"bob"}, true, "x", []string{"FORBIDDEN users"}},
+		{2, moderator, []string{"bob"}, true, "x", []string{"NOT_FOUND article"}},
+		{9, moderator, []string{"bob"}, true, "x", []string{"NOT_FOUND article"}},
+		{1, moderator, nil, true, "x", []string{"INVALID users"}},
+		{1, moderator, many, true, "x", []string{"INVALID users"}},
+		{1, moderator, []string{"bob", " x", ""}, true, "", []string{"INVALID reason", "INVALID users.1", "INVALID users.2"}},
+		{1, moderator, []string{"bob"}, false, strings.Repeat("x", 501), []string{"TOO_LONG reason"}},
+	} {
+		_, _, err := s.VoidVotes(s.ctx, tt.id, tt.by, tt.users, tt.void, tt.reason)
+		wantRefused(t, err, tt.want...)
+	}
+}
+
+// After the voters are forgotten, the histories of the users say who voted and how.
+func TestVotesAreVoidedAfterTheVotersAreForgotten(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil, one)
+	s.post("alice", "a")
+	for voter, vote := range map[site.UserName]site.Vote{"bob": up, "carol": down, "dave": up} {
+		s.vote(1, voter, vote)
+	}
+	s.clock.advance(week + 2*time.Hour)
+	s.do("DEL voted:1 downvoted:1") // as they expire
+	if n, a := must.Get(s.void(1, true, "bob", "carol", "zed"))(t), s.article(1); n != 2 || a.Upvotes != 2 || a.Downvotes != 0 {
+		t.Errorf("%d votes are out, %d up and %d down are left, want 2, and 2 and 0", n, a.Upvotes, a.Downvotes)
+	}
+	if got := s.positions("bob", 1) + s.positions("dave", 1); got != "0+" {
+		t.Errorf("positions = %s, want 0+", got)
+	}
+	s.wantScheduled()
+	s.wantClean()
+	if n, a := must.Get(s.void(1, false, "bob", "carol"))(t), s.article(1); n != 0 || a.Upvotes != 3 || a.Downvotes != 1 {
+		t.Errorf("%d votes are out, %d up and %d down count, want 0, and 3 and 1", n, a.Upvotes, a.Downvotes)
+	}
+	if exists := s.do("EXISTS voted:1 downvoted:1"); exists != int64(0) {
+		t.Errorf("%v sets of voters exist again", exists)
+	}
+	s.wantClean()
+}
+
+// A milestone that was reached stays reached, and votes that are put back reach another one.
+func TestVoidedVotesAndMilestones(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, func(r *site.Rules) { r.Milestones, r.InterestingVotes = []int{3, 5}, 3 }, one)
+	s.post("alice", "a") // the first vote
+	s.upvotes(2)
+	must.Get(s.void(1, true, "u0", "u1"))(t)
+	if s.article(1).IsInteresting || s.do("SISMEMBER group:interesting article:1") != int64(0) {
+		t.Error("the article is interesting without its votes")
+	}
+	for i := range 2 {
+		s.vote(1, site.UserName(fmt.Sprint("v", i)), up)
+	}
+	must.Get(s.void(1, false, "u0", "u1"))(t)
+	if n := strings.Count(s.story(), "milestone 3"); n != 1 {
+		t.Errorf("3 votes were reached %d times in the feed, want once", n)
+	}
+	if n := strings.Count(s.story(), "milestone 5"); n != 1 {
+		t.Errorf("5 votes were reached %d times in the feed, want once", n)
+	}
+	s.wantClean()
+}
+
+// A front page is saved before votes are taken out, and past ones and best ranks stay.
+func TestVoidedVotesLeavePastFrontPages(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil, one)
+	s.clock.set(10 * time.Minute)
+	s.post("alice")
+	s.post("alice")
+	s.vote(1, "eve", up)
+	s.clock.advance(time.Hour)
+	must.Get(s.void(1, true, "eve"))(t)
+	page := must.Get(s.FrontPage(s.ctx, s.clock.now().Truncate(time.Hour)))(t)
+	if got := frontText(page); !strings.Contains(got, "1") || page.Places[0].ID != 1 {
+		t.Errorf("the front page is %s, want article:1 first, as it was", got)
+	}
+	s.wantList(lists.AllArticles(site.ByScore, site.Descending), 2, 1)
+	s.wantClean()
+}
+
+// Votes, and moderators who take them out and put them back, get along: the counts are those of the votes that count.
+func TestVotesAndVoidingAtOnce(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, func(r *site.Rules) { r.InterestingVotes = 4 }, one)
+	s.post("alice", "a")
+	ring := []string{"r0", "r1", "r2", "r3"}
+	together(6, func(i int) {
+		other := s.reopened(s.client(), nil)
+		for n := range 60 {
+			if i < 2 {
+				if _, err := other.void(1, (n+i)%2 == 0, ring...); err != nil {
+					t.Error(err)
+				}
+				continue
+			}
+			voter := site.UserName([]string{ring[i-2], fmt.Sprint("u", i, n%5)}[n%2])
+			_, err := other.Vote(s.ctx, 1, voter, site.Vote(n%3-1), "")
+			var refusal site.Refusal
+			if err != nil && (!errors.As(err, &refusal) || refusal[0].Code != site.Denied) {
+				t.Error(err)
+			}
+		}
+	})
+	s.wantClean()
+	must.Get(s.void(1, true, ring...))(t)
+	a, voters := s.article(1), s.raw.SMembers(s.ctx, "voted:1").Val()
+	if slices.ContainsFunc(voters, func(v string) bool { return strings.HasPrefix(v, "user:r") }) || a.Upvotes != len(voters) {
+		t.Errorf("%d upvotes of %v, want none of the ring's", a.Upvotes, voters)
+	}
+	s.wantScheduled()
+	s.wantClean()
+}
+
+// A script that lacks a right leaves the store as it was.
+func TestVoidingWithoutARightChangesNothing(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, func(r *site.Rules) { r.InterestingVotes = 2 }, one)
+	if !s.knowsRights() {
+		return
+	}
+	s.post("alice", "a")
+	s.vote(1, "bob", up)
+	s.vote(1, "carol", down)
+	s.vote(1, "dave", up)
+	s.list(best("a"))
+	client := s.limited("~* &* +@all")
+	for _, takesOut := range []bool{true, false} {
+		for _, missing := range []string{
+			"-hset", "-hdel", "-sadd", "-srem", "-expire", "-zadd", "-zrem", "-xadd", "-hgetall", "-scard",
+			"resetkeys ~[a-df-z]*", "resetkeys ~[a-ln-z]*", "resetkeys ~[a-rt-z]* ~score:", "resetkeys ~[a-ce-z]*", "resetkeys ~[a-bd-z]*",
+		} {
+			other := s.reopened(client, nil)
+			s.do("ACL SETUSER limited " + missing)
+			before := s.dump()
+			if _, err := other.void(1, takesOut, "bob", "carol"); err == nil {
+				t.Errorf("takes out %t: with %s it was accepted", takesOut, missing)
+			}
+			s.wantStore(before, "takes out ", takesOut, " with ", missing)
+			s.do("ACL SETUSER limited ~* +@all")
+		}
+		must.Get(s.void(1, takesOut, "bob", "carol"))(t)
+	}
+}
+
+// The voters of an article are listed by name, those whose vote does not count included, in pages that lack none.
+func TestVotersAreListed(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil, one)
+	s.imports(old(1, time.Hour, 3)) // whose voters have no names
+	want := map[string]string{}
+	for i := range 230 {
+		name := fmt.Sprint("u", i)
+		vote := []site.Vote{up, down}[i%2]
+		s.clock.advance(time.Second)
+		s.vote(1, site.UserName(name), vote)
+		want[name] = fmt.Sprint(vote, " ", s.clock.now().Unix(), " false")
+	}
+	must.Get(s.void(1, true, "u7", "u8"))(t)
+	for _, name := range []string{"u7", "u8"} {
+		want[name] = strings.Replace(want[name], "false", "true", 1)
+	}
+	bookVote(s, "user:grace", 1)
+	want["grace"] = "up unknown false"
+	want["zoe"] = fmt.Sprint("up ", s.clock.now().Unix()-3600-230, " false")
+	article := s.article(1)
+	read := func(direction *site.Vote, size int) map[string]string {
+		got, last := map[string]string{}, ""
+		var after *string
+		for {
+			page, info, err := s.Voters(s.ctx, article, direction, &size, after)
+			must.Do(t, err)
+			for _, v := range page {
+				at := "unknown"
+				if v.At != nil {
+					at = fmt.Sprint(v.At.Unix())
+				}
+				if got[string(v.Name)] = fmt.Sprint(v.Vote, " ", at, " ", v.Void != nil); string(v.Name) <= last {
+					t.Errorf("%s comes after %s", v.Name, last)
+				}
+				last = string(v.Name)
+			}
+			if after = info.EndCursor; !info.HasNextPage {
+				return got
+			}
+		}
+	}
+	for _, size := range []int{7, 100} {
+		if got := read(nil, size); !maps.Equal(got, want) {
+			t.Errorf("the voters in pages of %d are %v, want %v", size, got, want)
+		}
+	}
+	ups := maps.Clone(want)
+	maps.DeleteFunc(ups, func(_, vote string) bool { return strings.HasPrefix(vote, "down") })
+	if got := read(new(up), 50); !maps.Equal(got, ups) {
+		t.Errorf("the upvoters are %v, want %v", got, ups)
+	}
+	for _, tt := range []struct {
+		direction *site.Vote
+		first     int
+		after     string
+		want      string
+	}{{new(none), 1, "", "INVALID direction"}, {nil, 101, "", "INVALID first"}, {nil, 1, "x", "INVALID after"}, {nil, 1, site.EncodeCursor("voters 2", "bob"), "INVALID after"}} {
+		_, _, err := s.Voters(s.ctx, article, tt.direction, &tt.first, &tt.after)
+		wantRefused(t, err, tt.want)
+	}
+}
+
+// A copy with other partitions has the votes that do not count, and refuses them.
+func TestMigrateCopiesVotesThatDoNotCount(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil, one)
+	for range 6 {
+		s.vote(s.post("alice").ID, "eve", up)
+	}
+	must.Get(s.void(5, true, "eve"))(t)
+	target := redistest.Start(t)
+	must.Get(migrate.Migrate(s.ctx, s.client(), target.Client, s.rules, func(string) {}, redisrepo.WithPartitions(4), redisrepo.WithClock(s.clock.now)))(t)
+	to := must.Get(redisrepo.New(s.ctx, target.Client, s.rules, redisrepo.WithClock(s.clock.now)))(t)
+	_, err := to.Vote(s.ctx, 5, "eve", down, "")
+	wantRefused(t, err, "DENIED article")
+	must.Get(to.Vote(s.ctx, 4, "eve", down, ""))(t)
+	copied := testSite{Repo: to, t: t, ctx: s.ctx, rules: s.rules, clock: s.clock}
+	if got := copied.violations(); len(got) > 0 {
+		t.Errorf("check reports %v", got)
+	}
+}
+
+// Check reports votes that are counted although they are out, and a number of them that is wrong.
+func TestCheckKnowsVotesThatDoNotCount(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil, one)
+	s.post("alice", "a")
+	s.vote(1, "eve", up)
+	must.Get(s.void(1, true, "eve"))(t)
+	bookVote(s, "user:eve", 1) // a legacy client does not ask
+	s.wantViolations("voted:1: has user:eve, but a moderator took this vote out: void it again")
+	must.Get(s.void(1, true, "eve"))(t)
+	s.wantClean()
+	s.do("HSET article:1 voided 2")
+	s.do("HSET void:1 user:x bad")
+	s.do("HDEL void:1 user:eve")
+	s.wantViolations(
+		`article:1: voided is "2", but void:1 has 1 votes`,
+		"cast:eve:641: has 1, but user:eve is not in voted:1",
+		`void:1: a vote that does not count is malformed: that of "user:x" on article:1 is "bad"`)
+}
+
+// Watchers see their vote again as none when another process has taken it out, and as it was when it is back.
+func TestWatchersSeeThatTheirVoteIsOut(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil, one)
+	l := s.listen()
+	s.post("alice")
+	s.vote(1, "eve", up)
+	other := s.reopened(s.client(), nil)
+	watch := must.Get(s.WatchArticles(s.ctx, []site.ArticleID{1}))(t)
+	_ = watch
+	l.pass()
+	for _, takesOut := range []bool{true, false} {
+		must.Get(other.void(1, takesOut, "eve"))(t)
+		must.Soon(t, "the vote", func() bool {
+			vote := must.Get(s.WatchedVote(s.ctx, "eve", s.article(1)))(t)
+			return vote != nil && (*vote == none) == takesOut
+		})
+	}
+}
