@@ -25,6 +25,7 @@ tear_down() {
 trap tear_down EXIT
 
 npm ci --loglevel error
+(cd js && npm run --silent build)
 
 (cd .. && go build -o "$site/frontpage" .)
 # Two articles per second, so that paging has to deal with equal scores.
@@ -61,6 +62,8 @@ tsc
 for client in contract audits protocol sockets events urql apollo relay/client; do
 	node "build/$client.js"
 done
+tsc -p js/test
+(cd js && vitest run)
 ./curl.sh
 
 cd go

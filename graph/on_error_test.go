@@ -111,8 +111,8 @@ func leadsToNull(set ast.SelectionSet, value any, path ast.Path) bool {
 	return value == nil
 }
 
-// unexplained returns the name of a field with @semanticNonNull that is null without an error, of an object at a path or below;
-// empty if there is none.
+// unexplained returns the name of a field with @semanticNonNull that is null without an error, of an object at a path or below,
+// or an empty text.
 func unexplained(set ast.SelectionSet, value any, at ast.Path, errors []ast.Path) string {
 	switch parent := value.(type) {
 	case []any:

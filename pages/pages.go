@@ -35,6 +35,8 @@ type Options struct {
 	API       endpoint.Options // of the handler that executes the queries
 	Now       func() time.Time // if nil, time.Now
 	Log       *slog.Logger
+
+	EmbedOrigins []string // whose pages may have the vote button, such as https://example.org; none: there is no button
 }
 
 const (
@@ -71,6 +73,7 @@ func Handle(mux *http.ServeMux, handler http.Handler, repo *redisrepo.Repo, o Op
 	}
 	mux.HandleFunc("POST /vote", s.vote)
 	mux.HandleFunc("GET /vote", s.voteAfterSignIn)
+	s.embed(mux)
 }
 
 // page returns a handler of pages of a kind.

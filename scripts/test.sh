@@ -75,8 +75,9 @@ site() {
 	local copy before
 	before=$(contents dist)
 	copy=$(mktemp -d "$temporary/site.XXXX")
-	mkdir "$copy/web"
+	mkdir -p "$copy/web" "$copy/clients/js"
 	cp ../schema.graphqls "$copy"
+	cp -r ../clients/js/src "$copy/clients/js"
 	find . -mindepth 1 -maxdepth 1 ! -name node_modules -exec cp -r {} "$copy/web" \;
 	ln -s "$PWD/node_modules" "$copy/web"
 	cd "$copy/web"

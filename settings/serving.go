@@ -30,6 +30,7 @@ type Serving struct {
 	Serves        []string      `name:"serve" default:"site,explorer" help:"What is served besides the API: site, at /; explorer, which is GraphiQL at /graphiql; both, or off."`
 	PublicURL     string        `name:"public-url" placeholder:"URL" help:"Address at which visitors reach the site, such as https://news.example.org: for the links in feeds and in the sitemap, and for the canonical addresses of pages. Other hosts get no pages: 421. Required if sign-in is configured and FRONTPAGE_ADDR is not a loopback address. Default: the address of each request, which must be this machine's."`
 	SignInURL     string        `name:"sign-in-url" placeholder:"URL" help:"URL or path of the sign-in page to which the site sends users. It must contain {return}, which is replaced by the URL to redirect them back to; with tokens, append #token=TOKEN to that URL."`
+	EmbedOrigins  []string      `placeholder:"ORIGIN" help:"Origins, such as https://example.org, whose pages may have the site's vote button. Default: none, and the button is not served."`
 	ShutdownDelay time.Duration `default:"0s" help:"How long requests are still served after SIGTERM, while /readyz responds with 503, so that load balancers notice. 0 or more."`
 	DrainTime     time.Duration `default:"5s" help:"Over how much time WebSockets and event streams are ended after that, one after another; a few take at most 100ms each. 0 ends all at once."`
 	DemoArticles  bool          `aliases:"demo" help:"Fill an empty store with sample articles at the start."`
@@ -56,6 +57,12 @@ func (s *Serving) check() error {
 	}
 	if _, err := s.publicURL(); err != nil {
 		return err
+	}
+	for _, origin := range s.EmbedOrigins {
+		u, err := url.Parse(origin)
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.Scheme+"://"+strings.ToLower(u.Host) != origin {
+			return Invalid(fmt.Errorf("%q is not an origin, such as https://example.org", origin), "embed-origins")
+		}
 	}
 	if s.SignInURL == "" {
 		return nil
@@ -122,7 +129,7 @@ func (s *Settings) Feeds(log *slog.Logger) feeds.Options {
 
 // Rendered returns the options of the pages that the server renders. api are those of the endpoint.
 func (s *Settings) Rendered(api endpoint.Options, log *slog.Logger) pages.Options {
-	return pages.Options{Site: s.Pages(), PublicURL: s.Address(), Secure: s.HTTPS(), API: api, Log: log}
+	return pages.Options{Site: s.Pages(), PublicURL: s.Address(), Secure: s.HTTPS(), API: api, Log: log, EmbedOrigins: s.EmbedOrigins}
 }
 
 // ServesSchema reports whether everybody may read the schema at its URL.

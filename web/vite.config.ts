@@ -58,6 +58,13 @@ export default defineConfig({
       },
     },
   },
-  server: { proxy: { "/query": { target: server, ws: true }, "/graphiql": server } },
-  test: { environment: "happy-dom", setupFiles: "test-setup.ts", include: ["**/*.test.ts", "**/*.test.tsx"] },
+  server: {
+    fs: { allow: ["..", "../../clients/js"] },
+    proxy: { "/query": { target: server, ws: true }, "/graphiql": server },
+  },
+  test: {
+    environment: "happy-dom",
+    setupFiles: "test-setup.ts",
+    include: ["**/*.test.ts", "**/*.test.tsx", "../../clients/js/test/rule.test.ts"],
+  },
 });

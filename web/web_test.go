@@ -681,7 +681,7 @@ func TestSiteAndExplorerCanBeDisabled(t *testing.T) {
 func TestTheBuildIsUpToDate(t *testing.T) {
 	t.Parallel()
 	files := []string{"../schema.graphqls", "scripts/codegen.mjs", "scripts/digest.mjs", "package.json", "package-lock.json", "tsconfig.json", "vite.config.ts", "vite.explorer.config.ts"}
-	for _, folder := range []string{"site", "explorer"} {
+	for _, folder := range []string{"site", "explorer", "../clients/js/src"} {
 		err := filepath.WalkDir(folder, func(name string, entry fs.DirEntry, err error) error {
 			if err == nil && entry.Type().IsRegular() && !strings.HasSuffix(name, ".test.ts") && !strings.HasSuffix(name, ".test.tsx") {
 				files = append(files, filepath.ToSlash(name))

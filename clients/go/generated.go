@@ -661,6 +661,32 @@ func (v *PostPostPostPayloadUserErrorsBasicUserError) GetMessage() string { retu
 // GetField returns PostPostPostPayloadUserErrorsBasicUserError.Field, and is useful for accessing the field via an interface.
 func (v *PostPostPostPayloadUserErrorsBasicUserError) GetField() []string { return v.Field }
 
+// PostPostPostPayloadUserErrorsDeniedError includes the requested fields of the GraphQL type DeniedError.
+// The GraphQL type's documentation follows.
+//
+// A moderator has denied the viewer changes.
+type PostPostPostPayloadUserErrorsDeniedError struct {
+	Typename *string `json:"__typename"`
+	// The kind of error, stable for programs.
+	Code UserErrorCode `json:"code"`
+	// A sentence for the user, in English.
+	Message string `json:"message"`
+	// Path of the invalid field in the mutation's input, such as ["groups", "0"]; null if no single field is at fault.
+	Field []string `json:"field"`
+}
+
+// GetTypename returns PostPostPostPayloadUserErrorsDeniedError.Typename, and is useful for accessing the field via an interface.
+func (v *PostPostPostPayloadUserErrorsDeniedError) GetTypename() *string { return v.Typename }
+
+// GetCode returns PostPostPostPayloadUserErrorsDeniedError.Code, and is useful for accessing the field via an interface.
+func (v *PostPostPostPayloadUserErrorsDeniedError) GetCode() UserErrorCode { return v.Code }
+
+// GetMessage returns PostPostPostPayloadUserErrorsDeniedError.Message, and is useful for accessing the field via an interface.
+func (v *PostPostPostPayloadUserErrorsDeniedError) GetMessage() string { return v.Message }
+
+// GetField returns PostPostPostPayloadUserErrorsDeniedError.Field, and is useful for accessing the field via an interface.
+func (v *PostPostPostPayloadUserErrorsDeniedError) GetField() []string { return v.Field }
+
 // PostPostPostPayloadUserErrorsDuplicateLinkError includes the requested fields of the GraphQL type DuplicateLinkError.
 // The GraphQL type's documentation follows.
 //
@@ -717,6 +743,7 @@ func (v *PostPostPostPayloadUserErrorsRateLimitedError) GetField() []string { re
 //
 // PostPostPostPayloadUserErrorsUserError is implemented by the following types:
 // PostPostPostPayloadUserErrorsBasicUserError
+// PostPostPostPayloadUserErrorsDeniedError
 // PostPostPostPayloadUserErrorsDuplicateLinkError
 // PostPostPostPayloadUserErrorsRateLimitedError
 // The GraphQL type's documentation follows.
@@ -745,6 +772,8 @@ type PostPostPostPayloadUserErrorsUserError interface {
 
 func (v *PostPostPostPayloadUserErrorsBasicUserError) implementsGraphQLInterfacePostPostPostPayloadUserErrorsUserError() {
 }
+func (v *PostPostPostPayloadUserErrorsDeniedError) implementsGraphQLInterfacePostPostPostPayloadUserErrorsUserError() {
+}
 func (v *PostPostPostPayloadUserErrorsDuplicateLinkError) implementsGraphQLInterfacePostPostPostPayloadUserErrorsUserError() {
 }
 func (v *PostPostPostPayloadUserErrorsRateLimitedError) implementsGraphQLInterfacePostPostPostPayloadUserErrorsUserError() {
@@ -766,6 +795,9 @@ func __unmarshalPostPostPostPayloadUserErrorsUserError(b []byte, v *PostPostPost
 	switch tn.TypeName {
 	case "BasicUserError":
 		*v = new(PostPostPostPayloadUserErrorsBasicUserError)
+		return json.Unmarshal(b, *v)
+	case "DeniedError":
+		*v = new(PostPostPostPayloadUserErrorsDeniedError)
 		return json.Unmarshal(b, *v)
 	case "DuplicateLinkError":
 		*v = new(PostPostPostPayloadUserErrorsDuplicateLinkError)
@@ -792,6 +824,14 @@ func __marshalPostPostPostPayloadUserErrorsUserError(v *PostPostPostPayloadUserE
 		result := struct {
 			TypeName string `json:"__typename"`
 			*PostPostPostPayloadUserErrorsBasicUserError
+		}{typename, v}
+		return json.Marshal(result)
+	case *PostPostPostPayloadUserErrorsDeniedError:
+		typename = "DeniedError"
+
+		result := struct {
+			TypeName string `json:"__typename"`
+			*PostPostPostPayloadUserErrorsDeniedError
 		}{typename, v}
 		return json.Marshal(result)
 	case *PostPostPostPayloadUserErrorsDuplicateLinkError:
@@ -985,6 +1025,12 @@ type RegroupInput struct {
 	Add []string `json:"add"`
 	// Names of the groups to remove the article from.
 	Remove []string `json:"remove"`
+	// On which ground, if a moderator says why. Default: OTHER, if there is a basis or a reason.
+	Ground *RemovalGround `json:"ground"`
+	// The rule or the law, on a line of at most 200 characters.
+	Basis *string `json:"basis"`
+	// Why, on a line of at most 500 characters: as for editArticle.
+	Reason *string `json:"reason"`
 }
 
 // GetArticle returns RegroupInput.Article, and is useful for accessing the field via an interface.
@@ -995,6 +1041,15 @@ func (v *RegroupInput) GetAdd() []string { return v.Add }
 
 // GetRemove returns RegroupInput.Remove, and is useful for accessing the field via an interface.
 func (v *RegroupInput) GetRemove() []string { return v.Remove }
+
+// GetGround returns RegroupInput.Ground, and is useful for accessing the field via an interface.
+func (v *RegroupInput) GetGround() *RemovalGround { return v.Ground }
+
+// GetBasis returns RegroupInput.Basis, and is useful for accessing the field via an interface.
+func (v *RegroupInput) GetBasis() *string { return v.Basis }
+
+// GetReason returns RegroupInput.Reason, and is useful for accessing the field via an interface.
+func (v *RegroupInput) GetReason() *string { return v.Reason }
 
 // RegroupRegroupRegroupPayload includes the requested fields of the GraphQL type RegroupPayload.
 // The GraphQL type's documentation follows.
@@ -1240,6 +1295,32 @@ func (v *RegroupRegroupRegroupPayloadUserErrorsBasicUserError) GetMessage() stri
 // GetField returns RegroupRegroupRegroupPayloadUserErrorsBasicUserError.Field, and is useful for accessing the field via an interface.
 func (v *RegroupRegroupRegroupPayloadUserErrorsBasicUserError) GetField() []string { return v.Field }
 
+// RegroupRegroupRegroupPayloadUserErrorsDeniedError includes the requested fields of the GraphQL type DeniedError.
+// The GraphQL type's documentation follows.
+//
+// A moderator has denied the viewer changes.
+type RegroupRegroupRegroupPayloadUserErrorsDeniedError struct {
+	Typename *string `json:"__typename"`
+	// The kind of error, stable for programs.
+	Code UserErrorCode `json:"code"`
+	// A sentence for the user, in English.
+	Message string `json:"message"`
+	// Path of the invalid field in the mutation's input, such as ["groups", "0"]; null if no single field is at fault.
+	Field []string `json:"field"`
+}
+
+// GetTypename returns RegroupRegroupRegroupPayloadUserErrorsDeniedError.Typename, and is useful for accessing the field via an interface.
+func (v *RegroupRegroupRegroupPayloadUserErrorsDeniedError) GetTypename() *string { return v.Typename }
+
+// GetCode returns RegroupRegroupRegroupPayloadUserErrorsDeniedError.Code, and is useful for accessing the field via an interface.
+func (v *RegroupRegroupRegroupPayloadUserErrorsDeniedError) GetCode() UserErrorCode { return v.Code }
+
+// GetMessage returns RegroupRegroupRegroupPayloadUserErrorsDeniedError.Message, and is useful for accessing the field via an interface.
+func (v *RegroupRegroupRegroupPayloadUserErrorsDeniedError) GetMessage() string { return v.Message }
+
+// GetField returns RegroupRegroupRegroupPayloadUserErrorsDeniedError.Field, and is useful for accessing the field via an interface.
+func (v *RegroupRegroupRegroupPayloadUserErrorsDeniedError) GetField() []string { return v.Field }
+
 // RegroupRegroupRegroupPayloadUserErrorsDuplicateLinkError includes the requested fields of the GraphQL type DuplicateLinkError.
 // The GraphQL type's documentation follows.
 //
@@ -1310,6 +1391,7 @@ func (v *RegroupRegroupRegroupPayloadUserErrorsRateLimitedError) GetField() []st
 //
 // RegroupRegroupRegroupPayloadUserErrorsUserError is implemented by the following types:
 // RegroupRegroupRegroupPayloadUserErrorsBasicUserError
+// RegroupRegroupRegroupPayloadUserErrorsDeniedError
 // RegroupRegroupRegroupPayloadUserErrorsDuplicateLinkError
 // RegroupRegroupRegroupPayloadUserErrorsRateLimitedError
 // The GraphQL type's documentation follows.
@@ -1338,6 +1420,8 @@ type RegroupRegroupRegroupPayloadUserErrorsUserError interface {
 
 func (v *RegroupRegroupRegroupPayloadUserErrorsBasicUserError) implementsGraphQLInterfaceRegroupRegroupRegroupPayloadUserErrorsUserError() {
 }
+func (v *RegroupRegroupRegroupPayloadUserErrorsDeniedError) implementsGraphQLInterfaceRegroupRegroupRegroupPayloadUserErrorsUserError() {
+}
 func (v *RegroupRegroupRegroupPayloadUserErrorsDuplicateLinkError) implementsGraphQLInterfaceRegroupRegroupRegroupPayloadUserErrorsUserError() {
 }
 func (v *RegroupRegroupRegroupPayloadUserErrorsRateLimitedError) implementsGraphQLInterfaceRegroupRegroupRegroupPayloadUserErrorsUserError() {
@@ -1359,6 +1443,9 @@ func __unmarshalRegroupRegroupRegroupPayloadUserErrorsUserError(b []byte, v *Reg
 	switch tn.TypeName {
 	case "BasicUserError":
 		*v = new(RegroupRegroupRegroupPayloadUserErrorsBasicUserError)
+		return json.Unmarshal(b, *v)
+	case "DeniedError":
+		*v = new(RegroupRegroupRegroupPayloadUserErrorsDeniedError)
 		return json.Unmarshal(b, *v)
 	case "DuplicateLinkError":
 		*v = new(RegroupRegroupRegroupPayloadUserErrorsDuplicateLinkError)
@@ -1385,6 +1472,14 @@ func __marshalRegroupRegroupRegroupPayloadUserErrorsUserError(v *RegroupRegroupR
 		result := struct {
 			TypeName string `json:"__typename"`
 			*RegroupRegroupRegroupPayloadUserErrorsBasicUserError
+		}{typename, v}
+		return json.Marshal(result)
+	case *RegroupRegroupRegroupPayloadUserErrorsDeniedError:
+		typename = "DeniedError"
+
+		result := struct {
+			TypeName string `json:"__typename"`
+			*RegroupRegroupRegroupPayloadUserErrorsDeniedError
 		}{typename, v}
 		return json.Marshal(result)
 	case *RegroupRegroupRegroupPayloadUserErrorsDuplicateLinkError:
@@ -1424,6 +1519,24 @@ type RegroupResponse struct {
 // GetRegroup returns RegroupResponse.Regroup, and is useful for accessing the field via an interface.
 func (v *RegroupResponse) GetRegroup() *RegroupRegroupRegroupPayload { return v.Regroup }
 
+// Grounds on which moderators restrict articles.
+type RemovalGround string
+
+const (
+	// Against the site's rules.
+	RemovalGroundRules RemovalGround = "RULES"
+	// Illegal content.
+	RemovalGroundIllegal RemovalGround = "ILLEGAL"
+	// Another ground.
+	RemovalGroundOther RemovalGround = "OTHER"
+)
+
+var AllRemovalGround = []RemovalGround{
+	RemovalGroundRules,
+	RemovalGroundIllegal,
+	RemovalGroundOther,
+}
+
 // Kinds of user errors. More may be added: show the message of a code that the client does not know.
 type UserErrorCode string
 
@@ -1442,12 +1555,16 @@ const (
 	UserErrorCodeVotingClosed UserErrorCode = "VOTING_CLOSED"
 	// It is too late for the poster to change the title or the text.
 	UserErrorCodeEditClosed UserErrorCode = "EDIT_CLOSED"
-	// The idempotency key was already used for a different post, or the article was edited after the revision in ifRevision.
+	// The idempotency key was already used for a different post, the article was edited after the revision in ifRevision, or the report was decided already.
 	UserErrorCodeConflict UserErrorCode = "CONFLICT"
 	// The link was posted recently. The error is a DuplicateLinkError.
 	UserErrorCodeDuplicateLink UserErrorCode = "DUPLICATE_LINK"
 	// A rate limit was exceeded. The error is a RateLimitedError.
 	UserErrorCodeRateLimited UserErrorCode = "RATE_LIMITED"
+	// A moderator has denied the viewer changes. The error is a DeniedError.
+	UserErrorCodeDenied UserErrorCode = "DENIED"
+	// A moderator has denied links to the host.
+	UserErrorCodeHostDenied UserErrorCode = "HOST_DENIED"
 )
 
 var AllUserErrorCode = []UserErrorCode{
@@ -1461,6 +1578,8 @@ var AllUserErrorCode = []UserErrorCode{
 	UserErrorCodeConflict,
 	UserErrorCodeDuplicateLink,
 	UserErrorCodeRateLimited,
+	UserErrorCodeDenied,
+	UserErrorCodeHostDenied,
 }
 
 // A user's vote on an article.
@@ -1759,6 +1878,32 @@ func (v *VoteVoteVotePayloadUserErrorsBasicUserError) GetMessage() string { retu
 // GetField returns VoteVoteVotePayloadUserErrorsBasicUserError.Field, and is useful for accessing the field via an interface.
 func (v *VoteVoteVotePayloadUserErrorsBasicUserError) GetField() []string { return v.Field }
 
+// VoteVoteVotePayloadUserErrorsDeniedError includes the requested fields of the GraphQL type DeniedError.
+// The GraphQL type's documentation follows.
+//
+// A moderator has denied the viewer changes.
+type VoteVoteVotePayloadUserErrorsDeniedError struct {
+	Typename *string `json:"__typename"`
+	// The kind of error, stable for programs.
+	Code UserErrorCode `json:"code"`
+	// A sentence for the user, in English.
+	Message string `json:"message"`
+	// Path of the invalid field in the mutation's input, such as ["groups", "0"]; null if no single field is at fault.
+	Field []string `json:"field"`
+}
+
+// GetTypename returns VoteVoteVotePayloadUserErrorsDeniedError.Typename, and is useful for accessing the field via an interface.
+func (v *VoteVoteVotePayloadUserErrorsDeniedError) GetTypename() *string { return v.Typename }
+
+// GetCode returns VoteVoteVotePayloadUserErrorsDeniedError.Code, and is useful for accessing the field via an interface.
+func (v *VoteVoteVotePayloadUserErrorsDeniedError) GetCode() UserErrorCode { return v.Code }
+
+// GetMessage returns VoteVoteVotePayloadUserErrorsDeniedError.Message, and is useful for accessing the field via an interface.
+func (v *VoteVoteVotePayloadUserErrorsDeniedError) GetMessage() string { return v.Message }
+
+// GetField returns VoteVoteVotePayloadUserErrorsDeniedError.Field, and is useful for accessing the field via an interface.
+func (v *VoteVoteVotePayloadUserErrorsDeniedError) GetField() []string { return v.Field }
+
 // VoteVoteVotePayloadUserErrorsDuplicateLinkError includes the requested fields of the GraphQL type DuplicateLinkError.
 // The GraphQL type's documentation follows.
 //
@@ -1815,6 +1960,7 @@ func (v *VoteVoteVotePayloadUserErrorsRateLimitedError) GetField() []string { re
 //
 // VoteVoteVotePayloadUserErrorsUserError is implemented by the following types:
 // VoteVoteVotePayloadUserErrorsBasicUserError
+// VoteVoteVotePayloadUserErrorsDeniedError
 // VoteVoteVotePayloadUserErrorsDuplicateLinkError
 // VoteVoteVotePayloadUserErrorsRateLimitedError
 // The GraphQL type's documentation follows.
@@ -1843,6 +1989,8 @@ type VoteVoteVotePayloadUserErrorsUserError interface {
 
 func (v *VoteVoteVotePayloadUserErrorsBasicUserError) implementsGraphQLInterfaceVoteVoteVotePayloadUserErrorsUserError() {
 }
+func (v *VoteVoteVotePayloadUserErrorsDeniedError) implementsGraphQLInterfaceVoteVoteVotePayloadUserErrorsUserError() {
+}
 func (v *VoteVoteVotePayloadUserErrorsDuplicateLinkError) implementsGraphQLInterfaceVoteVoteVotePayloadUserErrorsUserError() {
 }
 func (v *VoteVoteVotePayloadUserErrorsRateLimitedError) implementsGraphQLInterfaceVoteVoteVotePayloadUserErrorsUserError() {
@@ -1864,6 +2012,9 @@ func __unmarshalVoteVoteVotePayloadUserErrorsUserError(b []byte, v *VoteVoteVote
 	switch tn.TypeName {
 	case "BasicUserError":
 		*v = new(VoteVoteVotePayloadUserErrorsBasicUserError)
+		return json.Unmarshal(b, *v)
+	case "DeniedError":
+		*v = new(VoteVoteVotePayloadUserErrorsDeniedError)
 		return json.Unmarshal(b, *v)
 	case "DuplicateLinkError":
 		*v = new(VoteVoteVotePayloadUserErrorsDuplicateLinkError)
@@ -1890,6 +2041,14 @@ func __marshalVoteVoteVotePayloadUserErrorsUserError(v *VoteVoteVotePayloadUserE
 		result := struct {
 			TypeName string `json:"__typename"`
 			*VoteVoteVotePayloadUserErrorsBasicUserError
+		}{typename, v}
+		return json.Marshal(result)
+	case *VoteVoteVotePayloadUserErrorsDeniedError:
+		typename = "DeniedError"
+
+		result := struct {
+			TypeName string `json:"__typename"`
+			*VoteVoteVotePayloadUserErrorsDeniedError
 		}{typename, v}
 		return json.Marshal(result)
 	case *VoteVoteVotePayloadUserErrorsDuplicateLinkError:

@@ -181,7 +181,11 @@ test("moderators remove articles from lists, and take it back", async ({ page, s
   await expect(poster.getByRole("button", { name: "Moderate" })).toHaveCount(0);
 });
 
-test("a reporter finds the decision, and no other user finds the report", async ({ page, server, another }) => {
+test("a reporter finds the decision, and no other user finds the report", async ({
+  page,
+  server,
+  another,
+}) => {
   const one = await server.post({ title: "One" });
   const reporter = await another("cleo");
   await reporter.goto(`/a/${one.number}`);

@@ -17,7 +17,7 @@ const files = [
   "vite.config.ts",
   "vite.explorer.config.ts",
 ];
-for (const folder of ["site", "explorer"]) {
+for (const folder of ["site", "explorer", "../clients/js/src"]) {
   for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
     const path = join(entry.parentPath, entry.name).replaceAll("\\", "/");
     if (entry.isFile() && !/\.test\.tsx?$/.test(path)) files.push(path);

@@ -22,7 +22,7 @@ let timer: ReturnType<typeof setInterval> | undefined;
 /** Puts the moderators' entries into menus, with the number of articles that wait for a decision. */
 export function start(client: Client, set: (tools: Pick<Page, "tools">) => void): void {
   const look = async () => {
-    if (document.visibilityState !== "visible") return;
+    if (timer && document.visibilityState !== "visible") return; // the first time, the entries are missing
     const { data } = await client.query(Waiting, {}, { requestPolicy: "network-only" }).toPromise();
     if (!data?.flagged) return;
     const waiting = data.flagged.totalCount + (data.deletedItems?.totalCount ?? 0);

@@ -134,7 +134,7 @@ function Shell({ online, away, connections, message, refresh, say }: ShellProps)
   const moderates = data?.viewer?.isModerator;
   const [tools, setTools] = useState<Pick<Page, "tools">>();
   useEffect(() => {
-    if (moderates) import("./reporting").then((script) => script.start(client, setTools)).catch(() => {});
+    if (moderates) import("./reporting").then((script) => script.start(client, setTools), console.error);
   }, [moderates, client]);
   const page = useMemo(
     () => ({ site, viewer, moderates, identify, connections, refresh, say, ...(moderates && tools) }),

@@ -100,6 +100,7 @@ const voted = (viewerVote: VoteDirection, votes = 4) => {
     isInteresting: false,
     viewerVote,
     viewerCanVote: true,
+    revision: 5,
   };
 };
 const article = {
@@ -113,7 +114,6 @@ const article = {
   createdAt: "2026-11-21T08:00:00.000Z",
   groups: [],
   votingEndsAt: "2026-11-28T08:00:00.000Z",
-  revision: 1,
   editedAt: null,
   viewerCanEdit: false,
   deletedAt: null,
@@ -214,6 +214,27 @@ test("two quick votes each count at once, and reach the server in order", async 
   requests[2]?.respond(counts("DOWN"));
   await Promise.all([first, second]);
   expect(shown()).toMatchObject(tally("DOWN"));
+});
+
+test("an answer with an older revision changes no counts, until the page has connected again", async () => {
+  const { client } = start();
+  const shown = await show(client);
+  const read = async (answer: object) => {
+    const count = requests.length;
+    const again = client.query(Article, { id: "article:17" }, { requestPolicy: "network-only" }).toPromise();
+    await sent(count + 1);
+    requests[count]?.respond({ ...frame, article: { ...article, ...answer } });
+    await again;
+  };
+  await read({ ...voted("NONE", 8), revision: 8, title: "Edited" });
+  await read({ ...voted("UP", 6), revision: 7 });
+  expect(shown()).toMatchObject({ ...tally("NONE", 8), revision: 8 });
+  const [socket] = Socket.all;
+  socket?.onopen?.();
+  socket?.receive({ type: "connection_ack" });
+  await pause();
+  await read({ ...voted("UP", 6), revision: 7 }); // the site was restored from a backup
+  expect(shown()).toMatchObject({ ...tally("UP", 6), revision: 7 });
 });
 
 test("a vote on an article that is not cached changes nothing before the response", async () => {

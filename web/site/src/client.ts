@@ -13,10 +13,12 @@ import {
 } from "@urql/preact";
 import { createClient } from "graphql-ws";
 import { filter, map, merge } from "wonka";
+import { advance } from "../../../clients/js/src/live";
+import { type Tally as Counted, move, reconcile, type State, see } from "../../../clients/js/src/rule";
 import { Start } from "./gql";
 import { sentence, signedOut, unknownKey } from "./problem";
+import { worth } from "./rank";
 import { isAnonymous, type Session } from "./session";
-import { count, type Tally } from "./tally";
 
 /** Events of the live connection. None fires after `end`. */
 export interface Events {
@@ -101,8 +103,6 @@ function endOf(data: object): string | undefined {
   }
 }
 
-const tallied = ["votes", "upvotes", "downvotes", "score", "viewerVote"];
-
 /** The types that have no ids: the cache stores them in those that refer to them. Only in development, it warns of others. */
 const keys = import.meta.env.DEV
   ? Object.fromEntries(
@@ -154,23 +154,25 @@ const maxResults = 300;
 let results = 0;
 export const isFull = () => results > maxResults;
 
+type Tally = Counted & { score: number };
+type Articles = Map<string, State>;
+
 /** A normalized cache: each article is stored once, so that any result updates it everywhere. */
-const cache = () =>
+const cache = (articles: Articles) =>
   cacheExchange({
     keys,
     optimistic: {
       vote({ input }, cache) {
         const { article: id, direction } = input as { article: string; direction: "UP" | "DOWN" | "NONE" };
         const entity = { __typename: "Article", id };
-        const known = tallied.map((field) => [field, cache.resolve(entity, field)]);
-        const before = Object.fromEntries(known) as Tally;
+        const before = articles.get(id)?.base as Tally | undefined;
         const rules = cache.readQuery({ query: Start })?.site.rules;
-        return {
-          __typename: "VotePayload",
-          article:
-            before.score === undefined || !rules ? null : { ...entity, ...count(before, direction, rules) },
-          userErrors: [],
-        };
+        let article: (Tally & typeof entity) | null = null;
+        if (before && rules) {
+          article = { ...entity, ...move(before, direction) };
+          article.score += worth(article.votes, rules) - worth(before.votes, rules);
+        }
+        return { __typename: "VotePayload", article, userErrors: [] };
       },
     },
     updates: {
@@ -186,6 +188,17 @@ const cache = () =>
 /** Connects to the server with the credentials of a session. `end` closes the connection. */
 export function connect(session: Session, events: Events): { client: Client; end: () => void } {
   const ended = new AbortController();
+  const articles: Articles = new Map();
+  let connections = 0;
+  /** Puts the newest counts that the page has into a result. After a connection, lower revisions are those of a restored site. */
+  const newest = <R>(result: R) => {
+    reconcile(result, (id, tally) => {
+      const state = see(articles.get(id) ?? { base: tally, epoch: connections }, tally, connections);
+      articles.set(id, state);
+      return state.base;
+    });
+    return result;
+  };
   let pong: ReturnType<typeof setTimeout> | undefined;
   // What the page was rendered of needs not be read again once the page is connected.
   let upToDate = known.length > 0;
@@ -203,6 +216,7 @@ export function connect(session: Session, events: Events): { client: Client; end
     onNonLazyError: () => {},
     on: {
       connected() {
+        connections++;
         if (!upToDate) notify("connected");
         upToDate = false;
       },
@@ -236,7 +250,7 @@ export function connect(session: Session, events: Events): { client: Client; end
     (operations) =>
       merge([
         forward(filter<Operation>((operation) => !answer(operation))(operations)),
-        map((operation: Operation) => makeResult(operation, { data: answer(operation) }))(
+        map((operation: Operation) => makeResult(operation, { data: newest(answer(operation)) }))(
           filter<Operation>((operation) => answer(operation) !== undefined)(operations),
         ),
       ]);
@@ -252,7 +266,7 @@ export function connect(session: Session, events: Events): { client: Client; end
           if (first?.extensions.code === signedOut) notify("refused");
         },
       }),
-      cache(),
+      cache(articles),
       answers,
       subscriptionExchange({
         enableAllOperations: true,
@@ -262,14 +276,14 @@ export function connect(session: Session, events: Events): { client: Client; end
               const payload = { query: request.query ?? "", variables: { ...request.variables } };
               const next = (result: object) => {
                 advance(payload.variables, result);
-                sink.next(result as never);
+                sink.next(newest(result) as never);
               };
               return { unsubscribe: socket.subscribe(payload, { ...sink, next }) };
             }
             const unwanted = new AbortController();
             send(session.credentials, request, context.fetch, unwanted.signal)
               .then((answer) => {
-                sink.next(answer);
+                sink.next(newest(answer));
                 sink.complete();
               })
               .catch((failure) => sink.error(failure));
@@ -326,21 +340,6 @@ async function send(
 export async function rejection(credentials: Session["credentials"]): Promise<string | undefined> {
   const { errors: [first] = [] } = await send(credentials, { query: Start }).catch((): Answer => ({}));
   if (first?.extensions?.code === signedOut) return sentence(first.message);
-}
-
-/** Changes the variables of a subscription, with which it begins again after a reconnection, to what the page has. */
-function advance(variables: Record<string, unknown>, result: { data?: unknown }): void {
-  const { articleChanged, articlePosted } = (result.data ?? {}) as {
-    articleChanged?: { id: string; revision: number };
-    articlePosted?: { cursor: string };
-  };
-  const { ids, revisions } = variables as { ids: string[]; revisions?: number[] };
-  if (articleChanged && revisions) {
-    variables.revisions = revisions.map((before, i) =>
-      ids[i] === articleChanged.id ? articleChanged.revision : before,
-    );
-  }
-  if (articlePosted) variables.after = articlePosted.cursor;
 }
 
 /** Encodes header values as UTF-8: fetch takes one character per byte, and names may have any letters. */

@@ -1,5 +1,5 @@
 import type { PostInput } from "./gql";
-import { windowStorage } from "./storage";
+import { draftKey, dropDraft, sentKey, windowStorage } from "./storage";
 import { randomKey } from "./text";
 
 /** A post that is being written: the texts of the form's fields. */
@@ -10,8 +10,6 @@ export interface Draft {
   groups: string;
 }
 
-const draftKey = "frontpage.draft";
-const sentKey = "frontpage.sent";
 const empty: Draft = { title: "", link: "", text: "", groups: "" };
 
 /** Returns this window's draft, which survives signing in and reloading the page. */
@@ -25,10 +23,7 @@ export function readDraft(): Draft {
 
 export function keepDraft(draft: Draft | undefined): void {
   if (draft) windowStorage.set(draftKey, JSON.stringify(draft));
-  else {
-    windowStorage.remove(draftKey);
-    windowStorage.remove(sentKey);
-  }
+  else dropDraft();
 }
 
 /** Returns the group names in a text, separated by spaces or commas. */

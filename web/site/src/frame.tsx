@@ -83,7 +83,7 @@ const themes = ["system", "light", "dark"] as const; // the last two in the orde
  * narrow screens have here.
  */
 function Menu({ children }: { children: ComponentChildren }) {
-  const { site, viewer, moderates, tools, refresh, say } = usePage();
+  const { site, viewer, tools, refresh, say } = usePage();
   const [theme, setTheme] = useState(() => browserStorage.get(themeKey) ?? "system");
   useEffect(() => {
     if (theme === "system") browserStorage.remove(themeKey);
@@ -113,7 +113,7 @@ function Menu({ children }: { children: ComponentChildren }) {
           <>
             <a href={paths.user(viewer)}>{texts.profile}</a>
             {has("/votes") && <a href="/votes">{texts.votesOfViewer}</a>}
-            {moderates && (tools?.() ?? <a href="/mod">{texts.moderation}</a>)}
+            {tools?.()}
           </>
         )}
         <fieldset>

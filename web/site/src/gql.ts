@@ -199,12 +199,29 @@ export type VoteMutationVariables = Exact<{
 }>;
 
 
-export type VoteMutation = { vote: { article: { id: string, votes: number, upvotes: number, downvotes: number, score: number, isInteresting: boolean, viewerVote: VoteDirection | null, viewerCanVote: boolean } | null, userErrors: Array<
+export type VoteMutation = { vote: { article: { id: string, revision: number, votes: number, upvotes: number, downvotes: number, score: number, isInteresting: boolean, viewerVote: VoteDirection | null, viewerCanVote: boolean } | null, userErrors: Array<
       | { code: UserErrorCode, message: string }
       | { code: UserErrorCode, message: string }
       | { code: UserErrorCode, message: string }
       | { code: UserErrorCode, message: string }
     > } | null };
+
+export type EmbedVotesQueryVariables = Exact<{
+  ids: Array<string | number> | string | number;
+}>;
+
+
+export type EmbedVotesQuery = { site: { rules: { downvotes: boolean } }, nodes: Array<
+    | { id: string, number: number, title: string, revision: number, votes: number, upvotes: number, downvotes: number }
+    | Record<PropertyKey, never>
+   | null> | null };
+
+export type EmbedLinkQueryVariables = Exact<{
+  link: string;
+}>;
+
+
+export type EmbedLinkQuery = { articleByLink: { id: string, number: number, title: string, revision: number, votes: number, upvotes: number, downvotes: number } | null };
 
 export type VoteByFormMutationVariables = Exact<{
   input: VoteInput;
@@ -280,7 +297,9 @@ export const GroupArticles = ("query GroupArticles($name:String!$order:ArticleOr
 export const UserArticles = ("query UserArticles($name:String!$after:String){...Frame user(name:$name){id articlesConnection(after:$after){...Page}earliest:articlesConnection(last:1){nodes{id createdAt}}}}" + pageFragment + frameFragment) as unknown as TypedDocumentNode<UserArticlesQuery, UserArticlesQueryVariables>;
 export const Length = ("query Length($onSite:Boolean!$inGroup:Boolean!$group:String!){articlesConnection(first:1)@include(if:$onSite){totalCount}group(name:$group)@include(if:$inGroup){id articlesConnection(first:1){totalCount}}}") as unknown as TypedDocumentNode<LengthQuery, LengthQueryVariables>;
 export const Article = ("query Article($id:ID!){...Frame article(id:$id){...Row text viewerCanEdit viewerCanDelete removal{ground reason basis redress}host{id name articlesConnection(first:6){nodes{...Beside}}}}site{rules{editWindow}}}" + rowFragment + besideFragment + frameFragment) as unknown as TypedDocumentNode<ArticleQuery, ArticleQueryVariables>;
-export const Vote = ("mutation Vote($input:VoteInput!){vote(input:$input){article{id votes upvotes downvotes score isInteresting viewerVote viewerCanVote}userErrors{code message}}}") as unknown as TypedDocumentNode<VoteMutation, VoteMutationVariables>;
+export const Vote = ("mutation Vote($input:VoteInput!){vote(input:$input){article{id revision votes upvotes downvotes score isInteresting viewerVote viewerCanVote}userErrors{code message}}}") as unknown as TypedDocumentNode<VoteMutation, VoteMutationVariables>;
+export const EmbedVotes = ("query EmbedVotes($ids:[ID!]!){site{rules{downvotes}}nodes(ids:$ids){...on Article{id number title revision votes upvotes downvotes}}}") as unknown as TypedDocumentNode<EmbedVotesQuery, EmbedVotesQueryVariables>;
+export const EmbedLink = ("query EmbedLink($link:URL!){articleByLink(link:$link){id number title revision votes upvotes downvotes}}") as unknown as TypedDocumentNode<EmbedLinkQuery, EmbedLinkQueryVariables>;
 export const VoteByForm = ("mutation VoteByForm($input:VoteInput!){vote(input:$input){userErrors{code message ...on RateLimitedError{retryAfter}}}}") as unknown as TypedDocumentNode<VoteByFormMutation, VoteByFormMutationVariables>;
 export const Post = ("mutation Post($input:PostInput!){post(input:$input){article{id number}userErrors{code message field ...on DuplicateLinkError{articleId article{...Row}}}}}" + rowFragment) as unknown as TypedDocumentNode<PostMutation, PostMutationVariables>;
 export const Edit = ("mutation Edit($input:EditArticleInput!){editArticle(input:$input){article{...Row text viewerCanEdit}userErrors{code message}}}" + rowFragment) as unknown as TypedDocumentNode<EditMutation, EditMutationVariables>;

@@ -4,6 +4,7 @@ type Exact<T extends { [key: string]: unknown }> = { [K in keyof T]: T[K] };
 /** Internal type. DO NOT USE DIRECTLY. */
 export type Incremental<T> = T | { [P in keyof T]?: P extends ' $fragmentName' | '__typename' ? T[P] : never };
 import type { TypedDocumentNode } from "@graphql-typed-document-node/core";
+import { frameFragment } from "./gql";
 /** Grounds on which moderators restrict articles. */
 export type RemovalGround =
   /** Against the site's rules. */
@@ -12,6 +13,26 @@ export type RemovalGround =
   | 'ILLEGAL'
   /** Another ground. */
   | 'OTHER';
+
+/** Rules by which votes count against age in the order SCORE. */
+export type SiteRanking =
+  /** Each net vote adds `voteScore` seconds. */
+  | 'LINEAR'
+  /** As LINEAR, but all votes together add at most `rankCap` seconds, and take at most half of it. */
+  | 'CAPPED'
+  /** Votes add `halfLife` seconds for each doubling of 1 plus the net votes, and take as much if they are negative. */
+  | 'HALF_LIFE';
+
+/** Ways to sign in. */
+export type SignInMethod =
+  /** With any name, in the header X-User-ID: the site is in development mode. */
+  | 'NAME'
+  /** With a token, in the header Authorization. */
+  | 'TOKEN'
+  /** Through a proxy that authenticates users. */
+  | 'PROXY'
+  /** At `signInURL`, which leads to an OIDC provider and back. A cookie then identifies the user, for pages of the site only. */
+  | 'SESSION';
 
 /** Reasons for reports. */
 export type ReportReason =
@@ -72,7 +93,11 @@ export type ModerationKind =
   /** A moderator put votes on the article back that did not count. */
   | 'VOTES_RESTORED'
   /** A moderator changed the article's groups, or reserved groups were changed. */
-  | 'REGROUPED';
+  | 'REGROUPED'
+  /** A moderator denied the user changes, or links to the host. Not in `moderationLog`. */
+  | 'DENIED'
+  /** A moderator ended a denial. Not in `moderationLog`. */
+  | 'ALLOWED';
 
 /** The article to delete. */
 export type DeleteArticleInput = {
@@ -120,6 +145,8 @@ export type UserErrorCode =
   | 'DENIED'
   /** A moderator has denied links to the host. */
   | 'HOST_DENIED';
+
+export type FrameFragment = { site: { signIn: SignInMethod, signInURL: string | null, explorer: boolean, rules: { voteScore: number, downvotes: boolean, ranking: SiteRanking, rankCap: number, halfLife: number } }, viewer: { id: string, name: string, isModerator: boolean } | null };
 
 export type QueueQueryVariables = Exact<{
   after?: string | null | undefined;
@@ -196,6 +223,13 @@ export type FlaggedChangedSubscriptionVariables = Exact<{ [key: string]: never; 
 
 export type FlaggedChangedSubscription = { flaggedChanged: { cursor: string } };
 
+export type PublicLogQueryVariables = Exact<{
+  after?: string | null | undefined;
+}>;
+
+
+export type PublicLogQuery = { publicLog: { nodes: Array<{ kind: ModerationKind, ground: RemovalGround | null, reason: string | null, at: string, title: string | null }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } | null, site: { signIn: SignInMethod, signInURL: string | null, explorer: boolean, rules: { voteScore: number, downvotes: boolean, ranking: SiteRanking, rankCap: number, halfLife: number } }, viewer: { id: string, name: string, isModerator: boolean } | null };
+
 export const Queue = ("query Queue($after:String){flagged(first:100 after:$after){nodes{target latestReport}pageInfo{hasNextPage endCursor}}}") as unknown as TypedDocumentNode<QueueQuery, QueueQueryVariables>;
 export const Flagged = ("query Flagged($after:String){flagged(first:20 after:$after){nodes{target openCount since latestReport article{id number title link deletedAt poster{id name}}reports(first:10){id reason note reference by{id name}contact{name email}}}pageInfo{hasNextPage endCursor}}}") as unknown as TypedDocumentNode<FlaggedQuery, FlaggedQueryVariables>;
 export const Decisions = ("query Decisions{moderationLog(first:100){nodes{id articleId by}}}") as unknown as TypedDocumentNode<DecisionsQuery, DecisionsQueryVariables>;
@@ -205,3 +239,4 @@ export const Settle = ("mutation Settle($input:SettleFlagsInput!){settleFlags(in
 export const Remove = ("mutation Remove($input:DeleteArticleInput!){deleteArticle(input:$input){deletedId userErrors{code message}}}") as unknown as TypedDocumentNode<RemoveMutation, RemoveMutationVariables>;
 export const PutBack = ("mutation PutBack($input:RestoreArticleInput!){restoreArticle(input:$input){article{id deletedAt}userErrors{code message}}}") as unknown as TypedDocumentNode<PutBackMutation, PutBackMutationVariables>;
 export const FlaggedChanged = ("subscription FlaggedChanged{flaggedChanged{cursor}}") as unknown as TypedDocumentNode<FlaggedChangedSubscription, FlaggedChangedSubscriptionVariables>;
+export const PublicLog = ("query PublicLog($after:String){...Frame publicLog(after:$after){nodes{kind ground reason at title}pageInfo{hasNextPage endCursor}}}" + frameFragment) as unknown as TypedDocumentNode<PublicLogQuery, PublicLogQueryVariables>;

@@ -1,7 +1,6 @@
 import { type Client, type DocumentInput, type OperationResult, useClient } from "@urql/preact";
 import { useEffect, useState } from "preact/hooks";
 import { askToSignIn } from "./asking";
-import { keepDraft } from "./draft";
 import {
   Delete,
   type DeleteArticleInput,
@@ -20,7 +19,7 @@ import { usePage } from "./page";
 import { explainError, sentence } from "./problem";
 import { inOrder, isLeaving } from "./requests";
 import { navigate, paths } from "./router";
-import { windowStorage } from "./storage";
+import { dropDraft, windowStorage } from "./storage";
 import { texts } from "./strings";
 import { randomKey } from "./text";
 
@@ -109,7 +108,7 @@ async function repeat(client: Client, viewer: string, say: (message: string) => 
     else if (mutation.name === "Delete") say(texts.hasDeleted);
     else if (mutation.name === "Edit") say(texts.hasEdited);
     else if (data && "post" in data && data.post?.article) {
-      keepDraft(undefined);
+      dropDraft();
       say(texts.hasPosted);
       if (location.pathname === "/submit") navigate(paths.article(data.post.article.number), "replace");
     }

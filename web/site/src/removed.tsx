@@ -1,5 +1,5 @@
 import type { ArticleQuery } from "./gql";
-import { texts } from "./strings";
+import { config, texts } from "./strings";
 
 interface Props {
   article: NonNullable<ArticleQuery["article"]>;
@@ -9,7 +9,8 @@ interface Props {
 export function Removed({ article: { removal } }: Props) {
   if (!removal) return null;
   const { redress } = removal;
-  const url = redress && address(redress);
+  // A web or mail address is among the links of the footer.
+  const url = redress && config.links.find(({ url }) => url.endsWith(redress))?.url;
   return (
     <>
       <p class="removal" dir="auto">
@@ -25,12 +26,6 @@ export function Removed({ article: { removal } }: Props) {
     </>
   );
 }
-
-/** The URL of a contact that is a web or a mail address, as ContactURL of web/contact.go. */
-const address = (text: string) => {
-  if (/^https?:\/\/\S+$/.test(text)) return text;
-  if (/^[^\s@:/?]+@[^\s@:/?]+$/.test(text)) return `mailto:${text}`;
-};
 
 /** A deleted article, for its poster and moderators. One that was watched when it was deleted is empty. */
 export function Deleted({ article }: Props) {

@@ -82,7 +82,7 @@ export type UserErrorCode =
   | 'DUPLICATE_LINK'
   /** A rate limit was exceeded. The error is a RateLimitedError. */
   | 'RATE_LIMITED'
-  /** A moderator has denied the viewer changes. The error is a DeniedError. */
+  /** A moderator has denied the viewer changes, or taken the viewer's vote on the article out of all counts. The error is a DeniedError. */
   | 'DENIED'
   /** A moderator has denied links to the host. */
   | 'HOST_DENIED';

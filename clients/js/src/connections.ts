@@ -1,0 +1,28 @@
+/** The fields that are lists in pages, by the type that has them. */
+export const connections: Record<string, string[]> = {
+  Query: [
+    "articlesConnection",
+    "deletedItems",
+    "deniedHosts",
+    "deniedUsers",
+    "events",
+    "flagged",
+    "groups",
+    "moderationLog",
+    "ranking",
+    "viewerReports",
+    "viewerVotes",
+  ],
+  Group: ["articlesConnection", "ranking"],
+  Host: ["articlesConnection"],
+  User: ["articlesConnection"],
+};
+
+/** Makes an object with a value for each of these fields. */
+export const forConnections = <V>(value: V): Record<string, Record<string, V>> =>
+  Object.fromEntries(
+    Object.entries(connections).map(([type, fields]) => [
+      type,
+      Object.fromEntries(fields.map((field) => [field, value])),
+    ]),
+  );
