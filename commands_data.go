@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -31,6 +32,7 @@ import (
 type importFile struct {
 	File        *os.File `arg:"" help:"A file that export wrote, or a CSV file with a header: id, title, link, votes, poster, posted_at; text and groups are optional. posted_at is Unix seconds or RFC 3339. - is standard input."`
 	GroupByHost bool     `help:"Put each link of a CSV file into a group named after its host, without www."`
+	Erased      *os.File `help:"A file with the digests that erase --list printed: these users are erased again if an export has them. Of an export only."`
 	ShiftToNow  bool     `help:"Move all times of a CSV file by the same amount, so that the newest article is posted now."`
 }
 
@@ -48,6 +50,9 @@ func (i *importFile) Run(ctx context.Context, s *settings.Settings, log *slog.Lo
 	if isExport {
 		return i.importSite(ctx, s, log, file)
 	}
+	if i.Erased != nil {
+		return errors.New("--erased is for exports: a CSV file has no voters, so leave out what erased users posted")
+	}
 	return withSite(ctx, s, log, func(repo *redisrepo.Repo) error {
 		summary, err := csvimport.Run(ctx, repo, file, csvimport.Options{
 			GroupByHost: i.GroupByHost, ShiftToNow: i.ShiftToNow, Report: os.Stderr, Progress: terminal(os.Stderr),
@@ -61,14 +66,38 @@ func (i *importFile) importSite(ctx context.Context, s *settings.Settings, log *
 	if i.GroupByHost || i.ShiftToNow {
 		return errors.New("--group-by-host and --shift-to-now are for CSV files: an export is imported as it is")
 	}
+	erased, err := digests(i.Erased)
+	if err != nil {
+		return err
+	}
 	return withStore(ctx, s, log, func(st *store.Store) error {
-		sum, err := export.Read(ctx, st.Client, s.SiteRules(), file, export.Options{Report: os.Stderr, Progress: terminal(os.Stderr)}, siteOptions(s, st)...)
+		o := export.Options{Report: os.Stderr, Progress: terminal(os.Stderr), Erased: erased}
+		sum, err := export.Read(ctx, st.Client, s.SiteRules(), file, o, siteOptions(s, st)...)
 		if err != nil {
 			return fmt.Errorf("%s: %w", i.File.Name(), explainPartitions(err, st))
 		}
 		fmt.Println("imported " + sum.String())
 		return nil
 	})
+}
+
+// digests reads what erase --list printed.
+func digests(file *os.File) ([]string, error) {
+	if file == nil {
+		return nil, nil
+	}
+	defer func() { _ = file.Close() }()
+	text, err := io.ReadAll(file)
+	if err != nil {
+		return nil, err
+	}
+	all := strings.Fields(string(text))
+	for _, digest := range all {
+		if decoded, err := hex.DecodeString(digest); err != nil || len(decoded) != 16 {
+			return nil, fmt.Errorf("%s: %.40q is no digest that erase --list printed", file.Name(), digest)
+		}
+	}
+	return all, nil
 }
 
 // spooled returns a file that can be read twice: the file itself or, if it is a pipe, a copy that ends with the process.

@@ -89,7 +89,7 @@ func openSite(ctx context.Context, s *settings.Settings, st *store.Store, option
 }
 
 func siteOptions(s *settings.Settings, st *store.Store) []redisrepo.Option {
-	return []redisrepo.Option{redisrepo.WithPartitions(cmp.Or(st.Partitions, s.Partitions)), redisrepo.WithAcks(st.Acks), redisrepo.WithReports(s.Reports()), redisrepo.WithDeletedTexts(s.DeletedTexts())}
+	return []redisrepo.Option{redisrepo.WithPartitions(cmp.Or(st.Partitions, s.Partitions)), redisrepo.WithAcks(st.Acks), redisrepo.WithReports(s.Reports()), redisrepo.WithDeletedTexts(s.DeletedTexts()), redisrepo.WithNewUserAge(s.NewUserAge)}
 }
 
 // explainPartitions names the setting of a wrong number of partitions.

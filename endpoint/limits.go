@@ -208,10 +208,15 @@ func (l StreamLimits) Validate() error {
 
 // Validate returns an *OptionError for the first rate that is out of its range.
 func (r Rates) Validate() error {
-	for _, rate := range []struct {
+	type named struct {
 		option string
 		Rate
-	}{{"Rates.Cost", r.Cost}, {"Rates.Votes", r.Votes}, {"Rates.Posts", r.Posts}, {"Rates.Changes", r.Changes}, {"Rates.Reports", r.Reports}} {
+	}
+	all := []named{{"Rates.Cost", r.Cost}, {"Rates.Votes", r.Votes}, {"Rates.Posts", r.Posts}, {"Rates.Changes", r.Changes}, {"Rates.Reports", r.Reports}}
+	for _, rate := range r.New {
+		all = append(all, named{"Rates.New", rate})
+	}
+	for _, rate := range all {
 		switch {
 		case rate.Most < 0 || rate.Most > MaxRate:
 			return outOfRange(rate.option, "%d is not between 0 and %d", rate.Most, MaxRate)

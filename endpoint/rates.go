@@ -28,9 +28,10 @@ type Rates struct {
 	Cost      Rate // points of complexity, of all operations
 	Votes     Rate
 	Posts     Rate
-	Changes   Rate // edits, regroupings and deletions
-	Reports   Rate // of articles, by users, and notices, which need no sign-in
-	Addresses int  // how many users' quota one address gets, at least 1
+	Changes   Rate            // edits, regroupings and deletions
+	Reports   Rate            // of articles, by users, and notices, which need no sign-in
+	New       map[string]Rate // of new users, by rule, instead of the above; not of addresses
+	Addresses int             // how many users' quota one address gets, at least 1
 }
 
 // The names of the rules, in headers and keys. Schema.Rule says which one counts a mutation.
@@ -61,7 +62,7 @@ func (r Rates) rule(name string) Rate {
 
 // charges returns what an operation costs its viewer and the address, by all rules. ruleOf is Schema.Rule.
 func (r Rates) charges(ruleOf map[string]string, v Viewer, o *operation) []rates.Charge {
-	if r.Cost.Most == 0 && r.Votes.Most == 0 && r.Posts.Most == 0 && r.Changes.Most == 0 && r.Reports.Most == 0 {
+	if r.Cost.Most == 0 && r.Votes.Most == 0 && r.Posts.Most == 0 && r.Changes.Most == 0 && r.Reports.Most == 0 && !v.isNew {
 		return nil
 	}
 	var charges []rates.Charge
@@ -79,19 +80,23 @@ func (r Rates) costCharges(v Viewer, cost int) []rates.Charge {
 // charge adds what an amount is charged by a rule.
 func (r Rates) charge(charges []rates.Charge, v Viewer, rule string, amount int) []rates.Charge {
 	rate := r.rule(rule)
+	own := rate
+	if ofNew, found := r.New[rule]; found && v.isNew {
+		own = ofNew
+	}
 	// Anonymous clients can only read and send notices.
-	if rate.Most == 0 || amount == 0 || v.Name == "" && rule != RuleCost && rule != RuleReports {
+	if amount == 0 || v.Name == "" && rule != RuleCost && rule != RuleReports {
 		return charges
 	}
-	charge := rates.Charge{Rule: rule, Most: rate.Most, Window: rate.Window, Amount: amount, User: v.Name, Address: v.Network(), Leased: rule == RuleCost}
-	if v.Name != "" {
+	charge := rates.Charge{Rule: rule, Most: own.Most, Window: own.Window, Amount: amount, User: v.Name, Address: v.Network(), Leased: rule == RuleCost}
+	if v.Name != "" && own.Most > 0 {
 		charges = append(charges, charge)
 	}
-	if v.Via != "" {
+	if v.Via != "" || rate.Most == 0 {
 		return charges // the address is that of the service, for all its users
 	}
 	charge.User = ""
-	charge.Most *= max(r.Addresses, 1)
+	charge.Most, charge.Window = rate.Most*max(r.Addresses, 1), rate.Window
 	return append(charges, charge)
 }
 
@@ -132,7 +137,9 @@ func (m *meter) charge(o *operation) *refusal {
 	if o.failed || !o.subscribes() {
 		o.ctx = failover.FailFast(o.ctx)
 	}
-	b := bill{charges: m.rates.charges(m.ruleOf, ViewerOf(o.ctx), o), meter: m}
+	v := ViewerOf(o.ctx)
+	v.isNew = m.isNew(o, v)
+	b := bill{charges: m.rates.charges(m.ruleOf, v, o), meter: m}
 	if b.charges == nil {
 		return nil
 	}
@@ -147,6 +154,15 @@ func (m *meter) charge(o *operation) *refusal {
 		return rateLimited(wait)
 	}
 	return nil
+}
+
+// isNew reports whether the rates of new users apply to a mutation. While that cannot be told, they do not: what can go on must.
+func (m *meter) isNew(o *operation, v Viewer) bool {
+	if len(m.rates.New) == 0 || o.failed || o.reads() || !v.MayBeNew() {
+		return false
+	}
+	until, err := m.repo.NewUntil(o.ctx, v.Name, v.Created)
+	return err == nil && !until.IsZero()
 }
 
 // Charge charges the address of a request that is no operation for its cost, points, as RuleCost wants it. It returns how

@@ -37,10 +37,12 @@ type Viewer struct {
 	Moderator bool
 	Service   bool          // a program that may act for users
 	Via       site.UserName // the service that acts for Name; empty: Name itself acts
+	Created   time.Time     // when the account was created, as a claim says; else zero
 	Expires   time.Time     // when the token expires, or the session has to be read again; else zero
 	Address   netip.Addr    // of the client
 
 	caller identity.Caller // as it was authenticated
+	isNew  bool            // whether Rates.New apply; only while the viewer is charged
 }
 
 // ViewerOf returns the caller of the operation that ctx belongs to.
@@ -68,8 +70,13 @@ func ValidName(name string) error {
 // withCaller returns the viewer with the identity of a caller.
 func (v Viewer) withCaller(c identity.Caller) Viewer {
 	v.Name, v.Moderator, v.Expires = site.UserName(c.Name), c.Moderator, c.Expires
-	v.Service, v.Via, v.caller = c.Service, site.UserName(c.Via), c
+	v.Service, v.Via, v.Created, v.caller = c.Service, site.UserName(c.Via), c.Created, c
 	return v
+}
+
+// MayBeNew reports whether the limits of new users apply to the viewer: to neither moderators nor services.
+func (v Viewer) MayBeNew() bool {
+	return v.Name != "" && !v.Moderator && (!v.Service || v.Via != "")
 }
 
 // Network returns what counts as one client: the address, or its /64 for IPv6, since providers assign a whole /64

@@ -45,6 +45,7 @@ const Version = 1
 type Options struct {
 	Report   io.Writer // gets a line for each article that cannot be exported as it is; nil discards them
 	Progress io.Writer // terminal for a progress bar; nil means none
+	Erased   []string  // of an import: digests of the names of erased users, as erase --list prints them
 }
 
 func (o *Options) complete() {

@@ -10,7 +10,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"regexp"
+	"slices"
 	"time"
 	"unicode/utf8"
 
@@ -42,7 +44,8 @@ func IsExport(file io.ReadSeeker) (bool, error) {
 // Read imports an export into an empty store. It first reads the whole file: a file of another version, a line that is
 // invalid, with its number, or an end that is missing is an error, and changes nothing. While it stores the articles, and
 // after an error or a kill meanwhile, no program opens the store as a site: the same import goes on with what is there.
-// At last it checks the store, and reports what is inconsistent.
+// At last it checks the store, and reports what is inconsistent. Users whose digests are in o.Erased, or in the store's own
+// list of erased users, are erased before any program opens the site: their articles stay, of a deleted user.
 //
 // The rules must be those of the file, the options are those of redisrepo.New. The memory does not grow with the file,
 // except for one line.
@@ -68,11 +71,14 @@ func Read(ctx context.Context, client redis.UniversalClient, rules site.Rules, f
 	if err != nil {
 		return sum, err
 	}
+	if r.erased, err = filling.Erased(ctx, o.Erased); err != nil {
+		return sum, err
+	}
 	if err := r.read(ctx, file, io.Discard, filling); err != nil {
 		return r.sum, fmt.Errorf("%w; run the same import again to go on: until then no Frontpage opens this store", err)
 	}
 	_ = r.bar.Clear()
-	checked, err := filling.Finish(ctx, func(violation string) { _, _ = fmt.Fprintln(o.Report, violation) })
+	checked, err := filling.Finish(ctx, slices.Sorted(maps.Keys(r.met)), func(violation string) { _, _ = fmt.Fprintln(o.Report, violation) })
 	if err == nil && checked.Articles+checked.Deleted < r.sum.Articles {
 		err = fmt.Errorf("only %d of %d articles are in the store", checked.Articles+checked.Deleted, r.sum.Articles)
 	}
@@ -106,6 +112,9 @@ type reader struct {
 	log   []transfer.LogRecord
 	said  []denials.Record
 	bytes int // of the lines of batch
+
+	erased map[string]bool        // digests of the names of erased users
+	met    map[site.UserName]bool // those of them that are in the file
 }
 
 // maxBatch is the number of bytes of the lines of articles that are stored together.
@@ -115,7 +124,7 @@ func (r *reader) read(ctx context.Context, file io.ReadSeeker, digest io.Writer,
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
-	*r = reader{bar: r.bar}
+	*r = reader{bar: r.bar, erased: r.erased, met: map[site.UserName]bool{}}
 	in := bufio.NewReaderSize(io.TeeReader(file, digest), 1<<16)
 	for {
 		line, err := readLine(in)
@@ -125,6 +134,9 @@ func (r *reader) read(ctx context.Context, file io.ReadSeeker, digest io.Writer,
 		r.line++
 		if err == nil || errors.Is(err, io.EOF) {
 			err = r.parse(ctx, line, to)
+		}
+		if err == nil {
+			err = r.meet(line)
 		}
 		if err == nil {
 			err = ctx.Err()

@@ -236,16 +236,19 @@ var spoiled = map[string]string{
 	"Mutation.notifyIllegalContent": `(input: {locations: [], explanation: "", goodFaith: false})`,
 	"Mutation.denyUser":             `(input: {user: " ", reason: ""})`,
 	"Mutation.denyHost":             `(input: {host: " ", reason: ""})`,
+	"Mutation.eraseViewer":          `(input: {confirm: "x"})`,
 	"Mutation.voidVotes":            `(input: {article: "x", users: [], reason: ""})`,
 	"Mutation.blockUser":            `(input: {user: " "})`,
 	"Query.deniedUsers":             ``,
+	"Query.moderationActions":       ``,
+	"Query.voteRings":               ``,
 	"Query.deniedHosts":             ``,
 	"Query.viewerBlocks":            `(first: 0)`,
 	"Query.viewerExport":            `(after: "x")`,
 }
 
 // neverRefused are the root fields that no caller and no argument is refused.
-var neverRefused = []string{"Query.frontPage", "Query.notice", "Query.site", "Query.viewer", "Query.rateLimit"}
+var neverRefused = []string{"Query.publicLog", "Query.frontPage", "Query.notice", "Query.site", "Query.viewer", "Query.rateLimit"}
 
 // leaf returns the first leaf of a type, with the fields that lead to it.
 func leaf(definition *ast.Definition) string {

@@ -84,7 +84,8 @@ func listCosts(pageSize int) ComplexityRoot {
 		return min(listCost(child, pageSize, first), math.MaxInt-votersCost) + votersCost
 	}
 	c.User.VotesCast = func(child int, first *int32, _ *string) int { return listCost(child, pageSize, first) }
-	c.VoidVotesPayload.UserErrors = several
+	c.VoidVotesPayload.UserErrors, c.EraseViewerPayload.UserErrors = several, one
+	c.Mutation.EraseViewer = func(child int, _ EraseViewerInput) int { return child + eraseCost }
 	c.Notice.Reports = func(child int) int { return listCost(child, reports.MaxLocations) }
 	c.Report.NoteIfAny = func(int) int { return noteCost }
 	path := func(child int) int { return listCost(child, 2) } // such as groups, 0
@@ -101,6 +102,9 @@ const (
 
 	// exportCost is for a part of 256 KB and an article with all of its versions, each byte of which may be escaped.
 	exportCost = 2000
+
+	// eraseCost is for a walk over all keys, of which at most one runs in a process.
+	eraseCost = 2000
 
 	// reachCost is the number of places that cost a point: with several partitions, the articles at all of them are read.
 	reachCost = 100
@@ -162,6 +166,7 @@ var ruleOf = map[string]string{
 	"denyHost":             endpoint.RuleChanges,
 	"voidVotes":            endpoint.RuleChanges,
 	"blockUser":            endpoint.RuleChanges,
+	"eraseViewer":          endpoint.RuleChanges,
 }
 
 // repeatedPost returns the article of an earlier post with the same idempotency key, if posts are limited. It is not

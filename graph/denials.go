@@ -50,7 +50,7 @@ type BlockUserPayload struct {
 	UserErrors []UserError
 }
 
-// DeniedError says until when and why the viewer may change nothing.
+// DeniedError says until when and why the viewer may not do something.
 type DeniedError struct {
 	BasicUserError
 	Until  *time.Time

@@ -393,6 +393,10 @@ func (r faultyMutation) DenyUser(ctx context.Context, input graph.DenyUserInput)
 	return calledWith(ctx, "Mutation.denyUser", input, r.MutationResolver.DenyUser)
 }
 
+func (r faultyMutation) EraseViewer(ctx context.Context, input graph.EraseViewerInput) (*graph.EraseViewerPayload, error) {
+	return calledWith(ctx, "Mutation.eraseViewer", input, r.MutationResolver.EraseViewer)
+}
+
 func (r faultyMutation) VoidVotes(ctx context.Context, input graph.VoidVotesInput) (*graph.VoidVotesPayload, error) {
 	return called(ctx, "Mutation.voidVotes", []any{input.Article}, func(ctx context.Context) (*graph.VoidVotesPayload, error) {
 		return r.MutationResolver.VoidVotes(ctx, input)

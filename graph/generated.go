@@ -241,6 +241,11 @@ type ComplexityRoot struct {
 		UserErrors func(childComplexity int) int
 	}
 
+	EraseViewerPayload struct {
+		Done       func(childComplexity int) int
+		UserErrors func(childComplexity int) int
+	}
+
 	Event struct {
 		Article   func(childComplexity int) int
 		At        func(childComplexity int) int
@@ -394,6 +399,7 @@ type ComplexityRoot struct {
 		DenyUser             func(childComplexity int, input DenyUserInput) int
 		EditArticle          func(childComplexity int, input EditArticleInput) int
 		EndSessions          func(childComplexity int, input EndSessionsInput) int
+		EraseViewer          func(childComplexity int, input EraseViewerInput) int
 		Flag                 func(childComplexity int, input FlagInput) int
 		NotifyIllegalContent func(childComplexity int, input reports.NoticeDraft) int
 		Post                 func(childComplexity int, input site.Draft) int
@@ -762,6 +768,7 @@ type MutationResolver interface {
 	VoidVotes(ctx context.Context, input VoidVotesInput) (*VoidVotesPayload, error)
 	DenyHost(ctx context.Context, input DenyHostInput) (*DenyHostPayload, error)
 	BlockUser(ctx context.Context, input BlockUserInput) (*BlockUserPayload, error)
+	EraseViewer(ctx context.Context, input EraseViewerInput) (*EraseViewerPayload, error)
 }
 type QueryResolver interface {
 	Site(ctx context.Context) (*Site, error)
@@ -1509,6 +1516,19 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.EndSessionsPayload.UserErrors(childComplexity), true
 
+	case "EraseViewerPayload.done":
+		if e.ComplexityRoot.EraseViewerPayload.Done == nil {
+			break
+		}
+
+		return e.ComplexityRoot.EraseViewerPayload.Done(childComplexity), true
+	case "EraseViewerPayload.userErrors":
+		if e.ComplexityRoot.EraseViewerPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.EraseViewerPayload.UserErrors(childComplexity), true
+
 	case "Event.articleId", "Event.article":
 		if e.ComplexityRoot.Event.Article == nil {
 			break
@@ -2153,6 +2173,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.EndSessions(childComplexity, args["input"].(EndSessionsInput)), true
+	case "Mutation.eraseViewer":
+		if e.ComplexityRoot.Mutation.EraseViewer == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_eraseViewer_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.EraseViewer(childComplexity, args["input"].(EraseViewerInput)), true
 	case "Mutation.flag":
 		if e.ComplexityRoot.Mutation.Flag == nil {
 			break
@@ -3438,6 +3469,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputDenyUserInput,
 		ec.unmarshalInputEditArticleInput,
 		ec.unmarshalInputEndSessionsInput,
+		ec.unmarshalInputEraseViewerInput,
 		ec.unmarshalInputFlagInput,
 		ec.unmarshalInputNoticeInput,
 		ec.unmarshalInputPostInput,
@@ -4007,6 +4039,13 @@ type Mutation {
   the viewer's lists. The other user is not notified. What is so already is a no-op, not an error.
   """
   blockUser(input: BlockUserInput!): BlockUserPayload @semanticNonNull
+
+  """
+  Erase the viewer: call again until done. The name leaves everything that the site keeps, except
+  words of users, votes stay counted, and the viewer can change nothing from now on. It cannot be
+  undone. Denied users can erase themselves; a service that acts for a user is refused.
+  """
+  eraseViewer(input: EraseViewerInput!): EraseViewerPayload @semanticNonNull
 }
 
 """
@@ -5227,6 +5266,30 @@ type VoidVotesPayload {
   userErrors: [UserError!]!
 }
 
+"What becomes of the articles of a user who is erased."
+enum ErasedArticles {
+  "They stay, of a deleted user."
+  KEEP
+  "They are deleted, and their titles, texts and links are emptied, in earlier versions, too."
+  REMOVE
+}
+
+"Confirms that the viewer is to be erased."
+input EraseViewerInput {
+  "The viewer's name, as the viewer has typed it."
+  confirm: String!
+  "What becomes of the viewer's articles."
+  articles: ErasedArticles! = KEEP
+}
+
+"The result of eraseViewer."
+type EraseViewerPayload {
+  "False if it goes on, also after the answer: call again. All sessions of the user have ended when it is done."
+  done: Boolean!
+  "Why the mutation was refused. If not empty, nothing has changed."
+  userErrors: [UserError!]!
+}
+
 "A host to which a moderator denies links."
 input DenyHostInput {
   "The name of the host, such as example.com, in any spelling that a link can have. Without a port it stands for all ports."
@@ -5375,17 +5438,17 @@ type RateLimitedError implements UserError {
   retryAfter: Int!
 }
 
-"A moderator has denied the viewer changes, or taken the viewer's vote on the article out of all counts."
+"A moderator has denied the viewer changes, or taken the viewer's vote on the article out of all counts; or the viewer is too new."
 type DeniedError implements UserError {
-  "Always DENIED."
+  "DENIED or TOO_NEW."
   code: UserErrorCode!
   "A sentence for the user, in English."
   message: String!
-  "The article, if it is about a vote; otherwise null."
+  "The article, if it is about a vote that does not count, or direction, for TOO_NEW; otherwise null."
   field: [String!]
   "When it ends; null: never, or when a moderator puts the vote back."
   until: DateTime
-  "The moderator's reason."
+  "The moderator's reason; null for TOO_NEW."
   reason: String
   "How to object, as the site says; null if it does not."
   redress: String
@@ -5417,6 +5480,8 @@ enum UserErrorCode {
   DENIED
   "A moderator has denied links to the host."
   HOST_DENIED
+  "New users cannot vote down. The error is a DeniedError."
+  TOO_NEW
 }
 
 "Kinds of events in the change feed."
@@ -5919,6 +5984,16 @@ func (ec *executionContext) childFields_EndSessionsPayload(ctx context.Context, 
 		return ec.fieldContext_EndSessionsPayload_userErrors(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type EndSessionsPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_EraseViewerPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "done":
+		return ec.fieldContext_EraseViewerPayload_done(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_EraseViewerPayload_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type EraseViewerPayload", field.Name)
 }
 
 func (ec *executionContext) childFields_Event(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -7145,6 +7220,20 @@ func (ec *executionContext) field_Mutation_endSessions_args(ctx context.Context,
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (EndSessionsInput, error) {
 			return ec.unmarshalNEndSessionsInput2frontpageᚋgraphᚐEndSessionsInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_eraseViewer_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (EraseViewerInput, error) {
+			return ec.unmarshalNEraseViewerInput2frontpageᚋgraphᚐEraseViewerInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -11482,6 +11571,61 @@ func (ec *executionContext) fieldContext_EndSessionsPayload_userErrors(_ context
 	return fc, nil
 }
 
+func (ec *executionContext) _EraseViewerPayload_done(ctx context.Context, field graphql.CollectedField, obj *EraseViewerPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_EraseViewerPayload_done(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Done, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_EraseViewerPayload_done(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("EraseViewerPayload", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _EraseViewerPayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *EraseViewerPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_EraseViewerPayload_userErrors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UserErrors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕfrontpageᚋgraphᚐUserErrorᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_EraseViewerPayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "EraseViewerPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return nil, errors.New("FieldContext.Child cannot be called on type INTERFACE")
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Event_id(ctx context.Context, field graphql.CollectedField, obj *events.Event) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -14731,6 +14875,50 @@ func (ec *executionContext) fieldContext_Mutation_blockUser(ctx context.Context,
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
 	if fc.Args, err = ec.field_Mutation_blockUser_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_eraseViewer(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_eraseViewer(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().EraseViewer(ctx, fc.Args["input"].(EraseViewerInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *EraseViewerPayload) graphql.Marshaler {
+			return ec.marshalOEraseViewerPayload2ᚖfrontpageᚋgraphᚐEraseViewerPayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_eraseViewer(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_EraseViewerPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_eraseViewer_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -21234,6 +21422,47 @@ func (ec *executionContext) unmarshalInputEndSessionsInput(ctx context.Context, 
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputEraseViewerInput(ctx context.Context, obj any) (EraseViewerInput, error) {
+	var it EraseViewerInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	if _, present := asMap["articles"]; !present {
+		asMap["articles"] = "KEEP"
+	}
+
+	fieldsInOrder := [...]string{"confirm", "articles"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "confirm":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("confirm"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Confirm = data
+		case "articles":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("articles"))
+			data, err := ec.unmarshalNErasedArticles2frontpageᚋgraphᚐErasedArticles(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Articles = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputFlagInput(ctx context.Context, obj any) (FlagInput, error) {
 	var it FlagInput
 	if obj == nil {
@@ -23863,6 +24092,49 @@ func (ec *executionContext) _EndSessionsPayload(ctx context.Context, sel ast.Sel
 	return out
 }
 
+var eraseViewerPayloadImplementors = []string{"EraseViewerPayload"}
+
+func (ec *executionContext) _EraseViewerPayload(ctx context.Context, sel ast.SelectionSet, obj *EraseViewerPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, eraseViewerPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("EraseViewerPayload")
+		case "done":
+			out.Values[i] = ec._EraseViewerPayload_done(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "userErrors":
+			out.Values[i] = ec._EraseViewerPayload_userErrors(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var eventImplementors = []string{"Event"}
 
 func (ec *executionContext) _Event(ctx context.Context, sel ast.SelectionSet, obj *events.Event) graphql.Marshaler {
@@ -25526,6 +25798,13 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 		case "blockUser":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_blockUser(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "eraseViewer":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_eraseViewer(ctx, field)
 			})
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
@@ -29047,6 +29326,39 @@ func (ec *executionContext) unmarshalNEndSessionsInput2frontpageᚋgraphᚐEndSe
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) unmarshalNEraseViewerInput2frontpageᚋgraphᚐEraseViewerInput(ctx context.Context, v any) (EraseViewerInput, error) {
+	res, err := ec.unmarshalInputEraseViewerInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNErasedArticles2frontpageᚋgraphᚐErasedArticles(ctx context.Context, v any) (ErasedArticles, error) {
+	tmp, err := graphql.UnmarshalString(v)
+	res := unmarshalNErasedArticles2frontpageᚋgraphᚐErasedArticles[tmp]
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNErasedArticles2frontpageᚋgraphᚐErasedArticles(ctx context.Context, sel ast.SelectionSet, v ErasedArticles) graphql.Marshaler {
+	_ = sel
+	res := graphql.MarshalString(marshalNErasedArticles2frontpageᚋgraphᚐErasedArticles[v])
+	if res == graphql.Null {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+	}
+	return res
+}
+
+var (
+	unmarshalNErasedArticles2frontpageᚋgraphᚐErasedArticles = map[string]ErasedArticles{
+		"KEEP":   KeepArticles,
+		"REMOVE": RemoveArticles,
+	}
+	marshalNErasedArticles2frontpageᚋgraphᚐErasedArticles = map[ErasedArticles]string{
+		KeepArticles:   "KEEP",
+		RemoveArticles: "REMOVE",
+	}
+)
+
 func (ec *executionContext) marshalNEvent2ᚖfrontpageᚋredisrepoᚋeventsᚐEvent(ctx context.Context, sel ast.SelectionSet, v *events.Event) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
@@ -30632,6 +30944,13 @@ func (ec *executionContext) marshalOEndSessionsPayload2ᚖfrontpageᚋgraphᚐEn
 		return graphql.Null
 	}
 	return ec._EndSessionsPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOEraseViewerPayload2ᚖfrontpageᚋgraphᚐEraseViewerPayload(ctx context.Context, sel ast.SelectionSet, v *EraseViewerPayload) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._EraseViewerPayload(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalOEventConnection2ᚖfrontpageᚋredisrepoᚋeventsᚐEventPage(ctx context.Context, sel ast.SelectionSet, v *events.EventPage) graphql.Marshaler {

@@ -180,7 +180,7 @@ func userErrors(err error) ([]UserError, error) {
 		switch {
 		case e.Article != nil:
 			shown = append(shown, &DuplicateLinkError{BasicUserError(*e), *e.Article})
-		case e.Code == site.Denied:
+		case e.Code == site.Denied, e.Code == site.TooNew:
 			shown = append(shown, &DeniedError{BasicUserError(*e), e.Until, site.Optional(e.Reason)})
 		default:
 			shown = append(shown, (*BasicUserError)(e))

@@ -233,6 +233,10 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 				"user":       plan.Read(func(obj *EndSessionsPayload) *site.User { return obj.User }, plan.Object[site.User]()),
 				"userErrors": plan.Read(func(obj *EndSessionsPayload) []UserError { return obj.UserErrors }, plan.Abstracts[UserError]()),
 			},
+			"EraseViewerPayload": {
+				"done":       plan.Read(func(obj *EraseViewerPayload) bool { return obj.Done }, plan.Leaf(plan.AppendBoolean[bool])),
+				"userErrors": plan.Read(func(obj *EraseViewerPayload) []UserError { return obj.UserErrors }, plan.Abstracts[UserError]()),
+			},
 			"Event": {
 				"id": plan.Read(func(obj *events.Event) string { return obj.ID() }, plan.Leaf(plan.AppendString[string])),
 				"kind": plan.Read(func(obj *events.Event) events.EventKind { return obj.Kind }, plan.Leaf(func(to []byte, v events.EventKind) []byte {
@@ -465,6 +469,10 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 					fc := graphql.GetFieldContext(ctx)
 					return resolvers.Mutation().BlockUser(ctx, fc.Args["input"].(BlockUserInput))
 				}, plan.Object[BlockUserPayload]()).Args(ec.field_Mutation_blockUser_args),
+				"eraseViewer": plan.Each(func(ctx context.Context, obj any) (*EraseViewerPayload, error) {
+					fc := graphql.GetFieldContext(ctx)
+					return resolvers.Mutation().EraseViewer(ctx, fc.Args["input"].(EraseViewerInput))
+				}, plan.Object[EraseViewerPayload]()).Args(ec.field_Mutation_eraseViewer_args),
 			},
 			"Notice": {
 				"reference": plan.Read(func(obj *Notice) string { return obj.Reference() }, plan.Leaf(plan.AppendString[string])),

@@ -132,7 +132,11 @@ func TestEachFieldIsCompiled(t *testing.T) {
 			if strings.HasPrefix(field.Name, "__") {
 				continue
 			}
-			document := strings.ToLower(root.Name) + written(field, 5)
+			depth := 5
+			if graph.Schema().Types[field.Type.Name()].IsAbstractType() {
+				depth = 3 // of each of its types; more are too many fields
+			}
+			document := strings.ToLower(root.Name) + written(field, depth)
 			parsed, errs := gqlparser.LoadQueryWithRules(graph.Schema(), document, rules.NewDefaultRules())
 			if errs != nil {
 				t.Fatal(errs)
@@ -154,7 +158,7 @@ func written(field *ast.FieldDefinition, depth int) string {
 				"ID": `"1"`, "String": `"go"`, "PostInput": `{title: "t"}`, "RestoreArticleInput": `{article: 1}`, "FlagInput": `{target: 1, reason: SPAM}`,
 				"NoticeInput": `{locations: ["1"], explanation: "why it is illegal here", goodFaith: true}`, "SettleFlagsInput": `{target: 1, throughReport: "report:1.1", act: DISMISS}`,
 				"VoteInput": `{article: 1}`, "RegroupInput": `{article: 1}`, "DeleteArticleInput": `{article: 1}`, "EndSessionsInput": `{name: "go"}`,
-				"DenyUserInput": `{user: "go", reason: "x"}`, "DenyHostInput": `{host: "go.dev", reason: "x"}`, "BlockUserInput": `{user: "go"}`, "VoidVotesInput": `{article: 1, users: ["go"], reason: "x"}`,
+				"DenyUserInput": `{user: "go", reason: "x"}`, "DenyHostInput": `{host: "go.dev", reason: "x"}`, "BlockUserInput": `{user: "go"}`, "EraseViewerInput": `{confirm: "x"}`, "VoidVotesInput": `{article: 1, users: ["go"], reason: "x"}`,
 				"EditArticleInput": `{article: 1}`, "URL": `"https://go.dev"`, "Int": "1", "DateTime": `"2026-01-01T00:00:00.000Z"`,
 			}[argument.Type.Name()]
 			arguments = append(arguments, argument.Name+": "+value)

@@ -15,4 +15,6 @@ type Resolver struct {
 	reads   endpoint.Reads
 	buckets buckets
 	found   foundRings
+
+	erasures erasures
 }

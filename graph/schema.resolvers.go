@@ -282,6 +282,9 @@ func (r *mutationResolver) Vote(ctx context.Context, input VoteInput) (*VotePayl
 		if reads {
 			vote = r.repo.VoteAndRead
 		}
+		if err := r.mayVote(ctx, v, input.Direction); err != nil {
+			return err
+		}
 		result, err := vote(ctx, input.Article, v.Name, input.Direction, r.bucket(v))
 		payload.Article, payload.Changed = result.Article, result.Changed
 		if result.Article != nil && !result.Unknown {
@@ -392,6 +395,10 @@ func (r *mutationResolver) BlockUser(ctx context.Context, input BlockUserInput) 
 		return err
 	})
 	return &payload, err
+}
+
+func (r *mutationResolver) EraseViewer(ctx context.Context, input EraseViewerInput) (*EraseViewerPayload, error) {
+	return r.eraseViewer(ctx, input)
 }
 
 func (r *queryResolver) Site(ctx context.Context) (*Site, error) {

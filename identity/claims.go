@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"time"
 
 	"github.com/golang-jwt/jwt/v5"
 )
@@ -74,6 +75,22 @@ func RolesIn(claims map[string]any, path string) (roles []string) {
 		}
 	}
 	return roles
+}
+
+// TimeIn returns the time in the claim at path, in Unix seconds or as in RFC 3339, or the zero time. A claim of any other form,
+// or of a time before 1970 or after 9999, has none; that is not an error.
+func TimeIn(claims map[string]any, path string) time.Time {
+	switch value := Claim(claims, path).(type) {
+	case float64:
+		if value > 0 && value <= lastSecond {
+			return time.Unix(int64(value), 0).UTC()
+		}
+	case string:
+		if at, err := time.Parse(time.RFC3339, value); err == nil && at.Unix() > 0 {
+			return at.UTC()
+		}
+	}
+	return time.Time{}
 }
 
 // setClaim is the opposite of Claim. It keeps other claims beside the path.

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 )
 
 const (
@@ -58,7 +59,7 @@ func (v *Verifier) actingFor(behalf []string, caller Caller, err error) (Caller,
 	if err := validSubject(behalf[0], v.validName); err != nil {
 		return Caller{}, &Refusal{Code: NameInvalid, Message: "the header " + onBehalfOf + " is not a user name: " + err.Error()}
 	}
-	caller.Name, caller.Via, caller.Moderator = behalf[0], caller.Name, false
+	caller.Name, caller.Via, caller.Moderator, caller.Created = behalf[0], caller.Name, false, time.Time{}
 	return caller, nil
 }
 

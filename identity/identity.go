@@ -19,6 +19,7 @@ type Caller struct {
 	Moderator bool
 	Service   bool      // a program that may act for users
 	Via       string    // the service that acts for Name; empty: Name itself acts
+	Created   time.Time // when the account was created, as a claim says; else zero
 	Expires   time.Time // when the token stops being accepted, or the session has to be read again; else zero
 
 	session string // the value of the cookie; empty: another credential
@@ -50,6 +51,9 @@ type Options struct {
 	// NameClaim is the path of the claim that names the user of a token. Empty means sub. With any other claim, which a user
 	// may be able to change at the issuer, a user keeps the first name: that needs Accounts.
 	NameClaim string
+	// CreatedClaim is the path of the claim with the time when the user's account was created, in Unix seconds or as in
+	// RFC 3339. Empty means that tokens have no such claim.
+	CreatedClaim string
 	// Accounts are the users of the site's own sign-in: a token of its issuer names the same user. nil: there are none.
 	Accounts *Accounts
 	// Leeway is the accepted difference between the clocks of the issuer and of this server. 0 means 30 s.

@@ -34,12 +34,13 @@ type tokens struct {
 	keys      *keys  // nil: the secret is used
 	roles     string // path of the claim
 	name      string // path of the claim that names the user
+	created   string // path of the claim with the time of the account's creation; empty: none
 	accounts  *Accounts
 	leeway    time.Duration
 }
 
 func newTokens(ctx context.Context, o Options) (*tokens, error) {
-	t := &tokens{roles: o.RolesClaim, name: o.NameClaim, accounts: o.Accounts, leeway: o.Leeway}
+	t := &tokens{roles: o.RolesClaim, name: o.NameClaim, created: o.CreatedClaim, accounts: o.Accounts, leeway: o.Leeway}
 	var methods []string
 	if o.JWKS != "" {
 		methods = []string{"RS256", "ES256", "EdDSA"}
@@ -138,7 +139,10 @@ func (v *Verifier) fromToken(ctx context.Context, token string) (Caller, error) 
 	if err != nil {
 		return Caller{}, err
 	}
-	return Caller{Name: name, Moderator: slices.Contains(roles, v.moderatorRole), Service: isService, Expires: expires.Add(t.leeway)}, nil
+	return Caller{
+		Name: name, Moderator: slices.Contains(roles, v.moderatorRole), Service: isService, Created: TimeIn(c.MapClaims, t.created),
+		Expires: expires.Add(t.leeway),
+	}, nil
 }
 
 func notInToken(c rune) bool {

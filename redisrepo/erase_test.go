@@ -130,6 +130,13 @@ func (s *testSite) lives(name site.UserName) (own, others []site.ArticleID) {
 	must.Do(s.t, s.Settle(ctx, others[4], acts, reports.Settling{Through: 1, State: reports.Dismissed, Decision: "no"}))
 	must.Get(s.DenyUser(ctx, "eve", nil, site.GroundRules, "spam", acts))(s.t)
 	s.deny(string(name), nil, "votes in rings")
+	must.Get(s.void(others[1], true, string(name), "dave"))(s.t)
+	must.Get(s.void(own[4], true, "dave"))(s.t)
+	for _, id := range []site.ArticleID{others[4], own[1]} {
+		if _, n, err := s.VoidVotes(ctx, id, acts, []string{"dave", string(name)}, true, "a ring"); err != nil || n == 0 {
+			s.t.Errorf("%d votes on %v do not count: %v", n, id, err)
+		}
+	}
 	s.block(name, "bob", true)
 	s.block("bob", string(name), true)
 	s.block("dave", string(name), true)
@@ -240,6 +247,52 @@ func TestErasedNameIsNowhere(t *testing.T) {
 	}
 }
 
+// An export from before an erasure does not bring the name back, though the import was killed again and again.
+func TestImportErasesAgain(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{1, 16} {
+		t.Run(fmt.Sprint(n, " partitions"), func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t, nil, redisrepo.WithPartitions(n))
+			name := randomName()
+			_, others := s.lives(name)
+			must.Do(t, s.CatchUpAll(s.ctx))
+			before := s.counted(others...)
+			var exported bytes.Buffer
+			must.Get(export.Write(s.ctx, s.Repo, &exported, export.Options{}))(t)
+			must.Get(erase.User(s.ctx, s.Repo, string(name), erase.Options{}))(t)
+			options := export.Options{Erased: must.Get(erase.Erased(s.ctx, s.Repo))(t), Report: t.Output()}
+			to := newSite(t, nil, redisrepo.WithPartitions(n))
+			to.clock = s.clock
+			if n > 1 { // the list of the store itself
+				to.do("ZADD", to.Store.Partitions[0].Erased(), "1", options.Erased[0])
+				options.Erased = nil
+			}
+			lives := 0
+			for done := false; !done; lives++ {
+				life := &mortal{left: 20 + 25*lives}
+				_, err := export.Read(s.ctx, to.client(redistest.Hook(life.hook)), s.Store.Rules, bytes.NewReader(exported.Bytes()), options, redisrepo.WithPartitions(n), redisrepo.WithClock(s.clock.now))
+				if done = err == nil; err != nil && !errors.Is(err, errDied) {
+					t.Fatal(err)
+				}
+			}
+			if lives < 3 {
+				t.Errorf("the import took %d lives, want more", lives)
+			}
+			to = to.reopened(to.client(), nil, redisrepo.WithPartitions(n))
+			wantNoName(t, "the store", []byte(to.dump()), name)
+			if after := to.counted(others...); after != before {
+				t.Errorf("articles are\n%s\nwant\n%s", after, before)
+			}
+			wantRefused(t, to.MayChange(site.Actor{Name: name}), "DENIED")
+			to.wantClean()
+			var again bytes.Buffer
+			must.Get(export.Write(to.ctx, to.Repo, &again, export.Options{}))(t)
+			must.Get(export.Read(s.ctx, newSite(t, nil, redisrepo.WithPartitions(n)).raw, s.Store.Rules, bytes.NewReader(again.Bytes()), export.Options{}, redisrepo.WithPartitions(n), redisrepo.WithClock(s.clock.now)))(t)
+		})
+	}
+}
+
 // Followers of the log and of articles miss nothing while a name leaves them, and get nothing twice.
 func TestErasureDisturbsNoFollower(t *testing.T) {
 	t.Parallel()
@@ -347,8 +400,8 @@ func TestFindListsWords(t *testing.T) {
 	first := fmt.Sprint(found)
 	must.Get(erase.User(s.ctx, s.Repo, string(name), erase.Options{}))(t)
 	find()
-	if len(found) != 8 {
-		t.Errorf("found %q, want title and reason of article:1, a version of article:2, a report, a denial, and entries of the logs", found)
+	if len(found) != 9 {
+		t.Errorf("found %q, want title and reason of article:1, a version of article:2, a report, a denial, its entry and others of the logs", found)
 	}
 	if len(first) == 0 {
 		t.Error("nothing was found before")

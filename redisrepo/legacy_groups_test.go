@@ -71,12 +71,12 @@ func TestWritesToLegacyArticlesTakeTheirOwnGroupsOnly(t *testing.T) {
 		keys   int // of the script
 		groups []site.GroupName
 	}{
-		"vote":       {write: func(s *testSite) { s.vote(1, "carol", up) }, keys: 8 + 2 + 1, groups: []site.GroupName{"g0007", "g0900"}},
+		"vote":       {write: func(s *testSite) { s.vote(1, "carol", up) }, keys: 9 + 2 + 1, groups: []site.GroupName{"g0007", "g0900"}},
 		"regrouping": {write: func(s *testSite) { regroup(s, 1, "g0008") }, keys: 8 + 3*3, groups: []site.GroupName{"g0007", "g0008", "g0900"}},
 		"deletion and undeletion": {write: func(s *testSite) {
 			s.delete(1, moderator)
 			s.undelete(1)
-		}, keys: 19 + 3*3, groups: []site.GroupName{"g0007", "g0900"}},
+		}, keys: 20 + 3*3, groups: []site.GroupName{"g0007", "g0900"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -22,6 +22,7 @@ type opening struct {
 	store                             wire.Options
 	reports                           reports.Options
 	deletedTexts                      time.Duration
+	newUserAge                        time.Duration
 	mostSmall, gatherStep, stepLooked int // 0: the defaults
 }
 
@@ -40,6 +41,11 @@ func WithReports(options reports.Options) Option {
 // Retention. The default, 0, is never.
 func WithDeletedTexts(kept time.Duration) Option {
 	return func(o *opening) { o.deletedTexts = kept }
+}
+
+// WithNewUserAge sets for how long users are new, see NewUntil. The default, 0, is not at all.
+func WithNewUserAge(age time.Duration) Option {
+	return func(o *opening) { o.newUserAge = age }
 }
 
 // WithAcks has a write return only after n replicas of its primary have received it; if they do not, it fails with

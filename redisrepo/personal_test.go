@@ -101,6 +101,14 @@ func (s *testSite) livesFully(user site.UserName) {
 	s.do(fmt.Sprintf("SADD %s user:%s", s.Store.Partition(legacy.ID).Voted(legacy.ID), user))
 	s.do(fmt.Sprintf("HINCRBY %s votes 1", s.Store.Partition(legacy.ID).Article(legacy.ID)))
 
+	recent, forgotten := s.post("zoe"), s.post("zoe")
+	s.vote(recent.ID, user, up)
+	s.vote(forgotten.ID, user, down)
+	for _, id := range []site.ArticleID{legacy.ID, recent.ID, forgotten.ID} {
+		must.Get(s.void(id, true, string(user)))(t)
+	}
+	s.delete(forgotten.ID, moderator)
+
 	reported := s.post("zoe")
 	must.Get(s.Flag(s.ctx, user, reported.ID, reports.Abuse, "my note"))(t)
 	must.Get(s.Flag(s.ctx, user, legacy.ID, reports.Spam, ""))(t)
@@ -140,7 +148,7 @@ func TestAnExportHasWhateverNamesTheUser(t *testing.T) {
 			switch kind {
 			case "article", "history":
 				return has("article", "id", article) || has("moderation", "article", article)
-			case "voted", "downvoted", "audit":
+			case "voted", "downvoted", "audit", "void":
 				return has("vote", "article", article)
 			case "flags":
 				return has("report", "article", article) || has("moderation", "article", article)
@@ -193,7 +201,7 @@ func TestAnExportHasWhateverNamesTheUser(t *testing.T) {
 				t.Errorf("the export names %s:\n%s", name, text)
 			}
 		}
-		for kind, want := range map[string]int{"profile": 1, "denial": 1, "block": 1, "article": 5, "vote": 9, "report": 2} {
+		for kind, want := range map[string]int{"profile": 1, "denial": 1, "block": 1, "article": 5, "vote": 11, "report": 2} {
 			found := 0
 			for _, l := range lines {
 				if l["kind"] == kind {
@@ -204,7 +212,10 @@ func TestAnExportHasWhateverNamesTheUser(t *testing.T) {
 				t.Errorf("%d lines of the kind %s, want %d", found, kind, want)
 			}
 		}
-		for _, want := range []string{`"reason":"advertising"`, `"history":[{"title":"title"`, `"byYou":true}`, `"text":"a text of mine"`, `"note":"my note"`, `"decision":"fine by us"`, `"direction":"down"`, `"address":"bucket"`} {
+		if n := strings.Count(text, `"void":{"at":"`); n != 3 || strings.Contains(text, "article:0") {
+			t.Errorf("%d votes do not count, want 3:\n%s", n, text)
+		}
+		for _, want := range []string{`"user":"user:mkvtqhwzrpxb","until":"2026-03-01T12:01:00Z","action":"denied"`, `"reason":"a ring"}}`, `"reason":"advertising"`, `"history":[{"title":"title"`, `"byYou":true}`, `"text":"a text of mine"`, `"note":"my note"`, `"decision":"fine by us"`, `"direction":"down"`, `"address":"bucket"`} {
 			if !strings.Contains(text, want) {
 				t.Errorf("the export has no %s:\n%s", want, text)
 			}

@@ -40,6 +40,7 @@ import (
 	"frontpage/redisrepo/layout"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/live"
+	"frontpage/redisrepo/newcomers"
 	"frontpage/redisrepo/personal"
 	"frontpage/redisrepo/rankings"
 	"frontpage/redisrepo/rates"
@@ -70,6 +71,7 @@ type Repo struct {
 	*reports.Reports
 	*personal.Personal
 	*retention.Retention
+	*newcomers.Newcomers
 	Layout *layout.Layout
 
 	voting *voting
@@ -159,8 +161,9 @@ func assemble(store *wire.Store, o opening) (*Repo, error) {
 	r.Lists, errs[2] = lists.New(store, r.Articles, o.mostSmall, o.gatherStep)
 	r.Rankings, errs[3] = rankings.New(store, r.Lists, r.Views, o.stepLooked)
 	r.Casts = casts.New(store, r.Articles)
-	r.Personal = personal.New(store, r.Articles, r.Casts, r.Reports, r.Denials, r.Sessions)
+	r.Newcomers, errs[5] = newcomers.New(store, r.Casts, r.Sessions, o.newUserAge)
 	r.Voids = voids.New(store, r.Casts)
+	r.Personal = personal.New(store, r.Articles, r.Casts, r.Reports, r.Denials, r.Sessions, r.Voids)
 	r.Layout = layout.New(store, r.Articles, r.Lists, r.Rankings, r.Casts, r.Sessions, r.Views, o.Options)
 	r.voting = &voting{script: voteScript(store)}
 	r.voting.calls, errs[4] = newVoteCalls()
@@ -171,14 +174,16 @@ func assemble(store *wire.Store, o opening) (*Repo, error) {
 
 // forget drops what this process knows of the data, which may have gone back.
 func (r *Repo) forget() {
+	r.Newcomers.ForgetNewcomers()
 	r.voting.calls.forget()
 	for i := range r.Store.Partitions {
 		r.Rankings.ForgetSaved(i)
 	}
 }
 
-// forgetErased drops what this process knows of articles that may have had the name of an erased user.
+// forgetErased drops what this process knows of users, and of articles that may have had the name of an erased user.
 func (r *Repo) forgetErased() {
+	r.Newcomers.ForgetNewcomers()
 	r.voting.calls.forget()
 	r.Store.Changes.Add(1)
 }

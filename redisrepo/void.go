@@ -2,6 +2,7 @@ package redisrepo
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -40,9 +41,8 @@ func (r *Repo) VoidVotes(ctx context.Context, id site.ArticleID, by site.Actor, 
 	var voters []site.UserName
 	for i, name := range users {
 		voter, err := site.ParseUserName(name)
-		if err != nil {
-			refusal = append(refusal, site.InField("users."+strconv.Itoa(i), err).(site.Refusal)...)
-			continue
+		if broken, ok := errors.AsType[site.Refusal](site.InField("users."+strconv.Itoa(i), err)); ok {
+			refusal = append(refusal, broken...)
 		}
 		voters = append(voters, voter)
 	}

@@ -46,6 +46,7 @@ var endpointFlags = map[string]string{
 	"Rates.Posts":        "rates",
 	"Rates.Changes":      "rates",
 	"Rates.Reports":      "rates",
+	"Rates.New":          "rates",
 	"Rates.Addresses":    "rates",
 }
 

@@ -15,9 +15,11 @@ import (
 
 // Rates are the settings of rate limits and of the audit of votes.
 type Rates struct {
-	Rates           RateList `placeholder:"KIND=RATE" help:"Rates that differ from the defaults: the maximum number of votes, of posts, of changes (edits, regroupings and deletions), of reports and notices, and of points of cost (the complexity of operations) per user and time window, or off for one kind or all; and addresses, which quota an address gets, as a multiple of a user's, 1 to 1000000000. Anonymous clients are limited by address only. Default: votes=60/1m posts=10/10m changes=30/1m reports=10/10m cost=100000/1m addresses=10; in development mode off but for those given."`
-	AuditSecret     string   `placeholder:"TEXT" help:"Secret of at least 32 bytes. If set, the time of each vote and a keyed hash of the voter's address are recorded for the command audit, for as long as voters are kept."`
-	AuditSecretFile string   `hidden:""`
+	Rates           RateList      `placeholder:"KIND=RATE" help:"Rates that differ from the defaults: the maximum number of votes, of posts, of changes (edits, regroupings and deletions), of reports and notices, and of points of cost (the complexity of operations) per user and time window, or off for one kind or all; new-votes, new-posts, new-changes and new-reports, the same for new users, see FRONTPAGE_NEW_USER_AGE, for whom otherwise those of all users hold; and addresses, which quota an address gets, as a multiple of a user's, 1 to 1000000000. Anonymous clients are limited by address only. Default: votes=60/1m posts=10/10m changes=30/1m reports=10/10m cost=100000/1m addresses=10; in development mode off but for those given."`
+	NewUserAge      time.Duration `placeholder:"DURATION" help:"How long users are new, whole seconds, such as 7d. They cannot vote down, and FRONTPAGE_RATES can have rates of their own for them. 0, the default: not at all. Neither moderators nor services are new."`
+	NewUserClaim    string        `placeholder:"TEXT" help:"Claim of a token, or of a user at the OIDC provider, with the time when the account was created, in Unix seconds or as in RFC 3339; dots separate nested names. Without it, a user is there since the first sign-in on the site, or else the first post or vote."`
+	AuditSecret     string        `placeholder:"TEXT" help:"Secret of at least 32 bytes. If set, the time of each vote and a keyed hash of the voter's address are recorded for the command audit, for as long as voters are kept."`
+	AuditSecretFile string        `hidden:""`
 
 	auditSecret string // of AuditSecret or AuditSecretFile, set by check
 }
@@ -31,7 +33,7 @@ type RateList struct {
 }
 
 var (
-	rateKinds    = []string{"votes", "posts", "changes", "reports", "cost"}
+	rateKinds    = []string{"votes", "posts", "changes", "reports", "cost", "new-votes", "new-posts", "new-changes", "new-reports"}
 	defaultRates = map[string]endpoint.Rate{
 		"votes": {Most: 60, Window: time.Minute}, "posts": {Most: 10, Window: 10 * time.Minute},
 		"changes": {Most: 30, Window: time.Minute}, "reports": {Most: 10, Window: 10 * time.Minute}, "cost": {Most: 100_000, Window: time.Minute},
@@ -39,9 +41,13 @@ var (
 )
 
 const (
+	maxNewUserAge = 3650 * 24 * time.Hour
+
 	defaultAddresses = 10
 
-	ratesForm = "a list such as votes=60/1m posts=off addresses=10, of rates for votes, posts, changes, reports and cost (1 to 1000000000 in at least 1s), or off"
+	newUsers = "new-" // begins the kinds of rates of new users
+
+	ratesForm = "a list such as votes=60/1m posts=off addresses=10, of rates for votes, posts, changes, reports, cost, new-votes, new-posts, new-changes and new-reports (1 to 1000000000 in at least 1s), or off"
 )
 
 var errRates = errors.New("invalid rates")
@@ -96,15 +102,25 @@ func (r *Rates) values(development bool) endpoint.Rates {
 		maps.Copy(rates, defaultRates)
 	}
 	maps.Copy(rates, r.Rates.rates)
+	ofNew := map[string]endpoint.Rate{}
+	for kind, rate := range rates {
+		if rule, isNew := strings.CutPrefix(kind, newUsers); isNew && rate.Most > 0 {
+			ofNew[rule] = rate
+		}
+	}
 	return endpoint.Rates{
-		Votes: rates["votes"], Posts: rates["posts"], Changes: rates["changes"], Reports: rates["reports"], Cost: rates["cost"],
+		Votes: rates["votes"], Posts: rates["posts"], Changes: rates["changes"], Reports: rates["reports"], Cost: rates["cost"], New: ofNew,
 		Addresses: cmp.Or(r.Rates.addresses, defaultAddresses),
 	}
 }
 
 // ratesText returns rates as the setting has them.
 func ratesText(r endpoint.Rates) string {
-	return fmt.Sprintf("votes=%s posts=%s changes=%s reports=%s cost=%s addresses=%d", rateText(r.Votes), rateText(r.Posts), rateText(r.Changes), rateText(r.Reports), rateText(r.Cost), r.Addresses)
+	text := fmt.Sprintf("votes=%s posts=%s changes=%s reports=%s cost=%s addresses=%d", rateText(r.Votes), rateText(r.Posts), rateText(r.Changes), rateText(r.Reports), rateText(r.Cost), r.Addresses)
+	for _, rule := range slices.Sorted(maps.Keys(r.New)) {
+		text += " " + newUsers + rule + "=" + rateText(r.New[rule])
+	}
+	return text
 }
 
 func rateText(r endpoint.Rate) string {
@@ -115,6 +131,12 @@ func rateText(r endpoint.Rate) string {
 }
 
 func (r *Rates) check() (err error) {
+	if r.NewUserAge < 0 || r.NewUserAge > maxNewUserAge || r.NewUserAge%time.Second != 0 {
+		return Invalid(fmt.Errorf("%v is not a whole number of seconds between 0 and 3650d", r.NewUserAge), "new-user-age")
+	}
+	if r.NewUserAge == 0 && len(r.values(true).New) > 0 {
+		return Invalid(errors.New("rates of new users need FRONTPAGE_NEW_USER_AGE: how long users are new"), "rates")
+	}
 	if r.auditSecret, err = secret(r.AuditSecret, r.AuditSecretFile, "audit-secret"); err != nil {
 		return err
 	}

@@ -73,7 +73,7 @@ func TestInvalidSettingIsATypedError(t *testing.T) {
 		"ranking=capped:1", "calendar=group", "addr=nonsense", "trusted-proxies=proxy.example", "trusted-proxies=10.0.0.1/33", "rates=60/1m",
 		"rates=votes=60/1m post=off", "rates=addresses=0", "rates=votes=60", "rates=votes=60/", "rates=votes=/1m", "rates=votes=0/1m", "rates=votes=-5/1m",
 		"rates=votes=60/1", "rates=votes=60/999ms", "rates=votes=60/-1m", "rates=votes=60/1m/1h", "rates=votes=60 / 1m", "rates=votes=99999999999999999999/1m",
-		"rates=votes=OFF", "notice-contact-days=0", "notice-contact-days=401", "secret=short", "secret=,",
+		"rates=votes=OFF", "rates=new-votes=1/1m", "rates=new-cost=1/1m", "new-user-age=-1s", "new-user-age=1500ms", "new-user-age=3651d", "notice-contact-days=0", "notice-contact-days=401", "secret=short", "secret=,",
 	} {
 		var p program
 		_, err := settings.Parse(&p, []string{"--" + setting}, "", "")

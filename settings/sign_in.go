@@ -75,7 +75,7 @@ func (s *Settings) OIDC(ctx context.Context, log *slog.Logger) (*signin.SignIn, 
 	}
 	return signin.New(ctx, signin.Options{
 		Issuer: s.OIDCIssuer, ClientID: s.OIDCClientID, ClientSecret: s.oidcClientSecret, PublicURL: s.Address(), Secure: s.HTTPS(), Scopes: strings.Fields(s.OIDCScopes),
-		NameClaim: s.OIDCNameClaim, RolesClaim: s.RolesClaim, Moderator: s.ModeratorRole, Lifetime: s.SessionLifetime, ValidName: endpoint.ValidName, Log: log,
+		NameClaim: s.OIDCNameClaim, RolesClaim: s.RolesClaim, CreatedClaim: s.NewUserClaim, Moderator: s.ModeratorRole, Lifetime: s.SessionLifetime, ValidName: endpoint.ValidName, Log: log,
 		Client: func(req *http.Request) netip.Addr { return endpoint.NetworkOf(req, s.TrustedProxies) },
 		Names: map[string]string{
 			"Issuer": Name("oidc-issuer"), "ClientID": Name("oidc-client-id"), "PublicURL": Name("public-url"),
@@ -86,7 +86,7 @@ func (s *Settings) OIDC(ctx context.Context, log *slog.Logger) (*signin.SignIn, 
 
 // Verifier returns a verifier that authenticates callers as configured. It reads the files, fetches the
 // keys, and keeps loading them again until ctx ends. users is what OIDC returned, names are those of the same site.
-func (s *SignIn) Verifier(ctx context.Context, users *signin.SignIn, names *signin.Names, log *slog.Logger) (*identity.Verifier, error) {
+func (s *Settings) Verifier(ctx context.Context, users *signin.SignIn, names *signin.Names, log *slog.Logger) (*identity.Verifier, error) {
 	o := s.identityOptions()
 	o.Log = log
 	if o.Accounts != nil {
@@ -99,7 +99,7 @@ func (s *SignIn) Verifier(ctx context.Context, users *signin.SignIn, names *sign
 }
 
 // Token returns a token of a user, signed with the secret.
-func (s *SignIn) Token(user string, roles []string, lifetime time.Duration) (string, error) {
+func (s *Settings) Token(user string, roles []string, lifetime time.Duration) (string, error) {
 	switch {
 	case s.Development():
 		return "", Invalid(errors.New("it is not set. In development mode no token is needed: the header X-User-ID names the user. "+
@@ -110,9 +110,9 @@ func (s *SignIn) Token(user string, roles []string, lifetime time.Duration) (str
 	return identity.Issue(s.identityOptions(), user, roles, lifetime)
 }
 
-func (s *SignIn) identityOptions() identity.Options {
+func (s *Settings) identityOptions() identity.Options {
 	o := identity.Options{
-		Secret: s.jwtSecret, JWKS: s.JWKS, Issuer: s.JWTIssuer, Audience: s.JWTAudience, RolesClaim: s.RolesClaim, NameClaim: s.JWTNameClaim,
+		Secret: s.jwtSecret, JWKS: s.JWKS, Issuer: s.JWTIssuer, Audience: s.JWTAudience, RolesClaim: s.RolesClaim, NameClaim: s.JWTNameClaim, CreatedClaim: s.NewUserClaim,
 		ProxyHeader: s.ProxyUserHeader, RolesHeader: s.ProxyRolesHeader,
 		Moderators: s.Moderators, ModeratorRole: s.ModeratorRole,
 		Development: s.Development(),

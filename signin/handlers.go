@@ -143,8 +143,8 @@ func (s *SignIn) sessionOf(ctx context.Context, u user, tokens *oauth2.Token, id
 	}
 	v := session{
 		Account: account(s.o.Issuer, u.subject), IDToken: idToken, Refresh: tokens.RefreshToken,
-		Moderator: s.isModerator(u),
-		Renew:     s.renewAt(tokens), Until: s.o.Now().Add(s.o.Lifetime),
+		Moderator: s.isModerator(u), Created: identity.TimeIn(u.claims, s.o.CreatedClaim),
+		Renew: s.renewAt(tokens), Until: s.o.Now().Add(s.o.Lifetime),
 	}
 	name, err := s.repo.Load().AccountName(ctx, v.Account, wanted)
 	var full site.Refusal

@@ -23,6 +23,7 @@ type session struct {
 	Account   string    `json:"account"` // at the provider
 	Name      string    `json:"name"`    // here
 	Moderator bool      `json:"moderator,omitempty"`
+	Created   time.Time `json:"created,omitzero"`   // as in identity.Caller
 	IDToken   string    `json:"id_token,omitempty"` // for signing out at the provider
 	Refresh   string    `json:"refresh,omitempty"`  // the refresh token; empty: the session cannot be renewed
 	Renew     time.Time `json:"renew"`              // when the provider is to be asked whether it goes on
@@ -128,7 +129,7 @@ func (s *SignIn) find(ctx context.Context, id string) (identity.Caller, error) {
 	if v.Refresh != "" && !s.o.Now().Before(v.Renew) {
 		s.renewSoon(ctx, id, v)
 	}
-	return identity.Caller{Name: v.Name, Moderator: v.Moderator, Expires: time.Now().Add(s.o.Recheck)}, nil
+	return identity.Caller{Name: v.Name, Moderator: v.Moderator, Created: v.Created, Expires: time.Now().Add(s.o.Recheck)}, nil
 }
 
 // end removes a session.

@@ -44,6 +44,7 @@ type Options struct {
 	NameClaim    string   // with the name that a user gets here, if no other one has it; nested names by dots
 	RolesClaim   string   // as in identity.Options; empty: there are no moderators
 	Moderator    string   // the role of moderators
+	CreatedClaim string   // as in identity.Options
 
 	// Lifetime is how long a session goes on without a renewal, at most sessions.MaxSession.
 	Lifetime time.Duration

@@ -84,16 +84,22 @@ func New(t *testing.T, client redis.UniversalClient, rules site.Rules, change ..
 // NewOn is like New, and lets configure change the settings of the HTTP server.
 func NewOn(t *testing.T, configure func(*http.Server), client redis.UniversalClient, rules site.Rules, change ...func(*endpoint.Options)) *Site {
 	t.Helper()
-	return newSite(t, configure, client, graph.Site{}, rules, change...)
+	return newSite(t, configure, client, graph.Site{}, rules, nil, change...)
 }
 
 // NewAbout is like New, for a site with its own contact, or with a public log.
 func NewAbout(t *testing.T, client redis.UniversalClient, about graph.Site, rules site.Rules) *Site {
 	t.Helper()
-	return newSite(t, func(*http.Server) {}, client, about, rules)
+	return newSite(t, func(*http.Server) {}, client, about, rules, nil)
 }
 
-func newSite(t *testing.T, configure func(*http.Server), client redis.UniversalClient, about graph.Site, rules site.Rules, change ...func(*endpoint.Options)) *Site {
+// NewWith is like New, for a repo with an option.
+func NewWith(t *testing.T, client redis.UniversalClient, rules site.Rules, option redisrepo.Option, change ...func(*endpoint.Options)) *Site {
+	t.Helper()
+	return newSite(t, func(*http.Server) {}, client, graph.Site{}, rules, []redisrepo.Option{option}, change...)
+}
+
+func newSite(t *testing.T, configure func(*http.Server), client redis.UniversalClient, about graph.Site, rules site.Rules, with []redisrepo.Option, change ...func(*endpoint.Options)) *Site {
 	t.Helper()
 	options := endpoint.DefaultOptions()
 	options.Timeout = must.Patience
@@ -108,7 +114,7 @@ func newSite(t *testing.T, configure func(*http.Server), client redis.UniversalC
 	s.clock.Store(Start.Unix())
 	now := func() time.Time { return time.Unix(s.clock.Load(), 0) }
 	box := must.Get(sealing.New("the secret of the sites of all tests"))(t)
-	repo := must.Get(redisrepo.New(t.Context(), client, rules, redisrepo.WithClock(now), redisrepo.WithReports(reports.Options{Box: box})))(t)
+	repo := must.Get(redisrepo.New(t.Context(), client, rules, append(with, redisrepo.WithClock(now), redisrepo.WithReports(reports.Options{Box: box}))...))(t)
 	client.AddHook(s.Trips)
 	s.Repo = repo
 	about.Version, about.SignIn = "test", graph.ByName

@@ -32,6 +32,7 @@ var (
 	articleScript = wire.Script(luaFiles, "erasearticle.lua")
 	votersScript  = wire.Script(luaFiles, "erasevoters.lua")
 	flagsScript   = wire.Script(luaFiles, "erasereports.lua")
+	voidsScript   = wire.Script(luaFiles, "erasevoids.lua")
 	logScript     = wire.Script(luaFiles, "eraselog.lua")
 )
 

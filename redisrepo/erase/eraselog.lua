@@ -39,7 +39,8 @@ local function without(fields)
   for i = 1, #fields, 2 do
     local field, value = fields[i], fields[i + 1]
     if field == 'article' then is_emptied = empties[value] end
-    if (field == 'by' or field == 'on_behalf_of') and value == by then fields[i + 1] = instead end
+    local has_user = field == 'by' or field == 'on_behalf_of' or field == 'article' and name == 'moderation'
+    if has_user and value == by then fields[i + 1] = instead end
     if (field == 'title' or field == 'link') and is_emptied then fields[i + 1] = '' end
   end
   return fields

@@ -86,6 +86,19 @@ func leaveFlags(ctx context.Context, j *job, f found) (bool, error) {
 	return answer.Number(1) > 0, err
 }
 
+func leaveVoids(ctx context.Context, j *job, f found) (bool, error) {
+	scriptKeys := []string{
+		f.key, // KEYS[1] void
+	}
+	gone := site.UserName(" gone:" + rand.Text()[:goneLength]) // as with site.ErasedUser, the space keeps it from being a user's name
+	answer, err := j.Store.Call(ctx, voidsScript, scriptKeys, []any{
+		j.member,                      // ARGV[1] user
+		site.ErasedModerator.Member(), // ARGV[2] moderator
+		gone.Member(),                 // ARGV[3] gone
+	})
+	return answer.Number(1) > 0, err
+}
+
 const (
 	// mostCopied is how many entries one call of eraselog.lua copies: it takes Redis about 2 ms.
 	mostCopied = 200
@@ -134,7 +147,7 @@ func leaveLog(ctx context.Context, j *job, f found) (bool, error) {
 func (j *job) lookThrough(ctx context.Context, f found, by string) (has bool, emptied []string, err error) {
 	told := map[string]bool{} // numbers of articles with words in the log
 	err = j.eachEntry(ctx, f.key, func(m redis.XMessage) {
-		has = has || m.Values["by"] == by || m.Values["on_behalf_of"] == by
+		has = has || m.Values["by"] == by || m.Values["on_behalf_of"] == by || m.Values["article"] == j.member
 		title, _ := m.Values["title"].(string)
 		link, _ := m.Values["link"].(string)
 		if member, _ := m.Values["article"].(string); j.o.Remove && title+link != "" {

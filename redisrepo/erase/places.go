@@ -42,6 +42,7 @@ var places = map[string]place{
 	"blocked set":       {owner: whole, ask: askSet, leave: leaveSet},
 	"blockers zset":     {ask: askRank, leave: leaveRank},
 	"flags hash":        {ask: askValues, leave: leaveFlags, words: afterLine},
+	"void hash":         {ask: askValues, leave: leaveVoids, words: afterLine},
 	"denials hash":      {ask: askValues, leave: leaveDenials, words: afterLine},
 	"account string":    {ask: askText, leave: leaveAccount},
 	"name string":       {ask: askText, leave: leaveKey},
@@ -51,7 +52,7 @@ var places = map[string]place{
 
 	"posted zset":    {}, // erasearticle.lua takes the articles out, and nothing else is in it
 	"article string": {}, "time zset": {}, "score zset": {}, "group set": {}, "groups zset": {}, "sizes zset": {}, "host zset": {},
-	"top zset": {}, "clock hash": {}, "front zset": {}, "best zset": {}, "deleted zset": {}, "views hash": {}, "flagged zset": {},
+	"top zset": {}, "clock hash": {}, "front zset": {}, "best zset": {}, "deleted zset": {}, "unexplained zset": {}, "views hash": {}, "flagged zset": {},
 	"contact hash": {}, "link string": {}, "state string": {}, "session string": {}, "ended string": {}, "erased zset": {},
 	"erasing hash": {}, "erasing stream": {}, "meta hash": {}, "changes channel": {},
 }

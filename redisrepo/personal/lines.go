@@ -19,9 +19,10 @@ import (
 type line struct {
 	Kind string `json:"kind"`
 
-	Name       string     `json:"name,omitempty"`
-	Account    string     `json:"account,omitempty"`
-	ExportedAt *time.Time `json:"exportedAt,omitempty"`
+	Name        string     `json:"name,omitempty"`
+	Account     string     `json:"account,omitempty"`
+	FirstSignIn *time.Time `json:"firstSignIn,omitempty"`
+	ExportedAt  *time.Time `json:"exportedAt,omitempty"`
 
 	ID        string           `json:"id,omitempty"`
 	Article   string           `json:"article,omitempty"`
@@ -39,6 +40,7 @@ type line struct {
 	Direction string     `json:"direction,omitempty"`
 	At        *time.Time `json:"at,omitempty"`
 	Audit     *audit     `json:"audit,omitempty"`
+	Void      *void      `json:"void,omitempty"`
 
 	Note      *string    `json:"note,omitempty"`
 	State     string     `json:"state,omitempty"`
@@ -82,13 +84,22 @@ type audit struct {
 	Address string    `json:"address"` // the keyed hash of the address
 }
 
+// void is why a vote does not count. Which moderator took it out is not said.
+type void struct {
+	At     time.Time `json:"at"`
+	Reason string    `json:"reason"`
+}
+
 // readProfile adds the user, what is denied, and whom the user has blocked.
 func (e *export) readProfile(ctx context.Context, _ string) (string, bool, error) {
-	account, err := e.sessions.AccountOf(ctx, e.user)
+	account, signedIn, err := e.sessions.AccountOf(ctx, e.user)
 	if err != nil {
 		return "", false, err
 	}
 	lines := []line{{Kind: "profile", ID: e.user.Member(), Name: string(e.user), Account: account, ExportedAt: new(e.store.Now().UTC().Truncate(time.Second))}}
+	if !signedIn.IsZero() {
+		lines[0].FirstSignIn = &signedIn
+	}
 	if d := e.denials.LastDenial(e.user); d != nil {
 		lines = append(lines, line{Kind: "denial", At: &d.At, Until: d.Until, Ground: d.Ground, Reason: &d.Reason})
 	}
@@ -229,7 +240,7 @@ func (e *export) addReported(ctx context.Context, found []redis.Z) (int, error) 
 	return len(found), nil
 }
 
-// addModeration adds the entries that are about articles of the user, or about what the user did.
+// addModeration adds the entries that are about articles of the user, about the user, or about what the user did.
 func (e *export) addModeration(ctx context.Context, partition int, found []redis.XMessage) error {
 	var entries []events.ModerationEntry
 	var ids []site.ArticleID
@@ -245,11 +256,18 @@ func (e *export) addModeration(ctx context.Context, partition int, found []redis
 	}
 	for i, entry := range entries {
 		byUser := entry.By == e.user || entry.OnBehalfOf != nil && *entry.OnBehalfOf == e.user
-		if !byUser && posters[i] != e.user {
+		ofUser := entry.Target == e.user.Member()
+		if !byUser && !ofUser && posters[i] != e.user {
 			continue
 		}
-		l := line{Kind: "moderation", Action: string(entry.Kind), Article: entry.Article.String(), At: &entry.At, ByYou: byUser,
+		l := line{Kind: "moderation", Action: string(entry.Kind), At: &entry.At, Until: entry.Until, ByYou: byUser,
 			Basis: entry.Basis, Reason: entry.Reason, Before: entry.Before, After: entry.After}
+		if ofUser {
+			l.User = entry.Target
+		}
+		if entry.Article != 0 {
+			l.Article = entry.Article.String()
+		}
 		if entry.Ground != nil {
 			l.Ground = *entry.Ground
 		}

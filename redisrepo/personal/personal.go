@@ -21,6 +21,7 @@ import (
 	"frontpage/redisrepo/reports"
 	"frontpage/redisrepo/sessions"
 	"frontpage/redisrepo/site"
+	"frontpage/redisrepo/voids"
 	"frontpage/redisrepo/wire"
 )
 
@@ -40,11 +41,12 @@ type Personal struct {
 	reports  *reports.Reports
 	denials  *denials.Denials
 	sessions *sessions.Sessions
+	voids    *voids.Voids
 }
 
 // New returns what reads about the users of a site.
-func New(store *wire.Store, a *articles.Articles, c *casts.Casts, r *reports.Reports, d *denials.Denials, s *sessions.Sessions) *Personal {
-	return &Personal{store, a, c, r, d, s}
+func New(store *wire.Store, a *articles.Articles, c *casts.Casts, r *reports.Reports, d *denials.Denials, s *sessions.Sessions, v *voids.Voids) *Personal {
+	return &Personal{store, a, c, r, d, s, v}
 }
 
 // Part is a part of an export.
@@ -58,7 +60,8 @@ func (p *Part) IsLast() bool { return p.Cursor == nil }
 
 // ExportUser returns the part of the export of a user after a cursor, nil for the first one. All parts one after the other are
 // the export: a line for each thing that names the user, and at its end a line of the kind end, with the number of lines before it
-// and the SHA-256, in hex, of all bytes before it. A part takes at most 52 round trips, and one more for each edited article in it.
+// and the SHA-256, in hex, of all bytes before it. A part takes at most 50 steps
+// of a few round trips each, and a round trip for each edited article in it.
 //
 // What changes while the parts are read is in the export as it was before or after. The Refusal is Invalid for a cursor that is
 // damaged or of another user.

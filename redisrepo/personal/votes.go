@@ -33,7 +33,7 @@ type vote struct {
 	at      *time.Time // nil: not known
 }
 
-// addVotes adds votes, with what the audit has of them: it takes one round trip.
+// addVotes adds votes, with what the audit has of them, and why they do not count: it takes two round trips.
 func (e *export) addVotes(ctx context.Context, votes []vote) error {
 	if len(votes) == 0 {
 		return nil
@@ -44,10 +44,21 @@ func (e *export) addVotes(ctx context.Context, votes []vote) error {
 	if err != nil {
 		return err
 	}
+	ids := make([]site.ArticleID, len(votes))
+	for i, v := range votes {
+		ids[i] = v.article
+	}
+	voided, err := e.voids.Of(ctx, e.user, ids)
+	if err != nil {
+		return err
+	}
 	for i, v := range votes {
 		l := line{Kind: "vote", Article: v.article.String(), Direction: "up", At: v.at}
 		if v.vote == site.Down {
 			l.Direction = "down"
+		}
+		if out := voided[i]; out != nil {
+			l.Void = &void{out.At, out.Reason}
 		}
 		if words := strings.SplitN(records[i].Val(), " ", 3); len(words) == 3 {
 			if seconds, err := site.ParseNumber(words[1]); err == nil {
@@ -84,6 +95,10 @@ func (e *export) addUnlisted(ctx context.Context, ids []site.ArticleID) error {
 		if err != nil {
 			return err
 		}
+		voided, err := e.voids.Of(ctx, e.user, some)
+		if err != nil {
+			return err
+		}
 		var votes []vote
 		var months []int64
 		for i, id := range some {
@@ -92,6 +107,8 @@ func (e *export) addUnlisted(ctx context.Context, ids []site.ArticleID) error {
 				votes = append(votes, vote{article: id, vote: site.Up})
 			case down[i].Val():
 				votes = append(votes, vote{article: id, vote: site.Down})
+			case voided[i] != nil && voided[i].Vote != site.None:
+				votes = append(votes, vote{article: id, vote: voided[i].Vote})
 			default:
 				continue
 			}

@@ -82,37 +82,56 @@ func (r *Sessions) freeName(ctx context.Context, account, wanted string) (string
 			}
 			continue
 		}
-		owner, err := r.first(ctx, r.nameKey(site.UserName(name)), account)
-		if err != nil || owner == account {
+		// With the time of the first sign-in.
+		owner, err := r.first(ctx, r.NameKey(site.UserName(name)), fmt.Sprintf("%s %d", account, r.store.Now().Unix()))
+		if err != nil || ownerOf(owner) == account {
 			return name, err
 		}
 	}
 	return "", site.Refuse(site.Conflict, "", "too many users have the name %s", site.Shown(wanted))
 }
 
-// nameKey is the key of the account that has a name, in any case and form of its letters.
-func (r *Sessions) nameKey(name site.UserName) string {
+// NameKey is the key of the account that has a name, in any case and form of its letters: of its digest and, for one that first
+// signed in since that is kept, the time.
+func (r *Sessions) NameKey(name site.UserName) string {
 	folded := digestOf(norm.NFKC.String(fold(norm.NFKC.String(string(name)))))
 	return r.digested(folded).NameOwner(folded)
 }
 
-// AccountOf returns the digest of the account that has a name, in any case and form of its letters; empty: none has.
-func (r *Sessions) AccountOf(ctx context.Context, name site.UserName) (string, error) {
-	account, err := r.store.Client.Get(wire.Reading(ctx), r.nameKey(name)).Result()
-	if err != nil && !errors.Is(err, redis.Nil) {
-		return "", failover.Wrap("look for an account", err)
+// ownerOf returns the digest of the account in a value of NameKey.
+func ownerOf(value string) string {
+	account, _, _ := strings.Cut(value, " ")
+	return account
+}
+
+// SignedInAt returns when the account in a value of NameKey first signed in, UTC, whole seconds; the zero time: it is not known.
+func SignedInAt(value string) time.Time {
+	_, text, _ := strings.Cut(value, " ")
+	at, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return time.Time{}
 	}
-	return account, nil
+	return time.Unix(at, 0).UTC()
+}
+
+// AccountOf returns the digest of the account that has a name, in any case and form of its letters, and when it first
+// signed in, as SignedInAt; empty: none has.
+func (r *Sessions) AccountOf(ctx context.Context, name site.UserName) (account string, signedIn time.Time, err error) {
+	value, err := r.store.Client.Get(wire.Reading(ctx), r.NameKey(name)).Result()
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return "", time.Time{}, failover.Wrap("look for an account", err)
+	}
+	return ownerOf(value), SignedInAt(value), nil
 }
 
 // NameOwnerKey returns the key of the account that has a name, in any case and form of its letters, if that is the account of a
 // digest; else an empty text.
 func (r *Sessions) NameOwnerKey(ctx context.Context, name site.UserName, account string) (string, error) {
-	owner, err := r.AccountOf(ctx, name)
+	owner, _, err := r.AccountOf(ctx, name)
 	if err != nil || owner == "" || owner != account {
 		return "", err
 	}
-	return r.nameKey(name), nil
+	return r.NameKey(name), nil
 }
 
 // Look is the key of the first name of those that look alike: they have one skeleton (UTS 39), in any case. No name is what
@@ -145,7 +164,7 @@ func (r *Sessions) MayLookLike(ctx context.Context, name, other site.UserName) e
 	posts := make([]*redis.IntCmd, len(r.store.Partitions))
 	var account *redis.StringCmd
 	err := r.store.Read(ctx, func(pipe redis.Pipeliner) {
-		account = pipe.Get(ctx, r.nameKey(name))
+		account = pipe.Get(ctx, r.NameKey(name))
 		for i, p := range r.store.Partitions {
 			posts[i] = pipe.ZCard(ctx, p.Posted(name))
 		}

@@ -21,6 +21,7 @@ const (
 	Conflict      Code = "CONFLICT"       // the idempotency key was used for another post, or the article was edited since
 	DuplicateLink Code = "DUPLICATE_LINK" // the link was posted within Rules.LinkWindow
 	Denied        Code = "DENIED"         // a moderator has denied the user changes
+	TooNew        Code = "TOO_NEW"        // the user is too new for this
 	HostDenied    Code = "HOST_DENIED"    // a moderator has denied links to the host
 )
 
@@ -32,7 +33,7 @@ type Error struct {
 	Field   []string // path into the input; nil if the error belongs to no field
 
 	Article *ArticleID // the first article with the link; only for DuplicateLink
-	Until   *time.Time // when it ends; only for Denied, and nil for ever
+	Until   *time.Time // when it ends; only for Denied and TooNew, and nil for ever
 	Reason  string     // of the moderator; only for Denied
 }
 

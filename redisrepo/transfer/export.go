@@ -107,8 +107,11 @@ type LogRecord struct {
 
 // HasTarget reports whether the entry is about an article, a user or a host, and not about two of them.
 func (e LogRecord) HasTarget() bool {
-	if e.Target == "" {
+	switch e.Target {
+	case "":
 		return e.Article >= 1 && e.Article <= 1<<31-1
+	case site.ErasedUser.Member():
+		return e.Article == 0
 	}
 	target, err := events.ParseTarget(e.Target)
 	return e.Article == 0 && err == nil && target == e.Target && !strings.HasPrefix(target, site.ArticlePrefix)

@@ -17,6 +17,7 @@ import (
 	"frontpage/redisrepo/articles"
 	"frontpage/redisrepo/check"
 	"frontpage/redisrepo/denials"
+	"frontpage/redisrepo/erase"
 	"frontpage/redisrepo/events"
 	"frontpage/redisrepo/keys"
 	"frontpage/redisrepo/layout"
@@ -354,8 +355,33 @@ func (f *Filling) PutDenials(ctx context.Context, records []denials.Record) erro
 	return f.r.Denials.Put(ctx, records)
 }
 
-// Finish checks the store and makes it a site. report is called with each inconsistency: then the import has failed.
-func (f *Filling) Finish(ctx context.Context, report func(violation string)) (check.Checked, error) {
+// Erased returns the digests of the names of erased users that the store has, and adds others to them.
+func (f *Filling) Erased(ctx context.Context, others []string) (map[string]bool, error) {
+	key, list := f.r.Store.Partitions[0].Erased(), map[string]bool{}
+	for some := range slices.Chunk(others, wire.BatchSize) {
+		err := f.r.Store.Write(ctx, func(pipe redis.Pipeliner) {
+			for _, digest := range some {
+				pipe.ZAddNX(ctx, key, redis.Z{Score: float64(f.r.Store.Now().Unix()), Member: digest})
+			}
+		})
+		if err != nil {
+			return nil, failover.Wrap("record erased users", err)
+		}
+	}
+	all, err := erase.Erased(ctx, f.r)
+	for _, digest := range all {
+		list[digest] = true
+	}
+	return list, err
+}
+
+// Finish erases users, checks the store and makes it a site. report is called with each inconsistency: then the import has failed.
+func (f *Filling) Finish(ctx context.Context, erased []site.UserName, report func(violation string)) (check.Checked, error) {
+	for _, name := range erased {
+		if _, err := erase.User(ctx, f.r, string(name), erase.Options{}); err != nil {
+			return check.Checked{}, err
+		}
+	}
 	if err := f.r.Layout.FillCasts(ctx); err != nil {
 		return check.Checked{}, failover.Wrap("list the votes of users", err)
 	}

@@ -108,6 +108,9 @@ func (r *Voids) names(ctx context.Context, id site.ArticleID, direction *site.Vo
 	}
 	voids, err := r.Voided(ctx, id)
 	for _, v := range voids {
+		if strings.HasPrefix(string(v.Voter), " ") {
+			continue // an erased user
+		}
 		if direction == nil || v.Vote == site.None || v.Vote == *direction {
 			add(v.Voter.Member())
 		}

@@ -138,7 +138,9 @@ export type UserErrorCode =
   /** A moderator has denied the viewer changes, or taken the viewer's vote on the article out of all counts. The error is a DeniedError. */
   | 'DENIED'
   /** A moderator has denied links to the host. */
-  | 'HOST_DENIED';
+  | 'HOST_DENIED'
+  /** New users cannot vote down. The error is a DeniedError. */
+  | 'TOO_NEW';
 
 export type RowFragment = { id: string, number: number, title: string, link: string | null, createdAt: string, score: number, votes: number, upvotes: number, downvotes: number, isInteresting: boolean, votingEndsAt: string, viewerVote: VoteDirection | null, viewerCanVote: boolean, revision: number, editedAt: string | null, deletedAt: string | null, poster: { id: string, name: string }, groups: Array<{ id: string, name: string }> };
 

@@ -67,7 +67,9 @@ export type UserErrorCode =
   /** A moderator has denied the viewer changes, or taken the viewer's vote on the article out of all counts. The error is a DeniedError. */
   | 'DENIED'
   /** A moderator has denied links to the host. */
-  | 'HOST_DENIED';
+  | 'HOST_DENIED'
+  /** New users cannot vote down. The error is a DeniedError. */
+  | 'TOO_NEW';
 
 /** A formula to rank articles by, and its parameters. A parameter of another formula is an error with the code BAD_USER_INPUT. */
 export type RankBy = {

@@ -85,7 +85,9 @@ export type UserErrorCode =
   /** A moderator has denied the viewer changes, or taken the viewer's vote on the article out of all counts. The error is a DeniedError. */
   | 'DENIED'
   /** A moderator has denied links to the host. */
-  | 'HOST_DENIED';
+  | 'HOST_DENIED'
+  /** New users cannot vote down. The error is a DeniedError. */
+  | 'TOO_NEW';
 
 export type FlagMutationVariables = Exact<{
   input: FlagInput;

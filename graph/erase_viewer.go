@@ -1,0 +1,94 @@
+package graph
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"frontpage/endpoint"
+	"frontpage/redisrepo/erase"
+	"frontpage/redisrepo/site"
+)
+
+// ErasedArticles says what becomes of the articles of a user who is erased.
+type ErasedArticles string
+
+// What becomes of the articles.
+const (
+	KeepArticles   ErasedArticles = "keep"
+	RemoveArticles ErasedArticles = "remove"
+)
+
+// EraseViewerInput confirms that the viewer is to be erased.
+type EraseViewerInput struct {
+	Confirm  string
+	Articles ErasedArticles
+}
+
+// EraseViewerPayload is the result of erasing the viewer.
+type EraseViewerPayload struct {
+	Done       bool
+	UserErrors []UserError
+}
+
+// eraseWait is how long a call waits for an erasure.
+const eraseWait = 5 * time.Second
+
+// erasures lets one erasure run at a time. It goes on when the request that began it has ended.
+type erasures struct {
+	mu      sync.Mutex
+	running *erasure // nil: none
+}
+
+// erasure is one that runs.
+type erasure struct {
+	user  site.UserName
+	ended chan struct{}
+	err   error // set before ended is closed
+}
+
+// eraseViewer erases the viewer, also one who is denied changes.
+func (r *Resolver) eraseViewer(ctx context.Context, input EraseViewerInput) (*EraseViewerPayload, error) {
+	var payload EraseViewerPayload
+	var err error
+	payload.UserErrors, err = authenticated(ctx, endpoint.RuleChanges, func(v endpoint.Viewer) (err error) {
+		switch {
+		case v.Via != "":
+			return site.Refuse(site.Forbidden, "", "a service cannot erase the user for whom it acts")
+		case input.Confirm != string(v.Name):
+			return site.Refuse(site.Invalid, "confirm", "type your user name to confirm that you want to be erased: %s", site.Shown(string(v.Name)))
+		}
+		payload.Done, err = r.erase(ctx, v.Name, input.Articles == RemoveArticles)
+		return err
+	})
+	return &payload, err
+}
+
+// erase begins the erasure of a user, unless one runs, and waits a while for that. It reports whether the user is erased.
+func (r *Resolver) erase(ctx context.Context, user site.UserName, remove bool) (bool, error) {
+	r.erasures.mu.Lock()
+	e := r.erasures.running
+	if e == nil {
+		e = &erasure{user: user, ended: make(chan struct{})}
+		r.erasures.running = e
+		go func() {
+			_, e.err = erase.User(context.WithoutCancel(ctx), r.repo, string(user), erase.Options{Remove: remove, Settle: erase.Settle})
+			r.erasures.mu.Lock()
+			r.erasures.running = nil
+			r.erasures.mu.Unlock()
+			close(e.ended)
+		}()
+	}
+	r.erasures.mu.Unlock()
+	select {
+	case <-e.ended:
+		if e.user != user {
+			return false, nil
+		}
+		return e.err == nil, e.err
+	case <-time.After(eraseWait):
+		return false, nil
+	case <-ctx.Done():
+		return false, ctx.Err()
+	}
+}
