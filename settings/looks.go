@@ -22,7 +22,7 @@ type Looks struct {
 	SiteAccent   string   `placeholder:"COLOUR" help:"Colour of buttons and links, such as #17624a. It must be dark enough to be read on a light background; on a dark one it is lightened."`
 	SiteLogo     string   `placeholder:"FILE" help:"Logo beside the name, and icon of the site: a file in SVG or PNG format of at most 256 KiB, best square."`
 	SiteLinks    []string `placeholder:"TEXT=URL" help:"Links at the bottom of each page, such as Rules=https://example.org/rules: at most 10, to http and https URLs, paths and mailto addresses."`
-	RulesInWords string   `name:"site-rules" placeholder:"TEXT" help:"Rules of the site, separated by semicolons or line breaks, such as No advertising; Be kind: at most 10 of at most 200 characters. Moderators choose one as the basis of a removal, and users read them when they report."`
+	RulesInWords string   `name:"site-rules" placeholder:"TEXT" help:"What users must keep to, separated by semicolons or line breaks, such as No advertising; Be kind: at most 10 of at most 200 characters. Moderators choose one as the basis of a removal, and users read them when they report."`
 }
 
 const (
