@@ -25,7 +25,8 @@ const list = (changes: Change[]) => changes.map(({ criticality, message }) => `$
 
 main(async () => {
   const written = read("../schema.graphqls");
-  const differences = await diff(written, await introspect());
+  // Introspection does not say which fields have a directive.
+  const differences = (await diff(written, await introspect())).filter(({ message }) => !message.includes("'semanticNonNull' was removed from field"));
   assert.equal(differences.length, 0, `the server does not serve schema.graphqls:\n${list(differences)}`);
 
   const changes = await diff(read("released.graphqls"), written);

@@ -21,7 +21,7 @@ type Card struct {
 	Id string `json:"id"`
 	// The article's number, unique on this site.
 	Number int `json:"number"`
-	// A single line of 1 to 200 characters.
+	// A single line of 1 to 200 characters. Empty once the text of a deleted article has been erased.
 	Title string `json:"title"`
 	// The article's http or https URL, or null if the article is only a text.
 	Link *string `json:"link"`
@@ -664,7 +664,7 @@ func (v *PostPostPostPayloadUserErrorsBasicUserError) GetField() []string { retu
 // PostPostPostPayloadUserErrorsDeniedError includes the requested fields of the GraphQL type DeniedError.
 // The GraphQL type's documentation follows.
 //
-// A moderator has denied the viewer changes.
+// A moderator has denied the viewer changes, or taken the viewer's vote on the article out of all counts; or the viewer is too new.
 type PostPostPostPayloadUserErrorsDeniedError struct {
 	Typename *string `json:"__typename"`
 	// The kind of error, stable for programs.
@@ -1298,7 +1298,7 @@ func (v *RegroupRegroupRegroupPayloadUserErrorsBasicUserError) GetField() []stri
 // RegroupRegroupRegroupPayloadUserErrorsDeniedError includes the requested fields of the GraphQL type DeniedError.
 // The GraphQL type's documentation follows.
 //
-// A moderator has denied the viewer changes.
+// A moderator has denied the viewer changes, or taken the viewer's vote on the article out of all counts; or the viewer is too new.
 type RegroupRegroupRegroupPayloadUserErrorsDeniedError struct {
 	Typename *string `json:"__typename"`
 	// The kind of error, stable for programs.
@@ -1561,10 +1561,12 @@ const (
 	UserErrorCodeDuplicateLink UserErrorCode = "DUPLICATE_LINK"
 	// A rate limit was exceeded. The error is a RateLimitedError.
 	UserErrorCodeRateLimited UserErrorCode = "RATE_LIMITED"
-	// A moderator has denied the viewer changes. The error is a DeniedError.
+	// A moderator has denied the viewer changes, or taken the viewer's vote on the article out of all counts. The error is a DeniedError.
 	UserErrorCodeDenied UserErrorCode = "DENIED"
 	// A moderator has denied links to the host.
 	UserErrorCodeHostDenied UserErrorCode = "HOST_DENIED"
+	// New users cannot vote down. The error is a DeniedError.
+	UserErrorCodeTooNew UserErrorCode = "TOO_NEW"
 )
 
 var AllUserErrorCode = []UserErrorCode{
@@ -1580,6 +1582,7 @@ var AllUserErrorCode = []UserErrorCode{
 	UserErrorCodeRateLimited,
 	UserErrorCodeDenied,
 	UserErrorCodeHostDenied,
+	UserErrorCodeTooNew,
 }
 
 // A user's vote on an article.
@@ -1881,7 +1884,7 @@ func (v *VoteVoteVotePayloadUserErrorsBasicUserError) GetField() []string { retu
 // VoteVoteVotePayloadUserErrorsDeniedError includes the requested fields of the GraphQL type DeniedError.
 // The GraphQL type's documentation follows.
 //
-// A moderator has denied the viewer changes.
+// A moderator has denied the viewer changes, or taken the viewer's vote on the article out of all counts; or the viewer is too new.
 type VoteVoteVotePayloadUserErrorsDeniedError struct {
 	Typename *string `json:"__typename"`
 	// The kind of error, stable for programs.

@@ -1,5 +1,6 @@
 /** The fields that are lists in pages, by the type that has them. */
 export const connections: Record<string, string[]> = {
+  Article: ["voters"],
   Query: [
     "articlesConnection",
     "deletedItems",
@@ -8,14 +9,16 @@ export const connections: Record<string, string[]> = {
     "events",
     "flagged",
     "groups",
+    "moderationActions",
     "moderationLog",
+    "publicLog",
     "ranking",
     "viewerReports",
     "viewerVotes",
   ],
   Group: ["articlesConnection", "ranking"],
   Host: ["articlesConnection"],
-  User: ["articlesConnection"],
+  User: ["articlesConnection", "votesCast"],
 };
 
 /** Makes an object with a value for each of these fields. */
