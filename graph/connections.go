@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"frontpage/endpoint"
@@ -237,6 +238,22 @@ func asInt(n *int32) *int {
 		return nil
 	}
 	return new(int(*n))
+}
+
+// sizeOf returns how many elements of a list are asked for: first, or without it the usual number.
+func sizeOf(first *int32, usual int) (int, error) {
+	if first == nil {
+		return usual, nil
+	}
+	return int(*first), checkSize(int(*first))
+}
+
+// checkSize refuses a number of elements that is no size of a page.
+func checkSize(first int) error {
+	if first < 1 || first > site.MaxPageSize {
+		return badInput(fmt.Sprintf("first is between 1 and %d, not %d", site.MaxPageSize, first))
+	}
+	return nil
 }
 
 // groups returns groups by name, with their numbers of articles if counted.

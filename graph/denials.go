@@ -2,7 +2,6 @@ package graph
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -94,11 +93,9 @@ func (r *Resolver) viewerBlocks(ctx context.Context, first *int32, after *string
 	if v.Name == "" {
 		return nil, endpoint.Unauthenticated("sign in to list whom you have blocked")
 	}
-	most := r.repo.Rules.PageSize
-	if first != nil {
-		if most = int(*first); most < 1 || most > site.MaxPageSize {
-			return nil, badInput(fmt.Sprintf("first is between 1 and %d, not %d", site.MaxPageSize, most))
-		}
+	most, err := sizeOf(first, r.repo.Rules.PageSize)
+	if err != nil {
+		return nil, err
 	}
 	names, err := r.repo.Blocked(ctx, v.Name)
 	if after != nil {

@@ -2,7 +2,6 @@ package graph
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"frontpage/endpoint"
@@ -204,8 +203,8 @@ func (r *Resolver) notice(ctx context.Context, reference string, secret *string)
 
 // openReportsOf returns the open reports of each item, for moderators.
 func (r *Resolver) openReportsOf(ctx context.Context, items []*reports.Item, first int) ([][]*reports.Report, error) {
-	if first < 1 || first > site.MaxPageSize {
-		return nil, badInput(fmt.Sprintf("first is between 1 and %d, not %d", site.MaxPageSize, first))
+	if err := checkSize(first); err != nil {
+		return nil, err
 	}
 	return r.repo.OpenReports(ctx, items, first)
 }

@@ -2,7 +2,6 @@ package graph
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"frontpage/endpoint"
@@ -38,11 +37,9 @@ func (r *Resolver) voteRings(ctx context.Context, days int, first *int32) ([]*ri
 	if !endpoint.ViewerOf(ctx).Moderator {
 		return nil, endpoint.Forbidden("who votes together is for moderators")
 	}
-	most := r.repo.Rules.PageSize
-	if first != nil {
-		if most = int(*first); most < 1 || most > site.MaxPageSize {
-			return nil, badInput(fmt.Sprintf("first is between 1 and %d, not %d", site.MaxPageSize, most))
-		}
+	most, err := sizeOf(first, r.repo.Rules.PageSize)
+	if err != nil {
+		return nil, err
 	}
 	select {
 	case r.found.running <- struct{}{}:
@@ -80,30 +77,24 @@ func (r *Resolver) voteRings(ctx context.Context, days int, first *int32) ([]*ri
 	}
 }
 
-// ringFirst checks how many users or articles of a ring are asked for.
-func ringFirst(first, most int) (int, error) {
-	if first < 1 || first > site.MaxPageSize {
-		return 0, badInput(fmt.Sprintf("first is between 1 and %d, not %d", site.MaxPageSize, first))
-	}
-	return min(first, most), nil
-}
-
 func (r *Resolver) ringUsers(ring *rings.Ring, first int) ([]*site.User, error) {
-	n, err := ringFirst(first, len(ring.Users))
-	return collect(ring.Users[:n], func(name string) *site.User { return &site.User{Name: site.UserName(name)} }), err
+	if err := checkSize(first); err != nil {
+		return nil, err
+	}
+	names := ring.Users[:min(first, len(ring.Users))]
+	return collect(names, func(name string) *site.User { return &site.User{Name: site.UserName(name)} }), nil
 }
 
 // ringArticles reads the articles of rings, deleted or not, in one round trip.
 func (r *Resolver) ringArticles(ctx context.Context, all []*rings.Ring, first int) ([][]*site.Article, error) {
+	if err := checkSize(first); err != nil {
+		return nil, err
+	}
 	var ids []site.ArticleID
 	counts := make([]int, len(all))
 	for i, ring := range all {
-		n, err := ringFirst(first, len(ring.Articles))
-		if err != nil {
-			return nil, err
-		}
-		counts[i] = n
-		ids = append(ids, collect(ring.Articles[:n], func(number int) site.ArticleID { return site.ArticleID(number) })...)
+		counts[i] = min(first, len(ring.Articles))
+		ids = append(ids, collect(ring.Articles[:counts[i]], func(number int) site.ArticleID { return site.ArticleID(number) })...)
 	}
 	articles, err := r.loadForViewer(ctx, ids)
 	if err != nil {

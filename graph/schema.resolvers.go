@@ -65,11 +65,9 @@ func (r *articleResolver) ViewerCanRegroup(ctx context.Context, objs []*site.Art
 }
 
 func (r *articleResolver) History(ctx context.Context, objs []*site.Article, first *int32) ([][]*site.Version, error) {
-	most := site.MaxVersions
-	if first != nil {
-		if most = int(*first); most < 1 || most > site.MaxPageSize {
-			return nil, badInput(fmt.Sprintf("first is between 1 and %d, not %d", site.MaxPageSize, most))
-		}
+	most, err := sizeOf(first, site.MaxVersions)
+	if err != nil {
+		return nil, err
 	}
 	return r.repo.Versions(ctx, objs, most)
 }

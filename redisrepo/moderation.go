@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/failover"
+	"frontpage/redisrepo/articles"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/reports"
 	"frontpage/redisrepo/site"
@@ -250,17 +251,12 @@ func (e AuditEntry) castAt() time.Time {
 // other than the user's current one belongs to an older vote.
 func addRecords(voters map[string]AuditEntry, records []string) {
 	for pair := range slices.Chunk(records, 2) {
-		member, record := pair[0], strings.SplitN(pair[1], " ", 3)
-		vote, ok := site.VotePositions[record[0]]
-		if len(record) != 3 || !ok {
-			continue // vote.lua did not write it
-		}
-		seconds, err := site.ParseNumber(record[1])
+		member := pair[0]
+		last, ok := articles.ParseAudited(pair[1])
 		entry, voted := voters[member]
-		if err != nil || voted && entry.Vote != vote || !voted && vote != site.None {
+		if !ok || voted && entry.Vote != last.Vote || !voted && last.Vote != site.None {
 			continue
 		}
-		at := site.UnixTime(seconds)
-		voters[member] = AuditEntry{Voter: site.UserOf(member), Vote: vote, At: &at, Bucket: record[2]}
+		voters[member] = AuditEntry{Voter: site.UserOf(member), Vote: last.Vote, At: new(site.UnixTime(last.Seconds)), Bucket: last.Bucket}
 	}
 }

@@ -35,6 +35,25 @@ func (s VoterSet) Key(p keys.Partition) string {
 	return p.Voted(s.Article)
 }
 
+// Audited is the last vote of a user on an article, as vote.lua records it in audit:ID.
+type Audited struct {
+	Vote    site.Vote
+	Seconds float64 // when it was cast, Unix seconds
+	Bucket  string  // pseudonym of the voter's address
+}
+
+// ParseAudited parses such a record. It reports false for one that vote.lua did not write.
+func ParseAudited(record string) (a Audited, ok bool) {
+	words := strings.SplitN(record, " ", 3)
+	if a.Vote, ok = site.VotePositions[words[0]]; !ok || len(words) != 3 {
+		return Audited{}, false
+	}
+	var err error
+	a.Seconds, err = site.ParseNumber(words[1])
+	a.Bucket = words[2]
+	return a, err == nil
+}
+
 // Named is a voter in a set. Placeholders of imports and erased users are not voters.
 type Named struct {
 	VoterSet

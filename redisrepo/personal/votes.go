@@ -8,6 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"frontpage/redisrepo/articles"
 	"frontpage/redisrepo/casts"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/wire"
@@ -60,10 +61,8 @@ func (e *export) addVotes(ctx context.Context, votes []vote) error {
 		if out := voided[i]; out != nil {
 			l.Void = &void{out.At, out.Reason}
 		}
-		if words := strings.SplitN(records[i].Val(), " ", 3); len(words) == 3 {
-			if seconds, err := site.ParseNumber(words[1]); err == nil {
-				l.Audit = &audit{site.UnixTime(seconds), words[2]}
-			}
+		if last, ok := articles.ParseAudited(records[i].Val()); ok {
+			l.Audit = &audit{site.UnixTime(last.Seconds), last.Bucket}
 		}
 		if err := e.add(l); err != nil {
 			return err

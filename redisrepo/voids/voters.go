@@ -182,10 +182,8 @@ func (r *Voids) voters(ctx context.Context, a *site.Article, names []string) ([]
 			v.Vote += site.Down
 		}
 		v.exists = inUp || inDown || v.Void != nil
-		words := strings.SplitN(wire.Reply(audited.Val()).Text(i), " ", 3)
-		if vote, ok := site.VotePositions[words[0]]; ok && vote == v.Vote && len(words) == 3 {
-			seconds, _ := site.ParseNumber(words[1])
-			v.at(seconds)
+		if last, ok := articles.ParseAudited(wire.Reply(audited.Val()).Text(i)); ok && last.Vote == v.Vote {
+			v.at(last.Seconds)
 		}
 		if times[i] != nil && v.Vote != site.None {
 			v.at(times[i].Val()[(1-v.Vote)/2])
