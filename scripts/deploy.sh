@@ -101,19 +101,20 @@ root=$("${buildah[@]}" mount "$container")
 for link in bin lib lib64 sbin; do "${as_root[@]}" ln -s "usr/$link" "$root/$link"; done
 "${as_root[@]}" install -d -m 1777 "$root/tmp"
 "${as_root[@]}" install -D -m 644 /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/ca-certificates.crt"
+"${as_root[@]}" cp -a /etc/alternatives "$root/etc/" # where awk is
 "${buildah[@]}" config --env "PATH=$(go env GOROOT)/bin:/usr/bin" --env GOMODCACHE=/host/modules --env GOCACHE=/host/cache \
 	--env GOTOOLCHAIN=local --env "GOPROXY=$(go env GOPROXY)" "$container"
 version=$(sed -n 's/^ARG GO=//p' deploy/Dockerfile)
 "${buildah[@]}" commit --quiet "$container" "docker.io/library/golang:$version" >/dev/null
-"${buildah[@]}" build --quiet --format docker --isolation chroot --pull-never --tag frontpage \
+"${buildah[@]}" build --quiet --format docker --isolation chroot --pull-never --tag frontpage --build-arg VERSION=v1.2.3 \
 	--volume /usr:/usr:ro --volume "$(go env GOMODCACHE):/host/modules" --volume "$(go env GOCACHE):/host/cache" \
 	-f "$folder/clone/deploy/Dockerfile" "$folder/clone" >"$folder/out/build" 2>&1 || fail "the image does not build" "$folder/out/build"
 container=$("${buildah[@]}" from --pull-never frontpage)
-config=$("${buildah[@]}" inspect --format '{{.Docker.Config.User}} {{.Docker.Config.Entrypoint}} {{.Docker.Config.Healthcheck.Test}}' "$container")
-[ "$config" = "65532:65532 [/frontpage] [CMD /frontpage health]" ] || fail "the image is configured as: $config"
+config=$("${buildah[@]}" inspect --format '{{.Docker.Config.User}} {{.Docker.Config.Entrypoint}} {{.Docker.Config.Healthcheck.Test}} {{index .Docker.Config.Labels "org.opencontainers.image.version"}}' "$container")
+[ "$config" = "65532:65532 [/frontpage] [CMD /frontpage health] v1.2.3" ] || fail "the image is configured as: $config"
 root=$("${buildah[@]}" mount "$container")
 files=$(cd "$root" && "${as_root[@]}" find . -type f | sort | tr '\n' ' ')
-[ "$files" = "./etc/ssl/certs/ca-certificates.crt ./frontpage " ] || fail "the image contains: $files"
+[ "$files" = "./etc/ssl/certs/ca-certificates.crt ./frontpage ./licenses/LICENSE ./licenses/NOTICES.md " ] || fail "the image contains: $files"
 echo "$(du -sh "$root" | cut -f1): $files"
 
 redis_port=$(free_port)

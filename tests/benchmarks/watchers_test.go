@@ -25,27 +25,26 @@ import (
 )
 
 const (
-	votesPerSecond = 500
-	loadTime       = 20 * time.Second
-	samples        = 50 // watchers whose delays are measured
+	loadTime = 20 * time.Second
+	samples  = 50 // watchers whose delays are measured
 )
 
 func TestMain(m *testing.M) { os.Exit(programtest.Main(m)) }
 
-// BenchmarkWatchers opens WebSockets that each watch the 25 articles of a front page, casts 500 votes a second
-// for 20 seconds, and reports delays, messages and memory. The server is a process of its own, on the same
-// machine as the watchers and the voters. Run it with -benchtime 1x.
+// BenchmarkWatchers opens WebSockets that each watch the 25 articles of a front page, casts votes for 20 seconds, and
+// reports delays, messages and memory. A case is watchers/votes a second. The server is a process of its own, on the
+// same machine as the watchers and the voters. Run it with -benchtime 1x.
 func BenchmarkWatchers(b *testing.B) {
-	for _, watchers := range []int{500, 5000} {
-		b.Run(fmt.Sprint(watchers), func(b *testing.B) {
+	for _, load := range []struct{ watchers, votesPerSecond int }{{500, 100}, {500, 500}, {500, 2000}, {1500, 500}, {5000, 500}} {
+		b.Run(fmt.Sprintf("%d/%d", load.watchers, load.votesPerSecond), func(b *testing.B) {
 			for b.Loop() {
-				measureWatchers(b, watchers)
+				measureWatchers(b, load.watchers, load.votesPerSecond)
 			}
 		})
 	}
 }
 
-func measureWatchers(b *testing.B, watchers int) {
+func measureWatchers(b *testing.B, watchers, votesPerSecond int) {
 	redis := redistest.Start(b)
 	server := programtest.Start(b, "REDIS_URL="+redis.URL())
 	repo := must.Get(redisrepo.New(b.Context(), redis.Client, site.DefaultRules()))(b)
@@ -73,7 +72,7 @@ func measureWatchers(b *testing.B, watchers int) {
 	idle := memory(b, pid, "VmRSS")
 
 	readsBefore, messagesBefore := redis.Client.Info(ctx, "commandstats").Val(), w.messages.Load()
-	votes := vote(b, server.URL, ids)
+	votes := vote(b, server.URL, ids, votesPerSecond)
 	messages := w.messages.Load() - messagesBefore
 	reads := calls(redis.Client.Info(ctx, "commandstats").Val(), "hgetall") - calls(readsBefore, "hgetall")
 	loaded, most := memory(b, pid, "VmRSS"), memory(b, pid, "VmHWM")
@@ -239,7 +238,7 @@ type voted struct {
 }
 
 // vote sends votes at an even pace, each by another user.
-func vote(b *testing.B, url string, ids []site.ArticleID) []voted {
+func vote(b *testing.B, url string, ids []site.ArticleID, votesPerSecond int) []voted {
 	const connections = 16
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: connections}}
 	jobs := make(chan int, votesPerSecond)
@@ -266,9 +265,9 @@ func vote(b *testing.B, url string, ids []site.ArticleID) []voted {
 	began := time.Now()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	for sent := 0; sent < int(votesPerSecond*loadTime.Seconds()); {
+	for sent := 0; sent < votesPerSecond*int(loadTime.Seconds()); {
 		<-tick.C
-		for due := int(time.Since(began).Seconds() * votesPerSecond); sent < due; sent++ {
+		for due := int(time.Since(began).Seconds() * float64(votesPerSecond)); sent < due; sent++ {
 			jobs <- sent
 		}
 	}
