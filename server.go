@@ -23,6 +23,7 @@ import (
 	"syscall"
 	"time"
 
+	"frontpage/delivery"
 	"frontpage/demo"
 	"frontpage/endpoint"
 	"frontpage/failover"
@@ -89,7 +90,7 @@ func openSite(ctx context.Context, s *settings.Settings, st *store.Store, option
 }
 
 func siteOptions(s *settings.Settings, st *store.Store) []redisrepo.Option {
-	return []redisrepo.Option{redisrepo.WithPartitions(cmp.Or(st.Partitions, s.Partitions)), redisrepo.WithAcks(st.Acks), redisrepo.WithReports(s.Reports()), redisrepo.WithDeletedTexts(s.DeletedTexts()), redisrepo.WithNewUserAge(s.NewUserAge)}
+	return []redisrepo.Option{redisrepo.WithPartitions(cmp.Or(st.Partitions, s.Partitions)), redisrepo.WithAcks(st.Acks), redisrepo.WithReports(s.Reports()), redisrepo.WithWebhooks(s.Webhooks()), redisrepo.WithDeletedTexts(s.DeletedTexts()), redisrepo.WithNewUserAge(s.NewUserAge)}
 }
 
 // explainPartitions names the setting of a wrong number of partitions.
@@ -172,9 +173,10 @@ type running struct {
 	failed  chan error // why the server no longer serves
 
 	// Set by openSite and mount.
-	store *store.Store
-	repo  *redisrepo.Repo
-	api   *endpoint.Handler
+	store  *store.Store
+	repo   *redisrepo.Repo
+	sender *delivery.Sender
+	api    *endpoint.Handler
 }
 
 // closer closes a part of a server.
@@ -286,8 +288,10 @@ func (r *running) openSite(ctx context.Context) (err error) {
 	if r.requests.On() {
 		r.store.Client.AddHook(r.requests.RedisHook())
 	}
+	r.sender = delivery.New(r.repo, delivery.Options{Log: log})
 	if r.operator != nil {
 		r.operator.metrics.FollowStore(r.store.Client, r.repo)
+		r.operator.metrics.FollowWebhooks(r.sender)
 	}
 	if err := wire.Join(ctx, r.store.Client, wire.JoinWait); err != nil {
 		return err
@@ -338,6 +342,13 @@ func (r *running) follow() {
 		})
 	})
 	updates.Go(func() { r.repo.Denials.Follow(r.background) })
+	updates.Go(func() {
+		r.sender.Follow(r.background, func(err error) {
+			if r.away.Check() {
+				r.log.Warn("events are sent to webhooks later", "err", err.Error())
+			}
+		})
+	})
 	updates.Go(func() {
 		r.repo.Retention.Follow(r.background, func(err error) {
 			if r.away.Check() {

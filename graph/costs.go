@@ -11,6 +11,7 @@ import (
 	"frontpage/redisrepo/rankings"
 	"frontpage/redisrepo/reports"
 	"frontpage/redisrepo/site"
+	"frontpage/redisrepo/webhooks"
 )
 
 // listCosts returns the costs of the schema's lists. pageSize is the assumed length of a list whose size is
@@ -47,6 +48,8 @@ func listCosts(pageSize int) ComplexityRoot {
 	c.VoteRing.Users, c.VoteRing.Articles = some, some
 	denied := func(child int, first *int32, _ *string, _ bool) int { return listCost(child, pageSize, first) }
 	c.Query.DeniedUsers, c.Query.DeniedHosts = denied, denied
+	c.Query.Webhooks = func(child int) int { return listCost(child, webhooks.MaxEndpoints) }
+	c.Webhook.Kinds = func(child int) int { return listCost(child, len(events.EventKinds)) }
 	c.Query.ViewerExport = func(child int, _ *string) int { return child + exportCost }
 	c.Query.ViewerBlocks = func(child int, first *int32, _ *string) int { return listCost(child, pageSize, first) }
 	ranking := func(child int, _ rankings.RankBy, _ *rankings.Span, _, _ *time.Time, first *int32, _ *string, unvotedOnly bool) int {
@@ -84,7 +87,7 @@ func listCosts(pageSize int) ComplexityRoot {
 		return min(listCost(child, pageSize, first), math.MaxInt-votersCost) + votersCost
 	}
 	c.User.VotesCast = func(child int, first *int32, _ *string) int { return listCost(child, pageSize, first) }
-	c.VoidVotesPayload.UserErrors, c.EraseViewerPayload.UserErrors = several, one
+	c.VoidVotesPayload.UserErrors, c.EraseViewerPayload.UserErrors, c.WebhookPayload.UserErrors = several, one, one
 	c.Mutation.EraseViewer = func(child int, _ EraseViewerInput) int { return child + eraseCost }
 	c.Notice.Reports = func(child int) int { return listCost(child, reports.MaxLocations) }
 	c.Report.NoteIfAny = func(int) int { return noteCost }
@@ -167,6 +170,9 @@ var ruleOf = map[string]string{
 	"voidVotes":            endpoint.RuleChanges,
 	"blockUser":            endpoint.RuleChanges,
 	"eraseViewer":          endpoint.RuleChanges,
+	"addWebhook":           endpoint.RuleChanges,
+	"changeWebhook":        endpoint.RuleChanges,
+	"removeWebhook":        endpoint.RuleChanges,
 }
 
 // repeatedPost returns the article of an earlier post with the same idempotency key, if posts are limited. It is not

@@ -129,12 +129,28 @@ func (s *side) stored(t testing.TB) string {
 		args = append(args, key)
 	}
 	digests := must.Get(s.client.Do(t.Context(), args...).StringSlice())(t)
-	for i := range keys {
-		if !strings.HasPrefix(keys[i], "ended:") && keys[i] != "denials:" { // they have a random text
+	for i, key := range keys {
+		switch {
+		case strings.HasPrefix(key, "ended:") || key == "denials:": // they have a random text
+		case strings.HasPrefix(key, "voted:") || strings.HasPrefix(key, "downvoted:"):
+			keys[i] += " " + s.voters(t, key)
+		default:
 			keys[i] += " " + digests[i]
 		}
 	}
 	return strings.Join(keys, "\n")
+}
+
+// voters are the members of a set. Those of erased users are random.
+func (s *side) voters(t testing.TB, key string) string {
+	members := s.client.SMembers(t.Context(), key).Val()
+	for i, member := range members {
+		if strings.HasPrefix(member, "gone:") {
+			members[i] = "gone:"
+		}
+	}
+	slices.Sort(members)
+	return strings.Join(members, " ")
 }
 
 // request is a document with values of its variables, by a caller.

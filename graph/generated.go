@@ -25,6 +25,7 @@ import (
 	"frontpage/redisrepo/reports"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/voids"
+	"frontpage/redisrepo/webhooks"
 	"frontpage/rings"
 )
 
@@ -63,6 +64,7 @@ type ResolverRoot interface {
 	User() UserResolver
 	VoidedVote() VoidedVoteResolver
 	VoteRing() VoteRingResolver
+	Webhook() WebhookResolver
 }
 
 type DirectiveRoot struct {
@@ -393,7 +395,9 @@ type ComplexityRoot struct {
 	}
 
 	Mutation struct {
+		AddWebhook           func(childComplexity int, input AddWebhookInput) int
 		BlockUser            func(childComplexity int, input BlockUserInput) int
+		ChangeWebhook        func(childComplexity int, input ChangeWebhookInput) int
 		DeleteArticle        func(childComplexity int, input DeleteArticleInput) int
 		DenyHost             func(childComplexity int, input DenyHostInput) int
 		DenyUser             func(childComplexity int, input DenyUserInput) int
@@ -404,6 +408,7 @@ type ComplexityRoot struct {
 		NotifyIllegalContent func(childComplexity int, input reports.NoticeDraft) int
 		Post                 func(childComplexity int, input site.Draft) int
 		Regroup              func(childComplexity int, input RegroupInput) int
+		RemoveWebhook        func(childComplexity int, input RemoveWebhookInput) int
 		RestoreArticle       func(childComplexity int, input RestoreArticleInput) int
 		SettleFlags          func(childComplexity int, input SettleFlagsInput) int
 		VoidVotes            func(childComplexity int, input VoidVotesInput) int
@@ -493,6 +498,7 @@ type ComplexityRoot struct {
 		ViewerReports      func(childComplexity int, first *int32, after *string) int
 		ViewerVotes        func(childComplexity int, direction *site.Vote, first *int32, after *string) int
 		VoteRings          func(childComplexity int, days int32, first *int32) int
+		Webhooks           func(childComplexity int) int
 	}
 
 	RankAt struct {
@@ -671,6 +677,21 @@ type ComplexityRoot struct {
 		Void   func(childComplexity int) int
 		Vote   func(childComplexity int) int
 	}
+
+	Webhook struct {
+		CreatedAt   func(childComplexity int) int
+		ID          func(childComplexity int) int
+		Kinds       func(childComplexity int) int
+		Paused      func(childComplexity int) int
+		URL         func(childComplexity int) int
+		Undelivered func(childComplexity int) int
+	}
+
+	WebhookPayload struct {
+		Secret     func(childComplexity int) int
+		UserErrors func(childComplexity int) int
+		Webhook    func(childComplexity int) int
+	}
 }
 
 // endregion ***************************** api!.gotpl *****************************
@@ -767,6 +788,9 @@ type MutationResolver interface {
 	DenyUser(ctx context.Context, input DenyUserInput) (*DenyUserPayload, error)
 	VoidVotes(ctx context.Context, input VoidVotesInput) (*VoidVotesPayload, error)
 	DenyHost(ctx context.Context, input DenyHostInput) (*DenyHostPayload, error)
+	AddWebhook(ctx context.Context, input AddWebhookInput) (*WebhookPayload, error)
+	ChangeWebhook(ctx context.Context, input ChangeWebhookInput) (*WebhookPayload, error)
+	RemoveWebhook(ctx context.Context, input RemoveWebhookInput) (*WebhookPayload, error)
 	BlockUser(ctx context.Context, input BlockUserInput) (*BlockUserPayload, error)
 	EraseViewer(ctx context.Context, input EraseViewerInput) (*EraseViewerPayload, error)
 }
@@ -787,6 +811,7 @@ type QueryResolver interface {
 	ModerationLog(ctx context.Context, first *int32, after *string, last *int32, before *string) (*ModerationConnection, error)
 	ModerationActions(ctx context.Context, target *string, first *int32, after *string) (*ActionConnection, error)
 	PublicLog(ctx context.Context, first *int32, after *string) (*PublicLogConnection, error)
+	Webhooks(ctx context.Context) ([]*webhooks.Endpoint, error)
 	VoteRings(ctx context.Context, days int32, first *int32) ([]*rings.Ring, error)
 	DeletedItems(ctx context.Context, missingReason bool, first *int32, after *string) (*DeletedConnection, error)
 	Events(ctx context.Context, after *string, kinds []events.EventKind, first *int32) (*events.EventPage, error)
@@ -830,6 +855,9 @@ type VoteRingResolver interface {
 	Users(ctx context.Context, obj *rings.Ring, first int32) ([]*site.User, error)
 
 	Articles(ctx context.Context, objs []*rings.Ring, first int32) ([][]*site.Article, error)
+}
+type WebhookResolver interface {
+	Paused(ctx context.Context, objs []*webhooks.Endpoint) ([]*string, error)
 }
 
 // endregion ************************** generated!.gotpl **************************
@@ -2107,6 +2135,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.ModerationEntry.Title(childComplexity), true
 
+	case "Mutation.addWebhook":
+		if e.ComplexityRoot.Mutation.AddWebhook == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_addWebhook_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.AddWebhook(childComplexity, args["input"].(AddWebhookInput)), true
 	case "Mutation.blockUser":
 		if e.ComplexityRoot.Mutation.BlockUser == nil {
 			break
@@ -2118,6 +2157,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.BlockUser(childComplexity, args["input"].(BlockUserInput)), true
+	case "Mutation.changeWebhook":
+		if e.ComplexityRoot.Mutation.ChangeWebhook == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_changeWebhook_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.ChangeWebhook(childComplexity, args["input"].(ChangeWebhookInput)), true
 	case "Mutation.deleteArticle":
 		if e.ComplexityRoot.Mutation.DeleteArticle == nil {
 			break
@@ -2228,6 +2278,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.Regroup(childComplexity, args["input"].(RegroupInput)), true
+	case "Mutation.removeWebhook":
+		if e.ComplexityRoot.Mutation.RemoveWebhook == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_removeWebhook_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.RemoveWebhook(childComplexity, args["input"].(RemoveWebhookInput)), true
 	case "Mutation.restoreArticle":
 		if e.ComplexityRoot.Mutation.RestoreArticle == nil {
 			break
@@ -2743,6 +2804,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Query.VoteRings(childComplexity, args["days"].(int32), args["first"].(*int32)), true
+	case "Query.webhooks":
+		if e.ComplexityRoot.Query.Webhooks == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Query.Webhooks(childComplexity), true
 
 	case "RankAt.at":
 		if e.ComplexityRoot.RankAt.At == nil {
@@ -3455,6 +3522,62 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.VoterEdge.Vote(childComplexity), true
 
+	case "Webhook.createdAt":
+		if e.ComplexityRoot.Webhook.CreatedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Webhook.CreatedAt(childComplexity), true
+	case "Webhook.id":
+		if e.ComplexityRoot.Webhook.ID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Webhook.ID(childComplexity), true
+	case "Webhook.kinds":
+		if e.ComplexityRoot.Webhook.Kinds == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Webhook.Kinds(childComplexity), true
+	case "Webhook.paused":
+		if e.ComplexityRoot.Webhook.Paused == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Webhook.Paused(childComplexity), true
+	case "Webhook.url":
+		if e.ComplexityRoot.Webhook.URL == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Webhook.URL(childComplexity), true
+	case "Webhook.undelivered":
+		if e.ComplexityRoot.Webhook.Undelivered == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Webhook.Undelivered(childComplexity), true
+
+	case "WebhookPayload.secret":
+		if e.ComplexityRoot.WebhookPayload.Secret == nil {
+			break
+		}
+
+		return e.ComplexityRoot.WebhookPayload.Secret(childComplexity), true
+	case "WebhookPayload.userErrors":
+		if e.ComplexityRoot.WebhookPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.WebhookPayload.UserErrors(childComplexity), true
+	case "WebhookPayload.webhook":
+		if e.ComplexityRoot.WebhookPayload.Webhook == nil {
+			break
+		}
+
+		return e.ComplexityRoot.WebhookPayload.Webhook(childComplexity), true
+
 	}
 	return 0, false
 }
@@ -3463,7 +3586,9 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 	opCtx := graphql.GetOperationContext(ctx)
 	ec := newExecutionContext(opCtx, e, make(chan graphql.DeferredResult))
 	inputUnmarshalMap := graphql.BuildUnmarshalerMap(
+		ec.unmarshalInputAddWebhookInput,
 		ec.unmarshalInputBlockUserInput,
+		ec.unmarshalInputChangeWebhookInput,
 		ec.unmarshalInputDeleteArticleInput,
 		ec.unmarshalInputDenyHostInput,
 		ec.unmarshalInputDenyUserInput,
@@ -3475,6 +3600,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputPostInput,
 		ec.unmarshalInputRankBy,
 		ec.unmarshalInputRegroupInput,
+		ec.unmarshalInputRemoveWebhookInput,
 		ec.unmarshalInputRestoreArticleInput,
 		ec.unmarshalInputSettleFlagsInput,
 		ec.unmarshalInputVoidVotesInput,
@@ -3741,6 +3867,12 @@ type Query {
     "Start after this cursor, which must come from the same list. An empty one is the start of the list."
     after: String
   ): PublicLogConnection
+
+  """
+  The endpoints to which the site sends its events, the oldest first; none on a site without
+  webhooks. Moderators only: other callers get an error with the code FORBIDDEN.
+  """
+  webhooks: [Webhook!]
 
   """
   Pairs and groups of users who vote together above chance, the most surprising first. This is a
@@ -4033,6 +4165,25 @@ type Mutation {
   the text, are refused with HOST_DENIED. Articles that have one stay.
   """
   denyHost(input: DenyHostInput!): DenyHostPayload @semanticNonNull
+
+  """
+  Have the site send its events to an endpoint from now on, for moderators. The payload has the
+  secret that signs them, which is not shown again. Each change of an article is one event; see
+  EventKind.
+  """
+  addWebhook(input: AddWebhookInput!): WebhookPayload @semanticNonNull
+
+  """
+  Change an endpoint, pause it or end its pause, or give it a new secret, for moderators. With the
+  former secret events are signed, too, for 24 hours more.
+  """
+  changeWebhook(input: ChangeWebhookInput!): WebhookPayload @semanticNonNull
+
+  """
+  Send an endpoint no more events, for moderators, and forget those that it did not get. That there
+  is no such endpoint is not an error.
+  """
+  removeWebhook(input: RemoveWebhookInput!): WebhookPayload @semanticNonNull
 
   """
   Block another user for the viewer, or end that: articles that the user posted are left out of
@@ -5070,6 +5221,62 @@ type PublicLogEntry {
   at: DateTime!
   "The article's title after the action. Null for a user or a host, for illegal content, while no ground was given for a deletion, and once its poster has deleted the article."
   title: String
+}
+
+"An endpoint to which the site sends its events."
+type Webhook {
+  "The endpoint's id, such as webhook:k7q2zb4mxw3d."
+  id: ID!
+  "Where events are sent."
+  url: String!
+  "The kinds of events that it gets; empty: all."
+  kinds: [EventKind!]!
+  "When it was added."
+  createdAt: DateTime!
+  "Why it gets no events now; null: it does. Moderators pause it, and so does the site after failures."
+  paused: String
+  "How many events failed, and how many wait for these."
+  undelivered: Int!
+}
+
+"An endpoint for events."
+input AddWebhookInput {
+  "Its address, by https at a public address on port 443, unless the operator allows others."
+  url: String!
+  "The kinds of events that it gets. Default: all."
+  kinds: [EventKind!]! = []
+}
+
+"What to change of an endpoint. What is missing stays."
+input ChangeWebhookInput {
+  "The endpoint's id."
+  webhook: ID!
+  "Where events are sent from now on."
+  url: String
+  "The kinds of events that it gets; empty: all."
+  kinds: [EventKind!]
+  "Whether it is paused. When a pause ends, it gets what was kept."
+  paused: Boolean
+  "Forget the events that it did not get, also those that wait for them."
+  dropUndelivered: Boolean! = false
+  "Sign by a new secret, which the payload has."
+  newSecret: Boolean! = false
+}
+
+"The endpoint to remove."
+input RemoveWebhookInput {
+  "The endpoint's id."
+  webhook: ID!
+}
+
+"The result of addWebhook, changeWebhook and removeWebhook."
+type WebhookPayload {
+  "The endpoint as it is now; null if it was removed, or the mutation was refused: see userErrors."
+  webhook: Webhook
+  "The new secret, whsec_ and base64; null if there is none. It is not shown again."
+  secret: String
+  "Why the mutation was refused. If not empty, nothing has changed."
+  userErrors: [UserError!]!
 }
 
 "Users who vote together above chance: two, or more if half of their pairs do."
@@ -6728,6 +6935,36 @@ func (ec *executionContext) childFields_VoterEdge(ctx context.Context, field gra
 	return nil, fmt.Errorf("no field named %q was found under type VoterEdge", field.Name)
 }
 
+func (ec *executionContext) childFields_Webhook(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_Webhook_id(ctx, field)
+	case "url":
+		return ec.fieldContext_Webhook_url(ctx, field)
+	case "kinds":
+		return ec.fieldContext_Webhook_kinds(ctx, field)
+	case "createdAt":
+		return ec.fieldContext_Webhook_createdAt(ctx, field)
+	case "paused":
+		return ec.fieldContext_Webhook_paused(ctx, field)
+	case "undelivered":
+		return ec.fieldContext_Webhook_undelivered(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type Webhook", field.Name)
+}
+
+func (ec *executionContext) childFields_WebhookPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "webhook":
+		return ec.fieldContext_WebhookPayload_webhook(ctx, field)
+	case "secret":
+		return ec.fieldContext_WebhookPayload_secret(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_WebhookPayload_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type WebhookPayload", field.Name)
+}
+
 func (ec *executionContext) childFields___Directive(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "name":
@@ -7144,12 +7381,40 @@ func (ec *executionContext) field_Host_articlesConnection_args(ctx context.Conte
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_addWebhook_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (AddWebhookInput, error) {
+			return ec.unmarshalNAddWebhookInput2frontpageᚋgraphᚐAddWebhookInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_blockUser_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (BlockUserInput, error) {
 			return ec.unmarshalNBlockUserInput2frontpageᚋgraphᚐBlockUserInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_changeWebhook_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (ChangeWebhookInput, error) {
+			return ec.unmarshalNChangeWebhookInput2frontpageᚋgraphᚐChangeWebhookInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -7290,6 +7555,20 @@ func (ec *executionContext) field_Mutation_regroup_args(ctx context.Context, raw
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (RegroupInput, error) {
 			return ec.unmarshalNRegroupInput2frontpageᚋgraphᚐRegroupInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_removeWebhook_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (RemoveWebhookInput, error) {
+			return ec.unmarshalNRemoveWebhookInput2frontpageᚋgraphᚐRemoveWebhookInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -14837,6 +15116,138 @@ func (ec *executionContext) fieldContext_Mutation_denyHost(ctx context.Context, 
 	return fc, nil
 }
 
+func (ec *executionContext) _Mutation_addWebhook(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_addWebhook(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().AddWebhook(ctx, fc.Args["input"].(AddWebhookInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *WebhookPayload) graphql.Marshaler {
+			return ec.marshalOWebhookPayload2ᚖfrontpageᚋgraphᚐWebhookPayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_addWebhook(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_WebhookPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_addWebhook_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_changeWebhook(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_changeWebhook(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().ChangeWebhook(ctx, fc.Args["input"].(ChangeWebhookInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *WebhookPayload) graphql.Marshaler {
+			return ec.marshalOWebhookPayload2ᚖfrontpageᚋgraphᚐWebhookPayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_changeWebhook(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_WebhookPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_changeWebhook_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_removeWebhook(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_removeWebhook(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().RemoveWebhook(ctx, fc.Args["input"].(RemoveWebhookInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *WebhookPayload) graphql.Marshaler {
+			return ec.marshalOWebhookPayload2ᚖfrontpageᚋgraphᚐWebhookPayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_removeWebhook(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_WebhookPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_removeWebhook_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Mutation_blockUser(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -16268,6 +16679,38 @@ func (ec *executionContext) fieldContext_Query_publicLog(ctx context.Context, fi
 	if fc.Args, err = ec.field_Query_publicLog_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Query_webhooks(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_webhooks(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Query().Webhooks(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*webhooks.Endpoint) graphql.Marshaler {
+			return ec.marshalOWebhook2ᚕᚖfrontpageᚋredisrepoᚋwebhooksᚐEndpointᚄ(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Query_webhooks(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Webhook(ctx, field)
+		},
 	}
 	return fc, nil
 }
@@ -20049,6 +20492,254 @@ func (ec *executionContext) fieldContext_VoterEdge_void(_ context.Context, field
 	return fc, nil
 }
 
+func (ec *executionContext) _Webhook_id(ctx context.Context, field graphql.CollectedField, obj *webhooks.Endpoint) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Webhook_id(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ID(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNID2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Webhook_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Webhook", field, true, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _Webhook_url(ctx context.Context, field graphql.CollectedField, obj *webhooks.Endpoint) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Webhook_url(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.URL, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Webhook_url(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Webhook", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Webhook_kinds(ctx context.Context, field graphql.CollectedField, obj *webhooks.Endpoint) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Webhook_kinds(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Kinds, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []events.EventKind) graphql.Marshaler {
+			return ec.marshalNEventKind2ᚕfrontpageᚋredisrepoᚋeventsᚐEventKindᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Webhook_kinds(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Webhook", field, false, false, errors.New("field of type EventKind does not have child fields"))
+}
+
+func (ec *executionContext) _Webhook_createdAt(ctx context.Context, field graphql.CollectedField, obj *webhooks.Endpoint) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Webhook_createdAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.CreatedAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNDateTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Webhook_createdAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Webhook", field, false, false, errors.New("field of type DateTime does not have child fields"))
+}
+
+func (ec *executionContext) _Webhook_paused(ctx context.Context, field graphql.CollectedField, obj *webhooks.Endpoint) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Webhook_paused(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.resolveBatch_Webhook_paused(ctx, field, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Webhook_paused(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Webhook", field, true, true, errors.New("field of type String does not have child fields"))
+}
+func (ec *executionContext) resolveBatch_Webhook_paused(ctx context.Context, field graphql.CollectedField, obj *webhooks.Endpoint) (any, error) {
+	resolver := ec.Resolvers.Webhook()
+	if batch, ok := graphql.BatchParentsFor[*webhooks.Endpoint](ctx, "Webhook"); ok {
+		result := batch.FieldResult(field, func() (any, error) {
+			return resolver.Paused(ctx, batch.Parents)
+		})
+		return graphql.ResolveBatchGroupResult[*string](
+			ctx,
+			batch.Index,
+			len(batch.Parents),
+			result,
+			"Webhook.paused",
+			batch.IndexMap,
+		)
+	}
+	results, err := resolver.Paused(ctx, []*webhooks.Endpoint{obj})
+	return graphql.ResolveBatchSingleResult[*string](
+		ctx,
+		results,
+		err,
+		"Webhook.paused",
+	)
+}
+
+func (ec *executionContext) _Webhook_undelivered(ctx context.Context, field graphql.CollectedField, obj *webhooks.Endpoint) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Webhook_undelivered(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Undelivered, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Webhook_undelivered(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Webhook", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _WebhookPayload_webhook(ctx context.Context, field graphql.CollectedField, obj *WebhookPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_WebhookPayload_webhook(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Webhook, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *webhooks.Endpoint) graphql.Marshaler {
+			return ec.marshalOWebhook2ᚖfrontpageᚋredisrepoᚋwebhooksᚐEndpoint(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_WebhookPayload_webhook(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "WebhookPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Webhook(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _WebhookPayload_secret(ctx context.Context, field graphql.CollectedField, obj *WebhookPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_WebhookPayload_secret(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Secret, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_WebhookPayload_secret(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("WebhookPayload", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _WebhookPayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *WebhookPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_WebhookPayload_userErrors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UserErrors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕfrontpageᚋgraphᚐUserErrorᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_WebhookPayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "WebhookPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return nil, errors.New("FieldContext.Child cannot be called on type INTERFACE")
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) ___Directive_name(ctx context.Context, field graphql.CollectedField, obj *introspection.Directive) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -21108,6 +21799,47 @@ func (ec *executionContext) fieldContext___Type_isOneOf(_ context.Context, field
 
 // region    **************************** input.gotpl *****************************
 
+func (ec *executionContext) unmarshalInputAddWebhookInput(ctx context.Context, obj any) (AddWebhookInput, error) {
+	var it AddWebhookInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	if _, present := asMap["kinds"]; !present {
+		asMap["kinds"] = []any{}
+	}
+
+	fieldsInOrder := [...]string{"url", "kinds"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "url":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("url"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.URL = data
+		case "kinds":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("kinds"))
+			data, err := ec.unmarshalNEventKind2ᚕfrontpageᚋredisrepoᚋeventsᚐEventKindᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Kinds = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputBlockUserInput(ctx context.Context, obj any) (BlockUserInput, error) {
 	var it BlockUserInput
 	if obj == nil {
@@ -21144,6 +21876,78 @@ func (ec *executionContext) unmarshalInputBlockUserInput(ctx context.Context, ob
 				return it, err
 			}
 			it.Blocked = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputChangeWebhookInput(ctx context.Context, obj any) (ChangeWebhookInput, error) {
+	var it ChangeWebhookInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	if _, present := asMap["dropUndelivered"]; !present {
+		asMap["dropUndelivered"] = false
+	}
+	if _, present := asMap["newSecret"]; !present {
+		asMap["newSecret"] = false
+	}
+
+	fieldsInOrder := [...]string{"webhook", "url", "kinds", "paused", "dropUndelivered", "newSecret"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "webhook":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("webhook"))
+			data, err := ec.unmarshalNID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Webhook = data
+		case "url":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("url"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.URL = data
+		case "kinds":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("kinds"))
+			data, err := ec.unmarshalOEventKind2ᚕfrontpageᚋredisrepoᚋeventsᚐEventKindᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Kinds = data
+		case "paused":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("paused"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Paused = data
+		case "dropUndelivered":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("dropUndelivered"))
+			data, err := ec.unmarshalNBoolean2bool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.DropUndelivered = data
+		case "newSecret":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("newSecret"))
+			data, err := ec.unmarshalNBoolean2bool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.NewSecret = data
 		}
 	}
 	return it, nil
@@ -21767,6 +22571,36 @@ func (ec *executionContext) unmarshalInputRegroupInput(ctx context.Context, obj 
 				return it, err
 			}
 			it.Reason = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputRemoveWebhookInput(ctx context.Context, obj any) (RemoveWebhookInput, error) {
+	var it RemoveWebhookInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"webhook"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "webhook":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("webhook"))
+			data, err := ec.unmarshalNID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Webhook = data
 		}
 	}
 	return it, nil
@@ -25795,6 +26629,27 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
+		case "addWebhook":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_addWebhook(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "changeWebhook":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_changeWebhook(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "removeWebhook":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_removeWebhook(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
 		case "blockUser":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_blockUser(ctx, field)
@@ -26617,6 +27472,28 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 					}
 				}()
 				res = ec._Query_publicLog(ctx, field)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "webhooks":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_webhooks(ctx, field)
 				if res == graphql.RequiredNull {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}
@@ -28623,6 +29500,150 @@ func (ec *executionContext) _VoterEdge(ctx context.Context, sel ast.SelectionSet
 	return out
 }
 
+var webhookImplementors = []string{"Webhook"}
+
+func (ec *executionContext) _Webhook(ctx context.Context, sel ast.SelectionSet, obj *webhooks.Endpoint) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, webhookImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("Webhook")
+		case "id":
+			out.Values[i] = ec._Webhook_id(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "url":
+			out.Values[i] = ec._Webhook_url(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "kinds":
+			out.Values[i] = ec._Webhook_kinds(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "createdAt":
+			out.Values[i] = ec._Webhook_createdAt(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "paused":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Webhook_paused(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "undelivered":
+			out.Values[i] = ec._Webhook_undelivered(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var webhookPayloadImplementors = []string{"WebhookPayload"}
+
+func (ec *executionContext) _WebhookPayload(ctx context.Context, sel ast.SelectionSet, obj *WebhookPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, webhookPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("WebhookPayload")
+		case "webhook":
+			out.Values[i] = ec._WebhookPayload_webhook(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "secret":
+			out.Values[i] = ec._WebhookPayload_secret(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "userErrors":
+			out.Values[i] = ec._WebhookPayload_userErrors(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var __DirectiveImplementors = []string{"__Directive"}
 
 func (ec *executionContext) ___Directive(ctx context.Context, sel ast.SelectionSet, obj *introspection.Directive) graphql.Marshaler {
@@ -29041,6 +30062,11 @@ func (ec *executionContext) marshalNActionEdge2ᚖfrontpageᚋgraphᚐActionEdge
 	return ec._ActionEdge(ctx, sel, v)
 }
 
+func (ec *executionContext) unmarshalNAddWebhookInput2frontpageᚋgraphᚐAddWebhookInput(ctx context.Context, v any) (AddWebhookInput, error) {
+	res, err := ec.unmarshalInputAddWebhookInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) marshalNArticle2ᚕᚖfrontpageᚋredisrepoᚋsiteᚐArticleᚄ(ctx context.Context, sel ast.SelectionSet, v []*site.Article) graphql.Marshaler {
 	ctx = graphql.WithBatchParents(ctx, "Article", v, nil)
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
@@ -29204,6 +30230,11 @@ func (ec *executionContext) marshalNCastVoteEdge2ᚖfrontpageᚋgraphᚐCastVote
 		return graphql.Null
 	}
 	return ec._CastVoteEdge(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNChangeWebhookInput2frontpageᚋgraphᚐChangeWebhookInput(ctx context.Context, v any) (ChangeWebhookInput, error) {
+	res, err := ec.unmarshalInputChangeWebhookInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) unmarshalNDateTime2timeᚐTime(ctx context.Context, v any) (time.Time, error) {
@@ -29438,6 +30469,36 @@ var (
 		events.EventSettled:   "SETTLED",
 	}
 )
+
+func (ec *executionContext) unmarshalNEventKind2ᚕfrontpageᚋredisrepoᚋeventsᚐEventKindᚄ(ctx context.Context, v any) ([]events.EventKind, error) {
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]events.EventKind, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNEventKind2frontpageᚋredisrepoᚋeventsᚐEventKind(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) marshalNEventKind2ᚕfrontpageᚋredisrepoᚋeventsᚐEventKindᚄ(ctx context.Context, sel ast.SelectionSet, v []events.EventKind) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNEventKind2frontpageᚋredisrepoᚋeventsᚐEventKind(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
 
 func (ec *executionContext) unmarshalNFlagInput2frontpageᚋgraphᚐFlagInput(ctx context.Context, v any) (FlagInput, error) {
 	res, err := ec.unmarshalInputFlagInput(ctx, v)
@@ -30114,6 +31175,11 @@ var (
 	}
 )
 
+func (ec *executionContext) unmarshalNRemoveWebhookInput2frontpageᚋgraphᚐRemoveWebhookInput(ctx context.Context, v any) (RemoveWebhookInput, error) {
+	res, err := ec.unmarshalInputRemoveWebhookInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) marshalNReport2ᚕᚖfrontpageᚋredisrepoᚋreportsᚐReportᚄ(ctx context.Context, sel ast.SelectionSet, v []*reports.Report) graphql.Marshaler {
 	ctx = graphql.WithBatchParents(ctx, "Report", v, nil)
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
@@ -30638,6 +31704,16 @@ func (ec *executionContext) marshalNVoterEdge2ᚖfrontpageᚋredisrepoᚋvoids�
 		return graphql.Null
 	}
 	return ec._VoterEdge(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNWebhook2ᚖfrontpageᚋredisrepoᚋwebhooksᚐEndpoint(ctx context.Context, sel ast.SelectionSet, v *webhooks.Endpoint) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._Webhook(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalN__Directive2githubᚗcomᚋ99designsᚋgqlgenᚋgraphqlᚋintrospectionᚐDirective(ctx context.Context, sel ast.SelectionSet, v introspection.Directive) graphql.Marshaler {
@@ -31671,6 +32747,40 @@ func (ec *executionContext) marshalOVoterConnection2ᚖfrontpageᚋgraphᚐVoter
 		return graphql.Null
 	}
 	return ec._VoterConnection(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOWebhook2ᚕᚖfrontpageᚋredisrepoᚋwebhooksᚐEndpointᚄ(ctx context.Context, sel ast.SelectionSet, v []*webhooks.Endpoint) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ctx = graphql.WithBatchParents(ctx, "Webhook", v, nil)
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNWebhook2ᚖfrontpageᚋredisrepoᚋwebhooksᚐEndpoint(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalOWebhook2ᚖfrontpageᚋredisrepoᚋwebhooksᚐEndpoint(ctx context.Context, sel ast.SelectionSet, v *webhooks.Endpoint) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._Webhook(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOWebhookPayload2ᚖfrontpageᚋgraphᚐWebhookPayload(ctx context.Context, sel ast.SelectionSet, v *WebhookPayload) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._WebhookPayload(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalO__EnumValue2ᚕgithubᚗcomᚋ99designsᚋgqlgenᚋgraphqlᚋintrospectionᚐEnumValueᚄ(ctx context.Context, sel ast.SelectionSet, v []introspection.EnumValue) graphql.Marshaler {

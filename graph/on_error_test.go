@@ -58,6 +58,9 @@ func TestOnErrorAnswersLikeGqlgen(t *testing.T) {
 			}
 			continue
 		}
+		if slices.ContainsFunc(wanted.paths, func(path ast.Path) bool { return isEmptied(decoded(t, wanted.data), path) }) {
+			continue
+		}
 		if all := propagated(wanted.operation.Operation.SelectionSet, decoded(t, got.data)); !reflect.DeepEqual(all, decoded(t, wanted.data)) {
 			fail("data", got)
 		}
@@ -94,6 +97,27 @@ func decoded(t *testing.T, text string) (value any) {
 	t.Helper()
 	must.Do(t, json.Unmarshal([]byte(text), &value))
 	return value
+}
+
+// isEmptied reports whether gqlgen made an empty list of one with an element, at a path, whose selection set ends in a panic, such as
+// that of @include with a variable that is null in spite of its default.
+func isEmptied(value any, path ast.Path) bool {
+	for _, step := range path {
+		switch parent := value.(type) {
+		case map[string]any:
+			name, _ := step.(ast.PathName)
+			value = parent[string(name)]
+		case []any:
+			i, _ := step.(ast.PathIndex)
+			if int(i) >= len(parent) {
+				return true
+			}
+			value = parent[i]
+		default:
+			return false
+		}
+	}
+	return false
 }
 
 // leadsToNull reports whether the value at a path is null, and none above it. The path of an error in an argument goes on from

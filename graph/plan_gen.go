@@ -18,6 +18,7 @@ import (
 	"frontpage/redisrepo/reports"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/voids"
+	"frontpage/redisrepo/webhooks"
 	"frontpage/rings"
 )
 
@@ -465,6 +466,18 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 					fc := graphql.GetFieldContext(ctx)
 					return resolvers.Mutation().DenyHost(ctx, fc.Args["input"].(DenyHostInput))
 				}, plan.Object[DenyHostPayload]()).Args(ec.field_Mutation_denyHost_args),
+				"addWebhook": plan.Each(func(ctx context.Context, obj any) (*WebhookPayload, error) {
+					fc := graphql.GetFieldContext(ctx)
+					return resolvers.Mutation().AddWebhook(ctx, fc.Args["input"].(AddWebhookInput))
+				}, plan.Object[WebhookPayload]()).Args(ec.field_Mutation_addWebhook_args),
+				"changeWebhook": plan.Each(func(ctx context.Context, obj any) (*WebhookPayload, error) {
+					fc := graphql.GetFieldContext(ctx)
+					return resolvers.Mutation().ChangeWebhook(ctx, fc.Args["input"].(ChangeWebhookInput))
+				}, plan.Object[WebhookPayload]()).Args(ec.field_Mutation_changeWebhook_args),
+				"removeWebhook": plan.Each(func(ctx context.Context, obj any) (*WebhookPayload, error) {
+					fc := graphql.GetFieldContext(ctx)
+					return resolvers.Mutation().RemoveWebhook(ctx, fc.Args["input"].(RemoveWebhookInput))
+				}, plan.Object[WebhookPayload]()).Args(ec.field_Mutation_removeWebhook_args),
 				"blockUser": plan.Each(func(ctx context.Context, obj any) (*BlockUserPayload, error) {
 					fc := graphql.GetFieldContext(ctx)
 					return resolvers.Mutation().BlockUser(ctx, fc.Args["input"].(BlockUserInput))
@@ -584,6 +597,9 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 					fc := graphql.GetFieldContext(ctx)
 					return resolvers.Query().PublicLog(ctx, fc.Args["first"].(*int32), fc.Args["after"].(*string))
 				}, plan.Object[PublicLogConnection]()).Args(ec.field_Query_publicLog_args),
+				"webhooks": plan.Each(func(ctx context.Context, obj any) ([]*webhooks.Endpoint, error) {
+					return resolvers.Query().Webhooks(ctx)
+				}, plan.Objects[webhooks.Endpoint]()),
 				"voteRings": plan.Each(func(ctx context.Context, obj any) ([]*rings.Ring, error) {
 					fc := graphql.GetFieldContext(ctx)
 					return resolvers.Query().VoteRings(ctx, fc.Args["days"].(int32), fc.Args["first"].(*int32))
@@ -837,6 +853,23 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 				"at":     plan.Read(func(obj *voids.Voter) *time.Time { return obj.At }, plan.OptionalLeaf(AppendDateTime)),
 				"isVoid": plan.Read(func(obj *voids.Voter) bool { return obj.IsVoid() }, plan.Leaf(plan.AppendBoolean[bool])),
 				"void":   plan.Read(func(obj *voids.Voter) *voids.Void { return obj.Void }, plan.Object[voids.Void]()),
+			},
+			"Webhook": {
+				"id":  plan.Read(func(obj *webhooks.Endpoint) string { return obj.ID() }, plan.Leaf(plan.AppendString[string])),
+				"url": plan.Read(func(obj *webhooks.Endpoint) string { return obj.URL }, plan.Leaf(plan.AppendString[string])),
+				"kinds": plan.Read(func(obj *webhooks.Endpoint) []events.EventKind { return obj.Kinds }, plan.Leaves(func(to []byte, v events.EventKind) []byte {
+					return plan.AppendString(to, marshalNEventKind2frontpageᚋredisrepoᚋeventsᚐEventKind[v])
+				}, false)),
+				"createdAt": plan.Read(func(obj *webhooks.Endpoint) time.Time { return obj.CreatedAt }, plan.Leaf(AppendDateTime)),
+				"paused": plan.Batch(func(ctx context.Context, objs []*webhooks.Endpoint) ([]*string, error) {
+					return resolvers.Webhook().Paused(ctx, objs)
+				}, plan.OptionalLeaf(plan.AppendString[string])),
+				"undelivered": plan.Read(func(obj *webhooks.Endpoint) int { return obj.Undelivered }, plan.Leaf(plan.AppendInt[int])),
+			},
+			"WebhookPayload": {
+				"webhook":    plan.Read(func(obj *WebhookPayload) *webhooks.Endpoint { return obj.Webhook }, plan.Object[webhooks.Endpoint]()),
+				"secret":     plan.Read(func(obj *WebhookPayload) *string { return obj.Secret }, plan.OptionalLeaf(plan.AppendString[string])),
+				"userErrors": plan.Read(func(obj *WebhookPayload) []UserError { return obj.UserErrors }, plan.Abstracts[UserError]()),
 			},
 		},
 		Abstract: map[string]func(value any) (any, string){

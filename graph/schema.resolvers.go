@@ -20,6 +20,7 @@ import (
 	"frontpage/redisrepo/reports"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/voids"
+	"frontpage/redisrepo/webhooks"
 	"frontpage/rings"
 )
 
@@ -385,6 +386,28 @@ func (r *mutationResolver) DenyHost(ctx context.Context, input DenyHostInput) (*
 	return &payload, err
 }
 
+func (r *mutationResolver) AddWebhook(ctx context.Context, input AddWebhookInput) (*WebhookPayload, error) {
+	return r.changeWebhooks(ctx, func(v endpoint.Viewer) (*webhooks.Endpoint, string, error) {
+		return r.repo.AddWebhook(ctx, input.URL, input.Kinds, actor(v))
+	})
+}
+
+func (r *mutationResolver) ChangeWebhook(ctx context.Context, input ChangeWebhookInput) (*WebhookPayload, error) {
+	return r.changeWebhooks(ctx, func(v endpoint.Viewer) (*webhooks.Endpoint, string, error) {
+		change := webhooks.Change{URL: input.URL, Paused: input.Paused, Drop: input.DropUndelivered, NewSecret: input.NewSecret}
+		if input.Kinds != nil {
+			change.Kinds = &input.Kinds
+		}
+		return r.repo.ChangeWebhook(ctx, input.Webhook, change, actor(v))
+	})
+}
+
+func (r *mutationResolver) RemoveWebhook(ctx context.Context, input RemoveWebhookInput) (*WebhookPayload, error) {
+	return r.changeWebhooks(ctx, func(v endpoint.Viewer) (*webhooks.Endpoint, string, error) {
+		return nil, "", r.repo.RemoveWebhook(ctx, input.Webhook, actor(v))
+	})
+}
+
 func (r *mutationResolver) BlockUser(ctx context.Context, input BlockUserInput) (*BlockUserPayload, error) {
 	var payload BlockUserPayload
 	var err error
@@ -520,6 +543,10 @@ func (r *queryResolver) ModerationActions(ctx context.Context, target *string, f
 
 func (r *queryResolver) PublicLog(ctx context.Context, first *int32, after *string) (*PublicLogConnection, error) {
 	return r.publicLog(ctx, first, after)
+}
+
+func (r *queryResolver) Webhooks(ctx context.Context) ([]*webhooks.Endpoint, error) {
+	return r.webhooks(ctx)
 }
 
 func (r *queryResolver) VoteRings(ctx context.Context, days int32, first *int32) ([]*rings.Ring, error) {
@@ -692,6 +719,15 @@ func (r *voteRingResolver) Articles(ctx context.Context, objs []*rings.Ring, fir
 	return r.ringArticles(ctx, objs, int(first))
 }
 
+func (r *webhookResolver) Paused(ctx context.Context, objs []*webhooks.Endpoint) ([]*string, error) {
+	return collect(objs, func(e *webhooks.Endpoint) *string {
+		if e.Paused == "" {
+			return nil
+		}
+		return &e.Paused
+	}), nil
+}
+
 func (r *Resolver) Article() ArticleResolver { return &articleResolver{r} }
 
 func (r *Resolver) ArticleConnection() ArticleConnectionResolver {
@@ -750,6 +786,8 @@ func (r *Resolver) VoidedVote() VoidedVoteResolver { return &voidedVoteResolver{
 
 func (r *Resolver) VoteRing() VoteRingResolver { return &voteRingResolver{r} }
 
+func (r *Resolver) Webhook() WebhookResolver { return &webhookResolver{r} }
+
 type (
 	articleResolver            struct{ *Resolver }
 	articleConnectionResolver  struct{ *Resolver }
@@ -776,4 +814,5 @@ type (
 	userResolver               struct{ *Resolver }
 	voidedVoteResolver         struct{ *Resolver }
 	voteRingResolver           struct{ *Resolver }
+	webhookResolver            struct{ *Resolver }
 )

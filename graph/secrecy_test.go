@@ -52,6 +52,9 @@ var argumentsOf = map[string][]string{
 	"Mutation.denyHost":             {`(input: {host: "zed.example", reason: "x"})`},
 	"Mutation.eraseViewer":          {`(input: {confirm: "zed"})`},
 	"Mutation.voidVotes":            {`(input: {article: 1, users: ["zed"], reason: "x"})`},
+	"Mutation.addWebhook":           {`(input: {url: "https://127.0.0.1"})`},
+	"Mutation.changeWebhook":        {`(input: {webhook: "webhook:zed", paused: true})`},
+	"Mutation.removeWebhook":        {`(input: {webhook: "webhook:zed"})`},
 	"Mutation.blockUser":            {`(input: {user: "zed"})`},
 }
 

@@ -13,16 +13,21 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"frontpage/delivery"
 	"frontpage/endpoint"
 	"frontpage/metrics"
 	"frontpage/must"
+	"frontpage/redisrepo"
 	"frontpage/redisrepo/site"
+	"frontpage/redisrepo/webhooks"
 	"frontpage/redistest"
+	"frontpage/sealing"
 	"frontpage/sitetest"
 )
 
@@ -206,6 +211,7 @@ func TestDocumentedMetricsMove(t *testing.T) {
 	o.liveMetricsMove(first)
 	o.overloadMetricsMove()
 	o.poolMetricsMove()
+	o.webhookMetricsMove(first)
 	o.storeMetricsMove(first)
 
 	now := o.scrape()
@@ -233,6 +239,29 @@ func TestDocumentedMetricsMove(t *testing.T) {
 			t.Errorf("%s is exported, and not documented", name)
 		}
 	}
+}
+
+// webhookMetricsMove adds an endpoint that fails once, and then wants no more events.
+func (o *observed) webhookMetricsMove(id string) {
+	var requests atomic.Int64
+	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(map[int64]int{1: http.StatusOK, 2: http.StatusGone}[requests.Add(1)])
+	}))
+	o.T.Cleanup(receiver.Close)
+	repo := must.Get(redisrepo.New(o.T.Context(), o.Client, site.DefaultRules(), redisrepo.WithWebhooks(webhooks.Options{
+		Box: must.Get(sealing.New("0123456789abcdef0123456789abcdef"))(o.T), Origins: []string{receiver.URL},
+	})))(o.T)
+	sender := delivery.New(repo, delivery.Options{Pause: time.Millisecond})
+	o.metrics.FollowWebhooks(sender)
+	e, _, err := repo.AddWebhook(o.T.Context(), receiver.URL, nil, site.Actor{Name: "mod", Moderator: true})
+	must.Do(o.T, err)
+	ctx, stop := context.WithCancel(o.T.Context())
+	done := make(chan struct{})
+	go func() { defer close(done); sender.Follow(ctx, func(error) {}) }()
+	defer func() { stop(); <-done }()
+	label := fmt.Sprintf(`{webhook=%q}`, e.ID())
+	o.moves("an event that arrives", func() { o.VoteUp(id) }, `frontpage_webhook_tries_total{result="delivered"} +1`)
+	o.moves("an event that does not", func() { o.VoteUp(id) }, `frontpage_webhook_tries_total{result="failed"} +1`, `frontpage_webhook_paused`+label+` +1`, `frontpage_webhook_undelivered`+label+` +1`)
 }
 
 // liveMetricsMove watches an article.

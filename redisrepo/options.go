@@ -10,6 +10,7 @@ import (
 	"frontpage/redisrepo/layout"
 	"frontpage/redisrepo/reports"
 	"frontpage/redisrepo/site"
+	"frontpage/redisrepo/webhooks"
 	"frontpage/redisrepo/wire"
 )
 
@@ -21,6 +22,7 @@ type opening struct {
 	layout.Options
 	store                             wire.Options
 	reports                           reports.Options
+	webhooks                          webhooks.Options
 	deletedTexts                      time.Duration
 	newUserAge                        time.Duration
 	mostSmall, gatherStep, stepLooked int // 0: the defaults
@@ -35,6 +37,11 @@ func WithClock(now func() time.Time) Option {
 // WithReports sets how notices of illegal content are kept. The default is that none are taken.
 func WithReports(options reports.Options) Option {
 	return func(o *opening) { o.reports = options }
+}
+
+// WithWebhooks sets how endpoints for events are kept. The default is that there are none.
+func WithWebhooks(options webhooks.Options) Option {
+	return func(o *opening) { o.webhooks = options }
 }
 
 // WithDeletedTexts sets how long after the deletion of an article its title, text, link and earlier versions are erased by

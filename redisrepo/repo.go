@@ -38,6 +38,7 @@ import (
 	"frontpage/redisrepo/events"
 	"frontpage/redisrepo/keys"
 	"frontpage/redisrepo/layout"
+	"frontpage/redisrepo/lease"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/live"
 	"frontpage/redisrepo/newcomers"
@@ -50,6 +51,7 @@ import (
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/views"
 	"frontpage/redisrepo/voids"
+	"frontpage/redisrepo/webhooks"
 	"frontpage/redisrepo/wire"
 )
 
@@ -72,6 +74,8 @@ type Repo struct {
 	*personal.Personal
 	*retention.Retention
 	*newcomers.Newcomers
+	*webhooks.Webhooks
+	Lease  *lease.Lease
 	Layout *layout.Layout
 
 	voting *voting
@@ -163,6 +167,7 @@ func assemble(store *wire.Store, o opening) (*Repo, error) {
 	r.Casts = casts.New(store, r.Articles)
 	r.Newcomers, errs[5] = newcomers.New(store, r.Casts, r.Sessions, o.newUserAge)
 	r.Voids = voids.New(store, r.Casts)
+	r.Webhooks, r.Lease = webhooks.New(store, r.Log, o.webhooks), lease.New(store)
 	r.Personal = personal.New(store, r.Articles, r.Casts, r.Reports, r.Denials, r.Sessions, r.Voids)
 	r.Layout = layout.New(store, r.Articles, r.Lists, r.Rankings, r.Casts, r.Sessions, r.Views, o.Options)
 	r.voting = &voting{script: voteScript(store)}

@@ -7,12 +7,13 @@ import (
 
 	"frontpage/redisrepo/reports"
 	"frontpage/redisrepo/site"
+	"frontpage/redisrepo/webhooks"
 	"frontpage/sealing"
 )
 
 // Notices are the settings of notices of illegal content.
 type Notices struct {
-	Secret            string `placeholder:"TEXT" help:"Secrets, each of at least 32 bytes, separated by commas or line breaks: the first encrypts what is for the operator alone, such as the contacts of notices, and all decrypt. Without it, no notices are taken. Other users of the machine can see a flag: use the variable or a file."`
+	Secret            string `placeholder:"TEXT" help:"Secrets, each of at least 32 bytes, separated by commas or line breaks: the first encrypts what is for the operator alone, such as the contacts of notices and the secrets of webhooks, and all decrypt. Without it, no notices are taken, and there are no webhooks. Other users of the machine can see a flag: use the variable or a file."`
 	SecretFile        string `hidden:""`
 	Contact           string `placeholder:"TEXT" help:"How to reach the operator, and to object to what moderators do: an http or https URL, a mail address, or words, one line of at most 200 characters. Those who are concerned read it beside the reason, and a URL or an address is a link at the bottom of each page."`
 	PublicLog         bool   `help:"Publish at /log, and in publicLog of the API, what moderators do: the action, the ground, the reason, the time and the title, without names."`
@@ -43,6 +44,11 @@ func (n *Notices) check() error {
 		return Invalid(err, secretFlag(n.SecretFile, "secret"))
 	}
 	return nil
+}
+
+// Webhooks returns how endpoints for events are kept.
+func (s *Settings) Webhooks() webhooks.Options {
+	return webhooks.Options{Box: s.box, Origins: s.WebhookOrigins}
 }
 
 // Reports returns how notices are kept.

@@ -29,6 +29,7 @@ import (
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/reports"
 	"frontpage/redisrepo/site"
+	"frontpage/redisrepo/webhooks"
 	"frontpage/redistest"
 	"frontpage/sealing"
 	"frontpage/store"
@@ -114,7 +115,7 @@ func newSite(t *testing.T, configure func(*http.Server), client redis.UniversalC
 	s.clock.Store(Start.Unix())
 	now := func() time.Time { return time.Unix(s.clock.Load(), 0) }
 	box := must.Get(sealing.New("the secret of the sites of all tests"))(t)
-	repo := must.Get(redisrepo.New(t.Context(), client, rules, append(with, redisrepo.WithClock(now), redisrepo.WithReports(reports.Options{Box: box}))...))(t)
+	repo := must.Get(redisrepo.New(t.Context(), client, rules, append(with, redisrepo.WithClock(now), redisrepo.WithReports(reports.Options{Box: box}), redisrepo.WithWebhooks(webhooks.Options{Box: box}))...))(t)
 	client.AddHook(s.Trips)
 	s.Repo = repo
 	about.Version, about.SignIn = "test", graph.ByName

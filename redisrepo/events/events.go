@@ -50,6 +50,9 @@ const (
 // EventKinds are all kinds.
 var EventKinds = []EventKind{EventPosted, EventVoted, EventRegrouped, EventEdited, EventDeleted, EventUndeleted, EventVoided, EventMilestone, EventFlagged, EventSettled}
 
+// IsKnown reports whether there is such a kind.
+func (k EventKind) IsKnown() bool { return slices.Contains(EventKinds, k) }
+
 // ChangesArticle reports whether an event of the kind is a change of the article, which has a revision of its own.
 func (k EventKind) ChangesArticle() bool {
 	return k != EventMilestone && k != EventFlagged && k != EventSettled
@@ -75,6 +78,9 @@ type Event struct {
 
 // ID names the event on this site. It does not change when the number of partitions does.
 func (e *Event) ID() string { return e.entry.name("event", e.Article) }
+
+// EntryID is the id of the event in the log of its article's partition.
+func (e *Event) EntryID() string { return e.entry.ID() }
 
 // EventEdge is an event and its position in the feed. Gap reports that events before it may be missing, or that the
 // store has lost some that were delivered: see EventPage.

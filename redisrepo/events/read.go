@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -73,6 +74,13 @@ func EncodeFeed(at []FeedPosition) string {
 		text = binary.BigEndian.AppendUint16(binary.AppendUvarint(text, p.id.Sequence), p.sum)
 	}
 	return site.Seal(text)
+}
+
+// FeedSince returns a cursor in the feed of a site with so many partitions: a page after it begins about 10 s before a time, or
+// with the oldest event that is kept.
+func FeedSince(t time.Time, partitions int) string {
+	id := LogCursor{EntryID: wire.EntryID{Milliseconds: uint64(max(t.UnixMilli(), 1))}} // #nosec G115 -- a time
+	return EncodeFeed(slices.Repeat([]FeedPosition{{id: id}}, partitions))
 }
 
 // DecodeFeed decodes a cursor. field is the argument, or the header, that held it.

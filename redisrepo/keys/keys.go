@@ -103,6 +103,18 @@ func (p Partition) LogCopy(stream, digest string) string {
 	return p.Key("erasing:", strings.TrimPrefix(stream, string(p)), digest)
 }
 
+// Lease is the key lease:, see Kinds.
+func (p Partition) Lease() string { return p.Key("lease:") }
+
+// Webhooks is the key webhooks:, see Kinds.
+func (p Partition) Webhooks() string { return p.Key("webhooks:") }
+
+// Webhook is the key webhook:, see Kinds.
+func (p Partition) Webhook(name string) string { return p.Key("webhook:", name) }
+
+// Undelivered is the key undelivered:, see Kinds.
+func (p Partition) Undelivered(name string) string { return p.Key("undelivered:", name) }
+
 // Void is the key void:, see Kinds.
 func (p Partition) Void(id site.ArticleID) string { return p.Key("void:", id.Number()) }
 

@@ -71,6 +71,7 @@ var (
 	Post      = &Of{"alice:KEY", isPost, postIndex}
 	LogCopy   = &Of{"events:DIGEST", isText, nil}
 	Database  = &Of{"0", isText, nil}
+	Hook      = &Of{"k7q2zb4mxw3d", isText, func(int, string) int { return 0 }}
 	Site      = &Of{"", func(rest string) bool { return rest == "" }, func(int, string) int { return 0 }} // the first partition's, of the whole site
 )
 
@@ -181,6 +182,10 @@ var Kinds = []Kind{
 	{Name: "erased", Holds: SortedSet, Of: Site, Copy: ByKey, Doc: "digests of the names of [erased users](erasing.md), by the time when each was erased last, in the first partition"},
 	{Name: "erasing", Holds: Hash, Of: All, Doc: "how often `events:` and `moderation:` were replaced by a copy [without a name](erasing.md), and of a copy that is being made, as in `events:DIGEST`, how often that was when it was begun"},
 	{Name: "erasing", Holds: Stream, Of: LogCopy, Expires: true, Doc: "a copy of `events:` or `moderation:` that is being made, without the name of the digest; for a day"},
+	{Name: "lease", Holds: Hash, Of: Site, Doc: "the process that does what only one should do, in the first partition: holder, a random name of it, until when it has the lease, Unix seconds, and token, which grows with each other holder"},
+	{Name: "webhooks", Holds: Hash, Of: Site, Copy: ByKey, Doc: "name of a [webhook](webhooks.md) to its address, in the first partition"},
+	{Name: "webhook", Holds: Hash, Of: Hook, Copy: ByKey, Expires: true, Doc: "config, JSON: the address, the kinds of events, the time of its creation, and its secrets, encrypted with `FRONTPAGE_SECRET`; cursor of the change feed, paused (why; empty: it is not), and edition, the number of changes that others than the deliveries made; until it is removed"},
+	{Name: "undelivered", Holds: Hash, Of: Hook, Copy: ByKey, Expires: true, Doc: "events that a webhook did not get yet, at most 10,000 and those of one reading: number to JSON with id, article, body, number of tries and time of the next, Unix milliseconds"},
 	{Name: "meta", Holds: Hash, Of: All, Copy: Apart,
 		Doc: "version of this layout, number of [partitions](#partitions) and index of this one, the rules by which scores were computed, the features that are kept, the posting time before which voters were forgotten when the voting window was changed, the time of deletion up to which texts have been erased, the posting time from which all votes are in `cast:`, the epoch, a random name of this data, in the first partition the secret key of the cursors of [rankings](ranking.md#rankings-as-a-query), and the origin of a copy: after `frontpage migrate` the epoch of the site that was copied, after the import of an export its digest"},
 	{Name: "changes", Holds: Channel, Of: Database,

@@ -28,9 +28,9 @@ const (
 
 // allowed lists, for each package, all packages of this module that it may import, tests aside.
 var allowed = map[string][]string{
-	".":         {"admin", "csvimport", "demo", "endpoint", "export", "failover", "feeds", "graph", "manual", "metrics", "outages", "pages", "redisrepo", "redisrepo/check", "redisrepo/erase", "redisrepo/layout", "redisrepo/lists", "redisrepo/migrate", "redisrepo/preview", "redisrepo/site", "redisrepo/transfer", "redisrepo/wire", "settings", "signin", "store", "tracing", "web"},
-	"settings":  {"endpoint", "feeds", "identity", "pages", "redisrepo/keys", "redisrepo/reports", "redisrepo/site", "redisrepo/wire", "reload", "sealing", "signin", "store", "web"},
-	"graph":     {"endpoint", "failover", "plan", "redisrepo", "redisrepo/casts", "redisrepo/denials", "redisrepo/erase", "redisrepo/events", "redisrepo/lists", "redisrepo/live", "redisrepo/personal", "redisrepo/rankings", "redisrepo/rates", "redisrepo/reports", "redisrepo/site", "redisrepo/voids", "rings"},
+	".":         {"admin", "csvimport", "delivery", "demo", "endpoint", "export", "failover", "feeds", "graph", "manual", "metrics", "outages", "pages", "redisrepo", "redisrepo/check", "redisrepo/erase", "redisrepo/events", "redisrepo/layout", "redisrepo/lists", "redisrepo/migrate", "redisrepo/preview", "redisrepo/site", "redisrepo/transfer", "redisrepo/webhooks", "redisrepo/wire", "settings", "signin", "store", "tracing", "web"},
+	"settings":  {"endpoint", "feeds", "identity", "pages", "redisrepo/keys", "redisrepo/reports", "redisrepo/site", "redisrepo/webhooks", "redisrepo/wire", "reload", "sealing", "signin", "store", "web"},
+	"graph":     {"endpoint", "failover", "plan", "redisrepo", "redisrepo/casts", "redisrepo/denials", "redisrepo/erase", "redisrepo/events", "redisrepo/lists", "redisrepo/live", "redisrepo/personal", "redisrepo/rankings", "redisrepo/rates", "redisrepo/reports", "redisrepo/site", "redisrepo/voids", "redisrepo/webhooks", "rings"},
 	"plan":      {},
 	"endpoint":  {"endpoint/measure", "failover", "identity", "plan", "redisrepo", "redisrepo/events", "redisrepo/live", "redisrepo/rates", "redisrepo/site", "sharing"},
 	"identity":  {},
@@ -42,7 +42,7 @@ var allowed = map[string][]string{
 	"admin":     {},
 	"sealing":   {},
 	"rings":     {},
-	"metrics":   {"endpoint", "failover", "redisrepo"},
+	"metrics":   {"delivery", "endpoint", "failover", "redisrepo"},
 	"store":     {"reload"},
 	"web":       {},
 	"manual":    {},
@@ -70,15 +70,19 @@ var allowed = map[string][]string{
 	"redisrepo/layout":    {"failover", "redisrepo/articles", "redisrepo/casts", "redisrepo/events", "redisrepo/keys", "redisrepo/lists", "redisrepo/rankings", "redisrepo/sessions", "redisrepo/site", "redisrepo/views", "redisrepo/wire"},
 	"redisrepo/views":     {"failover", "redisrepo/keys", "redisrepo/site", "redisrepo/wire"},
 	"redisrepo/live":      {"failover", "redisrepo/articles", "redisrepo/casts", "redisrepo/events", "redisrepo/keys", "redisrepo/lists", "redisrepo/site", "redisrepo/wire"},
+	"redisrepo/lease":     {"failover", "redisrepo/site", "redisrepo/wire"},
+	"redisrepo/webhooks":  {"failover", "redisrepo/events", "redisrepo/keys", "redisrepo/site", "redisrepo/wire", "sealing"},
 	"redisrepo/retention": {"failover", "redisrepo/keys", "redisrepo/site", "redisrepo/wire"},
 	"redisrepo/personal":  {"failover", "redisrepo/articles", "redisrepo/casts", "redisrepo/denials", "redisrepo/events", "redisrepo/reports", "redisrepo/sessions", "redisrepo/site", "redisrepo/voids", "redisrepo/wire"},
 	"redisrepo/newcomers": {"failover", "redisrepo/casts", "redisrepo/sessions", "redisrepo/site", "redisrepo/wire"},
-	"redisrepo":           {"failover", "redisrepo/articles", "redisrepo/casts", "redisrepo/denials", "redisrepo/events", "redisrepo/keys", "redisrepo/layout", "redisrepo/lists", "redisrepo/live", "redisrepo/newcomers", "redisrepo/personal", "redisrepo/rankings", "redisrepo/rates", "redisrepo/reports", "redisrepo/retention", "redisrepo/sessions", "redisrepo/site", "redisrepo/views", "redisrepo/voids", "redisrepo/wire"},
+	"redisrepo":           {"failover", "redisrepo/articles", "redisrepo/casts", "redisrepo/denials", "redisrepo/events", "redisrepo/keys", "redisrepo/layout", "redisrepo/lease", "redisrepo/lists", "redisrepo/live", "redisrepo/newcomers", "redisrepo/personal", "redisrepo/rankings", "redisrepo/rates", "redisrepo/reports", "redisrepo/retention", "redisrepo/sessions", "redisrepo/site", "redisrepo/views", "redisrepo/voids", "redisrepo/webhooks", "redisrepo/wire"},
 	"redisrepo/check":     {"failover", "redisrepo", "redisrepo/articles", "redisrepo/casts", "redisrepo/events", "redisrepo/keys", "redisrepo/layout", "redisrepo/lists", "redisrepo/rankings", "redisrepo/site", "redisrepo/views", "redisrepo/voids", "redisrepo/wire"},
 	"redisrepo/erase":     {"failover", "redisrepo", "redisrepo/denials", "redisrepo/keys", "redisrepo/site", "redisrepo/wire"},
 	"redisrepo/transfer":  {"failover", "redisrepo", "redisrepo/articles", "redisrepo/check", "redisrepo/denials", "redisrepo/erase", "redisrepo/events", "redisrepo/keys", "redisrepo/layout", "redisrepo/lists", "redisrepo/reports", "redisrepo/site", "redisrepo/voids", "redisrepo/wire"},
 	"redisrepo/migrate":   {"failover", "redisrepo", "redisrepo/casts", "redisrepo/check", "redisrepo/events", "redisrepo/keys", "redisrepo/layout", "redisrepo/lists", "redisrepo/rankings", "redisrepo/site", "redisrepo/transfer", "redisrepo/views", "redisrepo/wire"},
 	"redisrepo/preview":   {"failover", "redisrepo", "redisrepo/layout", "redisrepo/lists", "redisrepo/site"},
+
+	"delivery": {"redisrepo", "redisrepo/events", "redisrepo/lease", "redisrepo/site", "redisrepo/webhooks"},
 
 	"endpoint/measure": {},
 
@@ -88,7 +92,7 @@ var allowed = map[string][]string{
 	"must":             {},
 	"redistest":        {"must"},
 	"programtest":      {"must"},
-	"sitetest":         {"endpoint", "graph", "identity", "must", "redisrepo", "redisrepo/reports", "redisrepo/site", "redistest", "sealing", "store"},
+	"sitetest":         {"endpoint", "graph", "identity", "must", "redisrepo", "redisrepo/reports", "redisrepo/site", "redisrepo/webhooks", "redistest", "sealing", "store"},
 	"tests/benchmarks": {},
 	"tests/cluster":    {},
 	"tests/documents":  {},

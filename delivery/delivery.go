@@ -1,0 +1,208 @@
+// Package delivery sends the events of a site's change feed to its webhooks, by the Standard Webhooks specification 1.0.0
+// (https://www.standardwebhooks.com).
+//
+// One process of the site does so at a time, that which has the lease. An event is delivered at least once as long as the feed
+// keeps it, and the events of an article in their order: one that fails holds back later ones of its article, and no others.
+package delivery
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"frontpage/redisrepo"
+	"frontpage/redisrepo/lease"
+	"frontpage/redisrepo/webhooks"
+)
+
+// Options are the options of New. The zero value is for the Internet.
+type Options struct {
+	Log     *slog.Logger
+	Pause   time.Duration                                                // between two looks at the feed; 0: a second
+	Resolve func(ctx context.Context, host string) ([]netip.Addr, error) // nil: the resolver of the system
+}
+
+// lookPause is how long a process that delivers nothing waits until it looks for endpoints and the lease.
+const lookPause = 5 * time.Second
+
+// Sender delivers events to the endpoints of a site.
+type Sender struct {
+	repo   *redisrepo.Repo
+	o      Options
+	client *http.Client
+	counts counts
+
+	mu     sync.Mutex
+	states map[string]State // of the endpoints by id, while this process has the lease
+}
+
+// New returns the sender of a process.
+func New(repo *redisrepo.Repo, o Options) *Sender {
+	if o.Pause == 0 {
+		o.Pause = time.Second
+	}
+	s := &Sender{repo: repo, o: o, states: map[string]State{}}
+	s.client = NewClient(repo.Webhooks, o.Resolve)
+	return s
+}
+
+// Follow delivers events until ctx ends, while the process has the lease. Any number of processes may call it. report is called
+// with errors of the store.
+func (s *Sender) Follow(ctx context.Context, report func(error)) {
+	if !s.repo.HasWebhooks() {
+		return
+	}
+	for ctx.Err() == nil {
+		if err := s.hold(ctx, report); err != nil && ctx.Err() == nil {
+			report(err)
+		}
+		wait(ctx, min(lookPause, 5*s.o.Pause))
+	}
+}
+
+// hold takes the lease, if there are endpoints, and delivers until it has lost it, or there are none.
+func (s *Sender) hold(ctx context.Context, report func(error)) error {
+	if all, err := s.repo.Endpoints(ctx); err != nil || len(all) == 0 {
+		return err
+	}
+	token, taken, err := s.repo.Lease.Take(ctx)
+	if err != nil || !taken {
+		return err
+	}
+	h := &holding{Sender: s, token: token, report: report, running: map[string]*running{}}
+	defer h.end(ctx)
+	until := time.Now().Add(lease.Duration)
+	for ctx.Err() == nil {
+		all, err := s.repo.Endpoints(ctx)
+		if err == nil {
+			h.follow(ctx, all)
+			if len(all) == 0 {
+				return nil
+			}
+		}
+		wait(ctx, s.o.Pause)
+		now, kept, leaseErr := s.repo.Lease.Take(ctx)
+		switch {
+		case leaseErr == nil && (!kept || now != token):
+			return nil
+		case leaseErr == nil:
+			until = time.Now().Add(lease.Duration)
+		case time.Now().After(until): // another process may have it
+			return leaseErr
+		}
+		if err != nil && ctx.Err() == nil {
+			report(err)
+		}
+	}
+	return nil
+}
+
+// holding is what a process delivers while it has the lease.
+type holding struct {
+	*Sender
+	token   int64
+	report  func(error)
+	running map[string]*running // by the endpoint's name
+}
+
+// running is the delivery to one endpoint as it was read.
+type running struct {
+	edition string
+	paused  bool
+	stop    context.CancelFunc
+	done    chan struct{}
+}
+
+// follow begins and ends deliveries, so that they are to these endpoints. One that was changed is begun again.
+func (h *holding) follow(ctx context.Context, all []*webhooks.Endpoint) {
+	states, present := map[string]State{}, map[string]bool{}
+	for _, e := range all {
+		present[e.Name] = true
+		states[e.ID()] = State{Paused: e.Paused != "", Undelivered: e.Undelivered}
+		r := h.running[e.Name]
+		if r != nil && r.edition == e.Edition && r.paused == (e.Paused != "") {
+			select {
+			case <-r.done: // after an error
+			default:
+				continue
+			}
+		}
+		if r != nil {
+			r.stop()
+			<-r.done
+		}
+		ctx, stop := context.WithCancel(ctx)
+		r = &running{edition: e.Edition, paused: e.Paused != "", stop: stop, done: make(chan struct{})}
+		h.running[e.Name] = r
+		go func() {
+			defer close(r.done)
+			if r.paused {
+				<-ctx.Done()
+				return
+			}
+			if err := h.deliver(ctx, e); err != nil && ctx.Err() == nil {
+				h.report(err)
+				wait(ctx, lookPause)
+			}
+		}()
+	}
+	for name, r := range h.running {
+		if !present[name] {
+			r.stop()
+			<-r.done
+			delete(h.running, name)
+		}
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.states = states
+}
+
+// end ends all deliveries, and gives the lease back.
+func (h *holding) end(ctx context.Context) {
+	for _, r := range h.running {
+		r.stop()
+		<-r.done
+	}
+	h.mu.Lock()
+	h.states = map[string]State{}
+	h.mu.Unlock()
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer stop()
+	_ = h.repo.Lease.GiveBack(ctx) // it ends anyway
+}
+
+// State is how far an endpoint is.
+type State struct {
+	Paused      bool
+	Undelivered int
+}
+
+// Stats are what a process has delivered, and the endpoints while it has the lease.
+type Stats struct {
+	Delivered, Failed uint64           // tries
+	Endpoints         map[string]State // by id
+}
+
+type counts struct{ delivered, failed atomic.Uint64 }
+
+// Stats returns the numbers at this moment.
+func (s *Sender) Stats() Stats {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return Stats{s.counts.delivered.Load(), s.counts.failed.Load(), s.states}
+}
+
+// wait waits for a time, or until ctx ends.
+func wait(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}

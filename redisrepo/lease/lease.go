@@ -1,0 +1,59 @@
+// Package lease gives one process of a site at a time the right to do what only one should do.
+//
+// A process may be paused for longer than its lease and go on as if it had it. So each lease has a token, greater than all
+// before, and what its holder writes names it: a script compares the token with that of the key lease:, and refuses an old one.
+package lease
+
+import (
+	"context"
+	"crypto/rand"
+	"embed"
+	"time"
+
+	"frontpage/failover"
+	"frontpage/redisrepo/site"
+	"frontpage/redisrepo/wire"
+)
+
+//go:embed *.lua
+var luaFiles embed.FS
+
+var leaseScript = wire.Script(luaFiles, "lease.lua")
+
+// Duration is how long a lease lasts after it was last taken. A process that dies with it holds up its work for that long.
+const Duration = 15 * time.Second
+
+// Lease is the lease of a site, as one process sees it.
+type Lease struct {
+	store  *wire.Store
+	holder string
+}
+
+// New returns the lease of a site for a process, which does not have it yet.
+func New(store *wire.Store) *Lease { return &Lease{store, rand.Text()} }
+
+// Take takes the lease, or keeps it for Duration from now on. It reports whether the process has it, and with which token; that
+// another process has it is not an error.
+func (l *Lease) Take(ctx context.Context) (token int64, taken bool, err error) {
+	answer, err := l.call(ctx, Duration)
+	if err != nil {
+		return 0, false, failover.Wrap("take the lease", err)
+	}
+	return answer.Number(1), answer.Status() == "OK", nil
+}
+
+// GiveBack ends the lease, if the process has it, so that another process need not wait for its end.
+func (l *Lease) GiveBack(ctx context.Context) error {
+	_, err := l.call(ctx, 0)
+	return failover.Wrap("give the lease back", err)
+}
+
+func (l *Lease) call(ctx context.Context, d time.Duration) (wire.Reply, error) {
+	return l.store.Tally(ctx, leaseScript, []string{
+		l.store.Partitions[0].Lease(), // KEYS[1] lease
+	}, []any{
+		l.holder,            // ARGV[1] holder
+		site.Seconds(d),     // ARGV[2] seconds
+		l.store.ScriptNow(), // ARGV[3] now
+	})
+}

@@ -1,0 +1,109 @@
+package webhooks
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/redis/go-redis/v9"
+
+	"frontpage/failover"
+	"frontpage/redisrepo/events"
+	"frontpage/redisrepo/keys"
+	"frontpage/redisrepo/site"
+)
+
+// Undelivered is an event that an endpoint did not get yet.
+type Undelivered struct {
+	Number  int64          `json:"-"` // later events have greater ones
+	ID      string         `json:"id"`
+	Article site.ArticleID `json:"article"` // events of one article are delivered in their order; 0: it is about none
+	Body    string         `json:"body"`
+	Tries   int            `json:"tries,omitempty"`
+	Next    int64          `json:"next,omitempty"` // when it is sent again, Unix milliseconds; 0: at once
+}
+
+// ReadUndelivered returns the events that an endpoint did not get yet, in their order.
+func (w *Webhooks) ReadUndelivered(ctx context.Context, e *Endpoint) ([]*Undelivered, error) {
+	var hash *redis.MapStringStringCmd
+	err := w.store.Read(ctx, func(pipe redis.Pipeliner) { hash = pipe.HGetAll(ctx, w.keysOf(e.Name)[2]) })
+	if err != nil {
+		return nil, failover.Wrap("read what was not delivered", err)
+	}
+	of := map[int64]*Undelivered{}
+	for field, text := range hash.Val() {
+		var u Undelivered
+		number, err := strconv.ParseInt(field, 10, 64)
+		if err == nil {
+			err = json.Unmarshal([]byte(text), &u)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read event %s of webhook %s: %w", field, e.Name, err)
+		}
+		u.Number = number
+		of[number] = &u
+	}
+	all := make([]*Undelivered, 0, len(of))
+	for _, number := range slices.Sorted(maps.Keys(of)) {
+		all = append(all, of[number])
+	}
+	return all, nil
+}
+
+// Progress is what a process has delivered to an endpoint.
+type Progress struct {
+	Cursor  string         // after the last event that it has read
+	Got     []*Undelivered // were delivered
+	Changed []*Undelivered // failed, or wait for others
+	Paused  string         // why it is paused now; empty: it is not
+}
+
+// Save saves what a process that has the lease has delivered to an endpoint as it has read it. It reports whether it still may:
+// if not, another process goes on, or the endpoint was changed, and nothing is saved.
+func (w *Webhooks) Save(ctx context.Context, token int64, e *Endpoint, p Progress) (saved bool, err error) {
+	args := []any{
+		token,      // ARGV[1] token
+		e.Edition,  // ARGV[2] edition
+		p.Cursor,   // ARGV[3] cursor
+		p.Paused,   // ARGV[4] paused
+		len(p.Got), // ARGV[5] removed
+	}
+	for _, u := range p.Got { // ARGV[6...] field
+		args = append(args, u.Number)
+	}
+	for _, u := range p.Changed {
+		text, err := json.Marshal(u)
+		if err != nil {
+			return false, err
+		}
+		args = append(args, u.Number, text)
+	}
+	scriptKeys := []string{
+		w.store.Partitions[0].Lease(), // KEYS[1] lease
+		w.keysOf(e.Name)[1],           // KEYS[2] webhook
+		w.keysOf(e.Name)[2],           // KEYS[3] undelivered
+	}
+	answer, err := w.store.Tally(ctx, deliveredScript, scriptKeys, args)
+	return err == nil && answer.Status() == "OK", failover.Wrap("save what was delivered", err)
+}
+
+// MessageIDs returns what names the events of a site in all tries and to all endpoints: it has the epoch of the partition's data,
+// so that it is not given out again after the data was lost.
+func (w *Webhooks) MessageIDs(ctx context.Context) (func(*events.Event) string, error) {
+	epochs := make([]*redis.StringCmd, len(w.store.Partitions))
+	err := w.store.Read(ctx, func(pipe redis.Pipeliner) {
+		for i, p := range w.store.Partitions {
+			epochs[i] = pipe.HGet(ctx, p.Meta(), keys.FieldEpoch)
+		}
+	})
+	if err != nil {
+		return nil, failover.Wrap("read the epochs", err)
+	}
+	return func(e *events.Event) string {
+		i := w.store.Index(e.Article)
+		return fmt.Sprintf("msg_%s_%d_%s", epochs[i].Val(), i, e.EntryID())
+	}, nil
+}

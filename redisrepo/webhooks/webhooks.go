@@ -1,0 +1,421 @@
+// Package webhooks keeps the endpoints to which a site sends the events of its change feed, and how far each has them.
+//
+// An endpoint has a cursor of the feed and the events before it that it did not get yet: those that failed, and later ones of
+// the same articles, which wait for them. Package delivery sends them.
+package webhooks
+
+import (
+	"context"
+	"crypto/rand"
+	"embed"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"golang.org/x/net/idna"
+
+	"frontpage/failover"
+	"frontpage/redisrepo/events"
+	"frontpage/redisrepo/site"
+	"frontpage/redisrepo/wire"
+	"frontpage/sealing"
+)
+
+//go:embed *.lua
+var luaFiles embed.FS
+
+var (
+	addScript       = wire.Script(luaFiles, "addwebhook.lua")
+	changeScript    = wire.Script(luaFiles, "changewebhook.lua")
+	removeScript    = wire.Script(luaFiles, "removewebhook.lua")
+	deliveredScript = wire.Script(luaFiles, "delivered.lua")
+)
+
+const (
+	// MaxEndpoints is the maximum number of endpoints of a site.
+	MaxEndpoints = 100
+	// MaxUndelivered is how many events of an endpoint can wait to be sent again.
+	MaxUndelivered = 10_000
+	// Rotation is for how long events are signed with the former secret, too, after a new one was made.
+	Rotation = 24 * time.Hour
+
+	// IDPrefix begins the id of an endpoint.
+	IDPrefix = "webhook:"
+
+	maxURL      = 2000
+	secretBytes = 32
+	purpose     = "secret of a webhook"
+)
+
+// Options say how endpoints are kept.
+type Options struct {
+	Box     *sealing.Box // encrypts their secrets; nil: the site has no webhooks
+	Origins []string     // such as http://10.0.0.5:9000, which endpoints may have besides public ones at https, port 443
+}
+
+// Webhooks are the endpoints of a site. It is safe for concurrent use.
+type Webhooks struct {
+	store *wire.Store
+	log   *events.Log
+	o     Options
+}
+
+// New returns the endpoints of a site.
+func New(store *wire.Store, log *events.Log, o Options) *Webhooks { return &Webhooks{store, log, o} }
+
+// Endpoint is where events are sent.
+type Endpoint struct {
+	Name        string // random
+	URL         string
+	Kinds       []events.EventKind // that it gets; empty: all
+	CreatedAt   time.Time
+	Paused      string // why nothing is sent; empty: it is
+	Undelivered int    // events that failed, and those that wait for them
+
+	Cursor  string   // of the change feed: where it goes on
+	Edition string   // is replaced by each change that others make
+	Secrets [][]byte // that sign now; the first is the newest
+}
+
+// ID is the id of the endpoint, such as webhook:k7q2zb4m.
+func (e *Endpoint) ID() string { return IDPrefix + e.Name }
+
+// config is the field of an endpoint's hash with what its owner said, JSON.
+type config struct {
+	URL       string             `json:"url"`
+	Kinds     []events.EventKind `json:"kinds,omitempty"`
+	CreatedAt int64              `json:"created"`          // Unix seconds
+	Secret    string             `json:"secret"`           // encrypted, base64
+	Former    string             `json:"former,omitempty"` // likewise
+	Until     int64              `json:"until,omitempty"`  // when the former one ends, Unix seconds
+}
+
+// HasWebhooks reports whether the site can have endpoints: it has a secret, and keeps events.
+func (w *Webhooks) HasWebhooks() bool { return w.o.Box != nil && w.log.KeepsEvents() == nil }
+
+// mayChange returns a Refusal unless the actor may see and change endpoints.
+func (w *Webhooks) mayChange(by site.Actor) error {
+	switch {
+	case !by.Moderator:
+		return site.Refuse(site.Forbidden, "", "webhooks are for moderators")
+	case w.o.Box == nil:
+		return site.Refuse(site.Forbidden, "", "this site has no webhooks: its operator has not set FRONTPAGE_SECRET, which encrypts their secrets")
+	}
+	return w.log.KeepsEvents()
+}
+
+// AddWebhook adds an endpoint, which gets the events of some kinds from now on; none: all. It returns the secret that signs
+// them, in the form whsec_ and base64, which is not shown again.
+//
+// The Refusal is Forbidden for others than moderators and on a site without a secret or a change feed, Invalid or TooLong for an
+// address that events are not sent to, or that another endpoint has, and TooLong beyond MaxEndpoints.
+func (w *Webhooks) AddWebhook(ctx context.Context, address string, kinds []events.EventKind, by site.Actor) (*Endpoint, string, error) {
+	if err := w.mayChange(by); err != nil {
+		return nil, "", err
+	}
+	address, err := w.checkURL(address)
+	if err != nil {
+		return nil, "", err
+	}
+	end, err := w.log.FeedEnd(ctx)
+	if err != nil {
+		return nil, "", failover.Wrap("find the end of the change feed", err)
+	}
+	name := strings.ToLower(rand.Text()[:12])
+	c := config{URL: address, Kinds: sorted(kinds), CreatedAt: w.store.Now().Unix()}
+	secret, err := w.newSecret(name, &c)
+	if err != nil {
+		return nil, "", err
+	}
+	text, err := json.Marshal(c) // #nosec G117 -- its secrets are encrypted
+	if err != nil {
+		return nil, "", err
+	}
+	answer, err := w.store.Call(ctx, addScript, w.keysOf(name)[:2], []any{
+		name,                   // ARGV[1] id
+		address,                // ARGV[2] url
+		MaxEndpoints,           // ARGV[3] most
+		text,                   // ARGV[4] config
+		events.EncodeFeed(end), // ARGV[5] cursor
+	})
+	switch {
+	case err != nil:
+		return nil, "", failover.Wrap("add a webhook", err)
+	case answer.Status() == "FULL":
+		return nil, "", site.Refuse(site.TooLong, "", "the site has %d webhooks, which is the maximum: remove one first", MaxEndpoints)
+	case answer.Status() == "KNOWN":
+		return nil, "", hasURL(answer.Text(1))
+	}
+	added, err := w.webhook(ctx, name)
+	return added, secret, err
+}
+
+// Change is what ChangeWebhook changes of an endpoint.
+type Change struct {
+	URL       *string             // nil: it stays
+	Kinds     *[]events.EventKind // nil: they stay; empty: all
+	Paused    *bool               // nil: it stays
+	Drop      bool                // forget the events that it did not get yet
+	NewSecret bool                // the former one signs, too, for Rotation
+	Since     *time.Time          // send all events that are kept since a time again
+}
+
+// ChangeWebhook changes an endpoint. It returns the new secret, if it has one now.
+//
+// The Refusal is as that of AddWebhook, and NotFound if there is no such endpoint.
+func (w *Webhooks) ChangeWebhook(ctx context.Context, id string, change Change, by site.Actor) (*Endpoint, string, error) {
+	name, err := w.named(id, by)
+	if err != nil {
+		return nil, "", err
+	}
+	for {
+		secret, status, err := w.change(ctx, name, change)
+		switch {
+		case err != nil:
+			return nil, "", err
+		case status == "GONE":
+			return nil, "", noSuch(id)
+		case status == "OK":
+			changed, err := w.webhook(ctx, name)
+			return changed, secret, err
+		}
+	}
+}
+
+// change makes a change of the endpoint as it is now. The status is STALE if another one came between.
+func (w *Webhooks) change(ctx context.Context, name string, change Change) (secret, status string, err error) {
+	fields, err := w.fields(ctx, name)
+	if err != nil {
+		return "", "", err
+	}
+	if fields == nil {
+		return "", "GONE", nil
+	}
+	var c config
+	if err := json.Unmarshal([]byte(fields["config"]), &c); err != nil {
+		return "", "", fmt.Errorf("read webhook %s: %w", name, err)
+	}
+	if change.URL != nil {
+		if c.URL, err = w.checkURL(*change.URL); err != nil {
+			return "", "", err
+		}
+	}
+	if change.Kinds != nil {
+		c.Kinds = sorted(*change.Kinds)
+	}
+	if change.NewSecret {
+		if secret, err = w.newSecret(name, &c); err != nil {
+			return "", "", err
+		}
+	}
+	text, err := json.Marshal(c) // #nosec G117 -- its secrets are encrypted
+	if err != nil {
+		return "", "", err
+	}
+	set := []any{"config", text}
+	if change.Paused != nil {
+		set = append(set, "paused", map[bool]string{true: "a moderator paused it", false: ""}[*change.Paused])
+	}
+	if change.Since != nil {
+		set = append(set, "cursor", events.FeedSince(*change.Since, len(w.store.Partitions)))
+	}
+	dropped := 0
+	if change.Drop {
+		dropped = 1
+	}
+	answer, err := w.store.Call(ctx, changeScript, w.keysOf(name), append([]any{
+		name,              // ARGV[1] id
+		c.URL,             // ARGV[2] url
+		fields["edition"], // ARGV[3] edition
+		dropped,           // ARGV[4] dropped
+	}, set...)) // ARGV[5...] field
+	switch {
+	case err != nil:
+		return "", "", failover.Wrap("change a webhook", err)
+	case answer.Status() == "KNOWN":
+		return "", "", hasURL(answer.Text(1))
+	}
+	return secret, answer.Status(), nil
+}
+
+// RemoveWebhook removes an endpoint with all events that it did not get yet. That it does not exist is not an error.
+func (w *Webhooks) RemoveWebhook(ctx context.Context, id string, by site.Actor) error {
+	name, err := w.named(id, by)
+	if err != nil {
+		return err
+	}
+	_, err = w.store.Call(ctx, removeScript, w.keysOf(name), []any{
+		name, // ARGV[1] id
+	})
+	return failover.Wrap("remove a webhook", err)
+}
+
+// AllWebhooks returns the endpoints, the oldest first. The Refusal is Forbidden for others than moderators.
+func (w *Webhooks) AllWebhooks(ctx context.Context, by site.Actor) ([]*Endpoint, error) {
+	if err := w.mayChange(by); err != nil {
+		return nil, err
+	}
+	return w.Endpoints(ctx)
+}
+
+// Endpoints returns the endpoints for their deliveries, the oldest first. One that was removed meanwhile is left out.
+func (w *Webhooks) Endpoints(ctx context.Context) ([]*Endpoint, error) {
+	var names *redis.MapStringStringCmd
+	err := w.store.Read(ctx, func(pipe redis.Pipeliner) { names = pipe.HGetAll(ctx, w.store.Partitions[0].Webhooks()) })
+	if err != nil {
+		return nil, failover.Wrap("list webhooks", err)
+	}
+	all := slices.Sorted(maps.Keys(names.Val()))
+	if len(all) == 0 {
+		return nil, nil
+	}
+	hashes, lengths := make([]*redis.MapStringStringCmd, len(all)), make([]*redis.IntCmd, len(all))
+	err = w.store.Read(ctx, func(pipe redis.Pipeliner) {
+		for i, name := range all {
+			hashes[i], lengths[i] = pipe.HGetAll(ctx, w.keysOf(name)[1]), pipe.HLen(ctx, w.keysOf(name)[2])
+		}
+	})
+	if err != nil {
+		return nil, failover.Wrap("read webhooks", err)
+	}
+	var found []*Endpoint
+	for i, name := range all {
+		if len(hashes[i].Val()) == 0 {
+			continue
+		}
+		e, err := w.endpoint(name, hashes[i].Val())
+		if err != nil {
+			return nil, err
+		}
+		e.Undelivered = int(lengths[i].Val())
+		found = append(found, e)
+	}
+	slices.SortStableFunc(found, func(a, b *Endpoint) int { return a.CreatedAt.Compare(b.CreatedAt) })
+	return found, nil
+}
+
+// keysOf are KEYS[1] webhooks, KEYS[2] webhook and KEYS[3] undelivered of an endpoint.
+func (w *Webhooks) keysOf(name string) []string {
+	p := w.store.Partitions[0]
+	return []string{p.Webhooks(), p.Webhook(name), p.Undelivered(name)}
+}
+
+func (w *Webhooks) fields(ctx context.Context, name string) (map[string]string, error) {
+	var hash *redis.MapStringStringCmd
+	err := w.store.Read(ctx, func(pipe redis.Pipeliner) { hash = pipe.HGetAll(ctx, w.keysOf(name)[1]) })
+	if err != nil || len(hash.Val()) == 0 {
+		return nil, failover.Wrap("read a webhook", err)
+	}
+	return hash.Val(), nil
+}
+
+func (w *Webhooks) webhook(ctx context.Context, name string) (*Endpoint, error) {
+	all, err := w.Endpoints(ctx)
+	if i := slices.IndexFunc(all, func(e *Endpoint) bool { return e.Name == name }); i >= 0 {
+		return all[i], nil
+	}
+	return nil, errors.Join(err, noSuch(IDPrefix+name))
+}
+
+// endpoint makes an endpoint of its hash. Without the secret that encrypted them, it has no Secrets.
+func (w *Webhooks) endpoint(name string, fields map[string]string) (*Endpoint, error) {
+	var c config
+	if err := json.Unmarshal([]byte(fields["config"]), &c); err != nil {
+		return nil, fmt.Errorf("read webhook %s: %w", name, err)
+	}
+	e := &Endpoint{Name: name, URL: c.URL, Kinds: c.Kinds, CreatedAt: time.Unix(c.CreatedAt, 0).UTC(), Paused: fields["paused"], Cursor: fields["cursor"], Edition: fields["edition"]}
+	sealed := []string{c.Secret}
+	if c.Until > w.store.Now().Unix() {
+		sealed = append(sealed, c.Former)
+	}
+	for _, text := range sealed {
+		box, err := base64.StdEncoding.DecodeString(text)
+		if err != nil || w.o.Box == nil {
+			continue
+		}
+		if secret, err := w.o.Box.Open(purpose, box, []byte(name)); err == nil {
+			e.Secrets = append(e.Secrets, secret)
+		}
+	}
+	return e, nil
+}
+
+// newSecret gives an endpoint a secret, and returns it as its owner gets it.
+func (w *Webhooks) newSecret(name string, c *config) (string, error) {
+	secret := make([]byte, secretBytes)
+	_, _ = rand.Read(secret) // it never fails
+	sealed, err := w.o.Box.Seal(purpose, secret, []byte(name))
+	if err != nil {
+		return "", err
+	}
+	if c.Secret != "" {
+		c.Former, c.Until = c.Secret, w.store.Now().Add(Rotation).Unix()
+	}
+	c.Secret = base64.StdEncoding.EncodeToString(sealed)
+	return "whsec_" + base64.StdEncoding.EncodeToString(secret), nil
+}
+
+// named returns the name of the endpoint with an id.
+func (w *Webhooks) named(id string, by site.Actor) (string, error) {
+	if err := w.mayChange(by); err != nil {
+		return "", err
+	}
+	name := strings.TrimPrefix(id, IDPrefix)
+	if name == "" || len(name) > 20 || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz234567") != "" {
+		return "", noSuch(id)
+	}
+	return name, nil
+}
+
+func noSuch(id string) error {
+	return site.Refuse(site.NotFound, "webhook", "there is no webhook %s", site.Shown(id))
+}
+
+func hasURL(name string) error {
+	return site.Refuse(site.Invalid, "url", "%s%s has this address: remove it, or have it get a new secret", IDPrefix, name)
+}
+
+func sorted(kinds []events.EventKind) []events.EventKind {
+	return slices.Compact(slices.Sorted(slices.Values(kinds)))
+}
+
+// checkURL returns the address as it is kept. Whether its name leads to a public address is checked at each try.
+func (w *Webhooks) checkURL(text string) (string, error) {
+	invalid := func(format string, args ...any) error { return site.Refuse(site.Invalid, "url", format, args...) }
+	if len(text) > maxURL {
+		return "", site.Refuse(site.TooLong, "url", "the address has more than %d bytes", maxURL)
+	}
+	u, err := url.Parse(text)
+	if err != nil || u.Hostname() == "" || u.Opaque != "" {
+		return "", invalid("%s is not an address such as https://example.org/events", site.Shown(text))
+	}
+	host, err := idna.Lookup.ToASCII(u.Hostname())
+	if ip, isIP := netip.ParseAddr(u.Hostname()); isIP == nil {
+		host, err = ip.String(), nil
+	}
+	switch {
+	case err != nil:
+		return "", invalid("%s is not the name of a host", site.Shown(u.Hostname()))
+	case u.User != nil || u.Fragment != "":
+		return "", invalid("the address has a user or a fragment, which are not sent")
+	case slices.Contains(w.o.Origins, u.Scheme+"://"+u.Host):
+	case u.Scheme != "https" || u.Port() != "" && u.Port() != "443":
+		return "", invalid("events are only sent by https to port 443: the operator can allow %s by FRONTPAGE_WEBHOOK_ORIGINS", site.Shown(u.Scheme+"://"+u.Host))
+	default:
+		if ip, isIP := netip.ParseAddr(host); isIP == nil && !Public(ip) {
+			return "", invalid("%s is not a public address", ip)
+		}
+	}
+	return u.String(), nil
+}
+
+// Allowed reports whether the operator allows an origin, such as http://10.0.0.5:9000, whatever its address.
+func (w *Webhooks) Allowed(origin string) bool { return slices.Contains(w.o.Origins, origin) }
