@@ -90,9 +90,6 @@ func (d *endpoint) round(ctx context.Context) (sent int, goOn bool, err error) {
 		}
 	}
 	left := slices.DeleteFunc(slices.Concat(d.waiting, fresh), func(u *webhooks.Undelivered) bool { return results[u].delivered })
-	if reason == "" && len(left) >= webhooks.MaxUndelivered {
-		reason = fmt.Sprintf("%d events were not delivered", len(left))
-	}
 	p.Paused = reason
 	saving, stop := context.WithTimeout(context.WithoutCancel(ctx), saveTime) // also of a delivery that ends
 	defer stop()

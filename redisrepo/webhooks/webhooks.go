@@ -42,7 +42,7 @@ var (
 const (
 	// MaxEndpoints is the maximum number of endpoints of a site.
 	MaxEndpoints = 100
-	// MaxUndelivered is how many events of an endpoint can wait to be sent again.
+	// MaxUndelivered is how many events of an endpoint can wait to be sent again. Later ones wait in the feed.
 	MaxUndelivered = 10_000
 	// Rotation is for how long events are signed with the former secret, too, after a new one was made.
 	Rotation = 24 * time.Hour

@@ -1,0 +1,187 @@
+package redisrepo_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"frontpage/must"
+	"frontpage/redisrepo"
+	"frontpage/redisrepo/lease"
+	"frontpage/redisrepo/webhooks"
+	"frontpage/redistest"
+	"frontpage/sealing"
+)
+
+func withWebhooks(t *testing.T) redisrepo.Option {
+	return redisrepo.WithWebhooks(webhooks.Options{Box: must.Get(sealing.New("0123456789abcdef0123456789abcdef"))(t)})
+}
+
+func (s *testSite) addWebhook(address string) *webhooks.Endpoint {
+	s.t.Helper()
+	e, _, err := s.AddWebhook(s.ctx, address, nil, moderator)
+	must.Do(s.t, err)
+	return e
+}
+
+// One process at a time has the lease, with a greater token than another one before, also when all want it at once; it ends by
+// the clock, or when it is given back.
+func TestProcessesTakeTheLeaseAtOnce(t *testing.T) {
+	eachLayout(t, func(t *testing.T, tags []string) {
+		s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
+		leases := make([]*lease.Lease, 8)
+		for i := range leases {
+			leases[i] = lease.New(s.Store)
+		}
+		last, before := int64(0), -1
+		for round := range 20 {
+			var mu sync.Mutex
+			var holders []int
+			var all sync.WaitGroup
+			for i, l := range leases {
+				all.Go(func() {
+					token, taken, err := l.Take(s.ctx)
+					if err != nil {
+						t.Error(err)
+					}
+					mu.Lock()
+					defer mu.Unlock()
+					if taken {
+						holders = append(holders, i)
+						if token < last || token == last && i != before {
+							t.Errorf("round %d: token %d after %d", round, token, last)
+						}
+						last, before = token, i
+					}
+				})
+			}
+			all.Wait()
+			if len(holders) != 1 {
+				t.Fatalf("round %d: %v have the lease, want one", round, holders)
+			}
+			holder := leases[holders[0]]
+			s.clock.advance(lease.Duration - time.Second)
+			if token, taken, err := holder.Take(s.ctx); err != nil || !taken || token != last {
+				t.Fatalf("round %d: the holder gets token %d, %t, %v, want its own, %d", round, token, taken, err, last)
+			}
+			if round%2 == 0 {
+				must.Do(t, holder.GiveBack(s.ctx))
+			} else {
+				s.clock.advance(lease.Duration)
+			}
+		}
+	})
+}
+
+// A process that lost the lease saves nothing, nor does one that has read the endpoint before a change.
+func TestOldLeaseSavesNothing(t *testing.T) {
+	eachLayout(t, func(t *testing.T, tags []string) {
+		s := newSite(t, nil, redisrepo.WithPartitions(len(tags)), withWebhooks(t))
+		e := s.addWebhook("https://example.org/")
+		first, second := lease.New(s.Store), lease.New(s.Store)
+		old, _, err := first.Take(s.ctx)
+		must.Do(t, err)
+		failed := webhooks.Undelivered{Number: 1, ID: "msg_1", Article: 1, Body: "{}", Tries: 1}
+		save := func(token int64, e *webhooks.Endpoint, p webhooks.Progress, want bool) {
+			t.Helper()
+			before := s.dump()
+			if saved := must.Get(s.Save(s.ctx, token, e, p))(t); saved != want {
+				t.Errorf("Save = %t, want %t", saved, want)
+			}
+			if !want {
+				s.wantStore(before, "a refused save:")
+			}
+		}
+		save(old, e, webhooks.Progress{Cursor: e.Cursor, Changed: []*webhooks.Undelivered{&failed}}, true)
+		s.clock.advance(lease.Duration)
+		token, _, err := second.Take(s.ctx)
+		must.Do(t, err)
+		save(old, e, webhooks.Progress{Cursor: "x", Got: []*webhooks.Undelivered{&failed}, Paused: "x"}, false)
+		save(token, e, webhooks.Progress{Cursor: e.Cursor, Changed: []*webhooks.Undelivered{{Number: 2, Body: "{}"}}}, true)
+		changed, _, err := s.ChangeWebhook(s.ctx, e.ID(), webhooks.Change{Paused: new(true)}, moderator)
+		must.Do(t, err)
+		save(token, e, webhooks.Progress{Cursor: "x"}, false)
+		save(token, changed, webhooks.Progress{Cursor: changed.Cursor, Got: []*webhooks.Undelivered{&failed}}, true)
+		if left := must.Get(s.ReadUndelivered(s.ctx, e))(t); len(left) != 1 || left[0].Number != 2 {
+			t.Errorf("undelivered = %v, want the second", left)
+		}
+		must.Do(t, s.RemoveWebhook(s.ctx, e.ID(), moderator))
+		save(token, changed, webhooks.Progress{Cursor: "x"}, false)
+	})
+}
+
+// webhookCalls use each script of endpoints.
+func webhookCalls(s *testSite) map[string]func() error {
+	e := s.addWebhook("https://example.org/")
+	l := lease.New(s.Store)
+	token, _, err := l.Take(s.ctx)
+	must.Do(s.t, err)
+	undelivered := []*webhooks.Undelivered{{Number: 1, Body: "{}"}}
+	must.Get(s.Save(s.ctx, token, e, webhooks.Progress{Cursor: e.Cursor, Changed: undelivered}))(s.t)
+	return map[string]func() error{
+		"change": func() error {
+			_, _, err := s.ChangeWebhook(s.ctx, e.ID(), webhooks.Change{URL: new("https://example.com/"), Paused: new(true), Drop: true}, moderator)
+			return err
+		},
+		"remove": func() error { return s.RemoveWebhook(s.ctx, e.ID(), moderator) },
+		"save": func() error {
+			_, err := s.Save(s.ctx, token, e, webhooks.Progress{Cursor: "x", Got: undelivered, Changed: []*webhooks.Undelivered{{Number: 2}}, Paused: "x"})
+			return err
+		},
+		"take the lease": func() error { _, _, err := l.Take(s.ctx); return err },
+		"add":            func() error { _, _, err := s.AddWebhook(s.ctx, "https://example.net/", nil, moderator); return err },
+	}
+}
+
+// A script of endpoints that is sent twice has the effect of one, and one that finds a key of the wrong type has none.
+func TestWebhookScriptsTwiceAndWithWrongTypes(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"add", "change", "remove", "save", "take the lease"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var words []any
+			s := newSite(t, nil, one, withWebhooks(t))
+			keep := redistest.Hook(func(ctx context.Context, commands []redis.Cmder, send redis.ProcessPipelineHook) error {
+				for _, c := range commands {
+					if c.Name() == "evalsha" {
+						words = c.Args()
+					}
+				}
+				return send(ctx, commands)
+			})
+			s = s.reopened(s.client(keep), nil, withWebhooks(t))
+			call := webhookCalls(s)[name]
+			restore := s.snapshot()
+			must.Do(t, call())
+			once := s.dump()
+			must.Do(t, s.raw.Do(s.ctx, words...).Err())
+			if twice := s.dump(); twice != once {
+				t.Errorf("twice, the store holds\n%s\nwant\n%s", twice, once)
+			}
+			for i := range words[2].(int) {
+				restore()
+				key := fmt.Sprint(words[3+i])
+				s.do("DEL", key)
+				s.do("SET", key, "wrong")
+				before := s.dump()
+				if err := s.raw.Do(s.ctx, words...).Err(); !unlinked(name, key) && (err == nil || !strings.Contains(err.Error(), "WRONGTYPE")) {
+					t.Errorf("%s: err = %v, want WRONGTYPE", key, err)
+				} else if err != nil {
+					s.wantStore(before, key, ":")
+				}
+			}
+		})
+	}
+}
+
+// unlinked reports whether the script removes the key, whatever it is.
+func unlinked(script, key string) bool {
+	removed := map[string][]string{"remove": {"webhook:", "undelivered:"}, "change": {"undelivered:"}}
+	return slices.ContainsFunc(removed[script], func(prefix string) bool { return strings.HasPrefix(key, prefix) })
+}
