@@ -46,6 +46,9 @@ import (
 //go:embed schema.graphqls
 var schema []byte
 
+//go:embed deploy/subgraph.graphqls
+var subgraph string
+
 const description = "A site where users post articles and vote on them: GraphQL over Redis. Every setting is an environment variable or a flag; the flag takes precedence."
 
 func main() { os.Exit(run(os.Args[1:])) }
@@ -403,6 +406,9 @@ func about(s *settings.Settings) graph.Site {
 	site := graph.Site{Name: s.SiteName, Version: thisBuild().version, SignIn: graph.ByToken, Explorer: s.Has("explorer"), PublicLog: s.PublicLog}
 	if s.Contact != "" {
 		site.Contact = &s.Contact
+	}
+	if s.Subgraph {
+		site.Subgraph = subgraph
 	}
 	switch {
 	case s.Development():

@@ -35,6 +35,7 @@ npm ci --loglevel error
 		echo "$((1000 + i)),article $i,https://example.org/$i,$((i % 7)),poster$((i % 50)),$((1700000000 + i / 2)),walk"
 	done
 } >"$site/articles.csv"
+export SITE_PROGRAM=$site/frontpage
 export REDIS_URL="spawn://$site/data" FRONTPAGE_ADDR=127.0.0.1:0 FRONTPAGE_SECRET="a secret of at least thirty-two bytes"
 WEBHOOK_PORT=$(node -e 'const s = require("net").createServer().listen(0, () => { console.log(s.address().port); s.close(); })')
 export WEBHOOK_PORT FRONTPAGE_WEBHOOK_ORIGINS=http://127.0.0.1:$WEBHOOK_PORT
@@ -61,7 +62,7 @@ relay-compiler
 tsc
 (cd .. && eslint --config clients/eslint.config.mjs schema.graphqls)
 
-for client in contract audits protocol sockets events webhooks urql apollo relay/client; do
+for client in contract audits protocol sockets events webhooks subgraph urql apollo relay/client; do
 	node "build/$client.js"
 done
 tsc -p js/test

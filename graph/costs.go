@@ -48,6 +48,7 @@ func listCosts(pageSize int) ComplexityRoot {
 	c.VoteRing.Users, c.VoteRing.Articles = some, some
 	denied := func(child int, first *int32, _ *string, _ bool) int { return listCost(child, pageSize, first) }
 	c.Query.DeniedUsers, c.Query.DeniedHosts = denied, denied
+	c.Query.__resolve_entities = func(child int, references []map[string]any) int { return listCost(child, max(len(references), 1)) }
 	c.Query.Webhooks = func(child int) int { return listCost(child, webhooks.MaxEndpoints) }
 	c.Webhook.Kinds = func(child int) int { return listCost(child, len(events.EventKinds)) }
 	c.Query.ViewerExport = func(child int, _ *string) int { return child + exportCost }

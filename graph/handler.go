@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"log/slog"
 	"slices"
+	"sync"
 
 	"github.com/vektah/gqlparser/v2/ast"
 
@@ -26,8 +27,10 @@ func init() {
 	locations.EnumValues = slices.DeleteFunc(locations.EnumValues, func(v *ast.EnumValueDefinition) bool { return v.Name == string(ast.LocationDirectiveDefinition) })
 }
 
-// Schema returns the schema that NewHandler serves.
-func Schema() *ast.Schema { return parsedSchema }
+// Schema returns the schema that NewHandler serves, without what a router asks of a subgraph.
+func Schema() *ast.Schema { return plainSchema() }
+
+var plainSchema = sync.OnceValue(func() *ast.Schema { return withoutSubgraph(parsedSchema) })
 
 // NewHandler returns the endpoint of a site, which is called Frontpage unless it has a name. Subscriptions receive events while repo.Listen runs. Faults are
 // written to log.
@@ -43,8 +46,12 @@ func newResolver(repo *redisrepo.Repo, site Site, log *slog.Logger, o endpoint.O
 
 // served returns what the endpoint serves: the schema, resolved by root, and what depends on its names.
 func (r *Resolver) served(root ResolverRoot, o endpoint.Options) endpoint.Schema {
+	schema := Schema()
+	if r.site.Subgraph != "" {
+		schema = parsedSchema
+	}
 	return endpoint.Schema{
-		ExecutableSchema: NewExecutableSchema(Config{Resolvers: root, Complexity: listCosts(o.Limits.PageSize)}),
+		ExecutableSchema: NewExecutableSchema(Config{Schema: schema, Resolvers: root, Complexity: listCosts(o.Limits.PageSize)}),
 		Compile:          compiler(planSchema(root)),
 		Around:           r.withLoader,
 		Rule:             ruleOf,

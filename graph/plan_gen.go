@@ -652,6 +652,8 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 					fc := graphql.GetFieldContext(ctx)
 					return resolvers.Query().ViewerExport(ctx, fc.Args["after"].(*string))
 				}, plan.Object[personal.Part]()).Args(ec.field_Query_viewerExport_args),
+				// _service: by gqlgen
+				// _entities: by gqlgen
 			},
 			"RankAt": {
 				"at":   plan.Read(func(obj *rankings.RankAt) time.Time { return obj.At }, plan.Leaf(AppendDateTime)),
@@ -871,6 +873,9 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 				"secret":     plan.Read(func(obj *WebhookPayload) *string { return obj.Secret }, plan.OptionalLeaf(plan.AppendString[string])),
 				"userErrors": plan.Read(func(obj *WebhookPayload) []UserError { return obj.UserErrors }, plan.Abstracts[UserError]()),
 			},
+			"_Service": {
+				"sdl": plan.Read(func(obj *Service) string { return obj.SDL }, plan.Leaf(plan.AppendString[string])),
+			},
 		},
 		Abstract: map[string]func(value any) (any, string){
 			"Node": func(value any) (any, string) {
@@ -930,6 +935,39 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 					return v, "BasicUserError"
 				}
 				panic(fmt.Errorf("unexpected type %T of UserError", value))
+			},
+			"_Entity": func(value any) (any, string) {
+				switch v := value.(type) {
+				case site.User:
+					return &v, "User"
+				case *site.User:
+					if v == nil {
+						return nil, ""
+					}
+					return v, "User"
+				case site.Host:
+					return &v, "Host"
+				case *site.Host:
+					if v == nil {
+						return nil, ""
+					}
+					return v, "Host"
+				case site.Group:
+					return &v, "Group"
+				case *site.Group:
+					if v == nil {
+						return nil, ""
+					}
+					return v, "Group"
+				case site.Article:
+					return &v, "Article"
+				case *site.Article:
+					if v == nil {
+						return nil, ""
+					}
+					return v, "Article"
+				}
+				panic(fmt.Errorf("unexpected type %T of _Entity", value))
 			},
 		},
 	}

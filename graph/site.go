@@ -17,7 +17,8 @@ type Site struct {
 	Explorer  bool    // whether GraphiQL is served
 	Contact   *string // how to reach the operator; nil: not said
 
-	PublicLog bool // whether publicLog answers
+	PublicLog bool   // whether publicLog answers
+	Subgraph  string // the schema for a router of Apollo Federation; empty: none asks this site
 }
 
 // SignInMethod is a way to sign in.

@@ -24,6 +24,7 @@ type API struct {
 	MaxWatched        int           `default:"${Watched}" help:"Maximum number of articles watched by all subscriptions. An article counts once for each subscription that watches it. Those of one address may be a quarter of them, those of one user a 100th."`
 	Introspection     bool          `default:"true" negatable:"" help:"Let clients query the schema. If off, error messages suggest no names either."`
 	PublicSchema      bool          `help:"Serve the schema at /schema.graphqls also if introspection is off."`
+	Subgraph          bool          `help:"Answer a router of Apollo Federation: the schema then has _service and _entities."`
 	CORSOrigins       []string      `name:"cors-origins" placeholder:"ORIGIN" help:"Origins, such as https://example.org, whose pages may use the API; one * in each matches anything. The site's own pages always may."`
 	TrustedDocuments  string        `placeholder:"FILE" help:"File with a JSON object of GraphQL documents by hash. If set, no other document is accepted."`
 }

@@ -1,4 +1,5 @@
-// Command generate runs gqlgen, with a plugin that binds the schema for package plan.
+// Command generate runs gqlgen, with a plugin that binds the schema for package plan, and writes the schema for routers of Apollo
+// Federation.
 package main
 
 import (
@@ -13,6 +14,9 @@ func main() {
 	cfg, err := config.LoadConfigFromDefaultLocations()
 	if err == nil {
 		err = api.Generate(cfg, api.AddPlugin(bindings{}))
+	}
+	if err == nil {
+		err = writeSubgraph("deploy/subgraph.graphqls")
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
