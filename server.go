@@ -46,6 +46,9 @@ import (
 //go:embed schema.graphqls
 var schema []byte
 
+//go:embed graph/subgraph.graphqls
+var ofSubgraphs []byte
+
 //go:embed deploy/subgraph.graphqls
 var subgraph string
 
@@ -375,6 +378,9 @@ func (r *running) mount(ctx context.Context) {
 	files := s.Pages()
 	if s.ServesSchema() {
 		files.Schema = schema
+		if s.Subgraph {
+			files.Schema = slices.Concat(schema, []byte("\n"), ofSubgraphs)
+		}
 	}
 	site.Handle("/", web.Handler(files))
 	if s.Has("site") {

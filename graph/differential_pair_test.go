@@ -85,7 +85,7 @@ func (p *pair) fill(random *rand.Rand) {
 		log := slog.New(slog.DiscardHandler)
 		s.repo = repo
 		s.served = func(wrap func(graph.ResolverRoot) graph.ResolverRoot) endpoint.Schema {
-			return graph.Served(repo, log, o, wrap)
+			return graph.Served(repo, graph.Site{}, log, o, wrap)
 		}
 		schema := s.served(func(root graph.ResolverRoot) graph.ResolverRoot { return faultyRoot{root} })
 		if i == 0 {

@@ -58,7 +58,7 @@ func executors(t testing.TB, document string, variables map[string]any) (planned
 			Poster: site.User{Name: "alice"}, CreatedAt: time.Unix(1767323477, 0).UTC(), Score: 1767323477, Votes: i, Groups: []site.GroupName{"go", "redis"},
 		}
 	}
-	schema := graph.Served(nil, slog.New(slog.DiscardHandler), endpoint.DefaultOptions(), func(r graph.ResolverRoot) graph.ResolverRoot {
+	schema := graph.Served(nil, graph.Site{}, slog.New(slog.DiscardHandler), endpoint.DefaultOptions(), func(r graph.ResolverRoot) graph.ResolverRoot {
 		root.ResolverRoot = r
 		return root
 	})
@@ -126,7 +126,7 @@ func leastAllocations(do func()) float64 {
 // Every document that is no introspection has a plan.
 func TestEachFieldIsCompiled(t *testing.T) {
 	t.Parallel()
-	schema := graph.Served(nil, slog.New(slog.DiscardHandler), endpoint.DefaultOptions(), func(r graph.ResolverRoot) graph.ResolverRoot { return r })
+	schema := graph.Served(nil, graph.Site{}, slog.New(slog.DiscardHandler), endpoint.DefaultOptions(), func(r graph.ResolverRoot) graph.ResolverRoot { return r })
 	for _, root := range []*ast.Definition{graph.Schema().Query, graph.Schema().Mutation, graph.Schema().Subscription} {
 		for _, field := range root.Fields {
 			if strings.HasPrefix(field.Name, "__") {
@@ -199,7 +199,7 @@ func BenchmarkExecutors(b *testing.B) {
 
 func TestEachMutationIsLimited(t *testing.T) {
 	t.Parallel()
-	schema := graph.Served(nil, slog.New(slog.DiscardHandler), endpoint.DefaultOptions(), func(r graph.ResolverRoot) graph.ResolverRoot { return r })
+	schema := graph.Served(nil, graph.Site{}, slog.New(slog.DiscardHandler), endpoint.DefaultOptions(), func(r graph.ResolverRoot) graph.ResolverRoot { return r })
 	for _, field := range graph.Schema().Mutation.Fields {
 		if schema.Rule[field.Name] == "" {
 			t.Errorf("no rate limits %s", field.Name)

@@ -35,7 +35,7 @@ var sameForAll = map[endpoint.Dependence]map[string][]string{
 		"PostedEdge": {"cursor"},
 	},
 	endpoint.OnStore: {
-		"Query":               {"site", "articles", "articlesConnection", "article", "articleByLink", "group", "groups", "user", "host", "node", "nodes", "ranking", "frontPage", "publicLog"},
+		"Query":               {"site", "articles", "articlesConnection", "article", "articleByLink", "group", "groups", "user", "host", "node", "nodes", "_service", "_entities", "ranking", "frontPage", "publicLog"},
 		"Group":               {"articleCount", "articles", "articlesConnection", "ranking"},
 		"User":                {"articlesConnection"},
 		"Host":                {"articlesConnection"},
@@ -56,6 +56,7 @@ var sameForAll = map[endpoint.Dependence]map[string][]string{
 		"PublicLogEdge":       {"cursor", "node"},
 		"PublicLogEntry":      {"kind", "ground", "reason", "at", "title"},
 		"SiteRules":           {"voteScore", "votingWindow", "interestingVotes", "downvotes", "posterVotes", "pageSize", "editWindow", "linkWindow", "ranking", "rankCap", "halfLife"},
+		"_Service":            {"sdl"},
 		"PageInfo":            {"hasPreviousPage", "hasNextPage", "startCursor", "endCursor"},
 	},
 }

@@ -2,10 +2,18 @@ package graph_test
 
 import (
 	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
+	"frontpage/endpoint"
 	"frontpage/graph"
+	"frontpage/identity"
+	"frontpage/must"
 	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 	"frontpage/sitetest"
@@ -59,5 +67,43 @@ func TestRouterAsksForEntities(t *testing.T) {
 	}
 	if got := plain.AskText("", `{ __schema { types { name possibleTypes { name } } queryType { fields { name } } } }`); strings.Contains(got, "_Entity") || strings.Contains(got, "_service") {
 		t.Errorf("without the setting, introspection shows: %s", got)
+	}
+}
+
+// Entities cost what nodes does, in points and in commands, and their answer is as cacheable.
+func TestEntitiesCostWhatNodesDo(t *testing.T) {
+	t.Parallel()
+	about := graph.Site{Subgraph: "the schema"}
+	s := sitetest.NewAbout(t, redistest.Start(t).Client, about, site.DefaultRules())
+	s.PostMany("alice", 4, "go")
+	o := endpoint.DefaultOptions()
+	o.SharedAnswers = 0
+	o.Rates = endpoint.Rates{Cost: endpoint.Rate{Most: 1e9, Window: must.Patience}, Addresses: 1}
+	o.Identity = must.Get(identity.New(t.Context(), identity.Options{Development: true, ValidName: endpoint.ValidName}))(t)
+	log := slog.New(slog.DiscardHandler)
+	handler := endpoint.New(graph.Served(s.Repo, about, log, o, func(r graph.ResolverRoot) graph.ResolverRoot { return r }), s.Repo, log, o)
+	read := func(query, variables string) (points, commands, cache string) {
+		s.Trips.Reset()
+		answer := httptest.NewRecorder()
+		target := "/query?query=" + url.QueryEscape(query) + "&variables=" + url.QueryEscape(variables)
+		handler.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, target, nil))
+		_, points, _ = strings.Cut(answer.Body.String(), `"cost":`)
+		points, _, _ = strings.Cut(points, "}")
+		_, all := s.Trips.Read()
+		all = slices.DeleteFunc(all, func(command string) bool { return command == "evalsha" }) // a lease of points
+		return points, sitetest.Tally(all), answer.Header().Get("Cache-Control")
+	}
+	const fields = ` { ... on Article { title groups { articleCount } } }`
+	var representations []string
+	for i := range 4 {
+		representations = append(representations, fmt.Sprintf(`{"__typename": "Article", "id": "article:%d"}`, i+1))
+	}
+	variables := `{"of": [` + strings.Join(representations, ", ") + `]}`
+	for _, cost := range []string{``, `rateLimit { cost } `} {
+		points, commands, cache := read(`{ `+cost+`nodes(ids: ["1", "2", "3", "4"])`+fields+` }`, "")
+		gotPoints, gotCommands, gotCache := read(`query ($of: [_Any!]!) { `+cost+`_entities(representations: $of)`+fields+` }`, variables)
+		if gotPoints != points || gotCommands != commands || gotCache != cache || commands != "hgetall 4, scard 4" || (points == "") != (cost == "") {
+			t.Errorf("_entities: %s points, %s and %q, want those of nodes: %s points, %s and %q", gotPoints, gotCommands, gotCache, points, commands, cache)
+		}
 	}
 }

@@ -56,14 +56,17 @@ func TestSchemaIsServed(t *testing.T) {
 	for _, tt := range []struct {
 		env    []string
 		status int
+		text   string
 	}{
-		{nil, 200}, {[]string{"FRONTPAGE_INTROSPECTION=false"}, 404}, {[]string{"FRONTPAGE_INTROSPECTION=false", "FRONTPAGE_PUBLIC_SCHEMA=true"}, 200},
+		{nil, 200, text}, {[]string{"FRONTPAGE_INTROSPECTION=false"}, 404, ""},
+		{[]string{"FRONTPAGE_INTROSPECTION=false", "FRONTPAGE_PUBLIC_SCHEMA=true"}, 200, text},
+		{[]string{"FRONTPAGE_SUBGRAPH=true"}, 200, text + "\n" + string(must.Get(os.ReadFile("../../graph/subgraph.graphqls"))(t))},
 	} {
 		s := start(t, append([]string{"REDIS_URL=memory://", "FRONTPAGE_SERVE=explorer"}, tt.env...)...)
 		req := must.Get(http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+"/schema.graphqls", nil))(t)
 		res, got := s.do(http.DefaultClient, req)
-		if res.StatusCode != tt.status || tt.status == 200 && got != text {
-			t.Errorf("%q: got %d and %d bytes, want %d and the schema of %d", tt.env, res.StatusCode, len(got), tt.status, len(text))
+		if res.StatusCode != tt.status || tt.status == 200 && got != tt.text {
+			t.Errorf("%q: got %d and %d bytes, want %d and the schema of %d", tt.env, res.StatusCode, len(got), tt.status, len(tt.text))
 		}
 		if req.Header.Set("If-None-Match", res.Header.Get("ETag")); tt.status == 200 {
 			if res, _ := s.do(http.DefaultClient, req); res.StatusCode != http.StatusNotModified {
