@@ -37,7 +37,7 @@ var places = []struct {
 	{"links", regexp.MustCompile(`<!--[^>]*-->\s*<link rel="alternate"[^>]*>\s*<link rel="alternate"[^>]*>`)},
 	{"script", regexp.MustCompile(regexp.QuoteMeta(`<script type="module" crossorigin src="/assets/site.js"></script>`))},
 	{"body", regexp.MustCompile(`<div id="app"></div>`)},
-	{"data", regexp.MustCompile(`<noscript>[^<]*<p[^>]*>[^<]*</p></noscript>`)},
+	{"data", regexp.MustCompile(`<noscript><p[^>]*>.*?</p></noscript>`)},
 }
 
 func newLayout(site web.Options) *layout {

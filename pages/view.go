@@ -249,7 +249,7 @@ func (p *page) Picture() string {
 }
 
 // NoScript says what a page is for that only the script can show.
-func (p *page) NoScript() string { return p.Site.Texts.Text("noScript", "path", "/query") }
+func (p *page) NoScript() string { return p.Site.Texts.Text("noScript") }
 
 // Viewer is the name of the visitor, empty if anonymous.
 func (p *page) Viewer() string {

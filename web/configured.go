@@ -52,7 +52,7 @@ func (o *Options) configured(page []byte) []byte {
 		{`<html lang="en">`, `<html lang="` + o.Texts.Language() + `">`},
 		{"<title>Frontpage</title>", "<title>" + html.EscapeString(o.Name) + "</title>"},
 		{`<meta name="description">`, `<meta name="description" content="` + html.EscapeString(o.About) + `">`},
-		{"<noscript></noscript>", `<noscript><p class="shell">` + html.EscapeString(o.Texts.Text("noScript", "path", "/query")) + "</p></noscript>"},
+		{"<noscript></noscript>", `<noscript><p class="shell">` + html.EscapeString(o.Texts.Text("noScript")) + ` <a href="/">` + html.EscapeString(o.Name) + "</a></p></noscript>"},
 		{`<script src="/early.js"></script>`, "<script>" + string(read("dist/site/early.js")) + `</script>
     <link rel="preload" href="/config.json" as="fetch" crossorigin>`},
 		{`<link rel="stylesheet" crossorigin href="/assets/index.css">`, "<style>" + string(o.style()) + "</style>"},
@@ -79,6 +79,7 @@ func (o *Options) manifest() []byte {
 		"name": o.Name, "short_name": o.Name, "description": o.About, "lang": o.Texts.Language(),
 		"id": "/", "start_url": "/", "scope": "/", "display": "standalone", "icons": icons,
 		"background_color": "#fbfaf7", "theme_color": "#fbfaf7",
+		"share_target": map[string]any{"action": "/submit", "method": "GET", "params": map[string]string{"title": "title", "text": "text", "url": "link"}},
 	})
 	if err != nil {
 		panic(err) // impossible: it has texts only

@@ -101,6 +101,7 @@ test("an error is shown at its field, which gets the focus @core", async ({ page
     await expect(field).toBeFocused();
     await expect(field).toHaveAccessibleDescription(error);
   };
+  await page.getByLabel("Text").fill("words");
   await wrong("Title", /title/i);
   await page.getByLabel("Title").fill("x".repeat(201));
   await wrong("Title", /200/);
@@ -114,6 +115,8 @@ test("an error is shown at its field, which gets the focus @core", async ({ page
   await page.getByLabel("Text").fill("x".repeat(10_001));
   await wrong("Text", /10,?000/);
   await page.getByLabel("Text").fill("");
+  await page.getByRole("button", { name: "Add a text" }).click();
+  await expect(page.getByLabel("Text")).toHaveValue("");
   await page.getByLabel("Groups").fill("sea/side");
   await wrong("Groups", /group/i);
   await page.getByLabel("Groups").fill("a b c d e f g h i j k");
@@ -200,4 +203,20 @@ test.describe("an anonymous visitor", () => {
     await expect(page).toHaveURL("/a/1");
     expect(await server.articles()).toMatchObject([{ title: "Written before", poster: { name: "ada" } }]);
   });
+});
+
+test("the form takes what another page or application shares, and completes a link", async ({ page }) => {
+  await page.setViewportSize({ width: 390, height: 844 });
+  await page.goto("/submit?link=https%3A%2F%2Fgo.dev%2Fblog&title=The%20Go%20blog&group=go");
+  await expect(page.getByLabel("Link")).toHaveValue("https://go.dev/blog");
+  await expect(page.getByLabel("Title")).toHaveValue("The Go blog");
+  await expect(page.getByLabel("Groups")).toHaveValue("go ");
+  await expect(page.getByRole("button", { name: "Post" })).toBeInViewport({ ratio: 1 });
+  await page.getByLabel("Link").fill("go.dev/blog/x");
+  await page.getByLabel("Title").focus();
+  await expect(page.getByLabel("Link")).toHaveValue("https://go.dev/blog/x");
+  const address = await page.getByRole("link", { name: "Post to Frontpage" }).getAttribute("href");
+  await page.goto("/new");
+  await page.evaluate((script) => Function(script)(), `${address}`.replace("javascript:", ""));
+  await expect(page.getByLabel("Link")).toHaveValue(/\/new$/);
 });

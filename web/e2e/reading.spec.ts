@@ -104,7 +104,29 @@ test("the page shows the time left to vote, or that voting has ended", async ({ 
   await expect(facts).toContainText(/(29|30) minutes left to vote/);
   await page.clock.fastForward(0.6 * hour);
   await expect(facts).toContainText("voting has ended");
-  await expect(page.getByRole("button", { name: "Vote up" })).toBeDisabled();
+  await expect(page.getByRole("button", { name: "Vote up" })).toBeHidden();
+});
+
+test("a printed page has the articles and their addresses, and nothing to press", async ({
+  page,
+  server,
+}) => {
+  await server.post({ title: "To print", link: "https://example.org/print" });
+  await page.goto("/new");
+  await expect(page.getByRole("button", { name: "Vote up: To print" })).toBeVisible();
+  await page.emulateMedia({ media: "print" });
+  await expect(page.getByRole("link", { name: "To print" })).toBeVisible();
+  for (const hidden of [
+    page.getByRole("banner"),
+    page.getByRole("contentinfo"),
+    page.getByRole("button", { name: "Vote up: To print" }),
+  ])
+    await expect(hidden).toBeHidden();
+  const after = await page
+    .locator(".title")
+    .first()
+    .evaluate((title) => getComputedStyle(title, "::after").content);
+  expect(after).toContain("https://example.org/print");
 });
 
 test("'why here?' explains time, votes and score as in the API @core", async ({ page, server }) => {

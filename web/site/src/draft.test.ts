@@ -1,5 +1,14 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { groupNames, keepDraft, readDraft, suggest, toInput, withGroup } from "./draft";
+import {
+  completeLink,
+  fromAddress,
+  groupNames,
+  keepDraft,
+  readDraft,
+  suggest,
+  toInput,
+  withGroup,
+} from "./draft";
 
 const key = "frontpage.draft";
 const empty = { title: "", link: "", text: "", groups: "" };
@@ -84,4 +93,40 @@ test("without browser storage, the draft is empty", () => {
     },
   });
   expect(readDraft()).toEqual(empty);
+});
+
+test.each([
+  ["go.dev/blog/x", "https://go.dev/blog/x"],
+  [" example.org ", "https://example.org"],
+  ["example.org:8443/?a=b", "https://example.org:8443/?a=b"],
+  ["http://example.org", "http://example.org"],
+  ["mailto:bob@example.org", "mailto:bob@example.org"],
+  ["not a link", "not a link"],
+  ["word", "word"],
+  ["", ""],
+])("%j is completed to %j", (text, link) => {
+  expect(completeLink(text)).toBe(link);
+});
+
+test.each<[string, Partial<typeof empty>]>([
+  ["link=https%3A%2F%2Fgo.dev%2F&title=Go", { link: "https://go.dev/", title: "Go" }],
+  ["link=go.dev/x", { link: "https://go.dev/x" }],
+  ["text=https://go.dev/&title=Go", { link: "https://go.dev/", title: "Go" }], // an application that shares a page
+  ["text=some words", { text: "some words" }],
+  [
+    "text=https://go.dev/&link=https://example.org/",
+    { link: "https://example.org/", text: "https://go.dev/" },
+  ],
+  ["group=sea", { groups: "sea " }],
+  ["", {}],
+])("the form at ?%s", (query, draft) => {
+  expect(fromAddress(empty, new URLSearchParams(query))).toEqual({ ...empty, ...draft });
+});
+
+test("what is in the address replaces the draft, and the rest stays", () => {
+  const draft = { title: "mine", link: "https://example.org/", text: "words", groups: "go" };
+  expect(fromAddress(draft, new URLSearchParams("title=theirs&group=sea"))).toEqual({
+    ...draft,
+    title: "theirs",
+  });
 });

@@ -21,6 +21,28 @@ export function readDraft(): Draft {
   }
 }
 
+/** Returns a link as it is posted: an address without a scheme gets one, anything else stays. */
+export function completeLink(text: string): string {
+  const link = text.trim();
+  return /^[^\s/:]+\.[^\s/:.]{2,}(:\d+)?([/?#]\S*)?$/.test(link) ? `https://${link}` : link;
+}
+
+/**
+ * Returns a draft with what the address of the form says: link, title, text and group. An application that shares a page may
+ * have its address in the text.
+ */
+export function fromAddress(draft: Draft, query: URLSearchParams): Draft {
+  const get = (name: string) => query.get(name)?.trim() ?? "";
+  const [link, text, group] = [get("link"), get("text"), get("group")];
+  const shared = !link && /^https?:\/\/\S+$/.test(text);
+  return {
+    title: get("title") || draft.title,
+    link: completeLink(shared ? text : link) || draft.link,
+    text: (!shared && text) || draft.text,
+    groups: group && !draft.groups ? `${group} ` : draft.groups,
+  };
+}
+
 export function keepDraft(draft: Draft | undefined): void {
   if (draft) windowStorage.set(draftKey, JSON.stringify(draft));
   else dropDraft();

@@ -3,7 +3,9 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { askToSignIn } from "./asking";
 import {
+  completeLink,
   type Draft,
+  fromAddress,
   idempotencyKey,
   keepDraft,
   lastWord,
@@ -18,12 +20,12 @@ import { useSend } from "./mutations";
 import { usePage, useSettled, useTitle } from "./page";
 import { explainError, sentence } from "./problem";
 import { isHere, navigate, paths, useScroll, useVisit } from "./router";
-import { counted, fill, filled, texts } from "./strings";
+import { config, counted, fill, filled, texts } from "./strings";
 
 type UserError = NonNullable<PostMutation["post"]>["userErrors"][number];
 
 const fields = ["title", "link", "text", "groups"] as const;
-const maxSuggestions = 12;
+const maxSuggestions = 6;
 
 export function SubmitPage() {
   useTitle(texts.submit);
@@ -33,6 +35,7 @@ export function SubmitPage() {
   const form = useRef<HTMLFormElement>(null);
   const [draft, setDraft] = useState(firstDraft);
   const [errors, setErrors] = useState<UserError[]>([]);
+  const [writes, setWrites] = useState(false);
   const { send, sending } = useSend("Post");
 
   useEffect(() => keepDraft(draft), [draft]);
@@ -79,20 +82,33 @@ export function SubmitPage() {
           })}
         </p>
       )}
-      <Field name="title" label={texts.title} about={texts.aboutTitle} errors={errorsOf("title")}>
-        <input {...bind("title")} required autocomplete="off" />
-      </Field>
       <Field name="link" label={texts.link} about={texts.aboutLink} errors={errorsOf("link")}>
-        <input {...bind("link")} type="url" inputMode="url" autocomplete="off" placeholder="https://" />
+        <input
+          {...bind("link")}
+          type="url"
+          inputMode="url"
+          autocomplete="off"
+          placeholder="https://"
+          onBlur={() => setDraft({ ...draft, link: completeLink(draft.link) })}
+        />
         {errorsOf("link").length === 0 && <Known text={draft.link} />}
       </Field>
-      <Field name="text" label={texts.text} about={texts.aboutText} errors={errorsOf("text")}>
-        <textarea {...bind("text")} rows={6} />
+      <Field name="title" label={texts.title} about={texts.aboutTitle} errors={errorsOf("title")}>
+        <input {...bind("title")} required autocomplete="off" />
       </Field>
       <Field name="groups" label={texts.groups} about={texts.aboutGroups} errors={errorsOf("groups")}>
         <input {...bind("groups")} autocomplete="off" autocapitalize="none" spellcheck={false} />
         <Suggestions text={draft.groups} choose={(groups) => setDraft({ ...draft, groups })} />
       </Field>
+      {writes || !draft.link.trim() || draft.text ? (
+        <Field name="text" label={texts.text} about={texts.aboutText} errors={errorsOf("text")}>
+          <textarea {...bind("text")} rows={6} />
+        </Field>
+      ) : (
+        <button class="quiet" type="button" onClick={() => setWrites(true)}>
+          {texts.addText}
+        </button>
+      )}
       <div role="alert">
         {others.map((error) => (
           <p key={error.code + error.message} class="error">
@@ -103,15 +119,23 @@ export function SubmitPage() {
       <button class="button" type="submit" aria-disabled={sending}>
         {sending ? texts.posting : texts.post}
       </button>
+      <p class="about bookmarklet">
+        {filled(texts.aboutBookmarklet, {
+          link: (
+            <a href={bookmarklet} onClick={(event) => event.preventDefault()}>
+              {fill(texts.bookmarklet, { site: config.name })}
+            </a>
+          ),
+        })}
+      </p>
     </form>
   );
 }
 
-function firstDraft(): Draft {
-  const draft = readDraft();
-  const group = new URLSearchParams(location.search).get("group");
-  return group && !draft.groups ? { ...draft, groups: `${group} ` } : draft;
-}
+const firstDraft = (): Draft => fromAddress(readDraft(), new URLSearchParams(location.search));
+
+/** Opens this form from another page, with its address and title. */
+const bookmarklet = `javascript:location.href="${location.origin}/submit?link="+encodeURIComponent(location.href)+"&title="+encodeURIComponent(document.title)`;
 
 interface FieldProps {
   name: string;
