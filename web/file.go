@@ -76,26 +76,34 @@ func newBody(content []byte) body {
 
 // ServeHTTP serves the file, or responds with status 304 if the client has it.
 func (f *file) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	maps.Copy(w.Header(), f.header)
-	selected := f.plain
-	if f.zipped != nil && AcceptsGzip(req) {
-		selected = f.zipped
-		w.Header().Set("Content-Encoding", "gzip")
-	}
-	// ServeContent only sets Content-Length for responses without Content-Encoding.
-	w.Header().Set("Content-Length", strconv.Itoa(len(selected().content)))
-	w.Header().Set("ETag", selected().etag)
+	selected := f.selected(w, req)
+	w.Header().Set("ETag", selected.etag)
 	if strings.Contains(req.Header.Get("Range"), ",") {
 		req.Header.Del("Range") // each of thousands of ranges would get a part with a header of its own
 	}
-	http.ServeContent(w, req, "", time.Time{}, bytes.NewReader(selected().content))
+	http.ServeContent(w, req, "", time.Time{}, bytes.NewReader(selected.content))
 }
 
 // notFound responds with the file and status 404.
-func (f *file) notFound(w http.ResponseWriter) {
-	maps.Copy(w.Header(), f.header)
+func (f *file) notFound(w http.ResponseWriter, req *http.Request) {
+	selected := f.selected(w, req)
 	w.WriteHeader(http.StatusNotFound)
-	_, _ = w.Write(f.plain().content) // an error means that the client has disconnected
+	if req.Method != http.MethodHead {
+		_, _ = w.Write(selected.content) // an error means that the client has disconnected
+	}
+}
+
+// selected sets the headers of the file, and returns its content as the client accepts it.
+func (f *file) selected(w http.ResponseWriter, req *http.Request) body {
+	maps.Copy(w.Header(), f.header)
+	content := f.plain
+	if f.zipped != nil && AcceptsGzip(req) {
+		content = f.zipped
+		w.Header().Set("Content-Encoding", "gzip")
+	}
+	// ServeContent only sets Content-Length for responses without Content-Encoding.
+	w.Header().Set("Content-Length", strconv.Itoa(len(content().content)))
+	return content()
 }
 
 func zip(content []byte) []byte {

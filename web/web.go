@@ -142,7 +142,7 @@ func folder(name, prefix string, index, missing *file) http.Handler {
 		case f != nil:
 			f.ServeHTTP(w, req)
 		case missing != nil && path.Ext(req.URL.Path) == "":
-			missing.notFound(w)
+			missing.notFound(w, req)
 		default:
 			http.NotFound(w, req)
 		}

@@ -212,6 +212,23 @@ func TestLicensesListAllPackages(t *testing.T) {
 	}
 }
 
+// The page of an unknown path is compressed as others are.
+func TestMissingPagesAreCompressed(t *testing.T) {
+	t.Parallel()
+	c := serve(t, everything)
+	plain, zipped := c.get("/nothing"), c.get("/nothing", "Accept-Encoding", "gzip")
+	if zipped.status != http.StatusNotFound || zipped.header.Get("Content-Encoding") != "gzip" || 2*len(zipped.body) > len(plain.body) {
+		t.Errorf("status %d, %q, %d bytes, want 404, gzip and at most half of %d", zipped.status, zipped.header.Get("Content-Encoding"), len(zipped.body), len(plain.body))
+	}
+	unpacked := must.Get(io.ReadAll(must.Get(gzip.NewReader(bytes.NewReader(zipped.body)))(t)))(t)
+	if !bytes.Equal(unpacked, plain.body) {
+		t.Error("the compressed page differs")
+	}
+	if head := c.do(http.MethodHead, "/nothing"); head.status != http.StatusNotFound || len(head.body) > 0 {
+		t.Errorf("HEAD: status %d with %d bytes", head.status, len(head.body))
+	}
+}
+
 func TestUnknownPathsAreNotFound(t *testing.T) {
 	t.Parallel()
 	c := serve(t, everything)
