@@ -60,6 +60,9 @@ type program struct {
 	Version kong.VersionFlag `help:"Print the version, like the command version."`
 }
 
+// commandLine is who acts by a command.
+var commandLine = site.Actor{Name: site.CommandLine, Moderator: true}
+
 // batchTimeout is the minimum timeout for a reply from the store in all commands but serve: they send it
 // much work at once, and no client waits for them.
 const batchTimeout = 30 * time.Second
@@ -136,7 +139,7 @@ func (d *deletion) Run(ctx context.Context, s *settings.Settings, log *slog.Logg
 	}
 	return withSite(ctx, s, log, func(repo *redisrepo.Repo) error {
 		for _, id := range ids {
-			article, err := repo.Delete(ctx, id, site.Actor{Name: site.CommandLine, Moderator: true}, site.Why{Ground: d.Ground, Basis: d.Basis, Reason: d.Reason})
+			article, err := repo.Delete(ctx, id, commandLine, site.Why{Ground: d.Ground, Basis: d.Basis, Reason: d.Reason})
 			if err != nil {
 				return err
 			}
@@ -160,7 +163,7 @@ func (u *undelete) Run(ctx context.Context, s *settings.Settings, log *slog.Logg
 		if _, err := repo.Deleted(ctx, id); err != nil {
 			return err
 		}
-		article, err := repo.Undelete(ctx, id, site.Actor{Name: site.CommandLine, Moderator: true})
+		article, err := repo.Undelete(ctx, id, commandLine)
 		if err != nil {
 			return err
 		}

@@ -13,7 +13,6 @@ import (
 
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/events"
-	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/webhooks"
 	"frontpage/settings"
 )
@@ -27,8 +26,6 @@ type webhookCommands struct {
 	Redeliver redeliverWebhook `cmd:"" help:"Send an endpoint the events since a time again, with the same ids."`
 	Remove    removeWebhook    `cmd:"" help:"Remove an endpoint."`
 }
-
-var commandLine = site.Actor{Name: site.CommandLine, Moderator: true}
 
 type listWebhooks struct{}
 

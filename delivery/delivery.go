@@ -6,6 +6,7 @@
 package delivery
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net/http"
@@ -14,6 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"frontpage/failover"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/lease"
 	"frontpage/redisrepo/webhooks"
@@ -21,7 +23,7 @@ import (
 
 // Options are the options of New. The zero value is for the Internet.
 type Options struct {
-	Log     *slog.Logger
+	Log     *slog.Logger                                                 // nil: nothing is logged
 	Pause   time.Duration                                                // between two looks at the feed; 0: a second
 	Resolve func(ctx context.Context, host string) ([]netip.Addr, error) // nil: the resolver of the system
 }
@@ -42,9 +44,7 @@ type Sender struct {
 
 // New returns the sender of a process.
 func New(repo *redisrepo.Repo, o Options) *Sender {
-	if o.Pause == 0 {
-		o.Pause = time.Second
-	}
+	o.Pause, o.Log = cmp.Or(o.Pause, time.Second), cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	s := &Sender{repo: repo, o: o, states: map[string]State{}}
 	s.client = NewClient(repo.Webhooks, o.Resolve)
 	return s
@@ -60,7 +60,7 @@ func (s *Sender) Follow(ctx context.Context, report func(error)) {
 		if err := s.hold(ctx, report); err != nil && ctx.Err() == nil {
 			report(err)
 		}
-		wait(ctx, min(lookPause, 5*s.o.Pause))
+		failover.Wait(ctx, min(lookPause, 5*s.o.Pause))
 	}
 }
 
@@ -84,7 +84,7 @@ func (s *Sender) hold(ctx context.Context, report func(error)) error {
 				return nil
 			}
 		}
-		wait(ctx, s.o.Pause)
+		failover.Wait(ctx, s.o.Pause)
 		now, kept, leaseErr := s.repo.Lease.Take(ctx)
 		switch {
 		case leaseErr == nil && (!kept || now != token):
@@ -106,7 +106,7 @@ type holding struct {
 	*Sender
 	token   int64
 	report  func(error)
-	running map[string]*running // by the endpoint's name
+	running map[string]*running // by the endpoint's id
 }
 
 // running is the delivery to one endpoint as it was read.
@@ -117,13 +117,18 @@ type running struct {
 	done    chan struct{}
 }
 
+// end ends the delivery, and waits for that.
+func (r *running) end() {
+	r.stop()
+	<-r.done
+}
+
 // follow begins and ends deliveries, so that they are to these endpoints. One that was changed is begun again.
 func (h *holding) follow(ctx context.Context, all []*webhooks.Endpoint) {
-	states, present := map[string]State{}, map[string]bool{}
+	states := map[string]State{}
 	for _, e := range all {
-		present[e.Name] = true
 		states[e.ID()] = State{Paused: e.Paused != "", Undelivered: e.Undelivered}
-		r := h.running[e.Name]
+		r := h.running[e.ID()]
 		if r != nil && r.edition == e.Edition && r.paused == (e.Paused != "") {
 			select {
 			case <-r.done: // after an error
@@ -132,12 +137,11 @@ func (h *holding) follow(ctx context.Context, all []*webhooks.Endpoint) {
 			}
 		}
 		if r != nil {
-			r.stop()
-			<-r.done
+			r.end()
 		}
 		ctx, stop := context.WithCancel(ctx)
 		r = &running{edition: e.Edition, paused: e.Paused != "", stop: stop, done: make(chan struct{})}
-		h.running[e.Name] = r
+		h.running[e.ID()] = r
 		go func() {
 			defer close(r.done)
 			if r.paused {
@@ -146,15 +150,14 @@ func (h *holding) follow(ctx context.Context, all []*webhooks.Endpoint) {
 			}
 			if err := h.deliver(ctx, e); err != nil && ctx.Err() == nil {
 				h.report(err)
-				wait(ctx, lookPause)
+				failover.Wait(ctx, lookPause)
 			}
 		}()
 	}
-	for name, r := range h.running {
-		if !present[name] {
-			r.stop()
-			<-r.done
-			delete(h.running, name)
+	for id, r := range h.running {
+		if _, present := states[id]; !present {
+			r.end()
+			delete(h.running, id)
 		}
 	}
 	h.mu.Lock()
@@ -165,8 +168,7 @@ func (h *holding) follow(ctx context.Context, all []*webhooks.Endpoint) {
 // end ends all deliveries, and gives the lease back.
 func (h *holding) end(ctx context.Context) {
 	for _, r := range h.running {
-		r.stop()
-		<-r.done
+		r.end()
 	}
 	h.mu.Lock()
 	h.states = map[string]State{}
@@ -195,14 +197,4 @@ func (s *Sender) Stats() Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return Stats{s.counts.delivered.Load(), s.counts.failed.Load(), s.states}
-}
-
-// wait waits for a time, or until ctx ends.
-func wait(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
-	}
 }

@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
 
+	"frontpage/failover"
 	"frontpage/redisrepo/events"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/webhooks"
@@ -58,7 +58,7 @@ func (h *holding) deliver(ctx context.Context, e *webhooks.Endpoint) (err error)
 			return err
 		}
 		if sent == 0 {
-			wait(ctx, h.o.Pause)
+			failover.Wait(ctx, h.o.Pause)
 		}
 	}
 	return nil
@@ -72,13 +72,14 @@ func (d *endpoint) round(ctx context.Context) (sent int, goOn bool, err error) {
 	if err != nil {
 		return 0, false, err
 	}
-	if len(fresh) == 0 && p.Cursor == d.Cursor && !d.isDue() {
+	all := slices.Concat(d.waiting, fresh)
+	chains := d.chains(all)
+	if len(chains) == 0 && p.Cursor == d.Cursor {
 		return 0, true, nil
 	}
-	chains := d.chains(fresh)
 	results := d.send(ctx, chains)
 	reason := p.Paused
-	for _, u := range slices.Concat(d.waiting, fresh) {
+	for _, u := range all {
 		switch r, tried := results[u]; {
 		case tried && r.delivered:
 			p.Got = append(p.Got, u)
@@ -89,7 +90,7 @@ func (d *endpoint) round(ctx context.Context) (sent int, goOn bool, err error) {
 			p.Changed = append(p.Changed, u)
 		}
 	}
-	left := slices.DeleteFunc(slices.Concat(d.waiting, fresh), func(u *webhooks.Undelivered) bool { return results[u].delivered })
+	left := slices.DeleteFunc(all, func(u *webhooks.Undelivered) bool { return results[u].delivered })
 	p.Paused = reason
 	saving, stop := context.WithTimeout(context.WithoutCancel(ctx), saveTime) // also of a delivery that ends
 	defer stop()
@@ -102,7 +103,7 @@ func (d *endpoint) round(ctx context.Context) (sent int, goOn bool, err error) {
 		d.number = max(d.number, left[len(left)-1].Number)
 	}
 	if reason != "" {
-		d.o.log().Warn("a webhook is paused: see frontpage webhooks", "webhook", d.ID(), "reason", reason, "undelivered", len(left))
+		d.o.Log.Warn("a webhook is paused: see frontpage webhooks", "webhook", d.ID(), "reason", reason, "undelivered", len(left))
 		return len(results), false, nil
 	}
 	return len(results), true, nil
@@ -137,15 +138,12 @@ func (d *endpoint) read(ctx context.Context, p *webhooks.Progress) (fresh []*web
 	return fresh, nil
 }
 
-// isDue reports whether an event waits that can be sent now.
-func (d *endpoint) isDue() bool { return len(d.chains(nil)) > 0 }
-
-// chains returns the events that can be sent now, by article: an article whose first event has to wait has none.
-func (d *endpoint) chains(fresh []*webhooks.Undelivered) (chains [][]*webhooks.Undelivered) {
+// chains returns which of all events can be sent now, by article: an article whose first event has to wait has none.
+func (d *endpoint) chains(all []*webhooks.Undelivered) (chains [][]*webhooks.Undelivered) {
 	now := d.repo.Now().UnixMilli()
 	index := map[site.ArticleID]int{} // -1: it has to wait
 	taken := 0
-	for _, u := range slices.Concat(d.waiting, fresh) {
+	for _, u := range all {
 		i, begun := index[u.Article]
 		switch {
 		case !begun && (u.Next > now || taken >= 2*batch):
@@ -206,7 +204,7 @@ func (d *endpoint) connections(chains int) int {
 
 // failed sets when an event is tried again. It returns why the endpoint is paused now, if it is.
 func (d *endpoint) failed(u *webhooks.Undelivered, r result, reason string) string {
-	d.o.log().Debug("an event was not delivered", "webhook", d.ID(), "tries", u.Tries+1, "err", r.err)
+	d.o.Log.Debug("an event was not delivered", "webhook", d.ID(), "tries", u.Tries+1, "err", r.err)
 	if r.gone {
 		return "the endpoint answered 410: it wants no more events"
 	}
@@ -219,12 +217,4 @@ func (d *endpoint) failed(u *webhooks.Undelivered, r result, reason string) stri
 	pause += time.Duration((rand.Float64()*2 - 1) * float64(pause) / 10) // #nosec G404 -- so that not all come at one moment
 	u.Next = d.repo.Now().Add(max(pause, r.after)).UnixMilli()
 	return reason
-}
-
-// log returns a logger that is never nil.
-func (o Options) log() *slog.Logger {
-	if o.Log == nil {
-		return slog.New(slog.DiscardHandler)
-	}
-	return o.Log
 }

@@ -41,24 +41,22 @@ type loss struct {
 	KeptFrom string  `json:"keptFrom"`
 }
 
-const timeFormat = "2006-01-02T15:04:05.000Z"
-
 // body returns the body of an event.
 func body(e *events.Event) string {
 	c := change{Article: e.Article.String(), Revision: e.Revision, Votes: e.Votes, Upvotes: e.Votes + e.Downvotes, Downvotes: e.Downvotes, Score: e.Score, Groups: e.Groups, Milestone: e.Milestone}
 	if e.Why != nil {
 		c.Ground, c.Basis, c.Reason = e.Why.Ground, e.Why.Basis, e.Why.Reason
 	}
-	return text(message{"article." + string(e.Kind), e.At.UTC().Format(timeFormat), c})
+	return text(message{"article." + string(e.Kind), e.At.UTC().Format(site.DateTime), c})
 }
 
 // gap returns id and body of the event that says that others were lost.
 func gap(endpoint string, e *events.ExpiredError, now time.Time) (id, body string) {
-	l := loss{KeptFrom: e.KeptFrom.UTC().Format(timeFormat)}
+	l := loss{KeptFrom: e.KeptFrom.UTC().Format(site.DateTime)}
 	if !e.LostFrom.IsZero() {
-		l.LostFrom = new(e.LostFrom.UTC().Format(timeFormat))
+		l.LostFrom = new(e.LostFrom.UTC().Format(site.DateTime))
 	}
-	return fmt.Sprintf("msg_gap_%s_%d", endpoint, now.UnixMilli()), text(message{"gap", now.UTC().Format(timeFormat), l})
+	return fmt.Sprintf("msg_gap_%s_%d", endpoint, now.UnixMilli()), text(message{"gap", now.UTC().Format(site.DateTime), l})
 }
 
 func text(m message) string {

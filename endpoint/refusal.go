@@ -10,6 +10,7 @@ import (
 
 	"frontpage/redisrepo/events"
 	"frontpage/redisrepo/rates"
+	"frontpage/redisrepo/site"
 )
 
 // The closed set of codes of top-level errors. It includes gqlgen's GRAPHQL_PARSE_FAILED and
@@ -66,10 +67,6 @@ type refusal struct {
 
 func (r *refusal) Error() string { return r.message }
 
-// DateTime is the form of times in UTC, in responses and in the extensions of errors: with exactly three digits of their
-// milliseconds. It is a layout for [time.Time.Format].
-const DateTime = "2006-01-02T15:04:05.000Z"
-
 // shown returns the error that a client sees.
 func (r *refusal) shown() *gqlerror.Error {
 	extensions := map[string]any{"code": r.code}
@@ -80,9 +77,9 @@ func (r *refusal) shown() *gqlerror.Error {
 		extensions["retryAfterSeconds"] = rates.Seconds(r.wait)
 	}
 	if r.expired != nil {
-		extensions["keptFrom"] = r.expired.KeptFrom.UTC().Format(DateTime)
+		extensions["keptFrom"] = r.expired.KeptFrom.UTC().Format(site.DateTime)
 		if !r.expired.LostFrom.IsZero() {
-			extensions["lostFrom"] = r.expired.LostFrom.UTC().Format(DateTime)
+			extensions["lostFrom"] = r.expired.LostFrom.UTC().Format(site.DateTime)
 		}
 	}
 	return &gqlerror.Error{Message: cut(r.message), Extensions: extensions}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 
-	"frontpage/endpoint"
 	"frontpage/plan"
 	"frontpage/redisrepo/site"
 )
@@ -54,7 +53,7 @@ var dateTime = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}\.\d{3
 
 // AppendDateTime appends a time in UTC with three digits of its milliseconds.
 func AppendDateTime(to []byte, t time.Time) []byte {
-	return t.UTC().AppendFormat(to, `"`+endpoint.DateTime+`"`)
+	return t.UTC().AppendFormat(to, `"`+site.DateTime+`"`)
 }
 
 // MarshalDateTime writes a time in UTC with three digits of its milliseconds.

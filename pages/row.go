@@ -4,7 +4,7 @@ import (
 	"strings"
 	"time"
 
-	"frontpage/endpoint"
+	"frontpage/redisrepo/site"
 )
 
 // row is an article on a page.
@@ -71,7 +71,7 @@ func (r row) Edited() string {
 }
 
 // Time formats a time as the API does.
-func (r row) Time(at time.Time) string { return at.UTC().Format(endpoint.DateTime) }
+func (r row) Time(at time.Time) string { return at.UTC().Format(site.DateTime) }
 
 // closing is when voting closes: the end of the second in which it ends.
 func (r row) closing() time.Time { return r.Article.VotingEndsAt.Add(time.Second) }

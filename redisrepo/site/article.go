@@ -112,6 +112,10 @@ func ParseNumber(s string) (float64, error) {
 // Redis and Lua compute.
 const MaxExact = 1 << 53
 
+// DateTime is the form of times in UTC, in responses, in the extensions of errors and in what is sent to webhooks: with exactly
+// three digits of their milliseconds. It is a layout for [time.Time.Format].
+const DateTime = "2006-01-02T15:04:05.000Z"
+
 // UnixTime rounds to microseconds, the finest resolution of a double for Unix times.
 func UnixTime(seconds float64) time.Time {
 	return time.UnixMicro(int64(math.Round(seconds * 1e6))).UTC()

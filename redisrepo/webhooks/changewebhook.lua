@@ -6,7 +6,7 @@
 -- KEY undelivered  undelivered:HOOK  hash  the events that it did not get yet
 -- ARG id        name of the endpoint
 -- ARG url       its address from now on
--- ARG edition   its edition that the change is made of; empty: any
+-- ARG edition   its edition that the change is made of
 -- ARG dropped   1: what it did not get yet is dropped; 0: it stays
 -- ARGS field    names of fields, each before its value
 --
@@ -22,7 +22,7 @@ for i = 1, #all, 2 do
   if all[i] ~= id and all[i + 1] == url then return {'KNOWN', all[i]} end
 end
 if not found then return {'GONE'} end
-if edition ~= '' and redis.call('HGET', webhook, 'edition') ~= edition then return {'STALE'} end
+if redis.call('HGET', webhook, 'edition') ~= edition then return {'STALE'} end
 redis.call('HLEN', webhook)
 must_be_allowed('HSET', webhooks, 'HSET', webhook, 'HINCRBY', webhook, 'UNLINK', undelivered)
 redis.call('HSET', webhooks, id, url)

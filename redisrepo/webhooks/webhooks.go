@@ -10,17 +10,13 @@ import (
 	"embed"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
-	"net/netip"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	"golang.org/x/net/idna"
 
 	"frontpage/failover"
 	"frontpage/redisrepo/events"
@@ -50,7 +46,6 @@ const (
 	// IDPrefix begins the id of an endpoint.
 	IDPrefix = "webhook:"
 
-	maxURL      = 2000
 	secretBytes = 32
 	purpose     = "secret of a webhook"
 )
@@ -158,94 +153,6 @@ func (w *Webhooks) AddWebhook(ctx context.Context, address string, kinds []event
 	return added, secret, err
 }
 
-// Change is what ChangeWebhook changes of an endpoint.
-type Change struct {
-	URL       *string             // nil: it stays
-	Kinds     *[]events.EventKind // nil: they stay; empty: all
-	Paused    *bool               // nil: it stays
-	Drop      bool                // forget the events that it did not get yet
-	NewSecret bool                // the former one signs, too, for Rotation
-	Since     *time.Time          // send all events that are kept since a time again
-}
-
-// ChangeWebhook changes an endpoint. It returns the new secret, if it has one now.
-//
-// The Refusal is as that of AddWebhook, and NotFound if there is no such endpoint.
-func (w *Webhooks) ChangeWebhook(ctx context.Context, id string, change Change, by site.Actor) (*Endpoint, string, error) {
-	name, err := w.named(id, by)
-	if err != nil {
-		return nil, "", err
-	}
-	for {
-		secret, status, err := w.change(ctx, name, change)
-		switch {
-		case err != nil:
-			return nil, "", err
-		case status == "GONE":
-			return nil, "", noSuch(id)
-		case status == "OK":
-			changed, err := w.webhook(ctx, name)
-			return changed, secret, err
-		}
-	}
-}
-
-// change makes a change of the endpoint as it is now. The status is STALE if another one came between.
-func (w *Webhooks) change(ctx context.Context, name string, change Change) (secret, status string, err error) {
-	fields, err := w.fields(ctx, name)
-	if err != nil {
-		return "", "", err
-	}
-	if fields == nil {
-		return "", "GONE", nil
-	}
-	var c config
-	if err := json.Unmarshal([]byte(fields["config"]), &c); err != nil {
-		return "", "", fmt.Errorf("read webhook %s: %w", name, err)
-	}
-	if change.URL != nil {
-		if c.URL, err = w.checkURL(*change.URL); err != nil {
-			return "", "", err
-		}
-	}
-	if change.Kinds != nil {
-		c.Kinds = sorted(*change.Kinds)
-	}
-	if change.NewSecret {
-		if secret, err = w.newSecret(name, &c); err != nil {
-			return "", "", err
-		}
-	}
-	text, err := json.Marshal(c) // #nosec G117 -- its secrets are encrypted
-	if err != nil {
-		return "", "", err
-	}
-	set := []any{"config", text}
-	if change.Paused != nil {
-		set = append(set, "paused", map[bool]string{true: "a moderator paused it", false: ""}[*change.Paused])
-	}
-	if change.Since != nil {
-		set = append(set, "cursor", events.FeedSince(*change.Since, len(w.store.Partitions)))
-	}
-	dropped := 0
-	if change.Drop {
-		dropped = 1
-	}
-	answer, err := w.store.Call(ctx, changeScript, w.keysOf(name), append([]any{
-		name,              // ARGV[1] id
-		c.URL,             // ARGV[2] url
-		fields["edition"], // ARGV[3] edition
-		dropped,           // ARGV[4] dropped
-	}, set...)) // ARGV[5...] field
-	switch {
-	case err != nil:
-		return "", "", failover.Wrap("change a webhook", err)
-	case answer.Status() == "KNOWN":
-		return "", "", hasURL(answer.Text(1))
-	}
-	return secret, answer.Status(), nil
-}
-
 // RemoveWebhook removes an endpoint with all events that it did not get yet. That it does not exist is not an error.
 func (w *Webhooks) RemoveWebhook(ctx context.Context, id string, by site.Actor) error {
 	name, err := w.named(id, by)
@@ -273,21 +180,26 @@ func (w *Webhooks) Endpoints(ctx context.Context) ([]*Endpoint, error) {
 	if err != nil {
 		return nil, failover.Wrap("list webhooks", err)
 	}
-	all := slices.Sorted(maps.Keys(names.Val()))
-	if len(all) == 0 {
+	found, err := w.read(ctx, slices.Sorted(maps.Keys(names.Val())))
+	slices.SortStableFunc(found, func(a, b *Endpoint) int { return a.CreatedAt.Compare(b.CreatedAt) })
+	return found, err
+}
+
+// read reads endpoints by their names. One that does not exist is left out.
+func (w *Webhooks) read(ctx context.Context, names []string) (found []*Endpoint, err error) {
+	if len(names) == 0 {
 		return nil, nil
 	}
-	hashes, lengths := make([]*redis.MapStringStringCmd, len(all)), make([]*redis.IntCmd, len(all))
+	hashes, lengths := make([]*redis.MapStringStringCmd, len(names)), make([]*redis.IntCmd, len(names))
 	err = w.store.Read(ctx, func(pipe redis.Pipeliner) {
-		for i, name := range all {
+		for i, name := range names {
 			hashes[i], lengths[i] = pipe.HGetAll(ctx, w.keysOf(name)[1]), pipe.HLen(ctx, w.keysOf(name)[2])
 		}
 	})
 	if err != nil {
 		return nil, failover.Wrap("read webhooks", err)
 	}
-	var found []*Endpoint
-	for i, name := range all {
+	for i, name := range names {
 		if len(hashes[i].Val()) == 0 {
 			continue
 		}
@@ -298,7 +210,6 @@ func (w *Webhooks) Endpoints(ctx context.Context) ([]*Endpoint, error) {
 		e.Undelivered = int(lengths[i].Val())
 		found = append(found, e)
 	}
-	slices.SortStableFunc(found, func(a, b *Endpoint) int { return a.CreatedAt.Compare(b.CreatedAt) })
 	return found, nil
 }
 
@@ -318,11 +229,14 @@ func (w *Webhooks) fields(ctx context.Context, name string) (map[string]string, 
 }
 
 func (w *Webhooks) webhook(ctx context.Context, name string) (*Endpoint, error) {
-	all, err := w.Endpoints(ctx)
-	if i := slices.IndexFunc(all, func(e *Endpoint) bool { return e.Name == name }); i >= 0 {
-		return all[i], nil
+	found, err := w.read(ctx, []string{name})
+	switch {
+	case err != nil:
+		return nil, err
+	case len(found) == 0:
+		return nil, noSuch(IDPrefix + name)
 	}
-	return nil, errors.Join(err, noSuch(IDPrefix+name))
+	return found[0], nil
 }
 
 // endpoint makes an endpoint of its hash. Without the secret that encrypted them, it has no Secrets.
@@ -386,36 +300,3 @@ func hasURL(name string) error {
 func sorted(kinds []events.EventKind) []events.EventKind {
 	return slices.Compact(slices.Sorted(slices.Values(kinds)))
 }
-
-// checkURL returns the address as it is kept. Whether its name leads to a public address is checked at each try.
-func (w *Webhooks) checkURL(text string) (string, error) {
-	invalid := func(format string, args ...any) error { return site.Refuse(site.Invalid, "url", format, args...) }
-	if len(text) > maxURL {
-		return "", site.Refuse(site.TooLong, "url", "the address has more than %d bytes", maxURL)
-	}
-	u, err := url.Parse(text)
-	if err != nil || u.Hostname() == "" || u.Opaque != "" {
-		return "", invalid("%s is not an address such as https://example.org/events", site.Shown(text))
-	}
-	host, err := idna.Lookup.ToASCII(u.Hostname())
-	if ip, isIP := netip.ParseAddr(u.Hostname()); isIP == nil {
-		host, err = ip.String(), nil
-	}
-	switch {
-	case err != nil:
-		return "", invalid("%s is not the name of a host", site.Shown(u.Hostname()))
-	case u.User != nil || u.Fragment != "":
-		return "", invalid("the address has a user or a fragment, which are not sent")
-	case slices.Contains(w.o.Origins, u.Scheme+"://"+u.Host):
-	case u.Scheme != "https" || u.Port() != "" && u.Port() != "443":
-		return "", invalid("events are only sent by https to port 443: the operator can allow %s by FRONTPAGE_WEBHOOK_ORIGINS", site.Shown(u.Scheme+"://"+u.Host))
-	default:
-		if ip, isIP := netip.ParseAddr(host); isIP == nil && !Public(ip) {
-			return "", invalid("%s is not a public address", ip)
-		}
-	}
-	return u.String(), nil
-}
-
-// Allowed reports whether the operator allows an origin, such as http://10.0.0.5:9000, whatever its address.
-func (w *Webhooks) Allowed(origin string) bool { return slices.Contains(w.o.Origins, origin) }

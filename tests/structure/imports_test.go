@@ -82,7 +82,7 @@ var allowed = map[string][]string{
 	"redisrepo/migrate":   {"failover", "redisrepo", "redisrepo/casts", "redisrepo/check", "redisrepo/events", "redisrepo/keys", "redisrepo/layout", "redisrepo/lists", "redisrepo/rankings", "redisrepo/site", "redisrepo/transfer", "redisrepo/views", "redisrepo/wire"},
 	"redisrepo/preview":   {"failover", "redisrepo", "redisrepo/layout", "redisrepo/lists", "redisrepo/site"},
 
-	"delivery": {"redisrepo", "redisrepo/events", "redisrepo/lease", "redisrepo/site", "redisrepo/webhooks"},
+	"delivery": {"failover", "redisrepo", "redisrepo/events", "redisrepo/lease", "redisrepo/site", "redisrepo/webhooks"},
 
 	"endpoint/measure": {},
 

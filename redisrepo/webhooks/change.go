@@ -1,0 +1,100 @@
+package webhooks
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"frontpage/failover"
+	"frontpage/redisrepo/events"
+	"frontpage/redisrepo/site"
+)
+
+// Change is what ChangeWebhook changes of an endpoint.
+type Change struct {
+	URL       *string             // nil: it stays
+	Kinds     *[]events.EventKind // nil: they stay; empty: all
+	Paused    *bool               // nil: it stays
+	Drop      bool                // forget the events that it did not get yet
+	NewSecret bool                // the former one signs, too, for Rotation
+	Since     *time.Time          // send all events that are kept since a time again
+}
+
+// ChangeWebhook changes an endpoint. It returns the new secret, if it has one now.
+//
+// The Refusal is as that of AddWebhook, and NotFound if there is no such endpoint.
+func (w *Webhooks) ChangeWebhook(ctx context.Context, id string, change Change, by site.Actor) (*Endpoint, string, error) {
+	name, err := w.named(id, by)
+	if err != nil {
+		return nil, "", err
+	}
+	for {
+		secret, status, err := w.change(ctx, name, change)
+		switch {
+		case err != nil:
+			return nil, "", err
+		case status == "GONE":
+			return nil, "", noSuch(id)
+		case status == "OK":
+			changed, err := w.webhook(ctx, name)
+			return changed, secret, err
+		}
+	}
+}
+
+// change makes a change of the endpoint as it is now. The status is STALE if another one came between.
+func (w *Webhooks) change(ctx context.Context, name string, change Change) (secret, status string, err error) {
+	fields, err := w.fields(ctx, name)
+	if err != nil {
+		return "", "", err
+	}
+	if fields == nil {
+		return "", "GONE", nil
+	}
+	var c config
+	if err := json.Unmarshal([]byte(fields["config"]), &c); err != nil {
+		return "", "", fmt.Errorf("read webhook %s: %w", name, err)
+	}
+	if change.URL != nil {
+		if c.URL, err = w.checkURL(*change.URL); err != nil {
+			return "", "", err
+		}
+	}
+	if change.Kinds != nil {
+		c.Kinds = sorted(*change.Kinds)
+	}
+	if change.NewSecret {
+		if secret, err = w.newSecret(name, &c); err != nil {
+			return "", "", err
+		}
+	}
+	text, err := json.Marshal(c) // #nosec G117 -- its secrets are encrypted
+	if err != nil {
+		return "", "", err
+	}
+	set := []any{"config", text}
+	if change.Paused != nil {
+		set = append(set, "paused", map[bool]string{true: "a moderator paused it", false: ""}[*change.Paused])
+	}
+	if change.Since != nil {
+		set = append(set, "cursor", events.FeedSince(*change.Since, len(w.store.Partitions)))
+	}
+	dropped := 0
+	if change.Drop {
+		dropped = 1
+	}
+	answer, err := w.store.Call(ctx, changeScript, w.keysOf(name), append([]any{
+		name,              // ARGV[1] id
+		c.URL,             // ARGV[2] url
+		fields["edition"], // ARGV[3] edition
+		dropped,           // ARGV[4] dropped
+	}, set...)) // ARGV[5...] field
+	switch {
+	case err != nil:
+		return "", "", failover.Wrap("change a webhook", err)
+	case answer.Status() == "KNOWN":
+		return "", "", hasURL(answer.Text(1))
+	}
+	return secret, answer.Status(), nil
+}
