@@ -104,7 +104,7 @@ func (s *Sender) hold(ctx context.Context, report func(error)) error {
 // holding is what a process delivers while it has the lease.
 type holding struct {
 	*Sender
-	token   int64
+	token   string
 	report  func(error)
 	running map[string]*running // by the endpoint's id
 }

@@ -1,7 +1,7 @@
 // Package lease gives one process of a site at a time the right to do what only one should do.
 //
-// A process may be paused for longer than its lease and go on as if it had it. So each lease has a token, greater than all
-// before, and what its holder writes names it: a script compares the token with that of the key lease:, and refuses an old one.
+// A process may be paused for longer than its lease and go on as if it had it. So each lease has a token, which no other
+// process gets, and what its holder writes names it: a script compares the token with that of the key lease:, and refuses an old one.
 package lease
 
 import (
@@ -34,12 +34,12 @@ func New(store *wire.Store) *Lease { return &Lease{store, rand.Text()} }
 
 // Take takes the lease, or keeps it for Duration from now on. It reports whether the process has it, and with which token; that
 // another process has it is not an error.
-func (l *Lease) Take(ctx context.Context) (token int64, taken bool, err error) {
+func (l *Lease) Take(ctx context.Context) (token string, taken bool, err error) {
 	answer, err := l.call(ctx, Duration)
 	if err != nil {
-		return 0, false, failover.Wrap("take the lease", err)
+		return "", false, failover.Wrap("take the lease", err)
 	}
-	return answer.Number(1), answer.Status() == "OK", nil
+	return answer.Text(1), answer.Status() == "OK", nil
 }
 
 // GiveBack ends the lease, if the process has it, so that another process need not wait for its end.

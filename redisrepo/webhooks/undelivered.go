@@ -63,7 +63,7 @@ type Progress struct {
 
 // Save saves what a process that has the lease has delivered to an endpoint as it has read it. It reports whether it still may:
 // if not, another process goes on, or the endpoint was changed, and nothing is saved.
-func (w *Webhooks) Save(ctx context.Context, token int64, e *Endpoint, p Progress) (saved bool, err error) {
+func (w *Webhooks) Save(ctx context.Context, token string, e *Endpoint, p Progress) (saved bool, err error) {
 	args := []any{
 		token,      // ARGV[1] token
 		e.Edition,  // ARGV[2] edition
