@@ -34,28 +34,29 @@ import (
 type program struct {
 	settings.Settings `embed:""`
 
-	Serve        serve           `cmd:"" default:"withargs" help:"Serve the site. This is the default command."`
-	Import       importFile      `cmd:"" help:"Add the articles of a CSV file to the store, or all of an export to an empty store."`
-	Export       exportSite      `cmd:"" help:"Write the site to standard output: articles, groups, votes, the moderation log. import reads it back."`
-	ExportUser   exportUser      `cmd:"" help:"Write everything that the store has about a user to standard output, as NDJSON. It changes nothing, and the server may run."`
-	Check        checkStore      `cmd:"" help:"Check the store for inconsistencies. Exit code 1 if there are any."`
-	Rank         rank            `cmd:"" help:"Print the front page as it stands and as it would be under the settings given, such as --ranking halflife:6h. It changes nothing."`
-	Delete       deletion        `cmd:"" help:"Delete articles, as a moderator does. undelete restores them."`
-	Undelete     undelete        `cmd:"" help:"Restore a deleted article, with its rank."`
-	Erase        eraseUser       `cmd:"" help:"Take a user's name out of the store, beside a server that runs. What was interrupted goes on with the next call."`
-	Audit        audit           `cmd:"" help:"List who voted on an article and, if FRONTPAGE_AUDIT_SECRET is set, when and from which address (as a keyed hash)."`
-	Rings        findRings       `cmd:"" help:"Find users who vote together above chance, beside a server. It changes nothing: people decide."`
-	Webhooks     webhookCommands `cmd:"" help:"List, add, change and remove the endpoints to which the site sends its events, beside a server that runs."`
-	Backup       backup          `cmd:"" help:"Write a snapshot of the private server's data to a file, while the site is used."`
-	Restore      restore         `cmd:"" help:"Put a backup into the private server's data directory, which must be empty."`
-	Migrate      migrateStore    `cmd:"" help:"Copy the site to an empty store, such as a Redis Cluster, while it is used."`
-	Move         move            `cmd:"" help:"Move a partition of a site in a Redis Cluster to another primary, while it is used. Without arguments: show where the partitions are."`
-	Token        token           `cmd:"" help:"Print a token of a user for FRONTPAGE_JWT_SECRET."`
-	Config       showConfig      `cmd:"" help:"Print the settings in force and where each comes from, without secrets."`
-	Health       health          `cmd:"" help:"Ask the server on FRONTPAGE_ADDR whether it is alive. Exit code 1 if it is not."`
-	Completion   completion      `cmd:"" help:"Print the completion of commands and settings for a shell."`
-	Manual       manualPage      `cmd:"" hidden:"" help:"Print the manual page."`
-	PrintVersion version         `cmd:"" name:"version" help:"Print version, commit, Go version and data layout."`
+	Serve         serve           `cmd:"" default:"withargs" help:"Serve the site. This is the default command."`
+	Import        importFile      `cmd:"" help:"Add the articles of a CSV file to the store, or all of an export to an empty store."`
+	Export        exportSite      `cmd:"" help:"Write the site to standard output: articles, groups, votes, the moderation log. import reads it back."`
+	ExportUser    exportUser      `cmd:"" help:"Write everything that the store has about a user to standard output, as NDJSON. It changes nothing, and the server may run."`
+	Check         checkStore      `cmd:"" help:"Check the store for inconsistencies. Exit code 1 if there are any."`
+	Rank          rank            `cmd:"" help:"Print the front page as it stands and as it would be under the settings given, such as --ranking halflife:6h. It changes nothing."`
+	Delete        deletion        `cmd:"" help:"Delete articles, as a moderator does. undelete restores them."`
+	DescribeGroup describeGroup   `cmd:"" help:"Say what a group is about, and what belongs into it. What was said before is replaced."`
+	Undelete      undelete        `cmd:"" help:"Restore a deleted article, with its rank."`
+	Erase         eraseUser       `cmd:"" help:"Take a user's name out of the store, beside a server that runs. What was interrupted goes on with the next call."`
+	Audit         audit           `cmd:"" help:"List who voted on an article and, if FRONTPAGE_AUDIT_SECRET is set, when and from which address (as a keyed hash)."`
+	Rings         findRings       `cmd:"" help:"Find users who vote together above chance, beside a server. It changes nothing: people decide."`
+	Webhooks      webhookCommands `cmd:"" help:"List, add, change and remove the endpoints to which the site sends its events, beside a server that runs."`
+	Backup        backup          `cmd:"" help:"Write a snapshot of the private server's data to a file, while the site is used."`
+	Restore       restore         `cmd:"" help:"Put a backup into the private server's data directory, which must be empty."`
+	Migrate       migrateStore    `cmd:"" help:"Copy the site to an empty store, such as a Redis Cluster, while it is used."`
+	Move          move            `cmd:"" help:"Move a partition of a site in a Redis Cluster to another primary, while it is used. Without arguments: show where the partitions are."`
+	Token         token           `cmd:"" help:"Print a token of a user for FRONTPAGE_JWT_SECRET."`
+	Config        showConfig      `cmd:"" help:"Print the settings in force and where each comes from, without secrets."`
+	Health        health          `cmd:"" help:"Ask the server on FRONTPAGE_ADDR whether it is alive. Exit code 1 if it is not."`
+	Completion    completion      `cmd:"" help:"Print the completion of commands and settings for a shell."`
+	Manual        manualPage      `cmd:"" hidden:"" help:"Print the manual page."`
+	PrintVersion  version         `cmd:"" name:"version" help:"Print version, commit, Go version and data layout."`
 
 	Version kong.VersionFlag `help:"Print the version, like the command version."`
 }
@@ -95,12 +96,17 @@ func withStore(ctx context.Context, s *settings.Settings, log *slog.Logger, use 
 // withSite opens the site in the store for a command. It does not upgrade the data: only the server does.
 func withSite(ctx context.Context, s *settings.Settings, log *slog.Logger, use func(*redisrepo.Repo) error) error {
 	return withStore(ctx, s, log, func(st *store.Store) error {
-		repo, err := openSite(ctx, s, st, redisrepo.KeepRules(), redisrepo.OnProgress(logProgress(log, "preparing the store: ")))
+		repo, err := openCommandSite(ctx, s, st, log)
 		if err != nil {
 			return err
 		}
 		return use(repo)
 	})
+}
+
+// openCommandSite opens the site in a store that withStore opened.
+func openCommandSite(ctx context.Context, s *settings.Settings, st *store.Store, log *slog.Logger) (*redisrepo.Repo, error) {
+	return openSite(ctx, s, st, redisrepo.KeepRules(), redisrepo.OnProgress(logProgress(log, "preparing the store: ")))
 }
 
 type checkStore struct{}

@@ -53,13 +53,33 @@ func (i *importFile) Run(ctx context.Context, s *settings.Settings, log *slog.Lo
 	if i.Erased != nil {
 		return errors.New("--erased is for exports: a CSV file has no voters, so leave out what erased users posted")
 	}
-	return withSite(ctx, s, log, func(repo *redisrepo.Repo) error {
+	return withStore(ctx, s, log, func(st *store.Store) error {
+		repo, err := openCommandSite(ctx, s, st, log)
+		if err != nil {
+			return err
+		}
 		summary, err := csvimport.Run(ctx, repo, file, csvimport.Options{
 			GroupByHost: i.GroupByHost, ShiftToNow: i.ShiftToNow, Report: os.Stderr, Progress: terminal(os.Stderr),
 		})
 		fmt.Println(summary)
-		return err
+		return errors.Join(err, advise(ctx, s, st, repo))
 	})
+}
+
+// advise prints which ranking would serve the site better, if one would, and its front page.
+func advise(ctx context.Context, s *settings.Settings, st *store.Store, repo *redisrepo.Repo) error {
+	advice, err := preview.Advise(ctx, repo)
+	if err != nil || advice == nil {
+		return err
+	}
+	rules := s.SiteRules()
+	rules.Ranking, rules.HalfLife = site.HalfLifeRanking, advice.Better
+	p, err := preview.Ranking(ctx, st.Client, rules, min(s.PageSize, advisedPage), siteOptions(s, st)...)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("\n%s\n", printable(advice.String()))
+	return printPreview(p)
 }
 
 func (i *importFile) importSite(ctx context.Context, s *settings.Settings, log *slog.Logger, file *os.File) error {
@@ -260,6 +280,20 @@ func printPlan(ctx context.Context, s *settings.Settings, from, to *store.Store,
 	return nil
 }
 
+type describeGroup struct {
+	Group       string   `arg:"" help:"Name of the group."`
+	Description string   `help:"What it is about, in a line of at most 160 characters."`
+	Rule        []string `sep:"none" help:"What belongs into it, in a line of at most 200 characters. Give it once for each rule, at most ten times."`
+}
+
+// Run describes the group as a moderator can.
+func (d *describeGroup) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) error {
+	return withSite(ctx, s, log, func(repo *redisrepo.Repo) error {
+		_, err := repo.DescribeGroup(ctx, d.Group, d.Description, d.Rule, commandLine)
+		return err
+	})
+}
+
 type rank struct{}
 
 // Run prints a line for each place of the front page: the article that has it, and the one that would have it.
@@ -272,31 +306,39 @@ func (rank) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) err
 		if len(p.Rules) == 0 {
 			fmt.Println("these are the rules of the site: give others, such as --ranking halflife:6h")
 		}
-		for _, change := range p.Rules {
-			fmt.Println(change)
-		}
-		table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-		fmt.Fprintln(table, "PLACE\tNOW\tVOTES\tAGE\tTHEN AT\tTHEN\tVOTES\tAGE\tNOW AT")
-		moved := 0
-		for i := range max(len(p.Before), len(p.After)) {
-			now, then := "\t\t\t", "\t\t\t"
-			if i < len(p.Before) {
-				now = placeText(p.Before[i], p.Before[i].After)
-			}
-			if i < len(p.After) {
-				then = placeText(p.After[i], p.After[i].Before)
-				if b := p.After[i].Before; b == 0 || b > len(p.Before) {
-					moved++
-				}
-			}
-			fmt.Fprintf(table, "%d\t%s\t%s\n", i+1, now, then)
-		}
-		if err := table.Flush(); err != nil {
-			return err
-		}
-		fmt.Printf("%d of %d articles would be new on the page; nothing was changed\n", moved, len(p.After))
-		return nil
+		return printPreview(p)
 	})
+}
+
+// advisedPage is how many places of the front page an import shows by another rule.
+const advisedPage = 10
+
+// printPreview prints a line for each place of the front page, by both rules.
+func printPreview(p preview.Preview) error {
+	for _, change := range p.Rules {
+		fmt.Println(change)
+	}
+	table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "PLACE\tNOW\tVOTES\tAGE\tTHEN AT\tTHEN\tVOTES\tAGE\tNOW AT")
+	moved := 0
+	for i := range max(len(p.Before), len(p.After)) {
+		now, then := "\t\t\t", "\t\t\t"
+		if i < len(p.Before) {
+			now = placeText(p.Before[i], p.Before[i].After)
+		}
+		if i < len(p.After) {
+			then = placeText(p.After[i], p.After[i].Before)
+			if b := p.After[i].Before; b == 0 || b > len(p.Before) {
+				moved++
+			}
+		}
+		fmt.Fprintf(table, "%d\t%s\t%s\n", i+1, now, then)
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	fmt.Printf("%d of %d articles would be new on the page; nothing was changed\n", moved, len(p.After))
+	return nil
 }
 
 type findRings struct {

@@ -32,6 +32,7 @@ import (
 	"frontpage/outages"
 	"frontpage/pages"
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/preview"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/wire"
 	"frontpage/settings"
@@ -303,6 +304,11 @@ func (r *running) openSite(ctx context.Context) (err error) {
 		return err
 	}
 	log.Info("the store is " + r.store.String())
+	if advice, err := preview.Advise(ctx, r.repo); err != nil {
+		return err
+	} else if advice != nil {
+		log.Info(advice.String(), "see", "frontpage rank --ranking "+advice.Ranking())
+	}
 	if s.Ranking.Ranking != site.Linear {
 		log.Info("legacy clients must not write to this store: they give each vote FRONTPAGE_VOTE_SCORE", "ranking", s.Ranking)
 	}

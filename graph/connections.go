@@ -120,16 +120,16 @@ func (r *Resolver) groupPage(ctx context.Context, l lists.GroupList, p site.Page
 		names[i] = edge.Name
 		c.Edges[i] = &GroupEdge{Cursor: edge.Cursor, Node: &edges[i].Group}
 	}
-	if l.Order == site.ByArticleCount {
-		return c, nil // with the counts that it is sorted by
-	}
-	counted := selected(ctx, "GroupConnection.nodes", "Group.articleCount") ||
-		selected(ctx, "GroupConnection.edges", "GroupEdge.node", "Group.articleCount")
+	counted := l.Order == site.ByName &&
+		(selected(ctx, "GroupConnection.nodes", "Group.articleCount") || selected(ctx, "GroupConnection.edges", "GroupEdge.node", "Group.articleCount"))
 	groups, err := r.groups(ctx, names, counted)
 	if err != nil {
 		return nil, err
 	}
 	for i, group := range groups {
+		if l.Order == site.ByArticleCount {
+			group.ArticleCount = edges[i].ArticleCount // that it is sorted by
+		}
 		c.Edges[i].Node = group
 	}
 	return c, nil
@@ -256,13 +256,21 @@ func checkSize(first int) error {
 	return nil
 }
 
-// groups returns groups by name, with their numbers of articles if counted.
+// groups returns groups by name, with their numbers of articles if counted, and what they are about if the query asks for it.
 func (r *Resolver) groups(ctx context.Context, names []site.GroupName, counted bool) ([]*site.Group, error) {
 	groups := make([]*site.Group, len(names))
 	for i, name := range names {
 		groups[i] = &site.Group{Name: name}
 	}
-	if len(names) == 0 || !counted {
+	if len(names) == 0 {
+		return groups, nil
+	}
+	if mentioned(ctx, "description", "rules") {
+		if err := r.repo.Describe(ctx, groups); err != nil {
+			return nil, err
+		}
+	}
+	if !counted {
 		return groups, nil
 	}
 	counts, err := r.repo.ArticleCounts(ctx, names)

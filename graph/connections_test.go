@@ -234,6 +234,7 @@ var spoiled = map[string]string{
 	"Mutation.settleFlags":     `(input: {target: "x", throughReport: "x", act: DISMISS})`,
 
 	"Mutation.notifyIllegalContent": `(input: {locations: [], explanation: "", goodFaith: false})`,
+	"Mutation.describeGroup":        `(input: {group: " "})`,
 	"Mutation.denyUser":             `(input: {user: " ", reason: ""})`,
 	"Mutation.denyHost":             `(input: {host: " ", reason: ""})`,
 	"Mutation.eraseViewer":          `(input: {confirm: "x"})`,

@@ -30,7 +30,7 @@ func listCosts(pageSize int) ComplexityRoot {
 	c.Query.Articles, c.Group.Articles = page, page
 	c.Query.ArticlesConnection, c.Group.ArticlesConnection = sortedPart, sortedPart
 	c.User.ArticlesConnection, c.Host.ArticlesConnection, c.Query.ModerationLog = part, part, part
-	c.Query.Groups = func(child int, _ site.GroupOrder, _ *string, first *int32, after *string, last *int32, before *string) int {
+	c.Query.Groups = func(child int, _ site.GroupOrder, _, _ *string, first *int32, after *string, last *int32, before *string) int {
 		return part(child, first, after, last, before)
 	}
 	c.Query.Events = func(child int, _ *string, _ []events.EventKind, first *int32) int {
@@ -77,7 +77,7 @@ func listCosts(pageSize int) ComplexityRoot {
 	one, several := func(child int) int { return listCost(child, 1) }, func(child int) int { return listCost(child, maxUserErrors) }
 	c.VotePayload.UserErrors, c.RestoreArticlePayload.UserErrors, c.EndSessionsPayload.UserErrors = one, one, one
 	c.DeleteArticlePayload.UserErrors = several
-	c.DenyUserPayload.UserErrors, c.DenyHostPayload.UserErrors, c.BlockUserPayload.UserErrors = several, several, one
+	c.DescribeGroupPayload.UserErrors, c.DenyUserPayload.UserErrors, c.DenyHostPayload.UserErrors, c.BlockUserPayload.UserErrors = several, several, several, one
 	c.PostPayload.UserErrors, c.RegroupPayload.UserErrors, c.EditArticlePayload.UserErrors = several, several, several
 	c.FlagPayload.UserErrors, c.NoticePayload.UserErrors, c.SettleFlagsPayload.UserErrors = several, several, several
 	c.Query.ViewerReports = func(child int, first *int32, _ *string) int { return listCost(child, pageSize, first) }
@@ -166,6 +166,7 @@ var ruleOf = map[string]string{
 	"flag":           endpoint.RuleReports,
 
 	"notifyIllegalContent": endpoint.RuleReports,
+	"describeGroup":        endpoint.RuleChanges,
 	"denyUser":             endpoint.RuleChanges,
 	"denyHost":             endpoint.RuleChanges,
 	"voidVotes":            endpoint.RuleChanges,

@@ -389,6 +389,10 @@ func (r faultyMutation) RestoreArticle(ctx context.Context, input graph.RestoreA
 	})
 }
 
+func (r faultyMutation) DescribeGroup(ctx context.Context, input graph.DescribeGroupInput) (*graph.DescribeGroupPayload, error) {
+	return calledWith(ctx, "Mutation.describeGroup", input, r.MutationResolver.DescribeGroup)
+}
+
 func (r faultyMutation) DenyUser(ctx context.Context, input graph.DenyUserInput) (*graph.DenyUserPayload, error) {
 	return calledWith(ctx, "Mutation.denyUser", input, r.MutationResolver.DenyUser)
 }
@@ -439,9 +443,9 @@ func (r faultyQuery) ArticleByLink(ctx context.Context, link string) (*site.Arti
 	return calledWith(ctx, "Query.articleByLink", link, r.QueryResolver.ArticleByLink)
 }
 
-func (r faultyQuery) Groups(ctx context.Context, orderBy site.GroupOrder, prefix *string, first *int32, after *string, last *int32, before *string) (*graph.GroupConnection, error) {
+func (r faultyQuery) Groups(ctx context.Context, orderBy site.GroupOrder, prefix, contains *string, first *int32, after *string, last *int32, before *string) (*graph.GroupConnection, error) {
 	return called(ctx, "Query.groups", nil, func(ctx context.Context) (*graph.GroupConnection, error) {
-		return r.QueryResolver.Groups(ctx, orderBy, prefix, first, after, last, before)
+		return r.QueryResolver.Groups(ctx, orderBy, prefix, contains, first, after, last, before)
 	})
 }
 

@@ -226,6 +226,11 @@ type ComplexityRoot struct {
 		UserErrors func(childComplexity int) int
 	}
 
+	DescribeGroupPayload struct {
+		Group      func(childComplexity int) int
+		UserErrors func(childComplexity int) int
+	}
+
 	DuplicateLinkError struct {
 		Article   func(childComplexity int) int
 		ArticleID func(childComplexity int) int
@@ -330,9 +335,11 @@ type ComplexityRoot struct {
 		ArticleCount       func(childComplexity int) int
 		Articles           func(childComplexity int, order site.Order, direction site.Direction, page int32, pageSize *int32) int
 		ArticlesConnection func(childComplexity int, order site.Order, direction site.Direction, first *int32, after *string, last *int32, before *string, unvotedOnly bool) int
+		Description        func(childComplexity int) int
 		ID                 func(childComplexity int) int
 		Name               func(childComplexity int) int
 		Ranking            func(childComplexity int, by rankings.RankBy, span *rankings.Span, postedAfter *time.Time, postedBefore *time.Time, first *int32, after *string, unvotedOnly bool) int
+		Rules              func(childComplexity int) int
 	}
 
 	GroupConnection struct {
@@ -402,6 +409,7 @@ type ComplexityRoot struct {
 		DeleteArticle        func(childComplexity int, input DeleteArticleInput) int
 		DenyHost             func(childComplexity int, input DenyHostInput) int
 		DenyUser             func(childComplexity int, input DenyUserInput) int
+		DescribeGroup        func(childComplexity int, input DescribeGroupInput) int
 		EditArticle          func(childComplexity int, input EditArticleInput) int
 		EndSessions          func(childComplexity int, input EndSessionsInput) int
 		EraseViewer          func(childComplexity int, input EraseViewerInput) int
@@ -481,7 +489,7 @@ type ComplexityRoot struct {
 		Flagged            func(childComplexity int, kind *reports.Kind, first *int32, after *string) int
 		FrontPage          func(childComplexity int, at time.Time) int
 		Group              func(childComplexity int, name string) int
-		Groups             func(childComplexity int, orderBy site.GroupOrder, prefix *string, first *int32, after *string, last *int32, before *string) int
+		Groups             func(childComplexity int, orderBy site.GroupOrder, prefix *string, contains *string, first *int32, after *string, last *int32, before *string) int
 		Host               func(childComplexity int, name string) int
 		ModerationActions  func(childComplexity int, target *string, first *int32, after *string) int
 		ModerationLog      func(childComplexity int, first *int32, after *string, last *int32, before *string) int
@@ -792,6 +800,7 @@ type MutationResolver interface {
 	Flag(ctx context.Context, input FlagInput) (*FlagPayload, error)
 	NotifyIllegalContent(ctx context.Context, input reports.NoticeDraft) (*NoticePayload, error)
 	SettleFlags(ctx context.Context, input SettleFlagsInput) (*SettleFlagsPayload, error)
+	DescribeGroup(ctx context.Context, input DescribeGroupInput) (*DescribeGroupPayload, error)
 	DenyUser(ctx context.Context, input DenyUserInput) (*DenyUserPayload, error)
 	VoidVotes(ctx context.Context, input VoidVotesInput) (*VoidVotesPayload, error)
 	DenyHost(ctx context.Context, input DenyHostInput) (*DenyHostPayload, error)
@@ -808,7 +817,7 @@ type QueryResolver interface {
 	Article(ctx context.Context, id string) (*site.Article, error)
 	Group(ctx context.Context, name string) (*site.Group, error)
 	ArticleByLink(ctx context.Context, link string) (*site.Article, error)
-	Groups(ctx context.Context, orderBy site.GroupOrder, prefix *string, first *int32, after *string, last *int32, before *string) (*GroupConnection, error)
+	Groups(ctx context.Context, orderBy site.GroupOrder, prefix *string, contains *string, first *int32, after *string, last *int32, before *string) (*GroupConnection, error)
 	User(ctx context.Context, name string) (*site.User, error)
 	Host(ctx context.Context, name string) (*site.Host, error)
 	Viewer(ctx context.Context) (*site.User, error)
@@ -1494,6 +1503,19 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.DenyUserPayload.UserErrors(childComplexity), true
 
+	case "DescribeGroupPayload.group":
+		if e.ComplexityRoot.DescribeGroupPayload.Group == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DescribeGroupPayload.Group(childComplexity), true
+	case "DescribeGroupPayload.userErrors":
+		if e.ComplexityRoot.DescribeGroupPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DescribeGroupPayload.UserErrors(childComplexity), true
+
 	case "DuplicateLinkError.article":
 		if e.ComplexityRoot.DuplicateLinkError.Article == nil {
 			break
@@ -1872,6 +1894,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Group.ArticlesConnection(childComplexity, args["order"].(site.Order), args["direction"].(site.Direction), args["first"].(*int32), args["after"].(*string), args["last"].(*int32), args["before"].(*string), args["unvotedOnly"].(bool)), true
+	case "Group.description":
+		if e.ComplexityRoot.Group.Description == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Group.Description(childComplexity), true
 	case "Group.id":
 		if e.ComplexityRoot.Group.ID == nil {
 			break
@@ -1895,6 +1923,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Group.Ranking(childComplexity, args["by"].(rankings.RankBy), args["span"].(*rankings.Span), args["postedAfter"].(*time.Time), args["postedBefore"].(*time.Time), args["first"].(*int32), args["after"].(*string), args["unvotedOnly"].(bool)), true
+	case "Group.rules":
+		if e.ComplexityRoot.Group.Rules == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Group.Rules(childComplexity), true
 
 	case "GroupConnection.edges":
 		if e.ComplexityRoot.GroupConnection.Edges == nil {
@@ -2208,6 +2242,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.DenyUser(childComplexity, args["input"].(DenyUserInput)), true
+	case "Mutation.describeGroup":
+		if e.ComplexityRoot.Mutation.DescribeGroup == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_describeGroup_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.DescribeGroup(childComplexity, args["input"].(DescribeGroupInput)), true
 	case "Mutation.editArticle":
 		if e.ComplexityRoot.Mutation.EditArticle == nil {
 			break
@@ -2637,7 +2682,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Query.Groups(childComplexity, args["orderBy"].(site.GroupOrder), args["prefix"].(*string), args["first"].(*int32), args["after"].(*string), args["last"].(*int32), args["before"].(*string)), true
+		return e.ComplexityRoot.Query.Groups(childComplexity, args["orderBy"].(site.GroupOrder), args["prefix"].(*string), args["contains"].(*string), args["first"].(*int32), args["after"].(*string), args["last"].(*int32), args["before"].(*string)), true
 	case "Query.host":
 		if e.ComplexityRoot.Query.Host == nil {
 			break
@@ -3623,6 +3668,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputDeleteArticleInput,
 		ec.unmarshalInputDenyHostInput,
 		ec.unmarshalInputDenyUserInput,
+		ec.unmarshalInputDescribeGroupInput,
 		ec.unmarshalInputEditArticleInput,
 		ec.unmarshalInputEndSessionsInput,
 		ec.unmarshalInputEraseViewerInput,
@@ -3834,6 +3880,8 @@ type Query {
     orderBy: GroupOrder! = NAME
     "Only groups whose names begin with this; upper and lower case are the same. A text that no name can contain finds no group."
     prefix: String
+    "Only groups whose names have this in them, anywhere; upper and lower case are the same. Cannot be combined with ` + "`" + `prefix` + "`" + `. All names are read, and charged."
+    contains: String
     "Return at most this many groups, 1 to 100, from the start of the list or, with ` + "`" + `after` + "`" + `, after that cursor. Default, if ` + "`" + `last` + "`" + ` is not set: the site's page size."
     first: Int
     "Start after this cursor, which must come from the same list. An empty one is the start of the list."
@@ -4182,6 +4230,12 @@ type Mutation {
   step if asked. Repeating a decision is a no-op, not an error.
   """
   settleFlags(input: SettleFlagsInput!): SettleFlagsPayload @semanticNonNull
+
+  """
+  Say what a group is about, and what belongs into it: for moderators. What was said before is replaced. A group without
+  articles can be described, too. Repeating it is a no-op, not an error.
+  """
+  describeGroup(input: DescribeGroupInput!): DescribeGroupPayload @semanticNonNull
 
   """
   Deny a user all changes until a time, or for ever, for moderators: posts, votes, edits,
@@ -4545,6 +4599,10 @@ type Group implements Node {
   name: String!
   "Number of articles in the group."
   articleCount: Int!
+  "What the group is about, a line of at most 160 characters. Null if no moderator has said so: see describeGroup."
+  description: String
+  "What belongs into the group, at most 10 lines of at most 200 characters."
+  rules: [String!]!
   "One page of the group's articles. The bounds are those of Query.articles."
   articles(
     "Sort key. Ties are broken by id."
@@ -5473,6 +5531,24 @@ type EndSessionsPayload {
   userErrors: [UserError!]!
 }
 
+"What a moderator says about a group."
+input DescribeGroupInput {
+  "The group's name. Upper and lower case are the same."
+  group: String!
+  "What the group is about, a line of at most 160 characters. Empty: nothing is said."
+  description: String! = ""
+  "What belongs into the group, at most 10 lines of at most 200 characters. Empty lines are left out."
+  rules: [String!]! = []
+}
+
+"The result of describeGroup."
+type DescribeGroupPayload {
+  "The group, or null if it was refused: see userErrors."
+  group: Group
+  "Why it was refused. If not empty, nothing has changed."
+  userErrors: [UserError!]!
+}
+
 "A user whom a moderator denies changes."
 input DenyUserInput {
   "The user's name, with the same case of letters."
@@ -6216,6 +6292,16 @@ func (ec *executionContext) childFields_DenyUserPayload(ctx context.Context, fie
 	return nil, fmt.Errorf("no field named %q was found under type DenyUserPayload", field.Name)
 }
 
+func (ec *executionContext) childFields_DescribeGroupPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "group":
+		return ec.fieldContext_DescribeGroupPayload_group(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_DescribeGroupPayload_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DescribeGroupPayload", field.Name)
+}
+
 func (ec *executionContext) childFields_EditArticlePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "article":
@@ -6412,6 +6498,10 @@ func (ec *executionContext) childFields_Group(ctx context.Context, field graphql
 		return ec.fieldContext_Group_name(ctx, field)
 	case "articleCount":
 		return ec.fieldContext_Group_articleCount(ctx, field)
+	case "description":
+		return ec.fieldContext_Group_description(ctx, field)
+	case "rules":
+		return ec.fieldContext_Group_rules(ctx, field)
 	case "articles":
 		return ec.fieldContext_Group_articles(ctx, field)
 	case "articlesConnection":
@@ -7516,6 +7606,20 @@ func (ec *executionContext) field_Mutation_denyUser_args(ctx context.Context, ra
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_describeGroup_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (DescribeGroupInput, error) {
+			return ec.unmarshalNDescribeGroupInput2frontpageᚋgraphᚐDescribeGroupInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_editArticle_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -8037,38 +8141,46 @@ func (ec *executionContext) field_Query_groups_args(ctx context.Context, rawArgs
 		return nil, err
 	}
 	args["prefix"] = arg1
-	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "first",
-		func(ctx context.Context, v any) (*int32, error) {
-			return ec.unmarshalOInt2ᚖint32(ctx, v)
-		})
-	if err != nil {
-		return nil, err
-	}
-	args["first"] = arg2
-	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "contains",
 		func(ctx context.Context, v any) (*string, error) {
 			return ec.unmarshalOString2ᚖstring(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
-	args["after"] = arg3
-	arg4, err := graphql.ProcessArgField(ctx, rawArgs, "last",
+	args["contains"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "first",
 		func(ctx context.Context, v any) (*int32, error) {
 			return ec.unmarshalOInt2ᚖint32(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
-	args["last"] = arg4
-	arg5, err := graphql.ProcessArgField(ctx, rawArgs, "before",
+	args["first"] = arg3
+	arg4, err := graphql.ProcessArgField(ctx, rawArgs, "after",
 		func(ctx context.Context, v any) (*string, error) {
 			return ec.unmarshalOString2ᚖstring(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
-	args["before"] = arg5
+	args["after"] = arg4
+	arg5, err := graphql.ProcessArgField(ctx, rawArgs, "last",
+		func(ctx context.Context, v any) (*int32, error) {
+			return ec.unmarshalOInt2ᚖint32(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["last"] = arg5
+	arg6, err := graphql.ProcessArgField(ctx, rawArgs, "before",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["before"] = arg6
 	return args, nil
 }
 
@@ -11663,6 +11775,70 @@ func (ec *executionContext) fieldContext_DenyUserPayload_userErrors(_ context.Co
 	return fc, nil
 }
 
+func (ec *executionContext) _DescribeGroupPayload_group(ctx context.Context, field graphql.CollectedField, obj *DescribeGroupPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DescribeGroupPayload_group(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Group, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *site.Group) graphql.Marshaler {
+			return ec.marshalOGroup2ᚖfrontpageᚋredisrepoᚋsiteᚐGroup(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_DescribeGroupPayload_group(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "DescribeGroupPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Group(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _DescribeGroupPayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *DescribeGroupPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DescribeGroupPayload_userErrors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UserErrors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕfrontpageᚋgraphᚐUserErrorᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DescribeGroupPayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "DescribeGroupPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return nil, errors.New("FieldContext.Child cannot be called on type INTERFACE")
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _DuplicateLinkError_code(ctx context.Context, field graphql.CollectedField, obj *DuplicateLinkError) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -13400,6 +13576,52 @@ func (ec *executionContext) fieldContext_Group_articleCount(_ context.Context, f
 	return graphql.NewScalarFieldContext("Group", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
+func (ec *executionContext) _Group_description(ctx context.Context, field graphql.CollectedField, obj *site.Group) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Group_description(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Description, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Group_description(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Group", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Group_rules(ctx context.Context, field graphql.CollectedField, obj *site.Group) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Group_rules(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Rules, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []string) graphql.Marshaler {
+			return ec.marshalNString2ᚕstringᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Group_rules(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Group", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
 func (ec *executionContext) _Group_articles(ctx context.Context, field graphql.CollectedField, obj *site.Group) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -15049,6 +15271,50 @@ func (ec *executionContext) fieldContext_Mutation_settleFlags(ctx context.Contex
 	return fc, nil
 }
 
+func (ec *executionContext) _Mutation_describeGroup(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_describeGroup(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().DescribeGroup(ctx, fc.Args["input"].(DescribeGroupInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *DescribeGroupPayload) graphql.Marshaler {
+			return ec.marshalODescribeGroupPayload2ᚖfrontpageᚋgraphᚐDescribeGroupPayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_describeGroup(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_DescribeGroupPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_describeGroup_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Mutation_denyUser(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -16342,7 +16608,7 @@ func (ec *executionContext) _Query_groups(ctx context.Context, field graphql.Col
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Query().Groups(ctx, fc.Args["orderBy"].(site.GroupOrder), fc.Args["prefix"].(*string), fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["last"].(*int32), fc.Args["before"].(*string))
+			return ec.Resolvers.Query().Groups(ctx, fc.Args["orderBy"].(site.GroupOrder), fc.Args["prefix"].(*string), fc.Args["contains"].(*string), fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["last"].(*int32), fc.Args["before"].(*string))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *GroupConnection) graphql.Marshaler {
@@ -22281,6 +22547,57 @@ func (ec *executionContext) unmarshalInputDenyUserInput(ctx context.Context, obj
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputDescribeGroupInput(ctx context.Context, obj any) (DescribeGroupInput, error) {
+	var it DescribeGroupInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	if _, present := asMap["description"]; !present {
+		asMap["description"] = ""
+	}
+	if _, present := asMap["rules"]; !present {
+		asMap["rules"] = []any{}
+	}
+
+	fieldsInOrder := [...]string{"group", "description", "rules"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "group":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("group"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Group = data
+		case "description":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("description"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Description = data
+		case "rules":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("rules"))
+			data, err := ec.unmarshalNString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Rules = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputEditArticleInput(ctx context.Context, obj any) (EditArticleInput, error) {
 	var it EditArticleInput
 	if obj == nil {
@@ -24954,6 +25271,49 @@ func (ec *executionContext) _DenyUserPayload(ctx context.Context, sel ast.Select
 	return out
 }
 
+var describeGroupPayloadImplementors = []string{"DescribeGroupPayload"}
+
+func (ec *executionContext) _DescribeGroupPayload(ctx context.Context, sel ast.SelectionSet, obj *DescribeGroupPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, describeGroupPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("DescribeGroupPayload")
+		case "group":
+			out.Values[i] = ec._DescribeGroupPayload_group(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "userErrors":
+			out.Values[i] = ec._DescribeGroupPayload_userErrors(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var duplicateLinkErrorImplementors = []string{"DuplicateLinkError", "UserError"}
 
 func (ec *executionContext) _DuplicateLinkError(ctx context.Context, sel ast.SelectionSet, obj *DuplicateLinkError) graphql.Marshaler {
@@ -26025,6 +26385,16 @@ func (ec *executionContext) _Group(ctx context.Context, sel ast.SelectionSet, ob
 			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
+		case "description":
+			out.Values[i] = ec._Group_description(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "rules":
+			out.Values[i] = ec._Group_rules(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
 		case "articles":
 			field := field
 
@@ -26809,6 +27179,13 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 		case "settleFlags":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_settleFlags(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "describeGroup":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_describeGroup(ctx, field)
 			})
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
@@ -30634,6 +31011,11 @@ func (ec *executionContext) unmarshalNDenyUserInput2frontpageᚋgraphᚐDenyUser
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) unmarshalNDescribeGroupInput2frontpageᚋgraphᚐDescribeGroupInput(ctx context.Context, v any) (DescribeGroupInput, error) {
+	res, err := ec.unmarshalInputDescribeGroupInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) unmarshalNEditArticleInput2frontpageᚋgraphᚐEditArticleInput(ctx context.Context, v any) (EditArticleInput, error) {
 	res, err := ec.unmarshalInputEditArticleInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -32386,6 +32768,13 @@ func (ec *executionContext) marshalODenyUserPayload2ᚖfrontpageᚋgraphᚐDenyU
 		return graphql.Null
 	}
 	return ec._DenyUserPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalODescribeGroupPayload2ᚖfrontpageᚋgraphᚐDescribeGroupPayload(ctx context.Context, sel ast.SelectionSet, v *DescribeGroupPayload) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._DescribeGroupPayload(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalOEditArticlePayload2ᚖfrontpageᚋgraphᚐEditArticlePayload(ctx context.Context, sel ast.SelectionSet, v *EditArticlePayload) graphql.Marshaler {

@@ -217,6 +217,10 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 				"denial":     plan.Read(func(obj *DenyUserPayload) *denials.Denial { return obj.Denial }, plan.Object[denials.Denial]()),
 				"userErrors": plan.Read(func(obj *DenyUserPayload) []UserError { return obj.UserErrors }, plan.Abstracts[UserError]()),
 			},
+			"DescribeGroupPayload": {
+				"group":      plan.Read(func(obj *DescribeGroupPayload) *site.Group { return obj.Group }, plan.Object[site.Group]()),
+				"userErrors": plan.Read(func(obj *DescribeGroupPayload) []UserError { return obj.UserErrors }, plan.Abstracts[UserError]()),
+			},
 			"DuplicateLinkError": {
 				"code":      plan.Read(func(obj *DuplicateLinkError) site.Code { return obj.Code }, plan.Leaf(plan.AppendString[site.Code])),
 				"message":   plan.Read(func(obj *DuplicateLinkError) string { return obj.Message }, plan.Leaf(plan.AppendString[string])),
@@ -329,6 +333,8 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 				"id":           plan.Read(func(obj *site.Group) string { return obj.ID() }, plan.Leaf(plan.AppendString[string])),
 				"name":         plan.Read(func(obj *site.Group) site.GroupName { return obj.Name }, plan.Leaf(plan.AppendString[site.GroupName])),
 				"articleCount": plan.Read(func(obj *site.Group) int { return obj.ArticleCount }, plan.Leaf(plan.AppendInt[int])),
+				"description":  plan.Read(func(obj *site.Group) *string { return obj.Description }, plan.OptionalLeaf(plan.AppendString[string])),
+				"rules":        plan.Read(func(obj *site.Group) []string { return obj.Rules }, plan.Leaves(plan.AppendString[string], false)),
 				"articles": plan.Each(func(ctx context.Context, obj *site.Group) ([]*site.Article, error) {
 					fc := graphql.GetFieldContext(ctx)
 					return resolvers.Group().Articles(ctx, obj, fc.Args["order"].(site.Order), fc.Args["direction"].(site.Direction), fc.Args["page"].(int32), fc.Args["pageSize"].(*int32))
@@ -454,6 +460,10 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 					fc := graphql.GetFieldContext(ctx)
 					return resolvers.Mutation().SettleFlags(ctx, fc.Args["input"].(SettleFlagsInput))
 				}, plan.Object[SettleFlagsPayload]()).Args(ec.field_Mutation_settleFlags_args),
+				"describeGroup": plan.Each(func(ctx context.Context, obj any) (*DescribeGroupPayload, error) {
+					fc := graphql.GetFieldContext(ctx)
+					return resolvers.Mutation().DescribeGroup(ctx, fc.Args["input"].(DescribeGroupInput))
+				}, plan.Object[DescribeGroupPayload]()).Args(ec.field_Mutation_describeGroup_args),
 				"denyUser": plan.Each(func(ctx context.Context, obj any) (*DenyUserPayload, error) {
 					fc := graphql.GetFieldContext(ctx)
 					return resolvers.Mutation().DenyUser(ctx, fc.Args["input"].(DenyUserInput))
@@ -561,7 +571,7 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 				}, plan.Object[site.Article]()).Args(ec.field_Query_articleByLink_args),
 				"groups": plan.Each(func(ctx context.Context, obj any) (*GroupConnection, error) {
 					fc := graphql.GetFieldContext(ctx)
-					return resolvers.Query().Groups(ctx, fc.Args["orderBy"].(site.GroupOrder), fc.Args["prefix"].(*string), fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["last"].(*int32), fc.Args["before"].(*string))
+					return resolvers.Query().Groups(ctx, fc.Args["orderBy"].(site.GroupOrder), fc.Args["prefix"].(*string), fc.Args["contains"].(*string), fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["last"].(*int32), fc.Args["before"].(*string))
 				}, plan.Object[GroupConnection]()).Args(ec.field_Query_groups_args),
 				"user": plan.Each(func(ctx context.Context, obj any) (*site.User, error) {
 					fc := graphql.GetFieldContext(ctx)

@@ -362,6 +362,24 @@ func (r *mutationResolver) SettleFlags(ctx context.Context, input SettleFlagsInp
 	return r.settleFlags(ctx, input)
 }
 
+func (r *mutationResolver) DescribeGroup(ctx context.Context, input DescribeGroupInput) (*DescribeGroupPayload, error) {
+	var payload DescribeGroupPayload
+	var err error
+	payload.UserErrors, err = r.signedIn(ctx, endpoint.RuleChanges, func(v endpoint.Viewer) (err error) {
+		payload.Group, err = r.repo.DescribeGroup(ctx, input.Group, input.Description, input.Rules, actor(v))
+		return err
+	})
+	if payload.Group == nil || err != nil {
+		return &payload, err
+	}
+	groups, err := r.groups(ctx, []site.GroupName{payload.Group.Name}, selected(ctx, "DescribeGroupPayload.group", "Group.articleCount"))
+	if err != nil {
+		return nil, err
+	}
+	payload.Group = groups[0]
+	return &payload, nil
+}
+
 func (r *mutationResolver) DenyUser(ctx context.Context, input DenyUserInput) (*DenyUserPayload, error) {
 	var payload DenyUserPayload
 	var err error
@@ -463,8 +481,11 @@ func (r *queryResolver) ArticleByLink(ctx context.Context, link string) (*site.A
 	return articleIfAny(ctx, *id)
 }
 
-func (r *queryResolver) Groups(ctx context.Context, orderBy site.GroupOrder, prefix *string, first *int32, after *string, last *int32, before *string) (*GroupConnection, error) {
-	return r.groupPage(ctx, lists.GroupList{Order: orderBy, Prefix: site.Value(prefix)}, pageRequest(first, after, last, before))
+func (r *queryResolver) Groups(ctx context.Context, orderBy site.GroupOrder, prefix *string, contains *string, first *int32, after *string, last *int32, before *string) (*GroupConnection, error) {
+	if site.Value(prefix) != "" && site.Value(contains) != "" {
+		return nil, site.Refuse(site.Invalid, "contains", "contains cannot be combined with prefix: give one of them")
+	}
+	return r.groupPage(ctx, lists.GroupList{Order: orderBy, Prefix: site.Value(prefix), Part: site.Value(contains)}, pageRequest(first, after, last, before))
 }
 
 func (r *queryResolver) User(ctx context.Context, name string) (*site.User, error) {

@@ -48,6 +48,7 @@ var argumentsOf = map[string][]string{
 	"Mutation.restoreArticle":       {`(input: {article: 4})`},
 	"Mutation.endSessions":          {`(input: {name: "bob"})`},
 	"Subscription.articleChanged":   {`(ids: [1, 2])`},
+	"Mutation.describeGroup":        {`(input: {group: "zed"})`},
 	"Mutation.denyUser":             {`(input: {user: "zed", reason: "x"})`},
 	"Mutation.denyHost":             {`(input: {host: "zed.example", reason: "x"})`},
 	"Mutation.eraseViewer":          {`(input: {confirm: "zed"})`},

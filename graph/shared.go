@@ -36,7 +36,7 @@ var sameForAll = map[endpoint.Dependence]map[string][]string{
 	},
 	endpoint.OnStore: {
 		"Query":               {"site", "articles", "articlesConnection", "article", "articleByLink", "group", "groups", "user", "host", "node", "nodes", "_service", "_entities", "ranking", "frontPage", "publicLog"},
-		"Group":               {"articleCount", "articles", "articlesConnection", "ranking"},
+		"Group":               {"articleCount", "description", "rules", "articles", "articlesConnection", "ranking"},
 		"User":                {"articlesConnection"},
 		"Host":                {"articlesConnection"},
 		"ArticleConnection":   {"edges", "nodes", "pageInfo", "totalCount"},

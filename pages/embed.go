@@ -204,7 +204,7 @@ func (s *server) embedWindow(w http.ResponseWriter, req *http.Request) {
 	shown, t := answer.Nodes[0], s.Site.Texts
 	page := map[string]any{
 		"Language": t.Language(), "Name": s.Site.Name, "Origin": origin, "Article": shown.ID, "Title": shown.Title, "Votes": shown.Votes,
-		"Up": t.Text("up"), "UpLabel": t.Text("voteUp", "title", shown.Title), "DownLabel": t.Text("voteDown", "title", shown.Title),
+		"Up": t.Text("up"), "UpLabel": t.Text("voteUpOn", "title", shown.Title), "DownLabel": t.Text("voteDownOn", "title", shown.Title),
 		"Close": t.Text("close"), "SignIn": t.Text("signInToVote"), "Failed": t.Text("voteInDoubt"), "Down": "",
 	}
 	if answer.Site.Rules.Downvotes {

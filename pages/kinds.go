@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 	"net/url"
@@ -17,29 +18,30 @@ import (
 // request has the query of the page; the error says why no page can have the path.
 func (s *server) kinds() map[string]func(*http.Request) (*page, error) {
 	return map[string]func(*http.Request) (*page, error){
-		"/{$}":           s.front("SCORE", ""),
-		"/new":           s.front("TIME", "/new"),
-		"/g/{group}":     s.group("SCORE", ""),
-		"/g/{group}/new": s.group("TIME", "/new"),
-		"/u/{user}":      s.user,
-		"/from/{host}":   s.host,
-		"/a/{number}":    s.article,
-		"/top/{span}":    s.top,
-		"/groups":        s.groups,
-		"/past":          s.script("past", "aboutFrontPages"),
-		"/past/{day}":    s.past,
-		"/lab":           s.script("lab", "aboutLab"),
-		"/submit":        s.script("submit", ""),
-		"/signin":        s.script("signIn", ""),
-		"/votes":         s.script("votesOfViewer", ""),
-		"/votes/up":      s.script("votesOfViewer", ""),
-		"/votes/down":    s.script("votesOfViewer", ""),
-		"/mod":           s.script("moderation", ""),
-		"/mod/removed":   s.script("moderation", ""),
-		"/mod/log":       s.script("moderation", ""),
-		"/log":           s.publicLog,
-		"/reports":       s.script("ownReports", ""),
-		"/notice":        s.script("noticeLink", ""),
+		"/{$}":                  s.front("SCORE", ""),
+		"/new":                  s.front("TIME", "/new"),
+		"/g/{group}":            s.group("SCORE", ""),
+		"/g/{group}/new":        s.group("TIME", "/new"),
+		"/g/{group}/top/{span}": s.groupTop,
+		"/u/{user}":             s.user,
+		"/from/{host}":          s.host,
+		"/a/{number}":           s.article,
+		"/top/{span}":           s.top,
+		"/groups":               s.groups,
+		"/past":                 s.past,
+		"/past/{day}":           s.past,
+		"/lab":                  s.lab,
+		"/submit":               s.submit,
+		"/signin":               s.script("signIn"),
+		"/votes":                s.script("votesOfViewer"),
+		"/votes/up":             s.script("votesOfViewer"),
+		"/votes/down":           s.script("votesOfViewer"),
+		"/mod":                  s.script("moderation"),
+		"/mod/removed":          s.script("moderation"),
+		"/mod/log":              s.script("moderation"),
+		"/log":                  s.publicLog,
+		"/reports":              s.script("ownReports"),
+		"/notice":               s.script("noticeLink"),
 	}
 }
 
@@ -78,9 +80,17 @@ type (
 	articleVariables struct {
 		ID string `json:"id"`
 	}
+	pastVariables struct {
+		At string `json:"at"`
+	}
+	groupTopVariables struct {
+		Name  string  `json:"name"`
+		Span  string  `json:"span"`
+		After *string `json:"after"`
+	}
 	groupsVariables struct {
-		Prefix string  `json:"prefix"`
-		After  *string `json:"after,omitempty"`
+		Contains string  `json:"contains"`
+		After    *string `json:"after,omitempty"`
 	}
 )
 
@@ -161,23 +171,39 @@ func (s *server) top(req *http.Request) (*page, error) {
 	}, nil
 }
 
+// groupTop returns the page of the top articles of a group.
+func (s *server) groupTop(req *http.Request) (*page, error) {
+	top, err := s.top(req)
+	if err != nil || !s.Site.Has("/group-top") {
+		return nil, errNoPage
+	}
+	p, err := s.group("", "/top/"+req.PathValue("span"))(req)
+	p.query, p.variables, p.later = "GroupTop", groupTopVariables{p.Name, top.Span, p.After}, true
+	p.Span, p.Feeds = top.Span, "/g/"+feeds.Segment(p.Name)
+	p.fill = func(p *page) {
+		if p.data.Group != nil {
+			p.data.Group.Articles = p.data.Group.Ranking
+		}
+		p.named(p.data.Group)
+	}
+	return p, err
+}
+
 func (s *server) groups(req *http.Request) (*page, error) {
-	prefix := strings.TrimSpace(req.URL.Query().Get("prefix"))
+	contains := strings.TrimSpace(req.URL.Query().Get("contains"))
 	return &page{
-		query: "Groups", variables: groupsVariables{prefix, after(req)}, canonical: "/groups", later: true,
-		Kind: "groups", Name: prefix, Title: s.Site.Texts.Text("groups"), About: s.Site.Texts.Text("aboutGroupList"), After: after(req),
+		query: "Groups", variables: groupsVariables{contains, after(req)}, canonical: "/groups", later: true,
+		Kind: "groups", Name: contains, Title: s.Site.Texts.Text("groups"), About: s.Site.Texts.Text("aboutGroupList"), After: after(req),
 		fill: func(p *page) { p.More = p.further(p.data.Groups.PageInfo) },
 	}, nil
 }
 
-// script returns the kind of a page that only the second script can show. Without a description it is for users, not for
-// search engines.
-func (s *server) script(title, about string) func(*http.Request) (*page, error) {
+// script returns the kind of a page for users, not for search engines, that only the second script can show.
+func (s *server) script(title string) func(*http.Request) (*page, error) {
 	return func(req *http.Request) (*page, error) {
-		if about == "" {
-			return scriptPage(req.URL.Path, s.Site.Texts.Text(title), ""), nil
-		}
-		return scriptPage(req.URL.Path, s.Site.Texts.Text(title), s.Site.Texts.Text(about)), nil
+		p := scriptPage(req.URL.Path, s.Site.Texts.Text(title), "")
+		p.Without = title
+		return p, nil
 	}
 }
 
@@ -188,13 +214,48 @@ func scriptPage(path, title, about string) *page {
 	}
 }
 
+// past returns the page of the front page of an hour, which is that of hourOf in web/site/src/past.tsx.
 func (s *server) past(req *http.Request) (*page, error) {
-	day := strings.TrimSpace(req.PathValue("day"))
-	if _, err := time.Parse(time.DateOnly, day); err != nil {
-		return nil, errNoPage
+	texts, day := s.Site.Texts, strings.TrimSpace(cmp.Or(req.PathValue("day"), req.URL.Query().Get("day")))
+	now := s.Now().UTC().Truncate(time.Hour)
+	at, title, path := now.Add(-24*time.Hour), texts.Text("past"), "/past"
+	if day != "" {
+		first, err := time.Parse(time.DateOnly, day)
+		if err != nil {
+			return nil, errNoPage
+		}
+		hour, err := strconv.Atoi(req.URL.Query().Get("hour"))
+		if err != nil || hour < 0 || hour > 23 {
+			hour = 23
+		}
+		at, title, path = first.Add(time.Duration(hour)*time.Hour), texts.Text("frontPageOf", "day", day), "/past/"+day
+		if at.After(now) {
+			at = now
+		}
 	}
-	texts := s.Site.Texts
-	return scriptPage("/past/"+day, texts.Text("frontPageOf", "day", day), texts.Text("aboutFrontPages")), nil
+	p := scriptPage(path, title, texts.Text("aboutFrontPages"))
+	p.query, p.variables, p.Without = "Past", pastVariables{at.Format(site.DateTime)}, "past"
+	p.fill = func(p *page) {
+		if p.data.FrontPage != nil {
+			for _, edge := range p.data.FrontPage.Edges {
+				if edge.Node != nil {
+					p.Rows = append(p.Rows, row{Article: edge.Node, Page: p, Rank: edge.Rank})
+				}
+			}
+		}
+		if len(p.Rows) == 0 && day == "" { // such as on a site that was imported since then
+			p.moved = "/past/" + now.Format(time.DateOnly) + "?hour=" + strconv.Itoa(now.Hour())
+		}
+	}
+	return p, nil
+}
+
+// lab returns the page of the ranking lab. Without the script it has the top articles instead of a formula's.
+func (s *server) lab(*http.Request) (*page, error) {
+	p := scriptPage("/lab", s.Site.Texts.Text("lab"), s.Site.Texts.Text("aboutLab"))
+	p.query, p.variables, p.Without = "Top", topVariables{Span: "WEEK"}, "lab"
+	p.fill = func(p *page) { p.list(p.data.Ranking) }
+	return p, nil
 }
 
 func (s *server) article(req *http.Request) (*page, error) {
@@ -204,7 +265,8 @@ func (s *server) article(req *http.Request) (*page, error) {
 		return nil, errNoPage
 	}
 	return &page{
-		query: "Article", variables: articleVariables{id.String()}, canonical: "/a/" + number, Kind: "article", article: id, fill: (*page).one,
+		query: "Article", variables: articleVariables{id.String()}, canonical: "/a/" + number, later: true,
+		Kind: "article", article: id, fill: (*page).one,
 	}, nil
 }
 
@@ -215,7 +277,7 @@ func (p *page) list(c *connection) {
 	}
 	for i := range c.Nodes {
 		r := row{Article: &c.Nodes[i], Page: p}
-		if p.After == nil {
+		if p.After == nil && p.ranked() {
 			r.Rank = i + 1
 		}
 		p.Rows = append(p.Rows, r)
@@ -235,7 +297,7 @@ func (p *page) further(info pageInfo) string {
 func (p *page) next(cursor string) string {
 	parameters := url.Values{"after": {cursor}}
 	if p.Kind == "groups" && p.Name != "" {
-		parameters.Set("prefix", p.Name)
+		parameters.Set("contains", p.Name)
 	}
 	return p.canonical + "?" + parameters.Encode()
 }
@@ -248,6 +310,9 @@ func (p *page) named(l *listed) {
 	}
 	p.list(l.Articles)
 	p.About = p.Count("articles", p.Total) + " · " + p.Name
+	if l.Description != nil {
+		p.About = *l.Description
+	}
 	if p.Total == 0 && !p.IsInteresting() && (p.Kind != "user" || p.Viewer() != p.Name) {
 		p.status = http.StatusNotFound
 	}

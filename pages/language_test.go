@@ -90,7 +90,7 @@ func (r *response) texts() (texts []string) {
 func TestPagesSpeakTheLanguageOfTheSite(t *testing.T) {
 	t.Parallel()
 	s := newSiteWith(t, pages.Options{Site: web.Options{Site: true, Texts: must.Get(web.ReadTexts("de"))(t)}})
-	german := readLanguage(t, "de", "Frontpage", "Atom", "JSON Feed", "ada", "ben", "g1", "g2", "g3", "g4", "g5", "T1", "T2", "T3", "T4", "Wörter", "example.org", "/x", "/y", "nichts", "interesting")
+	german := readLanguage(t, "de", "Frontpage", "Atom", "JSON Feed", "ada", "ben", "g1", "g2", "g3", "g4", "g5", "T1", "T2", "T3", "T4", "Wörter", "example.org", "/x", "/y", "nichts", "interesting", "…")
 	look := func(path, user string, status int) {
 		t.Helper()
 		p := s.get(path, map[bool][]string{true: {"X-User-ID", user}}[user != ""]...)

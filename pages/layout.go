@@ -34,7 +34,7 @@ var places = []struct {
 	found    *regexp.Regexp
 }{
 	{"head", regexp.MustCompile(`<title>[^<]*</title>\s*<meta name="description"[^>]*>`)},
-	{"links", regexp.MustCompile(`<!--[^>]*-->\s*<link rel="alternate"[^>]*>\s*<link rel="alternate"[^>]*>`)},
+	{"alternates", regexp.MustCompile(`<!--[^>]*-->\s*<link rel="alternate"[^>]*>\s*<link rel="alternate"[^>]*>`)},
 	{"script", regexp.MustCompile(regexp.QuoteMeta(`<script type="module" crossorigin src="/assets/site.js"></script>`))},
 	{"body", regexp.MustCompile(`<div id="app"></div>`)},
 	{"data", regexp.MustCompile(`<noscript><p[^>]*>.*?</p></noscript>`)},

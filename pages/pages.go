@@ -17,6 +17,7 @@ import (
 	"strings"
 	"time"
 
+	"frontpage/cards"
 	"frontpage/endpoint"
 	"frontpage/failover"
 	"frontpage/feeds"
@@ -53,6 +54,7 @@ type server struct {
 	repo   *redisrepo.Repo
 	layout *layout
 	recent *sharing.Results[renderedKey, *rendered]
+	cards  *sharing.Results[cards.Card, []byte]
 }
 
 // Handle has mux serve the pages by GET and HEAD, and what their forms send by POST. The handler of the API executes the
@@ -65,12 +67,15 @@ func Handle(mux *http.ServeMux, handler http.Handler, repo *redisrepo.Repo, o Op
 	s := &server{
 		Options: o, api: newAPI(handler, o.API.Identity.Headers()), repo: repo, layout: newLayout(o.Site),
 		recent: sharing.New[renderedKey, *rendered](shared, sharedBytes, func() uint64 { return 0 }),
+		cards:  sharing.New[cards.Card, []byte](cardKept, cardBytes, func() uint64 { return 0 }),
 	}
 	for pattern, of := range s.kinds() {
 		if s.Site.Has(pattern) {
 			mux.Handle("GET "+pattern, s.page(of))
 		}
 	}
+	mux.HandleFunc("GET /a/{number}/card.png", s.card)
+	mux.HandleFunc("POST /submit", s.post)
 	mux.HandleFunc("POST /vote", s.vote)
 	mux.HandleFunc("GET /vote", s.voteAfterSignIn)
 	s.embed(mux)
@@ -90,6 +95,11 @@ func (s *server) page(of func(*http.Request) (*page, error)) http.HandlerFunc {
 		var answer []byte
 		if p.query != "" && p.status == 0 {
 			answer = s.ask(w, req, p)
+		}
+		if p.moved != "" && p.status == 0 {
+			w.Header().Set("Cache-Control", "no-store")
+			http.Redirect(w, req, p.moved, http.StatusSeeOther)
+			return
 		}
 		p.About = cmp.Or(p.About, s.Site.About)
 		s.show(w, req, p, answer)
@@ -129,7 +139,7 @@ func (s *server) ask(w http.ResponseWriter, req *http.Request, p *page) []byte {
 		return nil
 	}
 	a := p.data.Article
-	p.Answer = &embedded{Request: s.api.request(p.query, p.variables), Data: answer.Data, Later: p.later || a != nil && a.Removal != nil}
+	p.Answer = &embedded{Request: s.api.request(p.query, p.variables), Data: answer.Data, Later: p.later}
 	p.fill(p)
 	if p.article != 0 && (a == nil || a.DeletedAt != nil) {
 		s.missing(req.Context(), p)

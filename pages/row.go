@@ -17,7 +17,7 @@ type row struct {
 const (
 	// maxGroups is how many groups a row shows, maxBeside how many others of the same host are beside an article.
 	maxGroups = 3
-	maxBeside = 5
+	maxBeside = 3
 	day       = 24 * time.Hour
 )
 
@@ -35,13 +35,28 @@ func (r row) Host() string { return host(*r.Article.Link) }
 // AfterHost is what follows the host in the link.
 func (r row) AfterHost() string { return afterHost(*r.Article.Link) }
 
-// FirstGroups are the groups that a row shows, MoreGroups the number of the others.
-func (r row) FirstGroups() []groupData {
-	return r.Article.Groups[:min(len(r.Article.Groups), maxGroups)]
+// groups are those that neither the list nor the host of the link says already.
+func (r row) groups() (groups []groupData) {
+	for _, group := range r.Article.Groups {
+		ofList := r.Page.Kind == "group" && group.Name == r.Page.Name
+		if !ofList && (r.Article.Link == nil || group.Name != r.Host()) {
+			groups = append(groups, group)
+		}
+	}
+	return groups
 }
 
-// MoreGroups is the number of groups that a row does not show.
-func (r row) MoreGroups() int { return max(len(r.Article.Groups)-maxGroups, 0) }
+// FirstGroups are the groups that a row shows on wide screens.
+func (r row) FirstGroups() []groupData {
+	groups := r.groups()
+	return groups[:min(len(groups), maxGroups)]
+}
+
+// MoreGroups is the number of the others, Others that of all but the first, which is the only one on phones.
+func (r row) MoreGroups() int { return max(len(r.groups())-maxGroups, 0) }
+
+// Others is the number of groups after the first.
+func (r row) Others() int { return max(len(r.groups())-1, 0) }
 
 // Beside are other articles with links to the same host.
 func (r row) Beside() (others []row) {
@@ -64,6 +79,9 @@ func (r row) VotesAndAge() string {
 
 // Ago says how long ago the article was posted.
 func (r row) Ago() string { return r.Page.Site.Texts.Ago(r.Article.CreatedAt, r.Page.Now) }
+
+// Age is the same without words.
+func (r row) Age() string { return r.Page.Site.Texts.Age(r.Article.CreatedAt, r.Page.Now) }
 
 // Edited says how long ago the article was edited.
 func (r row) Edited() string {
@@ -103,45 +121,40 @@ func (r row) Parts() []linked {
 	return links(*r.Article.Text)
 }
 
-// Votes is the number of votes, Short in a few letters.
+// Votes is the number of votes.
 func (r row) Votes() string { return r.Page.Count("votes", r.Article.Votes) }
-
-// Short is the number of votes in a few letters.
-func (r row) Short() string { return r.Page.Site.Texts.Short(r.Article.Votes) }
-
-// Tally says how many votes are up and down.
-func (r row) Tally() string {
-	return r.Page.Count("votesUp", r.Article.Upvotes) + ", " + r.Page.Count("votesDown", r.Article.Downvotes)
-}
-
-// Explains reports whether the number of votes explains the rank.
-func (r row) Explains() bool { return r.Page.Kind != "article" && r.Page.Kind != "top" }
-
-// WhyHere is what screen readers call the explanation. It has the text that is shown, so that it can be spoken to click.
-func (r row) WhyHere() string {
-	votes := r.Votes()
-	if short := r.Short(); !strings.HasPrefix(votes, short) {
-		votes = short + " (" + votes + ")"
-	}
-	return r.Page.Site.Texts.Text("whyHere", "votes", votes, "title", r.Article.Title)
-}
 
 // button is a button to vote.
 type button struct {
 	Row                 row
 	Class, Label, Shape string
+	Count, Tally        string // the number of votes in a few letters, and how many are up and down; empty: it shows none
 	Pressed             bool
 	Value               string // in the form, if the page has one
 }
 
-// Up is the button to vote up.
-func (r row) Up() button { return r.button("UP", "up", "voteUp", "M8 3l6 8H2z") }
+// Up is the button to vote up. It shows the number of votes.
+func (r row) Up() button {
+	texts, votes := r.Page.Site.Texts, r.Votes()
+	b := r.button("UP", "up", "M8 3l6 8H2z")
+	b.Count = texts.Short(r.Article.Votes)
+	b.Tally = r.Page.Count("votesUp", r.Article.Upvotes) + ", " + r.Page.Count("votesDown", r.Article.Downvotes)
+	if !strings.HasPrefix(votes, b.Count) { // what is shown can be spoken to click
+		votes = b.Count + " (" + votes + ")"
+	}
+	b.Label = texts.Text("voteUp", "votes", votes, "title", r.Article.Title)
+	return b
+}
 
 // Down is the button to vote down.
-func (r row) Down() button { return r.button("DOWN", "down", "voteDown", "M8 13L2 5h12z") }
+func (r row) Down() button {
+	b := r.button("DOWN", "down", "M8 13L2 5h12z")
+	b.Label = r.Page.T("voteDown")
+	return b
+}
 
-func (r row) button(direction, class, label, shape string) button {
-	b := button{r, class, r.Page.Site.Texts.Text(label, "title", r.Article.Title), shape, r.Article.ViewerVote == direction, r.Article.ID + " " + direction}
+func (r row) button(direction, class, shape string) button {
+	b := button{Row: r, Class: class, Shape: shape, Pressed: r.Article.ViewerVote == direction, Value: r.Article.ID + " " + direction}
 	if b.Pressed {
 		b.Value = r.Article.ID + " NONE"
 	}

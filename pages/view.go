@@ -3,6 +3,7 @@ package pages
 import (
 	"encoding/json"
 	"math"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -22,7 +23,8 @@ type page struct {
 	later     bool           // whether it is a page of the second script
 	private   bool           // whether search engines are asked not to list it
 	data      data
-	status    int // if not 200
+	status    int    // if not 200
+	moved     string // path of the page that is shown instead
 
 	Site    web.Options
 	Base    string // URL of the site, without a final slash
@@ -42,6 +44,8 @@ type page struct {
 	More    string // path of the next part
 	Article *row
 	Posting *posting
+	Without string // what a page of the script has for browsers without one
+	Draft   draft  // what a form to post has
 	Missing string // why there is no such page
 	Gone    string // who deleted the article, and when
 	Problem string // why its content cannot be shown
@@ -77,12 +81,18 @@ type data struct {
 		Name        string
 		IsModerator bool
 	}
-	Articles *connection `json:"articlesConnection"`
-	Group    *listed
-	User     *listed
-	Host     *listed
-	Ranking  *connection
-	Groups   struct {
+	Articles  *connection `json:"articlesConnection"`
+	Group     *listed
+	User      *listed
+	Host      *listed
+	Ranking   *connection
+	FrontPage *struct {
+		Edges []struct {
+			Rank int
+			Node *articleData
+		}
+	}
+	Groups struct {
 		Nodes []struct {
 			Name         string
 			ArticleCount int
@@ -122,7 +132,10 @@ func (e logEntry) Date() string { return e.At.UTC().Format("2006-01-02 15:04 MST
 
 // listed is a group, a user or a host.
 type listed struct {
-	Articles *connection `json:"articlesConnection"`
+	Articles    *connection `json:"articlesConnection"`
+	Ranking     *connection // of a group
+	Description *string     // of a group
+	Rules       []string
 }
 
 type connection struct {
@@ -248,9 +261,6 @@ func (p *page) Picture() string {
 	}
 }
 
-// NoScript says what a page is for that only the script can show.
-func (p *page) NoScript() string { return p.Site.Texts.Text("noScript") }
-
 // Viewer is the name of the visitor, empty if anonymous.
 func (p *page) Viewer() string {
 	if p.data.Viewer == nil {
@@ -267,11 +277,19 @@ func (p *page) VotesByForm() bool {
 	return p.data.Site.SignIn == "SESSION" || p.data.Site.SignIn == "PROXY"
 }
 
+// SignInPath is where a visitor signs in without the script; empty if only the script can do it.
+func (p *page) SignInPath() string {
+	if p.data.Site.SignIn != "SESSION" || p.data.Site.SignInURL == nil {
+		return ""
+	}
+	return strings.ReplaceAll(*p.data.Site.SignInURL, "{return}", url.QueryEscape(p.Base+"/"))
+}
+
 // SignsOutByForm reports whether the visitor is known by a cookie.
 func (p *page) SignsOutByForm() bool { return p.Viewer() != "" && p.data.Site.SignIn == "SESSION" }
 
-// NoGroupWith says that no group has a name that begins so.
-func (p *page) NoGroupWith() string { return p.Site.Texts.Text("noGroupWith", "prefix", p.Name) }
+// NoGroupWith says that no group has this in its name.
+func (p *page) NoGroupWith() string { return p.Site.Texts.Text("noGroupWith", "text", p.Name) }
 
 // Cursor is where the list begins, empty for its start.
 func (p *page) Cursor() string {
@@ -285,7 +303,7 @@ func (p *page) Cursor() string {
 func (p *page) Tabs() (tabs []tab) {
 	for _, each := range []struct{ path, text, under string }{
 		{"/", "hot", ""}, {"/new", "new", ""}, {"/top/day", "top", "/top/"}, {"/past", "past", "/past/"},
-		{"/g/interesting", "interesting", ""}, {"/groups", "groups", ""},
+		{"/groups", "groups", ""},
 	} {
 		if !p.Site.Has(each.path) {
 			continue
@@ -304,15 +322,19 @@ func (p *page) Tabs() (tabs []tab) {
 
 // Orders are the links between the orders of a group's articles.
 func (p *page) Orders() []tab {
-	tabs := []tab{{Path: p.GroupPath(p.Name), Text: p.T("hot")}, {Path: p.GroupPath(p.Name) + "/new", Text: p.T("new")}}
-	tabs[map[string]int{"SCORE": 0, "TIME": 1}[p.Order]].Current = "page"
+	path := p.GroupPath(p.Name)
+	tabs := []tab{{Path: path, Text: p.T("hot")}, {Path: path + "/new", Text: p.T("new")}, {Path: path + "/top/week", Text: p.T("top")}}
+	tabs[map[string]int{"SCORE": 0, "TIME": 1, "": 2}[p.Order]].Current = "page"
+	if !p.Site.Has("/group-top") {
+		tabs = tabs[:2]
+	}
 	return tabs
 }
 
 // Spans are the links between the spans of the lists of top articles.
 func (p *page) Spans() (tabs []tab) {
 	for _, span := range spans {
-		t := tab{Path: "/top/" + strings.ToLower(span), Text: p.T("spans." + span)}
+		t := tab{Path: p.spanPath(span), Text: p.T("spans." + span)}
 		if span == p.Span {
 			t.Current = "page"
 		}
@@ -320,6 +342,21 @@ func (p *page) Spans() (tabs []tab) {
 	}
 	return tabs
 }
+
+// ranked reports whether the rows of the list have ranks: by score or by votes, not by time.
+func (p *page) ranked() bool { return p.Order == "SCORE" || p.Span != "" }
+
+// spanPath is the path of the top articles of a span, of the page's group or of the site.
+func (p *page) spanPath(span string) string {
+	path := "/top/" + strings.ToLower(span)
+	if p.Kind == "group" {
+		path = p.GroupPath(p.Name) + path
+	}
+	return path
+}
+
+// AllTime is the path of the top articles of all time.
+func (p *page) AllTime() string { return p.spanPath("ALL") }
 
 // IsInteresting reports whether the page shows the group interesting.
 func (p *page) IsInteresting() bool {

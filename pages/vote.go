@@ -108,6 +108,9 @@ func (s *server) voteAfterSignIn(w http.ResponseWriter, req *http.Request) {
 
 // voted leads back to the page, or shows why the vote was not accepted.
 func (s *server) voted(w http.ResponseWriter, req *http.Request, b ballot, p *page) {
+	if p.status >= http.StatusInternalServerError {
+		p.Title = p.T("voteInDoubt")
+	}
 	if p.status != 0 {
 		s.refuse(w, req, p)
 		return
@@ -122,10 +125,10 @@ func (s *server) pending(value string, seconds int) *http.Cookie {
 	return identity.Cookie(identity.CookieName("vote", s.Secure), value, seconds)
 }
 
-// voteStatus maps codes of user errors to statuses. The status of others is 400.
-var voteStatus = map[string]int{
+// formStatus maps codes of user errors to statuses. The status of others is 400.
+var formStatus = map[string]int{
 	"UNAUTHENTICATED": http.StatusUnauthorized, "FORBIDDEN": http.StatusForbidden, "NOT_FOUND": http.StatusNotFound,
-	"VOTING_CLOSED": http.StatusConflict, "RATE_LIMITED": http.StatusTooManyRequests,
+	"VOTING_CLOSED": http.StatusConflict, "DUPLICATE_LINK": http.StatusConflict, "RATE_LIMITED": http.StatusTooManyRequests,
 }
 
 // cast executes the mutation. If it is refused, p says why: its status is 401 for an anonymous visitor.
@@ -135,17 +138,32 @@ func (s *server) cast(w http.ResponseWriter, req *http.Request, b ballot, p *pag
 		Direction string `json:"direction"`
 	}
 	got := s.api.change(req, "VoteByForm", map[string]input{"input": {b.article.String(), b.direction}})
-	answer, err := got.read()
 	var data struct {
-		Vote *struct {
-			UserErrors []struct {
-				Code, Message string
-				RetryAfter    int // seconds
-			}
-		}
+		Vote *struct{ UserErrors []userError }
 	}
+	if !s.readChange(w, req, p, got, &data) {
+		return
+	}
+	switch {
+	case data.Vote == nil:
+		p.status, p.Missing = http.StatusInternalServerError, p.T("wentWrong")
+	case len(data.Vote.UserErrors) > 0:
+		s.refusal(w, p, got, data.Vote.UserErrors[0])
+	}
+}
+
+// userError says why a mutation was refused.
+type userError struct {
+	Code, Message string
+	Field         []string
+	RetryAfter    int // seconds
+}
+
+// readChange decodes the answer to a mutation. If it is an error, p says why: its status is 401 if a session has ended.
+func (s *server) readChange(w http.ResponseWriter, req *http.Request, p *page, got *response, data any) bool {
+	answer, err := got.read()
 	if err == nil && len(answer.Errors) == 0 {
-		err = json.Unmarshal(answer.Data, &data)
+		err = json.Unmarshal(answer.Data, data)
 	}
 	switch {
 	case err == nil && answer.code() == string(identity.SessionEnded):
@@ -155,16 +173,24 @@ func (s *server) cast(w http.ResponseWriter, req *http.Request, b ballot, p *pag
 		got.passHeaders(w.Header())
 		p.refused(got.status, answer.code(), answer.Errors[0].Message)
 		p.Kind, p.Missing, p.Problem = "refused", cmp.Or(p.Problem, p.Missing), "" // reading the page again does not help
-	case err != nil || data.Vote == nil:
-		s.Log.ErrorContext(req.Context(), "vote", "status", got.status, "err", err)
+	case err != nil:
+		s.Log.ErrorContext(req.Context(), "form", "status", got.status, "err", err)
 		p.status, p.Missing = http.StatusInternalServerError, p.T("wentWrong")
-	case len(data.Vote.UserErrors) > 0:
-		got.passHeaders(w.Header())
-		refusal := data.Vote.UserErrors[0]
-		if refusal.RetryAfter > 0 {
-			w.Header().Set("Retry-After", strconv.Itoa(refusal.RetryAfter))
-		}
-		p.status, p.Missing = cmp.Or(voteStatus[refusal.Code], http.StatusBadRequest), sentence(refusal.Message)
+	default:
+		return true
+	}
+	return false
+}
+
+// refusal sets why a mutation was refused.
+func (s *server) refusal(w http.ResponseWriter, p *page, got *response, e userError) {
+	got.passHeaders(w.Header())
+	if e.RetryAfter > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(e.RetryAfter))
+	}
+	p.status, p.Missing = cmp.Or(formStatus[e.Code], http.StatusBadRequest), sentence(e.Message)
+	if text, found := p.Site.Texts.Refusal(e.Code, strings.Join(e.Field, ".")); found {
+		p.Missing = text
 	}
 }
 
@@ -178,9 +204,6 @@ func (s *server) formPage(req *http.Request) *page {
 
 // refuse sends the page that says why a form is refused.
 func (s *server) refuse(w http.ResponseWriter, req *http.Request, p *page) {
-	if p.status >= http.StatusInternalServerError {
-		p.Title = p.T("voteInDoubt")
-	}
 	s.setHeader(w.Header())
 	w.Header().Set("Cache-Control", "private, no-store")
 	s.layout.render(p).serve(w, req)

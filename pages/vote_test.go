@@ -130,7 +130,7 @@ func (r *response) pressed(article int) (all string) {
 		for _, button := range part.all("button", "aria-pressed", "true") {
 			all += attribute(button, "class") + " "
 		}
-		for _, count := range append(part.all("button", "class", "count"), part.all("span", "class", "count")...) {
+		for _, count := range part.all("button", "class", "up") {
 			all += attribute(count, "title")
 		}
 	}

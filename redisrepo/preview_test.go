@@ -67,3 +67,43 @@ func idsOfPlaced(page []preview.Placed) (ids []site.ArticleID) {
 	}
 	return ids
 }
+
+// Only a site that could have a new first page each day, and has not, is advised to take another ranking.
+func TestAdviceIsForPagesThatAreTooOld(t *testing.T) {
+	eachLayout(t, func(t *testing.T, tags []string) {
+		for _, tt := range []struct {
+			name   string
+			change func(*site.Rules)
+			every  time.Duration // between two articles
+			most   int           // votes of one article
+			want   string
+		}{
+			{"many articles, and one with many votes", nil, 30 * time.Minute, 2000,
+				`49 articles are posted in a day, and the ranking linear keeps "a hit" among the first for 10 days: --ranking halflife:6h would serve this site better`},
+			{"many articles with few votes", nil, 30 * time.Minute, 100, ""},
+			{"few articles", nil, 2 * time.Hour, 2000, ""},
+			{"another ranking", decaying(site.HalfLifeRanking, time.Hour), 30 * time.Minute, 2000, ""},
+		} {
+			t.Run(tt.name, func(t *testing.T) {
+				s := newSite(t, tt.change, redisrepo.WithPartitions(len(tags)))
+				all := []redisrepo.Imported{}
+				for i := range 120 {
+					text := "words"
+					all = append(all, redisrepo.Imported{
+						ID: site.ArticleID(i + 1), Draft: site.Draft{Title: "title", Text: &text}, Poster: "alice", PostedAt: opened.Add(-time.Duration(i) * tt.every), Votes: 1 + i%5,
+					})
+				}
+				all[50].Draft.Title, all[50].Votes = "a hit", tt.most
+				s.imports(all...)
+				got, err := preview.Advise(s.ctx, s.Repo)
+				said := ""
+				if got != nil {
+					said = got.String()
+				}
+				if err != nil || said != tt.want {
+					t.Errorf("got %q and %v, want %q", said, err, tt.want)
+				}
+			})
+		}
+	})
+}

@@ -35,6 +35,7 @@ import (
 	"frontpage/redisrepo/articles"
 	"frontpage/redisrepo/casts"
 	"frontpage/redisrepo/denials"
+	"frontpage/redisrepo/descriptions"
 	"frontpage/redisrepo/events"
 	"frontpage/redisrepo/keys"
 	"frontpage/redisrepo/layout"
@@ -75,6 +76,7 @@ type Repo struct {
 	*retention.Retention
 	*newcomers.Newcomers
 	*webhooks.Webhooks
+	*descriptions.Descriptions
 	Lease  *lease.Lease
 	Layout *layout.Layout
 
@@ -167,6 +169,7 @@ func assemble(store *wire.Store, o opening) (*Repo, error) {
 	r.Casts = casts.New(store, r.Articles)
 	r.Newcomers, errs[5] = newcomers.New(store, r.Casts, r.Sessions, o.newUserAge)
 	r.Voids = voids.New(store, r.Casts)
+	r.Descriptions = descriptions.New(store)
 	r.Webhooks, r.Lease = webhooks.New(store, r.Log, o.webhooks), lease.New(store)
 	r.Personal = personal.New(store, r.Articles, r.Casts, r.Reports, r.Denials, r.Sessions, r.Voids)
 	r.Layout = layout.New(store, r.Articles, r.Lists, r.Rankings, r.Casts, r.Sessions, r.Views, o.Options)

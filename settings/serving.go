@@ -172,7 +172,7 @@ func (s *Settings) Pages() web.Options {
 // without returns the pages that the rules leave out, as web.Options has them.
 func (s *Settings) without() (pages []string) {
 	for page, has := range map[string]bool{
-		"top": s.Calendar != "off", "lab": s.Calendar != "off", "past": s.FrontPagesKept > 0, "votes": s.VotesKept != History(site.NoHistory),
+		"top": s.Calendar != "off", "group-top": s.Calendar == "groups", "lab": s.Calendar != "off", "past": s.FrontPagesKept > 0, "votes": s.VotesKept != History(site.NoHistory),
 		"notice": s.box != nil,
 	} {
 		if !has {

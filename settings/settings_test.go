@@ -180,13 +180,14 @@ func TestLooksOfTheSite(t *testing.T) {
 func TestTheSiteLeavesOutPagesThatItsRulesDo(t *testing.T) {
 	t.Parallel()
 	for args, want := range map[string][]string{
-		"": {"notice"},
-		"--secret=0123456789abcdef0123456789abcdef": nil,
-		"--calendar=off":                      {"lab", "notice", "top"},
-		"--front-pages-kept=0":                {"notice", "past"},
-		"--votes-kept=off":                    {"notice", "votes"},
-		"--votes-kept=0":                      {"notice"},
-		"--calendar=off --front-pages-kept=0": {"lab", "notice", "past", "top"},
+		"": {"group-top", "notice"},
+		"--secret=0123456789abcdef0123456789abcdef": {"group-top"},
+		"--calendar=groups":                         {"notice"},
+		"--calendar=off":                            {"group-top", "lab", "notice", "top"},
+		"--front-pages-kept=0":                      {"group-top", "notice", "past"},
+		"--votes-kept=off":                          {"group-top", "notice", "votes"},
+		"--votes-kept=0":                            {"group-top", "notice"},
+		"--calendar=off --front-pages-kept=0":       {"group-top", "lab", "notice", "past", "top"},
 	} {
 		var p program
 		must.Get(settings.Parse(&p, strings.Fields(args), "", ""))(t)

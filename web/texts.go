@@ -89,6 +89,16 @@ func (t *Texts) Text(key string, pairs ...any) string {
 	return replaced(forms["other"], pairs)
 }
 
+// Refusal says why a change was refused, if the language has words for the code, or for it and the field.
+func (t *Texts) Refusal(code, field string) (text string, found bool) {
+	for _, key := range []string{"refusals." + code + "." + field, "refusals." + code} {
+		if forms, found := t.forms[key]; found {
+			return forms["other"], true
+		}
+	}
+	return "", false
+}
+
 // Count returns the form of a text for a number, with the number in it: "1 vote", "1,200 votes", "−2 votes".
 func (t *Texts) Count(key string, n int) string {
 	forms, found := t.forms[key]
@@ -163,6 +173,11 @@ var units = []struct {
 // ago, or in the future.
 func (t *Texts) Ago(then, now time.Time) string {
 	return t.largest("ago.", now.Sub(then), "justNow")
+}
+
+// Age is how long ago a time is, without words: "3 h"; "now" if it is less than a minute ago, or in the future.
+func (t *Texts) Age(then, now time.Time) string {
+	return t.largest("ages.", now.Sub(then), "now")
 }
 
 // Left says how much time is left until an end: "3 hours", or "less than a minute".

@@ -29,7 +29,8 @@ type Options struct {
 	Accent string // of buttons and links, such as #17624a; empty: the one of style.css. CheckAccent must accept it.
 	Logo   Logo   // beside the name, and the icon of the site; empty: Frontpage's
 
-	// Pages that the rules of the site leave out, by the first segments of their paths: top, lab, past, votes, notice.
+	// Pages that the rules of the site leave out, by the first segments of their paths: top, lab, past, votes, notice; and
+	// group-top, the lists of top articles of groups.
 	Without []string
 }
 

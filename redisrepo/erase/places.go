@@ -54,7 +54,7 @@ var places = map[string]place{
 	"article string": {}, "time zset": {}, "score zset": {}, "group set": {}, "groups zset": {}, "sizes zset": {}, "host zset": {},
 	"top zset": {}, "clock hash": {}, "front zset": {}, "best zset": {}, "deleted zset": {}, "unexplained zset": {}, "views hash": {}, "flagged zset": {},
 	"contact hash": {}, "link string": {}, "state string": {}, "session string": {}, "ended string": {}, "erased zset": {},
-	"lease hash": {}, "webhooks hash": {}, "webhook hash": {}, "undelivered hash": {},
+	"lease hash": {}, "described hash": {}, "webhooks hash": {}, "webhook hash": {}, "undelivered hash": {},
 	"erasing hash": {}, "erasing stream": {}, "meta hash": {}, "changes channel": {},
 }
 

@@ -106,6 +106,9 @@ func (p Partition) LogCopy(stream, digest string) string {
 // Lease is the key lease:, see Kinds.
 func (p Partition) Lease() string { return p.Key("lease:") }
 
+// Described is the key described:, see Kinds.
+func (p Partition) Described() string { return p.Key("described:") }
+
 // Webhooks is the key webhooks:, see Kinds.
 func (p Partition) Webhooks() string { return p.Key("webhooks:") }
 

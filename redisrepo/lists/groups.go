@@ -22,15 +22,16 @@ import (
 type GroupList struct {
 	Order  site.GroupOrder
 	Prefix string // of the names; empty: all groups
+	Part   string // of the names, anywhere in them; not with a prefix
 
 	// Looked, if not nil, is increased by the number of names and sizes of groups that are read to find a page or the
 	// number of groups, also if the call fails. Those of a page that is read alone do not count.
 	Looked *int
 }
 
-// prefix returns the beginning that canonical names have, and whether a name can begin like that.
+// prefix returns the beginning or the part that canonical names have, and whether a name can have it.
 func (l GroupList) prefix() (canonical string, possible bool) {
-	canonical = site.FoldGroupName(l.Prefix)
+	canonical = site.FoldGroupName(l.Prefix + l.Part)
 	return canonical, utf8.ValidString(canonical) && !strings.ContainsFunc(canonical, site.NotInGroupName)
 }
 
@@ -67,7 +68,7 @@ func compareSized(a, b sizedGroup) int {
 // Groups reads a page of a list of groups. Invalid requests are refused as by Walk. A list by name takes one round trip.
 // So does one by ArticleCount of a site with tags, or two on a site that legacy clients may write to, whose sizes are
 // read again; with a prefix, or from several partitions, it takes a few more, and is Invalid if more than
-// maxGroupsLooked names and sizes are to be read.
+// maxGroupsLooked names and sizes are to be read. One by a part of the names reads all names.
 //
 // A group that a legacy client made after the store was first opened appears once its articles have been listed by this
 // package, and one that a legacy client changed then moves to its place.
@@ -81,6 +82,8 @@ func (r *Lists) Groups(ctx context.Context, l GroupList, p site.PageRequest) ([]
 	var found site.Page[sizedGroup]
 	switch {
 	case !possible:
+	case l.Part != "":
+		found, err = r.groupsWith(ctx, l, prefix, q)
 	case l.Order == site.ByName:
 		found, err = r.groupsByName(ctx, prefix, q)
 	case prefix == "" && len(r.store.Partitions) == 1:
@@ -232,6 +235,39 @@ func (r *Lists) groupsOfPartitions(ctx context.Context, l GroupList, prefix stri
 	if err != nil {
 		return site.Page[sizedGroup]{}, err
 	}
+	return pageOf(sizes, q), nil
+}
+
+// groupsWith reads a page of the groups whose names have a part.
+func (r *Lists) groupsWith(ctx context.Context, l GroupList, part string, q site.Request[sizedGroup]) (site.Page[sizedGroup], error) {
+	names, err := r.namesWith(ctx, part, l.Looked)
+	if err != nil {
+		return site.Page[sizedGroup]{}, err
+	}
+	sizes := make(map[string]int, len(names))
+	for _, name := range names {
+		sizes[name] = 0
+	}
+	if l.Order == site.ByArticleCount {
+		if err := r.addSizes(ctx, sizes, names, l.Looked); err != nil {
+			return site.Page[sizedGroup]{}, err
+		}
+	}
+	return pageOf(sizes, q), nil
+}
+
+// namesWith reads the names of the groups that have a part.
+func (r *Lists) namesWith(ctx context.Context, part string, looked *int) ([]string, error) {
+	names, err := r.groupNames(ctx, "", looked)
+	maps.DeleteFunc(names, func(name string, _ bool) bool { return !strings.Contains(name, part) })
+	return slices.Collect(maps.Keys(names)), err
+}
+
+// pageOf returns a page of groups, the largest first.
+func pageOf(sizes map[string]int, q site.Request[sizedGroup]) site.Page[sizedGroup] {
+	within := func(g sizedGroup) bool {
+		return (q.After == nil || compareSized(g, *q.After) > 0) && (q.Before == nil || compareSized(g, *q.Before) < 0)
+	}
 	var items []sizedGroup
 	previous, next := false, false
 	for name, size := range sizes {
@@ -246,7 +282,7 @@ func (r *Lists) groupsOfPartitions(ctx context.Context, l GroupList, prefix stri
 		}
 	}
 	slices.SortFunc(items, compareSized)
-	return site.NewPage(items, q.Size, q.Last, previous, next), nil
+	return site.NewPage(items, q.Size, q.Last, previous, next)
 }
 
 // countPrefixed returns the number of groups with a prefix, counting one again for each partition that has it.
@@ -402,6 +438,9 @@ func (r *Lists) GroupCount(ctx context.Context, l GroupList) (int, error) {
 	switch {
 	case !possible:
 		return 0, nil
+	case l.Part != "":
+		names, err := r.namesWith(ctx, prefix, l.Looked)
+		return len(names), failover.Wrap("count groups", err)
 	case len(r.store.Partitions) == 1:
 		n, err := r.countPrefixed(ctx, prefix)
 		return n, failover.Wrap("count groups", err)

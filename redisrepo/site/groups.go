@@ -8,6 +8,8 @@ import (
 type Group struct {
 	Name         GroupName
 	ArticleCount int
+	Description  *string  // in a line; nil: nothing was said
+	Rules        []string // what belongs into it, a line each
 }
 
 // ID is the group's global id, such as group:go.

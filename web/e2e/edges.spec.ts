@@ -16,6 +16,7 @@ test.describe("a long list", () => {
       await expect(rows(page)).toHaveCount(parts * 25);
       await rows(page).last().scrollIntoViewIfNeeded();
     }
+    await page.getByRole("link", { name: "More articles" }).click();
     await expect(rows(page)).toHaveCount(100);
     await rows(page).last().scrollIntoViewIfNeeded();
     for (const name of ["dan", "eve", "fay"]) await server.vote(first, "UP", name);
@@ -28,6 +29,7 @@ test.describe("a long list", () => {
     for (let parts = 1; parts < 22; parts++) {
       await expect.poll(() => rows(page).count()).toBeGreaterThanOrEqual(parts * 25);
       await rows(page).last().scrollIntoViewIfNeeded();
+      if (parts % 3 === 0) await page.getByRole("link", { name: "More articles" }).click();
     }
     const current = () =>
       page.evaluate(() => {
@@ -183,7 +185,7 @@ test.describe("a server that only runs trusted documents", () => {
     await page.getByRole("button", { name: "Post", exact: true }).click();
     await expect(page.getByRole("heading", { name: "Trusted" })).toBeVisible();
     await page.getByRole("button", { name: "Vote up" }).click();
-    await expect(page.locator(".count > [aria-hidden]")).toHaveText("0");
+    await expect(page.locator(".count")).toHaveText("0");
     await page.getByRole("link", { name: "Hot" }).click();
     await expect(rows(page)).toHaveCount(1);
   });

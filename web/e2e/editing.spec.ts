@@ -1,5 +1,5 @@
 import { expect, test } from "./fixtures";
-import { button, expectIds, message, shown } from "./helpers";
+import { action, button, choose, expectIds, message, shown } from "./helpers";
 
 const edit = `mutation ($input: EditArticleInput!) { editArticle(input: $input) { userErrors { message } } }`;
 
@@ -14,11 +14,11 @@ test("a poster edits an article while there is time left, and watchers see it @c
   await list.goto("/");
   await watcher.goto(`/a/${article.number}`);
   await expect(watcher.getByRole("heading", { level: 1 })).toHaveText("A tpyo");
-  await expect(button(watcher, "Edit")).toHaveCount(0);
+  await expect(action(watcher, "Edit")).toHaveCount(0);
 
   await page.goto(`/a/${article.number}`);
   await expect(page.getByText("edited")).toHaveCount(0);
-  await button(page, "Edit").click();
+  await choose(page, "Edit");
   await expect(page.getByLabel("Title")).toHaveAccessibleDescription(
     /^1\d minutes left to change the title, \d days left to change the text\./,
   );
@@ -30,7 +30,7 @@ test("a poster edits an article while there is time left, and watchers see it @c
   await page.getByRole("button", { name: "Save" }).click();
   await expect(message(page)).toHaveText("The article has been changed.");
   await expect(page.getByLabel("Title")).toBeHidden();
-  await expect(button(page, "Edit")).toBeFocused();
+  await expect(button(page, "More")).toBeFocused();
   for (const window of [page, watcher]) {
     await expect(window.getByRole("heading", { level: 1 })).toHaveText("A typo");
     await expect(window.locator(".text")).toHaveText("New words.");
@@ -45,7 +45,7 @@ test("an edit of what was edited since is not saved before its author has seen t
 }) => {
   const article = await server.post({ title: "One", text: "Old words." }, "ada");
   await page.goto(`/a/${article.number}`);
-  await button(page, "Edit").click();
+  await choose(page, "Edit");
   await page.getByLabel("Text").fill("Mine.");
   await server.execute(edit, { input: { article: article.id, text: "From elsewhere." } }, "ada");
   await expect(page.locator(".text")).toHaveText("From elsewhere.");
@@ -64,7 +64,7 @@ test("a poster deletes an article, and can post its link again @core", async ({ 
     await server.post({ title: "x", link }, "ada"),
   ];
   await page.goto(`/a/${article.number}`);
-  await button(page, "Delete").click();
+  await choose(page, "Delete");
   await expect(page.getByLabel("Reason")).toHaveCount(0);
   await page.getByRole("button", { name: "Delete the article" }).click();
   await expect(message(page)).toHaveText("The article has been deleted.Undo");
@@ -73,7 +73,7 @@ test("a poster deletes an article, and can post its link again @core", async ({ 
   await button(page, "Undo").click();
   await expect(message(page)).toHaveText("The article is back.");
   await expect(page.getByRole("heading", { level: 1 })).toHaveText("x");
-  await button(page, "Delete").click();
+  await choose(page, "Delete");
   await button(page, "Delete the article").click();
   await expectIds(page, [kept]);
   await page.goto(`/a/${article.number}`);
@@ -88,7 +88,7 @@ test.describe("after the time to change titles", () => {
     const article = await server.post({ title: "One", text: "Old words." }, "ada");
     await expect.poll(() => Date.now() > Date.parse(article.createdAt) + 2000).toBe(true);
     await page.goto(`/a/${article.number}`);
-    await button(page, "Edit").click();
+    await choose(page, "Edit");
     await expect(page.getByLabel("Text")).toHaveAccessibleDescription(/^\d days left to change the text\./);
     await expect(page.getByLabel("Title")).toHaveCount(0);
     await page.getByLabel("Text").fill("New words.");

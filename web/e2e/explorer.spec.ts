@@ -88,7 +88,7 @@ test("a subscription shows votes as they arrive @core", async ({ page, server, w
 });
 
 test("the examples run", async ({ page, server, watch }) => {
-  watch.allowed.push(/status of 400/);
+  watch.allowed.push(/status of (400|422)/);
   for (const title of ["One", "Two", "Three"]) await server.post({ title });
   await open(page);
   for (const [tab, expected] of [

@@ -7,7 +7,7 @@ export const rows = (page: Page): Locator => page.locator("li[data-id]");
 /** One article, in a list or on its own page. */
 export const shown = (page: Page, { id }: { id: string }): Locator => page.locator(`[data-id="${id}"]`);
 
-export const votes = (article: Locator): Locator => article.locator(".count > [aria-hidden]");
+export const votes = (article: Locator): Locator => article.locator(".count");
 export const up = (article: Locator): Locator => article.getByRole("button", { name: "Vote up" });
 export const down = (article: Locator): Locator => article.getByRole("button", { name: "Vote down" });
 
@@ -53,4 +53,28 @@ export function manyArticles(count: number): string {
     (i) => `${i + 1},Article ${i + 1},https://example.org/${i + 1},${(i * 7) % 40},ben,${now - i * 600},many`,
   );
   return `id,title,link,votes,poster,posted_at,groups\n${lines.join("\n")}\n`;
+}
+
+/** An entry of the menu of an article on its page, also while that is closed. */
+export const action = (page: Page, name: string): Locator =>
+  page.locator("#acts").getByRole("button", { name, exact: true, includeHidden: true });
+
+/** Chooses an entry of the menu of an article: on its page, or of its row. */
+export async function choose(of: Page | Locator, name: string): Promise<void> {
+  await of.getByRole("button", { name: "More", exact: true }).click();
+  await of.getByRole("button", { name, exact: true }).click();
+}
+
+/** Formats seconds as the site does: "1 d 15 h 21 min". */
+export function lasting(seconds: number): string {
+  const parts = [
+    Math.floor(seconds / 86400),
+    Math.floor(seconds / 3600) % 24,
+    Math.floor(seconds / 60) % 60,
+    seconds % 60,
+  ];
+  return parts
+    .map((part, i) => (part ? `${part} ${["d", "h", "min", "s"][i]}` : ""))
+    .filter(Boolean)
+    .join(" ");
 }

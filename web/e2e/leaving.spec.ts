@@ -1,6 +1,6 @@
 import type { Page } from "@playwright/test";
 import { test as base, expect } from "./fixtures";
-import { button, down, message, rows, shown, up, votes } from "./helpers";
+import { choose, down, message, rows, shown, up, votes } from "./helpers";
 import { Relay } from "./relay";
 import type { Server } from "./server";
 
@@ -174,7 +174,7 @@ test("an article is deleted if the page is left before the response", async ({ p
   const article = await server.post({ title: "Own" }, "ada");
   await page.goto(`/a/${article.number}`);
   const held = relay.hold("Delete");
-  await button(page, "Delete").click();
+  await choose(page, "Delete");
   await page.getByRole("button", { name: "Delete the article" }).click();
   await held.arrived(1);
   await page.goto("/");

@@ -1,5 +1,5 @@
 import { expect, test } from "./fixtures";
-import { button, expectIds, rows, shown, votes } from "./helpers";
+import { action, choose, expectIds, rows, shown, votes } from "./helpers";
 
 const fresh = (count: number) => ({ name: `${count} new article${count > 1 ? "s" : ""}` });
 
@@ -69,12 +69,13 @@ test("new articles are counted, do not move the list, and appear on request @cor
 
   await page.evaluate(() => scrollTo(0, document.body.scrollHeight));
   await page.getByRole("button", fresh(3)).click();
-  await expectIds(page, (await server.articles()).slice(0, 25));
+  await expect(page).toHaveURL("/new");
+  await expectIds(page, (await server.articles("TIME")).slice(0, 25));
   await expect(rows(page).first()).toBeInViewport();
   await expect.poll(() => page.evaluate(() => scrollY)).toBe(0);
   await expect(page.getByRole("button", { name: "new article" })).toHaveCount(0);
   await page.goBack();
-  await expect(page).toHaveURL("about:blank");
+  await expect(page).toHaveURL("/");
 });
 
 test("a group only counts its own new articles", async ({ page, server, watch }) => {
@@ -121,9 +122,9 @@ test("posters can delete their articles on the article's page", async ({ page, s
   const [kept, own] = [await server.post({ title: "Kept" }), await server.post({ title: "Own" }, "ada")];
   await page.goto(`/a/${kept.number}`);
   await expect(page.getByRole("heading", { name: "Kept" })).toBeVisible();
-  await expect(button(page, "Delete")).toHaveCount(0);
+  await expect(action(page, "Delete")).toHaveCount(0);
   await page.goto(`/a/${own.number}`);
-  await button(page, "Delete").click();
+  await choose(page, "Delete");
   await page.getByRole("button", { name: "Delete the article" }).click();
   await expect(page).toHaveURL("/");
   await expectIds(page, [kept]);

@@ -1,5 +1,5 @@
 import { expect, test } from "./fixtures";
-import { button, expectIds, rows, shown, signOut, up, votes } from "./helpers";
+import { choose, expectIds, rows, shown, signOut, up, votes } from "./helpers";
 
 test("an empty site shows the next steps @core", async ({ page }) => {
   await page.goto("/");
@@ -126,7 +126,7 @@ test.describe("on a narrow screen", () => {
     for (const path of ["/", "/new", `/g/${groups[0]}`, `/u/${name}`]) {
       await page.goto(path);
       await expect(rows(page)).toHaveCount(2);
-      await rows(page).first().getByRole("button", { name: "Why here" }).click();
+      await choose(rows(page).first(), "Why it ranks here");
       await expect(page.locator(".why")).toBeVisible();
       await fits();
     }
@@ -138,7 +138,7 @@ test.describe("on a narrow screen", () => {
     for (const path of ["/a/1", "/a/2"]) {
       await page.goto(path);
       await expect(page.getByRole("heading", { name: title })).toBeVisible();
-      await button(page, "Delete").click();
+      await choose(page, "Delete");
       await fits();
     }
     for (const path of ["/groups", "/g/none", "/nowhere", "/signin", "/past"]) {

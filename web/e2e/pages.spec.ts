@@ -1,6 +1,6 @@
 import type { Locator, Page } from "@playwright/test";
 import { expect, test } from "./fixtures";
-import { gate, manyArticles, onOperation, rows, shown, up, votes } from "./helpers";
+import { button, gate, manyArticles, onOperation, rows, shown, up, votes } from "./helpers";
 
 // The server renders these pages, and the script takes them over. See package pages.
 
@@ -124,7 +124,7 @@ test.describe("with all kinds of articles", () => {
     const plain = await another("");
     await withoutScript(plain);
     const parts =
-      '.article > .card, .article > h1, .article > .facts, .article > .text, .article .votes, .neighbours:has([href^="/from/"])';
+      '.article h1, .article .source, .article .facts, .article .text, .article .votes, .neighbours:has([href^="/from/"])';
     for (const number of [1, 2, 3, 4, 5, 6, 7, 8, 9]) {
       await expect(async () => {
         await plain.goto(`/a/${number}`);
@@ -184,7 +184,7 @@ test.describe("takeover", () => {
       );
       await page.goto("/a/3");
       await other;
-      await expect(page.locator("summary")).toBeVisible();
+      await expect(page.getByRole("button", { name: "Share" })).toBeVisible();
       await page.evaluate(
         () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))),
       ); // painted
@@ -303,13 +303,18 @@ test.describe("before the script has taken over the page", () => {
     await expect(page).toHaveURL("/signin?to=%2F");
   });
 
-  test("a rank is explained, and the menu stays open", async ({ page }) => {
+  test("the menu stays open", async ({ page }) => {
     const load = await openEarly(page, "/");
-    await votes(rows(page).nth(2)).click();
-    await page.getByRole("button", { name: "Menu" }).click();
+    await button(page, "Menu").click();
     load();
     await expect(page.getByRole("radio", { name: "Dark" })).toBeVisible();
-    await expect(rows(page).nth(2).locator("button.count")).toHaveAttribute("aria-expanded", "true");
+  });
+
+  test("the menu of an article opens", async ({ page }) => {
+    const load = await openEarly(page, "/");
+    await button(page, "More").nth(2).click();
+    load();
+    await expect(page.getByRole("dialog")).toContainText("Why it ranks here");
   });
 });
 
@@ -373,7 +378,9 @@ test.describe("without JavaScript", () => {
     await server.post({ title: "Of tides", text: "Read https://example.org/tides.", groups: ["sea"] });
     await page.goto("/new");
     await expect(page).toHaveTitle("New articles · Frontpage");
-    await expect(page.getByRole("button", { name: "Menu" })).toHaveCount(0);
+    await button(page, "Menu").click();
+    await expect(page.locator("#menu").getByRole("link", { name: "Feed" })).toBeVisible();
+    await page.keyboard.press("Escape");
     await expect(rows(page)).toHaveCount(25);
     await page.getByRole("link", { name: "More articles" }).click();
     await expect(rows(page)).toHaveCount(16);

@@ -9,13 +9,14 @@ const top = (page: Page, article: { id: string }) =>
     .boundingBox()
     .then((box) => Math.round(box?.y ?? Number.NaN));
 
-/** Scrolls to the end of the list until it has the wanted number of articles. */
+/** Scrolls to the end of the list until it has the wanted number of articles, and asks for more than 75. */
 async function scrollTo(page: Page, wanted: number): Promise<void> {
   await expect(rows(page)).not.toHaveCount(0);
   for (let count = await rows(page).count(); count < wanted; count = await rows(page).count()) {
     await rows(page)
       .nth(count - 1)
       .scrollIntoViewIfNeeded();
+    if (count % 75 === 0) await page.getByRole("link", { name: "More articles" }).click();
     await expect.poll(() => rows(page).count()).toBeGreaterThan(count);
   }
 }
@@ -58,7 +59,10 @@ test("scrolling shows all articles, each once and in order @core", async ({ page
     await page.goto(path);
     await scrollTo(page, 120);
     await expectIds(page, articles);
-    await expect(rows(page).locator(".rank")).toHaveText(articles.map((_, i) => `${i + 1}`));
+    // Only an order by score or votes makes ranks.
+    await expect(rows(page).locator(".rank")).toHaveText(
+      articles.map((_, i) => (path === "/" ? `${i + 1}` : "")),
+    );
     await expect(page.getByRole("link", { name: "More articles" })).toHaveCount(0);
   }
 });

@@ -3,7 +3,7 @@ import { createRequire } from "node:module";
 import type { Page } from "@playwright/test";
 import type { AxeResults } from "axe-core";
 import { expect, test } from "./fixtures";
-import { button, message, shown } from "./helpers";
+import { button, choose, message, shown } from "./helpers";
 import type { Server } from "./server";
 
 const rules = ["No advertising", "Be kind to <b>others</b>"];
@@ -161,15 +161,14 @@ test("keys filter the page, change groups and deny an author", async ({ page, se
 test("moderators remove articles from lists, and take it back", async ({ page, server, another }) => {
   const [one, two] = [await server.post({ title: "One" }), await server.post({ title: "Two" })];
   await page.goto("/");
-  await button(page, "Moderate: One").click();
+  await button(page, "More").last().click();
   await expectNoProblems(page, "the menu of an article");
   await dialog(page).getByRole("button", { name: "Remove" }).click();
   await expect(dialog(page)).toContainText("Removed.");
   await dialog(page).getByRole("button", { name: "Undo" }).click();
   await expect(dialog(page)).toHaveCount(0);
   expect((await server.article(one)).title).toBe("One");
-  await button(page, "Moderate: Two").click();
-  await dialog(page).getByRole("button", { name: "Remove" }).click();
+  await choose(shown(page, two), "Remove");
   await dialog(page).getByLabel("Reason").fill("an advertisement");
   await dialog(page).getByRole("button", { name: "Say why" }).click();
   await expect(dialog(page)).toHaveCount(0);
@@ -178,7 +177,9 @@ test("moderators remove articles from lists, and take it back", async ({ page, s
   await expect(poster.getByRole("main")).toContainText("(No advertising): an advertisement");
   await poster.goto("/");
   await expect(shown(poster, one)).toBeVisible();
-  await expect(poster.getByRole("button", { name: "Moderate" })).toHaveCount(0);
+  await shown(poster, one).getByRole("button", { name: "More" }).click();
+  await expect(button(poster, "Share")).toBeVisible();
+  await expect(button(poster, "Remove")).toHaveCount(0);
 });
 
 test("a reporter finds the decision, and no other user finds the report", async ({
@@ -189,7 +190,7 @@ test("a reporter finds the decision, and no other user finds the report", async 
   const one = await server.post({ title: "One" });
   const reporter = await another("cleo");
   await reporter.goto(`/a/${one.number}`);
-  await button(reporter, "Report").click();
+  await choose(reporter, "Report");
   await expect(reporter.getByRole("main")).toContainText("No advertising");
   await expect(reporter.getByRole("main")).toContainText("Be kind to <b>others</b>");
   await reporter.getByLabel("In words").fill(hostile[0] ?? "");

@@ -20,7 +20,7 @@ addEventListener("load", () => {
 {
   const clicked = new Map();
   const keep = ({ target }) => {
-    const button = target.closest?.(".votes button");
+    const button = target.closest?.(".votes button, .tool");
     const id = button?.closest("[data-id]")?.dataset.id;
     if (id && !button.form) clicked.set(id, [button.className, button.ariaPressed]);
   };

@@ -49,6 +49,16 @@ export type RestoreArticleInput = {
   reason?: string | null | undefined;
 };
 
+/** What a moderator says about a group. */
+export type DescribeGroupInput = {
+  /** The group's name. Upper and lower case are the same. */
+  group: string;
+  /** What the group is about, a line of at most 160 characters. Empty: nothing is said. */
+  description?: string;
+  /** What belongs into the group, at most 10 lines of at most 200 characters. Empty lines are left out. */
+  rules?: Array<string>;
+};
+
 /** A user whom a moderator denies changes. */
 export type DenyUserInput = {
   /** The user's name, with the same case of letters. */
@@ -150,9 +160,22 @@ export type TakeBackMutation = { restoreArticle: { article: { id: string, delete
       | { code: UserErrorCode, message: string }
     > } | null };
 
+export type DescribeMutationVariables = Exact<{
+  input: DescribeGroupInput;
+}>;
+
+
+export type DescribeMutation = { describeGroup: { group: { id: string, description: string | null, rules: Array<string> } | null, userErrors: Array<
+      | { code: UserErrorCode, message: string }
+      | { code: UserErrorCode, message: string }
+      | { code: UserErrorCode, message: string }
+      | { code: UserErrorCode, message: string }
+    > } | null };
+
 export const Waiting = ("query Waiting{flagged(first:1){totalCount}deletedItems(missingReason:true first:1){totalCount}}") as unknown as TypedDocumentNode<WaitingQuery, WaitingQueryVariables>;
 export const GroupsOf = ("query GroupsOf($id:ID!){article(id:$id){id groups{id name}}}") as unknown as TypedDocumentNode<GroupsOfQuery, GroupsOfQueryVariables>;
 export const Regroup = ("mutation Regroup($input:RegroupInput!){regroup(input:$input){article{id groups{id name}}userErrors{code message}}}") as unknown as TypedDocumentNode<RegroupMutation, RegroupMutationVariables>;
 export const Deny = ("mutation Deny($input:DenyUserInput!){denyUser(input:$input){denial{until}userErrors{code message}}}") as unknown as TypedDocumentNode<DenyMutation, DenyMutationVariables>;
 export const TakeDown = ("mutation TakeDown($input:DeleteArticleInput!){deleteArticle(input:$input){deletedId userErrors{code message}}}") as unknown as TypedDocumentNode<TakeDownMutation, TakeDownMutationVariables>;
 export const TakeBack = ("mutation TakeBack($input:RestoreArticleInput!){restoreArticle(input:$input){article{id deletedAt}userErrors{code message}}}") as unknown as TypedDocumentNode<TakeBackMutation, TakeBackMutationVariables>;
+export const Describe = ("mutation Describe($input:DescribeGroupInput!){describeGroup(input:$input){group{id description rules}userErrors{code message}}}") as unknown as TypedDocumentNode<DescribeMutation, DescribeMutationVariables>;

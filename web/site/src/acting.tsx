@@ -1,8 +1,17 @@
 import type { Client } from "@urql/preact";
 import { type ComponentChildren, render } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { Deny, GroupsOf, Regroup, type RemovalGround, TakeBack, TakeDown, Waiting } from "./acting-gql";
-import type { Page, Subject } from "./page";
+import {
+  Deny,
+  Describe as DescribeGroup,
+  GroupsOf,
+  Regroup,
+  type RemovalGround,
+  TakeBack,
+  TakeDown,
+  Waiting,
+} from "./acting-gql";
+import type { Described, Page, Subject } from "./page";
 import { explainError, sentence } from "./problem";
 import { paths } from "./router";
 import { Skeleton } from "./states";
@@ -15,8 +24,6 @@ const lookAgain = 60_000; // milliseconds
 const undoTime = 10_000; // milliseconds
 const spans = [1, 7, 30, 0] as const; // days; 0: for ever
 
-type Form = "remove" | "groups" | "author";
-
 let timer: ReturnType<typeof setInterval> | undefined;
 
 /** Puts the moderators' entries into menus, with the number of articles that wait for a decision. */
@@ -27,24 +34,19 @@ export function start(client: Client, set: (tools: Pick<Page, "tools">) => void)
     if (!data?.flagged) return;
     const waiting = data.flagged.totalCount + (data.deletedItems?.totalCount ?? 0);
     set({
-      tools: (article, form) =>
-        article && form ? (
-          open(client, article, form)
-        ) : article ? (
-          <button
-            type="button"
-            class="tool"
-            aria-label={fill(texts.moderateArticle, { title: article.title })}
-            onClick={() => open(client, article)}
-          >
-            …
-          </button>
-        ) : (
+      tools: {
+        entry: (
           <a href="/mod">
             {texts.moderation}
             {waiting > 0 && ` (${formatNumber(waiting)})`}
           </a>
         ),
+        open: (article, form) => {
+          const Form = forms[form];
+          show(article.title, (close) => <Form {...{ client, article, close }} />);
+        },
+        describe: (group) => show(group.name, (close) => <Describe {...{ client, group, close }} />),
+      },
     });
   };
   void look();
@@ -52,56 +54,73 @@ export function start(client: Client, set: (tools: Pick<Page, "tools">) => void)
   timer = setInterval(look, lookAgain);
 }
 
-/** Opens the menu of an article, or one of its forms. */
-function open(client: Client, article: Subject, form?: Form): undefined {
+/** Shows a form about something in a dialog. */
+function show(title: string, form: (close: () => void) => ComponentChildren): void {
   const place = document.body.appendChild(document.createElement("div"));
   const end = () => {
     render(null, place);
     place.remove();
   };
-  render(<Menu {...{ client, article, form, end }} />, place);
+  render(<Opened {...{ title, form, end }} />, place);
 }
 
-interface Props {
-  client: Client;
-  article: Subject;
+interface OpenedProps {
+  title: string;
+  form(close: () => void): ComponentChildren;
+  end(): void;
 }
 
-function Menu({ end, form, ...props }: Props & { form?: Form; end(): void }) {
+function Opened({ title, form, end }: OpenedProps) {
   const dialog = useRef<HTMLDialogElement>(null);
-  const [chosen, setChosen] = useState(form);
   useEffect(() => dialog.current?.showModal(), []);
-  const { article } = props;
-  const Chosen = chosen && forms[chosen];
   return (
     <dialog ref={dialog} class="act" aria-labelledby="act" onClose={end}>
       <h2 id="act" dir="auto">
-        {article.title}
+        {title}
       </h2>
-      {Chosen ? (
-        <Chosen {...props} close={() => dialog.current?.close()} />
-      ) : (
-        <p class="acts">
-          <button type="button" class="button" onClick={() => setChosen("remove")}>
-            {texts.remove}
-          </button>
-          <a class="button" href={paths.article(article.number)} target="_blank" rel="noopener">
-            {texts.edit}
-          </a>
-          <button type="button" class="button" onClick={() => setChosen("groups")}>
-            {texts.toGroups}
-          </button>
-          <button type="button" class="button" onClick={() => setChosen("author")}>
-            {texts.toAuthor}
-          </button>
-        </p>
-      )}
+      {form(() => dialog.current?.close())}
       <form method="dialog">
         <button class="button" type="submit">
           {texts.close}
         </button>
       </form>
     </dialog>
+  );
+}
+
+/** Says what a group is about, and its rules. */
+function Describe({ client, group, close }: { client: Client; group: Described; close(): void }) {
+  const [problem, setProblem] = useState("");
+  const save = async (event: Event) => {
+    event.preventDefault();
+    const data = new FormData(event.currentTarget as HTMLFormElement);
+    const input = {
+      group: group.name,
+      description: `${data.get("description")}`,
+      rules: `${data.get("rules")}`.split("\n"),
+    };
+    const answer = await client.mutation(DescribeGroup, { input }).toPromise();
+    const problem = problemOf({ error: answer.error, payload: answer.data?.describeGroup });
+    setProblem(problem);
+    if (!problem) close();
+  };
+  return (
+    <form class="form" onSubmit={save}>
+      <div>
+        <label for="description">{texts.description}</label>
+        <input id="description" name="description" maxLength={160} defaultValue={group.description ?? ""} />
+      </div>
+      <div>
+        <label for="rules">{texts.rulesInLines}</label>
+        <textarea id="rules" name="rules" rows={5} defaultValue={group.rules.join("\n")} />
+      </div>
+      <p class="error" role="alert">
+        {problem}
+      </p>
+      <button class="button" type="submit">
+        {texts.save}
+      </button>
+    </form>
   );
 }
 
@@ -116,7 +135,9 @@ function problemOf({ error, payload }: Result): string {
   return error ? explainError(error) : refused ? sentence(refused.message) : payload ? "" : texts.wentWrong;
 }
 
-interface FormProps extends Props {
+interface FormProps {
+  client: Client;
+  article: Subject;
   close(): void;
 }
 

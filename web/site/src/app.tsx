@@ -1,12 +1,10 @@
 import { type CombinedError, Provider, useClient, useQuery } from "@urql/preact";
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { ArticlePage } from "./article";
 import { connect } from "./client";
 import { Footer, Header } from "./frame";
 import { Start } from "./gql";
-import { Keyboard } from "./keyboard";
 import { GroupPage, HomePage, UserPage } from "./lists";
-import { useLater } from "./load";
+import { load, useLater } from "./load";
 import { isUnanswered, useRepeat } from "./mutations";
 import { type Page, PageContext, usePage, useTitle } from "./page";
 import { feeds, followLinks, type LaterRoute, parse, useVisit } from "./router";
@@ -137,9 +135,24 @@ function Shell({ online, away, connections, message, refresh, say }: ShellProps)
     if (moderates) import("./reporting").then((script) => script.start(client, setTools), console.error);
   }, [moderates, client]);
   const page = useMemo(
-    () => ({ site, viewer, moderates, identify, connections, refresh, say, ...(moderates && tools) }),
+    () => ({ site, viewer, moderates, identify, connections, refresh, load, say, ...(moderates && tools) }),
     [site, viewer, client, connections, tools],
   );
+  const { later } = useLater();
+  // Keys that are pressed before their script is there act then.
+  useEffect(() => {
+    if (later) return;
+    const early: KeyboardEvent[] = [];
+    const keep = (event: KeyboardEvent) => early.push(event);
+    addEventListener("keydown", keep);
+    return () => {
+      removeEventListener("keydown", keep);
+      setTimeout(() => {
+        for (const event of early)
+          (document.activeElement ?? document.body).dispatchEvent(new KeyboardEvent("keydown", event));
+      });
+    };
+  }, [later]);
   const repeated = useRepeat(viewer, say);
   const checking = !data && !error;
   const waiting = !repeated && (checking || viewer !== undefined);
@@ -172,7 +185,7 @@ function Shell({ online, away, connections, message, refresh, say }: ShellProps)
           {waiting ? <Skeleton /> : <Content key={visit.key} {...{ error, retry }} />}
         </main>
         <Footer />
-        <Keyboard />
+        {later && <later.Keyboard />}
         <p class="message" role="status">
           {message.text}
           {message.undo && (
@@ -198,8 +211,6 @@ function Content({ error, retry }: { error?: CombinedError; retry(): void }) {
       ) : (
         <HomePage order={route.order} />
       );
-    case "article":
-      return <ArticlePage id={route.id} />;
     case "user":
       return <UserPage name={route.name} />;
     case "signin":

@@ -2,22 +2,31 @@ import { useQuery } from "@urql/preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Beside } from "./beside";
 import { gone } from "./client";
+import { Delete, Edit } from "./edit";
 import { Article, type ArticleQuery } from "./gql";
 import { useLive } from "./live";
-import { useLater } from "./load";
+import { Neighbours } from "./neighbours";
 import { useNow, usePage, useTitle } from "./page";
+import { Deleted, Removed } from "./removed";
 import { paths, useScroll, useVisit } from "./router";
 import { Groups, Posted } from "./row";
+import { share } from "./share";
+import { Standing } from "./standing";
 import { Empty, Failed, Skeleton } from "./states";
 import { fill, filled, texts } from "./strings";
 import { host, links } from "./text";
+import { Report } from "./third";
 import { ago, closing, editEnds, timeLeft } from "./time";
 import { Votes } from "./vote";
-import { Why } from "./why";
+
+// Package pages renders the same on the server. Its tests compare them.
+
+/** What opens below the actions of an article. */
+const forms = { edit: Edit, delete: Delete, report: Report };
+type Form = keyof typeof forms;
 
 export function ArticlePage({ id }: { id: string }) {
   const { connections } = usePage();
-  const { later } = useLater();
   const visit = useVisit();
   const [{ data, error, fetching }, execute] = useQuery({
     query: Article,
@@ -25,7 +34,6 @@ export function ArticlePage({ id }: { id: string }) {
     requestPolicy: visit.first ? "cache-first" : "cache-and-network",
   });
   const retry = () => execute({ requestPolicy: "network-only" });
-  const [explained, setExplained] = useState(false);
   const seen = useRef<number>(undefined);
   const article = data?.article;
   const now = useNow(article ? [closing(article)] : []);
@@ -54,7 +62,7 @@ export function ArticlePage({ id }: { id: string }) {
     return (
       <Empty level={1} title={missing}>
         {said && <p>{said}</p>}
-        {later && article && <later.Deleted article={article} />}
+        {article && <Deleted article={article} />}
         <p>
           <a href="/">{texts.toFrontPage}</a>
         </p>
@@ -63,50 +71,53 @@ export function ArticlePage({ id }: { id: string }) {
   }
   return (
     <article class="article" data-id={article.id}>
-      {article.link ? (
-        <a class="card" rel="ugc" href={article.link}>
-          <h1 dir="auto">{article.title}</h1>
-          <span dir="auto">
-            <strong>{host(article.link)}</strong> {path(article.link)}
-          </span>
-        </a>
-      ) : (
+      <div class="body">
+        <p class="facts">
+          {article.isInteresting && (
+            <a class="group star" href="/g/interesting">
+              <span>{texts.isInteresting}</span>
+            </a>
+          )}
+          <Groups groups={article.groups} />
+        </p>
         <h1 dir="auto">{article.title}</h1>
-      )}
-      <p class="facts">
-        <Posted article={article} now={now} />
-        {article.editedAt && (
-          <span>{fill(texts.edited, { time: ago(Date.parse(article.editedAt), now) })}</span>
+        {article.link && (
+          <p class="source">
+            <a dir="auto" rel="ugc" href={article.link}>
+              <strong>{host(article.link)}</strong> {path(article.link)}
+            </a>
+          </p>
         )}
-        <span>{timeLeft(closing(article), now)}</span>
-        <Groups article={article} groups={article.groups} />
-      </p>
-      {later && <later.Removed article={article} />}
-      <Actions data={data} now={now} />
-      {article.text && <Text text={article.text} />}
-      {article.host && (
-        <Beside
-          heading={filled(texts.alsoFrom, {
-            host: (
-              <a dir="auto" href={paths.host(article.host.name)}>
-                {article.host.name}
-              </a>
-            ),
-          })}
-          articles={article.host.articlesConnection.nodes}
-          except={article.id}
-          now={now}
-        />
-      )}
-      <details class="explained" onToggle={(event) => setExplained(event.currentTarget.open)}>
-        <summary>{texts.whyRank}</summary>
-        {explained && <Why article={article} now={now} />}
-      </details>
-      {later && (
-        <later.Standing article={article} now={now}>
-          <later.Neighbours article={article} now={now} />
-        </later.Standing>
-      )}
+        <p class="facts">
+          <Posted article={article} now={now} />
+          {article.editedAt && (
+            <span>{fill(texts.edited, { time: ago(Date.parse(article.editedAt), now) })}</span>
+          )}
+          <span>{timeLeft(closing(article), now)}</span>
+        </p>
+        <Removed article={article} />
+        <Actions data={data} now={now} />
+        {article.text && <Text text={article.text} />}
+      </div>
+      <aside>
+        <Standing article={article} now={now} />
+        {article.host && (
+          <Beside
+            heading={filled(texts.alsoFrom, {
+              host: (
+                <a dir="auto" href={paths.host(article.host.name)}>
+                  {article.host.name}
+                </a>
+              ),
+            })}
+            articles={article.host.articlesConnection.nodes}
+            except={[article.id]}
+            now={now}
+            from
+          />
+        )}
+        <Neighbours article={article} now={now} />
+      </aside>
     </article>
   );
 }
@@ -127,38 +138,56 @@ function decoded(text: string): string {
 
 /** What a visitor can do with an article. */
 function Actions({ data, now }: { data: ArticleQuery; now: number }) {
-  const { viewer, say } = usePage();
-  const { later } = useLater();
-  const [open, setOpen] = useState<"edit" | "delete" | "report">();
+  const { viewer, tools, say } = usePage();
+  const [open, setOpen] = useState<Form>();
   const article = data.article as NonNullable<ArticleQuery["article"]>;
   const edits = article.viewerCanEdit && (data.viewer?.isModerator || now < editEnds(data)[1]);
-  const Form = open && (open !== "edit" || edits) && later?.forms[open];
+  const Opened = open && (open !== "edit" || edits) ? forms[open] : undefined;
   const done = () => {
     setOpen(undefined);
-    document.querySelector<HTMLElement>(`.actions .${open}`)?.focus();
+    document.querySelector<HTMLElement>(".actions .open")?.focus();
   };
-  const opener = (what: "edit" | "delete" | "report") => (
-    <button
-      type="button"
-      class={what}
-      aria-expanded={open === what}
-      onClick={() => setOpen(open === what ? undefined : what)}
-    >
-      {texts[what]}
+  const choose = (act: () => void) => () => {
+    document.getElementById("acts")?.hidePopover();
+    act();
+  };
+  const opener = (form: Form) => (
+    <button type="button" onClick={choose(() => setOpen(open === form ? undefined : form))}>
+      {texts[form]}
     </button>
   );
+  const others = viewer && viewer !== article.poster.name;
   return (
     <>
       <div class="actions">
         <Votes article={article} now={now} />
-        <button type="button" onClick={() => later?.share(article.title, say)}>
+        <button type="button" onClick={() => share(article.title, say, paths.article(article.number))}>
           {texts.share}
         </button>
-        {edits && opener("edit")}
-        {article.viewerCanDelete && opener("delete")}
-        {viewer && viewer !== article.poster.name && opener("report")}
+        {(edits || article.viewerCanDelete || others) && (
+          <>
+            <button type="button" class="open" popovertarget="acts" aria-label={texts.more}>
+              …
+            </button>
+            <div id="acts" class="menu" popover="auto">
+              {edits && opener("edit")}
+              {article.viewerCanDelete && opener("delete")}
+              {others && opener("report")}
+              {tools && (
+                <>
+                  <button type="button" onClick={choose(() => tools.open(article, "groups"))}>
+                    {texts.toGroups}
+                  </button>
+                  <button type="button" onClick={choose(() => tools.open(article, "author"))}>
+                    {texts.toAuthor}
+                  </button>
+                </>
+              )}
+            </div>
+          </>
+        )}
       </div>
-      {Form && <Form {...{ data, article, now, done }} />}
+      {Opened && <Opened {...{ data, article, now, done }} />}
     </>
   );
 }

@@ -7,18 +7,20 @@ import { ago } from "./time";
 
 // Package pages renders the same on the server. Its tests compare them.
 
-const maxArticles = 5;
+const maxArticles = 3;
 
 interface BesideProps {
   heading: ComponentChildren;
   articles: BesideFragment[];
-  except: string; // id of the article whose page it is
+  except: string[]; // ids of the article whose page it is, and of what stands above
   now: number;
+  /** Whether they are of one host, which is in the heading. */
+  from?: boolean;
 }
 
 /** A list beside an article; nothing if it has no other articles. */
-export function Beside({ heading, articles, except, now }: BesideProps) {
-  const others = articles.filter(({ id }) => id !== except).slice(0, maxArticles);
+export function Beside({ heading, articles, except, now, from }: BesideProps) {
+  const others = articles.filter(({ id }) => !except.includes(id)).slice(0, maxArticles);
   if (others.length === 0) return null;
   return (
     <section class="neighbours">
@@ -29,11 +31,13 @@ export function Beside({ heading, articles, except, now }: BesideProps) {
             <a class="title" dir="auto" href={paths.article(number)}>
               {title}
             </a>{" "}
-            {link && (
-              <span class="host" dir="auto">
-                {host(link)}
-              </span>
-            )}{" "}
+            {link && !from && (
+              <>
+                <span class="host" dir="auto">
+                  {host(link)}
+                </span>{" "}
+              </>
+            )}
             <span class="about">
               {fill(texts.votesAndAge, {
                 votes: counted(votes, texts.votes),

@@ -43,6 +43,7 @@ export interface Saved {
 const endpoint = "/query";
 const pongTimeout = 5000; // milliseconds
 const retryWait = 5000; // milliseconds
+const together = 250; // milliseconds
 
 /** What the first client need not ask for, until it has it: the answer that the page was rendered of, or several. */
 let known: (GraphQLRequest & { data: object })[] = [];
@@ -75,8 +76,8 @@ export async function takeOver(
   const rendered = JSON.parse(text) as Rendered;
   const { request } = rendered;
   gone = rendered.gone;
-  // If the server has rendered nothing, nothing has to stay.
-  const isEmpty = !document.getElementById("app")?.hasChildNodes();
+  // If the server has rendered nothing for browsers with scripts, nothing has to stay.
+  const isEmpty = document.querySelector("main > noscript") !== null;
   if (isEmpty && !isAnonymous({ credentials })) return rendered;
   let { variables } = request;
   if (parts) variables = { ...variables, after: start || null };
@@ -199,6 +200,7 @@ export function connect(session: Session, events: Events): { client: Client; end
     });
     return result;
   };
+  const collected = collector();
   let pong: ReturnType<typeof setTimeout> | undefined;
   // What the page was rendered of needs not be read again once the page is connected.
   let upToDate = known.length > 0;
@@ -270,13 +272,16 @@ export function connect(session: Session, events: Events): { client: Client; end
       answers,
       subscriptionExchange({
         enableAllOperations: true,
-        forwardSubscription: (request, { kind, context }) => ({
+        forwardSubscription: (request, { key, kind, context }) => ({
           subscribe(sink) {
             if (kind === "subscription") {
               const payload = { query: request.query ?? "", variables: { ...request.variables } };
               const next = (result: object) => {
                 advance(payload.variables, result);
-                sink.next(newest(result) as never);
+                const pass = () => sink.next(newest(result) as never);
+                const article = articleOf(result);
+                if (article) collected.add(`${key} ${article}`, pass);
+                else pass();
               };
               return { unsubscribe: socket.subscribe(payload, { ...sink, next }) };
             }
@@ -340,6 +345,28 @@ async function send(
 export async function rejection(credentials: Session["credentials"]): Promise<string | undefined> {
   const { errors: [first] = [] } = await send(credentials, { query: Start }).catch((): Answer => ({}));
   if (first?.extensions?.code === signedOut) return sentence(first.message);
+}
+
+/** The article of an event, if it is about one. */
+const articleOf = ({ data }: { data?: { articleChanged?: { id: string } } }) => data?.articleChanged?.id;
+
+/**
+ * Collects events for a moment and passes them on together: the page is then drawn once. Of several events about one
+ * article only the last one matters.
+ */
+function collector() {
+  const waiting = new Map<string, () => void>();
+  return {
+    add(about: string, event: () => void) {
+      if (waiting.size === 0)
+        setTimeout(() => {
+          const events = [...waiting.values()];
+          waiting.clear();
+          for (const event of events) event();
+        }, together);
+      waiting.set(about, event);
+    },
+  };
 }
 
 /** Encodes header values as UTF-8: fetch takes one character per byte, and names may have any letters. */

@@ -63,11 +63,11 @@ export function lastWord(text: string): string {
   return /[^\s,]*$/.exec(text)?.[0].toLowerCase() ?? "";
 }
 
-/** Returns the groups to suggest: those that start with the last word and are not in the text yet. */
+/** Returns the groups to suggest: those that have the last word in their names and are not in the text yet. */
 export function suggest(text: string, groups: string[], max: number): string[] {
   const names = groupNames(text).map((name) => name.toLowerCase());
   const word = lastWord(text);
-  return groups.filter((group) => group.startsWith(word) && !names.includes(group)).slice(0, max);
+  return groups.filter((group) => group.includes(word) && !names.includes(group)).slice(0, max);
 }
 
 export function toInput(draft: Draft): PostInput {

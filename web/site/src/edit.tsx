@@ -4,7 +4,7 @@ import type { ArticleQuery, RemovalGround, RowFragment } from "./gql";
 import { Restore } from "./later-gql";
 import { useSend } from "./mutations";
 import { usePage } from "./page";
-import { explainError, sentence } from "./problem";
+import { explainError, explainRefusal } from "./problem";
 import { isHere, navigate, paths, useVisit } from "./router";
 import { fill, texts } from "./strings";
 import { editEnds, left } from "./time";
@@ -32,7 +32,7 @@ export function Edit({ data, now, done }: { data: ArticleQuery; now: number; don
     if (sending) return;
     const { data, error } = await send({ article: id, ...draft, title: withTitle ? draft.title : null });
     const refused = data?.editArticle?.userErrors[0];
-    setProblem(refused ? sentence(refused.message) : "");
+    setProblem(refused ? explainRefusal(refused) : "");
     // After a conflict the page shows the other version. Saving again replaces that one.
     const current = data?.editArticle?.article;
     if (refused && current) setDraft({ ...draft, ifRevision: current.revision });
@@ -83,7 +83,7 @@ export function Delete({ article: { id, number, poster } }: { article: RowFragme
   const undo = async () => {
     const { data, error } = await client.mutation(Restore, { input: { article: id } }).toPromise();
     const refused = data?.restoreArticle?.userErrors[0];
-    if (refused) return say(sentence(refused.message));
+    if (refused) return say(explainRefusal(refused));
     if (error) return say(explainError(error));
     say(texts.hasRestored);
     navigate(paths.article(number));
@@ -93,7 +93,7 @@ export function Delete({ article: { id, number, poster } }: { article: RowFragme
     const why = isOwn ? {} : { ground, reason: reason.current?.value.trim() || null };
     const { data, error } = await send({ article: id, ...why });
     const refused = data?.deleteArticle?.userErrors[0];
-    if (refused) return say(fill(texts.deleteRefused, { reason: refused.message }));
+    if (refused) return say(fill(texts.deleteRefused, { reason: explainRefusal(refused) }));
     if (error) return say(`${explainError(error)} ${texts.inDoubt.Delete}`);
     if (!data) return;
     say(texts.hasDeleted, undo);

@@ -42,12 +42,11 @@ export function Header({ path, checking }: { path: string; checking: boolean }) 
           <Link to="/new" path={path} text={texts.new} />
           <Link to="/top/day" path={path} text={texts.top} under="/top/" />
           <Link to="/past" path={path} text={texts.past} under="/past/" />
-          <Link to="/g/interesting" path={path} text={texts.interesting} />
           <Link to="/groups" path={path} text={texts.groups} />
         </nav>
         <div class="who">
           <a class="button" href="/submit">
-            {texts.submit}
+            <span>{texts.submit}</span>
           </a>
           {visitor}
           <Menu key={path}>{visitor}</Menu>
@@ -113,9 +112,13 @@ function Menu({ children }: { children: ComponentChildren }) {
           <>
             <a href={paths.user(viewer)}>{texts.profile}</a>
             {has("/votes") && <a href="/votes">{texts.votesOfViewer}</a>}
-            {tools?.()}
+            {tools?.entry}
           </>
         )}
+        <Links />
+        <button type="button" onClick={showKeys}>
+          {texts.keys}
+        </button>
         <fieldset>
           <legend>{texts.theme}</legend>
           {themes.map((each) => (
@@ -140,6 +143,9 @@ function Menu({ children }: { children: ComponentChildren }) {
   );
 }
 
+/** Shows the keyboard shortcuts, which keyboard.tsx has. */
+const showKeys = () => document.querySelector<HTMLDialogElement>("#shortcuts")?.showModal();
+
 export function Footer() {
   const { site } = usePage();
   return (
@@ -156,15 +162,25 @@ export function Footer() {
       )}
       <p>{filled(texts.pressKey, { key: <kbd>?</kbd> })}</p>
       <p class="links">
-        {config.links.map(({ text, url }) => (
-          <a key={text} href={url}>
-            {text}
-          </a>
-        ))}
-        <a href={`${feeds(location.pathname)}/feed.atom`}>{texts.feed}</a>
-        {site?.explorer && <a href="/graphiql">{texts.api}</a>}
+        <Links />
       </p>
     </footer>
+  );
+}
+
+/** The links of the operator, the feed of the page, and the API. */
+function Links() {
+  const { site } = usePage();
+  return (
+    <>
+      {config.links.map(({ text, url }) => (
+        <a key={text} href={url}>
+          {text}
+        </a>
+      ))}
+      <a href={`${feeds(location.pathname)}/feed.atom`}>{texts.feed}</a>
+      {site?.explorer && <a href="/graphiql">{texts.api}</a>}
+    </>
   );
 }
 

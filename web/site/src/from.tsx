@@ -11,7 +11,7 @@ import { counted, texts } from "./strings";
 export function FromPage({ name }: { name: string }) {
   useTitle(name);
   const list = useMemo(
-    () => source(HostArticles, { name }, (data) => data.host?.articlesConnection, { ranked: false }),
+    () => source(HostArticles, { name }, (data) => data.host?.articlesConnection, {}),
     [name],
   );
   // The list asks for it.

@@ -170,7 +170,7 @@ export type GroupArticlesQueryVariables = Exact<{
 }>;
 
 
-export type GroupArticlesQuery = { group: { id: string, articlesConnection: { totalCount: number, nodes: Array<{ id: string, number: number, title: string, link: string | null, createdAt: string, score: number, votes: number, upvotes: number, downvotes: number, isInteresting: boolean, votingEndsAt: string, viewerVote: VoteDirection | null, viewerCanVote: boolean, revision: number, editedAt: string | null, deletedAt: string | null, poster: { id: string, name: string }, groups: Array<{ id: string, name: string }> }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } } | null, site: { signIn: SignInMethod, signInURL: string | null, explorer: boolean, rules: { voteScore: number, downvotes: boolean, ranking: SiteRanking, rankCap: number, halfLife: number } }, viewer: { id: string, name: string, isModerator: boolean } | null };
+export type GroupArticlesQuery = { group: { id: string, description: string | null, rules: Array<string>, articlesConnection: { totalCount: number, nodes: Array<{ id: string, number: number, title: string, link: string | null, createdAt: string, score: number, votes: number, upvotes: number, downvotes: number, isInteresting: boolean, votingEndsAt: string, viewerVote: VoteDirection | null, viewerCanVote: boolean, revision: number, editedAt: string | null, deletedAt: string | null, poster: { id: string, name: string }, groups: Array<{ id: string, name: string }> }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } } | null, site: { signIn: SignInMethod, signInURL: string | null, explorer: boolean, rules: { voteScore: number, downvotes: boolean, ranking: SiteRanking, rankCap: number, halfLife: number } }, viewer: { id: string, name: string, isModerator: boolean } | null };
 
 export type UserArticlesQueryVariables = Exact<{
   name: string;
@@ -207,6 +207,13 @@ export type VoteMutation = { vote: { article: { id: string, revision: number, vo
       | { code: UserErrorCode, message: string }
       | { code: UserErrorCode, message: string }
     > } | null };
+
+export type CardQueryVariables = Exact<{
+  id: string | number;
+}>;
+
+
+export type CardQuery = { article: { id: string, title: string, link: string | null, deletedAt: string | null } | null };
 
 export type EmbedVotesQueryVariables = Exact<{
   ids: Array<string | number> | string | number;
@@ -295,11 +302,12 @@ export const pageFragment = "fragment Page on ArticleConnection{nodes{...Row}pag
 export const frameFragment = "fragment Frame on Query{site{rules{voteScore downvotes ranking rankCap halfLife}signIn signInURL explorer}viewer{id name isModerator}}";
 export const Start = ("query Start{...Frame}" + frameFragment) as unknown as TypedDocumentNode<StartQuery, StartQueryVariables>;
 export const Articles = ("query Articles($order:ArticleOrder!$after:String){...Frame articlesConnection(order:$order after:$after){...Page}}" + pageFragment + frameFragment) as unknown as TypedDocumentNode<ArticlesQuery, ArticlesQueryVariables>;
-export const GroupArticles = ("query GroupArticles($name:String!$order:ArticleOrder!$after:String){...Frame group(name:$name){id articlesConnection(order:$order after:$after){...Page}}}" + pageFragment + frameFragment) as unknown as TypedDocumentNode<GroupArticlesQuery, GroupArticlesQueryVariables>;
+export const GroupArticles = ("query GroupArticles($name:String!$order:ArticleOrder!$after:String){...Frame group(name:$name){id description rules articlesConnection(order:$order after:$after){...Page}}}" + pageFragment + frameFragment) as unknown as TypedDocumentNode<GroupArticlesQuery, GroupArticlesQueryVariables>;
 export const UserArticles = ("query UserArticles($name:String!$after:String){...Frame user(name:$name){id articlesConnection(after:$after){...Page}earliest:articlesConnection(last:1){nodes{id createdAt}}}}" + pageFragment + frameFragment) as unknown as TypedDocumentNode<UserArticlesQuery, UserArticlesQueryVariables>;
 export const Length = ("query Length($onSite:Boolean!$inGroup:Boolean!$group:String!){articlesConnection(first:1)@include(if:$onSite){totalCount}group(name:$group)@include(if:$inGroup){id articlesConnection(first:1){totalCount}}}") as unknown as TypedDocumentNode<LengthQuery, LengthQueryVariables>;
-export const Article = ("query Article($id:ID!){...Frame article(id:$id){...Row text viewerCanEdit viewerCanDelete removal{ground reason basis redress}host{id name articlesConnection(first:6){nodes{...Beside}}}}site{rules{editWindow}}}" + rowFragment + besideFragment + frameFragment) as unknown as TypedDocumentNode<ArticleQuery, ArticleQueryVariables>;
+export const Article = ("query Article($id:ID!){...Frame article(id:$id){...Row text viewerCanEdit viewerCanDelete removal{ground reason basis redress}host{id name articlesConnection(first:4){nodes{...Beside}}}}site{rules{editWindow}}}" + rowFragment + besideFragment + frameFragment) as unknown as TypedDocumentNode<ArticleQuery, ArticleQueryVariables>;
 export const Vote = ("mutation Vote($input:VoteInput!){vote(input:$input){article{id revision votes upvotes downvotes score isInteresting viewerVote viewerCanVote}userErrors{code message}}}") as unknown as TypedDocumentNode<VoteMutation, VoteMutationVariables>;
+export const Card = ("query Card($id:ID!){article(id:$id){id title link deletedAt}}") as unknown as TypedDocumentNode<CardQuery, CardQueryVariables>;
 export const EmbedVotes = ("query EmbedVotes($ids:[ID!]!){site{rules{downvotes}}nodes(ids:$ids){...on Article{id number title revision votes upvotes downvotes}}}") as unknown as TypedDocumentNode<EmbedVotesQuery, EmbedVotesQueryVariables>;
 export const EmbedLink = ("query EmbedLink($link:URL!){articleByLink(link:$link){id number title revision votes upvotes downvotes}}") as unknown as TypedDocumentNode<EmbedLinkQuery, EmbedLinkQueryVariables>;
 export const VoteByForm = ("mutation VoteByForm($input:VoteInput!){vote(input:$input){userErrors{code message ...on RateLimitedError{retryAfter}}}}") as unknown as TypedDocumentNode<VoteByFormMutation, VoteByFormMutationVariables>;

@@ -9,8 +9,8 @@ import { counted, fill, filled, texts } from "./strings";
 export function GroupsPage() {
   useTitle(texts.groups);
   const asked = new URLSearchParams(useVisit().search);
-  const [text, setText] = useState(asked.get("prefix") ?? "");
-  const prefix = useSettled(text.trim());
+  const [text, setText] = useState(asked.get("contains") ?? "");
+  const contains = useSettled(text.trim());
   return (
     <>
       <header class="heading">
@@ -38,21 +38,21 @@ export function GroupsPage() {
         </form>
       </search>
       <Part
-        key={prefix}
-        prefix={prefix}
-        after={(prefix === (asked.get("prefix") ?? "") && asked.get("after")) || undefined}
+        key={contains}
+        contains={contains}
+        after={(contains === (asked.get("contains") ?? "") && asked.get("after")) || undefined}
       />
     </>
   );
 }
 
 /** Up to 100 groups, and the next ones on request. */
-function Part({ prefix, after }: { prefix: string; after?: string }) {
+function Part({ contains, after }: { contains: string; after?: string }) {
   const [more, setMore] = useState(false);
   const { first } = useVisit();
   const [{ data, error }, execute] = useQuery({
     query: Groups,
-    variables: { prefix, after },
+    variables: { contains, after },
     requestPolicy: first ? "cache-first" : "cache-and-network",
   });
   const page = data?.groups;
@@ -66,8 +66,8 @@ function Part({ prefix, after }: { prefix: string; after?: string }) {
   }
   const { nodes, pageInfo } = page;
   if (nodes.length === 0 && !after) {
-    return prefix ? (
-      <p role="status">{fill(texts.noGroupWith, { prefix })}</p>
+    return contains ? (
+      <p role="status">{fill(texts.noGroupWith, { text: contains })}</p>
     ) : (
       <Empty title={texts.noGroups}>
         <p>{filled(texts.createGroup, { link: <a href="/submit">{texts.submitOneLink}</a> })}</p>
@@ -88,7 +88,7 @@ function Part({ prefix, after }: { prefix: string; after?: string }) {
       </ul>
       {pageInfo.hasNextPage &&
         (more ? (
-          <Part prefix={prefix} after={pageInfo.endCursor ?? undefined} />
+          <Part contains={contains} after={pageInfo.endCursor ?? undefined} />
         ) : (
           <button type="button" class="more" onClick={() => setMore(true)}>
             {texts.moreGroupList}

@@ -1,7 +1,10 @@
 import { useEffect, useRef, useState } from "preact/hooks";
+import { navigate } from "./router";
 import { browserStorage } from "./storage";
 import { texts } from "./strings";
 
+/** The id of the help, which the menu opens. */
+const keysId = "shortcuts"; // frame.tsx has it, too
 const switchKey = "frontpage.keys"; // deciding.tsx has it, too
 
 /**
@@ -16,8 +19,12 @@ export function Keyboard() {
       if (event.ctrlKey || event.metaKey || event.altKey || target.closest("input, textarea, select")) return;
       if (event.key === "?")
         return dialog.current?.open ? dialog.current.close() : dialog.current?.showModal();
-      if (on && !dialog.current?.open && act(event.key)) event.preventDefault();
+      if (!on || document.querySelector("dialog[open]")) return;
+      const chord = before + event.key;
+      before = event.key === "g" ? "g " : "";
+      if (act(chord) || act(event.key)) event.preventDefault();
     };
+    let before = "";
     addEventListener("keydown", press);
     return () => removeEventListener("keydown", press);
   }, [on]);
@@ -27,7 +34,7 @@ export function Keyboard() {
     setOn(!on);
   };
   return (
-    <dialog ref={dialog} aria-labelledby="keys">
+    <dialog id={keysId} ref={dialog} aria-labelledby="keys">
       <h2 id="keys">{texts.keys}</h2>
       <dl>
         {Object.entries(texts.keyHelp).map(([key, what]) => (
@@ -53,7 +60,7 @@ export function Keyboard() {
   );
 }
 
-/** Executes the shortcut of a key, and reports whether there is one. */
+/** Executes the shortcut of a key, or of two in a row, and reports whether there is one. */
 function act(key: string): boolean {
   const rows = [...document.querySelectorAll<HTMLElement>("[data-id]")];
   const current = document.activeElement?.closest<HTMLElement>("[data-id]") ?? null;
@@ -63,6 +70,11 @@ function act(key: string): boolean {
     title?.focus();
     title?.scrollIntoView({ block: "nearest" });
   };
+  const path = { "g h": "/", "g n": "/new", c: "/submit" }[key];
+  if (path) {
+    navigate(path);
+    return true;
+  }
   switch (key) {
     case "j":
       go(current ? rows[at + 1] : rows.find((row) => row.getBoundingClientRect().top >= 0));

@@ -125,7 +125,7 @@ export type PageFragment = { totalCount: number, nodes: Array<{ id: string, numb
 export type FrameFragment = { site: { signIn: SignInMethod, signInURL: string | null, explorer: boolean, rules: { voteScore: number, downvotes: boolean, ranking: SiteRanking, rankCap: number, halfLife: number } }, viewer: { id: string, name: string, isModerator: boolean } | null };
 
 export type GroupsQueryVariables = Exact<{
-  prefix?: string | null | undefined;
+  contains?: string | null | undefined;
   after?: string | null | undefined;
 }>;
 
@@ -154,6 +154,25 @@ export type TopQueryVariables = Exact<{
 
 
 export type TopQuery = { ranking: { totalCount: number, nodes: Array<{ id: string, number: number, title: string, link: string | null, createdAt: string, score: number, votes: number, upvotes: number, downvotes: number, isInteresting: boolean, votingEndsAt: string, viewerVote: VoteDirection | null, viewerCanVote: boolean, revision: number, editedAt: string | null, deletedAt: string | null, poster: { id: string, name: string }, groups: Array<{ id: string, name: string }> }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } | null, site: { signIn: SignInMethod, signInURL: string | null, explorer: boolean, rules: { voteScore: number, downvotes: boolean, ranking: SiteRanking, rankCap: number, halfLife: number } }, viewer: { id: string, name: string, isModerator: boolean } | null };
+
+export type GroupTopQueryVariables = Exact<{
+  name: string;
+  span?: Span | null | undefined;
+  after?: string | null | undefined;
+}>;
+
+
+export type GroupTopQuery = { group: { id: string, description: string | null, rules: Array<string>, ranking: { totalCount: number, nodes: Array<{ id: string, number: number, title: string, link: string | null, createdAt: string, score: number, votes: number, upvotes: number, downvotes: number, isInteresting: boolean, votingEndsAt: string, viewerVote: VoteDirection | null, viewerCanVote: boolean, revision: number, editedAt: string | null, deletedAt: string | null, poster: { id: string, name: string }, groups: Array<{ id: string, name: string }> }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } | null } | null, site: { signIn: SignInMethod, signInURL: string | null, explorer: boolean, rules: { voteScore: number, downvotes: boolean, ranking: SiteRanking, rankCap: number, halfLife: number } }, viewer: { id: string, name: string, isModerator: boolean } | null };
+
+export type GroupRulesQueryVariables = Exact<{
+  ids: Array<string | number> | string | number;
+}>;
+
+
+export type GroupRulesQuery = { nodes: Array<
+    | { id: string, name: string, rules: Array<string> }
+    | Record<PropertyKey, never>
+   | null> | null };
 
 export type PastQueryVariables = Exact<{
   at: string;
@@ -209,14 +228,24 @@ export type RestoreMutation = { restoreArticle: { article: { id: string, number:
       | { code: UserErrorCode, message: string }
     > } | null };
 
-export const Groups = ("query Groups($prefix:String$after:String){...Frame groups(orderBy:ARTICLE_COUNT prefix:$prefix first:100 after:$after){nodes{id name articleCount}pageInfo{hasNextPage endCursor}}}" + frameFragment) as unknown as TypedDocumentNode<GroupsQuery, GroupsQueryVariables>;
+export type GoalsQueryVariables = Exact<{
+  id: string | number;
+}>;
+
+
+export type GoalsQuery = { article: { id: string, first: number | null, tenth: number | null } | null };
+
+export const Groups = ("query Groups($contains:String$after:String){...Frame groups(orderBy:ARTICLE_COUNT contains:$contains first:100 after:$after){nodes{id name articleCount}pageInfo{hasNextPage endCursor}}}" + frameFragment) as unknown as TypedDocumentNode<GroupsQuery, GroupsQueryVariables>;
 export const ArticleByLink = ("query ArticleByLink($link:URL!){articleByLink(link:$link){...Row}}" + rowFragment) as unknown as TypedDocumentNode<ArticleByLinkQuery, ArticleByLinkQueryVariables>;
 export const HostArticles = ("query HostArticles($name:String!$after:String){...Frame host(name:$name){id articlesConnection(after:$after){...Page}}}" + pageFragment + frameFragment) as unknown as TypedDocumentNode<HostArticlesQuery, HostArticlesQueryVariables>;
 export const Top = ("query Top($span:Span$after:String){...Frame ranking(span:$span after:$after){nodes{...Row}pageInfo{hasNextPage endCursor}totalCount}}" + rowFragment + frameFragment) as unknown as TypedDocumentNode<TopQuery, TopQueryVariables>;
+export const GroupTop = ("query GroupTop($name:String!$span:Span$after:String){...Frame group(name:$name){id description rules ranking(span:$span after:$after){nodes{...Row}pageInfo{hasNextPage endCursor}totalCount}}}" + rowFragment + frameFragment) as unknown as TypedDocumentNode<GroupTopQuery, GroupTopQueryVariables>;
+export const GroupRules = ("query GroupRules($ids:[ID!]!){nodes(ids:$ids){...on Group{id name rules}}}") as unknown as TypedDocumentNode<GroupRulesQuery, GroupRulesQueryVariables>;
 export const Past = ("query Past($at:DateTime!){...Frame frontPage(at:$at){edges{rank node{...Row}}}}" + rowFragment + frameFragment) as unknown as TypedDocumentNode<PastQuery, PastQueryVariables>;
 export const Votes = ("query Votes($direction:VoteDirection$after:String){viewerVotes(direction:$direction after:$after){edges{at node{...Row}}pageInfo{hasNextPage endCursor}}}" + rowFragment) as unknown as TypedDocumentNode<VotesQuery, VotesQueryVariables>;
 export const Lab = ("query Lab($by:RankBy!$span:Span){ranking(by:$by span:$span first:25){nodes{id number title link votes createdAt}totalCount}}") as unknown as TypedDocumentNode<LabQuery, LabQueryVariables>;
 export const Ranks = ("query Ranks{...Frame articles:articlesConnection(order:SCORE first:100){nodes{id}}}" + frameFragment) as unknown as TypedDocumentNode<RanksQuery, RanksQueryVariables>;
 export const Standing = ("query Standing($id:ID!){article(id:$id){id first:votesToReach(rank:1)tenth:votesToReach(rank:10)thirtieth:votesToReach(rank:30)bestRank{rank at}ranks(hours:168){at rank}}}") as unknown as TypedDocumentNode<StandingQuery, StandingQueryVariables>;
-export const Neighbours = ("query Neighbours($group:String!){group(name:$group){id articlesConnection(first:6){nodes{...Beside}}}}" + besideFragment) as unknown as TypedDocumentNode<NeighboursQuery, NeighboursQueryVariables>;
+export const Neighbours = ("query Neighbours($group:String!){group(name:$group){id articlesConnection(first:7){nodes{...Beside}}}}" + besideFragment) as unknown as TypedDocumentNode<NeighboursQuery, NeighboursQueryVariables>;
 export const Restore = ("mutation Restore($input:RestoreArticleInput!){restoreArticle(input:$input){article{...Row}userErrors{code message}}}" + rowFragment) as unknown as TypedDocumentNode<RestoreMutation, RestoreMutationVariables>;
+export const Goals = ("query Goals($id:ID!){article(id:$id){id first:votesToReach(rank:1)tenth:votesToReach(rank:10)}}") as unknown as TypedDocumentNode<GoalsQuery, GoalsQueryVariables>;

@@ -1,4 +1,4 @@
-import { Delete, Edit } from "./edit";
+import { ArticlePage } from "./article";
 import { FromPage } from "./from";
 import { GroupsPage } from "./groups";
 import { LabPage } from "./lab";
@@ -7,23 +7,21 @@ import { PastPage } from "./past";
 import type { LaterRoute } from "./router";
 import { SignInPage } from "./signin";
 import { SubmitPage } from "./submit";
-import { ModerationPage, NoticePage, OwnReports, Report } from "./third";
+import { ModerationPage, NoticePage, OwnReports } from "./third";
 import { TopPage } from "./top";
 import { VotesPage } from "./votes";
 
 // The second script of the site: what most visits do not need. It is loaded on demand, see load.ts.
 
-export { Neighbours } from "./neighbours";
-export { Deleted, Removed } from "./removed";
-export { share } from "./share";
-export { Standing } from "./standing";
-
-/** What opens below the actions of an article. */
-export const forms = { edit: Edit, delete: Delete, report: Report };
+export { Keyboard } from "./keyboard";
+export { Sheet } from "./sheet";
+export { Why } from "./why";
 
 export function Page({ route }: { route: LaterRoute }) {
   const { site } = usePage();
   switch (route.page) {
+    case "article":
+      return <ArticlePage id={route.id} />;
     case "from":
       return <FromPage name={route.name} />;
     case "groups":
@@ -43,7 +41,7 @@ export function Page({ route }: { route: LaterRoute }) {
     case "submit":
       return <SubmitPage />;
     case "top":
-      return <TopPage span={route.part} />;
+      return <TopPage span={route.part} group={route.group} />;
     case "votes":
       return <VotesPage direction={route.part} />;
   }

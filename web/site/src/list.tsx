@@ -3,30 +3,34 @@ import type { ComponentChildren } from "preact";
 import { useCallback, useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { PageFragment, RowFragment } from "./gql";
 import { useFresh, useLive, useNear } from "./live";
+import { newSince, sawNews } from "./news";
 import { useNow } from "./page";
-import { isHere, navigate, remember, useScroll, useVisit } from "./router";
+import { isHere, navigate, paths, remember, useScroll, useVisit } from "./router";
 import { Row } from "./row";
 import { Empty, Failed, Skeleton } from "./states";
-import { counted, texts } from "./strings";
-import { closing } from "./time";
+import { counted, fill, texts } from "./strings";
+import { clock, closing } from "./time";
 
 /** The articles that a list shows. */
 export interface Source {
   query: DocumentInput;
   variables: object;
   read(data: unknown): PageFragment | null | undefined;
-  /** Whether the list is ordered by score. */
-  ranked: boolean;
-  /** Whether the rows have no ranks. */
-  unnumbered?: boolean;
+  /** Whether the rows have ranks: by score, which each row explains, or by votes. */
+  ranked?: "score" | "votes";
   /** What the row of an article says instead of offering to explain its score. */
   note?(article: RowFragment, now: number): string;
   /** Which new articles to count: all, or those of a group. If missing, none. */
   posted?: { group?: string };
+  /** The group that its rows do not repeat. */
+  group?: string;
 }
 
+/** Number of parts that are read by scrolling. A button reads the next ones, so that the end of the page can be reached. */
+const partsAtOnce = 3;
+
 /**
- * A list with infinite scrolling. Each part has its own URL, with its cursor. A new visit reads the
+ * A list that grows by scrolling, some parts at once. Each part has its own URL, with its cursor. A new visit reads the
  * list from the server; the back button restores it from the cache. The list never reorders while
  * it is shown: votes only change the numbers, and new articles appear on request.
  */
@@ -64,11 +68,21 @@ export function ArticleList({ source, empty }: { source: Source; empty: Componen
     setShown((before) => Math.max(before, last ? Number.POSITIVE_INFINITY : index + 1));
   }, []);
 
+  const waiting = fresh > 0 ? `(${fresh}) ` : "";
+  useEffect(() => {
+    document.title = waiting + document.title.replace(/^\(\d+\) /, "");
+  }, [waiting]);
+  // Where they are not the first ones of the list itself, another one begins with them.
+  const fromNew = source.ranked === "score" ? paths.list("TIME", source.posted?.group) : visit.path;
+
   return (
     <div ref={list} class="list">
       <p class="fresh" role="status">
         {fresh > 0 && (
-          <button type="button" onClick={() => navigate(visit.path, "replace")}>
+          <button
+            type="button"
+            onClick={() => navigate(fromNew, fromNew === visit.path ? "replace" : "push")}
+          >
             {counted(fresh, texts.freshArticles)}
           </button>
         )}
@@ -83,7 +97,7 @@ export function ArticleList({ source, empty }: { source: Source; empty: Componen
         after={start}
         index={0}
         parts={parts}
-        rank={start || source.unnumbered ? undefined : 1}
+        before={start ? undefined : 0}
         restored={restored ? wanted : Number(visit.first)}
         empty={empty}
         onShown={onShown}
@@ -99,8 +113,8 @@ interface PartProps {
   index: number;
   /** Number of parts to show. */
   parts: number;
-  /** The rank of the first row, if known. */
-  rank?: number;
+  /** The number of articles before it, if known. */
+  before?: number;
   above?: RowFragment;
   /** Number of parts to show from the cache, because the visitor returned to them. */
   restored: number;
@@ -110,7 +124,7 @@ interface PartProps {
 }
 
 /** One part of a list, followed by the next parts. */
-function Part({ source, after, index, parts, rank, above, restored, empty, onShown, more }: PartProps) {
+function Part({ source, after, index, parts, before, above, restored, empty, onShown, more }: PartProps) {
   const [{ data, error }, execute] = useQuery({
     query: source.query,
     variables: { ...source.variables, after: after || null },
@@ -122,6 +136,17 @@ function Part({ source, after, index, parts, rank, above, restored, empty, onSho
   const now = useNow(articles.map(closing));
   const [near, part] = useNear<HTMLOListElement>("100% 0px", true, [page === undefined]);
   useLive(articles, near);
+  const [since] = useState(newSince);
+  const [readAt] = useState(Date.now);
+  const isNew = ({ createdAt }: RowFragment) => source.posted !== undefined && Date.parse(createdAt) > since;
+  /** What is said between the new articles of a list by time and the others: before a row. */
+  const sinceBefore = (i: number) => {
+    const last = articles[i - 1] ?? above;
+    const article = articles[i];
+    if (source.ranked || before === undefined || !last || !article || !isNew(last) || isNew(article)) return;
+    return fill(texts.newSince, { n: before + i, time: clock(since, now) });
+  };
+  const seen = useCallback(() => sawNews(readAt), []);
 
   // Before the browser paints: a list that is restored is never seen at another scroll position.
   useLayoutEffect(() => {
@@ -141,9 +166,13 @@ function Part({ source, after, index, parts, rank, above, restored, empty, onSho
             key={article.id}
             article={article}
             now={now}
-            rank={rank && rank + i}
+            rank={source.ranked && before !== undefined ? before + i + 1 : undefined}
+            group={source.group}
             note={source.note?.(article, now)}
-            above={source.ranked ? (page.nodes[i - 1] ?? above) : undefined}
+            isNew={isNew(article)}
+            since={sinceBefore(i)}
+            seen={seen}
+            above={source.ranked === "score" ? (page.nodes[i - 1] ?? above) : undefined}
           />
         ))}
       </ol>
@@ -154,25 +183,37 @@ function Part({ source, after, index, parts, rank, above, restored, empty, onSho
             {...{ source, parts, restored, onShown, more }}
             after={endCursor}
             index={index + 1}
-            rank={rank && rank + page.nodes.length}
+            before={before === undefined ? undefined : before + page.nodes.length}
             above={page.nodes.at(-1)}
           />
         ) : (
-          <More after={endCursor} more={more} />
+          <More after={endCursor} more={more} waits={(index + 1) % partsAtOnce === 0} />
         ))}
     </>
   );
 }
 
-/** Loads the next part when the visitor scrolls near. Also a plain link to that part. */
-function More({ after, more }: { after: string; more(): void }) {
+interface MoreProps {
+  after: string;
+  more(): void;
+  /** Whether it waits for a click. */
+  waits: boolean;
+}
+
+/** Loads the next part when the visitor scrolls near, or on a click. Also a plain link to that part. */
+function More({ after, more, waits }: MoreProps) {
   const { path } = useVisit();
   const [near, link] = useNear<HTMLAnchorElement>("50% 0px", false, []);
   useEffect(() => {
-    if (near) more();
+    if (near && !waits) more();
   }, [near]);
+  const click = (event: MouseEvent) => {
+    if (event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
+    event.preventDefault();
+    more();
+  };
   return (
-    <a ref={link} class="more" href={`${path}?${new URLSearchParams({ after })}`}>
+    <a ref={link} class="more" href={`${path}?${new URLSearchParams({ after })}`} onClick={click}>
       {texts.moreArticles}
     </a>
   );

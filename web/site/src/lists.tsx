@@ -2,9 +2,10 @@ import type { TypedDocumentNode } from "@graphql-typed-document-node/core";
 import { useQuery } from "@urql/preact";
 import { useMemo } from "preact/hooks";
 import { type ArticleOrder, Articles, GroupArticles, type PageFragment, UserArticles } from "./gql";
+import { GroupHeader } from "./group";
 import { ArticleList, type Source } from "./list";
 import { usePage, useTitle } from "./page";
-import { has, paths } from "./router";
+import { has } from "./router";
 import { Empty } from "./states";
 import { counted, fill, filled, texts } from "./strings";
 
@@ -24,7 +25,7 @@ export function HomePage({ order }: { order: ArticleOrder }) {
   const list = useMemo(
     () =>
       source(Articles, { order }, (data) => data.articlesConnection, {
-        ranked: order === "SCORE",
+        ranked: order === "SCORE" ? "score" : undefined,
         posted: {},
       }),
     [order],
@@ -42,25 +43,24 @@ export function GroupPage({ name, order }: { name: string; order: ArticleOrder }
   const list = useMemo(
     () =>
       source(GroupArticles, { name, order }, (data) => data.group?.articlesConnection, {
-        ranked: order === "SCORE",
+        ranked: order === "SCORE" ? "score" : undefined,
         posted: name === "interesting" ? undefined : { group: name },
+        group: name,
       }),
     [name, order],
   );
-  const tab = (of: ArticleOrder, text: string) => (
-    <a href={paths.list(of, name)} aria-current={order === of ? "page" : undefined}>
-      {text}
-    </a>
-  );
+  // The list asks for it.
+  const [{ data }] = useQuery({
+    query: GroupArticles,
+    variables: { name, order, after: null },
+    requestPolicy: "cache-only",
+  });
   return (
     <>
-      <header class="heading">
-        <h1 dir="auto">{name}</h1>
-        <nav aria-label={texts.order}>
-          {tab("SCORE", texts.hot)}
-          {tab("TIME", texts.new)}
-        </nav>
-      </header>
+      <GroupHeader
+        {...{ name, group: data?.group, count: data?.group?.articlesConnection.totalCount }}
+        shown={order === "SCORE" ? "hot" : "new"}
+      />
       <ArticleList
         source={list}
         empty={
@@ -88,7 +88,7 @@ export function UserPage({ name }: { name: string }) {
   useTitle(name);
   const { viewer } = usePage();
   const list = useMemo(
-    () => source(UserArticles, { name }, (data) => data.user?.articlesConnection, { ranked: false }),
+    () => source(UserArticles, { name }, (data) => data.user?.articlesConnection, {}),
     [name],
   );
   // The list asks for it.

@@ -42,17 +42,30 @@ export function useFresh(
   return fresh;
 }
 
+/** Reports whether the window is seen. */
+function useSeen(): boolean {
+  const [seen, setSeen] = useState(true);
+  useEffect(() => {
+    const follow = () => setSeen(document.visibilityState !== "hidden");
+    follow();
+    addEventListener("visibilitychange", follow);
+    return () => removeEventListener("visibilitychange", follow);
+  }, []);
+  return seen;
+}
+
 /**
- * Subscribes to the articles of a part while it is near the viewport. Their revisions say what the page
+ * Subscribes to the articles of a part while it is near the viewport of a window that is seen. Their revisions say what the page
  * has: what changed before, or while the connection was lost, is sent.
  */
 export function useLive(articles: RowFragment[], near: boolean): void {
   const ids = articles.map((article) => article.id);
+  const shown = useSeen() && near;
   const variables = useMemo(
     () => ({ ids, revisions: articles.map(({ revision }) => revision) }),
-    [ids.join(), near],
+    [ids.join(), shown],
   );
-  useSubscription({ query: ArticleChanged, variables, pause: !near || ids.length === 0 });
+  useSubscription({ query: ArticleChanged, variables, pause: !shown || ids.length === 0 });
 }
 
 /** A reader that is replaced when a dependency changes, and stopped when the component unmounts. */

@@ -1,12 +1,13 @@
 import { useEffect, useState } from "preact/hooks";
 
-type Later = typeof import("./later");
+export type Later = typeof import("./later");
 
 let loaded: Later | undefined;
 
 /** Loads the second script, which later.tsx describes, if it is not loaded yet. */
-export async function load(): Promise<void> {
+export async function load(): Promise<Later> {
   loaded ??= await import("./later");
+  return loaded;
 }
 
 /** Loads the second script before it is needed, such as when the pointer is over a link to one of its pages. */
@@ -17,10 +18,7 @@ export function useLater(): { later?: Later; failed: boolean } {
   const [later, setLater] = useState(loaded);
   const [failed, setFailed] = useState(false);
   useEffect(() => {
-    load().then(
-      () => setLater(loaded),
-      () => setFailed(true),
-    );
+    load().then(setLater, () => setFailed(true));
   }, []);
   return { later, failed };
 }

@@ -16,7 +16,7 @@ import {
   type VoteMutation,
 } from "./gql";
 import { usePage } from "./page";
-import { explainError, sentence } from "./problem";
+import { explainError, explainRefusal } from "./problem";
 import { inOrder, isLeaving } from "./requests";
 import { navigate, paths } from "./router";
 import { dropDraft, windowStorage } from "./storage";
@@ -99,11 +99,11 @@ async function repeat(client: Client, viewer: string, say: (message: string) => 
   if (young.length < mutations.length) say(texts.allInDoubt);
   for (const mutation of young) {
     const { data, error } = await execute(client, { ...mutation, viewer });
-    const payload: { userErrors: { message: string }[] } | null | undefined = Object.values(data ?? {}).find(
-      (field) => field?.userErrors,
-    );
+    const payload: { userErrors: { code: string; message: string }[] } | null | undefined = Object.values(
+      data ?? {},
+    ).find((field) => field?.userErrors);
     const refusal = payload?.userErrors[0];
-    if (refusal) say(`${sentence(refusal.message)} ${texts.inDoubt[mutation.name]}`);
+    if (refusal) say(`${explainRefusal(refusal)} ${texts.inDoubt[mutation.name]}`);
     else if (error) say(`${explainError(error)} ${texts.inDoubt[mutation.name]}`);
     else if (mutation.name === "Delete") say(texts.hasDeleted);
     else if (mutation.name === "Edit") say(texts.hasEdited);

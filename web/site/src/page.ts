@@ -1,6 +1,7 @@
 import type { CombinedError } from "@urql/preact";
 import { type ComponentChildren, createContext } from "preact";
 import { useContext, useEffect, useLayoutEffect, useState } from "preact/hooks";
+import type { Later } from "./load";
 import type { Site } from "./session";
 import { config, fill, texts } from "./strings";
 
@@ -12,6 +13,16 @@ export interface Subject {
   poster: { name: string };
 }
 
+/** What a group says about itself. */
+export interface Described {
+  name: string;
+  description: string | null;
+  rules: string[];
+}
+
+/** What moderators do with an article in a form. */
+export type Act = "remove" | "groups" | "author";
+
 /** State of the page that its parts share. */
 export interface Page {
   /** Undefined until the server has answered. */
@@ -20,17 +31,20 @@ export interface Page {
   viewer?: string;
   /** Whether they are a moderator. */
   moderates?: boolean;
-  /**
-   * What moderators have in menus, once it is loaded: the entry of their pages, and that of an article. With the name of a form,
-   * it opens that.
-   */
-  tools?(article?: Subject, form?: "groups" | "author"): ComponentChildren;
+  /** What moderators have in menus, once it is loaded: the entry of their pages, and forms about an article. */
+  tools?: {
+    entry: ComponentChildren;
+    open(article: Subject, form: Act): void;
+    describe(group: Described): void;
+  };
   /** Waits until it is known who is signed in. */
   identify(): Promise<{ site?: Site; viewer?: string; error?: CombinedError }>;
   /** Number of connections so far. When it changes, what was read before may be out of date. */
   connections: number;
   /** Reads the session again, after signing in or out. */
   refresh(): void;
+  /** Loads the second script, unless it is there. */
+  load(): Promise<Later>;
   /** Shows a message for some seconds, with a button if it can be undone. Screen readers announce it. */
   say(message: string, undo?: () => void): void;
 }
@@ -39,6 +53,7 @@ export const PageContext = createContext<Page>({
   identify: async () => ({}),
   connections: 0,
   refresh() {},
+  load: () => new Promise(() => {}),
   say() {},
 });
 export const usePage = () => useContext(PageContext);

@@ -1,5 +1,5 @@
 import { useQuery } from "@urql/preact";
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { Past } from "./later-gql";
 import { useNow, useTitle } from "./page";
 import { navigate, useScroll, useVisit } from "./router";
@@ -42,6 +42,11 @@ export function PastPage({ name }: { name?: string }) {
     variables: { at: new Date(at).toISOString() },
   });
   const page = data?.frontPage;
+  // Such as on a site that was imported since then. The server does the same.
+  useEffect(() => {
+    const latest = address(now - (now % hour));
+    if (!name && data && !page?.edges.length) navigate(latest, "replace");
+  }, [data]);
   useScroll(data !== undefined);
   return (
     <>

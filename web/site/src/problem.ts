@@ -11,6 +11,18 @@ export function sentence(message: string): string {
   return message.charAt(0).toUpperCase() + message.slice(1) + (message.endsWith(".") ? "" : ".");
 }
 
+/** Says why a change was refused: in the language of the site if it has words for the code, and else in those of the server. */
+export function explainRefusal({ code, field, message }: UserError): string {
+  const own: Record<string, string> = texts.refusals;
+  return own[`${code}.${field?.[0]}`] ?? own[code] ?? sentence(message);
+}
+
+interface UserError {
+  code: string;
+  message: string;
+  field?: string[] | null;
+}
+
 /** Explains an error to the visitor. */
 export function explainError(error: CombinedError): string {
   if (error.networkError) return texts.unreachable;

@@ -234,7 +234,7 @@ export function Reports() {
   /** Opens a form about an article, beside the page. */
   const act = (target: string, form: "groups" | "author") => {
     const article = find(target)?.item.article;
-    if (article) tools?.(article, form);
+    if (article) tools?.open(article, form);
   };
   useKeys({
     g: () => act(currentCase(), "groups"),

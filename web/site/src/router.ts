@@ -8,15 +8,15 @@ import { config } from "./strings";
 export type Route =
   | LaterRoute
   | { page: "list"; order: ArticleOrder; group?: string }
-  | { page: "article"; id: string }
   | { page: "user"; name: string }
   | { page: "missing" };
 
 /** A page of the second script. */
 export type LaterRoute =
   | { page: "groups" | "submit" | "signin" | "lab" | "reports" | "notice" }
+  | { page: "article"; id: string }
   | { page: "from"; name: string }
-  | { page: "top"; part: Span }
+  | { page: "top"; part: Span; group?: string }
   | { page: "past"; day?: string }
   | { page: "votes"; part?: (typeof directions)[number] }
   | { page: "mod"; part?: (typeof tabs)[number] };
@@ -42,14 +42,14 @@ export function parse(path: string): Route {
   } catch {
     return { page: "missing" };
   }
-  const [first = "", second = "", third, ...rest] = segments;
-  if (
-    config.without.includes(first) ||
-    rest.length > 0 ||
-    (third !== undefined && !(first === "g" && third === "new"))
-  ) {
-    return { page: "missing" };
+  const [first = "", second = "", third, fourth, ...rest] = segments;
+  const leftOut = (page: string) => config.without.includes(page);
+  if (first === "g" && third === "top" && rest.length === 0 && !leftOut("group-top")) {
+    const part = spans.find((span) => span.toLowerCase() === fourth);
+    return part && second ? { page: "top", part, group: second } : { page: "missing" };
   }
+  if (leftOut(first) || fourth !== undefined || (third !== undefined && !(first === "g" && third === "new")))
+    return { page: "missing" };
   if (segments.length === 1) {
     switch (first) {
       case "":
@@ -101,6 +101,7 @@ export const paths = {
   list: (order: ArticleOrder, group?: string) =>
     group ? `/g/${segment(group)}${order === "TIME" ? "/new" : ""}` : order === "TIME" ? "/new" : "/",
   article: (number: number) => `/a/${number}`,
+  top: (span: Span, group?: string) => `${group ? `/g/${segment(group)}` : ""}/top/${span.toLowerCase()}`,
   user: (name: string) => `/u/${segment(name)}`,
   host: (name: string) => `/from/${segment(name)}`,
 };

@@ -1,82 +1,124 @@
 import type { ComponentChildren } from "preact";
-import { useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import type { RowFragment } from "./gql";
+import { useNear } from "./live";
+import type { Later } from "./load";
 import { usePage } from "./page";
 import { paths } from "./router";
-import { counted, fill, filled, texts } from "./strings";
+import { fill, filled, texts } from "./strings";
 import { host } from "./text";
-import { ago, closing, timeLeft } from "./time";
+import { age, ago, closing, timeLeft } from "./time";
 import { Votes } from "./vote";
-import { Why } from "./why";
 
 // Package pages renders the same rows on the server. Its tests compare them with these.
 
-interface RowProps {
+/** Where a row stands in its list. */
+export interface Place {
+  /** Its rank, in a ranked list whose start is known. */
+  rank?: number;
+  /** The preceding article, in a list ordered by score. */
+  above?: RowFragment;
+  /** The group of the list, which its rows do not repeat, as they do not repeat the host of the link. */
+  group?: string;
+  /** What the list says of the article instead of explaining its score; it may be empty. */
+  note?: string;
+  /** Whether it was posted since the visitor was here. */
+  isNew?: boolean;
+  /** What is said before the first one that was not, and what happens when that is seen. */
+  since?: string;
+  seen?(): void;
+}
+
+interface RowProps extends Place {
   article: RowFragment;
   now: number;
-  rank?: number;
-  above?: RowFragment;
-  note?: string;
 }
 
 const maxGroups = 3;
 const lastDay = 86_400_000; // milliseconds
 
-/**
- * An article in a list. `above` is the preceding article, in a list ordered by score. Other lists may have a `note`,
- * which can be empty, instead of the explanation of the score.
- */
-export function Row({ article, now, rank, above, note }: RowProps) {
+/** An article in a list. It is drawn again only if something of it changes: a busy list changes all the time. */
+export function Row(props: RowProps) {
+  return useMemo(() => <Drawn {...props} />, Object.values(props));
+}
+
+/** Its menu and the explanation of its rank are in the second script. */
+function Drawn({ article, now, ...place }: RowProps) {
+  const { rank, note, isNew, since, seen } = place;
+  const { say, load } = usePage();
   const [explained, setExplained] = useState(false);
-  const { tools } = usePage();
-  const why = `why-${article.number}`;
+  const [later, setLater] = useState<Later>();
+  const [open, setOpen] = useState(false);
   if (article.deletedAt) return <Gone rank={rank} />;
-  const { number, title, link, groups, editedAt } = article;
+  const { number, title, link, editedAt } = article;
+  const from = link && host(link);
+  const groups = article.groups.filter(({ name }) => name !== place.group && name !== from);
   const end = closing(article);
+  const show = async () => {
+    const script = await load().catch(() => say(texts.notLoaded));
+    if (!script) return;
+    setLater(script);
+    setOpen(true);
+  };
   return (
-    <li class="row" value={rank} id={article.id} data-id={article.id}>
+    <li class="row" value={rank} id={article.id} data-id={article.id} data-new={isNew || undefined}>
+      {since && <Since text={since} seen={seen} />}
       <span class="rank" aria-hidden="true">
         {rank}
       </span>
-      <Votes
-        article={article}
-        now={now}
-        explains={note === undefined ? why : undefined}
-        explained={explained}
-        explain={setExplained}
-      />
-      <div class="what">
-        <h2>
-          <a class="title" dir="auto" rel="ugc" href={link ?? paths.article(number)}>
-            {title}
-          </a>{" "}
-          {link && (
-            <span class="host" dir="auto">
-              {host(link)}
-            </span>
-          )}
-        </h2>
+      <h2>
+        <a class="title" dir="auto" rel="ugc" href={link ?? paths.article(number)}>
+          {title}
+        </a>{" "}
+        {link && (
+          <span class="host" dir="auto">
+            {from}
+          </span>
+        )}
+      </h2>
+      <Votes article={article} now={now} />
+      <div class="line">
         <p class="facts">
-          <Posted article={article} now={now} />
+          <Posted article={article} now={now} short />
           {editedAt && <span>{fill(texts.edited, { time: ago(Date.parse(editedAt), now) })}</span>}
           {now < end && now >= end - lastDay && <span>{timeLeft(end, now)}</span>}
           {note && <span class="note">{note}</span>}
-          <Groups article={article} groups={groups.slice(0, maxGroups)}>
-            {groups.length > maxGroups && (
-              <a
-                class="group"
-                href={paths.article(number)}
-                aria-label={counted(groups.length - maxGroups, texts.moreGroups)}
-              >
-                +{groups.length - maxGroups}
+          <Groups groups={groups.slice(0, maxGroups)}>
+            {groups.length > 1 && (
+              <a class={groups.length > maxGroups ? "plus" : "plus narrow"} href={paths.article(number)}>
+                {groups.length > maxGroups && <span class="wide">+{groups.length - maxGroups}</span>}
+                <span class="narrow">+{groups.length - 1}</span>
+                <span class="unseen"> {texts.moreGroups}</span>
               </a>
             )}
           </Groups>
-          {tools?.(article)}
         </p>
-        <div id={why}>{explained && <Why article={article} now={now} above={above} />}</div>
+        <button type="button" class="tool" aria-label={texts.more} aria-expanded={open} onClick={show}>
+          …
+        </button>
       </div>
+      {later && open && (
+        <later.Sheet
+          {...{ article, now, place }}
+          close={() => setOpen(false)}
+          explain={() => setExplained(!explained)}
+        />
+      )}
+      {later && explained && <later.Why article={article} now={now} above={place.above} />}
     </li>
+  );
+}
+
+/** The line between what is new and what was there. */
+function Since({ text, seen }: { text: string; seen?(): void }) {
+  const [near, line] = useNear<HTMLElement>("0px", false, []);
+  useEffect(() => {
+    if (near) seen?.();
+  }, [near]);
+  return (
+    <span ref={line} class="since">
+      {text}
+    </span>
   );
 }
 
@@ -89,46 +131,44 @@ export function Gone({ rank }: { rank?: number }) {
   );
 }
 
-interface FactProps {
+interface PostedProps {
   article: RowFragment;
   now: number;
+  /** Whether it has no room for a sentence. */
+  short?: boolean;
 }
 
 /** When and by whom an article was posted. */
-export function Posted({ article: { createdAt, number, poster }, now }: FactProps) {
+export function Posted({ article: { createdAt, number, poster }, now, short }: PostedProps) {
+  const at = Date.parse(createdAt);
+  const time = (
+    <a href={paths.article(number)}>
+      <time dateTime={createdAt}>{short ? age(at, now) : ago(at, now)}</time>
+    </a>
+  );
+  const user = (
+    <a dir="auto" href={paths.user(poster.name)}>
+      {poster.name}
+    </a>
+  );
+  if (!short) return <span>{filled(texts.postedBy, { time, user })}</span>;
   return (
-    <span>
-      {filled(texts.postedBy, {
-        time: (
-          <a href={paths.article(number)}>
-            <time dateTime={createdAt}>{ago(Date.parse(createdAt), now)}</time>
-          </a>
-        ),
-        user: (
-          <a dir="auto" href={paths.user(poster.name)}>
-            {poster.name}
-          </a>
-        ),
-      })}
-    </span>
+    <>
+      <span>{time}</span>
+      <span>{user}</span>
+    </>
   );
 }
 
 interface GroupsProps {
-  article: RowFragment;
   groups: RowFragment["groups"];
   children?: ComponentChildren;
 }
 
 /** The groups of an article. Names alone, such as go, do not describe links. The direction is that of the name. */
-export function Groups({ article: { isInteresting }, groups, children }: GroupsProps) {
+export function Groups({ groups, children }: GroupsProps) {
   return (
     <>
-      {isInteresting && (
-        <a class="group star" href="/g/interesting">
-          <span>{texts.isInteresting}</span>
-        </a>
-      )}
       {groups.map(({ id, name }) => (
         <a key={id} class="group" dir="auto" href={paths.list("SCORE", name)}>
           <bdi class="unseen">{texts.group} </bdi>

@@ -1,8 +1,8 @@
 import { fill, texts } from "./strings";
 
-/** Shares this page, or copies its link. */
-export function share(title: string, say: (message: string) => void): void {
-  const { href: url } = location;
+/** Shares a page of this site, or copies its link. */
+export function share(title: string, say: (message: string) => void, path: string): void {
+  const url = location.origin + path;
   const shared = navigator.share
     ? navigator.share({ title, url })
     : // Browsers have no clipboard without HTTPS.

@@ -1,27 +1,21 @@
 import { useQuery } from "@urql/preact";
-import type { ComponentChildren } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import type { RowFragment } from "./gql";
 import { type StandingQuery as Data, Standing as StandingQuery } from "./later-gql";
 import { usePage } from "./page";
-import { Plot } from "./plot";
-import { counted, fill, texts } from "./strings";
-import { moment } from "./time";
+import { counted, fill, formatNumber, texts } from "./strings";
+import { clock } from "./time";
+import { Why } from "./why";
 
 const settling = 1000; // milliseconds
 
-interface StandingProps {
-  article: RowFragment;
-  now: number;
-  children: ComponentChildren;
-}
-
 /**
- * Says which ranks an article reached and could reach, and shows where it stood in the last week. Its children follow,
- * which are not shown before: they would move.
+ * Where an article stands: its rank at the last full hour, a curve of the last week, what the next goals take, and why. On
+ * narrow screens it is a line that opens.
  */
-export function Standing({ article, now, children }: StandingProps) {
+export function Standing({ article, now }: { article: RowFragment; now: number }) {
   const { connections } = usePage();
+  const [open, setOpen] = useState(false);
   const [{ data, error }, execute] = useQuery({ query: StandingQuery, variables: { id: article.id } });
   const state = `${article.votes} ${connections}`;
   const asked = useRef(state);
@@ -33,84 +27,86 @@ export function Standing({ article, now, children }: StandingProps) {
     }, settling);
     return () => clearTimeout(timer);
   }, [state]);
+  const known = data?.article;
+  const ranks = known?.ranks.filter(({ rank }) => rank !== null) ?? [];
+  const last = ranks.at(-1);
+  const goals = known ? goalsOf(known) : [];
+  const title = last?.rank ? fill(texts.rankN, { n: formatNumber(last.rank) }) : texts.standing;
   return (
-    <>
-      {data?.article && <Ranks standing={data.article} now={now} />}
-      <div hidden={!data && !error}>{children}</div>
-    </>
+    <section class="standing" data-open={open || undefined} aria-label={texts.standing}>
+      <button type="button" class="narrow" aria-expanded={open} onClick={() => setOpen(!open)}>
+        <strong>{title}</strong> {goals[0]?.join(": ")}
+      </button>
+      <div hidden={!known && !error}>
+        <p>
+          <strong>{title}</strong>{" "}
+          {last && known?.bestRank && (
+            <span class="about">
+              {fill(texts.atAndBest, { time: clock(Date.parse(last.at), now), rank: known.bestRank.rank })}
+            </span>
+          )}
+        </p>
+        {known && <Curve ranks={known.ranks} now={now} />}
+        {goals.length > 0 && (
+          <dl>
+            {goals.map(([name, votes]) => (
+              <div key={name}>
+                <dt>{name}</dt>
+                <dd>{votes}</dd>
+              </div>
+            ))}
+          </dl>
+        )}
+        <Why article={article} now={now} />
+      </div>
+    </section>
   );
 }
 
 type Known = NonNullable<Data["article"]>;
 
-function Ranks({ standing, now }: { standing: Known; now: number }) {
-  const { first, tenth, thirtieth, bestRank, ranks } = standing;
+/** The goals that an article has not reached, and what they take. */
+function goalsOf({ first, tenth, thirtieth }: Known): [name: string, votes: string][] {
   const goals: [string, number | null][] = [
     [texts.firstPlace, first],
     [fill(texts.firstN, { n: 10 }), tenth],
     [fill(texts.firstN, { n: 30 }), thirtieth],
   ];
-  return (
-    <>
-      <dl class="standing">
-        {goals.map(([name, votes]) => (
-          <div key={name}>
-            <dt>{name}</dt>
-            <dd>{goal(votes)}</dd>
-          </div>
-        ))}
-        {bestRank && (
-          <div>
-            <dt>{texts.bestRank}</dt>
-            <dd>
-              {bestRank.rank} <span class="about">{short(bestRank.at, now)}</span>
-            </dd>
-          </div>
-        )}
-      </dl>
-      <History ranks={ranks} now={now} />
-    </>
-  );
+  return goals
+    .filter(([, votes]) => votes !== 0)
+    .map(([name, votes]) => [name, votes === null ? texts.outOfReach : counted(votes, texts.votes)]);
 }
 
-/** What has to happen until a rank is reached. */
-function goal(votes: number | null): string {
-  if (votes === null) return texts.outOfReach;
-  return votes > 0 ? counted(votes, texts.moreVotes) : texts.reached;
-}
+const [width, height] = [240, 64];
 
-/** Formats a time without its seconds: "21 Nov, 09:12". */
-const short = (at: string | number, now: number) => moment(new Date(at).getTime(), now).slice(0, -3);
-
-// Ranks on a logarithmic axis: the first places matter most.
-const yOf = (rank: number) => 1 - Math.log10(rank) / 2;
-
-function History({ ranks, now }: { ranks: Known["ranks"]; now: number }) {
+/** The ranks at full hours, the first place at the top. Their axis is logarithmic: the first places matter most. */
+function Curve({ ranks, now }: { ranks: Known["ranks"]; now: number }) {
   const known = ranks.map(({ at, rank }) => ({ at: Date.parse(at), rank })).sort((a, b) => a.at - b.at);
   const first = known.findIndex(({ rank }) => rank !== null);
-  const shown = known.slice(Math.max(0, first - 1));
+  const shown = first < 0 ? [] : known.slice(Math.max(0, first - 1));
   const [from, to] = [shown[0]?.at ?? 0, shown.at(-1)?.at ?? 0];
-  if (first < 0 || to === from) return null;
+  if (to === from) return null;
+  let path = "";
+  shown.forEach(({ at, rank }, i) => {
+    if (rank === null) return;
+    const x = ((at - from) / (to - from)) * width;
+    const y = (Math.log10(rank) / 2) * (height - 4) + 2;
+    path += `${shown[i - 1]?.rank == null ? "M" : "L"}${x.toFixed(1)} ${y.toFixed(1)}`;
+  });
   const best = Math.min(...shown.map(({ rank }) => rank ?? 100));
   return (
-    <Plot
-      label={fill(texts.rankOverTime, { rank: best, time: short(from, now) })}
-      xTicks={[
-        { at: 0, text: short(from, now) },
-        { at: 1, text: short(to, now) },
-      ]}
-      yTicks={[1, 3, 10, 30, 100].map((rank) => ({ at: yOf(rank), text: `${rank}` }))}
-      lines={[
-        {
-          name: texts.rank,
-          kind: "chosen",
-          points: shown.map(({ at, rank }) =>
-            rank === null ? undefined : [(at - from) / (to - from), yOf(rank)],
-          ),
-        },
-      ]}
-    >
-      {texts.aboutHistory}
-    </Plot>
+    <figure class="plot">
+      <svg
+        role="img"
+        aria-label={fill(texts.rankOverTime, { rank: best, time: clock(from, now) })}
+        viewBox={`0 0 ${width} ${height}`}
+      >
+        <path class="chosen" d={path} />
+      </svg>
+      <figcaption>
+        <span>{clock(from, now)}</span>
+        <span>{clock(to, now)}</span>
+      </figcaption>
+    </figure>
   );
 }

@@ -6,6 +6,7 @@ import {
   completeLink,
   type Draft,
   fromAddress,
+  groupNames,
   idempotencyKey,
   keepDraft,
   lastWord,
@@ -15,10 +16,10 @@ import {
   withGroup,
 } from "./draft";
 import type { PostMutation } from "./gql";
-import { ArticleByLink, Groups } from "./later-gql";
+import { ArticleByLink, GroupRules, Groups } from "./later-gql";
 import { useSend } from "./mutations";
 import { usePage, useSettled, useTitle } from "./page";
-import { explainError, sentence } from "./problem";
+import { explainError, explainRefusal } from "./problem";
 import { isHere, navigate, paths, useScroll, useVisit } from "./router";
 import { config, counted, fill, filled, texts } from "./strings";
 
@@ -26,6 +27,7 @@ type UserError = NonNullable<PostMutation["post"]>["userErrors"][number];
 
 const fields = ["title", "link", "text", "groups"] as const;
 const maxSuggestions = 6;
+const maxGroups = 10; // of an article
 
 export function SubmitPage() {
   useTitle(texts.submit);
@@ -99,6 +101,7 @@ export function SubmitPage() {
       <Field name="groups" label={texts.groups} about={texts.aboutGroups} errors={errorsOf("groups")}>
         <input {...bind("groups")} autocomplete="off" autocapitalize="none" spellcheck={false} />
         <Suggestions text={draft.groups} choose={(groups) => setDraft({ ...draft, groups })} />
+        <Rules text={draft.groups} />
       </Field>
       {writes || !draft.link.trim() || draft.text ? (
         <Field name="text" label={texts.text} about={texts.aboutText} errors={errorsOf("text")}>
@@ -112,7 +115,7 @@ export function SubmitPage() {
       <div role="alert">
         {others.map((error) => (
           <p key={error.code + error.message} class="error">
-            {sentence(error.message)}
+            {explainRefusal(error)}
           </p>
         ))}
       </div>
@@ -157,7 +160,7 @@ function Field({ name, label, about, errors, children }: FieldProps) {
         <div id={`${name}-error`} class="error">
           {errors.map((error) => (
             <p key={error.message}>
-              {"articleId" in error ? <Duplicate article={error.article} /> : sentence(error.message)}
+              {"articleId" in error ? <Duplicate article={error.article} /> : explainRefusal(error)}
             </p>
           ))}
         </div>
@@ -201,10 +204,38 @@ function Duplicate({ article }: Pick<Extract<UserError, { articleId: string }>, 
   );
 }
 
+/** The rules of the groups that are chosen. */
+function Rules({ text }: { text: string }) {
+  const names = useSettled(groupNames(text.toLowerCase()).slice(0, maxGroups).join(" "));
+  const ids = names.split(" ").map((name) => `group:${name}`);
+  const [{ data }] = useQuery({ query: GroupRules, variables: { ids }, pause: !names });
+  return (
+    <>
+      {(names ? (data?.nodes ?? []) : []).map(
+        (group) =>
+          group &&
+          "rules" in group &&
+          group.rules.length > 0 && (
+            <div key={group.id} class="about rules">
+              {fill(texts.rulesOf, { group: group.name })}
+              <ol>
+                {group.rules.map((rule) => (
+                  <li key={rule} dir="auto">
+                    {rule}
+                  </li>
+                ))}
+              </ol>
+            </div>
+          ),
+      )}
+    </>
+  );
+}
+
 /** Suggests existing groups, the largest first. */
 function Suggestions({ text, choose }: { text: string; choose(text: string): void }) {
-  const prefix = useSettled(lastWord(text));
-  const [{ data }] = useQuery({ query: Groups, variables: { prefix } });
+  const contains = useSettled(lastWord(text));
+  const [{ data }] = useQuery({ query: Groups, variables: { contains } });
   const groups = data?.groups?.nodes ?? [];
   const offered = suggest(
     text,

@@ -21,6 +21,10 @@ function largest(seconds: number, forms: typeof texts.lasts): string | undefined
 export const ago = (then: number, now: number): string =>
   largest((now - then) / 1000, texts.ago) ?? texts.justNow;
 
+/** The same without words: "3 h"; less than a minute ago, or in the future, as "now". */
+export const age = (then: number, now: number): string =>
+  largest((now - then) / 1000, texts.ages) ?? texts.now;
+
 /** Returns when voting closes, in Unix milliseconds: the end of the second in which it ends. */
 export function closing(article: { votingEndsAt: string }): number {
   return Date.parse(article.votingEndsAt) + 1000;
@@ -72,4 +76,11 @@ export function moment(then: number, now: number): string {
     second: "2-digit",
   } as const;
   return new Date(then).toLocaleString(texts.locale, form);
+}
+
+/** Formats a time as "08:12", or "21 Nov, 08:12" if it is of another day, with the year if that is another one. */
+export function clock(then: number, now: number): string {
+  const [at, today] = [new Date(then), new Date(now)];
+  const time = at.toLocaleTimeString(texts.locale, { hour: "2-digit", minute: "2-digit" });
+  return at.toDateString() === today.toDateString() ? time : moment(then, now).slice(0, -3);
 }

@@ -1,45 +1,74 @@
+import { useQuery } from "@urql/preact";
+import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
-import { Top } from "./later-gql";
+import { GroupHeader } from "./group";
+import { GroupTop, Top } from "./later-gql";
 import { ArticleList } from "./list";
 import { source } from "./lists";
 import { useTitle } from "./page";
-import { type Span, spans } from "./router";
+import { paths, type Span, spans } from "./router";
 import { Empty } from "./states";
 import { filled, texts } from "./strings";
 
-const pathOf = (span: Span) => `/top/${span.toLowerCase()}`;
-
-/** The articles of a span, those with the most votes first. */
-export function TopPage({ span }: { span: Span }) {
+/** The articles of a span, those with the most votes first: of the site, or of a group. */
+export function TopPage({ span, group }: { span: Span; group?: string }) {
   const title = texts.topOf[span];
-  useTitle(title);
-  const list = useMemo(
-    () => source(Top, { span }, (data) => data.ranking, { ranked: false, note: () => "" }),
-    [span],
+  useTitle(group ?? title);
+  const list = useMemo(() => {
+    const rest = { ranked: "votes", note: () => "", group } as const;
+    return group
+      ? source(GroupTop, { name: group, span }, (data) => data.group?.ranking, rest)
+      : source(Top, { span }, (data) => data.ranking, rest);
+  }, [span, group]);
+  const nav = (
+    <nav aria-label={texts.span}>
+      {spans.map((each) => (
+        <a key={each} href={paths.top(each, group)} aria-current={each === span ? "page" : undefined}>
+          {texts.spans[each]}
+        </a>
+      ))}
+      {!group && <a href="/g/interesting">{texts.interesting}</a>}
+    </nav>
   );
   return (
     <>
-      <header class="heading">
-        <h1>{title}</h1>
-        <nav aria-label={texts.span}>
-          {spans.map((each) => (
-            <a key={each} href={pathOf(each)} aria-current={each === span ? "page" : undefined}>
-              {texts.spans[each]}
-            </a>
-          ))}
-        </nav>
-        <p>
-          {texts.byVotes} <a href={`/lab?${new URLSearchParams({ span })}`}>{texts.rankDifferently}</a>
-        </p>
-      </header>
+      {group ? (
+        <OfGroup name={group} span={span}>
+          {nav}
+        </OfGroup>
+      ) : (
+        <header class="heading">
+          <h1>{title}</h1>
+          {nav}
+          <p>
+            {texts.byVotes} <a href={`/lab?${new URLSearchParams({ span })}`}>{texts.rankDifferently}</a>
+          </p>
+        </header>
+      )}
       <ArticleList
         source={list}
         empty={
           <Empty title={texts.noArticles}>
-            <p>{filled(texts.nonePosted, { link: <a href={pathOf("ALL")}>{texts.seeAllTime}</a> })}</p>
+            <p>
+              {filled(texts.nonePosted, { link: <a href={paths.top("ALL", group)}>{texts.seeAllTime}</a> })}
+            </p>
           </Empty>
         }
       />
     </>
+  );
+}
+
+function OfGroup({ name, span, children }: { name: string; span: Span; children: ComponentChildren }) {
+  // The list asks for it.
+  const [{ data }] = useQuery({
+    query: GroupTop,
+    variables: { name, span, after: null },
+    requestPolicy: "cache-only",
+  });
+  return (
+    <GroupHeader {...{ name, group: data?.group, count: data?.group?.ranking?.totalCount }} shown="top">
+      {children}
+    </GroupHeader>
   );
 }

@@ -1,37 +1,41 @@
 import type { RowFragment, VoteDirection } from "./gql";
 import { useSend } from "./mutations";
 import { usePage } from "./page";
-import { explainError } from "./problem";
+import { explainError, explainRefusal } from "./problem";
 import { counted, fill, short, texts } from "./strings";
 import { closing } from "./time";
 
 interface VotesProps {
   article: RowFragment;
   now: number;
-  /** Id of the element that explains the rank, if the number of votes is a button for that. */
-  explains?: string;
-  explained?: boolean;
-  explain?(on: boolean): void;
 }
 
-/**
- * The votes of an article, with buttons. The viewer's own vote shows at once, before the server confirms
- * it.
- */
-export function Votes({ article, now, explains, explained, explain }: VotesProps) {
-  const { site, viewer, say } = usePage();
+/** How the viewer can vote on an article: `press` votes in a direction, or takes that vote back. */
+export function useVoting({ article, now }: VotesProps) {
+  const { viewer, say } = usePage();
   const { send } = useSend("Vote");
-  const { id, title, viewerVote: own } = article;
-  const open = now < closing(article);
-
+  const { id, viewerVote: own } = article;
   const next = (direction: VoteDirection) => (own === direction ? "NONE" : direction);
   const press = async (direction: VoteDirection) => {
     const { data, error } = await send({ article: id, direction: next(direction) });
     const refused = data?.vote?.userErrors[0];
-    if (refused) say(fill(texts.voteRefused, { reason: refused.message }));
+    if (refused) say(fill(texts.voteRefused, { reason: explainRefusal(refused) }));
     else if (error) say(`${explainError(error)} ${texts.voteInDoubt}`);
   };
-  const disabled = !open || (viewer !== undefined && !article.viewerCanVote);
+  const closed = now >= closing(article);
+  return { next, press, closed, disabled: closed || (viewer !== undefined && !article.viewerCanVote) };
+}
+
+/**
+ * The votes of an article: a button to vote up with their number, and one to vote down. The viewer's own vote shows at
+ * once, before the server confirms it.
+ */
+export function Votes({ article, now }: VotesProps) {
+  const { site } = usePage();
+  const { next, press, disabled } = useVoting({ article, now });
+  const { id, title, upvotes, downvotes, viewerVote: own } = article;
+  const votes = counted(article.votes, texts.votes);
+  const few = short(article.votes);
   // Until the script has taken over a page that the server rendered, the buttons send its form, if it has one.
   const button = (direction: "UP" | "DOWN") => (
     <button
@@ -40,7 +44,16 @@ export function Votes({ article, now, explains, explained, explain }: VotesProps
       name="vote"
       value={`${id} ${next(direction)}`}
       class={direction === "UP" ? "up" : "down"}
-      aria-label={fill(direction === "UP" ? texts.voteUp : texts.voteDown, { title })}
+      title={
+        direction === "UP"
+          ? `${counted(upvotes, texts.votesUp)}, ${counted(downvotes, texts.votesDown)}`
+          : undefined
+      }
+      aria-label={
+        direction === "UP"
+          ? fill(texts.voteUp, { votes: votes.startsWith(few) ? votes : `${few} (${votes})`, title })
+          : texts.voteDown
+      }
       aria-pressed={own === direction}
       disabled={disabled}
       onClick={(event) => {
@@ -51,36 +64,12 @@ export function Votes({ article, now, explains, explained, explain }: VotesProps
       <svg aria-hidden="true" viewBox="0 0 16 16">
         <path d={direction === "UP" ? "M8 3l6 8H2z" : "M8 13L2 5h12z"} />
       </svg>
+      {direction === "UP" && <span class="count">{few}</span>}
     </button>
   );
-  const votes = counted(article.votes, texts.votes);
-  const few = short(article.votes);
-  const number = <span aria-hidden="true">{few}</span>;
-  const each = `${counted(article.upvotes, texts.votesUp)}, ${counted(article.downvotes, texts.votesDown)}`;
   return (
     <div class="votes" data-own={own ?? undefined}>
       {button("UP")}
-      {explains ? (
-        <button
-          type="button"
-          class="count"
-          title={each}
-          aria-label={fill(texts.whyHere, {
-            votes: votes.startsWith(few) ? votes : `${few} (${votes})`,
-            title,
-          })}
-          aria-expanded={explained}
-          aria-controls={explains}
-          onClick={() => explain?.(!explained)}
-        >
-          {number}
-        </button>
-      ) : (
-        <span class="count" title={each}>
-          {number}
-          <span class="unseen">{votes}</span>
-        </span>
-      )}
       {site?.rules.downvotes && button("DOWN")}
     </div>
   );

@@ -29,8 +29,6 @@ export function VotesPage({ direction }: { direction?: Direction }) {
             totalCount: 0,
           },
         {
-          ranked: false,
-          unnumbered: true,
           note: (article, now) =>
             fill(texts.youVoted, {
               time: ago(Date.parse((article as unknown as { votedAt: string }).votedAt), now),

@@ -1,7 +1,8 @@
 import type { RowFragment } from "./gql";
 import { usePage } from "./page";
 import { type Rules, votesToPass } from "./rank";
-import { counted, fill, formatNumber, texts } from "./strings";
+import { has } from "./router";
+import { counted, fill, texts } from "./strings";
 import { duration, moment } from "./time";
 
 interface WhyProps {
@@ -11,43 +12,28 @@ interface WhyProps {
   above?: RowFragment;
 }
 
-/**
- * Explains the rank of an article: posting time, votes, score, and the votes needed to pass the article
- * above.
- */
+/** Explains the rank of an article: what its votes are worth, and the votes needed to pass the article above. */
 export function Why({ article, now, above }: WhyProps) {
   const rules = usePage().site?.rules;
   if (!rules) return null;
-  const posted = Date.parse(article.createdAt);
-  const bonus = article.score - posted / 1000; // seconds
+  const bonus = article.score - Date.parse(article.createdAt) / 1000; // seconds
   const more = above && above.score >= article.score ? votesToPass(article, above.score, rules) : 0;
-  const votes = counted(article.votes, texts.votes);
   return (
-    <div class="why">
-      <dl>
-        <dt>{texts.posted}</dt>
-        <dd>{moment(posted, now)}</dd>
-        <dt>
-          {rules.ranking === "HALF_LIFE"
-            ? votes
-            : fill(texts.votesTimes, { votes, time: duration(rules.voteScore) })}
-        </dt>
-        <dd>
-          {bonus < 0 ? "−" : "+"} {duration(bonus)}
-        </dd>
-        <dt>{texts.ranksAs}</dt>
-        <dd>{moment(article.score * 1000, now)}</dd>
-      </dl>
-      <p>
-        {fill(texts.scoreIs, { score: formatNumber(article.score) })} {details(rules)}{" "}
-        {more ? counted(more, texts.moreToPass) : more === undefined && texts.neverPasses}
-      </p>
-    </div>
+    <p class="why">
+      {fill(bonus < 0 ? texts.votesTake : texts.votesAdd, {
+        votes: counted(article.votes, texts.votes),
+        time: duration(bonus),
+      })}{" "}
+      {details(rules)} {fill(texts.standsAs, { time: moment(article.score * 1000, now).slice(0, -3) })}{" "}
+      {more ? counted(more, texts.moreToPass) : more === undefined && texts.neverPasses}{" "}
+      {has("/lab") && <a href="/lab">{texts.otherRules}</a>}
+    </p>
   );
 }
 
-/** What the multiplication in the list does not say of the rule. */
-function details({ ranking, rankCap, halfLife }: Rules): string {
-  if (ranking === "CAPPED") return fill(texts.votesCapped, { time: duration(rankCap) });
-  return ranking === "HALF_LIFE" ? fill(texts.votesDoubled, { time: duration(halfLife) }) : "";
+/** What a vote is worth by the rule of the site. */
+function details({ ranking, voteScore, rankCap, halfLife }: Rules): string {
+  if (ranking === "HALF_LIFE") return fill(texts.votesDoubled, { time: duration(halfLife) });
+  const each = fill(texts.eachVote, { time: duration(voteScore) });
+  return ranking === "CAPPED" ? `${each} ${fill(texts.votesCapped, { time: duration(rankCap) })}` : each;
 }

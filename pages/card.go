@@ -1,0 +1,74 @@
+package pages
+
+import (
+	"context"
+	"image/color"
+	"net/http"
+	"strconv"
+	"time"
+
+	"frontpage/cards"
+)
+
+const (
+	// cardKept is how long a drawn card is kept, and how long caches may keep it.
+	cardKept = time.Hour
+	// cardBytes is how many bytes of cards are kept.
+	cardBytes = 8 << 20
+)
+
+// card sends the picture of an article, which costs what its query costs. A title in other letters has no card.
+func (s *server) card(w http.ResponseWriter, req *http.Request) {
+	p, err := s.article(req)
+	if err != nil {
+		http.NotFound(w, req)
+		return
+	}
+	s.describe(p, req)
+	p.query, p.fill, p.article = "Card", func(*page) {}, 0
+	if s.ask(w, req, p) == nil {
+		http.Error(w, p.Problem, p.status)
+		return
+	}
+	a := p.data.Article
+	if a == nil || a.DeletedAt != nil || !cards.Has(a.Title) {
+		http.NotFound(w, req)
+		return
+	}
+	c := cards.Card{Site: s.Site.Name, Title: a.Title, Accent: accent(s.Site.Accent)}
+	if a.Link != nil {
+		c.Host = host(*a.Link)
+	}
+	drawn, err := s.cards.Do(req.Context(), c, func(context.Context) ([]byte, int) {
+		content := c.PNG()
+		return content, len(content)
+	})
+	if err != nil {
+		return // the client did not wait
+	}
+	header := w.Header()
+	header.Set("Content-Type", "image/png")
+	header.Set("Content-Length", strconv.Itoa(len(drawn)))
+	header.Set("Cache-Control", "public, max-age="+strconv.Itoa(int(cardKept.Seconds())))
+	header.Set("X-Content-Type-Options", "nosniff")
+	if req.Method != http.MethodHead {
+		_, _ = w.Write(drawn) // fails only if the client is gone
+	}
+}
+
+// accent is a colour as in the settings, which have checked it; without one, that of the style.
+func accent(hex string) color.Color {
+	n, err := strconv.ParseUint(hex[min(1, len(hex)):], 16, 32)
+	if err != nil {
+		n = 0x17624a
+	}
+	return color.RGBA{uint8(n >> 16), uint8(n >> 8), uint8(n), 0xff}
+}
+
+// Card is the URL of the picture in previews of an article, if it has one.
+func (p *page) Card() string {
+	if p.Article == nil || !cards.Has(p.data.Article.Title) {
+		return ""
+	}
+	return p.Base + p.data.Article.Path() + "/card.png"
+}

@@ -1,0 +1,128 @@
+// Package descriptions keeps what groups are about and what belongs into them, in the words of moderators.
+package descriptions
+
+import (
+	"context"
+	"embed"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"frontpage/failover"
+	"frontpage/redisrepo/site"
+	"frontpage/redisrepo/wire"
+)
+
+//go:embed *.lua
+var luaFiles embed.FS
+
+var describeScript = wire.Script(luaFiles, "describe.lua")
+
+const (
+	// MaxDescription is the maximum number of characters of a description.
+	MaxDescription = 160
+	// MaxRules is the maximum number of rules of a group.
+	MaxRules = 10
+	// MaxRule is the maximum number of characters of a rule.
+	MaxRule = 200
+)
+
+// Descriptions are what the groups of a site say about themselves. It is safe for concurrent use.
+type Descriptions struct{ store *wire.Store }
+
+// New returns the descriptions of a site.
+func New(store *wire.Store) *Descriptions { return &Descriptions{store} }
+
+// stored is the field of a group, JSON.
+type stored struct {
+	Description string   `json:"description,omitempty"`
+	Rules       []string `json:"rules,omitempty"`
+}
+
+// DescribeGroup sets what a group is about, in a line, and its rules, a line each; empty ones are left out. What was said
+// before is replaced. A group without articles can be described, too.
+//
+// The Refusal is Forbidden for others than moderators, and Invalid or TooLong for an invalid name or text.
+func (d *Descriptions) DescribeGroup(ctx context.Context, name, description string, rules []string, by site.Actor) (*site.Group, error) {
+	if !by.Moderator {
+		return nil, site.Refuse(site.Forbidden, "group", "only moderators can describe a group")
+	}
+	group, err := site.ParseGroupName(name)
+	if err != nil {
+		return nil, site.InField("group", err)
+	}
+	var refusal site.Refusal
+	check := func(field, text string, most int) string {
+		line, refused := site.CheckLine(field, text, most)
+		refusal = append(refusal, refused...)
+		return line
+	}
+	s := stored{Description: check("description", description, MaxDescription)}
+	for _, rule := range rules {
+		if line := check("rules", rule, MaxRule); line != "" {
+			s.Rules = append(s.Rules, line)
+		}
+	}
+	if len(s.Rules) > MaxRules {
+		refusal = append(refusal, site.Refuse(site.TooLong, "rules", "a group has at most %d rules, these are %d", MaxRules, len(s.Rules))...)
+	}
+	if len(refusal) > 0 {
+		return nil, refusal
+	}
+	var text strings.Builder
+	if s.Description != "" || s.Rules != nil {
+		if err := json.NewEncoder(&text).Encode(s); err != nil {
+			return nil, err
+		}
+	}
+	scriptKeys := []string{
+		d.store.Partitions[0].Described(), // KEYS[1] described
+	}
+	_, err = d.store.Call(ctx, describeScript, scriptKeys, []any{
+		string(group),                    // ARGV[1] group
+		strings.TrimSpace(text.String()), // ARGV[2] text
+	})
+	if err != nil {
+		return nil, failover.Wrap("describe a group", err)
+	}
+	return s.describe(&site.Group{Name: group}), nil
+}
+
+// describe sets what is said about a group.
+func (s stored) describe(group *site.Group) *site.Group {
+	if s.Description != "" {
+		group.Description = &s.Description
+	}
+	group.Rules = s.Rules
+	return group
+}
+
+// Describe reads what groups say about themselves into them, in one round trip.
+func (d *Descriptions) Describe(ctx context.Context, groups []*site.Group) error {
+	if len(groups) == 0 {
+		return nil
+	}
+	names := make([]string, len(groups))
+	for i, group := range groups {
+		names[i] = string(group.Name)
+	}
+	var found *redis.SliceCmd
+	err := d.store.Read(ctx, func(pipe redis.Pipeliner) { found = pipe.HMGet(ctx, d.store.Partitions[0].Described(), names...) })
+	if err != nil {
+		return failover.Wrap("read descriptions of groups", err)
+	}
+	for i, value := range found.Val() {
+		text, ok := value.(string)
+		if !ok {
+			continue
+		}
+		var s stored
+		if err := json.Unmarshal([]byte(text), &s); err != nil {
+			return fmt.Errorf("read the description of the group %s: %w", names[i], err)
+		}
+		s.describe(groups[i])
+	}
+	return nil
+}

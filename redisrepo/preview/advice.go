@@ -1,0 +1,65 @@
+package preview
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"frontpage/redisrepo"
+	"frontpage/redisrepo/lists"
+	"frontpage/redisrepo/site"
+)
+
+// Advice is why another rule would serve a site better than linear, and which.
+type Advice struct {
+	Title  string        // of the article that its votes keep longest among the first ones
+	Stays  time.Duration // that they are worth
+	PerDay int           // articles that were posted in a day lately, at least a page
+	Better time.Duration // the half-life to take
+}
+
+const (
+	tooLong    = 3 * 24 * time.Hour // on a page whose articles are new each day
+	betterHalf = 6 * time.Hour      // docs/ranking.md has the measurement
+)
+
+// Ranking is the value of FRONTPAGE_RANKING to take.
+func (a Advice) Ranking() string { return fmt.Sprintf("halflife:%dh", a.Better/time.Hour) }
+
+// String says it in a sentence.
+func (a Advice) String() string {
+	return fmt.Sprintf("%d articles are posted in a day, and the ranking linear keeps %q among the first for %d days: --ranking %s would serve this site better",
+		a.PerDay, a.Title, a.Stays/(24*time.Hour), a.Ranking())
+}
+
+// Advise returns nil if the rules of a site suit it, as far as its first and its newest articles show: with linear, the first
+// page is too old if so many articles are posted that it could be new each day, while the votes of one keep it there for three
+// days or more. It reads two pages of articles.
+func Advise(ctx context.Context, r *redisrepo.Repo) (*Advice, error) {
+	if r.Store.Rules.Ranking != site.Linear {
+		return nil, nil
+	}
+	var pages [2][]*site.Article
+	for i, by := range []site.Order{site.ByTime, site.ByScore} {
+		err := eachPage(ctx, r, lists.AllArticles(by, site.Descending), func(page []*site.Article) bool {
+			pages[i] = page
+			return false
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	newest, first := pages[0], pages[1]
+	if len(newest) < site.MaxPageSize || len(first) == 0 {
+		return nil, nil
+	}
+	span := newest[0].CreatedAt.Sub(newest[len(newest)-1].CreatedAt)
+	perDay := len(newest) * int(24*time.Hour/time.Hour) / max(1, int(span/time.Hour))
+	longest := slices.MaxFunc(first[:min(len(first), r.Store.Rules.PageSize)], func(a, b *site.Article) int { return a.Votes - b.Votes })
+	stays := time.Duration(r.Store.Rules.Worth(float64(longest.Votes))) * time.Second
+	if perDay < r.Store.Rules.PageSize || stays < tooLong {
+		return nil, nil
+	}
+	return &Advice{Title: longest.Title, Stays: stays, PerDay: perDay, Better: betterHalf}, nil
+}

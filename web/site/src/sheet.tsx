@@ -1,0 +1,100 @@
+import { useQuery } from "@urql/preact";
+import type { ComponentChildren } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { RowFragment } from "./gql";
+import { Goals } from "./later-gql";
+import { type Act, usePage } from "./page";
+import { paths } from "./router";
+import type { Place } from "./row";
+import { share } from "./share";
+import { counted, fill, formatNumber, texts } from "./strings";
+import { Report } from "./third";
+import { useVoting } from "./vote";
+
+interface SheetProps {
+  article: RowFragment;
+  now: number;
+  place: Place;
+  close(): void;
+  /** Shows why the article ranks where it does, or hides that. */
+  explain(): void;
+}
+
+/** The menu of an article in a list: what its row has no room for. */
+export function Sheet({ article, now, place, close, explain }: SheetProps) {
+  const { site, viewer, tools, say } = usePage();
+  const { press, closed, disabled } = useVoting({ article, now });
+  const [reports, setReports] = useState(false);
+  const dialog = useRef<HTMLDialogElement>(null);
+  useEffect(() => dialog.current?.showModal(), []);
+  const { number, title, poster, viewerVote } = article;
+  const item = (text: string, act: () => void, pressed?: boolean) => (
+    <li>
+      <button
+        type="button"
+        aria-pressed={pressed}
+        onClick={() => {
+          dialog.current?.close();
+          act();
+        }}
+      >
+        {text}
+      </button>
+    </li>
+  );
+  const moderate = (text: string, act: Act) => item(text, () => tools?.open(article, act));
+  return (
+    <dialog ref={dialog} class="sheet" aria-labelledby="sheet" onClose={close} {...{ closedby: "any" }}>
+      <h2 id="sheet" dir="auto">
+        {title}
+      </h2>
+      <p class="about">{closed ? texts.votingEnded : <Standing article={article} rank={place.rank} />}</p>
+      {reports ? (
+        <Report article={article} done={() => dialog.current?.close()} />
+      ) : (
+        <ul>
+          {site?.rules.downvotes &&
+            !disabled &&
+            item(texts.voteDown, () => press("DOWN"), viewerVote === "DOWN")}
+          {item(texts.share, () => share(title, say, paths.article(number)))}
+          {place.note === undefined && item(texts.whyRank, explain)}
+          {viewer && viewer !== poster.name && (
+            <li>
+              <button type="button" onClick={() => setReports(true)}>
+                {texts.report}
+              </button>
+            </li>
+          )}
+          {tools && (
+            <>
+              {moderate(texts.remove, "remove")}
+              <li>
+                <a href={paths.article(number)}>{texts.edit}</a>
+              </li>
+              {moderate(texts.toGroups, "groups")}
+              {moderate(texts.toAuthor, "author")}
+            </>
+          )}
+        </ul>
+      )}
+      <form method="dialog">
+        <button class="button" type="submit">
+          {texts.close}
+        </button>
+      </form>
+    </dialog>
+  );
+}
+
+/** Where an article stands, and what the next goal takes. */
+function Standing({ article, rank }: { article: RowFragment; rank?: number }): ComponentChildren {
+  const [{ data }] = useQuery({ query: Goals, variables: { id: article.id } });
+  const { first, tenth } = data?.article ?? {};
+  const goal = tenth ? fill(texts.toFirstN, { n: 10 }) : first ? texts.toFirst : "";
+  return [
+    rank && `${fill(texts.rankN, { n: formatNumber(rank) })}.`,
+    goal && fill(goal, { votes: counted(tenth || first || 0, texts.moreVotes) }),
+  ]
+    .filter(Boolean)
+    .join(" ");
+}
