@@ -4,7 +4,7 @@ import { connect } from "./client";
 import { Footer, Header } from "./frame";
 import { Start } from "./gql";
 import { GroupPage, HomePage, UserPage } from "./lists";
-import { load, useLater } from "./load";
+import { type Later, load, useLater } from "./load";
 import { isUnanswered, useRepeat } from "./mutations";
 import { type Page, PageContext, usePage, useTitle } from "./page";
 import { feeds, followLinks, type LaterRoute, parse, useVisit } from "./router";
@@ -138,12 +138,15 @@ function Shell({ online, away, connections, message, refresh, say }: ShellProps)
     () => ({ site, viewer, moderates, identify, connections, refresh, load, say, ...(moderates && tools) }),
     [site, viewer, client, connections, tools],
   );
-  const { later } = useLater();
-  // Keys that are pressed before their script is there act then.
+  const [later, setLater] = useState<Later>();
+  // The first key loads their script, and acts then.
   useEffect(() => {
     if (later) return;
     const early: KeyboardEvent[] = [];
-    const keep = (event: KeyboardEvent) => early.push(event);
+    const keep = (event: KeyboardEvent) => {
+      early.push(event);
+      load().then(setLater, () => {});
+    };
     addEventListener("keydown", keep);
     return () => {
       removeEventListener("keydown", keep);

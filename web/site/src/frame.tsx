@@ -143,8 +143,8 @@ function Menu({ children }: { children: ComponentChildren }) {
   );
 }
 
-/** Shows the keyboard shortcuts, which keyboard.tsx has. */
-const showKeys = () => document.querySelector<HTMLDialogElement>("#shortcuts")?.showModal();
+/** Shows the keyboard shortcuts, as their key does. */
+const showKeys = () => document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "?", bubbles: true }));
 
 export function Footer() {
   const { site } = usePage();

@@ -3,8 +3,6 @@ import { navigate } from "./router";
 import { browserStorage } from "./storage";
 import { texts } from "./strings";
 
-/** The id of the help, which the menu opens. */
-const keysId = "shortcuts"; // frame.tsx has it, too
 const switchKey = "frontpage.keys"; // deciding.tsx has it, too
 
 /**
@@ -34,7 +32,7 @@ export function Keyboard() {
     setOn(!on);
   };
   return (
-    <dialog id={keysId} ref={dialog} aria-labelledby="keys">
+    <dialog ref={dialog} aria-labelledby="keys">
       <h2 id="keys">{texts.keys}</h2>
       <dl>
         {Object.entries(texts.keyHelp).map(([key, what]) => (

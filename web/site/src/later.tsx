@@ -1,13 +1,12 @@
 import { ArticlePage } from "./article";
 import { FromPage } from "./from";
 import { GroupsPage } from "./groups";
-import { LabPage } from "./lab";
 import { usePage } from "./page";
 import { PastPage } from "./past";
 import type { LaterRoute } from "./router";
 import { SignInPage } from "./signin";
 import { SubmitPage } from "./submit";
-import { ModerationPage, NoticePage, OwnReports } from "./third";
+import { LabPage, ModerationPage, NoticePage, OwnReports } from "./third";
 import { TopPage } from "./top";
 import { VotesPage } from "./votes";
 

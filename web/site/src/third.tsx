@@ -27,8 +27,11 @@ function lazily<Script>(load: () => Promise<Script>) {
   };
 }
 
+const WithLab = lazily(() => import("./lab"));
 const WithModeration = lazily(() => import("./moderation"));
 const WithReporting = lazily(() => import("./reporting"));
+
+export const LabPage = () => <WithLab>{({ LabPage }) => <LabPage />}</WithLab>;
 
 export const ModerationPage = (props: ComponentProps<Moderation["ModerationPage"]>) => (
   <WithModeration>{({ ModerationPage }) => <ModerationPage {...props} />}</WithModeration>
