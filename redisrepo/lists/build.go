@@ -22,17 +22,39 @@ const (
 // maxBuilds is how often a read builds a listing that is dropped again meanwhile.
 const maxBuilds = 5
 
+// part is a listing in one partition.
+type part struct {
+	p keys.Partition
+	l Listing
+}
+
+// partsOf returns the parts of some listings.
+func (r *Lists) partsOf(listings ...Listing) []part {
+	parts := make([]part, 0, len(listings)*len(r.store.Partitions))
+	for _, l := range listings {
+		for _, p := range r.store.Partitions {
+			parts = append(parts, part{p, l})
+		}
+	}
+	return parts
+}
+
 // ReadListings runs commands that read a listing, in one round trip. If it is that of a large group and not complete, it
 // is built first: each reader helps, and if one gives up, the others go on where it was.
 func (r *Lists) ReadListings(ctx context.Context, l Listing, queue func(redis.Pipeliner)) error {
+	return r.readParts(ctx, func() []part { return r.partsOf(l) }, queue)
+}
+
+// readParts is ReadListings for parts of several listings. parts is called if one is not complete.
+func (r *Lists) readParts(ctx context.Context, parts func() []part, queue func(redis.Pipeliner)) error {
 	for range maxBuilds {
 		err := r.store.Read(ctx, queue)
 		if !redis.HasErrorPrefix(err, "BUILDING") {
 			return err
 		}
-		for _, p := range r.store.Partitions {
+		for _, of := range parts() {
 			for more := true; more; {
-				if more, err = r.gather(ctx, p, l); err != nil {
+				if more, err = r.gather(ctx, of.p, of.l); err != nil {
 					return err
 				}
 			}

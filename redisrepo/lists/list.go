@@ -292,7 +292,11 @@ func (l Listing) EncodeCursor(c site.Cursor) string { return c.Encode(l.cursorLi
 
 // DecodeCursor parses a cursor of the listing. field is the argument that held it.
 func (l Listing) DecodeCursor(field, text string) (site.Cursor, error) {
-	parts, err := site.DecodeCursor(field, l.cursorList(), text)
+	return decodeCursor(field, l.cursorList(), text)
+}
+
+func decodeCursor(field, list, text string) (site.Cursor, error) {
+	parts, err := site.DecodeCursor(field, list, text)
 	if err != nil {
 		return site.Cursor{}, err
 	}

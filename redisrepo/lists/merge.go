@@ -29,28 +29,39 @@ func Few(size, partitions int) int {
 	return min(size, int(math.Ceil(share+3*math.Sqrt(share)+1)))
 }
 
-// merge reads at least the first size items of a listing from all partitions, in order. It asks each partition for few
-// items, and those that may have more before the end of the page again for size: one round trip, rarely two.
-func (r *Lists) merge(ctx context.Context, l Listing, size int,
+// builtTogether is how many listings are read in one round trip if some of them have to be built: Redis serves others between two.
+const builtTogether = 4
+
+// merge reads at least the first size items, in the order of l, that some parts have together. It asks each part for few
+// items, and those that may have more before the end of the page again for size: for one listing that is one round trip, rarely two.
+func (r *Lists) merge(ctx context.Context, l Listing, parts []part, size int,
 	queue func(pipe redis.Pipeliner, index, size int, again bool) func() (run, error),
 ) ([]redis.Z, []run, error) {
-	runs, replies := make([]run, len(r.store.Partitions)), make([]func() (run, error), len(r.store.Partitions))
-	asked, most := make([]int, len(runs)), Few(size, len(runs))
+	runs, replies := make([]run, len(parts)), make([]func() (run, error), len(parts))
+	asked, most, together := make([]int, len(runs)), Few(size, len(runs)), len(parts)
 	for i := range asked {
 		asked[i] = i
 	}
 	for again := false; ; again, most = true, size {
-		err := r.ReadListings(ctx, l, func(pipe redis.Pipeliner) {
-			for _, i := range asked {
-				replies[i] = queue(pipe, i, most, again)
+		for some := range slices.Chunk(asked, together) {
+			of := func() (of []part) {
+				for _, i := range some {
+					of = append(of, parts[i])
+				}
+				return of
 			}
-		})
-		if err != nil {
-			return nil, nil, err
-		}
-		for _, i := range asked {
-			if runs[i], err = replies[i](); err != nil {
+			err := r.readParts(ctx, of, func(pipe redis.Pipeliner) {
+				for _, i := range some {
+					replies[i] = queue(pipe, i, most, again)
+				}
+			})
+			if err != nil {
 				return nil, nil, err
+			}
+			for _, i := range some {
+				if runs[i], err = replies[i](); err != nil {
+					return nil, nil, err
+				}
 			}
 		}
 		var items []redis.Z
@@ -58,8 +69,12 @@ func (r *Lists) merge(ctx context.Context, l Listing, size int,
 			items = append(items, found.items...)
 		}
 		l.Sorting(items)
-		asked = asked[:0]
+		items = slices.CompactFunc(items, func(a, b redis.Z) bool { return a.Member == b.Member }) // in several listings
+		asked, together = asked[:0], len(parts)
 		for i, found := range runs {
+			if found.missing {
+				together = builtTogether * len(r.store.Partitions)
+			}
 			if !again && (found.missing || found.more && (len(items) < size || len(found.items) == 0 ||
 				l.Compare(PlaceOf(found.items[len(found.items)-1]), PlaceOf(items[size-1])) < 0)) {
 				asked = append(asked, i)
@@ -93,7 +108,7 @@ func (r *Lists) listPartitions(ctx context.Context, l Listing, first, count int,
 		skip -= w.low
 	}
 	kept := r.kept.has(l)
-	items, _, err := r.merge(ctx, l, skip+count, func(pipe redis.Pipeliner, i, size int, again bool) func() (run, error) {
+	items, _, err := r.merge(ctx, l, r.partsOf(l), skip+count, func(pipe redis.Pipeliner, i, size int, again bool) func() (run, error) {
 		most := windows[i].size() + count // that the partition can have up to the end of the page
 		part := ListRequest{Request: site.Request[site.Cursor]{Size: min(size, most)}, skip: windows[i].low, kept: kept && !again}
 		reply := r.queueListing(ctx, pipe, r.store.Partitions[i], l, part)
@@ -122,7 +137,7 @@ func (r *Lists) walkPartitions(ctx context.Context, l Listing, q ListRequest) (s
 		reading.direction = site.Ascending + site.Descending - l.direction
 	}
 	plain := l.group == "" || r.kept.has(l)
-	items, runs, err := r.merge(ctx, reading, q.Size+1, func(pipe redis.Pipeliner, i, size int, again bool) func() (run, error) {
+	items, runs, err := r.merge(ctx, reading, r.partsOf(l), q.Size+1, func(pipe redis.Pipeliner, i, size int, again bool) func() (run, error) {
 		if plain && !again {
 			return queueRun(ctx, pipe, r.store.Partitions[i], l, reading, q, size)
 		}

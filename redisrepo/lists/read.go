@@ -93,8 +93,13 @@ func queueMissing(ctx context.Context, pipe redis.Pipeliner, p keys.Partition, l
 	if l.group == "" {
 		return func() bool { return false }
 	}
-	there, isBuilding := pipe.Exists(ctx, l.key(p), p.Group(l.group)), QueueBuilding(ctx, pipe, l.key(p))
-	return func() bool { return there.Val() == 1 || isBuilding.Val() > 0 }
+	first, group := pipe.ZRange(ctx, l.key(p), 0, 0), pipe.Exists(ctx, p.Group(l.group))
+	return func() bool {
+		if len(first.Val()) == 0 { // also an empty one, which the store in memory keeps
+			return group.Val() == 1
+		}
+		return strings.HasPrefix(first.Val()[0], "building:") // see gather.lua
+	}
 }
 
 // CallListing queues a call of listing.lua. With cursors in wanted it replies their ranks.

@@ -255,7 +255,7 @@ func (r *Lists) atRank(ctx context.Context, rank int) (*site.Cursor, error) {
 		}
 		return new(PlaceOf(found[0])), nil
 	}
-	items, _, err := r.merge(ctx, l, rank, func(pipe redis.Pipeliner, i, size int, _ bool) func() (run, error) {
+	items, _, err := r.merge(ctx, l, r.partsOf(l), rank, func(pipe redis.Pipeliner, i, size int, _ bool) func() (run, error) {
 		reply := pipe.ZRangeArgsWithScores(ctx, redis.ZRangeArgs{Key: l.key(r.store.Partitions[i]), Start: 0, Stop: size - 1, Rev: true})
 		return func() (run, error) {
 			return run{items: reply.Val(), more: len(reply.Val()) == size}, reply.Err()
