@@ -24,6 +24,7 @@ import (
 	"frontpage/redisrepo/erase"
 	"frontpage/redisrepo/keys"
 	"frontpage/redisrepo/reports"
+	"frontpage/redisrepo/saved"
 	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 )
@@ -140,6 +141,12 @@ func (s *testSite) lives(name site.UserName) (own, others []site.ArticleID) {
 	s.block(name, "bob", true)
 	s.block("bob", string(name), true)
 	s.block("dave", string(name), true)
+	s.save(name, own[0], true)
+	s.save(name, others[0], true)
+	for _, t := range []saved.Target{group("go"), user("bob"), user(name)} {
+		s.follows(name, t, true)
+		s.follows("dave", t, true)
+	}
 	must.Do(s.t, s.KeepDocument(ctx, "aaa", fmt.Sprintf("{ user(name: %q) { name } }", name)))
 	must.Do(s.t, s.KeepDocument(ctx, "bbb", "{ user(name: "+strconv.QuoteToASCII(string(name))+") { name } }"))
 	must.Do(s.t, s.KeepDocument(ctx, "ccc", "{ site { name } }"))
@@ -229,6 +236,7 @@ func TestErasedNameIsNowhere(t *testing.T) {
 						t.Errorf("%v is %+v", id, a)
 					}
 				}
+				s.wantFollowing("dave", "user:bob group:go") // and not the erased user
 				wantNoName(t, "the store", []byte(s.dump()), name)
 				wantNoName(t, "the disk", s.written(), name)
 				var exported bytes.Buffer

@@ -23,6 +23,7 @@ import (
 	"frontpage/redisrepo/migrate"
 	"frontpage/redisrepo/rates"
 	"frontpage/redisrepo/reports"
+	"frontpage/redisrepo/saved"
 	"frontpage/redisrepo/sessions"
 	"frontpage/redisrepo/site"
 	"frontpage/redistest"
@@ -77,6 +78,8 @@ func filled(t *testing.T, partitions int) *testSite {
 		s.deny(fmt.Sprint("denied: ", i), nil, "a reason")
 		s.denyHost(fmt.Sprintf("h%d.example", i), i%4 > 0, i%2 > 0)
 		s.block(site.UserName(fmt.Sprint("a:blocker ", i%7)), fmt.Sprint("denied: ", i), true)
+		s.save(site.UserName(fmt.Sprint("user:", i%3)), site.ArticleID(1000+i), true)
+		s.follows(site.UserName(fmt.Sprint("user:", i%3)), []saved.Target{user(voter(i)), group(site.GroupName(fmt.Sprint("g", i)))}[i%2], true)
 	}
 	return s
 }
@@ -115,7 +118,10 @@ func (s *testSite) contents() string {
 		}
 	}
 	for i := range 3 {
-		walk(lists.PostedBy(site.UserName(fmt.Sprint("user:", i))))
+		name := site.UserName(fmt.Sprint("user:", i))
+		walk(lists.PostedBy(name))
+		kept, _, err := s.SavedArticles(s.ctx, name, nil, nil)
+		fmt.Fprintln(&b, kept, err, must.Get(s.Following(s.ctx, name))(s.t), s.feed(name, 50, nil))
 	}
 	walk(lists.LinkingTo("example.com"))
 	for i := range 20 {

@@ -19,6 +19,7 @@ import (
 	"frontpage/redisrepo/keys"
 	"frontpage/redisrepo/rates"
 	"frontpage/redisrepo/reports"
+	"frontpage/redisrepo/saved"
 	"frontpage/redisrepo/site"
 )
 
@@ -116,6 +117,11 @@ func (s *testSite) livesFully(user site.UserName) {
 
 	must.Get(s.BlockUser(s.ctx, user, "bob", true))(t)
 	must.Get(s.BlockUser(s.ctx, "bob", string(user), true))(t)
+	s.save(user, kept.ID, true)
+	s.save(user, forgotten.ID, true)
+	s.follows(user, saved.Target{User: "bob"}, true)
+	s.follows(user, saved.Target{Group: "go"}, true)
+	s.follows("bob", saved.Target{User: user}, true)
 	s.deny(string(user), new(s.Store.Now().Add(time.Minute)), "advertising")
 	s.clock.advance(time.Hour)
 
@@ -160,6 +166,10 @@ func TestAnExportHasWhateverNamesTheUser(t *testing.T) {
 				return has("report", "", "")
 			case "blocked":
 				return of == user && has("block", "user", "user:bob")
+			case "saved":
+				return of == user && has("saved", "", "")
+			case "following":
+				return of == user && has("follow", "target", "user:bob") && has("follow", "target", "group:go")
 			case "denials":
 				return has("denial", "reason", "advertising")
 			case "name", "account":
@@ -201,7 +211,7 @@ func TestAnExportHasWhateverNamesTheUser(t *testing.T) {
 				t.Errorf("the export names %s:\n%s", name, text)
 			}
 		}
-		for kind, want := range map[string]int{"profile": 1, "denial": 1, "block": 1, "article": 5, "vote": 11, "report": 2} {
+		for kind, want := range map[string]int{"profile": 1, "denial": 1, "block": 1, "article": 5, "vote": 11, "report": 2, "saved": 2, "follow": 2} {
 			found := 0
 			for _, l := range lines {
 				if l["kind"] == kind {

@@ -48,6 +48,7 @@ import (
 	"frontpage/redisrepo/rates"
 	"frontpage/redisrepo/reports"
 	"frontpage/redisrepo/retention"
+	"frontpage/redisrepo/saved"
 	"frontpage/redisrepo/sessions"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/views"
@@ -77,6 +78,7 @@ type Repo struct {
 	*newcomers.Newcomers
 	*webhooks.Webhooks
 	*descriptions.Descriptions
+	*saved.Saved
 	Lease  *lease.Lease
 	Layout *layout.Layout
 
@@ -170,8 +172,9 @@ func assemble(store *wire.Store, o opening) (*Repo, error) {
 	r.Newcomers, errs[5] = newcomers.New(store, r.Casts, r.Sessions, o.newUserAge)
 	r.Voids = voids.New(store, r.Casts)
 	r.Descriptions = descriptions.New(store)
+	r.Saved = saved.New(store, r.Lists)
 	r.Webhooks, r.Lease = webhooks.New(store, r.Log, o.webhooks), lease.New(store)
-	r.Personal = personal.New(store, r.Articles, r.Casts, r.Reports, r.Denials, r.Sessions, r.Voids)
+	r.Personal = personal.New(store, r.Articles, r.Casts, r.Reports, r.Denials, r.Sessions, r.Voids, r.Saved)
 	r.Layout = layout.New(store, r.Articles, r.Lists, r.Rankings, r.Casts, r.Sessions, r.Views, o.Options)
 	r.voting = &voting{script: voteScript(store)}
 	r.voting.calls, errs[4] = newVoteCalls()

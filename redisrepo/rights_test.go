@@ -70,6 +70,10 @@ func (s *testSite) useEverything() {
 	s.deny("eve", nil, "spam")
 	s.block("alice", "eve", true)
 	s.block("alice", "eve", false)
+	for _, keeps := range []bool{true, false} {
+		s.save("alice", ids[0], keeps)
+		s.follows("alice", group("go"), keeps)
+	}
 	s.everything(ids)
 	s.imports(old(1000, week/2, 3))
 	s.wantClean()

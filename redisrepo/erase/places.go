@@ -40,6 +40,8 @@ var places = map[string]place{
 	"rate string":       {owner: subject},
 	"reported zset":     {owner: whole},
 	"blocked set":       {owner: whole, ask: askSet, leave: leaveSet},
+	"saved zset":        {owner: whole},
+	"following zset":    {owner: whole, ask: askRank, leave: leaveRank},
 	"blockers zset":     {ask: askRank, leave: leaveRank},
 	"flags hash":        {ask: askValues, leave: leaveFlags, words: afterLine},
 	"void hash":         {ask: askValues, leave: leaveVoids, words: afterLine},

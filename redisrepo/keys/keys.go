@@ -92,6 +92,12 @@ func (p Partition) Blockers() string { return p.Key("blockers:") }
 // Blocked is the key blocked:, see Kinds.
 func (p Partition) Blocked(by site.UserName) string { return p.Key("blocked:", string(by)) }
 
+// Saved is the key saved:, see Kinds.
+func (p Partition) Saved(by site.UserName) string { return p.Key("saved:", string(by)) }
+
+// Following is the key following:, see Kinds.
+func (p Partition) Following(by site.UserName) string { return p.Key("following:", string(by)) }
+
 // Erased is the key erased:, see Kinds.
 func (p Partition) Erased() string { return p.Key("erased:") }
 

@@ -47,6 +47,8 @@ type line struct {
 	DecidedAt *time.Time `json:"decidedAt,omitempty"`
 	Decision  *string    `json:"decision,omitempty"`
 
+	Target string `json:"target,omitempty"`
+
 	User  string     `json:"user,omitempty"`
 	Until *time.Time `json:"until,omitempty"`
 
@@ -90,7 +92,7 @@ type void struct {
 	Reason string    `json:"reason"`
 }
 
-// readProfile adds the user, what is denied, and whom the user has blocked.
+// readProfile adds the user, what is denied, whom the user has blocked, and what the user follows.
 func (e *export) readProfile(ctx context.Context, _ string) (string, bool, error) {
 	account, signedIn, err := e.sessions.AccountOf(ctx, e.user)
 	if err != nil {
@@ -107,7 +109,11 @@ func (e *export) readProfile(ctx context.Context, _ string) (string, bool, error
 	for _, name := range blocked {
 		lines = append(lines, line{Kind: "block", User: name.Member()})
 	}
-	return "", false, errors.Join(err, e.addAll(lines))
+	followed, followErr := e.saved.Following(ctx, e.user)
+	for _, f := range followed {
+		lines = append(lines, line{Kind: "follow", Target: f.Member(), At: &f.At})
+	}
+	return "", false, errors.Join(err, followErr, e.addAll(lines))
 }
 
 // idsOf returns the articles whose members or numbers are found; what no script has written is an article that does not exist.
@@ -234,6 +240,16 @@ func (e *export) addReported(ctx context.Context, found []redis.Z) (int, error) 
 		err := e.add(line{Kind: "report", ID: r.ID(), Article: r.Article.String(), Reason: new(string(r.Reason)), Note: r.NoteIfAny(), At: &r.At,
 			State: string(r.State), DecidedAt: r.DecidedAt, Decision: r.Decision})
 		if err != nil {
+			return 0, err
+		}
+	}
+	return len(found), nil
+}
+
+// addSaved adds articles that the user has saved.
+func (e *export) addSaved(_ context.Context, found []redis.Z) (int, error) {
+	for i, id := range idsOf(found) {
+		if err := e.add(line{Kind: "saved", Article: id.String(), At: at(found[i].Score)}); err != nil {
 			return 0, err
 		}
 	}

@@ -19,6 +19,7 @@ import (
 	"frontpage/redisrepo/casts"
 	"frontpage/redisrepo/denials"
 	"frontpage/redisrepo/reports"
+	"frontpage/redisrepo/saved"
 	"frontpage/redisrepo/sessions"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/voids"
@@ -42,11 +43,12 @@ type Personal struct {
 	denials  *denials.Denials
 	sessions *sessions.Sessions
 	voids    *voids.Voids
+	saved    *saved.Saved
 }
 
 // New returns what reads about the users of a site.
-func New(store *wire.Store, a *articles.Articles, c *casts.Casts, r *reports.Reports, d *denials.Denials, s *sessions.Sessions, v *voids.Voids) *Personal {
-	return &Personal{store, a, c, r, d, s, v}
+func New(store *wire.Store, a *articles.Articles, c *casts.Casts, r *reports.Reports, d *denials.Denials, s *sessions.Sessions, v *voids.Voids, kept *saved.Saved) *Personal {
+	return &Personal{store, a, c, r, d, s, v, kept}
 }
 
 // Part is a part of an export.

@@ -22,9 +22,10 @@ const (
 	secRecent
 	secReported
 	secModeration
+	secSaved
 )
 
-var sections = []string{"profile", "posted", "deleted", "cast", "recent", "reported", "moderation"}
+var sections = []string{"profile", "posted", "deleted", "cast", "recent", "reported", "moderation", "saved"}
 
 // sourceID names a source in the order of an export.
 type sourceID struct{ section, month, partition int }
@@ -92,6 +93,8 @@ func (e *export) sources(ctx context.Context) ([]source, error) {
 		all = append(all, source{sourceID{secModeration, 0, i}, e.moderation(i)})
 		keys = append(keys, "")
 	}
+	kept, home := e.saved.SavedBy(e.user)
+	list(secSaved, 0, home, kept, votesStep, true, "-inf", e.addSaved)
 	exist := make([]*redis.IntCmd, len(all))
 	err := e.store.Read(ctx, func(pipe redis.Pipeliner) {
 		for i, key := range keys {
@@ -100,13 +103,13 @@ func (e *export) sources(ctx context.Context) ([]source, error) {
 			}
 		}
 	})
-	kept := all[:0]
+	existing := all[:0]
 	for i, s := range all {
 		if exist[i] == nil || exist[i].Val() > 0 {
-			kept = append(kept, s)
+			existing = append(existing, s)
 		}
 	}
-	return kept, err
+	return existing, err
 }
 
 // list returns the steps of a sorted set from a score on, in its order: by score, then by the bytes of the member. add returns how
