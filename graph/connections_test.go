@@ -249,6 +249,11 @@ var spoiled = map[string]string{
 	"Mutation.removeWebhook":        `(input: {webhook: "x"})`,
 	"Query.deniedHosts":             ``,
 	"Query.viewerBlocks":            `(first: 0)`,
+	"Query.viewerSaved":             `(first: 0)`,
+	"Query.viewerFeed":              `(first: 0)`,
+	"Query.viewerFollowing":         ``,
+	"Mutation.save":                 `(input: {article: "x"})`,
+	"Mutation.follow":               `(input: {target: "x"})`,
 	"Query.viewerExport":            `(after: "x")`,
 }
 

@@ -10,6 +10,7 @@ import (
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/rankings"
 	"frontpage/redisrepo/reports"
+	"frontpage/redisrepo/saved"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/webhooks"
 )
@@ -53,6 +54,9 @@ func listCosts(pageSize int) ComplexityRoot {
 	c.Webhook.Kinds = func(child int) int { return listCost(child, len(events.EventKinds)) }
 	c.Query.ViewerExport = func(child int, _ *string) int { return child + exportCost }
 	c.Query.ViewerBlocks = func(child int, first *int32, _ *string) int { return listCost(child, pageSize, first) }
+	viewersPage := func(child int, first *int32, _ *string) int { return listCost(child, pageSize, first) }
+	c.Query.ViewerSaved, c.Query.ViewerFeed = viewersPage, viewersPage // what a feed looked at is owed
+	c.Query.ViewerFollowing = func(child int) int { return listCost(child, saved.MaxFollowed) }
 	ranking := func(child int, _ rankings.RankBy, _ *rankings.Span, _, _ *time.Time, first *int32, _ *string, unvotedOnly bool) int {
 		if cost := unvotedCost(listCost(child, pageSize, first), unvotedOnly, pageSize, first); cost < math.MaxInt-rankingCost {
 			return cost + rankingCost
@@ -89,6 +93,7 @@ func listCosts(pageSize int) ComplexityRoot {
 	}
 	c.User.VotesCast = func(child int, first *int32, _ *string) int { return listCost(child, pageSize, first) }
 	c.VoidVotesPayload.UserErrors, c.EraseViewerPayload.UserErrors, c.WebhookPayload.UserErrors = several, one, one
+	c.SavePayload.UserErrors, c.FollowPayload.UserErrors = one, one
 	c.Mutation.EraseViewer = func(child int, _ EraseViewerInput) int { return child + eraseCost }
 	c.Notice.Reports = func(child int) int { return listCost(child, reports.MaxLocations) }
 	c.Report.NoteIfAny = func(int) int { return noteCost }
@@ -172,6 +177,8 @@ var ruleOf = map[string]string{
 	"voidVotes":            endpoint.RuleChanges,
 	"blockUser":            endpoint.RuleChanges,
 	"eraseViewer":          endpoint.RuleChanges,
+	"save":                 endpoint.RuleChanges,
+	"follow":               endpoint.RuleChanges,
 	"addWebhook":           endpoint.RuleChanges,
 	"changeWebhook":        endpoint.RuleChanges,
 	"removeWebhook":        endpoint.RuleChanges,

@@ -110,6 +110,7 @@ type ComplexityRoot struct {
 		ViewerCanEdit    func(childComplexity int) int
 		ViewerCanRegroup func(childComplexity int) int
 		ViewerCanVote    func(childComplexity int) int
+		ViewerHasSaved   func(childComplexity int) int
 		ViewerVoid       func(childComplexity int) int
 		ViewerVote       func(childComplexity int) int
 		Voters           func(childComplexity int, direction *site.Vote, first *int32, after *string) int
@@ -288,6 +289,12 @@ type ComplexityRoot struct {
 		NDJSON func(childComplexity int) int
 	}
 
+	FeedConnection struct {
+		Edges    func(childComplexity int) int
+		Nodes    func(childComplexity int) int
+		PageInfo func(childComplexity int) int
+	}
+
 	FlagPayload struct {
 		Report     func(childComplexity int) int
 		UserErrors func(childComplexity int) int
@@ -319,6 +326,11 @@ type ComplexityRoot struct {
 		Since    func(childComplexity int) int
 	}
 
+	FollowPayload struct {
+		Target     func(childComplexity int) int
+		UserErrors func(childComplexity int) int
+	}
+
 	FrontPage struct {
 		At      func(childComplexity int) int
 		Places  func(childComplexity int) int
@@ -340,6 +352,7 @@ type ComplexityRoot struct {
 		Name               func(childComplexity int) int
 		Ranking            func(childComplexity int, by rankings.RankBy, span *rankings.Span, postedAfter *time.Time, postedBefore *time.Time, first *int32, after *string, unvotedOnly bool) int
 		Rules              func(childComplexity int) int
+		ViewerFollows      func(childComplexity int) int
 	}
 
 	GroupConnection struct {
@@ -414,11 +427,13 @@ type ComplexityRoot struct {
 		EndSessions          func(childComplexity int, input EndSessionsInput) int
 		EraseViewer          func(childComplexity int, input EraseViewerInput) int
 		Flag                 func(childComplexity int, input FlagInput) int
+		Follow               func(childComplexity int, input FollowInput) int
 		NotifyIllegalContent func(childComplexity int, input reports.NoticeDraft) int
 		Post                 func(childComplexity int, input site.Draft) int
 		Regroup              func(childComplexity int, input RegroupInput) int
 		RemoveWebhook        func(childComplexity int, input RemoveWebhookInput) int
 		RestoreArticle       func(childComplexity int, input RestoreArticleInput) int
+		Save                 func(childComplexity int, input SaveInput) int
 		SettleFlags          func(childComplexity int, input SettleFlagsInput) int
 		VoidVotes            func(childComplexity int, input VoidVotesInput) int
 		Vote                 func(childComplexity int, input VoteInput) int
@@ -504,7 +519,10 @@ type ComplexityRoot struct {
 		Viewer             func(childComplexity int) int
 		ViewerBlocks       func(childComplexity int, first *int32, after *string) int
 		ViewerExport       func(childComplexity int, after *string) int
+		ViewerFeed         func(childComplexity int, first *int32, after *string) int
+		ViewerFollowing    func(childComplexity int) int
 		ViewerReports      func(childComplexity int, first *int32, after *string) int
+		ViewerSaved        func(childComplexity int, first *int32, after *string) int
 		ViewerVotes        func(childComplexity int, direction *site.Vote, first *int32, after *string) int
 		VoteRings          func(childComplexity int, days int32, first *int32) int
 		Webhooks           func(childComplexity int) int
@@ -597,6 +615,23 @@ type ComplexityRoot struct {
 		UserErrors func(childComplexity int) int
 	}
 
+	SavePayload struct {
+		Article    func(childComplexity int) int
+		UserErrors func(childComplexity int) int
+	}
+
+	SavedConnection struct {
+		Edges    func(childComplexity int) int
+		Nodes    func(childComplexity int) int
+		PageInfo func(childComplexity int) int
+	}
+
+	SavedEdge struct {
+		At     func(childComplexity int) int
+		Cursor func(childComplexity int) int
+		Node   func(childComplexity int) int
+	}
+
 	SettleFlagsPayload struct {
 		Item       func(childComplexity int) int
 		UserErrors func(childComplexity int) int
@@ -639,6 +674,7 @@ type ComplexityRoot struct {
 		ID                 func(childComplexity int) int
 		IsModerator        func(childComplexity int) int
 		ShownName          func(childComplexity int) int
+		ViewerFollows      func(childComplexity int) int
 		ViewerHasBlocked   func(childComplexity int) int
 		VotesCast          func(childComplexity int, first *int32, after *string) int
 	}
@@ -717,6 +753,7 @@ type ArticleResolver interface {
 	Groups(ctx context.Context, objs []*site.Article) ([][]*site.Group, error)
 
 	ViewerVote(ctx context.Context, objs []*site.Article) ([]*site.Vote, error)
+	ViewerHasSaved(ctx context.Context, objs []*site.Article) ([]*bool, error)
 	ViewerCanVote(ctx context.Context, objs []*site.Article) ([]bool, error)
 	ViewerCanDelete(ctx context.Context, objs []*site.Article) ([]bool, error)
 	ViewerCanRegroup(ctx context.Context, objs []*site.Article) ([]bool, error)
@@ -773,6 +810,7 @@ type FrontPageEdgeResolver interface {
 	Node(ctx context.Context, objs []*rankings.FrontPlace) ([]*site.Article, error)
 }
 type GroupResolver interface {
+	ViewerFollows(ctx context.Context, objs []*site.Group) ([]*bool, error)
 	Articles(ctx context.Context, obj *site.Group, order site.Order, direction site.Direction, page int32, pageSize *int32) ([]*site.Article, error)
 	ArticlesConnection(ctx context.Context, obj *site.Group, order site.Order, direction site.Direction, first *int32, after *string, last *int32, before *string, unvotedOnly bool) (*ArticleConnection, error)
 	Ranking(ctx context.Context, obj *site.Group, by rankings.RankBy, span *rankings.Span, postedAfter *time.Time, postedBefore *time.Time, first *int32, after *string, unvotedOnly bool) (*RankedConnection, error)
@@ -808,6 +846,8 @@ type MutationResolver interface {
 	ChangeWebhook(ctx context.Context, input ChangeWebhookInput) (*WebhookPayload, error)
 	RemoveWebhook(ctx context.Context, input RemoveWebhookInput) (*WebhookPayload, error)
 	BlockUser(ctx context.Context, input BlockUserInput) (*BlockUserPayload, error)
+	Save(ctx context.Context, input SaveInput) (*SavePayload, error)
+	Follow(ctx context.Context, input FollowInput) (*FollowPayload, error)
 	EraseViewer(ctx context.Context, input EraseViewerInput) (*EraseViewerPayload, error)
 }
 type QueryResolver interface {
@@ -840,6 +880,9 @@ type QueryResolver interface {
 	DeniedUsers(ctx context.Context, first *int32, after *string, ended bool) (*DenialConnection, error)
 	DeniedHosts(ctx context.Context, first *int32, after *string, ended bool) (*DenialConnection, error)
 	ViewerBlocks(ctx context.Context, first *int32, after *string) ([]*site.User, error)
+	ViewerSaved(ctx context.Context, first *int32, after *string) (*SavedConnection, error)
+	ViewerFollowing(ctx context.Context) ([]Node, error)
+	ViewerFeed(ctx context.Context, first *int32, after *string) (*FeedConnection, error)
 	ViewerExport(ctx context.Context, after *string) (*personal.Part, error)
 }
 type RankedConnectionResolver interface {
@@ -862,6 +905,7 @@ type UserResolver interface {
 	ArticlesConnection(ctx context.Context, obj *site.User, first *int32, after *string, last *int32, before *string) (*ArticleConnection, error)
 	Denial(ctx context.Context, objs []*site.User) ([]*denials.Denial, error)
 	ViewerHasBlocked(ctx context.Context, objs []*site.User) ([]bool, error)
+	ViewerFollows(ctx context.Context, objs []*site.User) ([]*bool, error)
 	VotesCast(ctx context.Context, obj *site.User, first *int32, after *string) (*CastVoteConnection, error)
 }
 type VoidedVoteResolver interface {
@@ -1097,6 +1141,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Article.ViewerCanVote(childComplexity), true
+	case "Article.viewerHasSaved":
+		if e.ComplexityRoot.Article.ViewerHasSaved == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Article.ViewerHasSaved(childComplexity), true
 	case "Article.viewerVoid":
 		if e.ComplexityRoot.Article.ViewerVoid == nil {
 			break
@@ -1722,6 +1772,25 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.ExportPart.NDJSON(childComplexity), true
 
+	case "FeedConnection.edges":
+		if e.ComplexityRoot.FeedConnection.Edges == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FeedConnection.Edges(childComplexity), true
+	case "FeedConnection.nodes":
+		if e.ComplexityRoot.FeedConnection.Nodes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FeedConnection.Nodes(childComplexity), true
+	case "FeedConnection.pageInfo":
+		if e.ComplexityRoot.FeedConnection.PageInfo == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FeedConnection.PageInfo(childComplexity), true
+
 	case "FlagPayload.report":
 		if e.ComplexityRoot.FlagPayload.Report == nil {
 			break
@@ -1828,6 +1897,19 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.FlaggedItem.Since(childComplexity), true
 
+	case "FollowPayload.target":
+		if e.ComplexityRoot.FollowPayload.Target == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FollowPayload.Target(childComplexity), true
+	case "FollowPayload.userErrors":
+		if e.ComplexityRoot.FollowPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FollowPayload.UserErrors(childComplexity), true
+
 	case "FrontPage.at":
 		if e.ComplexityRoot.FrontPage.At == nil {
 			break
@@ -1929,6 +2011,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Group.Rules(childComplexity), true
+	case "Group.viewerFollows":
+		if e.ComplexityRoot.Group.ViewerFollows == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Group.ViewerFollows(childComplexity), true
 
 	case "GroupConnection.edges":
 		if e.ComplexityRoot.GroupConnection.Edges == nil {
@@ -2297,6 +2385,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.Flag(childComplexity, args["input"].(FlagInput)), true
+	case "Mutation.follow":
+		if e.ComplexityRoot.Mutation.Follow == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_follow_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.Follow(childComplexity, args["input"].(FollowInput)), true
 	case "Mutation.notifyIllegalContent":
 		if e.ComplexityRoot.Mutation.NotifyIllegalContent == nil {
 			break
@@ -2352,6 +2451,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.RestoreArticle(childComplexity, args["input"].(RestoreArticleInput)), true
+	case "Mutation.save":
+		if e.ComplexityRoot.Mutation.Save == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_save_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.Save(childComplexity, args["input"].(SaveInput)), true
 	case "Mutation.settleFlags":
 		if e.ComplexityRoot.Mutation.SettleFlags == nil {
 			break
@@ -2823,6 +2933,23 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Query.ViewerExport(childComplexity, args["after"].(*string)), true
+	case "Query.viewerFeed":
+		if e.ComplexityRoot.Query.ViewerFeed == nil {
+			break
+		}
+
+		args, err := ec.field_Query_viewerFeed_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.ViewerFeed(childComplexity, args["first"].(*int32), args["after"].(*string)), true
+	case "Query.viewerFollowing":
+		if e.ComplexityRoot.Query.ViewerFollowing == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Query.ViewerFollowing(childComplexity), true
 	case "Query.viewerReports":
 		if e.ComplexityRoot.Query.ViewerReports == nil {
 			break
@@ -2834,6 +2961,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Query.ViewerReports(childComplexity, args["first"].(*int32), args["after"].(*string)), true
+	case "Query.viewerSaved":
+		if e.ComplexityRoot.Query.ViewerSaved == nil {
+			break
+		}
+
+		args, err := ec.field_Query_viewerSaved_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.ViewerSaved(childComplexity, args["first"].(*int32), args["after"].(*string)), true
 	case "Query.viewerVotes":
 		if e.ComplexityRoot.Query.ViewerVotes == nil {
 			break
@@ -3186,6 +3324,57 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.RestoreArticlePayload.UserErrors(childComplexity), true
 
+	case "SavePayload.article":
+		if e.ComplexityRoot.SavePayload.Article == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SavePayload.Article(childComplexity), true
+	case "SavePayload.userErrors":
+		if e.ComplexityRoot.SavePayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SavePayload.UserErrors(childComplexity), true
+
+	case "SavedConnection.edges":
+		if e.ComplexityRoot.SavedConnection.Edges == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SavedConnection.Edges(childComplexity), true
+	case "SavedConnection.nodes":
+		if e.ComplexityRoot.SavedConnection.Nodes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SavedConnection.Nodes(childComplexity), true
+	case "SavedConnection.pageInfo":
+		if e.ComplexityRoot.SavedConnection.PageInfo == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SavedConnection.PageInfo(childComplexity), true
+
+	case "SavedEdge.at":
+		if e.ComplexityRoot.SavedEdge.At == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SavedEdge.At(childComplexity), true
+	case "SavedEdge.cursor":
+		if e.ComplexityRoot.SavedEdge.Cursor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SavedEdge.Cursor(childComplexity), true
+	case "SavedEdge.node":
+		if e.ComplexityRoot.SavedEdge.Node == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SavedEdge.Node(childComplexity), true
+
 	case "SettleFlagsPayload.item":
 		if e.ComplexityRoot.SettleFlagsPayload.Item == nil {
 			break
@@ -3389,6 +3578,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.User.ShownName(childComplexity), true
+	case "User.viewerFollows":
+		if e.ComplexityRoot.User.ViewerFollows == nil {
+			break
+		}
+
+		return e.ComplexityRoot.User.ViewerFollows(childComplexity), true
 	case "User.viewerHasBlocked":
 		if e.ComplexityRoot.User.ViewerHasBlocked == nil {
 			break
@@ -3673,12 +3868,14 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputEndSessionsInput,
 		ec.unmarshalInputEraseViewerInput,
 		ec.unmarshalInputFlagInput,
+		ec.unmarshalInputFollowInput,
 		ec.unmarshalInputNoticeInput,
 		ec.unmarshalInputPostInput,
 		ec.unmarshalInputRankBy,
 		ec.unmarshalInputRegroupInput,
 		ec.unmarshalInputRemoveWebhookInput,
 		ec.unmarshalInputRestoreArticleInput,
+		ec.unmarshalInputSaveInput,
 		ec.unmarshalInputSettleFlagsInput,
 		ec.unmarshalInputVoidVotesInput,
 		ec.unmarshalInputVoteInput,
@@ -4138,6 +4335,35 @@ type Query {
   ): [User!] @semanticNonNull
 
   """
+  The articles that the viewer has saved, the latest first. No other caller can ask for them.
+  Anonymous callers get an error with the code UNAUTHENTICATED.
+  """
+  viewerSaved(
+    "Return at most this many articles, 1 to 100. Default: the site's page size."
+    first: Int
+    "Start after this cursor, which must come from the same list. An empty one is the start of the list."
+    after: String
+  ): SavedConnection @semanticNonNull
+
+  """
+  The groups and users that the viewer follows, at most 200, the latest first. No other caller
+  can ask for them. Anonymous callers get an error with the code UNAUTHENTICATED.
+  """
+  viewerFollowing: [Node!] @semanticNonNull
+
+  """
+  The articles that are in groups, or by users, that the viewer follows: the newest first, each
+  once, without those of users whom the viewer has blocked. A page may have fewer articles than asked for although others follow:
+  ` + "`" + `pageInfo` + "`" + ` says so. Anonymous callers get an error with the code UNAUTHENTICATED.
+  """
+  viewerFeed(
+    "Return at most this many articles, 1 to 100. Default: the site's page size."
+    first: Int
+    "Start after this cursor, which must come from the same list. An empty one is the start of the list."
+    after: String
+  ): FeedConnection @semanticNonNull
+
+  """
   Everything that the site has about the viewer, in parts: see docs/export-user.md for the lines. Users who are
   denied changes can export, too. Anonymous callers get an error with the code UNAUTHENTICATED, and services
   that act for a user FORBIDDEN.
@@ -4286,6 +4512,20 @@ type Mutation {
   the viewer's lists. The other user is not notified. What is so already is a no-op, not an error.
   """
   blockUser(input: BlockUserInput!): BlockUserPayload @semanticNonNull
+
+  """
+  Save an article for the viewer, or drop it. No other user sees what the viewer has saved. What is so
+  already is a no-op, not an error. At most 1,000 articles can be saved: further ones are refused with
+  TOO_LONG until the viewer drops some, since the oldest are not dropped for them.
+  """
+  save(input: SaveInput!): SavePayload @semanticNonNull
+
+  """
+  Follow a group or a user, or end that: their articles are in ` + "`" + `viewerFeed` + "`" + `. No other user sees whom the
+  viewer follows, and a followed user is not notified. What is so already is a no-op, not an error. At
+  most 200 groups and users can be followed: further ones are refused with TOO_LONG.
+  """
+  follow(input: FollowInput!): FollowPayload @semanticNonNull
 
   """
   Erase the viewer: call again until done. The name leaves everything that the site keeps, except
@@ -4447,6 +4687,8 @@ type Article implements Node {
   votes, are forgotten an hour after voting has ended.
   """
   viewerVote: VoteDirection
+  "Whether the viewer has saved the article. Null for anonymous callers."
+  viewerHasSaved: Boolean
   "Whether a vote of the viewer would be accepted now. False for anonymous callers, when it is no longer known who voted, and for a viewer whose vote a moderator has taken out."
   viewerCanVote: Boolean!
   "Whether the viewer may delete the article: its poster and moderators may. False for anonymous callers and for a deleted article."
@@ -4603,6 +4845,8 @@ type Group implements Node {
   description: String
   "What belongs into the group, at most 10 lines of at most 200 characters."
   rules: [String!]!
+  "Whether the viewer follows the group. Null for anonymous callers."
+  viewerFollows: Boolean
   "One page of the group's articles. The bounds are those of Query.articles."
   articles(
     "Sort key. Ties are broken by id."
@@ -4696,6 +4940,8 @@ type User implements Node {
   articles by id and subscriptions leave nothing out.
   """
   viewerHasBlocked: Boolean!
+  "Whether the viewer follows the user. Null for anonymous callers."
+  viewerFollows: Boolean
   """
   The articles that the user voted on, the newest vote first, as in viewerVotes. For moderators; null for all
   other callers, and on a site that keeps no list of votes.
@@ -4857,6 +5103,36 @@ type CastVoteEdge {
   node: Article
   "Why the vote does not count, if a moderator has taken it out of all counts. Null if it counts."
   void: VoidedVote
+}
+
+"One page of the articles that the viewer has saved."
+type SavedConnection {
+  "The articles of the page, with times and cursors."
+  edges: [SavedEdge!]!
+  "The articles of the page that are not deleted."
+  nodes: [Article!]!
+  "The first and last cursor of the page, and whether there are more pages."
+  pageInfo: PageInfo!
+}
+
+"An article that the viewer has saved, and its position in the list."
+type SavedEdge {
+  "The position, for the argument ` + "`" + `after` + "`" + `."
+  cursor: String!
+  "When the viewer saved the article."
+  at: DateTime!
+  "The article, or null while it is deleted."
+  node: Article
+}
+
+"One page of the articles of what the viewer follows."
+type FeedConnection {
+  "The articles of the page, with their cursors."
+  edges: [ArticleEdge!]!
+  "The articles of the page."
+  nodes: [Article!]!
+  "The first and last cursor of the page, and whether there are more pages."
+  pageInfo: PageInfo!
 }
 
 "A vote that a moderator has taken out of all counts."
@@ -5651,6 +5927,38 @@ type BlockUserPayload {
   userErrors: [UserError!]!
 }
 
+"An article that the viewer saves."
+input SaveInput {
+  "The article's id, such as article:17, or its bare number."
+  article: ID!
+  "False drops it."
+  saved: Boolean! = true
+}
+
+"The result of save."
+type SavePayload {
+  "The article, or null if the mutation was refused, see userErrors, or a deleted article was dropped."
+  article: Article
+  "Why the mutation was refused. If not empty, nothing has changed."
+  userErrors: [UserError!]!
+}
+
+"A group or a user that the viewer follows."
+input FollowInput {
+  "The global id of the group or the user, such as group:go or user:alice."
+  target: ID!
+  "False ends it."
+  following: Boolean! = true
+}
+
+"The result of follow."
+type FollowPayload {
+  "The group or the user, or null if the mutation was refused: see userErrors."
+  target: Node
+  "Why the mutation was refused. If not empty, nothing has changed."
+  userErrors: [UserError!]!
+}
+
 "That a user may change nothing, or that users may not link to a host."
 type Denial {
   "The user; null for a host."
@@ -6070,6 +6378,8 @@ func (ec *executionContext) childFields_Article(ctx context.Context, field graph
 		return ec.fieldContext_Article_votingEndsAt(ctx, field)
 	case "viewerVote":
 		return ec.fieldContext_Article_viewerVote(ctx, field)
+	case "viewerHasSaved":
+		return ec.fieldContext_Article_viewerHasSaved(ctx, field)
 	case "viewerCanVote":
 		return ec.fieldContext_Article_viewerCanVote(ctx, field)
 	case "viewerCanDelete":
@@ -6402,6 +6712,18 @@ func (ec *executionContext) childFields_ExportPart(ctx context.Context, field gr
 	return nil, fmt.Errorf("no field named %q was found under type ExportPart", field.Name)
 }
 
+func (ec *executionContext) childFields_FeedConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edges":
+		return ec.fieldContext_FeedConnection_edges(ctx, field)
+	case "nodes":
+		return ec.fieldContext_FeedConnection_nodes(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_FeedConnection_pageInfo(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type FeedConnection", field.Name)
+}
+
 func (ec *executionContext) childFields_FlagPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "report":
@@ -6466,6 +6788,16 @@ func (ec *executionContext) childFields_FlaggedItem(ctx context.Context, field g
 	return nil, fmt.Errorf("no field named %q was found under type FlaggedItem", field.Name)
 }
 
+func (ec *executionContext) childFields_FollowPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "target":
+		return ec.fieldContext_FollowPayload_target(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_FollowPayload_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type FollowPayload", field.Name)
+}
+
 func (ec *executionContext) childFields_FrontPage(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "at":
@@ -6502,6 +6834,8 @@ func (ec *executionContext) childFields_Group(ctx context.Context, field graphql
 		return ec.fieldContext_Group_description(ctx, field)
 	case "rules":
 		return ec.fieldContext_Group_rules(ctx, field)
+	case "viewerFollows":
+		return ec.fieldContext_Group_viewerFollows(ctx, field)
 	case "articles":
 		return ec.fieldContext_Group_articles(ctx, field)
 	case "articlesConnection":
@@ -6898,6 +7232,40 @@ func (ec *executionContext) childFields_RestoreArticlePayload(ctx context.Contex
 	return nil, fmt.Errorf("no field named %q was found under type RestoreArticlePayload", field.Name)
 }
 
+func (ec *executionContext) childFields_SavePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "article":
+		return ec.fieldContext_SavePayload_article(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_SavePayload_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type SavePayload", field.Name)
+}
+
+func (ec *executionContext) childFields_SavedConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edges":
+		return ec.fieldContext_SavedConnection_edges(ctx, field)
+	case "nodes":
+		return ec.fieldContext_SavedConnection_nodes(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_SavedConnection_pageInfo(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type SavedConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_SavedEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "cursor":
+		return ec.fieldContext_SavedEdge_cursor(ctx, field)
+	case "at":
+		return ec.fieldContext_SavedEdge_at(ctx, field)
+	case "node":
+		return ec.fieldContext_SavedEdge_node(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type SavedEdge", field.Name)
+}
+
 func (ec *executionContext) childFields_SettleFlagsPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "item":
@@ -6970,6 +7338,8 @@ func (ec *executionContext) childFields_User(ctx context.Context, field graphql.
 		return ec.fieldContext_User_denial(ctx, field)
 	case "viewerHasBlocked":
 		return ec.fieldContext_User_viewerHasBlocked(ctx, field)
+	case "viewerFollows":
+		return ec.fieldContext_User_viewerFollows(ctx, field)
 	case "votesCast":
 		return ec.fieldContext_User_votesCast(ctx, field)
 	}
@@ -7676,6 +8046,20 @@ func (ec *executionContext) field_Mutation_flag_args(ctx context.Context, rawArg
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_follow_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (FollowInput, error) {
+			return ec.unmarshalNFollowInput2frontpageᚋgraphᚐFollowInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_notifyIllegalContent_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -7738,6 +8122,20 @@ func (ec *executionContext) field_Mutation_restoreArticle_args(ctx context.Conte
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (RestoreArticleInput, error) {
 			return ec.unmarshalNRestoreArticleInput2frontpageᚋgraphᚐRestoreArticleInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_save_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (SaveInput, error) {
+			return ec.unmarshalNSaveInput2frontpageᚋgraphᚐSaveInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -8450,7 +8848,51 @@ func (ec *executionContext) field_Query_viewerExport_args(ctx context.Context, r
 	return args, nil
 }
 
+func (ec *executionContext) field_Query_viewerFeed_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int32, error) {
+			return ec.unmarshalOInt2ᚖint32(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg1
+	return args, nil
+}
+
 func (ec *executionContext) field_Query_viewerReports_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int32, error) {
+			return ec.unmarshalOInt2ᚖint32(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg1
+	return args, nil
+}
+
+func (ec *executionContext) field_Query_viewerSaved_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
@@ -9341,6 +9783,52 @@ func (ec *executionContext) resolveBatch_Article_viewerVote(ctx context.Context,
 		results,
 		err,
 		"Article.viewerVote",
+	)
+}
+
+func (ec *executionContext) _Article_viewerHasSaved(ctx context.Context, field graphql.CollectedField, obj *site.Article) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Article_viewerHasSaved(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.resolveBatch_Article_viewerHasSaved(ctx, field, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *bool) graphql.Marshaler {
+			return ec.marshalOBoolean2ᚖbool(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Article_viewerHasSaved(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Article", field, true, true, errors.New("field of type Boolean does not have child fields"))
+}
+func (ec *executionContext) resolveBatch_Article_viewerHasSaved(ctx context.Context, field graphql.CollectedField, obj *site.Article) (any, error) {
+	resolver := ec.Resolvers.Article()
+	if batch, ok := graphql.BatchParentsFor[*site.Article](ctx, "Article"); ok {
+		result := batch.FieldResult(field, func() (any, error) {
+			return resolver.ViewerHasSaved(ctx, batch.Parents)
+		})
+		return graphql.ResolveBatchGroupResult[*bool](
+			ctx,
+			batch.Index,
+			len(batch.Parents),
+			result,
+			"Article.viewerHasSaved",
+			batch.IndexMap,
+		)
+	}
+	results, err := resolver.ViewerHasSaved(ctx, []*site.Article{obj})
+	return graphql.ResolveBatchSingleResult[*bool](
+		ctx,
+		results,
+		err,
+		"Article.viewerHasSaved",
 	)
 }
 
@@ -12775,6 +13263,102 @@ func (ec *executionContext) fieldContext_ExportPart_isLast(_ context.Context, fi
 	return graphql.NewScalarFieldContext("ExportPart", field, true, false, errors.New("field of type Boolean does not have child fields"))
 }
 
+func (ec *executionContext) _FeedConnection_edges(ctx context.Context, field graphql.CollectedField, obj *FeedConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FeedConnection_edges(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Edges, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*ArticleEdge) graphql.Marshaler {
+			return ec.marshalNArticleEdge2ᚕᚖfrontpageᚋgraphᚐArticleEdgeᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FeedConnection_edges(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "FeedConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ArticleEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _FeedConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *FeedConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FeedConnection_nodes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Nodes(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*site.Article) graphql.Marshaler {
+			return ec.marshalNArticle2ᚕᚖfrontpageᚋredisrepoᚋsiteᚐArticleᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FeedConnection_nodes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "FeedConnection",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Article(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _FeedConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *FeedConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FeedConnection_pageInfo(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PageInfo, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v site.PageInfo) graphql.Marshaler {
+			return ec.marshalNPageInfo2frontpageᚋredisrepoᚋsiteᚐPageInfo(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FeedConnection_pageInfo(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "FeedConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PageInfo(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _FlagPayload_report(ctx context.Context, field graphql.CollectedField, obj *FlagPayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -13328,6 +13912,70 @@ func (ec *executionContext) fieldContext_FlaggedItem_latestReport(_ context.Cont
 	return graphql.NewScalarFieldContext("FlaggedItem", field, true, false, errors.New("field of type ID does not have child fields"))
 }
 
+func (ec *executionContext) _FollowPayload_target(ctx context.Context, field graphql.CollectedField, obj *FollowPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FollowPayload_target(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Target, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v Node) graphql.Marshaler {
+			return ec.marshalONode2frontpageᚋgraphᚐNode(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_FollowPayload_target(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "FollowPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return nil, errors.New("FieldContext.Child cannot be called on type INTERFACE")
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _FollowPayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *FollowPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FollowPayload_userErrors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UserErrors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕfrontpageᚋgraphᚐUserErrorᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FollowPayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "FollowPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return nil, errors.New("FieldContext.Child cannot be called on type INTERFACE")
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _FrontPage_at(ctx context.Context, field graphql.CollectedField, obj *rankings.FrontPage) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -13620,6 +14268,52 @@ func (ec *executionContext) _Group_rules(ctx context.Context, field graphql.Coll
 }
 func (ec *executionContext) fieldContext_Group_rules(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("Group", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Group_viewerFollows(ctx context.Context, field graphql.CollectedField, obj *site.Group) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Group_viewerFollows(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.resolveBatch_Group_viewerFollows(ctx, field, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *bool) graphql.Marshaler {
+			return ec.marshalOBoolean2ᚖbool(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Group_viewerFollows(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Group", field, true, true, errors.New("field of type Boolean does not have child fields"))
+}
+func (ec *executionContext) resolveBatch_Group_viewerFollows(ctx context.Context, field graphql.CollectedField, obj *site.Group) (any, error) {
+	resolver := ec.Resolvers.Group()
+	if batch, ok := graphql.BatchParentsFor[*site.Group](ctx, "Group"); ok {
+		result := batch.FieldResult(field, func() (any, error) {
+			return resolver.ViewerFollows(ctx, batch.Parents)
+		})
+		return graphql.ResolveBatchGroupResult[*bool](
+			ctx,
+			batch.Index,
+			len(batch.Parents),
+			result,
+			"Group.viewerFollows",
+			batch.IndexMap,
+		)
+	}
+	results, err := resolver.ViewerFollows(ctx, []*site.Group{obj})
+	return graphql.ResolveBatchSingleResult[*bool](
+		ctx,
+		results,
+		err,
+		"Group.viewerFollows",
+	)
 }
 
 func (ec *executionContext) _Group_articles(ctx context.Context, field graphql.CollectedField, obj *site.Group) (ret graphql.Marshaler) {
@@ -15623,6 +16317,94 @@ func (ec *executionContext) fieldContext_Mutation_blockUser(ctx context.Context,
 	return fc, nil
 }
 
+func (ec *executionContext) _Mutation_save(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_save(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().Save(ctx, fc.Args["input"].(SaveInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *SavePayload) graphql.Marshaler {
+			return ec.marshalOSavePayload2ᚖfrontpageᚋgraphᚐSavePayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_save(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_SavePayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_save_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_follow(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_follow(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().Follow(ctx, fc.Args["input"].(FollowInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *FollowPayload) graphql.Marshaler {
+			return ec.marshalOFollowPayload2ᚖfrontpageᚋgraphᚐFollowPayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_follow(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_FollowPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_follow_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Mutation_eraseViewer(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -17574,6 +18356,126 @@ func (ec *executionContext) fieldContext_Query_viewerBlocks(ctx context.Context,
 	return fc, nil
 }
 
+func (ec *executionContext) _Query_viewerSaved(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_viewerSaved(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().ViewerSaved(ctx, fc.Args["first"].(*int32), fc.Args["after"].(*string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *SavedConnection) graphql.Marshaler {
+			return ec.marshalOSavedConnection2ᚖfrontpageᚋgraphᚐSavedConnection(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Query_viewerSaved(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_SavedConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_viewerSaved_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Query_viewerFollowing(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_viewerFollowing(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Query().ViewerFollowing(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []Node) graphql.Marshaler {
+			return ec.marshalONode2ᚕfrontpageᚋgraphᚐNodeᚄ(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Query_viewerFollowing(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return nil, errors.New("FieldContext.Child cannot be called on type INTERFACE")
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Query_viewerFeed(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_viewerFeed(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().ViewerFeed(ctx, fc.Args["first"].(*int32), fc.Args["after"].(*string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *FeedConnection) graphql.Marshaler {
+			return ec.marshalOFeedConnection2ᚖfrontpageᚋgraphᚐFeedConnection(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Query_viewerFeed(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_FeedConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_viewerFeed_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Query_viewerExport(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -19133,6 +20035,244 @@ func (ec *executionContext) fieldContext_RestoreArticlePayload_userErrors(_ cont
 	return fc, nil
 }
 
+func (ec *executionContext) _SavePayload_article(ctx context.Context, field graphql.CollectedField, obj *SavePayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SavePayload_article(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Article, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *site.Article) graphql.Marshaler {
+			return ec.marshalOArticle2ᚖfrontpageᚋredisrepoᚋsiteᚐArticle(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_SavePayload_article(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "SavePayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Article(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _SavePayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *SavePayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SavePayload_userErrors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UserErrors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕfrontpageᚋgraphᚐUserErrorᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SavePayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "SavePayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return nil, errors.New("FieldContext.Child cannot be called on type INTERFACE")
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _SavedConnection_edges(ctx context.Context, field graphql.CollectedField, obj *SavedConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SavedConnection_edges(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Edges, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*SavedEdge) graphql.Marshaler {
+			return ec.marshalNSavedEdge2ᚕᚖfrontpageᚋgraphᚐSavedEdgeᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SavedConnection_edges(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "SavedConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_SavedEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _SavedConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *SavedConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SavedConnection_nodes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Nodes(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*site.Article) graphql.Marshaler {
+			return ec.marshalNArticle2ᚕᚖfrontpageᚋredisrepoᚋsiteᚐArticleᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SavedConnection_nodes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "SavedConnection",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Article(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _SavedConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *SavedConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SavedConnection_pageInfo(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PageInfo, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v site.PageInfo) graphql.Marshaler {
+			return ec.marshalNPageInfo2frontpageᚋredisrepoᚋsiteᚐPageInfo(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SavedConnection_pageInfo(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "SavedConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PageInfo(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _SavedEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *SavedEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SavedEdge_cursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Cursor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SavedEdge_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SavedEdge", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _SavedEdge_at(ctx context.Context, field graphql.CollectedField, obj *SavedEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SavedEdge_at(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.At, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNDateTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SavedEdge_at(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SavedEdge", field, false, false, errors.New("field of type DateTime does not have child fields"))
+}
+
+func (ec *executionContext) _SavedEdge_node(ctx context.Context, field graphql.CollectedField, obj *SavedEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SavedEdge_node(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Node, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *site.Article) graphql.Marshaler {
+			return ec.marshalOArticle2ᚖfrontpageᚋredisrepoᚋsiteᚐArticle(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_SavedEdge_node(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "SavedEdge",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Article(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _SettleFlagsPayload_item(ctx context.Context, field graphql.CollectedField, obj *SettleFlagsPayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -20030,6 +21170,52 @@ func (ec *executionContext) resolveBatch_User_viewerHasBlocked(ctx context.Conte
 		results,
 		err,
 		"User.viewerHasBlocked",
+	)
+}
+
+func (ec *executionContext) _User_viewerFollows(ctx context.Context, field graphql.CollectedField, obj *site.User) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_User_viewerFollows(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.resolveBatch_User_viewerFollows(ctx, field, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *bool) graphql.Marshaler {
+			return ec.marshalOBoolean2ᚖbool(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_User_viewerFollows(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("User", field, true, true, errors.New("field of type Boolean does not have child fields"))
+}
+func (ec *executionContext) resolveBatch_User_viewerFollows(ctx context.Context, field graphql.CollectedField, obj *site.User) (any, error) {
+	resolver := ec.Resolvers.User()
+	if batch, ok := graphql.BatchParentsFor[*site.User](ctx, "User"); ok {
+		result := batch.FieldResult(field, func() (any, error) {
+			return resolver.ViewerFollows(ctx, batch.Parents)
+		})
+		return graphql.ResolveBatchGroupResult[*bool](
+			ctx,
+			batch.Index,
+			len(batch.Parents),
+			result,
+			"User.viewerFollows",
+			batch.IndexMap,
+		)
+	}
+	results, err := resolver.ViewerFollows(ctx, []*site.User{obj})
+	return graphql.ResolveBatchSingleResult[*bool](
+		ctx,
+		results,
+		err,
+		"User.viewerFollows",
 	)
 }
 
@@ -22792,6 +23978,47 @@ func (ec *executionContext) unmarshalInputFlagInput(ctx context.Context, obj any
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputFollowInput(ctx context.Context, obj any) (FollowInput, error) {
+	var it FollowInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	if _, present := asMap["following"]; !present {
+		asMap["following"] = true
+	}
+
+	fieldsInOrder := [...]string{"target", "following"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "target":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("target"))
+			data, err := ec.unmarshalNID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Target = data
+		case "following":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("following"))
+			data, err := ec.unmarshalNBoolean2bool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Following = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputNoticeInput(ctx context.Context, obj any) (reports.NoticeDraft, error) {
 	var it reports.NoticeDraft
 	if obj == nil {
@@ -23119,6 +24346,47 @@ func (ec *executionContext) unmarshalInputRestoreArticleInput(ctx context.Contex
 				return it, err
 			}
 			it.Reason = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputSaveInput(ctx context.Context, obj any) (SaveInput, error) {
+	var it SaveInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	if _, present := asMap["saved"]; !present {
+		asMap["saved"] = true
+	}
+
+	fieldsInOrder := [...]string{"article", "saved"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "article":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("article"))
+			data, err := ec.unmarshalNID2frontpageᚋredisrepoᚋsiteᚐArticleID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Article = data
+		case "saved":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("saved"))
+			data, err := ec.unmarshalNBoolean2bool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Saved = data
 		}
 	}
 	return it, nil
@@ -23636,6 +24904,44 @@ func (ec *executionContext) _Article(ctx context.Context, sel ast.SelectionSet, 
 					}
 				}()
 				res = ec._Article_viewerVote(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "viewerHasSaved":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Article_viewerHasSaved(ctx, field, obj)
 				if res == graphql.RequiredNull {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}
@@ -25847,6 +27153,54 @@ func (ec *executionContext) _ExportPart(ctx context.Context, sel ast.SelectionSe
 	return out
 }
 
+var feedConnectionImplementors = []string{"FeedConnection"}
+
+func (ec *executionContext) _FeedConnection(ctx context.Context, sel ast.SelectionSet, obj *FeedConnection) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, feedConnectionImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("FeedConnection")
+		case "edges":
+			out.Values[i] = ec._FeedConnection_edges(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "nodes":
+			out.Values[i] = ec._FeedConnection_nodes(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "pageInfo":
+			out.Values[i] = ec._FeedConnection_pageInfo(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var flagPayloadImplementors = []string{"FlagPayload"}
 
 func (ec *executionContext) _FlagPayload(ctx context.Context, sel ast.SelectionSet, obj *FlagPayload) graphql.Marshaler {
@@ -26229,6 +27583,49 @@ func (ec *executionContext) _FlaggedItem(ctx context.Context, sel ast.SelectionS
 	return out
 }
 
+var followPayloadImplementors = []string{"FollowPayload"}
+
+func (ec *executionContext) _FollowPayload(ctx context.Context, sel ast.SelectionSet, obj *FollowPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, followPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("FollowPayload")
+		case "target":
+			out.Values[i] = ec._FollowPayload_target(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "userErrors":
+			out.Values[i] = ec._FollowPayload_userErrors(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var frontPageImplementors = []string{"FrontPage"}
 
 func (ec *executionContext) _FrontPage(ctx context.Context, sel ast.SelectionSet, obj *rankings.FrontPage) graphql.Marshaler {
@@ -26395,6 +27792,44 @@ func (ec *executionContext) _Group(ctx context.Context, sel ast.SelectionSet, ob
 			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
+		case "viewerFollows":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Group_viewerFollows(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		case "articles":
 			field := field
 
@@ -27235,6 +28670,20 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 		case "blockUser":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_blockUser(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "save":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_save(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "follow":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_follow(ctx, field)
 			})
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
@@ -28352,6 +29801,72 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "viewerSaved":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_viewerSaved(ctx, field)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "viewerFollowing":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_viewerFollowing(ctx, field)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "viewerFeed":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_viewerFeed(ctx, field)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
 		case "viewerExport":
 			field := field
 
@@ -29231,6 +30746,145 @@ func (ec *executionContext) _RestoreArticlePayload(ctx context.Context, sel ast.
 	return out
 }
 
+var savePayloadImplementors = []string{"SavePayload"}
+
+func (ec *executionContext) _SavePayload(ctx context.Context, sel ast.SelectionSet, obj *SavePayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, savePayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("SavePayload")
+		case "article":
+			out.Values[i] = ec._SavePayload_article(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "userErrors":
+			out.Values[i] = ec._SavePayload_userErrors(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var savedConnectionImplementors = []string{"SavedConnection"}
+
+func (ec *executionContext) _SavedConnection(ctx context.Context, sel ast.SelectionSet, obj *SavedConnection) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, savedConnectionImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("SavedConnection")
+		case "edges":
+			out.Values[i] = ec._SavedConnection_edges(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "nodes":
+			out.Values[i] = ec._SavedConnection_nodes(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "pageInfo":
+			out.Values[i] = ec._SavedConnection_pageInfo(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var savedEdgeImplementors = []string{"SavedEdge"}
+
+func (ec *executionContext) _SavedEdge(ctx context.Context, sel ast.SelectionSet, obj *SavedEdge) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, savedEdgeImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("SavedEdge")
+		case "cursor":
+			out.Values[i] = ec._SavedEdge_cursor(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "at":
+			out.Values[i] = ec._SavedEdge_at(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "node":
+			out.Values[i] = ec._SavedEdge_node(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var settleFlagsPayloadImplementors = []string{"SettleFlagsPayload"}
 
 func (ec *executionContext) _SettleFlagsPayload(ctx context.Context, sel ast.SelectionSet, obj *SettleFlagsPayload) graphql.Marshaler {
@@ -29603,6 +31257,44 @@ func (ec *executionContext) _User(ctx context.Context, sel ast.SelectionSet, obj
 				}()
 				res = ec._User_viewerHasBlocked(ctx, field, obj)
 				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "viewerFollows":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._User_viewerFollows(ctx, field, obj)
+				if res == graphql.RequiredNull {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}
 				return res
@@ -31253,6 +32945,11 @@ func (ec *executionContext) marshalNFloat2float64(ctx context.Context, sel ast.S
 	return res
 }
 
+func (ec *executionContext) unmarshalNFollowInput2frontpageᚋgraphᚐFollowInput(ctx context.Context, v any) (FollowInput, error) {
+	res, err := ec.unmarshalInputFollowInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) marshalNFrontPageEdge2ᚕᚖfrontpageᚋredisrepoᚋrankingsᚐFrontPlaceᚄ(ctx context.Context, sel ast.SelectionSet, v []*rankings.FrontPlace) graphql.Marshaler {
 	ctx = graphql.WithBatchParents(ctx, "FrontPageEdge", v, nil)
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
@@ -31281,6 +32978,7 @@ func (ec *executionContext) marshalNFrontPageEdge2ᚖfrontpageᚋredisrepoᚋran
 }
 
 func (ec *executionContext) marshalNGroup2ᚕᚖfrontpageᚋredisrepoᚋsiteᚐGroupᚄ(ctx context.Context, sel ast.SelectionSet, v []*site.Group) graphql.Marshaler {
+	ctx = graphql.WithBatchParents(ctx, "Group", v, nil)
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
@@ -31605,6 +33303,16 @@ var (
 		events.LogAllowed:   "ALLOWED",
 	}
 )
+
+func (ec *executionContext) marshalNNode2frontpageᚋgraphᚐNode(ctx context.Context, sel ast.SelectionSet, v Node) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._Node(ctx, sel, v)
+}
 
 func (ec *executionContext) unmarshalNNoticeInput2frontpageᚋredisrepoᚋreportsᚐNoticeDraft(ctx context.Context, v any) (reports.NoticeDraft, error) {
 	res, err := ec.unmarshalInputNoticeInput(ctx, v)
@@ -31999,6 +33707,37 @@ var (
 func (ec *executionContext) unmarshalNRestoreArticleInput2frontpageᚋgraphᚐRestoreArticleInput(ctx context.Context, v any) (RestoreArticleInput, error) {
 	res, err := ec.unmarshalInputRestoreArticleInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNSaveInput2frontpageᚋgraphᚐSaveInput(ctx context.Context, v any) (SaveInput, error) {
+	res, err := ec.unmarshalInputSaveInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNSavedEdge2ᚕᚖfrontpageᚋgraphᚐSavedEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []*SavedEdge) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNSavedEdge2ᚖfrontpageᚋgraphᚐSavedEdge(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNSavedEdge2ᚖfrontpageᚋgraphᚐSavedEdge(ctx context.Context, sel ast.SelectionSet, v *SavedEdge) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._SavedEdge(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalNSettleAct2frontpageᚋgraphᚐSettleAct(ctx context.Context, v any) (SettleAct, error) {
@@ -32440,6 +34179,8 @@ func (ec *executionContext) marshalN_Entity2ᚕfrontpageᚋgraphᚐNode(ctx cont
 	{
 		var batchItemsUser []*site.User
 		batchIdxMapUser := map[int]int{}
+		var batchItemsGroup []*site.Group
+		batchIdxMapGroup := map[int]int{}
 		var batchItemsArticle []*site.Article
 		batchIdxMapArticle := map[int]int{}
 		for i, item := range v {
@@ -32450,6 +34191,12 @@ func (ec *executionContext) marshalN_Entity2ᚕfrontpageᚋgraphᚐNode(ctx cont
 			case *site.User:
 				batchIdxMapUser[i] = len(batchItemsUser)
 				batchItemsUser = append(batchItemsUser, concrete)
+			case site.Group:
+				batchIdxMapGroup[i] = len(batchItemsGroup)
+				batchItemsGroup = append(batchItemsGroup, &concrete)
+			case *site.Group:
+				batchIdxMapGroup[i] = len(batchItemsGroup)
+				batchItemsGroup = append(batchItemsGroup, concrete)
 			case site.Article:
 				batchIdxMapArticle[i] = len(batchItemsArticle)
 				batchItemsArticle = append(batchItemsArticle, &concrete)
@@ -32460,6 +34207,9 @@ func (ec *executionContext) marshalN_Entity2ᚕfrontpageᚋgraphᚐNode(ctx cont
 		}
 		if len(batchItemsUser) > 0 {
 			ctx = graphql.WithBatchParents(ctx, "User", batchItemsUser, batchIdxMapUser)
+		}
+		if len(batchItemsGroup) > 0 {
+			ctx = graphql.WithBatchParents(ctx, "Group", batchItemsGroup, batchIdxMapGroup)
 		}
 		if len(batchItemsArticle) > 0 {
 			ctx = graphql.WithBatchParents(ctx, "Article", batchItemsArticle, batchIdxMapArticle)
@@ -32848,6 +34598,13 @@ func (ec *executionContext) marshalOExportPart2ᚖfrontpageᚋredisrepoᚋperson
 	return ec._ExportPart(ctx, sel, v)
 }
 
+func (ec *executionContext) marshalOFeedConnection2ᚖfrontpageᚋgraphᚐFeedConnection(ctx context.Context, sel ast.SelectionSet, v *FeedConnection) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._FeedConnection(ctx, sel, v)
+}
+
 func (ec *executionContext) marshalOFlagPayload2ᚖfrontpageᚋgraphᚐFlagPayload(ctx context.Context, sel ast.SelectionSet, v *FlagPayload) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
@@ -32885,6 +34642,13 @@ func (ec *executionContext) marshalOFloat2ᚖfloat64(ctx context.Context, sel as
 	_ = ctx
 	res := MarshalFloat(*v)
 	return res
+}
+
+func (ec *executionContext) marshalOFollowPayload2ᚖfrontpageᚋgraphᚐFollowPayload(ctx context.Context, sel ast.SelectionSet, v *FollowPayload) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._FollowPayload(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalOFrontPage2ᚖfrontpageᚋredisrepoᚋrankingsᚐFrontPage(ctx context.Context, sel ast.SelectionSet, v *rankings.FrontPage) graphql.Marshaler {
@@ -33043,6 +34807,8 @@ func (ec *executionContext) marshalONode2ᚕfrontpageᚋgraphᚐNode(ctx context
 	{
 		var batchItemsUser []*site.User
 		batchIdxMapUser := map[int]int{}
+		var batchItemsGroup []*site.Group
+		batchIdxMapGroup := map[int]int{}
 		var batchItemsArticle []*site.Article
 		batchIdxMapArticle := map[int]int{}
 		for i, item := range v {
@@ -33053,6 +34819,12 @@ func (ec *executionContext) marshalONode2ᚕfrontpageᚋgraphᚐNode(ctx context
 			case *site.User:
 				batchIdxMapUser[i] = len(batchItemsUser)
 				batchItemsUser = append(batchItemsUser, concrete)
+			case site.Group:
+				batchIdxMapGroup[i] = len(batchItemsGroup)
+				batchItemsGroup = append(batchItemsGroup, &concrete)
+			case *site.Group:
+				batchIdxMapGroup[i] = len(batchItemsGroup)
+				batchItemsGroup = append(batchItemsGroup, concrete)
 			case site.Article:
 				batchIdxMapArticle[i] = len(batchItemsArticle)
 				batchItemsArticle = append(batchItemsArticle, &concrete)
@@ -33064,6 +34836,9 @@ func (ec *executionContext) marshalONode2ᚕfrontpageᚋgraphᚐNode(ctx context
 		if len(batchItemsUser) > 0 {
 			ctx = graphql.WithBatchParents(ctx, "User", batchItemsUser, batchIdxMapUser)
 		}
+		if len(batchItemsGroup) > 0 {
+			ctx = graphql.WithBatchParents(ctx, "Group", batchItemsGroup, batchIdxMapGroup)
+		}
 		if len(batchItemsArticle) > 0 {
 			ctx = graphql.WithBatchParents(ctx, "Article", batchItemsArticle, batchIdxMapArticle)
 		}
@@ -33073,6 +34848,64 @@ func (ec *executionContext) marshalONode2ᚕfrontpageᚋgraphᚐNode(ctx context
 		fc.Result = &v[i]
 		return ec.marshalONode2frontpageᚋgraphᚐNode(ctx, sel, v[i])
 	})
+
+	return ret
+}
+
+func (ec *executionContext) marshalONode2ᚕfrontpageᚋgraphᚐNodeᚄ(ctx context.Context, sel ast.SelectionSet, v []Node) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	{
+		var batchItemsUser []*site.User
+		batchIdxMapUser := map[int]int{}
+		var batchItemsGroup []*site.Group
+		batchIdxMapGroup := map[int]int{}
+		var batchItemsArticle []*site.Article
+		batchIdxMapArticle := map[int]int{}
+		for i, item := range v {
+			switch concrete := item.(type) {
+			case site.User:
+				batchIdxMapUser[i] = len(batchItemsUser)
+				batchItemsUser = append(batchItemsUser, &concrete)
+			case *site.User:
+				batchIdxMapUser[i] = len(batchItemsUser)
+				batchItemsUser = append(batchItemsUser, concrete)
+			case site.Group:
+				batchIdxMapGroup[i] = len(batchItemsGroup)
+				batchItemsGroup = append(batchItemsGroup, &concrete)
+			case *site.Group:
+				batchIdxMapGroup[i] = len(batchItemsGroup)
+				batchItemsGroup = append(batchItemsGroup, concrete)
+			case site.Article:
+				batchIdxMapArticle[i] = len(batchItemsArticle)
+				batchItemsArticle = append(batchItemsArticle, &concrete)
+			case *site.Article:
+				batchIdxMapArticle[i] = len(batchItemsArticle)
+				batchItemsArticle = append(batchItemsArticle, concrete)
+			}
+		}
+		if len(batchItemsUser) > 0 {
+			ctx = graphql.WithBatchParents(ctx, "User", batchItemsUser, batchIdxMapUser)
+		}
+		if len(batchItemsGroup) > 0 {
+			ctx = graphql.WithBatchParents(ctx, "Group", batchItemsGroup, batchIdxMapGroup)
+		}
+		if len(batchItemsArticle) > 0 {
+			ctx = graphql.WithBatchParents(ctx, "Article", batchItemsArticle, batchIdxMapArticle)
+		}
+	}
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNNode2frontpageᚋgraphᚐNode(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
 
 	return ret
 }
@@ -33241,6 +35074,20 @@ func (ec *executionContext) marshalORestoreArticlePayload2ᚖfrontpageᚋgraph�
 		return graphql.Null
 	}
 	return ec._RestoreArticlePayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOSavePayload2ᚖfrontpageᚋgraphᚐSavePayload(ctx context.Context, sel ast.SelectionSet, v *SavePayload) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._SavePayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOSavedConnection2ᚖfrontpageᚋgraphᚐSavedConnection(ctx context.Context, sel ast.SelectionSet, v *SavedConnection) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._SavedConnection(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalOSettleFlagsPayload2ᚖfrontpageᚋgraphᚐSettleFlagsPayload(ctx context.Context, sel ast.SelectionSet, v *SettleFlagsPayload) graphql.Marshaler {

@@ -60,6 +60,9 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 				}, plan.OptionalLeaf(func(to []byte, v site.Vote) []byte {
 					return plan.AppendString(to, marshalOVoteDirection2ᚖfrontpageᚋredisrepoᚋsiteᚐVote[v])
 				})),
+				"viewerHasSaved": plan.Batch(func(ctx context.Context, objs []*site.Article) ([]*bool, error) {
+					return resolvers.Article().ViewerHasSaved(ctx, objs)
+				}, plan.OptionalLeaf(plan.AppendBoolean[bool])),
 				"viewerCanVote": plan.Batch(func(ctx context.Context, objs []*site.Article) ([]bool, error) {
 					return resolvers.Article().ViewerCanVote(ctx, objs)
 				}, plan.Leaf(plan.AppendBoolean[bool])),
@@ -281,6 +284,11 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 				"cursor": plan.Read(func(obj *personal.Part) *string { return obj.Cursor }, plan.OptionalLeaf(plan.AppendString[string])),
 				"isLast": plan.Read(func(obj *personal.Part) bool { return obj.IsLast() }, plan.Leaf(plan.AppendBoolean[bool])),
 			},
+			"FeedConnection": {
+				"edges":    plan.Read(func(obj *FeedConnection) []*ArticleEdge { return obj.Edges }, plan.Objects[ArticleEdge]()),
+				"nodes":    plan.Read(func(obj *FeedConnection) []*site.Article { return obj.Nodes() }, plan.Objects[site.Article]()),
+				"pageInfo": plan.Read(func(obj *FeedConnection) *site.PageInfo { return &obj.PageInfo }, plan.Object[site.PageInfo]()),
+			},
 			"FlagPayload": {
 				"report":     plan.Read(func(obj *FlagPayload) *reports.Report { return obj.Report }, plan.Object[reports.Report]()),
 				"userErrors": plan.Read(func(obj *FlagPayload) []UserError { return obj.UserErrors }, plan.Abstracts[UserError]()),
@@ -317,6 +325,10 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 				"since":        plan.Read(func(obj *reports.Item) *time.Time { return obj.Since }, plan.OptionalLeaf(AppendDateTime)),
 				"latestReport": plan.Read(func(obj *reports.Item) *string { return obj.LatestID() }, plan.OptionalLeaf(plan.AppendString[string])),
 			},
+			"FollowPayload": {
+				"target":     plan.Read(func(obj *FollowPayload) Node { return obj.Target }, plan.Abstract[Node]()),
+				"userErrors": plan.Read(func(obj *FollowPayload) []UserError { return obj.UserErrors }, plan.Abstracts[UserError]()),
+			},
 			"FrontPage": {
 				"at":      plan.Read(func(obj *rankings.FrontPage) time.Time { return obj.At }, plan.Leaf(AppendDateTime)),
 				"savedAt": plan.Read(func(obj *rankings.FrontPage) time.Time { return obj.SavedAt }, plan.Leaf(AppendDateTime)),
@@ -335,6 +347,9 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 				"articleCount": plan.Read(func(obj *site.Group) int { return obj.ArticleCount }, plan.Leaf(plan.AppendInt[int])),
 				"description":  plan.Read(func(obj *site.Group) *string { return obj.Description }, plan.OptionalLeaf(plan.AppendString[string])),
 				"rules":        plan.Read(func(obj *site.Group) []string { return obj.Rules }, plan.Leaves(plan.AppendString[string], false)),
+				"viewerFollows": plan.Batch(func(ctx context.Context, objs []*site.Group) ([]*bool, error) {
+					return resolvers.Group().ViewerFollows(ctx, objs)
+				}, plan.OptionalLeaf(plan.AppendBoolean[bool])),
 				"articles": plan.Each(func(ctx context.Context, obj *site.Group) ([]*site.Article, error) {
 					fc := graphql.GetFieldContext(ctx)
 					return resolvers.Group().Articles(ctx, obj, fc.Args["order"].(site.Order), fc.Args["direction"].(site.Direction), fc.Args["page"].(int32), fc.Args["pageSize"].(*int32))
@@ -492,6 +507,14 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 					fc := graphql.GetFieldContext(ctx)
 					return resolvers.Mutation().BlockUser(ctx, fc.Args["input"].(BlockUserInput))
 				}, plan.Object[BlockUserPayload]()).Args(ec.field_Mutation_blockUser_args),
+				"save": plan.Each(func(ctx context.Context, obj any) (*SavePayload, error) {
+					fc := graphql.GetFieldContext(ctx)
+					return resolvers.Mutation().Save(ctx, fc.Args["input"].(SaveInput))
+				}, plan.Object[SavePayload]()).Args(ec.field_Mutation_save_args),
+				"follow": plan.Each(func(ctx context.Context, obj any) (*FollowPayload, error) {
+					fc := graphql.GetFieldContext(ctx)
+					return resolvers.Mutation().Follow(ctx, fc.Args["input"].(FollowInput))
+				}, plan.Object[FollowPayload]()).Args(ec.field_Mutation_follow_args),
 				"eraseViewer": plan.Each(func(ctx context.Context, obj any) (*EraseViewerPayload, error) {
 					fc := graphql.GetFieldContext(ctx)
 					return resolvers.Mutation().EraseViewer(ctx, fc.Args["input"].(EraseViewerInput))
@@ -658,6 +681,17 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 					fc := graphql.GetFieldContext(ctx)
 					return resolvers.Query().ViewerBlocks(ctx, fc.Args["first"].(*int32), fc.Args["after"].(*string))
 				}, plan.Objects[site.User]()).Args(ec.field_Query_viewerBlocks_args),
+				"viewerSaved": plan.Each(func(ctx context.Context, obj any) (*SavedConnection, error) {
+					fc := graphql.GetFieldContext(ctx)
+					return resolvers.Query().ViewerSaved(ctx, fc.Args["first"].(*int32), fc.Args["after"].(*string))
+				}, plan.Object[SavedConnection]()).Args(ec.field_Query_viewerSaved_args),
+				"viewerFollowing": plan.Each(func(ctx context.Context, obj any) ([]Node, error) {
+					return resolvers.Query().ViewerFollowing(ctx)
+				}, plan.Abstracts[Node]()),
+				"viewerFeed": plan.Each(func(ctx context.Context, obj any) (*FeedConnection, error) {
+					fc := graphql.GetFieldContext(ctx)
+					return resolvers.Query().ViewerFeed(ctx, fc.Args["first"].(*int32), fc.Args["after"].(*string))
+				}, plan.Object[FeedConnection]()).Args(ec.field_Query_viewerFeed_args),
 				"viewerExport": plan.Each(func(ctx context.Context, obj any) (*personal.Part, error) {
 					fc := graphql.GetFieldContext(ctx)
 					return resolvers.Query().ViewerExport(ctx, fc.Args["after"].(*string))
@@ -757,6 +791,20 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 				"article":    plan.Read(func(obj *RestoreArticlePayload) *site.Article { return obj.Article }, plan.Object[site.Article]()),
 				"userErrors": plan.Read(func(obj *RestoreArticlePayload) []UserError { return obj.UserErrors }, plan.Abstracts[UserError]()),
 			},
+			"SavePayload": {
+				"article":    plan.Read(func(obj *SavePayload) *site.Article { return obj.Article }, plan.Object[site.Article]()),
+				"userErrors": plan.Read(func(obj *SavePayload) []UserError { return obj.UserErrors }, plan.Abstracts[UserError]()),
+			},
+			"SavedConnection": {
+				"edges":    plan.Read(func(obj *SavedConnection) []*SavedEdge { return obj.Edges }, plan.Objects[SavedEdge]()),
+				"nodes":    plan.Read(func(obj *SavedConnection) []*site.Article { return obj.Nodes() }, plan.Objects[site.Article]()),
+				"pageInfo": plan.Read(func(obj *SavedConnection) *site.PageInfo { return &obj.PageInfo }, plan.Object[site.PageInfo]()),
+			},
+			"SavedEdge": {
+				"cursor": plan.Read(func(obj *SavedEdge) string { return obj.Cursor }, plan.Leaf(plan.AppendString[string])),
+				"at":     plan.Read(func(obj *SavedEdge) time.Time { return obj.At }, plan.Leaf(AppendDateTime)),
+				"node":   plan.Read(func(obj *SavedEdge) *site.Article { return obj.Node }, plan.Object[site.Article]()),
+			},
 			"SettleFlagsPayload": {
 				"item":       plan.Read(func(obj *SettleFlagsPayload) *reports.Item { return obj.Item }, plan.Object[reports.Item]()),
 				"userErrors": plan.Read(func(obj *SettleFlagsPayload) []UserError { return obj.UserErrors }, plan.Abstracts[UserError]()),
@@ -807,6 +855,9 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 				"viewerHasBlocked": plan.Batch(func(ctx context.Context, objs []*site.User) ([]bool, error) {
 					return resolvers.User().ViewerHasBlocked(ctx, objs)
 				}, plan.Leaf(plan.AppendBoolean[bool])),
+				"viewerFollows": plan.Batch(func(ctx context.Context, objs []*site.User) ([]*bool, error) {
+					return resolvers.User().ViewerFollows(ctx, objs)
+				}, plan.OptionalLeaf(plan.AppendBoolean[bool])),
 				"votesCast": plan.Each(func(ctx context.Context, obj *site.User) (*CastVoteConnection, error) {
 					fc := graphql.GetFieldContext(ctx)
 					return resolvers.User().VotesCast(ctx, obj, fc.Args["first"].(*int32), fc.Args["after"].(*string))

@@ -18,6 +18,7 @@ import (
 	"frontpage/redisrepo/personal"
 	"frontpage/redisrepo/rankings"
 	"frontpage/redisrepo/reports"
+	"frontpage/redisrepo/saved"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/voids"
 	"frontpage/redisrepo/webhooks"
@@ -51,6 +52,10 @@ func (r *articleResolver) ViewerVote(ctx context.Context, objs []*site.Article) 
 		return []*site.Vote{vote}, err
 	}
 	return r.repo.Votes(ctx, v.Name, objs)
+}
+
+func (r *articleResolver) ViewerHasSaved(ctx context.Context, objs []*site.Article) ([]*bool, error) {
+	return r.viewerHasSaved(ctx, objs)
 }
 
 func (r *articleResolver) ViewerCanVote(ctx context.Context, objs []*site.Article) ([]bool, error) {
@@ -225,6 +230,10 @@ func (r *flaggedItemResolver) Reports(ctx context.Context, objs []*reports.Item,
 
 func (r *frontPageEdgeResolver) Node(ctx context.Context, objs []*rankings.FrontPlace) ([]*site.Article, error) {
 	return r.loadAll(ctx, collect(objs, func(p *rankings.FrontPlace) site.ArticleID { return p.ID }))
+}
+
+func (r *groupResolver) ViewerFollows(ctx context.Context, objs []*site.Group) ([]*bool, error) {
+	return r.viewerFollows(ctx, collect(objs, func(g *site.Group) saved.Target { return saved.Target{Group: g.Name} }))
 }
 
 func (r *groupResolver) Articles(ctx context.Context, obj *site.Group, order site.Order, direction site.Direction, page int32, pageSize *int32) ([]*site.Article, error) {
@@ -436,6 +445,14 @@ func (r *mutationResolver) BlockUser(ctx context.Context, input BlockUserInput) 
 	return &payload, err
 }
 
+func (r *mutationResolver) Save(ctx context.Context, input SaveInput) (*SavePayload, error) {
+	return r.save(ctx, input)
+}
+
+func (r *mutationResolver) Follow(ctx context.Context, input FollowInput) (*FollowPayload, error) {
+	return r.follow(ctx, input)
+}
+
 func (r *mutationResolver) EraseViewer(ctx context.Context, input EraseViewerInput) (*EraseViewerPayload, error) {
 	return r.eraseViewer(ctx, input)
 }
@@ -636,6 +653,18 @@ func (r *queryResolver) ViewerBlocks(ctx context.Context, first *int32, after *s
 	return r.viewerBlocks(ctx, first, after)
 }
 
+func (r *queryResolver) ViewerSaved(ctx context.Context, first *int32, after *string) (*SavedConnection, error) {
+	return r.viewerSaved(ctx, first, after)
+}
+
+func (r *queryResolver) ViewerFollowing(ctx context.Context) ([]Node, error) {
+	return r.viewerFollowing(ctx)
+}
+
+func (r *queryResolver) ViewerFeed(ctx context.Context, first *int32, after *string) (*FeedConnection, error) {
+	return r.viewerFeed(ctx, first, after)
+}
+
 func (r *queryResolver) ViewerExport(ctx context.Context, after *string) (*personal.Part, error) {
 	return r.viewerExport(ctx, after)
 }
@@ -722,6 +751,10 @@ func (r *userResolver) Denial(ctx context.Context, objs []*site.User) ([]*denial
 func (r *userResolver) ViewerHasBlocked(ctx context.Context, objs []*site.User) ([]bool, error) {
 	posters, err := r.repo.Blocked(ctx, endpoint.ViewerOf(ctx).Name)
 	return collect(objs, func(u *site.User) bool { return leftOut{posters: posters}.has(u.Name) }), err
+}
+
+func (r *userResolver) ViewerFollows(ctx context.Context, objs []*site.User) ([]*bool, error) {
+	return r.viewerFollows(ctx, collect(objs, func(u *site.User) saved.Target { return saved.Target{User: u.Name} }))
 }
 
 func (r *userResolver) VotesCast(ctx context.Context, obj *site.User, first *int32, after *string) (*CastVoteConnection, error) {

@@ -57,6 +57,8 @@ var argumentsOf = map[string][]string{
 	"Mutation.changeWebhook":        {`(input: {webhook: "webhook:zed", paused: true})`},
 	"Mutation.removeWebhook":        {`(input: {webhook: "webhook:zed"})`},
 	"Mutation.blockUser":            {`(input: {user: "zed"})`},
+	"Mutation.save":                 {`(input: {article: 1})`, `(input: {article: 4, saved: false})`},
+	"Mutation.follow":               {`(input: {target: "user:alice"})`, `(input: {target: "group:go"})`},
 }
 
 // realTime are the fields with the real time of the store's entries, and the one that tells moderators and services who

@@ -17,7 +17,8 @@ import (
 
 // ofCaller are the fields of queries that depend on the caller.
 var ofCaller = []string{"Query.viewer", "Query.viewerVotes", "Query.rateLimit", "Query.moderationLog", "Query.deletedItems", "Query.events", "User.isModerator", "Article.viewerVote", "Article.viewerCanVote", "Article.viewerCanEdit", "Article.viewerCanDelete", "Article.viewerCanRegroup", "Article.removal", "Event.removal", "Article.openReports",
-	"Query.viewerReports", "Query.flagged", "Query.notice", "Query.deniedUsers", "Query.deniedHosts", "Query.viewerBlocks", "User.denial", "User.viewerHasBlocked", "Query.moderationActions", "Query.voteRings", "Query.webhooks", "Query.viewerExport", "User.votesCast", "Article.voters", "Article.viewerVoid"}
+	"Query.viewerReports", "Query.flagged", "Query.notice", "Query.deniedUsers", "Query.deniedHosts", "Query.viewerBlocks", "User.denial", "User.viewerHasBlocked", "Query.moderationActions", "Query.voteRings", "Query.webhooks", "Query.viewerExport", "User.votesCast", "Article.voters", "Article.viewerVoid",
+	"Query.viewerSaved", "Query.viewerFollowing", "Query.viewerFeed", "Article.viewerHasSaved", "Group.viewerFollows", "User.viewerFollows"}
 
 // selection selects all fields of a type to a depth, except those that depend on the caller.
 func selection(definition *ast.Definition, depth int) string {
@@ -28,7 +29,7 @@ func selection(definition *ast.Definition, depth int) string {
 	fields := []string{"__typename"}
 	for _, field := range definition.Fields {
 		child := graph.Schema().Types[field.Type.Name()]
-		if strings.HasPrefix(field.Name, "__") || slices.Contains(ofCaller, definition.Name+"."+field.Name) || !child.IsLeafType() && depth == 0 {
+		if strings.HasPrefix(field.Name, "__") || slices.Contains(ofCaller, definition.Name+"."+field.Name) || !child.IsLeafType() && depth <= 0 {
 			continue
 		}
 		selected := field.Name + selection(child, depth-1)

@@ -1,0 +1,243 @@
+package graph
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"frontpage/endpoint"
+	"frontpage/redisrepo/lists"
+	"frontpage/redisrepo/saved"
+	"frontpage/redisrepo/site"
+)
+
+// SaveInput names an article that the viewer saves or drops.
+type SaveInput struct {
+	Article site.ArticleID
+	Saved   bool
+}
+
+// SavePayload is the result of saving an article.
+type SavePayload struct {
+	Article    *site.Article
+	UserErrors []UserError
+}
+
+// FollowInput names a group or a user that the viewer follows.
+type FollowInput struct {
+	Target    string // its global id
+	Following bool
+}
+
+// FollowPayload is the result of following a group or a user.
+type FollowPayload struct {
+	Target     Node
+	UserErrors []UserError
+}
+
+// SavedConnection is a page of the articles that the viewer has saved.
+type SavedConnection struct {
+	Edges    []*SavedEdge
+	PageInfo site.PageInfo
+}
+
+// SavedEdge is an article that the viewer has saved, and its position in the list.
+type SavedEdge struct {
+	Cursor string
+	At     time.Time
+	Node   *site.Article // nil while it is deleted
+}
+
+// Nodes returns the articles that are not deleted.
+func (c *SavedConnection) Nodes() []*site.Article {
+	nodes := collect(c.Edges, func(e *SavedEdge) *site.Article { return e.Node })
+	return slices.DeleteFunc(nodes, func(a *site.Article) bool { return a == nil })
+}
+
+// FeedConnection is a page of the articles of what the viewer follows.
+type FeedConnection struct {
+	Edges    []*ArticleEdge
+	PageInfo site.PageInfo
+}
+
+// Nodes returns the articles without their positions.
+func (c *FeedConnection) Nodes() []*site.Article {
+	return collect(c.Edges, (*ArticleEdge).article)
+}
+
+// save saves an article for the viewer, or drops it.
+func (r *Resolver) save(ctx context.Context, input SaveInput) (*SavePayload, error) {
+	var payload SavePayload
+	var err error
+	payload.UserErrors, err = r.signedIn(ctx, endpoint.RuleChanges, func(v endpoint.Viewer) error {
+		article, err := r.asItStands(ctx, input.Article)
+		if err == nil && article == nil && input.Saved {
+			err = site.NoArticle(input.Article)
+		}
+		if err == nil {
+			err = r.repo.SaveArticle(ctx, v.Name, input.Article, input.Saved)
+		}
+		if err == nil {
+			payload.Article = article
+		}
+		return err
+	})
+	return &payload, err
+}
+
+// follow has the viewer follow a group or a user, or ends that.
+func (r *Resolver) follow(ctx context.Context, input FollowInput) (*FollowPayload, error) {
+	var payload FollowPayload
+	var err error
+	payload.UserErrors, err = r.signedIn(ctx, endpoint.RuleChanges, func(v endpoint.Viewer) error {
+		target, err := parseTarget(input.Target)
+		if err != nil {
+			return site.InField("target", err)
+		}
+		if err := r.repo.FollowTarget(ctx, v.Name, target, input.Following); err != nil {
+			return err
+		}
+		nodes, err := r.targets(ctx, []saved.Target{target}, selected(ctx, "FollowPayload.target", "Group.articleCount"))
+		if err == nil {
+			payload.Target = nodes[0]
+		}
+		return err
+	})
+	return &payload, err
+}
+
+// parseTarget parses the global id of a group or a user.
+func parseTarget(id string) (saved.Target, error) {
+	switch object, err := parseNode(id); object := object.(type) {
+	case site.GroupName:
+		return saved.Target{Group: object}, nil
+	case site.UserName:
+		return saved.Target{User: object}, nil
+	case nil:
+		return saved.Target{}, err
+	default:
+		return saved.Target{}, badInput("only groups and users can be followed: their ids look like group:go or user:alice")
+	}
+}
+
+// targets returns the groups and users that targets stand for, the groups with their numbers of articles if counted.
+func (r *Resolver) targets(ctx context.Context, all []saved.Target, counted bool) ([]Node, error) {
+	var names []site.GroupName
+	for _, t := range all {
+		if t.Group != "" {
+			names = append(names, t.Group)
+		}
+	}
+	groups, err := r.groups(ctx, names, counted)
+	if err != nil {
+		return nil, err
+	}
+	nodes := make([]Node, len(all))
+	for i, t := range all {
+		if t.Group != "" {
+			nodes[i], groups = groups[0], groups[1:]
+		} else {
+			nodes[i] = &site.User{Name: t.User}
+		}
+	}
+	return nodes, nil
+}
+
+// viewerFollows reports for each target whether the viewer follows it; nil for anonymous callers.
+func (r *Resolver) viewerFollows(ctx context.Context, targets []saved.Target) ([]*bool, error) {
+	v := endpoint.ViewerOf(ctx)
+	if v.Name == "" {
+		return make([]*bool, len(targets)), nil
+	}
+	follows, err := r.repo.Follows(ctx, v.Name, targets)
+	return pointers(follows), err
+}
+
+// viewerHasSaved reports for each article whether the viewer has saved it; nil for anonymous callers.
+func (r *Resolver) viewerHasSaved(ctx context.Context, articles []*site.Article) ([]*bool, error) {
+	v := endpoint.ViewerOf(ctx)
+	if v.Name == "" {
+		return make([]*bool, len(articles)), nil
+	}
+	has, err := r.repo.HasSaved(ctx, v.Name, collect(articles, func(a *site.Article) site.ArticleID { return a.ID }))
+	return pointers(has), err
+}
+
+func pointers(values []bool) []*bool {
+	return collect(values, func(value bool) *bool { return &value })
+}
+
+// viewerSaved returns a page of the articles that the viewer has saved.
+func (r *Resolver) viewerSaved(ctx context.Context, first *int32, after *string) (*SavedConnection, error) {
+	v := endpoint.ViewerOf(ctx)
+	if v.Name == "" {
+		return nil, endpoint.Unauthenticated("sign in to list what you have saved")
+	}
+	found, info, err := r.repo.SavedArticles(ctx, v.Name, asInt(first), after)
+	if err != nil {
+		return nil, err
+	}
+	c := &SavedConnection{PageInfo: info, Edges: collect(found, func(a saved.Article) *SavedEdge { return &SavedEdge{Cursor: a.Cursor, At: a.At} })}
+	if !selected(ctx, "SavedConnection.nodes") && !selected(ctx, "SavedConnection.edges", "SavedEdge.node") {
+		return c, nil
+	}
+	articles, err := r.loadAll(ctx, collect(found, func(a saved.Article) site.ArticleID { return a.ID }))
+	for i, article := range articles {
+		c.Edges[i].Node = article
+	}
+	return c, err
+}
+
+// viewerFollowing returns what the viewer follows.
+func (r *Resolver) viewerFollowing(ctx context.Context) ([]Node, error) {
+	v := endpoint.ViewerOf(ctx)
+	if v.Name == "" {
+		return nil, endpoint.Unauthenticated("sign in to list what you follow")
+	}
+	followed, err := r.repo.Following(ctx, v.Name)
+	if err != nil {
+		return nil, err
+	}
+	return r.targets(ctx, collect(followed, func(f saved.Followed) saved.Target { return f.Target }), selected(ctx, "Group.articleCount"))
+}
+
+// viewerFeed returns a page of the articles of what the viewer follows, without those of users whom the viewer has blocked.
+func (r *Resolver) viewerFeed(ctx context.Context, first *int32, after *string) (*FeedConnection, error) {
+	v := endpoint.ViewerOf(ctx)
+	if v.Name == "" {
+		return nil, endpoint.Unauthenticated("sign in to read what you follow")
+	}
+	leaves, err := r.leaves(ctx, false)
+	if err != nil {
+		return nil, err
+	}
+	size := asInt(first)
+	read := func() ([]*ArticleEdge, site.PageInfo, error) {
+		found, info, looked, err := r.repo.Feed(ctx, v.Name, size, after)
+		endpoint.Owe(ctx, looked/lookedPerPoint)
+		if err != nil {
+			return nil, info, err
+		}
+		articles, err := r.loadAll(ctx, collect(found, func(e lists.Edge) site.ArticleID { return e.ID }))
+		if err != nil {
+			return nil, info, err
+		}
+		edges := make([]*ArticleEdge, 0, len(found))
+		for i, article := range articles {
+			if article != nil { // else it was deleted meanwhile
+				edges = append(edges, &ArticleEdge{Cursor: found[i].Cursor, Node: article})
+			}
+		}
+		return edges, info, nil
+	}
+	c := new(FeedConnection)
+	if len(leaves.posters) == 0 {
+		c.Edges, c.PageInfo, err = read()
+	} else {
+		c.Edges, c.PageInfo, err = partialEdges(ctx, r, leaves, size, &after, read)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
