@@ -7,8 +7,9 @@
 //   - a line {"log":"deleted",...} for each entry of the moderation log, the oldest first: a transfer.LogRecord;
 //   - a line {"denial":"user:eve",...} for each denied user and host, and then {"blocker":"alice",...} for each user who blocks
 //     others, by name: a denials.Record;
+//   - a line {"keeper":"alice",...} for each user who has saved articles or follows groups or users, by name: a saved.Record;
 //   - a line {"article":17,...} for each article, deleted or not, by number: a transfer.Record;
-//   - the last line, {"end":{"articles":20100,"log":12,"denials":3}}: how many lines there are, without which a file is incomplete.
+//   - the last line, {"end":{"articles":20100,"log":12,"denials":3,"kept":2}}: how many lines there are, without which a file is incomplete.
 //
 // Users' lists of votes, saved front pages and the change feed are not in it: an import enters the votes whose voters it knows
 // into the lists.
@@ -34,6 +35,7 @@ import (
 
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/denials"
+	"frontpage/redisrepo/saved"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/transfer"
 )
@@ -60,6 +62,7 @@ type Summary struct {
 	Voters   int // with names
 	Log      int
 	Denials  int // with blocks
+	Kept     int // users who have saved articles, or follow groups or users
 	Faults   int // articles that are inconsistent
 	Took     time.Duration
 }
@@ -115,6 +118,7 @@ type counts struct {
 	Articles int `json:"articles"`
 	Log      int `json:"log"`
 	Denials  int `json:"denials,omitempty"` // with blocks
+	Kept     int `json:"kept,omitempty"`
 }
 
 // ErrInconsistent is the error of an export that is complete but for articles that are inconsistent. They were reported.
@@ -140,6 +144,7 @@ type writer interface {
 	begin(last site.ArticleID) error
 	log(transfer.LogRecord) error
 	denial(denials.Record) error
+	kept(saved.Record) error
 	article(*transfer.Record) error
 	end(Summary) error
 }
@@ -172,6 +177,13 @@ func export(ctx context.Context, repo *redisrepo.Repo, o Options, w writer) (sum
 	err = repo.Denials.Records(ctx, func(record denials.Record) error {
 		sum.Denials++
 		return w.denial(record)
+	})
+	if err != nil {
+		return sum, err
+	}
+	err = repo.Saved.Records(ctx, func(record saved.Record) error {
+		sum.Kept++
+		return w.kept(record)
 	})
 	if err != nil {
 		return sum, err
@@ -237,10 +249,11 @@ func (w *jsonWriter) begin(last site.ArticleID) error {
 
 func (w *jsonWriter) log(entry transfer.LogRecord) error    { return w.lines.Encode(entry) }
 func (w *jsonWriter) denial(record denials.Record) error    { return w.lines.Encode(record) }
+func (w *jsonWriter) kept(record saved.Record) error        { return w.lines.Encode(record) }
 func (w *jsonWriter) article(record *transfer.Record) error { return w.lines.Encode(record) }
 
 func (w *jsonWriter) end(sum Summary) error {
-	return errors.Join(w.lines.Encode(footer{&counts{sum.Articles, sum.Log, sum.Denials}}), w.out.Flush())
+	return errors.Join(w.lines.Encode(footer{&counts{sum.Articles, sum.Log, sum.Denials, sum.Kept}}), w.out.Flush())
 }
 
 type csvWriter struct{ out *csv.Writer }
@@ -252,6 +265,8 @@ func (w *csvWriter) begin(site.ArticleID) error {
 func (w *csvWriter) log(transfer.LogRecord) error { return nil }
 
 func (w *csvWriter) denial(denials.Record) error { return nil }
+
+func (w *csvWriter) kept(saved.Record) error { return nil }
 
 func (w *csvWriter) article(rec *transfer.Record) error {
 	if rec.Deleted != nil {

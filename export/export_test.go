@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -20,6 +21,7 @@ import (
 	"frontpage/redisrepo/check"
 	"frontpage/redisrepo/layout"
 	"frontpage/redisrepo/reports"
+	"frontpage/redisrepo/saved"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/transfer"
 	"frontpage/redistest"
@@ -113,6 +115,11 @@ func (s testSite) fill(t *testing.T) {
 		must.Get(s.BlockUser(ctx, site.UserName(fmt.Sprint("voter", i%120)), fmt.Sprint("poster ", i%7), true))(t)
 	}
 	must.Get(s.BlockUser(ctx, "voter1", "poster 2", false))(t)
+	for i := range 250 {
+		name := site.UserName(fmt.Sprint("voter", i%110))
+		must.Do(t, s.SaveArticle(ctx, name, ids[i%7], true))
+		must.Do(t, s.FollowTarget(ctx, site.UserName(fmt.Sprint("voter", i%120)), []saved.Target{{User: "poster 1"}, {Group: "go"}}[i%2], true))
+	}
 	posted(s.Regroup(ctx, ids[7], site.Actor{Name: "poster 2"}, nil, []string{"go", "g1"}))
 	for i, vote := range []site.Vote{site.Up, site.Down, site.Up} {
 		must.Get(s.Vote(ctx, ids[12], site.UserName(fmt.Sprint("ring ", i)), vote, ""))(t)
@@ -194,6 +201,16 @@ func TestExportAndImportGiveTheSameSite(t *testing.T) {
 			}
 			if d := to.DenialOf("eve <&>"); d == nil || d.Reason != `a "reason"` || len(to.CheckLinks("https://a.bücher.example", "")) != 1 || !to.HasBlocks("voter119") {
 				t.Errorf("denials are missing: %+v", d)
+			}
+			for _, name := range []site.UserName{"voter3", "voter119"} {
+				was, _, err := from.SavedArticles(t.Context(), name, nil, nil)
+				is, _, errIs := to.SavedArticles(t.Context(), name, nil, nil)
+				if err := errors.Join(err, errIs); err != nil || !reflect.DeepEqual(was, is) || (len(is) > 0) != (name == "voter3") {
+					t.Errorf("%s has saved %v, want %v, %v", name, is, was, err)
+				}
+				if was, is := must.Get(from.Following(t.Context(), name))(t), must.Get(to.Following(t.Context(), name))(t); !reflect.DeepEqual(was, is) || len(is) == 0 {
+					t.Errorf("%s follows %v, want %v", name, is, was)
+				}
 			}
 			if sum.Deleted != 3 || sum.Log != 15 || sum.Voters < 400 || sum.Articles < 30 {
 				t.Errorf("imported %v, want all articles, 3 deleted ones, 15 entries of the log and 400 voters", sum)
@@ -362,8 +379,9 @@ func TestBrokenExportsAreRefused(t *testing.T) {
 		changed[line-1] = text
 		return strings.Join(changed, "")
 	}
-	denial := 2 + strings.Count(whole, "\n{\"log\":")                                                    // the first, after the log
-	article := denial + strings.Count(whole, "\n{\"denial\":") + strings.Count(whole, "\n{\"blocker\":") // the first, after the denials
+	denial := 2 + strings.Count(whole, "\n{\"log\":")                                                   // the first, after the log
+	keeper := denial + strings.Count(whole, "\n{\"denial\":") + strings.Count(whole, "\n{\"blocker\":") // the first, after the denials
+	article := keeper + strings.Count(whole, "\n{\"keeper\":")                                          // the first, after those
 	client := redistest.Start(t).Client
 	for name, tt := range map[string]struct{ text, want string }{
 		"empty":               {"", "line 0: the file ends here"},
@@ -387,7 +405,15 @@ func TestBrokenExportsAreRefused(t *testing.T) {
 		"a denial twice":      {replaced(denial+1, lines[denial-1]), "it does not come after the denial"},
 		"no denial":           {replaced(denial, `{"denial":"user:a","says":"soon"}`+"\n"), "the denial is invalid"},
 		"no denial's user":    {replaced(denial, strings.Replace(lines[denial-1], `host:`, `HOST:`, 1)), "the denial is invalid"},
-		"no blocks":           {replaced(article-1, `{"blocker":"zoe"}`+"\n"), "the blocks are invalid"},
+		"a keeper twice":      {replaced(keeper+1, lines[keeper-1]), "it does not come after the line before"},
+		"a keeper too early":  {replaced(keeper-1, lines[keeper-1]+lines[keeper-2]), "it does not come after"},
+		"no keeper":           {replaced(keeper, `{"keeper":" ","saved":{"1":5}}`+"\n"), "has saved and follows is invalid"},
+		"nothing kept":        {replaced(keeper, `{"keeper":"zoe"}`+"\n"), "has saved and follows is invalid"},
+		"no article":          {replaced(keeper, `{"keeper":"zoe","saved":{"01":5}}`+"\n"), "has saved and follows is invalid"},
+		"no target":           {replaced(keeper, `{"keeper":"zoe","following":{"host:go.dev":5}}`+"\n"), "has saved and follows is invalid"},
+		"a time twice":        {replaced(keeper, `{"keeper":"zoe","saved":{"1":5,"2":5}}`+"\n"), "has saved and follows is invalid"},
+		"a keeper is missing": {replaced(keeper, ""), "users who keep lists"},
+		"no blocks":           {replaced(keeper-1, `{"blocker":"zoe"}`+"\n"), "the blocks are invalid"},
 		"a denial is missing": {replaced(denial, ""), "denials and blocks, and has"},
 		"a log at the end":    {replaced(len(lines)-1, lines[1]), "it is neither an article nor an entry"},
 	} {

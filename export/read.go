@@ -21,6 +21,7 @@ import (
 
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/denials"
+	"frontpage/redisrepo/saved"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/transfer"
 )
@@ -90,6 +91,7 @@ type sink interface {
 	Put(context.Context, []*transfer.Record) error
 	PutLog(context.Context, []transfer.LogRecord) error
 	PutDenials(context.Context, []denials.Record) error
+	PutSaved(context.Context, []saved.Record) error
 }
 
 type discard struct{}
@@ -97,6 +99,7 @@ type discard struct{}
 func (discard) Put(context.Context, []*transfer.Record) error      { return nil }
 func (discard) PutLog(context.Context, []transfer.LogRecord) error { return nil }
 func (discard) PutDenials(context.Context, []denials.Record) error { return nil }
+func (discard) PutSaved(context.Context, []saved.Record) error     { return nil }
 
 // reader reads a file from its first line to its last.
 type reader struct {
@@ -107,10 +110,11 @@ type reader struct {
 	line  int
 	ended bool
 	last  site.ArticleID // of the lines before
-	place string         // of the last denial or blocks
+	place string         // of the last denial, blocks, or what a user has saved
 	batch []*transfer.Record
 	log   []transfer.LogRecord
 	said  []denials.Record
+	kept  []saved.Record
 	bytes int // of the lines of batch
 
 	erased map[string]bool        // digests of the names of erased users
@@ -173,7 +177,7 @@ func readLine(in *bufio.Reader) (line []byte, err error) {
 
 // kind is what a line is, by the one of these members that it has.
 type kind struct {
-	Frontpage, Log, Denial, Blocker, Article, End json.RawMessage
+	Frontpage, Log, Denial, Blocker, Keeper, Article, End json.RawMessage
 }
 
 func (r *reader) parse(ctx context.Context, line []byte, to sink) error {
@@ -195,12 +199,14 @@ func (r *reader) parse(ctx context.Context, line []byte, to sink) error {
 		return r.parseLog(ctx, line, to)
 	case (is.Denial != nil || is.Blocker != nil) && r.sum.Articles == 0:
 		return r.parseDenial(ctx, line, to)
+	case is.Keeper != nil && r.sum.Articles == 0:
+		return r.parseKept(ctx, line, to)
 	case is.Article != nil && is.Log == nil:
 		return r.parseArticle(ctx, line, to)
 	case is.End != nil:
 		return r.parseEnd(ctx, line, to)
 	}
-	return errors.New("it is neither an article nor an entry of the moderation log, a denial or blocks before the first article")
+	return errors.New("it is neither an article nor an entry of the moderation log, a denial, blocks or what a user has saved before the first article")
 }
 
 func (r *reader) parseHeader(line []byte, is kind) error {
@@ -259,6 +265,25 @@ func (r *reader) parseDenial(ctx context.Context, line []byte, to sink) error {
 	return r.flush(ctx, to)
 }
 
+func (r *reader) parseKept(ctx context.Context, line []byte, to sink) error {
+	var record saved.Record
+	if err := decode(line, &record); err != nil {
+		return err
+	}
+	if err := record.Validate(); err != nil {
+		return err
+	}
+	if record.Place() <= r.place {
+		return errors.New("it does not come after the line before")
+	}
+	r.place = record.Place()
+	r.sum.Kept++
+	if r.kept = append(r.kept, record); len(r.kept) < batchSize {
+		return nil
+	}
+	return r.flush(ctx, to)
+}
+
 func (r *reader) parseArticle(ctx context.Context, line []byte, to sink) error {
 	rec := new(transfer.Record)
 	if err := decode(line, rec); err != nil {
@@ -287,9 +312,9 @@ func (r *reader) parseEnd(ctx context.Context, line []byte, to sink) error {
 	if end.End == nil {
 		return errors.New("it is no last line of an export")
 	}
-	if *end.End != (counts{r.sum.Articles, r.sum.Log, r.sum.Denials}) {
-		return fmt.Errorf("the file should have %d articles, %d entries of the moderation log and %d denials and blocks, and has %d, %d and %d",
-			end.End.Articles, end.End.Log, end.End.Denials, r.sum.Articles, r.sum.Log, r.sum.Denials)
+	if *end.End != (counts{r.sum.Articles, r.sum.Log, r.sum.Denials, r.sum.Kept}) {
+		return fmt.Errorf("the file should have %d articles, %d entries of the moderation log, %d users who keep lists, and %d denials and blocks, and has %d, %d, %d and %d",
+			end.End.Articles, end.End.Log, end.End.Kept, end.End.Denials, r.sum.Articles, r.sum.Log, r.sum.Kept, r.sum.Denials)
 	}
 	r.ended = true
 	return r.flush(ctx, to)
@@ -302,9 +327,12 @@ func (r *reader) flush(ctx context.Context, to sink) error {
 		err = to.PutDenials(ctx, r.said)
 	}
 	if err == nil {
+		err = to.PutSaved(ctx, r.kept)
+	}
+	if err == nil {
 		err = to.Put(ctx, r.batch)
 	}
-	r.log, r.said, r.batch, r.bytes = nil, nil, nil, 0
+	r.log, r.said, r.kept, r.batch, r.bytes = nil, nil, nil, nil, 0
 	return err
 }
 

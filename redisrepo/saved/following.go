@@ -29,6 +29,14 @@ func (t Target) Member() string {
 	return t.User.Member()
 }
 
+// parseTarget returns the target with a member.
+func parseTarget(member string) Target {
+	if group, is := strings.CutPrefix(member, site.GroupPrefix); is {
+		return Target{Group: site.GroupName(group)}
+	}
+	return Target{User: site.UserOf(member)}
+}
+
 // listing has the articles of the target, newest first.
 func (t Target) listing() lists.Listing {
 	if t.Group != "" {
@@ -73,11 +81,7 @@ func (s *Saved) Following(ctx context.Context, user site.UserName) ([]Followed, 
 	all := make([]Followed, 0, len(found.Val()))
 	for _, z := range found.Val() {
 		member, _ := z.Member.(string)
-		if group, is := strings.CutPrefix(member, site.GroupPrefix); is {
-			all = append(all, Followed{Target{Group: site.GroupName(group)}, site.UnixTime(z.Score)})
-		} else {
-			all = append(all, Followed{Target{User: site.UserOf(member)}, site.UnixTime(z.Score)})
-		}
+		all = append(all, Followed{parseTarget(member), site.UnixTime(z.Score)})
 	}
 	return all, nil
 }

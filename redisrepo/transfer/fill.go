@@ -22,6 +22,7 @@ import (
 	"frontpage/redisrepo/keys"
 	"frontpage/redisrepo/layout"
 	"frontpage/redisrepo/lists"
+	"frontpage/redisrepo/saved"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/wire"
 )
@@ -353,6 +354,11 @@ func (f *Filling) PutLog(ctx context.Context, entries []LogRecord) error {
 // PutDenials stores denials and blocks.
 func (f *Filling) PutDenials(ctx context.Context, records []denials.Record) error {
 	return f.r.Denials.Put(ctx, records)
+}
+
+// PutSaved stores what users have saved and follow.
+func (f *Filling) PutSaved(ctx context.Context, records []saved.Record) error {
+	return f.r.Saved.Put(ctx, records)
 }
 
 // Erased returns the digests of the names of erased users that the store has, and adds others to them.
