@@ -52,7 +52,7 @@ func (s *Saved) FollowTarget(ctx context.Context, user site.UserName, t Target, 
 	if err == nil && !fits {
 		return site.Refuse(site.TooLong, "target", "you follow %d groups and users, which is the maximum: leave one first", MaxFollowed)
 	}
-	return failover.Wrap("follow "+t.Member(), err)
+	return failover.Wrap("follow a group or a user", err) // the log does not say which
 }
 
 // Follows reports for each target whether a user follows it, in one round trip.

@@ -79,7 +79,7 @@ func (s *Saved) SaveArticle(ctx context.Context, user site.UserName, id site.Art
 	if err == nil && !fits {
 		return site.Refuse(site.TooLong, "article", "you have saved %d articles, which is the maximum: drop one first", MaxSaved)
 	}
-	return failover.Wrap("save "+id.String(), err)
+	return failover.Wrap("save an article", err) // the log does not say which
 }
 
 // HasSaved reports for each article whether a user has saved it, in one round trip.
