@@ -33,6 +33,8 @@ func (s *server) kinds() map[string]func(*http.Request) (*page, error) {
 		"/lab":                  s.lab,
 		"/submit":               s.submit,
 		"/signin":               s.script("signIn"),
+		"/saved":                s.script("savedOfViewer"),
+		"/following":            s.script("followedByViewer"),
 		"/votes":                s.script("votesOfViewer"),
 		"/votes/up":             s.script("votesOfViewer"),
 		"/votes/down":           s.script("votesOfViewer"),

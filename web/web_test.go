@@ -120,7 +120,7 @@ func TestAllFilesAreServed(t *testing.T) {
 			t.Errorf("%s: Content-Security-Policy is %q", path, have)
 		}
 		// The explorer's assets, the scripts after the first have a hash in their names, the others have not.
-		cached, hashed := got.header.Get("Cache-Control"), strings.HasPrefix(path, "/graphiql/assets/") || path == secondScript(t) || path == thirdScript(t) || path == fourthScript(t)
+		cached, hashed := got.header.Get("Cache-Control"), strings.HasPrefix(path, "/graphiql/assets/") || path == secondScript(t) || path == thirdScript(t) || path == fourthScript(t) || path == script(t, "lab")
 		if strings.Contains(cached, "immutable") != hashed || !hashed && cached != "no-cache" {
 			t.Errorf("%s: Cache-Control is %q", path, cached)
 		}

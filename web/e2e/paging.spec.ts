@@ -275,3 +275,56 @@ test("a link to the current list reloads it from the top", async ({ page, server
   await expect(shown(page, article)).toBeInViewport();
   await expect(rows(page)).toHaveCount(25);
 });
+
+test("a list ends after three parts, with the links of the site @core", async ({ page }) => {
+  await page.goto("/");
+  await scrollTo(page, 75);
+  for (let i = 0; i < 5; i++) {
+    await page.keyboard.press("End");
+    await expect(page.getByRole("contentinfo").getByRole("link", { name: "Feed" })).toBeInViewport();
+  }
+  await expect(rows(page)).toHaveCount(75);
+  const more = page.getByRole("link", { name: "More articles" });
+  expect((await more.boundingBox())?.height).toBeGreaterThanOrEqual(48);
+  await more.click();
+  await expect(rows(page)).toHaveCount(100);
+  await scrollTo(page, 120);
+});
+
+test("what is new since the last visit has a dot and a line, until it was seen @core", async ({
+  page,
+  server,
+}) => {
+  const since = Date.now() - 25 * 60_000; // ten minutes are between two articles: the first three are new
+  await page.addInitScript((since) => {
+    if (!localStorage.getItem("frontpage.seen"))
+      localStorage.setItem("frontpage.seen", JSON.stringify({ since, active: Date.now() }));
+  }, since);
+  const [, , third] = await server.articles("TIME");
+  await page.goto("/");
+  await expect(page.locator("[data-new]")).not.toHaveCount(0);
+  await expect(page.locator(".since")).toHaveCount(0); // only where they come first
+  await page.goto("/new");
+  await expect(page.locator("[data-new]")).toHaveCount(3);
+  await expect(page.locator(".since")).toHaveText(/^3 new since /);
+  const line = await page.locator(".since").boundingBox();
+  const row = await shown(page, third ?? { id: "" }).boundingBox();
+  expect(
+    Math.abs((line?.y ?? 0) + (line?.height ?? 0) / 2 - (row?.y ?? 0) - (row?.height ?? 0)),
+  ).toBeLessThan(2);
+  await page.getByRole("link", { name: "Hot", exact: true }).click();
+  await page.getByRole("link", { name: "New", exact: true }).click();
+  await expect(rows(page)).toHaveCount(25);
+  await expect(page.locator(".since")).toHaveCount(0); // it was seen
+  await page.reload();
+  await expect(page.locator("[data-new]")).toHaveCount(0);
+});
+
+test("the window says how many articles wait", async ({ page, server, watch }) => {
+  await page.goto("/new");
+  await watch.live(page, "articlePosted");
+  await server.post({ title: "One" });
+  await expect(page).toHaveTitle("(1) New articles · Frontpage");
+  await page.getByRole("button", { name: "1 new article" }).click();
+  await expect(page).toHaveTitle("New articles · Frontpage");
+});

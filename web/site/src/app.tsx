@@ -101,7 +101,17 @@ interface ShellProps {
 }
 
 // Pages whose own query does not tell what the frame shows.
-const withoutFrame = ["submit", "signin", "missing", "votes", "mod", "reports", "notice"];
+const withoutFrame = [
+  "submit",
+  "signin",
+  "missing",
+  "votes",
+  "mod",
+  "reports",
+  "notice",
+  "saved",
+  "following",
+];
 
 function Shell({ online, away, connections, message, refresh, say }: ShellProps) {
   const visit = useVisit();

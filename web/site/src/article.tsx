@@ -1,9 +1,10 @@
-import { useQuery } from "@urql/preact";
+import { useClient, useQuery } from "@urql/preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Beside } from "./beside";
 import { gone } from "./client";
 import { Delete, Edit } from "./edit";
 import { Article, type ArticleQuery } from "./gql";
+import { save } from "./keep";
 import { useLive } from "./live";
 import { Neighbours } from "./neighbours";
 import { useNow, usePage, useTitle } from "./page";
@@ -139,6 +140,7 @@ function decoded(text: string): string {
 /** What a visitor can do with an article. */
 function Actions({ data, now }: { data: ArticleQuery; now: number }) {
   const { viewer, tools, say } = usePage();
+  const client = useClient();
   const [open, setOpen] = useState<Form>();
   const article = data.article as NonNullable<ArticleQuery["article"]>;
   const edits = article.viewerCanEdit && (data.viewer?.isModerator || now < editEnds(data)[1]);
@@ -164,6 +166,15 @@ function Actions({ data, now }: { data: ArticleQuery; now: number }) {
         <button type="button" onClick={() => share(article.title, say, paths.article(article.number))}>
           {texts.share}
         </button>
+        {viewer && (
+          <button
+            type="button"
+            aria-pressed={article.viewerHasSaved === true}
+            onClick={() => save(client, say, article.id, !article.viewerHasSaved)}
+          >
+            {article.viewerHasSaved ? texts.hasSaved : texts.saveIt}
+          </button>
+        )}
         {(edits || article.viewerCanDelete || others) && (
           <>
             <button type="button" class="open" popovertarget="acts" aria-label={texts.more}>

@@ -111,6 +111,8 @@ function Menu({ children }: { children: ComponentChildren }) {
         {viewer && (
           <>
             <a href={paths.user(viewer)}>{texts.profile}</a>
+            <a href="/saved">{texts.savedOfViewer}</a>
+            <a href="/following">{texts.followedByViewer}</a>
             {has("/votes") && <a href="/votes">{texts.votesOfViewer}</a>}
             {tools?.entry}
           </>

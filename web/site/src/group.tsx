@@ -1,4 +1,5 @@
 import type { ComponentChildren } from "preact";
+import { FollowButton } from "./following";
 import { type Described, usePage } from "./page";
 import { feeds, has, paths } from "./router";
 import { counted, texts } from "./strings";
@@ -8,7 +9,7 @@ import { counted, texts } from "./strings";
 interface GroupProps {
   name: string;
   /** Undefined until it is read. */
-  group?: Omit<Described, "name"> | null;
+  group?: (Omit<Described, "name"> & { id: string; viewerFollows: boolean | null }) | null;
   /** Number of articles in the list. */
   count?: number;
   shown: "hot" | "new" | "top";
@@ -30,6 +31,7 @@ export function GroupHeader({ name, group, count, shown, children }: GroupProps)
       <a class="button here" href={`/submit?${new URLSearchParams({ group: name })}`}>
         {texts.postHere}
       </a>
+      {group && <FollowButton id={group.id} follows={group.viewerFollows} />}
       {group?.description && (
         <p class="words" dir="auto">
           {group.description}

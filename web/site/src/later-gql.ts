@@ -42,6 +42,22 @@ export type RestoreArticleInput = {
   reason?: string | null | undefined;
 };
 
+/** An article that the viewer saves. */
+export type SaveInput = {
+  /** The article's id, such as article:17, or its bare number. */
+  article: string | number;
+  /** False drops it. */
+  saved?: boolean;
+};
+
+/** A group or a user that the viewer follows. */
+export type FollowInput = {
+  /** The global id of the group or the user, such as group:go or user:alice. */
+  target: string | number;
+  /** False ends it. */
+  following?: boolean;
+};
+
 /** Kinds of user errors. More may be added: show the message of a code that the client does not know. */
 export type UserErrorCode =
   /** The operation requires sign-in. */
@@ -162,7 +178,7 @@ export type GroupTopQueryVariables = Exact<{
 }>;
 
 
-export type GroupTopQuery = { group: { id: string, description: string | null, rules: Array<string>, ranking: { totalCount: number, nodes: Array<{ id: string, number: number, title: string, link: string | null, createdAt: string, score: number, votes: number, upvotes: number, downvotes: number, isInteresting: boolean, votingEndsAt: string, viewerVote: VoteDirection | null, viewerCanVote: boolean, revision: number, editedAt: string | null, deletedAt: string | null, poster: { id: string, name: string }, groups: Array<{ id: string, name: string }> }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } | null } | null, site: { signIn: SignInMethod, signInURL: string | null, explorer: boolean, rules: { voteScore: number, downvotes: boolean, ranking: SiteRanking, rankCap: number, halfLife: number } }, viewer: { id: string, name: string, isModerator: boolean } | null };
+export type GroupTopQuery = { group: { id: string, description: string | null, rules: Array<string>, viewerFollows: boolean | null, ranking: { totalCount: number, nodes: Array<{ id: string, number: number, title: string, link: string | null, createdAt: string, score: number, votes: number, upvotes: number, downvotes: number, isInteresting: boolean, votingEndsAt: string, viewerVote: VoteDirection | null, viewerCanVote: boolean, revision: number, editedAt: string | null, deletedAt: string | null, poster: { id: string, name: string }, groups: Array<{ id: string, name: string }> }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } | null } | null, site: { signIn: SignInMethod, signInURL: string | null, explorer: boolean, rules: { voteScore: number, downvotes: boolean, ranking: SiteRanking, rankCap: number, halfLife: number } }, viewer: { id: string, name: string, isModerator: boolean } | null };
 
 export type GroupRulesQueryVariables = Exact<{
   ids: Array<string | number> | string | number;
@@ -233,13 +249,61 @@ export type GoalsQueryVariables = Exact<{
 }>;
 
 
-export type GoalsQuery = { article: { id: string, first: number | null, tenth: number | null } | null };
+export type GoalsQuery = { article: { id: string, viewerHasSaved: boolean | null, first: number | null, tenth: number | null } | null };
+
+export type SavedQueryVariables = Exact<{
+  after?: string | null | undefined;
+}>;
+
+
+export type SavedQuery = { viewerSaved: { edges: Array<{ at: string, node: { id: string, number: number, title: string, link: string | null, createdAt: string, score: number, votes: number, upvotes: number, downvotes: number, isInteresting: boolean, votingEndsAt: string, viewerVote: VoteDirection | null, viewerCanVote: boolean, revision: number, editedAt: string | null, deletedAt: string | null, poster: { id: string, name: string }, groups: Array<{ id: string, name: string }> } | null }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } | null };
+
+export type FeedQueryVariables = Exact<{
+  after?: string | null | undefined;
+}>;
+
+
+export type FeedQuery = { viewerFeed: { nodes: Array<{ id: string, number: number, title: string, link: string | null, createdAt: string, score: number, votes: number, upvotes: number, downvotes: number, isInteresting: boolean, votingEndsAt: string, viewerVote: VoteDirection | null, viewerCanVote: boolean, revision: number, editedAt: string | null, deletedAt: string | null, poster: { id: string, name: string }, groups: Array<{ id: string, name: string }> }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } | null, viewerFollowing: Array<
+    | { id: string }
+    | { name: string, id: string }
+    | { name: string, id: string }
+    | { id: string }
+  > | null };
+
+export type SaveMutationVariables = Exact<{
+  input: SaveInput;
+}>;
+
+
+export type SaveMutation = { save: { article: { id: string, viewerHasSaved: boolean | null } | null, userErrors: Array<
+      | { code: UserErrorCode, message: string }
+      | { code: UserErrorCode, message: string }
+      | { code: UserErrorCode, message: string }
+      | { code: UserErrorCode, message: string }
+    > } | null };
+
+export type FollowMutationVariables = Exact<{
+  input: FollowInput;
+}>;
+
+
+export type FollowMutation = { follow: { target:
+      | { id: string }
+      | { viewerFollows: boolean | null, id: string }
+      | { viewerFollows: boolean | null, id: string }
+      | { id: string }
+     | null, userErrors: Array<
+      | { code: UserErrorCode, message: string }
+      | { code: UserErrorCode, message: string }
+      | { code: UserErrorCode, message: string }
+      | { code: UserErrorCode, message: string }
+    > } | null };
 
 export const Groups = ("query Groups($contains:String$after:String){...Frame groups(orderBy:ARTICLE_COUNT contains:$contains first:100 after:$after){nodes{id name articleCount}pageInfo{hasNextPage endCursor}}}" + frameFragment) as unknown as TypedDocumentNode<GroupsQuery, GroupsQueryVariables>;
 export const ArticleByLink = ("query ArticleByLink($link:URL!){articleByLink(link:$link){...Row}}" + rowFragment) as unknown as TypedDocumentNode<ArticleByLinkQuery, ArticleByLinkQueryVariables>;
 export const HostArticles = ("query HostArticles($name:String!$after:String){...Frame host(name:$name){id articlesConnection(after:$after){...Page}}}" + pageFragment + frameFragment) as unknown as TypedDocumentNode<HostArticlesQuery, HostArticlesQueryVariables>;
 export const Top = ("query Top($span:Span$after:String){...Frame ranking(span:$span after:$after){nodes{...Row}pageInfo{hasNextPage endCursor}totalCount}}" + rowFragment + frameFragment) as unknown as TypedDocumentNode<TopQuery, TopQueryVariables>;
-export const GroupTop = ("query GroupTop($name:String!$span:Span$after:String){...Frame group(name:$name){id description rules ranking(span:$span after:$after){nodes{...Row}pageInfo{hasNextPage endCursor}totalCount}}}" + rowFragment + frameFragment) as unknown as TypedDocumentNode<GroupTopQuery, GroupTopQueryVariables>;
+export const GroupTop = ("query GroupTop($name:String!$span:Span$after:String){...Frame group(name:$name){id description rules viewerFollows ranking(span:$span after:$after){nodes{...Row}pageInfo{hasNextPage endCursor}totalCount}}}" + rowFragment + frameFragment) as unknown as TypedDocumentNode<GroupTopQuery, GroupTopQueryVariables>;
 export const GroupRules = ("query GroupRules($ids:[ID!]!){nodes(ids:$ids){...on Group{id name rules}}}") as unknown as TypedDocumentNode<GroupRulesQuery, GroupRulesQueryVariables>;
 export const Past = ("query Past($at:DateTime!){...Frame frontPage(at:$at){edges{rank node{...Row}}}}" + rowFragment + frameFragment) as unknown as TypedDocumentNode<PastQuery, PastQueryVariables>;
 export const Votes = ("query Votes($direction:VoteDirection$after:String){viewerVotes(direction:$direction after:$after){edges{at node{...Row}}pageInfo{hasNextPage endCursor}}}" + rowFragment) as unknown as TypedDocumentNode<VotesQuery, VotesQueryVariables>;
@@ -248,4 +312,8 @@ export const Ranks = ("query Ranks{...Frame articles:articlesConnection(order:SC
 export const Standing = ("query Standing($id:ID!){article(id:$id){id first:votesToReach(rank:1)tenth:votesToReach(rank:10)thirtieth:votesToReach(rank:30)bestRank{rank at}ranks(hours:168){at rank}}}") as unknown as TypedDocumentNode<StandingQuery, StandingQueryVariables>;
 export const Neighbours = ("query Neighbours($group:String!){group(name:$group){id articlesConnection(first:7){nodes{...Beside}}}}" + besideFragment) as unknown as TypedDocumentNode<NeighboursQuery, NeighboursQueryVariables>;
 export const Restore = ("mutation Restore($input:RestoreArticleInput!){restoreArticle(input:$input){article{...Row}userErrors{code message}}}" + rowFragment) as unknown as TypedDocumentNode<RestoreMutation, RestoreMutationVariables>;
-export const Goals = ("query Goals($id:ID!){article(id:$id){id first:votesToReach(rank:1)tenth:votesToReach(rank:10)}}") as unknown as TypedDocumentNode<GoalsQuery, GoalsQueryVariables>;
+export const Goals = ("query Goals($id:ID!){article(id:$id){id first:votesToReach(rank:1)tenth:votesToReach(rank:10)viewerHasSaved}}") as unknown as TypedDocumentNode<GoalsQuery, GoalsQueryVariables>;
+export const Saved = ("query Saved($after:String){viewerSaved(after:$after){edges{at node{...Row}}pageInfo{hasNextPage endCursor}}}" + rowFragment) as unknown as TypedDocumentNode<SavedQuery, SavedQueryVariables>;
+export const Feed = ("query Feed($after:String){viewerFeed(after:$after){nodes{...Row}pageInfo{hasNextPage endCursor}}viewerFollowing{id ...on Group{name}...on User{name}}}" + rowFragment) as unknown as TypedDocumentNode<FeedQuery, FeedQueryVariables>;
+export const Save = ("mutation Save($input:SaveInput!){save(input:$input){article{id viewerHasSaved}userErrors{code message}}}") as unknown as TypedDocumentNode<SaveMutation, SaveMutationVariables>;
+export const Follow = ("mutation Follow($input:FollowInput!){follow(input:$input){target{id ...on Group{viewerFollows}...on User{viewerFollows}}userErrors{code message}}}") as unknown as TypedDocumentNode<FollowMutation, FollowMutationVariables>;

@@ -1,6 +1,7 @@
 import { ArticlePage } from "./article";
 import { FromPage } from "./from";
 import { GroupsPage } from "./groups";
+import { FollowingPage, SavedPage } from "./kept";
 import { usePage } from "./page";
 import { PastPage } from "./past";
 import type { LaterRoute } from "./router";
@@ -12,6 +13,7 @@ import { VotesPage } from "./votes";
 
 // The second script of the site: what most visits do not need. It is loaded on demand, see load.ts.
 
+export { follow } from "./keep";
 export { Keyboard } from "./keyboard";
 export { Sheet } from "./sheet";
 export { Why } from "./why";
@@ -35,6 +37,10 @@ export function Page({ route }: { route: LaterRoute }) {
       return <PastPage name={route.day} />;
     case "reports":
       return <OwnReports />;
+    case "saved":
+      return <SavedPage />;
+    case "following":
+      return <FollowingPage />;
     case "signin":
       return site ? <SignInPage site={site} /> : null;
     case "submit":

@@ -22,6 +22,8 @@ export interface Source {
   note?(article: RowFragment, now: number): string;
   /** Which new articles to count: all, or those of a group. If missing, none. */
   posted?: { group?: string };
+  /** Whether new articles are marked though none is counted. */
+  fresh?: boolean;
   /** The group that its rows do not repeat. */
   group?: string;
 }
@@ -138,7 +140,8 @@ function Part({ source, after, index, parts, before, above, restored, empty, onS
   useLive(articles, near);
   const [since] = useState(newSince);
   const [readAt] = useState(Date.now);
-  const isNew = ({ createdAt }: RowFragment) => source.posted !== undefined && Date.parse(createdAt) > since;
+  const isNew = ({ createdAt }: RowFragment) =>
+    (source.posted !== undefined || source.fresh) && Date.parse(createdAt) > since;
   /** What is said between the new articles of a list by time and the others: before a row. */
   const sinceBefore = (i: number) => {
     const last = articles[i - 1] ?? above;

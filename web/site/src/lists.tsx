@@ -1,6 +1,7 @@
 import type { TypedDocumentNode } from "@graphql-typed-document-node/core";
 import { useQuery } from "@urql/preact";
 import { useMemo } from "preact/hooks";
+import { FollowButton } from "./following";
 import { type ArticleOrder, Articles, GroupArticles, type PageFragment, UserArticles } from "./gql";
 import { GroupHeader } from "./group";
 import { ArticleList, type Source } from "./list";
@@ -103,6 +104,9 @@ export function UserPage({ name }: { name: string }) {
     <>
       <header class="heading">
         <h1 dir="auto">{name}</h1>
+        {viewer !== name && data?.user && (
+          <FollowButton id={data.user.id} follows={data.user.viewerFollows} />
+        )}
         {viewer === name && has("/votes") && <a href="/votes">{texts.votesOfViewer}</a>}
         <p class="known">
           {count ? counted(count, texts.userArticles) : ""}{" "}

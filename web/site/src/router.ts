@@ -13,7 +13,7 @@ export type Route =
 
 /** A page of the second script. */
 export type LaterRoute =
-  | { page: "groups" | "submit" | "signin" | "lab" | "reports" | "notice" }
+  | { page: "groups" | "submit" | "signin" | "lab" | "reports" | "notice" | "saved" | "following" }
   | { page: "article"; id: string }
   | { page: "from"; name: string }
   | { page: "top"; part: Span; group?: string }
@@ -64,6 +64,8 @@ export function parse(path: string): Route {
       case "mod":
       case "reports":
       case "notice":
+      case "saved":
+      case "following":
       case "lab":
         return { page: first };
     }

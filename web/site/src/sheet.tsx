@@ -1,7 +1,7 @@
-import { useQuery } from "@urql/preact";
-import type { ComponentChildren } from "preact";
+import { useClient, useQuery } from "@urql/preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { RowFragment } from "./gql";
+import { save } from "./keep";
 import { Goals } from "./later-gql";
 import { type Act, usePage } from "./page";
 import { paths } from "./router";
@@ -27,6 +27,9 @@ export function Sheet({ article, now, place, close, explain }: SheetProps) {
   const [reports, setReports] = useState(false);
   const dialog = useRef<HTMLDialogElement>(null);
   useEffect(() => dialog.current?.showModal(), []);
+  const client = useClient();
+  const [{ data }] = useQuery({ query: Goals, variables: { id: article.id } });
+  const goals = data?.article;
   const { number, title, poster, viewerVote } = article;
   const item = (text: string, act: () => void, pressed?: boolean) => (
     <li>
@@ -48,7 +51,7 @@ export function Sheet({ article, now, place, close, explain }: SheetProps) {
       <h2 id="sheet" dir="auto">
         {title}
       </h2>
-      <p class="about">{closed ? texts.votingEnded : <Standing article={article} rank={place.rank} />}</p>
+      <p class="about">{closed ? texts.votingEnded : standing(goals ?? {}, place.rank)}</p>
       {reports ? (
         <Report article={article} done={() => dialog.current?.close()} />
       ) : (
@@ -57,6 +60,10 @@ export function Sheet({ article, now, place, close, explain }: SheetProps) {
             !disabled &&
             item(texts.voteDown, () => press("DOWN"), viewerVote === "DOWN")}
           {item(texts.share, () => share(title, say, paths.article(number)))}
+          {viewer &&
+            item(goals?.viewerHasSaved ? texts.dropSaved : texts.saveForLater, () =>
+              save(client, say, article.id, !goals?.viewerHasSaved),
+            )}
           {place.note === undefined && item(texts.whyRank, explain)}
           {viewer && viewer !== poster.name && (
             <li>
@@ -86,10 +93,9 @@ export function Sheet({ article, now, place, close, explain }: SheetProps) {
   );
 }
 
-/** Where an article stands, and what the next goal takes. */
-function Standing({ article, rank }: { article: RowFragment; rank?: number }): ComponentChildren {
-  const [{ data }] = useQuery({ query: Goals, variables: { id: article.id } });
-  const { first, tenth } = data?.article ?? {};
+/** Says where an article stands, and what the next goal takes. */
+function standing(goals: { first?: number | null; tenth?: number | null }, rank?: number): string {
+  const { first, tenth } = goals;
   const goal = tenth ? fill(texts.toFirstN, { n: 10 }) : first ? texts.toFirst : "";
   return [
     rank && `${fill(texts.rankN, { n: formatNumber(rank) })}.`,

@@ -1,12 +1,12 @@
 import { useMemo } from "preact/hooks";
-import { askToSignIn } from "./asking";
+import { ForViewer } from "./kept";
 import { Votes } from "./later-gql";
 import { ArticleList } from "./list";
 import { source } from "./lists";
-import { usePage, useTitle } from "./page";
+import { useTitle } from "./page";
 import { directions } from "./router";
-import { Empty, Skeleton } from "./states";
-import { fill, filled, texts } from "./strings";
+import { Empty } from "./states";
+import { fill, texts } from "./strings";
 import { ago } from "./time";
 
 type Direction = (typeof directions)[number];
@@ -16,7 +16,6 @@ const titles = { UP: texts.up, DOWN: texts.down };
 /** What the viewer voted on, the latest vote first. */
 export function VotesPage({ direction }: { direction?: Direction }) {
   useTitle(texts.votesOfViewer);
-  const { site, viewer } = usePage();
   const list = useMemo(
     () =>
       source(
@@ -37,23 +36,8 @@ export function VotesPage({ direction }: { direction?: Direction }) {
       ),
     [direction],
   );
-  if (!site) return <Skeleton />;
-  if (!viewer)
-    return (
-      <Empty level={1} title={texts.votesOfViewer}>
-        <p>
-          {filled(texts.votesPrivate, {
-            link: (
-              <a href="/signin" onClick={(event) => askToSignIn(site, event)}>
-                {texts.signInLink}
-              </a>
-            ),
-          })}
-        </p>
-      </Empty>
-    );
   return (
-    <>
+    <ForViewer title={texts.votesOfViewer} says={texts.votesPrivate}>
       <header class="heading">
         <h1>{texts.votesOfViewer}</h1>
         <nav aria-label={texts.direction}>
@@ -79,6 +63,6 @@ export function VotesPage({ direction }: { direction?: Direction }) {
           </Empty>
         }
       />
-    </>
+    </ForViewer>
   );
 }
