@@ -35,7 +35,7 @@ const (
 // Card is what a picture says.
 type Card struct {
 	Site, Title, Host string // the host is empty for an article without a link
-	Accent            color.Color
+	Accent            color.RGBA
 }
 
 var (
@@ -85,13 +85,12 @@ func (c Card) PNG() []byte {
 }
 
 // shades are the colours between the paper and those of the letters: few, so that the file is small.
-func shades(accent color.Color) color.Palette {
+func shades(accent color.RGBA) color.Palette {
 	const steps = 15
 	palette := color.Palette{paper}
-	r, g, b, _ := accent.RGBA()
-	for _, to := range []color.RGBA{ink, {uint8(r >> 8), uint8(g >> 8), uint8(b >> 8), 0xff}} {
+	for _, to := range []color.RGBA{ink, accent} {
 		for i := 1; i <= steps; i++ {
-			mix := func(from, to uint8) uint8 { return uint8((int(from)*(steps-i) + int(to)*i) / steps) }
+			mix := func(from, to uint8) uint8 { return uint8((int(from)*(steps-i) + int(to)*i) / steps) } // #nosec G115 -- between both
 			palette = append(palette, color.RGBA{mix(paper.R, to.R), mix(paper.G, to.G), mix(paper.B, to.B), 0xff})
 		}
 	}
@@ -109,7 +108,7 @@ func paletted(picture *image.RGBA, palette color.Palette) *image.Paletted {
 		if c := (color.RGBA{pixel[0], pixel[1], pixel[2], pixel[3]}); c != before {
 			found, ok := known[c]
 			if !ok {
-				found = uint8(palette.Index(c))
+				found = uint8(palette.Index(c)) // #nosec G115 -- it has few colours
 				known[c] = found
 			}
 			before, index = c, found

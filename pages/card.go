@@ -2,9 +2,11 @@ package pages
 
 import (
 	"context"
+	"encoding/hex"
 	"image/color"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"frontpage/cards"
@@ -56,13 +58,13 @@ func (s *server) card(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// accent is a colour as in the settings, which have checked it; without one, that of the style.
-func accent(hex string) color.Color {
-	n, err := strconv.ParseUint(hex[min(1, len(hex)):], 16, 32)
-	if err != nil {
-		n = 0x17624a
+// accent is a colour as in the settings, such as #17624a; without one, that of the style.
+func accent(setting string) color.RGBA {
+	rgb, err := hex.DecodeString(strings.TrimPrefix(setting, "#"))
+	if err != nil || len(rgb) != 3 {
+		rgb = []byte{0x17, 0x62, 0x4a}
 	}
-	return color.RGBA{uint8(n >> 16), uint8(n >> 8), uint8(n), 0xff}
+	return color.RGBA{rgb[0], rgb[1], rgb[2], 0xff}
 }
 
 // Card is the URL of the picture in previews of an article, if it has one.

@@ -23,9 +23,9 @@ test("articles are saved from lists and on their pages, for the viewer alone @co
   const other = await another("ben");
   await other.goto("/saved");
   await expect(other.getByRole("heading", { name: "Nothing saved yet" })).toBeVisible();
-  const nobody = await another("");
-  await nobody.goto("/saved");
-  await expect(nobody.getByRole("main")).toContainText("Only you can see what you saved: sign in.");
+  const visitor = await another("");
+  await visitor.goto("/saved");
+  await expect(visitor.getByRole("main")).toContainText("Only you can see what you saved: sign in.");
 });
 
 test("what is new of followed groups and users is on a page of its own @core", async ({ page, server }) => {
@@ -42,7 +42,7 @@ test("what is new of followed groups and users is on a page of its own @core", a
   await expect(button(page, "Following")).toBeVisible();
   await page.goto("/u/ada");
   await expect(page.getByRole("heading", { level: 1 })).toHaveText("ada");
-  await expect(button(page, "Follow")).toHaveCount(0); // nobody follows themselves
+  await expect(button(page, "Follow")).toHaveCount(0);
   await page.goto("/following");
   await expectIds(page, [ben, go]);
   await expect(shown(page, other)).toHaveCount(0);
