@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { expect, test } from "./fixtures";
-import { button, rows, up } from "./helpers";
+import { button, choose, rows, up } from "./helpers";
 
 // Takes the pictures in docs/images/: every page, light and dark, wide and narrow.
 const images = join(import.meta.dirname, "../../docs/images");
@@ -23,10 +23,7 @@ for (const [size, viewport] of Object.entries(sizes)) {
         await take("front");
 
         await page.goto("/g/science");
-        await page
-          .getByRole("button", { name: /Why here/ })
-          .nth(1)
-          .click();
+        await choose(rows(page).nth(1), "Why it ranks here");
         await take("group");
 
         await page.goto("/groups");
@@ -41,6 +38,11 @@ for (const [size, viewport] of Object.entries(sizes)) {
         await expect(page.locator(".standing")).toBeVisible();
         await expect(page.locator(".neighbours")).toHaveCount(2);
         await take("article");
+
+        await page.goto("/");
+        await button(page, "More").nth(1).click();
+        await expect(page.getByRole("dialog")).toBeVisible();
+        await take("menu");
 
         await page.goto("/from/en.wikipedia.org");
         await take("from");

@@ -112,6 +112,16 @@ export function SubmitPage() {
           {texts.addText}
         </button>
       )}
+      {config.rules.length > 0 && (
+        <div class="about rules">
+          {texts.siteRules}
+          <ol>
+            {config.rules.map((rule) => (
+              <li key={rule}>{rule}</li>
+            ))}
+          </ol>
+        </div>
+      )}
       <div role="alert">
         {others.map((error) => (
           <p key={error.code + error.message} class="error">
