@@ -79,7 +79,7 @@ func TestAdviceIsForPagesThatAreTooOld(t *testing.T) {
 			want   string
 		}{
 			{"many articles, and one with many votes", nil, 30 * time.Minute, 2000,
-				`49 articles are posted in a day, and the ranking linear keeps "a hit" among the first for 10 days: --ranking halflife:6h would serve this site better`},
+				`48 articles are posted in a day, and the ranking linear keeps "a hit" among the first for 10 days: --ranking halflife:6h would serve this site better`},
 			{"many articles with few votes", nil, 30 * time.Minute, 100, ""},
 			{"few articles", nil, 2 * time.Hour, 2000, ""},
 			{"another ranking", decaying(site.HalfLifeRanking, time.Hour), 30 * time.Minute, 2000, ""},

@@ -23,11 +23,11 @@ test("a poster edits an article while there is time left, and watchers see it @c
     /^1\d minutes left to change the title, \d days left to change the text\./,
   );
   await page.getByLabel("Title").fill("");
-  await page.getByRole("button", { name: "Save" }).click();
+  await page.getByRole("button", { name: "Save changes" }).click();
   await expect(page.getByLabel("Title")).toHaveAccessibleDescription(/title/i);
   await page.getByLabel("Title").fill("A typo");
   await page.getByLabel("Text").fill("New words.");
-  await page.getByRole("button", { name: "Save" }).click();
+  await page.getByRole("button", { name: "Save changes" }).click();
   await expect(message(page)).toHaveText("The article has been changed.");
   await expect(page.getByLabel("Title")).toBeHidden();
   await expect(button(page, "More")).toBeFocused();
@@ -50,10 +50,10 @@ test("an edit of what was edited since is not saved before its author has seen t
   await server.execute(edit, { input: { article: article.id, text: "From elsewhere." } }, "ada");
   await expect(page.locator(".text")).toHaveText("From elsewhere.");
   await expect(page.getByLabel("Text")).toHaveValue("Mine.");
-  await page.getByRole("button", { name: "Save" }).click();
+  await page.getByRole("button", { name: "Save changes" }).click();
   await expect(page.getByLabel("Text")).toHaveAccessibleDescription(/has been edited since/);
   await expect(page.locator(".text")).toHaveText("From elsewhere.");
-  await page.getByRole("button", { name: "Save" }).click();
+  await page.getByRole("button", { name: "Save changes" }).click();
   await expect(page.locator(".text")).toHaveText("Mine.");
 });
 
@@ -92,7 +92,7 @@ test.describe("after the time to change titles", () => {
     await expect(page.getByLabel("Text")).toHaveAccessibleDescription(/^\d days left to change the text\./);
     await expect(page.getByLabel("Title")).toHaveCount(0);
     await page.getByLabel("Text").fill("New words.");
-    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByRole("button", { name: "Save changes" }).click();
     await expect(page.locator(".text")).toHaveText("New words.");
   });
 });

@@ -139,7 +139,7 @@ test("keys filter the page, change groups and deny an author", async ({ page, se
   await dialog(page).getByLabel("Groups").fill("go, databases");
   await dialog(page).getByLabel("Ground").selectOption({ label: "Be kind to <b>others</b>" });
   await expectNoProblems(page, "the form for groups");
-  await dialog(page).getByRole("button", { name: "Save" }).click();
+  await dialog(page).getByRole("button", { name: "Save changes" }).click();
   await expect(dialog(page)).toHaveCount(0);
   await expect
     .poll(async () => (await server.articles("SCORE", "databases")).map(({ id }) => id))

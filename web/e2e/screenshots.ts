@@ -36,7 +36,7 @@ for (const [size, viewport] of Object.entries(sizes)) {
         await page.goto("/");
         await rows(page).nth(1).locator("time").click();
         await expect(page.locator(".standing")).toBeVisible();
-        await expect(page.locator(".neighbours")).toHaveCount(2);
+        await expect(page.locator(".neighbours")).not.toHaveCount(0);
         await take("article");
 
         await page.goto("/");

@@ -217,7 +217,7 @@ test.describe("by token", () => {
     await page.reload();
     await choose(page, "Edit");
     await page.getByLabel("Title").fill("Probably spam");
-    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByRole("button", { name: "Save changes" }).click();
     await expect(page.getByRole("heading", { level: 1 })).toHaveText("Probably spam");
     await choose(page, "Delete");
     await page.getByLabel("Reason").fill("It is spam");

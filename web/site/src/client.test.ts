@@ -118,6 +118,7 @@ const article = {
   viewerCanEdit: false,
   deletedAt: null,
   viewerCanDelete: false,
+  viewerHasSaved: null,
   removal: null,
 };
 const frame = {
