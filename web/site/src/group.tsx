@@ -28,10 +28,10 @@ export function GroupHeader({ name, group, count, shown, children }: GroupProps)
   return (
     <header class="heading">
       <h1 dir="auto">{name}</h1>
+      {group && <FollowButton id={group.id} follows={group.viewerFollows} />}
       <a class="button here" href={`/submit?${new URLSearchParams({ group: name })}`}>
         {texts.postHere}
       </a>
-      {group && <FollowButton id={group.id} follows={group.viewerFollows} />}
       {group?.description && (
         <p class="words" dir="auto">
           {group.description}
