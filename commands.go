@@ -41,7 +41,7 @@ type program struct {
 	Check         checkStore      `cmd:"" help:"Check the store for inconsistencies. Exit code 1 if there are any."`
 	Rank          rank            `cmd:"" help:"Print the front page as it stands and as it would be under the settings given, such as --ranking halflife:6h. It changes nothing."`
 	Delete        deletion        `cmd:"" help:"Delete articles, as a moderator does. undelete restores them."`
-	DescribeGroup describeGroup   `cmd:"" help:"Say what a group is about, and what belongs into it. What was said before is replaced."`
+	DescribeGroup describeGroup   `cmd:"" help:"Say what a group is about, and its rules, as a moderator does. What was said before is replaced."`
 	Undelete      undelete        `cmd:"" help:"Restore a deleted article, with its rank."`
 	Erase         eraseUser       `cmd:"" help:"Take a user's name out of the store, beside a server that runs. What was interrupted goes on with the next call."`
 	Audit         audit           `cmd:"" help:"List who voted on an article and, if FRONTPAGE_AUDIT_SECRET is set, when and from which address (as a keyed hash)."`

@@ -282,8 +282,8 @@ func printPlan(ctx context.Context, s *settings.Settings, from, to *store.Store,
 
 type describeGroup struct {
 	Group       string   `arg:"" help:"Name of the group."`
-	Description string   `help:"What it is about, in a line of at most 160 characters."`
-	Rule        []string `sep:"none" help:"What belongs into it, in a line of at most 200 characters. Give it once for each rule, at most ten times."`
+	Description string   `help:"What it is about, in a line of at most 160 characters. Empty: nothing is said."`
+	Rule        []string `sep:"none" help:"A rule, in a line of at most 200 characters. Give it once for each rule, at most ten times."`
 }
 
 // Run describes the group as a moderator can.

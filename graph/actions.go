@@ -2,13 +2,14 @@ package graph
 
 import (
 	"context"
+	"strings"
 
 	"frontpage/endpoint"
 	"frontpage/redisrepo/events"
 	"frontpage/redisrepo/site"
 )
 
-// ModerationAction is an entry of the moderation log as an action on an article, a user or a host.
+// ModerationAction is an entry of the moderation log as an action on an article, a user, a host or a group.
 type ModerationAction struct{ events.ModerationEntry }
 
 // ActionConnection is a page of the actions.
@@ -50,7 +51,7 @@ func (r *Resolver) moderationActions(ctx context.Context, target *string, first 
 	})}, nil
 }
 
-// articlesOf returns the articles of actions, deleted or not, for moderators; nil for a user or a host.
+// articlesOf returns the articles of actions, deleted or not, for moderators; nil for others.
 func (r *Resolver) articlesOf(ctx context.Context, actions []*ModerationAction) ([]*site.Article, error) {
 	all := make([]*site.Article, len(actions))
 	var ids []site.ArticleID
@@ -99,7 +100,7 @@ type publicLogKey struct {
 }
 
 // publicLog returns a page of what moderators did, without names, or nil if the site does not publish it. What posters did
-// with their own articles is left out.
+// with their own articles is left out, and so is what moderators say about groups.
 func (r *Resolver) publicLog(ctx context.Context, first *int32, after *string) (*PublicLogConnection, error) {
 	if !r.site.PublicLog {
 		return nil, nil
@@ -132,6 +133,9 @@ func (r *Resolver) readPublicLog(ctx context.Context, first *int, after *string)
 	articles, errs := r.repo.ReadArticles(ctx, ids)
 	c := &PublicLogConnection{PageInfo: info}
 	for _, e := range entries {
+		if strings.HasPrefix(e.Target, site.GroupPrefix) {
+			continue // the entry would not say which
+		}
 		entry := &PublicLogEntry{e}
 		if e.Article != 0 {
 			article, err := articles[0], errs[0]

@@ -90,6 +90,7 @@ func TestPublicLogNamesNobody(t *testing.T) {
 	do(`deleteArticle(input: {article: %q})`, ids["not said yet"])
 	do(`denyUser(input: {user: "mallory", reason: "spam"})`)
 	do(`denyHost(input: {host: "spam.example", reason: "ads"})`)
+	do(`describeGroup(input: {group: "go", description: "All about Go"})`)
 	s.Ask("eve", `mutation { deleteArticle(input: {article: "`+ids["withdrawn"]+`"}) { deletedId } }`)
 	const all = `{ publicLog { nodes { kind ground reason title } } }`
 	entry := func(kind, ground, reason, title string) string {

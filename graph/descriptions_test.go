@@ -10,12 +10,14 @@ import (
 
 	"frontpage/must"
 	"frontpage/redisrepo/site"
+	"frontpage/redistest"
 	"frontpage/sitetest"
 )
 
 func TestModeratorsDescribeGroups(t *testing.T) {
 	t.Parallel()
-	s := sitetest.Open(t)
+	client := redistest.Start(t).Client
+	s := sitetest.New(t, client, site.DefaultRules())
 	s.Want("alice", `mutation { post(input: {title: "One", text: "x", groups: ["go"]}) { userErrors { code } } }`, `{"post":{"userErrors":[]}}`)
 	s.Want("alice", `{ group(name: "go") { description rules articleCount } }`, `{"group":{"articleCount":1,"description":null,"rules":[]}}`)
 	describe := func(user, input, want string) {
@@ -32,6 +34,7 @@ func TestModeratorsDescribeGroups(t *testing.T) {
 	describe("mod", `group: "a b"`, `{"describeGroup":{"group":null,"userErrors":[{"code":"INVALID","field":["group"]}]}}`)
 	describe("mod", fmt.Sprintf(`group: "go", description: %q, rules: [%q]`, strings.Repeat("x", 161), strings.Repeat("x", 201)),
 		`{"describeGroup":{"group":null,"userErrors":[{"code":"TOO_LONG","field":["description"]},{"code":"TOO_LONG","field":["rules"]}]}}`)
+	describe("mod", `group: "go", description: "a\nb"`, `{"describeGroup":{"group":null,"userErrors":[{"code":"INVALID","field":["description"]}]}}`)
 	describe("mod", `group: "go", rules: [`+strings.Repeat(`"a",`, 11)+`]`, `{"describeGroup":{"group":null,"userErrors":[{"code":"TOO_LONG","field":["rules"]}]}}`)
 	for range 2 { // a request that is sent again changes nothing
 		describe("mod", `group: "GO", description: " All about Go. ", rules: ["No adverts", " ", "Be kind"]`,
@@ -42,6 +45,19 @@ func TestModeratorsDescribeGroups(t *testing.T) {
 		`{"articles":[{"groups":[{"description":"All about Go.","rules":["No adverts","Be kind"]}]}],"byName":{"edges":[{"node":{"rules":["No adverts","Be kind"]}}]},"group":{"description":"All about Go."},"groups":{"nodes":[{"articleCount":1,"description":"All about Go."}]},"node":{"description":"Nothing yet","rules":[]}}`)
 	describe("mod", `group: "go"`, `{"describeGroup":{"group":{"articleCount":1,"description":null,"name":"go","rules":[]},"userErrors":[]}}`)
 	s.Want("", `{ group(name: "go") { description rules } }`, `{"group":{"description":null,"rules":[]}}`)
+	const most = 10
+	rules := slices.Repeat([]string{fmt.Sprintf("%q", strings.Repeat("ä", 200))}, most)
+	describe("mod", fmt.Sprintf(`group: "most", description: %q, rules: [%s]`, strings.Repeat("ä", 160), strings.Join(rules, ",")),
+		fmt.Sprintf(`{"describeGroup":{"group":{"articleCount":0,"description":%q,"name":"most","rules":[%s]},"userErrors":[]}}`, strings.Repeat("ä", 160), strings.Join(rules, ",")))
+	moderate(s, `{ moderationActions(target: "group:Go") { nodes { kind target by title article { id } } } moderationLog { nodes { kind } } }`,
+		`{"moderationActions":{"nodes":[{"article":null,"by":"mod","kind":"EDITED","target":"group:go","title":null},{"article":null,"by":"mod","kind":"EDITED","target":"group:go","title":null}]},"moderationLog":{"nodes":[]}}`)
+	must.Do(t, client.Set(t.Context(), "described:", "wrong", 0).Err())
+	if got := s.AskText("", `{ group(name: "go") { name articleCount } }`); got != `{"data":{"group":{"name":"go","articleCount":1}}}` {
+		t.Errorf("a group without its description: %s", got)
+	}
+	if got := s.AskText("", `{ group(name: "go") { rules } }`); !strings.Contains(got, "INTERNAL") {
+		t.Errorf("with a key of another type: %s", got)
+	}
 }
 
 // A description costs a round trip if it is asked for, for all groups of a page together, and none otherwise.
@@ -123,5 +139,17 @@ func TestGroupsAreFoundByAnyPart(t *testing.T) {
 		}
 	}
 	all.Wait()
+	for query, want := range map[string]string{
+		`{ groups(contains: "b.com", prefix: "git") { nodes { name } } }`: "contains cannot be combined with prefix",
+		`{ groups(contains: "b.com", after: "x") { nodes { name } } }`:    "after is not a cursor",
+	} {
+		if got := s.AskText("", query); !strings.Contains(got, want) {
+			t.Errorf("%s: %s", query, got)
+		}
+	}
+	s.Want("", `{ none: groups(contains: "a b") { totalCount nodes { name } } empty: groups(contains: "", prefix: "hub1", first: 1) { nodes { name } } }`,
+		`{"empty":{"nodes":[{"name":"hub1"}]},"none":{"nodes":[],"totalCount":0}}`)
+	s.Want("", `{ groups(contains: "b.com1", last: 2, orderBy: ARTICLE_COUNT) { nodes { name articleCount } pageInfo { hasPreviousPage hasNextPage } } }`,
+		`{"groups":{"nodes":[{"articleCount":1,"name":"github.com16"},{"articleCount":1,"name":"github.com18"}],"pageInfo":{"hasNextPage":false,"hasPreviousPage":true}}}`)
 	s.Want("", `{ groups(contains: "b.com1", first: 3) { nodes { name } } }`, `{"groups":{"nodes":[{"name":"github.com1"},{"name":"github.com10"},{"name":"github.com11"}]}}`)
 }

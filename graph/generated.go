@@ -4077,7 +4077,7 @@ type Query {
     orderBy: GroupOrder! = NAME
     "Only groups whose names begin with this; upper and lower case are the same. A text that no name can contain finds no group."
     prefix: String
-    "Only groups whose names have this in them, anywhere; upper and lower case are the same. Cannot be combined with ` + "`" + `prefix` + "`" + `. All names are read, and charged."
+    "Only groups whose names have this in them, anywhere; upper and lower case are the same. Cannot be combined with ` + "`" + `prefix` + "`" + `. All names are read, and charged: it is an error if they are too many. By ` + "`" + `ARTICLE_COUNT` + "`" + `, a text that too many names have is refused."
     contains: String
     "Return at most this many groups, 1 to 100, from the start of the list or, with ` + "`" + `after` + "`" + `, after that cursor. Default, if ` + "`" + `last` + "`" + ` is not set: the site's page size."
     first: Int
@@ -4131,11 +4131,11 @@ type Query {
   ): ModerationConnection @semanticNonNull
 
   """
-  All actions of moderators, those on users and hosts included, and deletions by posters, newest
+  All actions of moderators, those on users, hosts and groups included, and deletions by posters, newest
   first. Moderators only: other callers get an error with the code FORBIDDEN.
   """
   moderationActions(
-    "Only actions on this: an article by its id or its number, such as article:17, a user, such as user:alice, or a host, such as host:go.dev. A page may then have fewer actions than asked for, or none, although others follow: ` + "`" + `pageInfo` + "`" + ` says so."
+    "Only actions on this: an article by its id or its number, such as article:17, a user, such as user:alice, a host, such as host:go.dev, or a group, such as group:go. A page may then have fewer actions than asked for, or none, although others follow: ` + "`" + `pageInfo` + "`" + ` says so."
     target: ID
     "Return at most this many, 1 to 100. Default: the site's page size."
     first: Int
@@ -4458,8 +4458,8 @@ type Mutation {
   settleFlags(input: SettleFlagsInput!): SettleFlagsPayload @semanticNonNull
 
   """
-  Say what a group is about, and what belongs into it: for moderators. What was said before is replaced. A group without
-  articles can be described, too. Repeating it is a no-op, not an error.
+  Say what a group is about, and its rules, for moderators. What was said before is replaced. A group without
+  articles can be described, too, before its first one. Repeating it is a no-op, not an error.
   """
   describeGroup(input: DescribeGroupInput!): DescribeGroupPayload @semanticNonNull
 
@@ -5539,15 +5539,15 @@ type ActionEdge {
   node: ModerationAction!
 }
 
-"What a moderator did with an article, a user or a host."
+"What a moderator did with an article, a user, a host or a group."
 type ModerationAction {
   "The action's id, unique on this site: the same whenever it is read, and that of the entry of ` + "`" + `moderationLog` + "`" + `."
   id: ID!
-  "The action."
+  "The action. ` + "`" + `EDITED` + "`" + ` of a group: a moderator changed what is said about it."
   kind: ModerationKind!
-  "What it was done with, such as article:17, user:alice or host:go.dev."
+  "What it was done with, such as article:17, user:alice, host:go.dev or group:go."
   target: ID!
-  "The article, deleted or not. Null for a user or a host."
+  "The article, deleted or not. Null for a user, a host or a group."
   article: Article
   "Who acted: a user name, or \"command line\" for the operator's commands."
   by: String!
@@ -5555,7 +5555,7 @@ type ModerationAction {
   onBehalfOf: String
   "When it happened."
   at: DateTime!
-  "The article's title after the action. Null for a user or a host, and if it was not recorded."
+  "The article's title after the action. Null for a user, a host or a group, and if it was not recorded."
   title: String
   "Why, or null if no reason was given."
   reason: String

@@ -115,12 +115,12 @@ func TestRareActionsAreFoundInSteps(t *testing.T) {
 	if err != nil || len(entries) != 1 || info.HasNextPage || looked != 1001 {
 		t.Errorf("the second page has %v of %d entries, %+v, %v", entries, looked, info, err)
 	}
-	for text, want := range map[string]string{"17": "article:17", "article:17": "article:17", "user:eve": "user:eve", "host:Go.Dev.": "host:go.dev"} {
+	for text, want := range map[string]string{"17": "article:17", "article:17": "article:17", "user:eve": "user:eve", "host:Go.Dev.": "host:go.dev", "group:Go": "group:go"} {
 		if got, err := events.ParseTarget(text); got != want || err != nil {
 			t.Errorf("the target %q is %q, %v", text, got, err)
 		}
 	}
-	for _, text := range []string{"", "user:", "host:a b", "group:go"} {
+	for _, text := range []string{"", "user:", "host:a b", "group:", "group:a b"} {
 		if got, err := events.ParseTarget(text); err == nil {
 			t.Errorf("the target %q is %q", text, got)
 		}

@@ -137,6 +137,10 @@ func TestScriptsCheckEverythingBeforeTheyWrite(t *testing.T) {
 			_, err := s.reopened(client, nil, confidential(t, oldSecret)).Notify(s.ctx, notice(1))
 			return err
 		}},
+		"describing a group": {call: func(s *testSite, _ redis.UniversalClient) error {
+			_, err := s.DescribeGroup(s.ctx, "a", "All about a.", []string{"Be kind"}, moderator)
+			return err
+		}},
 		"deciding reports": {call: func(s *testSite, client redis.UniversalClient) error {
 			for range 2 {
 				must.Get(s.reopened(s.client(), nil, confidential(t, oldSecret)).Notify(s.ctx, notice(1)))(s.t)

@@ -6,11 +6,11 @@ import (
 	"embed"
 	"encoding/json"
 	"fmt"
-	"strings"
 
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/failover"
+	_ "frontpage/redisrepo/events" // moderation.lua
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/wire"
 )
@@ -29,10 +29,10 @@ const (
 	MaxRule = 200
 )
 
-// Descriptions are what the groups of a site say about themselves. It is safe for concurrent use.
+// Descriptions are what moderators say about the groups of a site. It is safe for concurrent use.
 type Descriptions struct{ store *wire.Store }
 
-// New returns the descriptions of a site.
+// New returns the descriptions of a site's groups.
 func New(store *wire.Store) *Descriptions { return &Descriptions{store} }
 
 // stored is the field of a group, JSON.
@@ -42,7 +42,8 @@ type stored struct {
 }
 
 // DescribeGroup sets what a group is about, in a line, and its rules, a line each; empty ones are left out. What was said
-// before is replaced. A group without articles can be described, too.
+// before is replaced, and the moderation log has an entry if that changes it. A group without articles can be described, too,
+// before its first one.
 //
 // The Refusal is Forbidden for others than moderators, and Invalid or TooLong for an invalid name or text.
 func (d *Descriptions) DescribeGroup(ctx context.Context, name, description string, rules []string, by site.Actor) (*site.Group, error) {
@@ -71,18 +72,23 @@ func (d *Descriptions) DescribeGroup(ctx context.Context, name, description stri
 	if len(refusal) > 0 {
 		return nil, refusal
 	}
-	var text strings.Builder
+	var text []byte
 	if s.Description != "" || s.Rules != nil {
-		if err := json.NewEncoder(&text).Encode(s); err != nil {
+		if text, err = json.Marshal(s); err != nil {
 			return nil, err
 		}
 	}
 	scriptKeys := []string{
-		d.store.Partitions[0].Described(), // KEYS[1] described
+		d.store.Partitions[0].Described(),  // KEYS[1] described
+		d.store.Partitions[0].Moderation(), // KEYS[2] log
 	}
 	_, err = d.store.Call(ctx, describeScript, scriptKeys, []any{
-		string(group),                    // ARGV[1] group
-		strings.TrimSpace(text.String()), // ARGV[2] text
+		string(group),          // ARGV[1] group
+		string(text),           // ARGV[2] text
+		d.store.ScriptNow(),    // ARGV[3] now
+		site.ModerationEntries, // ARGV[4] max_entries
+		by.Name.Member(),       // ARGV[5] by
+		by.ViaMember(),         // ARGV[6] via
 	})
 	if err != nil {
 		return nil, failover.Wrap("describe a group", err)
@@ -99,7 +105,7 @@ func (s stored) describe(group *site.Group) *site.Group {
 	return group
 }
 
-// Describe reads what groups say about themselves into them, in one round trip.
+// Describe reads what moderators say about groups into them, in one round trip.
 func (d *Descriptions) Describe(ctx context.Context, groups []*site.Group) error {
 	if len(groups) == 0 {
 		return nil

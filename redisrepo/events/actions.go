@@ -15,9 +15,9 @@ const (
 	maxLogBatches = 10
 )
 
-// isUserOrHost reports whether an action is on a user or a host.
-func isUserOrHost(target string) bool {
-	for _, prefix := range []string{site.UserPrefix, site.HostPrefix} {
+// hasNoArticle reports whether an action is on a user, a host or a group.
+func hasNoArticle(target string) bool {
+	for _, prefix := range []string{site.UserPrefix, site.HostPrefix, site.GroupPrefix} {
 		if strings.HasPrefix(target, prefix) && len(target) > len(prefix) {
 			return true
 		}
@@ -26,7 +26,7 @@ func isUserOrHost(target string) bool {
 }
 
 // ParseTarget returns what an action can be on, in the form of ModerationEntry.Target: an article by its id or its number, a
-// user or a host. The Refusal is Invalid for anything else.
+// user, a host or a group. The Refusal is Invalid for anything else.
 func ParseTarget(text string) (string, error) {
 	if name, is := strings.CutPrefix(text, site.UserPrefix); is {
 		user, err := site.ParseUserName(name)
@@ -36,9 +36,13 @@ func ParseTarget(text string) (string, error) {
 		host, err := site.ParseHostName(name)
 		return site.HostPrefix + string(host), err
 	}
+	if name, is := strings.CutPrefix(text, site.GroupPrefix); is {
+		group, err := site.ParseGroupName(name)
+		return site.GroupPrefix + string(group), err
+	}
 	id, err := site.ParseArticleID(text)
 	if err != nil {
-		return "", site.Refuse(site.Invalid, "target", "%s is neither an article, such as article:17, nor user:alice, nor host:go.dev", site.Shown(text))
+		return "", site.Refuse(site.Invalid, "target", "%s is neither an article, such as article:17, nor user:alice, host:go.dev or group:go", site.Shown(text))
 	}
 	return id.String(), nil
 }
@@ -53,7 +57,7 @@ func (a Actions) has(e ModerationEntry) bool {
 	return (a.Target == "" || a.Target == e.Target) && (len(a.Kinds) == 0 || slices.Contains(a.Kinds, e.Kind))
 }
 
-// Actions reads a page of the moderation log with the actions on users and hosts, newest entry first. looked is how many
+// Actions reads a page of the moderation log with the actions on users, hosts and groups, newest entry first. looked is how many
 // entries were read for it, at most 5,000: a page of few kinds, or of one target, may have fewer actions than asked for, or none,
 // although others follow; PageInfo says so, and its EndCursor is after all entries that were looked at. Invalid requests
 // are refused as by Walk.
@@ -68,7 +72,7 @@ func (r *Log) Actions(ctx context.Context, a Actions, first *int, after *string)
 	case err == nil:
 		only = new(r.store.Index(id))
 	default:
-		only = new(0) // see deny.lua
+		only = new(0) // see deny.lua and describe.lua
 	}
 	size := q.Size
 	if a.Target != "" || len(a.Kinds) > 0 {

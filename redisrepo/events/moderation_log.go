@@ -24,7 +24,7 @@ const (
 	LogDeleted   ModerationKind = "deleted"        // by a moderator or by the poster
 	LogUndeleted ModerationKind = "undeleted"      // by a moderator
 	LogRegrouped ModerationKind = "regrouped"      // by a moderator who is not the poster, or into or out of a reserved group
-	LogEdited    ModerationKind = "edited"         // by a moderator who is not the poster
+	LogEdited    ModerationKind = "edited"         // by a moderator who is not the poster, or what moderators say about a group
 	LogActed     ModerationKind = "acted"          // a moderator did something because of reports of the article
 	LogDismissed ModerationKind = "dismissed"      // a moderator did nothing because of them
 	LogDenied    ModerationKind = "denied"         // a moderator denied a user changes, or links to a host
@@ -38,11 +38,11 @@ func (k ModerationKind) Valid() bool {
 	return slices.Contains([]ModerationKind{LogDeleted, LogUndeleted, LogRegrouped, LogEdited, LogActed, LogDismissed, LogVoided, LogRestored, LogDenied, LogAllowed}, k)
 }
 
-// ModerationEntry is an entry of the moderation log: an action on an article, on a user or on a host.
+// ModerationEntry is an entry of the moderation log: an action on an article, a user, a host or a group.
 type ModerationEntry struct {
 	Kind          ModerationKind
-	Target        string         // such as article:17, user:eve or host:go.dev
-	Article       site.ArticleID // 0 for a user or a host
+	Target        string         // such as article:17, user:eve, host:go.dev or group:go
+	Article       site.ArticleID // 0 for a user, a host or a group
 	By            site.UserName
 	OnBehalfOf    *site.UserName   // for whom By, a service, acted; nil: for itself
 	At            time.Time        // UTC, whole seconds
@@ -69,8 +69,8 @@ func (e *ModerationEntry) ID() string { return e.entry.name("moderation", e.Arti
 const moderationList = "moderation"
 
 // ModerationLog reads a page of the actions on articles in the moderation log, newest entry first, in one round trip. The log
-// keeps the last 100,000 entries of each partition, or slightly more. A page has fewer entries if there are actions on users and
-// hosts between them: see Actions. Invalid requests are refused as by Walk.
+// keeps the last 100,000 entries of each partition, or slightly more. A page has fewer entries if there are actions on users,
+// hosts and groups between them: see Actions. Invalid requests are refused as by Walk.
 func (r *Log) ModerationLog(ctx context.Context, p site.PageRequest) ([]ModerationEntry, site.PageInfo, error) {
 	q, err := site.ParseRequest(p, r.store.Rules.PageSize, decodeLogCursor)
 	if err != nil {
@@ -143,7 +143,7 @@ func (e LogEntry) Decode() (ModerationEntry, bool) {
 	id, err := site.ParseArticleID(target)
 	if err == nil {
 		target = id.String()
-	} else if isUserOrHost(target) {
+	} else if hasNoArticle(target) {
 		err = nil
 	}
 	at, atErr := site.ParseNumber(field("at"))

@@ -91,7 +91,7 @@ type LogRecord struct {
 	Kind    events.ModerationKind `json:"log"`
 	ID      string                `json:"id"` // of the stream: milliseconds and a number
 	Article site.ArticleID        `json:"article,omitempty"`
-	Target  string                `json:"target,omitempty"` // of an action on a user or a host, such as user:eve, instead of the article
+	Target  string                `json:"target,omitempty"` // of an action on a user, a host or a group, such as user:eve, instead of the article
 	By      site.UserName         `json:"by"`
 	For     *site.UserName        `json:"on_behalf_of,omitempty"` // ModerationEntry.OnBehalfOf
 	At      float64               `json:"at"`                     // Unix seconds
@@ -105,7 +105,7 @@ type LogRecord struct {
 	Until   string                `json:"until,omitempty"` // of a denial, Unix seconds; -: it never ends
 }
 
-// HasTarget reports whether the entry is about an article, a user or a host, and not about two of them.
+// HasTarget reports whether the entry is about an article, a user, a host or a group, and not about two of them.
 func (e LogRecord) HasTarget() bool {
 	switch e.Target {
 	case "":

@@ -71,7 +71,7 @@ var allowed = map[string][]string{
 	"redisrepo/layout":       {"failover", "redisrepo/articles", "redisrepo/casts", "redisrepo/events", "redisrepo/keys", "redisrepo/lists", "redisrepo/rankings", "redisrepo/sessions", "redisrepo/site", "redisrepo/views", "redisrepo/wire"},
 	"redisrepo/views":        {"failover", "redisrepo/keys", "redisrepo/site", "redisrepo/wire"},
 	"redisrepo/live":         {"failover", "redisrepo/articles", "redisrepo/casts", "redisrepo/events", "redisrepo/keys", "redisrepo/lists", "redisrepo/site", "redisrepo/wire"},
-	"redisrepo/descriptions": {"failover", "redisrepo/site", "redisrepo/wire"},
+	"redisrepo/descriptions": {"failover", "redisrepo/events", "redisrepo/site", "redisrepo/wire"},
 	"redisrepo/lease":        {"failover", "redisrepo/site", "redisrepo/wire"},
 	"redisrepo/webhooks":     {"failover", "redisrepo/events", "redisrepo/keys", "redisrepo/site", "redisrepo/wire", "sealing"},
 	"redisrepo/retention":    {"failover", "redisrepo/keys", "redisrepo/site", "redisrepo/wire"},
