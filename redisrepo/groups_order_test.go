@@ -3,6 +3,7 @@ package redisrepo_test
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -42,27 +43,39 @@ func (groups sized) list(order site.GroupOrder, prefix string) (want []string) {
 	return want
 }
 
-// wantGroups walks through a list in pages, and compares it.
-func (s *testSite) wantGroups(order site.GroupOrder, prefix string, size int, groups sized) {
+// with returns the groups whose names have a part.
+func (groups sized) with(part string) sized {
+	found := maps.Clone(groups)
+	maps.DeleteFunc(found, func(name string, _ int) bool { return !strings.Contains(name, part) })
+	return found
+}
+
+// wantGroups walks through the lists of groups with a prefix and with a part in pages, and compares them.
+func (s *testSite) wantGroups(order site.GroupOrder, text string, size int, groups sized) {
 	s.t.Helper()
-	want := groups.list(order, strings.ToLower(prefix))
-	list := lists.GroupList{Order: order, Prefix: prefix}
+	canonical := strings.ToLower(text)
+	s.wantGroupList(lists.GroupList{Order: order, Prefix: text}, size, groups, groups.list(order, canonical))
+	s.wantGroupList(lists.GroupList{Order: order, Part: text}, size, groups, groups.with(canonical).list(order, ""))
+}
+
+func (s *testSite) wantGroupList(list lists.GroupList, size int, groups sized, want []string) {
+	s.t.Helper()
 	for _, backward := range []bool{false, true} {
 		var got []string
 		for _, edge := range walkAll(s.t, size, backward, len(want), func(span site.PageRequest) ([]lists.GroupEdge, site.PageInfo, error) {
 			return s.Groups(s.ctx, list, span)
 		}) {
-			if order == site.ByName {
+			if list.Order == site.ByName {
 				edge.ArticleCount = groups[string(edge.Name)]
 			}
 			got = append(got, fmt.Sprint(edge.Name, edge.ArticleCount))
 		}
 		if !slices.Equal(got, want) {
-			s.t.Errorf("pages of %d, order %d, prefix %q, backward %t:\n got %v\nwant %v", size, order, prefix, backward, got, want)
+			s.t.Errorf("pages of %d of %+v, backward %t:\n got %v\nwant %v", size, list, backward, got, want)
 		}
 	}
 	if n, err := s.GroupCount(s.ctx, list); err != nil || n != len(want) {
-		s.t.Errorf("GroupCount with prefix %q = %d, %v, want %d", prefix, n, err, len(want))
+		s.t.Errorf("GroupCount of %+v = %d, %v, want %d", list, n, err, len(want))
 	}
 }
 
@@ -80,7 +93,7 @@ func TestGroupsBySizeAndPrefix(t *testing.T) {
 		}
 		s.clock.advance(10 * time.Second) // the number of groups in several partitions is kept for 5 s
 		for _, order := range []site.GroupOrder{site.ByName, site.ByArticleCount} {
-			for _, prefix := range []string{"", "a", "A", "git", "GitH", "Ä", "世", "b", "zz", "github.commerce"} {
+			for _, prefix := range []string{"", "a", "A", "git", "GitH", ".COM", "-", "Ä", "世", "b", "zz", "github.commerce"} {
 				for _, size := range []int{1, 2, 3, len(groups), 100} {
 					s.wantGroups(order, prefix, size, groups)
 				}
@@ -243,4 +256,37 @@ func anySlice(size int) (members []any) {
 		members = append(members, fmt.Sprint("article:", i+1))
 	}
 	return members
+}
+
+// A search in names reads a bounded number of names and of sizes, and none if there are too many.
+func TestSearchInNamesOfGroupsIsBounded(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil, one)
+	add := func(from, to int) {
+		s.do("EVAL", "for i = ARGV[1], ARGV[2] do redis.call('ZADD', KEYS[1], 0, 'x' .. i) redis.call('ZADD', KEYS[2], -1, 'x' .. i) end", 2, "groups:", "sizes:", from, to)
+	}
+	add(1, 100_001)
+	looked := 0
+	search := func(order site.GroupOrder, part string) error {
+		looked = 0
+		_, _, err := s.Groups(s.ctx, lists.GroupList{Order: order, Part: part, Looked: &looked}, site.PageRequest{First: new(10)})
+		return err
+	}
+	if err := search(site.ByName, "X"); err != nil || looked != 100_001 {
+		t.Errorf("by name: %d names and sizes, %v", looked, err)
+	}
+	wantRefused(t, search(site.ByArticleCount, "X"), "INVALID contains")
+	if looked != 100_001 {
+		t.Errorf("refused after %d names and sizes", looked)
+	}
+	if err := search(site.ByArticleCount, "9999"); err != nil || looked != 100_001+10+10-1 {
+		t.Errorf("by size: %d names and sizes, %v", looked, err)
+	}
+	add(100_002, 400_100) // more: those on the page by size have no articles, and were dropped
+	wantRefused(t, search(site.ByName, "9999"), "INVALID contains")
+	if _, err := s.GroupCount(s.ctx, lists.GroupList{Part: "9999", Looked: &looked}); looked != 0 {
+		t.Errorf("refused after %d names and sizes", looked)
+	} else {
+		wantRefused(t, err, "INVALID contains")
+	}
 }

@@ -68,7 +68,8 @@ func compareSized(a, b sizedGroup) int {
 // Groups reads a page of a list of groups. Invalid requests are refused as by Walk. A list by name takes one round trip.
 // So does one by ArticleCount of a site with tags, or two on a site that legacy clients may write to, whose sizes are
 // read again; with a prefix, or from several partitions, it takes a few more, and is Invalid if more than
-// maxGroupsLooked names and sizes are to be read. One by a part of the names reads all names.
+// maxGroupsLooked names and sizes are to be read. One by a part of the names reads all names, one again for each partition
+// that has it, and is Invalid if they are more than maxNames, or if more than maxGroupsLooked sizes are to be read.
 //
 // A group that a legacy client made after the store was first opened appears once its articles have been listed by this
 // package, and one that a legacy client changed then moves to its place.
@@ -201,14 +202,14 @@ const (
 	maxPrefixed = 5_000
 	// maxGroupsLooked is the maximum number of names and sizes that are read to find a page among the largest groups.
 	maxGroupsLooked = 100_000
+	// maxNames is the maximum number of names that are read to find those with a part: 20,000 groups in 16 partitions, and some
+	// more. Redis reads 10,000 of them in a millisecond.
+	maxNames = 400_000
 )
 
 // groupsOfPartitions reads a page of the groups whose names begin with a prefix, the largest first. A group has a part
 // of its articles in each partition.
 func (r *Lists) groupsOfPartitions(ctx context.Context, l GroupList, prefix string, q site.Request[sizedGroup]) (site.Page[sizedGroup], error) {
-	within := func(g sizedGroup) bool {
-		return (q.After == nil || compareSized(g, *q.After) > 0) && (q.Before == nil || compareSized(g, *q.Before) < 0)
-	}
 	few := false
 	if prefix != "" {
 		n, err := r.countPrefixed(ctx, prefix)
@@ -225,7 +226,7 @@ func (r *Lists) groupsOfPartitions(ctx context.Context, l GroupList, prefix stri
 		sizes, err = r.largestGroups(ctx, prefix, l.Looked, func(sizes map[string]int, most int) bool {
 			found := 0
 			for name, size := range sizes {
-				if size > most && within(sizedGroup{size, name}) {
+				if size > most && within(q, sizedGroup{size, name}) {
 					found++
 				}
 			}
@@ -249,6 +250,9 @@ func (r *Lists) groupsWith(ctx context.Context, l GroupList, part string, q site
 		sizes[name] = 0
 	}
 	if l.Order == site.ByArticleCount {
+		if len(names)*len(r.store.Partitions) > maxGroupsLooked {
+			return site.Page[sizedGroup]{}, site.Refuse(site.Invalid, "contains", "contains is too short to sort these groups by ARTICLE_COUNT: give a longer one, or order by NAME")
+		}
 		if err := r.addSizes(ctx, sizes, names, l.Looked); err != nil {
 			return site.Page[sizedGroup]{}, err
 		}
@@ -258,22 +262,30 @@ func (r *Lists) groupsWith(ctx context.Context, l GroupList, part string, q site
 
 // namesWith reads the names of the groups that have a part.
 func (r *Lists) namesWith(ctx context.Context, part string, looked *int) ([]string, error) {
+	switch n, err := r.countPrefixed(ctx, ""); {
+	case err != nil:
+		return nil, err
+	case n > maxNames:
+		return nil, site.Refuse(site.Invalid, "contains", "this site has too many groups to search for contains: use prefix")
+	}
 	names, err := r.groupNames(ctx, "", looked)
 	maps.DeleteFunc(names, func(name string, _ bool) bool { return !strings.Contains(name, part) })
 	return slices.Collect(maps.Keys(names)), err
 }
 
+// within reports whether a group is between the cursors of a request.
+func within(q site.Request[sizedGroup], g sizedGroup) bool {
+	return (q.After == nil || compareSized(g, *q.After) > 0) && (q.Before == nil || compareSized(g, *q.Before) < 0)
+}
+
 // pageOf returns a page of groups, the largest first.
 func pageOf(sizes map[string]int, q site.Request[sizedGroup]) site.Page[sizedGroup] {
-	within := func(g sizedGroup) bool {
-		return (q.After == nil || compareSized(g, *q.After) > 0) && (q.Before == nil || compareSized(g, *q.Before) < 0)
-	}
 	var items []sizedGroup
 	previous, next := false, false
 	for name, size := range sizes {
 		g := sizedGroup{size, name}
 		switch {
-		case within(g):
+		case within(q, g):
 			items = append(items, g)
 		case q.After != nil && compareSized(g, *q.After) <= 0:
 			previous = true
