@@ -123,24 +123,27 @@ func (r *running) end() {
 	<-r.done
 }
 
-// follow begins and ends deliveries, so that they are to these endpoints. One that was changed is begun again.
+// follow begins and ends deliveries, so that they are to these endpoints. One that was changed, or whose delivery has ended, is
+// begun again by the next call.
 func (h *holding) follow(ctx context.Context, all []*webhooks.Endpoint) {
 	states := map[string]State{}
 	for _, e := range all {
 		states[e.ID()] = State{Paused: e.Paused != "", Undelivered: e.Undelivered}
-		r := h.running[e.ID()]
-		if r != nil && r.edition == e.Edition && r.paused == (e.Paused != "") {
+		if r := h.running[e.ID()]; r != nil {
+			ended := r.edition != e.Edition || r.paused != (e.Paused != "")
 			select {
-			case <-r.done: // after an error
+			case <-r.done: // it has paused itself, or after an error
+				ended = true
 			default:
-				continue
 			}
-		}
-		if r != nil {
-			r.end()
+			if ended {
+				r.end()
+				delete(h.running, e.ID()) // all may be older than what it saved last: the next ones are not
+			}
+			continue
 		}
 		ctx, stop := context.WithCancel(ctx)
-		r = &running{edition: e.Edition, paused: e.Paused != "", stop: stop, done: make(chan struct{})}
+		r := &running{edition: e.Edition, paused: e.Paused != "", stop: stop, done: make(chan struct{})}
 		h.running[e.ID()] = r
 		go func() {
 			defer close(r.done)
