@@ -62,7 +62,10 @@ func (i *importFile) Run(ctx context.Context, s *settings.Settings, log *slog.Lo
 			GroupByHost: i.GroupByHost, ShiftToNow: i.ShiftToNow, Report: os.Stderr, Progress: terminal(os.Stderr),
 		})
 		fmt.Println(summary)
-		return errors.Join(err, advise(ctx, s, st, repo))
+		if err := advise(ctx, s, st, repo); err != nil {
+			log.Warn("whether another ranking would serve this site better is not known", "err", err)
+		}
+		return err
 	})
 }
 
@@ -73,7 +76,7 @@ func advise(ctx context.Context, s *settings.Settings, st *store.Store, repo *re
 		return err
 	}
 	rules := s.SiteRules()
-	rules.Ranking, rules.HalfLife = site.HalfLifeRanking, advice.Better
+	rules.Ranking, rules.HalfLife = site.HalfLifeRanking, preview.Better
 	p, err := preview.Ranking(ctx, st.Client, rules, min(s.PageSize, advisedPage), siteOptions(s, st)...)
 	if err != nil {
 		return err

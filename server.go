@@ -305,7 +305,7 @@ func (r *running) openSite(ctx context.Context) (err error) {
 	}
 	log.Info("the store is " + r.store.String())
 	if advice, err := preview.Advise(ctx, r.repo); err != nil {
-		return err
+		log.Warn("whether another ranking would serve this site better is not known", "err", err)
 	} else if advice != nil {
 		log.Info(advice.String(), "see", "frontpage rank --ranking "+advice.Ranking())
 	}

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/image/font/gofont/gobold"
 	"golang.org/x/image/font/gofont/goregular"
 	"golang.org/x/image/font/opentype"
+	"golang.org/x/image/font/sfnt"
 	"golang.org/x/image/math/fixed"
 )
 
@@ -56,8 +57,9 @@ func parse(ttf []byte) *opentype.Font {
 // Has reports whether the fonts have all letters of a text: those of Latin, Greek and Cyrillic. A card of another text would
 // show boxes.
 func Has(text string) bool {
+	var buffer sfnt.Buffer
 	for _, r := range text {
-		if glyph, err := bold.GlyphIndex(nil, r); (err != nil || glyph == 0) && !unicode.IsSpace(r) {
+		if glyph, err := bold.GlyphIndex(&buffer, r); (err != nil || glyph == 0) && !unicode.IsSpace(r) {
 			return false
 		}
 	}

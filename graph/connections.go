@@ -115,24 +115,14 @@ func (r *Resolver) groupPage(ctx context.Context, l lists.GroupList, p site.Page
 		return nil, err
 	}
 	c := &GroupConnection{PageInfo: info, Edges: make([]*GroupEdge, len(edges)), list: l}
-	names := make([]site.GroupName, len(edges))
+	groups := make([]*site.Group, len(edges))
 	for i, edge := range edges {
-		names[i] = edge.Name
-		c.Edges[i] = &GroupEdge{Cursor: edge.Cursor, Node: &edges[i].Group}
+		groups[i] = &edges[i].Group
+		c.Edges[i] = &GroupEdge{Cursor: edge.Cursor, Node: groups[i]}
 	}
-	counted := l.Order == site.ByName &&
+	counted := l.Order == site.ByName && // by the number of articles it is there
 		(selected(ctx, "GroupConnection.nodes", "Group.articleCount") || selected(ctx, "GroupConnection.edges", "GroupEdge.node", "Group.articleCount"))
-	groups, err := r.groups(ctx, names, counted)
-	if err != nil {
-		return nil, err
-	}
-	for i, group := range groups {
-		if l.Order == site.ByArticleCount {
-			group.ArticleCount = edges[i].ArticleCount // that it is sorted by
-		}
-		c.Edges[i].Node = group
-	}
-	return c, nil
+	return c, r.fillGroups(ctx, groups, counted)
 }
 
 // list returns a numbered page of a listing, without the articles of users whom the viewer has blocked.
@@ -256,29 +246,40 @@ func checkSize(first int) error {
 	return nil
 }
 
-// groups returns groups by name, with their numbers of articles if counted, and what they are about if the query asks for it.
+// groups returns groups by name, with what fillGroups reads.
 func (r *Resolver) groups(ctx context.Context, names []site.GroupName, counted bool) ([]*site.Group, error) {
 	groups := make([]*site.Group, len(names))
 	for i, name := range names {
 		groups[i] = &site.Group{Name: name}
 	}
-	if len(names) == 0 {
-		return groups, nil
-	}
+	return groups, r.fillGroups(ctx, groups, counted)
+}
+
+// fillGroups reads the numbers of articles of groups if counted, and what they are about if the query asks for it.
+func (r *Resolver) fillGroups(ctx context.Context, groups []*site.Group, counted bool) error {
 	if mentioned(ctx, "description", "rules") {
 		if err := r.repo.Describe(ctx, groups); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	if !counted {
-		return groups, nil
+	if !counted || len(groups) == 0 {
+		return nil
+	}
+	return r.countArticles(ctx, groups...)
+}
+
+// countArticles reads the numbers of articles of groups.
+func (r *Resolver) countArticles(ctx context.Context, groups ...*site.Group) error {
+	names := make([]site.GroupName, len(groups))
+	for i, group := range groups {
+		names[i] = group.Name
 	}
 	counts, err := r.repo.ArticleCounts(ctx, names)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	for i, count := range counts {
 		groups[i].ArticleCount = count
 	}
-	return groups, nil
+	return nil
 }

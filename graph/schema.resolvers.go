@@ -372,21 +372,7 @@ func (r *mutationResolver) SettleFlags(ctx context.Context, input SettleFlagsInp
 }
 
 func (r *mutationResolver) DescribeGroup(ctx context.Context, input DescribeGroupInput) (*DescribeGroupPayload, error) {
-	var payload DescribeGroupPayload
-	var err error
-	payload.UserErrors, err = r.signedIn(ctx, endpoint.RuleChanges, func(v endpoint.Viewer) (err error) {
-		payload.Group, err = r.repo.DescribeGroup(ctx, input.Group, input.Description, input.Rules, actor(v))
-		return err
-	})
-	if payload.Group == nil || err != nil {
-		return &payload, err
-	}
-	groups, err := r.groups(ctx, []site.GroupName{payload.Group.Name}, selected(ctx, "DescribeGroupPayload.group", "Group.articleCount"))
-	if err != nil {
-		return nil, err
-	}
-	payload.Group = groups[0]
-	return &payload, nil
+	return r.describeGroup(ctx, input)
 }
 
 func (r *mutationResolver) DenyUser(ctx context.Context, input DenyUserInput) (*DenyUserPayload, error) {

@@ -50,6 +50,9 @@ func (s *server) post(w http.ResponseWriter, req *http.Request) {
 			return
 		}
 	}
+	if p.status >= http.StatusInternalServerError {
+		p.Title = p.T("postInDoubt")
+	}
 	s.refuse(w, req, p)
 }
 

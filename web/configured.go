@@ -34,9 +34,11 @@ func (o *Options) forScripts() []byte {
 		Links []Link   `json:"links"`
 		Rules []string `json:"rules"`
 
+		Editable Editable `json:"editable"`
+
 		Without []string        `json:"without"`
 		Texts   json.RawMessage `json:"texts"`
-	}{o.Name, o.Logo.Path(), append([]Link{}, o.Links...), append([]string{}, o.Rules...), append([]string{}, o.Without...), o.Texts.content})
+	}{o.Name, o.Logo.Path(), append([]Link{}, o.Links...), append([]string{}, o.Rules...), o.Editable, append([]string{}, o.Without...), o.Texts.content})
 	if err != nil {
 		panic(err) // impossible: the texts are valid
 	}

@@ -26,6 +26,8 @@ type Options struct {
 	Links []Link   // in the footer of each page
 	Rules []string // of the site, in words
 
+	Editable Editable // how long a post can be changed
+
 	Accent string // of buttons and links, such as #17624a; empty: the one of style.css. CheckAccent must accept it.
 	Logo   Logo   // beside the name, and the icon of the site; empty: Frontpage's
 
@@ -38,6 +40,12 @@ type Options struct {
 type Link struct {
 	Text string `json:"text"`
 	URL  string `json:"url"`
+}
+
+// Editable is how long after posting the parts of an article can be changed by its poster, seconds.
+type Editable struct {
+	Title int `json:"title"`
+	Text  int `json:"text"`
 }
 
 // Logo is a picture.

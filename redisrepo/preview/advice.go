@@ -16,16 +16,15 @@ type Advice struct {
 	Title  string        // of the article that its votes keep longest among the first ones
 	Stays  time.Duration // that they are worth
 	PerDay int           // articles that were posted in a day lately, at least a page
-	Better time.Duration // the half-life to take
 }
 
-const (
-	tooLong    = 3 * 24 * time.Hour // on a page whose articles are new each day
-	betterHalf = 6 * time.Hour      // docs/ranking.md has the measurement
-)
+// Better is the half-life that is advised; docs/ranking.md has the measurement.
+const Better = 6 * time.Hour
+
+const tooLong = 3 * 24 * time.Hour // on a page whose articles are new each day
 
 // Ranking is the value of FRONTPAGE_RANKING to take.
-func (a Advice) Ranking() string { return fmt.Sprintf("halflife:%dh", a.Better/time.Hour) }
+func (a Advice) Ranking() string { return fmt.Sprintf("halflife:%dh", Better/time.Hour) }
 
 // String says it in a sentence.
 func (a Advice) String() string {
@@ -55,11 +54,11 @@ func Advise(ctx context.Context, r *redisrepo.Repo) (*Advice, error) {
 		return nil, nil
 	}
 	span := newest[0].CreatedAt.Sub(newest[len(newest)-1].CreatedAt)
-	perDay := len(newest) * int(24*time.Hour/time.Hour) / max(1, int(span/time.Hour))
+	perDay := 24 * len(newest) / max(1, int(span/time.Hour))
 	longest := slices.MaxFunc(first[:min(len(first), r.Store.Rules.PageSize)], func(a, b *site.Article) int { return a.Votes - b.Votes })
 	stays := time.Duration(r.Store.Rules.Worth(float64(longest.Votes))) * time.Second
 	if perDay < r.Store.Rules.PageSize || stays < tooLong {
 		return nil, nil
 	}
-	return &Advice{Title: longest.Title, Stays: stays, PerDay: perDay, Better: betterHalf}, nil
+	return &Advice{Title: longest.Title, Stays: stays, PerDay: perDay}, nil
 }

@@ -200,7 +200,7 @@ export function connect(session: Session, events: Events): { client: Client; end
     });
     return result;
   };
-  const collected = collector();
+  const collect = collector();
   let pong: ReturnType<typeof setTimeout> | undefined;
   // What the page was rendered of needs not be read again once the page is connected.
   let upToDate = known.length > 0;
@@ -280,7 +280,7 @@ export function connect(session: Session, events: Events): { client: Client; end
                 advance(payload.variables, result);
                 const pass = () => sink.next(newest(result) as never);
                 const article = articleOf(result);
-                if (article) collected.add(`${key} ${article}`, pass);
+                if (article) collect(`${key} ${article}`, pass);
                 else pass();
               };
               return { unsubscribe: socket.subscribe(payload, { ...sink, next }) };
@@ -356,16 +356,14 @@ const articleOf = ({ data }: { data?: { articleChanged?: { id: string } } }) => 
  */
 function collector() {
   const waiting = new Map<string, () => void>();
-  return {
-    add(about: string, event: () => void) {
-      if (waiting.size === 0)
-        setTimeout(() => {
-          const events = [...waiting.values()];
-          waiting.clear();
-          for (const event of events) event();
-        }, together);
-      waiting.set(about, event);
-    },
+  return (about: string, event: () => void) => {
+    if (waiting.size === 0)
+      setTimeout(() => {
+        const events = [...waiting.values()];
+        waiting.clear();
+        for (const event of events) event();
+      }, together);
+    waiting.set(about, event);
   };
 }
 

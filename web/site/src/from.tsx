@@ -1,8 +1,7 @@
-import { useQuery } from "@urql/preact";
 import { useMemo } from "preact/hooks";
 import { HostArticles } from "./later-gql";
 import { ArticleList } from "./list";
-import { source } from "./lists";
+import { source, useListed } from "./lists";
 import { useTitle } from "./page";
 import { Empty } from "./states";
 import { counted, texts } from "./strings";
@@ -14,13 +13,7 @@ export function FromPage({ name }: { name: string }) {
     () => source(HostArticles, { name }, (data) => data.host?.articlesConnection, {}),
     [name],
   );
-  // The list asks for it.
-  const [{ data }] = useQuery({
-    query: HostArticles,
-    variables: { name, after: null },
-    requestPolicy: "cache-only",
-  });
-  const count = data?.host?.articlesConnection.totalCount;
+  const count = useListed(HostArticles, { name })?.host?.articlesConnection.totalCount;
   return (
     <>
       <header class="heading">

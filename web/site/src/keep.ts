@@ -1,16 +1,14 @@
-import type { Client } from "@urql/preact";
+import type { Client, OperationResult } from "@urql/preact";
 import { Follow, Save } from "./later-gql";
 import type { Page } from "./page";
-import { explainError, explainRefusal } from "./problem";
+import { explainError, explainRefusal, type UserError } from "./problem";
 
 // What users keep for themselves. Each function sets a state: it can be repeated.
 
 /** Saves an article for the viewer, or drops it. */
 export async function save(client: Client, say: Page["say"], article: string, saved: boolean): Promise<void> {
-  const { data, error } = await client.mutation(Save, { input: { article, saved } }).toPromise();
-  const refused = data?.save?.userErrors[0];
-  if (error || refused)
-    say(refused ? explainRefusal(refused) : explainError(error as NonNullable<typeof error>));
+  const result = await client.mutation(Save, { input: { article, saved } });
+  tell(say, result, result.data?.save);
 }
 
 /** Has the viewer follow a group or a user, or ends that. */
@@ -20,8 +18,13 @@ export async function follow(
   target: string,
   following: boolean,
 ): Promise<void> {
-  const { data, error } = await client.mutation(Follow, { input: { target, following } }).toPromise();
-  const refused = data?.follow?.userErrors[0];
-  if (error || refused)
-    say(refused ? explainRefusal(refused) : explainError(error as NonNullable<typeof error>));
+  const result = await client.mutation(Follow, { input: { target, following } });
+  tell(say, result, result.data?.follow);
+}
+
+/** Says why a change was not made, if it was not. */
+function tell(say: Page["say"], { error }: OperationResult, payload?: { userErrors: UserError[] } | null) {
+  const refused = payload?.userErrors[0];
+  if (refused) say(explainRefusal(refused));
+  else if (error) say(explainError(error));
 }

@@ -1,16 +1,14 @@
-import { useQuery } from "@urql/preact";
 import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
 import { askToSignIn } from "./asking";
 import { FollowButton } from "./following";
 import { Feed, Saved } from "./later-gql";
 import { ArticleList } from "./list";
-import { source } from "./lists";
+import { dated, source, useListed } from "./lists";
 import { usePage, useTitle } from "./page";
 import { paths } from "./router";
 import { Empty, Skeleton } from "./states";
-import { fill, filled, texts } from "./strings";
-import { ago } from "./time";
+import { filled, texts } from "./strings";
 
 /** A page that is for the signed-in user alone. Others read what it says, with a link to sign in. */
 export function ForViewer(props: { title: string; says: string; children: ComponentChildren }) {
@@ -32,26 +30,7 @@ export function ForViewer(props: { title: string; says: string; children: Compon
 /** What the viewer has saved, the latest first. */
 export function SavedPage() {
   useTitle(texts.savedOfViewer);
-  const list = useMemo(
-    () =>
-      source(
-        Saved,
-        {},
-        ({ viewerSaved }) =>
-          viewerSaved && {
-            nodes: viewerSaved.edges.flatMap(({ node, at }) => (node ? [{ ...node, savedAt: at }] : [])),
-            pageInfo: viewerSaved.pageInfo,
-            totalCount: 0,
-          },
-        {
-          note: (article, now) =>
-            fill(texts.youSaved, {
-              time: ago(Date.parse((article as unknown as { savedAt: string }).savedAt), now),
-            }),
-        },
-      ),
-    [],
-  );
+  const list = useMemo(() => dated(Saved, {}, (data) => data.viewerSaved, texts.youSaved), []);
   return (
     <ForViewer title={texts.savedOfViewer} says={texts.savedPrivate}>
       <header class="heading">
@@ -73,19 +52,12 @@ export function SavedPage() {
 /** The articles of the groups and users that the viewer follows, the newest first. */
 export function FollowingPage() {
   useTitle(texts.followedByViewer);
-  const { viewer } = usePage();
   const list = useMemo(
     () =>
       source(Feed, {}, ({ viewerFeed }) => viewerFeed && { ...viewerFeed, totalCount: 0 }, { fresh: true }),
     [],
   );
-  // The list asks for it.
-  const [{ data }] = useQuery({
-    query: Feed,
-    variables: { after: null },
-    requestPolicy: "cache-only",
-    pause: !viewer,
-  });
+  const data = useListed(Feed, {});
   return (
     <ForViewer title={texts.followedByViewer} says={texts.followingPrivate}>
       <header class="heading">

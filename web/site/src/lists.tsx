@@ -2,13 +2,21 @@ import type { TypedDocumentNode } from "@graphql-typed-document-node/core";
 import { useQuery } from "@urql/preact";
 import { useMemo } from "preact/hooks";
 import { FollowButton } from "./following";
-import { type ArticleOrder, Articles, GroupArticles, type PageFragment, UserArticles } from "./gql";
+import {
+  type ArticleOrder,
+  Articles,
+  GroupArticles,
+  type PageFragment,
+  type RowFragment,
+  UserArticles,
+} from "./gql";
 import { GroupHeader } from "./group";
 import { ArticleList, type Source } from "./list";
 import { usePage, useTitle } from "./page";
 import { has } from "./router";
 import { Empty } from "./states";
 import { counted, fill, filled, texts } from "./strings";
+import { ago } from "./time";
 
 /** A source of articles: a query, and where its result has the page of articles. */
 export function source<Data, Variables extends { after?: string | null }>(
@@ -18,6 +26,47 @@ export function source<Data, Variables extends { after?: string | null }>(
   rest: Omit<Source, "query" | "variables" | "read">,
 ): Source {
   return { query, variables, read: read as Source["read"], ...rest };
+}
+
+interface Dated {
+  edges: { at: string; node?: RowFragment | null }[];
+  pageInfo: PageFragment["pageInfo"];
+}
+
+/** A source whose edges say when: each row says it, too, by a text with `{time}`. */
+export function dated<Data, Variables extends { after?: string | null }>(
+  query: TypedDocumentNode<Data, Variables>,
+  variables: Omit<Variables, "after">,
+  read: (data: Data) => Dated | null | undefined,
+  text: string,
+): Source {
+  return source(
+    query,
+    variables,
+    (data) => {
+      const page = read(data);
+      return (
+        page && {
+          ...page,
+          nodes: page.edges.flatMap(({ node, at }) => (node ? { ...node, at } : [])),
+          totalCount: 0,
+        }
+      );
+    },
+    {
+      note: (article, now) =>
+        fill(text, { time: ago(Date.parse((article as RowFragment & { at: string }).at), now) }),
+    },
+  );
+}
+
+/** What the answer to the first query of a list says besides its articles. The list asks for it. */
+export function useListed<Data, Variables extends { after?: string | null }>(
+  query: TypedDocumentNode<Data, Variables>,
+  variables: Omit<Variables, "after">,
+): Data | undefined {
+  const first = { ...variables, after: null } as unknown as Variables;
+  return useQuery({ query, variables: first, requestPolicy: "cache-only" })[0].data;
 }
 
 export function HomePage({ order }: { order: ArticleOrder }) {
@@ -50,12 +99,7 @@ export function GroupPage({ name, order }: { name: string; order: ArticleOrder }
       }),
     [name, order],
   );
-  // The list asks for it.
-  const [{ data }] = useQuery({
-    query: GroupArticles,
-    variables: { name, order, after: null },
-    requestPolicy: "cache-only",
-  });
+  const data = useListed(GroupArticles, { name, order });
   return (
     <>
       <GroupHeader
@@ -92,12 +136,7 @@ export function UserPage({ name }: { name: string }) {
     () => source(UserArticles, { name }, (data) => data.user?.articlesConnection, {}),
     [name],
   );
-  // The list asks for it.
-  const [{ data }] = useQuery({
-    query: UserArticles,
-    variables: { name, after: null },
-    requestPolicy: "cache-only",
-  });
+  const data = useListed(UserArticles, { name });
   const count = data?.user?.articlesConnection.totalCount;
   const first = data?.user?.earliest.nodes[0]?.createdAt;
   return (

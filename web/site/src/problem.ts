@@ -17,7 +17,7 @@ export function explainRefusal({ code, field, message }: UserError): string {
   return own[`${code}.${field?.[0]}`] ?? own[code] ?? sentence(message);
 }
 
-interface UserError {
+export interface UserError {
   code: string;
   message: string;
   field?: string[] | null;

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { parse, paths, type Route } from "./router";
+import { feeds, parse, paths, type Route } from "./router";
 
 const top = (group?: string): Route => ({ page: "list", order: "SCORE", group });
 const newest = (group?: string): Route => ({ page: "list", order: "TIME", group });
@@ -131,6 +131,19 @@ test.each(names)("links with the name %s lead to its page", (name) => {
   expect(browsed(paths.list("SCORE", name))).toEqual(top(name));
   expect(browsed(paths.list("TIME", name))).toEqual(newest(name));
   expect(browsed(paths.user(name))).toEqual({ page: "user", name });
+});
+
+test.each([
+  ["/", ""],
+  ["/top/week", ""],
+  ["/a/1", ""],
+  ["/new", "/new"],
+  ["/g/go", "/g/go"],
+  ["/g/go/new", "/g/go/new"],
+  ["/g/go/top/week", "/g/go"],
+  ["/u/bob", "/u/bob"],
+])("the feeds of %s are below %s", (path, before) => {
+  expect(feeds(path)).toBe(before);
 });
 
 test("links without a name lead to their page", () => {

@@ -109,7 +109,8 @@ export const paths = {
 };
 
 /** The path before the feeds of a page. Pages without their own have those of the front page. */
-export const feeds = (path: string) => (/^\/(new|g\/[^/]+(\/new)?|u\/[^/]+)$/.test(path) ? path : "");
+export const feeds = (path: string) =>
+  path.match(/^\/(new|g\/[^/]+(\/new)?|u\/[^/]+)(?=$|\/top\/)/)?.[0] ?? "";
 
 /**
  * An entry of the browser's history. `key` identifies it, so that a page can detect a new visit.

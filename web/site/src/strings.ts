@@ -9,6 +9,8 @@ interface Config {
   links: { text: string; url: string }[];
   /** The rules of the site, in words. */
   rules: string[];
+  /** How long a post can be changed, seconds. */
+  editable: { title: number; text: number };
   /** Pages that the rules of the site leave out, by the first segments of their paths. */
   without: string[];
   texts: typeof en;

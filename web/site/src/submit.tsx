@@ -22,12 +22,14 @@ import { usePage, useSettled, useTitle } from "./page";
 import { explainError, explainRefusal } from "./problem";
 import { isHere, navigate, paths, useScroll, useVisit } from "./router";
 import { config, counted, fill, filled, texts } from "./strings";
+import { duration } from "./time";
 
 type UserError = NonNullable<PostMutation["post"]>["userErrors"][number];
 
 const fields = ["title", "link", "text", "groups"] as const;
 const maxSuggestions = 6;
 const maxGroups = 10; // of an article
+const longTitle = 160; // characters from which the form counts them
 
 export function SubmitPage() {
   useTitle(texts.submit);
@@ -60,6 +62,7 @@ export function SubmitPage() {
     }
   };
 
+  const length = [...draft.title].length;
   const errorsOf = (field: string) => errors.filter((error) => error.field?.[0] === field);
   const others = errors.filter((error) => !fields.some((field) => field === error.field?.[0]));
   const bind = (name: keyof Draft) => ({
@@ -95,7 +98,12 @@ export function SubmitPage() {
         />
         {errorsOf("link").length === 0 && <Known text={draft.link} />}
       </Field>
-      <Field name="title" label={texts.title} about={texts.aboutTitle} errors={errorsOf("title")}>
+      <Field
+        name="title"
+        label={texts.title}
+        about={length < longTitle ? texts.aboutTitle : `${length} / 200`}
+        errors={errorsOf("title")}
+      >
         <input {...bind("title")} required autocomplete="off" />
       </Field>
       <Field name="groups" label={texts.groups} about={texts.aboutGroups} errors={errorsOf("groups")}>
@@ -132,6 +140,12 @@ export function SubmitPage() {
       <button class="button" type="submit" aria-disabled={sending}>
         {sending ? texts.posting : texts.post}
       </button>
+      <p class="about">
+        {fill(texts.canChange, {
+          title: duration(config.editable.title),
+          text: duration(config.editable.text),
+        })}
+      </p>
       <p class="about bookmarklet">
         {filled(texts.aboutBookmarklet, {
           link: (

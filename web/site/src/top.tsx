@@ -1,10 +1,9 @@
-import { useQuery } from "@urql/preact";
 import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
 import { GroupHeader } from "./group";
 import { GroupTop, Top } from "./later-gql";
 import { ArticleList } from "./list";
-import { source } from "./lists";
+import { source, useListed } from "./lists";
 import { useTitle } from "./page";
 import { paths, type Span, spans } from "./router";
 import { Empty } from "./states";
@@ -60,14 +59,9 @@ export function TopPage({ span, group }: { span: Span; group?: string }) {
 }
 
 function OfGroup({ name, span, children }: { name: string; span: Span; children: ComponentChildren }) {
-  // The list asks for it.
-  const [{ data }] = useQuery({
-    query: GroupTop,
-    variables: { name, span, after: null },
-    requestPolicy: "cache-only",
-  });
+  const group = useListed(GroupTop, { name, span })?.group;
   return (
-    <GroupHeader {...{ name, group: data?.group, count: data?.group?.ranking?.totalCount }} shown="top">
+    <GroupHeader {...{ name, group, count: group?.ranking?.totalCount }} shown="top">
       {children}
     </GroupHeader>
   );

@@ -2,12 +2,11 @@ import { useMemo } from "preact/hooks";
 import { ForViewer } from "./kept";
 import { Votes } from "./later-gql";
 import { ArticleList } from "./list";
-import { source } from "./lists";
+import { dated } from "./lists";
 import { useTitle } from "./page";
 import { directions } from "./router";
 import { Empty } from "./states";
-import { fill, texts } from "./strings";
-import { ago } from "./time";
+import { texts } from "./strings";
 
 type Direction = (typeof directions)[number];
 
@@ -17,23 +16,7 @@ const titles = { UP: texts.up, DOWN: texts.down };
 export function VotesPage({ direction }: { direction?: Direction }) {
   useTitle(texts.votesOfViewer);
   const list = useMemo(
-    () =>
-      source(
-        Votes,
-        { direction },
-        ({ viewerVotes }) =>
-          viewerVotes && {
-            nodes: viewerVotes.edges.flatMap(({ node, at }) => (node ? [{ ...node, votedAt: at }] : [])),
-            pageInfo: viewerVotes.pageInfo,
-            totalCount: 0,
-          },
-        {
-          note: (article, now) =>
-            fill(texts.youVoted, {
-              time: ago(Date.parse((article as unknown as { votedAt: string }).votedAt), now),
-            }),
-        },
-      ),
+    () => dated(Votes, { direction }, (data) => data.viewerVotes, texts.youVoted),
     [direction],
   );
   return (
