@@ -361,12 +361,16 @@ func (c *completion) Run(command *kong.Context) error {
 }
 
 type manualPage struct {
+	Commands bool `help:"Print the table of docs/commands.md instead."`
 	Settings bool `help:"Print the tables of docs/settings.md instead."`
 }
 
 // Run prints the page in roff, or the tables in Markdown.
 func (m manualPage) Run(command *kong.Context) error {
-	if m.Settings {
+	switch {
+	case m.Commands:
+		return manual.Commands(os.Stdout, command.Model)
+	case m.Settings:
 		return manual.Settings(os.Stdout, command.Model)
 	}
 	b := thisBuild()

@@ -1,4 +1,4 @@
-// Package manual writes the manual page, the completions for shells and the list of settings in docs/settings.md, from the
+// Package manual writes the manual page, the completions for shells, and the lists of commands and settings in docs, from the
 // definition of the command line.
 package manual
 
@@ -15,7 +15,7 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-//go:embed page.tmpl settings.tmpl bash.tmpl zsh.tmpl fish.tmpl
+//go:embed page.tmpl commands.tmpl settings.tmpl bash.tmpl zsh.tmpl fish.tmpl
 var templates embed.FS
 
 var parsed = template.Must(template.New("").Funcs(template.FuncMap{
@@ -30,6 +30,11 @@ func Page(w io.Writer, app *kong.Application, version, date string) error {
 // Settings writes a table of the settings for each group of --help, in Markdown.
 func Settings(w io.Writer, app *kong.Application) error {
 	return parsed.ExecuteTemplate(w, "settings.tmpl", program{Groups: groupsOf(app.Node)})
+}
+
+// Commands writes a table of the commands, in Markdown.
+func Commands(w io.Writer, app *kong.Application) error {
+	return parsed.ExecuteTemplate(w, "commands.tmpl", commandOf(app.Node))
 }
 
 // Completion writes the completion for a shell: bash, zsh or fish.
@@ -54,6 +59,20 @@ type command struct {
 	Arguments  []argument
 	Flags      []flag // its own ones
 	Commands   []command
+}
+
+// Leaves are the commands that do something: those of a group of commands instead of the group, with its name before theirs.
+func (c command) Leaves() (leaves []command) {
+	for _, child := range c.Commands {
+		if child.Commands == nil {
+			leaves = append(leaves, child)
+		}
+		for _, leaf := range child.Leaves() {
+			leaf.Name = child.Name + " " + leaf.Name
+			leaves = append(leaves, leaf)
+		}
+	}
+	return leaves
 }
 
 type argument struct {

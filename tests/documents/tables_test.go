@@ -36,6 +36,18 @@ func TestDocumentedSettingsAreThoseOfTheProgram(t *testing.T) {
 	}
 }
 
+// The table of docs/commands.md comes from the definitions of the commands.
+func TestDocumentedCommandsAreThoseOfTheProgram(t *testing.T) {
+	t.Parallel()
+	table, stderr, code := programtest.Run(t, nil, "manual", "--commands")
+	if code != 0 || strings.Count(table, "\n| `") < 25 {
+		t.Fatalf("manual --commands: exit code %d, and fewer than 25 commands: %s\n%s", code, stderr, table)
+	}
+	if !strings.HasSuffix(read(t, "docs/commands.md"), "\n"+table) {
+		t.Errorf("docs/commands.md does not end with what go run . manual --commands prints:%s", table)
+	}
+}
+
 // docs/api.md lists every code that a client can get: those of the schema, of the endpoint and of sign-in.
 func TestErrorCodesAreDocumented(t *testing.T) {
 	t.Parallel()
