@@ -53,13 +53,16 @@ cat <&3 >>"$site/log" &
 [ -n "${FRONTPAGE_URL-}" ] || { echo "clients/run.sh: the server did not start" >&2; exit 1; }
 
 PATH=$PWD/node_modules/.bin:$PATH
-rm -rf build generated relay/__generated__
+rm -rf build generated relay/__generated__ js/examples/react/gql
 graphql-codegen --silent --config codegen.ts
 diff -r generated/sdl generated/live || { echo "graphql-codegen: the schema at its URL and by introspection give different types" >&2; exit 1; }
 # relay-compiler only reads files named *.graphql.
 cp ../schema.graphqls generated/schema.graphql
 relay-compiler
 tsc
+# The app of docs/spa.md.
+cp ../schema.graphqls js/examples/react
+(cd js/examples/react && graphql-codegen --silent)
 (cd .. && eslint --config clients/eslint.config.mjs schema.graphqls)
 
 for client in contract audits protocol sockets events webhooks subgraph urql apollo relay/client; do

@@ -8,7 +8,7 @@ import { createApp } from "vue";
 import { createClient, App as ReactApp } from "../examples/react/App.tsx";
 import SvelteApp from "../examples/svelte/App.svelte";
 import VueApp from "../examples/vue/App.vue";
-import { newest, standing, url, vote } from "./server.ts";
+import { standing, titled, url, vote } from "./server.ts";
 
 type Show = (target: HTMLElement, headers: Record<string, string>) => () => void;
 
@@ -39,7 +39,7 @@ describe.each([
     const end = show(target, { "X-User-ID": `example-${name}-${run}` });
     const rows = () => [...target.querySelectorAll("li")];
     await vi.waitFor(() => expect(rows()).toHaveLength(10), 10_000);
-    const id = (await newest(10))[at] as string;
+    const id = await titled(rows()[at]?.textContent ?? "");
     const button = () => rows()[at]?.querySelector("button") as HTMLButtonElement;
     const { votes: before } = await standing("", id);
     expect(button().textContent).toBe(`${before}`);

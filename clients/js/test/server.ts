@@ -37,6 +37,17 @@ export async function standing(
     .article;
 }
 
+/** Returns the id of the article whose title is in a row of the front page or of the newest articles. */
+export async function titled(row: string): Promise<string> {
+  const query = `{
+    front: articlesConnection(order: SCORE, first: 50) { nodes { id title } }
+    latest: articlesConnection(order: TIME, first: 50) { nodes { id title } }
+  }`;
+  const lists = await execute<Record<string, { nodes: { id: string; title: string }[] }>>("", query);
+  const articles = Object.values(lists).flatMap(({ nodes }) => nodes);
+  return articles.find(({ title }) => row.trim().endsWith(` ${title}`))?.id ?? "";
+}
+
 /** Returns the ids of the newest articles. */
 export async function newest(first: number): Promise<string[]> {
   const query = "query ($first: Int!) { articlesConnection(order: TIME, first: $first) { nodes { id } } }";

@@ -1,24 +1,10 @@
-// A list of articles with React and urql: pages, votes that show at once, live counts.
+// The front page with React and urql: pages, votes that show at once, live counts.
 import { cacheExchange } from "@urql/exchange-graphcache";
-import { Changed, type ChangedResult, following, Vote, type VoteFields, type VoteResult, Votes, voteFields, votingFetch } from "frontpage-client";
+import { following, Votes, votingFetch } from "frontpage-client";
 import { distinctMutations, graphcache } from "frontpage-client/urql";
 import { useMemo, useState } from "react";
 import { Client, fetchExchange, Provider, subscriptionExchange, useMutation, useQuery, useSubscription } from "urql";
-
-interface Article extends VoteFields {
-  title: string;
-}
-
-interface FrontResult {
-  articlesConnection: { nodes: Article[]; pageInfo: { endCursor: string | null; hasNextPage: boolean } } | null;
-}
-
-const Front = `query Front($after: String) {
-  articlesConnection(order: TIME, first: 10, after: $after) {
-    nodes { title ...VoteFields }
-    pageInfo { endCursor hasNextPage }
-  }
-} ${voteFields}`;
+import { ChangedDocument, FrontDocument, type RowFragment, VoteDocument } from "./gql/graphql";
 
 export function createClient(url: string, headers: Record<string, string>): Client {
   const votes = new Votes();
@@ -35,8 +21,8 @@ export function createClient(url: string, headers: Record<string, string>): Clie
   });
 }
 
-function Row({ article, say }: { article: Article; say(text: string | undefined): void }) {
-  const [, vote] = useMutation<VoteResult>(Vote);
+function Row({ article, say }: { article: RowFragment; say(text: string | undefined): void }) {
+  const [, vote] = useMutation(VoteDocument);
   const { id, title, votes, viewerVote } = article;
   const press = async () => {
     const { data, error } = await vote({ input: { article: id, direction: viewerVote === "UP" ? "NONE" : "UP" } });
@@ -53,21 +39,19 @@ function Row({ article, say }: { article: Article; say(text: string | undefined)
 }
 
 function List() {
-  const [after, setAfter] = useState<string | null>(null);
+  const [after, setAfter] = useState<string | null>();
   const [said, say] = useState<string>();
-  const [{ data }] = useQuery<FrontResult>({ query: Front, variables: { after } });
+  const [{ data }] = useQuery({ query: FrontDocument, variables: { after } });
   const { nodes = [], pageInfo } = data?.articlesConnection ?? {};
-  const watched = nodes.slice(-100);
+  const watched = nodes.slice(-100); // as many as one subscription takes
   const ids = watched.map(({ id }) => id);
   // The revisions are those at the beginning: the subscription keeps them up to date.
   const variables = useMemo(() => ({ ids, revisions: watched.map(({ revision }) => revision) }), [ids.join()]);
-  useSubscription<ChangedResult>({ query: Changed, variables, pause: ids.length === 0 });
+  useSubscription({ query: ChangedDocument, variables, pause: ids.length === 0 });
   return (
     <>
       <ol>
-        {nodes.map((article) => (
-          <Row key={article.id} article={article} say={say} />
-        ))}
+        {nodes.map((article) => !article.deletedAt && <Row key={article.id} article={article} say={say} />)}
       </ol>
       {pageInfo?.hasNextPage && (
         <button type="button" className="more" onClick={() => setAfter(pageInfo.endCursor)}>
