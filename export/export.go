@@ -8,8 +8,9 @@
 //   - a line {"denial":"user:eve",...} for each denied user and host, and then {"blocker":"alice",...} for each user who blocks
 //     others, by name: a denials.Record;
 //   - a line {"keeper":"alice",...} for each user who has saved articles or follows groups or users, by name: a saved.Record;
+//   - a line {"described":"go",...} for each group that moderators have described, by name: a descriptions.Record;
 //   - a line {"article":17,...} for each article, deleted or not, by number: a transfer.Record;
-//   - the last line, {"end":{"articles":20100,"log":12,"denials":3,"kept":2}}: how many lines there are, without which a file is incomplete.
+//   - the last line, {"end":{"articles":20100,"log":12,"denials":3,"kept":2,"described":1}}: how many lines there are, without which a file is incomplete.
 //
 // Users' lists of votes, saved front pages and the change feed are not in it: an import enters the votes whose voters it knows
 // into the lists.
@@ -35,6 +36,7 @@ import (
 
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/denials"
+	"frontpage/redisrepo/descriptions"
 	"frontpage/redisrepo/saved"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/transfer"
@@ -57,14 +59,15 @@ func (o *Options) complete() {
 
 // Summary is what an export or an import had.
 type Summary struct {
-	Articles int // deleted ones, too
-	Deleted  int
-	Voters   int // with names
-	Log      int
-	Denials  int // with blocks
-	Kept     int // users who have saved articles, or follow groups or users
-	Faults   int // articles that are inconsistent
-	Took     time.Duration
+	Articles  int // deleted ones, too
+	Deleted   int
+	Voters    int // with names
+	Log       int
+	Denials   int // with blocks
+	Kept      int // users who have saved articles, or follow groups or users
+	Described int // groups
+	Faults    int // articles that are inconsistent
+	Took      time.Duration
 }
 
 // String returns the summary in one line.
@@ -115,11 +118,19 @@ type footer struct {
 }
 
 type counts struct {
-	Articles int `json:"articles"`
-	Log      int `json:"log"`
-	Denials  int `json:"denials,omitempty"` // with blocks
-	Kept     int `json:"kept,omitempty"`
+	Articles  int `json:"articles"`
+	Log       int `json:"log"`
+	Denials   int `json:"denials,omitempty"` // with blocks
+	Kept      int `json:"kept,omitempty"`
+	Described int `json:"described,omitempty"`
 }
+
+func (c counts) String() string {
+	return fmt.Sprintf("%d articles, %d entries of the moderation log, %d denials and blocks, %d users who keep lists and %d described groups",
+		c.Articles, c.Log, c.Denials, c.Kept, c.Described)
+}
+
+func (s Summary) counts() *counts { return &counts{s.Articles, s.Log, s.Denials, s.Kept, s.Described} }
 
 // ErrInconsistent is the error of an export that is complete but for articles that are inconsistent. They were reported.
 var ErrInconsistent = errors.New("some articles are inconsistent: run frontpage check")
@@ -145,6 +156,7 @@ type writer interface {
 	log(transfer.LogRecord) error
 	denial(denials.Record) error
 	kept(saved.Record) error
+	described(descriptions.Record) error
 	article(*transfer.Record) error
 	end(Summary) error
 }
@@ -184,6 +196,13 @@ func export(ctx context.Context, repo *redisrepo.Repo, o Options, w writer) (sum
 	err = repo.Saved.Records(ctx, func(record saved.Record) error {
 		sum.Kept++
 		return w.kept(record)
+	})
+	if err != nil {
+		return sum, err
+	}
+	err = repo.Descriptions.Records(ctx, func(record descriptions.Record) error {
+		sum.Described++
+		return w.described(record)
 	})
 	if err != nil {
 		return sum, err
@@ -247,13 +266,14 @@ func (w *jsonWriter) begin(last site.ArticleID) error {
 	return w.lines.Encode(header{Frontpage: "export", Version: Version, Rules: w.rules, Last: last})
 }
 
-func (w *jsonWriter) log(entry transfer.LogRecord) error    { return w.lines.Encode(entry) }
-func (w *jsonWriter) denial(record denials.Record) error    { return w.lines.Encode(record) }
-func (w *jsonWriter) kept(record saved.Record) error        { return w.lines.Encode(record) }
-func (w *jsonWriter) article(record *transfer.Record) error { return w.lines.Encode(record) }
+func (w *jsonWriter) log(entry transfer.LogRecord) error         { return w.lines.Encode(entry) }
+func (w *jsonWriter) denial(record denials.Record) error         { return w.lines.Encode(record) }
+func (w *jsonWriter) kept(record saved.Record) error             { return w.lines.Encode(record) }
+func (w *jsonWriter) described(record descriptions.Record) error { return w.lines.Encode(record) }
+func (w *jsonWriter) article(record *transfer.Record) error      { return w.lines.Encode(record) }
 
 func (w *jsonWriter) end(sum Summary) error {
-	return errors.Join(w.lines.Encode(footer{&counts{sum.Articles, sum.Log, sum.Denials, sum.Kept}}), w.out.Flush())
+	return errors.Join(w.lines.Encode(footer{sum.counts()}), w.out.Flush())
 }
 
 type csvWriter struct{ out *csv.Writer }
@@ -267,6 +287,8 @@ func (w *csvWriter) log(transfer.LogRecord) error { return nil }
 func (w *csvWriter) denial(denials.Record) error { return nil }
 
 func (w *csvWriter) kept(saved.Record) error { return nil }
+
+func (w *csvWriter) described(descriptions.Record) error { return nil }
 
 func (w *csvWriter) article(rec *transfer.Record) error {
 	if rec.Deleted != nil {

@@ -120,6 +120,9 @@ func (s testSite) fill(t *testing.T) {
 		must.Do(t, s.SaveArticle(ctx, name, ids[i%7], true))
 		must.Do(t, s.FollowTarget(ctx, site.UserName(fmt.Sprint("voter", i%120)), []saved.Target{{User: "poster 1"}, {Group: "go"}}[i%2], true))
 	}
+	for i := range 3 {
+		must.Get(s.DescribeGroup(ctx, fmt.Sprint("g", i), "All <about> it", []string{"one", "two"}[:i], moderator))(t)
+	}
 	posted(s.Regroup(ctx, ids[7], site.Actor{Name: "poster 2"}, nil, []string{"go", "g1"}))
 	for i, vote := range []site.Vote{site.Up, site.Down, site.Up} {
 		must.Get(s.Vote(ctx, ids[12], site.UserName(fmt.Sprint("ring ", i)), vote, ""))(t)
@@ -212,7 +215,11 @@ func TestExportAndImportGiveTheSameSite(t *testing.T) {
 					t.Errorf("%s follows %v, want %v", name, is, was)
 				}
 			}
-			if sum.Deleted != 3 || sum.Log != 15 || sum.Voters < 400 || sum.Articles < 30 {
+			groups := []*site.Group{{Name: "g2"}, {Name: "g4"}}
+			if must.Do(t, to.Describe(t.Context(), groups)); *groups[0].Description != "All <about> it" || len(groups[0].Rules) != 2 || groups[1].Description != nil {
+				t.Errorf("got the descriptions %+v, %+v", groups[0], groups[1])
+			}
+			if sum.Deleted != 3 || sum.Log != 18 || sum.Voters < 400 || sum.Articles < 30 {
 				t.Errorf("imported %v, want all articles, 3 deleted ones, 15 entries of the log and 400 voters", sum)
 			}
 			ring, _, err := to.CastVotes(t.Context(), "ring 1", nil, nil, nil)
@@ -381,7 +388,8 @@ func TestBrokenExportsAreRefused(t *testing.T) {
 	}
 	denial := 2 + strings.Count(whole, "\n{\"log\":")                                                   // the first, after the log
 	keeper := denial + strings.Count(whole, "\n{\"denial\":") + strings.Count(whole, "\n{\"blocker\":") // the first, after the denials
-	article := keeper + strings.Count(whole, "\n{\"keeper\":")                                          // the first, after those
+	group := keeper + strings.Count(whole, "\n{\"keeper\":")                                            // the first, after those
+	article := group + strings.Count(whole, "\n{\"described\":")
 	client := redistest.Start(t).Client
 	for name, tt := range map[string]struct{ text, want string }{
 		"empty":               {"", "line 0: the file ends here"},
@@ -393,7 +401,7 @@ func TestBrokenExportsAreRefused(t *testing.T) {
 		"twice":               {replaced(article+1, lines[article-1]), fmt.Sprintf("line %d: article:1 is not between", article+1)},
 		"a line is missing":   {replaced(article, ""), "the file should have 30 articles"},
 		"the end is missing":  {strings.Join(lines[:len(lines)-1], ""), fmt.Sprintf("line %d: the file ends here, without its last line", len(lines)-1)},
-		"cut":                 {whole[:len(whole)-60], fmt.Sprintf("line %d: ", len(lines)-1)},
+		"cut":                 {whole[:len(whole)-90], fmt.Sprintf("line %d: ", len(lines)-1)},
 		"more":                {whole + "{\"article\":9}\n", fmt.Sprintf("line %d: there is more after the last line", len(lines)+1)},
 		"no UTF-8":            {replaced(article, strings.Replace(lines[article-1], "article 0", "article \xff", 1)), "it is not UTF-8"},
 		"counts":              {replaced(article, strings.Replace(lines[article-1], `"votes":`, `"votes":1`, 1)), "upvoters and"},
@@ -402,7 +410,7 @@ func TestBrokenExportsAreRefused(t *testing.T) {
 		"a kind of entry":     {replaced(2, strings.Replace(lines[1], `"log":"`, `"log":"not `, 1)), "its kind, its id or its article is invalid"},
 		"a deletion":          {replaced(len(lines)-1, `{"article":5000,"title":"t","poster":"p","time":1,"votes":1,"revision":0,"deleted":{"at":2}}`+"\n"), "deleted: by is missing"},
 		"too many votes":      {replaced(len(lines)-1, `{"article":5000,"title":"t","poster":"p","time":1,"votes":9007199254740992,"revision":0}`+"\n"), "votes: 9007199254740992 is out of range"},
-		"a denial twice":      {replaced(denial+1, lines[denial-1]), "it does not come after the denial"},
+		"a denial twice":      {replaced(denial+1, lines[denial-1]), "it does not come after the line before"},
 		"no denial":           {replaced(denial, `{"denial":"user:a","says":"soon"}`+"\n"), "the denial is invalid"},
 		"no denial's user":    {replaced(denial, strings.Replace(lines[denial-1], `host:`, `HOST:`, 1)), "the denial is invalid"},
 		"a keeper twice":      {replaced(keeper+1, lines[keeper-1]), "it does not come after the line before"},
@@ -412,9 +420,14 @@ func TestBrokenExportsAreRefused(t *testing.T) {
 		"no article":          {replaced(keeper, `{"keeper":"zoe","saved":{"01":5}}`+"\n"), "has saved and follows is invalid"},
 		"no target":           {replaced(keeper, `{"keeper":"zoe","following":{"host:go.dev":5}}`+"\n"), "has saved and follows is invalid"},
 		"a time twice":        {replaced(keeper, `{"keeper":"zoe","saved":{"1":5,"2":5}}`+"\n"), "has saved and follows is invalid"},
+		"a group twice":       {replaced(group+1, lines[group-1]), "it does not come after the line before"},
+		"no group":            {replaced(group, `{"described":"Go","rules":["a"]}`+"\n"), "what is said about a group is invalid"},
+		"no rule":             {replaced(group, `{"described":"go","rules":["a",""]}`+"\n"), "what is said about a group is invalid"},
+		"nothing said":        {replaced(group, `{"described":"go"}`+"\n"), "what is said about a group is invalid"},
+		"a group is missing":  {replaced(group, ""), "2 described groups"},
 		"a keeper is missing": {replaced(keeper, ""), "users who keep lists"},
 		"no blocks":           {replaced(keeper-1, `{"blocker":"zoe"}`+"\n"), "the blocks are invalid"},
-		"a denial is missing": {replaced(denial, ""), "denials and blocks, and has"},
+		"a denial is missing": {replaced(denial, ""), "123 denials and blocks"},
 		"a log at the end":    {replaced(len(lines)-1, lines[1]), "it is neither an article nor an entry"},
 	} {
 		_, err := read(t.Context(), client, tt.text, 1)

@@ -21,6 +21,7 @@ import (
 
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/denials"
+	"frontpage/redisrepo/descriptions"
 	"frontpage/redisrepo/saved"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/transfer"
@@ -92,14 +93,16 @@ type sink interface {
 	PutLog(context.Context, []transfer.LogRecord) error
 	PutDenials(context.Context, []denials.Record) error
 	PutSaved(context.Context, []saved.Record) error
+	PutDescriptions(context.Context, []descriptions.Record) error
 }
 
 type discard struct{}
 
-func (discard) Put(context.Context, []*transfer.Record) error      { return nil }
-func (discard) PutLog(context.Context, []transfer.LogRecord) error { return nil }
-func (discard) PutDenials(context.Context, []denials.Record) error { return nil }
-func (discard) PutSaved(context.Context, []saved.Record) error     { return nil }
+func (discard) Put(context.Context, []*transfer.Record) error                { return nil }
+func (discard) PutLog(context.Context, []transfer.LogRecord) error           { return nil }
+func (discard) PutDenials(context.Context, []denials.Record) error           { return nil }
+func (discard) PutSaved(context.Context, []saved.Record) error               { return nil }
+func (discard) PutDescriptions(context.Context, []descriptions.Record) error { return nil }
 
 // reader reads a file from its first line to its last.
 type reader struct {
@@ -107,15 +110,16 @@ type reader struct {
 	header header
 	sum    Summary
 
-	line  int
-	ended bool
-	last  site.ArticleID // of the lines before
-	place string         // of the last denial, blocks, or what a user has saved
-	batch []*transfer.Record
-	log   []transfer.LogRecord
-	said  []denials.Record
-	kept  []saved.Record
-	bytes int // of the lines of batch
+	line      int
+	ended     bool
+	last      site.ArticleID // of the lines before
+	place     string         // of the last line between the log and the articles
+	batch     []*transfer.Record
+	log       []transfer.LogRecord
+	said      []denials.Record
+	kept      []saved.Record
+	described []descriptions.Record
+	bytes     int // of the lines of batch
 
 	erased map[string]bool        // digests of the names of erased users
 	met    map[site.UserName]bool // those of them that are in the file
@@ -177,7 +181,7 @@ func readLine(in *bufio.Reader) (line []byte, err error) {
 
 // kind is what a line is, by the one of these members that it has.
 type kind struct {
-	Frontpage, Log, Denial, Blocker, Keeper, Article, End json.RawMessage
+	Frontpage, Log, Denial, Blocker, Keeper, Described, Article, End json.RawMessage
 }
 
 func (r *reader) parse(ctx context.Context, line []byte, to sink) error {
@@ -198,15 +202,17 @@ func (r *reader) parse(ctx context.Context, line []byte, to sink) error {
 	case is.Log != nil && r.sum.Articles == 0:
 		return r.parseLog(ctx, line, to)
 	case (is.Denial != nil || is.Blocker != nil) && r.sum.Articles == 0:
-		return r.parseDenial(ctx, line, to)
+		return parsePlaced(ctx, r, line, &r.said, &r.sum.Denials, to)
 	case is.Keeper != nil && r.sum.Articles == 0:
-		return r.parseKept(ctx, line, to)
+		return parsePlaced(ctx, r, line, &r.kept, &r.sum.Kept, to)
+	case is.Described != nil && r.sum.Articles == 0:
+		return parsePlaced(ctx, r, line, &r.described, &r.sum.Described, to)
 	case is.Article != nil && is.Log == nil:
 		return r.parseArticle(ctx, line, to)
 	case is.End != nil:
 		return r.parseEnd(ctx, line, to)
 	}
-	return errors.New("it is neither an article nor an entry of the moderation log, a denial, blocks or what a user has saved before the first article")
+	return errors.New("it is neither an article nor an entry of the moderation log, a denial, blocks, what a user has saved or what is said about a group before the first article")
 }
 
 func (r *reader) parseHeader(line []byte, is kind) error {
@@ -246,27 +252,15 @@ func (r *reader) parseLog(ctx context.Context, line []byte, to sink) error {
 	return r.flush(ctx, to)
 }
 
-func (r *reader) parseDenial(ctx context.Context, line []byte, to sink) error {
-	var record denials.Record
-	if err := decode(line, &record); err != nil {
-		return err
-	}
-	if err := record.Validate(); err != nil {
-		return err
-	}
-	if record.Place() <= r.place {
-		return errors.New("it does not come after the denial or the blocks on the line before")
-	}
-	r.place = record.Place()
-	r.sum.Denials++
-	if r.said = append(r.said, record); len(r.said) < batchSize {
-		return nil
-	}
-	return r.flush(ctx, to)
+// placed is a line that has a place among those before the articles.
+type placed interface {
+	Validate() error
+	Place() string
 }
 
-func (r *reader) parseKept(ctx context.Context, line []byte, to sink) error {
-	var record saved.Record
+// parsePlaced appends a record to lines, and counts it.
+func parsePlaced[Record placed](ctx context.Context, r *reader, line []byte, lines *[]Record, count *int, to sink) error {
+	var record Record
 	if err := decode(line, &record); err != nil {
 		return err
 	}
@@ -277,8 +271,8 @@ func (r *reader) parseKept(ctx context.Context, line []byte, to sink) error {
 		return errors.New("it does not come after the line before")
 	}
 	r.place = record.Place()
-	r.sum.Kept++
-	if r.kept = append(r.kept, record); len(r.kept) < batchSize {
+	*count++
+	if *lines = append(*lines, record); len(*lines) < batchSize {
 		return nil
 	}
 	return r.flush(ctx, to)
@@ -312,9 +306,8 @@ func (r *reader) parseEnd(ctx context.Context, line []byte, to sink) error {
 	if end.End == nil {
 		return errors.New("it is no last line of an export")
 	}
-	if *end.End != (counts{r.sum.Articles, r.sum.Log, r.sum.Denials, r.sum.Kept}) {
-		return fmt.Errorf("the file should have %d articles, %d entries of the moderation log, %d users who keep lists, and %d denials and blocks, and has %d, %d, %d and %d",
-			end.End.Articles, end.End.Log, end.End.Kept, end.End.Denials, r.sum.Articles, r.sum.Log, r.sum.Kept, r.sum.Denials)
+	if has := *r.sum.counts(); *end.End != has {
+		return fmt.Errorf("the file should have %v, and has %v", end.End, has)
 	}
 	r.ended = true
 	return r.flush(ctx, to)
@@ -330,9 +323,12 @@ func (r *reader) flush(ctx context.Context, to sink) error {
 		err = to.PutSaved(ctx, r.kept)
 	}
 	if err == nil {
+		err = to.PutDescriptions(ctx, r.described)
+	}
+	if err == nil {
 		err = to.Put(ctx, r.batch)
 	}
-	r.log, r.said, r.kept, r.batch, r.bytes = nil, nil, nil, nil, 0
+	r.log, r.said, r.kept, r.described, r.batch, r.bytes = nil, nil, nil, nil, nil, 0
 	return err
 }
 

@@ -54,26 +54,12 @@ func (d *Descriptions) DescribeGroup(ctx context.Context, name, description stri
 	if err != nil {
 		return nil, site.InField("group", err)
 	}
-	var refusal site.Refusal
-	check := func(field, text string, most int) string {
-		line, refused := site.CheckLine(field, text, most)
-		refusal = append(refusal, refused...)
-		return line
-	}
-	s := stored{Description: check("description", description, MaxDescription)}
-	for _, rule := range rules {
-		if line := check("rules", rule, MaxRule); line != "" {
-			s.Rules = append(s.Rules, line)
-		}
-	}
-	if len(s.Rules) > MaxRules {
-		refusal = append(refusal, site.Refuse(site.TooLong, "rules", "a group has at most %d rules, these are %d", MaxRules, len(s.Rules))...)
-	}
+	s, refusal := newStored(description, rules)
 	if len(refusal) > 0 {
 		return nil, refusal
 	}
 	var text []byte
-	if s.Description != "" || s.Rules != nil {
+	if !s.isEmpty() {
 		if text, err = json.Marshal(s); err != nil {
 			return nil, err
 		}
@@ -95,6 +81,27 @@ func (d *Descriptions) DescribeGroup(ctx context.Context, name, description stri
 	}
 	return s.describe(&site.Group{Name: group}), nil
 }
+
+// newStored returns the texts as they are stored.
+func newStored(description string, rules []string) (s stored, refusal site.Refusal) {
+	check := func(field, text string, most int) string {
+		line, refused := site.CheckLine(field, text, most)
+		refusal = append(refusal, refused...)
+		return line
+	}
+	s.Description = check("description", description, MaxDescription)
+	for _, rule := range rules {
+		if line := check("rules", rule, MaxRule); line != "" {
+			s.Rules = append(s.Rules, line)
+		}
+	}
+	if len(s.Rules) > MaxRules {
+		refusal = append(refusal, site.Refuse(site.TooLong, "rules", "a group has at most %d rules, these are %d", MaxRules, len(s.Rules))...)
+	}
+	return s, refusal
+}
+
+func (s stored) isEmpty() bool { return s.Description == "" && s.Rules == nil }
 
 // describe sets what is said about a group.
 func (s stored) describe(group *site.Group) *site.Group {

@@ -17,6 +17,7 @@ import (
 	"frontpage/redisrepo/articles"
 	"frontpage/redisrepo/check"
 	"frontpage/redisrepo/denials"
+	"frontpage/redisrepo/descriptions"
 	"frontpage/redisrepo/erase"
 	"frontpage/redisrepo/events"
 	"frontpage/redisrepo/keys"
@@ -359,6 +360,11 @@ func (f *Filling) PutDenials(ctx context.Context, records []denials.Record) erro
 // PutSaved stores what users have saved and follow.
 func (f *Filling) PutSaved(ctx context.Context, records []saved.Record) error {
 	return f.r.Saved.Put(ctx, records)
+}
+
+// PutDescriptions stores what moderators say about groups.
+func (f *Filling) PutDescriptions(ctx context.Context, records []descriptions.Record) error {
+	return f.r.Descriptions.Put(ctx, records)
 }
 
 // Erased returns the digests of the names of erased users that the store has, and adds others to them.

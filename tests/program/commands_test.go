@@ -105,6 +105,33 @@ func TestPartitionsBelongToTheStore(t *testing.T) {
 	}
 }
 
+func TestDescribeGroupReplacesWhatIsSaidAboutAGroup(t *testing.T) {
+	t.Parallel()
+	env := []string{"REDIS_URL=" + redistest.Start(t).URL(), "FRONTPAGE_SHARED_ANSWERS=0s"} // a command may take less than 50 ms
+	s := start(t, env...)
+	for _, tt := range []struct {
+		args  []string
+		wants string
+	}{
+		{[]string{"--description", "All about Go.", "--rule", "No adverts", "--rule", "English, only"}, `{"description":"All about Go.","rules":["No adverts","English, only"]}`},
+		{[]string{"--rule", "One"}, `{"description":null,"rules":["One"]}`},
+		{nil, `{"description":null,"rules":[]}`},
+	} {
+		if out, said, code := programtest.Run(t, env, append([]string{"describe-group", "go"}, tt.args...)...); code != 0 || out != "" {
+			t.Errorf("describe-group %q: exit code %d: %s%s", tt.args, code, out, said)
+		}
+		if got := s.as("bob", "", `{ group(name: "go") { description rules } }`); got != `{"data":{"group":`+tt.wants+`}}` {
+			t.Errorf("after describe-group %q: %s", tt.args, got)
+		}
+	}
+	if got := s.as("mod", "moderator", `{ moderationActions { nodes { kind by target } } }`); strings.Count(got, `{"kind":"EDITED","by":"command line","target":"group:go"}`) != 3 {
+		t.Errorf("the moderation log: %s", got)
+	}
+	if _, said, code := programtest.Run(t, env, "describe-group", "go", "--description", strings.Repeat("x", 161)); code != 1 || !strings.Contains(said, "160") {
+		t.Errorf("a description that is too long: exit code %d: %s", code, said)
+	}
+}
+
 func TestUndeleteRestoresTheArticleWithItsRank(t *testing.T) {
 	t.Parallel()
 	env := []string{"REDIS_URL=" + redistest.Start(t).URL(), "FRONTPAGE_INTERESTING_VOTES=3"}

@@ -50,7 +50,7 @@ var allowed = map[string][]string{
 	"outages":   {"failover"},
 	"tracing":   {"endpoint"},
 	"csvimport": {"redisrepo", "redisrepo/site"},
-	"export":    {"redisrepo", "redisrepo/denials", "redisrepo/saved", "redisrepo/site", "redisrepo/transfer"},
+	"export":    {"redisrepo", "redisrepo/denials", "redisrepo/descriptions", "redisrepo/saved", "redisrepo/site", "redisrepo/transfer"},
 	"demo":      {"csvimport", "redisrepo", "redisrepo/check", "redisrepo/lists", "redisrepo/site"},
 
 	// The rooms of the store, lowest first: each imports only those above it here.
@@ -81,7 +81,7 @@ var allowed = map[string][]string{
 	"redisrepo":              {"failover", "redisrepo/articles", "redisrepo/casts", "redisrepo/denials", "redisrepo/descriptions", "redisrepo/events", "redisrepo/keys", "redisrepo/layout", "redisrepo/lease", "redisrepo/lists", "redisrepo/live", "redisrepo/newcomers", "redisrepo/personal", "redisrepo/rankings", "redisrepo/rates", "redisrepo/reports", "redisrepo/retention", "redisrepo/saved", "redisrepo/sessions", "redisrepo/site", "redisrepo/views", "redisrepo/voids", "redisrepo/webhooks", "redisrepo/wire"},
 	"redisrepo/check":        {"failover", "redisrepo", "redisrepo/articles", "redisrepo/casts", "redisrepo/events", "redisrepo/keys", "redisrepo/layout", "redisrepo/lists", "redisrepo/rankings", "redisrepo/site", "redisrepo/views", "redisrepo/voids", "redisrepo/wire"},
 	"redisrepo/erase":        {"failover", "redisrepo", "redisrepo/denials", "redisrepo/keys", "redisrepo/site", "redisrepo/wire"},
-	"redisrepo/transfer":     {"failover", "redisrepo", "redisrepo/articles", "redisrepo/check", "redisrepo/denials", "redisrepo/erase", "redisrepo/events", "redisrepo/keys", "redisrepo/layout", "redisrepo/lists", "redisrepo/reports", "redisrepo/saved", "redisrepo/site", "redisrepo/voids", "redisrepo/wire"},
+	"redisrepo/transfer":     {"failover", "redisrepo", "redisrepo/articles", "redisrepo/check", "redisrepo/denials", "redisrepo/descriptions", "redisrepo/erase", "redisrepo/events", "redisrepo/keys", "redisrepo/layout", "redisrepo/lists", "redisrepo/reports", "redisrepo/saved", "redisrepo/site", "redisrepo/voids", "redisrepo/wire"},
 	"redisrepo/migrate":      {"failover", "redisrepo", "redisrepo/casts", "redisrepo/check", "redisrepo/events", "redisrepo/keys", "redisrepo/layout", "redisrepo/lists", "redisrepo/rankings", "redisrepo/site", "redisrepo/transfer", "redisrepo/views", "redisrepo/wire"},
 	"redisrepo/preview":      {"failover", "redisrepo", "redisrepo/layout", "redisrepo/lists", "redisrepo/site"},
 
