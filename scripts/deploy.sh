@@ -1,11 +1,12 @@
 #!/bin/bash
 # Checks the files in deploy/ by the programs that read them, and runs what runs without Docker and without a cluster:
-# the unit under a systemd of its own, the image with a read-only root file system, beside the Redis of the compose file.
+# the unit under a systemd of its own, the commands of docs/online.md in a clean Debian, the image with a read-only root file
+# system, beside the Redis of the compose file.
 # It needs root, by sudo if necessary, and installs what is missing where apt is available.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/install.sh
-install_missing buildah:buildah systemd-analyze:systemd systemd-nspawn:systemd-container setpriv:util-linux unshare:util-linux \
+install_missing buildah:buildah systemd-analyze:systemd systemd-nspawn:systemd-container setpriv:util-linux unshare:util-linux debootstrap:debootstrap \
 	promtool:prometheus redis-server:redis-server mandoc:mandoc zsh:zsh fish:fish git:git nginx:nginx caddy:caddy curl:curl python3:python3 update-ca-certificates:ca-certificates
 as_root=()
 [ "$(id -u)" = 0 ] || as_root=(sudo)
@@ -23,6 +24,15 @@ fail() {
 	shift
 	[ $# = 0 ] || cat "$@" >&2
 	exit 1
+}
+# boot SECONDS OPTION... boots a systemd with these options of systemd-nspawn.
+boot() {
+	local seconds=$1
+	shift
+	# nspawn needs a tmpfs there, which a mount namespace hides from other programs.
+	# shellcheck disable=SC2016 # the inner shell expands "$@"
+	timeout -k 5 "$seconds" "${as_root[@]}" unshare --mount bash -c 'mkdir -p /run/systemd/nspawn && mount -t tmpfs tmpfs /run/systemd/nspawn &&
+		exec systemd-nspawn --quiet --register=no --keep-unit --boot --console=pipe "$@"' boot "$@" </dev/null >"$folder/console" 2>&1
 }
 free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
 
@@ -79,19 +89,66 @@ DefaultDependencies=no
 Type=oneshot
 ExecStart=/usr/local/bin/probe
 END
-# nspawn needs a tmpfs there, which a mount namespace hides from other programs.
-# shellcheck disable=SC2016 # the inner shell expands $0
-timeout -k 5 120 "${as_root[@]}" unshare --mount bash -c 'mkdir -p /run/systemd/nspawn && mount -t tmpfs tmpfs /run/systemd/nspawn &&
-	exec systemd-nspawn --quiet --register=no --keep-unit --volatile=yes --boot --directory=/ --console=pipe \
-		--bind-ro="$0/bin:/usr/local/bin" --bind-ro="$0/etc:/etc/frontpage" --bind="$0/out:/out" \
-		--bind-ro="$1/deploy/frontpage.service:/run/systemd/system/frontpage.service" \
-		--bind-ro="$0/probe.service:/run/systemd/system/probe.service" \
-		systemd.unit=basic.target systemd.wants=frontpage.service systemd.wants=probe.service' "$folder" "$PWD" </dev/null >"$folder/console" 2>&1 ||
+boot 120 --volatile=yes --directory=/ --bind-ro="$folder/bin:/usr/local/bin" --bind-ro="$folder/etc:/etc/frontpage" --bind="$folder/out:/out" \
+	--bind-ro="$PWD/deploy/frontpage.service:/run/systemd/system/frontpage.service" \
+	--bind-ro="$folder/probe.service:/run/systemd/system/probe.service" \
+	systemd.unit=basic.target systemd.wants=frontpage.service systemd.wants=probe.service ||
 	fail "systemd did not run the unit" "$folder/console" "$folder"/out/*
 [ "$(tr '\n' ' ' <"$folder/out/state")" = "active 700 success " ] || fail "the unit did not run or stop" "$folder"/out/*
 grep -q "private Redis" "$folder/out/log" || fail "the unit has another store" "$folder/out/log"
 grep -q "users sign in with the site" "$folder/out/log" || fail "the unit has no sign-in" "$folder/out/log"
 ! grep -E 'level=(WARN|ERROR)' "$folder/out/log" | grep -v "the OIDC provider cannot be reached" || fail "the log of the unit has warnings"
+
+echo "docs/online.md in a clean Debian"
+# The machine for the backups is the same one, the provider is that of the tests, and the certificate is Caddy's own.
+debian=$folder/debian
+"${as_root[@]}" debootstrap --variant=minbase --include=systemd-sysv,dbus,ca-certificates,sudo,iproute2,openssh-server \
+	bookworm "$debian" http://deb.debian.org/debian >"$folder/out/debootstrap" 2>&1 || fail "debootstrap failed" "$folder/out/debootstrap"
+mkdir "$folder/online"
+cp -r "$folder/clone/deploy" "$frontpage" "$folder/online"
+(cd tests/oidc && CGO_ENABLED=0 go build -o "$folder/online/oidc" .)
+{
+	echo "set -eux"
+	awk '/^## With compose/ { exit } /^```/ { block = $0 == "```sh"; next } block' "$folder/clone/docs/online.md" |
+		sed -e 's#https://login.example.org/realms/site#http://127.0.0.1:9998#' -e 's/^news.example.org {$/{\n\tlocal_certs\n}\n&/'
+} >"$folder/online/steps"
+packages=$(sed -n 's/^sudo apt-get install //p' "$folder/online/steps" | tr '\n' ' ')
+cat >"$folder/online/probe" <<'END'
+#!/bin/bash
+exec >/out/online 2>&1
+systemctl is-system-running --wait
+ip link set lo up
+useradd --create-home --shell /bin/sh backups
+install -d -o backups /home/backups/.ssh
+systemctl start ssh
+systemd-run --quiet sh -c 'tail -f /dev/null | /site/oidc 127.0.0.1:9998'
+cd /site && echo secret | tee secret >mail_password
+bash steps && echo "all commands have run"
+journalctl -o cat --no-pager -u frontpage >/out/log
+journalctl --no-pager >/out/journal
+systemctl --force --force exit 0
+END
+cat >"$folder/online/prepare" <<END
+set -eu
+apt-get update -qq
+apt-get install -qq --yes --download-only --no-install-recommends $packages
+echo 'APT { Get { Assume-Yes "true"; Download "false"; }; Install-Recommends "false"; };' >/etc/apt/apt.conf.d/offline
+echo 127.0.0.1 localhost news.example.org mail.example.org backup.example.org "\$(uname -n)" >/etc/hosts
+echo insecure >/root/.curlrc
+printf '#!/bin/sh\ncat "\$2" >>/home/backups/.ssh/authorized_keys && ssh-keyscan backup.example.org >>/root/.ssh/known_hosts\n' >/usr/local/bin/ssh-copy-id
+printf '[Service]\nEnvironment=HOME=/root DEBIAN_FRONTEND=noninteractive\nExecStart=/bin/bash /site/probe\n' >/etc/systemd/system/probe.service
+chmod +x /usr/local/bin/ssh-copy-id
+END
+"${as_root[@]}" cp /etc/resolv.conf "$debian/etc/resolv.conf"
+"${as_root[@]}" mv "$folder/online" "$debian/site"
+"${as_root[@]}" chroot "$debian" sh /site/prepare >"$folder/out/prepare" 2>&1 || fail "packages for docs/online.md cannot be loaded" "$folder/out/prepare"
+boot 300 --private-network --directory="$debian" --bind="$folder/out:/out" systemd.wants=probe.service ||
+	fail "the commands of docs/online.md did not end" "$folder/console" "$folder"/out/online
+for line in 'all commands have run' ready https://news.example.org/ 'http://127.0.0.1:9998/auth?.*' '{"data":{"viewer":null}}.*' 'checked 0 articles, .* 0 violations'; do
+	grep -qx -- "$line" "$folder/out/online" || fail "the commands of docs/online.md do not print $line" "$folder/out/online" "$folder/out/journal"
+done
+! grep -E 'level=(WARN|ERROR)' "$folder/out/log" || fail "the log of the site of docs/online.md has warnings"
+"${as_root[@]}" rm -rf "$debian"
 
 echo "image"
 buildah=("${as_root[@]}" buildah --storage-driver vfs --root "$folder/image/storage" --runroot "$folder/image/run")
