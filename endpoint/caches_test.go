@@ -70,14 +70,14 @@ func TestAnswersForAllArePublic(t *testing.T) {
 	}
 }
 
-// cached starts nginx with the configuration of docs/operations.md, and returns its URL.
+// cached starts nginx with the configuration of docs/caching.md, and returns its URL.
 func cached(t *testing.T, server string) string {
 	t.Helper()
 	program, err := exec.LookPath("nginx")
 	if err != nil {
 		program = "/usr/sbin/nginx" // not on the PATH of every user
 	}
-	document := string(must.Get(os.ReadFile("../docs/operations.md"))(t))
+	document := string(must.Get(os.ReadFile("../docs/caching.md"))(t))
 	_, config, _ := strings.Cut(document, "```nginx\n")
 	config, _, _ = strings.Cut(config, "```")
 	free := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
