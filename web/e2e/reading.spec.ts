@@ -167,43 +167,45 @@ function day(time: number): string {
   return new Intl.DateTimeFormat("en-GB", { timeZone: "Asia/Tokyo", ...form }).format(time);
 }
 
-test("a slow connection shows the list at once, and nothing moves when the script comes @core", async ({
-  page,
-  server,
-}) => {
-  const article = await server.post({ title: "Slow", groups: ["slow"] });
-  const session = await page.context().newCDPSession(page);
-  await session.send("Network.enable");
-  await session.send("Network.emulateNetworkConditions", {
-    offline: false,
-    latency: 300,
-    downloadThroughput: 50_000,
-    uploadThroughput: 20_000,
+for (const width of [1280, 390])
+  test(`a slow connection shows the list at once, and nothing moves when the script comes: ${width} px @core`, async ({
+    page,
+    server,
+  }) => {
+    await page.setViewportSize({ width, height: 844 });
+    const article = await server.post({ title: "Slow", groups: ["slow"] });
+    const session = await page.context().newCDPSession(page);
+    await session.send("Network.enable");
+    await session.send("Network.emulateNetworkConditions", {
+      offline: false,
+      latency: 300,
+      downloadThroughput: 50_000,
+      uploadThroughput: 20_000,
+    });
+    await page.addInitScript(() => {
+      const shifts: string[] = [];
+      Object.assign(globalThis, { shifts });
+      new PerformanceObserver((list) => {
+        for (const entry of list.getEntries())
+          for (const { node } of (entry as unknown as { sources: { node: Node | null }[] }).sources)
+            if (node instanceof Element && !node.closest(".who")) shifts.push(node.outerHTML.slice(0, 100)); // its name
+      }).observe({ type: "layout-shift", buffered: true });
+    });
+    let show = () => {};
+    const seen = new Promise<void>((resolve) => {
+      show = resolve;
+    });
+    await page.route("**/*.js", async (route) => {
+      await seen; // however fast the machine is, the list is there before the script
+      await route.continue();
+    });
+    await page.goto("/g/slow", { waitUntil: "commit" });
+    await expect(shown(page, article)).toBeVisible();
+    show();
+    await expect(page.locator(".menu fieldset")).toBeAttached();
+    await expect(button(page, "Follow")).toBeVisible();
+    const moved = await page.evaluate(() => (globalThis as unknown as { shifts: string[] }).shifts);
+    expect(moved).toEqual([]);
+    await page.getByRole("button", { name: "Vote up" }).click();
+    await expect(votes(shown(page, article))).toHaveText("2");
   });
-  await page.addInitScript(() => {
-    const shifts: string[] = [];
-    Object.assign(globalThis, { shifts });
-    new PerformanceObserver((list) => {
-      for (const entry of list.getEntries())
-        for (const { node } of (entry as unknown as { sources: { node: Node | null }[] }).sources)
-          if (node instanceof Element && !node.closest(".who")) shifts.push(node.outerHTML.slice(0, 100)); // its name
-    }).observe({ type: "layout-shift", buffered: true });
-  });
-  let show = () => {};
-  const seen = new Promise<void>((resolve) => {
-    show = resolve;
-  });
-  await page.route("**/*.js", async (route) => {
-    await seen; // however fast the machine is, the list is there before the script
-    await route.continue();
-  });
-  await page.goto("/g/slow", { waitUntil: "commit" });
-  await expect(shown(page, article)).toBeVisible();
-  show();
-  await expect(page.locator(".menu fieldset")).toBeAttached();
-  await expect(button(page, "Follow")).toBeVisible();
-  const moved = await page.evaluate(() => (globalThis as unknown as { shifts: string[] }).shifts);
-  expect(moved).toEqual([]);
-  await page.getByRole("button", { name: "Vote up" }).click();
-  await expect(votes(shown(page, article))).toHaveText("2");
-});
