@@ -54,16 +54,23 @@ export function GroupHeader({ name, group, count, shown, children }: GroupProps)
       {group && group.rules.length > 0 && (
         <details class="rules">
           <summary>{texts.rules}</summary>
-          <ol>
-            {group.rules.map((rule) => (
-              <li key={rule} dir="auto">
-                {rule}
-              </li>
-            ))}
-          </ol>
+          <Rules rules={group.rules} />
         </details>
       )}
       {children}
     </header>
+  );
+}
+
+/** Rules in the order in which they were given. */
+export function Rules({ rules }: { rules: string[] }) {
+  return (
+    <ol>
+      {rules.map((rule) => (
+        <li key={rule} dir="auto">
+          {rule}
+        </li>
+      ))}
+    </ol>
   );
 }

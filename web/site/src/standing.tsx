@@ -35,7 +35,8 @@ export function Standing({ article, now }: { article: RowFragment; now: number }
   return (
     <section class="standing" data-open={open || undefined} aria-label={texts.standing}>
       <button type="button" class="narrow" aria-expanded={open} onClick={() => setOpen(!open)}>
-        <strong>{title}</strong> {goals[0]?.join(": ")}
+        <strong>{title}</strong>
+        {goals.slice(0, 1).map((goal) => ` ${goal.join(": ")}`)}
       </button>
       <div hidden={!known && !error}>
         <p>

@@ -16,6 +16,7 @@ import {
   withGroup,
 } from "./draft";
 import type { PostMutation } from "./gql";
+import { Rules } from "./group";
 import { ArticleByLink, GroupRules, Groups } from "./later-gql";
 import { useSend } from "./mutations";
 import { usePage, useSettled, useTitle } from "./page";
@@ -101,7 +102,7 @@ export function SubmitPage() {
       <Field
         name="title"
         label={texts.title}
-        about={length < longTitle ? texts.aboutTitle : `${length} / 200`}
+        about={length < longTitle ? texts.aboutTitle : `${length}/200`}
         errors={errorsOf("title")}
       >
         <input {...bind("title")} required autocomplete="off" />
@@ -109,7 +110,6 @@ export function SubmitPage() {
       <Field name="groups" label={texts.groups} about={texts.aboutGroups} errors={errorsOf("groups")}>
         <input {...bind("groups")} autocomplete="off" autocapitalize="none" spellcheck={false} />
         <Suggestions text={draft.groups} choose={(groups) => setDraft({ ...draft, groups })} />
-        <Rules text={draft.groups} />
       </Field>
       {writes || !draft.link.trim() || draft.text ? (
         <Field name="text" label={texts.text} about={texts.aboutText} errors={errorsOf("text")}>
@@ -123,13 +123,10 @@ export function SubmitPage() {
       {config.rules.length > 0 && (
         <div class="about rules">
           {texts.siteRules}
-          <ol>
-            {config.rules.map((rule) => (
-              <li key={rule}>{rule}</li>
-            ))}
-          </ol>
+          <Rules rules={config.rules} />
         </div>
       )}
+      <RulesOfGroups text={draft.groups} />
       <div role="alert">
         {others.map((error) => (
           <p key={error.code + error.message} class="error">
@@ -162,7 +159,7 @@ export function SubmitPage() {
 const firstDraft = (): Draft => fromAddress(readDraft(), new URLSearchParams(location.search));
 
 /** Opens this form from another page, with its address and title. */
-const bookmarklet = `javascript:location.href="${location.origin}/submit?link="+encodeURIComponent(location.href)+"&title="+encodeURIComponent(document.title)`;
+const bookmarklet = `javascript:location.href="${location.origin}/submit?"+new URLSearchParams({link:location,title:document.title})`;
 
 interface FieldProps {
   name: string;
@@ -229,29 +226,24 @@ function Duplicate({ article }: Pick<Extract<UserError, { articleId: string }>, 
 }
 
 /** The rules of the groups that are chosen. */
-function Rules({ text }: { text: string }) {
+function RulesOfGroups({ text }: { text: string }) {
   const names = useSettled(groupNames(text.toLowerCase()).slice(0, maxGroups).join(" "));
   const ids = names.split(" ").map((name) => `group:${name}`);
   const [{ data }] = useQuery({ query: GroupRules, variables: { ids }, pause: !names });
   return (
     <>
-      {(names ? (data?.nodes ?? []) : []).map(
-        (group) =>
-          group &&
-          "rules" in group &&
-          group.rules.length > 0 && (
-            <div key={group.id} class="about rules">
-              {fill(texts.rulesOf, { group: group.name })}
-              <ol>
-                {group.rules.map((rule) => (
-                  <li key={rule} dir="auto">
-                    {rule}
-                  </li>
-                ))}
-              </ol>
-            </div>
-          ),
-      )}
+      {names &&
+        data?.nodes?.map(
+          (group) =>
+            group &&
+            "rules" in group &&
+            group.rules.length > 0 && (
+              <div key={group.id} class="about rules">
+                {fill(texts.rulesOf, { group: group.name })}
+                <Rules rules={group.rules} />
+              </div>
+            ),
+        )}
     </>
   );
 }
@@ -266,7 +258,6 @@ function Suggestions({ text, choose }: { text: string; choose(text: string): voi
     groups.map((group) => group.name),
     maxSuggestions,
   );
-  if (offered.length === 0) return null;
   return (
     <p class="chips">
       {offered.map((name) => (
