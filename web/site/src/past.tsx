@@ -1,6 +1,7 @@
 import { useQuery } from "@urql/preact";
 import { useEffect, useState } from "preact/hooks";
 import { Past } from "./later-gql";
+import { useNear } from "./live";
 import { useNow, useTitle } from "./page";
 import { navigate, useScroll, useVisit } from "./router";
 import { Gone, Row } from "./row";
@@ -9,6 +10,7 @@ import { fill, texts } from "./strings";
 
 const hour = 3_600_000; // milliseconds
 const day = 24 * hour;
+const first = 15; // articles that are drawn before the visitor scrolls: a phone takes long for all 100
 
 const isoDay = (time: number) => new Date(time).toISOString().slice(0, 10);
 const isoHour = (time: number) => new Date(time).getUTCHours();
@@ -36,6 +38,7 @@ export function PastPage({ name }: { name?: string }) {
   const visit = useVisit();
   const now = useNow();
   const [at] = useState(() => hourOf(name, visit.search, now));
+  const [title] = useState(() => longDay(at)); // a phone needs 50 ms for it
   useTitle(fill(texts.frontPageOf, { day: isoDay(at) }));
   const [{ data, error }, execute] = useQuery({
     query: Past,
@@ -48,10 +51,15 @@ export function PastPage({ name }: { name?: string }) {
     if (!name && data && !page?.edges.length) navigate(latest, "replace");
   }, [data]);
   useScroll(data !== undefined);
+  const [all, setAll] = useState(visit.arrival !== "new");
+  const [near, end] = useNear<HTMLDivElement>("300px", false, [page]);
+  useEffect(() => {
+    if (near) setAll(true);
+  }, [near]);
   return (
     <>
       <header class="heading">
-        <h1>{longDay(at)}</h1>
+        <h1>{title}</h1>
         <nav aria-label={texts.days}>
           <a href={address(at - day)} rel="prev">
             ← {texts.dayBefore}
@@ -68,14 +76,17 @@ export function PastPage({ name }: { name?: string }) {
       {page && page.edges.length > 0 ? (
         <div class="list">
           <ol>
-            {page.edges.map(({ rank, node }) =>
-              node ? (
-                <Row key={rank} article={node} now={now} rank={rank} note="" />
-              ) : (
-                <Gone key={rank} rank={rank} />
-              ),
-            )}
+            {page.edges
+              .slice(0, all ? undefined : first)
+              .map(({ rank, node }) =>
+                node ? (
+                  <Row key={rank} article={node} now={now} rank={rank} note="" />
+                ) : (
+                  <Gone key={rank} rank={rank} />
+                ),
+              )}
           </ol>
+          <div ref={end} />
         </div>
       ) : data ? (
         <Empty title={texts.noFrontPage}>
