@@ -278,8 +278,8 @@ func (r *Resolver) countArticles(ctx context.Context, groups ...*site.Group) err
 	if err != nil {
 		return err
 	}
-	for i, count := range counts {
-		groups[i].ArticleCount = count
+	for i, group := range groups {
+		group.ArticleCount = counts[i]
 	}
 	return nil
 }
