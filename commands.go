@@ -182,8 +182,8 @@ type audit struct {
 	Article string `arg:"" help:"Id of the article, such as article:17, or its number."`
 }
 
-// Run prints a line with names, and one for each voter: name, vote, time and hashed address, separated by tabs. A
-// dash stands for what was not recorded.
+// Run prints a line with the names of the columns, and one for each voter: name, vote, time and hashed address,
+// separated by tabs. A dash stands for what was not recorded.
 func (a *audit) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) error {
 	id, err := site.ParseArticleID(a.Article)
 	if err != nil {
@@ -266,7 +266,8 @@ type move struct {
 	To        string `placeholder:"HOST:PORT" help:"The primary that gets the partition."`
 }
 
-// Run moves the partition, or prints a line for each: number, slot, keys, primary, and where a half-done move leads.
+// Run moves the partition. Without one, it prints a line for each: number, slot, keys, primary and, if it is half moved,
+// the command that moves the rest.
 func (c *move) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) (err error) {
 	if (c.Partition == nil) != (c.To == "") {
 		return errors.New("name a partition and, by --to, the primary that gets it")

@@ -162,7 +162,7 @@ type exportSite struct {
 	Format string `enum:"ndjson,csv" default:"ndjson" help:"ndjson has everything; csv has the articles that are not deleted, without voters."`
 }
 
-// Run writes the export to standard output, and what it had to standard error.
+// Run writes the export to standard output, and a summary to standard error.
 func (e *exportSite) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) error {
 	return withSite(ctx, s, log, func(repo *redisrepo.Repo) error {
 		write, o := export.Write, export.Options{Report: os.Stderr}
@@ -230,7 +230,7 @@ type restore struct {
 	File string `arg:"" type:"existingfile" help:"A file that backup wrote."`
 }
 
-// Run restores the backup, unless it is not that of a site.
+// Run restores the backup. A backup without a site is an error.
 func (r *restore) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) error {
 	o := batchOptions(s, log)
 	articles := 0
@@ -299,7 +299,8 @@ func (d *describeGroup) Run(ctx context.Context, s *settings.Settings, log *slog
 
 type rank struct{}
 
-// Run prints a line for each place of the front page: the article that has it, and the one that would have it.
+// Run prints a line for each place of the front page: the article that has it, and the one that would have it by the
+// rules in the settings.
 func (rank) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) error {
 	return withStore(ctx, s, log, func(st *store.Store) error {
 		p, err := preview.Ranking(ctx, st.Client, s.SiteRules(), s.PageSize, siteOptions(s, st)...)
@@ -351,9 +352,9 @@ type findRings struct {
 // shownRing is how many users and articles of a ring are printed.
 const shownRing = 20
 
-// Run prints a line for each ring, the most surprising first: how surprising it is, the articles on which its least likely pair
-// voted in one direction, how many of these chance explains, the median of the seconds between their votes, the users, and
-// the articles that most of them voted on, with their posters.
+// Run prints a line for each ring, the most surprising first: how surprising it is, on how many articles its least
+// likely pair voted in one direction, on how many by chance, the median of the seconds between the ring's votes, its
+// users, and the articles that most of them voted on, with their posters.
 func (f *findRings) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) error {
 	return withSite(ctx, s, log, func(repo *redisrepo.Repo) error {
 		found, err := repo.Rings(ctx, f.Days)

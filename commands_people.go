@@ -21,7 +21,7 @@ type eraseUser struct {
 	List  bool   `help:"Only list the digests of the names of erased users."`
 }
 
-// Run erases the user, and has Redis write its files again.
+// Run erases the user, and has Redis rewrite its files. With Find or List it changes nothing.
 func (e *eraseUser) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) error {
 	if e.Name == "" && !e.List {
 		return errors.New("name the user, or give --list")

@@ -117,7 +117,7 @@ type redeliverWebhook struct {
 	Since time.Time `required:"" placeholder:"TIME" help:"A time such as 2026-01-02T03:04:05Z. Events up to 10 seconds older are sent, too."`
 }
 
-// Run sets the endpoint back.
+// Run has the endpoint get the events since a time again.
 func (c *redeliverWebhook) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) error {
 	return c.change(ctx, s, log, webhooks.Change{Since: &c.Since}, func(e *webhooks.Endpoint, _ string) string {
 		return e.ID() + " gets the events since " + c.Since.Format(time.RFC3339)

@@ -126,7 +126,7 @@ func (*connections) follow(conn net.Conn, state http.ConnState) {
 	}
 }
 
-// BeginStream is for endpoint.WithConn: the connection does not count until it is idle.
+// BeginStream is for endpoint.WithConn: the connection does not count towards the limit until it is idle again.
 func (c *countedConn) BeginStream() { c.count(0) }
 
 // count sets what a connection counts as; with 0, what it sends does not count either.

@@ -19,10 +19,10 @@ import (
 // maxProfile is the maximum time for one response: net/http/pprof refuses a longer profile.
 const maxProfile = 2 * time.Minute
 
-// ErrOpen is the error of an address that other machines can reach, without a token.
+// ErrOpen is wrapped by the error of Listen without a token for an address that other machines can reach.
 var ErrOpen = errors.New("without a token only a loopback address such as 127.0.0.1:9090 is allowed")
 
-// Listen listens on an address. Without a token it must be a loopback address.
+// Listen listens on a TCP address. Without a token it must be a loopback address: otherwise the error wraps ErrOpen.
 func Listen(address, token string) (net.Listener, error) {
 	resolved, err := net.ResolveTCPAddr("tcp", address)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package cards draws the pictures that programs show which preview a link to an article: 1200 x 630 pixels with the title,
-// the host of the link and the name of the site.
+// Package cards draws the pictures in previews of a link to an article: 1200 x 630 pixels with the title, the host
+// of the link and the name of the site.
 package cards
 
 import (
@@ -33,7 +33,7 @@ const (
 	maxLines   = 4
 )
 
-// Card is what a picture says.
+// Card is what a picture shows.
 type Card struct {
 	Site, Title, Host string // the host is empty for an article without a link
 	Accent            color.RGBA
@@ -54,8 +54,8 @@ func parse(ttf []byte) *opentype.Font {
 	return f
 }
 
-// Has reports whether the fonts have all letters of a text: those of Latin, Greek and Cyrillic. A card of another text would
-// show boxes.
+// Has reports whether the fonts have all letters of a text. They have those of Latin, Greek and Cyrillic; a card
+// shows boxes for others.
 func Has(text string) bool {
 	var buffer sfnt.Buffer
 	for _, r := range text {
@@ -66,7 +66,7 @@ func Has(text string) bool {
 	return true
 }
 
-// PNG draws the card. A title that does not fit ends with an ellipsis. Equal cards are equal files.
+// PNG draws the card. A title that does not fit ends with an ellipsis. Equal cards give equal files.
 func (c Card) PNG() []byte {
 	picture := image.NewRGBA(image.Rect(0, 0, Width, Height))
 	draw.Draw(picture, picture.Bounds(), image.NewUniform(paper), image.Point{}, draw.Src)

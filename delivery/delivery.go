@@ -1,8 +1,9 @@
 // Package delivery sends the events of a site's change feed to its webhooks, by the Standard Webhooks specification 1.0.0
 // (https://www.standardwebhooks.com).
 //
-// One process of the site does so at a time, that which has the lease. An event is delivered at least once as long as the feed
-// keeps it, and the events of an article in their order: one that fails holds back later ones of its article, and no others.
+// One process of the site sends at a time: the one that has the lease. An event is delivered at least once as long as
+// the feed keeps it, and the events of an article in their order: one that fails holds back later ones of its article,
+// and no others.
 package delivery
 
 import (
@@ -50,8 +51,8 @@ func New(repo *redisrepo.Repo, o Options) *Sender {
 	return s
 }
 
-// Follow delivers events until ctx ends, while the process has the lease. Any number of processes may call it. report is called
-// with errors of the store.
+// Follow delivers events until ctx ends, while the process has the lease. Any number of processes may call it. On a site
+// that cannot have webhooks it returns at once. report is called with errors of the store.
 func (s *Sender) Follow(ctx context.Context, report func(error)) {
 	if !s.repo.HasWebhooks() {
 		return
@@ -181,15 +182,15 @@ func (h *holding) end(ctx context.Context) {
 	_ = h.repo.Lease.GiveBack(ctx) // it ends anyway
 }
 
-// State is how far an endpoint is.
+// State is how far delivery to an endpoint has come.
 type State struct {
 	Paused      bool
 	Undelivered int
 }
 
-// Stats are what a process has delivered, and the endpoints while it has the lease.
+// Stats are what a process has sent, and the states of the endpoints while it has the lease.
 type Stats struct {
-	Delivered, Failed uint64           // tries
+	Delivered, Failed uint64           // attempts
 	Endpoints         map[string]State // by id
 }
 

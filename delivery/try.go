@@ -93,8 +93,8 @@ func retryAfter(text string, now time.Time) time.Duration {
 	return min(max(after, 0), mostAfter)
 }
 
-// NewClient returns a client that connects to public addresses only, but for origins that the operator allows. It follows no
-// redirect, which would lead anywhere, and uses no proxy, which would resolve names by itself.
+// NewClient returns a client that connects only to public addresses, and to origins that the operator allows. It
+// follows no redirects, which could lead anywhere, and uses no proxy, which would resolve names itself.
 func NewClient(allowed *webhooks.Webhooks, resolve func(ctx context.Context, host string) ([]netip.Addr, error)) *http.Client {
 	if resolve == nil {
 		resolve = func(ctx context.Context, host string) ([]netip.Addr, error) {

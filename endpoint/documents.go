@@ -105,7 +105,8 @@ func sha256Hex(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Trusted is a list of documents that the site's own programs were built with. If it is set, nothing else runs.
+// Trusted is a list of the documents that the site's own programs were built with. If Options.Trusted is set, no other
+// document runs.
 type Trusted struct {
 	byID  map[string]string
 	texts map[string]bool

@@ -31,12 +31,12 @@ type Options struct {
 	Rates         Rates
 	Streams       StreamLimits
 	Introspection bool               // whether clients may read the schema
-	SharedAnswers time.Duration      // how old the response to a query may be, if it is the same for all callers, and what else Reads share; 0: not shared
+	SharedAnswers time.Duration      // maximum age of a shared response to a query, and of what Reads share; 0: not shared
 	MaxAge        time.Duration      // how long caches may keep such a response to an anonymous GET, whole seconds; 0: not at all
 	Identity      *identity.Verifier // authenticates callers; required
 	AuditSecret   string             // conceals the addresses of voters; if empty, they are not recorded
 	Proxies       []netip.Prefix     // whose X-Forwarded-For is trusted
-	Origins       []string           // whose pages' scripts may read responses, besides the site's own; "*" for all
+	Origins       []string           // origins, besides the site's own, whose scripts may read responses; "*" for all
 	Trusted       *Trusted           // the only documents that run; nil for any
 	Observers     []Observer         // are notified of each operation, in this order
 }
@@ -76,13 +76,13 @@ type Schema struct {
 }
 
 // Executable is a compiled operation. Many requests use it at the same time. Its functions get a context with
-// gqlgen's operation context and response context, and add errors to the latter. The data of a response is not
-// used again by them.
+// gqlgen's operation context and response context, and add errors to the latter. They do not use the data of a
+// response after they return it.
 type Executable struct {
 	// Execute executes a query or a mutation; if nil, gqlgen does.
 	Execute func(ctx context.Context, onError plan.OnError) *graphql.Response
-	// Event executes the selections of a subscription for one value that its resolver's channel would have; if nil,
-	// the subscription is refused.
+	// Event executes the selections of a subscription for one value, such as gqlgen's resolver would send over its
+	// channel; if nil, the subscription is refused.
 	Event func(ctx context.Context, value any, onError plan.OnError) *graphql.Response
 	Bytes int // of memory, roughly
 }

@@ -19,7 +19,7 @@ import (
 // Limits bound what one document may ask for. A fragment counts at each of its spreads.
 type Limits struct {
 	Tokens     int
-	Depth      int // nesting of fields, without those of introspection
+	Depth      int // maximum nesting of fields, without those of introspection
 	Aliases    int
 	RootFields int
 	Directives int

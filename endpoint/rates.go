@@ -16,7 +16,7 @@ import (
 	"frontpage/redisrepo/site"
 )
 
-// Rate is how much is allowed in any window, whenever it starts.
+// Rate is the amount that is allowed in any window of this length, whenever the window starts.
 type Rate struct {
 	Most   int // 0: unlimited
 	Window time.Duration
@@ -165,8 +165,8 @@ func (m *meter) isNew(o *operation, v Viewer) bool {
 	return err == nil && !until.IsZero()
 }
 
-// Charge charges the address of a request that is no operation for its cost, points, as RuleCost wants it. It returns how
-// long to wait until they are allowed, 0 if they are now. The error says that the store does not answer.
+// Charge charges points of cost to the address of a request that is not an operation, by RuleCost. It returns how
+// long to wait until they are allowed, 0 if they are now. It fails if the store does not answer.
 func (h *Handler) Charge(req *http.Request, points int) (wait time.Duration, err error) {
 	b := bill{charges: h.meter.rates.costCharges(Viewer{Address: clientAddress(req, h.proxies)}, points)}
 	if b.charges == nil {
@@ -273,8 +273,8 @@ func GiveBack(ctx context.Context, rule string) {
 	}
 }
 
-// Owe charges more than its cost for the operation that ctx belongs to, once it is known what it took. If several share
-// what it read, the one that has read it pays. It is not refused, whatever is left: later operations are.
+// Owe charges the operation that ctx belongs to for points beyond its cost, once it is known what it took. If several
+// operations share a read, the one that did it pays. That one is never refused for them; later ones may be.
 func Owe(ctx context.Context, points int) {
 	b := billOf(ctx)
 	if points <= 0 {

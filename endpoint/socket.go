@@ -244,7 +244,7 @@ func (c *boundedConn) release() error {
 	return err
 }
 
-// Write reports no error while it collects: release does.
+// Write collects data between hold and release: the error of writing it may be that of a later Write, or of release.
 func (c *boundedConn) Write(data []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

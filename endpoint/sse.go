@@ -96,8 +96,8 @@ func boundSendBuffer(ctx context.Context) {
 	}
 }
 
-// WithConn is for http.Server.ConnContext. It lets streams bound the kernel's send buffer, and call the connection's
-// BeginStream, if it has that method, when it is for one stream alone; they work without it.
+// WithConn is for http.Server.ConnContext. It lets streams bound the kernel's send buffer. A stream that has the
+// connection to itself calls its method BeginStream, if there is one. Streams also work without WithConn.
 func WithConn(ctx context.Context, conn net.Conn) context.Context {
 	if encrypted, ok := conn.(*tls.Conn); ok {
 		conn = encrypted.NetConn()

@@ -89,7 +89,8 @@ func (v Viewer) Network() netip.Addr {
 	return network.Addr()
 }
 
-// NetworkOf returns what counts as one client for a request that is no operation. proxies are those of Options.
+// NetworkOf returns what counts as one client, see Viewer.Network, for a request that is not an operation. proxies are
+// those of Options.
 func NetworkOf(req *http.Request, proxies []netip.Prefix) netip.Addr {
 	return Viewer{Address: clientAddress(req, proxies)}.Network()
 }

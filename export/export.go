@@ -105,7 +105,7 @@ func (r rule) MarshalJSON() ([]byte, error) {
 	return json.Marshal(string(r))
 }
 
-// UnmarshalJSON reads both.
+// UnmarshalJSON reads a number or a text.
 func (r *rule) UnmarshalJSON(text []byte) error {
 	if len(text) > 0 && text[0] == '"' {
 		return json.Unmarshal(text, (*string)(r))

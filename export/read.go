@@ -43,11 +43,11 @@ func IsExport(file io.ReadSeeker) (bool, error) {
 	return begin[0] == '{', err
 }
 
-// Read imports an export into an empty store. It first reads the whole file: a file of another version, a line that is
-// invalid, with its number, or an end that is missing is an error, and changes nothing. While it stores the articles, and
-// after an error or a kill meanwhile, no program opens the store as a site: the same import goes on with what is there.
-// At last it checks the store, and reports what is inconsistent. Users whose digests are in o.Erased, or in the store's own
-// list of erased users, are erased before any program opens the site: their articles stay, of a deleted user.
+// Read imports an export into an empty store. It first reads the whole file: another version, an invalid line, which
+// the error numbers, or a missing end is an error, and nothing is stored. While it stores the articles, and after an
+// error or a kill meanwhile, no program opens the store as a site: running the same import again continues it. Finally
+// it checks the store, and reports what is inconsistent. Users whose digests are in o.Erased, or in the store's own list
+// of erased users, are erased before any program opens the site: their articles stay, as those of a deleted user.
 //
 // The rules must be those of the file, the options are those of redisrepo.New. The memory does not grow with the file,
 // except for one line.

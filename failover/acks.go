@@ -25,10 +25,10 @@ const (
 // errUnconfirmed is the error of a write that too few replicas have received in time.
 var errUnconfirmed = fmt.Errorf("%w: too few replicas have received the write", ErrUnavailable)
 
-// WritesKey is the key under which a context has the Writes that replicas are to confirm.
+// WritesKey is the key under which a context has its Writes.
 type WritesKey struct{}
 
-// Writes are the commands of a call that are to be confirmed.
+// Writes marks a call whose writes replicas are to confirm, and counts those that they have confirmed.
 type Writes struct{ confirmed atomic.Int64 }
 
 // WritesOf returns the Writes of a context, nil if it has none.
@@ -38,7 +38,7 @@ func WritesOf(ctx context.Context) *Writes {
 }
 
 // Confirm adds hooks to a client that have replicas of each primary confirm the writes of calls with Writes in their
-// context. It returns a *RightError if the user may not run what they need.
+// context. It returns a *RightError if the Redis user may not run the commands that this takes.
 func Confirm(ctx context.Context, client redis.UniversalClient, acks int) error {
 	switch c := client.(type) {
 	case *redis.ClusterClient:
@@ -74,7 +74,8 @@ func (*confirmingNodes) DialHook(next redis.DialHook) redis.DialHook { return ne
 
 func (*confirmingNodes) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
 
-// ProcessPipelineHook fails writes that no hook has confirmed: the client knew the server before it got its hook.
+// ProcessPipelineHook fails writes to a server that lacks the hook confirmation, because the client knew the server
+// before Confirm.
 func (n *confirmingNodes) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, commands []redis.Cmder) error {
 		w := WritesOf(ctx)
@@ -91,7 +92,7 @@ func (n *confirmingNodes) ProcessPipelineHook(next redis.ProcessPipelineHook) re
 	}
 }
 
-// HasRun reports whether a command has no error. A missing value is none.
+// HasRun reports whether a command has no error. A missing value is not an error.
 func HasRun(c redis.Cmder) bool { return c.Err() == nil || errors.Is(c.Err(), redis.Nil) }
 
 // replied returns the number of commands without an error.

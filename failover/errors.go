@@ -19,7 +19,7 @@ import (
 // safe to repeat.
 var ErrUnavailable = errors.New("the store does not answer")
 
-// Both are ErrUnavailable, too.
+// Both wrap ErrUnavailable.
 var (
 	// ErrReadOnly is wrapped by the error of a write that Redis refuses while it may serve reads: because
 	// its memory or disk is full, it is a replica, it has too few replicas, or the user lacks a right.
@@ -28,7 +28,7 @@ var (
 	ErrDenied = fmt.Errorf("%w: login or right missing", ErrUnavailable)
 )
 
-// Wrap wraps an error of Redis with the operation that failed. It returns nil if none has.
+// Wrap wraps an error of Redis with the operation that failed. It returns nil if err is nil.
 func Wrap(doing string, err error) error {
 	if err == nil {
 		return nil

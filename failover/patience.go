@@ -46,7 +46,8 @@ type patience struct {
 
 // LimitWaiting limits how long each call of a client waits. With one Redis that is twice the client's timeout, whatever
 // it waits for. Under Redis Cluster and Sentinel a call outlasts a failover: it is repeated for up to 4.5 seconds, but
-// ends before the deadline of its context; without a deadline, for up to a minute. So are the calls of New with any Redis.
+// ends before the deadline of its context; without a deadline, for up to a minute. With one Redis, calls with a context
+// of Starting are repeated like this, too.
 func LimitWaiting(client redis.UniversalClient) {
 	switch c := client.(type) {
 	case *redis.ClusterClient:
@@ -149,7 +150,7 @@ func FailedBefore(ctx context.Context) error {
 	}
 }
 
-// NoteOutage has later calls of the request fail at once, if this error is that of a call without an answer.
+// NoteOutage has later calls of the request fail at once, if err means that Redis left a call without an answer.
 func NoteOutage(ctx context.Context, err error) {
 	if err == nil {
 		return

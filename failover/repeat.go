@@ -33,7 +33,7 @@ func (o *Once) Again() {
 // with it, and would be for twice as long.
 type Unrepeated struct{ *redis.Cmd }
 
-// NoRetry reports whether the command has failed in such a way. go-redis asks after each attempt.
+// NoRetry reports whether the command has timed out. go-redis asks after each attempt.
 func (u *Unrepeated) NoRetry() bool {
 	var network net.Error
 	err := u.Err()

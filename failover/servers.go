@@ -7,8 +7,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// OnServers calls add once for each server that a cluster's client finds from now on. The function that it returns calls it
-// for those that the client knows already.
+// OnServers calls add once for each server that a cluster's client finds from now on. The returned function calls add
+// for the servers that the client knew before.
 func OnServers(cluster *redis.ClusterClient, add func(*redis.Client)) (known func(context.Context) error) {
 	var mu sync.Mutex
 	has := map[*redis.Client]bool{}

@@ -80,7 +80,7 @@ type PublicLogEdge struct {
 	Node   *PublicLogEntry
 }
 
-// PublicLogEntry is what everybody may read of an action.
+// PublicLogEntry is what any client may read of an action.
 type PublicLogEntry struct{ events.ModerationEntry }
 
 // Nodes returns the entries without their positions.

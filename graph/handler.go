@@ -32,8 +32,8 @@ func Schema() *ast.Schema { return plainSchema() }
 
 var plainSchema = sync.OnceValue(func() *ast.Schema { return withoutSubgraph(parsedSchema) })
 
-// NewHandler returns the endpoint of a site, which is called Frontpage unless it has a name. Subscriptions receive events while repo.Listen runs. Faults are
-// written to log.
+// NewHandler returns the endpoint of a site. An empty name of the site means Frontpage. Subscriptions receive events
+// while repo.Listen runs. Faults are written to log.
 func NewHandler(repo *redisrepo.Repo, site Site, log *slog.Logger, o endpoint.Options) *endpoint.Handler {
 	site.Name, site.Rules = cmp.Or(site.Name, "Frontpage"), siteRules(repo.Rules)
 	resolver := newResolver(repo, site, log, o)

@@ -87,7 +87,7 @@ type RestoreArticlePayload struct {
 	UserErrors []UserError
 }
 
-// WhyInput is what moderators say of what they do.
+// WhyInput is a moderator's reason for an action.
 type WhyInput struct {
 	Ground        *site.Ground
 	Basis, Reason *string
@@ -103,7 +103,7 @@ type Removal struct {
 	Reason string
 	Basis  *string
 	At     time.Time
-	By     *site.User // nil but for moderators
+	By     *site.User // nil unless the viewer is a moderator
 
 	Redress *string
 

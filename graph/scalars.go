@@ -51,12 +51,12 @@ func UnmarshalURL(v any) (string, error) {
 // dateTime is the form of a DateTime, as the page that @specifiedBy names has it, except for the offset -00:00.
 var dateTime = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}\.\d{3}([Zz]|[+-]([01]\d|2[0-3]):[0-5]\d)$`)
 
-// AppendDateTime appends a time in UTC with three digits of its milliseconds.
+// AppendDateTime appends a time in UTC with milliseconds, in three digits.
 func AppendDateTime(to []byte, t time.Time) []byte {
 	return t.UTC().AppendFormat(to, `"`+site.DateTime+`"`)
 }
 
-// MarshalDateTime writes a time in UTC with three digits of its milliseconds.
+// MarshalDateTime writes a time in UTC with milliseconds, in three digits.
 func MarshalDateTime(t time.Time) graphql.Marshaler { return written(AppendDateTime, t) }
 
 // UnmarshalDateTime reads a time and returns it in UTC.

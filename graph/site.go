@@ -15,10 +15,10 @@ type Site struct {
 	SignIn    SignInMethod
 	SignInURL *string // of a sign-in page, with {return} for the URL to come back to; nil for none
 	Explorer  bool    // whether GraphiQL is served
-	Contact   *string // how to reach the operator; nil: not said
+	Contact   *string // how to reach the operator; nil: not given
 
 	PublicLog bool   // whether publicLog answers
-	Subgraph  string // the schema for a router of Apollo Federation; empty: none asks this site
+	Subgraph  string // the schema for a router of Apollo Federation; empty: the site is not a subgraph
 }
 
 // SignInMethod is a way to sign in.

@@ -14,7 +14,7 @@ type AddWebhookInput struct {
 	Kinds []events.EventKind
 }
 
-// ChangeWebhookInput says what to change of an endpoint. What is nil stays.
+// ChangeWebhookInput says what to change in an endpoint. A field that is nil changes nothing.
 type ChangeWebhookInput struct {
 	Webhook         string
 	URL             *string

@@ -25,8 +25,8 @@ const (
 
 // FromRequest authenticates the sender of a request. The caller is anonymous if the header with the token or
 // the name is missing, or if the header with the name is empty, and there is no cookie of a session. Anything else that
-// is not exactly one valid name or token is rejected with a *Refusal, and so is a proxy's header from any other address,
-// and the cookie of a session that has ended, or that a page of another origin sent.
+// is not exactly one valid name or token is rejected with a *Refusal. So are a proxy's header from any other address,
+// and the cookie of a session if the session has ended, or if a page of another origin sent it.
 //
 // A caller with the role service may act for the user whom the header X-On-Behalf-Of names. It then has that user's
 // name, and is no moderator. From any other caller the header is rejected.
@@ -167,7 +167,7 @@ func (v *Verifier) fromProxy(remote string) bool {
 // hostPrefix begins names of cookies that browsers send by https only, and that other hosts of the domain cannot set.
 const hostPrefix = "__Host-"
 
-// CookieName returns the name of the site's cookie for a purpose. isSecure is whether browsers use the site by https.
+// CookieName returns the name of the site's cookie for a purpose. isSecure says whether browsers use the site by https.
 func CookieName(purpose string, isSecure bool) string {
 	if isSecure {
 		return hostPrefix + "frontpage-" + purpose
@@ -176,8 +176,8 @@ func CookieName(purpose string, isSecure bool) string {
 }
 
 // Cookie returns a cookie of the site. Scripts cannot read it, and the browser does not send it with a request of another
-// site's page, unless that is a link to this one. The prefix __Host- in its name makes it secure. seconds is how long the
-// browser keeps it.
+// site's page, unless that is a link to this one. A name with the prefix __Host- makes it a Secure cookie. seconds is
+// how long the browser keeps it; below 0, the browser deletes it.
 func Cookie(name, value string, seconds int) *http.Cookie {
 	return &http.Cookie{ // #nosec G124 -- on http, which is for this machine only, Secure would hide it
 		Name: name, Value: value, Path: "/", MaxAge: seconds,
@@ -185,8 +185,8 @@ func Cookie(name, value string, seconds int) *http.Cookie {
 	}
 }
 
-// LocalPath returns the path and query of a page of this site, or / for anything else, and for more than most bytes: it
-// is safe to redirect to.
+// LocalPath returns the path and query of a page of this site, or / for anything else, and for a text longer than most
+// bytes. The result is safe to redirect to.
 func LocalPath(to string, most int) *url.URL {
 	u, err := url.Parse(to)
 	if err != nil || u.IsAbs() || u.Host != "" || len(to) > most || !strings.HasPrefix(to, "/") || strings.HasPrefix(to, "//") ||

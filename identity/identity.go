@@ -26,7 +26,7 @@ type Caller struct {
 }
 
 // Options say how callers are authenticated. ValidName is required, and exactly one of Secret, JWKS,
-// ProxyHeader and Development. Sessions may be the only one, or be beside one of the first two.
+// ProxyHeader and Development. Sessions may be set instead of these, or in addition to Secret or JWKS.
 type Options struct {
 	// ValidName returns an error if a user cannot have this name. Its message is shown to the client. It is not
 	// called with empty names, which are never accepted.
@@ -42,8 +42,8 @@ type Options struct {
 	// Issuer is the required value of a token's iss claim. It must be set with JWKS, because
 	// many services may trust one issuer's keys; with a secret, empty means that iss is not checked.
 	Issuer string
-	// Audience lists the names of this server: a token's aud claim must contain one of them. It is required and
-	// optional as Issuer is.
+	// Audience lists the names of this server: a token's aud claim must contain one of them. It is required with JWKS,
+	// and optional with a secret, as Issuer is.
 	Audience []string
 	// RolesClaim is the claim that holds the user's roles: an array of strings, or one string with blanks
 	// between the roles. A nested claim is written as a path, such as realm_access.roles. Empty means roles.
@@ -82,7 +82,7 @@ type Options struct {
 	// Moderators are the names of users who are moderators whatever roles their credentials have.
 	Moderators []string
 
-	// Sessions are those of users who sign in with the site itself. They count where a request has no token.
+	// Sessions are those of users who sign in with the site itself. They apply to requests without a token.
 	Sessions *Sessions
 
 	// Log receives what happens to the keys. nil discards it.
@@ -98,7 +98,7 @@ type Options struct {
 }
 
 // Verifier authenticates callers. It is safe for concurrent use, and its methods never wait for the network
-// or a file, but for those of Sessions and Accounts.
+// or a file, except when Sessions.Find or Accounts.Find does.
 type Verifier struct {
 	mode      string
 	validName func(string) error

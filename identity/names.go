@@ -14,7 +14,8 @@ type Accounts struct {
 	// NameClaim is the path of the claim with the name that a new user gets at that sign-in.
 	NameClaim string
 	// Find returns the name of the user with a subject at an issuer. A new user gets the wanted name, or one like it, for
-	// ever; if that is empty, the error is ErrUnnamed. Any other error but a *Refusal means that it cannot be told now.
+	// ever; if wanted is empty, the error is ErrUnnamed. Any other error but a *Refusal means that the name cannot be
+	// read now.
 	Find func(ctx context.Context, issuer, subject, wanted string) (string, error)
 }
 

@@ -13,8 +13,8 @@ type Sessions struct {
 	Cookie string
 	// Origin is the origin of the site's pages, as in https://news.example.org.
 	Origin string
-	// Find returns the user of a session. Expires is when Find has to be asked again. The error is a *Refusal with
-	// SessionEnded if there is no such session; any other one means that it cannot be told now.
+	// Find returns the user of a session. Caller.Expires is when Find has to be called again. The error is a *Refusal
+	// with SessionEnded if there is no such session; any other error means that the session cannot be read now.
 	Find func(ctx context.Context, id string) (Caller, error)
 }
 
@@ -26,11 +26,11 @@ func (s *Sessions) mode() string {
 // Clear returns a cookie that makes the browser forget the session.
 func (s *Sessions) Clear() *http.Cookie { return s.Set("", -1) }
 
-// Set returns the cookie of a session, which the browser keeps for some seconds.
+// Set returns the cookie of a session, which the browser keeps for so many seconds.
 func (s *Sessions) Set(id string, seconds int) *http.Cookie { return Cookie(s.Cookie, id, seconds) }
 
 // Again authenticates the caller of a stream again, at the time Expires. A token has then expired. A session may go on;
-// the error is a *Refusal with Unavailable if that cannot be told now.
+// if it cannot be read now, the error is a *Refusal with Unavailable.
 func (v *Verifier) Again(ctx context.Context, c Caller) (Caller, error) {
 	if c.session == "" {
 		return Caller{}, &Refusal{Code: Expired, Message: "the token has expired"}
@@ -93,5 +93,5 @@ func ended() *Refusal {
 	return &Refusal{Code: SessionEnded, Message: "the session has ended: sign in again"}
 }
 
-// EndedSession is the error of Sessions.Find for a session that there is not, or not any more.
+// EndedSession returns the error of Sessions.Find for a session that has ended or never existed.
 func EndedSession() error { return ended() }

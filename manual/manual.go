@@ -61,7 +61,8 @@ type command struct {
 	Commands   []command
 }
 
-// Leaves are the commands that do something: those of a group of commands instead of the group, with its name before theirs.
+// Leaves returns the commands that do something. Instead of a group it has the group's commands, with the group's name
+// before theirs.
 func (c command) Leaves() (leaves []command) {
 	for _, child := range c.Commands {
 		if child.Commands == nil {

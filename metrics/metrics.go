@@ -1,5 +1,5 @@
 // Package metrics exports what a process does, and what it holds, for Prometheus. docs/metrics.md lists every metric; a
-// test compares the two, and moves each.
+// test compares the two, and makes each value change.
 package metrics
 
 import (
@@ -52,7 +52,7 @@ func constant(name, help string, value float64, labels prometheus.Labels) promet
 // Observer counts the operations of an endpoint.
 func (m *Metrics) Observer() endpoint.Observer { return endpoint.Observer{End: m.operations.end} }
 
-// FollowStore exports what becomes of the calls to the store from now on, and its state.
+// FollowStore exports the outcomes of the calls to the store from now on, and the store's state.
 func (m *Metrics) FollowStore(client redis.UniversalClient, repo *redisrepo.Repo) {
 	calls := newCalls(client)
 	m.registry.MustRegister(calls.duration, calls.commands, calls.errors, calls.dials,

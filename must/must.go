@@ -1,4 +1,4 @@
-// Package must ends a test at a call that it needs and that fails, and if something does not happen.
+// Package must ends a test if a call that it needs fails, or if something does not happen in time.
 package must
 
 import (
@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Patience is how long a test waits for what takes seconds on an idle machine.
+// Patience is the maximum wait for what takes seconds on an idle machine: a busy one needs longer.
 const Patience = 10 * time.Minute
 
 // Do ends the test with err, unless it is nil.
@@ -28,7 +28,7 @@ func Get[T any](value T, err error) func(testing.TB) T {
 	}
 }
 
-// Have is Get where there is no test, such as for a variable of a package: it panics.
+// Have is Get where there is no test, such as for a package variable. It panics on an error.
 func Have[T any](value T, err error) T {
 	if err != nil {
 		panic(err)
@@ -36,7 +36,7 @@ func Have[T any](value T, err error) T {
 	return value
 }
 
-// Soon waits until done returns true, and ends the test after Patience. what describes that.
+// Soon waits until done returns true, and fails the test after Patience. what says what the test waits for.
 func Soon(t testing.TB, what string, done func() bool) {
 	t.Helper()
 	late := time.After(Patience)

@@ -68,11 +68,12 @@ type outage struct {
 // New returns a log that writes to inner.
 func New(inner slog.Handler) *Log { return &Log{inner: inner, log: slog.New(inner)} }
 
-// Logger returns the logger. Once Follow was called, it counts warnings and errors that are due to the store, instead
-// of writing them. At level debug they are written, too.
+// Logger returns the logger. Once Follow has been called, it counts warnings and errors that are due to the store,
+// instead of writing them. At level debug they are written, too.
 func (l *Log) Logger() *slog.Logger { return slog.New(handler{l.inner, l}) }
 
-// Follow follows outages until ctx ends. check says whether the store serves. It is called during an outage only.
+// Follow follows outages until ctx ends; it does not block. check returns an error unless the store serves. It is
+// called only during an outage, and by Check.
 func (l *Log) Follow(ctx context.Context, check func(context.Context) error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -82,7 +83,7 @@ func (l *Log) Follow(ctx context.Context, check func(context.Context) error) {
 // Wait waits until no check is under way. It is called after the context of Follow has ended.
 func (l *Log) Wait() { l.watching.Wait() }
 
-// Check checks the store, and reports whether it serves. If not, an outage begins.
+// Check checks the store, and reports whether it serves. If not, an outage begins. Call Follow before.
 func (l *Log) Check() bool {
 	err := l.serves()
 	return kindOf(err) < 0 || !l.note(err, 0)

@@ -52,7 +52,7 @@ func (r row) FirstGroups() []groupData {
 	return groups[:min(len(groups), maxGroups)]
 }
 
-// MoreGroups is the number of the others, Others that of all but the first, which is the only one on phones.
+// MoreGroups is the number of groups that a wide screen leaves out; phones show the first only, see Others.
 func (r row) MoreGroups() int { return max(len(r.groups())-maxGroups, 0) }
 
 // Others is the number of groups after the first.
@@ -80,7 +80,7 @@ func (r row) VotesAndAge() string {
 // Ago says how long ago the article was posted.
 func (r row) Ago() string { return r.Page.Site.Texts.Ago(r.Article.CreatedAt, r.Page.Now) }
 
-// Age is the same without words.
+// Age is Ago without words, such as "3 h".
 func (r row) Age() string { return r.Page.Site.Texts.Age(r.Article.CreatedAt, r.Page.Now) }
 
 // Edited says how long ago the article was edited.

@@ -249,7 +249,7 @@ func (p *page) Hidden() bool {
 	return p.private || p.After != nil || p.Kind == "groups" && p.Name != "" || p.status != 0
 }
 
-// Picture is the URL of the picture in previews: the logo of the site, if programs that show previews can.
+// Picture is the URL of the picture in previews: the site's logo or, without one, Frontpage's; empty for an SVG logo.
 func (p *page) Picture() string {
 	switch p.Site.Logo.Extension {
 	case "":

@@ -27,7 +27,7 @@ func (f Field) Args(parse func(ctx context.Context, raw map[string]any) (map[str
 	return f
 }
 
-// Out tells what becomes of values of type T in an answer. One of its functions is set.
+// Out says how values of type T appear in an answer. One of its functions is set.
 type Out[T any] struct {
 	leaf    func(to []byte, value T) []byte       // appends it
 	one     func(value T) any                     // the object that it is, nil for null
@@ -48,7 +48,7 @@ func OptionalLeaf[T any](appendTo func(to []byte, value T) []byte) Out[*T] {
 	})
 }
 
-// Leaves is for lists of scalars and enums of which none is null. A nil list is null if optional, else empty.
+// Leaves is for lists of non-null scalars and enums. A nil list is null if optional, else empty.
 func Leaves[T any](appendTo func(to []byte, value T) []byte, optional bool) Out[[]T] {
 	return Leaf(func(to []byte, values []T) []byte {
 		if values == nil && optional {
@@ -112,7 +112,7 @@ func Read[O, T any](get func(object O) T, out Out[T]) Field {
 // Source binds a field of the subscription type, whose events are about values of type T.
 func Source[T any](out Out[T]) Field { return Field{source: true, untyped: out.untyped} }
 
-// Each binds a field to a resolver that is called for each object, with all of a list at the same time. Its
+// Each binds a field to a resolver that is called once for each object, concurrently for those of a list. Its
 // arguments are in the field context. The root of an operation is the zero value of O.
 func Each[O, T any](resolve func(ctx context.Context, object O) (T, error), out Out[T]) Field {
 	return Field{untyped: out.untyped, resolve: func(c call, objects []any, into *column) {

@@ -76,10 +76,10 @@ type OnError string
 const (
 	// Propagate passes the null of a non-null field or element on to its parent, as gqlgen does.
 	Propagate OnError = "PROPAGATE"
-	// Null has null where the error is, also if the type is non-null.
+	// Null puts null where the error is, even if the type is non-null.
 	Null OnError = "NULL"
 	// Halt begins no further field at the root of a mutation after one with an error. The answer is otherwise that of
-	// Propagate; package endpoint replaces it by its first error.
+	// Propagate; package endpoint replaces the whole answer by its first error.
 	Halt OnError = "HALT"
 )
 

@@ -229,5 +229,5 @@ func AppendInt[I ~int | ~int8 | ~int16 | ~int32 | ~int64](to []byte, i I) []byte
 	return strconv.AppendInt(to, int64(i), 10)
 }
 
-// AppendBoolean appends a truth value.
+// AppendBoolean appends true or false.
 func AppendBoolean[B ~bool](to []byte, b B) []byte { return strconv.AppendBool(to, bool(b)) }

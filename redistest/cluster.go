@@ -116,7 +116,7 @@ func (c *Cluster) Primary(key string) *Server {
 	return nodes[0]
 }
 
-// Replica is the replica of the key's primary; nil if Redis takes no replica for healthy.
+// Replica is the replica of the key's primary; nil if Redis considers no replica healthy.
 func (c *Cluster) Replica(key string) *Server {
 	c.tb.Helper()
 	nodes := c.shard(key)
@@ -126,7 +126,7 @@ func (c *Cluster) Replica(key string) *Server {
 	return nodes[1]
 }
 
-// Other is another primary than that of the key.
+// Other is a primary other than the key's.
 func (c *Cluster) Other(key string) *Server {
 	c.tb.Helper()
 	primary := c.Primary(key)
@@ -141,7 +141,7 @@ func (c *Cluster) Other(key string) *Server {
 	return nil
 }
 
-// AwaitFailover waits until the primary of the key is another one than before, and returns it.
+// AwaitFailover waits until the primary of the key is a server other than before, and returns it.
 func (c *Cluster) AwaitFailover(key string, before *Server) *Server {
 	c.tb.Helper()
 	var now *Server

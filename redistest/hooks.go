@@ -11,8 +11,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Hook is a hook of a client that is called for each round trip, with one command or those of a pipeline. It calls send to
-// send them.
+// Hook is a hook of a client that is called for each round trip, with one command or those of a pipeline. It passes
+// them to send, or not.
 type Hook func(ctx context.Context, commands []redis.Cmder, send redis.ProcessPipelineHook) error
 
 // Before returns a hook that calls see before each round trip.
@@ -23,8 +23,8 @@ func Before(see func(commands ...redis.Cmder)) Hook {
 	}
 }
 
-// IsAside reports whether no call waits for a command, alone or the first in a pipeline: it opens a connection, or tells
-// other processes something.
+// IsAside reports whether a command, alone or the first in a pipeline, is not part of a call: it opens a connection, or
+// notifies other processes.
 func IsAside(command redis.Cmder) bool {
 	return slices.Contains([]string{"hello", "client", "publish"}, command.Name())
 }
@@ -51,7 +51,7 @@ func (h Hook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessP
 	return func(ctx context.Context, commands []redis.Cmder) error { return h(ctx, commands, next) }
 }
 
-// Writing is a hook that is called for what is written to each connection. It writes, or fails, or loses it.
+// Writing is a hook that is called for each write to a connection. It writes the bytes to conn, fails, or loses them.
 type Writing func(conn net.Conn, b []byte) (int, error)
 
 type writingConn struct {

@@ -82,7 +82,7 @@ func (s *Sentinels) URL() string {
 	return "redis+sentinel://" + strings.Join(hosts, ",") + "/" + master
 }
 
-// Primary is the server that all Sentinels name, which also takes itself for one; otherwise nil.
+// Primary is the server that all Sentinels name as the primary, if it agrees; otherwise nil.
 func (s *Sentinels) Primary() *Server {
 	var primary *Server
 	for _, sentinel := range s.Sentinels {
@@ -106,7 +106,7 @@ func (s *Sentinels) Primary() *Server {
 	return primary
 }
 
-// AwaitFailover waits until the primary is another server than before, and returns it.
+// AwaitFailover waits until the primary is a server other than before, and returns it.
 func (s *Sentinels) AwaitFailover(before *Server) (now *Server) {
 	s.tb.Helper()
 	must.Soon(s.tb, "failover of "+before.Addr, func() bool {

@@ -52,8 +52,8 @@ func Read[T any](log *slog.Logger, convert func(contents [][]byte) (T, error), p
 	return f, nil
 }
 
-// Latest returns the value. If the latest contents of the files cannot be used, it is the last one that could, and the
-// log says why.
+// Latest returns the value. While the contents of the files cannot be used, it stays the one that was made before, and
+// the log says why.
 func (f *Files[T]) Latest() T {
 	if f.mu.TryLock() { // while the files are read, other callers do not wait
 		defer f.mu.Unlock()

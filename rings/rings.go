@@ -17,7 +17,7 @@ type Ring struct {
 	Expected float64 // how many of these there would be by chance
 	Surprise float64 // -log10 of the probability that chance makes any such pair on the site
 
-	MedianGap *int // median of the seconds between the votes of two of them that follow each other on one of Articles; nil without any
+	MedianGap *int // median of the seconds between consecutive votes of its users on one of Articles; nil without any
 }
 
 // UserCount is the number of users.

@@ -16,7 +16,7 @@ type TooManyError struct{}
 
 func (TooManyError) Error() string { return fmt.Sprintf("there are more than %d votes", MaxVotes) }
 
-// Votes are the votes of a time, up or down. The zero value has none. It is not safe for concurrent use.
+// Votes are the votes of a period, up or down. The zero value has none. It is not safe for concurrent use.
 type Votes struct {
 	names []string
 	ids   []int
@@ -34,8 +34,8 @@ type vote struct {
 	at             int64 // Unix seconds
 }
 
-// Add adds a vote of a user, by name, on an article, by number. Of two votes of a user on one article, the later one counts. It returns a TooManyError if there
-// are MaxVotes already.
+// Add adds a vote of a user, by name, on an article, by number, at a time in Unix seconds. Of a user's votes on one
+// article, only the latest is compared. It returns a TooManyError if there are MaxVotes already.
 func (v *Votes) Add(voter string, article int, up bool, at int64) error {
 	if len(v.votes) == MaxVotes {
 		return TooManyError{}
@@ -61,7 +61,7 @@ func indexOf[T comparable](indexes map[T]int32, all *[]T, value T) int32 {
 // Articles returns the articles that were voted on.
 func (v *Votes) Articles() []int { return v.ids }
 
-// SetGroups says in which groups an article is that was voted on. Without it, the article is in none.
+// SetGroups says in which groups an article is. Without it, an article is in none. One without votes is ignored.
 func (v *Votes) SetGroups(article int, groups []string) {
 	if index, found := v.articles[article]; found {
 		for _, group := range groups {

@@ -1,5 +1,5 @@
-// Package sealing encrypts what the store keeps for the operator alone, such as the addresses of strangers, with a key that is
-// not in the store.
+// Package sealing encrypts what the store keeps for the operator alone, such as the contacts of notices, with a key
+// that is not in the store.
 package sealing
 
 import (
@@ -20,10 +20,10 @@ const MinSecret = 32
 // data, and for what was changed.
 var ErrUnreadable = errors.New("it was sealed with another secret, or was changed")
 
-// Box seals with the first of some secrets, and opens what was sealed with any of them. It is safe for concurrent use.
+// Box seals with the first of its secrets, and opens what was sealed with any of them. It is safe for concurrent use.
 type Box struct{ secrets []string }
 
-// New returns a box. Each secret has at least MinSecret bytes.
+// New returns a box. It needs at least one secret, and each must have MinSecret bytes or more.
 func New(secrets ...string) (*Box, error) {
 	if len(secrets) == 0 {
 		return nil, errors.New("there is no secret")
@@ -70,8 +70,8 @@ func (b *Box) Open(purpose string, sealed, associated []byte) ([]byte, error) {
 	return nil, ErrUnreadable
 }
 
-// Digest returns a digest of a text, of 32 bytes, by the first secret: always the same for one purpose and text, and unknown to
-// all who do not have the secret.
+// Digest returns a digest of a text, 32 bytes, by the first secret. It is always the same for one purpose and text, and
+// cannot be computed without the secret.
 func (b *Box) Digest(purpose, text string) ([]byte, error) {
 	key, err := keyOf(b.secrets[0], purpose)
 	if err != nil {

@@ -25,8 +25,8 @@ func (p *Process) check() error {
 	return nil
 }
 
-// Memory returns how much the heap may grow between two garbage collections, percent, and above how many bytes garbage is
-// collected more often: what GOGC and GOMEMLIMIT say, or the defaults of this program.
+// Memory returns how much the heap may grow between two garbage collections, percent, and the soft limit of memory,
+// bytes: what GOGC and GOMEMLIMIT say, or else the defaults of this program.
 func Memory() (gcPercent int, limit int64) {
 	gcPercent, limit = debug.SetGCPercent(defaultGCPercent), debug.SetMemoryLimit(-1)
 	if !isSet("GOGC") {
@@ -43,14 +43,14 @@ const (
 	defaultMemoryMiB = 1024
 )
 
-// Logger returns a logger that writes to standard error. It bounds the rate of equal lines.
+// Logger returns a logger that writes to standard error. It limits the rate of equal lines.
 func (p *Process) Logger() *slog.Logger { return p.loggerTo(os.Stderr) }
 
 func (p *Process) loggerTo(w io.Writer) *slog.Logger {
 	return slog.New(limited{p.handler(w, p.LogLevel), &seenLines{messages: map[string]*seenLine{}}})
 }
 
-// AccessLogger returns a logger for a line of each request. It bounds no rate and writes at every FRONTPAGE_LOG_LEVEL.
+// AccessLogger returns a logger for a line of each request. It limits no rate, and ignores FRONTPAGE_LOG_LEVEL.
 func (p *Process) AccessLogger() *slog.Logger { return slog.New(p.handler(os.Stderr, slog.LevelInfo)) }
 
 func (p *Process) handler(w io.Writer, level slog.Level) slog.Handler {

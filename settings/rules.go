@@ -30,7 +30,7 @@ type Rules struct {
 	Milestones       []int          `default:"${Milestones}" placeholder:"N" help:"Net votes that are an event when an article first reaches them, ascending, at least 1. Default: ${Milestones}."`
 }
 
-// History is a duration, or site.NoHistory, which is written off.
+// History is a duration, or site.NoHistory, whose text is "off".
 type History time.Duration
 
 const historyForm = "a duration such as 400d or 90s, 0 or off"
@@ -53,7 +53,7 @@ func (h History) String() string {
 	return formatDuration(time.Duration(h))
 }
 
-// Ranking is a ranking with the time that it needs.
+// Ranking is a ranking and its time: the cap or the half-life; linear needs none.
 type Ranking struct {
 	site.Ranking
 	time time.Duration
@@ -82,7 +82,7 @@ func (r Ranking) String() string {
 	return r.Ranking.String() + ":" + formatDuration(r.time)
 }
 
-// Calendar says what has a calendar.
+// Calendar says what has a calendar: off, site or groups.
 type Calendar string
 
 const calendarForm = "off, site or groups"

@@ -91,7 +91,7 @@ func checkOrigins(origins []string, flag string) error {
 	return nil
 }
 
-// Address returns the address at which visitors reach the site, as links begin with it; empty without FRONTPAGE_PUBLIC_URL.
+// Address returns the URL at which visitors reach the site, without a final slash; empty without FRONTPAGE_PUBLIC_URL.
 func (s *Serving) Address() string {
 	address, _ := s.publicURL() // checked when the settings were read
 	return address
@@ -112,12 +112,13 @@ func (s *Serving) publicURL() (string, error) {
 	return site.Scheme + "://" + site.Host, nil
 }
 
-// HTTPS reports whether browsers reach the site by https: cookies are then for https only.
+// HTTPS reports whether browsers reach the site by https. Cookies are then sent by https only.
 func (s *Serving) HTTPS() bool {
 	return s.TLSCertFile != "" || strings.HasPrefix(strings.ToLower(s.PublicURL), "https:")
 }
 
-// TLS reads the certificate to serve https with. It is read again when its files change. TLS returns nil if none is set.
+// TLS returns the configuration to serve https with, or nil without a certificate. The certificate is read again when its
+// files change.
 func (s *Serving) TLS(log *slog.Logger) (*tls.Config, error) {
 	if s.TLSCertFile == "" {
 		return nil, nil
@@ -144,7 +145,7 @@ func (s *Settings) Rendered(api endpoint.Options, log *slog.Logger) pages.Option
 	return pages.Options{Site: s.Pages(), PublicURL: s.Address(), Secure: s.HTTPS(), API: api, Log: log, EmbedOrigins: s.EmbedOrigins}
 }
 
-// ServesSchema reports whether everybody may read the schema at its URL.
+// ServesSchema reports whether any client may read the schema at its URL.
 func (s *Settings) ServesSchema() bool { return s.Introspection || s.PublicSchema }
 
 // Pages returns the options of the site and the explorer.

@@ -68,7 +68,7 @@ func (s *SignIn) check() (err error) {
 	return err
 }
 
-// OIDC returns what signs users in at the OIDC provider; nil without one. It asks the provider for its addresses.
+// OIDC returns what signs users in at the OIDC provider; nil without one. It asks the provider for its endpoints.
 func (s *Settings) OIDC(ctx context.Context, log *slog.Logger) (*signin.SignIn, error) {
 	if s.OIDCIssuer == "" {
 		return nil, nil

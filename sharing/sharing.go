@@ -59,7 +59,7 @@ func New[K comparable, V any](lifetime time.Duration, maxBytes int, version func
 //
 // read returns a value and its size in bytes. A size below 0 stands for a failure, which only the callers that wait
 // for the read get. The context of read has the values of ctx, and ends when all these callers have left. If ctx
-// ends while Do waits for another caller's read, Do returns its error.
+// ends while Do waits for another caller's read, Do returns ctx.Err().
 func (s *Results[K, V]) Do(ctx context.Context, key K, read func(context.Context) (value V, bytes int)) (V, error) {
 	for {
 		if value, ok := s.Get(key); ok {
@@ -83,7 +83,7 @@ func (s *Results[K, V]) Do(ctx context.Context, key K, read func(context.Context
 	}
 }
 
-// Get returns the value for a key, if it is there without waiting.
+// Get returns the value for a key, if its read has ended and it is not too old. It does not wait.
 func (s *Results[K, V]) Get(key K) (value V, ok bool) {
 	s.mu.RLock()
 	r := s.fresh(key, time.Now())

@@ -20,9 +20,9 @@ const (
 	knownTime = 5 * time.Minute // for which it does: the store may have been emptied or restored
 )
 
-// Names finds the names of users by issuer and subject, as they sign in on the site or, for the users of tokens, as they
-// would. A process remembers those that it has found, so most requests with a token do not read the store. It is safe for
-// concurrent use.
+// Names finds the names of users by issuer and subject: those of the site's own sign-in, or of a token. A process
+// remembers the names that it has found, so most requests with a token do not read the store. It is safe for concurrent
+// use.
 type Names struct {
 	repo atomic.Pointer[redisrepo.Repo] // nil until Use
 	now  func() time.Time

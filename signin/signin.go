@@ -1,10 +1,9 @@
 // Package signin signs users in with an OIDC provider: by authorization code with PKCE. A user is then known by the
 // cookie of a session. The session is in the store, so that all processes of a site know it, and a sign-out holds for
-// all. It is encrypted with the value of the cookie: a copy of the store can neither be used to act as a user, nor has
-// it the provider's tokens.
+// all. It is encrypted with the value of the cookie: a copy of the store neither lets its reader act as a user, nor
+// reveals the provider's tokens.
 //
-// A provider that is away keeps users from signing in, and from nothing else: no request but those of this package waits
-// for it.
+// While the provider is away, users cannot sign in, but all else works: only the requests of this package wait for it.
 package signin
 
 import (
@@ -39,7 +38,7 @@ type Options struct {
 	ClientID     string   // of this site at the provider
 	ClientSecret string   // empty for a public client, whose only proof is PKCE
 	PublicURL    string   // origin of the site's pages, to which the provider sends users back
-	Secure       bool     // browsers use the site by https, as PublicURL may say, too: cookies are for https only
+	Secure       bool     // cookies are for https only; implied if PublicURL begins with https:
 	Scopes       []string // in addition to openid
 	NameClaim    string   // with the name that a user gets here, if no other one has it; nested names by dots
 	RolesClaim   string   // as in identity.Options; empty: there are no moderators
@@ -75,8 +74,8 @@ type SignIn struct {
 	Counts     Counts
 }
 
-// New returns an error if an option is missing or invalid, or if the provider says that it is another one. That it does
-// not answer within five seconds is only logged: it is asked again when a user signs in.
+// New returns an error if an option is missing or invalid, or if the provider says that its issuer is another one. If
+// the provider cannot be reached within five seconds, New only logs that, and asks it again when a user signs in.
 func New(ctx context.Context, o Options) (*SignIn, error) {
 	o.Recheck = cmp.Or(o.Recheck, 30*time.Second)
 	o.Lifetime = min(o.Lifetime, sessions.MaxSession)
@@ -106,7 +105,7 @@ func New(ctx context.Context, o Options) (*SignIn, error) {
 	return s, nil
 }
 
-// Use says where names and sessions are kept. Before it is called, users cannot sign in, and sessions cannot be read.
+// Use sets where names and sessions are kept. Before it is called, users cannot sign in, and sessions cannot be read.
 func (s *SignIn) Use(repo *redisrepo.Repo) { s.repo.Store(repo) }
 
 // Handle serves the pages of signing in and out.

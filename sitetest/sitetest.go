@@ -312,7 +312,7 @@ func (s *Site) Vote(user, id, direction string) {
 }
 
 // Trips counts round trips to Redis and their commands, except for the handshakes of new connections and messages to other
-// processes. Those of Listen are counted apart, without its look once a second.
+// processes. Those of Listen are counted apart, without its read of the epoch once a second.
 type Trips struct {
 	listening chan struct{} // has a value once a command of Listen has succeeded
 	mu        sync.Mutex

@@ -27,7 +27,7 @@ const (
 	aofFolder   = "appendonlydir" // since Redis 7
 )
 
-// ErrNotPrivate is the error of Backup and Restore for another store than a child.
+// ErrNotPrivate is the error of Backup and Restore for a store that is not a Child.
 var ErrNotPrivate = errors.New("only the private server can be backed up and restored by Frontpage")
 
 // Snapshot is a finished backup.
@@ -189,9 +189,9 @@ func syncFolder(path string) error {
 	return errors.Join(folder.Sync(), folder.Close())
 }
 
-// Restore puts a backup into a data directory that is empty or does not exist. It first has Redis load the data beside
-// it, and check judge them; then it moves them there in one step. A restore that is interrupted leaves a directory in
-// which no server starts until the restore is run again.
+// Restore puts a backup into a data directory that is empty or does not exist. It first has Redis load the data in a
+// folder of their own, where check may reject them, and then moves them in one step. If it is interrupted, no server
+// starts in the directory until the restore is run again.
 func Restore(ctx context.Context, path string, o Options, check func(context.Context, redis.UniversalClient) error) (done Snapshot, err error) {
 	if err := o.complete(); err != nil {
 		return done, err

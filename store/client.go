@@ -211,7 +211,7 @@ func (c deadConn) SyscallConn() (syscall.RawConn, error) { return nil, c.err }
 // and would wait for two dials.
 type dialError struct{ error }
 
-// Is lets it be told from a timeout, which it claims to be.
+// Is matches syscall.ENOTCONN, which tells a failed dial from a timeout: Timeout is true for both.
 func (dialError) Is(target error) bool { return target == syscall.ENOTCONN }
 
 func (dialError) Timeout() bool   { return true }

@@ -46,7 +46,7 @@ type Options struct {
 	URL string
 
 	// DataDir is the directory of a child's data, required for a child. If it does not exist, it is created. It and its
-	// files are made accessible to this user only; that this is not possible, or that it has other files, too, is an error.
+	// files are made accessible to this user only. It is an error if that is impossible, or if it has other files, too.
 	DataDir string
 
 	// Keep is the reason why data must outlive the process, such as "FRONTPAGE_PUBLIC_URL is set". Empty: it may be lost.
@@ -118,11 +118,12 @@ const defaultTimeout = 400 * time.Millisecond
 
 // Open opens the store and returns once it replies.
 //
-// A server named by a URL that does not reply within five seconds is an error: Open never falls back to
-// another store or to a connection without TLS. A certificate that either side rejects is an error at once. A
-// server that is loading its data, or is slow after its first reply, gets up to a minute, as do a Redis Cluster that lacks a shard, and Sentinels whose
-// primary does not reply; a child gets as long as it needs. Redis before 6.2, a node of a Redis Cluster before 7.0 and a directory that another process uses
-// are errors, too. A server that may lose data is not an error: Open logs a warning.
+// A server named by a URL that does not reply within four seconds is an error: Open never falls back to another store
+// or to a connection without TLS. A certificate that either side rejects is an error at once. A server that is loading
+// its data, or is slow after its first reply, gets up to a minute. So do a Redis Cluster that lacks a shard, and
+// Sentinels whose primary does not reply. A child gets as long as it needs. Redis before 6.2, a node of a Redis Cluster
+// before 7.0 and a directory that another process uses are errors, too. A server that may lose data is not an error:
+// Open logs a warning.
 //
 // No error holds a user name or a password. go-redis has one logger for the whole process: the latest Open
 // sets it.

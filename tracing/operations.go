@@ -13,7 +13,7 @@ import (
 	"frontpage/endpoint"
 )
 
-// Observers returns what the endpoint is to notify: nothing if nothing is written.
+// Observers returns the observers for the endpoint; none if neither spans nor an access log are written.
 func (t *Tracing) Observers() []endpoint.Observer {
 	switch {
 	case t.On():
@@ -71,7 +71,8 @@ func endOperation(span trace.Span, o endpoint.Outcome, viewer bool) {
 // RedisHook returns a hook that makes a span of each round trip of an operation. It is added before those that repeat
 // calls.
 //
-// redisotel has the text of errors, which may have a key, and looks up the caller of each command.
+// It replaces redisotel, whose spans have the texts of errors, which may contain keys, and which looks up the line of
+// code that sent each command.
 func (t *Tracing) RedisHook() redis.Hook { return redisHook{t.tracer} }
 
 type redisHook struct{ tracer trace.Tracer }

@@ -32,7 +32,7 @@ import (
 type Options struct {
 	Access Access       // which requests the access log has
 	Lines  *slog.Logger // receives the access log
-	Log    *slog.Logger // says when spans cannot be sent
+	Log    *slog.Logger // gets a warning when spans cannot be sent
 	Build  string       // version of the program
 }
 

@@ -104,8 +104,8 @@ const (
 	darkContrast = 7
 )
 
-// CheckAccent returns why a text is no accent for the site: a colour such as #17624a that is dark enough to be read on a
-// light background. On a dark one the site lightens it.
+// CheckAccent returns an error unless a text is an accent for the site: a colour such as #17624a that is dark enough to
+// be read on a light background. On a dark one the site lightens it.
 func CheckAccent(text string) error {
 	c, err := parseColour(text)
 	if err != nil {

@@ -89,7 +89,8 @@ func (t *Texts) Text(key string, pairs ...any) string {
 	return replaced(forms["other"], pairs)
 }
 
-// Refusal says why a change was refused, if the language has words for the code, or for it and the field.
+// Refusal returns the words for a refused change, by its code and field or else by its code. found is false if the
+// language has none.
 func (t *Texts) Refusal(code, field string) (text string, found bool) {
 	for _, key := range []string{"refusals." + code + "." + field, "refusals." + code} {
 		if forms, found := t.forms[key]; found {

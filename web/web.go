@@ -79,7 +79,7 @@ const (
 )
 
 // Handler serves the files of the site and GraphiQL at /graphiql, by GET and HEAD. Package pages serves the pages of the
-// site; here, / and unknown paths have one without content, the latter with status 404.
+// site; for / and unknown paths, Handler serves the page without content, with status 404 for the latter.
 func Handler(o Options) http.Handler {
 	mux := http.NewServeMux()
 	if o.Site {

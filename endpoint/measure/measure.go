@@ -125,8 +125,8 @@ type spreads struct {
 	errs      gqlerror.List
 }
 
-// SpreadErrors returns an error for each spread of an unknown fragment, and for each that makes a cycle. Without those,
-// the validator need not be asked: it takes quadratic time for such spreads.
+// SpreadErrors returns an error for each spread of an unknown fragment, and for each that makes a cycle. If there are
+// any, do not run the validator: it takes quadratic time for such spreads.
 func SpreadErrors(document *ast.QueryDocument) gqlerror.List {
 	s := &spreads{fragments: fragmentsOf(document), done: map[*ast.FragmentDefinition]bool{}}
 	for _, o := range document.Operations {

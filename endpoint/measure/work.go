@@ -3,7 +3,7 @@ package measure
 import "github.com/vektah/gqlparser/v2/ast"
 
 // Validation takes more than linear time: it walks each fragment for every definition that reaches it, compares each
-// field with all others of its response name, and quotes values in errors. So the work is computed before, from the
+// field with all others of its response name, and quotes values in errors. So the work is computed first, from the
 // document alone. One unit is about 10 ns.
 const (
 	// MaxWork is the maximum work of a document. A document with 500 fields in 50 fragments takes a tenth of it.
@@ -21,8 +21,8 @@ type work struct {
 	total     int
 }
 
-// Work returns what validating a document takes, or more than MaxWork. The document has no unknown fragments and no
-// cycles.
+// Work returns the units of work that validating a document takes. Above MaxWork it may stop counting. The document
+// must have no unknown fragments and no cycles: see SpreadErrors.
 func Work(document *ast.QueryDocument) int {
 	w := &work{fragments: fragmentsOf(document), own: map[*ast.FragmentDefinition]int{}}
 	for _, f := range document.Fragments {

@@ -161,7 +161,7 @@ func (h *history) check(program, url string) {
 	}
 }
 
-// counted is a line of the summary.
+// String returns the counts as a line of the summary.
 func (c *counts) String() string {
 	return fmt.Sprintf("%d requests: %d writes acknowledged, %d refused, %d without an answer; slowest %.2f s",
 		c.requests.Load(), c.acknowledged.Load(), c.refused.Load(), c.unknown.Load(), time.Duration(c.slowest.Load()).Seconds())
