@@ -20,7 +20,7 @@ export interface Client {
   votes: Votes;
   /** Executes a query or a mutation. Rejects if there is no data. */
   execute<D>(query: string, variables?: Record<string, unknown>): Promise<D>;
-  /** Votes. Resolves with the reason if the vote is refused, and with nothing once it is counted. */
+  /** Votes. Resolves with the message if the vote is refused by a rule, and with nothing once it is counted. */
   vote(id: string, direction: Direction): Promise<string | undefined>;
   /** Keeps the counts of up to 100 articles up to date. Returns a function that ends that. */
   watch(ids: string[], removed?: (id: string) => void): () => void;

@@ -23,7 +23,7 @@ export const connections: Record<string, string[]> = {
   User: ["articlesConnection", "votesCast"],
 };
 
-/** Makes an object with a value for each of these fields. */
+/** Returns an object with the value for each field of `connections`. */
 export const forConnections = <V>(value: V): Record<string, Record<string, V>> =>
   Object.fromEntries(
     Object.entries(connections).map(([type, fields]) => [

@@ -14,8 +14,8 @@ interface Ballot {
 const retried = new Set([429, 502, 503, 504]);
 
 /**
- * Returns a fetch for a GraphQL client, with which it has optimistic votes: what it fetches has the counts that are to be
- * shown. Of several votes on one article, one at a time is on its way, and a vote is sent again until the server answers.
+ * Returns a fetch that gives a GraphQL client optimistic votes: the responses have the counts to show. Of several votes on
+ * one article, one at a time is on its way, and a vote is sent again until the server answers.
  *
  * A mutation is a vote if `vote` is its only field, and its argument is a variable, or an object of variables and
  * constants. All mutations on one article should select the same: those that a later one replaces get its answer.
@@ -52,7 +52,7 @@ export function votingFetch(votes: Votes, by: typeof fetch = (...args) => fetch(
   };
 }
 
-/** Returns what the answer to a vote says: it is refused unless there is a payload without user errors. */
+/** Returns the outcome of a vote from its response: refused unless there is a payload without user errors. */
 export function judge(
   body: { data?: Record<string, unknown> | null } | undefined,
 ): Omit<Outcome<unknown>, "result"> {

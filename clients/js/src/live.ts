@@ -20,14 +20,14 @@ export interface Subscription {
 export interface Live {
   /** URL of the GraphQL endpoint. */
   url: string;
-  /** Headers of each connection, such as `Authorization`. They are asked for at each one, if it is a function. */
+  /** Headers of each connection, such as `Authorization`. A function is called for each connection. */
   headers?: Record<string, string> | (() => Record<string, string>);
   fetch?: typeof fetch;
-  /** Takes the counts of the articles in results, and says what to show of them. */
+  /** Gets the counts of the articles in results, and replaces them by those to show. */
   votes?: Votes;
-  /** Milliseconds without a sign of the server, after which the connection counts as lost. Default: 40,000. */
+  /** Milliseconds without data from the server after which the connection is taken for lost. Default: 40,000. */
   silence?: number;
-  /** Waits before connecting again after so many failures, the first being 1. Default: up to 30 seconds. */
+  /** Waits before connecting again after so many failures, at least 1. Default: 1, 2, 4 … 30 seconds, each ± 25 %. */
   wait?(failures: number): Promise<void>;
 }
 
@@ -154,7 +154,7 @@ export function follow<R extends Result>(
   return () => ended.abort();
 }
 
-/** Subscriptions as urql, graphql-ws and others take them: `subscribe` returns what ends one. */
+/** Subscriptions as urql, graphql-ws and others take them: `subscribe` returns an object whose `unsubscribe` ends one. */
 export const following =
   (live: Live) =>
   <R extends Result>({ query = "", variables }: { query?: string; variables?: unknown }) => ({

@@ -6,7 +6,7 @@ export interface Counts {
   votes: number;
   upvotes: number;
   downvotes: number;
-  /** Null or missing if it is not known, such as in events for anonymous readers. */
+  /** Null or missing if unknown, as in events for anonymous readers. */
   viewerVote?: Direction | null;
 }
 
@@ -54,8 +54,8 @@ export function move<C extends Counts>(before: C, direction: Direction): C {
 export const shown = <T extends Tally>({ base, wish }: State<T>): T => (wish ? move(base, wish) : base);
 
 /**
- * Returns the state after something has happened. It changes nothing else, and whatever the order is in which
- * answers and events arrive, the state ends the same, and no number that is shown goes back and forth.
+ * Returns the state after something has happened, and has no side effects. In any order of responses and events, the
+ * state ends the same, and no number that is shown goes back and forth.
  *
  * If the new state has `sent` and the happening was a press without one, or an answer, then send that vote.
  */

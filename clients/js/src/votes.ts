@@ -13,7 +13,7 @@ export interface Outcome<R> {
 export type Listener = (id: string, tally: Tally) => void;
 
 export interface Options {
-  /** Waits before a vote is sent again whose request failed so many times. Default: 1, 2, 4 … 32 seconds. */
+  /** Waits before a vote is sent again after so many failed requests, at least 1. Default: 1, 2, 4 … 32 seconds. */
   wait?(failures: number): Promise<void>;
 }
 
@@ -136,7 +136,7 @@ export class Votes {
   }
 }
 
-/** Returns the counts in an article of a result. Undefined if it has not enough of them. */
+/** Returns the counts of an article in a result. Undefined if it lacks `id`, `revision`, `upvotes` or `downvotes`. */
 export function tallyOf(article: object): Tally | undefined {
   const {
     id,
