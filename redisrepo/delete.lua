@@ -44,7 +44,7 @@
 -- Replies {'OK', {field, value, ...}}  the hash of the article, deleted by this call or before
 --         {'NOT_FOUND'}                the article does not exist, or is deleted and the actor may not see it
 --         {'FORBIDDEN'}                the actor is neither the poster nor a moderator
---         {'CONFLICT'}                 of the reports to be decided none is open any more
+--         {'CONFLICT'}                 none of the reports to be decided is open any more
 --         {'STALE_REPORTS'}            reports were decided more often than the caller expects: look, and call again
 --         {'STALE', groups, poster, link}  what is expected differs from these: call again with them
 --         {'UNLISTED', poster}         the hash does not list the groups: call adopt.lua, and again

@@ -20,10 +20,10 @@ import (
 // newestVersions is how many of them are the newest in any case.
 const newestVersions = site.MaxVersions - 2
 
-// FieldBest is the field of a history beside the versions: see VotedVersion.
+// FieldBest is the field of a history that holds a VotedVersion; the others hold versions.
 const FieldBest = "best"
 
-// Edit is a change of an article. What is nil stays.
+// Edit is a change of an article. A nil field leaves its value unchanged.
 type Edit struct {
 	Title  *string  // as in a Draft
 	Text   *string  // at most 10,000 characters; a blank one removes the text
@@ -32,15 +32,15 @@ type Edit struct {
 	// IfRevision, if not nil, is a revision of the article that the caller knows: the edit is refused if the title, the
 	// text or the groups have been changed since. Votes do not matter.
 	IfRevision *int64
-	Why        site.Why // a moderator's, of the article of another: the article, its event and the moderation log have it
+	Why        site.Why // why a moderator edits another user's article: kept with the article, its event and the moderation log
 }
 
 // Edit changes an article and returns it. If the title or the text changes, the article keeps its earlier version: see
 // Versions. An edit that changes nothing is a no-op, not an error, so the call is safe to repeat.
 //
-// The poster may change the title for Rules.EditWindow, the text while voting is open, and the groups at any time.
-// Moderators may change any article at any time; what they change in the articles of others, or in reserved groups, is
-// entered in the moderation log.
+// The poster may change the title for Rules.EditWindow, the text for that time or while voting is open,
+// whichever is longer, and the groups at any time. Moderators may change any article at any time; what they
+// change in the articles of others, or in reserved groups, is entered in the moderation log.
 //
 // The Refusal is NotFound if the article does not exist, Forbidden if the actor is neither its poster nor a moderator,
 // EditClosed if it is too late, and Conflict if the article was changed after IfRevision: then the article is returned,
@@ -215,8 +215,8 @@ func (e Edit) check() (editChange, error) {
 	return c, nil
 }
 
-// Versions returns the earlier versions of each article, newest first and most at most, in one round trip. Up to
-// MaxVersions of an article are kept, so between two of them others may be missing.
+// Versions returns the earlier versions of each article, newest first, up to most of each, in one round trip.
+// Up to MaxVersions of an article are kept, so between two of them others may be missing.
 func (r *Repo) Versions(ctx context.Context, articles []*site.Article, most int) ([][]*site.Version, error) {
 	newest, whole := make([]*redis.SliceCmd, len(articles)), make([]*redis.MapStringStringCmd, len(articles))
 	err := r.Store.Read(ctx, func(pipe redis.Pipeliner) {
@@ -292,14 +292,14 @@ func present(values []any) (texts []string) {
 	return texts
 }
 
-// VotedVersion names the version of an article that got the most votes while it was shown, of those after the first. It is
-// kept like the first, so that an article that was voted on cannot be exchanged unseen by many edits.
+// VotedVersion names the version, other than the first, that got the most votes while it was shown. Like the
+// first, it is never dropped, so that many edits cannot hide what users voted for.
 type VotedVersion struct {
 	Number int64 `json:"number"` // of the edit that replaced it
 	Votes  int64 `json:"votes"`  // net votes that it got
 }
 
-// Parse parses the field best of a history, and leaves zeros for none.
+// Parse parses the field best of a history. An empty text changes nothing.
 func (b *VotedVersion) Parse(text string) error {
 	if text == "" {
 		return nil
@@ -311,5 +311,5 @@ func (b *VotedVersion) Parse(text string) error {
 	return errors.Join(errN, errV)
 }
 
-// Format is the opposite of parse.
+// Format is the inverse of Parse.
 func (b *VotedVersion) Format() string { return fmt.Sprintf("%d %d", b.Number, b.Votes) }

@@ -2,8 +2,8 @@
 --
 -- uses names now whole types allowed append moderation index_group groups leave drop_versions
 -- KEY article       article:ID   hash     the article
--- KEY history       history:ID   hash     its earlier versions: number of the edit to what it replaced; best: that of
---                   the edit which replaced the version with the most votes but the first, and these
+-- KEY history       history:ID   hash     its earlier versions: number of the edit to what it replaced; best: the number
+--                   of the edit that replaced the version, not the first, with the most votes, and these
 -- KEY times         time:        zset     posting times, Unix seconds
 -- KEY scores        score:       zset     the ranking, Unix seconds
 -- KEY group_names   groups:      zset     the names of all groups
@@ -15,7 +15,7 @@
 -- ARG by            the actor's member
 -- ARG may           1 if the actor may change the articles of others, and at any time, as moderators may, else 0
 -- ARG title         the new title; empty: it stays
--- ARG text          = and the new text, which may be empty; empty: it stays
+-- ARG text          = before the new text, which may be empty; empty: it stays
 -- ARG regroups      1 if the article gets the groups in wanted, 0 if its groups stay
 -- ARG wanted        its new groups: sorted names, separated by spaces
 -- ARG current       the article's groups as the caller expects them: sorted names, separated by spaces

@@ -18,7 +18,8 @@ import (
 	"frontpage/redisrepo/wire"
 )
 
-// MayRegroup reports whether Regroup would accept the actor, at least for reserved groups.
+// MayRegroup reports whether Regroup would accept at least some change by the actor: a service may change
+// reserved groups only.
 func (r *Repo) MayRegroup(by site.Actor, article *site.Article) bool {
 	service := by.Service && by.Name != "" && article.DeletedAt == nil
 	return by.MayDelete(article) || service && len(r.Store.Rules.ReservedGroups) > 0
@@ -28,8 +29,8 @@ func (r *Repo) MayRegroup(by site.Actor, article *site.Article) bool {
 // DeletedAt and DeletedBy. Its data is kept for Undelete. Its link stays reserved, unless its poster deletes it and no
 // other user has a vote on it: then the link can be posted again. Deleting a deleted article is a no-op, not an error.
 //
-// The Refusal is NotFound if the article does not exist, and Forbidden if the actor is neither its poster
-// nor a moderator. To such an actor a deleted article is NotFound.
+// The Refusal is NotFound if the article does not exist, and Forbidden if the actor is neither its poster nor a
+// moderator. To such an actor a deleted article is NotFound. It is Invalid or TooLong for an invalid reason.
 //
 // A moderator can say why: the article, its event and the moderation log have it. For an article that a moderator has deleted
 // without a reason, a second call adds the reason.
@@ -46,8 +47,9 @@ func (r *Repo) Delete(ctx context.Context, id site.ArticleID, by site.Actor, why
 	return r.changed("delete", id, answer)
 }
 
-// SettleByDeleting decides the open reports of an article up to one of them, as Settle does, and deletes the article in the same
-// step. If it is deleted already, it decides, and adds the reason if a moderator deleted the article without one.
+// SettleByDeleting decides the open reports of an article up to one of them, as Settle does, and deletes the
+// article in the same step. If the article is deleted already, it decides the reports, and adds the reason if a
+// moderator deleted the article without one.
 //
 // The Refusal is that of Settle or of Delete.
 func (r *Repo) SettleByDeleting(ctx context.Context, id site.ArticleID, by site.Actor, s reports.Settling) (article *site.Article, err error) {
@@ -93,8 +95,8 @@ func (r *Repo) delete(ctx context.Context, id site.ArticleID, by site.Actor, why
 // votes give it, and returns it. Voting continues for what is left of its window. Undeleting an article
 // that is not deleted is a no-op, not an error.
 //
-// The Refusal is NotFound if the article does not exist, and Forbidden if the actor is not a moderator, or the article has been
-// emptied; its poster can undo an own deletion for UndoWindow.
+// The Refusal is NotFound if the article does not exist, and Forbidden if the article has been emptied, or if
+// the actor is neither a moderator nor its poster, who can undo their own deletion for UndoWindow.
 func (r *Repo) Undelete(ctx context.Context, id site.ArticleID, by site.Actor) (*site.Article, error) {
 	return r.UndeleteFor(ctx, id, by, "")
 }
@@ -102,7 +104,8 @@ func (r *Repo) Undelete(ctx context.Context, id site.ArticleID, by site.Actor) (
 // UndoWindow is how long posters can restore an article that they have deleted.
 const UndoWindow = time.Minute
 
-// UndeleteFor is Undelete with a reason for the moderation log, of at most 500 characters.
+// UndeleteFor is Undelete with a reason for the moderation log, of at most 500 characters. The Refusal of
+// another one is Invalid or TooLong.
 func (r *Repo) UndeleteFor(ctx context.Context, id site.ArticleID, by site.Actor, reason string) (article *site.Article, err error) {
 	defer func() { r.stats.undeletions.count(true, err) }()
 	why, broken := site.Why{Reason: reason}.Check()

@@ -55,10 +55,10 @@ func WithNewUserAge(age time.Duration) Option {
 	return func(o *opening) { o.newUserAge = age }
 }
 
-// WithAcks has a write return only after n replicas of its primary have received it; if they do not, it fails with
-// ErrUnavailable and may have taken effect. So a failover loses no write that has returned. While a primary has fewer
-// healthy replicas it waits for those, or for none: then a second failure can lose writes. Every write thereby takes a
-// round trip between primary and replica longer.
+// WithAcks has a write return only after n replicas of its primary have received it; if they do not, it fails
+// with ErrUnavailable and may have taken effect. So a failover loses no write that has returned. While a
+// primary has fewer healthy replicas it waits for those, or for none: then a second failure can lose writes.
+// Each write takes longer by one round trip between primary and replica.
 //
 // New adds hooks to the client: open one Repo with each.
 func WithAcks(n int) Option {

@@ -27,18 +27,17 @@ import (
 // With an idempotency key, a repeat within a day returns the article of the first call. It is refused
 // with Conflict if the drafts differ, and with NotFound if the article has been deleted since.
 //
-// The Refusal of an invalid draft lists all its errors: Invalid or TooLong. For a link that was posted
-// within Rules.LinkWindow it is DuplicateLink and names the first article, which may be a deleted one. For a link to a denied
-// host, also one in the text, it is HostDenied. For the first post of a
-// user whose name looks like another one's it is Forbidden.
-// After any other error the article may or may not have been stored; only with an idempotency key is the
-// call safe to repeat.
+// The Refusal of an invalid draft lists all its errors: Invalid or TooLong. For a link that was posted within
+// Rules.LinkWindow it is DuplicateLink and names the first article, which may be a deleted one. For a link to a
+// denied host, also one in the text, it is HostDenied. For the first post of a user whose name looks like
+// another user's it is Forbidden. After any other error the article may or may not have been stored; only with
+// an idempotency key is the call safe to repeat.
 func (r *Repo) Post(ctx context.Context, poster site.UserName, d site.Draft) (*site.Article, error) {
 	return r.PostAs(ctx, site.Actor{Name: poster}, d)
 }
 
-// PostAs is Post for an actor who may be a moderator or a service. Only these may put an article into reserved groups: the
-// Refusal is Forbidden. It is Invalid for two groups of one family.
+// PostAs is Post for an actor who may be a moderator or a service. Only they may put an article into reserved
+// groups: for others the Refusal is Forbidden. It is Invalid for two groups of one family.
 func (r *Repo) PostAs(ctx context.Context, by site.Actor, d site.Draft) (article *site.Article, err error) {
 	defer func() { r.stats.posts.count(true, err) }()
 	poster := by.Name

@@ -13,8 +13,9 @@
 //
 // # Writes
 //
-// Every change of an article is one Lua script, which takes effect completely or not at all and is safe
-// to run twice.
+// Every change of an article is one Lua script, which is safe to run twice. Redis rolls back nothing, so a
+// script checks types and rights before its first write; vote.lua instead undoes what it did if a command
+// fails.
 //
 // # Partitions
 //
@@ -57,8 +58,8 @@ import (
 	"frontpage/redisrepo/wire"
 )
 
-// Repo is the articles of one site: its rooms, and the writes of articles. It is safe for concurrent use. Any number of
-// processes may use the same store.
+// Repo is one site: the packages below redisrepo, and the writes of articles. It is safe for concurrent use.
+// Any number of processes may use the same store.
 type Repo struct {
 	*wire.Store
 	*rates.Rates
@@ -121,7 +122,8 @@ func New(ctx context.Context, client redis.UniversalClient, rules site.Rules, op
 	return r, nil
 }
 
-// Prepare makes the store ready for writes, before the first one.
+// Prepare must come before the first write: it has replicas confirm writes if the site asks for that, loads the
+// scripts, and checks the rights of the Redis user.
 func (r *Repo) Prepare(ctx context.Context) error {
 	if err := r.Store.ConfirmWrites(ctx); err != nil {
 		return fmt.Errorf("find out who confirms writes: %w", err)

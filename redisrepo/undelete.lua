@@ -18,7 +18,7 @@
 --                        then three keys of the group interesting, and of each name in expected_groups
 -- ARG member             the article's member
 -- ARG by                 the actor's member
--- ARG is_moderator       1 if the actor is a moderator, else 0: the poster, for whom undo is
+-- ARG is_moderator       1 if the actor is a moderator, else 0: then undo applies
 -- ARG undo               how long after a deletion of its own the poster may restore the article, seconds
 -- ARG expected_groups    the article's groups as the caller expects them: sorted names, separated by spaces
 -- ARG expected_poster    the poster's member as the caller expects it, or empty

@@ -30,11 +30,11 @@ type VoteResult struct {
 // time of the vote and the bucket are recorded for Audit, for as long as the voters are kept.
 //
 // The Refusal is Invalid if the value is not a position, NotFound if the article does not exist, and
-// VotingClosed if it was posted more than VotingWindow ago or its voters have been forgotten. It is
-// Forbidden for a poster who would change a vote that does not count and, under rules without Downvotes,
-// for every downvote; earlier downvotes stay, and can be withdrawn or switched. It is Denied for a user whose vote on the
-// article a moderator has taken out of the counts. After any other error the
-// vote may or may not have been counted; it is safe to repeat.
+// VotingClosed if it was posted more than VotingWindow ago or its voters have been forgotten. It is Forbidden
+// for a poster who would change a vote that does not count and, under rules without Downvotes, for every
+// downvote; earlier downvotes stay, and can be withdrawn or switched. It is Denied for a user whose vote on the
+// article a moderator has taken out of the counts. After any other error the vote may or may not have been
+// counted; the call is safe to repeat.
 func (r *Repo) Vote(ctx context.Context, id site.ArticleID, voter site.UserName, vote site.Vote, bucket string) (VoteResult, error) {
 	return r.setVote(ctx, id, ballot{voter: voter, vote: vote, bucket: bucket})
 }

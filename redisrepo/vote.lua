@@ -31,7 +31,7 @@
 --         {'UNLISTED', poster, time}       the hash does not list the groups: call adopt.lua, and again
 --         {'UNSAVED'}           ARGV[7] is before this hour: call savefront.lua, and again
 -- Safe to run twice: the second run finds the position set and changes nothing. Other scripts check types and rights first, which
--- would be a quarter of a vote's time: this one undoes what it did when a command fails. Each local that vote uses makes it dearer.
+-- would be a quarter of a vote's time: this one undoes what it did when a command fails. Each local that vote uses makes it slower.
 
 -- What undo needs: the hash and the memberships before, what was added to which rankings, ids of entries, and commands for the rest.
 local before, up, down, added, ranked, entries, rarely = nil, 0, 0, 0, {}, {}, {}

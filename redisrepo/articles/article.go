@@ -37,9 +37,10 @@ func New(store *wire.Store) (*Articles, error) {
 	return &Articles{GroupTexts: groups, OnRead: func(*site.Article) {}, store: store}, err
 }
 
-// CanVote reports whether Vote would accept a vote of the user now: the window is open, the voters
-// are not forgotten, the article is not deleted, and it is not the user's own article if the poster's vote does not count. It uses this
-// process's clock, so within seconds of the end it may disagree with Vote, which uses the clock of Redis.
+// CanVote reports whether Vote would accept a vote of the user now: the article is not deleted, its voting
+// window is open, its voters are not forgotten, and it is not the user's own if the poster's vote does not
+// count. It uses this process's clock, so within seconds of the end of the window it may disagree with Vote,
+// which uses the clock of Redis.
 func (r *Articles) CanVote(user site.UserName, a *site.Article) bool {
 	return a.DeletedAt == nil && !r.store.Now().Truncate(time.Second).After(a.VotingEndsAt) && !r.VotersForgotten(a) && (a.Stored.PosterVotes || user != a.Poster.Name)
 }
@@ -173,7 +174,7 @@ func (r *Articles) Apply(a *site.Article, s State) {
 	a.Groups = s.Groups
 }
 
-// SetVotes sets the votes and what follows from them.
+// SetVotes sets the votes, and what follows from them: Upvotes, Score and IsInteresting.
 func (r *Articles) SetVotes(a *site.Article, votes, downvotes float64) {
 	a.Stored.Recorded = false // until it is read
 	a.Score = a.Stored.PostedAt + r.store.Rules.Worth(votes)

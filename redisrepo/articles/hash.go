@@ -128,8 +128,8 @@ func HashIn(answer wire.Reply) (h Hash, err error) {
 	return h, err
 }
 
-// ArticleByLink returns the id of the newest article with a link, in whatever form, or nil. The article may be a
-// deleted one. The Refusal of an invalid link is that of Post.
+// ArticleByLink returns the id of the newest article with a link, which may be deleted, or nil if no article
+// has it. Any form of the link will do: see NormalizeLink. An invalid link is refused as by Post.
 func (r *Articles) ArticleByLink(ctx context.Context, link string) (*site.ArticleID, error) {
 	text, broken := site.PostRules.CheckLink(&link)
 	if text == "" && broken == nil {

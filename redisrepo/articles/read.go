@@ -23,8 +23,8 @@ func (r *Articles) ArticlesByID(ctx context.Context, ids []site.ArticleID) ([]*s
 	return articles, errs
 }
 
-// ReadArticles is ArticlesByID including deleted articles. What it reads shares its memory: keep a clone of an article,
-// not the article.
+// ReadArticles is ArticlesByID including deleted articles. The articles share memory: to keep one of them, keep
+// a Clone.
 func (r *Articles) ReadArticles(ctx context.Context, ids []site.ArticleID) ([]*site.Article, []error) {
 	articles, errs := make([]*site.Article, len(ids)), make([]error, len(ids))
 	replies := r.readHashes(ctx, ids)
@@ -92,7 +92,8 @@ func (r *Articles) readAgain(ctx context.Context, ids []site.ArticleID, indexes 
 	}
 }
 
-// ObserveHash decodes and observes a hash with a number of fields: without any the article does not exist.
+// ObserveHash decodes and observes a hash. If it has no fields, the article does not exist, and the Refusal is
+// NotFound.
 func (r *Articles) ObserveHash(id site.ArticleID, h Hash, fields int, a *Decoded) (*site.Article, error) {
 	if fields == 0 {
 		return nil, site.NoArticle(id)

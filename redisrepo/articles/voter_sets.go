@@ -11,7 +11,7 @@ import (
 	"frontpage/redisrepo/wire"
 )
 
-// VotersForgotten reports whether it is not known any more who voted on an article.
+// VotersForgotten reports whether the store no longer knows who voted on an article.
 func (r *Articles) VotersForgotten(a *site.Article) bool {
 	if r.store.Now().After(a.VotingEndsAt.Add(site.VoterMargin)) {
 		return true
@@ -42,7 +42,7 @@ type Audited struct {
 	Bucket  string  // pseudonym of the voter's address
 }
 
-// ParseAudited parses such a record. It reports false for one that vote.lua did not write.
+// ParseAudited parses a value of audit:ID. It reports false for one that vote.lua did not write.
 func ParseAudited(record string) (a Audited, ok bool) {
 	words := strings.SplitN(record, " ", 3)
 	if a.Vote, ok = site.VotePositions[words[0]]; !ok || len(words) != 3 {
@@ -60,8 +60,9 @@ type Named struct {
 	Voter site.UserName
 }
 
-// EachVoter calls handle with the voters in sets of a partition, up to most at a time. Many small sets take one round trip,
-// and a large one is read in parts. A voter may be handled twice, and one who joins or leaves a set meanwhile, or not.
+// EachVoter calls handle with the voters in sets of one partition, up to most at a time. Small sets are read
+// many to a round trip, large ones in parts. A voter may be passed twice. One who joins or leaves a set
+// meanwhile may be passed or not.
 func (r *Articles) EachVoter(ctx context.Context, p keys.Partition, sets []VoterSet, most int, handle func([]Named) error) error {
 	var found []Named
 	add := func(s VoterSet, members []string) {

@@ -17,7 +17,7 @@
 -- Replies {'ADDED'}  the placeholders are in the set, which expires like that of an article
 --         {'DONE'}   no placeholders are needed: the article exists, or its voting window is over
 -- Safe to run twice: the second run adds nothing. Nothing reads the sets of an article that does not exist,
--- and post.lua removes those that it was not told of.
+-- and post.lua removes them unless its prepared is 1.
 
 first, last, restart, margin = tonumber(first), tonumber(last), restart == '1', tonumber(margin)
 local set = sign == '1' and voted or downvoted

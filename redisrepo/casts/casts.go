@@ -45,8 +45,8 @@ func New(store *wire.Store, articles *articles.Articles) *Casts {
 // are not: they change the votes of the article's hash, but not its field cast, so both differ from then on. While the
 // voters of such an article are known, their sets answer.
 
-// CastMonth is the length of a month, and CastCut stands in cast:USER:MONTH for the oldest votes, which are dropped when
-// there are 10,000: votes that are not there may be among them.
+// CastMonth is the length of a month. CastCut is the member of cast:USER:MONTH that stands for the oldest
+// votes, which are dropped when there are 10,000: a vote that is missing may be one of them.
 const (
 	CastMonth = 32 * site.Day
 	CastCut   = "0"
@@ -72,7 +72,8 @@ func (r *Casts) castsKnown(month int64) bool {
 	return end.IsZero() || r.store.Now().Before(end)
 }
 
-// Complete reports whether a user without a vote on the article in the history has none.
+// Complete reports whether the histories have all votes on the article: a user whose history has none has not
+// voted.
 func (r *Casts) Complete(a *site.Article) bool {
 	return a.Stored.Recorded && r.store.Has("cast") && a.Stored.PostedAt >= float64(r.casts.since) && r.castsKnown(site.HourOf(a.Stored.PostedAt).Month())
 }
@@ -93,10 +94,11 @@ type votesReader struct {
 	votes    []*site.Vote
 }
 
-// Votes returns the user's position on each article, in one round trip. A position is nil if it is not known any more.
-// With Rules.VoteHistory it is known for that time after the vote. Without it, and for votes before it was turned on and
-// votes of legacy clients, it is known until the voters are forgotten, an hour after the voting window, even if that is
-// made longer afterwards. It is None for a vote that a moderator has taken out.
+// Votes returns the user's position on each article, in one round trip, or nil if it is no longer known. With
+// Rules.VoteHistory a position is known for that time after the vote. Otherwise, and for votes of legacy
+// clients or from before the history was turned on, it is known until the voters are forgotten, an hour after
+// the voting window, even if the window is made longer afterwards. It is None for a vote that a moderator has
+// taken out.
 func (r *Casts) Votes(ctx context.Context, voter site.UserName, articles []*site.Article) ([]*site.Vote, error) {
 	v := votesReader{r, voter, articles, make([]*site.Vote, len(articles))}
 	var bySets, byCasts []int

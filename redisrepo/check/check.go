@@ -1,4 +1,4 @@
-// Package check compares everything in a store with everything else.
+// Package check looks for inconsistencies in a store.
 package check
 
 import (
@@ -43,7 +43,7 @@ type Checked struct {
 //   - the record of a link names the newest article with the link, and its posting time;
 //   - an article is in exactly the lists of the calendar that its time and the fold pointer say, with its votes, and so
 //     with GroupTop in those of its groups; no list holds another article, and no peak is below its list's best;
-//   - an article has as many earlier versions as it was edited, at most MaxVersions;
+//   - an article has an earlier version for each edit, up to MaxVersions;
 //   - a saved front page has at most 100 articles, which exist or are deleted, sorted, and is not of an hour after the last
 //     one in clock:; the best ranks are those of the saved pages, except for ranks before these;
 //   - a deleted article has a hash that says so, is in none of these places, and its voters are as above;

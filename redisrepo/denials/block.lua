@@ -1,13 +1,13 @@
--- block.lua: have a user block another one, or end that.
+-- block.lua: make a user block or unblock another one.
 --
 -- uses allowed
 -- KEY blocked  blocked:NAME  set  whom the user NAME has blocked
--- ARG user     user:NAME, who is concerned
--- ARG blocks   1: block; 0: end that
+-- ARG user     user:NAME, whom to block or unblock
+-- ARG blocks   1: block; 0: unblock
 -- ARG most     maximum number of users that one can block
 --
 -- Replies {'OK'}
---         {'FULL'}  the user has blocked so many
+--         {'FULL'}  the user has blocked the maximum number
 -- Safe to run twice: the second run changes nothing.
 
 local count = redis.call('SCARD', blocked)

@@ -47,7 +47,7 @@ func (b *blockers) forget() {
 	b.names, b.last = nil, redis.Z{}
 }
 
-// HasBlocks reports whether the user may have blocked another one. It calls no store.
+// HasBlocks reports whether the user may have blocked another one. It does not call the store.
 func (d *Denials) HasBlocks(user site.UserName) bool {
 	d.blockers.mu.RLock()
 	defer d.blockers.mu.RUnlock()
@@ -60,8 +60,9 @@ func (d *Denials) blockedBy(user site.UserName) string {
 	return d.store.Partitions[keys.SubjectIndex(len(d.store.Partitions), user.Member())].Blocked(user)
 }
 
-// BlockUser has a user block another one, or end that, and returns the other one. What is so already is a no-op, not an
-// error. The Refusal is Forbidden for the user itself, TooLong beyond MaxBlocked, and Invalid or TooLong for an invalid name.
+// BlockUser makes a user block or unblock another one, and returns the other one. Repeating it is a no-op, not
+// an error. The Refusal is Forbidden if both are the same user, TooLong beyond MaxBlocked, and Invalid or
+// TooLong for an invalid name.
 func (d *Denials) BlockUser(ctx context.Context, by site.UserName, name string, blocks bool) (*site.User, error) {
 	user, err := site.ParseUserName(name)
 	switch {
@@ -103,8 +104,8 @@ func (d *Denials) BlockUser(ctx context.Context, by site.UserName, name string, 
 	return &site.User{Name: user}, nil
 }
 
-// Blocked returns the users whom a user has blocked, sorted. For a user who has never blocked another one it calls no
-// store.
+// Blocked returns the users whom a user has blocked, sorted. For a user who has never blocked another one it
+// does not call the store.
 func (d *Denials) Blocked(ctx context.Context, by site.UserName) ([]site.UserName, error) {
 	if !d.HasBlocks(by) {
 		return nil, nil

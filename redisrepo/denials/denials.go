@@ -1,4 +1,5 @@
-// Package denials keeps what moderators deny, changes by a user and links to a host, and whom users block for themselves.
+// Package denials keeps the denials by moderators, of all changes to a user or of links to a host, and the
+// blocks between users.
 package denials
 
 import (
@@ -65,7 +66,7 @@ type list struct {
 	digests int // how many are known by a digest
 }
 
-// New returns the denials of a site. It has none until ReadDenials reads them.
+// New returns the denials of a site. They are empty until ReadDenials is called.
 func New(store *wire.Store) *Denials {
 	d := &Denials{store: store, OnErased: func() {}}
 	d.all.Store(&list{})
@@ -153,8 +154,8 @@ func about(member string) *Denial {
 	return &Denial{User: site.UserOf(member)}
 }
 
-// DenyUser denies a user all changes until a time, or for ever. A time that is past ends it. Moderators are not bound by
-// it, as long as they are moderators.
+// DenyUser denies a user all changes until a time, or for ever. A past time ends the denial. Moderators are not
+// bound by it, as long as they are moderators.
 //
 // The Refusal is Forbidden if the actor is no moderator or the user itself, and Invalid or TooLong for an invalid name or
 // reason; only the end of a denial needs no reason.

@@ -1,11 +1,11 @@
--- deny.lua: deny a user or a host something, or end that, and log it.
+-- deny.lua: set or end the denial of a user or a host, and log it.
 --
 -- uses moderation now allowed types
 -- KEY denials   denials:     hash    all denials
 -- KEY log       moderation:  stream  the moderation log
 -- ARG field     user:NAME or host:NAME, who or what is concerned
 -- ARG ends      when it ends, Unix seconds; -: never
--- ARG says      ground, subdomains, and on which member's word, separated by spaces, then the reason after a line break
+-- ARG says      ground, subdomains (1 or 0), and the moderator's member, separated by spaces, then the reason after a line break
 -- ARG version   a text that no other call has
 -- ARG now       now, Unix seconds; empty: the server's clock
 -- ARG kept      how long a denial is kept that has ended, seconds

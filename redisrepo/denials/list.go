@@ -15,7 +15,8 @@ type Edge struct {
 	Node   *Denial
 }
 
-// DeniedUsers returns a page of the denials of users, the latest first. Those that have ended are in it if asked for.
+// DeniedUsers returns a page of the denials of users, the latest first. It includes those that are over if
+// ended is true.
 func (d *Denials) DeniedUsers(first *int, after *string, ended bool) ([]*Edge, site.PageInfo, error) {
 	return d.page("denied users", first, after, ended, func(denial *Denial) bool { return denial.User != "" })
 }

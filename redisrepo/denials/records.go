@@ -45,7 +45,7 @@ func (r Record) Place() string {
 	return r.Denial
 }
 
-// Records calls visit with all denials, and then with all blocks, both by name.
+// Records calls visit with all denials but those of erasures under way, and then with all blocks, both by name.
 func (d *Denials) Records(ctx context.Context, visit func(Record) error) error {
 	if err := d.ReadDenials(ctx); err != nil {
 		return err

@@ -1,4 +1,4 @@
-// Package descriptions keeps what groups are about and what belongs into them, in the words of moderators.
+// Package descriptions keeps what moderators say about groups: a description and rules.
 package descriptions
 
 import (
@@ -41,11 +41,11 @@ type stored struct {
 	Rules       []string `json:"rules,omitempty"`
 }
 
-// DescribeGroup sets what a group is about, in a line, and its rules, a line each; empty ones are left out. What was said
-// before is replaced, and the moderation log has an entry if that changes it. A group without articles can be described, too,
-// before its first one.
+// DescribeGroup sets a group's description, one line, and its rules, one line each; empty rules are left out.
+// They replace the earlier ones. If that changes anything, the moderation log gets an entry. The group need not
+// have articles yet.
 //
-// The Refusal is Forbidden for others than moderators, and Invalid or TooLong for an invalid name or text.
+// The Refusal is Forbidden if the actor is not a moderator, and Invalid or TooLong for an invalid name or text.
 func (d *Descriptions) DescribeGroup(ctx context.Context, name, description string, rules []string, by site.Actor) (*site.Group, error) {
 	if !by.Moderator {
 		return nil, site.Refuse(site.Forbidden, "group", "only moderators can describe a group")
@@ -112,7 +112,7 @@ func (s stored) describe(group *site.Group) *site.Group {
 	return group
 }
 
-// Describe reads what moderators say about groups into them, in one round trip.
+// Describe sets the description and the rules of each group as they are stored, in one round trip.
 func (d *Descriptions) Describe(ctx context.Context, groups []*site.Group) error {
 	if len(groups) == 0 {
 		return nil

@@ -37,7 +37,7 @@ var (
 )
 
 const (
-	// Settle is how long other processes may take changes from the user after the erasure began.
+	// Settle is how long other processes may still accept changes from the user after an erasure began.
 	Settle = 1500 * time.Millisecond
 	// mostWalks is how often an erasure walks over all keys: beyond that, something writes the name all the time.
 	mostWalks = 20
@@ -45,7 +45,7 @@ const (
 
 // Options say how a user is erased.
 type Options struct {
-	Remove bool          // delete the user's articles and empty them; else they stay, of a deleted user
+	Remove bool          // delete the user's articles and empty them; else they stay, posted by a deleted user
 	Settle time.Duration // 0: none, for a site without other processes
 	// Progress gets the number of keys that were looked at, and of changes so far, a few times a second, if it is not nil.
 	Progress func(keys, changes int)
@@ -65,9 +65,10 @@ type job struct {
 	keys, changes atomic.Int64
 }
 
-// User erases a user. The name need not be known to the site. Until it is done, the user can change nothing, whatever the role; then
-// all sessions are ended and the name is free. A denial by a moderator stays, under a digest of the name. It can be called again, at
-// the same time too, and goes on where an interrupted call was. The error is a Refusal if this is no user name.
+// User erases a user. The name need not be known to the site. Until it is done, the user can change nothing,
+// whatever the role; then all sessions are ended and the name is free. A denial by a moderator stays, under a
+// digest of the name. It can be called again, even concurrently, and continues an interrupted call. An invalid
+// name is a Refusal.
 func User(ctx context.Context, r *redisrepo.Repo, name string, o Options) (Summary, error) {
 	user, err := site.ParseUserName(name)
 	if err != nil {

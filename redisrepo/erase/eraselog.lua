@@ -10,8 +10,8 @@
 -- ARG digest    of the name
 -- ARG by        how the log has the name
 -- ARG instead   what stands there afterwards
--- ARG most      number of entries that are copied
--- ARG kept      how long a copy is kept that is not complete, seconds
+-- ARG most      maximum number of entries that are copied
+-- ARG kept      how long an incomplete copy is kept, seconds
 -- ARGS emptied  numbers of articles whose title and link leave the log, too
 --
 -- If another copy has replaced the log meanwhile, this one is begun again: it has what that one left out.

@@ -25,8 +25,8 @@ func hasNoArticle(target string) bool {
 	return false
 }
 
-// ParseTarget returns what an action can be on, in the form of ModerationEntry.Target: an article by its id or its number, a
-// user, a host or a group. The Refusal is Invalid for anything else.
+// ParseTarget parses what an action can be on: an article by its id or its number, a user, a host or a group.
+// It returns the form of ModerationEntry.Target. The Refusal is Invalid for anything else.
 func ParseTarget(text string) (string, error) {
 	if name, is := strings.CutPrefix(text, site.UserPrefix); is {
 		user, err := site.ParseUserName(name)

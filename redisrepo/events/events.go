@@ -50,7 +50,7 @@ const (
 // EventKinds are all kinds.
 var EventKinds = []EventKind{EventPosted, EventVoted, EventRegrouped, EventEdited, EventDeleted, EventUndeleted, EventVoided, EventMilestone, EventFlagged, EventSettled}
 
-// IsKnown reports whether there is such a kind.
+// IsKnown reports whether the kind is one of EventKinds.
 func (k EventKind) IsKnown() bool { return slices.Contains(EventKinds, k) }
 
 // ChangesArticle reports whether an event of the kind is a change of the article, which has a revision of its own.
@@ -82,8 +82,8 @@ func (e *Event) ID() string { return e.entry.name("event", e.Article) }
 // EntryID is the id of the event in the log of its article's partition.
 func (e *Event) EntryID() string { return e.entry.ID() }
 
-// EventEdge is an event and its position in the feed. Gap reports that events before it may be missing, or that the
-// store has lost some that were delivered: see EventPage.
+// EventEdge is an event and its position in the feed. Gap reports that events before it may be missing, or that
+// the store has lost some that were delivered: see Log.Events.
 type EventEdge struct {
 	Node *Event
 	Gap  bool
@@ -109,7 +109,8 @@ const (
 	maxFeedBatches = 20
 )
 
-// ExpiredError says that the change feed has dropped events after a cursor. The reader has to read again what it follows.
+// ExpiredError says that the change feed has dropped events after a cursor. The reader has to read again
+// everything that it follows.
 type ExpiredError struct {
 	LostFrom time.Time // events after this time are lost; zero: unknown
 	KeptFrom time.Time // time of the oldest event that is kept
@@ -210,7 +211,7 @@ func (b *EventBatch) after(index int) []FeedPosition {
 // End is the position after the last event of the batch.
 func (b *EventBatch) End() []FeedPosition { return b.after(len(b.entries) - 1) }
 
-// Edges returns the events of some kinds. gap is for the first of them.
+// Edges returns the events of some kinds, with gap as the Gap of the first one.
 func (b *EventBatch) Edges(kinds []EventKind, gap bool) (edges []*EventEdge) {
 	for i, e := range b.entries {
 		if e.event == nil || len(kinds) > 0 && !slices.Contains(kinds, e.event.Kind) {
@@ -283,7 +284,8 @@ func feedEntries(messages []redis.XMessage, partition int) []feedEntry {
 	return entries
 }
 
-// PositionOf is the position after an entry of a partition. It stays when the user who made the change is erased.
+// PositionOf is the position after an entry of a partition. It stays valid when the user who made the change is
+// erased.
 func PositionOf(m redis.XMessage, partition int) FeedPosition {
 	return FeedPosition{id: NewLogCursor(m.ID, partition), sum: sumOf(m, "kind", "article", "revision", "votes", "to")}
 }

@@ -49,7 +49,7 @@ type ModerationEntry struct {
 	Before, After []site.GroupName // the article's groups, sorted; only if the action changed them
 	Cursor        string
 
-	// The next three are empty in entries of earlier versions of this package.
+	// The next three are nil in entries of earlier versions of Frontpage.
 	Title  *string // of the article after the action
 	Link   *string // nil if it had none with http or https
 	Reason *string // nil if none was given

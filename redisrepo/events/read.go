@@ -16,8 +16,8 @@ import (
 	"frontpage/redisrepo/wire"
 )
 
-// FeedPosition is how far a partition's stream of events has been read. It names an entry, and that entry must exist:
-// one that is gone is how a reader learns that the stream has dropped or lost what follows.
+// FeedPosition is how far a partition's stream of events has been read. It names an entry, and that entry must
+// exist: if it is gone, the stream may have dropped or lost what follows.
 type FeedPosition struct {
 	id   LogCursor // zero: the stream had no entry
 	sum  uint16    // see feedEntry
@@ -32,7 +32,7 @@ func (p FeedPosition) is(e feedEntry) bool {
 // IsEmpty reports whether the position is before the first entry.
 func (p FeedPosition) IsEmpty() bool { return p.id.Milliseconds|p.id.Sequence == 0 }
 
-// First is where entries begin with that of the position.
+// First is the start of a range of entries that begins with the one at the position.
 func (p FeedPosition) First() string {
 	if p.IsEmpty() {
 		return "-"
@@ -275,7 +275,7 @@ func (r *Log) findPositions(ctx context.Context, start FeedStart, lost []int, pa
 	return nil
 }
 
-// FeedEnd returns the positions after all events that there are.
+// FeedEnd returns the position after the newest event of each partition.
 func (r *Log) FeedEnd(ctx context.Context) ([]FeedPosition, error) {
 	latest, err := wire.ReadEach(ctx, r.store, r.store.Partitions, func(pipe redis.Pipeliner, p keys.Partition) *redis.XMessageSliceCmd {
 		return pipe.XRevRangeN(ctx, p.Events(), "+", "-", 1)

@@ -75,7 +75,7 @@ func (p Partition) Flags(id site.ArticleID) string { return p.Key("flags:", id.N
 // Flagged is the key flagged:, see Kinds.
 func (p Partition) Flagged() string { return p.Key("flagged:") }
 
-// Contact has the contacts of the notices of an article that came after so many decisions.
+// Contact is the key contact: of the notices of an article that came after so many decisions, see Kinds.
 func (p Partition) Contact(id site.ArticleID, decisions int) string {
 	return p.Key("contact:", id.Number(), ":", strconv.Itoa(decisions))
 }
@@ -104,7 +104,7 @@ func (p Partition) Erased() string { return p.Key("erased:") }
 // Erasing is the key erasing:, see Kinds.
 func (p Partition) Erasing() string { return p.Key("erasing:") }
 
-// LogCopy is the key of the copy of a stream of the partition without a name, which is that of the digest.
+// LogCopy is the key of the copy of a stream that leaves out a name; digest is that of the name.
 func (p Partition) LogCopy(stream, digest string) string {
 	return p.Key("erasing:", strings.TrimPrefix(stream, string(p)), digest)
 }
@@ -148,7 +148,8 @@ func (p Partition) Best() string { return p.Key("best:") }
 // Account is the key account:, see Kinds.
 func (p Partition) Account(digest string) string { return p.Key("account:", digest) }
 
-// NameOwner is the key of what has a name; folded is the digest of the folded name.
+// NameOwner is the key name:, see Kinds; folded is the digest of a folded name, or of the skeleton of names
+// that look alike.
 func (p Partition) NameOwner(folded string) string { return p.Key("name:", folded) }
 
 // State is the key state:, see Kinds.
@@ -160,16 +161,17 @@ func (p Partition) Session(digest string) string { return p.Key("session:", dige
 // Ended is the key ended:, see Kinds.
 func (p Partition) Ended(digest string) string { return p.Key("ended:", digest) }
 
-// Cast is what a user voted on among the articles of a month.
+// Cast is the key of what a user voted on among the articles of a month.
 func (p Partition) Cast(voter site.UserName, month int64) string {
 	key := append(append(append(make([]byte, 0, 100), p...), CastPrefix...), voter...)
 	return string(strconv.AppendInt(append(key, ':'), month, 10)) // allocated once, for each vote
 }
 
-// Clock is the state of the calendar of all articles, or of a group's.
+// Clock is the key of the state of the calendar of all articles, or of a group's.
 func (p Partition) Clock(name site.GroupName) string { return p.Key("clock:", string(name)) }
 
-// Top is a list of the calendar: that of an hour (h), a day (d) or a month (m), of all articles or of a group.
+// Top is the key of a list of the calendar: that of an hour (h), a day (d) or a month (m), of all articles or
+// of a group.
 func (p Partition) Top(unit string, number int64, name site.GroupName) string {
 	list := TopPrefix + unit + ":" + strconv.FormatInt(number, 10)
 	if name == "" {
@@ -191,8 +193,8 @@ func (p Partition) Rate(s site.Subject) string {
 	return p.Key("rate:", s.Rule, ":address:", s.Address.String())
 }
 
-// ChangesChannel is the channel on which processes tell each other which partitions they have changed. All databases of a
-// server share their channels, so the name holds the number of the database.
+// ChangesChannel is the channel on which processes announce which partitions they have changed. All databases
+// of a server share their channels, so the name holds the number of the database.
 func ChangesChannel(database int) string { return "changes:" + strconv.Itoa(database) }
 
 // Ranking is the sorted set of all the partition's articles in one order.
@@ -230,7 +232,8 @@ func ParseList(text string) (unit string, number int64, ok bool) {
 	return unit, number, err == nil && (unit == "h" || unit == "d" || unit == "m")
 }
 
-// FieldCastSince is the field of meta: with castRecord and the rules under which it is right.
+// FieldCastSince is the field of meta: that says since when the histories have all votes, and under which
+// rules.
 const FieldCastSince = "cast_since"
 
 // FieldOrigin is the epoch of the site that Migrate copied, or the digest of the export that Fill imported.
@@ -246,5 +249,5 @@ const (
 	FieldIndex      = "index"
 	FieldEpoch      = "epoch"     // a random name that a store gets when it is created
 	FieldEmptied    = "emptied"   // time of deletion up to which articles are emptied, see retention
-	FieldForgotten  = "forgotten" // see Articles.Forgotten, and the voting window under which that was found out
+	FieldForgotten  = "forgotten" // see Articles.Forgotten, and the voting window for which that was determined
 )

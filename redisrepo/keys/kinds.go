@@ -45,14 +45,14 @@ const (
 	ToAll                 // to each partition that gets some articles of this one
 )
 
-// Of is what a key is of.
+// Of says what a key belongs to.
 type Of struct {
 	Shown string                       // an example of it
 	is    func(rest string) bool       // whether the rest of a key is one
 	Index func(n int, rest string) int // its partition, of n; nil: any partition can have such a key
 }
 
-// What keys are of.
+// What keys belong to.
 var (
 	All       = &Of{"", func(rest string) bool { return rest == "" }, nil} // all of the partition
 	Article   = &Of{"17", isNumber, func(n int, rest string) int { id, _ := site.ParseArticleID(rest); return int(id) % n }}
@@ -92,7 +92,7 @@ func batchIndex(n int, rest string) int {
 	return Article.Index(n, article)
 }
 
-// HomeIndex is the partition, of n, of what is kept of a user by name.
+// HomeIndex is the index of the partition, of n, that keeps what belongs to a user by name.
 func HomeIndex(n int, name string) int { return SubjectIndex(n, site.UserName(name).Member()) }
 
 func rateIndex(n int, rest string) int {
@@ -241,8 +241,8 @@ var Keyless = []string{"TIME", "PING", "SCAN 0 COUNT 1", "DBSIZE", "ZINTER 0 KEY
 // Reserved is a name that no group, user or other part of a key has.
 const Reserved = "/"
 
-// Commands returns a key of the kind, and what is run on such keys. Of a kind with more than one key in a partition, it
-// is one that is never used.
+// Commands returns a key of the kind, and the commands that are run on such keys. If a partition can have
+// several keys of the kind, it returns one that is never used.
 func (k Kind) Commands(p Partition, database int) (key string, commands []string) {
 	commands = commandsOf[k.Holds]
 	switch {

@@ -10,7 +10,7 @@ import (
 	"frontpage/redisrepo/site"
 )
 
-// DocumentIndex is the partition, of n, of a document whose hash begins with these digits.
+// DocumentIndex is the index of the partition, of n, that has a document whose hash begins with these digits.
 func DocumentIndex(n int, digits string) int {
 	slot, _ := strconv.ParseUint(digits, 16, 16)
 	return int(slot) % n // #nosec G115 -- 16 bits
@@ -78,12 +78,12 @@ func PartitionsText(n int) string {
 	return strconv.Itoa(n) + " partitions"
 }
 
-// KeyIndex is the partition, of n, of an idempotency key, and LinkIndex that of the digest of a link.
+// KeyIndex is the index of the partition, of n, that records an idempotency key.
 func KeyIndex(n int, poster site.UserName, key string) int {
 	return partitionOf(n, "%s:%s", poster, key)
 }
 
-// LinkIndex is the partition, of n, of the digest of a link.
+// LinkIndex is the index of the partition, of n, that records a link by its digest.
 func LinkIndex(n int, digest string) int { return partitionOf(n, "%s", digest) }
 
 // partitionOf returns the index of a partition, always the same for the same text.
@@ -93,5 +93,6 @@ func partitionOf(partitions int, format string, args ...any) int {
 	return int(h.Sum32() % uint32(partitions)) // #nosec G115 -- few and positive
 }
 
-// SubjectIndex is the partition, of n, that counts the charges of a user's member or of an address.
+// SubjectIndex is the index of the partition, of n, that counts the charges of a user's member or of an
+// address.
 func SubjectIndex(n int, name string) int { return int(crc32.ChecksumIEEE([]byte(name))) % n }

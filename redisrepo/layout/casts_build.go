@@ -110,7 +110,7 @@ func (r *Layout) forgetCasts(ctx context.Context, p keys.Partition) error {
 	return nil
 }
 
-// Runs yields the parts of a list whose elements have the same key.
+// Runs yields the runs of consecutive elements of a list that have the same key.
 func Runs[T any, K comparable](list []T, key func(T) K) iter.Seq[[]T] {
 	return func(yield func([]T) bool) {
 		for first := 0; first < len(list); {

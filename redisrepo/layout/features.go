@@ -34,7 +34,7 @@ const (
 	featureDropping = "dropping"
 )
 
-// Features are in the order in which they are built.
+// Features returns all features, in the order in which they are built.
 func Features() []Feature {
 	return []Feature{
 		{
@@ -90,7 +90,7 @@ func FeaturesOf(r site.Rules) string {
 	return strings.Join(names, " ")
 }
 
-// FeatureStep is a feature of which the data of a partition is not as the rules say.
+// FeatureStep is a feature whose data in one partition is not as the rules say.
 type FeatureStep struct {
 	Feature
 	p        keys.Partition
@@ -101,7 +101,7 @@ type FeatureStep struct {
 	isNew    bool  // the partition has no rules yet: no process has written to it
 }
 
-// FeatureSteps returns what has to be done in which partition.
+// FeatureSteps returns what has to be built or dropped, in each partition.
 func (r *Layout) FeatureSteps(ctx context.Context) (steps []FeatureStep, err error) {
 	metas, articles := make([]*redis.MapStringStringCmd, len(r.store.Partitions)), make([]*redis.IntCmd, len(r.store.Partitions))
 	deleted := make([]*redis.IntCmd, len(r.store.Partitions))
@@ -165,8 +165,8 @@ func PendingSteps(f Feature, steps []FeatureStep) string {
 	return fmt.Sprintf("build %s from %d articles", f.what, articles)
 }
 
-// ApplyFeatures builds the features that were switched on, and drops those that were switched off. A feature can be
-// switched only while no process of the site runs: it would go on as before.
+// ApplyFeatures builds the features that were switched on, and drops those that were switched off. While a
+// process of the site runs, switching one is an error: the process would go on as before.
 func (r *Layout) ApplyFeatures(ctx context.Context) error {
 	steps, err := r.FeatureSteps(ctx)
 	if err != nil || len(steps) == 0 {

@@ -46,7 +46,7 @@ type Options struct {
 	Upgrades   []Upgrade                          // after the real ones
 }
 
-// Upgrade is one more upgrade of the data, of one partition at a time.
+// Upgrade is an additional upgrade of the data, one partition at a time.
 type Upgrade struct {
 	What string
 	Run  func(s *wire.Store, ctx context.Context, p keys.Partition) error
@@ -65,7 +65,7 @@ func New(store *wire.Store, articles *articles.Articles, lists *lists.Lists, ran
 // ImportVoters is how many voters an import adds in one call.
 const ImportVoters = 1000
 
-// ErrIncomplete is the error of New for a store that Migrate or Fill has begun to fill.
+// ErrIncomplete is the error of redisrepo.New for a store that Migrate or Fill has begun to fill.
 var ErrIncomplete = errors.New("this store holds an incomplete copy of a site: run the same frontpage migrate or import again to complete it, or empty the store")
 
 // MarkIncomplete records that a store without articles is being filled from an origin, so that no program opens it.
@@ -88,7 +88,7 @@ func (r *Layout) MarkIncomplete(ctx context.Context, origin string) error {
 	return failover.Wrap("write meta:", err)
 }
 
-// MarkComplete makes a store that was filled a site.
+// MarkComplete records that a store has been filled, so that programs open it as a site.
 func (r *Layout) MarkComplete(ctx context.Context) error {
 	rules := r.RankingRules()
 	if r.articles.Forgotten.Load() > 0 {
@@ -107,7 +107,8 @@ func (r *Layout) MarkComplete(ctx context.Context) error {
 	return failover.Wrap("write meta:", err)
 }
 
-// LastEntries returns the last entries of the logs of every step-th partition, by partition.
+// LastEntries returns the last entry of the moderation log of every step-th partition from first on, by
+// partition.
 func (r *Layout) LastEntries(ctx context.Context, first, step int) (map[int]events.LogCursor, error) {
 	replies := map[int]*redis.XMessageSliceCmd{}
 	err := r.store.Read(ctx, func(pipe redis.Pipeliner) {
@@ -124,7 +125,8 @@ func (r *Layout) LastEntries(ctx context.Context, first, step int) (map[int]even
 	return last, err
 }
 
-// SetNumbers sets the counters of all partitions to the last number, and returns how many that changed.
+// SetNumbers sets the counters of all partitions so that new numbers follow highest, and returns how many it
+// changed.
 func (r *Layout) SetNumbers(ctx context.Context, highest site.ArticleID) (changed int64, err error) {
 	stored, err := wire.ReadEach(ctx, r.store, r.store.Partitions, func(pipe redis.Pipeliner, p keys.Partition) *redis.StringCmd {
 		return pipe.Get(ctx, p.Counter())
@@ -163,8 +165,8 @@ func (r *Layout) Layout(index int) []any {
 	return []any{keys.FieldLayout, strconv.Itoa(r.LastLayout()), keys.FieldPartitions, strconv.Itoa(len(r.store.Partitions)), keys.FieldIndex, strconv.Itoa(index)}
 }
 
-// Opening is the arguments of open.lua for a partition: the layout, and an epoch and, for the first one, a key of cursors
-// in case it has none.
+// Opening returns the arguments of open.lua for a partition: its layout, and an epoch and, for the first
+// partition, a key of cursors, in case it has none.
 func (r *Layout) Opening(index int) []any {
 	wanted := append(r.Layout(index), keys.FieldEpoch, rand.Text())
 	if index == 0 {
@@ -173,7 +175,7 @@ func (r *Layout) Opening(index int) []any {
 	return wanted
 }
 
-// CheckLayout returns the fields in the reply of open.lua, and an error if they have another layout.
+// CheckLayout returns the fields in the reply of open.lua, or an error if those of layout have other values.
 func CheckLayout(meta string, layout []any, answer wire.Reply) (map[string]string, error) {
 	found := map[string]string{}
 	if err := answer.Fields(1, func(field, value string) { found[field] = value }); err != nil {

@@ -83,9 +83,9 @@ const (
 	groupsPerTrip    = 500
 )
 
-// FindGroups returns the groups of an article in which its sets say it is, as a text of sorted names, as they were at some
-// moment of the call or just before it. Groups that a legacy client made are found by a look at all keys, which takes at
-// most a tenth of the time: one that is younger than that may be missed.
+// FindGroups returns the groups whose sets have an article, as a text of sorted names, as they were during the
+// call or just before it. Groups that a legacy client made are found by scanning all keys, which is limited to
+// a tenth of the time: a group younger than the last scan may be missed.
 func (r *Layout) FindGroups(ctx context.Context, id site.ArticleID) (string, error) {
 	f := &r.finders[r.store.Index(id)]
 	f.mutex.Lock()

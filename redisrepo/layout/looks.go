@@ -10,8 +10,8 @@ import (
 	"frontpage/redisrepo/site"
 )
 
-// RecordLooks records how the names of posters and of accounts look. It is the upgrade from layout 4, in which only the
-// names that were new to a later version may be recorded, and the end of an import, whose posters are not new either.
+// RecordLooks records how the names of posters and of accounts look. It is the upgrade from layout 4, whose
+// later versions recorded new names only, and the end of an import, whose posters are not new either.
 func (r *Layout) RecordLooks(ctx context.Context, p keys.Partition) error {
 	return r.store.EachMatching(ctx, p, p.Key("[ap][co]*"), func(found []string) error {
 		var names []site.UserName

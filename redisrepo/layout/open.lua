@@ -1,4 +1,4 @@
--- open.lua: record what a new store needs to be told from others, and read what a store has.
+-- open.lua: record what distinguishes a new store from others, and read what is recorded of a store.
 --
 -- KEY meta    meta:  hash  layout, partitions, index, rules, epoch: a random name of the store's history, and
 --             cursor_key: the secret key of rankings' cursors

@@ -43,8 +43,8 @@ func (r *Layout) RankingRules() map[string]string {
 	return rules
 }
 
-// RecordedRule returns a rule of those that meta: or an export has; empty: it has none. Without a ranking, it is of a
-// version that had only the linear one.
+// RecordedRule returns a rule as meta: or an export records it, or an empty text. A record without a ranking is
+// of a version that had only the linear one.
 func RecordedRule(rules map[string]string, rule string) string {
 	if rule == ruleRanking && rules[rule] == "" && rules[ruleVoteScore] != "" {
 		return site.Linear.String()
@@ -52,8 +52,8 @@ func RecordedRule(rules map[string]string, rule string) string {
 	return rules[rule]
 }
 
-// ApplyRules re-ranks all articles if the rules differ from those in meta:. It is safe to interrupt: the
-// next start begins again, also under the rules of before.
+// ApplyRules re-ranks all articles if the rules differ from those in meta:. It is safe to interrupt: the next
+// start begins again, even under the former rules.
 func (r *Layout) ApplyRules(ctx context.Context) error {
 	rules := r.RankingRules()
 	outdated, changed, err := r.Outdated(ctx)
@@ -152,8 +152,8 @@ func (r *Layout) rerank(ctx context.Context, partitions []keys.Partition, rules 
 	return nil
 }
 
-// NoteForgotten takes from meta: which voters are forgotten. If the window changes now, they include those that were kept
-// for the earlier one only.
+// NoteForgotten sets Articles.Forgotten from meta:. If the voting window changes now, it includes the voters
+// that were kept for the former window only.
 func (r *Layout) NoteForgotten(meta map[string]string) {
 	since, window, _ := strings.Cut(meta[keys.FieldForgotten], " ")
 	before, _ := strconv.ParseInt(since, 10, 64)

@@ -33,14 +33,15 @@ var upgrades = []upgrade{
 	{"having the calendar follow the log", (*Layout).beginViews},
 }
 
-// LayoutVersion is the version of the keys above, as meta: records it. A new one needs an upgrade: see upgrades.
+// LayoutVersion is the version of the layout of all keys, as meta: records it. A new one needs an upgrade: see
+// upgrades.
 const LayoutVersion = "6"
 
 // LastLayout is the layout that this program needs.
 func (r *Layout) LastLayout() int { return len(r.upgrades) }
 
-// Layouts returns the layout of each partition, and at last that of the record of a site with tags. What does not exist
-// yet has the newest.
+// Layouts returns the layout of each partition and, on a site with tags, that of its record as the last. What
+// does not exist yet has the newest layout. A layout newer than LastLayout is an error.
 func (r *Layout) Layouts(ctx context.Context) ([]int, error) {
 	metas := make([]string, len(r.store.Partitions), len(r.store.Partitions)+1)
 	for i, p := range r.store.Partitions {

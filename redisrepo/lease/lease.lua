@@ -1,4 +1,4 @@
--- lease.lua: give a process the lease, or give it longer, or take it back.
+-- lease.lua: give a process the lease, extend it, or take it back.
 --
 -- uses now allowed
 -- KEY lease    lease:  hash  the process that has the lease, until when, and its token
@@ -6,7 +6,7 @@
 -- ARG seconds  for how long from now; 0: the process gives it back
 -- ARG now      now, Unix seconds; empty: the server's clock
 --
--- Replies {'OK', token}  the process has it; token is a number greater than that of all processes before it, and the process
+-- Replies {'OK', token}  the process has it; token is a number greater than in all earlier tokens, and the name of the process
 --         {'HELD'}       another process has it, or it was given back
 -- Safe to run twice: the second run gives the process the same token again.
 

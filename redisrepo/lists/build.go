@@ -98,8 +98,8 @@ func (l Listing) indexed() site.GroupName {
 	return l.group
 }
 
-// QueueBuilding queues the command that finds out whether a listing is not complete: then it has a member with the
-// score -inf. Its value is 1 or 0.
+// QueueBuilding queues the command that replies 1 if a listing is still being built, else 0: until it is
+// complete, it has a member with the score -inf.
 func QueueBuilding(ctx context.Context, pipe redis.Pipeliner, key string) *redis.IntCmd {
 	return pipe.ZCount(ctx, key, "-inf", "-inf")
 }

@@ -12,7 +12,7 @@
 -- ARG name         the group's name, or empty if it does not belong in the indexes
 --
 -- Replies {'MORE'}            call it again
---         {'OK', unranked}    the listing is complete; so many articles of the group are not in ranking
+--         {'OK', unranked}    the listing is complete; unranked is how many of the group's articles are not in ranking
 --         {'NONE'}            the listing is complete, or does not exist
 -- Safe to run twice: the second run adds the articles that follow.
 --

@@ -24,8 +24,8 @@ type GroupList struct {
 	Prefix string // of the names; empty: all groups
 	Part   string // of the names, anywhere in them; not with a prefix
 
-	// Looked, if not nil, is increased by the number of names and sizes of groups that are read to find a page or the
-	// number of groups, also if the call fails. Those of a page that is read alone do not count.
+	// Looked, if not nil, is increased by the number of names and sizes of groups that a call reads to find a
+	// page or the number of groups, even if it fails. Reading only the page itself adds nothing.
 	Looked *int
 }
 
@@ -65,11 +65,12 @@ func compareSized(a, b sizedGroup) int {
 	return cmp.Or(cmp.Compare(b.size, a.size), strings.Compare(a.name, b.name))
 }
 
-// Groups reads a page of a list of groups. Invalid requests are refused as by Walk. A list by name takes one round trip.
-// So does one by ArticleCount of a site with tags, or two on a site that legacy clients may write to, whose sizes are
-// read again; with a prefix, or from several partitions, it takes a few more, and is Invalid if more than
-// maxGroupsLooked names and sizes are to be read. One by a part of the names reads all names, one again for each partition
-// that has it, and is Invalid if they are more than maxNames, or if more than maxGroupsLooked sizes are to be read.
+// Groups reads a page of a list of groups. Invalid requests are refused as by Walk. A list by name takes one
+// round trip. A list by ArticleCount takes one on a site with tags, and two on a site that legacy clients may
+// write to, where sizes are read again; with a prefix, or from several partitions, it takes a few more, and is
+// Invalid if more than maxGroupsLooked names and sizes would have to be read. A list by a part of the names
+// reads all names, a name again for each partition that has it, and is Invalid if there are more than maxNames,
+// or if more than maxGroupsLooked sizes would have to be read.
 //
 // A group that a legacy client made after the store was first opened appears once its articles have been listed by this
 // package, and one that a legacy client changed then moves to its place.

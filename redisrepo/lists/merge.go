@@ -22,8 +22,9 @@ type run struct {
 	missing        bool // the listing is not stored, against expectation
 }
 
-// Few is how many of the first size items of a listing a partition rarely exceeds. The items of a partition are a
-// random sample: of a thousand pages with 25 items in 16 partitions, 3 need a second round trip.
+// Few is a number of items that one partition's share of the first size items of a listing rarely exceeds. The
+// items of a partition are a random sample: of a thousand pages with 25 items in 16 partitions, 3 need a second
+// round trip.
 func Few(size, partitions int) int {
 	share := float64(size) / float64(partitions)
 	return min(size, int(math.Ceil(share+3*math.Sqrt(share)+1)))

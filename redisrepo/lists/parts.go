@@ -12,24 +12,26 @@ import (
 	"frontpage/redisrepo/wire"
 )
 
-// Parts returns the numbers of the parts that have all articles, if each has up to size articles. None is empty.
+// Parts divides all articles into parts of up to size articles, none of them empty, and returns the parts'
+// numbers.
 func (r *Lists) Parts(ctx context.Context, size int) ([]int, error) {
 	return r.parts(ctx, size, func(p keys.Partition) string { return p.Ranking(site.ByTime) })
 }
 
-// GroupParts returns the numbers of the parts that have all groups, if each has up to size of them. None is empty.
+// GroupParts is Parts for all groups.
 func (r *Lists) GroupParts(ctx context.Context, size int) ([]int, error) {
 	return r.parts(ctx, size, keys.Partition.Groups)
 }
 
-// Part returns up to size articles of one partition, the oldest first. Parts has the numbers.
+// Part returns the articles of a part, which are in one partition, the oldest first. part is one of the numbers
+// that Parts returned for this size.
 func (r *Lists) Part(ctx context.Context, part, size int) ([]site.ArticleID, error) {
 	members, err := r.part(ctx, part, size, func(p keys.Partition) string { return p.Ranking(site.ByTime) })
 	return idsOf(members, ArticleOfMember), err
 }
 
-// GroupPart returns up to size groups of one partition, by name: those of its articles, but interesting. GroupParts has the
-// numbers.
+// GroupPart returns the groups of a part of GroupParts, sorted by name: groups of articles in one partition,
+// without interesting.
 func (r *Lists) GroupPart(ctx context.Context, part, size int) (names []site.GroupName, err error) {
 	members, err := r.part(ctx, part, size, keys.Partition.Groups)
 	for _, member := range members {
@@ -40,8 +42,8 @@ func (r *Lists) GroupPart(ctx context.Context, part, size int) (names []site.Gro
 	return names, err
 }
 
-// Posters returns the users whose first article in its partition is one of ids, which Part has returned: all parts have all
-// users with articles together. It takes two round trips.
+// Posters returns the users whose first article in its partition is one of ids, which Part returned: together,
+// all parts yield all users with articles. It takes two round trips.
 func (r *Lists) Posters(ctx context.Context, ids []site.ArticleID) (names []site.UserName, err error) {
 	if len(ids) == 0 {
 		return nil, nil

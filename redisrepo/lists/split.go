@@ -223,7 +223,7 @@ func (r *Lists) narrow(ctx context.Context, l Listing, windows []window, pivots 
 	return nil
 }
 
-// MaxRank is the lowest place that VotesToReach answers for.
+// MaxRank is the lowest place that VotesToReach accepts.
 const MaxRank = 1000
 
 // VotesToReach returns for each article how many more net votes would put it at a place among all articles, 1 being the

@@ -21,7 +21,8 @@ type History struct {
 	highest int64  // highest number that the counter of articles is known to have had
 }
 
-// Reached notes a number that was drawn. It returns false if that is not higher than all before.
+// Reached notes an article number that the store gave out. It returns false if the number is not higher than
+// all before.
 func (h *History) Reached(n int64) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -70,8 +71,8 @@ func (h historyReply) err() error {
 	return nil
 }
 
-// CheckHistory finds out whether a partition went back in time. Then it forgets the lost future, and gives an empty
-// store what it needs.
+// CheckHistory checks whether a partition went back in time. If so, this process forgets what it knew of the
+// partition, and prepares the partition again if that is empty.
 func (r *Live) CheckHistory(ctx context.Context, index int) error {
 	var found historyReply
 	err := r.store.Read(ctx, func(pipe redis.Pipeliner) { found = r.queueHistory(ctx, pipe, index) })

@@ -48,7 +48,7 @@ type Live struct {
 	Histories []History // by partition
 }
 
-// Hooks are what watching has to ask of the rest of the program.
+// Hooks are what Live calls in the rest of the program.
 type Hooks struct {
 	OnForget func()                                                         // the store may have gone back
 	Reopen   func(ctx context.Context, index int) (epoch string, err error) // gives a partition that lost all its data what it needs
@@ -286,11 +286,11 @@ func (l *live) count(kind string) {
 
 // WatchStats are what the watches of a process have done, and what they hold now.
 type WatchStats struct {
-	Changes   map[string]uint64 // changes by all processes that were read while something was watched, by kind; of other ones: other
+	Changes   map[string]uint64 // changes by all processes that were read while something was watched, by kind; unknown kinds as other
 	Coalesced uint64            // changes that joined an earlier one before the watches of their article were notified
 	Notified  uint64            // notifications of watches
 	Watched   int               // articles that are being watched
-	Lost      int               // partitions that could not be looked at the last time
+	Lost      int               // partitions that could not be read the last time
 }
 
 // WatchStats returns the numbers at this moment.

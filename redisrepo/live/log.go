@@ -60,8 +60,8 @@ type logs struct {
 	failing [2]bool     // looking, and reading
 }
 
-// Listen notifies watches of what the logs tell, until ctx ends. Processes tell each other which partitions they have
-// changed, by a message on one channel, and each looks once a second, too. While nothing is watched, it reads no entries.
+// Listen reads the logs and notifies watches, until ctx ends. A process announces on one channel which
+// partitions it has changed, and each also looks once a second. While nothing is watched, it reads no entries.
 // report gets each failure once for as long as it lasts.
 func (r *Live) Listen(ctx context.Context, report func(error)) {
 	ctx = failover.Impatient(ctx) // it repeats its calls itself

@@ -68,8 +68,8 @@ const (
 	placesCursor    = 'p'
 )
 
-// Cursor is what the watcher has now: what was delivered, and what was there when the watch began. ResumeArticles,
-// ResumePosts or WatchEvents goes on after it.
+// Cursor is the position of the watch: after what was delivered, and what existed when the watch began.
+// ResumeArticles, ResumePosts or WatchEvents continues after it.
 func (w *Watch) Cursor() string {
 	if w.feed != nil {
 		return w.feed.sent
@@ -268,10 +268,10 @@ func (r *Live) ResumeArticles(ctx context.Context, ids []site.ArticleID, revisio
 	return r.watchArticles(ctx, ids, known)
 }
 
-// ResumePosts is WatchPosts for a watcher that has the posts up to a cursor, of which field is the argument or the
-// header: those after it are delivered first. An article that was deleted meanwhile is not delivered, and an article
-// counts for a group that it is in now. Imported articles cannot be told from posts if their posting times are later
-// than the cursor.
+// ResumePosts is WatchPosts for a watcher that has the posts up to a cursor, of which field is the argument or
+// the header: those after it are delivered first. An article that was deleted meanwhile is not delivered, and
+// an article is delivered for the groups that it is in now. Imported articles cannot be distinguished from
+// posts if their posting times are later than the cursor.
 func (r *Live) ResumePosts(ctx context.Context, group site.GroupName, field, after string) (*Watch, error) {
 	places, err := r.placesAfter(ctx, field, after)
 	if err != nil {

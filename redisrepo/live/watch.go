@@ -133,8 +133,8 @@ func (r *Live) watchPosts(ctx context.Context, group site.GroupName, places []pl
 // Wake returns a channel that has a value if Take may return something.
 func (w *Watch) Wake() <-chan struct{} { return w.wake }
 
-// OnWake has f called instead, whenever Take may return something: a watcher then needs no goroutine while it
-// waits. f must return at once, and must not use the watch.
+// OnWake makes the watch call f, instead of sending to Wake, whenever Take may return something: a watcher then
+// needs no goroutine while it waits. f must return at once, and must not use the watch.
 func (w *Watch) OnWake(f func()) {
 	w.live.mu.Lock()
 	defer w.live.mu.Unlock()

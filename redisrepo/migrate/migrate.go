@@ -34,13 +34,14 @@ const (
 	maxLastPasses = 5
 )
 
-// Migrate copies a site to an empty store, while the site is used, and changes nothing in the original. Once the copy is
-// near, it says so and waits until no process listens to changes of the original, or the original refuses writes. Then
-// it copies what has changed since, compares all listings, checks the copy, and makes it a site. The pause is how long
-// that took. say is called with each step, once at a time.
+// Migrate copies a site to an empty store, while the site is used, and changes nothing in the original. Once
+// the copy has nearly caught up, it says so and waits until no process listens to changes of the original, or
+// the original refuses writes. Then it copies what has changed since, compares all listings, checks the copy,
+// and makes it a site. pause is how long these steps took. say is called with each step, once at a time.
 //
-// The rules are those of the site, the options those of New for the copy: WithPartitions may give it more partitions
-// than the site has. Without that it gets as many, but the default of a new site if the site has one.
+// The rules are those of the site, the options those of New for the copy: WithPartitions may give it more
+// partitions than the site has. By default it gets as many, or, if the site has a single partition, as many as
+// a new site gets.
 //
 // It is safe to stop at any moment: the next call with the same stores goes on. A target that holds anything but an
 // incomplete copy of the same site is an error, and is not changed.
@@ -123,7 +124,8 @@ type Plan struct {
 	Resumes            bool
 }
 
-// PlanMigration returns what Migrate would do. What it would refuse is an error. It changes nothing.
+// PlanMigration returns what Migrate would do, or the error with which it would refuse to begin. It changes
+// nothing.
 func PlanMigration(ctx context.Context, from, to redis.UniversalClient, rules site.Rules, options ...redisrepo.Option) (Plan, error) {
 	m, err := newMigration(ctx, from, to, rules, options...)
 	if err != nil {

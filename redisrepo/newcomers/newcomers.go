@@ -27,16 +27,16 @@ type Newcomers struct {
 	since    *lru.Cache[site.UserName, time.Time]
 }
 
-// New returns the new users of a site: each is one until the age. 0: there are none.
+// New returns the new users of a site. A user is new up to the age; if that is 0, none is.
 func New(store *wire.Store, casts *casts.Casts, sessions *sessions.Sessions, age time.Duration) (*Newcomers, error) {
 	since, err := lru.New[site.UserName, time.Time](maxKnown)
 	return &Newcomers{store, casts, sessions, age, since}, err
 }
 
-// NewUntil returns until when a user is new, UTC, or the zero time for one who is not. created is when the account was created,
-// as a token says; if that is the zero time, the first sign-in counts, or else the first of the posts and votes that are kept.
-// One of whom there is nothing is new for the whole age from now on. It takes at most one round trip, and none for a user whom
-// the process has found before.
+// NewUntil returns until when a user is new, UTC, or the zero time for one who is not. The age begins at
+// created, when a token says that the account was created; if that is zero, at the first sign-in, or else at
+// the first of the posts and votes that are kept. A user of whom none of these is known is new for the whole
+// age from now on. It takes at most one round trip, and none for a user whom the process has found before.
 func (n *Newcomers) NewUntil(ctx context.Context, user site.UserName, created time.Time) (time.Time, error) {
 	if n.age == 0 {
 		return time.Time{}, nil

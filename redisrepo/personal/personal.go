@@ -1,5 +1,5 @@
-// Package personal reads everything that the store has about one user, for the user: in parts, whose memory is bounded however
-// much there is.
+// Package personal exports everything that the store has about one user, in parts, so that it takes bounded
+// memory.
 package personal
 
 import (
@@ -46,7 +46,7 @@ type Personal struct {
 	saved    *saved.Saved
 }
 
-// New returns what reads about the users of a site.
+// New returns a Personal for the users of a site.
 func New(store *wire.Store, a *articles.Articles, c *casts.Casts, r *reports.Reports, d *denials.Denials, s *sessions.Sessions, v *voids.Voids, kept *saved.Saved) *Personal {
 	return &Personal{store, a, c, r, d, s, v, kept}
 }
@@ -60,10 +60,10 @@ type Part struct {
 // IsLast reports whether the export ends with this part.
 func (p *Part) IsLast() bool { return p.Cursor == nil }
 
-// ExportUser returns the part of the export of a user after a cursor, nil for the first one. All parts one after the other are
-// the export: a line for each thing that names the user, and at its end a line of the kind end, with the number of lines before it
-// and the SHA-256, in hex, of all bytes before it. A part takes at most 50 steps
-// of a few round trips each, and a round trip for each edited article in it.
+// ExportUser returns the part of the export of a user after a cursor, nil for the first one. The parts,
+// concatenated, are the export: a line for each thing that names the user, and at its end a line of the kind
+// end, with the number of lines before it and the SHA-256, in hex, of all bytes before it. A part takes at most
+// 50 steps of a few round trips each, and a round trip for each edited article in it.
 //
 // What changes while the parts are read is in the export as it was before or after. The Refusal is Invalid for a cursor that is
 // damaged or of another user.

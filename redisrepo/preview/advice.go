@@ -11,10 +11,10 @@ import (
 	"frontpage/redisrepo/site"
 )
 
-// Advice is why another rule would serve a site better than linear, and which.
+// Advice says which other ranking would serve a site better than linear, and why.
 type Advice struct {
 	Title  string        // of the article that its votes keep longest among the first ones
-	Stays  time.Duration // that they are worth
+	Stays  time.Duration // what these votes are worth
 	PerDay int           // articles that were posted in a day lately, at least a page
 }
 
@@ -23,18 +23,18 @@ const Better = 6 * time.Hour
 
 const tooLong = 3 * 24 * time.Hour // on a page whose articles are new each day
 
-// Ranking is the value of FRONTPAGE_RANKING to take.
+// Ranking is the recommended value of FRONTPAGE_RANKING.
 func (a Advice) Ranking() string { return fmt.Sprintf("halflife:%dh", Better/time.Hour) }
 
-// String says it in a sentence.
+// String returns the advice as a sentence.
 func (a Advice) String() string {
 	return fmt.Sprintf("%d articles are posted in a day, and the ranking linear keeps %q among the first for %d days: --ranking %s would serve this site better",
 		a.PerDay, a.Title, a.Stays/(24*time.Hour), a.Ranking())
 }
 
-// Advise returns nil if the rules of a site suit it, as far as its first and its newest articles show: with linear, the first
-// page is too old if so many articles are posted that it could be new each day, while the votes of one keep it there for three
-// days or more. It reads two pages of articles.
+// Advise returns nil if the ranking of a site suits it, as far as its first and its newest articles show. The
+// first page is too old if linear keeps an article there for three days or more, while at least a page of
+// articles is posted each day. It reads two pages of articles.
 func Advise(ctx context.Context, r *redisrepo.Repo) (*Advice, error) {
 	if r.Store.Rules.Ranking != site.Linear {
 		return nil, nil

@@ -18,7 +18,7 @@ import (
 
 // Preview is a front page as it stands, and as it would be under other rules.
 type Preview struct {
-	Rules  []string // of the site that differ from the other ones, as "ranking was linear and is halflife"
+	Rules  []string // of the site that would change, such as "ranking was linear and is halflife"
 	Before []Placed // as it stands
 	After  []Placed // under the other rules
 }

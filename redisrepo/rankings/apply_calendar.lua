@@ -13,8 +13,8 @@
 --
 -- Replies {'OK', clock, ...}  the clocks whose calendars are to be folded
 --         {'MOVED'}           the calendars have another entry than from; nothing is changed
--- Safe to run twice: the second run finds the entry moved. Another one's type does not stop it: a list of another type is
--- left as it is, and check reports it.
+-- Safe to run twice: the second run finds the entry moved. A list that is of another type does not stop it: the list
+-- is left as it is, and check reports it.
 
 if (redis.call('HGET', views, 'calendar') or '0-0') ~= from then return {'MOVED'} end
 

@@ -102,9 +102,10 @@ const HoursTogether = 7 * 24
 // PerRank is the distance of two ranks in best:, which leaves room for the hour.
 const PerRank = 10_000_000
 
-// BestRanks returns for each article its best rank at a full hour since the site saves front pages, the current hour
-// included, or nil if it was never among the first 100. The pages of hours that were dropped before any call, because they
-// were older than Rules.FrontPages, are not included. While the store refuses writes, those since it does may be missing.
+// BestRanks returns for each article its best rank at a full hour since the site saves front pages, the current
+// hour included, or nil if it was never among the first 100. The pages of hours that were dropped before any
+// call, because they were older than Rules.FrontPages, are not included. While the store refuses writes, the
+// hours since then may be missing.
 func (r *Rankings) BestRanks(ctx context.Context, ids []site.ArticleID) ([]*BestRank, error) {
 	best := make([]*BestRank, len(ids))
 	if r.store.Rules.FrontPages == 0 || len(ids) == 0 {
@@ -227,7 +228,7 @@ func (r *Rankings) enterSomeRanks(ctx context.Context) (more bool, err error) {
 	return true, nil
 }
 
-// BestOf returns the members' scores in best: that the pages lead to.
+// BestOf returns the scores in best: that follow from the pages, by article.
 func BestOf(pages FrontPages) map[site.ArticleID]int64 {
 	best := map[site.ArticleID]int64{}
 	pages.each(func(from, _ site.Hour, items []redis.Z) {

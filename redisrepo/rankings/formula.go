@@ -97,12 +97,12 @@ type RankQuery struct {
 	By RankBy
 	// Span is nil or SpanAll for articles of any age. It cannot be combined with the next two.
 	Span                      *Span
-	PostedAfter, PostedBefore *time.Time     // from the first, to before the second; nil: unbounded
+	PostedAfter, PostedBefore *time.Time     // the first inclusive, the second exclusive; nil: unbounded
 	Group                     site.GroupName // empty: all articles
 }
 
-// RankedList is a valid RankQuery. Equal lists have the same articles in the same order at every instant. Get one from
-// Repo.RankedList.
+// RankedList is a valid RankQuery. Equal lists have the same articles in the same order at every instant. Get
+// one from Rankings.RankedList.
 type RankedList struct {
 	formula    RankFormula
 	parameter  float64

@@ -20,13 +20,13 @@ import (
 // FrontPageSize is the number of articles on a saved front page.
 const FrontPageSize = 100
 
-// MaxFrontHours is the maximum number of hours of FrontPages.
+// MaxFrontHours is the maximum number of hours of FrontRanks.
 const MaxFrontHours = 720
 
 // PagesTogether is how many saved front pages are read or copied at once.
 const PagesTogether = 100
 
-// SomePages is the arguments of ZRANGE for PagesTogether of the saved front pages, from a score on.
+// SomePages returns the arguments of ZRANGE for PagesTogether of the saved front pages, from a score on.
 func SomePages(p keys.Partition, from string) redis.ZRangeArgs {
 	return redis.ZRangeArgs{Key: p.Front(), Start: from, Stop: "+inf", ByScore: true, Count: PagesTogether}
 }
@@ -34,7 +34,7 @@ func SomePages(p keys.Partition, from string) redis.ZRangeArgs {
 // FrontPage is the first 100 articles by score as they stood at a full hour, or fewer if there were fewer.
 type FrontPage struct {
 	At      time.Time // a full hour
-	SavedAt time.Time // a full hour from At on up to which the page did not change
+	SavedAt time.Time // a full hour, not before At: up to it the page did not change
 	Places  []*FrontPlace
 }
 
@@ -55,8 +55,8 @@ func (r *Rankings) BeginFront(ctx context.Context, pipe redis.Pipeliner, p keys.
 	)
 }
 
-// SavedHour is the last hour whose front page this process believes to be saved, of a partition: a script looks only in a later
-// one. Without front pages, no hour is later.
+// SavedHour is the last hour whose front page of a partition is saved, as far as this process knows: vote.lua
+// asks for the page of a later one only. Without front pages, no hour is later.
 func (r *Rankings) SavedHour(index int) int64 {
 	if r.store.Rules.FrontPages == 0 {
 		return math.MaxInt32
@@ -76,8 +76,8 @@ func (r *Rankings) ReadSaved(ctx context.Context) error {
 	return err
 }
 
-// SaveFront has the front page of a partition saved, unless it is, and returns and notes the hour: before a vote of which a script
-// says that it is the first of an hour, as far as this process knows.
+// SaveFront saves the front page of a partition, unless it is saved, and returns and notes its hour. Call it
+// when vote.lua replies that a vote would be the first of an hour.
 func (r *Rankings) SaveFront(ctx context.Context, index int) (hour int64, err error) {
 	p := r.store.Partitions[index]
 	answer, err := r.store.Call(ctx, saveFrontScript, []string{
@@ -95,13 +95,13 @@ func (r *Rankings) SaveFront(ctx context.Context, index int) (hour int64, err er
 	return answer.Number(1), nil
 }
 
-// ForgetSaved forgets the hour, since the store may have lost its page.
+// ForgetSaved forgets the hour of a partition, since the store may have lost its page.
 func (r *Rankings) ForgetSaved(index int) { r.saved[index].Store(0) }
 
-// FrontPage returns the front page of the last full hour that is not after at: as the ranking was before the first
-// change in that hour or after it, by the clock that decides posting times. Articles are on it that were deleted later.
-// Articles with equal scores are in the order of List. It is nil if the hour has not come yet, or if its page is not
-// known: it is older than Rules.FrontPages, or than this feature in this store.
+// FrontPage returns the front page of the last full hour that is not after at: as the ranking was before the
+// first change in that hour or after it, by the clock that decides posting times. It includes articles that
+// were deleted later. Articles with equal scores are in the order of List. It is nil if the hour has not come
+// yet, or if its page is not known: it is older than Rules.FrontPages, or than this feature in this store.
 //
 // What legacy clients change is on the pages as soon as it is in the ranking, perhaps also on the page of an hour before.
 func (r *Rankings) FrontPage(ctx context.Context, at time.Time) (*FrontPage, error) {
@@ -123,7 +123,7 @@ func (r *Rankings) FrontPage(ctx context.Context, at time.Time) (*FrontPage, err
 	return found, nil
 }
 
-// SavedPage is the front page of a partition at an hour, and at the hours before it back to the page before.
+// SavedPage is the front page of a partition at an hour, and at the hours since the previous page.
 type SavedPage struct {
 	Hour  site.Hour
 	Items []redis.Z

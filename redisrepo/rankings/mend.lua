@@ -1,4 +1,4 @@
--- mend.lua: note in the log the votes that an article has, and put it into the group interesting if they make it that, after a
+-- mend.lua: note in the log the votes that an article has, and put it into the group interesting if it has enough, after a
 -- legacy client voted.
 --
 -- uses now whole append groups

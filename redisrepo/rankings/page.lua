@@ -1,5 +1,5 @@
 -- next_in moves a list to its next article, in descending order of votes, and returns how many members it looked at. At the
--- end, list.member is nil. Posting times are read if times is their key. Each page is twice as long as that before.
+-- end, list.member is nil. Posting times are read if times is their key. Each page is twice as long as the one before.
 local function next_in(list, key, times)
   local looked, at = 0, list.at + 2
   if at > #list.page and #list.page == 2 * list.size and list.rank then

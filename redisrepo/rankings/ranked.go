@@ -70,10 +70,11 @@ type RankedPage struct {
 // change, and repeats one only if its votes fell. Articles with equal keys are in descending order of the bytes of
 // their ids.
 //
-// It takes one round trip for every 1,000 members of lists that Redis looks at, usually one, and is not repeated when
-// Redis does not answer in time. The Refusal is Invalid if first is out of bounds, a cursor is damaged or belongs
-// to another list, a list by RankGravity is read beyond MaxGravityRows, or more articles would have to be looked at than
-// Redis has time for: of a long time in which the formula gives nearly all the same key.
+// It takes one round trip for every 1,000 members of lists that Redis looks at, usually one, and is not
+// repeated when Redis does not answer in time. The Refusal is Invalid if first is out of bounds, a cursor is
+// damaged or belongs to another list, a list by RankGravity is read beyond MaxGravityRows, or more articles
+// would have to be looked at than Redis has time for: in a long span in which the formula gives nearly all
+// articles the same key.
 func (r *Rankings) Rank(ctx context.Context, l RankedList, first *int, after *string) (RankedPage, error) {
 	q, err := site.ParseRequest(site.PageRequest{First: first, After: after}, r.store.Rules.PageSize, r.rankedCursors(l))
 	if err != nil {

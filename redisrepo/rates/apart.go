@@ -18,8 +18,8 @@ import (
 // its own. What one has counted and another has refused is given back. If that fails, it stays counted: less is allowed
 // for a window, but never more than the maximum.
 
-// ErrUncounted is wrapped by the error of Charge if the site has several partitions, and those that count a charge do not
-// answer: all others may, so the caller should go on. Charge does not wait for a failover.
+// ErrUncounted is wrapped by the error of Charge if the site has several partitions, and one that counts a
+// charge does not answer: all others may, so the caller should go on. Charge does not wait for a failover.
 var ErrUncounted = fmt.Errorf("%w to charges", failover.ErrUnavailable)
 
 // partCharges are the charges of one partition.

@@ -217,8 +217,8 @@ func (s *leases) settle(asks []asked, balances []Balance, gate string, charges [
 	}
 }
 
-// ReturnLeases gives back what this process has leased and not spent. Call it at the end: charges that are counted
-// down meanwhile are lost.
+// ReturnLeases gives back what this process has leased and not spent. Call it at shutdown: charges that are
+// counted down meanwhile are lost.
 func (r *Rates) ReturnLeases(ctx context.Context) error {
 	now := r.store.Now()
 	s := &r.leases

@@ -35,7 +35,7 @@ type Charge struct {
 	Most   int           // maximum amount in any window, whenever it starts
 	Window time.Duration // whole milliseconds
 	Amount int           // if negative, it is given back
-	Owed   bool          // it is recorded even if it exceeds the limit: what it is for was done
+	Owed   bool          // it is recorded even beyond the limit: the activity is already done
 	Leased bool          // it may be counted down from points that this process has leased, without a round trip
 
 	// The subject: the user or, if the name is empty, the address.
@@ -43,7 +43,7 @@ type Charge struct {
 	Address netip.Addr
 }
 
-// Subject returns whom and what the charge is for.
+// Subject returns whom the charge is for, and its rule.
 func (c Charge) Subject() site.Subject {
 	if c.User != "" {
 		return site.Subject{Rule: c.Rule, User: c.User}
@@ -59,13 +59,14 @@ type Balance struct {
 	Left time.Duration // until the whole amount is available again, if nothing else is charged
 }
 
-// Seconds returns the wait that a client gets: rounded up, so that it does not come too early.
+// Seconds returns the wait in seconds that a client gets: rounded up, so that a retry is not too early.
 func Seconds(wait time.Duration) int { return int((wait + time.Second - 1) / time.Second) }
 
-// Charge records the charges in at most one round trip, usually none if all are leased, and returns a balance for each.
-// If one would exceed its rule's limit, none of that rule's is recorded; if the rule is gate, none at all. All processes
-// on the store share the counts, and together never record more than Most in a window, besides what is owed. An amount counts for a window
-// and at most a quarter longer, by the clock of Redis; while that is set back, for at most a window more.
+// Charge records the charges in at most one round trip, usually none if all are leased, and returns a balance
+// for each. If one would exceed its rule's limit, none of that rule's is recorded; if the rule is gate, none at
+// all. All processes on the store share the counts, and together never record more than Most in a window,
+// except for what is owed. An amount counts for a window and at most a quarter longer, by the clock of Redis;
+// while that is set back, for at most a window more.
 //
 // A leased charge may be refused although the limit is not reached, but not before half of it was used: each other
 // process may have leased a 64th of what was left, see lease.go.

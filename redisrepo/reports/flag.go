@@ -128,7 +128,7 @@ type Settling struct {
 	Why      site.Why // for the moderation log, and for the poster if the article is deleted
 }
 
-// Check returns it as it is stored, or a Refusal.
+// Check returns the decision as it is stored, or a Refusal: Invalid or TooLong.
 func (s Settling) Check() (Settling, error) {
 	decision, broken := site.CheckLine("decision", s.Decision, site.MaxReason)
 	why, refusal := s.Why.Check()
@@ -139,8 +139,8 @@ func (s Settling) Check() (Settling, error) {
 	return s, nil
 }
 
-// Settle decides the open reports of an article up to one of them. Deciding them again in the same words is a no-op, not an error,
-// so the call is safe to repeat.
+// Settle decides the open reports of an article up to one of them; s is what Check returned. Deciding them
+// again in the same words is a no-op, not an error, so the call is safe to repeat.
 //
 // The Refusal is NotFound if the article does not exist, and Conflict if none of these reports is open.
 func (r *Reports) Settle(ctx context.Context, id site.ArticleID, by site.Actor, s Settling) error {
@@ -171,14 +171,16 @@ func (r *Reports) Settle(ctx context.Context, id site.ArticleID, by site.Actor, 
 	return nil
 }
 
-// ReportKeys are the keys of an article's reports in the order of a script that decides them, after so many decisions.
+// ReportKeys are the keys of an article's reports, in the order of the scripts that decide them. decisions is
+// how many were made before.
 func (r *Reports) ReportKeys(id site.ArticleID, decisions int) []string {
 	p := r.store.Partition(id)
 	return []string{p.Flags(id), p.Flagged(), p.Contact(id, decisions), p.Contact(id, decisions+1)}
 }
 
-// Decide has a script decide reports: settle.lua, or that of another action that does it in the same step. call gets ReportKeys, and
-// what settling_of takes. The Refusal is Conflict if none of these reports is open.
+// Decide calls a script that decides reports: settle.lua, or that of another action that does it in the same
+// step. call gets ReportKeys, and the argument for settling_of, and may be called several times. The Refusal is
+// Conflict if none of these reports is open.
 func (r *Reports) Decide(ctx context.Context, id site.ArticleID, s Settling, call func(reportKeys []string, settled string) (wire.Reply, error)) (wire.Reply, error) {
 	for range maxStale {
 		state, err := r.state(ctx, id)

@@ -12,7 +12,7 @@
 -- ARG note        in words; may be empty
 -- ARG digest      the digest of a notice's secret; - for a user
 -- ARG contact     the sealed contact of a notice; empty: none
--- ARG decisions   N, how often reports of the article were decided, as the caller expects it; without contact of no use
+-- ARG decisions   N, how often reports of the article were decided, as the caller expects it; unused without contact
 -- ARG now         now, Unix seconds; empty: the server's clock
 -- ARG ranking     the ranking, as worth.lua takes it
 --

@@ -61,7 +61,7 @@ type Contact struct {
 	Email string `json:"email,omitempty"`
 }
 
-// Receipt is what the sender of a notice keeps: both show what became of it.
+// Receipt is what the sender of a notice keeps: with both, the sender can see what became of it.
 type Receipt struct{ Reference, Secret string }
 
 // Notify takes a notice of illegal content. It is a report of each article that exists among its locations, and at least one must.
@@ -199,8 +199,8 @@ func (r *Reports) parseLocation(text string) (id site.ArticleID, problem string)
 	return id, ""
 }
 
-// Noticed returns the reports of a notice by its reference and its secret. A moderator needs no secret. It is empty if there is
-// no such notice, or not any more.
+// Noticed returns the reports of a notice by its reference and its secret. A moderator needs no secret. The
+// result is empty if there is no such notice, if it has expired, or if the secret is wrong.
 func (r *Reports) Noticed(ctx context.Context, reference, secret string, isModerator bool) ([]*Report, error) {
 	words := strings.Split(reference, "-")
 	if len(words) < 2 || len(words) > 1+MaxLocations || !isReference(reference) {

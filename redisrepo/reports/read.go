@@ -71,11 +71,11 @@ func (r *Reports) find(ctx context.Context, asked []filed) ([]*Report, error) {
 	return reports, nil
 }
 
-// Item is an article with open reports.
+// Item is an article with the number of its open reports.
 type Item struct {
 	Article site.ArticleID
 	Cursor  string
-	Open    int        // number of open reports, as it was read
+	Open    int        // number of open reports when it was read
 	Since   *time.Time // of the first of them; nil: none is open
 	Latest  int        // number of the newest one, decided or not
 
@@ -223,7 +223,7 @@ func ids(places []place) []site.ArticleID {
 	return all
 }
 
-// Items returns what is open of each article, in one round trip.
+// Items returns an item for each article, even if no report of it is open, in one round trip.
 func (r *Reports) Items(ctx context.Context, ids []site.ArticleID) ([]*Item, error) {
 	heads, err := wire.ReadEach(ctx, r.store, ids, func(pipe redis.Pipeliner, id site.ArticleID) *redis.SliceCmd {
 		return pipe.HMGet(ctx, r.store.Partition(id).Flags(id), stateFields...)
@@ -245,7 +245,8 @@ func (r *Reports) Items(ctx context.Context, ids []site.ArticleID) ([]*Item, err
 // openStep is how many numbers of an article are read at once. Reports that were changed leave gaps between the others.
 const openStep = 200
 
-// OpenReports returns the open reports of each item, the first ones and most at most. It usually takes one round trip.
+// OpenReports returns the open reports of each item, the first ones, up to most. It usually takes one round
+// trip.
 func (r *Reports) OpenReports(ctx context.Context, items []*Item, most int) ([][]*Report, error) {
 	all, next := make([][]*Report, len(items)), make([]int, len(items))
 	for i, item := range items {
@@ -302,7 +303,8 @@ func (r *Reports) ReportedBy(user site.UserName) (key string, partition int) {
 	return r.store.Partitions[partition].Reported(user), partition
 }
 
-// MadeBy returns a user's reports of articles, nil for those that do not exist, in two round trips.
+// MadeBy returns a user's report of each article, nil for one that the user has not reported, in two round
+// trips.
 func (r *Reports) MadeBy(ctx context.Context, user site.UserName, articles []site.ArticleID) ([]*Report, error) {
 	asked := make([]filed, len(articles))
 	for i, id := range articles {

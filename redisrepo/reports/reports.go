@@ -94,7 +94,7 @@ const (
 // Report is a report of an article.
 type Report struct {
 	Article   site.ArticleID
-	Number    int // among those of the article; another one after a change
+	Number    int // among those of the article; a change gives it a new one
 	Kind      Kind
 	Reason    Reason
 	Note      string

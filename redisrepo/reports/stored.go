@@ -41,7 +41,7 @@ type StoredDecision struct {
 	Answer  string        `json:"answer,omitempty"`
 }
 
-// Parse returns what flags: of an article holds, nil for nothing.
+// Parse returns what flags: of an article holds, or nil if it is empty.
 func Parse(id site.ArticleID, hash map[string]string) (*Stored, error) {
 	state, err := parseState(hash["0"], hash["decided"])
 	if err != nil || state.last == 0 {

@@ -45,8 +45,8 @@ func (t Target) listing() lists.Listing {
 	return lists.PostedBy(t.User)
 }
 
-// FollowTarget has a user follow a group or a user, or ends that. What is so already is a no-op, not an error. The Refusal
-// is TooLong beyond MaxFollowed.
+// FollowTarget makes a user follow or unfollow a group or a user. Repeating it is a no-op, not an error. The
+// Refusal is TooLong beyond MaxFollowed.
 func (s *Saved) FollowTarget(ctx context.Context, user site.UserName, t Target, follows bool) error {
 	fits, err := s.keep(ctx, s.home(user).Following(user), t.Member(), follows, MaxFollowed)
 	if err == nil && !fits {

@@ -9,8 +9,8 @@
 --
 -- Times are a millisecond apart at least: the order is that in which the members came, and no two have the same time.
 --
--- Replies {'OK'}    so it is now
---         {'FULL'}  the list has so many members
+-- Replies {'OK'}    the member is in the list, or is not, as keeps says
+--         {'FULL'}  the list has the maximum number of members
 -- Safe to run twice: the second run changes nothing.
 
 local count = redis.call('ZCARD', kept)

@@ -1,4 +1,5 @@
-// Package saved keeps the articles that users save, and the groups and users that they follow. Both are for the user alone.
+// Package saved keeps the articles that users save, and the groups and users that they follow. Both are private
+// to the user.
 package saved
 
 import (
@@ -22,11 +23,11 @@ var luaFiles embed.FS
 
 var keepScript = wire.Script(luaFiles, "keep.lua")
 
-// MaxSaved is how many articles one user can save. Of a user who has saved as many, further ones are refused: dropping the
-// oldest would lose what the user wanted to keep.
+// MaxSaved is how many articles one user can save. Further ones are refused: dropping the oldest would lose
+// what the user wanted to keep.
 const MaxSaved = 1000
 
-// Saved has the saved articles of all users, and whom they follow.
+// Saved has the saved articles of all users, and the groups and users that they follow.
 type Saved struct {
 	store *wire.Store
 	lists *lists.Lists
@@ -72,8 +73,8 @@ func (s *Saved) areIn(ctx context.Context, list string, members []string) ([]boo
 	return are, err
 }
 
-// SaveArticle saves an article for a user, or drops it. What is so already is a no-op, not an error. Whether the article
-// exists is for the caller to check. The Refusal is TooLong beyond MaxSaved.
+// SaveArticle saves an article for a user, or drops it. Repeating it is a no-op, not an error. The caller
+// checks whether the article exists. The Refusal is TooLong beyond MaxSaved.
 func (s *Saved) SaveArticle(ctx context.Context, user site.UserName, id site.ArticleID, saves bool) error {
 	fits, err := s.keep(ctx, s.home(user).Saved(user), id.Number(), saves, MaxSaved)
 	if err == nil && !fits {

@@ -41,10 +41,11 @@ func New(store *wire.Store) *Sessions { return &Sessions{store} }
 // maxNamesakes is how many accounts can want the same name.
 const maxNamesakes = 1000
 
-// AccountName returns the name of an account of a provider that signs users in. The first account that wants a name gets
-// it for ever. The next ones get it with a number, as in alice-2. Names that differ in the case or the form of their
-// letters, or look alike, count as the same. The account keeps its name when it wants another one later. The error is a Refusal if
-// there are too many of them, or if a new account wants what is no user name.
+// AccountName returns the name of an account of a provider that signs users in. The first account that wants a
+// name gets it for ever. The next ones get it with a number, as in alice-2. Names that differ in the case or
+// the form of their letters, or look alike, are the same here. An account keeps its name, even if it wants
+// another one later. The Refusal is Conflict if too many accounts wanted this name, and Invalid or TooLong if a
+// new account wants an invalid one.
 //
 // An account is any text that identifies it, such as its issuer and subject.
 func (r *Sessions) AccountName(ctx context.Context, account, wanted string) (site.UserName, error) {
@@ -91,8 +92,8 @@ func (r *Sessions) freeName(ctx context.Context, account, wanted string) (string
 	return "", site.Refuse(site.Conflict, "", "too many users have the name %s", site.Shown(wanted))
 }
 
-// NameKey is the key of the account that has a name, in any case and form of its letters: of its digest and, for one that first
-// signed in since that is kept, the time.
+// NameKey is the key of the account that has a name, in any case and form of its letters. Its value is the
+// digest of the account and the time of its first sign-in, which accounts of earlier versions lack.
 func (r *Sessions) NameKey(name site.UserName) string {
 	folded := digestOf(norm.NFKC.String(fold(norm.NFKC.String(string(name)))))
 	return r.digested(folded).NameOwner(folded)
@@ -134,8 +135,8 @@ func (r *Sessions) NameOwnerKey(ctx context.Context, name site.UserName, account
 	return r.NameKey(name), nil
 }
 
-// Look is the key of the first name of those that look alike: they have one skeleton (UTS 39), in any case. No name is what
-// the digest is of: it has a line break.
+// Look is the key of the first of the names that look alike: they have the same skeleton (UTS 39), in any case.
+// It is no name's NameKey, since the digested text has a line break.
 func (r *Sessions) Look(name site.UserName) string {
 	visible := strings.Map(func(c rune) rune {
 		if unicode.In(c, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point) {
@@ -147,7 +148,7 @@ func (r *Sessions) Look(name site.UserName) string {
 	return r.digested(skeleton).NameOwner(skeleton)
 }
 
-// RecordLooks records how the names of users look who were not new here, unless a name that looks alike is recorded.
+// RecordLooks records how the names of existing users look, unless a name that looks alike is recorded.
 func (r *Sessions) RecordLooks(ctx context.Context, names []site.UserName) error {
 	return r.store.Write(ctx, func(pipe redis.Pipeliner) {
 		for _, name := range names {
@@ -158,8 +159,8 @@ func (r *Sessions) RecordLooks(ctx context.Context, names []site.UserName) error
 
 func fold(s string) string { return cases.Fold().String(s) }
 
-// MayLookLike returns a Refusal if a user is a new one whose name looks like that of another one. Users who have posted, or
-// whose account has the name, keep it.
+// MayLookLike returns a Refusal, Forbidden, if the name of a new user looks like the other one. Users who have
+// posted, or whose account has the name, keep it.
 func (r *Sessions) MayLookLike(ctx context.Context, name, other site.UserName) error {
 	posts := make([]*redis.IntCmd, len(r.store.Partitions))
 	var account *redis.StringCmd
@@ -188,7 +189,8 @@ func (r *Sessions) first(ctx context.Context, key, value string) (first string, 
 	return first, err
 }
 
-// QueueClaim queues that a value is stored, for ever or for some time, unless the key has one. FirstOf returns which one it has.
+// QueueClaim queues that a value is stored for ttl, or for ever if that is 0, unless the key has one. FirstOf
+// returns the value that the key has then.
 func QueueClaim(ctx context.Context, pipe redis.Pipeliner, key, value string, ttl time.Duration) *redis.Cmd {
 	keys := []string{
 		key, // KEYS[1] record
@@ -233,8 +235,8 @@ func (r *Sessions) ReplaceSession(ctx context.Context, digest string, value []by
 	return err == nil, nil
 }
 
-// Session returns a session, or nil if it has ended, and the mark of its user: if there is one, and the session was not
-// kept with it, the session has ended, too.
+// Session returns a session, or nil if it has ended, and the mark of its user, which EndSessions sets. If there
+// is a mark and the session was not kept with it, the session has ended, too: the caller must check that.
 func (r *Sessions) Session(ctx context.Context, digest, user string) (value []byte, mark string, err error) {
 	var kept, ended *redis.StringCmd
 	err = r.store.Read(ctx, func(pipe redis.Pipeliner) {
@@ -254,8 +256,9 @@ func (r *Sessions) Session(ctx context.Context, digest, user string) (value []by
 	return value, ended.Val(), nil
 }
 
-// EndSessions ends all sessions of a user, also those that are being renewed, and returns the user. One without a session
-// is not an error. The Refusal is Forbidden if the actor is not a moderator, and Invalid or TooLong if this is no user name.
+// EndSessions ends all sessions of a user, also those that are being renewed, and returns the user. One without
+// a session is not an error. The Refusal is Forbidden if the actor is not a moderator, and Invalid or TooLong
+// for an invalid name.
 func (r *Sessions) EndSessions(ctx context.Context, name string, by site.Actor) (*site.User, error) {
 	if !by.Moderator {
 		return nil, site.Refuse(site.Forbidden, "name", "only moderators can end the sessions of a user")
@@ -277,7 +280,8 @@ func (r *Sessions) EndSession(ctx context.Context, digest string) error {
 	return failover.Wrap("end a session", r.store.Send(ctx, redis.NewIntCmd(ctx, "del", r.digested(digest).Session(digest))))
 }
 
-// RenewsSession reports whether the caller is the one of all processes that renews a session during some time.
+// RenewsSession reports whether the caller should renew a session: for the given time, it is true in one
+// process only.
 func (r *Sessions) RenewsSession(ctx context.Context, digest string, during time.Duration) (bool, error) {
 	key := r.digested(digest).Session(digest) + ":renewing"
 	err := r.store.Client.Do(ctx, "set", key, "1", "px", during.Milliseconds(), "nx").Err()

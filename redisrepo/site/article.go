@@ -35,7 +35,7 @@ type Article struct {
 	Stored Stored
 }
 
-// Stored is what an article is compared by. The API does not show it.
+// Stored is what is known of how an article is stored. Most of it is not in the API.
 type Stored struct {
 	PosterVotes bool    // whether the poster's own vote counts and can be changed
 	PostedAt    float64 // CreatedAt as Redis stores it, Unix seconds
@@ -135,7 +135,7 @@ const (
 	FieldCast      = "cast"      // net votes that are in the histories of their voters; missing if they are not all there
 	FieldUncounted = "uncounted" // "1" if the poster's own vote is recorded, but does not count
 
-	// Only edited articles have the next two; edition, also those that were regrouped.
+	// Only edited articles have the next two. Edition is in regrouped ones, too.
 	FieldEdits   = "edits"   // number of changes of the title or the text
 	FieldEdited  = "edited"  // time of the last one, Unix seconds
 	FieldEdition = "edition" // revision that the last change of the title, the text or the groups made
@@ -164,7 +164,7 @@ func IsListed(name GroupName) bool {
 	return err == nil && canonical == name && name != Interesting
 }
 
-// Value is the opposite of optional.
+// Value is the inverse of Optional: it returns an empty text for nil.
 func Value[T ~string](text *T) T {
 	if text == nil {
 		return ""
@@ -172,7 +172,7 @@ func Value[T ~string](text *T) T {
 	return *text
 }
 
-// Optional is nil for an empty text.
+// Optional returns a pointer to a text, or nil for an empty one.
 func Optional(text string) *string {
 	if text == "" {
 		return nil

@@ -22,14 +22,14 @@ const (
 // A watch can go on where an earlier one ended, of this or another process. What a watcher of articles has is the
 // revision of each. What a watcher of posts has is a place in each partition. A Cursor holds either.
 
-// ClockSlack is how far the clock of a server may be behind that of another one, seconds: of the primary before it, or
+// ClockSlack is how far, in seconds, the clock of a server may be behind that of the primary before it, or that
 // of another partition.
 const ClockSlack = 10
 
-// NumberReader reads numbers that follow each other; 0 after the last one.
+// NumberReader reads consecutive unsigned varints.
 type NumberReader struct{ Text []byte }
 
-// Next reads the next number.
+// Next reads the next number; 0 after the last one.
 func (r *NumberReader) Next() uint64 {
 	n, size := binary.Uvarint(r.Text)
 	r.Text = r.Text[max(size, 0):]

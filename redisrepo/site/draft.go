@@ -44,9 +44,9 @@ type draftRules struct {
 var (
 	// PostRules are the rules of posts.
 	PostRules = draftRules{IsControl: unicode.IsControl, needsBody: true}
-	// ImportRules are those of imports. An imported article was accepted by another site under its own rules: it may be a title alone,
-	// and may contain the control characters U+0080 to U+009F, which are common in text that was once
-	// decoded wrongly.
+	// ImportRules are those of imports. An imported article was accepted by another site under its own rules:
+	// it may be a title alone, and may contain the control characters U+0080 to U+009F, which are common in
+	// text that was once decoded wrongly.
 	ImportRules = draftRules{IsControl: func(c rune) bool { return c < ' ' || c == 0x7f }}
 )
 
@@ -100,7 +100,7 @@ func (r draftRules) CheckTitle(given string) (string, Refusal) {
 	return title, nil
 }
 
-// CheckLink returns an empty link for none.
+// CheckLink trims and checks a link. No link is an empty one. The Refusal is Invalid or TooLong.
 func (r draftRules) CheckLink(given *string) (string, Refusal) {
 	if given == nil {
 		return "", nil
@@ -121,7 +121,7 @@ func isASCII(s string) bool {
 	return !strings.ContainsFunc(s, func(c rune) bool { return c > unicode.MaxASCII })
 }
 
-// CheckText returns an empty text for a blank one.
+// CheckText checks a text. A blank one, or none, is empty. The Refusal is Invalid or TooLong.
 func (r draftRules) CheckText(given *string) (string, Refusal) {
 	if given == nil || strings.TrimSpace(*given) == "" {
 		return "", nil
@@ -167,8 +167,8 @@ func HasWebScheme(link string) bool {
 // maxGroupNames is the maximum length of a list of names: a request has room for many thousands.
 const maxGroupNames = 100
 
-// ParseGroups returns the canonical names without repeats, in the given order, or a Refusal with an
-// error for each invalid name. It looks at no name of a list that is too long.
+// ParseGroups returns the canonical names without repeats, in the given order, or a Refusal with an error for
+// each invalid name. If the list is too long, it does not check the names.
 func ParseGroups(field string, names []string) ([]GroupName, error) {
 	if len(names) > maxGroupNames {
 		return nil, Refuse(TooLong, field, "at most %d groups can be named at once, these are %d", maxGroupNames, len(names))

@@ -14,13 +14,13 @@ type Code string
 const (
 	Invalid       Code = "INVALID"        // a value has the wrong form
 	TooLong       Code = "TOO_LONG"       // a value exceeds its limit
-	NotFound      Code = "NOT_FOUND"      // the article does not exist
+	NotFound      Code = "NOT_FOUND"      // the article, or what else the call is about, does not exist
 	Forbidden     Code = "FORBIDDEN"      // the rules of the site, or the user's role, do not allow it
 	VotingClosed  Code = "VOTING_CLOSED"  // the article's voting window is over
 	EditClosed    Code = "EDIT_CLOSED"    // it is too late for the poster to edit the article
-	Conflict      Code = "CONFLICT"       // the idempotency key was used for another post, or the article was edited since
+	Conflict      Code = "CONFLICT"       // the call conflicts with an earlier one: an edit, or a post with its idempotency key
 	DuplicateLink Code = "DUPLICATE_LINK" // the link was posted within Rules.LinkWindow
-	Denied        Code = "DENIED"         // a moderator has denied the user changes
+	Denied        Code = "DENIED"         // a moderator has denied the user changes, or has taken the vote out of the counts
 	TooNew        Code = "TOO_NEW"        // the user is too new for this
 	HostDenied    Code = "HOST_DENIED"    // a moderator has denied links to the host
 )
@@ -39,8 +39,8 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Message }
 
-// Refusal is the error of a call that was refused for one or more reasons and changed nothing. It is
-// safe to show. Every other error of this package is a failure.
+// Refusal is the error of a call that was refused for one or more reasons and changed nothing. It is safe to
+// show. Every other error of redisrepo is a fault.
 type Refusal []*Error
 
 func (r Refusal) Error() string {
@@ -73,7 +73,7 @@ func NoArticle(id ArticleID) Refusal {
 	return Refuse(NotFound, "article", "there is no %v", id)
 }
 
-// Deleted is the error of a deleted article. To those who look only for a Refusal it is NoArticle.
+// Deleted is the error of a deleted article. It wraps NoArticle, for callers that look only for a Refusal.
 type Deleted struct{ Article *Article }
 
 func (d Deleted) Error() string { return d.Unwrap().Error() }

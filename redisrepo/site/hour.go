@@ -32,7 +32,7 @@ func HourOfText(time string) Hour {
 // Day is the day of the hour, since 1970.
 func (h Hour) Day() int64 { return FloorDiv(int64(h), 24) }
 
-// Month is the number of a period of MonthDays.
+// Month is the number of the hour's period of MonthDays, since 1970.
 func (h Hour) Month() int64 { return FloorDiv(h.Day(), MonthDays) }
 
 // FloorDiv is a / b, rounded down.

@@ -60,8 +60,8 @@ func ParseUserName(s string) (UserName, error) {
 	return UserName(s), nil
 }
 
-// CommandLine is the moderator of the operator's commands, as it is stored: the space keeps it from being a user's name.
-// What is read has no space, so no user may act as "command line".
+// CommandLine is the moderator in whose name the operator's commands act, as it is stored: the leading space
+// keeps it from being a user name. It is shown without the space, so no user may act as "command line".
 const CommandLine UserName = " command line"
 
 // Erased users and moderators, as they are stored instead of their names. As with CommandLine, the space keeps these
@@ -71,7 +71,7 @@ const (
 	ErasedModerator UserName = " a moderator"
 )
 
-// Reserved reports whether a name is one that is shown for users who have none, in any case.
+// Reserved reports whether a name, in any case, is one that is shown instead of a user name: those above.
 func (u UserName) Reserved() bool {
 	return slices.ContainsFunc([]UserName{CommandLine, ErasedUser, ErasedModerator}, func(name UserName) bool { return strings.EqualFold(string(u), name.Shown()) })
 }
@@ -79,8 +79,8 @@ func (u UserName) Reserved() bool {
 // Shown is the name as it is shown.
 func (u UserName) Shown() string { return strings.TrimPrefix(string(u), " ") }
 
-// Digest stands for the name where it is not to be kept: 32 hexadecimal digits of its SHA-256. Who has it can test whether it
-// is that of a certain name.
+// Digest stands for the name where it is not to be kept: 32 hexadecimal digits of its SHA-256. Given a name,
+// anyone can test whether a digest is that of the name.
 func (u UserName) Digest() string {
 	sum := sha256.Sum256([]byte(u))
 	return hex.EncodeToString(sum[:16])

@@ -57,7 +57,7 @@ func (p PageRequest) size(defaultSize int) (size int, last bool, err error) {
 	return *given, last, nil
 }
 
-// ParseCursor returns nil for no cursor. An empty one is that of clients that begin with an empty string.
+// ParseCursor returns nil for no cursor. An empty one is none, too: some clients begin with an empty string.
 func ParseCursor[C any](field string, cursor *string, parse func(field, cursor string) (C, error)) (*C, error) {
 	if cursor == nil || *cursor == "" {
 		return nil, nil
@@ -158,7 +158,7 @@ func DecodeCursor(field, list, cursor string) ([]string, error) {
 	return CursorParts(field, list, text)
 }
 
-// CursorParts returns what DecodeCursor does, of a cursor's text.
+// CursorParts is DecodeCursor for the text that Unseal returned.
 func CursorParts(field, list string, text []byte) ([]string, error) {
 	parts := strings.Split(string(text), CursorSeparator)
 	if parts[0] != list {

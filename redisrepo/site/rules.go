@@ -18,7 +18,7 @@ const (
 
 	// MaxGroups is the maximum number of groups of one article.
 	MaxGroups = 10
-	// MaxPageSize is the maximum number of articles on a page.
+	// MaxPageSize is the maximum number of items on a page.
 	MaxPageSize = 100
 
 	// VoterMargin is how much longer than the voting window an article's voters are kept, so that a late vote
@@ -43,7 +43,7 @@ type Rules struct {
 	GroupCacheTTL    time.Duration // how long a small group's listing is kept after its last use, at least 1 s
 
 	Ranking  Ranking       // how votes count against age in the order ByScore
-	RankCap  time.Duration // Capped: what votes add to a score at most, whole seconds, 1m to 3650d; they take at most half of it
+	RankCap  time.Duration // Capped: maximum that votes add to a score, whole seconds, 1m to 3650d; they subtract at most half of it
 	HalfLife time.Duration // HalfLifeRanking: the age for which votes have to double, whole seconds, 1m to 3650d
 
 	Calendar bool // whether articles are also ranked by the hour, day and 32 days of their posting

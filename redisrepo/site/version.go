@@ -60,7 +60,7 @@ func ParseVersion(value string) (v StoredVersion, err error) {
 	return v, nil
 }
 
-// Format is the opposite of ParseVersion.
+// Format is the inverse of ParseVersion.
 func (v StoredVersion) Format() string {
 	return fmt.Sprintf("%s %d %d %s\n%s%s", Number(v.Until), v.Votes, len(v.Title), v.By.Member(), v.Title, v.Text)
 }

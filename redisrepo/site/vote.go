@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// Member is how cast:USER:MONTH has a vote on an article.
+// Member is the member of cast:USER:MONTH that stands for the vote on an article.
 func (v Vote) Member(id ArticleID) string {
 	if v == Down {
 		return "-" + id.Number()
@@ -46,7 +46,8 @@ type Ranking int
 
 // Rankings.
 const (
-	// Linear counts each net vote as VoteScore, as Redis in Action does. Only beside it can legacy clients vote.
+	// Linear counts each net vote as VoteScore, as Redis in Action does. Legacy clients can vote only under
+	// this ranking.
 	Linear Ranking = iota
 	// Capped is Linear, but votes add at most RankCap and take at most half of it.
 	Capped

@@ -30,7 +30,7 @@ const (
 	MaxReason = 500
 )
 
-// Check returns it as it is stored, or a Refusal with all of its errors: Invalid or TooLong.
+// Check returns the reason as it is stored, or a Refusal with all of its errors: Invalid or TooLong.
 func (w Why) Check() (Why, Refusal) {
 	basis, refusal := CheckLine("basis", w.Basis, MaxBasis)
 	reason, broken := CheckLine("reason", w.Reason, MaxReason)
@@ -92,7 +92,7 @@ func ParseRemoval(text string) (*Removal, error) {
 	return &Removal{Why: Why{Ground(words[1]), lines[1], lines[2]}, At: UnixTime(at), By: UserOf(words[2])}, err
 }
 
-// Text is the opposite of ParseRemoval.
+// Text is the inverse of ParseRemoval.
 func (r *Removal) Text() string {
 	return fmt.Sprintf("%d %s %s\n%s\n%s", r.At.Unix(), r.Ground, r.By.Member(), r.Basis, r.Reason)
 }

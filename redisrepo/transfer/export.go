@@ -105,7 +105,7 @@ type LogRecord struct {
 	Until   string                `json:"until,omitempty"` // of a denial, Unix seconds; -: it never ends
 }
 
-// HasTarget reports whether the entry is about an article, a user, a host or a group, and not about two of them.
+// HasTarget reports whether the entry is about exactly one article, user, host or group.
 func (e LogRecord) HasTarget() bool {
 	switch e.Target {
 	case "":
@@ -209,9 +209,9 @@ type recordReplies struct {
 	scanned       [2][]string
 }
 
-// Records reads articles, each as it is at one moment, in a few round trips. A record is nil for an article that is
-// gone. The error of one article is ErrInconsistent, or says which of its numbers is none; its record has no voters, and
-// is nil if more than the voters is wrong.
+// Records reads articles, each as it is at one moment, in a few round trips. A record is nil for an article
+// that is gone. The error of one article is ErrInconsistent, or says which of its numbers is invalid; its
+// record has no voters, and is nil if more than the voters is wrong.
 func Records(ctx context.Context, r *redisrepo.Repo, ids []site.ArticleID) (records []*Record, errs []error, err error) {
 	records, errs = make([]*Record, len(ids)), make([]error, len(ids))
 	left := make([]int, len(ids))

@@ -18,7 +18,7 @@ import (
 // this time, and of several processes the one that looks first does the work for all.
 const pause = 500 * time.Millisecond
 
-// CatchUpAll is CatchUp. Then it trims the log.
+// CatchUpAll is CatchUp, and then trims the log.
 func (v *Views) CatchUpAll(ctx context.Context) error {
 	return errors.Join(v.CatchUp(ctx), v.trim(ctx))
 }

@@ -11,7 +11,8 @@ import (
 	"frontpage/redisrepo/wire"
 )
 
-// Lag reads which entries of the log the views of a partition may lack, beside other commands. Use it by one goroutine.
+// Lag reads the entries of the log that the views of a partition may lack, in one round trip with other
+// commands. It is not safe for concurrent use.
 type Lag struct {
 	p     keys.Partition
 	views []string // their names
@@ -35,7 +36,7 @@ func (v *Views) NewLag(ctx context.Context, p keys.Partition) (*Lag, error) {
 	return l, err
 }
 
-// Queue queues the commands of Entries and Articles.
+// Queue queues the commands whose replies Entries and Articles use.
 func (l *Lag) Queue(ctx context.Context, pipe redis.Pipeliner) {
 	if len(l.views) > 0 {
 		l.positions, l.entries = pipe.HMGet(ctx, l.p.Views(), l.views...), pipe.XRange(ctx, l.p.Events(), after(l.from), "+")

@@ -1,11 +1,11 @@
 -- trim.lua: drop entries of the log that all views have: those that are no events of the change feed, and the oldest beyond the
--- number of events that the feed keeps. The newest entry stays, and those shortly before it: who reads the log looks for the last
+-- number of events that the feed keeps. The newest entry stays, and those shortly before it: a reader of the log looks for the last
 -- entry that it has.
 --
 -- KEY events  events:  stream  the log
 -- KEY views   views:   hash    how far the views have the log, and how many of its entries are no events
 -- ARG kept    number of events that are kept
--- ARG most    number of entries that are looked at
+-- ARG most    maximum number of entries that are looked at
 -- ARG young   milliseconds: entries that are at most so much older than the newest stay
 -- ARGS view   names of the views
 --

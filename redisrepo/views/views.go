@@ -35,8 +35,9 @@ var (
 // Entry is an entry of the log.
 type Entry = wire.Entry
 
-// View is something that follows from the log. Apply returns the call of the script that applies entries of a partition, from
-// an entry, not included, to another: its views: is the first key, and these are the first arguments.
+// View is something that follows from the log. Apply returns the call of the script that applies the entries of
+// a partition after from, up to to. The first key of the call is the partition's views:, its first arguments
+// are from and to.
 type View struct {
 	Name  string // of the field of views:, and of the feature
 	Apply func(p keys.Partition, from, to string, entries []Entry) (script *redis.Script, keys []string, args []any)
@@ -57,7 +58,7 @@ type Views struct {
 	at   map[keys.Partition][]string // where this process last saw each view
 }
 
-// New returns the views of a site; rooms add theirs.
+// New returns the views of a site, none yet: other packages add theirs.
 func New(store *wire.Store) *Views {
 	return &Views{Young: 10 * time.Second, store: store, at: map[keys.Partition][]string{}}
 }
@@ -108,9 +109,10 @@ const (
 	fewLacking  = 20
 )
 
-// Read runs commands that read a view in some partitions, as Store.Read does, in the same round trip as the entries that the view
-// lacks, by partition: the caller has to apply them to the replies. They are all that the log has which the replies do not have,
-// but for those that are written meanwhile; and some may be in the replies. It may queue several times, if there are many.
+// Read runs commands that read a view in some partitions, as Store.Read does. In the same round trip it reads
+// the entries that the view lacks, by partition, which the caller has to apply to the replies: all that the
+// replies do not have, except those written meanwhile, and perhaps some that they have. It may call queue
+// several times, if there are many.
 func (v *Views) Read(ctx context.Context, view *View, in []keys.Partition, queue func(redis.Pipeliner)) (lacking map[keys.Partition][]Entry, err error) {
 	most := mostLacking
 	for first := true; ; first = false {
@@ -194,8 +196,8 @@ type catchUp struct {
 	err  error
 }
 
-// CatchUp applies the entries that views lack, up to those that the log has now. Calls that come while another one runs share
-// the next.
+// CatchUp applies the entries that views lack, up to those that the log has now. Calls that come while a run is
+// under way share the next run.
 func (v *Views) CatchUp(ctx context.Context) error {
 	shared := v.start()
 	select {

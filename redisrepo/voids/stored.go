@@ -21,7 +21,7 @@ type Stored struct {
 	Reason string        `json:"reason"`
 }
 
-// Store returns it as an export has it.
+// Store returns the vote as an export has it.
 func (v *Void) Store() Stored {
 	return Stored{v.Voter, v.Vote, v.At.Unix(), v.cast, v.By, site.ValidUTF8(v.Reason)}
 }

@@ -76,7 +76,7 @@ func (v *Void) text() string {
 	return fmt.Sprintf("%d %d %s %s\n%s", v.Vote, v.At.Unix(), cast, v.By.Member(), v.Reason)
 }
 
-// Refusal is that of another vote of the voter on the article.
+// Refusal is the refusal, Denied, of a new vote of the voter on the article.
 func (v *Void) Refusal() site.Refusal {
 	refusal := site.Refuse(site.Denied, "article", "a moderator has taken your vote on %v out of the counts, and it stays out: %s", v.Article, v.Reason)
 	refusal[0].Reason = v.Reason

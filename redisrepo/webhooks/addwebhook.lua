@@ -10,7 +10,7 @@
 -- ARG cursor    the place
 --
 -- Replies {'OK'}
---         {'FULL'}       there are so many
+--         {'FULL'}       the site has the maximum number
 --         {'KNOWN', id}  another endpoint has the address
 -- Safe to run twice: the second run finds the endpoint added.
 

@@ -21,7 +21,7 @@ type Change struct {
 	Since     *time.Time          // send all events that are kept since a time again
 }
 
-// ChangeWebhook changes an endpoint. It returns the new secret, if it has one now.
+// ChangeWebhook changes an endpoint. It returns the new secret, or an empty text without NewSecret.
 //
 // The Refusal is as that of AddWebhook, and NotFound if there is no such endpoint.
 func (w *Webhooks) ChangeWebhook(ctx context.Context, id string, change Change, by site.Actor) (*Endpoint, string, error) {

@@ -6,7 +6,7 @@
 -- KEY undelivered  undelivered:HOOK  hash  the events that it did not get yet
 -- ARG id        name of the endpoint
 -- ARG url       its address from now on
--- ARG edition   its edition that the change is made of
+-- ARG edition   the edition of the endpoint that the caller has read
 -- ARG dropped   1: what it did not get yet is dropped; 0: it stays
 -- ARGS field    names of fields, each before its value
 --

@@ -61,8 +61,8 @@ type Progress struct {
 	Paused  string         // why it is paused now; empty: it is not
 }
 
-// Save saves what a process that has the lease has delivered to an endpoint as it has read it. It reports whether it still may:
-// if not, another process goes on, or the endpoint was changed, and nothing is saved.
+// Save saves what a process that has the lease has delivered to an endpoint. It reports false, and saves
+// nothing, if another process has had the lease since, or if the endpoint is no longer as e has it.
 func (w *Webhooks) Save(ctx context.Context, token string, e *Endpoint, p Progress) (saved bool, err error) {
 	args := []any{
 		token,      // ARGV[1] token
@@ -90,8 +90,8 @@ func (w *Webhooks) Save(ctx context.Context, token string, e *Endpoint, p Progre
 	return err == nil && answer.Status() == "OK", failover.Wrap("save what was delivered", err)
 }
 
-// MessageIDs returns what names the events of a site in all tries and to all endpoints: it has the epoch of the partition's data,
-// so that it is not given out again after the data was lost.
+// MessageIDs returns a function for the id of an event's message, the same in all tries and for all endpoints.
+// It contains the epoch of the partition's data, so that it is not given out again after the data was lost.
 func (w *Webhooks) MessageIDs(ctx context.Context) (func(*events.Event) string, error) {
 	epochs := make([]*redis.StringCmd, len(w.store.Partitions))
 	err := w.store.Read(ctx, func(pipe redis.Pipeliner) {

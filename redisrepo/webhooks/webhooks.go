@@ -110,8 +110,9 @@ func (w *Webhooks) mayChange(by site.Actor) error {
 // AddWebhook adds an endpoint, which gets the events of some kinds from now on; none: all. It returns the secret that signs
 // them, in the form whsec_ and base64, which is not shown again.
 //
-// The Refusal is Forbidden for others than moderators and on a site without a secret or a change feed, Invalid or TooLong for an
-// address that events are not sent to, or that another endpoint has, and TooLong beyond MaxEndpoints.
+// The Refusal is Forbidden if the actor is not a moderator, and on a site without a secret or a change feed,
+// Invalid or TooLong for an address that events are not sent to, or that another endpoint has, and TooLong
+// beyond MaxEndpoints.
 func (w *Webhooks) AddWebhook(ctx context.Context, address string, kinds []events.EventKind, by site.Actor) (*Endpoint, string, error) {
 	if err := w.mayChange(by); err != nil {
 		return nil, "", err
@@ -153,7 +154,8 @@ func (w *Webhooks) AddWebhook(ctx context.Context, address string, kinds []event
 	return added, secret, err
 }
 
-// RemoveWebhook removes an endpoint with all events that it did not get yet. That it does not exist is not an error.
+// RemoveWebhook removes an endpoint with all events that it did not get yet. If there is no such endpoint, that
+// is not an error.
 func (w *Webhooks) RemoveWebhook(ctx context.Context, id string, by site.Actor) error {
 	name, err := w.named(id, by)
 	if err != nil {
@@ -165,7 +167,8 @@ func (w *Webhooks) RemoveWebhook(ctx context.Context, id string, by site.Actor) 
 	return failover.Wrap("remove a webhook", err)
 }
 
-// AllWebhooks returns the endpoints, the oldest first. The Refusal is Forbidden for others than moderators.
+// AllWebhooks returns the endpoints, the oldest first. The Refusal is Forbidden if the actor is not a
+// moderator.
 func (w *Webhooks) AllWebhooks(ctx context.Context, by site.Actor) ([]*Endpoint, error) {
 	if err := w.mayChange(by); err != nil {
 		return nil, err

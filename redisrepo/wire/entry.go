@@ -51,7 +51,7 @@ func (f Fields) Text(name string) string {
 // EntryID is the id of an entry of a stream.
 type EntryID struct{ Milliseconds, Sequence uint64 }
 
-// ParseEntryID parses an id as Redis replies it; any other text as another one.
+// ParseEntryID parses an id as Redis replies it. A part that is not a number is 0.
 func ParseEntryID(id string) (e EntryID) {
 	milliseconds, sequence, _ := strings.Cut(id, "-")
 	e.Milliseconds, _ = strconv.ParseUint(milliseconds, 10, 64)

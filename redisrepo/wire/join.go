@@ -53,7 +53,7 @@ type laneKey struct{}
 // on returns the context of a call on a lane.
 func (l lane) on(ctx context.Context) context.Context { return context.WithValue(ctx, laneKey{}, l) }
 
-// Reading returns a context for one command that reads, and that is no blocking one: it may share its round trip.
+// Reading returns a context for one command that reads and does not block: it may share its round trip.
 func Reading(ctx context.Context) context.Context { return reads.on(ctx) }
 
 func laneOf(ctx context.Context) lane {

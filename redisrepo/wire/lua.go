@@ -17,8 +17,8 @@ var luaFiles embed.FS
 
 var rightsScript = Script(luaFiles, "rights.lua")
 
-// Scripts are all scripts but vote.lua, which each Repo has for its rules. scripts are the same by digest,
-// and luaSources the Lua files of all rooms that are initialized.
+// Scripts are all scripts but vote.lua, which each Repo has for its rules. scripts are the same by digest, and
+// luaSources the Lua files of all packages that are initialized.
 var (
 	Scripts    []*redis.Script
 	scripts    = map[string]script{}
@@ -31,7 +31,8 @@ type script struct {
 	keys, args slots
 }
 
-// AddLua makes the Lua files of a room known, so that scripts can use them. It panics if another room has one of the name.
+// AddLua makes the Lua files of a package known, so that scripts can use them. It panics if another package has
+// a different file of the same name.
 func AddLua(files embed.FS) bool {
 	names, _ := fs.Glob(files, "*.lua")
 	for _, name := range names {
@@ -44,8 +45,8 @@ func AddLua(files embed.FS) bool {
 	return true
 }
 
-// Script returns the script in a file of a room. Its header names the files whose functions it uses, and its keys and
-// arguments in their order, those in brackets if a call may lack them:
+// Script returns the script in a Lua file of a package. Its header names the files whose functions it uses, and
+// its keys and arguments in their order, those in brackets if a call may lack them:
 //
 //	-- uses NAME ...
 //	-- KEY NAME  description
@@ -62,8 +63,8 @@ func Script(files embed.FS, name string) *redis.Script {
 	return s
 }
 
-// Ruled returns the text of a script whose header has lines RULE, too: constants with the values of these, in Lua. Its file
-// has been added before.
+// Ruled returns the text of a script whose header also has lines RULE: they become constants, with their values
+// from rules, in Lua. AddLua must have added its file.
 func Ruled(name string, rules map[string]string) string {
 	return compose(name, rules).text
 }

@@ -15,7 +15,7 @@ import (
 	"frontpage/redisrepo/site"
 )
 
-// PartitionOfKey returns the partition that a key begins with the tag of; it may be one that the site does not have.
+// PartitionOfKey returns the partition whose tag a key begins with; the site may not have that partition.
 func (r *Store) PartitionOfKey(key string) keys.Partition {
 	if r.Partitions[0] == keys.Untagged {
 		return keys.Untagged

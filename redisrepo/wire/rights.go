@@ -29,8 +29,8 @@ const (
 	maxQuestionsPerTrip = 1000
 )
 
-// CheckRights checks that the Redis user may run every command on every kind of key. A script that lacked a right
-// halfway would leave its write half done.
+// CheckRights checks that the Redis user may run each kind of key's commands, in all partitions. A script that
+// lacked a right halfway would leave its write half done.
 func (r *Store) CheckRights(ctx context.Context) error {
 	var questions []question
 	ask := func(key string, commands []string) {
@@ -117,7 +117,7 @@ type rights struct {
 // rightsPause is the minimum time between two checks of the rights while one is missing.
 const rightsPause = time.Second
 
-// MayWrite returns an error while a right is missing.
+// MayWrite returns ErrReadOnly, wrapped, while a right is missing. It checks again, at most once a second.
 func (r *Store) MayWrite(ctx context.Context) error {
 	if !r.rights.missing.Load() {
 		return nil

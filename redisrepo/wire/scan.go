@@ -76,7 +76,7 @@ func Walk(step int, handle func([]string) error, next func(cursor uint64) *redis
 	}
 }
 
-// ScanError is the error of a walk's own command.
+// ScanError is the error of a command of the walk itself, not of what it calls.
 type ScanError struct{ Err error }
 
 func (e ScanError) Error() string { return e.Err.Error() }
@@ -87,8 +87,9 @@ func (e ScanError) Unwrap() error { return e.Err }
 const maxWalks = 150
 
 // At calls walk with one connection to the primary of key. A cursor of SCAN is valid only on the server that
-// replied it, and only until that is restarted: on another one a walk would miss elements. So when the connection fails,
-// or the server no longer has the key, the walk begins again. It should return an error of the connection as a ScanError.
+// replied it, and only until that is restarted: on another one a walk would miss elements. So when the
+// connection fails, or the server no longer has the key, the walk begins again. walk must return an error of
+// the connection as a ScanError.
 func (r *Store) At(ctx context.Context, key string, walk func(ctx context.Context, server redis.Cmdable) error) error {
 	for walks, pause := 1, failover.MinPause; ; walks, pause = walks+1, min(2*pause, failover.MaxPause) {
 		err := r.onConnection(ctx, key, walk)
@@ -147,7 +148,8 @@ func (r *Store) EachServer(ctx context.Context, walk func(ctx context.Context, s
 	return nil
 }
 
-// Served returns those of the partitions that are on a server, and not about to move. The first must be one of them.
+// Served returns those of the partitions that are on a server, and not about to move. If the first is not one
+// of them, the error is a ScanError.
 func Served(ctx context.Context, server redis.Cmdable, partitions []keys.Partition) (has []keys.Partition, err error) {
 	replies := make([]*redis.IntCmd, len(partitions))
 	_, _ = server.Pipelined(failover.Impatient(ctx), func(pipe redis.Pipeliner) error { // the commands have the errors

@@ -80,13 +80,13 @@ func (r *Store) Version() uint64 { return r.Changes.Load() }
 // IncompleteLayout is the layout in meta: while Migrate or Fill writes the data.
 const IncompleteLayout = "incomplete copy"
 
-// Changed takes note that this process has changed a partition: Version grows, and other processes will know.
+// Changed notes that this process has changed a partition: Version grows, and other processes are notified.
 func (r *Store) Changed(index int) {
 	r.Changes.Add(1)
 	r.OnChange(index)
 }
 
-// Listeners returns how many processes listen to changes: each server does, at one of the nodes.
+// Listeners returns how many processes listen to changes: each subscribes at one of the nodes.
 func (r *Store) Listeners(ctx context.Context) (int64, error) {
 	channel, all := keys.ChangesChannel(r.Database), atomic.Int64{}
 	if cluster, ok := r.Client.(*redis.ClusterClient); ok {
@@ -101,14 +101,16 @@ func (r *Store) Listeners(ctx context.Context) (int64, error) {
 	return found[channel], err
 }
 
-// UseCursorKey has rankings use the key that meta: of a partition has. Other partitions than the first have none.
+// UseCursorKey sets the key of the cursors of rankings, as meta: of a partition has it. An empty key, which
+// partitions other than the first have, is ignored.
 func (r *Store) UseCursorKey(key string) {
 	if key != "" {
 		r.CursorKey.Store(&key)
 	}
 }
 
-// TryWrites sends each partition a write, which Redis may refuse, but without effect: there is no such member.
+// TryWrites sends each partition a write that Redis may refuse. It has no effect, since there is no such
+// member.
 func (r *Store) TryWrites(ctx context.Context) ([]redis.Cmder, error) {
 	return r.pipelined(failover.Impatient(ctx), func(pipe redis.Pipeliner) {
 		for _, p := range r.Partitions {
