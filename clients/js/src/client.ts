@@ -18,7 +18,7 @@ export class GraphQLFailure extends Error {
 
 export interface Client {
   votes: Votes;
-  /** Executes a query or a mutation. Rejects if there is no data. */
+  /** Executes a query or a mutation. Rejects if there is no data, or only null because of errors. */
   execute<D>(query: string, variables?: Record<string, unknown>): Promise<D>;
   /** Votes. Resolves with the message if the vote is refused by a rule, and with nothing once it is counted. */
   vote(id: string, direction: Direction): Promise<string | undefined>;
@@ -41,7 +41,7 @@ export function connect(live: Omit<Live, "votes"> & { votes?: Votes }): Client {
       body: JSON.stringify({ query, variables }),
     });
     const { data, errors } = await response.json().catch(() => ({}));
-    if (data) return data;
+    if (data && !(errors && Object.values(data).every((field) => field === null))) return data;
     throw new GraphQLFailure(errors ?? [{ message: response.statusText }], response.status);
   };
   return {
