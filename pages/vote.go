@@ -189,7 +189,7 @@ func (s *server) refusal(w http.ResponseWriter, p *page, got *response, e userEr
 		w.Header().Set("Retry-After", strconv.Itoa(e.RetryAfter))
 	}
 	p.status, p.Missing = cmp.Or(formStatus[e.Code], http.StatusBadRequest), sentence(e.Message)
-	if text, found := p.Site.Texts.Refusal(e.Code, strings.Join(e.Field[:min(len(e.Field), 1)], "")); found { // as the script
+	if text, found := p.Site.Texts.Refusal(e.Code, e.Field); found {
 		p.Missing = text
 	}
 }

@@ -155,14 +155,13 @@ func (r *Repo) editClosed(field string) error {
 	if field == site.FieldTitle {
 		return site.Refuse(site.EditClosed, field, "a title can be changed for %s after posting", formatWindow(r.Store.Rules.EditWindow))
 	}
-	return site.Refuse(site.EditClosed, field, "a text can be changed for %s after posting", formatWindow(max(r.Store.Rules.EditWindow, r.Store.Rules.VotingWindow)))
+	return site.Refuse(site.EditClosed, field, "a text can be changed for %s after posting", formatWindow(r.Store.Rules.TextWindow()))
 }
 
 // CanEdit reports whether Edit would accept a change of at least the text by the actor now. Like CanVote, it uses this
 // process's clock.
 func (r *Repo) CanEdit(by site.Actor, a *site.Article) bool {
-	window := max(r.Store.Rules.EditWindow, r.Store.Rules.VotingWindow)
-	return by.MayDelete(a) && (by.Moderator || !r.Store.Now().Truncate(time.Second).After(a.CreatedAt.Add(window)))
+	return by.MayDelete(a) && (by.Moderator || !r.Store.Now().Truncate(time.Second).After(a.CreatedAt.Add(r.Store.Rules.TextWindow())))
 }
 
 // editChange is a checked edit, as edit.lua takes it.

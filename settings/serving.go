@@ -167,7 +167,7 @@ func (s *Settings) Pages() web.Options {
 		Without: s.without(),
 		Site:    s.Has("site"), Explorer: s.Has("explorer"),
 		Name: s.SiteName, About: s.SiteAbout, Texts: texts, Accent: s.SiteAccent, Logo: logo, Links: links, Rules: rules,
-		Editable: web.Editable{Title: int(s.EditWindow.Seconds()), Text: int(max(s.EditWindow, s.VotingWindow).Seconds())},
+		Editable: web.Editable{Title: int(s.EditWindow.Seconds()), Text: int(s.SiteRules().TextWindow().Seconds())},
 	}
 }
 

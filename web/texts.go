@@ -89,10 +89,14 @@ func (t *Texts) Text(key string, pairs ...any) string {
 	return replaced(forms["other"], pairs)
 }
 
-// Refusal returns the words for a refused change, by its code and field or else by its code. found is false if the
-// language has none.
-func (t *Texts) Refusal(code, field string) (text string, found bool) {
-	for _, key := range []string{"refusals." + code + "." + field, "refusals." + code} {
+// Refusal returns the words for a refused change, by its code and the first part of the field's path, or else by its
+// code. found is false if the language has none.
+func (t *Texts) Refusal(code string, field []string) (text string, found bool) {
+	keys := []string{"refusals." + code}
+	if len(field) > 0 {
+		keys = []string{"refusals." + code + "." + field[0], "refusals." + code}
+	}
+	for _, key := range keys {
 		if forms, found := t.forms[key]; found {
 			return forms["other"], true
 		}

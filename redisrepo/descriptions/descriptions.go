@@ -101,6 +101,13 @@ func newStored(description string, rules []string) (s stored, refusal site.Refus
 	return s, refusal
 }
 
+func parseStored(group, text string) (s stored, err error) {
+	if err := json.Unmarshal([]byte(text), &s); err != nil {
+		return s, fmt.Errorf("read the description of the group %s: %w", group, err)
+	}
+	return s, nil
+}
+
 func (s stored) isEmpty() bool { return s.Description == "" && s.Rules == nil }
 
 // describe sets what is said about a group.
@@ -131,9 +138,9 @@ func (d *Descriptions) Describe(ctx context.Context, groups []*site.Group) error
 		if !ok {
 			continue
 		}
-		var s stored
-		if err := json.Unmarshal([]byte(text), &s); err != nil {
-			return fmt.Errorf("read the description of the group %s: %w", names[i], err)
+		s, err := parseStored(names[i], text)
+		if err != nil {
+			return err
 		}
 		s.describe(groups[i])
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 
@@ -51,11 +50,11 @@ func (d *Descriptions) Records(ctx context.Context, visit func(Record) error) er
 		return failover.Wrap("read descriptions of groups", err)
 	}
 	for _, name := range slices.Sorted(maps.Keys(texts)) {
-		r := Record{Described: site.GroupName(name)}
-		if err := json.Unmarshal([]byte(texts[name]), &r.stored); err != nil {
-			return fmt.Errorf("read the description of the group %s: %w", name, err)
+		s, err := parseStored(name, texts[name])
+		if err != nil {
+			return err
 		}
-		if err := visit(r); err != nil {
+		if err := visit(Record{site.GroupName(name), s}); err != nil {
 			return err
 		}
 	}

@@ -106,6 +106,9 @@ type RuleError struct {
 
 func (e *RuleError) Error() string { return e.Rule + ": " + e.Problem }
 
+// TextWindow is how long after posting its poster may change a text: while the title can be changed or the article be voted on.
+func (r Rules) TextWindow() time.Duration { return max(r.EditWindow, r.VotingWindow) }
+
 // Validate returns a *RuleError for the first rule that is out of bounds, or nil.
 func (r Rules) Validate() error {
 	switch {
