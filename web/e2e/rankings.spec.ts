@@ -136,16 +136,40 @@ function hours(offset: number): { day: string; hour: number } {
   return { day: time.toISOString().slice(0, 10), hour: time.getUTCHours() };
 }
 
+/** Loads the front page, and returns the articles of its answer, the last one first. */
+async function onFrontPage(page: Page) {
+  const list = page.waitForResponse(
+    (response) => response.request().postDataJSON()?.operationName === "Articles",
+  );
+  await page.goto("/");
+  return (await (await list).json()).data.articlesConnection.nodes.reverse();
+}
+
+test.describe("a past hour with many articles", () => {
+  test.use({ csv: manyArticles(25) });
+
+  test("has all of them once the visitor scrolls @core", async ({ page }) => {
+    const nodes = await onFrontPage(page);
+    await onOperation(page, "Past", async (route) => {
+      const response = await route.fetch();
+      const json = await response.json();
+      const edge = (node: object, i: number) => ({ __typename: "FrontPageEdge", rank: i + 1, node });
+      json.data.frontPage = { __typename: "FrontPage", edges: nodes.map(edge) };
+      await route.fulfill({ response, json });
+    });
+    await page.goto("/past/2026-11-20?hour=18");
+    await expect(rows(page)).toHaveCount(15);
+    await page.evaluate(() => scrollTo(0, document.body.scrollHeight));
+    await expectIds(page, nodes);
+  });
+});
+
 test.describe("the front page of a past hour", () => {
   test.use({ csv: manyArticles(5) });
 
   // The store of a test is younger than a full hour, so the page gets an answer that has the articles of now.
   test("has the ranks of then, the votes of now, and room for deleted articles @core", async ({ page }) => {
-    const list = page.waitForResponse(
-      (response) => response.request().postDataJSON()?.operationName === "Articles",
-    );
-    await page.goto("/");
-    const nodes = (await (await list).json()).data.articlesConnection.nodes.reverse();
+    const nodes = await onFrontPage(page);
     await onOperation(page, "Past", async (route) => {
       const response = await route.fetch();
       const json = await response.json();

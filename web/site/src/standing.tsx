@@ -36,7 +36,7 @@ export function Standing({ article, now }: { article: RowFragment; now: number }
     <section class="standing" data-open={open || undefined} aria-label={texts.standing}>
       <button type="button" class="narrow" aria-expanded={open} onClick={() => setOpen(!open)}>
         <strong>{title}</strong>
-        {goals.slice(0, 1).map((goal) => ` ${goal.join(": ")}`)}
+        {goals[0] && ` ${goals[0].join(": ")}`}
       </button>
       <div hidden={!known && !error}>
         <p>
