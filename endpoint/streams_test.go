@@ -370,15 +370,13 @@ func TestDisconnectedClientsLeakNothing(t *testing.T) {
 		return now <= least
 	})
 
-	// When the log has lost an entry, Listen reads all watched articles.
+	// When the log has lost the entry that was read last, Listen reads all watched articles. Which one that is, a test cannot
+	// know: the watcher may have got its votes from their replies. So the log loses all.
 	last := fmt.Sprint(articles + 1)
 	s.Socket("").Watch("a", last)
 	s.Trips.Reset()
-	const lose = `local last = redis.call('XREVRANGE', KEYS[1], '+', '-', 'COUNT', 2)
-redis.call('XDEL', KEYS[1], last[1][1])
-redis.call('XSETID', KEYS[1], last[2][1])
-return redis.call('PUBLISH', 'changes:0', 'another 0')`
-	must.Do(t, s.Client.Eval(t.Context(), lose, []string{"events:"}).Err())
+	must.Do(t, s.Client.XTrimMaxLen(t.Context(), "events:", 0).Err())
+	must.Do(t, s.Client.Publish(t.Context(), "changes:0", "another 0").Err())
 	read := func() int {
 		return len(slices.DeleteFunc(s.Trips.Listened(), func(name string) bool { return name != "hgetall" }))
 	}
