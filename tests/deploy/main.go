@@ -57,6 +57,21 @@ func compose(file string, profiles []string) error {
 	if err != nil {
 		return err
 	}
+	for name, service := range project.Services {
+		if !service.ReadOnly {
+			continue
+		}
+		for _, config := range service.Configs {
+			if project.Configs[config.Source].File == "" {
+				return fmt.Errorf("docker compose cannot copy the config %s into the read-only service %s", config.Source, name)
+			}
+		}
+		for _, secret := range service.Secrets {
+			if project.Secrets[secret.Source].File == "" {
+				return fmt.Errorf("docker compose cannot copy the secret %s into the read-only service %s", secret.Source, name)
+			}
+		}
+	}
 	fmt.Println(file, profiles, "services:", project.ServiceNames())
 	return nil
 }
