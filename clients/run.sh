@@ -1,8 +1,10 @@
 #!/bin/bash
-# Starts a server with 500 articles on a free port and runs all clients against it. Needs Go, Node 20 or
-# newer with npm, curl, and redis-server.
+# Starts a server with 500 articles on a free port and runs all clients against it; with the argument spa, tests the
+# single-page app of docs/spa.md only. Needs Go and redis-server, and installs Node, Chromium and curl as web/needs.sh does.
 set -euo pipefail
-cd "$(dirname "$0")"
+cd "$(dirname "$0")/.."
+. web/needs.sh
+cd clients
 for tool in go node npm curl redis-server; do
 	command -v "$tool" >/dev/null || { echo "clients/run.sh: needs $tool: install it and try again" >&2; exit 1; }
 done
@@ -15,7 +17,7 @@ tear_down() {
 	if [ -n "$server" ]; then
 		kill "$server" 2>/dev/null && wait "$server" || true
 	fi
-	if [ "$code" != 0 ]; then
+	if [ "$code" != 0 ] && [ -f "$site/log" ]; then
 		echo "clients/run.sh: failed. The last lines of the server log:" >&2
 		tail -n 20 "$site/log" >&2 || true
 	fi
@@ -24,10 +26,22 @@ tear_down() {
 }
 trap tear_down EXIT
 
-npm ci --loglevel error
+omit=() # the app needs dependencies only, the other clients devDependencies
+[ "${1-}" != spa ] || omit=(--omit=dev)
+npm ci --loglevel error --no-audit --prefer-offline "${omit[@]}"
+PATH=$PWD/node_modules/.bin:$PATH
 (cd js && npm run --silent build)
 
-(cd .. && go build -o "$site/frontpage" .)
+(cd .. && go build -trimpath -o "$site/frontpage" .)
+export SITE_PROGRAM=$site/frontpage
+
+# The app of docs/spa.md.
+rm -rf js/examples/react/gql
+cp ../schema.graphqls js/examples/react
+(cd js/examples/react && graphql-codegen --silent && tsc --noEmit --strict --jsx react-jsx --module esnext --moduleResolution bundler --skipLibCheck main.tsx)
+vitest run --root js/test/spa
+[ "${1-}" != spa ] || exit 0
+
 # Two articles per second, so that paging has to deal with equal scores.
 {
 	echo id,title,link,votes,poster,posted_at,groups
@@ -35,7 +49,6 @@ npm ci --loglevel error
 		echo "$((1000 + i)),article $i,https://example.org/$i,$((i % 7)),poster$((i % 50)),$((1700000000 + i / 2)),walk"
 	done
 } >"$site/articles.csv"
-export SITE_PROGRAM=$site/frontpage
 export REDIS_URL="spawn://$site/data" FRONTPAGE_ADDR=127.0.0.1:0 FRONTPAGE_SECRET="a secret of at least thirty-two bytes"
 WEBHOOK_PORT=$(node -e 'const s = require("net").createServer().listen(0, () => { console.log(s.address().port); s.close(); })')
 export WEBHOOK_PORT FRONTPAGE_WEBHOOK_ORIGINS=http://127.0.0.1:$WEBHOOK_PORT
@@ -52,24 +65,20 @@ done
 cat <&3 >>"$site/log" &
 [ -n "${FRONTPAGE_URL-}" ] || { echo "clients/run.sh: the server did not start" >&2; exit 1; }
 
-PATH=$PWD/node_modules/.bin:$PATH
-rm -rf build generated relay/__generated__ js/examples/react/gql
+rm -rf build generated relay/__generated__
 graphql-codegen --silent --config codegen.ts
 diff -r generated/sdl generated/live || { echo "graphql-codegen: the schema at its URL and by introspection give different types" >&2; exit 1; }
 # relay-compiler only reads files named *.graphql.
 cp ../schema.graphqls generated/schema.graphql
 relay-compiler
 tsc
-# The app of docs/spa.md.
-cp ../schema.graphqls js/examples/react
-(cd js/examples/react && graphql-codegen --silent)
 (cd .. && eslint --config clients/eslint.config.mjs schema.graphqls)
 
 for client in contract audits protocol sockets events webhooks subgraph urql apollo relay/client; do
 	node "build/$client.js"
 done
 tsc -p js/test
-(cd js && vitest run)
+(cd js && vitest run --exclude test/spa)
 ./curl.sh
 
 cd go

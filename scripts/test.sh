@@ -2,7 +2,7 @@
 # Runs the tests. Where apt is available, it installs what is missing: redis-server, gcc, curl, Node and Chromium.
 #   scripts/test.sh            Go tests, those of concurrency with the race detector, the site, and its main tests in Chromium
 #   scripts/test.sh --quick    most Go tests, without those of concurrency and the race detector
-#   scripts/test.sh --ci       what CI runs: also lint, generated code, faults, failovers of a cluster, and Valkey
+#   scripts/test.sh --ci       what CI runs: also the single-page app, lint, generated code, faults, failovers of a cluster, and Valkey
 #   FULL=1 scripts/test.sh     all there is, each test at its full size, and a release; it installs more programs
 #   scripts/test.sh ARGUMENTS  go test with these arguments: scripts/test.sh -run Vote ./redisrepo
 # A step that fails does not end the others. REDIS_SERVER is the server to test with instead of redis-server,
@@ -94,7 +94,6 @@ valkey() {
 	scripts/valkey.sh || { echo "WARNING: no valkey-server here: NOT TESTED on Valkey"; unset REDIS_SERVER; }
 	scripts/test.sh -count=1 "$@"
 }
-clients() { . web/needs.sh; clients/run.sh; }
 
 if [ $# != 0 ] && [ "$1" != --quick ] && [ "$1" != --ci ]; then
 	programs >&2
@@ -107,7 +106,7 @@ fi
 
 # step NAME COMMAND runs a step in a shell of its own, which ends at the first failure.
 export more raced concurrent left_out long temporary
-export -f programs go_test packages raced_packages concurrent_tests redisrepo_tests other_tests both all_go_tests contents generated_code site browser valkey clients
+export -f programs go_test packages raced_packages concurrent_tests redisrepo_tests other_tests both all_go_tests contents generated_code site browser valkey
 step() {
 	local name=$1 began=$SECONDS result=passed
 	shift
@@ -129,6 +128,7 @@ case $size in --ci | --full) step "generated code" generated_code ;; esac # it w
 set -m
 {
 	case $size in push | --ci | --full) step site site; step browser browser ;; esac
+	case $size in --ci) step "single-page app" clients/run.sh spa ;; esac # with --full, the clients have it
 	case $size in --ci | --full) step lint scripts/lint.sh ;; esac
 	case $size in --full) step vulnerabilities scripts/vulnerabilities.sh ;; esac
 } >"$temporary/beside" 2>&1 &
@@ -166,7 +166,7 @@ case $size in
 	step cluster go_test -count=1 ./tests/cluster
 	step benchmarks go test -run '^$' -bench '/1000$' -benchtime 1x ./tests/benchmarks # they must run; their speed is not judged
 	step "fuzz targets" scripts/fuzz.sh 5000 unguided
-	step clients clients
+	step clients clients/run.sh
 	step deploy scripts/deploy.sh
 	step release env ONE_PROCESSOR=1 scripts/release.sh
 	;;
