@@ -60,10 +60,12 @@ const way = createServer((from) => {
     [to, from],
   ] as const) {
     open.add(socket);
-    socket.on("error", () => {}).on("close", () => {
-      open.delete(socket);
-      other.destroy();
-    });
+    socket
+      .on("error", () => {})
+      .on("close", () => {
+        open.delete(socket);
+        other.destroy();
+      });
     socket.pipe(other);
   }
 });
@@ -157,7 +159,8 @@ async function shows(at: number, votes: number) {
 test("ten articles, in the order of the front page, and More", async () => {
   await until(async () => expect(await buttons().count()).toBe(10));
   const rows = async () => (await page.locator("li").allTextContents()).map((row) => row.trim());
-  const expected = async (first: number) => (await front(first)).map(({ title, votes }) => `${votes} ${title}`);
+  const expected = async (first: number) =>
+    (await front(first)).map(({ title, votes }) => `${votes} ${title}`);
   expect(await rows()).toEqual(await expected(10));
   await page.locator(".more").click();
   await until(async () => expect(await rows()).toEqual(await expected(20)));
