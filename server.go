@@ -517,7 +517,7 @@ func listen(s *settings.Settings) (*net.TCPListener, error) {
 	if errors.Is(err, syscall.EADDRINUSE) {
 		other := *resolved
 		other.Port = resolved.Port%65535 + 1
-		err = fmt.Errorf("port %d is already in use: choose another one, as in FRONTPAGE_ADDR=%v frontpage", resolved.Port, &other)
+		err = fmt.Errorf("port %d is already in use: choose another one, such as FRONTPAGE_ADDR=%v", resolved.Port, &other)
 	}
 	if err != nil {
 		return nil, settings.Invalid(err, "addr")
