@@ -150,7 +150,9 @@ test.describe("a past hour with many articles", () => {
 
   test("has all of them once the visitor scrolls @core", async ({ page }) => {
     const nodes = await onFrontPage(page);
+    let answers = 0;
     await onOperation(page, "Past", async (route) => {
+      answers++;
       const response = await route.fetch();
       const json = await response.json();
       const edge = (node: object, i: number) => ({ __typename: "FrontPageEdge", rank: i + 1, node });
@@ -158,9 +160,13 @@ test.describe("a past hour with many articles", () => {
       await route.fulfill({ response, json });
     });
     await page.goto("/past/2026-11-20?hour=18");
-    await expect(rows(page)).toHaveCount(15);
+    await expect(rows(page)).toHaveCount(10);
+    await page.getByRole("link", { name: "New", exact: true }).click();
+    await expect(page).toHaveURL("/new");
+    await page.goBack();
     await page.evaluate(() => scrollTo(0, document.body.scrollHeight));
     await expectIds(page, nodes);
+    expect(answers).toBe(1);
   });
 });
 
@@ -210,7 +216,7 @@ test.describe("the front page of a past hour", () => {
     await page.getByLabel("Hour, UTC").selectOption("07:00");
     await page.getByRole("button", { name: "Show" }).click();
     await expect(page).toHaveURL("/past/2020-02-29?hour=7");
-    await expect(page.getByRole("heading", { level: 1 })).toHaveText(/^Saturday,? 29 February 2020$/);
+    await expect(page.getByRole("heading", { level: 1 })).toHaveText("Front page of 2020-02-29");
     await expect(page.getByRole("heading", { name: "No front page of this hour" })).toBeVisible();
     await page.getByRole("link", { name: "See the latest one" }).click();
     await expect(page.getByLabel("Day", { exact: true })).toHaveValue(hours(0).day);

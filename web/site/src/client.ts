@@ -49,7 +49,7 @@ const together = 250; // milliseconds
 let known: (GraphQLRequest & { data: object })[] = [];
 
 /** What the server adds to a page that it rendered. */
-interface Rendered {
+export interface Rendered {
   /** As the page would have sent it. */
   request: { operationName: string; query: string; variables: Record<string, unknown> };
   data?: object;
@@ -87,6 +87,7 @@ export async function takeOver(
       ? rendered.data
       : (await send(credentials, { ...request, variables }).catch((): Answer => ({}))).data;
     if (!data) break;
+    rendered.data = data;
     known.push({ ...createRequest(request.query, variables), data });
     variables = { ...variables, after: endOf(data) };
     if (!variables.after) break;

@@ -1,6 +1,7 @@
 import { useQuery } from "@urql/preact";
 import { useEffect, useState } from "preact/hooks";
-import { Past } from "./later-gql";
+import type { Rendered } from "./client";
+import { Past, type PastQuery } from "./later-gql";
 import { useNear } from "./live";
 import { useNow, useTitle } from "./page";
 import { navigate, useScroll, useVisit } from "./router";
@@ -10,15 +11,23 @@ import { fill, texts } from "./strings";
 
 const hour = 3_600_000; // milliseconds
 const day = 24 * hour;
-const first = 15; // articles that are drawn before the visitor scrolls: a phone takes long for all 100
+const first = 10; // articles that are read and drawn before the visitor scrolls: a phone takes long for all 100
+
+/** The answer that the page was rendered of, with all articles. */
+let whole: Rendered | undefined;
+
+/** Leaves the first articles in the answer that the page was rendered of, until the visitor scrolls. */
+export function shorten(rendered: Rendered) {
+  const data = rendered.data as PastQuery | undefined;
+  if (!data?.frontPage || data.frontPage.edges.length <= first) return;
+  whole = { ...rendered, data: { ...data } };
+  data.frontPage = { ...data.frontPage, edges: data.frontPage.edges.slice(0, first) };
+}
 
 const isoDay = (time: number) => new Date(time).toISOString().slice(0, 10);
 const isoHour = (time: number) => new Date(time).getUTCHours();
 const address = (time: number) => `/past/${isoDay(time)}?hour=${isoHour(time)}`;
 
-/** Formats a day: "Saturday, 21 November 2026". */
-const longDay = (time: number) =>
-  new Date(time).toLocaleDateString(texts.locale, { dateStyle: "full", timeZone: "UTC" });
 const clock = (time: number) => new Date(time).toISOString().slice(11, 16);
 
 /**
@@ -38,12 +47,10 @@ export function PastPage({ name }: { name?: string }) {
   const visit = useVisit();
   const now = useNow();
   const [at] = useState(() => hourOf(name, visit.search, now));
-  const [title] = useState(() => longDay(at)); // a phone needs 50 ms for it
-  useTitle(fill(texts.frontPageOf, { day: isoDay(at) }));
-  const [{ data, error }, execute] = useQuery({
-    query: Past,
-    variables: { at: new Date(at).toISOString() },
-  });
+  const title = fill(texts.frontPageOf, { day: isoDay(at) }); // in the language's own form, a phone needs 50 ms for it
+  useTitle(title);
+  const variables = { at: new Date(at).toISOString() };
+  const [{ data, error }, execute] = useQuery({ query: Past, variables });
   const page = data?.frontPage;
   // Such as on a site that was imported since then. The server does the same.
   useEffect(() => {
@@ -54,7 +61,10 @@ export function PastPage({ name }: { name?: string }) {
   const [all, setAll] = useState(visit.arrival !== "new");
   const [near, end] = useNear<HTMLDivElement>("300px", false, [page]);
   useEffect(() => {
-    if (near) setAll(true);
+    if (!near) return;
+    setAll(true);
+    if (page?.edges.length !== first || whole?.request.variables.at !== variables.at) return;
+    execute({ requestPolicy: "network-only", fetch: async () => new Response(JSON.stringify(whole)) });
   }, [near]);
   return (
     <>
