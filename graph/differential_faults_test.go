@@ -90,8 +90,13 @@ func (commandFaults) fail(ctx context.Context, command redis.Cmder) error {
 		if kind = f.kind(2, "articles"); kind < 0 && f.kind(1, key) == 0 {
 			kind = 2
 		}
+	case command.Name() == "scan": // it would be repeated for half a minute
 	case ctx.Value(batchKey{}) == nil:
-		kind = f.kind(len(replies), command.Name(), key)
+		name := command.Name()
+		if name == "exists" || strings.HasSuffix(name, "scan") {
+			name = "walk" // as above, unless asking for the key fails, too
+		}
+		kind = f.kind(len(replies), name, key)
 	}
 	if kind < 0 {
 		return nil
