@@ -137,9 +137,7 @@ func spoil(ctx context.Context, random *rand.Rand, client *redis.Client, s *samp
 		}
 	}
 	if random.IntN(20) == 0 {
-		key := pick(random, []string{"score:", "time:", "groups:", "posted:alice", "host:a.example", "score:go", "moderation:", "events:"})
-		client.Del(ctx, key)
-		client.Set(ctx, key, "of another type", 0)
+		s.mistyped = pick(random, []string{"score:", "time:", "groups:", "posted:alice", "host:a.example", "score:go", "moderation:", "events:"})
 	}
 	// Redis numbers the next entry after the last one: with one in the future, it does not depend on the time.
 	client.XAdd(ctx, &redis.XAddArgs{Stream: "moderation:", ID: "9000000000000-0", Values: []string{

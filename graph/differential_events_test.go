@@ -71,17 +71,17 @@ func TestEventsOfPlansAreLikeGqlgen(t *testing.T) {
 				}
 				b, ok := p.sides[1].event(r, article, true)
 				if !ok {
-					t.Fatalf("the plan of a subscription panics\n%s", r)
+					t.Fatalf("seed %d: the plan of a subscription panics\n%s", *seed, r)
 				}
 				if difference := r.differ(a, b); difference != "" {
-					t.Fatalf("the executors differ in %s\n%s\nfirst:  %s %v\nsecond: %s %v", difference, r, a.data, a.errors, b.data, b.errors)
+					t.Fatalf("seed %d: the executors differ in %s\n%s\nfirst:  %s %v\nsecond: %s %v", *seed, difference, r, a.data, a.errors, b.data, b.errors)
 				}
 				events++
 			}
 		}
 	}
 	if events < 300 {
-		t.Errorf("got %d events, want at least 300", events)
+		t.Errorf("seed %d: got %d events, want at least 300", *seed, events)
 	}
 }
 

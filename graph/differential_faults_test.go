@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"os"
 	"reflect"
 	"slices"
 	"strings"
+	"testing"
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
@@ -15,8 +17,15 @@ import (
 
 	"frontpage/failover"
 	"frontpage/graph"
+	"frontpage/must"
+	"frontpage/redisrepo/denials"
 	"frontpage/redisrepo/events"
+	"frontpage/redisrepo/rankings"
+	"frontpage/redisrepo/reports"
 	"frontpage/redisrepo/site"
+	"frontpage/redisrepo/voids"
+	"frontpage/redisrepo/webhooks"
+	"frontpage/rings"
 )
 
 // faults makes calls of resolvers and commands of Redis fail, the same ones for each executor: what they are called
@@ -25,7 +34,7 @@ type faults struct{ salt, share uint64 } // of 1000 calls, share fail
 
 type (
 	faultsKey struct{}
-	batchKey  struct{} // marks the context of a resolver that is called for several objects at once
+	batchKey  struct{} // marks the context of a resolver in which no single command fails, such as one of several objects
 )
 
 // kind returns how a call fails, as a number below kinds, or -1.
@@ -81,8 +90,13 @@ func (commandFaults) fail(ctx context.Context, command redis.Cmder) error {
 		if kind = f.kind(2, "articles"); kind < 0 && f.kind(1, key) == 0 {
 			kind = 2
 		}
+	case command.Name() == "scan": // it would be repeated for half a minute
 	case ctx.Value(batchKey{}) == nil:
-		kind = f.kind(len(replies), command.Name(), key)
+		name := command.Name()
+		if name == "exists" || strings.HasSuffix(name, "scan") {
+			name = "walk" // as above, unless asking for the key fails, too
+		}
+		kind = f.kind(len(replies), name, key)
 	}
 	if kind < 0 {
 		return nil
@@ -214,6 +228,30 @@ func idOf(object any) string {
 		return o.Cursor
 	case *site.User:
 		return string(o.Name)
+	case *site.Group:
+		return string(o.Name)
+	case *graph.CastVoteEdge:
+		return o.Cursor
+	case *graph.ModerationAction:
+		return o.Cursor
+	case *denials.Denial:
+		return fmt.Sprint(o.User, o.Host, o.Digest)
+	case *events.Event:
+		return fmt.Sprint(o.Kind, o.Article, o.Revision)
+	case *events.EventEdge:
+		return idOf(o.Node)
+	case *reports.Item:
+		return o.Article.String()
+	case *reports.Report:
+		return fmt.Sprint(o.Article, o.Number)
+	case *rankings.FrontPlace:
+		return o.ID.String()
+	case *voids.Void:
+		return fmt.Sprint(o.Article, o.Voter)
+	case *webhooks.Endpoint:
+		return o.URL // its name is random
+	case *rings.Ring:
+		return fmt.Sprint(o.Users)
 	}
 	panic(fmt.Sprintf("a batch resolver has the type %T: add its id here", object))
 }
@@ -243,6 +281,31 @@ func (r faultyRoot) Mutation() graph.MutationResolver {
 func (r faultyRoot) Host() graph.HostResolver   { return faultyHost{r.ResolverRoot.Host()} }
 func (r faultyRoot) Query() graph.QueryResolver { return faultyQuery{r.ResolverRoot.Query()} }
 func (r faultyRoot) User() graph.UserResolver   { return faultyUser{r.ResolverRoot.User()} }
+func (r faultyRoot) CastVoteEdge() graph.CastVoteEdgeResolver {
+	return faultyCastVoteEdge{r.ResolverRoot.CastVoteEdge()}
+}
+func (r faultyRoot) Denial() graph.DenialResolver { return faultyDenial{r.ResolverRoot.Denial()} }
+func (r faultyRoot) Event() graph.EventResolver   { return faultyEvent{r.ResolverRoot.Event()} }
+func (r faultyRoot) FlaggedChange() graph.FlaggedChangeResolver {
+	return faultyFlaggedChange{r.ResolverRoot.FlaggedChange()}
+}
+func (r faultyRoot) FlaggedItem() graph.FlaggedItemResolver {
+	return faultyFlaggedItem{r.ResolverRoot.FlaggedItem()}
+}
+func (r faultyRoot) FrontPageEdge() graph.FrontPageEdgeResolver {
+	return faultyFrontPageEdge{r.ResolverRoot.FrontPageEdge()}
+}
+func (r faultyRoot) ModerationAction() graph.ModerationActionResolver {
+	return faultyModerationAction{r.ResolverRoot.ModerationAction()}
+}
+func (r faultyRoot) Report() graph.ReportResolver { return faultyReport{r.ResolverRoot.Report()} }
+func (r faultyRoot) VoidedVote() graph.VoidedVoteResolver {
+	return faultyVoidedVote{r.ResolverRoot.VoidedVote()}
+}
+func (r faultyRoot) VoteRing() graph.VoteRingResolver {
+	return faultyVoteRing{r.ResolverRoot.VoteRing()}
+}
+func (r faultyRoot) Webhook() graph.WebhookResolver { return faultyWebhook{r.ResolverRoot.Webhook()} }
 
 type (
 	faultyArticle           struct{ graph.ArticleResolver }
@@ -252,13 +315,24 @@ type (
 	faultyDuplicateLinkError struct {
 		graph.DuplicateLinkErrorResolver
 	}
-	faultyGroup           struct{ graph.GroupResolver }
-	faultyGroupConnection struct{ graph.GroupConnectionResolver }
-	faultyHost            struct{ graph.HostResolver }
-	faultyModerationEntry struct{ graph.ModerationEntryResolver }
-	faultyMutation        struct{ graph.MutationResolver }
-	faultyQuery           struct{ graph.QueryResolver }
-	faultyUser            struct{ graph.UserResolver }
+	faultyGroup            struct{ graph.GroupResolver }
+	faultyGroupConnection  struct{ graph.GroupConnectionResolver }
+	faultyHost             struct{ graph.HostResolver }
+	faultyModerationEntry  struct{ graph.ModerationEntryResolver }
+	faultyMutation         struct{ graph.MutationResolver }
+	faultyQuery            struct{ graph.QueryResolver }
+	faultyUser             struct{ graph.UserResolver }
+	faultyCastVoteEdge     struct{ graph.CastVoteEdgeResolver }
+	faultyDenial           struct{ graph.DenialResolver }
+	faultyEvent            struct{ graph.EventResolver }
+	faultyFlaggedChange    struct{ graph.FlaggedChangeResolver }
+	faultyFlaggedItem      struct{ graph.FlaggedItemResolver }
+	faultyFrontPageEdge    struct{ graph.FrontPageEdgeResolver }
+	faultyModerationAction struct{ graph.ModerationActionResolver }
+	faultyReport           struct{ graph.ReportResolver }
+	faultyVoidedVote       struct{ graph.VoidedVoteResolver }
+	faultyVoteRing         struct{ graph.VoteRingResolver }
+	faultyWebhook          struct{ graph.WebhookResolver }
 )
 
 func (r faultyArticle) Groups(ctx context.Context, objs []*site.Article) ([][]*site.Group, error) {
@@ -301,8 +375,108 @@ func (r faultyArticle) VotesToReach(ctx context.Context, objs []*site.Article, r
 	})
 }
 
+func (r faultyArticle) ViewerHasSaved(ctx context.Context, objs []*site.Article) ([]*bool, error) {
+	return calledForAll(ctx, "Article.viewerHasSaved", objs, r.ArticleResolver.ViewerHasSaved)
+}
+
+func (r faultyArticle) Removal(ctx context.Context, objs []*site.Article) ([]*graph.Removal, error) {
+	return calledForAll(ctx, "Article.removal", objs, r.ArticleResolver.Removal)
+}
+
+func (r faultyArticle) OpenReports(ctx context.Context, objs []*site.Article, first *int32) ([][]*reports.Report, error) {
+	return calledForAll(ctx, "Article.openReports", objs, func(ctx context.Context, objs []*site.Article) ([][]*reports.Report, error) {
+		return r.ArticleResolver.OpenReports(ctx, objs, first)
+	})
+}
+
+func (r faultyArticle) ViewerVoid(ctx context.Context, objs []*site.Article) ([]*voids.Void, error) {
+	return calledForAll(ctx, "Article.viewerVoid", objs, r.ArticleResolver.ViewerVoid)
+}
+
+func (r faultyArticle) BestRank(ctx context.Context, objs []*site.Article) ([]*rankings.BestRank, error) {
+	return calledForAll(ctx, "Article.bestRank", objs, r.ArticleResolver.BestRank)
+}
+
+func (r faultyArticle) Ranks(ctx context.Context, objs []*site.Article, hours int32) ([][]*rankings.RankAt, error) {
+	return calledForAll(ctx, "Article.ranks", objs, func(ctx context.Context, objs []*site.Article) ([][]*rankings.RankAt, error) {
+		return r.ArticleResolver.Ranks(ctx, objs, hours)
+	})
+}
+
 func (r faultyModerationEntry) Article(ctx context.Context, objs []*events.ModerationEntry) ([]*site.Article, error) {
 	return calledForAll(ctx, "ModerationEntry.article", objs, r.ModerationEntryResolver.Article)
+}
+
+func (r faultyCastVoteEdge) Void(ctx context.Context, objs []*graph.CastVoteEdge) ([]*voids.Void, error) {
+	return calledForAll(ctx, "CastVoteEdge.void", objs, r.CastVoteEdgeResolver.Void)
+}
+
+func (r faultyDenial) User(ctx context.Context, objs []*denials.Denial) ([]*site.User, error) {
+	return calledForAll(ctx, "Denial.user", objs, r.DenialResolver.User)
+}
+
+func (r faultyDenial) Host(ctx context.Context, objs []*denials.Denial) ([]*site.Host, error) {
+	return calledForAll(ctx, "Denial.host", objs, r.DenialResolver.Host)
+}
+
+func (r faultyDenial) By(ctx context.Context, objs []*denials.Denial) ([]*site.User, error) {
+	return calledForAll(ctx, "Denial.by", objs, r.DenialResolver.By)
+}
+
+func (r faultyEvent) Article(ctx context.Context, objs []*events.Event) ([]*site.Article, error) {
+	return calledForAll(ctx, "Event.article", objs, r.EventResolver.Article)
+}
+
+func (r faultyEvent) Removal(ctx context.Context, objs []*events.Event) ([]*graph.Removal, error) {
+	return calledForAll(ctx, "Event.removal", objs, r.EventResolver.Removal)
+}
+
+func (r faultyFlaggedChange) Item(ctx context.Context, objs []*events.EventEdge) ([]*reports.Item, error) {
+	return calledForAll(ctx, "FlaggedChange.item", objs, r.FlaggedChangeResolver.Item)
+}
+
+func (r faultyFlaggedItem) Article(ctx context.Context, objs []*reports.Item) ([]*site.Article, error) {
+	return calledForAll(ctx, "FlaggedItem.article", objs, r.FlaggedItemResolver.Article)
+}
+
+func (r faultyFlaggedItem) Reports(ctx context.Context, objs []*reports.Item, first int32) ([][]*reports.Report, error) {
+	return calledForAll(ctx, "FlaggedItem.reports", objs, func(ctx context.Context, objs []*reports.Item) ([][]*reports.Report, error) {
+		return r.FlaggedItemResolver.Reports(ctx, objs, first)
+	})
+}
+
+func (r faultyFrontPageEdge) Node(ctx context.Context, objs []*rankings.FrontPlace) ([]*site.Article, error) {
+	return calledForAll(ctx, "FrontPageEdge.node", objs, r.FrontPageEdgeResolver.Node)
+}
+
+func (r faultyModerationAction) Article(ctx context.Context, objs []*graph.ModerationAction) ([]*site.Article, error) {
+	return calledForAll(ctx, "ModerationAction.article", objs, r.ModerationActionResolver.Article)
+}
+
+func (r faultyReport) Article(ctx context.Context, objs []*reports.Report) ([]*site.Article, error) {
+	return calledForAll(ctx, "Report.article", objs, r.ReportResolver.Article)
+}
+
+func (r faultyReport) By(ctx context.Context, objs []*reports.Report) ([]*site.User, error) {
+	return calledForAll(ctx, "Report.by", objs, r.ReportResolver.By)
+}
+
+func (r faultyReport) Contact(ctx context.Context, objs []*reports.Report) ([]*graph.NoticeContact, error) {
+	return calledForAll(ctx, "Report.contact", objs, r.ReportResolver.Contact)
+}
+
+func (r faultyVoidedVote) By(ctx context.Context, objs []*voids.Void) ([]*site.User, error) {
+	return calledForAll(ctx, "VoidedVote.by", objs, r.VoidedVoteResolver.By)
+}
+
+func (r faultyVoteRing) Articles(ctx context.Context, objs []*rings.Ring, first int32) ([][]*site.Article, error) {
+	return calledForAll(ctx, "VoteRing.articles", objs, func(ctx context.Context, objs []*rings.Ring) ([][]*site.Article, error) {
+		return r.VoteRingResolver.Articles(ctx, objs, first)
+	})
+}
+
+func (r faultyWebhook) Paused(ctx context.Context, objs []*webhooks.Endpoint) ([]*string, error) {
+	return calledForAll(ctx, "Webhook.paused", objs, r.WebhookResolver.Paused)
 }
 
 func (r faultyArticleConnection) TotalCount(ctx context.Context, obj *graph.ArticleConnection) (int32, error) {
@@ -319,6 +493,10 @@ func (r faultyDuplicateLinkError) Article(ctx context.Context, obj *graph.Duplic
 	return called(ctx, "DuplicateLinkError.article", []any{obj.ArticleID}, func(ctx context.Context) (*site.Article, error) {
 		return r.DuplicateLinkErrorResolver.Article(ctx, obj)
 	})
+}
+
+func (r faultyGroup) ViewerFollows(ctx context.Context, objs []*site.Group) ([]*bool, error) {
+	return calledForAll(ctx, "Group.viewerFollows", objs, r.GroupResolver.ViewerFollows)
 }
 
 func (r faultyGroup) Articles(ctx context.Context, obj *site.Group, order site.Order, direction site.Direction, page int32, pageSize *int32) ([]*site.Article, error) {
@@ -341,6 +519,18 @@ func (r faultyGroupConnection) TotalCount(ctx context.Context, obj *graph.GroupC
 
 func (r faultyUser) IsModerator(ctx context.Context, objs []*site.User) ([]bool, error) {
 	return calledForAll(ctx, "User.isModerator", objs, r.UserResolver.IsModerator)
+}
+
+func (r faultyUser) Denial(ctx context.Context, objs []*site.User) ([]*denials.Denial, error) {
+	return calledForAll(ctx, "User.denial", objs, r.UserResolver.Denial)
+}
+
+func (r faultyUser) ViewerHasBlocked(ctx context.Context, objs []*site.User) ([]bool, error) {
+	return calledForAll(ctx, "User.viewerHasBlocked", objs, r.UserResolver.ViewerHasBlocked)
+}
+
+func (r faultyUser) ViewerFollows(ctx context.Context, objs []*site.User) ([]*bool, error) {
+	return calledForAll(ctx, "User.viewerFollows", objs, r.UserResolver.ViewerFollows)
 }
 
 func (r faultyUser) ArticlesConnection(ctx context.Context, obj *site.User, first *int32, after *string, last *int32, before *string) (*graph.ArticleConnection, error) {
@@ -486,6 +676,13 @@ func (r faultyQuery) ViewerVotes(ctx context.Context, direction *site.Vote, firs
 	})
 }
 
+// VoteRings has no faults of single commands: rings are kept, so that only the first call would fail.
+func (r faultyQuery) VoteRings(ctx context.Context, days int32, first *int32) ([]*rings.Ring, error) {
+	return called(ctx, "Query.voteRings", []any{days}, func(ctx context.Context) ([]*rings.Ring, error) {
+		return r.QueryResolver.VoteRings(context.WithValue(ctx, batchKey{}, true), days, first)
+	})
+}
+
 func (r faultyQuery) DeletedItems(ctx context.Context, missingReason bool, first *int32, after *string) (*graph.DeletedConnection, error) {
 	return called(ctx, "Query.deletedItems", nil, func(ctx context.Context) (*graph.DeletedConnection, error) {
 		return r.QueryResolver.DeletedItems(ctx, missingReason, first, after)
@@ -496,4 +693,33 @@ func (r faultyQuery) ModerationLog(ctx context.Context, first *int32, after *str
 	return called(ctx, "Query.moderationLog", nil, func(ctx context.Context) (*graph.ModerationConnection, error) {
 		return r.QueryResolver.ModerationLog(ctx, first, after, last, before)
 	})
+}
+
+// A batch resolver without a wrapper has faults of single commands, which hit other objects with the one executor than with the
+// other.
+func TestBatchResolversHaveFaults(t *testing.T) {
+	t.Parallel()
+	source := string(must.Get(os.ReadFile("differential_faults_test.go"))(t))
+	root, found := reflect.TypeFor[graph.ResolverRoot](), 0
+	for i := range root.NumMethod() {
+		object := root.Method(i)
+		for j := range object.Type.Out(0).NumMethod() {
+			field := object.Type.Out(0).Method(j)
+			if field.Type.NumIn() < 2 || field.Type.In(1).Kind() != reflect.Slice || field.Type.In(1).Elem().Kind() != reflect.Pointer {
+				continue
+			}
+			found++
+			for _, wrapper := range []string{
+				fmt.Sprintf("func (r faultyRoot) %s() ", object.Name),
+				fmt.Sprintf("func (r faulty%s) %s(", object.Name, field.Name),
+			} {
+				if !strings.Contains(source, wrapper) {
+					t.Errorf("%s.%s: got no %q, want it to call calledForAll", object.Name, field.Name, wrapper)
+				}
+			}
+		}
+	}
+	if found == 0 {
+		t.Error("got no batch resolvers, want some")
+	}
 }

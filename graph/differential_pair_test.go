@@ -103,6 +103,11 @@ func (p *pair) fill(random *rand.Rand) {
 		schema.Around = record(schema.Around)
 		s.handler = endpoint.New(schema, repo, log, o)
 	}
+	if samples.mistyped != "" { // only now: with some of these keys, no site opens
+		must.Do(p.t, p.template.Del(ctx, samples.mistyped).Err())
+		must.Do(p.t, p.template.Set(ctx, samples.mistyped, "of another type", 0).Err())
+		p.restore()
+	}
 }
 
 // copyAll copies all keys to another database.
@@ -115,6 +120,9 @@ func (p *pair) restore() {
 		must.Do(p.t, s.client.FlushDB(p.t.Context()).Err())
 		if err := copyAll.Run(p.t.Context(), p.template, nil, s.client.Options().DB).Err(); err != nil && !errors.Is(err, redis.Nil) {
 			p.t.Fatal(err)
+		}
+		if s.repo != nil { // else its next post would notice that the data went back, on the side that has posted before
+			must.Do(p.t, s.repo.CheckHistory(p.t.Context(), 0))
 		}
 	}
 }

@@ -158,7 +158,7 @@ func TestPlansAnswerLikeGqlgenWhere(t *testing.T) {
 			}
 			answers, difference := p.try(r)
 			if difference != "" {
-				t.Errorf("%s: %s", c.rule, difference)
+				t.Errorf("seed %d: %s: %s", *seed, c.rule, difference)
 			}
 			found = len(answers[0].errors) == c.errors && slices.ContainsFunc(answers[0].paths, func(path ast.Path) bool { return len(path) == 3 }) || difference != ""
 		}

@@ -155,7 +155,7 @@ func TestWrongExecutorIsFound(t *testing.T) {
 			}
 		}
 		if found == "" {
-			t.Errorf("%s: got no difference in %d documents, want one", name, sets*perDataset)
+			t.Errorf("seed %d: %s: got no difference in %d documents, want one", *seed, name, sets*perDataset)
 		}
 	}
 }

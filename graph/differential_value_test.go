@@ -184,6 +184,8 @@ type samples struct {
 	ids    []string
 	texts  map[string][]string
 	cursor map[string]bool // whether a text of this name is a cursor
+
+	mistyped string // a key to be of another type; empty: none
 }
 
 // rarity returns n if one of n fields has an optional argument with this name. A cursor is valid for one list only.

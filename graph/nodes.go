@@ -15,13 +15,14 @@ import (
 // maxNodes is the maximum number of ids in one call of nodes.
 const maxNodes = 100
 
-// nodes returns what global ids name, nil if it is missing, and reads all articles in one round trip. It calls malformed
-// for each id that no object can have, whose node is nil.
+// nodes returns what global ids name, nil if it is missing, and reads all articles in one round trip. Unless it fails, it calls
+// malformed for each id that no object can have, whose node is nil.
 func (r *Resolver) nodes(ctx context.Context, ids []string, malformed func(i int, err error)) ([]Node, error) {
 	found := make([]Node, len(ids))
 	var articles []site.ArticleID
 	var names []site.GroupName
 	var articleAt, groupAt []int
+	errs := make([]error, len(ids)) // of ids
 	for i, id := range ids {
 		object, err := parseNode(id)
 		switch object := object.(type) {
@@ -34,9 +35,7 @@ func (r *Resolver) nodes(ctx context.Context, ids []string, malformed func(i int
 		case site.HostName:
 			found[i] = &site.Host{Name: object}
 		}
-		if err != nil {
-			malformed(i, err)
-		}
+		errs[i] = err
 	}
 	loaded, err := r.loadAll(ctx, articles)
 	if err != nil {
@@ -53,6 +52,11 @@ func (r *Resolver) nodes(ctx context.Context, ids []string, malformed func(i int
 	}
 	for i, group := range groups {
 		found[groupAt[i]] = group
+	}
+	for i, err := range errs {
+		if err != nil {
+			malformed(i, err)
+		}
 	}
 	return found, nil
 }

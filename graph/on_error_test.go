@@ -38,7 +38,7 @@ func TestOnErrorAnswersLikeGqlgen(t *testing.T) {
 		wanted := p.sides[0].ask(r)
 		stored := p.sides[0].stored(t)
 		fail := func(difference string, got answer) {
-			t.Fatalf("document %d: %s, with onError %s\n%s\ngqlgen: %s\ngot:    %s", i, difference, r.onError, r, wanted, got)
+			t.Fatalf("document %d of seed %d: %s, with onError %s\n%s\ngqlgen: %s\ngot:    %s", i, *seed, difference, r.onError, r, wanted, got)
 		}
 
 		r.onError = plan.Null
@@ -89,7 +89,7 @@ func TestOnErrorAnswersLikeGqlgen(t *testing.T) {
 		}
 	}
 	if moved == 0 || halted == 0 {
-		t.Errorf("%d answers differ with NULL and %d with HALT, want some", moved, halted)
+		t.Errorf("seed %d: %d answers differ with NULL and %d with HALT, want some", *seed, moved, halted)
 	}
 }
 
