@@ -34,7 +34,7 @@ type faults struct{ salt, share uint64 } // of 1000 calls, share fail
 
 type (
 	faultsKey struct{}
-	batchKey  struct{} // marks the context of a resolver in which no single command fails, such as one of several objects
+	batchKey  struct{} // marks the context of a resolver that is called for several objects at once
 )
 
 // kind returns how a call fails, as a number below kinds, or -1.
@@ -679,7 +679,7 @@ func (r faultyQuery) ViewerVotes(ctx context.Context, direction *site.Vote, firs
 // VoteRings has no faults of single commands: rings are kept, so that only the first call would fail.
 func (r faultyQuery) VoteRings(ctx context.Context, days int32, first *int32) ([]*rings.Ring, error) {
 	return called(ctx, "Query.voteRings", []any{days}, func(ctx context.Context) ([]*rings.Ring, error) {
-		return r.QueryResolver.VoteRings(context.WithValue(ctx, batchKey{}, true), days, first)
+		return r.QueryResolver.VoteRings(context.WithValue(ctx, faultsKey{}, faults{}), days, first)
 	})
 }
 

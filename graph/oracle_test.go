@@ -53,7 +53,7 @@ func (a *modelArticle) shown(user string) string {
 		deletedAt = `"2026-01-02T03:04:05.000Z"`
 	}
 	return fmt.Sprintf(`{"id":%q,"title":%q,"text":%s,"history":[%s],"poster":{"name":%q},"votes":%d,"isInteresting":%v,"groups":[%s],"viewerVote":%s,"viewerCanVote":%v,"viewerCanDelete":%v,"deletedAt":%s}`,
-		a.id, a.title, text, strings.Join(a.versions[:min(len(a.versions), 1)], ","), a.poster, a.net(), a.net() >= walkInteresting && !a.deleted, strings.Join(groups, ","), own,
+		a.id, a.title, text, strings.Join(a.versions[:min(len(a.versions), 1)], ","), a.poster, a.net(), a.net() >= walkInteresting, strings.Join(groups, ","), own,
 		user != "" && !a.deleted, (user == a.poster || user == "mod") && !a.deleted, deletedAt)
 }
 
