@@ -52,8 +52,10 @@ test("the largest groups come first, and are found and suggested among many", as
   const find = page.getByLabel("Find a group");
   await find.fill("Git");
   await expect(names).toHaveText(["github.com", "git", "gitlab.com"]);
+  await find.fill("HUB");
+  await expect(names).toHaveText(["github.com"]);
   await find.fill("gitea");
-  await expect(page.getByText("No group begins with “gitea”.")).toBeVisible();
+  await expect(page.getByText("No group has “gitea” in its name.")).toBeVisible();
   await find.fill("GitHub.com");
   await find.press("Enter");
   await expect(page).toHaveURL("/g/github.com");

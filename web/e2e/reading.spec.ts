@@ -134,7 +134,7 @@ test("a printed page has the articles and their addresses, and nothing to press"
     .first()
     .evaluate((title) => getComputedStyle(title, "::after").content);
   expect(after).toContain("https://example.org/print");
-  await expect(page.locator(".row .host")).toBeHidden();
+  await expect(page.locator(".row .host").first()).toBeHidden();
   for (const path of ["/g/print", "/groups", "/past", "/top/day", "/lab"]) {
     await page.goto(path);
     await expect(page.getByRole("heading", { level: 1 })).toBeVisible();
