@@ -1,6 +1,6 @@
 import type { Page } from "@playwright/test";
 import { expect, test } from "./fixtures";
-import { button, choose, rows, shown } from "./helpers";
+import { button, choose, onOperation, rows, shown } from "./helpers";
 
 // Titles and hosts of usual lengths: 80 letters at most.
 const titles = [
@@ -35,6 +35,32 @@ test.describe("on a laptop", () => {
     const all = await boxes(page, ".row");
     for (const { height } of all) expect(height).toBeLessThanOrEqual(60);
     expect(all.filter(({ bottom }) => bottom <= 800).length).toBeGreaterThanOrEqual(13);
+  });
+
+  for (const path of ["/", "/new"])
+    test(`rows of ${path} are of one height, with and without a host`, async ({ page }) => {
+      await page.goto(path);
+      await expect(rows(page)).toHaveCount(25);
+      expect(new Set((await boxes(page, ".row")).map(({ height }) => height))).toEqual(new Set([56]));
+    });
+
+  test("the box about the rank ends with what it says", async ({ page }) => {
+    await page.goto("/a/1");
+    await expect(page.locator(".standing .why")).toBeVisible();
+    const [[box], [why]] = [await boxes(page, ".standing > div"), await boxes(page, ".standing .why")];
+    expect((box?.bottom ?? 0) - (why?.bottom ?? 0)).toBeLessThan(20);
+  });
+
+  test("the menu of a row says what the first ten take", async ({ page }) => {
+    await onOperation(page, "Goals", async (route) => {
+      const response = await route.fetch();
+      const json = await response.json();
+      Object.assign(json.data.article, { first: 12, tenth: 5 });
+      await route.fulfill({ response, json });
+    });
+    await page.goto("/new");
+    await rows(page).first().getByRole("button", { name: "More" }).click();
+    await expect(page.locator("dialog .about")).toHaveText("5 more votes to the first 10.");
   });
 
   test("the rank is on the baseline of the title, and the host behind it", async ({ page }) => {

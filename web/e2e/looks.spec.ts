@@ -100,6 +100,7 @@ test.describe("a site in German", () => {
     );
     await expect(page).toHaveTitle("ben · Frontpage");
     await page.goto("/submit?link=kein+Link&title=Eins");
+    await expect(page.getByRole("main")).toContainText("15 Min. lang ändern und den Text 7 Tg. lang.");
     await page.getByRole("button", { name: "Veröffentlichen" }).click();
     await expect(page.locator(".error").first()).toHaveText(/^Gib eine Webadresse an/);
     for (const [path, heading] of [

@@ -52,14 +52,55 @@ test("the largest groups come first, and are found and suggested among many", as
   const find = page.getByLabel("Find a group");
   await find.fill("Git");
   await expect(names).toHaveText(["github.com", "git", "gitlab.com"]);
+  await find.fill("HUB");
+  await expect(names).toHaveText(["github.com"]);
   await find.fill("gitea");
-  await expect(page.getByText("No group begins with “gitea”.")).toBeVisible();
+  await expect(page.getByText("No group has “gitea” in its name.")).toBeVisible();
   await find.fill("GitHub.com");
   await find.press("Enter");
   await expect(page).toHaveURL("/g/github.com");
   await page.goto("/submit");
   await page.getByLabel("Groups").fill("git");
   await expect(page.getByRole("button", { name: "Add group" })).toHaveText(["github.com", "gitlab.com"]);
+});
+
+test.describe("on a laptop, with rules", () => {
+  test.use({
+    viewport: { width: 1280, height: 800 },
+    settings: { FRONTPAGE_SITE_RULES: "No adverts;Be kind", FRONTPAGE_MODERATORS: "ada" },
+  });
+
+  test("the rules are beside the form, and no suggested name is cut", async ({ page, server }) => {
+    const groups = ["a", "b", "c", "d", "e", "f"].map((letter) => letter.repeat(22));
+    await server.post({ title: "One", groups });
+    await server.execute(
+      'mutation { describeGroup(input: { group: "c", rules: ["Of the sea", "No tides"] }) { userErrors { message } } }',
+      {},
+      "ada",
+    );
+    await page.goto("/submit?group=c");
+    await expect(page.getByText("Of the sea")).toBeVisible();
+    const box = (selector: string) =>
+      page.locator(selector).evaluateAll((all) => all.map((one) => one.getBoundingClientRect().toJSON()));
+    const [form] = await box("#title");
+    const lists = await box(".rules");
+    expect(lists).toHaveLength(2);
+    for (const list of lists) expect(list.left).toBeGreaterThan(form.right);
+    const [post] = await box("form > .button");
+    expect(post.bottom).toBeLessThanOrEqual(800);
+    const [line] = await box(".field .chips");
+    const chips = await box(".field .chips button");
+    expect(chips).toHaveLength(6);
+    const shown = chips.filter(({ top }) => top < line.bottom);
+    expect(shown.length).toBeGreaterThan(1);
+    for (const { right, bottom } of shown) {
+      expect(right).toBeLessThanOrEqual(line.right);
+      expect(bottom).toBeLessThanOrEqual(line.bottom);
+    }
+    const last = page.getByRole("button", { name: `Add group ${groups[5]}` });
+    await last.focus();
+    await expect(last).toBeInViewport({ ratio: 1 });
+  });
 });
 
 test("a link that was posted already is shown while one types", async ({ page, server }) => {
@@ -96,7 +137,10 @@ test("an error is shown at its field, which gets the focus @core", async ({ page
     const field = page.getByLabel(label);
     await expect(field).toHaveAttribute("aria-invalid", "true");
     await expect(field).toBeFocused();
-    await expect(field).toHaveAccessibleDescription(error);
+    // What is said about the field has the same numbers.
+    const id = `${label.toLowerCase()}-error`;
+    await expect(page.locator(`#${id}`)).toHaveText(error);
+    await expect(field).toHaveAttribute("aria-describedby", new RegExp(`${id}$`));
   };
   await page.getByLabel("Text").fill("words");
   await wrong("Title", /title/i);

@@ -406,7 +406,7 @@ test.describe("by another rule of the site", () => {
         await expect.poll(async () => (await server.article(article)).votes).toBe(3);
         const { score: real } = await server.article(article);
         const bonus = real - Date.parse(article.createdAt) / 1000;
-        expect(optimistic).toContain(`Its 3 votes count as ${lasting(bonus)}.`);
+        expect(optimistic).toContain(`With 3 votes it stands ${lasting(bonus)} further up.`);
       });
     });
   }

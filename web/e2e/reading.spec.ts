@@ -117,7 +117,7 @@ test("a printed page has the articles and their addresses, and nothing to press"
   page,
   server,
 }) => {
-  await server.post({ title: "To print", link: "https://example.org/print" });
+  await server.post({ title: "To print", link: "https://example.org/print", groups: ["print"] });
   await page.goto("/new");
   await expect(page.locator(".votes svg").first()).toBeVisible();
   await page.emulateMedia({ media: "print" });
@@ -134,6 +134,16 @@ test("a printed page has the articles and their addresses, and nothing to press"
     .first()
     .evaluate((title) => getComputedStyle(title, "::after").content);
   expect(after).toContain("https://example.org/print");
+  await expect(page.locator(".row .host").first()).toBeHidden();
+  for (const path of ["/g/print", "/groups", "/past", "/top/day", "/lab"]) {
+    await page.goto(path);
+    await expect(page.getByRole("heading", { level: 1 })).toBeVisible();
+    await page.waitForLoadState("networkidle");
+    const pressed = page
+      .getByRole("main")
+      .locator("nav a, button, .button, input:not([type=radio], [type=range])");
+    await expect(pressed.filter({ visible: true }).filter({ hasNot: page.locator(".count") })).toHaveCount(0);
+  }
 });
 
 test("a row explains what its votes are worth, and what it takes to pass the one above @core", async ({
@@ -150,7 +160,7 @@ test("a row explains what its votes are worth, and what it takes to pass the one
   expect(article.score).toBe(Date.parse(article.createdAt) / 1000 + bonus);
   const why = row.locator(".why");
   await expect(why).toContainText(
-    `Its ${article.votes} votes count as ${lasting(bonus)}. Each vote counts as 7 min 12 s.`,
+    `With ${article.votes} votes it stands ${lasting(bonus)} further up. Each vote counts as 7 min 12 s.`,
   );
   await expect(why).toContainText(`as if it were posted on ${day(article.score * 1000)}.`);
   const more = Math.floor((above.score - article.score) / 432) + 1;

@@ -212,6 +212,7 @@ test("a reporter finds the decision, and no other user finds the report", async 
   const visitor = await another("");
   await visitor.goto("/reports");
   await expect(visitor.getByRole("heading", { name: "Your reports" })).toBeVisible();
+  await expect(visitor.getByRole("main").getByRole("link", { name: "sign in" })).toBeVisible();
   await expect(visitor.locator("[data-report]")).toHaveCount(0);
 });
 

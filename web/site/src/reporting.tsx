@@ -1,9 +1,9 @@
 import { type CombinedError, useClient } from "@urql/preact";
 import { useEffect, useState } from "preact/hooks";
 import { Decided } from "./decided";
-import { usePage, useTitle } from "./page";
+import { usePage } from "./page";
 import { OwnReports as OwnReportsQuery, type ReportedFragment } from "./reporting-gql";
-import { Empty, Failed, Skeleton } from "./states";
+import { Failed, Skeleton } from "./states";
 import { texts } from "./strings";
 
 // The script for reports and notices, see third.tsx.
@@ -14,9 +14,8 @@ export { Report } from "./report";
 
 /** What the visitor has reported, and what was decided. */
 export function OwnReports() {
-  useTitle(texts.ownReports);
   const client = useClient();
-  const { site, viewer, connections } = usePage();
+  const { viewer, connections } = usePage();
   const [reports, setReports] = useState<ReportedFragment[]>([]);
   const [after, setAfter] = useState<string | null>();
   const [error, setError] = useState<CombinedError>();
@@ -33,7 +32,6 @@ export function OwnReports() {
   useEffect(() => {
     if (viewer) void read();
   }, [viewer, connections]);
-  if (site && !viewer) return <Empty level={1} title={texts.ownReports} />;
   if (after === undefined) return error ? <Failed level={1} error={error} retry={read} /> : <Skeleton />;
   return (
     <>

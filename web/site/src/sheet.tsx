@@ -96,10 +96,10 @@ export function Sheet({ article, now, place, close, explain }: SheetProps) {
 /** Says where an article stands, and what the next goal takes. */
 function standing(goals: { first?: number | null; tenth?: number | null }, rank?: number): string {
   const { first, tenth } = goals;
-  const goal = tenth ? fill(texts.toFirstN, { n: 10 }) : first ? texts.toFirst : "";
+  const goal = tenth ? texts.toFirstN : first ? texts.toFirst : "";
   return [
     rank && `${fill(texts.rankN, { n: formatNumber(rank) })}.`,
-    goal && fill(goal, { votes: counted(tenth || first || 0, texts.moreVotes) }),
+    goal && fill(goal, { n: 10, votes: counted(tenth || first || 0, texts.moreVotes) }),
   ]
     .filter(Boolean)
     .join(" ");

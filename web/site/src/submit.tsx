@@ -120,13 +120,15 @@ export function SubmitPage() {
           {texts.addText}
         </button>
       )}
-      {config.rules.length > 0 && (
-        <div class="about rules">
-          {texts.siteRules}
-          <Rules rules={config.rules} />
-        </div>
-      )}
-      <RulesOfGroups text={draft.groups} />
+      <div class="beside">
+        {config.rules.length > 0 && (
+          <div class="about rules">
+            {texts.siteRules}
+            <Rules rules={config.rules} />
+          </div>
+        )}
+        <RulesOfGroups text={draft.groups} />
+      </div>
       <div role="alert">
         {others.map((error) => (
           <p key={error.code + error.message} class="error">

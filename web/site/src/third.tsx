@@ -1,6 +1,9 @@
 import type { ComponentChildren, ComponentProps } from "preact";
 import { useEffect, useState } from "preact/hooks";
+import { ForViewer } from "./kept";
+import { useTitle } from "./page";
 import { Skeleton, Unloaded } from "./states";
+import { texts } from "./strings";
 
 // Scripts that few visits need. Each is loaded when one of these is shown.
 
@@ -41,6 +44,13 @@ export const Report = (props: ComponentProps<Reporting["Report"]>) => (
   <WithReporting>{({ Report }) => <Report {...props} />}</WithReporting>
 );
 
-export const OwnReports = () => <WithReporting>{({ OwnReports }) => <OwnReports />}</WithReporting>;
+export function OwnReports() {
+  useTitle(texts.ownReports);
+  return (
+    <ForViewer title={texts.ownReports} says={texts.reportsPrivate}>
+      <WithReporting>{({ OwnReports }) => <OwnReports />}</WithReporting>
+    </ForViewer>
+  );
+}
 
 export const NoticePage = () => <WithReporting>{({ NoticePage }) => <NoticePage />}</WithReporting>;
