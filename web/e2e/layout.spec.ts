@@ -154,6 +154,77 @@ test.describe("on a phone", () => {
   });
 });
 
+/** The targets of a page that are lower or narrower than 44 px, and what is outside the screen. */
+const faults = (page: Page, selector: string) =>
+  page.locator(selector).evaluateAll((all) =>
+    all
+      .map((one) => ({ text: one.textContent, box: one.getBoundingClientRect() }))
+      .filter(({ box: { left, right, top, bottom, width } }) => {
+        const small = width < 44 || bottom - top < 44;
+        return width > 0 && (small || left < 0 || right > innerWidth || top < 0 || bottom > innerHeight);
+      })
+      .map(({ text, box }) => `${text} ${JSON.stringify(box)}`),
+  );
+
+test.describe("the actions of a phone", () => {
+  test.use({ viewport: { width: 390, height: 844 }, settings: { FRONTPAGE_MODERATORS: "ada" } });
+
+  test("are targets of 44 px, and on the screen @core", async ({ page }) => {
+    await page.goto("/a/1");
+    expect(await faults(page, ".actions > button, .actions > .votes")).toEqual([]);
+    await page.locator(".actions .open").click();
+    await expect(button(page, "Report")).toBeVisible();
+    expect(await faults(page, "#acts, #acts button")).toEqual([]);
+    await page.keyboard.press("Escape");
+    await button(page, "Menu").click();
+    expect(await faults(page, "#menu, #menu > :is(a, button), #menu label")).toEqual([]);
+    for (const [path, ...selectors] of [
+      ["/g/web", ".heading :is(button, a)"],
+      ["/top/day", ".heading nav a"],
+      ["/past", ".heading nav a", ".find .button"],
+      ["/submit", "#link", ".chips"],
+      ["/mod", ".heading nav a"],
+    ] as const) {
+      await page.goto(path);
+      for (const selector of selectors) {
+        await expect(page.locator(selector).first()).toBeVisible();
+        const low = (await boxes(page, selector)).filter(({ height }) => height < 42);
+        expect(low, `${path} ${selector}`).toEqual([]);
+      }
+    }
+    await page.goto("/");
+    for (const selector of [".who .button", ".who .open"]) {
+      const target = page.locator(selector);
+      const at = await target.evaluate((one) => {
+        const { left, top, bottom } = one.getBoundingClientRect();
+        const hit = (y: number) => one.contains(document.elementFromPoint(left + 4, y));
+        return [hit(top - 5), hit(bottom + 5)];
+      });
+      expect(at, selector).toEqual([true, true]);
+    }
+  });
+
+  test("fit into one line of 360 px, as the spans of the top articles do", async ({ page }) => {
+    await page.setViewportSize({ width: 360, height: 740 });
+    await page.goto("/a/1");
+    await expect(button(page, "Save")).toBeVisible();
+    const [bar] = await boxes(page, ".actions");
+    expect(bar?.height).toBeLessThanOrEqual(66);
+    await page.goto("/top/day");
+    const tops = (await boxes(page, ".heading nav a")).map(({ top }) => top);
+    expect(new Set(tops).size).toBe(1);
+  });
+
+  test("have room in dialogs: a long rule makes none wider than the screen", async ({ page }) => {
+    await page.goto("/");
+    await choose(rows(page).nth(1), "Author");
+    const dialog = page.locator("dialog.act");
+    await expect(dialog.locator("select").first()).toBeVisible();
+    expect(await faults(page, "dialog.act, dialog.act .button")).toEqual([]);
+    expect(await dialog.evaluate((one) => one.scrollWidth - one.clientWidth)).toBeLessThanOrEqual(0);
+  });
+});
+
 test("lists without ranks begin at the left edge, and say on a phone when one voted", async ({
   page,
   server,
@@ -366,6 +437,20 @@ for (const [way, enlarge] of [
       );
       expect.soft(cut, path).toEqual([]);
       expect.soft(await overflow(page), path).toBeLessThanOrEqual(0);
+    }
+    await page.goto("/a/1");
+    const [bar] = await boxes(page, ".actions");
+    expect.soft(bar?.height).toBeLessThanOrEqual(844 / 6);
+    for (const [opener, menu] of [
+      [".top .open", "#menu"],
+      [".actions .open", "#acts"],
+    ] as const) {
+      await page.locator(opener).click();
+      const [box] = await boxes(page, menu);
+      expect.soft(box?.left, menu).toBeGreaterThanOrEqual(0);
+      expect.soft(box?.right, menu).toBeLessThanOrEqual(390);
+      expect.soft(box?.bottom, menu).toBeLessThanOrEqual(844);
+      await page.keyboard.press("Escape");
     }
   });
 
