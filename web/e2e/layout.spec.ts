@@ -167,7 +167,13 @@ const faults = (page: Page, selector: string) =>
   );
 
 test.describe("the actions of a phone", () => {
-  test.use({ viewport: { width: 390, height: 844 }, settings: { FRONTPAGE_MODERATORS: "ada" } });
+  test.use({
+    viewport: { width: 390, height: 844 },
+    settings: {
+      FRONTPAGE_MODERATORS: "ada",
+      FRONTPAGE_SITE_RULES: "No adverts, not even small ones. ".repeat(5),
+    },
+  });
 
   test("are targets of 44 px, and on the screen @core", async ({ page }) => {
     await page.goto("/a/1");
@@ -213,6 +219,26 @@ test.describe("the actions of a phone", () => {
     await page.goto("/top/day");
     const tops = (await boxes(page, ".heading nav a")).map(({ top }) => top);
     expect(new Set(tops).size).toBe(1);
+  });
+
+  test("show where an article stands without saying it twice", async ({ page }) => {
+    await page.goto("/a/1");
+    await page.locator(".standing > .narrow").click();
+    await expect(page.locator(".standing > div")).toBeVisible();
+    await expect(page.locator(".standing strong").filter({ visible: true })).toHaveCount(1);
+  });
+
+  test("name examples in the colour of hints, which can be read in the dark, too", async ({ page }) => {
+    await page.emulateMedia({ colorScheme: "dark" });
+    await page.goto("/submit");
+    const hint = await page
+      .locator(".form .about")
+      .first()
+      .evaluate((one) => getComputedStyle(one).color);
+    const example = await page
+      .locator("#link")
+      .evaluate((one) => getComputedStyle(one, "::placeholder").color);
+    expect(example).toBe(hint);
   });
 
   test("have room in dialogs: a long rule makes none wider than the screen", async ({ page }) => {
