@@ -77,11 +77,10 @@ export async function takeOver(
   const { request } = rendered;
   gone = rendered.gone;
   // If the server has rendered nothing for browsers with scripts, nothing has to stay.
-  const isEmpty = document.querySelector("main > noscript") !== null;
-  if (isEmpty && !isAnonymous({ credentials })) return rendered;
+  if (document.querySelector("main > noscript") && !isAnonymous({ credentials })) return rendered;
   let { variables } = request;
   if (parts) variables = { ...variables, after: start || null };
-  for (let left = parts ?? 1; left > 0; left--) {
+  for (let left = parts ?? 1; left; left--) {
     const isRendered = variables.after === request.variables.after && isAnonymous({ credentials });
     const data = isRendered
       ? rendered.data

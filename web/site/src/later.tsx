@@ -15,7 +15,7 @@ import { VotesPage } from "./votes";
 
 export { follow } from "./keep";
 export { Keyboard } from "./keyboard";
-export { shorten } from "./past";
+export { cut } from "./past";
 export { Sheet } from "./sheet";
 export { Why } from "./why";
 

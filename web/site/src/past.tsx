@@ -17,7 +17,7 @@ const first = 10; // articles that are read and drawn before the visitor scrolls
 let whole: Rendered | undefined;
 
 /** Leaves the first articles in the answer that the page was rendered of, until the visitor scrolls. */
-export function shorten(rendered: Rendered) {
+export function cut(rendered: Rendered) {
   const data = rendered.data as PastQuery | undefined;
   if (!data?.frontPage || data.frontPage.edges.length <= first) return;
   whole = { ...rendered, data: { ...data } };

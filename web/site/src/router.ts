@@ -28,6 +28,20 @@ export type Span = (typeof spans)[number];
 export const directions = ["UP", "DOWN"] as const;
 const tabs = ["REMOVED", "LOG"] as const;
 
+/** The pages whose paths have one segment, or may have. */
+const single = [
+  "groups",
+  "submit",
+  "signin",
+  "past",
+  "votes",
+  "mod",
+  "reports",
+  "notice",
+  "saved",
+  "following",
+  "lab",
+];
 /** The pages whose paths have a second segment of these. */
 const parts: Record<string, readonly string[]> = { top: spans, votes: directions, mod: tabs };
 
@@ -51,24 +65,9 @@ export function parse(path: string): Route {
   if (leftOut(first) || fourth !== undefined || (third !== undefined && !(first === "g" && third === "new")))
     return { page: "missing" };
   if (segments.length === 1) {
-    switch (first) {
-      case "":
-        return { page: "list", order: "SCORE" };
-      case "new":
-        return { page: "list", order: "TIME" };
-      case "groups":
-      case "submit":
-      case "signin":
-      case "past":
-      case "votes":
-      case "mod":
-      case "reports":
-      case "notice":
-      case "saved":
-      case "following":
-      case "lab":
-        return { page: first };
-    }
+    if (!first) return { page: "list", order: "SCORE" };
+    if (first === "new") return { page: "list", order: "TIME" };
+    if (single.includes(first)) return { page: first } as LaterRoute;
   } else if (second) {
     switch (first) {
       case "g":
