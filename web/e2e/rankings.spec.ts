@@ -145,8 +145,8 @@ async function onFrontPage(page: Page) {
   return (await (await list).json()).data.articlesConnection.nodes.reverse();
 }
 
-test.describe("a past hour with many articles", () => {
-  test.use({ csv: manyArticles(25) });
+test.describe("a past hour with many articles on a phone", () => {
+  test.use({ csv: manyArticles(25), viewport: { width: 390, height: 844 } });
 
   test("has all of them once the visitor scrolls @core", async ({ page }) => {
     const nodes = await onFrontPage(page);
