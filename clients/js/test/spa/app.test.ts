@@ -51,7 +51,7 @@ async function stop(): Promise<void> {
   await ended;
 }
 
-// The browser's way to the server: a restarted server has another port.
+// The way to the server: a restarted server has another port.
 const open = new Set<Socket>();
 const way = createServer((from) => {
   const to = connect(port, "127.0.0.1");
@@ -70,6 +70,11 @@ const way = createServer((from) => {
   }
 });
 
+way.listen(0, "127.0.0.1");
+await once(way, "listening");
+process.env.FRONTPAGE_URL = `http://127.0.0.1:${(way.address() as AddressInfo).port}/query`;
+const { execute, standing, vote } = await import("../server.ts");
+
 let site: PreviewServer;
 let browser: Browser;
 let page: Page;
@@ -83,8 +88,7 @@ beforeAll(async () => {
     build: { outDir: join(folder, "app") },
     preview: { host: "127.0.0.1", port: 0 },
   });
-  way.listen(0, "127.0.0.1");
-  await Promise.all([once(way, "listening"), start()]);
+  await start();
   const mapped = (from: string, { port }: AddressInfo) => `MAP ${from} 127.0.0.1:${port}`;
   browser = await chromium.launch({
     executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
@@ -112,17 +116,6 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-async function execute<D>(user: string, query: string, variables: object = {}): Promise<D> {
-  const response = await fetch(`http://127.0.0.1:${port}/query`, {
-    method: "POST",
-    headers: { "Content-Type": "application/json", "X-User-ID": user },
-    body: JSON.stringify({ query, variables }),
-  });
-  const { data, errors } = await response.json();
-  expect(errors).toBeUndefined();
-  return data;
-}
-
 /** Returns the articles of the front page, with bob's votes. */
 async function front(first: number) {
   const query =
@@ -131,21 +124,6 @@ async function front(first: number) {
     articlesConnection: { nodes: { id: string; title: string; votes: number; viewerVote: string }[] };
   }>("bob", query, { first });
   return articlesConnection.nodes;
-}
-
-/** Returns how an article stands for bob. */
-async function standing(id: string) {
-  const query = "query ($id: ID!) { article(id: $id) { votes viewerVote } }";
-  return (await execute<{ article: { votes: number; viewerVote: string } }>("bob", query, { id })).article;
-}
-
-/** Votes as another user: on the site, or by the API. */
-async function vote(user: string, article: string) {
-  const query = "mutation ($input: VoteInput!) { vote(input: $input) { userErrors { message } } }";
-  const { vote } = await execute<{ vote: { userErrors: object[] } }>(user, query, {
-    input: { article, direction: "UP" },
-  });
-  expect(vote.userErrors).toEqual([]);
 }
 
 const buttons = () => page.locator("li button");
@@ -189,9 +167,9 @@ test("a vote shows before it is sent, never goes back, and others' votes follow"
   });
   await button.click();
   await shows(at, votes + 1);
-  expect(await standing(id)).toEqual({ votes, viewerVote: "NONE" });
+  expect(await standing("bob", id)).toEqual({ votes, viewerVote: "NONE" });
   send();
-  await until(async () => expect(await standing(id)).toEqual({ votes: votes + 1, viewerVote: "UP" }));
+  await until(async () => expect(await standing("bob", id)).toEqual({ votes: votes + 1, viewerVote: "UP" }));
   await vote("carol", id);
   await shows(at, votes + 2);
   const shown = await page.evaluate(() => (window as unknown as { shown: string[] }).shown);
@@ -212,7 +190,7 @@ test("a vote without a connection is sent after it, and no other vote is missed"
   await vote("carol", missed.id);
   await shows(4, pressed.votes + 2);
   await shows(5, missed.votes + 1);
-  expect(await standing(pressed.id)).toEqual({ votes: pressed.votes + 2, viewerVote: "UP" });
+  expect(await standing("bob", pressed.id)).toEqual({ votes: pressed.votes + 2, viewerVote: "UP" });
 });
 
 test("no script failed", () => expect(errors).toEqual([]));
