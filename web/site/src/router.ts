@@ -29,7 +29,7 @@ export const directions = ["UP", "DOWN"] as const;
 const tabs = ["REMOVED", "LOG"] as const;
 
 /** The pages whose paths have one segment, or may have. */
-const single = [
+const single: LaterRoute["page"][] = [
   "groups",
   "submit",
   "signin",
@@ -42,6 +42,7 @@ const single = [
   "following",
   "lab",
 ];
+
 /** The pages whose paths have a second segment of these. */
 const parts: Record<string, readonly string[]> = { top: spans, votes: directions, mod: tabs };
 
@@ -67,7 +68,7 @@ export function parse(path: string): Route {
   if (segments.length === 1) {
     if (!first) return { page: "list", order: "SCORE" };
     if (first === "new") return { page: "list", order: "TIME" };
-    if (single.includes(first)) return { page: first } as LaterRoute;
+    if ((single as string[]).includes(first)) return { page: first } as LaterRoute;
   } else if (second) {
     switch (first) {
       case "g":
