@@ -11,7 +11,6 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
-	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -24,9 +23,8 @@ import (
 
 // Options are the options of New. The zero value is for the Internet.
 type Options struct {
-	Log     *slog.Logger                                                 // nil: nothing is logged
-	Pause   time.Duration                                                // between two looks at the feed; 0: a second
-	Resolve func(ctx context.Context, host string) ([]netip.Addr, error) // nil: the resolver of the system
+	Log   *slog.Logger  // nil: nothing is logged
+	Pause time.Duration // between two looks at the feed; 0: a second
 }
 
 // lookPause is how long a process that delivers nothing waits until it looks for endpoints and the lease.
@@ -47,7 +45,7 @@ type Sender struct {
 func New(repo *redisrepo.Repo, o Options) *Sender {
 	o.Pause, o.Log = cmp.Or(o.Pause, time.Second), cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	s := &Sender{repo: repo, o: o, states: map[string]State{}}
-	s.client = NewClient(repo.Webhooks, o.Resolve)
+	s.client = NewClient(repo.Webhooks)
 	return s
 }
 

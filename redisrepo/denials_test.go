@@ -127,9 +127,9 @@ func TestOnlyModeratorsDeny(t *testing.T) {
 	wantRefused(t, deny(moderator, "bob", " "), "INVALID reason")
 	wantRefused(t, deny(moderator, "bob", strings.Repeat("x", 501)), "TOO_LONG reason")
 	wantRefused(t, deny(moderator, "bob", "a\nb"), "INVALID reason")
-	for name, want := range map[string]string{"": "INVALID host", "a/b": "INVALID host", "a b": "INVALID host"} {
+	for _, name := range []string{"", "a/b", "a b", "com", "COM.", "co.uk", "github.io", "com:8443"} {
 		_, err := s.DenyHost(s.ctx, name, true, true, "x", moderator)
-		wantRefused(t, err, want)
+		wantRefused(t, err, "INVALID host")
 	}
 	_, err := s.DenyHost(s.ctx, "a.example", true, true, "x", alice())
 	wantRefused(t, err, "FORBIDDEN host")
