@@ -21,6 +21,8 @@ const (
 	connections = 8
 	// batch is how many events are read at once.
 	batch = 100
+	// maxHeld is for how many articles events can wait in the feed while it is read on.
+	maxHeld = 100
 	// probePause is how often an endpoint for which no event is read, since too many wait, is sent one that is not due.
 	probePause = time.Minute
 	// roundTime is after how long no further event is sent until the progress is saved.
@@ -87,20 +89,19 @@ func (d *endpoint) pause() time.Duration {
 // to go on.
 func (d *endpoint) round(ctx context.Context) (sent int, goOn bool, err error) {
 	p := webhooks.Progress{Cursor: d.Cursor, Held: maps.Clone(d.Held), Error: d.Error}
-	isFull := len(d.waiting) >= webhooks.MaxUndelivered || len(d.Held) >= webhooks.MaxHeld
+	isFull := d.isFull(len(d.waiting), d.Held)
 	var fresh []*webhooks.Undelivered
-	switch {
-	case !isFull:
-		fresh, err = d.read(ctx, &p)
-	case d.accepts:
-		p.Paused = fmt.Sprintf("%d events wait to be sent again, although it accepts others: %s", len(d.waiting), d.Error)
-	}
-	if err != nil {
-		return 0, false, err
+	if !isFull {
+		if fresh, err = d.read(ctx, &p); err != nil {
+			return 0, false, err
+		}
 	}
 	all := slices.Concat(d.waiting, fresh)
 	isProbe := isFull && d.repo.Now().Sub(d.tried) >= probePause
 	chains := d.chains(all, isProbe)
+	if isFull && d.accepts && len(chains) == 0 {
+		p.Paused = fmt.Sprintf("%d events wait to be sent again, although it accepts others: %s", len(d.waiting), d.Error)
+	}
 	if len(chains) == 0 && p.Cursor == d.Cursor && p.Paused == "" && maps.Equal(p.Held, d.Held) {
 		return 0, true, nil
 	}
@@ -150,12 +151,20 @@ func (d *endpoint) round(ctx context.Context) (sent int, goOn bool, err error) {
 	return len(results), reason == "", nil
 }
 
+// isFull reports whether so much waits that no further events are read.
+func (d *endpoint) isFull(waiting int, held map[site.ArticleID]string) bool {
+	return waiting >= d.o.MaxWaiting || len(held) >= maxHeld
+}
+
+// ofArticle is how many events of one article can wait.
+func (d *endpoint) ofArticle() int { return min(max(d.o.MaxWaiting/10, 1), events.MaxEvents) }
+
 // logWaiting logs what keeps events from being sent, when that begins.
 func (d *endpoint) logWaiting(p webhooks.Progress, left int) {
 	if p.Paused != "" {
 		d.o.Log.Warn("a webhook is paused: see frontpage webhooks", "webhook", d.ID(), "reason", p.Paused, "undelivered", left)
 	}
-	if left >= webhooks.MaxUndelivered && len(d.waiting) < webhooks.MaxUndelivered {
+	if d.isFull(left, p.Held) && !d.isFull(len(d.waiting), d.Held) {
 		d.o.Log.Warn("a webhook gets no new events until it accepts some that failed", "webhook", d.ID(), "undelivered", left, "err", p.Error)
 	}
 	for article := range p.Held {
@@ -172,13 +181,16 @@ func (d *endpoint) read(ctx context.Context, p *webhooks.Progress) ([]*webhooks.
 		r.waiting[u.Article]++
 	}
 	for article := range d.Held {
-		if r.waiting[article] == 0 {
+		if r.waiting[article] == 0 && r.room() >= d.ofArticle() {
 			if err := r.goOn(ctx, article); err != nil || p.Paused != "" {
 				return r.fresh, err
 			}
 		}
 	}
-	page, err := r.page(ctx, d.Cursor, batch)
+	if r.room() <= 0 {
+		return r.fresh, nil
+	}
+	page, err := r.page(ctx, d.Cursor, min(batch, r.room()))
 	if err != nil || p.Paused != "" {
 		return r.fresh, err
 	}
@@ -188,7 +200,7 @@ func (d *endpoint) read(ctx context.Context, p *webhooks.Progress) ([]*webhooks.
 		_, isHeld := p.Held[article]
 		switch {
 		case isHeld:
-		case r.waiting[article] >= webhooks.MaxOfArticle:
+		case r.waiting[article] >= d.ofArticle():
 			p.Hold(article, before)
 		default:
 			r.add(d.idOf(edge.Node), article, body(edge.Node))
@@ -206,6 +218,9 @@ type reading struct {
 	fresh   []*webhooks.Undelivered
 	waiting map[site.ArticleID]int // events that were not delivered yet, with the fresh ones
 }
+
+// room is how many further events can wait.
+func (r *reading) room() int { return r.o.MaxWaiting - len(r.endpoint.waiting) - len(r.fresh) }
 
 func (r *reading) add(id string, article site.ArticleID, body string) {
 	number := r.number + int64(len(r.fresh)) + 1
@@ -229,12 +244,16 @@ func (r *reading) page(ctx context.Context, after string, count int) (events.Eve
 
 // goOn reads the events of an article that stayed in the feed, up to where the others are.
 func (r *reading) goOn(ctx context.Context, article site.ArticleID) error {
-	page, err := r.page(ctx, r.Progress.Held[article], events.MaxEvents)
+	page, err := r.page(ctx, r.Progress.Held[article], r.ofArticle())
 	if err != nil || r.Progress.Paused != "" {
 		return err
 	}
+	others, err := events.DecodeFeed("cursor", r.endpoint.Cursor)
+	if err != nil {
+		return err
+	}
 	for _, edge := range page.Edges {
-		if edge.Node.IsAfter(r.endpoint.Cursor) {
+		if edge.Node.IsAfter(others) {
 			delete(r.Progress.Held, article)
 			return nil
 		}

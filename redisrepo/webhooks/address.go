@@ -8,6 +8,8 @@ import (
 	"net/netip"
 	"net/url"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/net/idna"
@@ -34,6 +36,8 @@ func (w *Webhooks) checkURL(ctx context.Context, text string) (string, error) {
 	host, err := idna.Lookup.ToASCII(u.Hostname())
 	if ip, isIP := netip.ParseAddr(u.Hostname()); isIP == nil {
 		host, err = ip.String(), nil
+	} else if _, isName := strconv.ParseUint(host[strings.LastIndexByte(host, '.')+1:], 0, 64); isName == nil {
+		err = errors.New("another form of an IPv4 address, such as 127.1")
 	}
 	switch {
 	case err != nil:

@@ -84,7 +84,7 @@ func (w *Webhooks) Save(ctx context.Context, token string, e *Endpoint, p Progre
 		token,      // ARGV[1] token
 		e.Edition,  // ARGV[2] edition
 		p.Cursor,   // ARGV[3] cursor
-		held,       // ARGV[4] held
+		held,       // ARGV[4] waiting
 		p.Paused,   // ARGV[5] paused
 		p.Error,    // ARGV[6] last_error
 		len(p.Got), // ARGV[7] removed

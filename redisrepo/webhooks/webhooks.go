@@ -39,12 +39,6 @@ var (
 const (
 	// MaxEndpoints is the maximum number of endpoints of a site.
 	MaxEndpoints = 100
-	// MaxUndelivered is how many events of an endpoint can wait to be sent again. Later ones wait in the feed.
-	MaxUndelivered = 10_000
-	// MaxOfArticle is how many of them can be about one article. Later ones of it wait in the feed.
-	MaxOfArticle = 1000
-	// MaxHeld is for how many articles events can wait in the feed while it is read on.
-	MaxHeld = 100
 	// Rotation is for how long events are signed with the former secret, too, after a new one was made.
 	Rotation = 24 * time.Hour
 
@@ -85,8 +79,8 @@ type Endpoint struct {
 
 	Cursor  string                    // of the change feed: where it goes on
 	Held    map[site.ArticleID]string // but for these articles, of which later events wait in the feed, after these cursors
-	Edition string   // is replaced by each change that others make
-	Secrets [][]byte // that sign now; the first is the newest
+	Edition string                    // is replaced by each change that others make
+	Secrets [][]byte                  // that sign now; the first is the newest
 }
 
 // ID is the id of the endpoint, such as webhook:k7q2zb4m.
