@@ -215,7 +215,7 @@ func (r *running) prepare(ctx context.Context, log *slog.Logger) (err error) {
 	if r.encryption, err = s.TLS(log); err != nil {
 		return err
 	}
-	if r.options, err = s.Endpoint(graph.Schema()); err != nil {
+	if r.options, err = s.Endpoint(graph.Schema(), graph.Scalars); err != nil {
 		return err
 	}
 	r.requests, err = tracing.Open(ctx, tracing.Options{Access: tracing.Access(s.AccessLog), Lines: s.AccessLogger(), Log: log, Build: thisBuild().version})

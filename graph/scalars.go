@@ -10,9 +10,21 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 
+	"frontpage/endpoint"
 	"frontpage/plan"
 	"frontpage/redisrepo/site"
 )
+
+// Scalars checks the values of the schema's scalars.
+var Scalars = endpoint.Scalars{"DateTime": checks(UnmarshalDateTime), "URL": checks(UnmarshalURL)}
+
+// checks returns unmarshal without its result.
+func checks[T any](unmarshal func(any) (T, error)) func(any) error {
+	return func(value any) error {
+		_, err := unmarshal(value)
+		return err
+	}
+}
 
 // A scalar has a function that appends it, for package plan, and one that writes the same, for gqlgen.
 

@@ -76,15 +76,15 @@ func (s *Settings) origins() []string {
 }
 
 // Endpoint returns the options of the endpoint, without Identity. It reads the trusted documents, which
-// must be valid for schema.
-func (s *Settings) Endpoint(schema *ast.Schema) (endpoint.Options, error) {
+// must be valid for schema and its scalars.
+func (s *Settings) Endpoint(schema *ast.Schema, scalars endpoint.Scalars) (endpoint.Options, error) {
 	o := s.endpointOptions()
 	if s.TrustedDocuments == "" {
 		return o, nil
 	}
 	file, err := os.ReadFile(s.TrustedDocuments)
 	if err == nil {
-		o.Trusted, err = endpoint.ReadTrusted(file, schema, o.Limits)
+		o.Trusted, err = endpoint.ReadTrusted(file, schema, scalars, o.Limits)
 	}
 	if err != nil {
 		return o, Invalid(err, "trusted-documents")
