@@ -41,11 +41,10 @@ func TestNullWhereItIsNotAllowedRunsNothing(t *testing.T) {
 	} {
 		const code = "GRAPHQL_VALIDATION_FAILED"
 		body := fmt.Sprintf(`{"query":%q,"variables":{"v":null}}`, query)
-		for range 2 {
-			res, answer := s.PostJSON(body, "X-User-ID", "bob", "Accept", "application/graphql-response+json")
-			if res.StatusCode != http.StatusUnprocessableEntity || sitetest.CodeOf(t, answer) != code || !strings.Contains(answer, `variable \"v\" is null`) || strings.Contains(answer, `"path"`) {
-				t.Errorf("%s: got %d %s, want 422 %s", query, res.StatusCode, answer, code)
-			}
+		res, answer := s.PostJSON(body, "X-User-ID", "bob", "Accept", "application/graphql-response+json")
+		if res.StatusCode != http.StatusUnprocessableEntity || sitetest.CodeOf(t, answer) != code || !strings.Contains(answer, `variable \"v\" is null`) || strings.Contains(answer, `"path"`) {
+			t.Errorf("%s: got %d %s, want 422 %s", query, res.StatusCode, answer, code)
+			continue // a subscription would go on
 		}
 		if res, answer := s.PostJSON(body, "X-User-ID", "bob", "Accept", "text/event-stream"); !strings.Contains(answer, code) || strings.Contains(answer, `"data"`) {
 			t.Errorf("%s as an event stream: got %d %s, want %s", query, res.StatusCode, answer, code)

@@ -99,7 +99,7 @@ type inputSlot struct {
 	name     string // such as Query.articles.page or VoteInput.direction
 	field    string // whose argument it is, or is in
 	of       *ast.Type
-	fallback *ast.Value // the default; nil if there is none
+	fallback *ast.Value // the default; nil if it has none
 	write    func(value string) string
 }
 
