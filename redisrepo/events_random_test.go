@@ -283,7 +283,7 @@ func (h *feedHistory) readFrom(c *feedConsumer) (edges []*events.EventEdge, gap 
 				d.Done(true)
 			}
 		}
-		if b := must.Get(h.gapOf(c))(h.t); len(edges) == 0 { // it is told with the next event
+		if b := must.Get(h.gapOf(c))(h.t); len(edges) == 0 { // it comes with the next event
 			gap = b
 		}
 		return edges, gap, w.Cursor(), false, nil

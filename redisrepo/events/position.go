@@ -54,7 +54,7 @@ func (p FeedPosition) next(id LogCursor, sum uint16, isHidden bool) FeedPosition
 
 func (p FeedPosition) hasHidden() bool { return p.hidden != wire.EntryID{} }
 
-// WithoutHidden is the position for a reader that does not find the entry of the position. ok is false if there is none.
+// WithoutHidden is the position for a reader that does not find the entry of the position. ok is false without one.
 func (p FeedPosition) WithoutHidden() (before FeedPosition, ok bool) {
 	ok = p.hasHidden() && p.isEvent
 	p.hidden, p.hiddenSum = wire.EntryID{}, 0
