@@ -86,7 +86,7 @@ func TimeIn(claims map[string]any, path string) time.Time {
 			return time.Unix(int64(value), 0).UTC()
 		}
 	case string:
-		if at, err := time.Parse(time.RFC3339, value); err == nil && at.Unix() > 0 {
+		if at, err := time.Parse(time.RFC3339, strings.ToUpper(value)); err == nil && at.Unix() > 0 {
 			return at.UTC()
 		}
 	}

@@ -233,6 +233,19 @@ func TestEachPageHasItsOwnHead(t *testing.T) {
 	}
 }
 
+// The server reads an hour as web/site/src/past.test.ts has it.
+func TestHourOfAPastPage(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	for text, want := range map[string]string{
+		"": "23", "0": "00", "07": "07", "23": "23", "24": "23", "-1": "23", "%2B5": "23", "005": "23", "1.5": "23", "-0": "23", "٧": "23",
+	} {
+		if p := s.get("/past/2026-01-01?hour=" + text); !strings.Contains(p.body, `"at":"2026-01-01T`+want+`:00:00.000Z"`) {
+			t.Errorf("hour=%s: want the hour %s, in %.300s", text, want, p.body)
+		}
+	}
+}
+
 // Pages for users have titles, and search engines do not list them.
 func TestPagesForUsersAreNotListed(t *testing.T) {
 	t.Parallel()
