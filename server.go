@@ -388,13 +388,13 @@ func (r *running) mount(ctx context.Context) {
 			files.Schema = slices.Concat(schema, []byte("\n"), ofSubgraphs)
 		}
 	}
-	site.Handle("/", web.Handler(files))
 	if s.Has("site") {
 		charged := s.Feeds(log)
 		charged.Charge = api.Charge
 		feeds.Handle(site, repo, charged)
-		pages.Handle(site, api, repo, s.Rendered(r.options, log))
+		files.Missing = pages.Handle(site, api, repo, s.Rendered(r.options, log))
 	}
+	site.Handle("/", web.Handler(files))
 	documents := http.NewServeMux()
 	documents.Handle("/", site)
 	r.names.Use(repo)
