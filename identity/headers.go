@@ -159,7 +159,7 @@ func (v *Verifier) fromHeader(ctx context.Context, header http.Header) (Caller, 
 	}
 	var roles []string
 	if v.rolesHeader != "" {
-		roles = strings.FieldsFunc(header.Get(v.rolesHeader), func(c rune) bool { return c == ' ' || c == ',' })
+		roles = splitRoles(header.Get(v.rolesHeader))
 	}
 	return Caller{Name: name, Moderator: slices.Contains(roles, v.moderatorRole), Service: slices.Contains(roles, service)}, nil
 }
