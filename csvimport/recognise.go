@@ -142,7 +142,7 @@ func endInCR(file io.Reader) (bool, error) {
 	}
 }
 
-// declared returns the separator that a first line such as sep=; names, and the length of that line; 0 if there is none.
+// declared returns the separator that a first line such as sep=; names, and the length of that line; 0 without one.
 func declared(begin []byte) (separator rune, length int, err error) {
 	line, _, found := bytes.Cut(begin, []byte("\n"))
 	text := strings.Trim(strings.TrimSuffix(string(line), "\r"), `"`)

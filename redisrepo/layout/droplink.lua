@@ -5,7 +5,7 @@
 -- ARGS value   what each of them was
 --
 -- Replies {'OK'}
--- Safe to run twice: the second run finds them gone, or written anew.
+-- Safe to run twice: the second run finds them gone, or written again.
 
 local values = {unpack(ARGV, first_value)}
 for _, record in ipairs(KEYS) do
