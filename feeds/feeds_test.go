@@ -124,6 +124,32 @@ func TestFeedsAreValid(t *testing.T) {
 	}
 }
 
+// A link in a text can be followed from a reader of feeds, as from the site. Nothing else in the text becomes HTML.
+func TestLinksInTextsAreLinks(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, 1, "https://news.example")
+	s.post("text", "", "<b>see</b> (https://a.example/x_(y)?a=1&b='2'#c).\nhttp://b.example, javascript:x\n\nxhttps://c.example")
+	want := `<p>&lt;b&gt;see&lt;/b&gt; (<a href="https://a.example/x_(y)?a=1&amp;b=&#39;2&#39;#c">https://a.example/x_(y)?a=1&amp;b=&#39;2&#39;#c</a>).` +
+		`<br><a href="http://b.example">http://b.example</a>, javascript:x</p><p>xhttps://c.example</p>` +
+		`<p><a href="https://news.example/a/1">Vote on Frontpage</a></p>`
+	_, body := s.get("/feed.atom")
+	var feed node
+	must.Do(t, xml.Unmarshal([]byte(body), &feed))
+	if got := feed.all("entry")[0].one(t, "content"); got != want {
+		t.Errorf("Atom: %s\nwant %s", got, want)
+	}
+	_, body = s.get("/feed.json")
+	var document struct {
+		Items []struct {
+			Content string `json:"content_html"`
+		}
+	}
+	must.Do(t, json.Unmarshal([]byte(body), &document))
+	if got := document.Items[0].Content; got != want {
+		t.Errorf("JSON: %s\nwant %s", got, want)
+	}
+}
+
 // some returns the number of an article in the first partition.
 func (s *testSite) some(partitions int) site.ArticleID {
 	ids, err := s.Part(s.t.Context(), 0, 1)

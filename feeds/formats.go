@@ -206,15 +206,27 @@ func (c channel) content(a *site.Article) string {
 		text := strings.ReplaceAll(strings.TrimSpace(*a.Text), "\r\n", "\n")
 		for paragraph := range strings.SplitSeq(text, "\n\n") {
 			if paragraph = strings.Trim(paragraph, "\n"); paragraph != "" {
-				b.WriteString("<p>" + strings.ReplaceAll(html.EscapeString(paragraph), "\n", "<br>") + "</p>")
+				b.WriteString("<p>")
+				for _, part := range site.TextParts(paragraph) {
+					if part.Link {
+						b.WriteString(anchor(part.Text, part.Text))
+					} else {
+						b.WriteString(strings.ReplaceAll(html.EscapeString(part.Text), "\n", "<br>"))
+					}
+				}
+				b.WriteString("</p>")
 			}
 		}
 	}
 	if a.Link != nil {
-		b.WriteString(`<p><a href="` + html.EscapeString(*a.Link) + `">` + html.EscapeString(*a.Link) + `</a></p>`)
+		b.WriteString("<p>" + anchor(*a.Link, *a.Link) + "</p>")
 	}
-	b.WriteString(`<p><a href="` + html.EscapeString(c.pageOf(a)) + `">Vote on ` + html.EscapeString(c.site) + `</a></p>`)
+	b.WriteString("<p>" + anchor(c.pageOf(a), "Vote on "+c.site) + "</p>")
 	return b.String()
+}
+
+func anchor(link, text string) string {
+	return `<a href="` + html.EscapeString(link) + `">` + html.EscapeString(text) + `</a>`
 }
 
 // updated is the time of the latest change of an article that a feed shows.
