@@ -1,17 +1,17 @@
 #!/bin/bash
-# go-oidc v3.21.0 with go-jose v4.1.9 (Go), 2026-11-28.
+# go-oidc v3.21.0 with go-jose v4.1.4, which it requires (Go), 2026-11-28.
 # Guess: a provider's set of keys may have keys of kinds that a client does not know; it ignores them (RFC 7517, 5).
 # Seen: that is so for a key with an alg, and for an unknown kty, but not for a key of an unknown curve, such as secp256k1,
 # whose alg is left out, as it may be: then the whole set is unreadable, and no token of the provider can be verified.
 #   secp256k1 with alg: true, secp256k1: false
-# A provider with such a key adds its alg.
+# A provider with such a key adds its alg; a client requires go-jose v4.1.9, which Go does not take by itself.
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"
 export GOFLAGS=-trimpath
 go mod init example.org/find 2>/dev/null
-go get github.com/coreos/go-oidc/v3@v3.21.0 github.com/go-jose/go-jose/v4@v4.1.9 2>/dev/null
+go get github.com/coreos/go-oidc/v3@v3.21.0 github.com/go-jose/go-jose/v4@v4.1.4 2>/dev/null
 cat >main.go <<'END'
 package main
 
