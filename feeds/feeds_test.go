@@ -248,7 +248,11 @@ func validAtom(t *testing.T, path string, response *http.Response, body string) 
 				t.Errorf("%s must not have a child %v", name, child.XMLName)
 			}
 		}
-		for _, link := range element.all("link") { // 4.2.7
+		links := element.all("link")
+		if len(links) == 0 || links[0].attr("rel") != "alternate" {
+			t.Errorf("the first link of %s is %v, want the alternate one, which some readers take without a look at its rel", name, links)
+		}
+		for _, link := range links { // 4.2.7
 			validURL(t, "link", link.attr("href"))
 			switch link.attr("rel") {
 			case "self":

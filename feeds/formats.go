@@ -83,7 +83,8 @@ type (
 func (c channel) atom() ([]byte, error) {
 	f := atomFeed{
 		ID: c.id(c.path), Title: c.title, Updated: atomTime(c.updated()), Icon: c.base + "/icon.svg", By: "Frontpage",
-		Links: []atomLink{{Rel: "self", Type: "application/atom+xml", Href: c.self}, {Rel: "alternate", Type: "text/html", Href: c.page}},
+		// Some readers take the first link as that of the page.
+		Links: []atomLink{{Rel: "alternate", Type: "text/html", Href: c.page}, {Rel: "self", Type: "application/atom+xml", Href: c.self}},
 	}
 	for _, a := range c.articles {
 		e := atomEntry{
