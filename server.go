@@ -390,10 +390,10 @@ func (r *running) mount(ctx context.Context) {
 	}
 	site.Handle("/", web.Handler(files))
 	if s.Has("site") {
-		charged := s.Feeds(log)
-		charged.Charge = api.Charge
-		feeds.Handle(site, repo, charged)
-		pages.Handle(site, api, repo, s.Rendered(r.options, log))
+		listed, rendered := s.Feeds(log), s.Rendered(r.options, log)
+		listed.Work, rendered.Work = api.Work, api.Work
+		feeds.Handle(site, repo, listed)
+		pages.Handle(site, api, repo, rendered)
 	}
 	documents := http.NewServeMux()
 	documents.Handle("/", site)
