@@ -24,6 +24,7 @@ type page struct {
 	data      data
 	status    int    // if not 200
 	moved     string // path of the page that is shown instead
+	charged   bool   // whether the cost of its query has that of the page
 
 	Site    web.Options
 	Base    string // URL of the site, without a final slash

@@ -54,7 +54,7 @@ func newSessionSite(t *testing.T, change ...func(*endpoint.Options)) *sessionSit
 	s.testSite = &testSite{Site: sitetest.New(t, redis.Client, site.DefaultRules()), t: t, redis: redis, pages: server}
 	log := s.Log.Logger(slog.LevelInfo)
 	api := graph.NewHandler(s.Repo, graph.Site{Version: "test", SignIn: graph.BySession, SignInURL: new("/sign-in?return={return}")}, log, options)
-	missing := pages.Handle(mux, api, s.Repo, pages.Options{PublicURL: server.URL, API: options, Log: log, Now: func() time.Time { return sitetest.Start.Add(time.Hour) }})
+	missing := pages.Handle(mux, api, s.Repo, pages.Options{PublicURL: server.URL, API: options, Log: log, Work: api.Work, Now: func() time.Time { return sitetest.Start.Add(time.Hour) }})
 	mux.Handle("/", web.Handler(web.Options{Site: true, Explorer: true, Missing: missing}))
 	return s
 }
