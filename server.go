@@ -371,6 +371,9 @@ func (r *running) follow() {
 	r.opened("followers", func() error { r.stopBackground(); updates.Wait(); r.away.Wait(); return nil })
 }
 
+// endpoints are the paths of the API, which are the same in every respect. Others' servers have the second one.
+var endpoints = []string{"/query", "/graphql"}
+
 // mount opens the gate to the API, the site and the sign-in.
 func (r *running) mount(ctx context.Context) {
 	s, log, repo := r.s, r.log, r.repo
@@ -404,7 +407,13 @@ func (r *running) mount(ctx context.Context) {
 	}
 	known := knownHosts(s)
 	mux := http.NewServeMux()
-	mux.Handle("/query", api)
+	var served http.Handler = api
+	if s.Has("explorer") {
+		served = web.ForBrowsers(api)
+	}
+	for _, path := range endpoints {
+		mux.Handle(path, served)
+	}
 	mux.Handle("/", known(documents))
 	if s.Development() {
 		r.gate.open(known(mux), repo)

@@ -13,6 +13,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -59,6 +60,7 @@ type server struct {
 	api    api
 	repo   *redisrepo.Repo
 	layout *layout
+	known  *http.ServeMux // the pages
 	recent *sharing.Results[renderedKey, *rendered]
 	cards  *sharing.Results[cards.Card, []byte]
 }
@@ -74,13 +76,15 @@ func Handle(mux *http.ServeMux, handler http.Handler, repo *redisrepo.Repo, o Op
 	}
 	o.Site = o.Site.WithDefaults()
 	s := &server{
-		Options: o, api: newAPI(handler, o.API.Identity.Headers()), repo: repo, layout: newLayout(o.Site),
+		Options: o, api: newAPI(handler, o.API.Identity.Headers()), repo: repo, layout: newLayout(o.Site), known: http.NewServeMux(),
 		recent: sharing.New[renderedKey, *rendered](shared, sharedBytes, func() uint64 { return 0 }),
 		cards:  sharing.New[cards.Card, []byte](cardKept, cardBytes, func() uint64 { return 0 }),
 	}
 	for pattern, of := range s.kinds() {
 		if s.Site.Has(pattern) {
-			mux.Handle("GET "+pattern, s.page(of))
+			page := s.page(of)
+			mux.Handle("GET "+pattern, page)
+			s.known.Handle("GET "+pattern, page)
 		}
 	}
 	mux.HandleFunc("GET /a/{number}/card.png", s.card)
@@ -88,7 +92,21 @@ func Handle(mux *http.ServeMux, handler http.Handler, repo *redisrepo.Repo, o Op
 	mux.HandleFunc("POST /vote", s.vote)
 	mux.HandleFunc("GET /vote", s.voteAfterSignIn)
 	s.embed(mux)
-	return s.page(func(*http.Request) (*page, error) { return nil, errNoPage })
+	return s.unknown()
+}
+
+// unknown returns a handler of paths that the site does not have. It leads to the page that the visitor means, if there is one.
+func (s *server) unknown() http.HandlerFunc {
+	missing := s.page(func(*http.Request) (*page, error) { return nil, errNoPage })
+	return func(w http.ResponseWriter, req *http.Request) {
+		to := s.guess(req.URL.Path)
+		if to == "" {
+			missing(w, req)
+			return
+		}
+		// A local path: guess has begun it with one slash.
+		http.Redirect(w, req, (&url.URL{Path: to, RawQuery: req.URL.RawQuery}).String(), http.StatusFound) // #nosec G710
+	}
 }
 
 // page returns a handler of pages of a kind.

@@ -212,7 +212,7 @@ func TestPagesOfOtherSitesCannotVote(t *testing.T) {
 			{"Sec-Fetch-Site", "", "Origin", "null"},
 		} {
 			sent := s.reader(name).sendForm(form, header...)
-			if sent.status != http.StatusForbidden || !strings.Contains(sent.one("", "main"), "A page of another site sent this vote.") || len(sent.header.Values("Set-Cookie")) != 0 {
+			if sent.status != http.StatusForbidden || !strings.Contains(sent.one("", "main"), "A page of another site sent this form.") || len(sent.header.Values("Set-Cookie")) != 0 {
 				t.Errorf("by %q with %q: got %d with %v", name, header, sent.status, sent.header)
 			}
 		}
