@@ -239,6 +239,14 @@ func (r *reading) page(ctx context.Context, after string, count int) (events.Eve
 		r.Progress.Paused = "events were lost: the change feed no longer has them"
 		return page, nil
 	}
+	if err == nil && page.Gap {
+		kept := r.repo.Now()
+		if len(page.Edges) > 0 {
+			kept = page.Edges[0].Node.At
+		}
+		id, body := gap(r.Name, &events.ExpiredError{KeptFrom: kept}, r.repo.Now())
+		r.add(id, 0, body)
+	}
 	return page, err
 }
 

@@ -479,6 +479,10 @@ func (r faultyWebhook) Paused(ctx context.Context, objs []*webhooks.Endpoint) ([
 	return calledForAll(ctx, "Webhook.paused", objs, r.WebhookResolver.Paused)
 }
 
+func (r faultyWebhook) LastError(ctx context.Context, objs []*webhooks.Endpoint) ([]*string, error) {
+	return calledForAll(ctx, "Webhook.paused", objs, r.WebhookResolver.LastError)
+}
+
 func (r faultyArticleConnection) TotalCount(ctx context.Context, obj *graph.ArticleConnection) (int32, error) {
 	about := []any{len(obj.Edges), obj.PageInfo.HasNextPage}
 	for _, edge := range obj.Edges {

@@ -51,13 +51,13 @@ func (w *Webhooks) checkURL(ctx context.Context, text string) (string, error) {
 		ctx, stop := context.WithTimeout(ctx, resolveTime)
 		defer stop()
 		if _, err := w.Resolve(ctx, host, false); errors.Is(err, errNotPublic) {
-			return "", invalid("%s leads to %v", site.Shown(host), err)
+			return "", invalid("%s: %v", u.Hostname(), err)
 		}
 	}
 	return u.String(), nil
 }
 
-var errNotPublic = errors.New("not a public address, and FRONTPAGE_WEBHOOK_ORIGINS does not allow it")
+var errNotPublic = errors.New("is not a public address, and FRONTPAGE_WEBHOOK_ORIGINS does not allow it")
 
 // Resolve returns the addresses of a host to which events may be sent: all of them must be public, unless the operator allows the
 // origin.
@@ -75,7 +75,7 @@ func (w *Webhooks) Resolve(ctx context.Context, host string, isAllowed bool) ([]
 	}
 	for _, ip := range addresses {
 		if !isAllowed && !public(ip) {
-			return nil, fmt.Errorf("%s, which is %w", ip, errNotPublic)
+			return nil, fmt.Errorf("%s %w", ip.Unmap(), errNotPublic)
 		}
 	}
 	return addresses, nil
