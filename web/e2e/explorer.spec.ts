@@ -147,7 +147,7 @@ test("the user is who is signed in on the site, now and in the tabs that the bro
     await run(page).click();
     await expect(response(page)).toContainText(`"name": "${name}"`);
   };
-  await expectViewer("alice"); // nobody is: the headers name a user
+  await expectViewer("alice"); // signed out, the headers name the user
   await expect(page.getByText("Not signed in", { exact: true })).toBeVisible();
   for (const name of ["zoë", "cleo"]) {
     await page.goto("/signin?to=/new");
