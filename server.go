@@ -256,7 +256,7 @@ func (r *running) listen() error {
 	server.Protocols.SetUnencryptedHTTP2(r.encryption == nil)
 	server.Handler = r.requests.Handler(newRequests(server.Handler, debug.SetMemoryLimit(-1), r.options.BodyLimit, s.TrustedProxies))
 	counted := newConnections(debug.SetMemoryLimit(-1), server.MaxHeaderBytes, s.TrustedProxies)
-	server.ConnState, server.ConnContext = counted.follow, counted.with
+	server.ConnState, server.ConnContext = counted.follow, endpoint.WithConn
 	accepting := countedListener{listener, counted}
 	r.server = server
 	r.opened("server", func() error { _ = server.Close(); return nil })
