@@ -77,6 +77,10 @@ tsc
 for client in contract audits protocol sockets events webhooks subgraph urql apollo relay/client; do
 	node "build/$client.js"
 done
+# The same with graphql-js 17, but for Relay, which has its own, and those that need 16.
+for client in contract audits sockets events urql apollo; do
+	node --require ./seventeen.cjs "build/$client.js"
+done
 tsc -p js/test
 (cd js && vitest run --exclude test/spa)
 ./curl.sh
