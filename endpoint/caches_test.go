@@ -168,19 +168,18 @@ func TestCachesKeepNoAnswerToAQUERY(t *testing.T) {
 			return proxied(t, address, "haproxy", "-db", "-f", file)
 		},
 	} {
-		through := *s
-		through.URL = start(freeAddress(t), t.TempDir())
+		s.URL = start(freeAddress(t), t.TempDir())
 		count("GET").Store(0)
 		count("QUERY").Store(0)
 		for i := range 12 {
 			for _, target := range []string{"", "?query={__typename}"} {
 				alias := fmt.Sprint("a", i%3)
-				res, body := through.Send("QUERY", target, `{"query":"{`+alias+`:__typename}"}`, "Content-Type", "application/json")
+				res, body := s.Send("QUERY", target, `{"query":"{`+alias+`:__typename}"}`, "Content-Type", "application/json")
 				if want := `{"data":{"` + alias + `":"Query"}}`; body != want || !strings.HasPrefix(res.Header.Get("Cache-Control"), "public") {
 					t.Errorf("%s, QUERY %s: got %v %s, want %s", name, target, res.Header, body, want)
 				}
 			}
-			if _, body := through.Send("GET", "?query={__typename}", ""); body != `{"data":{"__typename":"Query"}}` {
+			if _, body := s.Send("GET", "?query={__typename}", ""); body != `{"data":{"__typename":"Query"}}` {
 				t.Errorf("%s, GET: got %s", name, body)
 			}
 		}
