@@ -28,7 +28,7 @@ fi
 programs() {
 	. scripts/install.sh
 	install_missing redis-server:redis-server gcc:"gcc libc6-dev" curl:curl
-	[ -z "${FULL:-}" ] || install_missing nginx:nginx haproxy:haproxy prometheus:prometheus
+	[ -z "${FULL:-}" ] || install_missing nginx:nginx haproxy:haproxy varnishd:varnish prometheus:prometheus
 	echo "testing with $(redis-server --version)"
 }
 
@@ -40,7 +40,7 @@ go_test() { CGO_ENABLED=1 GOGC=${GOGC:-400} go test -timeout 60m -parallel 6 "$@
 packages() { go list ./... | grep -v '/tests/cluster$'; }
 
 # Tests that need more programs, which FULL=1 installs.
-more='^Test(CallersGetTheirOwnAnswersThroughACache|RollingRestartBehindAProxyLosesNoRequest|PrometheusScrapesTheServer)$'
+more='^Test(CallersGetTheirOwnAnswersThroughACache|CachesKeepNoAnswerToAQUERY|RollingRestartBehindAProxyLosesNoRequest|PrometheusScrapesTheServer)$'
 # Packages that are tested with the race detector only, and tests of redisrepo that are.
 raced='/(endpoint|sharing|signin|store)$'
 concurrent='Concurrent|AtOnce|Together|Beside|While|Watch|Listen|Resume|Burst|Lease|Deliver|Outage|Killed|Canceled|Panic|Flushed|FewCalls|Rights'
