@@ -26,7 +26,7 @@ func TestProgressIsWrittenAsLinesOutsideATerminal(t *testing.T) {
 		}
 	}
 	want := ""
-	for _, percent := range []int{5, 10, 20, 30, 40, 50, 51, 60, 70, 80, 90, 100} {
+	for _, percent := range []int{10, 20, 30, 40, 50, 51, 60, 70, 80, 90, 100} {
 		want += fmt.Sprintf("%d%% of the file are done\n", percent)
 	}
 	if out.String() != want {
