@@ -35,7 +35,7 @@ type program struct {
 	settings.Settings `embed:""`
 
 	Serve         serve           `cmd:"" default:"withargs" help:"Serve the site. This is the default command."`
-	Import        importFile      `cmd:"" help:"Add the articles of a CSV file to the store, or all of an export to an empty store."`
+	Import        importFile      `cmd:"" help:"Add the articles of a CSV file to the store, or all of an export to an empty store. Exit code 1 if rows were refused."`
 	Export        exportSite      `cmd:"" help:"Write the site to standard output: articles, groups, votes, the moderation log. import reads it back."`
 	ExportUser    exportUser      `cmd:"" help:"Write everything that the store has about a user to standard output, as NDJSON. It changes nothing, and the server may run."`
 	Check         checkStore      `cmd:"" help:"Check the store for inconsistencies. Exit code 1 if there are any."`

@@ -31,11 +31,11 @@ func TestImportAddsEachRowOnceAndCheckFindsInconsistencies(t *testing.T) {
 		cmd := programtest.Command(t, env, "import", "--group-by-host", "--shift-to-now", file)
 		var refused bytes.Buffer
 		cmd.Stderr = &refused
-		out, err := cmd.Output()
-		if err != nil || !strings.Contains(string(out), want) || !strings.Contains(string(out), "2 refused") {
-			t.Errorf("import: %v, want %q in %s%s", err, want, out, refused.String())
+		out, _ := cmd.Output()
+		if code := cmd.ProcessState.ExitCode(); code != 1 || !strings.Contains(string(out), want) || !strings.Contains(string(out), "2 refused") {
+			t.Errorf("import: exit code %d, want 1 and %q in %s%s", code, want, out, refused.String())
 		}
-		for _, line := range []string{"line 1202: ", "line 1203: "} {
+		for _, line := range []string{"line 1202: ", "line 1203: ", "frontpage: 2 of 1202 rows were refused, as the lines above say\n"} {
 			if !strings.Contains(refused.String(), line) {
 				t.Errorf("the report lacks %q: %q", line, refused.String())
 			}
