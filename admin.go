@@ -55,7 +55,7 @@ func serveOperator(s *settings.Settings, trusted *endpoint.Trusted, log *slog.Lo
 // operationNames returns the names of the operations of the trusted documents or, without them, of the site.
 func operationNames(trusted *endpoint.Trusted) (names []string, err error) {
 	if trusted == nil {
-		if trusted, err = endpoint.ReadTrusted(web.Documents(), graph.Schema(), endpoint.DefaultLimits()); err != nil {
+		if trusted, err = endpoint.ReadTrusted(web.Documents(), graph.Schema(), graph.Scalars, endpoint.DefaultLimits()); err != nil {
 			return nil, fmt.Errorf("the documents of the site: %w", err)
 		}
 	}

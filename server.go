@@ -215,7 +215,7 @@ func (r *running) prepare(ctx context.Context, log *slog.Logger) (err error) {
 	if r.encryption, err = s.TLS(log); err != nil {
 		return err
 	}
-	if r.options, err = s.Endpoint(graph.Schema()); err != nil {
+	if r.options, err = s.Endpoint(graph.Schema(), graph.Scalars); err != nil {
 		return err
 	}
 	r.requests, err = tracing.Open(ctx, tracing.Options{Access: tracing.Access(s.AccessLog), Lines: s.AccessLogger(), Log: log, Build: thisBuild().version})
@@ -388,13 +388,13 @@ func (r *running) mount(ctx context.Context) {
 			files.Schema = slices.Concat(schema, []byte("\n"), ofSubgraphs)
 		}
 	}
-	site.Handle("/", web.Handler(files))
 	if s.Has("site") {
 		charged := s.Feeds(log)
 		charged.Charge = api.Charge
 		feeds.Handle(site, repo, charged)
-		pages.Handle(site, api, repo, s.Rendered(r.options, log))
+		files.Missing = pages.Handle(site, api, repo, s.Rendered(r.options, log))
 	}
+	site.Handle("/", web.Handler(files))
 	documents := http.NewServeMux()
 	documents.Handle("/", site)
 	r.names.Use(repo)

@@ -53,6 +53,7 @@ func (r *Resolver) served(root ResolverRoot, o endpoint.Options) endpoint.Schema
 	return endpoint.Schema{
 		ExecutableSchema: NewExecutableSchema(Config{Schema: schema, Resolvers: root, Complexity: listCosts(o.Limits.PageSize)}),
 		Compile:          compiler(planSchema(root)),
+		Scalars:          Scalars,
 		Around:           r.withLoader,
 		Rule:             ruleOf,
 		DependenceOf:     dependenceOf,

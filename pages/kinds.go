@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -216,6 +217,9 @@ func scriptPage(path, title, about string) *page {
 	}
 }
 
+// hourForm is the form of an hour of the day in an address, which web/site/src/past.tsx has, too.
+var hourForm = regexp.MustCompile(`^([01]?\d|2[0-3])$`)
+
 // past returns the page of the front page of an hour, which is that of hourOf in web/site/src/past.tsx.
 func (s *server) past(req *http.Request) (*page, error) {
 	texts, day := s.Site.Texts, strings.TrimSpace(cmp.Or(req.PathValue("day"), req.URL.Query().Get("day")))
@@ -226,9 +230,9 @@ func (s *server) past(req *http.Request) (*page, error) {
 		if err != nil {
 			return nil, errNoPage
 		}
-		hour, err := strconv.Atoi(req.URL.Query().Get("hour"))
-		if err != nil || hour < 0 || hour > 23 {
-			hour = 23
+		hour := 23
+		if text := req.URL.Query().Get("hour"); hourForm.MatchString(text) {
+			hour, _ = strconv.Atoi(text)
 		}
 		at, title, path = first.Add(time.Duration(hour)*time.Hour), texts.Text("frontPageOf", "day", day), "/past/"+day
 		if at.After(now) {

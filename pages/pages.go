@@ -58,8 +58,8 @@ type server struct {
 }
 
 // Handle has mux serve the pages by GET and HEAD, and what their forms send by POST. The handler of the API executes the
-// queries, and the mutations.
-func Handle(mux *http.ServeMux, handler http.Handler, repo *redisrepo.Repo, o Options) {
+// queries, and the mutations. The result serves the page of paths that the site does not have, with status 404.
+func Handle(mux *http.ServeMux, handler http.Handler, repo *redisrepo.Repo, o Options) http.Handler {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -79,6 +79,7 @@ func Handle(mux *http.ServeMux, handler http.Handler, repo *redisrepo.Repo, o Op
 	mux.HandleFunc("POST /vote", s.vote)
 	mux.HandleFunc("GET /vote", s.voteAfterSignIn)
 	s.embed(mux)
+	return s.page(func(*http.Request) (*page, error) { return nil, errNoPage })
 }
 
 // page returns a handler of pages of a kind.
@@ -86,16 +87,17 @@ func (s *server) page(of func(*http.Request) (*page, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, req *http.Request) {
 		p, err := of(req)
 		if err != nil {
-			p = &page{Kind: "missing", Title: s.Site.Texts.Text("pageMissing"), status: http.StatusNotFound}
+			p = scriptPage("", s.Site.Texts.Text("pageMissing"), "")
+			p.Kind, p.later, p.status = "missing", false, http.StatusNotFound
 			if !errors.Is(err, errNoPage) {
 				p.Missing = sentence(err.Error())
 			}
 		}
 		s.describe(p, req)
-		var answer []byte
-		if p.query != "" && p.status == 0 {
-			answer = s.ask(w, req, p)
+		if errors.Is(err, errNoPage) {
+			p.Path, p.Here = "", "/" // one page for all such paths: it is rendered once
 		}
+		answer := s.ask(w, req, p)
 		if p.moved != "" && p.status == 0 {
 			w.Header().Set("Cache-Control", "no-store")
 			http.Redirect(w, req, p.moved, http.StatusSeeOther)
@@ -212,7 +214,7 @@ func (s *server) rendered(req *http.Request, p *page, answered []byte) (*rendere
 	if answered == nil {
 		return s.layout.render(p), nil
 	}
-	key := renderedKey{url: p.Base + req.URL.RequestURI(), answer: string(answered), status: p.status}
+	key := renderedKey{url: p.Base + p.Here, answer: string(answered), status: p.status}
 	return s.recent.Do(req.Context(), key, func(context.Context) (*rendered, int) {
 		r := s.layout.render(p)
 		if p.status >= http.StatusInternalServerError {

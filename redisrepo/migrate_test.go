@@ -315,7 +315,11 @@ func TestMigrateCopiesASiteInUse(t *testing.T) {
 				t.Errorf("killed %d times, and the site was stopped: %t; want both", kills, stopped)
 			}
 			s.wantStore(before)
-			s.copied(target, redisrepo.WithPartitions(tt.to)).wantSameAs(s)
+			result := s.copied(target, redisrepo.WithPartitions(tt.to))
+			result.wantSameAs(s)
+			if got, want := result.Store.UUID.Load(), s.Store.UUID.Load(); *got != *want {
+				t.Errorf("the copy has the UUID %v, want %v", got, want)
+			}
 		})
 	}
 }

@@ -87,6 +87,33 @@ test("a subscription shows votes as they arrive @core", async ({ page, server, w
   await expect(run(page)).toBeVisible();
 });
 
+test("a subscription with a condition is checked, runs, and can be written in steps", async ({
+  page,
+  server,
+  watch,
+}) => {
+  const article = await server.post({ title: "Watched" });
+  await page.goto("/playground");
+  await expect(page).toHaveURL("/graphiql");
+  await open(page);
+  const wrong = region(page, "Operation Editor").locator(".squiggly-error");
+  for (const unfinished of ["@include", "@include(if: $x)", '@include(if: "x")']) {
+    await write(page, `subscription Mine { articleChanged(ids: ["article:1"]) ${unfinished} { votez } }`);
+    await expect.poll(() => wrong.count(), unfinished).toBeGreaterThan(1); // that, and the field
+  }
+  await write(
+    page,
+    'subscription Mine($x: Boolean = true) { articleChanged(ids: ["article:1"]) @include(if: $x) { votes } }',
+  );
+  await expect(wrong).toHaveCount(0);
+  await run(page).click();
+  await watch.live(page, "articleChanged");
+  await expect(async () => {
+    for (const direction of ["NONE", "UP"] as const) await server.vote(article, direction, "cleo");
+    await expect(response(page)).toContainText('"votes": 2', { timeout: 1000 });
+  }).toPass();
+});
+
 test("the examples run", async ({ page, server, watch }) => {
   watch.allowed.push(/status of (400|422)/);
   for (const title of ["One", "Two", "Three"]) await server.post({ title });
