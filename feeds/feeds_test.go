@@ -704,7 +704,7 @@ func TestFeedsAreChargedLikeQueries(t *testing.T) {
 	const most = 7_000
 	s := sitetest.Open(t, sitetest.WithRates(endpoint.Rates{Cost: endpoint.Rate{Most: most, Window: time.Hour}, Addresses: 1}))
 	mux := http.NewServeMux()
-	feeds.Handle(mux, s.Repo, feeds.Options{PageSize: 25, Timeout: time.Minute, Log: slog.New(slog.DiscardHandler), Charge: s.Handler.Charge})
+	feeds.Handle(mux, s.Repo, feeds.Options{PageSize: 25, Timeout: time.Minute, Log: slog.New(slog.DiscardHandler), Work: s.Handler.Work})
 	s.Post("alice", "Here", "go")
 	left := func() (points int) {
 		res, _ := s.PostJSON(`{"query": "{ site { name } }"}`) // for 2 points

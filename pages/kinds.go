@@ -241,6 +241,9 @@ func (s *server) past(req *http.Request) (*page, error) {
 	}
 	p := scriptPage(path, title, texts.Text("aboutFrontPages"))
 	p.query, p.variables, p.Without = "Past", pastVariables{at.Format(site.DateTime)}, "past"
+	if !at.Equal(now) {
+		p.Latest = hourPath(now)
+	}
 	p.fill = func(p *page) {
 		if p.data.FrontPage != nil {
 			for _, edge := range p.data.FrontPage.Edges {
@@ -250,10 +253,15 @@ func (s *server) past(req *http.Request) (*page, error) {
 			}
 		}
 		if len(p.Rows) == 0 && day == "" { // such as on a site that was imported since then
-			p.moved = "/past/" + now.Format(time.DateOnly) + "?hour=" + strconv.Itoa(now.Hour())
+			p.moved = p.Latest
 		}
 	}
 	return p, nil
+}
+
+// hourPath is the path of the front page of an hour.
+func hourPath(at time.Time) string {
+	return "/past/" + at.Format(time.DateOnly) + "?hour=" + strconv.Itoa(at.Hour())
 }
 
 // lab returns the page of the ranking lab. Without the script it has the top articles instead of a formula's.

@@ -59,6 +59,7 @@ func withPages(t *testing.T, server *redistest.Server, of *sitetest.Site, o page
 		o.API.Identity = must.Get(identity.New(t.Context(), identity.Options{Development: true, ValidName: endpoint.ValidName}))(t)
 	}
 	o.Now = func() time.Time { return sitetest.Start.Add(time.Hour) }
+	o.Work = s.Handler.Work
 	mux := http.NewServeMux()
 	mux.Handle("/", web.Handler(web.Options{Site: true, Explorer: true, Missing: pages.Handle(mux, s.Handler, s.Repo, o)}))
 	s.pages = httptest.NewServer(mux)
@@ -290,7 +291,7 @@ func TestEachPathIsAPageWithoutScripts(t *testing.T) {
 		"/": 200, "/new": 200, "/g/sea": 200, "/g/sea/new": 200, "/g/sea/top/week": 404, "/u/alice": 200, "/from/example.com": 200, "/a/1": 200,
 		"/top/day": 200, "/groups": 200, "/past": 200, "/lab": 200, "/submit": 200, "/signin": 200, "/saved": 200, "/following": 200, "/votes": 200, "/votes/up": 200,
 		"/mod": 200, "/mod/removed": 200, "/mod/log": 200, "/reports": 200, "/notice": 200,
-		"/log": 404, "/nope": 404, "/new/x": 404, "/g": 404, "/a/x": 404, "/a/99": 404, "/top/hour": 404, "/u/a%0Ab": 404, "/past/2026-02-30": 404, "/votes/none": 404, "/assets/x/y": 404,
+		"/log": 404, "/nope": 404, "/new/x": 404, "/a/x": 404, "/a/99": 404, "/top/hour": 404, "/u/a%0Ab": 404, "/past/2026-02-30": 404, "/votes/none": 404, "/assets/x/y": 404,
 		"/nope.html": 404, "/wp-login.php": 404, "/graphiql/nope": 404, "/%3Cb%3E": 404,
 	} {
 		for _, p := range []*response{
@@ -832,6 +833,32 @@ func TestRefusalOverTheLimitCostsATenthOfThePage(t *testing.T) { //nolint:parall
 		least := testing.AllocsPerRun(5, func() { ask(refused.method, refused.path, refused.form) })
 		if 10*least > cost || 10*got.Body.Len() > page.Body.Len() {
 			t.Errorf("%v: the refusal has %d bytes and makes %.0f allocations, the page %d and %.0f", refused, got.Body.Len(), least, page.Body.Len(), cost)
+		}
+	}
+}
+
+// Rendering a page takes a millisecond and more, whatever its query takes. A card takes ten.
+func TestPagesCostTheirRendering(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, sitetest.WithRates(endpoint.Rates{Cost: endpoint.Rate{Most: 9_000, Window: time.Hour}, Addresses: 1}))
+	s.Post("alice", "An article")
+	spent := func() (all int) {
+		for _, key := range sitetest.RateKeys(t, s.redis.Client) {
+			all += sitetest.RateCount(t, s.redis.Client, key)
+		}
+		return all
+	}
+	for _, page := range []struct {
+		path           string
+		status, points int
+	}{
+		{"/submit", http.StatusOK, 50}, {"/a/1", http.StatusOK, 100}, {"/a/1?x=2", http.StatusOK, 100}, {"/a/99", http.StatusNotFound, 100},
+		{"/a/x", http.StatusNotFound, 50}, {"/g/%20", http.StatusNotFound, 50}, {"/top/no", http.StatusNotFound, 50},
+	} {
+		before := spent()
+		got := s.get(page.path)
+		if cost := spent() - before; got.status != page.status || cost < page.points {
+			t.Errorf("%s: got %d for %d points, want %d for at least %d", page.path, got.status, cost, page.status, page.points)
 		}
 	}
 }

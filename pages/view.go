@@ -24,6 +24,7 @@ type page struct {
 	data      data
 	status    int    // if not 200
 	moved     string // path of the page that is shown instead
+	charged   bool   // whether the cost of its query has that of the page
 
 	Site    web.Options
 	Base    string // URL of the site, without a final slash
@@ -43,6 +44,7 @@ type page struct {
 	More    string // path of the next part
 	Article *row
 	Posting *posting
+	Latest  string // path of the front page of this hour, unless it is the page
 	Without string // what a page of the script has for browsers without one
 	Draft   *draft // what the form to post has; nil: the page has no form
 	Missing string // why there is no such page

@@ -54,7 +54,7 @@ func newSessionSite(t *testing.T, change ...func(*endpoint.Options)) *sessionSit
 	s.testSite = &testSite{Site: sitetest.New(t, redis.Client, site.DefaultRules()), t: t, redis: redis, pages: server}
 	log := s.Log.Logger(slog.LevelInfo)
 	api := graph.NewHandler(s.Repo, graph.Site{Version: "test", SignIn: graph.BySession, SignInURL: new("/sign-in?return={return}")}, log, options)
-	missing := pages.Handle(mux, api, s.Repo, pages.Options{PublicURL: server.URL, API: options, Log: log, Now: func() time.Time { return sitetest.Start.Add(time.Hour) }})
+	missing := pages.Handle(mux, api, s.Repo, pages.Options{PublicURL: server.URL, API: options, Log: log, Work: api.Work, Now: func() time.Time { return sitetest.Start.Add(time.Hour) }})
 	mux.Handle("/", web.Handler(web.Options{Site: true, Explorer: true, Missing: missing}))
 	return s
 }
@@ -212,7 +212,7 @@ func TestPagesOfOtherSitesCannotVote(t *testing.T) {
 			{"Sec-Fetch-Site", "", "Origin", "null"},
 		} {
 			sent := s.reader(name).sendForm(form, header...)
-			if sent.status != http.StatusForbidden || !strings.Contains(sent.one("", "main"), "A page of another site sent this vote.") || len(sent.header.Values("Set-Cookie")) != 0 {
+			if sent.status != http.StatusForbidden || !strings.Contains(sent.one("", "main"), "A page of another site sent this form.") || len(sent.header.Values("Set-Cookie")) != 0 {
 				t.Errorf("by %q with %q: got %d with %v", name, header, sent.status, sent.header)
 			}
 		}

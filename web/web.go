@@ -166,6 +166,19 @@ func folder(name, prefix string, index *file, missing http.Handler) http.Handler
 	})
 }
 
+// ForBrowsers leads a browser that opens the endpoint of the API in a window, without an operation, to GraphiQL.
+func ForBrowsers(api http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if req.Method != http.MethodGet && req.Method != http.MethodHead || req.URL.RawQuery != "" || !WantsPage(req) {
+			api.ServeHTTP(w, req)
+			return
+		}
+		w.Header().Set("Cache-Control", "no-store")
+		w.Header().Set("Vary", "Accept")
+		http.Redirect(w, req, "/graphiql", http.StatusSeeOther)
+	})
+}
+
 // WantsPage reports whether a browser opens the URL of a request in a window: it then accepts HTML.
 func WantsPage(req *http.Request) bool {
 	return strings.Contains(strings.Join(req.Header.Values("Accept"), ","), "text/html")

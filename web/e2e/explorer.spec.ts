@@ -1,5 +1,6 @@
 import type { Locator, Page } from "@playwright/test";
 import { expect, test } from "./fixtures";
+import { signOut } from "./helpers";
 
 test.setTimeout(120_000);
 
@@ -36,7 +37,8 @@ test("a query runs, and its fields are checked against the schema @core", async 
   await open(page);
   await run(page).click();
   await expect(response(page)).toContainText("One to explore");
-  await expect(response(page)).toContainText('"name": "alice"');
+  await expect(response(page)).toContainText('"name": "ada"'); // who is signed in on the site
+  await expect(page.getByText("Signed in as ada", { exact: true })).toBeVisible();
   const wrong = region(page, "Operation Editor").locator(".squiggly-error");
   await write(page, "query Wrong { articles { titel } }");
   await expect(wrong).not.toHaveCount(0);
@@ -45,6 +47,9 @@ test("a query runs, and its fields are checked against the schema @core", async 
   await run(page).click();
   await expect(response(page)).toContainText('"votes": 1');
   await page.getByRole("button", { name: "Show Documentation Explorer" }).click();
+  await expect(page.locator(".graphiql-doc-explorer")).toContainText(
+    "A site where users post articles and vote",
+  );
   await page.getByRole("link", { name: "Query", exact: true }).click();
   await expect(page.locator(".graphiql-doc-explorer")).toContainText("articlesConnection");
   await page.getByRole("link", { name: "← Frontpage" }).click();
@@ -77,12 +82,13 @@ test("a subscription shows votes as they arrive @core", async ({ page, server, w
   }).toPass();
   for (const [name, votes] of [
     ["dan", 3],
-    ["alice", 4],
+    ["ada", 4],
   ] as const) {
     await server.vote(article, "UP", name);
     await expect(response(page)).toContainText(`"votes": ${votes}`);
   }
   await expect(response(page)).toContainText('"viewerVote": "UP"');
+  await expect(response(page)).toContainText(/"votes":\s4[\s\S]*"votes":\s3/); // all events, the newest first
   await page.getByRole("button", { name: "Stop query" }).click();
   await expect(run(page)).toBeVisible();
 });
@@ -130,6 +136,30 @@ test("the examples run", async ({ page, server, watch }) => {
       await expect(response(page)).toContainText(expected, { timeout: 1000 });
     }).toPass();
   }
+});
+
+test("the user is who is signed in on the site, now and in the tabs that the browser has kept", async ({
+  another,
+}) => {
+  const page = await another("");
+  const expectViewer = async (name: string) => {
+    await open(page);
+    await run(page).click();
+    await expect(response(page)).toContainText(`"name": "${name}"`);
+  };
+  await expectViewer("alice"); // signed out, the headers name the user
+  await expect(page.getByText("Not signed in", { exact: true })).toBeVisible();
+  for (const name of ["zoë", "cleo"]) {
+    await page.goto("/signin?to=/new");
+    await page.getByLabel("Name").fill(name);
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await expect(page).toHaveURL("/new");
+    await expectViewer(name);
+    await expect(page.getByText(`Signed in as ${name}`, { exact: true })).toBeVisible();
+  }
+  await page.goto("/new");
+  await signOut(page);
+  await expectViewer("alice");
 });
 
 test.describe("with tokens", () => {

@@ -67,12 +67,21 @@ test("the core depends on nothing", () => {
 
 test("npm installs from a site what the package needs, and nothing else", () => {
   const folder = mkdtempSync(join(tmpdir(), "client-"));
-  execFileSync("npm", ["install", "--silent", "--no-audit", "--prefix", folder, new URL("/client.tgz", url).href]);
+  execFileSync("npm", [
+    "install",
+    "--silent",
+    "--no-audit",
+    "--prefix",
+    folder,
+    new URL("/client.tgz", url).href,
+  ]);
   const installed = join(folder, "node_modules/frontpage-client");
   const names = readdirSync(installed, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map((entry) => relative(installed, join(entry.parentPath, entry.name)));
-  expect(readdirSync(join(folder, "node_modules")).filter((name) => !name.startsWith("."))).toEqual(["frontpage-client"]);
+  expect(readdirSync(join(folder, "node_modules")).filter((name) => !name.startsWith("."))).toEqual([
+    "frontpage-client",
+  ]);
   rmSync(folder, { recursive: true });
   const modules = "apollo client connections documents fetch index live relay rule urql votes".split(" ");
   const built = modules.flatMap((name) => [".d.ts", ".js", ".js.map"].map((end) => `dist/${name}${end}`));
