@@ -77,7 +77,7 @@ site() {
 	copy=$(mktemp -d "$temporary/site.XXXX")
 	mkdir -p "$copy/web" "$copy/clients/js"
 	cp ../schema.graphqls "$copy"
-	cp -r ../clients/js/src "$copy/clients/js"
+	cp -r ../clients/js/{src,LICENSE,README.md,package.json,tsconfig.json} "$copy/clients/js"
 	find . -mindepth 1 -maxdepth 1 ! -name node_modules -exec cp -r {} "$copy/web" \;
 	ln -s "$PWD/node_modules" "$copy/web"
 	cd "$copy/web"
