@@ -255,8 +255,8 @@ func (r *running) listen() error {
 	server := newServer(r.gate, r.options, r.encryption, log)
 	server.Protocols.SetUnencryptedHTTP2(r.encryption == nil)
 	server.Handler = r.requests.Handler(newRequests(server.Handler, debug.SetMemoryLimit(-1), r.options.BodyLimit, s.TrustedProxies))
-	counted := newConnections(debug.SetMemoryLimit(-1), 2*server.MaxHeaderBytes, s.TrustedProxies) // a header, and less for a body
-	server.ConnState = counted.follow
+	counted := newConnections(debug.SetMemoryLimit(-1), server.MaxHeaderBytes, s.TrustedProxies)
+	server.ConnState, server.ConnContext = counted.follow, counted.with
 	accepting := countedListener{listener, counted}
 	r.server = server
 	r.opened("server", func() error { _ = server.Close(); return nil })
@@ -371,6 +371,9 @@ func (r *running) follow() {
 	r.opened("followers", func() error { r.stopBackground(); updates.Wait(); r.away.Wait(); return nil })
 }
 
+// endpoints are the paths of the API, which are the same in every respect. Others' servers have the second one.
+var endpoints = []string{"/query", "/graphql"}
+
 // mount opens the gate to the API, the site and the sign-in.
 func (r *running) mount(ctx context.Context) {
 	s, log, repo := r.s, r.log, r.repo
@@ -388,13 +391,13 @@ func (r *running) mount(ctx context.Context) {
 			files.Schema = slices.Concat(schema, []byte("\n"), ofSubgraphs)
 		}
 	}
-	site.Handle("/", web.Handler(files))
 	if s.Has("site") {
-		charged := s.Feeds(log)
-		charged.Charge = api.Charge
-		feeds.Handle(site, repo, charged)
-		pages.Handle(site, api, repo, s.Rendered(r.options, log))
+		listed, rendered := s.Feeds(log), s.Rendered(r.options, log)
+		listed.Work, rendered.Work = api.Work, api.Work
+		feeds.Handle(site, repo, listed)
+		files.Missing = pages.Handle(site, api, repo, rendered)
 	}
+	site.Handle("/", web.Handler(files))
 	documents := http.NewServeMux()
 	documents.Handle("/", site)
 	r.names.Use(repo)
@@ -404,7 +407,13 @@ func (r *running) mount(ctx context.Context) {
 	}
 	known := knownHosts(s)
 	mux := http.NewServeMux()
-	mux.Handle("/query", api)
+	var served http.Handler = api
+	if s.Has("explorer") {
+		served = web.ForBrowsers(api)
+	}
+	for _, path := range endpoints {
+		mux.Handle(path, served)
+	}
 	mux.Handle("/", known(documents))
 	if s.Development() {
 		r.gate.open(known(mux), repo)
@@ -446,7 +455,6 @@ func newServer(handler http.Handler, options endpoint.Options, encryption *tls.C
 		ReadTimeout:    10 * time.Second,
 		WriteTimeout:   options.Timeout + 25*time.Second,
 		IdleTimeout:    2 * time.Minute,
-		ConnContext:    endpoint.WithConn,
 		MaxHeaderBytes: int(min(options.BodyLimit, 16<<20)) + 64<<10, // room for the longest query string
 		ErrorLog:       errorLog(log),
 		Protocols:      new(http.Protocols),

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Starts a server with 500 articles on a free port and runs all clients against it; with the argument spa, tests the
-# single-page app of docs/spa.md only. Needs Go and redis-server, and installs Node, Chromium and curl as web/needs.sh does.
+# single-page app of docs/spa.md only; with statuses, makes the table of docs/clients.md again. Needs Go and redis-server, and installs Node, Chromium and curl as web/needs.sh does.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . web/needs.sh
@@ -72,9 +72,13 @@ diff -r generated/sdl generated/live || { echo "graphql-codegen: the schema at i
 cp ../schema.graphqls generated/schema.graphql
 relay-compiler
 tsc
+if [ "${1-}" = statuses ]; then
+	node build/statuses.js --write
+	exit
+fi
 (cd .. && eslint --config clients/eslint.config.mjs schema.graphqls)
 
-for client in contract audits protocol sockets events webhooks subgraph urql apollo relay/client; do
+for client in contract audits protocol sockets events webhooks subgraph urql apollo relay/client statuses; do
 	node "build/$client.js"
 done
 tsc -p js/test

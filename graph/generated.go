@@ -4161,10 +4161,10 @@ levels are those of the lists: 0 is the field itself, 1 an element of it.
 directive @semanticNonNull(levels: [Int!]! = [0]) on FIELD_DEFINITION
 
 """
-A date and time with milliseconds, such as 2026-01-31T12:00:00.000Z. Responses are in UTC. Arguments may have another
-offset; one without exactly three digits after the seconds, or with the offset -00:00, is invalid, and so is a leap second.
+A date and time. Responses are in UTC with milliseconds, such as 2026-01-31T12:00:00.000Z. Arguments may have none to
+nine digits after the seconds and any offset; comparisons use all of them. A leap second (:60) and 24:00:00 are invalid.
 """
-scalar DateTime @specifiedBy(url: "https://scalars.graphql.org/andimarek/date-time.html")
+scalar DateTime @specifiedBy(url: "https://scalars.graphql.org/chillicream/date-time.html")
 
 "An absolute http or https URL of at most 2,000 bytes."
 scalar URL @specifiedBy(url: "https://url.spec.whatwg.org/")

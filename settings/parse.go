@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/alecthomas/kong"
+
+	"frontpage/redisrepo/site"
 )
 
 // Parse parses arguments and environment into program, a pointer to a struct that embeds Settings and
@@ -23,6 +25,7 @@ func Parse(program any, args []string, description, version string) (*Command, e
 		kong.KindMapper(reflect.Bool, boolMapper{&failed}),
 		kong.KindMapper(reflect.Int, mapper(&failed, strconv.Atoi, "a whole number")),
 		kong.TypeMapper(reflect.TypeFor[time.Duration](), mapper(&failed, parseDuration, "a duration such as 7d, 1d12h, 90s or 400ms")),
+		kong.TypeMapper(reflect.TypeFor[time.Time](), mapper(&failed, site.ParseTime, "a time such as 2026-01-02T03:04:05Z, with Z or an offset such as +02:00")),
 		kong.TypeMapper(reflect.TypeFor[netip.Prefix](), mapper(&failed, parsePrefix, "an address such as 192.0.2.1, or a range such as 10.0.0.0/8")),
 		kong.TypeMapper(reflect.TypeFor[slog.Level](), mapper(&failed, parseLevel, "debug, info, warn or error")),
 		kong.TypeMapper(reflect.TypeFor[Ranking](), mapper(&failed, parseRanking, rankingForm)),

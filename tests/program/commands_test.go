@@ -225,7 +225,7 @@ func TestCommandsRefuseAnOlderLayout(t *testing.T) {
 	keys := redis.Client.DBSize(t.Context()).Val()
 	for _, args := range [][]string{{"check"}, {"export"}, {"audit", "1"}, {"delete", "1"}, {"undelete", "1"}} {
 		out, said, code := programtest.Run(t, env, args...)
-		if code != 1 || out != "" || !strings.Contains(said, "the data has layout 3, and a start of the server with this version would upgrade the layout from 3 to 4: listing the articles of hosts, upgrade the layout from 4 to 5: recording how the names of users look, upgrade the layout from 5 to 6: having the calendar follow the log; "+
+		if code != 1 || out != "" || !strings.Contains(said, "the data has layout 3, and a start of the server with this version would upgrade the layout from 3 to 4: listing the articles of hosts, upgrade the layout from 4 to 5: recording how the names of users look, upgrade the layout from 5 to 6: having the calendar follow the log, upgrade the layout from 6 to 7: moving the records of links, upgrade the layout from 7 to 8: recording all links; "+
 			"a command does not do that: start the server first, or use the version of Frontpage that the data is for") {
 			t.Errorf("%v: exit code %d, output %q, log %q, want a refusal", args, code, out, said)
 		}
