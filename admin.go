@@ -36,7 +36,7 @@ func serveOperator(s *settings.Settings, trusted *endpoint.Trusted, log *slog.Lo
 	case errors.Is(err, admin.ErrOpen):
 		return nil, settings.Invalid(fmt.Errorf("%w: set %s", err, settings.Variable("admin-token")), "admin-addr")
 	case err != nil:
-		return nil, settings.Invalid(err, "admin-addr")
+		return nil, cannotListen(err, "admin-addr")
 	}
 	build := thisBuild()
 	o := &operator{stopped: make(chan struct{})}

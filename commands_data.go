@@ -36,7 +36,7 @@ type importFile struct {
 	ShiftToNow  bool     `help:"Move all times of a CSV file by the same amount, so that the newest article is posted now."`
 }
 
-// Run imports the file. Refused rows of a CSV file are reported, and are not an error.
+// Run imports the file. Rows of a CSV file that are refused are reported; then it returns an error.
 func (i *importFile) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) error {
 	file, err := spooled(ctx, i.File)
 	if err != nil {
@@ -61,9 +61,14 @@ func (i *importFile) Run(ctx context.Context, s *settings.Settings, log *slog.Lo
 		summary, err := csvimport.Run(ctx, repo, file, csvimport.Options{
 			GroupByHost: i.GroupByHost, ShiftToNow: i.ShiftToNow, Report: os.Stderr, Progress: terminal(os.Stderr),
 		})
-		fmt.Println(summary)
+		if summary.Read > 0 || err == nil {
+			fmt.Println(summary)
+		}
 		if err := advise(ctx, s, st, repo); err != nil {
 			log.Warn("whether another ranking would serve this site better is not known", "err", err)
+		}
+		if err == nil && summary.Refused > 0 {
+			err = fmt.Errorf("%d of %d rows were refused", summary.Refused, summary.Read)
 		}
 		return err
 	})
@@ -248,7 +253,7 @@ func (r *restore) Run(ctx context.Context, s *settings.Settings, log *slog.Logge
 // ownRedis says what to do with a store that Frontpage does not run.
 func ownRedis(err error) error {
 	if errors.Is(err, store.ErrNotPrivate) {
-		return settings.Invalid(fmt.Errorf("%w: copy a Redis of your own by redis-cli --rdb FILE or by its own snapshots, and any site by frontpage export", err), "redis-url")
+		return fmt.Errorf("%s: %w: copy a Redis of your own by redis-cli --rdb FILE or by its own snapshots, and any site by frontpage export", settings.Name("redis-url"), err)
 	}
 	return err
 }

@@ -198,10 +198,16 @@ func oldNumber(name string, otherwise int64) int64 {
 	return otherwise
 }
 
+// startCommand matches what other programs call serve.
+var startCommand = regexp.MustCompile(`unexpected argument (start|run|server|up)$`)
+
 var unknownFlag = regexp.MustCompile(`unknown flag --(?:no-)?([a-z0-9-]+)`)
 
-// becameOf says what became of the flag that an error calls unknown; empty if it never was one.
+// becameOf says what to write instead of a flag or a command that an error calls unknown; empty if that is not known.
 func becameOf(problem string) string {
+	if m := startCommand.FindStringSubmatch(problem); m != nil {
+		return `, did you mean "serve"?`
+	}
 	if m := unknownFlag.FindStringSubmatch(problem); m != nil && gone[m[1]] != "" {
 		return ": " + gone[m[1]]
 	}
