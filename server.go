@@ -242,11 +242,12 @@ func (r *running) prepare(ctx context.Context, log *slog.Logger) (err error) {
 	if r.options.Identity, err = s.Verifier(r.background, r.users, r.names, log); err != nil {
 		return err
 	}
-	thisBuild().log(log) // an invalid setting is an error in one line
 	if r.operator, err = serveOperator(s, r.options.Trusted, log); err != nil {
 		return err
 	}
+	thisBuild().log(log) // after what may be invalid: that is an error in one line
 	if r.operator != nil {
+		log.Info("serving metrics and profiles", "admin", "http://"+r.operator.address.String()+"/")
 		r.opened("operator", func() error { r.operator.close(); return nil })
 		r.options.Observers = append(r.options.Observers, r.operator.metrics.Observer())
 	}

@@ -9,14 +9,14 @@ import (
 
 // needed are the settings that most sites need, with what they are in a few words.
 var needed = [][2]string{
-	{"addr", "where to listen, such as 127.0.0.1:8080"},
-	{"public-url", "the site's address, such as https://news.example.org"},
+	{"addr", "where to listen, as in 127.0.0.1:8080"},
+	{"public-url", "the site's address, as in https://a.example"},
 	{"data-dir", "where the private Redis keeps its data"},
-	{"redis-url", "a Redis of your own instead, such as redis://host:6379"},
+	{"redis-url", "your own Redis instead, as in redis://host:6379"},
 	{"oidc-issuer", "the provider at which users sign in"},
 	{"oidc-client-id", "this site's name there"},
-	{"oidc-client-secret", "its secret; better in the file that ..._FILE names"},
-	{"moderators", "names of moderators, such as alice,bob"},
+	{"oidc-client-secret", "its secret, or ..._FILE with a file of it"},
+	{"moderators", "names of moderators, as in alice,bob"},
 	{"site-name", "what the site is called"},
 	{"demo-articles", "fill an empty site with sample articles"},
 }

@@ -54,7 +54,7 @@ func Parse(program any, args []string, description, version string) (*Command, e
 		if file := new(fs.PathError); errors.As(err, &file) {
 			return nil, file // an argument that names a file
 		}
-		return nil, fmt.Errorf("%w%s: see frontpage --help", err, becameOf(err.Error()))
+		return nil, fmt.Errorf("%w%s: see frontpage --help", err, becameOf(err.Error(), parser.Model.Children))
 	}
 }
 

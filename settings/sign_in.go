@@ -63,6 +63,9 @@ func (s *SignIn) check() (err error) {
 		}
 		return nil
 	}
+	if s.ProxyUserHeader != "" {
+		return Invalid(errors.New("set only one of them"), "oidc-issuer", "proxy-user-header")
+	}
 	if s.SessionLifetime < time.Minute {
 		return Invalid(fmt.Errorf("%v is below 1m", s.SessionLifetime), "session-lifetime")
 	}
