@@ -63,11 +63,14 @@ func (i *importFile) Run(ctx context.Context, s *settings.Settings, log *slog.Lo
 		if err == nil || summary.Read > 0 {
 			fmt.Println(summary)
 		}
-		advise(ctx, repo, log)
-		if err == nil && summary.Refused > 0 {
-			err = fmt.Errorf("%d of %d rows were refused, as the lines above say", summary.Refused, summary.Read)
+		if err != nil {
+			return err
 		}
-		return err
+		advise(ctx, repo, log)
+		if summary.Refused > 0 {
+			return fmt.Errorf("%d of %d rows were refused, as the lines above say", summary.Refused, summary.Read)
+		}
+		return nil
 	})
 }
 
@@ -236,7 +239,7 @@ func (r *restore) Run(ctx context.Context, s *settings.Settings, log *slog.Logge
 // ownRedis says what to do with a store that Frontpage does not run.
 func ownRedis(err error) error {
 	if errors.Is(err, store.ErrNotPrivate) {
-		return settings.Invalid(fmt.Errorf("%w: copy a Redis of your own by redis-cli --rdb FILE or by its own snapshots, and any site by frontpage export", err), "redis-url")
+		return fmt.Errorf("%s: %w: copy a Redis of your own by redis-cli --rdb FILE or by its own snapshots, and any site by frontpage export", settings.Name("redis-url"), err)
 	}
 	return err
 }
