@@ -36,7 +36,7 @@ type reader struct {
 // openRows reads the header of a file in UTF-8. The next row is the first one after it.
 func openRows(file io.ReadSeeker) (*reader, error) {
 	r := &reader{file: &lines{file: file}}
-	begin, err := r.peek(0, len(utf8Mark))
+	begin, err := peek(r.file, 0, len(utf8Mark))
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +50,7 @@ func openRows(file io.ReadSeeker) (*reader, error) {
 	if r.file.all, err = endInCR(file); err != nil {
 		return nil, err
 	}
-	if begin, err = r.peek(start, len("\"sep=\u2028\"\r\n")); err != nil {
+	if begin, err = peek(r.file, start, len("\"sep=\u2028\"\r\n")); err != nil {
 		return nil, err
 	}
 	comma, length, err := declared(begin)
@@ -69,13 +69,13 @@ func openRows(file io.ReadSeeker) (*reader, error) {
 	return r, nil
 }
 
-// peek returns at most n bytes of the file from an offset on.
-func (r *reader) peek(offset int64, n int) ([]byte, error) {
-	if _, err := r.file.Seek(offset, io.SeekStart); err != nil {
+// peek returns at most n bytes of a file from an offset on.
+func peek(file io.ReadSeeker, offset int64, n int) ([]byte, error) {
+	if _, err := file.Seek(offset, io.SeekStart); err != nil {
 		return nil, err
 	}
 	begin := make([]byte, n)
-	n, err := io.ReadFull(r.file, begin)
+	n, err := io.ReadFull(file, begin)
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return nil, err
 	}
@@ -85,16 +85,11 @@ func (r *reader) peek(offset int64, n int) ([]byte, error) {
 // findColumns reads the header at an offset, by the separator that the line before it declares, or else by the one that
 // gives all columns.
 func (r *reader) findColumns(start int64, declared rune) error {
-	line, most := 0, 0
+	line, most := 1, 0
 	var problem error
 	commas := []rune{declared}
-	if declared != 0 {
-		line = 1
-	} else {
-		commas = commas[:0]
-		for _, s := range separators {
-			commas = append(commas, s.rune)
-		}
+	if declared == 0 {
+		line, commas = 0, separators
 	}
 	for _, comma := range commas {
 		r.comma, r.line = comma, line

@@ -25,25 +25,18 @@ const (
 
 const saveAsUTF8 = `save it as "CSV UTF-8", or as CSV with the character set UTF-8`
 
-// separators are those that spreadsheets write, with their names.
-var separators = []struct {
-	rune rune
-	name string
-}{{',', "a comma"}, {';', "a semicolon"}, {'\t', "a tab"}, {'|', "a bar"}}
+// separators are those that spreadsheets write.
+var separators = []rune{',', ';', '\t', '|'}
 
 // decoded returns the file as UTF-8: itself or, if it begins with a mark of UTF-16, a copy that ends with the process.
 // done closes the copy.
 func decoded(file io.ReadSeeker) (plain io.ReadSeeker, recognised []string, done func(), err error) {
 	done = func() {}
-	begin := make([]byte, 4)
-	if _, err := file.Seek(0, io.SeekStart); err != nil {
+	begin, err := peek(file, 0, len(littleWideMark))
+	if err != nil {
 		return nil, nil, done, err
 	}
-	n, err := io.ReadFull(file, begin)
-	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return nil, nil, done, err
-	}
-	mark := string(begin[:n])
+	mark := string(begin)
 	order, name := utf16.LittleEndian, "UTF-16 (little-endian)"
 	switch {
 	case mark == littleWideMark || mark == bigWideMark:
@@ -158,10 +151,15 @@ func declared(begin []byte) (separator rune, length int, err error) {
 
 // separatedBy names a separator for people.
 func separatedBy(separator rune) string {
-	for _, s := range separators {
-		if s.rune == separator {
-			return s.name
-		}
+	switch separator {
+	case ',':
+		return "a comma"
+	case ';':
+		return "a semicolon"
+	case '\t':
+		return "a tab"
+	case '|':
+		return "a bar"
 	}
 	return fmt.Sprintf("%q", separator)
 }

@@ -172,7 +172,7 @@ func allowedOrigins(origins []string) *cors.Cors {
 	}
 	return cors.New(cors.Options{
 		AllowedOrigins: origins,
-		AllowedMethods: []string{http.MethodGet, http.MethodHead, http.MethodPost},
+		AllowedMethods: []string{http.MethodGet, http.MethodHead, http.MethodPost, methodQuery},
 		AllowedHeaders: []string{"*"},
 		ExposedHeaders: []string{"Retry-After", "RateLimit", "RateLimit-Policy", "WWW-Authenticate", "X-Request-Id"},
 		MaxAge:         int((2 * time.Hour).Seconds()), // no browser caches it for longer

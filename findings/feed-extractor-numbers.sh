@@ -1,7 +1,7 @@
 #!/bin/bash
 # @extractus/feed-extractor 8.0.3 (npm), Node 20, 2026-11-28.
 # Guess: titles come as they are written.
-# Seen: a title that reads as a number is written anew as one: "007", "1e3" and "0x10" become
+# Seen: a title that reads as a number is converted to one: "007", "1e3" and "0x10" become
 #   7 1000 16
 set -euo pipefail
 folder=$(mktemp -d)

@@ -1,5 +1,5 @@
 #!/bin/bash
-# net/http of Go 1.26, 2026-11-28.
+# net/http of Go 1.26.8, 2026-11-28.
 # Guess: http.CrossOriginProtection lets a QUERY of another origin's page pass as it lets GET, since QUERY is safe, too
 # (RFC 10008; RFC 9110, 9.2.1).
 # Seen: safe are GET, HEAD and OPTIONS; a QUERY is refused.
@@ -9,8 +9,7 @@ set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"
-export GOTOOLCHAIN=local GOFLAGS=-trimpath
-case $(go env GOVERSION) in go1.26*) ;; *) echo "needs Go 1.26" >&2; exit 1 ;; esac
+export GOTOOLCHAIN=go1.26.8 GOFLAGS=-trimpath
 cat >main.go <<'END'
 package main
 

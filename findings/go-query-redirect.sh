@@ -1,5 +1,5 @@
 #!/bin/bash
-# net/http of Go 1.26, 2026-11-28.
+# net/http of Go 1.26.8, 2026-11-28.
 # Guess: a client that gets 302 or 301 for the method QUERY sends it again with its body: only POST may become GET
 # (RFC 9110, 15.4.3), and QUERY keeps its method (RFC 10008).
 # Seen: it asks by GET, without the body, and takes that answer. Node's fetch keeps both.
@@ -9,8 +9,7 @@ set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"
-export GOTOOLCHAIN=local GOFLAGS=-trimpath
-case $(go env GOVERSION) in go1.26*) ;; *) echo "needs Go 1.26" >&2; exit 1 ;; esac
+export GOTOOLCHAIN=go1.26.8 GOFLAGS=-trimpath
 cat >main.go <<'END'
 package main
 

@@ -2,7 +2,7 @@
 # OpenTelemetry's otlptracehttp v1.47.0 with its SDK v1.47.0 (Go), 2026-11-28.
 # Guess: WithEndpointURL takes the address of a collector, as OTEL_EXPORTER_OTLP_ENDPOINT does, and adds /v1/traces.
 # Seen: spans go to the path of the URL as it is; to / if it has none. A collector answers 404 there, and only the error
-# handler of OpenTelemetry is told.
+# handler of OpenTelemetry gets it.
 #   POST /, POST /otlp
 set -euo pipefail
 folder=$(mktemp -d)

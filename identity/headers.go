@@ -95,9 +95,9 @@ func (v *Verifier) FromInit(payload map[string]any, req *http.Request) (Caller, 
 // InDevelopment reports whether any client can name its user.
 func (v *Verifier) InDevelopment() bool { return v.nameHeader == developmentName && !v.proxied }
 
-// Claim makes a request one of the named user in development mode, for forms, which can send no header. Otherwise it does
+// ActAs makes a request one of the named user in development mode, for forms, which can send no header. Otherwise it does
 // nothing.
-func (v *Verifier) Claim(req *http.Request, name string) {
+func (v *Verifier) ActAs(req *http.Request, name string) {
 	if v.InDevelopment() && name != "" {
 		req.Header.Set(developmentName, name)
 	}

@@ -20,7 +20,7 @@ var guessedParts = map[string]string{
 	"article": "a", "articles": "a", "item": "a", "group": "g", "groups": "g", "tag": "g", "user": "u", "users": "u", "host": "from",
 }
 
-// guess returns the path of the page that a visitor means by a path which the site does not have; empty if there is none.
+// guess returns the path of the page that a visitor means by a path which the site does not have; empty if it has no guess.
 func (s *server) guess(path string) string {
 	plain := strings.TrimRight(path, "/")
 	to, found := guesses[strings.ToLower(plain)]

@@ -48,7 +48,7 @@ func (s *server) post(w http.ResponseWriter, req *http.Request) {
 		p.status, p.Missing = http.StatusBadRequest, p.T("unknownForm")
 	} else {
 		p.Draft = s.readDraft(req.PostForm)
-		s.API.Identity.Claim(req, p.Draft.Name)
+		s.API.Identity.ActAs(req, p.Draft.Name)
 		if number := s.send(w, req, p); p.status == 0 {
 			w.Header().Set("Cache-Control", "private, no-store")
 			http.Redirect(w, req, (&articleData{Number: number}).Path(), http.StatusSeeOther)

@@ -3,6 +3,7 @@ package settings
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net/netip"
 	"reflect"
@@ -21,7 +22,7 @@ func Parse(program any, args []string, description, version string) (*Command, e
 	var failed *Error
 	parser, err := kong.New(program,
 		kong.Name("frontpage"), kong.Description(description), kong.Vars{"version": version}, defaults(),
-		kong.ExplicitGroups(groups), kong.ConfigureHelp(kong.HelpOptions{FlagsLast: true, Compact: true}),
+		kong.ExplicitGroups(groups), kong.ConfigureHelp(helpOptions), kong.Help(help),
 		kong.KindMapper(reflect.Bool, boolMapper{&failed}),
 		kong.KindMapper(reflect.Int, mapper(&failed, strconv.Atoi, "a whole number")),
 		kong.TypeMapper(reflect.TypeFor[time.Duration](), mapper(&failed, parseDuration, "a duration such as 7d, 1d12h, 90s or 400ms")),
@@ -53,7 +54,10 @@ func Parse(program any, args []string, description, version string) (*Command, e
 		case errors.As(err, &invalid):
 			return nil, invalid
 		}
-		return nil, fmt.Errorf("%w%s: see frontpage --help", err, becameOf(err.Error()))
+		if file := new(fs.PathError); errors.As(err, &file) {
+			return nil, file // an argument that names a file
+		}
+		return nil, fmt.Errorf("%w%s: see frontpage --help", err, becameOf(err.Error(), parser.Model.Children))
 	}
 }
 

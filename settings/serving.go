@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -42,7 +43,11 @@ func (s *Serving) Has(page string) bool { return slices.Contains(s.Serves, page)
 
 func (s *Serving) check() error {
 	if _, _, err := net.SplitHostPort(s.Addr); err != nil {
-		return Invalid(err, "addr")
+		example := "127.0.0.1:8080"
+		if _, err := strconv.ParseUint(s.Addr, 10, 16); err == nil {
+			example = "127.0.0.1:" + s.Addr
+		}
+		return Invalid(fmt.Errorf("%q is not of the form HOST:PORT, such as %s", s.Addr, example), "addr")
 	}
 	if text := strings.Join(s.Serves, ","); !slices.Contains([]string{"site", "explorer", "site,explorer", "explorer,site", "off"}, text) {
 		return Invalid(fmt.Errorf("%q is not site, explorer, both separated by a comma, or off", text), "serve")
@@ -85,7 +90,7 @@ func checkOrigins(origins []string, flag string) error {
 	for _, origin := range origins {
 		u, err := url.Parse(origin)
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.Scheme+"://"+strings.ToLower(u.Host) != origin {
-			return Invalid(fmt.Errorf("%q is not an origin, such as https://example.org", origin), flag)
+			return Invalid(fmt.Errorf("%q is not an origin, such as https://example.org, without a slash at the end", origin), flag)
 		}
 		if strings.Contains(origin, "*") {
 			return Invalid(fmt.Errorf("%q has a *, which stands for nothing here: list each origin", origin), flag)

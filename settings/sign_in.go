@@ -63,6 +63,9 @@ func (s *SignIn) check() (err error) {
 		}
 		return nil
 	}
+	if s.ProxyUserHeader != "" {
+		return Invalid(errors.New("set only one of them"), "oidc-issuer", "proxy-user-header")
+	}
 	if s.SessionLifetime < time.Minute {
 		return Invalid(fmt.Errorf("%v is below 1m", s.SessionLifetime), "session-lifetime")
 	}
@@ -70,12 +73,13 @@ func (s *SignIn) check() (err error) {
 	return err
 }
 
-// OIDC returns what signs users in at the OIDC provider; nil without one. It asks the provider for its endpoints.
+// OIDC returns what signs users in at the OIDC provider; nil without one. It asks the provider for its endpoints. The error
+// is an *Error.
 func (s *Settings) OIDC(ctx context.Context, log *slog.Logger) (*signin.SignIn, error) {
 	if s.OIDCIssuer == "" {
 		return nil, nil
 	}
-	return signin.New(ctx, signin.Options{
+	users, err := signin.New(ctx, signin.Options{
 		Issuer: s.OIDCIssuer, ClientID: s.OIDCClientID, ClientSecret: s.oidcClientSecret, ClientAuth: s.OIDCClientAuth, PublicURL: s.Address(), Secure: s.HTTPS(), Scopes: strings.Fields(s.OIDCScopes),
 		NameClaim: s.OIDCNameClaim, RolesClaim: s.RolesClaim, CreatedClaim: s.NewUserClaim, Moderator: s.ModeratorRole, Lifetime: s.SessionLifetime, ValidName: endpoint.ValidName, Log: log,
 		Client: func(req *http.Request) netip.Addr { return endpoint.NetworkOf(req, s.TrustedProxies) },
@@ -84,10 +88,15 @@ func (s *Settings) OIDC(ctx context.Context, log *slog.Logger) (*signin.SignIn, 
 			"NameClaim": Name("oidc-name-claim"), "Lifetime": Name("session-lifetime"),
 		},
 	})
+	if err != nil {
+		return nil, Invalid(err)
+	}
+	return users, nil
 }
 
 // Verifier returns a verifier that authenticates callers as configured. It reads the files, fetches the
-// keys, and keeps loading them again until ctx ends. users is what OIDC returned, names are those of the same site.
+// keys, and keeps loading them again until ctx ends. users is what OIDC returned, names are those of the same site. The
+// error is an *Error.
 func (s *Settings) Verifier(ctx context.Context, users *signin.SignIn, names *signin.Names, log *slog.Logger) (*identity.Verifier, error) {
 	o := s.identityOptions()
 	o.Log = log
@@ -97,10 +106,14 @@ func (s *Settings) Verifier(ctx context.Context, users *signin.SignIn, names *si
 	if users != nil {
 		o.Sessions = users.Sessions()
 	}
-	return identity.New(ctx, o)
+	verifier, err := identity.New(ctx, o)
+	if err != nil {
+		return nil, Invalid(err)
+	}
+	return verifier, nil
 }
 
-// Token returns a token of a user, signed with the secret.
+// Token returns a token of a user, signed with the secret. The error is an *Error.
 func (s *Settings) Token(user string, roles []string, lifetime time.Duration) (string, error) {
 	switch {
 	case s.Development():
@@ -109,7 +122,11 @@ func (s *Settings) Token(user string, roles []string, lifetime time.Duration) (s
 	case s.jwtSecret == "":
 		return "", Invalid(errors.New("it is not set, so tokens and users come from elsewhere: from the issuer of the keys, or from the proxy"), "jwt-secret")
 	}
-	return identity.Issue(s.identityOptions(), user, roles, lifetime)
+	text, err := identity.Issue(s.identityOptions(), user, roles, lifetime)
+	if err != nil {
+		return "", Invalid(err)
+	}
+	return text, nil
 }
 
 func (s *Settings) identityOptions() identity.Options {

@@ -61,7 +61,7 @@ func (p *providers) get(ctx context.Context) (*provider, error) {
 
 // client returns a context with the client for requests to the provider.
 func (s *SignIn) client(ctx context.Context) context.Context {
-	return oidc.ClientContext(ctx, &http.Client{Transport: s.transport, Timeout: requestTimeout, CheckRedirect: func(next *http.Request, via []*http.Request) error {
+	return oidc.ClientContext(ctx, &http.Client{Transport: s.transport, Timeout: requestTimeout, CheckRedirect: func(_ *http.Request, via []*http.Request) error {
 		if via[0].Method == http.MethodPost || len(via) >= 10 {
 			return http.ErrUseLastResponse // or 307 and 308 would send the code or refresh token again
 		}

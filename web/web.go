@@ -81,7 +81,7 @@ const (
 	explorerPolicy = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; object-src 'none'; base-uri 'none'; frame-ancestors 'none'; form-action 'none'"
 )
 
-// Handler serves the files of the site and GraphiQL at /graphiql, by GET and HEAD. Package pages serves the pages of the
+// Handler serves the files of the site, GraphiQL at /graphiql, and the package for clients at /client.tgz, by GET and HEAD. Package pages serves the pages of the
 // site; for / Handler serves the page without content, and for unknown paths Options.Missing.
 func Handler(o Options) http.Handler {
 	mux := http.NewServeMux()
@@ -100,6 +100,7 @@ func Handler(o Options) http.Handler {
 		}
 		mux.Handle("GET /", folder("dist/site", "", site, o.Missing))
 	}
+	mux.Handle("GET /client.tgz", newFile("client.tgz", filePolicy, func() []byte { return zip(read("dist/client.tar")) }))
 	if o.Schema != nil {
 		mux.Handle("GET /schema.graphqls", newFile("schema.graphqls", filePolicy, func() []byte { return o.Schema }))
 	}

@@ -261,7 +261,7 @@ func HostsIn(text string) (hosts []HostName) {
 // ParseHostName returns the normalized form of a host's name, with or without a port. The Refusal is Invalid.
 func ParseHostName(s string) (HostName, error) {
 	name := HostOf("https://" + s)
-	if name == "" || len(s) > maxLink || strings.ContainsAny(s, "/?#@") {
+	if name == "" || len(s) > MaxLink || strings.ContainsAny(s, "/?#@") {
 		return "", Refuse(Invalid, "", "%s is not the name of a host: names look like go.dev", Shown(s))
 	}
 	return name, nil

@@ -55,17 +55,17 @@ if (hasCredentials && !user.viewer) credentials = {}; // an expired token would 
 const asUser = `{
   // Requests are those of ${user.viewer}, who is signed in on the site, unless a header names another user:
 `;
-const nobody: Record<string, string> = {
+const headersOfAnonymous: Record<string, string> = {
   name: '{"X-User-ID": "alice"}',
   // An invalid token would be rejected, even for the introspection query, so this is a comment until the user
   // fills it in.
   token: '{\n  // "Authorization": "Bearer TOKEN"\n}',
 };
-const somebody: Record<string, string> = {
+const headersOfUser: Record<string, string> = {
   name: `${asUser}  // "X-User-ID": "alice"\n}`,
   token: `${asUser}  // "Authorization": "Bearer TOKEN"\n}`,
 };
-const headers = user.viewer ? somebody : nobody;
+const headers = user.viewer ? headersOfUser : headersOfAnonymous;
 
 const namespace = `explorer-${signIn}`;
 /** Replaces the default headers in the tabs that the browser keeps, if another user was signed in on the site then. */

@@ -61,7 +61,7 @@ export type PostInput = {
   idempotencyKey?: string | null | undefined;
 };
 
-/** A change of an article. What is missing or null stays as it is; at least one of title, text and groups is required. */
+/** A change of an article. Omitted and null fields keep their values; at least one of title, text and groups is required. */
 export type EditArticleInput = {
   /** The article's id or bare number. */
   article: string | number;
@@ -135,6 +135,8 @@ export type UserErrorCode =
   | 'INVALID'
   /** A value is longer than its limit. */
   | 'TOO_LONG'
+  /** The viewer, or the site, already has as many things of the kind as it can have. */
+  | 'LIMIT_EXCEEDED'
   /** Voting on the article has ended. */
   | 'VOTING_CLOSED'
   /** It is too late for the poster to change the title or the text. */
