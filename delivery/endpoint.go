@@ -46,7 +46,7 @@ type endpoint struct {
 	number  int64                   // of the last of them
 	idOf    func(*events.Event) string
 	slow    bool      // it answered that it has too much to do: it is sent one event at a time
-	accepts bool      // it got an event in the last round that sent some
+	accepts int64     // what number was when it accepted an event last
 	tried   time.Time // when a round sent some last
 }
 
@@ -99,7 +99,7 @@ func (d *endpoint) round(ctx context.Context) (sent int, goOn bool, err error) {
 	all := slices.Concat(d.waiting, fresh)
 	isProbe := isFull && d.repo.Now().Sub(d.tried) >= probePause
 	chains := d.chains(all, isProbe)
-	if isFull && d.accepts && len(chains) == 0 {
+	if isFull && len(chains) == 0 && d.refusesSome() {
 		p.Paused = fmt.Sprintf("%d events wait to be sent again, although it accepts others: %s", len(d.waiting), d.Error)
 	}
 	if len(chains) == 0 && p.Cursor == d.Cursor && p.Paused == "" && maps.Equal(p.Held, d.Held) {
@@ -145,8 +145,11 @@ func (d *endpoint) round(ctx context.Context) (sent int, goOn bool, err error) {
 	if len(left) > 0 {
 		d.number = max(d.number, left[len(left)-1].Number)
 	}
+	if accepts {
+		d.accepts = d.number
+	}
 	if len(results) > 0 {
-		d.accepts, d.tried = accepts, d.repo.Now()
+		d.tried = d.repo.Now()
 	}
 	return len(results), reason == "", nil
 }
@@ -154,6 +157,11 @@ func (d *endpoint) round(ctx context.Context) (sent int, goOn bool, err error) {
 // isFull reports whether so much waits that no further events are read.
 func (d *endpoint) isFull(waiting int, held map[site.ArticleID]string) bool {
 	return waiting >= d.o.MaxWaiting || len(held) >= maxHeld
+}
+
+// refusesSome reports whether it has accepted other events since it refused half of those that wait: it is not out of order.
+func (d *endpoint) refusesSome() bool {
+	return len(d.waiting) > 0 && d.waiting[len(d.waiting)/2].Number <= d.accepts
 }
 
 // ofArticle is how many events of one article can wait.
