@@ -503,6 +503,10 @@ func (r faultyGroup) ViewerFollows(ctx context.Context, objs []*site.Group) ([]*
 	return calledForAll(ctx, "Group.viewerFollows", objs, r.GroupResolver.ViewerFollows)
 }
 
+func (r faultyGroup) ViewerCanPost(ctx context.Context, objs []*site.Group) ([]bool, error) {
+	return calledForAll(ctx, "Group.viewerCanPost", objs, r.GroupResolver.ViewerCanPost)
+}
+
 func (r faultyGroup) Articles(ctx context.Context, obj *site.Group, order site.Order, direction site.Direction, page int32, pageSize *int32) ([]*site.Article, error) {
 	return called(ctx, "Group.articles", []any{obj.Name, order, page}, func(ctx context.Context) ([]*site.Article, error) {
 		return r.GroupResolver.Articles(ctx, obj, order, direction, page, pageSize)

@@ -51,13 +51,21 @@ func (w *Webhooks) checkURL(ctx context.Context, text string) (string, error) {
 		ctx, stop := context.WithTimeout(ctx, resolveTime)
 		defer stop()
 		if _, err := w.Resolve(ctx, host, false); errors.Is(err, errNotPublic) {
-			return "", invalid("%s: %v", u.Hostname(), err)
+			return "", invalid("%v", err)
 		}
 	}
 	return u.String(), nil
 }
 
 var errNotPublic = errors.New("is not a public address, and FRONTPAGE_WEBHOOK_ORIGINS does not allow it")
+
+// notPublic is the error of a host that has an address that is not public.
+func notPublic(host string, ip netip.Addr) error {
+	if host == ip.String() {
+		return fmt.Errorf("%s %w", ip, errNotPublic)
+	}
+	return fmt.Errorf("an address of %s, %s, %w", host, ip, errNotPublic)
+}
 
 // Resolve returns the addresses of a host to which events may be sent: all of them must be public, unless the operator allows the
 // origin.
@@ -75,7 +83,7 @@ func (w *Webhooks) Resolve(ctx context.Context, host string, isAllowed bool) ([]
 	}
 	for _, ip := range addresses {
 		if !isAllowed && !public(ip) {
-			return nil, fmt.Errorf("%s %w", ip.Unmap(), errNotPublic)
+			return nil, notPublic(host, ip.Unmap())
 		}
 	}
 	return addresses, nil
