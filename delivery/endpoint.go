@@ -294,7 +294,7 @@ func (d *endpoint) chains(all []*webhooks.Undelivered, isProbe bool) (chains [][
 	for _, u := range all {
 		i, begun := index[u.Article]
 		switch {
-		case !begun && (u.Next > now && !(isProbe && taken == 0) || taken >= 2*batch):
+		case !begun && (u.Next > now && (!isProbe || taken > 0) || taken >= 2*batch):
 			index[u.Article] = -1
 		case !begun:
 			index[u.Article] = len(chains)
