@@ -3,12 +3,16 @@
 # Debian 12 has Node 18, which is too old for the tools; npm has newer ones.
 . scripts/install.sh
 install_missing curl:curl npm:"nodejs npm"
-# CHROMIUM selects another browser. On Debian it is Chromium without windows, which takes a third of the time.
+# CHROMIUM selects another browser. On Debian it is Chromium without windows, which takes a third of the time. The few tests
+# of the back/forward cache need WINDOWED_CHROMIUM.
+WINDOWED_CHROMIUM=${WINDOWED_CHROMIUM:-${CHROMIUM-}}
 browser=chromium
 ! grep -q '^ID=debian$' /etc/os-release 2>/dev/null || browser=chromium-headless-shell
 [ -n "${CHROMIUM-}" ] || install_missing $browser:"$browser fonts-liberation"
+[ -n "$WINDOWED_CHROMIUM" ] || install_missing chromium:chromium
 CHROMIUM=${CHROMIUM:-$(command -v $browser)}
-export CHROMIUM
+WINDOWED_CHROMIUM=${WINDOWED_CHROMIUM:-$(command -v chromium)}
+export CHROMIUM WINDOWED_CHROMIUM
 if [ "$(node -p 'parseInt(process.versions.node)')" -lt 20 ]; then
 	node_package=node-linux-$(node -p process.arch)
 	node_folder=$(pwd)/web/.node

@@ -2,12 +2,12 @@ import { createHmac } from "node:crypto";
 import type { Page } from "@playwright/test";
 import { expect, test } from "./fixtures";
 import { manyArticles, message, rows, signOut, up } from "./helpers";
-import { chromium } from "./programs";
+import { windowedChromium } from "./programs";
 import { test as provided, signInAs } from "./provider";
 
 // The browser's back/forward cache, which Playwright turns off, keeps pages as they were left, with their scripts.
 const launchOptions = {
-  executablePath: chromium,
+  executablePath: windowedChromium,
   args: ["--no-sandbox", "--disable-gpu"],
   ignoreDefaultArgs: ["--disable-back-forward-cache"],
 };

@@ -6,9 +6,16 @@ import { join } from "node:path";
 /** The browser: CHROMIUM, which needs.sh sets, or Debian's Chromium. */
 export const chromium = process.env.CHROMIUM ?? "/usr/bin/chromium";
 
+/** A Chromium with windows: without, it has no back/forward cache. */
+export const windowedChromium = process.env.WINDOWED_CHROMIUM ?? "/usr/bin/chromium";
+
 /** Builds the server, and an OIDC provider, once for all tests, after checking that the required programs are installed. */
 export default function setup(): () => void {
   requireProgram(chromium, "install chromium, or set CHROMIUM to another Chromium or Chrome");
+  requireProgram(
+    windowedChromium,
+    "install chromium, or set WINDOWED_CHROMIUM to another Chromium or Chrome with windows",
+  );
   requireProgram("redis-server", "install redis-server");
   requireProgram("go", "install Go", "version");
   const folder = mkdtempSync(join(tmpdir(), "frontpage-e2e-"));

@@ -22,9 +22,9 @@ function header(name, size) {
     octal(0, 8) +
     octal(size, 12) +
     octal(499162500, 12); // npm's date
-  const after = "0".padEnd(101, "\0") + "ustar\0" + "00";
+  const after = `${"0".padEnd(101, "\0")}ustar\000`;
   const sum = [...Buffer.from(before + " ".repeat(8) + after)].reduce((a, b) => a + b, 0);
-  return Buffer.from((before + `${octal(sum, 7)} ` + after).padEnd(512, "\0"));
+  return Buffer.from(`${before}${octal(sum, 7)} ${after}`.padEnd(512, "\0"));
 }
 
 const entries = await readdir(build, { recursive: true, withFileTypes: true });
