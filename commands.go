@@ -13,6 +13,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -134,7 +135,7 @@ type deletion struct {
 	Reason   string      `placeholder:"TEXT" help:"Reason that the poster reads, of at most 500 characters."`
 }
 
-// Run deletes the articles in this order, and ends at the first that cannot be deleted.
+// Run deletes the articles in this order, unless one does not exist.
 func (d *deletion) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) error {
 	ids := make([]site.ArticleID, len(d.Articles))
 	for i, text := range d.Articles {
@@ -145,6 +146,14 @@ func (d *deletion) Run(ctx context.Context, s *settings.Settings, log *slog.Logg
 		ids[i] = id
 	}
 	return withSite(ctx, s, log, func(repo *redisrepo.Repo) error {
+		_, errs := repo.ArticlesByID(ctx, ids)
+		errs = slices.DeleteFunc(errs, func(err error) bool { // deleting it again adds a reason
+			_, isDeleted := errors.AsType[site.Deleted](err)
+			return isDeleted
+		})
+		if err := errors.Join(errs...); err != nil {
+			return fmt.Errorf("nothing was deleted: %w", err)
+		}
 		for _, id := range ids {
 			article, err := repo.Delete(ctx, id, commandLine, site.Why{Ground: d.Ground, Basis: d.Basis, Reason: d.Reason})
 			if err != nil {

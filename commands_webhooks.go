@@ -18,7 +18,7 @@ import (
 )
 
 type webhookCommands struct {
-	List      listWebhooks     `cmd:"" default:"1" help:"List the endpoints: id, address, kinds of events, number of events that were not delivered, and why it is paused."`
+	List      listWebhooks     `cmd:"" default:"1" help:"List the endpoints: id, address, kinds of events, number of events that were not delivered, why it is paused, and the error of the last try that failed."`
 	Add       addWebhook       `cmd:"" help:"Add an endpoint, and print the secret that signs its events. It is not shown again."`
 	Rotate    rotateWebhook    `cmd:"" help:"Print a new secret of an endpoint. The former one signs, too, for 24 hours more."`
 	Pause     pauseWebhook     `cmd:"" help:"Pause an endpoint. Its events are kept as long as the change feed keeps them."`
@@ -35,7 +35,7 @@ func (listWebhooks) Run(ctx context.Context, s *settings.Settings, log *slog.Log
 		all, err := repo.AllWebhooks(ctx, commandLine)
 		w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 		for _, e := range all {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\n", e.ID(), e.URL, cmp.Or(kindsText(e.Kinds), "all"), e.Undelivered, cmp.Or(e.Paused, "-"))
+			fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\n", e.ID(), e.URL, cmp.Or(kindsText(e.Kinds), "all"), e.Undelivered, cmp.Or(e.Paused, "-"), cmp.Or(e.Error, "-"))
 		}
 		return errors.Join(err, w.Flush())
 	})

@@ -47,7 +47,7 @@ func TestPrivateAddressesAreRefused(t *testing.T) {
 		}
 	}()
 	w := webhooks.New(nil, nil, webhooks.Options{})
-	client := delivery.NewClient(w, nil)
+	client := delivery.NewClient(w)
 	for _, host := range hosts {
 		if !refused(t, client, host) {
 			t.Errorf("%s is connected to", host)
@@ -59,10 +59,10 @@ func TestPrivateAddressesAreRefused(t *testing.T) {
 		{{private}}, {{public, private}}, {{private, public}}, {{netip.MustParseAddr("::ffff:10.0.0.1")}}, {{netip.MustParseAddr("fe80::1%eth0")}}, {{}},
 	} {
 		tries := 0
-		client := delivery.NewClient(w, func(context.Context, string) ([]netip.Addr, error) {
+		client := delivery.NewClient(webhooks.New(nil, nil, webhooks.Options{LookUp: func(context.Context, string, string) ([]netip.Addr, error) {
 			tries++
 			return answers[min(tries, len(answers))-1], nil
-		})
+		}}))
 		if !refused(t, client, fmt.Sprintf("name%d.example", i)) || tries != 1 {
 			t.Errorf("a name that leads to %v is connected to, after %d look-ups", answers, tries)
 		}
@@ -95,9 +95,21 @@ func TestWhichAddressesEndpointsHave(t *testing.T) {
 	server := redistest.Start(t)
 	repo := must.Get(redisrepo.New(t.Context(), server.Client, site.DefaultRules(), redisrepo.WithWebhooks(webhooks.Options{
 		Box: must.Get(sealing.New(password))(t), Origins: []string{"http://10.0.0.5:9000"},
+		LookUp: func(ctx context.Context, network, host string) ([]netip.Addr, error) {
+			switch {
+			case strings.HasSuffix(host, ".internal"):
+				return []netip.Addr{netip.MustParseAddr("93.184.215.14"), netip.MustParseAddr("10.0.0.7")}, nil
+			case strings.HasSuffix(host, ".invalid"):
+				return nil, &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}
+			case strings.HasSuffix(host, ".org") || strings.HasSuffix(host, ".example"):
+				return []netip.Addr{netip.MustParseAddr("93.184.215.14")}, nil
+			}
+			return net.DefaultResolver.LookupNetIP(ctx, network, host)
+		},
 	})))(t)
 	for address, ok := range map[string]bool{
-		"https://example.org/events": true, "https://EXAMPLE.org:443/events?x=1": true, "http://10.0.0.5:9000/x": true, "https://bücher.example/": true, "https://93.184.215.14/": true,
+		"https://example.org/events": true, "https://EXAMPLE.org:443/events?x=1": true, "http://10.0.0.5:9000/x": true, "https://bücher.example/": true, "https://93.184.215.14/": true, "https://later.invalid/": true,
+		"https://a.internal/": false, "https://localhost/": false, "https://127.1/": false, "https://0x7f000001/": false, "https://[::ffff:10.0.0.1]/": false,
 		"http://example.org/": false, "https://example.org:8443/": false, "https://bob:pw@example.org/": false, "https://example.org/#x": false, "https:///x": false,
 		"https:example.org": false, "ftp://example.org/": false, "": false, "events": false, "https://10.0.0.5:9000/": false, "http://10.0.0.5:9001/": false, "https://[::1]/": false,
 		"https://127.0.0.1/": false, "https://１２７.０.０.１/": false, "https://[fe80::1%25eth0]/": false, "https://exa mple.org/": false, "https://example.org/" + strings.Repeat("x", 2000): false,

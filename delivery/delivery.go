@@ -11,7 +11,6 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
-	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -24,9 +23,11 @@ import (
 
 // Options are the options of New. The zero value is for the Internet.
 type Options struct {
-	Log     *slog.Logger                                                 // nil: nothing is logged
-	Pause   time.Duration                                                // between two looks at the feed; 0: a second
-	Resolve func(ctx context.Context, host string) ([]netip.Addr, error) // nil: the resolver of the system
+	Log   *slog.Logger  // nil: nothing is logged
+	Pause time.Duration // between two looks at the feed; 0: a second
+	// MaxWaiting is how many events of an endpoint can wait to be sent again, a tenth of them about one article; 0: 10,000.
+	// Later ones wait in the feed.
+	MaxWaiting int
 }
 
 // lookPause is how long a process that delivers nothing waits until it looks for endpoints and the lease.
@@ -45,9 +46,9 @@ type Sender struct {
 
 // New returns the sender of a process.
 func New(repo *redisrepo.Repo, o Options) *Sender {
-	o.Pause, o.Log = cmp.Or(o.Pause, time.Second), cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	o.Pause, o.Log, o.MaxWaiting = cmp.Or(o.Pause, time.Second), cmp.Or(o.Log, slog.New(slog.DiscardHandler)), cmp.Or(o.MaxWaiting, 10_000)
 	s := &Sender{repo: repo, o: o, states: map[string]State{}}
-	s.client = NewClient(repo.Webhooks, o.Resolve)
+	s.client = NewClient(repo.Webhooks)
 	return s
 }
 

@@ -77,7 +77,12 @@ func (f *fixture) add(kinds ...events.EventKind) *webhooks.Endpoint {
 
 // follow has a process deliver until it is stopped, or the test ends.
 func (f *fixture) follow(repo *redisrepo.Repo) (sender *delivery.Sender, stop func()) {
-	sender = delivery.New(repo, delivery.Options{Pause: 2 * time.Millisecond})
+	return f.followWith(repo, delivery.Options{})
+}
+
+func (f *fixture) followWith(repo *redisrepo.Repo, o delivery.Options) (sender *delivery.Sender, stop func()) {
+	o.Pause = 2 * time.Millisecond
+	sender = delivery.New(repo, o)
 	ctx, cancel := context.WithCancel(f.t.Context())
 	done := make(chan struct{})
 	go func() { defer close(done); sender.Follow(ctx, func(err error) { f.t.Log(err) }) }()
@@ -258,7 +263,7 @@ func TestEndpointGetsEvents(t *testing.T) {
 	}
 }
 
-// A failed event is sent again after the pauses of the specification, with the same id, and holds back events of its article only.
+// A failed event is sent again after growing pauses, with the same id, and holds back events of its article only.
 // When all tries have failed, the endpoint is paused, and ending that has it sent again.
 func TestFailedEventsAreSentAgain(t *testing.T) {
 	t.Parallel()
@@ -284,7 +289,7 @@ func TestFailedEventsAreSentAgain(t *testing.T) {
 	f.vote(other, "carol")
 	f.await(2)
 	var pauses []time.Duration
-	for tries := 1; tries < 10; tries++ {
+	for tries := 1; tries < 17; tries++ {
 		next := must.Get(f.ReadUndelivered(t.Context(), e))(t)[0].Next
 		pause := time.UnixMilli(next).Sub(f.Now())
 		pauses = append(pauses, pause)
@@ -295,12 +300,15 @@ func TestFailedEventsAreSentAgain(t *testing.T) {
 			return u.Tries == tries+1 || f.endpoint().Paused != ""
 		})
 	}
-	for i, want := range []time.Duration{5 * time.Second, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour, 10 * time.Hour, 14 * time.Hour, 20 * time.Hour, 24 * time.Hour} {
+	for i, want := range []time.Duration{
+		250 * time.Millisecond, 500 * time.Millisecond, time.Second, 2 * time.Second, 5 * time.Second, 10 * time.Second, 30 * time.Second, time.Minute,
+		5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour, 10 * time.Hour, 14 * time.Hour, 20 * time.Hour, 24 * time.Hour,
+	} {
 		if most := want/10 + time.Second; pauses[i] < want-most || pauses[i] > want+most {
 			t.Errorf("pause %d = %v, want %v within a tenth", i+1, pauses[i], want)
 		}
 	}
-	if got := f.endpoint(); !strings.Contains(got.Paused, "failed 10 times: 500") || got.Undelivered != 2 {
+	if got := f.endpoint(); !strings.Contains(got.Paused, "failed 17 times: 500") || got.Undelivered != 2 {
 		t.Fatalf("endpoint = %+v, want it paused", got)
 	}
 	must.Soon(t, "the pause in the statistics", func() bool { return sender.Stats().Endpoints[e.ID()].Paused })
@@ -312,16 +320,145 @@ func TestFailedEventsAreSentAgain(t *testing.T) {
 		t.Errorf("events %v and %v, want %v and %v", got[2].ID, got[3].ID, failed[0].ID, failed[1].ID)
 	}
 	// The sender counts a try once it has read the answer.
-	must.Soon(t, "10 failed and 4 delivered tries in the statistics", func() bool {
+	must.Soon(t, "17 failed and 4 delivered tries in the statistics", func() bool {
 		stats := sender.Stats()
-		return stats.Failed == 10 && stats.Delivered == 4
+		return stats.Failed == 17 && stats.Delivered == 4
 	})
+}
+
+// refuses has the receiver answer 500 to events of some articles.
+func (f *fixture) refuses(ids ...site.ArticleID) {
+	f.receiver.answers(func(e received) int {
+		if slices.ContainsFunc(ids, func(id site.ArticleID) bool { return e.Article == id.String() }) {
+			return http.StatusInternalServerError
+		}
+		return http.StatusOK
+	})
+}
+
+// An article whose events are refused holds back no other, however many they are, and gets all of them later, in their order, also
+// from another process.
+func TestRefusedArticleHoldsBackNoOther(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{1, 4} {
+		t.Run(fmt.Sprint(n, " partitions"), func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t, nil, redisrepo.WithPartitions(n))
+			id := f.post("refused")
+			f.add(events.EventPosted, events.EventVoted)
+			f.refuses(id)
+			o := delivery.Options{MaxWaiting: 100}
+			_, stop := f.followWith(f.Repo, o)
+			const votes = 300
+			for i := range votes {
+				f.vote(id, fmt.Sprint("user", i))
+			}
+			f.post("another")
+			if got := f.await(1); got[0].Type != "article.posted" {
+				t.Fatalf("got %v, want the other article", got)
+			}
+			if e := f.endpoint(); e.Undelivered != 10 || e.Paused != "" || !strings.HasPrefix(e.Error, "500") {
+				t.Fatalf("endpoint = %+v, want 10 undelivered events and the error", e)
+			}
+			stop()
+			f.refuses()
+			_, stop = f.followWith(f.open(f.server.Client), o)
+			f.clock.Add(int64(25 * time.Hour / time.Second))
+			f.await(votes / 2)
+			stop()
+			f.followWith(f.Repo, o)
+			f.vote(id, "the last")
+			must.Soon(t, "all events", func() bool { return f.receiver.different() == votes+2 })
+			revision := 1
+			for _, e := range f.receiver.all() {
+				if e.Article == id.String() && e.Revision != revision {
+					revision++
+					if e.Revision != revision {
+						t.Fatalf("revision %d came after %d", e.Revision, revision-1)
+					}
+				}
+			}
+			must.Soon(t, "nothing to wait", func() bool { e := f.endpoint(); return e.Undelivered == 0 && e.Error == "" && len(e.Held) == 0 })
+		})
+	}
+}
+
+// An endpoint that accepts events, but refuses those of so many articles that no further ones can wait, is paused, and says why.
+// One that accepts none gets the first again from time to time, and all once it accepts that.
+func TestEndpointWhoseEventsCannotWait(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, nil)
+	var ids []site.ArticleID
+	for i := range 25 {
+		ids = append(ids, f.post(fmt.Sprint("article ", i)))
+	}
+	e := f.add()
+	f.refuses(ids...)
+	f.followWith(f.Repo, delivery.Options{MaxWaiting: 20})
+	for _, id := range ids {
+		f.vote(id, "bob")
+	}
+	must.Soon(t, "the limit", func() bool { return f.endpoint().Undelivered >= 20 })
+	f.post("another")
+	tried := f.receiver.triesOf(must.Get(f.ReadUndelivered(t.Context(), e))(t)[0].ID)
+	f.refuses()
+	f.clock.Add(90)
+	if all := f.await(26); tried == 0 || f.endpoint().Paused != "" {
+		t.Fatalf("%d events, %+v", len(all), f.endpoint())
+	}
+	accepted := f.post("accepted")
+	f.refuses(ids...)
+	for i, id := range ids {
+		f.vote(id, "carol")
+		f.vote(accepted, fmt.Sprint("user", i))
+	}
+	must.Soon(t, "the pause", func() bool {
+		paused := f.endpoint().Paused
+		return strings.Contains(paused, "events wait to be sent again, although it accepts others: 500")
+	})
+}
+
+// Where three of ten tries fail at random, the events of a minute do not pile up.
+func TestRandomFailuresKeepNothingBackForLong(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, nil)
+	f.add()
+	r := rand.New(rand.NewPCG(1, 2)) // #nosec G404 -- a test
+	f.receiver.answers(func(received) int {
+		if r.IntN(10) < 3 {
+			return http.StatusInternalServerError
+		}
+		return http.StatusOK
+	})
+	ids := make([]site.ArticleID, 40)
+	for i := range ids {
+		ids[i] = f.post(fmt.Sprint("article ", i))
+	}
+	const rounds = 20
+	for i := range rounds {
+		for _, id := range ids {
+			f.vote(id, fmt.Sprint("user", i))
+		}
+	}
+	sender, _ := f.follow(f.Repo)
+	seconds := 0
+	for events := len(ids) * (rounds + 1); f.receiver.different() < events; seconds++ {
+		before := sender.Stats()
+		must.Soon(t, "tries", func() bool {
+			now := sender.Stats()
+			return f.receiver.different() == events || now.Delivered+now.Failed > before.Delivered+before.Failed
+		})
+		f.clock.Add(1)
+	}
+	if seconds > 60 {
+		t.Errorf("%d seconds", seconds)
+	}
 }
 
 // Retry-After is obeyed up to a day, 410 pauses at once, and a redirect is a failure that is not followed.
 func TestAnswersOfEndpoints(t *testing.T) {
 	t.Parallel()
-	for status, want := range map[int]time.Duration{http.StatusTooManyRequests: time.Hour, http.StatusFound: 5 * time.Second, http.StatusServiceUnavailable: time.Hour} {
+	for status, want := range map[int]time.Duration{http.StatusTooManyRequests: time.Hour, http.StatusFound: 250 * time.Millisecond, http.StatusServiceUnavailable: time.Hour} {
 		t.Run(fmt.Sprint(status), func(t *testing.T) {
 			t.Parallel()
 			f := newFixture(t, nil)
@@ -335,7 +472,7 @@ func TestAnswersOfEndpoints(t *testing.T) {
 			f.post("one")
 			must.Soon(t, "the failure", func() bool { return f.endpoint().Undelivered == 1 })
 			u := must.Get(f.ReadUndelivered(t.Context(), e))(t)[0]
-			if pause := time.UnixMilli(u.Next).Sub(f.Now()); pause < want*9/10-time.Second || pause > want*11/10 || f.receiver.triesOf(u.ID) != 1 {
+			if pause := time.UnixMilli(u.Next).Sub(f.Now()); pause < want*9/10-time.Second || pause > want*11/10+time.Second || f.receiver.triesOf(u.ID) != 1 {
 				t.Errorf("pause = %v after %d tries, want %v after 1", pause, f.receiver.triesOf(u.ID), want)
 			}
 		})

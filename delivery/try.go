@@ -3,11 +3,9 @@ package delivery
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"strconv"
 	"strings"
@@ -95,22 +93,14 @@ func retryAfter(text string, now time.Time) time.Duration {
 
 // NewClient returns a client that connects only to public addresses, and to origins that the operator allows. It
 // follows no redirects, which could lead anywhere, and uses no proxy, which would resolve names itself.
-func NewClient(allowed *webhooks.Webhooks, resolve func(ctx context.Context, host string) ([]netip.Addr, error)) *http.Client {
-	if resolve == nil {
-		resolve = func(ctx context.Context, host string) ([]netip.Addr, error) {
-			return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
-		}
-	}
+func NewClient(allowed *webhooks.Webhooks) *http.Client {
 	dial := func(ctx context.Context, network, address string, isAllowed bool) (net.Conn, error) {
 		host, port, err := net.SplitHostPort(address)
 		if err != nil {
 			return nil, err
 		}
-		addresses, err := resolve(ctx, host)
+		addresses, err := allowed.Resolve(ctx, host, isAllowed)
 		if err != nil {
-			return nil, err
-		}
-		if err := check(host, addresses, isAllowed); err != nil {
 			return nil, err
 		}
 		var dialer net.Dialer
@@ -137,19 +127,6 @@ func NewClient(allowed *webhooks.Webhooks, resolve func(ctx context.Context, hos
 		Transport:     byOrigin{allowed, transport(true), transport(false)},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
-}
-
-// check returns an error unless all addresses of a host may be connected to.
-func check(host string, addresses []netip.Addr, isAllowed bool) error {
-	if len(addresses) == 0 {
-		return fmt.Errorf("%s has no address", host)
-	}
-	for _, ip := range addresses {
-		if !isAllowed && !webhooks.Public(ip) {
-			return fmt.Errorf("%s is not a public address, and FRONTPAGE_WEBHOOK_ORIGINS does not allow it", ip)
-		}
-	}
-	return nil
 }
 
 // byOrigin chooses the transport of a request. They share no connections.

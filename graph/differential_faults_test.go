@@ -479,6 +479,10 @@ func (r faultyWebhook) Paused(ctx context.Context, objs []*webhooks.Endpoint) ([
 	return calledForAll(ctx, "Webhook.paused", objs, r.WebhookResolver.Paused)
 }
 
+func (r faultyWebhook) LastError(ctx context.Context, objs []*webhooks.Endpoint) ([]*string, error) {
+	return calledForAll(ctx, "Webhook.paused", objs, r.WebhookResolver.LastError)
+}
+
 func (r faultyArticleConnection) TotalCount(ctx context.Context, obj *graph.ArticleConnection) (int32, error) {
 	about := []any{len(obj.Edges), obj.PageInfo.HasNextPage}
 	for _, edge := range obj.Edges {
@@ -497,6 +501,10 @@ func (r faultyDuplicateLinkError) Article(ctx context.Context, obj *graph.Duplic
 
 func (r faultyGroup) ViewerFollows(ctx context.Context, objs []*site.Group) ([]*bool, error) {
 	return calledForAll(ctx, "Group.viewerFollows", objs, r.GroupResolver.ViewerFollows)
+}
+
+func (r faultyGroup) ViewerCanPost(ctx context.Context, objs []*site.Group) ([]bool, error) {
+	return calledForAll(ctx, "Group.viewerCanPost", objs, r.GroupResolver.ViewerCanPost)
 }
 
 func (r faultyGroup) Articles(ctx context.Context, obj *site.Group, order site.Order, direction site.Direction, page int32, pageSize *int32) ([]*site.Article, error) {

@@ -752,6 +752,7 @@ type ComplexityRoot struct {
 		CreatedAt   func(childComplexity int) int
 		ID          func(childComplexity int) int
 		Kinds       func(childComplexity int) int
+		LastError   func(childComplexity int) int
 		Paused      func(childComplexity int) int
 		URL         func(childComplexity int) int
 		Undelivered func(childComplexity int) int
@@ -942,6 +943,8 @@ type VoteRingResolver interface {
 }
 type WebhookResolver interface {
 	Paused(ctx context.Context, objs []*webhooks.Endpoint) ([]*string, error)
+
+	LastError(ctx context.Context, objs []*webhooks.Endpoint) ([]*string, error)
 }
 
 // endregion ************************** generated!.gotpl **************************
@@ -3966,6 +3969,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Webhook.Kinds(childComplexity), true
+	case "Webhook.lastError":
+		if e.ComplexityRoot.Webhook.LastError == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Webhook.LastError(childComplexity), true
 	case "Webhook.paused":
 		if e.ComplexityRoot.Webhook.Paused == nil {
 			break
@@ -5829,6 +5838,8 @@ type Webhook {
   paused: String
   "How many events failed, and how many wait for these."
   undelivered: Int!
+  "What the last try that failed got, such as 500 Internal Server Error; null if nothing waits to be sent again."
+  lastError: String
 }
 
 "An endpoint for events."
@@ -7720,6 +7731,8 @@ func (ec *executionContext) childFields_Webhook(ctx context.Context, field graph
 		return ec.fieldContext_Webhook_paused(ctx, field)
 	case "undelivered":
 		return ec.fieldContext_Webhook_undelivered(ctx, field)
+	case "lastError":
+		return ec.fieldContext_Webhook_lastError(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Webhook", field.Name)
 }
@@ -23143,6 +23156,52 @@ func (ec *executionContext) fieldContext_Webhook_undelivered(_ context.Context, 
 	return graphql.NewScalarFieldContext("Webhook", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
+func (ec *executionContext) _Webhook_lastError(ctx context.Context, field graphql.CollectedField, obj *webhooks.Endpoint) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Webhook_lastError(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.resolveBatch_Webhook_lastError(ctx, field, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Webhook_lastError(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Webhook", field, true, true, errors.New("field of type String does not have child fields"))
+}
+func (ec *executionContext) resolveBatch_Webhook_lastError(ctx context.Context, field graphql.CollectedField, obj *webhooks.Endpoint) (any, error) {
+	resolver := ec.Resolvers.Webhook()
+	if batch, ok := graphql.BatchParentsFor[*webhooks.Endpoint](ctx, "Webhook"); ok {
+		result := batch.FieldResult(field, func() (any, error) {
+			return resolver.LastError(ctx, batch.Parents)
+		})
+		return graphql.ResolveBatchGroupResult[*string](
+			ctx,
+			batch.Index,
+			len(batch.Parents),
+			result,
+			"Webhook.lastError",
+			batch.IndexMap,
+		)
+	}
+	results, err := resolver.LastError(ctx, []*webhooks.Endpoint{obj})
+	return graphql.ResolveBatchSingleResult[*string](
+		ctx,
+		results,
+		err,
+		"Webhook.lastError",
+	)
+}
+
 func (ec *executionContext) _WebhookPayload_webhook(ctx context.Context, field graphql.CollectedField, obj *WebhookPayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -32943,6 +33002,44 @@ func (ec *executionContext) _Webhook(ctx context.Context, sel ast.SelectionSet, 
 			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
+		case "lastError":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Webhook_lastError(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}

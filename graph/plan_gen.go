@@ -954,6 +954,9 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 					return resolvers.Webhook().Paused(ctx, objs)
 				}, plan.OptionalLeaf(plan.AppendString[string])),
 				"undelivered": plan.Read(func(obj *webhooks.Endpoint) int { return obj.Undelivered }, plan.Leaf(plan.AppendInt[int])),
+				"lastError": plan.Batch(func(ctx context.Context, objs []*webhooks.Endpoint) ([]*string, error) {
+					return resolvers.Webhook().LastError(ctx, objs)
+				}, plan.OptionalLeaf(plan.AppendString[string])),
 			},
 			"WebhookPayload": {
 				"webhook":    plan.Read(func(obj *WebhookPayload) *webhooks.Endpoint { return obj.Webhook }, plan.Object[webhooks.Endpoint]()),

@@ -765,12 +765,11 @@ func (r *voteRingResolver) Articles(ctx context.Context, objs []*rings.Ring, fir
 }
 
 func (r *webhookResolver) Paused(ctx context.Context, objs []*webhooks.Endpoint) ([]*string, error) {
-	return collect(objs, func(e *webhooks.Endpoint) *string {
-		if e.Paused == "" {
-			return nil
-		}
-		return &e.Paused
-	}), nil
+	return collect(objs, func(e *webhooks.Endpoint) *string { return orNull(e.Paused) }), nil
+}
+
+func (r *webhookResolver) LastError(ctx context.Context, objs []*webhooks.Endpoint) ([]*string, error) {
+	return collect(objs, func(e *webhooks.Endpoint) *string { return orNull(e.Error) }), nil
 }
 
 func (r *Resolver) Article() ArticleResolver { return &articleResolver{r} }

@@ -31,7 +31,7 @@ func TestModeratorsChangeWebhooks(t *testing.T) {
 		t.Errorf("a new secret: %s", got)
 	}
 	for call, want := range map[string]string{
-		`addWebhook(input: {url: "https://127.0.0.1/"})`:                 `"code":"INVALID","field":["url"],"message":"127.0.0.1 is not a public address"`,
+		`addWebhook(input: {url: "https://127.0.0.1/"})`:                 `"code":"INVALID","field":["url"],"message":"127.0.0.1 is not a public address, and FRONTPAGE_WEBHOOK_ORIGINS does not allow it"`,
 		`addWebhook(input: {url: "https://example.com/"})`:               `"code":"INVALID","field":["url"],"message":"` + id + ` has this address: remove it, or have it get a new secret"`,
 		`changeWebhook(input: {webhook: "webhook:aaaa", paused: true})`:  `"code":"NOT_FOUND","field":["webhook"]`,
 		`changeWebhook(input: {webhook: "../x", paused: true})`:          `"code":"NOT_FOUND","field":["webhook"]`,

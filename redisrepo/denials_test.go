@@ -129,9 +129,9 @@ func TestOnlyModeratorsDeny(t *testing.T) {
 	wantRefused(t, deny(moderator, "bob", "a\nb"), "INVALID reason")
 	_, err := s.DenyUser(s.ctx, "bob", new(time.Date(9999, 12, 31, 23, 59, 0, 0, time.FixedZone("", -60))), site.GroundOther, "x", moderator)
 	wantRefused(t, err, "INVALID until")
-	for name, want := range map[string]string{"": "INVALID host", "a/b": "INVALID host", "a b": "INVALID host"} {
+	for _, name := range []string{"", "a/b", "a b", "com", "COM.", "co.uk", "github.io", "com:8443"} {
 		_, err := s.DenyHost(s.ctx, name, true, true, "x", moderator)
-		wantRefused(t, err, want)
+		wantRefused(t, err, "INVALID host")
 	}
 	_, err = s.DenyHost(s.ctx, "a.example", true, true, "x", alice())
 	wantRefused(t, err, "FORBIDDEN host")

@@ -170,6 +170,9 @@ func TestInvisibleAndReversingTitlesAreRefused(t *testing.T) {
 		"1\ufe0f\u20e3": true, "\U0001f44d\U0001f3fd": true, "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645": true, "\u0915\u094d\u200d\u0937": true,
 		"ad\u200da": false, "ad\u200ca": false, "ada\ufe0f": false, "ada\U000e0061": false, "\U000e0041\U000e0042abc": false, "\u2764\u200d": false, "\u2764\ufe0f\ufe0f": false,
 	} {
+		if line, broken := site.CheckLine("reason", title, 500); title != "" && strings.TrimSpace(title) != "" && (len(broken) == 0) != want {
+			t.Errorf("CheckLine(%q) = %q, %v, want it accepted: %t", title, line, broken, want)
+		}
 		if got := site.Displayable(title); got != want {
 			t.Errorf("%+q: got %t, want %t", title, got, want)
 		}

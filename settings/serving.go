@@ -92,6 +92,9 @@ func checkOrigins(origins []string, flag string) error {
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.Scheme+"://"+strings.ToLower(u.Host) != origin {
 			return Invalid(fmt.Errorf("%q is not an origin, such as https://example.org, without a slash at the end", origin), flag)
 		}
+		if strings.Contains(origin, "*") {
+			return Invalid(fmt.Errorf("%q has a *, which stands for nothing here: list each origin", origin), flag)
+		}
 	}
 	return nil
 }

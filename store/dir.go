@@ -19,19 +19,27 @@ const (
 	joinedName = "joined" // locked by each command that uses the server of another process
 )
 
+// makeDataDir creates the data directory, unless it is there.
+func (o Options) makeDataDir() error {
+	if o.DataDir == "" {
+		return &OptionError{fmt.Errorf("%s is not set", o.name("DataDir"))}
+	}
+	if err := os.MkdirAll(o.DataDir, 0o700); err != nil {
+		return &OptionError{fmt.Errorf("%s: the data directory cannot be made: %w", o.name("DataDir"), err)}
+	}
+	return nil
+}
+
 // openFolder creates and opens the data directory, makes it private, and checks that clients can reach a socket in it.
 func (c *child) openFolder(o Options) (err error) {
-	if o.DataDir == "" {
-		return fmt.Errorf("%s is not set", o.name("DataDir"))
+	if err := o.makeDataDir(); err != nil {
+		return err
 	}
 	if c.dir, err = filepath.Abs(o.DataDir); err != nil {
 		return err
 	}
-	if err = os.MkdirAll(c.dir, 0o700); err == nil {
-		c.folder, err = os.Open(c.dir)
-	}
-	if err != nil {
-		return fmt.Errorf("%s: the data directory cannot be made or opened: %w", o.name("DataDir"), err)
+	if c.folder, err = os.Open(c.dir); err != nil {
+		return fmt.Errorf("%s: the data directory cannot be opened: %w", o.name("DataDir"), err)
 	}
 	if err := c.makePrivate(o); err != nil {
 		return errors.Join(err, c.folder.Close())

@@ -159,9 +159,18 @@ type OptionError struct{ error }
 // Unwrap returns the cause.
 func (e *OptionError) Unwrap() error { return e.error }
 
-// Check returns an *OptionError if the options are invalid. It reads the files of TLS, and connects to nothing. Open does
-// the same.
-func (o Options) Check() error { return o.complete() }
+// Check returns an *OptionError if the options are invalid. It reads the files of TLS, makes the data directory of a child,
+// and connects to nothing. Open does the same.
+func (o Options) Check() error {
+	if err := o.complete(); err != nil {
+		return err
+	}
+	if scheme, _, _ := strings.Cut(o.URL, "://"); scheme != "spawn" && (scheme != "" || serverPath() == "") {
+		return nil
+	}
+	o.DataDir = o.Directory()
+	return o.makeDataDir()
+}
 
 // complete sets the defaults, and checks the options.
 func (o *Options) complete() error {

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"golang.org/x/net/publicsuffix"
 
 	"frontpage/failover"
 	_ "frontpage/redisrepo/events" // moderation.lua
@@ -190,7 +191,8 @@ func (d *Denials) DenyUser(ctx context.Context, name string, until *time.Time, g
 // DenyHost denies all users links to a host, and with subdomains to all names below it, or ends that. A host without a
 // port stands for all of its ports.
 //
-// The Refusal is Forbidden if the actor is no moderator, and Invalid or TooLong for an invalid name or reason.
+// The Refusal is Forbidden if the actor is no moderator, Invalid or TooLong for an invalid name or reason, and Invalid for all
+// names below a public suffix (https://publicsuffix.org), such as com or co.uk.
 func (d *Denials) DenyHost(ctx context.Context, name string, denied, subdomains bool, reason string, by site.Actor) (*Denial, error) {
 	if !by.Moderator {
 		return nil, site.Refuse(site.Forbidden, "host", "only moderators can deny links to a host")
@@ -199,11 +201,22 @@ func (d *Denials) DenyHost(ctx context.Context, name string, denied, subdomains 
 	if err != nil {
 		return nil, site.InField("host", err)
 	}
+	if denied && subdomains && isPublicSuffix(host) {
+		return nil, site.Refuse(site.Invalid, "host", "%s is a public suffix, and sites of many owners are below it: name a site, or set subdomains to false to deny %[1]s alone", host)
+	}
 	denial := &Denial{Host: host, Subdomains: subdomains, By: by.Name, Ground: site.GroundRules, Reason: reason}
 	if !denied {
 		denial.Until = new(d.store.Now().UTC().Truncate(time.Second))
 	}
 	return d.deny(ctx, denial, by)
+}
+
+// isPublicSuffix reports whether a host is in the list of public suffixes. A name of one label that is not in it, such as
+// localhost, is none.
+func isPublicSuffix(host site.HostName) bool {
+	name, _, _ := strings.Cut(string(host), ":")
+	suffix, isICANN := publicsuffix.PublicSuffix(name)
+	return suffix == name && (isICANN || strings.Contains(name, "."))
 }
 
 func (d *Denials) deny(ctx context.Context, denial *Denial, by site.Actor) (*Denial, error) {

@@ -54,7 +54,7 @@ func (d *Descriptions) DescribeGroup(ctx context.Context, name, description stri
 	if err != nil {
 		return nil, site.InField("group", err)
 	}
-	s, refusal := newStored(description, rules)
+	s, refusal := newStored(description, rules, site.CheckLine)
 	if len(refusal) > 0 {
 		return nil, refusal
 	}
@@ -82,10 +82,10 @@ func (d *Descriptions) DescribeGroup(ctx context.Context, name, description stri
 	return s.describe(&site.Group{Name: group}), nil
 }
 
-// newStored returns the texts as they are stored.
-func newStored(description string, rules []string) (s stored, refusal site.Refusal) {
+// newStored returns the texts as they are stored. checkLine is site.CheckLine or site.CheckStoredLine.
+func newStored(description string, rules []string, checkLine func(field, text string, most int) (string, site.Refusal)) (s stored, refusal site.Refusal) {
 	check := func(field, text string, most int) string {
-		line, refused := site.CheckLine(field, text, most)
+		line, refused := checkLine(field, text, most)
 		refusal = append(refusal, refused...)
 		return line
 	}

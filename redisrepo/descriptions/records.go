@@ -23,7 +23,7 @@ type Record struct {
 // Validate returns an error for a record that no site has.
 func (r Record) Validate() error {
 	name, err := site.ParseGroupName(string(r.Described))
-	s, refusal := newStored(r.Description, r.Rules)
+	s, refusal := newStored(r.Description, r.Rules, site.CheckStoredLine)
 	if err != nil || name != r.Described || refusal != nil || s.Description != r.Description || !slices.Equal(s.Rules, r.Rules) || s.isEmpty() {
 		return errors.New("what is said about a group is invalid")
 	}

@@ -78,6 +78,12 @@ type Event struct {
 // ID names the event on this site. It does not change when the number of partitions does.
 func (e *Event) ID() string { return e.entry.name("event", e.Article) }
 
+// IsAfter reports whether the event is after a place in the feed.
+func (e *Event) IsAfter(start FeedStart) bool {
+	i := e.entry.partition
+	return i >= len(start.At) || e.entry.Compare(start.At[i].id) > 0
+}
+
 // EntryID is the id of the event in the log of its article's partition.
 func (e *Event) EntryID() string { return e.entry.ID() }
 

@@ -96,7 +96,7 @@ func (s *Stored) Validate() error {
 	}
 	last = 0
 	for _, d := range s.Decisions {
-		line, broken := site.CheckLine("answer", d.Answer, site.MaxReason)
+		line, broken := site.CheckStoredLine("answer", d.Answer, site.MaxReason)
 		if d.Through <= last || d.Through > s.Last || d.State != Acted && d.State != Dismissed || d.By == "" || len(broken) > 0 || line != d.Answer || d.At < 0 || d.At > site.MaxExact {
 			return errors.New("reports: a decision is invalid")
 		}

@@ -31,9 +31,14 @@ const (
 )
 
 // Check returns the reason as it is stored, or a Refusal with all of its errors: Invalid or TooLong.
-func (w Why) Check() (Why, Refusal) {
-	basis, refusal := CheckLine("basis", w.Basis, MaxBasis)
-	reason, broken := CheckLine("reason", w.Reason, MaxReason)
+func (w Why) Check() (Why, Refusal) { return w.check(CheckLine) }
+
+// CheckStored is Check for a reason that is stored already, by any version.
+func (w Why) CheckStored() (Why, Refusal) { return w.check(CheckStoredLine) }
+
+func (w Why) check(checkLine func(field, text string, most int) (string, Refusal)) (Why, Refusal) {
+	basis, refusal := checkLine("basis", w.Basis, MaxBasis)
+	reason, broken := checkLine("reason", w.Reason, MaxReason)
 	refusal = append(refusal, broken...)
 	switch w.Ground {
 	case "":
@@ -47,8 +52,18 @@ func (w Why) Check() (Why, Refusal) {
 	return Why{w.Ground, basis, reason}, refusal
 }
 
-// CheckLine trims a line of plain text that may be empty, of at most so many characters.
+// CheckLine trims a line of plain text that may be empty, of at most so many characters. Unless it is empty, it must be
+// Displayable. The Refusal is Invalid or TooLong.
 func CheckLine(field, text string, most int) (string, Refusal) {
+	line, refusal := CheckStoredLine(field, text, most)
+	if len(refusal) == 0 && line != "" && !Displayable(line) {
+		return "", Refuse(Invalid, field, "the %s looks empty, or contains a character that is invisible or reverses the line", field)
+	}
+	return line, refusal
+}
+
+// CheckStoredLine is CheckLine for a line that is stored already, by any version: it need not be Displayable.
+func CheckStoredLine(field, text string, most int) (string, Refusal) {
 	text = strings.TrimSpace(text)
 	if n := utf8.RuneCountInString(text); n > most {
 		return "", Refuse(TooLong, field, "the %s has at most %d characters, this one has %d", field, most, n)

@@ -544,7 +544,7 @@ func (rec *Record) Validate() error {
 		return errors.New("a time is out of range")
 	}
 	if r := rec.Removal; r != nil {
-		if why, broken := r.Check(); r.By == "" || len(broken) > 0 || why != r.Why {
+		if why, broken := r.CheckStored(); r.By == "" || len(broken) > 0 || why != r.Why {
 			return errors.New("removal: it has no user, or no valid ground, basis and reason")
 		}
 	}

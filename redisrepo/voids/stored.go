@@ -33,7 +33,7 @@ func (s Stored) void(id site.ArticleID) *Void {
 // Validate returns an error for votes that no site has. They are sorted by voter.
 func Validate(all []Stored) error {
 	for i, s := range all {
-		reason, broken := site.CheckLine("reason", s.Reason, site.MaxReason)
+		reason, broken := site.CheckStoredLine("reason", s.Reason, site.MaxReason)
 		switch {
 		case i > 0 && all[i-1].Voter >= s.Voter:
 			return errors.New("void: the voters are not sorted, or not unique")

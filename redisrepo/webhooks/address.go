@@ -1,19 +1,30 @@
 package webhooks
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
 	"net/netip"
 	"net/url"
 	"slices"
+	"strconv"
+	"strings"
+	"time"
 
 	"golang.org/x/net/idna"
 
 	"frontpage/redisrepo/site"
 )
 
-const maxURL = 2000 // bytes
+const (
+	maxURL      = 2000 // bytes
+	resolveTime = 2 * time.Second
+)
 
-// checkURL returns the address as it is kept. Whether its name leads to a public address is checked at each try.
-func (w *Webhooks) checkURL(text string) (string, error) {
+// checkURL returns the address as it is kept. Its name must not lead to an address that is not public; one that leads to none
+// is accepted, since it may later. Each try checks that again.
+func (w *Webhooks) checkURL(ctx context.Context, text string) (string, error) {
 	invalid := func(format string, args ...any) error { return site.Refuse(site.Invalid, "url", format, args...) }
 	if len(text) > maxURL {
 		return "", site.Refuse(site.TooLong, "url", "the address has more than %d bytes", maxURL)
@@ -25,6 +36,8 @@ func (w *Webhooks) checkURL(text string) (string, error) {
 	host, err := idna.Lookup.ToASCII(u.Hostname())
 	if ip, isIP := netip.ParseAddr(u.Hostname()); isIP == nil {
 		host, err = ip.String(), nil
+	} else if _, isName := strconv.ParseUint(host[strings.LastIndexByte(host, '.')+1:], 0, 64); isName == nil {
+		err = errors.New("another form of an IPv4 address, such as 127.1")
 	}
 	switch {
 	case err != nil:
@@ -35,11 +48,45 @@ func (w *Webhooks) checkURL(text string) (string, error) {
 	case u.Scheme != "https" || u.Port() != "" && u.Port() != "443":
 		return "", invalid("events are only sent by https to port 443: the operator can allow %s by FRONTPAGE_WEBHOOK_ORIGINS", site.Shown(u.Scheme+"://"+u.Host))
 	default:
-		if ip, isIP := netip.ParseAddr(host); isIP == nil && !Public(ip) {
-			return "", invalid("%s is not a public address", ip)
+		ctx, stop := context.WithTimeout(ctx, resolveTime)
+		defer stop()
+		if _, err := w.Resolve(ctx, host, false); errors.Is(err, errNotPublic) {
+			return "", invalid("%v", err)
 		}
 	}
 	return u.String(), nil
+}
+
+var errNotPublic = errors.New("is not a public address, and FRONTPAGE_WEBHOOK_ORIGINS does not allow it")
+
+// notPublic is the error of a host that has an address that is not public.
+func notPublic(host string, ip netip.Addr) error {
+	if host == ip.String() {
+		return fmt.Errorf("%s %w", ip, errNotPublic)
+	}
+	return fmt.Errorf("an address of %s, %s, %w", host, ip, errNotPublic)
+}
+
+// Resolve returns the addresses of a host to which events may be sent: all of them must be public, unless the operator allows the
+// origin.
+func (w *Webhooks) Resolve(ctx context.Context, host string, isAllowed bool) ([]netip.Addr, error) {
+	lookUp := w.o.LookUp
+	if lookUp == nil {
+		lookUp = net.DefaultResolver.LookupNetIP
+	}
+	addresses, err := lookUp(ctx, "ip", host)
+	if err != nil {
+		return nil, err
+	}
+	if len(addresses) == 0 {
+		return nil, fmt.Errorf("%s has no address", host)
+	}
+	for _, ip := range addresses {
+		if !isAllowed && !public(ip) {
+			return nil, notPublic(host, ip.Unmap())
+		}
+	}
+	return addresses, nil
 }
 
 // Allowed reports whether the operator allows an origin, such as http://10.0.0.5:9000, whatever its address.
@@ -62,8 +109,8 @@ func prefixes(texts ...string) []netip.Prefix {
 	return all
 }
 
-// Public reports whether an address is that of a machine on the Internet.
-func Public(address netip.Addr) bool {
+// public reports whether an address is that of a machine on the Internet.
+func public(address netip.Addr) bool {
 	address = address.Unmap()
 	if !address.IsValid() || address.Zone() != "" {
 		return false

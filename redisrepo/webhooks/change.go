@@ -57,7 +57,7 @@ func (w *Webhooks) change(ctx context.Context, name string, change Change) (secr
 		return "", "", fmt.Errorf("read webhook %s: %w", name, err)
 	}
 	if change.URL != nil {
-		if c.URL, err = w.checkURL(*change.URL); err != nil {
+		if c.URL, err = w.checkURL(ctx, *change.URL); err != nil {
 			return "", "", err
 		}
 	}

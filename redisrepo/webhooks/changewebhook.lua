@@ -26,7 +26,10 @@ if redis.call('HGET', webhook, 'edition') ~= edition then return {'STALE'} end
 redis.call('HLEN', webhook)
 must_be_allowed('HSET', webhooks, 'HSET', webhook, 'HINCRBY', webhook, 'UNLINK', undelivered)
 redis.call('HSET', webhooks, id, url)
-if dropped == '1' then redis.call('UNLINK', undelivered) end
+if dropped == '1' then
+  redis.call('UNLINK', undelivered)
+  redis.call('HSET', webhook, 'held', '', 'error', '')
+end
 for i = first_field, #ARGV, 2 do redis.call('HSET', webhook, ARGV[i], ARGV[i + 1]) end
 redis.call('HINCRBY', webhook, 'edition', 1)
 return {'OK'}

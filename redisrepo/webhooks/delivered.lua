@@ -7,7 +7,9 @@
 -- ARG token    the caller's token of the lease
 -- ARG edition  the edition of the endpoint that the caller has read
 -- ARG cursor   after which event the feed goes on
+-- ARG waiting  articles whose events wait in the feed, to where they go on there, JSON; empty: none
 -- ARG paused   why deliveries end; empty: they go on
+-- ARG last_error  of the last try that failed; empty: nothing waits to be sent again
 -- ARG removed  number of events that it has got now
 -- ARGS field   their numbers, then those of other events, each before the event
 --
@@ -23,6 +25,6 @@ must_be_allowed('HSET', webhook, 'HSET', undelivered, 'HDEL', undelivered)
 local first_kept = first_field + tonumber(removed)
 for i = first_field, first_kept - 1 do redis.call('HDEL', undelivered, ARGV[i]) end
 for i = first_kept, #ARGV, 2 do redis.call('HSET', undelivered, ARGV[i], ARGV[i + 1]) end
-redis.call('HSET', webhook, 'cursor', cursor)
+redis.call('HSET', webhook, 'cursor', cursor, 'held', waiting, 'error', last_error)
 if paused ~= '' then redis.call('HSET', webhook, 'paused', paused) end
 return {'OK'}

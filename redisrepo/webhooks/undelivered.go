@@ -55,23 +55,41 @@ func (w *Webhooks) ReadUndelivered(ctx context.Context, e *Endpoint) ([]*Undeliv
 
 // Progress is what a process has delivered to an endpoint.
 type Progress struct {
-	Cursor  string         // after the last event that it has read
-	Got     []*Undelivered // were delivered
-	Changed []*Undelivered // failed, or wait for others
-	Paused  string         // why it is paused now; empty: it is not
+	Cursor  string                    // after the last event that it has read
+	Held    map[site.ArticleID]string // as in an Endpoint
+	Got     []*Undelivered            // were delivered
+	Changed []*Undelivered            // failed, or wait for others
+	Paused  string                    // why it is paused now; empty: it is not
+	Error   string                    // as in an Endpoint
+}
+
+// Hold has the events of an article wait in the feed, after a cursor.
+func (p *Progress) Hold(article site.ArticleID, after string) {
+	if p.Held == nil {
+		p.Held = map[site.ArticleID]string{}
+	}
+	p.Held[article] = after
 }
 
 // Save saves what a process that has the lease has delivered to an endpoint. It reports false, and saves
 // nothing, if another process has had the lease since, or if the endpoint is no longer as e has it.
 func (w *Webhooks) Save(ctx context.Context, token string, e *Endpoint, p Progress) (saved bool, err error) {
+	held := []byte("")
+	if len(p.Held) > 0 {
+		if held, err = json.Marshal(p.Held); err != nil {
+			return false, err
+		}
+	}
 	args := []any{
 		token,      // ARGV[1] token
 		e.Edition,  // ARGV[2] edition
 		p.Cursor,   // ARGV[3] cursor
-		p.Paused,   // ARGV[4] paused
-		len(p.Got), // ARGV[5] removed
+		held,       // ARGV[4] waiting
+		p.Paused,   // ARGV[5] paused
+		p.Error,    // ARGV[6] last_error
+		len(p.Got), // ARGV[7] removed
 	}
-	for _, u := range p.Got { // ARGV[6...] field
+	for _, u := range p.Got { // ARGV[8...] field
 		args = append(args, u.Number)
 	}
 	for _, u := range p.Changed {

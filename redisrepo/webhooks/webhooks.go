@@ -12,6 +12,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -38,8 +39,6 @@ var (
 const (
 	// MaxEndpoints is the maximum number of endpoints of a site.
 	MaxEndpoints = 100
-	// MaxUndelivered is how many events of an endpoint can wait to be sent again. Later ones wait in the feed.
-	MaxUndelivered = 10_000
 	// Rotation is for how long events are signed with the former secret, too, after a new one was made.
 	Rotation = 24 * time.Hour
 
@@ -54,6 +53,8 @@ const (
 type Options struct {
 	Box     *sealing.Box // encrypts their secrets; nil: the site has no webhooks
 	Origins []string     // such as http://10.0.0.5:9000, which endpoints may have besides public ones at https, port 443
+	// LookUp returns the addresses of a host; network is ip. nil: net.DefaultResolver.LookupNetIP.
+	LookUp func(ctx context.Context, network, host string) ([]netip.Addr, error)
 }
 
 // Webhooks are the endpoints of a site. It is safe for concurrent use.
@@ -74,10 +75,12 @@ type Endpoint struct {
 	CreatedAt   time.Time
 	Paused      string // why nothing is sent; empty: it is
 	Undelivered int    // events that failed, and those that wait for them
+	Error       string // of the last try that failed; empty: nothing waits to be sent again
 
-	Cursor  string   // of the change feed: where it goes on
-	Edition string   // is replaced by each change that others make
-	Secrets [][]byte // that sign now; the first is the newest
+	Cursor  string                    // of the change feed: where it goes on
+	Held    map[site.ArticleID]string // but for these articles, of which later events wait in the feed, after these cursors
+	Edition string                    // is replaced by each change that others make
+	Secrets [][]byte                  // that sign now; the first is the newest
 }
 
 // ID is the id of the endpoint, such as webhook:k7q2zb4m.
@@ -117,7 +120,7 @@ func (w *Webhooks) AddWebhook(ctx context.Context, address string, kinds []event
 	if err := w.mayChange(by); err != nil {
 		return nil, "", err
 	}
-	address, err := w.checkURL(address)
+	address, err := w.checkURL(ctx, address)
 	if err != nil {
 		return nil, "", err
 	}
@@ -248,7 +251,12 @@ func (w *Webhooks) endpoint(name string, fields map[string]string) (*Endpoint, e
 	if err := json.Unmarshal([]byte(fields["config"]), &c); err != nil {
 		return nil, fmt.Errorf("read webhook %s: %w", name, err)
 	}
-	e := &Endpoint{Name: name, URL: c.URL, Kinds: c.Kinds, CreatedAt: time.Unix(c.CreatedAt, 0).UTC(), Paused: fields["paused"], Cursor: fields["cursor"], Edition: fields["edition"]}
+	e := &Endpoint{Name: name, URL: c.URL, Kinds: c.Kinds, CreatedAt: time.Unix(c.CreatedAt, 0).UTC(), Paused: fields["paused"], Error: fields["error"], Cursor: fields["cursor"], Edition: fields["edition"]}
+	if held := fields["held"]; held != "" {
+		if err := json.Unmarshal([]byte(held), &e.Held); err != nil {
+			return nil, fmt.Errorf("read webhook %s: %w", name, err)
+		}
+	}
 	sealed := []string{c.Secret}
 	if c.Until > w.store.Now().Unix() {
 		sealed = append(sealed, c.Former)

@@ -189,6 +189,13 @@ func TestUndeleteRestoresTheArticleWithItsRank(t *testing.T) {
 		t.Errorf("the moderation log after deletions by the command: %s", got)
 	}
 	s.Stop()
+	out, said, code = programtest.Run(t, env, "delete", "2", "99", "98")
+	if code != 1 || out != "" || !strings.Contains(said, "nothing was deleted") || !strings.Contains(said, "there is no article:99") || !strings.Contains(said, "there is no article:98") {
+		t.Errorf("delete of an article and two that do not exist: exit code %d, output %q, log %q", code, out, said)
+	}
+	if out, _, _ := programtest.Run(t, env, "check"); !strings.Contains(out, "checked 1 articles, 2 deleted articles") {
+		t.Errorf("check after that: %s", out)
+	}
 	for name, says := range map[string]string{"99": "there is no article:99", "article:02": "is not an article id", "user:alice": "is not an article id", "2": "article:2 is not deleted"} {
 		for _, do := range []string{"delete", "undelete", "audit"} {
 			if do != "undelete" && name == "2" {
