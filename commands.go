@@ -44,9 +44,9 @@ type program struct {
 	Delete        deletion        `cmd:"" help:"Delete articles, as a moderator does. undelete restores them."`
 	DescribeGroup describeGroup   `cmd:"" help:"Say what a group is about, and its rules, as a moderator does. What was said before is replaced."`
 	Undelete      undelete        `cmd:"" help:"Restore a deleted article, with its rank."`
-	Erase         eraseUser       `cmd:"" help:"Take a user's name out of the store, beside a server that runs. What was interrupted goes on with the next call."`
+	Erase         eraseUser       `cmd:"" help:"Take a user's name out of the store, beside a running server. The next call goes on with what was interrupted."`
 	Audit         audit           `cmd:"" help:"List who voted on an article. If FRONTPAGE_AUDIT_SECRET is set, also when and from which address (as a keyed hash)."`
-	Rings         findRings       `cmd:"" help:"Find users who vote together above chance, beside a server. It changes nothing: people decide."`
+	Rings         findRings       `cmd:"" help:"Find users who vote together above chance, beside a server. It changes nothing."`
 	Webhooks      webhookCommands `cmd:"" help:"List, add, change and remove webhooks: endpoints to which the site sends its events. The server may run."`
 	Backup        backup          `cmd:"" help:"Write a snapshot of the private server's data to a file. The site can be used meanwhile."`
 	Restore       restore         `cmd:"" help:"Restore a backup of the private server. Its data directory must be empty."`

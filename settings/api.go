@@ -15,13 +15,13 @@ import (
 type API struct {
 	RequestTimeout    time.Duration `default:"${Timeout}" help:"Maximum time for one query or mutation, at least 1ms."`
 	MaxConcurrent     int           `default:"${MaxConcurrent}" help:"Maximum number of queries and mutations at work. Others wait up to 500ms and are then refused with 503. 0 means unlimited."`
-	SharedAnswers     time.Duration `default:"${SharedAnswers}" help:"How old the answer to a query may be that is the same for all callers: equal queries within this time are executed once. The articles in other answers may be as old. At most 1m; 0 shares nothing."`
+	SharedAnswers     time.Duration `default:"${SharedAnswers}" help:"How long an answer that is the same for all callers serves equal queries. Articles in other answers may be as old. At most 1m; 0 shares nothing."`
 	CacheMaxAge       time.Duration `default:"${MaxAge}" help:"How long a cache may keep such an answer to an anonymous GET, whole seconds, at most 1h; 0: not at all."`
 	DepthLimit        int           `default:"${Depth}" help:"Maximum nesting depth of fields. Introspection has a limit of its own."`
-	ComplexityLimit   int           `default:"${Cost}" help:"Maximum number of objects and scalars in a response, computed from the page sizes before the operation runs."`
-	PingInterval      time.Duration `default:"${Ping}" help:"Interval of the pings on open streams, and maximum time for one write to a stream, at least 100ms."`
-	StreamsPerAddress int           `default:"${PerAddress}" help:"Maximum number of WebSockets and event streams per address. A user may have a 60th of it, or 100 if that is more. Unfinished request headers of an address may take 700 bytes for each stream."`
-	MaxWatched        int           `default:"${Watched}" help:"Maximum number of articles watched by all subscriptions. An article counts once for each subscription that watches it. Those of one address may be a quarter of them, those of one user a 100th."`
+	ComplexityLimit   int           `default:"${Cost}" help:"Maximum number of objects and scalars in a response, computed before the operation runs."`
+	PingInterval      time.Duration `default:"${Ping}" help:"Interval of pings on open streams, and maximum time for one write, at least 100ms."`
+	StreamsPerAddress int           `default:"${PerAddress}" help:"Maximum number of WebSockets and event streams per address. A user may have a 60th of it, but at least 100. Unfinished request headers of an address may take 700 bytes for each stream."`
+	MaxWatched        int           `default:"${Watched}" help:"Maximum number of articles watched by all subscriptions, each counted once per subscription. An address may watch a quarter of them, a user a 100th."`
 	Introspection     bool          `default:"true" negatable:"" help:"Let clients query the schema. If off, error messages suggest no names either."`
 	PublicSchema      bool          `help:"Serve the schema at /schema.graphqls also if introspection is off."`
 	Subgraph          bool          `help:"Answer a router of Apollo Federation: the schema then has _service and _entities."`

@@ -16,13 +16,13 @@ import (
 
 // Looks are the settings of how the site looks, and in which language it speaks.
 type Looks struct {
-	SiteName     string   `default:"Frontpage" help:"Name of the site, one line of at most 40 characters: at the top of each page, in titles and feeds."`
-	SiteAbout    string   `placeholder:"TEXT" help:"What the site is about, one line of at most 200 characters, for search engines and previews. Default: that users post articles and vote on them."`
+	SiteName     string   `default:"Frontpage" help:"Name of the site, one line of at most 40 characters."`
+	SiteAbout    string   `placeholder:"TEXT" help:"What the site is about, one line of at most 200 characters, for search engines and previews."`
 	SiteLanguage string   `default:"en" help:"Language of the site's texts: ${languages}. Error messages of the API are in English."`
-	SiteAccent   string   `placeholder:"COLOUR" help:"Colour of buttons and links, such as #17624a. It must be dark enough to be read on a light background; on a dark one it is lightened."`
+	SiteAccent   string   `placeholder:"COLOUR" help:"Colour of buttons and links, such as #17624a: dark enough to be read on a light background. On a dark one it is lightened."`
 	SiteLogo     string   `placeholder:"FILE" help:"Logo beside the name, and icon of the site: a file in SVG or PNG format of at most 256 KiB, best square."`
 	SiteLinks    []string `placeholder:"TEXT=URL" help:"Links at the bottom of each page, such as Rules=https://example.org/rules: at most 10, to http and https URLs, paths and mailto addresses."`
-	RulesInWords string   `name:"site-rules" placeholder:"TEXT" help:"What users must keep to, separated by semicolons or line breaks, such as No advertising; Be kind: at most 10 of at most 200 characters. Moderators choose one as the basis of a removal, and users read them when they report."`
+	RulesInWords string   `name:"site-rules" placeholder:"TEXT" help:"Rules for users, separated by semicolons or line breaks, such as No advertising; Be kind: at most 10 of at most 200 characters. Moderators choose one when they remove an article, users read them when they report."`
 }
 
 const (

@@ -13,11 +13,11 @@ import (
 
 // Notices are the settings of notices of illegal content.
 type Notices struct {
-	Secret            string `placeholder:"TEXT" help:"Secrets, each of at least 32 bytes, separated by commas or line breaks: the first encrypts what is for the operator alone, such as the contacts of notices and the secrets of webhooks, and all decrypt. Without it, no notices are taken, and there are no webhooks. Other users of the machine can see a flag: use the variable or a file."`
+	Secret            string `placeholder:"TEXT" help:"Secrets, each of at least 32 bytes, separated by commas or line breaks. The first encrypts contacts of notices and secrets of webhooks, all decrypt. Without it, notices and webhooks are off."`
 	SecretFile        string `hidden:""`
-	Contact           string `placeholder:"TEXT" help:"How to reach the operator, and to object to what moderators do: an http or https URL, a mail address, or words, one line of at most 200 characters. Those who are concerned read it beside the reason, and a URL or an address is a link at the bottom of each page."`
-	PublicLog         bool   `help:"Publish at /log, and in publicLog of the API, what moderators do: the action, the ground, the reason, the time and the title, without names."`
-	NoticeContactDays int    `default:"${NoticeContactDays}" help:"For how many days after the decision the name and address of who sent a notice are kept, 1 to ${ReportsKeptDays}."`
+	Contact           string `placeholder:"TEXT" help:"How to reach the operator, and to object to a decision of moderators: an http or https URL, a mail address, or words, one line of at most 200 characters. Users read it beside the reason; a URL or an address is a link on each page, too."`
+	PublicLog         bool   `help:"Publish what moderators do, without names, at /log and in publicLog of the API."`
+	NoticeContactDays int    `default:"${NoticeContactDays}" help:"How many days after the decision name and address of a notice are kept, 1 to ${ReportsKeptDays}."`
 
 	box *sealing.Box // of Secret or SecretFile, set by check; nil: none
 }

@@ -15,10 +15,10 @@ import (
 
 // Rates are the settings of rate limits and of the audit of votes.
 type Rates struct {
-	Rates           RateList      `placeholder:"KIND=RATE" help:"Rates that differ from the defaults: a maximum number per user and time window, or off, for votes, posts, changes, reports and cost; new-votes, new-posts, new-changes and new-reports for new users; addresses=N gives an address N times a user's rate; off alone turns all off. Default: votes=60/1m posts=10/10m changes=30/1m reports=10/10m cost=100000/1m addresses=10; in development mode only those given."`
-	NewUserAge      time.Duration `placeholder:"DURATION" help:"How long users are new, whole seconds, such as 7d. They cannot vote down, and FRONTPAGE_RATES can limit them further. 0, the default: no limits for new users. Moderators and services are never new."`
-	NewUserClaim    string        `placeholder:"TEXT" help:"Claim of a token, or of a user at the OIDC provider, with the time when the account was created, in Unix seconds or as in RFC 3339; dots separate nested names. Without it, the age of a user counts from the first sign-in on the site, or else from the first post or vote."`
-	AuditSecret     string        `placeholder:"TEXT" help:"Secret of at least 32 bytes. If set, the time of each vote and a keyed hash of the voter's address are recorded for the command audit, for as long as voters are kept."`
+	Rates           RateList      `placeholder:"KIND=RATE" help:"Rates that differ from the defaults: a maximum number per user and time window, or off, for votes, posts, changes, reports and cost; new-votes, new-posts, new-changes and new-reports for new users. addresses=N gives an address N times a user's rate; off alone turns all off. Default: votes=60/1m posts=10/10m changes=30/1m reports=10/10m cost=100000/1m addresses=10; in development mode only those given."`
+	NewUserAge      time.Duration `placeholder:"DURATION" help:"How long users are new, whole seconds, such as 7d; 0, the default: never. New users cannot vote down, and FRONTPAGE_RATES can limit them further."`
+	NewUserClaim    string        `placeholder:"TEXT" help:"Claim with the time when the account was created, in Unix seconds or as in RFC 3339; dots separate nested names. Without it, the age counts from the first sign-in on the site, or else from the first post or vote."`
+	AuditSecret     string        `placeholder:"TEXT" help:"Secret of at least 32 bytes. If set, the time of each vote and a keyed hash of the voter's address are kept for the command audit, as long as voters are."`
 	AuditSecretFile string        `hidden:""`
 
 	auditSecret string // of AuditSecret or AuditSecretFile, set by check

@@ -25,16 +25,16 @@ import (
 // Serving are the settings of the HTTP server and of the pages that it serves.
 type Serving struct {
 	Addr           string        `default:"127.0.0.1:8080" help:"Address to listen on, HOST:PORT. In development mode it must be a loopback address, unless FRONTPAGE_DEV_HOSTS is set. Port 0 picks a free port."`
-	DevHosts       []string      `placeholder:"NAME" help:"Names besides localhost by which development mode can be reached, such as devbox or *.app.github.dev, for containers and Codespaces. FRONTPAGE_ADDR may then be any address. Everyone who can connect to it can act as any user."`
+	DevHosts       []string      `placeholder:"NAME" help:"Names besides localhost by which development mode can be reached, such as devbox or *.app.github.dev, for containers. FRONTPAGE_ADDR may then be any address. Everyone who can connect can act as any user."`
 	TLSCertFile    string        `name:"tls-cert-file" placeholder:"FILE" help:"Certificate in PEM format, for serving https. Needs FRONTPAGE_TLS_KEY_FILE."`
 	TLSKeyFile     string        `name:"tls-key-file" placeholder:"FILE" help:"Private key of that certificate."`
-	Serves         []string      `name:"serve" default:"site,explorer" help:"What is served besides the API: site, at /; explorer, which is GraphiQL at /graphiql; both, or off."`
-	PublicURL      string        `name:"public-url" placeholder:"URL" help:"Address at which visitors reach the site, such as https://news.example.org: for links in feeds, sitemap and pages. Requests for other hosts get 421. Required if sign-in is configured and FRONTPAGE_ADDR is not a loopback address. Default: the address of each request, which must be this machine's."`
-	SignInURL      string        `name:"sign-in-url" placeholder:"URL" help:"URL or path of the sign-in page to which the site sends users. It must contain {return}, which is replaced by the URL to redirect them back to; with tokens, append #token=TOKEN to that URL."`
-	EmbedOrigins   []string      `placeholder:"ORIGIN" help:"Origins, such as https://example.org, whose pages may have the site's vote button. Default: none, and the button is not served."`
+	Serves         []string      `name:"serve" default:"site,explorer" help:"What is served besides the API: site, at /; explorer, GraphiQL at /graphiql; both, or off."`
+	PublicURL      string        `name:"public-url" placeholder:"URL" help:"Address at which visitors reach the site, such as https://news.example.org. Links begin with it, and requests for other hosts get 421. Required if sign-in is configured and FRONTPAGE_ADDR is not a loopback address. Default: the address of each request, which must be this machine's."`
+	SignInURL      string        `name:"sign-in-url" placeholder:"URL" help:"URL or path of your sign-in page. It must contain {return}, which is replaced by the URL to redirect users back to; with tokens, append #token=TOKEN to that URL."`
+	EmbedOrigins   []string      `placeholder:"ORIGIN" help:"Origins, such as https://example.org, whose pages may have the site's vote button. Default: none."`
 	WebhookOrigins []string      `placeholder:"ORIGIN" help:"Origins of webhooks, such as http://10.0.0.5:9000, besides those at public addresses by https on port 443. Webhooks need FRONTPAGE_SECRET, too."`
-	ShutdownDelay  time.Duration `default:"0s" help:"How long requests are still served after SIGTERM, while /readyz responds with 503, so that load balancers notice. 0 or more."`
-	DrainTime      time.Duration `default:"5s" help:"Over how much time WebSockets and event streams are ended after that, one after another; a few take at most 100ms each. 0 ends all at once."`
+	ShutdownDelay  time.Duration `default:"0s" help:"How long requests are still served after SIGTERM, while /readyz is 503, so that load balancers notice. 0 or more."`
+	DrainTime      time.Duration `default:"5s" help:"Over how much time WebSockets and event streams are ended after that, at most 100ms apart. 0 ends all at once."`
 	DemoArticles   bool          `aliases:"demo" help:"Fill an empty store with sample articles at the start."`
 }
 

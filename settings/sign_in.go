@@ -17,28 +17,28 @@ import (
 
 // SignIn are the settings of authentication.
 type SignIn struct {
-	JWTSecret        string         `name:"jwt-secret" placeholder:"TEXT" help:"Secret of HS256 tokens, at least 32 bytes. Other users of the machine can see a flag: use the variable or a file."`
+	JWTSecret        string         `name:"jwt-secret" placeholder:"TEXT" help:"Secret of HS256 tokens, at least 32 bytes."`
 	JWTSecretFile    string         `name:"jwt-secret-file" hidden:""`
-	JWKS             string         `name:"jwks" aliases:"jwks-url,jwks-file" placeholder:"URL|FILE" help:"The token issuer's public keys (JWKS), for RS256, ES256 and EdDSA: an https URL or a file. They are loaded again every 5 minutes."`
+	JWKS             string         `name:"jwks" aliases:"jwks-url,jwks-file" placeholder:"URL|FILE" help:"The token issuer's public keys (JWKS), for RS256, ES256 and EdDSA: an https URL or a file. Loaded again every 5 minutes."`
 	JWTIssuer        string         `name:"jwt-issuer" placeholder:"TEXT" help:"Value that a token's claim iss must have. Required with keys, optional with a secret."`
 	JWTAudience      []string       `name:"jwt-audience" placeholder:"TEXT" help:"Values of which a token's claim aud must contain at least one. Required with keys, optional with a secret."`
-	JWTNameClaim     string         `name:"jwt-name-claim" default:"sub" help:"Claim that names the user of a token, for users who do not sign in on the site; dots separate nested names. Any but sub is the name that a new user gets, for ever. Tokens of FRONTPAGE_OIDC_ISSUER name the user who signs in on the site."`
+	JWTNameClaim     string         `name:"jwt-name-claim" default:"sub" help:"Claim of a token that names its user, for issuers other than FRONTPAGE_OIDC_ISSUER; dots separate nested names. From a claim other than sub, a new user gets a name and keeps it for ever."`
 	ProxyUserHeader  string         `placeholder:"NAME" help:"Header in which an authenticating proxy names the user, such as X-Forwarded-User."`
 	ProxyRolesHeader string         `placeholder:"NAME" help:"Header in which the proxy lists the user's roles, such as X-Forwarded-Groups."`
-	TrustedProxies   []netip.Prefix `placeholder:"PREFIX" help:"Addresses of the proxies, such as 192.0.2.1 or 10.0.0.0/8. The headers above and X-Forwarded-For are trusted only from these."`
+	TrustedProxies   []netip.Prefix `placeholder:"PREFIX" help:"Addresses of your proxies, such as 192.0.2.1 or 10.0.0.0/8. The headers above and X-Forwarded-For are trusted only from these."`
 
-	RolesClaim    string   `aliases:"jwt-roles-claim,oidc-roles-claim" default:"roles" help:"Claim of a token, or of a user at the OIDC provider, with the roles: an array, a string, or an object with the roles as names. Dots separate nested names, as in realm_access.roles, and may be in names, too."`
+	RolesClaim    string   `aliases:"jwt-roles-claim,oidc-roles-claim" default:"roles" help:"Claim with the roles: an array, a string, or an object with the roles as names. Dots separate nested names, as in realm_access.roles, and may be in names, too."`
 	ModeratorRole string   `aliases:"oidc-moderator-role" default:"moderator" help:"Role of moderators, such as the name of a group."`
-	Moderators    []string `placeholder:"NAME" help:"Names of users who are moderators without a role, however they sign in, such as alice,bob. At an OIDC provider, let them sign in once before: until then another user may get the name."`
+	Moderators    []string `placeholder:"NAME" help:"Names of users who are moderators without a role, such as alice,bob. At an OIDC provider, let them sign in once before: until then another user may get the name."`
 
-	OIDCIssuer           string        `name:"oidc-issuer" placeholder:"URL" help:"OIDC provider at which users of the site sign in, such as https://login.example.org/realms/site. Needs FRONTPAGE_OIDC_CLIENT_ID and FRONTPAGE_PUBLIC_URL; the provider must allow FRONTPAGE_PUBLIC_URL/sign-in/callback as a redirect URI. Tokens are accepted besides, if they are configured."`
+	OIDCIssuer           string        `name:"oidc-issuer" placeholder:"URL" help:"OIDC provider at which users sign in, such as https://login.example.org/realms/site. Needs FRONTPAGE_OIDC_CLIENT_ID and FRONTPAGE_PUBLIC_URL; the provider must allow FRONTPAGE_PUBLIC_URL/sign-in/callback as a redirect URI."`
 	OIDCClientID         string        `name:"oidc-client-id" placeholder:"TEXT" help:"Name of this site at the provider."`
-	OIDCClientSecret     string        `name:"oidc-client-secret" placeholder:"TEXT" help:"Secret of this site at the provider; unset for a public client. Other users of the machine can see a flag: use the variable or a file."`
+	OIDCClientSecret     string        `name:"oidc-client-secret" placeholder:"TEXT" help:"Secret of this site at the provider; unset for a public client."`
 	OIDCClientSecretFile string        `name:"oidc-client-secret-file" hidden:""`
 	OIDCClientAuth       string        `name:"oidc-client-auth" placeholder:"TEXT" help:"How the site sends the secret: client_secret_basic, client_secret_post, or client_secret_basic_raw for a provider that does not decode what HTTP Basic has (RFC 6749, 2.3.1). Default: client_secret_basic if the provider supports it, else client_secret_post."`
-	OIDCScopes           string        `name:"oidc-scopes" default:"openid profile" placeholder:"TEXT" help:"What the site asks the provider for, separated by blanks. Some need offline_access, for sessions that are renewed, or a scope for roles. Default: openid profile."`
-	OIDCNameClaim        string        `name:"oidc-name-claim" default:"preferred_username" help:"Claim with the name that a user gets. If another one has it, a number is added, as in alice-2. A user keeps a name for ever."`
-	SessionLifetime      time.Duration `default:"30d" help:"After how much time a user has to sign in again, since the sign-in or the last renewal by the provider, at least 1m; more than 400d counts as that."`
+	OIDCScopes           string        `name:"oidc-scopes" default:"openid profile" placeholder:"TEXT" help:"What the site asks the provider for, separated by blanks. Some providers need offline_access to renew sessions, or a scope for roles."`
+	OIDCNameClaim        string        `name:"oidc-name-claim" default:"preferred_username" help:"Claim with the name that a user gets and keeps for ever. If it is taken, a number is added, as in alice-2."`
+	SessionLifetime      time.Duration `default:"30d" help:"How long after the sign-in, or the last renewal by the provider, a user has to sign in again, at least 1m; more than 400d counts as that."`
 
 	jwtSecret, oidcClientSecret string // or what their files have, set by check
 }
