@@ -1,7 +1,10 @@
 // Builds the package of clients/js into dist/client.tar, as npm pack would: the same bytes by any version of Node and npm.
 import { execFileSync } from "node:child_process";
-import { cp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { createWriteStream } from "node:fs";
+import { cp, readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { pipeline } from "node:stream/promises";
+import { pack } from "tar-stream";
 
 process.chdir(join(import.meta.dirname, ".."));
 const source = "../clients/js";
@@ -12,34 +15,16 @@ for (const name of ["src", "package.json", "tsconfig.json", "README.md", "LICENS
 execFileSync("tsc", ["-p", build], { stdio: "inherit" });
 await rm(join(build, "tsconfig.json"));
 
-/** Returns the header of a file, as POSIX has it: 512 bytes, mostly octal numbers, and the sum of all bytes. */
-function header(name, size) {
-  const octal = (value, length) => `${value.toString(8).padStart(length - 1, "0")}\0`;
-  const before =
-    name.padEnd(100, "\0") +
-    octal(0o644, 8) +
-    octal(0, 8) +
-    octal(0, 8) +
-    octal(size, 12) +
-    octal(499162500, 12); // npm's date
-  const after = `${"0".padEnd(101, "\0")}ustar\000`;
-  const sum = [...Buffer.from(before + " ".repeat(8) + after)].reduce((a, b) => a + b, 0);
-  return Buffer.from(`${before}${octal(sum, 7)} ${after}`.padEnd(512, "\0"));
-}
-
 const entries = await readdir(build, { recursive: true, withFileTypes: true });
 const files = entries
   .filter((entry) => entry.isFile())
   .map((entry) => join(entry.parentPath, entry.name).replaceAll("\\", "/"))
   .sort();
-const parts = [];
-for (const file of files) {
-  const content = await readFile(file);
-  parts.push(
-    header(file.replace(build, "package"), content.length),
-    content,
-    Buffer.alloc(-content.length & 511),
-  );
-}
-await writeFile("dist/client.tar", Buffer.concat([...parts, Buffer.alloc(1024)]));
+const archive = pack();
+const written = pipeline(archive, createWriteStream("dist/client.tar"));
+const mtime = new Date("1985-10-26T08:15:00Z"); // as npm has it
+for (const file of files)
+  archive.entry({ name: file.replace(build, "package"), mode: 0o644, mtime }, await readFile(file));
+archive.finalize();
+await written;
 await rm(build, { recursive: true });
