@@ -283,8 +283,11 @@ type describeGroup struct {
 // Run describes the group as a moderator can.
 func (d *describeGroup) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) error {
 	return withSite(ctx, s, log, func(repo *redisrepo.Repo) error {
-		_, err := repo.DescribeGroup(ctx, d.Group, d.Description, d.Rule, commandLine)
-		return err
+		if _, err := repo.DescribeGroup(ctx, d.Group, d.Description, d.Rule, commandLine); err != nil {
+			return err
+		}
+		fmt.Println("described", printable(d.Group))
+		return nil
 	})
 }
 

@@ -18,7 +18,7 @@ var needed = [][2]string{
 	{"oidc-client-secret", "its secret, or ..._FILE with a file of it"},
 	{"moderators", "names of moderators, as in alice,bob"},
 	{"site-name", "what the site is called"},
-	{"demo-articles", "fill an empty site with sample articles"},
+	{"trusted-proxies", "addresses of the proxy before the site"},
 }
 
 var helpOptions = kong.HelpOptions{FlagsLast: true, Compact: true, ValueFormatter: kong.DefaultHelpValueFormatter}

@@ -117,7 +117,7 @@ func TestDescribeGroupReplacesWhatIsSaidAboutAGroup(t *testing.T) {
 		{[]string{"--rule", "One"}, `{"description":null,"rules":["One"]}`},
 		{nil, `{"description":null,"rules":[]}`},
 	} {
-		if out, said, code := programtest.Run(t, env, append([]string{"describe-group", "go"}, tt.args...)...); code != 0 || out != "" {
+		if out, said, code := programtest.Run(t, env, append([]string{"describe-group", "go"}, tt.args...)...); code != 0 || out != "described go\n" {
 			t.Errorf("describe-group %q: exit code %d: %s%s", tt.args, code, out, said)
 		}
 		if got := s.as("bob", "", `{ group(name: "go") { description rules } }`); got != `{"data":{"group":`+tt.wants+`}}` {
