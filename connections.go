@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"crypto/tls"
 	"net"
 	"net/http"
@@ -66,7 +65,7 @@ func (l countedListener) Accept() (net.Conn, error) {
 			return conn, nil
 		}
 		counted := &countedConn{TCPConn: conn, all: l.connections, address: endpoint.Viewer{Address: address}.Network(), perByte: perHeaderByte}
-		if counted.add(perConnection) {
+		if counted.opens() {
 			return counted, nil
 		}
 		_ = conn.Close()
@@ -94,19 +93,23 @@ func (c *countedConn) Read(to []byte) (int, error) {
 	return n, err
 }
 
+// opens counts a new connection, and reports whether its address may have it.
+func (c *countedConn) opens() bool {
+	c.all.mu.Lock()
+	defer c.all.mu.Unlock()
+	return c.add(perConnection)
+}
+
 // reads counts bytes that the connection has sent, and reports whether its address may have them.
 func (c *countedConn) reads(n int) bool {
 	c.all.mu.Lock()
-	weight := c.perByte
-	c.all.mu.Unlock()
-	return c.add(weight * n)
+	defer c.all.mu.Unlock()
+	return c.add(c.perByte * n)
 }
 
 // add counts memory of a connection, and reports whether its address may have it. One header at a time is unfinished: it
-// counts as no more than the longest.
+// counts as no more than the longest. It is for those who hold all.mu.
 func (c *countedConn) add(bytes int) bool {
-	c.all.mu.Lock()
-	defer c.all.mu.Unlock()
 	if bytes = min(bytes, perConnection+c.all.longest-c.bytes); bytes <= 0 {
 		return true
 	}
@@ -161,14 +164,4 @@ func (c *countedConn) count(bytes, perByte int) {
 	defer c.all.mu.Unlock()
 	c.perByte = perByte
 	c.set(bytes)
-}
-
-type connKey struct{}
-
-// with is for http.Server.ConnContext.
-func (*connections) with(ctx context.Context, conn net.Conn) context.Context {
-	if encrypted, ok := conn.(*tls.Conn); ok {
-		conn = encrypted.NetConn()
-	}
-	return context.WithValue(endpoint.WithConn(ctx, conn), connKey{}, conn)
 }

@@ -40,7 +40,7 @@ func newRequests(handler http.Handler, memory, body int64, proxies []netip.Prefi
 // ServeHTTP implements http.Handler.
 func (r *requests) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	bytes := headerSize(req)
-	if conn, ok := req.Context().Value(connKey{}).(*countedConn); ok {
+	if conn, ok := endpoint.ConnOf(req.Context()).(*countedConn); ok {
 		conn.begins(req, bytes)
 	}
 	if req.ProtoMajor == 1 && req.ContentLength == 0 {

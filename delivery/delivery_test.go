@@ -371,6 +371,31 @@ func TestEndpointLearnsWhatItHasMissed(t *testing.T) {
 	}
 }
 
+// When the store has lost events that the endpoint got, it gets the event gap, and deliveries go on.
+func TestEndpointLearnsWhatTheStoreHasLost(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, nil)
+	f.add()
+	_, stop := f.follow(f.Repo)
+	id := f.post("one")
+	f.vote(id, "bob")
+	f.await(2)
+	stop()
+	log := f.Partitions[0].Events()
+	last := must.Get(f.server.Client.XRevRangeN(t.Context(), log, "+", "-", 1).Result())(t)[0].ID
+	must.Do(t, f.server.Client.XDel(t.Context(), log, last).Err())
+	f.vote(id, "carol")
+	f.follow(f.Repo)
+	var types []string
+	for _, e := range f.await(5)[2:] { // the post again, for it is less than 10 s before
+		types = append(types, e.Type)
+	}
+	slices.Sort(types)
+	if want := []string{"article.posted", "article.voted", "gap"}; !slices.Equal(types, want) || f.endpoint().Paused != "" {
+		t.Errorf("got %v, paused %q; want %v", types, f.endpoint().Paused, want)
+	}
+}
+
 // Events are signed with both secrets for a day after a new one was made. A secret is not stored in plain text.
 func TestSecretsAreReplaced(t *testing.T) {
 	t.Parallel()

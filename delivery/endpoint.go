@@ -131,6 +131,14 @@ func (d *endpoint) read(ctx context.Context, p *webhooks.Progress) (fresh []*web
 	if err != nil {
 		return nil, err
 	}
+	if page.Gap {
+		kept := d.repo.Now()
+		if len(page.Edges) > 0 {
+			kept = page.Edges[0].Node.At
+		}
+		id, body := gap(d.Name, &events.ExpiredError{KeptFrom: kept}, d.repo.Now())
+		add(id, 0, body)
+	}
 	for _, edge := range page.Edges {
 		add(d.idOf(edge.Node), edge.Node.Article, body(edge.Node))
 	}

@@ -159,7 +159,7 @@ func (s *server) feed(listOf func(*http.Request) (list, error), f format) http.H
 			}
 			slices.SortStableFunc(articles, func(a, b *site.Article) int { return b.CreatedAt.Compare(a.CreatedAt) })
 			body, err := f.write(channel{
-				site: s.Name, title: s.Name + l.title, self: base + strings.TrimSuffix(l.page, "/") + f.path, page: base + l.page, base: base, articles: articles,
+				uuid: *s.repo.Store.UUID.Load(), site: s.Name, title: s.Name + l.title, path: l.page, self: base + strings.TrimSuffix(l.page, "/") + f.path, page: base + l.page, base: base, articles: articles,
 			})
 			return body, tagOf(body, articles), err
 		})

@@ -13,6 +13,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -59,13 +60,14 @@ type server struct {
 	api    api
 	repo   *redisrepo.Repo
 	layout *layout
+	known  *http.ServeMux // the pages
 	recent *sharing.Results[renderedKey, *rendered]
 	cards  *sharing.Results[cards.Card, []byte]
 }
 
 // Handle has mux serve the pages by GET and HEAD, and what their forms send by POST. The handler of the API executes the
-// queries, and the mutations.
-func Handle(mux *http.ServeMux, handler http.Handler, repo *redisrepo.Repo, o Options) {
+// queries, and the mutations. The result serves the page of paths that the site does not have, with status 404.
+func Handle(mux *http.ServeMux, handler http.Handler, repo *redisrepo.Repo, o Options) http.Handler {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -74,13 +76,15 @@ func Handle(mux *http.ServeMux, handler http.Handler, repo *redisrepo.Repo, o Op
 	}
 	o.Site = o.Site.WithDefaults()
 	s := &server{
-		Options: o, api: newAPI(handler, o.API.Identity.Headers()), repo: repo, layout: newLayout(o.Site),
+		Options: o, api: newAPI(handler, o.API.Identity.Headers()), repo: repo, layout: newLayout(o.Site), known: http.NewServeMux(),
 		recent: sharing.New[renderedKey, *rendered](shared, sharedBytes, func() uint64 { return 0 }),
 		cards:  sharing.New[cards.Card, []byte](cardKept, cardBytes, func() uint64 { return 0 }),
 	}
 	for pattern, of := range s.kinds() {
 		if s.Site.Has(pattern) {
-			mux.Handle("GET "+pattern, s.page(of))
+			page := s.page(of)
+			mux.Handle("GET "+pattern, page)
+			s.known.Handle("GET "+pattern, page)
 		}
 	}
 	mux.HandleFunc("GET /a/{number}/card.png", s.card)
@@ -88,6 +92,21 @@ func Handle(mux *http.ServeMux, handler http.Handler, repo *redisrepo.Repo, o Op
 	mux.HandleFunc("POST /vote", s.vote)
 	mux.HandleFunc("GET /vote", s.voteAfterSignIn)
 	s.embed(mux)
+	return s.unknown()
+}
+
+// unknown returns a handler of paths that the site does not have. It leads to the page that the visitor means, if there is one.
+func (s *server) unknown() http.HandlerFunc {
+	missing := s.page(func(*http.Request) (*page, error) { return nil, errNoPage })
+	return func(w http.ResponseWriter, req *http.Request) {
+		to := s.guess(req.URL.Path)
+		if to == "" {
+			missing(w, req)
+			return
+		}
+		// A local path: guess has begun it with one slash.
+		http.Redirect(w, req, (&url.URL{Path: to, RawQuery: req.URL.RawQuery}).String(), http.StatusFound) // #nosec G710
+	}
 }
 
 // page returns a handler of pages of a kind.
@@ -95,16 +114,17 @@ func (s *server) page(of func(*http.Request) (*page, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, req *http.Request) {
 		p, err := of(req)
 		if err != nil {
-			p = &page{Kind: "missing", Title: s.Site.Texts.Text("pageMissing"), status: http.StatusNotFound}
+			p = scriptPage("", s.Site.Texts.Text("pageMissing"), "")
+			p.Kind, p.later, p.status = "missing", false, http.StatusNotFound
 			if !errors.Is(err, errNoPage) {
 				p.Missing = sentence(err.Error())
 			}
 		}
 		s.describe(p, req)
-		var answer []byte
-		if p.query != "" && p.status == 0 {
-			answer = s.ask(w, req, p)
+		if errors.Is(err, errNoPage) {
+			p.Path, p.Here = "", "/" // one page for all such paths: it is rendered once
 		}
+		answer := s.ask(w, req, p)
 		if p.moved != "" && p.status == 0 {
 			w.Header().Set("Cache-Control", "no-store")
 			http.Redirect(w, req, p.moved, http.StatusSeeOther)
@@ -226,7 +246,7 @@ func (s *server) rendered(req *http.Request, p *page, answered []byte) (*rendere
 	if answered == nil {
 		return s.render(req, p)
 	}
-	key := renderedKey{url: p.Base + req.URL.RequestURI(), answer: string(answered), status: p.status}
+	key := renderedKey{url: p.Base + p.Here, answer: string(answered), status: p.status}
 	var failed error
 	r, err := s.recent.Do(req.Context(), key, func(context.Context) (r *rendered, size int) {
 		if r, failed = s.render(req, p); failed != nil || r.status >= http.StatusInternalServerError || r.wait > 0 {

@@ -1,8 +1,10 @@
 package redisrepo_test
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +14,7 @@ import (
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/events"
 	"frontpage/redisrepo/site"
+	"frontpage/redisrepo/wire"
 )
 
 // entry is an entry of a stream of events.
@@ -158,6 +161,104 @@ func TestCursorAheadOfTheFeedIsAGap(t *testing.T) {
 	s.addEvents(entry{"200000", "posted", 2, 1})
 	s.wantFeed(s.events(gone.PageInfo.EndCursor, 10), "2.1", false, false)
 	s.wantFeed(s.events(&last, 10), "2.1", false, true)
+}
+
+// addHidden adds an entry that is no event.
+func (s *testSite) addHidden(id string) {
+	s.t.Helper()
+	s.addEvents(entry{id, "imported", 900, 1})
+	must.Do(s.t, s.raw.HIncrBy(s.ctx, s.Tags()[900%len(s.Tags())]+"views:", "hidden", 1).Err())
+}
+
+// A cursor after an entry that is no event stays valid when the feed drops the entry, however the reader got there.
+func TestCursorOutlivesEntriesThatAreNoEvents(t *testing.T) {
+	t.Parallel()
+	for name, cursor := range map[string]func(s *testSite) string{
+		"of a page":             func(s *testSite) string { return *s.events(nil, 10).PageInfo.EndCursor },
+		"of a page of no kind":  func(s *testSite) string { return *s.events(nil, 10, events.EventFlagged).PageInfo.EndCursor },
+		"of a watch from now":   func(s *testSite) string { return s.watchEvents("").Cursor() },
+		"of an earlier version": func(s *testSite) string { return earlier("101001-0", "imported", 900, 1) },
+	} {
+		for _, isFirst := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, isFirst), func(t *testing.T) {
+				t.Parallel()
+				s := newSite(t, nil, one)
+				if !isFirst {
+					s.addEvents(entry{"100000", "posted", 1, 1})
+				}
+				s.addHidden("101000")
+				s.addHidden("101001")
+				after := cursor(s)
+				s.wantFeed(s.events(&after, 10), "", false, false)
+				must.Do(t, s.CatchUpAll(s.ctx))
+				s.addEvents(entry{"200000", "posted", 2, 1})
+				must.Do(t, s.CatchUpAll(s.ctx))
+				if n := s.raw.XLen(s.ctx, "events:").Val(); isFirst && n != 1 || !isFirst && n != 2 {
+					t.Fatalf("the log has %d entries", n)
+				}
+				page := s.events(&after, 10)
+				s.wantFeed(page, "2.1", false, false)
+				s.addHidden("201000")
+				s.wantFeed(s.events(page.PageInfo.EndCursor, 10), "", false, false)
+			})
+		}
+	}
+}
+
+// The event before a cursor may be the newest one that the feed has dropped.
+func TestCursorAtTheNewestDroppedEventIsNotExpired(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, func(r *site.Rules) { r.Events = 3 }, one)
+	must.Do(t, s.CatchUpAll(s.ctx))
+	empty := s.events(nil, 10).PageInfo.EndCursor
+	for i := range 3 {
+		s.addEvents(entry{fmt.Sprint(1000 + i), "voted", 1, i + 1})
+	}
+	s.wantFeed(s.events(empty, 10), "1.1 1.2 1.3", false, false) // as many as it keeps
+	edges := s.events(nil, 10).Edges
+	first := edges[0].Cursor()
+	s.addEvents(entry{"90000", "voted", 1, 4})
+	must.Do(t, s.CatchUpAll(s.ctx))
+	s.wantFeed(s.events(&first, 10), "1.2 1.3 1.4", false, false)
+	if _, err := s.Events(s.ctx, empty, nil, nil); !errors.As(err, new(*events.ExpiredError)) {
+		t.Errorf("a cursor before it: got %v, want an ExpiredError", err)
+	}
+	s.addEvents(entry{"190000", "voted", 1, 5})
+	must.Do(t, s.CatchUpAll(s.ctx))
+	if _, err := s.Events(s.ctx, &first, nil, nil); !errors.As(err, new(*events.ExpiredError)) {
+		t.Errorf("after the next one was dropped: got %v, want an ExpiredError", err)
+	}
+}
+
+// earlier returns a cursor after an entry of addEvents as earlier versions made it, on a site without partitions.
+func earlier(id, kind string, article, revision int) string {
+	at := wire.ParseEntryID(id)
+	text := binary.AppendUvarint(binary.AppendUvarint(binary.AppendUvarint([]byte("e\x01"), at.Milliseconds), 1), at.Sequence)
+	sum := crc32.ChecksumIEEE(fmt.Appendf(nil, "%s\narticle:%d\n%d\n1\n1\n", kind, article, revision))
+	return site.Seal(binary.BigEndian.AppendUint16(text, uint16(sum)))
+}
+
+func TestCursorsOfEarlierVersionsStayValid(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, func(r *site.Rules) { r.Events = 4 }, one)
+	s.addEvents(entry{"100000", "posted", 1, 1}, entry{"101000", "voted", 1, 2}, entry{"102000", "voted", 1, 3}, entry{"104000", "voted", 1, 4})
+	must.Do(t, s.CatchUpAll(s.ctx))
+	for what, tt := range map[string]struct{ cursor, want string }{
+		"an event":                     {earlier("101000-0", "voted", 1, 2), "1.3 1.4 false"},
+		"an entry that was dropped":    {earlier("101500-0", "imported", 900, 1), "1.3 1.4 false"},
+		"an event that was lost":       {earlier("104000-1", "voted", 1, 5), "1.1 1.2 1.3 1.4 true"},
+		"one whose id another has":     {earlier("104000-0", "deleted", 1, 4), "1.1 1.2 1.3 1.4 true"},
+		"an event dropped long before": {earlier("1000-0", "posted", 1, 1), "expired"},
+	} {
+		page, err := s.Events(s.ctx, &tt.cursor, nil, nil)
+		got := fmt.Sprint(feed(page), " ", page.Gap)
+		if errors.As(err, new(*events.ExpiredError)) {
+			got = "expired"
+		}
+		if got != tt.want {
+			t.Errorf("after %s: got %s, want %s", what, got, tt.want)
+		}
+	}
 }
 
 // An event that is missing among those that are kept was lost, and not dropped.

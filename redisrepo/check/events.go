@@ -12,7 +12,6 @@ import (
 	"frontpage/redisrepo/events"
 	"frontpage/redisrepo/keys"
 	"frontpage/redisrepo/site"
-	"frontpage/redisrepo/views"
 	"frontpage/redisrepo/wire"
 )
 
@@ -59,7 +58,7 @@ func (c *checker) readEvents(ctx context.Context, p keys.Partition, from string,
 		}
 		for _, m := range messages {
 			e := events.DecodeEvent(m, 0)
-			if views.IsHidden(m) {
+			if wire.IsHidden(m) {
 				continue
 			}
 			if e == nil {

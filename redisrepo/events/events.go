@@ -6,7 +6,6 @@ import (
 	"embed"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"slices"
 	"strconv"
 	"strings"
@@ -100,6 +99,15 @@ type EventPage struct {
 	Edges    []*EventEdge
 	PageInfo site.PageInfo // EndCursor is never nil, and after all events that were looked at, also those of other kinds
 	Gap      bool          // as in the edges
+}
+
+// Nodes returns the events without their positions.
+func (p *EventPage) Nodes() []*Event {
+	nodes := make([]*Event, len(p.Edges))
+	for i, e := range p.Edges {
+		nodes[i] = e.Node
+	}
+	return nodes
 }
 
 const (
@@ -203,7 +211,7 @@ type EventBatch struct {
 func (b *EventBatch) after(index int) []FeedPosition {
 	at := slices.Clone(b.From)
 	for _, e := range b.entries[:index+1] {
-		at[e.id.partition] = e.position(false)
+		at[e.id.partition] = at[e.id.partition].next(e.id, e.sum, e.isHidden)
 	}
 	return at
 }
@@ -266,34 +274,16 @@ func (c LogCursor) time() time.Time {
 
 // feedEntry is an entry of a partition's stream.
 type feedEntry struct {
-	id    LogCursor
-	sum   uint16 // of its fields: after the clock went back, and the store too, another entry may have the same id
-	named uint16 // the same with the user, as cursors of earlier versions have it
-	event *Event // nil for an entry that no script wrote; readers skip it
+	id       LogCursor
+	sum      uint16 // see sumOf
+	isHidden bool
+	event    *Event // nil for an entry that is no event; readers skip it
 }
-
-// position is after the entry, or before it: next.
-func (e feedEntry) position(next bool) FeedPosition { return FeedPosition{e.id, e.sum, next} }
 
 func feedEntries(messages []redis.XMessage, partition int) []feedEntry {
 	entries := make([]feedEntry, len(messages))
 	for i, m := range messages {
-		at := PositionOf(m, partition)
-		entries[i] = feedEntry{at.id, at.sum, sumOf(m, "kind", "article", "revision", "votes", "by", "to"), DecodeEvent(m, partition)}
+		entries[i] = feedEntry{NewLogCursor(m.ID, partition), sumOf(m), wire.IsHidden(m), DecodeEvent(m, partition)}
 	}
 	return entries
-}
-
-// PositionOf is the position after an entry of a partition. It stays valid when the user who made the change is
-// erased.
-func PositionOf(m redis.XMessage, partition int) FeedPosition {
-	return FeedPosition{id: NewLogCursor(m.ID, partition), sum: sumOf(m, "kind", "article", "revision", "votes", "to")}
-}
-
-func sumOf(m redis.XMessage, fields ...string) uint16 {
-	sum := crc32.NewIEEE()
-	for _, field := range fields {
-		fmt.Fprintln(sum, m.Values[field])
-	}
-	return uint16(sum.Sum32()) // #nosec G115 -- cut
 }

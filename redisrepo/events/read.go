@@ -3,7 +3,6 @@ package events
 import (
 	"cmp"
 	"context"
-	"encoding/binary"
 	"math"
 	"slices"
 	"strconv"
@@ -12,105 +11,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/redisrepo/keys"
-	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/wire"
 )
-
-// FeedPosition is how far a partition's stream of events has been read. It names an entry, and that entry must
-// exist: if it is gone, the stream may have dropped or lost what follows.
-type FeedPosition struct {
-	id   LogCursor // zero: the stream had no entry
-	sum  uint16    // see feedEntry
-	next bool      // the entry is the first that was not read, instead of the last that was
-}
-
-// is reports whether an entry is the one of the position.
-func (p FeedPosition) is(e feedEntry) bool {
-	return p.id == e.id && (p.sum == e.sum || p.sum == e.named)
-}
-
-// IsEmpty reports whether the position is before the first entry.
-func (p FeedPosition) IsEmpty() bool { return p.id.Milliseconds|p.id.Sequence == 0 }
-
-// First is the start of a range of entries that begins with the one at the position.
-func (p FeedPosition) First() string {
-	if p.IsEmpty() {
-		return "-"
-	}
-	return p.id.ID()
-}
-
-// FeedStart is where reading begins: at the positions, or without them 10 s before a time, Unix milliseconds; 0: at the
-// oldest event.
-type FeedStart struct {
-	At    []FeedPosition
-	since uint64
-}
-
-// feedSlack is ClockSlack in the ids of entries.
-const feedSlack = 1000 * site.ClockSlack
-
-// feedCursor is the first byte of a cursor of the change feed.
-const feedCursor = 'e'
-
-// EncodeFeed encodes positions: times are relative to the latest, which is near most others.
-func EncodeFeed(at []FeedPosition) string {
-	latest := uint64(0)
-	for i := range at {
-		latest = max(latest, at[i].id.Milliseconds)
-	}
-	text := binary.AppendUvarint([]byte{feedCursor}, uint64(len(at)))
-	text = binary.AppendUvarint(text, latest)
-	for _, p := range at {
-		if p.IsEmpty() {
-			text = binary.AppendUvarint(text, 0)
-			continue
-		}
-		next := uint64(0)
-		if p.next {
-			next = 1
-		}
-		text = binary.AppendUvarint(text, 2*(latest-p.id.Milliseconds)+next+1)
-		text = binary.BigEndian.AppendUint16(binary.AppendUvarint(text, p.id.Sequence), p.sum)
-	}
-	return site.Seal(text)
-}
-
-// FeedSince returns a cursor in the feed of a site with so many partitions: a page after it begins about 10 s before a time, or
-// with the oldest event that is kept.
-func FeedSince(t time.Time, partitions int) string {
-	id := LogCursor{EntryID: wire.EntryID{Milliseconds: uint64(max(t.UnixMilli(), 1))}} // #nosec G115 -- a time
-	return EncodeFeed(slices.Repeat([]FeedPosition{{id: id}}, partitions))
-}
-
-// DecodeFeed decodes a cursor. field is the argument, or the header, that held it.
-func DecodeFeed(field, cursor string) (FeedStart, error) {
-	text, err := site.Unseal(field, cursor)
-	if err != nil {
-		return FeedStart{}, err
-	}
-	if len(text) == 0 || text[0] != feedCursor {
-		return FeedStart{}, site.Refuse(site.Invalid, field, "%s must be the cursor of an event", field)
-	}
-	numbers := site.NumberReader{Text: text[1:]}
-	n, latest := min(numbers.Next(), keys.MaxPartitions), min(numbers.Next(), math.MaxInt64)
-	start := FeedStart{At: make([]FeedPosition, n), since: latest}
-	for i := range start.At {
-		delta := numbers.Next()
-		if delta == 0 {
-			continue
-		}
-		ago := min((delta-1)/2, latest)
-		start.At[i] = FeedPosition{id: LogCursor{wire.EntryID{Milliseconds: latest - ago, Sequence: numbers.Next()}, i}, next: (delta-1)%2 == 1}
-		if len(numbers.Text) >= 2 {
-			start.At[i].sum, numbers.Text = binary.BigEndian.Uint16(numbers.Text), numbers.Text[2:]
-		}
-		if !start.At[i].IsEmpty() {
-			start.since = min(start.since, latest-ago)
-		}
-	}
-	return start, nil
-}
 
 // feedPart is what was read of one partition.
 type feedPart struct {
@@ -158,86 +60,177 @@ func (r *Log) ReadFeed(ctx context.Context, start FeedStart, count int) (*EventB
 	return b, nil
 }
 
-// readParts reads up to count entries of each partition, in one round trip unless a position is missing.
+// readParts reads up to count entries of each partition, in one round trip unless the entry of a position is gone.
 func (r *Log) readParts(ctx context.Context, start FeedStart, count int64) ([]feedPart, error) {
-	replies, lengths := make([]*redis.XMessageSliceCmd, len(r.store.Partitions)), make([]*redis.IntCmd, len(r.store.Partitions))
-	from := func(i int) FeedPosition {
-		if start.At == nil {
-			return FeedPosition{}
+	replies, dropped := make([]*redis.XMessageSliceCmd, len(r.store.Partitions)), make([]drops, len(r.store.Partitions))
+	parts := make([]feedPart, len(r.store.Partitions))
+	every := make([]int, len(parts))
+	for i := range parts {
+		every[i] = i
+		if start.At != nil {
+			parts[i].from = start.At[i]
 		}
-		return start.At[i]
+	}
+	if start.since > 0 {
+		return parts, r.readAgain(ctx, start, every, parts, count)
 	}
 	err := r.store.Read(ctx, func(pipe redis.Pipeliner) {
 		for i, p := range r.store.Partitions {
-			first := from(i).First()
-			if start.since > 0 {
-				first = sinceID(start.since)
-			}
-			replies[i] = pipe.XRangeN(ctx, p.Events(), first, "+", count+2) // the one of the position, and one that shows that others follow
-			if start.At != nil && from(i).IsEmpty() {
-				lengths[i] = pipe.XLen(ctx, p.Events())
+			replies[i] = pipe.XRangeN(ctx, p.Events(), parts[i].from.First(), "+", count+2) // the one of the position, and one that shows that others follow
+			if !parts[i].from.isEvent {
+				dropped[i] = r.queueDrops(ctx, pipe, p)
 			}
 		}
 	})
 	if err != nil {
 		return nil, err
 	}
-	parts := make([]feedPart, len(r.store.Partitions))
-	var lost []int
+	var missing []int
 	for i := range parts {
-		p, at := &parts[i], from(i)
-		p.entries = feedEntries(replies[i].Val(), i)
-		p.from = at
-		switch {
-		case !at.IsEmpty() && (len(p.entries) == 0 || !at.is(p.entries[0])):
-			lost = append(lost, i)
-		case !at.IsEmpty() && !at.next:
-			p.entries = p.entries[1:]
-		case len(p.entries) > 0:
-			p.from = p.entries[0].position(true)
-		case start.since > 0:
-			lost = append(lost, i) // it may have older entries, after which the reader is now
+		p := &parts[i]
+		rest, found := p.from.Rest(replies[i].Val())
+		if !found {
+			missing = append(missing, i)
+			continue
 		}
-		p.more = int64(len(p.entries)) > count
-		if lengths[i] != nil && r.mayHaveTrimmed(lengths[i].Val()) {
-			p.expired = &ExpiredError{KeptFrom: p.from.id.time()}
+		p.set(rest, i, count)
+		switch {
+		case start.At == nil:
+			p.from = after(dropped[i].last(), i)
+		case !p.from.isEvent && dropped[i].last().Compare(p.from.id.EntryID) > 0:
+			p.expire()
+		case p.from.old && p.from.isEvent:
+			if p.from, err = r.PositionAfter(ctx, replies[i].Val()[0], i); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if len(missing) == 0 {
+		return parts, nil
+	}
+	return parts, r.findPlaces(ctx, start, missing, parts, count)
+}
+
+// drops is what is known of the entries that a partition has dropped, see trim.lua.
+type drops struct {
+	fields *redis.SliceCmd
+	length *redis.IntCmd
+	oldest *redis.XMessageSliceCmd
+	kept   int
+}
+
+func (r *Log) queueDrops(ctx context.Context, pipe redis.Pipeliner, p keys.Partition) drops {
+	return drops{
+		pipe.HMGet(ctx, p.Views(), "dropped", "since", "hidden"), pipe.XLen(ctx, p.Events()), pipe.XRangeN(ctx, p.Events(), "-", "+", 1), r.store.Rules.Events,
+	}
+}
+
+// last returns an id up to which all events were dropped, and no others. Earlier versions did not note it: they keep as many
+// events as they may.
+func (d drops) last() wire.EntryID {
+	fields := texts(d.fields.Val())
+	hidden, _ := strconv.Atoi(fields[2])
+	if found := d.oldest.Val(); fields[1] == "" && len(found) > 0 && int(d.length.Val())-hidden >= d.kept {
+		return wire.ParseEntryID(found[0].ID).Before()
+	}
+	return wire.ParseEntryID(fields[0])
+}
+
+// since returns the id after which it is known which events were dropped.
+func (d drops) since() wire.EntryID { return wire.ParseEntryID(texts(d.fields.Val())[1]) }
+
+// texts returns the values of three fields, empty for none.
+func texts(values []any) (texts [3]string) {
+	for i := range min(len(values), len(texts)) {
+		texts[i], _ = values[i].(string)
+	}
+	return texts
+}
+
+// set sets the entries that follow.
+func (p *feedPart) set(messages []redis.XMessage, partition int, count int64) {
+	p.entries, p.more = feedEntries(messages, partition), int64(len(messages)) > count
+}
+
+// expire says that events after the position were dropped.
+func (p *feedPart) expire() {
+	p.expired = &ExpiredError{}
+	if p.from.id.EntryID != (wire.EntryID{}) {
+		p.expired.LostFrom = p.from.id.time()
+	}
+	for _, e := range p.entries {
+		if p.expired.KeptFrom = e.id.time(); !e.isHidden {
+			return
+		}
+	}
+}
+
+// findPlaces reads the partitions whose streams do not have the entries of their positions. It finds out which of them were
+// dropped.
+func (r *Log) findPlaces(ctx context.Context, start FeedStart, missing []int, parts []feedPart, count int64) error {
+	replies, dropped := make([]*redis.XMessageSliceCmd, len(missing)), make([]drops, len(missing))
+	err := r.store.Read(ctx, func(pipe redis.Pipeliner) {
+		for k, i := range missing {
+			p := r.store.Partitions[i]
+			parts[i].from, _ = parts[i].from.WithoutHidden()
+			replies[k] = pipe.XRangeN(ctx, p.Events(), parts[i].from.First(), "+", count+2)
+			dropped[k] = r.queueDrops(ctx, pipe, p)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	var lost []int
+	for k, i := range missing {
+		p := &parts[i]
+		rest, found := p.from.Rest(replies[k].Val())
+		if !found {
+			rest = replies[k].Val()
+		}
+		p.set(rest, i, count)
+		isOther := !found && len(rest) > 0 && wire.ParseEntryID(rest[0].ID) == p.from.id.EntryID
+		switch before := dropped[k].last().Compare(p.from.id.EntryID); {
+		case found && p.from.isEvent:
+		case isOther:
+			lost = append(lost, i)
+		case before > 0:
+			p.expire()
+		case found:
+		case before == 0, p.from.old && p.from.id.EntryID.Compare(dropped[k].since()) <= 0:
+			p.from = after(p.from.id.EntryID, i)
+		default:
+			lost = append(lost, i)
 		}
 	}
 	if len(lost) == 0 {
-		return parts, nil
+		return nil
 	}
-	return parts, r.findPositions(ctx, start, lost, parts, count)
+	return r.readAgain(ctx, start, lost, parts, count)
 }
 
-// mayHaveTrimmed reports whether a stream of this length may have dropped entries: Redis keeps at least Rules.Events.
-func (r *Log) mayHaveTrimmed(length int64) bool { return length >= int64(r.store.Rules.Events) }
-
-func sinceID(milliseconds uint64) string {
-	return strconv.FormatUint(milliseconds-min(milliseconds, feedSlack), 10)
+func sinceID(milliseconds uint64) wire.EntryID {
+	return wire.EntryID{Milliseconds: milliseconds - min(milliseconds, feedSlack)}
 }
 
-// sinceIDs returns where to go on after positions that are missing. If one is of the future, the clock went back: what
-// was added since may have any id.
-func (r *Log) sinceIDs(ctx context.Context, since []uint64) ([]string, error) {
+// sinceIDs returns after where to go on. If a time is of the future, the clock went back: what was added since may have any id.
+func (r *Log) sinceIDs(ctx context.Context, since []uint64) ([]wire.EntryID, error) {
 	now, err := r.store.Client.Time(ctx).Result()
 	if err != nil {
 		return nil, err
 	}
-	ids := make([]string, len(since))
+	ids := make([]wire.EntryID, len(since))
 	for k, milliseconds := range since {
-		ids[k] = sinceID(milliseconds)
-		if latest := now.UnixMilli() + feedSlack; milliseconds > uint64(max(latest, 0)) {
-			ids[k] = "-"
+		if latest := now.UnixMilli() + feedSlack; milliseconds <= uint64(max(latest, 0)) {
+			ids[k] = sinceID(milliseconds)
 		}
 	}
 	return ids, nil
 }
 
-// findPositions reads the partitions whose streams do not have the entries of their positions.
-func (r *Log) findPositions(ctx context.Context, start FeedStart, lost []int, parts []feedPart, count int64) error {
-	oldest, latest := make([]*redis.XMessageSliceCmd, len(lost)), make([]*redis.XMessageSliceCmd, len(lost))
-	replies, lengths := make([]*redis.XMessageSliceCmd, len(lost)), make([]*redis.IntCmd, len(lost))
-	since := make([]uint64, len(lost))
+// readAgain reads the partitions whose streams have lost the events of their positions, from 10 s before these.
+func (r *Log) readAgain(ctx context.Context, start FeedStart, lost []int, parts []feedPart, count int64) error {
+	replies, latest := make([]*redis.XMessageSliceCmd, len(lost)), make([]*redis.XMessageSliceCmd, len(lost))
+	dropped, since := make([]drops, len(lost)), make([]uint64, len(lost))
 	for k, i := range lost {
 		since[k] = cmp.Or(start.since, parts[i].from.id.Milliseconds)
 	}
@@ -247,32 +240,55 @@ func (r *Log) findPositions(ctx context.Context, start FeedStart, lost []int, pa
 	}
 	err = r.store.Read(ctx, func(pipe redis.Pipeliner) {
 		for k, i := range lost {
-			key := r.store.Partitions[i].Events()
-			oldest[k] = pipe.XRangeN(ctx, key, "-", "+", 1)
-			replies[k] = pipe.XRangeN(ctx, key, ids[k], "+", count+1)
-			latest[k], lengths[k] = pipe.XRevRangeN(ctx, key, "+", "-", 1), pipe.XLen(ctx, key)
+			p := r.store.Partitions[i]
+			replies[k] = pipe.XRangeN(ctx, p.Events(), after(ids[k], i).First(), "+", count+1)
+			latest[k], dropped[k] = pipe.XRevRangeN(ctx, p.Events(), "+", "-", 1), r.queueDrops(ctx, pipe, p)
 		}
 	})
 	if err != nil {
 		return err
 	}
 	for k, i := range lost {
-		before := parts[i].from
-		p := feedPart{gap: true}
-		p.entries = feedEntries(replies[k].Val(), i)
-		p.more = int64(len(p.entries)) > count
-		if first := feedEntries(oldest[k].Val(), i); len(first) > 0 && !before.IsEmpty() &&
-			first[0].id.Compare(before.id) > 0 && r.mayHaveTrimmed(lengths[k].Val()) {
-			p.expired = &ExpiredError{LostFrom: before.id.time(), KeptFrom: first[0].id.time()}
+		from := ids[k]
+		if len(replies[k].Val()) == 0 { // what is added next may have an earlier id
+			from = wire.EntryID{}
+			for _, m := range latest[k].Val() {
+				from = wire.ParseEntryID(m.ID)
+			}
 		}
-		if len(p.entries) > 0 {
-			p.from = p.entries[0].position(true)
-		} else if last := feedEntries(latest[k].Val(), i); len(last) > 0 {
-			p.from = last[0].position(false)
-		}
-		parts[i] = p
+		parts[i] = feedPart{from: after(later(from, dropped[k].last()), i), gap: true}
+		parts[i].set(replies[k].Val(), i, count)
 	}
 	return nil
+}
+
+// mostHidden is how many entries are looked at in one round trip for the event before them.
+const mostHidden = 1000
+
+// PositionAfter returns the position after an entry of a partition. If that is no event, it looks for the event before it.
+func (r *Log) PositionAfter(ctx context.Context, m redis.XMessage, partition int) (FeedPosition, error) {
+	p, last := r.store.Partitions[partition], []redis.XMessage{m}
+	for isEvent := !wire.IsHidden(m); !isEvent; {
+		var found *redis.XMessageSliceCmd
+		var dropped drops
+		err := r.store.Read(ctx, func(pipe redis.Pipeliner) {
+			found = pipe.XRevRangeN(ctx, p.Events(), "("+m.ID, "-", mostHidden)
+			dropped = r.queueDrops(ctx, pipe, p)
+		})
+		if err != nil {
+			return FeedPosition{}, err
+		}
+		i := slices.IndexFunc(found.Val(), func(m redis.XMessage) bool { return !wire.IsHidden(m) })
+		switch n := len(found.Val()); {
+		case i >= 0:
+			last, isEvent = append([]redis.XMessage{found.Val()[i]}, last...), true
+		case n < mostHidden:
+			return after(dropped.last(), partition).PositionAfter(last, partition), nil
+		default:
+			m = found.Val()[n-1]
+		}
+	}
+	return FeedPosition{}.PositionAfter(last, partition), nil
 }
 
 // FeedEnd returns the position after the newest event of each partition.
@@ -285,9 +301,35 @@ func (r *Log) FeedEnd(ctx context.Context) ([]FeedPosition, error) {
 	}
 	at := make([]FeedPosition, len(r.store.Partitions))
 	for i := range at {
-		if last := feedEntries(latest[i].Val(), i); len(last) > 0 {
-			at[i] = last[0].position(false)
+		for _, m := range latest[i].Val() {
+			if at[i], err = r.PositionAfter(ctx, m, i); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return at, nil
+}
+
+// FeedSince returns a cursor whose next page begins about 10 s before a time, or with the oldest event that is kept.
+func (r *Log) FeedSince(ctx context.Context, t time.Time) (string, error) {
+	at, dropped := make([]FeedPosition, len(r.store.Partitions)), make([]drops, len(r.store.Partitions))
+	err := r.store.Read(ctx, func(pipe redis.Pipeliner) {
+		for i, p := range r.store.Partitions {
+			dropped[i] = r.queueDrops(ctx, pipe, p)
+		}
+	})
+	if err != nil {
+		return "", err
+	}
+	for i := range at {
+		at[i] = after(later(sinceID(uint64(max(t.UnixMilli(), 0))), dropped[i].last()), i) // #nosec G115 -- a time
+	}
+	return EncodeFeed(at), nil
+}
+
+func later(a, b wire.EntryID) wire.EntryID {
+	if a.Compare(b) < 0 {
+		return b
+	}
+	return a
 }

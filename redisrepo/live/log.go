@@ -44,7 +44,7 @@ const (
 type logReader struct {
 	known bool
 	epoch string              // of the store in which it was read
-	at    events.FeedPosition // empty: before the first entry
+	at    events.FeedPosition // the zero value: before the first entry
 	end   string              // id of the last entry that was seen, also while nothing is watched
 	due   atomic.Bool         // it may have more
 	doubt atomic.Bool         // the connection was lost: what replies told of the partition may be lost without a trace in the log
@@ -341,11 +341,15 @@ func (r *Live) startReading(ctx context.Context) error {
 		if err == nil {
 			err = r.startPosts(ctx, i, newest[k].Val())
 		}
+		var at events.FeedPosition
+		if found := ends[k].Val(); err == nil && len(found) > 0 {
+			at, err = r.log.PositionAfter(ctx, found[0], i)
+		}
 		if err != nil {
 			failed = err
 			continue
 		}
-		r.goOnAfter(ends[k].Val(), i)
+		r.goOn(at, lastID(ends[k].Val()), i)
 	}
 	if failed != nil {
 		return failover.Wrap("look for the newest articles", failed)
@@ -353,13 +357,10 @@ func (r *Live) startReading(ctx context.Context) error {
 	return nil
 }
 
-// goOnAfter has a log read after the last of some entries; without any, from its beginning.
-func (r *Live) goOnAfter(messages []redis.XMessage, index int) {
+// goOn has a log read after a position, which is that of its last entry.
+func (r *Live) goOn(at events.FeedPosition, end string, index int) {
 	l := &r.logs.all[index]
-	l.known, l.epoch, l.at, l.end = true, r.Histories[index].epoch(), events.FeedPosition{}, lastID(messages)
-	if n := len(messages); n > 0 {
-		l.at = events.PositionOf(messages[n-1], index)
-	}
+	l.known, l.epoch, l.at, l.end = true, r.Histories[index].epoch(), at, end
 	r.live.feedChanged()
 }
 
@@ -384,7 +385,7 @@ func (r *Live) startPosts(ctx context.Context, index int, found []redis.Z) error
 }
 
 // readLogs reads the logs that are due, and passes on what they tell; what falls due meanwhile waits for the next call. An
-// entry that this process has read and that is gone shows that the store went back, or that the log was trimmed meanwhile:
+// event that this process has read and that is gone shows that the store went back, or that the log was trimmed meanwhile:
 // what is watched is read then. The caller holds logs.mu.
 func (r *Live) readLogs(ctx context.Context) error {
 	ctx = failover.Impatient(ctx)
@@ -404,15 +405,17 @@ func (r *Live) readLogs(ctx context.Context) error {
 				log.doubt.Store(true) // it is read after the next look that succeeds
 				continue
 			}
-			if !log.at.IsEmpty() {
-				if len(found) == 0 || events.PositionOf(found[0], i) != log.at {
-					if gapErr := r.passGap(ctx, i); gapErr != nil {
-						r.markDue(i)
-						err = gapErr
-					}
-					continue
+			found, isThere := log.at.Rest(found)
+			if before, ok := log.at.WithoutHidden(); !isThere && ok {
+				log.at, long = before, append(long, i)
+				continue
+			}
+			if !isThere {
+				if gapErr := r.passGap(ctx, i); gapErr != nil {
+					r.markDue(i)
+					err = gapErr
 				}
-				found = found[1:]
+				continue
 			}
 			for _, m := range found {
 				if err := r.handleEntry(m, i); err != nil && r.logs.report != nil {
@@ -420,7 +423,7 @@ func (r *Live) readLogs(ctx context.Context) error {
 				}
 			}
 			if len(found) > 0 {
-				r.goOnAfter(found, i)
+				r.goOn(log.at.PositionAfter(found, i), lastID(found), i)
 			}
 			if len(found) >= mostRead-1 {
 				long = append(long, i)
@@ -442,7 +445,7 @@ func (r *Live) passGap(ctx context.Context, index int) error {
 	r.forget(index)
 	log := &r.logs.all[index]
 	if r.Histories[index].epoch() != log.epoch {
-		r.goOnAfter(nil, index)
+		r.goOn(events.FeedPosition{}, "", index)
 		r.markDue(index)
 		return nil
 	}

@@ -151,7 +151,7 @@ func (m *migration) putChanges(ctx context.Context, p keys.Partition, wanted []r
 		hidden := 0
 		for _, e := range wanted {
 			pipe.XAdd(ctx, &redis.XAddArgs{Stream: p.Events(), ID: e.ID, Values: views.FieldsOf(e)})
-			if views.IsHidden(e) {
+			if wire.IsHidden(e) {
 				hidden++
 			}
 		}

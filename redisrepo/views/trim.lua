@@ -3,7 +3,7 @@
 -- entry that it has.
 --
 -- KEY events  events:  stream  the log
--- KEY views   views:   hash    how far the views have the log, and how many of its entries are no events
+-- KEY views   views:   hash    how far the views have the log, how many of its entries are no events, and the last event that was dropped
 -- ARG kept    number of events that are kept
 -- ARG most    maximum number of entries that are looked at
 -- ARG young   milliseconds: entries that are at most so much older than the newest stay
@@ -22,8 +22,15 @@ end
 
 local hidden, looked, dropped = tonumber(redis.call('HGET', views, 'hidden') or 0), 0, 0
 local excess = redis.call('XLEN', events) - hidden - kept
-local newest = (hidden > 0 or excess > 0) and redis.call('XREVRANGE', events, '+', '-', 'COUNT', 1)[1]
-if not newest then return {'OK', 0} end
+local is_noted = redis.call('HGET', views, 'since')
+if is_noted and hidden <= 0 and excess <= 0 then return {'OK', 0} end
+local newest = redis.call('XREVRANGE', events, '+', '-', 'COUNT', 1)[1]
+-- Earlier versions did not note what they dropped. A log that is full may have dropped all before its oldest entry.
+if not is_noted then
+  redis.call('HSET', views, 'since', newest and newest[1] or '0-0')
+  if newest and excess >= 0 then redis.call('HSET', views, 'dropped', redis.call('XRANGE', events, '-', '+', 'COUNT', 1)[1][1]) end
+end
+if not newest or hidden <= 0 and excess <= 0 then return {'OK', 0} end
 local time, count = string.match(newest[1], '(%d+)-(%d+)')
 local first_young = string.format('%.0f-%s', math.max(time - young, 0), count)
 local bound = '(' .. first_young -- of what may be dropped
@@ -31,6 +38,7 @@ for i = first_view, #ARGV do
   local at = redis.call('HGET', views, ARGV[i]) or '0-0'
   if is_after(first_young, at) then first_young, bound = at, at end
 end
+local function is_hidden(entry) return entry[2][2] == 'imported' or entry[2][2] == 'noticed' end
 local function drop(id)
   redis.call('XDEL', events, id)
   dropped = dropped + 1
@@ -42,7 +50,7 @@ if hidden > 0 then
   if is_after(last, newest[1]) then last = '0-0' end -- the store went back
   for _, entry in ipairs(redis.call('XRANGE', events, '(' .. last, bound, 'COUNT', most)) do
     last, looked = entry[1], looked + 1
-    if entry[2][2] == 'imported' or entry[2][2] == 'noticed' then
+    if is_hidden(entry) then
       drop(last)
       hidden = math.max(hidden - 1, 0)
     end
@@ -50,6 +58,11 @@ if hidden > 0 then
   if looked > 0 then redis.call('HSET', views, 'hidden', hidden, 'looked', last) end
 end
 if excess > 0 and looked < tonumber(most) then
-  for _, entry in ipairs(redis.call('XRANGE', events, '-', bound, 'COUNT', math.min(excess, most))) do drop(entry[1]) end
+  local last
+  for _, entry in ipairs(redis.call('XRANGE', events, '-', bound, 'COUNT', math.min(excess, most))) do
+    drop(entry[1])
+    if not is_hidden(entry) then last = entry[1] end
+  end
+  if last then redis.call('HSET', views, 'dropped', last) end -- readers compare their positions with it
 end
 return {'OK', math.max(dropped, looked)}

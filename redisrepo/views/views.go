@@ -338,11 +338,6 @@ func decode(messages []redis.XMessage) []Entry {
 	return entries
 }
 
-// IsHidden reports whether an entry is no event of the change feed.
-func IsHidden(m redis.XMessage) bool {
-	return m.Values["kind"] == site.KindImported || m.Values["kind"] == site.KindNoticed
-}
-
 // fields are those of an entry, in their order.
 var fields = []string{"kind", "article", "revision", "votes", "downvotes", "score", "by", "to", "time", "groups", "at", "left", "ground", "basis", "reason"}
 

@@ -78,7 +78,11 @@ func (w *Webhooks) change(ctx context.Context, name string, change Change) (secr
 		set = append(set, "paused", map[bool]string{true: "a moderator paused it", false: ""}[*change.Paused])
 	}
 	if change.Since != nil {
-		set = append(set, "cursor", events.FeedSince(*change.Since, len(w.store.Partitions)))
+		cursor, err := w.log.FeedSince(ctx, *change.Since)
+		if err != nil {
+			return "", "", failover.Wrap("find a time in the change feed", err)
+		}
+		set = append(set, "cursor", cursor)
 	}
 	dropped := 0
 	if change.Drop {

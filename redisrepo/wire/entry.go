@@ -3,6 +3,7 @@ package wire
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 
@@ -39,6 +40,11 @@ func EntryOf(m redis.XMessage) (Entry, error) {
 	}, nil
 }
 
+// IsHidden reports whether an entry of the log is no event of the change feed.
+func IsHidden(m redis.XMessage) bool {
+	return m.Values["kind"] == site.KindImported || m.Values["kind"] == site.KindNoticed
+}
+
 // Fields are the fields of an entry of a stream.
 type Fields map[string]any
 
@@ -62,6 +68,14 @@ func ParseEntryID(id string) (e EntryID) {
 // Compare orders ids by time.
 func (e EntryID) Compare(other EntryID) int {
 	return cmp.Or(cmp.Compare(e.Milliseconds, other.Milliseconds), cmp.Compare(e.Sequence, other.Sequence))
+}
+
+// Before is the greatest id before this one, which is not 0-0.
+func (e EntryID) Before() EntryID {
+	if e.Sequence--; e.Sequence == math.MaxUint64 {
+		e.Milliseconds--
+	}
+	return e
 }
 
 func (e EntryID) String() string {

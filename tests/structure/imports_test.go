@@ -98,7 +98,6 @@ var allowed = map[string][]string{
 	"sitetest":         {"endpoint", "graph", "identity", "must", "redisrepo", "redisrepo/reports", "redisrepo/site", "redisrepo/webhooks", "redistest", "sealing", "store"},
 	"tests/benchmarks": {},
 	"tests/cluster":    {},
-	"tests/costs":      {},
 	"tests/documents":  {},
 	"tests/faults":     {"redistest"},
 	"tests/program":    {},
