@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/rankings"
 	"frontpage/redisrepo/rates"
+	"frontpage/redisrepo/reports"
 	"frontpage/redisrepo/site"
 )
 
@@ -197,4 +199,32 @@ func TestRefusedLoginIsAnOutage(t *testing.T) {
 			}
 		}
 	}
+}
+
+// The first post and the first report of a user, if they are refused, leave no key: no name, no idempotency key, no list.
+func TestRefusedFirstCallsOfAUserLeaveNoKey(t *testing.T) {
+	eachLayout(t, func(t *testing.T, tags []string) {
+		s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
+		first := s.fresh()
+		must.Get(s.Post(s.ctx, "alice", first))(t)
+		mine := must.Get(s.Post(s.ctx, "alice", s.fresh()))(t)
+		keys := func() []string { return slices.Sorted(slices.Values(s.raw.Keys(s.ctx, "*").Val())) }
+		before := keys()
+		for n := range 8 { // of some, the key is in another partition than the link
+			again := first
+			again.IdempotencyKey = new(fmt.Sprint("key ", n))
+			_, err := s.Post(s.ctx, site.UserName(fmt.Sprint("new", n)), again)
+			wantRefused(t, err, "DUPLICATE_LINK link")
+			again.Link = new(fmt.Sprint("https://example.com/other/", n))
+			_, err = s.Post(s.ctx, "\u0430lice", again) // it looks like alice
+			wantRefused(t, err, "FORBIDDEN")
+		}
+		_, err := s.Flag(s.ctx, "bob", 9999, reports.Spam, "")
+		wantRefused(t, err, "NOT_FOUND target")
+		_, err = s.Flag(s.ctx, "alice", mine.ID, reports.Spam, "")
+		wantRefused(t, err, "FORBIDDEN target")
+		if after := keys(); !slices.Equal(after, before) {
+			t.Errorf("keys %v, want %v", after, before)
+		}
+	})
 }
