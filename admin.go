@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 
 	"frontpage/admin"
@@ -18,6 +19,7 @@ import (
 type operator struct {
 	metrics *metrics.Metrics
 	server  *http.Server
+	address net.Addr
 	stopped chan struct{}
 }
 
@@ -36,10 +38,10 @@ func serveOperator(s *settings.Settings, trusted *endpoint.Trusted, log *slog.Lo
 	case errors.Is(err, admin.ErrOpen):
 		return nil, settings.Invalid(fmt.Errorf("%w: set %s", err, settings.Variable("admin-token")), "admin-addr")
 	case err != nil:
-		return nil, settings.Invalid(err, "admin-addr")
+		return nil, cannotListen(err, "admin-addr")
 	}
 	build := thisBuild()
-	o := &operator{stopped: make(chan struct{})}
+	o := &operator{address: listener.Addr(), stopped: make(chan struct{})}
 	o.metrics = metrics.New(log, metrics.Build{Version: build.version, Commit: build.commitText(), Go: build.goVersion, Layout: build.layout}, names)
 	o.server = admin.NewServer(s.AdminSecret(), build.String(), o.metrics, log)
 	go func() {
@@ -48,14 +50,13 @@ func serveOperator(s *settings.Settings, trusted *endpoint.Trusted, log *slog.Lo
 			log.Error("metrics and profiles are no longer served", "err", err)
 		}
 	}()
-	log.Info("serving metrics and profiles", "admin", "http://"+listener.Addr().String()+"/")
 	return o, nil
 }
 
 // operationNames returns the names of the operations of the trusted documents or, without them, of the site.
 func operationNames(trusted *endpoint.Trusted) (names []string, err error) {
 	if trusted == nil {
-		if trusted, err = endpoint.ReadTrusted(web.Documents(), graph.Schema(), endpoint.DefaultLimits()); err != nil {
+		if trusted, err = endpoint.ReadTrusted(web.Documents(), graph.Schema(), graph.Scalars, endpoint.DefaultLimits()); err != nil {
 			return nil, fmt.Errorf("the documents of the site: %w", err)
 		}
 	}

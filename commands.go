@@ -35,27 +35,28 @@ type program struct {
 	settings.Settings `embed:""`
 
 	Serve         serve           `cmd:"" default:"withargs" help:"Serve the site. This is the default command."`
-	Import        importFile      `cmd:"" help:"Add the articles of a CSV file to the store, or all of an export to an empty store."`
+	Import        importFile      `cmd:"" help:"Add the articles of a CSV file, or all of an export. For an export, the store must be empty."`
 	Export        exportSite      `cmd:"" help:"Write the site to standard output: articles, groups, votes, the moderation log. import reads it back."`
-	ExportUser    exportUser      `cmd:"" help:"Write everything that the store has about a user to standard output, as NDJSON. It changes nothing, and the server may run."`
+	ExportUser    exportUser      `cmd:"" help:"Write all that the store has about a user, as NDJSON. It changes nothing, and the server may run."`
 	Check         checkStore      `cmd:"" help:"Check the store for inconsistencies. Exit code 1 if there are any."`
-	Rank          rank            `cmd:"" help:"Print the front page as it stands and as it would be under the settings given, such as --ranking halflife:6h. It changes nothing."`
+	Rank          rank            `cmd:"" help:"Preview the front page under other settings. Give them, as in --ranking halflife:6h: it is printed beside the present one, and nothing changes."`
 	Delete        deletion        `cmd:"" help:"Delete articles, as a moderator does. undelete restores them."`
 	DescribeGroup describeGroup   `cmd:"" help:"Say what a group is about, and its rules, as a moderator does. What was said before is replaced."`
 	Undelete      undelete        `cmd:"" help:"Restore a deleted article, with its rank."`
 	Erase         eraseUser       `cmd:"" help:"Take a user's name out of the store, beside a server that runs. What was interrupted goes on with the next call."`
-	Audit         audit           `cmd:"" help:"List who voted on an article and, if FRONTPAGE_AUDIT_SECRET is set, when and from which address (as a keyed hash)."`
+	Audit         audit           `cmd:"" help:"List who voted on an article. If FRONTPAGE_AUDIT_SECRET is set, also when and from which address (as a keyed hash)."`
 	Rings         findRings       `cmd:"" help:"Find users who vote together above chance, beside a server. It changes nothing: people decide."`
-	Webhooks      webhookCommands `cmd:"" help:"List, add, change and remove the endpoints to which the site sends its events, beside a server that runs."`
-	Backup        backup          `cmd:"" help:"Write a snapshot of the private server's data to a file, while the site is used."`
-	Restore       restore         `cmd:"" help:"Put a backup into the private server's data directory, which must be empty."`
-	Migrate       migrateStore    `cmd:"" help:"Copy the site to an empty store, such as a Redis Cluster, while it is used."`
-	Move          move            `cmd:"" help:"Move a partition of a site in a Redis Cluster to another primary, while it is used. Without arguments: show where the partitions are."`
+	Webhooks      webhookCommands `cmd:"" help:"List, add, change and remove webhooks: endpoints to which the site sends its events. The server may run."`
+	Backup        backup          `cmd:"" help:"Write a snapshot of the private server's data to a file. The site can be used meanwhile."`
+	Restore       restore         `cmd:"" help:"Restore a backup of the private server. Its data directory must be empty."`
+	Migrate       migrateStore    `cmd:"" help:"Copy the site to an empty store, such as a Redis Cluster. It can be used meanwhile."`
+	Move          move            `cmd:"" help:"Move a partition to another primary of a Redis Cluster. The site can be used meanwhile. Without arguments: show where the partitions are."`
 	Token         token           `cmd:"" help:"Print a token of a user for FRONTPAGE_JWT_SECRET."`
-	Config        showConfig      `cmd:"" help:"Print the settings in force and where each comes from, without secrets."`
+	Config        showConfig      `cmd:"" help:"Print the settings in force and where each comes from. Secrets are masked."`
 	Health        health          `cmd:"" help:"Ask the server on FRONTPAGE_ADDR whether it is alive. Exit code 1 if it is not."`
 	Completion    completion      `cmd:"" help:"Print the completion of commands and settings for a shell."`
 	Manual        manualPage      `cmd:"" hidden:"" help:"Print the manual page."`
+	Help          helpCommand     `cmd:"" hidden:"" help:"Print the help of a command or, for settings, of all of them."`
 	PrintVersion  version         `cmd:"" name:"version" help:"Print version, commit, Go version and data layout."`
 
 	Version kong.VersionFlag `help:"Print the version, like the command version."`
@@ -86,10 +87,10 @@ func withStore(ctx context.Context, s *settings.Settings, log *slog.Logger, use 
 	}
 	defer func() { err = errors.Join(st.Explain(err), st.Close()) }()
 	if st.Kind == store.Memory {
-		return settings.Invalid(errors.New("the data is in memory and would be lost when this command ends: install redis-server, or set REDIS_URL to a running Redis"), "redis-url")
+		return fmt.Errorf("%s: the data is in memory and would be lost when this command ends: install redis-server, or set REDIS_URL to a running Redis", settings.Name("redis-url"))
 	}
 	failover.LimitWaiting(st.Client)
-	log.Info("the store is " + st.String())
+	log.Info("the store is " + st.Where())
 	return use(st)
 }
 
@@ -293,7 +294,7 @@ func (c *move) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) 
 // noCluster names the setting if a store is no Redis Cluster.
 func noCluster(err error) error {
 	if errors.As(err, new(*wire.PartitionsError)) {
-		return settings.Invalid(err, "redis-url")
+		return fmt.Errorf("%s: %w", settings.Name("redis-url"), err)
 	}
 	return err
 }
@@ -338,7 +339,7 @@ func (h *health) Run(ctx context.Context, s *settings.Settings) error {
 	}
 	res, err := client.Do(req)
 	if err != nil {
-		return err
+		return fmt.Errorf("%s: no server answers there: %w", settings.Name("addr"), errors.Unwrap(err))
 	}
 	defer func() { _ = res.Body.Close() }()
 	text, err := io.ReadAll(io.LimitReader(res.Body, 1<<10))
@@ -360,6 +361,13 @@ type completion struct {
 func (c *completion) Run(command *kong.Context) error {
 	return manual.Completion(os.Stdout, command.Model, c.Shell)
 }
+
+type helpCommand struct {
+	Topic string `arg:"" optional:"" help:"A command, or settings."`
+}
+
+// Run prints what --help prints, or with all settings.
+func (h helpCommand) Run(command *kong.Context) error { return settings.Help(command, h.Topic) }
 
 type manualPage struct {
 	Commands bool `help:"Print the table of docs/commands.md instead."`

@@ -14,7 +14,6 @@ import (
 	"unicode"
 
 	"github.com/redis/go-redis/v9"
-	"golang.org/x/term"
 
 	"frontpage/csvimport"
 	"frontpage/export"
@@ -36,7 +35,7 @@ type importFile struct {
 	ShiftToNow  bool     `help:"Move all times of a CSV file by the same amount, so that the newest article is posted now."`
 }
 
-// Run imports the file. Refused rows of a CSV file are reported, and are not an error.
+// Run imports the file. Refused rows of a CSV file are reported, and at the end an error.
 func (i *importFile) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) error {
 	file, err := spooled(ctx, i.File)
 	if err != nil {
@@ -59,30 +58,30 @@ func (i *importFile) Run(ctx context.Context, s *settings.Settings, log *slog.Lo
 			return err
 		}
 		summary, err := csvimport.Run(ctx, repo, file, csvimport.Options{
-			GroupByHost: i.GroupByHost, ShiftToNow: i.ShiftToNow, Report: os.Stderr, Progress: terminal(os.Stderr),
+			GroupByHost: i.GroupByHost, ShiftToNow: i.ShiftToNow, Report: os.Stderr, Progress: progress(),
 		})
-		fmt.Println(summary)
-		if err := advise(ctx, s, st, repo); err != nil {
-			log.Warn("whether another ranking would serve this site better is not known", "err", err)
+		if err == nil || summary.Read > 0 {
+			fmt.Println(summary)
 		}
-		return err
+		if err != nil {
+			return err
+		}
+		advise(ctx, repo, log)
+		if summary.Refused > 0 {
+			return fmt.Errorf("%d of %d rows were refused, as the lines above say", summary.Refused, summary.Read)
+		}
+		return nil
 	})
 }
 
-// advise prints which ranking would serve the site better, if one would, and its front page.
-func advise(ctx context.Context, s *settings.Settings, st *store.Store, repo *redisrepo.Repo) error {
+// advise prints which ranking would serve the site better, if one would.
+func advise(ctx context.Context, repo *redisrepo.Repo, log *slog.Logger) {
 	advice, err := preview.Advise(ctx, repo)
-	if err != nil || advice == nil {
-		return err
-	}
-	rules := s.SiteRules()
-	rules.Ranking, rules.HalfLife = site.HalfLifeRanking, preview.Better
-	p, err := preview.Ranking(ctx, st.Client, rules, min(s.PageSize, advisedPage), siteOptions(s, st)...)
 	if err != nil {
-		return err
+		log.Warn("whether another ranking would serve this site better is not known", "err", err)
+	} else if advice != nil {
+		fmt.Printf("%s; see frontpage rank --ranking %s\n", printable(advice.String()), advice.Ranking())
 	}
-	fmt.Printf("\n%s\n", printable(advice.String()))
-	return printPreview(p)
 }
 
 func (i *importFile) importSite(ctx context.Context, s *settings.Settings, log *slog.Logger, file *os.File) error {
@@ -94,7 +93,7 @@ func (i *importFile) importSite(ctx context.Context, s *settings.Settings, log *
 		return err
 	}
 	return withStore(ctx, s, log, func(st *store.Store) error {
-		o := export.Options{Report: os.Stderr, Progress: terminal(os.Stderr), Erased: erased}
+		o := export.Options{Report: os.Stderr, Progress: progress(), Erased: erased}
 		sum, err := export.Read(ctx, st.Client, s.SiteRules(), file, o, siteOptions(s, st)...)
 		if err != nil {
 			return fmt.Errorf("%s: %w", i.File.Name(), explainPartitions(err, st))
@@ -150,14 +149,6 @@ func spooled(ctx context.Context, file *os.File) (*os.File, error) {
 	return copied, err
 }
 
-// terminal returns the file if it is a terminal.
-func terminal(file *os.File) io.Writer {
-	if term.IsTerminal(int(file.Fd())) {
-		return file
-	}
-	return nil
-}
-
 type exportSite struct {
 	Format string `enum:"ndjson,csv" default:"ndjson" help:"ndjson has everything; csv has the articles that are not deleted, without voters."`
 }
@@ -170,7 +161,7 @@ func (e *exportSite) Run(ctx context.Context, s *settings.Settings, log *slog.Lo
 			write = export.WriteCSV
 		}
 		if terminal(os.Stdout) == nil {
-			o.Progress = terminal(os.Stderr)
+			o.Progress = progress()
 		}
 		sum, err := write(ctx, repo, os.Stdout, o)
 		if err != nil {
@@ -248,7 +239,7 @@ func (r *restore) Run(ctx context.Context, s *settings.Settings, log *slog.Logge
 // ownRedis says what to do with a store that Frontpage does not run.
 func ownRedis(err error) error {
 	if errors.Is(err, store.ErrNotPrivate) {
-		return settings.Invalid(fmt.Errorf("%w: copy a Redis of your own by redis-cli --rdb FILE or by its own snapshots, and any site by frontpage export", err), "redis-url")
+		return fmt.Errorf("%s: %w: copy a Redis of your own by redis-cli --rdb FILE or by its own snapshots, and any site by frontpage export", settings.Name("redis-url"), err)
 	}
 	return err
 }
@@ -313,9 +304,6 @@ func (rank) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) err
 		return printPreview(p)
 	})
 }
-
-// advisedPage is how many places of the front page an import shows by another rule.
-const advisedPage = 10
 
 // printPreview prints a line for each place of the front page, by both rules.
 func printPreview(p preview.Preview) error {

@@ -11,23 +11,32 @@ import (
 	"frontpage/endpoint"
 )
 
-// perConnection is what a connection counts as besides what it has sent, bytes: its buffers and goroutines.
-const perConnection = 16 << 10
+const (
+	// perConnection is what a connection counts as besides what it has sent, bytes: its buffers and goroutines.
+	perConnection = 16 << 10
+	// perHeaderByte is how many bytes of memory hold a byte of an unfinished header: a short line of it, which has five or
+	// six, takes 200 in a map. Encryption, and the compression of HTTP/2, conceal what lines there are.
+	perHeaderByte = 32
+	// perFrameByte is the same for HTTP/2 after its first request, when bodies come as well.
+	perFrameByte = 8
+)
 
 // connections bound what the connections of one address take, with the headers and bodies that they have begun: net/http
 // keeps up to MaxHeaderBytes for each, and an idle one for IdleTimeout. WebSockets, and event streams over HTTP/1, are
 // bounded by STREAMS_PER_ADDRESS instead.
 type connections struct {
 	limit   int            // bytes of one address
-	longest int            // of one connection: what an unfinished request takes
+	longest int            // of one connection: what an unfinished header takes
 	proxies []netip.Prefix // are not bounded: each has the connections of many clients
 
 	mu sync.Mutex
 	of map[netip.Addr]int // bytes, by address
 }
 
-// newConnections bounds the connections of an address to a share of memory, in which one with a longest request has room.
-func newConnections(memory int64, longest int, proxies []netip.Prefix) *connections {
+// newConnections bounds the connections of an address to a share of memory, in which one with a header of the maximum length
+// has room.
+func newConnections(memory int64, maxHeader int, proxies []netip.Prefix) *connections {
+	longest := perHeaderByte * maxHeader
 	return &connections{limit: max(addressShare(memory), perConnection+longest), longest: longest, proxies: proxies, of: map[netip.Addr]int{}}
 }
 
@@ -55,8 +64,8 @@ func (l countedListener) Accept() (net.Conn, error) {
 		if slices.ContainsFunc(l.connections.proxies, func(p netip.Prefix) bool { return p.Contains(address) }) {
 			return conn, nil
 		}
-		counted := &countedConn{TCPConn: conn, all: l.connections, address: endpoint.Viewer{Address: address}.Network(), counting: true}
-		if counted.add(perConnection) {
+		counted := &countedConn{TCPConn: conn, all: l.connections, address: endpoint.Viewer{Address: address}.Network(), perByte: perHeaderByte}
+		if counted.opens() {
 			return counted, nil
 		}
 		_ = conn.Close()
@@ -70,27 +79,38 @@ type countedConn struct {
 	address netip.Addr
 
 	// Guarded by all.mu.
-	counting bool
-	bytes    int // what it counts as
+	perByte int // what a byte that it sends counts as; 0: nothing
+	bytes   int // what it counts as
 }
 
 // Read implements net.Conn.
 func (c *countedConn) Read(to []byte) (int, error) {
 	n, err := c.TCPConn.Read(to)
-	if !c.add(n) {
+	if !c.reads(n) {
 		_ = c.Close()
 		return 0, net.ErrClosed
 	}
 	return n, err
 }
 
-// add counts bytes of a connection, and reports whether its address may have them. Over HTTP/2 it may never be idle, but one
-// header at a time is unfinished: it counts as no more than the longest request.
-func (c *countedConn) add(bytes int) bool {
+// opens counts a new connection, and reports whether its address may have it.
+func (c *countedConn) opens() bool {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
-	bytes = min(bytes, perConnection+c.all.longest-c.bytes)
-	if !c.counting || bytes <= 0 {
+	return c.add(perConnection)
+}
+
+// reads counts bytes that the connection has sent, and reports whether its address may have them.
+func (c *countedConn) reads(n int) bool {
+	c.all.mu.Lock()
+	defer c.all.mu.Unlock()
+	return c.add(c.perByte * n)
+}
+
+// add counts memory of a connection, and reports whether its address may have it. One header at a time is unfinished: it
+// counts as no more than the longest. It is for those who hold all.mu.
+func (c *countedConn) add(bytes int) bool {
+	if bytes = min(bytes, perConnection+c.all.longest-c.bytes); bytes <= 0 {
 		return true
 	}
 	if c.all.of[c.address]+bytes > c.all.limit {
@@ -120,19 +140,28 @@ func (*connections) follow(conn net.Conn, state http.ConnState) {
 	switch state {
 	case http.StateNew, http.StateActive: // its reads count
 	case http.StateIdle: // its requests have ended
-		c.count(perConnection)
+		c.count(perConnection, perHeaderByte)
 	case http.StateHijacked, http.StateClosed:
-		c.count(0)
+		c.count(0, 0)
 	}
 }
 
 // BeginStream is for endpoint.WithConn: the connection does not count towards the limit until it is idle again.
-func (c *countedConn) BeginStream() { c.count(0) }
+func (c *countedConn) BeginStream() { c.count(0, 0) }
 
-// count sets what a connection counts as; with 0, what it sends does not count either.
-func (c *countedConn) count(bytes int) {
+// begins counts a request whose header has been read, which takes as many bytes.
+func (c *countedConn) begins(req *http.Request, header int) {
+	if req.ProtoMajor == 1 {
+		c.count(perConnection+header, 1)
+	} else {
+		c.count(perConnection, perFrameByte) // others may be open: requests bounds them
+	}
+}
+
+// count sets what a connection counts as, and what each byte does that it sends from now on.
+func (c *countedConn) count(bytes, perByte int) {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
-	c.counting = bytes > 0
+	c.perByte = perByte
 	c.set(bytes)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -71,7 +72,7 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		g.health.ServeHTTP(w, req)
 	case site != nil:
 		site.ServeHTTP(w, req)
-	case req.URL.Path == "/query":
+	case slices.Contains(endpoints, req.URL.Path):
 		g.starting.ServeHTTP(w, req)
 	default:
 		unavailable(w, "the server is starting: try again in a moment")

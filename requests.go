@@ -13,8 +13,12 @@ import (
 	"frontpage/settings"
 )
 
-// perRequest is what a request counts as besides its header and body, bytes.
-const perRequest = 4 << 10
+const (
+	// perRequest is what a request counts as besides its header and body, bytes.
+	perRequest = 4 << 10
+	// perField is what a field of a header counts as besides its name and value, bytes: it is in a map.
+	perField = 200
+)
 
 // requests bound what the requests of one client take while they are received and answered, also of one behind a proxy: a
 // connection of HTTP/2 has hundreds at a time. Those without a body over HTTP/1 are bounded by its connections.
@@ -35,11 +39,20 @@ func newRequests(handler http.Handler, memory, body int64, proxies []netip.Prefi
 
 // ServeHTTP implements http.Handler.
 func (r *requests) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	bytes := headerSize(req)
+	if conn, ok := endpoint.ConnOf(req.Context()).(*countedConn); ok {
+		conn.begins(req, bytes)
+	}
 	if req.ProtoMajor == 1 && req.ContentLength == 0 {
 		r.Handler.ServeHTTP(w, req)
 		return
 	}
-	client, bytes := endpoint.NetworkOf(req, r.proxies), r.size(req)
+	body := req.ContentLength
+	if body < 0 || body > r.body {
+		body = r.body
+	}
+	client := endpoint.NetworkOf(req, r.proxies)
+	bytes += int(body)
 	if !r.add(client, bytes) {
 		unavailable(w, "too many requests of your address are being received: try again in a moment")
 		return
@@ -48,18 +61,16 @@ func (r *requests) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	r.Handler.ServeHTTP(w, req)
 }
 
-// size returns how many bytes a request takes, roughly.
-func (r *requests) size(req *http.Request) int {
+// headerSize returns how many bytes a request takes without its body, roughly.
+func headerSize(req *http.Request) int {
 	size := perRequest + len(req.RequestURI)
 	for name, values := range req.Header {
+		size += perField
 		for _, value := range values {
 			size += len(name) + len(value)
 		}
 	}
-	if req.ContentLength < 0 || req.ContentLength > r.body {
-		return size + int(r.body)
-	}
-	return size + int(req.ContentLength)
+	return size
 }
 
 // add counts bytes, and reports whether the client may have them. One request always has room.

@@ -85,6 +85,9 @@ func run(args []string) int {
 			text = strings.ReplaceAll(text, context.Canceled.Error(), "interrupted")
 		}
 		fmt.Fprintln(os.Stderr, "frontpage:", text)
+		if errors.As(err, new(*settings.Error)) || errors.As(err, new(*store.OptionError)) {
+			return 2
+		}
 		return 1
 	}
 	return 0
@@ -106,9 +109,9 @@ func explainPartitions(err error, st *store.Store) error {
 		return err
 	}
 	if st.Partitions != 0 {
-		return settings.Invalid(err, "redis-url")
+		return fmt.Errorf("%s: %w", settings.Name("redis-url"), err)
 	}
-	return settings.Invalid(err, "partitions")
+	return fmt.Errorf("%s: %w", settings.Name("partitions"), err)
 }
 
 // logProgress returns a function that logs the progress of a long start: the beginning of each step, and
@@ -129,7 +132,6 @@ type serve struct{}
 
 // Run serves until ctx ends, and then lets running requests finish.
 func (serve) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) (err error) {
-	thisBuild().log(log)
 	r := &running{s: s}
 	defer func() { err = errors.Join(err, r.end()) }()
 	if err := r.prepare(ctx, log); err != nil {
@@ -162,6 +164,7 @@ type running struct {
 	close []closer // what is open; the last is closed first
 
 	// Set by prepare.
+	wanted         *net.TCPAddr // where to listen
 	log            *slog.Logger
 	away           *outages.Log
 	requests       *tracing.Tracing
@@ -212,15 +215,21 @@ func (r *running) prepare(ctx context.Context, log *slog.Logger) (err error) {
 	r.away = outages.New(log.Handler())
 	r.log = tracing.Logger(r.away.Logger())
 	log = r.log
+	if r.wanted, err = wantedAddress(s); err != nil {
+		return err
+	}
+	if err := s.StoreOptions(log).Check(); err != nil {
+		return err
+	}
 	if r.encryption, err = s.TLS(log); err != nil {
 		return err
 	}
-	if r.options, err = s.Endpoint(graph.Schema()); err != nil {
+	if r.options, err = s.Endpoint(graph.Schema(), graph.Scalars); err != nil {
 		return err
 	}
 	r.requests, err = tracing.Open(ctx, tracing.Options{Access: tracing.Access(s.AccessLog), Lines: s.AccessLogger(), Log: log, Build: thisBuild().version})
 	if err != nil {
-		return err
+		return settings.Invalid(err) // names the variables
 	}
 	r.opened("tracing", r.requests.Close)
 	r.options.Observers = append(r.options.Observers, r.requests.Observers()...)
@@ -236,7 +245,9 @@ func (r *running) prepare(ctx context.Context, log *slog.Logger) (err error) {
 	if r.operator, err = serveOperator(s, r.options.Trusted, log); err != nil {
 		return err
 	}
+	thisBuild().log(log) // after what may be invalid: that is an error in one line
 	if r.operator != nil {
+		log.Info("serving metrics and profiles", "admin", "http://"+r.operator.address.String()+"/")
 		r.opened("operator", func() error { r.operator.close(); return nil })
 		r.options.Observers = append(r.options.Observers, r.operator.metrics.Observer())
 	}
@@ -246,7 +257,7 @@ func (r *running) prepare(ctx context.Context, log *slog.Logger) (err error) {
 // listen opens the port. The gate refuses what needs the store until that is loaded.
 func (r *running) listen() error {
 	s, log := r.s, r.log
-	listener, err := listen(s)
+	listener, err := listen(r.wanted)
 	if err != nil {
 		return err
 	}
@@ -255,8 +266,8 @@ func (r *running) listen() error {
 	server := newServer(r.gate, r.options, r.encryption, log)
 	server.Protocols.SetUnencryptedHTTP2(r.encryption == nil)
 	server.Handler = r.requests.Handler(newRequests(server.Handler, debug.SetMemoryLimit(-1), r.options.BodyLimit, s.TrustedProxies))
-	counted := newConnections(debug.SetMemoryLimit(-1), 2*server.MaxHeaderBytes, s.TrustedProxies) // a header, and less for a body
-	server.ConnState = counted.follow
+	counted := newConnections(debug.SetMemoryLimit(-1), server.MaxHeaderBytes, s.TrustedProxies)
+	server.ConnState, server.ConnContext = counted.follow, endpoint.WithConn
 	accepting := countedListener{listener, counted}
 	r.server = server
 	r.opened("server", func() error { _ = server.Close(); return nil })
@@ -371,6 +382,9 @@ func (r *running) follow() {
 	r.opened("followers", func() error { r.stopBackground(); updates.Wait(); r.away.Wait(); return nil })
 }
 
+// endpoints are the paths of the API, which are the same in every respect. Others' servers have the second one.
+var endpoints = []string{"/query", "/graphql"}
+
 // mount opens the gate to the API, the site and the sign-in.
 func (r *running) mount(ctx context.Context) {
 	s, log, repo := r.s, r.log, r.repo
@@ -388,13 +402,13 @@ func (r *running) mount(ctx context.Context) {
 			files.Schema = slices.Concat(schema, []byte("\n"), ofSubgraphs)
 		}
 	}
-	site.Handle("/", web.Handler(files))
 	if s.Has("site") {
-		charged := s.Feeds(log)
-		charged.Charge = api.Charge
-		feeds.Handle(site, repo, charged)
-		pages.Handle(site, api, repo, s.Rendered(r.options, log))
+		listed, rendered := s.Feeds(log), s.Rendered(r.options, log)
+		listed.Work, rendered.Work = api.Work, api.Work
+		feeds.Handle(site, repo, listed)
+		files.Missing = pages.Handle(site, api, repo, rendered)
 	}
+	site.Handle("/", web.Handler(files))
 	documents := http.NewServeMux()
 	documents.Handle("/", site)
 	r.names.Use(repo)
@@ -404,7 +418,13 @@ func (r *running) mount(ctx context.Context) {
 	}
 	known := knownHosts(s)
 	mux := http.NewServeMux()
-	mux.Handle("/query", api)
+	var served http.Handler = api
+	if s.Has("explorer") {
+		served = web.ForBrowsers(api)
+	}
+	for _, path := range endpoints {
+		mux.Handle(path, served)
+	}
 	mux.Handle("/", known(documents))
 	if s.Development() {
 		r.gate.open(known(mux), repo)
@@ -446,7 +466,6 @@ func newServer(handler http.Handler, options endpoint.Options, encryption *tls.C
 		ReadTimeout:    10 * time.Second,
 		WriteTimeout:   options.Timeout + 25*time.Second,
 		IdleTimeout:    2 * time.Minute,
-		ConnContext:    endpoint.WithConn,
 		MaxHeaderBytes: int(min(options.BodyLimit, 16<<20)) + 64<<10, // room for the longest query string
 		ErrorLog:       errorLog(log),
 		Protocols:      new(http.Protocols),
@@ -470,6 +489,24 @@ func announce(s *settings.Settings, address net.Addr, log *slog.Logger) {
 		addresses = append(addresses, "explorer", origin+"/graphiql")
 	}
 	log.Info("serving", append(addresses, "endpoint", origin+"/query")...)
+	if page := pageToOpen(s, origin, address); page != "" && s.LogFormat == "text" && s.LogLevel <= slog.LevelInfo {
+		fmt.Fprintln(os.Stderr, "Open "+page)
+	}
+}
+
+// pageToOpen returns the URL of the site or, without it, of the explorer; empty without both.
+func pageToOpen(s *settings.Settings, origin string, address net.Addr) string {
+	if tcp, ok := address.(*net.TCPAddr); ok && tcp.IP.IsUnspecified() {
+		origin = strings.Replace(origin, address.String(), fmt.Sprintf("127.0.0.1:%d", tcp.Port), 1)
+	}
+	origin = cmp.Or(s.Address(), origin)
+	switch {
+	case s.Has("site"):
+		return origin + "/"
+	case s.Has("explorer"):
+		return origin + "/graphiql"
+	}
+	return ""
 }
 
 // errorLog logs the errors of net/http without addresses of clients. A line with one, such as a failed TLS
@@ -497,9 +534,9 @@ type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(line []byte) (int, error) { return f(line) }
 
-// listen listens on FRONTPAGE_ADDR. It must be a loopback address in development mode, in which callers may claim any name, and as
-// long as the site has no public URL.
-func listen(s *settings.Settings) (*net.TCPListener, error) {
+// wantedAddress returns FRONTPAGE_ADDR. It must be a loopback address in development mode, in which callers may claim any name,
+// and as long as the site has no public URL.
+func wantedAddress(s *settings.Settings) (*net.TCPAddr, error) {
 	resolved, err := net.ResolveTCPAddr("tcp", s.Addr)
 	if err != nil {
 		return nil, settings.Invalid(err, "addr")
@@ -513,14 +550,27 @@ func listen(s *settings.Settings) (*net.TCPListener, error) {
 		return nil, settings.Invalid(fmt.Errorf("it is missing, and FRONTPAGE_ADDR %s is not a loopback address: set it to the address at which visitors reach the site, "+
 			"such as https://news.example.org; links in pages, feeds and the sitemap begin with it, and other hosts get no pages", s.Addr), "public-url")
 	}
-	listener, err := net.ListenTCP("tcp", resolved)
+	return resolved, nil
+}
+
+func listen(wanted *net.TCPAddr) (*net.TCPListener, error) {
+	listener, err := net.ListenTCP("tcp", wanted)
 	if errors.Is(err, syscall.EADDRINUSE) {
-		other := *resolved
-		other.Port = resolved.Port%65535 + 1
-		err = fmt.Errorf("port %d is already in use: choose another one, such as FRONTPAGE_ADDR=%v", resolved.Port, &other)
+		other := *wanted
+		other.Port = wanted.Port%65535 + 1
+		return nil, fmt.Errorf("%s: port %d is already in use: choose another one, such as FRONTPAGE_ADDR=%v", settings.Name("addr"), wanted.Port, &other)
 	}
 	if err != nil {
-		return nil, settings.Invalid(err, "addr")
+		return nil, cannotListen(err, "addr")
 	}
 	return listener, nil
+}
+
+// cannotListen names the setting of an address. A port that is in use or forbidden may be free the next time: it does not
+// make the setting invalid.
+func cannotListen(err error, flag string) error {
+	if errors.Is(err, syscall.EADDRINUSE) || errors.Is(err, syscall.EACCES) {
+		return fmt.Errorf("%s: %w", settings.Name(flag), err)
+	}
+	return settings.Invalid(err, flag)
 }

@@ -103,13 +103,23 @@ func TestShiftToNowMovesAllTimesAlike(t *testing.T) {
 	})
 }
 
+const saveAsUTF8 = `save it as "CSV UTF-8", or as CSV with the character set UTF-8`
+
 func TestTheHeaderMustNameTheColumns(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct{ file, want string }{
 		"an empty file":   {"", "the file is empty: its first line must name the columns id, title, link, votes, poster, posted_at"},
 		"only a BOM":      {"\ufeff\n", "the file is empty: its first line must name the columns id, title, link, votes, poster, posted_at"},
-		"missing columns": {"id,titel,link,poster,posted_at\n", "header: missing columns title, votes: the first line must name the columns, separated by commas"},
-		"semicolons":      {"id;title;link;votes;poster;posted_at\n", "header: missing columns id, title, link, votes, poster, posted_at: the first line must name the columns, separated by commas"},
+		"missing columns": {"id,titel,link,poster,posted_at\n", "header: missing columns title, votes: the first line must name the columns, separated by commas; is one of them named titel?"},
+		"semicolons":      {"id;title;url;votes;poster;posted_at\n", "header: missing columns link: the first line must name the columns, separated by commas; is one of them named url?"},
+		"colons":          {"id:title:link:votes:poster:posted_at\n", "header: missing columns id, title, link, votes, poster, posted_at: the first line must name the columns, separated by commas; is one of them named id:title:link:votes:poster:posted_at?"},
+		"no separator":    {"sep=\n" + header, `header: "sep=" does not name a separator: write sep=; or leave the line out`},
+		"two separators":  {"sep=;,\n" + header, `header: "sep=;," does not name a separator: write sep=; or leave the line out`},
+		"another one":     {"sep=;\n" + header, "header: missing columns id, title, link, votes, poster, posted_at: the first line must name the columns, separated by commas; is one of them named id,title,link,votes,poster,posted_at?"},
+		"UTF-16, no mark": {"i\x00d\x00,\x00\n\x00", "header: the file has zero bytes, as UTF-16 without a byte order mark: " + saveAsUTF8},
+		"UTF-16, cut":     {"\xff\xfei\x00d", "the file ends in the middle of a character of UTF-16: it was cut, so write it again"},
+		"UTF-32":          {"\xff\xfe\x00\x00i\x00\x00\x00", "the file is in UTF-32: " + saveAsUTF8},
+		"Latin-1":         {"id,title,link,votes,poster,posted_at,gr\xfc\xdfe\n", `header: the byte 0xFC after "gr" is not UTF-8, so it is not known which character it is: ` + saveAsUTF8},
 		"a duplicate":     {"id,title,link,votes,poster,posted_at, ID\n", `header: two columns are named "id"`},
 		"a broken quote":  {"id,title,\"link,votes,poster,posted_at\n", "header: a quote is not closed, or a quote within a field is not doubled"},
 	}

@@ -1,11 +1,14 @@
 // Package csvimport imports articles from CSV files.
 //
 // The first line of a file names its columns, in any order and case: id, title, link, votes, poster and
-// posted_at are required, text and groups are optional, others are ignored. In a row
+// posted_at are required, text and groups are optional, others are ignored. A line before it may name the separator, as
+// in sep=; otherwise it is the comma, semicolon, tab or bar that separates these names. Files are in UTF-8, or in UTF-16
+// with a byte order mark; lines end in LF, CRLF or CR. Rows without any value are left out. In a row
 //
 //   - id is the article's number;
 //   - votes is its net votes, a whole number;
-//   - posted_at is Unix seconds or RFC 3339, from 1970 to 9999; fractions of a second are dropped;
+//   - posted_at is Unix seconds, or RFC 3339, also with a space before the time and the zone, or without seconds, from
+//     1970 to 9999; fractions of a second are dropped;
 //   - groups is a list of names separated by white space, ",", ";" or "|";
 //   - link and text may be empty.
 //
@@ -18,6 +21,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
@@ -39,12 +43,23 @@ type importer struct {
 }
 
 func (im *importer) run(ctx context.Context, file io.ReadSeeker) error {
+	if _, err := file.Seek(0, io.SeekEnd); err != nil {
+		return fmt.Errorf("the file must be seekable, not a pipe: %w", err)
+	}
+	file, recognised, done, err := decoded(file)
+	defer done()
+	if err != nil {
+		return err
+	}
 	size, err := file.Seek(0, io.SeekEnd)
 	if err != nil {
-		return fmt.Errorf("the file must be seekable, not a pipe: %w", err)
+		return err
 	}
 	if im.rows, err = openRows(file); err != nil {
 		return err
+	}
+	if recognised = append(recognised, im.rows.recognised...); len(recognised) > 0 {
+		_, _ = fmt.Fprintf(im.Report, "recognised: %s\n", strings.Join(recognised, ", "))
 	}
 	if unused := im.rows.columns.unused; len(unused) > 0 {
 		_, _ = fmt.Fprintf(im.Report, "ignored columns: %q\n", unused)
@@ -65,6 +80,7 @@ func (im *importer) run(ctx context.Context, file io.ReadSeeker) error {
 // findShift sets the shift that makes the newest time now. It ignores invalid rows, which store reports.
 func (im *importer) findShift(ctx context.Context) error {
 	newest := int64(-1)
+	defer func() { im.sum.Empty = 0 }() // store counts them
 	err := im.each(ctx, func(r row) error {
 		if r.err == nil {
 			newest = max(newest, r.article.PostedAt.Unix())
@@ -107,6 +123,10 @@ func (im *importer) each(ctx context.Context, visit func(row) error) error {
 		}
 		if err != nil {
 			return im.stopped(err)
+		}
+		if r.isEmpty() {
+			im.sum.Empty++
+			continue
 		}
 		if r.err == nil {
 			r.err = im.parse(&r)
@@ -183,6 +203,7 @@ type Summary struct {
 	Skipped   int // already stored
 	Refused   int
 	Ungrouped int // of Added: without a group for the host of the link
+	Empty     int // rows without any value, which are not among those read
 	Took      time.Duration
 }
 
@@ -191,6 +212,9 @@ func (s Summary) String() string {
 	text := fmt.Sprintf("%d rows read: %d added, %d already stored, %d refused", s.Read, s.Added, s.Skipped, s.Refused)
 	if s.Ungrouped > 0 {
 		text += fmt.Sprintf(", %d without a group for their host", s.Ungrouped)
+	}
+	if s.Empty > 0 {
+		text += fmt.Sprintf(", %d empty rows left out", s.Empty)
 	}
 	return fmt.Sprintf("%s; took %v", text, s.Took.Round(time.Millisecond))
 }

@@ -21,46 +21,100 @@ var (
 
 // reader reads rows one by one and continues after a broken one.
 type reader struct {
-	file   io.ReadSeeker
+	file   *lines
+	comma  rune
 	limit  io.LimitedReader // over file, for one row
 	csv    *csv.Reader      // over limit
 	start  int64            // offset in the file where csv began
 	before int              // lines before start
 	line   int              // last line read
 
-	columns *columns
+	columns    *columns
+	recognised []string // what is special about the file, in words
 }
 
-// openRows reads the header of a file. The next row is the first one after it.
+// openRows reads the header of a file in UTF-8. The next row is the first one after it.
 func openRows(file io.ReadSeeker) (*reader, error) {
-	r := &reader{file: file}
-	if err := r.seek(0); err != nil {
+	r := &reader{file: &lines{file: file}}
+	begin, err := peek(r.file, 0, len(utf8Mark))
+	if err != nil {
 		return nil, err
 	}
-	const mark = "\ufeff" // written by Excel before UTF-8
-	begin, err := bufio.NewReader(file).Peek(len(mark))
-	if err != nil && !errors.Is(err, io.EOF) {
+	start := int64(0)
+	if string(begin) == utf8Mark {
+		start = int64(len(utf8Mark))
+	}
+	if _, err := r.file.Seek(start, io.SeekStart); err != nil {
 		return nil, err
 	}
-	if string(begin) != mark {
-		begin = nil
-	}
-	if err := r.seek(int64(len(begin))); err != nil {
+	if r.file.all, err = endInCR(file); err != nil {
 		return nil, err
 	}
-	header, err := r.next()
-	switch {
-	case errors.Is(err, io.EOF):
-		return nil, fmt.Errorf("the file is empty: its first line must name the columns %s", strings.Join(required, ", "))
-	case err == nil && header.err == nil:
-		r.columns, err = parseHeader(header.fields)
-	case err == nil:
-		err = header.err
+	if begin, err = peek(r.file, start, len("\"sep=\u2028\"\r\n")); err != nil {
+		return nil, err
 	}
+	comma, length, err := declared(begin)
 	if err != nil {
 		return nil, fmt.Errorf("header: %w", err)
 	}
+	if err := r.findColumns(start+int64(length), comma); err != nil {
+		return nil, err
+	}
+	if r.comma != ',' {
+		r.recognised = append(r.recognised, separatedBy(r.comma)+" between columns")
+	}
+	if r.file.all {
+		r.recognised = append(r.recognised, "CR at the end of lines")
+	}
 	return r, nil
+}
+
+// peek returns at most n bytes of a file from an offset on.
+func peek(file io.ReadSeeker, offset int64, n int) ([]byte, error) {
+	if _, err := file.Seek(offset, io.SeekStart); err != nil {
+		return nil, err
+	}
+	begin := make([]byte, n)
+	n, err := io.ReadFull(file, begin)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil, err
+	}
+	return begin[:n], nil
+}
+
+// findColumns reads the header at an offset, by the separator that the line before it declares, or else by the one that
+// gives all columns.
+func (r *reader) findColumns(start int64, declared rune) error {
+	line, most := 1, 0
+	var problem error
+	commas := []rune{declared}
+	if declared == 0 {
+		line, commas = 0, separators
+	}
+	for _, comma := range commas {
+		r.comma, r.line = comma, line
+		if err := r.seek(start); err != nil {
+			return err
+		}
+		header, err := r.next()
+		switch {
+		case errors.Is(err, io.EOF):
+			return fmt.Errorf("the file is empty: its first line must name the columns %s", strings.Join(required, ", "))
+		case err == nil && header.err == nil:
+			r.columns, err = parseHeader(header.fields)
+		case err == nil:
+			err = header.err
+		default:
+			return fmt.Errorf("header: %w", err)
+		}
+		if err == nil {
+			return nil
+		}
+		if len(header.fields) > most || problem == nil {
+			most, problem = len(header.fields), err
+		}
+	}
+	return fmt.Errorf("header: %w", problem)
 }
 
 func (r *reader) seek(offset int64) error {
@@ -71,6 +125,7 @@ func (r *reader) seek(offset int64) error {
 	r.limit.R = r.file
 	r.csv = csv.NewReader(&r.limit)
 	r.csv.FieldsPerRecord = -1 // parse checks the number
+	r.csv.Comma = r.comma
 	return nil
 }
 

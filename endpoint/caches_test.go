@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -36,7 +37,11 @@ func TestAnswersForAllArePublic(t *testing.T) {
 	page := "?query=" + url.QueryEscape(frontPage)
 	get := func(method string, header ...string) *http.Response {
 		t.Helper()
-		res, body := s.Send(method, page, "", header...)
+		target, sent := page, ""
+		if method == "QUERY" {
+			target, sent, header = "", fmt.Sprintf(`{"query":%q}`, frontPage), append(header, "Content-Type", "application/json")
+		}
+		res, body := s.Send(method, target, sent, header...)
 		if got := res.Header; got.Get("Cache-Control") != "public, max-age=7" || !strings.HasPrefix(got.Get("ETag"), `W/"`) || got.Get("RateLimit") != "" || got.Get("RateLimit-Policy") != "" ||
 			fmt.Sprint(got["Vary"]) != "[Accept, X-User-ID, X-User-Roles, X-On-Behalf-Of, Accept-Encoding, Origin]" {
 			t.Errorf("%s %v: got %v %.100s, want it public, with a tag, without quotas, and Vary in one line", method, header, got, body)
@@ -60,6 +65,15 @@ func TestAnswersForAllArePublic(t *testing.T) {
 	if res := get("HEAD"); res.StatusCode != 200 || res.Header.Get("ETag") != tag {
 		t.Errorf("HEAD: got %d %v, want 200 and the tag", res.StatusCode, res.Header)
 	}
+	if res := get("QUERY"); res.StatusCode != 200 || res.Header.Get("ETag") != tag {
+		t.Errorf("QUERY: got %d %v, want 200 and the tag", res.StatusCode, res.Header)
+	}
+	if res := get("QUERY", "If-None-Match", tag); res.StatusCode != 304 {
+		t.Errorf("QUERY, If-None-Match: got %d %v, want 304", res.StatusCode, res.Header)
+	}
+	if res, _ := s.Send("QUERY", "", fmt.Sprintf(`{"query":%q}`, frontPage), "Content-Type", "application/json", "X-User-ID", "alice"); res.Header.Get("Cache-Control") != "private, no-store" {
+		t.Errorf("QUERY by alice: got %v, want private, no-store", res.Header)
+	}
 	s.Vote("bob", "article:1", "UP")
 	if res := get("GET", "If-None-Match", tag); res.StatusCode != 200 || res.Header.Get("ETag") == tag {
 		t.Errorf("after a vote: got %d %v, want another answer and tag", res.StatusCode, res.Header)
@@ -73,17 +87,10 @@ func TestAnswersForAllArePublic(t *testing.T) {
 // cached starts nginx with the configuration of docs/caching.md, and returns its URL.
 func cached(t *testing.T, server string) string {
 	t.Helper()
-	program, err := exec.LookPath("nginx")
-	if err != nil {
-		program = "/usr/sbin/nginx" // not on the PATH of every user
-	}
 	document := string(must.Get(os.ReadFile("../docs/caching.md"))(t))
 	_, config, _ := strings.Cut(document, "```nginx\n")
 	config, _, _ = strings.Cut(config, "```")
-	free := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
-	address := free.Addr().String()
-	_ = free.Close()
-	folder := t.TempDir()
+	address, folder := freeAddress(t), t.TempDir()
 	replaced := strings.NewReplacer("/var/cache/nginx/frontpage", folder+"/cache", "listen 80;", "listen "+address+";", "http://127.0.0.1:8080", server).Replace(config)
 	for _, name := range []string{"client_body", "proxy", "fastcgi", "uwsgi", "scgi"} {
 		replaced = fmt.Sprintf("%s_temp_path %s/%s;\n", name, folder, name) + replaced
@@ -91,21 +98,37 @@ func cached(t *testing.T, server string) string {
 	file := filepath.Join(folder, "nginx.conf")
 	config = fmt.Sprintf("daemon off;\nmaster_process off;\npid %s/pid;\nerror_log %s/log;\nevents { worker_connections 8192; }\nhttp {\naccess_log off;\n%s}\n", folder, folder, replaced)
 	must.Do(t, os.WriteFile(file, []byte(config), 0o600))
+	return proxied(t, address, "nginx", "-e", folder+"/log", "-c", file)
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	free := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
+	defer func() { _ = free.Close() }()
+	return free.Addr().String()
+}
+
+// proxied starts a program that serves at an address until the test ends, and returns its URL.
+func proxied(t *testing.T, address, name string, args ...string) string {
+	t.Helper()
+	path, err := exec.LookPath(name)
+	if err != nil {
+		path = "/usr/sbin/" + name // not on the PATH of every user
+	}
 	var output bytes.Buffer
-	nginx := exec.Command(program, "-e", folder+"/log", "-c", file)
-	nginx.Stderr = &output
-	if err := nginx.Start(); err != nil {
-		t.Fatalf("nginx, a package of Debian, is needed: %v", err)
+	program := exec.Command(path, args...)
+	program.Stdout, program.Stderr = &output, &output
+	if err := program.Start(); err != nil {
+		t.Fatalf("%s, a package of Debian, is needed: %v", name, err)
 	}
 	t.Cleanup(func() {
-		_ = nginx.Process.Kill()
-		_ = nginx.Wait()
+		_ = program.Process.Signal(syscall.SIGTERM) // a killed varnishd leaves its child
+		_ = program.Wait()
 		if t.Failed() {
-			log, _ := os.ReadFile(folder + "/log")
-			t.Logf("nginx: %s %s", output.String(), log)
+			t.Logf("%s: %s", name, output.String())
 		}
 	})
-	must.Soon(t, "nginx accepts connections", func() bool {
+	must.Soon(t, name+" accepts connections", func() bool {
 		conn, err := net.Dial("tcp", address)
 		if err == nil {
 			_ = conn.Close()
@@ -113,6 +136,58 @@ func cached(t *testing.T, server string) string {
 		return err == nil
 	})
 	return "http://" + address
+}
+
+// Caches that do not know QUERY pass it on: each body gets its own answer, and no GET of the same URL gets it.
+func TestCachesKeepNoAnswerToAQUERY(t *testing.T) {
+	t.Parallel()
+	var reached sync.Map // number of requests by method
+	count := func(method string) *atomic.Int64 {
+		n, _ := reached.LoadOrStore(method, new(atomic.Int64))
+		return n.(*atomic.Int64)
+	}
+	s := sitetest.NewOn(t, func(server *http.Server) {
+		next := server.Handler
+		server.Handler = http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+			count(req.Method).Add(1)
+			next.ServeHTTP(w, req)
+		})
+	}, redistest.Start(t).Client, site.DefaultRules(), sharing, func(o *endpoint.Options) { o.MaxAge = time.Hour })
+	host, port, _ := strings.Cut(strings.TrimPrefix(s.URL, "http://"), ":")
+	for name, start := range map[string]func(address, folder string) string{
+		"nginx": func(string, string) string { return cached(t, "http://"+host+":"+port) },
+		"varnishd": func(address, folder string) string {
+			file := filepath.Join(folder, "frontpage.vcl")
+			must.Do(t, os.WriteFile(file, fmt.Appendf(nil, "vcl 4.1;\nbackend default { .host = %q; .port = %q; }\nsub vcl_backend_response { set beresp.grace = 0s; }\n", host, port), 0o600))
+			return proxied(t, address, "varnishd", "-F", "-n", folder, "-j", "none", "-a", address, "-f", file, "-s", "malloc,8m")
+		},
+		"haproxy": func(address, folder string) string {
+			file := filepath.Join(folder, "haproxy.cfg")
+			must.Do(t, os.WriteFile(file, fmt.Appendf(nil, "defaults\n mode http\n timeout connect 5s\n timeout client 1m\n timeout server 1m\ncache site\n total-max-size 8\n max-age 3600\n"+
+				"listen site\n bind %s\n http-request cache-use site\n http-response cache-store site\n server site %s:%s\n", address, host, port), 0o600))
+			return proxied(t, address, "haproxy", "-db", "-f", file)
+		},
+	} {
+		s.URL = start(freeAddress(t), t.TempDir())
+		count("GET").Store(0)
+		count("QUERY").Store(0)
+		for i := range 12 {
+			for _, target := range []string{"", "?query={__typename}"} {
+				alias := fmt.Sprint("a", i%3)
+				res, body := s.Send("QUERY", target, `{"query":"{`+alias+`:__typename}"}`, "Content-Type", "application/json")
+				if want := `{"data":{"` + alias + `":"Query"}}`; body != want || !strings.HasPrefix(res.Header.Get("Cache-Control"), "public") {
+					t.Errorf("%s, QUERY %s: got %v %s, want %s", name, target, res.Header, body, want)
+				}
+			}
+			if _, body := s.Send("GET", "?query={__typename}", ""); body != `{"data":{"__typename":"Query"}}` {
+				t.Errorf("%s, GET: got %s", name, body)
+			}
+		}
+		wantGET := map[string]int64{"nginx": 1, "varnishd": 1, "haproxy": 12}[name] // HAProxy keeps nothing with this Vary
+		if gets, queries := count("GET").Load(), count("QUERY").Load(); gets != wantGET || queries != 24 {
+			t.Errorf("%s: %d GET and %d QUERY reached the server, want %d and all 24", name, gets, queries, wantGET)
+		}
+	}
 }
 
 // Many callers read through nginx. It answers all equal anonymous requests but the first, no caller gets an

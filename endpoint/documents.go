@@ -116,8 +116,8 @@ type Trusted struct {
 // ReadTrusted reads a JSON object of documents by id, as the compilers of GraphQL clients write it; ids are
 // mostly hashes. It returns an error for a document that is invalid or exceeds a limit that does not depend
 // on variables.
-func ReadTrusted(file []byte, schema *ast.Schema, limits Limits) (*Trusted, error) {
-	t, valid := &Trusted{texts: map[string]bool{}}, newValidation(schema, limits, true)
+func ReadTrusted(file []byte, schema *ast.Schema, scalars Scalars, limits Limits) (*Trusted, error) {
+	t, valid := &Trusted{texts: map[string]bool{}}, newValidation(schema, scalars, limits, true)
 	if err := json.Unmarshal(file, &t.byID); err != nil {
 		return nil, fmt.Errorf("not a JSON object of documents by id: %w", err)
 	}

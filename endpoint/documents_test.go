@@ -128,12 +128,12 @@ func TestOnlyTrustedDocumentsRun(t *testing.T) {
 	t.Parallel()
 	limits := endpoint.DefaultLimits()
 	for _, file := range []string{`[]`, `{"a": 5}`, `{"a": "{ nothing }"}`, `{"a": "{"}`, `{"a": ""}`, `{"a": "{` + aliases(16) + `}"}`} {
-		if _, err := endpoint.ReadTrusted([]byte(file), graph.Schema(), limits); err == nil {
+		if _, err := endpoint.ReadTrusted([]byte(file), graph.Schema(), graph.Scalars, limits); err == nil {
 			t.Errorf("%s: got no error", file)
 		}
 	}
 	file := fmt.Appendf(nil, `{%q: %q, "short": "mutation V($a: ID!) { vote(input: {article: $a}) { changed } }"}`, hashOf(front), front)
-	trusted := must.Get(endpoint.ReadTrusted(file, graph.Schema(), limits))(t)
+	trusted := must.Get(endpoint.ReadTrusted(file, graph.Schema(), graph.Scalars, limits))(t)
 	s := sitetest.Open(t, func(o *endpoint.Options) { o.Trusted = trusted })
 	for request, want := range map[string]string{
 		`{` + persisted(hashOf(front)) + `}`:                                      `{"data":{"articles":[]}}`,

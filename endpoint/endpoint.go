@@ -64,6 +64,8 @@ type Schema struct {
 	// Compile prepares the execution of a valid operation. It is called once for each document and operation that
 	// is kept. If it is nil, gqlgen executes all queries and mutations, and there are no subscriptions.
 	Compile func(operation *ast.OperationDefinition, fragments ast.FragmentDefinitionList) Executable
+	// Scalars checks literals and variables, so that an operation with an invalid one does not run.
+	Scalars Scalars
 	// Around is called for each response, including each event of a subscription. It may be nil.
 	Around graphql.ResponseMiddleware
 	// Rule maps each mutation that is limited to its rule: RuleVotes, RulePosts, RuleChanges or RuleReports.
@@ -170,7 +172,7 @@ func allowedOrigins(origins []string) *cors.Cors {
 	}
 	return cors.New(cors.Options{
 		AllowedOrigins: origins,
-		AllowedMethods: []string{http.MethodGet, http.MethodHead, http.MethodPost},
+		AllowedMethods: []string{http.MethodGet, http.MethodHead, http.MethodPost, methodQuery},
 		AllowedHeaders: []string{"*"},
 		ExposedHeaders: []string{"Retry-After", "RateLimit", "RateLimit-Policy", "WWW-Authenticate", "X-Request-Id"},
 		MaxAge:         int((2 * time.Hour).Seconds()), // no browser caches it for longer

@@ -97,7 +97,7 @@ func TestErrorsShowOnlyPublicCodes(t *testing.T) {
 		"validation":                    {failing{}, `query Op { viewer { nothing } }`, "GRAPHQL_VALIDATION_FAILED", 1, ""},
 		"variable":                      {failing{}, `query Op($n: Int!) { articles(page: $n) { id } }`, "GRAPHQL_VALIDATION_FAILED", 1, ""},
 		"limit":                         {failing{}, `query Op { ` + strings.Repeat("a: __typename ", 16) + `}`, "ALIAS_LIMIT_EXCEEDED", 1, ""},
-		"scalar out of range":           {failing{}, `query Op { articles(page: 3000000000) { id } }`, "BAD_USER_INPUT", 1, ""},
+		"scalar out of range":           {failing{}, `query Op { articles(page: 3000000000) { id } }`, "GRAPHQL_VALIDATION_FAILED", 1, ""},
 		"refusal":                       {viewer(site.Refusal{{Code: site.Invalid, Message: "it is blue"}}), viewerQuery, "BAD_USER_INPUT", 1, ""},
 		"resolver":                      {viewer(errors.New(secret)), viewerQuery, "INTERNAL", 1, "level=ERROR"},
 		"wrapped":                       {viewer(fmt.Errorf("a: %w", fmt.Errorf("b: %w", errors.New(secret)))), viewerQuery, "INTERNAL", 1, "level=ERROR"},

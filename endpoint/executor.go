@@ -4,10 +4,13 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/netip"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/99designs/gqlgen/graphql/errcode"
@@ -15,6 +18,7 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 	"github.com/vektah/gqlparser/v2/parser"
 	"github.com/vektah/gqlparser/v2/validator"
+	"github.com/vektah/gqlparser/v2/validator/core"
 
 	"frontpage/plan"
 	"frontpage/redisrepo/site"
@@ -54,7 +58,7 @@ func newExecutor(schema Schema, log *slog.Logger, o Options) *executor {
 		hidden = newHiddenNames(schema.Schema())
 	}
 	return &executor{
-		schema: schema, limits: o.Limits, introspection: o.Introspection, validation: newValidation(schema.Schema(), o.Limits, o.Introspection),
+		schema: schema, limits: o.Limits, introspection: o.Introspection, validation: newValidation(schema.Schema(), schema.Scalars, o.Limits, o.Introspection),
 		known: newDocumentCache[preparedKey, *prepared](), requests: newRequests(), ofSchema: newByteCache[sharedQuery, *finished](ofSchemaBytes, perFinished), slots: newSlots(o.MaxConcurrent), present: presentError(log, o.Limits, hidden), recover: recovered(log),
 		observers: o.Observers,
 	}
@@ -113,12 +117,15 @@ func (e *executor) setVariables(o *operation, given map[string]any) *gqlerror.Er
 		o.asked.Variables, o.cost = map[string]any{}, o.prepared.cost
 		return nil
 	}
-	if refused := checkVariables(e.schema.Schema(), o.prepared.operation, given); refused != nil {
+	if refused := checkVariables(e.schema, o.prepared.operation, given); refused != nil {
 		return gqlerror.Wrap(refused)
 	}
 	var err error
 	if o.asked.Variables, err = validator.VariableValues(e.schema.Schema(), o.prepared.operation, given); err != nil {
-		return coded(err, errcode.ValidationFailed)[0]
+		return coded(aboutVariable(err), errcode.ValidationFailed)[0]
+	}
+	if err := o.prepared.checkNulls(o.asked.Variables); err != nil {
+		return err
 	}
 	o.cost, o.variables = costOf(e.schema, o.prepared.operation, o.asked.Variables), string(asJSON(o.asked.Variables))
 	return nil
@@ -199,7 +206,8 @@ func resolveRoot(ctx context.Context, next graphql.RootResolver) graphql.Marshal
 type prepared struct {
 	document   *ast.QueryDocument
 	operation  *ast.OperationDefinition
-	cost       int // if the operation has no variables
+	cost       int      // if the operation has no variables
+	nullable   []string // variables that may be null where null is not allowed
 	dependence Dependence
 	Executable
 }
@@ -250,9 +258,13 @@ func (e *executor) read(key preparedKey) (*prepared, gqlerror.List) {
 	}
 	operation := document.Operations.ForName(name)
 	if operation == nil {
-		return nil, coded(gqlerror.Errorf("operation %s not found", name), errcode.ValidationFailed)
+		return nil, coded(gqlerror.Errorf("%s", noOperation(document.Operations, name)), errcode.ValidationFailed)
 	}
-	p := &prepared{document: document, operation: operation}
+	if len(document.Operations) > 1 {
+		// The walk of the last operation has bound the variables in fragments to its own definitions, with their defaults.
+		core.Walk(e.schema.Schema(), &ast.QueryDocument{Operations: ast.OperationList{operation}, Fragments: document.Fragments}, &core.Events{})
+	}
+	p := &prepared{document: document, operation: operation, nullable: nullableVariables(operation)}
 	if e.schema.DependenceOf != nil {
 		p.dependence = e.schema.DependenceOf(operation.SelectionSet)
 	}
@@ -264,6 +276,31 @@ func (e *executor) read(key preparedKey) (*prepared, gqlerror.List) {
 	}
 	e.known.add(key, p, len(text), perToken*countTokens(text)+p.Bytes)
 	return p, nil
+}
+
+const (
+	// maxNamed is how many operations of a document an error names, each by up to maxOperationName bytes of its name.
+	maxNamed         = 5
+	maxOperationName = 30
+)
+
+// noOperation says which operations there are instead of the one that a request names, or does not name.
+func noOperation(operations ast.OperationList, name string) string {
+	var names []string
+	for _, o := range operations[:min(len(operations), maxNamed)] {
+		names = append(names, strconv.Quote(cutTo(o.Name, maxOperationName)))
+	}
+	there := strings.Join(names, ", ")
+	if more := len(operations) - len(names); more > 0 {
+		there += fmt.Sprintf(" and %d more", more)
+	}
+	switch {
+	case name == "":
+		return fmt.Sprintf("the document has %d operations, so operationName must be one of %s", len(operations), there)
+	case operations[0].Name == "":
+		return fmt.Sprintf("there is no operation %q: the document's only one has no name, so leave operationName out", cutTo(name, maxOperationName))
+	}
+	return fmt.Sprintf("there is no operation %q: the document has %s", cutTo(name, maxOperationName), there)
 }
 
 // coded returns the errors of gqlparser that err holds, with a code.

@@ -45,11 +45,11 @@ var (
 	nameInText = regexp.MustCompile(`[_A-Za-z][_0-9A-Za-z]*`)
 )
 
-// hide replaces, in the message and the path of an invalid document or variable, the names that are not in the
-// document. h may be nil: then nothing is hidden.
-func (h *hiddenNames) hide(ctx context.Context, message string, path ast.Path) (string, ast.Path) {
+// hide replaces, in the message of an invalid document or variable, the names that are not in the document. h may be nil:
+// then nothing is hidden.
+func (h *hiddenNames) hide(ctx context.Context, message string) string {
 	if h == nil {
-		return message, path
+		return message
 	}
 	message = cutTo(message, 2*maxMessage) // more than is shown: a name at the end may be cut
 	sent := h.sent(ctx)
@@ -64,15 +64,7 @@ func (h *hiddenNames) hide(ctx context.Context, message string, path ast.Path) (
 	message = quotedText.ReplaceAllStringFunc(message, func(text string) string {
 		return nameInText.ReplaceAllStringFunc(text, without(h.all))
 	})
-	message = nameInText.ReplaceAllStringFunc(message, without(h.types))
-	var shown ast.Path
-	for _, step := range path {
-		if text, ok := step.(ast.PathName); ok {
-			step = ast.PathName(without(h.all)(string(text)))
-		}
-		shown = append(shown, step)
-	}
-	return message, shown
+	return nameInText.ReplaceAllStringFunc(message, without(h.types))
 }
 
 // sentExtension is where an operation's context keeps what sent returns.

@@ -28,7 +28,7 @@ type transport struct {
 	meter     *meter
 }
 
-// httpTransport serves GET, HEAD and POST: with a single JSON response, or, for subscriptions and for clients
+// httpTransport serves GET, HEAD, POST and QUERY: with a single JSON response, or, for subscriptions and for clients
 // that prefer it, with server-sent events.
 //
 // It replaces gqlgen's GET, POST and SSE transports. Those choose no media type by quality, bound neither body
@@ -39,11 +39,17 @@ type httpTransport struct {
 	maxAge time.Duration
 }
 
+// methodQuery is the method of RFC 10008: a POST that changes nothing, whose response a cache may keep for its body.
+const methodQuery = "QUERY"
+
 // methods is the value of the header Allow.
-const methods = "GET, HEAD, POST, OPTIONS"
+const methods = "GET, HEAD, POST, QUERY, OPTIONS"
 
 // serve serves one request. All refusals are written here.
 func (t *httpTransport) serve(ctx context.Context, w http.ResponseWriter, req *http.Request) {
+	if req.Method != http.MethodPost {
+		w.Header()["Accept-Query"] = acceptQuery
+	}
 	if req.Method == http.MethodOptions {
 		w.Header().Set("Allow", methods)
 		w.WriteHeader(http.StatusNoContent)
@@ -126,7 +132,7 @@ func allowed(w http.ResponseWriter, req *http.Request, accept acceptance, op *op
 // statusPartial is the status of a response that has errors beside data.
 const statusPartial = 294
 
-// status returns the HTTP status of a response, as GraphQL over HTTP of August 2026 has it for mediaGraphQL. Clients that
+// status returns the HTTP status of a response, as GraphQL over HTTP of 2026-08-06 has it for mediaGraphQL. Clients that
 // accept application/json read the response whatever its status, but proxies may replace one that is not 200; what is
 // not a GraphQL request at all is 400 for them.
 func (f *finished) status(media string) int {
@@ -153,9 +159,10 @@ var (
 	contentType   = map[string][]string{mediaJSON: {mediaJSON + "; charset=utf-8"}, mediaGraphQL: {mediaGraphQL + "; charset=utf-8"}}
 	contentCoding = map[string][]string{"gzip": {"gzip"}, "zstd": {"zstd"}}
 	nosniff       = []string{"nosniff"}
+	acceptQuery   = []string{mediaJSON}
 )
 
-// publish lets caches keep a response to a GET that is the same for all callers. A caller who has signed in gets none
+// publish lets caches keep a response to a GET or a QUERY that is the same for all callers. A caller who has signed in gets none
 // from a cache, since Vary names the headers that identify callers: it would not show what the caller just changed.
 func (t *httpTransport) publish(header http.Header, req *http.Request, op *operation, f *finished) {
 	if t.maxAge == 0 || req.Method == http.MethodPost || !f.whole || op.prepared.dependence == OnCaller || ViewerOf(op.ctx).Name != "" {

@@ -7,6 +7,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"os"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -42,7 +43,7 @@ func (t *httpTransport) read(w http.ResponseWriter, req *http.Request, op *opera
 // receive returns what a request consists of, once it may be read at all.
 func (t *httpTransport) receive(w http.ResponseWriter, req *http.Request) (raw requestKey, refused *refusal) {
 	switch req.Method {
-	case http.MethodPost:
+	case http.MethodPost, methodQuery:
 		raw.method = http.MethodPost
 		raw.text, refused = t.receiveBody(w, req)
 	case http.MethodGet, http.MethodHead:
@@ -53,12 +54,12 @@ func (t *httpTransport) receive(w http.ResponseWriter, req *http.Request) (raw r
 		}
 	default:
 		w.Header().Set("Allow", methods)
-		refused = &refusal{code: codeMethod, message: "use GET or POST", status: http.StatusMethodNotAllowed}
+		refused = &refusal{code: codeMethod, message: "use GET, POST or QUERY", status: http.StatusMethodNotAllowed}
 	}
 	return raw, refused
 }
 
-// receiveBody returns the body of a POST. An HTML form cannot send its media type, so that a foreign page cannot run a
+// receiveBody returns the body of a POST or a QUERY. An HTML form cannot send its media type, so that a foreign page cannot run a
 // mutation without a CORS preflight.
 func (t *httpTransport) receiveBody(w http.ResponseWriter, req *http.Request) (string, *refusal) {
 	if !sendsJSON(req.Header) {
@@ -75,6 +76,8 @@ func (t *httpTransport) receiveBody(w http.ResponseWriter, req *http.Request) (s
 	switch _, err := io.CopyBuffer(&body, http.MaxBytesReader(w, req.Body, t.bodyLimit), part[:]); {
 	case errors.As(err, &over):
 		return "", t.tooLarge(t.bodyLimit+1, http.StatusRequestEntityTooLarge)
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return "", &refusal{code: codeBadRequest, message: "the body did not come in time", status: http.StatusRequestTimeout}
 	case err != nil:
 		return "", badRequest("the body is incomplete")
 	}

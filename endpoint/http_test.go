@@ -1,8 +1,10 @@
 package endpoint_test
 
 import (
+	"bufio"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -130,6 +132,14 @@ func TestInvalidHTTPRequestsAreRejected(t *testing.T) {
 		{"a malformed URL", "GET", "?query=%zz", "", "", 400, "BAD_REQUEST"},
 		{"a long URL", "GET", "?query={__typename}&x=" + strings.Repeat("x", int(limit)), "", "", 414, "BODY_LIMIT_EXCEEDED"},
 		{"a mutation by GET", "GET", "?query=" + url.QueryEscape(`mutation { vote(input: {article: 1}) { changed } }`), "", "", 405, "METHOD_NOT_ALLOWED"},
+		{"QUERY", "QUERY", "", `{"query":"{__typename}"}`, "application/json", 200, ""},
+		{"QUERY with a query in the URL alone", "QUERY", "?query={__typename}", "", "application/json", 400, "BAD_REQUEST"},
+		{"QUERY of a form", "QUERY", "", "query={__typename}", "application/x-www-form-urlencoded", 415, "UNSUPPORTED_MEDIA_TYPE"},
+		{"QUERY without a content type", "QUERY", "", `{"query":"{__typename}"}`, "", 415, "UNSUPPORTED_MEDIA_TYPE"},
+		{"QUERY of no JSON", "QUERY", "", secret, "application/json", 400, "BAD_REQUEST"},
+		{"too large by QUERY", "QUERY", "", `{"query":"{__typename}"}` + padding, "application/json", 413, "BODY_LIMIT_EXCEEDED"},
+		{"a mutation by QUERY", "QUERY", "", `{"query":"mutation { vote(input: {article: 1}) { changed } }"}`, "application/json", 405, "METHOD_NOT_ALLOWED"},
+		{"query in small letters", "query", "", `{"query":"{__typename}"}`, "application/json", 405, "METHOD_NOT_ALLOWED"},
 		{"PUT", "PUT", "", `{"query":"{__typename}"}`, "application/json", 405, "METHOD_NOT_ALLOWED"},
 		{"DELETE", "DELETE", "", "", "", 405, "METHOD_NOT_ALLOWED"},
 		{"OPTIONS", "OPTIONS", "", "", "", 204, ""},
@@ -144,8 +154,11 @@ func TestInvalidHTTPRequestsAreRejected(t *testing.T) {
 		if res.StatusCode != tt.status {
 			t.Errorf("%s: got %d, want %d: %s", tt.name, res.StatusCode, tt.status, body)
 		}
+		if accepts := res.Header.Get("Accept-Query"); (accepts == "application/json") != (tt.method != "POST") {
+			t.Errorf("%s: got Accept-Query %q, want application/json for all methods but POST", tt.name, accepts)
+		}
 		if tt.status == 204 {
-			if body != "" || res.Header.Get("Allow") != "GET, HEAD, POST, OPTIONS" {
+			if body != "" || res.Header.Get("Allow") != "GET, HEAD, POST, QUERY, OPTIONS" {
 				t.Errorf("%s: got %q %v, want no body, and Allow", tt.name, body, res.Header)
 			}
 			continue
@@ -156,7 +169,7 @@ func TestInvalidHTTPRequestsAreRejected(t *testing.T) {
 		if res.Header.Get("Content-Type") != typeJSON || strings.Contains(body, secret) || res.Header.Get("X-Content-Type-Options") != "nosniff" {
 			t.Errorf("%s: got %v %s, want JSON that quotes nothing of the body", tt.name, res.Header, body)
 		}
-		allow := map[string]string{"PUT": "GET, HEAD, POST, OPTIONS", "DELETE": "GET, HEAD, POST, OPTIONS", "a mutation by GET": "POST"}[tt.name]
+		allow := map[string]string{"PUT": "GET, HEAD, POST, QUERY, OPTIONS", "DELETE": "GET, HEAD, POST, QUERY, OPTIONS", "query in small letters": "GET, HEAD, POST, QUERY, OPTIONS", "a mutation by GET": "POST", "a mutation by QUERY": "POST"}[tt.name]
 		if res.Header.Get("Allow") != allow {
 			t.Errorf("%s: got Allow %q, want %q", tt.name, res.Header.Get("Allow"), allow)
 		}
@@ -183,6 +196,21 @@ func TestChunkedBodyOverTheLimitIsRejected(t *testing.T) {
 	}
 }
 
+func TestBodyThatDoesNotComeInTimeIs408(t *testing.T) {
+	t.Parallel()
+	s := sitetest.NewOn(t, func(server *http.Server) { server.ReadTimeout = 100 * time.Millisecond }, redistest.Start(t).Client, site.DefaultRules())
+	for _, method := range []string{"POST", "QUERY"} {
+		conn := must.Get(net.Dial("tcp", strings.TrimPrefix(s.URL, "http://")))(t)
+		defer func() { _ = conn.Close() }()
+		must.Get(fmt.Fprintf(conn, "%s / HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{", method))(t)
+		res := must.Get(http.ReadResponse(bufio.NewReader(conn), nil))(t)
+		defer func() { _ = res.Body.Close() }()
+		if body, _ := io.ReadAll(res.Body); res.StatusCode != http.StatusRequestTimeout || sitetest.CodeOf(t, string(body)) != "BAD_REQUEST" {
+			t.Errorf("%s: got %d %s, want 408", method, res.StatusCode, body)
+		}
+	}
+}
+
 func TestVariablesAndOperationNameWorkByGETAndPOST(t *testing.T) {
 	t.Parallel()
 	s := sitetest.Open(t)
@@ -191,6 +219,9 @@ func TestVariablesAndOperationNameWorkByGETAndPOST(t *testing.T) {
 	const want = `{"data":{"articles":[{"id":"article:1"}]}}`
 	if _, body := s.PostJSON(fmt.Sprintf(`{"query":%q,"operationName":"A","variables":{"n":5},"extensions":null}`, query)); body != want {
 		t.Errorf("by POST: got %s, want %s", body, want)
+	}
+	if _, body := s.Send("QUERY", "", fmt.Sprintf(`{"query":%q,"operationName":"A","variables":{"n":5}}`, query), "Content-Type", "application/json"); body != want {
+		t.Errorf("by QUERY: got %s, want %s", body, want)
 	}
 	if _, body := s.Send("GET", "?operationName=A&variables="+url.QueryEscape(`{"n":5}`)+"&query="+url.QueryEscape(query), ""); body != want {
 		t.Errorf("by GET: got %s, want %s", body, want)
@@ -217,6 +248,14 @@ func TestOnlyAllowedOriginsGetCORSHeaders(t *testing.T) {
 		}
 		if vary := strings.Join(res.Header.Values("Vary"), ", "); vary != "Accept, X-User-ID, X-User-Roles, X-On-Behalf-Of, Accept-Encoding, Origin" {
 			t.Errorf("got Vary %q", vary)
+		}
+		res, _ = open.Send("OPTIONS", "", "", "Access-Control-Request-Method", "QUERY", "Access-Control-Request-Headers", "content-type", "Origin", origin)
+		if got := res.Header.Get("Access-Control-Allow-Origin"); got != allowed || (res.Header.Get("Access-Control-Allow-Methods") == "QUERY") != (allowed != "") {
+			t.Errorf("preflight of a QUERY from %s: got %v, want the allowed origin %q", origin, res.Header, allowed)
+		}
+		res, _ = open.Send("QUERY", "", `{"query":"{__typename}"}`, "Content-Type", "application/json", "Origin", origin)
+		if got := res.Header.Get("Access-Control-Allow-Origin"); got != allowed {
+			t.Errorf("a QUERY from %s: got %v, want the allowed origin %q", origin, res.Header, allowed)
 		}
 		res, _ = closed.Send("OPTIONS", "", "", append(ask, "Origin", origin)...)
 		if got := res.Header.Get("Access-Control-Allow-Origin"); got != "" {

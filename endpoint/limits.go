@@ -166,7 +166,7 @@ func (o Options) Validate() error {
 	}
 	for _, origin := range o.Origins {
 		if u, err := url.Parse(origin); origin != "*" && (err != nil || u.Scheme+"://"+u.Host != origin || u.Host == "") {
-			return outOfRange("Origins", "%q is not of the form https://example.org", origin)
+			return outOfRange("Origins", "%q is not of the form https://example.org, without a slash at the end", origin)
 		}
 	}
 	for _, part := range []interface{ Validate() error }{o.Streams, o.Limits, o.Rates} {

@@ -7,8 +7,6 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime/debug"
-	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -72,10 +70,10 @@ func presentError(log *slog.Logger, limits Limits, hidden *hiddenNames) graphql.
 			}
 		}
 		if refused.code == errcode.ParseFailed || refused.code == errcode.ValidationFailed {
-			refused.message, shown.Path = hidden.hide(ctx, refused.message, shown.Path)
+			refused.message = hidden.hide(ctx, refused.message)
 		}
 		presented := refused.shown()
-		presented.Path, presented.Locations = cutPath(shown.Path), shown.Locations
+		presented.Path, presented.Locations = responsePath(ctx, shown.Path), shown.Locations
 		return presented
 	}
 }
@@ -85,8 +83,6 @@ func explain(err error, shown *gqlerror.Error, limits Limits) *refusal {
 	var refused *refusal
 	var broken site.Refusal
 	var old *events.ExpiredError
-	var overflow *graphql.IntegerError
-	var syntax *strconv.NumError
 	switch code := shown.Extensions["code"]; {
 	case errors.As(err, &refused):
 		return refused
@@ -94,8 +90,6 @@ func explain(err error, shown *gqlerror.Error, limits Limits) *refusal {
 		return &refusal{code: codeBadInput, message: broken.Error()}
 	case errors.As(err, &old):
 		return &refusal{code: codeCursorExpired, message: old.Error(), expired: old}
-	case errors.As(err, &overflow), errors.As(err, &syntax):
-		return &refusal{code: codeBadInput, message: "an Int is a whole number of 32 bits"}
 	// The text of gqlparser v2.5.64. When it changes, TestDocumentOverALimitIsRejected fails for tokens.
 	case code == errcode.ParseFailed && strings.HasPrefix(shown.Message, "exceeded token limit"):
 		return overLimit(codeTokenLimit, "tokens or more", limits.Tokens+1, limits.Tokens)
@@ -139,15 +133,19 @@ func cutTo(text string, length int) string {
 	return strings.ToValidUTF8(text[:length], "") + "..."
 }
 
-// cutPath shortens the names in a path. Where it leads into variables, the client chose them.
-func cutPath(path ast.Path) ast.Path {
-	shown := slices.Clone(path)
-	for i, step := range shown {
-		if name, ok := step.(ast.PathName); ok {
-			shown[i] = ast.PathName(cut(string(name)))
+// responsePath returns the part of a path that leads to a field of the response, or to an element of a list that it is. To
+// the path of an invalid argument gqlgen adds the names of the argument and of what is in it.
+func responsePath(ctx context.Context, path ast.Path) ast.Path {
+	field := graphql.GetFieldContext(ctx)
+	if field == nil {
+		return nil
+	}
+	for i := len(field.Path()); i < len(path); i++ {
+		if _, named := path[i].(ast.PathName); named {
+			return path[:i:i]
 		}
 	}
-	return shown
+	return path
 }
 
 // errReported replaces a fault that is in the log already.

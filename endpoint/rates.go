@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/netip"
 	"slices"
 	"time"
 
@@ -103,10 +104,11 @@ func (r Rates) charge(charges []rates.Charge, v Viewer, rule string, amount int)
 // amount returns how much of an activity the operation is.
 func (o *operation) amount(rule string, ruleOf map[string]string) (n int) {
 	if rule == RuleCost {
+		besides, _ := o.ctx.Value(besidesKey{}).(int)
 		if o.failed {
-			return o.effort
+			return o.effort + besides
 		}
-		return max(o.cost, o.effort, 1)
+		return max(o.cost, o.effort, 1) + besides
 	}
 	if o.failed || o.reads() {
 		return 0
@@ -165,18 +167,38 @@ func (m *meter) isNew(o *operation, v Viewer) bool {
 	return err == nil && !until.IsZero()
 }
 
-// Charge charges points of cost to the address of a request that is not an operation, by RuleCost. It returns how
-// long to wait until they are allowed, 0 if they are now. It fails if the store does not answer.
-func (h *Handler) Charge(req *http.Request, points int) (wait time.Duration, err error) {
-	b := bill{charges: h.meter.rates.costCharges(Viewer{Address: clientAddress(req, h.proxies)}, points)}
-	if b.charges == nil {
-		return 0, nil
+// Work charges points of cost to the address of a request that is not an operation, by RuleCost. If they are allowed, work is
+// done in the share of the address, as a query is. Otherwise, and if the server is busy, Work returns how long to wait. It
+// fails if the store does not answer, or if the client leaves.
+func (h *Handler) Work(req *http.Request, points int, work func()) (wait time.Duration, err error) {
+	ctx, address := req.Context(), NetworkOf(req, h.proxies)
+	b := bill{charges: h.meter.rates.costCharges(Viewer{Address: address}, points)}
+	if b.charges != nil {
+		if b.balances, b.repo, err = h.meter.record(ctx, RuleCost, b.charges); err != nil {
+			return 0, err
+		}
+		h.meter.refused.count(b)
+		if wait = b.wait(RuleCost); wait > 0 {
+			return wait, nil
+		}
 	}
-	if b.balances, b.repo, err = h.meter.record(req.Context(), RuleCost, b.charges); err != nil {
-		return 0, err
+	if refused := h.exec.shares.acquire(ctx, queries, address); refused != nil {
+		return refused.wait, ctx.Err()
 	}
-	h.meter.refused.count(b)
-	return b.wait(RuleCost), nil
+	defer h.exec.shares.release(queries, address)
+	if refused := h.exec.slots.acquire(ctx, queries, netip.Addr{}); refused != nil {
+		return refused.wait, ctx.Err()
+	}
+	defer h.exec.slots.release(queries, netip.Addr{})
+	work()
+	return 0, nil
+}
+
+type besidesKey struct{}
+
+// Besides has the operation that is asked for with the context cost more points: for what its response is made into.
+func Besides(ctx context.Context, points int) context.Context {
+	return context.WithValue(ctx, besidesKey{}, points)
 }
 
 // record records charges. It returns the repo that did, or nil if this process alone counts them.

@@ -22,7 +22,7 @@ type request struct {
 	cost      int
 }
 
-// requestKey is a request as it was received: the body of a POST, or the query string of a GET.
+// requestKey is a request as it was received: the body of a POST or a QUERY, or the query string of a GET.
 type requestKey struct {
 	method string
 	text   string

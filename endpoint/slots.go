@@ -6,6 +6,7 @@ import (
 	"math"
 	"net/http"
 	"net/netip"
+	"runtime"
 	"strings"
 	"sync"
 	"time"
@@ -17,13 +18,16 @@ const (
 	slotPatience = 500 * time.Millisecond
 	// waitingPerSlot is how many operations of a kind may wait, for each slot. Each holds a few kilobytes.
 	waitingPerSlot = 32
-	// perAddress is how many operations of one address are at work at a time, while the rate of cost counts them. With more, the
-	// work of one address would make the operations of all others wait for Redis and for a CPU.
-	perAddress = 4
+	// waitingPerAddress is how many operations of a kind of one address may wait for its share.
+	waitingPerAddress = 128
 	// unreadBytes is how much of the responses to one address may be on its way before its next operation waits. A client
 	// that does not read holds a response until the server's WriteTimeout.
 	unreadBytes = 16 << 20
 )
+
+// perAddress is how many operations of a kind of one address are at work at a time, while the rate of cost counts them: with
+// half of the CPUs, those of others find another one idle. With more, others would also wait for several commands in Redis.
+var perAddress = max(1, runtime.GOMAXPROCS(0)/2)
 
 // Kinds of operations. Each has a quarter of the slots for itself, and a freed slot goes to a mutation first.
 const (
@@ -37,7 +41,8 @@ const (
 type slots struct {
 	allowed    int // for one kind
 	longest    int // that the operations of one kind may wait
-	perAddress int // maximum for one address
+	perAddress int // maximum of a kind for one address
+	waitingPer int // maximum for one address of those that wait
 
 	mu      sync.Mutex
 	free    int
@@ -54,20 +59,23 @@ type waiter struct {
 }
 
 // addressSlots are the operations of an address, and the bytes of its responses that are being sent.
-type addressSlots struct{ busy, waiting, unread int }
+type addressSlots struct {
+	busy            [kinds]int
+	waiting, unread int
+}
 
 // newSlots makes n slots. If n is 0, nil is returned, which does not bound anything.
 func newSlots(n int) *slots {
 	if n == 0 {
 		return nil
 	}
-	return &slots{allowed: n - n/4, longest: waitingPerSlot * n, perAddress: n, free: n, of: map[netip.Addr]addressSlots{}}
+	return &slots{allowed: n - n/4, longest: waitingPerSlot * n, perAddress: n, waitingPer: waitingPerSlot * n, free: n, of: map[netip.Addr]addressSlots{}}
 }
 
 // newShares makes slots of which each address has perAddress, and which nothing else bounds.
 func newShares() *slots {
-	const unbounded = math.MaxInt32 / waitingPerSlot
-	return &slots{allowed: unbounded, longest: unbounded, perAddress: perAddress, free: unbounded, of: map[netip.Addr]addressSlots{}}
+	const unbounded = math.MaxInt32
+	return &slots{allowed: unbounded, longest: unbounded, perAddress: perAddress, waitingPer: waitingPerAddress, free: unbounded, of: map[netip.Addr]addressSlots{}}
 }
 
 // acquire takes a slot for an operation, which must release it. With the zero address it counts for no address.
@@ -82,7 +90,7 @@ func (s *slots) acquire(ctx context.Context, kind int, address netip.Addr) *refu
 		s.mu.Unlock()
 		return nil
 	}
-	if s.waiting[kind].Len() >= s.longest || address.IsValid() && s.of[address].waiting >= waitingPerSlot*s.perAddress {
+	if s.waiting[kind].Len() >= s.longest || address.IsValid() && s.of[address].waiting >= s.waitingPer {
 		s.mu.Unlock()
 		return s.refuse(ctx, kind)
 	}
@@ -123,7 +131,7 @@ func (s *slots) release(kind int, address netip.Addr) {
 	defer s.mu.Unlock()
 	s.free++
 	s.busy[kind]--
-	s.count(address, addressSlots{busy: -1})
+	s.countBusy(kind, address, -1)
 	s.grant()
 }
 
@@ -155,13 +163,13 @@ func (s *slots) grant() {
 }
 
 func (s *slots) available(kind int, address netip.Addr) bool {
-	return s.free > 0 && s.busy[kind] < s.allowed && (!address.IsValid() || s.of[address].busy < s.perAddress && s.of[address].unread < unreadBytes)
+	return s.free > 0 && s.busy[kind] < s.allowed && (!address.IsValid() || s.of[address].busy[kind] < s.perAddress && s.of[address].unread < unreadBytes)
 }
 
 func (s *slots) take(kind int, address netip.Addr) {
 	s.free--
 	s.busy[kind]++
-	s.count(address, addressSlots{busy: 1})
+	s.countBusy(kind, address, 1)
 }
 
 // leave removes an operation from those that wait.
@@ -171,13 +179,21 @@ func (s *slots) leave(kind int, place *list.Element) waiter {
 	return w
 }
 
+func (s *slots) countBusy(kind int, address netip.Addr, n int) {
+	var more addressSlots
+	more.busy[kind] = n
+	s.count(address, more)
+}
+
 // count adds to the counts of an address. Those of the zero address are not kept.
 func (s *slots) count(address netip.Addr, more addressSlots) {
 	if !address.IsValid() {
 		return
 	}
 	a := s.of[address]
-	a.busy += more.busy
+	for kind, n := range more.busy {
+		a.busy[kind] += n
+	}
 	a.waiting += more.waiting
 	a.unread += more.unread
 	if a == (addressSlots{}) {

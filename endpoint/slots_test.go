@@ -201,7 +201,7 @@ func TestAnAddressHasAShare(t *testing.T) {
 		admitted(t, waiting)
 
 		began := time.Now()
-		late := make([]<-chan *refusal, waitingPerSlot*perAddress)
+		late := make([]<-chan *refusal, waitingPerAddress)
 		for i := range late {
 			late[i] = acquire(queries, greedy)
 		}

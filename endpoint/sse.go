@@ -105,6 +105,12 @@ func WithConn(ctx context.Context, conn net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, conn)
 }
 
+// ConnOf returns the connection that WithConn has put into the context of a request, below its encryption, or nil.
+func ConnOf(ctx context.Context) net.Conn {
+	conn, _ := ctx.Value(connKey{}).(net.Conn)
+	return conn
+}
+
 // watch sends the events of a subscription until it ends, ending is done, or the client leaves.
 func (t *httpTransport) watch(ending context.Context, to *eventStream, s *subscription) {
 	if s.watch == nil {

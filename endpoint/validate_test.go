@@ -66,8 +66,7 @@ func executions(n *atomic.Int64) func(*endpoint.Options) {
 	}
 }
 
-// What depends on the schema alone is executed once. Each answer costs a point for each endpoint.PointBytes, also the
-// first one, whose size is not known before: its header shows what was charged until then.
+// What depends on the schema alone is executed once. Each further answer costs a point for each endpoint.PointBytes.
 func TestIntrospectionIsMadeOnceAndChargedByItsBytes(t *testing.T) {
 	t.Parallel()
 	var executed atomic.Int64
@@ -78,6 +77,9 @@ func TestIntrospectionIsMadeOnceAndChargedByItsBytes(t *testing.T) {
 		res, body := s.PostJSON(fmt.Sprintf(`{"query":%q}`, standardIntrospection), "X-User-ID", "alice")
 		user, address, _ := left(t, res.Header)
 		points := len(body) / endpoint.PointBytes
+		if i == 1 { // the header of the first one shows what was charged until it was executed
+			used = most - user - points
+		}
 		if used += points; points < 50 || i > 0 && (user != most-used || address != 10*most-used) || i > 0 && body != whole {
 			t.Errorf("answer %d of %d bytes: %d and %d points are left, want %d and %d, and equal answers", i, len(body), user, address, most-used, 10*most-used)
 		}
@@ -94,20 +96,44 @@ func TestIntrospectionIsMadeOnceAndChargedByItsBytes(t *testing.T) {
 	}
 	s.Post("alice", "first")
 	mixed := fmt.Sprintf(`{"query":%q}`, strings.Replace(standardIntrospection, "{", "{ articles { title }", 1))
-	_, before := s.PostJSON(mixed, "X-User-ID", "bob")
+	s.PostJSON(mixed, "X-User-ID", "bob")
 	s.Post("alice", "second")
 	res, after := s.PostJSON(mixed, "X-User-ID", "bob")
 	user, _, _ := left(t, res.Header)
-	least, all := most-(len(before)+len(after))/endpoint.PointBytes-30, most-len(before)/endpoint.PointBytes
+	least, all := most-1000, most-400 // of the first one, and a little of the second
 	if !strings.Contains(after, "second") || user < least || user > all {
 		t.Errorf("articles beside the schema: got %.100s and %d points left, want the new article and %d to %d", after, user, least, all)
+	}
+}
+
+// What is asked of the schema for the first time is executed, for a point for each 50 us, however short the response is.
+func TestFirstIntrospectionCostsWhatItTakes(t *testing.T) {
+	t.Parallel()
+	s := sitetest.Open(t, pointsOf(100_000))
+	balance := func(query string) int {
+		res, _ := s.PostJSON(fmt.Sprintf(`{"query":%q}`, query), "X-User-ID", "alice")
+		user, _, _ := left(t, res.Header)
+		return user
+	}
+	spent := func(query string) int {
+		before := balance("{ __typename }")
+		balance(query)
+		return before - balance("{ __typename }") - 1
+	}
+	for query, least := range map[string]int{
+		standardIntrospection: 400, `{ __schema { types { fields { type { fields { name } } } } } }`: 200, `{ __schema { types { name } } }`: 20,
+		`{ __schema { types { fields { name @skip(if: true) } } } }`: 80,
+	} {
+		if first, again := spent(query), spent(query); first < least || 4*again > first {
+			t.Errorf("%.100s: got %d points and %d the second time, want at least %d and a quarter of it", query, first, again, least)
+		}
 	}
 }
 
 // One who cannot pay for an answer about the schema gets no other one, and neither does one who knows that it is there.
 func TestIntrospectionThatIsNotPaidIsRefused(t *testing.T) {
 	t.Parallel()
-	s := sitetest.Open(t, pointsOf(15))
+	s := sitetest.Open(t, sitetest.WithRates(endpoint.Rates{Cost: endpoint.Rate{Most: 15, Window: time.Minute}, Addresses: 100}))
 	for i, ask := range []struct{ user, name, code string }{
 		{"alice", "A", ""}, {"alice", "A", "RATE_LIMITED"}, {"alice", "B", "RATE_LIMITED"}, {"bob", "A", "RATE_LIMITED"}, {"", "A", ""},
 	} {

@@ -1,6 +1,9 @@
 package endpoint
 
 import (
+	"fmt"
+	"math"
+
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 	"github.com/vektah/gqlparser/v2/validator"
@@ -18,15 +21,15 @@ type validation struct {
 	suggesting *rules.Rules // nil if no error may suggest names that the client did not send
 }
 
-func newValidation(schema *ast.Schema, limits Limits, introspection bool) *validation {
-	v := &validation{schema: schema, limits: limits, plain: validationRules()}
+func newValidation(schema *ast.Schema, scalars Scalars, limits Limits, introspection bool) *validation {
+	v := &validation{schema: schema, limits: limits, plain: validationRules(scalars)}
 	v.plain.ReplaceRule(rules.FieldsOnCorrectTypeRule.Name, rules.FieldsOnCorrectTypeRuleWithoutSuggestions.RuleFunc)
 	v.plain.ReplaceRule(rules.KnownArgumentNamesRule.Name, rules.KnownArgumentNamesRuleWithoutSuggestions.RuleFunc)
 	v.plain.ReplaceRule(rules.KnownTypeNamesRule.Name, rules.KnownTypeNamesRuleWithoutSuggestions.RuleFunc)
 	v.plain.ReplaceRule(rules.ScalarLeafsRule.Name, rules.ScalarLeafsRuleWithoutSuggestions.RuleFunc)
 	v.plain.ReplaceRule(rules.ValuesOfCorrectTypeRule.Name, rules.ValuesOfCorrectTypeRuleWithoutSuggestions.RuleFunc)
 	if introspection {
-		v.suggesting = validationRules()
+		v.suggesting = validationRules(scalars)
 	} else {
 		v.plain.AddRule("NoIntrospection", noIntrospection)
 	}
@@ -34,10 +37,11 @@ func newValidation(schema *ast.Schema, limits Limits, introspection bool) *valid
 }
 
 // validationRules returns gqlparser's rules, which include a limit on introspection, and those that it lacks.
-func validationRules() *rules.Rules {
+func validationRules(scalars Scalars) *rules.Rules {
 	all := rules.NewDefaultRules()
 	all.AddRule("ObjectsAreInputs", objectsAreInputs)
 	all.AddRule("NumbersAreInRange", numbersAreInRange)
+	all.AddRule("ScalarsParse", scalars.parse)
 	return all
 }
 
@@ -91,14 +95,42 @@ func objectsAreInputs(events *core.Events, addError core.AddErrFunc) {
 	})
 }
 
-// numbersAreInRange rejects numbers that no type has. gqlparser accepts them for scalars of the schema, and then panics.
+// numbersAreInRange rejects numbers that no type has, or not the type Int. gqlparser accepts the first for scalars of the
+// schema, and then panics; gqlgen finds the second when it executes the field, after other fields.
 func numbersAreInRange(events *core.Events, addError core.AddErrFunc) {
 	events.OnValue(func(_ *core.Walker, value *ast.Value) {
 		if value.Kind != ast.IntValue && value.Kind != ast.FloatValue {
 			return
 		}
-		if _, err := value.Value(nil); err != nil {
+		number, err := value.Value(nil)
+		whole, _ := number.(int64)
+		if err != nil || value.Definition != nil && value.Definition.Name == "Int" && (whole < math.MinInt32 || whole > math.MaxInt32) {
 			addError(core.Message("the number %s is out of range", value.Raw), core.At(value.Position))
+		}
+	})
+}
+
+// Scalars has a function for each scalar of a schema that returns an error for what is not a value of it.
+type Scalars map[string]func(value any) error
+
+// parse rejects literals that are not values of the schema's scalars. gqlparser accepts all of them.
+func (s Scalars) parse(events *core.Events, addError core.AddErrFunc) {
+	events.OnValue(func(_ *core.Walker, value *ast.Value) {
+		if value.Definition == nil || s[value.Definition.Name] == nil || value.Kind == ast.Variable || value.Kind == ast.NullValue ||
+			value.Kind == ast.ObjectValue || value.Kind == ast.ListValue && value.ExpectedType.Elem != nil {
+			return
+		}
+		parsed, err := value.Value(nil)
+		switch {
+		case err != nil: // a number out of range
+			return
+		case value.Kind == ast.EnumValue:
+			err = fmt.Errorf("%s is not of type %s: give a text in quotes", value.Raw, value.Definition.Name)
+		default:
+			err = s[value.Definition.Name](parsed)
+		}
+		if err != nil {
+			addError(core.Message("%s", err), core.At(value.Position))
 		}
 	})
 }

@@ -2,18 +2,20 @@ package endpoint
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
 
 	"github.com/99designs/gqlgen/graphql/errcode"
 	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
 )
 
 // checkVariables refuses values that the specification does not coerce to the types of their variables, although
 // gqlparser does, such as a number for String, and those that gqlparser refuses without showing them. Whole numbers for
 // Int get the form that gqlparser accepts. All else is left to gqlparser: what is missing or null, and unknown fields.
-func checkVariables(schema *ast.Schema, operation *ast.OperationDefinition, given map[string]any) *refusal {
+func checkVariables(schema Schema, operation *ast.OperationDefinition, given map[string]any) *refusal {
 	for _, v := range operation.VariableDefinitions {
 		value, ok := given[v.Variable]
 		if !ok {
@@ -28,8 +30,27 @@ func checkVariables(schema *ast.Schema, operation *ast.OperationDefinition, give
 	return nil
 }
 
+// aboutVariable moves what gqlparser says about the place in a variable from the path of its error to the message: a path
+// is one of the response.
+func aboutVariable(err error) error {
+	var e *gqlerror.Error
+	if !errors.As(err, &e) || len(e.Path) < 2 {
+		return err
+	}
+	message := ""
+	for _, step := range e.Path[1:] {
+		switch step := step.(type) {
+		case ast.PathName:
+			message += fmt.Sprintf("%q: ", cutTo(string(step), maxAlias))
+		case ast.PathIndex:
+			message += fmt.Sprintf("element %d: ", step)
+		}
+	}
+	return gqlerror.Errorf("variable %s%s", message, e.Message)
+}
+
 // coerce returns a value as gqlparser is to get it, and what is wrong with it, if anything.
-func coerce(schema *ast.Schema, t *ast.Type, value any) (coerced any, wrong string) {
+func coerce(schema Schema, t *ast.Type, value any) (coerced any, wrong string) {
 	if value == nil {
 		return nil, ""
 	}
@@ -45,7 +66,7 @@ func coerce(schema *ast.Schema, t *ast.Type, value any) (coerced any, wrong stri
 		}
 		return list, ""
 	}
-	definition := schema.Types[t.NamedType]
+	definition := schema.Schema().Types[t.NamedType]
 	switch definition.Kind {
 	case ast.InputObject:
 		object, ok := value.(map[string]any)
@@ -64,13 +85,18 @@ func coerce(schema *ast.Schema, t *ast.Type, value any) (coerced any, wrong stri
 			return nil, isNo(value, definition.Name, "one of its values, in upper case")
 		}
 	case ast.Scalar:
+		if parse := schema.Scalars[definition.Name]; parse != nil {
+			if err := parse(value); err != nil {
+				return nil, err.Error()
+			}
+		}
 		return coerceScalar(definition.Name, value)
 	case ast.Object, ast.Interface, ast.Union: // not types of variables: validation has refused them
 	}
 	return value, ""
 }
 
-// coerceScalar is coerce for a scalar. The schema's own scalars parse their values themselves.
+// coerceScalar is coerce for a built-in scalar.
 func coerceScalar(name string, value any) (coerced any, wrong string) {
 	_, text := value.(string)
 	number, isNumber := value.(json.Number)

@@ -2,8 +2,8 @@
 //
 // An export is a text in UTF-8 with a JSON object on each line:
 //
-//   - the first line, {"frontpage":"export","version":1,"rules":{...},"last":20101}: the version of this format, the rules
-//     that scores are computed by, and the highest article number that was given out;
+//   - the first line, {"frontpage":"export","version":1,"uuid":"...","rules":{...},"last":20101}: the version of this format, the
+//     UUID of the site, the rules that scores are computed by, and the highest article number that was given out;
 //   - a line {"log":"deleted",...} for each entry of the moderation log, the oldest first: a transfer.LogRecord;
 //   - a line {"denial":"user:eve",...} for each denied user and host, and then {"blocker":"alice",...} for each user who blocks
 //     others, by name: a denials.Record;
@@ -90,6 +90,7 @@ func (s *Summary) count(rec *transfer.Record) {
 type header struct {
 	Frontpage string          `json:"frontpage"`
 	Version   int             `json:"version"`
+	UUID      string          `json:"uuid,omitempty"` // missing in files of versions before 0.10
 	Rules     map[string]rule `json:"rules"`
 	Last      site.ArticleID  `json:"last"`
 }
@@ -152,7 +153,7 @@ func WriteCSV(ctx context.Context, repo *redisrepo.Repo, to io.Writer, o Options
 
 // writer writes one format.
 type writer interface {
-	begin(last site.ArticleID) error
+	begin(uuid string, last site.ArticleID) error
 	log(transfer.LogRecord) error
 	denial(denials.Record) error
 	kept(saved.Record) error
@@ -176,7 +177,11 @@ func export(ctx context.Context, repo *redisrepo.Repo, o Options, w writer) (sum
 	if err != nil {
 		return sum, err
 	}
-	if err := w.begin(last); err != nil {
+	uuid, err := transfer.UUID(ctx, repo)
+	if err != nil {
+		return sum, err
+	}
+	if err := w.begin(uuid, last); err != nil {
 		return sum, err
 	}
 	err = transfer.LogRecords(ctx, repo, func(entry transfer.LogRecord) error {
@@ -249,21 +254,22 @@ func partly(rec *transfer.Record) string {
 type jsonWriter struct {
 	out   *bufio.Writer
 	lines *json.Encoder
-	rules map[string]rule
+	first header
 }
 
 func newJSONWriter(to io.Writer, repo *redisrepo.Repo) *jsonWriter {
-	w := &jsonWriter{out: bufio.NewWriterSize(to, 1<<16), rules: map[string]rule{}}
+	w := &jsonWriter{out: bufio.NewWriterSize(to, 1<<16), first: header{Frontpage: "export", Version: Version, Rules: map[string]rule{}}}
 	w.lines = json.NewEncoder(w.out)
 	w.lines.SetEscapeHTML(false)
 	for name, value := range repo.Layout.RankingRules() {
-		w.rules[name] = rule(value)
+		w.first.Rules[name] = rule(value)
 	}
 	return w
 }
 
-func (w *jsonWriter) begin(last site.ArticleID) error {
-	return w.lines.Encode(header{Frontpage: "export", Version: Version, Rules: w.rules, Last: last})
+func (w *jsonWriter) begin(uuid string, last site.ArticleID) error {
+	w.first.UUID, w.first.Last = uuid, last
+	return w.lines.Encode(w.first)
 }
 
 func (w *jsonWriter) log(entry transfer.LogRecord) error         { return w.lines.Encode(entry) }
@@ -278,7 +284,7 @@ func (w *jsonWriter) end(sum Summary) error {
 
 type csvWriter struct{ out *csv.Writer }
 
-func (w *csvWriter) begin(site.ArticleID) error {
+func (w *csvWriter) begin(string, site.ArticleID) error {
 	return w.out.Write([]string{"id", "title", "link", "votes", "poster", "posted_at", "text", "groups"})
 }
 

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/csvimport"
@@ -259,6 +260,31 @@ func TestExportAndImportGiveTheSameSite(t *testing.T) {
 	}
 }
 
+// The UUID of an export is that of the site afterwards, also in a process that serves the empty site meanwhile. A file without one
+// leaves the site its own.
+func TestImportKeepsTheUUIDOfTheExport(t *testing.T) {
+	t.Parallel()
+	for _, partitions := range []int{1, 4} {
+		from := newSite(t, partitions)
+		must.Get(from.Post(t.Context(), "alice", site.Draft{Title: "t", Text: new("x")}))(t)
+		whole, was := from.export(t), from.Store.UUID.Load().String()
+		for text, keeps := range map[string]bool{whole: true, strings.Replace(whole, `"uuid":"`+was+`",`, "", 1): false} {
+			serving := newSite(t, partitions)
+			want := serving.Store.UUID.Load().String()
+			if keeps {
+				want = was
+			}
+			must.Get(read(t.Context(), serving.client, text, partitions))(t)
+			must.Do(t, serving.CheckHistory(t.Context(), 0))
+			for what, s := range map[string]testSite{"the process": serving, "another": open(t, serving.client, 0)} {
+				if got := s.Store.UUID.Load().String(); got != want || got == uuid.Nil.String() {
+					t.Errorf("%s has the UUID %s, want %s", what, got, want)
+				}
+			}
+		}
+	}
+}
+
 // Articles whose texts were erased long after their deletion are exported and imported as such.
 func TestEmptiedArticlesAreExported(t *testing.T) {
 	t.Parallel()
@@ -395,6 +421,7 @@ func TestBrokenExportsAreRefused(t *testing.T) {
 		"empty":               {"", "line 0: the file ends here"},
 		"another file":        {"{\"a\":1}\n", "line 1: the file is no export"},
 		"newer version":       {replaced(1, strings.Replace(lines[0], `"version":1`, `"version":2,"more":true`, 1)), "line 1: the version of the format is 2: this program reads version 1"},
+		"no UUID":             {replaced(1, strings.Replace(lines[0], `"uuid":"`, `"uuid":"7`, 1)), "is no UUID"},
 		"no JSON":             {replaced(article, "{\"article\":\n"), fmt.Sprintf("line %d: ", article)},
 		"two objects":         {replaced(article, strings.TrimSpace(lines[article-1])+"{}\n"), "more than one JSON object"},
 		"unknown member":      {replaced(article, strings.Replace(lines[article-1], "{", `{"article":1,"colour":"red",`, 1)), `unknown field "colour"`},

@@ -16,6 +16,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/google/uuid"
 	"github.com/redis/go-redis/v9"
 	"github.com/schollz/progressbar/v3"
 
@@ -65,7 +66,7 @@ func Read(ctx context.Context, client redis.UniversalClient, rules site.Rules, f
 	if err := r.read(ctx, file, digest, discard{}); err != nil {
 		return sum, err
 	}
-	source := transfer.Source{Digest: "sha256:" + hex.EncodeToString(digest.Sum(nil)), Rules: map[string]string{}, Last: r.header.Last}
+	source := transfer.Source{Digest: "sha256:" + hex.EncodeToString(digest.Sum(nil)), UUID: r.header.UUID, Rules: map[string]string{}, Last: r.header.Last}
 	for name, value := range r.header.Rules {
 		source.Rules[name] = string(value)
 	}
@@ -231,6 +232,9 @@ func (r *reader) parseHeader(line []byte, is kind) error {
 	}
 	if r.header.Frontpage != "export" || r.header.Last < 0 || r.header.Last > 1<<31-1 {
 		return errors.New("it is no first line of an export")
+	}
+	if r.header.UUID != "" && uuid.Validate(r.header.UUID) != nil {
+		return fmt.Errorf("%.40q is no UUID", r.header.UUID)
 	}
 	return nil
 }

@@ -38,9 +38,9 @@ type Options struct {
 	Timeout   time.Duration          // of a request
 	Has       func(path string) bool // whether the site has a page; nil: all of them
 	Log       *slog.Logger
-	// Charge charges the client of a request for points of complexity. It returns how long to wait until they are allowed,
-	// 0 if they are now. nil: requests are not charged.
-	Charge func(req *http.Request, points int) (wait time.Duration, err error)
+	// Work charges the client of a request for points of complexity, and does the work for it in the client's turn. It returns
+	// how long to wait until they are allowed, 0 if it is done. nil: requests are not charged.
+	Work func(req *http.Request, points int, work func()) (wait time.Duration, err error)
 }
 
 const (
@@ -78,6 +78,9 @@ var errMissing = errors.New("no page has this path")
 // Handle has mux serve feeds, the sitemap and robots.txt, by GET and HEAD.
 func Handle(mux *http.ServeMux, repo *redisrepo.Repo, o Options) {
 	o.Name = cmp.Or(o.Name, "Frontpage")
+	if o.Work == nil {
+		o.Work = func(_ *http.Request, _ int, work func()) (time.Duration, error) { work(); return 0, nil }
+	}
 	s := &server{Options: o, repo: repo, work: make(chan struct{}, atWork),
 		recent: sharing.New[string, made](shared, sharedBytes, repo.Version)}
 	handle := func(path string, handler http.HandlerFunc) { mux.Handle("GET "+path, gzhttp.GzipHandler(handler)) }
@@ -156,7 +159,7 @@ func (s *server) feed(listOf func(*http.Request) (list, error), f format) http.H
 			}
 			slices.SortStableFunc(articles, func(a, b *site.Article) int { return b.CreatedAt.Compare(a.CreatedAt) })
 			body, err := f.write(channel{
-				site: s.Name, title: s.Name + l.title, self: base + strings.TrimSuffix(l.page, "/") + f.path, page: base + l.page, base: base, articles: articles,
+				uuid: *s.repo.Store.UUID.Load(), site: s.Name, title: s.Name + l.title, path: l.page, self: base + strings.TrimSuffix(l.page, "/") + f.path, page: base + l.page, base: base, articles: articles,
 			})
 			return body, tagOf(body, articles), err
 		})
@@ -167,34 +170,18 @@ func (s *server) feed(listOf func(*http.Request) (list, error), f format) http.H
 func (s *server) serve(w http.ResponseWriter, req *http.Request, mediaType string, age, points int, read func(context.Context) (body []byte, tag string, err error)) {
 	ctx, cancel := context.WithTimeout(failover.FailFast(req.Context()), s.Timeout)
 	defer cancel()
-	if s.Charge != nil {
-		wait, err := s.Charge(req.WithContext(ctx), points)
-		if err != nil {
-			s.fail(w, req, err)
-			return
-		}
-		if wait > 0 {
-			seconds := strconv.Itoa(rates.Seconds(wait))
-			w.Header().Set("Cache-Control", "no-store")
-			w.Header().Set("Retry-After", seconds)
-			http.Error(w, "too many requests: try again in "+seconds+" s", http.StatusTooManyRequests)
-			return
-		}
-	}
-	result, err := s.recent.Do(ctx, s.base(req)+req.URL.EscapedPath(), func(ctx context.Context) (m made, size int) {
-		select {
-		case s.work <- struct{}{}:
-			defer func() { <-s.work }()
-		case <-ctx.Done():
-			return made{err: ctx.Err()}, -1
-		}
-		if m.body, m.tag, m.err = read(ctx); m.err != nil {
-			return m, -1
-		}
-		return m, len(m.body)
-	})
-	if err = errors.Join(err, result.err); err != nil {
+	var result made
+	var failed error
+	wait, err := s.Work(req.WithContext(ctx), points, func() { result, failed = s.make(ctx, s.base(req)+req.URL.EscapedPath(), read) })
+	switch err = errors.Join(err, failed, result.err); {
+	case err != nil:
 		s.fail(w, req, err)
+		return
+	case wait > 0:
+		seconds := strconv.Itoa(rates.Seconds(wait))
+		w.Header().Set("Cache-Control", "no-store")
+		w.Header().Set("Retry-After", seconds)
+		http.Error(w, "too many requests: try again in "+seconds+" s", http.StatusTooManyRequests)
 		return
 	}
 	header := w.Header()
@@ -207,6 +194,22 @@ func (s *server) serve(w http.ResponseWriter, req *http.Request, mediaType strin
 		req.Header.Del("Range") // each of thousands of ranges would get a part with a header of its own
 	}
 	http.ServeContent(w, req, "", time.Time{}, bytes.NewReader(result.body))
+}
+
+// make returns what read returns, or returned to an equal request of this moment.
+func (s *server) make(ctx context.Context, key string, read func(context.Context) (body []byte, tag string, err error)) (made, error) {
+	return s.recent.Do(ctx, key, func(ctx context.Context) (m made, size int) {
+		select {
+		case s.work <- struct{}{}:
+			defer func() { <-s.work }()
+		case <-ctx.Done():
+			return made{err: ctx.Err()}, -1
+		}
+		if m.body, m.tag, m.err = read(ctx); m.err != nil {
+			return m, -1
+		}
+		return m, len(m.body)
+	})
 }
 
 // fail responds to a request for which nothing could be made.

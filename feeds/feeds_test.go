@@ -10,11 +10,13 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/endpoint"
@@ -50,11 +52,18 @@ func newSite(t *testing.T, partitions int, publicURL string) *testSite {
 			s.trips.Add(1)
 		}
 	}))
+	s.Repo, s.server = repo, serve(t, repo, publicURL)
+	return s
+}
+
+// serve serves the feeds of a site.
+func serve(t *testing.T, repo *redisrepo.Repo, publicURL string) *httptest.Server {
+	t.Helper()
 	mux := http.NewServeMux()
 	feeds.Handle(mux, repo, feeds.Options{PublicURL: publicURL, PageSize: 25, Timeout: time.Minute, Log: slog.New(slog.DiscardHandler)})
-	s.Repo, s.server = repo, httptest.NewServer(mux)
-	t.Cleanup(s.server.Close)
-	return s
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	return server
 }
 
 func (s *testSite) post(title, link, text string, groups ...string) *site.Article {
@@ -115,6 +124,32 @@ func TestFeedsAreValid(t *testing.T) {
 	}
 }
 
+// A link in a text can be followed from a reader of feeds, as from the site. Nothing else in the text becomes HTML.
+func TestLinksInTextsAreLinks(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, 1, "https://news.example")
+	s.post("text", "", "<b>see</b> (https://a.example/x_(y)?a=1&b='2'#c).\nhttp://b.example, javascript:x\n\nxhttps://c.example")
+	want := `<p>&lt;b&gt;see&lt;/b&gt; (<a href="https://a.example/x_(y)?a=1&amp;b=&#39;2&#39;#c">https://a.example/x_(y)?a=1&amp;b=&#39;2&#39;#c</a>).` +
+		`<br><a href="http://b.example">http://b.example</a>, javascript:x</p><p>xhttps://c.example</p>` +
+		`<p><a href="https://news.example/a/1">Vote on Frontpage</a></p>`
+	_, body := s.get("/feed.atom")
+	var feed node
+	must.Do(t, xml.Unmarshal([]byte(body), &feed))
+	if got := feed.all("entry")[0].one(t, "content"); got != want {
+		t.Errorf("Atom: %s\nwant %s", got, want)
+	}
+	_, body = s.get("/feed.json")
+	var document struct {
+		Items []struct {
+			Content string `json:"content_html"`
+		}
+	}
+	must.Do(t, json.Unmarshal([]byte(body), &document))
+	if got := document.Items[0].Content; got != want {
+		t.Errorf("JSON: %s\nwant %s", got, want)
+	}
+}
+
 // some returns the number of an article in the first partition.
 func (s *testSite) some(partitions int) site.ArticleID {
 	ids, err := s.Part(s.t.Context(), 0, 1)
@@ -131,6 +166,13 @@ func validURL(t *testing.T, what, text string) {
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || text == "" ||
 		strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune("\"<>\\^`{|}", r) }) {
 		t.Errorf("%s is %q: %v, want an absolute URL", what, text, err)
+	}
+}
+
+func validID(t *testing.T, text string) {
+	t.Helper()
+	if id, ok := strings.CutPrefix(text, "urn:uuid:"); !ok || uuid.Validate(id) != nil {
+		t.Errorf("the id is %q, want the URN of a UUID", text)
 	}
 }
 
@@ -193,7 +235,7 @@ func validAtom(t *testing.T, path string, response *http.Response, body string) 
 	if err := decoder.Decode(&feed); err != nil || feed.XMLName.Space != "http://www.w3.org/2005/Atom" || feed.XMLName.Local != "feed" {
 		t.Fatalf("%s: %v, want an Atom feed: %s", path, err, body)
 	}
-	validURL(t, "id", feed.one(t, "id"))            // 4.2.6: an IRI
+	validID(t, feed.one(t, "id"))                   // 4.2.6: an IRI
 	validTime(t, "updated", feed.one(t, "updated")) // 4.2.15, 3.3
 	if feed.one(t, "title") == "" {
 		t.Error("the feed has no title")
@@ -206,7 +248,11 @@ func validAtom(t *testing.T, path string, response *http.Response, body string) 
 				t.Errorf("%s must not have a child %v", name, child.XMLName)
 			}
 		}
-		for _, link := range element.all("link") { // 4.2.7
+		links := element.all("link")
+		if len(links) == 0 || links[0].attr("rel") != "alternate" {
+			t.Errorf("the first link of %s is %v, want the alternate one, which some readers take without a look at its rel", name, links)
+		}
+		for _, link := range links { // 4.2.7
 			validURL(t, "link", link.attr("href"))
 			switch link.attr("rel") {
 			case "self":
@@ -223,7 +269,7 @@ func validAtom(t *testing.T, path string, response *http.Response, body string) 
 			continue
 		}
 		id := element.one(t, "id")
-		validURL(t, "id", id)
+		validID(t, id)
 		if seen[id] {
 			t.Errorf("two entries have the id %s", id)
 		}
@@ -366,7 +412,7 @@ func TestUnchangedFeedCostsOneRoundTrip(t *testing.T) {
 		first, _ := s.get("/u/alice/feed.atom")
 		next := s.post("one more", "", "text")
 		second, body := s.get("/u/alice/feed.atom", "If-None-Match", first.Header.Get("ETag"))
-		if second.StatusCode != http.StatusOK || !strings.Contains(body, "one more") || !strings.Contains(body, fmt.Sprintf("<id>https://news.example.org/a/%d</id>", next.ID)) {
+		if second.StatusCode != http.StatusOK || !strings.Contains(body, "one more") || !strings.Contains(body, fmt.Sprintf(`href="https://news.example.org/a/%d"`, next.ID)) {
 			t.Errorf("after a post: status %d, want the article: %s", second.StatusCode, body)
 		}
 		must.Get(s.Regroup(t.Context(), next.ID, site.Actor{Name: "alice"}, []string{"more"}, nil))(t)
@@ -408,6 +454,81 @@ func TestFeedsSayWhenArticlesWereEdited(t *testing.T) {
 				t.Errorf("status %d, want the article and the feed updated at %s: %s", atom.StatusCode, next.at, body)
 			}
 			validAtom(t, "", atom, body)
+		}
+	}
+}
+
+// ids returns the id of the Atom feed at a path and those of its entries, in turn with their times of change, and checks that
+// the JSON feed has the same entries.
+func (s *testSite) ids(path string) (ids []string) {
+	s.t.Helper()
+	_, body := s.get(path + "/feed.atom")
+	var feed node
+	must.Do(s.t, xml.Unmarshal([]byte(body), &feed))
+	ids = append(ids, feed.one(s.t, "id"))
+	_, body = s.get(path + "/feed.json")
+	var items struct{ Items []struct{ ID string } }
+	must.Do(s.t, json.Unmarshal([]byte(body), &items))
+	for i, entry := range feed.all("entry") {
+		ids = append(ids, entry.one(s.t, "id"), entry.one(s.t, "updated"))
+		if i >= len(items.Items) || items.Items[i].ID != entry.one(s.t, "id") {
+			s.t.Errorf("%s: entry %d has not the same id in both formats: %s", path, i, body)
+		}
+	}
+	return ids
+}
+
+// RFC 4287, 4.2.6: an id never changes when a feed is relocated, and no two feeds or entries share one. An entry's time of
+// change is that of its text (4.2.15): readers show what has changed again.
+func TestIdsInFeedsNeverChange(t *testing.T) {
+	t.Parallel()
+	for _, partitions := range []int{1, 4} {
+		s := newSite(t, partitions, "http://a.example")
+		fill(s)
+		moderator, bob := site.Actor{Name: "mod", Moderator: true}, must.Get(site.ParseUserName("bob"))(t)
+		article := s.post("first", "", "text", "go")
+		before, feed := map[string][]string{}, map[string]string{}
+		for _, path := range feedPaths {
+			before[path] = s.ids(path)
+			if other, taken := feed[before[path][0]]; taken && !strings.EqualFold(other, path) {
+				t.Errorf("the feeds of %s and %s have one id", path, other)
+			}
+			feed[before[path][0]] = path
+		}
+		if len(before["/u/alice"]) != 1+2*10 {
+			t.Fatalf("feed of alice: %v, want 10 entries", before["/u/alice"])
+		}
+		compare := func(what string, now *testSite) {
+			t.Helper()
+			for _, path := range feedPaths {
+				if got := now.ids(path); !slices.Equal(got, before[path]) {
+					t.Errorf("%s: %s has %v, want %v", what, path, got, before[path])
+				}
+			}
+		}
+		again := must.Get(redisrepo.New(t.Context(), s.raw, site.DefaultRules(), redisrepo.WithClock(func() time.Time { return time.Unix(s.now.Load(), 0) })))(t)
+		for _, address := range []string{"https://a.example", "https://b.example/", ""} {
+			compare("another process at "+address, &testSite{Repo: again, t: t, server: serve(t, again, address)})
+		}
+		for what, change := range map[string]func() error{
+			"a vote":            func() error { _, err := s.Vote(t.Context(), article.ID, bob, site.Up, ""); return err },
+			"a downvote":        func() error { _, err := s.Vote(t.Context(), article.ID, bob, site.Down, ""); return err },
+			"a vote taken back": func() error { _, err := s.Vote(t.Context(), article.ID, "alice", site.None, ""); return err },
+			"another group": func() error {
+				_, err := s.Regroup(t.Context(), article.ID, moderator, []string{"x"}, nil)
+				return err
+			},
+		} {
+			must.Do(t, change())
+			s.now.Add(60)
+			compare(what, s)
+		}
+		must.Get(s.Edit(t.Context(), article.ID, moderator, redisrepo.Edit{Text: new("other")}))(t)
+		if now, was := s.ids("/u/alice"), before["/u/alice"]; now[1] != was[1] || now[2] <= was[2] || !slices.Equal(now[3:], was[3:]) {
+			t.Errorf("after an edit: %v, want only another time of the first of %v", now, was)
+		}
+		if other := newSite(t, partitions, "http://a.example"); other.ids("")[0] == before[""][0] {
+			t.Error("another site has the same id")
 		}
 	}
 }
@@ -583,7 +704,7 @@ func TestFeedsAreChargedLikeQueries(t *testing.T) {
 	const most = 7_000
 	s := sitetest.Open(t, sitetest.WithRates(endpoint.Rates{Cost: endpoint.Rate{Most: most, Window: time.Hour}, Addresses: 1}))
 	mux := http.NewServeMux()
-	feeds.Handle(mux, s.Repo, feeds.Options{PageSize: 25, Timeout: time.Minute, Log: slog.New(slog.DiscardHandler), Charge: s.Handler.Charge})
+	feeds.Handle(mux, s.Repo, feeds.Options{PageSize: 25, Timeout: time.Minute, Log: slog.New(slog.DiscardHandler), Work: s.Handler.Work})
 	s.Post("alice", "Here", "go")
 	left := func() (points int) {
 		res, _ := s.PostJSON(`{"query": "{ site { name } }"}`) // for 2 points

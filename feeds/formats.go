@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
 	"golang.org/x/net/idna"
 
 	"frontpage/redisrepo/site"
@@ -30,7 +31,9 @@ var formats = []format{
 
 // channel is what a feed says.
 type channel struct {
+	uuid             uuid.UUID // of the site
 	site, title      string
+	path             string // of the page with the same list
 	self, page, base string // URLs: of the feed, of the page with the same list, and of the site without a slash
 	articles         []*site.Article
 }
@@ -79,12 +82,13 @@ type (
 // if it has one.
 func (c channel) atom() ([]byte, error) {
 	f := atomFeed{
-		ID: c.page, Title: c.title, Updated: atomTime(c.updated()), Icon: c.base + "/icon.svg", By: "Frontpage",
-		Links: []atomLink{{Rel: "self", Type: "application/atom+xml", Href: c.self}, {Rel: "alternate", Type: "text/html", Href: c.page}},
+		ID: c.id(c.path), Title: c.title, Updated: atomTime(c.updated()), Icon: c.base + "/icon.svg", By: "Frontpage",
+		// Some readers take the first link as that of the page.
+		Links: []atomLink{{Rel: "alternate", Type: "text/html", Href: c.page}, {Rel: "self", Type: "application/atom+xml", Href: c.self}},
 	}
 	for _, a := range c.articles {
 		e := atomEntry{
-			ID: c.pageOf(a), Title: a.Title, Published: atomTime(a.CreatedAt), Updated: atomTime(updated(a)),
+			ID: c.id(a.ID.String()), Title: a.Title, Published: atomTime(a.CreatedAt), Updated: atomTime(updated(a)),
 			Links:   []atomLink{{Rel: "alternate", Type: "text/html", Href: c.pageOf(a)}},
 			Author:  atomAuthor{Name: a.Poster.Name.Shown(), URI: c.userPage(a.Poster.Name)},
 			Content: atomText{Type: "html", Text: c.content(a)},
@@ -152,7 +156,7 @@ func (c channel) json() ([]byte, error) {
 	}
 	for _, a := range c.articles {
 		item := jsonItem{
-			ID: c.pageOf(a), URL: c.pageOf(a), Title: a.Title, Content: c.content(a), Published: atomTime(a.CreatedAt),
+			ID: c.id(a.ID.String()), URL: c.pageOf(a), Title: a.Title, Content: c.content(a), Published: atomTime(a.CreatedAt),
 			Authors: []jsonAuthor{{a.Poster.Name.Shown(), c.userPage(a.Poster.Name)}},
 		}
 		if at := updated(a); at.After(a.CreatedAt) {
@@ -170,7 +174,10 @@ func (c channel) json() ([]byte, error) {
 	return append(body, '\n'), err
 }
 
-// pageOf is the URL of an article's page, and its id in feeds.
+// id returns the URN of something on the site. It is the same at any address of the site.
+func (c channel) id(name string) string { return uuid.NewSHA1(c.uuid, []byte(name)).URN() }
+
+// pageOf is the URL of an article's page.
 func (c channel) pageOf(a *site.Article) string {
 	return c.base + "/a/" + strconv.Itoa(a.Number())
 }
@@ -200,15 +207,27 @@ func (c channel) content(a *site.Article) string {
 		text := strings.ReplaceAll(strings.TrimSpace(*a.Text), "\r\n", "\n")
 		for paragraph := range strings.SplitSeq(text, "\n\n") {
 			if paragraph = strings.Trim(paragraph, "\n"); paragraph != "" {
-				b.WriteString("<p>" + strings.ReplaceAll(html.EscapeString(paragraph), "\n", "<br>") + "</p>")
+				b.WriteString("<p>")
+				for _, part := range site.TextParts(paragraph) {
+					if part.Link {
+						b.WriteString(anchor(part.Text, part.Text))
+					} else {
+						b.WriteString(strings.ReplaceAll(html.EscapeString(part.Text), "\n", "<br>"))
+					}
+				}
+				b.WriteString("</p>")
 			}
 		}
 	}
 	if a.Link != nil {
-		b.WriteString(`<p><a href="` + html.EscapeString(*a.Link) + `">` + html.EscapeString(*a.Link) + `</a></p>`)
+		b.WriteString("<p>" + anchor(*a.Link, *a.Link) + "</p>")
 	}
-	b.WriteString(`<p><a href="` + html.EscapeString(c.pageOf(a)) + `">Vote on ` + html.EscapeString(c.site) + `</a></p>`)
+	b.WriteString("<p>" + anchor(c.pageOf(a), "Vote on "+c.site) + "</p>")
 	return b.String()
+}
+
+func anchor(link, text string) string {
+	return `<a href="` + html.EscapeString(link) + `">` + html.EscapeString(text) + `</a>`
 }
 
 // updated is the time of the latest change of an article that a feed shows.

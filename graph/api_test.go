@@ -208,7 +208,7 @@ func TestInvalidArgumentsAreTopLevelErrors(t *testing.T) {
 			`{ articles(page: -1) { id } }`:                           "BAD_USER_INPUT",
 			`{ articles(pageSize: 0) { id } }`:                        "BAD_USER_INPUT",
 			`{ articles(pageSize: 101) { id } }`:                      "BAD_USER_INPUT",
-			`{ articles(page: 3000000000) { id } }`:                   "BAD_USER_INPUT",
+			`{ articles(page: 3000000000) { id } }`:                   "GRAPHQL_VALIDATION_FAILED",
 			`{ articles(page: 99999999999999999999) { id } }`:         "GRAPHQL_VALIDATION_FAILED",
 			`{ group(name: "go") { articles(page: 0) { id } } }`:      "BAD_USER_INPUT",
 			`{ group(name: "") { id } }`:                              "BAD_USER_INPUT",
@@ -230,8 +230,8 @@ func TestInvalidArgumentsAreTopLevelErrors(t *testing.T) {
 			}
 		}
 		a := s.Ask("bob", `mutation($l: URL) { post(input: {title: "t", link: $l}) { article { id } } }`, "l", 5)
-		if len(a.Errors) != 1 || a.Errors[0].Extensions.Code != "BAD_USER_INPUT" {
-			t.Errorf("a number as a URL: got %v, want BAD_USER_INPUT", a)
+		if len(a.Errors) != 1 || a.Errors[0].Extensions.Code != "GRAPHQL_VALIDATION_FAILED" {
+			t.Errorf("a number as a URL: got %v, want GRAPHQL_VALIDATION_FAILED", a)
 		}
 		if a := s.Ask("\tbad", `{ viewer { id } articles { id } }`); len(a.Errors) > 0 {
 			t.Errorf("blanks around a header's value: got %v, want no errors", a.Errors)
@@ -242,6 +242,77 @@ func TestInvalidArgumentsAreTopLevelErrors(t *testing.T) {
 			t.Errorf("a name that is too long: got %v, want USER_NAME_INVALID and no data", a)
 		}
 	})
+}
+
+// A literal, or a variable, that its type does not have refuses the operation, however deep it is, and nothing of it runs.
+func TestValuesOfAnotherTypeRunNothing(t *testing.T) {
+	t.Parallel()
+	s := sitetest.Open(t)
+	s.Post("alice", "t", "go")
+	for _, tt := range []struct{ of, place, value string }{
+		{"Int", `article { groups { articles(page: %s) { id } } }`, `3000000000`},
+		{"Int", `article { groups { articles(page: %s) { id } } }`, `-2147483649`},
+		{"Int", `article { ranks(hours: %s) { rank } }`, `99999999999999999999`},
+		{"Int", `article { history(first: %s) { title } }`, `1.5`},
+		{"Int", `article { history(first: %s) { title } }`, `"1"`},
+		{"DateTime", `article { groups { ranking(postedAfter: %s) { nodes { id } } } }`, `"yesterday"`},
+		{"DateTime", `article { groups { ranking(postedAfter: %s) { nodes { id } } } }`, `"2026-02-30T00:00:00.000Z"`},
+		{"DateTime", `article { groups { ranking(postedAfter: %s) { nodes { id } } } }`, `1767323045`},
+		{"DateTime", `article { groups { ranking(postedAfter: %s) { nodes { id } } } }`, `["2026-01-01T00:00:00.000Z"]`},
+		{"DateTime", `article { groups { ranking(postedAfter: %s) { nodes { id } } } }`, `1e400`},
+		{"Float", `article { groups { ranking(by: {formula: TOP, gravity: %s}) { nodes { id } } } }`, `1e400`},
+		{"Float", `article { groups { ranking(by: {formula: TOP, gravity: %s}) { nodes { id } } } }`, `"1"`},
+		{"VoteDirection", `article { voters(direction: %s) { nodes { name } } }`, `"up"`},
+		{"Boolean", `article { groups { articlesConnection(unvotedOnly: %s) { nodes { id } } } }`, `1`},
+	} {
+		document := "mutation%s { vote(input: {article: 1}) { " + fmt.Sprintf(tt.place, "%s") + ` } post(input: {title: "u", text: "x"}) { article { id } } }`
+		for query, variables := range map[string]string{
+			fmt.Sprintf(document, "", tt.value):                           `{}`,
+			fmt.Sprintf(document, "($v: "+tt.of+" = "+tt.value+")", "$v"): `{}`,
+			fmt.Sprintf(document, "($v: "+tt.of+")", "$v"):                `{"v": ` + tt.value + `}`,
+		} {
+			if status, body := send(t, s, query, variables); status != 422 || sitetest.CodeOf(t, body) != "GRAPHQL_VALIDATION_FAILED" || strings.Contains(body, `"path"`) {
+				t.Errorf("%s with %s: got %d %s, want 422 GRAPHQL_VALIDATION_FAILED", query, variables, status, body)
+			}
+		}
+	}
+	for _, literal := range []string{`link: 5`, `link: true`, `link: example`, `link: ["https://go.dev"]`, `link: 99999999999999999999`, `title: 5`, `groups: [5]`} {
+		query := `mutation { vote(input: {article: 1}) { changed } post(input: {text: "x", ` + literal + `}) { article { id } } }`
+		if status, body := send(t, s, query, `{}`); status != 422 || sitetest.CodeOf(t, body) != "GRAPHQL_VALIDATION_FAILED" {
+			t.Errorf("%s: got %d %s, want 422 GRAPHQL_VALIDATION_FAILED", literal, status, body)
+		}
+	}
+	s.Want("mod", `{ articles { id votes } article(id: 1) { viewerVote } }`, `{"articles": [{"id": "article:1", "votes": 1}], "article": {"viewerVote": "NONE"}}`)
+	s.WantNoLog()
+}
+
+// The path of an error names fields of the response, never an argument.
+func TestPathsLeadToFields(t *testing.T) {
+	t.Parallel()
+	s := sitetest.Open(t)
+	s.Post("alice", "t", "go")
+	for query, want := range map[string]string{
+		`mutation { a: vote(input: {article: "x"}) { changed } }`:                                    `["a"]`,
+		`{ x: article(id: "x") { id } articles { id } }`:                                             `["x"]`,
+		`{ __schema { queryType { name } } article(id: "x") { id } }`:                                `["article"]`, // by gqlgen
+		`{ nodes(ids: ["1", "x"]) { id } }`:                                                          `["nodes",1]`,
+		`{ articles(pageSize: 1) { groups { articles(page: 0) { id } } } }`:                          `["articles",0,"groups",0,"articles"]`,
+		`mutation { vote(input: {article: 1}) { article { groups { articles(page: 0) { id } } } } }`: `["vote","article","groups",0,"articles"]`,
+	} {
+		if _, body := send(t, s, query, `{}`); !strings.Contains(body, `"path":`+want+`,`) {
+			t.Errorf("%s: got %s, want the path %s", query, body, want)
+		}
+	}
+}
+
+// Each scalar of the schema is checked before an operation runs.
+func TestEachScalarIsChecked(t *testing.T) {
+	t.Parallel()
+	for name, definition := range graph.Schema().Types {
+		if definition.Kind == ast.Scalar && !definition.BuiltIn && graph.Scalars[name] == nil {
+			t.Errorf("graph.Scalars lacks %s", name)
+		}
+	}
 }
 
 func TestPagesPastTheEndAreEmpty(t *testing.T) {

@@ -176,6 +176,7 @@ type ComplexityRoot struct {
 
 	DeletedConnection struct {
 		Edges      func(childComplexity int) int
+		Nodes      func(childComplexity int) int
 		PageInfo   func(childComplexity int) int
 		TotalCount func(childComplexity int) int
 	}
@@ -183,6 +184,7 @@ type ComplexityRoot struct {
 	DeletedEdge struct {
 		Article func(childComplexity int) int
 		By      func(childComplexity int) int
+		ByUser  func(childComplexity int) int
 		Cursor  func(childComplexity int) int
 	}
 
@@ -274,6 +276,7 @@ type ComplexityRoot struct {
 	EventConnection struct {
 		Edges    func(childComplexity int) int
 		Gap      func(childComplexity int) int
+		Nodes    func(childComplexity int) int
 		PageInfo func(childComplexity int) int
 	}
 
@@ -352,6 +355,7 @@ type ComplexityRoot struct {
 		Name               func(childComplexity int) int
 		Ranking            func(childComplexity int, by rankings.RankBy, span *rankings.Span, postedAfter *time.Time, postedBefore *time.Time, first *int32, after *string, unvotedOnly bool) int
 		Rules              func(childComplexity int) int
+		ViewerCanPost      func(childComplexity int) int
 		ViewerFollows      func(childComplexity int) int
 	}
 
@@ -378,6 +382,7 @@ type ComplexityRoot struct {
 		At         func(childComplexity int) int
 		Basis      func(childComplexity int) int
 		By         func(childComplexity int) int
+		ByUser     func(childComplexity int) int
 		Ground     func(childComplexity int) int
 		ID         func(childComplexity int) int
 		Kind       func(childComplexity int) int
@@ -406,6 +411,7 @@ type ComplexityRoot struct {
 		Basis      func(childComplexity int) int
 		Before     func(childComplexity int) int
 		By         func(childComplexity int) int
+		ByUser     func(childComplexity int) int
 		Ground     func(childComplexity int) int
 		ID         func(childComplexity int) int
 		Kind       func(childComplexity int) int
@@ -650,15 +656,32 @@ type ComplexityRoot struct {
 	SiteRules struct {
 		Downvotes        func(childComplexity int) int
 		EditWindow       func(childComplexity int) int
+		Events           func(childComplexity int) int
+		FrontPages       func(childComplexity int) int
+		GroupRankings    func(childComplexity int) int
 		HalfLife         func(childComplexity int) int
 		InterestingVotes func(childComplexity int) int
 		LinkWindow       func(childComplexity int) int
+		MaxBlocked       func(childComplexity int) int
+		MaxFollowing     func(childComplexity int) int
+		MaxGroupName     func(childComplexity int) int
+		MaxGroups        func(childComplexity int) int
+		MaxLink          func(childComplexity int) int
+		MaxSaved         func(childComplexity int) int
+		MaxText          func(childComplexity int) int
+		MaxTitle         func(childComplexity int) int
+		Notices          func(childComplexity int) int
 		PageSize         func(childComplexity int) int
 		PosterVotes      func(childComplexity int) int
+		PublicLog        func(childComplexity int) int
 		RankCap          func(childComplexity int) int
 		Ranking          func(childComplexity int) int
+		Rankings         func(childComplexity int) int
+		ReservedGroups   func(childComplexity int) int
+		VoteLists        func(childComplexity int) int
 		VoteScore        func(childComplexity int) int
 		VotingWindow     func(childComplexity int) int
+		Webhooks         func(childComplexity int) int
 	}
 
 	Subscription struct {
@@ -811,6 +834,7 @@ type FrontPageEdgeResolver interface {
 }
 type GroupResolver interface {
 	ViewerFollows(ctx context.Context, objs []*site.Group) ([]*bool, error)
+	ViewerCanPost(ctx context.Context, objs []*site.Group) ([]bool, error)
 	Articles(ctx context.Context, obj *site.Group, order site.Order, direction site.Direction, page int32, pageSize *int32) ([]*site.Article, error)
 	ArticlesConnection(ctx context.Context, obj *site.Group, order site.Order, direction site.Direction, first *int32, after *string, last *int32, before *string, unvotedOnly bool) (*ArticleConnection, error)
 	Ranking(ctx context.Context, obj *site.Group, by rankings.RankBy, span *rankings.Span, postedAfter *time.Time, postedBefore *time.Time, first *int32, after *string, unvotedOnly bool) (*RankedConnection, error)
@@ -1377,6 +1401,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.DeletedConnection.Edges(childComplexity), true
+	case "DeletedConnection.nodes":
+		if e.ComplexityRoot.DeletedConnection.Nodes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DeletedConnection.Nodes(childComplexity), true
 	case "DeletedConnection.pageInfo":
 		if e.ComplexityRoot.DeletedConnection.PageInfo == nil {
 			break
@@ -1390,7 +1420,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.DeletedConnection.TotalCount(childComplexity), true
 
-	case "DeletedEdge.article":
+	case "DeletedEdge.node", "DeletedEdge.article":
 		if e.ComplexityRoot.DeletedEdge.Article == nil {
 			break
 		}
@@ -1402,6 +1432,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.DeletedEdge.By(childComplexity), true
+	case "DeletedEdge.byUser":
+		if e.ComplexityRoot.DeletedEdge.ByUser == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DeletedEdge.ByUser(childComplexity), true
 	case "DeletedEdge.cursor":
 		if e.ComplexityRoot.DeletedEdge.Cursor == nil {
 			break
@@ -1727,6 +1763,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.EventConnection.Gap(childComplexity), true
+	case "EventConnection.nodes":
+		if e.ComplexityRoot.EventConnection.Nodes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.EventConnection.Nodes(childComplexity), true
 	case "EventConnection.pageInfo":
 		if e.ComplexityRoot.EventConnection.PageInfo == nil {
 			break
@@ -2011,6 +2053,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Group.Rules(childComplexity), true
+	case "Group.viewerCanPost":
+		if e.ComplexityRoot.Group.ViewerCanPost == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Group.ViewerCanPost(childComplexity), true
 	case "Group.viewerFollows":
 		if e.ComplexityRoot.Group.ViewerFollows == nil {
 			break
@@ -2104,6 +2152,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.ModerationAction.By(childComplexity), true
+	case "ModerationAction.byUser":
+		if e.ComplexityRoot.ModerationAction.ByUser == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModerationAction.ByUser(childComplexity), true
 	case "ModerationAction.ground":
 		if e.ComplexityRoot.ModerationAction.Ground == nil {
 			break
@@ -2221,6 +2275,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.ModerationEntry.By(childComplexity), true
+	case "ModerationEntry.byUser":
+		if e.ComplexityRoot.ModerationEntry.ByUser == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModerationEntry.ByUser(childComplexity), true
 	case "ModerationEntry.ground":
 		if e.ComplexityRoot.ModerationEntry.Ground == nil {
 			break
@@ -3443,6 +3503,24 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.SiteRules.EditWindow(childComplexity), true
+	case "SiteRules.events":
+		if e.ComplexityRoot.SiteRules.Events == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SiteRules.Events(childComplexity), true
+	case "SiteRules.frontPages":
+		if e.ComplexityRoot.SiteRules.FrontPages == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SiteRules.FrontPages(childComplexity), true
+	case "SiteRules.groupRankings":
+		if e.ComplexityRoot.SiteRules.GroupRankings == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SiteRules.GroupRankings(childComplexity), true
 	case "SiteRules.halfLife":
 		if e.ComplexityRoot.SiteRules.HalfLife == nil {
 			break
@@ -3461,6 +3539,60 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.SiteRules.LinkWindow(childComplexity), true
+	case "SiteRules.maxBlocked":
+		if e.ComplexityRoot.SiteRules.MaxBlocked == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SiteRules.MaxBlocked(childComplexity), true
+	case "SiteRules.maxFollowing":
+		if e.ComplexityRoot.SiteRules.MaxFollowing == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SiteRules.MaxFollowing(childComplexity), true
+	case "SiteRules.maxGroupName":
+		if e.ComplexityRoot.SiteRules.MaxGroupName == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SiteRules.MaxGroupName(childComplexity), true
+	case "SiteRules.maxGroups":
+		if e.ComplexityRoot.SiteRules.MaxGroups == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SiteRules.MaxGroups(childComplexity), true
+	case "SiteRules.maxLink":
+		if e.ComplexityRoot.SiteRules.MaxLink == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SiteRules.MaxLink(childComplexity), true
+	case "SiteRules.maxSaved":
+		if e.ComplexityRoot.SiteRules.MaxSaved == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SiteRules.MaxSaved(childComplexity), true
+	case "SiteRules.maxText":
+		if e.ComplexityRoot.SiteRules.MaxText == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SiteRules.MaxText(childComplexity), true
+	case "SiteRules.maxTitle":
+		if e.ComplexityRoot.SiteRules.MaxTitle == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SiteRules.MaxTitle(childComplexity), true
+	case "SiteRules.notices":
+		if e.ComplexityRoot.SiteRules.Notices == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SiteRules.Notices(childComplexity), true
 	case "SiteRules.pageSize":
 		if e.ComplexityRoot.SiteRules.PageSize == nil {
 			break
@@ -3473,6 +3605,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.SiteRules.PosterVotes(childComplexity), true
+	case "SiteRules.publicLog":
+		if e.ComplexityRoot.SiteRules.PublicLog == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SiteRules.PublicLog(childComplexity), true
 	case "SiteRules.rankCap":
 		if e.ComplexityRoot.SiteRules.RankCap == nil {
 			break
@@ -3485,6 +3623,24 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.SiteRules.Ranking(childComplexity), true
+	case "SiteRules.rankings":
+		if e.ComplexityRoot.SiteRules.Rankings == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SiteRules.Rankings(childComplexity), true
+	case "SiteRules.reservedGroups":
+		if e.ComplexityRoot.SiteRules.ReservedGroups == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SiteRules.ReservedGroups(childComplexity), true
+	case "SiteRules.voteLists":
+		if e.ComplexityRoot.SiteRules.VoteLists == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SiteRules.VoteLists(childComplexity), true
 	case "SiteRules.voteScore":
 		if e.ComplexityRoot.SiteRules.VoteScore == nil {
 			break
@@ -3497,6 +3653,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.SiteRules.VotingWindow(childComplexity), true
+	case "SiteRules.webhooks":
+		if e.ComplexityRoot.SiteRules.Webhooks == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SiteRules.Webhooks(childComplexity), true
 
 	case "Subscription.articleChanged":
 		if e.ComplexityRoot.Subscription.ArticleChanged == nil {
@@ -3999,10 +4161,10 @@ levels are those of the lists: 0 is the field itself, 1 an element of it.
 directive @semanticNonNull(levels: [Int!]! = [0]) on FIELD_DEFINITION
 
 """
-A date and time with milliseconds, such as 2026-01-31T12:00:00.000Z. Responses are in UTC. Arguments may have another
-offset; one without exactly three digits after the seconds, or with the offset -00:00, is invalid, and so is a leap second.
+A date and time. Responses are in UTC with milliseconds, such as 2026-01-31T12:00:00.000Z. Arguments may have none to
+nine digits after the seconds and any offset; comparisons use all of them. A leap second (:60) and 24:00:00 are invalid.
 """
-scalar DateTime @specifiedBy(url: "https://scalars.graphql.org/andimarek/date-time.html")
+scalar DateTime @specifiedBy(url: "https://scalars.graphql.org/chillicream/date-time.html")
 
 "An absolute http or https URL of at most 2,000 bytes."
 scalar URL @specifiedBy(url: "https://url.spec.whatwg.org/")
@@ -4012,7 +4174,7 @@ Read operations. They need no sign-in, except where a field says otherwise. A fi
 is refused or fails is null, with an error that has its path; the others have their values.
 """
 type Query {
-  "What clients need to know of the site: its rules, and how users sign in. It is known even while the server's store is away."
+  "What clients need to know of the site: its rules, and how users sign in. It is answered even when Redis is down."
   site: Site!
 
   """
@@ -4058,7 +4220,7 @@ type Query {
     unvotedOnly: Boolean! = false
   ): ArticleConnection @semanticNonNull
 
-  "An article by id (article:17) or bare number (17); null if it does not exist or was deleted."
+  "An article by id (article:17) or bare number (17); null if it does not exist. A deleted one is null, too, except for its poster and moderators: see Article.deletedAt."
   article(id: ID!): Article
 
   """
@@ -4066,7 +4228,7 @@ type Query {
   valid name is a group, which is empty until an article is added to it. The group
   ` + "`" + `interesting` + "`" + ` has the articles with many votes: the site adds and removes them.
   """
-  group(name: String!): Group
+  group(name: String!): Group @semanticNonNull
 
   "The newest article with a link, in any form that leads to the same page; null if no article has the link, or the newest was deleted."
   articleByLink(link: URL!): Article
@@ -4090,10 +4252,10 @@ type Query {
   ): GroupConnection @semanticNonNull
 
   "A user by name. Every valid name is a user, with or without articles."
-  user(name: String!): User
+  user(name: String!): User @semanticNonNull
 
   "A host by name, such as go.dev, in any form that a link to it may have. Every valid name is a host, with or without articles."
-  host(name: String!): Host
+  host(name: String!): Host @semanticNonNull
 
   "The authenticated user, or null for anonymous callers."
   viewer: User
@@ -4141,7 +4303,7 @@ type Query {
     first: Int
     "Start after this cursor, which must come from the same list. An empty one is the start of the list."
     after: String
-  ): ActionConnection
+  ): ActionConnection @semanticNonNull
 
   """
   What moderators have done, newest first, without names: null unless the site publishes it. It
@@ -4159,7 +4321,7 @@ type Query {
   The endpoints to which the site sends its events, the oldest first; none on a site without
   webhooks. Moderators only: other callers get an error with the code FORBIDDEN.
   """
-  webhooks: [Webhook!]
+  webhooks: [Webhook!] @semanticNonNull
 
   """
   Pairs and groups of users who vote together above chance, the most surprising first. This is a
@@ -4173,7 +4335,7 @@ type Query {
     days: Int! = 30
     "Return at most this many, 1 to 100. Default: the site's page size."
     first: Int
-  ): [VoteRing!]
+  ): [VoteRing!] @semanticNonNull
 
   """
   The deleted articles, the latest deletion first. Moderators only: other callers get an
@@ -4371,7 +4533,7 @@ type Query {
   viewerExport(
     "The ` + "`" + `cursor` + "`" + ` of the part before. Without it, the export begins."
     after: String
-  ): ExportPart
+  ): ExportPart @semanticNonNull
 }
 
 "A part of an export. The lines of all parts, one after the other, are the export."
@@ -4434,7 +4596,7 @@ type Mutation {
 
   """
   End all sessions of a user, in all browsers, for moderators: the user is signed out at the
-  next request, and can sign in again. Tokens and the header of a proxy are no sessions. That
+  next request, and can sign in again. Tokens and proxy headers are not affected. That
   a user has no session is not an error.
   """
   endSessions(input: EndSessionsInput!): EndSessionsPayload @semanticNonNull
@@ -4509,21 +4671,22 @@ type Mutation {
 
   """
   Block another user for the viewer, or end that: articles that the user posted are left out of
-  the viewer's lists. The other user is not notified. What is so already is a no-op, not an error.
+  the viewer's lists. The other user is not notified. Repeating it is a no-op, not an error. At most
+  1,000 users can be blocked: further ones are refused with LIMIT_EXCEEDED.
   """
   blockUser(input: BlockUserInput!): BlockUserPayload @semanticNonNull
 
   """
-  Save an article for the viewer, or drop it. No other user sees what the viewer has saved. What is so
-  already is a no-op, not an error. At most 1,000 articles can be saved: further ones are refused with
-  TOO_LONG until the viewer drops some, since the oldest are not dropped for them.
+  Save an article for the viewer, or drop it. No other user sees what the viewer has saved. Repeating it is
+  a no-op, not an error. At most 1,000 articles can be saved: further ones are refused with
+  LIMIT_EXCEEDED until the viewer drops some, since the oldest are not dropped for them.
   """
   save(input: SaveInput!): SavePayload @semanticNonNull
 
   """
   Follow a group or a user, or end that: their articles are in ` + "`" + `viewerFeed` + "`" + `. No other user sees whom the
-  viewer follows, and a followed user is not notified. What is so already is a no-op, not an error. At
-  most 200 groups and users can be followed: further ones are refused with TOO_LONG.
+  viewer follows, and a followed user is not notified. Repeating it is a no-op, not an error. At
+  most 200 groups and users can be followed: further ones are refused with LIMIT_EXCEEDED.
   """
   follow(input: FollowInput!): FollowPayload @semanticNonNull
 
@@ -4847,6 +5010,12 @@ type Group implements Node {
   rules: [String!]!
   "Whether the viewer follows the group. Null for anonymous callers."
   viewerFollows: Boolean
+  """
+  Whether the viewer may put articles into the group. False for anonymous callers, for ` + "`" + `interesting` + "`" + `, for names that no
+  new article may have, and for reserved groups unless the viewer is a moderator or a service. It does not change while
+  the viewer is denied changes: see User.denial.
+  """
+  viewerCanPost: Boolean!
   "One page of the group's articles. The bounds are those of Query.articles."
   articles(
     "Sort key. Ties are broken by id."
@@ -5015,6 +5184,43 @@ type SiteRules {
   rankCap: Int!
   "What a doubling of the votes adds to a score if ` + "`" + `ranking` + "`" + ` is HALF_LIFE, seconds."
   halfLife: Int!
+  """
+  The groups into which only moderators and services put articles. One that ends with a star is all groups whose names
+  begin with what is before it. See Group.viewerCanPost.
+  """
+  reservedGroups: [String!]!
+  "Maximum length of a title, characters."
+  maxTitle: Int!
+  "Maximum length of a text, characters."
+  maxText: Int!
+  "Maximum length of a link, bytes."
+  maxLink: Int!
+  "Maximum number of groups of an article."
+  maxGroups: Int!
+  "Maximum length of a group's name, characters."
+  maxGroupName: Int!
+  "Maximum number of articles that a user can save."
+  maxSaved: Int!
+  "Maximum number of groups and users that a user can follow."
+  maxFollowing: Int!
+  "Maximum number of users that a user can block."
+  maxBlocked: Int!
+  "Whether Query.ranking answers, and Group.ranking for ` + "`" + `interesting` + "`" + `."
+  rankings: Boolean!
+  "Whether Group.ranking answers for other groups than ` + "`" + `interesting` + "`" + `."
+  groupRankings: Boolean!
+  "Whether the site keeps front pages, for frontPage, bestRank and ranks."
+  frontPages: Boolean!
+  "Whether the site lists the votes of a user, in viewerVotes and votesCast."
+  voteLists: Boolean!
+  "Whether the site keeps the change feed, for Query.events, Subscription.event and Subscription.flaggedChanged."
+  events: Boolean!
+  "Whether moderators can add webhooks."
+  webhooks: Boolean!
+  "Whether notifyIllegalContent accepts notices."
+  notices: Boolean!
+  "Whether Query.publicLog answers."
+  publicLog: Boolean!
 }
 
 "Ways to sign in."
@@ -5207,6 +5413,8 @@ type ModerationEdge {
 type DeletedConnection {
   "What was deleted, with cursors."
   edges: [DeletedEdge!]!
+  "The deleted articles of the page."
+  nodes: [Article!]!
   "Where this page begins and ends."
   pageInfo: PageInfo!
   "Number of deleted articles in the whole list, at the time of reading."
@@ -5218,9 +5426,13 @@ type DeletedEdge {
   "The position, for ` + "`" + `after` + "`" + `."
   cursor: String!
   "The deleted article."
-  article: Article
+  node: Article!
+  "The deleted article."
+  article: Article @deprecated(reason: "Use ` + "`" + `node` + "`" + `, as in other lists.")
   "Name of the user who deleted it, or ` + "`" + `command line` + "`" + `."
   by: String!
+  "The user who deleted it. Null if it was the command line, or a user who has been erased since."
+  byUser: User
 }
 
 "A report of an article."
@@ -5337,7 +5549,7 @@ type FlaggedItem {
   reports(
     "Return at most this many reports, 1 to 100."
     first: Int! = 20
-  ): [Report!]
+  ): [Report!] @semanticNonNull
   "Number of its open reports."
   openCount: Int!
   "When the first of them was made. Null if none is open."
@@ -5477,6 +5689,8 @@ type ModerationEntry {
   article: Article
   "Who acted: a user name, or \"command line\" for the operator's commands."
   by: String!
+  "The user who acted. Null if it was the command line, or a user who has been erased since."
+  byUser: User
   "The user for whom ` + "`" + `by` + "`" + `, a service, acted. Null if it acted for itself."
   onBehalfOf: String
   "When it happened."
@@ -5551,6 +5765,8 @@ type ModerationAction {
   article: Article
   "Who acted: a user name, or \"command line\" for the operator's commands."
   by: String!
+  "The user who acted. Null if it was the command line, or a user who has been erased since."
+  byUser: User
   "The user for whom ` + "`" + `by` + "`" + `, a service, acted. Null if it acted for itself."
   onBehalfOf: String
   "When it happened."
@@ -5623,7 +5839,7 @@ input AddWebhookInput {
   kinds: [EventKind!]! = []
 }
 
-"What to change of an endpoint. What is missing stays."
+"What to change of an endpoint. Omitted fields keep their values."
 input ChangeWebhookInput {
   "The endpoint's id."
   webhook: ID!
@@ -5723,7 +5939,7 @@ input RegroupInput {
   reason: String
 }
 
-"A change of an article. What is missing or null stays as it is; at least one of title, text and groups is required."
+"A change of an article. Omitted and null fields keep their values; at least one of title, text and groups is required."
 input EditArticleInput {
   "The article's id or bare number."
   article: ID!
@@ -5921,7 +6137,7 @@ input BlockUserInput {
 
 "The result of blockUser."
 type BlockUserPayload {
-  "The user who is concerned, or null if the mutation was refused: see userErrors."
+  "The user, or null if the mutation was refused: see userErrors."
   user: User
   "Why the mutation was refused. If not empty, nothing has changed."
   userErrors: [UserError!]!
@@ -6099,6 +6315,8 @@ enum UserErrorCode {
   INVALID
   "A value is longer than its limit."
   TOO_LONG
+  "The viewer, or the site, already has as many things of the kind as it can have."
+  LIMIT_EXCEEDED
   "Voting on the article has ended."
   VOTING_CLOSED
   "It is too late for the poster to change the title or the text."
@@ -6145,6 +6363,8 @@ enum EventKind {
 type EventConnection {
   "The events with their cursors."
   edges: [EventEdge!]!
+  "The events."
+  nodes: [Event!]!
   """
   Where this page begins and ends. ` + "`" + `endCursor` + "`" + ` is never null, and is after all events that
   were looked at, also those of other kinds: continue after it even if the page is empty.
@@ -6518,6 +6738,8 @@ func (ec *executionContext) childFields_DeletedConnection(ctx context.Context, f
 	switch field.Name {
 	case "edges":
 		return ec.fieldContext_DeletedConnection_edges(ctx, field)
+	case "nodes":
+		return ec.fieldContext_DeletedConnection_nodes(ctx, field)
 	case "pageInfo":
 		return ec.fieldContext_DeletedConnection_pageInfo(ctx, field)
 	case "totalCount":
@@ -6530,10 +6752,14 @@ func (ec *executionContext) childFields_DeletedEdge(ctx context.Context, field g
 	switch field.Name {
 	case "cursor":
 		return ec.fieldContext_DeletedEdge_cursor(ctx, field)
+	case "node":
+		return ec.fieldContext_DeletedEdge_node(ctx, field)
 	case "article":
 		return ec.fieldContext_DeletedEdge_article(ctx, field)
 	case "by":
 		return ec.fieldContext_DeletedEdge_by(ctx, field)
+	case "byUser":
+		return ec.fieldContext_DeletedEdge_byUser(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type DeletedEdge", field.Name)
 }
@@ -6680,6 +6906,8 @@ func (ec *executionContext) childFields_EventConnection(ctx context.Context, fie
 	switch field.Name {
 	case "edges":
 		return ec.fieldContext_EventConnection_edges(ctx, field)
+	case "nodes":
+		return ec.fieldContext_EventConnection_nodes(ctx, field)
 	case "pageInfo":
 		return ec.fieldContext_EventConnection_pageInfo(ctx, field)
 	case "gap":
@@ -6836,6 +7064,8 @@ func (ec *executionContext) childFields_Group(ctx context.Context, field graphql
 		return ec.fieldContext_Group_rules(ctx, field)
 	case "viewerFollows":
 		return ec.fieldContext_Group_viewerFollows(ctx, field)
+	case "viewerCanPost":
+		return ec.fieldContext_Group_viewerCanPost(ctx, field)
 	case "articles":
 		return ec.fieldContext_Group_articles(ctx, field)
 	case "articlesConnection":
@@ -6894,6 +7124,8 @@ func (ec *executionContext) childFields_ModerationAction(ctx context.Context, fi
 		return ec.fieldContext_ModerationAction_article(ctx, field)
 	case "by":
 		return ec.fieldContext_ModerationAction_by(ctx, field)
+	case "byUser":
+		return ec.fieldContext_ModerationAction_byUser(ctx, field)
 	case "onBehalfOf":
 		return ec.fieldContext_ModerationAction_onBehalfOf(ctx, field)
 	case "at":
@@ -6946,6 +7178,8 @@ func (ec *executionContext) childFields_ModerationEntry(ctx context.Context, fie
 		return ec.fieldContext_ModerationEntry_article(ctx, field)
 	case "by":
 		return ec.fieldContext_ModerationEntry_by(ctx, field)
+	case "byUser":
+		return ec.fieldContext_ModerationEntry_byUser(ctx, field)
 	case "onBehalfOf":
 		return ec.fieldContext_ModerationEntry_onBehalfOf(ctx, field)
 	case "at":
@@ -7320,6 +7554,40 @@ func (ec *executionContext) childFields_SiteRules(ctx context.Context, field gra
 		return ec.fieldContext_SiteRules_rankCap(ctx, field)
 	case "halfLife":
 		return ec.fieldContext_SiteRules_halfLife(ctx, field)
+	case "reservedGroups":
+		return ec.fieldContext_SiteRules_reservedGroups(ctx, field)
+	case "maxTitle":
+		return ec.fieldContext_SiteRules_maxTitle(ctx, field)
+	case "maxText":
+		return ec.fieldContext_SiteRules_maxText(ctx, field)
+	case "maxLink":
+		return ec.fieldContext_SiteRules_maxLink(ctx, field)
+	case "maxGroups":
+		return ec.fieldContext_SiteRules_maxGroups(ctx, field)
+	case "maxGroupName":
+		return ec.fieldContext_SiteRules_maxGroupName(ctx, field)
+	case "maxSaved":
+		return ec.fieldContext_SiteRules_maxSaved(ctx, field)
+	case "maxFollowing":
+		return ec.fieldContext_SiteRules_maxFollowing(ctx, field)
+	case "maxBlocked":
+		return ec.fieldContext_SiteRules_maxBlocked(ctx, field)
+	case "rankings":
+		return ec.fieldContext_SiteRules_rankings(ctx, field)
+	case "groupRankings":
+		return ec.fieldContext_SiteRules_groupRankings(ctx, field)
+	case "frontPages":
+		return ec.fieldContext_SiteRules_frontPages(ctx, field)
+	case "voteLists":
+		return ec.fieldContext_SiteRules_voteLists(ctx, field)
+	case "events":
+		return ec.fieldContext_SiteRules_events(ctx, field)
+	case "webhooks":
+		return ec.fieldContext_SiteRules_webhooks(ctx, field)
+	case "notices":
+		return ec.fieldContext_SiteRules_notices(ctx, field)
+	case "publicLog":
+		return ec.fieldContext_SiteRules_publicLog(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type SiteRules", field.Name)
 }
@@ -11433,6 +11701,38 @@ func (ec *executionContext) fieldContext_DeletedConnection_edges(_ context.Conte
 	return fc, nil
 }
 
+func (ec *executionContext) _DeletedConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *DeletedConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeletedConnection_nodes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Nodes(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*site.Article) graphql.Marshaler {
+			return ec.marshalNArticle2ᚕᚖfrontpageᚋredisrepoᚋsiteᚐArticleᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeletedConnection_nodes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "DeletedConnection",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Article(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _DeletedConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *DeletedConnection) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -11511,6 +11811,38 @@ func (ec *executionContext) fieldContext_DeletedEdge_cursor(_ context.Context, f
 	return graphql.NewScalarFieldContext("DeletedEdge", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
+func (ec *executionContext) _DeletedEdge_node(ctx context.Context, field graphql.CollectedField, obj *DeletedEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeletedEdge_node(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Article, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *site.Article) graphql.Marshaler {
+			return ec.marshalNArticle2ᚖfrontpageᚋredisrepoᚋsiteᚐArticle(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeletedEdge_node(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "DeletedEdge",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Article(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _DeletedEdge_article(ctx context.Context, field graphql.CollectedField, obj *DeletedEdge) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -11564,6 +11896,38 @@ func (ec *executionContext) _DeletedEdge_by(ctx context.Context, field graphql.C
 }
 func (ec *executionContext) fieldContext_DeletedEdge_by(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("DeletedEdge", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _DeletedEdge_byUser(ctx context.Context, field graphql.CollectedField, obj *DeletedEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeletedEdge_byUser(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ByUser(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *site.User) graphql.Marshaler {
+			return ec.marshalOUser2ᚖfrontpageᚋredisrepoᚋsiteᚐUser(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_DeletedEdge_byUser(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "DeletedEdge",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_User(ctx, field)
+		},
+	}
+	return fc, nil
 }
 
 func (ec *executionContext) _Denial_user(ctx context.Context, field graphql.CollectedField, obj *denials.Denial) (ret graphql.Marshaler) {
@@ -13061,6 +13425,38 @@ func (ec *executionContext) fieldContext_EventConnection_edges(_ context.Context
 	return fc, nil
 }
 
+func (ec *executionContext) _EventConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *events.EventPage) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_EventConnection_nodes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Nodes(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*events.Event) graphql.Marshaler {
+			return ec.marshalNEvent2ᚕᚖfrontpageᚋredisrepoᚋeventsᚐEventᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_EventConnection_nodes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "EventConnection",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Event(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _EventConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *events.EventPage) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -14316,6 +14712,52 @@ func (ec *executionContext) resolveBatch_Group_viewerFollows(ctx context.Context
 	)
 }
 
+func (ec *executionContext) _Group_viewerCanPost(ctx context.Context, field graphql.CollectedField, obj *site.Group) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Group_viewerCanPost(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.resolveBatch_Group_viewerCanPost(ctx, field, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Group_viewerCanPost(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Group", field, true, true, errors.New("field of type Boolean does not have child fields"))
+}
+func (ec *executionContext) resolveBatch_Group_viewerCanPost(ctx context.Context, field graphql.CollectedField, obj *site.Group) (any, error) {
+	resolver := ec.Resolvers.Group()
+	if batch, ok := graphql.BatchParentsFor[*site.Group](ctx, "Group"); ok {
+		result := batch.FieldResult(field, func() (any, error) {
+			return resolver.ViewerCanPost(ctx, batch.Parents)
+		})
+		return graphql.ResolveBatchGroupResult[bool](
+			ctx,
+			batch.Index,
+			len(batch.Parents),
+			result,
+			"Group.viewerCanPost",
+			batch.IndexMap,
+		)
+	}
+	results, err := resolver.ViewerCanPost(ctx, []*site.Group{obj})
+	return graphql.ResolveBatchSingleResult[bool](
+		ctx,
+		results,
+		err,
+		"Group.viewerCanPost",
+	)
+}
+
 func (ec *executionContext) _Group_articles(ctx context.Context, field graphql.CollectedField, obj *site.Group) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -14859,6 +15301,38 @@ func (ec *executionContext) fieldContext_ModerationAction_by(_ context.Context, 
 	return graphql.NewScalarFieldContext("ModerationAction", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
+func (ec *executionContext) _ModerationAction_byUser(ctx context.Context, field graphql.CollectedField, obj *ModerationAction) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ModerationAction_byUser(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ByUser(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *site.User) graphql.Marshaler {
+			return ec.marshalOUser2ᚖfrontpageᚋredisrepoᚋsiteᚐUser(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ModerationAction_byUser(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ModerationAction",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_User(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _ModerationAction_onBehalfOf(ctx context.Context, field graphql.CollectedField, obj *ModerationAction) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -15316,6 +15790,38 @@ func (ec *executionContext) _ModerationEntry_by(ctx context.Context, field graph
 }
 func (ec *executionContext) fieldContext_ModerationEntry_by(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("ModerationEntry", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ModerationEntry_byUser(ctx context.Context, field graphql.CollectedField, obj *events.ModerationEntry) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ModerationEntry_byUser(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ByUser(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *site.User) graphql.Marshaler {
+			return ec.marshalOUser2ᚖfrontpageᚋredisrepoᚋsiteᚐUser(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ModerationEntry_byUser(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ModerationEntry",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_User(ctx, field)
+		},
+	}
+	return fc, nil
 }
 
 func (ec *executionContext) _ModerationEntry_onBehalfOf(ctx context.Context, field graphql.CollectedField, obj *events.ModerationEntry) (ret graphql.Marshaler) {
@@ -20760,6 +21266,397 @@ func (ec *executionContext) fieldContext_SiteRules_halfLife(_ context.Context, f
 	return graphql.NewScalarFieldContext("SiteRules", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
+func (ec *executionContext) _SiteRules_reservedGroups(ctx context.Context, field graphql.CollectedField, obj *SiteRules) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SiteRules_reservedGroups(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ReservedGroups, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []string) graphql.Marshaler {
+			return ec.marshalNString2ᚕstringᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SiteRules_reservedGroups(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SiteRules", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _SiteRules_maxTitle(ctx context.Context, field graphql.CollectedField, obj *SiteRules) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SiteRules_maxTitle(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.MaxTitle, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SiteRules_maxTitle(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SiteRules", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _SiteRules_maxText(ctx context.Context, field graphql.CollectedField, obj *SiteRules) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SiteRules_maxText(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.MaxText, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SiteRules_maxText(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SiteRules", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _SiteRules_maxLink(ctx context.Context, field graphql.CollectedField, obj *SiteRules) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SiteRules_maxLink(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.MaxLink, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SiteRules_maxLink(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SiteRules", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _SiteRules_maxGroups(ctx context.Context, field graphql.CollectedField, obj *SiteRules) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SiteRules_maxGroups(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.MaxGroups, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SiteRules_maxGroups(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SiteRules", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _SiteRules_maxGroupName(ctx context.Context, field graphql.CollectedField, obj *SiteRules) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SiteRules_maxGroupName(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.MaxGroupName, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SiteRules_maxGroupName(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SiteRules", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _SiteRules_maxSaved(ctx context.Context, field graphql.CollectedField, obj *SiteRules) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SiteRules_maxSaved(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.MaxSaved, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SiteRules_maxSaved(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SiteRules", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _SiteRules_maxFollowing(ctx context.Context, field graphql.CollectedField, obj *SiteRules) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SiteRules_maxFollowing(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.MaxFollowing, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SiteRules_maxFollowing(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SiteRules", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _SiteRules_maxBlocked(ctx context.Context, field graphql.CollectedField, obj *SiteRules) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SiteRules_maxBlocked(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.MaxBlocked, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SiteRules_maxBlocked(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SiteRules", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _SiteRules_rankings(ctx context.Context, field graphql.CollectedField, obj *SiteRules) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SiteRules_rankings(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Rankings, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SiteRules_rankings(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SiteRules", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _SiteRules_groupRankings(ctx context.Context, field graphql.CollectedField, obj *SiteRules) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SiteRules_groupRankings(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.GroupRankings, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SiteRules_groupRankings(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SiteRules", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _SiteRules_frontPages(ctx context.Context, field graphql.CollectedField, obj *SiteRules) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SiteRules_frontPages(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.FrontPages, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SiteRules_frontPages(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SiteRules", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _SiteRules_voteLists(ctx context.Context, field graphql.CollectedField, obj *SiteRules) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SiteRules_voteLists(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.VoteLists, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SiteRules_voteLists(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SiteRules", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _SiteRules_events(ctx context.Context, field graphql.CollectedField, obj *SiteRules) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SiteRules_events(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Events, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SiteRules_events(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SiteRules", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _SiteRules_webhooks(ctx context.Context, field graphql.CollectedField, obj *SiteRules) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SiteRules_webhooks(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Webhooks, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SiteRules_webhooks(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SiteRules", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _SiteRules_notices(ctx context.Context, field graphql.CollectedField, obj *SiteRules) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SiteRules_notices(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Notices, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SiteRules_notices(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SiteRules", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _SiteRules_publicLog(ctx context.Context, field graphql.CollectedField, obj *SiteRules) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SiteRules_publicLog(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PublicLog, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SiteRules_publicLog(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SiteRules", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
 func (ec *executionContext) _Subscription_articleChanged(ctx context.Context, field graphql.CollectedField) (ret func(ctx context.Context) graphql.Marshaler) {
 	return graphql.ResolveFieldStream(
 		ctx,
@@ -26020,6 +26917,11 @@ func (ec *executionContext) _DeletedConnection(ctx context.Context, sel ast.Sele
 			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
+		case "nodes":
+			out.Values[i] = ec._DeletedConnection_nodes(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
 		case "pageInfo":
 			out.Values[i] = ec._DeletedConnection_pageInfo(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
@@ -26101,6 +27003,11 @@ func (ec *executionContext) _DeletedEdge(ctx context.Context, sel ast.SelectionS
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
+		case "node":
+			out.Values[i] = ec._DeletedEdge_node(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
 		case "article":
 			out.Values[i] = ec._DeletedEdge_article(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
@@ -26109,6 +27016,11 @@ func (ec *executionContext) _DeletedEdge(ctx context.Context, sel ast.SelectionS
 		case "by":
 			out.Values[i] = ec._DeletedEdge_by(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "byUser":
+			out.Values[i] = ec._DeletedEdge_byUser(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
 		default:
@@ -27026,6 +27938,11 @@ func (ec *executionContext) _EventConnection(ctx context.Context, sel ast.Select
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
+		case "nodes":
+			out.Values[i] = ec._EventConnection_nodes(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
 		case "pageInfo":
 			out.Values[i] = ec._EventConnection_pageInfo(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
@@ -27830,6 +28747,44 @@ func (ec *executionContext) _Group(ctx context.Context, sel ast.SelectionSet, ob
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "viewerCanPost":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Group_viewerCanPost(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		case "articles":
 			field := field
 
@@ -28245,6 +29200,11 @@ func (ec *executionContext) _ModerationAction(ctx context.Context, sel ast.Selec
 			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
+		case "byUser":
+			out.Values[i] = ec._ModerationAction_byUser(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
 		case "onBehalfOf":
 			out.Values[i] = ec._ModerationAction_onBehalfOf(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
@@ -28460,6 +29420,11 @@ func (ec *executionContext) _ModerationEntry(ctx context.Context, sel ast.Select
 		case "by":
 			out.Values[i] = ec._ModerationEntry_by(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "byUser":
+			out.Values[i] = ec._ModerationEntry_byUser(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "onBehalfOf":
@@ -31063,6 +32028,91 @@ func (ec *executionContext) _SiteRules(ctx context.Context, sel ast.SelectionSet
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
+		case "reservedGroups":
+			out.Values[i] = ec._SiteRules_reservedGroups(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "maxTitle":
+			out.Values[i] = ec._SiteRules_maxTitle(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "maxText":
+			out.Values[i] = ec._SiteRules_maxText(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "maxLink":
+			out.Values[i] = ec._SiteRules_maxLink(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "maxGroups":
+			out.Values[i] = ec._SiteRules_maxGroups(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "maxGroupName":
+			out.Values[i] = ec._SiteRules_maxGroupName(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "maxSaved":
+			out.Values[i] = ec._SiteRules_maxSaved(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "maxFollowing":
+			out.Values[i] = ec._SiteRules_maxFollowing(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "maxBlocked":
+			out.Values[i] = ec._SiteRules_maxBlocked(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "rankings":
+			out.Values[i] = ec._SiteRules_rankings(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "groupRankings":
+			out.Values[i] = ec._SiteRules_groupRankings(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "frontPages":
+			out.Values[i] = ec._SiteRules_frontPages(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "voteLists":
+			out.Values[i] = ec._SiteRules_voteLists(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "events":
+			out.Values[i] = ec._SiteRules_events(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "webhooks":
+			out.Values[i] = ec._SiteRules_webhooks(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "notices":
+			out.Values[i] = ec._SiteRules_notices(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "publicLog":
+			out.Values[i] = ec._SiteRules_publicLog(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -32750,6 +33800,23 @@ var (
 		RemoveArticles: "REMOVE",
 	}
 )
+
+func (ec *executionContext) marshalNEvent2ᚕᚖfrontpageᚋredisrepoᚋeventsᚐEventᚄ(ctx context.Context, sel ast.SelectionSet, v []*events.Event) graphql.Marshaler {
+	ctx = graphql.WithBatchParents(ctx, "Event", v, nil)
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNEvent2ᚖfrontpageᚋredisrepoᚋeventsᚐEvent(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
 
 func (ec *executionContext) marshalNEvent2ᚖfrontpageᚋredisrepoᚋeventsᚐEvent(ctx context.Context, sel ast.SelectionSet, v *events.Event) graphql.Marshaler {
 	if v == nil {

@@ -35,7 +35,7 @@ var plainSchema = sync.OnceValue(func() *ast.Schema { return withoutSubgraph(par
 // NewHandler returns the endpoint of a site. An empty name of the site means Frontpage. Subscriptions receive events
 // while repo.Listen runs. Faults are written to log.
 func NewHandler(repo *redisrepo.Repo, site Site, log *slog.Logger, o endpoint.Options) *endpoint.Handler {
-	site.Name, site.Rules = cmp.Or(site.Name, "Frontpage"), siteRules(repo.Rules)
+	site.Name, site.Rules = cmp.Or(site.Name, "Frontpage"), siteRules(repo, site.PublicLog)
 	resolver := newResolver(repo, site, log, o)
 	return endpoint.New(resolver.served(resolver, o), repo, log, o)
 }
@@ -53,6 +53,7 @@ func (r *Resolver) served(root ResolverRoot, o endpoint.Options) endpoint.Schema
 	return endpoint.Schema{
 		ExecutableSchema: NewExecutableSchema(Config{Schema: schema, Resolvers: root, Complexity: listCosts(o.Limits.PageSize)}),
 		Compile:          compiler(planSchema(root)),
+		Scalars:          Scalars,
 		Around:           r.withLoader,
 		Rule:             ruleOf,
 		DependenceOf:     dependenceOf,

@@ -24,6 +24,14 @@ type DeletedEdge struct {
 	By      string // who deleted it
 }
 
+// Nodes returns the articles without their positions.
+func (c *DeletedConnection) Nodes() []*site.Article {
+	return collect(c.Edges, func(e *DeletedEdge) *site.Article { return e.Article })
+}
+
+// ByUser is who deleted the article, or nil if the name stands for no user.
+func (e *DeletedEdge) ByUser() *site.User { return site.UserName(e.By).User() }
+
 // deletedItems returns a page of the deleted articles, or of those that lack a ground, to moderators. One that was restored meanwhile is
 // left out.
 func (r *Resolver) deletedItems(ctx context.Context, missingReason bool, p site.PageRequest) (*DeletedConnection, error) {

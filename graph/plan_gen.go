@@ -165,6 +165,7 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 			},
 			"DeletedConnection": {
 				"edges":    plan.Read(func(obj *DeletedConnection) []*DeletedEdge { return obj.Edges }, plan.Objects[DeletedEdge]()),
+				"nodes":    plan.Read(func(obj *DeletedConnection) []*site.Article { return obj.Nodes() }, plan.Objects[site.Article]()),
 				"pageInfo": plan.Read(func(obj *DeletedConnection) *site.PageInfo { return &obj.PageInfo }, plan.Object[site.PageInfo]()),
 				"totalCount": plan.Each(func(ctx context.Context, obj *DeletedConnection) (int32, error) {
 					return resolvers.DeletedConnection().TotalCount(ctx, obj)
@@ -172,8 +173,10 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 			},
 			"DeletedEdge": {
 				"cursor":  plan.Read(func(obj *DeletedEdge) string { return obj.Cursor }, plan.Leaf(plan.AppendString[string])),
+				"node":    plan.Read(func(obj *DeletedEdge) *site.Article { return obj.Article }, plan.Object[site.Article]()),
 				"article": plan.Read(func(obj *DeletedEdge) *site.Article { return obj.Article }, plan.Object[site.Article]()),
 				"by":      plan.Read(func(obj *DeletedEdge) string { return obj.By }, plan.Leaf(plan.AppendString[string])),
+				"byUser":  plan.Read(func(obj *DeletedEdge) *site.User { return obj.ByUser() }, plan.Object[site.User]()),
 			},
 			"Denial": {
 				"user": plan.Batch(func(ctx context.Context, objs []*denials.Denial) ([]*site.User, error) {
@@ -271,6 +274,7 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 			},
 			"EventConnection": {
 				"edges":    plan.Read(func(obj *events.EventPage) []*events.EventEdge { return obj.Edges }, plan.Objects[events.EventEdge]()),
+				"nodes":    plan.Read(func(obj *events.EventPage) []*events.Event { return obj.Nodes() }, plan.Objects[events.Event]()),
 				"pageInfo": plan.Read(func(obj *events.EventPage) *site.PageInfo { return &obj.PageInfo }, plan.Object[site.PageInfo]()),
 				"gap":      plan.Read(func(obj *events.EventPage) bool { return obj.Gap }, plan.Leaf(plan.AppendBoolean[bool])),
 			},
@@ -350,6 +354,9 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 				"viewerFollows": plan.Batch(func(ctx context.Context, objs []*site.Group) ([]*bool, error) {
 					return resolvers.Group().ViewerFollows(ctx, objs)
 				}, plan.OptionalLeaf(plan.AppendBoolean[bool])),
+				"viewerCanPost": plan.Batch(func(ctx context.Context, objs []*site.Group) ([]bool, error) {
+					return resolvers.Group().ViewerCanPost(ctx, objs)
+				}, plan.Leaf(plan.AppendBoolean[bool])),
 				"articles": plan.Each(func(ctx context.Context, obj *site.Group) ([]*site.Article, error) {
 					fc := graphql.GetFieldContext(ctx)
 					return resolvers.Group().Articles(ctx, obj, fc.Args["order"].(site.Order), fc.Args["direction"].(site.Direction), fc.Args["page"].(int32), fc.Args["pageSize"].(*int32))
@@ -393,6 +400,7 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 					return resolvers.ModerationAction().Article(ctx, objs)
 				}, plan.Object[site.Article]()),
 				"by":         plan.Read(func(obj *ModerationAction) site.UserName { return obj.By }, plan.Leaf(plan.AppendString[site.UserName])),
+				"byUser":     plan.Read(func(obj *ModerationAction) *site.User { return obj.ByUser() }, plan.Object[site.User]()),
 				"onBehalfOf": plan.Read(func(obj *ModerationAction) *site.UserName { return obj.OnBehalfOf }, plan.OptionalLeaf(plan.AppendString[site.UserName])),
 				"at":         plan.Read(func(obj *ModerationAction) time.Time { return obj.At }, plan.Leaf(AppendDateTime)),
 				"title":      plan.Read(func(obj *ModerationAction) *string { return obj.Title }, plan.OptionalLeaf(plan.AppendString[string])),
@@ -422,6 +430,7 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 					return resolvers.ModerationEntry().Article(ctx, objs)
 				}, plan.Object[site.Article]()),
 				"by":         plan.Read(func(obj *events.ModerationEntry) site.UserName { return obj.By }, plan.Leaf(plan.AppendString[site.UserName])),
+				"byUser":     plan.Read(func(obj *events.ModerationEntry) *site.User { return obj.ByUser() }, plan.Object[site.User]()),
 				"onBehalfOf": plan.Read(func(obj *events.ModerationEntry) *site.UserName { return obj.OnBehalfOf }, plan.OptionalLeaf(plan.AppendString[site.UserName])),
 				"at":         plan.Read(func(obj *events.ModerationEntry) time.Time { return obj.At }, plan.Leaf(AppendDateTime)),
 				"title":      plan.Read(func(obj *events.ModerationEntry) *string { return obj.Title }, plan.OptionalLeaf(plan.AppendString[string])),
@@ -830,8 +839,25 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 				"ranking": plan.Read(func(obj *SiteRules) site.Ranking { return obj.Ranking }, plan.Leaf(func(to []byte, v site.Ranking) []byte {
 					return plan.AppendString(to, marshalNSiteRanking2frontpageᚋredisrepoᚋsiteᚐRanking[v])
 				})),
-				"rankCap":  plan.Read(func(obj *SiteRules) int { return obj.RankCap }, plan.Leaf(plan.AppendInt[int])),
-				"halfLife": plan.Read(func(obj *SiteRules) int { return obj.HalfLife }, plan.Leaf(plan.AppendInt[int])),
+				"rankCap":        plan.Read(func(obj *SiteRules) int { return obj.RankCap }, plan.Leaf(plan.AppendInt[int])),
+				"halfLife":       plan.Read(func(obj *SiteRules) int { return obj.HalfLife }, plan.Leaf(plan.AppendInt[int])),
+				"reservedGroups": plan.Read(func(obj *SiteRules) []string { return obj.ReservedGroups }, plan.Leaves(plan.AppendString[string], false)),
+				"maxTitle":       plan.Read(func(obj *SiteRules) int { return obj.MaxTitle }, plan.Leaf(plan.AppendInt[int])),
+				"maxText":        plan.Read(func(obj *SiteRules) int { return obj.MaxText }, plan.Leaf(plan.AppendInt[int])),
+				"maxLink":        plan.Read(func(obj *SiteRules) int { return obj.MaxLink }, plan.Leaf(plan.AppendInt[int])),
+				"maxGroups":      plan.Read(func(obj *SiteRules) int { return obj.MaxGroups }, plan.Leaf(plan.AppendInt[int])),
+				"maxGroupName":   plan.Read(func(obj *SiteRules) int { return obj.MaxGroupName }, plan.Leaf(plan.AppendInt[int])),
+				"maxSaved":       plan.Read(func(obj *SiteRules) int { return obj.MaxSaved }, plan.Leaf(plan.AppendInt[int])),
+				"maxFollowing":   plan.Read(func(obj *SiteRules) int { return obj.MaxFollowing }, plan.Leaf(plan.AppendInt[int])),
+				"maxBlocked":     plan.Read(func(obj *SiteRules) int { return obj.MaxBlocked }, plan.Leaf(plan.AppendInt[int])),
+				"rankings":       plan.Read(func(obj *SiteRules) bool { return obj.Rankings }, plan.Leaf(plan.AppendBoolean[bool])),
+				"groupRankings":  plan.Read(func(obj *SiteRules) bool { return obj.GroupRankings }, plan.Leaf(plan.AppendBoolean[bool])),
+				"frontPages":     plan.Read(func(obj *SiteRules) bool { return obj.FrontPages }, plan.Leaf(plan.AppendBoolean[bool])),
+				"voteLists":      plan.Read(func(obj *SiteRules) bool { return obj.VoteLists }, plan.Leaf(plan.AppendBoolean[bool])),
+				"events":         plan.Read(func(obj *SiteRules) bool { return obj.Events }, plan.Leaf(plan.AppendBoolean[bool])),
+				"webhooks":       plan.Read(func(obj *SiteRules) bool { return obj.Webhooks }, plan.Leaf(plan.AppendBoolean[bool])),
+				"notices":        plan.Read(func(obj *SiteRules) bool { return obj.Notices }, plan.Leaf(plan.AppendBoolean[bool])),
+				"publicLog":      plan.Read(func(obj *SiteRules) bool { return obj.PublicLog }, plan.Leaf(plan.AppendBoolean[bool])),
 			},
 			"Subscription": {
 				"articleChanged": plan.Source(plan.Object[site.Article]()),

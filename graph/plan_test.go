@@ -154,14 +154,7 @@ func written(field *ast.FieldDefinition, depth int) string {
 	var arguments []string
 	for _, argument := range field.Arguments {
 		if argument.Type.NonNull && argument.DefaultValue == nil {
-			value := map[string]string{
-				"ID": `"1"`, "String": `"go"`, "PostInput": `{title: "t"}`, "RestoreArticleInput": `{article: 1}`, "FlagInput": `{target: 1, reason: SPAM}`,
-				"NoticeInput": `{locations: ["1"], explanation: "why it is illegal here", goodFaith: true}`, "SettleFlagsInput": `{target: 1, throughReport: "report:1.1", act: DISMISS}`,
-				"VoteInput": `{article: 1}`, "RegroupInput": `{article: 1}`, "DeleteArticleInput": `{article: 1}`, "EndSessionsInput": `{name: "go"}`,
-				"DescribeGroupInput": `{group: "go"}`, "DenyUserInput": `{user: "go", reason: "x"}`, "DenyHostInput": `{host: "go.dev", reason: "x"}`, "BlockUserInput": `{user: "go"}`, "SaveInput": `{article: 1}`, "FollowInput": `{target: "group:go"}`, "EraseViewerInput": `{confirm: "x"}`, "AddWebhookInput": `{url: "https://x"}`, "ChangeWebhookInput": `{webhook: "x"}`, "RemoveWebhookInput": `{webhook: "x"}`, "VoidVotesInput": `{article: 1, users: ["go"], reason: "x"}`,
-				"EditArticleInput": `{article: 1}`, "URL": `"https://go.dev"`, "Int": "1", "DateTime": `"2026-01-01T00:00:00.000Z"`,
-			}[argument.Type.Name()]
-			arguments = append(arguments, argument.Name+": "+value)
+			arguments = append(arguments, argument.Name+": "+required[argument.Type.Name()])
 		}
 	}
 	text := "{ " + field.Name

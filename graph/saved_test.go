@@ -122,7 +122,7 @@ func TestFollowingIsBounded(t *testing.T) {
 		must.Do(t, s.Repo.FollowTarget(t.Context(), "bob", saved.Target{User: site.UserName(fmt.Sprint("u", i))}, true))
 	}
 	s.Want("bob", `mutation { follow(input: {target: "group:go"}) { target { id } userErrors { code message field } } }`,
-		`{"follow":{"target":null,"userErrors":[{"code":"TOO_LONG","message":"you follow 200 groups and users, which is the maximum: leave one first","field":["target"]}]}}`)
+		`{"follow":{"target":null,"userErrors":[{"code":"LIMIT_EXCEEDED","message":"you follow 200 groups and users, which is the maximum: leave one first","field":["target"]}]}}`)
 	if n := len(s.Ask("bob", `{ viewerFollowing { id } }`).Data["viewerFollowing"].([]any)); n != saved.MaxFollowed {
 		t.Errorf("%d are followed", n)
 	}

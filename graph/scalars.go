@@ -1,18 +1,27 @@
 package graph
 
 import (
-	"fmt"
 	"io"
-	"regexp"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
 
+	"frontpage/endpoint"
 	"frontpage/plan"
 	"frontpage/redisrepo/site"
 )
+
+// Scalars checks the values of the schema's scalars.
+var Scalars = endpoint.Scalars{"DateTime": checks(UnmarshalDateTime), "URL": checks(UnmarshalURL)}
+
+// checks returns unmarshal without its result.
+func checks[T any](unmarshal func(any) (T, error)) func(any) error {
+	return func(value any) error {
+		_, err := unmarshal(value)
+		return err
+	}
+}
 
 // A scalar has a function that appends it, for package plan, and one that writes the same, for gqlgen.
 
@@ -48,9 +57,6 @@ func UnmarshalURL(v any) (string, error) {
 	return link, nil
 }
 
-// dateTime is the form of a DateTime, as the page that @specifiedBy names has it, except for the offset -00:00.
-var dateTime = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}\.\d{3}([Zz]|[+-]([01]\d|2[0-3]):[0-5]\d)$`)
-
 // AppendDateTime appends a time in UTC with milliseconds, in three digits.
 func AppendDateTime(to []byte, t time.Time) []byte {
 	return t.UTC().AppendFormat(to, `"`+site.DateTime+`"`)
@@ -59,17 +65,17 @@ func AppendDateTime(to []byte, t time.Time) []byte {
 // MarshalDateTime writes a time in UTC with milliseconds, in three digits.
 func MarshalDateTime(t time.Time) graphql.Marshaler { return written(AppendDateTime, t) }
 
-// UnmarshalDateTime reads a time and returns it in UTC.
+// UnmarshalDateTime reads a time, as site.ParseTime does.
 func UnmarshalDateTime(v any) (time.Time, error) {
 	text, ok := v.(string)
 	if !ok {
 		return time.Time{}, badInput("a DateTime is a string")
 	}
-	t, err := time.Parse(time.RFC3339, strings.ToUpper(text))
-	if err != nil || !dateTime.MatchString(text) || strings.HasSuffix(text, "-00:00") {
-		return time.Time{}, badInput(fmt.Sprintf("%.40q is not a DateTime such as 2026-01-31T12:00:00.000Z, with three digits after the seconds and an offset", text))
+	t, err := site.ParseTime(text)
+	if err != nil {
+		return time.Time{}, badInput(err.Error())
 	}
-	return t.UTC(), nil
+	return t, nil
 }
 
 // AppendFloat appends a number in digits: 1767323477, not 1.767323477e+09.

@@ -236,6 +236,11 @@ func (r *groupResolver) ViewerFollows(ctx context.Context, objs []*site.Group) (
 	return r.viewerFollows(ctx, collect(objs, func(g *site.Group) saved.Target { return saved.Target{Group: g.Name} }))
 }
 
+func (r *groupResolver) ViewerCanPost(ctx context.Context, objs []*site.Group) ([]bool, error) {
+	by := actor(endpoint.ViewerOf(ctx))
+	return collect(objs, func(g *site.Group) bool { return r.repo.Rules.MayPost(by, g.Name) }), nil
+}
+
 func (r *groupResolver) Articles(ctx context.Context, obj *site.Group, order site.Order, direction site.Direction, page int32, pageSize *int32) ([]*site.Article, error) {
 	return r.list(ctx, lists.InGroup(obj.Name, order, direction), page, pageSize)
 }

@@ -55,7 +55,7 @@ var sameForAll = map[endpoint.Dependence]map[string][]string{
 		"PublicLogConnection": {"edges", "nodes", "pageInfo"},
 		"PublicLogEdge":       {"cursor", "node"},
 		"PublicLogEntry":      {"kind", "ground", "reason", "at", "title"},
-		"SiteRules":           {"voteScore", "votingWindow", "interestingVotes", "downvotes", "posterVotes", "pageSize", "editWindow", "linkWindow", "ranking", "rankCap", "halfLife"},
+		"SiteRules":           {"voteScore", "votingWindow", "interestingVotes", "downvotes", "posterVotes", "pageSize", "editWindow", "linkWindow", "ranking", "rankCap", "halfLife", "reservedGroups", "maxTitle", "maxText", "maxLink", "maxGroups", "maxGroupName", "maxSaved", "maxFollowing", "maxBlocked", "rankings", "groupRankings", "frontPages", "voteLists", "events", "webhooks", "notices", "publicLog"},
 		"_Service":            {"sdl"},
 		"PageInfo":            {"hasPreviousPage", "hasNextPage", "startCursor", "endCursor"},
 	},

@@ -4,6 +4,9 @@ import (
 	"math"
 	"time"
 
+	"frontpage/redisrepo"
+	"frontpage/redisrepo/denials"
+	"frontpage/redisrepo/saved"
 	"frontpage/redisrepo/site"
 )
 
@@ -40,14 +43,29 @@ type SiteRules struct {
 	PageSize, EditWindow, LinkWindow          int
 	Ranking                                   site.Ranking
 	RankCap, HalfLife                         int
+
+	ReservedGroups []string // names, and beginnings of names with a star
+
+	MaxTitle, MaxText, MaxLink, MaxGroups, MaxGroupName int
+	MaxSaved, MaxFollowing, MaxBlocked                  int
+
+	// Whether the site has these parts.
+	Rankings, GroupRankings, FrontPages, VoteLists, Events bool
+	Webhooks, Notices, PublicLog                           bool
 }
 
-func siteRules(r site.Rules) SiteRules {
+func siteRules(repo *redisrepo.Repo, publicLog bool) SiteRules {
+	r := repo.Rules
 	return SiteRules{
 		VoteScore: r.VoteScore, VotingWindow: inSeconds(r.VotingWindow), InterestingVotes: min(r.InterestingVotes, math.MaxInt32),
 		Downvotes: r.Downvotes, PosterVotes: r.PosterVotes, PageSize: r.PageSize,
 		EditWindow: inSeconds(r.EditWindow), LinkWindow: inSeconds(r.LinkWindow),
 		Ranking: r.Ranking, RankCap: inSeconds(r.RankCap), HalfLife: inSeconds(r.HalfLife),
+		ReservedGroups: collect(r.ReservedGroups, func(p site.GroupPattern) string { return string(p) }),
+		MaxTitle:       site.MaxTitle, MaxText: site.MaxText, MaxLink: site.MaxLink, MaxGroups: site.MaxGroups, MaxGroupName: site.MaxGroupName,
+		MaxSaved: saved.MaxSaved, MaxFollowing: saved.MaxFollowed, MaxBlocked: denials.MaxBlocked,
+		Rankings: r.Calendar, GroupRankings: r.GroupTop, FrontPages: r.FrontPages > 0, VoteLists: r.VoteHistory != site.NoHistory, Events: r.Events > 0,
+		Webhooks: repo.HasWebhooks(), Notices: repo.TakesNotices(), PublicLog: publicLog,
 	}
 }
 

@@ -5,9 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math"
 	"strings"
+	"sync"
 	"time"
+	"unicode"
 
 	"github.com/golang-jwt/jwt/v5"
 )
@@ -62,31 +65,69 @@ func (c *claims) Validate() error {
 	return nil
 }
 
-// RolesIn returns the roles in the claim at path. A claim of any other form holds none; that is not an error.
-func RolesIn(claims map[string]any, path string) (roles []string) {
-	switch value := Claim(claims, path).(type) {
+// Roles reads the roles of users from claims. It is safe for concurrent use.
+type Roles struct {
+	path       string
+	log        *slog.Logger
+	unreadable sync.Map // the forms of claims that were logged
+}
+
+// NewRoles returns what reads the claim at path. log receives each form of the claim that cannot be read once.
+func NewRoles(path string, log *slog.Logger) *Roles { return &Roles{path: path, log: log} }
+
+// In returns the roles in a claim, which Claim has returned: the strings of an array, the parts of a string between
+// blanks or commas, or the names of an object's members, unless their values are null, false, 0 or empty. A claim that
+// is missing or of another form has none; that is not an error.
+func (r *Roles) In(claim any) (roles []string) {
+	var unreadable string
+	switch value := claim.(type) {
+	case nil:
 	case string:
-		return strings.Fields(value)
+		roles = splitRoles(value)
 	case []any:
 		for _, element := range value {
 			if role, ok := element.(string); ok {
 				roles = append(roles, role)
+			} else {
+				unreadable = "an array with other elements than strings"
 			}
 		}
+	case map[string]any:
+		for role, member := range value {
+			if member != nil && member != false && member != 0.0 && member != "" {
+				roles = append(roles, role)
+			}
+		}
+	case float64:
+		unreadable = "a number"
+	default:
+		unreadable = "true or false"
+	}
+	if unreadable == "" {
+		return roles
+	}
+	if _, logged := r.unreadable.LoadOrStore(unreadable, true); !logged {
+		r.log.Warn("the roles of users cannot be read: their claim has to be an array of strings, a string, or an object whose members are named after roles",
+			"claim", r.path, "form", unreadable)
 	}
 	return roles
 }
 
-// TimeIn returns the time in the claim at path, in Unix seconds or as in RFC 3339, or the zero time. A claim of any other form,
-// or of a time before 1970 or after 9999, has none; that is not an error.
-func TimeIn(claims map[string]any, path string) time.Time {
-	switch value := Claim(claims, path).(type) {
+// splitRoles returns the roles in a text, between blanks or commas.
+func splitRoles(text string) []string {
+	return strings.FieldsFunc(text, func(c rune) bool { return unicode.IsSpace(c) || c == ',' })
+}
+
+// TimeIn returns the time in a claim, in Unix seconds or as in RFC 3339, or the zero time. A claim of any other form, or of a
+// time before 1970 or after 9999, has none; that is not an error.
+func TimeIn(claim any) time.Time {
+	switch value := claim.(type) {
 	case float64:
 		if value > 0 && value <= lastSecond {
 			return time.Unix(int64(value), 0).UTC()
 		}
 	case string:
-		if at, err := time.Parse(time.RFC3339, value); err == nil && at.Unix() > 0 {
+		if at, err := time.Parse(time.RFC3339, strings.ToUpper(value)); err == nil && at.Unix() > 0 {
 			return at.UTC()
 		}
 	}
@@ -108,16 +149,19 @@ func setClaim(object map[string]any, path string, value any) {
 	setClaim(inner, rest, value)
 }
 
-// Claim returns the value at a path, or nil. A claim whose name is the whole path, such as a URL, takes
+// Claim returns the value at a path of names with dots between them, or nil. Names may have dots themselves, such as that
+// of a client in resource_access.news.example.org.roles: on each level, the longest name that leads to a value takes
 // precedence.
 func Claim(object map[string]any, path string) any {
-	if value, found := object[path]; found {
+	if value := object[path]; value != nil {
 		return value
 	}
-	name, rest, _ := strings.Cut(path, ".")
-	inner, ok := object[name].(map[string]any)
-	if !ok {
-		return nil
+	for end := strings.LastIndexByte(path, '.'); end >= 0; end = strings.LastIndexByte(path[:end], '.') {
+		if inner, ok := object[path[:end]].(map[string]any); ok {
+			if value := Claim(inner, path[end+1:]); value != nil {
+				return value
+			}
+		}
 	}
-	return Claim(inner, rest)
+	return nil
 }

@@ -3,6 +3,7 @@ package identity_test
 import (
 	"encoding/json"
 	"errors"
+	"maps"
 	"net/http"
 	"net/netip"
 	"slices"
@@ -65,12 +66,16 @@ func FuzzClaims(f *testing.F) {
 		var roles []string
 		switch value := read["roles"].(type) {
 		case string:
-			roles = strings.Fields(value)
+			roles = strings.Fields(strings.ReplaceAll(value, ",", " "))
 		case []any:
 			for _, role := range value {
 				name, _ := role.(string)
 				roles = append(roles, name)
 			}
+		case map[string]any:
+			roles = slices.DeleteFunc(slices.Collect(maps.Keys(value)), func(role string) bool {
+				return slices.Contains([]any{nil, false, 0.0, ""}, value[role])
+			})
 		}
 		if got.Moderator != slices.Contains(roles, "moderator") {
 			t.Errorf("Moderator = %v with the roles %q", got.Moderator, roles)

@@ -92,6 +92,17 @@ func (v *Verifier) FromInit(payload map[string]any, req *http.Request) (Caller, 
 	return v.fromRequest(req, behalf)
 }
 
+// InDevelopment reports whether any client can name its user.
+func (v *Verifier) InDevelopment() bool { return v.nameHeader == developmentName && !v.proxied }
+
+// ActAs makes a request one of the named user in development mode, for forms, which can send no header. Otherwise it does
+// nothing.
+func (v *Verifier) ActAs(req *http.Request, name string) {
+	if v.InDevelopment() && name != "" {
+		req.Header.Set(developmentName, name)
+	}
+}
+
 // credentialHeader is the name of the header with the token or the user's name.
 func (v *Verifier) credentialHeader() string {
 	if !v.NamedByHeader() {
@@ -148,7 +159,7 @@ func (v *Verifier) fromHeader(ctx context.Context, header http.Header) (Caller, 
 	}
 	var roles []string
 	if v.rolesHeader != "" {
-		roles = strings.FieldsFunc(header.Get(v.rolesHeader), func(c rune) bool { return c == ' ' || c == ',' })
+		roles = splitRoles(header.Get(v.rolesHeader))
 	}
 	return Caller{Name: name, Moderator: slices.Contains(roles, v.moderatorRole), Service: slices.Contains(roles, service)}, nil
 }

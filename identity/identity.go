@@ -45,8 +45,8 @@ type Options struct {
 	// Audience lists the names of this server: a token's aud claim must contain one of them. It is required with JWKS,
 	// and optional with a secret, as Issuer is.
 	Audience []string
-	// RolesClaim is the claim that holds the user's roles: an array of strings, or one string with blanks
-	// between the roles. A nested claim is written as a path, such as realm_access.roles. Empty means roles.
+	// RolesClaim is the path of the claim with the user's roles, such as realm_access.roles, in a form that Roles.In reads.
+	// Empty means roles.
 	RolesClaim string
 	// NameClaim is the path of the claim that names the user of a token. Empty means sub. With any other claim, which a user
 	// may be able to change at the issuer, a user keeps the first name: that needs Accounts.
@@ -85,7 +85,7 @@ type Options struct {
 	// Sessions are those of users who sign in with the site itself. They apply to requests without a token.
 	Sessions *Sessions
 
-	// Log receives what happens to the keys. nil discards it.
+	// Log receives what happens to the keys, and which claims cannot be read. nil discards it.
 	Log *slog.Logger
 	// Now is the clock. nil means time.Now.
 	Now func() time.Time

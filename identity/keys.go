@@ -56,6 +56,7 @@ func openKeys(ctx context.Context, o Options) (*keys, error) {
 		}
 		k.source, k.load = u.Redacted(), fromURL(o.JWKS, o.Transport)
 	}
+	k.failing = isFile // it returns an error instead of logging a warning
 	if err := k.refresh(ctx); err != nil && isFile {
 		return nil, fmt.Errorf("%s: %w", o.name("JWKS"), err)
 	}

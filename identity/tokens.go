@@ -31,8 +31,8 @@ type tokens struct {
 	parser    *jwt.Parser
 	validator *jwt.Validator // checks claims like the parser
 	secret    []byte
-	keys      *keys  // nil: the secret is used
-	roles     string // path of the claim
+	keys      *keys // nil: the secret is used
+	roles     *Roles
 	name      string // path of the claim that names the user
 	created   string // path of the claim with the time of the account's creation; empty: none
 	accounts  *Accounts
@@ -40,7 +40,7 @@ type tokens struct {
 }
 
 func newTokens(ctx context.Context, o Options) (*tokens, error) {
-	t := &tokens{roles: o.RolesClaim, name: o.NameClaim, created: o.CreatedClaim, accounts: o.Accounts, leeway: o.Leeway}
+	t := &tokens{roles: NewRoles(o.RolesClaim, o.Log), name: o.NameClaim, created: o.CreatedClaim, accounts: o.Accounts, leeway: o.Leeway}
 	var methods []string
 	if o.JWKS != "" {
 		methods = []string{"RS256", "ES256", "EdDSA"}
@@ -133,14 +133,14 @@ func (v *Verifier) fromToken(ctx context.Context, token string) (Caller, error) 
 	if err != nil {
 		return Caller{}, refusalOf(err)
 	}
-	roles := RolesIn(c.MapClaims, t.roles)
+	roles := t.roles.In(Claim(c.MapClaims, t.roles.path))
 	isService := slices.Contains(roles, service)
 	name, err := v.nameOf(ctx, c.MapClaims, isService)
 	if err != nil {
 		return Caller{}, err
 	}
 	return Caller{
-		Name: name, Moderator: slices.Contains(roles, v.moderatorRole), Service: isService, Created: TimeIn(c.MapClaims, t.created),
+		Name: name, Moderator: slices.Contains(roles, v.moderatorRole), Service: isService, Created: TimeIn(Claim(c.MapClaims, t.created)),
 		Expires: expires.Add(t.leeway),
 	}, nil
 }

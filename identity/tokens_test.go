@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"frontpage/identity"
 	"frontpage/must"
 	"frontpage/redisrepo/site"
+	"frontpage/sitetest"
 )
 
 func TestOnlyValidTokensAreAccepted(t *testing.T) {
@@ -249,13 +251,34 @@ func TestOnlyTheRoleModeratorMakesAModerator(t *testing.T) {
 		"a list of everything":   {claims: []string{"roles", `[1,null,{"moderator":true},["moderator"]]`}},
 		"a list with a number":   {claims: []string{"roles", `[1,"moderator"]`}, want: true},
 		"a number":               {claims: []string{"roles", `1`}},
-		"an object":              {claims: []string{"roles", `{"moderator":true}`}},
+		"an object":              {claims: []string{"roles", `{"writer":{},"moderator":{"123":"news.example.org"}}`}, want: true},
+		"an object of flags":     {claims: []string{"roles", `{"moderator":true}`}, want: true},
+		"an object without it":   {claims: []string{"roles", `{"writer":{"moderator":{}}}`}},
+		"a flag that is off":     {claims: []string{"roles", `{"moderator":false}`}},
+		"a role that is null":    {claims: []string{"roles", `{"moderator":null}`}},
+		"a role that is empty":   {claims: []string{"roles", `{"moderator":""}`}},
+		"a role that is 0":       {claims: []string{"roles", `{"moderator":0}`}},
+		"a string with commas":   {claims: []string{"roles", `"writer,moderator, reader"`}, want: true},
 		"a path":                 {claim: "realm_access.roles", claims: []string{"realm_access", `{"roles":["moderator"]}`}, want: true},
 		"a path that ends early": {claim: "realm_access.roles", claims: []string{"realm_access", `["moderator"]`}},
 		"a path that is missing": {claim: "realm_access.roles", claims: []string{"roles", `["moderator"]`}},
 		"a name with dots":       {claim: "https://a.example/roles", claims: []string{"https://a.example/roles", `["moderator"]`}, want: true},
 		"a path to a name with dots": {claim: "access.my.client.roles",
 			claims: []string{"access", `{"my.client.roles":"moderator"}`}, want: true},
+		"a path through a name with dots": {claim: "resource_access.news.example.org.roles",
+			claims: []string{"resource_access", `{"account":{"roles":["x"]},"news.example.org":{"roles":["moderator"]}}`}, want: true},
+		"a path from a name with dots": {claim: "https://a.example/access.roles",
+			claims: []string{"https://a.example/access", `{"roles":["moderator"]}`}, want: true},
+		"dots in each name": {claim: "a.b.c.d.e.f", claims: []string{"a.b", `{"c.d":{"e.f":["moderator"]}}`}, want: true},
+		"the longest name":  {claim: "a.b.c", claims: []string{"a.b", `{"c":"moderator"}`, "a", `{"b":{"c":"writer"}}`}, want: true},
+		"the longest name without the rest": {claim: "a.b.c",
+			claims: []string{"a.b", `{"x":"writer"}`, "a", `{"b":{"c":"moderator"}}`}, want: true},
+		"the longest name below": {claim: "r.a.b.c", claims: []string{"r", `{"a":{"b":{"c":"moderator"}},"a.b":{"x":1}}`}, want: true},
+		"a longer name that is no object": {claim: "a.b.c",
+			claims: []string{"a.b", `"moderator"`, "a", `{"b":{"c":"moderator"}}`}, want: true},
+		"a longer name that is null": {claim: "a.b", claims: []string{"a.b", "null", "a", `{"b":"moderator"}`}, want: true},
+		"half of a name":             {claim: "a.b.c", claims: []string{"a.b.c.d", `"moderator"`, "a.b.", `{"c":"moderator"}`}},
+		"dots alone":                 {claim: "..", claims: []string{"", `{"":{"":"moderator"}}`}, want: true},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -267,5 +290,24 @@ func TestOnlyTheRoleModeratorMakesAModerator(t *testing.T) {
 				t.Errorf("Moderator = %v, want %v", caller.Moderator, tt.want)
 			}
 		})
+	}
+}
+
+func TestRolesThatCannotBeReadAreLoggedOncePerForm(t *testing.T) {
+	t.Parallel()
+	var log sitetest.Log
+	v := open(t, identity.Options{Secret: secret, RolesClaim: "site.roles", Log: log.Logger(slog.LevelInfo)})
+	for _, tt := range []struct{ roles, form string }{
+		{`["moderator"]`, ""}, {`[]`, ""}, {`""`, ""}, {`{}`, ""}, {`null`, ""}, {`{"writer":false}`, ""},
+		{`1`, `form="a number"`}, {`2`, ""}, {`true`, `form="true or false"`},
+		{`[{"name":"moderator"}]`, `form="an array with other elements than strings"`}, {`["moderator",1]`, ""},
+	} {
+		before := len(log.String())
+		_, err := byToken(v, sign(header("HS256", ""), claims("site", `{"roles":`+tt.roles+`}`), secret))
+		must.Do(t, err)
+		logged := log.String()[before:]
+		if tt.form == "" && logged != "" || !strings.Contains(logged, tt.form) || tt.form != "" && !strings.Contains(logged, "claim=site.roles") {
+			t.Errorf("%s: the log has %q, want %q", tt.roles, logged, tt.form)
+		}
 	}
 }

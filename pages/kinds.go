@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -216,6 +217,9 @@ func scriptPage(path, title, about string) *page {
 	}
 }
 
+// hourForm is the form of an hour of the day in an address, which web/site/src/past.tsx has, too.
+var hourForm = regexp.MustCompile(`^([01]?\d|2[0-3])$`)
+
 // past returns the page of the front page of an hour, which is that of hourOf in web/site/src/past.tsx.
 func (s *server) past(req *http.Request) (*page, error) {
 	texts, day := s.Site.Texts, strings.TrimSpace(cmp.Or(req.PathValue("day"), req.URL.Query().Get("day")))
@@ -226,9 +230,9 @@ func (s *server) past(req *http.Request) (*page, error) {
 		if err != nil {
 			return nil, errNoPage
 		}
-		hour, err := strconv.Atoi(req.URL.Query().Get("hour"))
-		if err != nil || hour < 0 || hour > 23 {
-			hour = 23
+		hour := 23
+		if text := req.URL.Query().Get("hour"); hourForm.MatchString(text) {
+			hour, _ = strconv.Atoi(text)
 		}
 		at, title, path = first.Add(time.Duration(hour)*time.Hour), texts.Text("frontPageOf", "day", day), "/past/"+day
 		if at.After(now) {
@@ -237,6 +241,9 @@ func (s *server) past(req *http.Request) (*page, error) {
 	}
 	p := scriptPage(path, title, texts.Text("aboutFrontPages"))
 	p.query, p.variables, p.Without = "Past", pastVariables{at.Format(site.DateTime)}, "past"
+	if !at.Equal(now) {
+		p.Latest = hourPath(now)
+	}
 	p.fill = func(p *page) {
 		if p.data.FrontPage != nil {
 			for _, edge := range p.data.FrontPage.Edges {
@@ -246,10 +253,15 @@ func (s *server) past(req *http.Request) (*page, error) {
 			}
 		}
 		if len(p.Rows) == 0 && day == "" { // such as on a site that was imported since then
-			p.moved = "/past/" + now.Format(time.DateOnly) + "?hour=" + strconv.Itoa(now.Hour())
+			p.moved = p.Latest
 		}
 	}
 	return p, nil
+}
+
+// hourPath is the path of the front page of an hour.
+func hourPath(at time.Time) string {
+	return "/past/" + at.Format(time.DateOnly) + "?hour=" + strconv.Itoa(at.Hour())
 }
 
 // lab returns the page of the ranking lab. Without the script it has the top articles instead of a formula's.

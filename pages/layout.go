@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/klauspost/compress/gzip"
 
@@ -67,6 +68,7 @@ type rendered struct {
 	plain  []byte
 	tag    string        // ETag, weak: both encodings have the same
 	zipped func() []byte // made once; nil: the page is too short for it
+	wait   time.Duration // of a visitor who may not have it yet
 }
 
 // render renders a page. One for a visitor over the limit is without the frame of the site, which takes as long as a list.

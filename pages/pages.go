@@ -13,6 +13,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -23,6 +24,7 @@ import (
 	"frontpage/feeds"
 	"frontpage/identity"
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/rates"
 	"frontpage/redisrepo/site"
 	"frontpage/sharing"
 	"frontpage/web"
@@ -36,6 +38,9 @@ type Options struct {
 	API       endpoint.Options // of the handler that executes the queries
 	Now       func() time.Time // if nil, time.Now
 	Log       *slog.Logger
+	// Work charges the client of a request for points of complexity, and does the work for it in the client's turn. It returns
+	// how long to wait until they are allowed, 0 if it is done. nil: requests are not charged.
+	Work func(req *http.Request, points int, work func()) (wait time.Duration, err error)
 
 	EmbedOrigins []string // whose pages may have the vote button, such as https://example.org; none: there is no button
 }
@@ -45,6 +50,8 @@ const (
 	shared = time.Second
 	// sharedBytes is how many bytes of rendered pages are kept for that.
 	sharedBytes = 16 << 20
+	// frameCost is what rendering a page costs besides its query, points. The queries of long lists pay for these, too.
+	frameCost = 50
 )
 
 // server serves pages.
@@ -53,25 +60,31 @@ type server struct {
 	api    api
 	repo   *redisrepo.Repo
 	layout *layout
+	known  *http.ServeMux // the pages
 	recent *sharing.Results[renderedKey, *rendered]
 	cards  *sharing.Results[cards.Card, []byte]
 }
 
 // Handle has mux serve the pages by GET and HEAD, and what their forms send by POST. The handler of the API executes the
-// queries, and the mutations.
-func Handle(mux *http.ServeMux, handler http.Handler, repo *redisrepo.Repo, o Options) {
+// queries, and the mutations. The result serves the page of paths that the site does not have, with status 404.
+func Handle(mux *http.ServeMux, handler http.Handler, repo *redisrepo.Repo, o Options) http.Handler {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	if o.Work == nil {
+		o.Work = func(_ *http.Request, _ int, work func()) (time.Duration, error) { work(); return 0, nil }
+	}
 	o.Site = o.Site.WithDefaults()
 	s := &server{
-		Options: o, api: newAPI(handler, o.API.Identity.Headers()), repo: repo, layout: newLayout(o.Site),
+		Options: o, api: newAPI(handler, o.API.Identity.Headers()), repo: repo, layout: newLayout(o.Site), known: http.NewServeMux(),
 		recent: sharing.New[renderedKey, *rendered](shared, sharedBytes, func() uint64 { return 0 }),
 		cards:  sharing.New[cards.Card, []byte](cardKept, cardBytes, func() uint64 { return 0 }),
 	}
 	for pattern, of := range s.kinds() {
 		if s.Site.Has(pattern) {
-			mux.Handle("GET "+pattern, s.page(of))
+			page := s.page(of)
+			mux.Handle("GET "+pattern, page)
+			s.known.Handle("GET "+pattern, page)
 		}
 	}
 	mux.HandleFunc("GET /a/{number}/card.png", s.card)
@@ -79,6 +92,21 @@ func Handle(mux *http.ServeMux, handler http.Handler, repo *redisrepo.Repo, o Op
 	mux.HandleFunc("POST /vote", s.vote)
 	mux.HandleFunc("GET /vote", s.voteAfterSignIn)
 	s.embed(mux)
+	return s.unknown()
+}
+
+// unknown returns a handler of paths that the site does not have. It leads to the page that the visitor means, if there is one.
+func (s *server) unknown() http.HandlerFunc {
+	missing := s.page(func(*http.Request) (*page, error) { return nil, errNoPage })
+	return func(w http.ResponseWriter, req *http.Request) {
+		to := s.guess(req.URL.Path)
+		if to == "" {
+			missing(w, req)
+			return
+		}
+		// A local path: guess has begun it with one slash.
+		http.Redirect(w, req, (&url.URL{Path: to, RawQuery: req.URL.RawQuery}).String(), http.StatusFound) // #nosec G710
+	}
 }
 
 // page returns a handler of pages of a kind.
@@ -86,16 +114,17 @@ func (s *server) page(of func(*http.Request) (*page, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, req *http.Request) {
 		p, err := of(req)
 		if err != nil {
-			p = &page{Kind: "missing", Title: s.Site.Texts.Text("pageMissing"), status: http.StatusNotFound}
+			p = scriptPage("", s.Site.Texts.Text("pageMissing"), "")
+			p.Kind, p.later, p.status = "missing", false, http.StatusNotFound
 			if !errors.Is(err, errNoPage) {
 				p.Missing = sentence(err.Error())
 			}
 		}
 		s.describe(p, req)
-		var answer []byte
-		if p.query != "" && p.status == 0 {
-			answer = s.ask(w, req, p)
+		if errors.Is(err, errNoPage) {
+			p.Path, p.Here = "", "/" // one page for all such paths: it is rendered once
 		}
+		answer := s.ask(w, req, p)
 		if p.moved != "" && p.status == 0 {
 			w.Header().Set("Cache-Control", "no-store")
 			http.Redirect(w, req, p.moved, http.StatusSeeOther)
@@ -113,6 +142,8 @@ func (s *server) describe(p *page, req *http.Request) {
 
 // ask executes the query of a page and sets what it shows. It returns the answer as it was received.
 func (s *server) ask(w http.ResponseWriter, req *http.Request, p *page) []byte {
+	p.charged = true
+	req = req.WithContext(endpoint.Besides(req.Context(), frameCost))
 	got := s.api.ask(req, p.query, p.variables)
 	answer, err := got.read()
 	if answer.code() == string(identity.SessionEnded) {
@@ -194,14 +225,17 @@ func (s *server) show(w http.ResponseWriter, req *http.Request, p *page, answere
 	s.setHeader(w.Header())
 	header := w.Header()
 	switch {
-	case answered == nil, p.status >= http.StatusInternalServerError:
+	case answered == nil, r.status >= http.StatusInternalServerError, r.status == http.StatusTooManyRequests:
 		header.Set("Cache-Control", "no-store")
 	case s.API.MaxAge > 0 && p.anonymous():
 		header.Set("Cache-Control", "public, max-age="+strconv.Itoa(int(s.API.MaxAge.Seconds())))
 	default:
 		header.Set("Cache-Control", "private, no-cache")
 	}
-	if p.later && p.status != http.StatusTooManyRequests {
+	if r.wait > 0 {
+		header.Set("Retry-After", strconv.Itoa(rates.Seconds(r.wait)))
+	}
+	if p.later && r.status != http.StatusTooManyRequests {
 		header.Set("Link", "<"+web.SecondScript()+">; rel=modulepreload")
 	}
 	r.serve(w, req)
@@ -210,16 +244,47 @@ func (s *server) show(w http.ResponseWriter, req *http.Request, p *page, answere
 // rendered renders a page, unless equal requests have just done so.
 func (s *server) rendered(req *http.Request, p *page, answered []byte) (*rendered, error) {
 	if answered == nil {
-		return s.layout.render(p), nil
+		return s.render(req, p)
 	}
-	key := renderedKey{url: p.Base + req.URL.RequestURI(), answer: string(answered), status: p.status}
-	return s.recent.Do(req.Context(), key, func(context.Context) (*rendered, int) {
-		r := s.layout.render(p)
-		if p.status >= http.StatusInternalServerError {
+	key := renderedKey{url: p.Base + p.Here, answer: string(answered), status: p.status}
+	var failed error
+	r, err := s.recent.Do(req.Context(), key, func(context.Context) (r *rendered, size int) {
+		if r, failed = s.render(req, p); failed != nil || r.status >= http.StatusInternalServerError || r.wait > 0 {
 			return r, -1
 		}
 		return r, 2*len(r.plain) + len(answered)
 	})
+	if err == nil && r == nil { // another request rendered it, whose client has left
+		return s.render(req, p)
+	}
+	return r, cmp.Or(err, failed)
+}
+
+// render renders a page in the client's turn. If its query has not been charged, the page is; while the store does not answer,
+// it is free.
+func (s *server) render(req *http.Request, p *page) (r *rendered, err error) {
+	if p.status == http.StatusTooManyRequests {
+		return s.layout.render(p), nil
+	}
+	points := frameCost
+	if p.charged {
+		points = 0
+	}
+	wait, _ := s.Work(req, points, func() {
+		r = s.layout.render(p)
+		if web.AcceptsGzip(req) {
+			r.zipped()
+		}
+	})
+	if r != nil || req.Context().Err() != nil {
+		return r, req.Context().Err()
+	}
+	if wait > 0 {
+		p.fail(http.StatusTooManyRequests, p.T("tooMany"))
+	}
+	r = s.layout.render(p)
+	r.wait = wait
+	return r, nil
 }
 
 // setHeader sets the headers of all pages.

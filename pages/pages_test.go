@@ -59,8 +59,9 @@ func withPages(t *testing.T, server *redistest.Server, of *sitetest.Site, o page
 		o.API.Identity = must.Get(identity.New(t.Context(), identity.Options{Development: true, ValidName: endpoint.ValidName}))(t)
 	}
 	o.Now = func() time.Time { return sitetest.Start.Add(time.Hour) }
+	o.Work = s.Handler.Work
 	mux := http.NewServeMux()
-	pages.Handle(mux, s.Handler, s.Repo, o)
+	mux.Handle("/", web.Handler(web.Options{Site: true, Explorer: true, Missing: pages.Handle(mux, s.Handler, s.Repo, o)}))
 	s.pages = httptest.NewServer(mux)
 	t.Cleanup(s.pages.Close)
 	return s
@@ -233,6 +234,19 @@ func TestEachPageHasItsOwnHead(t *testing.T) {
 	}
 }
 
+// The server reads an hour as web/site/src/past.test.ts has it.
+func TestHourOfAPastPage(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	for text, want := range map[string]string{
+		"": "23", "0": "00", "07": "07", "23": "23", "24": "23", "-1": "23", "%2B5": "23", "005": "23", "1.5": "23", "-0": "23", "٧": "23",
+	} {
+		if p := s.get("/past/2026-01-01?hour=" + text); !strings.Contains(p.body, `"at":"2026-01-01T`+want+`:00:00.000Z"`) {
+			t.Errorf("hour=%s: want the hour %s, in %.300s", text, want, p.body)
+		}
+	}
+}
+
 // Pages for users have titles, and search engines do not list them.
 func TestPagesForUsersAreNotListed(t *testing.T) {
 	t.Parallel()
@@ -255,7 +269,7 @@ func TestPagesOfTheSecondScriptHaveTheirFrame(t *testing.T) {
 	s := newSite(t)
 	s.post("alice", "The tides", "https://www.example.com/tides", "", "sea")
 	for path, without := range map[string]string{
-		"/submit": "Posting needs JavaScript", "/signin": "needs JavaScript", "/votes": "needs JavaScript", "/votes/up": "needs JavaScript", "/votes/down": "needs JavaScript",
+		"/submit": "development server", "/signin": "needs JavaScript", "/votes": "needs JavaScript", "/votes/up": "needs JavaScript", "/votes/down": "needs JavaScript",
 		"/mod": "needs JavaScript", "/mod/removed": "needs JavaScript", "/mod/log": "needs JavaScript", "/reports": "needs JavaScript", "/notice": "needs JavaScript",
 		"/past": "Front page of 2026-01-02", "/past/2026-01-02": "Front page of 2026-01-02", "/lab": "The tides",
 	} {
@@ -264,6 +278,45 @@ func TestPagesOfTheSecondScriptHaveTheirFrame(t *testing.T) {
 		if p.embedded().Data == nil || !strings.Contains(shown, without) || strings.Contains(shown, "GraphQL") || p.one("", "nav") == "" || p.one("", "footer") == "" ||
 			!strings.Contains(shown, "<h1>") || p.header.Get("Link") != "<"+web.SecondScript()+">; rel=modulepreload" || len(p.all("script", "type", "module")) != 1 {
 			t.Errorf("%s shows %q without a script, with %v", path, shown, p.header)
+		}
+	}
+}
+
+// Also of paths that the site does not know.
+func TestEachPathIsAPageWithoutScripts(t *testing.T) {
+	t.Parallel()
+	dev, sessions := newSite(t), newSessionSite(t)
+	dev.post("alice", "The tides", "https://www.example.com/tides", "", "sea")
+	for path, status := range map[string]int{
+		"/": 200, "/new": 200, "/g/sea": 200, "/g/sea/new": 200, "/g/sea/top/week": 404, "/u/alice": 200, "/from/example.com": 200, "/a/1": 200,
+		"/top/day": 200, "/groups": 200, "/past": 200, "/lab": 200, "/submit": 200, "/signin": 200, "/saved": 200, "/following": 200, "/votes": 200, "/votes/up": 200,
+		"/mod": 200, "/mod/removed": 200, "/mod/log": 200, "/reports": 200, "/notice": 200,
+		"/log": 404, "/nope": 404, "/new/x": 404, "/a/x": 404, "/a/99": 404, "/top/hour": 404, "/u/a%0Ab": 404, "/past/2026-02-30": 404, "/votes/none": 404, "/assets/x/y": 404,
+		"/nope.html": 404, "/wp-login.php": 404, "/graphiql/nope": 404, "/%3Cb%3E": 404,
+	} {
+		for _, p := range []*response{
+			dev.get(path, "Accept", "text/html"), dev.get(path, "X-User-ID", "alice", "Accept", "text/html"),
+			sessions.reader("").open(path), sessions.reader("bob").open(path),
+		} {
+			if p.status == http.StatusSeeOther { // to the newest hour
+				continue
+			}
+			p.root = must.Get(html.ParseWithOptions(strings.NewReader(p.body), html.ParseOptionEnableScripting(false)))(t)
+			if p.one("", "h1") == "" || len((&response{t: t, root: p.all("header", "class", "top")[0]}).all("a")) < 7 {
+				t.Errorf("%s has no heading or no menu:\n%s", path, p.body)
+			}
+			signedIn := len(p.all("a", "class", "name")) > 0
+			if isUser := p.header.Get("Cache-Control") == "private, no-cache"; signedIn != isUser && p.status != http.StatusGone {
+				t.Errorf("%s: signed in: %v, want %v", path, signedIn, isUser)
+			}
+		}
+		if p := dev.get(path, "Accept", "text/html"); p.status != status {
+			t.Errorf("%s has the status %d, want %d", path, p.status, status)
+		}
+	}
+	for _, path := range []string{"/nope.js", "/assets/nope.css", "/favicon.ico"} {
+		if p := dev.get(path, "Accept", "*/*"); p.status != 404 || strings.Contains(p.body, "<html") {
+			t.Errorf("%s, which no window shows: got %d with %.80q", path, p.status, p.body)
 		}
 	}
 }
@@ -559,8 +612,8 @@ func TestThePageHasTheAnswerOfTheAPI(t *testing.T) {
 			}
 		}
 	}
-	if e := s.get("/a/x").embedded(); e.Data != nil {
-		t.Errorf("a page that cannot be has the answer %s", e.Data)
+	if e := s.get("/a/x").embedded(); e.Data == nil || strings.Contains(string(e.Data), "article") {
+		t.Errorf("a page that cannot be has the answer %s, want that of the frame", e.Data)
 	}
 }
 
@@ -780,6 +833,32 @@ func TestRefusalOverTheLimitCostsATenthOfThePage(t *testing.T) { //nolint:parall
 		least := testing.AllocsPerRun(5, func() { ask(refused.method, refused.path, refused.form) })
 		if 10*least > cost || 10*got.Body.Len() > page.Body.Len() {
 			t.Errorf("%v: the refusal has %d bytes and makes %.0f allocations, the page %d and %.0f", refused, got.Body.Len(), least, page.Body.Len(), cost)
+		}
+	}
+}
+
+// Rendering a page takes a millisecond and more, whatever its query takes. A card takes ten.
+func TestPagesCostTheirRendering(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, sitetest.WithRates(endpoint.Rates{Cost: endpoint.Rate{Most: 9_000, Window: time.Hour}, Addresses: 1}))
+	s.Post("alice", "An article")
+	spent := func() (all int) {
+		for _, key := range sitetest.RateKeys(t, s.redis.Client) {
+			all += sitetest.RateCount(t, s.redis.Client, key)
+		}
+		return all
+	}
+	for _, page := range []struct {
+		path           string
+		status, points int
+	}{
+		{"/submit", http.StatusOK, 50}, {"/a/1", http.StatusOK, 100}, {"/a/1?x=2", http.StatusOK, 100}, {"/a/99", http.StatusNotFound, 100},
+		{"/a/x", http.StatusNotFound, 50}, {"/g/%20", http.StatusNotFound, 50}, {"/top/no", http.StatusNotFound, 50},
+	} {
+		before := spent()
+		got := s.get(page.path)
+		if cost := spent() - before; got.status != page.status || cost < page.points {
+			t.Errorf("%s: got %d for %d points, want %d for at least %d", page.path, got.status, cost, page.status, page.points)
 		}
 	}
 }

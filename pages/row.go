@@ -114,11 +114,11 @@ func (r row) TimeLeft() string {
 }
 
 // Parts are the parts of the text.
-func (r row) Parts() []linked {
+func (r row) Parts() []site.TextPart {
 	if r.Article.Text == nil || *r.Article.Text == "" {
 		return nil
 	}
-	return links(*r.Article.Text)
+	return site.TextParts(*r.Article.Text)
 }
 
 // Votes is the number of votes.

@@ -9,17 +9,21 @@ import (
 	"strings"
 )
 
-const maxDraft = 64 << 10 // bytes of the form to post
+// maxDraft is the maximum size of the form to post in bytes: a browser sends up to 12 for each letter of the longest text.
+const maxDraft = 256 << 10
 
 // draft is what the form to post has, as it was filled in.
 type draft struct {
 	Title, Link, Text, Groups string
+
+	ByName bool   // whether the form asks who posts: in development mode
+	Name   string // of the poster
 }
 
 // readDraft reads a draft from a form, or from the address of the form: ?link= ?title= ?text= ?group=. Some programs share an
 // address as a text.
-func readDraft(form url.Values) draft {
-	d := draft{Title: form.Get("title"), Link: form.Get("link"), Text: form.Get("text"), Groups: strings.TrimSpace(form.Get("groups") + " " + form.Get("group"))}
+func (s *server) readDraft(form url.Values) *draft {
+	d := &draft{ByName: s.API.Identity.InDevelopment(), Name: strings.TrimSpace(form.Get("name")), Title: form.Get("title"), Link: form.Get("link"), Text: form.Get("text"), Groups: strings.TrimSpace(form.Get("groups") + " " + form.Get("group"))}
 	if text := strings.TrimSpace(d.Text); d.Link == "" && (strings.HasPrefix(text, "https://") || strings.HasPrefix(text, "http://")) && !strings.ContainsAny(text, " \n") {
 		d.Link, d.Text = text, ""
 	}
@@ -29,7 +33,7 @@ func readDraft(form url.Values) draft {
 // submit returns the page of the form to post. The script shows its own.
 func (s *server) submit(req *http.Request) (*page, error) {
 	p := scriptPage("/submit", s.Site.Texts.Text("submit"), "")
-	p.Without, p.Draft = "submit", readDraft(req.URL.Query())
+	p.Without, p.Draft = "submit", s.readDraft(req.URL.Query())
 	return p, nil
 }
 
@@ -43,7 +47,8 @@ func (s *server) post(w http.ResponseWriter, req *http.Request) {
 	} else if err := req.ParseForm(); err != nil {
 		p.status, p.Missing = http.StatusBadRequest, p.T("unknownForm")
 	} else {
-		p.Draft = readDraft(req.PostForm)
+		p.Draft = s.readDraft(req.PostForm)
+		s.API.Identity.ActAs(req, p.Draft.Name)
 		if number := s.send(w, req, p); p.status == 0 {
 			w.Header().Set("Cache-Control", "private, no-store")
 			http.Redirect(w, req, (&articleData{Number: number}).Path(), http.StatusSeeOther)

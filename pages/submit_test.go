@@ -50,7 +50,8 @@ func TestPostingWithoutScripts(t *testing.T) {
 		{"bob", url.Values{"title": {"No web address"}, "link": {"go.dev/x y"}}, nil, http.StatusBadRequest, "link"},
 		{"", url.Values{"title": {"Anonymous"}, "text": {"words"}}, nil, http.StatusUnauthorized, "Sign in"},
 		{"bob", url.Values{"title": {"Foreign"}, "text": {"words"}}, []string{"Sec-Fetch-Site", "cross-site"}, http.StatusForbidden, "another site"},
-		{"bob", url.Values{"title": {"Too long"}, "text": {strings.Repeat("x", 70_000)}}, nil, http.StatusBadRequest, "form"},
+		{"bob", url.Values{"title": {"Too long"}, "text": {strings.Repeat("x", 70_000)}}, nil, http.StatusBadRequest, "text"},
+		{"bob", url.Values{"title": {"Far too long"}, "text": {strings.Repeat("x", 300_000)}}, nil, http.StatusBadRequest, "form"},
 	} {
 		sent := s.reader(tt.by).submit(tt.form, tt.header...)
 		said := sent.one("", "main")
@@ -84,4 +85,53 @@ func TestArticlesHaveCards(t *testing.T) {
 	if got := s.get("/a/2"); got.meta("og:image") != "https://news.example.org/icon-512.png" || got.meta("twitter:card") != "summary" {
 		t.Errorf("a title without letters for a card has the picture %q", got.meta("og:image"))
 	}
+}
+
+func TestPostingByNameInDevelopment(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	anyone := (&sessionSite{testSite: s}).reader("")
+	if form := anyone.open("/submit?title=Go"); !strings.Contains(form.one("", "noscript"), `name="name"`) {
+		t.Errorf("the form does not ask for a name: %s", form.body)
+	}
+	full := url.Values{"name": {" alice "}, "title": {"Go"}, "link": {"https://go.dev/"}}
+	if sent := anyone.submit(full); sent.status != http.StatusSeeOther || sent.header.Get("Location") != "/a/1" {
+		t.Fatalf("got %d: %s", sent.status, sent.body)
+	}
+	s.Want("", `{ articles { title poster { name } } }`, `{"articles":[{"title":"Go","poster":{"name":"alice"}}]}`)
+	long := strings.Repeat("語", 10_000) // as a browser sends it, 90 kB
+	for _, tt := range []struct {
+		form   url.Values
+		header []string
+		status int
+		says   string
+	}{
+		{url.Values{"name": {"bob"}, "title": {"Again"}, "link": {"https://go.dev/"}, "text": {"why"}, "groups": {"go web"}}, nil, http.StatusConflict, "posted"},
+		{url.Values{"name": {"bob"}, "title": {""}, "text": {"words"}}, nil, http.StatusBadRequest, "title"},
+		{url.Values{"name": {"bob"}, "title": {strings.Repeat("x", 201)}, "text": {long}}, nil, http.StatusBadRequest, "title"},
+		{url.Values{"name": {"a\u202eb"}, "title": {"Whose"}, "text": {"words"}}, nil, http.StatusUnauthorized, "name"},
+		{url.Values{"name": {" "}, "title": {"Whose"}, "text": {"words"}}, nil, http.StatusUnauthorized, "Sign in"},
+		{url.Values{"name": {"bob"}, "title": {"Foreign"}, "text": {"words"}}, []string{"Sec-Fetch-Site", "cross-site"}, http.StatusForbidden, "another site"},
+		{url.Values{"name": {"bob"}, "title": {"Foreign"}, "text": {"words"}}, []string{"Sec-Fetch-Site", "", "Origin", "https://evil.example"}, http.StatusForbidden, "another site"},
+	} {
+		sent := anyone.submit(tt.form, tt.header...)
+		said := sent.one("", "main")
+		if sent.status != tt.status || !strings.Contains(said, tt.says) {
+			t.Errorf("%v: got %d, which says %q", tt.form, sent.status, said)
+		}
+		if tt.status == http.StatusForbidden {
+			continue
+		}
+		kept := url.Values{}
+		for _, name := range []string{"name", "title", "link", "groups"} {
+			kept.Set(name, sent.one("value", "input", "name", name))
+		}
+		kept.Set("text", sent.one("", "textarea"))
+		for name, values := range tt.form {
+			if want := strings.TrimSpace(values[0]); kept.Get(name) != want {
+				t.Errorf("%s: the form has %.60q after a refusal, want %.60q", name, kept.Get(name), want)
+			}
+		}
+	}
+	s.Want("", `{ articlesConnection { totalCount } }`, `{"articlesConnection":{"totalCount":1}}`)
 }

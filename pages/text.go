@@ -33,30 +33,6 @@ func afterHost(link string) string {
 	return path
 }
 
-const (
-	inText        = `[^\s\p{Z}<>"()]`
-	inParentheses = `\(` + inText + `*\)`
-)
-
-// webLink matches a web link in plain text, without trailing punctuation, as links of web/site/src/text.ts does.
-var webLink = regexp.MustCompile(`\bhttps?://(?:` + inParentheses + `|` + inText + `)*(?:` + inParentheses + `|[^\s\p{Z}<>"().,;:!?\]}'])`)
-
-// linked is a part of a text: plain, or a link.
-type linked struct {
-	Text string
-	Link bool
-}
-
-// links splits plain text at web links.
-func links(text string) (parts []linked) {
-	last := 0
-	for _, at := range webLink.FindAllStringIndex(text, -1) {
-		parts = append(parts, linked{Text: text[last:at[0]]}, linked{text[at[0]:at[1]], true})
-		last = at[1]
-	}
-	return append(parts, linked{Text: text[last:]})
-}
-
 // piece is a part of a text of the site: plain, or a name in braces that something replaces.
 type piece struct{ Text, Name string }
 

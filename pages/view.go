@@ -3,7 +3,6 @@ package pages
 import (
 	"encoding/json"
 	"math"
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -25,6 +24,7 @@ type page struct {
 	data      data
 	status    int    // if not 200
 	moved     string // path of the page that is shown instead
+	charged   bool   // whether the cost of its query has that of the page
 
 	Site    web.Options
 	Base    string // URL of the site, without a final slash
@@ -44,8 +44,9 @@ type page struct {
 	More    string // path of the next part
 	Article *row
 	Posting *posting
+	Latest  string // path of the front page of this hour, unless it is the page
 	Without string // what a page of the script has for browsers without one
-	Draft   draft  // what a form to post has
+	Draft   *draft // what the form to post has; nil: the page has no form
 	Missing string // why there is no such page
 	Gone    string // who deleted the article, and when
 	Problem string // why its content cannot be shown
@@ -277,13 +278,8 @@ func (p *page) VotesByForm() bool {
 	return p.data.Site.SignIn == "SESSION" || p.data.Site.SignIn == "PROXY"
 }
 
-// SignInPath is where a visitor signs in without the script; empty if only the script can do it.
-func (p *page) SignInPath() string {
-	if p.data.Site.SignIn != "SESSION" || p.data.Site.SignInURL == nil {
-		return ""
-	}
-	return strings.ReplaceAll(*p.data.Site.SignInURL, "{return}", url.QueryEscape(p.Base+"/"))
-}
+// SignsIn reports whether a visitor who is not signed in can do so without the script.
+func (p *page) SignsIn() bool { return p.Viewer() == "" && p.data.Site.SignIn == "SESSION" }
 
 // SignsOutByForm reports whether the visitor is known by a cookie.
 func (p *page) SignsOutByForm() bool { return p.Viewer() != "" && p.data.Site.SignIn == "SESSION" }

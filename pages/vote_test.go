@@ -22,6 +22,7 @@ import (
 	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 	"frontpage/sitetest"
+	"frontpage/web"
 )
 
 // sessionSite is a site whose users sign in with it. Their cookies are their names; signIn changes who has signed in.
@@ -53,7 +54,8 @@ func newSessionSite(t *testing.T, change ...func(*endpoint.Options)) *sessionSit
 	s.testSite = &testSite{Site: sitetest.New(t, redis.Client, site.DefaultRules()), t: t, redis: redis, pages: server}
 	log := s.Log.Logger(slog.LevelInfo)
 	api := graph.NewHandler(s.Repo, graph.Site{Version: "test", SignIn: graph.BySession, SignInURL: new("/sign-in?return={return}")}, log, options)
-	pages.Handle(mux, api, s.Repo, pages.Options{PublicURL: server.URL, API: options, Log: log, Now: func() time.Time { return sitetest.Start.Add(time.Hour) }})
+	missing := pages.Handle(mux, api, s.Repo, pages.Options{PublicURL: server.URL, API: options, Log: log, Work: api.Work, Now: func() time.Time { return sitetest.Start.Add(time.Hour) }})
+	mux.Handle("/", web.Handler(web.Options{Site: true, Explorer: true, Missing: missing}))
 	return s
 }
 
@@ -90,7 +92,9 @@ func (r *reader) do(req *http.Request) *response {
 
 func (r *reader) open(path string) *response {
 	r.t.Helper()
-	return r.do(must.Get(http.NewRequestWithContext(r.t.Context(), http.MethodGet, r.pages.URL+path, nil))(r.t))
+	req := must.Get(http.NewRequestWithContext(r.t.Context(), http.MethodGet, r.pages.URL+path, nil))(r.t)
+	req.Header.Set("Accept", "text/html")
+	return r.do(req)
 }
 
 // voteForm is a request with the form of a vote. header holds pairs of name and value.
@@ -208,7 +212,7 @@ func TestPagesOfOtherSitesCannotVote(t *testing.T) {
 			{"Sec-Fetch-Site", "", "Origin", "null"},
 		} {
 			sent := s.reader(name).sendForm(form, header...)
-			if sent.status != http.StatusForbidden || !strings.Contains(sent.one("", "main"), "A page of another site sent this vote.") || len(sent.header.Values("Set-Cookie")) != 0 {
+			if sent.status != http.StatusForbidden || !strings.Contains(sent.one("", "main"), "A page of another site sent this form.") || len(sent.header.Values("Set-Cookie")) != 0 {
 				t.Errorf("by %q with %q: got %d with %v", name, header, sent.status, sent.header)
 			}
 		}

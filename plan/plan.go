@@ -69,7 +69,7 @@ func (s *Schema) Compile(definition *ast.OperationDefinition, fragments ast.Frag
 func (o *Operation) Bytes() int { return o.bytes }
 
 // OnError says what the error of a field does to the answer, as the draft of the specification has it
-// (https://github.com/graphql/graphql-spec/pull/1163).
+// (https://github.com/graphql/graphql-spec/pull/1236).
 type OnError string
 
 // The ways to go on after an error. Errors themselves are the same in all of them.

@@ -57,7 +57,7 @@ func TestUsersBlockOthers(t *testing.T) {
 			s.block("alice", fmt.Sprint("t", i), true)
 		}
 		_, err = s.BlockUser(s.ctx, "alice", "one more", true)
-		wantRefused(t, err, "TOO_LONG user")
+		wantRefused(t, err, "LIMIT_EXCEEDED user")
 		s.block("alice", "bob", true) // already
 		s.block("alice", "bob", false)
 		s.block("alice", "one more", true)

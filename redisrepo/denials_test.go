@@ -127,11 +127,13 @@ func TestOnlyModeratorsDeny(t *testing.T) {
 	wantRefused(t, deny(moderator, "bob", " "), "INVALID reason")
 	wantRefused(t, deny(moderator, "bob", strings.Repeat("x", 501)), "TOO_LONG reason")
 	wantRefused(t, deny(moderator, "bob", "a\nb"), "INVALID reason")
+	_, err := s.DenyUser(s.ctx, "bob", new(time.Date(9999, 12, 31, 23, 59, 0, 0, time.FixedZone("", -60))), site.GroundOther, "x", moderator)
+	wantRefused(t, err, "INVALID until")
 	for name, want := range map[string]string{"": "INVALID host", "a/b": "INVALID host", "a b": "INVALID host"} {
 		_, err := s.DenyHost(s.ctx, name, true, true, "x", moderator)
 		wantRefused(t, err, want)
 	}
-	_, err := s.DenyHost(s.ctx, "a.example", true, true, "x", alice())
+	_, err = s.DenyHost(s.ctx, "a.example", true, true, "x", alice())
 	wantRefused(t, err, "FORBIDDEN host")
 	if n := s.do("EXISTS denials:"); n != int64(0) {
 		t.Error("a refused denial was stored")

@@ -67,7 +67,6 @@ type savedStore struct {
 	dumps    map[string]string
 	ttls     map[string]time.Duration
 	events   []int // by partition: how many events there were
-	dropped  []int
 	last     []string
 	articles []site.ArticleID
 	number   site.ArticleID

@@ -246,7 +246,7 @@ func TestWatchedVoteIsReadOnce(t *testing.T) {
 	other, counted := newSite(t, nil), new(counter)
 	id := other.post("alice").ID
 	l := other.reopened(other.client(redistest.Before(func(commands ...redis.Cmder) {
-		if name := commands[0].Name(); name != "xrange" && name != "hget" { // of the log
+		if name := commands[0].Name(); name != "xrange" && name != "hmget" { // of the log
 			counted.add(commands...)
 		}
 	})), nil).listen()

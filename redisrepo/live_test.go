@@ -328,7 +328,7 @@ func TestWatchersCauseNoReads(t *testing.T) {
 			t.Parallel()
 			s, counted := newSite(t, nil), new(counter)
 			l := s.reopened(s.client(redistest.Before(func(commands ...redis.Cmder) {
-				if name := commands[0].Name(); name != "xrange" && name != "hget" { // of the log, and once a second whether there is more
+				if name := commands[0].Name(); name != "xrange" && name != "hmget" { // of the log, and once a second whether there is more
 					counted.add(commands...)
 				}
 			})), nil).listen()

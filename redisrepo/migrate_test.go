@@ -315,7 +315,11 @@ func TestMigrateCopiesASiteInUse(t *testing.T) {
 				t.Errorf("killed %d times, and the site was stopped: %t; want both", kills, stopped)
 			}
 			s.wantStore(before)
-			s.copied(target, redisrepo.WithPartitions(tt.to)).wantSameAs(s)
+			result := s.copied(target, redisrepo.WithPartitions(tt.to))
+			result.wantSameAs(s)
+			if got, want := result.Store.UUID.Load(), s.Store.UUID.Load(); *got != *want {
+				t.Errorf("the copy has the UUID %v, want %v", got, want)
+			}
 		})
 	}
 }
@@ -338,7 +342,7 @@ func TestMigrateRefusesWhatItWouldSpoil(t *testing.T) {
 		"fewer partitions":                {partitions: 2, refused: "the target: a site with 4 partitions cannot be copied to one with 2 partitions"},
 		"other rules":                     {rules: func(r *site.Rules) { r.VoteScore = 1 }, refused: "the original: vote_score is 432 in the data and 1 in the settings"},
 		"an earlier version":              {original: "HDEL {p11}meta: epoch", refused: "the original: {p11}meta: has no epoch: start this version"},
-		"a later version":                 {original: "HSET {p11}meta: layout 7", refused: "the original: {p11}meta:: the data has layout 7"},
+		"a later version":                 {original: "HSET {p11}meta: layout 9", refused: "the original: {p11}meta:: the data has layout 9"},
 		"an incomplete copy":              {original: "HSET meta: layout incomplete-copy", refused: "the original: this store holds an incomplete copy"},
 		"a replica":                       {original: "REPLICAOF 127.0.0.1 1", refused: "the original: it is a replica"},
 		"a member that is no article":     {original: "ZADD {p11}time: 1 x", refused: `time:: "x" is not an article: remove it`},

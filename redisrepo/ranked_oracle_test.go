@@ -40,6 +40,38 @@ func TestRankingsMatchTheOracle(t *testing.T) {
 	}
 }
 
+// The bounds of a list count in all digits that were given, though articles of legacy clients alone have times with fractions.
+func TestPostingTimesOfRankingsCountInAllDigits(t *testing.T) {
+	t.Parallel()
+	for _, embedded := range []bool{false, true} {
+		w := newRankedWorld(t, 1, embedded)
+		second := w.clock.now().Unix() - hourOf
+		for i, fraction := range []float64{0, 0.000001, 0.123457, 0.999999, 1} {
+			a := &rankedArticle{id: site.ArticleID(i + 1), time: float64(second) + fraction, votes: 3 + i%2, groups: []string{"go"}}
+			must.Get(w.raw.Pipelined(w.ctx, func(pipe redis.Pipeliner) error {
+				w.put(pipe, a)
+				return nil
+			}))(t)
+		}
+		for nanoseconds, older := range map[int64]int{-1: 0, 0: 0, 1: 1, 1000: 1, 1001: 2, 123_456_999: 2, 123_457_000: 2, 123_457_001: 3, 999_999_000: 3, 999_999_001: 4, 1_000_000_000: 4, 1_000_000_001: 5} {
+			at := time.Unix(second, nanoseconds).UTC()
+			for _, group := range []site.GroupName{"", "go"} {
+				for _, formula := range []rankings.RankFormula{rankings.RankTop, rankings.RankLinear, rankings.RankHalfLife, rankings.RankGravity} {
+					for q, want := range map[*rankings.RankQuery]int{{PostedAfter: &at}: 5 - older, {PostedBefore: &at}: older} {
+						q.Group, q.By.Formula = group, formula
+						list := must.Get(w.RankedList(*q))(t)
+						page := must.Get(w.Rank(w.ctx, list, nil, nil))(t)
+						count := must.Get(w.RankCount(w.ctx, list, page.AsOf))(t)
+						if len(page.Edges) != want || count != want {
+							t.Errorf("%v, in %q, from %v to %v: %d articles and a count of %d, want %d", formula, group, q.PostedAfter, q.PostedBefore, len(page.Edges), count, want)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
 // rankedWorld is a store whose calendar the test writes, and what it has.
 type rankedWorld struct {
 	*testSite
@@ -218,17 +250,20 @@ func (w *rankedWorld) newQuestion() *rankedQuestion {
 	case 1, 2:
 		ages := []int{3, hourOf, dayOf, 9 * dayOf, 100 * dayOf, 2000 * dayOf, 30_000 * dayOf}
 		some := func() time.Time {
-			return time.Unix(q.instant-int64(w.IntN(ages[w.IntN(len(ages))]))+3, int64(w.IntN(2)*w.IntN(1e9))).UTC()
+			at := q.instant - int64(w.IntN(ages[w.IntN(len(ages))])) + 3
+			if n := len(w.articles); n > 0 && w.IntN(2) == 0 {
+				at = w.articles[w.IntN(n)].second()
+			}
+			nanoseconds := []int64{0, 0, 1, 123_456_999, 123_457_000, 123_457_001, 999_999_999}
+			return time.Unix(at, nanoseconds[w.IntN(len(nanoseconds))]).UTC()
 		}
 		if w.IntN(3) > 0 {
 			at := some()
 			q.query.PostedAfter = &at
-			q.low = int64(math.Ceil(float64(at.UnixNano()) / 1e9))
 		}
 		if w.IntN(3) > 0 {
 			at := some()
 			q.query.PostedBefore = &at
-			q.high = min(q.high, int64(math.Ceil(float64(at.UnixNano())/1e9))-1)
 		}
 	}
 	q.group = []string{"", "", "", "go", "x", "none", "interesting"}[w.IntN(7)]
@@ -238,7 +273,10 @@ func (w *rankedWorld) newQuestion() *rankedQuestion {
 
 // has reports whether an article is in the list.
 func (q *rankedQuestion) has(a *rankedArticle) bool {
+	posted := site.UnixTime(a.time)
 	switch {
+	case q.query.PostedAfter != nil && posted.Before(*q.query.PostedAfter), q.query.PostedBefore != nil && !posted.Before(*q.query.PostedBefore):
+		return false
 	case a.second() < q.low || a.second() > q.high:
 		return false
 	case q.group == "interesting":

@@ -204,8 +204,8 @@ func TestCursorsOfRankingsCannotBeForged(t *testing.T) {
 	}
 }
 
-// Processes that open a new store at once agree on the key of cursors, and also after the store was emptied.
-func TestProcessesAgreeOnTheKeyOfCursors(t *testing.T) {
+// Processes that open a new store at once agree on the key of cursors and the UUID, and also after the store was emptied.
+func TestProcessesAgreeOnWhatIsDrawnOnce(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil, one)
 	s.do("FLUSHDB")
@@ -220,11 +220,17 @@ func TestProcessesAgreeOnTheKeyOfCursors(t *testing.T) {
 			list := must.Get(from.RankedList(rankings.RankQuery{}))(t)
 			page := must.Get(from.Rank(s.ctx, list, new(1), nil))(t)
 			to := sites[(i+1)%len(sites)]
+			if a, b := from.Store.UUID.Load(), to.Store.UUID.Load(); *a != *b {
+				t.Errorf("two processes have the UUIDs %v and %v", a, b)
+			}
 			if _, err := to.Rank(s.ctx, list, nil, page.Info.EndCursor); err != nil {
 				t.Errorf("process %d refuses a cursor of process %d: %v", (i+1)%len(sites), i, err)
 			}
 		}
 	}
+	check()
+	s.do("HDEL meta: uuid cursor_key") // as an earlier version has it
+	together(len(sites), func(i int) { sites[i] = s.reopened(s.client(), nil, one) })
 	check()
 	s.do("FLUSHDB")
 	for _, other := range sites {

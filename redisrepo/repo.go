@@ -228,7 +228,7 @@ func (r *Repo) checkMeta(ctx context.Context) error {
 			return err
 		}
 		r.Live.Histories[i].Epoch = found[keys.FieldEpoch]
-		r.Store.UseCursorKey(found[keys.FieldCursorKey])
+		r.Store.UseMeta(found[keys.FieldCursorKey], found[keys.FieldUUID])
 	}
 	return nil
 }
@@ -253,7 +253,7 @@ func (r *Repo) reopen(ctx context.Context, index int) (epoch string, err error) 
 	if err := r.Layout.ApplyRules(ctx); err != nil {
 		return "", failover.Wrap("apply the rules", err)
 	}
-	r.Store.UseCursorKey(found[keys.FieldCursorKey])
+	r.Store.UseMeta(found[keys.FieldCursorKey], found[keys.FieldUUID])
 	return found[keys.FieldEpoch], nil
 }
 

@@ -151,10 +151,10 @@ func TestListsOfUsersAreBounded(t *testing.T) {
 		refused string
 		call    func(i int, keeps bool) error
 	}{
-		{saved.MaxSaved, "TOO_LONG article", func(i int, keeps bool) error {
+		{saved.MaxSaved, "LIMIT_EXCEEDED article", func(i int, keeps bool) error {
 			return s.SaveArticle(s.ctx, "alice", site.ArticleID(i+1), keeps)
 		}},
-		{saved.MaxFollowed, "TOO_LONG target", func(i int, keeps bool) error {
+		{saved.MaxFollowed, "LIMIT_EXCEEDED target", func(i int, keeps bool) error {
 			return s.FollowTarget(s.ctx, "alice", user(site.UserName(fmt.Sprint("u", i))), keeps)
 		}},
 	} {

@@ -86,7 +86,7 @@ func TestUpgradeOfTheLayoutGoesOnAfterInterruptions(t *testing.T) {
 	var said []string
 	progress := redisrepo.OnProgress(func(step string, _, _ int) { said = append(said, step) })
 	for {
-		left.Store(21)
+		left.Store(15)
 		repo, err := redisrepo.New(s.ctx, s.server.Client, s.rules, redisrepo.WithClock(s.clock.now), s.grade(&left), progress)
 		if err == nil {
 			s.Repo = repo
@@ -95,11 +95,11 @@ func TestUpgradeOfTheLayoutGoesOnAfterInterruptions(t *testing.T) {
 		if interrupted++; !errors.Is(err, errKilled) || interrupted > 10 {
 			t.Fatalf("New: %v after %d interruptions, want that it was killed", err, interrupted)
 		}
-		if _, err := redisrepo.New(s.ctx, s.server.Client, s.rules); interrupted > 1 && (err == nil || !strings.Contains(err.Error(), "the data has layout 6, this program needs 5: use the version")) {
+		if _, err := redisrepo.New(s.ctx, s.server.Client, s.rules); interrupted > 1 && (err == nil || !strings.Contains(err.Error(), "the data has layout 9, this program needs 8: use the version")) {
 			t.Errorf("the older program on data that is partly upgraded: %v, want an error that says so", err)
 		}
 	}
-	if interrupted == 0 || !slices.Contains(said, "upgrading the layout from 6 to 7: grading all articles") {
+	if interrupted == 0 || !slices.Contains(said, "upgrading the layout from 8 to 9: grading all articles") {
 		t.Errorf("interrupted %d times, and said %q", interrupted, said)
 	}
 	for _, id := range ids {
@@ -108,8 +108,8 @@ func TestUpgradeOfTheLayoutGoesOnAfterInterruptions(t *testing.T) {
 		}
 	}
 	for _, tag := range append(s.Tags(), "") {
-		if layout := s.raw.HGet(s.ctx, tag+"meta:", "layout").Val(); layout != "7" {
-			t.Errorf("%smeta: has layout %q, want 7", tag, layout)
+		if layout := s.raw.HGet(s.ctx, tag+"meta:", "layout").Val(); layout != "9" {
+			t.Errorf("%smeta: has layout %q, want 9", tag, layout)
 		}
 	}
 	s.wantClean()
@@ -117,8 +117,8 @@ func TestUpgradeOfTheLayoutGoesOnAfterInterruptions(t *testing.T) {
 	must.Get(redisrepo.New(s.ctx, s.server.Client, s.rules, s.grade(&left)))(t) // needs no further upgrade
 	left.Store(1 << 30)
 	fresh := newSite(t, nil, s.grade(&left))
-	if n := left.Load(); n != 1<<30 || fresh.raw.HGet(s.ctx, "meta:", "layout").Val() != "7" {
-		t.Errorf("a new site needed %d upgrades, want none, and layout 7", 1<<30-n)
+	if n := left.Load(); n != 1<<30 || fresh.raw.HGet(s.ctx, "meta:", "layout").Val() != "9" {
+		t.Errorf("a new site needed %d upgrades, want none, and layout 9", 1<<30-n)
 	}
 }
 
@@ -134,7 +134,7 @@ func TestUpgradeWaitsForOlderProcesses(t *testing.T) {
 	go func() { s.Listen(ctx, func(error) {}); close(ended) }()
 	s.awaitProcesses(1)
 	_, err := redisrepo.New(s.ctx, s.server.Client, s.rules, s.grade(&left))
-	if err == nil || !strings.Contains(err.Error(), "the data has layout 6, this program needs 7, and 1 processes of the site still run") || left.Load() != 100 {
+	if err == nil || !strings.Contains(err.Error(), "the data has layout 8, this program needs 9, and 1 processes of the site still run") || left.Load() != 100 {
 		t.Errorf("New beside an older process: %v, want an error that says so", err)
 	}
 	stop()
@@ -212,12 +212,12 @@ func TestPendingNamesWhatAStartWouldDo(t *testing.T) {
 	}
 	changed := s.rules
 	changed.VoteScore = 100
-	const want = `["upgrade the layout from 6 to 7: grading all articles" "re-rank all articles: vote_score was 432 and is 100"]`
+	const want = `["upgrade the layout from 8 to 9: grading all articles" "re-rank all articles: vote_score was 432 and is 100"]`
 	if got := pending(changed, s.grade(&left)); got != want {
 		t.Errorf("after a change:\n got %s\nwant %s", got, want)
 	}
 	s.do("DEL meta:")
-	if got := pending(s.rules); got != `["upgrade the layout from 0 to 1: looking for the groups of legacy clients" "upgrade the layout from 1 to 2: counting the articles of groups, and recording all links" "upgrade the layout from 2 to 3: making room for the calendar, users' votes, front pages and events" "upgrade the layout from 3 to 4: listing the articles of hosts" "upgrade the layout from 4 to 5: recording how the names of users look" "upgrade the layout from 5 to 6: having the calendar follow the log" "build the calendar from 1 articles" "build the lists of users' votes from 1 articles"]` {
+	if got := pending(s.rules); got != `["upgrade the layout from 0 to 1: looking for the groups of legacy clients" "upgrade the layout from 1 to 2: counting the articles of groups, and recording all links" "upgrade the layout from 2 to 3: making room for the calendar, users' votes, front pages and events" "upgrade the layout from 3 to 4: listing the articles of hosts" "upgrade the layout from 4 to 5: recording how the names of users look" "upgrade the layout from 5 to 6: having the calendar follow the log" "upgrade the layout from 6 to 7: moving the records of links" "upgrade the layout from 7 to 8: recording all links" "build the calendar from 1 articles" "build the lists of users' votes from 1 articles"]` {
 		t.Errorf("on data of legacy clients: %s", got)
 	}
 }
@@ -260,7 +260,7 @@ func TestUpgradeCountsGroupsAndRecordsLinks(t *testing.T) {
 		}
 		s.do("SET", tags[0]+"link:"+strings.Repeat("0", 32), newest.ID.String()+" 1772366400", "EX", 1000) // of an older form
 		pending, err := redisrepo.Pending(s.ctx, s.server.Client, s.rules, partitions, redisrepo.WithClock(s.clock.now))
-		if err != nil || len(pending) != 7 || pending[5] != "build the calendar from 300 articles" || pending[6] != "build the lists of users' votes from 171 articles" || !strings.HasPrefix(pending[0], "upgrade the layout from 1 to 2: counting the articles of groups") {
+		if err != nil || len(pending) != 9 || pending[7] != "build the calendar from 300 articles" || pending[8] != "build the lists of users' votes from 171 articles" || !strings.HasPrefix(pending[0], "upgrade the layout from 1 to 2: counting the articles of groups") {
 			t.Errorf("Pending = %q, %v", pending, err)
 		}
 		s.opensInterrupted(func(interrupted int) int { return 1 + interrupted%4 }, partitions)

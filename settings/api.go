@@ -20,7 +20,7 @@ type API struct {
 	DepthLimit        int           `default:"${Depth}" help:"Maximum nesting depth of fields. Introspection has a limit of its own."`
 	ComplexityLimit   int           `default:"${Cost}" help:"Maximum number of objects and scalars in a response, computed from the page sizes before the operation runs."`
 	PingInterval      time.Duration `default:"${Ping}" help:"Interval of the pings on open streams, and maximum time for one write to a stream, at least 100ms."`
-	StreamsPerAddress int           `default:"${PerAddress}" help:"Maximum number of WebSockets and event streams per address. Of one user up to 100 may be open, and more for a number above 6000: a 60th of it. The unfinished request headers of an address may take 700 bytes for each, and at least as much as the longest one."`
+	StreamsPerAddress int           `default:"${PerAddress}" help:"Maximum number of WebSockets and event streams per address. A user may have a 60th of it, or 100 if that is more. Unfinished request headers of an address may take 700 bytes for each stream."`
 	MaxWatched        int           `default:"${Watched}" help:"Maximum number of articles watched by all subscriptions. An article counts once for each subscription that watches it. Those of one address may be a quarter of them, those of one user a 100th."`
 	Introspection     bool          `default:"true" negatable:"" help:"Let clients query the schema. If off, error messages suggest no names either."`
 	PublicSchema      bool          `help:"Serve the schema at /schema.graphqls also if introspection is off."`
@@ -76,15 +76,15 @@ func (s *Settings) origins() []string {
 }
 
 // Endpoint returns the options of the endpoint, without Identity. It reads the trusted documents, which
-// must be valid for schema.
-func (s *Settings) Endpoint(schema *ast.Schema) (endpoint.Options, error) {
+// must be valid for schema and its scalars.
+func (s *Settings) Endpoint(schema *ast.Schema, scalars endpoint.Scalars) (endpoint.Options, error) {
 	o := s.endpointOptions()
 	if s.TrustedDocuments == "" {
 		return o, nil
 	}
 	file, err := os.ReadFile(s.TrustedDocuments)
 	if err == nil {
-		o.Trusted, err = endpoint.ReadTrusted(file, schema, o.Limits)
+		o.Trusted, err = endpoint.ReadTrusted(file, schema, scalars, o.Limits)
 	}
 	if err != nil {
 		return o, Invalid(err, "trusted-documents")

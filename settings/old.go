@@ -2,6 +2,7 @@ package settings
 
 import (
 	"cmp"
+	"fmt"
 	"log/slog"
 	"maps"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/agnivade/levenshtein"
 	"github.com/alecthomas/kong"
 )
 
@@ -198,10 +200,27 @@ func oldNumber(name string, otherwise int64) int64 {
 	return otherwise
 }
 
-var unknownFlag = regexp.MustCompile(`unknown flag --(?:no-)?([a-z0-9-]+)`)
+var (
+	unknownFlag    = regexp.MustCompile(`unknown flag --(?:no-)?([a-z0-9-]+)`)
+	unknownCommand = regexp.MustCompile(`unexpected argument ([a-z-]+)$`)
+)
 
-// becameOf says what became of the flag that an error calls unknown; empty if it never was one.
-func becameOf(problem string) string {
+// becameOf says what to write instead of a flag or a command that an error calls unknown; empty if that is not known.
+func becameOf(problem string, commands []*kong.Node) string {
+	if m := unknownCommand.FindStringSubmatch(problem); m != nil {
+		meant := "serve"
+		if !slices.Contains([]string{"start", "run", "server", "up"}, m[1]) {
+			names := []string{}
+			for _, command := range commands {
+				names = append(names, command.Name)
+			}
+			meant = closest(m[1], names)
+			if levenshtein.ComputeDistance(meant, m[1]) > 2 {
+				return ""
+			}
+		}
+		return fmt.Sprintf(", did you mean %q?", meant)
+	}
 	if m := unknownFlag.FindStringSubmatch(problem); m != nil && gone[m[1]] != "" {
 		return ": " + gone[m[1]]
 	}

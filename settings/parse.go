@@ -3,6 +3,7 @@ package settings
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net/netip"
 	"reflect"
@@ -11,6 +12,8 @@ import (
 	"time"
 
 	"github.com/alecthomas/kong"
+
+	"frontpage/redisrepo/site"
 )
 
 // Parse parses arguments and environment into program, a pointer to a struct that embeds Settings and
@@ -19,10 +22,11 @@ func Parse(program any, args []string, description, version string) (*Command, e
 	var failed *Error
 	parser, err := kong.New(program,
 		kong.Name("frontpage"), kong.Description(description), kong.Vars{"version": version}, defaults(),
-		kong.ExplicitGroups(groups), kong.ConfigureHelp(kong.HelpOptions{FlagsLast: true, Compact: true}),
+		kong.ExplicitGroups(groups), kong.ConfigureHelp(helpOptions), kong.Help(help),
 		kong.KindMapper(reflect.Bool, boolMapper{&failed}),
 		kong.KindMapper(reflect.Int, mapper(&failed, strconv.Atoi, "a whole number")),
 		kong.TypeMapper(reflect.TypeFor[time.Duration](), mapper(&failed, parseDuration, "a duration such as 7d, 1d12h, 90s or 400ms")),
+		kong.TypeMapper(reflect.TypeFor[time.Time](), mapper(&failed, site.ParseTime, "a time such as 2026-01-02T03:04:05Z, with Z or an offset such as +02:00")),
 		kong.TypeMapper(reflect.TypeFor[netip.Prefix](), mapper(&failed, parsePrefix, "an address such as 192.0.2.1, or a range such as 10.0.0.0/8")),
 		kong.TypeMapper(reflect.TypeFor[slog.Level](), mapper(&failed, parseLevel, "debug, info, warn or error")),
 		kong.TypeMapper(reflect.TypeFor[Ranking](), mapper(&failed, parseRanking, rankingForm)),
@@ -50,7 +54,10 @@ func Parse(program any, args []string, description, version string) (*Command, e
 		case errors.As(err, &invalid):
 			return nil, invalid
 		}
-		return nil, fmt.Errorf("%w%s: see frontpage --help", err, becameOf(err.Error()))
+		if file := new(fs.PathError); errors.As(err, &file) {
+			return nil, file // an argument that names a file
+		}
+		return nil, fmt.Errorf("%w%s: see frontpage --help", err, becameOf(err.Error(), parser.Model.Children))
 	}
 }
 

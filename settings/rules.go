@@ -13,7 +13,7 @@ import (
 // Rules are the settings of the rules of the site.
 type Rules struct {
 	VoteScore        int            `default:"${VoteScore}" help:"What a vote adds to the score, seconds, 1 to 1000000000. After a change the next start re-ranks all articles."`
-	Ranking          Ranking        `default:"${Ranking}" help:"How votes count against age: linear, every vote FRONTPAGE_VOTE_SCORE, which legacy clients need; capped:24h, the same up to that time, and at most half of it down; halflife:226m, by a weight that halves in that time. Times are whole seconds, 1m to 3650d; without one, capped is capped:24h and halflife halflife:226m. After a change the next start re-ranks all articles."`
+	Ranking          Ranking        `default:"${Ranking}" help:"How votes count against age. linear: every vote adds FRONTPAGE_VOTE_SCORE, as legacy clients need. capped:24h: votes add at most that time, and subtract at most half of it. halflife:226m: the weight of votes halves in that time. Times are whole seconds, 1m to 3650d; capped and halflife alone mean the times above. After a change the next start re-ranks all articles."`
 	VotingWindow     time.Duration  `default:"${VotingWindow}" help:"How long after posting an article can be voted on, whole seconds, at least 1s."`
 	PosterVotes      bool           `default:"true" negatable:"" help:"Count the poster's own vote as the first."`
 	InterestingVotes int            `default:"${InterestingVotes}" help:"Net votes that put an article into the group interesting, at least 1."`

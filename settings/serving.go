@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -28,7 +29,7 @@ type Serving struct {
 	TLSCertFile    string        `name:"tls-cert-file" placeholder:"FILE" help:"Certificate in PEM format, for serving https. Needs FRONTPAGE_TLS_KEY_FILE."`
 	TLSKeyFile     string        `name:"tls-key-file" placeholder:"FILE" help:"Private key of that certificate."`
 	Serves         []string      `name:"serve" default:"site,explorer" help:"What is served besides the API: site, at /; explorer, which is GraphiQL at /graphiql; both, or off."`
-	PublicURL      string        `name:"public-url" placeholder:"URL" help:"Address at which visitors reach the site, such as https://news.example.org: for the links in feeds and in the sitemap, and for the canonical addresses of pages. Other hosts get no pages: 421. Required if sign-in is configured and FRONTPAGE_ADDR is not a loopback address. Default: the address of each request, which must be this machine's."`
+	PublicURL      string        `name:"public-url" placeholder:"URL" help:"Address at which visitors reach the site, such as https://news.example.org: for links in feeds, sitemap and pages. Requests for other hosts get 421. Required if sign-in is configured and FRONTPAGE_ADDR is not a loopback address. Default: the address of each request, which must be this machine's."`
 	SignInURL      string        `name:"sign-in-url" placeholder:"URL" help:"URL or path of the sign-in page to which the site sends users. It must contain {return}, which is replaced by the URL to redirect them back to; with tokens, append #token=TOKEN to that URL."`
 	EmbedOrigins   []string      `placeholder:"ORIGIN" help:"Origins, such as https://example.org, whose pages may have the site's vote button. Default: none, and the button is not served."`
 	WebhookOrigins []string      `placeholder:"ORIGIN" help:"Origins of webhooks, such as http://10.0.0.5:9000, besides those at public addresses by https on port 443. Webhooks need FRONTPAGE_SECRET, too."`
@@ -42,7 +43,11 @@ func (s *Serving) Has(page string) bool { return slices.Contains(s.Serves, page)
 
 func (s *Serving) check() error {
 	if _, _, err := net.SplitHostPort(s.Addr); err != nil {
-		return Invalid(err, "addr")
+		example := "127.0.0.1:8080"
+		if _, err := strconv.ParseUint(s.Addr, 10, 16); err == nil {
+			example = "127.0.0.1:" + s.Addr
+		}
+		return Invalid(fmt.Errorf("%q is not of the form HOST:PORT, such as %s", s.Addr, example), "addr")
 	}
 	if text := strings.Join(s.Serves, ","); !slices.Contains([]string{"site", "explorer", "site,explorer", "explorer,site", "off"}, text) {
 		return Invalid(fmt.Errorf("%q is not site, explorer, both separated by a comma, or off", text), "serve")
@@ -85,7 +90,7 @@ func checkOrigins(origins []string, flag string) error {
 	for _, origin := range origins {
 		u, err := url.Parse(origin)
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.Scheme+"://"+strings.ToLower(u.Host) != origin {
-			return Invalid(fmt.Errorf("%q is not an origin, such as https://example.org", origin), flag)
+			return Invalid(fmt.Errorf("%q is not an origin, such as https://example.org, without a slash at the end", origin), flag)
 		}
 	}
 	return nil

@@ -52,7 +52,7 @@ var groups = []kong.Group{
 
 // Error reports settings that are invalid or cannot be used.
 type Error struct {
-	Flags []string // such as voting-window
+	Flags []string // such as voting-window; none: the cause names the settings
 	Cause error
 }
 
@@ -61,6 +61,9 @@ func Invalid(cause error, flags ...string) *Error { return &Error{Flags: flags, 
 
 // Error names each setting by variable and flag: "FRONTPAGE_VOTING_WINDOW (--voting-window): ...".
 func (e *Error) Error() string {
+	if len(e.Flags) == 0 {
+		return e.Cause.Error()
+	}
 	names := make([]string, len(e.Flags))
 	for i, flag := range e.Flags {
 		names[i] = Name(flag)

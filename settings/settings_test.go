@@ -87,6 +87,26 @@ func TestInvalidSettingIsATypedError(t *testing.T) {
 	}
 }
 
+// A time on the command line has the form of a DateTime.
+func TestTimesOfCommands(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"2026-01-02T03:04:05Z": "2026-01-02T03:04:05Z", "2026-01-02t03:04:05.25+01:00": "2026-01-02T02:04:05.25Z",
+		"2026-01-02T03:04:05,5Z": "", "2026-01-02T03:04:05": "", "2026-01-02": "", "2026-01-02T24:00:00Z": "",
+	} {
+		var p struct {
+			Since time.Time
+			program
+		}
+		_, err := settings.Parse(&p, []string{"--since", text}, "", "")
+		if want == "" && (err == nil || !strings.Contains(err.Error(), "a time such as 2026-01-02T03:04:05Z, with Z or an offset such as +02:00")) {
+			t.Errorf("%s: got %v, %v, want an error that shows the form", text, p.Since, err)
+		} else if want != "" && (err != nil || p.Since.Format(time.RFC3339Nano) != want) {
+			t.Errorf("%s: got %v, %v, want %s", text, p.Since, err, want)
+		}
+	}
+}
+
 // Of several secrets the first encrypts. Each must be long, whether they are in a variable or in a file; the variable SECRET of
 // another program is none.
 func TestSecretsOfNotices(t *testing.T) {

@@ -27,7 +27,7 @@ type SignIn struct {
 	ProxyRolesHeader string         `placeholder:"NAME" help:"Header in which the proxy lists the user's roles, such as X-Forwarded-Groups."`
 	TrustedProxies   []netip.Prefix `placeholder:"PREFIX" help:"Addresses of the proxies, such as 192.0.2.1 or 10.0.0.0/8. The headers above and X-Forwarded-For are trusted only from these."`
 
-	RolesClaim    string   `aliases:"jwt-roles-claim,oidc-roles-claim" default:"roles" help:"Claim of a token, or of a user at the OIDC provider, that lists the roles; dots separate nested names, as in realm_access.roles."`
+	RolesClaim    string   `aliases:"jwt-roles-claim,oidc-roles-claim" default:"roles" help:"Claim of a token, or of a user at the OIDC provider, with the roles: an array, a string, or an object with the roles as names. Dots separate nested names, as in realm_access.roles, and may be in names, too."`
 	ModeratorRole string   `aliases:"oidc-moderator-role" default:"moderator" help:"Role of moderators, such as the name of a group."`
 	Moderators    []string `placeholder:"NAME" help:"Names of users who are moderators without a role, however they sign in, such as alice,bob. At an OIDC provider, let them sign in once before: until then another user may get the name."`
 
@@ -35,6 +35,7 @@ type SignIn struct {
 	OIDCClientID         string        `name:"oidc-client-id" placeholder:"TEXT" help:"Name of this site at the provider."`
 	OIDCClientSecret     string        `name:"oidc-client-secret" placeholder:"TEXT" help:"Secret of this site at the provider; unset for a public client. Other users of the machine can see a flag: use the variable or a file."`
 	OIDCClientSecretFile string        `name:"oidc-client-secret-file" hidden:""`
+	OIDCClientAuth       string        `name:"oidc-client-auth" placeholder:"TEXT" help:"How the site sends the secret: client_secret_basic, client_secret_post, or client_secret_basic_raw for a provider that does not decode what HTTP Basic has (RFC 6749, 2.3.1). Default: client_secret_basic if the provider supports it, else client_secret_post."`
 	OIDCScopes           string        `name:"oidc-scopes" default:"openid profile" placeholder:"TEXT" help:"What the site asks the provider for, separated by blanks. Some need offline_access, for sessions that are renewed, or a scope for roles. Default: openid profile."`
 	OIDCNameClaim        string        `name:"oidc-name-claim" default:"preferred_username" help:"Claim with the name that a user gets. If another one has it, a number is added, as in alice-2. A user keeps a name for ever."`
 	SessionLifetime      time.Duration `default:"30d" help:"After how much time a user has to sign in again, since the sign-in or the last renewal by the provider, at least 1m; more than 400d counts as that."`
@@ -54,12 +55,16 @@ func (s *SignIn) check() (err error) {
 	if s.OIDCIssuer == "" {
 		for flag, value := range map[string]string{
 			"oidc-client-id": s.OIDCClientID, "oidc-client-secret": s.OIDCClientSecret, "oidc-client-secret-file": s.OIDCClientSecretFile,
+			"oidc-client-auth": s.OIDCClientAuth,
 		} {
 			if value != "" {
 				return Invalid(errors.New("FRONTPAGE_OIDC_ISSUER is missing: the URL of the provider"), flag)
 			}
 		}
 		return nil
+	}
+	if s.ProxyUserHeader != "" {
+		return Invalid(errors.New("set only one of them"), "oidc-issuer", "proxy-user-header")
 	}
 	if s.SessionLifetime < time.Minute {
 		return Invalid(fmt.Errorf("%v is below 1m", s.SessionLifetime), "session-lifetime")
@@ -68,24 +73,30 @@ func (s *SignIn) check() (err error) {
 	return err
 }
 
-// OIDC returns what signs users in at the OIDC provider; nil without one. It asks the provider for its endpoints.
+// OIDC returns what signs users in at the OIDC provider; nil without one. It asks the provider for its endpoints. The error
+// is an *Error.
 func (s *Settings) OIDC(ctx context.Context, log *slog.Logger) (*signin.SignIn, error) {
 	if s.OIDCIssuer == "" {
 		return nil, nil
 	}
-	return signin.New(ctx, signin.Options{
-		Issuer: s.OIDCIssuer, ClientID: s.OIDCClientID, ClientSecret: s.oidcClientSecret, PublicURL: s.Address(), Secure: s.HTTPS(), Scopes: strings.Fields(s.OIDCScopes),
+	users, err := signin.New(ctx, signin.Options{
+		Issuer: s.OIDCIssuer, ClientID: s.OIDCClientID, ClientSecret: s.oidcClientSecret, ClientAuth: s.OIDCClientAuth, PublicURL: s.Address(), Secure: s.HTTPS(), Scopes: strings.Fields(s.OIDCScopes),
 		NameClaim: s.OIDCNameClaim, RolesClaim: s.RolesClaim, CreatedClaim: s.NewUserClaim, Moderator: s.ModeratorRole, Lifetime: s.SessionLifetime, ValidName: endpoint.ValidName, Log: log,
 		Client: func(req *http.Request) netip.Addr { return endpoint.NetworkOf(req, s.TrustedProxies) },
 		Names: map[string]string{
-			"Issuer": Name("oidc-issuer"), "ClientID": Name("oidc-client-id"), "PublicURL": Name("public-url"),
+			"Issuer": Name("oidc-issuer"), "ClientID": Name("oidc-client-id"), "ClientSecret": Name("oidc-client-secret"), "ClientAuth": Name("oidc-client-auth"), "PublicURL": Name("public-url"),
 			"NameClaim": Name("oidc-name-claim"), "Lifetime": Name("session-lifetime"),
 		},
 	})
+	if err != nil {
+		return nil, Invalid(err)
+	}
+	return users, nil
 }
 
 // Verifier returns a verifier that authenticates callers as configured. It reads the files, fetches the
-// keys, and keeps loading them again until ctx ends. users is what OIDC returned, names are those of the same site.
+// keys, and keeps loading them again until ctx ends. users is what OIDC returned, names are those of the same site. The
+// error is an *Error.
 func (s *Settings) Verifier(ctx context.Context, users *signin.SignIn, names *signin.Names, log *slog.Logger) (*identity.Verifier, error) {
 	o := s.identityOptions()
 	o.Log = log
@@ -95,10 +106,14 @@ func (s *Settings) Verifier(ctx context.Context, users *signin.SignIn, names *si
 	if users != nil {
 		o.Sessions = users.Sessions()
 	}
-	return identity.New(ctx, o)
+	verifier, err := identity.New(ctx, o)
+	if err != nil {
+		return nil, Invalid(err)
+	}
+	return verifier, nil
 }
 
-// Token returns a token of a user, signed with the secret.
+// Token returns a token of a user, signed with the secret. The error is an *Error.
 func (s *Settings) Token(user string, roles []string, lifetime time.Duration) (string, error) {
 	switch {
 	case s.Development():
@@ -107,7 +122,11 @@ func (s *Settings) Token(user string, roles []string, lifetime time.Duration) (s
 	case s.jwtSecret == "":
 		return "", Invalid(errors.New("it is not set, so tokens and users come from elsewhere: from the issuer of the keys, or from the proxy"), "jwt-secret")
 	}
-	return identity.Issue(s.identityOptions(), user, roles, lifetime)
+	text, err := identity.Issue(s.identityOptions(), user, roles, lifetime)
+	if err != nil {
+		return "", Invalid(err)
+	}
+	return text, nil
 }
 
 func (s *Settings) identityOptions() identity.Options {

@@ -14,7 +14,7 @@ import (
 type Store struct {
 	Command string `kong:"-"` // the subcommand that runs; empty: the server
 
-	RedisURL      string        `placeholder:"URL" help:"The store: redis://, rediss:// (TLS), unix://, redis+sentinel://h1,h2/master, rediss+sentinel:// (TLS), redis+cluster://h1,h2, rediss+cluster:// (TLS), spawn:///dir (a private redis-server) or memory://. If unset: a private redis-server with its data in FRONTPAGE_DATA_DIR if redis-server or valkey-server is installed, otherwise memory, which is refused if data must be kept: FRONTPAGE_DATA_DIR is not empty, sign-in, FRONTPAGE_PUBLIC_URL or TLS is configured, or FRONTPAGE_ADDR is not a loopback address."`
+	RedisURL      string        `placeholder:"URL" help:"The store: redis://, rediss:// (TLS), unix://, redis+sentinel://h1,h2/master, rediss+sentinel:// (TLS), redis+cluster://h1,h2, rediss+cluster:// (TLS), spawn:///dir (a private redis-server) or memory://. If unset: a private redis-server with its data in FRONTPAGE_DATA_DIR. If neither redis-server nor valkey-server is installed, memory, but only for trying out: not with data in FRONTPAGE_DATA_DIR, sign-in, FRONTPAGE_PUBLIC_URL, TLS, or an address that is not a loopback one."`
 	RedisURLFile  string        `name:"redis-url-file" hidden:""`
 	RedisTimeout  time.Duration `default:"400ms" help:"Maximum wait for a reply from the store, at least 1ms."`
 	RedisAcks     *int          `placeholder:"N" help:"Number of replicas that must have received a write before it is acknowledged, 0 to ${MaxAcks}. Default: 1 in a Redis Cluster, otherwise 0."`
@@ -22,7 +22,7 @@ type Store struct {
 	RedisCertFile string        `placeholder:"FILE" help:"Client certificate for a rediss:// server that requires one, with its key in FRONTPAGE_REDIS_KEY_FILE."`
 	RedisKeyFile  string        `placeholder:"FILE" help:"Private key of that certificate."`
 	DataDir       string        `default:"./data" help:"Data directory of the private redis-server."`
-	Partitions    int           `placeholder:"N" help:"Partitions of a new site: 1, 2, 4 and so on up to ${MaxPartitions}. They cannot be changed later: an existing site has its number in the store, and another one is refused. More than 1 was tried with Redis 7.0 and newer. Default: 1."`
+	Partitions    int           `placeholder:"N" help:"Partitions of a new site: 1, 2, 4 and so on up to ${MaxPartitions}. It cannot be changed later: the start refuses another number than the site has. More than 1 was tested with Redis 7.0 and newer. Default: 1."`
 
 	url string // of RedisURL or RedisURLFile, set by check
 }

@@ -4,8 +4,10 @@ import (
 	"context"
 	"crypto/subtle"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -23,9 +25,10 @@ func (s *SignIn) start(w http.ResponseWriter, req *http.Request) {
 	to := s.returnPath(req.FormValue("return"))
 	p, err := s.providers.get(req.Context())
 	if err != nil {
-		s.Counts.signIn(ProviderAway)
-		s.o.Log.WarnContext(req.Context(), "the OIDC provider cannot be reached", "err", err)
-		again(w, http.StatusServiceUnavailable, "The sign-in service does not answer. The site can be read meanwhile.", to)
+		failed := unanswered(err)
+		s.Counts.signIn(failed.outcome)
+		s.o.Log.WarnContext(req.Context(), "the OIDC provider cannot be used", "outcome", failed.outcome, "err", failed.cause)
+		again(w, failed.status, failed.text, to)
 		return
 	}
 	secret := s.flowSecret(req)
@@ -101,7 +104,7 @@ func unstored(cause error) *failure {
 // accept turns what the provider has sent the user back with into a session.
 func (s *SignIn) accept(ctx context.Context, query url.Values, f flow) (session, *failure) {
 	if code := query.Get("error"); code != "" {
-		return session{}, refused("The sign-in service has not signed you in.", errors.New(printable(code)))
+		return session{}, answered(code)
 	}
 	if issuer := query.Get("iss"); issuer != "" && issuer != s.o.Issuer {
 		return session{}, refused("Another sign-in service has answered.", errors.New("the answer names another issuer"))
@@ -143,7 +146,7 @@ func (s *SignIn) sessionOf(ctx context.Context, u user, tokens *oauth2.Token, id
 	}
 	v := session{
 		Account: account(s.o.Issuer, u.subject), IDToken: idToken, Refresh: tokens.RefreshToken,
-		Moderator: s.isModerator(u), Created: identity.TimeIn(u.claims, s.o.CreatedClaim),
+		Moderator: s.isModerator(u), Created: identity.TimeIn(u.claim(s.o.CreatedClaim)),
 		Renew: s.renewAt(tokens), Until: s.o.Now().Add(s.o.Lifetime),
 	}
 	name, err := s.repo.Load().AccountName(ctx, v.Account, wanted)
@@ -171,19 +174,46 @@ func subjectOf(account string) string {
 	return subject
 }
 
+// answered is the failure of a user whom the provider sends back with a code.
+func answered(code string) *failure {
+	cause := errors.New(printable(code))
+	switch {
+	case slices.Contains(awayCodes, code):
+		return away(cause)
+	case slices.Contains(siteCodes, code):
+		return misconfigured(cause)
+	}
+	return refused(notSignedIn, cause)
+}
+
+const notSignedIn = "The sign-in service has not signed you in."
+
 // unanswered says why the provider gave no tokens.
 func unanswered(err error) *failure {
 	var refusal *oauth2.RetrieveError
 	switch {
-	case !errors.As(err, &refusal) || refusal.Response.StatusCode >= http.StatusInternalServerError:
-		return &failure{outcome: ProviderAway, status: http.StatusServiceUnavailable,
-			text: "The sign-in service does not answer. The site can be read meanwhile.", cause: reason(err)}
+	case errors.As(err, new(*settingError)):
+		return misconfigured(err)
+	case !errors.As(err, &refusal) || isAway(refusal):
+		return away(reason(err))
 	case refusal.ErrorCode == "invalid_grant":
 		return usedUp("invalid_grant")
+	case slices.Contains(userCodes, refusal.ErrorCode):
+		return refused(notSignedIn, reason(err))
 	}
 	// The rest of the answer may have secrets.
-	return &failure{outcome: Failed, status: http.StatusBadGateway, text: "The operator of this site has to look at its settings for the sign-in service.",
-		cause: errors.New("the provider refuses the client: " + printable(refusal.ErrorCode))}
+	return misconfigured(fmt.Errorf("the provider refuses the client: %w", reason(err)))
+}
+
+// away is the failure of a sign-in that may work in a moment.
+func away(cause error) *failure {
+	return &failure{outcome: ProviderAway, status: http.StatusServiceUnavailable,
+		text: "The sign-in service does not answer or has a fault. The site can be read meanwhile.", cause: cause}
+}
+
+// misconfigured is the failure of all sign-ins until the operator changes something.
+func misconfigured(cause error) *failure {
+	return &failure{outcome: Failed, status: http.StatusBadGateway, text: "The operator of this site has to look at its settings for the sign-in service.", cause: cause}
 }
 
 // usedUp is the failure of a sign-in that has ended before.

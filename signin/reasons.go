@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -31,13 +33,15 @@ func reason(err error) error {
 		invalid *tokenError
 	)
 	switch {
+	case errors.As(err, &refusal) && refusal.ErrorCode == "":
+		return fmt.Errorf("the answer has status %d and no code", refusal.Response.StatusCode)
 	case errors.As(err, &refusal):
 		return fmt.Errorf("the answer has status %d and the code %s", refusal.Response.StatusCode, printable(refusal.ErrorCode))
 	case errors.As(err, &status):
 		return status
 	case errors.As(err, &invalid):
 		return invalid
-	case errors.As(err, new(*mismatchError)): // of the settings, not of a user
+	case errors.As(err, new(*settingError)):
 		return err
 	case errors.Is(err, errOtherUser):
 		return errOtherUser
@@ -86,6 +90,20 @@ func invalidToken(err error) *tokenError {
 		}
 	}
 	return &tokenError{text: "is not valid"}
+}
+
+// Codes of errors that providers give (RFC 6749, 4.1.2.1 and 5.2; OpenID Connect Core 3.1.2.6). Any other is unknown.
+var (
+	awayCodes = []string{"server_error", "temporarily_unavailable"}
+	userCodes = []string{"invalid_grant", "access_denied", "login_required", "interaction_required", "consent_required", "account_selection_required"}
+	siteCodes = []string{"invalid_client", "invalid_request", "invalid_scope", "unauthorized_client", "unsupported_grant_type", "unsupported_response_type"}
+)
+
+// isAway reports whether a token endpoint may answer otherwise in a moment.
+func isAway(refusal *oauth2.RetrieveError) bool {
+	status := refusal.Response.StatusCode
+	return status >= http.StatusInternalServerError || status == http.StatusTooManyRequests || status == http.StatusRequestTimeout ||
+		slices.Contains(awayCodes, refusal.ErrorCode)
 }
 
 // Outcome is how a sign-in or a renewal ended.

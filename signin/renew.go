@@ -3,7 +3,7 @@ package signin
 import (
 	"context"
 	"errors"
-	"net/http"
+	"slices"
 	"time"
 
 	"golang.org/x/oauth2"
@@ -116,8 +116,9 @@ func (s *SignIn) userNow(ctx context.Context, p *provider, v session, raw string
 	return s.user(ctx, p, id, tokens)
 }
 
-// endedAtProvider reports whether the provider says that a grant is not valid any more.
+// endedAtProvider reports whether the provider says that a session does not go on. That the site is refused, or that the
+// provider is away, does not end it.
 func endedAtProvider(err error) bool {
-	var refused *oauth2.RetrieveError
-	return errors.As(err, &refused) && refused.ErrorCode == "invalid_grant" && refused.Response.StatusCode < http.StatusInternalServerError
+	var refusal *oauth2.RetrieveError
+	return errors.As(err, &refusal) && !isAway(refusal) && slices.Contains(userCodes, refusal.ErrorCode)
 }

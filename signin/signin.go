@@ -9,6 +9,7 @@ package signin
 import (
 	"cmp"
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -32,11 +33,19 @@ const (
 	outPath      = "/sign-out"
 )
 
+// How the site sends its secret to the token endpoint.
+const (
+	AuthBasic    = "client_secret_basic"
+	AuthPost     = "client_secret_post"
+	AuthBasicRaw = "client_secret_basic_raw" // not form-encoded as RFC 6749, 2.3.1 requires
+)
+
 // Options say how users sign in. Issuer, ClientID, PublicURL, NameClaim, Client and ValidName are required.
 type Options struct {
 	Issuer       string   // URL of the provider
 	ClientID     string   // of this site at the provider
 	ClientSecret string   // empty for a public client, whose only proof is PKCE
+	ClientAuth   string   // AuthBasic, AuthPost or AuthBasicRaw; empty: AuthBasic if the provider supports it, else AuthPost
 	PublicURL    string   // origin of the site's pages, to which the provider sends users back
 	Secure       bool     // cookies are for https only; implied if PublicURL begins with https:
 	Scopes       []string // in addition to openid
@@ -66,6 +75,7 @@ type Options struct {
 // SignIn signs users in. Its methods are safe for concurrent use.
 type SignIn struct {
 	o          Options
+	roles      *identity.Roles
 	transport  *transport
 	providers  providers
 	repo       atomic.Pointer[redisrepo.Repo] // nil until Use
@@ -74,8 +84,8 @@ type SignIn struct {
 	Counts     Counts
 }
 
-// New returns an error if an option is missing or invalid, or if the provider says that its issuer is another one. If
-// the provider cannot be reached within five seconds, New only logs that, and asks it again when a user signs in.
+// New returns an error if an option is missing or invalid, or if the provider says that its issuer is another one, or that it
+// supports no way to send it the secret. If the provider cannot be reached within five seconds, New only logs that, and asks it again when a user signs in.
 func New(ctx context.Context, o Options) (*SignIn, error) {
 	o.Recheck = cmp.Or(o.Recheck, 30*time.Second)
 	o.Lifetime = min(o.Lifetime, sessions.MaxSession)
@@ -89,16 +99,20 @@ func New(ctx context.Context, o Options) (*SignIn, error) {
 		return nil, err
 	}
 	s := &SignIn{
-		o: o, transport: &transport{RoundTripper: o.Transport, now: o.Now}, protection: http.NewCrossOriginProtection(), renewals: make(chan struct{}, maxRenewals),
+		o: o, roles: identity.NewRoles(o.RolesClaim, o.Log), transport: &transport{RoundTripper: o.Transport, now: o.Now},
+		protection: http.NewCrossOriginProtection(), renewals: make(chan struct{}, maxRenewals),
+	}
+	if o.ClientAuth == AuthBasicRaw {
+		s.transport.authorization = "Basic " + base64.StdEncoding.EncodeToString([]byte(o.ClientID+":"+o.ClientSecret))
 	}
 	if err := s.protection.AddTrustedOrigin(o.PublicURL); err != nil {
 		return nil, fmt.Errorf("%s: %w", o.name("PublicURL"), err)
 	}
 	s.providers.open = s.discover
 	if _, err := s.providers.get(ctx); err != nil {
-		var other *mismatchError
-		if errors.As(err, &other) {
-			return nil, fmt.Errorf("%s: %w", o.name("Issuer"), err)
+		var wrong *settingError
+		if errors.As(err, &wrong) {
+			return nil, fmt.Errorf("%s: %w", o.name(wrong.option), err)
 		}
 		o.Log.Warn("the OIDC provider cannot be reached: reading works, and it is asked again when a user signs in", "issuer", o.Issuer, "err", err)
 	}
@@ -147,6 +161,14 @@ func (o Options) validate() error {
 		if u.RawQuery != "" || u.Fragment != "" || u.User != nil {
 			return fmt.Errorf("%s must be an address without user, parameters and fragment", o.name(field.name))
 		}
+	}
+	switch {
+	case !slices.Contains([]string{"", AuthBasic, AuthPost, AuthBasicRaw}, o.ClientAuth):
+		return fmt.Errorf("%s: %q is not %s, %s or %s", o.name("ClientAuth"), o.ClientAuth, AuthBasic, AuthPost, AuthBasicRaw)
+	case o.ClientAuth != "" && o.ClientSecret == "":
+		return fmt.Errorf("%s needs %s", o.name("ClientAuth"), o.name("ClientSecret"))
+	case o.ClientAuth == AuthBasicRaw && strings.Contains(o.ClientID, ":"):
+		return fmt.Errorf("%s: %s has a colon, which ends a name in HTTP Basic: use %s", o.name("ClientAuth"), o.name("ClientID"), AuthPost)
 	}
 	if o.Lifetime < time.Minute {
 		return fmt.Errorf("%s: %v is below 1m", o.name("Lifetime"), o.Lifetime)

@@ -162,6 +162,9 @@ func TestWrongSettingsAreErrors(t *testing.T) {
 		"PUBLIC_URL must begin with https://":                              func(o *signin.Options) { o.PublicURL = "http://news.example.org" },
 		"OIDC_ISSUER must be an address without user, parameters and frag": func(o *signin.Options) { o.Issuer += "?x=y" },
 		"Lifetime: 1s is below 1m":                                         func(o *signin.Options) { o.Lifetime = time.Second },
+		`ClientAuth: "post" is not client_secret_basic, `:                  func(o *signin.Options) { o.ClientAuth, o.ClientSecret = "post", "x" },
+		"ClientAuth needs ClientSecret":                                    func(o *signin.Options) { o.ClientAuth = signin.AuthPost },
+		"ClientAuth: ClientID has a colon, which":                          func(o *signin.Options) { o.ClientAuth, o.ClientSecret, o.ClientID = signin.AuthBasicRaw, "x", "a:b" },
 		"ValidName or Client is missing":                                   func(o *signin.Options) { o.ValidName = nil },
 	} {
 		o := valid

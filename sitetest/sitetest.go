@@ -341,7 +341,7 @@ func (c *Trips) add(ctx context.Context, commands ...redis.Cmder) {
 	if ctx.Value(listenKey{}) == nil {
 		names = &c.commands
 		c.count++
-	} else if fmt.Sprint(commands[0].Args()) == "[hget meta: epoch]" { // of each second
+	} else if fmt.Sprint(commands[0].Args()) == "[hmget meta: epoch cursor_key uuid]" { // of each second
 		return
 	}
 	for _, command := range commands {

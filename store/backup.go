@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"hash/crc64"
 	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -110,8 +111,9 @@ func (s *Store) snapshot(ctx context.Context) (*os.File, error) {
 			return file, err
 		}
 		info, err := s.readInfo(ctx, s.Client)
-		if err != nil {
-			return nil, err
+		var network net.Error
+		if isLate := errors.As(err, &network) && network.Timeout(); err != nil && (!isLate || time.Now().After(deadline)) {
+			return nil, err // a server that forks, or whose disk is busy, may reply late
 		}
 		if info["rdb_bgsave_in_progress"] == "1" || info["aof_rewrite_in_progress"] == "1" {
 			deadline = time.Now().Add(snapshotWait)

@@ -59,6 +59,11 @@ func (s *Store) await(ctx context.Context, call func(context.Context) error, rep
 		}
 		if waiting != "" {
 			deadline = started.Add(loads)
+		}
+		if waiting == "" && s.Kind == Child && time.Since(started) > time.Second {
+			waiting = "waiting for the private Redis to start"
+		}
+		if waiting != "" {
 			if time.Since(report) > reportEvery {
 				report = time.Now()
 				s.log.InfoContext(ctx, waiting, "store", s.Address, "for", time.Since(started).Round(time.Second), "err", err)

@@ -27,11 +27,11 @@ func (c *child) openFolder(o Options) (err error) {
 	if c.dir, err = filepath.Abs(o.DataDir); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(c.dir, 0o700); err != nil {
-		return err
+	if err = os.MkdirAll(c.dir, 0o700); err == nil {
+		c.folder, err = os.Open(c.dir)
 	}
-	if c.folder, err = os.Open(c.dir); err != nil {
-		return err
+	if err != nil {
+		return fmt.Errorf("%s: the data directory cannot be made or opened: %w", o.name("DataDir"), err)
 	}
 	if err := c.makePrivate(o); err != nil {
 		return errors.Join(err, c.folder.Close())

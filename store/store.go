@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -134,43 +135,80 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	redis.SetLogger(clientLog{o.Log})
 
 	scheme, rest, _ := strings.Cut(o.URL, "://")
-	private := o.URL == "" || scheme == "memory" || scheme == "spawn"
-	if private && o.Acks != nil && *o.Acks > 0 {
-		return nil, fmt.Errorf("%s: a private Redis has no replicas: set %s to a server that has them", o.name("Acks"), o.name("URL"))
-	}
 	switch scheme {
 	case "":
-		if o.URL == "" && serverPath() != "" {
+		if serverPath() != "" {
 			return openChild(ctx, o)
 		}
-		if o.URL == "" {
-			if err := o.mayForget(); err != nil {
-				return nil, err
-			}
-			return openMemory(ctx, o)
+		if err := o.mayForget(); err != nil {
+			return nil, err
 		}
+		return openMemory(ctx, o)
 	case "memory":
 		return openMemory(ctx, o)
 	case "spawn":
 		o.DataDir = o.Directory()
 		return openChild(ctx, o)
-	case "redis", "rediss", "unix", "redis+sentinel", "rediss+sentinel", "redis+cluster", "rediss+cluster":
-		return openRemote(ctx, o, scheme, rest)
 	}
-	return nil, o.invalidURL(errors.New("it must begin with redis://, rediss://, unix://, redis+sentinel://, rediss+sentinel://, " +
-		"redis+cluster://, rediss+cluster://, spawn:// or memory://"))
+	return openRemote(ctx, o, scheme, rest)
 }
 
-// complete sets the defaults.
+// OptionError is the error of options that no store can be opened with.
+type OptionError struct{ error }
+
+// Unwrap returns the cause.
+func (e *OptionError) Unwrap() error { return e.error }
+
+// Check returns an *OptionError if the options are invalid. It reads the files of TLS, and connects to nothing. Open does
+// the same.
+func (o Options) Check() error { return o.complete() }
+
+// complete sets the defaults, and checks the options.
 func (o *Options) complete() error {
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	o.Timeout = cmp.Or(o.Timeout, defaultTimeout)
-	scheme, _, _ := strings.Cut(o.URL, "://")
-	if o.TLS != (TLS{}) && !isTLS(scheme) {
-		return fmt.Errorf("%s, %s and %s need %s to begin with rediss://, rediss+sentinel:// or rediss+cluster://",
-			o.name("CAFile"), o.name("CertFile"), o.name("KeyFile"), o.name("URL"))
+	if err := o.check(); err != nil {
+		return &OptionError{err}
 	}
 	return nil
+}
+
+func (o Options) check() error {
+	scheme, rest, found := strings.Cut(o.URL, "://")
+	private := o.URL == "" || found && (scheme == "memory" || scheme == "spawn")
+	switch {
+	case o.TLS != (TLS{}) && !isTLS(scheme):
+		return fmt.Errorf("%s, %s and %s need %s to begin with rediss://, rediss+sentinel:// or rediss+cluster://",
+			o.name("CAFile"), o.name("CertFile"), o.name("KeyFile"), o.name("URL"))
+	case private && o.Acks != nil && *o.Acks > 0:
+		return fmt.Errorf("%s: a private Redis has no replicas: set %s to a server that has them", o.name("Acks"), o.name("URL"))
+	case private:
+		return nil
+	case !found || !slices.Contains(remoteSchemes, scheme):
+		return o.invalidURL(errors.New("it must begin with redis://, rediss://, unix://, redis+sentinel://, rediss+sentinel://, " +
+			"redis+cluster://, rediss+cluster://, spawn:// or memory://" + suggestion(o.URL)))
+	}
+	r, err := openURL(o, scheme, rest)
+	if err != nil {
+		return err
+	}
+	return r.client.Close()
+}
+
+var remoteSchemes = []string{"redis", "rediss", "unix", "redis+sentinel", "rediss+sentinel", "redis+cluster", "rediss+cluster"}
+
+// suggestion says what a URL was meant to be that has another scheme, or none. It quotes a host with a port only, and
+// nothing that may be a password.
+func suggestion(address string) string {
+	_, rest, found := strings.Cut(address, "://")
+	if !found {
+		rest = address
+	}
+	host, _, _ := strings.Cut(rest, "/")
+	if !validHost(host) || strings.Contains(rest, "@") {
+		return ""
+	}
+	return ": did you mean redis://" + host + "?"
 }
 
 func openRemote(ctx context.Context, o Options, scheme, rest string) (*Store, error) {
@@ -200,21 +238,33 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// String says in one line which store it is, where its data is and when data can be lost. It holds no user name
-// and no password.
-func (s *Store) String() string {
+// Where says in a few words which store it is, and where its data is. It holds no user name and no password.
+func (s *Store) Where() string {
 	server := cmp.Or(s.Version, "Redis")
 	switch {
 	case s.Kind == Memory:
-		return "in memory: all data is lost when this process ends"
+		return "in memory"
 	case s.joined:
 		return "the private " + server + " of a running Frontpage, on the socket " + s.Socket()
 	case s.Kind == Child:
-		return "a private " + server + " with its data in " + s.Address + ", on the socket " + s.Socket() + ": a power cut can lose the last second of writes"
-	case s.aof == "1":
-		return server + " at " + s.Address + ": it writes every change to its append-only file"
-	case s.aof == "0":
-		return server + " at " + s.Address + ": it has no append-only file, so a crash of Redis loses recent articles and votes"
+		return "a private " + server + " with its data in " + s.Address + ", on the socket " + s.Socket()
 	}
-	return server + " at " + s.Address + ": it does not report whether it persists data"
+	return server + " at " + s.Address
+}
+
+// String is Where, and says when data can be lost.
+func (s *Store) String() string {
+	switch {
+	case s.Kind == Memory:
+		return s.Where() + ": all data is lost when this process ends"
+	case s.joined:
+		return s.Where()
+	case s.Kind == Child:
+		return s.Where() + ": a power cut can lose the last second of writes"
+	case s.aof == "1":
+		return s.Where() + ": it writes every change to its append-only file"
+	case s.aof == "0":
+		return s.Where() + ": it has no append-only file, so a crash of Redis loses recent articles and votes"
+	}
+	return s.Where() + ": it does not report whether it persists data"
 }

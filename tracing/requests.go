@@ -93,7 +93,7 @@ func unsafeInID(r rune) bool {
 // method returns the method of a request: clients can send any word.
 func method(req *http.Request) string {
 	switch req.Method {
-	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions:
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions, "QUERY":
 		return req.Method
 	}
 	return "OTHER"

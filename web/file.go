@@ -25,6 +25,7 @@ var contentTypes = map[string]string{
 	".md":          "text/plain; charset=utf-8",
 	".png":         "image/png",
 	".svg":         "image/svg+xml",
+	".tgz":         "application/gzip",
 	".ttf":         "font/ttf",
 	".txt":         "text/plain; charset=utf-8",
 	".webmanifest": "application/manifest+json",
@@ -63,7 +64,7 @@ func newFile(name, policy string, read func() []byte) *file {
 		f.header["Cache-Control"] = []string{"public, max-age=31536000, immutable"}
 	}
 	f.plain = sync.OnceValue(func() body { return newBody(read()) })
-	if ext := path.Ext(name); !strings.HasPrefix(ext, ".woff") && ext != ".png" { // compressed already
+	if ext := path.Ext(name); !strings.HasPrefix(ext, ".woff") && ext != ".png" && ext != ".tgz" { // compressed already
 		f.zipped = sync.OnceValue(func() body { return newBody(zip(f.plain().content)) })
 	}
 	return f

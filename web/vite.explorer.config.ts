@@ -23,6 +23,27 @@ const fonts: Plugin = {
   },
 };
 
+// This rule of graphql-js 16 cannot evaluate conditions: it throws an error out of the whole validation if the field of a
+// subscription has @include or @skip with a variable, or while one is being written. Other rules say what is wrong there.
+const conditions: Plugin = {
+  name: "conditions",
+  transform: {
+    filter: { id: /SingleFieldSubscriptionsRule\.mjs$/ },
+    handler(code) {
+      const original = "export function SingleFieldSubscriptionsRule(context) {";
+      if (!code.includes(original)) return this.error(`graphql has no ${original}`);
+      return code.replace(
+        original,
+        `export function SingleFieldSubscriptionsRule(context) {
+          const { OperationDefinition } = throwing(context);
+          return { OperationDefinition(node) { try { OperationDefinition(node); } catch {} } };
+        }
+        function throwing(context) {`,
+      );
+    },
+  },
+};
+
 // Folders of the packages whose code is in the page or its workers.
 const packages = new Set<string>();
 
@@ -69,8 +90,8 @@ export default defineConfig({
   root: "explorer",
   base,
   publicDir: false,
-  plugins: [fonts, collect, notices],
-  worker: { plugins: () => [collect] },
+  plugins: [fonts, collect, notices, conditions],
+  worker: { plugins: () => [collect, conditions] },
   build: {
     outDir: "../dist/graphiql",
     emptyOutDir: true,

@@ -34,6 +34,9 @@ type Options struct {
 	// Pages that the rules of the site leave out, by the first segments of their paths: top, lab, past, votes, notice; and
 	// group-top, the lists of top articles of groups.
 	Without []string
+
+	// Missing responds to paths that the site does not have. nil: with the page without content.
+	Missing http.Handler
 }
 
 // Link is a link in the footer.
@@ -78,8 +81,8 @@ const (
 	explorerPolicy = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; object-src 'none'; base-uri 'none'; frame-ancestors 'none'; form-action 'none'"
 )
 
-// Handler serves the files of the site and GraphiQL at /graphiql, by GET and HEAD. Package pages serves the pages of the
-// site; for / and unknown paths, Handler serves the page without content, with status 404 for the latter.
+// Handler serves the files of the site, GraphiQL at /graphiql, and the package for clients at /client.tgz, by GET and HEAD. Package pages serves the pages of the
+// site; for / Handler serves the page without content, and for unknown paths Options.Missing.
 func Handler(o Options) http.Handler {
 	mux := http.NewServeMux()
 	if o.Site {
@@ -92,15 +95,20 @@ func Handler(o Options) http.Handler {
 		mux.Handle("GET /offline", o.offline())
 		mux.Handle("GET /worker.js", newFile("worker.js", workerPolicy, o.worker))
 		mux.Handle("GET /manifest.webmanifest", newFile("manifest.webmanifest", filePolicy, o.manifest))
-		mux.Handle("GET /", folder("dist/site", "", site, site))
+		if o.Missing == nil {
+			o.Missing = http.HandlerFunc(site.notFound)
+		}
+		mux.Handle("GET /", folder("dist/site", "", site, o.Missing))
 	}
+	mux.Handle("GET /client.tgz", newFile("client.tgz", filePolicy, func() []byte { return zip(read("dist/client.tar")) }))
 	if o.Schema != nil {
 		mux.Handle("GET /schema.graphqls", newFile("schema.graphqls", filePolicy, func() []byte { return o.Schema }))
 	}
 	if o.Explorer {
 		explorer := page("dist/graphiql/index.html", explorerPolicy)
 		mux.Handle("GET /graphiql", explorer)
-		mux.Handle("GET /graphiql/", folder("dist/graphiql", "/graphiql", explorer, nil))
+		mux.Handle("GET /playground", http.RedirectHandler("/graphiql", http.StatusSeeOther)) // of other servers
+		mux.Handle("GET /graphiql/", folder("dist/graphiql", "/graphiql", explorer, o.Missing))
 	}
 	return mux
 }
@@ -132,9 +140,9 @@ func page(name, policy string) *file {
 	return newFile(name, policy, func() []byte { return read(name) })
 }
 
-// folder serves the embedded files below name at prefix, and index at prefix itself. For other paths without a
-// file extension it serves missing with status 404, unless missing is nil.
-func folder(name, prefix string, index, missing *file) http.Handler {
+// folder serves the embedded files below name at prefix, and index at prefix itself. missing responds to other paths, but not
+// to scripts and programs that want a file; nil: to none.
+func folder(name, prefix string, index *file, missing http.Handler) http.Handler {
 	files := map[string]*file{prefix + "/": index}
 	err := fs.WalkDir(dist, name, func(full string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || path.Base(full) == "index.html" {
@@ -150,12 +158,30 @@ func folder(name, prefix string, index, missing *file) http.Handler {
 		switch f := files[req.URL.Path]; {
 		case f != nil:
 			f.ServeHTTP(w, req)
-		case missing != nil && path.Ext(req.URL.Path) == "":
-			missing.notFound(w, req)
+		case missing != nil && (path.Ext(req.URL.Path) == "" || WantsPage(req)):
+			missing.ServeHTTP(w, req)
 		default:
 			http.NotFound(w, req)
 		}
 	})
+}
+
+// ForBrowsers leads a browser that opens the endpoint of the API in a window, without an operation, to GraphiQL.
+func ForBrowsers(api http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if req.Method != http.MethodGet && req.Method != http.MethodHead || req.URL.RawQuery != "" || !WantsPage(req) {
+			api.ServeHTTP(w, req)
+			return
+		}
+		w.Header().Set("Cache-Control", "no-store")
+		w.Header().Set("Vary", "Accept")
+		http.Redirect(w, req, "/graphiql", http.StatusSeeOther)
+	})
+}
+
+// WantsPage reports whether a browser opens the URL of a request in a window: it then accepts HTML.
+func WantsPage(req *http.Request) bool {
+	return strings.Contains(strings.Join(req.Header.Values("Accept"), ","), "text/html")
 }
 
 func read(name string) []byte {

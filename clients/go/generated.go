@@ -1551,6 +1551,8 @@ const (
 	UserErrorCodeInvalid UserErrorCode = "INVALID"
 	// A value is longer than its limit.
 	UserErrorCodeTooLong UserErrorCode = "TOO_LONG"
+	// The viewer, or the site, already has as many things of the kind as it can have.
+	UserErrorCodeLimitExceeded UserErrorCode = "LIMIT_EXCEEDED"
 	// Voting on the article has ended.
 	UserErrorCodeVotingClosed UserErrorCode = "VOTING_CLOSED"
 	// It is too late for the poster to change the title or the text.
@@ -1575,6 +1577,7 @@ var AllUserErrorCode = []UserErrorCode{
 	UserErrorCodeNotFound,
 	UserErrorCodeInvalid,
 	UserErrorCodeTooLong,
+	UserErrorCodeLimitExceeded,
 	UserErrorCodeVotingClosed,
 	UserErrorCodeEditClosed,
 	UserErrorCodeConflict,

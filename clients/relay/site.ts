@@ -105,3 +105,37 @@ graphql`
     }
   }
 `;
+
+// What Relay makes of the error of a field: statuses.ts.
+graphql`
+  query siteStatusesQuery {
+    site {
+      name
+    }
+    viewer {
+      name
+    }
+  }
+`;
+
+graphql`
+  query siteStatusesThrownQuery @throwOnFieldError {
+    site {
+      name
+    }
+    viewer {
+      name
+    }
+  }
+`;
+
+graphql`
+  query siteStatusesCaughtQuery {
+    site {
+      name
+    }
+    viewer @catch {
+      name
+    }
+  }
+`;

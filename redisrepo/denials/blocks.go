@@ -61,7 +61,7 @@ func (d *Denials) blockedBy(user site.UserName) string {
 }
 
 // BlockUser makes a user block or unblock another one, and returns the other one. Repeating it is a no-op, not
-// an error. The Refusal is Forbidden if both are the same user, TooLong beyond MaxBlocked, and Invalid or
+// an error. The Refusal is Forbidden if both are the same user, LimitExceeded beyond MaxBlocked, and Invalid or
 // TooLong for an invalid name.
 func (d *Denials) BlockUser(ctx context.Context, by site.UserName, name string, blocks bool) (*site.User, error) {
 	user, err := site.ParseUserName(name)
@@ -99,7 +99,7 @@ func (d *Denials) BlockUser(ctx context.Context, by site.UserName, name string, 
 		return nil, failover.Wrap("block a user", err)
 	}
 	if answer.Status() == "FULL" {
-		return nil, site.Refuse(site.TooLong, "user", "you have blocked %d users, which is the maximum: unblock one first", MaxBlocked)
+		return nil, site.Refuse(site.LimitExceeded, "user", "you have blocked %d users, which is the maximum: unblock one first", MaxBlocked)
 	}
 	return &site.User{Name: user}, nil
 }

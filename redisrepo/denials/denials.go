@@ -157,8 +157,8 @@ func about(member string) *Denial {
 // DenyUser denies a user all changes until a time, or for ever. A past time ends the denial; without one it is a no-op. Moderators are not
 // bound by it, as long as they are moderators.
 //
-// The Refusal is Forbidden if the actor is no moderator or the user itself, and Invalid or TooLong for an invalid name or
-// reason; only the end of a denial needs no reason.
+// The Refusal is Forbidden if the actor is no moderator or the user itself, and Invalid or TooLong for an invalid name,
+// time or reason; only the end of a denial needs no reason.
 func (d *Denials) DenyUser(ctx context.Context, name string, until *time.Time, ground site.Ground, reason string, by site.Actor) (*Denial, error) {
 	if !by.Moderator {
 		return nil, site.Refuse(site.Forbidden, "user", "only moderators can deny a user changes")
@@ -169,6 +169,8 @@ func (d *Denials) DenyUser(ctx context.Context, name string, until *time.Time, g
 		return nil, site.InField("user", err)
 	case user == by.Name:
 		return nil, site.Refuse(site.Forbidden, "user", "you cannot deny yourself changes, nor end that")
+	case until != nil && until.UTC().Year() > 9999:
+		return nil, site.Refuse(site.Invalid, "until", "a denial ends before the year 10000, or never")
 	}
 	if now := d.store.Now(); until != nil && until.Before(now) {
 		until = &now // it ends now

@@ -101,6 +101,15 @@ type EventPage struct {
 	Gap      bool          // as in the edges
 }
 
+// Nodes returns the events without their positions.
+func (p *EventPage) Nodes() []*Event {
+	nodes := make([]*Event, len(p.Edges))
+	for i, e := range p.Edges {
+		nodes[i] = e.Node
+	}
+	return nodes
+}
+
 const (
 	// MaxEvents is the maximum number of events on a page.
 	MaxEvents = 1000

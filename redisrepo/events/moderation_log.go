@@ -65,6 +65,9 @@ type ModerationEntry struct {
 // ID names the entry on this site. It does not change when the number of partitions does.
 func (e *ModerationEntry) ID() string { return e.entry.name("moderation", e.Article) }
 
+// ByUser is who acted, or nil if the name stands for no user: for the command line, or for an erased user.
+func (e *ModerationEntry) ByUser() *site.User { return e.By.User() }
+
 // moderationList is the name of the log in its cursors.
 const moderationList = "moderation"
 

@@ -85,7 +85,7 @@ func (p FeedPosition) Rest(messages []redis.XMessage) (rest []redis.XMessage, fo
 	if len(messages) == 0 || wire.ParseEntryID(messages[0].ID) != id {
 		return nil, false
 	}
-	if sum != sumOf(messages[0]) && !(p.old && hasOldSum(messages[0], sum)) {
+	if sum != sumOf(messages[0]) && (!p.old || !hasOldSum(messages[0], sum)) {
 		return nil, false
 	}
 	return messages[1:], true

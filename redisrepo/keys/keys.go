@@ -242,6 +242,10 @@ const FieldOrigin = "origin"
 // FieldCursorKey is the field of meta:, of the first partition, with the key of cursors of rankings.
 const FieldCursorKey = "cursor_key"
 
+// FieldUUID is the field of meta:, of the first partition, with a UUID that a site gets once and that its copies keep. The ids
+// in feeds follow from it.
+const FieldUUID = "uuid"
+
 // Fields of meta:.
 const (
 	FieldLayout     = "layout"

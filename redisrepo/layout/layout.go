@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/google/uuid"
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/failover"
@@ -166,11 +167,11 @@ func (r *Layout) Layout(index int) []any {
 }
 
 // Opening returns the arguments of open.lua for a partition: its layout, and an epoch and, for the first
-// partition, a key of cursors, in case it has none.
+// partition, a key of cursors and a UUID, in case it has none.
 func (r *Layout) Opening(index int) []any {
 	wanted := append(r.Layout(index), keys.FieldEpoch, rand.Text())
 	if index == 0 {
-		wanted = append(wanted, keys.FieldCursorKey, rand.Text())
+		wanted = append(wanted, keys.FieldCursorKey, rand.Text(), keys.FieldUUID, uuid.NewString())
 	}
 	return wanted
 }

@@ -100,6 +100,55 @@ func (r *Layout) indexGroupsAndLinks(ctx context.Context, p keys.Partition) erro
 	})
 }
 
+// moveLinks moves the records of a partition that name an article whose link has another digest now: the upgrade from
+// layout 6, which knew fewer parameters for tracking, and no fragments that are paths. The new record comes first, so
+// that none is lost. A start that goes on, or another one, finds the old one again, or gone.
+func (r *Layout) moveLinks(ctx context.Context, p keys.Partition) error {
+	return r.store.EachMatching(ctx, p, p.Link("*"), func(found []string) error {
+		records, err := wire.ReadEach(ctx, r.store, found, func(pipe redis.Pipeliner, key string) *redis.StringCmd { return pipe.Get(ctx, key) })
+		if err != nil {
+			return err
+		}
+		links, err := wire.ReadEach(ctx, r.store, records, func(pipe redis.Pipeliner, record *redis.StringCmd) *redis.StringCmd {
+			id, _, _ := articles.ParseLinkRecord(record.Val())
+			return pipe.HGet(ctx, r.store.Partition(id).Article(id), site.FieldLink)
+		})
+		if err != nil {
+			return err
+		}
+		var moved []articles.Linked
+		var old []string
+		var values []any
+		for i, key := range found {
+			id, time, err := articles.ParseLinkRecord(records[i].Val())
+			if link := links[i].Val(); err == nil && link != "" && p.Link(site.LinkDigest(link)) != key {
+				moved = append(moved, articles.Linked{ID: id, Link: link, Time: time})
+				old, values = append(old, key), append(values, records[i].Val())
+			}
+		}
+		if len(moved) == 0 {
+			return nil
+		}
+		if err := r.RecordLinks(ctx, moved); err != nil {
+			return err
+		}
+		return r.store.Write(ctx, func(pipe redis.Pipeliner) {
+			for some := range slices.Chunk(old, linksTogether) {
+				dropLinkScript.EvalSha(ctx, pipe, some, values[:len(some)]...)
+				values = values[len(some):]
+			}
+		})
+	})
+}
+
+// recordLinks is the upgrade from layout 7, of which some records were dropped for newer articles that had their links.
+// Records of deleted articles were moved, unless their links were free.
+func (r *Layout) recordLinks(ctx context.Context, p keys.Partition) error {
+	return r.eachLinked(ctx, p, "recording all links", []string{p.Ranking(site.ByTime)}, func(articles []articles.Linked) error {
+		return r.RecordLinks(ctx, articles)
+	})
+}
+
 // eachLinked calls handle with the articles in some sets that have links, and reports the progress.
 func (r *Layout) eachLinked(ctx context.Context, p keys.Partition, doing string, sets []string, handle func([]articles.Linked) error) error {
 	total, done := 0, 0

@@ -15,6 +15,7 @@ var (
 	rerankScript    = wire.Script(luaFiles, "rerank.lua")
 	OpenScript      = wire.Script(luaFiles, "open.lua")
 	linkScript      = wire.Script(luaFiles, "link.lua")
+	dropLinkScript  = wire.Script(luaFiles, "droplink.lua")
 	hostsScript     = wire.Script(luaFiles, "hosts.lua")
 	buildScript     = wire.Script(luaFiles, "build.lua")
 	layoutScript    = wire.Script(luaFiles, "layout.lua")

@@ -31,11 +31,13 @@ var upgrades = []upgrade{
 	{"listing the articles of hosts", (*Layout).indexHosts},
 	{"recording how the names of users look", (*Layout).RecordLooks},
 	{"having the calendar follow the log", (*Layout).beginViews},
+	{"moving the records of links", (*Layout).moveLinks},
+	{"recording all links", (*Layout).recordLinks},
 }
 
 // LayoutVersion is the version of the layout of all keys, as meta: records it. A new one needs an upgrade: see
 // upgrades.
-const LayoutVersion = "6"
+const LayoutVersion = "8"
 
 // LastLayout is the layout that this program needs.
 func (r *Layout) LastLayout() int { return len(r.upgrades) }

@@ -49,26 +49,25 @@ func (r *Live) forget(index int) {
 
 // historyReply are the commands that tell whether a partition went back in time, and what was known before them.
 type historyReply struct {
-	before                    string
-	highest                   int64
-	epoch, cursorKey, counter *redis.StringCmd
+	before  string
+	highest int64
+	meta    *redis.SliceCmd // epoch, key of cursors, UUID
+	counter *redis.StringCmd
 }
 
 func (r *Live) queueHistory(ctx context.Context, pipe redis.Pipeliner, index int) historyReply {
 	p, h := r.store.Partitions[index], &r.Histories[index]
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return historyReply{h.Epoch, h.highest, pipe.HGet(ctx, p.Meta(), keys.FieldEpoch), pipe.HGet(ctx, p.Meta(), keys.FieldCursorKey), pipe.Get(ctx, p.Counter())}
+	return historyReply{h.Epoch, h.highest, pipe.HMGet(ctx, p.Meta(), keys.FieldEpoch, keys.FieldCursorKey, keys.FieldUUID), pipe.Get(ctx, p.Counter())}
 }
 
 // err returns the first error of the commands; what does not exist is none.
 func (h historyReply) err() error {
-	for _, c := range []*redis.StringCmd{h.epoch, h.cursorKey, h.counter} {
-		if err := c.Err(); err != nil && !errors.Is(err, redis.Nil) {
-			return err
-		}
+	if err := h.counter.Err(); err != nil && !errors.Is(err, redis.Nil) {
+		return err
 	}
-	return nil
+	return h.meta.Err()
 }
 
 // CheckHistory checks whether a partition went back in time. If so, this process forgets what it knew of the
@@ -85,8 +84,16 @@ func (r *Live) CheckHistory(ctx context.Context, index int) error {
 // compareHistory is CheckHistory with what was read.
 func (r *Live) compareHistory(ctx context.Context, index int, found historyReply) error {
 	p, h := r.store.Partitions[index], &r.Histories[index]
-	r.store.UseCursorKey(found.cursorKey.Val())
-	now, err := found.epoch.Val(), error(nil)
+	var meta struct {
+		Epoch     string `redis:"epoch"`
+		CursorKey string `redis:"cursor_key"`
+		UUID      string `redis:"uuid"`
+	}
+	if err := found.meta.Scan(&meta); err != nil {
+		return failover.Wrap("read "+p.Meta(), err)
+	}
+	r.store.UseMeta(meta.CursorKey, meta.UUID)
+	now, err := meta.Epoch, error(nil)
 	if now == "" {
 		if now, err = r.hooks.Reopen(ctx, index); err != nil {
 			return err

@@ -69,7 +69,7 @@ func Migrate(ctx context.Context, from, to redis.UniversalClient, rules site.Rul
 	if err := m.verify(ctx); err != nil {
 		return 0, err
 	}
-	for _, field := range []string{keys.FieldCastSince, keys.FieldCursorKey} { // or votes would count as unknown, and cursors expire
+	for _, field := range []string{keys.FieldCastSince, keys.FieldCursorKey, keys.FieldUUID} { // or votes would count as unknown, cursors expire, and ids in feeds change
 		if err := m.copyMeta(ctx, field); err != nil {
 			return 0, failover.Wrap("copy "+field+" of meta:", err)
 		}

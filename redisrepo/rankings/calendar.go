@@ -82,11 +82,11 @@ func (r *Rankings) foldApplied(p keys.Partition, answer wire.Reply) {
 
 // rankOf returns the place of the article of an entry in a list, as the entry says, if the list has it after the cursor.
 func (r *Rankings) rankOf(l RankedList, at rankedCursor, e views.Entry) (item rankedItem, ok bool) {
-	low, high := l.times(at.instant)
+	from, till := l.times(at.instant)
 	votes, errVotes := strconv.ParseInt(e.Votes, 10, 64)
 	second, errTime := site.ParseNumber(e.Time)
 	posted := site.SecondOf(second)
-	if errVotes != nil || errTime != nil || e.Kind == site.KindDeleted || posted < low || posted > high || !r.has(l, e, votes) {
+	if errVotes != nil || errTime != nil || e.Kind == site.KindDeleted || second < from || second >= till || !r.has(l, e, votes) {
 		return rankedItem{}, false
 	}
 	item = rankedItem{l.key(votes, posted, at.instant), e.Article.String()}

@@ -107,7 +107,7 @@ type RankedList struct {
 	formula    RankFormula
 	parameter  float64
 	span       Span
-	from, till int64 // first and last posting time, Unix seconds
+	from, till float64 // first posting time, and the one after the last, Unix seconds
 	group      site.GroupName
 }
 
@@ -127,32 +127,42 @@ func (r *Rankings) RankedList(q RankQuery) (RankedList, error) {
 	if err != nil {
 		return RankedList{}, err
 	}
-	l := RankedList{formula: q.By.Formula, parameter: parameter, group: q.Group, from: math.MinInt64, till: math.MaxInt64}
+	l := RankedList{formula: q.By.Formula, parameter: parameter, group: q.Group, from: math.Inf(-1), till: math.Inf(1)}
 	if q.Span != nil {
 		l.span = *q.Span
 	}
 	if q.PostedAfter != nil {
-		l.from = upToSecond(*q.PostedAfter)
+		l.from = upToMicrosecond(*q.PostedAfter)
 	}
 	if q.PostedBefore != nil {
-		l.till = upToSecond(*q.PostedBefore) - 1
+		l.till = upToMicrosecond(*q.PostedBefore)
 	}
 	return l, nil
 }
 
-// upToSecond returns the first whole second, Unix time, that is not before t.
-func upToSecond(t time.Time) int64 {
-	if t.Nanosecond() > 0 {
-		return t.Unix() + 1
-	}
-	return t.Unix()
+// upToMicrosecond returns the first microsecond that is not before t, the finest difference of posting times, in Unix
+// seconds.
+func upToMicrosecond(t time.Time) float64 {
+	return float64(t.Add(time.Microsecond-time.Nanosecond).UnixMicro()) / 1e6
 }
 
-// times returns the first and the last posting time of the list at an instant, Unix seconds.
-func (l RankedList) times(instant int64) (low, high int64) {
-	low, high = l.from, min(l.till, instant)
+// times returns the first posting time of the list at an instant, and the one after the last, Unix seconds.
+func (l RankedList) times(instant int64) (from, till float64) {
+	from, till = l.from, min(l.till, float64(instant+1))
 	if length := spanLengths[l.span]; length > 0 {
-		low = instant - site.Seconds(length) + 1
+		from = float64(instant - site.Seconds(length) + 1)
+	}
+	return from, till
+}
+
+// wholeSeconds returns the first and the last whole second of the posting times from one to before another.
+func wholeSeconds(from, till float64) (low, high int64) {
+	low, high = math.MinInt64, math.MaxInt64
+	if !math.IsInf(from, 0) {
+		low = int64(math.Floor(from))
+	}
+	if !math.IsInf(till, 0) {
+		high = int64(math.Ceil(till)) - 1
 	}
 	return low, high
 }
@@ -160,6 +170,11 @@ func (l RankedList) times(instant int64) (low, high int64) {
 // name is the list's name in its cursors.
 func (l RankedList) name() string {
 	text := func(n int64) string { return strconv.FormatInt(n, 36) }
+	low, high := wholeSeconds(l.from, l.till)
+	fractions := ""
+	if l.from != math.Floor(l.from) || l.till != math.Floor(l.till) {
+		fractions = " " + site.Number(l.from) + " " + site.Number(l.till)
+	}
 	return "ranking " + l.formula.String() + " " + strconv.FormatFloat(l.parameter, 'g', -1, 64) + " " +
-		strconv.Itoa(int(l.span)) + " " + text(l.from) + " " + text(l.till) + " " + string(l.group)
+		strconv.Itoa(int(l.span)) + " " + text(low) + " " + text(high) + " " + string(l.group) + fractions
 }

@@ -5,8 +5,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"math"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -123,28 +121,24 @@ func compareRanked(a, b rankedItem) int {
 // RankCount returns the number of articles of a list at an instant, which is RankedPage.AsOf. Of a group, it reads the
 // group's listing by time, which Redis builds and keeps as it does for Walk.
 func (r *Rankings) RankCount(ctx context.Context, l RankedList, asOf time.Time) (int, error) {
-	low, high := l.times(asOf.Unix())
-	if low > high {
+	from, till := l.times(asOf.Unix())
+	if from >= till {
 		return 0, nil
 	}
 	if l.group != "" {
-		return r.countGroup(ctx, l.group, low, high)
-	}
-	first := "-inf"
-	if low != math.MinInt64 {
-		first = strconv.FormatInt(low, 10)
+		return r.countGroup(ctx, l.group, from, till)
 	}
 	n, err := r.store.Sum(ctx, func(pipe redis.Pipeliner, p keys.Partition) *redis.IntCmd {
-		return pipe.ZCount(ctx, p.Ranking(site.ByTime), first, "("+strconv.FormatInt(high+1, 10))
+		return pipe.ZCount(ctx, p.Ranking(site.ByTime), site.Number(from), "("+site.Number(till))
 	})
 	return n, failover.Wrap("count articles", err)
 }
 
-// countGroup returns how many articles of a group were posted from one second to another.
-func (r *Rankings) countGroup(ctx context.Context, name site.GroupName, low, high int64) (int, error) {
+// countGroup returns how many articles of a group were posted from one time to before another.
+func (r *Rankings) countGroup(ctx context.Context, name site.GroupName, from, till float64) (int, error) {
 	listing := lists.InGroup(name, site.ByTime, site.Ascending)
-	// Before these two are the articles up to low, and those up to high.
-	bounds := []site.Cursor{{Score: float64(max(low, -site.MaxExact))}, {Score: float64(high + 1)}}
+	// Before these two are the articles that are older than from, and those that are older than till.
+	bounds := []site.Cursor{{Score: max(from, -site.MaxExact)}, {Score: till}}
 	replies := make([]*redis.Cmd, len(r.store.Partitions))
 	err := r.lists.ReadListings(ctx, listing, func(pipe redis.Pipeliner) {
 		for i, p := range r.store.Partitions {

@@ -13,7 +13,7 @@
 -- ARG parameter     its parameter: the worth of a vote in seconds, the half-life in seconds, or the gravity
 -- ARG instant       the instant as of which articles are ranked, Unix seconds
 -- ARG low           posting time of the oldest articles to rank, Unix seconds; empty: of any age
--- ARG high          posting time of the newest articles to rank, Unix seconds, up to instant
+-- ARG till          posting time before which the newest articles to rank were posted, Unix seconds, up to instant + 1
 -- ARG wanted        number of articles to reply
 -- ARG after_key     key of the article to start after; empty: the best
 -- ARG after_member  its member
@@ -37,9 +37,10 @@
 -- votes and the list's latest time, the bound of the list. The list with the highest bound is read next, until that
 -- is below the last key that is wanted.
 
-low, high, wanted, allowed = tonumber(low) or -math.huge, tonumber(high), tonumber(wanted), tonumber(allowed)
+low, till, wanted, allowed = tonumber(low) or -math.huge, tonumber(till), tonumber(wanted), tonumber(allowed)
 after_key, least, vote_score = tonumber(after_key) or math.huge, tonumber(least) or -math.huge, tonumber(vote_score)
 local floor, max, min = math.floor, math.max, math.min
+local first_second, last_second = floor(low), math.ceil(till) - 1
 local key_of, shift_of, votes_for = formula_of(formula, tonumber(parameter), tonumber(instant))
 local is_sorted = formula == 'TOP' -- a list has the order of the ranking
 local best, known, places = read_place(first_place)
@@ -52,8 +53,8 @@ for kind, first, count in string.gmatch(runs, '(%a) (%-?%d+) (%d+)') do
   for n = tonumber(first), first + count - 1 do
     local number = #fields + 1
     local from, to = n * length, (n + 1) * length - 1
-    if from < low or to > high then clipped[number] = true end
-    fields[number], oldest[number], newest[number] = prefix .. n, max(from, low), min(to, high)
+    if from < low or to >= till then clipped[number] = true end
+    fields[number], oldest[number], newest[number] = prefix .. n, max(from, first_second), min(to, last_second)
   end
 end
 fields[#fields + 1] = 'folded'
@@ -110,9 +111,9 @@ while #heap > 0 do
   local timed = not is_sorted or clipped[number]
   if list and not is_done then
     local member, time = list.member, newest[number]
-    if timed then time = floor(tonumber(list.posted[(list.at + 1) / 2] or nil) or math.huge) end
-    if time >= low and time <= high then
-      local key = key_of(list.votes, shift_of(time))
+    if timed then time = tonumber(list.posted[(list.at + 1) / 2] or nil) or math.huge end
+    if time >= low and time < till then
+      local key = key_of(list.votes, shift_of(floor(time)))
       if after_key == math.huge or is_before(after_key, after_member, key, member) then
         looked = looked + keep_best(best, known, wanted, key, member, list.votes)
       end

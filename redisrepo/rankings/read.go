@@ -125,7 +125,7 @@ func (l RankedList) calendarOf() site.GroupName {
 // rankedCalls returns the calls that read a list, with few articles each: see mergeRanked.
 func (r *Rankings) rankedCalls(l RankedList, at rankedCursor, count int) (calls []*rankedCall) {
 	now := max(r.store.Now().Unix(), at.instant)
-	low, high := l.times(at.instant)
+	low, high := wholeSeconds(l.times(at.instant))
 	for i := range r.store.Partitions {
 		state, ok := r.calendars.Get(calendarKey{i, l.calendarOf()})
 		if !ok { // ranked.lua replies the truth
@@ -163,16 +163,16 @@ func (c *calendarPart) shorten(formula RankFormula, at rankedCursor) {
 func (r *Rankings) queueRanked(ctx context.Context, pipe redis.Pipeliner, l RankedList, at rankedCursor, c *rankedCall, allowed int) *redis.Cmd {
 	p := r.store.Partitions[c.partition]
 	scriptKeys := []string{p.Clock(l.calendarOf()), p.Ranking(site.ByTime), p.Ranking(site.ByScore)}
-	folded, first, lowest, afterKey, least, voteScore := "", "", "", "", "", ""
+	folded, first, oldest, afterKey, least, voteScore := "", "", "", "", "", ""
 	if c.state.folded != notFolded {
 		folded = strconv.FormatInt(c.state.folded, 10)
 	}
 	if c.clips {
 		first = strconv.FormatInt(c.state.first, 10)
 	}
-	low, high := l.times(at.instant)
-	if low != math.MinInt64 {
-		lowest = strconv.FormatInt(low, 10)
+	from, till := l.times(at.instant)
+	if !math.IsInf(from, -1) {
+		oldest = site.Number(from)
 	}
 	if at.row > 0 {
 		afterKey = strconv.FormatInt(at.key, 10)
@@ -188,15 +188,15 @@ func (r *Rankings) queueRanked(ctx context.Context, pipe redis.Pipeliner, l Rank
 		first,              // ARGV[2]
 		l.formula.String(), // ARGV[3]
 		strconv.FormatFloat(l.parameter, 'g', 17, 64), // ARGV[4]
-		at.instant, // ARGV[5]
-		lowest,     // ARGV[6]
-		high,       // ARGV[7]
-		c.size,     // ARGV[8]
-		afterKey,   // ARGV[9]
-		at.member,  // ARGV[10]
-		least,      // ARGV[11]
-		voteScore,  // ARGV[12]
-		allowed,    // ARGV[13]
+		at.instant,        // ARGV[5]
+		oldest,            // ARGV[6]
+		site.Number(till), // ARGV[7]
+		c.size,            // ARGV[8]
+		afterKey,          // ARGV[9]
+		at.member,         // ARGV[10]
+		least,             // ARGV[11]
+		voteScore,         // ARGV[12]
+		allowed,           // ARGV[13]
 	}
 	var runs []byte
 	for _, run := range c.runs {

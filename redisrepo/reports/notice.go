@@ -64,12 +64,15 @@ type Contact struct {
 // Receipt is what the sender of a notice keeps: with both, the sender can see what became of it.
 type Receipt struct{ Reference, Secret string }
 
+// TakesNotices reports whether the site accepts notices of illegal content.
+func (r *Reports) TakesNotices() bool { return r.o.Box != nil }
+
 // Notify takes a notice of illegal content. It is a report of each article that exists among its locations, and at least one must.
 // The same notice with the same idempotency key again is a no-op with the same receipt.
 //
 // The Refusal is Forbidden if the site takes no notices, NotFound if no article exists, and Invalid or TooLong for invalid values.
 func (r *Reports) Notify(ctx context.Context, d NoticeDraft) (Receipt, error) {
-	if r.o.Box == nil {
+	if !r.TakesNotices() {
 		return Receipt{}, site.Refuse(site.Forbidden, "", "this site takes no notices here: its operator has not set up how they are kept confidential")
 	}
 	ids, contact, broken := r.checkNotice(d)

@@ -46,11 +46,11 @@ func (t Target) listing() lists.Listing {
 }
 
 // FollowTarget makes a user follow or unfollow a group or a user. Repeating it is a no-op, not an error. The
-// Refusal is TooLong beyond MaxFollowed.
+// Refusal is LimitExceeded beyond MaxFollowed.
 func (s *Saved) FollowTarget(ctx context.Context, user site.UserName, t Target, follows bool) error {
 	fits, err := s.keep(ctx, s.home(user).Following(user), t.Member(), follows, MaxFollowed)
 	if err == nil && !fits {
-		return site.Refuse(site.TooLong, "target", "you follow %d groups and users, which is the maximum: leave one first", MaxFollowed)
+		return site.Refuse(site.LimitExceeded, "target", "you follow %d groups and users, which is the maximum: leave one first", MaxFollowed)
 	}
 	return failover.Wrap("follow a group or a user", err) // the log does not say which
 }

@@ -74,11 +74,11 @@ func (s *Saved) areIn(ctx context.Context, list string, members []string) ([]boo
 }
 
 // SaveArticle saves an article for a user, or drops it. Repeating it is a no-op, not an error. The caller
-// checks whether the article exists. The Refusal is TooLong beyond MaxSaved.
+// checks whether the article exists. The Refusal is LimitExceeded beyond MaxSaved.
 func (s *Saved) SaveArticle(ctx context.Context, user site.UserName, id site.ArticleID, saves bool) error {
 	fits, err := s.keep(ctx, s.home(user).Saved(user), id.Number(), saves, MaxSaved)
 	if err == nil && !fits {
-		return site.Refuse(site.TooLong, "article", "you have saved %d articles, which is the maximum: drop one first", MaxSaved)
+		return site.Refuse(site.LimitExceeded, "article", "you have saved %d articles, which is the maximum: drop one first", MaxSaved)
 	}
 	return failover.Wrap("save an article", err) // the log does not say which
 }

@@ -14,9 +14,9 @@ import (
 
 // Limits of drafts. Characters are Unicode code points.
 const (
-	maxTitle          = 200    // characters, after trimming
-	maxLink           = 2_000  // bytes
-	maxText           = 10_000 // characters
+	MaxTitle          = 200    // characters, after trimming
+	MaxLink           = 2_000  // bytes
+	MaxText           = 10_000 // characters
 	maxIdempotencyKey = 100    // characters
 )
 
@@ -89,9 +89,9 @@ func (r draftRules) CheckTitle(given string) (string, Refusal) {
 	title := strings.TrimSpace(given)
 	switch n := utf8.RuneCountInString(title); {
 	case n == 0:
-		return title, Refuse(Invalid, "title", "the title is empty: it has 1 to %d characters", maxTitle)
-	case n > maxTitle:
-		return title, Refuse(TooLong, "title", "the title has at most %d characters, this one has %d", maxTitle, n)
+		return title, Refuse(Invalid, "title", "the title is empty: it has 1 to %d characters", MaxTitle)
+	case n > MaxTitle:
+		return title, Refuse(TooLong, "title", "the title has at most %d characters, this one has %d", MaxTitle, n)
 	case !utf8.ValidString(title) || strings.ContainsFunc(title, r.IsControl):
 		return title, Refuse(Invalid, "title", "the title contains a control character: write it on one line of plain text")
 	case r.needsBody && !Displayable(title):
@@ -107,8 +107,8 @@ func (r draftRules) CheckLink(given *string) (string, Refusal) {
 	}
 	link := strings.TrimSpace(*given)
 	switch {
-	case len(link) > maxLink:
-		return link, Refuse(TooLong, "link", "the link has at most %d bytes, this one has %d", maxLink, len(link))
+	case len(link) > MaxLink:
+		return link, Refuse(TooLong, "link", "the link has at most %d bytes, this one has %d", MaxLink, len(link))
 	case link != "" && !IsWebLink(link, r.IsControl):
 		return link, Refuse(Invalid, "link", "the link is not an absolute http or https URL: %s", Shown(link))
 	case r.needsBody && link != "" && !isASCII(string(HostOf(link))):
@@ -129,8 +129,8 @@ func (r draftRules) CheckText(given *string) (string, Refusal) {
 	text := *given
 	isBad := func(c rune) bool { return r.IsControl(c) && !strings.ContainsRune("\t\n\r", c) }
 	switch n := utf8.RuneCountInString(text); {
-	case n > maxText:
-		return text, Refuse(TooLong, "text", "the text has at most %d characters, this one has %d", maxText, n)
+	case n > MaxText:
+		return text, Refuse(TooLong, "text", "the text has at most %d characters, this one has %d", MaxText, n)
 	case !utf8.ValidString(text) || strings.ContainsFunc(text, isBad):
 		return text, Refuse(Invalid, "text", "the text contains a control character other than tab and line break")
 	}

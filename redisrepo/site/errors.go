@@ -14,6 +14,7 @@ type Code string
 const (
 	Invalid       Code = "INVALID"        // a value has the wrong form
 	TooLong       Code = "TOO_LONG"       // a value exceeds its limit
+	LimitExceeded Code = "LIMIT_EXCEEDED" // the user, or the site, has as many of something as it can have
 	NotFound      Code = "NOT_FOUND"      // the article, or what else the call is about, does not exist
 	Forbidden     Code = "FORBIDDEN"      // the rules of the site, or the user's role, do not allow it
 	VotingClosed  Code = "VOTING_CLOSED"  // the article's voting window is over

@@ -19,34 +19,60 @@ import (
 // page, as far as can be known without following them.
 //
 // It drops the scheme, since a page is the same by http and https; the scheme's default port; www. before the host,
-// and dots at its end; slashes at the end of the path; the fragment; empty parameters; and tracking parameters (see
-// isTracking). Dot segments are resolved. The host is in lower case and in Punycode, an IPv6 address in its shortest
-// form, parameters are sorted by name, and characters are percent-encoded only where they must be.
+// and dots at its end; slashes at the end of the path; the fragment, unless it is a path (see normalizeFragment); empty
+// parameters; and tracking parameters (see isTracking). Dot segments are resolved. The host is in lower case and in
+// Punycode, an IPv6 address in its shortest form, parameters are sorted by name, and characters are percent-encoded only
+// where they must be.
 //
 // Everything else distinguishes links, such as the case of the path, and the order of parameters with the same name. A
-// change of the form needs an upgrade of the layout, since keys are named by it: see LinkDigest.
+// change of the form needs an upgrade of the layout, since keys are named by it: see LinkDigest, and moveLinks in
+// redisrepo/layout.
 func NormalizeLink(link string) string {
 	scheme, rest, _ := strings.Cut(link, "://")
-	rest, _, _ = strings.Cut(rest, "#")
+	rest, fragment, _ := strings.Cut(rest, "#")
 	rest, query, _ := strings.Cut(rest, "?")
 	rest = strings.ReplaceAll(rest, `\`, "/") // as browsers do
 	authority, path, _ := strings.Cut(rest, "/")
 
 	form := normalizeAuthority(strings.ToLower(scheme), authority)
+	host, _ := HostName(form[strings.LastIndexByte(form, '@')+1:]).Port()
 	if path = strings.TrimRight(resolveDots(normalizeEscapes(path)), "/"); path != "" {
 		form += "/" + path
 	}
+	if query = normalizeQuery(host, path, query); query != "" {
+		form += "?" + query
+	}
+	return form + normalizeFragment(host, path, fragment)
+}
+
+// normalizeQuery sorts the parameters of a page by name, without those that are empty or for tracking.
+func normalizeQuery(host, path, query string) string {
 	var parameters []string
 	for parameter := range strings.SplitSeq(query, "&") {
-		if parameter = normalizeEscapes(parameter); parameter != "" && !isTracking(parameterName(parameter)) {
+		if parameter = normalizeEscapes(parameter); parameter != "" && !isTracking(host, path, parameter) {
 			parameters = append(parameters, parameter)
 		}
 	}
 	slices.SortStableFunc(parameters, func(a, b string) int { return cmp.Compare(parameterName(a), parameterName(b)) })
-	if len(parameters) > 0 {
-		form += "?" + strings.Join(parameters, "&")
+	return strings.Join(parameters, "&")
+}
+
+// normalizeFragment returns a fragment that is a path in a program of the page, such as #/topic/1 or #!/topic/1: it
+// leads to another page. It is empty for any other: a place on the page. A text to highlight follows :~:.
+func normalizeFragment(host, path, fragment string) string {
+	fragment, _, _ = strings.Cut(normalizeEscapes(fragment), ":~:")
+	if !strings.HasPrefix(fragment, "/") && !strings.HasPrefix(fragment, "!") {
+		return ""
 	}
-	return form
+	route, query, _ := strings.Cut(fragment, "?")
+	route = strings.TrimRight(route, "/")
+	if query = normalizeQuery(host, path, query); query != "" {
+		return "#" + cmp.Or(route, "/") + "?" + query
+	}
+	if route == "" || route == "!" {
+		return "" // the program's first page
+	}
+	return "#" + route
 }
 
 // LinkDigest identifies a link in the name of a key.
@@ -126,21 +152,6 @@ func unescape(host string) string {
 func parameterName(parameter string) string {
 	name, _, _ := strings.Cut(parameter, "=")
 	return name
-}
-
-// trackingParameters are added by advertisers, newsletters and social networks. Names that have a
-// meaning on some sites, such as ref and source, are not among them.
-var trackingParameters = map[string]bool{
-	"gclid": true, "gclsrc": true, "dclid": true, "gbraid": true, "wbraid": true, "srsltid": true, "_ga": true, "_gl": true,
-	"fbclid": true, "igshid": true, "igsh": true, "msclkid": true, "twclid": true, "ttclid": true, "li_fat_id": true, "yclid": true,
-	"mc_cid": true, "mc_eid": true, "mkt_tok": true, "_hsenc": true, "_hsmi": true, "vero_id": true, "oly_anon_id": true, "oly_enc_id": true,
-	"ref_src": true, "ref_url": true,
-}
-
-// isTracking reports whether a parameter only says where a reader came from.
-func isTracking(name string) bool {
-	name = strings.ToLower(name)
-	return strings.HasPrefix(name, "utm_") || trackingParameters[name]
 }
 
 // normalizeEscapes decodes the encodings of unreserved characters (RFC 3986), encodes what is not
@@ -250,7 +261,7 @@ func HostsIn(text string) (hosts []HostName) {
 // ParseHostName returns the normalized form of a host's name, with or without a port. The Refusal is Invalid.
 func ParseHostName(s string) (HostName, error) {
 	name := HostOf("https://" + s)
-	if name == "" || len(s) > maxLink || strings.ContainsAny(s, "/?#@") {
+	if name == "" || len(s) > MaxLink || strings.ContainsAny(s, "/?#@") {
 		return "", Refuse(Invalid, "", "%s is not the name of a host: names look like go.dev", Shown(s))
 	}
 	return name, nil

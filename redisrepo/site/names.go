@@ -19,7 +19,7 @@ import (
 // Maximum lengths of names, in characters (Unicode code points).
 const (
 	MaxUserName  = 64
-	maxGroupName = 64
+	MaxGroupName = 64
 )
 
 // ArticleID is an article's number, from 1 to 2,147,483,647. Its text form, such as article:17, is the
@@ -76,6 +76,14 @@ func (u UserName) Reserved() bool {
 	return slices.ContainsFunc([]UserName{CommandLine, ErasedUser, ErasedModerator}, func(name UserName) bool { return strings.EqualFold(string(u), name.Shown()) })
 }
 
+// User is the user of the name, or nil for a name that stands for no user.
+func (u UserName) User() *User {
+	if u == "" || u[0] == ' ' || u.Reserved() {
+		return nil
+	}
+	return &User{Name: u}
+}
+
 // Shown is the name as it is shown.
 func (u UserName) Shown() string { return strings.TrimPrefix(string(u), " ") }
 
@@ -109,11 +117,11 @@ type GroupName string
 func ParseGroupName(s string) (GroupName, error) {
 	name := FoldGroupName(s)
 	// The limit applies to the canonical form: folding may turn one letter into two.
-	if n := utf8.RuneCountInString(name); n > maxGroupName {
-		return "", Refuse(TooLong, "", "a group name has at most %d characters, this one has %d", maxGroupName, n)
+	if n := utf8.RuneCountInString(name); n > MaxGroupName {
+		return "", Refuse(TooLong, "", "a group name has at most %d characters, this one has %d", MaxGroupName, n)
 	}
 	if name == "" || !utf8.ValidString(s) || strings.ContainsFunc(name, NotInGroupName) {
-		return "", Refuse(Invalid, "", "a group name has 1 to %d letters, digits, '-', '_' or '.': %s is invalid", maxGroupName, Shown(s))
+		return "", Refuse(Invalid, "", "a group name has 1 to %d letters, digits, '-', '_' or '.': %s is invalid", MaxGroupName, Shown(s))
 	}
 	return GroupName(name), nil
 }

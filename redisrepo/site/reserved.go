@@ -43,6 +43,11 @@ func (r Rules) Family(name GroupName) GroupPattern {
 	return ""
 }
 
+// MayPost reports whether the actor may put articles into a group.
+func (r Rules) MayPost(by Actor, group GroupName) bool {
+	return by.Name != "" && group != Interesting && !strings.ContainsFunc(string(group), isInvisible) && (by.Moderator || by.Service || r.Family(group) == "")
+}
+
 // CheckReserved refuses names to which the actor may not add an article, or from which it may not remove one. field is
 // that of the names in the input.
 func (r Rules) CheckReserved(by Actor, field string, names []string) (refusals Refusal) {

@@ -176,6 +176,16 @@ func AllIDs(ctx context.Context, r *redisrepo.Repo) ([]site.ArticleID, error) {
 	return slices.Compact(ids), nil
 }
 
+// UUID returns the UUID of a site, empty if it has none yet.
+func UUID(ctx context.Context, r *redisrepo.Repo) (string, error) {
+	meta := r.Store.Partitions[0].Meta()
+	id, err := r.Store.Client.HGet(ctx, meta, keys.FieldUUID).Result()
+	if errors.Is(err, redis.Nil) {
+		err = nil
+	}
+	return id, failover.Wrap("read "+meta, err)
+}
+
 // LastNumber returns the highest article number that has been given out.
 func LastNumber(ctx context.Context, r *redisrepo.Repo) (last site.ArticleID, err error) {
 	given, err := wire.ReadEach(ctx, r.Store, r.Store.Partitions, func(pipe redis.Pipeliner, p keys.Partition) *redis.StringCmd {

@@ -31,6 +31,7 @@ import (
 // Source is an export that fills a store.
 type Source struct {
 	Digest string            // identifies it, so that an interrupted import can go on
+	UUID   string            // of the site that it is from, which replaces that of the store; empty: unknown
 	Rules  map[string]string // RankingRules of the site that it is from
 	Last   site.ArticleID    // highest number that has been given out
 }
@@ -105,12 +106,17 @@ func (f *Filling) claim(ctx context.Context) error {
 	if err := r.Prepare(ctx); err != nil {
 		return err
 	}
-	if err := r.Layout.MarkIncomplete(ctx, f.source.Digest); err != nil || !r.Store.Rules.Calendar {
+	if err := r.Layout.MarkIncomplete(ctx, f.source.Digest); err != nil {
 		return err
 	}
 	return r.Store.Write(ctx, func(pipe redis.Pipeliner) {
+		if f.source.UUID != "" {
+			pipe.HSet(ctx, r.Store.Partitions[0].Meta(), keys.FieldUUID, f.source.UUID)
+		}
 		for _, p := range r.Store.Partitions {
-			r.Layout.BeginCalendar(ctx, pipe, p)
+			if r.Store.Rules.Calendar {
+				r.Layout.BeginCalendar(ctx, pipe, p)
+			}
 		}
 	})
 }

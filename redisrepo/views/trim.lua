@@ -22,9 +22,11 @@ end
 
 local hidden, looked, dropped = tonumber(redis.call('HGET', views, 'hidden') or 0), 0, 0
 local excess = redis.call('XLEN', events) - hidden - kept
+local is_noted = redis.call('HGET', views, 'since')
+if is_noted and hidden <= 0 and excess <= 0 then return {'OK', 0} end
 local newest = redis.call('XREVRANGE', events, '+', '-', 'COUNT', 1)[1]
 -- Earlier versions did not note what they dropped. A log that is full may have dropped all before its oldest entry.
-if not redis.call('HGET', views, 'since') then
+if not is_noted then
   redis.call('HSET', views, 'since', newest and newest[1] or '0-0')
   if newest and excess >= 0 then redis.call('HSET', views, 'dropped', redis.call('XRANGE', events, '-', '+', 'COUNT', 1)[1][1]) end
 end

@@ -111,7 +111,7 @@ func (w *Webhooks) mayChange(by site.Actor) error {
 // them, in the form whsec_ and base64, which is not shown again.
 //
 // The Refusal is Forbidden if the actor is not a moderator, and on a site without a secret or a change feed,
-// Invalid or TooLong for an address that events are not sent to, or that another endpoint has, and TooLong
+// Invalid or TooLong for an address that events are not sent to, or that another endpoint has, and LimitExceeded
 // beyond MaxEndpoints.
 func (w *Webhooks) AddWebhook(ctx context.Context, address string, kinds []events.EventKind, by site.Actor) (*Endpoint, string, error) {
 	if err := w.mayChange(by); err != nil {
@@ -146,7 +146,7 @@ func (w *Webhooks) AddWebhook(ctx context.Context, address string, kinds []event
 	case err != nil:
 		return nil, "", failover.Wrap("add a webhook", err)
 	case answer.Status() == "FULL":
-		return nil, "", site.Refuse(site.TooLong, "", "the site has %d webhooks, which is the maximum: remove one first", MaxEndpoints)
+		return nil, "", site.Refuse(site.LimitExceeded, "", "the site has %d webhooks, which is the maximum: remove one first", MaxEndpoints)
 	case answer.Status() == "KNOWN":
 		return nil, "", hasURL(answer.Text(1))
 	}

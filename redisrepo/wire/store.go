@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/failover"
@@ -28,10 +29,11 @@ type Store struct {
 	Incomplete bool             // Migrate or Fill has not finished the data
 	On         string           // names of the features that are on, as the scripts get them
 
-	Changes     atomic.Uint64          // see Version
-	CursorKey   atomic.Pointer[string] // of cursors of rankings
-	VotingTexts map[string]string      // of vote.lua, by digest
-	OnChange    func(index int)        // is called after this process has changed a partition
+	Changes     atomic.Uint64             // see Version
+	CursorKey   atomic.Pointer[string]    // of cursors of rankings
+	UUID        atomic.Pointer[uuid.UUID] // of the site
+	VotingTexts map[string]string         // of vote.lua, by digest
+	OnChange    func(index int)           // is called after this process has changed a partition
 
 	acks   int // replicas that confirm each write
 	rights rights
@@ -53,7 +55,7 @@ func Open(ctx context.Context, client redis.UniversalClient, rules site.Rules, o
 	if single, ok := client.(interface{ Options() *redis.Options }); ok { // a cluster has one database
 		s.Database = single.Options().DB
 	}
-	s.UseCursorKey(rand.Text()) // until that of the store is known
+	s.UseMeta(rand.Text(), uuid.Nil.String()) // until those of the store are known
 	return s, s.findPartitions(ctx, o.Partitions)
 }
 
@@ -101,11 +103,14 @@ func (r *Store) Listeners(ctx context.Context) (int64, error) {
 	return found[channel], err
 }
 
-// UseCursorKey sets the key of the cursors of rankings, as meta: of a partition has it. An empty key, which
-// partitions other than the first have, is ignored.
-func (r *Store) UseCursorKey(key string) {
-	if key != "" {
-		r.CursorKey.Store(&key)
+// UseMeta sets the key of the cursors of rankings and the UUID of the site, as meta: of a partition has them. Empty
+// ones, which partitions other than the first have, are ignored.
+func (r *Store) UseMeta(cursorKey, id string) {
+	if cursorKey != "" {
+		r.CursorKey.Store(&cursorKey)
+	}
+	if parsed, err := uuid.Parse(id); err == nil {
+		r.UUID.Store(&parsed)
 	}
 }
 

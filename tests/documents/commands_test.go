@@ -181,8 +181,19 @@ func (s *session) shell(ctx context.Context, text string) *exec.Cmd {
 		text = strings.ReplaceAll(text, "http://127.0.0.1:8080", s.url)
 	}
 	cmd := exec.CommandContext(ctx, "sh", "-euc", text)
-	cmd.Dir, cmd.Env = s.dir, program.Env
+	cmd.Dir, cmd.Env = s.dir, append(program.Env, goEnvironment(s.t)...)
 	return cmd
+}
+
+// goEnvironment returns the variables by which go finds modules as it does here: the home of a command is another one.
+func goEnvironment(t *testing.T) (variables []string) {
+	t.Helper()
+	names := []string{"GOCACHE", "GOENV", "GOFLAGS", "GOMODCACHE", "GOPROXY", "GOSUMDB"}
+	values := must.Get(exec.CommandContext(t.Context(), "go", append([]string{"env"}, names...)...).Output())(t)
+	for i, value := range strings.Split(strings.TrimSuffix(string(values), "\n"), "\n") {
+		variables = append(variables, names[i]+"="+value)
+	}
+	return variables
 }
 
 // run returns what the command writes to standard output.

@@ -240,14 +240,17 @@ func TestAddressAtAllItsLimitsHarmsNoOther(t *testing.T) {
 }
 
 // rss returns the memory of the server's process, bytes, or 0 where that is not known.
-func (s *server) rss() int {
+func (s *server) rss() int { return s.memory("VmRSS") }
+
+// memory returns a line of the status of the server's process: VmRSS, or its peak, VmHWM.
+func (s *server) memory(name string) int {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.Cmd.Process.Pid))
 	if err != nil {
 		return 0
 	}
 	for line := range strings.Lines(string(status)) {
 		var kib int
-		if n, _ := fmt.Sscanf(line, "VmRSS: %d kB", &kib); n == 1 {
+		if n, _ := fmt.Sscanf(line, name+": %d kB", &kib); n == 1 {
 			return kib << 10
 		}
 	}
@@ -276,30 +279,33 @@ func answerOn(conn net.Conn) int {
 	return res.StatusCode
 }
 
-// With GOMEMLIMIT=64MiB the connections of one address take 2 MiB: 17 with 100 KB each that they have begun to send, or 128.
+// With GOMEMLIMIT=64MiB the connections of one address take 6 MiB, as the longest header does: 18 with 10 KB of a header that
+// they have begun to send, 51 with 100 KB of a body, or 385.
 const (
 	littleMemory = "GOMEMLIMIT=64MiB"
-	longBegun    = 17
-	allOpen      = 128
+	headersBegun = 18
+	bodiesBegun  = 51
+	allOpen      = 385
 )
 
 var (
-	longHeader = "GET /healthz HTTP/1.1\r\nHost: localhost\r\nLong: " + strings.Repeat("a", 100_000)
+	longHeader = "GET /healthz HTTP/1.1\r\nHost: localhost\r\nLong: " + strings.Repeat("a", 10_000)
 	longBody   = "POST /query HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100002\r\n\r\n" + strings.Repeat(" ", 100_000)
 )
 
 func TestUnfinishedRequestsOfAnAddressAreLimited(t *testing.T) {
 	t.Parallel()
 	for name, request := range map[string]struct {
-		begin, end string
-		status     int
+		begin, end    string
+		begun, status int
 	}{
-		"headers": {longHeader, "\r\n\r\n", http.StatusOK},
-		"bodies":  {longBody, "{}", http.StatusBadRequest},
+		"headers": {longHeader, "\r\n\r\n", headersBegun, http.StatusOK},
+		"bodies":  {longBody, "{}", bodiesBegun, http.StatusBadRequest},
 	} {
 		s := start(t, "REDIS_URL=memory://", littleMemory)
 		a := newAdversary(s)
-		const all, more = 2 * longBegun, 5
+		const more = 5
+		all := 2 * request.begun
 		answers := make(chan int, all)
 		var conns []net.Conn
 		for range all {
@@ -309,7 +315,7 @@ func TestUnfinishedRequestsOfAnAddressAreLimited(t *testing.T) {
 		}
 		for range more {
 			if status := <-answers; status != 0 && status != http.StatusServiceUnavailable {
-				t.Errorf("%s: got %d before the end of a request, want those beyond %d refused", name, status, longBegun)
+				t.Errorf("%s: got %d before the end of a request, want those beyond %d refused", name, status, request.begun)
 			}
 		}
 		if status := s.status("/healthz"); status != http.StatusOK {
@@ -335,12 +341,44 @@ func TestUnfinishedRequestsOfAnAddressAreLimited(t *testing.T) {
 	}
 }
 
+// Until they are refused, 400 connections of one address send 100 to 190 KB of a header each. A line of it has at least five
+// bytes, and takes many more.
+func TestUnfinishedHeadersTakeLittleMemory(t *testing.T) {
+	t.Parallel()
+	var lines strings.Builder
+	for i := range 16_000 {
+		fmt.Fprintf(&lines, "%x:\r\n", i)
+	}
+	for name, header := range map[string]string{
+		"one line": "Long: " + strings.Repeat("a", 190_000), "lines": strings.Repeat("Name: value\r\n", 14_000), "short lines": lines.String(),
+	} {
+		s := start(t, "REDIS_URL=memory://")
+		a := newAdversary(s)
+		must.Do(t, os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", s.Cmd.Process.Pid), []byte("5"), 0)) // the peak begins again
+		before := s.memory("VmHWM")
+		closed := make(chan struct{}, 400)
+		for range 400 {
+			conn := a.part("GET /healthz HTTP/1.1\r\nHost: localhost\r\n" + header)
+			go func() {
+				_, _ = conn.Read(make([]byte, 1))
+				closed <- struct{}{}
+			}()
+		}
+		for range 350 {
+			<-closed
+		}
+		if grown := s.memory("VmHWM") - before; grown > 50<<20 {
+			t.Errorf("%s: 400 connections with unfinished headers hold %d MB, want at most 50 MB", name, grown>>20)
+		}
+	}
+}
+
 func TestConnectionsOfAnAddressAreLimited(t *testing.T) {
 	t.Parallel()
 	s := start(t, "REDIS_URL=memory://", littleMemory)
 	a := newAdversary(s)
 	const request = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
-	for range allOpen / 2 { // streams are limited by themselves
+	for range 50 { // streams are limited by themselves
 		body := `{"query":"subscription { articlePosted { node { id } } }"}`
 		conn := a.part(fmt.Sprintf("POST /query HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nAccept: text/event-stream\r\nContent-Length: %d\r\n\r\n%s", len(body), body))
 		if res, err := http.ReadResponse(bufio.NewReader(conn), nil); err != nil || res.StatusCode != http.StatusOK {
@@ -373,8 +411,8 @@ func TestUnfinishedHeadersBesideAStreamAreLimited(t *testing.T) {
 	s := start(t, "REDIS_URL=memory://", littleMemory, "H2C=true")
 	a := newAdversary(s)
 	const more = 5
-	closed := make(chan struct{}, 2*longBegun)
-	for range 2 * longBegun {
+	closed := make(chan struct{}, 2*headersBegun)
+	for range 2 * headersBegun {
 		conn := a.part(http2.ClientPreface)
 		frames := http2.NewFramer(conn, conn)
 		var block bytes.Buffer
@@ -411,7 +449,7 @@ func TestUnfinishedHeadersBesideAStreamAreLimited(t *testing.T) {
 		select {
 		case <-closed:
 		case <-time.After(must.Patience):
-			t.Fatalf("%d headers without an end are held beside streams, want at most %d", 2*longBegun, longBegun)
+			t.Fatalf("%d headers without an end are held beside streams, want at most %d", 2*headersBegun, headersBegun)
 		}
 	}
 	if status := s.status("/healthz"); status != http.StatusOK {
@@ -480,7 +518,7 @@ func TestUnfinishedHeadersOfProxiesAreNotLimited(t *testing.T) {
 		s := start(t, "REDIS_URL=memory://", "FRONTPAGE_ADDR="+addr, littleMemory, "FRONTPAGE_TRUSTED_PROXIES="+proxy)
 		a := newAdversary(s)
 		a.dialer.LocalAddr = net.TCPAddrFromAddrPort(netip.AddrPortFrom(netip.MustParseAddr(proxy), 0))
-		conns := make([]net.Conn, longBegun+5)
+		conns := make([]net.Conn, headersBegun+5)
 		for i := range conns {
 			conns[i] = a.part(longHeader)
 		}

@@ -179,8 +179,8 @@ func TestTokenOfTheCommandIsAccepted(t *testing.T) {
 		{env, []string{" "}, []string{`" "`}},
 		{env, []string{"alice", "--for", "1ms"}, []string{"1ms"}},
 	} {
-		if out, stderr, code := programtest.Run(t, tt.env, append([]string{"token"}, tt.args...)...); code != 1 || out != "" {
-			t.Errorf("token %v with %v: exit code %d, %q, want 1", tt.args, tt.env, code, out)
+		if out, stderr, code := programtest.Run(t, tt.env, append([]string{"token"}, tt.args...)...); code != 2 || out != "" {
+			t.Errorf("token %v with %v: exit code %d, %q, want 2", tt.args, tt.env, code, out)
 		} else {
 			for _, part := range tt.says {
 				if !strings.Contains(stderr, part) {
@@ -221,7 +221,7 @@ func TestDevelopmentModeAnswersToItsHosts(t *testing.T) {
 // the program names the site, without which others' hosts would get no pages.
 func TestDeployedSettingsExist(t *testing.T) {
 	t.Parallel()
-	help, _, _ := programtest.Run(t, nil, "--help")
+	help, _, _ := programtest.Run(t, nil, "help", "settings")
 	for file, settings := range map[string]*regexp.Regexp{
 		"Dockerfile":                         regexp.MustCompile(`(?m)^ENV ([A-Z_]+)=`),
 		"frontpage.service":                  regexp.MustCompile(`(?m)^Environment=([A-Z_]+)=`),
@@ -240,7 +240,7 @@ func TestDeployedSettingsExist(t *testing.T) {
 		for _, m := range found {
 			ofGrafana := strings.HasPrefix(m[1], "GF_") || m[1] == "PROMETHEUS_URL" || m[1] == "DASHBOARDS"
 			if !ofGrafana && !strings.Contains(help, "($"+m[1]+")") && !strings.Contains(help, "($"+strings.TrimSuffix(m[1], "_FILE")+")") {
-				t.Errorf("deploy/%s sets %s, which --help does not have", file, m[1])
+				t.Errorf("deploy/%s sets %s, which is no setting", file, m[1])
 			}
 		}
 	}

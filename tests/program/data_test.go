@@ -41,7 +41,7 @@ func TestCommandsWorkBesideTheRunningPrivateServer(t *testing.T) {
 		{"check", "checked 2 articles"},
 		{"export", `{"end":{"articles":2,"log":2}}`},
 		{"export --format csv", "5,a,https://a.example/,3,alice,1700000000,,go\n"},
-		{"migrate --dry-run", "the next start would change nothing: the data has layout 6"},
+		{"migrate --dry-run", "the next start would change nothing: the data has layout 8"},
 		{"migrate --dry-run --to " + target.URL() + "&partitions=16", "the original has 2 articles and "},
 	} {
 		out, log, code := programtest.Run(t, env, strings.Fields(tt.args)...)

@@ -1,8 +1,11 @@
 package program_test
 
 import (
+	"io"
 	"net/http"
 	"os"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -47,6 +50,58 @@ func TestPagesCanBeSwitchedOff(t *testing.T) {
 		t.Errorf("without the explorer, /graphiql: status %d, want 404", status)
 	}
 	s.Stop()
+}
+
+// The endpoint has two paths, and a browser that opens one of them comes to GraphiQL.
+func TestTheEndpointHasTwoPaths(t *testing.T) {
+	t.Parallel()
+	s := start(t, "REDIS_URL=memory://", "FRONTPAGE_CORS_ORIGINS=https://app.example")
+	browser := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	send := func(method, path, body string, header ...string) (*http.Response, string) {
+		req := must.Get(http.NewRequestWithContext(t.Context(), method, s.URL+path, strings.NewReader(body)))(t)
+		for pair := range slices.Chunk(header, 2) {
+			req.Header.Set(pair[0], pair[1])
+		}
+		res := must.Get(browser.Do(req))(t)
+		defer func() { _ = res.Body.Close() }()
+		return res, string(must.Get(io.ReadAll(res.Body))(t))
+	}
+	for _, tt := range []struct {
+		method, query, body string
+		header              []string
+	}{
+		{"POST", "", `{"query":"{site{name}}"}`, []string{"Content-Type", "application/json", "Origin", "https://app.example"}},
+		{"POST", "", `{"query":"{site{nome}}"}`, []string{"Content-Type", "application/json"}},
+		{"POST", "", strings.Repeat("x", 200_000), []string{"Content-Type", "application/json"}},
+		{"POST", "", `{"query":"subscription{articlePosted{cursor} site{name}}"}`, []string{"Content-Type", "application/json", "Accept", "text/event-stream"}},
+		{"POST", "", "query=x", []string{"Content-Type", "application/x-www-form-urlencoded"}},
+		{"GET", "?query={site{name}}", "", nil},
+		{"GET", "?query={site{name}}", "", []string{"Accept", "text/html,*/*;q=0.8"}},
+		{"GET", "", "", []string{"Accept", "text/html,*/*;q=0.8"}},
+		{"HEAD", "", "", []string{"Accept", "text/html"}},
+		{"GET", "", "", nil},
+		{"GET", "", "", []string{"Connection", "Upgrade", "Upgrade", "websocket", "Sec-WebSocket-Version", "13", "Sec-WebSocket-Key", "AAAAAAAAAAAAAAAAAAAAAA==", "Sec-WebSocket-Protocol", "none"}},
+		{"OPTIONS", "", "", []string{"Origin", "https://app.example", "Access-Control-Request-Method", "POST", "Access-Control-Request-Headers", "content-type"}},
+		{"PUT", "", "", nil},
+	} {
+		want, wantBody := send(tt.method, "/query"+tt.query, tt.body, tt.header...)
+		got, gotBody := send(tt.method, "/graphql"+tt.query, tt.body, tt.header...)
+		for _, each := range []*http.Response{want, got} {
+			for _, differs := range []string{"Date", "X-Request-Id", "Traceparent"} {
+				each.Header.Del(differs)
+			}
+		}
+		if got.StatusCode != want.StatusCode || gotBody != wantBody || !reflect.DeepEqual(got.Header, want.Header) {
+			t.Errorf("%s %s with %v: got %d %s %v, and at /query %d %s %v", tt.method, tt.query, tt.header, got.StatusCode, gotBody, got.Header, want.StatusCode, wantBody, want.Header)
+		}
+		isOpened := tt.query == "" && len(tt.header) > 1 && tt.header[0] == "Accept" && tt.method != "POST"
+		if leads := got.Header.Get("Location") == "/graphiql"; leads != isOpened {
+			t.Errorf("%s %s with %v leads to %q", tt.method, tt.query, tt.header, got.Header.Get("Location"))
+		}
+	}
+	if got, _ := send("GET", "/playground", ""); got.Header.Get("Location") != "/graphiql" {
+		t.Errorf("/playground leads to %q", got.Header.Get("Location"))
+	}
 }
 
 // The schema is a file of the server as long as clients can read it by introspection, or the operator has it so.

@@ -252,3 +252,35 @@ func TestShutdownEndsOpenStreams(t *testing.T) {
 		t.Errorf("the log is not that of a clean stop: %s", log)
 	}
 }
+
+func TestStartEndsWithTheAddressToOpen(t *testing.T) {
+	t.Parallel()
+	for env, want := range map[string]string{
+		"FRONTPAGE_SERVE=site,explorer":               "Open URL/\n",
+		"FRONTPAGE_SERVE=explorer":                    "Open URL/graphiql\n",
+		"FRONTPAGE_PUBLIC_URL=http://localhost:12345": "Open http://localhost:12345/\n",
+		"FRONTPAGE_SERVE=off":                         "",
+		"FRONTPAGE_LOG_LEVEL=info":                    "Open URL/\n",
+	} {
+		s := start(t, "REDIS_URL=memory://", env)
+		want = strings.ReplaceAll(want, "URL", s.URL)
+		s.AwaitLog(want)
+		log := s.Stop()
+		serving, open := strings.Index(log, "msg=serving "), strings.Index(log, "\nOpen ")
+		if want != "" && open < serving || want == "" && open >= 0 {
+			t.Errorf("%s: got another order or line:\n%s", env, log)
+		}
+	}
+}
+
+func TestCommandsSayWhereTheStoreIsAndNothingOfPowerCuts(t *testing.T) {
+	t.Parallel()
+	env := []string{"FRONTPAGE_DATA_DIR=" + t.TempDir()}
+	s := start(t, append(env, "REDIS_URL=")...)
+	if log := s.Stop(); !strings.Contains(log, "a power cut can lose the last second of writes") {
+		t.Errorf("the start of the server does not say what a power cut does:\n%s", log)
+	}
+	if _, log, code := programtest.Run(t, env, "check"); code != 0 || !strings.Contains(log, "the store is a private ") || strings.Contains(log, "power cut") {
+		t.Errorf("check: exit code %d:\n%s", code, log)
+	}
+}

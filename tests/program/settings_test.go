@@ -71,8 +71,27 @@ func TestInvalidSettingStopsTheStart(t *testing.T) {
 		{[]string{"FRONTPAGE_TLS_CERT_FILE=nowhere", "FRONTPAGE_TLS_KEY_FILE=nowhere"}, "tls-cert-file tls-key-file", []string{"nowhere"}},
 		{[]string{"FRONTPAGE_ADDR=0.0.0.0:0"}, "addr", []string{"loopback"}},
 		{[]string{"REDIS_URL=http://x"}, "redis-url", []string{"redis://"}},
-		{[]string{"REDIS_URL=redis://user:secret@127.0.0.1:1"}, "", []string{"connect to redis://127.0.0.1:1:"}},
+		{[]string{"REDIS_URL=localhost:6379"}, "redis-url", []string{"did you mean redis://localhost:6379?"}},
+		{[]string{"REDIS_URL=https://localhost:6379/0"}, "redis-url", []string{"did you mean redis://localhost:6379?"}},
+		{[]string{"REDIS_URL=open:sesame@localhost:6379"}, "redis-url", []string{"must begin with"}},
+		{[]string{"REDIS_URL=redis://127.0.0.1:port"}, "redis-url", nil},
+		{[]string{"REDIS_URL=redis://127.0.0.1?partitions=x"}, "redis-url", []string{"partitions must be"}},
+		{[]string{"REDIS_URL=memory://", "FRONTPAGE_REDIS_ACKS=1"}, "redis-acks redis-url", []string{"no replicas"}},
+		{[]string{"REDIS_URL=rediss://127.0.0.1:1", "FRONTPAGE_REDIS_CA_FILE=nowhere.pem"}, "", []string{"nowhere.pem"}},
 		{[]string{"FRONTPAGE_REDIS_CA_FILE=x"}, "redis-ca-file redis-url", nil},
+		{[]string{"FRONTPAGE_ADDR=127.0.0.1:99999"}, "addr", []string{"invalid port"}},
+		{[]string{"FRONTPAGE_ADDR=8092"}, "addr", []string{"such as 127.0.0.1:8092"}},
+		{[]string{"FRONTPAGE_ADDR=localhost"}, "addr", []string{"such as 127.0.0.1:8080"}},
+		{[]string{"FRONTPAGE_CORS_ORIGINS=http://localhost:5173/"}, "cors-origins", []string{"without a slash at the end"}},
+		{[]string{"FRONTPAGE_EMBED_ORIGINS=https://a.example/"}, "embed-origins", []string{"without a slash at the end"}},
+		{[]string{"FRONTPAGE_ADMIN_ADDR=0.0.0.0:0"}, "admin-addr", []string{"without a token"}},
+		{[]string{"OTEL_TRACES_EXPORTER=zipkin"}, "", []string{"OTEL_TRACES_EXPORTER"}},
+	} {
+		i.check(t, 2)
+	}
+	for _, i := range []invalid{ // what may work the next time
+		{[]string{"REDIS_URL=redis://user:secret@127.0.0.1:1"}, "redis-url", []string{"connect to redis://127.0.0.1:1:"}},
+		{[]string{"REDIS_URL=spawn:///proc/x"}, "data-dir", []string{"cannot be made"}},
 	} {
 		i.check(t, 1)
 	}
@@ -103,8 +122,9 @@ func TestInvalidSignInSettingStopsTheStart(t *testing.T) {
 		{[]string{"FRONTPAGE_OIDC_ISSUER=http://login.example.org", "FRONTPAGE_OIDC_CLIENT_ID=x", "FRONTPAGE_PUBLIC_URL=https://news.example.org"}, "oidc-issuer", []string{"https://"}},
 		{[]string{"FRONTPAGE_OIDC_ISSUER=https://127.0.0.1:1", "FRONTPAGE_OIDC_CLIENT_ID=x", "FRONTPAGE_PUBLIC_URL=http://news.example.org"}, "public-url", []string{"https://"}},
 		{[]string{"FRONTPAGE_OIDC_ISSUER=https://127.0.0.1:1", "FRONTPAGE_OIDC_CLIENT_ID=x", "FRONTPAGE_PUBLIC_URL=https://news.example.org", "FRONTPAGE_PROXY_USER_HEADER=X-User", "FRONTPAGE_TRUSTED_PROXIES=10.0.0.0/8"}, "oidc-issuer proxy-user-header", oneOf},
+		{[]string{"FRONTPAGE_OIDC_ISSUER=https://127.0.0.1:1", "FRONTPAGE_OIDC_CLIENT_ID=x", "FRONTPAGE_PUBLIC_URL=https://news.example.org", "FRONTPAGE_OIDC_CLIENT_AUTH=post"}, "oidc-client-auth", []string{"client_secret_post"}},
 	} {
-		i.check(t, 1)
+		i.check(t, 2)
 	}
 	for _, i := range []invalid{
 		{[]string{"FRONTPAGE_JWT_SECRET=" + testSecret, "FRONTPAGE_JWT_SECRET_FILE=" + secret}, "jwt-secret jwt-secret-file", oneOf},
@@ -227,7 +247,7 @@ func TestEndpointSettingsTakeEffect(t *testing.T) {
 
 func TestHelpListsCommandsThenGroupsOfSettings(t *testing.T) {
 	t.Parallel()
-	help, _, code := programtest.Run(t, nil, "--help")
+	help, _, code := programtest.Run(t, nil, "help", "settings")
 	if code != 0 {
 		t.Fatalf("exit code %d", code)
 	}
@@ -244,7 +264,64 @@ func TestHelpListsCommandsThenGroupsOfSettings(t *testing.T) {
 		t.Errorf("the help contains ...,...:\n%s", help)
 	}
 	named := regexp.MustCompile(`\(\$(?:FRONTPAGE_)?([A-Z0-9_]+)\)`).FindAllStringSubmatch(help, -1)
-	if len(named) < 60 || len(named) > 88 {
-		t.Errorf("the help names %d settings, want 60 to 86: can another one be a part of an existing one, or follow from it?\n%s", len(named), help)
+	if len(named) < 60 || len(named) > 89 {
+		t.Errorf("the help names %d settings, want 60 to 89: can another one be a part of an existing one, or follow from it?\n%s", len(named), help)
+	}
+}
+
+func TestHelpFitsOnAScreen(t *testing.T) {
+	t.Parallel()
+	short, _, _ := programtest.Run(t, nil, "--help")
+	for _, args := range [][]string{{"-h"}, {"help"}, {"serve", "--help"}} {
+		if same, _, code := programtest.Run(t, nil, args...); code != 0 || same != short {
+			t.Errorf("%v: exit code %d and another help:\n%s", args, code, same)
+		}
+	}
+	full, _, _ := programtest.Run(t, nil, "help", "settings")
+	lines := strings.Split(strings.TrimSpace(short), "\n")
+	if len(lines) > 40 || !strings.Contains(lines[len(lines)-1], "frontpage help settings") {
+		t.Errorf("the help has %d lines, want at most 40 that end with where all settings are:\n%s", len(lines), short)
+	}
+	for _, line := range lines {
+		if len(line) > 80 {
+			t.Errorf("this line has %d characters, want at most 80: %s", len(line), line)
+		}
+	}
+	for _, m := range regexp.MustCompile(`(?m)^  ([a-z-]+)`).FindAllStringSubmatch(full, -1) {
+		if !strings.Contains(short, "\n  "+m[1]+" ") && !strings.HasPrefix(m[1], "-") {
+			t.Errorf("the help lacks the command %s:\n%s", m[1], short)
+		}
+	}
+	named := regexp.MustCompile(`(?m)^  ((?:FRONTPAGE|REDIS)_[A-Z_]+)`).FindAllStringSubmatch(short, -1)
+	if len(named) != 10 {
+		t.Errorf("the help has %d settings, want ten:\n%s", len(named), short)
+	}
+	for _, m := range named {
+		if !strings.Contains(full, "($"+m[1]+")") {
+			t.Errorf("%s is not a setting", m[1])
+		}
+	}
+	if text, _, code := programtest.Run(t, nil, "import", "--help"); code != 0 || !strings.Contains(text, "--shift-to-now") || strings.Contains(text, "--redis-url") {
+		t.Errorf("import --help: exit code %d:\n%s", code, text)
+	}
+	if _, text, code := programtest.Run(t, nil, "help", "nothing"); code != 2 || !strings.Contains(text, "unexpected argument nothing") {
+		t.Errorf("help nothing: exit code %d: %s", code, text)
+	}
+}
+
+// Errors of arguments say what to write instead.
+func TestMistakesInArgumentsAreExplained(t *testing.T) {
+	t.Parallel()
+	for args, want := range map[string]string{
+		"start":                 `unexpected argument start, did you mean "serve"?`,
+		"run":                   `unexpected argument run, did you mean "serve"?`,
+		"imprt":                 `unexpected argument imprt, did you mean "import"?`,
+		"import /nowhere.csv":   "frontpage: open /nowhere.csv: no such file or directory\n",
+		"restore /nowhere.rdb":  "/nowhere.rdb: no such file or directory\n",
+		"health --addr=nowhere": `"nowhere" is not of the form HOST:PORT, such as 127.0.0.1:8080`,
+	} {
+		if _, text, code := programtest.Run(t, nil, strings.Fields(args)...); code != 2 || !strings.Contains(text, want) {
+			t.Errorf("%s: exit code %d: %s, want 2 and %q", args, code, text, want)
+		}
 	}
 }

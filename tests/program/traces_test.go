@@ -171,8 +171,8 @@ func TestUnusableTracingStopsTheStart(t *testing.T) {
 		"OTEL_RESOURCE_ATTRIBUTES=a":                     "OTEL_RESOURCE_ATTRIBUTES",
 	} {
 		_, stderr, code := programtest.Run(t, []string{"REDIS_URL=memory://", "OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:1", variable})
-		if code != 1 || !strings.Contains(stderr, want) || strings.Contains(stderr, "secret") {
-			t.Errorf("%s: exit code %d, want 1 and %q:\n%s", variable, code, want, stderr)
+		if code != 2 || !strings.Contains(stderr, want) || strings.Contains(stderr, "secret") {
+			t.Errorf("%s: exit code %d, want 2 and %q:\n%s", variable, code, want, stderr)
 		}
 	}
 }

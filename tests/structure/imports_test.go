@@ -37,7 +37,7 @@ var allowed = map[string][]string{
 	"feeds":     {"failover", "redisrepo", "redisrepo/lists", "redisrepo/rates", "redisrepo/site", "sharing"},
 	"signin":    {"identity", "redisrepo", "redisrepo/rates", "redisrepo/sessions", "redisrepo/site"},
 	"cards":     {},
-	"pages":     {"cards", "endpoint", "failover", "feeds", "identity", "redisrepo", "redisrepo/site", "sharing", "web"},
+	"pages":     {"cards", "endpoint", "failover", "feeds", "identity", "redisrepo", "redisrepo/rates", "redisrepo/site", "sharing", "web"},
 	"sharing":   {},
 	"reload":    {},
 	"admin":     {},

@@ -1,5 +1,6 @@
 import type { Locator, Page } from "@playwright/test";
 import { expect, test } from "./fixtures";
+import { signOut } from "./helpers";
 
 test.setTimeout(120_000);
 
@@ -36,7 +37,8 @@ test("a query runs, and its fields are checked against the schema @core", async 
   await open(page);
   await run(page).click();
   await expect(response(page)).toContainText("One to explore");
-  await expect(response(page)).toContainText('"name": "alice"');
+  await expect(response(page)).toContainText('"name": "ada"'); // who is signed in on the site
+  await expect(page.getByText("Signed in as ada", { exact: true })).toBeVisible();
   const wrong = region(page, "Operation Editor").locator(".squiggly-error");
   await write(page, "query Wrong { articles { titel } }");
   await expect(wrong).not.toHaveCount(0);
@@ -45,6 +47,9 @@ test("a query runs, and its fields are checked against the schema @core", async 
   await run(page).click();
   await expect(response(page)).toContainText('"votes": 1');
   await page.getByRole("button", { name: "Show Documentation Explorer" }).click();
+  await expect(page.locator(".graphiql-doc-explorer")).toContainText(
+    "A site where users post articles and vote",
+  );
   await page.getByRole("link", { name: "Query", exact: true }).click();
   await expect(page.locator(".graphiql-doc-explorer")).toContainText("articlesConnection");
   await page.getByRole("link", { name: "← Frontpage" }).click();
@@ -77,14 +82,42 @@ test("a subscription shows votes as they arrive @core", async ({ page, server, w
   }).toPass();
   for (const [name, votes] of [
     ["dan", 3],
-    ["alice", 4],
+    ["ada", 4],
   ] as const) {
     await server.vote(article, "UP", name);
     await expect(response(page)).toContainText(`"votes": ${votes}`);
   }
   await expect(response(page)).toContainText('"viewerVote": "UP"');
+  await expect(response(page)).toContainText(/"votes":\s4[\s\S]*"votes":\s3/); // all events, the newest first
   await page.getByRole("button", { name: "Stop query" }).click();
   await expect(run(page)).toBeVisible();
+});
+
+test("a subscription with a condition is checked, runs, and can be written in steps", async ({
+  page,
+  server,
+  watch,
+}) => {
+  const article = await server.post({ title: "Watched" });
+  await page.goto("/playground");
+  await expect(page).toHaveURL("/graphiql");
+  await open(page);
+  const wrong = region(page, "Operation Editor").locator(".squiggly-error");
+  for (const unfinished of ["@include", "@include(if: $x)", '@include(if: "x")']) {
+    await write(page, `subscription Mine { articleChanged(ids: ["article:1"]) ${unfinished} { votez } }`);
+    await expect.poll(() => wrong.count(), unfinished).toBeGreaterThan(1); // that, and the field
+  }
+  await write(
+    page,
+    'subscription Mine($x: Boolean = true) { articleChanged(ids: ["article:1"]) @include(if: $x) { votes } }',
+  );
+  await expect(wrong).toHaveCount(0);
+  await run(page).click();
+  await watch.live(page, "articleChanged");
+  await expect(async () => {
+    for (const direction of ["NONE", "UP"] as const) await server.vote(article, direction, "cleo");
+    await expect(response(page)).toContainText('"votes": 2', { timeout: 1000 });
+  }).toPass();
 });
 
 test("the examples run", async ({ page, server, watch }) => {
@@ -103,6 +136,30 @@ test("the examples run", async ({ page, server, watch }) => {
       await expect(response(page)).toContainText(expected, { timeout: 1000 });
     }).toPass();
   }
+});
+
+test("the user is who is signed in on the site, now and in the tabs that the browser has kept", async ({
+  another,
+}) => {
+  const page = await another("");
+  const expectViewer = async (name: string) => {
+    await open(page);
+    await run(page).click();
+    await expect(response(page)).toContainText(`"name": "${name}"`);
+  };
+  await expectViewer("alice"); // signed out, the headers name the user
+  await expect(page.getByText("Not signed in", { exact: true })).toBeVisible();
+  for (const name of ["zoë", "cleo"]) {
+    await page.goto("/signin?to=/new");
+    await page.getByLabel("Name").fill(name);
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await expect(page).toHaveURL("/new");
+    await expectViewer(name);
+    await expect(page.getByText(`Signed in as ${name}`, { exact: true })).toBeVisible();
+  }
+  await page.goto("/new");
+  await signOut(page);
+  await expectViewer("alice");
 });
 
 test.describe("with tokens", () => {

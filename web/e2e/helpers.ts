@@ -65,16 +65,12 @@ export async function choose(of: Page | Locator, name: string): Promise<void> {
   await of.getByRole("button", { name, exact: true }).click();
 }
 
-/** Formats seconds as the site does: "1 d 15 h 21 min". */
+/** Formats seconds as the site does, in the largest unit: "15 hours". */
 export function lasting(seconds: number): string {
-  const parts = [
-    Math.floor(seconds / 86400),
-    Math.floor(seconds / 3600) % 24,
-    Math.floor(seconds / 60) % 60,
-    seconds % 60,
-  ];
-  return parts
-    .map((part, i) => (part ? `${part} ${["d", "h", "min", "s"][i]}` : ""))
-    .filter(Boolean)
-    .join(" ");
+  const units = [86400, 3600, 60].map((size, i) => [
+    Math.floor(seconds / size),
+    ["day", "hour", "minute"][i],
+  ]);
+  const [count, unit] = units.find(([count]) => count) ?? [];
+  return `${count} ${unit}${count === 1 ? "" : "s"}`;
 }

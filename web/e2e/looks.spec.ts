@@ -90,7 +90,7 @@ test.describe("a site in German", () => {
     await expect(votes(row)).toHaveText("1");
     await row.getByRole("button", { name: "Mehr" }).click();
     await row.getByRole("button", { name: "Warum er hier steht" }).click();
-    await expect(row.locator(".why")).toContainText("Mit 1 Stimme steht er 7 Min. 12 Sek. weiter vorn.");
+    await expect(row.locator(".why")).toContainText("Mit 1 Stimme bleibt er vor Artikeln ohne Stimmen, die bis zu 7 Minuten neuer sind.");
     await row.getByRole("button", { name: "Dafür stimmen" }).click();
     await expect(votes(row)).toHaveText("2");
     await page.goto("/u/ben");

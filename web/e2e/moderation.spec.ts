@@ -112,6 +112,10 @@ test("moderators decide reports by keyboard alone, and a second window follows @
   await poster.goto(`/a/${ad.number}`);
   await expect(poster.getByRole("main")).toContainText("Another reason: jokes about dx, an advertisement");
   // A user who is no moderator sees the sentence.
+  const anyone = await another("");
+  await anyone.goto("/mod");
+  await anyone.getByRole("main").getByRole("link", { name: "sign in" }).click();
+  await expect(anyone).toHaveURL("/signin?to=%2Fmod");
   await poster.goto("/mod");
   await expect(poster.getByRole("main")).toContainText("This page is for moderators.");
   await expect(poster.getByRole("link", { name: "Removed" })).toHaveCount(0);

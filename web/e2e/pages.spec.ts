@@ -104,6 +104,8 @@ test.describe("with all kinds of articles", () => {
     "/u/unknown",
     "/a/99",
     "/a/x",
+    "/nope",
+    "/u/a/b",
   ]) {
     test(`the server renders ${path} as the script does`, async ({ page, another, watch }) => {
       watch.allowed.push(/site\.js/, /status of 404/);

@@ -406,7 +406,9 @@ test.describe("by another rule of the site", () => {
         await expect.poll(async () => (await server.article(article)).votes).toBe(3);
         const { score: real } = await server.article(article);
         const bonus = real - Date.parse(article.createdAt) / 1000;
-        expect(optimistic).toContain(`With 3 votes it stands ${lasting(bonus)} further up.`);
+        expect(optimistic).toContain(
+          `With 3 votes, it stays ahead of articles without votes that are up to ${lasting(bonus)} newer.`,
+        );
       });
     });
   }

@@ -11,11 +11,16 @@ const files = [
   "../schema.graphqls",
   "scripts/codegen.mjs",
   "scripts/digest.mjs",
+  "scripts/package.mjs",
   "package.json",
   "package-lock.json",
   "tsconfig.json",
   "vite.config.ts",
   "vite.explorer.config.ts",
+  "../clients/js/LICENSE",
+  "../clients/js/README.md",
+  "../clients/js/package.json",
+  "../clients/js/tsconfig.json",
 ];
 for (const folder of ["site", "explorer", "../clients/js/src"]) {
   for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {

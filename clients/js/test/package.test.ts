@@ -1,9 +1,11 @@
 import { execFileSync } from "node:child_process";
-import { existsSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, relative } from "node:path";
 import { gzipSync } from "node:zlib";
 import { build } from "vite";
 import { expect, test } from "vitest";
+import { url } from "./server";
 
 const root = join(import.meta.dirname, "..");
 const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
@@ -63,11 +65,24 @@ test("the core depends on nothing", () => {
   expect(manifest.dependencies).toBeUndefined();
 });
 
-test("npm would publish what the package needs, and nothing else", () => {
-  const [{ files }] = JSON.parse(
-    execFileSync("npm", ["pack", "--dry-run", "--json", "--ignore-scripts"], { cwd: root, encoding: "utf8" }),
-  );
-  const names = files.map(({ path }: { path: string }) => path);
+test("npm installs from a site what the package needs, and nothing else", () => {
+  const folder = mkdtempSync(join(tmpdir(), "client-"));
+  execFileSync("npm", [
+    "install",
+    "--silent",
+    "--no-audit",
+    "--prefix",
+    folder,
+    new URL("/client.tgz", url).href,
+  ]);
+  const installed = join(folder, "node_modules/frontpage-client");
+  const names = readdirSync(installed, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => relative(installed, join(entry.parentPath, entry.name)));
+  expect(readdirSync(join(folder, "node_modules")).filter((name) => !name.startsWith("."))).toEqual([
+    "frontpage-client",
+  ]);
+  rmSync(folder, { recursive: true });
   const modules = "apollo client connections documents fetch index live relay rule urql votes".split(" ");
   const built = modules.flatMap((name) => [".d.ts", ".js", ".js.map"].map((end) => `dist/${name}${end}`));
   expect(names.sort()).toEqual(

@@ -83,6 +83,8 @@ export type UserErrorCode =
   | 'INVALID'
   /** A value is longer than its limit. */
   | 'TOO_LONG'
+  /** The viewer, or the site, already has as many things of the kind as it can have. */
+  | 'LIMIT_EXCEEDED'
   /** Voting on the article has ended. */
   | 'VOTING_CLOSED'
   /** It is too late for the poster to change the title or the text. */

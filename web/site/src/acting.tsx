@@ -16,6 +16,7 @@ import { explainError, sentence } from "./problem";
 import { paths } from "./router";
 import { Skeleton } from "./states";
 import { config, fill, formatNumber, texts } from "./strings";
+import { clock } from "./time";
 
 // What moderators can do from each list, see third.tsx. The forms are dialogs outside of the page: the row of an article that
 // they delete goes.
@@ -295,7 +296,8 @@ function Author({ client, article: { poster } }: FormProps) {
     const problem = problemOf({ error, payload: data?.denyUser });
     setProblem(problem);
     if (problem) return;
-    setOutcome(fill(texts.hasDenied, { user: poster.name }));
+    const date = until ? clock(Date.parse(until), Date.now()) : "";
+    setOutcome(fill(date ? texts.hasDenied : texts.hasDeniedForGood, { user: poster.name, date }));
   };
   return (
     <>

@@ -9,10 +9,11 @@ import { isUnanswered, useRepeat } from "./mutations";
 import { type Page, PageContext, usePage, useTitle } from "./page";
 import { feeds, followLinks, type LaterRoute, parse, useVisit } from "./router";
 import {
+  announce,
   hasCookie,
   isAnonymous,
   isSame,
-  onTokenChange,
+  onUserChange,
   readSession,
   rememberMethod,
   signOut,
@@ -37,10 +38,10 @@ export function App() {
 
   const say = useCallback((text: string, undo?: () => void) => setMessage({ text, undo }), []);
   const refresh = useCallback(
-    () => setSession((before) => (isSame(before, readSession()) ? before : readSession())),
+    (isOther?: boolean) =>
+      setSession((before) => (!isOther && isSame(before, readSession()) ? before : readSession())),
     [],
   );
-  useEffect(() => onTokenChange(refresh), []);
   useEffect(() => {
     const timer = setTimeout(() => say(""), messageTime);
     return () => clearTimeout(timer);
@@ -96,7 +97,8 @@ interface ShellProps {
   away: boolean;
   connections: number;
   message: Message;
-  refresh(): void;
+  /** Reads the session again; also if only its cookie is another one. */
+  refresh(isOther?: boolean): void;
   say(message: string, undo?: () => void): void;
 }
 
@@ -134,6 +136,14 @@ function Shell({ online, away, connections, message, refresh, say }: ShellProps)
     refresh();
   }, [site?.signIn]);
   const client = useClient();
+  useEffect(() => {
+    if (data) announce(viewer);
+    return onUserChange(async () => {
+      refresh();
+      const now = await client.query(Start, {}, { requestPolicy: "network-only" }).toPromise();
+      if (now.data && now.data.viewer?.name !== viewer) refresh(true);
+    });
+  }, [client, !data, viewer]);
   const identify = async () => {
     if (site) return { site, viewer };
     const now = await client.query(Start, {}, { requestPolicy: "network-only" }).toPromise();
@@ -166,7 +176,7 @@ function Shell({ online, away, connections, message, refresh, say }: ShellProps)
       });
     };
   }, [later]);
-  const repeated = useRepeat(viewer, say);
+  const repeated = useRepeat(viewer, page);
   const checking = !data && !error;
   const waiting = !repeated && (checking || viewer !== undefined);
   const main = useRef<HTMLElement>(null);

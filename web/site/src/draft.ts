@@ -1,4 +1,4 @@
-import type { PostInput } from "./gql";
+import type { PostInput } from "./later-gql";
 import { draftKey, dropDraft, sentKey, windowStorage } from "./storage";
 import { randomKey } from "./text";
 

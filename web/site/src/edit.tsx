@@ -1,7 +1,7 @@
 import { useClient } from "@urql/preact";
 import { useRef, useState } from "preact/hooks";
 import type { ArticleQuery, RemovalGround, RowFragment } from "./gql";
-import { Restore } from "./later-gql";
+import { Delete as DeleteArticle, Edit as EditArticle, Restore } from "./later-gql";
 import { useSend } from "./mutations";
 import { usePage } from "./page";
 import { explainError, explainRefusal } from "./problem";
@@ -12,7 +12,7 @@ import { editEnds, left } from "./time";
 /** Changes title and text. */
 export function Edit({ data, now, done }: { data: ArticleQuery; now: number; done(): void }) {
   const { say } = usePage();
-  const { send, sending } = useSend("Edit");
+  const { send, sending } = useSend("Edit", EditArticle);
   const { id, title, text, revision } = data.article as NonNullable<ArticleQuery["article"]>;
   const [draft, setDraft] = useState({ title, text: text ?? "", ifRevision: revision });
   const [problem, setProblem] = useState("");
@@ -77,7 +77,7 @@ export function Delete({ article: { id, number, poster } }: { article: RowFragme
   const reason = useRef<HTMLInputElement>(null);
   const [ground, setGround] = useState<RemovalGround>("RULES");
   const visit = useVisit();
-  const { send, sending } = useSend("Delete");
+  const { send, sending } = useSend("Delete", DeleteArticle);
   const client = useClient();
   const isOwn = viewer === poster.name;
   const undo = async () => {

@@ -49,68 +49,12 @@ export type SignInMethod =
   /** At `signInURL`, which leads to an OIDC provider and back. A cookie then identifies the user, for pages of the site only. */
   | 'SESSION';
 
-/** A new article. A link or a text is required. */
-export type PostInput = {
-  /** 1 to 200 characters after trimming, some of them visible, without control characters and without those that reverse a line. */
-  title: string;
-  /** An absolute http or https URL of at most 2,000 bytes. */
-  link?: string | null | undefined;
-  /** Plain text of at most 10,000 characters. */
-  text?: string | null | undefined;
-  /** Names of the article's groups: at most 10. */
-  groups?: Array<string>;
-  /**
-   * A key that the client chooses: 1 to 100 characters. Repeating a post with the same
-   * key within 24 hours returns the first article, so a request that got no response can
-   * be sent again without posting twice.
-   */
-  idempotencyKey?: string | null | undefined;
-};
-
 /** A vote on an article. */
 export type VoteInput = {
   /** The article's id or bare number. */
   article: string | number;
   /** The viewer's new vote. */
   direction?: VoteDirection;
-};
-
-/** A change of an article. What is missing or null stays as it is; at least one of title, text and groups is required. */
-export type EditArticleInput = {
-  /** The article's id or bare number. */
-  article: string | number;
-  /** The new title, as in PostInput. */
-  title?: string | null | undefined;
-  /** The new text, at most 10,000 characters. An empty one removes the text of an article with a link. */
-  text?: string | null | undefined;
-  /** Names of all groups that the article is to be in: at most 10. */
-  groups?: Array<string> | null | undefined;
-  /**
-   * A revision of the article that the client knows. If its title, text or groups have been
-   * changed since, the edit is refused with the code CONFLICT. Votes do not matter.
-   */
-  ifRevision?: number | null | undefined;
-  /** On which ground, if a moderator says why. Default: OTHER, if there is a basis or a reason. */
-  ground?: RemovalGround | null | undefined;
-  /** The rule or the law, on a line of at most 200 characters. */
-  basis?: string | null | undefined;
-  /**
-   * Why, on a line of at most 500 characters: for the poster and the moderation log, in which
-   * moderators' edits are entered. Not kept of posters' own edits.
-   */
-  reason?: string | null | undefined;
-};
-
-/** The article to delete. */
-export type DeleteArticleInput = {
-  /** The article's id or bare number. */
-  article: string | number;
-  /** On which ground, if a moderator says why. Default: OTHER, if there is a basis or a reason. */
-  ground?: RemovalGround | null | undefined;
-  /** The rule or the law, on a line of at most 200 characters. */
-  basis?: string | null | undefined;
-  /** Why, on a line of at most 500 characters: for the moderation log, and of a moderator's deletion also for the poster. */
-  reason?: string | null | undefined;
 };
 
 /** Kinds of user errors. More may be added: show the message of a code that the client does not know. */
@@ -125,6 +69,8 @@ export type UserErrorCode =
   | 'INVALID'
   /** A value is longer than its limit. */
   | 'TOO_LONG'
+  /** The viewer, or the site, already has as many things of the kind as it can have. */
+  | 'LIMIT_EXCEEDED'
   /** Voting on the article has ended. */
   | 'VOTING_CLOSED'
   /** It is too late for the poster to change the title or the text. */
@@ -244,42 +190,6 @@ export type VoteByFormMutation = { vote: { userErrors: Array<
       | { code: UserErrorCode, message: string }
     > } | null };
 
-export type PostMutationVariables = Exact<{
-  input: PostInput;
-}>;
-
-
-export type PostMutation = { post: { article: { id: string, number: number } | null, userErrors: Array<
-      | { code: UserErrorCode, message: string, field: Array<string> | null }
-      | { articleId: string, code: UserErrorCode, message: string, field: Array<string> | null, article: { id: string, number: number, title: string, link: string | null, createdAt: string, score: number, votes: number, upvotes: number, downvotes: number, isInteresting: boolean, votingEndsAt: string, viewerVote: VoteDirection | null, viewerCanVote: boolean, revision: number, editedAt: string | null, deletedAt: string | null, poster: { id: string, name: string }, groups: Array<{ id: string, name: string }> } | null }
-      | { code: UserErrorCode, message: string, field: Array<string> | null }
-      | { code: UserErrorCode, message: string, field: Array<string> | null }
-    > } | null };
-
-export type EditMutationVariables = Exact<{
-  input: EditArticleInput;
-}>;
-
-
-export type EditMutation = { editArticle: { article: { text: string | null, viewerCanEdit: boolean, id: string, number: number, title: string, link: string | null, createdAt: string, score: number, votes: number, upvotes: number, downvotes: number, isInteresting: boolean, votingEndsAt: string, viewerVote: VoteDirection | null, viewerCanVote: boolean, revision: number, editedAt: string | null, deletedAt: string | null, poster: { id: string, name: string }, groups: Array<{ id: string, name: string }> } | null, userErrors: Array<
-      | { code: UserErrorCode, message: string }
-      | { code: UserErrorCode, message: string }
-      | { code: UserErrorCode, message: string }
-      | { code: UserErrorCode, message: string }
-    > } | null };
-
-export type DeleteMutationVariables = Exact<{
-  input: DeleteArticleInput;
-}>;
-
-
-export type DeleteMutation = { deleteArticle: { deletedId: string | null, userErrors: Array<
-      | { code: UserErrorCode, message: string }
-      | { code: UserErrorCode, message: string }
-      | { code: UserErrorCode, message: string }
-      | { code: UserErrorCode, message: string }
-    > } | null };
-
 export type ArticleChangedSubscriptionVariables = Exact<{
   ids: Array<string | number> | string | number;
   revisions?: Array<number> | number | null | undefined;
@@ -311,8 +221,5 @@ export const Card = ("query Card($id:ID!){article(id:$id){id title link deletedA
 export const EmbedVotes = ("query EmbedVotes($ids:[ID!]!){site{rules{downvotes}}nodes(ids:$ids){...on Article{id number title revision votes upvotes downvotes}}}") as unknown as TypedDocumentNode<EmbedVotesQuery, EmbedVotesQueryVariables>;
 export const EmbedLink = ("query EmbedLink($link:URL!){articleByLink(link:$link){id number title revision votes upvotes downvotes}}") as unknown as TypedDocumentNode<EmbedLinkQuery, EmbedLinkQueryVariables>;
 export const VoteByForm = ("mutation VoteByForm($input:VoteInput!){vote(input:$input){userErrors{code message ...on RateLimitedError{retryAfter}}}}") as unknown as TypedDocumentNode<VoteByFormMutation, VoteByFormMutationVariables>;
-export const Post = ("mutation Post($input:PostInput!){post(input:$input){article{id number}userErrors{code message field ...on DuplicateLinkError{articleId article{...Row}}}}}" + rowFragment) as unknown as TypedDocumentNode<PostMutation, PostMutationVariables>;
-export const Edit = ("mutation Edit($input:EditArticleInput!){editArticle(input:$input){article{...Row text viewerCanEdit}userErrors{code message}}}" + rowFragment) as unknown as TypedDocumentNode<EditMutation, EditMutationVariables>;
-export const Delete = ("mutation Delete($input:DeleteArticleInput!){deleteArticle(input:$input){deletedId userErrors{code message}}}") as unknown as TypedDocumentNode<DeleteMutation, DeleteMutationVariables>;
 export const ArticleChanged = ("subscription ArticleChanged($ids:[ID!]!$revisions:[Int!]){articleChanged(ids:$ids revisions:$revisions){...Row}}" + rowFragment) as unknown as TypedDocumentNode<ArticleChangedSubscription, ArticleChangedSubscriptionVariables>;
 export const ArticlePosted = ("subscription ArticlePosted($group:String$after:String){articlePosted(group:$group after:$after){cursor}}") as unknown as TypedDocumentNode<ArticlePostedSubscription, ArticlePostedSubscriptionVariables>;

@@ -14,6 +14,15 @@ export type VoteDirection =
   /** No vote: withdraws an earlier one. */
   | 'NONE';
 
+/** Grounds on which moderators restrict articles. */
+export type RemovalGround =
+  /** Against the site's rules. */
+  | 'RULES'
+  /** Illegal content. */
+  | 'ILLEGAL'
+  /** Another ground. */
+  | 'OTHER';
+
 /** Rules by which votes count against age in the order SCORE. */
 export type SiteRanking =
   /** Each net vote adds `voteScore` seconds. */
@@ -33,6 +42,62 @@ export type SignInMethod =
   | 'PROXY'
   /** At `signInURL`, which leads to an OIDC provider and back. A cookie then identifies the user, for pages of the site only. */
   | 'SESSION';
+
+/** A new article. A link or a text is required. */
+export type PostInput = {
+  /** 1 to 200 characters after trimming, some of them visible, without control characters and without those that reverse a line. */
+  title: string;
+  /** An absolute http or https URL of at most 2,000 bytes. */
+  link?: string | null | undefined;
+  /** Plain text of at most 10,000 characters. */
+  text?: string | null | undefined;
+  /** Names of the article's groups: at most 10. */
+  groups?: Array<string>;
+  /**
+   * A key that the client chooses: 1 to 100 characters. Repeating a post with the same
+   * key within 24 hours returns the first article, so a request that got no response can
+   * be sent again without posting twice.
+   */
+  idempotencyKey?: string | null | undefined;
+};
+
+/** A change of an article. Omitted and null fields keep their values; at least one of title, text and groups is required. */
+export type EditArticleInput = {
+  /** The article's id or bare number. */
+  article: string | number;
+  /** The new title, as in PostInput. */
+  title?: string | null | undefined;
+  /** The new text, at most 10,000 characters. An empty one removes the text of an article with a link. */
+  text?: string | null | undefined;
+  /** Names of all groups that the article is to be in: at most 10. */
+  groups?: Array<string> | null | undefined;
+  /**
+   * A revision of the article that the client knows. If its title, text or groups have been
+   * changed since, the edit is refused with the code CONFLICT. Votes do not matter.
+   */
+  ifRevision?: number | null | undefined;
+  /** On which ground, if a moderator says why. Default: OTHER, if there is a basis or a reason. */
+  ground?: RemovalGround | null | undefined;
+  /** The rule or the law, on a line of at most 200 characters. */
+  basis?: string | null | undefined;
+  /**
+   * Why, on a line of at most 500 characters: for the poster and the moderation log, in which
+   * moderators' edits are entered. Not kept of posters' own edits.
+   */
+  reason?: string | null | undefined;
+};
+
+/** The article to delete. */
+export type DeleteArticleInput = {
+  /** The article's id or bare number. */
+  article: string | number;
+  /** On which ground, if a moderator says why. Default: OTHER, if there is a basis or a reason. */
+  ground?: RemovalGround | null | undefined;
+  /** The rule or the law, on a line of at most 200 characters. */
+  basis?: string | null | undefined;
+  /** Why, on a line of at most 500 characters: for the moderation log, and of a moderator's deletion also for the poster. */
+  reason?: string | null | undefined;
+};
 
 /** The article to restore. */
 export type RestoreArticleInput = {
@@ -70,6 +135,8 @@ export type UserErrorCode =
   | 'INVALID'
   /** A value is longer than its limit. */
   | 'TOO_LONG'
+  /** The viewer, or the site, already has as many things of the kind as it can have. */
+  | 'LIMIT_EXCEEDED'
   /** Voting on the article has ended. */
   | 'VOTING_CLOSED'
   /** It is too late for the poster to change the title or the text. */
@@ -299,6 +366,42 @@ export type FollowMutation = { follow: { target:
       | { code: UserErrorCode, message: string }
     > } | null };
 
+export type PostMutationVariables = Exact<{
+  input: PostInput;
+}>;
+
+
+export type PostMutation = { post: { article: { id: string, number: number } | null, userErrors: Array<
+      | { code: UserErrorCode, message: string, field: Array<string> | null }
+      | { articleId: string, code: UserErrorCode, message: string, field: Array<string> | null, article: { id: string, number: number, title: string, link: string | null, createdAt: string, score: number, votes: number, upvotes: number, downvotes: number, isInteresting: boolean, votingEndsAt: string, viewerVote: VoteDirection | null, viewerCanVote: boolean, revision: number, editedAt: string | null, deletedAt: string | null, poster: { id: string, name: string }, groups: Array<{ id: string, name: string }> } | null }
+      | { code: UserErrorCode, message: string, field: Array<string> | null }
+      | { code: UserErrorCode, message: string, field: Array<string> | null }
+    > } | null };
+
+export type EditMutationVariables = Exact<{
+  input: EditArticleInput;
+}>;
+
+
+export type EditMutation = { editArticle: { article: { text: string | null, viewerCanEdit: boolean, id: string, number: number, title: string, link: string | null, createdAt: string, score: number, votes: number, upvotes: number, downvotes: number, isInteresting: boolean, votingEndsAt: string, viewerVote: VoteDirection | null, viewerCanVote: boolean, revision: number, editedAt: string | null, deletedAt: string | null, poster: { id: string, name: string }, groups: Array<{ id: string, name: string }> } | null, userErrors: Array<
+      | { code: UserErrorCode, message: string }
+      | { code: UserErrorCode, message: string }
+      | { code: UserErrorCode, message: string }
+      | { code: UserErrorCode, message: string }
+    > } | null };
+
+export type DeleteMutationVariables = Exact<{
+  input: DeleteArticleInput;
+}>;
+
+
+export type DeleteMutation = { deleteArticle: { deletedId: string | null, userErrors: Array<
+      | { code: UserErrorCode, message: string }
+      | { code: UserErrorCode, message: string }
+      | { code: UserErrorCode, message: string }
+      | { code: UserErrorCode, message: string }
+    > } | null };
+
 export const Groups = ("query Groups($contains:String$after:String){...Frame groups(orderBy:ARTICLE_COUNT contains:$contains first:100 after:$after){nodes{id name articleCount}pageInfo{hasNextPage endCursor}}}" + frameFragment) as unknown as TypedDocumentNode<GroupsQuery, GroupsQueryVariables>;
 export const ArticleByLink = ("query ArticleByLink($link:URL!){articleByLink(link:$link){...Row}}" + rowFragment) as unknown as TypedDocumentNode<ArticleByLinkQuery, ArticleByLinkQueryVariables>;
 export const HostArticles = ("query HostArticles($name:String!$after:String){...Frame host(name:$name){id articlesConnection(after:$after){...Page}}}" + pageFragment + frameFragment) as unknown as TypedDocumentNode<HostArticlesQuery, HostArticlesQueryVariables>;
@@ -317,3 +420,6 @@ export const Saved = ("query Saved($after:String){viewerSaved(after:$after){edge
 export const Feed = ("query Feed($after:String){viewerFeed(after:$after){nodes{...Row}pageInfo{hasNextPage endCursor}}viewerFollowing{id ...on Group{name}...on User{name}}}" + rowFragment) as unknown as TypedDocumentNode<FeedQuery, FeedQueryVariables>;
 export const Save = ("mutation Save($input:SaveInput!){save(input:$input){article{id viewerHasSaved}userErrors{code message}}}") as unknown as TypedDocumentNode<SaveMutation, SaveMutationVariables>;
 export const Follow = ("mutation Follow($input:FollowInput!){follow(input:$input){target{id ...on Group{viewerFollows}...on User{viewerFollows}}userErrors{code message}}}") as unknown as TypedDocumentNode<FollowMutation, FollowMutationVariables>;
+export const Post = ("mutation Post($input:PostInput!){post(input:$input){article{id number}userErrors{code message field ...on DuplicateLinkError{articleId article{...Row}}}}}" + rowFragment) as unknown as TypedDocumentNode<PostMutation, PostMutationVariables>;
+export const Edit = ("mutation Edit($input:EditArticleInput!){editArticle(input:$input){article{...Row text viewerCanEdit}userErrors{code message}}}" + rowFragment) as unknown as TypedDocumentNode<EditMutation, EditMutationVariables>;
+export const Delete = ("mutation Delete($input:DeleteArticleInput!){deleteArticle(input:$input){deletedId userErrors{code message}}}") as unknown as TypedDocumentNode<DeleteMutation, DeleteMutationVariables>;

@@ -16,6 +16,7 @@ import { VotesPage } from "./votes";
 export { follow } from "./keep";
 export { Keyboard } from "./keyboard";
 export { cut } from "./past";
+export { repeat } from "./repeat";
 export { Sheet } from "./sheet";
 export { Why } from "./why";
 

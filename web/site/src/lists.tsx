@@ -187,8 +187,8 @@ function Welcome() {
       <p>{texts.nextSteps}</p>
       <ul>
         <li>{filled(texts.stepSubmit, { link })}</li>
-        <li>{filled(texts.stepDemo, { command: <code>go run . --demo-articles</code> })}</li>
-        <li>{filled(texts.stepImport, { command: <code>go run . import articles.csv</code> })}</li>
+        <li>{filled(texts.stepDemo, { command: <code>--demo-articles</code> })}</li>
+        <li>{filled(texts.stepImport, { command: <code>import articles.csv</code> })}</li>
         {site?.explorer && (
           <li>{filled(texts.stepExplore, { link: <a href="/graphiql">{texts.exploreAPI}</a> })}</li>
         )}

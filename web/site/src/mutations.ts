@@ -1,26 +1,18 @@
 import { type Client, type DocumentInput, type OperationResult, useClient } from "@urql/preact";
 import { useEffect, useState } from "preact/hooks";
 import { askToSignIn } from "./asking";
-import {
-  Delete,
-  type DeleteArticleInput,
-  type DeleteMutation,
-  Edit,
-  type EditArticleInput,
-  type EditMutation,
-  Post,
-  type PostInput,
-  type PostMutation,
-  Vote,
-  type VoteInput,
-  type VoteMutation,
-} from "./gql";
-import { usePage } from "./page";
-import { explainError, explainRefusal } from "./problem";
+import type { VoteInput, VoteMutation } from "./gql";
+import type {
+  DeleteArticleInput,
+  DeleteMutation,
+  EditArticleInput,
+  EditMutation,
+  PostInput,
+  PostMutation,
+} from "./later-gql";
+import { type Page, usePage } from "./page";
 import { inOrder, isLeaving } from "./requests";
-import { navigate, paths } from "./router";
-import { dropDraft, windowStorage } from "./storage";
-import { texts } from "./strings";
+import { windowStorage } from "./storage";
 import { randomKey } from "./text";
 
 interface Inputs {
@@ -37,11 +29,12 @@ interface Results {
   Delete: DeleteMutation;
 }
 
-type Name = keyof Inputs;
+export type Name = keyof Inputs;
+export type Document<N extends Name> = DocumentInput<Results[N], { input: Inputs[N] }>;
 type Result<N extends Name> = Pick<OperationResult<Results[N]>, "data" | "error">;
 
 /** A mutation that the server has not answered. It is safe to repeat. */
-interface Mutation<N extends Name = Name> {
+export interface Mutation<N extends Name = Name> {
   id: string;
   name: N;
   input: Inputs[N];
@@ -51,13 +44,10 @@ interface Mutation<N extends Name = Name> {
   sentAt: number;
 }
 
-const documents = { Vote, Post, Edit, Delete };
 const storageKey = "frontpage.unanswered";
-// Later, a repeated vote could replace one from another device, and a repeated post be published twice.
-const lifetime = 60 * 60 * 1000; // milliseconds
 
 /** Returns a function that executes a mutation, and asks anonymous visitors to sign in instead. */
-export function useSend<N extends Name>(name: N) {
+export function useSend<N extends Name>(name: N, document: Document<N>) {
   const client = useClient();
   const { identify } = usePage();
   const [sending, setSending] = useState(false);
@@ -65,7 +55,7 @@ export function useSend<N extends Name>(name: N) {
     setSending(true);
     const { site, viewer = "", error } = await identify();
     const mutation = { id: randomKey(), name, input, viewer, sentAt: Date.now() };
-    const result: Result<N> = viewer ? await execute(client, mutation) : { error };
+    const result: Result<N> = viewer ? await execute(client, document, mutation) : { error };
     setSending(false);
     if (!viewer && !error) {
       if (name === "Vote") keep([mutation]); // it is cast once the visitor has signed in
@@ -83,42 +73,26 @@ export const isUnanswered = () => unanswered().length > 0;
  * Repeats the mutations that were unanswered when the user left the previous page of this window: they may
  * not have arrived. Reports whether that is done. What is read before it may lack their effects.
  */
-export function useRepeat(viewer: string | undefined, say: (message: string) => void): boolean {
+export function useRepeat(viewer: string | undefined, { load, say }: Pick<Page, "load" | "say">): boolean {
   const client = useClient();
   const [done, setDone] = useState(() => !isUnanswered());
   useEffect(() => {
-    if (viewer && isUnanswered()) void repeat(client, viewer, say).then(() => setDone(true));
+    if (viewer && isUnanswered())
+      void load()
+        .then(({ repeat }) => repeat(client, viewer, say))
+        .finally(() => setDone(true));
   }, [viewer]);
   return done;
 }
 
-async function repeat(client: Client, viewer: string, say: (message: string) => void): Promise<void> {
-  const mutations = unanswered().filter((mutation) => [viewer, ""].includes(mutation.viewer));
-  const young = mutations.filter(({ sentAt }) => Date.now() - sentAt < lifetime);
-  keep(young);
-  if (young.length < mutations.length) say(texts.allInDoubt);
-  for (const mutation of young) {
-    const { data, error } = await execute(client, { ...mutation, viewer });
-    const payload: { userErrors: { code: string; message: string }[] } | null | undefined = Object.values(
-      data ?? {},
-    ).find((field) => field?.userErrors);
-    const refusal = payload?.userErrors[0];
-    if (refusal) say(`${explainRefusal(refusal)} ${texts.inDoubt[mutation.name]}`);
-    else if (error) say(`${explainError(error)} ${texts.inDoubt[mutation.name]}`);
-    else if (mutation.name === "Delete") say(texts.hasDeleted);
-    else if (mutation.name === "Edit") say(texts.hasEdited);
-    else if (data && "post" in data && data.post?.article) {
-      dropDraft();
-      say(texts.hasPosted);
-      if (location.pathname === "/submit") navigate(paths.article(data.post.article.number), "replace");
-    }
-  }
-}
-
-async function execute<N extends Name>(client: Client, mutation: Mutation<N>): Promise<Result<N>> {
+/** Executes a mutation, which is unanswered until then. */
+export async function execute<N extends Name>(
+  client: Client,
+  document: Document<N>,
+  mutation: Mutation<N>,
+): Promise<Result<N>> {
   const subject = subjectOf(mutation);
   keep([...unanswered().filter((other) => subjectOf(other) !== subject), mutation]);
-  const document = documents[mutation.name] as DocumentInput<Results[N], { input: Inputs[N] }>;
   const result = await client
     .mutation(document, { input: mutation.input }, { fetch: inOrder(subject) })
     .toPromise();
@@ -131,10 +105,10 @@ async function execute<N extends Name>(client: Client, mutation: Mutation<N>): P
 const subjectOf = ({ name, input }: Mutation) =>
   `${name} ${"article" in input ? input.article : input.idempotencyKey}`;
 
-function unanswered(): Mutation[] {
+export function unanswered(): Mutation[] {
   return JSON.parse(windowStorage.get(storageKey) ?? "[]");
 }
 
-function keep(mutations: Mutation[]): void {
+export function keep(mutations: Mutation[]): void {
   windowStorage.set(storageKey, JSON.stringify(mutations));
 }

@@ -52,10 +52,10 @@ export function PastPage({ name }: { name?: string }) {
   const variables = { at: new Date(at).toISOString() };
   const [{ data, error }, execute] = useQuery({ query: Past, variables });
   const page = data?.frontPage;
+  const latest = now - (now % hour);
   // Such as on a site that was imported since then. The server does the same.
   useEffect(() => {
-    const latest = address(now - (now % hour));
-    if (!name && data && !page?.edges.length) navigate(latest, "replace");
+    if (!name && data && !page?.edges.length) navigate(address(latest), "replace");
   }, [data]);
   useScroll(data !== undefined);
   const [all, setAll] = useState(visit.arrival !== "new");
@@ -98,10 +98,14 @@ export function PastPage({ name }: { name?: string }) {
           </ol>
           <div ref={end} />
         </div>
+      ) : data && address(at) === address(latest) ? (
+        <Empty title={texts.noFrontPageYet}>
+          <p>{texts.aboutNoFrontPageYet}</p>
+        </Empty>
       ) : data ? (
         <Empty title={texts.noFrontPage}>
           <p>
-            {texts.aboutNoFrontPage} <a href={address(now - (now % hour))}>{texts.seeLatest}</a>
+            {texts.aboutNoFrontPage} <a href={address(latest)}>{texts.seeLatest}</a>
           </p>
         </Empty>
       ) : error ? (

@@ -104,7 +104,7 @@ function Drawn({ article, now, ...place }: RowProps) {
           explain={() => setExplained(!explained)}
         />
       )}
-      {later && explained && <later.Why article={article} now={now} above={place.above} />}
+      {later && explained && <later.Why article={article} above={place.above} />}
     </li>
   );
 }

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import {
-  onTokenChange,
+  onUserChange,
   readSession,
   rememberMethod,
   returnPath,
@@ -95,9 +95,9 @@ describe("a token", () => {
     expect(readSession()).toEqual(anonymous);
   });
 
-  test("changed by another window is reported, and other changes are not", () => {
+  test("changed by another window, or while the page was left, is reported, and other changes are not", () => {
     let changes = 0;
-    const stop = onTokenChange(() => changes++);
+    const stop = onUserChange(() => changes++);
     const change = (key: string | null) => dispatchEvent(new StorageEvent("storage", { key }));
     change("frontpage.token");
     expect(changes).toBe(1);
@@ -105,9 +105,17 @@ describe("a token", () => {
     expect(changes).toBe(2);
     change("frontpage.name");
     expect(changes).toBe(2);
-    stop();
-    change("frontpage.token");
+    const show = (persisted: boolean) => dispatchEvent(Object.assign(new Event("pageshow"), { persisted }));
+    show(false);
     expect(changes).toBe(2);
+    show(true); // from the back/forward cache
+    expect(changes).toBe(3);
+    change("frontpage.viewer");
+    expect(changes).toBe(4);
+    stop();
+    show(true);
+    change("frontpage.token");
+    expect(changes).toBe(4);
   });
 
   const startSignIn = () => {

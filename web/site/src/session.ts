@@ -16,6 +16,7 @@ const nameKey = "frontpage.name";
 const tokenKey = "frontpage.token";
 const stateKey = "frontpage.state";
 const methodKey = "frontpage.signIn";
+const viewerKey = "frontpage.viewer";
 
 export function readSession(): Session {
   const name = accepts("NAME") && (windowStorage.get(nameKey) ?? browserStorage.get(nameKey));
@@ -54,13 +55,24 @@ export function signOut(): void {
   browserStorage.remove(tokenKey);
 }
 
-/** Calls back when another window, or an application of the same origin, changes the token. */
-export function onTokenChange(callback: () => void): () => void {
-  const listener = (event: StorageEvent) => {
-    if (event.key === tokenKey || event.key === null) callback();
+/** Tells the other windows who is signed in: a cookie, which scripts cannot see, is the same for all. */
+export const announce = (viewer = "") => browserStorage.set(viewerKey, viewer);
+
+/**
+ * Calls back when the user may have changed: in another window, by an application of the same origin, or on a later page
+ * of this window, if the browser has restored this one from its back/forward cache.
+ */
+export function onUserChange(callback: () => void): () => void {
+  const listener = (event: Event) => {
+    const { key, persisted } = event as StorageEvent & PageTransitionEvent;
+    if (persisted || key === tokenKey || key === viewerKey || key === null) callback();
   };
   addEventListener("storage", listener);
-  return () => removeEventListener("storage", listener);
+  addEventListener("pageshow", listener);
+  return () => {
+    removeEventListener("storage", listener);
+    removeEventListener("pageshow", listener);
+  };
 }
 
 /**

@@ -58,7 +58,7 @@ export function Standing({ article, now }: { article: RowFragment; now: number }
             ))}
           </dl>
         )}
-        <Why article={article} now={now} />
+        <Why article={article} />
       </div>
     </section>
   );

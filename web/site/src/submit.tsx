@@ -15,9 +15,8 @@ import {
   toInput,
   withGroup,
 } from "./draft";
-import type { PostMutation } from "./gql";
 import { Rules } from "./group";
-import { ArticleByLink, GroupRules, Groups } from "./later-gql";
+import { ArticleByLink, GroupRules, Groups, Post, type PostMutation } from "./later-gql";
 import { useSend } from "./mutations";
 import { usePage, useSettled, useTitle } from "./page";
 import { explainError, explainRefusal } from "./problem";
@@ -41,7 +40,7 @@ export function SubmitPage() {
   const [draft, setDraft] = useState(firstDraft);
   const [errors, setErrors] = useState<UserError[]>([]);
   const [writes, setWrites] = useState(false);
-  const { send, sending } = useSend("Post");
+  const { send, sending } = useSend("Post", Post);
 
   useEffect(() => keepDraft(draft), [draft]);
   useEffect(() => {

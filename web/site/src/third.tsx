@@ -37,7 +37,9 @@ const WithReporting = lazily(() => import("./reporting"));
 export const LabPage = () => <WithLab>{({ LabPage }) => <LabPage />}</WithLab>;
 
 export const ModerationPage = (props: ComponentProps<Moderation["ModerationPage"]>) => (
-  <WithModeration>{({ ModerationPage }) => <ModerationPage {...props} />}</WithModeration>
+  <ForViewer title={texts.moderation} says={texts.moderatorsSignIn}>
+    <WithModeration>{({ ModerationPage }) => <ModerationPage {...props} />}</WithModeration>
+  </ForViewer>
 );
 
 export const Report = (props: ComponentProps<Reporting["Report"]>) => (

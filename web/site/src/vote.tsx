@@ -1,4 +1,4 @@
-import type { RowFragment, VoteDirection } from "./gql";
+import { type RowFragment, Vote, type VoteDirection } from "./gql";
 import { useSend } from "./mutations";
 import { usePage } from "./page";
 import { explainError, explainRefusal } from "./problem";
@@ -13,7 +13,7 @@ interface VotesProps {
 /** How the viewer can vote on an article: `press` votes in a direction, or takes that vote back. */
 export function useVoting({ article, now }: VotesProps) {
   const { viewer, say } = usePage();
-  const { send } = useSend("Vote");
+  const { send } = useSend("Vote", Vote);
   const { id, viewerVote: own } = article;
   const next = (direction: VoteDirection) => (own === direction ? "NONE" : direction);
   const press = async (direction: VoteDirection) => {

@@ -3,17 +3,16 @@ import { usePage } from "./page";
 import { type Rules, votesToPass } from "./rank";
 import { has } from "./router";
 import { counted, fill, texts } from "./strings";
-import { duration, moment } from "./time";
+import { duration, left } from "./time";
 
 interface WhyProps {
   article: RowFragment;
-  now: number;
   /** The preceding article of a list. */
   above?: RowFragment;
 }
 
 /** Explains the rank of an article: what its votes are worth, and the votes needed to pass the article above. */
-export function Why({ article, now, above }: WhyProps) {
+export function Why({ article, above }: WhyProps) {
   const rules = usePage().site?.rules;
   if (!rules) return null;
   const bonus = article.score - Date.parse(article.createdAt) / 1000; // seconds
@@ -22,10 +21,9 @@ export function Why({ article, now, above }: WhyProps) {
     <p class="why">
       {fill(bonus < 0 ? texts.votesTake : texts.votesAdd, {
         votes: counted(article.votes, texts.votes),
-        time: duration(bonus),
+        time: left(Math.abs(bonus) * 1000, 0),
       })}{" "}
-      {details(rules)} {fill(texts.standsAs, { time: moment(article.score * 1000, now).slice(0, -3) })}{" "}
-      {more ? counted(more, texts.moreToPass) : more === undefined && texts.neverPasses}{" "}
+      {details(rules)} {more ? counted(more, texts.moreToPass) : more === undefined && texts.neverPasses}{" "}
       {has("/lab") && <a href="/lab">{texts.otherRules}</a>}
     </p>
   );

@@ -1,0 +1,42 @@
+package site
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+)
+
+// timeForm is the form of a time by https://scalars.graphql.org/chillicream/date-time.html.
+var timeForm = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(\.\d{1,9})?([Zz]|[+-]([01]\d|2[0-3]):[0-5]\d)$`)
+
+// timeMistakes are forms that other programs write, and what to do about them. The first that a text has is reported.
+var timeMistakes = []struct {
+	form   *regexp.Regexp
+	advice string
+}{
+	{regexp.MustCompile(`\d,\d`), "put a point before the digits after the seconds"},
+	{regexp.MustCompile(`\.\d{10}`), "at most nine digits may follow the seconds"},
+	{regexp.MustCompile(`^\d+-\d+-\d+ +\d`), "put a T between the date and the time"},
+	{regexp.MustCompile(`^\d+-\d+-\d+[Tt]24:`), "write midnight as 00:00:00 of the next day"},
+	{regexp.MustCompile(`[Tt]\d+:\d+:60`), "the seconds are 00 to 59, in a leap second, too"},
+	{regexp.MustCompile(`^\d+-\d+-\d+[Tt][\d:.]+$`), "end it with Z, for UTC, or with an offset such as +02:00"},
+}
+
+// ParseTime reads a time in RFC 3339 with none to nine digits after the seconds and any offset, as
+// https://scalars.graphql.org/chillicream/date-time.html has it, and returns it in UTC, where the year may be -1 or 10000.
+// The error says what to write instead.
+func ParseTime(text string) (time.Time, error) {
+	t, err := time.Parse(time.RFC3339, strings.ToUpper(text))
+	if err == nil && timeForm.MatchString(text) {
+		return t.UTC(), nil
+	}
+	advice := "write a date that exists, T, hours, minutes and seconds in two digits, and Z or an offset such as +02:00"
+	for _, m := range timeMistakes {
+		if m.form.MatchString(text) {
+			advice = m.advice
+			break
+		}
+	}
+	return time.Time{}, fmt.Errorf("%.40q is not a time such as 2026-01-31T12:00:00Z: %s", text, advice)
+}
