@@ -219,7 +219,7 @@ func (r *Repo) unclaim(ctx context.Context, claim string, err error) {
 
 // drawNumber draws an article number. In the same round trip it reads the first name that claimed the look of the poster's name,
 // and if there is a claim to make, claims the idempotency key for the digest, and returns the record of the first claim. The first
-// post of a user claims the look in a further round trip, unless its link is reserved: then it is refused.
+// post of a user claims the look in a further round trip.
 func (r *Repo) drawNumber(ctx context.Context, index int, poster site.UserName, claim string, o postOptions) (n int64, namesake site.UserName, record string, err error) {
 	var number *redis.IntCmd
 	var name *redis.StringCmd
@@ -234,29 +234,47 @@ func (r *Repo) drawNumber(ctx context.Context, index int, poster site.UserName, 
 	if err == nil && claimed != nil {
 		record, err = sessions.FirstOf(claimed)
 	}
-	first := name.Val()
-	if err == nil && first == "" {
-		if err = r.checkReserved(ctx, index, o); err == nil {
-			first, err = r.Sessions.ClaimLook(ctx, poster)
-		}
+	namesake = site.UserName(name.Val())
+	if err == nil && namesake == "" {
+		namesake, err = r.claimLook(ctx, index, poster, o)
 	}
-	return number.Val(), site.UserName(first), record, err
+	return number.Val(), namesake, record, err
 }
 
-// checkReserved returns the Refusal of post.lua for a link that is reserved.
-func (r *Repo) checkReserved(ctx context.Context, index int, o postOptions) error {
+// claimLook claims the look of the poster's name, and returns the first name that claimed it. If the link is reserved, post.lua would
+// refuse the post: so does claimLook, which then claims nothing.
+func (r *Repo) claimLook(ctx context.Context, index int, poster site.UserName, o postOptions) (namesake site.UserName, err error) {
+	reserved, err := r.checkReserved(ctx, index, o)
+	if err != nil {
+		return "", err
+	}
+	look := r.Sessions.Look(poster)
+	if reserved != nil {
+		// The same post, sent at the same time, may have reserved the link. It has claimed the look before that.
+		first, err := r.Store.Client.Get(ctx, look).Result()
+		if errors.Is(err, redis.Nil) {
+			return "", reserved
+		}
+		return site.UserName(first), err
+	}
+	first, err := r.Sessions.ClaimLook(ctx, poster)
+	return site.UserName(first), err
+}
+
+// checkReserved returns the Refusal of post.lua for a link that is reserved, or nil.
+func (r *Repo) checkReserved(ctx context.Context, index int, o postOptions) (refusal, err error) {
 	if o.link == "" {
-		return nil
+		return nil, nil
 	}
 	record, err := r.Store.Client.Get(ctx, r.Store.Partitions[index].Link(o.link)).Result()
 	if err != nil && !errors.Is(err, redis.Nil) {
-		return err
+		return nil, err
 	}
 	first, since, _ := strings.Cut(record, " ")
 	if at, err := site.ParseNumber(since); err == nil && r.Store.Now().Before(site.UnixTime(at).Add(r.Store.Rules.LinkWindow)) {
-		return duplicateLink(first)
+		return duplicateLink(first), nil
 	}
-	return nil
+	return nil, nil
 }
 
 func keyConflict() site.Refusal {

@@ -1,6 +1,7 @@
 package redisrepo_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -10,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"frontpage/failover"
 	"frontpage/must"
 	"frontpage/redisrepo"
@@ -18,6 +21,7 @@ import (
 	"frontpage/redisrepo/rates"
 	"frontpage/redisrepo/reports"
 	"frontpage/redisrepo/site"
+	"frontpage/redistest"
 )
 
 // redisError is an error reply of Redis.
@@ -225,6 +229,29 @@ func TestRefusedFirstCallsOfAUserLeaveNoKey(t *testing.T) {
 		wantRefused(t, err, "FORBIDDEN target")
 		if after := keys(); !slices.Equal(after, before) {
 			t.Errorf("keys %v, want %v", after, before)
+		}
+	})
+}
+
+// The first post of a user, sent twice at the same time with one idempotency key, is one article for both: the link that the one
+// has reserved does not refuse the other.
+func TestFirstPostSentTwiceAtOnceIsOneArticle(t *testing.T) {
+	eachLayout(t, func(t *testing.T, tags []string) {
+		s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
+		for n := range 8 { // of some, the key is in another partition than the link
+			poster, d := site.UserName(fmt.Sprint("new", n)), s.fresh()
+			d.IdempotencyKey = new("key")
+			var first *site.Article
+			between := s.client(redistest.Hook(func(ctx context.Context, commands []redis.Cmder, send redis.ProcessPipelineHook) error {
+				if first == nil && commands[0].Name() == "get" && strings.Contains(fmt.Sprint(commands[0].Args()...), "link:") {
+					first = must.Get(s.Post(s.ctx, poster, d))(t)
+				}
+				return send(ctx, commands)
+			}))
+			second := must.Get(s.reopened(between, nil, redisrepo.WithPartitions(len(tags))).Post(s.ctx, poster, d))(t)
+			if first == nil || first.ID != second.ID {
+				t.Errorf("got %v and %v, want one article", first, second.ID)
+			}
 		}
 	})
 }
