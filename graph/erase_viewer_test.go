@@ -22,7 +22,7 @@ func TestErasuresTakeTurns(t *testing.T) {
 	client := redistest.Start(t).Client
 	short := func(o *endpoint.Options) { o.Timeout = time.Second }
 	s := sitetest.New(t, client, site.DefaultRules(), short, sitetest.WithRates(endpoint.Rates{Cost: endpoint.Rate{Most: 9_000, Window: time.Hour}, Addresses: 1}))
-	other := must.Get(redisrepo.New(t.Context(), client, site.DefaultRules()))(t)
+	other := must.Get(redisrepo.New(t.Context(), client, site.DefaultRules(), redisrepo.WithClock(func() time.Time { return sitetest.Start })))(t)
 	for i := range 300 {
 		must.Do(t, client.Set(t.Context(), fmt.Sprint("query:", i), "x", 0).Err())
 	}
