@@ -60,7 +60,7 @@ func votesThatDoNotCount(t *testing.T, s *sitetest.Site) {
 func TestVotersAreChargedByTheirNumber(t *testing.T) {
 	t.Parallel()
 	client := redistest.Start(t).Client
-	s := sitetest.New(t, client, site.DefaultRules(), sitetest.WithRates(endpoint.Rates{Cost: endpoint.Rate{Most: 10_000, Window: time.Hour}, Addresses: 1}))
+	s := sitetest.New(t, client, site.DefaultRules(), sitetest.WithRates(endpoint.Rates{Cost: endpoint.Rate{Most: 250, Window: time.Hour}, Addresses: 1}))
 	const votes = 16_000
 	_, errs := s.Repo.Import(t.Context(), []redisrepo.Imported{{ID: 1, Poster: "poster", PostedAt: sitetest.Start.Add(-time.Minute), Votes: votes, Draft: site.Draft{Title: "t"}}})
 	must.Do(t, errors.Join(errs...))
