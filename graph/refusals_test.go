@@ -61,7 +61,7 @@ var refusedInputs = map[string][]string{
 
 // callers are those who send requests, as headers.
 var callers = map[string][]string{
-	"nobody": nil, "alice": {"X-User-ID", "alice"}, "bob": {"X-User-ID", "bob"}, "zed": {"X-User-ID", "zed"}, "Аlice": {"X-User-ID", "\u0410lice"},
+	"anonymous": nil, "alice": {"X-User-ID", "alice"}, "bob": {"X-User-ID", "bob"}, "zed": {"X-User-ID", "zed"}, "Аlice": {"X-User-ID", "\u0410lice"},
 	"eve, who is denied": {"X-User-ID", "eve"}, "full": {"X-User-ID", "full"},
 	"a moderator": {"X-User-ID", "mod", "X-User-Roles", "moderator"}, "a service": {"X-User-ID", "bot", "X-User-Roles", "service"},
 }

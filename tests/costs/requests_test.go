@@ -143,7 +143,7 @@ func pages(t testing.TB) (all []request) {
 			}
 		}
 	}
-	for _, path := range []string{"/nope", "/a/x", "/a/2000000000", "/u/nobody", "/g/nosuch", "/g/nosuch/top/all", "/?after=x"} {
+	for _, path := range []string{"/nope", "/a/x", "/a/2000000000", "/u/unknown", "/g/nosuch", "/g/nosuch/top/all", "/?after=x"} {
 		all = append(all, request{name: path, path: path})
 	}
 	return all
