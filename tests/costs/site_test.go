@@ -22,6 +22,7 @@ import (
 var (
 	articles = flag.Int("articles", programtest.Size(2_000, 100_000), "articles of the site")
 	filled   = flag.String("redis", "", "socket of a Redis to use, which is filled if it is empty; without it, a Redis is started")
+	only     = flag.String("only", "", "measure the requests whose names match this regular expression; empty: all")
 	binary   = flag.String("program", "", "a built program to measure instead of this one")
 )
 
