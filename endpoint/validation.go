@@ -85,11 +85,14 @@ func suggestible(errs gqlerror.List) bool {
 	return len(errs) > 0 && len(errs) <= maxSuggested
 }
 
+// anyScalar is the scalar of Apollo Federation whose values are objects: references to entities.
+const anyScalar = "_Any"
+
 // objectsAreInputs rejects {} as a value of a scalar or an enum. gqlparser accepts it, and gqlgen panics on
 // @skip(if: {}).
 func objectsAreInputs(events *core.Events, addError core.AddErrFunc) {
 	events.OnValue(func(_ *core.Walker, value *ast.Value) {
-		if value.Kind == ast.ObjectValue && value.Definition != nil && value.Definition.Kind != ast.InputObject {
+		if value.Kind == ast.ObjectValue && value.Definition != nil && value.Definition.Kind != ast.InputObject && value.Definition.Name != anyScalar {
 			addError(core.Message("%s is not an object", value.Definition.Name), core.At(value.Position))
 		}
 	})

@@ -123,8 +123,9 @@ const (
 	// rankingCost is what a ranking costs besides its articles: Redis takes for its first step about as long as for
 	// reading 50.
 	rankingCost = 50
-	// votersCost is what a page of voters costs besides them: all their names are read.
-	votersCost = 50
+	// votersCost is what a page of voters costs besides them: all their names are read, as many for a point.
+	votersCost     = 50
+	votersPerPoint = 80
 	// lookedPerPoint is how many members of lists Redis looks at for a point: about 20 points for each millisecond.
 	lookedPerPoint = 20
 )

@@ -2,6 +2,7 @@ package graph
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -31,10 +32,14 @@ type EraseViewerPayload struct {
 	UserErrors []UserError
 }
 
-// eraseWait is how long a call waits for an erasure.
-const eraseWait = 5 * time.Second
+const (
+	// eraseLease is how often the process that erases says so. It is a third of how long that is believed.
+	eraseLease = 5 * time.Second
+	// erasedPerPoint is how many keys, entries and fields are looked at for a point: about 20 points for each millisecond.
+	erasedPerPoint = 3
+)
 
-// erasures lets one erasure run at a time. It goes on when the request that began it has ended.
+// erasures lets one erasure of the site run at a time. It goes on when the request that began it has ended.
 type erasures struct {
 	mu      sync.Mutex
 	running *erasure // nil: none
@@ -64,15 +69,24 @@ func (r *Resolver) eraseViewer(ctx context.Context, input EraseViewerInput) (*Er
 	return &payload, err
 }
 
-// erase begins the erasure of a user, unless one runs, and waits a while for that. It reports whether the user is erased.
+// erase begins the erasure of a user, unless one runs, and waits for half of the time that a request has. It reports whether the
+// user is erased.
 func (r *Resolver) erase(ctx context.Context, user site.UserName, remove bool) (bool, error) {
 	r.erasures.mu.Lock()
 	e := r.erasures.running
 	if e == nil {
+		if _, taken, err := r.repo.Erasing.Take(ctx); err != nil || !taken {
+			r.erasures.mu.Unlock()
+			return false, err
+		}
 		e = &erasure{user: user, ended: make(chan struct{})}
 		r.erasures.running = e
+		go r.holdErasing(e.ended)
 		go func() {
-			_, e.err = erase.User(context.WithoutCancel(ctx), r.repo, string(user), erase.Options{Remove: remove, Settle: erase.Settle})
+			ctx := context.WithoutCancel(ctx)
+			did, err := erase.User(ctx, r.repo, string(user), erase.Options{Remove: remove, Settle: erase.Settle})
+			e.err = errors.Join(err, r.repo.Erasing.GiveBack(ctx))
+			endpoint.Owe(ctx, did.Looked/erasedPerPoint)
 			r.erasures.mu.Lock()
 			r.erasures.running = nil
 			r.erasures.mu.Unlock()
@@ -86,9 +100,23 @@ func (r *Resolver) erase(ctx context.Context, user site.UserName, remove bool) (
 			return false, nil
 		}
 		return e.err == nil, e.err
-	case <-time.After(eraseWait):
+	case <-time.After(r.timeout / 2):
 		return false, nil
 	case <-ctx.Done():
 		return false, ctx.Err()
+	}
+}
+
+// holdErasing keeps other processes from erasing until the erasure has ended.
+func (r *Resolver) holdErasing(ended <-chan struct{}) {
+	tick := time.NewTicker(eraseLease)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			_, _, _ = r.repo.Erasing.Take(context.Background()) // without it, another process may erase, too: that is safe
+		case <-ended:
+			return
+		}
 	}
 }

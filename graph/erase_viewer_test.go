@@ -1,16 +1,55 @@
 package graph_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
+	"frontpage/endpoint"
 	"frontpage/must"
+	"frontpage/redisrepo"
 	"frontpage/redisrepo/erase"
 	"frontpage/redisrepo/site"
 	"frontpage/redistest"
 	"frontpage/sitetest"
 )
+
+// One erasure of a site runs at a time, in whatever process. It pays for what it looks at, and no call waits for longer than half of
+// the time that a request has.
+func TestErasuresTakeTurns(t *testing.T) {
+	t.Parallel()
+	client := redistest.Start(t).Client
+	short := func(o *endpoint.Options) { o.Timeout = time.Second }
+	s := sitetest.New(t, client, site.DefaultRules(), short, sitetest.WithRates(endpoint.Rates{Cost: endpoint.Rate{Most: 9_000, Window: time.Hour}, Addresses: 1}))
+	other := must.Get(redisrepo.New(t.Context(), client, site.DefaultRules(), redisrepo.WithClock(func() time.Time { return sitetest.Start })))(t)
+	for i := range 300 {
+		must.Do(t, client.Set(t.Context(), fmt.Sprint("query:", i), "x", 0).Err())
+	}
+	spent := func() (all int) {
+		for _, key := range sitetest.RateKeys(t, client) {
+			all = max(all, sitetest.RateCount(t, client, key))
+		}
+		return all
+	}
+	const erase = `mutation { eraseViewer(input: {confirm: "alice"}) { done } }`
+	_, taken, err := other.Erasing.Take(t.Context())
+	if err != nil || !taken {
+		t.Fatal(taken, err)
+	}
+	s.Want("alice", erase, `{"eraseViewer":{"done":false}}`)
+	if n := client.HLen(t.Context(), "denials:").Val(); n != 0 {
+		t.Errorf("an erasure began beside that of another process: %d denials", n)
+	}
+	must.Do(t, other.Erasing.GiveBack(t.Context()))
+	began := time.Now()
+	s.Want("alice", erase, `{"eraseViewer":{"done":false}}`) // it waits 1.5 s for requests under way
+	if took := time.Since(began); took > 900*time.Millisecond {
+		t.Errorf("a call waited %v for the erasure, want half a second", took)
+	}
+	must.Soon(t, "the erasure has ended", func() bool { return client.ZCard(t.Context(), "erased:").Val() == 1 })
+	must.Soon(t, "it was paid", func() bool { return spent() > 2*2000+100 })
+}
 
 // Viewers erase themselves if they type their names, also while they are denied changes, and a denial stays. Others cannot.
 func TestViewersEraseThemselves(t *testing.T) {

@@ -41,7 +41,7 @@ func NewHandler(repo *redisrepo.Repo, site Site, log *slog.Logger, o endpoint.Op
 }
 
 func newResolver(repo *redisrepo.Repo, site Site, log *slog.Logger, o endpoint.Options) *Resolver {
-	return &Resolver{repo: repo, site: &site, log: log, reads: endpoint.NewReads(repo, o.SharedAnswers), buckets: buckets(o.AuditSecret), found: newFoundRings()}
+	return &Resolver{repo: repo, site: &site, log: log, reads: endpoint.NewReads(repo, o.SharedAnswers), buckets: buckets(o.AuditSecret), found: newFoundRings(), timeout: o.Timeout}
 }
 
 // served returns what the endpoint serves: the schema, resolved by root, and what depends on its names.

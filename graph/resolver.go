@@ -2,6 +2,7 @@ package graph
 
 import (
 	"log/slog"
+	"time"
 
 	"frontpage/endpoint"
 	"frontpage/redisrepo"
@@ -15,6 +16,7 @@ type Resolver struct {
 	reads   endpoint.Reads
 	buckets buckets
 	found   foundRings
+	timeout time.Duration // of a query or mutation
 
 	erasures erasures
 }

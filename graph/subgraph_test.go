@@ -40,7 +40,12 @@ func TestRouterAsksForEntities(t *testing.T) {
 	if got := ask(references); strings.TrimSpace(got) != want {
 		t.Errorf("_entities: %s\nwant %s", got, want)
 	}
-	if trips, _ := s.Trips.Read(); trips > 2 {
+	trips, _ := s.Trips.Read()
+	inline := strings.NewReplacer(`"__typename"`, "__typename", `"id"`, "id").Replace(references)
+	if got := s.AskText("", strings.NewReplacer("query ($of: [_Any!]!) ", "", "$of", "["+inline+"]").Replace(query)); strings.TrimSpace(got) != want {
+		t.Errorf("_entities of literals: %s\nwant %s", got, want)
+	}
+	if trips > 2 {
 		t.Errorf("_entities took %d round trips, want 2: articles, and sizes of groups", trips)
 	}
 	for reference, message := range map[string]string{

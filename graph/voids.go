@@ -49,6 +49,9 @@ func (r *Resolver) votersOf(ctx context.Context, a *site.Article, direction *sit
 	if !endpoint.ViewerOf(ctx).Moderator {
 		return nil, nil
 	}
+	if !r.repo.VotersForgotten(a) {
+		endpoint.Owe(ctx, (a.Upvotes+a.Downvotes)/votersPerPoint-votersCost)
+	}
 	voters, info, err := r.repo.Voters(ctx, a, direction, asInt(first), after)
 	if err != nil {
 		return nil, err

@@ -1,9 +1,17 @@
 package graph_test
 
 import (
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
+	"time"
 
+	"frontpage/endpoint"
+	"frontpage/must"
+	"frontpage/redisrepo"
+	"frontpage/redisrepo/site"
+	"frontpage/redistest"
 	"frontpage/sitetest"
 )
 
@@ -46,4 +54,25 @@ func votesThatDoNotCount(t *testing.T, s *sitetest.Site) {
 		`{"events":{"edges":[{"node":{"articleId":"article:1","by":{"name":"mod"},"direction":null,"groups":null,"removal":{"reason":"a ring"},"votes":2}}]},"moderationLog":{"nodes":[{"by":"mod","kind":"VOTES_VOIDED","reason":"a ring"}]}}`)
 	want("mod", "moderator", `mutation { voidVotes(input: {article: 1, users: ["eve"], void: false, reason: ""}) { article { votes } voided } }`, `{"voidVotes":{"article":{"votes":3},"voided":0}}`)
 	want("eve", "", mine, `{"article":{"viewerCanVote":true,"viewerVoid":null,"viewerVote":"UP"},"viewerVotes":{"edges":[{"direction":"UP","void":null}]}}`)
+}
+
+// A page of voters costs more the more voters there are: all their names are read.
+func TestVotersAreChargedByTheirNumber(t *testing.T) {
+	t.Parallel()
+	client := redistest.Start(t).Client
+	s := sitetest.New(t, client, site.DefaultRules(), sitetest.WithRates(endpoint.Rates{Cost: endpoint.Rate{Most: 250, Window: time.Hour}, Addresses: 1}))
+	const votes = 16_000
+	_, errs := s.Repo.Import(t.Context(), []redisrepo.Imported{{ID: 1, Poster: "poster", PostedAt: sitetest.Start.Add(-time.Minute), Votes: votes, Draft: site.Draft{Title: "t"}}})
+	must.Do(t, errors.Join(errs...))
+	few := s.Post("alice", "few")
+	spent := func(moderator, id string) int {
+		t.Helper()
+		if got := query(s, moderator, "moderator", fmt.Sprintf(`{ article(id: %q) { voters(first: 1) { nodes { name } } } }`, id)); !strings.Contains(got, `"voters":{"nodes":[`) {
+			t.Errorf("got %s", got)
+		}
+		return sitetest.RateCount(t, client, "cost:user:"+moderator)
+	}
+	if one, many := spent("mod", few), spent("deputy", "1"); many != one+votes/80-50 {
+		t.Errorf("voters cost %d points, and %d if there are %d, want %d more", one, many, votes, votes/80-50)
+	}
 }

@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"image/color"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"frontpage/cards"
+	"frontpage/redisrepo/rates"
 )
 
 const (
@@ -17,9 +19,12 @@ const (
 	cardKept = time.Hour
 	// cardBytes is how many bytes of cards are kept.
 	cardBytes = 8 << 20
+	// cardCost is what drawing a card costs, points.
+	cardCost = 200
 )
 
-// card sends the picture of an article, which costs what its query costs. A title in other letters has no card.
+// card sends the picture of an article, which costs what its query costs, and more for drawing it. A title in other letters has
+// no card.
 func (s *server) card(w http.ResponseWriter, req *http.Request) {
 	p, err := s.article(req)
 	if err != nil {
@@ -41,12 +46,23 @@ func (s *server) card(w http.ResponseWriter, req *http.Request) {
 	if a.Link != nil {
 		c.Host = host(*a.Link)
 	}
-	drawn, err := s.cards.Do(req.Context(), c, func(context.Context) ([]byte, int) {
-		content := c.PNG()
+	var wait time.Duration
+	var failed error
+	drawn, err := s.cards.Do(req.Context(), c, func(context.Context) (content []byte, size int) {
+		wait, failed = s.Work(req, cardCost, func() { content = c.PNG() })
+		if content == nil {
+			return nil, -1
+		}
 		return content, len(content)
 	})
-	if err != nil {
+	if err = cmp.Or(err, failed); err != nil && req.Context().Err() != nil {
 		return // the client did not wait
+	}
+	if drawn == nil { // another client may have been the one that could not pay
+		w.Header().Set("Cache-Control", "no-store")
+		w.Header().Set("Retry-After", strconv.Itoa(max(rates.Seconds(wait), 1)))
+		http.Error(w, p.T("tooMany"), http.StatusTooManyRequests)
+		return
 	}
 	header := w.Header()
 	header.Set("Content-Type", "image/png")

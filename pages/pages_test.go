@@ -59,7 +59,9 @@ func withPages(t *testing.T, server *redistest.Server, of *sitetest.Site, o page
 		o.API.Identity = must.Get(identity.New(t.Context(), identity.Options{Development: true, ValidName: endpoint.ValidName}))(t)
 	}
 	o.Now = func() time.Time { return sitetest.Start.Add(time.Hour) }
-	o.Work = s.Handler.Work
+	if o.Work == nil {
+		o.Work = s.Handler.Work
+	}
 	mux := http.NewServeMux()
 	mux.Handle("/", web.Handler(web.Options{Site: true, Explorer: true, Missing: pages.Handle(mux, s.Handler, s.Repo, o)}))
 	s.pages = httptest.NewServer(mux)

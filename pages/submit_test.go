@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"frontpage/cards"
 	"frontpage/must"
@@ -76,6 +77,23 @@ func TestArticlesHaveCards(t *testing.T) {
 	picture := must.Get(png.Decode(bytes.NewReader([]byte(card.body))))(t)
 	if card.status != 200 || card.header.Get("Content-Type") != "image/png" || card.header.Get("Cache-Control") != "public, max-age=3600" || picture.Bounds().Dx() != cards.Width {
 		t.Errorf("got %d with %v", card.status, card.header)
+	}
+	drawn := 0
+	o := pages.Options{Work: func(_ *http.Request, points int, work func()) (time.Duration, error) {
+		if points >= 200 {
+			drawn++
+		}
+		work()
+		return 0, nil
+	}}
+	again := withPages(t, s.redis, s.Site, o)
+	for range 3 {
+		if got := again.get("/a/1/card.png"); got.body != card.body {
+			t.Errorf("got another card: %d with %v", got.status, got.header)
+		}
+	}
+	if drawn != 1 {
+		t.Errorf("a card was drawn, and charged, %d times, want once", drawn)
 	}
 	for _, path := range []string{"/a/2/card.png", "/a/3/card.png", "/a/9/card.png", "/a/x/card.png"} {
 		if got := s.get(path); got.status != http.StatusNotFound {

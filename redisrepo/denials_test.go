@@ -257,3 +257,30 @@ func TestDenialsCostAVoteNothing(t *testing.T) {
 		t.Errorf("sent %v", sent)
 	}
 }
+
+// To end what is not denied, or has ended, is a no-op: it leaves no record, and no entry in the log.
+func TestEndOfNoDenialWritesNothing(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil, one)
+	s.deny("eve", nil, "spam")
+	past := s.clock.now()
+	end := func() {
+		t.Helper()
+		for _, user := range []string{"eve", "zed"} {
+			must.Get(s.DenyUser(s.ctx, user, &past, site.GroundRules, "", moderator))(t)
+		}
+		must.Get(s.DenyHost(s.ctx, "example.com", false, true, "", moderator))(t)
+	}
+	end()
+	if denials := s.do("HKEYS denials:").([]any); len(denials) != 2 { // eve, and the version
+		t.Errorf("the store has denials of %v, want eve alone", denials)
+	}
+	s.clock.advance(time.Minute)
+	before := s.dump()
+	end()
+	s.wantStore(before, "after the denial has ended")
+	s.deny("eve", nil, "more spam")
+	if s.DenialOf("eve") == nil {
+		t.Error("eve is not denied again")
+	}
+}

@@ -375,6 +375,50 @@ func TestErasuresAtTheSameTime(t *testing.T) {
 	s.wantClean()
 }
 
+// A hash with thousands of names, and a log with thousands of entries, are read and changed in steps: no command has all of it.
+func TestErasureReadsLargeKeysInSteps(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil, one)
+	name, id := randomName(), s.post("bob").ID
+	must.Get(s.Flag(s.ctx, name, id, reports.Spam, "a note"))(t)
+	s.deny(string(name), nil, "spam")
+	s.deny("eve", nil, "spam")
+	flag, denial := s.raw.HGet(s.ctx, "flags:"+id.Number(), name.Member()).Val(), s.raw.HGet(s.ctx, "denials:", "user:eve").Val()
+	const others = 3000
+	for i := range others {
+		user := fmt.Sprint("user:other", i)
+		must.Do(t, s.raw.HSet(s.ctx, "flags:"+id.Number(), user, strings.ReplaceAll(flag, name.Member(), user)).Err())
+		must.Do(t, s.raw.HSet(s.ctx, "denials:", user, denial).Err())
+		if i%10 == 0 {
+			s.delete(s.post("bob").ID, site.Actor{Name: name, Moderator: true})
+		}
+	}
+	longest := 0
+	client := s.client(redistest.Hook(func(ctx context.Context, commands []redis.Cmder, send redis.ProcessPipelineHook) error {
+		err := send(ctx, commands)
+		for _, c := range commands {
+			elements := 0
+			switch reply := c.(type) {
+			case *redis.ScanCmd:
+				found, _ := reply.Val()
+				elements = len(found) / 2
+			case *redis.MapStringStringCmd:
+				elements = len(reply.Val())
+			}
+			longest = max(longest, elements)
+		}
+		return err
+	}))
+	did := must.Get(erase.User(s.ctx, s.reopened(client, nil, one).Repo, string(name), erase.Options{}))(t)
+	if longest > 1100 || did.Looked < 4*others {
+		t.Errorf("%d fields or keys were read at once, and %d looked at, want at most 1100, and at least %d", longest, did.Looked, 4*others)
+	}
+	if n, m := s.raw.HLen(s.ctx, "flags:"+id.Number()).Val(), s.raw.HLen(s.ctx, "denials:").Val(); n < others || m < others+2 {
+		t.Errorf("%d reports and %d denials are left, want those of others", n, m)
+	}
+	wantNoName(t, "the store", []byte(s.dump()), name)
+}
+
 // Each kind of key is in the table of places.
 func TestErasureKnowsEachKindOfKey(t *testing.T) {
 	t.Parallel()

@@ -102,12 +102,14 @@ func (r *Repo) postOnce(ctx context.Context, index int, claim string, poster sit
 	if err := r.Store.MayWrite(ctx); err != nil {
 		return nil, fmt.Errorf("post: %w", err)
 	}
-	n, namesake, record, err := r.drawNumber(ctx, index, poster, claim, o.digest)
+	n, namesake, record, err := r.drawNumber(ctx, index, poster, claim, o)
 	if err != nil {
+		r.unclaim(ctx, claim, err)
 		return nil, failover.Wrap("draw a number", err)
 	}
 	if namesake != poster {
 		if err := r.Sessions.MayLookLike(ctx, poster, namesake); err != nil {
+			r.unclaim(ctx, claim, err)
 			return nil, err
 		}
 	}
@@ -151,10 +153,9 @@ func (r *Repo) postOnce(ctx context.Context, index int, claim string, poster sit
 	case "CONFLICT":
 		return nil, keyConflict()
 	case "DUPLICATE":
-		if claim != "" {
-			_ = r.Store.Client.Del(ctx, claim).Err() // if it stays, it only refuses the key to other drafts
-		}
-		return nil, duplicateLink(answer.Text(1))
+		err := duplicateLink(answer.Text(1))
+		r.unclaim(ctx, claim, err)
+		return nil, err
 	default:
 		return nil, fmt.Errorf("post: the script replied %q", status)
 	}
@@ -209,28 +210,71 @@ func (r *Repo) choosePartition(poster site.UserName, o postOptions) (index int, 
 // ClaimedArticle stands for the article in the record of a claim: its number is not known yet.
 const ClaimedArticle = "-"
 
-// drawNumber draws an article number. In the same round trip it claims the look of the poster's name, and returns the first
-// name that claimed it, and if there is a claim to make, the idempotency key for the digest, and returns the record of the
-// first claim.
-func (r *Repo) drawNumber(ctx context.Context, index int, poster site.UserName, claim, digest string) (n int64, namesake site.UserName, record string, err error) {
-	look := r.Sessions.Look(poster)
+// unclaim removes the claim of a post that is refused with err. If it stays, it only refuses the key to other drafts.
+func (r *Repo) unclaim(ctx context.Context, claim string, err error) {
+	if claim != "" && errors.As(err, new(site.Refusal)) {
+		_ = r.Store.Client.Del(ctx, claim).Err()
+	}
+}
+
+// drawNumber draws an article number. In the same round trip it reads the first name that claimed the look of the poster's name,
+// and if there is a claim to make, claims the idempotency key for the digest, and returns the record of the first claim. The first
+// post of a user claims the look in a further round trip.
+func (r *Repo) drawNumber(ctx context.Context, index int, poster site.UserName, claim string, o postOptions) (n int64, namesake site.UserName, record string, err error) {
 	var number *redis.IntCmd
-	var name, claimed *redis.Cmd
+	var name *redis.StringCmd
+	var claimed *redis.Cmd
 	err = r.Store.Write(ctx, func(pipe redis.Pipeliner) {
-		name = sessions.QueueClaim(ctx, pipe, look, string(poster), 0)
+		name = pipe.Get(ctx, r.Sessions.Look(poster))
 		if claim != "" {
-			claimed = sessions.QueueClaim(ctx, pipe, claim, ClaimedArticle+" "+digest, site.PostRecordTTL)
+			claimed = sessions.QueueClaim(ctx, pipe, claim, ClaimedArticle+" "+o.digest, site.PostRecordTTL)
 		}
 		number = pipe.IncrBy(ctx, r.Store.Partitions[index].Counter(), 1)
 	})
-	if err != nil {
-		return 0, "", "", err
-	}
-	first, err := sessions.FirstOf(name)
 	if err == nil && claimed != nil {
 		record, err = sessions.FirstOf(claimed)
 	}
-	return number.Val(), site.UserName(first), record, err
+	namesake = site.UserName(name.Val())
+	if err == nil && namesake == "" {
+		namesake, err = r.claimLook(ctx, index, poster, o)
+	}
+	return number.Val(), namesake, record, err
+}
+
+// claimLook claims the look of the poster's name, and returns the first name that claimed it. If the link is reserved, post.lua would
+// refuse the post: so does claimLook, which then claims nothing.
+func (r *Repo) claimLook(ctx context.Context, index int, poster site.UserName, o postOptions) (namesake site.UserName, err error) {
+	reserved, err := r.checkReserved(ctx, index, o)
+	if err != nil {
+		return "", err
+	}
+	look := r.Sessions.Look(poster)
+	if reserved != nil {
+		// The same post, sent at the same time, may have reserved the link. It has claimed the look before that.
+		first, err := r.Store.Client.Get(ctx, look).Result()
+		if errors.Is(err, redis.Nil) {
+			return "", reserved
+		}
+		return site.UserName(first), err
+	}
+	first, err := r.Sessions.ClaimLook(ctx, poster)
+	return site.UserName(first), err
+}
+
+// checkReserved returns the Refusal of post.lua for a link that is reserved, or nil.
+func (r *Repo) checkReserved(ctx context.Context, index int, o postOptions) (refusal, err error) {
+	if o.link == "" {
+		return nil, nil
+	}
+	record, err := r.Store.Client.Get(ctx, r.Store.Partitions[index].Link(o.link)).Result()
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return nil, err
+	}
+	first, since, _ := strings.Cut(record, " ")
+	if at, err := site.ParseNumber(since); err == nil && r.Store.Now().Before(site.UnixTime(at).Add(r.Store.Rules.LinkWindow)) {
+		return duplicateLink(first), nil
+	}
+	return nil, nil
 }
 
 func keyConflict() site.Refusal {

@@ -447,3 +447,36 @@ func (s *testSite) ranking(q rankings.RankQuery) string {
 	}
 	return fmt.Sprint(ids)
 }
+
+// However old the site is, a ranking of a group without articles looks at no lists, and one of a group that becomes one is found.
+func TestRankingOfAGroupWithoutArticlesLooksAtNothing(t *testing.T) {
+	t.Parallel()
+	for _, folded := range []bool{true, false} {
+		s := newSite(t, func(r *site.Rules) { r.GroupTop = true }, one)
+		s.post("alice", "first", "go")
+		if !folded { // a site that has never folded, such as one of a legacy client
+			must.Do(t, s.raw.HDel(s.ctx, "clock:", "folded").Err())
+		}
+		s.clock.advance(6 * 365 * day)
+		rank := func(name site.GroupName) (looked, found int) {
+			t.Helper()
+			list := must.Get(s.RankedList(rankings.RankQuery{Group: name}))(t)
+			page := must.Get(s.Rank(s.ctx, list, new(10), nil))(t)
+			return page.Looked, len(page.Edges)
+		}
+		for range 3 {
+			if looked, found := rank("nosuch"); looked > 300 || found != 0 {
+				t.Errorf("folded %t: got %d articles, and %d lists and members were looked at, want none", folded, found, looked)
+			}
+			s.clock.advance(400 * day)
+		}
+		s.post("alice", "second", "nosuch")
+		if _, found := rank("nosuch"); found != 1 {
+			t.Errorf("folded %t: got %d articles after one was posted into the group, want 1", folded, found)
+		}
+		must.Do(t, s.Views.CatchUp(s.ctx))
+		if looked, found := rank("nosuch"); found != 1 || looked > 400 {
+			t.Errorf("folded %t: got %d articles once the calendar has it, and %d lists and members were looked at, want 1 and few", folded, found, looked)
+		}
+	}
+}

@@ -1,13 +1,17 @@
 package redisrepo_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"frontpage/failover"
 	"frontpage/must"
@@ -15,7 +19,9 @@ import (
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/rankings"
 	"frontpage/redisrepo/rates"
+	"frontpage/redisrepo/reports"
 	"frontpage/redisrepo/site"
+	"frontpage/redistest"
 )
 
 // redisError is an error reply of Redis.
@@ -197,4 +203,58 @@ func TestRefusedLoginIsAnOutage(t *testing.T) {
 			}
 		}
 	}
+}
+
+// The first post and the first report of a user, if they are refused, leave no key: no name, no idempotency key, no list.
+func TestRefusedFirstCallsOfAUserLeaveNoKey(t *testing.T) {
+	eachLayout(t, func(t *testing.T, tags []string) {
+		s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
+		first := s.fresh()
+		must.Get(s.Post(s.ctx, "alice", first))(t)
+		mine := must.Get(s.Post(s.ctx, "alice", s.fresh()))(t)
+		keys := func() []string { // without the counters of articles: numbers may be skipped
+			all := slices.Sorted(slices.Values(s.raw.Keys(s.ctx, "*").Val()))
+			return slices.DeleteFunc(all, func(key string) bool { return strings.HasSuffix(key, "article:") })
+		}
+		before := keys()
+		for n := range 8 { // of some, the key is in another partition than the link
+			again := first
+			again.IdempotencyKey = new(fmt.Sprint("key ", n))
+			_, err := s.Post(s.ctx, site.UserName(fmt.Sprint("new", n)), again)
+			wantRefused(t, err, "DUPLICATE_LINK link")
+			again.Link = new(fmt.Sprint("https://example.com/other/", n))
+			_, err = s.Post(s.ctx, "\u0430lice", again) // it looks like alice
+			wantRefused(t, err, "FORBIDDEN")
+		}
+		_, err := s.Flag(s.ctx, "bob", 9999, reports.Spam, "")
+		wantRefused(t, err, "NOT_FOUND target")
+		_, err = s.Flag(s.ctx, "alice", mine.ID, reports.Spam, "")
+		wantRefused(t, err, "FORBIDDEN target")
+		if after := keys(); !slices.Equal(after, before) {
+			t.Errorf("keys %v, want %v", after, before)
+		}
+	})
+}
+
+// The first post of a user, sent twice at the same time with one idempotency key, is one article for both: the link that the one
+// has reserved does not refuse the other.
+func TestFirstPostSentTwiceAtOnceIsOneArticle(t *testing.T) {
+	eachLayout(t, func(t *testing.T, tags []string) {
+		s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
+		for n := range 8 { // of some, the key is in another partition than the link
+			poster, d := site.UserName(fmt.Sprint("new", n)), s.fresh()
+			d.IdempotencyKey = new("key")
+			var first *site.Article
+			between := s.client(redistest.Hook(func(ctx context.Context, commands []redis.Cmder, send redis.ProcessPipelineHook) error {
+				if first == nil && commands[0].Name() == "get" && strings.Contains(fmt.Sprint(commands[0].Args()...), "link:") {
+					first = must.Get(s.Post(s.ctx, poster, d))(t)
+				}
+				return send(ctx, commands)
+			}))
+			second := must.Get(s.reopened(between, nil, redisrepo.WithPartitions(len(tags))).Post(s.ctx, poster, d))(t)
+			if first == nil || first.ID != second.ID {
+				t.Errorf("got %v and %v, want one article", first, second.ID)
+			}
+		}
+	})
 }

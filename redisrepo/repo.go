@@ -80,8 +80,9 @@ type Repo struct {
 	*webhooks.Webhooks
 	*descriptions.Descriptions
 	*saved.Saved
-	Lease  *lease.Lease
-	Layout *layout.Layout
+	Lease   *lease.Lease // of the deliveries
+	Erasing *lease.Lease // of erasures
+	Layout  *layout.Layout
 
 	voting *voting
 	stats  stats
@@ -175,7 +176,8 @@ func assemble(store *wire.Store, o opening) (*Repo, error) {
 	r.Voids = voids.New(store, r.Casts)
 	r.Descriptions = descriptions.New(store)
 	r.Saved = saved.New(store, r.Lists)
-	r.Webhooks, r.Lease = webhooks.New(store, r.Log, o.webhooks), lease.New(store)
+	r.Webhooks = webhooks.New(store, r.Log, o.webhooks)
+	r.Lease, r.Erasing = lease.New(store, store.Partitions[0].Lease()), lease.New(store, store.Partitions[0].Erasing())
 	r.Personal = personal.New(store, r.Articles, r.Casts, r.Reports, r.Denials, r.Sessions, r.Voids, r.Saved)
 	r.Layout = layout.New(store, r.Articles, r.Lists, r.Rankings, r.Casts, r.Sessions, r.Views, o.Options)
 	r.voting = &voting{script: voteScript(store)}

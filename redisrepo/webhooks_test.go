@@ -38,7 +38,7 @@ func TestProcessesTakeTheLeaseAtOnce(t *testing.T) {
 		s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
 		leases := make([]*lease.Lease, 8)
 		for i := range leases {
-			leases[i] = lease.New(s.Store)
+			leases[i] = lease.New(s.Store, s.Store.Partitions[0].Lease())
 		}
 		last, before := "", -1
 		for round := range 20 {
@@ -95,7 +95,7 @@ func TestLostLeaseIsNotGivenOutAgain(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil, one, withWebhooks(t))
 	e := s.addWebhook("https://example.org/")
-	first, second := lease.New(s.Store), lease.New(s.Store)
+	first, second := lease.New(s.Store, s.Store.Partitions[0].Lease()), lease.New(s.Store, s.Store.Partitions[0].Lease())
 	lost, _, err := first.Take(s.ctx)
 	must.Do(t, err)
 	s.do("DEL", "lease:") // as on a replica that never got it
@@ -115,7 +115,7 @@ func TestOldLeaseSavesNothing(t *testing.T) {
 	eachLayout(t, func(t *testing.T, tags []string) {
 		s := newSite(t, nil, redisrepo.WithPartitions(len(tags)), withWebhooks(t))
 		e := s.addWebhook("https://example.org/")
-		first, second := lease.New(s.Store), lease.New(s.Store)
+		first, second := lease.New(s.Store, s.Store.Partitions[0].Lease()), lease.New(s.Store, s.Store.Partitions[0].Lease())
 		old, _, err := first.Take(s.ctx)
 		must.Do(t, err)
 		failed := webhooks.Undelivered{Number: 1, ID: "msg_1", Article: 1, Body: "{}", Tries: 1}
@@ -150,7 +150,7 @@ func TestOldLeaseSavesNothing(t *testing.T) {
 // webhookCalls use each script of endpoints.
 func webhookCalls(s *testSite) map[string]func() error {
 	e := s.addWebhook("https://example.org/")
-	l := lease.New(s.Store)
+	l := lease.New(s.Store, s.Store.Partitions[0].Lease())
 	token, _, err := l.Take(s.ctx)
 	must.Do(s.t, err)
 	undelivered := []*webhooks.Undelivered{{Number: 1, Body: "{}"}}

@@ -131,20 +131,55 @@ func (c *child) run(ctx context.Context) {
 	}
 }
 
-// serve runs the server once, until it exits, watch finds it useless, or ctx ends. Its error is never nil.
+// serve runs the server once, until it exits, watch finds it useless, or ctx ends. Its error is never nil. If the append-only file
+// ends within a write, serve cuts that off, and runs the server again.
 func (c *child) serve(ctx context.Context) error {
-	ctx, end := context.WithCancelCause(ctx)
-	defer end(nil)
 	out, err := c.open(logName, os.O_CREATE|os.O_APPEND|os.O_RDWR)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = out.Close() }() // the child has its own descriptor
+	for {
+		info, err := out.Stat()
+		if err != nil {
+			return err
+		}
+		err = c.serveAs(ctx, out)
+		if ctx.Err() == nil && isTorn(out, info.Size()) {
+			err = cmp.Or(c.cut(ctx, out), errTorn)
+		}
+		if !errors.Is(err, errTorn) {
+			return fmt.Errorf("%w; last lines of its %s: %s", err, logName, tail(out))
+		}
+	}
+}
+
+// serveAs is serve without a cut.
+func (c *child) serveAs(ctx context.Context, out *os.File) error {
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	cmd := c.server(ctx, out, socketName, "no")
+	c.replied.Store(false)
+	if err := startPrivate(cmd); err != nil {
+		return err
+	}
+	var watching sync.WaitGroup
+	watching.Go(func() { end(c.watch(ctx)) })
+	err := cmd.Wait()
+	end(nil)
+	watching.Wait()
+	return cmp.Or(useless(ctx), err, errors.New("it was shut down from outside"))
+}
+
+// server returns the command that runs a server on a socket. truncated is yes if it cuts off the end of an append-only file that
+// ends within a write.
+func (c *child) server(ctx context.Context, out *os.File, socket, truncated string) *exec.Cmd {
 	// #nosec G204 -- the program is the redis-server or valkey-server of PATH
 	cmd := exec.CommandContext(ctx, c.path,
 		// A relative path: that of a socket has at most 107 bytes, on some systems 103.
-		"--port", "0", "--unixsocket", socketName, "--unixsocketperm", "700", "--daemonize", "no",
+		"--port", "0", "--unixsocket", socket, "--unixsocketperm", "700", "--daemonize", "no",
 		"--appendonly", "yes", "--appendfsync", "everysec", "--save", "", "--dbfilename", dumpName, "--maxmemory-policy", "noeviction",
+		"--aof-load-truncated", truncated,
 		"--hash-max-ziplist-value", "512") // the name that all versions know; keeps hashes with values up to 512 bytes compact
 	cmd.Dir = c.dir // where Redis writes its data
 	cmd.Stdout, cmd.Stderr = out, out
@@ -158,16 +193,7 @@ func (c *child) serve(ctx context.Context) error {
 	}
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = stopWithin
-	c.replied.Store(false)
-	if err = startPrivate(cmd); err == nil {
-		var watching sync.WaitGroup
-		watching.Go(func() { end(c.watch(ctx)) })
-		err = cmd.Wait()
-		end(nil)
-		watching.Wait()
-		err = cmp.Or(useless(ctx), err, errors.New("it was shut down from outside"))
-	}
-	return fmt.Errorf("%w; last lines of its %s: %s", err, logName, tail(out))
+	return cmd
 }
 
 // serverPath returns the path of redis-server or valkey-server, or "" if this system has neither or cannot run

@@ -3,6 +3,7 @@
 package store_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -22,6 +23,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/must"
+	"frontpage/programtest"
 	"frontpage/sitetest"
 	"frontpage/store"
 )
@@ -420,6 +422,46 @@ func TestChildStartsWithATruncatedAppendOnlyFile(t *testing.T) {
 	must.Get(file.WriteString("*3\r\n$3\r\nSET\r\n$3\r\nke"))(t)
 	file.Close()
 	wantValue(t, open(t, store.Options{DataDir: dir}), "key", "value")
+}
+
+// A file that ends anywhere in a transaction is cut before it: also at the next starts, no part of it is there, and what was written
+// after it is.
+func TestChildCutsOffAnIncompleteTransaction(t *testing.T) {
+	t.Parallel()
+	from := t.TempDir()
+	s := open(t, store.Options{DataDir: from})
+	both := func(s *store.Store) {
+		t.Helper()
+		must.Do(t, s.Client.Eval(t.Context(), "redis.call('INCR', KEYS[1]) return redis.call('INCR', KEYS[2])", []string{"a", "b"}).Err())
+	}
+	set(t, s, "before", "value")
+	both(s)
+	must.Do(t, s.Close())
+	text := must.Get(os.ReadFile(appendOnlyFile(t, from)))(t)
+	begin, end := bytes.LastIndex(text, []byte("*1\r\n$5\r\nMULTI")), len(text)
+	step := programtest.Size(9, 1)
+	for at := begin; at <= end; at += step {
+		t.Run(fmt.Sprint("at byte ", at-begin), func(t *testing.T) {
+			t.Parallel()
+			dir := filepath.Join(t.TempDir(), "data")
+			must.Do(t, os.CopyFS(dir, os.DirFS(from)))
+			must.Do(t, os.Truncate(appendOnlyFile(t, dir), int64(at)))
+			var log bytes.Buffer
+			for start := range 3 {
+				s := open(t, store.Options{DataDir: dir, Log: slog.New(slog.NewTextHandler(&log, nil))})
+				a, b := s.Client.Get(t.Context(), "a").Val(), s.Client.Get(t.Context(), "b").Val()
+				if want := []string{"", "1", "2"}[start]; at < end && (a != want || b != want) {
+					t.Errorf("start %d: a is %q, b is %q; want %q", start, a, b, want)
+				}
+				wantValue(t, s, "before", "value")
+				both(s)
+				must.Do(t, s.Close())
+			}
+			if isWhole := at == begin || at == end; isWhole == strings.Contains(log.String(), "is cut off") {
+				t.Errorf("the log has %s", log.String())
+			}
+		})
+	}
 }
 
 func TestDataDirectoryMustBeADirectory(t *testing.T) {

@@ -60,7 +60,7 @@ func (c *child) makePrivate(o Options) error {
 // isOurs reports whether Frontpage or Redis gives this name to something in a data directory.
 func isOurs(name string) bool {
 	switch name {
-	case lockName, joinedName, backupName, logName, socketName, dumpName, stagingName, aofFolder, "lost+found":
+	case lockName, joinedName, backupName, logName, socketName, cutSocket, dumpName, stagingName, aofFolder, "lost+found":
 		return true
 	}
 	return strings.HasPrefix(name, aofName) || strings.HasPrefix(name, "temp-") // of a Redis that is writing them

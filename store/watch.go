@@ -85,22 +85,29 @@ func systemMemory() uint64 {
 
 // ping succeeds if the server replies anything to a new client.
 func (c *child) ping(ctx context.Context) error {
+	_, err := ping(ctx, c.socket)
+	return err
+}
+
+// ping returns the first byte of the reply of the server at a socket.
+func ping(ctx context.Context, socket string) (first byte, err error) {
 	deadline := time.Now().Add(pingEvery)
 	ctx, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
-	conn, err := new(net.Dialer).DialContext(ctx, "unix", c.socket)
+	conn, err := new(net.Dialer).DialContext(ctx, "unix", socket)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer func() { _ = conn.Close() }()
 	if err := conn.SetDeadline(deadline); err != nil {
-		return err
+		return 0, err
 	}
 	if _, err := conn.Write([]byte("PING\r\n")); err != nil {
-		return err
+		return 0, err
 	}
-	_, err = conn.Read(make([]byte, 1))
-	return err
+	reply := make([]byte, 1)
+	_, err = conn.Read(reply)
+	return reply[0], err
 }
 
 // useless returns the error with which watch ended the server, or nil.

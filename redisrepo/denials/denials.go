@@ -155,7 +155,7 @@ func about(member string) *Denial {
 	return &Denial{User: site.UserOf(member)}
 }
 
-// DenyUser denies a user all changes until a time, or for ever. A past time ends the denial. Moderators are not
+// DenyUser denies a user all changes until a time, or for ever. A past time ends the denial; without one it is a no-op. Moderators are not
 // bound by it, as long as they are moderators.
 //
 // The Refusal is Forbidden if the actor is no moderator or the user itself, and Invalid or TooLong for an invalid name,
@@ -257,6 +257,9 @@ func (d *Denials) deny(ctx context.Context, denial *Denial, by site.Actor) (*Den
 	answer, err := d.store.Call(ctx, denyScript, scriptKeys, args)
 	if err != nil {
 		return nil, failover.Wrap("deny "+denial.member(), err)
+	}
+	if answer.Status() == "NONE" {
+		return denial, nil
 	}
 	stored, err := Parse(denial.member(), answer.Text(1))
 	if err != nil {

@@ -17,10 +17,13 @@
 -- ARGS old      fields that may have ended that long ago; they are dropped if so
 --
 -- Replies {'OK', value}  the value of the field
+--         {'NONE'}       there is no denial to end
 -- Safe to run twice: the second run finds its version, and changes nothing. If another call came between, it writes the same again.
 
 if redis.call('HGET', denials, 'version') == version then return {'OK', redis.call('HGET', denials, field)} end
 now = now_or(now)
+local function is_over(time) return time ~= '-' and tonumber(time) <= tonumber(now) end
+if is_over(ends) and is_over(string.match(redis.call('HGET', denials, field) or '0', '^%S+')) then return {'NONE'} end
 local value = string.format('%s %.0f %s', ends, tonumber(now), says)
 local dropped = {}
 for i = first_old, #ARGV do
@@ -32,6 +35,5 @@ must_be_stream(log)
 must_be_allowed('HSET', denials, 'HDEL', denials, 'XADD', log)
 redis.call('HSET', denials, field, value, 'version', version)
 if #dropped > 0 then redis.call('HDEL', denials, unpack(dropped)) end
-local ended = ends ~= '-' and tonumber(ends) <= tonumber(now)
-log_moderation(log, max_entries, ended and 'allowed' or 'denied', field, by, via, now, 'until', ends, 'ground', ground, 'reason', reason)
+log_moderation(log, max_entries, is_over(ends) and 'allowed' or 'denied', field, by, via, now, 'until', ends, 'ground', ground, 'reason', reason)
 return {'OK', value}

@@ -52,7 +52,10 @@ type Options struct {
 }
 
 // Summary is what an erasure did.
-type Summary struct{ Walks, Keys, Changes int }
+type Summary struct {
+	Walks, Keys, Changes int
+	Looked               int // keys, and entries and fields that were read one by one
+}
 
 // job is an erasure.
 type job struct {
@@ -63,6 +66,7 @@ type job struct {
 	digest string
 
 	keys, changes atomic.Int64
+	looked        atomic.Int64 // entries and fields
 }
 
 // User erases a user. The name need not be known to the site. Until it is done, the user can change nothing,
@@ -76,6 +80,8 @@ func User(ctx context.Context, r *redisrepo.Repo, name string, o Options) (Summa
 	}
 	j := &job{Repo: r, o: o, name: user, member: user.Member(), digest: user.Digest()}
 	s, err := j.run(ctx)
+	s.Keys, s.Changes = int(j.keys.Load()), int(j.changes.Load())
+	s.Looked = s.Keys + int(j.looked.Load())
 	return s, failover.Wrap("erase a user", err)
 }
 
@@ -104,7 +110,6 @@ func (j *job) run(ctx context.Context) (s Summary, err error) {
 	if err == nil {
 		_, err = j.denials(ctx, "")
 	}
-	s.Keys, s.Changes = int(j.keys.Load()), int(j.changes.Load())
 	return s, err
 }
 
@@ -116,20 +121,17 @@ func (j *job) erasing() string {
 
 // denials calls erasedenials.lua, and has the process follow it at once. It reports whether anything changed.
 func (j *job) denials(ctx context.Context, erasing string) (bool, error) {
-	scriptKeys := []string{
-		j.Store.Partitions[0].Denials(), // KEYS[1] denials
-	}
-	answer, err := j.Store.Call(ctx, denialsScript, scriptKeys, []any{
+	changed, err := j.leaveFields(ctx, denialsScript, j.Store.Partitions[0].Denials(), true, // KEYS[1] denials, ARGV[6...] field
 		j.member,                      // ARGV[1] user
 		site.ErasedModerator.Member(), // ARGV[2] moderator
 		j.digest,                      // ARGV[3] digest
 		erasing,                       // ARGV[4] erasing
 		rand.Text(),                   // ARGV[5] version
-	})
+	)
 	if err == nil {
 		err = j.ReadDenials(ctx)
 	}
-	return answer.Number(1) > 0, err
+	return changed, err
 }
 
 // found is a key of a kind, without the tag of its partition.

@@ -7,32 +7,30 @@
 -- ARG digest     of the name
 -- ARG erasing    the denial that is in force meanwhile, a value; empty: the erasure has ended
 -- ARG version    a text that no other call has
+-- ARGS field     fields that may be of the user, or say that the user denied something
 --
 -- Replies {'OK', changed}  1 if the denials changed, else 0
 -- Safe to run twice: the second run finds them as the first one left them.
 
-must_be_allowed('HSET', denials, 'HDEL', denials)
-local all, changed = redis.call('HGETALL', denials), 0
-local field, is_erasing = 'erasing:' .. digest, false
-for i = 1, #all, 2 do
-  local member, value = all[i], all[i + 1]
-  local before, by, reason = string.match(value, '^(%S+ %S+ %S+ %S+ )([^\n]*)\n(.*)$')
-  if before and by == user then value = before .. moderator .. '\n' .. reason end
-  if member == user then
+must_be_allowed('HSET', denials, 'HSETNX', denials, 'HDEL', denials)
+local changed, flag = 0, 'erasing:' .. digest
+for i = first_field, #ARGV do
+  local field, member, value = ARGV[i], ARGV[i], redis.call('HGET', denials, ARGV[i])
+  local is = value or ''
+  local before, by, reason = string.match(is, '^(%S+ %S+ %S+ %S+ )([^\n]*)\n(.*)$')
+  if before and by == user then is = before .. moderator .. '\n' .. reason end
+  if value and member == user then
     redis.call('HDEL', denials, user)
     member = 'erased:' .. digest
   end
-  is_erasing = is_erasing or member == field
-  if member ~= all[i] or value ~= all[i + 1] then
-    redis.call('HSET', denials, member, value)
+  if value and (member ~= field or is ~= value) then
+    redis.call('HSET', denials, member, is)
     changed = 1
   end
 end
-if is_erasing and erasing == '' then
-  redis.call('HDEL', denials, field)
-  changed = 1
-elseif not is_erasing and erasing ~= '' then
-  redis.call('HSET', denials, field, erasing)
+if erasing == '' then
+  changed = math.max(changed, redis.call('HDEL', denials, flag))
+elseif redis.call('HSETNX', denials, flag, erasing) == 1 then
   changed = 1
 end
 if changed == 1 then redis.call('HSET', denials, 'version', version) end

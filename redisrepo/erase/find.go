@@ -85,6 +85,7 @@ func (j *job) eachEntry(ctx context.Context, log string, visit func(redis.XMessa
 		from = ""
 		for _, m := range page.Val() {
 			from = "(" + m.ID
+			j.looked.Add(1)
 			visit(m)
 		}
 	}

@@ -75,28 +75,20 @@ func leaveVoters(ctx context.Context, j *job, f found) (bool, error) {
 }
 
 func leaveFlags(ctx context.Context, j *job, f found) (bool, error) {
-	scriptKeys := []string{
-		f.key, // KEYS[1] flags
-	}
-	answer, err := j.Store.Call(ctx, flagsScript, scriptKeys, []any{
+	return j.leaveFields(ctx, flagsScript, f.key, false, // KEYS[1] flags, ARGV[4...] field
 		j.member,                      // ARGV[1] user
 		site.ErasedUser.Member(),      // ARGV[2] erased
 		site.ErasedModerator.Member(), // ARGV[3] moderator
-	})
-	return answer.Number(1) > 0, err
+	)
 }
 
 func leaveVoids(ctx context.Context, j *job, f found) (bool, error) {
-	scriptKeys := []string{
-		f.key, // KEYS[1] void
-	}
 	gone := site.UserName(" gone:" + rand.Text()[:goneLength]) // as with site.ErasedUser, the space keeps it from being a user's name
-	answer, err := j.Store.Call(ctx, voidsScript, scriptKeys, []any{
+	return j.leaveFields(ctx, voidsScript, f.key, false,       // KEYS[1] void, ARGV[4...] field
 		j.member,                      // ARGV[1] user
 		site.ErasedModerator.Member(), // ARGV[2] moderator
 		gone.Member(),                 // ARGV[3] gone
-	})
-	return answer.Number(1) > 0, err
+	)
 }
 
 const (
@@ -119,10 +111,11 @@ func leaveLog(ctx context.Context, j *job, f found) (bool, error) {
 		return false, err
 	}
 	scriptKeys := []string{
-		f.key,                        // KEYS[1] log
-		f.p.LogCopy(f.key, j.digest), // KEYS[2] copy
-		f.p.Erasing(),                // KEYS[3] erasing
-		f.p.Views(),                  // KEYS[4] views
+		f.key,                                 // KEYS[1] log
+		f.p.LogCopy(f.key, j.digest),          // KEYS[2] copy
+		f.p.LogCopy(f.key, j.digest) + ":old", // KEYS[3] old
+		f.p.Erasing(),                         // KEYS[4] erasing
+		f.p.Views(),                           // KEYS[5] views
 	}
 	args := []any{
 		f.kind.Name,            // ARGV[1] name
@@ -136,6 +129,7 @@ func leaveLog(ctx context.Context, j *job, f found) (bool, error) {
 		args = append(args, number)
 	}
 	for {
+		j.looked.Add(mostCopied)
 		answer, err := j.Store.Call(ctx, logScript, scriptKeys, args)
 		if err != nil || answer.Status() == "OK" {
 			return true, err

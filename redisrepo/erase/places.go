@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/redis/go-redis/v9"
+
+	"frontpage/redisrepo/wire"
 )
 
 // place is where a kind of keys has the names of users, and how one leaves it.
@@ -103,18 +105,55 @@ func askFields(fields ...string) func(context.Context, redis.Pipeliner, *job, fo
 	}
 }
 
-// askValues asks for all fields of a hash that may contain the user's member.
+// mostFields is how many fields of a hash are read at once: it takes Redis less than a millisecond.
+const mostFields = 500
+
+// askValues asks for the fields of a hash that may contain the user's member. A hash with more fields may have it.
 func askValues(ctx context.Context, pipe redis.Pipeliner, j *job, f found) func() bool {
-	reply := pipe.HGetAll(ctx, f.key)
+	reply := pipe.HScan(ctx, f.key, 0, "", mostFields)
 	return func() bool {
-		for field, value := range reply.Val() {
-			line, _, _ := strings.Cut(value, "\n")
-			if field == j.member || strings.HasSuffix(line, " "+j.member) {
-				return true
-			}
-		}
-		return false
+		pairs, cursor, _ := reply.Result()
+		return cursor != 0 || len(j.ofUser(pairs)) > 0
 	}
+}
+
+// ofUser returns those of the fields, each followed by its value, that are of the user, or whose values name the user at the end of
+// their first line.
+func (j *job) ofUser(pairs []string) (fields []string) {
+	for i := 0; i+1 < len(pairs); i += 2 {
+		line, _, _ := strings.Cut(pairs[i+1], "\n")
+		if pairs[i] == j.member || strings.HasSuffix(line, " "+j.member) {
+			fields = append(fields, pairs[i])
+		}
+	}
+	return fields
+}
+
+// leaveFields calls a script with the fields of a hash that are of the user, a few at a time, after keys and args. Without
+// any, it calls it once if always is set.
+func (j *job) leaveFields(ctx context.Context, script *redis.Script, key string, always bool, args ...any) (changed bool, err error) {
+	var fields []string
+	err = j.Store.Scan(ctx, wire.Scan{
+		Command: redis.Cmdable.HScan, Key: key, Step: 1, Count: mostFields, Begin: func() { fields = nil },
+		Handle: func(pairs []string) error {
+			j.looked.Add(int64(len(pairs) / 2))
+			fields = append(fields, j.ofUser(pairs)...)
+			return nil
+		},
+	})
+	if err != nil {
+		return false, err
+	}
+	for first := true; len(fields) > 0 || first && always; first = false {
+		some := fields[:min(len(fields), wire.BatchSize)]
+		fields = fields[len(some):]
+		answer, err := j.Store.Call(ctx, script, []string{key}, append(slices.Clone(args), wire.Anys(some)...))
+		if err != nil {
+			return changed, err
+		}
+		changed = changed || answer.Number(1) > 0
+	}
+	return changed, nil
 }
 
 func askText(ctx context.Context, pipe redis.Pipeliner, j *job, f found) func() bool {

@@ -184,7 +184,7 @@ var Kinds = []Kind{
 	{Name: "following", Holds: SortedSet, Of: UserHome, Copy: ByKey,
 		Doc: "`group:go` and `user:bob` of the groups and users that alice [follows](saved.md), by time, likewise; at most 200"},
 	{Name: "erased", Holds: SortedSet, Of: Site, Copy: ByKey, Doc: "digests of the names of [erased users](erasing.md), by the time when each was erased last, in the first partition"},
-	{Name: "erasing", Holds: Hash, Of: All, Doc: "how often `events:` and `moderation:` were replaced by a copy [without a name](erasing.md), and of a copy that is being made, as in `events:DIGEST`, how often that was when it was begun"},
+	{Name: "erasing", Holds: Hash, Of: All, Doc: "how often `events:` and `moderation:` were replaced by a copy [without a name](erasing.md), and of a copy that is being made, as in `events:DIGEST`, how often that was when it was begun; in the first partition also the process that erases, as in `lease:`"},
 	{Name: "erasing", Holds: Stream, Of: LogCopy, Expires: true, Doc: "a copy of `events:` or `moderation:` that is being made, without the name of the digest; for a day"},
 	{Name: "lease", Holds: Hash, Of: Site, Doc: "the process that does what only one should do, in the first partition: holder, a random name of it, until when it has the lease, Unix seconds, and token, a number that grows with each other holder, and the holder"},
 	{Name: "described", Holds: Hash, Of: Site, Copy: ByKey, Doc: "names of groups to what moderators have [said about them](moderation.md#groups), JSON: description and rules, in the first partition"},

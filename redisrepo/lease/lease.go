@@ -23,14 +23,15 @@ var leaseScript = wire.Script(luaFiles, "lease.lua")
 // Duration is how long a lease lasts after it was last taken. A process that dies with it holds up its work for that long.
 const Duration = 15 * time.Second
 
-// Lease is the lease of a site, as one process sees it.
+// Lease is a lease of a site, as one process sees it.
 type Lease struct {
 	store  *wire.Store
+	key    string
 	holder string
 }
 
-// New returns the lease of a site for a process, which does not have it yet.
-func New(store *wire.Store) *Lease { return &Lease{store, rand.Text()} }
+// New returns the lease that a hash of the first partition has, for a process, which does not have it yet.
+func New(store *wire.Store, key string) *Lease { return &Lease{store, key, rand.Text()} }
 
 // Take takes the lease, or keeps it for Duration from now on. It reports whether the process has it, and with which token; that
 // another process has it is not an error.
@@ -50,7 +51,7 @@ func (l *Lease) GiveBack(ctx context.Context) error {
 
 func (l *Lease) call(ctx context.Context, d time.Duration) (wire.Reply, error) {
 	return l.store.Tally(ctx, leaseScript, []string{
-		l.store.Partitions[0].Lease(), // KEYS[1] lease
+		l.key, // KEYS[1] lease
 	}, []any{
 		l.holder,            // ARGV[1] holder
 		site.Seconds(d),     // ARGV[2] seconds

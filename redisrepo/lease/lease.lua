@@ -1,7 +1,7 @@
 -- lease.lua: give a process the lease, extend it, or take it back.
 --
 -- uses now allowed
--- KEY lease    lease:  hash  the process that has the lease, until when, and its token
+-- KEY lease    lease: or erasing:  hash  the process that has the lease, until when, and its token
 -- ARG holder   a random name of the process
 -- ARG seconds  for how long from now; 0: the process gives it back
 -- ARG now      now, Unix seconds; empty: the server's clock

@@ -31,7 +31,7 @@ import (
 const (
 	partBytes = 256 << 10
 	partLines = 1000
-	partSteps = 50
+	partSteps = 10
 )
 
 // Personal reads what the store has about users.
@@ -63,7 +63,7 @@ func (p *Part) IsLast() bool { return p.Cursor == nil }
 // ExportUser returns the part of the export of a user after a cursor, nil for the first one. The parts,
 // concatenated, are the export: a line for each thing that names the user, and at its end a line of the kind
 // end, with the number of lines before it and the SHA-256, in hex, of all bytes before it. A part takes at most
-// 50 steps of a few round trips each, and a round trip for each edited article in it.
+// 10 steps of a few round trips each, and a round trip for each edited article in it.
 //
 // What changes while the parts are read is in the export as it was before or after. The Refusal is Invalid for a cursor that is
 // damaged or of another user.

@@ -18,15 +18,15 @@
 
 if (redis.call('HGET', views, 'calendar') or '0-0') ~= from then return {'MOVED'} end
 
--- calendars are by number: their clocks, fold pointers, and peaks of some lists. The calendar of a group that has none yet
--- begins like that of the site.
+-- calendars are by number: their clocks, fold pointers, and peaks of some lists. That of a group that has none yet begins as if
+-- it were folded: it has nothing to fold.
 local calendars, first_list = {}, first_clock + clocks
 for i = 1, tonumber(clocks) do
   local clock = KEYS[first_clock + i - 1]
   local folded = redis.call('HGET', clock, 'folded')
   if not folded and i > 1 and redis.call('HLEN', clock) == 0 then
-    folded = calendars[1].folded
-    if folded then redis.call('HSET', clock, 'folded', folded) end
+    folded = due
+    redis.call('HSET', clock, 'folded', folded)
   end
   calendars[i] = {clock = clock, folded = tonumber(folded or nil), peaks = {}}
 end

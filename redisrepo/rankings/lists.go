@@ -18,6 +18,9 @@ const maxLists = 400
 // notFolded is the fold pointer of a calendar without one.
 const notFolded = math.MinInt64
 
+// noDay is after all days.
+const noDay = math.MaxInt32
+
 // calendarRun is consecutive lists of the calendar.
 type calendarRun struct {
 	kind  string // h, d or m

@@ -59,7 +59,7 @@ type RankedPage struct {
 	Edges  []RankedEdge
 	Info   site.PageInfo // HasPreviousPage: whether the page was read after a cursor
 	AsOf   time.Time     // instant of the ranking
-	Looked int           // number of members of lists that Redis looked at for it; set also with an error
+	Looked int           // number of lists, and of members of them, that Redis looked at for it; set also with an error
 }
 
 // Rank returns the first articles of a list, or those after a cursor; first is 1 to MaxPageSize, and Rules.PageSize if

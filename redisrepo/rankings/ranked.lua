@@ -30,7 +30,7 @@
 --             the best first, and those with one key in descending order of the bytes of their members
 --         {'MORE', looked, place}  call again, with the place
 --         {'STALE', folded, first}  folded or first_day differs from these: call again, without a place. first is the
---             posting time of the oldest article, empty for none
+--             posting time of the oldest article, empty if the calendar has none
 -- Safe to run twice: it changes nothing.
 --
 -- The articles of a list are read in the order of their votes. No unread one has a key above that of the next one's
@@ -61,7 +61,7 @@ fields[#fields + 1] = 'folded'
 local peaks = redis.call('HMGET', clock, unpack(fields))
 local now_folded = peaks[#fields] or ''
 if now_folded ~= folded or first_day ~= '' then
-  local first = redis.call('ZRANGE', times, 0, 0, 'WITHSCORES')[2]
+  local first = redis.call('EXISTS', clock) == 1 and redis.call('ZRANGE', times, 0, 0, 'WITHSCORES')[2]
   if now_folded ~= folded or first and tonumber(first) < first_day * 86400 then return {'STALE', now_folded, first or ''} end
 end
 

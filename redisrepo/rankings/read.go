@@ -78,7 +78,7 @@ func (r *Rankings) rankStep(ctx context.Context, l RankedList, at rankedCursor, 
 	for _, c := range open {
 		before := c.looked
 		isStale, err := r.takeRanked(l, c)
-		*looked += c.looked - before
+		*looked += c.looked - before + c.lists
 		if err != nil {
 			return false, false, err
 		}
@@ -91,6 +91,7 @@ func (r *Rankings) rankStep(ctx context.Context, l RankedList, at rankedCursor, 
 type rankedCall struct {
 	partition int
 	runs      []calendarRun
+	lists     int           // in runs; for each, Redis takes about as long as for a member
 	state     calendarState // that the lists were chosen by
 	clips     bool          // whether they rely on state.first
 	size      int           // number of articles that it asks for
@@ -105,7 +106,7 @@ type rankedCall struct {
 // calendarState is what must be known of a calendar to choose lists.
 type calendarState struct {
 	folded int64 // last day that was folded, or notFolded
-	first  int64 // no article was posted before this day
+	first  int64 // no article was posted before this day; noDay: the calendar has none
 }
 
 // calendarKey names the calendar of a partition, or of a group in it.
@@ -134,7 +135,11 @@ func (r *Rankings) rankedCalls(l RankedList, at rankedCursor, count int) (calls 
 		part := calendarPart{low: max(low, state.first*daySeconds), high: high, folded: state.folded, now: now}
 		part.shorten(l.formula, at)
 		for _, runs := range chunks(part.lists(), maxLists) {
-			calls = append(calls, &rankedCall{partition: i, runs: runs, state: state, clips: low < state.first*daySeconds})
+			c := &rankedCall{partition: i, runs: runs, state: state, clips: low < state.first*daySeconds}
+			for _, run := range runs {
+				c.lists += int(run.count)
+			}
+			calls = append(calls, c)
 		}
 	}
 	for _, c := range calls {
@@ -217,7 +222,7 @@ func (r *Rankings) takeRanked(l RankedList, c *rankedCall) (stale bool, err erro
 	case err != nil:
 		return false, err
 	case answer.Status() == "STALE":
-		state := calendarState{folded: notFolded, first: site.FloorDiv(r.store.Now().Unix(), daySeconds)}
+		state := calendarState{folded: notFolded, first: noDay}
 		if text := answer.Text(1); text != "" {
 			if state.folded, err = strconv.ParseInt(text, 10, 64); err != nil {
 				return false, fmt.Errorf("the fold pointer %q is no number", text)

@@ -37,6 +37,10 @@ func (r *Reports) Flag(ctx context.Context, by site.UserName, id site.ArticleID,
 	if len(broken) > 0 {
 		return nil, broken
 	}
+	f := filing{by: by.Member(), reason: reason, note: note, digest: "-", onlyCheck: 1}
+	if err := r.flagged(ctx, id, f); err != nil {
+		return nil, err
+	}
 	// The list comes first: it may have an article too much, but never one too few.
 	_, err := r.store.Call(ctx, reportedScript, []string{
 		r.home(by).Reported(by), // KEYS[1] reported
@@ -49,22 +53,31 @@ func (r *Reports) Flag(ctx context.Context, by site.UserName, id site.ArticleID,
 	if err != nil {
 		return nil, failover.Wrap("report "+id.String(), err)
 	}
-	status, err := r.flag(ctx, id, filing{by: by.Member(), reason: reason, note: note, digest: "-"})
-	switch {
-	case err != nil:
-		return nil, failover.Wrap("report "+id.String(), err)
-	case status == "NOT_FOUND":
-		return nil, site.InField("target", site.NoArticle(id))
-	case status == "FORBIDDEN":
-		return nil, site.Refuse(site.Forbidden, "target", "this is your own article: edit or delete it")
-	case status == "DECIDED":
-		return nil, site.Refuse(site.Conflict, "target", "your report of %v was decided already, and cannot be changed", id)
+	f.onlyCheck = 0
+	if err := r.flagged(ctx, id, f); err != nil {
+		return nil, err
 	}
 	reports, err := r.find(ctx, []filed{{id, by.Member()}})
 	if err != nil {
 		return nil, err
 	}
 	return reports[0], nil
+}
+
+// flagged calls flag.lua for a user, and returns the Refusal of Flag if the article cannot be reported.
+func (r *Reports) flagged(ctx context.Context, id site.ArticleID, f filing) error {
+	status, err := r.flag(ctx, id, f)
+	switch {
+	case err != nil:
+		return failover.Wrap("report "+id.String(), err)
+	case status == "NOT_FOUND":
+		return site.InField("target", site.NoArticle(id))
+	case status == "FORBIDDEN":
+		return site.Refuse(site.Forbidden, "target", "this is your own article: edit or delete it")
+	case status == "DECIDED":
+		return site.Refuse(site.Conflict, "target", "your report of %v was decided already, and cannot be changed", id)
+	}
+	return nil
 }
 
 // filing is a report as flag.lua takes it.
@@ -75,6 +88,7 @@ type filing struct {
 	digest       string
 	contact      []byte // sealed; nil: none
 	decisionsFor int    // how often reports were decided, as expected
+	onlyCheck    int    // 1: nothing is reported yet
 }
 
 // flag calls flag.lua, and returns its status.
@@ -100,6 +114,7 @@ func (r *Reports) flag(ctx context.Context, id site.ArticleID, f filing) (status
 			f.decisionsFor,              // ARGV[7] decisions
 			r.store.ScriptNow(),         // ARGV[8] now
 			r.store.Rules.RankingText(), // ARGV[9] ranking
+			f.onlyCheck,                 // ARGV[10] only_check
 		})
 		switch {
 		case err != nil:

@@ -15,10 +15,11 @@
 -- ARG decisions   N, how often reports of the article were decided, as the caller expects it; unused without contact
 -- ARG now         now, Unix seconds; empty: the server's clock
 -- ARG ranking     the ranking, as worth.lua takes it
+-- ARG only_check  1: reply what would be refused, and report nothing; else 0
 --
 -- A report that is changed gets a new number: a moderator who has seen it as it was does not decide it.
 --
--- Replies {'OK', number}       the number of the report
+-- Replies {'OK', number}       the number of the report; 0 if it was only checked
 --         {'DECIDED'}          it is decided, and cannot be changed
 --         {'NOT_FOUND'}        the article does not exist, or is deleted
 --         {'FORBIDDEN'}        the article is the reporter's own
@@ -44,6 +45,7 @@ if contact ~= '' then
   redis.call('HLEN', contacts)
   must_be_allowed('HSET', contacts)
 end
+if only_check == '1' then return {'OK', 0} end
 
 now = now_or(now)
 if reports.open == 0 then reports.since = tonumber(now) end

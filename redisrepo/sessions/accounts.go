@@ -179,6 +179,11 @@ func (r *Sessions) MayLookLike(ctx context.Context, name, other site.UserName) e
 	return site.Refuse(site.Forbidden, "", "the user name %s looks like %s, which another user has: post with another user name", site.Shown(string(name)), site.Shown(string(other)))
 }
 
+// ClaimLook claims the look of a name for its user, and returns the first name that claimed it.
+func (r *Sessions) ClaimLook(ctx context.Context, name site.UserName) (first string, err error) {
+	return r.first(ctx, r.Look(name), string(name))
+}
+
 // first claims a key for ever, and returns its first value.
 func (r *Sessions) first(ctx context.Context, key, value string) (first string, err error) {
 	var claimed *redis.Cmd

@@ -97,6 +97,7 @@ var allowed = map[string][]string{
 	"programtest":      {"must"},
 	"sitetest":         {"endpoint", "graph", "identity", "must", "redisrepo", "redisrepo/reports", "redisrepo/site", "redisrepo/webhooks", "redistest", "sealing", "store"},
 	"tests/benchmarks": {},
+	"tests/costs":      {},
 	"tests/cluster":    {},
 	"tests/documents":  {},
 	"tests/faults":     {"redistest"},
