@@ -39,8 +39,8 @@ go_test() { CGO_ENABLED=1 GOGC=${GOGC:-400} go test -timeout 60m -parallel 6 "$@
 # Nothing else should run beside ./tests/cluster: its nodes fail over by the clock.
 packages() { go list ./... | grep -v '/tests/cluster$'; }
 
-# Tests that need more programs, which FULL=1 installs.
-more='^Test(CallersGetTheirOwnAnswersThroughACache|CachesKeepNoAnswerToAQUERY|RollingRestartBehindAProxyLosesNoRequest|PrometheusScrapesTheServer)$'
+# Tests that need more programs, which FULL=1 installs, or a machine that does nothing else.
+more='^Test(VotesBesideAnAddressThatAsksForEverything|CallersGetTheirOwnAnswersThroughACache|CachesKeepNoAnswerToAQUERY|RollingRestartBehindAProxyLosesNoRequest|PrometheusScrapesTheServer)$'
 # Packages that are tested with the race detector only, and tests of redisrepo that are.
 raced='/(endpoint|sharing|signin|store)$'
 concurrent='Concurrent|AtOnce|Together|Beside|While|Watch|Listen|Resume|Burst|Lease|Deliver|Outage|Killed|Canceled|Panic|Flushed|FewCalls|Rights'
