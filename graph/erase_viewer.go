@@ -81,9 +81,9 @@ func (r *Resolver) erase(ctx context.Context, user site.UserName, remove bool) (
 		}
 		e = &erasure{user: user, ended: make(chan struct{})}
 		r.erasures.running = e
-		go r.holdErasing(e.ended)
+		ctx := context.WithoutCancel(ctx)
+		go r.holdErasing(ctx, e.ended)
 		go func() {
-			ctx := context.WithoutCancel(ctx)
 			did, err := erase.User(ctx, r.repo, string(user), erase.Options{Remove: remove, Settle: erase.Settle})
 			e.err = errors.Join(err, r.repo.Erasing.GiveBack(ctx))
 			endpoint.Owe(ctx, did.Looked/erasedPerPoint)
@@ -108,13 +108,13 @@ func (r *Resolver) erase(ctx context.Context, user site.UserName, remove bool) (
 }
 
 // holdErasing keeps other processes from erasing until the erasure has ended.
-func (r *Resolver) holdErasing(ended <-chan struct{}) {
+func (r *Resolver) holdErasing(ctx context.Context, ended <-chan struct{}) {
 	tick := time.NewTicker(eraseLease)
 	defer tick.Stop()
 	for {
 		select {
 		case <-tick.C:
-			_, _, _ = r.repo.Erasing.Take(context.Background()) // without it, another process may erase, too: that is safe
+			_, _, _ = r.repo.Erasing.Take(ctx) // without it, another process may erase, too: that is safe
 		case <-ended:
 			return
 		}

@@ -51,7 +51,7 @@ func (c *child) cut(ctx context.Context, out *os.File) error {
 		}
 		if first, err := ping(ctx, filepath.Join(filepath.Dir(c.socket), cutSocket)); err == nil && first == '+' { // an error while it loads
 			stop()
-			<-done
+			<-done //nolint:errcheck // it was stopped
 			return nil
 		}
 	}
