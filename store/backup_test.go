@@ -54,9 +54,10 @@ func TestBackupHasAllThatWasAcknowledgedBeforeIt(t *testing.T) {
 	writing, stop := context.WithCancel(t.Context())
 	var writers sync.WaitGroup
 	writers.Go(func() {
-		for n := int64(1); writing.Err() == nil; n++ {
-			if server.Client.SAdd(context.Background(), "written", n).Err() == nil {
+		for n := int64(1); writing.Err() == nil; {
+			if server.Client.SAdd(context.Background(), "written", n).Err() == nil { // else it is tried again
 				acknowledged.Store(n)
+				n++
 			}
 		}
 	})
