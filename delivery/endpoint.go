@@ -106,16 +106,13 @@ func (d *endpoint) round(ctx context.Context) (sent int, goOn bool, err error) {
 		return 0, true, nil
 	}
 	results := d.send(ctx, chains)
-	reason := p.Paused
-	accepts := false
 	for _, u := range all {
 		switch r, tried := results[u]; {
 		case tried && r.delivered:
-			accepts = true
 			p.Got = append(p.Got, u)
 		case tried:
 			p.Error = r.err
-			reason = d.failed(u, r, reason)
+			p.Paused = d.failed(u, r, p.Paused)
 			p.Changed = append(p.Changed, u)
 		case u.Number > d.number: // it waits for another one
 			p.Changed = append(p.Changed, u)
@@ -125,6 +122,7 @@ func (d *endpoint) round(ctx context.Context) (sent int, goOn bool, err error) {
 	if len(left) == 0 {
 		p.Error = ""
 	}
+	accepts := len(p.Got) > 0
 	if isFull && accepts { // it is back
 		for _, u := range left {
 			if _, tried := results[u]; !tried && u.Next > 0 {
@@ -133,7 +131,6 @@ func (d *endpoint) round(ctx context.Context) (sent int, goOn bool, err error) {
 			}
 		}
 	}
-	p.Paused = reason
 	saving, stop := context.WithTimeout(context.WithoutCancel(ctx), saveTime) // also of a delivery that ends
 	defer stop()
 	saved, err := d.repo.Save(saving, d.token, d.Endpoint, p)
@@ -151,7 +148,7 @@ func (d *endpoint) round(ctx context.Context) (sent int, goOn bool, err error) {
 	if len(results) > 0 {
 		d.tried = d.repo.Now()
 	}
-	return len(results), reason == "", nil
+	return len(results), p.Paused == "", nil
 }
 
 // isFull reports whether so much waits that no further events are read.

@@ -32,12 +32,8 @@ type EraseViewerPayload struct {
 	UserErrors []UserError
 }
 
-const (
-	// eraseLease is how often the process that erases says so. It is a third of how long that is believed.
-	eraseLease = 5 * time.Second
-	// erasedPerPoint is how many keys, entries and fields are looked at for a point: about 20 points for each millisecond.
-	erasedPerPoint = 3
-)
+// erasedPerPoint is how many keys, entries and fields are looked at for a point: about 20 points for each millisecond.
+const erasedPerPoint = 3
 
 // erasures lets one erasure of the site run at a time. It goes on when the request that began it has ended.
 type erasures struct {
@@ -82,9 +78,11 @@ func (r *Resolver) erase(ctx context.Context, user site.UserName, remove bool) (
 		e = &erasure{user: user, ended: make(chan struct{})}
 		r.erasures.running = e
 		ctx := context.WithoutCancel(ctx)
-		go r.holdErasing(ctx, e.ended)
+		holding, release := context.WithCancel(ctx)
+		go r.repo.Erasing.Hold(holding) // without it, another process may erase, too: that is safe
 		go func() {
 			did, err := erase.User(ctx, r.repo, string(user), erase.Options{Remove: remove, Settle: erase.Settle})
+			release()
 			e.err = errors.Join(err, r.repo.Erasing.GiveBack(ctx))
 			endpoint.Owe(ctx, did.Looked/erasedPerPoint)
 			r.erasures.mu.Lock()
@@ -104,19 +102,5 @@ func (r *Resolver) erase(ctx context.Context, user site.UserName, remove bool) (
 		return false, nil
 	case <-ctx.Done():
 		return false, ctx.Err()
-	}
-}
-
-// holdErasing keeps other processes from erasing until the erasure has ended.
-func (r *Resolver) holdErasing(ctx context.Context, ended <-chan struct{}) {
-	tick := time.NewTicker(eraseLease)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-			_, _, _ = r.repo.Erasing.Take(ctx) // without it, another process may erase, too: that is safe
-		case <-ended:
-			return
-		}
 	}
 }

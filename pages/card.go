@@ -1,7 +1,6 @@
 package pages
 
 import (
-	"cmp"
 	"context"
 	"encoding/hex"
 	"image/color"
@@ -47,15 +46,14 @@ func (s *server) card(w http.ResponseWriter, req *http.Request) {
 		c.Host = host(*a.Link)
 	}
 	var wait time.Duration
-	var failed error
-	drawn, err := s.cards.Do(req.Context(), c, func(context.Context) (content []byte, size int) {
-		wait, failed = s.Work(req, cardCost, func() { content = c.PNG() })
+	drawn, _ := s.cards.Do(req.Context(), c, func(context.Context) (content []byte, size int) {
+		wait, _ = s.Work(req, cardCost, func() { content = c.PNG() })
 		if content == nil {
 			return nil, -1
 		}
 		return content, len(content)
 	})
-	if err = cmp.Or(err, failed); err != nil && req.Context().Err() != nil {
+	if req.Context().Err() != nil {
 		return // the client did not wait
 	}
 	if drawn == nil { // another client may have been the one that could not pay

@@ -134,23 +134,26 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	}
 	redis.SetLogger(clientLog{o.Log})
 
+	if o.isChild() {
+		o.DataDir = o.Directory()
+		return openChild(ctx, o)
+	}
 	scheme, rest, _ := strings.Cut(o.URL, "://")
 	switch scheme {
 	case "":
-		if serverPath() != "" {
-			return openChild(ctx, o)
-		}
 		if err := o.mayForget(); err != nil {
 			return nil, err
 		}
 		return openMemory(ctx, o)
 	case "memory":
 		return openMemory(ctx, o)
-	case "spawn":
-		o.DataDir = o.Directory()
-		return openChild(ctx, o)
 	}
 	return openRemote(ctx, o, scheme, rest)
+}
+
+// isChild reports whether the store is a server that Open starts.
+func (o Options) isChild() bool {
+	return strings.HasPrefix(o.URL, "spawn://") || o.URL == "" && serverPath() != ""
 }
 
 // OptionError is the error of options that no store can be opened with.
@@ -165,7 +168,7 @@ func (o Options) Check() error {
 	if err := o.complete(); err != nil {
 		return err
 	}
-	if scheme, _, _ := strings.Cut(o.URL, "://"); scheme != "spawn" && (scheme != "" || serverPath() == "") {
+	if !o.isChild() {
 		return nil
 	}
 	o.DataDir = o.Directory()

@@ -155,8 +155,8 @@ func about(member string) *Denial {
 	return &Denial{User: site.UserOf(member)}
 }
 
-// DenyUser denies a user all changes until a time, or for ever. A past time ends the denial; without one it is a no-op. Moderators are not
-// bound by it, as long as they are moderators.
+// DenyUser denies a user all changes until a time, or for ever. A past time ends the denial; without a denial it is a
+// no-op. Moderators are not bound by it, as long as they are moderators.
 //
 // The Refusal is Forbidden if the actor is no moderator or the user itself, and Invalid or TooLong for an invalid name,
 // time or reason; only the end of a denial needs no reason.

@@ -43,6 +43,21 @@ func (l *Lease) Take(ctx context.Context) (token string, taken bool, err error) 
 	return answer.Text(1), answer.Status() == "OK", nil
 }
 
+// Hold keeps a lease that the process has taken until ctx ends. That another process gets it meanwhile, while the store is away,
+// is not an error.
+func (l *Lease) Hold(ctx context.Context) {
+	tick := time.NewTicker(Duration / 3)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			_, _, _ = l.Take(ctx)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
 // GiveBack ends the lease, if the process has it, so that another process need not wait for its end.
 func (l *Lease) GiveBack(ctx context.Context) error {
 	_, err := l.call(ctx, 0)
