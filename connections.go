@@ -14,9 +14,10 @@ import (
 const (
 	// perConnection is what a connection counts as besides what it has sent, bytes: its buffers and goroutines.
 	perConnection = 16 << 10
-	// perHeaderByte is how many bytes of memory hold a byte of an unfinished header: a short line of it, which has five or
-	// six, takes 200 in a map. Encryption, and the compression of HTTP/2, conceal what lines there are.
-	perHeaderByte = 32
+	// perHeaderByte is how many bytes of memory a byte of an unfinished header takes: a short line of it, which has five or
+	// six, takes 200 in a map, and headers that were refused take as much until garbage is collected. Encryption, and the
+	// compression of HTTP/2, conceal what lines there are.
+	perHeaderByte = 64
 	// perFrameByte is the same for HTTP/2 after its first request, when bodies come as well.
 	perFrameByte = 8
 )

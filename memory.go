@@ -19,7 +19,8 @@ func setMemory(gcPercent int, limit int64) {
 }
 
 // paceGC sets the percentage from the size of the live heap, now and after each collection. To run
-// after the next collection, it attaches a cleanup that calls it again to an unreachable object.
+// after the next collection, it attaches a finalizer that calls it again to an unreachable object. A cleanup would run when
+// all of the heap is swept, which on a busy machine is shortly before the collection that it should pace.
 func paceGC(maximum, current int) {
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(live)
@@ -27,5 +28,5 @@ func paceGC(maximum, current int) {
 	if percent != current {
 		debug.SetGCPercent(percent)
 	}
-	runtime.AddCleanup(new([16]byte), func(percent int) { paceGC(maximum, percent) }, percent)
+	runtime.SetFinalizer(new([16]byte), func(*[16]byte) { paceGC(maximum, percent) })
 }

@@ -279,13 +279,13 @@ func answerOn(conn net.Conn) int {
 	return res.StatusCode
 }
 
-// With GOMEMLIMIT=64MiB the connections of one address take 6 MiB, as the longest header does: 18 with 10 KB of a header that
-// they have begun to send, 51 with 100 KB of a body, or 385.
+// With GOMEMLIMIT=64MiB the connections of one address take 12 MiB, as the longest header does: 19 with 10 KB of a header that
+// they have begun to send, 103 with 100 KB of a body, or 769.
 const (
 	littleMemory = "GOMEMLIMIT=64MiB"
-	headersBegun = 18
-	bodiesBegun  = 51
-	allOpen      = 385
+	headersBegun = 19
+	bodiesBegun  = 103
+	allOpen      = 769
 )
 
 var (
