@@ -15,7 +15,7 @@ import (
 	"frontpage/redisrepo/site"
 )
 
-// kinds are the kinds of pages, by the patterns of their paths, as in web/site/src/router.ts. What a kind returns for a
+// kinds are the kinds of pages, by the patterns of their paths, as in web/site/src/ui/router.ts. What a kind returns for a
 // request has the query of the page; the error says why no page can have the path.
 func (s *server) kinds() map[string]func(*http.Request) (*page, error) {
 	return map[string]func(*http.Request) (*page, error){
@@ -217,10 +217,10 @@ func scriptPage(path, title, about string) *page {
 	}
 }
 
-// hourForm is the form of an hour of the day in an address, which web/site/src/past.tsx has, too.
+// hourForm is the form of an hour of the day in an address, which web/site/src/pages/past.tsx has, too.
 var hourForm = regexp.MustCompile(`^([01]?\d|2[0-3])$`)
 
-// past returns the page of the front page of an hour, which is that of hourOf in web/site/src/past.tsx.
+// past returns the page of the front page of an hour, which is that of hourOf in web/site/src/pages/past.tsx.
 func (s *server) past(req *http.Request) (*page, error) {
 	texts, day := s.Site.Texts, strings.TrimSpace(cmp.Or(req.PathValue("day"), req.URL.Query().Get("day")))
 	now := s.Now().UTC().Truncate(time.Hour)

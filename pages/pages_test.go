@@ -236,7 +236,7 @@ func TestEachPageHasItsOwnHead(t *testing.T) {
 	}
 }
 
-// The server reads an hour as web/site/src/past.test.ts has it.
+// The server reads an hour as web/site/src/pages/past.test.ts has it.
 func TestHourOfAPastPage(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

@@ -74,7 +74,7 @@ func TestLanguagesHaveTheSameTexts(t *testing.T) {
 	}
 }
 
-// site/src/strings.test.ts and time.test.ts have the same numbers and times: rows look the same when server and browser
+// site/src/ui/strings.test.ts and time.test.ts have the same numbers and times: rows look the same when server and browser
 // render them.
 func TestTextsAreFormattedAsInTheBrowser(t *testing.T) {
 	t.Parallel()

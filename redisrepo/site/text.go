@@ -7,7 +7,7 @@ const (
 	inParentheses = `\(` + inText + `*\)`
 )
 
-// linkInText matches a web link in plain text, without trailing punctuation, as links of web/site/src/text.ts does.
+// linkInText matches a web link in plain text, without trailing punctuation, as links of web/site/src/ui/text.ts does.
 var linkInText = regexp.MustCompile(`\bhttps?://(?:` + inParentheses + `|` + inText + `)*(?:` + inParentheses + `|[^\s\p{Z}<>"().,;:!?\]}'])`)
 
 // TextPart is a part of a text: plain, or a link.

@@ -1,5 +1,5 @@
 import { vi } from "vitest";
-import { configure } from "./src/strings";
+import { configure } from "./src/ui/strings";
 import texts from "./strings/en.json";
 
 vi.stubGlobal("fetch", async () => Response.json({ name: "Frontpage", links: [], without: [], texts }));

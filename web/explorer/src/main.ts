@@ -32,7 +32,7 @@ async function ask(credentials: Record<string, string>): Promise<Caller> {
   return { signIn: data?.site.signIn.toLowerCase() ?? "", viewer: data?.viewer?.name };
 }
 
-/** What the site has stored about its user, see site/src/session.ts. */
+/** What the site has stored about its user, see site/src/data/session.ts. */
 function stored(key: string, ofWindow?: boolean): string {
   try {
     return (ofWindow ? sessionStorage.getItem(key) : null) ?? localStorage.getItem(key) ?? "";

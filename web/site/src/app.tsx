@@ -1,13 +1,9 @@
 import { type CombinedError, Provider, useClient, useQuery } from "@urql/preact";
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { connect } from "./client";
-import { Footer, Header } from "./frame";
-import { Start } from "./gql";
-import { GroupPage, HomePage, UserPage } from "./lists";
-import { type Later, load, useLater } from "./load";
-import { isUnanswered, useRepeat } from "./mutations";
-import { type Page, PageContext, usePage, useTitle } from "./page";
-import { feeds, followLinks, type LaterRoute, parse, useVisit } from "./router";
+import { connect } from "./data/client";
+import { Start } from "./data/gql";
+import { isUnanswered, useRepeat } from "./data/mutations";
+import { type Page, PageContext, usePage, useTitle } from "./data/page";
 import {
   announce,
   hasCookie,
@@ -17,9 +13,13 @@ import {
   readSession,
   rememberMethod,
   signOut,
-} from "./session";
-import { Failed, Missing, Skeleton, Unloaded } from "./states";
-import { texts } from "./strings";
+} from "./data/session";
+import { Footer, Header } from "./pages/frame";
+import { GroupPage, HomePage, UserPage } from "./pages/lists";
+import { type Later, load, useLater } from "./pages/load";
+import { feeds, followLinks, type LaterRoute, parse, useVisit } from "./ui/router";
+import { Failed, Missing, Skeleton, Unloaded } from "./ui/states";
+import { texts } from "./ui/strings";
 
 const messageTime = 10_000; // milliseconds
 const storeWait = 5000; // milliseconds
@@ -152,7 +152,8 @@ function Shell({ online, away, connections, message, refresh, say }: ShellProps)
   const moderates = data?.viewer?.isModerator;
   const [tools, setTools] = useState<Pick<Page, "tools">>();
   useEffect(() => {
-    if (moderates) import("./reporting").then((script) => script.start(client, setTools), console.error);
+    if (moderates)
+      import("./pages/reporting").then((script) => script.start(client, setTools), console.error);
   }, [moderates, client]);
   const page = useMemo(
     () => ({ site, viewer, moderates, identify, connections, refresh, load, say, ...(moderates && tools) }),

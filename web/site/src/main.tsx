@@ -1,11 +1,11 @@
 import { render } from "preact";
 import { App } from "./app";
-import { takeOver } from "./client";
-import { load } from "./load";
-import { isUnanswered } from "./mutations";
-import { place, startRouter } from "./router";
-import { readSession } from "./session";
-import { configure } from "./strings";
+import { takeOver } from "./data/client";
+import { isUnanswered } from "./data/mutations";
+import { readSession } from "./data/session";
+import { load } from "./pages/load";
+import { place, startRouter } from "./ui/router";
+import { configure } from "./ui/strings";
 
 /** Waits until the browser has drawn what the server has rendered, which would otherwise come after all that follows. */
 function drawn() {

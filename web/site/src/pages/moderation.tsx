@@ -1,0 +1,71 @@
+import { usePage, useTitle } from "../data/page";
+import type { LaterRoute } from "../ui/router";
+import { Empty, Skeleton } from "../ui/states";
+import { texts } from "../ui/strings";
+import { Reports } from "./queue";
+import { LogEntries, RemovedArticles } from "./records";
+
+// The third script of the site, see third.tsx.
+
+type Tab = Extract<LaterRoute, { page: "mod" }>["part"];
+
+const tabs: Tab[] = [undefined, "REMOVED", "LOG"];
+
+/** The pages for moderators. The API, not this page, keeps others from what they show. */
+export function ModerationPage({ tab }: { tab?: Tab }) {
+  useTitle(texts.moderation);
+  const { site, moderates } = usePage();
+  if (!site) return <Skeleton />;
+  if (!moderates)
+    return (
+      <Empty level={1} title={texts.moderation}>
+        <p>{texts.forModerators}</p>
+      </Empty>
+    );
+  return (
+    <>
+      <header class="heading">
+        <h1>{texts.moderation}</h1>
+        <nav aria-label={texts.moderation}>
+          {tabs.map((each) => (
+            <a
+              key={each}
+              href={each ? `/mod/${each.toLowerCase()}` : "/mod"}
+              aria-current={each === tab ? "page" : undefined}
+            >
+              {texts.moderationTabs[each ?? "REPORTS"]}
+            </a>
+          ))}
+        </nav>
+      </header>
+      {tab === "REMOVED" ? <RemovedArticles /> : tab === "LOG" ? <LogEntries /> : <Reports />}
+      <Help />
+    </>
+  );
+}
+
+function Help() {
+  const keys = Object.entries(texts.moderationKeys);
+  return (
+    <dialog class="moderating" aria-labelledby="moderating">
+      <h2 id="moderating">{texts.keys}</h2>
+      <dl>
+        {keys.map(([key, what]) => (
+          <div key={key}>
+            <dt>
+              {key.split(" ").map((one) => (
+                <kbd key={one}>{one}</kbd>
+              ))}
+            </dt>
+            <dd>{what}</dd>
+          </div>
+        ))}
+      </dl>
+      <form method="dialog">
+        <button class="button" type="submit">
+          {texts.close}
+        </button>
+      </form>
+    </dialog>
+  );
+}
