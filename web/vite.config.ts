@@ -55,6 +55,8 @@ export default defineConfig({
         entryFileNames: "assets/site.js",
         chunkFileNames: "assets/[name]-[hash].js",
         assetFileNames: "assets/[name][extname]",
+        // One request gets all that the first page needs, also what the other scripts share with it.
+        codeSplitting: { groups: [{ name: "site", tags: ["$initial"] }] },
       },
     },
   },

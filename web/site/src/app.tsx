@@ -1,9 +1,9 @@
 import { type CombinedError, Provider, useClient, useQuery } from "@urql/preact";
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { connect } from "./data/client";
+import { connect, isFull } from "./data/client";
 import { Start } from "./data/gql";
-import { isUnanswered, useRepeat } from "./data/mutations";
-import { type Page, PageContext, usePage, useTitle } from "./data/page";
+import { isUnanswered } from "./data/mutations";
+import { type Page, PageContext, usePage } from "./data/page";
 import {
   announce,
   hasCookie,
@@ -14,11 +14,13 @@ import {
   rememberMethod,
   signOut,
 } from "./data/session";
+import { Failed } from "./pages/failed";
 import { Footer, Header } from "./pages/frame";
 import { GroupPage, HomePage, UserPage } from "./pages/lists";
-import { type Later, load, useLater } from "./pages/load";
+import { type Later, load, useLater, useRepeat } from "./pages/load";
+import { useTitle } from "./ui/hooks";
 import { feeds, followLinks, type LaterRoute, parse, useVisit } from "./ui/router";
-import { Failed, Missing, Skeleton, Unloaded } from "./ui/states";
+import { Missing, Skeleton, Unloaded } from "./ui/states";
 import { texts } from "./ui/strings";
 
 const messageTime = 10_000; // milliseconds
@@ -177,7 +179,7 @@ function Shell({ online, away, connections, message, refresh, say }: ShellProps)
       });
     };
   }, [later]);
-  const repeated = useRepeat(viewer, page);
+  const repeated = useRepeat(viewer, say);
   const checking = !data && !error;
   const waiting = !repeated && (checking || viewer !== undefined);
   const main = useRef<HTMLElement>(null);
@@ -197,7 +199,7 @@ function Shell({ online, away, connections, message, refresh, say }: ShellProps)
   return (
     <PageContext.Provider value={page}>
       {/* biome-ignore lint/a11y: the handler only serves links, which mouse and keyboard reach by themselves */}
-      <div onClick={followLinks}>
+      <div onClick={(event) => isFull() || followLinks(event)}>
         <a class="skip" href="#main">
           {texts.skip}
         </a>

@@ -15,6 +15,7 @@ import { createClient } from "graphql-ws";
 import { filter, map, merge } from "wonka";
 import { advance } from "../../../../clients/js/src/live";
 import { type Tally as Counted, move, reconcile, type State, see } from "../../../../clients/js/src/rule";
+import type { Saved } from "../ui/router";
 import { Start } from "./gql";
 import { sentence, signedOut, unknownKey } from "./problem";
 import { worth } from "./rank";
@@ -29,15 +30,6 @@ export interface Events {
   refused(): void;
   /** The server is busy, or cannot reach its store. */
   unavailable(): void;
-}
-
-/** State of a page when it was left: scroll position, number of parts of the list, and cursor of the first one. */
-export interface Saved {
-  y?: number;
-  parts?: number;
-  start?: string;
-  /** Id of the article whose row had the focus. */
-  at?: string;
 }
 
 const endpoint = "/query";

@@ -1,4 +1,4 @@
-import { draftKey, dropDraft, sentKey, windowStorage } from "../ui/storage";
+import { windowStorage } from "../ui/storage";
 import { randomKey } from "../ui/text";
 import type { PostInput } from "./later-gql";
 
@@ -10,6 +10,8 @@ export interface Draft {
   groups: string;
 }
 
+const draftKey = "frontpage.draft";
+const sentKey = "frontpage.sent";
 const empty: Draft = { title: "", link: "", text: "", groups: "" };
 
 /** Returns this window's draft, which survives signing in and reloading the page. */
@@ -41,6 +43,12 @@ export function fromAddress(draft: Draft, query: URLSearchParams): Draft {
     text: (!shared && text) || draft.text,
     groups: group && !draft.groups ? `${group} ` : draft.groups,
   };
+}
+
+/** Forgets this window's draft: it was posted. */
+export function dropDraft(): void {
+  windowStorage.remove(draftKey);
+  windowStorage.remove(sentKey);
 }
 
 export function keepDraft(draft: Draft | undefined): void {

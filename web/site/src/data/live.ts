@@ -80,25 +80,3 @@ function useReader<Data, Variables extends AnyVariables>(
   useEffect(() => current.stop, [current]);
   return current;
 }
-
-/**
- * Reports whether an element is in the viewport or within a margin of it. Returns `initial` until that is
- * known.
- */
-export function useNear<E extends Element>(
-  margin: string,
-  initial: boolean,
-  dependencies: unknown[],
-): [boolean, { current: E | null }] {
-  const element = useRef<E>(null);
-  const [near, setNear] = useState(initial);
-  useEffect(() => {
-    if (!element.current) return;
-    const observer = new IntersectionObserver(([entry]) => setNear(entry?.isIntersecting ?? false), {
-      rootMargin: margin,
-    });
-    observer.observe(element.current);
-    return () => observer.disconnect();
-  }, dependencies);
-  return [near, element];
-}

@@ -1,5 +1,5 @@
 import { type Client, type DocumentInput, type OperationResult, useClient } from "@urql/preact";
-import { useEffect, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import { windowStorage } from "../ui/storage";
 import { randomKey } from "../ui/text";
 import { askToSignIn } from "./asking";
@@ -12,7 +12,7 @@ import type {
   PostInput,
   PostMutation,
 } from "./later-gql";
-import { type Page, usePage } from "./page";
+import { usePage } from "./page";
 import { inOrder, isLeaving } from "./requests";
 
 interface Inputs {
@@ -68,22 +68,6 @@ export function useSend<N extends Name>(name: N, document: Document<N>) {
 
 /** Reports whether mutations of the previous page of this window are unanswered. */
 export const isUnanswered = () => unanswered().length > 0;
-
-/**
- * Repeats the mutations that were unanswered when the user left the previous page of this window: they may
- * not have arrived. Reports whether that is done. What is read before it may lack their effects.
- */
-export function useRepeat(viewer: string | undefined, { load, say }: Pick<Page, "load" | "say">): boolean {
-  const client = useClient();
-  const [done, setDone] = useState(() => !isUnanswered());
-  useEffect(() => {
-    if (viewer && isUnanswered())
-      void load()
-        .then(({ repeat }) => repeat(client, viewer, say))
-        .finally(() => setDone(true));
-  }, [viewer]);
-  return done;
-}
 
 /** Executes a mutation, which is unanswered until then. */
 export async function execute<N extends Name>(

@@ -1,8 +1,8 @@
 import type { CombinedError } from "@urql/preact";
-import { type ComponentChildren, createContext } from "preact";
-import { useContext, useEffect, useLayoutEffect, useState } from "preact/hooks";
-import type { Later } from "../pages/load";
-import { config, fill, texts } from "../ui/strings";
+import { type ComponentChildren, createContext, type FunctionComponent } from "preact";
+import { useContext } from "preact/hooks";
+import type { RowFragment } from "./gql";
+import type { follow } from "./keep";
 import type { Site } from "./session";
 
 /** What moderators' forms have to know of an article. */
@@ -22,6 +22,45 @@ export interface Described {
 
 /** What moderators do with an article in a form. */
 export type Act = "remove" | "groups" | "author";
+
+/** Where a row stands in its list. */
+export interface Place {
+  /** Its rank, in a ranked list whose start is known. */
+  rank?: number;
+  /** The preceding article, in a list ordered by score. */
+  above?: RowFragment;
+  /** The group of the list, which its rows do not repeat, as they do not repeat the host of the link. */
+  group?: string;
+  /** What the list says of the article instead of explaining its score; it may be empty. */
+  note?: string;
+  /** Whether it was posted since the visitor was here. */
+  isNew?: boolean;
+  /** What is said before the first one that was not, and what happens when that is seen. */
+  since?: string;
+  seen?(): void;
+}
+
+export interface SheetProps {
+  article: RowFragment;
+  now: number;
+  place: Place;
+  close(): void;
+  /** Shows why the article ranks where it does, or hides that. */
+  explain(): void;
+}
+
+export interface WhyProps {
+  article: RowFragment;
+  /** The preceding article of a list. */
+  above?: RowFragment;
+}
+
+/** The parts of the second script that parts of the first one use: pages/later.tsx exports them. */
+export interface Later {
+  follow: typeof follow;
+  Sheet: FunctionComponent<SheetProps>;
+  Why: FunctionComponent<WhyProps>;
+}
 
 /** State of the page that its parts share. */
 export interface Page {
@@ -57,33 +96,3 @@ export const PageContext = createContext<Page>({
   say() {},
 });
 export const usePage = () => useContext(PageContext);
-
-const tick = 15_000; // milliseconds
-
-/** The current time in Unix milliseconds. It advances every 15 s, and exactly at the given times. */
-export function useNow(times: number[] = []): number {
-  const [now, setNow] = useState(Date.now);
-  useEffect(() => {
-    const waits = times.filter((time) => time > now).map((time) => time - Date.now());
-    const timer = setTimeout(() => setNow(Date.now()), Math.max(0, Math.min(tick, ...waits)));
-    return () => clearTimeout(timer);
-  }, [now, times.join()]);
-  return now;
-}
-
-/** Sets the title of the window. */
-export function useTitle(title: string): void {
-  useLayoutEffect(() => {
-    document.title = title ? fill(texts.titleOf, { title, site: config.name }) : config.name;
-  }, [title]);
-}
-
-/** Returns a text once it has not changed for a moment, so that typing does not ask the server at every key. */
-export function useSettled(text: string): string {
-  const [settled, settle] = useState(text);
-  useEffect(() => {
-    const timer = setTimeout(settle, 200, text);
-    return () => clearTimeout(timer);
-  }, [text]);
-  return settled;
-}

@@ -1,7 +1,7 @@
 import type { Client } from "@urql/preact";
 import { navigate, paths } from "../ui/router";
-import { dropDraft } from "../ui/storage";
 import { texts } from "../ui/strings";
+import { dropDraft } from "./draft";
 import { Vote } from "./gql";
 import { Delete, Edit, Post } from "./later-gql";
 import { type Document, execute, keep, type Name, unanswered } from "./mutations";

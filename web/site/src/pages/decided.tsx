@@ -1,5 +1,5 @@
-import { useNow } from "../data/page";
 import type { ReportedFragment } from "../data/reporting-gql";
+import { useNow } from "../ui/hooks";
 import { paths } from "../ui/router";
 import { fill, texts } from "../ui/strings";
 import { ago } from "../ui/time";

@@ -7,7 +7,14 @@ import { usePage } from "../data/page";
 import { explainError, explainRefusal } from "../data/problem";
 import { isHere, navigate, paths, useVisit } from "../ui/router";
 import { fill, texts } from "../ui/strings";
-import { editEnds, left } from "../ui/time";
+import { closing, left } from "../ui/time";
+
+/** The ends of the times in which a poster can change title and text, in Unix milliseconds. */
+export function editEnds({ article, site }: ArticleQuery): [title: number, text: number] {
+  if (!article) return [0, 0];
+  const end = Date.parse(article.createdAt) + (site.rules.editWindow + 1) * 1000;
+  return [end, Math.max(end, closing(article))];
+}
 
 /** Changes title and text. */
 export function Edit({ data, now, done }: { data: ArticleQuery; now: number; done(): void }) {

@@ -1,6 +1,6 @@
 import { useMemo } from "preact/hooks";
 import { HostArticles } from "../data/later-gql";
-import { useTitle } from "../data/page";
+import { useTitle } from "../ui/hooks";
 import { Empty } from "../ui/states";
 import { counted, texts } from "../ui/strings";
 import { ArticleList } from "./list";

@@ -1,10 +1,11 @@
 import { useQuery } from "@urql/preact";
 import { useState } from "preact/hooks";
 import { Groups } from "../data/later-gql";
-import { useSettled, useTitle } from "../data/page";
+import { useSettled, useTitle } from "../ui/hooks";
 import { navigate, paths, useScroll, useVisit } from "../ui/router";
-import { Empty, Failed, Skeleton } from "../ui/states";
+import { Empty, Skeleton } from "../ui/states";
 import { counted, fill, filled, texts } from "../ui/strings";
+import { Failed } from "./failed";
 
 export function GroupsPage() {
   useTitle(texts.groups);

@@ -1,9 +1,10 @@
 import { useClient, useQuery } from "@urql/preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Lab, type LabQuery, Ranks } from "../data/later-gql";
-import { useNow, usePage, useTitle } from "../data/page";
+import { usePage } from "../data/page";
 import { explainError } from "../data/problem";
 import type { Rules } from "../data/rank";
+import { useNow, useTitle } from "../ui/hooks";
 import { Plot } from "../ui/plot";
 import { paths, remember, spans, useScroll, useVisit } from "../ui/router";
 import { Skeleton } from "../ui/states";

@@ -2,13 +2,14 @@ import { type DocumentInput, useQuery } from "@urql/preact";
 import type { ComponentChildren } from "preact";
 import { useCallback, useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { PageFragment, RowFragment } from "../data/gql";
-import { useFresh, useLive, useNear } from "../data/live";
+import { useFresh, useLive } from "../data/live";
 import { newSince, sawNews } from "../data/news";
-import { useNow } from "../data/page";
+import { useNear, useNow } from "../ui/hooks";
 import { isHere, navigate, paths, remember, useScroll, useVisit } from "../ui/router";
-import { Empty, Failed, Skeleton } from "../ui/states";
+import { Empty, Skeleton } from "../ui/states";
 import { counted, fill, texts } from "../ui/strings";
 import { clock, closing } from "../ui/time";
+import { Failed } from "./failed";
 import { Row } from "./row";
 
 /** The articles that a list shows. */

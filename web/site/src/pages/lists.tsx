@@ -9,7 +9,8 @@ import {
   type RowFragment,
   UserArticles,
 } from "../data/gql";
-import { usePage, useTitle } from "../data/page";
+import { usePage } from "../data/page";
+import { useTitle } from "../ui/hooks";
 import { has } from "../ui/router";
 import { Empty } from "../ui/states";
 import { counted, fill, filled, texts } from "../ui/strings";

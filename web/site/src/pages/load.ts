@@ -1,4 +1,6 @@
+import { useClient } from "@urql/preact";
 import { useEffect, useState } from "preact/hooks";
+import { isUnanswered } from "../data/mutations";
 
 export type Later = typeof import("./later");
 
@@ -21,4 +23,20 @@ export function useLater(): { later?: Later; failed: boolean } {
     load().then(setLater, () => setFailed(true));
   }, []);
   return { later, failed };
+}
+
+/**
+ * Repeats the mutations that were unanswered when the user left the previous page of this window: they may
+ * not have arrived. Reports whether that is done. What is read before it may lack their effects.
+ */
+export function useRepeat(viewer: string | undefined, say: (message: string) => void): boolean {
+  const client = useClient();
+  const [done, setDone] = useState(() => !isUnanswered());
+  useEffect(() => {
+    if (viewer && isUnanswered())
+      void load()
+        .then(({ repeat }) => repeat(client, viewer, say))
+        .finally(() => setDone(true));
+  }, [viewer]);
+  return done;
 }

@@ -1,4 +1,5 @@
-import { usePage, useTitle } from "../data/page";
+import { usePage } from "../data/page";
+import { useTitle } from "../ui/hooks";
 import type { LaterRoute } from "../ui/router";
 import { Empty, Skeleton } from "../ui/states";
 import { texts } from "../ui/strings";

@@ -1,8 +1,8 @@
 import { useClient } from "@urql/preact";
 import { useRef, useState } from "preact/hooks";
-import { useTitle } from "../data/page";
 import { explainError, sentence } from "../data/problem";
 import { NoticeOf, type NoticeOfQuery, Notify, type NotifyMutation } from "../data/reporting-gql";
+import { useTitle } from "../ui/hooks";
 import { useVisit } from "../ui/router";
 import { filled, texts } from "../ui/strings";
 import { Decided } from "./decided";

@@ -2,11 +2,11 @@ import { useQuery } from "@urql/preact";
 import { useEffect, useState } from "preact/hooks";
 import type { Rendered } from "../data/client";
 import { Past, type PastQuery } from "../data/later-gql";
-import { useNear } from "../data/live";
-import { useNow, useTitle } from "../data/page";
+import { useNear, useNow, useTitle } from "../ui/hooks";
 import { navigate, useScroll, useVisit } from "../ui/router";
-import { Empty, Failed, Skeleton } from "../ui/states";
+import { Empty, Skeleton } from "../ui/states";
 import { fill, texts } from "../ui/strings";
+import { Failed } from "./failed";
 import { Gone, Row } from "./row";
 
 const hour = 3_600_000; // milliseconds

@@ -8,9 +8,10 @@ import {
   type FlaggedQuery,
   Queue,
 } from "../data/moderation-gql";
-import { useNow, usePage } from "../data/page";
+import { usePage } from "../data/page";
+import { useNow } from "../ui/hooks";
 import { paths } from "../ui/router";
-import { Empty, Failed, Skeleton } from "../ui/states";
+import { Empty, Skeleton } from "../ui/states";
 import { fill, formatNumber, texts } from "../ui/strings";
 import { ago } from "../ui/time";
 import {
@@ -24,6 +25,7 @@ import {
   useKeys,
   type Why,
 } from "./deciding";
+import { Failed } from "./failed";
 
 type Item = NonNullable<FlaggedQuery["flagged"]>["nodes"][number];
 

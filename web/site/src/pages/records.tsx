@@ -7,8 +7,9 @@ import {
   type LogQuery,
   type RemovalGround,
 } from "../data/moderation-gql";
-import { useNow, usePage } from "../data/page";
-import { Empty, Failed, Skeleton } from "../ui/states";
+import { usePage } from "../data/page";
+import { useNow } from "../ui/hooks";
+import { Empty, Skeleton } from "../ui/states";
 import { fill, texts } from "../ui/strings";
 import { ago, moment } from "../ui/time";
 import {
@@ -21,6 +22,7 @@ import {
   useKeys,
   type Why,
 } from "./deciding";
+import { Failed } from "./failed";
 
 interface Connection {
   pageInfo: { hasNextPage: boolean; endCursor: string | null };

@@ -2,9 +2,10 @@ import { type CombinedError, useClient } from "@urql/preact";
 import { useEffect, useState } from "preact/hooks";
 import { usePage } from "../data/page";
 import { OwnReports as OwnReportsQuery, type ReportedFragment } from "../data/reporting-gql";
-import { Failed, Skeleton } from "../ui/states";
+import { Skeleton } from "../ui/states";
 import { texts } from "../ui/strings";
 import { Decided } from "./decided";
+import { Failed } from "./failed";
 
 // The script for reports and notices, see third.tsx.
 

@@ -1,33 +1,15 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { RowFragment } from "../data/gql";
-import { useNear } from "../data/live";
-import { usePage } from "../data/page";
+import { type Later, type Place, usePage } from "../data/page";
+import { useNear } from "../ui/hooks";
 import { paths } from "../ui/router";
 import { fill, filled, texts } from "../ui/strings";
 import { host } from "../ui/text";
 import { age, ago, closing, timeLeft } from "../ui/time";
-import type { Later } from "./load";
 import { Votes } from "./vote";
 
 // Package pages renders the same rows on the server. Its tests compare them with these.
-
-/** Where a row stands in its list. */
-export interface Place {
-  /** Its rank, in a ranked list whose start is known. */
-  rank?: number;
-  /** The preceding article, in a list ordered by score. */
-  above?: RowFragment;
-  /** The group of the list, which its rows do not repeat, as they do not repeat the host of the link. */
-  group?: string;
-  /** What the list says of the article instead of explaining its score; it may be empty. */
-  note?: string;
-  /** Whether it was posted since the visitor was here. */
-  isNew?: boolean;
-  /** What is said before the first one that was not, and what happens when that is seen. */
-  since?: string;
-  seen?(): void;
-}
 
 interface RowProps extends Place {
   article: RowFragment;

@@ -1,24 +1,13 @@
 import { useClient, useQuery } from "@urql/preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import type { RowFragment } from "../data/gql";
 import { save } from "../data/keep";
 import { Goals } from "../data/later-gql";
-import { type Act, usePage } from "../data/page";
+import { type Act, type SheetProps, usePage } from "../data/page";
 import { paths } from "../ui/router";
 import { share } from "../ui/share";
 import { counted, fill, formatNumber, texts } from "../ui/strings";
-import type { Place } from "./row";
 import { Report } from "./third";
 import { useVoting } from "./vote";
-
-interface SheetProps {
-  article: RowFragment;
-  now: number;
-  place: Place;
-  close(): void;
-  /** Shows why the article ranks where it does, or hides that. */
-  explain(): void;
-}
 
 /** The menu of an article in a list: what its row has no room for. */
 export function Sheet({ article, now, place, close, explain }: SheetProps) {

@@ -1,7 +1,8 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { rejection } from "../data/client";
-import { usePage, useTitle } from "../data/page";
+import { usePage } from "../data/page";
 import { returnPath, type Site, signInAddress, signInAs, signInWith, takeToken } from "../data/session";
+import { useTitle } from "../ui/hooks";
 import { navigate, remember } from "../ui/router";
 import { texts } from "../ui/strings";
 

@@ -17,8 +17,9 @@ import {
 } from "../data/draft";
 import { ArticleByLink, GroupRules, Groups, Post, type PostMutation } from "../data/later-gql";
 import { useSend } from "../data/mutations";
-import { usePage, useSettled, useTitle } from "../data/page";
+import { usePage } from "../data/page";
 import { explainError, explainRefusal } from "../data/problem";
+import { useSettled, useTitle } from "../ui/hooks";
 import { isHere, navigate, paths, useScroll, useVisit } from "../ui/router";
 import { config, counted, fill, filled, texts } from "../ui/strings";
 import { duration } from "../ui/time";

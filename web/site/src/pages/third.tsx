@@ -1,6 +1,6 @@
 import type { ComponentChildren, ComponentProps } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { useTitle } from "../data/page";
+import { useTitle } from "../ui/hooks";
 import { Skeleton, Unloaded } from "../ui/states";
 import { texts } from "../ui/strings";
 import { ForViewer } from "./kept";

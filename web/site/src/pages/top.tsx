@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
 import { GroupTop, Top } from "../data/later-gql";
-import { useTitle } from "../data/page";
+import { useTitle } from "../ui/hooks";
 import { paths, type Span, spans } from "../ui/router";
 import { Empty } from "../ui/states";
 import { filled, texts } from "../ui/strings";

@@ -1,6 +1,6 @@
 import { useMemo } from "preact/hooks";
 import { Votes } from "../data/later-gql";
-import { useTitle } from "../data/page";
+import { useTitle } from "../ui/hooks";
 import { directions } from "../ui/router";
 import { Empty } from "../ui/states";
 import { texts } from "../ui/strings";

@@ -1,15 +1,8 @@
-import type { RowFragment } from "../data/gql";
-import { usePage } from "../data/page";
+import { usePage, type WhyProps } from "../data/page";
 import { type Rules, votesToPass } from "../data/rank";
 import { has } from "../ui/router";
 import { counted, fill, texts } from "../ui/strings";
 import { duration, left } from "../ui/time";
-
-interface WhyProps {
-  article: RowFragment;
-  /** The preceding article of a list. */
-  above?: RowFragment;
-}
 
 /** Explains the rank of an article: what its votes are worth, and the votes needed to pass the article above. */
 export function Why({ article, above }: WhyProps) {

@@ -1,13 +1,23 @@
 import { useLayoutEffect, useState } from "preact/hooks";
-import { isFull, type Saved } from "../data/client";
-import type { ArticleOrder } from "../data/gql";
 import { windowStorage } from "./storage";
 import { config } from "./strings";
+
+/** The orders of a list, as the API names them. */
+type Order = "SCORE" | "TIME";
+
+/** State of a page when it was left: scroll position, number of parts of the list, and cursor of the first one. */
+export interface Saved {
+  y?: number;
+  parts?: number;
+  start?: string;
+  /** Id of the article whose row had the focus. */
+  at?: string;
+}
 
 /** A page of the site. */
 export type Route =
   | LaterRoute
-  | { page: "list"; order: ArticleOrder; group?: string }
+  | { page: "list"; order: Order; group?: string }
   | { page: "user"; name: string }
   | { page: "missing" };
 
@@ -100,7 +110,7 @@ const isDay = (text: string) => text.length === 10 && new Date(text).toJSON()?.s
 const segment = (name: string) => encodeURIComponent(/^\.\.?$/.test(name) ? `${name} ` : name);
 
 export const paths = {
-  list: (order: ArticleOrder, group?: string) =>
+  list: (order: Order, group?: string) =>
     group ? `/g/${segment(group)}${order === "TIME" ? "/new" : ""}` : order === "TIME" ? "/new" : "/",
   article: (number: number) => `/a/${number}`,
   top: (span: Span, group?: string) => `${group ? `/g/${segment(group)}` : ""}/top/${span.toLowerCase()}`,
@@ -253,8 +263,7 @@ export function followLinks(event: MouseEvent): void {
     event.metaKey ||
     event.ctrlKey ||
     event.shiftKey ||
-    event.altKey ||
-    isFull()
+    event.altKey
   ) {
     return;
   }

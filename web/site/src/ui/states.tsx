@@ -1,8 +1,4 @@
-import type { CombinedError } from "@urql/preact";
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef } from "preact/hooks";
-import { usePage } from "../data/page";
-import { explainError } from "../data/problem";
 import { filled, texts } from "./strings";
 
 interface EmptyProps {
@@ -34,28 +30,10 @@ export function Missing({ level, why }: { level?: 1 | 2; why?: string }) {
   );
 }
 
-const retryWait = 5000; // milliseconds
-
-/** An error, with a retry button. Retries automatically as well, unless the address is wrong. */
-export function Failed({ error, retry, level }: { error: CombinedError; retry(): void; level?: 1 | 2 }) {
-  const { connections } = usePage();
-  const seen = useRef(connections);
-  const mistyped = error.graphQLErrors[0]?.extensions.code === "BAD_USER_INPUT";
-  useEffect(() => {
-    if (mistyped) return;
-    if (seen.current !== connections) retry();
-    seen.current = connections;
-    const timer = setInterval(retry, retryWait);
-    return () => clearInterval(timer);
-  }, [connections]);
-  if (mistyped) return <Missing level={level} why={explainError(error)} />;
-  return <Problem text={explainError(error)} retry={retry} />;
-}
-
 /** Instead of what is in the second script, if that cannot be loaded. */
 export const Unloaded = () => <Problem text={texts.notLoaded} retry={() => location.reload()} />;
 
-function Problem({ text, retry }: { text: string; retry(): void }) {
+export function Problem({ text, retry }: { text: string; retry(): void }) {
   return (
     <div class="empty" role="alert">
       <p>{text}</p>

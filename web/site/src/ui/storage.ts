@@ -32,13 +32,3 @@ function open(area: () => Storage): KeyValueStore {
     },
   };
 }
-
-// The keys of a draft are here and not in draft.ts, which the first script does not need.
-export const draftKey = "frontpage.draft";
-export const sentKey = "frontpage.sent";
-
-/** Forgets this window's draft: it was posted. */
-export function dropDraft(): void {
-  windowStorage.remove(draftKey);
-  windowStorage.remove(sentKey);
-}

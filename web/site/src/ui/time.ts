@@ -1,4 +1,3 @@
-import type { ArticleQuery } from "../data/gql";
 import { counted, fill, formatNumber, texts } from "./strings";
 
 const units = [
@@ -28,13 +27,6 @@ export const age = (then: number, now: number): string =>
 /** Returns when voting closes, in Unix milliseconds: the end of the second in which it ends. */
 export function closing(article: { votingEndsAt: string }): number {
   return Date.parse(article.votingEndsAt) + 1000;
-}
-
-/** The ends of the times in which a poster can change title and text, in Unix milliseconds. */
-export function editEnds({ article, site }: ArticleQuery): [title: number, text: number] {
-  if (!article) return [0, 0];
-  const end = Date.parse(article.createdAt) + (site.rules.editWindow + 1) * 1000;
-  return [end, Math.max(end, closing(article))];
 }
 
 /** Formats the time left to vote: "4 days left to vote", or "voting has ended". */
