@@ -1,24 +1,6 @@
-import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import type { Page } from "@playwright/test";
-import type { AxeResults } from "axe-core";
 import { expect, outage, test } from "./fixtures";
-import { button, choose, down, gate, onOperation, rows, shown, up, votes } from "./helpers";
-
-const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-const tags = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
-
-/** Reports accessibility problems of a page as soft failures: the test continues. */
-async function check(page: Page, what: string): Promise<void> {
-  await test.step(what, async () => {
-    await page.evaluate(axe);
-    const { violations } = await page.evaluate<AxeResults>(
-      `axe.run({ runOnly: ${JSON.stringify(tags)}, rules: { "target-size": { enabled: true } }, resultTypes: ["violations"] })`,
-    );
-    const found = violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html}`));
-    expect.soft(found, what).toEqual([]);
-  });
-}
+import { button, check, choose, down, gate, onOperation, rows, shown, up, votes } from "./helpers";
 
 test.describe("axe finds no accessibility problems", () => {
   test.use({ demo: true, contextOptions: { reducedMotion: "reduce" } });

@@ -1,7 +1,7 @@
 import { createHmac } from "node:crypto";
 import type { Page } from "@playwright/test";
 import { expect, test } from "./fixtures";
-import { manyArticles, message, rows, signOut, up } from "./helpers";
+import { banner, manyArticles, message, rows, signedIn, signedOut, signOut, up } from "./helpers";
 import { windowedChromium } from "./programs";
 import { test as provided, signInAs } from "./provider";
 
@@ -13,11 +13,6 @@ const launchOptions = {
 };
 test.use({ launchOptions, csv: manyArticles(3), viewer: "" });
 provided.use({ launchOptions, csv: manyArticles(3), viewer: "" });
-
-const banner = (page: Page) => page.getByRole("banner");
-const signedIn = (page: Page, name: string) =>
-  expect(banner(page).getByRole("link", { name, exact: true })).toBeVisible();
-const signedOut = (page: Page) => expect(banner(page).getByRole("link", { name: "Sign in" })).toBeVisible();
 
 /** Opens a page that notes whether the browser restores it. */
 async function open(page: Page, path: string): Promise<void> {

@@ -63,6 +63,9 @@ test("a poster deletes an article, and can post its link again @core", async ({ 
     await server.post({ title: "Kept" }),
     await server.post({ title: "x", link }, "ada"),
   ];
+  await page.goto(`/a/${kept.number}`);
+  await expect(page.getByRole("heading", { name: "Kept" })).toBeVisible();
+  await expect(action(page, "Delete")).toHaveCount(0);
   await page.goto(`/a/${article.number}`);
   await choose(page, "Delete");
   await expect(page.getByLabel("Reason")).toHaveCount(0);

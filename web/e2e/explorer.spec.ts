@@ -1,6 +1,7 @@
 import type { Locator, Page } from "@playwright/test";
 import { expect, test } from "./fixtures";
 import { signOut } from "./helpers";
+import type { Article, Server } from "./server";
 
 test.setTimeout(120_000);
 
@@ -30,6 +31,14 @@ async function write(page: Page, operation: string): Promise<void> {
   await paste(region(page, "Operation Editor"), operation);
   const name = /^\w+ (\w+)/.exec(operation)?.[1] ?? "";
   await expect(page.getByRole("tab", { selected: true })).toContainText(name);
+}
+
+/** Votes until the result shows it: the subscription starts a moment after it was sent. */
+async function showsVote(page: Page, server: Server, article: Article): Promise<void> {
+  await expect(async () => {
+    for (const direction of ["NONE", "UP"] as const) await server.vote(article, direction, "cleo");
+    await expect(response(page)).toContainText('"votes": 2', { timeout: 1000 });
+  }).toPass();
 }
 
 test("a query runs, and its fields are checked against the schema @core", async ({ page, server }) => {
@@ -75,11 +84,7 @@ test("a subscription shows votes as they arrive @core", async ({ page, server, w
   await write(page, 'subscription Mine { articleChanged(ids: ["article:1"]) { votes viewerVote } }');
   await run(page).click();
   await watch.live(page, "articleChanged");
-  // The subscription starts a moment after it was sent.
-  await expect(async () => {
-    for (const direction of ["NONE", "UP"] as const) await server.vote(article, direction, "cleo");
-    await expect(response(page)).toContainText('"votes": 2', { timeout: 1000 });
-  }).toPass();
+  await showsVote(page, server, article);
   for (const [name, votes] of [
     ["dan", 3],
     ["ada", 4],
@@ -114,10 +119,7 @@ test("a subscription with a condition is checked, runs, and can be written in st
   await expect(wrong).toHaveCount(0);
   await run(page).click();
   await watch.live(page, "articleChanged");
-  await expect(async () => {
-    for (const direction of ["NONE", "UP"] as const) await server.vote(article, direction, "cleo");
-    await expect(response(page)).toContainText('"votes": 2', { timeout: 1000 });
-  }).toPass();
+  await showsVote(page, server, article);
 });
 
 test("the examples run", async ({ page, server, watch }) => {

@@ -1,5 +1,9 @@
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import type { Locator, Page, Route } from "@playwright/test";
-import { expect } from "./fixtures";
+import type { AxeResults } from "axe-core";
+import { expect, test } from "./fixtures";
+import type { Server } from "./server";
 
 /** The articles of a list on the page. */
 export const rows = (page: Page): Locator => page.locator("li[data-id]");
@@ -13,6 +17,16 @@ export const down = (article: Locator): Locator => article.getByRole("button", {
 
 /** A button with exactly this name. */
 export const button = (page: Page, name: string): Locator => page.getByRole("button", { name, exact: true });
+
+export const banner = (page: Page): Locator => page.getByRole("banner");
+
+/** Waits until the page shows who is signed in. */
+export const signedIn = (page: Page, name: string): Promise<void> =>
+  expect(banner(page).getByRole("link", { name, exact: true })).toBeVisible();
+
+/** Waits until the page offers to sign in. */
+export const signedOut = (page: Page): Promise<void> =>
+  expect(banner(page).getByRole("link", { name: "Sign in" })).toBeVisible();
 
 /** Signs out with the menu at the top. */
 export async function signOut(page: Page): Promise<void> {
@@ -63,6 +77,39 @@ export const action = (page: Page, name: string): Locator =>
 export async function choose(of: Page | Locator, name: string): Promise<void> {
   await of.getByRole("button", { name: "More", exact: true }).click();
   await of.getByRole("button", { name, exact: true }).click();
+}
+
+/** An article on a page for moderators. */
+export const caseOf = (page: Page, { id }: { id: string }): Locator => page.locator(`[data-case="${id}"]`);
+
+/** Reports an article. */
+export async function flag(
+  server: Server,
+  { id }: { id: string },
+  by: string,
+  reason = "OTHER",
+  note?: string,
+): Promise<void> {
+  const { flag } = await server.execute<{ flag: { userErrors: object[] } }>(
+    "mutation ($input: FlagInput!) { flag(input: $input) { userErrors { message } } }",
+    { input: { target: id, reason, note } },
+    by,
+  );
+  expect(flag.userErrors).toEqual([]);
+}
+
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+/** Reports accessibility problems of a page as soft failures: the test continues. */
+export async function check(page: Page, what: string): Promise<void> {
+  await test.step(what, async () => {
+    await page.evaluate(axe);
+    const { violations } = await page.evaluate<AxeResults>(
+      'axe.run({ rules: { "target-size": { enabled: true } }, resultTypes: ["violations"] })',
+    );
+    const found = violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html}`));
+    expect.soft(found, what).toEqual([]);
+  });
 }
 
 /** Formats seconds as the site does, in the largest unit: "15 hours". */

@@ -1,5 +1,5 @@
 import { expect, test } from "./fixtures";
-import { action, choose, expectIds, rows, shown, votes } from "./helpers";
+import { expectIds, rows, shown, votes } from "./helpers";
 
 const fresh = (count: number) => ({ name: `${count} new article${count > 1 ? "s" : ""}` });
 
@@ -116,18 +116,4 @@ test("a deleted article is replaced by a note @core", async ({ page, server, wat
   );
   await expect(page.getByText("This article has been deleted.")).toBeVisible();
   await expectIds(page, [one]);
-});
-
-test("posters can delete their articles on the article's page", async ({ page, server }) => {
-  const [kept, own] = [await server.post({ title: "Kept" }), await server.post({ title: "Own" }, "ada")];
-  await page.goto(`/a/${kept.number}`);
-  await expect(page.getByRole("heading", { name: "Kept" })).toBeVisible();
-  await expect(action(page, "Delete")).toHaveCount(0);
-  await page.goto(`/a/${own.number}`);
-  await choose(page, "Delete");
-  await page.getByRole("button", { name: "Delete the article" }).click();
-  await expect(page).toHaveURL("/");
-  await expectIds(page, [kept]);
-  await page.goto(`/a/${own.number}`);
-  await expect(page.getByRole("heading", { name: "This article has been deleted" })).toBeVisible();
 });

@@ -1,20 +1,14 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { Page } from "@playwright/test";
 import { expect } from "./fixtures";
-import { down, gate, manyArticles, message, rows, up, votes } from "./helpers";
+import { banner, down, gate, manyArticles, message, rows, signedIn, signedOut, up, votes } from "./helpers";
 import { signInAs, test } from "./provider";
 import type { Article } from "./server";
 
 test.use({ viewer: "", csv: manyArticles(60) });
 test.beforeEach(({ watch, provider }) => void watch.origins.push(provider.url));
 test.slow(); // several processes start, and a session is noticed to have ended within 30 s
-
-const banner = (page: Page) => page.getByRole("banner");
-const signedIn = (page: Page, name: string) =>
-  expect(banner(page).getByRole("link", { name, exact: true })).toBeVisible();
-const signedOut = (page: Page) => expect(banner(page).getByRole("link", { name: "Sign in" })).toBeVisible();
 
 test("a visitor signs in by voting, posts, is renewed and signs out, in two windows of two processes @core", async ({
   page,

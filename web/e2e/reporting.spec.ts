@@ -1,10 +1,6 @@
-import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import type { Page } from "@playwright/test";
-import type { AxeResults } from "axe-core";
 import { expect, test } from "./fixtures";
-import { button, choose, message, shown } from "./helpers";
-import type { Server } from "./server";
+import { button, caseOf, check, choose, flag, message, shown } from "./helpers";
 
 const rules = ["No advertising", "Be kind to <b>others</b>"];
 
@@ -28,28 +24,7 @@ const hostile = [
   "&lt;b&gt;",
 ];
 
-const caseOf = (page: Page, { id }: { id: string }) => page.locator(`[data-case="${id}"]`);
 const dialog = (page: Page) => page.getByRole("dialog");
-
-async function flag(server: Server, { id }: { id: string }, by: string, note?: string) {
-  const { flag } = await server.execute<{ flag: { userErrors: object[] } }>(
-    "mutation ($input: FlagInput!) { flag(input: $input) { userErrors { message } } }",
-    { input: { target: id, reason: "OTHER", note } },
-    by,
-  );
-  expect(flag.userErrors).toEqual([]);
-}
-
-const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-
-async function expectNoProblems(page: Page, what: string) {
-  await page.evaluate(axe);
-  const { violations } = await page.evaluate<AxeResults>(
-    'axe.run({ rules: { "target-size": { enabled: true } }, resultTypes: ["violations"] })',
-  );
-  const found = violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html}`));
-  expect.soft(found, what).toEqual([]);
-}
 
 test("the page of reports is live, and takes its reasons from the rules @core", async ({
   page,
@@ -69,7 +44,7 @@ test("the page of reports is live, and takes its reasons from the rules @core", 
   await expect(caseOf(page, one)).toContainText("Removed.");
   await caseOf(page, one).getByRole("button", { name: "No advertising" }).click();
   await expect(caseOf(page, one)).toContainText("Against the rules of this site (No advertising)");
-  await expectNoProblems(page, "reports");
+  await check(page, "reports");
   // The poster reads the rule.
   const poster = await another("ben");
   await poster.goto(`/a/${one.number}`);
@@ -124,7 +99,7 @@ test("removals without a reason wait for one, wherever they were done", async ({
 
 test("keys filter the page, change groups and deny an author", async ({ page, server, another }) => {
   const [one, two] = [await server.post({ title: "One" }), await server.post({ title: "Two" })];
-  await flag(server, one, "cleo", "an ad");
+  await flag(server, one, "cleo", "OTHER", "an ad");
   await flag(server, two, "cleo");
   await page.goto("/mod");
   await expect(caseOf(page, two)).toBeVisible();
@@ -138,7 +113,7 @@ test("keys filter the page, change groups and deny an author", async ({ page, se
   await expect(dialog(page).getByLabel("Groups")).toBeFocused();
   await dialog(page).getByLabel("Groups").fill("go, databases");
   await dialog(page).getByLabel("Ground").selectOption({ label: "Be kind to <b>others</b>" });
-  await expectNoProblems(page, "the form for groups");
+  await check(page, "the form for groups");
   await dialog(page).getByRole("button", { name: "Save changes" }).click();
   await expect(dialog(page)).toHaveCount(0);
   await expect
@@ -162,7 +137,7 @@ test("moderators remove articles from lists, and take it back", async ({ page, s
   const [one, two] = [await server.post({ title: "One" }), await server.post({ title: "Two" })];
   await page.goto("/");
   await button(page, "More").last().click();
-  await expectNoProblems(page, "the menu of an article");
+  await check(page, "the menu of an article");
   await dialog(page).getByRole("button", { name: "Remove" }).click();
   await expect(dialog(page)).toContainText("Removed.");
   await dialog(page).getByRole("button", { name: "Undo" }).click();
@@ -200,7 +175,7 @@ test("a reporter finds the decision, and no other user finds the report", async 
   const report = reporter.locator(`[data-report="${one.id}"]`);
   await expect(report).toContainText("Not decided yet");
   await expect(report).toContainText(hostile[0] ?? "");
-  await expectNoProblems(reporter, "one's own reports");
+  await check(reporter, "one's own reports");
   await page.goto("/mod");
   await caseOf(page, one).getByRole("button", { name: "Keep" }).click();
   await expect(caseOf(page, one)).toContainText("Kept.");
@@ -224,7 +199,7 @@ test("a visitor sends a notice, and finds the decision", async ({ page, server, 
   await expect(visitor).toHaveURL("/notice");
   await button(visitor, "Send the notice").click();
   await expect(visitor.getByLabel("Where is it?")).toBeFocused();
-  await expectNoProblems(visitor, "the form with errors");
+  await check(visitor, "the form with errors");
   await visitor.getByLabel("Where is it?").fill(`${server.url}/a/${one.number}`);
   await visitor.getByLabel("Why is it illegal?").fill(`It shows my passport. ${hostile.join(" ")}`);
   await visitor.getByLabel("Your name").fill("Erika <b>Mustermann</b>");
@@ -233,7 +208,7 @@ test("a visitor sends a notice, and finds the decision", async ({ page, server, 
   await button(visitor, "Send the notice").click();
   await expect(visitor.locator(".receipt code")).toHaveCount(2);
   const [reference, secret] = await visitor.locator(".receipt code").allTextContents();
-  await expectNoProblems(visitor, "the receipt");
+  await check(visitor, "the receipt");
 
   await page.goto("/mod");
   await expect(caseOf(page, one)).toContainText(
@@ -250,7 +225,7 @@ test("a visitor sends a notice, and finds the decision", async ({ page, server, 
   };
   await find(secret ?? "");
   await expect(visitor.locator("[data-report]")).toContainText("Something was done");
-  await expectNoProblems(visitor, "the decision");
+  await check(visitor, "the decision");
   await find("guessed");
   await expect(visitor.getByRole("alert").last()).toContainText("There is no notice");
   await expect(visitor.locator("[data-report]")).toHaveCount(0);
@@ -258,7 +233,7 @@ test("a visitor sends a notice, and finds the decision", async ({ page, server, 
 
 test("hostile notes and reasons stay text", async ({ page, server, another }) => {
   const one = await server.post({ title: "One" });
-  for (const [i, note] of hostile.entries()) await flag(server, one, `user${i}`, note);
+  for (const [i, note] of hostile.entries()) await flag(server, one, `user${i}`, "OTHER", note);
   await page.goto("/mod");
   for (const note of hostile) await expect(caseOf(page, one)).toContainText(note);
   await caseOf(page, one).getByRole("button", { name: "Remove" }).click();

@@ -4,7 +4,18 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Page } from "@playwright/test";
 import { expect, test } from "./fixtures";
-import { action, choose, gate, message, onOperation, signOut, up, votes } from "./helpers";
+import {
+  action,
+  choose,
+  gate,
+  message,
+  onOperation,
+  signedIn,
+  signedOut,
+  signOut,
+  up,
+  votes,
+} from "./helpers";
 
 const secret = "a secret of at least thirty-two bytes";
 
@@ -16,10 +27,6 @@ function token(sub: string, seconds = 600, roles: string[] = []): string {
   return `${signed}.${createHmac("sha256", secret).update(signed).digest("base64url")}`;
 }
 
-const signedIn = (page: Page, name: string) =>
-  expect(page.getByRole("banner").getByRole("link", { name, exact: true })).toBeVisible();
-const signedOut = (page: Page) =>
-  expect(page.getByRole("banner").getByRole("link", { name: "Sign in" })).toBeVisible();
 const storeToken = (page: Page, value: string) =>
   page.evaluate((value) => localStorage.setItem("frontpage.token", value), value);
 

@@ -99,26 +99,6 @@ export type ModerationKind =
   /** A moderator ended a denial. Not in `moderationLog`. */
   | 'ALLOWED';
 
-/** The article to delete. */
-export type DeleteArticleInput = {
-  /** The article's id or bare number. */
-  article: string | number;
-  /** On which ground, if a moderator says why. Default: OTHER, if there is a basis or a reason. */
-  ground?: RemovalGround | null | undefined;
-  /** The rule or the law, on a line of at most 200 characters. */
-  basis?: string | null | undefined;
-  /** Why, on a line of at most 500 characters: for the moderation log, and of a moderator's deletion also for the poster. */
-  reason?: string | null | undefined;
-};
-
-/** The article to restore. */
-export type RestoreArticleInput = {
-  /** The article's id or bare number. */
-  article: string | number;
-  /** Why, on a line of at most 500 characters: for the moderation log. */
-  reason?: string | null | undefined;
-};
-
 /** Kinds of user errors. More may be added: show the message of a code that the client does not know. */
 export type UserErrorCode =
   /** The operation requires sign-in. */
@@ -198,30 +178,6 @@ export type SettleMutation = { settleFlags: { item: { target: string, latestRepo
       | { code: UserErrorCode, message: string }
     > } | null };
 
-export type RemoveMutationVariables = Exact<{
-  input: DeleteArticleInput;
-}>;
-
-
-export type RemoveMutation = { deleteArticle: { deletedId: string | null, userErrors: Array<
-      | { code: UserErrorCode, message: string }
-      | { code: UserErrorCode, message: string }
-      | { code: UserErrorCode, message: string }
-      | { code: UserErrorCode, message: string }
-    > } | null };
-
-export type PutBackMutationVariables = Exact<{
-  input: RestoreArticleInput;
-}>;
-
-
-export type PutBackMutation = { restoreArticle: { article: { id: string, deletedAt: string | null } | null, userErrors: Array<
-      | { code: UserErrorCode, message: string }
-      | { code: UserErrorCode, message: string }
-      | { code: UserErrorCode, message: string }
-      | { code: UserErrorCode, message: string }
-    > } | null };
-
 export type FlaggedChangedSubscriptionVariables = Exact<{ [key: string]: never; }>;
 
 
@@ -240,7 +196,5 @@ export const Decisions = ("query Decisions{moderationLog(first:100){nodes{id art
 export const DeletedItems = ("query DeletedItems($missingReason:Boolean!$after:String){deletedItems(missingReason:$missingReason first:25 after:$after){edges{by article{id number title link deletedAt poster{id name}removal{ground reason basis at}}}pageInfo{hasNextPage endCursor}}}") as unknown as TypedDocumentNode<DeletedItemsQuery, DeletedItemsQueryVariables>;
 export const Log = ("query Log($after:String){moderationLog(first:25 after:$after){nodes{id kind articleId by onBehalfOf at title reason ground basis groupsBefore groupsAfter}pageInfo{hasNextPage endCursor}}}") as unknown as TypedDocumentNode<LogQuery, LogQueryVariables>;
 export const Settle = ("mutation Settle($input:SettleFlagsInput!){settleFlags(input:$input){item{target latestReport}userErrors{code message}}}") as unknown as TypedDocumentNode<SettleMutation, SettleMutationVariables>;
-export const Remove = ("mutation Remove($input:DeleteArticleInput!){deleteArticle(input:$input){deletedId userErrors{code message}}}") as unknown as TypedDocumentNode<RemoveMutation, RemoveMutationVariables>;
-export const PutBack = ("mutation PutBack($input:RestoreArticleInput!){restoreArticle(input:$input){article{id deletedAt}userErrors{code message}}}") as unknown as TypedDocumentNode<PutBackMutation, PutBackMutationVariables>;
 export const FlaggedChanged = ("subscription FlaggedChanged{flaggedChanged{cursor}}") as unknown as TypedDocumentNode<FlaggedChangedSubscription, FlaggedChangedSubscriptionVariables>;
 export const PublicLog = ("query PublicLog($after:String){...Frame publicLog(after:$after){nodes{kind ground reason at title}pageInfo{hasNextPage endCursor}}}" + frameFragment) as unknown as TypedDocumentNode<PublicLogQuery, PublicLogQueryVariables>;

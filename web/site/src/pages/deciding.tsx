@@ -1,6 +1,7 @@
 import { useClient } from "@urql/preact";
 import { useEffect, useRef } from "preact/hooks";
-import { PutBack, type RemovalGround, Remove, Settle, type SettleAct } from "../data/moderation-gql";
+import { Delete, type RemovalGround, Restore } from "../data/later-gql";
+import { Settle, type SettleAct } from "../data/moderation-gql";
 import { usePage } from "../data/page";
 import { explainError, sentence } from "../data/problem";
 import { inOrder } from "../data/requests";
@@ -50,13 +51,13 @@ export function useDecisions() {
     async explain(article: string, { ground, reason, basis }: Why) {
       const input = { article, ground, reason: reason || null, basis };
       const { data, error } = await client
-        .mutation(Remove, { input }, { fetch: inOrder(`Remove ${article}`) })
+        .mutation(Delete, { input }, { fetch: inOrder(`Delete ${article}`) })
         .toPromise();
       return outcome(error, data?.deleteArticle);
     },
     async putBack(article: string) {
       const { data, error } = await client
-        .mutation(PutBack, { input: { article } }, { fetch: inOrder(`PutBack ${article}`) })
+        .mutation(Restore, { input: { article } }, { fetch: inOrder(`Restore ${article}`) })
         .toPromise();
       return outcome(error, data?.restoreArticle);
     },

@@ -1,5 +1,6 @@
 import { usePage } from "../data/page";
 import { useTitle } from "../ui/hooks";
+import { KeyHelp } from "../ui/keyboard";
 import type { LaterRoute } from "../ui/router";
 import { Empty, Skeleton } from "../ui/states";
 import { texts } from "../ui/strings";
@@ -40,33 +41,10 @@ export function ModerationPage({ tab }: { tab?: Tab }) {
         </nav>
       </header>
       {tab === "REMOVED" ? <RemovedArticles /> : tab === "LOG" ? <LogEntries /> : <Reports />}
-      <Help />
+      <dialog class="moderating" aria-labelledby="moderating">
+        <h2 id="moderating">{texts.keys}</h2>
+        <KeyHelp help={texts.moderationKeys} />
+      </dialog>
     </>
-  );
-}
-
-function Help() {
-  const keys = Object.entries(texts.moderationKeys);
-  return (
-    <dialog class="moderating" aria-labelledby="moderating">
-      <h2 id="moderating">{texts.keys}</h2>
-      <dl>
-        {keys.map(([key, what]) => (
-          <div key={key}>
-            <dt>
-              {key.split(" ").map((one) => (
-                <kbd key={one}>{one}</kbd>
-              ))}
-            </dt>
-            <dd>{what}</dd>
-          </div>
-        ))}
-      </dl>
-      <form method="dialog">
-        <button class="button" type="submit">
-          {texts.close}
-        </button>
-      </form>
-    </dialog>
   );
 }

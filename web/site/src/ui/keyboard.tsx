@@ -1,3 +1,4 @@
+import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { navigate } from "./router";
 import { browserStorage } from "./storage";
@@ -34,8 +35,26 @@ export function Keyboard() {
   return (
     <dialog ref={dialog} aria-labelledby="keys">
       <h2 id="keys">{texts.keys}</h2>
+      <KeyHelp help={texts.keyHelp}>
+        <label>
+          <input type="checkbox" checked={on} onChange={toggle} /> {texts.enableKeys}
+        </label>
+      </KeyHelp>
+    </dialog>
+  );
+}
+
+interface KeyHelpProps {
+  help: Record<string, string>;
+  children?: ComponentChildren;
+}
+
+/** The content of a dialog: what each key does, and a button to close it. */
+export function KeyHelp({ help, children }: KeyHelpProps) {
+  return (
+    <>
       <dl>
-        {Object.entries(texts.keyHelp).map(([key, what]) => (
+        {Object.entries(help).map(([key, what]) => (
           <div key={key}>
             <dt>
               {key.split(" ").map((one) => (
@@ -46,15 +65,13 @@ export function Keyboard() {
           </div>
         ))}
       </dl>
-      <label>
-        <input type="checkbox" checked={on} onChange={toggle} /> {texts.enableKeys}
-      </label>
+      {children}
       <form method="dialog">
         <button class="button" type="submit">
           {texts.close}
         </button>
       </form>
-    </dialog>
+    </>
   );
 }
 
