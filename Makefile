@@ -29,12 +29,12 @@ load: ## measure the server under load by wrk, on one core: pages, votes, overlo
 generate: ## generate the code in graph from schema.graphqls and gqlgen.yml
 	go generate ./...
 
-web: ## build web/dist from its sources; needs Node
-	cd web && npm ci && npm run build
+web: ## build site/web/dist from its sources; needs Node
+	cd site/web && npm ci && npm run build
 
 diagram: ## draw the diagrams in docs/images from their sources; needs Graphviz
 	dot -Tsvg docs/images/packages.dot -o docs/images/packages.svg
 	dot -Tsvg docs/images/rooms.dot -o docs/images/rooms.svg
 
 screenshots: ## take the screenshots in docs/; needs Node and Chromium
-	cd web && npm run screenshots
+	cd site/web && npm run screenshots

@@ -7,12 +7,12 @@ import (
 	"net"
 	"net/http"
 
-	"frontpage/admin"
 	"frontpage/endpoint"
 	"frontpage/graph"
-	"frontpage/metrics"
 	"frontpage/settings"
-	"frontpage/web"
+	"frontpage/site/web"
+	"frontpage/telemetry/admin"
+	"frontpage/telemetry/metrics"
 )
 
 // operator is the listener for operators. It is nil if FRONTPAGE_ADMIN_ADDR is unset.

@@ -20,15 +20,15 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"frontpage/failover"
-	"frontpage/manual"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/check"
+	"frontpage/redisrepo/failover"
 	"frontpage/redisrepo/migrate"
 	"frontpage/redisrepo/site"
+	"frontpage/redisrepo/store"
 	"frontpage/redisrepo/wire"
 	"frontpage/settings"
-	"frontpage/store"
+	"frontpage/settings/manual"
 )
 
 // program is the command line: the settings of all commands, and the commands.

@@ -15,17 +15,17 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"frontpage/csvimport"
-	"frontpage/export"
+	"frontpage/exchange/csvimport"
+	"frontpage/exchange/export"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/layout"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/migrate"
 	"frontpage/redisrepo/preview"
 	"frontpage/redisrepo/site"
+	"frontpage/redisrepo/store"
 	"frontpage/redisrepo/transfer"
 	"frontpage/settings"
-	"frontpage/store"
 )
 
 type importFile struct {

@@ -10,8 +10,8 @@ import (
 
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/erase"
+	"frontpage/redisrepo/store"
 	"frontpage/settings"
-	"frontpage/store"
 )
 
 type eraseUser struct {

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"frontpage/endpoint"
-	"frontpage/failover"
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/failover"
 	"frontpage/settings"
 )
 

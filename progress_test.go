@@ -8,7 +8,7 @@ import (
 
 	"github.com/schollz/progressbar/v3"
 
-	"frontpage/must"
+	"frontpage/tests/must"
 )
 
 func TestProgressIsWrittenAsLinesOutsideATerminal(t *testing.T) {

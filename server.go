@@ -23,23 +23,23 @@ import (
 	"syscall"
 	"time"
 
-	"frontpage/delivery"
-	"frontpage/demo"
 	"frontpage/endpoint"
-	"frontpage/failover"
-	"frontpage/feeds"
+	"frontpage/exchange/demo"
 	"frontpage/graph"
-	"frontpage/outages"
-	"frontpage/pages"
+	"frontpage/identity/signin"
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/failover"
 	"frontpage/redisrepo/preview"
 	"frontpage/redisrepo/site"
+	"frontpage/redisrepo/store"
 	"frontpage/redisrepo/wire"
 	"frontpage/settings"
-	"frontpage/signin"
-	"frontpage/store"
-	"frontpage/tracing"
-	"frontpage/web"
+	"frontpage/site/feeds"
+	"frontpage/site/pages"
+	"frontpage/site/web"
+	"frontpage/telemetry/outages"
+	"frontpage/telemetry/tracing"
+	"frontpage/webhooks"
 )
 
 //go:generate go run ./graph/generate
@@ -185,7 +185,7 @@ type running struct {
 	// Set by openSite and mount.
 	store  *store.Store
 	repo   *redisrepo.Repo
-	sender *delivery.Sender
+	sender *webhooks.Sender
 	api    *endpoint.Handler
 }
 
@@ -306,7 +306,7 @@ func (r *running) openSite(ctx context.Context) (err error) {
 	if r.requests.On() {
 		r.store.Client.AddHook(r.requests.RedisHook())
 	}
-	r.sender = delivery.New(r.repo, delivery.Options{Log: log})
+	r.sender = webhooks.New(r.repo, webhooks.Options{Log: log})
 	if r.operator != nil {
 		r.operator.metrics.FollowStore(r.store.Client, r.repo)
 		r.operator.metrics.FollowWebhooks(r.sender)

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"frontpage/must"
-	"frontpage/redistest"
 	"frontpage/settings"
+	"frontpage/tests/must"
+	"frontpage/tests/redistest"
 )
 
 // parse reads the settings of a program started with these arguments.

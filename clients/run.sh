@@ -1,9 +1,9 @@
 #!/bin/bash
 # Starts a server with 500 articles on a free port and runs all clients against it; with the argument spa, tests the
-# single-page app of docs/spa.md only; with statuses, makes the table of docs/clients.md again. Needs Go and redis-server, and installs Node, Chromium and curl as web/needs.sh does.
+# single-page app of docs/spa.md only; with statuses, makes the table of docs/clients.md again. Needs Go and redis-server, and installs Node, Chromium and curl as site/web/needs.sh does.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-. web/needs.sh
+. site/web/needs.sh
 cd clients
 for tool in go node npm curl redis-server; do
 	command -v "$tool" >/dev/null || { echo "clients/run.sh: needs $tool: install it and try again" >&2; exit 1; }

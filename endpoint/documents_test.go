@@ -10,10 +10,10 @@ import (
 
 	"frontpage/endpoint"
 	"frontpage/graph"
-	"frontpage/must"
 	"frontpage/redisrepo/site"
-	"frontpage/redistest"
-	"frontpage/sitetest"
+	"frontpage/tests/must"
+	"frontpage/tests/redistest"
+	"frontpage/tests/sitetest"
 )
 
 func hashOf(text string) string {

@@ -16,8 +16,8 @@ import (
 	"github.com/rs/cors"
 	"github.com/vektah/gqlparser/v2/ast"
 
+	"frontpage/endpoint/plan"
 	"frontpage/identity"
-	"frontpage/plan"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/site"
 )

@@ -19,11 +19,11 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"frontpage/endpoint"
-	"frontpage/failover"
 	"frontpage/graph"
 	"frontpage/identity"
-	"frontpage/must"
+	"frontpage/redisrepo/failover"
 	"frontpage/redisrepo/site"
+	"frontpage/tests/must"
 )
 
 const secret = "10.1.2.3:6379 article:7"

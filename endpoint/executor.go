@@ -20,7 +20,7 @@ import (
 	"github.com/vektah/gqlparser/v2/validator"
 	"github.com/vektah/gqlparser/v2/validator/core"
 
-	"frontpage/plan"
+	"frontpage/endpoint/plan"
 	"frontpage/redisrepo/site"
 )
 

@@ -17,10 +17,10 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"frontpage/endpoint"
+	"frontpage/endpoint/plan"
 	"frontpage/graph"
 	"frontpage/identity"
-	"frontpage/must"
-	"frontpage/plan"
+	"frontpage/tests/must"
 )
 
 // counted counts how often it is asked for the cost of a field.

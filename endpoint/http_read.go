@@ -12,7 +12,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
-	"frontpage/plan"
+	"frontpage/endpoint/plan"
 )
 
 // read parses a request, unless it is known. Nothing of a refused one has been executed.

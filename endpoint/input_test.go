@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"frontpage/sitetest"
+	"frontpage/tests/sitetest"
 )
 
 // gqlparser itself accepts an object as a value of a scalar or an enum.

@@ -9,11 +9,11 @@ import (
 
 	"frontpage/endpoint"
 	"frontpage/graph"
-	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/site"
-	"frontpage/redistest"
-	"frontpage/sitetest"
+	"frontpage/tests/must"
+	"frontpage/tests/redistest"
+	"frontpage/tests/sitetest"
 )
 
 // every selects all fields of an article.

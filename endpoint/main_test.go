@@ -8,7 +8,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"frontpage/redistest"
+	"frontpage/tests/redistest"
 )
 
 // TestMain fails if the tests, which open and leave streams of every kind, leave a goroutine or a connection.

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"frontpage/endpoint"
-	"frontpage/sitetest"
+	"frontpage/tests/sitetest"
 )
 
 // A variable may be null where the schema says non-null if the variable or the place has a default. That it is null is an

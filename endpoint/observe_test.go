@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"frontpage/endpoint"
-	"frontpage/must"
-	"frontpage/sitetest"
+	"frontpage/tests/must"
+	"frontpage/tests/sitetest"
 )
 
 // observed are the outcomes that an observer was notified of.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"frontpage/sitetest"
+	"frontpage/tests/sitetest"
 )
 
 const graphQLOnly = "application/graphql-response+json"

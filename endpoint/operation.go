@@ -14,7 +14,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
-	"frontpage/plan"
+	"frontpage/endpoint/plan"
 )
 
 // operation is a query, mutation or subscription that was received over either transport.

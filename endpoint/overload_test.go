@@ -20,10 +20,10 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"frontpage/endpoint"
+	"frontpage/endpoint/plan"
 	"frontpage/graph"
 	"frontpage/identity"
-	"frontpage/must"
-	"frontpage/plan"
+	"frontpage/tests/must"
 )
 
 // blocking serves a schema whose queries named Slow run until the test lets them end, until their context ends, or, if

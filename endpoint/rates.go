@@ -11,8 +11,8 @@ import (
 
 	lru "github.com/hashicorp/golang-lru/v2"
 
-	"frontpage/failover"
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/failover"
 	"frontpage/redisrepo/rates"
 	"frontpage/redisrepo/site"
 )

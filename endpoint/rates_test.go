@@ -17,12 +17,12 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/endpoint"
-	"frontpage/must"
-	"frontpage/programtest"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/site"
-	"frontpage/redistest"
-	"frontpage/sitetest"
+	"frontpage/tests/must"
+	"frontpage/tests/programtest"
+	"frontpage/tests/redistest"
+	"frontpage/tests/sitetest"
 )
 
 // When one user floods two servers on one store with votes, exactly as many are counted as the limit allows.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 
-	"frontpage/plan"
+	"frontpage/endpoint/plan"
 )
 
 // request is a GraphQL request. Equal ones share it once it is known: then nothing of it may be changed.

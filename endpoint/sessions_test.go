@@ -14,8 +14,8 @@ import (
 
 	"frontpage/endpoint"
 	"frontpage/identity"
-	"frontpage/must"
-	"frontpage/sitetest"
+	"frontpage/tests/must"
+	"frontpage/tests/sitetest"
 )
 
 const siteURL = "https://news.example.org"

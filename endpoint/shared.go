@@ -7,11 +7,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"frontpage/failover"
-	"frontpage/plan"
+	"frontpage/endpoint/plan"
+	"frontpage/endpoint/sharing"
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/failover"
 	"frontpage/redisrepo/site"
-	"frontpage/sharing"
 )
 
 // Dependence is what the response to an operation depends on, besides its document and its variables.

@@ -13,10 +13,10 @@ import (
 	"testing"
 
 	"frontpage/endpoint"
-	"frontpage/must"
 	"frontpage/redisrepo/site"
-	"frontpage/redistest"
-	"frontpage/sitetest"
+	"frontpage/tests/must"
+	"frontpage/tests/redistest"
+	"frontpage/tests/sitetest"
 )
 
 // However many users ask for a page with their own votes, its articles are read once until something changes.

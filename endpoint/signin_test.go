@@ -13,10 +13,10 @@ import (
 	"github.com/coder/websocket"
 
 	"frontpage/identity"
-	"frontpage/must"
 	"frontpage/redisrepo/site"
-	"frontpage/redistest"
-	"frontpage/sitetest"
+	"frontpage/tests/must"
+	"frontpage/tests/redistest"
+	"frontpage/tests/sitetest"
 )
 
 const whoAmI = `{ viewer { name } }`

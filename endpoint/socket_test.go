@@ -14,10 +14,10 @@ import (
 	"github.com/coder/websocket"
 
 	"frontpage/endpoint"
-	"frontpage/must"
 	"frontpage/redisrepo/site"
-	"frontpage/redistest"
-	"frontpage/sitetest"
+	"frontpage/tests/must"
+	"frontpage/tests/redistest"
+	"frontpage/tests/sitetest"
 )
 
 func TestPingIsAnsweredByPong(t *testing.T) {

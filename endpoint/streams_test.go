@@ -16,8 +16,8 @@ import (
 	"github.com/coder/websocket"
 
 	"frontpage/endpoint"
-	"frontpage/must"
-	"frontpage/sitetest"
+	"frontpage/tests/must"
+	"frontpage/tests/sitetest"
 )
 
 const watchAll = `subscription { articlePosted { node { id } } }`

@@ -21,14 +21,14 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"frontpage/endpoint"
+	"frontpage/endpoint/plan"
 	"frontpage/graph"
 	"frontpage/identity"
-	"frontpage/must"
-	"frontpage/plan"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/site"
-	"frontpage/redistest"
-	"frontpage/sitetest"
+	"frontpage/tests/must"
+	"frontpage/tests/redistest"
+	"frontpage/tests/sitetest"
 )
 
 // unreadResponse is a response that its client begins to read when the test says so.

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"frontpage/endpoint"
-	"frontpage/sitetest"
+	"frontpage/tests/sitetest"
 )
 
 func TestDefaultOptionsAreValid(t *testing.T) {

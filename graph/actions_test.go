@@ -7,8 +7,8 @@ import (
 
 	"frontpage/graph"
 	"frontpage/redisrepo/site"
-	"frontpage/redistest"
-	"frontpage/sitetest"
+	"frontpage/tests/redistest"
+	"frontpage/tests/sitetest"
 )
 
 // Moderators read all actions, also those on users and hosts, and those on one of them.

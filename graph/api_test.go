@@ -13,8 +13,8 @@ import (
 
 	"frontpage/graph"
 	"frontpage/redisrepo/site"
-	"frontpage/redistest"
-	"frontpage/sitetest"
+	"frontpage/tests/redistest"
+	"frontpage/tests/sitetest"
 )
 
 func TestPostVoteAndRegroupReturnTheNewState(t *testing.T) {

@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"frontpage/endpoint"
-	"frontpage/must"
 	"frontpage/redisrepo/site"
-	"frontpage/redistest"
-	"frontpage/sitetest"
+	"frontpage/tests/must"
+	"frontpage/tests/redistest"
+	"frontpage/tests/sitetest"
 )
 
 func block(s *sitetest.Site, by, user string, blocked bool) {

@@ -8,11 +8,11 @@ import (
 	"testing"
 
 	"frontpage/endpoint"
-	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/site"
-	"frontpage/redistest"
-	"frontpage/sitetest"
+	"frontpage/tests/must"
+	"frontpage/tests/redistest"
+	"frontpage/tests/sitetest"
 )
 
 // bucketsOf returns the buckets of an article's voters, by name.

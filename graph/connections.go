@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"frontpage/endpoint"
-	"frontpage/failover"
+	"frontpage/redisrepo/failover"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
 )

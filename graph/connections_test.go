@@ -10,7 +10,7 @@ import (
 
 	"frontpage/endpoint"
 	"frontpage/graph"
-	"frontpage/sitetest"
+	"frontpage/tests/sitetest"
 )
 
 func TestConnectionsPageInBothDirections(t *testing.T) {

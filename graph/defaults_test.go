@@ -13,10 +13,10 @@ import (
 
 	"frontpage/endpoint"
 	"frontpage/graph"
-	"frontpage/must"
 	"frontpage/redisrepo/site"
-	"frontpage/redistest"
-	"frontpage/sitetest"
+	"frontpage/tests/must"
+	"frontpage/tests/redistest"
+	"frontpage/tests/sitetest"
 )
 
 // send posts a request as a client that accepts the media type of GraphQL, and returns the status and the body.

@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"frontpage/must"
 	"frontpage/redisrepo/site"
-	"frontpage/redistest"
-	"frontpage/sitetest"
+	"frontpage/tests/must"
+	"frontpage/tests/redistest"
+	"frontpage/tests/sitetest"
 )
 
 // follow has a site follow what other processes deny until the test ends.

@@ -8,10 +8,10 @@ import (
 	"sync"
 	"testing"
 
-	"frontpage/must"
 	"frontpage/redisrepo/site"
-	"frontpage/redistest"
-	"frontpage/sitetest"
+	"frontpage/tests/must"
+	"frontpage/tests/redistest"
+	"frontpage/tests/sitetest"
 )
 
 func TestModeratorsDescribeGroups(t *testing.T) {

@@ -12,11 +12,11 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
-	"frontpage/sitetest"
+	"frontpage/tests/must"
+	"frontpage/tests/sitetest"
 )
 
 // Texts that are hard to write as JSON. Only a legacy client can store those that are not valid UTF-8, and control

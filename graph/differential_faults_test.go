@@ -15,17 +15,17 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/redis/go-redis/v9"
 
-	"frontpage/failover"
 	"frontpage/graph"
-	"frontpage/must"
 	"frontpage/redisrepo/denials"
 	"frontpage/redisrepo/events"
+	"frontpage/redisrepo/failover"
 	"frontpage/redisrepo/rankings"
 	"frontpage/redisrepo/reports"
+	"frontpage/redisrepo/rings"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/voids"
 	"frontpage/redisrepo/webhooks"
-	"frontpage/rings"
+	"frontpage/tests/must"
 )
 
 // faults makes calls of resolvers and commands of Redis fail, the same ones for each executor: what they are called

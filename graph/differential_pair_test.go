@@ -21,12 +21,12 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"frontpage/endpoint"
+	"frontpage/endpoint/plan"
 	"frontpage/graph"
 	"frontpage/identity"
-	"frontpage/must"
-	"frontpage/plan"
 	"frontpage/redisrepo"
-	"frontpage/redistest"
+	"frontpage/tests/must"
+	"frontpage/tests/redistest"
 )
 
 // pair is a site that two executors serve, each with a database of its own: gqlgen and the compiled plans.

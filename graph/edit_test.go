@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"frontpage/must"
 	"frontpage/redisrepo/site"
-	"frontpage/sitetest"
+	"frontpage/tests/must"
+	"frontpage/tests/sitetest"
 )
 
 const edited = `{ article { title text groups { name } revision history { title text by { name } votesThen } viewerCanEdit } userErrors { code field } }`

@@ -7,12 +7,12 @@ import (
 	"time"
 
 	"frontpage/endpoint"
-	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/erase"
 	"frontpage/redisrepo/site"
-	"frontpage/redistest"
-	"frontpage/sitetest"
+	"frontpage/tests/must"
+	"frontpage/tests/redistest"
+	"frontpage/tests/sitetest"
 )
 
 // One erasure of a site runs at a time, in whatever process. It pays for what it looks at, and no call waits for longer than half of

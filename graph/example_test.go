@@ -14,7 +14,7 @@ import (
 	"frontpage/identity"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/site"
-	"frontpage/store"
+	"frontpage/redisrepo/store"
 )
 
 func ExampleNewHandler() {

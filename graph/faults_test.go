@@ -11,12 +11,12 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/vektah/gqlparser/v2/ast"
 
-	"frontpage/failover"
 	"frontpage/graph"
-	"frontpage/must"
+	"frontpage/redisrepo/failover"
 	"frontpage/redisrepo/site"
-	"frontpage/redistest"
-	"frontpage/sitetest"
+	"frontpage/tests/must"
+	"frontpage/tests/redistest"
+	"frontpage/tests/sitetest"
 )
 
 func TestFaultIsLoggedButNotShown(t *testing.T) {

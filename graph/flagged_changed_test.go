@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"frontpage/redisrepo/site"
-	"frontpage/redistest"
-	"frontpage/sitetest"
+	"frontpage/tests/redistest"
+	"frontpage/tests/sitetest"
 )
 
 const flaggedChanged = `subscription { flaggedChanged { cursor gap item { target openCount latestReport article { title } reports { note by { name } } } } }`

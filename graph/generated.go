@@ -27,7 +27,7 @@ import (
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/voids"
 	"frontpage/redisrepo/webhooks"
-	"frontpage/rings"
+	"frontpage/redisrepo/rings"
 )
 
 // region    ***************************** api!.gotpl *****************************

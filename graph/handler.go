@@ -12,7 +12,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"frontpage/endpoint"
-	"frontpage/plan"
+	"frontpage/endpoint/plan"
 	"frontpage/redisrepo"
 )
 

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"frontpage/sitetest"
+	"frontpage/tests/sitetest"
 )
 
 // specified are the locations of directives in the specification of September 2025.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"frontpage/sitetest"
+	"frontpage/tests/sitetest"
 )
 
 func link(url string) string {

@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"frontpage/endpoint"
-	"frontpage/must"
 	"frontpage/redisrepo/site"
-	"frontpage/redistest"
-	"frontpage/sitetest"
+	"frontpage/tests/must"
+	"frontpage/tests/redistest"
+	"frontpage/tests/sitetest"
 )
 
 // as runs a query as a user with roles, which development mode accepts.

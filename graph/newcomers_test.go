@@ -13,11 +13,11 @@ import (
 
 	"frontpage/endpoint"
 	"frontpage/identity"
-	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/site"
-	"frontpage/redistest"
-	"frontpage/sitetest"
+	"frontpage/tests/must"
+	"frontpage/tests/redistest"
+	"frontpage/tests/sitetest"
 )
 
 const newAge = 3 * site.Day

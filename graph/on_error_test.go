@@ -10,9 +10,9 @@ import (
 
 	"github.com/vektah/gqlparser/v2/ast"
 
-	"frontpage/must"
-	"frontpage/plan"
-	"frontpage/programtest"
+	"frontpage/endpoint/plan"
+	"frontpage/tests/must"
+	"frontpage/tests/programtest"
 )
 
 // For random documents with faults, NULL has the errors and effects of gqlgen's executor, and its data become gqlgen's once

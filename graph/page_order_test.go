@@ -7,10 +7,10 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"frontpage/programtest"
 	"frontpage/redisrepo/site"
-	"frontpage/redistest"
-	"frontpage/sitetest"
+	"frontpage/tests/programtest"
+	"frontpage/tests/redistest"
+	"frontpage/tests/sitetest"
 )
 
 // shownPage is a page as a client sees it.

@@ -9,17 +9,17 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 
-	"frontpage/plan"
+	"frontpage/endpoint/plan"
 	"frontpage/redisrepo/denials"
 	"frontpage/redisrepo/events"
 	"frontpage/redisrepo/live"
 	"frontpage/redisrepo/personal"
 	"frontpage/redisrepo/rankings"
 	"frontpage/redisrepo/reports"
+	"frontpage/redisrepo/rings"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/voids"
 	"frontpage/redisrepo/webhooks"
-	"frontpage/rings"
 )
 
 // planSchema binds the schema for package plan.

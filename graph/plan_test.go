@@ -15,8 +15,8 @@ import (
 	"github.com/vektah/gqlparser/v2/validator/rules"
 
 	"frontpage/endpoint"
+	"frontpage/endpoint/plan"
 	"frontpage/graph"
-	"frontpage/plan"
 	"frontpage/redisrepo/site"
 )
 

@@ -12,13 +12,13 @@ import (
 	"time"
 
 	"frontpage/endpoint"
-	"frontpage/must"
-	"frontpage/programtest"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/check"
 	"frontpage/redisrepo/site"
-	"frontpage/redistest"
-	"frontpage/sitetest"
+	"frontpage/tests/must"
+	"frontpage/tests/programtest"
+	"frontpage/tests/redistest"
+	"frontpage/tests/sitetest"
 )
 
 const walkInteresting = 3

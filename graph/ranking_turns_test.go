@@ -13,10 +13,10 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/endpoint"
-	"frontpage/must"
 	"frontpage/redisrepo/site"
-	"frontpage/redistest"
-	"frontpage/sitetest"
+	"frontpage/tests/must"
+	"frontpage/tests/redistest"
+	"frontpage/tests/sitetest"
 )
 
 // rankings is a hook that counts the rankings that are read at once. Those by HALF_LIFE wait until they may go on.

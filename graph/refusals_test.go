@@ -15,15 +15,15 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"frontpage/graph"
-	"frontpage/must"
-	"frontpage/programtest"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/denials"
 	"frontpage/redisrepo/reports"
 	"frontpage/redisrepo/saved"
 	"frontpage/redisrepo/site"
-	"frontpage/redistest"
-	"frontpage/sitetest"
+	"frontpage/tests/must"
+	"frontpage/tests/programtest"
+	"frontpage/tests/redistest"
+	"frontpage/tests/sitetest"
 )
 
 // refusedInputs are values of inputs by their names, which are accepted from some callers and refused from others.

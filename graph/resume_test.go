@@ -17,9 +17,9 @@ import (
 	"testing"
 	"time"
 
-	"frontpage/must"
-	"frontpage/programtest"
-	"frontpage/sitetest"
+	"frontpage/tests/must"
+	"frontpage/tests/programtest"
+	"frontpage/tests/sitetest"
 )
 
 var (

@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"frontpage/endpoint"
+	"frontpage/redisrepo/rings"
 	"frontpage/redisrepo/site"
-	"frontpage/rings"
 )
 
 const (

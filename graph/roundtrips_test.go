@@ -5,12 +5,12 @@ import (
 	"testing"
 
 	"frontpage/graph"
-	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
-	"frontpage/redistest"
-	"frontpage/sitetest"
+	"frontpage/tests/must"
+	"frontpage/tests/redistest"
+	"frontpage/tests/sitetest"
 )
 
 // Each query costs a known number of round trips, however long its page is.

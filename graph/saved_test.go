@@ -8,12 +8,12 @@ import (
 	"time"
 
 	"frontpage/endpoint"
-	"frontpage/must"
 	"frontpage/redisrepo/erase"
 	"frontpage/redisrepo/saved"
 	"frontpage/redisrepo/site"
-	"frontpage/redistest"
-	"frontpage/sitetest"
+	"frontpage/tests/must"
+	"frontpage/tests/redistest"
+	"frontpage/tests/sitetest"
 )
 
 func save(s *sitetest.Site, user string, number int, saves bool) {

@@ -8,7 +8,7 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 
 	"frontpage/endpoint"
-	"frontpage/plan"
+	"frontpage/endpoint/plan"
 	"frontpage/redisrepo/site"
 )
 

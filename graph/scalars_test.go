@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"frontpage/graph"
-	"frontpage/must"
 	"frontpage/redisrepo/site"
+	"frontpage/tests/must"
 )
 
 // dateTimes are the valid examples of https://scalars.graphql.org/chillicream/date-time.html, and others on the bounds of

@@ -18,11 +18,11 @@ import (
 	"frontpage/redisrepo/personal"
 	"frontpage/redisrepo/rankings"
 	"frontpage/redisrepo/reports"
+	"frontpage/redisrepo/rings"
 	"frontpage/redisrepo/saved"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/voids"
 	"frontpage/redisrepo/webhooks"
-	"frontpage/rings"
 )
 
 func (r *articleResolver) Groups(ctx context.Context, objs []*site.Article) ([][]*site.Group, error) {

@@ -11,8 +11,8 @@ import (
 	"frontpage/endpoint"
 	"frontpage/graph"
 	"frontpage/redisrepo/site"
-	"frontpage/redistest"
-	"frontpage/sitetest"
+	"frontpage/tests/redistest"
+	"frontpage/tests/sitetest"
 )
 
 // ofCaller are the fields of queries that depend on the caller.

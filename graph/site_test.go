@@ -7,8 +7,8 @@ import (
 
 	"frontpage/graph"
 	"frontpage/redisrepo/site"
-	"frontpage/redistest"
-	"frontpage/sitetest"
+	"frontpage/tests/redistest"
+	"frontpage/tests/sitetest"
 )
 
 // What a site has, and what its limits are, can be asked before a call fails.

@@ -8,11 +8,11 @@ import (
 	"time"
 
 	"frontpage/endpoint"
-	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/site"
-	"frontpage/redistest"
-	"frontpage/sitetest"
+	"frontpage/tests/must"
+	"frontpage/tests/redistest"
+	"frontpage/tests/sitetest"
 )
 
 // Moderators take votes out and put them back. The voter sees it with the reason, and others see neither voters nor votes.

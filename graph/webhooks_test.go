@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"frontpage/sitetest"
+	"frontpage/tests/sitetest"
 )
 
 // Moderators add, change and remove endpoints; a secret is shown once.

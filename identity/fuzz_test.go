@@ -13,7 +13,7 @@ import (
 
 	"frontpage/endpoint"
 	"frontpage/identity"
-	"frontpage/must"
+	"frontpage/tests/must"
 )
 
 // wantRefusal checks that an error is a refusal with a known code and without any of the secrets.

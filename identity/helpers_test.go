@@ -23,8 +23,8 @@ import (
 
 	"frontpage/endpoint"
 	"frontpage/identity"
-	"frontpage/must"
-	"frontpage/sitetest"
+	"frontpage/tests/must"
+	"frontpage/tests/sitetest"
 )
 
 const (

@@ -11,7 +11,7 @@ import (
 
 	"frontpage/endpoint"
 	"frontpage/identity"
-	"frontpage/must"
+	"frontpage/tests/must"
 )
 
 func TestUnusableOptionsAreRefused(t *testing.T) {

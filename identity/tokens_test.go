@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"frontpage/identity"
-	"frontpage/must"
 	"frontpage/redisrepo/site"
-	"frontpage/sitetest"
+	"frontpage/tests/must"
+	"frontpage/tests/sitetest"
 )
 
 func TestOnlyValidTokensAreAccepted(t *testing.T) {

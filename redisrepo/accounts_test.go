@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/sessions"
 	"frontpage/redisrepo/site"
+	"frontpage/tests/must"
 )
 
 func (s *testSite) wantAccountName(account, wanted, want string) {

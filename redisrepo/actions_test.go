@@ -6,10 +6,10 @@ import (
 	"testing"
 	"time"
 
-	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/events"
 	"frontpage/redisrepo/site"
+	"frontpage/tests/must"
 )
 
 // actionText is an action as text, with its end.

@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"frontpage/must"
-	"frontpage/programtest"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/site"
+	"frontpage/tests/must"
+	"frontpage/tests/programtest"
 )
 
 // In the store of checkable article:1 has 2 votes and article:2 and article:5 have 1 and 0, all of the hour 492324, and

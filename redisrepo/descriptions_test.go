@@ -4,10 +4,10 @@ import (
 	"slices"
 	"testing"
 
-	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/events"
 	"frontpage/redisrepo/site"
+	"frontpage/tests/must"
 )
 
 // What is said about a group is in the log once, also if a reply is lost, and the call is sent again.

@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/site"
+	"frontpage/tests/must"
 )
 
 func (s *testSite) edit(id site.ArticleID, by site.Actor, e redisrepo.Edit) *site.Article {

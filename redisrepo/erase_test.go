@@ -18,15 +18,15 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"frontpage/export"
-	"frontpage/must"
+	"frontpage/exchange/export"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/erase"
 	"frontpage/redisrepo/keys"
 	"frontpage/redisrepo/reports"
 	"frontpage/redisrepo/saved"
 	"frontpage/redisrepo/site"
-	"frontpage/redistest"
+	"frontpage/tests/must"
+	"frontpage/tests/redistest"
 )
 
 // randomName is a name that is nowhere by chance. Two letters of it are written in other ways where text is encoded.

@@ -11,13 +11,13 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"frontpage/must"
-	"frontpage/programtest"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/erase"
 	"frontpage/redisrepo/events"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/wire"
+	"frontpage/tests/must"
+	"frontpage/tests/programtest"
 )
 
 // Consumers of the feed get each event once, and a gap if and only if the store has lost an event that they had, whatever the

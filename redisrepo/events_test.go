@@ -10,11 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/events"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/wire"
+	"frontpage/tests/must"
 )
 
 // entry is an entry of a stream of events.

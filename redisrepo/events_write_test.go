@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/events"
 	"frontpage/redisrepo/site"
+	"frontpage/tests/must"
 )
 
 // story returns all events of the feed, one a line.

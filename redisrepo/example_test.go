@@ -9,7 +9,7 @@ import (
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
-	"frontpage/redistest"
+	"frontpage/tests/redistest"
 )
 
 // Open a site, post two articles, vote, and list them by score.

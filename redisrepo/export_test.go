@@ -7,15 +7,15 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"frontpage/failover"
-	"frontpage/must"
 	"frontpage/redisrepo/articles"
+	"frontpage/redisrepo/failover"
 	"frontpage/redisrepo/keys"
 	"frontpage/redisrepo/layout"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/live"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/wire"
+	"frontpage/tests/must"
 )
 
 // WithUpgrade adds an upgrade after the real ones: step is called with the key of each article.

@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/site"
+	"frontpage/tests/must"
 )
 
 // noFeatures is a site that keeps none of the features.

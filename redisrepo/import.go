@@ -11,8 +11,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"frontpage/failover"
 	"frontpage/redisrepo/articles"
+	"frontpage/redisrepo/failover"
 	"frontpage/redisrepo/layout"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/wire"

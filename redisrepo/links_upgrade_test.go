@@ -16,7 +16,7 @@ import (
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/keys"
 	"frontpage/redisrepo/site"
-	"frontpage/redistest"
+	"frontpage/tests/redistest"
 )
 
 // recordOf is the key of the record of a link with a normalized form.

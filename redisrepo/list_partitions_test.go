@@ -14,12 +14,12 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"frontpage/must"
-	"frontpage/programtest"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
-	"frontpage/redistest"
+	"frontpage/tests/must"
+	"frontpage/tests/programtest"
+	"frontpage/tests/redistest"
 )
 
 const sixteen = 16

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"frontpage/must"
 	"frontpage/redisrepo/live"
 	"frontpage/redisrepo/site"
+	"frontpage/tests/must"
 )
 
 // listener is a site whose Repo listens.

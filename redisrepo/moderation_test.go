@@ -11,12 +11,12 @@ import (
 	"testing"
 	"time"
 
-	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/check"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/live"
 	"frontpage/redisrepo/site"
+	"frontpage/tests/must"
 )
 
 func alice() site.Actor { return site.Actor{Name: "alice"} }

@@ -8,11 +8,11 @@ import (
 	"testing"
 	"time"
 
-	"frontpage/failover"
-	"frontpage/must"
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/failover"
 	"frontpage/redisrepo/site"
-	"frontpage/redistest"
+	"frontpage/tests/must"
+	"frontpage/tests/redistest"
 )
 
 // cutSite opens a site whose Repo listens over connections that f can cut, and another process on its store.

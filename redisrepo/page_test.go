@@ -11,10 +11,10 @@ import (
 	"testing"
 	"time"
 
-	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
+	"frontpage/tests/must"
 )
 
 // walkAll reads a whole list in pages of a size, from the start or from the end, and checks the PageInfo of

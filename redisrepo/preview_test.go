@@ -7,11 +7,11 @@ import (
 	"testing"
 	"time"
 
-	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/preview"
 	"frontpage/redisrepo/site"
+	"frontpage/tests/must"
 )
 
 // The preview is the page as it stands, and the one that a start under the other rules shows. It changes nothing.

@@ -10,11 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"frontpage/must"
-	"frontpage/programtest"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
+	"frontpage/tests/must"
+	"frontpage/tests/programtest"
 )
 
 var (

@@ -14,11 +14,11 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/rankings"
 	"frontpage/redisrepo/site"
-	"frontpage/redistest"
+	"frontpage/tests/must"
+	"frontpage/tests/redistest"
 )
 
 var (

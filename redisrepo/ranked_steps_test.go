@@ -15,15 +15,15 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"frontpage/failover"
-	"frontpage/must"
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/failover"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/migrate"
 	"frontpage/redisrepo/rankings"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/wire"
-	"frontpage/redistest"
+	"frontpage/tests/must"
+	"frontpage/tests/redistest"
 )
 
 // A ranking that is read in many steps has all articles once: it matches the oracle however short a step is.

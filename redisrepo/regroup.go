@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strconv"
 
-	"frontpage/failover"
+	"frontpage/redisrepo/failover"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/wire"
 )

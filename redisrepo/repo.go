@@ -32,12 +32,12 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"frontpage/failover"
 	"frontpage/redisrepo/articles"
 	"frontpage/redisrepo/casts"
 	"frontpage/redisrepo/denials"
 	"frontpage/redisrepo/descriptions"
 	"frontpage/redisrepo/events"
+	"frontpage/redisrepo/failover"
 	"frontpage/redisrepo/keys"
 	"frontpage/redisrepo/layout"
 	"frontpage/redisrepo/lease"

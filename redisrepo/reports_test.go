@@ -9,12 +9,12 @@ import (
 	"testing"
 	"time"
 
-	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/events"
 	"frontpage/redisrepo/reports"
+	"frontpage/redisrepo/sealing"
 	"frontpage/redisrepo/site"
-	"frontpage/sealing"
+	"frontpage/tests/must"
 )
 
 // confidential are the options of a site that takes notices.

@@ -9,7 +9,7 @@ import (
 
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/site"
-	"frontpage/redistest"
+	"frontpage/tests/redistest"
 )
 
 func TestChangedRulesApplyToExistingArticles(t *testing.T) {

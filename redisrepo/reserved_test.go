@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"frontpage/must"
 	"frontpage/redisrepo/site"
+	"frontpage/tests/must"
 )
 
 func reserving(patterns ...site.GroupPattern) func(*site.Rules) {

@@ -13,12 +13,12 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"frontpage/failover"
-	"frontpage/programtest"
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/failover"
 	"frontpage/redisrepo/reports"
 	"frontpage/redisrepo/site"
-	"frontpage/redistest"
+	"frontpage/tests/programtest"
+	"frontpage/tests/redistest"
 )
 
 // twice returns a hook that sends every script a second time, as a client does that has lost the reply. The caller

@@ -6,10 +6,10 @@ import (
 	"testing"
 	"time"
 
-	"frontpage/must"
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/rings"
 	"frontpage/redisrepo/site"
-	"frontpage/rings"
+	"frontpage/tests/must"
 )
 
 // Votes are compared as they stand: those of the last days, each with its direction, without those that were withdrawn.

@@ -13,7 +13,7 @@ import (
 	"frontpage/redisrepo/check"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/transfer"
-	"frontpage/redistest"
+	"frontpage/tests/redistest"
 )
 
 // A cursor of SCAN means something else to a server that was restarted, or has taken over. A walk over 1,500 elements

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"frontpage/must"
 	"frontpage/redisrepo/wire"
-	"frontpage/redistest"
+	"frontpage/tests/must"
+	"frontpage/tests/redistest"
 )
 
 var (

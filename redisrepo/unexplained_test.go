@@ -4,12 +4,12 @@ import (
 	"slices"
 	"testing"
 
-	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/events"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/reports"
 	"frontpage/redisrepo/site"
+	"frontpage/tests/must"
 )
 
 // A removal without a ground is found until one is given, or the article is restored. What posters delete needs none.

@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/rankings"
 	"frontpage/redisrepo/site"
+	"frontpage/tests/must"
 )
 
 // derived is what follows from the log, as a reader sees it.

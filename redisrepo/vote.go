@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"frontpage/failover"
+	"frontpage/redisrepo/failover"
 	"frontpage/redisrepo/layout"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/voids"

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"frontpage/must"
 	"frontpage/redisrepo/site"
+	"frontpage/tests/must"
 )
 
 // commandStats returns the number of calls of each command that the server ran since the last CONFIG RESETSTAT.

@@ -12,12 +12,12 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/lease"
+	"frontpage/redisrepo/sealing"
 	"frontpage/redisrepo/webhooks"
-	"frontpage/redistest"
-	"frontpage/sealing"
+	"frontpage/tests/must"
+	"frontpage/tests/redistest"
 )
 
 func withWebhooks(t *testing.T) redisrepo.Option {

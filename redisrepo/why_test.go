@@ -6,11 +6,11 @@ import (
 	"testing"
 	"time"
 
-	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/events"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
+	"frontpage/tests/must"
 )
 
 // A moderator deletes an article at once and says why later; once it is said, it stays.

@@ -36,5 +36,5 @@ done
 for page in site graphiql; do
 	echo "# JavaScript of the $page"
 	echo
-	tail -n +2 "web/dist/$page/licenses.md"
+	tail -n +2 "site/web/dist/$page/licenses.md"
 done

@@ -7,7 +7,7 @@
 #   scripts/test.sh ARGUMENTS  go test with these arguments: scripts/test.sh -run Vote ./redisrepo
 # A step that fails does not end the others. REDIS_SERVER is the server to test with instead of redis-server,
 # TEST_PARTITIONS how many partitions the sites in the tests of redisrepo have, unless a test needs a certain number:
-# REDIS_SERVER=valkey-server TEST_PARTITIONS=16 scripts/test.sh -count=1 ./store ./redisrepo
+# REDIS_SERVER=valkey-server TEST_PARTITIONS=16 scripts/test.sh -count=1 ./redisrepo/...
 # shellcheck disable=SC2046 # one word for each package
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -45,7 +45,7 @@ more='^Test(VotesBesideAnAddressThatAsksForEverything|CallersGetTheirOwnAnswersT
 raced='/(endpoint|sharing|signin|store)$'
 concurrent='Concurrent|AtOnce|Together|Beside|While|Watch|Listen|Resume|Burst|Lease|Deliver|Outage|Killed|Canceled|Panic|Flushed|FewCalls|Rights'
 raced_packages() { go_test -race -skip "$more" $(packages | grep -E "$raced"); }
-concurrent_tests() { go_test -race -run "$concurrent" ./redisrepo/... ./redistest; }
+concurrent_tests() { go_test -race -run "$concurrent" ./redisrepo/... ./tests/redistest; }
 redisrepo_tests() { go_test -json -skip "$concurrent$long" ./redisrepo | awk -f scripts/progress.awk; }
 other_tests() { go_test -json -skip "$more" $(packages | grep -vE "/redisrepo$|$left_out") | awk -f scripts/progress.awk; }
 left_out=$raced long=
@@ -66,8 +66,8 @@ generated_code() {
 	[ "$before" = "$(contents graph deploy)" ] || { echo "go generate changes the generated code: run it and commit the result"; exit 1; }
 }
 site() {
-	. web/needs.sh
-	cd web
+	. site/web/needs.sh
+	cd site/web
 	npm ci --loglevel error --no-audit --prefer-offline
 	npm run --silent check
 	npm run --silent unit
@@ -75,18 +75,18 @@ site() {
 	local copy before
 	before=$(contents dist)
 	copy=$(mktemp -d "$temporary/site.XXXX")
-	mkdir -p "$copy/web" "$copy/clients/js"
-	cp ../schema.graphqls "$copy"
-	cp -r ../clients/js/{src,LICENSE,README.md,package.json,tsconfig.json} "$copy/clients/js"
-	find . -mindepth 1 -maxdepth 1 ! -name node_modules -exec cp -r {} "$copy/web" \;
-	ln -s "$PWD/node_modules" "$copy/web"
-	cd "$copy/web"
+	mkdir -p "$copy/site/web" "$copy/clients/js"
+	cp ../../schema.graphqls "$copy"
+	cp -r ../../clients/js/{src,LICENSE,README.md,package.json,tsconfig.json} "$copy/clients/js"
+	find . -mindepth 1 -maxdepth 1 ! -name node_modules -exec cp -r {} "$copy/site/web" \;
+	ln -s "$PWD/node_modules" "$copy/site/web"
+	cd "$copy/site/web"
 	npm run --silent build
-	[ "$before" = "$(contents dist)" ] || { echo "web/dist is out of date: run make web and commit it"; exit 1; }
+	[ "$before" = "$(contents dist)" ] || { echo "site/web/dist is out of date: run make web and commit it"; exit 1; }
 }
 browser() {
-	. web/needs.sh
-	cd web
+	. site/web/needs.sh
+	cd site/web
 	npm run --silent e2e -- --grep "$([ -n "${FULL:-}" ] || echo @core)"
 }
 valkey() {
@@ -119,7 +119,7 @@ step() {
 size=${1:-push}
 [ -z "${FULL:-}" ] || size=--full
 step programs programs
-[ "$size" = --quick ] || step "programs for the site" . web/needs.sh
+[ "$size" = --quick ] || step "programs for the site" . site/web/needs.sh
 
 case $size in --ci | --full) step "generated code" generated_code ;; esac # it writes what the tests compile
 
@@ -154,7 +154,7 @@ case $size in
 	for seed in 1 2 3; do step "faults of seed $seed" go run ./tests/faults -seed "$seed" -for 20s; done
 	step "faults of a cluster" go run ./tests/faults -cluster -seed 1 -for 20s
 	step "faults of a minute" go run ./tests/faults -seed 90002 -for 60s
-	step Valkey valkey ./store ./redisrepo/...
+	step Valkey valkey ./redisrepo/...
 	;;
 esac
 wait "$beside" || true

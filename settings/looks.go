@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 
 	"frontpage/redisrepo/site"
-	"frontpage/web"
+	"frontpage/site/web"
 )
 
 // Looks are the settings of how the site looks, and in which language it speaks.

@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"frontpage/redisrepo/reports"
+	"frontpage/redisrepo/sealing"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/webhooks"
-	"frontpage/sealing"
 )
 
 // Notices are the settings of notices of illegal content.

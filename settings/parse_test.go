@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"frontpage/must"
+	"frontpage/tests/must"
 )
 
 func TestParseDurationReadsDays(t *testing.T) {

@@ -15,11 +15,11 @@ import (
 	"golang.org/x/net/idna"
 
 	"frontpage/endpoint"
-	"frontpage/feeds"
-	"frontpage/pages"
 	"frontpage/redisrepo/site"
-	"frontpage/reload"
-	"frontpage/web"
+	"frontpage/redisrepo/store/reload"
+	"frontpage/site/feeds"
+	"frontpage/site/pages"
+	"frontpage/site/web"
 )
 
 // Serving are the settings of the HTTP server and of the pages that it serves.

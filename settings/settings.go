@@ -16,8 +16,8 @@ import (
 	"frontpage/redisrepo/keys"
 	"frontpage/redisrepo/reports"
 	"frontpage/redisrepo/site"
-	"frontpage/store"
-	"frontpage/web"
+	"frontpage/redisrepo/store"
+	"frontpage/site/web"
 )
 
 // Settings are the settings of all commands.

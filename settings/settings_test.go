@@ -13,9 +13,9 @@ import (
 	"github.com/alecthomas/kong"
 
 	"frontpage/endpoint"
-	"frontpage/must"
 	"frontpage/settings"
-	"frontpage/web"
+	"frontpage/site/web"
+	"frontpage/tests/must"
 )
 
 // program is a command line with nothing but the settings.

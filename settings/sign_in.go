@@ -12,7 +12,7 @@ import (
 
 	"frontpage/endpoint"
 	"frontpage/identity"
-	"frontpage/signin"
+	"frontpage/identity/signin"
 )
 
 // SignIn are the settings of authentication.

@@ -6,8 +6,8 @@ import (
 	"net"
 	"time"
 
+	"frontpage/redisrepo/store"
 	"frontpage/redisrepo/wire"
-	"frontpage/store"
 )
 
 // Store are the settings of the store.

@@ -14,7 +14,7 @@ import (
 	"github.com/vektah/gqlparser/v2/validator"
 	"github.com/vektah/gqlparser/v2/validator/core"
 
-	"frontpage/must"
+	"frontpage/tests/must"
 )
 
 // visited counts what gqlparser's validator visits: nodes and the bytes of their names and values, and the pairs of

@@ -11,11 +11,11 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"frontpage/failover"
+	"frontpage/redisrepo/failover"
 	"frontpage/redisrepo/keys"
+	"frontpage/redisrepo/rings"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/wire"
-	"frontpage/rings"
 )
 
 // MaxRingDays is the maximum number of days whose votes Rings compares.

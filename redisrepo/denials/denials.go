@@ -20,8 +20,8 @@ import (
 	"github.com/redis/go-redis/v9"
 	"golang.org/x/net/publicsuffix"
 
-	"frontpage/failover"
 	_ "frontpage/redisrepo/events" // moderation.lua
+	"frontpage/redisrepo/failover"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/wire"
 )

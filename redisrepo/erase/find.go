@@ -9,8 +9,8 @@ import (
 	"github.com/redis/go-redis/v9"
 	"golang.org/x/text/cases"
 
-	"frontpage/failover"
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/failover"
 	"frontpage/redisrepo/keys"
 	"frontpage/redisrepo/site"
 )

@@ -10,7 +10,7 @@ import (
 	"embed"
 	"time"
 
-	"frontpage/failover"
+	"frontpage/redisrepo/failover"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/wire"
 )

@@ -6,8 +6,8 @@ import (
 	"sync"
 	"time"
 
-	"frontpage/failover"
 	"frontpage/redisrepo/events"
+	"frontpage/redisrepo/failover"
 )
 
 // How events reach their watches: any change wakes followEvents, which signals the watches at most once per gatherPause.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"frontpage/failover"
+	"frontpage/redisrepo/failover"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/wire"
 )

@@ -6,8 +6,8 @@ import (
 	"errors"
 	"slices"
 
-	"frontpage/failover"
 	"frontpage/redisrepo/events"
+	"frontpage/redisrepo/failover"
 	"frontpage/redisrepo/site"
 )
 

@@ -14,10 +14,10 @@ import (
 	"strconv"
 	"time"
 
-	"frontpage/failover"
 	"frontpage/redisrepo/articles"
 	"frontpage/redisrepo/casts"
 	"frontpage/redisrepo/denials"
+	"frontpage/redisrepo/failover"
 	"frontpage/redisrepo/reports"
 	"frontpage/redisrepo/saved"
 	"frontpage/redisrepo/sessions"

@@ -11,7 +11,7 @@ import (
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 
-	"frontpage/failover"
+	"frontpage/redisrepo/failover"
 	"frontpage/redisrepo/keys"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/wire"

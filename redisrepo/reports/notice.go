@@ -19,9 +19,9 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"frontpage/failover"
+	"frontpage/redisrepo/failover"
+	"frontpage/redisrepo/sealing"
 	"frontpage/redisrepo/site"
-	"frontpage/sealing"
 )
 
 // Limits of notices. Characters are Unicode code points.

@@ -15,10 +15,10 @@ import (
 
 	"frontpage/redisrepo/events"
 	_ "frontpage/redisrepo/rankings" // worth.lua
+	"frontpage/redisrepo/sealing"
 	"frontpage/redisrepo/site"
 	_ "frontpage/redisrepo/views" // append.lua
 	"frontpage/redisrepo/wire"
-	"frontpage/sealing"
 )
 
 //go:embed *.lua

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"frontpage/must"
 	"frontpage/redisrepo/site"
+	"frontpage/tests/must"
 )
 
 func TestLinksLoseWhatOnlySaysWhereAReaderCameFrom(t *testing.T) {

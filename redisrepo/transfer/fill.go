@@ -12,7 +12,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"frontpage/failover"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/articles"
 	"frontpage/redisrepo/check"
@@ -20,6 +19,7 @@ import (
 	"frontpage/redisrepo/descriptions"
 	"frontpage/redisrepo/erase"
 	"frontpage/redisrepo/events"
+	"frontpage/redisrepo/failover"
 	"frontpage/redisrepo/keys"
 	"frontpage/redisrepo/layout"
 	"frontpage/redisrepo/lists"

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"time"
 
-	"frontpage/failover"
 	"frontpage/redisrepo/events"
+	"frontpage/redisrepo/failover"
 	"frontpage/redisrepo/site"
 )
 

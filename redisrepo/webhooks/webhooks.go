@@ -19,11 +19,11 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"frontpage/failover"
 	"frontpage/redisrepo/events"
+	"frontpage/redisrepo/failover"
+	"frontpage/redisrepo/sealing"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/wire"
-	"frontpage/sealing"
 )
 
 //go:embed *.lua

@@ -11,7 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"frontpage/failover"
+	"frontpage/redisrepo/failover"
 )
 
 // How calls share round trips: the first one leaves at once. Those that come while it is under way wait, and all of them

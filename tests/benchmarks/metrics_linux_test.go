@@ -15,8 +15,8 @@ import (
 	"frontpage/endpoint"
 	"frontpage/graph"
 	"frontpage/identity"
-	"frontpage/metrics"
-	"frontpage/must"
+	"frontpage/telemetry/metrics"
+	"frontpage/tests/must"
 )
 
 // maxMetricsAllocations is what metrics may allocate for a request.

@@ -22,11 +22,11 @@ import (
 	"frontpage/endpoint"
 	"frontpage/graph"
 	"frontpage/identity"
-	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
-	"frontpage/redistest"
+	"frontpage/tests/must"
+	"frontpage/tests/redistest"
 )
 
 // BenchmarkSite measures a front page of 25 articles and a vote at three sizes of a site: through the GraphQL

@@ -17,11 +17,11 @@ import (
 
 	"github.com/coder/websocket"
 
-	"frontpage/must"
-	"frontpage/programtest"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/site"
-	"frontpage/redistest"
+	"frontpage/tests/must"
+	"frontpage/tests/programtest"
+	"frontpage/tests/redistest"
 )
 
 const (

@@ -15,12 +15,12 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/redis/go-redis/v9"
 
-	"frontpage/failover"
-	"frontpage/must"
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/failover"
 	"frontpage/redisrepo/site"
-	"frontpage/redistest"
-	"frontpage/store"
+	"frontpage/redisrepo/store"
+	"frontpage/tests/must"
+	"frontpage/tests/redistest"
 )
 
 // The commands of deploy/cluster.yaml start a cluster with which a start finds no fault. They run here without Docker.

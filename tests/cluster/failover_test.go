@@ -10,9 +10,9 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"frontpage/must"
-	"frontpage/redistest"
-	"frontpage/store"
+	"frontpage/redisrepo/store"
+	"frontpage/tests/must"
+	"frontpage/tests/redistest"
 )
 
 // The tests share one cluster, which is healthy before and after each of them.

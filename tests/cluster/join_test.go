@@ -8,12 +8,12 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"frontpage/failover"
-	"frontpage/must"
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/failover"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/wire"
-	"frontpage/redistest"
+	"frontpage/tests/must"
+	"frontpage/tests/redistest"
 )
 
 // Calls of many callers share round trips to each server. A command that fails keeps its error, and those beside it run once.

@@ -5,10 +5,10 @@ import (
 	"testing"
 	"time"
 
-	"frontpage/must"
 	"frontpage/redisrepo/site"
-	"frontpage/redistest"
-	"frontpage/store"
+	"frontpage/redisrepo/store"
+	"frontpage/tests/must"
+	"frontpage/tests/redistest"
 )
 
 // The log of a slot that moves is read at its new primary: nothing is lost, and nothing is silent for ever.

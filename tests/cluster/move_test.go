@@ -11,15 +11,15 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"frontpage/export"
-	"frontpage/failover"
-	"frontpage/must"
+	"frontpage/exchange/export"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/check"
+	"frontpage/redisrepo/failover"
 	"frontpage/redisrepo/migrate"
 	"frontpage/redisrepo/site"
-	"frontpage/redistest"
-	"frontpage/store"
+	"frontpage/redisrepo/store"
+	"frontpage/tests/must"
+	"frontpage/tests/redistest"
 )
 
 // voted has users vote on articles until the function that it returns is called. It returns the votes that were

@@ -18,16 +18,16 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/endpoint"
-	"frontpage/failover"
 	"frontpage/graph"
 	"frontpage/identity"
-	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/check"
+	"frontpage/redisrepo/failover"
 	"frontpage/redisrepo/site"
+	"frontpage/redisrepo/store"
 	"frontpage/redisrepo/wire"
-	"frontpage/sitetest"
-	"frontpage/store"
+	"frontpage/tests/must"
+	"frontpage/tests/sitetest"
 )
 
 // tags are those of the partitions of a site that has four. The number of an article is that of its partition, modulo

@@ -11,12 +11,12 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"frontpage/failover"
-	"frontpage/must"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/check"
+	"frontpage/redisrepo/failover"
 	"frontpage/redisrepo/site"
-	"frontpage/redistest"
+	"frontpage/tests/must"
+	"frontpage/tests/redistest"
 )
 
 // A cursor of SCAN is valid on one server only. Check and a change of rules read all articles all the same, though a

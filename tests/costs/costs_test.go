@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"frontpage/must"
-	"frontpage/programtest"
+	"frontpage/tests/must"
+	"frontpage/tests/programtest"
 )
 
 // The goal is 20 points for each millisecond. Of what takes less than leastTime, the request itself is most. leastPoints is for a busy

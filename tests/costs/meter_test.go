@@ -14,9 +14,9 @@ import (
 	"testing"
 	"time"
 
-	"frontpage/must"
-	"frontpage/programtest"
-	"frontpage/sitetest"
+	"frontpage/tests/must"
+	"frontpage/tests/programtest"
+	"frontpage/tests/sitetest"
 )
 
 // The secret of tokens, and a quota that no test uses up.

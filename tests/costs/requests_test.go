@@ -12,7 +12,7 @@ import (
 	"github.com/vektah/gqlparser/v2"
 	"github.com/vektah/gqlparser/v2/ast"
 
-	"frontpage/must"
+	"frontpage/tests/must"
 )
 
 // arguments are those that make a field cost the most, by the name of the field and of the argument, or of the argument alone.

@@ -14,9 +14,9 @@ import (
 	"testing"
 	"time"
 
-	"frontpage/must"
-	"frontpage/programtest"
-	"frontpage/redistest"
+	"frontpage/tests/must"
+	"frontpage/tests/programtest"
+	"frontpage/tests/redistest"
 )
 
 // The commands of a document run in order, all documents in one folder as in a clone, README first. CONTRIBUTING.md says

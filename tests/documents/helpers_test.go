@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"frontpage/must"
-	"frontpage/programtest"
+	"frontpage/tests/must"
+	"frontpage/tests/programtest"
 )
 
 const root = "../.."

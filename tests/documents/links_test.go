@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"frontpage/must"
+	"frontpage/tests/must"
 )
 
 var (

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"frontpage/must"
+	"frontpage/tests/must"
 
 	"github.com/goccy/go-yaml"
 )

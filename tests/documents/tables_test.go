@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"frontpage/programtest"
 	"frontpage/redisrepo/keys"
+	"frontpage/tests/programtest"
 
 	"github.com/99designs/gqlgen/graphql/errcode"
 )

@@ -16,7 +16,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"frontpage/redistest"
+	"frontpage/tests/redistest"
 )
 
 // world is what faults happen to.

@@ -27,7 +27,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"frontpage/redistest"
+	"frontpage/tests/redistest"
 )
 
 const (

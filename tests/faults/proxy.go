@@ -12,7 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"frontpage/redistest"
+	"frontpage/tests/redistest"
 )
 
 // proxy is the network between one server process and Redis. A fault of it is a function of one reply.

@@ -16,8 +16,8 @@ import (
 	"testing"
 	"time"
 
-	"frontpage/must"
-	"frontpage/redistest"
+	"frontpage/tests/must"
+	"frontpage/tests/redistest"
 )
 
 // accessLines returns the lines of the access log, without the values that differ in each run.

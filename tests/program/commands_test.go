@@ -11,9 +11,9 @@ import (
 	"strings"
 	"testing"
 
-	"frontpage/must"
-	"frontpage/programtest"
-	"frontpage/redistest"
+	"frontpage/tests/must"
+	"frontpage/tests/programtest"
+	"frontpage/tests/redistest"
 )
 
 func TestImportAddsEachRowOnceAndCheckFindsInconsistencies(t *testing.T) {

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"frontpage/must"
-	"frontpage/programtest"
+	"frontpage/tests/must"
+	"frontpage/tests/programtest"
 )
 
 // settingsOf returns the lines of frontpage config by variable: value and source, separated by a space.

@@ -15,9 +15,9 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"frontpage/must"
-	"frontpage/programtest"
-	"frontpage/redistest"
+	"frontpage/tests/must"
+	"frontpage/tests/programtest"
+	"frontpage/tests/redistest"
 )
 
 // Every command works beside a running private server, which its log names the socket of.

@@ -18,9 +18,9 @@ import (
 
 	"github.com/coder/websocket"
 
-	"frontpage/must"
-	"frontpage/programtest"
-	"frontpage/redistest"
+	"frontpage/tests/must"
+	"frontpage/tests/programtest"
+	"frontpage/tests/redistest"
 )
 
 func (s *server) signal() {

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"frontpage/must"
-	"frontpage/programtest"
-	"frontpage/redistest"
+	"frontpage/tests/must"
+	"frontpage/tests/programtest"
+	"frontpage/tests/redistest"
 )
 
 // After erase, beside a server that runs, the files of Redis, an export, the log and the metrics do not have the name.

@@ -16,9 +16,9 @@ import (
 
 	"github.com/coder/websocket"
 
-	"frontpage/must"
-	"frontpage/programtest"
-	"frontpage/sitetest"
+	"frontpage/tests/must"
+	"frontpage/tests/programtest"
+	"frontpage/tests/sitetest"
 )
 
 func TestMain(m *testing.M) { os.Exit(programtest.Main(m)) }

@@ -13,8 +13,8 @@ import (
 	"syscall"
 	"testing"
 
-	"frontpage/must"
-	"frontpage/redistest"
+	"frontpage/tests/must"
+	"frontpage/tests/redistest"
 )
 
 // maxOutageLines is how many lines an outage writes, at most, besides one a minute while it lasts.

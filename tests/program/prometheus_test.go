@@ -14,8 +14,8 @@ import (
 	"strings"
 	"testing"
 
-	"frontpage/must"
-	"frontpage/programtest"
+	"frontpage/tests/must"
+	"frontpage/tests/programtest"
 )
 
 const adminToken = "0123456789abcdef"

@@ -10,9 +10,9 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"frontpage/must"
-	"frontpage/programtest"
-	"frontpage/redistest"
+	"frontpage/tests/must"
+	"frontpage/tests/programtest"
+	"frontpage/tests/redistest"
 )
 
 // Beside a server, the command names a ring, the articles and their posters; what it prints cannot control a terminal.

@@ -21,9 +21,9 @@ import (
 
 	"github.com/coder/websocket"
 
-	"frontpage/must"
-	"frontpage/programtest"
-	"frontpage/redistest"
+	"frontpage/tests/must"
+	"frontpage/tests/programtest"
+	"frontpage/tests/redistest"
 )
 
 // freeAddress returns an address of the loopback interface on which nothing listens.

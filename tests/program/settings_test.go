@@ -10,10 +10,10 @@ import (
 	"strings"
 	"testing"
 
-	"frontpage/must"
-	"frontpage/programtest"
-	"frontpage/redistest"
 	"frontpage/settings"
+	"frontpage/tests/must"
+	"frontpage/tests/programtest"
+	"frontpage/tests/redistest"
 )
 
 // invalid is an environment with an invalid setting.

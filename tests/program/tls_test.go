@@ -19,7 +19,7 @@ import (
 	"testing"
 	"time"
 
-	"frontpage/must"
+	"frontpage/tests/must"
 
 	"github.com/coder/websocket"
 )

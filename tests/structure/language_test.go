@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"frontpage/must"
+	"frontpage/tests/must"
 )
 
 // unwanted are phrases that the glossary of CONTRIBUTING.md replaces, each written here with a break (|)

@@ -1,0 +1,343 @@
+package pages
+
+import (
+	"cmp"
+	"errors"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"frontpage/redisrepo/site"
+	"frontpage/site/feeds"
+)
+
+// kinds are the kinds of pages, by the patterns of their paths, as in web/site/src/ui/router.ts. What a kind returns for a
+// request has the query of the page; the error says why no page can have the path.
+func (s *server) kinds() map[string]func(*http.Request) (*page, error) {
+	return map[string]func(*http.Request) (*page, error){
+		"/{$}":                  s.front("SCORE", ""),
+		"/new":                  s.front("TIME", "/new"),
+		"/g/{group}":            s.group("SCORE", ""),
+		"/g/{group}/new":        s.group("TIME", "/new"),
+		"/g/{group}/top/{span}": s.groupTop,
+		"/u/{user}":             s.user,
+		"/from/{host}":          s.host,
+		"/a/{number}":           s.article,
+		"/top/{span}":           s.top,
+		"/groups":               s.groups,
+		"/past":                 s.past,
+		"/past/{day}":           s.past,
+		"/lab":                  s.lab,
+		"/submit":               s.submit,
+		"/signin":               s.script("signIn"),
+		"/saved":                s.script("savedOfViewer"),
+		"/following":            s.script("followedByViewer"),
+		"/votes":                s.script("votesOfViewer"),
+		"/votes/up":             s.script("votesOfViewer"),
+		"/votes/down":           s.script("votesOfViewer"),
+		"/mod":                  s.script("moderation"),
+		"/mod/removed":          s.script("moderation"),
+		"/mod/log":              s.script("moderation"),
+		"/log":                  s.publicLog,
+		"/reports":              s.script("ownReports"),
+		"/notice":               s.script("noticeLink"),
+	}
+}
+
+// publicLog returns the page of what moderators have done, which no script shows. Unless the site publishes it, the page is missing.
+func (s *server) publicLog(req *http.Request) (*page, error) {
+	return &page{
+		query: "PublicLog", variables: logVariables{after(req)}, canonical: "/log",
+		Kind: "log", Title: s.Site.Texts.Text("publicLog"), About: s.Site.Texts.Text("aboutPublicLog"), After: after(req),
+		fill: func(p *page) {
+			if p.data.PublicLog == nil {
+				p.Kind, p.Title, p.About, p.status = "missing", p.T("pageMissing"), "", http.StatusNotFound
+				return
+			}
+			p.More = p.further(p.data.PublicLog.PageInfo)
+		},
+	}, nil
+}
+
+// errNoPage is the error of a path that no page has, for a reason that says nothing to visitors.
+var errNoPage = errors.New("no page has this path")
+
+// The variables of the queries.
+type (
+	listVariables struct {
+		Name  string  `json:"name,omitempty"`
+		Order string  `json:"order,omitempty"`
+		After *string `json:"after"`
+	}
+	topVariables struct {
+		Span  string  `json:"span"`
+		After *string `json:"after"`
+	}
+	logVariables struct {
+		After *string `json:"after"`
+	}
+	articleVariables struct {
+		ID string `json:"id"`
+	}
+	pastVariables struct {
+		At string `json:"at"`
+	}
+	groupTopVariables struct {
+		Name  string  `json:"name"`
+		Span  string  `json:"span"`
+		After *string `json:"after"`
+	}
+	groupsVariables struct {
+		Contains string  `json:"contains"`
+		After    *string `json:"after,omitempty"`
+	}
+)
+
+// after returns the cursor at which the page begins, if it is not the start of its list.
+func after(req *http.Request) *string {
+	if cursor := req.URL.Query().Get("after"); cursor != "" {
+		return &cursor
+	}
+	return nil
+}
+
+func (s *server) front(order, path string) func(*http.Request) (*page, error) {
+	p := page{
+		query: "Articles", canonical: path, Kind: "front", Order: order, Feeds: path, About: s.Site.About,
+		fill: func(p *page) { p.list(p.data.Articles) },
+	}
+	if path == "" {
+		p.canonical = "/"
+	} else {
+		p.Title = s.Site.Texts.Text("newArticles")
+	}
+	return func(req *http.Request) (*page, error) {
+		this := p
+		this.After = after(req)
+		this.variables = listVariables{Order: order, After: this.After}
+		return &this, nil
+	}
+}
+
+func (s *server) group(order, more string) func(*http.Request) (*page, error) {
+	return func(req *http.Request) (*page, error) {
+		shown := strings.TrimSpace(req.PathValue("group"))
+		name, err := site.ParseGroupName(shown)
+		path := "/g/" + feeds.Segment(string(name)) + more
+		return &page{
+			query: "GroupArticles", variables: listVariables{Name: shown, Order: order, After: after(req)}, canonical: path,
+			Kind: "group", Order: order, Name: shown, Title: shown, Feeds: path, After: after(req),
+			fill: func(p *page) { p.named(p.data.Group) },
+		}, err
+	}
+}
+
+func (s *server) user(req *http.Request) (*page, error) {
+	shown := strings.TrimSpace(req.PathValue("user"))
+	name, err := site.ParseUserName(shown)
+	path := "/u/" + feeds.Segment(string(name))
+	return &page{
+		query: "UserArticles", variables: listVariables{Name: shown, After: after(req)}, canonical: path,
+		Kind: "user", Name: shown, Title: shown, Feeds: path, After: after(req),
+		fill: func(p *page) { p.named(p.data.User) },
+	}, err
+}
+
+func (s *server) host(req *http.Request) (*page, error) {
+	shown := strings.TrimSpace(req.PathValue("host"))
+	name, err := site.ParseHostName(shown)
+	return &page{
+		query: "HostArticles", variables: listVariables{Name: shown, After: after(req)}, canonical: "/from/" + feeds.Segment(string(name)), later: true,
+		Kind: "host", Name: shown, Title: shown, After: after(req),
+		fill: func(p *page) { p.named(p.data.Host) },
+	}, err
+}
+
+// spans are the spans of the lists of top articles. Their paths have lower case.
+var spans = []string{"DAY", "WEEK", "MONTH", "YEAR", "ALL"}
+
+func (s *server) top(req *http.Request) (*page, error) {
+	path := req.PathValue("span")
+	span := strings.ToUpper(path)
+	if !slices.Contains(spans, span) || strings.ToLower(span) != path {
+		return nil, errNoPage
+	}
+	title := s.Site.Texts.Text("topOf." + span)
+	return &page{
+		query: "Top", variables: topVariables{span, after(req)}, canonical: "/top/" + path, later: true,
+		Kind: "top", Span: span, Title: title, About: title, After: after(req),
+		fill: func(p *page) { p.list(p.data.Ranking) },
+	}, nil
+}
+
+// groupTop returns the page of the top articles of a group.
+func (s *server) groupTop(req *http.Request) (*page, error) {
+	top, err := s.top(req)
+	if err != nil || !s.Site.Has("/group-top") {
+		return nil, errNoPage
+	}
+	p, err := s.group("", "/top/"+req.PathValue("span"))(req)
+	p.query, p.variables, p.later = "GroupTop", groupTopVariables{p.Name, top.Span, p.After}, true
+	p.Span, p.Feeds = top.Span, "/g/"+feeds.Segment(p.Name)
+	p.fill = func(p *page) {
+		if p.data.Group != nil {
+			p.data.Group.Articles = p.data.Group.Ranking
+		}
+		p.named(p.data.Group)
+	}
+	return p, err
+}
+
+func (s *server) groups(req *http.Request) (*page, error) {
+	contains := strings.TrimSpace(req.URL.Query().Get("contains"))
+	return &page{
+		query: "Groups", variables: groupsVariables{contains, after(req)}, canonical: "/groups", later: true,
+		Kind: "groups", Name: contains, Title: s.Site.Texts.Text("groups"), About: s.Site.Texts.Text("aboutGroupList"), After: after(req),
+		fill: func(p *page) { p.More = p.further(p.data.Groups.PageInfo) },
+	}, nil
+}
+
+// script returns the kind of a page for users, not for search engines, that only the second script can show.
+func (s *server) script(title string) func(*http.Request) (*page, error) {
+	return func(req *http.Request) (*page, error) {
+		p := scriptPage(req.URL.Path, s.Site.Texts.Text(title), "")
+		p.Without = title
+		return p, nil
+	}
+}
+
+func scriptPage(path, title, about string) *page {
+	return &page{
+		query: "Start", variables: struct{}{}, canonical: path, later: true,
+		Kind: "script", Title: title, About: about, private: about == "", fill: func(*page) {},
+	}
+}
+
+// hourForm is the form of an hour of the day in an address, which web/site/src/pages/past.tsx has, too.
+var hourForm = regexp.MustCompile(`^([01]?\d|2[0-3])$`)
+
+// past returns the page of the front page of an hour, which is that of hourOf in web/site/src/pages/past.tsx.
+func (s *server) past(req *http.Request) (*page, error) {
+	texts, day := s.Site.Texts, strings.TrimSpace(cmp.Or(req.PathValue("day"), req.URL.Query().Get("day")))
+	now := s.Now().UTC().Truncate(time.Hour)
+	at, title, path := now.Add(-24*time.Hour), texts.Text("past"), "/past"
+	if day != "" {
+		first, err := time.Parse(time.DateOnly, day)
+		if err != nil {
+			return nil, errNoPage
+		}
+		hour := 23
+		if text := req.URL.Query().Get("hour"); hourForm.MatchString(text) {
+			hour, _ = strconv.Atoi(text)
+		}
+		at, title, path = first.Add(time.Duration(hour)*time.Hour), texts.Text("frontPageOf", "day", day), "/past/"+day
+		if at.After(now) {
+			at = now
+		}
+	}
+	p := scriptPage(path, title, texts.Text("aboutFrontPages"))
+	p.query, p.variables, p.Without = "Past", pastVariables{at.Format(site.DateTime)}, "past"
+	if !at.Equal(now) {
+		p.Latest = hourPath(now)
+	}
+	p.fill = func(p *page) {
+		if p.data.FrontPage != nil {
+			for _, edge := range p.data.FrontPage.Edges {
+				if edge.Node != nil {
+					p.Rows = append(p.Rows, row{Article: edge.Node, Page: p, Rank: edge.Rank})
+				}
+			}
+		}
+		if len(p.Rows) == 0 && day == "" { // such as on a site that was imported since then
+			p.moved = p.Latest
+		}
+	}
+	return p, nil
+}
+
+// hourPath is the path of the front page of an hour.
+func hourPath(at time.Time) string {
+	return "/past/" + at.Format(time.DateOnly) + "?hour=" + strconv.Itoa(at.Hour())
+}
+
+// lab returns the page of the ranking lab. Without the script it has the top articles instead of a formula's.
+func (s *server) lab(*http.Request) (*page, error) {
+	p := scriptPage("/lab", s.Site.Texts.Text("lab"), s.Site.Texts.Text("aboutLab"))
+	p.query, p.variables, p.Without = "Top", topVariables{Span: "WEEK"}, "lab"
+	p.fill = func(p *page) { p.list(p.data.Ranking) }
+	return p, nil
+}
+
+func (s *server) article(req *http.Request) (*page, error) {
+	number := strings.TrimSpace(req.PathValue("number"))
+	id, err := site.ParseArticleID(number)
+	if err != nil || strconv.FormatInt(int64(id), 10) != number {
+		return nil, errNoPage
+	}
+	return &page{
+		query: "Article", variables: articleVariables{id.String()}, canonical: "/a/" + number, later: true,
+		Kind: "article", article: id, fill: (*page).one,
+	}, nil
+}
+
+// list sets the rows of a page.
+func (p *page) list(c *connection) {
+	if c == nil {
+		return
+	}
+	for i := range c.Nodes {
+		r := row{Article: &c.Nodes[i], Page: p}
+		if p.After == nil && p.ranked() {
+			r.Rank = i + 1
+		}
+		p.Rows = append(p.Rows, r)
+	}
+	p.Total, p.More = c.TotalCount, p.further(c.PageInfo)
+}
+
+// further returns the path of the next part of a list, if there is one.
+func (p *page) further(info pageInfo) string {
+	if !info.HasNextPage || info.EndCursor == nil {
+		return ""
+	}
+	return p.next(*info.EndCursor)
+}
+
+// next returns the path of the part of the list that begins at a cursor.
+func (p *page) next(cursor string) string {
+	parameters := url.Values{"after": {cursor}}
+	if p.Kind == "groups" && p.Name != "" {
+		parameters.Set("contains", p.Name)
+	}
+	return p.canonical + "?" + parameters.Encode()
+}
+
+// named sets what the page of a group, a user or a host shows. Any name could be one: without articles, the status is 404. The
+// group interesting is always there, and so is the viewer.
+func (p *page) named(l *listed) {
+	if l == nil {
+		return
+	}
+	p.list(l.Articles)
+	p.About = p.Count("articles", p.Total) + " · " + p.Name
+	if l.Description != nil {
+		p.About = *l.Description
+	}
+	if p.Total == 0 && !p.IsInteresting() && (p.Kind != "user" || p.Viewer() != p.Name) {
+		p.status = http.StatusNotFound
+	}
+}
+
+// one sets what the page of an article shows.
+func (p *page) one() {
+	if p.data.Article == nil || p.data.Article.DeletedAt != nil {
+		p.Title = p.T("articleMissing")
+		return
+	}
+	p.Article = &row{Article: p.data.Article, Page: p}
+	p.Title, p.About, p.Posting = p.data.Article.Title, p.about(p.data.Article), p.posting()
+}

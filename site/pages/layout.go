@@ -1,0 +1,129 @@
+package pages
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"html/template"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/klauspost/compress/gzip"
+
+	"frontpage/site/web"
+)
+
+//go:embed templates/*.html
+var templates embed.FS
+
+// layout makes a page of what it shows: the page of the site, with templates at some places.
+type layout struct {
+	templates *template.Template
+	header    http.Header
+	parts     [][]byte // of the site's page, one more than places
+}
+
+// places are the parts of the site's page that templates replace, in order.
+var places = []struct {
+	template string
+	found    *regexp.Regexp
+}{
+	{"head", regexp.MustCompile(`<title>[^<]*</title>\s*<meta name="description"[^>]*>`)},
+	{"alternates", regexp.MustCompile(`<!--[^>]*-->\s*<link rel="alternate"[^>]*>\s*<link rel="alternate"[^>]*>`)},
+	{"script", regexp.MustCompile(regexp.QuoteMeta(`<script type="module" crossorigin src="/assets/site.js"></script>`))},
+	{"body", regexp.MustCompile(`<div id="app"></div>`)},
+	{"data", regexp.MustCompile(`<noscript><p[^>]*>.*?</p></noscript>`)},
+}
+
+func newLayout(site web.Options) *layout {
+	page, header := web.Index(site)
+	l := &layout{templates: template.Must(template.New("").ParseFS(templates, "templates/*.html")), header: header}
+	for _, place := range places {
+		at := place.found.FindIndex(page)
+		if at == nil {
+			panic("the page of the site has no place for " + place.template) // impossible: the tests of this package render pages
+		}
+		l.parts = append(l.parts, page[:at[0]])
+		page = page[at[1]:]
+	}
+	l.parts = append(l.parts, page)
+	return l
+}
+
+// renderedKey says what a page was rendered of: its URL, the answer that it shows, and the status of a missing article.
+type renderedKey struct {
+	url, answer string
+	status      int
+}
+
+// rendered is a page as it is sent. Many requests may send it.
+type rendered struct {
+	status int
+	plain  []byte
+	tag    string        // ETag, weak: both encodings have the same
+	zipped func() []byte // made once; nil: the page is too short for it
+	wait   time.Duration // of a visitor who may not have it yet
+}
+
+// render renders a page. One for a visitor over the limit is without the frame of the site, which takes as long as a list.
+func (l *layout) render(p *page) *rendered {
+	var out bytes.Buffer
+	if p.status == http.StatusTooManyRequests {
+		l.execute(&out, "brief", p)
+		return &rendered{status: p.status, plain: out.Bytes()}
+	}
+	for i, part := range l.parts {
+		out.Write(part)
+		if i == len(places) {
+			break
+		}
+		l.execute(&out, places[i].template, p)
+	}
+	digest := sha256.Sum256(out.Bytes())
+	r := &rendered{status: cmp.Or(p.status, http.StatusOK), plain: out.Bytes(), tag: `W/"` + hex.EncodeToString(digest[:12]) + `"`}
+	r.zipped = sync.OnceValue(func() []byte {
+		var zipped bytes.Buffer
+		w := gzip.NewWriter(&zipped)
+		_, _ = w.Write(r.plain) // into memory: no errors
+		_ = w.Close()
+		return zipped.Bytes()
+	})
+	return r
+}
+
+func (l *layout) execute(out *bytes.Buffer, name string, p *page) {
+	if err := l.templates.ExecuteTemplate(out, name, p); err != nil {
+		panic(err) // impossible: the tests render all templates
+	}
+}
+
+// serve sends the page, or only that it has not changed.
+func (r *rendered) serve(w http.ResponseWriter, req *http.Request) {
+	header := w.Header()
+	if r.status == http.StatusOK {
+		header.Set("ETag", r.tag)
+		for item := range strings.SplitSeq(strings.Join(req.Header.Values("If-None-Match"), ","), ",") {
+			if item = strings.TrimSpace(item); item == "*" || strings.TrimPrefix(item, "W/") == strings.TrimPrefix(r.tag, "W/") {
+				header.Del("Content-Type")
+				w.WriteHeader(http.StatusNotModified)
+				return
+			}
+		}
+	}
+	body := r.plain
+	if r.zipped != nil && web.AcceptsGzip(req) {
+		header.Set("Content-Encoding", "gzip")
+		body = r.zipped()
+	}
+	header.Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(r.status)
+	if req.Method != http.MethodHead {
+		_, _ = w.Write(body) // fails only if the client is gone
+	}
+}
