@@ -9,12 +9,10 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"maps"
 	"net"
 	"net/http"
 	"os"
 	"slices"
-	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -23,10 +21,8 @@ import (
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/check"
 	"frontpage/redisrepo/failover"
-	"frontpage/redisrepo/migrate"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/store"
-	"frontpage/redisrepo/wire"
 	"frontpage/settings"
 	"frontpage/settings/manual"
 )
@@ -50,8 +46,6 @@ type program struct {
 	Webhooks      webhookCommands `cmd:"" help:"List, add, change and remove webhooks: endpoints to which the site sends its events. The server may run."`
 	Backup        backup          `cmd:"" help:"Write a snapshot of the private server's data to a file. The site can be used meanwhile."`
 	Restore       restore         `cmd:"" help:"Restore a backup of the private server. Its data directory must be empty."`
-	Migrate       migrateStore    `cmd:"" help:"Copy the site to an empty store, such as a Redis Cluster. It can be used meanwhile."`
-	Move          move            `cmd:"" help:"Move a partition to another primary of a Redis Cluster. The site can be used meanwhile. Without arguments: show where the partitions are."`
 	Token         token           `cmd:"" help:"Print a token of a user for FRONTPAGE_JWT_SECRET."`
 	Config        showConfig      `cmd:"" help:"Print the settings in force and where each comes from. Secrets are masked."`
 	Health        health          `cmd:"" help:"Ask the server on FRONTPAGE_ADDR whether it is alive. Exit code 1 if it is not."`
@@ -111,10 +105,15 @@ func openCommandSite(ctx context.Context, s *settings.Settings, st *store.Store,
 	return openSite(ctx, s, st, redisrepo.KeepRules(), redisrepo.OnProgress(logProgress(log, "preparing the store: ")))
 }
 
-type checkStore struct{}
+type checkStore struct {
+	NextStart bool `help:"Only say what the next start of this version would do to the data. It changes nothing."`
+}
 
 // Run prints every violation on standard output. If there is one, it returns an error.
-func (checkStore) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) error {
+func (c checkStore) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) error {
+	if c.NextStart {
+		return printPending(ctx, s, log)
+	}
 	return withSite(ctx, s, log, func(repo *redisrepo.Repo) error {
 		checked, err := check.Check(ctx, repo, func(violation string) { fmt.Println(violation) })
 		if err != nil {
@@ -214,110 +213,6 @@ func (a *audit) Run(ctx context.Context, s *settings.Settings, log *slog.Logger)
 		}
 		return nil
 	})
-}
-
-type migrateStore struct {
-	To     string `env:"FRONTPAGE_MIGRATE_TO" placeholder:"URL" help:"The target, such as redis+cluster://h1,h2?partitions=64, in a form of REDIS_URL. Without partitions, it gets as many as the site, but 16 in a Redis Cluster if the site has one."`
-	DryRun bool   `help:"Only say what would be done: without --to, what the next start of this version would do to the data."`
-}
-
-// Run copies the site in REDIS_URL. It returns once the copy is complete.
-func (c *migrateStore) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) (err error) {
-	if c.To == "" && c.DryRun {
-		return printPending(ctx, s, log)
-	}
-	if c.To == "" {
-		return errors.New("name the target by --to")
-	}
-	o := batchOptions(s, log)
-	target := o
-	target.URL, target.Names = c.To, maps.Clone(o.Names)
-	target.Names["URL"] = "FRONTPAGE_MIGRATE_TO (--to)"
-	o.Acks = nil // nothing is written there
-	var stores []*store.Store
-	defer func() {
-		for _, st := range stores {
-			err = errors.Join(st.Explain(err), st.Close())
-		}
-	}()
-	for _, o := range []store.Options{o, target} {
-		if !strings.HasPrefix(o.URL, "rediss") {
-			o.TLS = store.TLS{} // of the other one
-		}
-		st, err := store.Open(ctx, o)
-		if err != nil {
-			return err
-		}
-		stores = append(stores, st)
-		if st.Kind == store.Memory {
-			return fmt.Errorf("%s: a site in memory ends with its process", o.Names["URL"])
-		}
-		failover.LimitWaiting(st.Client)
-	}
-	from, to := stores[0], stores[1]
-	log.Info("the original is "+from.String(), "target", to.String())
-	options := []redisrepo.Option{redisrepo.WithAcks(to.Acks), redisrepo.OnProgress(logProgress(log, "copying: "))}
-	if to.Partitions != 0 {
-		options = append(options, redisrepo.WithPartitions(to.Partitions))
-	}
-	if c.DryRun {
-		return printPlan(ctx, s, from, to, options...)
-	}
-	pause, err := migrate.Migrate(ctx, from.Client, to.Client, s.SiteRules(), func(step string) { log.Info(step) }, options...)
-	if err != nil {
-		return err
-	}
-	fmt.Printf("the copy is complete: the pause was %v; start the processes of the site with REDIS_URL set to the target\n", pause.Round(time.Millisecond))
-	return nil
-}
-
-type move struct {
-	Partition *int   `arg:"" optional:"" help:"Number of the partition, from 0."`
-	To        string `placeholder:"HOST:PORT" help:"The primary that gets the partition."`
-}
-
-// Run moves the partition. Without one, it prints a line for each: number, slot, keys, primary and, if it is half moved,
-// the command that moves the rest.
-func (c *move) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) (err error) {
-	if (c.Partition == nil) != (c.To == "") {
-		return errors.New("name a partition and, by --to, the primary that gets it")
-	}
-	o := batchOptions(s, log)
-	st, err := store.Open(ctx, o)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, st.Close()) }()
-	if c.Partition == nil {
-		return printPlaces(ctx, st)
-	}
-	progress := logProgress(log, "")
-	moved, err := migrate.Move(ctx, st.Client, *c.Partition, c.To, func(keys, total int) { progress("moving keys", keys, total) })
-	if err != nil {
-		return noCluster(err)
-	}
-	fmt.Printf("partition %d is at %s: %d keys moved; its writes waited for %v\n", *c.Partition, c.To, moved.Keys, moved.Pause.Round(time.Millisecond))
-	return nil
-}
-
-// noCluster names the setting if a store is no Redis Cluster.
-func noCluster(err error) error {
-	if errors.As(err, new(*wire.PartitionsError)) {
-		return fmt.Errorf("%s: %w", settings.Name("redis-url"), err)
-	}
-	return err
-}
-
-func printPlaces(ctx context.Context, st *store.Store) error {
-	places, err := migrate.Places(ctx, st.Client)
-	for i, p := range places {
-		half := ""
-		if p.MovingTo != "" {
-			half = fmt.Sprintf("\thalf moved: frontpage move %d --to %s", i, p.MovingTo)
-		}
-		fmt.Printf("%d\tslot %d\t%d keys\t%s%s\n", i, p.Slot, p.Keys, p.Primary, half)
-	}
-	return noCluster(err)
 }
 
 type health struct {

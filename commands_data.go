@@ -20,7 +20,6 @@ import (
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/layout"
 	"frontpage/redisrepo/lists"
-	"frontpage/redisrepo/migrate"
 	"frontpage/redisrepo/preview"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/store"
@@ -256,22 +255,6 @@ func printPending(ctx context.Context, s *settings.Settings, log *slog.Logger) e
 		}
 		return explainPartitions(err, st)
 	})
-}
-
-// printPlan prints what a copy would be.
-func printPlan(ctx context.Context, s *settings.Settings, from, to *store.Store, options ...redisrepo.Option) error {
-	plan, err := migrate.PlanMigration(ctx, from.Client, to.Client, s.SiteRules(), options...)
-	if err != nil {
-		return err
-	}
-	target := "is empty"
-	if plan.Resumes {
-		target = "has an incomplete copy of this site, which would be completed"
-	}
-	fmt.Printf("the original has %d articles and %d keys\nkeys that are not the site's, and would not be copied: %d\n", plan.Articles, plan.Keys, plan.Unknown)
-	fmt.Printf("processes that serve it, and would have to be stopped for the end of the copy: %d\n", plan.Processes)
-	fmt.Printf("the target %s\npartitions: %d, in the copy %d\nnothing was changed\n", target, plan.Partitions, plan.Target)
-	return nil
 }
 
 type describeGroup struct {

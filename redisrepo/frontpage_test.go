@@ -18,13 +18,11 @@ import (
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/check"
 	"frontpage/redisrepo/lists"
-	"frontpage/redisrepo/migrate"
 	"frontpage/redisrepo/rankings"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/store"
 	"frontpage/tests/must"
 	"frontpage/tests/programtest"
-	"frontpage/tests/redistest"
 )
 
 // embedded opens an empty site in the store in memory, which is miniredis.
@@ -422,25 +420,20 @@ func TestWriteThatCannotSaveTheFrontPageChangesNothing(t *testing.T) {
 	}
 }
 
-func TestMigrateCopiesFrontPages(t *testing.T) {
+func TestExportKeepsFrontPages(t *testing.T) {
 	t.Parallel()
-	for _, tt := range []struct{ from, to int }{{1, 1}, {1, 4}, {2, 4}} {
+	for _, tt := range []struct{ from, to int }{{1, 1}, {1, 4}, {4, 2}} {
 		t.Run(fmt.Sprint(tt.from, " to ", tt.to), func(t *testing.T) {
 			t.Parallel()
 			w := newFrontWalk(newSite(t, oneHourIn, redisrepo.WithPartitions(tt.from)), 3)
-			for range programtest.Size(100, 300) {
-				w.step()
+			for range 2 {
+				for range programtest.Size(100, 300) {
+					w.step()
+				}
+				w.compare()
+				w.testSite = w.moved(redisrepo.WithPartitions(tt.to))
+				w.compare()
 			}
-			w.compare()
-			target := redistest.Start(t)
-			options := []redisrepo.Option{redisrepo.WithPartitions(tt.to), redisrepo.WithClock(w.clock.now)}
-			must.Get(migrate.Migrate(t.Context(), w.server.Client, target.Client, w.rules, func(string) {}, options...))(t)
-			w.testSite = w.copied(target, redisrepo.WithPartitions(tt.to))
-			w.compare()
-			for range programtest.Size(100, 300) {
-				w.step()
-			}
-			w.compare()
 		})
 	}
 }

@@ -1,9 +1,11 @@
 package redisrepo_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"slices"
 	"strconv"
@@ -15,6 +17,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"frontpage/exchange/export"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/check"
 	"frontpage/redisrepo/lists"
@@ -453,4 +456,75 @@ func (s *testSite) wantCounts(want ...string) {
 	if !slices.Equal(got, want) {
 		s.t.Errorf("Groups = %q, want %q", got, want)
 	}
+}
+
+// moved is a site on another server that has imported the export of this one, and has the same export.
+func (s *testSite) moved(options ...redisrepo.Option) *testSite {
+	s.t.Helper()
+	write := func(of *testSite) string {
+		var to bytes.Buffer
+		must.Get(export.Write(s.ctx, of.Repo, &to, export.Options{Report: s.t.Output()}))(s.t)
+		return to.String()
+	}
+	text, target := write(s), redistest.Start(s.t)
+	must.Get(export.Read(s.ctx, target.Client, s.rules, strings.NewReader(text), export.Options{Report: s.t.Output()}, append(options, redisrepo.WithClock(s.clock.now))...))(s.t)
+	other := *s
+	other.server, other.raw = target, target.Client
+	result := other.reopened(target.Client, nil, options...)
+	first, second := strings.Split(text, "\n"), strings.Split(write(result), "\n")
+	for i := range max(len(first), len(second)) {
+		if i >= len(first) || i >= len(second) || first[i] != second[i] {
+			s.t.Errorf("line %d of the second export differs: %.300q, want %.300q", i+1, second[min(i, len(second)-1)], first[min(i, len(first)-1)])
+			break
+		}
+	}
+	result.wantClean()
+	return result
+}
+
+func voter(i int) site.UserName { return site.UserName(fmt.Sprint("voter", i)) }
+
+// killer has a hook that fails everything after so many round trips, as if its process were killed.
+type killer struct{ left atomic.Int64 }
+
+var errKilled = errors.New("killed")
+
+func (k *killer) hook() redistest.Hook {
+	return func(ctx context.Context, commands []redis.Cmder, send redis.ProcessPipelineHook) error {
+		if k.left.Add(-1) < 0 {
+			return redistest.Fail(errKilled, commands)
+		}
+		return send(ctx, commands)
+	}
+}
+
+// used has the site listen and write until the function that it returns is called.
+func (s *testSite) used() (stop func()) {
+	ctx, cancel := context.WithCancel(s.ctx)
+	var all sync.WaitGroup
+	all.Go(func() { s.Listen(ctx, func(error) {}) })
+	ids := s.list(lists.AllArticles(site.ByTime, site.Descending))
+	for w := range 3 {
+		all.Go(func() {
+			random := rand.New(rand.NewPCG(1, uint64(w)))
+			for i := 0; ctx.Err() == nil; i++ {
+				id := ids[random.IntN(len(ids))]
+				_, err := s.Vote(s.ctx, id, voter(random.IntN(8)), site.Vote(random.IntN(3)-1), "bucket")
+				switch i % 20 {
+				case 5:
+					_, _ = s.Delete(s.ctx, id, moderator, site.Why{})
+				case 6:
+					_, err = s.Undelete(s.ctx, id, moderator)
+				case 7:
+					_, err = s.Regroup(s.ctx, id, moderator, []string{"moved"}, []string{"go"})
+				case 8:
+					_, err = s.Post(s.ctx, voter(w), site.Draft{Title: "live", Text: new("text"), Groups: []string{"live"}})
+				}
+				if refusal := (site.Refusal)(nil); err != nil && !errors.As(err, &refusal) {
+					s.t.Errorf("a write: %v", err)
+				}
+			}
+		})
+	}
+	return func() { cancel(); all.Wait() }
 }

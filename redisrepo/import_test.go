@@ -357,7 +357,7 @@ func TestAFailureOfAllImportedArticlesIsReportedOnce(t *testing.T) {
 	t.Parallel()
 	client, rules := redistest.Start(t).Client, site.DefaultRules()
 	repo := must.Get(redisrepo.New(t.Context(), redistest.Start(t).Client, rules))(t)
-	filling := must.Get(transfer.Fill(t.Context(), client, rules, transfer.Source{Digest: "x", Rules: repo.Layout.RankingRules(), Last: 3}))(t)
+	filling := must.Get(transfer.Fill(t.Context(), client, rules, transfer.Source{Digest: "x", Rules: repo.Layout.RankingRules(), Meta: transfer.Meta{Last: 3}}))(t)
 	must.Do(t, client.Set(t.Context(), "time:", "of the wrong type", 0).Err())
 	var records []*transfer.Record
 	for id := range site.ArticleID(3) {

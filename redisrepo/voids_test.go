@@ -15,7 +15,6 @@ import (
 
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/lists"
-	"frontpage/redisrepo/migrate"
 	"frontpage/redisrepo/site"
 	"frontpage/tests/must"
 	"frontpage/tests/redistest"
@@ -471,26 +470,6 @@ func TestVotersAreListed(t *testing.T) {
 	}{{new(none), 1, "", "INVALID direction"}, {nil, 101, "", "INVALID first"}, {nil, 1, "x", "INVALID after"}, {nil, 1, site.EncodeCursor("voters 2", "bob"), "INVALID after"}} {
 		_, _, err := s.Voters(s.ctx, article, tt.direction, &tt.first, &tt.after)
 		wantRefused(t, err, tt.want)
-	}
-}
-
-// A copy with other partitions has the votes that do not count, and refuses them.
-func TestMigrateCopiesVotesThatDoNotCount(t *testing.T) {
-	t.Parallel()
-	s := newSite(t, nil, one)
-	for range 6 {
-		s.vote(s.post("alice").ID, "eve", up)
-	}
-	must.Get(s.void(5, true, "eve"))(t)
-	target := redistest.Start(t)
-	must.Get(migrate.Migrate(s.ctx, s.client(), target.Client, s.rules, func(string) {}, redisrepo.WithPartitions(4), redisrepo.WithClock(s.clock.now)))(t)
-	to := must.Get(redisrepo.New(s.ctx, target.Client, s.rules, redisrepo.WithClock(s.clock.now)))(t)
-	_, err := to.Vote(s.ctx, 5, "eve", down, "")
-	wantRefused(t, err, "DENIED article")
-	must.Get(to.Vote(s.ctx, 4, "eve", down, ""))(t)
-	copied := testSite{Repo: to, t: t, ctx: s.ctx, rules: s.rules, clock: s.clock}
-	if got := copied.violations(); len(got) > 0 {
-		t.Errorf("check reports %v", got)
 	}
 }
 

@@ -137,7 +137,7 @@ set +m
 case $size in
 --full) step "Go tests" all_go_tests ;;
 --quick)
-	left_out="$raced|/tests/(program|documents|benchmarks)$" long='|Oracle|Migrate|Upgrade|Switched|Hanging|VoidedRing|ErasesAgain|ErasedName|WalksAreComplete|ListAsOne|FollowWrites|DeepPage|WithoutARight'
+	left_out="$raced|/tests/(program|documents|benchmarks)$" long='|Oracle|Upgrade|Switched|Hanging|VoidedRing|ErasesAgain|ErasedName|WalksAreComplete|ListAsOne|FollowWrites|DeepPage|WithoutARight'
 	step "Go tests" both redisrepo_tests other_tests
 	;;
 *)
@@ -148,7 +148,7 @@ esac
 case $size in
 --ci)
 	step faults go run ./tests/faults -seed 1 -for 20s
-	step Valkey valkey -run 'Random|Oracle|Partition|Migrate|Rights|Script' ./redisrepo
+	step Valkey valkey -run 'Random|Oracle|Partition|Export|Rights|Script' ./redisrepo
 	;;
 --full)
 	for seed in 1 2 3; do step "faults of seed $seed" go run ./tests/faults -seed "$seed" -for 20s; done

@@ -115,7 +115,7 @@ var serviceLink = regexp.MustCompile(`_(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT|PO
 // FRONTPAGE_ and is not a setting.
 func (c *Command) Warn(log *slog.Logger) {
 	c.old.warn(log)
-	names, known := flagNames(c.Model.Flags), map[string]bool{Variable("config"): true, Variable("migrate-to"): true}
+	names, known := flagNames(c.Model.Flags), map[string]bool{Variable("config"): true}
 	for _, name := range names {
 		known[Variable(name)] = true
 	}

@@ -2,18 +2,21 @@
 //
 // An export is a text in UTF-8 with a JSON object on each line:
 //
-//   - the first line, {"frontpage":"export","version":1,"uuid":"...","rules":{...},"last":20101}: the version of this format, the
-//     UUID of the site, the rules that scores are computed by, and the highest article number that was given out;
+//   - the first line, {"frontpage":"export","version":2,"rules":{...},"uuid":"...","last":20101}: the version of this format, the
+//     rules that scores are computed by, and a transfer.Meta;
 //   - a line {"log":"deleted",...} for each entry of the moderation log, the oldest first: a transfer.LogRecord;
 //   - a line {"denial":"user:eve",...} for each denied user and host, and then {"blocker":"alice",...} for each user who blocks
 //     others, by name: a denials.Record;
 //   - a line {"keeper":"alice",...} for each user who has saved articles or follows groups or users, by name: a saved.Record;
 //   - a line {"described":"go",...} for each group that moderators have described, by name: a descriptions.Record;
 //   - a line {"article":17,...} for each article, deleted or not, by number: a transfer.Record;
-//   - the last line, {"end":{"articles":20100,"log":12,"denials":3,"kept":2,"described":1}}: how many lines there are, without which a file is incomplete.
+//   - a line {"front":"411289 17 =1480640000 18 20"} for each front page of a past hour, by hour: a transfer.FrontRecord;
+//   - a line {"voter":"alice","month":535,"cast":{"17":1480640000}} for each user and month with votes: a transfer.CastRecord;
+//   - a line {"key":"account:5c...","text":"alice"} for each key that is exported as it is: a transfer.KeyRecord;
+//   - the last line, {"end":{"articles":20100,"log":12,...}}: how many lines there are, without which a file is incomplete.
 //
-// Users' lists of votes, saved front pages and the change feed are not in it: an import enters the votes whose voters it knows
-// into the lists.
+// Version 1, of Frontpage 0.9, has no lines of front pages, votes and keys. It can be imported: the votes whose voters it knows are
+// entered into the lists of users.
 //
 // Two exports of stores with the same contents are the same bytes, whatever the partitions are.
 package export
@@ -32,18 +35,21 @@ import (
 	"strings"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/schollz/progressbar/v3"
 
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/denials"
 	"frontpage/redisrepo/descriptions"
+	"frontpage/redisrepo/lists"
+	"frontpage/redisrepo/rankings"
 	"frontpage/redisrepo/saved"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/transfer"
 )
 
-// Version is the version of the format.
-const Version = 1
+// Version is the version of the format. Read knows the earlier ones, too.
+const Version = 2
 
 // Options say where reports go.
 type Options struct {
@@ -66,6 +72,9 @@ type Summary struct {
 	Denials   int // with blocks
 	Kept      int // users who have saved articles, or follow groups or users
 	Described int // groups
+	Fronts    int // front pages of past hours
+	Casts     int // lists of votes, one for each user and month
+	Keys      int // keys as they are
 	Faults    int // articles that are inconsistent
 	Took      time.Duration
 }
@@ -90,9 +99,8 @@ func (s *Summary) count(rec *transfer.Record) {
 type header struct {
 	Frontpage string          `json:"frontpage"`
 	Version   int             `json:"version"`
-	UUID      string          `json:"uuid,omitempty"` // missing in files of versions before 0.10
 	Rules     map[string]rule `json:"rules"`
-	Last      site.ArticleID  `json:"last"`
+	transfer.Meta
 }
 
 // rule is the value of a rule: a number, or the name of the ranking.
@@ -124,14 +132,19 @@ type counts struct {
 	Denials   int `json:"denials,omitempty"` // with blocks
 	Kept      int `json:"kept,omitempty"`
 	Described int `json:"described,omitempty"`
+	Fronts    int `json:"fronts,omitempty"`
+	Casts     int `json:"casts,omitempty"`
+	Keys      int `json:"keys,omitempty"`
 }
 
 func (c counts) String() string {
-	return fmt.Sprintf("%d articles, %d entries of the moderation log, %d denials and blocks, %d users who keep lists and %d described groups",
-		c.Articles, c.Log, c.Denials, c.Kept, c.Described)
+	return fmt.Sprintf("%d articles, %d entries of the moderation log, %d denials and blocks, %d users who keep lists, %d described groups, %d front pages, %d lists of votes and %d keys",
+		c.Articles, c.Log, c.Denials, c.Kept, c.Described, c.Fronts, c.Casts, c.Keys)
 }
 
-func (s Summary) counts() *counts { return &counts{s.Articles, s.Log, s.Denials, s.Kept, s.Described} }
+func (s Summary) counts() *counts {
+	return &counts{s.Articles, s.Log, s.Denials, s.Kept, s.Described, s.Fronts, s.Casts, s.Keys}
+}
 
 // ErrInconsistent is the error of an export that is complete but for articles that are inconsistent. They were reported.
 var ErrInconsistent = errors.New("some articles are inconsistent: run frontpage check")
@@ -153,12 +166,9 @@ func WriteCSV(ctx context.Context, repo *redisrepo.Repo, to io.Writer, o Options
 
 // writer writes one format.
 type writer interface {
-	begin(uuid string, last site.ArticleID) error
-	log(transfer.LogRecord) error
-	denial(denials.Record) error
-	kept(saved.Record) error
-	described(descriptions.Record) error
+	begin(transfer.Meta) error
 	article(*transfer.Record) error
+	line(any) error // of another kind
 	end(Summary) error
 }
 
@@ -173,51 +183,63 @@ func export(ctx context.Context, repo *redisrepo.Repo, o Options, w writer) (sum
 	if err != nil {
 		return sum, err
 	}
-	last, err := transfer.LastNumber(ctx, repo)
+	meta, err := transfer.ReadMeta(ctx, repo)
 	if err != nil {
 		return sum, err
 	}
-	uuid, err := transfer.UUID(ctx, repo)
-	if err != nil {
+	if err := w.begin(meta); err != nil {
 		return sum, err
 	}
-	if err := w.begin(uuid, last); err != nil {
-		return sum, err
+	var found transfer.Keys
+	front := counted[transfer.FrontRecord](w, &sum.Fronts)
+	for _, step := range []func() error{
+		func() error { return transfer.LogRecords(ctx, repo, counted[transfer.LogRecord](w, &sum.Log)) },
+		func() error { return repo.Denials.Records(ctx, counted[denials.Record](w, &sum.Denials)) },
+		func() error { return repo.Saved.Records(ctx, counted[saved.Record](w, &sum.Kept)) },
+		func() error { return repo.Descriptions.Records(ctx, counted[descriptions.Record](w, &sum.Described)) },
+		func() (err error) { ids, err = exportArticles(ctx, repo, ids, meta, o, w, &sum); return err },
+		// After the articles: so their users and voters are among what comes now.
+		func() error {
+			return repo.Rankings.PastPages(ctx, meta.FrontSince, func(page rankings.SavedPage) error {
+				page.Items = slices.DeleteFunc(page.Items, func(z redis.Z) bool {
+					id, _ := lists.ArticleOf(z)
+					_, known := slices.BinarySearch(ids, id)
+					return !known
+				})
+				return front(transfer.FrontRecord{Front: page.Text()})
+			})
+		},
+		func() (err error) { found, err = transfer.FindKeys(ctx, repo); return err },
+		func() error { return found.Casts(ctx, repo, ids, counted[transfer.CastRecord](w, &sum.Casts)) },
+		func() error { return found.Records(ctx, repo, counted[transfer.KeyRecord](w, &sum.Keys)) },
+		func() error { return w.end(sum) },
+	} {
+		if err := step(); err != nil {
+			return sum, err
+		}
 	}
-	err = transfer.LogRecords(ctx, repo, func(entry transfer.LogRecord) error {
-		sum.Log++
-		return w.log(entry)
-	})
-	if err != nil {
-		return sum, err
+	if sum.Faults > 0 {
+		return sum, ErrInconsistent
 	}
-	err = repo.Denials.Records(ctx, func(record denials.Record) error {
-		sum.Denials++
-		return w.denial(record)
-	})
-	if err != nil {
-		return sum, err
+	return sum, nil
+}
+
+// counted returns a function that writes a line, and counts it.
+func counted[Line any](w writer, n *int) func(Line) error {
+	return func(line Line) error {
+		*n++
+		return w.line(line)
 	}
-	err = repo.Saved.Records(ctx, func(record saved.Record) error {
-		sum.Kept++
-		return w.kept(record)
-	})
-	if err != nil {
-		return sum, err
-	}
-	err = repo.Descriptions.Records(ctx, func(record descriptions.Record) error {
-		sum.Described++
-		return w.described(record)
-	})
-	if err != nil {
-		return sum, err
-	}
+}
+
+// exportArticles returns the articles that it has exported.
+func exportArticles(ctx context.Context, repo *redisrepo.Repo, ids []site.ArticleID, meta transfer.Meta, o Options, w writer, sum *Summary) (exported []site.ArticleID, err error) {
 	bar := progressbar.NewOptions(len(ids), progressbar.OptionSetWriter(o.Progress))
 	defer func() { _ = bar.Clear() }()
 	for batch := range slices.Chunk(ids, batchSize) {
 		records, errs, err := transfer.Records(ctx, repo, batch)
 		if err != nil {
-			return sum, err
+			return nil, err
 		}
 		for i, rec := range records {
 			if errs[i] != nil {
@@ -228,20 +250,18 @@ func export(ctx context.Context, repo *redisrepo.Repo, o Options, w writer) (sum
 			if rec == nil {
 				continue // gone
 			}
+			if rec.BestRank != nil && rec.BestRank.Hour >= meta.FrontSince {
+				rec.BestRank = nil // it follows from the front pages
+			}
 			sum.count(rec)
 			if err := w.article(rec); err != nil {
-				return sum, err
+				return nil, err
 			}
+			exported = append(exported, rec.ID)
 		}
 		_ = bar.Add(len(batch)) // continue even if the terminal is gone
 	}
-	if err := w.end(sum); err != nil {
-		return sum, err
-	}
-	if sum.Faults > 0 {
-		return sum, ErrInconsistent
-	}
-	return sum, nil
+	return exported, nil
 }
 
 func partly(rec *transfer.Record) string {
@@ -267,16 +287,13 @@ func newJSONWriter(to io.Writer, repo *redisrepo.Repo) *jsonWriter {
 	return w
 }
 
-func (w *jsonWriter) begin(uuid string, last site.ArticleID) error {
-	w.first.UUID, w.first.Last = uuid, last
+func (w *jsonWriter) begin(meta transfer.Meta) error {
+	w.first.Meta = meta
 	return w.lines.Encode(w.first)
 }
 
-func (w *jsonWriter) log(entry transfer.LogRecord) error         { return w.lines.Encode(entry) }
-func (w *jsonWriter) denial(record denials.Record) error         { return w.lines.Encode(record) }
-func (w *jsonWriter) kept(record saved.Record) error             { return w.lines.Encode(record) }
-func (w *jsonWriter) described(record descriptions.Record) error { return w.lines.Encode(record) }
-func (w *jsonWriter) article(record *transfer.Record) error      { return w.lines.Encode(record) }
+func (w *jsonWriter) article(record *transfer.Record) error { return w.lines.Encode(record) }
+func (w *jsonWriter) line(record any) error                 { return w.lines.Encode(record) }
 
 func (w *jsonWriter) end(sum Summary) error {
 	return errors.Join(w.lines.Encode(footer{sum.counts()}), w.out.Flush())
@@ -284,17 +301,11 @@ func (w *jsonWriter) end(sum Summary) error {
 
 type csvWriter struct{ out *csv.Writer }
 
-func (w *csvWriter) begin(string, site.ArticleID) error {
+func (w *csvWriter) begin(transfer.Meta) error {
 	return w.out.Write([]string{"id", "title", "link", "votes", "poster", "posted_at", "text", "groups"})
 }
 
-func (w *csvWriter) log(transfer.LogRecord) error { return nil }
-
-func (w *csvWriter) denial(denials.Record) error { return nil }
-
-func (w *csvWriter) kept(saved.Record) error { return nil }
-
-func (w *csvWriter) described(descriptions.Record) error { return nil }
+func (w *csvWriter) line(any) error { return nil }
 
 func (w *csvWriter) article(rec *transfer.Record) error {
 	if rec.Deleted != nil {

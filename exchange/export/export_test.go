@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"frontpage/exchange/csvimport"
 	"frontpage/exchange/export"
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/casts"
 	"frontpage/redisrepo/check"
 	"frontpage/redisrepo/layout"
 	"frontpage/redisrepo/reports"
@@ -75,7 +77,7 @@ func (s testSite) fill(t *testing.T) {
 	}
 	now := time.Now().Truncate(time.Second)
 	imported := []redisrepo.Imported{
-		{ID: 1000, Poster: "old", PostedAt: now.AddDate(-1, 0, 0), Votes: 300, Draft: site.Draft{Title: "its voters are forgotten", Groups: []string{"go"}}},
+		{ID: 1000, Poster: "old", PostedAt: now.AddDate(0, 0, -40), Votes: 300, Draft: site.Draft{Title: "its voters are forgotten", Groups: []string{"go"}}},
 		{ID: 1004, Poster: "old", PostedAt: now.AddDate(0, 0, -7).Add(-time.Minute), Votes: 300, Draft: site.Draft{Title: "voting on it has just ended"}},
 		{ID: 1001, Poster: "new", PostedAt: now.Add(-time.Hour), Votes: 250, Draft: site.Draft{Title: "its voters have no names"}},
 		{ID: 1002, Poster: "new", PostedAt: now.Add(-time.Hour), Votes: -5, Draft: site.Draft{Title: "downvoted"}},
@@ -132,6 +134,34 @@ func (s testSite) fill(t *testing.T) {
 	if _, n, err := s.VoidVotes(ctx, ids[12], moderator, []string{"ring 0", "ring 1"}, true, "a <ring>"); n != 2 || err != nil {
 		t.Errorf("%d votes are out, %v, want 2", n, err)
 	}
+	s.fillKeys(t, now, ids[13])
+}
+
+// fillKeys gives a site what is in keys of its own: votes whose voters are forgotten, accounts, and what is sealed.
+func (s testSite) fillKeys(t *testing.T, now time.Time, noticed site.ArticleID) {
+	t.Helper()
+	ctx := t.Context()
+	month := site.HourOf(float64(now.AddDate(0, 0, -40).Unix())).Month()
+	for i, member := range []string{"1000", "-1000", casts.CastCut} {
+		key := s.Store.Partition(1000).Cast(site.UserName(fmt.Sprint("a:b", i)), month)
+		must.Do(t, s.client.ZAdd(ctx, key, redis.Z{Score: float64(now.Unix() - 1000), Member: member}).Err())
+		must.Do(t, s.client.ExpireAt(ctx, key, s.Casts.CastExpiry(month)).Err())
+	}
+	meta := s.Store.Partitions[0].Meta() // as if the site had lists of votes since then
+	since := strings.Fields(must.Get(s.client.HGet(ctx, meta, "cast_since").Result())(t))
+	since[1] = fmt.Sprint(month)
+	must.Do(t, s.client.HSet(ctx, meta, "cast_since", strings.Join(since, " ")).Err())
+	for i := range 5 {
+		must.Get(s.AccountName(ctx, fmt.Sprint("account ", i), fmt.Sprint("Name ", i)))(t)
+	}
+	must.Get(s.Notify(ctx, reports.NoticeDraft{Locations: []string{noticed.String()}, Explanation: "This is illegal for some reason.", GoodFaith: true,
+		Name: new("Zoe"), Email: new("zoe@example.com"), IdempotencyKey: new("l")}))(t)
+	home := s.Store.Partitions[0]
+	must.Do(t, s.client.HSet(ctx, home.Webhooks(), "hook", "https://example.com/").Err())
+	must.Do(t, s.client.HSet(ctx, home.Webhook("hook"), "config", "{}", "cursor", "x").Err())
+	must.Do(t, s.client.HSet(ctx, home.Undelivered("hook"), "1", "{}").Err())
+	must.Do(t, s.client.Expire(ctx, home.Undelivered("hook"), 90*time.Minute).Err())
+	must.Do(t, s.client.ZAdd(ctx, home.Erased(), redis.Z{Score: 5, Member: site.UserName("gone").Digest()}).Err())
 }
 
 // uncounted posts an article whose poster's vote does not count.
@@ -198,9 +228,17 @@ func TestExportAndImportGiveTheSameSite(t *testing.T) {
 			if second := to.export(t); second != first {
 				t.Errorf("the second export differs:\n%s", difference(first, second))
 			}
-			for voter, want := range map[site.UserName]int{"voter1": 1, "voter5": 1, "poster 1": 5} { // up, down, own articles
+			for i := range 5 {
+				if name := must.Get(to.AccountName(t.Context(), fmt.Sprint("account ", i), "another"))(t); name != site.UserName(fmt.Sprint("Name ", i)) {
+					t.Errorf("the account %d has the name %s", i, name)
+				}
+			}
+			if ttl := client.TTL(t.Context(), to.Store.Partitions[0].Undelivered("hook")).Val(); (ttl - 90*time.Minute).Abs() > time.Minute {
+				t.Errorf("what a webhook did not get is kept for %v, want 90 minutes", ttl)
+			}
+			for voter, want := range map[site.UserName]int{"a:b0": 1, "a:b1": 1, "a:b2": 0, "voter1": 1, "voter5": 1, "poster 1": 5} { // up, down, own articles
 				votes, _, err := to.CastVotes(t.Context(), voter, nil, nil, nil)
-				if err != nil || len(votes) != want || time.Since(votes[0].At) > time.Hour {
+				if err != nil || len(votes) != want || want > 0 && time.Since(votes[0].At) > time.Hour {
 					t.Errorf("the list of %s's votes is %v, %v, want %d", voter, votes, err, want)
 				}
 			}
@@ -234,7 +272,7 @@ func TestExportAndImportGiveTheSameSite(t *testing.T) {
 			}
 			to.wantClean(t)
 			items, _, err := to.Queue(t.Context(), nil, nil, nil)
-			if err != nil || len(items) != 3 {
+			if err != nil || len(items) != 4 {
 				t.Errorf("the queue has %v, %v, want the articles with open reports", items, err)
 			}
 			for _, reporter := range []site.UserName{"reporter 0", "reporter 1"} {
@@ -258,6 +296,28 @@ func TestExportAndImportGiveTheSameSite(t *testing.T) {
 				t.Errorf("the same import again: %v, want an error that says so", err)
 			}
 		})
+	}
+}
+
+// A file of version 1 has no lists of votes, front pages and keys. The lists get the votes whose voters it names.
+func TestExportsOfVersion1AreImported(t *testing.T) {
+	t.Parallel()
+	from := newSite(t, 4)
+	from.fill(t)
+	whole := from.export(t)
+	first := regexp.MustCompile(`(?m)^\{"(front|voter|key)":.*\n`).ReplaceAllString(whole, "")
+	first = regexp.MustCompile(`"cast":-?\d+,`).ReplaceAllString(first, "")
+	first = regexp.MustCompile(`,"(cursor_key|cast_since)":"[^"]*"|,"front_since":\d+|,"(fronts|casts|keys)":\d+`).ReplaceAllString(first, "")
+	first = strings.Replace(first, `"version":2`, `"version":1`, 1)
+	client := redistest.Start(t).Client
+	must.Get(read(t.Context(), client, first, 16))(t)
+	to := open(t, client, 0)
+	to.wantClean(t)
+	if votes, _, err := to.CastVotes(t.Context(), "voter1", nil, nil, nil); err != nil || len(votes) != 1 {
+		t.Errorf("the list of votes is %v, %v, want one", votes, err)
+	}
+	if _, err := to.Post(t.Context(), "P\u043ester 1", site.Draft{Title: "alike", Text: new("x")}); err == nil || !strings.Contains(err.Error(), `looks like "poster 1"`) {
+		t.Errorf("a post under a name that looks like an imported one: %v, want a refusal", err)
 	}
 }
 
@@ -417,11 +477,15 @@ func TestBrokenExportsAreRefused(t *testing.T) {
 	keeper := denial + strings.Count(whole, "\n{\"denial\":") + strings.Count(whole, "\n{\"blocker\":") // the first, after the denials
 	group := keeper + strings.Count(whole, "\n{\"keeper\":")                                            // the first, after those
 	article := group + strings.Count(whole, "\n{\"described\":")
+	lastArticle := article + strings.Count(whole, "\n{\"article\":") - 1
+	front := lastArticle + 1
+	voter := front + strings.Count(whole, "\n{\"front\":")
+	key := voter + strings.Count(whole, "\n{\"voter\":")
 	client := redistest.Start(t).Client
 	for name, tt := range map[string]struct{ text, want string }{
 		"empty":               {"", "line 0: the file ends here"},
 		"another file":        {"{\"a\":1}\n", "line 1: the file is no export"},
-		"newer version":       {replaced(1, strings.Replace(lines[0], `"version":1`, `"version":2,"more":true`, 1)), "line 1: the version of the format is 2: this program reads version 1"},
+		"newer version":       {replaced(1, strings.Replace(lines[0], `"version":2`, `"version":3,"more":true`, 1)), "line 1: the version of the format is 3: this program reads versions up to 2"},
 		"no UUID":             {replaced(1, strings.Replace(lines[0], `"uuid":"`, `"uuid":"7`, 1)), "is no UUID"},
 		"no JSON":             {replaced(article, "{\"article\":\n"), fmt.Sprintf("line %d: ", article)},
 		"two objects":         {replaced(article, strings.TrimSpace(lines[article-1])+"{}\n"), "more than one JSON object"},
@@ -429,15 +493,15 @@ func TestBrokenExportsAreRefused(t *testing.T) {
 		"twice":               {replaced(article+1, lines[article-1]), fmt.Sprintf("line %d: article:1 is not between", article+1)},
 		"a line is missing":   {replaced(article, ""), "the file should have 30 articles"},
 		"the end is missing":  {strings.Join(lines[:len(lines)-1], ""), fmt.Sprintf("line %d: the file ends here, without its last line", len(lines)-1)},
-		"cut":                 {whole[:len(whole)-90], fmt.Sprintf("line %d: ", len(lines)-1)},
+		"cut":                 {whole[:len(whole)-len(lines[len(lines)-1])-10], fmt.Sprintf("line %d: ", len(lines)-1)},
 		"more":                {whole + "{\"article\":9}\n", fmt.Sprintf("line %d: there is more after the last line", len(lines)+1)},
 		"no UTF-8":            {replaced(article, strings.Replace(lines[article-1], "article 0", "article \xff", 1)), "it is not UTF-8"},
 		"counts":              {replaced(article, strings.Replace(lines[article-1], `"votes":`, `"votes":1`, 1)), "upvoters and"},
 		"a group":             {replaced(article, strings.Replace(lines[article-1], `"groups":["g`, `"groups":["G`, 1)), "is no canonical name of a group"},
 		"no counts":           {replaced(len(lines), "{\"end\":null}\n"), "it is no last line of an export"},
 		"a kind of entry":     {replaced(2, strings.Replace(lines[1], `"log":"`, `"log":"not `, 1)), "its kind, its id or its article is invalid"},
-		"a deletion":          {replaced(len(lines)-1, `{"article":5000,"title":"t","poster":"p","time":1,"votes":1,"revision":0,"deleted":{"at":2}}`+"\n"), "deleted: by is missing"},
-		"too many votes":      {replaced(len(lines)-1, `{"article":5000,"title":"t","poster":"p","time":1,"votes":9007199254740992,"revision":0}`+"\n"), "votes: 9007199254740992 is out of range"},
+		"a deletion":          {replaced(lastArticle, `{"article":5000,"title":"t","poster":"p","time":1,"votes":1,"revision":0,"deleted":{"at":2}}`+"\n"), "deleted: by is missing"},
+		"too many votes":      {replaced(lastArticle, `{"article":5000,"title":"t","poster":"p","time":1,"votes":9007199254740992,"revision":0}`+"\n"), "votes: 9007199254740992 is out of range"},
 		"a denial twice":      {replaced(denial+1, lines[denial-1]), "it does not come after the line before"},
 		"no denial":           {replaced(denial, `{"denial":"user:a","says":"soon"}`+"\n"), "the denial is invalid"},
 		"no denial's user":    {replaced(denial, strings.Replace(lines[denial-1], `host:`, `HOST:`, 1)), "the denial is invalid"},
@@ -456,7 +520,18 @@ func TestBrokenExportsAreRefused(t *testing.T) {
 		"a keeper is missing": {replaced(keeper, ""), "users who keep lists"},
 		"no blocks":           {replaced(keeper-1, `{"blocker":"zoe"}`+"\n"), "the blocks are invalid"},
 		"a denial is missing": {replaced(denial, ""), "123 denials and blocks"},
-		"a log at the end":    {replaced(len(lines)-1, lines[1]), "it is neither an article nor an entry"},
+		"a vote twice":        {replaced(voter+1, lines[voter-1]), "it does not come after the line before"},
+		"no vote":             {replaced(voter, `{"voter":"alice","month":1,"cast":{"0x1":5}}`+"\n"), "the list of votes is invalid"},
+		"no front page":       {replaced(voter, `{"front":"1 2"}`+"\n"), "is not a front page"},
+		"a page of no hour":   {replaced(voter, `{"front":"0 2 =5"}`+"\n"), "the front page is invalid"},
+		"another kind of key": {replaced(key, `{"key":"session:1","text":"x"}`+"\n"), "the key is invalid"},
+		"another type":        {replaced(key, `{"key":"account:1","fields":{"a":"b"}}`+"\n"), "the key is invalid"},
+		"a key too early":     {replaced(lastArticle, lines[key-1]+lines[lastArticle-1]), "not in its place"},
+		"keys in version 1":   {replaced(1, strings.Replace(lines[0], `"version":2`, `"version":1`, 1)), "not in its place"},
+		"a rank":              {replaced(article, strings.Replace(lines[article-1], `"votes":`, `"best_rank":{"rank":0,"hour":5},"votes":`, 1)), "best_rank: it is out of range"},
+		"no time of lists":    {replaced(1, strings.Replace(lines[0], `"last":`, `"cast_since":"soon","last":`, 1)), "cast_since is invalid"},
+		"a list is missing":   {replaced(voter, ""), "lists of votes"},
+		"a log at the end":    {replaced(len(lines)-1, lines[1]), "it is no line of an export, or not in its place"},
 	} {
 		_, err := read(t.Context(), client, tt.text, 1)
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
@@ -516,7 +591,7 @@ func TestInconsistentArticlesAreReported(t *testing.T) {
 	}
 	// The article without voters gets some without names, so that users can still vote on it.
 	other := redistest.Start(t).Client
-	if sum, err := read(t.Context(), other, to.String(), 1); err != nil || sum.Articles != 27 {
+	if sum, err := export.Read(t.Context(), other, site.DefaultRules(), strings.NewReader(to.String()), export.Options{Report: t.Output()}); err != nil || sum.Articles != 27 {
 		t.Errorf("import of what could be exported: %v, %v, want 27 articles that are consistent", sum, err)
 	}
 }

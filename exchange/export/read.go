@@ -16,7 +16,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/google/uuid"
 	"github.com/redis/go-redis/v9"
 	"github.com/schollz/progressbar/v3"
 
@@ -63,10 +62,10 @@ func Read(ctx context.Context, client redis.UniversalClient, rules site.Rules, f
 	r := &reader{bar: progressbar.NewOptions64(2*size, progressbar.OptionSetWriter(o.Progress))}
 	defer func() { _ = r.bar.Clear() }()
 	digest := sha256.New()
-	if err := r.read(ctx, file, digest, discard{}); err != nil {
+	if err := r.read(ctx, file, digest, nil); err != nil {
 		return sum, err
 	}
-	source := transfer.Source{Digest: "sha256:" + hex.EncodeToString(digest.Sum(nil)), UUID: r.header.UUID, Rules: map[string]string{}, Last: r.header.Last}
+	source := transfer.Source{Meta: r.header.Meta, Digest: "sha256:" + hex.EncodeToString(digest.Sum(nil)), Rules: map[string]string{}, Whole: r.header.Version > 1}
 	for name, value := range r.header.Rules {
 		source.Rules[name] = string(value)
 	}
@@ -88,23 +87,6 @@ func Read(ctx context.Context, client redis.UniversalClient, rules site.Rules, f
 	return r.sum, err
 }
 
-// sink gets what is read: a *transfer.Filling, or discard.
-type sink interface {
-	Put(context.Context, []*transfer.Record) error
-	PutLog(context.Context, []transfer.LogRecord) error
-	PutDenials(context.Context, []denials.Record) error
-	PutSaved(context.Context, []saved.Record) error
-	PutDescriptions(context.Context, []descriptions.Record) error
-}
-
-type discard struct{}
-
-func (discard) Put(context.Context, []*transfer.Record) error                { return nil }
-func (discard) PutLog(context.Context, []transfer.LogRecord) error           { return nil }
-func (discard) PutDenials(context.Context, []denials.Record) error           { return nil }
-func (discard) PutSaved(context.Context, []saved.Record) error               { return nil }
-func (discard) PutDescriptions(context.Context, []descriptions.Record) error { return nil }
-
 // reader reads a file from its first line to its last.
 type reader struct {
 	bar    *progressbar.ProgressBar
@@ -114,22 +96,26 @@ type reader struct {
 	line      int
 	ended     bool
 	last      site.ArticleID // of the lines before
-	place     string         // of the last line between the log and the articles
+	place     string         // of the last line that is neither an article nor of the log
 	batch     []*transfer.Record
 	log       []transfer.LogRecord
 	said      []denials.Record
 	kept      []saved.Record
 	described []descriptions.Record
-	bytes     int // of the lines of batch
+	fronts    []transfer.FrontRecord
+	casts     []transfer.CastRecord
+	keys      []transfer.KeyRecord
+	bytes     int // of the lines that are not stored yet
 
 	erased map[string]bool        // digests of the names of erased users
 	met    map[site.UserName]bool // those of them that are in the file
 }
 
-// maxBatch is the number of bytes of the lines of articles that are stored together.
+// maxBatch is the number of bytes of lines that are stored together.
 const maxBatch = 1 << 20
 
-func (r *reader) read(ctx context.Context, file io.ReadSeeker, digest io.Writer, to sink) error {
+// read reads the file, and stores what it has, or only checks it if to is nil.
+func (r *reader) read(ctx context.Context, file io.ReadSeeker, digest io.Writer, to *transfer.Filling) error {
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
@@ -182,10 +168,10 @@ func readLine(in *bufio.Reader) (line []byte, err error) {
 
 // kind is what a line is, by the one of these members that it has.
 type kind struct {
-	Frontpage, Log, Denial, Blocker, Keeper, Described, Article, End json.RawMessage
+	Frontpage, Log, Denial, Blocker, Keeper, Described, Article, Front, Voter, Key, End json.RawMessage
 }
 
-func (r *reader) parse(ctx context.Context, line []byte, to sink) error {
+func (r *reader) parse(ctx context.Context, line []byte, to *transfer.Filling) error {
 	if !utf8.Valid(line) {
 		return errors.New("it is not UTF-8")
 	}
@@ -195,53 +181,61 @@ func (r *reader) parse(ctx context.Context, line []byte, to sink) error {
 	} else if err := json.Unmarshal(line, &is); err != nil {
 		return fmt.Errorf("it is no JSON object of an export: %w", err)
 	}
+	r.bytes += len(line)
+	first, whole := r.sum.Articles == 0 && r.place < afterArticles, r.header.Version > 1
 	switch {
 	case r.ended:
 		return errors.New("there is more after the last line of the export")
 	case r.line == 1:
 		return r.parseHeader(line, is)
-	case is.Log != nil && r.sum.Articles == 0:
+	case is.Log != nil && first:
 		return r.parseLog(ctx, line, to)
-	case (is.Denial != nil || is.Blocker != nil) && r.sum.Articles == 0:
+	case (is.Denial != nil || is.Blocker != nil) && first:
 		return parsePlaced(ctx, r, line, &r.said, &r.sum.Denials, to)
-	case is.Keeper != nil && r.sum.Articles == 0:
+	case is.Keeper != nil && first:
 		return parsePlaced(ctx, r, line, &r.kept, &r.sum.Kept, to)
-	case is.Described != nil && r.sum.Articles == 0:
+	case is.Described != nil && first:
 		return parsePlaced(ctx, r, line, &r.described, &r.sum.Described, to)
-	case is.Article != nil && is.Log == nil:
+	case is.Article != nil && is.Log == nil && r.place < afterArticles:
 		return r.parseArticle(ctx, line, to)
+	case is.Front != nil && whole:
+		return parsePlaced(ctx, r, line, &r.fronts, &r.sum.Fronts, to)
+	case is.Voter != nil && whole:
+		return parsePlaced(ctx, r, line, &r.casts, &r.sum.Casts, to)
+	case is.Key != nil && whole:
+		return parsePlaced(ctx, r, line, &r.keys, &r.sum.Keys, to)
 	case is.End != nil:
 		return r.parseEnd(ctx, line, to)
 	}
-	return errors.New("it is neither an article nor an entry of the moderation log, a denial, blocks, what a user has saved or what is said about a group before the first article")
+	return errors.New("it is no line of an export, or not in its place: the log, denials, blocks, what users have saved and what is said about groups come before the articles, front pages, votes and keys after them")
 }
+
+// afterArticles is the first place of lines that come after the articles.
+const afterArticles = "\xff\xff\xff\xff"
 
 func (r *reader) parseHeader(line []byte, is kind) error {
 	if is.Frontpage == nil {
-		return errors.New(`the file is no export: its first line must begin with {"frontpage":"export","version":1`)
+		return errors.New(`the file is no export: its first line must begin with {"frontpage":"export","version":2`)
 	}
 	var head struct {
 		Frontpage string
 		Version   int
 	}
-	if err := json.Unmarshal(line, &head); err == nil && head.Version != Version {
-		return fmt.Errorf("the version of the format is %d: this program reads version %d", head.Version, Version)
+	if err := json.Unmarshal(line, &head); err == nil && (head.Version < 1 || head.Version > Version) {
+		return fmt.Errorf("the version of the format is %d: this program reads versions up to %d", head.Version, Version)
 	}
 	if err := decode(line, &r.header); err != nil {
 		return err
 	}
-	if r.header.Frontpage != "export" || r.header.Last < 0 || r.header.Last > 1<<31-1 {
+	if r.header.Frontpage != "export" {
 		return errors.New("it is no first line of an export")
 	}
-	if r.header.UUID != "" && uuid.Validate(r.header.UUID) != nil {
-		return fmt.Errorf("%.40q is no UUID", r.header.UUID)
-	}
-	return nil
+	return r.header.Validate()
 }
 
 var logID = regexp.MustCompile(`^\d{1,15}-\d{1,15}$`)
 
-func (r *reader) parseLog(ctx context.Context, line []byte, to sink) error {
+func (r *reader) parseLog(ctx context.Context, line []byte, to *transfer.Filling) error {
 	var entry transfer.LogRecord
 	if err := decode(line, &entry); err != nil {
 		return err
@@ -263,7 +257,7 @@ type placed interface {
 }
 
 // parsePlaced appends a record to lines, and counts it.
-func parsePlaced[Record placed](ctx context.Context, r *reader, line []byte, lines *[]Record, count *int, to sink) error {
+func parsePlaced[Record placed](ctx context.Context, r *reader, line []byte, lines *[]Record, count *int, to *transfer.Filling) error {
 	var record Record
 	if err := decode(line, &record); err != nil {
 		return err
@@ -276,13 +270,13 @@ func parsePlaced[Record placed](ctx context.Context, r *reader, line []byte, lin
 	}
 	r.place = record.Place()
 	*count++
-	if *lines = append(*lines, record); len(*lines) < batchSize {
+	if *lines = append(*lines, record); len(*lines) < batchSize && r.bytes < maxBatch {
 		return nil
 	}
 	return r.flush(ctx, to)
 }
 
-func (r *reader) parseArticle(ctx context.Context, line []byte, to sink) error {
+func (r *reader) parseArticle(ctx context.Context, line []byte, to *transfer.Filling) error {
 	rec := new(transfer.Record)
 	if err := decode(line, rec); err != nil {
 		return err
@@ -295,14 +289,14 @@ func (r *reader) parseArticle(ctx context.Context, line []byte, to sink) error {
 	}
 	r.last = rec.ID
 	r.sum.count(rec)
-	r.batch, r.bytes = append(r.batch, rec), r.bytes+len(line)
+	r.batch = append(r.batch, rec)
 	if len(r.batch) < batchSize && r.bytes < maxBatch {
 		return nil
 	}
 	return r.flush(ctx, to)
 }
 
-func (r *reader) parseEnd(ctx context.Context, line []byte, to sink) error {
+func (r *reader) parseEnd(ctx context.Context, line []byte, to *transfer.Filling) error {
 	var end footer
 	if err := decode(line, &end); err != nil {
 		return err
@@ -317,22 +311,23 @@ func (r *reader) parseEnd(ctx context.Context, line []byte, to sink) error {
 	return r.flush(ctx, to)
 }
 
-// flush stores what was read.
-func (r *reader) flush(ctx context.Context, to sink) error {
-	err := to.PutLog(ctx, r.log)
-	if err == nil {
-		err = to.PutDenials(ctx, r.said)
+// flush stores what was read, in the order of the file.
+func (r *reader) flush(ctx context.Context, to *transfer.Filling) (err error) {
+	for _, put := range []func() error{
+		func() error { return to.PutLog(ctx, r.log) },
+		func() error { return to.PutDenials(ctx, r.said) },
+		func() error { return to.PutSaved(ctx, r.kept) },
+		func() error { return to.PutDescriptions(ctx, r.described) },
+		func() error { return to.Put(ctx, r.batch) },
+		func() error { return to.PutFront(ctx, r.fronts) },
+		func() error { return to.PutCasts(ctx, r.casts) },
+		func() error { return to.PutKeys(ctx, r.keys) },
+	} {
+		if err == nil && to != nil {
+			err = put()
+		}
 	}
-	if err == nil {
-		err = to.PutSaved(ctx, r.kept)
-	}
-	if err == nil {
-		err = to.PutDescriptions(ctx, r.described)
-	}
-	if err == nil {
-		err = to.Put(ctx, r.batch)
-	}
-	r.log, r.said, r.kept, r.described, r.batch, r.bytes = nil, nil, nil, nil, nil, 0
+	r.log, r.said, r.kept, r.described, r.batch, r.fronts, r.casts, r.keys, r.bytes = nil, nil, nil, nil, nil, nil, nil, nil, 0
 	return err
 }
 

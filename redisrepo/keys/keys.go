@@ -236,7 +236,7 @@ func ParseList(text string) (unit string, number int64, ok bool) {
 // rules.
 const FieldCastSince = "cast_since"
 
-// FieldOrigin is the epoch of the site that Migrate copied, or the digest of the export that Fill imported.
+// FieldOrigin is the field of meta: with the digest of the export that Fill imported.
 const FieldOrigin = "origin"
 
 // FieldCursorKey is the field of meta:, of the first partition, with the key of cursors of rankings.

@@ -20,7 +20,7 @@ func (r *Layout) buildCasts(ctx context.Context, b *building) error {
 	oldest := r.casts.OldestVoters()
 	fill := func(articles []redis.Z) error {
 		for some := range slices.Chunk(articles, wire.BatchSize) {
-			if err := r.fillCasts(ctx, b.p, some); err != nil {
+			if err := r.fillCasts(ctx, b, some); err != nil {
 				return err
 			}
 		}
@@ -41,12 +41,13 @@ func (r *Layout) buildCasts(ctx context.Context, b *building) error {
 }
 
 // fillCasts enters the votes on some articles of a partition.
-func (r *Layout) fillCasts(ctx context.Context, p keys.Partition, batch []redis.Z) error {
+func (r *Layout) fillCasts(ctx context.Context, b *building, batch []redis.Z) error {
+	p := b.p
 	begun := make([]*redis.Cmd, 0, len(batch))
 	var ids []site.ArticleID
 	err := r.store.Write(ctx, func(pipe redis.Pipeliner) {
 		for _, z := range batch {
-			if id, err := site.ParseArticleID(fmt.Sprint(z.Member)); err == nil {
+			if id, err := site.ParseArticleID(fmt.Sprint(z.Member)); err == nil && (b.only == nil || b.only(id)) {
 				ids, begun = append(ids, id), append(begun, r.queueFill(ctx, pipe, p, id, 0, nil))
 			}
 		}
@@ -126,12 +127,12 @@ func Runs[T any, K comparable](list []T, key func(T) K) iter.Seq[[]T] {
 	}
 }
 
-// FillCasts enters the votes on articles whose voters are known into the histories.
-func (r *Layout) FillCasts(ctx context.Context) error {
+// FillCasts enters the votes on articles whose voters are known into the histories, of those for which only returns true.
+func (r *Layout) FillCasts(ctx context.Context, only func(site.ArticleID) bool) error {
 	for _, feature := range Features() {
 		for _, p := range r.store.Partitions {
 			if feature.Name == "cast" && feature.On(r.store.Rules) {
-				if err := feature.Build(r, ctx, &building{Feature: feature, p: p}); err != nil {
+				if err := feature.Build(r, ctx, &building{Feature: feature, p: p, only: only}); err != nil {
 					return err
 				}
 			}

@@ -296,8 +296,9 @@ func (r *Layout) drop(ctx context.Context, f Feature, p keys.Partition) error {
 type building struct {
 	Feature
 	p           keys.Partition
-	from        string // position of the interrupted start; empty: the beginning
-	done, total int    // articles
+	from        string                    // position of the interrupted start; empty: the beginning
+	done, total int                       // articles
+	only        func(site.ArticleID) bool // which articles; nil: all
 }
 
 // reached records a position from which the next start goes on, and reports the progress. Nothing is lost with a record.

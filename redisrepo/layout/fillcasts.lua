@@ -13,7 +13,8 @@
 -- ARGS voter     members of voters; none: before the first ones, note that all votes of the article will be in the histories
 --
 -- Replies {'OK', time, upvoters, downvoters}  the posting time, empty if the article does not exist, and how many there are
--- Safe to run twice: the second run finds the votes in the histories. It leaves out a voter who is in neither set, or in both.
+-- Safe to run twice: the second run finds the votes in the histories. It leaves out a voter who is in neither set, or in
+-- both, or whose older votes were dropped.
 -- A vote whose time is not known has that of posting.
 
 window, history = tonumber(window), tonumber(history)
@@ -37,7 +38,7 @@ local audited, posted = redis.call('HMGET', audit, unpack(voters)), string.forma
 now = now_or(now)
 for i, voter in ipairs(voters) do
   local cast, up, down = KEYS[first_cast + i - 1], redis.call('SISMEMBER', voted, voter), redis.call('SISMEMBER', downvoted, voter)
-  if up ~= down then
+  if up ~= down and not redis.call('ZSCORE', cast, '0') then
     local position, at = string.match(audited[i] or '', '^(%-?%d) (%d+) ')
     if tonumber(position) ~= up - down then at = posted end
     if redis.call('ZADD', cast, 'NX', at, up == 1 and number or '-' .. number) == 1 then

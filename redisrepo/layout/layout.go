@@ -66,8 +66,8 @@ func New(store *wire.Store, articles *articles.Articles, lists *lists.Lists, ran
 // ImportVoters is how many voters an import adds in one call.
 const ImportVoters = 1000
 
-// ErrIncomplete is the error of redisrepo.New for a store that Migrate or Fill has begun to fill.
-var ErrIncomplete = errors.New("this store holds an incomplete copy of a site: run the same frontpage migrate or import again to complete it, or empty the store")
+// ErrIncomplete is the error of redisrepo.New for a store that Fill has begun to fill.
+var ErrIncomplete = errors.New("this store holds an incomplete copy of a site: run the same frontpage import again to complete it, or empty the store")
 
 // MarkIncomplete records that a store without articles is being filled from an origin, so that no program opens it.
 func (r *Layout) MarkIncomplete(ctx context.Context, origin string) error {
@@ -108,14 +108,10 @@ func (r *Layout) MarkComplete(ctx context.Context) error {
 	return failover.Wrap("write meta:", err)
 }
 
-// LastEntries returns the last entry of the moderation log of every step-th partition from first on, by
-// partition.
-func (r *Layout) LastEntries(ctx context.Context, first, step int) (map[int]events.LogCursor, error) {
-	replies := map[int]*redis.XMessageSliceCmd{}
-	err := r.store.Read(ctx, func(pipe redis.Pipeliner) {
-		for j := first; j < len(r.store.Partitions); j += step {
-			replies[j] = pipe.XRevRangeN(ctx, r.store.Partitions[j].Moderation(), "+", "-", 1)
-		}
+// LastEntries returns the last entry of the moderation log of each partition.
+func (r *Layout) LastEntries(ctx context.Context) (map[int]events.LogCursor, error) {
+	replies, err := wire.ReadEach(ctx, r.store, r.store.Partitions, func(pipe redis.Pipeliner, p keys.Partition) *redis.XMessageSliceCmd {
+		return pipe.XRevRangeN(ctx, p.Moderation(), "+", "-", 1)
 	})
 	last := map[int]events.LogCursor{}
 	for j, reply := range replies {
@@ -126,25 +122,16 @@ func (r *Layout) LastEntries(ctx context.Context, first, step int) (map[int]even
 	return last, err
 }
 
-// SetNumbers sets the counters of all partitions so that new numbers follow highest, and returns how many it
-// changed.
-func (r *Layout) SetNumbers(ctx context.Context, highest site.ArticleID) (changed int64, err error) {
-	stored, err := wire.ReadEach(ctx, r.store, r.store.Partitions, func(pipe redis.Pipeliner, p keys.Partition) *redis.StringCmd {
-		return pipe.Get(ctx, p.Counter())
-	})
-	if err != nil {
-		return 0, err
-	}
+// SetNumbers sets the counters of all partitions so that new numbers follow highest.
+func (r *Layout) SetNumbers(ctx context.Context, highest site.ArticleID) error {
 	n := int64(len(r.store.Partitions))
-	err = r.store.Write(ctx, func(pipe redis.Pipeliner) {
+	return r.store.Write(ctx, func(pipe redis.Pipeliner) {
 		for j, p := range r.store.Partitions {
-			if last := (int64(highest) - int64(j)) / n; last > 0 && stored[j].Val() != strconv.FormatInt(last, 10) {
+			if last := (int64(highest) - int64(j)) / n; last > 0 {
 				pipe.Set(ctx, p.Counter(), last, 0)
-				changed++
 			}
 		}
 	})
-	return changed, err
 }
 
 // RecordSite writes the record of a site with tags, if it is missing. It must come before the first key of a

@@ -8,11 +8,13 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/google/uuid"
 	"github.com/redis/go-redis/v9"
 	"golang.org/x/sync/errgroup"
 
@@ -22,6 +24,7 @@ import (
 	"frontpage/redisrepo/failover"
 	"frontpage/redisrepo/keys"
 	"frontpage/redisrepo/layout"
+	"frontpage/redisrepo/rankings"
 	"frontpage/redisrepo/reports"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/voids"
@@ -40,6 +43,9 @@ type Record struct {
 	Downvotes int64            `json:"downvotes,omitempty"`
 	Groups    []site.GroupName `json:"groups,omitempty"` // sorted
 	Revision  int64            `json:"revision"`
+	Milestone int64            `json:"milestone,omitempty"` // the highest one that the net votes have reached
+	Cast      *int64           `json:"cast,omitempty"`      // those net votes that are in the lists of their voters, if that is known
+	BestRank  *BestRank        `json:"best_rank,omitempty"`
 	Uncounted bool             `json:"uncounted,omitempty"` // whether the poster's own vote is recorded, but does not count
 	Deleted   *Deletion        `json:"deleted,omitempty"`
 	Removal   *Removal         `json:"removal,omitempty"`
@@ -55,6 +61,12 @@ type Record struct {
 	UnnamedDown int             `json:"unnamed_down,omitempty"`
 	// Audit has for each recorded vote its position (1, 0 or -1), its time, and the pseudonym of the voter's address.
 	Audit map[site.UserName]string `json:"audit,omitempty"`
+}
+
+// BestRank is the best rank of an article at a full hour whose front page is no longer known.
+type BestRank struct {
+	Rank int64     `json:"rank"` // from 1
+	Hour site.Hour `json:"hour"`
 }
 
 // Edits are the changes of an article's title and text.
@@ -176,14 +188,42 @@ func AllIDs(ctx context.Context, r *redisrepo.Repo) ([]site.ArticleID, error) {
 	return slices.Compact(ids), nil
 }
 
-// UUID returns the UUID of a site, empty if it has none yet.
-func UUID(ctx context.Context, r *redisrepo.Repo) (string, error) {
+// Meta is what an export says about the whole site.
+type Meta struct {
+	UUID       string         `json:"uuid,omitempty"`       // missing in files of versions before 0.10
+	CursorKey  string         `json:"cursor_key,omitempty"` // with which the site marks the cursors of rankings as its own
+	CastSince  string         `json:"cast_since,omitempty"` // since when the lists of users have all votes, see casts.OpenCasts
+	FrontSince site.Hour      `json:"front_since,omitempty"`
+	Last       site.ArticleID `json:"last"` // highest article number that has been given out
+}
+
+// ReadMeta reads the Meta of a site.
+func ReadMeta(ctx context.Context, r *redisrepo.Repo) (m Meta, err error) {
 	meta := r.Store.Partitions[0].Meta()
-	id, err := r.Store.Client.HGet(ctx, meta, keys.FieldUUID).Result()
-	if errors.Is(err, redis.Nil) {
-		err = nil
+	found, err := r.Store.Client.HMGet(ctx, meta, keys.FieldUUID, keys.FieldCursorKey, keys.FieldCastSince).Result()
+	if err != nil {
+		return m, failover.Wrap("read "+meta, err)
 	}
-	return id, failover.Wrap("read "+meta, err)
+	fields := wire.Reply(found)
+	m.UUID, m.CursorKey, m.CastSince = fields.Text(0), fields.Text(1), fields.Text(2)
+	if m.Last, err = LastNumber(ctx, r); err != nil {
+		return m, err
+	}
+	m.FrontSince, err = r.Rankings.FrontSince(ctx)
+	return m, err
+}
+
+var castSince = regexp.MustCompile(`^-?\d{1,15} -?\d{1,9} \d{1,12} \d{1,12}$`)
+
+// Validate returns an error for what no site has.
+func (m Meta) Validate() error {
+	if m.UUID != "" && uuid.Validate(m.UUID) != nil {
+		return fmt.Errorf("%.40q is no UUID", m.UUID)
+	}
+	if m.Last < 0 || m.Last > math.MaxInt32 || m.FrontSince < 0 || m.FrontSince > math.MaxInt32 || m.CastSince != "" && !castSince.MatchString(m.CastSince) {
+		return errors.New("last, front_since or cast_since is invalid")
+	}
+	return nil
 }
 
 // LastNumber returns the highest article number that has been given out.
@@ -208,6 +248,7 @@ func LastNumber(ctx context.Context, r *redisrepo.Repo) (last site.ArticleID, er
 type recordReplies struct {
 	hash          *redis.MapStringStringCmd
 	time, deleted *redis.FloatCmd
+	best          *redis.FloatCmd
 	voted, down   *redis.StringSliceCmd
 	audit         *redis.MapStringStringCmd
 	history       *redis.MapStringStringCmd
@@ -318,6 +359,7 @@ func (f *recordReplies) queue(ctx context.Context, pipe redis.Pipeliner, p keys.
 		f.voted, f.down = pipe.SMembers(ctx, p.Voted(id)), pipe.SMembers(ctx, p.Downvoted(id))
 	}
 	f.audit, f.history = pipe.HGetAll(ctx, p.Audit(id)), pipe.HGetAll(ctx, p.History(id))
+	f.best = pipe.ZScore(ctx, p.Best(), id.String())
 	f.flags, f.void = pipe.HGetAll(ctx, p.Flags(id)), pipe.HGetAll(ctx, p.Void(id))
 }
 
@@ -382,6 +424,17 @@ func (f *recordReplies) record(id site.ArticleID) (*Record, error) {
 		if *number, err = strconv.ParseInt(cmp.Or(text, "0"), 10, 64); err != nil {
 			return nil, fmt.Errorf("votes, downvotes or revision: %w", err)
 		}
+	}
+	if milestone := f.hash.Val()["milestone"]; milestone != "" {
+		if rec.Milestone, err = strconv.ParseInt(milestone, 10, 64); err != nil {
+			return nil, fmt.Errorf("milestone: %w", err)
+		}
+	}
+	if cast, err := strconv.ParseInt(f.hash.Val()[site.FieldCast], 10, 64); err == nil {
+		rec.Cast = &cast
+	}
+	if best := int64(f.best.Val()); best >= rankings.PerRank {
+		rec.BestRank = &BestRank{best / rankings.PerRank, site.Hour(best % rankings.PerRank)}
 	}
 	if deleted {
 		rec.Deleted = &Deletion{By: site.UserName(site.ValidUTF8(string(site.UserOf(h.DeletedBy)))), FromReport: h.Reported == "1"}
@@ -536,6 +589,12 @@ func (rec *Record) Validate() error {
 	}
 	if rec.Revision < 0 || rec.Revision > site.MaxExact {
 		return fmt.Errorf("revision: %d is out of range", rec.Revision)
+	}
+	if rec.Milestone < 0 || rec.Cast != nil && max(*rec.Cast, -*rec.Cast) > math.MaxInt32 {
+		return errors.New("milestone or cast is out of range")
+	}
+	if b := rec.BestRank; b != nil && (b.Rank < 1 || b.Rank > rankings.FrontPageSize || b.Hour < 0 || b.Hour >= rankings.PerRank) {
+		return errors.New("best_rank: it is out of range")
 	}
 	if rec.Deleted != nil && rec.Deleted.By == "" {
 		return errors.New("deleted: by is missing")

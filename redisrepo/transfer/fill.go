@@ -23,6 +23,7 @@ import (
 	"frontpage/redisrepo/keys"
 	"frontpage/redisrepo/layout"
 	"frontpage/redisrepo/lists"
+	"frontpage/redisrepo/rankings"
 	"frontpage/redisrepo/saved"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/wire"
@@ -30,16 +31,19 @@ import (
 
 // Source is an export that fills a store.
 type Source struct {
+	Meta
 	Digest string            // identifies it, so that an interrupted import can go on
-	UUID   string            // of the site that it is from, which replaces that of the store; empty: unknown
 	Rules  map[string]string // RankingRules of the site that it is from
-	Last   site.ArticleID    // highest number that has been given out
+	Whole  bool              // whether it has the lists of votes, front pages and accounts; files of versions before 0.10 have none
 }
 
 // Filling is an import of an export into a store that was empty.
 type Filling struct {
 	r      *redisrepo.Repo
 	source Source
+
+	front  site.Hour               // of the last page of PutFront
+	listed map[site.ArticleID]bool // articles all of whose votes the lists of their voters have, while these are known
 
 	// Entries of the moderation log, by partition: the last that was stored before, and the last that PutLog got.
 	stored, last map[int]events.LogCursor
@@ -53,7 +57,7 @@ func Fill(ctx context.Context, client redis.UniversalClient, rules site.Rules, s
 	if err != nil {
 		return nil, err
 	}
-	f := &Filling{r: r, source: source, last: map[int]events.LogCursor{}}
+	f := &Filling{r: r, source: source, listed: map[site.ArticleID]bool{}, last: map[int]events.LogCursor{}}
 	if err := f.claim(ctx); err != nil {
 		return nil, err
 	}
@@ -61,10 +65,10 @@ func Fill(ctx context.Context, client redis.UniversalClient, rules site.Rules, s
 	if err != nil {
 		return nil, err
 	}
-	if _, err := r.Layout.SetNumbers(ctx, max(last, source.Last)); err != nil { // posts of a server that runs get higher ones
+	if err := r.Layout.SetNumbers(ctx, max(last, source.Last)); err != nil { // posts of a server that runs get higher ones
 		return nil, err
 	}
-	f.stored, err = r.Layout.LastEntries(ctx, 0, 1)
+	f.stored, err = r.Layout.LastEntries(ctx)
 	return f, err
 }
 
@@ -110,12 +114,17 @@ func (f *Filling) claim(ctx context.Context) error {
 		return err
 	}
 	return r.Store.Write(ctx, func(pipe redis.Pipeliner) {
-		if f.source.UUID != "" {
-			pipe.HSet(ctx, r.Store.Partitions[0].Meta(), keys.FieldUUID, f.source.UUID)
+		for field, value := range map[string]string{keys.FieldUUID: f.source.UUID, keys.FieldCursorKey: f.source.CursorKey, keys.FieldCastSince: f.source.CastSince} {
+			if value != "" && (field != keys.FieldCastSince || r.Store.Has("cast")) {
+				pipe.HSet(ctx, r.Store.Partitions[0].Meta(), field, value)
+			}
 		}
 		for _, p := range r.Store.Partitions {
 			if r.Store.Rules.Calendar {
 				r.Layout.BeginCalendar(ctx, pipe, p)
+			}
+			if r.Store.Rules.FrontPages > 0 {
+				r.Rankings.BeginFront(ctx, pipe, p)
 			}
 		}
 	})
@@ -140,12 +149,18 @@ func (f *Filling) Put(ctx context.Context, records []*Record) error {
 	}
 	err = f.r.Store.Write(ctx, func(pipe redis.Pipeliner) {
 		for _, rec := range missing {
+			if best := rec.BestRank; best != nil && f.r.Store.Rules.FrontPages > 0 {
+				pipe.ZAdd(ctx, f.r.Store.Partition(rec.ID).Best(), redis.Z{Member: rec.ID.String(), Score: float64(best.Rank*rankings.PerRank + int64(best.Hour))})
+			}
 			keys, args := f.putCall(rec)
 			putScript.EvalSha(ctx, pipe, keys, args...)
 		}
 	})
 	var links []articles.Linked
 	for _, rec := range records { // also of those that an import that was killed has stored
+		if rec.Cast != nil && *rec.Cast == rec.Votes && f.kept(rec) > 0 {
+			f.listed[rec.ID] = true
+		}
 		if rec.Link != "" && (rec.Reserved || rec.Deleted == nil) {
 			links = append(links, articles.Linked{ID: rec.ID, Link: rec.Link, Time: site.Number(rec.Time)})
 		}
@@ -265,13 +280,11 @@ func (f *Filling) putCall(rec *Record) (scriptKeys []string, args []any) {
 		p.Groups(),              // KEYS[4] group_names
 		p.Deleted(),             // KEYS[5] deleted
 		p.Sizes(),               // KEYS[6] sizes
-		p.Clock(""),             // KEYS[7] clock
-		p.Front(),               // KEYS[8] pages
-		p.Events(),              // KEYS[9] events
-		p.Views(),               // KEYS[10] views
+		p.Events(),              // KEYS[7] events
+		p.Views(),               // KEYS[8] views
 	)
 	own := p.Lists(rec.Poster, rec.Link)
-	scriptKeys = append(scriptKeys, own...) // KEYS[11...] list
+	scriptKeys = append(scriptKeys, own...) // KEYS[9...] list
 	scriptKeys = lists.GroupKeys(lists.GroupKeys(scriptKeys, p, site.Interesting), p, rec.Groups...)
 	deleted := ""
 	if rec.Deleted != nil {
@@ -287,10 +300,9 @@ func (f *Filling) putCall(rec *Record) (scriptKeys []string, args []any) {
 		f.r.Store.Rules.InterestingVotes,                                                                                                   // ARGV[7] interesting_votes
 		site.GroupText(rec.Groups),                                                                                                         // ARGV[8] group_text
 		deleted,                                                                                                                            // ARGV[9] deleted_at
-		f.r.Store.On,                                                                                                                       // ARGV[10] features
-		f.r.Store.ScriptNow(),                                                                                                              // ARGV[11] now
-		len(own),                                                                                                                           // ARGV[12] list_count
-		site.FieldTitle, rec.Title, site.FieldLink, rec.Link, site.FieldPoster, rec.Poster.Member(), site.FieldTime, site.Number(rec.Time), // ARGV[13...]
+		f.r.Store.ScriptNow(),                                                                                                              // ARGV[10] now
+		len(own),                                                                                                                           // ARGV[11] list_count
+		site.FieldTitle, rec.Title, site.FieldLink, rec.Link, site.FieldPoster, rec.Poster.Member(), site.FieldTime, site.Number(rec.Time), // ARGV[12...]
 		site.FieldVotes, rec.Votes, site.FieldDownvotes, rec.Downvotes, site.FieldGroups, site.GroupText(rec.Groups), site.FieldRevision, rec.Revision,
 	}
 	if rec.Text != "" {
@@ -298,6 +310,12 @@ func (f *Filling) putCall(rec *Record) (scriptKeys []string, args []any) {
 	}
 	if rec.Uncounted {
 		args = append(args, site.FieldUncounted, "1")
+	}
+	if rec.Milestone > 0 {
+		args = append(args, "milestone", rec.Milestone)
+	}
+	if rec.Cast != nil && f.r.Store.Has("cast") {
+		args = append(args, site.FieldCast, *rec.Cast)
 	}
 	if n := len(rec.Void); n > 0 {
 		args = append(args, site.FieldVoided, n)
@@ -373,6 +391,22 @@ func (f *Filling) PutDescriptions(ctx context.Context, records []descriptions.Re
 	return f.r.Descriptions.Put(ctx, records)
 }
 
+// PutFront stores front pages of past hours.
+func (f *Filling) PutFront(ctx context.Context, records []FrontRecord) error {
+	if len(records) == 0 || f.r.Store.Rules.FrontPages == 0 {
+		return nil
+	}
+	pages := make([]rankings.SavedPage, len(records))
+	for i, rec := range records {
+		var err error
+		if pages[i], err = rankings.ParseFrontPage(rec.Front); err != nil {
+			return err
+		}
+		f.front = max(f.front, pages[i].Hour)
+	}
+	return failover.Wrap("store front pages", f.r.Rankings.PutPastPages(ctx, pages))
+}
+
 // Erased returns the digests of the names of erased users that the store has, and adds others to them.
 func (f *Filling) Erased(ctx context.Context, others []string) (map[string]bool, error) {
 	key, list := f.r.Store.Partitions[0].Erased(), map[string]bool{}
@@ -400,12 +434,21 @@ func (f *Filling) Finish(ctx context.Context, erased []site.UserName, report fun
 			return check.Checked{}, err
 		}
 	}
-	if err := f.r.Layout.FillCasts(ctx); err != nil {
+	// A file of version 1 has no lists of votes. In another one a vote may be missing that was cast while the site was exported.
+	isListed := func(id site.ArticleID) bool { return !f.source.Whole || f.listed[id] }
+	if err := f.r.Layout.FillCasts(ctx, isListed); err != nil {
 		return check.Checked{}, failover.Wrap("list the votes of users", err)
 	}
-	for _, p := range f.r.Store.Partitions {
-		if err := f.r.Layout.RecordLooks(ctx, p); err != nil {
-			return check.Checked{}, failover.Wrap("record the names of users", err)
+	if !f.source.Whole {
+		for _, p := range f.r.Store.Partitions {
+			if err := f.r.Layout.RecordLooks(ctx, p); err != nil {
+				return check.Checked{}, failover.Wrap("record the names of users", err)
+			}
+		}
+	}
+	if f.source.FrontSince > 0 && f.r.Store.Rules.FrontPages > 0 {
+		if err := f.r.Rankings.SetPast(ctx, f.source.FrontSince, max(f.front, f.source.FrontSince-1)); err != nil {
+			return check.Checked{}, err
 		}
 	}
 	checked, err := check.Compare(ctx, f.r, false, report)

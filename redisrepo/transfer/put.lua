@@ -1,14 +1,12 @@
 -- put.lua: store an article of an export, with all that its hash had. Its voters are there already.
 --
--- uses names now types allowed append lists_at index_group groups worth keep_front
+-- uses names now types allowed append lists_at index_group groups worth
 -- KEY article            article:ID   hash     the article, new
 -- KEY times              time:        zset     posting times, Unix seconds
 -- KEY scores             score:       zset     the ranking, Unix seconds
 -- KEY group_names        groups:      zset     the names of all groups
 -- KEY deleted            deleted:     zset     the deleted articles by time of deletion, Unix seconds
 -- KEY sizes              sizes:       zset     the names of all groups by negated number of articles
--- KEY clock              clock:       hash     the last hour with a front page
--- KEY pages              front:       zset     the front pages of past hours
 -- KEY events             events:      stream   the log
 -- KEY views              views:       hash     the number of entries that are no events
 -- KEYS list              posted:NAME and host:NAME, zsets: the lists of articles by posting time that get this one; then
@@ -22,7 +20,6 @@
 -- ARG interesting_votes  net votes that make an article interesting
 -- ARG group_text         its groups: sorted names, separated by spaces
 -- ARG deleted_at         time of deletion, Unix seconds; empty: it is not deleted
--- ARG features           the features that are on, separated by spaces
 -- ARG now                now, Unix seconds; empty: the server's clock
 -- ARG list_count         how many lists there are
 -- ARGS field             all fields of the hash and their values, in turn
@@ -44,7 +41,6 @@ local lists = lists_at(first_list, list_count, 'ZADD')
 must_take_entries(events, views)
 
 now = now_or(now)
-keep_front(clock, pages, scores, features, now)
 redis.call('HSET', article, unpack(ARGV, first_field))
 if deleted_at ~= '' then
   redis.call('ZADD', deleted, deleted_at, member)

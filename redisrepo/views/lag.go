@@ -65,18 +65,6 @@ func (l *Lag) Entries() (messages []redis.XMessage) {
 	return messages
 }
 
-// Lacked reads the entries that a view of a partition lacks, with their fields.
-func (v *Views) Lacked(ctx context.Context, p keys.Partition) ([]redis.XMessage, error) {
-	l, err := v.NewLag(ctx, p)
-	if err == nil {
-		err = v.store.Read(ctx, func(pipe redis.Pipeliner) { l.Queue(ctx, pipe) })
-	}
-	if err != nil {
-		return nil, err
-	}
-	return l.Entries(), nil
-}
-
 // Articles returns the articles of the entries.
 func (l *Lag) Articles() map[site.ArticleID]bool {
 	all := map[site.ArticleID]bool{}

@@ -338,19 +338,6 @@ func decode(messages []redis.XMessage) []Entry {
 	return entries
 }
 
-// fields are those of an entry, in their order.
-var fields = []string{"kind", "article", "revision", "votes", "downvotes", "score", "by", "to", "time", "groups", "at", "left", "ground", "basis", "reason"}
-
-// FieldsOf returns the fields of an entry and their values in turn, as append.lua writes them.
-func FieldsOf(m redis.XMessage) (values []any) {
-	for _, field := range fields {
-		if value, ok := m.Values[field]; ok {
-			values = append(values, field, value)
-		}
-	}
-	return values
-}
-
 // Newest returns the last entry of each article, in the order of articles.
 func Newest(entries []Entry) []Entry {
 	newest := map[site.ArticleID]Entry{}

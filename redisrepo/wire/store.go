@@ -26,7 +26,7 @@ type Store struct {
 	Database   int              // number of the database on its server
 	Clock      func() time.Time // nil: the clock of Redis
 	KeepRules  bool             // the data must have these rules, and the newest layout
-	Incomplete bool             // Migrate or Fill has not finished the data
+	Incomplete bool             // Fill has not finished the data
 	On         string           // names of the features that are on, as the scripts get them
 
 	Changes     atomic.Uint64             // see Version
@@ -79,7 +79,7 @@ func (r *Store) EachMatching(ctx context.Context, p keys.Partition, pattern stri
 // version has all changes that any client of this process can know of.
 func (r *Store) Version() uint64 { return r.Changes.Load() }
 
-// IncompleteLayout is the layout in meta: while Migrate or Fill writes the data.
+// IncompleteLayout is the layout in meta: while Fill writes the data.
 const IncompleteLayout = "incomplete copy"
 
 // Changed notes that this process has changed a partition: Version grows, and other processes are notified.

@@ -3,9 +3,8 @@ package cluster_test
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"slices"
+	"os/exec"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -15,7 +14,6 @@ import (
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/check"
 	"frontpage/redisrepo/failover"
-	"frontpage/redisrepo/migrate"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/store"
 	"frontpage/tests/must"
@@ -70,9 +68,9 @@ func wantVotes(t *testing.T, repo *redisrepo.Repo, votes map[string]site.Article
 	}
 }
 
-// A site is copied from one Redis to a cluster, and then a partition moves there. Both are killed at many steps and run
-// again, while users vote.
-func TestSiteIsCopiedToAClusterAndMovedInIt(t *testing.T) {
+// A site of one Redis is imported into a cluster with 16 partitions, and has the same export there. Then Redis' own program moves
+// slots with a partition to another primary, while users vote.
+func TestSiteOfOneRedisIsImportedIntoAClusterAndMovedInIt(t *testing.T) {
 	c := redistest.StartCluster(t)
 	failover.LimitWaiting(c.Client)
 	single, rules := redistest.Start(t), site.DefaultRules()
@@ -80,85 +78,35 @@ func TestSiteIsCopiedToAClusterAndMovedInIt(t *testing.T) {
 	var ids []site.ArticleID
 	for i := range 200 {
 		a := must.Get(original.Post(t.Context(), "alice", site.Draft{Title: "title", Text: new("text"), Groups: []string{fmt.Sprint("g", i%20)}}))(t)
+		must.Get(original.Vote(t.Context(), a.ID, site.UserName(fmt.Sprint("before", i%50)), site.Up, ""))(t)
 		ids = append(ids, a.ID)
 	}
-	listening, silence := context.WithCancel(t.Context())
-	var listener sync.WaitGroup
-	listener.Go(func() { original.Listen(listening, func(error) {}) })
-	stop := voted(t, original, "before", ids)
-	stopSite := sync.OnceValue(func() map[string]site.ArticleID {
-		silence()
-		listener.Wait()
-		return stop()
-	})
-	t.Cleanup(func() { stopSite() })
-	for kill := 1; ; kill *= 4 { // at this step
-		ctx, cancel := context.WithCancel(t.Context())
-		steps := 0
-		_, err := migrate.Migrate(ctx, single.Client, c.Client, rules, func(step string) {
-			if strings.HasPrefix(step, "now stop") {
-				stopSite()
-			}
-		}, redisrepo.WithPartitions(2), redisrepo.OnProgress(func(string, int, int) {
-			if steps++; steps == kill {
-				cancel()
-			}
-		}))
-		cancel()
-		if err == nil {
-			break
-		}
-		if !errors.Is(err, context.Canceled) {
-			t.Fatal(err)
-		}
-	}
+	first := exported(t, original)
+	must.Get(export.Read(t.Context(), c.Client, rules, strings.NewReader(first), export.Options{}, redisrepo.WithPartitions(16)))(t)
 	copied := must.Get(redisrepo.New(t.Context(), c.Client, rules, redisrepo.WithAcks(1)))(t)
-	wantVotes(t, copied, stopSite())
-
-	const tag = "{p3}" // of partition 0 of 2
+	if second := exported(t, copied); len(copied.Store.Partitions) != 16 || second != first {
+		t.Errorf("the site in the cluster has %d partitions, and the same export: %t; want 16, and true", len(copied.Store.Partitions), second == first)
+	}
+	const tag = "{p60}" // of partition 0 of 16, among the first 768 slots
 	from, to := c.Primary(tag), c.Other(tag)
-	stop = voted(t, copied, "after", ids)
-	third := c.Nodes[slices.IndexFunc(c.Nodes[:3], func(n *redistest.Server) bool { return n != from && n != to })]
-	wantNoMove := func(partition int, to, reason string) {
-		t.Helper()
-		if _, err := migrate.Move(t.Context(), c.Client, partition, to, func(int, int) {}); err == nil || !strings.Contains(err.Error(), reason) {
-			t.Errorf("Move of %d to %s = %v, want %q", partition, to, err, reason)
-		}
+	stop := voted(t, copied, "after", ids)
+	id := func(of *redistest.Server) string {
+		return must.Get(of.Client.Do(t.Context(), "CLUSTER", "MYID").Text())(t)
 	}
-	wantNoMove(2, to.Addr, "partition 2 does not exist: the site has 2 partitions")
-	wantNoMove(0, c.Replica(tag).Addr, "is not a primary of the cluster: these are ")
-	killed, halfDone := 0, 0
-	for kill := 1; ; kill++ {
-		ctx, cancel := context.WithCancel(t.Context())
-		steps := 0
-		_, err := migrate.Move(ctx, c.Client, 0, to.Addr, func(int, int) {
-			if steps++; steps == kill {
-				cancel()
-			}
-		})
-		cancel()
-		if err == nil {
-			break
-		}
-		if killed++; !errors.Is(err, context.Canceled) {
-			t.Fatal(err)
-		}
-		places, err := migrate.Places(t.Context(), c.Client)
-		if err != nil || len(places) != 2 || places[0].Keys == 0 && places[0].MovingTo == "" {
-			t.Errorf("Places in the middle of a move = %+v, %v", places, err)
-		}
-		if places[0].MovingTo == to.Addr {
-			halfDone++
-			wantNoMove(0, third.Addr, "a move of this partition to "+to.Addr+" is half done")
-		}
+	out, err := exec.Command("redis-cli", "--cluster", "reshard", from.Addr, "--cluster-from", id(from), "--cluster-to", id(to), // #nosec G204 -- a test's
+		"--cluster-slots", "768", "--cluster-yes", "--cluster-pipeline", "1000").CombinedOutput()
+	votes := stop()
+	if err != nil || c.Primary(tag) != to {
+		t.Fatalf("the partition is at %s, want %s: %v, %.2000s", c.Primary(tag).Addr, to.Addr, err, out)
 	}
-	if halfDone == 0 {
-		t.Error("no place was shown as half moved")
-	}
-	if c.Primary(tag) != to || killed < 4 {
-		t.Errorf("the partition is at %s after %d kills, want %s after at least 4", c.Primary(tag).Addr, killed, to.Addr)
-	}
-	wantVotes(t, copied, stop())
+	wantVotes(t, copied, votes)
+}
+
+func exported(t *testing.T, repo *redisrepo.Repo) string {
+	t.Helper()
+	var to bytes.Buffer
+	must.Get(export.Write(t.Context(), repo, &to, export.Options{}))(t)
+	return to.String()
 }
 
 // A site in a Redis Cluster is exported, imported into one Redis, and from there into the cluster again: always the same.
@@ -175,17 +123,11 @@ func TestSiteIsExportedFromAClusterAndImported(t *testing.T) {
 			must.Get(s.repo.Delete(t.Context(), a.ID, site.Actor{Name: "mod", Moderator: true}, site.Why{}))(t)
 		}
 	}
-	exported := func(repo *redisrepo.Repo) string {
-		t.Helper()
-		var to bytes.Buffer
-		must.Get(export.Write(t.Context(), repo, &to, export.Options{}))(t)
-		return to.String()
-	}
-	first := exported(s.repo)
+	first := exported(t, s.repo)
 	one := redistest.Start(t).Client
 	must.Get(export.Read(t.Context(), one, site.DefaultRules(), strings.NewReader(first), export.Options{}))(t)
 	repo := must.Get(redisrepo.New(t.Context(), one, site.DefaultRules()))(t)
-	if second := exported(repo); second != first {
+	if second := exported(t, repo); second != first {
 		t.Errorf("the export of the copy in one Redis differs from that of the cluster")
 	}
 	for _, node := range cluster.Nodes[:3] {
@@ -196,7 +138,7 @@ func TestSiteIsExportedFromAClusterAndImported(t *testing.T) {
 		t.Fatalf("import into the cluster: %v, %v, want 30 articles, 3 of them deleted", sum, err)
 	}
 	again := mustOpen(t, store.Options{URL: cluster.URL() + "?partitions=16"})
-	if third := exported(again.repo); third != first {
+	if third := exported(t, again.repo); third != first {
 		t.Errorf("the export of the cluster differs after the import")
 	}
 }

@@ -290,56 +290,6 @@ func TestAuditListsVotersWithHashedAddresses(t *testing.T) {
 	}
 }
 
-func TestMigrateCopiesTheSiteToPartitions(t *testing.T) {
-	t.Parallel()
-	redis, target := redistest.Start(t), redistest.Start(t)
-	env := []string{"REDIS_URL=" + redis.URL()}
-	file := filepath.Join(t.TempDir(), "articles.csv")
-	must.Do(t, os.WriteFile(file, []byte("id,title,link,votes,poster,posted_at,groups\n5,a,https://a.example/,3,alice,1700000000,go\n"), 0o600))
-	if _, said, code := programtest.Run(t, env, "import", file); code != 0 {
-		t.Fatal(said)
-	}
-	to := target.URL() + "&partitions=16"
-	for _, tt := range []struct {
-		env      []string
-		to       string
-		code     int
-		out, log string
-	}{
-		{env, "memory://", 1, "", "FRONTPAGE_MIGRATE_TO (--to): a site in memory ends with its process"},
-		{[]string{"REDIS_URL=memory://"}, to, 1, "", "REDIS_URL (--redis-url): a site in memory"},
-		{env, redis.URL(), 1, "", "the target: it is not empty"},
-		{env, redis.URL() + " --dry-run", 1, "", "the target: it is not empty"},
-		{env, target.URL() + " --dry-run", 0, "the original has 1 articles and ", ""},
-		{env, to + " --dry-run", 0, "the original has 1 articles and ", ""},
-		{env, to, 0, "the copy is complete: the pause was ", "check of the copy: 1 articles, 0 deleted articles and 1 groups: 0 violations"},
-		{env, to, 1, "", "it is already a complete copy of this site"},
-	} {
-		out, log, code := programtest.Run(t, tt.env, append([]string{"migrate", "--to"}, strings.Fields(tt.to)...)...)
-		if code != tt.code || !strings.HasPrefix(out, tt.out) || !strings.Contains(log, tt.log) {
-			t.Errorf("migrate --to %s: %d %s %s, want %d, %q and %q", tt.to, code, out, log, tt.code, tt.out, tt.log)
-		}
-	}
-	if out, said, code := programtest.Run(t, []string{"REDIS_URL=" + to}, "check"); code != 0 || !strings.Contains(out, "checked 1 articles") {
-		t.Errorf("check of the copy: %d %s %s", code, out, said)
-	}
-}
-
-func TestMoveNeedsACluster(t *testing.T) {
-	t.Parallel()
-	env := []string{"REDIS_URL=" + redistest.Start(t).URL()}
-	for _, tt := range []struct{ args, said string }{
-		{"move", "REDIS_URL (--redis-url): only partitions in a Redis Cluster can move"},
-		{"move 0 --to 127.0.0.1:1", "REDIS_URL (--redis-url): only partitions in a Redis Cluster can move"},
-		{"move 0", "name a partition and, by --to, the primary that gets it"},
-		{"move --to 127.0.0.1:1", "name a partition and, by --to, the primary that gets it"},
-	} {
-		if _, said, code := programtest.Run(t, env, strings.Fields(tt.args)...); code != 1 || !strings.Contains(said, tt.said) {
-			t.Errorf("%s: %d %s, want %q", tt.args, code, said, tt.said)
-		}
-	}
-}
-
 // The manual page and the completions name every command and every setting.
 func TestManualAndCompletionsNameEveryCommandAndSetting(t *testing.T) {
 	t.Parallel()

@@ -28,7 +28,7 @@ const (
 
 // allowed lists, for each package, all packages of this module that it may import, tests aside.
 var allowed = map[string][]string{
-	".":                  {"telemetry/admin", "exchange/csvimport", "webhooks", "exchange/demo", "endpoint", "exchange/export", "redisrepo/failover", "site/feeds", "graph", "settings/manual", "telemetry/metrics", "telemetry/outages", "site/pages", "redisrepo", "redisrepo/check", "redisrepo/erase", "redisrepo/events", "redisrepo/layout", "redisrepo/lists", "redisrepo/migrate", "redisrepo/preview", "redisrepo/site", "redisrepo/transfer", "redisrepo/webhooks", "redisrepo/wire", "settings", "identity/signin", "redisrepo/store", "telemetry/tracing", "site/web"},
+	".":                  {"telemetry/admin", "exchange/csvimport", "webhooks", "exchange/demo", "endpoint", "exchange/export", "redisrepo/failover", "site/feeds", "graph", "settings/manual", "telemetry/metrics", "telemetry/outages", "site/pages", "redisrepo", "redisrepo/check", "redisrepo/erase", "redisrepo/events", "redisrepo/layout", "redisrepo/lists", "redisrepo/preview", "redisrepo/site", "redisrepo/transfer", "redisrepo/webhooks", "redisrepo/wire", "settings", "identity/signin", "redisrepo/store", "telemetry/tracing", "site/web"},
 	"settings":           {"endpoint", "site/feeds", "identity", "site/pages", "redisrepo/keys", "redisrepo/reports", "redisrepo/site", "redisrepo/webhooks", "redisrepo/wire", "redisrepo/store/reload", "redisrepo/sealing", "identity/signin", "redisrepo/store", "site/web"},
 	"graph":              {"endpoint", "redisrepo/failover", "endpoint/plan", "redisrepo", "redisrepo/casts", "redisrepo/denials", "redisrepo/erase", "redisrepo/events", "redisrepo/lists", "redisrepo/live", "redisrepo/personal", "redisrepo/rankings", "redisrepo/rates", "redisrepo/reports", "redisrepo/saved", "redisrepo/site", "redisrepo/voids", "redisrepo/webhooks", "redisrepo/rings"},
 	"endpoint/plan":      {},
@@ -48,7 +48,7 @@ var allowed = map[string][]string{
 	"telemetry/outages":  {"redisrepo/failover"},
 	"telemetry/tracing":  {"endpoint"},
 	"exchange/csvimport": {"redisrepo", "redisrepo/site"},
-	"exchange/export":    {"redisrepo", "redisrepo/denials", "redisrepo/descriptions", "redisrepo/saved", "redisrepo/site", "redisrepo/transfer"},
+	"exchange/export":    {"redisrepo", "redisrepo/denials", "redisrepo/descriptions", "redisrepo/lists", "redisrepo/rankings", "redisrepo/saved", "redisrepo/site", "redisrepo/transfer"},
 	"exchange/demo":      {"exchange/csvimport", "redisrepo", "redisrepo/check", "redisrepo/lists", "redisrepo/site"},
 
 	// The rooms of the store, lowest first: each imports only those above it here.
@@ -83,8 +83,7 @@ var allowed = map[string][]string{
 	"redisrepo":              {"redisrepo/failover", "redisrepo/articles", "redisrepo/casts", "redisrepo/denials", "redisrepo/descriptions", "redisrepo/events", "redisrepo/keys", "redisrepo/layout", "redisrepo/lease", "redisrepo/lists", "redisrepo/live", "redisrepo/newcomers", "redisrepo/personal", "redisrepo/rankings", "redisrepo/rates", "redisrepo/reports", "redisrepo/retention", "redisrepo/saved", "redisrepo/sessions", "redisrepo/site", "redisrepo/views", "redisrepo/voids", "redisrepo/webhooks", "redisrepo/wire"},
 	"redisrepo/check":        {"redisrepo/failover", "redisrepo", "redisrepo/articles", "redisrepo/casts", "redisrepo/events", "redisrepo/keys", "redisrepo/layout", "redisrepo/lists", "redisrepo/rankings", "redisrepo/site", "redisrepo/views", "redisrepo/voids", "redisrepo/wire"},
 	"redisrepo/erase":        {"redisrepo/failover", "redisrepo", "redisrepo/denials", "redisrepo/keys", "redisrepo/site", "redisrepo/wire"},
-	"redisrepo/transfer":     {"redisrepo/failover", "redisrepo", "redisrepo/articles", "redisrepo/check", "redisrepo/denials", "redisrepo/descriptions", "redisrepo/erase", "redisrepo/events", "redisrepo/keys", "redisrepo/layout", "redisrepo/lists", "redisrepo/reports", "redisrepo/saved", "redisrepo/site", "redisrepo/voids", "redisrepo/wire"},
-	"redisrepo/migrate":      {"redisrepo/failover", "redisrepo", "redisrepo/casts", "redisrepo/check", "redisrepo/events", "redisrepo/keys", "redisrepo/layout", "redisrepo/lists", "redisrepo/rankings", "redisrepo/site", "redisrepo/transfer", "redisrepo/views", "redisrepo/wire"},
+	"redisrepo/transfer":     {"redisrepo/failover", "redisrepo", "redisrepo/articles", "redisrepo/casts", "redisrepo/check", "redisrepo/denials", "redisrepo/descriptions", "redisrepo/erase", "redisrepo/events", "redisrepo/keys", "redisrepo/layout", "redisrepo/lists", "redisrepo/rankings", "redisrepo/reports", "redisrepo/saved", "redisrepo/site", "redisrepo/voids", "redisrepo/wire"},
 	"redisrepo/preview":      {"redisrepo/failover", "redisrepo", "redisrepo/layout", "redisrepo/lists", "redisrepo/site"},
 	"graph/generate":         {}, // runs at development time only
 
