@@ -39,7 +39,7 @@ func TestCommandsWorkBesideTheRunningPrivateServer(t *testing.T) {
 		{"rings --days 7", "0 rings and pairs in the votes of 7 days"},
 		{"backup " + filepath.Join(dir, "site.rdb"), "SHA-256 "},
 		{"check", "checked 2 articles"},
-		{"export", `{"end":{"articles":2,"log":2}}`},
+		{"export", `{"end":{"articles":2,"log":2,"keys":1}}`},
 		{"export --format csv", "5,a,https://a.example/,3,alice,1700000000,,go\n"},
 		{"check --next-start", "the next start would change nothing: the data has layout 8"},
 	} {
