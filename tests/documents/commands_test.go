@@ -322,16 +322,13 @@ func TestBlocksOfClientsAreTheTestedFiles(t *testing.T) {
 	}
 }
 
-// A reader copies them in a clone, which has modules and packages of its own.
-func TestNewModulesAndPackagesAreOutsideOfTheClone(t *testing.T) {
+// A reader copies them in a clone, which has packages of its own.
+func TestNewPackagesAreOutsideOfTheClone(t *testing.T) {
 	t.Parallel()
 	found := 0
 	for _, path := range documents(t) {
 		for _, b := range blocks(read(t, path)) {
 			before, _, inits := strings.Cut(b.text, "npm init")
-			if !inits {
-				before, _, inits = strings.Cut(b.text, "go mod init")
-			}
 			if !inits {
 				continue
 			}
@@ -341,7 +338,7 @@ func TestNewModulesAndPackagesAreOutsideOfTheClone(t *testing.T) {
 			}
 		}
 	}
-	if found < 2 {
-		t.Errorf("%d blocks make a module or package, want at least 2", found)
+	if found == 0 {
+		t.Error("no block makes a package, want at least 1")
 	}
 }
