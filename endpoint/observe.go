@@ -53,7 +53,7 @@ func (e *executor) receive(ctx context.Context, transport string) *operation {
 	if len(e.observers) == 0 {
 		return o
 	}
-	o.observed, o.outcome.Transport, o.outcome.Code = true, transport, codeInternal // the code is that of a panic
+	o.observed, o.outcome.Transport, o.outcome.Code = true, transport, codeInternal // the code of a panic
 	for _, by := range e.observers {
 		if by.Begin != nil {
 			o.ctx = by.Begin(o.ctx)
@@ -69,7 +69,7 @@ func (o *operation) read() {
 	}
 }
 
-// shares notes that the response is that of another request.
+// shares notes that the response is another request's.
 func (o *operation) shares() { o.outcome.Source = Shared }
 
 // responds notes a response that is about to be sent, and how many bytes it has.
@@ -173,7 +173,7 @@ type Events struct{ Sent, Bytes uint64 }
 // RateRefusal is a rule that had no room for an operation.
 type RateRefusal struct {
 	Rule      string
-	ByAddress bool // the quota was that of an address, not of a user
+	ByAddress bool // the quota was an address's, not a user's
 }
 
 // CacheStats say how full a cache is.

@@ -102,7 +102,7 @@ func explain(err error, shown *gqlerror.Error, limits Limits) *refusal {
 }
 
 // lostBatch recognises the error that gqlgen reports for every other element of a list after a batch resolver
-// panicked for the first one. The panic is logged. The text is that of gqlgen v0.17.95; when it changes,
+// panicked for the first one. The panic is logged. The text is gqlgen's, v0.17.95; when it changes,
 // TestErrorsShowOnlyPublicCodes fails for a panic of a batch.
 func lostBatch(e *gqlerror.Error) bool {
 	return strings.HasPrefix(e.Message, "batch resolver ") && strings.Contains(e.Message, "returned unexpected result type")

@@ -94,7 +94,7 @@ func (r Rates) charge(charges []rates.Charge, v Viewer, rule string, amount int)
 		charges = append(charges, charge)
 	}
 	if v.Via != "" || rate.Most == 0 {
-		return charges // the address is that of the service, for all its users
+		return charges // the address is the service's, for all its users
 	}
 	charge.User = ""
 	charge.Most, charge.Window = rate.Most*max(r.Addresses, 1), rate.Window

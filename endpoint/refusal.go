@@ -123,7 +123,7 @@ func badRequest(format string, args ...any) *refusal {
 	return &refusal{code: codeBadRequest, message: fmt.Sprintf(format, args...), status: http.StatusBadRequest}
 }
 
-// malformed rejects a request whose JSON is not that of a GraphQL request.
+// malformed rejects a request whose JSON is not a GraphQL request.
 func malformed(message string) *refusal {
 	return &refusal{code: codeBadRequest, message: message, status: http.StatusUnprocessableEntity}
 }

@@ -244,7 +244,7 @@ func (c *boundedConn) release() error {
 	return err
 }
 
-// Write collects data between hold and release: the error of writing it may be that of a later Write, or of release.
+// Write collects data between hold and release: an error of writing it may be returned by a later Write, or by release.
 func (c *boundedConn) Write(data []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -200,7 +200,7 @@ func (s *subscription) catchUp(k *slot) (ok bool) {
 	return ok
 }
 
-// cursor is that of the watch after an event. An event with a failed field has none: a client that resumes after the last
+// cursor is the watch's cursor after an event. An event with a failed field has none: a client that resumes after the last
 // id of its stream gets the article again.
 func (e *event) cursor() string {
 	if e.failed {

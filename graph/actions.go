@@ -160,7 +160,7 @@ func (r *Resolver) readPublicLog(ctx context.Context, first *int, after *string)
 	return c, nil
 }
 
-// mayShowTitle reports whether the title in an entry may be public: not that of illegal content, nor of a deletion whose
+// mayShowTitle reports whether the title in an entry may be public: not of illegal content, nor of a deletion whose
 // ground is not known yet, nor of an article that its poster has deleted.
 func mayShowTitle(e events.ModerationEntry, a *site.Article) bool {
 	switch why := a.Removal; {

@@ -75,13 +75,13 @@ func (r *Resolver) partialRanking(ctx context.Context, list rankings.RankedList,
 	var err error
 	c.Edges, c.PageInfo, err = partialEdges(ctx, r, leaves, first, &after, func() ([]*RankedEdge, site.PageInfo, error) {
 		if !c.AsOf.IsZero() {
-			endpoint.Owe(ctx, rankingCost) // the cost has that of the first page
+			endpoint.Owe(ctx, rankingCost) // the cost includes the first page's
 		}
 		page, err := r.rank(ctx, list, first, after)
 		if err != nil {
 			return nil, page.Info, err
 		}
-		c.AsOf = page.AsOf // that of the first page: the cursors keep it
+		c.AsOf = page.AsOf // the first page's: the cursors keep it
 		edges, err := r.rankedEdges(ctx, page)
 		return edges, page.Info, err
 	})

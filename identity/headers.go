@@ -63,7 +63,7 @@ func (v *Verifier) actingFor(behalf []string, caller Caller, err error) (Caller,
 	return caller, nil
 }
 
-// FromInit authenticates the client of a WebSocket. payload is that of its connection_init message, req its
+// FromInit authenticates the client of a WebSocket. payload is the payload of its connection_init message, req its
 // handshake. The payload may hold the same header as the request, its name in any case. It then takes
 // precedence: the header of the handshake is ignored. A proxy's header is accepted in the handshake only.
 // null in the payload means that the header is missing. X-On-Behalf-Of is taken from the payload or else from the

@@ -9,7 +9,7 @@ import (
 
 // Accounts are the users whom a site knows by issuer and subject, which no two users have in common.
 type Accounts struct {
-	// Issuer is that of the site's own sign-in. Empty: users cannot sign in on the site.
+	// Issuer is the issuer of the site's own sign-in. Empty: users cannot sign in on the site.
 	Issuer string
 	// NameClaim is the path of the claim with the name that a new user gets at that sign-in.
 	NameClaim string
@@ -32,7 +32,7 @@ func (v *Verifier) nameOf(ctx context.Context, c map[string]any, isService bool)
 	issuer, _ := c["iss"].(string)
 	subject, _ := c[subjectClaim].(string)
 	wanted, _ := Claim(c, t.name).(string)
-	if t.accounts != nil && t.accounts.Issuer != "" && issuer == t.accounts.Issuer { // that of the site's sign-in
+	if t.accounts != nil && t.accounts.Issuer != "" && issuer == t.accounts.Issuer { // the site's own sign-in
 		name, _ := Claim(c, t.accounts.NameClaim).(string)
 		if name != "" || !isService {
 			wanted = name

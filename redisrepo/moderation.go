@@ -51,7 +51,7 @@ func (r *Repo) Delete(ctx context.Context, id site.ArticleID, by site.Actor, why
 // article in the same step. If the article is deleted already, it decides the reports, and adds the reason if a
 // moderator deleted the article without one.
 //
-// The Refusal is that of Settle or of Delete.
+// Its Refusals are those of Settle and Delete.
 func (r *Repo) SettleByDeleting(ctx context.Context, id site.ArticleID, by site.Actor, s reports.Settling) (article *site.Article, err error) {
 	defer func() { r.stats.deletions.count(true, err) }()
 	answer, err := r.Reports.Decide(ctx, id, s, func(reportKeys []string, settled string) (wire.Reply, error) {

@@ -69,7 +69,7 @@ func (r *Repo) PostAs(ctx context.Context, by site.Actor, d site.Draft) (article
 }
 
 // RepeatedPost returns the article that the poster posted before with this draft and its idempotency key, in the time
-// in which Post would return it, or nil. The Refusal is that of Post if the article has been deleted since.
+// in which Post would return it, or nil. If the article has been deleted since, it returns Post's Refusal.
 func (r *Repo) RepeatedPost(ctx context.Context, poster site.UserName, d site.Draft) (*site.Article, error) {
 	s, err := d.Check(site.PostRules)
 	if err != nil || d.IdempotencyKey == nil {
@@ -364,7 +364,7 @@ func (r *Repo) firstPost(ctx context.Context, member string) (*site.Article, err
 	return articles[0], errs[0]
 }
 
-// isStoredAs reports whether the hash is that of this submission by this poster.
+// isStoredAs reports whether the hash has this submission by this poster.
 func isStoredAs(s site.Submission, h articles.Hash, poster site.UserName) bool {
 	return h.Poster == poster.Member() && h.Title == s.Title && h.Link == s.Link && h.Text == s.Text
 }

@@ -138,7 +138,7 @@ func valueText(node ast.Node) (string, error) {
 	return "", errNotText
 }
 
-// secretFlag returns the flag that gave a secret: that of its file if there is one.
+// secretFlag returns the flag that gave a secret: its file's, if it has one.
 func secretFlag(file, flag string) string {
 	if file != "" {
 		return flag + "-file"

@@ -43,7 +43,7 @@ func Help(command *kong.Context, topic string) error {
 	return help(helpOptions, about)
 }
 
-// help prints the help of a command without the settings, which all commands have, or that of the program on one screen.
+// help prints the help of a command without the settings, which all commands have, or the help of the program on one screen.
 func help(options kong.HelpOptions, command *kong.Context) error {
 	if selected := command.Selected(); selected != nil && selected.Name != "serve" {
 		for _, flag := range command.Model.Flags {

@@ -246,7 +246,7 @@ func (c call) index(pos int) ast.PathIndex {
 	return 0
 }
 
-// name returns the name of the field, with that of its type.
+// name returns the type and the field, such as Article.votes.
 func (c call) name() string { return c.field.owner.object + "." + c.field.selected.Name }
 
 // concurrently calls do for each number below n, all at the same time, and waits. It panics if a call does.

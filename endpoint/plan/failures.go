@@ -36,7 +36,7 @@ func (e *execution) fail(f *field, pos, index int, report func(ctx context.Conte
 }
 
 // errors returns the errors in gqlgen's order. In its object, a field that is read comes before one that has a
-// resolver. Where gqlgen executes fields at the same time, in any order, it is that of the answer.
+// resolver. Where gqlgen executes fields at the same time, in any order, it is the answer's.
 func (e *execution) errors() gqlerror.List {
 	sort.SliceStable(e.failures, func(i, j int) bool {
 		return slices.Compare(e.failures[i].place, e.failures[j].place) < 0

@@ -31,7 +31,7 @@ type generation[K comparable, V any] struct {
 	bytes   int
 }
 
-// result is a read and what came of it.
+// result is a read and its outcome.
 type result[V any] struct {
 	version uint64
 	began   time.Time
@@ -55,7 +55,7 @@ func New[K comparable, V any](lifetime time.Duration, maxBytes int, version func
 	return s
 }
 
-// Do returns the result of a read with this key: another caller's, or that of read.
+// Do returns the result of a read with this key: another caller's, or its own.
 //
 // read returns a value and its size in bytes. A size below 0 stands for a failure, which only the callers that wait
 // for the read get. The context of read has the values of ctx, and ends when all these callers have left. If ctx

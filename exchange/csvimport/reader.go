@@ -132,7 +132,7 @@ func (r *reader) seek(offset int64) error {
 // offset is the position in the file of the next row or of blank lines before it.
 func (r *reader) offset() int64 { return r.start + r.csv.InputOffset() }
 
-// next returns one row; row.err says if it is broken. The error is io.EOF or that of reading the file.
+// next returns one row; row.err says if it is broken. The error is io.EOF or an error of reading the file.
 func (r *reader) next() (row, error) {
 	begin := r.offset()
 	r.limit.N = maxRow

@@ -90,7 +90,7 @@ func (s *SignIn) flowSecret(req *http.Request) []byte {
 	return secret
 }
 
-// returnPath returns the path and query to come back to. It is one of this site: that of another one, or of signing in,
+// returnPath returns the path and query to come back to. It is a path of this site: one of another site, or of signing in,
 // becomes /.
 func (s *SignIn) returnPath(to string) string {
 	u := identity.LocalPath(strings.TrimPrefix(to, s.o.PublicURL), maxReturn)

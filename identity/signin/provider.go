@@ -226,7 +226,7 @@ func (e *statusError) Error() string { return fmt.Sprintf("the answer has status
 type transport struct {
 	http.RoundTripper
 	now           func() time.Time
-	authorization string // in requests for tokens; empty: that of oauth2
+	authorization string // in requests for tokens; empty: the default of oauth2
 
 	mu   sync.Mutex
 	keys string    // their address; empty until it is known

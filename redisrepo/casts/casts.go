@@ -38,7 +38,7 @@ func New(store *wire.Store, articles *articles.Articles) *Casts {
 }
 
 // How a user's votes are kept: cast:USER:MONTH has the numbers of the articles of a month that the user voted on, negated
-// for downvotes, by the time of the vote. The month is that of the article's posting, so a vote on it finds its key. All
+// for downvotes, by the time of the vote. The month is the month of the article's posting, so a vote on it finds its key. All
 // votes on a month's articles are cast before the voting window after its end; VoteHistory later the key expires.
 //
 // An article that is not there was not voted on, if all votes on the article are in the histories. Those of legacy clients

@@ -16,7 +16,7 @@ import (
 	"frontpage/redisrepo/wire"
 )
 
-// inCalendar is what a calendar says about an article at one moment: that of the site, or of a group if it has a name.
+// inCalendar is what a calendar says about an article at one moment. It is the site's calendar, or a group's if it has a name.
 type inCalendar struct {
 	group site.GroupName
 	clock *redis.SliceCmd                  // folded, and the peaks of units

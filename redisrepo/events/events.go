@@ -62,7 +62,7 @@ func (k EventKind) ChangesArticle() bool {
 type Event struct {
 	Kind             EventKind
 	Article          site.ArticleID
-	Revision         int // of the article after the change; a milestone has that of the vote
+	Revision         int // of the article after the change; a milestone has the vote's
 	Votes, Downvotes int // after the change
 	Score            float64
 	By               *site.User       // the user who made the change; nil: unknown

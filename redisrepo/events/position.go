@@ -23,7 +23,7 @@ type FeedPosition struct {
 	hidden    wire.EntryID // an entry after all of this that is no event; reading goes on after it while the stream has it
 	hiddenSum uint16
 
-	old bool // from a cursor of an earlier version: what it takes for an event may be none
+	old bool // from a cursor of an earlier version, whose entry may be no event
 }
 
 // after is the position after an id at which the stream need not have an entry.

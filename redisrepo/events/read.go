@@ -111,7 +111,7 @@ func (r *Log) readParts(ctx context.Context, start FeedStart, count int64) ([]fe
 	return parts, r.findPlaces(ctx, start, missing, parts, count)
 }
 
-// drops is what is known of the entries that a partition has dropped, see trim.lua.
+// drops describes the entries that a partition has dropped, see trim.lua.
 type drops struct {
 	fields *redis.SliceCmd
 	length *redis.IntCmd

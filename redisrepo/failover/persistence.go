@@ -42,7 +42,7 @@ type persistence struct {
 	someGone atomic.Bool
 }
 
-// outageOf is what is known of a partition for which a call has waited in vain, as long as one may. Once others have,
+// outageOf is the outage of a partition that did not answer a call within the longest wait. Once others have,
 // too, who waited long after, it is gone for good: from then on one call at a time waits for it, and all others fail at
 // once.
 type outageOf struct {

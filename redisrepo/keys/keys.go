@@ -18,7 +18,7 @@ type Partition string
 // Key is a key of the partition, put together from parts.
 func (p Partition) Key(parts ...string) string { return string(p) + strings.Join(parts, "") }
 
-// Meta is the key of what is known of the partition.
+// Meta is the key of the partition's own record.
 func (p Partition) Meta() string { return p.Key("meta:") }
 
 // Counter is the key of the last article number.
@@ -104,7 +104,7 @@ func (p Partition) Erased() string { return p.Key("erased:") }
 // Erasing is the key erasing:, see Kinds.
 func (p Partition) Erasing() string { return p.Key("erasing:") }
 
-// LogCopy is the key of the copy of a stream that leaves out a name; digest is that of the name.
+// LogCopy is the key of the copy of a stream that leaves out the name with this digest.
 func (p Partition) LogCopy(stream, digest string) string {
 	return p.Key("erasing:", strings.TrimPrefix(stream, string(p)), digest)
 }

@@ -103,7 +103,7 @@ func isPost(rest string) bool {
 	return err == nil && strings.Contains(rest, ":")
 }
 
-// postIndex is the partition of an idempotency key. Its record can be in that of the link, too.
+// postIndex is the partition of an idempotency key. Its record can be in the link's partition, too.
 func postIndex(n int, rest string) int {
 	colon := strings.LastIndexByte(rest, ':')
 	key, _ := url.QueryUnescape(rest[colon+1:])

@@ -1,7 +1,7 @@
 // Package lease gives one process of a site at a time the right to do what only one should do.
 //
 // A process may be paused for longer than its lease and go on as if it had it. So each lease has a token, which no other
-// process gets, and what its holder writes names it: a script compares the token with that of the key lease:, and refuses an old one.
+// process gets, and what its holder writes names it: a script compares the token with the one in the key lease:, and refuses an old one.
 package lease
 
 import (

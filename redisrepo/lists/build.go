@@ -39,7 +39,7 @@ func (r *Lists) partsOf(listings ...Listing) []part {
 	return parts
 }
 
-// ReadListings runs commands that read a listing, in one round trip. If it is that of a large group and not complete, it
+// ReadListings runs commands that read a listing, in one round trip. If its group is large and it is not complete, it
 // is built first: each reader helps, and if one gives up, the others go on where it was.
 func (r *Lists) ReadListings(ctx context.Context, l Listing, queue func(redis.Pipeliner)) error {
 	return r.readParts(ctx, func() []part { return r.partsOf(l) }, queue)

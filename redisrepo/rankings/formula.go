@@ -20,7 +20,7 @@ const (
 	// RankHalfLife is W + t, where W is halfLife * log2(1+v), rounded, and for negative votes -W(-v). Of two articles
 	// the one that is halfLife older needs twice the votes, plus one. It is the order of HalfLifeRanking.
 	RankHalfLife
-	// RankGravity is ln((v-1) / (age+2)^gravity) in whole millionths, with the age in hours: that of Hacker News
+	// RankGravity is ln((v-1) / (age+2)^gravity) in whole millionths, with the age in hours: the formula of Hacker News
 	// (news.arc), without the flags and the controversies. Below 2 votes, where this logarithm does not exist, 100*(v-2)
 	// stands for ln(v-1): more votes are before fewer, whatever their age.
 	RankGravity

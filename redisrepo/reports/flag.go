@@ -193,7 +193,7 @@ func (r *Reports) ReportKeys(id site.ArticleID, decisions int) []string {
 	return []string{p.Flags(id), p.Flagged(), p.Contact(id, decisions), p.Contact(id, decisions+1)}
 }
 
-// Decide calls a script that decides reports: settle.lua, or that of another action that does it in the same
+// Decide calls a script that decides reports: settle.lua, or the script of another action that does it in the same
 // step. call gets ReportKeys, and the argument for settling_of, and may be called several times. The Refusal is
 // Conflict if none of these reports is open.
 func (r *Reports) Decide(ctx context.Context, id site.ArticleID, s Settling, call func(reportKeys []string, settled string) (wire.Reply, error)) (wire.Reply, error) {
@@ -219,7 +219,7 @@ func (r *Reports) Decide(ctx context.Context, id site.ArticleID, s Settling, cal
 	return nil, errKeepChanging
 }
 
-// state reads what is known of all reports of an article.
+// state reads all reports of an article.
 func (r *Reports) state(ctx context.Context, id site.ArticleID) (state, error) {
 	values, err := r.store.Client.HMGet(wire.Reading(ctx), r.store.Partition(id).Flags(id), stateFields...).Result()
 	if err != nil {

@@ -39,7 +39,7 @@ func (c *chance) rings(ctx context.Context, pairs []pair) ([]Ring, error) {
 	}
 	found := make([]Ring, 0, min(len(pairs), maxRings))
 	seen := map[int]bool{}
-	for _, p := range pairs { // the most surprising first, so the first pair of a ring is that of the ring
+	for _, p := range pairs { // the most surprising first, so the first pair of a ring stands for the ring
 		users, of := []int32{p.u, p.v}, ringOf[p.u]
 		if of > 0 && of == ringOf[p.v] {
 			if seen[of] {
@@ -103,7 +103,7 @@ func (g graph) join(u, v int32) {
 	g[u], g[v] = append(g[u], v), append(g[v], u)
 }
 
-// parts returns the connected parts of the graph, that of the lowest user first.
+// parts returns the connected parts of the graph, by their lowest user.
 func (g graph) parts() (parts []graph) {
 	seen := map[int32]bool{}
 	for _, start := range g.users() {

@@ -35,7 +35,7 @@ type Article struct {
 	Stored Stored
 }
 
-// Stored is what is known of how an article is stored. Most of it is not in the API.
+// Stored describes how an article is stored. Most of it is not in the API.
 type Stored struct {
 	PosterVotes bool    // whether the poster's own vote counts and can be changed
 	PostedAt    float64 // CreatedAt as Redis stores it, Unix seconds

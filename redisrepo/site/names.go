@@ -88,7 +88,7 @@ func (u UserName) User() *User {
 func (u UserName) Shown() string { return strings.TrimPrefix(string(u), " ") }
 
 // Digest stands for the name where it is not to be kept: 32 hexadecimal digits of its SHA-256. Given a name,
-// anyone can test whether a digest is that of the name.
+// anyone can test whether a digest belongs to the name.
 func (u UserName) Digest() string {
 	sum := sha256.Sum256([]byte(u))
 	return hex.EncodeToString(sum[:16])

@@ -97,7 +97,7 @@ func (r Rules) AreReserved(names ...[]GroupName) bool {
 	return !slices.ContainsFunc(slices.Concat(names...), func(name GroupName) bool { return r.Family(name) == "" })
 }
 
-// AnyReserved reports whether a name is that of a reserved group.
+// AnyReserved reports whether one of the names is a reserved group's.
 func (r Rules) AnyReserved(names ...[]GroupName) bool {
 	return slices.ContainsFunc(slices.Concat(names...), func(name GroupName) bool { return r.Family(name) != "" })
 }

@@ -84,7 +84,7 @@ func namesHost(value string) bool {
 	return first != "" && (isSuffix(above) || isSuffix(above[strings.LastIndexByte(above, '.')+1:]))
 }
 
-// isSuffix reports whether names are registered under a domain, such as de or co.uk, or it is that of examples.
+// isSuffix reports whether names are registered under a domain, such as de or co.uk, or it is reserved for examples.
 func isSuffix(domain string) bool {
 	suffix, known := publicsuffix.PublicSuffix(domain)
 	return domain != "" && suffix == domain && (known || domain == "example")

@@ -23,7 +23,7 @@ type Version struct {
 
 // StoredVersion is a Version as the store and an export have it.
 type StoredVersion struct {
-	// Number is that of the edit that replaced it; 0 in exports of earlier versions of Frontpage, which have the last ones
+	// Number is the number of the edit that replaced it; 0 in exports of earlier versions of Frontpage, which have the last ones
 	// without a gap.
 	Number int64 `json:"number,omitempty"`
 

@@ -165,7 +165,7 @@ func (s *Store) readInfo(ctx context.Context, server redis.Cmdable) (map[string]
 	return info, nil
 }
 
-// checkVersion sets Version to that of a server, and returns an error if it is older than minimum. Valkey reports
+// checkVersion sets Version to a server's, and returns an error if it is older than minimum. Valkey reports
 // redis_version 7.2.4 for compatibility.
 func (s *Store) checkVersion(info map[string]string, minimum string) error {
 	version := info["redis_version"]

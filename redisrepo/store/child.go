@@ -176,7 +176,7 @@ func (c *child) serveAs(ctx context.Context, out *os.File) error {
 func (c *child) server(ctx context.Context, out *os.File, socket, truncated string) *exec.Cmd {
 	// #nosec G204 -- the program is the redis-server or valkey-server of PATH
 	cmd := exec.CommandContext(ctx, c.path,
-		// A relative path: that of a socket has at most 107 bytes, on some systems 103.
+		// A relative path: a socket's has at most 107 bytes, on some systems 103.
 		"--port", "0", "--unixsocket", socket, "--unixsocketperm", "700", "--daemonize", "no",
 		"--appendonly", "yes", "--appendfsync", "everysec", "--save", "", "--dbfilename", dumpName, "--maxmemory-policy", "noeviction",
 		"--aof-load-truncated", truncated,

@@ -76,7 +76,7 @@ func (s *Store) inspectCluster(ctx context.Context, cluster *redis.ClusterClient
 		if err := s.checkVersion(n.info, "7.0"); err != nil {
 			return fmt.Errorf("%s: %w in a cluster", n.addr, err)
 		}
-		if aof := n.info["aof_enabled"]; aof != "" && s.aof != "0" { // that of the node that may lose most
+		if aof := n.info["aof_enabled"]; aof != "" && s.aof != "0" { // the worst: of the node that may lose most
 			s.aof = aof
 		}
 	}

@@ -38,7 +38,7 @@ func (c *child) newJoining(o Options) (*joining, error) {
 
 func (j *joining) close() error { return errors.Join(j.store.Client.Close(), j.using.Close()) }
 
-// try returns the store once the server replies, and what there is to wait for while it loads its data. It returns
+// try returns the store once the server replies, or, while it loads its data, the reason to wait. It returns
 // neither while there is no server: it may be about to start, or to stop.
 func (j *joining) try(ctx context.Context) (joined *Store, waiting string, err error) {
 	// Before the server is used: a command that has started it waits until no other command uses it, and then lets

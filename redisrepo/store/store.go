@@ -102,7 +102,7 @@ type Store struct {
 	Client  redis.UniversalClient // closed by Close
 	Kind    Kind
 	Address string // of a Remote: its URL without user and password; of a Child: its directory
-	Version string // such as "Redis 7.0.15", in a cluster that of one node; empty if unknown
+	Version string // such as "Redis 7.0.15", in a cluster one node's; empty if unknown
 
 	Partitions int // of a new site, as the URL says; 0 if it does not
 	Acks       int // number of replicas that are to confirm a write

@@ -36,7 +36,7 @@ type credentials struct {
 	certificates []tls.Certificate
 }
 
-// dialer returns a dialer that uses the latest contents of the files, or nil if none is set: then that of go-redis will
+// dialer returns a dialer that uses the latest contents of the files, or nil if none is set: then go-redis' own will
 // do. config is nil if the connection has no TLS, and so no files.
 func (o Options) dialer(config *tls.Config, timeout time.Duration) (func(ctx context.Context, network, addr string) (net.Conn, error), error) {
 	files, err := o.readTLS()

@@ -74,7 +74,7 @@ func (l *Lag) Articles() map[site.ArticleID]bool {
 	return all
 }
 
-// isAfter reports whether an id is that of a later entry than another.
+// isAfter reports whether an id belongs to a later entry than another.
 func isAfter(id, other string) bool {
 	return wire.ParseEntryID(id).Compare(wire.ParseEntryID(other)) > 0
 }

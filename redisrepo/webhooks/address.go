@@ -109,7 +109,7 @@ func prefixes(texts ...string) []netip.Prefix {
 	return all
 }
 
-// public reports whether an address is that of a machine on the Internet.
+// public reports whether an address belongs to a machine on the Internet.
 func public(address netip.Addr) bool {
 	address = address.Unmap()
 	if !address.IsValid() || address.Zone() != "" {

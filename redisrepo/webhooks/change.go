@@ -23,7 +23,7 @@ type Change struct {
 
 // ChangeWebhook changes an endpoint. It returns the new secret, or an empty text without NewSecret.
 //
-// The Refusal is as that of AddWebhook, and NotFound if there is no such endpoint.
+// Its Refusals are those of AddWebhook, and NotFound for an unknown endpoint.
 func (w *Webhooks) ChangeWebhook(ctx context.Context, id string, change Change, by site.Actor) (*Endpoint, string, error) {
 	name, err := w.named(id, by)
 	if err != nil {

@@ -109,7 +109,7 @@ func (r *Store) Derive(ctx context.Context, queue func(redis.Pipeliner)) error {
 
 // CallWords calls a script that writes by the words of a whole command, without the guard of Call. It reports
 // whether the client's hook (failover.LimitWaiting) called the script again because the first reply was lost.
-// Then the reply may be that of a call that found the effect of the first.
+// Then the reply may come from a call that found the effect of the first.
 func (r *Store) CallWords(ctx context.Context, words []any) (answer Reply, again bool, err error) {
 	ctx = r.confirmed(ctx)
 	for {

@@ -19,7 +19,7 @@ import (
 	"golang.org/x/image/math/fixed"
 )
 
-// Width and Height are the size of a card in pixels: that of large previews.
+// Width and Height are the size of a card in pixels, as for large previews.
 const (
 	Width  = 1200
 	Height = 630

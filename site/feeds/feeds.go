@@ -96,7 +96,7 @@ func Handle(mux *http.ServeMux, repo *redisrepo.Repo, o Options) {
 
 // list is a list of articles that has feeds.
 type list struct {
-	title   string // what follows the name of the site, with that of the group or user in it
+	title   string // what follows the name of the site, with the name of the group or user in it
 	page    string // path of the page that shows it
 	listing lists.Listing
 }

@@ -19,7 +19,7 @@ import (
 
 // format is a format of feeds.
 type format struct {
-	path      string // after that of the list
+	path      string // after the list's
 	mediaType string
 	write     func(channel) ([]byte, error)
 }
@@ -83,7 +83,7 @@ type (
 func (c channel) atom() ([]byte, error) {
 	f := atomFeed{
 		ID: c.id(c.path), Title: c.title, Updated: atomTime(c.updated()), Icon: c.base + "/icon.svg", By: "Frontpage",
-		// Some readers take the first link as that of the page.
+		// Some readers take the first link as the page's.
 		Links: []atomLink{{Rel: "alternate", Type: "text/html", Href: c.page}, {Rel: "self", Type: "application/atom+xml", Href: c.self}},
 	}
 	for _, a := range c.articles {

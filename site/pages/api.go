@@ -88,7 +88,7 @@ func (r *response) read() (a answer, err error) {
 	return a, err
 }
 
-// code is that of the first error, empty without errors.
+// code is the code of the first error, empty without errors.
 func (a answer) code() string {
 	if len(a.Errors) == 0 {
 		return ""

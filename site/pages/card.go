@@ -72,7 +72,7 @@ func (s *server) card(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// accent is a colour as in the settings, such as #17624a; without one, that of the style.
+// accent is a colour as in the settings, such as #17624a; without one, the style's.
 func accent(setting string) color.RGBA {
 	rgb, err := hex.DecodeString(strings.TrimPrefix(setting, "#"))
 	if err != nil || len(rgb) != 3 {

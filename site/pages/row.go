@@ -29,7 +29,7 @@ func (r row) Target() string {
 	return r.Article.Path()
 }
 
-// Host is that of the link.
+// Host is the link's host.
 func (r row) Host() string { return host(*r.Article.Link) }
 
 // AfterHost is what follows the host in the link.

@@ -24,7 +24,7 @@ type page struct {
 	data      data
 	status    int    // if not 200
 	moved     string // path of the page that is shown instead
-	charged   bool   // whether the cost of its query has that of the page
+	charged   bool   // whether the cost of its query includes the page's
 
 	Site    web.Options
 	Base    string // URL of the site, without a final slash
@@ -179,7 +179,7 @@ type removal struct {
 	Redress        *string
 }
 
-// URL is that of a contact to object to, if it is an address.
+// URL is the address of a contact to object to, if it has one.
 func (r *removal) URL() string { return web.ContactURL(site.Value(r.Redress)) }
 
 // Why says in words why a moderator deleted or changed the article.

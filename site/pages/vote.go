@@ -29,7 +29,7 @@ type ballot struct {
 
 var errNoBallot = errors.New("not a vote")
 
-// readBallot parses a form. Its path is one of this site: that of another one becomes /.
+// readBallot parses a form. Its path is one of this site: another becomes /.
 func readBallot(form url.Values) (ballot, error) {
 	b := ballot{to: localPath(form.Get("to"))}
 	number, direction, _ := strings.Cut(strings.TrimPrefix(form.Get("vote"), "article:"), " ")

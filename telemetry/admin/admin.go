@@ -60,7 +60,7 @@ func NewServer(token, program string, metrics http.Handler, log *slog.Logger) *h
 	}
 }
 
-// page lists what there is to see.
+// page links to the endpoints.
 var page = template.Must(template.New("").Parse(`<!doctype html>
 <html lang="en">
 <meta charset="utf-8">

@@ -182,7 +182,7 @@ func ids(ctx context.Context) (attrs []slog.Attr) {
 	return attrs
 }
 
-// Logger returns a logger whose lines about a request have its id and that of its trace.
+// Logger returns a logger whose lines about a request have its id and its trace's.
 func Logger(log *slog.Logger) *slog.Logger { return slog.New(withIDs{log.Handler()}) }
 
 type withIDs struct{ slog.Handler }

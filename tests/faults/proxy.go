@@ -52,7 +52,7 @@ func newProxy(ctx context.Context, servers []*redistest.Server, seed uint64) (*p
 	return p, nil
 }
 
-// port is that of an address, after a colon.
+// port returns the port of an address, after a colon.
 func port(address string) string { return address[strings.LastIndexByte(address, ':'):] }
 
 func (p *proxy) url() string {

@@ -12,12 +12,9 @@ import (
 	"frontpage/tests/must"
 )
 
-// unwanted are phrases that the glossary of CONTRIBUTING.md replaces, each written here with a break (|)
-// so that this file does not contain them.
-var unwanted = []string{
-	"who|ever", "no|body", "some|body", "any|body", "a|new", "in fr|ont of", "makes o|ut", "finds out w|ho", "is t|old", "are t|old",
-	"does not ho|ld", "there is n|one", "is no er|ror", "in the pl|ace of", "the book's c|ode", "who is as|king", "contradicts it|self", "strang|er", "once mo|re", "has ne|ws",
-}
+// unwanted are the phrases of the glossary of CONTRIBUTING.md that no sentence needs, each written here with a break (|)
+// so that this file does not contain them. A reader edits the rest: a longer list made sentences odd that avoided it.
+var unwanted = []string{"who|ever", "a|new", "does not ho|ld", "is no er|ror", "in the pl|ace of", "who is as|king", "contradicts it|self"}
 
 // unchecked are files that are not written by hand (builds, generated code, lists of dependencies), and data.
 var unchecked = regexp.MustCompile(`^web/dist/|(^|/)generated\.go$|^web/site/src/data/gql\.ts$|(^|/)package-lock\.json$|(^|/)go\.sum$|(^|/)testdata/|\.(png|svg|csv)$|^LICENSE$`)
@@ -38,7 +35,6 @@ func TestTextsUseTheWordsOfTheGlossary(t *testing.T) {
 		if name == "CONTRIBUTING.md" {
 			text = glossary.ReplaceAllFunc(text, func(part []byte) []byte { return bytes.Repeat([]byte("\n"), bytes.Count(part, []byte("\n"))) })
 		}
-		text = bytes.ReplaceAll(text, []byte("http.No"+"Body"), []byte("http.Empty")) // net/http's name
 		for _, found := range pattern.FindAllIndex(text, -1) {
 			t.Errorf("%s:%d: %q: see the glossary in CONTRIBUTING.md", name, 1+bytes.Count(text[:found[0]], []byte("\n")), text[found[0]:found[1]])
 		}

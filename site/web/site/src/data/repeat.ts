@@ -11,7 +11,7 @@ const documents = { Vote, Post, Edit, Delete };
 // Later, a repeated vote could replace one from another device, and a repeated post be published twice.
 const lifetime = 60 * 60 * 1000; // milliseconds
 
-/** Repeats the mutations of a viewer that the previous page of this window left unanswered, and says what came of them. */
+/** Repeats the mutations of a viewer that the previous page of this window left unanswered, and says how they ended. */
 export async function repeat(client: Client, viewer: string, say: (message: string) => void): Promise<void> {
   const mutations = unanswered().filter((mutation) => [viewer, ""].includes(mutation.viewer));
   const young = mutations.filter(({ sentAt }) => Date.now() - sentAt < lifetime);
