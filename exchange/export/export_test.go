@@ -21,6 +21,7 @@ import (
 	"frontpage/redisrepo/casts"
 	"frontpage/redisrepo/check"
 	"frontpage/redisrepo/layout"
+	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/reports"
 	"frontpage/redisrepo/saved"
 	"frontpage/redisrepo/sealing"
@@ -271,6 +272,9 @@ func TestExportAndImportGiveTheSameSite(t *testing.T) {
 				t.Errorf("%d votes are out after they are put back: %v", n, err)
 			}
 			to.wantClean(t)
+			if edges, _, err := to.Walk(t.Context(), lists.Unexplained(), site.PageRequest{}); err != nil || len(edges) != 1 {
+				t.Errorf("%d articles were deleted without a ground, %v, want 1", len(edges), err)
+			}
 			items, _, err := to.Queue(t.Context(), nil, nil, nil)
 			if err != nil || len(items) != 4 {
 				t.Errorf("the queue has %v, %v, want the articles with open reports", items, err)

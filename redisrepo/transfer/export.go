@@ -89,7 +89,8 @@ type Deletion struct {
 	At float64       `json:"at"` // Unix seconds
 	By site.UserName `json:"by"`
 
-	FromReport bool `json:"from_report,omitempty"` // whether reports of the article led to it
+	FromReport  bool `json:"from_report,omitempty"` // whether reports of the article led to it
+	Unexplained bool `json:"unexplained,omitempty"` // whether it is listed as one without a ground
 }
 
 // Removal is why a moderator deleted or changed an article.
@@ -249,6 +250,7 @@ type recordReplies struct {
 	hash          *redis.MapStringStringCmd
 	time, deleted *redis.FloatCmd
 	best          *redis.FloatCmd
+	unexplained   *redis.FloatCmd
 	voted, down   *redis.StringSliceCmd
 	audit         *redis.MapStringStringCmd
 	history       *redis.MapStringStringCmd
@@ -359,7 +361,7 @@ func (f *recordReplies) queue(ctx context.Context, pipe redis.Pipeliner, p keys.
 		f.voted, f.down = pipe.SMembers(ctx, p.Voted(id)), pipe.SMembers(ctx, p.Downvoted(id))
 	}
 	f.audit, f.history = pipe.HGetAll(ctx, p.Audit(id)), pipe.HGetAll(ctx, p.History(id))
-	f.best = pipe.ZScore(ctx, p.Best(), id.String())
+	f.best, f.unexplained = pipe.ZScore(ctx, p.Best(), id.String()), pipe.ZScore(ctx, p.Unexplained(), id.String())
 	f.flags, f.void = pipe.HGetAll(ctx, p.Flags(id)), pipe.HGetAll(ctx, p.Void(id))
 }
 
@@ -437,7 +439,7 @@ func (f *recordReplies) record(id site.ArticleID) (*Record, error) {
 		rec.BestRank = &BestRank{best / rankings.PerRank, site.Hour(best % rankings.PerRank)}
 	}
 	if deleted {
-		rec.Deleted = &Deletion{By: site.UserName(site.ValidUTF8(string(site.UserOf(h.DeletedBy)))), FromReport: h.Reported == "1"}
+		rec.Deleted = &Deletion{By: site.UserName(site.ValidUTF8(string(site.UserOf(h.DeletedBy)))), FromReport: h.Reported == "1", Unexplained: f.unexplained.Err() == nil}
 		if rec.Deleted.At, err = site.ParseNumber(h.Deleted); err != nil {
 			return nil, fmt.Errorf("deleted: %w", err)
 		}

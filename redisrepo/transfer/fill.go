@@ -152,6 +152,9 @@ func (f *Filling) Put(ctx context.Context, records []*Record) error {
 			if best := rec.BestRank; best != nil && f.r.Store.Rules.FrontPages > 0 {
 				pipe.ZAdd(ctx, f.r.Store.Partition(rec.ID).Best(), redis.Z{Member: rec.ID.String(), Score: float64(best.Rank*rankings.PerRank + int64(best.Hour))})
 			}
+			if rec.Deleted != nil && rec.Deleted.Unexplained {
+				pipe.ZAdd(ctx, f.r.Store.Partition(rec.ID).Unexplained(), redis.Z{Member: rec.ID.String(), Score: rec.Deleted.At})
+			}
 			keys, args := f.putCall(rec)
 			putScript.EvalSha(ctx, pipe, keys, args...)
 		}

@@ -25,6 +25,25 @@ func TestKindsOfKeysAreDocumented(t *testing.T) {
 	}
 }
 
+// docs/backup.md says of each kind of key that an export does not have why.
+func TestWhatAnExportLeavesBehindIsDocumented(t *testing.T) {
+	t.Parallel()
+	_, section, _ := strings.Cut(read(t, "docs/backup.md"), "\n### What an export does not have\n")
+	section, _, _ = strings.Cut(section, "\n#")
+	rows := regexp.MustCompile("(?m)^\\| (`.*`) \\|").FindAllStringSubmatch(section, -1)
+	said := map[string]bool{}
+	for _, row := range rows {
+		for _, key := range regexp.MustCompile("`(\\w+):`").FindAllStringSubmatch(row[1], -1) {
+			said[key[1]] = true
+		}
+	}
+	for _, k := range keys.Kinds {
+		if is := k.Export == keys.Left; is && !said[k.Name] || !is && said[k.Name] {
+			t.Errorf("an export leaves %s: behind: %t, but docs/backup.md says %t", k.Name, is, said[k.Name])
+		}
+	}
+}
+
 // The tables of docs/settings.md come from the definitions of the settings.
 func TestDocumentedSettingsAreThoseOfTheProgram(t *testing.T) {
 	t.Parallel()

@@ -99,7 +99,7 @@ func TestConfigShowsNoSecret(t *testing.T) {
 func TestVariablesThatLookLikeSettingsAreWarnedOf(t *testing.T) {
 	t.Parallel()
 	unknown := []string{"FRONTPAGE_VOTING_WINDOWS=sesame", "FRONTPAGE_RATE_COMMENTS=sesame", "FRONTPAGE_REDIS_URL=sesame", "FRONTPAGE_TOKEN_LIMIT=sesame"}
-	foreign := []string{"FRONTPAGE_PORT=tcp://1", "FRONTPAGE_REDIS_PORT_6379_TCP_ADDR=1", "FRONTPAGE_SERVICE_HOST=1", "REDIS_PASSWORD=x", "LANG=C", "FRONTPAGE_MIGRATE_TO=x"}
+	foreign := []string{"FRONTPAGE_PORT=tcp://1", "FRONTPAGE_REDIS_PORT_6379_TCP_ADDR=1", "FRONTPAGE_SERVICE_HOST=1", "REDIS_PASSWORD=x", "LANG=C"}
 	env := append(append([]string{"REDIS_URL=memory://"}, unknown...), foreign...)
 	_, _, config := settingsOf(t, env)
 	for _, log := range []string{config, start(t, env...).Stop()} {
