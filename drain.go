@@ -75,15 +75,8 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	case slices.Contains(endpoints, req.URL.Path):
 		g.starting.ServeHTTP(w, req)
 	default:
-		unavailable(w, "the server is starting: try again in a moment")
+		endpoint.Unavailable(w, "the server is starting: try again in a moment")
 	}
-}
-
-// unavailable responds with 503 and a reason.
-func unavailable(w http.ResponseWriter, reason string) {
-	w.Header().Set("Retry-After", "1")
-	w.Header().Set("Cache-Control", "no-store")
-	http.Error(w, reason, http.StatusServiceUnavailable)
 }
 
 // What /readyz says once the store is loaded.
@@ -99,10 +92,10 @@ func (g *gate) ready(w http.ResponseWriter, req *http.Request) {
 	site := g.site.Load()
 	switch {
 	case g.stopping.Load():
-		unavailable(w, "stopping")
+		endpoint.Unavailable(w, "stopping")
 		return
 	case site == nil:
-		unavailable(w, "starting: "+*g.step.Load())
+		endpoint.Unavailable(w, "starting: "+*g.step.Load())
 		return
 	}
 	ctx, cancel := context.WithTimeout(req.Context(), readyTimeout)
@@ -126,7 +119,7 @@ func (g *gate) ready(w http.ResponseWriter, req *http.Request) {
 	if state == isReady || state == isReadOnly { // with another status, reading would stop as well
 		fmt.Fprintln(w, state)
 	} else {
-		unavailable(w, state)
+		endpoint.Unavailable(w, state)
 	}
 }
 

@@ -256,7 +256,7 @@ func (r *running) prepare(ctx context.Context, log *slog.Logger) (err error) {
 
 // listen opens the port. The gate refuses what needs the store until that is loaded.
 func (r *running) listen() error {
-	s, log := r.s, r.log
+	log := r.log
 	listener, err := listen(r.wanted)
 	if err != nil {
 		return err
@@ -265,10 +265,8 @@ func (r *running) listen() error {
 	r.gate = newGate(log, r.options)
 	server := newServer(r.gate, r.options, r.encryption, log)
 	server.Protocols.SetUnencryptedHTTP2(r.encryption == nil)
-	server.Handler = r.requests.Handler(newRequests(server.Handler, debug.SetMemoryLimit(-1), r.options.BodyLimit, s.TrustedProxies))
-	counted := newConnections(debug.SetMemoryLimit(-1), server.MaxHeaderBytes, s.TrustedProxies)
-	server.ConnState, server.ConnContext = counted.follow, endpoint.WithConn
-	accepting := countedListener{listener, counted}
+	accepting := endpoint.Receive(server, listener, debug.SetMemoryLimit(-1), r.options)
+	server.Handler = r.requests.Handler(server.Handler)
 	r.server = server
 	r.opened("server", func() error { _ = server.Close(); return nil })
 	r.failed = make(chan error, 1)

@@ -39,6 +39,7 @@ type Options struct {
 	Origins       []string           // origins, besides the site's own, whose scripts may read responses; "*" for all
 	Trusted       *Trusted           // the only documents that run; nil for any
 	Observers     []Observer         // are notified of each operation, in this order
+	Accounts      *Accounts          // what each address has; set by DefaultOptions
 }
 
 // DefaultOptions are right for a public API whose schema is no secret. Identity is not set.
@@ -55,6 +56,7 @@ func DefaultOptions() Options {
 		SharedAnswers: 50 * time.Millisecond,
 		MaxAge:        time.Second,
 		Introspection: true,
+		Accounts:      NewAccounts(),
 	}
 }
 
@@ -111,11 +113,11 @@ func New(schema Schema, repo *redisrepo.Repo, log *slog.Logger, o Options) *Hand
 		persisted := persistedQueries{log: log, repo: repo, texts: newDocumentCache[string, string]()}
 		exec.find, exec.keep = persisted.find, persisted.keep
 	}
-	streams := newStreams(o.Streams, schema)
+	streams := newStreams(o.Accounts, o.Streams, schema)
 	meter := &meter{rates: o.Rates, ruleOf: schema.Rule, repo: repo, local: localRates{counters: newSubjects[localCounter]()}, spent: newSubjects[time.Time]()}
 	exec.unread = meter.unread
 	if o.Rates.Cost.Most > 0 {
-		exec.shares = newShares()
+		exec.shares = newShares(o.Accounts)
 	}
 	both := transport{exec: exec, log: log, bodyLimit: o.BodyLimit, timeout: o.Timeout, streams: streams, identity: o.Identity, meter: meter}
 	sockets := &socketTransport{both, allowedOrigins(o.Origins)}

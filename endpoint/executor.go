@@ -59,7 +59,7 @@ func newExecutor(schema Schema, log *slog.Logger, o Options) *executor {
 	}
 	return &executor{
 		schema: schema, limits: o.Limits, introspection: o.Introspection, validation: newValidation(schema.Schema(), schema.Scalars, o.Limits, o.Introspection),
-		known: newDocumentCache[preparedKey, *prepared](), requests: newRequests(), ofSchema: newByteCache[sharedQuery, *finished](ofSchemaBytes, perFinished), slots: newSlots(o.MaxConcurrent), present: presentError(log, o.Limits, hidden), recover: recovered(log),
+		known: newDocumentCache[preparedKey, *prepared](), requests: newRequests(), ofSchema: newByteCache[sharedQuery, *finished](ofSchemaBytes, perFinished), slots: newSlots(o.Accounts, o.MaxConcurrent), present: presentError(log, o.Limits, hidden), recover: recovered(log),
 		observers: o.Observers,
 	}
 }
@@ -230,7 +230,7 @@ func (e *executor) prepared(o *operation, asked *request) (*prepared, gqlerror.L
 	}
 	var p *prepared
 	var errs gqlerror.List
-	o.turns.do(ViewerOf(o.ctx).Network(), func(*slot) {
+	o.turns.do(ViewerOf(o.ctx).Network(), func(*turn) {
 		if o.ctx.Err() != nil {
 			errs = presentable(wasCancelled())
 		} else {

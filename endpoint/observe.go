@@ -259,7 +259,7 @@ func (s *Stats) ofStreams(all *streams) {
 	for transport, n := range all.opened {
 		s.Streams[transport] = n
 	}
-	s.Subscriptions, s.Watched, s.StreamBytes = all.total.subscriptions, all.total.watched, all.total.bytes
+	s.Subscriptions, s.Watched, s.StreamBytes = all.total.subscriptions, all.total.watched, all.total.held
 	s.StreamLimit = all.limits.Memory
 }
 

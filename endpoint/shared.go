@@ -69,22 +69,18 @@ func (o *operation) recall() {
 
 // run runs a query or a mutation, or returns the response to an equal query, and a function to call once it is sent.
 func (o *operation) run(timeout time.Duration) (f *finished, sent func()) {
-	f = o.respond(timeout)
+	if o.kept != nil {
+		o.shares()
+		f = o.kept
+	} else {
+		f = o.shared(timeout)
+		if o.prepared.dependence == OnSchema && f.whole && len(o.asked.RawQuery) <= maxDocument {
+			o.exec.ofSchema.add(o.query(), f, f.size()+len(o.asked.RawQuery)+len(o.variables))
+		}
+	}
 	address, bytes := o.exec.sharing(o.ctx), len(f.plain.body)
 	o.exec.shares.sends(address, bytes)
 	return f, func() { o.exec.shares.sends(address, -bytes) }
-}
-
-func (o *operation) respond(timeout time.Duration) *finished {
-	if o.kept != nil {
-		o.shares()
-		return o.kept
-	}
-	f := o.shared(timeout)
-	if o.prepared.dependence == OnSchema && f.whole && len(o.asked.RawQuery) <= maxDocument {
-		o.exec.ofSchema.add(o.query(), f, f.size()+len(o.asked.RawQuery)+len(o.variables))
-	}
-	return f
 }
 
 // shared runs a query or a mutation, or returns the response to an equal query of this moment.

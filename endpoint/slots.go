@@ -8,7 +8,6 @@ import (
 	"net/netip"
 	"runtime"
 	"strings"
-	"sync"
 	"time"
 )
 
@@ -18,7 +17,7 @@ const (
 	slotPatience = 500 * time.Millisecond
 	// waitingPerSlot is how many operations of a kind may wait, for each slot. Each holds a few kilobytes.
 	waitingPerSlot = 32
-	// waitingPerAddress is how many operations of a kind of one address may wait for its share.
+	// waitingPerAddress is how many operations of one address may wait for its share.
 	waitingPerAddress = 128
 	// unreadBytes is how much of the responses to one address may be on its way before its next operation waits. A client
 	// that does not read holds a response until the server's WriteTimeout.
@@ -39,17 +38,14 @@ const (
 // slots bound the queries and mutations at work. Under more load than the server can carry, operations wait for a slot
 // first, and then some are refused, so that the others take not much longer than usual.
 type slots struct {
-	allowed    int // for one kind
-	longest    int // that the operations of one kind may wait
-	perAddress int // maximum of a kind for one address
-	waitingPer int // maximum for one address of those that wait
+	*Accounts     // its mu guards the fields below allowed and longest
+	allowed   int // for one kind
+	longest   int // that the operations of one kind may wait
 
-	mu      sync.Mutex
 	free    int
 	busy    [kinds]int
 	shed    [kinds]uint64    // how many were refused
 	waiting [kinds]list.List // of waiter
-	of      map[netip.Addr]addressSlots
 }
 
 // waiter is an operation that waits for a slot.
@@ -58,24 +54,18 @@ type waiter struct {
 	granted chan struct{} // is closed when it gets one
 }
 
-// addressSlots are the operations of an address, and the bytes of its responses that are being sent.
-type addressSlots struct {
-	busy            [kinds]int
-	waiting, unread int
-}
-
 // newSlots makes n slots. If n is 0, nil is returned, which does not bound anything.
-func newSlots(n int) *slots {
+func newSlots(accounts *Accounts, n int) *slots {
 	if n == 0 {
 		return nil
 	}
-	return &slots{allowed: n - n/4, longest: waitingPerSlot * n, perAddress: n, waitingPer: waitingPerSlot * n, free: n, of: map[netip.Addr]addressSlots{}}
+	return &slots{Accounts: accounts, allowed: n - n/4, longest: waitingPerSlot * n, free: n}
 }
 
 // newShares makes slots of which each address has perAddress, and which nothing else bounds.
-func newShares() *slots {
+func newShares(accounts *Accounts) *slots {
 	const unbounded = math.MaxInt32
-	return &slots{allowed: unbounded, longest: unbounded, perAddress: perAddress, waitingPer: waitingPerAddress, free: unbounded, of: map[netip.Addr]addressSlots{}}
+	return &slots{Accounts: accounts, allowed: unbounded, longest: unbounded, free: unbounded}
 }
 
 // acquire takes a slot for an operation, which must release it. With the zero address it counts for no address.
@@ -86,17 +76,17 @@ func (s *slots) acquire(ctx context.Context, kind int, address netip.Addr) *refu
 	s.mu.Lock()
 	// Those that wait although there is a slot wait for others of their address.
 	if s.available(kind, address) {
-		s.take(kind, address)
+		s.take(kind, address, 1)
 		s.mu.Unlock()
 		return nil
 	}
-	if s.waiting[kind].Len() >= s.longest || address.IsValid() && s.of[address].waiting >= s.waitingPer {
+	if a := s.addresses[address]; s.waiting[kind].Len() >= s.longest || a != nil && a.waiting >= waitingPerAddress {
 		s.mu.Unlock()
 		return s.refuse(ctx, kind)
 	}
 	granted := make(chan struct{})
 	place := s.waiting[kind].PushBack(waiter{address, granted})
-	s.count(address, addressSlots{waiting: 1})
+	s.count(address, func(a *account) { a.waiting++ })
 	s.mu.Unlock()
 
 	patience := time.NewTimer(slotPatience)
@@ -115,11 +105,7 @@ func (s *slots) acquire(ctx context.Context, kind int, address netip.Addr) *refu
 	default:
 	}
 	s.leave(kind, place)
-	if ctx.Err() != nil {
-		return wasCancelled()
-	}
-	s.shed[kind]++
-	return overloaded
+	return s.refusal(ctx, kind)
 }
 
 // release returns the slot of an operation.
@@ -129,20 +115,18 @@ func (s *slots) release(kind int, address netip.Addr) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.free++
-	s.busy[kind]--
-	s.countBusy(kind, address, -1)
+	s.take(kind, address, -1)
 	s.grant()
 }
 
 // sends counts the bytes of a response to an address from before it is sent, and -bytes afterwards.
 func (s *slots) sends(address netip.Addr, bytes int) {
-	if s == nil || !address.IsValid() {
+	if s == nil {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.count(address, addressSlots{unread: bytes})
+	s.count(address, func(a *account) { a.unread += bytes })
 	if bytes < 0 {
 		s.grant()
 	}
@@ -154,8 +138,9 @@ func (s *slots) grant() {
 		for place := s.waiting[kind].Front(); place != nil && s.free > 0; {
 			next := place.Next()
 			if w := place.Value.(waiter); s.available(kind, w.address) {
-				s.take(kind, w.address)
-				close(s.leave(kind, place).granted)
+				s.take(kind, w.address, 1)
+				s.leave(kind, place)
+				close(w.granted)
 			}
 			place = next
 		}
@@ -163,43 +148,31 @@ func (s *slots) grant() {
 }
 
 func (s *slots) available(kind int, address netip.Addr) bool {
-	return s.free > 0 && s.busy[kind] < s.allowed && (!address.IsValid() || s.of[address].busy[kind] < s.perAddress && s.of[address].unread < unreadBytes)
+	if s.free == 0 || s.busy[kind] >= s.allowed {
+		return false
+	}
+	a := s.addresses[address]
+	return a == nil || a.running[kind] < perAddress && a.unread < unreadBytes
 }
 
-func (s *slots) take(kind int, address netip.Addr) {
-	s.free--
-	s.busy[kind]++
-	s.countBusy(kind, address, 1)
+// take takes n slots, or returns -n.
+func (s *slots) take(kind int, address netip.Addr, n int) {
+	s.free -= n
+	s.busy[kind] += n
+	s.count(address, func(a *account) { a.running[kind] += n })
 }
 
 // leave removes an operation from those that wait.
-func (s *slots) leave(kind int, place *list.Element) waiter {
+func (s *slots) leave(kind int, place *list.Element) {
 	w := s.waiting[kind].Remove(place).(waiter)
-	s.count(w.address, addressSlots{waiting: -1})
-	return w
+	s.count(w.address, func(a *account) { a.waiting-- })
 }
 
-func (s *slots) countBusy(kind int, address netip.Addr, n int) {
-	var more addressSlots
-	more.busy[kind] = n
-	s.count(address, more)
-}
-
-// count adds to the counts of an address. Those of the zero address are not kept.
-func (s *slots) count(address netip.Addr, more addressSlots) {
-	if !address.IsValid() {
-		return
-	}
-	a := s.of[address]
-	for kind, n := range more.busy {
-		a.busy[kind] += n
-	}
-	a.waiting += more.waiting
-	a.unread += more.unread
-	if a == (addressSlots{}) {
-		delete(s.of, address)
-	} else {
-		s.of[address] = a
+// count changes the account of an address. The zero address has none.
+func (s *slots) count(address netip.Addr, change func(*account)) {
+	if address.IsValid() {
+		change(accountOf(s.addresses, address))
+		dropUnused(s.addresses, address)
 	}
 }
 
@@ -228,13 +201,20 @@ func (s *slots) refuse(ctx context.Context, kind int) *refusal {
 	defer patience.Stop()
 	select {
 	case <-patience.C:
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.shed[kind]++
-		return overloaded
 	case <-ctx.Done():
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.refusal(ctx, kind)
+}
+
+// refusal refuses an operation whose patience has ended, or its context.
+func (s *slots) refusal(ctx context.Context, kind int) *refusal {
+	if ctx.Err() != nil {
 		return wasCancelled()
 	}
+	s.shed[kind]++
+	return overloaded
 }
 
 // overloaded refuses an operation that got no slot.

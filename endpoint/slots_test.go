@@ -68,7 +68,7 @@ func pending(t *testing.T, results ...<-chan *refusal) {
 // unused checks that all slots are free and that nothing waits.
 func unused(t *testing.T, s *slots, n int) {
 	t.Helper()
-	if s.free != n || len(s.of) != 0 || s.busy != [kinds]int{} || s.waiting[mutations].Len() != 0 || s.waiting[queries].Len() != 0 {
+	if s.free != n || len(s.addresses) != 0 || s.busy != [kinds]int{} || s.waiting[mutations].Len() != 0 || s.waiting[queries].Len() != 0 {
 		t.Errorf("got %d free slots, %v busy, %d and %d waiting, want %d free slots", s.free, s.busy, s.waiting[0].Len(), s.waiting[1].Len(), n)
 	}
 }
@@ -76,7 +76,7 @@ func unused(t *testing.T, s *slots, n int) {
 func TestSlotsAreBoundedAndEachKindHasAShare(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := newSlots(8)
+		s := newSlots(NewAccounts(), 8)
 		taken(t, s, queries, 6)
 		third := asking(t.Context(), s, queries)
 		pending(t, third) // two slots are free
@@ -107,7 +107,7 @@ func TestSlotsAreBoundedAndEachKindHasAShare(t *testing.T) {
 func TestOperationsWaitInOrderAndForALimitedTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := newSlots(1)
+		s := newSlots(NewAccounts(), 1)
 		taken(t, s, queries, 1)
 		first, second := asking(t.Context(), s, queries), asking(t.Context(), s, queries)
 		ended(s, queries, 1)
@@ -124,7 +124,7 @@ func TestOperationsWaitInOrderAndForALimitedTime(t *testing.T) {
 func TestQueueOfWaitingOperationsIsBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := newSlots(1)
+		s := newSlots(NewAccounts(), 1)
 		taken(t, s, queries, 1)
 		var waiting []<-chan *refusal
 		for range waitingPerSlot {
@@ -149,7 +149,7 @@ func TestQueueOfWaitingOperationsIsBounded(t *testing.T) {
 func TestCancelledOperationsLeaveTheQueue(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := newSlots(1)
+		s := newSlots(NewAccounts(), 1)
 		taken(t, s, mutations, 1)
 		ctx, cancel := context.WithCancel(t.Context())
 		left, next := asking(ctx, s, mutations), asking(t.Context(), s, mutations)
@@ -167,7 +167,7 @@ func TestCancelledOperationsLeaveTheQueue(t *testing.T) {
 
 func TestNoSlotsMeansNoBound(t *testing.T) {
 	t.Parallel()
-	s := newSlots(0)
+	s := newSlots(NewAccounts(), 0)
 	for range 1000 {
 		if refused := s.acquire(t.Context(), queries, netip.Addr{}); refused != nil || s.full(queries) {
 			t.Fatalf("got %v, want no bound", refused)
@@ -180,7 +180,7 @@ func TestNoSlotsMeansNoBound(t *testing.T) {
 func TestAnAddressHasAShare(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := newShares()
+		s := newShares(NewAccounts())
 		free := s.free
 		greedy, other := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")
 		acquire := func(kind int, address netip.Addr) <-chan *refusal {
@@ -234,79 +234,85 @@ func TestAServiceThatActsForUsersTakesNoShare(t *testing.T) {
 	}
 }
 
-// turn records that it was its address' turn, after it may.
-type turn struct {
-	may  chan struct{}
-	done func()
-}
-
-func (t turn) send(k *slot) {
-	k.wait(func() { <-t.may })
-	t.done()
-}
-
+// An address has one turn after another, also if it has more work than others.
 func TestAddressesTakeTurns(t *testing.T) {
 	t.Parallel()
-	all := newTurns()
-	all.free = 1
-	now := make(chan struct{})
-	close(now)
-	var order []string
-	finished := make(chan struct{})
-	add := func(address, name string, last bool) {
-		all.add(netip.MustParseAddr(address), turn{now, func() {
-			order = append(order, name)
-			if last {
-				close(finished)
-			}
-		}})
-	}
-	first := make(chan struct{})
-	began := make(chan struct{})
-	all.add(netip.MustParseAddr("10.0.0.1"), sendFunc(func(*slot) { close(began); <-first }))
-	<-began
-	add("10.0.0.1", "a", false)
-	add("10.0.0.1", "a", false)
-	add("10.0.0.1", "a", true)
-	add("10.0.0.2", "b", false)
-	add("10.0.0.3", "c", false)
-	close(first)
-	<-finished
-	if want := []string{"a", "b", "c", "a", "a"}; !slices.Equal(order, want) {
-		t.Errorf("got %v, want %v", order, want)
+	synctest.Test(t, func(t *testing.T) {
+		all := newTurns(NewAccounts())
+		all.free = 1
+		var order []string
+		busy := make(chan struct{})
+		go all.do(netip.MustParseAddr("10.0.0.1"), func(*turn) { <-busy })
+		synctest.Wait()
+		for _, name := range []string{"a", "a", "a", "b", "c"} {
+			address := netip.AddrFrom4([4]byte{10, 0, 0, name[0]})
+			go all.do(address, func(*turn) { order = append(order, name) })
+			synctest.Wait()
+		}
+		close(busy)
+		synctest.Wait()
+		if want := []string{"a", "b", "c", "a", "a"}; !slices.Equal(order, want) {
+			t.Errorf("got %v, want %v", order, want)
+		}
+		unusedTurns(t, all, 1)
+	})
+}
+
+// What waits for something else has no CPU. While as much of one address waits as may, its other work does not begin.
+func TestWhatWaitsGivesItsTurnToOthers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		all := newTurns(NewAccounts())
+		all.free = 1
+		slow := netip.MustParseAddr("10.0.0.1")
+		blocked := make(chan struct{})
+		begun, ended := 0, 0
+		for range maxSending + 3 {
+			go all.do(slow, func(k *turn) {
+				begun++
+				k.wait(func() { <-blocked })
+				ended++
+			})
+		}
+		synctest.Wait()
+		other := false
+		all.do(netip.MustParseAddr("10.0.0.2"), func(*turn) { other = true })
+		if begun != maxSending || !other {
+			t.Errorf("%d turns of an address have begun, want %d; another address had its turn: %v, want it", begun, maxSending, other)
+		}
+		close(blocked)
+		synctest.Wait()
+		if ended != maxSending+3 {
+			t.Errorf("%d turns have ended, want all", ended)
+		}
+		unusedTurns(t, all, 1)
+	})
+}
+
+func TestAPanicEndsItsTurn(t *testing.T) {
+	t.Parallel()
+	all := newTurns(NewAccounts())
+	free := all.free
+	for _, wait := range []bool{false, true} {
+		func() {
+			defer func() { _ = recover() }()
+			all.do(netip.MustParseAddr("10.0.0.1"), func(k *turn) {
+				if wait {
+					k.wait(func() { panic("while it waits") })
+				}
+				panic("while it works")
+			})
+		}()
+		unusedTurns(t, all, free)
 	}
 }
 
-type sendFunc func(*slot)
-
-func (f sendFunc) send(k *slot) { f(k) }
-
-func TestWaitingStreamPassesItsSlotOn(t *testing.T) {
-	t.Parallel()
-	all := newTurns()
-	all.free = 1
-	address := netip.MustParseAddr("10.0.0.1")
-	blocked := make(chan struct{})
-	ended := make(chan struct{}, 2*maxLate)
-	for range maxLate {
-		all.add(address, turn{blocked, func() { ended <- struct{}{} }})
-	}
-	for range 3 { // while maxLate streams of the address are blocked, its others wait
-		all.add(address, turn{blocked, func() { ended <- struct{}{} }})
-	}
-	other := make(chan struct{})
-	all.add(netip.MustParseAddr("10.0.0.2"), sendFunc(func(*slot) { close(other) }))
-	<-other
-	close(blocked)
-	for range maxLate + 3 {
-		<-ended
-	}
-	done := make(chan struct{})
-	all.add(address, sendFunc(func(*slot) { close(done) }))
-	<-done
+// unusedTurns checks that no address has work.
+func unusedTurns(t *testing.T, all *turns, free int) {
+	t.Helper()
 	all.mu.Lock()
 	defer all.mu.Unlock()
-	if len(all.next) != 0 {
-		t.Errorf("got %d addresses that wait, want none", len(all.next))
+	if all.free != free || len(all.next) != 0 || len(all.addresses) != 0 {
+		t.Errorf("got %d free CPUs, %d addresses that wait, %d accounts, want %d, 0 and 0", all.free, len(all.next), len(all.addresses), free)
 	}
 }

@@ -13,12 +13,12 @@ func (s *socket) wake(so *socketOperation) {
 	s.waiting = append(s.waiting, so)
 	if !s.sending {
 		s.sending = true
-		s.streams.turns.add(ViewerOf(s.ctx).Network(), s)
+		go s.streams.turns.do(ViewerOf(s.ctx).Network(), s.send)
 	}
 }
 
-// send sends pending events of one subscription. It implements sender.
-func (s *socket) send(k *slot) {
+// send sends pending events of one subscription.
+func (s *socket) send(k *turn) {
 	s.wakes.Lock()
 	so := s.waiting[0]
 	s.waiting = s.waiting[1:]
@@ -32,7 +32,7 @@ func (s *socket) send(k *slot) {
 }
 
 // sendEvents sends events in one write. It returns how many bytes they are, and whether more are pending.
-func (s *socket) sendEvents(so *socketOperation, k *slot) (size int, more bool) {
+func (s *socket) sendEvents(so *socketOperation, k *turn) (size int, more bool) {
 	sub := so.sub
 	sub.mu.Lock()
 	defer sub.mu.Unlock()
@@ -45,7 +45,7 @@ func (s *socket) sendEvents(so *socketOperation, k *slot) (size int, more bool) 
 	return s.writeEvents(so, sub, events, k), more
 }
 
-func (s *socket) writeEvents(so *socketOperation, sub *subscription, events []event, k *slot) (size int) {
+func (s *socket) writeEvents(so *socketOperation, sub *subscription, events []event, k *turn) (size int) {
 	k.wait(s.mu.Lock) // another message may be being written
 	defer s.mu.Unlock()
 	if s.operations[so.id] != so || s.stopping || len(events) == 0 {
@@ -62,11 +62,10 @@ func (s *socket) writeEvents(so *socketOperation, sub *subscription, events []ev
 		}
 	}
 	s.streams.sent.add(OverSocket, sent, size)
-	k.wait(func() {
-		if s.bounded.release() != nil {
-			s.end()
-		}
-	})
+	k.rest()
+	if s.bounded.release() != nil {
+		s.end()
+	}
 	return size
 }
 
@@ -95,7 +94,7 @@ func (s *socket) again() {
 	s.wakes.Lock()
 	defer s.wakes.Unlock()
 	if s.sending = len(s.waiting) > 0; s.sending {
-		s.streams.turns.add(ViewerOf(s.ctx).Network(), s)
+		go s.streams.turns.do(ViewerOf(s.ctx).Network(), s.send)
 	} else {
 		s.waiting = nil
 	}

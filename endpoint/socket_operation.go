@@ -123,7 +123,7 @@ func (s *socket) recovered(so *socketOperation, op *operation) {
 
 // start prepares and charges an operation, and begins a subscription.
 func (s *socket) start(so *socketOperation, op *operation, asked *request) (refused *refusal) {
-	s.streams.turns.do(ViewerOf(op.ctx).Network(), func(*slot) {
+	s.streams.turns.do(ViewerOf(op.ctx).Network(), func(*turn) {
 		if refused = op.prepare(asked, s.request.Header); refused == nil && op.subscribes() {
 			refused = s.streams.admit(op, 0)
 		}

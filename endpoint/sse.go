@@ -58,8 +58,8 @@ func (t *httpTransport) stream(w http.ResponseWriter, req *http.Request, op *ope
 		return nil
 	}
 	boundSendBuffer(req.Context())
-	if alone, ok := req.Context().Value(connKey{}).(interface{ BeginStream() }); ok && req.ProtoMajor == 1 {
-		alone.BeginStream()
+	if conn, ok := connOf(req.Context()).(*countedConn); ok && req.ProtoMajor == 1 {
+		conn.count(0, 0) // until it is idle again
 	}
 	var f *finished
 	switch {
@@ -96,8 +96,7 @@ func boundSendBuffer(ctx context.Context) {
 	}
 }
 
-// WithConn is for http.Server.ConnContext. It lets streams bound the kernel's send buffer. A stream that has the
-// connection to itself calls its method BeginStream, if there is one. Streams also work without WithConn.
+// WithConn is for http.Server.ConnContext. It lets streams bound the kernel's send buffer. They also work without it.
 func WithConn(ctx context.Context, conn net.Conn) context.Context {
 	if encrypted, ok := conn.(*tls.Conn); ok {
 		conn = encrypted.NetConn()
@@ -105,8 +104,8 @@ func WithConn(ctx context.Context, conn net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, conn)
 }
 
-// ConnOf returns the connection that WithConn has put into the context of a request, below its encryption, or nil.
-func ConnOf(ctx context.Context) net.Conn {
+// connOf returns the connection that WithConn has put into the context of a request, below its encryption, or nil.
+func connOf(ctx context.Context) net.Conn {
 	conn, _ := ctx.Value(connKey{}).(net.Conn)
 	return conn
 }
@@ -183,13 +182,13 @@ func (e *eventStream) response(body []byte) error {
 // events sends the pending events of a subscription, when it is the stream's turn.
 func (e *eventStream) events(all *streams, s *subscription) (err error) {
 	for more := true; more && err == nil; {
-		all.turns.do(ViewerOf(s.ctx).Network(), func(k *slot) { more, err = e.batch(s, k) })
+		all.turns.do(ViewerOf(s.ctx).Network(), func(k *turn) { more, err = e.batch(s, k) })
 	}
 	return err
 }
 
 // batch sends some of the pending events.
-func (e *eventStream) batch(s *subscription, k *slot) (more bool, err error) {
+func (e *eventStream) batch(s *subscription, k *turn) (more bool, err error) {
 	events, more := s.take(k)
 	defer done(events)
 	var text []byte
@@ -202,7 +201,8 @@ func (e *eventStream) batch(s *subscription, k *slot) (more bool, err error) {
 	}
 	if text != nil {
 		s.streams.sent.add(OverEvents, sent, len(text))
-		k.wait(func() { err = e.send(text) })
+		k.rest()
+		err = e.send(text)
 	}
 	return more, err
 }

@@ -3,12 +3,9 @@ package endpoint
 import (
 	"context"
 	"net/http"
-	"net/netip"
 	"runtime"
 	"sync"
 	"time"
-
-	"frontpage/redisrepo/site"
 )
 
 // StreamLimits bound open streams. A stream is a WebSocket or a response of server-sent events.
@@ -37,7 +34,8 @@ func DefaultStreamLimits() StreamLimits {
 
 // streams are all open streams of this process, and what their subscriptions share.
 type streams struct {
-	limits StreamLimits
+	*Accounts // its mu guards the fields below reading, but open
+	limits    StreamLimits
 
 	watchedBy func(arguments map[string]any) int
 	answers   *byteCache[answerKey, answer] // shared ones, the latest
@@ -46,15 +44,11 @@ type streams struct {
 	opening   chan struct{} // a slot is taken while a subscription is charged, and its articles are read
 	reading   chan struct{} // a slot is taken while an answer is made that may read more than the article
 
-	mu        sync.Mutex
-	open      sync.WaitGroup
-	stopping  bool // no stream may open
-	waves     [waves]wave
-	last      int // the wave that got the latest stream
-	total     usage
-	opened    map[string]int // open streams, by transport
-	addresses map[netip.Addr]*usage
-	viewers   map[site.UserName]*usage
+	open     sync.WaitGroup
+	stopping bool // no stream may open
+	waves    [waves]wave
+	last     int            // the wave that got the latest stream
+	opened   map[string]int // open streams, by transport
 }
 
 // waves is how many groups of streams are ended one after another when the server stops.
@@ -67,10 +61,10 @@ type wave struct {
 	end    context.CancelFunc
 }
 
-func newStreams(limits StreamLimits, schema Schema) *streams {
+func newStreams(accounts *Accounts, limits StreamLimits, schema Schema) *streams {
 	s := &streams{
-		limits: limits, opened: map[string]int{}, addresses: map[netip.Addr]*usage{}, viewers: map[site.UserName]*usage{},
-		turns: newTurns(), opening: make(chan struct{}, 16*runtime.GOMAXPROCS(0)),
+		Accounts: accounts, limits: limits, opened: map[string]int{},
+		turns: newTurns(accounts), opening: make(chan struct{}, 16*runtime.GOMAXPROCS(0)),
 		reading: make(chan struct{}, 16*runtime.GOMAXPROCS(0)),
 		answers: newByteCache[answerKey, answer](answerBytes, perAnswer), watchedBy: schema.Watched,
 	}
@@ -89,34 +83,26 @@ func (s *streams) enter(ctx context.Context, transport string, bytes int) (endin
 	if s.stopping {
 		return nil, nil, &refusal{code: codeUnavailable, message: "the server is stopping: connect again", status: http.StatusServiceUnavailable}
 	}
-	bounds, u := s.bounds(client), usageOf(s.addresses, client.Network())
-	if u.streams >= s.limits.PerAddress {
+	if a := s.addresses[client.Network()]; a != nil && a.streams >= s.limits.PerAddress {
 		return nil, nil, tooManyStreams("your address", s.limits.PerAddress)
 	}
-	for _, b := range bounds {
-		if refused := b.exceededBy(weight{bytes: bytes}); refused != nil {
-			s.forget(client)
-			return nil, nil, refused
-		}
+	w := weight{bytes: bytes}
+	if refused := s.add(client, w); refused != nil {
+		return nil, nil, refused
 	}
-	count := func(streams, bytes int) {
-		u.streams += streams
-		s.opened[transport] += streams
-		for _, b := range bounds {
-			b.bytes += bytes
-		}
-	}
-	count(1, bytes)
+	accountOf(s.addresses, client.Network()).streams++
+	s.opened[transport]++
 	s.open.Add(1)
 	s.last = (s.last + 1) % waves
-	w := &s.waves[s.last]
-	w.open++
-	return w.ending, func() {
+	in := &s.waves[s.last]
+	in.open++
+	return in.ending, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		count(-1, -bytes)
-		w.open--
-		s.forget(client)
+		accountOf(s.addresses, client.Network()).streams--
+		s.remove(client, w)
+		s.opened[transport]--
+		in.open--
 		s.open.Done()
 	}, nil
 }
@@ -129,16 +115,37 @@ func (s *streams) enterViewer(ctx context.Context) (leave func(), refused *refus
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if u := s.viewers[name]; u != nil && u.streams >= s.limits.PerViewer {
+	a := accountOf(s.users, name)
+	if a.streams >= s.limits.PerViewer {
 		return nil, tooManyStreams(string(name), s.limits.PerViewer)
 	}
-	usageOf(s.viewers, name).streams++
+	a.streams++
 	return func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.viewers[name].streams--
-		forgetUnused(s.viewers, name)
+		a.streams--
+		dropUnused(s.users, name)
 	}, nil
+}
+
+// begins runs f, which charges or begins a subscription. Of thousands that come at once, a few use the store at a
+// time: the others wait here, and not for a connection that requests need.
+func (s *streams) begins(ctx context.Context, timeout time.Duration, f func() *refusal) *refusal {
+	select {
+	case s.opening <- struct{}{}: // without a timer
+	default:
+		patience := time.NewTimer(timeout)
+		defer patience.Stop()
+		select {
+		case s.opening <- struct{}{}:
+		case <-patience.C:
+			return tookTooLong(http.StatusServiceUnavailable)
+		case <-ctx.Done():
+			return wasCancelled()
+		}
+	}
+	defer func() { <-s.opening }()
+	return f()
 }
 
 func tooManyStreams(owner string, allowed int) *refusal {

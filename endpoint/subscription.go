@@ -159,7 +159,7 @@ func valueVariables(v *ast.Value, names map[string]bool) {
 const maxBatch = 16 << 10
 
 // take makes an event for each article that has changed, until they are maxBatch. more says that some are left.
-func (s *subscription) take(k *slot) (events []event, more bool) {
+func (s *subscription) take(k *turn) (events []event, more bool) {
 	size := 0
 	for size < maxBatch {
 		d, ok := s.watch.Take()
@@ -191,7 +191,7 @@ func (s *subscription) take(k *slot) (events []event, more bool) {
 }
 
 // catchUp reads posts that the client does not have yet. If it fails, it is called again later.
-func (s *subscription) catchUp(k *slot) (ok bool) {
+func (s *subscription) catchUp(k *turn) (ok bool) {
 	k.wait(func() {
 		s.streams.reading <- struct{}{}
 		defer func() { <-s.streams.reading }()
@@ -210,7 +210,7 @@ func (e *event) cursor() string {
 }
 
 // renew returns what to send for an event, which it makes again if the article has changed.
-func (s *subscription) renew(e *event, k *slot) []byte {
+func (s *subscription) renew(e *event, k *turn) []byte {
 	if e.delivery.Event() == nil && e.delivery.Newest() != e.article {
 		e.answer = s.make(&e.delivery, k)
 	}
@@ -218,7 +218,7 @@ func (s *subscription) renew(e *event, k *slot) []byte {
 }
 
 // make returns the answer about the newest state of an article, a shared one if possible.
-func (s *subscription) make(d *live.Delivery, k *slot) (a answer) {
+func (s *subscription) make(d *live.Delivery, k *turn) (a answer) {
 	switch {
 	case s.shared:
 		return s.share(d)

@@ -3,170 +3,122 @@ package endpoint
 import (
 	"net/netip"
 	"runtime"
-	"sync"
-	"time"
+	"slices"
 )
 
-const (
-	// maxWait is how long a stream may wait for the store, or for a client that does not read, before another
-	// stream gets its slot.
-	maxWait = 20 * time.Millisecond
-	// maxLate is how many streams of an address may wait for longer. Each holds events in memory.
-	maxLate = 64
-)
+// maxSending is how many streams of an address may be sending at a time, most of them waiting for the store or for a client that
+// does not read. Each holds events in memory.
+const maxSending = 64
 
-// turns lets streams send their events and begin their operations, a few at a time. Thousands may be due at once,
-// and requests must not wait for them: with half of the CPUs a request finds another one idle. (With all of them
-// it would not only wait in a queue: Go then looks for data on connections every 10 ms only.) Addresses take turns,
-// and so do the streams of an address.
+// turns let half of the CPUs read unknown documents, begin subscriptions and make events. Thousands may be due at once, and
+// requests find another CPU idle. (With all of them a request would not only wait in a queue: Go then looks for data on
+// connections every 10 ms only.) Addresses take turns.
 type turns struct {
-	mu        sync.Mutex
-	addresses map[netip.Addr]*addressTurns
-	next      []*addressTurns // those with a stream that may send, in the order of their turns
-	free      int             // unused slots
+	*Accounts              // its mu guards the fields below
+	free      int          // unused CPUs
+	next      []netip.Addr // those with work that waits for a CPU, in the order of their turns
 }
 
-// addressTurns are the streams of an address that wait for their turn.
-type addressTurns struct {
+// turn is work of an address.
+type turn struct {
+	turns   *turns
 	address netip.Addr
-	waiting []sender
-	late    int  // streams that wait for longer than maxWait
-	listed  bool // in turns.next
+	working bool // it has a CPU
 }
 
-// sender is a stream with something to send. It calls step before each event, and wait for what may block.
-type sender interface{ send(k *slot) }
-
-// slot allows a stream to send events.
-type slot struct {
-	turns *turns
-	of    *addressTurns // of the stream that sends
-
-	timer *time.Timer // calls giveUp
-	late  bool        // another stream has the slot now
+func newTurns(accounts *Accounts) *turns {
+	return &turns{Accounts: accounts, free: max(1, runtime.GOMAXPROCS(0)/2)}
 }
 
-func newTurns() *turns {
-	return &turns{addresses: map[netip.Addr]*addressTurns{}, free: max(1, runtime.GOMAXPROCS(0)/2)}
+// do runs f when it is the address' turn. f calls wait for what may block.
+func (t *turns) do(address netip.Addr, f func(k *turn)) {
+	k := &turn{turns: t, address: address}
+	k.begin()
+	defer k.end()
+	f(k)
 }
 
-// do runs f when it is the address' turn, and returns after it.
-func (t *turns) do(address netip.Addr, f func(k *slot)) {
-	s := &task{run: f, done: make(chan struct{})}
-	t.add(address, s)
-	<-s.done
-	if s.cause != nil {
-		panic(s.cause)
+// begin waits until fewer than maxSending of the address have begun, and for a CPU.
+func (k *turn) begin() {
+	t := k.turns
+	t.mu.Lock()
+	a := accountOf(t.addresses, k.address)
+	if a.sending < maxSending {
+		a.sending++
+		t.mu.Unlock()
+	} else {
+		ended := make(chan struct{})
+		a.begins = append(a.begins, ended)
+		t.mu.Unlock()
+		<-ended // the place of one that has ended
 	}
+	k.work()
 }
 
-// task runs a function in a turn.
-type task struct {
-	run   func(*slot)
-	cause any // what run panicked with
-	done  chan struct{}
-}
-
-// send implements sender.
-func (t *task) send(k *slot) {
-	defer close(t.done)
-	defer func() { t.cause = recover() }()
-	t.run(k)
-}
-
-// add has s send its events when it is its turn.
-func (t *turns) add(address netip.Addr, s sender) {
+// end gives up the CPU, if the turn has one, and the place of one that has begun.
+func (k *turn) end() {
+	k.rest()
+	t := k.turns
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	a := t.addresses[address]
-	if a == nil {
-		a = &addressTurns{address: address}
-		t.addresses[address] = a
+	a := accountOf(t.addresses, k.address)
+	if len(a.begins) > 0 {
+		close(a.begins[0])
+		a.begins = a.begins[1:]
+		return
 	}
-	a.waiting = append(a.waiting, s)
-	t.list(a)
-	t.start()
+	a.sending--
+	dropUnused(t.addresses, k.address)
 }
 
-// list gives an address a turn, if it has a stream that may send.
-func (t *turns) list(a *addressTurns) {
-	if !a.listed && len(a.waiting) > 0 && a.late < maxLate {
-		a.listed = true
-		t.next = append(t.next, a)
-	}
-	if len(a.waiting) == 0 && a.late == 0 {
-		delete(t.addresses, a.address)
-	}
-}
-
-// start uses a free slot, if a stream waits for one.
-func (t *turns) start() {
-	if t.free > 0 && len(t.next) > 0 {
+// work waits for a CPU.
+func (k *turn) work() {
+	t := k.turns
+	k.working = true
+	t.mu.Lock()
+	if t.free > 0 {
 		t.free--
-		go t.work()
+		t.mu.Unlock()
+		return
 	}
+	a := accountOf(t.addresses, k.address)
+	granted := make(chan struct{})
+	a.works = append(a.works, granted)
+	if len(a.works) == 1 {
+		t.next = append(t.next, k.address)
+	}
+	t.mu.Unlock()
+	<-granted
 }
 
-// work uses a slot until no stream waits for it, or until another goroutine got it.
-func (t *turns) work() {
-	k := &slot{turns: t}
-	k.timer = time.AfterFunc(time.Hour, k.giveUp)
-	k.timer.Stop()
-	for s := t.take(k); s != nil; s = t.take(k) {
-		s.send(k)
-		if k.late {
-			k.back()
-			return
-		}
+// rest gives the CPU to the next address, until work.
+func (k *turn) rest() {
+	if !k.working {
+		return
 	}
-}
-
-// take returns the stream whose turn it is. Without one, it frees the slot.
-func (t *turns) take(k *slot) sender {
+	k.working = false
+	t := k.turns
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(t.next) == 0 {
 		t.free++
-		return nil
+		return
 	}
-	a := t.next[0]
-	t.next = t.next[1:]
-	s := a.waiting[0]
-	a.waiting = a.waiting[1:]
-	a.listed = false
-	k.of = a
-	t.list(a)
-	return s
+	address := t.next[0]
+	t.next = slices.Delete(t.next, 0, 1)
+	a := t.addresses[address]
+	close(a.works[0])
+	if a.works = a.works[1:]; len(a.works) > 0 {
+		t.next = append(t.next, address)
+	}
 }
 
 // step lets requests go first that are ready to run.
-func (k *slot) step() { runtime.Gosched() }
+func (k *turn) step() { runtime.Gosched() }
 
-// wait runs f, which may block. If it does, the slot is another stream's from then on.
-func (k *slot) wait(f func()) {
-	if k.late {
-		f()
-		return
-	}
-	k.timer.Reset(maxWait)
-	defer func() { k.late = !k.timer.Stop() }()
+// wait runs f, which may block, without a CPU.
+func (k *turn) wait(f func()) {
+	k.rest()
 	f()
-}
-
-// giveUp passes the slot on.
-func (k *slot) giveUp() {
-	k.turns.mu.Lock()
-	defer k.turns.mu.Unlock()
-	k.of.late++
-	k.turns.free++
-	k.turns.start()
-}
-
-// back ends the turn of a stream that was late.
-func (k *slot) back() {
-	k.turns.mu.Lock()
-	defer k.turns.mu.Unlock()
-	k.of.late--
-	k.turns.list(k.of)
-	k.turns.start()
+	k.work()
 }

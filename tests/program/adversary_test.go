@@ -483,7 +483,7 @@ func TestUnfinishedRequestsOfAConnectionAreLimited(t *testing.T) {
 		defer func() { _ = res.Body.Close() }()
 		return res.StatusCode
 	}
-	const fit, more = 10, 2 // of 2 MiB
+	const fit, more = 61, 2 // of 12 MiB
 	answers := make(chan int, fit+more)
 	var bodies []*io.PipeWriter
 	for range fit + more {
