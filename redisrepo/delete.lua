@@ -1,7 +1,7 @@
 -- delete.lua: remove one article from all listings and groups. Its hash and its voters stay, so that
 -- undelete.lua can restore it. A second call for an article that a moderator deleted can say why.
 --
--- uses names now whole types allowed append moderation lists_at index_group groups leave worth keep_front settling
+-- uses types names now whole append moderation index_group groups leave worth keep_front settling
 -- KEY article          article:ID    hash     the article
 -- KEY times            time:         zset     posting times, Unix seconds
 -- KEY scores           score:        zset     the ranking, Unix seconds
@@ -51,100 +51,101 @@
 -- Safe to run twice: the second run finds the article deleted, and its reason given, and changes nothing.
 
 is_moderator = is_moderator == '1'
-local hash = redis.call('HMGET', article,
-  'groups', 'poster', 'time', 'votes', 'downvotes', 'revision', 'deleted', 'title', 'link', 'uncounted', 'deleted_by', 'why')
-local time, score = redis.call('ZSCORE', times, member), redis.call('ZSCORE', scores, member)
+
+local hash = redis.call('HMGET', article, 'groups', 'poster', 'time', 'votes', 'downvotes', 'revision',
+  'deleted', 'title', 'link', 'uncounted', 'deleted_by', 'why')
+local group_text = hash[1]
 local poster = hash[2] or ''
-local may = is_moderator or poster == by
-if poster == by then ground = '' end
-local lacks = not hash[12] or reason ~= '' and string.sub(hash[12], -1) == '\n' -- the reason
-local tells = hash[7] and is_moderator and ground ~= '' and hash[11] ~= poster and lacks
+local time = hash[3]
+local votes = whole(hash[4] or '0')
+local downvotes = whole(hash[5] or '0')
+local revision = whole(hash[6] or '0')
+local is_deleted = hash[7]
+local title = hash[8] or ''
+local link = hash[9] or ''
+local uncounted = hash[10] == '1'
+local deleted_by = hash[11]
+local why = hash[12]
+local score = redis.call('ZSCORE', scores, member)
+local is_listed = score and redis.call('ZSCORE', times, member)
+
+local own = poster == by
+local may = is_moderator or own
+if own then ground = '' end
+local lacks_reason = not why or reason ~= '' and string.sub(why, -1) == '\n'
+local explains = is_deleted and is_moderator and ground ~= '' and deleted_by ~= poster and lacks_reason
+
 local settling, problem = settling_of(flags, flagged, contacts, later_contacts, may and settled or '', by)
 if problem == 'CONFLICT' then return {'CONFLICT'} end
 if problem then return {'STALE_REPORTS'} end
 local standing = settling and standing_of(article, ranking)
+if settling and not standing then return redis.error_reply('CORRUPT time, votes or revision of ' .. member) end
+
 local function settle_reports()
-  settle(settling, events, standing, log, max_entries, member, by, via, now, 'title', hash[8] or '', 'link', hash[9] or '', 'reason', reason,
-    'ground', ground, 'basis', basis)
+  settle(settling, events, standing, log, max_entries, member, by, via, now,
+    'title', title, 'link', link, 'reason', reason, 'ground', ground, 'basis', basis)
 end
-if settling then
-  if not standing then return redis.error_reply('CORRUPT time, votes or revision of ' .. member) end
-  must_be_stream(log)
-  must_be_allowed('HSET', article, 'XADD', log)
-  must_take_entries(events)
-end
-if hash[7] and may and not tells then
+
+if is_deleted and may and not explains then
   now = now_or(now)
   settle_reports()
   return {'OK', redis.call('HGETALL', article)}
 end
-if not hash[3] or not tells and (not time or not score or hash[7]) then return {'NOT_FOUND'} end
+if not time or not explains and (is_deleted or not is_listed) then return {'NOT_FOUND'} end
 if not may then return {'FORBIDDEN'} end
-local votes, downvotes = whole(hash[4] or '0'), whole(hash[5] or '0')
-if not votes or not downvotes or not whole(hash[6] or '0') then return redis.error_reply('CORRUPT votes or revision of ' .. member) end
+if not votes or not downvotes or not revision then return redis.error_reply('CORRUPT votes or revision of ' .. member) end
 
-local link, own = hash[9] or '', poster == by
-local function tell(at, score)
-  log_moderation(log, max_entries, 'deleted', member, by, via, at, 'title', hash[8] or '', 'link', link, 'reason', reason,
-    'ground', ground, 'basis', basis)
-  local revision = redis.call('HINCRBY', article, 'revision', 1)
-  append(events, 'deleted', member, revision, votes, downvotes, score, by, '', hash[3], hash[1], at, '', ground, basis, reason)
-  return {'OK', redis.call('HGETALL', article)}
-end
-if tells then
-  must_be_stream(log)
-  must_be_zset(unexplained)
-  must_be_allowed('HSET', article, 'HINCRBY', article, 'ZREM', unexplained, 'XADD', log, 'HGETALL', article)
-  must_take_entries(events)
-  now = now_or(now)
+-- record keeps why the article was deleted, decides the reports, and enters the deletion into both logs.
+local function record(score_before)
   settle_reports()
   if settling then redis.call('HSET', article, 'reported', 1) end
-  redis.call('HSET', article, 'why', why_of(now, ground, by, basis, reason))
+  if ground ~= '' then redis.call('HSET', article, 'why', why_of(now, ground, by, basis, reason)) end
+  redis.call('HSET', article, 'revision', revision + 1)
+  log_moderation(log, max_entries, 'deleted', member, by, via, now,
+    'title', title, 'link', link, 'reason', reason, 'ground', ground, 'basis', basis)
+  append(events, 'deleted', member, {
+    revision = revision + 1, votes = votes, downvotes = downvotes, score = score_before, by = by, to = '',
+    time = time, groups = group_text, at = now, ground = ground, basis = basis, reason = reason,
+  })
+end
+
+if explains then
+  now = now_or(now)
+  record(tonumber(time) + worth(ranking, votes))
   redis.call('ZREM', unexplained, member)
-  return tell(now, tonumber(hash[3]) + worth(ranking, votes))
+  return {'OK', redis.call('HGETALL', article)}
 end
 
-if not hash[1] then return {'UNLISTED', poster} end
-if hash[1] ~= expected_groups or poster ~= expected_poster or link ~= expected_link then
-  return {'STALE', hash[1], poster, link}
+if not group_text then return {'UNLISTED', poster} end
+if group_text ~= expected_groups or poster ~= expected_poster or link ~= expected_link then
+  return {'STALE', group_text, poster, link}
 end
-
-local names = words(expected_groups)
-table.insert(names, 1, 'interesting')
-local groups = groups_at(first_list + list_count, names)
-for _, name in ipairs(names) do check_group(groups[name], member) end
-must_be_zset(group_names, sizes, deleted, unexplained)
-must_be_stream(log)
+local names = words(group_text)
+local groups = groups_at(first_list + list_count, {'interesting', unpack(names)}, member)
 local frees = false
 if own and link ~= '' then
   local votes_of_poster = redis.call('SISMEMBER', voted, by) + redis.call('SISMEMBER', downvoted, by)
-  local counted = hash[10] == '1' and 0 or votes_of_poster
-  local alone = redis.call('SCARD', voted) + redis.call('SCARD', downvoted) == votes_of_poster
+  local known_votes = redis.call('SCARD', voted) + redis.call('SCARD', downvoted)
+  local counted_votes = votes + 2 * downvotes
+  local counted_of_poster = uncounted and 0 or votes_of_poster
   local first = string.match(redis.call('GET', link_record) or '', '^(%S+) ')
-  frees = alone and votes + 2 * downvotes == counted and first == member
+  frees = known_votes == votes_of_poster and counted_votes == counted_of_poster and first == member
 end
-local lists = lists_at(first_list, list_count, 'ZREM')
-if frees then must_be_allowed('SET', link_record) end
-must_be_allowed('HSET', article, 'HDEL', article, 'HINCRBY', article, 'ZREM', times, 'ZREM', scores,
-  'ZADD', group_names, 'ZREM', group_names, 'ZADD', sizes, 'ZREM', sizes,
-  'ZADD', deleted, 'ZADD', unexplained, 'XADD', log, 'HGETALL', article)
-must_take_entries(events)
 
 now = now_or(now)
 keep_front(clock, pages, scores, features, now)
-redis.call('ZREM', times, member)
-redis.call('ZREM', scores, member)
-for _, list in ipairs(lists) do redis.call('ZREM', list, member) end
-for _, name in ipairs(names) do
-  leave(groups[name], member)
-  if name ~= 'interesting' then index_group(group_names, sizes, groups[name], name) end
-end
 redis.call('HSET', article, 'deleted', now, 'deleted_by', by)
 redis.call('HDEL', article, 'why', 'reported')
-settle_reports()
-if settling then redis.call('HSET', article, 'reported', 1) end
-if ground ~= '' then redis.call('HSET', article, 'why', why_of(now, ground, by, basis, reason)) end
+redis.call('ZREM', times, member)
+redis.call('ZREM', scores, member)
+for i = first_list, first_list + list_count - 1 do redis.call('ZREM', KEYS[i], member) end
+leave(groups.interesting, member)
+for _, name in ipairs(names) do
+  leave(groups[name], member)
+  index_group(group_names, sizes, groups[name], name)
+end
 redis.call('ZADD', deleted, now, member)
 if ground == '' and not own then redis.call('ZADD', unexplained, now, member) end
 if frees then redis.call('SET', link_record, member .. ' 0', 'KEEPTTL') end -- as if posted long ago
-return tell(now, score)
+record(score)
+return {'OK', redis.call('HGETALL', article)}

@@ -1,6 +1,6 @@
 -- edit.lua: change the title, the text and the groups of one article. Its earlier title and text are kept.
 --
--- uses names now whole types allowed append moderation index_group groups leave drop_versions
+-- uses types names now whole append moderation index_group groups leave drop_versions
 -- KEY article       article:ID   hash     the article
 -- KEY history       history:ID   hash     its earlier versions: number of the edit to what it replaced; best: the number
 --                   of the edit that replaced the version, not the first, with the most votes, and these
@@ -43,29 +43,44 @@
 --         {'UNLISTED', poster}               the hash does not list the groups: call adopt.lua, and again
 -- Safe to run twice: the second run finds the values set and changes nothing.
 
-may, regroups, if_revision = may == '1', regroups == '1', tonumber(if_revision)
-edit_window, window, max_versions = tonumber(edit_window), tonumber(window), tonumber(max_versions)
-logged, refused = logged == '1', refused == '1'
+may = may == '1'
+regroups = regroups == '1'
+if_revision = tonumber(if_revision)
+edit_window = tonumber(edit_window)
+window = tonumber(window)
+max_versions = tonumber(max_versions)
+logged = logged == '1'
+refused = refused == '1'
 
 local hash = redis.call('HMGET', article, 'groups', 'poster', 'time', 'votes', 'downvotes', 'revision',
   'title', 'text', 'link', 'edits', 'edition')
-local time, score = redis.call('ZSCORE', times, member), redis.call('ZSCORE', scores, member)
+local old_groups = hash[1]
+local poster = hash[2]
+local votes = whole(hash[4] or '0')
+local downvotes = whole(hash[5] or '0')
+local revision = whole(hash[6] or '0')
+local old_title = hash[7] or ''
+local old_text = hash[8] or ''
+local link = hash[9] or ''
+local edits = whole(hash[10] or '0')
+local edition = whole(hash[11] or '0')
+local time = redis.call('ZSCORE', times, member)
+local score = redis.call('ZSCORE', scores, member)
+
 if not hash[3] or not time or not score then return {'NOT_FOUND'} end
-local votes, downvotes, revision = whole(hash[4] or '0'), whole(hash[5] or '0'), whole(hash[6] or '0')
-local edits, edition = whole(hash[10] or '0'), whole(hash[11] or '0')
 if not votes or not downvotes or not revision or not edits or not edition then
   return redis.error_reply('CORRUPT votes, revision or edits of ' .. member)
 end
-if hash[2] ~= by and not may then return {'FORBIDDEN'} end
-if regroups and not hash[1] then return {'UNLISTED', hash[2] or ''} end
-if regroups and hash[1] ~= current then return {'STALE', hash[1]} end
+if poster ~= by and not may then return {'FORBIDDEN'} end
+if regroups and not old_groups then return {'UNLISTED', poster or ''} end
+if regroups and old_groups ~= current then return {'STALE', old_groups} end
 
-local old_title, old_text, link = hash[7] or '', hash[8] or '', hash[9] or ''
 local retitled = title ~= '' and title ~= old_title
 local rewritten = text ~= '' and text ~= '=' .. old_text
-local edited, regrouped = retitled or rewritten, regroups and wanted ~= current
-local moderated = hash[2] ~= by or regrouped and logged
-if hash[2] == by then ground = '' end
+local edited = retitled or rewritten
+local regrouped = regroups and wanted ~= current
+local moderated = poster ~= by or regrouped and logged
+if poster == by then ground = '' end
 local differs = edited or regrouped -- else the groups may lack the article, after a legacy client took it out
 if not differs and not regroups then return {'OK', redis.call('HGETALL', article)} end
 
@@ -79,34 +94,31 @@ if not may and rewritten and age > math.max(edit_window, window) then return {'C
 if regrouped and refused then return {'REFUSED'} end
 if rewritten and text == '=' and link == '' then return {'EMPTY'} end
 
-local before, after, is_in, stays = regroups and words(current) or {}, regroups and words(wanted) or {}, {}, {}
-local names = {unpack(before)}
-for _, name in ipairs(before) do is_in[name] = true end
-for _, name in ipairs(after) do
+-- names has the groups that the article is in, then those that it enters.
+local names = regroups and words(current) or {}
+local is_in = {}
+for _, name in ipairs(names) do is_in[name] = true end
+local stays = {}
+for _, name in ipairs(regroups and words(wanted) or {}) do
   stays[name] = true
   if not is_in[name] then names[#names + 1] = name end
 end
-local groups, left = groups_at(first_group, names), {}
-for _, group in pairs(groups) do check_group(group, member) end
-must_be_zset(group_names, sizes)
+local groups = groups_at(first_group, names, member)
+
+-- The version that this edit replaces has gained votes since the edit before it.
 local last = edits > 0 and redis.call('HGET', history, edits) or ''
 local votes_then = string.match(last, '^%S+ (-?%d+) ')
 local gained = votes - (tonumber(votes_then) or 0)
 local best, most = string.match(redis.call('HGET', history, 'best') or '', '^(%d+) (%d+)$')
-best, most = tonumber(best), tonumber(most) or 0
-if moderated then
-  must_be_stream(log)
-  must_be_allowed('XADD', log)
-end
-must_be_allowed('HSET', article, 'HDEL', article, 'HSET', history, 'HDEL', history,
-  'ZADD', group_names, 'ZREM', group_names, 'ZADD', sizes, 'ZREM', sizes, 'HGETALL', article)
-must_take_entries(events)
+best = tonumber(best)
+most = tonumber(most) or 0
 
 revision = revision + 1
 if differs then redis.call('HSET', article, 'revision', revision, 'edition', revision) end
 if edited then
   edits = edits + 1
-  redis.call('HSET', history, edits, string.format('%s %d %d %s\n', now, votes, #old_title, by) .. old_title .. old_text)
+  local head = string.format('%s %d %d %s\n', now, votes, #old_title, by)
+  redis.call('HSET', history, edits, head .. old_title .. old_text)
   if edits > 1 and gained > most then
     best = edits
     redis.call('HSET', history, 'best', string.format('%d %d', best, gained))
@@ -120,6 +132,8 @@ if rewritten and text == '=' then
 elseif rewritten then
   redis.call('HSET', article, 'text', string.sub(text, 2))
 end
+
+local left = {}
 for _, name in ipairs(names) do
   local group = groups[name]
   if stays[name] then
@@ -132,13 +146,18 @@ for _, name in ipairs(names) do
 end
 if regrouped then redis.call('HSET', article, 'groups', wanted) end
 if not differs then return {'OK', redis.call('HGETALL', article)} end
-local kind, listed = edited and 'edited' or 'regrouped', regrouped and wanted or hash[1] or ''
+
+local kind = edited and 'edited' or 'regrouped'
+local listed = regrouped and wanted or old_groups or ''
 if moderated then
-  log_moderation(log, max_entries, kind, member, by, via, now, 'title', retitled and title or old_title, 'link', link,
-    'reason', reason, 'before', regrouped and current or '', 'after', regrouped and wanted or '', 'ground', ground, 'basis', basis)
+  log_moderation(log, max_entries, kind, member, by, via, now,
+    'title', retitled and title or old_title, 'link', link, 'reason', reason,
+    'before', regrouped and current or '', 'after', regrouped and wanted or '', 'ground', ground, 'basis', basis)
 end
 if ground ~= '' then redis.call('HSET', article, 'why', why_of(now, ground, by, basis, reason)) end
-append(events, kind, member, revision, votes, downvotes, score, by, listed, time, listed, now, table.concat(left, ' '),
-  ground, basis, reason)
-
+append(events, kind, member, {
+  revision = revision, votes = votes, downvotes = downvotes, score = score, by = by, to = listed,
+  time = time, groups = listed, at = now, left = table.concat(left, ' '),
+  ground = ground, basis = basis, reason = reason,
+})
 return {'OK', redis.call('HGETALL', article)}

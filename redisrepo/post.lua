@@ -1,7 +1,7 @@
 -- post.lua: store a new article, in the rankings and in its groups. Posting stores it with the poster's
 -- vote, importing with any number of votes.
 --
--- uses names now whole types allowed voter_sets append cast_expiry lists_at index_group groups worth keep_front
+-- uses types names now whole voter_sets cast_expiry list_article keep_front append
 -- KEY article            article:ID     hash     the article, new
 -- KEY voted              voted:ID       set      the upvoters
 -- KEY downvoted          downvoted:ID   set      the downvoters
@@ -51,9 +51,14 @@
 --         {'STALE', time}                   MONTH is not that of this posting time: call again with its key
 -- Safe to run twice: the second run replies TAKEN or REPEATED and changes nothing.
 
-votes, counted, margin = tonumber(votes), counted == '1', tonumber(margin)
-interesting_votes, reserved, prepared = tonumber(interesting_votes), tonumber(reserved), prepared == '1'
-local history, cast = tonumber(string.match(features, 'cast=(%d+)')), KEYS[#KEYS] -- history is nil without cast
+votes = tonumber(votes)
+counted = counted == '1'
+margin = tonumber(margin)
+interesting_votes = tonumber(interesting_votes)
+reserved = tonumber(reserved)
+prepared = prepared == '1'
+local history = tonumber(string.match(features, 'cast=(%d+)')) -- nil without cast
+local cast = KEYS[#KEYS] -- read with history only
 
 if digest ~= '' then
   local stored = redis.call('GET', record)
@@ -69,72 +74,68 @@ if reserved then
   local first, since = string.match(redis.call('GET', link_record) or '', '^(%S+) (%S+)$')
   if first and tonumber(now) < tonumber(since) + reserved then return {'DUPLICATE', first} end
 end
-
 local time = posted_at ~= '' and posted_at or now
 if history and not is_of_month(cast, time) then return {'STALE', time} end
-
-local names = words(group_text)
-local groups = groups_at(first_list + list_count, {'interesting', unpack(names)})
-for _, group in pairs(groups) do check_group(group, member) end
-must_be_zset(times, scores, group_names, sizes)
-if history then must_be_zset(cast) end
 local last = whole(redis.call('GET', counter) or '0')
 if not last then return redis.error_reply('CORRUPT counter of articles') end
-
-must_be_allowed('HSET', article, 'UNLINK', voted, 'SADD', voted, 'EXPIRE', voted,
-  'UNLINK', downvoted, 'SADD', downvoted, 'EXPIRE', downvoted, 'ZADD', times, 'ZADD', scores, 'ZADD', group_names,
-  'ZADD', sizes, 'SET', counter, 'ZSCORE', scores, 'HGETALL', article)
-local lists = lists_at(first_list, list_count, 'ZADD')
-if digest ~= '' then must_be_allowed('SET', record) end
-if history then must_be_allowed('ZADD', cast, 'EXPIRE', cast) end
-if reserved then must_be_allowed('SET', link_record) end
-must_take_entries(events, views)
 
 -- Voters are stored only while voting is open. All but the poster are placeholders. Before the article exists,
 -- the sets have no other members than those that voters.lua added.
 local kept = time_to_keep(time, window, margin, now)
-local set, other, placeholders = voted, downvoted, votes
-if votes < 0 then set, other, placeholders = downvoted, voted, -votes end
+local is_open = kept >= margin
+local poster_votes = not counted or votes > 0
+local set = votes < 0 and downvoted or voted
+local other = votes < 0 and voted or downvoted
+local placeholders = math.abs(votes)
 if counted and votes > 0 then placeholders = votes - 1 end
-if prepared and kept >= margin
-  and (redis.call('SCARD', set) ~= placeholders or redis.call('SCARD', other) > 0) then return {'UNPREPARED'} end
+if prepared and is_open then
+  local is_complete = redis.call('SCARD', set) == placeholders and redis.call('SCARD', other) == 0
+  if not is_complete then return {'UNPREPARED'} end
+end
+
+local names = words(group_text)
+local listings = {
+  times = times,
+  scores = scores,
+  lists = {unpack(KEYS, first_list, first_list + list_count - 1)},
+  names = names,
+  groups = groups_at(first_list + list_count, {'interesting', unpack(names)}, member),
+  group_names = group_names,
+  sizes = sizes,
+}
+local downvotes = math.max(0, -votes)
 
 keep_front(clock, pages, scores, features, now)
-if kept < margin or not prepared then redis.call('UNLINK', voted, downvoted) end
 redis.call('HSET', article, 'title', title, 'link', link, 'poster', poster, 'time', time,
-  'votes', votes, 'downvotes', math.max(0, -votes), 'groups', group_text, 'revision', 1)
+  'votes', votes, 'downvotes', downvotes, 'groups', group_text, 'revision', 1)
 if text ~= '' then redis.call('HSET', article, 'text', text) end
 if not counted then redis.call('HSET', article, 'uncounted', '1') end
 
-if kept >= margin then
-  if not counted or votes > 0 then redis.call('SADD', voted, poster) end
+if not is_open or not prepared then redis.call('UNLINK', voted, downvoted) end
+if is_open then
+  if poster_votes then redis.call('SADD', voted, poster) end
   if not prepared then add_placeholders(set, 1, placeholders) end
   redis.call('EXPIRE', voted, kept)
   redis.call('EXPIRE', downvoted, kept)
-  if history then
-    redis.call('HSET', article, 'cast', votes)
-    if not counted or votes > 0 then
-      redis.call('ZADD', cast, time, string.sub(member, 9))
-      if history > 0 then redis.call('EXPIRE', cast, cast_expiry(time, window, history, now)) end
-    end
-  end
+end
+if is_open and history then
+  redis.call('HSET', article, 'cast', votes)
+  if poster_votes then redis.call('ZADD', cast, time, string.sub(member, 9)) end
+  if poster_votes and history > 0 then redis.call('EXPIRE', cast, cast_expiry(time, window, history, now)) end
 end
 
-redis.call('ZADD', times, time, member)
-redis.call('ZADD', scores, tonumber(time) + worth(ranking, votes), member)
-for _, list in ipairs(lists) do redis.call('ZADD', list, time, member) end
-local score = redis.call('ZSCORE', scores, member)
-for _, name in ipairs(names) do
-  enter(groups[name], member, score, time)
-  index_group(group_names, sizes, groups[name], name)
-end
-if votes >= interesting_votes then enter(groups.interesting, member, score, time) end
+local score = list_article(listings, member, time, votes, ranking, interesting_votes)
 if last < tonumber(number) then redis.call('SET', counter, number) end
 if digest ~= '' then redis.call('SET', record, member .. ' ' .. digest, 'EX', record_ttl) end
 if reserved then redis.call('SET', link_record, member .. ' ' .. time) end
+local change = {
+  revision = 1, votes = votes, downvotes = downvotes, score = score, by = '', to = group_text,
+  time = time, groups = group_text, at = now,
+}
 if kind == 'posted' then
-  append(events, kind, member, 1, votes, math.max(0, -votes), score, poster, group_text, time, group_text, now)
+  change.by = poster
+  append(events, kind, member, change)
 else
-  append_hidden(events, views, kind, member, 1, votes, math.max(0, -votes), score, '', group_text, time, group_text, now)
+  append_hidden(events, views, kind, member, change)
 end
 return {'CREATED', redis.call('HGETALL', article)}

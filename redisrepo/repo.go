@@ -14,8 +14,8 @@
 // # Writes
 //
 // Every change of an article is one Lua script, which is safe to run twice. Redis rolls back nothing, so a
-// script checks types and rights before its first write; vote.lua instead undoes what it did if a command
-// fails.
+// script checks the types of its keys before its first write. The start checks rights. Redis itself checks memory,
+// once for each script.
 //
 // # Partitions
 //

@@ -3,7 +3,6 @@ package redisrepo_test
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -573,47 +572,4 @@ func TestEventsDoNotNameReporters(t *testing.T) {
 	if len(page.Edges) != 1 {
 		t.Errorf("events = %v", page.Edges)
 	}
-}
-
-// A report or a decision without a right to one of its commands leaves nothing half done.
-func TestReportsWithoutARightAreUndone(t *testing.T) {
-	t.Parallel()
-	s := newSite(t, nil, one, confidential(t, oldSecret))
-	if !s.knowsRights() {
-		t.Skip("on Redis 6.2 the first write without a right may stay half done, as docs/operations.md says")
-	}
-	other := s.reopened(s.limited("~* &* +@all"), nil, confidential(t, oldSecret))
-	a := s.post("alice", "go")
-	s.flag(a.ID, "bob", reports.Spam, "")
-	must.Get(s.Notify(s.ctx, notice(a.ID)))(t)
-	must.Get(s.Notify(s.ctx, notice(a.ID)))(t)
-	restore := s.snapshot()
-	for _, command := range []string{"hset", "hdel", "expire", "persist", "zadd", "zrem", "xadd", "hgetall", "zremrangebyrank"} {
-		for what, call := range map[string]func() error{
-			"Flag":   func() error { _, err := other.Flag(s.ctx, "carol", a.ID, reports.Spam, ""); return err },
-			"change": func() error { _, err := other.Flag(s.ctx, "bob", a.ID, reports.Abuse, ""); return err },
-			"Notify": func() error { _, err := other.Notify(s.ctx, notice(a.ID)); return err },
-			"Settle": func() error { return other.Settle(s.ctx, a.ID, moderator, settling(2, reports.Acted, "")) },
-			"delete": func() error {
-				_, err := other.SettleByDeleting(s.ctx, a.ID, moderator, settling(2, reports.Acted, ""))
-				return err
-			},
-		} {
-			restore()
-			s.do("ACL SETUSER limited -" + command)
-			before := withoutReported(s.dump())
-			if err := call(); err != nil && withoutReported(s.dump()) != before {
-				t.Errorf("without %s: %s: %v, and the store holds\n%s\nwant\n%s", command, what, err, s.dump(), before)
-			}
-			s.do("ACL SETUSER limited +" + command)
-			must.Soon(t, "writes with "+command, func() bool { return other.Ready(s.ctx) == nil })
-		}
-	}
-	restore()
-	s.wantClean()
-}
-
-// withoutReported removes from a dump the lists of users' reports, which are written before the reports.
-func withoutReported(dump string) string {
-	return regexp.MustCompile(`(?m)^(\{p\d+\})?reported:.*\n`).ReplaceAllString(dump, "")
 }

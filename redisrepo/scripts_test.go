@@ -20,7 +20,7 @@ var (
 	replyGiven = regexp.MustCompile(`(?:return|reply =) \{'([A-Z_]+)'`)
 
 	localDefined = regexp.MustCompile(`(?m)(?:\blocal function (\w+)|\bfunction\b[^(\n]*\(([^)]*)\)|\blocal ([\w, ]+)|\bfor ([\w, ]+?) (?:in|=))`)
-	assigned     = regexp.MustCompile(`(?m)(?:^|\bthen\b|\bdo\b|\belse\b|;)[ \t]*(\w+(?:, *\w+)*) *=[^=]`)
+	assigned     = regexp.MustCompile(`(?m)(?:^|\bthen\b|\bdo\b|\belse\b|;)[ \t]*(\w+(?:, *\w+)*) *=[^=\n].*[^,\n]$`) // fields of a table end with a comma
 )
 
 // lua is a script's file, split into its header comment and the rest.
@@ -68,7 +68,7 @@ func TestScriptsUseTheFunctionsThatTheyCall(t *testing.T) {
 					t.Errorf("%s calls %s, but does not use %s", f.name, m[1], name)
 				}
 			}
-			if !calls && slices.Contains(used, name) {
+			if !calls && slices.Contains(used, name) && name != "types" { // which has no functions
 				t.Errorf("%s uses %s, but calls none of its functions", f.name, name)
 			}
 		}
@@ -149,7 +149,7 @@ func TestScriptsAreDeterministic(t *testing.T) {
 		t.Run(f.name, func(t *testing.T) {
 			t.Parallel()
 			for what, pattern := range banned {
-				if what == "goes on after an error" && slices.Contains([]string{"listing.lua", "rights.lua", "types.lua", "vote.lua"}, f.name) {
+				if what == "goes on after an error" && slices.Contains([]string{"apply_calendar.lua", "listing.lua", "rights.lua", "types.lua"}, f.name) {
 					continue // they handle refused writes, and keys of another type
 				}
 				if found := pattern.FindString(f.body); found != "" {

@@ -1,7 +1,7 @@
 -- undelete.lua: restore a deleted article to the listings and groups from which delete.lua removed it,
 -- with the rank that its votes give it.
 --
--- uses names now whole types allowed append moderation lists_at index_group groups worth keep_front
+-- uses types names now whole list_article keep_front append moderation
 -- KEY article            article:ID   hash     the article
 -- KEY times              time:        zset     posting times, Unix seconds
 -- KEY scores             score:       zset     the ranking, Unix seconds
@@ -39,57 +39,61 @@
 --         {'STALE', groups, poster, link}  what is expected differs from these: call again with them
 -- Safe to run twice: the second run finds the article restored and changes nothing.
 
+is_moderator = is_moderator == '1'
 interesting_votes = tonumber(interesting_votes)
 
 local hash = redis.call('HMGET', article,
   'groups', 'poster', 'time', 'votes', 'downvotes', 'revision', 'deleted', 'title', 'link', 'deleted_by')
-local listed = redis.call('ZSCORE', times, member)
-if not hash[3] or not hash[7] and not listed then return {'NOT_FOUND'} end
-if not hash[7] and is_moderator ~= '1' and hash[2] ~= by then return {'FORBIDDEN'} end
-if not hash[7] then return {'OK', redis.call('HGETALL', article)} end
-local time, group_text, poster = hash[3], hash[1] or '', hash[2] or ''
+local group_text = hash[1] or ''
+local poster = hash[2] or ''
+local time = hash[3]
+local votes = whole(hash[4] or '0')
+local downvotes = whole(hash[5] or '0')
+local revision = whole(hash[6] or '0')
+local deleted_at = hash[7]
+local title = hash[8]
+local link = hash[9] or ''
+local deleted_by = hash[10]
+
+if not time then return {'NOT_FOUND'} end
+if not deleted_at then
+  if not redis.call('ZSCORE', times, member) then return {'NOT_FOUND'} end
+  if not is_moderator and poster ~= by then return {'FORBIDDEN'} end
+  return {'OK', redis.call('HGETALL', article)}
+end
 now = now_or(now)
-local own = poster == by and hash[10] == by and now - hash[7] <= tonumber(undo)
-if is_moderator ~= '1' and not own then return {'FORBIDDEN'} end
-if hash[8] == '' then return {'EMPTIED'} end
-local votes, downvotes = whole(hash[4] or '0'), whole(hash[5] or '0')
-if not tonumber(time) or not votes or not downvotes or not whole(hash[6] or '0') then
+local may_undo = poster == by and deleted_by == by and now - deleted_at <= tonumber(undo)
+if not is_moderator and not may_undo then return {'FORBIDDEN'} end
+if title == '' then return {'EMPTIED'} end
+if not tonumber(time) or not votes or not downvotes or not revision then
   return redis.error_reply('CORRUPT time, votes or revision of ' .. member)
 end
-local link = hash[9] or ''
 if group_text ~= expected_groups or poster ~= expected_poster or link ~= expected_link then
   return {'STALE', group_text, poster, link}
 end
 
+local is_free = redis.call('GET', link_record) == member .. ' 0' -- by delete.lua, and not posted again since
 local names = words(group_text)
-local groups = groups_at(first_list + list_count, {'interesting', unpack(names)})
-for _, group in pairs(groups) do check_group(group, member) end
-must_be_zset(scores, group_names, sizes, deleted, unexplained)
-must_be_stream(log)
-local freed = redis.call('GET', link_record) == member .. ' 0' -- by delete.lua, and not posted again since
-if freed then must_be_allowed('SET', link_record) end
-local lists = lists_at(first_list, list_count, 'ZADD')
-must_be_allowed('HDEL', article, 'HINCRBY', article, 'ZADD', times, 'ZADD', scores,
-  'ZADD', group_names, 'ZADD', sizes, 'ZREM', deleted, 'ZREM', unexplained, 'XADD', log, 'ZSCORE', scores, 'HGETALL', article)
-must_take_entries(events)
+local listings = {
+  times = times,
+  scores = scores,
+  lists = {unpack(KEYS, first_list, first_list + list_count - 1)},
+  names = names,
+  groups = groups_at(first_list + list_count, {'interesting', unpack(names)}, member),
+  group_names = group_names,
+  sizes = sizes,
+}
 
 keep_front(clock, pages, scores, features, now)
-redis.call('ZADD', times, time, member)
-redis.call('ZADD', scores, tonumber(time) + worth(ranking, votes), member)
-for _, list in ipairs(lists) do redis.call('ZADD', list, time, member) end
-local score = redis.call('ZSCORE', scores, member)
-for _, name in ipairs(names) do
-  enter(groups[name], member, score, time)
-  index_group(group_names, sizes, groups[name], name)
-end
-if votes >= interesting_votes then enter(groups.interesting, member, score, time) end
+local score = list_article(listings, member, time, votes, ranking, interesting_votes)
 redis.call('HDEL', article, 'deleted', 'deleted_by', 'why', 'reported')
+redis.call('HSET', article, 'revision', revision + 1)
 redis.call('ZREM', deleted, member)
 redis.call('ZREM', unexplained, member)
-if freed then redis.call('SET', link_record, member .. ' ' .. time, 'KEEPTTL') end
-log_moderation(log, max_entries, 'undeleted', member, by, via, now, 'title', hash[8] or '', 'link', link,
-  'reason', reason)
-local revision = redis.call('HINCRBY', article, 'revision', 1)
-append(events, 'undeleted', member, revision, votes, downvotes, score, by, group_text, time, group_text, now)
-
+if is_free then redis.call('SET', link_record, member .. ' ' .. time, 'KEEPTTL') end
+log_moderation(log, max_entries, 'undeleted', member, by, via, now, 'title', title or '', 'link', link, 'reason', reason)
+append(events, 'undeleted', member, {
+  revision = revision + 1, votes = votes, downvotes = downvotes, score = score, by = by, to = group_text,
+  time = time, groups = group_text, at = now,
+})
 return {'OK', redis.call('HGETALL', article)}

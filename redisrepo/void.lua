@@ -1,6 +1,6 @@
 -- void.lua: take the votes of some users on an article out of all counts, as if they had never been cast, or put them back.
 --
--- uses names now whole types allowed append moderation groups leave worth keep_front cast_expiry
+-- uses types names now whole append moderation groups leave worth keep_front cast_expiry
 -- KEY article            article:ID    hash    the article
 -- KEY voted              voted:ID      set     the upvoters
 -- KEY downvoted          downvoted:ID  set     the downvoters
@@ -39,112 +39,156 @@
 --         {'UNLISTED', poster, time}         the hash does not list the groups: call adopt.lua, and again
 -- Safe to run twice: the second run finds the votes out, or back, and changes nothing.
 
+takes_out = takes_out == '1'
+history = tonumber(history)
+
 local hash = redis.call('HMGET', article, 'time', 'groups', 'poster', 'votes', 'downvotes', 'revision', 'cast', 'uncounted',
   'deleted', 'title', 'link', 'milestone')
-local time, number, poster = hash[1], string.sub(member, 9), hash[3] or ''
-if not time or hash[9] or not redis.call('ZSCORE', scores, member) then return {'NOT_FOUND'} end
-if not hash[2] then return {'UNLISTED', poster, time} end
-local cast_count = history ~= '' and #ARGV - first_voter + 1 or 0
-if hash[2] ~= expected_groups or cast_count > 0 and not is_of_month(KEYS[first_cast], time) then
-  return {'STALE', hash[2], '', '', time}
+local time = hash[1]
+local group_text = hash[2]
+local poster = hash[3] or ''
+local votes = whole(hash[4] or '0')
+local downvotes = whole(hash[5] or '0')
+local revision = whole(hash[6] or '0')
+local in_casts = hash[7]
+local all_in_casts = in_casts == hash[4]
+local uncounted = hash[8] == '1'
+local is_deleted = hash[9]
+local title = hash[10] or ''
+local link = hash[11] or ''
+local last_milestone = tonumber(hash[12] or 0)
+local number = string.sub(member, 9)
+
+if not time or is_deleted or not redis.call('ZSCORE', scores, member) then return {'NOT_FOUND'} end
+if not group_text then return {'UNLISTED', poster, time} end
+local cast_count = history and #ARGV - first_voter + 1 or 0
+if group_text ~= expected_groups or cast_count > 0 and not is_of_month(KEYS[first_cast], time) then
+  return {'STALE', group_text, '', '', time}
 end
-local votes, downvotes, revision = whole(hash[4] or '0'), whole(hash[5] or '0'), whole(hash[6] or '0')
 if not tonumber(time) or not votes or not downvotes or not revision then
   return redis.error_reply('CORRUPT time, votes, downvotes or revision of ' .. member)
 end
-now, history, takes_out = now_or(now), tonumber(history), takes_out == '1'
+now = now_or(now)
 
 -- A set without members does not exist. Without the set of some votes, the voters are forgotten.
-local kept, uncounted = tonumber(time) + window + margin - now, hash[8] == '1'
-local ups, downs = redis.call('SCARD', voted), redis.call('SCARD', downvoted)
-local forgotten = ups == 0 and votes + downvotes + (uncounted and 1 or 0) > 0 or downs == 0 and downvotes > 0
-  or ups + downs == 0 and kept <= 0
+local kept = tonumber(time) + window + margin - now
+local ups = redis.call('SCARD', voted)
+local downs = redis.call('SCARD', downvoted)
+local lacks_ups = ups == 0 and votes + downvotes + (uncounted and 1 or 0) > 0
+local lacks_downs = downs == 0 and downvotes > 0
+local forgotten = lacks_ups or lacks_downs or ups + downs == 0 and kept <= 0
 
--- changes has of each vote to move whether it is up, down, or both.
-local changes, size, count, after, downvotes_after = {}, redis.call('HLEN', void), 0, votes, downvotes
+-- changes has the votes to move. A vote of a legacy client may be up and down.
+local changes = {}
+local size = redis.call('HLEN', void)
+local count = 0
+local after = votes
+local downvotes_after = downvotes
+local sign = takes_out and -1 or 1
 for i = first_voter, #ARGV do
-  local voter, cast = ARGV[i], history and KEYS[first_cast + i - first_voter]
+  local voter = ARGV[i]
+  local cast = history and KEYS[first_cast + i - first_voter]
   local is_void = redis.call('HGET', void, voter)
-  local up, down = redis.call('SISMEMBER', voted, voter), redis.call('SISMEMBER', downvoted, voter)
-  local up_at, down_at = cast and redis.call('ZSCORE', cast, number), cast and redis.call('ZSCORE', cast, '-' .. number)
+  local up = redis.call('SISMEMBER', voted, voter)
+  local down = redis.call('SISMEMBER', downvoted, voter)
+  local up_at = cast and redis.call('ZSCORE', cast, number)
+  local down_at = cast and redis.call('ZSCORE', cast, '-' .. number)
   local moves
   if takes_out then
     if uncounted and voter == poster then
       up, down = 0, 0
     elseif forgotten and not is_void then
-      up, down = up_at and 1 or 0, down_at and 1 or 0
+      up = up_at and 1 or 0
+      down = down_at and 1 or 0
     end
     moves = up + down > 0
     if moves or is_void then count = count + 1 end
-  else
-    moves = is_void
-    local position = tonumber(string.match(is_void or '', '^%-?%d') or 0)
-    up, down = position >= 0 and 1 - up or 0, position <= 0 and 1 - down or 0
+  elseif is_void then
+    local position = tonumber(string.match(is_void, '^%-?%d') or 0)
+    up = position >= 0 and 1 - up or 0
+    down = position <= 0 and 1 - down or 0
+    moves = true
   end
   if moves then
-    local sign = takes_out and -1 or 1
-    after, downvotes_after = after + sign * (up - down), downvotes_after + sign * down
-    size = size - (is_void and 1 or 0) + (takes_out and 1 or 0)
+    after = after + sign * (up - down)
+    downvotes_after = downvotes_after + sign * down
+    if is_void then size = size - 1 end
+    if takes_out then size = size + 1 end
     local at = up > down and up_at or down > up and down_at or '-'
-    changes[#changes + 1] = {says = string.format('%d %.0f %s %s\n%s', up - down, tonumber(now), at, by, reason),
-      voter = voter, up = up == 1, down = down == 1, cast = cast, stored = is_void}
+    changes[#changes + 1] = {
+      voter = voter,
+      up = up == 1,
+      down = down == 1,
+      cast = cast,
+      stored = is_void,
+      to_store = string.format('%d %.0f %s %s\n%s', up - down, tonumber(now), at, by, reason),
+    }
   end
 end
 if #changes == 0 then return {'OK', count, redis.call('HGETALL', article)} end
 if downvotes_after < 0 or after + downvotes_after < 0 then return redis.error_reply('CORRUPT votes of ' .. member) end
+local names = words(group_text)
+local groups = groups_at(first_cast + cast_count, {'interesting', unpack(names)}, member)
 
-local names = words(expected_groups)
-table.insert(names, 1, 'interesting')
-local groups = groups_at(first_cast + cast_count, names)
-for _, name in ipairs(names) do check_group(groups[name], member) end
-must_be_stream(log)
-must_be_allowed('HSET', article, 'HDEL', article, 'HGETALL', article, 'SADD', voted, 'SREM', voted, 'EXPIRE', voted,
-  'SADD', downvoted, 'SREM', downvoted, 'EXPIRE', downvoted, 'HSET', void, 'HDEL', void, 'ZADD', scores, 'XADD', log)
-for i = first_cast, first_cast + cast_count - 1 do must_be_allowed('ZADD', KEYS[i], 'EXPIRE', KEYS[i]) end
-must_take_entries(events)
+local function take_out(vote)
+  redis.call('HSET', void, vote.voter, vote.to_store)
+  redis.call('SREM', voted, vote.voter)
+  redis.call('SREM', downvoted, vote.voter)
+end
+
+local function put_back(vote)
+  if vote.up and not forgotten then redis.call('SADD', voted, vote.voter) end
+  if vote.down and not forgotten then redis.call('SADD', downvoted, vote.voter) end
+  redis.call('HDEL', void, vote.voter)
+  local position, at = string.match(vote.stored, '^(%-?%d) %d+ (%S+) ')
+  if at == '-' then at = all_in_casts and position ~= '0' and string.format('%d', math.floor(time)) end -- as fillcasts.lua
+  if not at or not vote.cast then return end
+  local added = redis.call('ZADD', vote.cast, 'NX', at, position == '1' and number or '-' .. number)
+  if added == 1 and history > 0 and redis.call('ZCARD', vote.cast) == 1 then
+    redis.call('EXPIRE', vote.cast, math.ceil(cast_expiry(time, window, history, now)))
+  end
+end
 
 keep_front(clock, pages, scores, features, now)
-local all_cast = hash[7] == hash[4]
 for _, vote in ipairs(changes) do
-  if takes_out then
-    redis.call('SREM', voted, vote.voter)
-    redis.call('SREM', downvoted, vote.voter)
-    redis.call('HSET', void, vote.voter, vote.says)
-  else
-    if vote.up and not forgotten then redis.call('SADD', voted, vote.voter) end
-    if vote.down and not forgotten then redis.call('SADD', downvoted, vote.voter) end
-    redis.call('HDEL', void, vote.voter)
-    local position, at = string.match(vote.stored, '^(%-?%d) %d+ (%S+) ')
-    if at == '-' then at = all_cast and position ~= '0' and string.format('%d', math.floor(time)) end -- as fillcasts.lua
-    if at and vote.cast and redis.call('ZADD', vote.cast, 'NX', at, position == '1' and number or '-' .. number) == 1
-      and redis.call('ZCARD', vote.cast) == 1 and history > 0 then
-      redis.call('EXPIRE', vote.cast, math.ceil(cast_expiry(time, window, history, now)))
-    end
-  end
+  if takes_out then take_out(vote) else put_back(vote) end
 end
 local left = math.max(math.ceil(kept), 1)
 if ups == 0 then redis.call('EXPIRE', voted, left) end
 if downs == 0 then redis.call('EXPIRE', downvoted, left) end
+
 local added = string.format('%d', worth(ranking, after) - worth(ranking, votes))
 local score = redis.call('ZADD', scores, 'XX', 'INCR', added, member)
-for i, name in ipairs(names) do
-  if i > 1 and groups[name].has_score then redis.call('ZADD', groups[name].by_score, 'XX', 'INCR', added, member) end
+for _, name in ipairs(names) do
+  if groups[name].has_score then redis.call('ZADD', groups[name].by_score, 'XX', 'INCR', added, member) end
 end
-local is_interesting = after >= tonumber(interesting_votes)
-if is_interesting then enter(groups.interesting, member, score, time) else leave(groups.interesting, member) end
-local cast = hash[7] and string.format('%d', hash[7] + after - votes)
+if after >= tonumber(interesting_votes) then
+  enter(groups.interesting, member, score, time)
+else
+  leave(groups.interesting, member)
+end
+
+revision = revision + 1
 redis.call('HSET', article, 'votes', string.format('%d', after), 'downvotes', string.format('%d', downvotes_after),
-  'revision', string.format('%d', revision + 1), 'voided', size, cast and 'cast' or 'voided', cast or size)
+  'revision', string.format('%d', revision), 'voided', size)
+if in_casts then redis.call('HSET', article, 'cast', string.format('%d', in_casts + after - votes)) end
 if size == 0 then redis.call('HDEL', article, 'voided') end
-log_moderation(log, max_entries, takes_out and 'votes_voided' or 'votes_restored', member, by, via, now,
-  'title', hash[10] or '', 'link', hash[11] or '', 'reason', reason, 'ground', ground, 'basis', '')
-append(events, 'votes_voided', member, revision + 1, after, downvotes_after, score, by, '', time, expected_groups, now,
-  '', ground, '', reason)
+
+local kind = takes_out and 'votes_voided' or 'votes_restored'
+log_moderation(log, max_entries, kind, member, by, via, now,
+  'title', title, 'link', link, 'reason', reason, 'ground', ground, 'basis', '')
+local change = {
+  revision = revision, votes = after, downvotes = downvotes_after, score = score, by = by, to = '',
+  time = time, groups = group_text, at = now, ground = ground, basis = '', reason = reason,
+}
+append(events, 'votes_voided', member, change)
+change.ground = ''
 for _, milestone in ipairs(words(milestones)) do
   local least = tonumber(milestone)
-  if after >= least and votes < least and tonumber(hash[12] or 0) < least then
+  if after >= least and votes < least and last_milestone < least then
     redis.call('HSET', article, 'milestone', milestone)
-    append(events, 'milestone', member, revision + 1, after, downvotes_after, score, by, milestone, time, expected_groups, now)
+    change.to = milestone
+    append(events, 'milestone', member, change)
   end
 end
 return {'OK', count, redis.call('HGETALL', article)}

@@ -379,37 +379,6 @@ func TestVotesAndVoidingAtOnce(t *testing.T) {
 	s.wantClean()
 }
 
-// A script that lacks a right leaves the store as it was.
-func TestVoidingWithoutARightChangesNothing(t *testing.T) {
-	t.Parallel()
-	s := newSite(t, func(r *site.Rules) { r.InterestingVotes = 2 }, one)
-	if !s.knowsRights() {
-		return
-	}
-	s.post("alice", "a")
-	s.vote(1, "bob", up)
-	s.vote(1, "carol", down)
-	s.vote(1, "dave", up)
-	s.list(best("a"))
-	client := s.limited("~* &* +@all")
-	for _, takesOut := range []bool{true, false} {
-		for _, missing := range []string{
-			"-hset", "-hdel", "-sadd", "-srem", "-expire", "-zadd", "-zrem", "-xadd", "-hgetall", "-scard",
-			"resetkeys ~[a-df-z]*", "resetkeys ~[a-ln-z]*", "resetkeys ~[a-rt-z]* ~score:", "resetkeys ~[a-ce-z]*", "resetkeys ~[a-bd-z]*",
-		} {
-			other := s.reopened(client, nil)
-			s.do("ACL SETUSER limited " + missing)
-			before := s.dump()
-			if _, err := other.void(1, takesOut, "bob", "carol"); err == nil {
-				t.Errorf("takes out %t: with %s it was accepted", takesOut, missing)
-			}
-			s.wantStore(before, "takes out ", takesOut, " with ", missing)
-			s.do("ACL SETUSER limited ~* +@all")
-		}
-		must.Get(s.void(1, takesOut, "bob", "carol"))(t)
-	}
-}
-
 // The voters of an article are listed by name, those whose vote does not count included, in pages that lack none.
 func TestVotersAreListed(t *testing.T) {
 	t.Parallel()

@@ -1,6 +1,6 @@
 -- vote.lua: set the position of a user on an article: up, down or none.
 --
--- uses allowed worth
+-- uses worth
 -- KEYS[1]  article:ID       hash     the article
 -- KEYS[2]  voted:ID         set      the upvoters, and [3] downvoted:ID, a set, the downvoters
 -- KEYS[4]  score:           zset     the ranking, Unix seconds
@@ -30,121 +30,148 @@
 --         {'STALE', groups, '', '', time}  ARGV[2] differs from these groups, or MONTH from that of this posting time: call again
 --         {'UNLISTED', poster, time}       the hash does not list the groups: call adopt.lua, and again
 --         {'UNSAVED'}           ARGV[7] is before this hour: call savefront.lua, and again
--- Safe to run twice: the second run finds the position set and changes nothing. Other scripts check types and rights first, which
--- would be a quarter of a vote's time: this one undoes what it did when a command fails. Each local that vote uses makes it slower.
+-- Safe to run twice: the second run finds the position set and changes nothing.
+-- The types of all keys that it changes are known before the first write: it reads them, or asks for their sizes. The first write is
+-- that of score:, so this one need not be read.
 
--- What undo needs: the hash and the memberships before, what was added to which rankings, ids of entries, and commands for the rest.
-local before, up, down, added, ranked, entries, rarely = nil, 0, 0, 0, {}, {}, {}
-local function append(kind, to, revision, votes, downvotes, score, time, now) -- see append.lua, which takes longer
-  return redis.call('XADD', KEYS[5], '*', 'kind', kind, 'article', string.sub(ARGV[1], 9), 'revision', revision, 'votes', votes,
-    'downvotes', downvotes, 'score', score, 'by', string.sub(ARGV[6], 6), 'to', to, 'time', time, 'groups', ARGV[2], 'at', now)
+local call = redis.call
+local article = KEYS[1]
+local voted = KEYS[2]
+local downvoted = KEYS[3]
+local scores = KEYS[4]
+local events = KEYS[5]
+local interesting = KEYS[6]
+local interesting_by_time = KEYS[7]
+local void = KEYS[8]
+local interesting_by_score = KEYS[9]
+local member = ARGV[1]
+local known_time = ARGV[3]
+local position = tonumber(ARGV[5])
+local voter = ARGV[6]
+local bucket = ARGV[9]
+local last = bucket and #KEYS - 1 or #KEYS
+local last_listing = history and last - 1 or last
+local cast = history and KEYS[last]
+local audit = bucket and KEYS[#KEYS]
+
+local hash = call('HMGET', article, 'votes', 'downvotes', 'revision', 'cast', 'groups', 'title', 'time', 'uncounted', 'deleted', 'voided')
+local time = hash[7]
+local groups = hash[5]
+local uncounted = hash[8] == '1'
+if not time or hash[9] then return {'NOT_FOUND'} end
+local votes = tonumber(hash[1] or 0)
+local downvotes = tonumber(hash[2] or 0)
+local revision = tonumber(hash[3] or 0)
+if not (votes and downvotes and revision and tonumber(time)) or (votes + downvotes + revision) % 1 > 0 then
+  return redis.error_reply('CORRUPT time, votes, downvotes or revision of ' .. member)
+end
+local now = ARGV[8] ~= '' and ARGV[8] or call('TIME')[1]
+local kept = time + window + margin - now
+if kept < margin then return {'CLOSED'} end
+if groups then
+  local month = history and time ~= known_time and math.floor(math.min(time, 9e12) / 2764800)
+  if groups ~= ARGV[2] or month and month ~= tonumber(cast:match('%-?%d+$')) then return {'STALE', groups, '', '', time} end
 end
 
-local function vote()
-  local call, article, voted, downvoted, member, voter, position = redis.call, KEYS[1], KEYS[2], KEYS[3], ARGV[1], ARGV[6], tonumber(ARGV[5])
-  local hash = call('HMGET', article, 'votes', 'downvotes', 'revision', 'cast', 'groups', 'title', 'time', 'uncounted', 'deleted', 'voided')
-  local time, listed, uncounted = hash[7], hash[5], hash[8] == '1'
-  if not time or hash[9] then return {'NOT_FOUND'} end
-  local votes, downvotes, revision = tonumber(hash[1] or 0), tonumber(hash[2] or 0), tonumber(hash[3] or 0)
-  if not (votes and downvotes and revision and tonumber(time)) or (votes + downvotes + revision) % 1 > 0 then
-    return redis.error_reply('CORRUPT time, votes, downvotes or revision of ' .. member)
+-- PTTL is -2 for a set without members. The first upvote on a legacy client's article is its poster's, so it is known without
+-- the set, too.
+local may_be_down = downvotes > 0 or position == -1
+local voted_left = call('PTTL', voted)
+local downvoted_left = may_be_down and call('PTTL', downvoted)
+if voted_left == -2 and (uncounted or votes + downvotes > (groups and 0 or 1)) or downvotes > 0 and downvoted_left == -2 then
+  return {'CLOSED'} -- the window was shorter once, so the voters have been forgotten
+end
+local poster = (uncounted or not groups) and call('HGET', article, 'poster')
+if not groups and not call('ZSCORE', scores, member) then return {'NOT_FOUND'} end -- or not yet there
+if not groups then return {'UNLISTED', poster or '', time} end
+if now / 3600 >= ARGV[7] + 1 then return {'UNSAVED'} end
+local is_void = hash[10] and call('HGET', void, voter)
+if is_void then return {'VOID', is_void} end
+
+local rest = (time ~= known_time or hash[6] ~= ARGV[4]) and call('HGETALL', article) or 0
+local up = call('SISMEMBER', voted, voter)
+local down = may_be_down and call('SISMEMBER', downvoted, voter) or 0
+local old = up - down
+local is_both = up + down == 2 -- a legacy client upvoted over a downvote
+if position == old and not is_both then return {'OK', votes, downvotes, revision, rest, old} end
+if position ~= old and voter == poster then return {'OK', votes, downvotes, revision, rest, 2} end
+
+local change = position - old
+local after = votes + change
+local is_interesting = after >= interesting_votes
+local was_interesting = (is_interesting or votes >= interesting_votes) and call('SISMEMBER', interesting, member) == 1
+local has_time = was_interesting ~= is_interesting and call('ZCARD', interesting_by_time) > 0
+local has_score = (was_interesting or is_interesting) and call('ZCARD', interesting_by_score) > 0
+local listings = {}
+for i = 10, last_listing do
+  if call('ZCARD', KEYS[i]) > 0 then listings[#listings + 1] = KEYS[i] end
+end
+local size = cast and call('ZCARD', cast)
+if audit then call('HLEN', audit) end
+call('XLEN', events)
+
+local added = string.format('%d', vote_score and change * vote_score or worth(ranking, after) - worth(ranking, votes))
+local score = call('ZADD', scores, 'XX', 'INCR', added, member)
+if not score then return redis.error_reply('CORRUPT score of ' .. member) end
+for _, listing in ipairs(listings) do call('ZADD', listing, 'XX', 'INCR', added, member) end
+
+if (up == 1) ~= (position == 1) then call(up == 1 and 'SREM' or 'SADD', voted, voter) end
+if (down == 1) ~= (position == -1) then call(down == 1 and 'SREM' or 'SADD', downvoted, voter) end
+local votes_text = string.format('%d', after)
+local downvotes_text = string.format('%d', downvotes - down + (position == -1 and 1 or 0))
+local revision_text = string.format('%d', revision + 1)
+local cast_text = hash[4] and (hash[4] == hash[1] and votes_text or string.format('%d', hash[4] + change))
+call('HSET', article, 'votes', votes_text, 'downvotes', downvotes_text, 'revision', revision_text,
+  cast_text and 'cast' or 'votes', cast_text or votes_text)
+local low = 1000 * kept - 60000
+local high = 1000 * kept + 61000
+if voted_left < low or voted_left > high then call('EXPIRE', voted, math.ceil(kept)) end
+if downvoted_left and (downvoted_left < low or downvoted_left > high) then call('EXPIRE', downvoted, math.ceil(kept)) end
+
+if audit then
+  call('HSET', audit, voter, string.format('%d %.0f %s', position, tonumber(now), bucket))
+  call('EXPIRE', audit, math.ceil(kept))
+end
+
+local function append(kind, to) -- see append.lua, which takes longer
+  call('XADD', events, '*', 'kind', kind, 'article', string.sub(member, 9), 'revision', revision_text, 'votes', votes_text,
+    'downvotes', downvotes_text, 'score', score, 'by', string.sub(voter, 6), 'to', to, 'time', time, 'groups', groups, 'at', now)
+end
+append('voted', ARGV[5])
+for _, milestone in ipairs(milestones) do
+  local is_reached = after >= milestone and votes < milestone
+  if is_reached and tonumber(call('HGET', article, 'milestone') or 0) < milestone then
+    call('HSET', article, 'milestone', milestone)
+    append('milestone', milestone)
   end
-  local now = ARGV[8] ~= '' and ARGV[8] or call('TIME')[1]
-  local kept = time + window + margin - now
-  if kept < margin then return {'CLOSED'} end
-  local last, month = ARGV[9] and #KEYS - 1 or #KEYS, history and time ~= ARGV[3] and math.floor(math.min(time, 9e12) / 2764800)
-  if listed and (listed ~= ARGV[2] or month and month ~= tonumber(KEYS[last]:match('%-?%d+$'))) then return {'STALE', listed, '', '', time} end
-  -- PTTL is -2 for a set without members. The first upvote on a legacy client's article is its poster's, so it is known without
-  -- the set, too. Upward: no voter has or gets a downvote.
-  local upward = downvotes == 0 and position == 1
-  local voted_left, downvoted_left = call('PTTL', voted), not upward and call('PTTL', downvoted)
-  if voted_left == -2 and (uncounted or votes + downvotes > (listed and 0 or 1)) or downvotes > 0 and downvoted_left == -2 then
-    return {'CLOSED'} -- the window was shorter once, so the voters have been forgotten
-  end
-  local poster = (uncounted or not listed) and call('HGET', article, 'poster')
-  if not listed and not call('ZSCORE', KEYS[4], member) then return {'NOT_FOUND'} end -- or not yet there
-  if not listed then return {'UNLISTED', poster or '', time} end
-  if now / 3600 >= ARGV[7] + 1 then return {'UNSAVED'} end
-  if hash[10] and call('HGET', KEYS[8], voter) then return {'VOID', call('HGET', KEYS[8], voter)} end
-  local rest = (time ~= ARGV[3] or hash[6] ~= ARGV[4]) and call('HGETALL', article) or 0
-  up = upward and voter ~= poster and 1 - call('SADD', voted, voter) or call('SISMEMBER', voted, voter)
-  if downvotes > 0 or position == -1 then down = call('SISMEMBER', downvoted, voter) end
-  local old = up - down
-  if position == old and up + down < 2 then return {'OK', votes, downvotes, revision, rest, old} end -- 2: a legacy client upvoted over a downvote
-  if position ~= old and voter == poster then return {'OK', votes, downvotes, revision, rest, 2} end
-  before, hash.kept = hash, kept
-  if not upward then
-    must_be_allowed('SADD', voted, 'SREM', voted, 'SADD', downvoted, 'SREM', downvoted)
-    if (up == 1) ~= (position == 1) then call(up == 1 and 'SREM' or 'SADD', voted, voter) end
-    if (down == 1) ~= (position == -1) then call(down == 1 and 'SREM' or 'SADD', downvoted, voter) end
-  end
-  local change, after = position - old, votes + position - old
-  added = string.format('%d', vote_score and change * vote_score or worth(ranking, after) - worth(ranking, votes))
-  local score = call('ZADD', KEYS[4], 'XX', 'INCR', added, member)
-  if score then ranked[1] = KEYS[4] else error('CORRUPT score of ' .. member, 0) end
-  local is = after >= interesting_votes -- is and was: interesting
-  local was = (is or votes >= interesting_votes) and call('SISMEMBER', KEYS[6], member) == 1
-  for i = was and is and 9 or 10, history and last - 1 or last do
-    call('ZADD', KEYS[i], 'XX', 'INCR', added, member)
-    ranked[#ranked + 1] = KEYS[i]
-  end
-  local votes_text, revision_text = string.format('%d', after), string.format('%d', revision + 1)
-  local downvotes_text = upward and '0' or string.format('%d', downvotes - down + (position == -1 and 1 or 0))
-  local cast = hash[4] and (hash[4] == hash[1] and votes_text or string.format('%d', hash[4] + change))
-  call('HSET', article, 'votes', votes_text, 'downvotes', downvotes_text, 'revision', revision_text, cast and 'cast' or 'votes', cast or votes_text)
-  local low, high = 1000 * kept - 60000, 1000 * kept + 61000
-  if voted_left < low or voted_left > high then call('EXPIRE', voted, math.ceil(kept)) end
-  if downvoted_left and (downvoted_left < low or downvoted_left > high) then call('EXPIRE', downvoted, math.ceil(kept)) end
-  if ARGV[9] then
-    local audit, record = KEYS[#KEYS], call('HGET', KEYS[#KEYS], voter)
-    rarely[#rarely + 1] = record and {'HSET', audit, voter, record} or {'HDEL', audit, voter}
-    call('HSET', audit, voter, string.format('%d %.0f %s', position, tonumber(now), ARGV[9]))
-    call('EXPIRE', audit, math.ceil(kept))
-  end
-  entries[1] = append('voted', ARGV[5], revision_text, votes_text, downvotes_text, score, time, now)
-  for i = 1, #milestones do
-    local reached = after >= milestones[i] and votes < milestones[i] and (call('HGET', article, 'milestone') or 0)
-    if reached and tonumber(reached) < milestones[i] then
-      rarely[#rarely + 1] = reached ~= 0 and {'HSET', article, 'milestone', reached} or {'HDEL', article, 'milestone'}
-      call('HSET', article, 'milestone', milestones[i])
-      entries[#entries + 1] = append('milestone', milestones[i], revision_text, votes_text, downvotes_text, score, time, now)
+end
+
+if cast then
+  local plus = string.sub(member, 9)
+  local minus = '-' .. plus
+  if position ~= 0 then
+    call('ZADD', cast, now, position == 1 and plus or minus)
+    if size == 0 and history > 0 then call('EXPIRE', cast, math.ceil(kept - margin + history + 2764800 - time % 2764800)) end -- cast_expiry
+    if size >= 10000 then -- 0 says that older votes are missing
+      call('ZREMRANGEBYRANK', cast, 0, 99)
+      call('ZADD', cast, now, '0')
     end
   end
-  local list, plus = KEYS[last], string.sub(member, 9)
-  local size, vote = history and call('ZCARD', list), position == 1 and plus or '-' .. plus
-  if size and up + down > 0 then must_be_allowed('ZREM', list) end
-  if size and position ~= 0 then
-    local at = up + down == 2 and call('ZSCORE', list, vote)
-    rarely[#rarely + 1] = at and {'ZADD', list, at, vote} or {'ZREM', list, vote}
-    call('ZADD', list, now, vote)
-    if size == 0 and history > 0 then call('EXPIRE', list, math.ceil(kept - margin + history + 2764800 - time % 2764800)) end -- cast_expiry
-    if size >= 10000 then -- 0 says that older votes are missing, also if the vote is undone
-      call('ZREMRANGEBYRANK', list, 0, 99)
-      call('ZADD', list, now, '0')
-    end
-  end
-  if was ~= is then
-    local has_time, has_score = call('ZCARD', KEYS[7]) > 0, call('ZCARD', KEYS[9]) > 0
-    must_be_allowed('ZADD', KEYS[7], 'ZREM', KEYS[7], 'ZADD', KEYS[9], 'ZREM', KEYS[9])
-    call(is and 'SADD' or 'SREM', KEYS[6], member)
-    rarely[#rarely + 1] = {was and 'SADD' or 'SREM', KEYS[6], member}
-    if has_time and is then call('ZADD', KEYS[7], time, member) elseif has_time then call('ZREM', KEYS[7], member) end
-    if has_score and is then call('ZADD', KEYS[9], score, member) elseif has_score then call('ZREM', KEYS[9], member) end
-  end
-  if size and up + down > 0 then call('ZREM', list, position == 1 and '-' .. plus or plus, position == -1 and plus or '-' .. plus) end -- last
-  return {'OK', after, tonumber(downvotes_text), revision + 1, rest, old}
+  if up + down > 0 and position ~= 1 then call('ZREM', cast, plus) end
+  if up + down > 0 and position ~= -1 then call('ZREM', cast, minus) end
 end
-local ok, reply = pcall(vote)
-if ok then return reply end
-local function undo(...) redis.pcall(...) end -- of a command that was not run, it changes nothing or fails, too
-for i = 1, #entries do undo('XDEL', KEYS[5], entries[i]) end
-for i = #rarely, 1, -1 do undo(unpack(rarely[i])) end
-for i = 1, #ranked do undo('ZADD', ranked[i], 'XX', 'INCR', -added, ARGV[1]) end
-if before then
-  for i, was_in in pairs({[2] = up, [3] = down}) do
-    undo(was_in == 1 and 'SADD' or 'SREM', KEYS[i], ARGV[6])
-    if redis.call('PTTL', KEYS[i]) == -1 then undo('EXPIRE', KEYS[i], math.ceil(before.kept)) end -- it was empty meanwhile
+
+if was_interesting ~= is_interesting then
+  call(is_interesting and 'SADD' or 'SREM', interesting, member)
+  if has_time and is_interesting then
+    call('ZADD', interesting_by_time, time, member)
+  elseif has_time then
+    call('ZREM', interesting_by_time, member)
   end
-  for i, field in ipairs({'votes', 'downvotes', 'revision', 'cast'}) do undo(before[i] and 'HSET' or 'HDEL', KEYS[1], field, before[i] or field) end
 end
-return type(reply) == 'string' and {err = reply} or reply
+if has_score and is_interesting then
+  call('ZADD', interesting_by_score, score, member)
+elseif has_score then
+  call('ZREM', interesting_by_score, member)
+end
+return {'OK', after, tonumber(downvotes_text), revision + 1, rest, old}

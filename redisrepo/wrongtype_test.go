@@ -1,7 +1,6 @@
 package redisrepo_test
 
 import (
-	"context"
 	"errors"
 	"regexp"
 	"slices"
@@ -10,201 +9,151 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"frontpage/redisrepo"
 	"frontpage/redisrepo/failover"
+	"frontpage/redisrepo/keys"
 	"frontpage/redisrepo/lists"
-	"frontpage/redisrepo/reports"
 	"frontpage/redisrepo/site"
+	"frontpage/redisrepo/wire"
 	"frontpage/tests/must"
 	"frontpage/tests/redistest"
 )
 
-// capture has a hook that lets some scripts pass and captures the next one instead of sending it.
-type capture struct {
-	after int
-	args  []any
+// otherwise are the scripts that write without the check of types.lua, and why.
+var otherwise = map[string]string{
+	"vote.lua":           "it reads all keys that it changes, which takes less time: see TestVoteNamesAKeyOfAnotherType",
+	"rate.lua":           "it reads all keys first, and each charge is a call of it",
+	"listing.lua":        "it reads, and what it stores can be made again",
+	"rights.lua":         "it asks for rights, and changes nothing",
+	"apply_calendar.lua": "it leaves a list of another type as it is, so that the others follow the log",
 }
 
-var errCaptured = errors.New("captured")
-
-func (h *capture) takes(command redis.Cmder) bool {
-	if command.Name() != "evalsha" || command.Args()[2].(int) < 2 { // rights.lua has at most one key
-		return false
-	}
-	h.after--
-	if h.after < 0 {
-		h.args = command.Args()
-	}
-	return h.after < 0
-}
-
-func (h *capture) hook(ctx context.Context, commands []redis.Cmder, send redis.ProcessPipelineHook) error {
-	if slices.ContainsFunc(commands, h.takes) {
-		return redistest.Fail(errCaptured, commands)
-	}
-	return send(ctx, commands)
-}
-
-// unwritten are the keys that no script writes yet.
-var unwritten = regexp.MustCompile(`^(front|best):`)
-
-// A script that finds a key of the wrong type leaves the store as it was.
-func TestScriptsCheckEverythingBeforeTheyWrite(t *testing.T) {
+// A script that writes finds a key of another type before all else: its error names the key, and it writes nothing.
+func TestScriptsCheckTypesBeforeTheyWrite(t *testing.T) {
 	t.Parallel()
-	vote := func(id site.ArticleID) func(s *testSite, _ redis.UniversalClient) error {
-		return func(s *testSite, _ redis.UniversalClient) error {
-			_, err := s.Vote(s.ctx, id, "bob", down, "")
-			return err
+	client := redistest.Start(t).Client
+	writing := regexp.MustCompile(`'(HSET|HSETNX|HINCRBY|HDEL|SADD|SREM|ZADD|ZREM|SET|UNLINK|XADD|XDEL|EXPIRE)'`)
+	functions := regexp.MustCompile(`\b(append|append_hidden|notice|enter|leave|index_group|save_front|keep_front|settle|log_moderation)\(`)
+	checked := 0
+	for _, f := range luaFiles(t) {
+		if f.isFunctions() || !writing.MatchString(f.body) && !functions.MatchString(f.body) || otherwise[f.name] != "" {
+			continue
+		}
+		scriptKeys := f.keys()
+		for _, key := range scriptKeys {
+			must.Do(t, client.FlushAll(t.Context()).Err())
+			must.Do(t, client.RPush(t.Context(), key, "a list, which no kind of key is").Err())
+			err := client.Eval(t.Context(), wire.Ruled(f.name, nil), scriptKeys).Err()
+			if err == nil || !strings.HasPrefix(err.Error(), "WRONGTYPE ") || !strings.HasSuffix(err.Error(), ": "+key) {
+				t.Errorf("%s with %s: err = %v, want WRONGTYPE and the key", f.name, key, err)
+			}
+			if stored := must.Get(client.Keys(t.Context(), "*").Result())(t); len(stored) != 1 {
+				t.Errorf("%s with %s: the store has %v", f.name, key, stored)
+			}
+			checked++
 		}
 	}
-	regroup := func(id site.ArticleID) func(s *testSite, _ redis.UniversalClient) error {
-		return func(s *testSite, _ redis.UniversalClient) error {
-			_, err := s.Regroup(s.ctx, id, site.Actor{Name: "alice"}, []string{"c"}, []string{"a"})
-			return err
+	if checked < 500 {
+		t.Errorf("%d keys were checked, want at least 500", checked)
+	}
+}
+
+// keys returns the keys of a script as its header names them, and one of each kind instead of a run of any number.
+func (f lua) keys() (all []string) {
+	for _, m := range headerLine.FindAllStringSubmatch(f.header, -1) {
+		switch {
+		case m[1] != "KEY":
+		case m[2] == "":
+			all = append(all, strings.TrimSuffix(strings.Fields(m[4])[0], ","))
+		default:
+			for _, kind := range keys.Kinds {
+				if kind.Holds != keys.Channel {
+					all = append(all, kind.Name+":"+kind.Of.Shown)
+				}
+			}
 		}
 	}
-	deletes := func(id site.ArticleID) func(s *testSite, _ redis.UniversalClient) error {
-		return func(s *testSite, _ redis.UniversalClient) error {
-			_, err := s.Delete(s.ctx, id, moderator, site.Why{})
-			return err
-		}
-	}
-	edits := func(id site.ArticleID, by site.Actor) func(s *testSite, _ redis.UniversalClient) error {
-		return func(s *testSite, _ redis.UniversalClient) error {
-			_, err := s.Edit(s.ctx, id, by, redisrepo.Edit{Title: new("t"), Text: new("x"), Groups: []string{"b", "c"}})
-			return err
-		}
-	}
+	return all
+}
+
+// A vote that finds a key of another type leaves the store as it was, and its error names the key.
+func TestVoteNamesAKeyOfAnotherType(t *testing.T) {
+	t.Parallel()
 	tests := map[string]struct {
-		call     func(*testSite, redis.UniversalClient) error
-		after    int   // number of STALE and UNLISTED replies before the call that is captured
-		unneeded []int // keys that the script does not read, or replaces
+		before    func(s *testSite)
+		vote      site.Vote
+		bucket    string
+		untouched []string // keys that the vote does not need
 	}{
-		"post": {call: func(s *testSite, _ redis.UniversalClient) error {
-			d := draft("title", "a", "c")
-			d.IdempotencyKey = new("k")
-			_, err := s.Post(s.ctx, "alice", d)
-			return err
-		}, unneeded: []int{2, 3}},
-		"vote": {call: vote(1), after: 1, unneeded: []int{8}},
-		"upvote without downvotes": {call: func(s *testSite, _ redis.UniversalClient) error {
-			s.vote(1, "carol", none)
-			_, err := s.VoteAndRead(s.ctx, 1, "erin", up, "")
-			return err
-		}, after: 2, unneeded: []int{3, 7, 8}},
-		"adopting a legacy article":   {call: vote(2), after: 1},
-		"vote on a legacy article":    {call: vote(2), after: 2, unneeded: []int{6, 7, 8, 9}},
-		"regroup":                     {call: regroup(1), after: 1, unneeded: []int{6}},
-		"regrouping a legacy article": {call: regroup(2), after: 2, unneeded: []int{6}},
-		"applying other rules": {call: func(s *testSite, client redis.UniversalClient) error {
-			rules := s.rules
-			rules.VoteScore, rules.InterestingVotes = 1, 3
-			_, err := redisrepo.New(s.ctx, client, rules, redisrepo.WithClock(s.clock.now))
-			return err
-		}, unneeded: []int{2, 3, 4}},
-		"vote from an address": {call: func(s *testSite, _ redis.UniversalClient) error {
-			_, err := s.Vote(s.ctx, 1, "bob", down, "b1")
-			return err
-		}, after: 1, unneeded: []int{8}},
-		"vote beside votes that do not count": {call: func(s *testSite, client redis.UniversalClient) error {
-			must.Get(s.reopened(s.client(), nil).void(1, true, "carol"))(s.t)
-			return vote(1)(s, client)
-		}, after: 1},
-		"taking votes out": {call: func(s *testSite, _ redis.UniversalClient) error {
-			_, err := s.void(1, true, "bob", "carol")
-			return err
-		}, after: 1},
-		"putting votes back": {call: func(s *testSite, _ redis.UniversalClient) error {
-			must.Get(s.reopened(s.client(), nil).void(1, true, "bob", "carol"))(s.t)
-			_, err := s.void(1, false, "bob", "carol")
-			return err
-		}, after: 1},
-		"regrouping by a moderator": {call: func(s *testSite, _ redis.UniversalClient) error {
-			_, err := s.Regroup(s.ctx, 1, moderator, []string{"c"}, []string{"a"})
-			return err
-		}, after: 1},
-		"delete":                    {call: deletes(1), after: 1, unneeded: []int{9, 10, 11, 12, 13, 14, 15}},
-		"deleting a legacy article": {call: deletes(2), after: 2, unneeded: []int{9, 10, 11, 12, 13, 14, 15}},
-		"deleting one's own": {call: func(s *testSite, _ redis.UniversalClient) error {
-			_, err := s.Delete(s.ctx, 1, alice(), site.Why{})
-			return err
-		}, after: 1, unneeded: []int{11, 12, 13, 14}},
-		"report": {call: func(s *testSite, _ redis.UniversalClient) error {
-			_, err := s.Flag(s.ctx, "bob", 1, reports.Spam, "")
-			return err
-		}},
-		"notice": {call: func(s *testSite, client redis.UniversalClient) error {
-			_, err := s.reopened(client, nil, confidential(t, oldSecret)).Notify(s.ctx, notice(1))
-			return err
-		}},
-		"describing a group": {call: func(s *testSite, _ redis.UniversalClient) error {
-			_, err := s.DescribeGroup(s.ctx, "a", "All about a.", []string{"Be kind"}, moderator)
-			return err
-		}},
-		"deciding reports": {call: func(s *testSite, client redis.UniversalClient) error {
-			for range 2 {
-				must.Get(s.reopened(s.client(), nil, confidential(t, oldSecret)).Notify(s.ctx, notice(1)))(s.t)
-			}
-			return s.Settle(s.ctx, 1, moderator, settling(1, reports.Acted, ""))
-		}},
-		"deciding reports by deleting": {call: func(s *testSite, client redis.UniversalClient) error {
-			for range 2 {
-				must.Get(s.reopened(s.client(), nil, confidential(t, oldSecret)).Notify(s.ctx, notice(1)))(s.t)
-			}
-			_, err := s.SettleByDeleting(s.ctx, 1, moderator, settling(1, reports.Acted, ""))
-			return err
-		}, after: 1, unneeded: []int{9, 10, 15}},
-		"deciding reports of a deleted article": {call: func(s *testSite, client redis.UniversalClient) error {
-			other := s.reopened(s.client(), nil)
-			other.flag(1, "bob", reports.Spam, "")
-			other.delete(1, moderator)
-			_, err := s.SettleByDeleting(s.ctx, 1, moderator, settling(1, reports.Acted, ""))
-			return err
-		}, unneeded: []int{4, 5, 7, 8, 9, 10, 15, 16, 17, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29}},
-		"edit":                     {call: edits(1, alice()), after: 1, unneeded: []int{6}},
-		"editing a legacy article": {call: edits(2, alice()), after: 2, unneeded: []int{6}},
-		"editing by a moderator":   {call: edits(1, moderator), after: 1},
-		"undelete": {call: func(s *testSite, _ redis.UniversalClient) error {
-			s.delete(1, moderator)
-			for _, group := range []site.GroupName{"a", "b", "interesting"} {
-				s.list(best(group))
-			}
-			_, err := s.Undelete(s.ctx, 1, moderator)
-			return err
-		}, after: 6},
+		"an upvote":              {vote: up, untouched: []string{"time:interesting", "void:1"}},
+		"a downvote":             {vote: down, untouched: []string{"void:1"}},
+		"a vote from an address": {vote: up, bucket: "b", untouched: []string{"time:interesting", "void:1"}},
+		"a vote that is withdrawn": {
+			before: func(s *testSite) { s.vote(1, "bob", down) }, vote: none, untouched: []string{"void:1"},
+		},
+		"a vote beside one that does not count": {
+			before: func(s *testSite) { must.Get(s.void(1, true, "dave"))(s.t) }, vote: down, untouched: []string{"group:interesting", "time:interesting", "score:interesting"},
+		},
+		"an upvote without downvotes": {
+			before: func(s *testSite) { s.vote(1, "carol", none) }, vote: up, untouched: []string{"time:interesting", "void:1", "downvoted:1"},
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, args := captured(t, tt.after, tt.call)
+			s := newSite(t, func(r *site.Rules) { r.InterestingVotes = 2 }, one)
+			s.post("alice", "a", "b")
+			for voter, vote := range map[site.UserName]site.Vote{"carol": down, "dave": up, "erin": up} {
+				s.vote(1, voter, vote)
+			}
+			s.vote(s.post("alice").ID, "bob", up) // so that bob has a list of votes
+			if tt.before != nil {
+				tt.before(s)
+			}
+			for _, group := range []site.GroupName{"a", "b", "interesting"} {
+				for _, order := range orders {
+					s.list(lists.InGroup(group, order, site.Descending))
+				}
+			}
 			restore := s.snapshot()
-			for key := 1; key <= args[2].(int); key++ {
+			other, scriptKeys := s.seesKeys()
+			must.Get(other.Vote(s.ctx, 1, "bob", tt.vote, tt.bucket))(t)
+			for _, key := range slices.Clone(*scriptKeys) {
 				restore()
-				wrong := args[2+key].(string)
-				if unwritten.MatchString(wrong) {
-					continue
-				}
-				s.do("DEL", wrong)
-				if strings.HasPrefix(wrong, "post:") || strings.HasPrefix(wrong, "link:") || wrong == "article:" {
-					s.do("RPUSH", wrong, "wrong")
-				} else {
-					s.do("SET", wrong, "wrong")
-				}
+				s.do("DEL", key)
+				s.do("SET", key, "wrong")
 				before := s.dump()
-				err := s.raw.Do(s.ctx, args...).Err()
-				if slices.Contains(tt.unneeded, key) {
+				_, err := other.Vote(s.ctx, 1, "bob", tt.vote, tt.bucket)
+				if slices.Contains(tt.untouched, key) {
 					if err != nil {
-						t.Errorf("KEYS[%d] %s: err = %v, want none", key, wrong, err)
+						t.Errorf("%s: err = %v, want none", key, err)
 					}
 					continue
 				}
-				if err == nil || !strings.Contains(err.Error(), "WRONGTYPE") { // Redis 6.2 puts the script's name before it
-					t.Errorf("KEYS[%d] %s: err = %v, want WRONGTYPE", key, wrong, err)
+				if err == nil || !strings.Contains(err.Error(), "WRONGTYPE") || !strings.Contains(err.Error(), ": "+key) {
+					t.Errorf("%s: err = %v, want WRONGTYPE and the key", key, err)
 				}
-				s.wantStore(before, "KEYS[", key, "] ", wrong, ":")
+				s.wantStore(before, key, ":")
 			}
 		})
 	}
+}
+
+// seesKeys returns the site by another client, and the keys of its last vote on article 1.
+func (s *testSite) seesKeys() (*testSite, *[]string) {
+	last := new([]string)
+	hook := redistest.Before(func(commands ...redis.Cmder) {
+		for _, c := range commands {
+			args := c.Args()
+			if c.Name() != "evalsha" || args[2].(int) < 9 || args[3] != "article:1" {
+				continue
+			}
+			*last = nil
+			for _, key := range args[3 : 3+args[2].(int)] {
+				*last = append(*last, key.(string))
+			}
+		}
+	})
+	return s.reopened(s.client(hook), nil), last
 }
 
 // snapshot returns a function that restores what the store holds now.
@@ -222,32 +171,6 @@ func (s *testSite) snapshot() (restore func()) {
 			s.do("RESTORE", r...)
 		}
 	}
-}
-
-// captured returns a site with an article of Frontpage and one of a legacy client, and the command that call
-// is about to send to it.
-func captured(t *testing.T, after int, call func(*testSite, redis.UniversalClient) error) (*testSite, []any) {
-	t.Helper()
-	s := newSite(t, func(r *site.Rules) { r.InterestingVotes = 2 }, one)
-	s.post("alice", "a", "b")
-	s.vote(1, "bob", up)
-	s.vote(1, "carol", down)
-	s.vote(1, "dave", up)
-	bookRegroup(s, bookPost(s, "user:alice"), []string{"a"}, nil)
-	for _, group := range []site.GroupName{"a", "b", "interesting"} {
-		for _, order := range orders {
-			s.list(lists.InGroup(group, order, site.Descending))
-		}
-	}
-	hook := new(capture)
-	client := s.client(redistest.Hook(hook.hook))
-	hook.after = 1000
-	fresh := s.reopened(client, nil)
-	hook.after = after
-	if err := call(fresh, client); !errors.Is(err, errCaptured) {
-		t.Fatalf("err = %v, want the call to be captured", err)
-	}
-	return s, hook.args
 }
 
 func TestScriptsRefuseCorruptValues(t *testing.T) {

@@ -1,7 +1,7 @@
 -- voters.lua: add some of the placeholders for the voters of an article before post.lua imports it. An
 -- article may have so many voters that one script would block Redis for seconds.
 --
--- uses now voter_sets
+-- uses types now voter_sets
 -- KEY article    article:ID    hash  the article, which must not exist yet
 -- KEY voted      voted:ID      set   the upvoters
 -- KEY downvoted  downvoted:ID  set   the downvoters

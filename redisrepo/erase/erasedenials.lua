@@ -1,6 +1,6 @@
 -- erasedenials.lua: have the denials say nothing of a user by name, and deny the user all changes until the erasure ends.
 --
--- uses allowed
+-- uses types
 -- KEY denials    denials:  hash  all denials
 -- ARG user       user:NAME, who is erased
 -- ARG moderator  the member that stands for erased moderators
@@ -12,7 +12,6 @@
 -- Replies {'OK', changed}  1 if the denials changed, else 0
 -- Safe to run twice: the second run finds them as the first one left them.
 
-must_be_allowed('HSET', denials, 'HSETNX', denials, 'HDEL', denials)
 local changed, flag = 0, 'erasing:' .. digest
 for i = first_field, #ARGV do
   local field, member, value = ARGV[i], ARGV[i], redis.call('HGET', denials, ARGV[i])

@@ -1,7 +1,7 @@
 -- eraselog.lua: copy a part of a log without a name, and replace the log by the copy with the last part. The copy has the same ids,
 -- so those who read the log go on in it.
 --
--- uses allowed
+-- uses types
 -- KEY log       events: or moderation:         stream  the log
 -- KEY copy      erasing:events:DIGEST, or so   stream  the copy
 -- KEY old       erasing:events:DIGEST:old, or so  stream  the log while it is freed
@@ -21,9 +21,6 @@
 --         {'OK'}    the log has no name
 -- Safe to run twice: the second run copies the next part, or begins a copy that it need not make.
 
-redis.call('XLEN', log)
-must_be_allowed('UNLINK', copy, 'HSET', erasing, 'HDEL', erasing, 'HINCRBY', erasing, 'XADD', copy, 'EXPIRE', copy,
-  'XTRIM', copy, 'PERSIST', log, 'RENAME', log, 'RENAME', copy, 'UNLINK', old, 'HSET', views, 'HINCRBY', views)
 local field = name .. ':' .. digest
 local replaced = redis.call('HGET', erasing, name) or '0'
 if redis.call('HGET', erasing, field) ~= replaced then

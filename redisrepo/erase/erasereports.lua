@@ -1,6 +1,6 @@
 -- erasereports.lua: take a user's name out of the reports of an article.
 --
--- uses allowed
+-- uses types
 -- KEY flags      flags:ID  hash  the reports
 -- ARG user       user:NAME, who is erased
 -- ARG erased     the member that stands for erased users
@@ -10,7 +10,6 @@
 -- Replies {'OK', changed}  1 if they changed, else 0
 -- Safe to run twice: the second run finds no name.
 
-must_be_allowed('HSET', flags, 'HDEL', flags)
 local changed = 0
 for i = first_field, #ARGV do
   local field, value = ARGV[i], redis.call('HGET', flags, ARGV[i])

@@ -1,6 +1,6 @@
 -- erasevoids.lua: take a user's name out of the votes on an article that do not count. They still do not count.
 --
--- uses allowed
+-- uses types
 -- KEY void       void:ID  hash  the votes that do not count
 -- ARG user       user:NAME, who is erased
 -- ARG moderator  the member that stands for erased moderators
@@ -10,7 +10,6 @@
 -- Replies {'OK', changed}  1 if they changed, else 0
 -- Safe to run twice: the second run finds no name.
 
-must_be_allowed('HSET', void, 'HDEL', void)
 local changed = 0
 for i = first_field, #ARGV do
   local field, value = ARGV[i], redis.call('HGET', void, ARGV[i])

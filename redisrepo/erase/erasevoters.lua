@@ -1,6 +1,6 @@
 -- erasevoters.lua: replace a user among the voters of an article by one without a name. The counts stay.
 --
--- uses allowed
+-- uses types
 -- KEY article    article:ID    hash  the article
 -- KEY voted      voted:ID      set   the upvoters
 -- KEY downvoted  downvoted:ID  set   the downvoters
@@ -15,9 +15,7 @@
 -- Safe to run twice: the second run does not find the user.
 
 local hash, changed = redis.call('HMGET', article, 'poster', 'uncounted'), 0
-redis.call('HLEN', audit)
 local up, down = redis.call('SISMEMBER', voted, user), redis.call('SISMEMBER', downvoted, user)
-must_be_allowed('SADD', voted, 'SREM', voted, 'SADD', downvoted, 'SREM', downvoted, 'HDEL', audit)
 local is_poster = hash[1] == user or hash[1] == erased and redis.call('SISMEMBER', voted, erased) == 0
 local function replace(set, by)
   redis.call('SADD', set, by) -- first: a set without members would lose its expiry

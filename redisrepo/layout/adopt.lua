@@ -1,6 +1,6 @@
 -- adopt.lua: complete an article that only legacy clients wrote, before another script changes it.
 --
--- uses names now whole types allowed voter_sets lists_at index_group append
+-- uses types names now whole voter_sets index_group append
 -- KEY article          article:ID   hash    the article
 -- KEY voted            voted:ID     set     the upvoters
 -- KEY times            time:        zset    posting times, Unix seconds
@@ -36,14 +36,9 @@ now = now_or(now)
 local kept = time_to_keep(time, window, margin, now)
 local knows_voter = tonumber(hash[3] or '0') == 1 and not hash[4] and kept >= tonumber(margin) and redis.call('SCARD', voted) == 0
 local votes = whole(hash[3] or '0') -- other scripts report votes that are no number
-must_be_zset(group_names, sizes)
-must_be_allowed('ZADD', group_names, 'ZREM', group_names, 'ZADD', sizes, 'ZREM', sizes)
-local lists = lists_at(first_list, list_count, 'ZADD')
-if knows_voter then must_be_allowed('SADD', voted, 'EXPIRE', voted) end
-must_take_entries(events, views)
 
 redis.call('HSET', article, 'groups', groups, 'downvotes', hash[4] or 0)
-for _, list in ipairs(lists) do redis.call('ZADD', list, time, member) end
+for i = first_list, first_group - 1 do redis.call('ZADD', KEYS[i], time, member) end
 for i, name in ipairs(names) do index_group(group_names, sizes, {members = KEYS[first_group + i - 1]}, name) end
 if knows_voter then
   redis.call('SADD', voted, expected_poster)

@@ -1,6 +1,6 @@
 -- fillcasts.lua: enter the votes of an article's voters into the histories of these users.
 --
--- uses now whole cast_expiry
+-- uses types now whole cast_expiry
 -- KEY article    article:ID    hash  the article
 -- KEY voted      voted:ID      set   the upvoters
 -- KEY downvoted  downvoted:ID  set   the downvoters

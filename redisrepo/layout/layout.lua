@@ -1,5 +1,6 @@
 -- layout.lua: record the layout that the data of a partition was upgraded to, unless another process was faster.
 --
+-- uses types
 -- KEY meta    meta:  hash  layout, and what else is known of the partition
 -- ARG layout  the layout
 --

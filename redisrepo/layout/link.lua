@@ -1,6 +1,6 @@
 -- link.lua: record which articles have some links. The record of a link names the newest article that has it.
 --
--- uses allowed
+-- uses types
 -- KEYS record   link:DIGEST of each link
 -- ARGS article  for each link in turn: the article's member, and its posting time, Unix seconds
 --
@@ -11,10 +11,6 @@ local articles = {unpack(ARGV, first_article)}
 
 local function number(member) return tonumber(string.match(member, '%d+$')) or 0 end
 
-for _, record in ipairs(KEYS) do
-  redis.call('GET', record) -- fails if it has another type, before the first write
-  must_be_allowed('SET', record)
-end
 for i, record in ipairs(KEYS) do
   local member, time = articles[2 * i - 1], articles[2 * i]
   local first, since = string.match(redis.call('GET', record) or '', '^(%S+) (%S+)$')

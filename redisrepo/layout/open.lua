@@ -1,5 +1,6 @@
 -- open.lua: record what distinguishes a new store from others, and read what is recorded of a store.
 --
+-- uses types
 -- KEY meta    meta:  hash  layout, partitions, index, rules, epoch: a random name of the store's history, cursor_key:
 --             the secret key of rankings' cursors, and uuid: the site's UUID
 -- ARGS field  fields that a store must have, and their values if it lacks them, in turn

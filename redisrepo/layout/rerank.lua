@@ -1,6 +1,6 @@
 -- rerank.lua: apply changed rules to one article.
 --
--- uses now whole allowed voter_sets groups leave worth keep_front
+-- uses types now whole voter_sets groups leave worth keep_front
 -- KEY article            article:ID         hash    the article
 -- KEY voted              voted:ID           set     the upvoters
 -- KEY downvoted          downvoted:ID       set     the downvoters
@@ -32,10 +32,7 @@ local votes, deleted = whole(hash[1]), hash[3]
 local time = redis.call('ZSCORE', times, member)
 if deleted then time = hash[2] end
 if not time or not votes then return {'NOT_FOUND'} end
-local interesting = {members = members, by_score = by_score, by_time = by_time}
-check_group(interesting, member)
-must_be_allowed('ZADD', scores, 'ZSCORE', scores, 'EXPIRE', voted, 'EXPIRE', downvoted, 'EXPIRE', audit,
-  'UNLINK', voted, 'UNLINK', downvoted, 'UNLINK', audit)
+local interesting = read_group(members, by_score, by_time, member)
 
 now = now_or(now)
 if not deleted then

@@ -1,6 +1,6 @@
 -- lease.lua: give a process the lease, extend it, or take it back.
 --
--- uses now allowed
+-- uses types now
 -- KEY lease    lease: or erasing:  hash  the process that has the lease, until when, and its token
 -- ARG holder   a random name of the process
 -- ARG seconds  for how long from now; 0: the process gives it back
@@ -12,7 +12,6 @@
 
 now = tonumber(now_or(now))
 local owner, till, token = unpack(redis.call('HMGET', lease, 'holder', 'until', 'token'))
-must_be_allowed('HSET', lease)
 if owner ~= holder then
   if seconds == '0' or owner and tonumber(till) > now then return {'HELD'} end
   -- After a failover that lost a lease, its number is given out again: so the process is in the token, too.

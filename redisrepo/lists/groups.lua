@@ -1,27 +1,28 @@
--- uses allowed
+-- read_group returns what is to be known of a group before an article enters or leaves it: its keys, whether it has the article, and
+-- which of its listings exist.
+local function read_group(members, by_score, by_time, member)
+  return {
+    members = members,
+    by_score = by_score,
+    by_time = by_time,
+    has_member = redis.call('SISMEMBER', members, member) == 1,
+    has_score = redis.call('ZCARD', by_score) > 0,
+    has_time = redis.call('ZCARD', by_time) > 0,
+  }
+end
 
--- groups_at maps each name to its three keys, which start at KEYS[first].
-local function groups_at(first, names)
+-- groups_at returns groups by their names. Each of them has three keys, which start at KEYS[first].
+local function groups_at(first, names, member)
   local groups = {}
   for i, name in ipairs(names) do
     local k = first + 3 * (i - 1)
-    groups[name] = {members = KEYS[k], by_score = KEYS[k + 1], by_time = KEYS[k + 2]}
+    groups[name] = read_group(KEYS[k], KEYS[k + 1], KEYS[k + 2], member)
   end
   return groups
 end
 
--- check_group ends the script with an error if a key of a group has another type than it must have, or if enter or leave would not
--- be allowed, and notes whether it has the article, and which of the group's listings exist.
-local function check_group(group, member)
-  group.has_member = redis.call('SISMEMBER', group.members, member) == 1
-  group.has_score = redis.call('ZCARD', group.by_score) > 0
-  group.has_time = redis.call('ZCARD', group.by_time) > 0
-  must_be_allowed('SADD', group.members, 'SREM', group.members, 'ZADD', group.by_score, 'ZREM', group.by_score,
-    'ZADD', group.by_time, 'ZREM', group.by_time, 'SCARD', group.members)
-end
-
--- enter changes a checked group and its existing listings together. The score is the text that
--- Redis returned, so it is not rounded on the way.
+-- enter puts an article into a group and its existing listings. The score is the text that Redis returned, so it is not rounded
+-- on the way.
 local function enter(group, member, score, time)
   if not group.has_member then redis.call('SADD', group.members, member) end
   if group.has_score then redis.call('ZADD', group.by_score, score, member) end

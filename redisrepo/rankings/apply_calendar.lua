@@ -1,6 +1,5 @@
 -- apply_calendar.lua: bring the calendars of a partition up to an entry of the log.
 --
--- uses types
 -- KEY views    views:               hash  how far the views have the log
 -- KEYS clock   clock: and clock:NAME of the calendars that change, hashes: fold pointers and peaks; that of the site is the first.
 --              Then, for each hour of posting in a calendar, top:h:HOUR, top:d:DAY and top:m:MONTH with :NAME, zsets
@@ -44,7 +43,7 @@ local function raise(calendar, list, votes)
 end
 
 local is_list = {}
-for i = first_list, #KEYS do is_list[KEYS[i]] = size_of(KEYS[i]) ~= nil end
+for i = first_list, #KEYS do is_list[KEYS[i]] = type(redis.pcall('ZCARD', KEYS[i])) == 'number' end
 for i = first_change, #ARGV, 4 do
   local calendar, k = calendars[tonumber(ARGV[i])], first_list + 3 * (ARGV[i + 1] - 1)
   local hours, days, months, member, votes = KEYS[k], KEYS[k + 1], KEYS[k + 2], ARGV[i + 2], tonumber(ARGV[i + 3])

@@ -1,6 +1,6 @@
 -- beginfront.lua: begin to save front pages with the next full hour, unless that has begun.
 --
--- uses now
+-- uses types now
 -- KEY clock  clock:  hash  its fields front and front_since, see keep_front.lua
 -- ARG now    now, Unix seconds; empty: the server's clock
 --

@@ -1,6 +1,6 @@
 -- fold.lua: fold one day of a calendar: its articles leave the lists of the hours for those of the day and the 32 days.
 --
--- uses now types allowed
+-- uses types now
 -- KEY clock     clock: or clock:NAME  hash  fold pointer and peaks of the calendar
 -- KEY days      top:d:DAY...          zset  the list of the day
 -- KEY months    top:m:MONTH...        zset  the list of its 32 days
@@ -32,19 +32,11 @@ for i = 1, #fields, 2 do
 end
 if #fields == 0 then return {'OK', '', ''} end -- there is no such calendar
 if first and first ~= day then return {'STALE', string.format('%d', first)} end
-must_be_allowed('HSET', clock)
 local folded = math.max(state.folded or -math.huge, (next_day or last + 1) - 1)
 
 if first then
   local month = string.match(months, 'top:(m:%-?%d+)')
   local peak, month_peak = state['p:d:' .. day] or -math.huge, state['p:' .. month]
-  must_be_zset(days, months)
-  must_be_allowed('ZADD', days, 'ZADD', months, 'HDEL', clock)
-  for i = first_hour, #KEYS do
-    must_be_zset(KEYS[i])
-    must_be_allowed('UNLINK', KEYS[i])
-  end
-
   for i = first_hour, #KEYS do
     local hour = string.match(KEYS[i], 'top:(h:%-?%d+)')
     for rank = 0, redis.call('ZCARD', KEYS[i]) - 1, 1000 do

@@ -1,12 +1,11 @@
--- uses allowed front
+-- uses front
 
 -- save_front saves the front page of the last full hour, unless that or a later one is saved: the ranking is as it was
--- then. It is called when all is checked, before the first write of a script that changes the ranking. Without the field front
+-- then. A script that changes the ranking calls it before. Without the field front
 -- of the clock, the memory begins with the next full hour. The pages of the last hours are kept. It returns the hour.
 local function save_front(clock, pages, scores, hours, now)
   local hour, saved = math.floor(tonumber(now) / 3600), redis.call('HGET', clock, 'front')
   if saved and hour <= tonumber(saved) then return hour end
-  must_be_allowed('HSET', clock, 'ZADD', pages, 'ZREMRANGEBYSCORE', pages)
   local since = hour + 1
   if saved then
     since = math.max(tonumber(redis.call('HGET', clock, 'front_since')) or since, hour - hours)

@@ -1,7 +1,7 @@
 -- mend.lua: note in the log the votes that an article has, and put it into the group interesting if it has enough, after a
 -- legacy client voted.
 --
--- uses now whole append groups
+-- uses types now whole append groups
 -- KEY article            article:ID            hash    the article
 -- KEY scores             score:                zset    the ranking, Unix seconds
 -- KEY members            group:interesting     set     the interesting articles
@@ -23,9 +23,7 @@ local hash = redis.call('HMGET', article, 'votes', 'groups')
 local votes, score = whole(hash[1]), redis.call('ZSCORE', scores, member)
 local listed = tonumber(redis.call('ZSCORE', hours, member) or redis.call('ZSCORE', days, member) or nil)
 if not votes or not score or not listed or votes == listed then return {'OK', 0} end
-local interesting = {members = members, by_score = by_score, by_time = by_time}
-check_group(interesting, member)
-must_take_entries(events, views)
+local interesting = read_group(members, by_score, by_time, member)
 notice(events, views, member, votes, time, hash[2] or '', now_or(now))
 if votes >= tonumber(interesting_votes) then enter(interesting, member, score, time) end
 return {'OK', 1}

@@ -1,6 +1,6 @@
 -- savefront.lua: save the front page of the last full hour, before the first vote in it.
 --
--- uses now keep_front
+-- uses types now keep_front
 -- KEY clock   clock:  hash  its fields front and front_since: the last hour that is saved, and the first one that is known
 -- KEY pages   front:  zset  the front pages of past hours
 -- KEY scores  score:  zset  the ranking, Unix seconds

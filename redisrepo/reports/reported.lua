@@ -1,6 +1,6 @@
 -- reported.lua: enter an article into the list of those that a user has reported, before the report itself.
 --
--- uses now allowed types
+-- uses types now
 -- KEY reported  reported:NAME  zset  the articles that the user reported, by time, Unix seconds
 -- ARG number    the article's number
 -- ARG most      the maximum number of articles in the list; the oldest are dropped
@@ -10,8 +10,6 @@
 -- Replies {'OK'}  the article is in the list
 -- Safe to run twice: the second run finds the article with its first time.
 
-must_be_zset(reported)
-must_be_allowed('ZADD', reported, 'ZREMRANGEBYRANK', reported, 'EXPIRE', reported)
 redis.call('ZADD', reported, 'NX', now_or(now), number)
 redis.call('ZREMRANGEBYRANK', reported, 0, -tonumber(most) - 1)
 redis.call('EXPIRE', reported, kept)

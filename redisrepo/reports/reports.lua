@@ -42,7 +42,13 @@ end
 -- standing_of returns what an entry of the log says of an article, and nil if that is corrupt. It comes before the first write.
 local function standing_of(article, ranking)
   local hash = redis.call('HMGET', article, 'votes', 'downvotes', 'revision', 'time', 'groups')
-  local s = {votes = whole(hash[1] or '0'), downvotes = whole(hash[2] or '0'), revision = whole(hash[3] or '0'), time = hash[4], groups = hash[5] or ''}
+  local s = {
+    votes = whole(hash[1] or '0'),
+    downvotes = whole(hash[2] or '0'),
+    revision = whole(hash[3] or '0'),
+    time = hash[4],
+    groups = hash[5] or '',
+  }
   if not s.votes or not s.downvotes or not s.revision or not tonumber(s.time) then return nil end
   s.score = s.time + worth(ranking, s.votes)
   return s
@@ -50,6 +56,8 @@ end
 
 -- tell_reports adds to the log that reports of an article were made or changed, without a name, or decided by a moderator.
 local function tell_reports(events, kind, member, standing, by, at)
-  append(events, kind, member, standing.revision, standing.votes, standing.downvotes, standing.score, by, standing.groups, standing.time,
-    standing.groups, at)
+  append(events, kind, member, {
+    revision = standing.revision, votes = standing.votes, downvotes = standing.downvotes, score = standing.score, by = by,
+    to = standing.groups, time = standing.time, groups = standing.groups, at = at,
+  })
 end

@@ -1,6 +1,6 @@
 -- settle.lua: decide the open reports of an article without deleting it. To delete it in the same step, delete.lua does this, too.
 --
--- uses settling now types allowed
+-- uses types settling now
 -- KEY article         article:ID    hash    the article
 -- KEY flags           flags:ID      hash    its reports
 -- KEY flagged         flagged:      zset    the articles with open reports
@@ -32,9 +32,6 @@ if problem == 'CONFLICT' then return {'CONFLICT'} end
 if problem then return {'STALE_REPORTS'} end
 local standing = standing_of(article, ranking)
 if not standing then return redis.error_reply('CORRUPT time, votes or revision of ' .. member) end
-must_be_stream(log)
-must_be_allowed('XADD', log)
-must_take_entries(events)
 settle(settling, events, standing, log, max_entries, member, by, via, now_or(now),
   'title', hash[2] or '', 'link', hash[3] or '', 'reason', reason, 'ground', ground, 'basis', basis)
 return {'OK'}

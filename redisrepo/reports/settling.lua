@@ -1,4 +1,4 @@
--- uses reports moderation allowed types
+-- uses reports moderation
 
 -- settling_of checks, before the first write, that the open reports of an article can be decided up to one of them. text has in
 -- its first line the number of that one, acted or dismissed, how often reports of the article were decided before, and for how many
@@ -40,10 +40,6 @@ local function settling_of(flags, flagged, contacts, later_contacts, text, by)
       s.moved[#s.moved + 1] = kept[i + 1]
     end
   end
-  redis.call('HLEN', later_contacts)
-  must_be_zset(flagged)
-  must_be_allowed('HSET', flags, 'EXPIRE', flags, 'ZADD', flagged, 'ZREM', flagged,
-    'HSET', later_contacts, 'HDEL', contacts, 'EXPIRE', contacts)
   s.open, s.illegal, s.notices, s.since = later.open, later.illegal, later.notices, later.since or 0
   s.flags, s.flagged, s.contacts, s.later_contacts = flags, flagged, contacts, later_contacts
   s.new, s.state, s.decision, s.contact_seconds, s.kept_seconds = through, given[2], decision, given[4], given[5]

@@ -1,6 +1,6 @@
 -- keep.lua: put something into a list that a user keeps, after all that is in it, or take it out.
 --
--- uses now allowed
+-- uses types now
 -- KEY kept    saved:NAME or following:NAME  zset  the list, by time, Unix seconds
 -- ARG member  the number of an article, group:NAME or user:NAME
 -- ARG keeps   1: put it in; 0: take it out
@@ -14,7 +14,6 @@
 -- Safe to run twice: the second run changes nothing.
 
 local count = redis.call('ZCARD', kept)
-must_be_allowed('ZADD', kept, 'ZREM', kept)
 if keeps ~= '1' then
   redis.call('ZREM', kept, member)
 elseif not redis.call('ZSCORE', kept, member) then

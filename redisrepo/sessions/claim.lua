@@ -1,5 +1,6 @@
 -- claim.lua: store a value unless the key has one already.
 --
+-- uses types
 -- KEY record  name:DIGEST, account:DIGEST or post:USER:KEY  string  what is claimed; need not exist
 -- ARG value   the value
 -- ARG ttl     how long a new one is kept, seconds; 0: for ever

@@ -1,6 +1,6 @@
 -- put.lua: store an article of an export, with all that its hash had. Its voters are there already.
 --
--- uses names now types allowed append lists_at index_group groups worth
+-- uses types names now list_article append
 -- KEY article            article:ID   hash     the article, new
 -- KEY times              time:        zset     posting times, Unix seconds
 -- KEY scores             score:       zset     the ranking, Unix seconds
@@ -27,18 +27,22 @@
 -- Replies {'STORED'}  the article exists, since this call or before
 -- Safe to run twice: the second run finds the article and changes nothing.
 
-votes, downvotes, revision = tonumber(votes), tonumber(downvotes), tonumber(revision)
+votes = tonumber(votes)
+downvotes = tonumber(downvotes)
+revision = tonumber(revision)
 interesting_votes = tonumber(interesting_votes)
 
 if redis.call('EXISTS', article) == 1 then return {'STORED'} end
 local names = words(group_text)
-local groups = groups_at(first_list + list_count, {'interesting', unpack(names)})
-for _, group in pairs(groups) do check_group(group, member) end
-must_be_zset(times, scores, group_names, sizes, deleted)
-must_be_allowed('HSET', article, 'ZADD', times, 'ZADD', scores, 'ZADD', group_names,
-  'ZADD', sizes, 'ZADD', deleted, 'ZSCORE', scores)
-local lists = lists_at(first_list, list_count, 'ZADD')
-must_take_entries(events, views)
+local listings = {
+  times = times,
+  scores = scores,
+  lists = {unpack(KEYS, first_list, first_list + list_count - 1)},
+  names = names,
+  groups = groups_at(first_list + list_count, {'interesting', unpack(names)}, member),
+  group_names = group_names,
+  sizes = sizes,
+}
 
 now = now_or(now)
 redis.call('HSET', article, unpack(ARGV, first_field))
@@ -46,14 +50,9 @@ if deleted_at ~= '' then
   redis.call('ZADD', deleted, deleted_at, member)
   return {'STORED'}
 end
-redis.call('ZADD', times, time, member)
-redis.call('ZADD', scores, tonumber(time) + worth(ranking, votes), member)
-for _, list in ipairs(lists) do redis.call('ZADD', list, time, member) end
-local score = redis.call('ZSCORE', scores, member)
-for _, name in ipairs(names) do
-  enter(groups[name], member, score, time)
-  index_group(group_names, sizes, groups[name], name)
-end
-if votes >= interesting_votes then enter(groups.interesting, member, score, time) end
-append_hidden(events, views, 'imported', member, revision, votes, downvotes, score, '', group_text, time, group_text, now)
+local score = list_article(listings, member, time, votes, ranking, interesting_votes)
+append_hidden(events, views, 'imported', member, {
+  revision = revision, votes = votes, downvotes = downvotes, score = score, by = '', to = group_text,
+  time = time, groups = group_text, at = now,
+})
 return {'STORED'}

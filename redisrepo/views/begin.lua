@@ -1,5 +1,6 @@
 -- begin.lua: have a view that is about to be built follow the log from its present end on.
 --
+-- uses types
 -- KEY views   views:   hash    how far the views have the log
 -- KEY events  events:  stream  the log
 -- ARG view    name of the view

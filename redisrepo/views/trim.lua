@@ -2,6 +2,7 @@
 -- number of events that the feed keeps. The newest entry stays, and those shortly before it: a reader of the log looks for the last
 -- entry that it has.
 --
+-- uses types
 -- KEY events  events:  stream  the log
 -- KEY views   views:   hash    how far the views have the log, how many of its entries are no events, and the last event that was dropped
 -- ARG kept    number of events that are kept

@@ -1,6 +1,6 @@
 -- changewebhook.lua: set fields of an endpoint. The process that delivers to it reads all of it again before the next event.
 --
--- uses allowed
+-- uses types
 -- KEY webhooks     webhooks:         hash  the addresses of all endpoints
 -- KEY webhook      webhook:HOOK      hash  the endpoint
 -- KEY undelivered  undelivered:HOOK  hash  the events that it did not get yet
@@ -23,8 +23,6 @@ for i = 1, #all, 2 do
 end
 if not found then return {'GONE'} end
 if redis.call('HGET', webhook, 'edition') ~= edition then return {'STALE'} end
-redis.call('HLEN', webhook)
-must_be_allowed('HSET', webhooks, 'HSET', webhook, 'HINCRBY', webhook, 'UNLINK', undelivered)
 redis.call('HSET', webhooks, id, url)
 if dropped == '1' then
   redis.call('UNLINK', undelivered)

@@ -1,6 +1,6 @@
 -- delivered.lua: save how far an endpoint has the change feed, if the caller still may.
 --
--- uses allowed
+-- uses types
 -- KEY lease        lease:            hash  the process that has the lease
 -- KEY webhook      webhook:HOOK      hash  the endpoint
 -- KEY undelivered  undelivered:HOOK  hash  the events that it did not get yet
@@ -19,9 +19,7 @@
 
 local held = redis.call('HGET', lease, 'token')
 local known = redis.call('HGET', webhook, 'edition')
-redis.call('HLEN', undelivered)
 if held ~= token or known ~= edition then return {'STALE'} end
-must_be_allowed('HSET', webhook, 'HSET', undelivered, 'HDEL', undelivered)
 local first_kept = first_field + tonumber(removed)
 for i = first_field, first_kept - 1 do redis.call('HDEL', undelivered, ARGV[i]) end
 for i = first_kept, #ARGV, 2 do redis.call('HSET', undelivered, ARGV[i], ARGV[i + 1]) end

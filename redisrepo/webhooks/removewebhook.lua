@@ -1,6 +1,6 @@
 -- removewebhook.lua: remove an endpoint with all that was not delivered to it.
 --
--- uses allowed
+-- uses types
 -- KEY webhooks     webhooks:         hash  the addresses of all endpoints
 -- KEY webhook      webhook:HOOK      hash  the endpoint
 -- KEY undelivered  undelivered:HOOK  hash  the events that it did not get yet
@@ -9,8 +9,6 @@
 -- Replies {'OK'}
 -- Safe to run twice: the second run finds none.
 
-redis.call('HLEN', webhooks)
-must_be_allowed('HDEL', webhooks, 'UNLINK', webhook, 'UNLINK', undelivered)
 redis.call('HDEL', webhooks, id)
 redis.call('UNLINK', webhook)
 redis.call('UNLINK', undelivered)

@@ -120,7 +120,7 @@ func (r *Store) CallWords(ctx context.Context, words []any) (answer Reply, again
 		case redis.HasErrorPrefix(err, "NOSCRIPT"): // also after a repeat: the server may have been restarted
 			r.byText(words)
 		case err != nil:
-			return nil, false, err
+			return nil, false, r.nameForeign(ctx, words, err)
 		default:
 			answer, err = StatusReply(command.Cmd)
 			return answer, again, err
@@ -182,9 +182,25 @@ func (r *Store) call(ctx context.Context, words []any) (Reply, error) {
 		err = r.send(ctx, command)
 	}
 	if err != nil {
-		return nil, err
+		return nil, r.nameForeign(ctx, words, err)
 	}
 	return StatusReply(command)
+}
+
+// nameForeign returns the error of a script, with the key if it is one of another type than its kind.
+func (r *Store) nameForeign(ctx context.Context, words []any, err error) error {
+	if !strings.Contains(err.Error(), "WRONGTYPE") {
+		return err
+	}
+	var scriptKeys []string
+	for _, key := range words[3 : 3+words[2].(int)] {
+		if strings.HasSuffix(err.Error(), ": "+key.(string)) {
+			return err // as types.lua has it
+		}
+		scriptKeys = append(scriptKeys, key.(string))
+	}
+	_, named := r.call(ctx, ScriptWords(foreignScript, scriptKeys, nil))
+	return cmp.Or(named, err)
 }
 
 // pipelined runs the commands that queue adds in one round trip. Each has its own error. go-redis sets none if its

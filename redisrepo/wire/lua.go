@@ -10,20 +10,40 @@ import (
 	"strings"
 
 	"github.com/redis/go-redis/v9"
+
+	"frontpage/redisrepo/keys"
 )
 
 //go:embed *.lua
 var luaFiles embed.FS
 
-var rightsScript = Script(luaFiles, "rights.lua")
+var (
+	rightsScript  = Script(luaFiles, "rights.lua")
+	foreignScript = Script(luaFiles, "foreign.lua")
+)
 
 // Scripts are all scripts but vote.lua, which each Repo has for its rules. scripts are the same by digest, and
 // luaSources the Lua files of all packages that are initialized.
 var (
 	Scripts    []*redis.Script
 	scripts    = map[string]script{}
-	luaSources = map[string]string{}
+	luaSources = map[string]string{"kinds.lua": kindsLua()}
 )
+
+// kindsLua returns a table, in Lua, of a command for each kind of key that fails if the key has another type. Kinds of one name
+// differ in whether anything follows the colon.
+func kindsLua() string {
+	commands := map[keys.Type]string{keys.String: "GET", keys.Hash: "HLEN", keys.Set: "SCARD", keys.SortedSet: "ZCARD", keys.Stream: "XLEN"}
+	var entries []string
+	for _, kind := range keys.Kinds {
+		name := kind.Name
+		if kind.Of == keys.All || kind.Of == keys.Site {
+			name += ":"
+		}
+		entries = append(entries, fmt.Sprintf("['%s'] = '%s'", name, commands[kind.Holds]))
+	}
+	return "local read_by_kind = {" + strings.Join(entries, ", ") + "}\n"
+}
 
 // script is a script as Redis gets it, and how many keys and arguments a call has.
 type script struct {

@@ -30,7 +30,7 @@ const (
 )
 
 // CheckRights checks that the Redis user may run each kind of key's commands, in all partitions. A script that
-// lacked a right halfway would leave its write half done.
+// lacked one in the middle would leave its write half done.
 func (r *Store) CheckRights(ctx context.Context) error {
 	var questions []question
 	ask := func(key string, commands []string) {

@@ -1,16 +1,10 @@
--- must_be_zset ends the script with an error if a key has another type. A script that failed between two
--- writes would leave the first one, so every key is checked before the first write.
-local function must_be_zset(...)
-  for _, key in ipairs({...}) do redis.call('ZCARD', key) end
-end
+-- uses kinds
 
--- must_be_stream is must_be_zset for a stream.
-local function must_be_stream(key)
-  redis.call('XLEN', key)
-end
-
--- size_of returns the size of a sorted set, 0 if it does not exist, and nil if the key has another type.
-local function size_of(key)
-  local size = redis.pcall('ZCARD', key)
-  return type(size) == 'number' and size or nil
+-- types ends a script with an error that names the key if one of its keys has another type than its kind. Redis takes nothing
+-- back of a script that fails, so this comes before all else.
+for _, key in ipairs(KEYS) do
+  local name, rest = string.match(key, '(%l+):(.*)')
+  local read = rest == '' and read_by_kind[name .. ':'] or read_by_kind[name]
+  local reply = redis.pcall(read, key)
+  if type(reply) == 'table' and reply.err then return redis.error_reply(reply.err .. ': ' .. key) end
 end

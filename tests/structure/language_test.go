@@ -41,16 +41,6 @@ func TestTextsUseTheWordsOfTheGlossary(t *testing.T) {
 	}
 }
 
-// A script is read as a whole: one that is longer has a part that can be read alone.
-func TestScriptsAreShort(t *testing.T) {
-	t.Parallel()
-	for name, text := range written(t) {
-		if lines := bytes.Count(text, []byte("\n")); strings.HasSuffix(name, ".lua") && lines > 150 {
-			t.Errorf("%s has %d lines, want at most 150: give a part of it a file of its own", name, lines)
-		}
-	}
-}
-
 // written returns the texts of all files that are written by hand, by their names.
 func written(t *testing.T) map[string][]byte {
 	t.Helper()

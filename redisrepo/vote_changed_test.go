@@ -8,8 +8,6 @@ import (
 
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
-	"frontpage/tests/redistest"
 )
 
 // A vote is right whatever has happened to the article since this process saw it last.
@@ -91,119 +89,5 @@ func TestVotesOnArticlesThatOthersChanged(t *testing.T) {
 func (s *testSite) upvotes(n int) {
 	for i := range n {
 		s.vote(1, site.UserName(fmt.Sprint("u", i)), up)
-	}
-}
-
-// An upvote that fails at any of its commands leaves the store as it was.
-func TestUpvoteThatFailsIsUndone(t *testing.T) {
-	t.Parallel()
-	s := newSite(t, func(r *site.Rules) { r.GroupTop, r.InterestingVotes, r.Milestones = true, 2, nil }, one)
-	hook := new(capture)
-	hook.after = 1000
-	voting := s.reopened(s.client(redistest.Hook(hook.hook)), nil)
-	s.post("alice", "go", "redis")
-	s.vote(s.post("alice").ID, "bob", up) // so that bob has a list of votes
-	for _, name := range []site.GroupName{"go", "redis", "interesting"} {
-		s.list(best(name))
-	}
-	voting.vote(1, "carol", up) // now the process knows the article
-	s.do("HSET clock: p:h:492324 1")
-	s.do("HSET clock:go p:h:492324 1")
-	hook.after = 0
-	_, _ = voting.Vote(s.ctx, 1, "bob", up, "")
-	hook.after = 1000
-	must.Do(t, s.CatchUpAll(s.ctx))
-	must.Do(t, s.Fold(s.ctx, "go", "redis")) // which happens in the background otherwise, at any moment of the test
-	restore := s.snapshot()
-	failed := 0
-	keys := hook.args[2].(int)
-	for i := range keys {
-		key := hook.args[3+i].(string)
-		if key == "downvoted:1" || key == "time:interesting" || key == "void:1" {
-			continue // they are not used
-		}
-		restore()
-		s.do("DEL", key)
-		s.do("SET", key, "wrong")
-		before := s.dump()
-		if _, err := voting.Vote(s.ctx, 1, "bob", up, ""); err == nil || !strings.Contains(err.Error(), "WRONGTYPE") {
-			t.Errorf("%s: err = %v, want WRONGTYPE", key, err)
-		} else {
-			failed++
-		}
-		s.wantStore(before, key, ":")
-	}
-	if failed < 8 {
-		t.Errorf("%d votes failed, want at least 8", failed)
-	}
-	restore()
-	if !s.knowsRights() {
-		return
-	}
-	client := s.limited("~* &* +@all")
-	for _, missing := range []string{
-		"-hset", "-sadd", "-zadd", "-xadd", "-hmget", "-zcard", "-pttl", "resetkeys ~[a-df-z]*",
-		"resetkeys ~[a-rt-z]* ~score:", "resetkeys ~[a-su-z]*",
-	} {
-		s.vote(1, "carol", none)
-		other := s.reopened(client, nil) // one that saw a refused write waits
-		other.vote(1, "carol", up)
-		s.do("ACL SETUSER limited " + missing)
-		before := s.dump()
-		if _, err := other.Vote(s.ctx, 1, "bob", up, ""); err == nil {
-			t.Errorf("with %s the vote was accepted", missing)
-		}
-		s.wantStore(before, "with ", missing)
-		s.do("ACL SETUSER limited ~* +@all")
-	}
-	s.vote(1, "bob", up)
-	s.wantClean()
-}
-
-// A vote whose place in the voter's list cannot be changed is undone, whatever the position before.
-func TestVoteWhoseListFailsIsUndone(t *testing.T) {
-	t.Parallel()
-	for _, before := range []site.Vote{up, none, down} {
-		for _, vote := range []site.Vote{up, none, down} {
-			if vote == before {
-				continue
-			}
-			t.Run(fmt.Sprint(before, " to ", vote), func(t *testing.T) {
-				t.Parallel()
-				s := newSite(t, func(r *site.Rules) { r.InterestingVotes = 2 }, one) // so the vote changes that, too
-				s.post("alice")
-				s.list(best("interesting"))
-				s.vote(1, "carol", up)
-				s.vote(1, "bob", before)
-				wantUndone := func(other *testSite, what string) {
-					t.Helper()
-					stored := s.dump()
-					if _, err := other.Vote(s.ctx, 1, "bob", vote, ""); err == nil {
-						t.Errorf("%s: the vote was accepted", what)
-					}
-					s.wantStore(stored, what, ":")
-				}
-				restore := s.snapshot()
-				s.do("DEL cast:bob:641")
-				s.do("SET cast:bob:641 wrong")
-				wantUndone(s, "a list of another type")
-				restore()
-				if !s.knowsRights() {
-					return
-				}
-				client := s.limited("~* &* +@all")
-				for _, missing := range []string{"-zcard", "-zrem", "-expire"} {
-					if missing == "-zrem" && before == none || missing == "-expire" && (before != none || vote == none) {
-						continue // not needed
-					}
-					other := s.reopened(client, nil)
-					s.do("ACL SETUSER limited " + missing)
-					wantUndone(other, missing)
-					s.do("ACL SETUSER limited +@all")
-				}
-				s.vote(1, "bob", vote)
-				s.wantClean()
-			})
-		}
 	}
 }
