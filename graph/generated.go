@@ -24,10 +24,10 @@ import (
 	"frontpage/redisrepo/personal"
 	"frontpage/redisrepo/rankings"
 	"frontpage/redisrepo/reports"
+	"frontpage/redisrepo/rings"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/voids"
 	"frontpage/redisrepo/webhooks"
-	"frontpage/redisrepo/rings"
 )
 
 // region    ***************************** api!.gotpl *****************************
@@ -18361,7 +18361,7 @@ func (ec *executionContext) _Query_voteRings(ctx context.Context, field graphql.
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v []*rings.Ring) graphql.Marshaler {
-			return ec.marshalOVoteRing2ᚕᚖfrontpageᚋringsᚐRingᚄ(ctx, selections, v)
+			return ec.marshalOVoteRing2ᚕᚖfrontpageᚋredisrepoᚋringsᚐRingᚄ(ctx, selections, v)
 		},
 		true,
 		false,
@@ -35242,7 +35242,7 @@ func (ec *executionContext) unmarshalNVoteInput2frontpageᚋgraphᚐVoteInput(ct
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalNVoteRing2ᚖfrontpageᚋringsᚐRing(ctx context.Context, sel ast.SelectionSet, v *rings.Ring) graphql.Marshaler {
+func (ec *executionContext) marshalNVoteRing2ᚖfrontpageᚋredisrepoᚋringsᚐRing(ctx context.Context, sel ast.SelectionSet, v *rings.Ring) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
 			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
@@ -36502,7 +36502,7 @@ func (ec *executionContext) marshalOVotePayload2ᚖfrontpageᚋgraphᚐVotePaylo
 	return ec._VotePayload(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalOVoteRing2ᚕᚖfrontpageᚋringsᚐRingᚄ(ctx context.Context, sel ast.SelectionSet, v []*rings.Ring) graphql.Marshaler {
+func (ec *executionContext) marshalOVoteRing2ᚕᚖfrontpageᚋredisrepoᚋringsᚐRingᚄ(ctx context.Context, sel ast.SelectionSet, v []*rings.Ring) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
@@ -36510,7 +36510,7 @@ func (ec *executionContext) marshalOVoteRing2ᚕᚖfrontpageᚋringsᚐRingᚄ(c
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNVoteRing2ᚖfrontpageᚋringsᚐRing(ctx, sel, v[i])
+		return ec.marshalNVoteRing2ᚖfrontpageᚋredisrepoᚋringsᚐRing(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {
