@@ -34,20 +34,11 @@ func (File) BeforeResolve(ctx *kong.Context, trace *kong.Path) error {
 	}
 	for key := range values {
 		if names := flagNames(ctx.Model.Flags); !slices.Contains(names, key) {
-			problem := fmt.Sprintf("did you mean %s?", closest(key, names))
-			if text, found := gone[key]; found {
-				problem = text
-			}
-			return Invalid(fmt.Errorf("%s: %q is not a setting: %s", path, key, problem), "config")
+			return Invalid(fmt.Errorf("%s: %q is not a setting: did you mean %s?", path, key, closest(key, names)), "config")
 		}
 	}
 	ctx.AddResolver(kong.ResolverFunc(func(_ *kong.Context, parent *kong.Path, flag *kong.Flag) (any, error) {
 		value, found := values[flag.Name]
-		for _, alias := range flag.Aliases {
-			if text, aliased := values[alias]; aliased {
-				value, found = text, true
-			}
-		}
 		if !found || parent.App == nil || slices.ContainsFunc(flag.Envs, isSet) {
 			return nil, nil //nolint:nilnil // how kong wants to learn that there is no value
 		}
@@ -65,10 +56,15 @@ func isSet(variable string) bool {
 func flagNames(flags []*kong.Flag) (names []string) {
 	for _, flag := range flags {
 		if len(flag.Envs) > 0 && flag.Name != "config" {
-			names = append(append(names, flag.Name), flag.Aliases...)
+			names = append(names, flag.Name)
 		}
 	}
 	return names
+}
+
+// flagName returns the flag of a key in a file or of a variable, with the prefix or without it.
+func flagName(key string) string {
+	return strings.TrimPrefix(strings.ReplaceAll(strings.ToLower(key), "_", "-"), "frontpage-")
 }
 
 // closest returns the name that differs least from text.

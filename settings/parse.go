@@ -7,10 +7,13 @@ import (
 	"log/slog"
 	"net/netip"
 	"reflect"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/agnivade/levenshtein"
 	"github.com/alecthomas/kong"
 
 	"frontpage/redisrepo/site"
@@ -38,33 +41,45 @@ func Parse(program any, args []string, description, version string) (*Command, e
 	if err != nil {
 		panic(err) // the flags and commands are fixed, so this is a bug
 	}
-	old := readOld(parser.Model.Flags)
-	for {
-		failed = nil
-		command, err := parser.Parse(args)
-		if failed != nil {
-			err = failed // kong turns the error of a variable into text, which loses its type
-		}
-		invalid := new(Error)
-		switch {
-		case err == nil:
-			return &Command{command, old}, nil
-		case errors.As(err, &invalid) && old.ignore(invalid.Flags):
-			continue
-		case errors.As(err, &invalid):
-			return nil, invalid
-		}
-		if file := new(fs.PathError); errors.As(err, &file) {
-			return nil, file // an argument that names a file
-		}
-		return nil, fmt.Errorf("%w%s: see frontpage --help", err, becameOf(err.Error(), parser.Model.Children))
+	command, err := parser.Parse(args)
+	if failed != nil {
+		err = failed // kong turns the error of a variable into text, which loses its type
 	}
+	if err == nil {
+		return &Command{command}, nil
+	}
+	if invalid := new(Error); errors.As(err, &invalid) {
+		return nil, invalid
+	}
+	if file := new(fs.PathError); errors.As(err, &file) {
+		return nil, file // an argument that names a file
+	}
+	return nil, fmt.Errorf("%w%s: see frontpage --help", err, meantCommand(err.Error(), parser.Model.Children))
 }
 
 // Command is the command that was chosen, with its settings.
-type Command struct {
-	*kong.Context
-	old *oldVariables
+type Command struct{ *kong.Context }
+
+var unknownCommand = regexp.MustCompile(`unexpected argument ([a-z-]+)$`)
+
+// meantCommand says what to write instead of a command that an error calls unknown; empty if that is not known.
+func meantCommand(problem string, commands []*kong.Node) string {
+	m := unknownCommand.FindStringSubmatch(problem)
+	if m == nil {
+		return ""
+	}
+	meant := "serve"
+	if !slices.Contains([]string{"start", "run", "server", "up"}, m[1]) {
+		names := []string{}
+		for _, command := range commands {
+			names = append(names, command.Name)
+		}
+		meant = closest(m[1], names)
+		if levenshtein.ComputeDistance(meant, m[1]) > 2 {
+			return ""
+		}
+	}
+	return fmt.Sprintf(", did you mean %q?", meant)
 }
 
 // nameVariables gives each setting its variable. The flags of commands have no group, and no variable but those of their own.
@@ -114,7 +129,7 @@ func parseLevel(text string) (level slog.Level, err error) {
 	return level, err
 }
 
-// boolMapper accepts true and false, and the older spellings on, off, yes, no, 1 and 0. Of these, on and
+// boolMapper accepts true and false, and the spellings on, off, yes, no, 1 and 0. Of these, on and
 // off may also be an argument of their own: --downvotes off. A flag without a value is true.
 type boolMapper struct{ failed **Error }
 

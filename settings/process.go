@@ -30,10 +30,10 @@ func (p *Process) check() error {
 func Memory() (gcPercent int, limit int64) {
 	gcPercent, limit = debug.SetGCPercent(defaultGCPercent), debug.SetMemoryLimit(-1)
 	if !isSet("GOGC") {
-		gcPercent = int(oldNumber("GC_PERCENT", defaultGCPercent))
+		gcPercent = defaultGCPercent
 	}
 	if !isSet("GOMEMLIMIT") {
-		limit = oldNumber("MEMORY_LIMIT_MIB", defaultMemoryMiB) << 20
+		limit = defaultMemoryMiB << 20
 	}
 	return gcPercent, limit
 }

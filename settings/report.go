@@ -111,10 +111,8 @@ func mask(flag, text string) string {
 // serviceLink matches the variables that Kubernetes and Docker set for a service, such as REDIS_PORT_6379_TCP.
 var serviceLink = regexp.MustCompile(`_(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT|PORT_\d+_(TCP|UDP)(_(PROTO|PORT|ADDR))?|NAME|ENV_\w+)$`)
 
-// Warn logs a warning for each old name of a setting that is in use, and for each environment variable that begins with
-// FRONTPAGE_ and is not a setting.
+// Warn logs a warning for each environment variable that begins with FRONTPAGE_ and is not a setting.
 func (c *Command) Warn(log *slog.Logger) {
-	c.old.warn(log)
 	names, known := flagNames(c.Model.Flags), map[string]bool{Variable("config"): true}
 	for _, name := range names {
 		known[Variable(name)] = true

@@ -13,19 +13,19 @@ import (
 // Rules are the settings of the rules of the site.
 type Rules struct {
 	VoteScore        int            `default:"${VoteScore}" help:"What a vote adds to the score, seconds, 1 to 1000000000. After a change the next start re-ranks all articles."`
-	Ranking          Ranking        `default:"${Ranking}" help:"How votes count against age. linear: every vote adds FRONTPAGE_VOTE_SCORE, as legacy clients need. capped:24h: votes add at most that time, and subtract at most half of it. halflife:226m: the weight of votes halves in that time. Times are whole seconds, 1m to 3650d; capped and halflife alone mean those above. After a change the next start re-ranks all articles."`
+	Ranking          Ranking        `default:"${Ranking}" help:"How votes count against age. linear: every vote adds FRONTPAGE_VOTE_SCORE, as in Redis in Action. capped:24h: votes add at most that time, and subtract at most half of it. halflife:226m: the weight of votes halves in that time. Times are whole seconds, 1m to 3650d; capped and halflife alone mean those above. After a change the next start re-ranks all articles."`
 	VotingWindow     time.Duration  `default:"${VotingWindow}" help:"How long after posting an article can be voted on, whole seconds, at least 1s."`
 	PosterVotes      bool           `default:"true" negatable:"" help:"Count the poster's own vote as the first."`
 	InterestingVotes int            `default:"${InterestingVotes}" help:"Net votes that put an article into the group interesting, at least 1."`
 	PageSize         int            `default:"${PageSize}" help:"Articles on a page by default, 1 to ${MaxPageSize}."`
 	EditWindow       time.Duration  `default:"${EditWindow}" help:"How long after posting its poster can change an article's title, whole seconds; 0: not at all. The text can be changed while voting is open."`
-	LinksReserved    *time.Duration `aliases:"link-window" placeholder:"DURATION" help:"How long after a post its link cannot be posted again, whole seconds; 0 turns this off. Default: the voting window."`
+	LinksReserved    *time.Duration `placeholder:"DURATION" help:"How long after a post its link cannot be posted again, whole seconds; 0 turns this off. Default: the voting window."`
 	Downvotes        bool           `default:"true" negatable:"" help:"Allow downvotes."`
 	ReservedGroups   []string       `placeholder:"PATTERN" help:"Groups into which only moderators and services put articles, such as news or status.*. An article is in at most one group of each pattern."`
 	Calendar         Calendar       `default:"site" help:"Where rankings of any span and formula are available: off, site or groups (the site and each group). After a change the next start builds or drops their calendar."`
-	VotesKept        History        `aliases:"vote-history" default:"${VoteHistory}" help:"How long users can list their votes, whole seconds; 0: for ever, off: not at all."`
-	FrontPagesKept   time.Duration  `aliases:"front-pages" default:"${FrontPages}" help:"How long the front page of each hour is kept, whole seconds, at least 1h; 0: not at all."`
-	EventsKept       int            `aliases:"events" default:"${Events}" help:"Events that each partition keeps for clients of the change feed, 0 to 1000000000; 0: none."`
+	VotesKept        History        `default:"${VoteHistory}" help:"How long users can list their votes, whole seconds; 0: for ever, off: not at all."`
+	FrontPagesKept   time.Duration  `default:"${FrontPages}" help:"How long the front page of each hour is kept, whole seconds, at least 1h; 0: not at all."`
+	EventsKept       int            `default:"${Events}" help:"Events that each partition keeps for clients of the change feed, 0 to 1000000000; 0: none."`
 	DeletedTextDays  int            `default:"0" help:"How many days after an article was deleted its title, text, link and earlier versions are erased for good, 1 to 3650. 0: never."`
 	Milestones       []int          `default:"${Milestones}" placeholder:"N" help:"Net votes that are an event when an article first reaches them, ascending, at least 1."`
 }

@@ -35,7 +35,7 @@ type Serving struct {
 	WebhookOrigins []string      `placeholder:"ORIGIN" help:"Origins of webhooks, such as http://10.0.0.5:9000, besides those at public addresses by https on port 443. Webhooks need FRONTPAGE_SECRET, too."`
 	ShutdownDelay  time.Duration `default:"0s" help:"How long requests are still served after SIGTERM, while /readyz is 503, so that load balancers notice. 0 or more."`
 	DrainTime      time.Duration `default:"5s" help:"Over how much time WebSockets and event streams are ended after that, at most 100ms apart. 0 ends all at once."`
-	DemoArticles   bool          `aliases:"demo" help:"Fill an empty store with sample articles at the start."`
+	DemoArticles   bool          `help:"Fill an empty store with sample articles at the start."`
 }
 
 // Has reports whether a page is served besides the API: site or explorer.

@@ -79,13 +79,12 @@ const prefix = "FRONTPAGE_"
 
 // Variable returns the environment variable of a flag: FRONTPAGE_VOTING_WINDOW for voting-window.
 func Variable(flag string) string {
+	name := strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 	if flag == "redis-url" || flag == "redis-url-file" {
-		return withoutPrefix(flag)
+		return name
 	}
-	return prefix + withoutPrefix(flag)
+	return prefix + name
 }
-
-func withoutPrefix(flag string) string { return strings.ToUpper(strings.ReplaceAll(flag, "-", "_")) }
 
 // Name returns what messages call a setting: "FRONTPAGE_VOTING_WINDOW (--voting-window)".
 func Name(flag string) string { return Variable(flag) + " (--" + flag + ")" }

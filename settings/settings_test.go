@@ -51,7 +51,7 @@ func TestInvalidSettingIsATypedError(t *testing.T) {
 		"--front-pages-kept=30m":   "FRONTPAGE_FRONT_PAGES_KEPT (--front-pages-kept): 30m0s is not a whole number of seconds, at least 1h, or 0",
 		"--milestones=3,1":         "FRONTPAGE_MILESTONES (--milestones): [3 1] are not ascending numbers of votes, at least 1",
 		"--deleted-text-days=4000": "FRONTPAGE_DELETED_TEXT_DAYS (--deleted-text-days): 4000 is not between 0 and 3650",
-		"--events=-1":              "FRONTPAGE_EVENTS_KEPT (--events-kept): -1 is not between 0 and 1000000000",
+		"--events-kept=-1":         "FRONTPAGE_EVENTS_KEPT (--events-kept): -1 is not between 0 and 1000000000",
 		"--depth-limit=0":          "FRONTPAGE_DEPTH_LIMIT (--depth-limit): 0 is below 1",
 		"--partitions=3":           "FRONTPAGE_PARTITIONS (--partitions): 3 is not one of 1, 2, 4, 8, 16, 32, 64, 128 and 256",
 		"--redis-acks=11":          "FRONTPAGE_REDIS_ACKS (--redis-acks): 11 is not between 0 and 10",

@@ -19,7 +19,7 @@ import (
 type SignIn struct {
 	JWTSecret        string         `name:"jwt-secret" placeholder:"TEXT" help:"Secret of HS256 tokens, at least 32 bytes."`
 	JWTSecretFile    string         `name:"jwt-secret-file" hidden:""`
-	JWKS             string         `name:"jwks" aliases:"jwks-url,jwks-file" placeholder:"URL|FILE" help:"The token issuer's public keys (JWKS), for RS256, ES256 and EdDSA: an https URL or a file. Loaded again every 5 minutes."`
+	JWKS             string         `name:"jwks" placeholder:"URL|FILE" help:"The token issuer's public keys (JWKS), for RS256, ES256 and EdDSA: an https URL or a file. Loaded again every 5 minutes."`
 	JWTIssuer        string         `name:"jwt-issuer" placeholder:"TEXT" help:"Value that a token's claim iss must have. Required with keys, optional with a secret."`
 	JWTAudience      []string       `name:"jwt-audience" placeholder:"TEXT" help:"Values of which a token's claim aud must contain at least one. Required with keys, optional with a secret."`
 	JWTNameClaim     string         `name:"jwt-name-claim" default:"sub" help:"Claim of a token that names its user, for issuers other than FRONTPAGE_OIDC_ISSUER; dots separate nested names. From a claim other than sub, a new user gets a name and keeps it for ever."`
@@ -27,8 +27,8 @@ type SignIn struct {
 	ProxyRolesHeader string         `placeholder:"NAME" help:"Header in which the proxy lists the user's roles, such as X-Forwarded-Groups."`
 	TrustedProxies   []netip.Prefix `placeholder:"PREFIX" help:"Addresses of your proxies, such as 192.0.2.1 or 10.0.0.0/8. The headers above and X-Forwarded-For are trusted only from these."`
 
-	RolesClaim    string   `aliases:"jwt-roles-claim,oidc-roles-claim" default:"roles" help:"Claim with the roles: an array, a string, or an object with the roles as names. Dots separate nested names, as in realm_access.roles, and may be in names, too."`
-	ModeratorRole string   `aliases:"oidc-moderator-role" default:"moderator" help:"Role of moderators, such as the name of a group."`
+	RolesClaim    string   `default:"roles" help:"Claim with the roles: an array, a string, or an object with the roles as names. Dots separate nested names, as in realm_access.roles, and may be in names, too."`
+	ModeratorRole string   `default:"moderator" help:"Role of moderators, such as the name of a group."`
 	Moderators    []string `placeholder:"NAME" help:"Names of users who are moderators without a role, such as alice,bob. At an OIDC provider, let them sign in once before: until then another user may get the name."`
 
 	OIDCIssuer           string        `name:"oidc-issuer" placeholder:"URL" help:"OIDC provider at which users sign in, such as https://login.example.org/realms/site. Needs FRONTPAGE_OIDC_CLIENT_ID and FRONTPAGE_PUBLIC_URL; the provider must allow FRONTPAGE_PUBLIC_URL/sign-in/callback as a redirect URI."`

@@ -29,7 +29,7 @@ func settingsOf(t *testing.T, env []string, args ...string) (shown map[string]st
 
 func TestFlagsOverrideVariablesOverrideTheSettingsFile(t *testing.T) {
 	t.Parallel()
-	yaml := fileOf(t, "# rules\nvote_score: 500\nPAGE_SIZE: 10\nvoting-window: 3d\nserve: [explorer]\nmilestones: [5, 20]\nvote-history: off\nranking: halflife:1d12h\nFRONTPAGE_CALENDAR: groups\ntrusted-proxies: [10.0.0.0/8, '192.168.0.1', '::1', '::ffff:192.0.2.1']\n")
+	yaml := fileOf(t, "# rules\nvote_score: 500\nPAGE_SIZE: 10\nvoting-window: 3d\nserve: [explorer]\nmilestones: [5, 20]\nvotes-kept: off\nranking: halflife:1d12h\nFRONTPAGE_CALENDAR: groups\ntrusted-proxies: [10.0.0.0/8, '192.168.0.1', '::1', '::ffff:192.0.2.1']\n")
 	shown, _, _ := settingsOf(t, []string{"FRONTPAGE_CONFIG=" + yaml, "FRONTPAGE_PAGE_SIZE=11", "FRONTPAGE_VOTE_SCORE=501"}, "--vote-score=502")
 	for variable, want := range map[string]string{
 		"FRONTPAGE_CONFIG": yaml + " environment", "FRONTPAGE_VOTE_SCORE": "502 flag", "FRONTPAGE_PAGE_SIZE": "11 environment", "FRONTPAGE_VOTING_WINDOW": "3d file", "FRONTPAGE_LINKS_RESERVED": "3d default",
@@ -54,7 +54,6 @@ func TestInvalidSettingsFileStopsTheStart(t *testing.T) {
 	for text, says := range map[string][]string{
 		"voting-windw: 3d":           {"voting-windw", "did you mean voting-window?"},
 		"config: x":                  {`"config" is not a setting`},
-		"token-limit: 5":             {`"token-limit" is not a setting: a document has at most 1500 tokens`},
 		"page-size: 1\nPAGE_SIZE: 2": {"page-size is given twice"},
 		"vote-score: [1, [2]]":       {"line 1", "vote-score"},
 		"\njwt-secret: {sesame: 1}":  {"line 2", "jwt-secret"},
@@ -113,41 +112,6 @@ func TestVariablesThatLookLikeSettingsAreWarnedOf(t *testing.T) {
 		}
 		if !strings.Contains(log, "name=FRONTPAGE_VOTING_WINDOWS closest=FRONTPAGE_VOTING_WINDOW") || !strings.Contains(log, "name=FRONTPAGE_REDIS_URL closest=REDIS_URL") {
 			t.Errorf("the closest settings are missing:\n%s", log)
-		}
-	}
-}
-
-// Until 1.0, variables are read by the names that they had: with one line in the log, and with one for each that is gone.
-func TestOldNamesAreRead(t *testing.T) {
-	t.Parallel()
-	shown, _, log := settingsOf(t, []string{
-		"PAGE_SIZE=11", "EVENTS=5", "FRONT_PAGES=30d", "VOTE_HISTORY=off", "LINK_WINDOW=3d", "DEMO=true", "JWKS_FILE=keys.json", "OIDC_ROLES_CLAIM=a.b", "OIDC_MODERATOR_ROLE=chief",
-		"EXPLORER=false", "RANKING=halflife", "HALF_LIFE=6h", "GROUP_TOP=true", "RATE_VOTES=5/1m", "RATE_ADDRESSES=3", "DRAIN_TIME=1s", "FRONTPAGE_DRAIN_TIME=2s",
-		"JWT_SECRET_FILE=" + fileOf(t, testSecret), "MEMORY_LIMIT_MIB=2048", "H2C=true", "FIELD_LIMIT=7",
-		"SITE_NAME=", "LOG_LEVEL=loud", "CONFIG=/nowhere", "PARTITIONS=3", "PUBLIC_URL=/sesame",
-	})
-	for name, value := range map[string]string{
-		"PAGE_SIZE": "11", "EVENTS_KEPT": "5", "FRONT_PAGES_KEPT": "30d", "VOTES_KEPT": "off", "LINKS_RESERVED": "3d", "DEMO_ARTICLES": "true", "JWKS": "keys.json",
-		"ROLES_CLAIM": "a.b", "MODERATOR_ROLE": "chief", "SERVE": "site", "RANKING": "halflife:6h", "CALENDAR": "groups", "DRAIN_TIME": "2s",
-		"RATES": "votes=5/1m posts=10/10m changes=30/1m reports=10/10m cost=100000/1m addresses=3",
-	} {
-		if got := shown["FRONTPAGE_"+name]; got != value+" environment" {
-			t.Errorf("FRONTPAGE_%s: %q, want %s", name, got, value)
-		}
-	}
-	lines := strings.Split(strings.TrimSpace(log), "\n")
-	if len(lines) != 4 || !strings.Contains(lines[0], "EXPLORER=FRONTPAGE_SERVE") || !strings.Contains(lines[0], "RANKING+HALF_LIFE=FRONTPAGE_RANKING") ||
-		!strings.Contains(lines[0], "MEMORY_LIMIT_MIB=GOMEMLIMIT") || !strings.Contains(lines[1], `names="CONFIG DRAIN_TIME LOG_LEVEL PARTITIONS PUBLIC_URL SITE_NAME"`) ||
-		!strings.Contains(lines[2], "name=FIELD_LIMIT") || !strings.Contains(lines[3], "name=H2C") || strings.Contains(log, "sesame") {
-		t.Errorf("got these lines, want one of what is read, one of what is ignored, and two of what is gone:\n%s", log)
-	}
-	if shown, _, _ := settingsOf(t, []string{"SITE=staging"}); shown["FRONTPAGE_SERVE"] != "site,explorer default" {
-		t.Errorf("SITE of another program: %q is served", shown["FRONTPAGE_SERVE"])
-	}
-	invalid{[]string{"VOTE_SCORE=0"}, "vote-score", nil}.check(t, 2)
-	for flag, instead := range map[string]string{"--half-life=6h": "halflife:226m", "--no-site": "set serve to site, explorer, both or off", "--h2c": "whenever TLS is off"} {
-		if _, text, code := programtest.Run(t, nil, flag); code != 2 || !strings.Contains(text, instead) {
-			t.Errorf("%s: exit code %d, %s, want 2 and %q", flag, code, text, instead)
 		}
 	}
 }
