@@ -130,11 +130,11 @@ func pages(t testing.TB) (all []request) {
 	values := strings.NewReplacer("GET ", "", "{$}", "", "{group}", "all", "{user}", "mod", "{host}", "host1.example.org", "{number}", "NEWEST", "{span}", "all",
 		"{day}", time.Now().UTC().Format(time.DateOnly), "{part}", "1.xml")
 	seen := map[string]bool{"/embed/vote.js": true, "/embed/window.js": true, "/embed/votes": true, "/embed/vote": true} // without origins
-	for _, file := range []string{"pages/kinds.go", "pages/pages.go", "feeds/feeds.go"} {
+	for _, file := range []string{"site/pages/kinds.go", "site/pages/pages.go", "site/feeds/feeds.go"} {
 		text := string(must.Get(os.ReadFile("../../" + file))(t))
 		for _, found := range pattern.FindAllStringSubmatch(text, -1) {
 			path := values.Replace(found[1])
-			if file == "feeds/feeds.go" && !strings.Contains(path, ".") {
+			if file == "site/feeds/feeds.go" && !strings.Contains(path, ".") {
 				path = strings.TrimSuffix(path, "/") + "/feed.atom"
 			}
 			if !seen[path] && !strings.ContainsAny(path, "{%") {
