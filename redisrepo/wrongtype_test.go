@@ -43,7 +43,7 @@ func TestScriptsCheckTypesBeforeTheyWrite(t *testing.T) {
 			must.Do(t, client.FlushAll(t.Context()).Err())
 			must.Do(t, client.RPush(t.Context(), key, "a list, which no kind of key is").Err())
 			err := client.Eval(t.Context(), wire.Ruled(f.name, nil), scriptKeys).Err()
-			if err == nil || !strings.HasPrefix(err.Error(), "WRONGTYPE ") || !strings.HasSuffix(err.Error(), ": "+key) {
+			if err == nil || !strings.HasPrefix(err.Error(), "WRONGTYPE ") || !strings.HasSuffix(err.Error(), ": "+loggedKey(key)) {
 				t.Errorf("%s with %s: err = %v, want WRONGTYPE and the key", f.name, key, err)
 			}
 			if stored := must.Get(client.Keys(t.Context(), "*").Result())(t); len(stored) != 1 {
@@ -55,6 +55,11 @@ func TestScriptsCheckTypesBeforeTheyWrite(t *testing.T) {
 	if checked < 500 {
 		t.Errorf("%d keys were checked, want at least 500", checked)
 	}
+}
+
+// loggedKey is a key as an error names it: without names of users and groups.
+func loggedKey(key string) string {
+	return regexp.MustCompile(`^(.*?[a-z]+:).*\D.*$`).ReplaceAllString(key, "$1*")
 }
 
 // keys returns the keys of a script as its header names them, and one of each kind instead of a run of any number.
@@ -129,7 +134,7 @@ func TestVoteNamesAKeyOfAnotherType(t *testing.T) {
 					}
 					continue
 				}
-				if err == nil || !strings.Contains(err.Error(), "WRONGTYPE") || !strings.Contains(err.Error(), ": "+key) {
+				if err == nil || !strings.Contains(err.Error(), "WRONGTYPE") || !strings.Contains(err.Error(), ": "+loggedKey(key)) {
 					t.Errorf("%s: err = %v, want WRONGTYPE and the key", key, err)
 				}
 				s.wantStore(before, key, ":")

@@ -172,8 +172,17 @@ func (r *Store) send(ctx context.Context, command redis.Cmder) error {
 	return command.Err()
 }
 
-// call runs a script by its digest, or by its text if the server does not know the digest.
+// call runs a script.
 func (r *Store) call(ctx context.Context, words []any) (Reply, error) {
+	command, err := r.runScript(ctx, words)
+	if err != nil {
+		return nil, r.nameForeign(ctx, words, err)
+	}
+	return StatusReply(command)
+}
+
+// runScript runs a script by its digest, or by its text if the server does not know the digest.
+func (r *Store) runScript(ctx context.Context, words []any) (*redis.Cmd, error) {
 	command := ScriptCommand(ctx, words)
 	err := r.send(ctx, command)
 	if redis.HasErrorPrefix(err, "NOSCRIPT") {
@@ -181,10 +190,7 @@ func (r *Store) call(ctx context.Context, words []any) (Reply, error) {
 		command = ScriptCommand(ctx, words)
 		err = r.send(ctx, command)
 	}
-	if err != nil {
-		return nil, r.nameForeign(ctx, words, err)
-	}
-	return StatusReply(command)
+	return command, err
 }
 
 // nameForeign returns the error of a script, with the key if it is one of another type than its kind.
@@ -194,13 +200,12 @@ func (r *Store) nameForeign(ctx context.Context, words []any, err error) error {
 	}
 	var scriptKeys []string
 	for _, key := range words[3 : 3+words[2].(int)] {
-		if strings.HasSuffix(err.Error(), ": "+key.(string)) {
-			return err // as types.lua has it
-		}
 		scriptKeys = append(scriptKeys, key.(string))
 	}
-	_, named := r.call(ctx, ScriptWords(foreignScript, scriptKeys, nil))
-	return cmp.Or(named, err)
+	if _, named := r.runScript(ctx, ScriptWords(foreignScript, scriptKeys, nil)); redis.HasErrorPrefix(named, "WRONGTYPE") {
+		return named
+	}
+	return err
 }
 
 // pipelined runs the commands that queue adds in one round trip. Each has its own error. go-redis sets none if its
