@@ -8,7 +8,7 @@ import (
 
 	"github.com/schollz/progressbar/v3"
 
-	"frontpage/tests/must"
+	"frontpage/tests/require"
 )
 
 func TestProgressIsWrittenAsLinesOutsideATerminal(t *testing.T) {
@@ -18,10 +18,10 @@ func TestProgressIsWrittenAsLinesOutsideATerminal(t *testing.T) {
 	lines := &progressLines{out: &out, now: func() time.Time { return now }, last: now}
 	bar := progressbar.NewOptions64(1000, progressbar.OptionSetWriter(lines))
 	for done := range int64(1001) {
-		must.Do(t, bar.Set64(done))
+		require.NoError(t, bar.Set64(done))
 		now = now.Add(20 * time.Millisecond)
 		if done == 500 {
-			must.Do(t, bar.Clear())
+			require.NoError(t, bar.Clear())
 			now = now.Add(10 * time.Second)
 		}
 	}

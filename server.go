@@ -37,7 +37,7 @@ import (
 	"frontpage/site/feeds"
 	"frontpage/site/pages"
 	"frontpage/site/web"
-	"frontpage/telemetry/outages"
+	"frontpage/telemetry/outagelog"
 	"frontpage/telemetry/tracing"
 	"frontpage/webhooks"
 )
@@ -166,7 +166,7 @@ type running struct {
 	// Set by prepare.
 	wanted         *net.TCPAddr // where to listen
 	log            *slog.Logger
-	away           *outages.Log
+	away           *outagelog.Log
 	requests       *tracing.Tracing
 	encryption     *tls.Config
 	options        endpoint.Options
@@ -212,7 +212,7 @@ func (r *running) end() error {
 // prepare makes what does not need the store.
 func (r *running) prepare(ctx context.Context, log *slog.Logger) (err error) {
 	s := r.s
-	r.away = outages.New(log.Handler())
+	r.away = outagelog.New(log.Handler())
 	r.log = tracing.Logger(r.away.Logger())
 	log = r.log
 	if r.wanted, err = wantedAddress(s); err != nil {

@@ -10,25 +10,25 @@ import (
 	"testing"
 
 	"frontpage/settings"
-	"frontpage/tests/must"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 )
 
 // parse reads the settings of a program started with these arguments.
 func parse(t *testing.T, args ...string) *settings.Settings {
 	t.Helper()
 	var p program
-	must.Get(settings.Parse(&p, args, "", ""))(t)
+	require.Value(settings.Parse(&p, args, "", ""))(t)
 	return &p.Settings
 }
 
 func TestListenerIsClosedWhenTheDemoFails(t *testing.T) {
 	t.Parallel()
 	redis := redistest.Start(t)
-	must.Do(t, redis.Client.Set(t.Context(), "groups:", "of the wrong type", 0).Err())
-	probe := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
+	require.NoError(t, redis.Client.Set(t.Context(), "groups:", "of the wrong type", 0).Err())
+	probe := require.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
 	address := probe.Addr().String()
-	must.Do(t, probe.Close())
+	require.NoError(t, probe.Close())
 	s := parse(t, "--demo-articles", "--redis-url="+redis.URL(), "--addr="+address)
 	if err := (serve{}).Run(t.Context(), s, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), "WRONGTYPE") {
 		t.Fatalf("serve with a groups: key of the wrong type: %v, want WRONGTYPE", err)
@@ -45,7 +45,7 @@ func TestServerIsClosedInTheReverseOrderOfItsStart(t *testing.T) {
 	t.Parallel()
 	redis := redistest.Start(t)
 	r := &running{s: parse(t, "--redis-url="+redis.URL(), "--addr=127.0.0.1:0", "--admin-addr=127.0.0.1:0")}
-	must.Do(t, errors.Join(r.prepare(t.Context(), slog.New(slog.DiscardHandler)), r.listen(), r.openSite(t.Context())))
+	require.NoError(t, errors.Join(r.prepare(t.Context(), slog.New(slog.DiscardHandler)), r.listen(), r.openSite(t.Context())))
 	r.follow()
 	r.mount(t.Context())
 	var closed []string

@@ -20,8 +20,8 @@ import (
 
 	"frontpage/endpoint"
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 	"frontpage/tests/sitetest"
 )
 
@@ -87,7 +87,7 @@ func TestAnswersForAllArePublic(t *testing.T) {
 // cached starts nginx with the configuration of docs/caching.md, and returns its URL.
 func cached(t *testing.T, server string) string {
 	t.Helper()
-	document := string(must.Get(os.ReadFile("../docs/caching.md"))(t))
+	document := string(require.Value(os.ReadFile("../docs/caching.md"))(t))
 	_, config, _ := strings.Cut(document, "```nginx\n")
 	config, _, _ = strings.Cut(config, "```")
 	address, folder := freeAddress(t), t.TempDir()
@@ -97,13 +97,13 @@ func cached(t *testing.T, server string) string {
 	}
 	file := filepath.Join(folder, "nginx.conf")
 	config = fmt.Sprintf("daemon off;\nmaster_process off;\npid %s/pid;\nerror_log %s/log;\nevents { worker_connections 8192; }\nhttp {\naccess_log off;\n%s}\n", folder, folder, replaced)
-	must.Do(t, os.WriteFile(file, []byte(config), 0o600))
+	require.NoError(t, os.WriteFile(file, []byte(config), 0o600))
 	return proxied(t, address, "nginx", "-e", folder+"/log", "-c", file)
 }
 
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	free := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
+	free := require.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer func() { _ = free.Close() }()
 	return free.Addr().String()
 }
@@ -128,7 +128,7 @@ func proxied(t *testing.T, address, name string, args ...string) string {
 			t.Logf("%s: %s", name, output.String())
 		}
 	})
-	must.Soon(t, name+" accepts connections", func() bool {
+	require.Eventually(t, name+" accepts connections", func() bool {
 		conn, err := net.Dial("tcp", address)
 		if err == nil {
 			_ = conn.Close()
@@ -158,12 +158,12 @@ func TestCachesKeepNoAnswerToAQUERY(t *testing.T) {
 		"nginx": func(string, string) string { return cached(t, "http://"+host+":"+port) },
 		"varnishd": func(address, folder string) string {
 			file := filepath.Join(folder, "frontpage.vcl")
-			must.Do(t, os.WriteFile(file, fmt.Appendf(nil, "vcl 4.1;\nbackend default { .host = %q; .port = %q; }\nsub vcl_backend_response { set beresp.grace = 0s; }\n", host, port), 0o600))
+			require.NoError(t, os.WriteFile(file, fmt.Appendf(nil, "vcl 4.1;\nbackend default { .host = %q; .port = %q; }\nsub vcl_backend_response { set beresp.grace = 0s; }\n", host, port), 0o600))
 			return proxied(t, address, "varnishd", "-F", "-n", folder, "-j", "none", "-a", address, "-f", file, "-s", "malloc,8m")
 		},
 		"haproxy": func(address, folder string) string {
 			file := filepath.Join(folder, "haproxy.cfg")
-			must.Do(t, os.WriteFile(file, fmt.Appendf(nil, "defaults\n mode http\n timeout connect 5s\n timeout client 1m\n timeout server 1m\ncache site\n total-max-size 8\n max-age 3600\n"+
+			require.NoError(t, os.WriteFile(file, fmt.Appendf(nil, "defaults\n mode http\n timeout connect 5s\n timeout client 1m\n timeout server 1m\ncache site\n total-max-size 8\n max-age 3600\n"+
 				"listen site\n bind %s\n http-request cache-use site\n http-response cache-store site\n server site %s:%s\n", address, host, port), 0o600))
 			return proxied(t, address, "haproxy", "-db", "-f", file)
 		},
@@ -214,7 +214,7 @@ func TestCallersGetTheirOwnAnswersThroughACache(t *testing.T) {
 	get := func(query string, header ...string) (*http.Response, string) {
 		res, body := s.Get(query, header...)
 		if res.Header.Get("Content-Encoding") == "gzip" {
-			body = string(must.Get(io.ReadAll(must.Get(gzip.NewReader(strings.NewReader(body)))(t)))(t))
+			body = string(require.Value(io.ReadAll(require.Value(gzip.NewReader(strings.NewReader(body)))(t)))(t))
 		}
 		return res, body
 	}

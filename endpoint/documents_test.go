@@ -11,8 +11,8 @@ import (
 	"frontpage/endpoint"
 	"frontpage/graph"
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 	"frontpage/tests/sitetest"
 )
 
@@ -95,7 +95,7 @@ func TestOnlyValidDocumentsArePersisted(t *testing.T) {
 		t.Errorf("%s: got a TTL of %v hours, want the text for at least 700", key, ttl)
 	}
 	// A stored text that does not have its hash is not run.
-	must.Do(t, s.Client.Set(t.Context(), key, `{ viewer { id } }`, 0).Err())
+	require.NoError(t, s.Client.Set(t.Context(), key, `{ viewer { id } }`, 0).Err())
 	other := sitetest.New(t, s.Client, site.DefaultRules())
 	if _, body := other.PostJSON(`{` + persisted(hashOf(front)) + `}`); sitetest.CodeOf(t, body) != "PERSISTED_QUERY_NOT_FOUND" {
 		t.Errorf("a stored text of another hash: got %s, want PERSISTED_QUERY_NOT_FOUND", body)
@@ -133,7 +133,7 @@ func TestOnlyTrustedDocumentsRun(t *testing.T) {
 		}
 	}
 	file := fmt.Appendf(nil, `{%q: %q, "short": "mutation V($a: ID!) { vote(input: {article: $a}) { changed } }"}`, hashOf(front), front)
-	trusted := must.Get(endpoint.ReadTrusted(file, graph.Schema(), graph.Scalars, limits))(t)
+	trusted := require.Value(endpoint.ReadTrusted(file, graph.Schema(), graph.Scalars, limits))(t)
 	s := sitetest.Open(t, func(o *endpoint.Options) { o.Trusted = trusted })
 	for request, want := range map[string]string{
 		`{` + persisted(hashOf(front)) + `}`:                                      `{"data":{"articles":[]}}`,

@@ -23,7 +23,7 @@ import (
 	"frontpage/identity"
 	"frontpage/redisrepo/failover"
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
+	"frontpage/tests/require"
 )
 
 const secret = "10.1.2.3:6379 article:7"
@@ -71,7 +71,7 @@ func (panicking) Exec(context.Context) graphql.ResponseHandler { panic(secret) }
 // serving returns the endpoint of a schema, without a store.
 func serving(t *testing.T, schema graphql.ExecutableSchema, log io.Writer, o endpoint.Options) http.Handler {
 	t.Helper()
-	o.Identity = must.Get(identity.New(t.Context(), identity.Options{Development: true, ValidName: endpoint.ValidName}))(t)
+	o.Identity = require.Value(identity.New(t.Context(), identity.Options{Development: true, ValidName: endpoint.ValidName}))(t)
 	return endpoint.New(endpoint.Schema{ExecutableSchema: schema}, nil, slog.New(slog.NewTextHandler(log, nil)), o)
 }
 

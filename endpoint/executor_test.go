@@ -20,7 +20,7 @@ import (
 	"frontpage/endpoint/plan"
 	"frontpage/graph"
 	"frontpage/identity"
-	"frontpage/tests/must"
+	"frontpage/tests/require"
 )
 
 // counted counts how often it is asked for the cost of a field.
@@ -38,7 +38,7 @@ func (c *counted) Complexity(ctx context.Context, typeName, field string, childr
 // with their variables, or null if they have no name.
 func compiling(t testing.TB, o endpoint.Options) (server http.Handler, compiled *atomic.Int64, schema *counted) {
 	t.Helper()
-	o.Identity = must.Get(identity.New(t.Context(), identity.Options{Development: true, ValidName: endpoint.ValidName}))(t)
+	o.Identity = require.Value(identity.New(t.Context(), identity.Options{Development: true, ValidName: endpoint.ValidName}))(t)
 	compiled, schema = new(atomic.Int64), &counted{ExecutableSchema: graph.NewExecutableSchema(graph.Config{})}
 	null := &graphql.Response{Data: []byte("null")}
 	return endpoint.New(endpoint.Schema{

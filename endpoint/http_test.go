@@ -15,8 +15,8 @@ import (
 	"frontpage/endpoint"
 	"frontpage/identity"
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 	"frontpage/tests/sitetest"
 )
 
@@ -185,9 +185,9 @@ func TestChunkedBodyOverTheLimitIsRejected(t *testing.T) {
 	s := sitetest.Open(t)
 	limit := endpoint.DefaultOptions().BodyLimit
 	body := io.MultiReader(strings.NewReader(`{"query":"{__typename}"}`), strings.NewReader(strings.Repeat(" ", int(limit))))
-	req := must.Get(http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL, body))(t)
+	req := require.Value(http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL, body))(t)
 	req.Header.Set("Content-Type", "application/json")
-	res := must.Get(http.DefaultClient.Do(req))(t)
+	res := require.Value(http.DefaultClient.Do(req))(t)
 	defer func() { _ = res.Body.Close() }()
 	text, _ := io.ReadAll(res.Body)
 	want := fmt.Sprintf(`{"errors":[{"message":"the request is too large","extensions":{"allowed":%d,"asked":%d,"code":"BODY_LIMIT_EXCEEDED"}}]}`, limit, limit+1)
@@ -200,10 +200,10 @@ func TestBodyThatDoesNotComeInTimeIs408(t *testing.T) {
 	t.Parallel()
 	s := sitetest.NewOn(t, func(server *http.Server) { server.ReadTimeout = 100 * time.Millisecond }, redistest.Start(t).Client, site.DefaultRules())
 	for _, method := range []string{"POST", "QUERY"} {
-		conn := must.Get(net.Dial("tcp", strings.TrimPrefix(s.URL, "http://")))(t)
+		conn := require.Value(net.Dial("tcp", strings.TrimPrefix(s.URL, "http://")))(t)
 		defer func() { _ = conn.Close() }()
-		must.Get(fmt.Fprintf(conn, "%s / HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{", method))(t)
-		res := must.Get(http.ReadResponse(bufio.NewReader(conn), nil))(t)
+		require.Value(fmt.Fprintf(conn, "%s / HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{", method))(t)
+		res := require.Value(http.ReadResponse(bufio.NewReader(conn), nil))(t)
 		defer func() { _ = res.Body.Close() }()
 		if body, _ := io.ReadAll(res.Body); res.StatusCode != http.StatusRequestTimeout || sitetest.CodeOf(t, string(body)) != "BAD_REQUEST" {
 			t.Errorf("%s: got %d %s, want 408", method, res.StatusCode, body)
@@ -347,7 +347,7 @@ func TestTimeoutEndsRedisCommands(t *testing.T) {
 	server := redistest.Start(t).Own() // it is still paused at the end
 	sitetest.New(t, server.Client, site.DefaultRules()).Post("alice", "one")
 	s := sitetest.New(t, server.Client, site.DefaultRules(), func(o *endpoint.Options) { o.Timeout = 50 * time.Millisecond })
-	must.Do(t, server.Client.Do(t.Context(), "CLIENT", "PAUSE", "60000", "ALL").Err())
+	require.NoError(t, server.Client.Do(t.Context(), "CLIENT", "PAUSE", "60000", "ALL").Err())
 	for _, query := range []string{`query Slow { articles { id } }`, `mutation Slow { vote(input: {article: 1}) { changed } }`} {
 		body := s.AskText("bob", query)
 		if sitetest.CodeOf(t, body) != "TIMEOUT" || strings.Contains(body, server.Socket()) {

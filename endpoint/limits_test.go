@@ -11,8 +11,8 @@ import (
 	"frontpage/graph"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 	"frontpage/tests/sitetest"
 )
 
@@ -112,12 +112,12 @@ func TestResponseSizeIsBoundedByItsCost(t *testing.T) {
 	for i := range site.MaxGroups {
 		groups = append(groups, strings.Repeat("\U00010428", 63)+string(rune('a'+i)))
 	}
-	repo := must.Get(redisrepo.New(t.Context(), client, site.DefaultRules()))(t)
+	repo := require.Value(redisrepo.New(t.Context(), client, site.DefaultRules()))(t)
 	for i := range 100 {
 		text, link := strings.Repeat("\U0001F600", 10_000), fmt.Sprintf("http://example.org/%04d?", i)
 		link += strings.Repeat(`"`, 2_000-len(link))
 		d := site.Draft{Title: strings.Repeat("\U0001F600", 200), Text: &text, Link: &link, Groups: groups}
-		must.Get(repo.Post(t.Context(), site.UserName(poster), d))(t)
+		require.Value(repo.Post(t.Context(), site.UserName(poster), d))(t)
 	}
 	alias := func(i int) string { return strings.Repeat("a", 98) + fmt.Sprintf("%02d: ", i) }
 	many := func(field string) string {
@@ -141,7 +141,7 @@ func TestResponseSizeIsBoundedByItsCost(t *testing.T) {
 		var a struct {
 			Data struct{ RateLimit struct{ Cost int } }
 		}
-		must.Do(t, json.Unmarshal([]byte(body), &a))
+		require.NoError(t, json.Unmarshal([]byte(body), &a))
 		if cost := a.Data.RateLimit.Cost; res.StatusCode != 200 || strings.Contains(body, `"errors"`) || cost == 0 || len(body) > cost*endpoint.PointBytes {
 			t.Errorf("%.60s: got %d, %d bytes and a cost of %d, want at most %d bytes for each point: %.200s", query, res.StatusCode, len(body), cost, endpoint.PointBytes, body)
 		}
@@ -293,7 +293,7 @@ func TestErrorsTellNoNameThatWasNotSent(t *testing.T) {
 		`query($v: Int!) { articles(page: $v) { id } }`:                                              map[string]any{},
 		`query($v:Int!) { articles(page: $v) { id } }`:                                               map[string]any{"v": "x"},
 	} {
-		res, body := s.PostJSON(fmt.Sprintf(`{"query":%s,"variables":%s}`, must.Get(json.Marshal(query))(t), must.Get(json.Marshal(variables))(t)), "X-User-ID", "alice")
+		res, body := s.PostJSON(fmt.Sprintf(`{"query":%s,"variables":%s}`, require.Value(json.Marshal(query))(t), require.Value(json.Marshal(variables))(t)), "X-User-ID", "alice")
 		var a sitetest.Answer
 		if err := json.Unmarshal([]byte(body), &a); err != nil || len(a.Errors) == 0 || a.Data != nil {
 			t.Errorf("%s: got %d %s, want it refused", query, res.StatusCode, body)
@@ -381,7 +381,7 @@ func TestMaliciousDocumentsCauseNoServerError(t *testing.T) {
 		"invalid UTF-8":                          "{ \xff\xfe\x00 }",
 	}
 	for name, query := range attacks {
-		body := must.Get(json.Marshal(map[string]string{"query": query}))(t)
+		body := require.Value(json.Marshal(map[string]string{"query": query}))(t)
 		res, posted := s.PostJSON(string(body))
 		got, gotBody := s.Get(query)
 		for _, answered := range []struct {

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"frontpage/endpoint"
-	"frontpage/tests/must"
+	"frontpage/tests/require"
 	"frontpage/tests/sitetest"
 )
 
@@ -55,7 +55,7 @@ func (o *observed) next(t *testing.T) string {
 		}
 		source := map[endpoint.Source]string{endpoint.Refused: "refused", endpoint.Executed: "executed", endpoint.Shared: "shared"}[outcome.Source]
 		return fmt.Sprintf("%s %q %s %s %q %d bytes", outcome.Kind, outcome.Name, outcome.Transport, source, outcome.Code, outcome.Bytes)
-	case <-time.After(must.Patience):
+	case <-time.After(require.Timeout):
 		t.Fatal("an observer was not notified")
 		return ""
 	}

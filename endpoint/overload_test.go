@@ -23,7 +23,7 @@ import (
 	"frontpage/endpoint/plan"
 	"frontpage/graph"
 	"frontpage/identity"
-	"frontpage/tests/must"
+	"frontpage/tests/require"
 )
 
 // blocking serves a schema whose queries named Slow run until the test lets them end, until their context ends, or, if
@@ -40,7 +40,7 @@ func newBlocking(t *testing.T, slots int, timeout time.Duration) *blocking {
 	t.Helper()
 	o := endpoint.DefaultOptions()
 	o.MaxConcurrent, o.Timeout = slots, timeout
-	o.Identity = must.Get(identity.New(t.Context(), identity.Options{Development: true, ValidName: endpoint.ValidName}))(t)
+	o.Identity = require.Value(identity.New(t.Context(), identity.Options{Development: true, ValidName: endpoint.ValidName}))(t)
 	b := &blocking{t: t, end: make(chan struct{})}
 	b.handler = endpoint.New(endpoint.Schema{
 		ExecutableSchema: graph.NewExecutableSchema(graph.Config{}),

@@ -13,8 +13,8 @@ import (
 	"frontpage/endpoint"
 	"frontpage/identity"
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 	"frontpage/tests/sitetest"
 )
 
@@ -55,7 +55,7 @@ func TestUserHeaderIsAcceptedFromProxiesOnly(t *testing.T) {
 		"another address, a token":                {other, whoAmI, []string{"Authorization", "Bearer " + sitetest.Token()}, "anonymous"},
 	} {
 		res, body, err := s.AskBy(tt.client, tt.query, tt.header...)
-		must.Do(t, err)
+		require.NoError(t, err)
 		got := sitetest.CodeOf(t, body)
 		if got == "" {
 			got = nameIn(t, body)
@@ -150,7 +150,7 @@ func TestForgedAddressesCountAsOneClient(t *testing.T) {
 	for i := range 9 {
 		made := netip.AddrFrom4([4]byte{198, 51, 100, byte(i)}).String()
 		res, body, err := s.AskBy(here, whoAmI, "X-Forwarded-For", made+", 203.0.113.9", "X-Real-IP", made, "Forwarded", "for="+made, "CF-Connecting-IP", made)
-		must.Do(t, err)
+		require.NoError(t, err)
 		if statuses[res.StatusCode]++; res.StatusCode != 200 && sitetest.CodeOf(t, body) != "RATE_LIMITED" {
 			t.Errorf("got %s, want RATE_LIMITED", body)
 		}

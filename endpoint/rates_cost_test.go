@@ -16,8 +16,8 @@ import (
 
 	"frontpage/endpoint"
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 	"frontpage/tests/sitetest"
 )
 
@@ -127,7 +127,7 @@ func TestComplexityPointsAreLimitedOnASocket(t *testing.T) {
 	}
 	w.Want("complete", "a", "")
 	for began := time.Now(); sitetest.RateCount(t, client, "cost:user:bob") != 5; { // both are charged, in either order
-		if time.Since(began) > must.Patience {
+		if time.Since(began) > require.Timeout {
 			t.Fatal("the two operations were not charged")
 		}
 	}
@@ -262,7 +262,7 @@ func TestRateLimitsFailClosedWithoutRedis(t *testing.T) {
 	if keys := sitetest.RateKeys(t, server.Client); len(keys) > 0 {
 		t.Errorf("got the counters %v, want none", keys)
 	}
-	must.Soon(t, "the store is available again", func() bool {
+	require.Eventually(t, "the store is available again", func() bool {
 		res, _ := s.Get(whoAmI, "X-User-ID", "bob")
 		return res.StatusCode == 200
 	})
@@ -273,7 +273,7 @@ func TestHandshakeCostsNoPoints(t *testing.T) {
 	t.Parallel()
 	client := redistest.Start(t).Client
 	s := sitetest.New(t, client, site.DefaultRules(), pointsOf(1))
-	ctx, cancel := context.WithTimeout(t.Context(), must.Patience)
+	ctx, cancel := context.WithTimeout(t.Context(), require.Timeout)
 	defer cancel()
 	for range 5 {
 		conn, res, err := websocket.Dial(ctx, s.URL, &websocket.DialOptions{Subprotocols: []string{sitetest.Subprotocol}, HTTPHeader: http.Header{"X-User-Id": {"bob"}}})

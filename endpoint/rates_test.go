@@ -19,9 +19,9 @@ import (
 	"frontpage/endpoint"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
 	"frontpage/tests/programtest"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 	"frontpage/tests/sitetest"
 )
 
@@ -84,7 +84,7 @@ func TestConcurrentVotesNeverExceedTheLimit(t *testing.T) {
 			pipe.HGet(t.Context(), fmt.Sprint("article:", n), "votes")
 			pipe.SIsMember(t.Context(), fmt.Sprint("voted:", n), "user:flooder")
 		}
-		for n, command := range must.Get(pipe.Exec(t.Context()))(t) {
+		for n, command := range require.Value(pipe.Exec(t.Context()))(t) {
 			switch fields := strings.Split(command.String(), ": "); {
 			case n%2 == 0:
 				votes := 0
@@ -244,7 +244,7 @@ func TestReadsGoOnAndAreCountedWhileRedisRefusesWrites(t *testing.T) {
 	s.Post("alice", "t")
 	set := func(bytes string) {
 		t.Helper()
-		must.Do(t, server.Client.ConfigSet(t.Context(), "maxmemory", bytes).Err())
+		require.NoError(t, server.Client.ConfigSet(t.Context(), "maxmemory", bytes).Err())
 	}
 	set("1")
 	for range 3 {
@@ -287,7 +287,7 @@ func TestOperationsGoOnAndAreCountedWhileTheirPartitionIsLost(t *testing.T) {
 	t.Parallel()
 	client, hook := redistest.Start(t).Client, new(lostRates)
 	clock := redisrepo.WithClock(func() time.Time { return sitetest.Start })
-	must.Get(redisrepo.New(t.Context(), client, site.DefaultRules(), clock, redisrepo.WithPartitions(16)))(t)
+	require.Value(redisrepo.New(t.Context(), client, site.DefaultRules(), clock, redisrepo.WithPartitions(16)))(t)
 	s := sitetest.New(t, client, site.DefaultRules(), sitetest.WithRates(endpoint.Rates{
 		Cost: endpoint.Rate{Most: 1000, Window: time.Hour}, Votes: endpoint.Rate{Most: 2, Window: time.Hour}, Addresses: 1000}))
 	client.AddHook(redistest.Hook(hook.hook))
@@ -436,7 +436,7 @@ func TestUsersOfOneAddressShareItsLimit(t *testing.T) {
 	vote := func(client int, user string, article int) string {
 		t.Helper()
 		_, body, err := s.AskBy([]*http.Client{here, there}[client], fmt.Sprintf(`mutation { vote(input: {article: %d}) { changed userErrors { code } } }`, article), "X-User-ID", user)
-		must.Do(t, err)
+		require.NoError(t, err)
 		switch body {
 		case `{"data":{"vote":{"changed":true,"userErrors":[]}}}`:
 			return "done"

@@ -14,7 +14,7 @@ import (
 
 	"frontpage/endpoint"
 	"frontpage/identity"
-	"frontpage/tests/must"
+	"frontpage/tests/require"
 	"frontpage/tests/sitetest"
 )
 
@@ -66,7 +66,7 @@ func (s *sessions) verifier(t *testing.T, o identity.Options) *identity.Verifier
 	t.Helper()
 	o.Sessions = &identity.Sessions{Cookie: "__Host-test", Origin: siteURL, Find: s.find}
 	o.ValidName = endpoint.ValidName
-	return must.Get(identity.New(t.Context(), o))(t)
+	return require.Value(identity.New(t.Context(), o))(t)
 }
 
 func withSessions(t *testing.T, all *sessions, o identity.Options) *sitetest.Site {
@@ -225,7 +225,7 @@ func TestStreamEndsWithItsSession(t *testing.T) {
 		events := s.Stream(`subscription { articlePosted { node { title } } }`, "Cookie", "__Host-test="+tt.cookie)
 		events.Comment()
 		asked := all.reads()
-		must.Soon(t, "the session is read again", func() bool { return all.reads() > asked+3 })
+		require.Eventually(t, "the session is read again", func() bool { return all.reads() > asked+3 })
 		w.Subscribe("a", whoAmI, "") // the streams go on as long as the session does
 		if got := string(w.Read().Payload); !strings.Contains(got, "name") {
 			t.Errorf("%s: got %s", name, got)

@@ -16,8 +16,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/endpoint"
-	"frontpage/tests/must"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 	"frontpage/tests/sitetest"
 )
 
@@ -179,7 +179,7 @@ func TestFailuresAndAbandonedQueriesAreNotShared(t *testing.T) {
 	}
 
 	ctx, leave := context.WithCancel(t.Context())
-	req := must.Get(http.NewRequestWithContext(ctx, http.MethodPost, s.URL, strings.NewReader(query)))(t)
+	req := require.Value(http.NewRequestWithContext(ctx, http.MethodPost, s.URL, strings.NewReader(query)))(t)
 	req.Header.Set("Content-Type", "application/json")
 	left := make(chan error)
 	go func() {
@@ -230,9 +230,9 @@ func TestSharedAnswersHaveTheFormThatEachCallerAccepts(t *testing.T) {
 			read := []byte(body)
 			switch coding {
 			case "gzip":
-				read = must.Get(io.ReadAll(must.Get(gzip.NewReader(strings.NewReader(body)))(t)))(t)
+				read = require.Value(io.ReadAll(require.Value(gzip.NewReader(strings.NewReader(body)))(t)))(t)
 			case "zstd":
-				read = must.Get(io.ReadAll(must.Get(zstd.NewReader(strings.NewReader(body)))(t)))(t)
+				read = require.Value(io.ReadAll(require.Value(zstd.NewReader(strings.NewReader(body)))(t)))(t)
 			}
 			got := res.Header
 			if string(read) != plain || got.Get("Content-Encoding") != strings.TrimPrefix(coding, "identity") || got.Get("Content-Type") != media+"; charset=utf-8" ||

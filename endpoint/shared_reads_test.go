@@ -14,8 +14,8 @@ import (
 
 	"frontpage/endpoint"
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 	"frontpage/tests/sitetest"
 )
 
@@ -138,7 +138,7 @@ func TestAnswersOfALostStoreAreNotShared(t *testing.T) {
 	s := sitetest.Open(t, sharing)
 	s.Post("alice", "t")
 	queries := []string{`{ articles { votes } }`, `{ articles { votes viewerCanVote } }`, `{ articles: articlesConnection { nodes { votes } } }`}
-	must.Soon(t, "the same answers to equal queries", func() bool { // the message about the post may come late
+	require.Eventually(t, "the same answers to equal queries", func() bool { // the message about the post may come late
 		for _, query := range queries {
 			s.AskText("bob", query)
 		}
@@ -151,9 +151,9 @@ func TestAnswersOfALostStoreAreNotShared(t *testing.T) {
 		n, _ := s.Trips.Read()
 		return n == 0
 	})
-	must.Do(t, s.Client.FlushAll(t.Context()).Err())
+	require.NoError(t, s.Client.FlushAll(t.Context()).Err())
 	for _, query := range queries {
-		must.Soon(t, "an empty page", func() bool { return !strings.Contains(s.AskText("bob", query), "votes") })
+		require.Eventually(t, "an empty page", func() bool { return !strings.Contains(s.AskText("bob", query), "votes") })
 	}
 }
 
@@ -276,7 +276,7 @@ func TestNoAnswerLacksWhatAClientWasTold(t *testing.T) {
 			close(written)
 			readers.Wait()
 			for i, s := range sites {
-				must.Soon(t, "the changes of both servers", func() bool {
+				require.Eventually(t, "the changes of both servers", func() bool {
 					now := shown(t, s.AskText("", everything))
 					return now.lacks(tolds[0].now()) == "" && now.lacks(tolds[servers-1].now()) == ""
 				})

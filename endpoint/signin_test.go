@@ -14,8 +14,8 @@ import (
 
 	"frontpage/identity"
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 	"frontpage/tests/sitetest"
 )
 
@@ -59,7 +59,7 @@ var ways = map[string]func(*sitetest.Site, []string) string{
 		for i, value := range values {
 			members[[]string{"Authorization", "authorization", "AUTHORIZATION"}[i]] = value
 		}
-		payload := must.Get(json.Marshal(members))(s.T)
+		payload := require.Value(json.Marshal(members))(s.T)
 		w := s.OpenSocket()
 		w.Send(`{"type":"connection_init","payload":` + string(payload) + `}`)
 		f, err := w.TryRead()
@@ -374,7 +374,7 @@ func TestExpiredTokenEndsOpenStreams(t *testing.T) {
 		}
 	}
 	rest := new(strings.Builder)
-	defer time.AfterFunc(must.Patience, events.Cancel).Stop()
+	defer time.AfterFunc(require.Timeout, events.Cancel).Stop()
 	if _, err := events.Body.WriteTo(rest); err != nil || strings.Contains(rest.String(), "event:") {
 		t.Errorf("event stream: got %q, %v, want its end without events", rest, err)
 	}

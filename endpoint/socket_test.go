@@ -15,8 +15,8 @@ import (
 
 	"frontpage/endpoint"
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 	"frontpage/tests/sitetest"
 )
 
@@ -238,7 +238,7 @@ func TestProtocolErrorClosesTheSocketWithItsCode(t *testing.T) {
 	}
 	for _, data := range []string{"\x00\x01\xfe\xff", begin} {
 		w := s.OpenSocket()
-		must.Do(t, w.Conn.Write(t.Context(), websocket.MessageBinary, []byte(data)))
+		require.NoError(t, w.Conn.Write(t.Context(), websocket.MessageBinary, []byte(data)))
 		if before, how := w.ReadClose(); how.Code != 4400 || len(before) > 0 {
 			t.Errorf("a binary message %q: got %v, %v, want 4400", data, before, how)
 		}
@@ -255,7 +255,7 @@ func TestSocketNeedsTheSubprotocol(t *testing.T) {
 	s := sitetest.Open(t)
 	for _, offered := range [][]string{nil, {"graphql-ws"}} {
 		conn, _, err := s.Dial(websocket.DialOptions{Subprotocols: offered})
-		must.Do(t, err)
+		require.NoError(t, err)
 		if _, how := s.SocketOver(conn).ReadClose(); how.Code != 4406 {
 			t.Errorf("offered %v: got %v, want 4406", offered, how)
 		}
@@ -294,7 +294,7 @@ func TestSocketThatAnswersPingsStaysOpen(t *testing.T) {
 		pings <- struct{}{}
 		return true
 	}})
-	must.Do(t, err)
+	require.NoError(t, err)
 	w := s.SocketOver(conn)
 	w.Begin("")
 	w.Watch("a", id)
@@ -308,7 +308,7 @@ func TestSocketThatAnswersPingsStaysOpen(t *testing.T) {
 		case <-pings:
 		case f := <-events:
 			t.Fatalf("after %d pings: got %v, want no message", i, f)
-		case <-time.After(must.Patience):
+		case <-time.After(require.Timeout):
 			t.Fatalf("got %d pings, want 12", i)
 		}
 	}
@@ -424,6 +424,6 @@ func TestIPv6OriginMayOpenSockets(t *testing.T) {
 		t.Errorf("over HTTP: got %v, want the origin to be allowed", res.Header)
 	}
 	conn, _, err := s.Dial(websocket.DialOptions{Subprotocols: []string{sitetest.Subprotocol}}, "Origin", origin)
-	must.Do(t, err)
+	require.NoError(t, err)
 	s.SocketOver(conn).Begin("")
 }

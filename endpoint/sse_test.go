@@ -13,8 +13,8 @@ import (
 
 	"frontpage/endpoint"
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 	"frontpage/tests/sitetest"
 )
 
@@ -183,7 +183,7 @@ func TestEventStreamWatchesBeforeItOpens(t *testing.T) {
 	t.Parallel()
 	s := sitetest.Open(t)
 	s.Post("alice", "t")
-	ctx, cancel := context.WithTimeout(t.Context(), must.Patience)
+	ctx, cancel := context.WithTimeout(t.Context(), require.Timeout)
 	defer cancel()
 	query := url.Values{"query": {`subscription { articleChanged(ids: [1]) { votes } }`}}
 	req := httptest.NewRequestWithContext(ctx, http.MethodGet, "/query?"+query.Encode(), nil)

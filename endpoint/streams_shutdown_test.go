@@ -13,14 +13,14 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 	"frontpage/tests/sitetest"
 )
 
 // shutdown fails if a stream delays it for long.
 func shutdown(s *sitetest.Site) error {
-	ctx, cancel := context.WithTimeout(s.T.Context(), must.Patience)
+	ctx, cancel := context.WithTimeout(s.T.Context(), require.Timeout)
 	defer cancel()
 	return s.Handler.Shutdown(ctx, 0)
 }
@@ -44,7 +44,7 @@ func TestShutdownEndsStreams(t *testing.T) {
 	if rest, err := io.ReadAll(e.Body); err != nil || strings.Trim(string(rest), ":\n") != "" {
 		t.Errorf("event stream: got %q, %v, want its end without events", rest, err)
 	}
-	must.Do(t, <-ended)
+	require.NoError(t, <-ended)
 	if _, status, code := tryOpen(s); status != 503 || code != "UNAVAILABLE" {
 		t.Errorf("a new socket: got %d %s, want 503 UNAVAILABLE", status, code)
 	}
@@ -72,10 +72,10 @@ func TestShutdownEndsStreamsOneAfterAnother(t *testing.T) {
 			open.Go(func() { w.ReadClose(); end() })
 		}
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), must.Patience)
+	ctx, cancel := context.WithTimeout(t.Context(), require.Timeout)
 	defer cancel()
 	began := time.Now()
-	must.Do(t, s.Handler.Shutdown(ctx, over))
+	require.NoError(t, s.Handler.Shutdown(ctx, over))
 	if took := time.Since(began); took < over {
 		t.Errorf("Shutdown took %v, want at least %v", took, over)
 	}
@@ -104,7 +104,7 @@ func TestShutdownDoesNotWaitForASilentClient(t *testing.T) {
 	if _, how := w.ReadClose(); how.Code != 1001 {
 		t.Errorf("another client: got %v, want 1001", how)
 	}
-	must.Do(t, <-ended)
+	require.NoError(t, <-ended)
 }
 
 // The same is true of a client that is still receiving events.
@@ -118,13 +118,13 @@ func TestShutdownDoesNotWaitForASlowWatcher(t *testing.T) {
 		_, err := io.CopyN(io.Discard, conn, 8<<10)
 		begun <- err
 	}()
-	must.Soon(t, "an event arrives", func() bool {
+	require.Eventually(t, "an event arrives", func() bool {
 		s.VoteUp(ids[0])
 		return len(begun) > 0
 	})
-	must.Do(t, <-begun)
+	require.NoError(t, <-begun)
 	s.VoteUp(ids[0])
-	must.Do(t, shutdown(s))
+	require.NoError(t, shutdown(s))
 }
 
 func TestShutdownLetsAMutationFinish(t *testing.T) {
@@ -136,13 +136,13 @@ func TestShutdownLetsAMutationFinish(t *testing.T) {
 	w.Watch("watcher", id)
 	control := redis.NewClient(&redis.Options{Network: "unix", Addr: server.Socket()})
 	t.Cleanup(func() { _ = control.Close() })
-	must.Do(t, control.Do(t.Context(), "CLIENT", "PAUSE", "20000", "WRITE").Err())
+	require.NoError(t, control.Do(t.Context(), "CLIENT", "PAUSE", "20000", "WRITE").Err())
 	s.Trips.Reset()
 	w.Subscribe("a", `mutation { vote(input: {article: "1"}) { changed } }`, "")
-	must.Soon(t, "the mutation has reached Redis", func() bool { n, _ := s.Trips.Read(); return n == 1 })
+	require.Eventually(t, "the mutation has reached Redis", func() bool { n, _ := s.Trips.Read(); return n == 1 })
 	ended := make(chan error, 1)
 	go func() { ended <- shutdown(s) }()
-	must.Soon(t, "Shutdown has begun", func() bool {
+	require.Eventually(t, "Shutdown has begun", func() bool {
 		_, status, _ := tryOpen(s)
 		return status == http.StatusServiceUnavailable
 	})
@@ -156,11 +156,11 @@ func TestShutdownLetsAMutationFinish(t *testing.T) {
 		t.Fatalf("Shutdown returned while a mutation was running: %v", err)
 	default:
 	}
-	must.Do(t, control.Do(t.Context(), "CLIENT", "UNPAUSE").Err())
+	require.NoError(t, control.Do(t.Context(), "CLIENT", "UNPAUSE").Err())
 	w.Want("next", "a", `{"data":{"vote":{"changed":true}}}`)
 	w.Want("complete", "a", "")
 	if before, how := w.ReadClose(); how.Code != 1001 || len(before) > 0 {
 		t.Errorf("got %v after %v, want 1001 after no message", how, before)
 	}
-	must.Do(t, <-ended)
+	require.NoError(t, <-ended)
 }

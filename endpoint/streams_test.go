@@ -16,7 +16,7 @@ import (
 	"github.com/coder/websocket"
 
 	"frontpage/endpoint"
-	"frontpage/tests/must"
+	"frontpage/tests/require"
 	"frontpage/tests/sitetest"
 )
 
@@ -58,21 +58,21 @@ func TestStreamsPerAddressAreLimited(t *testing.T) {
 	e.Comment()
 	full()
 	_ = w.Conn.Close(1000, "")
-	must.Soon(t, "another socket replaces the closed one", func() bool {
+	require.Eventually(t, "another socket replaces the closed one", func() bool {
 		var status int
 		w, status, _ = tryOpen(s)
 		return status == 101
 	})
 	full()
 	e.Cancel()
-	must.Soon(t, "another event stream replaces the cancelled one", func() bool {
+	require.Eventually(t, "another event stream replaces the cancelled one", func() bool {
 		e = s.Stream(watchAll)
 		return e.Res.StatusCode == 200
 	})
 	full()
 	// Refused upgrades and finished streams no longer count.
 	_ = w.Conn.CloseNow()
-	must.Soon(t, "another stream replaces the closed socket", func() bool {
+	require.Eventually(t, "another stream replaces the closed socket", func() bool {
 		_, body := s.Get(`{ __typename }`, "Accept", "text/event-stream")
 		return strings.HasPrefix(body, ":")
 	})
@@ -112,13 +112,13 @@ func TestStreamsPerViewerAreLimited(t *testing.T) {
 		}
 		_ = w.Conn.CloseNow()
 		var e *sitetest.Stream
-		must.Soon(t, "an event stream replaces the closed socket", func() bool {
+		require.Eventually(t, "an event stream replaces the closed socket", func() bool {
 			e = s.Stream(watchAll, "X-User-ID", name)
 			return e.Res.StatusCode == 200
 		})
 		full()
 		e.Cancel()
-		must.Soon(t, "a socket replaces the cancelled event stream", func() bool {
+		require.Eventually(t, "a socket replaces the cancelled event stream", func() bool {
 			w := s.OpenSocket()
 			w.Send(`{"type":"connection_init","payload":` + payload + `}`)
 			f, _ := w.TryRead()
@@ -234,12 +234,12 @@ func TestWatchedArticlesAreLimited(t *testing.T) {
 				t.Errorf("after a subscription was completed: got %s, want a subscription", got)
 			}
 			_ = second.Conn.CloseNow()
-			must.Soon(t, "an event stream replaces the subscription of a closed socket", func() bool {
+			require.Eventually(t, "an event stream replaces the subscription of a closed socket", func() bool {
 				e := s.Stream(`subscription { articleChanged(ids: ["1"]) { id } }`, "X-User-ID", "bob")
 				defer e.Cancel()
 				return e.Res.StatusCode == 200
 			})
-			must.Soon(t, "a subscription replaces the cancelled event streams", func() bool {
+			require.Eventually(t, "a subscription replaces the cancelled event streams", func() bool {
 				return subscribeTo(t, s.Socket("", "X-User-ID", "bob"), "e", "id", 10) == ""
 			})
 		})
@@ -292,7 +292,7 @@ func TestMemoryOfSocketsIsLimited(t *testing.T) {
 		t.Errorf("a third socket: got %d %s, want 429 WATCH_LIMIT_EXCEEDED", status, code)
 	}
 	_ = first.Conn.CloseNow()
-	must.Soon(t, "another socket replaces the closed one", func() bool {
+	require.Eventually(t, "another socket replaces the closed one", func() bool {
 		_, status, _ := tryOpen(s)
 		return status == 101
 	})
@@ -348,7 +348,7 @@ func TestDisconnectedClientsLeakNothing(t *testing.T) {
 	}
 	crowd(20) // fills the pool of connections to Redis
 	least, same := runtime.NumGoroutine(), 0
-	must.Soon(t, "the goroutines of the first clients have ended", func() bool {
+	require.Eventually(t, "the goroutines of the first clients have ended", func() bool {
 		if now := runtime.NumGoroutine(); now < least {
 			least, same = now, 0
 		}
@@ -365,7 +365,7 @@ func TestDisconnectedClientsLeakNothing(t *testing.T) {
 			t.Logf("%d goroutines, %d before:\n%.20000s", now, least, stacks[:runtime.Stack(stacks, true)])
 		}
 	}()
-	must.Soon(t, "all goroutines have ended", func() bool {
+	require.Eventually(t, "all goroutines have ended", func() bool {
 		now = runtime.NumGoroutine()
 		return now <= least
 	})
@@ -375,12 +375,12 @@ func TestDisconnectedClientsLeakNothing(t *testing.T) {
 	last := fmt.Sprint(articles + 1)
 	s.Socket("").Watch("a", last)
 	s.Trips.Reset()
-	must.Do(t, s.Client.XTrimMaxLen(t.Context(), "events:", 0).Err())
-	must.Do(t, s.Client.Publish(t.Context(), "changes:0", "another 0").Err())
+	require.NoError(t, s.Client.XTrimMaxLen(t.Context(), "events:", 0).Err())
+	require.NoError(t, s.Client.Publish(t.Context(), "changes:0", "another 0").Err())
 	read := func() int {
 		return len(slices.DeleteFunc(s.Trips.Listened(), func(name string) bool { return name != "hgetall" }))
 	}
-	must.Soon(t, "the watched articles are read", func() bool { return read() > 0 })
+	require.Eventually(t, "the watched articles are read", func() bool { return read() > 0 })
 	if n := read(); n != 1 {
 		t.Errorf("got %d watched articles, want 1", n)
 	}

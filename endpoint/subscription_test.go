@@ -10,8 +10,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 	"frontpage/tests/sitetest"
 )
 
@@ -84,7 +84,7 @@ func TestEventsRecoverAfterARedisOutage(t *testing.T) {
 	}
 	server.Restart()
 	n := 0
-	must.Soon(t, "Redis answers", func() bool {
+	require.Eventually(t, "Redis answers", func() bool {
 		return sitetest.CodeOf(t, s.AskText("", `{ article(id: 1) { id } }`)) == ""
 	})
 	n = s.VoteUp(id)

@@ -26,8 +26,8 @@ import (
 	"frontpage/identity"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 	"frontpage/tests/sitetest"
 )
 
@@ -46,11 +46,11 @@ func (r *unreadResponse) Write(body []byte) (int, error) {
 // largeResponses is an endpoint whose responses have 1 MB.
 func largeResponses(t *testing.T) *endpoint.Handler {
 	t.Helper()
-	repo := must.Get(redisrepo.New(t.Context(), redistest.Start(t).Client, site.DefaultRules()))(t)
+	repo := require.Value(redisrepo.New(t.Context(), redistest.Start(t).Client, site.DefaultRules()))(t)
 	o := endpoint.DefaultOptions()
 	o.SharedAnswers = 0
 	o.Rates.Cost = endpoint.Rate{Most: 1_000_000, Window: time.Hour}
-	o.Identity = must.Get(identity.New(t.Context(), identity.Options{Development: true, ValidName: endpoint.ValidName}))(t)
+	o.Identity = require.Value(identity.New(t.Context(), identity.Options{Development: true, ValidName: endpoint.ValidName}))(t)
 	large := append(append([]byte{'"'}, bytes.Repeat([]byte{'a'}, 1<<20)...), '"')
 	return endpoint.New(endpoint.Schema{
 		ExecutableSchema: graph.NewExecutableSchema(graph.Config{}),
@@ -120,9 +120,9 @@ func TestAnAddressThatDoesNotReadItsStreamsIsRefused(t *testing.T) {
 			s := &sitetest.Site{T: t, URL: server.URL}
 			responds := func(want int) func() bool {
 				return func() bool {
-					res := must.Get(server.Client().Get(server.URL + "/?query=" + url.QueryEscape(query)))(t)
+					res := require.Value(server.Client().Get(server.URL + "/?query=" + url.QueryEscape(query)))(t)
 					defer func() { _ = res.Body.Close() }()
-					must.Get(io.Copy(io.Discard, res.Body))(t)
+					require.Value(io.Copy(io.Discard, res.Body))(t)
 					return res.StatusCode == want
 				}
 			}
@@ -131,7 +131,7 @@ func TestAnAddressThatDoesNotReadItsStreamsIsRefused(t *testing.T) {
 				conns = append(conns, open(s))
 			}
 			refused := responds(http.StatusServiceUnavailable)
-			must.Soon(t, "an operation is refused", func() bool {
+			require.Eventually(t, "an operation is refused", func() bool {
 				if refused() {
 					return true
 				}
@@ -141,7 +141,7 @@ func TestAnAddressThatDoesNotReadItsStreamsIsRefused(t *testing.T) {
 			for _, conn := range conns {
 				_ = conn.Close()
 			}
-			must.Soon(t, "an operation runs after the responses were given up", responds(http.StatusOK))
+			require.Eventually(t, "an operation runs after the responses were given up", responds(http.StatusOK))
 		})
 	}
 }
@@ -155,7 +155,7 @@ func rawSocket(s *sitetest.Site, messages ...string) net.Conn {
 	for _, text := range messages { // in one write with the handshake: early messages must not get lost
 		handshake += masked(text)
 	}
-	must.Get(conn.Write([]byte(handshake)))(s.T)
+	require.Value(conn.Write([]byte(handshake)))(s.T)
 	res, err := http.ReadResponse(bufio.NewReaderSize(conn, 16), nil)
 	if err != nil || res.StatusCode != http.StatusSwitchingProtocols {
 		s.T.Fatalf("handshake: got %v, %v, want 101", res, err)
@@ -167,17 +167,17 @@ func rawSocket(s *sitetest.Site, messages ...string) net.Conn {
 func rawStream(s *sitetest.Site, query string) net.Conn {
 	s.T.Helper()
 	conn := slow(s)
-	must.Get(fmt.Fprintf(conn, "GET /?query=%s HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\n\r\n", url.QueryEscape(query)))(s.T)
+	require.Value(fmt.Fprintf(conn, "GET /?query=%s HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\n\r\n", url.QueryEscape(query)))(s.T)
 	return conn
 }
 
 // slow opens a connection with a small receive buffer: the server notices soon that the client does not read.
 func slow(s *sitetest.Site) net.Conn {
 	s.T.Helper()
-	conn := must.Get(net.Dial("tcp", strings.TrimPrefix(s.URL, "http://")))(s.T)
+	conn := require.Value(net.Dial("tcp", strings.TrimPrefix(s.URL, "http://")))(s.T)
 	s.T.Cleanup(func() { _ = conn.Close() })
 	_ = conn.(*net.TCPConn).SetReadBuffer(4 << 10)
-	_ = conn.SetDeadline(time.Now().Add(must.Patience))
+	_ = conn.SetDeadline(time.Now().Add(require.Timeout))
 	return conn
 }
 
@@ -213,7 +213,7 @@ func TestSocketWithoutPongsIsClosed(t *testing.T) {
 	if free(s) && time.Since(began) < 250*time.Millisecond {
 		t.Fatal("the socket was not counted")
 	}
-	must.Soon(t, "the socket is closed", func() bool { return free(s) })
+	require.Eventually(t, "the socket is closed", func() bool { return free(s) })
 	if took := time.Since(began); took < 250*time.Millisecond {
 		t.Errorf("closed after %v, want at least 250ms", took)
 	}
@@ -241,7 +241,7 @@ func flood(s *sitetest.Site, ids []string) {
 	if free(s) {
 		s.T.Fatal("the stream was not counted")
 	}
-	must.Soon(s.T, "the stream is closed", func() bool {
+	require.Eventually(s.T, "the stream is closed", func() bool {
 		for _, id := range ids {
 			s.VoteUp(id)
 		}
@@ -261,7 +261,7 @@ func TestUnreadEventStreamIsClosed(t *testing.T) {
 	}
 	signs := bufio.NewReaderSize(res.Body, 16)
 	for comments := 0; comments < 5; { // it stays open as long as it is read
-		line := must.Get(signs.ReadString('\n'))(t)
+		line := require.Value(signs.ReadString('\n'))(t)
 		if line == ":\n" {
 			comments++
 		}
@@ -303,10 +303,10 @@ func TestUnreadSocketIsClosed(t *testing.T) {
 		length := uint64(header[1])
 		if more := map[byte]int{126: 2, 127: 8}[header[1]]; more > 0 {
 			var extended [8]byte
-			must.Get(io.ReadFull(conn, extended[8-more:]))(t)
+			require.Value(io.ReadFull(conn, extended[8-more:]))(t)
 			length = binary.BigEndian.Uint64(extended[:])
 		}
-		must.Get(io.CopyN(io.Discard, conn, int64(length)))(t)
+		require.Value(io.CopyN(io.Discard, conn, int64(length)))(t)
 		if header[0] == 0x89 {
 			pings++
 		}

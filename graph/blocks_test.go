@@ -8,8 +8,8 @@ import (
 
 	"frontpage/endpoint"
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 	"frontpage/tests/sitetest"
 )
 
@@ -148,5 +148,5 @@ func TestSharedAnswersLeaveNothingOut(t *testing.T) {
 	follow(other)
 	block(s, "carol", "troll", true)
 	s.Want("carol", query, some)
-	must.Soon(t, "the block in another process", func() bool { return strings.Contains(other.AskText("carol", query), some) })
+	require.Eventually(t, "the block in another process", func() bool { return strings.Contains(other.AskText("carol", query), some) })
 }

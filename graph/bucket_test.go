@@ -10,16 +10,16 @@ import (
 	"frontpage/endpoint"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 	"frontpage/tests/sitetest"
 )
 
 // bucketsOf returns the buckets of an article's voters, by name.
 func bucketsOf(s *sitetest.Site, article site.ArticleID) map[string]string {
 	s.T.Helper()
-	repo := must.Get(redisrepo.New(s.T.Context(), s.Client, site.DefaultRules()))(s.T)
-	entries := must.Get(repo.Audit(s.T.Context(), article))(s.T)
+	repo := require.Value(redisrepo.New(s.T.Context(), s.Client, site.DefaultRules()))(s.T)
+	entries := require.Value(repo.Audit(s.T.Context(), article))(s.T)
 	buckets := map[string]string{}
 	for _, e := range entries {
 		if (e.At == nil) != (e.Bucket == "") {

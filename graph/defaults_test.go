@@ -14,15 +14,15 @@ import (
 	"frontpage/endpoint"
 	"frontpage/graph"
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 	"frontpage/tests/sitetest"
 )
 
 // send posts a request as a client that accepts the media type of GraphQL, and returns the status and the body.
 func send(t *testing.T, s *sitetest.Site, query, variables string) (int, string) {
 	t.Helper()
-	res, body := s.PostJSON(fmt.Sprintf(`{"query": %s, "variables": %s}`, must.Get(json.Marshal(query))(t), variables),
+	res, body := s.PostJSON(fmt.Sprintf(`{"query": %s, "variables": %s}`, require.Value(json.Marshal(query))(t), variables),
 		"Accept", "application/graphql-response+json", "X-User-ID", "mod", "X-User-Roles", "moderator")
 	return res.StatusCode, body
 }

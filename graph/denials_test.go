@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 	"frontpage/tests/sitetest"
 )
 
@@ -39,7 +39,7 @@ func TestDeniedUsersOnlyRead(t *testing.T) {
 		`{"denyUser":{"denial":{"by":{"name":"mod"},"ground":"RULES","host":null,"reason":"spam","until":"2026-01-03T00:00:00.000Z","user":{"name":"eve"}},"userErrors":[]}}`)
 	const wanted = `userErrors { code field ... on DeniedError { until reason } } }`
 	refused := `"userErrors":[{"code":"DENIED","field":null,"until":"2026-01-03T00:00:00.000Z","reason":"spam"}]`
-	must.Soon(t, "the denial in the other process", func() bool {
+	require.Eventually(t, "the denial in the other process", func() bool {
 		return strings.Contains(other.AskText("eve", fmt.Sprintf(`mutation { vote(input: {article: "%s"}) { %s }`, id, wanted)), refused)
 	})
 	for name, input := range map[string]string{
@@ -90,7 +90,7 @@ func TestWhoMaySeeDenials(t *testing.T) {
 			}[user])
 	}
 	a := as(s, "mod", "moderator", all)
-	if got := string(must.Get(json.Marshal(a.Data))(t)); len(a.Errors) > 0 || !strings.Contains(got, `{"by":{"name":"mod"},"until":null,"user":{"name":"eve"}}`) || !strings.Contains(got, `{"host":{"name":"spam.example"},"reason":"ads"}`) {
+	if got := string(require.Value(json.Marshal(a.Data))(t)); len(a.Errors) > 0 || !strings.Contains(got, `{"by":{"name":"mod"},"until":null,"user":{"name":"eve"}}`) || !strings.Contains(got, `{"host":{"name":"spam.example"},"reason":"ads"}`) {
 		t.Errorf("a moderator sees %s, %v", got, a.Errors)
 	}
 	s.Want("alice", `{ user(name: "eve") { denial { reason } } }`, `{"user":{"denial":null}}`)

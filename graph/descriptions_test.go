@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 	"frontpage/tests/sitetest"
 )
 
@@ -51,7 +51,7 @@ func TestModeratorsDescribeGroups(t *testing.T) {
 		fmt.Sprintf(`{"describeGroup":{"group":{"articleCount":0,"description":%q,"name":"most","rules":[%s]},"userErrors":[]}}`, strings.Repeat("ä", 160), strings.Join(rules, ",")))
 	moderate(s, `{ moderationActions(target: "group:Go") { nodes { kind target by title article { id } } } moderationLog { nodes { kind } } }`,
 		`{"moderationActions":{"nodes":[{"article":null,"by":"mod","kind":"EDITED","target":"group:go","title":null},{"article":null,"by":"mod","kind":"EDITED","target":"group:go","title":null}]},"moderationLog":{"nodes":[]}}`)
-	must.Do(t, client.Set(t.Context(), "described:", "wrong", 0).Err())
+	require.NoError(t, client.Set(t.Context(), "described:", "wrong", 0).Err())
 	if got := s.AskText("", `{ group(name: "go") { name articleCount } }`); got != `{"data":{"group":{"name":"go","articleCount":1}}}` {
 		t.Errorf("a group without its description: %s", got)
 	}
@@ -98,7 +98,7 @@ func TestGroupsAreFoundByAnyPart(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range 10 {
 		all.Go(func() {
-			must.Get(s.Repo.DescribeGroup(t.Context(), fmt.Sprint("hub", i), "About it", nil, site.Actor{Name: "mod", Moderator: true}))(t)
+			require.Value(s.Repo.DescribeGroup(t.Context(), fmt.Sprint("hub", i), "About it", nil, site.Actor{Name: "mod", Moderator: true}))(t)
 		})
 	}
 	for _, order := range []string{"NAME", "ARTICLE_COUNT"} {
@@ -120,7 +120,7 @@ func TestGroupsAreFoundByAnyPart(t *testing.T) {
 					}
 				}
 			}
-			must.Do(t, json.Unmarshal([]byte(s.AskText("", fmt.Sprintf(`{ groups(contains: "HUB", orderBy: %s, first: 7, after: %q) { totalCount nodes { name articleCount } pageInfo { hasNextPage endCursor } } }`, order, after))), &answer))
+			require.NoError(t, json.Unmarshal([]byte(s.AskText("", fmt.Sprintf(`{ groups(contains: "HUB", orderBy: %s, first: 7, after: %q) { totalCount nodes { name articleCount } pageInfo { hasNextPage endCursor } } }`, order, after))), &answer))
 			if answer.Data.Groups.TotalCount != len(want) {
 				t.Errorf("%s: totalCount is %d, want %d", order, answer.Data.Groups.TotalCount, len(want))
 			}

@@ -15,7 +15,7 @@ import (
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
+	"frontpage/tests/require"
 	"frontpage/tests/sitetest"
 )
 
@@ -38,7 +38,7 @@ func dataset(t testing.TB, random *rand.Rand, client *redis.Client) (site.Rules,
 	rules.LinkWindow = pick(random, []time.Duration{0, time.Hour, 7 * 24 * time.Hour})
 	now := sitetest.Start
 	ctx := t.Context()
-	repo := must.Get(redisrepo.New(ctx, client, rules, redisrepo.WithClock(func() time.Time { return now })))(t)
+	repo := require.Value(redisrepo.New(ctx, client, rules, redisrepo.WithClock(func() time.Time { return now })))(t)
 	s := samples{
 		ids:    []string{"group:go", "group:none", "user:alice", "user:", "host:a.example", "host:", "nonsense", "article:0", "article:99", "99", ""},
 		texts:  map[string][]string{"name": {"go", "GO", "news", "interesting", "alice", "bob", "zoë <&>", "Article", "UserError", "no such", "www.A.example"}},
@@ -76,7 +76,7 @@ func dataset(t testing.TB, random *rand.Rand, client *redis.Client) (site.Rules,
 			}
 		}
 	}
-	must.Do(t, repo.CatchUpAll(ctx)) // else only the first read of the lists would do it
+	require.NoError(t, repo.CatchUpAll(ctx)) // else only the first read of the lists would do it
 	spoil(ctx, random, client, &s, now)
 	future(ctx, random, client, &s)
 	cursors(ctx, repo, &s)

@@ -25,7 +25,7 @@ import (
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/voids"
 	"frontpage/redisrepo/webhooks"
-	"frontpage/tests/must"
+	"frontpage/tests/require"
 )
 
 // faults makes calls of resolvers and commands of Redis fail, the same ones for each executor: what they are called
@@ -707,7 +707,7 @@ func (r faultyQuery) ModerationLog(ctx context.Context, first *int32, after *str
 // other.
 func TestBatchResolversHaveFaults(t *testing.T) {
 	t.Parallel()
-	source := string(must.Get(os.ReadFile("differential_faults_test.go"))(t))
+	source := string(require.Value(os.ReadFile("differential_faults_test.go"))(t))
 	root, found := reflect.TypeFor[graph.ResolverRoot](), 0
 	for i := range root.NumMethod() {
 		object := root.Method(i)

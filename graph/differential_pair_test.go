@@ -25,8 +25,8 @@ import (
 	"frontpage/graph"
 	"frontpage/identity"
 	"frontpage/redisrepo"
-	"frontpage/tests/must"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 )
 
 // pair is a site that two executors serve, each with a database of its own: gqlgen and the compiled plans.
@@ -66,10 +66,10 @@ func newPair(t testing.TB, server *redistest.Server, database int) *pair {
 func (p *pair) fill(random *rand.Rand) {
 	p.t.Helper()
 	ctx := p.t.Context()
-	must.Do(p.t, p.template.FlushDB(ctx).Err())
+	require.NoError(p.t, p.template.FlushDB(ctx).Err())
 	rules, now, samples := dataset(p.t, random, p.template)
 	p.samples = samples
-	verifier := must.Get(identity.New(ctx, identity.Options{Development: true, ValidName: endpoint.ValidName}))(p.t)
+	verifier := require.Value(identity.New(ctx, identity.Options{Development: true, ValidName: endpoint.ValidName}))(p.t)
 	o := endpoint.DefaultOptions()
 	o.SharedAnswers = 0 // each request is executed
 	o.Identity, o.Timeout, o.Limits.PageSize = verifier, time.Hour, rules.PageSize
@@ -81,7 +81,7 @@ func (p *pair) fill(random *rand.Rand) {
 	}
 	p.restore()
 	for i, s := range p.sides {
-		repo := must.Get(redisrepo.New(ctx, s.client, rules, redisrepo.WithClock(func() time.Time { return now })))(p.t)
+		repo := require.Value(redisrepo.New(ctx, s.client, rules, redisrepo.WithClock(func() time.Time { return now })))(p.t)
 		log := slog.New(slog.DiscardHandler)
 		s.repo = repo
 		s.served = func(wrap func(graph.ResolverRoot) graph.ResolverRoot) endpoint.Schema {
@@ -104,8 +104,8 @@ func (p *pair) fill(random *rand.Rand) {
 		s.handler = endpoint.New(schema, repo, log, o)
 	}
 	if samples.mistyped != "" { // only now: with some of these keys, no site opens
-		must.Do(p.t, p.template.Del(ctx, samples.mistyped).Err())
-		must.Do(p.t, p.template.Set(ctx, samples.mistyped, "of another type", 0).Err())
+		require.NoError(p.t, p.template.Del(ctx, samples.mistyped).Err())
+		require.NoError(p.t, p.template.Set(ctx, samples.mistyped, "of another type", 0).Err())
 		p.restore()
 	}
 }
@@ -117,12 +117,12 @@ var copyAll = redis.NewScript(`for _, key in ipairs(redis.call('KEYS', '*')) do 
 func (p *pair) restore() {
 	p.t.Helper()
 	for _, s := range p.sides {
-		must.Do(p.t, s.client.FlushDB(p.t.Context()).Err())
+		require.NoError(p.t, s.client.FlushDB(p.t.Context()).Err())
 		if err := copyAll.Run(p.t.Context(), p.template, nil, s.client.Options().DB).Err(); err != nil && !errors.Is(err, redis.Nil) {
 			p.t.Fatal(err)
 		}
 		if s.repo != nil { // else its next post would notice that the data went back, on the side that has posted before
-			must.Do(p.t, s.repo.CheckHistory(p.t.Context(), 0))
+			require.NoError(p.t, s.repo.CheckHistory(p.t.Context(), 0))
 		}
 	}
 }
@@ -130,13 +130,13 @@ func (p *pair) restore() {
 // stored returns the keys of a side and digests of their values. Expiry counts, but not when it is.
 func (s *side) stored(t testing.TB) string {
 	t.Helper()
-	keys := must.Get(s.client.Keys(t.Context(), "*").Result())(t)
+	keys := require.Value(s.client.Keys(t.Context(), "*").Result())(t)
 	slices.Sort(keys)
 	args := []any{"debug", "digest-value"}
 	for _, key := range keys {
 		args = append(args, key)
 	}
-	digests := must.Get(s.client.Do(t.Context(), args...).StringSlice())(t)
+	digests := require.Value(s.client.Do(t.Context(), args...).StringSlice())(t)
 	for i, key := range keys {
 		switch {
 		case strings.HasPrefix(key, "ended:") || key == "denials:": // they have a random text
@@ -216,7 +216,7 @@ func (s *side) ask(r request) answer {
 	if r.onError != "" {
 		asked["onError"] = r.onError
 	}
-	body := must.Have(json.Marshal(asked))
+	body := require.Must(json.Marshal(asked))
 	var a answer
 	ctx := context.WithValue(context.WithValue(context.Background(), recordKey{}, &a), faultsKey{}, r.faults)
 	req := httptest.NewRequestWithContext(ctx, http.MethodPost, "/graphql", bytes.NewReader(body))

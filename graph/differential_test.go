@@ -17,9 +17,9 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"frontpage/graph"
-	"frontpage/tests/must"
 	"frontpage/tests/programtest"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 )
 
 // These tests run random documents by gqlgen and by compiled plans, on random data and with random faults, and compare
@@ -70,7 +70,7 @@ func (t *tally) count(a answer) {
 // differentialServer starts a Redis with a database for each side of each pair.
 func differentialServer(t testing.TB) *redistest.Server {
 	t.Helper()
-	server := must.Get(redistest.Open("--appendonly", "no", "--enable-debug-command", "yes", "--databases", "64"))(t)
+	server := require.Value(redistest.Open("--appendonly", "no", "--enable-debug-command", "yes", "--databases", "64"))(t)
 	t.Cleanup(server.Close)
 	return server
 }

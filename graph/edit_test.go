@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
+	"frontpage/tests/require"
 	"frontpage/tests/sitetest"
 )
 
@@ -118,7 +118,7 @@ func TestViewerVotesListsTheViewersVotes(t *testing.T) {
 		s.Vote("bob", fmt.Sprint("article:", i+1), direction)
 	}
 	s.Vote("carol", "article:6", "UP")
-	must.Get(s.Repo.Delete(t.Context(), 3, site.Actor{Name: "alice"}, site.Why{}))(t)
+	require.Value(s.Repo.Delete(t.Context(), 3, site.Actor{Name: "alice"}, site.Why{}))(t)
 	ask := func(user, arguments string) string {
 		_, body := s.PostJSON(fmt.Sprintf(`{"query": "{ viewerVotes%s { edges { direction node { id viewerVote } } nodes { id } pageInfo { hasPreviousPage hasNextPage endCursor } } }"}`, strings.ReplaceAll(arguments, `"`, `\"`)), "X-User-ID", user)
 		return body

@@ -10,8 +10,8 @@ import (
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/erase"
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 	"frontpage/tests/sitetest"
 )
 
@@ -22,9 +22,9 @@ func TestErasuresTakeTurns(t *testing.T) {
 	client := redistest.Start(t).Client
 	short := func(o *endpoint.Options) { o.Timeout = time.Second }
 	s := sitetest.New(t, client, site.DefaultRules(), short, sitetest.WithRates(endpoint.Rates{Cost: endpoint.Rate{Most: 9_000, Window: time.Hour}, Addresses: 1}))
-	other := must.Get(redisrepo.New(t.Context(), client, site.DefaultRules(), redisrepo.WithClock(func() time.Time { return sitetest.Start })))(t)
+	other := require.Value(redisrepo.New(t.Context(), client, site.DefaultRules(), redisrepo.WithClock(func() time.Time { return sitetest.Start })))(t)
 	for i := range 300 {
-		must.Do(t, client.Set(t.Context(), fmt.Sprint("query:", i), "x", 0).Err())
+		require.NoError(t, client.Set(t.Context(), fmt.Sprint("query:", i), "x", 0).Err())
 	}
 	spent := func() (all int) {
 		for _, key := range sitetest.RateKeys(t, client) {
@@ -41,14 +41,14 @@ func TestErasuresTakeTurns(t *testing.T) {
 	if n := client.HLen(t.Context(), "denials:").Val(); n != 0 {
 		t.Errorf("an erasure began beside that of another process: %d denials", n)
 	}
-	must.Do(t, other.Erasing.GiveBack(t.Context()))
+	require.NoError(t, other.Erasing.GiveBack(t.Context()))
 	began := time.Now()
 	s.Want("alice", erase, `{"eraseViewer":{"done":false}}`) // it waits 1.5 s for requests under way
 	if took := time.Since(began); took > 900*time.Millisecond {
 		t.Errorf("a call waited %v for the erasure, want half a second", took)
 	}
-	must.Soon(t, "the erasure has ended", func() bool { return client.ZCard(t.Context(), "erased:").Val() == 1 })
-	must.Soon(t, "it was paid", func() bool { return spent() > 2*2000+100 })
+	require.Eventually(t, "the erasure has ended", func() bool { return client.ZCard(t.Context(), "erased:").Val() == 1 })
+	require.Eventually(t, "it was paid", func() bool { return spent() > 2*2000+100 })
 }
 
 // Viewers erase themselves if they type their names, also while they are denied changes, and a denial stays. Others cannot.
@@ -65,13 +65,13 @@ func TestViewersEraseThemselves(t *testing.T) {
 	if !strings.Contains(body, `{"eraseViewer":{"done":false,"userErrors":[{"code":"FORBIDDEN"}]}}`) {
 		t.Errorf("a service got %s", body)
 	}
-	if erased := must.Get(erase.Erased(t.Context(), s.Repo))(t); len(erased) != 0 {
+	if erased := require.Value(erase.Erased(t.Context(), s.Repo))(t); len(erased) != 0 {
 		t.Fatalf("erased: %v", erased)
 	}
-	must.Get(s.Repo.DenyUser(t.Context(), "alice", new(s.Repo.Store.Now().Add(time.Hour)), site.GroundRules, "spam", site.Actor{Name: "mod", Moderator: true}))(t)
+	require.Value(s.Repo.DenyUser(t.Context(), "alice", new(s.Repo.Store.Now().Add(time.Hour)), site.GroundRules, "spam", site.Actor{Name: "mod", Moderator: true}))(t)
 	erases := func(user, input string) {
 		t.Helper()
-		must.Soon(t, user+" is erased", func() bool {
+		require.Eventually(t, user+" is erased", func() bool {
 			return s.Ask(user, `mutation { eraseViewer(input: `+input+`) { done } }`).Data["eraseViewer"].(map[string]any)["done"] == true
 		})
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 	"frontpage/tests/sitetest"
 )
 
@@ -68,7 +68,7 @@ func TestEventsAreNoOlderThanResponses(t *testing.T) {
 					Vote    struct{ Article struct{ Votes int } }
 				}
 			}
-			must.Do(t, json.Unmarshal(f.Payload, &a))
+			require.NoError(t, json.Unmarshal(f.Payload, &a))
 			floor = max(floor, a.Data.Article.Votes, a.Data.Vote.Article.Votes)
 			answers++
 		}

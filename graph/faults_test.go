@@ -14,8 +14,8 @@ import (
 	"frontpage/graph"
 	"frontpage/redisrepo/failover"
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 	"frontpage/tests/sitetest"
 )
 
@@ -23,7 +23,7 @@ func TestFaultIsLoggedButNotShown(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	s := sitetest.New(t, server.Client, site.DefaultRules())
-	must.Do(t, server.Client.Set(t.Context(), "score:", "not a sorted set", 0).Err())
+	require.NoError(t, server.Client.Set(t.Context(), "score:", "not a sorted set", 0).Err())
 	a := s.Ask("", `{ articles { id } }`)
 	if len(a.Errors) != 1 || a.Errors[0].Message != "internal error" || a.Errors[0].Extensions.Code != "INTERNAL" {
 		t.Errorf("got %v, want one error INTERNAL", a.Errors)
@@ -39,7 +39,7 @@ func TestUnreadableArticleIsLeftOutOfListings(t *testing.T) {
 	s := sitetest.New(t, server.Client, site.DefaultRules())
 	s.Post("alice", "good")
 	s.Post("alice", "bad")
-	must.Do(t, server.Client.HSet(t.Context(), "article:2", "votes", "many").Err())
+	require.NoError(t, server.Client.HSet(t.Context(), "article:2", "votes", "many").Err())
 	s.Want("", `{ articles { id } }`, `{"articles": [{"id": "article:1"}]}`)
 	if log := s.Log.String(); !strings.Contains(log, "article=article:2") {
 		t.Errorf("got log %q, want the id of the unreadable article", log)
@@ -58,8 +58,8 @@ func TestRedisOutageIsReportedAndSurvived(t *testing.T) {
 		if len(a.Errors) != 1 || a.Errors[0].Extensions.Code != "UNAVAILABLE" || strings.Contains(a.Errors[0].Message, server.Socket()) {
 			t.Errorf("%s: got %v, want UNAVAILABLE without the address of Redis", query, a)
 		}
-		if took := time.Since(began); took > must.Patience {
-			t.Errorf("%s: failed after %v, want at most %v", query, took, must.Patience)
+		if took := time.Since(began); took > require.Timeout {
+			t.Errorf("%s: failed after %v, want at most %v", query, took, require.Timeout)
 		}
 	}
 	server.Restart()
@@ -202,13 +202,13 @@ func TestNoMalformedArgumentIsAnInternalError(t *testing.T) {
 			values := malformed
 			if isTime {
 				for text := range notDateTimes {
-					values = append(values, string(must.Get(json.Marshal(text))(t)))
+					values = append(values, string(require.Value(json.Marshal(text))(t)))
 				}
 			}
 			for _, value := range values {
 				literal, variables := fmt.Sprintf(slot.write(value), ""), "{}"
 				for range 2 {
-					body := fmt.Sprintf(`{"query": %s, "variables": %s}`, must.Get(json.Marshal(literal))(t), variables)
+					body := fmt.Sprintf(`{"query": %s, "variables": %s}`, require.Value(json.Marshal(literal))(t), variables)
 					_, answer := s.PostJSON(body, "X-User-ID", "mod", "X-User-Roles", "moderator")
 					asked++
 					refused := strings.Contains(answer, `"path":["`) && strings.Contains(answer, `"BAD_USER_INPUT"`) || strings.Contains(answer, `"GRAPHQL_VALIDATION_FAILED"`)
@@ -230,7 +230,7 @@ func TestNoMalformedArgumentIsAnInternalError(t *testing.T) {
 			asked++
 			if first, _ := stream.Body.Peek(1); string(first) == ":" {
 				stream.Cancel() // the value was accepted
-			} else if answer := string(must.Get(io.ReadAll(stream.Body))(t)); strings.Contains(answer, `"INTERNAL"`) {
+			} else if answer := string(require.Value(io.ReadAll(stream.Body))(t)); strings.Contains(answer, `"INTERNAL"`) {
 				t.Errorf("%s of a subscription: got %.300s", value, answer)
 			}
 		}

@@ -10,8 +10,8 @@ import (
 
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 	"frontpage/tests/sitetest"
 )
 
@@ -156,7 +156,7 @@ func TestExpiredCursorSaysSinceWhen(t *testing.T) {
 		s.Post("alice", "t")
 	}
 	// At whole seconds, whose zeros other forms of a time leave out.
-	entries := must.Get(client.XRange(t.Context(), "events:", "-", "+").Result())(t)
+	entries := require.Value(client.XRange(t.Context(), "events:", "-", "+").Result())(t)
 	client.Del(t.Context(), "events:")
 	for i, e := range entries {
 		client.XAdd(t.Context(), &redis.XAddArgs{Stream: "events:", ID: fmt.Sprintf("%d000-0", 1767323477+i), Values: e.Values})
@@ -327,8 +327,8 @@ func TestDeletedArticleHasNoEventsUntilUndeleted(t *testing.T) {
 	if first.ID != "article:2" {
 		t.Errorf("first event: got %+v, want one of article:2", first)
 	}
-	repo := must.Get(redisrepo.New(t.Context(), client, site.DefaultRules()))(t)
-	must.Get(repo.Undelete(t.Context(), 1, site.Actor{Name: "mod", Moderator: true}))(t)
+	repo := require.Value(redisrepo.New(t.Context(), client, site.DefaultRules()))(t)
+	require.Value(repo.Undelete(t.Context(), 1, site.Actor{Name: "mod", Moderator: true}))(t)
 	for {
 		got := parseDeletionEvent(t, string(w.Read().Payload))
 		if got.ID == "article:1" {
@@ -367,7 +367,7 @@ func TestModerationLogPagesInBothDirections(t *testing.T) {
 		t.Helper()
 		a := as(s, "mod", "moderator", `{ moderationLog(`+arguments+`) { edges { cursor node { articleId } } pageInfo { hasNextPage hasPreviousPage startCursor endCursor } } }`)
 		var data struct{ ModerationLog connection }
-		if err := json.Unmarshal(must.Get(json.Marshal(a.Data))(t), &data); err != nil || len(a.Errors) > 0 {
+		if err := json.Unmarshal(require.Value(json.Marshal(a.Data))(t), &data); err != nil || len(a.Errors) > 0 {
 			t.Fatal(err, a.Errors)
 		}
 		return data.ModerationLog

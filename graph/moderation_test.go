@@ -10,8 +10,8 @@ import (
 
 	"frontpage/endpoint"
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 	"frontpage/tests/sitetest"
 )
 
@@ -30,7 +30,7 @@ func as(s *sitetest.Site, user, roles, query string) sitetest.Answer {
 func moderate(s *sitetest.Site, query, want string) {
 	s.T.Helper()
 	a := as(s, "mod", "moderator", query)
-	if got := must.Get(json.Marshal(a.Data))(s.T); len(a.Errors) > 0 || string(got) != want {
+	if got := require.Value(json.Marshal(a.Data))(s.T); len(a.Errors) > 0 || string(got) != want {
 		s.T.Errorf("%s\n got %s %v\nwant %s", query, got, a.Errors, want)
 	}
 }
@@ -65,7 +65,7 @@ func TestOnlyPosterAndModeratorsMayDelete(t *testing.T) {
 			{"a moderator, missing article", "mod", "moderator", "99", missing},
 		} {
 			a := as(s, tt.user, tt.roles, deletion(tt.id))
-			if got := must.Get(json.Marshal(a.Data))(t); len(a.Errors) > 0 || string(got) != tt.want {
+			if got := require.Value(json.Marshal(a.Data))(t); len(a.Errors) > 0 || string(got) != tt.want {
 				t.Errorf("%s: got %s %v, want %s", tt.name, got, a.Errors, tt.want)
 			}
 		}
@@ -168,7 +168,7 @@ func TestDeletedArticleIsGoneEverywhere(t *testing.T) {
 			}
 			for _, roles := range []string{"", "moderator"} {
 				a := as(s, user, roles, `mutation { regroup(input: {article: 2, add: ["back"]}) { article { id } userErrors { code } } }`)
-				if got := string(must.Get(json.Marshal(a.Data))(t)); got != `{"regroup":{"article":null,"userErrors":[{"code":"NOT_FOUND"}]}}` {
+				if got := string(require.Value(json.Marshal(a.Data))(t)); got != `{"regroup":{"article":null,"userErrors":[{"code":"NOT_FOUND"}]}}` {
 					t.Errorf("user %q with the roles %q: got %s, want NOT_FOUND for a deleted article", user, roles, got)
 				}
 			}

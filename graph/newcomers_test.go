@@ -15,8 +15,8 @@ import (
 	"frontpage/identity"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 	"frontpage/tests/sitetest"
 )
 
@@ -61,9 +61,9 @@ func TestNewUsersSinceTheFirstWrite(t *testing.T) {
 	t.Parallel()
 	for _, partitions := range []int{1, 4} {
 		client := redistest.Start(t).Client
-		must.Get(redisrepo.New(t.Context(), client, site.DefaultRules(), redisrepo.WithPartitions(partitions), redisrepo.WithClock(func() time.Time { return sitetest.Start })))(t)
+		require.Value(redisrepo.New(t.Context(), client, site.DefaultRules(), redisrepo.WithPartitions(partitions), redisrepo.WithClock(func() time.Time { return sitetest.Start })))(t)
 		s := young(t, client)
-		must.Do(t, errors.Join(importOne(s)...))
+		require.NoError(t, errors.Join(importOne(s)...))
 		ofBob := []string{"X-User-ID", "bob"}
 		wantDownvote(s, "bob, who has done nothing", tooNew(sitetest.Start.Add(newAge)), ofBob...)
 		s.Advance(site.Day)
@@ -111,14 +111,14 @@ func bearer(claims ...any) []string {
 	for i := 0; i < len(claims); i += 2 {
 		all[claims[i].(string)] = claims[i+1]
 	}
-	return []string{"Authorization", "Bearer " + must.Have(jwt.NewWithClaims(jwt.SigningMethodHS256, all).SignedString([]byte(newSecret)))}
+	return []string{"Authorization", "Bearer " + require.Must(jwt.NewWithClaims(jwt.SigningMethodHS256, all).SignedString([]byte(newSecret)))}
 }
 
 // The claim of a token decides, if it has a time. That of a service says nothing about the user for whom it acts.
 func TestNewUsersByClaim(t *testing.T) {
 	t.Parallel()
 	s := young(t, redistest.Start(t).Client, func(o *endpoint.Options) {
-		o.Identity = must.Have(identity.New(context.Background(), identity.Options{Secret: newSecret, CreatedClaim: "account.created", ValidName: endpoint.ValidName}))
+		o.Identity = require.Must(identity.New(context.Background(), identity.Options{Secret: newSecret, CreatedClaim: "account.created", ValidName: endpoint.ValidName}))
 	})
 	s.PostQuery(`mutation { post(input: {title: "t", text: "x"}) { article { id } } }`, bearer("sub", "alice")...)
 	created := func(at any) map[string]any { return map[string]any{"created": at} }
@@ -156,7 +156,7 @@ func TestNewUsersSinceTheFirstSignIn(t *testing.T) {
 	client := redistest.Start(t).Client
 	var repo *redisrepo.Repo
 	s := young(t, client, func(o *endpoint.Options) {
-		o.Identity = must.Have(identity.New(context.Background(), identity.Options{ValidName: endpoint.ValidName, Sessions: &identity.Sessions{
+		o.Identity = require.Must(identity.New(context.Background(), identity.Options{ValidName: endpoint.ValidName, Sessions: &identity.Sessions{
 			Cookie: "c", Origin: "https://news.example.org",
 			Find: func(ctx context.Context, id string) (identity.Caller, error) {
 				name, err := repo.AccountName(ctx, "account of "+id, id)
@@ -171,14 +171,14 @@ func TestNewUsersSinceTheFirstSignIn(t *testing.T) {
 	wantDownvote(s, "bob", tooNew(sitetest.Start.Add(site.Day+newAge)), of("bob")...)
 	s.Advance(site.Day)
 	wantDownvote(s, "bob, a day later", tooNew(sitetest.Start.Add(site.Day+newAge)), of("bob")...)
-	must.Get(repo.Vote(t.Context(), 1, "carol", site.Up, ""))(t)
+	require.Value(repo.Vote(t.Context(), 1, "carol", site.Up, ""))(t)
 	s.Advance(2 * site.Day)
 	wantDownvote(s, "bob, who is not new", "", of("bob")...)
 	wantDownvote(s, "carol", tooNew(sitetest.Start.Add(4*site.Day+newAge)), of("carol")...)
 
 	key := repo.NameKey("alice")
 	digest, _, _ := strings.Cut(client.Get(t.Context(), key).Val(), " ")
-	must.Do(t, client.Set(t.Context(), key, digest, 0).Err())
+	require.NoError(t, client.Set(t.Context(), key, digest, 0).Err())
 	wantDownvote(s, "alice, whose account is older", "", of("alice")...)
 	wantDownvote(s, "alice again", "", of("alice")...)
 }

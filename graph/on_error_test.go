@@ -11,8 +11,8 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"frontpage/endpoint/plan"
-	"frontpage/tests/must"
 	"frontpage/tests/programtest"
+	"frontpage/tests/require"
 )
 
 // For random documents with faults, NULL has the errors and effects of gqlgen's executor, and its data become gqlgen's once
@@ -95,7 +95,7 @@ func TestOnErrorAnswersLikeGqlgen(t *testing.T) {
 
 func decoded(t *testing.T, text string) (value any) {
 	t.Helper()
-	must.Do(t, json.Unmarshal([]byte(text), &value))
+	require.NoError(t, json.Unmarshal([]byte(text), &value))
 	return value
 }
 

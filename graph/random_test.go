@@ -15,9 +15,9 @@ import (
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/check"
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
 	"frontpage/tests/programtest"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 	"frontpage/tests/sitetest"
 )
 
@@ -126,7 +126,7 @@ func (w *walker) everything(user string) {
 			}
 		}
 	}
-	must.Do(w.t, json.Unmarshal([]byte(w.send(user, `{ groups { nodes { name articleCount } } interesting: group(name: "interesting") { articlesConnection(first: 100) { nodes { id } } } }`)), &a))
+	require.NoError(w.t, json.Unmarshal([]byte(w.send(user, `{ groups { nodes { name articleCount } } interesting: group(name: "interesting") { articlesConnection(first: 100) { nodes { id } } } }`)), &a))
 	for _, group := range a.Data.Groups.Nodes {
 		sizes[group.Name] = group.ArticleCount
 	}
@@ -195,7 +195,7 @@ func TestRandomOperationsMatchTheModel(t *testing.T) {
 		}
 	}
 	body := w.send("mod", `{ moderationLog(first: 100) { nodes { kind articleId by } } }`)
-	must.Do(t, json.Unmarshal([]byte(body), &log))
+	require.NoError(t, json.Unmarshal([]byte(body), &log))
 	newest := slices.Clone(w.b.entries)
 	slices.Reverse(newest)
 	for i, entry := range log.Data.ModerationLog.Nodes {
@@ -203,7 +203,7 @@ func TestRandomOperationsMatchTheModel(t *testing.T) {
 			t.Fatalf("entry %d of the log: got %s, want %s", i, got, newest[i])
 		}
 	}
-	repo := must.Get(redisrepo.New(t.Context(), client, rules))(t)
+	repo := require.Value(redisrepo.New(t.Context(), client, rules))(t)
 	checked, err := check.Check(t.Context(), repo, func(violation string) { t.Error(violation) })
 	deleted := 0
 	for _, a := range w.b.articles {
@@ -295,7 +295,7 @@ func TestRandomWritesEndSharedAnswers(t *testing.T) {
 						}
 						continue
 					}
-					must.Soon(t, "the state after "+query, func() bool { return w.differs(s, user) == "" })
+					require.Eventually(t, "the state after "+query, func() bool { return w.differs(s, user) == "" })
 				}
 			}
 			deleted := slices.ContainsFunc(slices.Collect(maps.Values(w.b.articles)), func(a *modelArticle) bool { return a.deleted })

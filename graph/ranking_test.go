@@ -15,8 +15,8 @@ import (
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/rankings"
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 	"frontpage/tests/sitetest"
 )
 
@@ -133,8 +133,8 @@ func TestRankingsAreChargedByWhatTheyLookAt(t *testing.T) {
 	if n := used("user:alice"); n != cost {
 		t.Errorf("the best article costs %d points, want %d", n, cost)
 	}
-	list := must.Get(repo.RankedList(rankings.RankQuery{By: rankings.RankBy{Formula: rankings.RankTop}, PostedAfter: new(sitetest.Start)}))(t)
-	page := must.Get(repo.Rank(t.Context(), list, new(1), nil))(t)
+	list := require.Value(repo.RankedList(rankings.RankQuery{By: rankings.RankBy{Formula: rankings.RankTop}, PostedAfter: new(sitetest.Start)}))(t)
+	page := require.Value(repo.Rank(t.Context(), list, new(1), nil))(t)
 	if page.Looked < articles {
 		t.Fatalf("the list with one article looks at %d members, want at least %d", page.Looked, articles)
 	}

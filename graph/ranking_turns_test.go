@@ -14,8 +14,8 @@ import (
 
 	"frontpage/endpoint"
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 	"frontpage/tests/sitetest"
 )
 
@@ -61,7 +61,7 @@ func TestOperationsOfAnAddressTakeTurns(t *testing.T) {
 	for n := range cap(answers) {
 		go func() { answers <- ask(1000 + n) }()
 	}
-	must.Soon(t, "as many rankings are read", func() bool { return int(hook.running.Load()) == cap(answers) })
+	require.Eventually(t, "as many rankings are read", func() bool { return int(hook.running.Load()) == cap(answers) })
 	if body := ask(2000); sitetest.CodeOf(t, body) != "UNAVAILABLE" {
 		t.Errorf("one operation more: got %s, want UNAVAILABLE", body)
 	}

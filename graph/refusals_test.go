@@ -20,9 +20,9 @@ import (
 	"frontpage/redisrepo/reports"
 	"frontpage/redisrepo/saved"
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
 	"frontpage/tests/programtest"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 	"frontpage/tests/sitetest"
 )
 
@@ -118,21 +118,21 @@ func prepareRefusals(s *sitetest.Site) (numbers []string) {
 		if n == 2 {
 			user = "bob"
 		}
-		a := must.Get(s.Repo.Post(ctx, user, site.Draft{Title: fmt.Sprint("t", n), Link: new(fmt.Sprint("https://example.com/", n)), Groups: []string{"go"}, IdempotencyKey: new(fmt.Sprint("key ", n))}))(s.T)
+		a := require.Value(s.Repo.Post(ctx, user, site.Draft{Title: fmt.Sprint("t", n), Link: new(fmt.Sprint("https://example.com/", n)), Groups: []string{"go"}, IdempotencyKey: new(fmt.Sprint("key ", n))}))(s.T)
 		if of[n] = a.ID; n == 4 {
 			s.Advance(8 * 24 * time.Hour)
 		}
 		numbers = append(numbers, fmt.Sprint("#", n), a.ID.Number())
 	}
-	must.Get(s.Repo.Delete(ctx, of[3], site.Actor{Name: "alice"}, site.Why{}))(s.T)
-	must.Get(s.Repo.Flag(ctx, "bob", of[5], reports.Spam, ""))(s.T)
-	must.Do(s.T, s.Repo.Settle(ctx, of[5], mod, reports.Settling{Through: 1, State: reports.Dismissed}))
-	must.Get(s.Repo.Flag(ctx, "zed", of[5], reports.Spam, ""))(s.T)
-	must.Get(s.Repo.Vote(ctx, of[6], "bob", site.Up, ""))(s.T)
+	require.Value(s.Repo.Delete(ctx, of[3], site.Actor{Name: "alice"}, site.Why{}))(s.T)
+	require.Value(s.Repo.Flag(ctx, "bob", of[5], reports.Spam, ""))(s.T)
+	require.NoError(s.T, s.Repo.Settle(ctx, of[5], mod, reports.Settling{Through: 1, State: reports.Dismissed}))
+	require.Value(s.Repo.Flag(ctx, "zed", of[5], reports.Spam, ""))(s.T)
+	require.Value(s.Repo.Vote(ctx, of[6], "bob", site.Up, ""))(s.T)
 	_, _, err := s.Repo.VoidVotes(ctx, of[6], mod, []string{"bob"}, true, "spam")
-	must.Do(s.T, err)
-	must.Get(s.Repo.DenyUser(ctx, "eve", nil, site.GroundRules, "spam", mod))(s.T)
-	must.Get(s.Repo.DenyHost(ctx, "spam.example", true, true, "spam", mod))(s.T)
+	require.NoError(s.T, err)
+	require.Value(s.Repo.DenyUser(ctx, "eve", nil, site.GroundRules, "spam", mod))(s.T)
+	require.Value(s.Repo.DenyHost(ctx, "spam.example", true, true, "spam", mod))(s.T)
 	full := saved.Record{Keeper: "full", Saved: map[string]float64{}, Following: map[string]float64{}}
 	var blocked []site.UserName
 	for n := range 1000 {
@@ -142,8 +142,8 @@ func prepareRefusals(s *sitetest.Site) (numbers []string) {
 			full.Following[fmt.Sprint("user:user", n)] = float64(n)
 		}
 	}
-	must.Do(s.T, s.Repo.Saved.Put(ctx, []saved.Record{full}))
-	must.Do(s.T, s.Repo.Denials.Put(ctx, []denials.Record{{Blocker: "full", Blocked: blocked}}))
+	require.NoError(s.T, s.Repo.Saved.Put(ctx, []saved.Record{full}))
+	require.NoError(s.T, s.Repo.Denials.Put(ctx, []denials.Record{{Blocker: "full", Blocked: blocked}}))
 	return numbers
 }
 
@@ -182,7 +182,7 @@ func refusalOf(t *testing.T, answer string) string {
 		Data   map[string]*struct{ UserErrors []struct{ Code string } }
 		Errors []sitetest.Error
 	}
-	must.Do(t, json.Unmarshal([]byte(answer), &a))
+	require.NoError(t, json.Unmarshal([]byte(answer), &a))
 	if len(a.Errors) > 0 {
 		if a.Errors[0].Extensions.Code == "INTERNAL" {
 			t.Errorf("got %s", answer)
@@ -201,7 +201,7 @@ func refusalOf(t *testing.T, answer string) string {
 func dump(s *sitetest.Site) map[string]string {
 	s.T.Helper()
 	ctx := context.Background()
-	keys := must.Get(s.Client.Keys(ctx, "*").Result())(s.T)
+	keys := require.Value(s.Client.Keys(ctx, "*").Result())(s.T)
 	keys = slices.DeleteFunc(keys, func(key string) bool { return strings.HasSuffix(key, "article:") })
 	dumps := make([]*redis.StringCmd, len(keys))
 	_, _ = s.Client.Pipelined(ctx, func(pipe redis.Pipeliner) error {

@@ -9,8 +9,8 @@ import (
 
 	"frontpage/endpoint"
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 	"frontpage/tests/sitetest"
 )
 
@@ -24,7 +24,7 @@ var hostile = []string{
 func query(s *sitetest.Site, user, roles, text string) string {
 	s.T.Helper()
 	a := as(s, user, roles, text)
-	got := string(must.Get(json.Marshal(a.Data))(s.T))
+	got := string(require.Value(json.Marshal(a.Data))(s.T))
 	if len(a.Errors) > 0 {
 		got += fmt.Sprint(" ", a.Errors)
 	}
@@ -109,7 +109,7 @@ func TestHostileNotesStayText(t *testing.T) {
 		var got struct {
 			ViewerReports struct{ Nodes []struct{ Note string } }
 		}
-		must.Do(t, json.Unmarshal(must.Get(json.Marshal(as(s, user, "", `{ viewerReports { nodes { note } } }`).Data))(t), &got))
+		require.NoError(t, json.Unmarshal(require.Value(json.Marshal(as(s, user, "", `{ viewerReports { nodes { note } } }`).Data))(t), &got))
 		if len(got.ViewerReports.Nodes) != 1 || got.ViewerReports.Nodes[0].Note != note {
 			t.Errorf("the note %s is %+v", want, got)
 		}
@@ -117,7 +117,7 @@ func TestHostileNotesStayText(t *testing.T) {
 	var got struct {
 		Article struct{ OpenReports []struct{ Note string } }
 	}
-	must.Do(t, json.Unmarshal(must.Get(json.Marshal(as(s, "mod", "moderator", `{ article(id: 1) { openReports(first: 100) { note } } }`).Data))(t), &got))
+	require.NoError(t, json.Unmarshal(require.Value(json.Marshal(as(s, "mod", "moderator", `{ article(id: 1) { openReports(first: 100) { note } } }`).Data))(t), &got))
 	for i, report := range got.Article.OpenReports {
 		if report.Note != hostile[i] {
 			t.Errorf("a moderator reads %q, want %q", report.Note, hostile[i])

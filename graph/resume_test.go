@@ -17,8 +17,8 @@ import (
 	"testing"
 	"time"
 
-	"frontpage/tests/must"
 	"frontpage/tests/programtest"
+	"frontpage/tests/require"
 	"frontpage/tests/sitetest"
 )
 
@@ -105,7 +105,7 @@ func TestClientsThatAreCutOffMissNothing(t *testing.T) {
 		heard.Want("next", fmt.Sprintf(`{"data":{"articlePosted":{"node":{"title":"watched %d"}}}}`, i))
 		s.Advance(time.Second)
 	}
-	list := string(must.Get(json.Marshal(w.watched))(t))
+	list := string(require.Value(json.Marshal(w.watched))(t))
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var clients sync.WaitGroup
@@ -127,7 +127,7 @@ func TestClientsThatAreCutOffMissNothing(t *testing.T) {
 	w.run(*changes)
 	states := w.states()
 	want := [][]string{w.posts, w.posts, w.inGroup, w.inGroup}
-	must.Soon(t, "the state of the store", func() bool {
+	require.Eventually(t, "the state of the store", func() bool {
 		for i, f := range followers {
 			f.mu.Lock()
 			has := i < 2 && maps.Equal(f.articles, states) || i >= 2 && len(f.posts) >= len(want[i-2])
@@ -156,7 +156,7 @@ func followStream(ctx context.Context, t *testing.T, w *changer, f *follower, fi
 	random := rand.New(rand.NewPCG(1, uint64(len(field)))) // #nosec G404 -- a repeatable test
 	query := "subscription { " + strings.Replace(strings.Replace(field, "(%s)", "", 1), "%s", "", 1) + " }"
 	for last := ""; ctx.Err() == nil; f.cuts++ {
-		req := must.Get(http.NewRequestWithContext(ctx, http.MethodGet, w.s.URL+"?query="+url.QueryEscape(query), nil))(t)
+		req := require.Value(http.NewRequestWithContext(ctx, http.MethodGet, w.s.URL+"?query="+url.QueryEscape(query), nil))(t)
 		req.Header.Set("Accept", "text/event-stream")
 		if last != "" {
 			req.Header.Set("Last-Event-ID", last)
@@ -217,7 +217,7 @@ func followSocket(ctx context.Context, t *testing.T, w *changer, f *follower, fi
 		}
 		socket := w.s.Socket("")
 		stop := context.AfterFunc(ctx, func() { _ = socket.Conn.CloseNow() })
-		socket.Subscribe("s", query, string(must.Get(json.Marshal(variables))(t)))
+		socket.Subscribe("s", query, string(require.Value(json.Marshal(variables))(t)))
 		begun()
 		for left := 1 + random.IntN(12); left > 0 || f.cuts >= *cuts; left-- { // events until the client is cut off
 			m, err := socket.TryRead()
@@ -275,7 +275,7 @@ func (w *changer) states() map[string]string {
 	socket, states := w.s.Socket(""), map[string]string{}
 	defer func() { _ = socket.Conn.CloseNow() }()
 	known := strings.TrimSuffix(strings.Repeat("1,", len(w.watched)), ",")
-	list := string(must.Get(json.Marshal(w.watched))(w.s.T))
+	list := string(require.Value(json.Marshal(w.watched))(w.s.T))
 	text := w.s.AskText("", `query($ids: [ID!]!) { nodes(ids: $ids) { ... on Article `+followed+` } }`, "ids", w.watched)
 	var answer struct {
 		Data struct{ Nodes []json.RawMessage }
@@ -294,9 +294,9 @@ func (w *changer) states() map[string]string {
 		var event struct {
 			Data struct{ ArticleChanged json.RawMessage }
 		}
-		must.Do(w.s.T, json.Unmarshal(socket.Read().Payload, &event))
+		require.NoError(w.s.T, json.Unmarshal(socket.Read().Payload, &event))
 		id, _, state, err := parseState(event.Data.ArticleChanged)
-		must.Do(w.s.T, err)
+		require.NoError(w.s.T, err)
 		if w.gone[id] {
 			states[id] = state
 		}

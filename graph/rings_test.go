@@ -12,15 +12,15 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 	"frontpage/tests/sitetest"
 )
 
 // asText is the data and the codes of the errors of an answer.
 func asText(t *testing.T, a sitetest.Answer) string {
 	t.Helper()
-	text := string(must.Get(json.Marshal(a.Data))(t))
+	text := string(require.Value(json.Marshal(a.Data))(t))
 	for _, e := range a.Errors {
 		text += " " + e.Extensions.Code
 	}

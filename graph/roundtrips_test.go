@@ -8,8 +8,8 @@ import (
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 	"frontpage/tests/sitetest"
 )
 
@@ -76,11 +76,11 @@ func TestQueriesCostKnownRoundTrips(t *testing.T) {
 // From the resolver to Redis and back: the listing, the loader and the articles. With the race detector, which adds
 // one for each article, they are 377.
 func TestLoadingAPageAllocatesLittle(t *testing.T) { // not parallel: the allocations of all goroutines are counted
-	repo := must.Get(redisrepo.New(t.Context(), redistest.Start(t).Client, site.DefaultRules()))(t)
+	repo := require.Value(redisrepo.New(t.Context(), redistest.Start(t).Client, site.DefaultRules()))(t)
 	for i := range 25 {
 		n := fmt.Sprint(10 + i)
 		d := site.Draft{Title: "A title of the usual length, number " + n, Link: new("https://example.com/2026/" + n), Groups: []string{"golang", "redis"}}
-		must.Get(repo.Post(t.Context(), "alice", d))(t)
+		require.Value(repo.Post(t.Context(), "alice", d))(t)
 	}
 	l := lists.AllArticles(site.ByScore, site.Descending)
 	got := testing.AllocsPerRun(200, func() {

@@ -11,8 +11,8 @@ import (
 	"frontpage/redisrepo/erase"
 	"frontpage/redisrepo/saved"
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 	"frontpage/tests/sitetest"
 )
 
@@ -96,9 +96,9 @@ func TestViewersFollowGroupsAndUsers(t *testing.T) {
 			t.Errorf("%s: Cache-Control is %q", query, res.Header.Get("Cache-Control"))
 		}
 	}
-	must.Get(erase.User(t.Context(), s.Repo, "alice", erase.Options{}))(t)
+	require.Value(erase.User(t.Context(), s.Repo, "alice", erase.Options{}))(t)
 	s.Want("bob", `{ viewerFollowing { id } }`, `{"viewerFollowing":[{"id":"group:go"}]}`)
-	must.Get(erase.User(t.Context(), s.Repo, "bob", erase.Options{}))(t)
+	require.Value(erase.User(t.Context(), s.Repo, "bob", erase.Options{}))(t)
 	s.Want("bob", `{ viewerFollowing { id } viewerSaved { nodes { id } } }`, `{"viewerFollowing":[],"viewerSaved":{"nodes":[]}}`)
 	s.WantNoLog()
 }
@@ -108,7 +108,7 @@ func TestDeniedUsersSaveNothing(t *testing.T) {
 	t.Parallel()
 	s := sitetest.Open(t)
 	s.Post("alice", "t")
-	must.Get(s.Repo.DenyUser(t.Context(), "bob", nil, site.GroundRules, "spam", site.Actor{Name: "mod", Moderator: true}))(t)
+	require.Value(s.Repo.DenyUser(t.Context(), "bob", nil, site.GroundRules, "spam", site.Actor{Name: "mod", Moderator: true}))(t)
 	s.Want("bob", `mutation { save(input: {article: 1}) { userErrors { code } } follow(input: {target: "group:go"}) { userErrors { code } } }`,
 		`{"save":{"userErrors":[{"code":"DENIED"}]},"follow":{"userErrors":[{"code":"DENIED"}]}}`)
 	s.Want("bob", `{ viewerFollowing { id } viewerSaved { nodes { id } } }`, `{"viewerFollowing":[],"viewerSaved":{"nodes":[]}}`)
@@ -119,7 +119,7 @@ func TestFollowingIsBounded(t *testing.T) {
 	t.Parallel()
 	s := sitetest.Open(t)
 	for i := range saved.MaxFollowed {
-		must.Do(t, s.Repo.FollowTarget(t.Context(), "bob", saved.Target{User: site.UserName(fmt.Sprint("u", i))}, true))
+		require.NoError(t, s.Repo.FollowTarget(t.Context(), "bob", saved.Target{User: site.UserName(fmt.Sprint("u", i))}, true))
 	}
 	s.Want("bob", `mutation { follow(input: {target: "group:go"}) { target { id } userErrors { code message field } } }`,
 		`{"follow":{"target":null,"userErrors":[{"code":"LIMIT_EXCEEDED","message":"you follow 200 groups and users, which is the maximum: leave one first","field":["target"]}]}}`)
@@ -168,7 +168,7 @@ func TestFeedIsChargedForWhatItLooksAt(t *testing.T) {
 	t.Parallel()
 	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), sitetest.WithRates(endpoint.Rates{Cost: endpoint.Rate{Most: 10_000, Window: time.Hour}, Addresses: 4}))
 	for i := range saved.MaxFollowed {
-		must.Do(t, s.Repo.FollowTarget(t.Context(), "bob", saved.Target{Group: site.GroupName(fmt.Sprint("g", i))}, true))
+		require.NoError(t, s.Repo.FollowTarget(t.Context(), "bob", saved.Target{Group: site.GroupName(fmt.Sprint("g", i))}, true))
 	}
 	cost := func(user string) float64 {
 		var remaining [2]float64

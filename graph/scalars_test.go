@@ -12,7 +12,7 @@ import (
 
 	"frontpage/graph"
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
+	"frontpage/tests/require"
 )
 
 // dateTimes are the valid examples of https://scalars.graphql.org/chillicream/date-time.html, and others on the bounds of
@@ -132,7 +132,7 @@ func FuzzArticleID(f *testing.F) {
 		var printed bytes.Buffer
 		graph.MarshalArticleID(id).MarshalGQL(&printed)
 		var again string
-		must.Do(t, json.Unmarshal(printed.Bytes(), &again))
+		require.NoError(t, json.Unmarshal(printed.Bytes(), &again))
 		if parsed, err := graph.UnmarshalArticleID(again); parsed != id || err != nil {
 			t.Errorf("%q: got %v, which is printed as %s and parsed again as %v, %v", text, id, printed.String(), parsed, err)
 		}

@@ -12,8 +12,8 @@ import (
 
 	"frontpage/graph"
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 	"frontpage/tests/sitetest"
 )
 
@@ -134,7 +134,7 @@ func votedBy(t *testing.T, first, second string) *sitetest.Site {
 	rules.GroupTop, rules.Milestones = true, []int{2}
 	client := redistest.Start(t).Client
 	sitetest.New(t, client, rules)
-	must.Do(t, client.HSet(t.Context(), "meta:", "cursor_key", "that of all these sites").Err())
+	require.NoError(t, client.HSet(t.Context(), "meta:", "cursor_key", "that of all these sites").Err())
 	s := sitetest.New(t, client, rules)
 	for i := range 4 {
 		s.Ask("dave", `mutation($l: URL) { post(input: {title: "t", link: $l, groups: ["go"]}) { article { id } } }`, "l", fmt.Sprint("https://example.com/", i+1))
@@ -163,7 +163,7 @@ func TestNoFieldTellsOneUsersVotesToAnother(t *testing.T) {
 			if slices.Contains(caller, "moderator") && (strings.Contains(q.query, " voters ") || strings.Contains(q.query, " votesCast ")) {
 				continue
 			}
-			body := string(must.Get(json.Marshal(map[string]string{"query": q.query}))(t))
+			body := string(require.Value(json.Marshal(map[string]string{"query": q.query}))(t))
 			_, a := here.PostJSON(body, caller...)
 			_, b := there.PostJSON(body, caller...)
 			if a != b {

@@ -14,8 +14,8 @@ import (
 	"frontpage/graph"
 	"frontpage/identity"
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 	"frontpage/tests/sitetest"
 )
 
@@ -83,8 +83,8 @@ func TestEntitiesCostWhatNodesDo(t *testing.T) {
 	s.PostMany("alice", 4, "go")
 	o := endpoint.DefaultOptions()
 	o.SharedAnswers = 0
-	o.Rates = endpoint.Rates{Cost: endpoint.Rate{Most: 1e9, Window: must.Patience}, Addresses: 1}
-	o.Identity = must.Get(identity.New(t.Context(), identity.Options{Development: true, ValidName: endpoint.ValidName}))(t)
+	o.Rates = endpoint.Rates{Cost: endpoint.Rate{Most: 1e9, Window: require.Timeout}, Addresses: 1}
+	o.Identity = require.Value(identity.New(t.Context(), identity.Options{Development: true, ValidName: endpoint.ValidName}))(t)
 	log := slog.New(slog.DiscardHandler)
 	handler := endpoint.New(graph.Served(s.Repo, about, log, o, func(r graph.ResolverRoot) graph.ResolverRoot { return r }), s.Repo, log, o)
 	read := func(query, variables string) (points, commands, cache string) {

@@ -10,8 +10,8 @@ import (
 	"frontpage/endpoint"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 	"frontpage/tests/sitetest"
 )
 
@@ -63,7 +63,7 @@ func TestVotersAreChargedByTheirNumber(t *testing.T) {
 	s := sitetest.New(t, client, site.DefaultRules(), sitetest.WithRates(endpoint.Rates{Cost: endpoint.Rate{Most: 250, Window: time.Hour}, Addresses: 1}))
 	const votes = 16_000
 	_, errs := s.Repo.Import(t.Context(), []redisrepo.Imported{{ID: 1, Poster: "poster", PostedAt: sitetest.Start.Add(-time.Minute), Votes: votes, Draft: site.Draft{Title: "t"}}})
-	must.Do(t, errors.Join(errs...))
+	require.NoError(t, errors.Join(errs...))
 	few := s.Post("alice", "few")
 	spent := func(moderator, id string) int {
 		t.Helper()

@@ -13,7 +13,7 @@ import (
 
 	"frontpage/endpoint"
 	"frontpage/identity"
-	"frontpage/tests/must"
+	"frontpage/tests/require"
 )
 
 // wantRefusal checks that an error is a refusal with a known code and without any of the secrets.
@@ -45,7 +45,7 @@ func FuzzClaims(f *testing.F) {
 	} {
 		f.Add([]byte(seed))
 	}
-	v := must.Get(identity.New(f.Context(), identity.Options{Secret: secret, Now: clock, Leeway: time.Second, ValidName: endpoint.ValidName}))(f)
+	v := require.Value(identity.New(f.Context(), identity.Options{Secret: secret, Now: clock, Leeway: time.Second, ValidName: endpoint.ValidName}))(f)
 	f.Fuzz(func(t *testing.T, text []byte) {
 		token := sign(header("HS256", ""), string(text), secret)
 		got, err := byToken(v, token)
@@ -92,7 +92,7 @@ func FuzzAuthorization(f *testing.F) {
 	} {
 		f.Add(seed)
 	}
-	v := must.Get(identity.New(f.Context(), identity.Options{Secret: secret, Now: clock, ValidName: endpoint.ValidName}))(f)
+	v := require.Value(identity.New(f.Context(), identity.Options{Secret: secret, Now: clock, ValidName: endpoint.ValidName}))(f)
 	f.Fuzz(func(t *testing.T, value string) {
 		got, err := v.FromRequest(request(anywhere, "Authorization", value))
 		scheme, token, _ := strings.Cut(value, " ")
@@ -115,7 +115,7 @@ func FuzzProxyHeaders(f *testing.F) {
 		f.Add(from, "ali\x00ce", "moderators")
 		f.Add(from, strings.Repeat("a", 65), "")
 	}
-	v := must.Get(identity.New(f.Context(), identity.Options{ProxyHeader: "X-User", RolesHeader: "X-Roles", Proxies: proxies, ValidName: endpoint.ValidName}))(f)
+	v := require.Value(identity.New(f.Context(), identity.Options{ProxyHeader: "X-User", RolesHeader: "X-Roles", Proxies: proxies, ValidName: endpoint.ValidName}))(f)
 	f.Fuzz(func(t *testing.T, from, name, roles string) {
 		got, err := v.FromRequest(request(from, "X-User", name, "X-Roles", roles))
 		trusted := false
@@ -160,7 +160,7 @@ func FuzzKeySet(f *testing.F) {
 	other := newEC(first.Curve)
 	f.Fuzz(func(t *testing.T, set []byte) {
 		s := &server{answer: responds(http.StatusOK, string(set))}
-		v := must.Get(identity.New(t.Context(), identity.Options{JWKS: "https://issuer.example/jwks", Issuer: issuer, Audience: []string{audience},
+		v := require.Value(identity.New(t.Context(), identity.Options{JWKS: "https://issuer.example/jwks", Issuer: issuer, Audience: []string{audience},
 			Transport: s, Now: clock, ValidName: endpoint.ValidName}))(t)
 		got, err := byToken(v, sign(header("ES256", ""), claims(), other))
 		wantRefusal(t, got, err)

@@ -23,7 +23,7 @@ import (
 
 	"frontpage/endpoint"
 	"frontpage/identity"
-	"frontpage/tests/must"
+	"frontpage/tests/require"
 	"frontpage/tests/sitetest"
 )
 
@@ -40,15 +40,15 @@ func clock() time.Time { return now }
 
 var rsaKey = sync.OnceValue(func() *rsa.PrivateKey { return newRSA(2048) })
 
-func newRSA(bits int) *rsa.PrivateKey { return must.Have(rsa.GenerateKey(rand.Reader, bits)) }
+func newRSA(bits int) *rsa.PrivateKey { return require.Must(rsa.GenerateKey(rand.Reader, bits)) }
 
 func newEC(curve elliptic.Curve) *ecdsa.PrivateKey {
-	return must.Have(ecdsa.GenerateKey(curve, rand.Reader))
+	return require.Must(ecdsa.GenerateKey(curve, rand.Reader))
 }
 
 func newEd() ed25519.PrivateKey {
 	_, k, err := ed25519.GenerateKey(rand.Reader)
-	return must.Have(k, err)
+	return require.Must(k, err)
 }
 
 var (
@@ -68,7 +68,7 @@ func hs512(text string) []byte {
 
 func ps256(text string) []byte {
 	hash := sha256.Sum256([]byte(text))
-	return must.Have(rsa.SignPSS(rand.Reader, rsaKey(), crypto.SHA256, hash[:], nil))
+	return require.Must(rsa.SignPSS(rand.Reader, rsaKey(), crypto.SHA256, hash[:], nil))
 }
 
 // header is a token's header, without a kid if id is empty.
@@ -90,7 +90,7 @@ func seconds(d time.Duration) string { return fmt.Sprint(now.Add(d).Unix()) }
 func write(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "file")
-	must.Do(t, os.WriteFile(path, []byte(text), 0o600))
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 	return path
 }
 
@@ -107,7 +107,7 @@ func open(t *testing.T, o identity.Options) *identity.Verifier {
 	if o.Now == nil {
 		o.Now = clock
 	}
-	return must.Get(identity.New(t.Context(), o))(t)
+	return require.Value(identity.New(t.Context(), o))(t)
 }
 
 // request returns a request with the headers of the pairs.

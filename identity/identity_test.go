@@ -11,7 +11,7 @@ import (
 
 	"frontpage/endpoint"
 	"frontpage/identity"
-	"frontpage/tests/must"
+	"frontpage/tests/require"
 )
 
 func TestUnusableOptionsAreRefused(t *testing.T) {
@@ -103,9 +103,9 @@ func TestIssuedTokenNamesItsUserByEachConfiguredClaim(t *testing.T) {
 	}
 	for _, of := range []string{issuer, "https://login.example"} {
 		o.Issuer = of
-		token := must.Get(identity.Issue(o, "alice", []string{"moderator"}, time.Hour))(t)
-		v := must.Get(identity.New(t.Context(), o))(t)
-		req := must.Get(http.NewRequest(http.MethodGet, "/", nil))(t)
+		token := require.Value(identity.Issue(o, "alice", []string{"moderator"}, time.Hour))(t)
+		v := require.Value(identity.New(t.Context(), o))(t)
+		req := require.Value(http.NewRequest(http.MethodGet, "/", nil))(t)
 		req.Header.Set("Authorization", "Bearer "+token)
 		caller, err := v.FromRequest(req)
 		if err != nil || caller.Name != "found" || !caller.Moderator || issuerAsked != of || subjectAsked != "alice" || wantedName != "alice" {

@@ -19,7 +19,7 @@ import (
 
 	"frontpage/endpoint"
 	"frontpage/identity"
-	"frontpage/tests/must"
+	"frontpage/tests/require"
 	"frontpage/tests/sitetest"
 )
 
@@ -299,7 +299,7 @@ func TestLoadingEndsWithItsContext(t *testing.T) {
 		s := &server{answer: responds(200, firstSet)}
 		ctx, cancel := context.WithCancel(t.Context())
 		o := identity.Options{JWKS: "https://issuer.example/jwks", Issuer: issuer, Audience: []string{audience}, Transport: s, Now: clock, ValidName: endpoint.ValidName}
-		v := must.Get(identity.New(ctx, o))(t)
+		v := require.Value(identity.New(ctx, o))(t)
 		cancel()
 		pass(time.Hour)
 		wantFetches(t, s, 1)
@@ -313,7 +313,7 @@ func TestAKeyFileIsReloaded(t *testing.T) {
 	path := write(t, firstSet)
 	replace := func(text string) {
 		t.Helper()
-		must.Do(t, os.WriteFile(path, []byte(text), 0o600))
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	synctest.Test(t, func(t *testing.T) {
 		v := open(t, identity.Options{JWKS: path, Issuer: issuer, Audience: []string{audience}})
@@ -326,7 +326,7 @@ func TestAKeyFileIsReloaded(t *testing.T) {
 		pass(10 * time.Second)
 		wantAtOnce(t, v, firstToken, identity.KeyUnknown)
 		wantAtOnce(t, v, secondToken, "")
-		must.Do(t, os.Remove(path))
+		require.NoError(t, os.Remove(path))
 		pass(time.Hour)
 		wantAtOnce(t, v, secondToken, "")
 	})
@@ -367,5 +367,5 @@ func TestNoCallerWaitsForAFetch(t *testing.T) {
 	}
 	all.Wait()
 	close(held)
-	must.Soon(t, "the second key is loaded", func() bool { _, err := byToken(v, secondToken); return err == nil })
+	require.Eventually(t, "the second key is loaded", func() bool { _, err := byToken(v, secondToken); return err == nil })
 }

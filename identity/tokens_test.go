@@ -13,7 +13,7 @@ import (
 
 	"frontpage/identity"
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
+	"frontpage/tests/require"
 	"frontpage/tests/sitetest"
 )
 
@@ -34,7 +34,7 @@ func TestOnlyValidTokensAreAccepted(t *testing.T) {
 	))})
 	bySecret := open(t, identity.Options{Secret: secret, Issuer: issuer, Audience: []string{audience}})
 
-	der := must.Get(x509.MarshalPKIXPublicKey(rsaKey().Public()))(t)
+	der := require.Value(x509.MarshalPKIXPublicKey(rsaKey().Public()))(t)
 	asSecret := string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}))
 	hs, good := header("HS256", ""), claims()
 	goodHS := sign(hs, good, secret)
@@ -304,7 +304,7 @@ func TestRolesThatCannotBeReadAreLoggedOncePerForm(t *testing.T) {
 	} {
 		before := len(log.String())
 		_, err := byToken(v, sign(header("HS256", ""), claims("site", `{"roles":`+tt.roles+`}`), secret))
-		must.Do(t, err)
+		require.NoError(t, err)
 		logged := log.String()[before:]
 		if tt.form == "" && logged != "" || !strings.Contains(logged, tt.form) || tt.form != "" && !strings.Contains(logged, "claim=site.roles") {
 			t.Errorf("%s: the log has %q, want %q", tt.roles, logged, tt.form)

@@ -12,7 +12,7 @@ import (
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/sessions"
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
+	"frontpage/tests/require"
 )
 
 func (s *testSite) wantAccountName(account, wanted, want string) {
@@ -231,7 +231,7 @@ func TestSessionsEnd(t *testing.T) {
 		}
 		keep := func(digest, value string, lifetime time.Duration) {
 			t.Helper()
-			must.Do(t, s.KeepSession(s.ctx, digest, []byte(value), lifetime))
+			require.NoError(t, s.KeepSession(s.ctx, digest, []byte(value), lifetime))
 		}
 		replace := func(digest, value string, want bool) {
 			t.Helper()
@@ -245,11 +245,11 @@ func TestSessionsEnd(t *testing.T) {
 		want("aa", "one")
 		replace("aa", "three", true)
 		want("aa", "three")
-		must.Do(t, s.EndSession(s.ctx, "aa"))
+		require.NoError(t, s.EndSession(s.ctx, "aa"))
 		want("aa", "")
 		replace("aa", "four", false) // a renewal does not bring back what has ended
 		want("aa", "")
-		must.Soon(t, "the session has expired", func() bool {
+		require.Eventually(t, "the session has expired", func() bool {
 			value, _, err := s.Session(s.ctx, "bb", user)
 			return err == nil && value == nil
 		})
@@ -281,7 +281,7 @@ func TestModeratorsMarkTheSessionsOfAUser(t *testing.T) {
 				t.Errorf("ending the sessions of %q: got %v, %v", name, user, err)
 			}
 		}
-		must.Do(t, s.KeepSession(s.ctx, "aa", []byte("one"), time.Hour))
+		require.NoError(t, s.KeepSession(s.ctx, "aa", []byte("one"), time.Hour))
 		end("alice", false, "FORBIDDEN name")
 		end(" ", true, "INVALID name")
 		end(strings.Repeat("x", 65), true, "TOO_LONG name")

@@ -9,7 +9,7 @@ import (
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/events"
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
+	"frontpage/tests/require"
 )
 
 // actionText is an action as text, with its end.
@@ -35,7 +35,7 @@ func (s *testSite) actions(a events.Actions, size int) (texts []string) {
 	s.t.Helper()
 	for after := (*string)(nil); ; {
 		entries, info, _, err := s.Actions(s.ctx, a, &size, after)
-		must.Do(s.t, err)
+		require.NoError(s.t, err)
 		if len(entries) > size || info.HasPreviousPage != (after != nil) {
 			s.t.Fatalf("a page of %d has %d actions, %+v", size, len(entries), info)
 		}
@@ -56,12 +56,12 @@ func TestActionsAreThoseOnArticlesUsersAndHosts(t *testing.T) {
 		a, b := s.post("alice"), s.post("alice")
 		step := func() {
 			s.clock.advance(time.Second)
-			began := must.Get(s.raw.Time(s.ctx).Result())(t).UnixMilli()
-			must.Soon(t, "another millisecond of Redis, by which entries are ordered", func() bool { return must.Get(s.raw.Time(s.ctx).Result())(t).UnixMilli() > began })
+			began := require.Value(s.raw.Time(s.ctx).Result())(t).UnixMilli()
+			require.Eventually(t, "another millisecond of Redis, by which entries are ordered", func() bool { return require.Value(s.raw.Time(s.ctx).Result())(t).UnixMilli() > began })
 		}
 		s.delete(a.ID, moderator)
 		step()
-		must.Get(s.DenyUser(s.ctx, "eve", nil, site.GroundIllegal, "threats", site.Actor{Name: "mod", Moderator: true, Via: "bot"}))(t)
+		require.Value(s.DenyUser(s.ctx, "eve", nil, site.GroundIllegal, "threats", site.Actor{Name: "mod", Moderator: true, Via: "bot"}))(t)
 		step()
 		s.denyHost("spam.example", true, true)
 		step()
@@ -105,7 +105,7 @@ func TestRareActionsAreFoundInSteps(t *testing.T) {
 	s.deny("eve", nil, "x")
 	for i := range 60 { // 6,000 entries
 		args := []any{"EVAL", "for i = 1, 100 do redis.call('XADD', KEYS[1], '*', 'kind', 'edited', 'article', 'article:1', 'by', 'user:mod', 'at', ARGV[1]) end return 1", 1, "moderation:", i}
-		must.Do(t, s.raw.Do(s.ctx, args...).Err())
+		require.NoError(t, s.raw.Do(s.ctx, args...).Err())
 	}
 	entries, info, looked, err := s.Actions(s.ctx, events.Actions{Target: "user:eve"}, nil, nil)
 	if err != nil || len(entries) > 0 || !info.HasNextPage || looked != 5000 {

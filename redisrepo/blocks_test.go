@@ -10,18 +10,18 @@ import (
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/denials"
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 )
 
 func (s *testSite) block(by site.UserName, name string, blocks bool) {
 	s.t.Helper()
-	must.Get(s.BlockUser(s.ctx, by, name, blocks))(s.t)
+	require.Value(s.BlockUser(s.ctx, by, name, blocks))(s.t)
 }
 
 func (s *testSite) wantBlocked(by site.UserName, want ...site.UserName) {
 	s.t.Helper()
-	if got := must.Get(s.Blocked(s.ctx, by))(s.t); !slices.Equal(got, want) {
+	if got := require.Value(s.Blocked(s.ctx, by))(s.t); !slices.Equal(got, want) {
 		s.t.Errorf("%s has blocked %q, want %q", by, got, want)
 	}
 }
@@ -37,14 +37,14 @@ func TestUsersBlockOthers(t *testing.T) {
 		}
 		other.block("user 7", "bob", true)
 		s.block("alice", "bob", true)
-		must.Do(t, s.ReadDenials(s.ctx))
+		require.NoError(t, s.ReadDenials(s.ctx))
 		s.wantBlocked("user 7", "bob", "troll")
 		other.block("user 7", "troll", false)
 		other.block("user 7", "carol", false)
 		s.wantBlocked("user 7", "bob")
 		s.wantBlocked("user 19", "troll")
 		s.wantBlocked("troll")
-		must.Soon(t, "blocks in another process", func() bool { return other.HasBlocks("alice") })
+		require.Eventually(t, "blocks in another process", func() bool { return other.HasBlocks("alice") })
 		again := s.reopened(s.client(), nil, partitions)
 		again.wantBlocked("alice", "bob")
 		again.wantBlocked("bob")
@@ -64,7 +64,7 @@ func TestUsersBlockOthers(t *testing.T) {
 		s.wantClean()
 
 		s.do("FLUSHALL") // a store that went back
-		must.Do(t, s.ReadDenials(s.ctx))
+		require.NoError(t, s.ReadDenials(s.ctx))
 		if s.HasBlocks("alice") {
 			t.Error("what the store has lost is remembered")
 		}

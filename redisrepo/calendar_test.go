@@ -17,9 +17,9 @@ import (
 
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
 	"frontpage/tests/programtest"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 )
 
 // calendarNames are the groups of the tests of calendars.
@@ -29,7 +29,7 @@ var calendarNames = []site.GroupName{"a", "b", "c"}
 // peak is too low. Other processes may fold meanwhile.
 func (s *testSite) wantScheduled() {
 	s.t.Helper()
-	must.Do(s.t, s.CatchUpAll(s.ctx))
+	require.NoError(s.t, s.CatchUpAll(s.ctx))
 	for range 20 {
 		before := s.clocks()
 		want, got := s.expectedCalendar(before), s.storedCalendar()
@@ -89,7 +89,7 @@ func (s *testSite) expectedCalendar(clocks map[string]map[string]string) map[str
 		tag := strings.TrimSuffix(key, "time:")
 		for member, time := range scoresOf(s.raw.ZRangeWithScores(s.ctx, key, 0, -1).Val()) {
 			hash := s.raw.HGetAll(s.ctx, tag+member).Val()
-			votes := must.Get(strconv.ParseFloat(hash["votes"], 64))(s.t)
+			votes := require.Value(strconv.ParseFloat(hash["votes"], 64))(s.t)
 			names := []string{""}
 			if s.rules.GroupTop {
 				names = append(names, strings.Fields(hash["groups"])...)
@@ -194,7 +194,7 @@ func TestCalendarHasEachArticleWithItsVotes(t *testing.T) {
 						s.wantScheduled()
 					}
 				}
-				must.Do(t, s.Fold(s.ctx, calendarNames...))
+				require.NoError(t, s.Fold(s.ctx, calendarNames...))
 				s.wantScheduled()
 				if n := len(s.raw.Keys(s.ctx, "*top:m:*").Val()); n < 2 {
 					t.Errorf("%d lists of 32 days, want some", n)
@@ -257,7 +257,7 @@ func TestFoldSkipsDaysWithoutArticles(t *testing.T) {
 	counted := new(counter)
 	other := s.reopened(s.client(redistest.Before(counted.add)), nil)
 	counted.reset()
-	must.Do(t, other.Fold(s.ctx))
+	require.NoError(t, other.Fold(s.ctx))
 	if got := counted.reset().commands; got > 4 {
 		t.Errorf("%d commands, want at most one for each day with articles, and one to find the first", got)
 	}
@@ -283,7 +283,7 @@ func TestPostFoldsTheCalendar(t *testing.T) {
 		}
 	})), nil)
 	other.post("bob", "a")
-	must.Do(t, other.CatchUpAll(s.ctx))
+	require.NoError(t, other.CatchUpAll(s.ctx))
 	for range 2 { // of all articles, and of the group
 		<-folded
 	}

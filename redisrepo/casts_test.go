@@ -11,8 +11,8 @@ import (
 
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 )
 
 // votesOn returns the user's positions on articles, as positions does, and the commands that read them.
@@ -22,7 +22,7 @@ func votesOn(s *testSite, user site.UserName, ids ...site.ArticleID) string {
 	other := s.reopened(s.client(redistest.Before(counted.add)), nil)
 	articles, _ := other.ArticlesByID(s.ctx, ids)
 	counted.reset()
-	votes := must.Get(other.Votes(s.ctx, user, articles))(s.t)
+	votes := require.Value(other.Votes(s.ctx, user, articles))(s.t)
 	return signs(votes) + " " + counted.reset().names
 }
 
@@ -295,7 +295,7 @@ func TestVotesFromBeforeTheListsAreEntered(t *testing.T) {
 		s.delete(gone.ID, moderator)
 		s.vote(withdrawn.ID, "bob", up)
 		s.clock.advance(time.Hour)
-		must.Get(s.Vote(s.ctx, a.ID, "bob", down, "b1"))(t)
+		require.Value(s.Vote(s.ctx, a.ID, "bob", down, "b1"))(t)
 		s.vote(b.ID, "bob", up)
 		s.vote(withdrawn.ID, "bob", none)
 		for i := range 1100 { // more than a script gets

@@ -11,8 +11,8 @@ import (
 
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
 	"frontpage/tests/programtest"
+	"frontpage/tests/require"
 )
 
 // In the store of checkable article:1 has 2 votes and article:2 and article:5 have 1 and 0, all of the hour 492324, and
@@ -57,7 +57,7 @@ func TestCheckReportsInconsistentCalendars(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := checkable(t)
-			must.Do(t, s.CatchUpAll(s.ctx))
+			require.NoError(t, s.CatchUpAll(s.ctx))
 			s.doLines(tt.corrupt)
 			s.wantViolations(tt.want...)
 		})
@@ -78,7 +78,7 @@ func TestCheckReportsInconsistentCalendarsOfGroups(t *testing.T) {
 			t.Parallel()
 			s := newSite(t, func(r *site.Rules) { r.GroupTop = true }, one)
 			s.post("alice", "go")
-			must.Do(t, s.CatchUpAll(s.ctx))
+			require.NoError(t, s.CatchUpAll(s.ctx))
 			s.do(tt.corrupt)
 			if got := strings.Join(s.violations(), "\n"); got != tt.want {
 				t.Errorf("Check reports %q, want %q", got, tt.want)
@@ -115,7 +115,7 @@ func TestCheckOfTheCalendarRunsWhileTheSiteIsUsed(t *testing.T) {
 		cancel()
 		stop()
 		aging.Wait()
-		must.Do(t, s.CatchUpAll(s.ctx))
+		require.NoError(t, s.CatchUpAll(s.ctx))
 		s.wantClean()
 		s.wantScheduled()
 	})
@@ -175,8 +175,8 @@ func TestCheckReportsWrongFrontPages(t *testing.T) {
 				s.vote(2, "bob", up) // saves a page, and changes nothing after the first time
 				s.vote(2, "bob", none)
 			}
-			must.Get(s.BestRanks(s.ctx, []site.ArticleID{1}))(t)
-			must.Do(t, s.CatchUpAll(s.ctx))
+			require.Value(s.BestRanks(s.ctx, []site.ArticleID{1}))(t)
+			require.NoError(t, s.CatchUpAll(s.ctx))
 			for line := range strings.Lines(tt.corrupt) {
 				words, quoted, _ := strings.Cut(strings.TrimSpace(line), ` "`)
 				if text, is := strings.CutSuffix(quoted, `"`); is {

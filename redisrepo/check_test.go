@@ -16,8 +16,8 @@ import (
 	"frontpage/redisrepo/failover"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 )
 
 // checkable opens a site with an article of each kind: article:1 is interesting and in the groups a and b,
@@ -282,7 +282,7 @@ func TestCheckReportsInconsistencies(t *testing.T) {
 			t.Parallel()
 			s := checkable(t)
 			s.clock.set(tt.after)
-			must.Do(t, s.CatchUpAll(s.ctx))
+			require.NoError(t, s.CatchUpAll(s.ctx))
 			for line := range strings.Lines(tt.corrupt) {
 				command, last, found := strings.Cut(strings.TrimSuffix(line, "\n"), "\x00")
 				if found {
@@ -339,7 +339,7 @@ func TestCheckReportsInconsistentDeletions(t *testing.T) {
 			s.post("erin", "c") // article:6
 			s.vote(6, "bob", up)
 			s.delete(6, moderator)
-			must.Do(t, s.CatchUpAll(s.ctx))
+			require.NoError(t, s.CatchUpAll(s.ctx))
 			s.doLines(tt.corrupt)
 			s.wantViolations(tt.want...)
 		})

@@ -15,18 +15,18 @@ import (
 	"frontpage/redisrepo/denials"
 	"frontpage/redisrepo/events"
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 )
 
 func (s *testSite) deny(user string, until *time.Time, reason string) *denials.Denial {
 	s.t.Helper()
-	return must.Get(s.DenyUser(s.ctx, user, until, site.GroundRules, reason, moderator))(s.t)
+	return require.Value(s.DenyUser(s.ctx, user, until, site.GroundRules, reason, moderator))(s.t)
 }
 
 func (s *testSite) denyHost(name string, denied, subdomains bool) {
 	s.t.Helper()
-	must.Get(s.DenyHost(s.ctx, name, denied, subdomains, "spam", moderator))(s.t)
+	require.Value(s.DenyHost(s.ctx, name, denied, subdomains, "spam", moderator))(s.t)
 }
 
 // follow has a site follow denials until the test ends.
@@ -56,14 +56,14 @@ func TestDenialsReachAllProcesses(t *testing.T) {
 		within := func(denied bool) {
 			t.Helper()
 			began := time.Now()
-			must.Soon(t, fmt.Sprint("denied = ", denied), func() bool { return (other.MayChange(bob) != nil) == denied })
+			require.Eventually(t, fmt.Sprint("denied = ", denied), func() bool { return (other.MayChange(bob) != nil) == denied })
 			took = append(took, time.Since(began))
 		}
 		s.deny("bob", nil, "spam")
 		wantRefused(t, s.MayChange(bob), "DENIED")
 		within(true)
 		s.deny("bob", new(s.clock.now().Add(-time.Hour)), "")
-		must.Do(t, s.MayChange(bob))
+		require.NoError(t, s.MayChange(bob))
 		within(false)
 		until := s.clock.now().Add(time.Minute)
 		if d := s.deny("bob", &until, "a pause"); !d.Until.Equal(until) || d.By != moderator.Name || !d.At.Equal(s.clock.now()) {
@@ -74,12 +74,12 @@ func TestDenialsReachAllProcesses(t *testing.T) {
 		if err := other.MayChange(bob); !errors.As(err, &refusal) || !refusal[0].Until.Equal(until) || refusal[0].Reason != "a pause" || !strings.Contains(refusal[0].Message, "1 March 2026, 12:01 UTC") {
 			t.Errorf("refusal = %v", err)
 		}
-		must.Do(t, other.MayChange(site.Actor{Name: "bob", Moderator: true}))
-		must.Do(t, other.MayChange(site.Actor{Name: "Bob"}))
+		require.NoError(t, other.MayChange(site.Actor{Name: "bob", Moderator: true}))
+		require.NoError(t, other.MayChange(site.Actor{Name: "Bob"}))
 		s.clock.advance(time.Minute - time.Second)
 		wantRefused(t, other.MayChange(bob), "DENIED")
 		s.clock.advance(time.Second)
-		must.Do(t, other.MayChange(bob))
+		require.NoError(t, other.MayChange(bob))
 		if again := s.reopened(s.client(), nil, partitions); again.MayChange(bob) != nil {
 			t.Error("a denial that has ended is in force after a start")
 		}
@@ -153,7 +153,7 @@ func TestDenialsAreListed(t *testing.T) {
 		var after *string
 		for {
 			edges, info, err := page(new(2), after, ended)
-			must.Do(t, err)
+			require.NoError(t, err)
 			for _, e := range edges {
 				all += string(e.Node.User) + string(e.Node.Host) + " "
 			}
@@ -180,7 +180,7 @@ func TestDenialsAreListed(t *testing.T) {
 	if got, want := list(s.DeniedUsers, true), "user 0 user 4 user 3 user 2 "; got == want {
 		t.Errorf("listed %q before the next look", got)
 	}
-	must.Do(t, s.ReadDenials(s.ctx))
+	require.NoError(t, s.ReadDenials(s.ctx))
 	if got, want := list(s.DeniedUsers, true), "user 0 user 4 user 3 user 2 "; got != want {
 		t.Errorf("listed %q, want %q", got, want)
 	}
@@ -217,7 +217,7 @@ func TestLinksToDeniedHostsAreRefused(t *testing.T) {
 			for _, scheme := range []string{"https", "HTTP"} {
 				link, text := fmt.Sprintf("%s://%s/x", scheme, host), fmt.Sprintf("see (%s://%s), or %[1]s://ok.example", scheme, host)
 				if !want {
-					must.Do(t, errors.Join(post(link, ""), post("", text)))
+					require.NoError(t, errors.Join(post(link, ""), post("", text)))
 					continue
 				}
 				wantRefused(t, post(link, ""), "HOST_DENIED link")
@@ -230,7 +230,7 @@ func TestLinksToDeniedHostsAreRefused(t *testing.T) {
 		for _, text := range []string{"https://x,y@only.example/", "https://(a)@only.example", "http://%6fnly.example/", "https://ok.example/ https://only.example,"} {
 			wantRefused(t, post("", text), "HOST_DENIED text")
 		}
-		must.Do(t, errors.Join(post("", "only.example, mailto:a@only.example"), post("https://ok.example/https://only.example/", "")))
+		require.NoError(t, errors.Join(post("", "only.example, mailto:a@only.example"), post("https://ok.example/https://only.example/", "")))
 		s.edit(before.ID, alice(), redisrepo.Edit{Title: new("another")})
 		s.wantClean()
 	})
@@ -253,7 +253,7 @@ func TestDenialsCostAVoteNothing(t *testing.T) {
 	})), nil)
 	other.vote(a.ID, "dave", up)
 	sent = nil
-	if must.Do(t, other.MayChange(site.Actor{Name: "erin"})); other.vote(a.ID, "erin", up).Article.Votes != 4 || fmt.Sprint(sent) != "[evalsha]" {
+	if require.NoError(t, other.MayChange(site.Actor{Name: "erin"})); other.vote(a.ID, "erin", up).Article.Votes != 4 || fmt.Sprint(sent) != "[evalsha]" {
 		t.Errorf("sent %v", sent)
 	}
 }
@@ -267,9 +267,9 @@ func TestEndOfNoDenialWritesNothing(t *testing.T) {
 	end := func() {
 		t.Helper()
 		for _, user := range []string{"eve", "zed"} {
-			must.Get(s.DenyUser(s.ctx, user, &past, site.GroundRules, "", moderator))(t)
+			require.Value(s.DenyUser(s.ctx, user, &past, site.GroundRules, "", moderator))(t)
 		}
-		must.Get(s.DenyHost(s.ctx, "example.com", false, true, "", moderator))(t)
+		require.Value(s.DenyHost(s.ctx, "example.com", false, true, "", moderator))(t)
 	}
 	end()
 	if denials := s.do("HKEYS denials:").([]any); len(denials) != 2 { // eve, and the version

@@ -9,7 +9,7 @@ import (
 
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
+	"frontpage/tests/require"
 )
 
 func (s *testSite) edit(id site.ArticleID, by site.Actor, e redisrepo.Edit) *site.Article {
@@ -24,7 +24,7 @@ func (s *testSite) edit(id site.ArticleID, by site.Actor, e redisrepo.Edit) *sit
 // texts returns the title and the text of an article and of its earlier versions, newest first.
 func (s *testSite) texts(a *site.Article, most int) (texts []string) {
 	s.t.Helper()
-	versions := must.Get(s.Versions(s.ctx, []*site.Article{a}, most))(s.t)
+	versions := require.Value(s.Versions(s.ctx, []*site.Article{a}, most))(s.t)
 	show := func(title string, text *string) string {
 		if text == nil {
 			return title
@@ -221,7 +221,7 @@ func TestEditConflictsWithALaterEdit(t *testing.T) {
 func TestInvalidEditsAreRefused(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
-	text := must.Get(s.Post(s.ctx, "alice", site.Draft{Title: "title", Text: new("text")}))(t)
+	text := require.Value(s.Post(s.ctx, "alice", site.Draft{Title: "title", Text: new("text")}))(t)
 	many := make([]string, 11)
 	for i := range many {
 		many[i] = fmt.Sprint("g", i)
@@ -252,10 +252,10 @@ func TestLogKeepsTitleLinkAndReason(t *testing.T) {
 	s.edit(a.ID, moderator, redisrepo.Edit{Title: new("better"), Why: site.Why{Reason: " typo "}})
 	s.edit(a.ID, moderator, redisrepo.Edit{Text: new("text"), Groups: []string{"b", "c"}})
 	s.edit(a.ID, moderator, redisrepo.Edit{Groups: []string{"c"}})
-	must.Get(s.Delete(s.ctx, a.ID, moderator, site.Why{Reason: "spam"}))(t)
+	require.Value(s.Delete(s.ctx, a.ID, moderator, site.Why{Reason: "spam"}))(t)
 	s.undelete(a.ID)
 	entries, _, err := s.ModerationLog(s.ctx, site.PageRequest{})
-	must.Do(t, err)
+	require.NoError(t, err)
 	var got []string
 	for _, e := range entries {
 		text := fmt.Sprint(e.Kind, " ", *e.Title, " ", *e.Link, " ", e.Before, e.After)
@@ -308,7 +308,7 @@ func TestOwnDeletionFreesTheLink(t *testing.T) {
 				t.Parallel()
 				s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
 				d := draft("typo", "go")
-				a := must.Get(s.Post(s.ctx, "alice", d))(t)
+				a := require.Value(s.Post(s.ctx, "alice", d))(t)
 				if tt.before != nil {
 					tt.before(s, a)
 				}
@@ -323,7 +323,7 @@ func TestOwnDeletionFreesTheLink(t *testing.T) {
 				_, err := s.Post(s.ctx, "alice", d)
 				wantDuplicate(t, err, a.ID)
 				s.delete(a.ID, tt.by)
-				b := must.Get(s.Post(s.ctx, "alice", d))(t)
+				b := require.Value(s.Post(s.ctx, "alice", d))(t)
 				s.undelete(a.ID)
 				s.delete(a.ID, tt.by) // does not free the link of the other article
 				_, err = s.Post(s.ctx, "alice", d)
@@ -338,10 +338,10 @@ func TestOwnDeletionFreesTheLink(t *testing.T) {
 func TestEditsAreDeliveredAndStay(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil, one).listen()
-	a := must.Get(s.Post(s.ctx, "alice", site.Draft{Title: "title", Text: new("before")}))(t)
+	a := require.Value(s.Post(s.ctx, "alice", site.Draft{Title: "title", Text: new("before")}))(t)
 	s.vote(a.ID, "bob", up)
 	other := s.reopened(s.client(), nil)
-	watch := must.Get(s.WatchArticles(s.ctx, []site.ArticleID{a.ID}))(t)
+	watch := require.Value(s.WatchArticles(s.ctx, []site.ArticleID{a.ID}))(t)
 	defer watch.Close()
 	taken := func() *site.Article {
 		t.Helper()

@@ -25,8 +25,8 @@ import (
 	"frontpage/redisrepo/reports"
 	"frontpage/redisrepo/saved"
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 )
 
 // randomName is a name that is nowhere by chance. Two letters of it are written in other ways where text is encoded.
@@ -76,14 +76,14 @@ func (s *testSite) written() []byte {
 		info := s.do("INFO persistence").(string)
 		return strings.Contains(info, "aof_rewrite_in_progress:0") && strings.Contains(info, "aof_rewrite_scheduled:0") && strings.Contains(info, "rdb_bgsave_in_progress:0")
 	}
-	must.Soon(s.t, "the append-only file is written", idle)
+	require.Eventually(s.t, "the append-only file is written", idle)
 	s.do("BGREWRITEAOF")
-	must.Soon(s.t, "the append-only file is written again", idle)
+	require.Eventually(s.t, "the append-only file is written again", idle)
 	s.do("SAVE")
 	var all []byte
 	files := 0
 	dir := s.do("CONFIG GET dir").(map[any]any)["dir"].(string)
-	must.Do(s.t, filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+	require.NoError(s.t, filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if err == nil && entry.Type().IsRegular() {
 			var data []byte
 			data, err = os.ReadFile(path)
@@ -103,15 +103,15 @@ func (s *testSite) written() []byte {
 func (s *testSite) lives(name site.UserName) (own, others []site.ArticleID) {
 	s.t.Helper()
 	ctx, acts := s.ctx, site.Actor{Name: name, Moderator: true}
-	must.Get(s.AccountName(ctx, "issuer subject", string(name)))(s.t)
+	require.Value(s.AccountName(ctx, "issuer subject", string(name)))(s.t)
 	for i := range 5 {
 		d := s.fresh("go", "redis")
 		d.IdempotencyKey = new(fmt.Sprint("key ", i))
-		own = append(own, must.Get(s.Post(ctx, name, d))(s.t).ID)
+		own = append(own, require.Value(s.Post(ctx, name, d))(s.t).ID)
 		others = append(others, s.post("bob", "go").ID, s.post("carol").ID)
 	}
 	for i, id := range others {
-		must.Get(s.Vote(ctx, id, name, []site.Vote{up, down, none, up}[i%4], "bucket"))(s.t)
+		require.Value(s.Vote(ctx, id, name, []site.Vote{up, down, none, up}[i%4], "bucket"))(s.t)
 		s.vote(id, "dave", up)
 	}
 	for _, id := range own {
@@ -124,15 +124,15 @@ func (s *testSite) lives(name site.UserName) (own, others []site.ArticleID) {
 	s.regroup(s.article(others[1]), []string{"new"}, nil)
 	s.delete(own[2], site.Actor{Name: name})
 	s.delete(own[3], moderator)
-	must.Get(s.Delete(ctx, others[2], acts, site.Why{Reason: "spam"}))(s.t)
+	require.Value(s.Delete(ctx, others[2], acts, site.Why{Reason: "spam"}))(s.t)
 	s.flag(others[4], name, reports.Spam, "a note")
 	s.flag(others[5], name, reports.Spam, "a note")
 	s.flag(own[0], "bob", reports.Abuse, "a note of bob's")
-	must.Do(s.t, s.Settle(ctx, others[4], acts, reports.Settling{Through: 1, State: reports.Dismissed, Decision: "no"}))
-	must.Get(s.DenyUser(ctx, "eve", nil, site.GroundRules, "spam", acts))(s.t)
+	require.NoError(s.t, s.Settle(ctx, others[4], acts, reports.Settling{Through: 1, State: reports.Dismissed, Decision: "no"}))
+	require.Value(s.DenyUser(ctx, "eve", nil, site.GroundRules, "spam", acts))(s.t)
 	s.deny(string(name), nil, "votes in rings")
-	must.Get(s.void(others[1], true, string(name), "dave"))(s.t)
-	must.Get(s.void(own[4], true, "dave"))(s.t)
+	require.Value(s.void(others[1], true, string(name), "dave"))(s.t)
+	require.Value(s.void(own[4], true, "dave"))(s.t)
 	for _, id := range []site.ArticleID{others[4], own[1]} {
 		if _, n, err := s.VoidVotes(ctx, id, acts, []string{"dave", string(name)}, true, "a ring"); err != nil || n == 0 {
 			s.t.Errorf("%d votes on %v do not count: %v", n, id, err)
@@ -147,10 +147,10 @@ func (s *testSite) lives(name site.UserName) (own, others []site.ArticleID) {
 		s.follows(name, t, true)
 		s.follows("dave", t, true)
 	}
-	must.Do(s.t, s.KeepDocument(ctx, "aaa", fmt.Sprintf("{ user(name: %q) { name } }", name)))
-	must.Do(s.t, s.KeepDocument(ctx, "bbb", "{ user(name: "+strconv.QuoteToASCII(string(name))+") { name } }"))
-	must.Do(s.t, s.KeepDocument(ctx, "ccc", "{ site { name } }"))
-	must.Do(s.t, s.raw.Set(ctx, s.Store.Partitions[0].Rate(site.Subject{Rule: "votes", User: name}), "x", time.Hour).Err())
+	require.NoError(s.t, s.KeepDocument(ctx, "aaa", fmt.Sprintf("{ user(name: %q) { name } }", name)))
+	require.NoError(s.t, s.KeepDocument(ctx, "bbb", "{ user(name: "+strconv.QuoteToASCII(string(name))+") { name } }"))
+	require.NoError(s.t, s.KeepDocument(ctx, "ccc", "{ site { name } }"))
+	require.NoError(s.t, s.raw.Set(ctx, s.Store.Partitions[0].Rate(site.Subject{Rule: "votes", User: name}), "x", time.Hour).Err())
 	if len(s.Store.Partitions) == 1 {
 		bookVote(s, name.Member(), own[4])
 		s.vote(own[4], "frank", up) // which has the calendar follow it
@@ -203,7 +203,7 @@ func TestErasedNameIsNowhere(t *testing.T) {
 				s := newSite(t, change, partitions)
 				name := randomName()
 				own, others := s.lives(name)
-				must.Do(t, s.CatchUpAll(s.ctx))
+				require.NoError(t, s.CatchUpAll(s.ctx))
 				s.wantClean()
 				all := others
 				if !remove {
@@ -240,13 +240,13 @@ func TestErasedNameIsNowhere(t *testing.T) {
 				wantNoName(t, "the store", []byte(s.dump()), name)
 				wantNoName(t, "the disk", s.written(), name)
 				var exported bytes.Buffer
-				must.Get(export.Write(s.ctx, s.Repo, &exported, export.Options{}))(t)
+				require.Value(export.Write(s.ctx, s.Repo, &exported, export.Options{}))(t)
 				wantNoName(t, "an export", exported.Bytes(), name)
 				var csv bytes.Buffer
-				must.Get(export.WriteCSV(s.ctx, s.Repo, &csv, export.Options{}))(t)
+				require.Value(export.WriteCSV(s.ctx, s.Repo, &csv, export.Options{}))(t)
 				wantNoName(t, "an export as CSV", csv.Bytes(), name)
 				s.deny(string(name), new(s.clock.now()), "")
-				must.Do(t, s.MayChange(site.Actor{Name: name}))
+				require.NoError(t, s.MayChange(site.Actor{Name: name}))
 				wantNoName(t, "the store after the end of the denial", []byte(s.dump()), name)
 				s.post(name) // the name is free
 				s.wantClean()
@@ -264,12 +264,12 @@ func TestImportErasesAgain(t *testing.T) {
 			s := newSite(t, nil, redisrepo.WithPartitions(n))
 			name := randomName()
 			_, others := s.lives(name)
-			must.Do(t, s.CatchUpAll(s.ctx))
+			require.NoError(t, s.CatchUpAll(s.ctx))
 			before := s.counted(others...)
 			var exported bytes.Buffer
-			must.Get(export.Write(s.ctx, s.Repo, &exported, export.Options{}))(t)
-			must.Get(erase.User(s.ctx, s.Repo, string(name), erase.Options{}))(t)
-			options := export.Options{Erased: must.Get(erase.Erased(s.ctx, s.Repo))(t), Report: t.Output()}
+			require.Value(export.Write(s.ctx, s.Repo, &exported, export.Options{}))(t)
+			require.Value(erase.User(s.ctx, s.Repo, string(name), erase.Options{}))(t)
+			options := export.Options{Erased: require.Value(erase.Erased(s.ctx, s.Repo))(t), Report: t.Output()}
 			to := newSite(t, nil, redisrepo.WithPartitions(n))
 			to.clock = s.clock
 			if n > 1 { // the list of the store itself
@@ -295,8 +295,8 @@ func TestImportErasesAgain(t *testing.T) {
 			wantRefused(t, to.MayChange(site.Actor{Name: name}), "DENIED")
 			to.wantClean()
 			var again bytes.Buffer
-			must.Get(export.Write(to.ctx, to.Repo, &again, export.Options{}))(t)
-			must.Get(export.Read(s.ctx, newSite(t, nil, redisrepo.WithPartitions(n)).raw, s.Store.Rules, bytes.NewReader(again.Bytes()), export.Options{}, redisrepo.WithPartitions(n), redisrepo.WithClock(s.clock.now)))(t)
+			require.Value(export.Write(to.ctx, to.Repo, &again, export.Options{}))(t)
+			require.Value(export.Read(s.ctx, newSite(t, nil, redisrepo.WithPartitions(n)).raw, s.Store.Rules, bytes.NewReader(again.Bytes()), export.Options{}, redisrepo.WithPartitions(n), redisrepo.WithClock(s.clock.now)))(t)
 		})
 	}
 }
@@ -313,7 +313,7 @@ func TestErasureDisturbsNoFollower(t *testing.T) {
 	edges := s.events(nil, 10).Edges
 	w, feed := l.watch(id), l.watchEvents("")
 	l.settle()
-	must.Get(erase.User(s.ctx, s.Repo, "alice", erase.Options{}))(t)
+	require.Value(erase.User(s.ctx, s.Repo, "alice", erase.Options{}))(t)
 	if got := next(t, w); got.Poster.Name != site.ErasedUser || got.Votes != 2 {
 		t.Errorf("delivered %+v, want the poster erased", got)
 	}
@@ -326,7 +326,7 @@ func TestErasureDisturbsNoFollower(t *testing.T) {
 	}
 	for i, e := range edges {
 		after := e.Cursor()
-		page := must.Get(s.Events(s.ctx, &after, nil, nil))(t)
+		page := require.Value(s.Events(s.ctx, &after, nil, nil))(t)
 		if page.Gap || page.Edges[0].Node.Revision != i+2 {
 			t.Errorf("after event %d: gap %t, %d events", i+1, page.Gap, len(page.Edges))
 		}
@@ -365,7 +365,7 @@ func TestErasuresAtTheSameTime(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	must.Do(t, s.CatchUpAll(s.ctx))
+	require.NoError(t, s.CatchUpAll(s.ctx))
 	if n := s.raw.XLen(s.ctx, "events:").Val(); n != count+50 {
 		t.Errorf("the log has %d entries, want %d", n, count+50)
 	}
@@ -380,15 +380,15 @@ func TestErasureReadsLargeKeysInSteps(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil, one)
 	name, id := randomName(), s.post("bob").ID
-	must.Get(s.Flag(s.ctx, name, id, reports.Spam, "a note"))(t)
+	require.Value(s.Flag(s.ctx, name, id, reports.Spam, "a note"))(t)
 	s.deny(string(name), nil, "spam")
 	s.deny("eve", nil, "spam")
 	flag, denial := s.raw.HGet(s.ctx, "flags:"+id.Number(), name.Member()).Val(), s.raw.HGet(s.ctx, "denials:", "user:eve").Val()
 	const others = 3000
 	for i := range others {
 		user := fmt.Sprint("user:other", i)
-		must.Do(t, s.raw.HSet(s.ctx, "flags:"+id.Number(), user, strings.ReplaceAll(flag, name.Member(), user)).Err())
-		must.Do(t, s.raw.HSet(s.ctx, "denials:", user, denial).Err())
+		require.NoError(t, s.raw.HSet(s.ctx, "flags:"+id.Number(), user, strings.ReplaceAll(flag, name.Member(), user)).Err())
+		require.NoError(t, s.raw.HSet(s.ctx, "denials:", user, denial).Err())
 		if i%10 == 0 {
 			s.delete(s.post("bob").ID, site.Actor{Name: name, Moderator: true})
 		}
@@ -409,7 +409,7 @@ func TestErasureReadsLargeKeysInSteps(t *testing.T) {
 		}
 		return err
 	}))
-	did := must.Get(erase.User(s.ctx, s.reopened(client, nil, one).Repo, string(name), erase.Options{}))(t)
+	did := require.Value(erase.User(s.ctx, s.reopened(client, nil, one).Repo, string(name), erase.Options{}))(t)
 	if longest > 1100 || did.Looked < 4*others {
 		t.Errorf("%d fields or keys were read at once, and %d looked at, want at most 1100, and at least %d", longest, did.Looked, 4*others)
 	}
@@ -436,21 +436,21 @@ func TestFindListsWords(t *testing.T) {
 	name := randomName()
 	d := s.fresh("go")
 	d.Title = "A reply to " + strings.ToUpper(string(name[:11])) + string(name[11:])
-	a := must.Get(s.Post(s.ctx, "bob", d))(t)
+	a := require.Value(s.Post(s.ctx, "bob", d))(t)
 	b := s.post(name)
 	s.edit(b.ID, site.Actor{Name: name}, redisrepo.Edit{Title: new("by " + string(name))})
 	s.edit(b.ID, site.Actor{Name: name}, redisrepo.Edit{Title: new("title")})
 	s.flag(a.ID, "carol", reports.Abuse, "it insults "+string(name))
-	must.Get(s.Delete(s.ctx, a.ID, moderator, site.Why{Ground: site.GroundRules, Reason: "about " + string(name)}))(t)
+	require.Value(s.Delete(s.ctx, a.ID, moderator, site.Why{Ground: site.GroundRules, Reason: "about " + string(name)}))(t)
 	s.deny("bob", nil, "insults "+string(name))
 	var found []string
 	find := func() {
 		found = nil
-		must.Do(t, erase.Find(s.ctx, s.Repo, string(name), func(f erase.Found) { found = append(found, f.Where) }))
+		require.NoError(t, erase.Find(s.ctx, s.Repo, string(name), func(f erase.Found) { found = append(found, f.Where) }))
 	}
 	find()
 	first := fmt.Sprint(found)
-	must.Get(erase.User(s.ctx, s.Repo, string(name), erase.Options{}))(t)
+	require.Value(erase.User(s.ctx, s.Repo, string(name), erase.Options{}))(t)
 	find()
 	if len(found) != 9 {
 		t.Errorf("found %q, want title and reason of article:1, a version of article:2, a report, a denial, its entry and others of the logs", found)

@@ -16,8 +16,8 @@ import (
 	"frontpage/redisrepo/events"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/wire"
-	"frontpage/tests/must"
 	"frontpage/tests/programtest"
+	"frontpage/tests/require"
 )
 
 // Consumers of the feed get each event once, and a gap if and only if the store has lost an event that they had, whatever the
@@ -88,7 +88,7 @@ type feedConsumer struct {
 func newFeedHistory(t *testing.T, partitions int, seed uint64) *feedHistory {
 	h := &feedHistory{random: rand.New(rand.NewPCG(seed, uint64(partitions))), options: []redisrepo.Option{redisrepo.WithPartitions(partitions)}, number: 5000}
 	h.testSite = newSite(t, func(r *site.Rules) { r.Events, r.Milestones = 8+h.random.IntN(30), []int{2, 3} }, h.options...)
-	must.Do(t, h.CatchUpAll(h.ctx))
+	require.NoError(t, h.CatchUpAll(h.ctx))
 	h.all, h.dropped, h.last = make([][]redis.XMessage, partitions), make([]int, partitions), make([]string, partitions)
 	for i, kinds := range [][]events.EventKind{nil, nil, {events.EventMilestone}, {events.EventVoted}, {events.EventPosted, events.EventEdited}, {events.EventDeleted}} {
 		for _, watch := range []bool{false, true} {
@@ -143,7 +143,7 @@ func (h *feedHistory) change() {
 			}
 		}
 	case n < 92:
-		must.Do(h.t, h.CatchUpAll(h.ctx))
+		require.NoError(h.t, h.CatchUpAll(h.ctx))
 	case n < 94: // a restart with other rules
 		h.testSite = h.reopened(h.client(), func(r *site.Rules) { r.VoteScore = 400 + h.random.IntN(50) }, h.options...)
 	case n < 96:
@@ -151,14 +151,14 @@ func (h *feedHistory) change() {
 	case n < 98 && h.saved != nil:
 		h.restore()
 	case n == 99:
-		must.Get(erase.User(h.ctx, h.Repo, string(users[h.random.IntN(len(users))]), erase.Options{}))(h.t)
+		require.Value(erase.User(h.ctx, h.Repo, string(users[h.random.IntN(len(users))]), erase.Options{}))(h.t)
 	}
 }
 
 // look notes which events there are.
 func (h *feedHistory) look() {
 	for i, tag := range h.Tags() {
-		found := must.Get(h.raw.XRange(h.ctx, tag+"events:", "-", "+").Result())(h.t)
+		found := require.Value(h.raw.XRange(h.ctx, tag+"events:", "-", "+").Result())(h.t)
 		kept := 0
 		for _, m := range found {
 			switch {
@@ -199,7 +199,7 @@ func (h *feedHistory) restore() {
 	}
 	for key, dump := range h.saved.dumps {
 		if isBack(h.partitionOf(key)) {
-			must.Do(h.t, h.raw.Restore(h.ctx, key, h.saved.ttls[key], dump).Err())
+			require.NoError(h.t, h.raw.Restore(h.ctx, key, h.saved.ttls[key], dump).Err())
 		}
 	}
 	for i, n := range h.saved.events {
@@ -275,14 +275,14 @@ func (h *feedHistory) readFrom(c *feedConsumer) (edges []*events.EventEdge, gap 
 		}
 		defer w.Close()
 		for w.Behind() {
-			must.Do(h.t, w.CatchUp(h.ctx))
+			require.NoError(h.t, w.CatchUp(h.ctx))
 			for d, ok := w.Take(); ok; d, ok = w.Take() {
 				edges, gap = append(edges, d.Event()), gap || d.Event().Gap
 				d.Cursor()
 				d.Done(true)
 			}
 		}
-		if b := must.Get(h.gapOf(c))(h.t); len(edges) == 0 { // it comes with the next event
+		if b := require.Value(h.gapOf(c))(h.t); len(edges) == 0 { // it comes with the next event
 			gap = b
 		}
 		return edges, gap, w.Cursor(), false, nil

@@ -14,7 +14,7 @@ import (
 	"frontpage/redisrepo/events"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/wire"
-	"frontpage/tests/must"
+	"frontpage/tests/require"
 )
 
 // entry is an entry of a stream of events.
@@ -30,7 +30,7 @@ func (s *testSite) addEvents(entries ...entry) {
 	s.t.Helper()
 	for _, e := range entries {
 		tag := s.Tags()[e.article%len(s.Tags())]
-		must.Do(s.t, s.raw.Do(s.ctx, "XADD", tag+"events:", e.id, "kind", e.kind, "article", fmt.Sprintf("article:%d", e.article),
+		require.NoError(s.t, s.raw.Do(s.ctx, "XADD", tag+"events:", e.id, "kind", e.kind, "article", fmt.Sprintf("article:%d", e.article),
 			"revision", e.revision, "votes", 1, "downvotes", 0, "score", "1772366832", "by", "bob", "to", "1").Err())
 	}
 }
@@ -46,7 +46,7 @@ func feed(page events.EventPage) string {
 
 func (s *testSite) events(after *string, first int, kinds ...events.EventKind) events.EventPage {
 	s.t.Helper()
-	return must.Get(s.Events(s.ctx, after, kinds, &first))(s.t)
+	return require.Value(s.Events(s.ctx, after, kinds, &first))(s.t)
 }
 
 // wantFeed fails the test unless a page has these events, and says whether there are more and a gap.
@@ -167,7 +167,7 @@ func TestCursorAheadOfTheFeedIsAGap(t *testing.T) {
 func (s *testSite) addHidden(id string) {
 	s.t.Helper()
 	s.addEvents(entry{id, "imported", 900, 1})
-	must.Do(s.t, s.raw.HIncrBy(s.ctx, s.Tags()[900%len(s.Tags())]+"views:", "hidden", 1).Err())
+	require.NoError(s.t, s.raw.HIncrBy(s.ctx, s.Tags()[900%len(s.Tags())]+"views:", "hidden", 1).Err())
 }
 
 // A cursor after an entry that is no event stays valid when the feed drops the entry, however the reader got there.
@@ -190,9 +190,9 @@ func TestCursorOutlivesEntriesThatAreNoEvents(t *testing.T) {
 				s.addHidden("101001")
 				after := cursor(s)
 				s.wantFeed(s.events(&after, 10), "", false, false)
-				must.Do(t, s.CatchUpAll(s.ctx))
+				require.NoError(t, s.CatchUpAll(s.ctx))
 				s.addEvents(entry{"200000", "posted", 2, 1})
-				must.Do(t, s.CatchUpAll(s.ctx))
+				require.NoError(t, s.CatchUpAll(s.ctx))
 				if n := s.raw.XLen(s.ctx, "events:").Val(); isFirst && n != 1 || !isFirst && n != 2 {
 					t.Fatalf("the log has %d entries", n)
 				}
@@ -209,7 +209,7 @@ func TestCursorOutlivesEntriesThatAreNoEvents(t *testing.T) {
 func TestCursorAtTheNewestDroppedEventIsNotExpired(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, func(r *site.Rules) { r.Events = 3 }, one)
-	must.Do(t, s.CatchUpAll(s.ctx))
+	require.NoError(t, s.CatchUpAll(s.ctx))
 	empty := s.events(nil, 10).PageInfo.EndCursor
 	for i := range 3 {
 		s.addEvents(entry{fmt.Sprint(1000 + i), "voted", 1, i + 1})
@@ -218,13 +218,13 @@ func TestCursorAtTheNewestDroppedEventIsNotExpired(t *testing.T) {
 	edges := s.events(nil, 10).Edges
 	first := edges[0].Cursor()
 	s.addEvents(entry{"90000", "voted", 1, 4})
-	must.Do(t, s.CatchUpAll(s.ctx))
+	require.NoError(t, s.CatchUpAll(s.ctx))
 	s.wantFeed(s.events(&first, 10), "1.2 1.3 1.4", false, false)
 	if _, err := s.Events(s.ctx, empty, nil, nil); !errors.As(err, new(*events.ExpiredError)) {
 		t.Errorf("a cursor before it: got %v, want an ExpiredError", err)
 	}
 	s.addEvents(entry{"190000", "voted", 1, 5})
-	must.Do(t, s.CatchUpAll(s.ctx))
+	require.NoError(t, s.CatchUpAll(s.ctx))
 	if _, err := s.Events(s.ctx, &first, nil, nil); !errors.As(err, new(*events.ExpiredError)) {
 		t.Errorf("after the next one was dropped: got %v, want an ExpiredError", err)
 	}
@@ -242,7 +242,7 @@ func TestCursorsOfEarlierVersionsStayValid(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, func(r *site.Rules) { r.Events = 4 }, one)
 	s.addEvents(entry{"100000", "posted", 1, 1}, entry{"101000", "voted", 1, 2}, entry{"102000", "voted", 1, 3}, entry{"104000", "voted", 1, 4})
-	must.Do(t, s.CatchUpAll(s.ctx))
+	require.NoError(t, s.CatchUpAll(s.ctx))
 	for what, tt := range map[string]struct{ cursor, want string }{
 		"an event":                     {earlier("101000-0", "voted", 1, 2), "1.3 1.4 false"},
 		"an entry that was dropped":    {earlier("101500-0", "imported", 900, 1), "1.3 1.4 false"},

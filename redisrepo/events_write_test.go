@@ -12,7 +12,7 @@ import (
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/events"
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
+	"frontpage/tests/require"
 )
 
 // story returns all events of the feed, one a line.
@@ -55,16 +55,16 @@ func TestChangesHaveEvents(t *testing.T) {
 		s.vote(id, "bob", down)
 		s.vote(id, "bob", none)
 		for range 2 {
-			must.Get(s.Regroup(s.ctx, id, alice(), []string{"c"}, []string{"go"}))(t)
-			must.Get(s.Edit(s.ctx, id, alice(), redisrepo.Edit{Title: new("other")}))(t)
+			require.Value(s.Regroup(s.ctx, id, alice(), []string{"c"}, []string{"go"}))(t)
+			require.Value(s.Edit(s.ctx, id, alice(), redisrepo.Edit{Title: new("other")}))(t)
 		}
-		must.Get(s.Edit(s.ctx, id, moderator, redisrepo.Edit{Title: new("third"), Groups: []string{"d"}}))(t)
-		must.Get(s.Edit(s.ctx, id, alice(), redisrepo.Edit{Groups: []string{}}))(t)
+		require.Value(s.Edit(s.ctx, id, moderator, redisrepo.Edit{Title: new("third"), Groups: []string{"d"}}))(t)
+		require.Value(s.Edit(s.ctx, id, alice(), redisrepo.Edit{Groups: []string{}}))(t)
 		for range 2 {
 			s.delete(id, moderator)
 		}
 		for range 2 {
-			must.Get(s.Undelete(s.ctx, id, moderator))(t)
+			require.Value(s.Undelete(s.ctx, id, moderator))(t)
 		}
 		want := strings.ReplaceAll(`posted ID r1 votes 1-0 score 432 by alice groups [go redis]
 voted ID r2 votes 2-0 score 864 by bob direction 1
@@ -163,7 +163,7 @@ func TestSitesWithoutAFeedWriteNone(t *testing.T) {
 	id := s.post("alice", "go").ID
 	s.vote(id, "bob", up)
 	s.delete(id, moderator)
-	must.Do(t, s.CatchUpAll(s.ctx))
+	require.NoError(t, s.CatchUpAll(s.ctx))
 	_, err := s.Events(s.ctx, nil, nil, nil)
 	if wantRefused(t, err, "INVALID"); s.raw.HExists(s.ctx, "article:1", "milestone").Val() {
 		t.Error("a site without events has a feed, or milestones")
@@ -180,7 +180,7 @@ func TestFeedDropsItsOldestEvents(t *testing.T) {
 	for i := range 600 {
 		s.vote(id, site.UserName(fmt.Sprint("v", i)), up)
 	}
-	must.Do(t, s.CatchUpAll(s.ctx))
+	require.NoError(t, s.CatchUpAll(s.ctx))
 	if n := s.raw.XLen(s.ctx, "events:").Val(); n != 200 {
 		t.Errorf("the feed has %d events, want 200", n)
 	}
@@ -326,10 +326,10 @@ func TestKilledConsumersSeeEveryRevision(t *testing.T) {
 			}
 		})
 	}
-	limit := time.Now().Add(must.Patience)
+	limit := time.Now().Add(require.Timeout)
 	for range rounds {
 		enough := acknowledged.Load() + changesBetween
-		must.Soon(t, "acknowledged changes", func() bool { return acknowledged.Load() >= enough || time.Now().After(limit) })
+		require.Eventually(t, "acknowledged changes", func() bool { return acknowledged.Load() >= enough || time.Now().After(limit) })
 		s.server.Kill()
 		s.server.Restart()
 	}

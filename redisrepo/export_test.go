@@ -15,7 +15,7 @@ import (
 	"frontpage/redisrepo/live"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/wire"
-	"frontpage/tests/must"
+	"frontpage/tests/require"
 )
 
 // WithUpgrade adds an upgrade after the real ones: step is called with the key of each article.
@@ -67,7 +67,7 @@ func ParseEntry(fields map[string]any) (*site.Article, error) {
 }
 
 func unopened() *articles.Articles {
-	return must.Have(articles.New(&wire.Store{Rules: site.DefaultRules()}))
+	return require.Must(articles.New(&wire.Store{Rules: site.DefaultRules()}))
 }
 
 // Decode decodes the hash of article:1.

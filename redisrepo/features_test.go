@@ -13,7 +13,7 @@ import (
 
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
+	"frontpage/tests/require"
 )
 
 // noFeatures is a site that keeps none of the features.
@@ -156,7 +156,7 @@ func TestBuildingGoesOnWhereItWasInterrupted(t *testing.T) {
 	}
 	newest := s.raw.ZRevRangeWithScores(s.ctx, "time:", 400, 400).Val()[0].Score
 	s.do("HSET meta: calendar", "building "+strconv.FormatFloat(newest, 'f', -1, 64))
-	must.Get(redisrepo.New(s.ctx, s.server.Client, rules, redisrepo.WithClock(s.clock.now), progress))(t)
+	require.Value(redisrepo.New(s.ctx, s.server.Client, rules, redisrepo.WithClock(s.clock.now), progress))(t)
 	places := map[string]int{} // by unit
 	for list, scores := range s.storedCalendar() {
 		places[strings.Split(list, ":")[1]] += len(scores)

@@ -21,14 +21,14 @@ import (
 	"frontpage/redisrepo/rankings"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/store"
-	"frontpage/tests/must"
 	"frontpage/tests/programtest"
+	"frontpage/tests/require"
 )
 
 // embedded opens an empty site in the store in memory, which is miniredis.
 func embedded(t *testing.T, change func(*site.Rules), options ...redisrepo.Option) *testSite {
 	t.Helper()
-	memory := must.Get(store.Open(t.Context(), store.Options{URL: "memory://", Timeout: time.Minute, Log: slog.New(slog.DiscardHandler)}))(t)
+	memory := require.Value(store.Open(t.Context(), store.Options{URL: "memory://", Timeout: time.Minute, Log: slog.New(slog.DiscardHandler)}))(t)
 	t.Cleanup(func() { _ = memory.Close() })
 	s := &testSite{t: t, ctx: t.Context(), rules: site.DefaultRules(), clock: new(clock), links: new(atomic.Int64), raw: memory.Client.(*redis.Client)}
 	return s.reopened(memory.Client, change, options...)
@@ -97,9 +97,9 @@ func (w *frontWalk) pass(until time.Time) {
 	for hour := hourAt(w.testSite) + 1; hour <= until.Unix()/3600; hour++ {
 		w.clock.set(timeOf(hour).Sub(opened))
 		size := 100
-		ids := must.Get(w.List(w.ctx, lists.AllArticles(site.ByScore, site.Descending), 1, &size))(w.t)
+		ids := require.Value(w.List(w.ctx, lists.AllArticles(site.ByScore, site.Descending), 1, &size))(w.t)
 		articles, errs := w.ArticlesByID(w.ctx, ids)
-		must.Do(w.t, errors.Join(errs...))
+		require.NoError(w.t, errors.Join(errs...))
 		page := &rankings.FrontPage{At: timeOf(hour)}
 		for i, id := range ids {
 			page.Places = append(page.Places, &rankings.FrontPlace{ID: id, Rank: i + 1, Score: articles[i].Score})
@@ -131,7 +131,7 @@ func frontText(page *rankings.FrontPage) string {
 func (w *frontWalk) wantPage(hour int64) {
 	w.t.Helper()
 	at := timeOf(hour).Add(time.Duration(w.IntN(3600)) * time.Second)
-	page := must.Get(w.FrontPage(w.ctx, at))(w.t)
+	page := require.Value(w.FrontPage(w.ctx, at))(w.t)
 	if got := frontText(page); got != w.seen[hour] {
 		w.t.Fatalf("FrontPage(%v) =\n%s\nwant\n%s", at, got, w.seen[hour])
 	}
@@ -155,7 +155,7 @@ func (w *frontWalk) compare() {
 		}
 	}
 	w.compareRanks(48)
-	best := must.Get(w.BestRanks(w.ctx, w.articles))(w.t)
+	best := require.Value(w.BestRanks(w.ctx, w.articles))(w.t)
 	for i, id := range w.articles {
 		want, known := w.best[id]
 		if got := best[i]; known != (got != nil) || known && *got != want {
@@ -168,7 +168,7 @@ func (w *frontWalk) compare() {
 // compareRanks compares the ranks at the last hours with what the observer saw.
 func (w *frontWalk) compareRanks(hours int) {
 	w.t.Helper()
-	ranks := must.Get(w.FrontRanks(w.ctx, hours))(w.t)
+	ranks := require.Value(w.FrontRanks(w.ctx, hours))(w.t)
 	for _, id := range w.articles {
 		got, want := "", ""
 		for _, at := range ranks.Of(id) {
@@ -229,7 +229,7 @@ func TestFrontPagesSurviveAKilledServer(t *testing.T) {
 		w.server.Kill()
 		w.server.Restart()
 		<-done
-		must.Soon(t, "the server", func() bool { _, err := check.Check(t.Context(), w.Repo, func(string) {}); return err == nil })
+		require.Eventually(t, "the server", func() bool { _, err := check.Check(t.Context(), w.Repo, func(string) {}); return err == nil })
 		w.compare()
 	}
 }
@@ -355,7 +355,7 @@ func TestNoFrontPageIsOverwrittenWhenTheClockGoesBack(t *testing.T) {
 	s.clock.advance(3 * time.Hour)
 	s.vote(a.ID, "bob", up) // saves the page
 	at := s.clock.now()
-	before := must.Get(s.FrontPage(s.ctx, at))(t)
+	before := require.Value(s.FrontPage(s.ctx, at))(t)
 	s.clock.advance(-2 * time.Hour)
 	s.vote(b.ID, "bob", up)
 	s.vote(b.ID, "carol", up)
@@ -379,7 +379,7 @@ func TestFrontPageHasTheScoresOfLegacyClients(t *testing.T) {
 	s.clock.advance(time.Hour)
 	at := s.clock.now()
 	s.vote(a.ID, "bob", up)
-	page := must.Get(s.FrontPage(s.ctx, at))(t)
+	page := require.Value(s.FrontPage(s.ctx, at))(t)
 	var got []redis.Z
 	for _, place := range page.Places {
 		got = append(got, redis.Z{Member: place.ID.String(), Score: place.Score})
@@ -445,7 +445,7 @@ func TestFrontPagesBeginAgainWhenTheyAreSwitchedOn(t *testing.T) {
 	a := s.post("alice")
 	s.clock.advance(time.Hour)
 	s.vote(a.ID, "bob", up)
-	must.Get(s.BestRanks(s.ctx, []site.ArticleID{a.ID}))(t)
+	require.Value(s.BestRanks(s.ctx, []site.ArticleID{a.ID}))(t)
 	first := s.clock.now()
 	without := s.reopened(s.client(), func(r *site.Rules) { r.FrontPages = 0 })
 	if keys, fields := s.do("EXISTS front: best:"), s.do("HMGET clock: front front_since ranked"); keys != int64(0) || fmt.Sprint(fields) != "[<nil> <nil> <nil>]" {

@@ -10,8 +10,8 @@ import (
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 )
 
 // wantSafeRefusal fails the test unless err is a refusal that is safe to show.
@@ -112,7 +112,7 @@ func FuzzNormalizeLink(f *testing.F) {
 
 // Only a cursor that a listing gave is accepted, and only by that listing.
 func FuzzCursor(f *testing.F) {
-	repo := must.Get(redisrepo.New(f.Context(), redistest.Start(f).Client, site.DefaultRules()))(f)
+	repo := require.Value(redisrepo.New(f.Context(), redistest.Start(f).Client, site.DefaultRules()))(f)
 	for i, votes := range []int{0, 3, -2} {
 		link := "https://example.com/" + strconv.Itoa(i)
 		imported := redisrepo.Imported{
@@ -120,7 +120,7 @@ func FuzzCursor(f *testing.F) {
 			Draft: site.Draft{Title: "title", Link: &link, Groups: []string{"go"}},
 		}
 		_, errs := repo.Import(f.Context(), []redisrepo.Imported{imported})
-		must.Do(f, errs[0])
+		require.NoError(f, errs[0])
 	}
 	listings := []lists.Listing{
 		lists.AllArticles(site.ByScore, site.Descending), lists.AllArticles(site.ByTime, site.Ascending),

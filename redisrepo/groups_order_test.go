@@ -16,8 +16,8 @@ import (
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 )
 
 // sized are groups by name with their numbers of articles.
@@ -105,7 +105,7 @@ func TestGroupsBySizeAndPrefix(t *testing.T) {
 		// A page goes on from a position, whatever became of the group that was there.
 		by := lists.GroupList{Order: site.ByArticleCount}
 		page, _, err := s.Groups(s.ctx, by, site.PageRequest{First: new(3)})
-		must.Do(t, err)
+		require.NoError(t, err)
 		last := page[2]
 		for _, a := range articles {
 			if slices.Contains(a.Groups, last.Name) {

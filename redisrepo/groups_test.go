@@ -10,7 +10,7 @@ import (
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
+	"frontpage/tests/require"
 )
 
 var (
@@ -153,7 +153,7 @@ func TestUnreadListingExpires(t *testing.T) {
 	s := newSite(t, func(r *site.Rules) { r.GroupCacheTTL = time.Second })
 	a := s.post("alice", "go")
 	s.list(best("go"))
-	deadline, tick := time.After(must.Patience), time.NewTicker(20*time.Millisecond)
+	deadline, tick := time.After(require.Timeout), time.NewTicker(20*time.Millisecond)
 	defer tick.Stop()
 	for s.do("EXISTS score:go") == int64(1) {
 		s.vote(a.ID, "bob", up) // a write to a listing does not renew its expiry

@@ -23,8 +23,8 @@ import (
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/wire"
-	"frontpage/tests/must"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 )
 
 // TestMain silences go-redis, which writes a line for each call without a server.
@@ -86,7 +86,7 @@ func newSite(t *testing.T, change func(*site.Rules), options ...redisrepo.Option
 	t.Helper()
 	server := redistest.Start(t)
 	server.Client.AddHook(checkedCalls{t})
-	must.Do(t, wire.Join(t.Context(), server.Client, wire.JoinWait))
+	require.NoError(t, wire.Join(t.Context(), server.Client, wire.JoinWait))
 	s := &testSite{t: t, ctx: t.Context(), server: server, rules: site.DefaultRules(), clock: new(clock), links: new(atomic.Int64)}
 	s.raw = s.clientWith(func(*redis.Options) {})
 	return s.reopened(server.Client, change, append([]redisrepo.Option{redisrepo.WithPartitions(testPartitions)}, options...)...)
@@ -124,7 +124,7 @@ func (s *testSite) client(hooks ...redis.Hook) *redis.Client {
 	for _, hook := range hooks {
 		client.AddHook(hook)
 	}
-	must.Do(s.t, wire.Join(s.ctx, client, wire.JoinWait))
+	require.NoError(s.t, wire.Join(s.ctx, client, wire.JoinWait))
 	return client
 }
 
@@ -209,8 +209,8 @@ func (s *testSite) article(id site.ArticleID) *site.Article {
 func (s *testSite) positions(user site.UserName, ids ...site.ArticleID) string {
 	s.t.Helper()
 	articles, errs := s.ArticlesByID(s.ctx, ids)
-	must.Do(s.t, errors.Join(errs...))
-	return signs(must.Get(s.Votes(s.ctx, user, articles))(s.t))
+	require.NoError(s.t, errors.Join(errs...))
+	return signs(require.Value(s.Votes(s.ctx, user, articles))(s.t))
 }
 
 func signs(votes []*site.Vote) string {
@@ -228,7 +228,7 @@ func signs(votes []*site.Vote) string {
 // list returns the first page of a listing.
 func (s *testSite) list(l lists.Listing) []site.ArticleID {
 	s.t.Helper()
-	return must.Get(s.List(s.ctx, l, 1, nil))(s.t)
+	return require.Value(s.List(s.ctx, l, 1, nil))(s.t)
 }
 
 // best lists a group by score, the highest first.
@@ -247,7 +247,7 @@ func (s *testSite) wantList(l lists.Listing, want ...site.ArticleID) {
 func (s *testSite) violations() []string {
 	s.t.Helper()
 	var found []string
-	must.Get(check.Check(s.ctx, s.Repo, func(violation string) { found = append(found, violation) }))(s.t)
+	require.Value(check.Check(s.ctx, s.Repo, func(violation string) { found = append(found, violation) }))(s.t)
 	slices.Sort(found)
 	return found
 }
@@ -319,10 +319,10 @@ func (s *testSite) ttl(key string) time.Duration {
 func (s *testSite) dump() string {
 	s.t.Helper()
 	_ = s.CatchUpAll(s.ctx) // unless the test has Redis refuse it
-	keys := must.Get(s.raw.Keys(s.ctx, "*").Result())(s.t)
+	keys := require.Value(s.raw.Keys(s.ctx, "*").Result())(s.t)
 	slices.Sort(keys)
 	kinds, contents, ttls := make([]*redis.StatusCmd, len(keys)), make([]func() any, len(keys)), make([]*redis.DurationCmd, len(keys))
-	must.Get(s.raw.Pipelined(s.ctx, func(p redis.Pipeliner) error {
+	require.Value(s.raw.Pipelined(s.ctx, func(p redis.Pipeliner) error {
 		for i, key := range keys {
 			kinds[i], ttls[i] = p.Type(s.ctx, key), p.PTTL(s.ctx, key)
 		}
@@ -451,7 +451,7 @@ func (s *testSite) groups() ([]*site.Group, error) {
 func (s *testSite) wantCounts(want ...string) {
 	s.t.Helper()
 	var got []string
-	for _, group := range must.Get(s.groups())(s.t) {
+	for _, group := range require.Value(s.groups())(s.t) {
 		got = append(got, fmt.Sprint(group.Name, " ", group.ArticleCount))
 	}
 	if !slices.Equal(got, want) {
@@ -464,11 +464,11 @@ func (s *testSite) moved(options ...redisrepo.Option) *testSite {
 	s.t.Helper()
 	write := func(of *testSite) string {
 		var to bytes.Buffer
-		must.Get(export.Write(s.ctx, of.Repo, &to, export.Options{Report: s.t.Output()}))(s.t)
+		require.Value(export.Write(s.ctx, of.Repo, &to, export.Options{Report: s.t.Output()}))(s.t)
 		return to.String()
 	}
 	text, target := write(s), redistest.Start(s.t)
-	must.Get(export.Read(s.ctx, target.Client, s.rules, strings.NewReader(text), export.Options{Report: s.t.Output()}, append(options, redisrepo.WithClock(s.clock.now))...))(s.t)
+	require.Value(export.Read(s.ctx, target.Client, s.rules, strings.NewReader(text), export.Options{Report: s.t.Output()}, append(options, redisrepo.WithClock(s.clock.now))...))(s.t)
 	other := *s
 	other.server, other.raw = target, target.Client
 	result := other.reopened(target.Client, nil, options...)

@@ -22,8 +22,8 @@ import (
 	"frontpage/redisrepo/live"
 	"frontpage/redisrepo/rates"
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 )
 
 // An empty store takes the place of the one that a process knows. The numbers of its articles are those of lost
@@ -65,7 +65,7 @@ func TestFlushedStoreShowsNothingOfTheLostOne(t *testing.T) {
 					}
 				}
 				l.wantTaken(lost)
-				must.Soon(t, "an epoch", func() bool { return s.do("HGET meta: epoch") != nil })
+				require.Eventually(t, "an epoch", func() bool { return s.do("HGET meta: epoch") != nil })
 				s.do("DEL " + sentinel.String())
 				s.wantClean()
 			})
@@ -190,7 +190,7 @@ func TestFlushedStoreIsNoticedByAQuietProcess(t *testing.T) {
 	l := s.listen()
 	w := l.watch(1)
 	s.do("FLUSHALL")
-	must.Soon(t, "another epoch", func() bool {
+	require.Eventually(t, "another epoch", func() bool {
 		now := s.do("HGET meta: epoch")
 		return now != nil && now != before && s.do("HGET meta: vote_score") != nil
 	})
@@ -206,7 +206,7 @@ func TestLostTailShowsNothingOfTheLostArticles(t *testing.T) {
 	kept := s.post("alice", "go")
 	s.vote(kept.ID, "bob", up)
 	l.pass()
-	file := must.Get(os.Stat(s.server.AppendOnlyFile()))(t)
+	file := require.Value(os.Stat(s.server.AppendOnlyFile()))(t)
 	s.clock.advance(time.Minute)
 	posts := l.watchPosts("")
 	lost := s.post("alice", "go")
@@ -219,7 +219,7 @@ func TestLostTailShowsNothingOfTheLostArticles(t *testing.T) {
 	until(t, w, 3)
 
 	s.server.Kill()
-	must.Do(t, os.Truncate(s.server.AppendOnlyFile(), file.Size()))
+	require.NoError(t, os.Truncate(s.server.AppendOnlyFile(), file.Size()))
 	s.server.Restart()
 	s.clock.advance(time.Minute)
 	again := s.postAgain(lost.ID, posts)
@@ -253,7 +253,7 @@ func TestLaggingFailoverShowsNothingOfTheLostArticles(t *testing.T) {
 	}), nil)
 	kept := s.post("alice", "go")
 	for _, key := range s.raw.Keys(s.ctx, "*").Val() {
-		must.Do(t, replica.Client.RestoreReplace(s.ctx, key, 0, s.raw.Dump(s.ctx, key).Val()).Err())
+		require.NoError(t, replica.Client.RestoreReplace(s.ctx, key, 0, s.raw.Dump(s.ctx, key).Val()).Err())
 	}
 	l := process.listen()
 	posts := l.watchPosts("")
@@ -269,14 +269,14 @@ func TestLaggingFailoverShowsNothingOfTheLostArticles(t *testing.T) {
 	s.server.Kill()
 	s.clock.advance(time.Minute)
 	process.postAgain(lost.ID, posts)
-	must.Soon(t, "the new article", func() bool { got := take(w); return got != nil && got.Title == "again" && got.Votes == 1 })
+	require.Eventually(t, "the new article", func() bool { got := take(w); return got != nil && got.Title == "again" && got.Votes == 1 })
 }
 
 // postAgain posts an article, which gets a lost number, and waits for its announcement.
 func (s *testSite) postAgain(lost site.ArticleID, posts *live.Watch) *site.Article {
 	s.t.Helper()
 	var again *site.Article
-	must.Soon(s.t, "a post", func() bool {
+	require.Eventually(s.t, "a post", func() bool {
 		var err error
 		again, err = s.Post(s.ctx, "dave", draft("again", "go"))
 		return err == nil
@@ -358,7 +358,7 @@ func TestVersionChangesBeforeWatchesDeliver(t *testing.T) {
 	s := newSite(t, nil, one).listen()
 	a := s.post("alice")
 	other := s.reopened(s.client(), nil)
-	watch := must.Get(s.WatchArticles(s.ctx, []site.ArticleID{a.ID}))(t)
+	watch := require.Value(s.WatchArticles(s.ctx, []site.ArticleID{a.ID}))(t)
 	defer watch.Close()
 	for i := range 10 {
 		s.settle()

@@ -12,13 +12,13 @@ import (
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
+	"frontpage/tests/require"
 )
 
 // The tests of the site read the same table.
 func TestHostsOfLinks(t *testing.T) {
 	t.Parallel()
-	text := must.Get(os.ReadFile("testdata/hosts.json"))(t)
+	text := require.Value(os.ReadFile("testdata/hosts.json"))(t)
 	hosts := map[string]string{}
 	if err := json.Unmarshal(text, &hosts); err != nil || len(hosts) < 20 {
 		t.Fatalf("%d hosts, %v", len(hosts), err)
@@ -54,7 +54,7 @@ func TestHostsListTheirArticles(t *testing.T) {
 		s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
 		ids := make([]site.ArticleID, 6)
 		for i, link := range []string{"https://www.a.example/1", "http://A.example:80/2", "https://b.example/3", "https://a.example:81/4", "https://a.example/5", ""} {
-			a := must.Get(s.Post(s.ctx, "alice", site.Draft{Title: "t", Link: &link, Text: new("x")}))(t)
+			a := require.Value(s.Post(s.ctx, "alice", site.Draft{Title: "t", Link: &link, Text: new("x")}))(t)
 			if host := a.Host(); (host == nil) != (link == "") || host != nil && host.Name != site.HostOf(link) {
 				t.Errorf("the host of %q is %v", link, host)
 			}
@@ -76,7 +76,7 @@ func TestHostsListTheirArticles(t *testing.T) {
 		if keys := s.raw.Keys(s.ctx, "*host:").Val(); len(keys) > 0 {
 			t.Errorf("an article without a link is in %q", keys)
 		}
-		must.Get(s.Edit(s.ctx, ids[0], alice(), redisrepo.Edit{Title: new("other"), Groups: []string{"go"}}))(t)
+		require.Value(s.Edit(s.ctx, ids[0], alice(), redisrepo.Edit{Title: new("other"), Groups: []string{"go"}}))(t)
 		wantHosts(ids[4], ids[1], ids[0])
 		for _, by := range []site.Actor{alice(), moderator} {
 			s.delete(ids[1], by)
@@ -156,7 +156,7 @@ func TestUpgradeListsTheArticlesOfHosts(t *testing.T) {
 		}
 		s.imports(imported...)
 		s.delete(300, moderator)
-		must.Get(s.Post(s.ctx, "alice", site.Draft{Title: "t", Text: new("x")}))(t)
+		require.Value(s.Post(s.ctx, "alice", site.Draft{Title: "t", Text: new("x")}))(t)
 		s.imports(redisrepo.Imported{ID: 4000, Poster: "zoe", PostedAt: opened, Votes: 1, Draft: linked("https://h3.example/")})
 		want := s.dump()
 		var lost int
@@ -181,7 +181,7 @@ func TestUpgradeListsTheArticlesOfHosts(t *testing.T) {
 		s.opensTogether(partitions)
 		s.wantStore(want, "after an upgrade by several processes")
 		s.delete(301, moderator)
-		must.Do(t, s.ListHosts(s.ctx, 301)) // of a process that has read it before
+		require.NoError(t, s.ListHosts(s.ctx, 301)) // of a process that has read it before
 		s.wantClean()
 	})
 }

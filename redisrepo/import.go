@@ -234,7 +234,7 @@ func (r *Repo) recordImported(ctx context.Context, calls []importCall) error {
 			links = append(links, articles.Linked{ID: c.article.ID, Link: c.submission.Link, Time: c.linkTime})
 		}
 	}
-	err := cmp.Or(r.Layout.RecordLinks(ctx, links), r.Sessions.RecordLooks(ctx, posters))
+	err := cmp.Or(r.Layout.RecordLinks(ctx, links), r.Sessions.RecordSkeletons(ctx, posters))
 	for _, c := range calls {
 		if err != nil && *c.err == nil {
 			*c.err = failover.Wrap("record the link and the poster of "+c.article.ID.String(), err)

@@ -15,8 +15,8 @@ import (
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/transfer"
-	"frontpage/tests/must"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 )
 
 // old returns an article that was posted age before now.
@@ -356,9 +356,9 @@ func TestKilledImportCanBeRepeated(t *testing.T) {
 func TestAFailureOfAllImportedArticlesIsReportedOnce(t *testing.T) {
 	t.Parallel()
 	client, rules := redistest.Start(t).Client, site.DefaultRules()
-	repo := must.Get(redisrepo.New(t.Context(), redistest.Start(t).Client, rules))(t)
-	filling := must.Get(transfer.Fill(t.Context(), client, rules, transfer.Source{Digest: "x", Rules: repo.Layout.RankingRules(), Meta: transfer.Meta{Last: 3}}))(t)
-	must.Do(t, client.Set(t.Context(), "time:", "of the wrong type", 0).Err())
+	repo := require.Value(redisrepo.New(t.Context(), redistest.Start(t).Client, rules))(t)
+	filling := require.Value(transfer.Fill(t.Context(), client, rules, transfer.Source{Digest: "x", Rules: repo.Layout.RankingRules(), Meta: transfer.Meta{Last: 3}}))(t)
+	require.NoError(t, client.Set(t.Context(), "time:", "of the wrong type", 0).Err())
 	var records []*transfer.Record
 	for id := range site.ArticleID(3) {
 		records = append(records, &transfer.Record{ID: id + 1, Title: "A title", Text: "A text", Poster: "ada", Time: 1_000_000_000, Votes: 1, Revision: 1})

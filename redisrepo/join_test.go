@@ -13,8 +13,8 @@ import (
 	"frontpage/redisrepo/failover"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/wire"
-	"frontpage/tests/must"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 )
 
 // While the replica that is to confirm votes does not answer, no vote is acknowledged, although votes and reads of many
@@ -22,11 +22,11 @@ import (
 func TestVotesThatNoReplicaConfirmsFailTogether(t *testing.T) {
 	t.Parallel()
 	port := redistest.UnusedPort(t)
-	primary := must.Get(redistest.Open("--port", port, "--bind", "127.0.0.1", "--repl-diskless-sync-delay", "0"))(t)
+	primary := require.Value(redistest.Open("--port", port, "--bind", "127.0.0.1", "--repl-diskless-sync-delay", "0"))(t)
 	t.Cleanup(primary.Close)
-	replica := must.Get(redistest.Open("--replicaof", "127.0.0.1 "+port))(t)
+	replica := require.Value(redistest.Open("--replicaof", "127.0.0.1 "+port))(t)
 	t.Cleanup(replica.Close)
-	must.Soon(t, "the replica is online", func() bool {
+	require.Eventually(t, "the replica is online", func() bool {
 		return strings.Contains(primary.Client.Info(t.Context(), "replication").Val(), "state=online")
 	})
 	options := *primary.Client.Options()
@@ -34,14 +34,14 @@ func TestVotesThatNoReplicaConfirmsFailTogether(t *testing.T) {
 	client := redis.NewClient(&options)
 	t.Cleanup(func() { _ = client.Close() })
 	failover.LimitWaiting(client)
-	repo := must.Get(redisrepo.New(t.Context(), client, site.DefaultRules(), redisrepo.WithPartitions(1), redisrepo.WithAcks(1)))(t)
-	must.Do(t, wire.Join(t.Context(), client, wire.JoinWait))
+	repo := require.Value(redisrepo.New(t.Context(), client, site.DefaultRules(), redisrepo.WithPartitions(1), redisrepo.WithAcks(1)))(t)
+	require.NoError(t, wire.Join(t.Context(), client, wire.JoinWait))
 	text := "text"
 	var ids []site.ArticleID // votes on one article would wait for each other
 	for range 16 {
-		ids = append(ids, must.Get(repo.Post(t.Context(), "alice", site.Draft{Title: "title", Text: &text}))(t).ID)
+		ids = append(ids, require.Value(repo.Post(t.Context(), "alice", site.Draft{Title: "title", Text: &text}))(t).ID)
 	}
-	must.Get(repo.Vote(t.Context(), ids[0], "bob", up, ""))(t)
+	require.Value(repo.Vote(t.Context(), ids[0], "bob", up, ""))(t)
 
 	replica.Pause()
 	var all sync.WaitGroup

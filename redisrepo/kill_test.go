@@ -14,7 +14,7 @@ import (
 	"frontpage/redisrepo/failover"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
+	"frontpage/tests/require"
 )
 
 const (
@@ -77,7 +77,7 @@ func TestKilledServerLosesNoAcknowledgedVote(t *testing.T) {
 		})
 	}
 
-	limit, stop := context.WithTimeout(t.Context(), must.Patience)
+	limit, stop := context.WithTimeout(t.Context(), require.Timeout)
 	defer stop()
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()

@@ -13,9 +13,9 @@ import (
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/rates"
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
 	"frontpage/tests/programtest"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 )
 
 const leasedMost, leasedWindow = 100_000, 64 * time.Second
@@ -30,7 +30,7 @@ func leased(t *testing.T, repo *redisrepo.Repo, user site.UserName, amount int) 
 		charges[0].Most *= 10
 		charges = append([]rates.Charge{c}, charges...)
 	}
-	balances := must.Get(repo.Charge(t.Context(), "cost", charges))(t)
+	balances := require.Value(repo.Charge(t.Context(), "cost", charges))(t)
 	kept := !slices.ContainsFunc(balances, func(b rates.Balance) bool { return !b.Kept })
 	if kept != (balances[0].Wait == 0) {
 		t.Errorf("balance = %+v, want a wait if and only if the charge is refused", balances[0])
@@ -71,7 +71,7 @@ func TestLeasesKeepTheLimitInAnyWindow(t *testing.T) {
 				case 2:
 					s.clock.advance(time.Duration(random.IntN(5000)) * time.Millisecond)
 				case 3:
-					must.Do(t, repos[process].ReturnLeases(s.ctx))
+					require.NoError(t, repos[process].ReturnLeases(s.ctx))
 				}
 				s.clock.advance(pause)
 				amount := 1 + random.IntN(2000)
@@ -183,7 +183,7 @@ func TestLeasesEnd(t *testing.T) {
 	if got := used(); got <= each*times || got > 2*each*times {
 		t.Errorf("%d points are counted, want more than the %d that were used, and at most twice as many", got, each*times)
 	}
-	must.Do(t, stopped.ReturnLeases(s.ctx))
+	require.NoError(t, stopped.ReturnLeases(s.ctx))
 	if got := used(); got != each*times+1 {
 		t.Errorf("%d points are counted after the end of the process, want %d", got, each*times+1)
 	}

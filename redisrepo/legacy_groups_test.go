@@ -16,8 +16,8 @@ import (
 	"frontpage/redisrepo/failover"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 )
 
 // manyGroups is the number of groups of withManyGroups, of which one round trip cannot ask all.
@@ -39,7 +39,7 @@ func withManyGroups(t *testing.T, hooks ...redis.Hook) *testSite {
 		}
 		return nil
 	})
-	must.Do(t, err)
+	require.NoError(t, err)
 	return s.reopened(s.client(hooks...), nil)
 }
 

@@ -10,7 +10,7 @@ import (
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
+	"frontpage/tests/require"
 )
 
 // wantDuplicate fails the test unless err is a refusal that names the first article.
@@ -101,7 +101,7 @@ func TestLinksWithOneNormalizedFormAreDuplicates(t *testing.T) {
 			t.Parallel()
 			s := newSite(t, nil)
 			for _, links := range [][2]string{{tt.first, tt.second}, {tt.second, tt.first}} {
-				first := must.Get(s.Post(s.ctx, "alice", linked(links[0])))(t)
+				first := require.Value(s.Post(s.ctx, "alice", linked(links[0])))(t)
 				second, err := s.Post(s.ctx, "bob", linked(links[1]))
 				if !tt.other {
 					wantDuplicate(t, err, first.ID)
@@ -120,7 +120,7 @@ func TestLinkIsReservedForLinkWindow(t *testing.T) {
 		s := newSite(t, func(r *site.Rules) { r.LinkWindow = day }, partitions)
 		d := linked("https://a.example/x")
 		d.IdempotencyKey = new("k")
-		first := must.Get(s.Post(s.ctx, "alice", d))(t)
+		first := require.Value(s.Post(s.ctx, "alice", d))(t)
 		post := func(by site.UserName, change func(*site.Draft)) (*site.Article, error) {
 			other := d
 			if change(&other); other.Link != nil {
@@ -168,7 +168,7 @@ func TestLinkIsReservedForLinkWindow(t *testing.T) {
 		_, err = post("bob", unkeyed)
 		wantDuplicate(t, err, first.ID)
 		s.clock.advance(time.Second)
-		second := must.Get(post("bob", unkeyed))(t)
+		second := require.Value(post("bob", unkeyed))(t)
 		_, err = post("carol", unkeyed)
 		wantDuplicate(t, err, second.ID)
 		off := s.reopened(s.server.Client, noLinkWindow, partitions)
@@ -273,7 +273,7 @@ func TestArticleByLinkIsTheNewest(t *testing.T) {
 		s.wantNewest(link, 0)
 		var last site.ArticleID
 		for range 3 {
-			a := must.Get(s.Post(s.ctx, "alice", linked("https://a.example/x")))(t)
+			a := require.Value(s.Post(s.ctx, "alice", linked("https://a.example/x")))(t)
 			last = a.ID
 			s.wantNewest(link, last)
 			s.clock.advance(30 * day)
@@ -330,13 +330,13 @@ func TestImportedLinksAreReserved(t *testing.T) {
 		_, err := s.Post(s.ctx, "alice", linked("http://a.example/x/"))
 		wantDuplicate(t, err, 8) // of two that were posted at once, that with the higher number
 		s.wantNewest("https://b.example", 7)
-		b := must.Get(s.Post(s.ctx, "alice", linked("https://b.example/")))(t)
+		b := require.Value(s.Post(s.ctx, "alice", linked("https://b.example/")))(t)
 		s.imports(old(20, 3*day, 1, "go"))
 		s.Import(s.ctx, all)
 		s.wantNewest("https://b.example", b.ID)
 
 		s.clock.advance(5 * day) // a week after article:8 was posted
-		c := must.Get(s.Post(s.ctx, "bob", linked("https://a.example/x")))(t)
+		c := require.Value(s.Post(s.ctx, "bob", linked("https://a.example/x")))(t)
 		s.delete(8, moderator)
 		if added, errs := s.Import(s.ctx, all); added[3] || errs[3] != nil {
 			t.Errorf("Import of a deleted article = %v, %v, want no addition and no error", added, errs)

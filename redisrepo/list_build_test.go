@@ -17,9 +17,9 @@ import (
 	"frontpage/redisrepo/failover"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
 	"frontpage/tests/programtest"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 )
 
 // largeGroups lets groups be large from 41 articles on, and a step add about 10.
@@ -59,7 +59,7 @@ func withLargeGroup(t *testing.T, articles, partitions int) *testSite {
 func (s *testSite) whole(l lists.Listing) (all []site.ArticleID) {
 	s.t.Helper()
 	for page := 1; ; page++ {
-		ids := must.Get(s.List(s.ctx, l, page, new(100)))(s.t)
+		ids := require.Value(s.List(s.ctx, l, page, new(100)))(s.t)
 		if all = append(all, ids...); len(ids) < 100 {
 			return all
 		}

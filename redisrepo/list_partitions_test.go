@@ -17,9 +17,9 @@ import (
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
 	"frontpage/tests/programtest"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 )
 
 const sixteen = 16
@@ -273,7 +273,7 @@ func TestDeepPageNumbersReadFewArticles(t *testing.T) {
 					if page == 129 {
 						page = 2_000_000_000
 					}
-					must.Get(s.List(s.ctx, l, page, new(25)))(t)
+					require.Value(s.List(s.ctx, l, page, new(25)))(t)
 					if counted.trips > 14 || counted.items > 2100 || (name == "evenly" || name == "in turn") && (counted.trips > 6 || counted.items > 520) {
 						t.Errorf("%+v: page %d took %d round trips and %d articles, want a few, and at most 2100", l, page, counted.trips, counted.items)
 					}

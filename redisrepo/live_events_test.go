@@ -15,13 +15,13 @@ import (
 	"frontpage/redisrepo/events"
 	"frontpage/redisrepo/live"
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 )
 
 func (s *testSite) watchEvents(after string, kinds ...events.EventKind) *live.Watch {
 	s.t.Helper()
-	w := must.Get(s.WatchEvents(s.ctx, "after", after, kinds))(s.t)
+	w := require.Value(s.WatchEvents(s.ctx, "after", after, kinds))(s.t)
 	s.t.Cleanup(w.Close)
 	return w
 }
@@ -220,7 +220,7 @@ func TestResumedWatchSharesNoReadOfAFewEvents(t *testing.T) {
 		cursors = append(cursors, cursor)
 	}
 	late := l.watchEvents(cursors[0])
-	must.Do(t, late.CatchUp(t.Context()))
+	require.NoError(t, late.CatchUp(t.Context()))
 	for n := range 3 {
 		d, ok := late.Take()
 		if !ok || d.Event().Node.Revision != n+2 {
@@ -289,7 +289,7 @@ func TestOwnVoteUpdatesTheWatchedVoteAtOnce(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil) // without Listen
 	a := s.post("alice")
-	must.Get(s.WatchArticles(s.ctx, []site.ArticleID{a.ID}))(t)
+	require.Value(s.WatchArticles(s.ctx, []site.ArticleID{a.ID}))(t)
 	for _, want := range []site.Vote{none, up, down, none} {
 		s.vote(a.ID, "bob", want)
 		if vote, err := s.WatchedVote(s.ctx, "bob", a); err != nil || *vote != want {
@@ -322,7 +322,7 @@ func TestWatchedVoteIsForgottenWithTheVoters(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, noFeatures)
 	a := s.post("alice")
-	must.Get(s.WatchArticles(s.ctx, []site.ArticleID{a.ID}))(t)
+	require.Value(s.WatchArticles(s.ctx, []site.ArticleID{a.ID}))(t)
 	if vote, err := s.WatchedVote(s.ctx, "alice", a); err != nil || *vote != up {
 		t.Fatal(vote, err)
 	}

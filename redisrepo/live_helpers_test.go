@@ -12,7 +12,7 @@ import (
 
 	"frontpage/redisrepo/live"
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
+	"frontpage/tests/require"
 )
 
 // listener is a site whose Repo listens.
@@ -86,7 +86,7 @@ func await[T any](t *testing.T, c <-chan T, what string) {
 	t.Helper()
 	select {
 	case <-c:
-	case <-time.After(must.Patience):
+	case <-time.After(require.Timeout):
 		t.Fatalf("timed out waiting for %s", what)
 	}
 }
@@ -136,7 +136,7 @@ func (l *listener) settle() {
 	l.t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	timeout := time.After(must.Patience)
+	timeout := time.After(require.Timeout)
 	for _, tag := range l.tags {
 		first := l.probes + 1
 		for handled := false; !handled; {
@@ -180,12 +180,12 @@ func (l *listener) pass() {
 // awaitProcesses waits until so many processes of the site listen.
 func (s *testSite) awaitProcesses(n int64) {
 	s.t.Helper()
-	must.Soon(s.t, "processes that listen", func() bool { return s.do("PUBSUB NUMSUB changes:0").([]any)[1] == n })
+	require.Eventually(s.t, "processes that listen", func() bool { return s.do("PUBSUB NUMSUB changes:0").([]any)[1] == n })
 }
 
 func (l *listener) watch(ids ...site.ArticleID) *live.Watch {
 	l.t.Helper()
-	return must.Get(l.WatchArticles(l.ctx, ids))(l.t)
+	return require.Value(l.WatchArticles(l.ctx, ids))(l.t)
 }
 
 func (l *listener) watchPosts(group site.GroupName) *live.Watch {
@@ -224,7 +224,7 @@ func next(t *testing.T, w *live.Watch) *site.Article {
 // delivery waits until there is something to take, and returns it before it is sent.
 func delivery(t *testing.T, w *live.Watch) live.Delivery {
 	t.Helper()
-	timeout := time.After(must.Patience)
+	timeout := time.After(require.Timeout)
 	for {
 		if d, ok := w.Take(); ok {
 			return d

@@ -18,8 +18,8 @@ import (
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/events"
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 )
 
 func TestPostsAreDelivered(t *testing.T) {
@@ -54,7 +54,7 @@ func TestArticlesFromBeforeListenAreNotPosts(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
 	s.post("alice")
-	w := must.Get(s.WatchPosts(s.ctx, ""))(t)
+	w := require.Value(s.WatchPosts(s.ctx, ""))(t)
 	l := s.listen()
 	l.wantTaken(w)
 	a := s.post("alice")
@@ -67,7 +67,7 @@ func TestPostsBeforeTheFirstSubscriptionAreDelivered(t *testing.T) {
 	s := newSite(t, nil)
 	s.post("alice")
 	late := s.reopened(s.client(), nil)
-	w := must.Get(late.WatchPosts(s.ctx, ""))(t)
+	w := require.Value(late.WatchPosts(s.ctx, ""))(t)
 	a := s.post("alice")
 	l := late.listen()
 	l.wantTaken(w, a.ID)
@@ -86,7 +86,7 @@ func TestWatchBeginsAlsoWhilePostsGoOn(t *testing.T) {
 			s.post("alice")
 		}
 	})), nil)
-	must.Get(s.WatchPosts(s.ctx, ""))(t)
+	require.Value(s.WatchPosts(s.ctx, ""))(t)
 	if reads != 1 {
 		t.Errorf("a watch began after %d reads of the log, want 1", reads)
 	}
@@ -257,7 +257,7 @@ func TestWatchesWorkOnTheEmbeddedStore(t *testing.T) {
 	s.wantList(best("go"), a.ID)
 	_, err := s.Post(s.ctx, "bob", site.Draft{Title: "again", Link: a.Link})
 	wantDuplicate(t, err, a.ID)
-	must.Get(s.Vote(s.ctx, a.ID, "dave", up, "b"))(t)
+	require.Value(s.Vote(s.ctx, a.ID, "dave", up, "b"))(t)
 	l.pass()
 	take(w)
 	if got := fmt.Sprint(audited(s, a.ID)); got != "[alice +1 bob +1 carol -1 dave +1 0s b]" {
@@ -341,13 +341,13 @@ func (l *listener) cut(f *fails) {
 // signal sends a signal to the server.
 func (l *listener) signal(pid int, signal syscall.Signal) {
 	l.t.Helper()
-	must.Do(l.t, syscall.Kill(pid, signal))
+	require.NoError(l.t, syscall.Kill(pid, signal))
 }
 
 func (l *listener) pid() int {
 	l.t.Helper()
 	_, rest, _ := strings.Cut(l.do("INFO server").(string), "process_id:")
-	return must.Get(strconv.Atoi(strings.Fields(rest)[0]))(l.t)
+	return require.Value(strconv.Atoi(strings.Fields(rest)[0]))(l.t)
 }
 
 // holds is a hook that holds back one reply of hgetall in a pipeline, which reads articles, while its on is set.

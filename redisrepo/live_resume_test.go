@@ -16,7 +16,7 @@ import (
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/live"
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
+	"frontpage/tests/require"
 )
 
 // resumePosts watches for the posts after a cursor.
@@ -207,7 +207,7 @@ func TestPostsGoOnAfterAListAndAfterAnArticle(t *testing.T) {
 	s.clock.advance(time.Minute) // more than the clocks of partitions may differ
 	newest := s.post("alice")
 	_, page, err := s.Walk(s.ctx, lists.AllArticles(site.ByTime, site.Descending), site.PageRequest{First: new(1)})
-	must.Do(t, err)
+	require.NoError(t, err)
 	s.clock.advance(time.Minute)
 	a := s.post("alice")
 	for _, after := range []string{*page.StartCursor, newest.ID.String(), fmt.Sprint(int(newest.ID))} {
@@ -277,8 +277,8 @@ func TestArticlesGoOnAfterTheirRevisions(t *testing.T) {
 		"no revision of one":          {func() ([]int64, error) { return []int64{2, 2, 2, -1, -1}, nil }, ids[3:4]},
 		"revisions that were lost":    {func() ([]int64, error) { return []int64{9, 2, 2, 1, -1}, nil }, ids[:1]},
 	} {
-		revisions := must.Get(tt.revisions())(t)
-		w := must.Get(l.ResumeArticles(l.ctx, ids, revisions))(t)
+		revisions := require.Value(tt.revisions())(t)
+		w := require.Value(l.ResumeArticles(l.ctx, ids, revisions))(t)
 		t.Log(name)
 		l.wantTaken(w, tt.want...)
 		w.Close()
@@ -304,7 +304,7 @@ func TestForgedCursorHoldsFewArticles(t *testing.T) {
 		return base64.RawURLEncoding.EncodeToString(text)
 	}
 	w := l.resumePosts("", forge(0, math.MaxInt64))
-	text := must.Get(base64.RawURLEncoding.DecodeString(w.Cursor()))(t)
+	text := require.Value(base64.RawURLEncoding.DecodeString(w.Cursor()))(t)
 	text = text[1 : len(text)-crc32.Size]
 	number := func() int {
 		n, size := binary.Uvarint(text)
@@ -336,7 +336,7 @@ func TestResumedWatchDoesNotShowWhatWasDeleted(t *testing.T) {
 	s := two(t)
 	l := s[0].listen()
 	d := site.Draft{Title: "first", Link: new("https://a.example/"), Text: new("text"), Groups: []string{"go"}}
-	a := must.Get(s[1].Post(s[1].ctx, "alice", d))(t)
+	a := require.Value(s[1].Post(s[1].ctx, "alice", d))(t)
 	s[1].edit(a.ID, alice(), redisrepo.Edit{Title: new("second")})
 	before := l.watch(a.ID)
 	defer before.Close()
@@ -347,7 +347,7 @@ func TestResumedWatchDoesNotShowWhatWasDeleted(t *testing.T) {
 			t.Errorf("a watcher before the deletion got %+v, want the article as it was", got)
 		}
 		seen.Done(true)
-		w := must.Get(l.ResumeArticles(l.ctx, []site.ArticleID{a.ID}, []int64{revision}))(t)
+		w := require.Value(l.ResumeArticles(l.ctx, []site.ArticleID{a.ID}, []int64{revision}))(t)
 		defer w.Close()
 		resumed := delivery(t, w)
 		got := resumed.Newest()

@@ -14,8 +14,8 @@ import (
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/live"
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 )
 
 // Whatever changed, the whole article is delivered in its state after the change.
@@ -81,7 +81,7 @@ func TestBurstOfVotesIsDeliveredTogether(t *testing.T) {
 		w := l.watch(a.ID)
 		all.Go(func() {
 			takes, last := 0, 0
-			timeout := time.After(must.Patience)
+			timeout := time.After(require.Timeout)
 			for last <= votes {
 				select {
 				case <-w.Wake():

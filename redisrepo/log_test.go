@@ -14,7 +14,7 @@ import (
 	"frontpage/redisrepo/failover"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
+	"frontpage/tests/require"
 )
 
 // logged returns a function that returns what was added to the log since its last call: kind, article, revision, votes,
@@ -24,7 +24,7 @@ func (s *testSite) logged() func() []string {
 	last := "-"
 	entries := func() (texts []string) {
 		s.t.Helper()
-		for _, m := range must.Get(s.raw.XRange(s.ctx, "events:", last, "+").Result())(s.t) {
+		for _, m := range require.Value(s.raw.XRange(s.ctx, "events:", last, "+").Result())(s.t) {
 			v := m.Values
 			if v["kind"] == site.KindNoticed { // what a legacy client did
 				continue
@@ -83,7 +83,7 @@ func TestWritesAddToTheLog(t *testing.T) {
 		"a regrouping for naught": {write: func(s *testSite) { s.regroup(s.article(1), []string{"a"}, []string{"x"}) }},
 		"a repeated post": {write: func(s *testSite) {
 			for range 2 {
-				must.Get(s.Post(s.ctx, "bob", keyed))(s.t)
+				require.Value(s.Post(s.ctx, "bob", keyed))(s.t)
 			}
 			other := keyed
 			other.Title = "other"
@@ -120,7 +120,7 @@ func TestWritesAddToTheLog(t *testing.T) {
 		}},
 		"an import": {write: func(s *testSite) {
 			_, errs := s.Import(s.ctx, []redisrepo.Imported{old(50, time.Hour, 3, "a"), old(51, 9*week, 3)}) // perhaps sent twice
-			must.Do(s.t, errors.Join(errs...))
+			require.NoError(s.t, errors.Join(errs...))
 			s.article(50)
 			s.article(51)
 		}, want: []entry{{text: "imported article:50 1 3 0 1772364096 a"}, {text: "imported article:51 1 3 0 1766924496 "}}},
@@ -199,7 +199,7 @@ func TestEachDatabaseHasItsOwnChannel(t *testing.T) {
 			if told = m.Payload != "/"; told && (m.Channel != "changes:1" || len(sender) != 8 || partitions != "0") { // / proves the right to publish
 				t.Errorf("got %q on %s, want a name of 8 letters and partition 0 on changes:1", m.Payload, m.Channel)
 			}
-		case <-time.After(must.Patience):
+		case <-time.After(require.Timeout):
 			t.Fatal("timed out waiting for a message")
 		}
 	}
@@ -224,8 +224,8 @@ func TestNewRefusesAUserWhoMayNotPublish(t *testing.T) {
 				rules.VoteScore = 7
 				repo, err := redisrepo.New(s.ctx, client, rules, redisrepo.WithPartitions(n), redisrepo.WithClock(s.clock.now))
 				if strings.Contains(rights, " &changes:0") {
-					must.Do(t, err)
-					must.Get(repo.Vote(s.ctx, a.ID, "bob", up, ""))(t)
+					require.NoError(t, err)
+					require.Value(repo.Vote(s.ctx, a.ID, "bob", up, ""))(t)
 					return
 				}
 				if err == nil || errors.Is(err, failover.ErrUnavailable) || !strings.Contains(err.Error(), "PUBLISH") {
@@ -265,7 +265,7 @@ redis.call('RENAME', KEYS[2], KEYS[1])`, 2, "events:", "events:new", "bob")
 	}
 	for i, e := range edges {
 		after := e.Cursor()
-		page := must.Get(s.Events(s.ctx, &after, nil, nil))(t)
+		page := require.Value(s.Events(s.ctx, &after, nil, nil))(t)
 		if page.Gap || page.Edges[0].Node.Revision != i+2 {
 			t.Errorf("after event %d: gap %t, %d events", i+1, page.Gap, len(page.Edges))
 		}

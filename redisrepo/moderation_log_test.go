@@ -15,7 +15,7 @@ import (
 	"frontpage/redisrepo/events"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
+	"frontpage/tests/require"
 )
 
 // logDetail is logText with the title, the link and the reason.
@@ -36,7 +36,7 @@ func logText(e events.ModerationEntry) string {
 func (s *testSite) log() (texts []string) {
 	s.t.Helper()
 	entries, _, err := s.ModerationLog(s.ctx, site.PageRequest{})
-	must.Do(s.t, err)
+	require.NoError(s.t, err)
 	for _, e := range entries {
 		texts = append(texts, logText(e))
 	}
@@ -50,7 +50,7 @@ func TestModerationLogRecordsActionsOfModerators(t *testing.T) {
 	regroup := func(by site.Actor, add, remove []string) {
 		t.Helper()
 		s.clock.advance(time.Second)
-		must.Get(s.Regroup(s.ctx, a.ID, by, add, remove))(t)
+		require.Value(s.Regroup(s.ctx, a.ID, by, add, remove))(t)
 	}
 	regroup(alice(), []string{"c"}, nil)                                        // by the poster: not logged
 	regroup(site.Actor{Name: "alice", Moderator: true}, nil, []string{"c"})     // by the poster, who is a moderator: not logged either
@@ -213,7 +213,7 @@ func TestTheNameOfTheOperatorsCommandsIsShownWithoutItsSpace(t *testing.T) {
 	s := newSite(t, nil, one)
 	id := s.post("alice").ID
 	s.delete(id, moderator)
-	must.Get(s.Undelete(s.ctx, id, site.Actor{Name: site.CommandLine, Moderator: true}))(t)
+	require.Value(s.Undelete(s.ctx, id, site.Actor{Name: site.CommandLine, Moderator: true}))(t)
 	entries, _, err := s.ModerationLog(s.ctx, site.PageRequest{First: new(1)})
 	if err != nil || len(entries) != 1 || entries[0].By != "command line" {
 		t.Errorf("the moderation log has %v, %v, want an entry by command line", entries, err)
@@ -235,7 +235,7 @@ func TestTheNameOfTheOperatorsCommandsIsShownWithoutItsSpace(t *testing.T) {
 // audited returns the entries of the audit as text.
 func audited(s *testSite, id site.ArticleID) (texts []string) {
 	s.t.Helper()
-	entries := must.Get(s.Audit(s.ctx, id))(s.t)
+	entries := require.Value(s.Audit(s.ctx, id))(s.t)
 	for _, e := range entries {
 		text := fmt.Sprintf("%s %+d", e.Voter, e.Vote)
 		if e.At != nil {
@@ -253,7 +253,7 @@ func TestAuditListsVotersWithTimeAndBucket(t *testing.T) {
 	from := func(voter site.UserName, vote site.Vote, bucket string) {
 		t.Helper()
 		s.clock.advance(time.Second)
-		must.Get(s.Vote(s.ctx, a.ID, voter, vote, bucket))(t)
+		require.Value(s.Vote(s.ctx, a.ID, voter, vote, bucket))(t)
 	}
 	if s.vote(a.ID, "zoe", up); s.do("EXISTS audit:1") != int64(0) {
 		t.Error("a vote without a bucket was recorded, want no record")
@@ -291,7 +291,7 @@ func TestAuditListsAllOfManyVoters(t *testing.T) {
 	s := newSite(t, nil)
 	s.imports(old(1, time.Hour, 700))
 	for i := range 300 {
-		must.Get(s.Vote(s.ctx, 1, site.UserName(fmt.Sprint("voter", i)), up, "bucket"))(t)
+		require.Value(s.Vote(s.ctx, 1, site.UserName(fmt.Sprint("voter", i)), up, "bucket"))(t)
 	}
 	got := audited(s, 1)
 	if len(got) != 301 || got[0] != "zoe +1" || got[300] != "voter99 +1 0s bucket" {

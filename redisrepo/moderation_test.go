@@ -16,7 +16,7 @@ import (
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/live"
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
+	"frontpage/tests/require"
 )
 
 func alice() site.Actor { return site.Actor{Name: "alice"} }
@@ -175,7 +175,7 @@ func TestUndeletedArticleFollowsChangedRules(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil, one)
 	a := s.post("alice", "go")
-	must.Get(s.Vote(s.ctx, a.ID, "bob", up, "b"))(t)
+	require.Value(s.Vote(s.ctx, a.ID, "bob", up, "b"))(t)
 	s.vote(a.ID, "carol", down)
 	s.delete(a.ID, alice())
 	s = s.reopened(s.server.Client, func(r *site.Rules) { r.VoteScore, r.VotingWindow, r.InterestingVotes = 7, day, 1 })

@@ -11,8 +11,8 @@ import (
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/failover"
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 )
 
 // cutSite opens a site whose Repo listens over connections that f can cut, and another process on its store.
@@ -53,7 +53,7 @@ func eachOutage(t *testing.T, test func(l *listener, other *testSite, begin, end
 			test(l, other, func() {
 				before := f.refused.Load()
 				outage.begin(l, f)
-				must.Soon(t, "more attempts to connect", func() bool { return f.refused.Load() > before+3 })
+				require.Eventually(t, "more attempts to connect", func() bool { return f.refused.Load() > before+3 })
 			}, func() { outage.end(l, f) })
 		})
 	}
@@ -248,7 +248,7 @@ func TestOutageOfAllPartitionsIsReportedOnce(t *testing.T) {
 		before := f.refused.Load()
 		f.dial.Store(true)
 		l.server.Kill()
-		must.Soon(t, "report, and further attempts to connect", func() bool {
+		require.Eventually(t, "report, and further attempts to connect", func() bool {
 			l.mutex.Lock()
 			defer l.mutex.Unlock()
 			return len(l.reports) > 0 && f.refused.Load() > before+4
@@ -414,7 +414,7 @@ func TestListenEndsWithItsContext(t *testing.T) {
 			l.t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGCONT) })
 			f.dialled.Store(0)
 			await(l.t, l.fault, "a report of the silence")
-			must.Soon(l.t, "a connection", func() bool { return f.dialled.Load() > 0 })
+			require.Eventually(l.t, "a connection", func() bool { return f.dialled.Load() > 0 })
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -423,8 +423,8 @@ func TestListenEndsWithItsContext(t *testing.T) {
 			before(l, f)
 			begun := time.Now()
 			l.stop()
-			if took := time.Since(begun); took > must.Patience {
-				t.Errorf("Listen took %v to end, want at most %v", took, must.Patience)
+			if took := time.Since(begun); took > require.Timeout {
+				t.Errorf("Listen took %v to end, want at most %v", took, require.Timeout)
 			}
 		})
 	}

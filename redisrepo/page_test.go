@@ -14,7 +14,7 @@ import (
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
+	"frontpage/tests/require"
 )
 
 // walkAll reads a whole list in pages of a size, from the start or from the end, and checks the PageInfo of
@@ -28,7 +28,7 @@ func walkAll[E any](t *testing.T, size int, backward bool, total int, read func(
 	}
 	for {
 		part, info, err := read(span)
-		must.Do(t, err)
+		require.NoError(t, err)
 		done := len(all)
 		more, less := info.HasNextPage, info.HasPreviousPage
 		if backward {
@@ -113,7 +113,7 @@ func TestWalkBetweenTwoCursorsReturnsOnlyWhatIsBetween(t *testing.T) {
 	manyTies(s, 20)
 	listing := lists.AllArticles(site.ByScore, site.Descending)
 	all, _, err := s.Walk(s.ctx, listing, site.PageRequest{})
-	must.Do(t, err)
+	require.NoError(t, err)
 	three := 3
 	for name, tt := range map[string]struct {
 		span site.PageRequest
@@ -141,11 +141,11 @@ func TestWalkContinuesWhereAMovedArticleWas(t *testing.T) {
 		manyTies(s, 40)
 		for _, listing := range []lists.Listing{lists.AllArticles(site.ByScore, site.Descending), lists.InGroup("all", site.ByScore, site.Ascending)} {
 			before, _, err := s.Walk(s.ctx, listing, site.PageRequest{First: new(40)})
-			must.Do(t, err)
+			require.NoError(t, err)
 			for i, moved := range before {
 				s.vote(moved.ID, "carol", site.Up)
 				after, _, err := s.Walk(s.ctx, listing, site.PageRequest{After: &moved.Cursor, First: new(100)})
-				must.Do(t, err)
+				require.NoError(t, err)
 				after = slices.DeleteFunc(after, func(e lists.Edge) bool { return e.ID == moved.ID })
 				if !slices.Equal(after, before[i+1:]) {
 					t.Errorf("%v: after %v: %v, want %v", tags, moved.ID, after, before[i+1:])
@@ -207,9 +207,9 @@ func TestInvalidPageRequestsAreRefused(t *testing.T) {
 	manyTies(s, 5)
 	listing := lists.AllArticles(site.ByScore, site.Descending)
 	edges, _, err := s.Walk(s.ctx, listing, site.PageRequest{})
-	must.Do(t, err)
+	require.NoError(t, err)
 	groups, _, err := s.Groups(s.ctx, lists.GroupList{}, site.PageRequest{})
-	must.Do(t, err)
+	require.NoError(t, err)
 	cursor := edges[0].Cursor
 	for name, tt := range map[string]struct {
 		span  site.PageRequest
@@ -259,7 +259,7 @@ func TestMembersThatAreNotArticlesAreSkipped(t *testing.T) {
 		span := site.PageRequest{First: &size}
 		for more := true; more; {
 			edges, info, err := s.Walk(s.ctx, listing, span)
-			must.Do(t, err)
+			require.NoError(t, err)
 			for _, edge := range edges {
 				got = append(got, edge.ID)
 			}

@@ -14,8 +14,8 @@ import (
 	"frontpage/redisrepo/keys"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 )
 
 func TestNewRefusesAnotherLayout(t *testing.T) {
@@ -171,7 +171,7 @@ func TestWriteStaysInOnePartition(t *testing.T) {
 	for i := range 60 {
 		d := s.fresh("go", "p11")
 		d.IdempotencyKey = new(fmt.Sprint("key", i))
-		a := must.Get(s.Post(s.ctx, "{p10}", d))(t)
+		a := require.Value(s.Post(s.ctx, "{p10}", d))(t)
 		s.vote(a.ID, "{p12}", up)
 		s.regroup(a, []string{"x"}, []string{"go"})
 	}
@@ -205,10 +205,10 @@ func TestKeysWithoutPartitionsStayTheSame(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, func(r *site.Rules) { r.InterestingVotes = 3 }, one)
 	d := site.Draft{Title: "Title", Link: new("https://example.com/a"), Text: new("Text"), Groups: []string{"Go", "redis"}, IdempotencyKey: new("key")}
-	a := must.Get(s.Post(s.ctx, "alice", d))(t)
+	a := require.Value(s.Post(s.ctx, "alice", d))(t)
 	b := s.post("bob")
 	for _, voter := range []site.UserName{"bob", "carol"} {
-		must.Get(s.Vote(s.ctx, a.ID, voter, up, "bucket"))(t)
+		require.Value(s.Vote(s.ctx, a.ID, voter, up, "bucket"))(t)
 	}
 	s.vote(b.ID, "dave", down)
 	s.regroup(b, []string{"go"}, nil)

@@ -17,8 +17,8 @@ import (
 	"frontpage/redisrepo/failover"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 )
 
 // failingNext is a hook that fails the next commands with an error of Redis, without sending them; if lost is set, it
@@ -127,7 +127,7 @@ func TestPostingIsInNoOrder(t *testing.T) {
 	for i := range 8 {
 		d := s.fresh()
 		d.IdempotencyKey = new(string(rune('a' + i)))
-		must.Get(s.Post(s.ctx, "alice", d))(t)
+		require.Value(s.Post(s.ctx, "alice", d))(t)
 	}
 	plain.wantClean()
 }
@@ -223,7 +223,7 @@ func TestWaitingEndsBeforeTheDeadline(t *testing.T) {
 				t.Errorf("Vote: %v with the context's %v, want ErrUnavailable before the deadline", err, ctx.Err())
 			}
 			h.failures.Store(0)
-			must.Get(s.Vote(failover.FailFast(s.ctx), a.ID, "bob", up, ""))(t)
+			require.Value(s.Vote(failover.FailFast(s.ctx), a.ID, "bob", up, ""))(t)
 		})
 	}
 }
@@ -253,7 +253,7 @@ func TestFewCallsWait(t *testing.T) {
 		if !errors.Is(err, failover.ErrUnavailable) {
 			t.Errorf("List: %v, want ErrUnavailable", err)
 		}
-	case <-time.After(must.Patience):
+	case <-time.After(require.Timeout):
 		t.Error("1001 calls wait")
 	}
 	cancel()

@@ -20,7 +20,7 @@ import (
 	"frontpage/redisrepo/reports"
 	"frontpage/redisrepo/saved"
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
+	"frontpage/tests/require"
 )
 
 // exported returns all parts of a user's export.
@@ -28,7 +28,7 @@ func (s *testSite) exported(user site.UserName) (parts []string) {
 	s.t.Helper()
 	var after *string
 	for {
-		part := must.Get(s.ExportUser(s.ctx, user, after))(s.t)
+		part := require.Value(s.ExportUser(s.ctx, user, after))(s.t)
 		if parts = append(parts, part.NDJSON); part.IsLast() {
 			return parts
 		}
@@ -42,7 +42,7 @@ func linesOf(t *testing.T, parts []string) (lines []map[string]any) {
 	text := strings.Join(parts, "")
 	for scanner := bufio.NewScanner(strings.NewReader(text)); scanner.Scan(); {
 		var l map[string]any
-		must.Do(t, json.Unmarshal(scanner.Bytes(), &l))
+		require.NoError(t, json.Unmarshal(scanner.Bytes(), &l))
 		lines = append(lines, l)
 	}
 	end := lines[len(lines)-1]
@@ -57,7 +57,7 @@ func linesOf(t *testing.T, parts []string) (lines []map[string]any) {
 // leftOut returns the kinds of keys that docs/export-user.md says are in no line of an export.
 func leftOut(t *testing.T) (kinds []string) {
 	t.Helper()
-	text := string(must.Get(os.ReadFile("../docs/export-user.md"))(t))
+	text := string(require.Value(os.ReadFile("../docs/export-user.md"))(t))
 	_, table, found := strings.Cut(text, "## What is left out")
 	if !found {
 		t.Fatal("docs/export-user.md has no list of what is left out")
@@ -74,26 +74,26 @@ func leftOut(t *testing.T) (kinds []string) {
 func (s *testSite) livesFully(user site.UserName) {
 	s.t.Helper()
 	t, self := s.t, site.Actor{Name: user}
-	must.Get(s.AccountName(s.ctx, "issuer subject", string(user)))(t)
-	must.Get(s.Charge(s.ctx, "", []rates.Charge{{Rule: "votes", Most: 9, Window: time.Minute, Amount: 1, User: user}}))(t)
-	must.Do(t, s.KeepDocument(s.ctx, "abc123", `{ user(name: "`+string(user)+`") { id } }`))
+	require.Value(s.AccountName(s.ctx, "issuer subject", string(user)))(t)
+	require.Value(s.Charge(s.ctx, "", []rates.Charge{{Rule: "votes", Most: 9, Window: time.Minute, Amount: 1, User: user}}))(t)
+	require.NoError(t, s.KeepDocument(s.ctx, "abc123", `{ user(name: "`+string(user)+`") { id } }`))
 
 	d := s.fresh("go", "rust")
 	d.Text, d.IdempotencyKey = new("a text of mine"), new("key")
-	kept := must.Get(s.Post(s.ctx, user, d))(t)
+	kept := require.Value(s.Post(s.ctx, user, d))(t)
 	edited, removed, own := s.post(user, "go"), s.post(user, "go"), s.post(user, "go")
 	s.edit(edited.ID, self, redisrepo.Edit{Title: new("second title")})
 	s.edit(edited.ID, moderator, redisrepo.Edit{Title: new("third title"), Why: site.Why{Ground: site.GroundRules, Reason: "shouting"}})
-	flag := must.Get(s.Flag(s.ctx, "rita", removed.ID, reports.Spam, "rita reports this"))(t)
-	must.Get(s.SettleByDeleting(s.ctx, removed.ID, moderator, reports.Settling{Through: flag.Number, State: reports.Acted, Why: site.Why{Ground: site.GroundRules, Reason: "advertising"}}))(t)
+	flag := require.Value(s.Flag(s.ctx, "rita", removed.ID, reports.Spam, "rita reports this"))(t)
+	require.Value(s.SettleByDeleting(s.ctx, removed.ID, moderator, reports.Settling{Through: flag.Number, State: reports.Acted, Why: site.Why{Ground: site.GroundRules, Reason: "advertising"}}))(t)
 	s.vote(kept.ID, "vera", up)
 	s.delete(own.ID, self)
 	s.regroup(kept, []string{"lua"}, nil)
 
 	for i, vote := range []site.Vote{up, down, up, none} {
 		other := s.post("zoe")
-		must.Get(s.Vote(s.ctx, other.ID, user, up, "bucket"))(t)
-		must.Get(s.Vote(s.ctx, other.ID, user, vote, "bucket"))(t)
+		require.Value(s.Vote(s.ctx, other.ID, user, up, "bucket"))(t)
+		require.Value(s.Vote(s.ctx, other.ID, user, vote, "bucket"))(t)
 		if i == 2 {
 			s.delete(other.ID, moderator)
 		}
@@ -106,17 +106,17 @@ func (s *testSite) livesFully(user site.UserName) {
 	s.vote(recent.ID, user, up)
 	s.vote(forgotten.ID, user, down)
 	for _, id := range []site.ArticleID{legacy.ID, recent.ID, forgotten.ID} {
-		must.Get(s.void(id, true, string(user)))(t)
+		require.Value(s.void(id, true, string(user)))(t)
 	}
 	s.delete(forgotten.ID, moderator)
 
 	reported := s.post("zoe")
-	must.Get(s.Flag(s.ctx, user, reported.ID, reports.Abuse, "my note"))(t)
-	must.Get(s.Flag(s.ctx, user, legacy.ID, reports.Spam, ""))(t)
-	must.Do(t, s.Settle(s.ctx, reported.ID, moderator, reports.Settling{Through: 1, State: reports.Dismissed, Decision: "fine by us"}))
+	require.Value(s.Flag(s.ctx, user, reported.ID, reports.Abuse, "my note"))(t)
+	require.Value(s.Flag(s.ctx, user, legacy.ID, reports.Spam, ""))(t)
+	require.NoError(t, s.Settle(s.ctx, reported.ID, moderator, reports.Settling{Through: 1, State: reports.Dismissed, Decision: "fine by us"}))
 
-	must.Get(s.BlockUser(s.ctx, user, "bob", true))(t)
-	must.Get(s.BlockUser(s.ctx, "bob", string(user), true))(t)
+	require.Value(s.BlockUser(s.ctx, user, "bob", true))(t)
+	require.Value(s.BlockUser(s.ctx, "bob", string(user), true))(t)
 	s.save(user, kept.ID, true)
 	s.save(user, forgotten.ID, true)
 	s.follows(user, saved.Target{User: "bob"}, true)
@@ -128,12 +128,12 @@ func (s *testSite) livesFully(user site.UserName) {
 	acting := site.Actor{Name: user, Moderator: true} // the user was a moderator for a while
 	theirs := s.post("yan", "go")
 	s.edit(theirs.ID, acting, redisrepo.Edit{Title: new("mended")})
-	must.Get(s.DenyHost(s.ctx, "spam.example", true, true, "spam", acting))(t)
-	must.Get(s.Flag(s.ctx, "rita", theirs.ID, reports.Spam, ""))(t)
-	must.Do(t, s.Settle(s.ctx, theirs.ID, acting, reports.Settling{Through: 1, State: reports.Dismissed}))
+	require.Value(s.DenyHost(s.ctx, "spam.example", true, true, "spam", acting))(t)
+	require.Value(s.Flag(s.ctx, "rita", theirs.ID, reports.Spam, ""))(t)
+	require.NoError(t, s.Settle(s.ctx, theirs.ID, acting, reports.Settling{Through: 1, State: reports.Dismissed}))
 	s.delete(theirs.ID, acting)
 	service := site.Actor{Name: user, Via: "robot"}
-	must.Get(s.PostAs(s.ctx, service, s.fresh("go")))(t)
+	require.Value(s.PostAs(s.ctx, service, s.fresh("go")))(t)
 }
 
 // Every key that holds the name is in a line of the export, or on the list of those that are left out.
@@ -180,7 +180,7 @@ func TestAnExportHasWhateverNamesTheUser(t *testing.T) {
 			return false
 		}
 		exceptions, met := leftOut(t), map[string]bool{}
-		names := must.Get(s.raw.Keys(s.ctx, "*").Result())(t)
+		names := require.Value(s.raw.Keys(s.ctx, "*").Result())(t)
 		for _, key := range names {
 			var content func() any
 			typ := s.do("TYPE", key).(string)
@@ -252,7 +252,7 @@ func TestAnExportHasParts(t *testing.T) {
 		var parts []string
 		var after *string
 		for {
-			part := must.Get(s.ExportUser(s.ctx, "alice", after))(t)
+			part := require.Value(s.ExportUser(s.ctx, "alice", after))(t)
 			if n := strings.Count(part.NDJSON, "\n"); n > 1600 {
 				t.Errorf("a part has %d lines", n)
 			}

@@ -10,14 +10,14 @@ import (
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
+	"frontpage/tests/require"
 )
 
 func TestPostStoresTheHashAndIndexes(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil, one)
 	d := site.Draft{Title: " Go ", Link: new("https://go.dev"), Text: new(" a\nb "), Groups: []string{"lang", "Go", "GO", "c-x"}}
-	a := must.Get(s.Post(s.ctx, "alice", d))(t)
+	a := require.Value(s.Post(s.ctx, "alice", d))(t)
 	wantEqual(t, a, s.article(a.ID))
 	if got, want := fmt.Sprintf("%v %q %q %q %s %v +%d -%d =%d %v %v", a.ID, a.Title, *a.Link, *a.Text, a.Poster.ID(),
 		a.CreatedAt.Equal(opened), a.Upvotes, a.Downvotes, a.Votes, a.Groups, a.VotingEndsAt.Sub(opened)),
@@ -52,9 +52,9 @@ voted:1: [user:alice], ends: true
 func TestDefaultClockIsThatOfRedis(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil, one)
-	repo := must.Get(redisrepo.New(s.ctx, s.server.Client, s.rules))(t)
+	repo := require.Value(redisrepo.New(s.ctx, s.server.Client, s.rules))(t)
 	before := s.raw.Time(s.ctx).Val().Unix()
-	a := must.Get(repo.Post(s.ctx, "alice", draft("t")))(t)
+	a := require.Value(repo.Post(s.ctx, "alice", draft("t")))(t)
 	after := s.raw.Time(s.ctx).Val().Unix()
 	if posted := a.CreatedAt.Unix(); posted < before || posted > after {
 		t.Errorf("posted at %d, want between %d and %d", posted, before, after)
@@ -146,7 +146,7 @@ func TestIdempotencyKeyFindsTheFirstPost(t *testing.T) {
 			t.Run(fmt.Sprint(name, tags), func(t *testing.T) {
 				t.Parallel()
 				s := newSite(t, noLinkWindow, redisrepo.WithPartitions(len(tags)))
-				first := must.Get(s.Post(s.ctx, "a", keyed("b:c", draft("title", "x", "y"))))(t)
+				first := require.Value(s.Post(s.ctx, "a", keyed("b:c", draft("title", "x", "y"))))(t)
 				s.vote(first.ID, "bob", up)
 				s.clock.advance(day)
 				second, err := s.Post(s.ctx, tt.poster, tt.draft)
@@ -176,7 +176,7 @@ func TestIdempotencyKeyIsKeptForADay(t *testing.T) {
 	s := newSite(t, nil, one)
 	d := draft("title")
 	d.IdempotencyKey = new("k")
-	must.Get(s.Post(s.ctx, "alice", d))(t)
+	require.Value(s.Post(s.ctx, "alice", d))(t)
 	records := s.raw.Keys(s.ctx, "post:*").Val()
 	if want := []string{"post:alice:k"}; !slices.Equal(records, want) {
 		t.Fatalf("records = %v, want %v", records, want)
@@ -288,7 +288,7 @@ func TestPostRefusesInvalidDrafts(t *testing.T) {
 				wantRefused(t, err, tt.refused...)
 				return
 			}
-			must.Do(t, err)
+			require.NoError(t, err)
 			wantEqual(t, a, s.article(a.ID))
 			if a.Title != strings.TrimSpace(tt.draft.Title) {
 				t.Errorf("Title = %q, want the title of the draft, trimmed", a.Title)

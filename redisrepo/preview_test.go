@@ -11,7 +11,7 @@ import (
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/preview"
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
+	"frontpage/tests/require"
 )
 
 // The preview is the page as it stands, and the one that a start under the other rules shows. It changes nothing.
@@ -41,7 +41,7 @@ func TestPreviewIsThePageAfterAChange(t *testing.T) {
 			}
 			size := 100
 			page := func(s *testSite) []site.ArticleID {
-				return must.Get(s.List(s.ctx, lists.AllArticles(site.ByScore, site.Descending), 1, &size))(t)
+				return require.Value(s.List(s.ctx, lists.AllArticles(site.ByScore, site.Descending), 1, &size))(t)
 			}
 			was := page(s)
 			if len(got.Rules) == 0 {

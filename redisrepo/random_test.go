@@ -13,8 +13,8 @@ import (
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
 	"frontpage/tests/programtest"
+	"frontpage/tests/require"
 )
 
 var (
@@ -238,7 +238,7 @@ func (w *walk) wantTexts(a *site.Article, t *article) {
 	most := 1 + w.IntN(25)
 	want := t.versions()
 	want = want[:min(len(want), most)]
-	versions := must.Get(w.Versions(w.ctx, []*site.Article{a}, most))(w.t)
+	versions := require.Value(w.Versions(w.ctx, []*site.Article{a}, most))(w.t)
 	var got []string
 	for _, v := range versions[0] {
 		text := ""
@@ -337,7 +337,7 @@ func (w *walk) compare() {
 	var want []string
 	sizes := sized{}
 	names := slices.Concat([]string{"interesting", "empty"}, themes, states)
-	counts := must.Get(w.ArticleCounts(w.ctx, groupNames(names)))(w.t)
+	counts := require.Value(w.ArticleCounts(w.ctx, groupNames(names)))(w.t)
 	for i, name := range names {
 		n := len(w.oracle.list(site.ByTime, site.Ascending, func(t *article) bool { return w.oracle.in(t, name) }))
 		if counts[i] != n {
@@ -385,11 +385,11 @@ func (w *walk) compareArticles() {
 		}
 		_, errs := w.ArticlesByID(w.ctx, []site.ArticleID{t.id})
 		wantRefused(w.t, errs[0], "NOT_FOUND article")
-		a := must.Get(w.Deleted(w.ctx, t.id))(w.t)
+		a := require.Value(w.Deleted(w.ctx, t.id))(w.t)
 		w.wantArticle(a, t)
 	}
 	articles, errs := w.ArticlesByID(w.ctx, ids)
-	must.Do(w.t, errors.Join(errs...))
+	require.NoError(w.t, errors.Join(errs...))
 	for i, a := range articles {
 		w.wantArticle(a, listed[i])
 		w.wantTexts(a, listed[i])

@@ -17,8 +17,8 @@ import (
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/rankings"
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 )
 
 var (
@@ -31,7 +31,7 @@ var (
 func BenchmarkRankings(b *testing.B) {
 	server := redistest.Start(b)
 	server.Client.ConfigSet(b.Context(), "appendonly", "no")
-	repo := must.Get(redisrepo.New(b.Context(), server.Client, site.DefaultRules(), redisrepo.WithPartitions(1),
+	repo := require.Value(redisrepo.New(b.Context(), server.Client, site.DefaultRules(), redisrepo.WithPartitions(1),
 		redisrepo.WithClock(func() time.Time { return opened })))(b)
 	postRanked(b, server.Client, *rankedArticles, *rankedDays)
 	gravity, top, halfLife, linear := rankings.RankGravity, rankings.RankTop, rankings.RankHalfLife, rankings.RankLinear
@@ -68,7 +68,7 @@ func BenchmarkRankings(b *testing.B) {
 		{"linear/all, page 40", linear, rankings.SpanAll, 40},
 	} {
 		b.Run(page.name, func(b *testing.B) {
-			list := must.Get(repo.RankedList(rankings.RankQuery{By: rankings.RankBy{Formula: page.formula}, Span: &page.span}))(b)
+			list := require.Value(repo.RankedList(rankings.RankQuery{By: rankings.RankBy{Formula: page.formula}, Span: &page.span}))(b)
 			var after *string
 			for range page.number - 1 {
 				before, err := repo.Rank(b.Context(), list, nil, after)
@@ -85,7 +85,7 @@ func BenchmarkRankings(b *testing.B) {
 			for b.Loop() {
 				server.Client.ConfigResetStat(b.Context())
 				before := mainThread(b, server.Client)
-				found := must.Get(repo.Rank(b.Context(), list, nil, after))(b)
+				found := require.Value(repo.Rank(b.Context(), list, nil, after))(b)
 				cpu += mainThread(b, server.Client) - before
 				took, looked = append(took, evalTime(b, server.Client)), found.Looked
 			}
@@ -134,7 +134,7 @@ func postRanked(b *testing.B, client *redis.Client, articles, days int) {
 	length := int64(days) * dayOf
 	lists, peaks := map[string][]redis.Z{}, map[string]float64{}
 	flush := func() {
-		must.Get(client.Pipelined(ctx, func(pipe redis.Pipeliner) error {
+		require.Value(client.Pipelined(ctx, func(pipe redis.Pipeliner) error {
 			for key, members := range lists {
 				pipe.ZAdd(ctx, key, members...)
 			}

@@ -15,8 +15,8 @@ import (
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/rankings"
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
 	"frontpage/tests/programtest"
+	"frontpage/tests/require"
 )
 
 var questions = flag.Int("questions", programtest.Size(400, 1500), "questions that TestRankingsMatchTheOracle asks, over all stores")
@@ -48,7 +48,7 @@ func TestPostingTimesOfRankingsCountInAllDigits(t *testing.T) {
 		second := w.clock.now().Unix() - hourOf
 		for i, fraction := range []float64{0, 0.000001, 0.123457, 0.999999, 1} {
 			a := &rankedArticle{id: site.ArticleID(i + 1), time: float64(second) + fraction, votes: 3 + i%2, groups: []string{"go"}}
-			must.Get(w.raw.Pipelined(w.ctx, func(pipe redis.Pipeliner) error {
+			require.Value(w.raw.Pipelined(w.ctx, func(pipe redis.Pipeliner) error {
 				w.put(pipe, a)
 				return nil
 			}))(t)
@@ -59,9 +59,9 @@ func TestPostingTimesOfRankingsCountInAllDigits(t *testing.T) {
 				for _, formula := range []rankings.RankFormula{rankings.RankTop, rankings.RankLinear, rankings.RankHalfLife, rankings.RankGravity} {
 					for q, want := range map[*rankings.RankQuery]int{{PostedAfter: &at}: 5 - older, {PostedBefore: &at}: older} {
 						q.Group, q.By.Formula = group, formula
-						list := must.Get(w.RankedList(*q))(t)
-						page := must.Get(w.Rank(w.ctx, list, nil, nil))(t)
-						count := must.Get(w.RankCount(w.ctx, list, page.AsOf))(t)
+						list := require.Value(w.RankedList(*q))(t)
+						page := require.Value(w.Rank(w.ctx, list, nil, nil))(t)
+						count := require.Value(w.RankCount(w.ctx, list, page.AsOf))(t)
 						if len(page.Edges) != want || count != want {
 							t.Errorf("%v, in %q, from %v to %v: %d articles and a count of %d, want %d", formula, group, q.PostedAfter, q.PostedBefore, len(page.Edges), count, want)
 						}
@@ -143,7 +143,7 @@ func (w *rankedWorld) fill() {
 		}
 		w.articles = append(w.articles, a)
 	}
-	must.Get(w.raw.Pipelined(w.ctx, func(pipe redis.Pipeliner) error {
+	require.Value(w.raw.Pipelined(w.ctx, func(pipe redis.Pipeliner) error {
 		for _, tag := range w.tags {
 			for _, group := range []string{"", "go", "x"} {
 				// Late ones are folded while questions are asked. A new site and a new group have none.
@@ -202,7 +202,7 @@ func (w *rankedWorld) revote() {
 	if len(w.articles) == 0 {
 		return
 	}
-	must.Get(w.raw.Pipelined(w.ctx, func(pipe redis.Pipeliner) error {
+	require.Value(w.raw.Pipelined(w.ctx, func(pipe redis.Pipeliner) error {
 		for range w.IntN(8) {
 			a := w.articles[w.IntN(len(w.articles))]
 			a.votes = w.votes()

@@ -21,8 +21,8 @@ import (
 	"frontpage/redisrepo/rankings"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/wire"
-	"frontpage/tests/must"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 )
 
 // A ranking that is read in many steps has all articles once: it matches the oracle however short a step is.
@@ -82,7 +82,7 @@ func TestStepsOfRankingsAreBounded(t *testing.T) {
 			looked := 0
 			seen := map[site.ArticleID]bool{}
 			for after, more := (*string)(nil), true; more; {
-				page := must.Get(other.Rank(s.ctx, list, new(100), after))(t)
+				page := require.Value(other.Rank(s.ctx, list, new(100), after))(t)
 				looked = max(looked, page.Looked)
 				for _, e := range page.Edges {
 					if seen[e.ID] {
@@ -166,14 +166,14 @@ func TestCursorsOfRankingsCannotBeForged(t *testing.T) {
 			for range 3 {
 				s.post("alice")
 			}
-			list := must.Get(s.RankedList(rankings.RankQuery{}))(t)
-			page := must.Get(s.Rank(s.ctx, list, new(1), nil))(t)
+			list := require.Value(s.RankedList(rankings.RankQuery{}))(t)
+			page := require.Value(s.Rank(s.ctx, list, new(1), nil))(t)
 			genuine := page.Edges[0].Cursor
-			text := must.Get(base64.RawURLEncoding.DecodeString(genuine))(t)
+			text := require.Value(base64.RawURLEncoding.DecodeString(genuine))(t)
 			text = text[:len(text)-12]
 			other := newSite(t, nil, option) // another site
 			other.post("alice")
-			foreign := must.Get(other.Rank(s.ctx, list, new(1), nil))(t)
+			foreign := require.Value(other.Rank(s.ctx, list, new(1), nil))(t)
 			forged := map[string]string{
 				"of another site":        foreign.Edges[0].Cursor,
 				"with a checksum":        base64.RawURLEncoding.EncodeToString(binary.BigEndian.AppendUint32(text, crc32.ChecksumIEEE(text))),
@@ -212,8 +212,8 @@ func TestProcessesAgreeOnWhatIsDrawnOnce(t *testing.T) {
 			sites[0].post("alice")
 		}
 		for i, from := range sites {
-			list := must.Get(from.RankedList(rankings.RankQuery{}))(t)
-			page := must.Get(from.Rank(s.ctx, list, new(1), nil))(t)
+			list := require.Value(from.RankedList(rankings.RankQuery{}))(t)
+			page := require.Value(from.Rank(s.ctx, list, new(1), nil))(t)
 			to := sites[(i+1)%len(sites)]
 			if a, b := from.Store.UUID.Load(), to.Store.UUID.Load(); *a != *b {
 				t.Errorf("two processes have the UUIDs %v and %v", a, b)
@@ -229,7 +229,7 @@ func TestProcessesAgreeOnWhatIsDrawnOnce(t *testing.T) {
 	check()
 	s.do("FLUSHDB")
 	for _, other := range sites {
-		must.Do(t, other.CheckHistory(s.ctx, 0))
+		require.NoError(t, other.CheckHistory(s.ctx, 0))
 	}
 	check()
 }
@@ -251,7 +251,7 @@ func TestRankingIsNotRepeatedAfterATimeout(t *testing.T) {
 	conns := make([]*redis.Conn, 4) // so that a repeat would find one that is open
 	for i := range conns {
 		conns[i] = client.Conn()
-		must.Do(t, conns[i].Ping(s.ctx).Err())
+		require.NoError(t, conns[i].Ping(s.ctx).Err())
 	}
 	for _, c := range conns {
 		_ = c.Close()
@@ -425,7 +425,7 @@ func (s *testSite) wantRanking(q rankings.RankQuery, count int, want ...site.Art
 	if got := s.ranking(q); got != fmt.Sprint(want) {
 		s.t.Errorf("ranking %+v = %s, want %v", q, got, want)
 	}
-	list := must.Get(s.RankedList(q))(s.t)
+	list := require.Value(s.RankedList(q))(s.t)
 	if n, err := s.RankCount(s.ctx, list, s.clock.now()); err != nil || n != count {
 		s.t.Errorf("RankCount %+v = %d, %v, want %d", q, n, err, count)
 	}
@@ -434,8 +434,8 @@ func (s *testSite) wantRanking(q rankings.RankQuery, count int, want ...site.Art
 // ranking returns the ids of the first page of a ranking.
 func (s *testSite) ranking(q rankings.RankQuery) string {
 	s.t.Helper()
-	list := must.Get(s.RankedList(q))(s.t)
-	page := must.Get(s.Rank(s.ctx, list, nil, nil))(s.t)
+	list := require.Value(s.RankedList(q))(s.t)
+	page := require.Value(s.Rank(s.ctx, list, nil, nil))(s.t)
 	var ids []site.ArticleID
 	for _, edge := range page.Edges {
 		ids = append(ids, edge.ID)
@@ -450,13 +450,13 @@ func TestRankingOfAGroupWithoutArticlesLooksAtNothing(t *testing.T) {
 		s := newSite(t, func(r *site.Rules) { r.GroupTop = true }, one)
 		s.post("alice", "first", "go")
 		if !folded { // a site that has never folded, such as one of a legacy client
-			must.Do(t, s.raw.HDel(s.ctx, "clock:", "folded").Err())
+			require.NoError(t, s.raw.HDel(s.ctx, "clock:", "folded").Err())
 		}
 		s.clock.advance(6 * 365 * day)
 		rank := func(name site.GroupName) (looked, found int) {
 			t.Helper()
-			list := must.Get(s.RankedList(rankings.RankQuery{Group: name}))(t)
-			page := must.Get(s.Rank(s.ctx, list, new(10), nil))(t)
+			list := require.Value(s.RankedList(rankings.RankQuery{Group: name}))(t)
+			page := require.Value(s.Rank(s.ctx, list, new(10), nil))(t)
 			return page.Looked, len(page.Edges)
 		}
 		for range 3 {
@@ -469,7 +469,7 @@ func TestRankingOfAGroupWithoutArticlesLooksAtNothing(t *testing.T) {
 		if _, found := rank("nosuch"); found != 1 {
 			t.Errorf("folded %t: got %d articles after one was posted into the group, want 1", folded, found)
 		}
-		must.Do(t, s.Views.CatchUp(s.ctx))
+		require.NoError(t, s.Views.CatchUp(s.ctx))
 		if looked, found := rank("nosuch"); found != 1 || looked > 400 {
 			t.Errorf("folded %t: got %d articles once the calendar has it, and %d lists and members were looked at, want 1 and few", folded, found, looked)
 		}

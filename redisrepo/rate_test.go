@@ -19,8 +19,8 @@ import (
 	"frontpage/redisrepo/failover"
 	"frontpage/redisrepo/rates"
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 )
 
 func charge(rule string, most, amount int, user site.UserName) rates.Charge {
@@ -30,7 +30,7 @@ func charge(rule string, most, amount int, user site.UserName) rates.Charge {
 // charged records charges and returns the Kept and Used of each as text.
 func (s *testSite) charged(charges ...rates.Charge) string {
 	s.t.Helper()
-	balances := must.Get(s.Charge(s.ctx, "cost", charges))(s.t)
+	balances := require.Value(s.Charge(s.ctx, "cost", charges))(s.t)
 	text := ""
 	for i, b := range balances {
 		text += fmt.Sprintf("%t %d ", b.Kept, b.Used)
@@ -98,7 +98,7 @@ func TestOwedChargesAreRecordedBeyondTheLimit(t *testing.T) {
 						c.Owed, c.Leased = step.owed, true
 						charges = append(charges, c)
 					}
-					balances := must.Get(s.Charge(s.ctx, "cost", charges))(t)
+					balances := require.Value(s.Charge(s.ctx, "cost", charges))(t)
 					for _, b := range balances {
 						if b.Kept != step.kept || b.Used != step.used {
 							t.Errorf("step %d: got %+v, want kept %t and %d used", i, b, step.kept, step.used)
@@ -123,7 +123,7 @@ func TestNoWindowHoldsMoreThanItsLimit(t *testing.T) {
 			try := func(amount int) rates.Balance {
 				t.Helper()
 				charge := rates.Charge{Rule: "votes", Most: most, Window: window, Amount: amount, User: "alice"}
-				return must.Get(s.Charge(s.ctx, "", []rates.Charge{charge}))(t)[0]
+				return require.Value(s.Charge(s.ctx, "", []rates.Charge{charge}))(t)[0]
 			}
 			type event struct {
 				at     time.Duration
@@ -282,7 +282,7 @@ func TestLostPartitionStopsOnlyItsOwnSubjects(t *testing.T) {
 	users, used := make([]site.UserName, 200), map[string]int{}
 	for i := range users {
 		users[i] = site.UserName(fmt.Sprint("user", i))
-		must.Do(t, one(users[i]))
+		require.NoError(t, one(users[i]))
 		tag, _, _ := strings.Cut(s.raw.Keys(s.ctx, "*rate:cost:"+"user:"+string(users[i])).Val()[0], "rate:")
 		used[tag]++
 	}

@@ -19,7 +19,7 @@ import (
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/live"
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
+	"frontpage/tests/require"
 )
 
 func TestArticlesByIDReturnsAnElementForEachID(t *testing.T) {
@@ -51,7 +51,7 @@ func TestReadsAllocateLittle(t *testing.T) { // not parallel: the allocations of
 	for i := range 25 {
 		title := fmt.Sprint("A title of the usual length, number ", 10+i)
 		d := site.Draft{Title: title, Link: new("https://example.com/2026/" + fmt.Sprint(10+i)), Groups: []string{"golang", "redis"}}
-		must.Get(s.Post(s.ctx, "alice", d))(t)
+		require.Value(s.Post(s.ctx, "alice", d))(t)
 	}
 	l := lists.AllArticles(site.ByScore, site.Descending)
 	ids := s.list(l)
@@ -97,7 +97,7 @@ func TestVotesToReachAgreeWithTryingThem(t *testing.T) {
 					all[i] = s.article(a.ID)
 				}
 				for _, rank := range []int{1, 2, 3, 10, 30, 59, 60, 61, 1000} {
-					got := must.Get(s.VotesToReach(s.ctx, all, rank))(t)
+					got := require.Value(s.VotesToReach(s.ctx, all, rank))(t)
 					for i, a := range all {
 						if want := tryVotes(s.rules, all, a, rank); shownInt(got[i]) != want {
 							t.Errorf("%v to place %d: %s votes, want %s", a.ID, rank, shownInt(got[i]), want)
@@ -306,8 +306,8 @@ func TestWatchKeepsNoOtherArticlesInMemory(t *testing.T) { // not parallel: it m
 				s.raw.HSet(s.ctx, ids[i].String(), "text", text)
 			}
 		}
-		all := must.Get(s.WatchArticles(s.ctx, ids))(t)
-		one := must.Get(s.WatchArticles(s.ctx, ids[:1]))(t)
+		all := require.Value(s.WatchArticles(s.ctx, ids))(t)
+		one := require.Value(s.WatchArticles(s.ctx, ids[:1]))(t)
 		all.Close()
 		watches = append(watches, one)
 	}

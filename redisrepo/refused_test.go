@@ -20,8 +20,8 @@ import (
 	"frontpage/redisrepo/rates"
 	"frontpage/redisrepo/reports"
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 )
 
 // redisError is an error reply of Redis.
@@ -94,17 +94,17 @@ func TestReadsWorkWhileRedisRefusesWrites(t *testing.T) {
 			s.vote(ids[2], "bob", up)
 			s.vote(ids[3], "bob", down)
 			s.delete(ids[6], moderator)
-			must.Do(t, s.KeepDocument(s.ctx, "abcdef", "{ __typename }"))
+			require.NoError(t, s.KeepDocument(s.ctx, "abcdef", "{ __typename }"))
 			before := s.everything(ids)
 			s.do("DEL score:go time:go score:redis time:redis")
 
 			dump := filepath.Join(filepath.Dir(s.server.Socket()), "dump.rdb")
 			if name == "full disk" {
 				s.do("CONFIG SET save", "3600 1")
-				must.Do(t, os.MkdirAll(filepath.Join(dump, "in the way"), 0o700))
+				require.NoError(t, os.MkdirAll(filepath.Join(dump, "in the way"), 0o700))
 			}
 			s.do(refusal.begin)
-			must.Soon(t, "refused writes", func() bool { return errors.Is(s.Ready(s.ctx), failover.ErrReadOnly) })
+			require.Eventually(t, "refused writes", func() bool { return errors.Is(s.Ready(s.ctx), failover.ErrReadOnly) })
 			if got := s.everything(ids); got != before {
 				t.Errorf("read\n%s\nwant\n%s", got, before)
 			}
@@ -115,9 +115,9 @@ func TestReadsWorkWhileRedisRefusesWrites(t *testing.T) {
 			_, err = s.Charge(s.ctx, "", []rates.Charge{{Rule: "x", Most: 1, Window: time.Second, Amount: 1, User: "bob"}})
 			s.wantReadOnly("Charge", err)
 
-			must.Do(t, os.RemoveAll(dump))
+			require.NoError(t, os.RemoveAll(dump))
 			s.do(refusal.end)
-			must.Soon(t, "accepted writes", func() bool { return s.Ready(s.ctx) == nil })
+			require.Eventually(t, "accepted writes", func() bool { return s.Ready(s.ctx) == nil })
 			s.vote(ids[0], "carol", up)
 			s.wantClean()
 		})
@@ -210,8 +210,8 @@ func TestRefusedFirstCallsOfAUserLeaveNoKey(t *testing.T) {
 	eachLayout(t, func(t *testing.T, tags []string) {
 		s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
 		first := s.fresh()
-		must.Get(s.Post(s.ctx, "alice", first))(t)
-		mine := must.Get(s.Post(s.ctx, "alice", s.fresh()))(t)
+		require.Value(s.Post(s.ctx, "alice", first))(t)
+		mine := require.Value(s.Post(s.ctx, "alice", s.fresh()))(t)
 		keys := func() []string { // without the counters of articles: numbers may be skipped
 			all := slices.Sorted(slices.Values(s.raw.Keys(s.ctx, "*").Val()))
 			return slices.DeleteFunc(all, func(key string) bool { return strings.HasSuffix(key, "article:") })
@@ -247,11 +247,11 @@ func TestFirstPostSentTwiceAtOnceIsOneArticle(t *testing.T) {
 			var first *site.Article
 			between := s.client(redistest.Hook(func(ctx context.Context, commands []redis.Cmder, send redis.ProcessPipelineHook) error {
 				if first == nil && commands[0].Name() == "get" && strings.Contains(fmt.Sprint(commands[0].Args()...), "link:") {
-					first = must.Get(s.Post(s.ctx, poster, d))(t)
+					first = require.Value(s.Post(s.ctx, poster, d))(t)
 				}
 				return send(ctx, commands)
 			}))
-			second := must.Get(s.reopened(between, nil, redisrepo.WithPartitions(len(tags))).Post(s.ctx, poster, d))(t)
+			second := require.Value(s.reopened(between, nil, redisrepo.WithPartitions(len(tags))).Post(s.ctx, poster, d))(t)
 			if first == nil || first.ID != second.ID {
 				t.Errorf("got %v and %v, want one article", first, second.ID)
 			}

@@ -11,15 +11,15 @@ import (
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/events"
 	"frontpage/redisrepo/reports"
-	"frontpage/redisrepo/sealing"
+	"frontpage/redisrepo/secretbox"
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
+	"frontpage/tests/require"
 )
 
 // confidential are the options of a site that takes notices.
 func confidential(t *testing.T, secrets ...string) redisrepo.Option {
 	t.Helper()
-	return redisrepo.WithReports(reports.Options{Box: must.Get(sealing.New(secrets...))(t), Origin: "https://news.example.org", ContactKept: 2 * site.Day})
+	return redisrepo.WithReports(reports.Options{Box: require.Value(secretbox.New(secrets...))(t), Origin: "https://news.example.org", ContactKept: 2 * site.Day})
 }
 
 var (
@@ -42,8 +42,8 @@ func (s *testSite) queued(kind *reports.Kind) (shown []string) {
 	var after *string
 	for {
 		items, info, err := s.Queue(s.ctx, kind, new(2), after)
-		must.Do(s.t, err)
-		open := must.Get(s.OpenReports(s.ctx, items, 100))(s.t)
+		require.NoError(s.t, err)
+		open := require.Value(s.OpenReports(s.ctx, items, 100))(s.t)
 		for i, item := range items {
 			text := fmt.Sprint(item.Article.Number(), ":")
 			for _, r := range open[i] {
@@ -99,7 +99,7 @@ func TestUsersReportAnArticleOnce(t *testing.T) {
 		_, err = s.Flag(s.ctx, "bob", b.ID, reports.Spam, "")
 		wantRefused(t, err, "NOT_FOUND target")
 
-		must.Do(t, s.Settle(s.ctx, a.ID, moderator, settling(changed.Number, reports.Dismissed, "it is fine")))
+		require.NoError(t, s.Settle(s.ctx, a.ID, moderator, settling(changed.Number, reports.Dismissed, "it is fine")))
 		_, err = s.Flag(s.ctx, "bob", a.ID, reports.Spam, "again")
 		wantRefused(t, err, "CONFLICT target")
 		if kept := s.flag(a.ID, "bob", reports.Abuse, ""); kept.State != reports.Dismissed || *kept.Decision != "it is fine" || !kept.DecidedAt.Equal(s.clock.now()) {
@@ -142,13 +142,13 @@ func TestTheQueueIsInOrder(t *testing.T) {
 			want = append(want, id(i).Number()+": boboff_topic")
 		}
 		s.wantQueue(want...)
-		if n := must.Get(s.QueueLength(s.ctx))(t); n != 8 {
+		if n := require.Value(s.QueueLength(s.ctx))(t); n != 8 {
 			t.Errorf("the queue has %d articles", n)
 		}
 		s.flag(id(5), "carol", reports.Duplicate, "") // is not illegal any more
 		s.wantQueue(slices.Concat(want[1:4], []string{id(5).Number() + ": bobspam carolduplicate"}, want[4:])...)
 		s.clock.advance(time.Second)
-		must.Get(s.Notify(s.ctx, notice(id(3), id(0))))(t)
+		require.Value(s.Notify(s.ctx, notice(id(3), id(0))))(t)
 		flags, notices := reports.Flag, reports.Notice
 		if got, want := s.queued(&notices), []string{id(3).Number() + ": bobspam illegal", id(0).Number() + ": illegal"}; !slices.Equal(got, want) {
 			t.Errorf("notices = %q, want %q", got, want)
@@ -176,9 +176,9 @@ func TestLaterReportsStayOpen(t *testing.T) {
 		s.flag(a.ID, "bob", reports.Spam, "worse than I thought")
 		other := site.Actor{Name: "other", Moderator: true}
 		dismiss := settling(seen.Number, reports.Dismissed, "no")
-		must.Do(t, s.Settle(s.ctx, a.ID, moderator, dismiss))
+		require.NoError(t, s.Settle(s.ctx, a.ID, moderator, dismiss))
 		s.wantQueue(a.ID.Number() + ": daveabuse bobspam")
-		must.Do(t, s.Settle(s.ctx, a.ID, moderator, dismiss)) // the reply was lost
+		require.NoError(t, s.Settle(s.ctx, a.ID, moderator, dismiss)) // the reply was lost
 		for i, again := range []reports.Settling{settling(seen.Number, reports.Acted, "no"), settling(seen.Number, reports.Dismissed, "yes"), settling(1, reports.Dismissed, "no"), settling(99, reports.Dismissed, "no")} {
 			if err := s.Settle(s.ctx, a.ID, moderator, again); err == nil {
 				t.Errorf("decision %d is accepted", i)
@@ -189,25 +189,25 @@ func TestLaterReportsStayOpen(t *testing.T) {
 		wantRefused(t, s.Settle(s.ctx, a.ID, other, dismiss), "CONFLICT throughReport")
 		wantRefused(t, s.Settle(s.ctx, 999, moderator, dismiss), "NOT_FOUND target")
 
-		items := must.Get(s.Items(s.ctx, []site.ArticleID{a.ID}))(t)
+		items := require.Value(s.Items(s.ctx, []site.ArticleID{a.ID}))(t)
 		if items[0].Open != 2 || !items[0].Since.Equal(opened) {
 			t.Errorf("open: %+v, since %v", items[0], opened)
 		}
 		s.clock.advance(time.Minute)
-		removed := must.Get(s.SettleByDeleting(s.ctx, a.ID, other, reports.Settling{Through: items[0].Latest, State: reports.Acted, Decision: "deleted", Why: site.Why{Ground: site.GroundRules, Reason: "spam"}}))(t)
+		removed := require.Value(s.SettleByDeleting(s.ctx, a.ID, other, reports.Settling{Through: items[0].Latest, State: reports.Acted, Decision: "deleted", Why: site.Why{Ground: site.GroundRules, Reason: "spam"}}))(t)
 		if removed.DeletedAt == nil || !removed.Removal.FromReport || removed.Removal.Reason != "spam" {
 			t.Errorf("deleted: %+v, %+v", removed.DeletedAt, removed.Removal)
 		}
 		for name, want := range map[site.UserName]string{"bob": "acted deleted", "carol": "dismissed no", "dave": "acted deleted"} {
 			edges, _, err := s.Reported(s.ctx, name, nil, nil)
-			must.Do(t, err)
+			require.NoError(t, err)
 			if got := fmt.Sprint(edges[0].Node.State, " ", *edges[0].Node.Decision); got != want {
 				t.Errorf("the answer to %s is %q, want %q", name, got, want)
 			}
 		}
 		var logged []string
 		log, _, err := s.ModerationLog(s.ctx, site.PageRequest{})
-		must.Do(t, err)
+		require.NoError(t, err)
 		for _, e := range log {
 			logged = append(logged, fmt.Sprint(e.Kind, " ", e.By))
 		}
@@ -219,7 +219,7 @@ func TestLaterReportsStayOpen(t *testing.T) {
 			t.Errorf("restored with %+v", restored.Removal)
 		}
 		s.wantQueue() // what was decided stays decided
-		if again := must.Get(s.Delete(s.ctx, a.ID, moderator, site.Why{Reason: "x"}))(t); again.Removal.FromReport {
+		if again := require.Value(s.Delete(s.ctx, a.ID, moderator, site.Why{Reason: "x"}))(t); again.Removal.FromReport {
 			t.Error("a deletion without a report is from one")
 		}
 		s.wantClean()
@@ -240,16 +240,16 @@ func TestReportsOfDeletedArticles(t *testing.T) {
 	s.wantQueue("1: bobspam")
 	s.delete(a.ID, moderator)
 	s.wantQueue("1: bobspam")
-	got := must.Get(s.SettleByDeleting(s.ctx, a.ID, moderator, deleting(r, site.Why{Ground: site.GroundOther, Reason: "why"})))(t)
+	got := require.Value(s.SettleByDeleting(s.ctx, a.ID, moderator, deleting(r, site.Why{Ground: site.GroundOther, Reason: "why"})))(t)
 	if got.Removal == nil || !got.Removal.FromReport || got.Removal.Reason != "why" {
 		t.Errorf("removal = %+v", got.Removal)
 	}
 	_, err = s.SettleByDeleting(s.ctx, a.ID, moderator, deleting(r, site.Why{Ground: site.GroundOther, Reason: "why"}))
-	must.Do(t, err)
+	require.NoError(t, err)
 	s.undelete(a.ID)
 	r = s.flag(a.ID, "carol", reports.Spam, "")
 	s.delete(a.ID, alice())
-	got = must.Get(s.SettleByDeleting(s.ctx, a.ID, moderator, deleting(r, site.Why{Reason: "why"})))(t)
+	got = require.Value(s.SettleByDeleting(s.ctx, a.ID, moderator, deleting(r, site.Why{Reason: "why"})))(t)
 	if got.Removal != nil || *got.DeletedBy != "alice" {
 		t.Errorf("an own deletion has %+v by %v", got.Removal, *got.DeletedBy)
 	}
@@ -281,7 +281,7 @@ func TestModeratorsDecideAtOnce(t *testing.T) {
 					wantRefused(t, err, "CONFLICT throughReport")
 				}
 			}
-			found := must.Get(s.Flag(s.ctx, "bob", a.ID, reports.Spam, ""))(t)
+			found := require.Value(s.Flag(s.ctx, "bob", a.ID, reports.Spam, ""))(t)
 			if want := fmt.Sprint("user:mod", winner); *found.Decision != want {
 				t.Errorf("decided %q, want %q", *found.Decision, want)
 			}
@@ -316,11 +316,11 @@ func TestReportsWhileModeratorsDecide(t *testing.T) {
 			if i >= reporters {
 				by := site.Actor{Name: site.UserName(fmt.Sprint("mod", i)), Moderator: true}
 				for n := range 3 * rounds {
-					items := must.Get(s.Items(s.ctx, []site.ArticleID{a.ID}))(t)
+					items := require.Value(s.Items(s.ctx, []site.ArticleID{a.ID}))(t)
 					if items[0].Open == 0 {
 						continue
 					}
-					open := must.Get(s.OpenReports(s.ctx, items, 3))(t)[0]
+					open := require.Value(s.OpenReports(s.ctx, items, 3))(t)[0]
 					if len(open) == 0 {
 						continue
 					}
@@ -356,7 +356,7 @@ func TestReportsWhileModeratorsDecide(t *testing.T) {
 		open, told, illegal := 0, map[string]bool{}, false
 		for i, known := range last {
 			edges, _, err := s.Reported(s.ctx, site.UserName(fmt.Sprint("user", i)), nil, nil)
-			must.Do(t, err)
+			require.NoError(t, err)
 			r := edges[0].Node
 			if r.Number != known.Number || r.Note != known.Note || r.Reason != known.Reason {
 				t.Errorf("user%d has %+v, want %+v", i, r, known)
@@ -378,18 +378,18 @@ func TestReportsWhileModeratorsDecide(t *testing.T) {
 				t.Errorf("a reporter gets the answer %q, which is of no decision", decision)
 			}
 		}
-		items := must.Get(s.Items(s.ctx, []site.ArticleID{a.ID}))(t)
-		if items[0].Open != open || len(must.Get(s.OpenReports(s.ctx, items, 100))(t)[0]) != open {
+		items := require.Value(s.Items(s.ctx, []site.ArticleID{a.ID}))(t)
+		if items[0].Open != open || len(require.Value(s.OpenReports(s.ctx, items, 100))(t)[0]) != open {
 			t.Errorf("%d reports are open, want %d", items[0].Open, open)
 		}
 		score, err := s.raw.ZScore(s.ctx, tags[0]+"flagged:", a.ID.Number()).Result()
 		if len(tags) == 1 && (open > 0) != (err == nil) || err == nil && illegal != (score < 0) {
 			t.Errorf("in the queue at %v (%v), with %d open ones, illegal: %t", score, err, open, illegal)
 		}
-		if n := must.Get(s.QueueLength(s.ctx))(t); (n == 1) != (open > 0) {
+		if n := require.Value(s.QueueLength(s.ctx))(t); (n == 1) != (open > 0) {
 			t.Errorf("the queue has %d articles, with %d open reports", n, open)
 		}
-		must.Do(t, func() error {
+		require.NoError(t, func() error {
 			if open == 0 {
 				return nil
 			}
@@ -419,12 +419,12 @@ func TestNoticesOfIllegalContent(t *testing.T) {
 		}
 		draft := notice(a.ID, b.ID, 99)
 		draft.IdempotencyKey = new("k")
-		receipt := must.Get(s.Notify(s.ctx, draft))(t)
-		if again := must.Get(s.Notify(s.ctx, draft))(t); again != receipt {
+		receipt := require.Value(s.Notify(s.ctx, draft))(t)
+		if again := require.Value(s.Notify(s.ctx, draft))(t); again != receipt {
 			t.Errorf("the same notice has the receipts %+v and %+v", receipt, again)
 		}
 		draft.Explanation += " Really."
-		if other := must.Get(s.Notify(s.ctx, draft))(t); other.Reference == receipt.Reference || other.Secret == receipt.Secret {
+		if other := require.Value(s.Notify(s.ctx, draft))(t); other.Reference == receipt.Reference || other.Secret == receipt.Secret {
 			t.Errorf("two notices have the receipts %+v and %+v", receipt, other)
 		}
 		s.wantQueue(a.ID.Number()+": illegal illegal", b.ID.Number()+": illegal illegal")
@@ -433,15 +433,15 @@ func TestNoticesOfIllegalContent(t *testing.T) {
 				t.Errorf("%+v finds %v, %v", wrong, found, err)
 			}
 		}
-		must.Do(t, s.Settle(s.ctx, a.ID, moderator, settling(1, reports.Dismissed, "it is a joke")))
-		found := must.Get(s.Noticed(s.ctx, receipt.Reference, receipt.Secret, false))(t)
+		require.NoError(t, s.Settle(s.ctx, a.ID, moderator, settling(1, reports.Dismissed, "it is a joke")))
+		found := require.Value(s.Noticed(s.ctx, receipt.Reference, receipt.Secret, false))(t)
 		if len(found) != 2 || found[0].State != reports.Dismissed || *found[0].Decision != "it is a joke" || found[1].State != reports.Open || found[1].Note != notice().Explanation {
 			t.Errorf("the notice says %+v", found)
 		}
-		if byModerator := must.Get(s.Noticed(s.ctx, receipt.Reference, "", true))(t); len(byModerator) != 2 {
+		if byModerator := require.Value(s.Noticed(s.ctx, receipt.Reference, "", true))(t); len(byModerator) != 2 {
 			t.Errorf("a moderator finds %v", byModerator)
 		}
-		contacts := must.Get(s.Contacts(s.ctx, found))(t)
+		contacts := require.Value(s.Contacts(s.ctx, found))(t)
 		for i, c := range contacts {
 			if c == nil || c.Name != "Erika Mustermann" || c.Email != "erika@example.org" {
 				t.Errorf("contact %d = %+v", i, c)
@@ -489,9 +489,9 @@ func TestNoticesAreChecked(t *testing.T) {
 	s.wantQueue()
 	anonymous := notice(a.ID)
 	anonymous.Name, anonymous.Email, anonymous.WithoutContact = nil, nil, true
-	receipt := must.Get(s.Notify(s.ctx, anonymous))(t)
-	found := must.Get(s.Noticed(s.ctx, receipt.Reference, receipt.Secret, false))(t)
-	if c := must.Get(s.Contacts(s.ctx, found))(t); len(c) != 1 || c[0] != nil {
+	receipt := require.Value(s.Notify(s.ctx, anonymous))(t)
+	found := require.Value(s.Noticed(s.ctx, receipt.Reference, receipt.Secret, false))(t)
+	if c := require.Value(s.Contacts(s.ctx, found))(t); len(c) != 1 || c[0] != nil {
 		t.Errorf("contacts = %v", c)
 	}
 	_, err := newSite(t, nil, one).Notify(t.Context(), notice(a.ID))
@@ -503,12 +503,12 @@ func TestContactsAreErased(t *testing.T) {
 	eachLayout(t, func(t *testing.T, tags []string) {
 		s := newSite(t, nil, redisrepo.WithPartitions(len(tags)), confidential(t, oldSecret))
 		a := s.post("alice", "go")
-		receipt := must.Get(s.Notify(s.ctx, notice(a.ID)))(t)
-		later := must.Get(s.Notify(s.ctx, notice(a.ID)))(t)
+		receipt := require.Value(s.Notify(s.ctx, notice(a.ID)))(t)
+		later := require.Value(s.Notify(s.ctx, notice(a.ID)))(t)
 		contact := func(s *testSite, receipt reports.Receipt) *reports.Contact {
 			t.Helper()
-			found := must.Get(s.Noticed(s.ctx, receipt.Reference, "", true))(t)
-			return must.Get(s.Contacts(s.ctx, found))(t)[0]
+			found := require.Value(s.Noticed(s.ctx, receipt.Reference, "", true))(t)
+			return require.Value(s.Contacts(s.ctx, found))(t)[0]
 		}
 		reopened := func(option redisrepo.Option) *testSite {
 			return s.reopened(s.client(), nil, redisrepo.WithPartitions(len(tags)), option)
@@ -524,7 +524,7 @@ func TestContactsAreErased(t *testing.T) {
 		if ttl := s.ttl(p.Contact(a.ID, 0)); ttl != -time.Millisecond {
 			t.Errorf("contacts expire in %v before the decision", ttl)
 		}
-		must.Do(t, s.Settle(s.ctx, a.ID, moderator, settling(1, reports.Acted, "")))
+		require.NoError(t, s.Settle(s.ctx, a.ID, moderator, settling(1, reports.Acted, "")))
 		if ttl := s.ttl(p.Contact(a.ID, 0)); ttl < 47*time.Hour || ttl > 48*time.Hour {
 			t.Errorf("contacts expire in %v, want two days", ttl)
 		}
@@ -535,12 +535,12 @@ func TestContactsAreErased(t *testing.T) {
 			t.Errorf("open reports expire in %v", ttl)
 		}
 		s.raw.PExpire(s.ctx, p.Contact(a.ID, 0), time.Millisecond)
-		must.Soon(t, "the contact to be erased", func() bool { return contact(s, receipt) == nil })
+		require.Eventually(t, "the contact to be erased", func() bool { return contact(s, receipt) == nil })
 		if contact(s, later) == nil {
 			t.Error("the contact of a notice that is open was erased")
 		}
-		must.Get(s.Notify(s.ctx, notice(a.ID)))(t)
-		must.Get(s.SettleByDeleting(s.ctx, a.ID, moderator, settling(3, reports.Acted, "gone")))(t)
+		require.Value(s.Notify(s.ctx, notice(a.ID)))(t)
+		require.Value(s.SettleByDeleting(s.ctx, a.ID, moderator, settling(3, reports.Acted, "gone")))(t)
 		for key, want := range map[string]time.Duration{p.Contact(a.ID, 1): 2 * site.Day, p.Flags(a.ID): reports.Kept} {
 			if ttl := s.ttl(key); ttl < want-time.Hour || ttl > want {
 				t.Errorf("%s expires in %v, want %v", key, ttl, want)
@@ -561,14 +561,14 @@ func TestEventsDoNotNameReporters(t *testing.T) {
 	s := newSite(t, nil, one)
 	a := s.post("alice", "go")
 	r := s.flag(a.ID, "whistleblower", reports.Illegal, "secretnote")
-	must.Get(s.SettleByDeleting(s.ctx, a.ID, moderator, settling(r.Number, reports.Acted, "secretdecision")))(t)
+	require.Value(s.SettleByDeleting(s.ctx, a.ID, moderator, settling(r.Number, reports.Acted, "secretdecision")))(t)
 	for _, stream := range []string{"events:", "moderation:"} {
 		text := fmt.Sprint(s.do("XRANGE", stream, "-", "+"))
 		if strings.Contains(text, "whistleblower") || strings.Contains(text, "secretnote") {
 			t.Errorf("%s has %s", stream, text)
 		}
 	}
-	page := must.Get(s.Events(s.ctx, nil, []events.EventKind{events.EventDeleted}, nil))(t)
+	page := require.Value(s.Events(s.ctx, nil, []events.EventKind{events.EventDeleted}, nil))(t)
 	if len(page.Edges) != 1 {
 		t.Errorf("events = %v", page.Edges)
 	}

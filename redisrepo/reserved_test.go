@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
+	"frontpage/tests/require"
 )
 
 func reserving(patterns ...site.GroupPattern) func(*site.Rules) {
@@ -42,7 +42,7 @@ func TestOnlyModeratorsAndServicesPutArticlesIntoReservedGroups(t *testing.T) {
 		{name: "a service for another user", by: site.Actor{Name: "bob", Service: true, Via: "app"}, add: []string{"news"}, want: "[news]"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			a := must.Get(s.PostAs(s.ctx, site.Actor{Name: "alice", Moderator: true}, s.fresh(tt.posted...)))(t)
+			a := require.Value(s.PostAs(s.ctx, site.Actor{Name: "alice", Moderator: true}, s.fresh(tt.posted...)))(t)
 			before := s.dump()
 			b, err := s.Regroup(s.ctx, a.ID, tt.by, tt.add, tt.remove)
 			if tt.refused != nil {
@@ -109,9 +109,9 @@ func TestModerationLogNamesServiceAndUser(t *testing.T) {
 	s := newSite(t, reserving("status.*"))
 	a, b := s.post("alice"), s.post("alice")
 	app := site.Actor{Name: "alice", Service: true, Via: "app"}
-	must.Get(s.Regroup(s.ctx, a.ID, app, []string{"status.done"}, nil))(t)
+	require.Value(s.Regroup(s.ctx, a.ID, app, []string{"status.done"}, nil))(t)
 	s.delete(a.ID, app)
-	must.Get(s.Regroup(s.ctx, b.ID, app, []string{"go"}, nil))(t) // any poster may
+	require.Value(s.Regroup(s.ctx, b.ID, app, []string{"go"}, nil))(t) // any poster may
 	entries, _, err := s.ModerationLog(s.ctx, site.PageRequest{})
 	if err != nil || len(entries) != 2 {
 		t.Fatalf("log = %+v, %v, want the deletion and the change of the reserved group", entries, err)

@@ -13,8 +13,8 @@ import (
 
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 )
 
 const monthKept = 30 * site.Day
@@ -26,7 +26,7 @@ func (s *testSite) deletesSome() (first site.ArticleID) {
 	post := func(text string) site.ArticleID {
 		d := s.fresh("go")
 		d.Title, d.Text, d.Link = text+" title", new(text+" text"), new(*d.Link+text)
-		a := must.Get(s.Post(s.ctx, "alice", d))(s.t)
+		a := require.Value(s.Post(s.ctx, "alice", d))(s.t)
 		s.edit(a.ID, site.Actor{Name: "alice"}, redisrepo.Edit{Title: new(text + " new title")})
 		s.vote(a.ID, "bob", up)
 		return a.ID
@@ -41,7 +41,7 @@ func (s *testSite) deletesSome() (first site.ArticleID) {
 	s.undelete(restored)
 	for range 120 {
 		a := s.post("alice", "go")
-		must.Get(s.Delete(s.ctx, a.ID, moderator, site.Why{Ground: site.GroundRules, Reason: "spam"}))(s.t)
+		require.Value(s.Delete(s.ctx, a.ID, moderator, site.Why{Ground: site.GroundRules, Reason: "spam"}))(s.t)
 	}
 	s.delete(post("secret"), site.Actor{Name: "alice"})
 	s.clock.advance(monthKept - time.Minute)
@@ -96,13 +96,13 @@ func TestDeletedArticlesAreEmptied(t *testing.T) {
 			s := newSite(t, nil, options...)
 			first := s.deletesSome()
 			never := s.reopened(s.client(), nil, options[0])
-			must.Do(t, s.CatchUpAll(s.ctx))
-			must.Do(t, s.Fold(s.ctx, "go")) // which happens in the background otherwise, at any moment of the test
+			require.NoError(t, s.CatchUpAll(s.ctx))
+			require.NoError(t, s.Fold(s.ctx, "go")) // which happens in the background otherwise, at any moment of the test
 			before := s.unlogged()
-			if n := must.Get(never.EmptyDeleted(s.ctx))(t); n != 0 || s.unlogged() != before {
+			if n := require.Value(never.EmptyDeleted(s.ctx))(t); n != 0 || s.unlogged() != before {
 				t.Errorf("without the setting %d articles were emptied", n)
 			}
-			if s.clock.set(0); must.Get(s.EmptyDeleted(s.ctx))(t) != 0 || s.unlogged() != before {
+			if s.clock.set(0); require.Value(s.EmptyDeleted(s.ctx))(t) != 0 || s.unlogged() != before {
 				t.Error("articles were emptied before their time")
 			}
 			s.clock.set(monthKept + 2*time.Hour)
@@ -120,13 +120,13 @@ func TestDeletedArticlesAreEmptied(t *testing.T) {
 				t.Error("sweeping again changed something")
 			}
 			s.wantClean()
-			article := must.Get(s.Deleted(s.ctx, first))(t)
+			article := require.Value(s.Deleted(s.ctx, first))(t)
 			if article.Title != "" || article.Text != nil || article.Link != nil || article.EditedAt != nil || article.Upvotes != 2 || *article.DeletedBy != "mod" {
 				t.Errorf("an emptied article is %+v", article)
 			}
 			_, err := s.Undelete(s.ctx, first, moderator)
 			wantRefused(t, err, "FORBIDDEN article")
-			if again := must.Get(s.Delete(s.ctx, first, moderator, site.Why{Reason: "at last"}))(t); again.Removal == nil || again.Removal.Reason != "at last" {
+			if again := require.Value(s.Delete(s.ctx, first, moderator, site.Why{Reason: "at last"}))(t); again.Removal == nil || again.Removal.Reason != "at last" {
 				t.Errorf("a reason was not added to an emptied article: %+v", again)
 			}
 			s.wantClean()
@@ -146,7 +146,7 @@ func TestLookingForArticlesToEmptyIsCheap(t *testing.T) {
 	})
 	other := s.reopened(s.client(counts), nil, options...)
 	sent.Store(0)
-	if n := must.Get(other.EmptyDeleted(s.ctx))(t); n != 0 || sent.Load() > 8 {
+	if n := require.Value(other.EmptyDeleted(s.ctx))(t); n != 0 || sent.Load() > 8 {
 		t.Errorf("%d commands for 4 partitions, and %d articles", sent.Load(), n)
 	}
 }

@@ -17,8 +17,8 @@ import (
 	"frontpage/redisrepo/keys"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/wire"
-	"frontpage/tests/must"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 )
 
 // asked records the commands about which rights.lua was asked, and all commands sent.
@@ -59,11 +59,11 @@ func (s *testSite) useEverything() {
 	for range 7 {
 		d := s.fresh("go", "redis")
 		d.IdempotencyKey = new(*d.Link)
-		a := must.Get(s.Post(s.ctx, "alice", d))(s.t)
+		a := require.Value(s.Post(s.ctx, "alice", d))(s.t)
 		ids = append(ids, a.ID)
 	}
-	must.Get(s.Vote(s.ctx, ids[2], "bob", up, "bucket"))(s.t)
-	must.Do(s.t, s.KeepDocument(s.ctx, "abcdef", "{ __typename }"))
+	require.Value(s.Vote(s.ctx, ids[2], "bob", up, "bucket"))(s.t)
+	require.NoError(s.t, s.KeepDocument(s.ctx, "abcdef", "{ __typename }"))
 	s.delete(ids[5], moderator)
 	s.undelete(ids[5])
 	s.delete(ids[6], moderator)
@@ -251,7 +251,7 @@ func TestRightsAreTakenAwayAndGivenBack(t *testing.T) {
 		}
 		s.do("ACL SETUSER limited +" + command)
 		var b *site.Article
-		must.Soon(t, "a post with "+command, func() bool {
+		require.Eventually(t, "a post with "+command, func() bool {
 			var err error
 			b, err = other.Post(s.ctx, "carol", d)
 			return err == nil
@@ -290,7 +290,7 @@ func TestNoWriteRunsWhileARightIsMissing(t *testing.T) {
 	}
 	s.wantStore(before)
 	s.do("ACL SETUSER limited +xadd")
-	must.Soon(t, "a vote", func() bool { return calls[1]() == nil })
+	require.Eventually(t, "a vote", func() bool { return calls[1]() == nil })
 	if got := s.positions("carol", a.ID); got != "+" {
 		t.Errorf("carol's vote is %s, want +", got)
 	}

@@ -9,7 +9,7 @@ import (
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/rings"
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
+	"frontpage/tests/require"
 )
 
 // Votes are compared as they stand: those of the last days, each with its direction, without those that were withdrawn.
@@ -20,7 +20,7 @@ func TestRingsAreThoseOfTheVotesThatStand(t *testing.T) {
 		groups := map[site.ArticleID][]string{}
 		vote := func(id site.ArticleID, user site.UserName, vote site.Vote) {
 			s.vote(id, user, vote)
-			must.Do(t, want.Add(string(user), int(id), vote == up, s.clock.now().Unix()))
+			require.NoError(t, want.Add(string(user), int(id), vote == up, s.clock.now().Unix()))
 		}
 		var ids []site.ArticleID
 		for i := range 120 {
@@ -49,14 +49,14 @@ func TestRingsAreThoseOfTheVotesThatStand(t *testing.T) {
 		for id, names := range groups {
 			want.SetGroups(int(id), names)
 		}
-		found, expected := must.Get(s.Rings(s.ctx, 1))(t), must.Get(want.Find(t.Context()))(t)
+		found, expected := require.Value(s.Rings(s.ctx, 1))(t), require.Value(want.Find(t.Context()))(t)
 		if len(expected) != 1 || len(expected[0].Users) != 3 || expected[0].Together != 9 {
 			t.Fatalf("the votes of the test have the rings %+v", expected)
 		}
 		if !reflect.DeepEqual(found, expected) {
 			t.Errorf("got  %+v\nwant %+v", found, expected)
 		}
-		if all := must.Get(s.Rings(s.ctx, 30))(t); len(all) == 0 {
+		if all := require.Value(s.Rings(s.ctx, 30))(t); len(all) == 0 {
 			t.Error("there are no rings in the votes of 30 days")
 		}
 		for _, days := range []int{0, 367} {

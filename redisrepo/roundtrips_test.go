@@ -11,8 +11,8 @@ import (
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/rankings"
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 )
 
 // counter counts what a client sends.
@@ -168,14 +168,14 @@ const search = "evalsha scan zmscore zrange smismember smismember hmget evalsha 
 func groupsBySize(s *testSite) {
 	s.t.Helper()
 	_, _, err := s.Groups(s.ctx, lists.GroupList{Order: site.ByArticleCount}, site.PageRequest{})
-	must.Do(s.t, err)
+	require.NoError(s.t, err)
 }
 
 func keyedPost(s *testSite) {
 	s.t.Helper()
 	d := s.fresh()
 	d.IdempotencyKey = new("key")
-	must.Get(s.Post(s.ctx, "alice", d))(s.t)
+	require.Value(s.Post(s.ctx, "alice", d))(s.t)
 }
 
 // If the key's partition differs from the link's, the key is claimed in the round trip that draws the number.
@@ -191,7 +191,7 @@ func TestKeyedPostInPartitionsMakesTwoRoundTrips(t *testing.T) {
 		counted.reset()
 		d := s.fresh()
 		d.IdempotencyKey = new("key " + *d.Link)
-		must.Get(s.Post(s.ctx, "alice", d))(t)
+		require.Value(s.Post(s.ctx, "alice", d))(t)
 		seen[counted.reset()] = true
 	}
 	if len(seen) != 2 || !seen[calls{2, 3, "get incrby evalsha"}] || !seen[calls{2, 4, "get evalsha incrby evalsha"}] {
@@ -214,7 +214,7 @@ func votesOf(s *testSite, ids ...site.ArticleID) {
 	for i, id := range ids {
 		articles[i] = &site.Article{ID: id, VotingEndsAt: opened.Add(week)}
 	}
-	must.Get(s.Votes(s.ctx, "bob", articles))(s.t)
+	require.Value(s.Votes(s.ctx, "bob", articles))(s.t)
 }
 
 func oldArticles(n int) []redisrepo.Imported {

@@ -15,9 +15,9 @@ import (
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/wire"
-	"frontpage/tests/must"
 	"frontpage/tests/programtest"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 )
 
 func TestDefaultRulesAreThoseOfRedisInAction(t *testing.T) {
@@ -203,8 +203,8 @@ func TestWritesFollowTheRanking(t *testing.T) {
 			s.vote(a.ID, site.UserName(fmt.Sprint("voter", i)), down)
 			want(a.ID, "a downvote")
 		}
-		must.Get(s.Delete(s.ctx, a.ID, moderator, site.Why{}))(t)
-		must.Get(s.Undelete(s.ctx, a.ID, moderator))(t)
+		require.Value(s.Delete(s.ctx, a.ID, moderator, site.Why{}))(t)
+		require.Value(s.Undelete(s.ctx, a.ID, moderator))(t)
 		want(a.ID, "its restoration")
 	}
 }

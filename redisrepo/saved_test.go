@@ -17,14 +17,14 @@ import (
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/saved"
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
 	"frontpage/tests/programtest"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 )
 
 func (s *testSite) save(user site.UserName, id site.ArticleID, saves bool) {
 	s.t.Helper()
-	must.Do(s.t, s.SaveArticle(s.ctx, user, id, saves))
+	require.NoError(s.t, s.SaveArticle(s.ctx, user, id, saves))
 }
 
 // wantSaved compares the articles that a user has saved, read in pages.
@@ -33,7 +33,7 @@ func (s *testSite) wantSaved(user site.UserName, size int, want ...site.ArticleI
 	var ids []site.ArticleID
 	for after := (*string)(nil); ; {
 		page, info, err := s.SavedArticles(s.ctx, user, &size, after)
-		must.Do(s.t, err)
+		require.NoError(s.t, err)
 		for _, a := range page {
 			ids = append(ids, a.ID)
 		}
@@ -54,14 +54,14 @@ func user(name site.UserName) saved.Target   { return saved.Target{User: name} }
 
 func (s *testSite) follows(by site.UserName, t saved.Target, follows bool) {
 	s.t.Helper()
-	must.Do(s.t, s.FollowTarget(s.ctx, by, t, follows))
+	require.NoError(s.t, s.FollowTarget(s.ctx, by, t, follows))
 }
 
 // wantFollowing compares what a user follows, the latest first.
 func (s *testSite) wantFollowing(by site.UserName, want string) {
 	s.t.Helper()
 	var members []string
-	for _, f := range must.Get(s.Following(s.ctx, by))(s.t) {
+	for _, f := range require.Value(s.Following(s.ctx, by))(s.t) {
 		members = append(members, f.Member())
 	}
 	if got := strings.Join(members, " "); got != want {
@@ -89,11 +89,11 @@ func TestUsersSaveArticles(t *testing.T) {
 		s.wantSaved("bob", 10, 4)
 		s.wantSaved("carol", 10)
 		page, _, err := s.SavedArticles(s.ctx, "alice", nil, nil)
-		must.Do(t, err)
+		require.NoError(t, err)
 		if at := page[0].At; !at.Equal(opened.Add(time.Minute)) || !page[4].At.Equal(opened) || page[3].At.Sub(opened) > 10*time.Millisecond {
 			t.Errorf("saved at %v, %v and %v", at, page[3].At, page[4].At)
 		}
-		if got := fmt.Sprint(must.Get(s.HasSaved(s.ctx, "alice", []site.ArticleID{3, 9, 7, 99}))(t), must.Get(s.HasSaved(s.ctx, "bob", []site.ArticleID{3, 4}))(t)); got != "[true false true false] [false true]" {
+		if got := fmt.Sprint(require.Value(s.HasSaved(s.ctx, "alice", []site.ArticleID{3, 9, 7, 99}))(t), require.Value(s.HasSaved(s.ctx, "bob", []site.ArticleID{3, 4}))(t)); got != "[true false true false] [false true]" {
 			t.Errorf("HasSaved = %s", got)
 		}
 		s.clock.set(-time.Hour) // a clock that goes back changes no order
@@ -132,10 +132,10 @@ func TestUsersFollowGroupsAndUsers(t *testing.T) {
 		s.wantFollowing("alice", "group:lua user:go group:go")
 		s.wantFollowing("bob", "")
 		targets := []saved.Target{user("go"), group("go"), user("bob"), group("bob")}
-		if got := fmt.Sprint(must.Get(s.Follows(s.ctx, "alice", targets))(t), must.Get(s.Follows(s.ctx, "bob", targets[:1]))(t)); got != "[true true false false] [false]" {
+		if got := fmt.Sprint(require.Value(s.Follows(s.ctx, "alice", targets))(t), require.Value(s.Follows(s.ctx, "bob", targets[:1]))(t)); got != "[true true false false] [false]" {
 			t.Errorf("Follows = %s", got)
 		}
-		if at := must.Get(s.Following(s.ctx, "alice"))(t)[0].At; !at.Equal(opened.Add(time.Minute)) {
+		if at := require.Value(s.Following(s.ctx, "alice"))(t)[0].At; !at.Equal(opened.Add(time.Minute)) {
 			t.Errorf("followed at %v", at)
 		}
 		s.wantClean()
@@ -159,7 +159,7 @@ func TestListsOfUsersAreBounded(t *testing.T) {
 		}},
 	} {
 		for i := range tt.most - 10 {
-			must.Do(t, tt.call(i, true))
+			require.NoError(t, tt.call(i, true))
 		}
 		var kept, refused atomic.Int64
 		together(60, func(i int) {
@@ -179,12 +179,12 @@ func TestListsOfUsersAreBounded(t *testing.T) {
 			t.Errorf("%d calls succeeded and %d were refused, want 60 and 120", kept.Load(), refused.Load())
 		}
 		wantRefused(t, tt.call(5000, true), tt.refused)
-		must.Do(t, tt.call(3, true)) // already
-		must.Do(t, tt.call(3, false))
-		must.Do(t, tt.call(5000, true))
+		require.NoError(t, tt.call(3, true)) // already
+		require.NoError(t, tt.call(3, false))
+		require.NoError(t, tt.call(5000, true))
 		wantRefused(t, tt.call(3, true), tt.refused)
 	}
-	if n := len(must.Get(s.Following(s.ctx, "alice"))(t)); n != saved.MaxFollowed {
+	if n := len(require.Value(s.Following(s.ctx, "alice"))(t)); n != saved.MaxFollowed {
 		t.Errorf("%d are followed, want %d", n, saved.MaxFollowed)
 	}
 }
@@ -207,7 +207,7 @@ func TestUsersKeepListsAtTheSameTime(t *testing.T) {
 	})
 	for i := range 12 {
 		name := site.UserName(fmt.Sprint("user", i))
-		has := must.Get(s.HasSaved(s.ctx, name, firstIDs(160)))(t)
+		has := require.Value(s.HasSaved(s.ctx, name, firstIDs(160)))(t)
 		for n, saves := range has {
 			if saves != (n%40%3 == 0) {
 				t.Errorf("%s: article %d is saved: %t", name, n+1, saves)
@@ -272,7 +272,7 @@ func firstIDs(n int) (ids []site.ArticleID) {
 func (s *testSite) feedOracle(by site.UserName) (ids []site.ArticleID) {
 	s.t.Helper()
 	followed := map[string]bool{}
-	for _, f := range must.Get(s.Following(s.ctx, by))(s.t) {
+	for _, f := range require.Value(s.Following(s.ctx, by))(s.t) {
 		followed[f.Member()] = true
 	}
 	for _, id := range s.whole(lists.AllArticles(site.ByTime, site.Descending)) {
@@ -296,7 +296,7 @@ func (s *testSite) feed(by site.UserName, size int, between func()) (ids []site.
 	s.t.Helper()
 	for after := (*string)(nil); ; {
 		page, info, _, err := s.Feed(s.ctx, by, &size, after)
-		must.Do(s.t, err)
+		require.NoError(s.t, err)
 		for _, edge := range page {
 			ids = append(ids, edge.ID)
 		}
@@ -396,7 +396,7 @@ func TestFeedIsPagedWhileArticlesArrive(t *testing.T) {
 			t.Errorf("the feed of a user who follows nothing is %v", got)
 		}
 		_, info, looked, err := s.Feed(s.ctx, "reader", new(5), nil)
-		if must.Do(t, err); looked == 0 || !info.HasNextPage {
+		if require.NoError(t, err); looked == 0 || !info.HasNextPage {
 			t.Errorf("looked at %d, %+v", looked, info)
 		}
 		_, _, _, err = s.Feed(s.ctx, "other", new(5), info.EndCursor)

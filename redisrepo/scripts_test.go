@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"frontpage/redisrepo/wire"
-	"frontpage/tests/must"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 )
 
 var (
@@ -35,7 +35,7 @@ func luaFiles(t *testing.T) (files []lua) {
 		t.Fatalf("scripts = %v, %v, %v, want at least 45", names, err, errBelow)
 	}
 	for _, name := range names {
-		text := must.Get(os.ReadFile(name))(t)
+		text := require.Value(os.ReadFile(name))(t)
 		f := lua{name: filepath.Base(name)}
 		for line := range strings.Lines(string(text)) {
 			if code, _, _ := strings.Cut(line, "--"); f.body == "" && strings.HasPrefix(line, "--") {

@@ -9,7 +9,7 @@ import (
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/reports"
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
+	"frontpage/tests/require"
 )
 
 // A removal without a ground is found until one is given, or the article is restored. What posters delete needs none.
@@ -28,28 +28,28 @@ func TestRemovalsWithoutAReasonAreListed(t *testing.T) {
 				got = append(got, slices.Index(ids, e.ID)+1)
 			}
 			slices.Sort(got)
-			n := must.Get(s.Count(s.ctx, lists.Unexplained()))(t)
+			n := require.Value(s.Count(s.ctx, lists.Unexplained()))(t)
 			if err != nil || !slices.Equal(got, wanted) || n != len(wanted) {
 				t.Errorf("%s: %v without a reason, %d counted, %v, want %v", what, got, n, err, wanted)
 			}
 		}
 		rules := site.Why{Ground: site.GroundRules}
-		must.Get(s.Delete(s.ctx, ids[0], moderator, site.Why{}))(t)
-		must.Get(s.Delete(s.ctx, ids[1], site.Actor{Name: site.CommandLine, Moderator: true}, site.Why{}))(t)
-		must.Get(s.Delete(s.ctx, ids[2], moderator, rules))(t)
-		must.Get(s.Delete(s.ctx, ids[3], alice(), site.Why{}))(t)
-		must.Get(s.Delete(s.ctx, ids[4], moderator, site.Why{}))(t)
+		require.Value(s.Delete(s.ctx, ids[0], moderator, site.Why{}))(t)
+		require.Value(s.Delete(s.ctx, ids[1], site.Actor{Name: site.CommandLine, Moderator: true}, site.Why{}))(t)
+		require.Value(s.Delete(s.ctx, ids[2], moderator, rules))(t)
+		require.Value(s.Delete(s.ctx, ids[3], alice(), site.Why{}))(t)
+		require.Value(s.Delete(s.ctx, ids[4], moderator, site.Why{}))(t)
 		s.flag(ids[5], "bob", reports.Spam, "")
-		must.Get(s.SettleByDeleting(s.ctx, ids[5], moderator, reports.Settling{Through: 1, State: reports.Acted}))(t)
+		require.Value(s.SettleByDeleting(s.ctx, ids[5], moderator, reports.Settling{Through: 1, State: reports.Acted}))(t)
 		want("deleted", 1, 2, 5, 6)
-		must.Get(s.Delete(s.ctx, ids[4], alice(), rules))(t)
+		require.Value(s.Delete(s.ctx, ids[4], alice(), rules))(t)
 		want("after the poster's", 1, 2, 5, 6)
-		must.Get(s.Delete(s.ctx, ids[4], moderator, rules))(t)
-		must.Get(s.Delete(s.ctx, ids[5], moderator, rules))(t)
+		require.Value(s.Delete(s.ctx, ids[4], moderator, rules))(t)
+		require.Value(s.Delete(s.ctx, ids[5], moderator, rules))(t)
 		want("two reasons", 1, 2)
 		s.undelete(ids[0])
 		want("one restored", 2)
-		must.Get(s.Delete(s.ctx, ids[0], alice(), site.Why{}))(t)
+		require.Value(s.Delete(s.ctx, ids[0], alice(), site.Why{}))(t)
 		want("deleted by the poster", 2)
 		s.wantClean()
 	})
@@ -64,12 +64,12 @@ func TestEventsOfReports(t *testing.T) {
 		s.flag(a.ID, "bob", reports.Spam, "")
 		s.flag(a.ID, "bob", reports.Spam, "") // the same: no event
 		s.flag(a.ID, "bob", reports.Abuse, "")
-		must.Do(t, s.Settle(s.ctx, a.ID, moderator, reports.Settling{Through: 2, State: reports.Dismissed}))
-		must.Do(t, s.Settle(s.ctx, a.ID, moderator, reports.Settling{Through: 2, State: reports.Dismissed}))
+		require.NoError(t, s.Settle(s.ctx, a.ID, moderator, reports.Settling{Through: 2, State: reports.Dismissed}))
+		require.NoError(t, s.Settle(s.ctx, a.ID, moderator, reports.Settling{Through: 2, State: reports.Dismissed}))
 		s.flag(a.ID, "eve", reports.Spam, "")
-		must.Get(s.SettleByDeleting(s.ctx, a.ID, moderator, reports.Settling{Through: 3, State: reports.Acted}))(t)
+		require.Value(s.SettleByDeleting(s.ctx, a.ID, moderator, reports.Settling{Through: 3, State: reports.Acted}))(t)
 		var got []string
-		for _, e := range must.Get(s.Events(s.ctx, nil, nil, nil))(t).Edges[2:] {
+		for _, e := range require.Value(s.Events(s.ctx, nil, nil, nil))(t).Edges[2:] {
 			by := "unknown"
 			if e.Node.By != nil {
 				by = string(e.Node.By.Name)

@@ -17,8 +17,8 @@ import (
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/failover"
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 )
 
 // grade is an upgrade that gives every article a field, in batches; it fails after some of them.
@@ -63,7 +63,7 @@ func (s *testSite) opensTogether(options ...redisrepo.Option) {
 	s.t.Helper()
 	var errs [4]error
 	together(4, func(i int) { errs[i] = s.openUntil(0, options...) })
-	must.Do(s.t, errors.Join(errs[:]...))
+	require.NoError(s.t, errors.Join(errs[:]...))
 }
 
 func (s *testSite) graded(key string) int64 {
@@ -114,7 +114,7 @@ func TestUpgradeOfTheLayoutGoesOnAfterInterruptions(t *testing.T) {
 	}
 	s.wantClean()
 	left.Store(0)
-	must.Get(redisrepo.New(s.ctx, s.server.Client, s.rules, s.grade(&left)))(t) // needs no further upgrade
+	require.Value(redisrepo.New(s.ctx, s.server.Client, s.rules, s.grade(&left)))(t) // needs no further upgrade
 	left.Store(1 << 30)
 	fresh := newSite(t, nil, s.grade(&left))
 	if n := left.Load(); n != 1<<30 || fresh.raw.HGet(s.ctx, "meta:", "layout").Val() != "9" {

@@ -16,8 +16,8 @@ import (
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 )
 
 // void takes votes on an article out, or puts them back, and returns how many of the users have one that does not count.
@@ -36,7 +36,7 @@ func (s *testSite) shows() (all []string) {
 			if group != "" {
 				l = lists.InGroup(group, order, site.Descending)
 			}
-			for _, id := range must.Get(s.List(s.ctx, l, 1, new(100)))(s.t) {
+			for _, id := range require.Value(s.List(s.ctx, l, 1, new(100)))(s.t) {
 				a := s.article(id)
 				all = append(all, fmt.Sprintf("%s %d: %v %d-%d %.0f %t", group, order, id, a.Upvotes, a.Downvotes, a.Score, a.IsInteresting))
 			}
@@ -85,7 +85,7 @@ func TestVoidedRingIsAsIfItHadNeverVoted(t *testing.T) {
 			rules := func(r *site.Rules) { r.GroupTop, r.InterestingVotes = true, 5 }
 			never := newSite(t, rules, redisrepo.WithPartitions(partitions))
 			never.withRing(false)
-			must.Do(t, never.CatchUpAll(never.ctx))
+			require.NoError(t, never.CatchUpAll(never.ctx))
 			want := never.shows()
 
 			s := newSite(t, rules, redisrepo.WithPartitions(partitions))
@@ -134,7 +134,7 @@ func TestVoidedRingIsAsIfItHadNeverVoted(t *testing.T) {
 						s.server.Restart()
 					}
 					fresh := s.reopened(s.client(), nil)
-					must.Do(t, voidAll(fresh))
+					require.NoError(t, voidAll(fresh))
 					if got := fresh.shows(); !slices.Equal(got, want) {
 						t.Fatalf("killed at step %d, sent %t: readers see\n%s\nwant\n%s", steps, sent, strings.Join(got, "\n"), strings.Join(want, "\n"))
 					}
@@ -182,7 +182,7 @@ func TestVotesThatArePutBackLeaveTheStoreAsItWas(t *testing.T) {
 			for _, users := range [][]string{{"bob"}, {"dave"}, {"dave", "grace", "bob"}, all} {
 				for id := site.ArticleID(1); id < 3; id++ {
 					before := s.dump()
-					n := must.Get(s.void(id, true, users...))(t)
+					n := require.Value(s.void(id, true, users...))(t)
 					out := s.dump()
 					if again, err := s.void(id, true, users...); again != n || err != nil || n == 0 {
 						t.Errorf("a second time, %d votes of %v are out, %v, want %d", again, users, err, n)
@@ -195,7 +195,7 @@ func TestVotesThatArePutBackLeaveTheStoreAsItWas(t *testing.T) {
 					if got, want := grown.ReplaceAllString(back, ""), grown.ReplaceAllString(before, ""); got != want {
 						t.Errorf("with the votes of %v on %d back the store holds\n%s\nwant\n%s", users, id, got, want)
 					}
-					must.Get(s.void(id, false, users...))(t)
+					require.Value(s.void(id, false, users...))(t)
 					s.wantStore(back, "put back a second time, ")
 				}
 			}
@@ -213,7 +213,7 @@ func TestVoteThatDoesNotCountStaysOut(t *testing.T) {
 	s.post("alice", "a")
 	other.vote(1, "eve", up)
 	other.vote(2, "eve", down)
-	if n := must.Get(s.void(1, true, "eve", "bob"))(t); n != 1 {
+	if n := require.Value(s.void(1, true, "eve", "bob"))(t); n != 1 {
 		t.Errorf("%d votes do not count, want that of eve", n)
 	}
 	for _, vote := range []site.Vote{up, down, none} {
@@ -228,12 +228,12 @@ func TestVoteThatDoesNotCountStaysOut(t *testing.T) {
 	if got := s.positions("eve", 1, 2) + s.positions("bob", 1, 2); got != "0++0" {
 		t.Errorf("positions = %s, want 0++0", got)
 	}
-	found := must.Get(s.OfArticles(s.ctx, "eve", []*site.Article{s.article(1), s.article(2)}))(t)
+	found := require.Value(s.OfArticles(s.ctx, "eve", []*site.Article{s.article(1), s.article(2)}))(t)
 	if found[1] != nil || found[0] == nil || found[0].Vote != up || found[0].By != moderator.Name || found[0].Reason != "a ring" || !found[0].At.Equal(s.clock.now()) {
 		t.Errorf("eve's votes that do not count: %+v, want that on article:1", found)
 	}
 	s.wantClean()
-	must.Get(s.void(1, false, "eve"))(t)
+	require.Value(s.void(1, false, "eve"))(t)
 	if r := other.vote(1, "eve", none); r.Previous != up {
 		t.Errorf("the vote before = %v, want up: it was put back", r.Previous)
 	}
@@ -288,7 +288,7 @@ func TestVotesAreVoidedAfterTheVotersAreForgotten(t *testing.T) {
 	}
 	s.clock.advance(week + 2*time.Hour)
 	s.do("DEL voted:1 downvoted:1") // as they expire
-	if n, a := must.Get(s.void(1, true, "bob", "carol", "zed"))(t), s.article(1); n != 2 || a.Upvotes != 2 || a.Downvotes != 0 {
+	if n, a := require.Value(s.void(1, true, "bob", "carol", "zed"))(t), s.article(1); n != 2 || a.Upvotes != 2 || a.Downvotes != 0 {
 		t.Errorf("%d votes are out, %d up and %d down are left, want 2, and 2 and 0", n, a.Upvotes, a.Downvotes)
 	}
 	if got := s.positions("bob", 1) + s.positions("dave", 1); got != "0+" {
@@ -296,7 +296,7 @@ func TestVotesAreVoidedAfterTheVotersAreForgotten(t *testing.T) {
 	}
 	s.wantScheduled()
 	s.wantClean()
-	if n, a := must.Get(s.void(1, false, "bob", "carol"))(t), s.article(1); n != 0 || a.Upvotes != 3 || a.Downvotes != 1 {
+	if n, a := require.Value(s.void(1, false, "bob", "carol"))(t), s.article(1); n != 0 || a.Upvotes != 3 || a.Downvotes != 1 {
 		t.Errorf("%d votes are out, %d up and %d down count, want 0, and 3 and 1", n, a.Upvotes, a.Downvotes)
 	}
 	if exists := s.do("EXISTS voted:1 downvoted:1"); exists != int64(0) {
@@ -311,14 +311,14 @@ func TestVoidedVotesAndMilestones(t *testing.T) {
 	s := newSite(t, func(r *site.Rules) { r.Milestones, r.InterestingVotes = []int{3, 5}, 3 }, one)
 	s.post("alice", "a") // the first vote
 	s.upvotes(2)
-	must.Get(s.void(1, true, "u0", "u1"))(t)
+	require.Value(s.void(1, true, "u0", "u1"))(t)
 	if s.article(1).IsInteresting || s.do("SISMEMBER group:interesting article:1") != int64(0) {
 		t.Error("the article is interesting without its votes")
 	}
 	for i := range 2 {
 		s.vote(1, site.UserName(fmt.Sprint("v", i)), up)
 	}
-	must.Get(s.void(1, false, "u0", "u1"))(t)
+	require.Value(s.void(1, false, "u0", "u1"))(t)
 	if n := strings.Count(s.story(), "milestone 3"); n != 1 {
 		t.Errorf("3 votes were reached %d times in the feed, want once", n)
 	}
@@ -337,8 +337,8 @@ func TestVoidedVotesLeavePastFrontPages(t *testing.T) {
 	s.post("alice")
 	s.vote(1, "eve", up)
 	s.clock.advance(time.Hour)
-	must.Get(s.void(1, true, "eve"))(t)
-	page := must.Get(s.FrontPage(s.ctx, s.clock.now().Truncate(time.Hour)))(t)
+	require.Value(s.void(1, true, "eve"))(t)
+	page := require.Value(s.FrontPage(s.ctx, s.clock.now().Truncate(time.Hour)))(t)
 	if got := frontText(page); !strings.Contains(got, "1") || page.Places[0].ID != 1 {
 		t.Errorf("the front page is %s, want article:1 first, as it was", got)
 	}
@@ -370,7 +370,7 @@ func TestVotesAndVoidingAtOnce(t *testing.T) {
 		}
 	})
 	s.wantClean()
-	must.Get(s.void(1, true, ring...))(t)
+	require.Value(s.void(1, true, ring...))(t)
 	a, voters := s.article(1), s.raw.SMembers(s.ctx, "voted:1").Val()
 	if slices.ContainsFunc(voters, func(v string) bool { return strings.HasPrefix(v, "user:r") }) || a.Upvotes != len(voters) {
 		t.Errorf("%d upvotes of %v, want none of the ring's", a.Upvotes, voters)
@@ -392,7 +392,7 @@ func TestVotersAreListed(t *testing.T) {
 		s.vote(1, site.UserName(name), vote)
 		want[name] = fmt.Sprint(vote, " ", s.clock.now().Unix(), " false")
 	}
-	must.Get(s.void(1, true, "u7", "u8"))(t)
+	require.Value(s.void(1, true, "u7", "u8"))(t)
 	for _, name := range []string{"u7", "u8"} {
 		want[name] = strings.Replace(want[name], "false", "true", 1)
 	}
@@ -405,7 +405,7 @@ func TestVotersAreListed(t *testing.T) {
 		var after *string
 		for {
 			page, info, err := s.Voters(s.ctx, article, direction, &size, after)
-			must.Do(t, err)
+			require.NoError(t, err)
 			for _, v := range page {
 				at := "unknown"
 				if v.At != nil {
@@ -448,10 +448,10 @@ func TestCheckKnowsVotesThatDoNotCount(t *testing.T) {
 	s := newSite(t, nil, one)
 	s.post("alice", "a")
 	s.vote(1, "eve", up)
-	must.Get(s.void(1, true, "eve"))(t)
+	require.Value(s.void(1, true, "eve"))(t)
 	bookVote(s, "user:eve", 1) // a legacy client does not ask
 	s.wantViolations("voted:1: has user:eve, but a moderator took this vote out: void it again")
-	must.Get(s.void(1, true, "eve"))(t)
+	require.Value(s.void(1, true, "eve"))(t)
 	s.wantClean()
 	s.do("HSET article:1 voided 2")
 	s.do("HSET void:1 user:x bad")
@@ -470,13 +470,13 @@ func TestWatchersSeeThatTheirVoteIsOut(t *testing.T) {
 	s.post("alice")
 	s.vote(1, "eve", up)
 	other := s.reopened(s.client(), nil)
-	watch := must.Get(s.WatchArticles(s.ctx, []site.ArticleID{1}))(t)
+	watch := require.Value(s.WatchArticles(s.ctx, []site.ArticleID{1}))(t)
 	_ = watch
 	l.pass()
 	for _, takesOut := range []bool{true, false} {
-		must.Get(other.void(1, takesOut, "eve"))(t)
-		must.Soon(t, "the vote", func() bool {
-			vote := must.Get(s.WatchedVote(s.ctx, "eve", s.article(1)))(t)
+		require.Value(other.void(1, takesOut, "eve"))(t)
+		require.Eventually(t, "the vote", func() bool {
+			vote := require.Value(s.WatchedVote(s.ctx, "eve", s.article(1)))(t)
 			return vote != nil && (*vote == none) == takesOut
 		})
 	}

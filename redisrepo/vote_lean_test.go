@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
+	"frontpage/tests/require"
 )
 
 // commandStats returns the number of calls of each command that the server ran since the last CONFIG RESETSTAT.
@@ -80,7 +80,7 @@ func TestVoteRunsFewCommands(t *testing.T) {
 			s.post("alice", "go")
 			s.vote(1, "warm", up)
 			s.vote(1, "record", up)
-			must.Get(s.Vote(s.ctx, 1, "recorded", up, "b"))(t)
+			require.Value(s.Vote(s.ctx, 1, "recorded", up, "b"))(t)
 			voter := cmp.Or(tt.voter, "bob")
 			if tt.prepare != nil {
 				tt.prepare(s)
@@ -90,7 +90,7 @@ func TestVoteRunsFewCommands(t *testing.T) {
 				s.vote(1, voter, up)
 			}
 			s.do("CONFIG RESETSTAT")
-			must.Get(s.Vote(s.ctx, 1, voter, tt.vote, tt.bucket))(t)
+			require.Value(s.Vote(s.ctx, 1, voter, tt.vote, tt.bucket))(t)
 			if got := s.commandStats(); got != tt.want {
 				t.Errorf("the server ran %s\nwant %s", got, tt.want)
 			}

@@ -14,20 +14,20 @@ import (
 
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/lease"
-	"frontpage/redisrepo/sealing"
+	"frontpage/redisrepo/secretbox"
 	"frontpage/redisrepo/webhooks"
-	"frontpage/tests/must"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 )
 
 func withWebhooks(t *testing.T) redisrepo.Option {
-	return redisrepo.WithWebhooks(webhooks.Options{Box: must.Get(sealing.New("0123456789abcdef0123456789abcdef"))(t)})
+	return redisrepo.WithWebhooks(webhooks.Options{Box: require.Value(secretbox.New("0123456789abcdef0123456789abcdef"))(t)})
 }
 
 func (s *testSite) addWebhook(address string) *webhooks.Endpoint {
 	s.t.Helper()
 	e, _, err := s.AddWebhook(s.ctx, address, nil, moderator)
-	must.Do(s.t, err)
+	require.NoError(s.t, err)
 	return e
 }
 
@@ -72,7 +72,7 @@ func TestProcessesTakeTheLeaseAtOnce(t *testing.T) {
 				t.Fatalf("round %d: the holder gets token %s, %t, %v, want its own, %s", round, token, taken, err, last)
 			}
 			if round%2 == 0 {
-				must.Do(t, holder.GiveBack(s.ctx))
+				require.NoError(t, holder.GiveBack(s.ctx))
 			} else {
 				s.clock.advance(lease.Duration)
 			}
@@ -87,7 +87,7 @@ func number(t *testing.T, token string) int {
 	if text == "" {
 		return 0
 	}
-	return must.Get(strconv.Atoi(text))(t)
+	return require.Value(strconv.Atoi(text))(t)
 }
 
 // After a failover that lost a lease, its number is given out again, but not its token: the process that had it saves nothing.
@@ -97,14 +97,14 @@ func TestLostLeaseIsNotGivenOutAgain(t *testing.T) {
 	e := s.addWebhook("https://example.org/")
 	first, second := lease.New(s.Store, s.Store.Partitions[0].Lease()), lease.New(s.Store, s.Store.Partitions[0].Lease())
 	lost, _, err := first.Take(s.ctx)
-	must.Do(t, err)
+	require.NoError(t, err)
 	s.do("DEL", "lease:") // as on a replica that never got it
 	again, taken, err := second.Take(s.ctx)
 	if err != nil || !taken || number(t, again) != number(t, lost) {
 		t.Fatalf("token %s, %t, %v after %s, want the same number", again, taken, err, lost)
 	}
 	for token, want := range map[string]bool{lost: false, again: true} {
-		if saved := must.Get(s.Save(s.ctx, token, e, webhooks.Progress{Cursor: e.Cursor}))(t); saved != want {
+		if saved := require.Value(s.Save(s.ctx, token, e, webhooks.Progress{Cursor: e.Cursor}))(t); saved != want {
 			t.Errorf("Save with token %s = %t, want %t", token, saved, want)
 		}
 	}
@@ -117,12 +117,12 @@ func TestOldLeaseSavesNothing(t *testing.T) {
 		e := s.addWebhook("https://example.org/")
 		first, second := lease.New(s.Store, s.Store.Partitions[0].Lease()), lease.New(s.Store, s.Store.Partitions[0].Lease())
 		old, _, err := first.Take(s.ctx)
-		must.Do(t, err)
+		require.NoError(t, err)
 		failed := webhooks.Undelivered{Number: 1, ID: "msg_1", Article: 1, Body: "{}", Tries: 1}
 		save := func(token string, e *webhooks.Endpoint, p webhooks.Progress, want bool) {
 			t.Helper()
 			before := s.dump()
-			if saved := must.Get(s.Save(s.ctx, token, e, p))(t); saved != want {
+			if saved := require.Value(s.Save(s.ctx, token, e, p))(t); saved != want {
 				t.Errorf("Save = %t, want %t", saved, want)
 			}
 			if !want {
@@ -132,17 +132,17 @@ func TestOldLeaseSavesNothing(t *testing.T) {
 		save(old, e, webhooks.Progress{Cursor: e.Cursor, Changed: []*webhooks.Undelivered{&failed}}, true)
 		s.clock.advance(lease.Duration)
 		token, _, err := second.Take(s.ctx)
-		must.Do(t, err)
+		require.NoError(t, err)
 		save(old, e, webhooks.Progress{Cursor: "x", Got: []*webhooks.Undelivered{&failed}, Paused: "x"}, false)
 		save(token, e, webhooks.Progress{Cursor: e.Cursor, Changed: []*webhooks.Undelivered{{Number: 2, Body: "{}"}}}, true)
 		changed, _, err := s.ChangeWebhook(s.ctx, e.ID(), webhooks.Change{Paused: new(true)}, moderator)
-		must.Do(t, err)
+		require.NoError(t, err)
 		save(token, e, webhooks.Progress{Cursor: "x"}, false)
 		save(token, changed, webhooks.Progress{Cursor: changed.Cursor, Got: []*webhooks.Undelivered{&failed}}, true)
-		if left := must.Get(s.ReadUndelivered(s.ctx, e))(t); len(left) != 1 || left[0].Number != 2 {
+		if left := require.Value(s.ReadUndelivered(s.ctx, e))(t); len(left) != 1 || left[0].Number != 2 {
 			t.Errorf("undelivered = %v, want the second", left)
 		}
-		must.Do(t, s.RemoveWebhook(s.ctx, e.ID(), moderator))
+		require.NoError(t, s.RemoveWebhook(s.ctx, e.ID(), moderator))
 		save(token, changed, webhooks.Progress{Cursor: "x"}, false)
 	})
 }
@@ -152,9 +152,9 @@ func webhookCalls(s *testSite) map[string]func() error {
 	e := s.addWebhook("https://example.org/")
 	l := lease.New(s.Store, s.Store.Partitions[0].Lease())
 	token, _, err := l.Take(s.ctx)
-	must.Do(s.t, err)
+	require.NoError(s.t, err)
 	undelivered := []*webhooks.Undelivered{{Number: 1, Body: "{}"}}
-	must.Get(s.Save(s.ctx, token, e, webhooks.Progress{Cursor: e.Cursor, Changed: undelivered}))(s.t)
+	require.Value(s.Save(s.ctx, token, e, webhooks.Progress{Cursor: e.Cursor, Changed: undelivered}))(s.t)
 	return map[string]func() error{
 		"change": func() error {
 			_, _, err := s.ChangeWebhook(s.ctx, e.ID(), webhooks.Change{URL: new("https://example.com/"), Paused: new(true), Drop: true}, moderator)
@@ -189,9 +189,9 @@ func TestWebhookScriptsTwiceAndWithWrongTypes(t *testing.T) {
 			s = s.reopened(s.client(keep), nil, withWebhooks(t))
 			call := webhookCalls(s)[name]
 			restore := s.snapshot()
-			must.Do(t, call())
+			require.NoError(t, call())
 			once := s.dump()
-			must.Do(t, s.raw.Do(s.ctx, words...).Err())
+			require.NoError(t, s.raw.Do(s.ctx, words...).Err())
 			if twice := s.dump(); twice != once {
 				t.Errorf("twice, the store holds\n%s\nwant\n%s", twice, once)
 			}

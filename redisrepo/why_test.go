@@ -10,7 +10,7 @@ import (
 	"frontpage/redisrepo/events"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
+	"frontpage/tests/require"
 )
 
 // A moderator deletes an article at once and says why later; once it is said, it stays.
@@ -33,7 +33,7 @@ func TestModeratorsSayWhyTheyDelete(t *testing.T) {
 			{moderator, spam, spam, 4},
 			{moderator, site.Why{Reason: "another one"}, spam, 4},
 		} {
-			got := must.Get(s.Delete(s.ctx, a.ID, step.by, step.why))(t)
+			got := require.Value(s.Delete(s.ctx, a.ID, step.by, step.why))(t)
 			var why site.Why
 			if got.Removal != nil {
 				why = got.Removal.Why
@@ -46,7 +46,7 @@ func TestModeratorsSayWhyTheyDelete(t *testing.T) {
 			}
 		}
 		var told []string
-		for _, e := range must.Get(s.Events(s.ctx, nil, []events.EventKind{events.EventDeleted}, nil))(t).Edges {
+		for _, e := range require.Value(s.Events(s.ctx, nil, []events.EventKind{events.EventDeleted}, nil))(t).Edges {
 			told = append(told, fmt.Sprint(e.Node.Revision, e.Node.Score == a.Score, e.Node.Why))
 		}
 		if want := fmt.Sprint([]string{"2 true <nil>", "3 true &{illegal  }", "4 true &" + fmt.Sprint(spam)}); fmt.Sprint(told) != want {
@@ -59,8 +59,8 @@ func TestModeratorsSayWhyTheyDelete(t *testing.T) {
 		if got := s.undelete(a.ID); got.Removal != nil {
 			t.Errorf("restored with %+v", got.Removal)
 		}
-		own := must.Get(s.Delete(s.ctx, a.ID, alice(), spam))(t)
-		if again := must.Get(s.Delete(s.ctx, a.ID, moderator, spam))(t); own.Removal != nil || again.Removal != nil {
+		own := require.Value(s.Delete(s.ctx, a.ID, alice(), spam))(t)
+		if again := require.Value(s.Delete(s.ctx, a.ID, moderator, spam))(t); own.Removal != nil || again.Removal != nil {
 			t.Error("an own deletion has a removal")
 		}
 		s.wantClean()
@@ -82,12 +82,12 @@ func TestModeratorsSayWhyTheyChangeArticles(t *testing.T) {
 	want(s.edit(a.ID, moderator, redisrepo.Edit{Title: new("silent")}), "")
 	want(s.edit(a.ID, moderator, redisrepo.Edit{Title: new("better"), Why: site.Why{Reason: "typo"}}), "typo")
 	want(s.edit(a.ID, moderator, redisrepo.Edit{Title: new("better"), Why: why("nothing changed")}), "typo")
-	want(must.Get(s.RegroupFor(s.ctx, a.ID, moderator, []string{"web"}, nil, why("web")))(t), "web")
-	want(must.Get(s.RegroupFor(s.ctx, a.ID, alice(), nil, []string{"web"}, why("own")))(t), "web")
-	want(must.Get(s.Delete(s.ctx, a.ID, moderator, site.Why{}))(t), "")
+	want(require.Value(s.RegroupFor(s.ctx, a.ID, moderator, []string{"web"}, nil, why("web")))(t), "web")
+	want(require.Value(s.RegroupFor(s.ctx, a.ID, alice(), nil, []string{"web"}, why("own")))(t), "web")
+	want(require.Value(s.Delete(s.ctx, a.ID, moderator, site.Why{}))(t), "")
 	_, err := s.RegroupFor(s.ctx, a.ID, moderator, []string{"x"}, nil, site.Why{Ground: "spite", Basis: string(make([]byte, 201)), Reason: "a\nb"})
 	wantRefused(t, err, "TOO_LONG basis", "INVALID reason", "INVALID ground")
-	page := must.Get(s.Events(s.ctx, nil, nil, nil))(t)
+	page := require.Value(s.Events(s.ctx, nil, nil, nil))(t)
 	told := map[string]int{}
 	for _, e := range page.Edges {
 		if e.Node.Why != nil {
@@ -109,16 +109,16 @@ func TestPostersUndoTheirDeletions(t *testing.T) {
 	bob := site.Actor{Name: "bob"}
 	undone := func(by site.Actor) error { _, err := s.Undelete(s.ctx, a.ID, by); return err }
 	wantRefused(t, undone(bob), "FORBIDDEN article")
-	must.Do(t, undone(alice()))
+	require.NoError(t, undone(alice()))
 	s.delete(a.ID, alice())
 	wantRefused(t, undone(bob), "FORBIDDEN article")
 	s.clock.advance(time.Minute)
-	must.Do(t, undone(alice()))
+	require.NoError(t, undone(alice()))
 	s.wantList(best("go"), a.ID)
 	s.delete(a.ID, alice())
 	s.clock.advance(time.Minute + time.Second)
 	wantRefused(t, undone(alice()), "FORBIDDEN article")
-	must.Do(t, undone(moderator))
+	require.NoError(t, undone(moderator))
 	s.delete(a.ID, moderator)
 	wantRefused(t, undone(alice()), "FORBIDDEN article")
 	_, err := s.UndeleteFor(s.ctx, a.ID, moderator, "a\nb")

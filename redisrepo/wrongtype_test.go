@@ -14,8 +14,8 @@ import (
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/wire"
-	"frontpage/tests/must"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 )
 
 // otherwise are the scripts that write without the check of types.lua, and why.
@@ -40,13 +40,13 @@ func TestScriptsCheckTypesBeforeTheyWrite(t *testing.T) {
 		}
 		scriptKeys := f.keys()
 		for _, key := range scriptKeys {
-			must.Do(t, client.FlushAll(t.Context()).Err())
-			must.Do(t, client.RPush(t.Context(), key, "a list, which no kind of key is").Err())
+			require.NoError(t, client.FlushAll(t.Context()).Err())
+			require.NoError(t, client.RPush(t.Context(), key, "a list, which no kind of key is").Err())
 			err := client.Eval(t.Context(), wire.Ruled(f.name, nil), scriptKeys).Err()
 			if err == nil || !strings.HasPrefix(err.Error(), "WRONGTYPE ") || !strings.HasSuffix(err.Error(), ": "+loggedKey(key)) {
 				t.Errorf("%s with %s: err = %v, want WRONGTYPE and the key", f.name, key, err)
 			}
-			if stored := must.Get(client.Keys(t.Context(), "*").Result())(t); len(stored) != 1 {
+			if stored := require.Value(client.Keys(t.Context(), "*").Result())(t); len(stored) != 1 {
 				t.Errorf("%s with %s: the store has %v", f.name, key, stored)
 			}
 			checked++
@@ -96,7 +96,7 @@ func TestVoteNamesAKeyOfAnotherType(t *testing.T) {
 			before: func(s *testSite) { s.vote(1, "bob", down) }, vote: none, untouched: []string{"void:1"},
 		},
 		"a vote beside one that does not count": {
-			before: func(s *testSite) { must.Get(s.void(1, true, "dave"))(s.t) }, vote: down, untouched: []string{"group:interesting", "time:interesting", "score:interesting"},
+			before: func(s *testSite) { require.Value(s.void(1, true, "dave"))(s.t) }, vote: down, untouched: []string{"group:interesting", "time:interesting", "score:interesting"},
 		},
 		"an upvote without downvotes": {
 			before: func(s *testSite) { s.vote(1, "carol", none) }, vote: up, untouched: []string{"time:interesting", "void:1", "downvoted:1"},
@@ -121,7 +121,7 @@ func TestVoteNamesAKeyOfAnotherType(t *testing.T) {
 			}
 			restore := s.snapshot()
 			other, scriptKeys := s.seesKeys()
-			must.Get(other.Vote(s.ctx, 1, "bob", tt.vote, tt.bucket))(t)
+			require.Value(other.Vote(s.ctx, 1, "bob", tt.vote, tt.bucket))(t)
 			for _, key := range slices.Clone(*scriptKeys) {
 				restore()
 				s.do("DEL", key)

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"frontpage/redisrepo/reports"
-	"frontpage/redisrepo/sealing"
+	"frontpage/redisrepo/secretbox"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/webhooks"
 )
@@ -19,7 +19,7 @@ type Notices struct {
 	PublicLog         bool   `help:"Publish what moderators do, without names, at /log and in publicLog of the API."`
 	NoticeContactDays int    `default:"${NoticeContactDays}" help:"How many days after the decision name and address of a notice are kept, 1 to ${ReportsKeptDays}."`
 
-	box *sealing.Box // of Secret or SecretFile, set by check; nil: none
+	box *secretbox.Box // of Secret or SecretFile, set by check; nil: none
 }
 
 // maxContact is the maximum number of characters of FRONTPAGE_CONTACT.
@@ -36,11 +36,11 @@ func (n *Notices) check() error {
 	if err != nil || text == "" {
 		return err
 	}
-	secrets := sealing.Split(text)
+	secrets := secretbox.Split(text)
 	if len(secrets) == 0 {
 		return Invalid(errors.New("it has no secret"), secretFlag(n.SecretFile, "secret"))
 	}
-	if n.box, err = sealing.New(secrets...); err != nil {
+	if n.box, err = secretbox.New(secrets...); err != nil {
 		return Invalid(err, secretFlag(n.SecretFile, "secret"))
 	}
 	return nil

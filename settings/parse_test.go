@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"frontpage/tests/must"
+	"frontpage/tests/require"
 )
 
 func TestParseDurationReadsDays(t *testing.T) {
@@ -81,7 +81,7 @@ func TestRateOfEqualLogLinesIsBounded(t *testing.T) {
 	start := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	for i := range 6_000 { // 100 lines a second for a minute
 		r := slog.NewRecord(start.Add(time.Duration(i)*10*time.Millisecond), slog.LevelWarn, "store unavailable", 0)
-		must.Do(t, handlers[i%3].Handle(context.Background(), r))
+		require.NoError(t, handlers[i%3].Handle(context.Background(), r))
 	}
 	log.Info("another line")
 	if lines := strings.Count(text.String(), "store unavailable"); lines != 12*10 {

@@ -16,7 +16,7 @@ import (
 
 	"frontpage/endpoint"
 	"frontpage/redisrepo/site"
-	"frontpage/redisrepo/store/reload"
+	"frontpage/redisrepo/store/watchfile"
 	"frontpage/site/feeds"
 	"frontpage/site/pages"
 	"frontpage/site/web"
@@ -131,7 +131,7 @@ func (s *Serving) TLS(log *slog.Logger) (*tls.Config, error) {
 	if s.TLSCertFile == "" {
 		return nil, nil
 	}
-	pair, err := reload.Read(log, func(contents [][]byte) (tls.Certificate, error) {
+	pair, err := watchfile.Read(log, func(contents [][]byte) (tls.Certificate, error) {
 		return tls.X509KeyPair(contents[0], contents[1])
 	}, s.TLSCertFile, s.TLSKeyFile)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"frontpage/endpoint"
 	"frontpage/settings"
 	"frontpage/site/web"
-	"frontpage/tests/must"
+	"frontpage/tests/require"
 )
 
 // program is a command line with nothing but the settings.
@@ -28,7 +28,7 @@ type program struct {
 func TestVariableIsNamedLikeItsFlag(t *testing.T) {
 	t.Parallel()
 	var p program
-	command := must.Get(settings.Parse(&p, nil, "", ""))(t)
+	command := require.Value(settings.Parse(&p, nil, "", ""))(t)
 	for _, flag := range command.Model.Flags {
 		if flag.Name != "help" && !reflect.DeepEqual(flag.Envs, []string{settings.Variable(flag.Name)}) {
 			t.Errorf("--%s has the variables %q, want %s", flag.Name, flag.Envs, settings.Variable(flag.Name))
@@ -112,7 +112,7 @@ func TestTimesOfCommands(t *testing.T) {
 func TestSecretsOfNotices(t *testing.T) {
 	long, other := strings.Repeat("x", 32), strings.Repeat("y", 40)
 	file := filepath.Join(t.TempDir(), "secrets")
-	must.Do(t, os.WriteFile(file, []byte(long+"\n"+other+"\n"), 0o600))
+	require.NoError(t, os.WriteFile(file, []byte(long+"\n"+other+"\n"), 0o600))
 	t.Setenv("SECRET", other)
 	t.Setenv("FRONTPAGE_PUBLIC_URL", "https://news.example.org")
 	for arg, want := range map[string]string{
@@ -180,9 +180,9 @@ const logo = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"><path d=
 func TestLooksOfTheSite(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "logo.svg")
-	must.Do(t, os.WriteFile(file, []byte(logo), 0o600))
+	require.NoError(t, os.WriteFile(file, []byte(logo), 0o600))
 	var p program
-	must.Get(settings.Parse(&p, []string{
+	require.Value(settings.Parse(&p, []string{
 		"--site-name=Ünews & more", "--site-about=All the news.", "--site-language=de", "--site-accent=#123456", "--site-logo=" + file,
 		"--site-rules=No advertising; Be kind, please\n;", "--site-links=Rules=https://example.org/rules?a=b,Mail=mailto:ada@example.org,Here=/new",
 	}, "", ""))(t)
@@ -210,7 +210,7 @@ func TestTheSiteLeavesOutPagesThatItsRulesDo(t *testing.T) {
 		"--calendar=off --front-pages-kept=0":       {"group-top", "lab", "notice", "past", "top"},
 	} {
 		var p program
-		must.Get(settings.Parse(&p, strings.Fields(args), "", ""))(t)
+		require.Value(settings.Parse(&p, strings.Fields(args), "", ""))(t)
 		if have := p.Pages().Without; !slices.Equal(have, want) {
 			t.Errorf("%s: the site is without %q, want %q", args, have, want)
 		}
@@ -222,7 +222,7 @@ func TestInvalidLooks(t *testing.T) {
 	folder := t.TempDir()
 	write := func(name, content string) string {
 		file := filepath.Join(folder, name)
-		must.Do(t, os.WriteFile(file, []byte(content), 0o600))
+		require.NoError(t, os.WriteFile(file, []byte(content), 0o600))
 		return file
 	}
 	large := write("large.svg", "<svg>"+strings.Repeat(" ", 256<<10))

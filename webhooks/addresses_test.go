@@ -12,11 +12,11 @@ import (
 	"testing"
 
 	"frontpage/redisrepo"
-	"frontpage/redisrepo/sealing"
+	"frontpage/redisrepo/secretbox"
 	"frontpage/redisrepo/site"
 	stored "frontpage/redisrepo/webhooks"
-	"frontpage/tests/must"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 	"frontpage/webhooks"
 )
 
@@ -33,7 +33,7 @@ var hosts = []string{
 // No form of a private address is connected to: not as it is written, and not by what its name leads to.
 func TestPrivateAddressesAreRefused(t *testing.T) {
 	t.Parallel()
-	listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
+	listener := require.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { _ = listener.Close() })
 	var connected atomic.Int64
 	go func() {
@@ -93,8 +93,8 @@ func refused(t *testing.T, client *http.Client, host string) bool {
 func TestWhichAddressesEndpointsHave(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
-	repo := must.Get(redisrepo.New(t.Context(), server.Client, site.DefaultRules(), redisrepo.WithWebhooks(stored.Options{
-		Box: must.Get(sealing.New(password))(t), Origins: []string{"http://10.0.0.5:9000"},
+	repo := require.Value(redisrepo.New(t.Context(), server.Client, site.DefaultRules(), redisrepo.WithWebhooks(stored.Options{
+		Box: require.Value(secretbox.New(password))(t), Origins: []string{"http://10.0.0.5:9000"},
 		LookUp: func(ctx context.Context, network, host string) ([]netip.Addr, error) {
 			switch {
 			case strings.HasSuffix(host, ".internal"):

@@ -23,12 +23,12 @@ import (
 
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/events"
-	"frontpage/redisrepo/sealing"
+	"frontpage/redisrepo/secretbox"
 	"frontpage/redisrepo/site"
 	stored "frontpage/redisrepo/webhooks"
-	"frontpage/tests/must"
 	"frontpage/tests/programtest"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 	"frontpage/webhooks"
 )
 
@@ -55,7 +55,7 @@ func newFixture(t *testing.T, change func(*site.Rules), options ...redisrepo.Opt
 	}
 	start := time.Now().Truncate(time.Second)
 	now := func() time.Time { return start.Add(time.Duration(f.clock.Load()) * time.Second) }
-	f.options = append(options, redisrepo.WithClock(now), redisrepo.WithWebhooks(stored.Options{Box: must.Get(sealing.New(password))(t), Origins: []string{f.receiver.URL}}))
+	f.options = append(options, redisrepo.WithClock(now), redisrepo.WithWebhooks(stored.Options{Box: require.Value(secretbox.New(password))(t), Origins: []string{f.receiver.URL}}))
 	f.Repo = f.open(f.server.Client)
 	return f
 }
@@ -63,14 +63,14 @@ func newFixture(t *testing.T, change func(*site.Rules), options ...redisrepo.Opt
 // open opens the site as another process does.
 func (f *fixture) open(client redis.UniversalClient) *redisrepo.Repo {
 	f.t.Helper()
-	return must.Get(redisrepo.New(f.t.Context(), client, f.rules, f.options...))(f.t)
+	return require.Value(redisrepo.New(f.t.Context(), client, f.rules, f.options...))(f.t)
 }
 
 // add adds the receiver as an endpoint.
 func (f *fixture) add(kinds ...events.EventKind) *stored.Endpoint {
 	f.t.Helper()
 	e, secret, err := f.AddWebhook(f.t.Context(), f.receiver.URL+"/events", kinds, moderator)
-	must.Do(f.t, err)
+	require.NoError(f.t, err)
 	f.receiver.secrets(secret)
 	return e
 }
@@ -93,30 +93,30 @@ func (f *fixture) followWith(repo *redisrepo.Repo, o webhooks.Options) (sender *
 
 func (f *fixture) post(title string, groups ...string) site.ArticleID {
 	f.t.Helper()
-	return must.Get(f.Post(f.t.Context(), "alice", site.Draft{Title: title, Text: new("text"), Groups: groups}))(f.t).ID
+	return require.Value(f.Post(f.t.Context(), "alice", site.Draft{Title: title, Text: new("text"), Groups: groups}))(f.t).ID
 }
 
 func (f *fixture) vote(id site.ArticleID, user string) {
 	f.t.Helper()
-	must.Get(f.Vote(f.t.Context(), id, site.UserName(user), site.Up, ""))(f.t)
+	require.Value(f.Vote(f.t.Context(), id, site.UserName(user), site.Up, ""))(f.t)
 }
 
 func (f *fixture) change(e *stored.Endpoint, change stored.Change) (secret string) {
 	f.t.Helper()
 	_, secret, err := f.ChangeWebhook(f.t.Context(), e.ID(), change, moderator)
-	must.Do(f.t, err)
+	require.NoError(f.t, err)
 	return secret
 }
 
 func (f *fixture) endpoint() *stored.Endpoint {
 	f.t.Helper()
-	return must.Get(f.AllWebhooks(f.t.Context(), moderator))(f.t)[0]
+	return require.Value(f.AllWebhooks(f.t.Context(), moderator))(f.t)[0]
 }
 
 func (f *fixture) read(id site.ArticleID) *site.Article {
 	f.t.Helper()
 	articles, errs := f.ArticlesByID(f.t.Context(), []site.ArticleID{id})
-	must.Do(f.t, errs[0])
+	require.NoError(f.t, errs[0])
 	return articles[0]
 }
 
@@ -222,7 +222,7 @@ func (r *receiver) triesOf(id string) int {
 
 func (f *fixture) await(n int) []received {
 	f.t.Helper()
-	must.Soon(f.t, fmt.Sprint(n, " events"), func() bool { return len(f.receiver.all()) >= n })
+	require.Eventually(f.t, fmt.Sprint(n, " events"), func() bool { return len(f.receiver.all()) >= n })
 	return f.receiver.all()
 }
 
@@ -238,8 +238,8 @@ func TestEndpointGetsEvents(t *testing.T) {
 			f.add(events.EventPosted, events.EventVoted, events.EventDeleted)
 			id := f.post("one", "go")
 			f.vote(id, "bob")
-			must.Get(f.Regroup(t.Context(), id, moderator, []string{"web"}, nil))(t)
-			must.Get(f.Delete(t.Context(), id, moderator, site.Why{Ground: site.GroundRules, Reason: "spam"}))(t)
+			require.Value(f.Regroup(t.Context(), id, moderator, []string{"web"}, nil))(t)
+			require.Value(f.Delete(t.Context(), id, moderator, site.Why{Ground: site.GroundRules, Reason: "spam"}))(t)
 			var got []string
 			for _, e := range f.await(3) {
 				got = append(got, e.Type)
@@ -258,7 +258,7 @@ func TestEndpointGetsEvents(t *testing.T) {
 					t.Errorf("%s names a user", e.Body)
 				}
 			}
-			must.Soon(t, "nothing to wait", func() bool { return f.endpoint().Undelivered == 0 })
+			require.Eventually(t, "nothing to wait", func() bool { return f.endpoint().Undelivered == 0 })
 		})
 	}
 }
@@ -281,8 +281,8 @@ func TestFailedEventsAreSentAgain(t *testing.T) {
 	f.vote(id, "carol")
 	f.vote(other, "bob")
 	f.await(1)
-	must.Soon(t, "the failed event to be saved", func() bool { return f.endpoint().Undelivered == 2 })
-	failed := must.Get(f.ReadUndelivered(t.Context(), e))(t)
+	require.Eventually(t, "the failed event to be saved", func() bool { return f.endpoint().Undelivered == 2 })
+	failed := require.Value(f.ReadUndelivered(t.Context(), e))(t)
 	if failed[0].Tries != 1 || failed[1].Tries != 0 {
 		t.Fatalf("tries = %d, %d, want 1 and 0", failed[0].Tries, failed[1].Tries)
 	}
@@ -290,13 +290,13 @@ func TestFailedEventsAreSentAgain(t *testing.T) {
 	f.await(2)
 	var pauses []time.Duration
 	for tries := 1; tries < 17; tries++ {
-		next := must.Get(f.ReadUndelivered(t.Context(), e))(t)[0].Next
+		next := require.Value(f.ReadUndelivered(t.Context(), e))(t)[0].Next
 		pause := time.UnixMilli(next).Sub(f.Now())
 		pauses = append(pauses, pause)
 		f.clock.Add(int64(pause/time.Second) + 1)
-		must.Soon(t, fmt.Sprint("try ", tries+1), func() bool { return f.receiver.triesOf(failed[0].ID) == tries+1 })
-		must.Soon(t, "its result", func() bool {
-			u := must.Get(f.ReadUndelivered(t.Context(), e))(t)[0]
+		require.Eventually(t, fmt.Sprint("try ", tries+1), func() bool { return f.receiver.triesOf(failed[0].ID) == tries+1 })
+		require.Eventually(t, "its result", func() bool {
+			u := require.Value(f.ReadUndelivered(t.Context(), e))(t)[0]
 			return u.Tries == tries+1 || f.endpoint().Paused != ""
 		})
 	}
@@ -311,7 +311,7 @@ func TestFailedEventsAreSentAgain(t *testing.T) {
 	if got := f.endpoint(); !strings.Contains(got.Paused, "failed 17 times: 500") || got.Undelivered != 2 {
 		t.Fatalf("endpoint = %+v, want it paused", got)
 	}
-	must.Soon(t, "the pause in the statistics", func() bool { return sender.Stats().Endpoints[e.ID()].Paused })
+	require.Eventually(t, "the pause in the statistics", func() bool { return sender.Stats().Endpoints[e.ID()].Paused })
 	f.receiver.answers(func(received) int { return http.StatusOK })
 	before := f.receiver.triesOf(failed[0].ID)
 	f.change(e, stored.Change{Paused: new(false)})
@@ -320,7 +320,7 @@ func TestFailedEventsAreSentAgain(t *testing.T) {
 		t.Errorf("events %v and %v, want %v and %v", got[2].ID, got[3].ID, failed[0].ID, failed[1].ID)
 	}
 	// The sender counts a try once it has read the answer.
-	must.Soon(t, "17 failed and 4 delivered tries in the statistics", func() bool {
+	require.Eventually(t, "17 failed and 4 delivered tries in the statistics", func() bool {
 		stats := sender.Stats()
 		return stats.Failed == 17 && stats.Delivered == 4
 	})
@@ -368,7 +368,7 @@ func TestRefusedArticleHoldsBackNoOther(t *testing.T) {
 			stop()
 			f.followWith(f.Repo, o)
 			f.vote(id, "the last")
-			must.Soon(t, "all events", func() bool { return f.receiver.different() == votes+2 })
+			require.Eventually(t, "all events", func() bool { return f.receiver.different() == votes+2 })
 			revision := 1
 			for _, e := range f.receiver.all() {
 				if e.Article == id.String() && e.Revision != revision {
@@ -378,7 +378,7 @@ func TestRefusedArticleHoldsBackNoOther(t *testing.T) {
 					}
 				}
 			}
-			must.Soon(t, "nothing to wait", func() bool { e := f.endpoint(); return e.Undelivered == 0 && e.Error == "" && len(e.Held) == 0 })
+			require.Eventually(t, "nothing to wait", func() bool { e := f.endpoint(); return e.Undelivered == 0 && e.Error == "" && len(e.Held) == 0 })
 		})
 	}
 }
@@ -398,9 +398,9 @@ func TestEndpointWhoseEventsCannotWait(t *testing.T) {
 	for _, id := range ids {
 		f.vote(id, "bob")
 	}
-	must.Soon(t, "the limit", func() bool { return f.endpoint().Undelivered >= 20 })
+	require.Eventually(t, "the limit", func() bool { return f.endpoint().Undelivered >= 20 })
 	f.post("another")
-	tried := f.receiver.triesOf(must.Get(f.ReadUndelivered(t.Context(), e))(t)[0].ID)
+	tried := f.receiver.triesOf(require.Value(f.ReadUndelivered(t.Context(), e))(t)[0].ID)
 	f.refuses()
 	f.clock.Add(90)
 	if all := f.await(26); tried == 0 || f.endpoint().Paused != "" {
@@ -412,7 +412,7 @@ func TestEndpointWhoseEventsCannotWait(t *testing.T) {
 		f.vote(id, "carol")
 		f.vote(accepted, fmt.Sprint("user", i))
 	}
-	must.Soon(t, "the pause", func() bool {
+	require.Eventually(t, "the pause", func() bool {
 		paused := f.endpoint().Paused
 		return strings.Contains(paused, "events wait to be sent again, although it accepts others: 500")
 	})
@@ -426,7 +426,7 @@ func TestRandomFailuresKeepNothingBackForLong(t *testing.T) {
 	e := f.add()
 	f.receiver.answers(func(got received) int {
 		var article uint64
-		must.Get(fmt.Sscanf(got.Article, "article:%d", &article))(t)
+		require.Value(fmt.Sscanf(got.Article, "article:%d", &article))(t)
 		r := rand.New(rand.NewPCG(article, uint64(100*got.Revision+f.receiver.tries[got.ID]))) // #nosec G115 G404 -- a test
 		if r.IntN(10) < 3 {
 			return http.StatusInternalServerError
@@ -446,7 +446,7 @@ func TestRandomFailuresKeepNothingBackForLong(t *testing.T) {
 	f.follow(f.Repo)
 	events := len(ids) * (rounds + 1)
 	isTried := func() bool {
-		undelivered := must.Get(f.ReadUndelivered(t.Context(), e))(t)
+		undelivered := require.Value(f.ReadUndelivered(t.Context(), e))(t)
 		seen := map[site.ArticleID]bool{}
 		for _, u := range undelivered {
 			if !seen[u.Article] && u.Next <= f.Now().UnixMilli() {
@@ -458,7 +458,7 @@ func TestRandomFailuresKeepNothingBackForLong(t *testing.T) {
 	}
 	seconds := 0
 	for ; f.receiver.different() < events; seconds++ {
-		must.Soon(t, "tries", isTried)
+		require.Eventually(t, "tries", isTried)
 		f.clock.Add(1)
 	}
 	if seconds > 60 {
@@ -481,8 +481,8 @@ func TestAnswersOfEndpoints(t *testing.T) {
 			f.receiver.answers(func(received) int { return status })
 			f.follow(f.Repo)
 			f.post("one")
-			must.Soon(t, "the failure", func() bool { return f.endpoint().Undelivered == 1 })
-			u := must.Get(f.ReadUndelivered(t.Context(), e))(t)[0]
+			require.Eventually(t, "the failure", func() bool { return f.endpoint().Undelivered == 1 })
+			u := require.Value(f.ReadUndelivered(t.Context(), e))(t)[0]
 			if pause := time.UnixMilli(u.Next).Sub(f.Now()); pause < want*9/10-time.Second || pause > want*11/10+time.Second || f.receiver.triesOf(u.ID) != 1 {
 				t.Errorf("pause = %v after %d tries, want %v after 1", pause, f.receiver.triesOf(u.ID), want)
 			}
@@ -493,7 +493,7 @@ func TestAnswersOfEndpoints(t *testing.T) {
 	f.receiver.answers(func(received) int { return http.StatusGone })
 	f.follow(f.Repo)
 	f.post("one")
-	must.Soon(t, "the pause", func() bool { return strings.Contains(f.endpoint().Paused, "410") })
+	require.Eventually(t, "the pause", func() bool { return strings.Contains(f.endpoint().Paused, "410") })
 }
 
 // Beyond what the feed keeps, the endpoint gets the event gap, and is paused. It never holds back trimming.
@@ -506,10 +506,10 @@ func TestEndpointLearnsWhatItHasMissed(t *testing.T) {
 	for i := range 700 {
 		f.vote(id, fmt.Sprint("user", i))
 	}
-	must.Do(t, f.server.Client.XTrimMaxLen(t.Context(), f.Partitions[0].Events(), 100).Err())
+	require.NoError(t, f.server.Client.XTrimMaxLen(t.Context(), f.Partitions[0].Events(), 100).Err())
 	f.follow(f.Repo)
 	f.change(e, stored.Change{Paused: new(false)})
-	must.Soon(t, "the pause", func() bool { return strings.HasPrefix(f.endpoint().Paused, "events were lost") })
+	require.Eventually(t, "the pause", func() bool { return strings.HasPrefix(f.endpoint().Paused, "events were lost") })
 	if got := f.await(1); len(got) != 1 || got[0].Type != "gap" || !strings.Contains(got[0].Body, `"keptFrom":"2`) {
 		t.Fatalf("events = %v, want a gap", got)
 	}
@@ -530,8 +530,8 @@ func TestEndpointLearnsWhatTheStoreHasLost(t *testing.T) {
 	f.await(2)
 	stop()
 	log := f.Partitions[0].Events()
-	last := must.Get(f.server.Client.XRevRangeN(t.Context(), log, "+", "-", 1).Result())(t)[0].ID
-	must.Do(t, f.server.Client.XDel(t.Context(), log, last).Err())
+	last := require.Value(f.server.Client.XRevRangeN(t.Context(), log, "+", "-", 1).Result())(t)[0].ID
+	require.NoError(t, f.server.Client.XDel(t.Context(), log, last).Err())
 	f.vote(id, "carol")
 	f.follow(f.Repo)
 	var types []string
@@ -549,7 +549,7 @@ func TestSecretsAreReplaced(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, nil)
 	e, first, err := f.AddWebhook(t.Context(), f.receiver.URL+"/events", nil, moderator)
-	must.Do(t, err)
+	require.NoError(t, err)
 	delivered := func(n int, secrets ...string) {
 		t.Helper()
 		f.receiver.secrets(secrets...)
@@ -605,7 +605,7 @@ func TestNoEndpointCostsALook(t *testing.T) {
 		}
 	}))
 	_, stop := f.follow(repo)
-	must.Soon(t, "some looks", func() bool { mu.Lock(); defer mu.Unlock(); return len(commands) > 3 })
+	require.Eventually(t, "some looks", func() bool { mu.Lock(); defer mu.Unlock(); return len(commands) > 3 })
 	stop()
 	if others := slices.DeleteFunc(commands, func(name string) bool { return name == "hgetall" }); len(others) > 0 {
 		t.Errorf("commands = %v, want hgetall alone", others)

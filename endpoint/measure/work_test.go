@@ -14,7 +14,7 @@ import (
 	"github.com/vektah/gqlparser/v2/validator"
 	"github.com/vektah/gqlparser/v2/validator/core"
 
-	"frontpage/tests/must"
+	"frontpage/tests/require"
 )
 
 // visited counts what gqlparser's validator visits: nodes and the bytes of their names and values, and the pairs of
@@ -191,7 +191,7 @@ func checkWork(t *testing.T, schema *ast.Schema, text string) (work int) {
 
 func siteSchema(t testing.TB) *ast.Schema {
 	t.Helper()
-	text := must.Get(os.ReadFile("../../schema.graphqls"))(t)
+	text := require.Value(os.ReadFile("../../schema.graphqls"))(t)
 	return gqlparser.MustLoadSchema(&ast.Source{Input: string(text)})
 }
 

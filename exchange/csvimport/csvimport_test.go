@@ -17,7 +17,7 @@ import (
 	"frontpage/redisrepo/failover"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
+	"frontpage/tests/require"
 )
 
 func TestImportedArticlesRankByVotesAndTime(t *testing.T) {
@@ -28,9 +28,9 @@ func TestImportedArticlesRankByVotesAndTime(t *testing.T) {
 	same(t, "Summary", sum, csvimport.Summary{Read: 2500, Added: 2500})
 	same(t, "refused", refused, "")
 
-	records := must.Get(csv.NewReader(strings.NewReader(file)).ReadAll())(t)
+	records := require.Value(csv.NewReader(strings.NewReader(file)).ReadAll())(t)
 	number := func(s string) int {
-		return must.Get(strconv.Atoi(s))(t)
+		return require.Value(strconv.Atoi(s))(t)
 	}
 	score := func(r []string) int { return number(r[5]) + 432*number(r[3]) }
 	ranked := records[1:]
@@ -40,7 +40,7 @@ func TestImportedArticlesRankByVotesAndTime(t *testing.T) {
 	listing := lists.InGroup("example.com", site.ByScore, site.Descending)
 	size := 100
 	for page := range 25 {
-		ids := must.Get(s.List(t.Context(), listing, page+1, &size))(t)
+		ids := require.Value(s.List(t.Context(), listing, page+1, &size))(t)
 		for i, r := range ranked[page*size:][:size] {
 			if len(ids) != size || ids[i].String() != "article:"+r[0] {
 				t.Fatalf("rank %d is not article:%s; page = %v", page*size+i, r[0], ids)
@@ -62,7 +62,7 @@ func TestRunningAgainAddsNothing(t *testing.T) {
 		same(t, "Summary", sum, csvimport.Summary{Read: 1200, Skipped: 1200})
 		same(t, "refused", refused, "")
 	}
-	repo := must.Get(redisrepo.New(t.Context(), s.redis.Client, site.DefaultRules(), redisrepo.WithClock(later)))(t)
+	repo := require.Value(redisrepo.New(t.Context(), s.redis.Client, site.DefaultRules(), redisrepo.WithClock(later)))(t)
 	sum, _ := testSite{repo, s.redis}.imports(t, file, csvimport.Options{ShiftToNow: true, Now: later})
 	same(t, "Summary an hour later", sum, csvimport.Summary{Read: 1200, Skipped: 1200})
 	same(t, "posting time", s.article(t, 1).CreatedAt, before)
@@ -139,7 +139,7 @@ func TestTheHeaderMustNameTheColumns(t *testing.T) {
 	})
 	t.Run("a pipe is refused", func(t *testing.T) {
 		in, out, err := os.Pipe()
-		must.Do(t, err)
+		require.NoError(t, err)
 		defer func() { _, _ = in.Close(), out.Close() }()
 		_, err = csvimport.Run(t.Context(), s.Repo, in, csvimport.Options{})
 		if err == nil || !strings.HasPrefix(err.Error(), "the file must be seekable") {
@@ -214,7 +214,7 @@ func TestAReadErrorIsNotTakenForTheEndOfTheFile(t *testing.T) {
 func TestRowsInTheBatchOfAFaultAreCounted(t *testing.T) {
 	t.Parallel()
 	s := newTestSite(t)
-	must.Do(t, s.redis.Client.Set(t.Context(), "group:bad", "not a set", 0).Err())
+	require.NoError(t, s.redis.Client.Set(t.Context(), "group:bad", "not a set", 0).Err())
 	file := "groups," + header + ",1,T,,1,alice,1\nx,x,T,,1,alice,1\nbad,2,T,,1,alice,1\n,3,T,,1,alice,1\nbad,4,T,,1,alice,1\n"
 	sum, err := csvimport.Run(t.Context(), s.Repo, strings.NewReader(file), csvimport.Options{})
 	if err == nil || !strings.HasPrefix(err.Error(), "stopped after line 3: import article:2: ") {
@@ -240,7 +240,7 @@ func TestTheProgressBarIsClearedForReportedRows(t *testing.T) {
 	t.Parallel()
 	var terminal strings.Builder
 	file := manyRows(1200) + "x,,,,,\n"
-	must.Get(csvimport.Run(t.Context(), newTestSite(t).Repo, strings.NewReader(file), csvimport.Options{Report: &terminal, Progress: &terminal}))(t)
+	require.Value(csvimport.Run(t.Context(), newTestSite(t).Repo, strings.NewReader(file), csvimport.Options{Report: &terminal, Progress: &terminal}))(t)
 	shown := terminal.String()
 	for _, percent := range []string{" 41% |", " 82% |"} {
 		if !strings.Contains(shown, percent) {
@@ -262,7 +262,7 @@ func TestTheSummaryIsOneLine(t *testing.T) {
 	clock := func() time.Time { ticks = ticks.Add(700400 * time.Microsecond); return ticks }
 	sum, err := csvimport.Run(t.Context(), newTestSite(t).Repo, strings.NewReader(manyRows(3)+"x,,,,,\n1,Title,,1,alice,1\n4,T,http://[::1],1,alice,1\n"),
 		csvimport.Options{Now: clock, GroupByHost: true})
-	must.Do(t, err)
+	require.NoError(t, err)
 	same(t, "Summary", sum.String(), "6 rows read: 4 added, 0 already stored, 2 refused, 1 without a group for their host; took 700ms")
 	sum.Ungrouped, sum.Skipped = 0, 1
 	same(t, "Summary", sum.String(), "6 rows read: 4 added, 1 already stored, 2 refused; took 700ms")

@@ -15,8 +15,8 @@ import (
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 )
 
 // reported is a line of the report about a row.
@@ -38,8 +38,8 @@ func FuzzRows(f *testing.F) {
 	server := redistest.Start(f)
 	empty := func(t *testing.T) *redisrepo.Repo {
 		t.Helper()
-		must.Do(t, server.Client.FlushAll(t.Context()).Err())
-		return must.Get(redisrepo.New(t.Context(), server.Client, site.DefaultRules(), redisrepo.WithClock(func() time.Time { return now })))(t)
+		require.NoError(t, server.Client.FlushAll(t.Context()).Err())
+		return require.Value(redisrepo.New(t.Context(), server.Client, site.DefaultRules(), redisrepo.WithClock(func() time.Time { return now })))(t)
 	}
 	f.Fuzz(func(t *testing.T, file []byte, options bool) {
 		var report strings.Builder
@@ -63,7 +63,7 @@ func FuzzRows(f *testing.F) {
 		for _, a := range before {
 			rows = append(rows, fields(a))
 		}
-		must.Do(t, w.WriteAll(rows))
+		require.NoError(t, w.WriteAll(rows))
 		s.Repo = empty(t)
 		sum, refused := s.imports(t, again.String(), csvimport.Options{})
 		if refused != "" || sum.Added != len(before) {
@@ -104,7 +104,7 @@ func wantReport(t *testing.T, report string, sum csvimport.Summary, lines int) {
 func (s testSite) all(t *testing.T) []*site.Article {
 	t.Helper()
 	size := site.MaxPageSize
-	ids := must.Get(s.List(t.Context(), lists.AllArticles(site.ByTime, site.Ascending), 1, &size))(t)
+	ids := require.Value(s.List(t.Context(), lists.AllArticles(site.ByTime, site.Ascending), 1, &size))(t)
 	articles := make([]*site.Article, len(ids))
 	for i, id := range ids {
 		articles[i] = s.article(t, id)

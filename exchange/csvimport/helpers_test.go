@@ -12,8 +12,8 @@ import (
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/check"
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 )
 
 // now is the time of the tests, for the site and for the import.
@@ -32,7 +32,7 @@ type testSite struct {
 func newTestSite(t *testing.T) testSite {
 	t.Helper()
 	server := redistest.Start(t)
-	repo := must.Get(redisrepo.New(t.Context(), server.Client, site.DefaultRules(), redisrepo.WithClock(func() time.Time { return now })))(t)
+	repo := require.Value(redisrepo.New(t.Context(), server.Client, site.DefaultRules(), redisrepo.WithClock(func() time.Time { return now })))(t)
 	return testSite{repo, server}
 }
 
@@ -44,21 +44,21 @@ func (s testSite) imports(t *testing.T, file string, o csvimport.Options) (csvim
 	if o.Now == nil {
 		o.Now = func() time.Time { return now }
 	}
-	sum := must.Get(csvimport.Run(t.Context(), s.Repo, strings.NewReader(file), o))(t)
+	sum := require.Value(csvimport.Run(t.Context(), s.Repo, strings.NewReader(file), o))(t)
 	return sum, report.String()
 }
 
 func (s testSite) article(t *testing.T, id site.ArticleID) *site.Article {
 	t.Helper()
 	articles, errs := s.ArticlesByID(t.Context(), []site.ArticleID{id})
-	must.Do(t, errs[0])
+	require.NoError(t, errs[0])
 	return articles[0]
 }
 
 // count checks the store and returns the number of articles.
 func (s testSite) count(t *testing.T) int {
 	t.Helper()
-	checked := must.Get(check.Check(t.Context(), s.Repo, func(violation string) { t.Errorf("Check: %s", violation) }))(t)
+	checked := require.Value(check.Check(t.Context(), s.Repo, func(violation string) { t.Errorf("Check: %s", violation) }))(t)
 	return checked.Articles
 }
 

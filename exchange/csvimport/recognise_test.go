@@ -9,13 +9,13 @@ import (
 	utf16 "golang.org/x/text/encoding/unicode"
 
 	"frontpage/exchange/csvimport"
-	"frontpage/tests/must"
+	"frontpage/tests/require"
 )
 
 // inUTF16 writes a text as a spreadsheet does that saves "Unicode text".
 func inUTF16(t *testing.T, order utf16.Endianness, text string) string {
 	t.Helper()
-	return must.Get(utf16.UTF16(order, utf16.UseBOM).NewEncoder().String(text))(t)
+	return require.Value(utf16.UTF16(order, utf16.UseBOM).NewEncoder().String(text))(t)
 }
 
 // Whatever can be known without guessing is accepted, and said in one line.

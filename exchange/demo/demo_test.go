@@ -17,8 +17,8 @@ import (
 	"frontpage/redisrepo/failover"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 )
 
 func TestAnEmptySiteGetsAllArticles(t *testing.T) {
@@ -103,7 +103,7 @@ func TestArticlesOfTheDemoCanBeVotedOn(t *testing.T) {
 	s := newTestSite(t)
 	s.fill(t, rows(t))
 	for _, a := range s.list(t, site.ByTime) {
-		result := must.Get(s.Vote(t.Context(), a.ID, "visitor", site.Up, ""))(t)
+		result := require.Value(s.Vote(t.Context(), a.ID, "visitor", site.Up, ""))(t)
 		same(t, "votes", result.Article.Votes, a.Votes+1)
 	}
 	s.count(t)
@@ -121,11 +121,11 @@ func TestASiteWithArticlesIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	s := newTestSite(t)
 	text := "Mine"
-	own := must.Get(s.Post(t.Context(), "visitor", site.Draft{Title: "Mine", Text: &text}))(t)
+	own := require.Value(s.Post(t.Context(), "visitor", site.Draft{Title: "Mine", Text: &text}))(t)
 	s.fill(t, 0)
 	same(t, "articles", s.count(t), 1)
 	same(t, "first article", s.list(t, site.ByTime)[0].ID, own.ID)
-	must.Get(s.Delete(t.Context(), own.ID, site.Actor{Name: "visitor"}, site.Why{}))(t)
+	require.Value(s.Delete(t.Context(), own.ID, site.Actor{Name: "visitor"}, site.Why{}))(t)
 	s.fill(t, 0)
 	same(t, "articles after the deletion", s.count(t), 0)
 }
@@ -135,7 +135,7 @@ func TestDeletedArticlesAreNotAddedAgain(t *testing.T) {
 	s := newTestSite(t)
 	s.fill(t, rows(t))
 	for _, a := range s.list(t, site.ByTime) {
-		must.Get(s.Delete(t.Context(), a.ID, site.Actor{Name: "moderator", Moderator: true}, site.Why{}))(t)
+		require.Value(s.Delete(t.Context(), a.ID, site.Actor{Name: "moderator", Moderator: true}, site.Why{}))(t)
 	}
 	s.fill(t, 0)
 	same(t, "articles", s.count(t), 0)
@@ -151,7 +151,7 @@ func TestConcurrentFillsAddEachArticleOnce(t *testing.T) {
 		wait.Go(func() { added[i], errs[i] = demo.Fill(t.Context(), repo) })
 	}
 	wait.Wait()
-	must.Do(t, errors.Join(errs...))
+	require.NoError(t, errors.Join(errs...))
 	same(t, "added in total", added[0]+added[1]+added[2]+added[3], rows(t))
 	same(t, "articles", s.count(t), rows(t))
 }
@@ -199,12 +199,12 @@ func newTestSite(t *testing.T) testSite {
 
 func open(t *testing.T, server *redistest.Server, options ...redisrepo.Option) *redisrepo.Repo {
 	t.Helper()
-	return must.Get(redisrepo.New(t.Context(), server.Client, site.DefaultRules(), options...))(t)
+	return require.Value(redisrepo.New(t.Context(), server.Client, site.DefaultRules(), options...))(t)
 }
 
 func (s testSite) fill(t *testing.T, want int) {
 	t.Helper()
-	added := must.Get(demo.Fill(t.Context(), s.Repo))(t)
+	added := require.Value(demo.Fill(t.Context(), s.Repo))(t)
 	same(t, "added", added, want)
 }
 
@@ -212,24 +212,24 @@ func (s testSite) fill(t *testing.T, want int) {
 func (s testSite) list(t *testing.T, order site.Order) []*site.Article {
 	t.Helper()
 	size := site.MaxPageSize
-	ids := must.Get(s.List(t.Context(), lists.AllArticles(order, site.Descending), 1, &size))(t)
+	ids := require.Value(s.List(t.Context(), lists.AllArticles(order, site.Descending), 1, &size))(t)
 	articles, errs := s.ArticlesByID(t.Context(), ids)
-	must.Do(t, errors.Join(errs...))
+	require.NoError(t, errors.Join(errs...))
 	return articles
 }
 
 // count checks the store and returns the number of articles.
 func (s testSite) count(t *testing.T) int {
 	t.Helper()
-	checked := must.Get(check.Check(t.Context(), s.Repo, func(violation string) { t.Errorf("Check: %s", violation) }))(t)
+	checked := require.Value(check.Check(t.Context(), s.Repo, func(violation string) { t.Errorf("Check: %s", violation) }))(t)
 	return checked.Articles
 }
 
 // rows returns the number of articles in the CSV file.
 func rows(t *testing.T) int {
 	t.Helper()
-	file := must.Get(os.ReadFile("articles.csv"))(t)
-	records := must.Get(csv.NewReader(strings.NewReader(string(file))).ReadAll())(t)
+	file := require.Value(os.ReadFile("articles.csv"))(t)
+	records := require.Value(csv.NewReader(strings.NewReader(string(file))).ReadAll())(t)
 	return len(records) - 1
 }
 

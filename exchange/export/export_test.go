@@ -24,12 +24,12 @@ import (
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/reports"
 	"frontpage/redisrepo/saved"
-	"frontpage/redisrepo/sealing"
+	"frontpage/redisrepo/secretbox"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/transfer"
-	"frontpage/tests/must"
 	"frontpage/tests/programtest"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 )
 
 // site is a Repo on a Redis of its own, with any number of partitions.
@@ -40,8 +40,8 @@ type testSite struct {
 
 func open(t *testing.T, client redis.UniversalClient, partitions int) testSite {
 	t.Helper()
-	box := must.Get(sealing.New("the secret of the sites of all tests"))(t)
-	repo := must.Get(redisrepo.New(t.Context(), client, site.DefaultRules(), redisrepo.WithPartitions(partitions), redisrepo.WithReports(reports.Options{Box: box})))(t)
+	box := require.Value(secretbox.New("the secret of the sites of all tests"))(t)
+	repo := require.Value(redisrepo.New(t.Context(), client, site.DefaultRules(), redisrepo.WithPartitions(partitions), redisrepo.WithReports(reports.Options{Box: box})))(t)
 	return testSite{repo, client}
 }
 
@@ -56,7 +56,7 @@ var moderator = site.Actor{Name: "mod", Moderator: true}
 func (s testSite) fill(t *testing.T) {
 	t.Helper()
 	ctx := t.Context()
-	posted := func(a *site.Article, err error) *site.Article { return must.Get(a, err)(t) }
+	posted := func(a *site.Article, err error) *site.Article { return require.Value(a, err)(t) }
 	var ids []site.ArticleID
 	for i := range 25 {
 		d := site.Draft{Title: fmt.Sprintf("article %d <&> \u2028", i), Link: new(fmt.Sprintf("https://example.com/%d", i)), Groups: []string{"go", fmt.Sprint("g", i%3)}}
@@ -74,7 +74,7 @@ func (s testSite) fill(t *testing.T) {
 		if i%3 == 0 {
 			bucket = "00ff00ff00ff"
 		}
-		must.Get(s.Vote(ctx, ids[i%7], site.UserName(fmt.Sprint("voter", i)), vote, bucket))(t)
+		require.Value(s.Vote(ctx, ids[i%7], site.UserName(fmt.Sprint("voter", i)), vote, bucket))(t)
 	}
 	now := time.Now().Truncate(time.Second)
 	imported := []redisrepo.Imported{
@@ -85,11 +85,11 @@ func (s testSite) fill(t *testing.T) {
 		{ID: 1003, Poster: "new", PostedAt: now.Add(-time.Hour), Votes: 6000, Draft: site.Draft{Title: "many voters"}},
 	}
 	_, errs := s.Import(ctx, imported)
-	must.Do(t, errors.Join(errs...))
+	require.NoError(t, errors.Join(errs...))
 	mine := site.Actor{Name: "poster 1"}
 	for n := range 25 {
 		if n == 2 { // the version that is kept for its votes
-			must.Get(s.Vote(ctx, ids[1], "reader", site.Up, ""))(t)
+			require.Value(s.Vote(ctx, ids[1], "reader", site.Up, ""))(t)
 		}
 		posted(s.Edit(ctx, ids[1], mine, redisrepo.Edit{Title: new(fmt.Sprint("edit ", n)), Text: new(fmt.Sprint("\"text\"\n", n%3))}))
 	}
@@ -97,40 +97,40 @@ func (s testSite) fill(t *testing.T) {
 	posted(s.Edit(ctx, ids[21], mine, redisrepo.Edit{Text: new("a text")}))
 	posted(s.Delete(ctx, ids[21], mine, site.Why{})) // frees its link
 	posted(s.Delete(ctx, ids[3], site.Actor{Name: "poster 3"}, site.Why{}))
-	must.Get(s.Flag(ctx, "reporter 0", ids[4], reports.Duplicate, ""))(t)
+	require.Value(s.Flag(ctx, "reporter 0", ids[4], reports.Duplicate, ""))(t)
 	posted(s.SettleByDeleting(ctx, ids[4], moderator, reports.Settling{Through: 1, State: reports.Acted, Decision: "deleted"}))
 	posted(s.Delete(ctx, ids[5], moderator, site.Why{}))
 	for i, reason := range []reports.Reason{reports.Spam, reports.Illegal, reports.Other} {
 		for _, id := range ids[8:11] {
-			must.Get(s.Flag(ctx, site.UserName(fmt.Sprint("reporter ", i)), id, reason, "a note\nof two lines <&>"))(t)
+			require.Value(s.Flag(ctx, site.UserName(fmt.Sprint("reporter ", i)), id, reason, "a note\nof two lines <&>"))(t)
 		}
 	}
-	must.Get(s.Flag(ctx, "reporter 0", ids[8], reports.Abuse, ""))(t) // leaves a gap
-	must.Do(t, s.Settle(ctx, ids[8], moderator, reports.Settling{Through: 3, State: reports.Dismissed, Decision: "no"}))
-	must.Do(t, s.Settle(ctx, ids[9], moderator, reports.Settling{Through: 3, State: reports.Acted}))
-	must.Get(s.Notify(ctx, reports.NoticeDraft{Locations: []string{ids[8].String(), ids[11].String()}, Explanation: "This is illegal for some reason.", GoodFaith: true, WithoutContact: true, IdempotencyKey: new("k")}))(t)
+	require.Value(s.Flag(ctx, "reporter 0", ids[8], reports.Abuse, ""))(t) // leaves a gap
+	require.NoError(t, s.Settle(ctx, ids[8], moderator, reports.Settling{Through: 3, State: reports.Dismissed, Decision: "no"}))
+	require.NoError(t, s.Settle(ctx, ids[9], moderator, reports.Settling{Through: 3, State: reports.Acted}))
+	require.Value(s.Notify(ctx, reports.NoticeDraft{Locations: []string{ids[8].String(), ids[11].String()}, Explanation: "This is illegal for some reason.", GoodFaith: true, WithoutContact: true, IdempotencyKey: new("k")}))(t)
 	posted(s.Undelete(ctx, ids[5], moderator))
 	posted(s.Regroup(ctx, ids[6], moderator, []string{"moved"}, []string{"go"}))
-	must.Get(s.DenyUser(ctx, "eve <&>", nil, site.GroundIllegal, "a \"reason\"", moderator))(t)
-	must.Get(s.DenyUser(ctx, "a user", new(time.Now().Add(time.Hour)), site.GroundRules, "x", moderator))(t)
-	must.Get(s.DenyHost(ctx, "bücher.example", true, true, "x", moderator))(t)
-	must.Get(s.DenyHost(ctx, "ended.example", true, false, "x", moderator))(t)
-	must.Get(s.DenyHost(ctx, "ended.example", false, false, "", moderator))(t)
+	require.Value(s.DenyUser(ctx, "eve <&>", nil, site.GroundIllegal, "a \"reason\"", moderator))(t)
+	require.Value(s.DenyUser(ctx, "a user", new(time.Now().Add(time.Hour)), site.GroundRules, "x", moderator))(t)
+	require.Value(s.DenyHost(ctx, "bücher.example", true, true, "x", moderator))(t)
+	require.Value(s.DenyHost(ctx, "ended.example", true, false, "x", moderator))(t)
+	require.Value(s.DenyHost(ctx, "ended.example", false, false, "", moderator))(t)
 	for i := range 250 {
-		must.Get(s.BlockUser(ctx, site.UserName(fmt.Sprint("voter", i%120)), fmt.Sprint("poster ", i%7), true))(t)
+		require.Value(s.BlockUser(ctx, site.UserName(fmt.Sprint("voter", i%120)), fmt.Sprint("poster ", i%7), true))(t)
 	}
-	must.Get(s.BlockUser(ctx, "voter1", "poster 2", false))(t)
+	require.Value(s.BlockUser(ctx, "voter1", "poster 2", false))(t)
 	for i := range 250 {
 		name := site.UserName(fmt.Sprint("voter", i%110))
-		must.Do(t, s.SaveArticle(ctx, name, ids[i%7], true))
-		must.Do(t, s.FollowTarget(ctx, site.UserName(fmt.Sprint("voter", i%120)), []saved.Target{{User: "poster 1"}, {Group: "go"}}[i%2], true))
+		require.NoError(t, s.SaveArticle(ctx, name, ids[i%7], true))
+		require.NoError(t, s.FollowTarget(ctx, site.UserName(fmt.Sprint("voter", i%120)), []saved.Target{{User: "poster 1"}, {Group: "go"}}[i%2], true))
 	}
 	for i := range 3 {
-		must.Get(s.DescribeGroup(ctx, fmt.Sprint("g", i), "All <about> it", []string{"one", "two"}[:i], moderator))(t)
+		require.Value(s.DescribeGroup(ctx, fmt.Sprint("g", i), "All <about> it", []string{"one", "two"}[:i], moderator))(t)
 	}
 	posted(s.Regroup(ctx, ids[7], site.Actor{Name: "poster 2"}, nil, []string{"go", "g1"}))
 	for i, vote := range []site.Vote{site.Up, site.Down, site.Up} {
-		must.Get(s.Vote(ctx, ids[12], site.UserName(fmt.Sprint("ring ", i)), vote, ""))(t)
+		require.Value(s.Vote(ctx, ids[12], site.UserName(fmt.Sprint("ring ", i)), vote, ""))(t)
 	}
 	if _, n, err := s.VoidVotes(ctx, ids[12], moderator, []string{"ring 0", "ring 1"}, true, "a <ring>"); n != 2 || err != nil {
 		t.Errorf("%d votes are out, %v, want 2", n, err)
@@ -145,24 +145,24 @@ func (s testSite) fillKeys(t *testing.T, now time.Time, noticed site.ArticleID) 
 	month := site.HourOf(float64(now.AddDate(0, 0, -40).Unix())).Month()
 	for i, member := range []string{"1000", "-1000", casts.CastCut} {
 		key := s.Store.Partition(1000).Cast(site.UserName(fmt.Sprint("a:b", i)), month)
-		must.Do(t, s.client.ZAdd(ctx, key, redis.Z{Score: float64(now.Unix() - 1000), Member: member}).Err())
-		must.Do(t, s.client.ExpireAt(ctx, key, s.Casts.CastExpiry(month)).Err())
+		require.NoError(t, s.client.ZAdd(ctx, key, redis.Z{Score: float64(now.Unix() - 1000), Member: member}).Err())
+		require.NoError(t, s.client.ExpireAt(ctx, key, s.Casts.CastExpiry(month)).Err())
 	}
 	meta := s.Store.Partitions[0].Meta() // as if the site had lists of votes since then
-	since := strings.Fields(must.Get(s.client.HGet(ctx, meta, "cast_since").Result())(t))
+	since := strings.Fields(require.Value(s.client.HGet(ctx, meta, "cast_since").Result())(t))
 	since[1] = fmt.Sprint(month)
-	must.Do(t, s.client.HSet(ctx, meta, "cast_since", strings.Join(since, " ")).Err())
+	require.NoError(t, s.client.HSet(ctx, meta, "cast_since", strings.Join(since, " ")).Err())
 	for i := range 5 {
-		must.Get(s.AccountName(ctx, fmt.Sprint("account ", i), fmt.Sprint("Name ", i)))(t)
+		require.Value(s.AccountName(ctx, fmt.Sprint("account ", i), fmt.Sprint("Name ", i)))(t)
 	}
-	must.Get(s.Notify(ctx, reports.NoticeDraft{Locations: []string{noticed.String()}, Explanation: "This is illegal for some reason.", GoodFaith: true,
+	require.Value(s.Notify(ctx, reports.NoticeDraft{Locations: []string{noticed.String()}, Explanation: "This is illegal for some reason.", GoodFaith: true,
 		Name: new("Zoe"), Email: new("zoe@example.com"), IdempotencyKey: new("l")}))(t)
 	home := s.Store.Partitions[0]
-	must.Do(t, s.client.HSet(ctx, home.Webhooks(), "hook", "https://example.com/").Err())
-	must.Do(t, s.client.HSet(ctx, home.Webhook("hook"), "config", "{}", "cursor", "x").Err())
-	must.Do(t, s.client.HSet(ctx, home.Undelivered("hook"), "1", "{}").Err())
-	must.Do(t, s.client.Expire(ctx, home.Undelivered("hook"), 90*time.Minute).Err())
-	must.Do(t, s.client.ZAdd(ctx, home.Erased(), redis.Z{Score: 5, Member: site.UserName("gone").Digest()}).Err())
+	require.NoError(t, s.client.HSet(ctx, home.Webhooks(), "hook", "https://example.com/").Err())
+	require.NoError(t, s.client.HSet(ctx, home.Webhook("hook"), "config", "{}", "cursor", "x").Err())
+	require.NoError(t, s.client.HSet(ctx, home.Undelivered("hook"), "1", "{}").Err())
+	require.NoError(t, s.client.Expire(ctx, home.Undelivered("hook"), 90*time.Minute).Err())
+	require.NoError(t, s.client.ZAdd(ctx, home.Erased(), redis.Z{Score: 5, Member: site.UserName("gone").Digest()}).Err())
 }
 
 // uncounted posts an article whose poster's vote does not count.
@@ -170,8 +170,8 @@ func (s testSite) uncounted(t *testing.T) {
 	t.Helper()
 	rules := site.DefaultRules()
 	rules.PosterVotes = false
-	repo := must.Get(redisrepo.New(t.Context(), s.client, rules))(t)
-	must.Get(repo.Post(t.Context(), "modest", site.Draft{Title: "t", Text: new("x")}))(t)
+	repo := require.Value(redisrepo.New(t.Context(), s.client, rules))(t)
+	require.Value(repo.Post(t.Context(), "modest", site.Draft{Title: "t", Text: new("x")}))(t)
 }
 
 // legacy adds an article as a legacy client does.
@@ -188,19 +188,19 @@ func (s testSite) legacy(t *testing.T) {
 		pipe.Set(t.Context(), "article:", 5000, 0)
 		return nil
 	})
-	must.Do(t, err)
+	require.NoError(t, err)
 }
 
 func (s testSite) export(t *testing.T) string {
 	t.Helper()
 	var to bytes.Buffer
-	must.Get(export.Write(t.Context(), s.Repo, &to, export.Options{Report: t.Output()}))(t)
+	require.Value(export.Write(t.Context(), s.Repo, &to, export.Options{Report: t.Output()}))(t)
 	return to.String()
 }
 
 func (s testSite) wantClean(t *testing.T) {
 	t.Helper()
-	must.Get(check.Check(t.Context(), s.Repo, func(violation string) { t.Errorf("check: %s", violation) }))(t)
+	require.Value(check.Check(t.Context(), s.Repo, func(violation string) { t.Errorf("check: %s", violation) }))(t)
 }
 
 func read(ctx context.Context, client redis.UniversalClient, text string, partitions int) (export.Summary, error) {
@@ -223,14 +223,14 @@ func TestExportAndImportGiveTheSameSite(t *testing.T) {
 			from.wantClean(t)
 			first := from.export(t)
 			client := redistest.Start(t).Client
-			sum := must.Get(read(t.Context(), client, first, tt.to))(t)
+			sum := require.Value(read(t.Context(), client, first, tt.to))(t)
 			to := open(t, client, 0)
 			to.wantClean(t)
 			if second := to.export(t); second != first {
 				t.Errorf("the second export differs:\n%s", difference(first, second))
 			}
 			for i := range 5 {
-				if name := must.Get(to.AccountName(t.Context(), fmt.Sprint("account ", i), "another"))(t); name != site.UserName(fmt.Sprint("Name ", i)) {
+				if name := require.Value(to.AccountName(t.Context(), fmt.Sprint("account ", i), "another"))(t); name != site.UserName(fmt.Sprint("Name ", i)) {
 					t.Errorf("the account %d has the name %s", i, name)
 				}
 			}
@@ -252,12 +252,12 @@ func TestExportAndImportGiveTheSameSite(t *testing.T) {
 				if err := errors.Join(err, errIs); err != nil || !reflect.DeepEqual(was, is) || (len(is) > 0) != (name == "voter3") {
 					t.Errorf("%s has saved %v, want %v, %v", name, is, was, err)
 				}
-				if was, is := must.Get(from.Following(t.Context(), name))(t), must.Get(to.Following(t.Context(), name))(t); !reflect.DeepEqual(was, is) || len(is) == 0 {
+				if was, is := require.Value(from.Following(t.Context(), name))(t), require.Value(to.Following(t.Context(), name))(t); !reflect.DeepEqual(was, is) || len(is) == 0 {
 					t.Errorf("%s follows %v, want %v", name, is, was)
 				}
 			}
 			groups := []*site.Group{{Name: "g2"}, {Name: "g4"}}
-			if must.Do(t, to.Describe(t.Context(), groups)); *groups[0].Description != "All <about> it" || len(groups[0].Rules) != 2 || groups[1].Description != nil {
+			if require.NoError(t, to.Describe(t.Context(), groups)); *groups[0].Description != "All <about> it" || len(groups[0].Rules) != 2 || groups[1].Description != nil {
 				t.Errorf("got the descriptions %+v, %+v", groups[0], groups[1])
 			}
 			if sum.Deleted != 3 || sum.Log != 19 || sum.Voters < 400 || sum.Articles < 30 {
@@ -292,8 +292,8 @@ func TestExportAndImportGiveTheSameSite(t *testing.T) {
 			if _, err := to.Post(t.Context(), "P\u043ester 1", site.Draft{Title: "alike", Text: new("x")}); err == nil || !strings.Contains(err.Error(), `looks like "poster 1"`) {
 				t.Errorf("a post under a name that looks like an imported one: %v, want a refusal", err)
 			}
-			a := must.Get(to.Post(t.Context(), "late", site.Draft{Title: "new", Text: new("x")}))(t)
-			if last := must.Get(transfer.LastNumber(t.Context(), from.Repo))(t); a.ID <= last {
+			a := require.Value(to.Post(t.Context(), "late", site.Draft{Title: "new", Text: new("x")}))(t)
+			if last := require.Value(transfer.LastNumber(t.Context(), from.Repo))(t); a.ID <= last {
 				t.Errorf("a new article has number %d, want more than %d", a.ID, last)
 			}
 			if _, err := read(t.Context(), client, first, 0); err == nil || !strings.Contains(err.Error(), "this file has been imported already") {
@@ -314,7 +314,7 @@ func TestExportsOfVersion1AreImported(t *testing.T) {
 	first = regexp.MustCompile(`,"(cursor_key|cast_since)":"[^"]*"|,"front_since":\d+|,"(fronts|casts|keys)":\d+`).ReplaceAllString(first, "")
 	first = strings.Replace(first, `"version":2`, `"version":1`, 1)
 	client := redistest.Start(t).Client
-	must.Get(read(t.Context(), client, first, 16))(t)
+	require.Value(read(t.Context(), client, first, 16))(t)
 	to := open(t, client, 0)
 	to.wantClean(t)
 	if votes, _, err := to.CastVotes(t.Context(), "voter1", nil, nil, nil); err != nil || len(votes) != 1 {
@@ -331,7 +331,7 @@ func TestImportKeepsTheUUIDOfTheExport(t *testing.T) {
 	t.Parallel()
 	for _, partitions := range []int{1, 4} {
 		from := newSite(t, partitions)
-		must.Get(from.Post(t.Context(), "alice", site.Draft{Title: "t", Text: new("x")}))(t)
+		require.Value(from.Post(t.Context(), "alice", site.Draft{Title: "t", Text: new("x")}))(t)
 		whole, was := from.export(t), from.Store.UUID.Load().String()
 		for text, keeps := range map[string]bool{whole: true, strings.Replace(whole, `"uuid":"`+was+`",`, "", 1): false} {
 			serving := newSite(t, partitions)
@@ -339,8 +339,8 @@ func TestImportKeepsTheUUIDOfTheExport(t *testing.T) {
 			if keeps {
 				want = was
 			}
-			must.Get(read(t.Context(), serving.client, text, partitions))(t)
-			must.Do(t, serving.CheckHistory(t.Context(), 0))
+			require.Value(read(t.Context(), serving.client, text, partitions))(t)
+			require.NoError(t, serving.CheckHistory(t.Context(), 0))
 			for what, s := range map[string]testSite{"the process": serving, "another": open(t, serving.client, 0)} {
 				if got := s.Store.UUID.Load().String(); got != want || got == uuid.Nil.String() {
 					t.Errorf("%s has the UUID %s, want %s", what, got, want)
@@ -355,8 +355,8 @@ func TestEmptiedArticlesAreExported(t *testing.T) {
 	t.Parallel()
 	from := newSite(t, 4)
 	from.fill(t)
-	empties := must.Get(redisrepo.New(t.Context(), from.client, site.DefaultRules(), redisrepo.WithDeletedTexts(time.Nanosecond)))(t)
-	if n := must.Get(empties.EmptyDeleted(t.Context()))(t); n != 3 {
+	empties := require.Value(redisrepo.New(t.Context(), from.client, site.DefaultRules(), redisrepo.WithDeletedTexts(time.Nanosecond)))(t)
+	if n := require.Value(empties.EmptyDeleted(t.Context()))(t); n != 3 {
 		t.Errorf("%d articles were emptied, want 3", n)
 	}
 	from.wantClean(t)
@@ -365,7 +365,7 @@ func TestEmptiedArticlesAreExported(t *testing.T) {
 		t.Errorf("%d exported articles have no title, want 3", n)
 	}
 	client := redistest.Start(t).Client
-	must.Get(read(t.Context(), client, first, 4))(t)
+	require.Value(read(t.Context(), client, first, 4))(t)
 	to := open(t, client, 0)
 	to.wantClean(t)
 	if second := to.export(t); second != first {
@@ -445,7 +445,7 @@ func TestImportRefusesAStoreThatIsNotEmpty(t *testing.T) {
 		t.Errorf("it changed the site:\n%s", difference(before, after))
 	}
 	other := redistest.Start(t).Client
-	must.Do(t, other.Set(t.Context(), "cart:17", "x", 0).Err())
+	require.NoError(t, other.Set(t.Context(), "cart:17", "x", 0).Err())
 	if _, err := read(t.Context(), other, first, 0); err == nil || !strings.Contains(err.Error(), "it has 1 keys, and no site") {
 		t.Errorf("import into a Redis with other keys: %v, want an error that says so", err)
 	}
@@ -606,7 +606,7 @@ func TestCSVIsImported(t *testing.T) {
 	s := newSite(t, 1)
 	s.fill(t)
 	var to, report bytes.Buffer
-	must.Get(export.WriteCSV(t.Context(), s.Repo, &to, export.Options{}))(t)
+	require.Value(export.WriteCSV(t.Context(), s.Repo, &to, export.Options{}))(t)
 	other := newSite(t, 1)
 	sum, err := csvimport.Run(t.Context(), other.Repo, bytes.NewReader(to.Bytes()), csvimport.Options{Report: &report})
 	if err != nil || sum.Added != 27 {

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"frontpage/identity/signin"
-	"frontpage/tests/must"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 )
 
 // refuses fails the test unless the browser that comes back like this is not signed in.
@@ -168,7 +168,7 @@ func TestProviderIsAway(t *testing.T) {
 	}
 	b.want(s, "") // reading goes on
 	signedIn.want(s, "alice")
-	if res, _ := signedIn.do(must.Get(http.NewRequest(http.MethodPost, s.url+"/sign-out", nil))(t), "/"); res.StatusCode != 200 {
+	if res, _ := signedIn.do(require.Value(http.NewRequest(http.MethodPost, s.url+"/sign-out", nil))(t), "/"); res.StatusCode != 200 {
 		t.Errorf("signing out: got %d", res.StatusCode) // the provider's address is known
 	}
 	signedIn.want(s, "")
@@ -194,7 +194,7 @@ func TestProviderIsAwayAtTheStart(t *testing.T) {
 		t.Errorf("got %d %s, and the log %s", res.StatusCode, body, s.log)
 	}
 	startIssuer(t, address)
-	must.Soon(t, "the provider is asked again", func() bool {
+	require.Eventually(t, "the provider is asked again", func() bool {
 		res, _ := b.visit(s.url+signin.Path, "/auth")
 		return res.StatusCode == 302
 	})

@@ -28,8 +28,8 @@ import (
 	"frontpage/identity"
 	"frontpage/identity/signin"
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 	"frontpage/tests/sitetest"
 )
 
@@ -48,7 +48,7 @@ var program = sync.OnceValues(func() (string, error) {
 var folder string
 
 func TestMain(m *testing.M) {
-	folder = must.Have(os.MkdirTemp("", "frontpage-oidc-"))
+	folder = require.Must(os.MkdirTemp("", "frontpage-oidc-"))
 	defer func() { _ = os.RemoveAll(folder) }()
 	m.Run()
 }
@@ -62,9 +62,9 @@ type issuer struct {
 
 func startIssuer(t *testing.T, address ...string) *issuer {
 	t.Helper()
-	command := exec.Command(must.Get(program())(t), address...)
-	input, output := must.Get(command.StdinPipe())(t), must.Get(command.StdoutPipe())(t)
-	must.Do(t, command.Start())
+	command := exec.Command(require.Value(program())(t), address...)
+	input, output := require.Value(command.StdinPipe())(t), require.Value(command.StdoutPipe())(t)
+	require.NoError(t, command.Start())
 	stop := sync.OnceFunc(func() { _ = input.Close(); _ = command.Wait() })
 	t.Cleanup(stop)
 	line, err := bufio.NewReader(output).ReadString('\n')
@@ -77,12 +77,12 @@ func startIssuer(t *testing.T, address ...string) *issuer {
 // control changes what the provider does.
 func (i *issuer) control(what, value string) string {
 	i.t.Helper()
-	res := must.Get(http.PostForm(i.url+"/control/"+what, url.Values{"value": {value}}))(i.t)
+	res := require.Value(http.PostForm(i.url+"/control/"+what, url.Values{"value": {value}}))(i.t)
 	defer func() { _ = res.Body.Close() }()
 	if res.StatusCode != 200 {
 		i.t.Fatalf("%s: got status %d", what, res.StatusCode)
 	}
-	return string(must.Get(io.ReadAll(res.Body))(i.t))
+	return string(require.Value(io.ReadAll(res.Body))(i.t))
 }
 
 // idToken signs a user in at a client, and returns the ID token.
@@ -93,7 +93,7 @@ func (i *issuer) idToken(client, login string) string {
 		Endpoint: oauth2.Endpoint{AuthURL: i.url + "/auth", TokenURL: i.url + "/oauth/token"},
 	}
 	callback := newBrowser(i.t).signInAt(config.AuthCodeURL("state"), login)
-	tokens := must.Get(config.Exchange(i.t.Context(), callback.Query().Get("code")))(i.t)
+	tokens := require.Value(config.Exchange(i.t.Context(), callback.Query().Get("code")))(i.t)
 	return tokens.Extra("id_token").(string)
 }
 
@@ -123,9 +123,9 @@ func serve(t *testing.T, client redis.UniversalClient, i *issuer, change ...func
 	for _, f := range change {
 		f(&o)
 	}
-	s.users = must.Get(signin.New(t.Context(), o))(t)
+	s.users = require.Value(signin.New(t.Context(), o))(t)
 	s.Site = sitetest.New(t, client, site.DefaultRules(), func(e *endpoint.Options) {
-		e.Identity = must.Get(identity.New(t.Context(), identity.Options{Sessions: s.users.Sessions(), ValidName: endpoint.ValidName}))(t)
+		e.Identity = require.Value(identity.New(t.Context(), identity.Options{Sessions: s.users.Sessions(), ValidName: endpoint.ValidName}))(t)
 	})
 	s.users.Use(s.Repo)
 	s.users.Handle(mux)
@@ -147,13 +147,13 @@ type browser struct {
 }
 
 func newBrowser(t *testing.T) *browser {
-	return &browser{t, &http.Client{Jar: must.Get(cookiejar.New(nil))(t), Timeout: must.Patience}}
+	return &browser{t, &http.Client{Jar: require.Value(cookiejar.New(nil))(t), Timeout: require.Timeout}}
 }
 
 // visit follows redirections until a path is asked for, which it does not ask for; empty: to their end.
 func (b *browser) visit(address, until string) (*http.Response, string) {
 	b.t.Helper()
-	return b.do(must.Get(http.NewRequestWithContext(context.Background(), http.MethodGet, address, nil))(b.t), until)
+	return b.do(require.Value(http.NewRequestWithContext(context.Background(), http.MethodGet, address, nil))(b.t), until)
 }
 
 func (b *browser) do(req *http.Request, until string) (*http.Response, string) {
@@ -164,9 +164,9 @@ func (b *browser) do(req *http.Request, until string) (*http.Response, string) {
 		}
 		return nil
 	}
-	res := must.Get(b.Do(req))(b.t)
+	res := require.Value(b.Do(req))(b.t)
 	defer func() { _ = res.Body.Close() }()
-	return res, string(must.Get(io.ReadAll(res.Body))(b.t))
+	return res, string(require.Value(io.ReadAll(res.Body))(b.t))
 }
 
 var authRequest = regexp.MustCompile(`name="id" value="([^"]*)"`)
@@ -180,7 +180,7 @@ func (b *browser) signInAt(address, login string) *url.URL {
 		b.t.Fatalf("the provider shows no form: %s", form)
 	}
 	body := url.Values{"id": {found[1]}, "username": {login}, "password": {"secret"}}.Encode()
-	req := must.Get(http.NewRequest(http.MethodPost, "http://"+res.Request.URL.Host+"/login/username", strings.NewReader(body)))(b.t)
+	req := require.Value(http.NewRequest(http.MethodPost, "http://"+res.Request.URL.Host+"/login/username", strings.NewReader(body)))(b.t)
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	res, text := b.do(req, "/sign-in/callback")
 	to, err := res.Location()
@@ -205,7 +205,7 @@ func (b *browser) signIn(s *server, login, to string) (*http.Response, string) {
 // ask sends a query as a page of the site does, and returns the body of the answer.
 func (b *browser) ask(s *server, query string) string {
 	b.t.Helper()
-	req := must.Get(http.NewRequest(http.MethodPost, s.url+"/query", strings.NewReader(fmt.Sprintf(`{"query":%q}`, query))))(b.t)
+	req := require.Value(http.NewRequest(http.MethodPost, s.url+"/query", strings.NewReader(fmt.Sprintf(`{"query":%q}`, query))))(b.t)
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Origin", s.url)
 	req.Header.Set("Sec-Fetch-Site", "same-origin")
@@ -235,7 +235,7 @@ func (b *browser) want(s *server, name string) {
 
 // cookie returns the value of a cookie; empty: it has none.
 func (b *browser) cookie(s *server, name string) string {
-	for _, c := range b.Jar.Cookies(must.Get(url.Parse(s.url))(b.t)) {
+	for _, c := range b.Jar.Cookies(require.Value(url.Parse(s.url))(b.t)) {
 		if c.Name == name {
 			return c.Value
 		}

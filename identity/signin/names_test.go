@@ -16,8 +16,8 @@ import (
 	"frontpage/identity"
 	"frontpage/identity/signin"
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 	"frontpage/tests/sitetest"
 )
 
@@ -36,7 +36,7 @@ func serveTokens(t *testing.T, client redis.UniversalClient, issuer string, o id
 	o.ValidName = endpoint.ValidName
 	o.Accounts = &identity.Accounts{Issuer: issuer, NameClaim: "preferred_username", Find: names.Find}
 	p.Site = sitetest.New(t, client, site.DefaultRules(), func(e *endpoint.Options) {
-		e.Identity = must.Get(identity.New(t.Context(), o))(t)
+		e.Identity = require.Value(identity.New(t.Context(), o))(t)
 	})
 	names.Use(p.Repo)
 	return p
@@ -45,7 +45,7 @@ func serveTokens(t *testing.T, client redis.UniversalClient, issuer string, o id
 func (p *programs) ask(token, query string) string {
 	p.T.Helper()
 	_, body, err := p.AskBy(http.DefaultClient, query, "Authorization", "Bearer "+token)
-	must.Do(p.T, err)
+	require.NoError(p.T, err)
 	return body
 }
 
@@ -62,7 +62,7 @@ func token(claims ...any) string {
 	for n := 0; n < len(claims); n += 2 {
 		all[claims[n].(string)] = claims[n+1]
 	}
-	return must.Have(jwt.NewWithClaims(jwt.SigningMethodHS256, all).SignedString([]byte(tokenSecret)))
+	return require.Must(jwt.NewWithClaims(jwt.SigningMethodHS256, all).SignedString([]byte(tokenSecret)))
 }
 
 func TestOnePersonIsOneUserBySignInAndByToken(t *testing.T) {
@@ -159,10 +159,10 @@ func TestUserOfATokenCannotBeReadWithoutTheStore(t *testing.T) {
 	if _, err := names.Find(t.Context(), i.url, "a", "alice"); err == nil {
 		t.Error("got no error before the store is loaded")
 	}
-	v := must.Get(identity.New(t.Context(), identity.Options{
+	v := require.Value(identity.New(t.Context(), identity.Options{
 		Secret: tokenSecret, ValidName: endpoint.ValidName, Accounts: &identity.Accounts{Issuer: i.url, NameClaim: "nick", Find: names.Find},
 	}))(t)
-	req := must.Get(http.NewRequest(http.MethodGet, "http://127.0.0.1/", nil))(t)
+	req := require.Value(http.NewRequest(http.MethodGet, "http://127.0.0.1/", nil))(t)
 	req.Header.Set("Authorization", "Bearer "+token("iss", i.url, "sub", "a", "nick", "alice"))
 	_, err := v.FromRequest(req)
 	if refused := (*identity.Refusal)(nil); !errors.As(err, &refused) || refused.Code != identity.Unavailable {

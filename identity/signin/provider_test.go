@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"frontpage/identity/signin"
-	"frontpage/tests/must"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 	"frontpage/tests/sitetest"
 )
 
@@ -196,7 +196,7 @@ func TestProviderThatTakesNoSecretIsAnError(t *testing.T) {
 	p.away = true
 	s := serve(t, redistest.Start(t).Client, i, p.options) // which finds out when a user signs in
 	p.set(func() { p.away = false })
-	must.Soon(t, "the provider is asked again", func() bool {
+	require.Eventually(t, "the provider is asked again", func() bool {
 		res, body := newBrowser(t).visit(s.url+signin.Path, "/auth")
 		return res.StatusCode == 502 && strings.Contains(body, "The operator of this site has to look at its settings")
 	})
@@ -368,7 +368,7 @@ func TestClaimsAreReadFromBothPlaces(t *testing.T) {
 		leaky.set("/userinfo", `{"sub":"sub-alice"`+info+`}`, 200)
 		b.visit(callback.String(), "/")
 		b.want(s, "alice")
-		caller := must.Get(s.users.Sessions().Find(t.Context(), b.cookie(s, "frontpage-session")))(t)
+		caller := require.Value(s.users.Sessions().Find(t.Context(), b.cookie(s, "frontpage-session")))(t)
 		if !caller.Moderator || caller.Created.Unix() != 1_700_000_000 {
 			t.Errorf("%s and %s: got %+v", claims, info, caller)
 		}

@@ -17,8 +17,8 @@ import (
 	"frontpage/endpoint"
 	"frontpage/identity/signin"
 	"frontpage/redisrepo/store"
-	"frontpage/tests/must"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 	"frontpage/tests/sitetest"
 )
 
@@ -28,7 +28,7 @@ func TestSignIn(t *testing.T) {
 	for name, open := range map[string]func() redis.UniversalClient{
 		"redis": func() redis.UniversalClient { return redistest.Start(t).Client },
 		"memory": func() redis.UniversalClient {
-			s := must.Get(store.Open(t.Context(), store.Options{URL: "memory://", Timeout: time.Minute, Log: slog.New(slog.DiscardHandler)}))(t)
+			s := require.Value(store.Open(t.Context(), store.Options{URL: "memory://", Timeout: time.Minute, Log: slog.New(slog.DiscardHandler)}))(t)
 			t.Cleanup(func() { _ = s.Close() })
 			return s.Client
 		},
@@ -70,12 +70,12 @@ func TestCookiesOfASiteByHTTPS(t *testing.T) {
 	s := serve(t, redistest.Start(t).Client, i, func(o *signin.Options) { o.PublicURL = "https://news.example.org" })
 	b := newBrowser(t)
 	b.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	res := must.Get(b.Get(s.url + signin.Path + "?return=/new"))(t)
+	res := require.Value(b.Get(s.url + signin.Path + "?return=/new"))(t)
 	flow := res.Header.Get("Set-Cookie")
 	if !strings.HasPrefix(flow, "__Host-frontpage-flow=") || !strings.HasSuffix(flow, "; Path=/; Max-Age=3600; HttpOnly; Secure; SameSite=Lax") {
 		t.Errorf("got the cookie %s", flow)
 	}
-	at := must.Get(res.Location())(t)
+	at := require.Value(res.Location())(t)
 	for name, want := range map[string]string{
 		"redirect_uri": "https://news.example.org/sign-in/callback", "response_type": "code", "code_challenge_method": "S256", "client_id": "frontpage",
 		"scope": "openid profile offline_access",
@@ -131,7 +131,7 @@ func TestSignInReturnsToPagesOfThisSiteOnly(t *testing.T) {
 		b := newBrowser(t)
 		callback := b.begin(s, "alice", to)
 		b.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-		res := must.Get(b.Get(callback.String()))(t)
+		res := require.Value(b.Get(callback.String()))(t)
 		if got := res.Header.Get("Location"); got != want || res.StatusCode != 303 {
 			t.Errorf("%q: got %d %q, want %q", to, res.StatusCode, got, want)
 		}
@@ -210,7 +210,7 @@ func TestSignOut(t *testing.T) {
 	b.signIn(s, "alice", "/")
 	kept := b.cookie(s, "frontpage-session")
 	post := func(header ...string) (*http.Response, string) {
-		req := must.Get(http.NewRequest(http.MethodPost, s.url+"/sign-out", nil))(t)
+		req := require.Value(http.NewRequest(http.MethodPost, s.url+"/sign-out", nil))(t)
 		for n := 0; n < len(header); n += 2 {
 			req.Header.Set(header[n], header[n+1])
 		}
@@ -242,7 +242,7 @@ func TestSignOut(t *testing.T) {
 	}
 	// The session is gone, not only the cookie.
 	thief := newBrowser(t)
-	thief.Jar.SetCookies(must.Get(url.Parse(s.url))(t), []*http.Cookie{{Name: "frontpage-session", Value: kept}})
+	thief.Jar.SetCookies(require.Value(url.Parse(s.url))(t), []*http.Cookie{{Name: "frontpage-session", Value: kept}})
 	thief.want(s, "SESSION_ENDED")
 	if res, body := post(); res.StatusCode != 200 || body != "page /" {
 		t.Errorf("signing out twice: got %d %s", res.StatusCode, body)
@@ -261,7 +261,7 @@ func TestSeveralProcesses(t *testing.T) {
 	b.want(two, "alice")
 	stream := two.Stream(`subscription { articlePosted { node { title } } }`, "Cookie", "frontpage-session="+b.cookie(one, "frontpage-session"))
 	stream.Comment()
-	b.do(must.Get(http.NewRequest(http.MethodPost, one.url+"/sign-out", nil))(t), "")
+	b.do(require.Value(http.NewRequest(http.MethodPost, one.url+"/sign-out", nil))(t), "")
 	b.want(two, "")
 	if text, err := stream.Body.ReadString(0); err == nil || strings.Contains(text, "event: ") {
 		t.Errorf("got %q, %v, want the end of the stream", text, err)
@@ -325,7 +325,7 @@ func TestModeratorEndsAllSessionsOfAUser(t *testing.T) {
 	_, user, _ := strings.Cut(browsers["bob"].cookie(s, "frontpage-session"), ".")
 	for _, id := range []string{secret + "." + user, secret + ".", secret, secret + "." + user + "00"} {
 		thief := newBrowser(t)
-		thief.Jar.SetCookies(must.Get(url.Parse(s.url))(t), []*http.Cookie{{Name: "frontpage-session", Value: id}})
+		thief.Jar.SetCookies(require.Value(url.Parse(s.url))(t), []*http.Cookie{{Name: "frontpage-session", Value: id}})
 		thief.want(s, "SESSION_ENDED")
 	}
 	browsers["at work"].want(s, "SESSION_ENDED")

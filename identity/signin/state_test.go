@@ -13,14 +13,14 @@ import (
 	"time"
 
 	"frontpage/identity/signin"
-	"frontpage/tests/must"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 	"frontpage/tests/sitetest"
 )
 
 func (i *issuer) requests(path string) int {
 	i.t.Helper()
-	return must.Get(strconv.Atoi(i.control("requests", path)))(i.t)
+	return require.Value(strconv.Atoi(i.control("requests", path)))(i.t)
 }
 
 func TestStateWorksOnceInAllProcesses(t *testing.T) {
@@ -83,7 +83,7 @@ func TestEndsOfSignInsAreLimitedByAddress(t *testing.T) {
 	statuses := map[int]int{}
 	for range 40 { // each with a state of its own
 		res, _ := attacker.visit(s.url+signin.Path, "/auth")
-		state := must.Get(res.Location())(t).Query().Get("state")
+		state := require.Value(res.Location())(t).Query().Get("state")
 		res, body := attacker.visit(s.url+"/sign-in/callback?code=x&state="+state, "/")
 		statuses[res.StatusCode]++
 		if res.StatusCode == http.StatusTooManyRequests && (res.Header.Get("Retry-After") == "" || !strings.Contains(body, "Try again in ")) {
@@ -191,7 +191,7 @@ func (a *answers) RoundTrip(req *http.Request) (*http.Response, error) {
 // renewals waits until the sessions were renewed as often as this.
 func (s *server) renewals(outcome signin.Outcome, n int64) {
 	s.T.Helper()
-	must.Soon(s.T, "the session is renewed", func() bool { return s.users.Counts.Renewals()[outcome] >= n })
+	require.Eventually(s.T, "the session is renewed", func() bool { return s.users.Counts.Renewals()[outcome] >= n })
 }
 
 func TestSessionIsRenewed(t *testing.T) {
@@ -282,7 +282,7 @@ func TestOnlyOneProcessRenews(t *testing.T) {
 		b.want(one, "alice")
 		b.want(two, "alice")
 	}
-	must.Soon(t, "the session is renewed", func() bool {
+	require.Eventually(t, "the session is renewed", func() bool {
 		return one.users.Counts.Renewals()[signin.Renewed]+two.users.Counts.Renewals()[signin.Renewed] == 1
 	})
 	if got := i.control("renewals", ""); got != "1" {
@@ -353,7 +353,7 @@ func TestStoreIsAway(t *testing.T) {
 	if res, body := late.visit(callback.String(), ""); res.StatusCode != 503 || !strings.Contains(body, "cannot reach its store") {
 		t.Errorf("got %d %s", res.StatusCode, body)
 	}
-	req := must.Get(http.NewRequest(http.MethodPost, s.url+"/sign-out", nil))(t)
+	req := require.Value(http.NewRequest(http.MethodPost, s.url+"/sign-out", nil))(t)
 	if res, body := b.do(req, ""); res.StatusCode != 503 || !strings.Contains(body, "You are still signed in") || b.cookie(s, "frontpage-session") == "" {
 		t.Errorf("got %d %s", res.StatusCode, body)
 	}

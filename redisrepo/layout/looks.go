@@ -10,9 +10,9 @@ import (
 	"frontpage/redisrepo/site"
 )
 
-// RecordLooks records how the names of posters and of accounts look. It is the upgrade from layout 4, whose
+// RecordSkeletons records how the names of posters and of accounts look. It is the upgrade from layout 4, whose
 // later versions recorded new names only, and the end of an import, whose posters are not new either.
-func (r *Layout) RecordLooks(ctx context.Context, p keys.Partition) error {
+func (r *Layout) RecordSkeletons(ctx context.Context, p keys.Partition) error {
 	return r.store.EachMatching(ctx, p, p.Key("[ap][co]*"), func(found []string) error {
 		var names []site.UserName
 		var accounts []*redis.StringCmd
@@ -31,6 +31,6 @@ func (r *Layout) RecordLooks(ctx context.Context, p keys.Partition) error {
 		for _, account := range accounts {
 			names = append(names, site.UserName(account.Val()))
 		}
-		return r.sessions.RecordLooks(ctx, names)
+		return r.sessions.RecordSkeletons(ctx, names)
 	})
 }

@@ -29,7 +29,7 @@ var upgrades = []upgrade{
 	{"counting the articles of groups, and recording all links", (*Layout).indexGroupsAndLinks},
 	{"making room for the calendar, users' votes, front pages and events", (*Layout).markFeatures},
 	{"listing the articles of hosts", (*Layout).indexHosts},
-	{"recording how the names of users look", (*Layout).RecordLooks},
+	{"recording how the names of users look", (*Layout).RecordSkeletons},
 	{"having the calendar follow the log", (*Layout).beginViews},
 	{"moving the records of links", (*Layout).moveLinks},
 	{"recording all links", (*Layout).recordLinks},

@@ -65,7 +65,7 @@ func (l *Lease) GiveBack(ctx context.Context) error {
 }
 
 func (l *Lease) call(ctx context.Context, d time.Duration) (wire.Reply, error) {
-	return l.store.Tally(ctx, leaseScript, []string{
+	return l.store.CallUnconfirmed(ctx, leaseScript, []string{
 		l.key, // KEYS[1] lease
 	}, []any{
 		l.holder,            // ARGV[1] holder

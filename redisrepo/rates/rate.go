@@ -105,7 +105,7 @@ func (r *Rates) record(ctx context.Context, gate string, charges []Charge) ([]Ba
 		return r.recordApart(ctx, gate, charges)
 	}
 	keys, args := r.rateCall(r.store.Partitions[0], gate, charges)
-	answer, err := r.store.Tally(ctx, rateScript, keys, args)
+	answer, err := r.store.CallUnconfirmed(ctx, rateScript, keys, args)
 	if err != nil {
 		return nil, failover.Wrap("charge", err)
 	}

@@ -20,7 +20,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/redisrepo/failover"
-	"frontpage/redisrepo/sealing"
+	"frontpage/redisrepo/secretbox"
 	"frontpage/redisrepo/site"
 )
 
@@ -254,7 +254,7 @@ func (r *Reports) Contacts(ctx context.Context, reports []*Report) ([]*Contact, 
 			continue
 		}
 		text, err := r.o.Box.Open(contactPurpose, []byte(replies[i].Val()), []byte(report.Reference))
-		if errors.Is(err, sealing.ErrUnreadable) {
+		if errors.Is(err, secretbox.ErrUnreadable) {
 			continue
 		}
 		c := new(Contact)

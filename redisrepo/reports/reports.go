@@ -15,7 +15,7 @@ import (
 
 	"frontpage/redisrepo/events"
 	_ "frontpage/redisrepo/rankings" // worth.lua
-	"frontpage/redisrepo/sealing"
+	"frontpage/redisrepo/secretbox"
 	"frontpage/redisrepo/site"
 	_ "frontpage/redisrepo/views" // append.lua
 	"frontpage/redisrepo/wire"
@@ -38,7 +38,7 @@ type Reports struct {
 
 // Options say how notices are kept.
 type Options struct {
-	Box         *sealing.Box // for the contacts of notices; nil: no notices are taken
+	Box         *secretbox.Box // for the contacts of notices; nil: no notices are taken
 	ContactKept time.Duration
 	Origin      string // of the site's pages, such as https://news.example.org; empty: locations may name any host
 }

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"frontpage/redisrepo/rings"
-	"frontpage/tests/must"
+	"frontpage/tests/require"
 )
 
 // The tail of the distribution is the one that exact sums give, down to the smallest probabilities.
@@ -58,12 +58,12 @@ func find(t *testing.T, votes []cast, groups map[int]string) []rings.Ring {
 	t.Helper()
 	var all rings.Votes
 	for _, c := range votes {
-		must.Do(t, all.Add(c.voter, c.article, c.up, c.at))
+		require.NoError(t, all.Add(c.voter, c.article, c.up, c.at))
 	}
 	for article, group := range groups {
 		all.SetGroups(article, []string{group})
 	}
-	return must.Get(all.Find(t.Context()))(t)
+	return require.Value(all.Find(t.Context()))(t)
 }
 
 // expectation computes by the definitions what Find computes by steps.
@@ -290,7 +290,7 @@ func TestPlantedRingIsFoundAlone(t *testing.T) {
 	for _, ring := range found {
 		for _, u := range ring.Users {
 			var number int
-			must.Get(fmt.Sscanf(u, "user%d", &number))(t)
+			require.Value(fmt.Sscanf(u, "user%d", &number))(t)
 			if number < 2*users {
 				t.Errorf("%s is reported, in %+v", u, ring)
 			}
@@ -309,7 +309,7 @@ func TestVotesAreLimited(t *testing.T) {
 	t.Parallel()
 	var votes rings.Votes
 	for i := range rings.MaxVotes {
-		must.Do(t, votes.Add(fmt.Sprint(i/1000), 1+i%1000, true, 0))
+		require.NoError(t, votes.Add(fmt.Sprint(i/1000), 1+i%1000, true, 0))
 	}
 	if err := votes.Add("one", 1, true, 0); !errors.As(err, new(rings.TooManyError)) {
 		t.Errorf("one more vote: %v, want a TooManyError", err)

@@ -148,8 +148,8 @@ func (r *Sessions) Look(name site.UserName) string {
 	return r.digested(skeleton).NameOwner(skeleton)
 }
 
-// RecordLooks records how the names of existing users look, unless a name that looks alike is recorded.
-func (r *Sessions) RecordLooks(ctx context.Context, names []site.UserName) error {
+// RecordSkeletons records how the names of existing users look, unless a name that looks alike is recorded.
+func (r *Sessions) RecordSkeletons(ctx context.Context, names []site.UserName) error {
 	return r.store.Write(ctx, func(pipe redis.Pipeliner) {
 		for _, name := range names {
 			pipe.SetNX(ctx, r.Look(name), string(name), 0)

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
+	"frontpage/tests/require"
 )
 
 func TestLinksLoseWhatOnlySaysWhereAReaderCameFrom(t *testing.T) {
@@ -65,7 +65,7 @@ func TestLinksLoseWhatOnlySaysWhereAReaderCameFrom(t *testing.T) {
 // moveLinks and recordLinks of redisrepo/layout do, and then the new digest here.
 func TestTheTrackingListBelongsToTheLayout(t *testing.T) {
 	t.Parallel()
-	list := must.Get(os.ReadFile("tracking.txt"))(t)
+	list := require.Value(os.ReadFile("tracking.txt"))(t)
 	_, rules, found := strings.Cut(string(list), "\n[all hosts]\n")
 	sum := sha256.Sum256([]byte(rules))
 	if got := hex.EncodeToString(sum[:4]); !found || got != "80be7cf1" {

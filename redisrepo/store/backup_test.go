@@ -19,7 +19,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/redisrepo/store"
-	"frontpage/tests/must"
+	"frontpage/tests/require"
 	"frontpage/tests/sitetest"
 )
 
@@ -70,9 +70,9 @@ func TestBackupHasAllThatWasAcknowledgedBeforeIt(t *testing.T) {
 			server.Client.BgRewriteAOF(t.Context())
 		}
 		before := acknowledged.Load()
-		must.Get(command.Backup(t.Context(), path))(t)
+		require.Value(command.Backup(t.Context(), path))(t)
 		to := filepath.Join(t.TempDir(), "data")
-		must.Do(t, restore(t, path, to))
+		require.NoError(t, restore(t, path, to))
 		restored := open(t, store.Options{DataDir: to})
 		if n := restored.Client.SCard(t.Context(), "written").Val(); n < before {
 			t.Errorf("the backup has %d writes, but %d were acknowledged before it", n, before)
@@ -97,7 +97,7 @@ func TestFailedBackupLeavesTheFileAlone(t *testing.T) {
 	s := open(t, store.Options{DataDir: t.TempDir(), Log: log.Logger(slog.LevelInfo)})
 	set(t, s, "key", "value")
 	path := backUp(t, s)
-	before := must.Get(os.ReadFile(path))(t)
+	before := require.Value(os.ReadFile(path))(t)
 	ended, end := context.WithCancel(t.Context())
 	end()
 	if _, err := s.Backup(ended, path); !errors.Is(err, context.Canceled) {
@@ -132,7 +132,7 @@ func TestRestoreRefusesADirectoryInUse(t *testing.T) {
 		t.Errorf("restore beside a server: %v, want an error that says so", err)
 	}
 	wantValue(t, s, "key", "value")
-	must.Do(t, s.Close())
+	require.NoError(t, s.Close())
 	if err := restore(t, path, dir); err == nil || !strings.Contains(err.Error(), dir+" is not empty, it has appendonly") {
 		t.Errorf("restore over data: %v, want an error that says so", err)
 	}
@@ -148,7 +148,7 @@ func TestRestoreRefusesADamagedFile(t *testing.T) {
 	for i := range 1000 {
 		set(t, s, fmt.Sprint("key", i), strings.Repeat(fmt.Sprint(i), 900)) // several reads long
 	}
-	whole := must.Get(os.ReadFile(backUp(t, s)))(t)
+	whole := require.Value(os.ReadFile(backUp(t, s)))(t)
 	changed := bytes.Clone(whole)
 	changed[len(changed)/2]++
 	for name, text := range map[string][]byte{
@@ -156,7 +156,7 @@ func TestRestoreRefusesADamagedFile(t *testing.T) {
 		"longer": append(bytes.Clone(whole), 0), "changed": changed,
 	} {
 		path, dir := filepath.Join(t.TempDir(), name), filepath.Join(t.TempDir(), "data")
-		must.Do(t, os.WriteFile(path, text, 0o600))
+		require.NoError(t, os.WriteFile(path, text, 0o600))
 		if err := restore(t, path, dir); err == nil || !strings.Contains(err.Error(), path) {
 			t.Errorf("%s: %v, want an error that names the file", name, err)
 		}
@@ -187,7 +187,7 @@ func TestInterruptedRestoreIsNotTakenForData(t *testing.T) {
 			t.Errorf("a start after that: %s, want an error that says so", text)
 		}
 	}
-	must.Do(t, restore(t, path, dir))
+	require.NoError(t, restore(t, path, dir))
 	wantValue(t, open(t, store.Options{DataDir: dir}), "key", "value")
 	if _, err := os.Stat(filepath.Join(dir, "restoring")); !os.IsNotExist(err) {
 		t.Errorf("the restore leaves a folder: %v", err)

@@ -23,8 +23,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/redisrepo/store"
-	"frontpage/tests/must"
 	"frontpage/tests/programtest"
+	"frontpage/tests/require"
 	"frontpage/tests/sitetest"
 )
 
@@ -68,8 +68,8 @@ func startParent(t *testing.T, dir, temporary string) (parent *exec.Cmd, redisPI
 	parent = exec.Command(os.Args[0])
 	parent.Env = append(os.Environ(), childEnv+"="+dir, "TMPDIR="+temporary)
 	parent.Stderr = os.Stderr
-	out := must.Get(parent.StdoutPipe())(t)
-	must.Do(t, parent.Start())
+	out := require.Value(parent.StdoutPipe())(t)
+	require.NoError(t, parent.Start())
 	t.Cleanup(func() {
 		parent.Process.Kill()
 		parent.Wait()
@@ -88,7 +88,7 @@ func TestChildKeepsDataAfterClose(t *testing.T) {
 		{URL: "spawn://", DataDir: dir},
 		{URL: "spawn://" + dir, DataDir: "elsewhere"},
 	} {
-		s := must.Get(store.Open(t.Context(), o))(t)
+		s := require.Value(store.Open(t.Context(), o))(t)
 		pid, socket := redisPID(s), s.Client.(*redis.Client).Options().Addr
 		if n := s.Client.Incr(t.Context(), "opened").Val(); o.URL == "" && n != 1 || o.URL != "" && n < 2 {
 			t.Errorf("%q: counter = %d, want 1 at first and more when the store is opened again", o.URL, n)
@@ -96,7 +96,7 @@ func TestChildKeepsDataAfterClose(t *testing.T) {
 		if s.Kind != store.Child || s.Address != dir || !strings.Contains(s.String(), dir) || !strings.Contains(s.String(), s.Version) {
 			t.Errorf("Kind = %v, String() = %q, want a child with its version and directory", s.Kind, s)
 		}
-		must.Do(t, s.Close())
+		require.NoError(t, s.Close())
 		if err := s.Close(); err != nil {
 			t.Errorf("second Close: %v", err)
 		}
@@ -121,13 +121,13 @@ func TestDataDirectoryAndItsFilesArePrivate(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
 	for _, how := range []string{"with a directory that existed", "and again, with files that existed", "and with a private directory"} {
-		must.Do(t, os.MkdirAll(dir, 0o755))
+		require.NoError(t, os.MkdirAll(dir, 0o755))
 		if how == "with a directory that existed" {
-			must.Do(t, os.Chmod(dir, 0o755))
+			require.NoError(t, os.Chmod(dir, 0o755))
 		}
-		s := must.Get(store.Open(t.Context(), store.Options{DataDir: dir}))(t)
+		s := require.Value(store.Open(t.Context(), store.Options{DataDir: dir}))(t)
 		set(t, s, "key", how)
-		must.Soon(t, "the file is rewritten", func() bool { return s.Client.BgRewriteAOF(t.Context()).Err() == nil }) // once no other rewrite is in progress
+		require.Eventually(t, "the file is rewritten", func() bool { return s.Client.BgRewriteAOF(t.Context()).Err() == nil }) // once no other rewrite is in progress
 		files := 0
 		err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 			info, gone := os.Lstat(path)
@@ -140,7 +140,7 @@ func TestDataDirectoryAndItsFilesArePrivate(t *testing.T) {
 		if err := errors.Join(err, s.Close()); err != nil || files < 5 {
 			t.Fatalf("%s: %d files, %v", how, files, err)
 		}
-		must.Do(t, filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		require.NoError(t, filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 			if how[0] == 'w' || path != dir {
 				err = os.Chmod(path, 0o755)
 			}
@@ -153,16 +153,16 @@ func TestSharedDirectoryIsNoDataDirectory(t *testing.T) {
 	t.Parallel()
 	dir, linked := t.TempDir(), t.TempDir()
 	for _, path := range []string{filepath.Join(dir, "letter.txt"), filepath.Join(linked, "letter.txt")} {
-		must.Do(t, errors.Join(os.WriteFile(path, nil, 0o644), os.Chmod(path, 0o644))) // the start of a child changes the umask
+		require.NoError(t, errors.Join(os.WriteFile(path, nil, 0o644), os.Chmod(path, 0o644))) // the start of a child changes the umask
 	}
-	must.Do(t, errors.Join(os.Chmod(dir, 0o755), os.Symlink(linked, filepath.Join(dir, "appendonlydir"))))
+	require.NoError(t, errors.Join(os.Chmod(dir, 0o755), os.Symlink(linked, filepath.Join(dir, "appendonlydir"))))
 	text := openError(t, store.Options{DataDir: dir})
 	for _, part := range []string{dir, "letter.txt", "chmod 700", "DATA_DIR"} {
 		if !strings.Contains(text, part) {
 			t.Errorf("error = %q, want %q in it", text, part)
 		}
 	}
-	must.Do(t, os.Chmod(dir, 0o700))
+	require.NoError(t, os.Chmod(dir, 0o700))
 	set(t, open(t, store.Options{DataDir: dir}), "key", "value")
 	for _, path := range []string{filepath.Join(dir, "letter.txt"), filepath.Join(linked, "letter.txt")} {
 		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o644 {
@@ -188,7 +188,7 @@ func TestChildIsPrivateAndDurable(t *testing.T) {
 // maxMemory waits for the limit, which the server gets once it has loaded its data.
 func maxMemory(t *testing.T, s *store.Store) (limit int64) {
 	t.Helper()
-	must.Soon(t, "maxmemory", func() bool {
+	require.Eventually(t, "maxmemory", func() bool {
 		limit, _ = strconv.ParseInt(s.Client.ConfigGet(t.Context(), "maxmemory").Val()["maxmemory"], 10, 64)
 		return limit > 0
 	})
@@ -210,9 +210,9 @@ func TestChildWithMoreThanHalfOfTheMemoryAcceptsWrites(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	// A busy machine takes long to write 8 MB.
-	full := must.Get(store.Open(t.Context(), store.Options{DataDir: dir, Timeout: time.Minute}))(t)
+	full := require.Value(store.Open(t.Context(), store.Options{DataDir: dir, Timeout: time.Minute}))(t)
 	set(t, full, "large", strings.Repeat("x", 8<<20))
-	must.Do(t, full.Close())
+	require.NoError(t, full.Close())
 	var log sitetest.Log
 	s := open(t, store.Options{DataDir: dir, Memory: 8 << 20, Log: log.Logger(slog.LevelWarn)})
 	for _, how := range []string{"at the start", "after a restart"} {
@@ -223,8 +223,8 @@ func TestChildWithMoreThanHalfOfTheMemoryAcceptsWrites(t *testing.T) {
 			t.Errorf("%s: %d of %d bytes are used, want 85 to 95 %%: the alert fires above 85", how, used, limit)
 		}
 		pid := redisInfo(s, "process_id")
-		must.Do(t, syscall.Kill(pid, syscall.SIGKILL))
-		must.Soon(t, "reply after the kill", func() bool { now := redisInfo(s, "process_id"); return now != 0 && now != pid })
+		require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
+		require.Eventually(t, "reply after the kill", func() bool { now := redisInfo(s, "process_id"); return now != 0 && now != pid })
 	}
 	if !strings.Contains(log.String(), "it will refuse writes") {
 		t.Errorf("log = %s, want a warning", log.String())
@@ -243,8 +243,8 @@ func TestChildIsRestartedWhenItExits(t *testing.T) {
 			t.Fatalf("process ID = %d, want that of a new process", pid)
 		}
 		killed[pid] = true
-		must.Do(t, syscall.Kill(pid, syscall.SIGKILL))
-		must.Soon(t, "reply after the kill", func() bool {
+		require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
+		require.Eventually(t, "reply after the kill", func() bool {
 			pid := redisPID(s)
 			return pid != 0 && !killed[pid]
 		})
@@ -272,8 +272,8 @@ func TestChildIsRestartedWhenItsSocketIsGone(t *testing.T) {
 			}
 		})
 	}
-	must.Do(t, os.Remove(filepath.Join(dir, "redis.sock")))
-	must.Soon(t, "restart", func() bool {
+	require.NoError(t, os.Remove(filepath.Join(dir, "redis.sock")))
+	require.Eventually(t, "restart", func() bool {
 		pid := redisPID(s)
 		return pid != 0 && pid != first
 	})
@@ -291,8 +291,8 @@ func TestChildIsRestartedWhenItHangs(t *testing.T) {
 	s := open(t, store.Options{DataDir: t.TempDir(), Log: log.Logger(slog.LevelInfo)})
 	set(t, s, "key", "value")
 	hanging := redisPID(s)
-	must.Do(t, syscall.Kill(hanging, syscall.SIGSTOP))
-	must.Soon(t, "restart", func() bool {
+	require.NoError(t, syscall.Kill(hanging, syscall.SIGSTOP))
+	require.Eventually(t, "restart", func() bool {
 		pid := redisPID(s)
 		return pid != 0 && pid != hanging
 	})
@@ -308,14 +308,14 @@ func TestNothingIsLeftWhenTheParentIsKilled(t *testing.T) {
 		temporary := t.TempDir()
 		parent, redis, _ := startParent(t, dir, temporary)
 		for _, pid := range []int{redis, parent.Process.Pid} {
-			must.Do(t, syscall.Kill(pid, syscall.SIGKILL))
+			require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
 		}
 		parent.Wait()
 		s := open(t, store.Options{DataDir: dir})
 		wantValue(t, s, "by", "the killed one")
-		must.Do(t, s.Close())
+		require.NoError(t, s.Close())
 		for folder, want := range map[string][]string{temporary: nil, dir: {"appendonlydir", "lock", "redis.log"}} {
-			entries := must.Get(os.ReadDir(folder))(t)
+			entries := require.Value(os.ReadDir(folder))(t)
 			var names []string
 			for _, entry := range entries {
 				names = append(names, strings.Replace(entry.Name(), "appendonly.aof", "appendonlydir", 1)) // before Redis 7
@@ -353,7 +353,7 @@ func TestChildWaitsForALockThatIsReleased(t *testing.T) {
 		}
 		second <- s
 	}()
-	must.Do(t, first.Close())
+	require.NoError(t, first.Close())
 	if s := <-second; s != nil {
 		wantValue(t, s, "by", "the first")
 		s.Close()
@@ -364,7 +364,7 @@ func TestChildEndsWhenItsParentIsKilled(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	parent, _, _ := startParent(t, dir, t.TempDir())
-	must.Do(t, parent.Process.Kill())
+	require.NoError(t, parent.Process.Kill())
 	parent.Wait()
 	wantValue(t, open(t, store.Options{DataDir: dir}), "by", "the killed one") // so the lock is free, which the child holds, too
 }
@@ -378,7 +378,7 @@ func TestChildThatOutlivesItsParentKeepsTheLock(t *testing.T) {
 	client := redis.NewClient(&redis.Options{Network: "unix", Addr: socket, ContextTimeoutEnabled: true, MaxRetries: -1})
 	defer client.Close()
 	go client.Eval(t.Context(), "while true do end", nil)
-	must.Soon(t, "busy Redis", func() bool {
+	require.Eventually(t, "busy Redis", func() bool {
 		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 		defer cancel()
 		return client.Ping(ctx).Err() != nil
@@ -391,7 +391,7 @@ func TestChildThatOutlivesItsParentKeepsTheLock(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), dir) || !strings.Contains(err.Error(), "killed") {
 		t.Errorf("error = %v, want one that names %s and the killed process", err, dir)
 	}
-	must.Do(t, syscall.Kill(pid, syscall.SIGKILL))
+	require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
 	wantValue(t, open(t, store.Options{DataDir: dir}), "by", "the killed one")
 }
 
@@ -400,15 +400,15 @@ func TestFailedStartReportsTheLogOfRedis(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, store.Options{DataDir: dir})
 	set(t, s, "key", "value")
-	must.Do(t, s.Close())
-	must.Do(t, os.WriteFile(appendOnlyFile(t, dir), []byte("this is not a command\r\n"), 0o600))
+	require.NoError(t, s.Close())
+	require.NoError(t, os.WriteFile(appendOnlyFile(t, dir), []byte("this is not a command\r\n"), 0o600))
 	before := time.Now()
 	text := openError(t, store.Options{DataDir: dir})
 	if !strings.Contains(text, "Bad file format") || !strings.Contains(text, "exit status 1") {
 		t.Errorf("error = %q, want the last lines of Redis' log", text)
 	}
-	if took := time.Since(before); took > must.Patience/2 {
-		t.Errorf("Open took %v to fail, want at most %v", took, must.Patience/2)
+	if took := time.Since(before); took > require.Timeout/2 {
+		t.Errorf("Open took %v to fail, want at most %v", took, require.Timeout/2)
 	}
 }
 
@@ -417,9 +417,9 @@ func TestChildStartsWithATruncatedAppendOnlyFile(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, store.Options{DataDir: dir})
 	set(t, s, "key", "value")
-	must.Do(t, s.Close())
-	file := must.Get(os.OpenFile(appendOnlyFile(t, dir), os.O_APPEND|os.O_WRONLY, 0))(t)
-	must.Get(file.WriteString("*3\r\n$3\r\nSET\r\n$3\r\nke"))(t)
+	require.NoError(t, s.Close())
+	file := require.Value(os.OpenFile(appendOnlyFile(t, dir), os.O_APPEND|os.O_WRONLY, 0))(t)
+	require.Value(file.WriteString("*3\r\n$3\r\nSET\r\n$3\r\nke"))(t)
 	file.Close()
 	wantValue(t, open(t, store.Options{DataDir: dir}), "key", "value")
 }
@@ -432,20 +432,20 @@ func TestChildCutsOffAnIncompleteTransaction(t *testing.T) {
 	s := open(t, store.Options{DataDir: from})
 	both := func(s *store.Store) {
 		t.Helper()
-		must.Do(t, s.Client.Eval(t.Context(), "redis.call('INCR', KEYS[1]) return redis.call('INCR', KEYS[2])", []string{"a", "b"}).Err())
+		require.NoError(t, s.Client.Eval(t.Context(), "redis.call('INCR', KEYS[1]) return redis.call('INCR', KEYS[2])", []string{"a", "b"}).Err())
 	}
 	set(t, s, "before", "value")
 	both(s)
-	must.Do(t, s.Close())
-	text := must.Get(os.ReadFile(appendOnlyFile(t, from)))(t)
+	require.NoError(t, s.Close())
+	text := require.Value(os.ReadFile(appendOnlyFile(t, from)))(t)
 	begin, end := bytes.LastIndex(text, []byte("*1\r\n$5\r\nMULTI")), len(text)
 	step := programtest.Size(9, 1)
 	for at := begin; at <= end; at += step {
 		t.Run(fmt.Sprint("at byte ", at-begin), func(t *testing.T) {
 			t.Parallel()
 			dir := filepath.Join(t.TempDir(), "data")
-			must.Do(t, os.CopyFS(dir, os.DirFS(from)))
-			must.Do(t, os.Truncate(appendOnlyFile(t, dir), int64(at)))
+			require.NoError(t, os.CopyFS(dir, os.DirFS(from)))
+			require.NoError(t, os.Truncate(appendOnlyFile(t, dir), int64(at)))
 			var log bytes.Buffer
 			for start := range 3 {
 				s := open(t, store.Options{DataDir: dir, Log: slog.New(slog.NewTextHandler(&log, nil))})
@@ -455,7 +455,7 @@ func TestChildCutsOffAnIncompleteTransaction(t *testing.T) {
 				}
 				wantValue(t, s, "before", "value")
 				both(s)
-				must.Do(t, s.Close())
+				require.NoError(t, s.Close())
 			}
 			if isWhole := at == begin || at == end; isWhole == strings.Contains(log.String(), "is cut off") {
 				t.Errorf("the log has %s", log.String())
@@ -467,7 +467,7 @@ func TestChildCutsOffAnIncompleteTransaction(t *testing.T) {
 func TestDataDirectoryMustBeADirectory(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "file")
-	must.Do(t, os.WriteFile(path, nil, 0o600))
+	require.NoError(t, os.WriteFile(path, nil, 0o600))
 	if text := openError(t, store.Options{DataDir: path}); !strings.Contains(text, path) {
 		t.Errorf("error = %q, want it to contain %q", text, path)
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/redisrepo/store"
-	"frontpage/tests/must"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 	"frontpage/tests/sitetest"
 )
 
@@ -46,7 +46,7 @@ func TestClusterIsOpenedOnceEverySlotIsServed(t *testing.T) {
 	opened := make(chan *store.Store)
 	url := "redis+cluster://" + unused(t) + "," + addr + "?partitions=4&pool_size=2"
 	go func() { opened <- open(t, store.Options{URL: url, Log: log.Logger(slog.LevelInfo)}) }()
-	must.Soon(t, "line about the missing slots", func() bool { return strings.Contains(log.String(), "16384 of its 16384 slots belong to no node") })
+	require.Eventually(t, "line about the missing slots", func() bool { return strings.Contains(log.String(), "16384 of its 16384 slots belong to no node") })
 	assignSlots(t, r)
 	s := <-opened
 	set(t, s, "key", "value")
@@ -72,7 +72,7 @@ func TestClusterIsOpenedOnceEverySlotIsServed(t *testing.T) {
 			t.Errorf("error = %v, want one that the hook of the node's client returned", err)
 		}
 		r.start()
-		must.Soon(t, "reply of the node that has restarted", func() bool { return s.Client.Set(t.Context(), "key", "value", 0).Err() == nil })
+		require.Eventually(t, "reply of the node that has restarted", func() bool { return s.Client.Set(t.Context(), "key", "value", 0).Err() == nil })
 		wantValue(t, s, "key", "value")
 	}
 }
@@ -115,7 +115,7 @@ func TestServersOfAnotherKindAreRefused(t *testing.T) {
 // oldNode returns the address of a server that claims to be all of a cluster of Redis 6.2.
 func oldNode(t *testing.T) string {
 	t.Helper()
-	s := must.Get(server.NewServer("127.0.0.1:0"))(t)
+	s := require.Value(server.NewServer("127.0.0.1:0"))(t)
 	t.Cleanup(s.Close)
 	address := s.Addr() // nil once it is closed, when a client may still ask
 	s.Register("CLUSTER", func(c *server.Peer, _ string, args []string) {

@@ -15,7 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/redisrepo/store"
-	"frontpage/tests/must"
+	"frontpage/tests/require"
 )
 
 // names are the environment variables of the program.
@@ -27,7 +27,7 @@ var names = map[string]string{
 func open(t *testing.T, o store.Options) *store.Store {
 	t.Helper()
 	o.Names = names
-	s := must.Get(store.Open(t.Context(), o))(t)
+	s := require.Value(store.Open(t.Context(), o))(t)
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Errorf("Close: %v", err)
@@ -80,12 +80,12 @@ func startServer(t *testing.T, args ...string) *realRedis {
 // startRedis starts a server with the given lines in its configuration file.
 func startRedis(t *testing.T, lines string, args ...string) *realRedis {
 	t.Helper()
-	dir := must.Get(os.MkdirTemp("", "store-test-"))(t)
+	dir := require.Value(os.MkdirTemp("", "store-test-"))(t)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	r := &realRedis{t: t, socket: filepath.Join(dir, "s")}
 	config := filepath.Join(dir, "config")
 	lines = "port 0\nsave \"\"\ndir " + dir + "\nunixsocket " + r.socket + "\n" + lines
-	must.Do(t, os.WriteFile(config, []byte(lines), 0o600))
+	require.NoError(t, os.WriteFile(config, []byte(lines), 0o600))
 	r.args = append([]string{config}, args...)
 	r.start()
 	t.Cleanup(r.kill)
@@ -127,7 +127,7 @@ func (r *realRedis) start() {
 	}
 	client := redis.NewClient(&redis.Options{Network: "unix", Addr: r.socket})
 	defer client.Close()
-	must.Soon(r.t, "reply from redis-server", func() bool {
+	require.Eventually(r.t, "reply from redis-server", func() bool {
 		conn, err := net.Dial("unix", r.socket)
 		if err != nil {
 			return false

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"frontpage/redisrepo/store"
-	"frontpage/tests/must"
+	"frontpage/tests/require"
 	"frontpage/tests/sitetest"
 )
 
@@ -40,12 +40,12 @@ func TestCommandUsesTheServerThatRuns(t *testing.T) {
 		server := open(t, store.Options{DataDir: dir})
 		set(t, server, "by", "the server")
 		for range 2 {
-			command := must.Get(store.Open(t.Context(), store.Options{DataDir: dir, Command: "check"}))(t)
+			command := require.Value(store.Open(t.Context(), store.Options{DataDir: dir, Command: "check"}))(t)
 			wantValue(t, command, "by", "the server")
 			if want := filepath.Join(dir, "redis.sock"); command.Kind != store.Child || !strings.Contains(command.String(), want) || !strings.Contains(server.String(), want) {
 				t.Errorf("Kind = %v, String() = %q and %q, want a child and its socket %s", command.Kind, command, server, want)
 			}
-			must.Do(t, command.Close())
+			require.NoError(t, command.Close())
 			wantValue(t, server, "by", "the server") // it goes on
 		}
 	}
@@ -59,15 +59,15 @@ func TestCommandsOfRootLeaveFilesToTheOwner(t *testing.T) {
 	}
 	const owner = 65534
 	dir := filepath.Join(t.TempDir(), "data") // below one that is root's alone
-	must.Do(t, errors.Join(os.Chmod(filepath.Dir(dir), 0o700), os.Mkdir(dir, 0o700), os.Chown(dir, owner, owner)))
-	s := must.Get(store.Open(t.Context(), store.Options{DataDir: dir, Command: "check"}))(t)
+	require.NoError(t, errors.Join(os.Chmod(filepath.Dir(dir), 0o700), os.Mkdir(dir, 0o700), os.Chown(dir, owner, owner)))
+	s := require.Value(store.Open(t.Context(), store.Options{DataDir: dir, Command: "check"}))(t)
 	set(t, s, "key", "value")
 	s.Client.BgRewriteAOF(t.Context())
 	path := backUp(t, s)
-	must.Do(t, s.Close())
+	require.NoError(t, s.Close())
 	restored := filepath.Join(dir, "restored")
-	must.Do(t, errors.Join(os.Mkdir(restored, 0o700), os.Chown(restored, owner, owner)))
-	must.Do(t, restore(t, path, restored))
+	require.NoError(t, errors.Join(os.Mkdir(restored, 0o700), os.Chown(restored, owner, owner)))
+	require.NoError(t, restore(t, path, restored))
 	files := 0
 	err := filepath.WalkDir(dir, func(path string, entry os.DirEntry, err error) error {
 		if err != nil {
@@ -90,15 +90,15 @@ func TestCommandWaitsForOthersThatUseItsServer(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	var log sitetest.Log
-	first := must.Get(store.Open(t.Context(), store.Options{DataDir: dir, Command: "import", Log: log.Logger(slog.LevelInfo)}))(t)
+	first := require.Value(store.Open(t.Context(), store.Options{DataDir: dir, Command: "import", Log: log.Logger(slog.LevelInfo)}))(t)
 	set(t, first, "by", "the first")
-	second := must.Get(store.Open(t.Context(), store.Options{DataDir: dir, Command: "check"}))(t)
+	second := require.Value(store.Open(t.Context(), store.Options{DataDir: dir, Command: "check"}))(t)
 	closed := make(chan error, 1)
 	go func() { closed <- first.Close() }()
-	must.Soon(t, "line about the other command", func() bool { return strings.Contains(log.String(), "waiting for another command") })
+	require.Eventually(t, "line about the other command", func() bool { return strings.Contains(log.String(), "waiting for another command") })
 	wantValue(t, second, "by", "the first")
-	must.Do(t, second.Close())
-	must.Do(t, <-closed)
+	require.NoError(t, second.Close())
+	require.NoError(t, <-closed)
 	wantValue(t, open(t, store.Options{DataDir: dir, Command: "check"}), "by", "the first")
 }
 
@@ -128,18 +128,18 @@ func TestCommandsBesideEachOther(t *testing.T) {
 func TestServerWaitsForACommand(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	command := must.Get(store.Open(t.Context(), store.Options{DataDir: dir, Command: "import"}))(t)
+	command := require.Value(store.Open(t.Context(), store.Options{DataDir: dir, Command: "import"}))(t)
 	set(t, command, "by", "the command")
 	var log sitetest.Log
 	server := openSoon(t.Context(), store.Options{DataDir: dir, Log: log.Logger(slog.LevelInfo)})
 	cancelled, cancel := context.WithCancel(t.Context())
 	stopped := openSoon(cancelled, store.Options{DataDir: dir, Names: names})
-	must.Soon(t, "line that names the command", func() bool { return strings.Contains(log.String(), `used_by="frontpage import (process`) })
+	require.Eventually(t, "line that names the command", func() bool { return strings.Contains(log.String(), `used_by="frontpage import (process`) })
 	cancel()
 	if <-stopped.done; stopped.err == nil || !strings.Contains(stopped.err.Error(), "is in use by frontpage import (process ") || !errors.Is(stopped.err, context.Canceled) {
 		t.Errorf("the server that was stopped while it waited: %v, want an error that names the command", stopped.err)
 	}
-	must.Do(t, command.Close())
+	require.NoError(t, command.Close())
 	if <-server.done; server.err != nil {
 		t.Fatal(server.err)
 	}
@@ -152,14 +152,14 @@ func TestCommandExplainsThatTheServerHasStopped(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	parent, pid, _ := startParent(t, dir, t.TempDir())
-	command := must.Get(store.Open(t.Context(), store.Options{DataDir: dir, Command: "check"}))(t)
+	command := require.Value(store.Open(t.Context(), store.Options{DataDir: dir, Command: "check"}))(t)
 	defer command.Close()
 	failed := errors.New("the command failed")
 	if err := command.Explain(failed); !errors.Is(err, failed) || err.Error() != failed.Error() {
 		t.Errorf("with a server: %v, want the error as it is", err)
 	}
 	parent.Process.Kill()
-	must.Soon(t, "end of Redis", func() bool { return !alive(pid) })
+	require.Eventually(t, "end of Redis", func() bool { return !alive(pid) })
 	if err := command.Explain(failed); !errors.Is(err, failed) || !strings.Contains(err.Error(), "has stopped: run the command again") {
 		t.Errorf("without a server: %v, want an error that says so", err)
 	}
@@ -171,15 +171,15 @@ func TestCommandExplainsThatTheServerHasStopped(t *testing.T) {
 func TestCommandUsesAServerWithoutItsParent(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	lock := must.Get(os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600))(t)
+	lock := require.Value(os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600))(t)
 	defer lock.Close()
-	must.Do(t, syscall.Flock(int(lock.Fd()), syscall.LOCK_EX))
+	require.NoError(t, syscall.Flock(int(lock.Fd()), syscall.LOCK_EX))
 	begun := time.Now()
 	text := openError(t, store.Options{DataDir: dir, Command: "check"})
 	if !strings.Contains(text, "redis-cli -s "+filepath.Join(dir, "redis.sock")+" shutdown") {
 		t.Errorf("error = %q after %v, want one that says how to stop that Redis", text, time.Since(begun))
 	}
 	r := startServer(t)
-	must.Do(t, os.Symlink(r.socket, filepath.Join(dir, "redis.sock")))
+	require.NoError(t, os.Symlink(r.socket, filepath.Join(dir, "redis.sock")))
 	set(t, open(t, store.Options{DataDir: dir, Command: "check"}), "by", "a command")
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/redisrepo/store"
-	"frontpage/tests/must"
+	"frontpage/tests/require"
 	"frontpage/tests/sitetest"
 )
 
@@ -39,8 +39,8 @@ func failingCommands(t *testing.T, s *store.Store, commands int) {
 // impostor takes a server's place: it counts connections, and either closes them at once or never replies.
 func impostor(t *testing.T, socket string, closes bool) (connections *atomic.Int64, end func()) {
 	t.Helper()
-	must.Do(t, os.RemoveAll(socket))
-	l := must.Get(net.Listen("unix", socket))(t)
+	require.NoError(t, os.RemoveAll(socket))
+	l := require.Value(net.Listen("unix", socket))(t)
 	connections = new(atomic.Int64)
 	go func() {
 		for {
@@ -88,14 +88,14 @@ func TestCommandsTimeOutWhenRedisHangs(t *testing.T) {
 	r := startServer(t)
 	s := open(t, store.Options{URL: r.url(), Timeout: 200 * time.Millisecond})
 	set(t, s, "key", "value")
-	must.Do(t, r.cmd.Process.Signal(syscall.SIGSTOP))
+	require.NoError(t, r.cmd.Process.Signal(syscall.SIGSTOP))
 	failingCommands(t, s, 100)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if err := s.Client.Get(ctx, "key").Err(); !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("a command with a deadline of 50 ms returned %v, want that it was exceeded", err)
 	}
-	must.Do(t, r.cmd.Process.Signal(syscall.SIGCONT))
+	require.NoError(t, r.cmd.Process.Signal(syscall.SIGCONT))
 	wantValue(t, s, "key", "value")
 }
 
@@ -108,7 +108,7 @@ func TestSubscriptionSurvivesAnOutage(t *testing.T) {
 	messages := subscription.Channel()
 	publish := func(text string) {
 		t.Helper()
-		must.Soon(t, "subscriber", func() bool { return s.Client.Publish(t.Context(), "news", text).Val() > 0 })
+		require.Eventually(t, "subscriber", func() bool { return s.Client.Publish(t.Context(), "news", text).Val() > 0 })
 		if m := <-messages; m == nil || m.Payload != text {
 			t.Fatalf("message = %v, want %q", m, text)
 		}
@@ -144,9 +144,9 @@ func TestMemoryWarnsAndExpiresKeys(t *testing.T) {
 		t.Errorf("log = %q, want a warning that says how to keep data", text)
 	}
 
-	must.Do(t, s.Client.Set(t.Context(), "short", 1, 2*time.Second).Err())
+	require.NoError(t, s.Client.Set(t.Context(), "short", 1, 2*time.Second).Err())
 	set(t, s, "kept", "1")
-	must.Soon(t, "expiry", func() bool { return s.Client.Exists(t.Context(), "short").Val() == 0 })
+	require.Eventually(t, "expiry", func() bool { return s.Client.Exists(t.Context(), "short").Val() == 0 })
 	wantValue(t, s, "kept", "1")
 
 	now, err := s.Client.Eval(t.Context(), "return tonumber(redis.call('TIME')[1])", nil).Int64()

@@ -17,8 +17,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/redisrepo/store"
-	"frontpage/tests/must"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 	"frontpage/tests/sitetest"
 )
 
@@ -31,7 +31,7 @@ func unused(t *testing.T) string {
 // silent returns an address that accepts connections and never replies.
 func silent(t *testing.T) string {
 	t.Helper()
-	listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
+	listener := require.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { listener.Close() })
 	return listener.Addr().String()
 }
@@ -39,7 +39,7 @@ func silent(t *testing.T) string {
 // fakeServer returns the address of a server that replies to PING and INFO with the given functions.
 func fakeServer(t *testing.T, ping, info func(*server.Peer)) string {
 	t.Helper()
-	s := must.Get(server.NewServer("127.0.0.1:0"))(t)
+	s := require.Value(server.NewServer("127.0.0.1:0"))(t)
 	t.Cleanup(s.Close)
 	s.Register("PING", func(c *server.Peer, _ string, _ []string) { ping(c) })
 	s.Register("INFO", func(c *server.Peer, _ string, _ []string) { info(c) })
@@ -108,7 +108,7 @@ func TestPasswordIsNeverShown(t *testing.T) {
 // connections returns how many connections the server has had.
 func connections(t *testing.T, s *store.Store) int {
 	t.Helper()
-	return must.Get(strconv.Atoi(s.Client.InfoMap(t.Context(), "stats").Item("Stats", "total_connections_received")))(t)
+	return require.Value(strconv.Atoi(s.Client.InfoMap(t.Context(), "stats").Item("Stats", "total_connections_received")))(t)
 }
 
 func TestUnreachableServerIsAnError(t *testing.T) {
@@ -132,8 +132,8 @@ func TestUnreachableServerIsAnError(t *testing.T) {
 			if !strings.Contains(text, tt.want) || strings.Contains(text, "s3cret") {
 				t.Errorf("%s: error = %q, want %q in it and no password", name, text, tt.want)
 			}
-			if took := time.Since(before); took > must.Patience {
-				t.Errorf("%s: Open took %v to fail, want at most %v", name, took, must.Patience)
+			if took := time.Since(before); took > require.Timeout {
+				t.Errorf("%s: Open took %v to fail, want at most %v", name, took, require.Timeout)
 			}
 		})
 	}
@@ -289,7 +289,7 @@ func TestSentinelURLWaitsForAPrimary(t *testing.T) {
 	opened := make(chan *store.Store)
 	url := "redis+sentinel://127.0.0.1:" + sentinelPort + "/main"
 	go func() { opened <- open(t, store.Options{URL: url, Log: log.Logger(slog.LevelInfo)}) }()
-	must.Soon(t, "line about the primary", func() bool { return strings.Contains(log.String(), "waiting for a primary that replies") })
+	require.Eventually(t, "line about the primary", func() bool { return strings.Contains(log.String(), "waiting for a primary that replies") })
 	startServer(t, "--port", port)
 	s := <-opened
 	set(t, s, "key", "value")

@@ -16,7 +16,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"frontpage/redisrepo/store/reload"
+	"frontpage/redisrepo/store/watchfile"
 )
 
 // TLS names PEM files for an encrypted connection. New connections use what they contain at that time; if that is
@@ -51,7 +51,7 @@ func (o Options) dialer(config *tls.Config, timeout time.Duration) (func(ctx con
 }
 
 // readTLS reads the files. It returns nil if none is set.
-func (o Options) readTLS() (*reload.Files[credentials], error) {
+func (o Options) readTLS() (*watchfile.Files[credentials], error) {
 	caName, certName, keyName := o.name("CAFile"), o.name("CertFile"), o.name("KeyFile")
 	switch {
 	case o.TLS == TLS{}:
@@ -67,7 +67,7 @@ func (o Options) readTLS() (*reload.Files[credentials], error) {
 			names, paths = append(names, f[0]), append(paths, f[1])
 		}
 	}
-	files, err := reload.Read(o.Log, func(contents [][]byte) (c credentials, err error) {
+	files, err := watchfile.Read(o.Log, func(contents [][]byte) (c credentials, err error) {
 		if o.TLS.CAFile != "" {
 			c.roots = x509.NewCertPool()
 			if !c.roots.AppendCertsFromPEM(contents[0]) {

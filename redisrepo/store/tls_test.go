@@ -21,8 +21,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/redisrepo/store"
-	"frontpage/tests/must"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 	"frontpage/tests/sitetest"
 )
 
@@ -43,7 +43,7 @@ func newAuthority(t *testing.T) *authority {
 // sign writes NAME.crt and NAME.key. A certificate without NotAfter is valid for an hour.
 func (a *authority) sign(t *testing.T, name string, c *x509.Certificate) (*x509.Certificate, *ecdsa.PrivateKey) {
 	t.Helper()
-	key := must.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
+	key := require.Value(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	c.SerialNumber, c.NotBefore = big.NewInt(time.Now().UnixNano()), time.Now().Add(-2*time.Hour)
 	c.Subject.CommonName = name
 	if c.NotAfter.IsZero() {
@@ -53,14 +53,14 @@ func (a *authority) sign(t *testing.T, name string, c *x509.Certificate) (*x509.
 	if signer == nil {
 		signer, by = c, key
 	}
-	der := must.Get(x509.CreateCertificate(rand.Reader, c, signer, &key.PublicKey, by))(t)
-	private := must.Get(x509.MarshalPKCS8PrivateKey(key))(t)
+	der := require.Value(x509.CreateCertificate(rand.Reader, c, signer, &key.PublicKey, by))(t)
+	private := require.Value(x509.MarshalPKCS8PrivateKey(key))(t)
 	for file, block := range map[string]*pem.Block{
 		a.crt(name): {Type: "CERTIFICATE", Bytes: der}, a.secret(name): {Type: "PRIVATE KEY", Bytes: private},
 	} {
-		must.Do(t, os.WriteFile(file, pem.EncodeToMemory(block), 0o600))
+		require.NoError(t, os.WriteFile(file, pem.EncodeToMemory(block), 0o600))
 	}
-	parsed := must.Get(x509.ParseCertificate(der))(t)
+	parsed := require.Value(x509.ParseCertificate(der))(t)
 	return parsed, key
 }
 
@@ -126,15 +126,15 @@ func TestTLSVerifiesBothSides(t *testing.T) {
 				if text := openError(t, o); !strings.Contains(text, tt.want) || strings.Contains(text, "s3cret") {
 					t.Errorf("error = %q, want %q in it and no password", text, tt.want)
 				}
-				if took := time.Since(before); took > must.Patience {
-					t.Errorf("Open took %v to fail, want at most %v", took, must.Patience)
+				if took := time.Since(before); took > require.Timeout {
+					t.Errorf("Open took %v to fail, want at most %v", took, require.Timeout)
 				}
 				return
 			}
 			if !strings.Contains(o.URL, "?") {
 				o.URL += unhurried
 			}
-			s := must.Get(store.Open(t.Context(), o))(t)
+			s := require.Value(store.Open(t.Context(), o))(t)
 			defer s.Close()
 			set(t, s, "key", "value")
 			wantValue(t, s, "key", "value")
@@ -151,7 +151,7 @@ func TestTLSVerifiesBothSides(t *testing.T) {
 // garbage returns the address of a server that greets each client in plain text.
 func garbage(t *testing.T) string {
 	t.Helper()
-	listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
+	listener := require.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { listener.Close() })
 	go func() {
 		for {
@@ -170,9 +170,9 @@ func TestTLSOlderThan12IsRefused(t *testing.T) {
 	t.Parallel()
 	ours := newAuthority(t)
 	ours.sign(t, "server", &x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}})
-	certificate := must.Get(tls.LoadX509KeyPair(ours.crt("server"), ours.secret("server")))(t)
+	certificate := require.Value(tls.LoadX509KeyPair(ours.crt("server"), ours.secret("server")))(t)
 	old := &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11}
-	listener := must.Get(tls.Listen("tcp", "127.0.0.1:0", old))(t)
+	listener := require.Value(tls.Listen("tcp", "127.0.0.1:0", old))(t)
 	defer listener.Close()
 	go func() {
 		for {
@@ -241,8 +241,8 @@ func TestRenewedTLSFilesAreUsed(t *testing.T) {
 	use := func(a *authority) {
 		t.Helper()
 		for to, from := range map[string]string{ca: a.crt("ca"), cert: a.crt("client"), key: a.secret("client")} {
-			text := must.Get(os.ReadFile(from))(t)
-			must.Do(t, os.WriteFile(to, text, 0o600))
+			text := require.Value(os.ReadFile(from))(t)
+			require.NoError(t, os.WriteFile(to, text, 0o600))
 		}
 	}
 	use(ours)
@@ -254,8 +254,8 @@ func TestRenewedTLSFilesAreUsed(t *testing.T) {
 	})
 	set(t, s, "key", "value")
 
-	must.Do(t, os.WriteFile(cert, []byte("broken"), 0o600))
-	must.Soon(t, "warning about the broken file", func() bool {
+	require.NoError(t, os.WriteFile(cert, []byte("broken"), 0o600))
+	require.Eventually(t, "warning about the broken file", func() bool {
 		s.Client.Do(t.Context(), "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "no") // the next command connects
 		wantValue(t, s, "key", "value")
 		return strings.Contains(log.String(), "cannot be used")
@@ -264,7 +264,7 @@ func TestRenewedTLSFilesAreUsed(t *testing.T) {
 	use(theirs)
 	old.kill()
 	startServer(t, theirs.server(t, port, time.Time{}, "yes")...)
-	must.Soon(t, "connection with the new files", func() bool { return s.Client.Ping(t.Context()).Err() == nil })
+	require.Eventually(t, "connection with the new files", func() bool { return s.Client.Ping(t.Context()).Err() == nil })
 	set(t, s, "key", "value")
 }
 
@@ -279,7 +279,7 @@ func TestSubscriptionsUseTLS(t *testing.T) {
 	subscription := s.Client.Subscribe(t.Context(), "news")
 	defer subscription.Close()
 	messages := subscription.Channel()
-	must.Soon(t, "subscriber", func() bool { return s.Client.Publish(t.Context(), "news", "hello").Val() > 0 })
+	require.Eventually(t, "subscriber", func() bool { return s.Client.Publish(t.Context(), "news", "hello").Val() > 0 })
 	if m := <-messages; m == nil || m.Payload != "hello" {
 		t.Errorf("message = %v, want hello", m)
 	}
@@ -300,7 +300,7 @@ func TestSentinelsUseTLS(t *testing.T) {
 		t.Errorf("Address = %q, want %q", s.Address, want)
 	}
 	// On a busy machine the first handshake may take longer than a start waits.
-	must.Soon(t, "an error without the authority that names REDIS_CA_FILE", func() bool {
+	require.Eventually(t, "an error without the authority that names REDIS_CA_FILE", func() bool {
 		text := openError(t, store.Options{URL: url})
 		if strings.Contains(text, "s3cret") || strings.Contains(text, "s3ntinel") {
 			t.Errorf("error without the authority = %q, want no password in it", text)

@@ -444,7 +444,7 @@ func (f *Filling) Finish(ctx context.Context, erased []site.UserName, report fun
 	}
 	if !f.source.Whole {
 		for _, p := range f.r.Store.Partitions {
-			if err := f.r.Layout.RecordLooks(ctx, p); err != nil {
+			if err := f.r.Layout.RecordSkeletons(ctx, p); err != nil {
 				return check.Checked{}, failover.Wrap("record the names of users", err)
 			}
 		}

@@ -50,7 +50,7 @@ func (v *Views) trim(ctx context.Context) error {
 	var errs []error
 	for open := slices.Clone(v.store.Partitions); len(open) > 0; {
 		replies := make([]*redis.Cmd, len(open))
-		err := v.store.Derive(ctx, func(pipe redis.Pipeliner) {
+		err := v.store.WriteDerived(ctx, func(pipe redis.Pipeliner) {
 			for i, p := range open {
 				scriptKeys := []string{
 					p.Events(), // KEYS[1] events

@@ -287,7 +287,7 @@ func (v *Views) apply(ctx context.Context, behind []part) (again []keys.Partitio
 	if len(behind) == 0 {
 		return nil, nil
 	}
-	err = v.store.Derive(ctx, func(pipe redis.Pipeliner) {
+	err = v.store.WriteDerived(ctx, func(pipe redis.Pipeliner) {
 		for _, part := range behind {
 			found := part.found.Val()
 			last := found[len(found)-1].ID

@@ -104,7 +104,7 @@ func (w *Webhooks) Save(ctx context.Context, token string, e *Endpoint, p Progre
 		w.keysOf(e.Name)[1],           // KEYS[2] webhook
 		w.keysOf(e.Name)[2],           // KEYS[3] undelivered
 	}
-	answer, err := w.store.Tally(ctx, deliveredScript, scriptKeys, args)
+	answer, err := w.store.CallUnconfirmed(ctx, deliveredScript, scriptKeys, args)
 	return err == nil && answer.Status() == "OK", failover.Wrap("save what was delivered", err)
 }
 

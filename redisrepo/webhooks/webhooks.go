@@ -21,7 +21,7 @@ import (
 
 	"frontpage/redisrepo/events"
 	"frontpage/redisrepo/failover"
-	"frontpage/redisrepo/sealing"
+	"frontpage/redisrepo/secretbox"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/wire"
 )
@@ -51,8 +51,8 @@ const (
 
 // Options say how endpoints are kept.
 type Options struct {
-	Box     *sealing.Box // encrypts their secrets; nil: the site has no webhooks
-	Origins []string     // such as http://10.0.0.5:9000, which endpoints may have besides public ones at https, port 443
+	Box     *secretbox.Box // encrypts their secrets; nil: the site has no webhooks
+	Origins []string       // such as http://10.0.0.5:9000, which endpoints may have besides public ones at https, port 443
 	// LookUp returns the addresses of a host; network is ip. nil: net.DefaultResolver.LookupNetIP.
 	LookUp func(ctx context.Context, network, host string) ([]netip.Addr, error)
 }

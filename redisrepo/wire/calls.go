@@ -95,14 +95,14 @@ func (r *Store) indexOf(key string) int {
 	return max(0, slices.IndexFunc(r.Partitions, func(p keys.Partition) bool { return strings.HasPrefix(key, string(p)) }))
 }
 
-// Tally calls a script that counts. The loss of a count is no harm, so no replica confirms it, and nothing that is read
+// CallUnconfirmed calls a script that counts. The loss of a count is no harm, so no replica confirms it, and nothing that is read
 // changes with it.
-func (r *Store) Tally(ctx context.Context, s *redis.Script, keys []string, args []any) (Reply, error) {
+func (r *Store) CallUnconfirmed(ctx context.Context, s *redis.Script, keys []string, args []any) (Reply, error) {
 	return r.Guard(ctx, func() (Reply, error) { return r.call(writes.on(ctx), ScriptWords(s, keys, args)) })
 }
 
-// Derive is Write for what follows from other data: no replica confirms it, since it can be made again, and Version stays.
-func (r *Store) Derive(ctx context.Context, queue func(redis.Pipeliner)) error {
+// WriteDerived is Write for what follows from other data: no replica confirms it, since it can be made again, and Version stays.
+func (r *Store) WriteDerived(ctx context.Context, queue func(redis.Pipeliner)) error {
 	_, err := r.Guard(ctx, func() (Reply, error) { return nil, r.run(writes.on(ctx), queue) })
 	return err
 }

@@ -14,8 +14,8 @@ import (
 	"frontpage/redisrepo/failover"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/wire"
-	"frontpage/tests/must"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 )
 
 // joined opens a store whose calls share round trips. A call is begun once it has passed the hooks.
@@ -30,8 +30,8 @@ func joined(t *testing.T, most time.Duration, hooks ...redis.Hook) (s *wire.Stor
 	for _, h := range append(hooks, redistest.Before(func(commands ...redis.Cmder) { begun.Add(1) })) {
 		client.AddHook(h)
 	}
-	must.Do(t, wire.Join(t.Context(), client, most))
-	return must.Get(wire.Open(t.Context(), client, site.DefaultRules(), "", wire.Options{Partitions: 1}))(t), server, begun
+	require.NoError(t, wire.Join(t.Context(), client, most))
+	return require.Value(wire.Open(t.Context(), client, site.DefaultRules(), "", wire.Options{Partitions: 1}))(t), server, begun
 }
 
 func increase(ctx context.Context, s *wire.Store, key string) (n int64, err error) {
@@ -72,7 +72,7 @@ func TestWaitingCallsShareARoundTrip(t *testing.T) {
 		written.Add(1)
 		return conn.Write(b)
 	}))
-	must.Get(increase(t.Context(), s, "n"))(t)
+	require.Value(increase(t.Context(), s, "n"))(t)
 	server.Pause()
 	before, begunBefore := written.Load(), begun.Load()
 	leaves, leave := context.WithCancel(t.Context())
@@ -110,7 +110,7 @@ func TestWaitingCallsShareARoundTrip(t *testing.T) {
 		}
 		seen[n] = true
 	}
-	if n := must.Get(increase(t.Context(), s, "n"))(t); n != 32 {
+	if n := require.Value(increase(t.Context(), s, "n"))(t); n != 32 {
 		t.Errorf("%d increases, want 32: the one whose caller left was sent", n)
 	}
 }
@@ -119,7 +119,7 @@ func TestWaitingCallsShareARoundTrip(t *testing.T) {
 func TestJoinedReadsPassPausedWrites(t *testing.T) {
 	t.Parallel()
 	s, server, begun := joined(t, time.Hour)
-	must.Do(t, server.Client.Do(t.Context(), "CLIENT", "PAUSE", "60000", "WRITE").Err())
+	require.NoError(t, server.Client.Do(t.Context(), "CLIENT", "PAUSE", "60000", "WRITE").Err())
 	before := begun.Load()
 	var all sync.WaitGroup
 	for range 3 {
@@ -132,9 +132,9 @@ func TestJoinedReadsPassPausedWrites(t *testing.T) {
 	for begun.Load() < before+3 {
 	}
 	for range 10 {
-		must.Do(t, s.Read(t.Context(), func(pipe redis.Pipeliner) { pipe.Get(t.Context(), "n") }))
+		require.NoError(t, s.Read(t.Context(), func(pipe redis.Pipeliner) { pipe.Get(t.Context(), "n") }))
 	}
-	must.Do(t, server.Client.Do(t.Context(), "CLIENT", "UNPAUSE").Err())
+	require.NoError(t, server.Client.Do(t.Context(), "CLIENT", "UNPAUSE").Err())
 	all.Wait()
 }
 
@@ -145,7 +145,7 @@ func TestJoinedCallsOutliveTheirConnection(t *testing.T) {
 	h := new(redistest.LostReply)
 	s, server, _ := joined(t, time.Hour, h)
 	script := redis.NewScript("return {'OK', redis.call('INCR', KEYS[1])}")
-	must.Do(t, script.Load(t.Context(), server.Client).Err())
+	require.NoError(t, script.Load(t.Context(), server.Client).Err())
 	var all sync.WaitGroup
 	var repeated, read atomic.Int64
 	const callers, calls = 20, 50
@@ -174,7 +174,7 @@ func TestJoinedCallsOutliveTheirConnection(t *testing.T) {
 		})
 	}
 	all.Wait()
-	n := must.Get(server.Client.Get(t.Context(), "n").Int64())(t)
+	n := require.Value(server.Client.Get(t.Context(), "n").Int64())(t)
 	if n < callers*calls || n > callers*calls+repeated.Load() || repeated.Load() == 0 {
 		t.Errorf("%d increases by %d calls, of which %d were repeated", n, callers*calls, repeated.Load())
 	}
@@ -190,7 +190,7 @@ func TestCallsPassADeadConnection(t *testing.T) {
 		}
 		return conn.Write(b)
 	}))
-	must.Get(increase(t.Context(), s, "n"))(t)
+	require.Value(increase(t.Context(), s, "n"))(t)
 	before := begun.Load()
 	armed.Store(true)
 	go func() { _, _ = increase(t.Context(), s, "n") }() // it ends with the client

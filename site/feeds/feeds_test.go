@@ -23,8 +23,8 @@ import (
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/site"
 	"frontpage/site/feeds"
-	"frontpage/tests/must"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 	"frontpage/tests/sitetest"
 )
 
@@ -46,7 +46,7 @@ func newSite(t *testing.T, partitions int, publicURL string) *testSite {
 	s := &testSite{t: t, raw: raw, trips: new(atomic.Int64), now: new(atomic.Int64)}
 	s.now.Store(1_767_323_045) // 2026-01-02T03:04:05Z
 	clock := func() time.Time { return time.Unix(s.now.Load(), 0) }
-	repo := must.Get(redisrepo.New(t.Context(), client, site.DefaultRules(), redisrepo.WithClock(clock), redisrepo.WithPartitions(partitions)))(t)
+	repo := require.Value(redisrepo.New(t.Context(), client, site.DefaultRules(), redisrepo.WithClock(clock), redisrepo.WithPartitions(partitions)))(t)
 	client.AddHook(redistest.Before(func(commands ...redis.Cmder) {
 		if !redistest.IsAside(commands[0]) {
 			s.trips.Add(1)
@@ -75,18 +75,18 @@ func (s *testSite) post(title, link, text string, groups ...string) *site.Articl
 	if text != "" {
 		d.Text = &text
 	}
-	a := must.Get(s.Post(s.t.Context(), "alice", d))(s.t)
+	a := require.Value(s.Post(s.t.Context(), "alice", d))(s.t)
 	s.now.Add(60)
 	return a
 }
 
 func (s *testSite) get(path string, header ...string) (*http.Response, string) {
 	s.t.Helper()
-	req := must.Get(http.NewRequestWithContext(s.t.Context(), http.MethodGet, s.server.URL+path, nil))(s.t)
+	req := require.Value(http.NewRequestWithContext(s.t.Context(), http.MethodGet, s.server.URL+path, nil))(s.t)
 	sitetest.AddHeaders(req.Header, header...)
-	response := must.Get(s.server.Client().Do(req))(s.t)
+	response := require.Value(s.server.Client().Do(req))(s.t)
 	defer func() { _ = response.Body.Close() }()
-	body := must.Get(io.ReadAll(response.Body))(s.t)
+	body := require.Value(io.ReadAll(response.Body))(s.t)
 	return response, string(body)
 }
 
@@ -112,7 +112,7 @@ func TestFeedsAreValid(t *testing.T) {
 			if filled {
 				fill(s)
 				// A legacy client's article may hold any bytes.
-				must.Do(t, s.raw.HSet(t.Context(), map[int]string{1: "", 4: "{p11}"}[partitions]+"article:"+fmt.Sprint(s.some(partitions)), "title", "bad \x00\x1b\xff\ufffe text", "poster", "user:x\x01").Err())
+				require.NoError(t, s.raw.HSet(t.Context(), map[int]string{1: "", 4: "{p11}"}[partitions]+"article:"+fmt.Sprint(s.some(partitions)), "title", "bad \x00\x1b\xff\ufffe text", "poster", "user:x\x01").Err())
 			}
 			for _, path := range feedPaths {
 				response, body := s.get(path + "/feed.atom")
@@ -134,7 +134,7 @@ func TestLinksInTextsAreLinks(t *testing.T) {
 		`<p><a href="https://news.example/a/1">Vote on Frontpage</a></p>`
 	_, body := s.get("/feed.atom")
 	var feed node
-	must.Do(t, xml.Unmarshal([]byte(body), &feed))
+	require.NoError(t, xml.Unmarshal([]byte(body), &feed))
 	if got := feed.all("entry")[0].one(t, "content"); got != want {
 		t.Errorf("Atom: %s\nwant %s", got, want)
 	}
@@ -144,7 +144,7 @@ func TestLinksInTextsAreLinks(t *testing.T) {
 			Content string `json:"content_html"`
 		}
 	}
-	must.Do(t, json.Unmarshal([]byte(body), &document))
+	require.NoError(t, json.Unmarshal([]byte(body), &document))
 	if got := document.Items[0].Content; got != want {
 		t.Errorf("JSON: %s\nwant %s", got, want)
 	}
@@ -393,7 +393,7 @@ func TestUnchangedFeedCostsOneRoundTrip(t *testing.T) {
 					t.Errorf("%s: headers %v", path, first.Header)
 				}
 				for _, sent := range []string{tag, "W/\"x\", " + tag, "*"} {
-					must.Get(s.Vote(t.Context(), s.some(partitions), bob, site.Up, ""))(t) // ends what is shared, and changes no feed
+					require.Value(s.Vote(t.Context(), s.some(partitions), bob, site.Up, ""))(t) // ends what is shared, and changes no feed
 					before := s.trips.Load()
 					response, got := s.get(path+file, "If-None-Match", sent)
 					if response.StatusCode != http.StatusNotModified || got != "" {
@@ -403,7 +403,7 @@ func TestUnchangedFeedCostsOneRoundTrip(t *testing.T) {
 						t.Errorf("%s, %d partitions: %d round trips for an unchanged feed, want 1", path, partitions, trips)
 					}
 				}
-				must.Get(s.Vote(t.Context(), s.some(partitions), bob, site.None, ""))(t)
+				require.Value(s.Vote(t.Context(), s.some(partitions), bob, site.None, ""))(t)
 				if response, again := s.get(path+file, "If-None-Match", `W/"0.zzzzzzzz.1.1.-1.!.99"`); response.StatusCode != http.StatusOK || again != body {
 					t.Errorf("%s with a forged ETag: status %d, want the feed", path, response.StatusCode)
 				}
@@ -415,12 +415,12 @@ func TestUnchangedFeedCostsOneRoundTrip(t *testing.T) {
 		if second.StatusCode != http.StatusOK || !strings.Contains(body, "one more") || !strings.Contains(body, fmt.Sprintf(`href="https://news.example.org/a/%d"`, next.ID)) {
 			t.Errorf("after a post: status %d, want the article: %s", second.StatusCode, body)
 		}
-		must.Get(s.Regroup(t.Context(), next.ID, site.Actor{Name: "alice"}, []string{"more"}, nil))(t)
+		require.Value(s.Regroup(t.Context(), next.ID, site.Actor{Name: "alice"}, []string{"more"}, nil))(t)
 		third, body := s.get("/u/alice/feed.atom", "If-None-Match", second.Header.Get("ETag"))
 		if third.StatusCode != http.StatusOK || !strings.Contains(body, `<category term="more">`) {
 			t.Errorf("after a regrouping: status %d, want the group: %s", third.StatusCode, body)
 		}
-		must.Get(s.Delete(t.Context(), next.ID, site.Actor{Name: "alice"}, site.Why{}))(t)
+		require.Value(s.Delete(t.Context(), next.ID, site.Actor{Name: "alice"}, site.Why{}))(t)
 		fourth, body := s.get("/u/alice/feed.atom", "If-None-Match", third.Header.Get("ETag"))
 		if fourth.StatusCode != http.StatusOK || strings.Contains(body, "one more") {
 			t.Errorf("after a deletion: status %d, want a feed without the article", fourth.StatusCode)
@@ -441,7 +441,7 @@ func TestFeedsSayWhenArticlesWereEdited(t *testing.T) {
 		}
 		atom, _ := s.get("/feed.atom")
 		for _, next := range []struct{ title, text, at string }{{"Typo", "text", "2026-01-02T03:06:05Z"}, {"Typo", "other", "2026-01-02T03:07:05Z"}} {
-			must.Get(s.Edit(t.Context(), article.ID, moderator, redisrepo.Edit{Title: &next.title, Text: &next.text}))(t)
+			require.Value(s.Edit(t.Context(), article.ID, moderator, redisrepo.Edit{Title: &next.title, Text: &next.text}))(t)
 			s.now.Add(60)
 			first, body = s.get("/feed.json", "If-None-Match", first.Header.Get("ETag"))
 			if first.StatusCode != http.StatusOK || strings.Count(body, `"date_modified":"`+next.at+`"`) != 1 || strings.Count(body, "date_modified") != 1 ||
@@ -464,11 +464,11 @@ func (s *testSite) ids(path string) (ids []string) {
 	s.t.Helper()
 	_, body := s.get(path + "/feed.atom")
 	var feed node
-	must.Do(s.t, xml.Unmarshal([]byte(body), &feed))
+	require.NoError(s.t, xml.Unmarshal([]byte(body), &feed))
 	ids = append(ids, feed.one(s.t, "id"))
 	_, body = s.get(path + "/feed.json")
 	var items struct{ Items []struct{ ID string } }
-	must.Do(s.t, json.Unmarshal([]byte(body), &items))
+	require.NoError(s.t, json.Unmarshal([]byte(body), &items))
 	for i, entry := range feed.all("entry") {
 		ids = append(ids, entry.one(s.t, "id"), entry.one(s.t, "updated"))
 		if i >= len(items.Items) || items.Items[i].ID != entry.one(s.t, "id") {
@@ -485,7 +485,7 @@ func TestIdsInFeedsNeverChange(t *testing.T) {
 	for _, partitions := range []int{1, 4} {
 		s := newSite(t, partitions, "http://a.example")
 		fill(s)
-		moderator, bob := site.Actor{Name: "mod", Moderator: true}, must.Get(site.ParseUserName("bob"))(t)
+		moderator, bob := site.Actor{Name: "mod", Moderator: true}, require.Value(site.ParseUserName("bob"))(t)
 		article := s.post("first", "", "text", "go")
 		before, feed := map[string][]string{}, map[string]string{}
 		for _, path := range feedPaths {
@@ -506,7 +506,7 @@ func TestIdsInFeedsNeverChange(t *testing.T) {
 				}
 			}
 		}
-		again := must.Get(redisrepo.New(t.Context(), s.raw, site.DefaultRules(), redisrepo.WithClock(func() time.Time { return time.Unix(s.now.Load(), 0) })))(t)
+		again := require.Value(redisrepo.New(t.Context(), s.raw, site.DefaultRules(), redisrepo.WithClock(func() time.Time { return time.Unix(s.now.Load(), 0) })))(t)
 		for _, address := range []string{"https://a.example", "https://b.example/", ""} {
 			compare("another process at "+address, &testSite{Repo: again, t: t, server: serve(t, again, address)})
 		}
@@ -519,11 +519,11 @@ func TestIdsInFeedsNeverChange(t *testing.T) {
 				return err
 			},
 		} {
-			must.Do(t, change())
+			require.NoError(t, change())
 			s.now.Add(60)
 			compare(what, s)
 		}
-		must.Get(s.Edit(t.Context(), article.ID, moderator, redisrepo.Edit{Text: new("other")}))(t)
+		require.Value(s.Edit(t.Context(), article.ID, moderator, redisrepo.Edit{Text: new("other")}))(t)
 		if now, was := s.ids("/u/alice"), before["/u/alice"]; now[1] != was[1] || now[2] <= was[2] || !slices.Equal(now[3:], was[3:]) {
 			t.Errorf("after an edit: %v, want only another time of the first of %v", now, was)
 		}
@@ -555,12 +555,12 @@ func TestSitemapHasEveryArticleGroupAndUser(t *testing.T) {
 		}
 		text := "text"
 		for _, user := range []site.UserName{"bob", "a/b?", "..", "carol", "bob"} {
-			a := must.Get(s.Post(t.Context(), user, site.Draft{Title: "by", Text: &text, Groups: []string{".."}}))(t)
+			a := require.Value(s.Post(t.Context(), user, site.Draft{Title: "by", Text: &text, Groups: []string{".."}}))(t)
 			want[fmt.Sprintf("https://news.example.org/a/%d", a.ID)] = true
 			s.now.Add(60)
 		}
-		gone := must.Get(s.Post(t.Context(), "dave", site.Draft{Title: "gone", Text: &text, Groups: []string{"gone"}}))(t)
-		must.Get(s.Delete(t.Context(), gone.ID, site.Actor{Name: "dave"}, site.Why{}))(t)
+		gone := require.Value(s.Post(t.Context(), "dave", site.Draft{Title: "gone", Text: &text, Groups: []string{"gone"}}))(t)
+		require.Value(s.Delete(t.Context(), gone.ID, site.Actor{Name: "dave"}, site.Why{}))(t)
 		for _, path := range []string{"/g/all", "/g/of-0", "/g/of-1", "/g/of-2", "/g/..%20", "/u/alice", "/u/bob", "/u/carol", "/u/a%2Fb%3F", "/u/..%20"} {
 			want["https://news.example.org"+path] = true
 		}
@@ -709,7 +709,7 @@ func TestFeedsAreChargedLikeQueries(t *testing.T) {
 	left := func() (points int) {
 		res, _ := s.PostJSON(`{"query": "{ site { name } }"}`) // for 2 points
 		_, quota, _ := strings.Cut(res.Header.Get("RateLimit"), ";r=")
-		must.Get(fmt.Sscan(quota, &points))(t)
+		require.Value(fmt.Sscan(quota, &points))(t)
 		return points
 	}
 	get := func(path string) *httptest.ResponseRecorder {

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"frontpage/site/pages"
-	"frontpage/tests/must"
+	"frontpage/tests/require"
 	"frontpage/tests/sitetest"
 )
 
@@ -27,9 +27,9 @@ func newEmbeddedSite(t *testing.T) *testSite {
 func (s *testSite) embedVote(vote string, header ...string) *response {
 	s.t.Helper()
 	body := strings.NewReader(url.Values{"vote": {vote}}.Encode())
-	req := must.Get(http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.pages.URL+"/embed/vote", body))(s.t)
+	req := require.Value(http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.pages.URL+"/embed/vote", body))(s.t)
 	sitetest.AddHeaders(req.Header, append([]string{"Content-Type", "application/x-www-form-urlencoded"}, header...)...)
-	return read(s.t, "/embed/vote", must.Get(s.pages.Client().Do(req))(s.t))
+	return read(s.t, "/embed/vote", require.Value(s.pages.Client().Do(req))(s.t))
 }
 
 func TestNothingIsEmbeddedByDefault(t *testing.T) {
@@ -91,7 +91,7 @@ func TestTheButtonIsSmallAndNeedsNoUnsafePolicy(t *testing.T) {
 		t.Errorf("with its ETag: status %d, want 304", again.status)
 	}
 	for _, name := range []string{"vote.js", "window.js"} {
-		script := string(must.Get(os.ReadFile("embed/" + name))(t))
+		script := string(require.Value(os.ReadFile("embed/" + name))(t))
 		if found := regexp.MustCompile(`innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval|Function\(|\.style\b|<style`).FindString(script); found != "" {
 			t.Errorf("%s has %s", name, found)
 		}

@@ -16,7 +16,7 @@ import (
 	"frontpage/redisrepo/site"
 	"frontpage/site/pages"
 	"frontpage/site/web"
-	"frontpage/tests/must"
+	"frontpage/tests/require"
 	"frontpage/tests/sitetest"
 )
 
@@ -29,7 +29,7 @@ type language struct {
 func readLanguage(t *testing.T, code string, known ...string) language {
 	t.Helper()
 	var tree any
-	must.Do(t, json.Unmarshal(must.Get(os.ReadFile("../web/site/strings/"+code+".json"))(t), &tree))
+	require.NoError(t, json.Unmarshal(require.Value(os.ReadFile("../web/site/strings/"+code+".json"))(t), &tree))
 	l := language{known: known}
 	braces := regexp.MustCompile(`\\\{\w+\\\}`)
 	var add func(any)
@@ -89,7 +89,7 @@ func (r *response) texts() (texts []string) {
 
 func TestPagesSpeakTheLanguageOfTheSite(t *testing.T) {
 	t.Parallel()
-	s := newSiteWith(t, pages.Options{Site: web.Options{Site: true, Texts: must.Get(web.ReadTexts("de"))(t)}})
+	s := newSiteWith(t, pages.Options{Site: web.Options{Site: true, Texts: require.Value(web.ReadTexts("de"))(t)}})
 	german := readLanguage(t, "de", "Frontpage", "Atom", "JSON Feed", "ada", "ben", "g1", "g2", "g3", "g4", "g5", "T1", "T2", "T3", "T4", "Wörter", "example.org", "/x", "/y", "nichts", "interesting", "…")
 	look := func(path, user string, status int) {
 		t.Helper()
@@ -116,8 +116,8 @@ func TestPagesSpeakTheLanguageOfTheSite(t *testing.T) {
 		s.Vote("ada", article, direction)
 		s.Vote("ben", article, direction)
 	}
-	must.Get(s.Repo.Edit(t.Context(), 2, site.Actor{Name: "ben"}, redisrepo.Edit{Text: new("Wörter")}))(t)
-	must.Get(s.Repo.Delete(t.Context(), 3, site.Actor{Name: "ben"}, site.Why{}))(t)
+	require.Value(s.Repo.Edit(t.Context(), 2, site.Actor{Name: "ben"}, redisrepo.Edit{Text: new("Wörter")}))(t)
+	require.Value(s.Repo.Delete(t.Context(), 3, site.Actor{Name: "ben"}, site.Why{}))(t)
 	further := regexp.MustCompile(`"endCursor":"([^"]+)"`).FindStringSubmatch(s.get("/new").body)
 	for _, user := range []string{"", "ada"} {
 		for _, path := range []string{"/", "/new", "/g/g1", "/g/g1/new", "/u/ada", "/u/ben", "/a/1", "/a/2", "/groups", "/groups?prefix=nichts", "/top/all", "/from/example.org", "/new?after=" + further[1]} {
@@ -128,7 +128,7 @@ func TestPagesSpeakTheLanguageOfTheSite(t *testing.T) {
 	}
 	s.redis.Kill()
 	look("/", "", 503)
-	s = newSiteWith(t, pages.Options{Site: web.Options{Site: true, Texts: must.Get(web.ReadTexts("de"))(t)}},
+	s = newSiteWith(t, pages.Options{Site: web.Options{Site: true, Texts: require.Value(web.ReadTexts("de"))(t)}},
 		sitetest.WithRates(endpoint.Rates{Cost: endpoint.Rate{Most: 5, Window: time.Minute}, Addresses: 1}))
 	look("/", "", 429)
 }

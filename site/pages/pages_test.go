@@ -25,8 +25,8 @@ import (
 	"frontpage/redisrepo/site"
 	"frontpage/site/pages"
 	"frontpage/site/web"
-	"frontpage/tests/must"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 	"frontpage/tests/sitetest"
 )
 
@@ -56,7 +56,7 @@ func withPages(t *testing.T, server *redistest.Server, of *sitetest.Site, o page
 	o.Log = s.Log.Logger(slog.LevelInfo)
 	if o.API.Identity == nil {
 		o.API.MaxAge = time.Second
-		o.API.Identity = must.Get(identity.New(t.Context(), identity.Options{Development: true, ValidName: endpoint.ValidName}))(t)
+		o.API.Identity = require.Value(identity.New(t.Context(), identity.Options{Development: true, ValidName: endpoint.ValidName}))(t)
 	}
 	o.Now = func() time.Time { return sitetest.Start.Add(time.Hour) }
 	if o.Work == nil {
@@ -86,17 +86,17 @@ func (s *testSite) get(path string, header ...string) *response {
 
 func (s *testSite) send(method, path string, header ...string) *response {
 	s.t.Helper()
-	req := must.Get(http.NewRequestWithContext(s.t.Context(), method, s.pages.URL+path, nil))(s.t)
+	req := require.Value(http.NewRequestWithContext(s.t.Context(), method, s.pages.URL+path, nil))(s.t)
 	sitetest.AddHeaders(req.Header, header...)
-	res := must.Get(s.pages.Client().Do(req))(s.t)
+	res := require.Value(s.pages.Client().Do(req))(s.t)
 	return read(s.t, path, res)
 }
 
 func read(t *testing.T, path string, res *http.Response) *response {
 	t.Helper()
 	defer func() { _ = res.Body.Close() }()
-	body := must.Get(io.ReadAll(res.Body))(t)
-	root := must.Get(html.Parse(bytes.NewReader(body)))(t)
+	body := require.Value(io.ReadAll(res.Body))(t)
+	root := require.Value(html.Parse(bytes.NewReader(body)))(t)
 	return &response{t, path, res.StatusCode, res.Header, string(body), root}
 }
 
@@ -173,7 +173,7 @@ func (s *testSite) post(poster, title, link, text string, groups ...string) {
 	if text != "" {
 		d.Text = &text
 	}
-	must.Get(s.Repo.Post(s.t.Context(), site.UserName(poster), d))(s.t)
+	require.Value(s.Repo.Post(s.t.Context(), site.UserName(poster), d))(s.t)
 }
 
 func TestEachPageHasItsOwnHead(t *testing.T) {
@@ -303,7 +303,7 @@ func TestEachPathIsAPageWithoutScripts(t *testing.T) {
 			if p.status == http.StatusSeeOther { // to the newest hour
 				continue
 			}
-			p.root = must.Get(html.ParseWithOptions(strings.NewReader(p.body), html.ParseOptionEnableScripting(false)))(t)
+			p.root = require.Value(html.ParseWithOptions(strings.NewReader(p.body), html.ParseOptionEnableScripting(false)))(t)
 			if p.one("", "h1") == "" || len((&response{t: t, root: p.all("header", "class", "top")[0]}).all("a")) < 7 {
 				t.Errorf("%s has no heading or no menu:\n%s", path, p.body)
 			}
@@ -361,7 +361,7 @@ func TestDeletedArticleSaysWhy(t *testing.T) {
 	s.post("alice", "Spam", "", "Buy <it>", "go")
 	why := site.Why{Ground: site.GroundRules, Basis: "Rule 2", Reason: "an <advertisement>"}
 	moderator := site.Actor{Name: "mod", Moderator: true}
-	must.Get(s.Repo.RegroupFor(t.Context(), 1, moderator, []string{"ads"}, nil, why))(t)
+	require.Value(s.Repo.RegroupFor(t.Context(), 1, moderator, []string{"ads"}, nil, why))(t)
 	const reason = "Against the rules of this site (Rule 2): an <advertisement>"
 	for user, want := range map[string]bool{"alice": true, "bob": false} {
 		p := s.get("/a/1", "X-User-ID", user)
@@ -369,7 +369,7 @@ func TestDeletedArticleSaysWhy(t *testing.T) {
 			t.Errorf("%s: status %d and the reason %t, want %t, in %q", user, p.status, got, want, p.one("", "main"))
 		}
 	}
-	must.Get(s.Repo.Delete(t.Context(), 1, moderator, why))(t)
+	require.Value(s.Repo.Delete(t.Context(), 1, moderator, why))(t)
 	const gone = "A moderator deleted it on 2026-01-02."
 	for user, want := range map[string]bool{"alice": true, "bob": false, "": false} {
 		p := s.get("/a/1", "X-User-ID", user)
@@ -546,7 +546,7 @@ func TestArticlesAreDescribedForSearchEngines(t *testing.T) {
 	s.Want("alice", `mutation { editArticle(input: {article: 1, title: "The tide"}) { article { title } } }`, `{"editArticle":{"article":{"title":"The tide"}}}`)
 	p := s.get("/a/1")
 	var got linkedData
-	must.Do(t, json.Unmarshal([]byte(p.one("", "script", "type", "application/ld+json")), &got))
+	require.NoError(t, json.Unmarshal([]byte(p.one("", "script", "type", "application/ld+json")), &got))
 	at := sitetest.Start.Format(time.RFC3339)
 	if got.Context != "https://schema.org" || got.Type != "DiscussionForumPosting" || got.URL != "https://news.example.org/a/1" || got.Headline != "The tide" ||
 		got.Text != "High & low." || got.Author.Name != "alice" || got.Author.URL != "https://news.example.org/u/alice" || got.Published != at || got.Modified != at ||
@@ -623,8 +623,8 @@ func compact(t *testing.T, text []byte) string {
 	t.Helper()
 	var out bytes.Buffer
 	var value any
-	must.Do(t, json.Unmarshal(text, &value))
-	must.Do(t, json.NewEncoder(&out).Encode(value))
+	require.NoError(t, json.Unmarshal(text, &value))
+	require.NoError(t, json.NewEncoder(&out).Encode(value))
 	return out.String()
 }
 
@@ -733,7 +733,7 @@ func TestCachesKeepPagesOfAnonymousVisitors(t *testing.T) {
 	if anonymous == signedIn || s.get("/").header.Get("ETag") == anonymous {
 		t.Error("different pages have one ETag")
 	}
-	identity := must.Get(identity.New(t.Context(), identity.Options{Development: true, ValidName: endpoint.ValidName}))(t)
+	identity := require.Value(identity.New(t.Context(), identity.Options{Development: true, ValidName: endpoint.ValidName}))(t)
 	uncached := newSiteWith(t, pages.Options{API: endpoint.Options{Identity: identity}})
 	if got := uncached.get("/").header.Get("Cache-Control"); got != "private, no-cache" {
 		t.Errorf("with a maximum age of 0, Cache-Control is %q", got)
@@ -749,7 +749,7 @@ func TestPagesAreCompressed(t *testing.T) {
 	if plain.header.Get("Content-Encoding") != "" || zipped.header.Get("Content-Encoding") != "gzip" || plain.header.Get("ETag") != zipped.header.Get("ETag") {
 		t.Fatalf("got %v and %v", plain.header, zipped.header)
 	}
-	reader := must.Get(gzip.NewReader(strings.NewReader(zipped.body)))(t)
+	reader := require.Value(gzip.NewReader(strings.NewReader(zipped.body)))(t)
 	if body, err := io.ReadAll(reader); err != nil || string(body) != plain.body {
 		t.Errorf("the page is another one when compressed: %v", err)
 	}
@@ -899,7 +899,7 @@ func TestPagesWithoutTheStore(t *testing.T) {
 		t.Errorf("a page that cannot be has status %d", p.status)
 	}
 	s.redis.Restart()
-	must.Soon(t, "the page is back", func() bool { return s.get("/a/1").status == 200 })
+	require.Eventually(t, "the page is back", func() bool { return s.get("/a/1").status == 200 })
 }
 
 // A visitor cannot make a page do anything but read.

@@ -11,7 +11,7 @@ import (
 
 	"frontpage/site/cards"
 	"frontpage/site/pages"
-	"frontpage/tests/must"
+	"frontpage/tests/require"
 )
 
 // submit sends the form to post as a page of the site does, but for header.
@@ -74,7 +74,7 @@ func TestArticlesHaveCards(t *testing.T) {
 	s.post("alice", "Gone", "", "text")
 	s.Want("alice", `mutation { deleteArticle(input: {article: 3}) { deletedId } }`, `{"deleteArticle":{"deletedId":"article:3"}}`)
 	card := s.get("/a/1/card.png")
-	picture := must.Get(png.Decode(bytes.NewReader([]byte(card.body))))(t)
+	picture := require.Value(png.Decode(bytes.NewReader([]byte(card.body))))(t)
 	if card.status != 200 || card.header.Get("Content-Type") != "image/png" || card.header.Get("Cache-Control") != "public, max-age=3600" || picture.Bounds().Dx() != cards.Width {
 		t.Errorf("got %d with %v", card.status, card.header)
 	}

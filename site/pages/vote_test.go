@@ -20,8 +20,8 @@ import (
 	"frontpage/redisrepo/site"
 	"frontpage/site/pages"
 	"frontpage/site/web"
-	"frontpage/tests/must"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 	"frontpage/tests/sitetest"
 )
 
@@ -46,7 +46,7 @@ func newSessionSite(t *testing.T, change ...func(*endpoint.Options)) *sessionSit
 	}}
 	options := endpoint.DefaultOptions()
 	options.SharedAnswers, options.MaxAge = 50*time.Millisecond, time.Second
-	options.Identity = must.Get(identity.New(t.Context(), identity.Options{Sessions: sessions, ValidName: endpoint.ValidName}))(t)
+	options.Identity = require.Value(identity.New(t.Context(), identity.Options{Sessions: sessions, ValidName: endpoint.ValidName}))(t)
 	for _, f := range change {
 		f(&options)
 	}
@@ -73,7 +73,7 @@ type reader struct {
 
 // reader returns a browser with the cookie of a user; without one if the name is empty.
 func (s *sessionSite) reader(name string) *reader {
-	r := &reader{s, &http.Client{Jar: must.Get(cookiejar.New(nil))(s.t), CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
+	r := &reader{s, &http.Client{Jar: require.Value(cookiejar.New(nil))(s.t), CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
 	if name != "" {
 		r.hasCookie(name)
 	}
@@ -81,18 +81,18 @@ func (s *sessionSite) reader(name string) *reader {
 }
 
 func (r *reader) hasCookie(name string) {
-	r.client.Jar.SetCookies(must.Get(url.Parse(r.pages.URL))(r.t), []*http.Cookie{{Name: "test", Value: name}})
+	r.client.Jar.SetCookies(require.Value(url.Parse(r.pages.URL))(r.t), []*http.Cookie{{Name: "test", Value: name}})
 }
 
 func (r *reader) do(req *http.Request) *response {
 	r.t.Helper()
-	res := must.Get(r.client.Do(req))(r.t)
+	res := require.Value(r.client.Do(req))(r.t)
 	return read(r.t, req.URL.Path, res)
 }
 
 func (r *reader) open(path string) *response {
 	r.t.Helper()
-	req := must.Get(http.NewRequestWithContext(r.t.Context(), http.MethodGet, r.pages.URL+path, nil))(r.t)
+	req := require.Value(http.NewRequestWithContext(r.t.Context(), http.MethodGet, r.pages.URL+path, nil))(r.t)
 	req.Header.Set("Accept", "text/html")
 	return r.do(req)
 }
@@ -100,7 +100,7 @@ func (r *reader) open(path string) *response {
 // voteForm is a request with the form of a vote. header holds pairs of name and value.
 func (s *testSite) voteForm(form url.Values, header ...string) *http.Request {
 	s.t.Helper()
-	req := must.Get(http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.pages.URL+"/vote", strings.NewReader(form.Encode())))(s.t)
+	req := require.Value(http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.pages.URL+"/vote", strings.NewReader(form.Encode())))(s.t)
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	for pair := range slices.Chunk(header, 2) {
 		req.Header.Set(pair[0], pair[1])
@@ -319,7 +319,7 @@ func TestRefusedVotesAreExplained(t *testing.T) {
 func (s *testSite) sendVote(header ...string) *response {
 	s.t.Helper()
 	req := s.voteForm(url.Values{"vote": {"article:1 UP"}, "to": {"/"}}, header...)
-	return read(s.t, "/vote", must.Get(http.DefaultTransport.RoundTrip(req))(s.T))
+	return read(s.t, "/vote", require.Value(http.DefaultTransport.RoundTrip(req))(s.T))
 }
 
 func TestVoteOfServiceCountsForUser(t *testing.T) {
@@ -427,7 +427,7 @@ func TestPagesOfUsersWithSessions(t *testing.T) {
 		if tags[""] == "" || tags["bob"] == tags["carol"] || tags[""] == tags["bob"] {
 			t.Errorf("%s has the ETags %v", path, tags)
 		}
-		req := must.Get(http.NewRequestWithContext(t.Context(), http.MethodGet, s.pages.URL+path, nil))(t)
+		req := require.Value(http.NewRequestWithContext(t.Context(), http.MethodGet, s.pages.URL+path, nil))(t)
 		req.Header.Set("If-None-Match", tags[""])
 		if again := anonymous.do(req); again.status != http.StatusNotModified {
 			t.Errorf("%s: got %d for the same ETag", path, again.status)

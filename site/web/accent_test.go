@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"frontpage/site/web"
-	"frontpage/tests/must"
+	"frontpage/tests/require"
 )
 
 // contrast returns the contrast of two colours such as #17624a, by the formula of WCAG 2.
@@ -17,7 +17,7 @@ func contrast(t *testing.T, a, b string) float64 {
 	t.Helper()
 	luminance := func(colour string) (sum float64) {
 		for i, weight := range []float64{0.2126, 0.7152, 0.0722} {
-			n := must.Get(strconv.ParseUint(colour[1+2*i:3+2*i], 16, 8))(t)
+			n := require.Value(strconv.ParseUint(colour[1+2*i:3+2*i], 16, 8))(t)
 			part := float64(n) / 255
 			if part <= 0.04045 {
 				sum += weight * part / 12.92

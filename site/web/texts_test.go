@@ -14,20 +14,20 @@ import (
 	"time"
 
 	"frontpage/site/web"
-	"frontpage/tests/must"
+	"frontpage/tests/require"
 )
 
 func readTexts(t *testing.T, code string) *web.Texts {
 	t.Helper()
-	return must.Get(web.ReadTexts(code))(t)
+	return require.Value(web.ReadTexts(code))(t)
 }
 
 // placeholders returns the names in braces of each text of a language, by key.
 func placeholders(t *testing.T, code string) map[string][]string {
 	t.Helper()
-	content := must.Get(os.ReadFile("site/strings/" + code + ".json"))(t)
+	content := require.Value(os.ReadFile("site/strings/" + code + ".json"))(t)
 	var tree map[string]any
-	must.Do(t, json.Unmarshal(content, &tree))
+	require.NoError(t, json.Unmarshal(content, &tree))
 	found := map[string][]string{}
 	var add func(string, any)
 	add = func(key string, value any) {
@@ -183,7 +183,7 @@ func TestLogoReplacesTheIcons(t *testing.T) {
 // Browsers keep the page alone: it loads nothing, and its policy allows what it has.
 func TestOfflinePageIsCompleteInItself(t *testing.T) {
 	t.Parallel()
-	texts := must.Get(web.ReadTexts("de"))(t)
+	texts := require.Value(web.ReadTexts("de"))(t)
 	tags := map[string]bool{}
 	for _, o := range []web.Options{
 		{Site: true},

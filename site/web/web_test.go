@@ -22,7 +22,7 @@ import (
 	"testing"
 
 	"frontpage/site/web"
-	"frontpage/tests/must"
+	"frontpage/tests/require"
 )
 
 var everything = web.Options{Site: true, Explorer: true}
@@ -57,13 +57,13 @@ type response struct {
 // do sends a request with headers, given as alternating names and values.
 func (c client) do(method, path string, headers ...string) response {
 	c.t.Helper()
-	req := must.Get(http.NewRequestWithContext(c.t.Context(), method, c.server.URL+path, nil))(c.t)
+	req := require.Value(http.NewRequestWithContext(c.t.Context(), method, c.server.URL+path, nil))(c.t)
 	for pair := range slices.Chunk(headers, 2) {
 		req.Header.Add(pair[0], pair[1])
 	}
-	res := must.Get(c.server.Client().Do(req))(c.t)
+	res := require.Value(c.server.Client().Do(req))(c.t)
 	defer func() { _ = res.Body.Close() }()
-	body := must.Get(io.ReadAll(res.Body))(c.t)
+	body := require.Value(io.ReadAll(res.Body))(c.t)
 	return response{res.StatusCode, res.Header, body}
 }
 
@@ -92,7 +92,7 @@ func built(t *testing.T) map[string][]byte {
 	t.Helper()
 	files := map[string][]byte{}
 	for folder, prefix := range map[string]string{"dist/site": "", "dist/graphiql": "/graphiql"} {
-		must.Do(t, filepath.WalkDir(folder, func(name string, entry fs.DirEntry, err error) error {
+		require.NoError(t, filepath.WalkDir(folder, func(name string, entry fs.DirEntry, err error) error {
 			if err != nil || entry.IsDir() || entry.Name() == "index.html" {
 				return err
 			}
@@ -222,7 +222,7 @@ func TestMissingPagesAreCompressed(t *testing.T) {
 	if zipped.status != http.StatusNotFound || zipped.header.Get("Content-Encoding") != "gzip" || 2*len(zipped.body) > len(plain.body) {
 		t.Errorf("status %d, %q, %d bytes, want 404, gzip and at most half of %d", zipped.status, zipped.header.Get("Content-Encoding"), len(zipped.body), len(plain.body))
 	}
-	unpacked := must.Get(io.ReadAll(must.Get(gzip.NewReader(bytes.NewReader(zipped.body)))(t)))(t)
+	unpacked := require.Value(io.ReadAll(require.Value(gzip.NewReader(bytes.NewReader(zipped.body)))(t)))(t)
 	if !bytes.Equal(unpacked, plain.body) {
 		t.Error("the compressed page differs")
 	}
@@ -460,9 +460,9 @@ func TestTheScriptsOfTheSiteAreSmall(t *testing.T) {
 	t.Parallel()
 	zipped := func(name string) int {
 		var zipped bytes.Buffer
-		w := must.Get(gzip.NewWriterLevel(&zipped, gzip.BestCompression))(t)
-		must.Get(w.Write(readFile(t, "dist/site"+name)))(t)
-		must.Do(t, w.Close())
+		w := require.Value(gzip.NewWriterLevel(&zipped, gzip.BestCompression))(t)
+		require.Value(w.Write(readFile(t, "dist/site"+name)))(t)
+		require.NoError(t, w.Close())
 		return zipped.Len()
 	}
 	if site, early := zipped("/assets/site.js"), zipped("/early.js"); site+early > 40<<10 {
@@ -477,7 +477,7 @@ func TestTheScriptsOfTheSiteAreSmall(t *testing.T) {
 	if fourth := zipped(fourthScript(t)); fourth > 6<<10 {
 		t.Errorf("the fourth script has %d bytes after gzip, want at most %d", fourth, 6<<10)
 	}
-	if scripts := must.Get(filepath.Glob("dist/site/assets/*.js"))(t); len(scripts) != 5 {
+	if scripts := require.Value(filepath.Glob("dist/site/assets/*.js"))(t); len(scripts) != 5 {
 		t.Errorf("the site has the scripts %q, want five", scripts)
 	}
 }
@@ -526,8 +526,8 @@ func TestEachScriptLoadsTheNextOne(t *testing.T) {
 
 func unzip(t *testing.T, zipped []byte) []byte {
 	t.Helper()
-	r := must.Get(gzip.NewReader(bytes.NewReader(zipped)))(t)
-	return must.Get(io.ReadAll(r))(t)
+	r := require.Value(gzip.NewReader(bytes.NewReader(zipped)))(t)
+	return require.Value(io.ReadAll(r))(t)
 }
 
 // Concurrent first requests of a file race for its compression.
@@ -712,24 +712,24 @@ func TestThePackageForClientsIsServed(t *testing.T) {
 	}
 
 	var names []string
-	for archive := tar.NewReader(must.Get(gzip.NewReader(bytes.NewReader(got.body)))(t)); ; {
+	for archive := tar.NewReader(require.Value(gzip.NewReader(bytes.NewReader(got.body)))(t)); ; {
 		header, err := archive.Next()
 		if errors.Is(err, io.EOF) {
 			break
 		}
-		must.Do(t, err)
+		require.NoError(t, err)
 		name, inPackage := strings.CutPrefix(header.Name, "package/")
 		if !inPackage || header.Typeflag != tar.TypeReg {
 			t.Errorf("%s is not a file in the folder package", header.Name)
 		}
 		names = append(names, name)
-		content := must.Get(io.ReadAll(archive))(t)
+		content := require.Value(io.ReadAll(archive))(t)
 		if !strings.HasPrefix(name, "dist/") && !bytes.Equal(content, readFile(t, "../../clients/js/"+name)) {
 			t.Errorf("%s differs from the one in clients/js", name)
 		}
 	}
 	want := []string{"LICENSE", "README.md", "package.json"}
-	for _, source := range must.Get(filepath.Glob("../../clients/js/src/*.ts"))(t) {
+	for _, source := range require.Value(filepath.Glob("../../clients/js/src/*.ts"))(t) {
 		module := strings.TrimSuffix(filepath.Base(source), ".ts")
 		want = append(want, "src/"+module+".ts", "dist/"+module+".d.ts", "dist/"+module+".js", "dist/"+module+".js.map")
 	}
@@ -751,7 +751,7 @@ func TestTheBuildIsUpToDate(t *testing.T) {
 			}
 			return err
 		})
-		must.Do(t, err)
+		require.NoError(t, err)
 	}
 	slices.Sort(files)
 	all := sha256.New()
@@ -766,7 +766,7 @@ func TestTheBuildIsUpToDate(t *testing.T) {
 
 func readFile(t *testing.T, name string) []byte {
 	t.Helper()
-	return must.Get(os.ReadFile(filepath.FromSlash(name)))(t)
+	return require.Value(os.ReadFile(filepath.FromSlash(name)))(t)
 }
 
 // Thousands of ranges in a header of a few kilobytes would get a part with a header of its own for each.

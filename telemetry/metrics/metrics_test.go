@@ -21,12 +21,12 @@ import (
 
 	"frontpage/endpoint"
 	"frontpage/redisrepo"
-	"frontpage/redisrepo/sealing"
+	"frontpage/redisrepo/secretbox"
 	"frontpage/redisrepo/site"
 	stored "frontpage/redisrepo/webhooks"
 	"frontpage/telemetry/metrics"
-	"frontpage/tests/must"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 	"frontpage/tests/sitetest"
 	"frontpage/webhooks"
 )
@@ -78,7 +78,7 @@ const poolSize = 8
 func start(t *testing.T) *observed {
 	t.Helper()
 	port := redistest.UnusedPort(t)
-	server := must.Get(redistest.Open("--port", port, "--bind", "127.0.0.1"))(t)
+	server := require.Value(redistest.Open("--port", port, "--bind", "127.0.0.1"))(t)
 	t.Cleanup(server.Close)
 	client := redis.NewClient(&redis.Options{
 		Network: "unix", Addr: server.Socket(), ContextTimeoutEnabled: true, MaxRetries: -1, DialerRetries: 1, DialTimeout: time.Second,
@@ -132,7 +132,7 @@ func (o *observed) moves(what string, do func(), want ...string) {
 			if m == nil {
 				o.T.Fatalf("%q does not say what should change", each)
 			}
-			number := must.Get(strconv.ParseFloat(m[3], 64))(o.T)
+			number := require.Value(strconv.ParseFloat(m[3], 64))(o.T)
 			if m[2] == "-" {
 				number = -number
 			}
@@ -143,7 +143,7 @@ func (o *observed) moves(what string, do func(), want ...string) {
 		}
 		return problems
 	}
-	deadline := time.Now().Add(must.Patience)
+	deadline := time.Now().Add(require.Timeout)
 	for len(wrong()) > 0 && time.Now().Before(deadline) {
 		<-time.After(10 * time.Millisecond)
 	}
@@ -248,13 +248,13 @@ func (o *observed) webhookMetricsMove(id string) {
 		w.WriteHeader(map[int64]int{1: http.StatusOK, 2: http.StatusGone}[requests.Add(1)])
 	}))
 	o.T.Cleanup(receiver.Close)
-	repo := must.Get(redisrepo.New(o.T.Context(), o.Client, site.DefaultRules(), redisrepo.WithWebhooks(stored.Options{
-		Box: must.Get(sealing.New("0123456789abcdef0123456789abcdef"))(o.T), Origins: []string{receiver.URL},
+	repo := require.Value(redisrepo.New(o.T.Context(), o.Client, site.DefaultRules(), redisrepo.WithWebhooks(stored.Options{
+		Box: require.Value(secretbox.New("0123456789abcdef0123456789abcdef"))(o.T), Origins: []string{receiver.URL},
 	})))(o.T)
 	sender := webhooks.New(repo, webhooks.Options{Pause: time.Millisecond})
 	o.metrics.FollowWebhooks(sender)
 	e, _, err := repo.AddWebhook(o.T.Context(), receiver.URL, nil, site.Actor{Name: "mod", Moderator: true})
-	must.Do(o.T, err)
+	require.NoError(o.T, err)
 	ctx, stop := context.WithCancel(o.T.Context())
 	done := make(chan struct{})
 	go func() { defer close(done); sender.Follow(ctx, func(error) {}) }()
@@ -328,7 +328,7 @@ func (o *observed) poolMetricsMove() {
 	o.moves("taking all connections", func() {
 		for range poolSize {
 			conn := client.Conn()
-			must.Do(o.T, conn.Ping(o.T.Context()).Err())
+			require.NoError(o.T, conn.Ping(o.T.Context()).Err())
 			taken = append(taken, conn)
 		}
 		_ = client.Ping(o.T.Context())
@@ -337,7 +337,7 @@ func (o *observed) poolMetricsMove() {
 	o.moves("waiting for a connection", func() {
 		var waits sync.WaitGroup
 		waits.Go(func() { _ = client.Ping(o.T.Context()) })
-		must.Soon(o.T, "a waiting call", func() bool { return client.PoolStats().PendingRequests > 0 })
+		require.Eventually(o.T, "a waiting call", func() bool { return client.PoolStats().PendingRequests > 0 })
 		for _, conn := range taken {
 			_ = conn.Close()
 		}
@@ -356,7 +356,7 @@ func (o *observed) storeMetricsMove(id string) {
 	t := o.T
 	server := fmt.Sprintf(`{server=%q`, o.redis.Socket())
 	args := []string{"--replicaof", "127.0.0.1 " + o.port, "--port", redistest.UnusedPort(t), "--bind", "127.0.0.1", "--repl-diskless-sync-delay", "0"}
-	replica := must.Get(redistest.Open(args...))(t)
+	replica := require.Value(redistest.Open(args...))(t)
 	t.Cleanup(replica.Close)
 	o.moves("a replica", func() {}, `frontpage_redis_replicas`+server+`} +1`)
 	now := o.scrape()
@@ -368,11 +368,11 @@ func (o *observed) storeMetricsMove(id string) {
 	}
 	o.moves("a replica that hangs, and a large value", func() {
 		replica.Pause()
-		must.Do(t, o.redis.Client.Set(t.Context(), "large", strings.Repeat("x", 4<<20), 0).Err())
+		require.NoError(t, o.redis.Client.Set(t.Context(), "large", strings.Repeat("x", 4<<20), 0).Err())
 	}, `frontpage_redis_replication_lag_bytes`+lag+` >4000000`, `frontpage_redis_replication_silence_seconds`+lag+` >1`, `frontpage_redis_memory_bytes`+server+`} >4000000`)
 	replica.Resume()
 	o.moves("full memory", func() {
-		must.Do(t, o.redis.Client.ConfigSet(t.Context(), "maxmemory", "1000000").Err())
+		require.NoError(t, o.redis.Client.ConfigSet(t.Context(), "maxmemory", "1000000").Err())
 		o.AskText("carol", fmt.Sprintf(`mutation { vote(input: {article: %q, direction: UP}) { changed } }`, id))
 	}, `frontpage_redis_memory_limit_bytes`+server+`} +1000000`, `frontpage_store_writable -1`, `frontpage_store_up +0`, `frontpage_writes_total{result="failed",write="vote"} +1`)
 	o.redis.Pause()
@@ -382,7 +382,7 @@ func (o *observed) storeMetricsMove(id string) {
 		_ = o.Client.Ping(limited)
 	}, `frontpage_redis_errors_total{reason="timeout"} >0`)
 	o.redis.Resume()
-	must.Soon(t, "the store to answer", func() bool {
+	require.Eventually(t, "the store to answer", func() bool {
 		now := o.scrape()
 		return now["frontpage_store_up"] == 1 && now["frontpage_live_partitions_lost"] == 0
 	})
@@ -426,7 +426,7 @@ var (
 // documentedFamilies returns the type and the labels of each metric of docs/metrics.md.
 func documentedFamilies(t *testing.T) map[string]string {
 	t.Helper()
-	document := must.Get(os.ReadFile("../../docs/metrics.md"))(t)
+	document := require.Value(os.ReadFile("../../docs/metrics.md"))(t)
 	found := map[string]string{}
 	for line := range strings.Lines(string(document)) {
 		m := row.FindStringSubmatch(line)

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"frontpage/telemetry/tracing"
-	"frontpage/tests/must"
+	"frontpage/tests/require"
 )
 
 // silent is a ResponseWriter that keeps nothing.
@@ -20,7 +20,7 @@ func (s silent) Write(body []byte) (int, error) { return len(body), nil }
 // With nothing to write, a request allocates its id, its context and the request with that context, and no operation is
 // observed.
 func TestWithoutTracesRequestsCostLittle(t *testing.T) {
-	follow := must.Get(tracing.Open(t.Context(), tracing.Options{Access: tracing.None, Log: slog.New(slog.DiscardHandler)}))(t)
+	follow := require.Value(tracing.Open(t.Context(), tracing.Options{Access: tracing.None, Log: slog.New(slog.DiscardHandler)}))(t)
 	if follow.On() || follow.Observers() != nil {
 		t.Error("something is observed although nothing is written")
 	}

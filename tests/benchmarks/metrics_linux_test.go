@@ -16,7 +16,7 @@ import (
 	"frontpage/graph"
 	"frontpage/identity"
 	"frontpage/telemetry/metrics"
-	"frontpage/tests/must"
+	"frontpage/tests/require"
 )
 
 // maxMetricsAllocations is what metrics may allocate for a request.
@@ -29,7 +29,7 @@ func measured(tb testing.TB, share time.Duration) (handlers [2]http.Handler) {
 		client, repo := benchSite(tb, 1000)
 		o := endpoint.DefaultOptions()
 		o.SharedAnswers = share
-		o.Identity = must.Get(identity.New(tb.Context(), identity.Options{Development: true, ValidName: endpoint.ValidName}))(tb)
+		o.Identity = require.Value(identity.New(tb.Context(), identity.Options{Development: true, ValidName: endpoint.ValidName}))(tb)
 		if i == 1 {
 			m := metrics.New(slog.New(slog.DiscardHandler), metrics.Build{}, nil)
 			o.Observers = []endpoint.Observer{m.Observer()}
@@ -98,6 +98,6 @@ func BenchmarkMetrics(b *testing.B) {
 func cpu(b *testing.B) time.Duration {
 	b.Helper()
 	var used syscall.Rusage
-	must.Do(b, syscall.Getrusage(syscall.RUSAGE_SELF, &used))
+	require.NoError(b, syscall.Getrusage(syscall.RUSAGE_SELF, &used))
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }

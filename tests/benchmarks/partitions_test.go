@@ -11,8 +11,8 @@ import (
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 )
 
 // BenchmarkPartitions measures in one Redis what pages and votes cost on a site with 1, 16 and 64 partitions: the CPU of
@@ -53,7 +53,7 @@ func benchPartitions(b *testing.B, articles, partitions int) {
 		for range articles / 5 / 2 / 100 {
 			hundred := 100
 			_, info, err := repo.Walk(b.Context(), l, site.PageRequest{First: &hundred, After: after})
-			must.Do(b, err)
+			require.NoError(b, err)
 			after = info.EndCursor
 		}
 		return after
@@ -104,13 +104,13 @@ func benchPartitions(b *testing.B, articles, partitions int) {
 
 // measure runs call b.N times, and reports what each costs Redis.
 func measure(b *testing.B, client *redis.Client, trips *int, call func() error) {
-	must.Do(b, call()) // builds listings
+	require.NoError(b, call()) // builds listings
 	cpu, commands := redisCost(b, client)
 	*trips = 0
 	n := 0
 	for b.Loop() {
 		n++
-		must.Do(b, call())
+		require.NoError(b, call())
 	}
 	made := *trips
 	cpuAfter, commandsAfter := redisCost(b, client)
@@ -122,7 +122,7 @@ func measure(b *testing.B, client *redis.Client, trips *int, call func() error) 
 
 // redisCost returns the CPU time of Redis, in seconds, and the number of commands that it has run, but not INFO.
 func redisCost(b *testing.B, client *redis.Client) (cpu float64, commands int) {
-	info := must.Get(client.Info(b.Context(), "cpu", "commandstats").Result())(b)
+	info := require.Value(client.Info(b.Context(), "cpu", "commandstats").Result())(b)
 	for line := range strings.Lines(info) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
 		switch {

@@ -25,8 +25,8 @@ import (
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 )
 
 // BenchmarkSite measures a front page of 25 articles and a vote at three sizes of a site: through the GraphQL
@@ -39,7 +39,7 @@ func BenchmarkSite(b *testing.B) {
 			client, repo := benchSite(b, articles)
 			options := endpoint.DefaultOptions()
 			options.SharedAnswers = 0 // each page is read
-			options.Identity = must.Get(identity.New(b.Context(), identity.Options{Development: true, ValidName: endpoint.ValidName}))(b)
+			options.Identity = require.Value(identity.New(b.Context(), identity.Options{Development: true, ValidName: endpoint.ValidName}))(b)
 			handler := graph.NewHandler(repo, graph.Site{}, slog.New(slog.DiscardHandler), options)
 
 			page := request(b, `{ articles { id title link score votes createdAt poster { name } } }`)
@@ -79,7 +79,7 @@ func BenchmarkSite(b *testing.B) {
 			b.Run("vote/repository", func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
-					must.Get(repo.Vote(b.Context(), newest, site.UserName(next("c")), site.Up, ""))(b)
+					require.Value(repo.Vote(b.Context(), newest, site.UserName(next("c")), site.Up, ""))(b)
 				}
 			})
 		})
@@ -90,7 +90,7 @@ func BenchmarkSite(b *testing.B) {
 func benchSite(b testing.TB, articles int, options ...redisrepo.Option) (*redis.Client, *redisrepo.Repo) {
 	b.Helper()
 	client := redistest.Start(b).Client
-	repo := must.Get(redisrepo.New(b.Context(), client, site.DefaultRules(), options...))(b)
+	repo := require.Value(redisrepo.New(b.Context(), client, site.DefaultRules(), options...))(b)
 	now, random := time.Now(), rand.New(rand.NewPCG(1, 1))
 	batch := make([]redisrepo.Imported, 0, 1000)
 	for i := range articles {
@@ -104,7 +104,7 @@ func benchSite(b testing.TB, articles int, options ...redisrepo.Option) (*redis.
 			continue
 		}
 		_, errs := repo.Import(b.Context(), batch)
-		must.Do(b, errors.Join(errs...))
+		require.NoError(b, errors.Join(errs...))
 		batch = batch[:0]
 	}
 	return client, repo
@@ -121,7 +121,7 @@ func groups(i int) []string {
 // request returns a function that makes requests of one query.
 func request(b *testing.B, query string) func() *http.Request {
 	b.Helper()
-	body := must.Get(json.Marshal(map[string]string{"query": query}))(b)
+	body := require.Value(json.Marshal(map[string]string{"query": query}))(b)
 	return func() *http.Request {
 		req := httptest.NewRequest(http.MethodPost, "/query", bytes.NewReader(body))
 		req.Header.Set("Content-Type", "application/json")
@@ -235,7 +235,7 @@ func TestPagesAndVotesAllocateLittle(t *testing.T) {
 	_, repo := benchSite(t, 1000)
 	options := endpoint.DefaultOptions()
 	options.SharedAnswers = 0 // each page is executed
-	options.Identity = must.Get(identity.New(t.Context(), identity.Options{Development: true, ValidName: endpoint.ValidName}))(t)
+	options.Identity = require.Value(identity.New(t.Context(), identity.Options{Development: true, ValidName: endpoint.ValidName}))(t)
 	handler := graph.NewHandler(repo, graph.Site{}, slog.New(slog.DiscardHandler), options)
 	const page = `{"query":"{ articles { id title link score votes createdAt poster { name } } }"}`
 	if got := allocations(t, handler, func() (string, string) { return "", page }); got > maxPageAllocations+raced {

@@ -19,9 +19,9 @@ import (
 
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
 	"frontpage/tests/programtest"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 )
 
 const (
@@ -47,11 +47,11 @@ func BenchmarkWatchers(b *testing.B) {
 func measureWatchers(b *testing.B, watchers, votesPerSecond int) {
 	redis := redistest.Start(b)
 	server := programtest.Start(b, "REDIS_URL="+redis.URL())
-	repo := must.Get(redisrepo.New(b.Context(), redis.Client, site.DefaultRules()))(b)
+	repo := require.Value(redisrepo.New(b.Context(), redis.Client, site.DefaultRules()))(b)
 	var ids []site.ArticleID
 	for i := range 25 {
 		link := fmt.Sprintf("https://example.org/%d", i)
-		a := must.Get(repo.Post(b.Context(), "poster", site.Draft{Title: fmt.Sprint("An article of usual length, number ", i), Link: &link}))(b)
+		a := require.Value(repo.Post(b.Context(), "poster", site.Draft{Title: fmt.Sprint("An article of usual length, number ", i), Link: &link}))(b)
 		ids = append(ids, a.ID)
 	}
 	pid := server.Cmd.Process.Pid
@@ -121,13 +121,13 @@ type watching struct {
 
 func (w *watching) connect(ctx context.Context, b *testing.B, url string, ids []site.ArticleID) *websocket.Conn {
 	conn, _, err := websocket.Dial(ctx, url+"/query", &websocket.DialOptions{Subprotocols: []string{"graphql-transport-ws"}})
-	must.Do(b, err)
-	payload := must.Get(json.Marshal(map[string]any{
+	require.NoError(b, err)
+	payload := require.Value(json.Marshal(map[string]any{
 		"query":     `subscription Watch($ids: [ID!]!) { articleChanged(ids: $ids) { id votes score upvotes downvotes } }`,
 		"variables": map[string]any{"ids": ids},
 	}))(b)
 	for _, message := range []string{`{"type":"connection_init"}`, `{"type":"subscribe","id":"1","payload":` + string(payload) + `}`} {
-		must.Do(b, conn.Write(ctx, websocket.MessageText, []byte(message)))
+		require.NoError(b, conn.Write(ctx, websocket.MessageText, []byte(message)))
 	}
 	return conn
 }
@@ -174,13 +174,13 @@ func (w *watching) read(ctx context.Context, conn *websocket.Conn, number int) {
 
 // ready waits until every watcher has an event of every article.
 func (w *watching) ready(b *testing.B, redis *redistest.Server, ids []site.ArticleID, watchers int) {
-	repo := must.Get(redisrepo.New(b.Context(), redis.Client, site.DefaultRules()))(b)
+	repo := require.Value(redisrepo.New(b.Context(), redis.Client, site.DefaultRules()))(b)
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	late := time.After(10 * time.Minute)
 	for voter := 0; w.messages.Load() < int64(watchers*(1+len(ids))); voter++ {
 		for _, id := range ids {
-			must.Get(repo.Vote(b.Context(), id, site.UserName(fmt.Sprint("first", voter)), site.Up, ""))(b)
+			require.Value(repo.Vote(b.Context(), id, site.UserName(fmt.Sprint("first", voter)), site.Up, ""))(b)
 		}
 		select {
 		case <-tick.C:

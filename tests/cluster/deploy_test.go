@@ -19,18 +19,18 @@ import (
 	"frontpage/redisrepo/failover"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/store"
-	"frontpage/tests/must"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 )
 
 // The commands of deploy/cluster.yaml start a cluster with which a start finds no fault. They run here without Docker.
 func TestDeployedClusterHasNoFault(t *testing.T) {
 	const folder = "../../deploy"
-	text := must.Get(os.ReadFile(filepath.Join(folder, "cluster.yaml")))(t)
+	text := require.Value(os.ReadFile(filepath.Join(folder, "cluster.yaml")))(t)
 	var file struct {
 		Services map[string]struct{ Image, Command string }
 	}
-	must.Do(t, yaml.Unmarshal(text, &file))
+	require.NoError(t, yaml.Unmarshal(text, &file))
 	ports := map[string]string{} // by those in the file
 	here := func(command string) string {
 		return regexp.MustCompile(`\b700\d\b`).ReplaceAllStringFunc(command, func(port string) string {
@@ -40,7 +40,7 @@ func TestDeployedClusterHasNoFault(t *testing.T) {
 			return ports[port]
 		})
 	}
-	configuration := must.Get(filepath.Abs(filepath.Join(folder, "cluster.conf")))(t)
+	configuration := require.Value(filepath.Abs(filepath.Join(folder, "cluster.conf")))(t)
 	for name, service := range file.Services {
 		options, isNode := strings.CutPrefix(service.Command, "redis-server /etc/redis/cluster.conf ")
 		if !isNode {
@@ -75,14 +75,14 @@ func TestDeployedClusterHasNoFault(t *testing.T) {
 
 	var log strings.Builder
 	o := store.Options{URL: "redis+cluster://" + strings.Join(addresses, ","), Log: slog.New(slog.NewTextHandler(&log, nil))}
-	s := must.Get(store.Open(t.Context(), o))(t)
+	s := require.Value(store.Open(t.Context(), o))(t)
 	t.Cleanup(func() { _ = s.Close() })
 	if log.Len() > 0 {
 		t.Errorf("log of the start = %s, want nothing", &log)
 	}
 	failover.LimitWaiting(s.Client)
-	repo := must.Get(redisrepo.New(t.Context(), s.Client, site.DefaultRules(), redisrepo.WithAcks(s.Acks)))(t)
-	must.Get(repo.Post(t.Context(), "alice", site.Draft{Title: "title", Text: new("text")}))(t)
+	repo := require.Value(redisrepo.New(t.Context(), s.Client, site.DefaultRules(), redisrepo.WithAcks(s.Acks)))(t)
+	require.Value(repo.Post(t.Context(), "alice", site.Draft{Title: "title", Text: new("text")}))(t)
 }
 
 // await waits until what the node at address says contains the text.

@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"frontpage/redisrepo/store"
-	"frontpage/tests/must"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 )
 
 // The tests share one cluster, which is healthy before and after each of them.
@@ -48,7 +48,7 @@ func scriptsFlushed(t *testing.T, c *redistest.Cluster) {
 	s := mustOpen(t, store.Options{URL: c.URL()})
 	l := startLoad(t, s)
 	for range 20 {
-		must.Do(t, c.Primary(victim).Client.ScriptFlush(t.Context()).Err())
+		require.NoError(t, c.Primary(victim).Client.ScriptFlush(t.Context()).Err())
 		l.more(2)
 	}
 	l.verify(c.Client, tags...)
@@ -96,9 +96,9 @@ func primaryHangs(t *testing.T, c *redistest.Cluster) {
 	promoted := c.AwaitFailover(victim, paused)
 	l.more(50)
 	configure(t, promoted, "repl-diskless-sync-delay", "3600")
-	must.Do(t, promoted.Client.Do(t.Context(), "debug", "change-repl-id").Err()) // so that it has to send all data
+	require.NoError(t, promoted.Client.Do(t.Context(), "debug", "change-repl-id").Err()) // so that it has to send all data
 	paused.Resume()
-	must.Soon(t, "healthy replica without the data", func() bool {
+	require.Eventually(t, "healthy replica without the data", func() bool {
 		return c.Replica(victim) == paused && strings.Contains(promoted.Client.Info(t.Context(), "replication").Val(), "state=wait_bgsave")
 	})
 	l.more(50)
@@ -126,7 +126,7 @@ func replicaLost(t *testing.T, c *redistest.Cluster) {
 		t.Errorf("%d WAIT for %d votes, want one for each", n, votes)
 	}
 	replica.Kill()
-	must.Soon(t, "failed replica", func() bool {
+	require.Eventually(t, "failed replica", func() bool {
 		return strings.Contains(primary.Client.ClusterNodes(t.Context()).Val(), "slave,fail ")
 	})
 	s.insist("replica-lost", voteUp(number)) // by which the process notices it
@@ -135,13 +135,13 @@ func replicaLost(t *testing.T, c *redistest.Cluster) {
 	}
 	replica.Restart()
 	c.AwaitHealthy()
-	must.Soon(t, "confirmation by the replica that is back", func() bool { return confirmed() >= votes })
+	require.Eventually(t, "confirmation by the replica that is back", func() bool { return confirmed() >= votes })
 	s.wantClean()
 }
 
 func configure(t *testing.T, n *redistest.Server, name, value string) {
 	t.Helper()
-	must.Do(t, n.Client.ConfigSet(t.Context(), name, value).Err())
+	require.NoError(t, n.Client.ConfigSet(t.Context(), name, value).Err())
 }
 
 // waits is how often a server was asked to wait for replicas.
@@ -182,7 +182,7 @@ func shardLost(t *testing.T, c *redistest.Cluster) {
 	}
 	// Each of these calls would take 4.5 s.
 	var failed atomic.Int64
-	ctx, enough := context.WithTimeout(t.Context(), must.Patience)
+	ctx, enough := context.WithTimeout(t.Context(), require.Timeout)
 	defer enough()
 	var callers sync.WaitGroup
 	for i := range 8 {
@@ -204,7 +204,7 @@ func shardLost(t *testing.T, c *redistest.Cluster) {
 	}
 	callers.Wait()
 	if failed.Load() < 300 {
-		t.Errorf("%d calls for a lost shard failed within %v, want them to fail at once", failed.Load(), must.Patience)
+		t.Errorf("%d calls for a lost shard failed within %v, want them to fail at once", failed.Load(), require.Timeout)
 	}
 	primary.Restart()
 	replica.Restart()

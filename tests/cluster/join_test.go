@@ -12,18 +12,18 @@ import (
 	"frontpage/redisrepo/failover"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/wire"
-	"frontpage/tests/must"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 )
 
 // Calls of many callers share round trips to each server. A command that fails keeps its error, and those beside it run once.
 func TestCallsThatShareRoundTripsRunOnce(t *testing.T) {
 	c := redistest.StartCluster(t)
 	failover.LimitWaiting(c.Client)
-	repo := must.Get(redisrepo.New(t.Context(), c.Client, site.DefaultRules(), redisrepo.WithPartitions(4)))(t)
-	must.Do(t, wire.Join(t.Context(), c.Client, wire.JoinWait))
+	repo := require.Value(redisrepo.New(t.Context(), c.Client, site.DefaultRules(), redisrepo.WithPartitions(4)))(t)
+	require.NoError(t, wire.Join(t.Context(), c.Client, wire.JoinWait))
 	for _, tag := range tags {
-		must.Do(t, c.Client.Set(t.Context(), tag+"text", "text", 0).Err())
+		require.NoError(t, c.Client.Set(t.Context(), tag+"text", "text", 0).Err())
 	}
 	var all sync.WaitGroup
 	for i := range 40 {

@@ -7,8 +7,8 @@ import (
 
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/store"
-	"frontpage/tests/must"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 )
 
 // The log of a slot that moves is read at its new primary: nothing is lost, and nothing is silent for ever.
@@ -23,12 +23,12 @@ func liveUpdatesSurviveAMove(t *testing.T, c *redistest.Cluster) {
 		s.repo.Listen(ctx, func(error) {})
 	}()
 	defer func() { stop(); <-ended }()
-	w := must.Get(s.repo.WatchArticles(t.Context(), []site.ArticleID{site.ArticleID(number)}))(t)
+	w := require.Value(s.repo.WatchArticles(t.Context(), []site.ArticleID{site.ArticleID(number)}))(t)
 	defer w.Close()
 	tell := func(voter site.UserName) {
 		t.Helper()
-		result := must.Get(other.repo.Vote(t.Context(), site.ArticleID(number), voter, site.Up, ""))(t)
-		late := time.After(must.Patience)
+		result := require.Value(other.repo.Vote(t.Context(), site.ArticleID(number), voter, site.Up, ""))(t)
+		late := time.After(require.Timeout)
 		for {
 			select {
 			case <-w.Wake():

@@ -16,8 +16,8 @@ import (
 	"frontpage/redisrepo/failover"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/store"
-	"frontpage/tests/must"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 )
 
 // voted has users vote on articles until the function that it returns is called. It returns the votes that were
@@ -74,16 +74,16 @@ func TestSiteOfOneRedisIsImportedIntoAClusterAndMovedInIt(t *testing.T) {
 	c := redistest.StartCluster(t)
 	failover.LimitWaiting(c.Client)
 	single, rules := redistest.Start(t), site.DefaultRules()
-	original := must.Get(redisrepo.New(t.Context(), single.Client, rules))(t)
+	original := require.Value(redisrepo.New(t.Context(), single.Client, rules))(t)
 	var ids []site.ArticleID
 	for i := range 200 {
-		a := must.Get(original.Post(t.Context(), "alice", site.Draft{Title: "title", Text: new("text"), Groups: []string{fmt.Sprint("g", i%20)}}))(t)
-		must.Get(original.Vote(t.Context(), a.ID, site.UserName(fmt.Sprint("before", i%50)), site.Up, ""))(t)
+		a := require.Value(original.Post(t.Context(), "alice", site.Draft{Title: "title", Text: new("text"), Groups: []string{fmt.Sprint("g", i%20)}}))(t)
+		require.Value(original.Vote(t.Context(), a.ID, site.UserName(fmt.Sprint("before", i%50)), site.Up, ""))(t)
 		ids = append(ids, a.ID)
 	}
 	first := exported(t, original)
-	must.Get(export.Read(t.Context(), c.Client, rules, strings.NewReader(first), export.Options{}, redisrepo.WithPartitions(16)))(t)
-	copied := must.Get(redisrepo.New(t.Context(), c.Client, rules, redisrepo.WithAcks(1)))(t)
+	require.Value(export.Read(t.Context(), c.Client, rules, strings.NewReader(first), export.Options{}, redisrepo.WithPartitions(16)))(t)
+	copied := require.Value(redisrepo.New(t.Context(), c.Client, rules, redisrepo.WithAcks(1)))(t)
 	if second := exported(t, copied); len(copied.Store.Partitions) != 16 || second != first {
 		t.Errorf("the site in the cluster has %d partitions, and the same export: %t; want 16, and true", len(copied.Store.Partitions), second == first)
 	}
@@ -91,7 +91,7 @@ func TestSiteOfOneRedisIsImportedIntoAClusterAndMovedInIt(t *testing.T) {
 	from, to := c.Primary(tag), c.Other(tag)
 	stop := voted(t, copied, "after", ids)
 	id := func(of *redistest.Server) string {
-		return must.Get(of.Client.Do(t.Context(), "CLUSTER", "MYID").Text())(t)
+		return require.Value(of.Client.Do(t.Context(), "CLUSTER", "MYID").Text())(t)
 	}
 	out, err := exec.Command("redis-cli", "--cluster", "reshard", from.Addr, "--cluster-from", id(from), "--cluster-to", id(to), // #nosec G204 -- a test's
 		"--cluster-slots", "768", "--cluster-yes", "--cluster-pipeline", "1000").CombinedOutput()
@@ -105,7 +105,7 @@ func TestSiteOfOneRedisIsImportedIntoAClusterAndMovedInIt(t *testing.T) {
 func exported(t *testing.T, repo *redisrepo.Repo) string {
 	t.Helper()
 	var to bytes.Buffer
-	must.Get(export.Write(t.Context(), repo, &to, export.Options{}))(t)
+	require.Value(export.Write(t.Context(), repo, &to, export.Options{}))(t)
 	return to.String()
 }
 
@@ -115,23 +115,23 @@ func TestSiteIsExportedFromAClusterAndImported(t *testing.T) {
 	s := mustOpen(t, store.Options{URL: cluster.URL()})
 	for i := range 30 {
 		d := site.Draft{Title: "title", Link: new(fmt.Sprint("https://example.com/", i)), Groups: []string{"go"}}
-		a := must.Get(s.repo.Post(t.Context(), "alice", d))(t)
+		a := require.Value(s.repo.Post(t.Context(), "alice", d))(t)
 		for j := range i {
-			must.Get(s.repo.Vote(t.Context(), a.ID, site.UserName(fmt.Sprint("voter", j)), site.Up, ""))(t)
+			require.Value(s.repo.Vote(t.Context(), a.ID, site.UserName(fmt.Sprint("voter", j)), site.Up, ""))(t)
 		}
 		if i%10 == 3 {
-			must.Get(s.repo.Delete(t.Context(), a.ID, site.Actor{Name: "mod", Moderator: true}, site.Why{}))(t)
+			require.Value(s.repo.Delete(t.Context(), a.ID, site.Actor{Name: "mod", Moderator: true}, site.Why{}))(t)
 		}
 	}
 	first := exported(t, s.repo)
 	one := redistest.Start(t).Client
-	must.Get(export.Read(t.Context(), one, site.DefaultRules(), strings.NewReader(first), export.Options{}))(t)
-	repo := must.Get(redisrepo.New(t.Context(), one, site.DefaultRules()))(t)
+	require.Value(export.Read(t.Context(), one, site.DefaultRules(), strings.NewReader(first), export.Options{}))(t)
+	repo := require.Value(redisrepo.New(t.Context(), one, site.DefaultRules()))(t)
 	if second := exported(t, repo); second != first {
 		t.Errorf("the export of the copy in one Redis differs from that of the cluster")
 	}
 	for _, node := range cluster.Nodes[:3] {
-		must.Do(t, node.Client.FlushAll(t.Context()).Err())
+		require.NoError(t, node.Client.FlushAll(t.Context()).Err())
 	}
 	sum, err := export.Read(t.Context(), cluster.Client, site.DefaultRules(), strings.NewReader(first), export.Options{})
 	if err != nil || sum.Articles != 30 || sum.Deleted != 3 {

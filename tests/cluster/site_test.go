@@ -26,7 +26,7 @@ import (
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/store"
 	"frontpage/redisrepo/wire"
-	"frontpage/tests/must"
+	"frontpage/tests/require"
 	"frontpage/tests/sitetest"
 )
 
@@ -77,7 +77,7 @@ func openSite(t *testing.T, o store.Options, options ...redisrepo.Option) (*test
 // mustOpen fails the test if the site cannot be opened.
 func mustOpen(t *testing.T, o store.Options, options ...redisrepo.Option) *testSite {
 	t.Helper()
-	return must.Get(openSite(t, o, options...))(t)
+	return require.Value(openSite(t, o, options...))(t)
 }
 
 // answer is a response to one of the operations below.
@@ -142,13 +142,13 @@ func newPost(title string) string {
 
 // insist repeats an operation until it is acknowledged.
 func (s *testSite) insist(user, query string) answer {
-	for deadline := time.Now().Add(must.Patience); ; {
+	for deadline := time.Now().Add(require.Timeout); ; {
 		a := s.ask(user, query)
 		if a.code() != "UNAVAILABLE" {
 			return a
 		}
 		if time.Now().After(deadline) {
-			s.t.Errorf("%s is not acknowledged within %v: %v", query, must.Patience, a.Errors)
+			s.t.Errorf("%s is not acknowledged within %v: %v", query, require.Timeout, a.Errors)
 			return a
 		}
 	}
@@ -175,7 +175,7 @@ func (s *testSite) postEverywhere(title string) []int {
 // wantClean fails the test if check finds an inconsistency.
 func (s *testSite) wantClean() {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), must.Patience)
+	ctx, cancel := context.WithTimeout(s.t.Context(), require.Timeout)
 	defer cancel()
 	if _, err := check.Check(ctx, s.repo, func(violation string) { s.t.Errorf("check: %s", violation) }); err != nil {
 		s.t.Errorf("check: %v", err)
@@ -243,7 +243,7 @@ func (l *load) run(client int) {
 // more waits until each partition has n more votes.
 func (l *load) more(n int) {
 	l.t.Helper()
-	late := time.After(must.Patience)
+	late := time.After(require.Timeout)
 	before := l.counts()
 	for {
 		l.mu.Lock()
@@ -259,7 +259,7 @@ func (l *load) more(n int) {
 		select {
 		case <-progress:
 		case <-late:
-			l.t.Fatalf("votes by partition: %v, and %v after %v; want %d more of each", before, l.counts(), must.Patience, n)
+			l.t.Fatalf("votes by partition: %v, and %v after %v; want %d more of each", before, l.counts(), require.Timeout, n)
 		}
 	}
 }

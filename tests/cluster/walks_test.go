@@ -15,8 +15,8 @@ import (
 	"frontpage/redisrepo/check"
 	"frontpage/redisrepo/failover"
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 )
 
 // A cursor of SCAN is valid on one server only. Check and a change of rules read all articles all the same, though a
@@ -45,7 +45,7 @@ func TestWalksAreCompleteThoughPartitionsMove(t *testing.T) {
 	rules := site.DefaultRules()
 	open := func(options ...redisrepo.Option) *redisrepo.Repo {
 		t.Helper()
-		return must.Get(redisrepo.New(t.Context(), c.Client, rules, append(options, redisrepo.WithPartitions(4))...))(t)
+		return require.Value(redisrepo.New(t.Context(), c.Client, rules, append(options, redisrepo.WithPartitions(4))...))(t)
 	}
 	repo := open(redisrepo.WithAcks(1))
 	var articles []redisrepo.Imported
@@ -87,7 +87,7 @@ func TestWalksAreCompleteThoughPartitionsMove(t *testing.T) {
 	}
 	check(0, "no violation")
 	for _, tag := range tags {
-		must.Do(t, c.Client.Del(t.Context(), tag+"posted:alice").Err())
+		require.NoError(t, c.Client.Del(t.Context(), tag+"posted:alice").Err())
 	}
 	meanwhile["zscan"] = func(key string) { c.Primary(key).Kill() }
 	check(n, "posted:alice")

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"frontpage/tests/must"
 	"frontpage/tests/programtest"
+	"frontpage/tests/require"
 )
 
 // The goal is 20 points for each millisecond. Of what takes less than leastTime, the request itself is most. leastPoints is for a busy
@@ -145,8 +145,8 @@ func TestErasureCostsPointsForItsTime(t *testing.T) {
 	m := newMeter(t)
 	m.enrich()
 	client, _, _ := store(t)
-	must.Do(t, client.ConfigSet(t.Context(), "slowlog-log-slower-than", "10000").Err())
-	must.Do(t, client.SlowLogReset(t.Context()).Err())
+	require.NoError(t, client.ConfigSet(t.Context(), "slowlog-log-slower-than", "10000").Err())
+	require.NoError(t, client.SlowLogReset(t.Context()).Err())
 	text := query{Query: `mutation { eraseViewer(input: {confirm: "nothing"}) { done userErrors { message } } }`}
 	before, server, redis := m.left(), cpu(t, m.server), cpu(t, m.redis)
 	for done := false; !done; {
@@ -154,7 +154,7 @@ func TestErasureCostsPointsForItsTime(t *testing.T) {
 		var answer struct {
 			Data struct{ EraseViewer struct{ Done bool } }
 		}
-		must.Do(t, json.Unmarshal(bytes.TrimSpace(m.body), &answer))
+		require.NoError(t, json.Unmarshal(bytes.TrimSpace(m.body), &answer))
 		if done = answer.Data.EraseViewer.Done; status != http.StatusOK {
 			t.Fatalf("got %d: %s", status, m.body)
 		}

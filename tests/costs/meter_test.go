@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"frontpage/tests/must"
 	"frontpage/tests/programtest"
+	"frontpage/tests/require"
 	"frontpage/tests/sitetest"
 )
 
@@ -76,9 +76,9 @@ func (r request) of(t testing.TB, url string) *http.Request {
 	t.Helper()
 	method, path, body := http.MethodGet, r.path, ""
 	if path == "" {
-		method, path, body = http.MethodPost, "/query", string(must.Get(json.Marshal(r.query))(t))
+		method, path, body = http.MethodPost, "/query", string(require.Value(json.Marshal(r.query))(t))
 	}
-	req := must.Get(http.NewRequestWithContext(t.Context(), method, url+path, strings.NewReader(body)))(t)
+	req := require.Value(http.NewRequestWithContext(t.Context(), method, url+path, strings.NewReader(body)))(t)
 	if body != "" {
 		req.Header.Set("Content-Type", "application/json")
 	}
@@ -92,13 +92,13 @@ func (r request) of(t testing.TB, url string) *http.Request {
 // send sends a request, and returns the status, the body's size and how many points its address has left.
 func (m *meter) send(r request) (status, size, left int) {
 	m.t.Helper()
-	res := must.Get(m.client.Do(r.of(m.t, m.url)))(m.t)
+	res := require.Value(m.client.Do(r.of(m.t, m.url)))(m.t)
 	defer func() { _ = res.Body.Close() }()
-	m.body = must.Get(io.ReadAll(res.Body))(m.t)
+	m.body = require.Value(io.ReadAll(res.Body))(m.t)
 	m.tooCostly = bytes.Contains(m.body, []byte("COMPLEXITY_LIMIT_EXCEEDED"))
 	if _, after, ok := strings.Cut(res.Header.Get("RateLimit"), `"cost-address";r=`); ok {
 		number, _, _ := strings.Cut(after, ";")
-		left = must.Get(strconv.Atoi(number))(m.t)
+		left = require.Value(strconv.Atoi(number))(m.t)
 	}
 	return res.StatusCode, len(m.body), left
 }
@@ -140,14 +140,14 @@ func (m *meter) measure(times int, next func(i int) request) (c cost) {
 // cpu returns the CPU time that a process has taken.
 func cpu(t testing.TB, pid int) (total time.Duration) {
 	t.Helper()
-	for _, name := range must.Get(filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid)))(t) {
+	for _, name := range require.Value(filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid)))(t) {
 		text, err := os.ReadFile(name)
 		if err != nil {
 			continue // the thread has ended
 		}
 		var ran int64
 		_, err = fmt.Sscan(string(text), &ran)
-		must.Do(t, err)
+		require.NoError(t, err)
 		total += time.Duration(ran)
 	}
 	return total

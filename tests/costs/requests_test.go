@@ -12,7 +12,7 @@ import (
 	"github.com/vektah/gqlparser/v2"
 	"github.com/vektah/gqlparser/v2/ast"
 
-	"frontpage/tests/must"
+	"frontpage/tests/require"
 )
 
 // arguments are those that make a field cost the most, by the name of the field and of the argument, or of the argument alone.
@@ -61,7 +61,7 @@ func repeated(text string, n int) (all string) {
 // all other fields beside each other.
 func fields(t testing.TB) (all []request) {
 	t.Helper()
-	text := must.Get(os.ReadFile("../../schema.graphqls"))(t)
+	text := require.Value(os.ReadFile("../../schema.graphqls"))(t)
 	schema := gqlparser.MustLoadSchema(&ast.Source{Input: string(text)})
 	var add func(path []string, of *ast.Definition, open, closed string, seen []string)
 	add = func(path []string, of *ast.Definition, open, closed string, seen []string) {
@@ -131,7 +131,7 @@ func pages(t testing.TB) (all []request) {
 		"{day}", time.Now().UTC().Format(time.DateOnly), "{part}", "1.xml")
 	seen := map[string]bool{"/embed/vote.js": true, "/embed/window.js": true, "/embed/votes": true, "/embed/vote": true} // without origins
 	for _, file := range []string{"site/pages/kinds.go", "site/pages/pages.go", "site/feeds/feeds.go"} {
-		text := string(must.Get(os.ReadFile("../../" + file))(t))
+		text := string(require.Value(os.ReadFile("../../" + file))(t))
 		for _, found := range pattern.FindAllStringSubmatch(text, -1) {
 			path := values.Replace(found[1])
 			if file == "site/feeds/feeds.go" && !strings.Contains(path, ".") {

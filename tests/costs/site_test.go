@@ -14,9 +14,9 @@ import (
 
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
 	"frontpage/tests/programtest"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 )
 
 var (
@@ -37,11 +37,11 @@ func store(t testing.TB) (client *redis.Client, url string, pid int) {
 	} else {
 		client, url = redis.NewClient(&redis.Options{Network: "unix", Addr: *filled, ReadTimeout: time.Minute}), "unix://"+*filled
 	}
-	if must.Get(client.DBSize(t.Context()).Result())(t) == 0 {
+	if require.Value(client.DBSize(t.Context()).Result())(t) == 0 {
 		fill(t, client)
 	}
-	_, err := fmt.Sscanf(must.Get(client.InfoMap(t.Context(), "server").Result())(t)["Server"]["process_id"], "%d", &pid)
-	must.Do(t, err)
+	_, err := fmt.Sscanf(require.Value(client.InfoMap(t.Context(), "server").Result())(t)["Server"]["process_id"], "%d", &pid)
+	require.NoError(t, err)
 	return client, url, pid
 }
 
@@ -55,7 +55,7 @@ func rules() site.Rules {
 // fill imports articles, the newest of them posted now.
 func fill(t testing.TB, client *redis.Client) {
 	t.Helper()
-	repo := must.Get(redisrepo.New(t.Context(), client, rules()))(t)
+	repo := require.Value(redisrepo.New(t.Context(), client, rules()))(t)
 	now, random := time.Now(), rand.New(rand.NewPCG(1, 1))
 	batch := make([]redisrepo.Imported, 0, 1000)
 	for i := range *articles {
@@ -69,7 +69,7 @@ func fill(t testing.TB, client *redis.Client) {
 			continue
 		}
 		_, errs := repo.Import(t.Context(), batch)
-		must.Do(t, errors.Join(errs...))
+		require.NoError(t, errors.Join(errs...))
 		batch = batch[:0]
 	}
 }

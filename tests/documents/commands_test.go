@@ -14,9 +14,9 @@ import (
 	"testing"
 	"time"
 
-	"frontpage/tests/must"
 	"frontpage/tests/programtest"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 )
 
 // The commands of a document run in order, all documents in one folder as in a clone, README first. CONTRIBUTING.md says
@@ -189,7 +189,7 @@ func (s *session) shell(ctx context.Context, text string) *exec.Cmd {
 func goEnvironment(t *testing.T) (variables []string) {
 	t.Helper()
 	names := []string{"GOCACHE", "GOENV", "GOFLAGS", "GOMODCACHE", "GOPROXY", "GOSUMDB"}
-	values := must.Get(exec.CommandContext(t.Context(), "go", append([]string{"env"}, names...)...).Output())(t)
+	values := require.Value(exec.CommandContext(t.Context(), "go", append([]string{"env"}, names...)...).Output())(t)
 	for i, value := range strings.Split(strings.TrimSuffix(string(values), "\n"), "\n") {
 		variables = append(variables, names[i]+"="+value)
 	}
@@ -222,8 +222,8 @@ func (s *session) start(text string) {
 	s.stop()
 	cmd := s.shell(context.Background(), "trap : TERM\n"+text) // the shell waits for the program, which stop ends
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}      // so that stop reaches the program within the shell
-	stderr := must.Get(cmd.StderrPipe())(s.t)
-	must.Do(s.t, cmd.Start())
+	stderr := require.Value(cmd.StderrPipe())(s.t)
+	require.NoError(s.t, cmd.Start())
 	s.server, s.log = cmd, make(chan string, 1)
 	serving := make(chan string, 1)
 	go func() {
@@ -266,8 +266,8 @@ func (s *session) watch(text string) {
 	ctx, cancel := context.WithCancel(context.Background())
 	s.cancel, s.events = cancel, make(chan string, 100)
 	cmd := s.shell(ctx, "exec "+text)
-	stdout := must.Get(cmd.StdoutPipe())(s.t)
-	must.Do(s.t, cmd.Start())
+	stdout := require.Value(cmd.StdoutPipe())(s.t)
+	require.NoError(s.t, cmd.Start())
 	go func() {
 		defer close(s.events)
 		event := ""

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"frontpage/tests/must"
 	"frontpage/tests/programtest"
+	"frontpage/tests/require"
 )
 
 const root = "../.."
@@ -20,7 +20,7 @@ func TestMain(m *testing.M) { os.Exit(programtest.Main(m)) }
 // documents returns the paths of all documents, relative to the root.
 func documents(t *testing.T) []string {
 	t.Helper()
-	pages := must.Get(filepath.Glob(filepath.Join(root, "docs", "*.md")))(t)
+	pages := require.Value(filepath.Glob(filepath.Join(root, "docs", "*.md")))(t)
 	paths := []string{"README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"}
 	for _, page := range pages {
 		paths = append(paths, "docs/"+filepath.Base(page))
@@ -30,7 +30,7 @@ func documents(t *testing.T) []string {
 
 func read(t *testing.T, path string) string {
 	t.Helper()
-	text := must.Get(os.ReadFile(filepath.Join(root, path)))(t)
+	text := require.Value(os.ReadFile(filepath.Join(root, path)))(t)
 	return string(text)
 }
 
@@ -39,7 +39,7 @@ func read(t *testing.T, path string) string {
 func repositoryFiles(t *testing.T) []string {
 	t.Helper()
 	var paths []string
-	must.Do(t, filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+	require.NoError(t, filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}

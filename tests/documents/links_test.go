@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"frontpage/tests/must"
+	"frontpage/tests/require"
 )
 
 var (
@@ -155,10 +155,10 @@ func TestChangelogHasTheFormatOfKeepAChangelog(t *testing.T) {
 // SECURITY.md names a test as FOLDER.TestNAME, and a check of the clients by its file.
 func TestSecurityNamesOnlyExistingTests(t *testing.T) {
 	t.Parallel()
-	document := must.Get(os.ReadFile(filepath.Join(root, "SECURITY.md")))(t)
+	document := require.Value(os.ReadFile(filepath.Join(root, "SECURITY.md")))(t)
 	function := regexp.MustCompile(`(?m)^func (Test\w+)\(t \*testing\.T\)`)
 	exists := map[string]bool{}
-	must.Do(t, filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+	require.NoError(t, filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"frontpage/tests/must"
+	"frontpage/tests/require"
 
 	"github.com/goccy/go-yaml"
 )
@@ -80,7 +80,7 @@ func TestAlertsAndDashboardUseMetricsThatExist(t *testing.T) {
 	t.Parallel()
 	known, used := documentedMetrics(t), map[string]bool{}
 	var alerts rules
-	must.Do(t, yaml.Unmarshal([]byte(read(t, "deploy/prometheus/alerts.yml")), &alerts))
+	require.NoError(t, yaml.Unmarshal([]byte(read(t, "deploy/prometheus/alerts.yml")), &alerts))
 	tests, entries, n := read(t, "deploy/prometheus/alerts_test.yml"), read(t, "docs/runbook.md"), 0
 	for _, group := range alerts.Groups {
 		for _, rule := range group.Rules {
@@ -104,7 +104,7 @@ func TestAlertsAndDashboardUseMetricsThatExist(t *testing.T) {
 		t.Errorf("there are %d alerts and %d entries of the runbook, want as many, at least 10", n, entries)
 	}
 	var board dashboard
-	must.Do(t, json.Unmarshal([]byte(read(t, "deploy/grafana/frontpage.json")), &board))
+	require.NoError(t, json.Unmarshal([]byte(read(t, "deploy/grafana/frontpage.json")), &board))
 	used = map[string]bool{}
 	for _, panel := range board.Panels {
 		if panel.Type != "row" && len(panel.Targets) == 0 {

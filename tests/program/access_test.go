@@ -16,8 +16,8 @@ import (
 	"testing"
 	"time"
 
-	"frontpage/tests/must"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 )
 
 // accessLines returns the lines of the access log, without the values that differ in each run.
@@ -80,7 +80,7 @@ func TestAccessLogHasALineForEachRequest(t *testing.T) {
 			s.status("/healthz?whisper=1")
 			s.status("/whisper.txt")
 			s.status("/u/whisper")
-			req := must.Get(http.NewRequestWithContext(t.Context(), "WHISPER", s.URL+"/query", nil))(t)
+			req := require.Value(http.NewRequestWithContext(t.Context(), "WHISPER", s.URL+"/query", nil))(t)
 			s.do(http.DefaultClient, req)
 			if _, answer, err := s.socket("query Now { __typename }").Read(t.Context()); err != nil || !strings.Contains(string(answer), "Query") {
 				t.Fatalf("ask over a WebSocket: %s (%v)", answer, err)
@@ -114,7 +114,7 @@ func TestEachRequestHasAnID(t *testing.T) {
 		}
 		seen[got] = true
 	}
-	res := must.Get(http.Get(s.URL + "/healthz"))(t)
+	res := require.Value(http.Get(s.URL + "/healthz"))(t)
 	_ = res.Body.Close()
 	if got := res.Header.Get("X-Request-Id"); len(got) < 20 {
 		t.Errorf("/healthz: got the id %q, want one", got)
@@ -160,7 +160,7 @@ func TestLogContainsNoUserAddressOrInput(t *testing.T) {
 			}
 			all()
 			for _, key := range []string{"voted:1", "posted:mallory", "score:", "group:whisper", "groups:"} {
-				must.Do(t, redis.Client.Set(t.Context(), key, "of another type", 0).Err())
+				require.NoError(t, redis.Client.Set(t.Context(), key, "of another type", 0).Err())
 				all()
 			}
 			redis.Kill()
@@ -192,12 +192,12 @@ func (s *server) doEverything(header http.Header) {
 		`query($v: String!) { viewer { id } user(name: $v) { id articlesConnection(first: 1) { totalCount } } articles { viewerVote } }`,
 		`{ whisper }`, `{ "whisper`, `{ article(id: "whisper") { id } }`, `{ articles(page: -1) { id } }`,
 	} {
-		body := must.Get(json.Marshal(map[string]any{"query": query, "variables": map[string]string{"v": "whisper"}}))(s.t)
-		req := must.Get(http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.URL+"/query", bytes.NewReader(body)))(s.t)
+		body := require.Value(json.Marshal(map[string]any{"query": query, "variables": map[string]string{"v": "whisper"}}))(s.t)
+		req := require.Value(http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.URL+"/query", bytes.NewReader(body)))(s.t)
 		req.Header = header.Clone()
 		req.Header.Set("Content-Type", "application/json")
-		res := must.Get(client.Do(req))(s.t)
-		must.Get(io.Copy(io.Discard, res.Body))(s.t)
+		res := require.Value(client.Do(req))(s.t)
+		require.Value(io.Copy(io.Discard, res.Body))(s.t)
 		_ = res.Body.Close()
 	}
 }

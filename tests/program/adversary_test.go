@@ -21,8 +21,8 @@ import (
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
 
-	"frontpage/tests/must"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 )
 
 // adversary is a client that uses every limit of its address to the full.
@@ -260,7 +260,7 @@ func (s *server) memory(name string) int {
 // part sends a part of a request from the adversary's address, and returns the connection.
 func (a *adversary) part(text string) net.Conn {
 	a.t.Helper()
-	conn := must.Get(a.dialer.DialContext(a.t.Context(), "tcp", strings.TrimPrefix(a.URL, "http://")))(a.t)
+	conn := require.Value(a.dialer.DialContext(a.t.Context(), "tcp", strings.TrimPrefix(a.URL, "http://")))(a.t)
 	a.t.Cleanup(func() { _ = conn.Close() })
 	_, _ = io.WriteString(conn, text) // fails if it was closed
 	return conn
@@ -354,7 +354,7 @@ func TestUnfinishedHeadersTakeLittleMemory(t *testing.T) {
 	} {
 		s := start(t, "REDIS_URL=memory://")
 		a := newAdversary(s)
-		must.Do(t, os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", s.Cmd.Process.Pid), []byte("5"), 0)) // the peak begins again
+		require.NoError(t, os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", s.Cmd.Process.Pid), []byte("5"), 0)) // the peak begins again
 		before := s.memory("VmHWM")
 		closed := make(chan struct{}, 400)
 		for range 400 {
@@ -402,7 +402,7 @@ func TestConnectionsOfAnAddressAreLimited(t *testing.T) {
 	for _, conn := range idle[:2] {
 		_ = conn.Close()
 	}
-	must.Soon(t, "a connection is accepted after others were closed", func() bool { return answerOn(a.part(request)) == http.StatusOK })
+	require.Eventually(t, "a connection is accepted after others were closed", func() bool { return answerOn(a.part(request)) == http.StatusOK })
 }
 
 // A header without an end, beside an event stream on the same connection.
@@ -448,7 +448,7 @@ func TestUnfinishedHeadersBesideAStreamAreLimited(t *testing.T) {
 	for range more {
 		select {
 		case <-closed:
-		case <-time.After(must.Patience):
+		case <-time.After(require.Timeout):
 			t.Fatalf("%d headers without an end are held beside streams, want at most %d", 2*headersBegun, headersBegun)
 		}
 	}

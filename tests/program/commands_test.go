@@ -11,9 +11,9 @@ import (
 	"strings"
 	"testing"
 
-	"frontpage/tests/must"
 	"frontpage/tests/programtest"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 )
 
 func TestImportAddsEachRowOnceAndCheckFindsInconsistencies(t *testing.T) {
@@ -26,7 +26,7 @@ func TestImportAddsEachRowOnceAndCheckFindsInconsistencies(t *testing.T) {
 		rows += fmt.Sprintf("%d,article %d,https://www.example%d.org/,%d,poster%d,%d\n", 10+i, i, i%7, i%300, i%50, 1_700_000_000+i*600)
 	}
 	rows += "x,bad id,https://a.b/,1,p,1700000000\n5000,,https://a.b/,1,p,1700000000\n"
-	must.Do(t, os.WriteFile(file, []byte(rows), 0o600))
+	require.NoError(t, os.WriteFile(file, []byte(rows), 0o600))
 	for _, want := range []string{"1200 added", "0 added"} {
 		cmd := programtest.Command(t, env, "import", "--group-by-host", "--shift-to-now", file)
 		var refused bytes.Buffer
@@ -51,7 +51,7 @@ func TestImportAddsEachRowOnceAndCheckFindsInconsistencies(t *testing.T) {
 			t.Errorf("%v under other rules: want an error and no change: %v %s", args, err, out)
 		}
 	}
-	must.Do(t, redis.Client.HIncrBy(t.Context(), "article:10", "votes", 1).Err())
+	require.NoError(t, redis.Client.HIncrBy(t.Context(), "article:10", "votes", 1).Err())
 	var exit *exec.ExitError
 	if out, err := programtest.Command(t, env, "check").Output(); !errors.As(err, &exit) || exit.ExitCode() != 1 || !strings.Contains(string(out), "article:10: score") {
 		t.Errorf("check of an inconsistent store: %v %s", err, out)
@@ -80,7 +80,7 @@ func TestPartitionsBelongToTheStore(t *testing.T) {
 	for i := range 40 {
 		rows += fmt.Sprintf("%d,article,https://a.example/,%d,alice,1700000000,go\n", 16+i, i)
 	}
-	must.Do(t, os.WriteFile(file, []byte(rows), 0o600))
+	require.NoError(t, os.WriteFile(file, []byte(rows), 0o600))
 	for _, tt := range []struct {
 		partitions, want string
 		args             []string

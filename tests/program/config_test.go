@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"frontpage/tests/must"
 	"frontpage/tests/programtest"
+	"frontpage/tests/require"
 )
 
 // settingsOf returns the lines of frontpage config by variable: value and source, separated by a space.
@@ -193,7 +193,7 @@ func TestDeployedSettingsExist(t *testing.T) {
 		"kubernetes/base/kustomization.yaml": regexp.MustCompile(`(?m)^      - ([A-Z_]+)=`),
 		"kubernetes/base/deployment.yaml":    regexp.MustCompile(`(?m)^            - name: ([A-Z_]+)$`),
 	} {
-		text := must.Get(os.ReadFile("../../deploy/" + file))(t)
+		text := require.Value(os.ReadFile("../../deploy/" + file))(t)
 		found := settings.FindAllStringSubmatch(string(text), -1)
 		if len(found) == 0 {
 			t.Errorf("deploy/%s sets nothing", file)

@@ -15,9 +15,9 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"frontpage/tests/must"
 	"frontpage/tests/programtest"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 )
 
 // Every command works beside a running private server, which its log names the socket of.
@@ -30,7 +30,7 @@ func TestCommandsWorkBesideTheRunningPrivateServer(t *testing.T) {
 	s.useIt()
 	s.as("mod", "moderator", `mutation { deleteArticle(input: {article: 1}) { deletedId } }`)
 	csv := filepath.Join(dir, "articles.csv")
-	must.Do(t, os.WriteFile(csv, []byte("id,title,link,votes,poster,posted_at,groups\n5,a,https://a.example/,3,alice,1700000000,go\n"), 0o600))
+	require.NoError(t, os.WriteFile(csv, []byte("id,title,link,votes,poster,posted_at,groups\n5,a,https://a.example/,3,alice,1700000000,go\n"), 0o600))
 	for _, tt := range []struct{ args, want string }{
 		{"import " + csv, "1 added"},
 		{"check", "checked 1 articles, 1 deleted articles and 1 groups: 0 violations"},
@@ -140,7 +140,7 @@ func TestExportIsImportedElsewhere(t *testing.T) {
 	s.Stop()
 	file, broken := filepath.Join(dir, "site.ndjson"), filepath.Join(dir, "broken.ndjson")
 	for name, text := range map[string]string{file: first, broken: strings.Replace(first, `"votes"`, `"voices"`, 1)} {
-		must.Do(t, os.WriteFile(name, []byte(text), 0o600))
+		require.NoError(t, os.WriteFile(name, []byte(text), 0o600))
 	}
 	elsewhere := []string{"FRONTPAGE_DATA_DIR=" + filepath.Join(dir, "elsewhere")}
 	serving := start(t, elsewhere...)
@@ -180,10 +180,10 @@ func TestInterruptEndsAnImportThatWaitsForItsInput(t *testing.T) {
 	cmd := programtest.Command(t, []string{"FRONTPAGE_DATA_DIR=" + t.TempDir()}, "import", "-")
 	var log bytes.Buffer
 	cmd.Stderr = &log
-	input := must.Get(cmd.StdinPipe())(t)
-	must.Do(t, cmd.Start())
-	must.Get(input.Write(make([]byte, 1<<20)))(t) // more than a pipe holds, so it has begun to read
-	must.Do(t, cmd.Process.Signal(os.Interrupt))
+	input := require.Value(cmd.StdinPipe())(t)
+	require.NoError(t, cmd.Start())
+	require.Value(input.Write(make([]byte, 1<<20)))(t) // more than a pipe holds, so it has begun to read
+	require.NoError(t, cmd.Process.Signal(os.Interrupt))
 	_ = cmd.Wait()
 	if code := cmd.ProcessState.ExitCode(); code != 1 || log.String() != "frontpage: interrupted\n" {
 		t.Errorf("after an interrupt: exit code %d, %q, want 1 and a message", code, &log)

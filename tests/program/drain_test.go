@@ -18,14 +18,14 @@ import (
 
 	"github.com/coder/websocket"
 
-	"frontpage/tests/must"
 	"frontpage/tests/programtest"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 )
 
 func (s *server) signal() {
 	s.t.Helper()
-	must.Do(s.t, s.Cmd.Process.Signal(syscall.SIGTERM))
+	require.NoError(s.t, s.Cmd.Process.Signal(syscall.SIGTERM))
 }
 
 // loadingRedis returns the URL of a Redis that replies to each command that it is loading its data, until loaded is
@@ -33,7 +33,7 @@ func (s *server) signal() {
 func loadingRedis(t *testing.T) (url string, loaded func()) {
 	t.Helper()
 	redis := redistest.Start(t)
-	listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
+	listener := require.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { _ = listener.Close() })
 	var ready atomic.Bool
 	serve := func(conn net.Conn) {
@@ -100,7 +100,7 @@ func TestHealthIsAnsweredWhileTheStoreLoads(t *testing.T) {
 		t.Errorf("SIGTERM while the store loads: the log is\n%s", log)
 	}
 	loaded()
-	must.Soon(s.t, "the store is loaded", func() bool { return s.status("/readyz") == 200 })
+	require.Eventually(s.t, "the store is loaded", func() bool { return s.status("/readyz") == 200 })
 	s.useIt()
 	s.Stop()
 }
@@ -120,7 +120,7 @@ func TestDurationsInTheLogHaveAUnit(t *testing.T) {
 func TestSIGHUPEndsNothing(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	must.Do(t, s.Cmd.Process.Signal(syscall.SIGHUP))
+	require.NoError(t, s.Cmd.Process.Signal(syscall.SIGHUP))
 	s.useIt()
 	if log := s.Stop(); !strings.Contains(log, "stopped") {
 		t.Errorf("the log of a stop by SIGTERM after a SIGHUP: %s", log)
@@ -132,7 +132,7 @@ func TestRequestsAreServedDuringShutdownDelay(t *testing.T) {
 	s := start(t, "REDIS_URL=memory://", "FRONTPAGE_SHUTDOWN_DELAY=1h")
 	before := s.socket("{ viewer { name } }")
 	s.signal()
-	must.Soon(s.t, "/readyz is 503", func() bool { return s.status("/readyz") == 503 })
+	require.Eventually(s.t, "/readyz is 503", func() bool { return s.status("/readyz") == 503 })
 	if _, body := s.page("/readyz"); body != "stopping\n" {
 		t.Errorf("/readyz: %q, want that the server is stopping", body)
 	}
@@ -175,7 +175,7 @@ func TestSIGTERMEndsSocketsOneAfterAnotherAndLetsRequestsFinish(t *testing.T) {
 			}
 		})
 	}
-	connection := must.Get(net.Dial("tcp", strings.TrimPrefix(s.URL, "http://")))(t)
+	connection := require.Value(net.Dial("tcp", strings.TrimPrefix(s.URL, "http://")))(t)
 	defer func() { _ = connection.Close() }()
 	body, _ := json.Marshal(map[string]string{"query": postOne})
 	// The server sends 100 once the handler reads the body, so the request is running.
@@ -186,7 +186,7 @@ func TestSIGTERMEndsSocketsOneAfterAnotherAndLetsRequestsFinish(t *testing.T) {
 	}
 	began := time.Now()
 	s.signal()
-	must.Soon(s.t, "new connections are refused", func() bool {
+	require.Eventually(s.t, "new connections are refused", func() bool {
 		probe, err := net.Dial("tcp", strings.TrimPrefix(s.URL, "http://"))
 		if err == nil {
 			_ = probe.Close()
@@ -203,7 +203,7 @@ func TestSIGTERMEndsSocketsOneAfterAnotherAndLetsRequestsFinish(t *testing.T) {
 	if late < sockets/2 {
 		t.Errorf("%d of %d sockets were open for two seconds, want most of them", late, sockets)
 	}
-	must.Get(connection.Write(body))(t)
+	require.Value(connection.Write(body))(t)
 	if rest, err := io.ReadAll(answers); err != nil || !strings.Contains(string(rest), postedOne) {
 		t.Errorf("the response to the running request is %q (%v), want %s", rest, err, postedOne)
 	}

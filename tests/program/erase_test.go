@@ -9,16 +9,16 @@ import (
 	"strings"
 	"testing"
 
-	"frontpage/tests/must"
 	"frontpage/tests/programtest"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 )
 
 // After erase, beside a server that runs, the files of Redis, an export, the log and the metrics do not have the name.
 func TestEraseLeavesNoName(t *testing.T) {
 	t.Parallel()
 	redis := redistest.Start(t).Own()
-	must.Do(t, redis.Client.ConfigSet(t.Context(), "rdbcompression", "no").Err())
+	require.NoError(t, redis.Client.ConfigSet(t.Context(), "rdbcompression", "no").Err())
 	env := []string{"REDIS_URL=" + redis.URL()}
 	admin := freeAddress(t)
 	s := start(t, append(env, "FRONTPAGE_ADMIN_ADDR="+admin, "FRONTPAGE_ADMIN_TOKEN="+adminToken, "FRONTPAGE_ACCESS_LOG=all", "FRONTPAGE_AUDIT_SECRET=the secret of the audit in all tests")...)
@@ -56,7 +56,7 @@ func TestEraseLeavesNoName(t *testing.T) {
 	_, metrics := s.do(http.DefaultClient, request(t, "http://"+admin+"/metrics", "Authorization", "Bearer "+adminToken))
 	everywhere := map[string][]byte{"an export": []byte(exported), "the metrics": []byte(metrics)}
 	dir := redis.Client.ConfigGet(t.Context(), "dir").Val()["dir"]
-	must.Do(t, filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+	require.NoError(t, filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if err == nil && entry.Type().IsRegular() {
 			everywhere[path], err = os.ReadFile(path)
 		}

@@ -16,8 +16,8 @@ import (
 
 	"github.com/coder/websocket"
 
-	"frontpage/tests/must"
 	"frontpage/tests/programtest"
+	"frontpage/tests/require"
 	"frontpage/tests/sitetest"
 )
 
@@ -38,17 +38,17 @@ func start(t testing.TB, env ...string) *server {
 // do sends a request and returns the response with its whole body.
 func (s *server) do(client *http.Client, req *http.Request) (*http.Response, string) {
 	s.t.Helper()
-	res := must.Get(client.Do(req))(s.t)
+	res := require.Value(client.Do(req))(s.t)
 	defer func() { _ = res.Body.Close() }()
-	body := must.Get(io.ReadAll(res.Body))(s.t)
+	body := require.Value(io.ReadAll(res.Body))(s.t)
 	return res, string(body)
 }
 
 // post sends a GraphQL request. header is pairs of name and value.
 func (s *server) post(client *http.Client, query string, header ...string) (*http.Response, string) {
 	s.t.Helper()
-	body := must.Get(json.Marshal(map[string]string{"query": query}))(s.t)
-	req := must.Get(http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.URL+"/query", bytes.NewReader(body)))(s.t)
+	body := require.Value(json.Marshal(map[string]string{"query": query}))(s.t)
+	req := require.Value(http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.URL+"/query", bytes.NewReader(body)))(s.t)
 	req.Header.Set("Content-Type", "application/json")
 	for i := 0; i < len(header); i += 2 {
 		req.Header.Add(header[i], header[i+1])
@@ -81,7 +81,7 @@ func (s *server) whoAmI(client *http.Client, header ...string) (*http.Response, 
 // page returns status and body of a GET of path.
 func (s *server) page(path string) (int, string) {
 	s.t.Helper()
-	req := must.Get(http.NewRequestWithContext(s.t.Context(), http.MethodGet, s.URL+path, nil))(s.t)
+	req := require.Value(http.NewRequestWithContext(s.t.Context(), http.MethodGet, s.URL+path, nil))(s.t)
 	res, body := s.do(http.DefaultClient, req)
 	return res.StatusCode, body
 }
@@ -101,16 +101,16 @@ func tokenFor(user string) string {
 func fileOf(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "file")
-	must.Do(t, os.WriteFile(path, []byte(text), 0o600))
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 	return path
 }
 
 // events opens a stream of server-sent events and returns its lines.
 func (s *server) events(query string) *bufio.Scanner {
 	s.t.Helper()
-	req := must.Get(http.NewRequestWithContext(s.t.Context(), http.MethodGet, s.URL+"/query?query="+url.QueryEscape(query), nil))(s.t)
+	req := require.Value(http.NewRequestWithContext(s.t.Context(), http.MethodGet, s.URL+"/query?query="+url.QueryEscape(query), nil))(s.t)
 	req.Header.Set("Accept", "text/event-stream")
-	res := must.Get(http.DefaultClient.Do(req))(s.t)
+	res := require.Value(http.DefaultClient.Do(req))(s.t)
 	s.t.Cleanup(func() { _ = res.Body.Close() })
 	lines := bufio.NewScanner(res.Body)
 	if !lines.Scan() || lines.Text() != ":" { // it is open
@@ -123,10 +123,10 @@ func (s *server) events(query string) *bufio.Scanner {
 func (s *server) socket(query string) *websocket.Conn {
 	s.t.Helper()
 	conn, _, err := websocket.Dial(s.t.Context(), s.URL+"/query", &websocket.DialOptions{Subprotocols: []string{"graphql-transport-ws"}})
-	must.Do(s.t, err)
+	require.NoError(s.t, err)
 	s.t.Cleanup(func() { _ = conn.CloseNow() })
 	for _, message := range []string{`{"type":"connection_init"}`, `{"type":"subscribe","id":"1","payload":{"query":"` + query + `"}}`} {
-		must.Do(s.t, conn.Write(s.t.Context(), websocket.MessageText, []byte(message)))
+		require.NoError(s.t, conn.Write(s.t.Context(), websocket.MessageText, []byte(message)))
 	}
 	if _, message, err := conn.Read(s.t.Context()); err != nil || string(message) != `{"type":"connection_ack"}` {
 		s.t.Fatalf("open a WebSocket: %s (%v), want connection_ack", message, err)

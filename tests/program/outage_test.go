@@ -13,8 +13,8 @@ import (
 	"syscall"
 	"testing"
 
-	"frontpage/tests/must"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 )
 
 // maxOutageLines is how many lines an outage writes, at most, besides one a minute while it lasts.
@@ -64,7 +64,7 @@ func (s *server) useUntil(failures int, restart func()) {
 // metric returns the value of a series.
 func (s *server) metric(address, series string) float64 {
 	s.t.Helper()
-	res := must.Get(http.Get("http://" + address + "/metrics"))(s.t)
+	res := require.Value(http.Get("http://" + address + "/metrics"))(s.t)
 	defer func() { _ = res.Body.Close() }()
 	text, err := io.ReadAll(res.Body)
 	_, rest, found := strings.Cut(string(text), "\n"+series+" ")
@@ -127,8 +127,8 @@ func TestOutageWritesFewLines(t *testing.T) {
 				}
 			}
 			broken := filepath.Join(s.Cmd.Dir, "data", "redis.log") // it cannot be opened: so the server cannot start
-			must.Do(t, os.Remove(broken))
-			must.Do(t, os.Mkdir(broken, 0o700))
+			require.NoError(t, os.Remove(broken))
+			require.NoError(t, os.Mkdir(broken, 0o700))
 			kill()
 			s.useUntil(500, func() { _ = os.Remove(broken) })
 			return s

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"frontpage/tests/must"
+	"frontpage/tests/require"
 )
 
 func TestSiteTellsItsSettings(t *testing.T) {
@@ -58,13 +58,13 @@ func TestTheEndpointHasTwoPaths(t *testing.T) {
 	s := start(t, "REDIS_URL=memory://", "FRONTPAGE_CORS_ORIGINS=https://app.example")
 	browser := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	send := func(method, path, body string, header ...string) (*http.Response, string) {
-		req := must.Get(http.NewRequestWithContext(t.Context(), method, s.URL+path, strings.NewReader(body)))(t)
+		req := require.Value(http.NewRequestWithContext(t.Context(), method, s.URL+path, strings.NewReader(body)))(t)
 		for pair := range slices.Chunk(header, 2) {
 			req.Header.Set(pair[0], pair[1])
 		}
-		res := must.Get(browser.Do(req))(t)
+		res := require.Value(browser.Do(req))(t)
 		defer func() { _ = res.Body.Close() }()
-		return res, string(must.Get(io.ReadAll(res.Body))(t))
+		return res, string(require.Value(io.ReadAll(res.Body))(t))
 	}
 	for _, tt := range []struct {
 		method, query, body string
@@ -107,7 +107,7 @@ func TestTheEndpointHasTwoPaths(t *testing.T) {
 // The schema is a file of the server as long as clients can read it by introspection, or the operator has it so.
 func TestSchemaIsServed(t *testing.T) {
 	t.Parallel()
-	text := string(must.Get(os.ReadFile("../../schema.graphqls"))(t))
+	text := string(require.Value(os.ReadFile("../../schema.graphqls"))(t))
 	for _, tt := range []struct {
 		env    []string
 		status int
@@ -115,10 +115,10 @@ func TestSchemaIsServed(t *testing.T) {
 	}{
 		{nil, 200, text}, {[]string{"FRONTPAGE_INTROSPECTION=false"}, 404, ""},
 		{[]string{"FRONTPAGE_INTROSPECTION=false", "FRONTPAGE_PUBLIC_SCHEMA=true"}, 200, text},
-		{[]string{"FRONTPAGE_SUBGRAPH=true"}, 200, text + "\n" + string(must.Get(os.ReadFile("../../graph/subgraph.graphqls"))(t))},
+		{[]string{"FRONTPAGE_SUBGRAPH=true"}, 200, text + "\n" + string(require.Value(os.ReadFile("../../graph/subgraph.graphqls"))(t))},
 	} {
 		s := start(t, append([]string{"REDIS_URL=memory://", "FRONTPAGE_SERVE=explorer"}, tt.env...)...)
-		req := must.Get(http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+"/schema.graphqls", nil))(t)
+		req := require.Value(http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+"/schema.graphqls", nil))(t)
 		res, got := s.do(http.DefaultClient, req)
 		if res.StatusCode != tt.status || tt.status == 200 && got != tt.text {
 			t.Errorf("%q: got %d and %d bytes, want %d and the schema of %d", tt.env, res.StatusCode, len(got), tt.status, len(tt.text))

@@ -14,8 +14,8 @@ import (
 	"strings"
 	"testing"
 
-	"frontpage/tests/must"
 	"frontpage/tests/programtest"
+	"frontpage/tests/require"
 )
 
 const adminToken = "0123456789abcdef"
@@ -33,17 +33,17 @@ func promtool(t *testing.T, stdin io.Reader, args ...string) {
 // prometheus runs Prometheus as deploy/ configures it, but for addresses, the token and the interval.
 func prometheus(t *testing.T, target string) (api string) {
 	t.Helper()
-	text := must.Get(os.ReadFile("../../deploy/prometheus/prometheus.yml"))(t)
-	rules := must.Get(filepath.Abs("../../deploy/prometheus/alerts.yml"))(t)
+	text := require.Value(os.ReadFile("../../deploy/prometheus/prometheus.yml"))(t)
+	rules := require.Value(filepath.Abs("../../deploy/prometheus/alerts.yml"))(t)
 	config := strings.NewReplacer("127.0.0.1:9464", target, "15s", "1s", "- alerts.yml", "- "+rules,
 		"# authorization:", "authorization:", "#   credentials_file: /run/secrets/admin", "  credentials_file: "+fileOf(t, adminToken)).Replace(string(text))
 	folder := t.TempDir()
 	file := filepath.Join(folder, "prometheus.yml")
-	must.Do(t, os.WriteFile(file, []byte(config), 0o600))
+	require.NoError(t, os.WriteFile(file, []byte(config), 0o600))
 	address := freeAddress(t)
 	server := exec.Command("prometheus", "--config.file", file, "--storage.tsdb.path", filepath.Join(folder, "data"), "--web.listen-address", address, "--log.level", "error")
 	server.Stderr = os.Stderr
-	must.Do(t, server.Start())
+	require.NoError(t, server.Start())
 	t.Cleanup(func() {
 		_ = server.Process.Kill()
 		_ = server.Wait()
@@ -92,12 +92,12 @@ func TestPrometheusScrapesTheServer(t *testing.T) {
 	s.post(http.DefaultClient, `mutation { post(input: {title: "t", text: "x", groups: []}) { article { id } } }`, "X-User-ID", "alice")
 	api := prometheus(t, target)
 	query := func(text string) (results, error) { return fetch(t, api+"query?query="+url.QueryEscape(text)) }
-	must.Soon(t, "a scrape", func() bool {
+	require.Eventually(t, "a scrape", func() bool {
 		up, err := query(`up{job="frontpage"} == 1`)
 		return err == nil && len(up.Data.Result) == 1
 	})
 
-	document := must.Get(os.ReadFile("../../docs/metrics.md"))(t)
+	document := require.Value(os.ReadFile("../../docs/metrics.md"))(t)
 	metrics := documentedMetric.FindAllStringSubmatch(string(document), -1)
 	for _, m := range metrics {
 		name := m[1]
@@ -111,11 +111,11 @@ func TestPrometheusScrapesTheServer(t *testing.T) {
 			t.Errorf("Prometheus has nothing of %s: %v", name, err)
 		}
 	}
-	dashboard := must.Get(os.ReadFile("../../deploy/grafana/frontpage.json"))(t)
+	dashboard := require.Value(os.ReadFile("../../deploy/grafana/frontpage.json"))(t)
 	expressions := expression.FindAllStringSubmatch(string(dashboard), -1)
 	for _, m := range expressions {
 		var text string
-		must.Do(t, json.Unmarshal([]byte(m[1]), &text))
+		require.NoError(t, json.Unmarshal([]byte(m[1]), &text))
 		text = strings.NewReplacer("$__rate_interval", "1m", "$job", "frontpage", "$instance", ".*").Replace(text)
 		if r, err := query(text); err != nil || r.Status != "success" {
 			t.Errorf("%s: %v %s", text, err, r.Error)
@@ -124,7 +124,7 @@ func TestPrometheusScrapesTheServer(t *testing.T) {
 	if len(metrics) < 30 || len(expressions) < 50 {
 		t.Errorf("%d metrics and %d expressions were found, want at least 30 and 50", len(metrics), len(expressions))
 	}
-	must.Soon(t, "all rules to be evaluated", func() bool {
+	require.Eventually(t, "all rules to be evaluated", func() bool {
 		r, err := fetch(t, api+"rules")
 		return err == nil && len(r.Data.Groups) == 1 && !slices.ContainsFunc(r.Data.Groups[0].Rules, func(rule struct{ Name, Health, LastError, LastEvaluation string }) bool {
 			if rule.LastError != "" {
@@ -139,7 +139,7 @@ func TestPrometheusScrapesTheServer(t *testing.T) {
 
 func request(t *testing.T, address string, header ...string) *http.Request {
 	t.Helper()
-	req := must.Get(http.NewRequest(http.MethodGet, address, nil))(t)
+	req := require.Value(http.NewRequest(http.MethodGet, address, nil))(t)
 	for i := 0; i < len(header); i += 2 {
 		req.Header.Set(header[i], header[i+1])
 	}
@@ -187,7 +187,7 @@ func TestListenerForOperatorsNeedsItsToken(t *testing.T) {
 
 func TestStartFailsIfMetricsCannotBeServed(t *testing.T) {
 	t.Parallel()
-	taken := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
+	taken := require.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer func() { _ = taken.Close() }()
 	for env, want := range map[string]string{
 		"FRONTPAGE_ADMIN_ADDR=0.0.0.0:0":                       "FRONTPAGE_ADMIN_ADDR (--admin-addr): 0.0.0.0:0: without a token only a loopback address",

@@ -10,9 +10,9 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"frontpage/tests/must"
 	"frontpage/tests/programtest"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 )
 
 // Beside a server, the command names a ring, the articles and their posters; what it prints cannot control a terminal.
@@ -26,7 +26,7 @@ func TestRingsAreFoundBesideAServer(t *testing.T) {
 		rows += fmt.Sprintf("%d,article,https://a.example/%d,1,poster%d,%d,go\n", i+1, i+1, i, posted)
 	}
 	file := filepath.Join(t.TempDir(), "articles.csv")
-	must.Do(t, os.WriteFile(file, []byte(rows), 0o600))
+	require.NoError(t, os.WriteFile(file, []byte(rows), 0o600))
 	if out, said, code := programtest.Run(t, env, "import", file); code != 0 {
 		t.Fatalf("import: %s%s", out, said)
 	}
@@ -34,7 +34,7 @@ func TestRingsAreFoundBesideAServer(t *testing.T) {
 	defer s.Stop()
 	cast := func(user string, article int, after int64) {
 		key := fmt.Sprintf("cast:%s:%d", user, posted/(32*24*3600))
-		must.Do(t, server.Client.ZAdd(t.Context(), key, redis.Z{Score: float64(posted + 60 + after), Member: article}).Err())
+		require.NoError(t, server.Client.ZAdd(t.Context(), key, redis.Z{Score: float64(posted + 60 + after), Member: article}).Err())
 	}
 	for i := range 120 {
 		cast(fmt.Sprint("reader", i%10), i+1, 0)

@@ -21,9 +21,9 @@ import (
 
 	"github.com/coder/websocket"
 
-	"frontpage/tests/must"
 	"frontpage/tests/programtest"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 )
 
 // freeAddress returns an address of the loopback interface on which nothing listens.
@@ -46,8 +46,8 @@ func startProxy(t *testing.T) *proxy {
 	if err != nil {
 		program = "/usr/sbin/haproxy" // not on the PATH of every user
 	}
-	text := must.Get(os.ReadFile("../../deploy/haproxy.cfg"))(t)
-	folder := must.Get(os.MkdirTemp("", "haproxy-"))(t)
+	text := require.Value(os.ReadFile("../../deploy/haproxy.cfg"))(t)
+	folder := require.Value(os.MkdirTemp("", "haproxy-"))(t)
 	t.Cleanup(func() { _ = os.RemoveAll(folder) })
 	p := &proxy{t: t, servers: [2]string{freeAddress(t), freeAddress(t)}, control: filepath.Join(folder, "control")}
 	address := freeAddress(t)
@@ -61,7 +61,7 @@ func startProxy(t *testing.T) *proxy {
 	}
 	config = "global\n\tstats socket " + p.control + "\n" + config
 	file := filepath.Join(folder, "haproxy.cfg")
-	must.Do(t, os.WriteFile(file, []byte(config), 0o600))
+	require.NoError(t, os.WriteFile(file, []byte(config), 0o600))
 	cmd := exec.CommandContext(t.Context(), program, "-db", "-f", file)
 	cmd.Stdout, cmd.Stderr = t.Output(), t.Output()
 	if err := cmd.Start(); err != nil {
@@ -203,7 +203,7 @@ func TestRollingRestartBehindAProxyLosesNoRequest(t *testing.T) {
 		"FRONTPAGE_RATES=votes=off cost=off", "FRONTPAGE_REDIS_TIMEOUT=2s"}
 	begin := func(i int) *server {
 		s := start(t, append(env, "FRONTPAGE_ADDR="+p.servers[i])...)
-		must.Soon(s.t, "HAProxy sends it requests", func() bool { return p.up(i) })
+		require.Eventually(s.t, "HAProxy sends it requests", func() bool { return p.up(i) })
 		return s
 	}
 	servers := []*server{begin(0), begin(1)}
@@ -230,7 +230,7 @@ func TestRollingRestartBehindAProxyLosesNoRequest(t *testing.T) {
 		servers[i].Wait()
 		servers[i] = begin(i)
 	}
-	must.Soon(site.t, "each watcher has an event on its new connection", func() bool {
+	require.Eventually(site.t, "each watcher has an event on its new connection", func() bool {
 		for i := range watchers {
 			if watchers[i].votes.Load() < 0 {
 				return false
@@ -239,7 +239,7 @@ func TestRollingRestartBehindAProxyLosesNoRequest(t *testing.T) {
 		return true
 	})
 	endLoad()
-	must.Soon(site.t, "each watcher has the latest votes", func() bool {
+	require.Eventually(site.t, "each watcher has the latest votes", func() bool {
 		_, body := site.post(http.DefaultClient, `{ article(id: 1) { votes } }`)
 		for i := range watchers {
 			if body != fmt.Sprintf(`{"data":{"article":{"votes":%d}}}`, watchers[i].votes.Load()) {

@@ -14,9 +14,9 @@ import (
 
 	"github.com/coder/websocket"
 
-	"frontpage/tests/must"
 	"frontpage/tests/programtest"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 )
 
 const (
@@ -79,7 +79,7 @@ func TestServesOnEachStore(t *testing.T) {
 func TestNoSiteInUseStartsInMemoryByAccident(t *testing.T) {
 	t.Parallel()
 	full := t.TempDir()
-	must.Do(t, os.Mkdir(filepath.Join(full, "appendonlydir"), 0o700))
+	require.NoError(t, os.Mkdir(filepath.Join(full, "appendonlydir"), 0o700))
 	cert, key, _ := certificate(t)
 	for why, env := range map[string][]string{
 		"the data directory " + full + " is not empty": {"FRONTPAGE_DATA_DIR=" + full},
@@ -139,7 +139,7 @@ func TestReadinessFollowsTheStore(t *testing.T) {
 	if got := s.ask(frontPage); got != frontPage1 {
 		t.Errorf("with Redis again: %s, want %s", got, frontPage1)
 	}
-	must.Do(t, redis.Client.ConfigSet(t.Context(), "maxmemory", "1").Err())
+	require.NoError(t, redis.Client.ConfigSet(t.Context(), "maxmemory", "1").Err())
 	if status, body := s.page("/readyz"); status != 200 || !strings.Contains(body, "refuses writes") {
 		t.Errorf("with full memory: /readyz has status %d and text %q, want 200 and that writes are refused", status, body)
 	}
@@ -158,13 +158,13 @@ func TestSlowRequestIsCutOff(t *testing.T) {
 		"POST /query HTTP/1.1\r\nHost: localhost\r\n",
 		"POST /query HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{",
 	} {
-		conn := must.Get(net.Dial("tcp", strings.TrimPrefix(s.URL, "http://")))(t)
+		conn := require.Value(net.Dial("tcp", strings.TrimPrefix(s.URL, "http://")))(t)
 		defer func() { _ = conn.Close() }()
 		fmt.Fprint(conn, half)
 		waiting = append(waiting, conn)
 	}
 	for i, conn := range waiting {
-		must.Do(t, conn.SetReadDeadline(time.Now().Add(10*time.Minute)))
+		require.NoError(t, conn.SetReadDeadline(time.Now().Add(10*time.Minute)))
 		if _, err := io.Copy(io.Discard, conn); err != nil {
 			t.Errorf("connection %d was not cut off: %v", i, err)
 		}
@@ -176,7 +176,7 @@ func TestPagesFeedsAndSitemapAreChargedToTheAddress(t *testing.T) {
 	t.Parallel()
 	s := start(t, "REDIS_URL=memory://", "FRONTPAGE_RATES=cost=100/1h addresses=1")
 	for _, path := range []string{"/", "/feed.atom", "/sitemap/0.xml"} {
-		req := must.Get(http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+path, nil))(t)
+		req := require.Value(http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+path, nil))(t)
 		if res, body := s.do(http.DefaultClient, req); res.StatusCode != http.StatusTooManyRequests || res.Header.Get("Retry-After") == "" || len(body) > 1000 {
 			t.Errorf("%s: got %d with %d bytes and %v, want 429", path, res.StatusCode, len(body), res.Header)
 		}

@@ -11,9 +11,9 @@ import (
 	"testing"
 
 	"frontpage/settings"
-	"frontpage/tests/must"
 	"frontpage/tests/programtest"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 )
 
 // invalid is an environment with an invalid setting.
@@ -144,7 +144,7 @@ func TestInvalidSignInSettingStopsTheStart(t *testing.T) {
 
 func TestPortInUseErrorSuggestsAnotherPort(t *testing.T) {
 	t.Parallel()
-	other := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
+	other := require.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { _ = other.Close() })
 	invalid{[]string{"FRONTPAGE_ADDR=" + other.Addr().String()}, "addr", []string{"such as FRONTPAGE_ADDR=127.0.0.1:"}}.check(t, 1)
 }
@@ -186,7 +186,7 @@ func TestBooleanSettingAcceptsOldSpellings(t *testing.T) {
 func TestSecretsAreReadFromFiles(t *testing.T) {
 	t.Parallel()
 	redis := redistest.Start(t)
-	must.Do(t, redis.Client.ConfigSet(t.Context(), "requirepass", "sesame").Err())
+	require.NoError(t, redis.Client.ConfigSet(t.Context(), "requirepass", "sesame").Err())
 	url := "unix://:sesame@" + redis.Socket()
 	env := []string{"REDIS_URL_FILE=" + fileOf(t, url+"\n"), "FRONTPAGE_AUDIT_SECRET_FILE=" + fileOf(t, auditSecret+"\r\n")}
 	s := start(t, env...)
@@ -218,7 +218,7 @@ func TestDurationSettingAcceptsDays(t *testing.T) {
 func TestEndpointSettingsTakeEffect(t *testing.T) {
 	t.Parallel()
 	trusted := filepath.Join(t.TempDir(), "trusted.json")
-	must.Do(t, os.WriteFile(trusted, []byte(`{"a": "{ viewer { id } }"}`), 0o600))
+	require.NoError(t, os.WriteFile(trusted, []byte(`{"a": "{ viewer { id } }"}`), 0o600))
 	strict := start(t, "REDIS_URL=memory://", "FRONTPAGE_DEPTH_LIMIT=2", "FRONTPAGE_COMPLEXITY_LIMIT=30", "FRONTPAGE_INTROSPECTION=false")
 	for query, code := range map[string]string{
 		`{ viewer { id } }`:                    "",

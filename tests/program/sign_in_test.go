@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"frontpage/tests/must"
 	"frontpage/tests/programtest"
+	"frontpage/tests/require"
 )
 
 const (
@@ -69,7 +69,7 @@ func TestLogNamesTheSignInModeAndNoSecret(t *testing.T) {
 				said += body
 			}
 			for _, path := range []string{"/", "/healthz", "/readyz", "/query", "/query?query={__schema{types{name}}}", "/debug/vars", "/metrics", "/.env"} {
-				res := must.Get(http.Get(s.URL + path))(t)
+				res := require.Value(http.Get(s.URL + path))(t)
 				body, _ := io.ReadAll(res.Body)
 				_ = res.Body.Close()
 				said += string(body) + fmt.Sprint(res.Header)
@@ -157,11 +157,11 @@ func TestOtherHostsGetNoPages(t *testing.T) {
 // askHost sends a GET with the header Host.
 func (s *server) askHost(host, path string) (status int, body string) {
 	s.t.Helper()
-	req := must.Get(http.NewRequestWithContext(s.t.Context(), http.MethodGet, s.URL+path, nil))(s.t)
+	req := require.Value(http.NewRequestWithContext(s.t.Context(), http.MethodGet, s.URL+path, nil))(s.t)
 	req.Host = host
-	res := must.Get(http.DefaultClient.Do(req))(s.t)
+	res := require.Value(http.DefaultClient.Do(req))(s.t)
 	defer func() { _ = res.Body.Close() }()
-	content := must.Get(io.ReadAll(res.Body))(s.t)
+	content := require.Value(io.ReadAll(res.Body))(s.t)
 	return res.StatusCode, string(content)
 }
 
@@ -181,14 +181,14 @@ func TestDevelopmentModeRejectsForeignHostNames(t *testing.T) {
 	}
 	for _, path := range []string{"/", "/feed.atom", "/query?query={__typename}"} {
 		for _, upgrade := range []bool{false, true} {
-			req := must.Get(http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+path, nil))(t)
+			req := require.Value(http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+path, nil))(t)
 			req.Host = "evil.example"
 			if upgrade {
 				for name, value := range map[string]string{"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": "MDEyMzQ1Njc4OWFiY2RlZg==", "Origin": "http://evil.example"} {
 					req.Header.Set(name, value)
 				}
 			}
-			res := must.Get(http.DefaultClient.Do(req))(t)
+			res := require.Value(http.DefaultClient.Do(req))(t)
 			_ = res.Body.Close()
 			if res.StatusCode != 421 {
 				t.Errorf("%s (WebSocket handshake: %v): status %d, want 421", path, upgrade, res.StatusCode)

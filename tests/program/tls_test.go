@@ -19,7 +19,7 @@ import (
 	"testing"
 	"time"
 
-	"frontpage/tests/must"
+	"frontpage/tests/require"
 
 	"github.com/coder/websocket"
 )
@@ -28,11 +28,11 @@ import (
 // configuration that trusts it.
 func certificate(t *testing.T) (cert, key string, trust *tls.Config) {
 	t.Helper()
-	private := must.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
+	private := require.Value(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "frontpage"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
 		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, DNSNames: []string{"localhost"}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign}
-	der := must.Get(x509.CreateCertificate(rand.Reader, template, template, private.Public(), private))(t)
-	keyDER := must.Get(x509.MarshalPKCS8PrivateKey(private))(t)
+	der := require.Value(x509.CreateCertificate(rand.Reader, template, template, private.Public(), private))(t)
+	keyDER := require.Value(x509.MarshalPKCS8PrivateKey(private))(t)
 	certPEM := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 	keyPEM := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER})
 	roots := x509.NewCertPool()
@@ -52,9 +52,9 @@ func client(t *testing.T, trust *tls.Config, set func(*http.Protocols)) *http.Cl
 // eventsBy returns the protocol and the lines of an event stream with one query.
 func (s *server) eventsBy(client *http.Client) (protocol, body string) {
 	s.t.Helper()
-	req := must.Get(http.NewRequestWithContext(s.t.Context(), http.MethodGet, s.URL+"/query?query="+url.QueryEscape(`{ viewer { name } }`), nil))(s.t)
+	req := require.Value(http.NewRequestWithContext(s.t.Context(), http.MethodGet, s.URL+"/query?query="+url.QueryEscape(`{ viewer { name } }`), nil))(s.t)
 	req.Header.Set("Accept", "text/event-stream")
-	res := must.Get(client.Do(req))(s.t)
+	res := require.Value(client.Do(req))(s.t)
 	defer func() { _ = res.Body.Close() }()
 	text := ""
 	for lines := bufio.NewScanner(res.Body); lines.Scan(); {
@@ -83,13 +83,13 @@ func TestCertificateMakesTheServerServeHTTPS(t *testing.T) {
 		}
 	}
 	conn, _, err := websocket.Dial(t.Context(), "wss"+strings.TrimPrefix(s.URL, "https")+"/query", &websocket.DialOptions{Subprotocols: []string{"graphql-transport-ws"}, HTTPClient: one})
-	must.Do(t, err)
+	require.NoError(t, err)
 	defer func() { _ = conn.CloseNow() }()
 	for _, step := range [][2]string{
 		{`{"type":"connection_init","payload":{"Authorization":"Bearer ` + tokenFor("alice") + `"}}`, `{"type":"connection_ack"}`},
 		{`{"type":"subscribe","id":"1","payload":{"query":"{ viewer { name } }"}}`, `{"type":"next","id":"1","payload":` + isAlice + `}`},
 	} {
-		must.Do(t, conn.Write(t.Context(), websocket.MessageText, []byte(step[0])))
+		require.NoError(t, conn.Write(t.Context(), websocket.MessageText, []byte(step[0])))
 		if _, message, err := conn.Read(t.Context()); err != nil || string(message) != step[1] {
 			t.Errorf("%s %v, want %s", message, err, step[1])
 		}
@@ -129,18 +129,18 @@ func TestRenewedCertificateIsServed(t *testing.T) {
 	}
 	replace := func(path, by string) {
 		t.Helper()
-		text := must.Get(os.ReadFile(by))(t)
-		must.Do(t, os.WriteFile(path, text, 0o600))
+		text := require.Value(os.ReadFile(by))(t)
+		require.NoError(t, os.WriteFile(path, text, 0o600))
 	}
 	if !trusted(trustOld) || trusted(trustNew) {
 		t.Fatal("the old certificate is not served")
 	}
 	replace(key, newKey)
-	must.Soon(s.t, "the log warns of the key without its certificate", func() bool {
+	require.Eventually(s.t, "the log warns of the key without its certificate", func() bool {
 		return trusted(trustOld) && strings.Contains(s.Log(), "changed files cannot be used")
 	})
 	replace(cert, newCert)
-	must.Soon(s.t, "the new certificate is served", func() bool { return trusted(trustNew) })
+	require.Eventually(s.t, "the new certificate is served", func() bool { return trusted(trustNew) })
 	if trusted(trustOld) {
 		t.Error("the old certificate is still served")
 	}
@@ -193,7 +193,7 @@ func TestBrokenConnectionsLeaveNoAddressInTheLog(t *testing.T) {
 			address := strings.TrimPrefix(strings.TrimPrefix(s.URL, "https://"), "http://")
 			for sent, text := range broken {
 				for _, protocols := range [][]string{nil, {"h2"}, {"http/1.1"}} { // nil: without TLS
-					conn := must.Get(from.Dial("tcp", address))(t)
+					conn := require.Value(from.Dial("tcp", address))(t)
 					_ = conn.SetDeadline(time.Now().Add(10 * time.Minute))
 					if name == "TLS" && protocols != nil {
 						encrypted := trust.Clone()

@@ -16,9 +16,9 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
-	"frontpage/tests/must"
 	"frontpage/tests/programtest"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 )
 
 // receiver is a collector of traces by OTLP.
@@ -80,7 +80,7 @@ func TestTracesOfRequestsOperationsAndRoundTrips(t *testing.T) {
 	if _, answer, err := s.socket("query Now { articles { title } }").Read(t.Context()); err != nil {
 		t.Fatalf("ask over a WebSocket: %s (%v)", answer, err)
 	}
-	must.Do(t, redis.Client.Set(t.Context(), "score:", "of another type", 0).Err())
+	require.NoError(t, redis.Client.Set(t.Context(), "score:", "of another type", 0).Err())
 	s.post(http.DefaultClient, `query Front { articles { title } }`, "X-Request-Id", "request-2", "traceparent", "00-"+strings.Repeat("0", 31)+"4-"+parent+"-01")
 	log := s.Stop()
 

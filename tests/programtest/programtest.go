@@ -23,7 +23,7 @@ import (
 	"testing"
 	"time"
 
-	"frontpage/tests/must"
+	"frontpage/tests/require"
 )
 
 const commandTimeout = 30 * time.Minute // for a program that hangs
@@ -78,7 +78,7 @@ func Main(m *testing.M) int {
 // overrides these. It is killed after half an hour or at the end of the test.
 func Command(t testing.TB, env []string, args ...string) *exec.Cmd {
 	t.Helper()
-	must.Do(t, build())
+	require.NoError(t, build())
 	ctx, cancel := context.WithTimeout(context.Background(), commandTimeout)
 	t.Cleanup(cancel)
 	cmd := exec.CommandContext(ctx, program, args...)
@@ -143,8 +143,8 @@ func await(t testing.TB, cmd *exec.Cmd, line *regexp.Regexp) *Server {
 	t.Helper()
 	s := &Server{Cmd: cmd, t: t, logEnd: make(chan struct{})}
 	s.more = sync.NewCond(&s.mu)
-	stderr := must.Get(s.Cmd.StderrPipe())(t)
-	must.Do(t, s.Cmd.Start())
+	stderr := require.Value(s.Cmd.StderrPipe())(t)
+	require.NoError(t, s.Cmd.Start())
 	t.Cleanup(func() { _ = s.Cmd.Process.Kill() })
 	serving := make(chan string, 1)
 	go func() {
@@ -199,7 +199,7 @@ func (s *Server) AwaitLog(text string) string {
 // Stop sends SIGTERM and returns the whole log. The test fails if the program does not end with exit code 0.
 func (s *Server) Stop() string {
 	s.t.Helper()
-	must.Do(s.t, s.Cmd.Process.Signal(syscall.SIGTERM))
+	require.NoError(s.t, s.Cmd.Process.Signal(syscall.SIGTERM))
 	return s.Wait()
 }
 

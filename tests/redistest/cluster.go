@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"frontpage/tests/must"
+	"frontpage/tests/require"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -50,7 +50,7 @@ func StartCluster(tb testing.TB, args ...string) *Cluster {
 		addresses = append(addresses, n.Addr+"@"+bus)
 	}
 	for i, n := range c.Nodes {
-		must.Do(tb, os.WriteFile(filepath.Join(n.folder, "nodes.conf"), []byte(c.topology(i, addresses)), 0o600))
+		require.NoError(tb, os.WriteFile(filepath.Join(n.folder, "nodes.conf"), []byte(c.topology(i, addresses)), 0o600))
 		n.Restart()
 	}
 	c.AwaitHealthy()
@@ -67,7 +67,7 @@ func StartCluster(tb testing.TB, args ...string) *Cluster {
 func newNode(tb testing.TB, args ...string) *Server {
 	tb.Helper()
 	port := UnusedPort(tb)
-	n := must.Get(newServer(append([]string{"--bind", "127.0.0.1", "--port", port}, args...)...))(tb)
+	n := require.Value(newServer(append([]string{"--bind", "127.0.0.1", "--port", port}, args...)...))(tb)
 	tb.Cleanup(n.Close)
 	n.tb, n.Addr = tb, net.JoinHostPort("127.0.0.1", port)
 	return n
@@ -257,7 +257,7 @@ func (c *Cluster) slot(key string) int {
 
 func (c *Cluster) await(what string, done func() bool) {
 	c.tb.Helper()
-	must.Soon(c.tb, what, done)
+	require.Eventually(c.tb, what, done)
 }
 
 // Move is a slot on its way from one primary to another.
@@ -287,7 +287,7 @@ func (c *Cluster) StartMove(key string, to *Server) *Move {
 // MoveKeys moves up to most keys, and returns how many. The options are those of MIGRATE.
 func (m *Move) MoveKeys(most int, options ...any) int {
 	m.cluster.tb.Helper()
-	keys := must.Get(m.from.Client.ClusterGetKeysInSlot(context.Background(), m.slot, most).Result())(m.cluster.tb)
+	keys := require.Value(m.from.Client.ClusterGetKeysInSlot(context.Background(), m.slot, most).Result())(m.cluster.tb)
 	if len(keys) == 0 {
 		return 0
 	}

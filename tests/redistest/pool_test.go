@@ -4,8 +4,8 @@ import (
 	"os"
 	"testing"
 
-	"frontpage/tests/must"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 )
 
 // A test gets a server without data, scripts and clients of the test before, at a path of its own. What that test has
@@ -15,7 +15,7 @@ func TestServerOfThePoolIsLikeAFreshOne(t *testing.T) {
 	var process *os.Process
 	change := func(t *testing.T, s *redistest.Server, command ...any) {
 		t.Helper()
-		must.Do(t, s.Client.Do(t.Context(), command...).Err())
+		require.NoError(t, s.Client.Do(t.Context(), command...).Err())
 	}
 	for name, tt := range map[string]struct {
 		use   func(*testing.T, *redistest.Server)

@@ -16,7 +16,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"frontpage/tests/must"
+	"frontpage/tests/require"
 )
 
 // Server is a private Redis or Valkey that listens on a unix socket, and on a port only as a part of a Cluster or
@@ -38,7 +38,7 @@ type Server struct {
 // a test that kills or pauses it calls Own before. A missing executable fails the test.
 func Start(tb testing.TB) *Server {
 	tb.Helper()
-	s := must.Get(take())(tb)
+	s := require.Value(take())(tb)
 	s.tb = tb
 	tb.Cleanup(s.giveBack)
 	return s
@@ -49,8 +49,8 @@ func Start(tb testing.TB) *Server {
 func (s *Server) Own() *Server {
 	s.tb.Helper()
 	ctx := context.Background()
-	must.Do(s.tb, s.Client.ConfigSet(ctx, "appendonly", "yes").Err())
-	must.Soon(s.tb, "append-only file", func() bool {
+	require.NoError(s.tb, s.Client.ConfigSet(ctx, "appendonly", "yes").Err())
+	require.Eventually(s.tb, "append-only file", func() bool {
 		state := s.Client.Info(ctx, "persistence").Val()
 		return strings.Contains(state, "aof_enabled:1") && strings.Contains(state, "aof_rewrite_in_progress:0") &&
 			strings.Contains(state, "aof_rewrite_scheduled:0")
@@ -154,7 +154,7 @@ func (s *Server) Restart() {
 	if s.fresh != "" {
 		s.tb.Fatal("the server kept nothing: call Own before")
 	}
-	must.Do(s.tb, s.Run())
+	require.NoError(s.tb, s.Run())
 }
 
 // Run starts the server after Kill, and waits until it answers.
@@ -171,7 +171,7 @@ func (s *Server) Run() error {
 		s.process = nil
 		return fmt.Errorf("start redis-server: %w", err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), must.Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), require.Timeout)
 	defer cancel()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()

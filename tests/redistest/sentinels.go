@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"frontpage/tests/must"
+	"frontpage/tests/require"
 )
 
 // master is the name by which Sentinels know their primary.
@@ -46,7 +46,7 @@ func StartSentinels(tb testing.TB, replicas int, args ...string) *Sentinels {
 	}
 	set := rand.Uint64()
 	for i, n := range s.Sentinels {
-		must.Do(tb, os.WriteFile(n.config, []byte(s.configuration(i, set)), 0o600))
+		require.NoError(tb, os.WriteFile(n.config, []byte(s.configuration(i, set)), 0o600))
 		n.Restart()
 	}
 	s.AwaitHealthy()
@@ -109,7 +109,7 @@ func (s *Sentinels) Primary() *Server {
 // AwaitFailover waits until the primary is a server other than before, and returns it.
 func (s *Sentinels) AwaitFailover(before *Server) (now *Server) {
 	s.tb.Helper()
-	must.Soon(s.tb, "failover of "+before.Addr, func() bool {
+	require.Eventually(s.tb, "failover of "+before.Addr, func() bool {
 		now = s.Primary()
 		return now != nil && now != before
 	})
@@ -119,7 +119,7 @@ func (s *Sentinels) AwaitFailover(before *Server) (now *Server) {
 // AwaitHealthy waits until all servers run, all replicas are in step with the primary, and all Sentinels agree on it.
 func (s *Sentinels) AwaitHealthy() {
 	s.tb.Helper()
-	must.Soon(s.tb, "healthy set of Sentinels", func() bool {
+	require.Eventually(s.tb, "healthy set of Sentinels", func() bool {
 		primary := s.Primary()
 		if primary == nil || strings.Count(replication(primary), "state=online") < len(s.Servers)-1 {
 			return false

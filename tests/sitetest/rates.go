@@ -19,7 +19,7 @@ import (
 	"frontpage/endpoint"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/site"
-	"frontpage/tests/must"
+	"frontpage/tests/require"
 )
 
 // WithRates sets rate limits.
@@ -30,7 +30,7 @@ func WithRates(r endpoint.Rates) func(*endpoint.Options) {
 // Import puts n articles of poster into the store, numbered from 1.
 func Import(t *testing.T, client redis.UniversalClient, poster string, n int) *redisrepo.Repo {
 	t.Helper()
-	repo := must.Get(redisrepo.New(t.Context(), client, site.DefaultRules(), redisrepo.WithClock(func() time.Time { return Start })))(t)
+	repo := require.Value(redisrepo.New(t.Context(), client, site.DefaultRules(), redisrepo.WithClock(func() time.Time { return Start })))(t)
 	var batch []redisrepo.Imported
 	for i := 1; i <= n; i++ {
 		batch = append(batch, redisrepo.Imported{ID: site.ArticleID(i), Poster: site.UserName(poster), PostedAt: Start, Votes: 1,
@@ -39,7 +39,7 @@ func Import(t *testing.T, client redis.UniversalClient, poster string, n int) *r
 			continue
 		}
 		_, errs := repo.Import(t.Context(), batch)
-		must.Do(t, errors.Join(errs...))
+		require.NoError(t, errors.Join(errs...))
 		batch = nil
 	}
 	return repo
@@ -68,7 +68,7 @@ func (s *Site) AskBy(client *http.Client, query string, header ...string) (*http
 // RateKeys returns the keys of all rate limit counters in the store, sorted and without their prefix "rate:".
 func RateKeys(t *testing.T, client redis.UniversalClient) []string {
 	t.Helper()
-	keys := must.Get(client.Keys(t.Context(), "rate:*").Result())(t)
+	keys := require.Value(client.Keys(t.Context(), "rate:*").Result())(t)
 	for i, key := range keys {
 		keys[i] = strings.TrimPrefix(key, "rate:")
 	}
@@ -81,7 +81,7 @@ func RateCount(t *testing.T, client redis.UniversalClient, key string) (count in
 	t.Helper()
 	// The amount of the newest part, two times, and the sum of the older parts: see rate.lua.
 	for i, number := range strings.Fields(client.Get(t.Context(), "rate:"+key).Val()) {
-		n := must.Get(strconv.Atoi(number))(t)
+		n := require.Value(strconv.Atoi(number))(t)
 		if i == 0 || i == 3 {
 			count += n
 		}

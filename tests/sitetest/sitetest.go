@@ -27,12 +27,12 @@ import (
 	"frontpage/identity"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/reports"
-	"frontpage/redisrepo/sealing"
+	"frontpage/redisrepo/secretbox"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/store"
 	"frontpage/redisrepo/webhooks"
-	"frontpage/tests/must"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 )
 
 // Start is the first time of a site's clock, which only Advance moves.
@@ -64,7 +64,7 @@ func EachStore(t *testing.T, test func(*testing.T, *Site)) {
 	})
 	t.Run("memory", func(t *testing.T) {
 		t.Parallel()
-		s := must.Get(store.Open(t.Context(), store.Options{URL: "memory://", Timeout: time.Minute, Log: slog.New(slog.DiscardHandler)}))(t)
+		s := require.Value(store.Open(t.Context(), store.Options{URL: "memory://", Timeout: time.Minute, Log: slog.New(slog.DiscardHandler)}))(t)
 		t.Cleanup(func() { _ = s.Close() })
 		test(t, New(t, s.Client, site.DefaultRules()))
 	})
@@ -103,19 +103,19 @@ func NewWith(t *testing.T, client redis.UniversalClient, rules site.Rules, optio
 func newSite(t *testing.T, configure func(*http.Server), client redis.UniversalClient, about graph.Site, rules site.Rules, with []redisrepo.Option, change ...func(*endpoint.Options)) *Site {
 	t.Helper()
 	options := endpoint.DefaultOptions()
-	options.Timeout = must.Patience
+	options.Timeout = require.Timeout
 	options.SharedAnswers = 0 // most tests expect each change of the store at once, and the reads of each query
 	for _, f := range change {
 		f(&options)
 	}
 	if options.Identity == nil {
-		options.Identity = must.Get(identity.New(t.Context(), identity.Options{Development: true, ValidName: endpoint.ValidName}))(t)
+		options.Identity = require.Value(identity.New(t.Context(), identity.Options{Development: true, ValidName: endpoint.ValidName}))(t)
 	}
 	s := &Site{T: t, Client: client, Log: &Log{}, clock: &atomic.Int64{}, Trips: &Trips{listening: make(chan struct{}, 1)}}
 	s.clock.Store(Start.Unix())
 	now := func() time.Time { return time.Unix(s.clock.Load(), 0) }
-	box := must.Get(sealing.New("the secret of the sites of all tests"))(t)
-	repo := must.Get(redisrepo.New(t.Context(), client, rules, append(with, redisrepo.WithClock(now), redisrepo.WithReports(reports.Options{Box: box}), redisrepo.WithWebhooks(webhooks.Options{Box: box}))...))(t)
+	box := require.Value(secretbox.New("the secret of the sites of all tests"))(t)
+	repo := require.Value(redisrepo.New(t.Context(), client, rules, append(with, redisrepo.WithClock(now), redisrepo.WithReports(reports.Options{Box: box}), redisrepo.WithWebhooks(webhooks.Options{Box: box}))...))(t)
 	client.AddHook(s.Trips)
 	s.Repo = repo
 	about.Version, about.SignIn = "test", graph.ByName
@@ -133,7 +133,7 @@ func newSite(t *testing.T, configure func(*http.Server), client redis.UniversalC
 		background.Wait()
 	}
 	t.Cleanup(func() {
-		limit, cancel := context.WithTimeout(context.Background(), must.Patience)
+		limit, cancel := context.WithTimeout(context.Background(), require.Timeout)
 		defer cancel()
 		if err := s.Handler.Shutdown(limit, 0); err != nil {
 			t.Errorf("streams are still open: %v", err)
@@ -143,7 +143,7 @@ func newSite(t *testing.T, configure func(*http.Server), client redis.UniversalC
 	})
 	select {
 	case <-s.Trips.listening:
-	case <-time.After(must.Patience):
+	case <-time.After(require.Timeout):
 		t.Fatal("Listen did not subscribe in time")
 	}
 	s.URL = server.URL
@@ -190,7 +190,7 @@ func (s *Site) AskText(user, query string, vars ...any) string {
 	if user != "" {
 		header = []string{"X-User-ID", user}
 	}
-	_, text := s.PostJSON(string(must.Get(json.Marshal(map[string]any{"query": query, "variables": variables}))(s.T)), header...)
+	_, text := s.PostJSON(string(require.Value(json.Marshal(map[string]any{"query": query, "variables": variables}))(s.T)), header...)
 	return text
 }
 
@@ -221,7 +221,7 @@ func (s *Site) try(by http.RoundTripper, method, target, body string, header ...
 func (s *Site) Send(method, target, body string, header ...string) (*http.Response, string) {
 	s.T.Helper()
 	res, text, err := s.try(http.DefaultTransport, method, target, body, header...)
-	must.Do(s.T, err)
+	require.NoError(s.T, err)
 	return res, text
 }
 
@@ -240,7 +240,7 @@ func (s *Site) PostJSON(body string, header ...string) (*http.Response, string) 
 // PostQuery posts a query without variables, and returns the body of the response.
 func (s *Site) PostQuery(query string, header ...string) string {
 	s.T.Helper()
-	_, body := s.PostJSON(string(must.Get(json.Marshal(map[string]string{"query": query}))(s.T)), header...)
+	_, body := s.PostJSON(string(require.Value(json.Marshal(map[string]string{"query": query}))(s.T)), header...)
 	return body
 }
 

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"frontpage/tests/must"
+	"frontpage/tests/require"
 
 	"github.com/coder/websocket"
 )
@@ -34,7 +34,7 @@ type Message struct {
 
 // Dial opens a WebSocket. header holds pairs of name and value.
 func (s *Site) Dial(options websocket.DialOptions, header ...string) (*websocket.Conn, *http.Response, error) {
-	ctx, cancel := context.WithTimeout(s.T.Context(), must.Patience)
+	ctx, cancel := context.WithTimeout(s.T.Context(), require.Timeout)
 	defer cancel()
 	options.HTTPHeader = http.Header{}
 	AddHeaders(options.HTTPHeader, header...)
@@ -45,7 +45,7 @@ func (s *Site) Dial(options websocket.DialOptions, header ...string) (*websocket
 func (s *Site) OpenSocket(header ...string) *Socket {
 	s.T.Helper()
 	conn, _, err := s.Dial(websocket.DialOptions{Subprotocols: []string{Subprotocol}}, header...)
-	must.Do(s.T, err)
+	require.NoError(s.T, err)
 	return s.SocketOver(conn)
 }
 
@@ -79,7 +79,7 @@ func (w *Socket) Begin(payload string) {
 // Send sends a text message.
 func (w *Socket) Send(text string) {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), must.Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), require.Timeout)
 	defer cancel()
 	if err := w.Conn.Write(ctx, websocket.MessageText, []byte(text)); err != nil {
 		w.t.Fatalf("send %.200s: %v", text, err)
@@ -97,7 +97,7 @@ func (w *Socket) Subscribe(id, query, vars string) {
 
 // TryRead reads one message.
 func (w *Socket) TryRead() (f Message, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), must.Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), require.Timeout)
 	defer cancel()
 	_, data, err := w.Conn.Read(ctx)
 	if err == nil {
@@ -109,7 +109,7 @@ func (w *Socket) TryRead() (f Message, err error) {
 // Read reads one message, and fails the test if there is an error.
 func (w *Socket) Read() Message {
 	w.t.Helper()
-	return must.Get(w.TryRead())(w.t)
+	return require.Value(w.TryRead())(w.t)
 }
 
 // Want reads a message and compares it as text.

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"frontpage/tests/must"
+	"frontpage/tests/require"
 )
 
 // Stream is the client's end of server-sent events.
@@ -28,18 +28,18 @@ func (s *Site) Stream(query string, header ...string) *Stream {
 	s.T.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	s.T.Cleanup(cancel)
-	req := must.Get(http.NewRequestWithContext(ctx, http.MethodGet, s.URL+"?query="+url.QueryEscape(query), nil))(s.T)
+	req := require.Value(http.NewRequestWithContext(ctx, http.MethodGet, s.URL+"?query="+url.QueryEscape(query), nil))(s.T)
 	req.Header.Set("Accept", "text/event-stream")
 	AddHeaders(req.Header, header...)
-	defer time.AfterFunc(must.Patience, cancel).Stop()
-	res := must.Get((&http.Transport{DisableKeepAlives: true, DisableCompression: true}).RoundTrip(req))(s.T)
+	defer time.AfterFunc(require.Timeout, cancel).Stop()
+	res := require.Value((&http.Transport{DisableKeepAlives: true, DisableCompression: true}).RoundTrip(req))(s.T)
 	s.T.Cleanup(func() { _ = res.Body.Close() })
 	return &Stream{t: s.T, site: s, Res: res, Body: bufio.NewReader(res.Body), Cancel: cancel}
 }
 
 func (e *Stream) line() string {
 	e.t.Helper()
-	defer time.AfterFunc(must.Patience, e.Cancel).Stop()
+	defer time.AfterFunc(require.Timeout, e.Cancel).Stop()
 	line, err := e.Body.ReadString('\n')
 	if err != nil {
 		e.t.Fatalf("the stream ended after %q: %v", line, err)

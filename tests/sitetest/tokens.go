@@ -23,7 +23,7 @@ import (
 
 	"frontpage/endpoint"
 	"frontpage/identity"
-	"frontpage/tests/must"
+	"frontpage/tests/require"
 )
 
 // The issuer, audience and secret of the tests' tokens.
@@ -50,7 +50,7 @@ func NewKeyring(t *testing.T) *Keyring {
 	k.EC, errs[2] = ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	k.StrangeEC, errs[3] = ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	_, k.Ed25519, errs[4] = ed25519.GenerateKey(rand.Reader)
-	must.Do(t, errors.Join(errs[:]...))
+	require.NoError(t, errors.Join(errs[:]...))
 	return &k
 }
 
@@ -59,14 +59,14 @@ func (k *Keyring) File(t *testing.T) string {
 	t.Helper()
 	set := `{"keys":[` + JWK("rsa", k.RSA) + "," + JWK("ec", k.EC) + "," + JWK("ed", k.Ed25519) + `]}`
 	path := filepath.Join(t.TempDir(), "jwks.json")
-	must.Do(t, os.WriteFile(path, []byte(set), 0o600))
+	require.NoError(t, os.WriteFile(path, []byte(set), 0o600))
 	return path
 }
 
 // PublicPEM returns the public RSA key in PEM.
 func (k *Keyring) PublicPEM(t *testing.T) string {
 	t.Helper()
-	der := must.Get(x509.MarshalPKIXPublicKey(k.RSA.Public()))(t)
+	der := require.Value(x509.MarshalPKIXPublicKey(k.RSA.Public()))(t)
 	return string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}))
 }
 
@@ -80,7 +80,7 @@ func JWK(id string, private crypto.Signer, more ...string) string {
 	case *rsa.PublicKey:
 		members = []string{`"kty":"RSA"`, `"n":"` + Base64URL(public.N.Bytes()) + `"`, `"e":"` + Base64URL(big.NewInt(int64(public.E)).Bytes()) + `"`}
 	case *ecdsa.PublicKey:
-		point := must.Have(public.Bytes())
+		point := require.Must(public.Bytes())
 		x, y := Base64URL(point[1:1+len(point)/2]), Base64URL(point[1+len(point)/2:])
 		members = []string{`"kty":"EC"`, `"crv":"` + public.Params().Name + `"`, `"x":"` + x + `"`, `"y":"` + y + `"`}
 	case ed25519.PublicKey:
@@ -156,7 +156,7 @@ func Token(changes ...string) string { return SignToken(HeaderHS, Claims(changes
 func WithIdentity(t *testing.T, o identity.Options) func(*endpoint.Options) {
 	t.Helper()
 	o.ValidName = endpoint.ValidName
-	v := must.Get(identity.New(t.Context(), o))(t)
+	v := require.Value(identity.New(t.Context(), o))(t)
 	return func(options *endpoint.Options) { options.Identity = v }
 }
 

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"testing"
 
-	"frontpage/tests/must"
+	"frontpage/tests/require"
 
 	"github.com/vektah/gqlparser/v2"
 	graphql "github.com/vektah/gqlparser/v2/ast"
@@ -28,70 +28,70 @@ const (
 
 // allowed lists, for each package, all packages of this module that it may import, tests aside.
 var allowed = map[string][]string{
-	".":                  {"telemetry/admin", "exchange/csvimport", "webhooks", "exchange/demo", "endpoint", "exchange/export", "redisrepo/failover", "site/feeds", "graph", "settings/manual", "telemetry/metrics", "telemetry/outages", "site/pages", "redisrepo", "redisrepo/check", "redisrepo/erase", "redisrepo/events", "redisrepo/layout", "redisrepo/lists", "redisrepo/preview", "redisrepo/site", "redisrepo/transfer", "redisrepo/webhooks", "redisrepo/wire", "settings", "identity/signin", "redisrepo/store", "telemetry/tracing", "site/web"},
-	"settings":           {"endpoint", "site/feeds", "identity", "site/pages", "redisrepo/keys", "redisrepo/reports", "redisrepo/site", "redisrepo/webhooks", "redisrepo/wire", "redisrepo/store/reload", "redisrepo/sealing", "identity/signin", "redisrepo/store", "site/web"},
-	"graph":              {"endpoint", "redisrepo/failover", "endpoint/plan", "redisrepo", "redisrepo/casts", "redisrepo/denials", "redisrepo/erase", "redisrepo/events", "redisrepo/lists", "redisrepo/live", "redisrepo/personal", "redisrepo/rankings", "redisrepo/rates", "redisrepo/reports", "redisrepo/saved", "redisrepo/site", "redisrepo/voids", "redisrepo/webhooks", "redisrepo/rings"},
-	"endpoint/plan":      {},
-	"endpoint":           {"endpoint/measure", "redisrepo/failover", "identity", "endpoint/plan", "redisrepo", "redisrepo/events", "redisrepo/live", "redisrepo/rates", "redisrepo/site", "endpoint/sharing"},
-	"identity":           {},
-	"webhooks":           {"redisrepo/failover", "redisrepo", "redisrepo/events", "redisrepo/lease", "redisrepo/site", "redisrepo/webhooks"},
-	"endpoint/measure":   {},
-	"site/feeds":         {"redisrepo/failover", "redisrepo", "redisrepo/lists", "redisrepo/rates", "redisrepo/site", "endpoint/sharing"},
-	"identity/signin":    {"identity", "redisrepo", "redisrepo/rates", "redisrepo/sessions", "redisrepo/site"},
-	"site/cards":         {},
-	"site/pages":         {"site/cards", "endpoint", "redisrepo/failover", "site/feeds", "identity", "redisrepo", "redisrepo/rates", "redisrepo/site", "endpoint/sharing", "site/web"},
-	"endpoint/sharing":   {},
-	"telemetry/admin":    {},
-	"telemetry/metrics":  {"webhooks", "endpoint", "redisrepo/failover", "redisrepo"},
-	"site/web":           {},
-	"settings/manual":    {},
-	"telemetry/outages":  {"redisrepo/failover"},
-	"telemetry/tracing":  {"endpoint"},
-	"exchange/csvimport": {"redisrepo", "redisrepo/site"},
-	"exchange/export":    {"redisrepo", "redisrepo/denials", "redisrepo/descriptions", "redisrepo/lists", "redisrepo/rankings", "redisrepo/saved", "redisrepo/site", "redisrepo/transfer"},
-	"exchange/demo":      {"exchange/csvimport", "redisrepo", "redisrepo/check", "redisrepo/lists", "redisrepo/site"},
+	".":                   {"telemetry/admin", "exchange/csvimport", "webhooks", "exchange/demo", "endpoint", "exchange/export", "redisrepo/failover", "site/feeds", "graph", "settings/manual", "telemetry/metrics", "telemetry/outagelog", "site/pages", "redisrepo", "redisrepo/check", "redisrepo/erase", "redisrepo/events", "redisrepo/layout", "redisrepo/lists", "redisrepo/preview", "redisrepo/site", "redisrepo/transfer", "redisrepo/webhooks", "redisrepo/wire", "settings", "identity/signin", "redisrepo/store", "telemetry/tracing", "site/web"},
+	"settings":            {"endpoint", "site/feeds", "identity", "site/pages", "redisrepo/keys", "redisrepo/reports", "redisrepo/site", "redisrepo/webhooks", "redisrepo/wire", "redisrepo/store/watchfile", "redisrepo/secretbox", "identity/signin", "redisrepo/store", "site/web"},
+	"graph":               {"endpoint", "redisrepo/failover", "endpoint/plan", "redisrepo", "redisrepo/casts", "redisrepo/denials", "redisrepo/erase", "redisrepo/events", "redisrepo/lists", "redisrepo/live", "redisrepo/personal", "redisrepo/rankings", "redisrepo/rates", "redisrepo/reports", "redisrepo/saved", "redisrepo/site", "redisrepo/voids", "redisrepo/webhooks", "redisrepo/rings"},
+	"endpoint/plan":       {},
+	"endpoint":            {"endpoint/measure", "redisrepo/failover", "identity", "endpoint/plan", "redisrepo", "redisrepo/events", "redisrepo/live", "redisrepo/rates", "redisrepo/site", "endpoint/sharing"},
+	"identity":            {},
+	"webhooks":            {"redisrepo/failover", "redisrepo", "redisrepo/events", "redisrepo/lease", "redisrepo/site", "redisrepo/webhooks"},
+	"endpoint/measure":    {},
+	"site/feeds":          {"redisrepo/failover", "redisrepo", "redisrepo/lists", "redisrepo/rates", "redisrepo/site", "endpoint/sharing"},
+	"identity/signin":     {"identity", "redisrepo", "redisrepo/rates", "redisrepo/sessions", "redisrepo/site"},
+	"site/cards":          {},
+	"site/pages":          {"site/cards", "endpoint", "redisrepo/failover", "site/feeds", "identity", "redisrepo", "redisrepo/rates", "redisrepo/site", "endpoint/sharing", "site/web"},
+	"endpoint/sharing":    {},
+	"telemetry/admin":     {},
+	"telemetry/metrics":   {"webhooks", "endpoint", "redisrepo/failover", "redisrepo"},
+	"site/web":            {},
+	"settings/manual":     {},
+	"telemetry/outagelog": {"redisrepo/failover"},
+	"telemetry/tracing":   {"endpoint"},
+	"exchange/csvimport":  {"redisrepo", "redisrepo/site"},
+	"exchange/export":     {"redisrepo", "redisrepo/denials", "redisrepo/descriptions", "redisrepo/lists", "redisrepo/rankings", "redisrepo/saved", "redisrepo/site", "redisrepo/transfer"},
+	"exchange/demo":       {"exchange/csvimport", "redisrepo", "redisrepo/check", "redisrepo/lists", "redisrepo/site"},
 
 	// The rooms of the store, lowest first: each imports only those above it here.
-	"redisrepo/store/reload": {},
-	"redisrepo/store":        {"redisrepo/store/reload"},
-	"redisrepo/sealing":      {},
-	"redisrepo/rings":        {},
-	"redisrepo/failover":     {},
-	"redisrepo/site":         {},
-	"redisrepo/keys":         {"redisrepo/site"},
-	"redisrepo/wire":         {"redisrepo/failover", "redisrepo/keys", "redisrepo/site"},
-	"redisrepo/rates":        {"redisrepo/failover", "redisrepo/keys", "redisrepo/site", "redisrepo/wire"},
-	"redisrepo/sessions":     {"redisrepo/failover", "redisrepo/keys", "redisrepo/site", "redisrepo/wire"},
-	"redisrepo/articles":     {"redisrepo/failover", "redisrepo/keys", "redisrepo/site", "redisrepo/wire"},
-	"redisrepo/events":       {"redisrepo/failover", "redisrepo/keys", "redisrepo/site", "redisrepo/wire"},
-	"redisrepo/denials":      {"redisrepo/failover", "redisrepo/events", "redisrepo/keys", "redisrepo/site", "redisrepo/wire"},
-	"redisrepo/lists":        {"redisrepo/failover", "redisrepo/articles", "redisrepo/keys", "redisrepo/site", "redisrepo/wire"},
-	"redisrepo/rankings":     {"redisrepo/failover", "redisrepo/keys", "redisrepo/lists", "redisrepo/site", "redisrepo/views", "redisrepo/wire"},
-	"redisrepo/casts":        {"redisrepo/failover", "redisrepo/articles", "redisrepo/keys", "redisrepo/site", "redisrepo/wire", "redisrepo/rings"},
-	"redisrepo/voids":        {"redisrepo/failover", "redisrepo/articles", "redisrepo/casts", "redisrepo/keys", "redisrepo/site", "redisrepo/wire"},
-	"redisrepo/reports":      {"redisrepo/failover", "redisrepo/articles", "redisrepo/events", "redisrepo/keys", "redisrepo/rankings", "redisrepo/site", "redisrepo/views", "redisrepo/wire", "redisrepo/sealing"},
-	"redisrepo/layout":       {"redisrepo/failover", "redisrepo/articles", "redisrepo/casts", "redisrepo/events", "redisrepo/keys", "redisrepo/lists", "redisrepo/rankings", "redisrepo/sessions", "redisrepo/site", "redisrepo/views", "redisrepo/wire"},
-	"redisrepo/views":        {"redisrepo/failover", "redisrepo/keys", "redisrepo/site", "redisrepo/wire"},
-	"redisrepo/live":         {"redisrepo/failover", "redisrepo/articles", "redisrepo/casts", "redisrepo/events", "redisrepo/keys", "redisrepo/lists", "redisrepo/site", "redisrepo/wire"},
-	"redisrepo/descriptions": {"redisrepo/failover", "redisrepo/events", "redisrepo/site", "redisrepo/wire"},
-	"redisrepo/lease":        {"redisrepo/failover", "redisrepo/site", "redisrepo/wire"},
-	"redisrepo/webhooks":     {"redisrepo/failover", "redisrepo/events", "redisrepo/keys", "redisrepo/site", "redisrepo/wire", "redisrepo/sealing"},
-	"redisrepo/retention":    {"redisrepo/failover", "redisrepo/keys", "redisrepo/site", "redisrepo/wire"},
-	"redisrepo/saved":        {"redisrepo/failover", "redisrepo/keys", "redisrepo/lists", "redisrepo/site", "redisrepo/wire"},
-	"redisrepo/personal":     {"redisrepo/failover", "redisrepo/articles", "redisrepo/casts", "redisrepo/denials", "redisrepo/events", "redisrepo/reports", "redisrepo/saved", "redisrepo/sessions", "redisrepo/site", "redisrepo/voids", "redisrepo/wire"},
-	"redisrepo/newcomers":    {"redisrepo/failover", "redisrepo/casts", "redisrepo/sessions", "redisrepo/site", "redisrepo/wire"},
-	"redisrepo":              {"redisrepo/failover", "redisrepo/articles", "redisrepo/casts", "redisrepo/denials", "redisrepo/descriptions", "redisrepo/events", "redisrepo/keys", "redisrepo/layout", "redisrepo/lease", "redisrepo/lists", "redisrepo/live", "redisrepo/newcomers", "redisrepo/personal", "redisrepo/rankings", "redisrepo/rates", "redisrepo/reports", "redisrepo/retention", "redisrepo/saved", "redisrepo/sessions", "redisrepo/site", "redisrepo/views", "redisrepo/voids", "redisrepo/webhooks", "redisrepo/wire"},
-	"redisrepo/check":        {"redisrepo/failover", "redisrepo", "redisrepo/articles", "redisrepo/casts", "redisrepo/events", "redisrepo/keys", "redisrepo/layout", "redisrepo/lists", "redisrepo/rankings", "redisrepo/site", "redisrepo/views", "redisrepo/voids", "redisrepo/wire"},
-	"redisrepo/erase":        {"redisrepo/failover", "redisrepo", "redisrepo/denials", "redisrepo/keys", "redisrepo/site", "redisrepo/wire"},
-	"redisrepo/transfer":     {"redisrepo/failover", "redisrepo", "redisrepo/articles", "redisrepo/casts", "redisrepo/check", "redisrepo/denials", "redisrepo/descriptions", "redisrepo/erase", "redisrepo/events", "redisrepo/keys", "redisrepo/layout", "redisrepo/lists", "redisrepo/rankings", "redisrepo/reports", "redisrepo/saved", "redisrepo/site", "redisrepo/voids", "redisrepo/wire"},
-	"redisrepo/preview":      {"redisrepo/failover", "redisrepo", "redisrepo/layout", "redisrepo/lists", "redisrepo/site"},
-	"graph/generate":         {}, // runs at development time only
+	"redisrepo/store/watchfile": {},
+	"redisrepo/store":           {"redisrepo/store/watchfile"},
+	"redisrepo/secretbox":       {},
+	"redisrepo/rings":           {},
+	"redisrepo/failover":        {},
+	"redisrepo/site":            {},
+	"redisrepo/keys":            {"redisrepo/site"},
+	"redisrepo/wire":            {"redisrepo/failover", "redisrepo/keys", "redisrepo/site"},
+	"redisrepo/rates":           {"redisrepo/failover", "redisrepo/keys", "redisrepo/site", "redisrepo/wire"},
+	"redisrepo/sessions":        {"redisrepo/failover", "redisrepo/keys", "redisrepo/site", "redisrepo/wire"},
+	"redisrepo/articles":        {"redisrepo/failover", "redisrepo/keys", "redisrepo/site", "redisrepo/wire"},
+	"redisrepo/events":          {"redisrepo/failover", "redisrepo/keys", "redisrepo/site", "redisrepo/wire"},
+	"redisrepo/denials":         {"redisrepo/failover", "redisrepo/events", "redisrepo/keys", "redisrepo/site", "redisrepo/wire"},
+	"redisrepo/lists":           {"redisrepo/failover", "redisrepo/articles", "redisrepo/keys", "redisrepo/site", "redisrepo/wire"},
+	"redisrepo/rankings":        {"redisrepo/failover", "redisrepo/keys", "redisrepo/lists", "redisrepo/site", "redisrepo/views", "redisrepo/wire"},
+	"redisrepo/casts":           {"redisrepo/failover", "redisrepo/articles", "redisrepo/keys", "redisrepo/site", "redisrepo/wire", "redisrepo/rings"},
+	"redisrepo/voids":           {"redisrepo/failover", "redisrepo/articles", "redisrepo/casts", "redisrepo/keys", "redisrepo/site", "redisrepo/wire"},
+	"redisrepo/reports":         {"redisrepo/failover", "redisrepo/articles", "redisrepo/events", "redisrepo/keys", "redisrepo/rankings", "redisrepo/site", "redisrepo/views", "redisrepo/wire", "redisrepo/secretbox"},
+	"redisrepo/layout":          {"redisrepo/failover", "redisrepo/articles", "redisrepo/casts", "redisrepo/events", "redisrepo/keys", "redisrepo/lists", "redisrepo/rankings", "redisrepo/sessions", "redisrepo/site", "redisrepo/views", "redisrepo/wire"},
+	"redisrepo/views":           {"redisrepo/failover", "redisrepo/keys", "redisrepo/site", "redisrepo/wire"},
+	"redisrepo/live":            {"redisrepo/failover", "redisrepo/articles", "redisrepo/casts", "redisrepo/events", "redisrepo/keys", "redisrepo/lists", "redisrepo/site", "redisrepo/wire"},
+	"redisrepo/descriptions":    {"redisrepo/failover", "redisrepo/events", "redisrepo/site", "redisrepo/wire"},
+	"redisrepo/lease":           {"redisrepo/failover", "redisrepo/site", "redisrepo/wire"},
+	"redisrepo/webhooks":        {"redisrepo/failover", "redisrepo/events", "redisrepo/keys", "redisrepo/site", "redisrepo/wire", "redisrepo/secretbox"},
+	"redisrepo/retention":       {"redisrepo/failover", "redisrepo/keys", "redisrepo/site", "redisrepo/wire"},
+	"redisrepo/saved":           {"redisrepo/failover", "redisrepo/keys", "redisrepo/lists", "redisrepo/site", "redisrepo/wire"},
+	"redisrepo/personal":        {"redisrepo/failover", "redisrepo/articles", "redisrepo/casts", "redisrepo/denials", "redisrepo/events", "redisrepo/reports", "redisrepo/saved", "redisrepo/sessions", "redisrepo/site", "redisrepo/voids", "redisrepo/wire"},
+	"redisrepo/newcomers":       {"redisrepo/failover", "redisrepo/casts", "redisrepo/sessions", "redisrepo/site", "redisrepo/wire"},
+	"redisrepo":                 {"redisrepo/failover", "redisrepo/articles", "redisrepo/casts", "redisrepo/denials", "redisrepo/descriptions", "redisrepo/events", "redisrepo/keys", "redisrepo/layout", "redisrepo/lease", "redisrepo/lists", "redisrepo/live", "redisrepo/newcomers", "redisrepo/personal", "redisrepo/rankings", "redisrepo/rates", "redisrepo/reports", "redisrepo/retention", "redisrepo/saved", "redisrepo/sessions", "redisrepo/site", "redisrepo/views", "redisrepo/voids", "redisrepo/webhooks", "redisrepo/wire"},
+	"redisrepo/check":           {"redisrepo/failover", "redisrepo", "redisrepo/articles", "redisrepo/casts", "redisrepo/events", "redisrepo/keys", "redisrepo/layout", "redisrepo/lists", "redisrepo/rankings", "redisrepo/site", "redisrepo/views", "redisrepo/voids", "redisrepo/wire"},
+	"redisrepo/erase":           {"redisrepo/failover", "redisrepo", "redisrepo/denials", "redisrepo/keys", "redisrepo/site", "redisrepo/wire"},
+	"redisrepo/transfer":        {"redisrepo/failover", "redisrepo", "redisrepo/articles", "redisrepo/casts", "redisrepo/check", "redisrepo/denials", "redisrepo/descriptions", "redisrepo/erase", "redisrepo/events", "redisrepo/keys", "redisrepo/layout", "redisrepo/lists", "redisrepo/rankings", "redisrepo/reports", "redisrepo/saved", "redisrepo/site", "redisrepo/voids", "redisrepo/wire"},
+	"redisrepo/preview":         {"redisrepo/failover", "redisrepo", "redisrepo/layout", "redisrepo/lists", "redisrepo/site"},
+	"graph/generate":            {}, // runs at development time only
 
 	// For tests only.
-	"tests/must":        {},
-	"tests/redistest":   {"tests/must"},
-	"tests/programtest": {"tests/must"},
-	"tests/sitetest":    {"endpoint", "graph", "identity", "tests/must", "redisrepo", "redisrepo/reports", "redisrepo/site", "redisrepo/webhooks", "tests/redistest", "redisrepo/sealing", "redisrepo/store"},
+	"tests/require":     {},
+	"tests/redistest":   {"tests/require"},
+	"tests/programtest": {"tests/require"},
+	"tests/sitetest":    {"endpoint", "graph", "identity", "tests/require", "redisrepo", "redisrepo/reports", "redisrepo/site", "redisrepo/webhooks", "tests/redistest", "redisrepo/secretbox", "redisrepo/store"},
 	"tests/benchmarks":  {},
 	"tests/costs":       {},
 	"tests/cluster":     {},
@@ -167,8 +167,8 @@ var generic = map[string]string{
 // Package endpoint names no type and no field of the schema. It knows the rates, watches and errors of the site.
 func TestEndpointNamesNothingOfTheSchema(t *testing.T) {
 	t.Parallel()
-	text := must.Get(os.ReadFile(filepath.Join(root, "schema.graphqls")))(t)
-	schema := must.Get(gqlparser.LoadSchema(&graphql.Source{Name: "schema.graphqls", Input: string(text)}))(t)
+	text := require.Value(os.ReadFile(filepath.Join(root, "schema.graphqls")))(t)
+	schema := require.Value(gqlparser.LoadSchema(&graphql.Source{Name: "schema.graphqls", Input: string(text)}))(t)
 	named := map[string]bool{}
 	for name, definition := range schema.Types {
 		if definition.BuiltIn || strings.HasPrefix(name, "__") {
@@ -191,7 +191,7 @@ func TestEndpointNamesNothingOfTheSchema(t *testing.T) {
 			continue
 		}
 		positions := token.NewFileSet()
-		file := must.Get(parser.ParseFile(positions, name, nil, parser.SkipObjectResolution))(t)
+		file := require.Value(parser.ParseFile(positions, name, nil, parser.SkipObjectResolution))(t)
 		ast.Inspect(file, func(n ast.Node) bool {
 			literal, ok := n.(*ast.BasicLit)
 			if !ok || literal.Kind != token.STRING {

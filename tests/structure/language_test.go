@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"frontpage/tests/must"
+	"frontpage/tests/require"
 )
 
 // unwanted are the phrases of the glossary of CONTRIBUTING.md that no sentence needs, each written here with a break (|)
@@ -46,7 +46,7 @@ func written(t *testing.T) map[string][]byte {
 	t.Helper()
 	list := exec.Command("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
 	list.Dir = root
-	out := must.Get(list.Output())(t)
+	out := require.Value(list.Output())(t)
 	texts := map[string][]byte{}
 	for name := range strings.SplitSeq(strings.TrimSuffix(string(out), "\x00"), "\x00") {
 		text, err := os.ReadFile(filepath.Join(root, name))

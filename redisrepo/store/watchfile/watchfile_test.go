@@ -1,4 +1,4 @@
-package reload_test
+package watchfile_test
 
 import (
 	"bytes"
@@ -11,8 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"frontpage/redisrepo/store/reload"
-	"frontpage/tests/must"
+	"frontpage/redisrepo/store/watchfile"
+	"frontpage/tests/require"
 )
 
 func join(contents [][]byte) (string, error) {
@@ -30,12 +30,12 @@ func TestLatestFollowsTheFiles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		write := func(path, text string) {
 			t.Helper()
-			must.Do(t, os.WriteFile(path, []byte(text), 0o600))
+			require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 		}
 		write(a, "1")
 		write(b, "2")
 		var log bytes.Buffer
-		files := must.Get(reload.Read(slog.New(slog.NewTextHandler(&log, nil)), join, a, b))(t)
+		files := require.Value(watchfile.Read(slog.New(slog.NewTextHandler(&log, nil)), join, a, b))(t)
 		for _, step := range []struct {
 			change func()
 			want   string
@@ -56,9 +56,9 @@ func TestLatestFollowsTheFiles(t *testing.T) {
 				t.Errorf("at once: %q, want %q", got, before)
 			}
 			log.Reset()
-			<-time.After(reload.Interval)
+			<-time.After(watchfile.Interval)
 			if got := files.Latest(); got != step.want {
-				t.Errorf("after %v: %q, want %q", reload.Interval, got, step.want)
+				t.Errorf("after %v: %q, want %q", watchfile.Interval, got, step.want)
 			}
 			if got := log.String(); (got == "") != (step.logged == "") || !strings.Contains(got, step.logged) {
 				t.Errorf("the log has %q, want %q", got, step.logged)
@@ -70,11 +70,11 @@ func TestLatestFollowsTheFiles(t *testing.T) {
 func TestUnusableFilesAreRefused(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "a")
-	if _, err := reload.Read(slog.New(slog.DiscardHandler), join, path); !errors.Is(err, os.ErrNotExist) {
+	if _, err := watchfile.Read(slog.New(slog.DiscardHandler), join, path); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a missing file: %v, want that it does not exist", err)
 	}
-	must.Do(t, os.WriteFile(path, []byte("broken"), 0o600))
-	if _, err := reload.Read(slog.New(slog.DiscardHandler), join, path); err == nil || !strings.Contains(err.Error(), "it is broken") {
+	require.NoError(t, os.WriteFile(path, []byte("broken"), 0o600))
+	if _, err := watchfile.Read(slog.New(slog.DiscardHandler), join, path); err == nil || !strings.Contains(err.Error(), "it is broken") {
 		t.Errorf("a broken file: %v, want that it is broken", err)
 	}
 }

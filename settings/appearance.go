@@ -14,8 +14,8 @@ import (
 	"frontpage/site/web"
 )
 
-// Looks are the settings of how the site looks, and in which language it speaks.
-type Looks struct {
+// Appearance are the settings of how the site looks, and in which language it speaks.
+type Appearance struct {
 	SiteName     string   `default:"Frontpage" help:"Name of the site, one line of at most 40 characters."`
 	SiteAbout    string   `placeholder:"TEXT" help:"What the site is about, one line of at most 200 characters, for search engines and previews."`
 	SiteLanguage string   `default:"en" help:"Language of the site's texts: ${languages}. Error messages of the API are in English."`
@@ -33,7 +33,7 @@ const (
 	maxRules     = 10
 )
 
-func (s *Looks) check() error {
+func (s *Appearance) check() error {
 	if s.SiteName == "" {
 		return Invalid(errors.New("it is empty"), "site-name")
 	}
@@ -73,7 +73,7 @@ func checkLine(text string, most int) error {
 }
 
 // logo reads FRONTPAGE_SITE_LOGO. Without one, it returns none.
-func (s *Looks) logo() (web.Logo, error) {
+func (s *Appearance) logo() (web.Logo, error) {
 	if s.SiteLogo == "" {
 		return web.Logo{}, nil
 	}
@@ -93,7 +93,7 @@ func (s *Looks) logo() (web.Logo, error) {
 	return web.Logo{}, Invalid(fmt.Errorf("%s is neither an SVG nor a PNG file", s.SiteLogo), "site-logo")
 }
 
-func (s *Looks) links() (links []web.Link, err error) {
+func (s *Appearance) links() (links []web.Link, err error) {
 	for _, pair := range s.SiteLinks {
 		text, target, found := strings.Cut(pair, "=")
 		u, err := url.Parse(target)
@@ -112,7 +112,7 @@ func (s *Looks) links() (links []web.Link, err error) {
 }
 
 // rules returns the site's rules. Each can be the basis of a removal.
-func (s *Looks) rules() (rules []string, err error) {
+func (s *Appearance) rules() (rules []string, err error) {
 	for rule := range strings.FieldsFuncSeq(s.RulesInWords, func(c rune) bool { return c == ';' || c == '\n' }) {
 		if rule = strings.TrimSpace(rule); rule == "" {
 			continue

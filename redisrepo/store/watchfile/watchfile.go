@@ -1,5 +1,5 @@
-// Package reload keeps what is made of files, such as certificates, up to date while the program runs.
-package reload
+// Package watchfile keeps what is made of files, such as certificates, up to date while the program runs.
+package watchfile
 
 import (
 	"bytes"

@@ -37,11 +37,11 @@ func FailFast(ctx context.Context) context.Context {
 	return context.WithValue(ctx, outageKey{}, new(outage))
 }
 
-// patience is a hook that limits how long one call waits: for a connection, a reply, and the repetition of both. It
+// timeoutHook is a hook that limits how long one call waits: for a connection, a reply, and the repetition of both. It
 // repeats the commands that go-redis does not, so that a reply that was lost is an outage only if the next one is, too.
-type patience struct {
+type timeoutHook struct {
 	limit time.Duration
-	start *persistence // for the calls of a start
+	start *retryHook // for the calls of a start
 }
 
 // LimitWaiting limits how long each call of a client waits. With one Redis that is twice the client's timeout, whatever
@@ -51,14 +51,14 @@ type patience struct {
 func LimitWaiting(client redis.UniversalClient) {
 	switch c := client.(type) {
 	case *redis.ClusterClient:
-		c.AddHook(&persistence{reload: c.ReloadState, quick: 2 * c.Options().ReadTimeout})
+		c.AddHook(&retryHook{reload: c.ReloadState, quick: 2 * c.Options().ReadTimeout})
 	case *redis.Client:
 		limit := 2 * c.Options().ReadTimeout
 		switch {
 		case c.Options().Addr == sentinelAddress:
-			c.AddHook(&persistence{quick: limit})
+			c.AddHook(&retryHook{quick: limit})
 		case limit > 0:
-			c.AddHook(patience{limit: limit, start: &persistence{quick: limit}})
+			c.AddHook(timeoutHook{limit: limit, start: &retryHook{quick: limit}})
 		}
 	}
 }
@@ -66,9 +66,9 @@ func LimitWaiting(client redis.UniversalClient) {
 // sentinelAddress is what go-redis calls the address of a client that asks Sentinel for it.
 const sentinelAddress = "FailoverClient"
 
-func (patience) DialHook(next redis.DialHook) redis.DialHook { return next }
+func (timeoutHook) DialHook(next redis.DialHook) redis.DialHook { return next }
 
-func (h patience) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+func (h timeoutHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return asPipeline(next, h.ProcessPipelineHook)
 }
 
@@ -82,7 +82,7 @@ func asPipeline(next redis.ProcessHook, hook func(redis.ProcessPipelineHook) red
 	return func(ctx context.Context, command redis.Cmder) error { return run(ctx, []redis.Cmder{command}) }
 }
 
-func (h patience) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+func (h timeoutHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	persistent := h.start.ProcessPipelineHook(next)
 	return func(ctx context.Context, commands []redis.Cmder) error {
 		if isStart(ctx) {
@@ -102,7 +102,7 @@ func (h patience) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proc
 	}
 }
 
-func (h patience) call(ctx context.Context, next func(context.Context) error) error {
+func (h timeoutHook) call(ctx context.Context, next func(context.Context) error) error {
 	if err := FailedBefore(ctx); err != nil {
 		return err
 	}

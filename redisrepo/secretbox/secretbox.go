@@ -1,6 +1,6 @@
-// Package sealing encrypts what the store keeps for the operator alone, such as the contacts of notices, with a key
+// Package secretbox encrypts what the store keeps for the operator alone, such as the contacts of notices, with a key
 // that is not in the store.
-package sealing
+package secretbox
 
 import (
 	"crypto/aes"

@@ -1,6 +1,6 @@
-// Package outages logs that the store is away, or refuses to serve, when that begins, once a minute while it lasts and
+// Package outagelog logs that the store is away, or refuses to serve, when that begins, once a minute while it lasts and
 // when it ends, instead of once for each request that fails.
-package outages
+package outagelog
 
 import (
 	"context"

@@ -1,6 +1,6 @@
 //go:build unix
 
-package reload_test
+package watchfile_test
 
 import (
 	"bytes"
@@ -14,8 +14,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"frontpage/redisrepo/store/reload"
-	"frontpage/tests/must"
+	"frontpage/redisrepo/store/watchfile"
+	"frontpage/tests/require"
 )
 
 // Reading a pipe waits until something writes to it.
@@ -23,9 +23,9 @@ func TestAPipeIsNotRead(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "a")
 	synctest.Test(t, func(t *testing.T) {
-		must.Do(t, os.WriteFile(path, []byte("1"), 0o600))
+		require.NoError(t, os.WriteFile(path, []byte("1"), 0o600))
 		var log bytes.Buffer
-		files := must.Get(reload.Read(slog.New(slog.NewTextHandler(&log, nil)), join, path))(t)
+		files := require.Value(watchfile.Read(slog.New(slog.NewTextHandler(&log, nil)), join, path))(t)
 		for _, step := range []struct {
 			change       func() error
 			want, logged string
@@ -33,14 +33,14 @@ func TestAPipeIsNotRead(t *testing.T) {
 			{func() error { return errors.Join(os.Remove(path), syscall.Mkfifo(path, 0o600)) }, "1", path + ": not a regular file"},
 			{func() error { return errors.Join(os.Remove(path), os.WriteFile(path, []byte("2"), 0o600)) }, "2", "reloaded"},
 		} {
-			must.Do(t, step.change())
-			<-time.After(reload.Interval)
+			require.NoError(t, step.change())
+			<-time.After(watchfile.Interval)
 			if got := files.Latest(); got != step.want || !strings.Contains(log.String(), step.logged) {
 				t.Errorf("got %q, want %q; the log has %q, want %q in it", got, step.want, log.String(), step.logged)
 			}
 		}
-		must.Do(t, errors.Join(os.Remove(path), syscall.Mkfifo(path, 0o600)))
-		if _, err := reload.Read(slog.New(slog.DiscardHandler), join, path); err == nil || !strings.Contains(err.Error(), ": not a regular file") {
+		require.NoError(t, errors.Join(os.Remove(path), syscall.Mkfifo(path, 0o600)))
+		if _, err := watchfile.Read(slog.New(slog.DiscardHandler), join, path); err == nil || !strings.Contains(err.Error(), ": not a regular file") {
 			t.Errorf("at the start: %v, want that it is not a regular file", err)
 		}
 	})

@@ -30,8 +30,8 @@ const (
 	MaxPause = 200 * time.Millisecond
 )
 
-// persistence is a hook that repeats the commands of a client until they succeed.
-type persistence struct {
+// retryHook is a hook that repeats the commands of a client until they succeed.
+type retryHook struct {
 	reload func(ctx context.Context) // looks for the servers again; nil: the client does so itself
 	quick  time.Duration             // limit of an impatient call
 
@@ -59,17 +59,17 @@ func Impatient(ctx context.Context) context.Context {
 	return context.WithValue(ctx, impatientKey{}, true)
 }
 
-func (*persistence) DialHook(next redis.DialHook) redis.DialHook { return next }
+func (*retryHook) DialHook(next redis.DialHook) redis.DialHook { return next }
 
-func (h *persistence) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+func (h *retryHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return asPipeline(next, h.ProcessPipelineHook)
 }
 
-func (h *persistence) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+func (h *retryHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, commands []redis.Cmder) error { return h.call(ctx, commands, next) }
 }
 
-func (h *persistence) call(ctx context.Context, commands []redis.Cmder, next redis.ProcessPipelineHook) error {
+func (h *retryHook) call(ctx context.Context, commands []redis.Cmder, next redis.ProcessPipelineHook) error {
 	if err := FailedBefore(ctx); err != nil {
 		return FailAll(commands, err)
 	}
@@ -105,7 +105,7 @@ func (h *persistence) call(ctx context.Context, commands []redis.Cmder, next red
 }
 
 // limit returns how long a call may take, and whether it is to be repeated.
-func (h *persistence) limit(ctx context.Context) (limit time.Duration, patient bool) {
+func (h *retryHook) limit(ctx context.Context) (limit time.Duration, patient bool) {
 	deadline, limited := ctx.Deadline()
 	left := time.Until(deadline)
 	switch {
@@ -120,7 +120,7 @@ func (h *persistence) limit(ctx context.Context) (limit time.Duration, patient b
 }
 
 // repeat repeats the failed ones of the commands until none fails for now, one must not be repeated, or ctx ends.
-func (h *persistence) repeat(ctx context.Context, commands, failed []redis.Cmder, next redis.ProcessPipelineHook) error {
+func (h *retryHook) repeat(ctx context.Context, commands, failed []redis.Cmder, next redis.ProcessPipelineHook) error {
 	defer h.waiting.Add(-1)
 	if h.waiting.Add(1) > maxWaiting {
 		return FirstError(commands, nil)
@@ -146,7 +146,7 @@ func (h *persistence) repeat(ctx context.Context, commands, failed []redis.Cmder
 }
 
 // enter reports whether a call may be sent: none of its partitions is gone, or it is the one that waits for it.
-func (h *persistence) enter(ctx context.Context, commands []redis.Cmder) bool {
+func (h *retryHook) enter(ctx context.Context, commands []redis.Cmder) bool {
 	if _, limited := ctx.Deadline(); !limited || !h.someGone.Load() {
 		return true
 	}
@@ -167,7 +167,7 @@ func (h *persistence) enter(ctx context.Context, commands []redis.Cmder) bool {
 }
 
 // leave notes which partitions of a call do not answer, if it has waited long enough to know, and which do.
-func (h *persistence) leave(commands []redis.Cmder, waited bool) {
+func (h *retryHook) leave(commands []redis.Cmder, waited bool) {
 	if !h.someGone.Load() && (!waited || !slices.ContainsFunc(commands, isGone)) {
 		return
 	}

@@ -1,4 +1,4 @@
-package outages_test
+package outagelog_test
 
 import (
 	"bytes"
@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"frontpage/redisrepo/failover"
-	"frontpage/telemetry/outages"
+	"frontpage/telemetry/outagelog"
 )
 
 var (
@@ -24,7 +24,7 @@ var (
 
 // followed is a log, the store that it follows, and what was written.
 type followed struct {
-	*outages.Log
+	*outagelog.Log
 	log *slog.Logger
 
 	mu    sync.Mutex
@@ -63,7 +63,7 @@ func follow(t *testing.T, level slog.Level, test func(f *followed)) {
 			}
 			return a
 		}}
-		f.Log = outages.New(slog.NewTextHandler(f, options))
+		f.Log = outagelog.New(slog.NewTextHandler(f, options))
 		f.log = f.Logger()
 		ctx, cancel := context.WithCancel(t.Context())
 		defer func() { cancel(); f.Wait() }()
@@ -204,7 +204,7 @@ level=DEBUG msg="store unavailable" path=articles err="list: the store does not 
 func TestWithoutFollowEveryLineIsWritten(t *testing.T) {
 	t.Parallel()
 	var text bytes.Buffer
-	log := outages.New(slog.NewTextHandler(&text, nil)).Logger()
+	log := outagelog.New(slog.NewTextHandler(&text, nil)).Logger()
 	log.Warn("store unavailable", "err", errAway)
 	if !strings.Contains(text.String(), "store unavailable") {
 		t.Errorf("got %q, want the line", text.String())
