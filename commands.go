@@ -145,7 +145,7 @@ func (d *deletion) Run(ctx context.Context, s *settings.Settings, log *slog.Logg
 		ids[i] = id
 	}
 	return withSite(ctx, s, log, func(repo *redisrepo.Repo) error {
-		_, errs := repo.ArticlesByID(ctx, ids)
+		_, errs := repo.Articles.ArticlesByID(ctx, ids)
 		errs = slices.DeleteFunc(errs, func(err error) bool { // deleting it again adds a reason
 			_, isDeleted := errors.AsType[site.Deleted](err)
 			return isDeleted

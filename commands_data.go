@@ -183,7 +183,7 @@ func (e *exportUser) Run(ctx context.Context, s *settings.Settings, log *slog.Lo
 	}
 	return withSite(ctx, s, log, func(repo *redisrepo.Repo) error {
 		for after := (*string)(nil); ; {
-			part, err := repo.ExportUser(ctx, name, after)
+			part, err := repo.Personal.ExportUser(ctx, name, after)
 			if err != nil {
 				return err
 			}
@@ -266,7 +266,7 @@ type describeGroup struct {
 // Run describes the group as a moderator can.
 func (d *describeGroup) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) error {
 	return withSite(ctx, s, log, func(repo *redisrepo.Repo) error {
-		if _, err := repo.DescribeGroup(ctx, d.Group, d.Description, d.Rule, commandLine); err != nil {
+		if _, err := repo.Descriptions.DescribeGroup(ctx, d.Group, d.Description, d.Rule, commandLine); err != nil {
 			return err
 		}
 		fmt.Println("described", printable(d.Group))
@@ -331,7 +331,7 @@ const shownRing = 20
 // users, and the articles that most of them voted on, with their posters.
 func (f *findRings) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) error {
 	return withSite(ctx, s, log, func(repo *redisrepo.Repo) error {
-		found, err := repo.Rings(ctx, f.Days)
+		found, err := repo.Casts.Rings(ctx, f.Days)
 		if err != nil {
 			return err
 		}
@@ -350,7 +350,7 @@ func (f *findRings) Run(ctx context.Context, s *settings.Settings, log *slog.Log
 			for i := range shown {
 				shown[i] = site.ArticleID(ring.Articles[i])
 			}
-			articles, errs := repo.ReadArticles(ctx, shown)
+			articles, errs := repo.Articles.ReadArticles(ctx, shown)
 			about := make([]string, len(ring.Articles))
 			for i, number := range ring.Articles {
 				about[i] = fmt.Sprint(number)

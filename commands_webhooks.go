@@ -32,7 +32,7 @@ type listWebhooks struct{}
 // Run prints a line for each endpoint.
 func (listWebhooks) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) error {
 	return withSite(ctx, s, log, func(repo *redisrepo.Repo) error {
-		all, err := repo.AllWebhooks(ctx, commandLine)
+		all, err := repo.Webhooks.AllWebhooks(ctx, commandLine)
 		w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 		for _, e := range all {
 			fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\n", e.ID(), e.URL, cmp.Or(kindsText(e.Kinds), "all"), e.Undelivered, cmp.Or(e.Paused, "-"), cmp.Or(e.Error, "-"))
@@ -62,7 +62,7 @@ func (c *addWebhook) Run(ctx context.Context, s *settings.Settings, log *slog.Lo
 		}
 	}
 	return withSite(ctx, s, log, func(repo *redisrepo.Repo) error {
-		e, secret, err := repo.AddWebhook(ctx, c.URL, c.Kinds, commandLine)
+		e, secret, err := repo.Webhooks.AddWebhook(ctx, c.URL, c.Kinds, commandLine)
 		if err == nil {
 			fmt.Println(e.ID(), secret)
 		}
@@ -78,7 +78,7 @@ type namedWebhook struct {
 // change changes the endpoint, and prints a line about it.
 func (n *namedWebhook) change(ctx context.Context, s *settings.Settings, log *slog.Logger, change webhooks.Change, line func(e *webhooks.Endpoint, secret string) string) error {
 	return withSite(ctx, s, log, func(repo *redisrepo.Repo) error {
-		e, secret, err := repo.ChangeWebhook(ctx, n.Webhook, change, commandLine)
+		e, secret, err := repo.Webhooks.ChangeWebhook(ctx, n.Webhook, change, commandLine)
 		if err == nil {
 			fmt.Println(line(e, secret))
 		}
@@ -129,6 +129,6 @@ type removeWebhook struct{ namedWebhook }
 // Run removes the endpoint.
 func (c *removeWebhook) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) error {
 	return withSite(ctx, s, log, func(repo *redisrepo.Repo) error {
-		return repo.RemoveWebhook(ctx, c.Webhook, commandLine)
+		return repo.Webhooks.RemoveWebhook(ctx, c.Webhook, commandLine)
 	})
 }

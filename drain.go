@@ -150,7 +150,7 @@ func (g *gate) shutdown(ctx context.Context, server *http.Server, api *endpoint.
 func returnLeases(ctx context.Context, repo *redisrepo.Repo, log *slog.Logger) {
 	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
-	if err := repo.ReturnLeases(limit); err != nil {
+	if err := repo.Rates.ReturnLeases(limit); err != nil {
 		log.Info("leased points of the rate of cost count for a window, since Redis did not take them back", "err", err)
 	}
 }

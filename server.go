@@ -349,7 +349,7 @@ func (r *running) follow() {
 	r.away.Follow(r.background, r.repo.Serves)
 	var updates sync.WaitGroup
 	updates.Go(func() {
-		r.repo.Listen(r.background, func(err error) {
+		r.repo.Live.Listen(r.background, func(err error) {
 			if r.away.Check() {
 				r.log.Warn("live updates are interrupted", "err", err.Error()) // the store serves: no sign of an outage
 			}

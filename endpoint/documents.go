@@ -57,7 +57,7 @@ func (p persistedQueries) read(ctx context.Context, hash string, params *graphql
 	if len(hash) != sha256.Size*2 {
 		return notPersisted()
 	}
-	text, err := p.repo.Document(ctx, hash)
+	text, err := p.repo.Sessions.Document(ctx, hash)
 	if err != nil {
 		report(ctx, p.log, slog.LevelWarn, "persisted query not read", nil, "err", err)
 	}
@@ -76,7 +76,7 @@ func (p persistedQueries) keep(ctx context.Context, hash, text string) {
 		return
 	}
 	p.texts.add(hash, text, len(text), 0)
-	if err := p.repo.KeepDocument(ctx, hash, text); err != nil {
+	if err := p.repo.Sessions.KeepDocument(ctx, hash, text); err != nil {
 		report(ctx, p.log, slog.LevelWarn, "persisted query not kept", nil, "err", err)
 	}
 }

@@ -106,7 +106,7 @@ type Handler struct {
 func New(schema Schema, repo *redisrepo.Repo, log *slog.Logger, o Options) *Handler {
 	exec := newExecutor(schema, log, o)
 	exec.queries = newSharedQueries(repo, o.SharedAnswers)
-	exec.leavesOut = func(user site.UserName) bool { return repo.HasBlocks(user) }
+	exec.leavesOut = func(user site.UserName) bool { return repo.Denials.HasBlocks(user) }
 	if o.Trusted != nil {
 		exec.find = o.Trusted.find
 	} else {

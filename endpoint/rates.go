@@ -163,7 +163,7 @@ func (m *meter) isNew(o *operation, v Viewer) bool {
 	if len(m.rates.New) == 0 || o.failed || o.reads() || !v.MayBeNew() {
 		return false
 	}
-	until, err := m.repo.NewUntil(o.ctx, v.Name, v.Created)
+	until, err := m.repo.Newcomers.NewUntil(o.ctx, v.Name, v.Created)
 	return err == nil && !until.IsZero()
 }
 
@@ -203,7 +203,7 @@ func Besides(ctx context.Context, points int) context.Context {
 
 // record records charges. It returns the repo that did, or nil if this process alone counts them.
 func (m *meter) record(ctx context.Context, gate string, charges []rates.Charge) ([]rates.Balance, *redisrepo.Repo, error) {
-	balances, err := m.repo.Charge(ctx, gate, charges)
+	balances, err := m.repo.Rates.Charge(ctx, gate, charges)
 	// Reading must go on. While Redis refuses writes, the mutations themselves will fail; while a partition does not
 	// answer, those of the others' articles need not.
 	if errors.Is(err, failover.ErrReadOnly) || errors.Is(err, rates.ErrUncounted) {
@@ -291,7 +291,7 @@ func GiveBack(ctx context.Context, rule string) {
 		}
 	}
 	if b.repo != nil {
-		_, _ = b.repo.Charge(ctx, "", given) // if this fails, the charge stays: the mutation is done
+		_, _ = b.repo.Rates.Charge(ctx, "", given) // if this fails, the charge stays: the mutation is done
 	}
 }
 

@@ -49,7 +49,7 @@ func newSharedQueries(repo *redisrepo.Repo, lifetime time.Duration) *sharedQueri
 	if lifetime == 0 {
 		return nil
 	}
-	return sharing.New[sharedQuery, *finished](lifetime, sharedBytes, func() uint64 { return repo.Version() })
+	return sharing.New[sharedQuery, *finished](lifetime, sharedBytes, func() uint64 { return repo.Store.Version() })
 }
 
 func (o *operation) query() sharedQuery {
@@ -179,7 +179,7 @@ func NewReads(repo *redisrepo.Repo, lifetime time.Duration) Reads {
 	if lifetime == 0 {
 		return Reads{}
 	}
-	return Reads{sharing.New[any, outcome](lifetime, readBytes, func() uint64 { return repo.Version() })}
+	return Reads{sharing.New[any, outcome](lifetime, readBytes, func() uint64 { return repo.Store.Version() })}
 }
 
 // Shares reports whether Share shares reads for the operation that ctx belongs to. It does not for a response that is

@@ -41,7 +41,7 @@ func (r *Resolver) moderationActions(ctx context.Context, target *string, first 
 			return nil, err
 		}
 	}
-	entries, info, looked, err := r.repo.Actions(ctx, only, asInt(first), after)
+	entries, info, looked, err := r.repo.Log.Actions(ctx, only, asInt(first), after)
 	endpoint.Owe(ctx, looked/lookedPerPoint)
 	if err != nil {
 		return nil, err
@@ -119,7 +119,7 @@ func (r *Resolver) publicLog(ctx context.Context, first *int32, after *string) (
 const maxPublicEntry = 4*(200+500) + perEdge
 
 func (r *Resolver) readPublicLog(ctx context.Context, first *int, after *string) (*PublicLogConnection, error) {
-	entries, info, looked, err := r.repo.Actions(ctx, published, first, after)
+	entries, info, looked, err := r.repo.Log.Actions(ctx, published, first, after)
 	endpoint.Owe(ctx, looked/lookedPerPoint)
 	if err != nil {
 		return nil, err
@@ -130,7 +130,7 @@ func (r *Resolver) readPublicLog(ctx context.Context, first *int, after *string)
 			ids = append(ids, e.Article)
 		}
 	}
-	articles, errs := r.repo.ReadArticles(ctx, ids)
+	articles, errs := r.repo.Articles.ReadArticles(ctx, ids)
 	c := &PublicLogConnection{PageInfo: info}
 	for _, e := range entries {
 		if strings.HasPrefix(e.Target, site.GroupPrefix) {

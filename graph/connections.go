@@ -73,7 +73,7 @@ func (r *Resolver) articlePage(ctx context.Context, l lists.Listing, p site.Page
 	c := &ArticleConnection{listing: l}
 	reads := selected(ctx, "ArticleConnection.edges") || selected(ctx, "ArticleConnection.nodes")
 	if !reads && !selected(ctx, "ArticleConnection.pageInfo") {
-		return c, r.repo.CheckPage(l, p)
+		return c, r.repo.Lists.CheckPage(l, p)
 	}
 	read, err := r.walk(ctx, l, p)
 	if err != nil {
@@ -109,7 +109,7 @@ func looking(ctx context.Context, l lists.GroupList) (lists.GroupList, func()) {
 // groupPage returns a page of a list of groups.
 func (r *Resolver) groupPage(ctx context.Context, l lists.GroupList, p site.PageRequest) (*GroupConnection, error) {
 	list, owe := looking(ctx, l)
-	edges, info, err := r.repo.Groups(ctx, list, p)
+	edges, info, err := r.repo.Lists.Groups(ctx, list, p)
 	owe()
 	if err != nil {
 		return nil, err
@@ -258,7 +258,7 @@ func (r *Resolver) groups(ctx context.Context, names []site.GroupName, counted b
 // fillGroups reads the numbers of articles of groups if counted, and what they are about if the query asks for it.
 func (r *Resolver) fillGroups(ctx context.Context, groups []*site.Group, counted bool) error {
 	if mentioned(ctx, "description", "rules") {
-		if err := r.repo.Describe(ctx, groups); err != nil {
+		if err := r.repo.Descriptions.Describe(ctx, groups); err != nil {
 			return err
 		}
 	}
@@ -274,7 +274,7 @@ func (r *Resolver) countArticles(ctx context.Context, groups ...*site.Group) err
 	for i, group := range groups {
 		names[i] = group.Name
 	}
-	counts, err := r.repo.ArticleCounts(ctx, names)
+	counts, err := r.repo.Articles.ArticleCounts(ctx, names)
 	if err != nil {
 		return err
 	}

@@ -82,7 +82,7 @@ func (r *Resolver) denials(ctx context.Context, page func(first *int, after *str
 // denialOf returns the denial of a user to the user and to moderators.
 func (r *Resolver) denialOf(v endpoint.Viewer, user site.UserName) *denials.Denial {
 	if v.Moderator || v.Name != "" && v.Name == user {
-		return r.repo.DenialOf(user)
+		return r.repo.Denials.DenialOf(user)
 	}
 	return nil
 }
@@ -93,11 +93,11 @@ func (r *Resolver) viewerBlocks(ctx context.Context, first *int32, after *string
 	if v.Name == "" {
 		return nil, endpoint.Unauthenticated("sign in to list whom you have blocked")
 	}
-	most, err := sizeOf(first, r.repo.Rules.PageSize)
+	most, err := sizeOf(first, r.repo.Store.Rules.PageSize)
 	if err != nil {
 		return nil, err
 	}
-	names, err := r.repo.Blocked(ctx, v.Name)
+	names, err := r.repo.Denials.Blocked(ctx, v.Name)
 	if after != nil {
 		names = slices.DeleteFunc(names, func(name site.UserName) bool { return string(name) <= *after })
 	}

@@ -23,7 +23,7 @@ func (r *Resolver) describeGroup(ctx context.Context, input DescribeGroupInput) 
 	var payload DescribeGroupPayload
 	var err error
 	payload.UserErrors, err = r.signedIn(ctx, endpoint.RuleChanges, func(v endpoint.Viewer) (err error) {
-		payload.Group, err = r.repo.DescribeGroup(ctx, input.Group, input.Description, input.Rules, actor(v))
+		payload.Group, err = r.repo.Descriptions.DescribeGroup(ctx, input.Group, input.Description, input.Rules, actor(v))
 		return err
 	})
 	if payload.Group == nil || err != nil || !selected(ctx, "DescribeGroupPayload.group", "Group.articleCount") {

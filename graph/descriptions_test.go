@@ -98,7 +98,7 @@ func TestGroupsAreFoundByAnyPart(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range 10 {
 		all.Go(func() {
-			require.Value(s.Repo.DescribeGroup(t.Context(), fmt.Sprint("hub", i), "About it", nil, site.Actor{Name: "mod", Moderator: true}))(t)
+			require.Value(s.Repo.Descriptions.DescribeGroup(t.Context(), fmt.Sprint("hub", i), "About it", nil, site.Actor{Name: "mod", Moderator: true}))(t)
 		})
 	}
 	for _, order := range []string{"NAME", "ARTICLE_COUNT"} {

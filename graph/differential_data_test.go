@@ -76,7 +76,7 @@ func dataset(t testing.TB, random *rand.Rand, client *redis.Client) (site.Rules,
 			}
 		}
 	}
-	require.NoError(t, repo.CatchUpAll(ctx)) // else only the first read of the lists would do it
+	require.NoError(t, repo.Views.CatchUpAll(ctx)) // else only the first read of the lists would do it
 	spoil(ctx, random, client, &s, now)
 	future(ctx, random, client, &s)
 	cursors(ctx, repo, &s)
@@ -161,20 +161,20 @@ func cursors(ctx context.Context, repo *redisrepo.Repo, s *samples) {
 			found = append(found, edge.Cursor)
 		}
 	}
-	add(repo.Walk(ctx, lists.AllArticles(site.ByScore, site.Descending), site.PageRequest{}))
-	add(repo.Walk(ctx, lists.AllArticles(site.ByTime, site.Ascending), site.PageRequest{}))
-	add(repo.Walk(ctx, lists.InGroup("go", site.ByScore, site.Descending), site.PageRequest{}))
-	add(repo.Walk(ctx, lists.PostedBy("alice"), site.PageRequest{}))
-	add(repo.Walk(ctx, lists.LinkingTo("a.example"), site.PageRequest{}))
-	groups, _, _ := repo.Groups(ctx, lists.GroupList{}, site.PageRequest{})
+	add(repo.Lists.Walk(ctx, lists.AllArticles(site.ByScore, site.Descending), site.PageRequest{}))
+	add(repo.Lists.Walk(ctx, lists.AllArticles(site.ByTime, site.Ascending), site.PageRequest{}))
+	add(repo.Lists.Walk(ctx, lists.InGroup("go", site.ByScore, site.Descending), site.PageRequest{}))
+	add(repo.Lists.Walk(ctx, lists.PostedBy("alice"), site.PageRequest{}))
+	add(repo.Lists.Walk(ctx, lists.LinkingTo("a.example"), site.PageRequest{}))
+	groups, _, _ := repo.Lists.Groups(ctx, lists.GroupList{}, site.PageRequest{})
 	for _, edge := range groups {
 		found = append(found, edge.Cursor)
 	}
-	entries, _, _ := repo.ModerationLog(ctx, site.PageRequest{})
+	entries, _, _ := repo.Log.ModerationLog(ctx, site.PageRequest{})
 	for _, entry := range entries {
 		found = append(found, entry.Cursor)
 	}
-	events, _ := repo.Events(ctx, nil, nil, nil)
+	events, _ := repo.Log.Events(ctx, nil, nil, nil)
 	for _, edge := range events.Edges {
 		found = append(found, edge.Cursor())
 	}

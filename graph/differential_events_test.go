@@ -59,7 +59,7 @@ func TestEventsOfPlansAreLikeGqlgen(t *testing.T) {
 		for i := range ids {
 			ids[i] = site.ArticleID(i + 1)
 		}
-		found, _ := p.sides[0].repo.ArticlesByID(t.Context(), ids)
+		found, _ := p.sides[0].repo.Articles.ArticlesByID(t.Context(), ids)
 		articles := slices.DeleteFunc(found, func(a *site.Article) bool { return a == nil })
 		for range min(60*len(articles), 60) {
 			requests, _ := p.requests(random, ast.Subscription)
@@ -120,7 +120,7 @@ func (s *side) event(r request, article *site.Article, compiled bool) (a answer,
 		posts <- edge
 		value = edge
 	case "event": // any event will do
-		page, err := s.repo.Events(context.Background(), nil, nil, nil)
+		page, err := s.repo.Log.Events(context.Background(), nil, nil, nil)
 		if err != nil || len(page.Edges) == 0 {
 			return a, false
 		}

@@ -122,7 +122,7 @@ func (p *pair) restore() {
 			p.t.Fatal(err)
 		}
 		if s.repo != nil { // else its next post would notice that the data went back, on the side that has posted before
-			require.NoError(p.t, s.repo.CheckHistory(p.t.Context(), 0))
+			require.NoError(p.t, s.repo.Live.CheckHistory(p.t.Context(), 0))
 		}
 	}
 }

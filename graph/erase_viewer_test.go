@@ -68,7 +68,7 @@ func TestViewersEraseThemselves(t *testing.T) {
 	if erased := require.Value(erase.Erased(t.Context(), s.Repo))(t); len(erased) != 0 {
 		t.Fatalf("erased: %v", erased)
 	}
-	require.Value(s.Repo.DenyUser(t.Context(), "alice", new(s.Repo.Store.Now().Add(time.Hour)), site.GroundRules, "spam", site.Actor{Name: "mod", Moderator: true}))(t)
+	require.Value(s.Repo.Denials.DenyUser(t.Context(), "alice", new(s.Repo.Store.Now().Add(time.Hour)), site.GroundRules, "spam", site.Actor{Name: "mod", Moderator: true}))(t)
 	erases := func(user, input string) {
 		t.Helper()
 		require.Eventually(t, user+" is erased", func() bool {

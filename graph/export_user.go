@@ -16,5 +16,5 @@ func (r *Resolver) viewerExport(ctx context.Context, after *string) (*personal.P
 	case v.Via != "":
 		return nil, endpoint.Forbidden("a service cannot export the data of the user for whom it acts")
 	}
-	return r.repo.ExportUser(ctx, v.Name, after)
+	return r.repo.Personal.ExportUser(ctx, v.Name, after)
 }

@@ -17,7 +17,7 @@ func TestViewersExportWhatNamesThem(t *testing.T) {
 	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules())
 	s.Want("alice", `mutation { post(input: {title: "<mine>", text: "x"}) { userErrors { code } } }`, `{"post":{"userErrors":[]}}`)
 	s.Want("bob", `mutation { vote(input: {article: 1, direction: DOWN}) { userErrors { code } } }`, `{"vote":{"userErrors":[]}}`)
-	require.Value(s.Repo.DenyUser(t.Context(), "alice", new(s.Repo.Store.Now().Add(time.Hour)), site.GroundRules, "spam", site.Actor{Name: "mod", Moderator: true}))(t)
+	require.Value(s.Repo.Denials.DenyUser(t.Context(), "alice", new(s.Repo.Store.Now().Add(time.Hour)), site.GroundRules, "spam", site.Actor{Name: "mod", Moderator: true}))(t)
 	export := func(user string) string {
 		answer := s.Ask(user, `{ viewerExport { ndjson cursor isLast } }`)
 		part, ok := answer.Data["viewerExport"].(map[string]any)

@@ -20,7 +20,7 @@ type leftOut struct {
 // leaves returns what a list leaves out. For viewers who have never blocked a user that costs no call.
 func (r *Resolver) leaves(ctx context.Context, unvotedOnly bool) (l leftOut, err error) {
 	l.voted = unvotedOnly
-	l.posters, err = r.repo.Blocked(ctx, endpoint.ViewerOf(ctx).Name)
+	l.posters, err = r.repo.Denials.Blocked(ctx, endpoint.ViewerOf(ctx).Name)
 	return l, err
 }
 
@@ -98,7 +98,7 @@ func partialEdges[E articleEdge](ctx context.Context, r *Resolver, leaves leftOu
 	if viewer == "" && leaves.voted {
 		return nil, info, endpoint.Unauthenticated("sign in to leave out what you voted on")
 	}
-	most := r.repo.Rules.PageSize
+	most := r.repo.Store.Rules.PageSize
 	if size != nil {
 		most = *size
 	}
@@ -113,7 +113,7 @@ func partialEdges[E articleEdge](ctx context.Context, r *Resolver, leaves leftOu
 		page = slices.DeleteFunc(page, func(e E) bool { return leaves.has(e.article().Poster.Name) })
 		var votes []*site.Vote
 		if leaves.voted {
-			if votes, err = r.repo.Votes(ctx, viewer, collect(page, E.article)); err != nil {
+			if votes, err = r.repo.Casts.Votes(ctx, viewer, collect(page, E.article)); err != nil {
 				return nil, info, err
 			}
 		}

@@ -9,10 +9,10 @@ import (
 
 // mayVote returns a Refusal, TooNew, for a downvote of a new user.
 func (r *Resolver) mayVote(ctx context.Context, v endpoint.Viewer, vote site.Vote) error {
-	if vote != site.Down || !r.repo.Rules.Downvotes || !v.MayBeNew() {
+	if vote != site.Down || !r.repo.Store.Rules.Downvotes || !v.MayBeNew() {
 		return nil
 	}
-	until, err := r.repo.NewUntil(ctx, v.Name, v.Created)
+	until, err := r.repo.Newcomers.NewUntil(ctx, v.Name, v.Created)
 	if err != nil || until.IsZero() {
 		return err
 	}

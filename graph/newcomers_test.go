@@ -159,7 +159,7 @@ func TestNewUsersSinceTheFirstSignIn(t *testing.T) {
 		o.Identity = require.Must(identity.New(context.Background(), identity.Options{ValidName: endpoint.ValidName, Sessions: &identity.Sessions{
 			Cookie: "c", Origin: "https://news.example.org",
 			Find: func(ctx context.Context, id string) (identity.Caller, error) {
-				name, err := repo.AccountName(ctx, "account of "+id, id)
+				name, err := repo.Sessions.AccountName(ctx, "account of "+id, id)
 				return identity.Caller{Name: string(name)}, err
 			},
 		}}))
@@ -176,7 +176,7 @@ func TestNewUsersSinceTheFirstSignIn(t *testing.T) {
 	wantDownvote(s, "bob, who is not new", "", of("bob")...)
 	wantDownvote(s, "carol", tooNew(sitetest.Start.Add(4*site.Day+newAge)), of("carol")...)
 
-	key := repo.NameKey("alice")
+	key := repo.Sessions.NameKey("alice")
 	digest, _, _ := strings.Cut(client.Get(t.Context(), key).Val(), " ")
 	require.NoError(t, client.Set(t.Context(), key, digest, 0).Err())
 	wantDownvote(s, "alice, whose account is older", "", of("alice")...)

@@ -34,7 +34,7 @@ func (c *RankedConnection) Nodes() []*site.Article {
 
 // ranking returns a page of a ranking. It reads no articles if none are selected.
 func (r *Resolver) ranking(ctx context.Context, q rankings.RankQuery, first *int32, after *string, unvotedOnly bool) (*RankedConnection, error) {
-	list, err := r.repo.RankedList(q)
+	list, err := r.repo.Rankings.RankedList(q)
 	if err != nil {
 		return nil, err
 	}

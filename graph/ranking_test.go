@@ -133,8 +133,8 @@ func TestRankingsAreChargedByWhatTheyLookAt(t *testing.T) {
 	if n := used("user:alice"); n != cost {
 		t.Errorf("the best article costs %d points, want %d", n, cost)
 	}
-	list := require.Value(repo.RankedList(rankings.RankQuery{By: rankings.RankBy{Formula: rankings.RankTop}, PostedAfter: new(sitetest.Start)}))(t)
-	page := require.Value(repo.Rank(t.Context(), list, new(1), nil))(t)
+	list := require.Value(repo.Rankings.RankedList(rankings.RankQuery{By: rankings.RankBy{Formula: rankings.RankTop}, PostedAfter: new(sitetest.Start)}))(t)
+	page := require.Value(repo.Rankings.Rank(t.Context(), list, new(1), nil))(t)
 	if page.Looked < articles {
 		t.Fatalf("the list with one article looks at %d members, want at least %d", page.Looked, articles)
 	}

@@ -125,14 +125,14 @@ func prepareRefusals(s *sitetest.Site) (numbers []string) {
 		numbers = append(numbers, fmt.Sprint("#", n), a.ID.Number())
 	}
 	require.Value(s.Repo.Delete(ctx, of[3], site.Actor{Name: "alice"}, site.Why{}))(s.T)
-	require.Value(s.Repo.Flag(ctx, "bob", of[5], reports.Spam, ""))(s.T)
-	require.NoError(s.T, s.Repo.Settle(ctx, of[5], mod, reports.Settling{Through: 1, State: reports.Dismissed}))
-	require.Value(s.Repo.Flag(ctx, "zed", of[5], reports.Spam, ""))(s.T)
+	require.Value(s.Repo.Reports.Flag(ctx, "bob", of[5], reports.Spam, ""))(s.T)
+	require.NoError(s.T, s.Repo.Reports.Settle(ctx, of[5], mod, reports.Settling{Through: 1, State: reports.Dismissed}))
+	require.Value(s.Repo.Reports.Flag(ctx, "zed", of[5], reports.Spam, ""))(s.T)
 	require.Value(s.Repo.Vote(ctx, of[6], "bob", site.Up, ""))(s.T)
 	_, _, err := s.Repo.VoidVotes(ctx, of[6], mod, []string{"bob"}, true, "spam")
 	require.NoError(s.T, err)
-	require.Value(s.Repo.DenyUser(ctx, "eve", nil, site.GroundRules, "spam", mod))(s.T)
-	require.Value(s.Repo.DenyHost(ctx, "spam.example", true, true, "spam", mod))(s.T)
+	require.Value(s.Repo.Denials.DenyUser(ctx, "eve", nil, site.GroundRules, "spam", mod))(s.T)
+	require.Value(s.Repo.Denials.DenyHost(ctx, "spam.example", true, true, "spam", mod))(s.T)
 	full := saved.Record{Keeper: "full", Saved: map[string]float64{}, Following: map[string]float64{}}
 	var blocked []site.UserName
 	for n := range 1000 {

@@ -105,7 +105,7 @@ func (r *Resolver) flag(ctx context.Context, input FlagInput) (*FlagPayload, err
 	var payload FlagPayload
 	var err error
 	payload.UserErrors, err = r.signedIn(ctx, endpoint.RuleReports, func(v endpoint.Viewer) (err error) {
-		payload.Report, err = r.repo.Flag(ctx, v.Name, input.Target, input.Reason, site.Value(input.Note))
+		payload.Report, err = r.repo.Reports.Flag(ctx, v.Name, input.Target, input.Reason, site.Value(input.Note))
 		return err
 	})
 	return &payload, err
@@ -118,7 +118,7 @@ func (r *Resolver) notify(ctx context.Context, input reports.NoticeDraft) (*Noti
 		payload.UserErrors = []UserError{rateLimitedError(wait)}
 		return &payload, nil
 	}
-	receipt, err := r.repo.Notify(ctx, input)
+	receipt, err := r.repo.Reports.Notify(ctx, input)
 	if err == nil {
 		payload.Reference, payload.Secret = &receipt.Reference, &receipt.Secret
 	}
@@ -150,14 +150,14 @@ func (r *Resolver) settleFlags(ctx context.Context, input SettleFlagsInput) (*Se
 			_, err = r.repo.SettleByDeleting(ctx, article, actor(v), decision)
 		case settleDismiss:
 			decision.State = reports.Dismissed
-			err = r.repo.Settle(ctx, article, actor(v), decision)
+			err = r.repo.Reports.Settle(ctx, article, actor(v), decision)
 		case settleActed:
-			err = r.repo.Settle(ctx, article, actor(v), decision)
+			err = r.repo.Reports.Settle(ctx, article, actor(v), decision)
 		}
 		if err != nil {
 			return err
 		}
-		items, err := r.repo.Items(ctx, []site.ArticleID{article})
+		items, err := r.repo.Reports.Items(ctx, []site.ArticleID{article})
 		if err == nil {
 			payload.Item = items[0]
 		}
@@ -171,7 +171,7 @@ func (r *Resolver) flagged(ctx context.Context, kind *reports.Kind, first *int32
 	if !endpoint.ViewerOf(ctx).Moderator {
 		return nil, endpoint.Forbidden("reports are for moderators")
 	}
-	items, info, err := r.repo.Queue(ctx, kind, asInt(first), after)
+	items, info, err := r.repo.Reports.Queue(ctx, kind, asInt(first), after)
 	if err != nil {
 		return nil, err
 	}
@@ -185,7 +185,7 @@ func (r *Resolver) viewerReports(ctx context.Context, first *int32, after *strin
 	if v.Name == "" {
 		return nil, endpoint.Unauthenticated("sign in to list your reports")
 	}
-	edges, info, err := r.repo.Reported(ctx, v.Name, asInt(first), after)
+	edges, info, err := r.repo.Reports.Reported(ctx, v.Name, asInt(first), after)
 	if err != nil {
 		return nil, err
 	}
@@ -194,7 +194,7 @@ func (r *Resolver) viewerReports(ctx context.Context, first *int32, after *strin
 
 // notice returns a notice to callers who know its secret, and to moderators.
 func (r *Resolver) notice(ctx context.Context, reference string, secret *string) (*Notice, error) {
-	found, err := r.repo.Noticed(ctx, reference, site.Value(secret), endpoint.ViewerOf(ctx).Moderator)
+	found, err := r.repo.Reports.Noticed(ctx, reference, site.Value(secret), endpoint.ViewerOf(ctx).Moderator)
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
@@ -206,7 +206,7 @@ func (r *Resolver) openReportsOf(ctx context.Context, items []*reports.Item, fir
 	if err := checkSize(first); err != nil {
 		return nil, err
 	}
-	return r.repo.OpenReports(ctx, items, first)
+	return r.repo.Reports.OpenReports(ctx, items, first)
 }
 
 // contacts returns who sent each notice to moderators.
@@ -215,7 +215,7 @@ func (r *Resolver) contacts(ctx context.Context, all []*reports.Report) ([]*Noti
 	if !endpoint.ViewerOf(ctx).Moderator {
 		return shown, nil
 	}
-	contacts, err := r.repo.Contacts(ctx, all)
+	contacts, err := r.repo.Reports.Contacts(ctx, all)
 	for i, c := range contacts {
 		if c != nil {
 			shown[i] = &NoticeContact{site.Optional(c.Name), site.Optional(c.Email)}
@@ -233,5 +233,5 @@ func (r *Resolver) watchFlagged(ctx context.Context, after *string) (*live.Watch
 	if id := endpoint.LastEvent(ctx); id != "" {
 		field, cursor = lastEvent, id
 	}
-	return r.repo.WatchEvents(ctx, field, cursor, []events.EventKind{events.EventFlagged, events.EventSettled})
+	return r.repo.Live.WatchEvents(ctx, field, cursor, []events.EventKind{events.EventFlagged, events.EventSettled})
 }

@@ -19,27 +19,27 @@ func (r *Resolver) watchArticles(ctx context.Context, ids []site.ArticleID, revi
 		if err != nil {
 			return nil, err
 		}
-		return r.repo.ResumeArticles(ctx, ids, known)
+		return r.repo.Live.ResumeArticles(ctx, ids, known)
 	}
 	if revisions == nil {
-		return r.repo.WatchArticles(ctx, ids)
+		return r.repo.Live.WatchArticles(ctx, ids)
 	}
 	known := make([]int64, len(revisions))
 	for i, n := range revisions {
 		known[i] = int64(n)
 	}
-	return r.repo.ResumeArticles(ctx, ids, known)
+	return r.repo.Live.ResumeArticles(ctx, ids, known)
 }
 
 // watchPosts begins to watch for posts, after the last event of the client or a cursor.
 func (r *Resolver) watchPosts(ctx context.Context, group site.GroupName, after *string) (*live.Watch, error) {
 	if id := endpoint.LastEvent(ctx); id != "" {
-		return r.repo.ResumePosts(ctx, group, lastEvent, id)
+		return r.repo.Live.ResumePosts(ctx, group, lastEvent, id)
 	}
 	if after != nil && *after != "" {
-		return r.repo.ResumePosts(ctx, group, "after", *after)
+		return r.repo.Live.ResumePosts(ctx, group, "after", *after)
 	}
-	return r.repo.WatchPosts(ctx, group)
+	return r.repo.Live.WatchPosts(ctx, group)
 }
 
 // watchEvents begins to watch the change feed, after the last event of the client or a cursor.
@@ -48,7 +48,7 @@ func (r *Resolver) watchEvents(ctx context.Context, after *string, kinds []event
 		return nil, err
 	}
 	if id := endpoint.LastEvent(ctx); id != "" {
-		return r.repo.WatchEvents(ctx, lastEvent, id, kinds)
+		return r.repo.Live.WatchEvents(ctx, lastEvent, id, kinds)
 	}
-	return r.repo.WatchEvents(ctx, "after", site.Value(after), kinds)
+	return r.repo.Live.WatchEvents(ctx, "after", site.Value(after), kinds)
 }

@@ -37,7 +37,7 @@ func (r *Resolver) voteRings(ctx context.Context, days int, first *int32) ([]*ri
 	if !endpoint.ViewerOf(ctx).Moderator {
 		return nil, endpoint.Forbidden("who votes together is for moderators")
 	}
-	most, err := sizeOf(first, r.repo.Rules.PageSize)
+	most, err := sizeOf(first, r.repo.Store.Rules.PageSize)
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +46,7 @@ func (r *Resolver) voteRings(ctx context.Context, days int, first *int32) ([]*ri
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	if last := r.found.last; last != nil && last.days == days && r.repo.Now().Sub(last.at) < ringsKept {
+	if last := r.found.last; last != nil && last.days == days && r.repo.Store.Now().Sub(last.at) < ringsKept {
 		<-r.found.running
 		return last.rings[:min(most, len(last.rings))], nil
 	}
@@ -59,13 +59,13 @@ func (r *Resolver) voteRings(ctx context.Context, days int, first *int32) ([]*ri
 		defer func() { <-r.found.running }()
 		ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), ringsTime)
 		defer stop()
-		found, err := r.repo.Rings(ctx, days)
+		found, err := r.repo.Casts.Rings(ctx, days)
 		shown := make([]*rings.Ring, len(found))
 		for i := range found {
 			shown[i] = &found[i]
 		}
 		if err == nil {
-			r.found.last = &ringsOf{days, r.repo.Now(), shown}
+			r.found.last = &ringsOf{days, r.repo.Store.Now(), shown}
 		}
 		done <- result{shown, err}
 	}()

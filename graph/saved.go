@@ -75,7 +75,7 @@ func (r *Resolver) save(ctx context.Context, input SaveInput) (*SavePayload, err
 			err = site.NoArticle(input.Article)
 		}
 		if err == nil {
-			err = r.repo.SaveArticle(ctx, v.Name, input.Article, input.Saved)
+			err = r.repo.Saved.SaveArticle(ctx, v.Name, input.Article, input.Saved)
 		}
 		if err == nil {
 			payload.Article = article
@@ -94,7 +94,7 @@ func (r *Resolver) follow(ctx context.Context, input FollowInput) (*FollowPayloa
 		if err != nil {
 			return site.InField("target", err)
 		}
-		if err := r.repo.FollowTarget(ctx, v.Name, target, input.Following); err != nil {
+		if err := r.repo.Saved.FollowTarget(ctx, v.Name, target, input.Following); err != nil {
 			return err
 		}
 		nodes, err := r.targets(ctx, []saved.Target{target}, selected(ctx, "FollowPayload.target", "Group.articleCount"))
@@ -149,7 +149,7 @@ func (r *Resolver) viewerFollows(ctx context.Context, targets []saved.Target) ([
 	if v.Name == "" {
 		return make([]*bool, len(targets)), nil
 	}
-	follows, err := r.repo.Follows(ctx, v.Name, targets)
+	follows, err := r.repo.Saved.Follows(ctx, v.Name, targets)
 	return pointers(follows), err
 }
 
@@ -159,7 +159,7 @@ func (r *Resolver) viewerHasSaved(ctx context.Context, articles []*site.Article)
 	if v.Name == "" {
 		return make([]*bool, len(articles)), nil
 	}
-	has, err := r.repo.HasSaved(ctx, v.Name, collect(articles, func(a *site.Article) site.ArticleID { return a.ID }))
+	has, err := r.repo.Saved.HasSaved(ctx, v.Name, collect(articles, func(a *site.Article) site.ArticleID { return a.ID }))
 	return pointers(has), err
 }
 
@@ -173,7 +173,7 @@ func (r *Resolver) viewerSaved(ctx context.Context, first *int32, after *string)
 	if v.Name == "" {
 		return nil, endpoint.Unauthenticated("sign in to list what you have saved")
 	}
-	found, info, err := r.repo.SavedArticles(ctx, v.Name, asInt(first), after)
+	found, info, err := r.repo.Saved.SavedArticles(ctx, v.Name, asInt(first), after)
 	if err != nil {
 		return nil, err
 	}
@@ -194,7 +194,7 @@ func (r *Resolver) viewerFollowing(ctx context.Context) ([]Node, error) {
 	if v.Name == "" {
 		return nil, endpoint.Unauthenticated("sign in to list what you follow")
 	}
-	followed, err := r.repo.Following(ctx, v.Name)
+	followed, err := r.repo.Saved.Following(ctx, v.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -213,7 +213,7 @@ func (r *Resolver) viewerFeed(ctx context.Context, first *int32, after *string) 
 	}
 	size := asInt(first)
 	read := func() ([]*ArticleEdge, site.PageInfo, error) {
-		found, info, looked, err := r.repo.Feed(ctx, v.Name, size, after)
+		found, info, looked, err := r.repo.Saved.Feed(ctx, v.Name, size, after)
 		endpoint.Owe(ctx, looked/lookedPerPoint)
 		if err != nil {
 			return nil, info, err

@@ -108,7 +108,7 @@ func TestDeniedUsersSaveNothing(t *testing.T) {
 	t.Parallel()
 	s := sitetest.Open(t)
 	s.Post("alice", "t")
-	require.Value(s.Repo.DenyUser(t.Context(), "bob", nil, site.GroundRules, "spam", site.Actor{Name: "mod", Moderator: true}))(t)
+	require.Value(s.Repo.Denials.DenyUser(t.Context(), "bob", nil, site.GroundRules, "spam", site.Actor{Name: "mod", Moderator: true}))(t)
 	s.Want("bob", `mutation { save(input: {article: 1}) { userErrors { code } } follow(input: {target: "group:go"}) { userErrors { code } } }`,
 		`{"save":{"userErrors":[{"code":"DENIED"}]},"follow":{"userErrors":[{"code":"DENIED"}]}}`)
 	s.Want("bob", `{ viewerFollowing { id } viewerSaved { nodes { id } } }`, `{"viewerFollowing":[],"viewerSaved":{"nodes":[]}}`)
@@ -119,7 +119,7 @@ func TestFollowingIsBounded(t *testing.T) {
 	t.Parallel()
 	s := sitetest.Open(t)
 	for i := range saved.MaxFollowed {
-		require.NoError(t, s.Repo.FollowTarget(t.Context(), "bob", saved.Target{User: site.UserName(fmt.Sprint("u", i))}, true))
+		require.NoError(t, s.Repo.Saved.FollowTarget(t.Context(), "bob", saved.Target{User: site.UserName(fmt.Sprint("u", i))}, true))
 	}
 	s.Want("bob", `mutation { follow(input: {target: "group:go"}) { target { id } userErrors { code message field } } }`,
 		`{"follow":{"target":null,"userErrors":[{"code":"LIMIT_EXCEEDED","message":"you follow 200 groups and users, which is the maximum: leave one first","field":["target"]}]}}`)
@@ -168,7 +168,7 @@ func TestFeedIsChargedForWhatItLooksAt(t *testing.T) {
 	t.Parallel()
 	s := sitetest.New(t, redistest.Start(t).Client, site.DefaultRules(), sitetest.WithRates(endpoint.Rates{Cost: endpoint.Rate{Most: 10_000, Window: time.Hour}, Addresses: 4}))
 	for i := range saved.MaxFollowed {
-		require.NoError(t, s.Repo.FollowTarget(t.Context(), "bob", saved.Target{Group: site.GroupName(fmt.Sprint("g", i))}, true))
+		require.NoError(t, s.Repo.Saved.FollowTarget(t.Context(), "bob", saved.Target{Group: site.GroupName(fmt.Sprint("g", i))}, true))
 	}
 	cost := func(user string) float64 {
 		var remaining [2]float64

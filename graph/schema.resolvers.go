@@ -48,10 +48,10 @@ func (r *articleResolver) ViewerVote(ctx context.Context, objs []*site.Article) 
 		return make([]*site.Vote, len(objs)), nil
 	}
 	if len(objs) == 1 && endpoint.IsEvent(ctx) {
-		vote, err := r.repo.WatchedVote(ctx, v.Name, objs[0])
+		vote, err := r.repo.Live.WatchedVote(ctx, v.Name, objs[0])
 		return []*site.Vote{vote}, err
 	}
-	return r.repo.Votes(ctx, v.Name, objs)
+	return r.repo.Casts.Votes(ctx, v.Name, objs)
 }
 
 func (r *articleResolver) ViewerHasSaved(ctx context.Context, objs []*site.Article) ([]*bool, error) {
@@ -105,7 +105,7 @@ func (r *articleResolver) OpenReports(ctx context.Context, objs []*site.Article,
 	if !endpoint.ViewerOf(ctx).Moderator {
 		return make([][]*reports.Report, len(objs)), nil
 	}
-	items, err := r.repo.Items(ctx, collect(objs, func(a *site.Article) site.ArticleID { return a.ID }))
+	items, err := r.repo.Reports.Items(ctx, collect(objs, func(a *site.Article) site.ArticleID { return a.ID }))
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +113,7 @@ func (r *articleResolver) OpenReports(ctx context.Context, objs []*site.Article,
 }
 
 func (r *articleResolver) ViewerVoid(ctx context.Context, objs []*site.Article) ([]*voids.Void, error) {
-	return r.repo.OfArticles(ctx, endpoint.ViewerOf(ctx).Name, objs)
+	return r.repo.Voids.OfArticles(ctx, endpoint.ViewerOf(ctx).Name, objs)
 }
 
 func (r *articleResolver) Voters(ctx context.Context, obj *site.Article, direction *site.Vote, first *int32, after *string) (*VoterConnection, error) {
@@ -121,12 +121,12 @@ func (r *articleResolver) Voters(ctx context.Context, obj *site.Article, directi
 }
 
 func (r *articleResolver) BestRank(ctx context.Context, objs []*site.Article) ([]*rankings.BestRank, error) {
-	return r.repo.BestRanks(ctx, collect(objs, func(a *site.Article) site.ArticleID { return a.ID }))
+	return r.repo.Rankings.BestRanks(ctx, collect(objs, func(a *site.Article) site.ArticleID { return a.ID }))
 }
 
 func (r *articleResolver) Ranks(ctx context.Context, objs []*site.Article, hours int32) ([][]*rankings.RankAt, error) {
 	found, err := endpoint.Share(ctx, r.reads, frontRanksKey(hours), func(ctx context.Context) (*rankings.FrontRanks, int, error) {
-		ranks, err := r.repo.FrontRanks(ctx, int(hours))
+		ranks, err := r.repo.Rankings.FrontRanks(ctx, int(hours))
 		if ranks == nil {
 			return nil, 0, err
 		}
@@ -140,16 +140,16 @@ func (r *articleResolver) Ranks(ctx context.Context, objs []*site.Article, hours
 
 func (r *articleResolver) RankedBy(ctx context.Context, objs []*site.Article) ([]*RankedBy, error) {
 	return collect(objs, func(a *site.Article) *RankedBy {
-		return &RankedBy{Formula: r.repo.Rules.Ranking, PostedAt: a.CreatedAt, VotesWorth: r.repo.Rules.Worth(float64(a.Votes))}
+		return &RankedBy{Formula: r.repo.Store.Rules.Ranking, PostedAt: a.CreatedAt, VotesWorth: r.repo.Store.Rules.Worth(float64(a.Votes))}
 	}), nil
 }
 
 func (r *articleResolver) VotesToReach(ctx context.Context, objs []*site.Article, rank int32) ([]*int32, error) {
-	return r.repo.VotesToReach(ctx, objs, int(rank))
+	return r.repo.Lists.VotesToReach(ctx, objs, int(rank))
 }
 
 func (r *articleConnectionResolver) TotalCount(ctx context.Context, obj *ArticleConnection) (int32, error) {
-	n, err := r.repo.Count(ctx, obj.listing)
+	n, err := r.repo.Lists.Count(ctx, obj.listing)
 	return int32(n), err // #nosec G115 -- article numbers end at 32 bits
 }
 
@@ -158,7 +158,7 @@ func (r *castVoteEdgeResolver) Void(ctx context.Context, objs []*CastVoteEdge) (
 }
 
 func (r *deletedConnectionResolver) TotalCount(ctx context.Context, obj *DeletedConnection) (int32, error) {
-	n, err := r.repo.Count(ctx, obj.listing)
+	n, err := r.repo.Lists.Count(ctx, obj.listing)
 	return int32(n), err // #nosec G115 -- article numbers end at 32 bits
 }
 
@@ -212,11 +212,11 @@ func (r *eventResolver) Removal(ctx context.Context, objs []*events.Event) ([]*R
 }
 
 func (r *flaggedChangeResolver) Item(ctx context.Context, objs []*events.EventEdge) ([]*reports.Item, error) {
-	return r.repo.Items(ctx, collect(objs, func(e *events.EventEdge) site.ArticleID { return e.Node.Article }))
+	return r.repo.Reports.Items(ctx, collect(objs, func(e *events.EventEdge) site.ArticleID { return e.Node.Article }))
 }
 
 func (r *flaggedConnectionResolver) TotalCount(ctx context.Context, obj *FlaggedConnection) (int32, error) {
-	n, err := r.repo.QueueLength(ctx)
+	n, err := r.repo.Reports.QueueLength(ctx)
 	return int32(n), err // #nosec G115 -- article numbers end at 32 bits
 }
 
@@ -238,7 +238,7 @@ func (r *groupResolver) ViewerFollows(ctx context.Context, objs []*site.Group) (
 
 func (r *groupResolver) ViewerCanPost(ctx context.Context, objs []*site.Group) ([]bool, error) {
 	by := actor(endpoint.ViewerOf(ctx))
-	return collect(objs, func(g *site.Group) bool { return r.repo.Rules.MayPost(by, g.Name) }), nil
+	return collect(objs, func(g *site.Group) bool { return r.repo.Store.Rules.MayPost(by, g.Name) }), nil
 }
 
 func (r *groupResolver) Articles(ctx context.Context, obj *site.Group, order site.Order, direction site.Direction, page int32, pageSize *int32) ([]*site.Article, error) {
@@ -256,7 +256,7 @@ func (r *groupResolver) Ranking(ctx context.Context, obj *site.Group, by ranking
 func (r *groupConnectionResolver) TotalCount(ctx context.Context, obj *GroupConnection) (int32, error) {
 	list, owe := looking(ctx, obj.list)
 	defer owe()
-	n, err := r.repo.GroupCount(ctx, list)
+	n, err := r.repo.Lists.GroupCount(ctx, list)
 	return int32(n), err // #nosec G115 -- article numbers end at 32 bits
 }
 
@@ -358,7 +358,7 @@ func (r *mutationResolver) EndSessions(ctx context.Context, input EndSessionsInp
 	var payload EndSessionsPayload
 	var err error
 	payload.UserErrors, err = r.signedIn(ctx, endpoint.RuleChanges, func(v endpoint.Viewer) (err error) {
-		payload.User, err = r.repo.EndSessions(ctx, input.Name, actor(v))
+		payload.User, err = r.repo.Sessions.EndSessions(ctx, input.Name, actor(v))
 		return err
 	})
 	return &payload, err
@@ -384,7 +384,7 @@ func (r *mutationResolver) DenyUser(ctx context.Context, input DenyUserInput) (*
 	var payload DenyUserPayload
 	var err error
 	payload.UserErrors, err = r.signedIn(ctx, endpoint.RuleChanges, func(v endpoint.Viewer) (err error) {
-		payload.Denial, err = r.repo.DenyUser(ctx, input.User, input.Until, input.Ground, input.Reason, actor(v))
+		payload.Denial, err = r.repo.Denials.DenyUser(ctx, input.User, input.Until, input.Ground, input.Reason, actor(v))
 		return err
 	})
 	return &payload, err
@@ -398,7 +398,7 @@ func (r *mutationResolver) DenyHost(ctx context.Context, input DenyHostInput) (*
 	var payload DenyHostPayload
 	var err error
 	payload.UserErrors, err = r.signedIn(ctx, endpoint.RuleChanges, func(v endpoint.Viewer) (err error) {
-		payload.Denial, err = r.repo.DenyHost(ctx, input.Host, input.Denied, input.Subdomains, input.Reason, actor(v))
+		payload.Denial, err = r.repo.Denials.DenyHost(ctx, input.Host, input.Denied, input.Subdomains, input.Reason, actor(v))
 		return err
 	})
 	return &payload, err
@@ -406,7 +406,7 @@ func (r *mutationResolver) DenyHost(ctx context.Context, input DenyHostInput) (*
 
 func (r *mutationResolver) AddWebhook(ctx context.Context, input AddWebhookInput) (*WebhookPayload, error) {
 	return r.changeWebhooks(ctx, func(v endpoint.Viewer) (*webhooks.Endpoint, string, error) {
-		return r.repo.AddWebhook(ctx, input.URL, input.Kinds, actor(v))
+		return r.repo.Webhooks.AddWebhook(ctx, input.URL, input.Kinds, actor(v))
 	})
 }
 
@@ -416,13 +416,13 @@ func (r *mutationResolver) ChangeWebhook(ctx context.Context, input ChangeWebhoo
 		if input.Kinds != nil {
 			change.Kinds = &input.Kinds
 		}
-		return r.repo.ChangeWebhook(ctx, input.Webhook, change, actor(v))
+		return r.repo.Webhooks.ChangeWebhook(ctx, input.Webhook, change, actor(v))
 	})
 }
 
 func (r *mutationResolver) RemoveWebhook(ctx context.Context, input RemoveWebhookInput) (*WebhookPayload, error) {
 	return r.changeWebhooks(ctx, func(v endpoint.Viewer) (*webhooks.Endpoint, string, error) {
-		return nil, "", r.repo.RemoveWebhook(ctx, input.Webhook, actor(v))
+		return nil, "", r.repo.Webhooks.RemoveWebhook(ctx, input.Webhook, actor(v))
 	})
 }
 
@@ -430,7 +430,7 @@ func (r *mutationResolver) BlockUser(ctx context.Context, input BlockUserInput) 
 	var payload BlockUserPayload
 	var err error
 	payload.UserErrors, err = authenticated(ctx, endpoint.RuleChanges, func(v endpoint.Viewer) (err error) {
-		payload.User, err = r.repo.BlockUser(ctx, v.Name, input.User, input.Blocked)
+		payload.User, err = r.repo.Denials.BlockUser(ctx, v.Name, input.User, input.Blocked)
 		return err
 	})
 	return &payload, err
@@ -482,7 +482,7 @@ func (r *queryResolver) Group(ctx context.Context, name string) (*site.Group, er
 }
 
 func (r *queryResolver) ArticleByLink(ctx context.Context, link string) (*site.Article, error) {
-	id, err := r.repo.ArticleByLink(ctx, link)
+	id, err := r.repo.Articles.ArticleByLink(ctx, link)
 	if id == nil || err != nil {
 		return nil, err
 	}
@@ -555,7 +555,7 @@ func (r *queryResolver) ModerationLog(ctx context.Context, first *int32, after *
 	if !endpoint.ViewerOf(ctx).Moderator {
 		return nil, endpoint.Forbidden("the moderation log is for moderators")
 	}
-	entries, info, err := r.repo.ModerationLog(ctx, pageRequest(first, after, last, before))
+	entries, info, err := r.repo.Log.ModerationLog(ctx, pageRequest(first, after, last, before))
 	if err != nil {
 		return nil, err
 	}
@@ -590,7 +590,7 @@ func (r *queryResolver) Events(ctx context.Context, after *string, kinds []event
 	if err := mayReadEvents(ctx); err != nil {
 		return nil, err
 	}
-	page, err := r.repo.Events(ctx, after, kinds, asInt(first))
+	page, err := r.repo.Log.Events(ctx, after, kinds, asInt(first))
 	if err != nil {
 		return nil, err
 	}
@@ -604,7 +604,7 @@ func (r *queryResolver) Ranking(ctx context.Context, by rankings.RankBy, span *r
 func (r *queryResolver) FrontPage(ctx context.Context, at time.Time) (*rankings.FrontPage, error) {
 	at = at.Truncate(time.Hour) // the last full hour that is not after it
 	return endpoint.Share(ctx, r.reads, frontPageKey(at.Unix()), func(ctx context.Context) (*rankings.FrontPage, int, error) {
-		page, err := r.repo.FrontPage(ctx, at)
+		page, err := r.repo.Rankings.FrontPage(ctx, at)
 		if page == nil {
 			return nil, perPlace, err
 		}
@@ -633,11 +633,11 @@ func (r *queryResolver) Notice(ctx context.Context, reference string, secret *st
 }
 
 func (r *queryResolver) DeniedUsers(ctx context.Context, first *int32, after *string, ended bool) (*DenialConnection, error) {
-	return r.denials(ctx, r.repo.DeniedUsers, first, after, ended)
+	return r.denials(ctx, r.repo.Denials.DeniedUsers, first, after, ended)
 }
 
 func (r *queryResolver) DeniedHosts(ctx context.Context, first *int32, after *string, ended bool) (*DenialConnection, error) {
-	return r.denials(ctx, r.repo.DeniedHosts, first, after, ended)
+	return r.denials(ctx, r.repo.Denials.DeniedHosts, first, after, ended)
 }
 
 func (r *queryResolver) ViewerBlocks(ctx context.Context, first *int32, after *string) ([]*site.User, error) {
@@ -661,7 +661,7 @@ func (r *queryResolver) ViewerExport(ctx context.Context, after *string) (*perso
 }
 
 func (r *rankedConnectionResolver) TotalCount(ctx context.Context, obj *RankedConnection) (int32, error) {
-	n, err := r.repo.RankCount(ctx, obj.list, obj.AsOf)
+	n, err := r.repo.Rankings.RankCount(ctx, obj.list, obj.AsOf)
 	return int32(n), err // #nosec G115 -- article numbers end at 32 bits
 }
 
@@ -740,7 +740,7 @@ func (r *userResolver) Denial(ctx context.Context, objs []*site.User) ([]*denial
 }
 
 func (r *userResolver) ViewerHasBlocked(ctx context.Context, objs []*site.User) ([]bool, error) {
-	posters, err := r.repo.Blocked(ctx, endpoint.ViewerOf(ctx).Name)
+	posters, err := r.repo.Denials.Blocked(ctx, endpoint.ViewerOf(ctx).Name)
 	return collect(objs, func(u *site.User) bool { return leftOut{posters: posters}.has(u.Name) }), err
 }
 

@@ -135,7 +135,7 @@ func optionalOf[T comparable](p *T) optional[T] {
 // idsOn returns the ids on a numbered page of a listing.
 func (r *Resolver) idsOn(ctx context.Context, l lists.Listing, page int32, size *int32) ([]site.ArticleID, error) {
 	return endpoint.Share(ctx, r.reads, pageKey{l, page, optionalOf(size)}, func(ctx context.Context) ([]site.ArticleID, int, error) {
-		ids, err := r.repo.List(ctx, l, int(page), asInt(size))
+		ids, err := r.repo.Lists.List(ctx, l, int(page), asInt(size))
 		return ids, 8 * cap(ids), err
 	})
 }
@@ -153,7 +153,7 @@ const perEdge = 200
 func (r *Resolver) walk(ctx context.Context, l lists.Listing, p site.PageRequest) (walked, error) {
 	key := walkKey{l, optionalOf(p.First), optionalOf(p.Last), optionalOf(p.After), optionalOf(p.Before)}
 	return endpoint.Share(ctx, r.reads, key, func(ctx context.Context) (walked, int, error) {
-		edges, info, err := r.repo.Walk(ctx, l, p)
+		edges, info, err := r.repo.Lists.Walk(ctx, l, p)
 		return walked{edges, info}, perEdge*cap(edges) + len(key.after.value) + len(key.before.value), err
 	})
 }
@@ -165,7 +165,7 @@ func (r *Resolver) rank(ctx context.Context, l rankings.RankedList, first *int, 
 	defer response.ranking.Unlock()
 	key := rankedKey{l, optionalOf(first), optionalOf(after)}
 	return endpoint.Share(ctx, r.reads, key, func(ctx context.Context) (rankings.RankedPage, int, error) {
-		page, err := r.repo.Rank(ctx, l, first, after)
+		page, err := r.repo.Rankings.Rank(ctx, l, first, after)
 		endpoint.Owe(ctx, page.Looked/lookedPerPoint-rankingCost)
 		return page, perEdge*cap(page.Edges) + len(key.after.value), err
 	})
@@ -180,14 +180,14 @@ type batch struct {
 // articlesByID reads articles in one round trip. A batch with an error is shared only by those who wait for it.
 func (r *Resolver) articlesByID(ctx context.Context, ids []site.ArticleID) ([]*site.Article, []error) {
 	if !r.reads.Shares(ctx) {
-		return r.repo.ArticlesByID(ctx, ids)
+		return r.repo.Articles.ArticlesByID(ctx, ids)
 	}
 	key := make([]byte, 0, 8*len(ids))
 	for _, id := range ids {
 		key = binary.BigEndian.AppendUint64(key, uint64(id)) // #nosec G115 -- ids are positive
 	}
 	b, err := endpoint.Share(ctx, r.reads, batchKey(key), func(ctx context.Context) (batch, int, error) {
-		articles, errs := r.repo.ArticlesByID(ctx, ids)
+		articles, errs := r.repo.Articles.ArticlesByID(ctx, ids)
 		bytes := len(key)
 		for _, a := range articles {
 			if a != nil {

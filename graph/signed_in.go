@@ -17,7 +17,7 @@ import (
 // changes. It returns the user errors of a payload, which is an empty list if all went well, or a fault.
 func (r *Resolver) signedIn(ctx context.Context, rule string, do func(endpoint.Viewer) error) ([]UserError, error) {
 	return authenticated(ctx, rule, func(v endpoint.Viewer) error {
-		if err := r.repo.MayChange(actor(v)); err != nil {
+		if err := r.repo.Denials.MayChange(actor(v)); err != nil {
 			return err
 		}
 		return do(v)

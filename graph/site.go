@@ -55,7 +55,7 @@ type SiteRules struct {
 }
 
 func siteRules(repo *redisrepo.Repo, publicLog bool) SiteRules {
-	r := repo.Rules
+	r := repo.Store.Rules
 	return SiteRules{
 		VoteScore: r.VoteScore, VotingWindow: inSeconds(r.VotingWindow), InterestingVotes: min(r.InterestingVotes, math.MaxInt32),
 		Downvotes: r.Downvotes, PosterVotes: r.PosterVotes, PageSize: r.PageSize,
@@ -65,7 +65,7 @@ func siteRules(repo *redisrepo.Repo, publicLog bool) SiteRules {
 		MaxTitle:       site.MaxTitle, MaxText: site.MaxText, MaxLink: site.MaxLink, MaxGroups: site.MaxGroups, MaxGroupName: site.MaxGroupName,
 		MaxSaved: saved.MaxSaved, MaxFollowing: saved.MaxFollowed, MaxBlocked: denials.MaxBlocked,
 		Rankings: r.Calendar, GroupRankings: r.GroupTop, FrontPages: r.FrontPages > 0, VoteLists: r.VoteHistory != site.NoHistory, Events: r.Events > 0,
-		Webhooks: repo.HasWebhooks(), Notices: repo.TakesNotices(), PublicLog: publicLog,
+		Webhooks: repo.Webhooks.HasWebhooks(), Notices: repo.Reports.TakesNotices(), PublicLog: publicLog,
 	}
 }
 

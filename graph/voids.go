@@ -49,10 +49,10 @@ func (r *Resolver) votersOf(ctx context.Context, a *site.Article, direction *sit
 	if !endpoint.ViewerOf(ctx).Moderator {
 		return nil, nil
 	}
-	if !r.repo.VotersForgotten(a) {
+	if !r.repo.Articles.VotersForgotten(a) {
 		endpoint.Owe(ctx, (a.Upvotes+a.Downvotes)/votersPerPoint-votersCost)
 	}
-	voters, info, err := r.repo.Voters(ctx, a, direction, asInt(first), after)
+	voters, info, err := r.repo.Voids.Voters(ctx, a, direction, asInt(first), after)
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +61,7 @@ func (r *Resolver) votersOf(ctx context.Context, a *site.Article, direction *sit
 
 // votesOf returns a page of a user's votes to moderators.
 func (r *Resolver) votesOf(ctx context.Context, user site.UserName, first *int32, after *string) (*CastVoteConnection, error) {
-	if !endpoint.ViewerOf(ctx).Moderator || !r.repo.Has("cast") {
+	if !endpoint.ViewerOf(ctx).Moderator || !r.repo.Store.Has("cast") {
 		return nil, nil
 	}
 	return r.castVotes(ctx, user, nil, first, after)
@@ -69,7 +69,7 @@ func (r *Resolver) votesOf(ctx context.Context, user site.UserName, first *int32
 
 // castVotes returns a page of a user's votes.
 func (r *Resolver) castVotes(ctx context.Context, user site.UserName, direction *site.Vote, first *int32, after *string) (*CastVoteConnection, error) {
-	votes, info, err := r.repo.CastVotes(ctx, user, direction, asInt(first), after)
+	votes, info, err := r.repo.Casts.CastVotes(ctx, user, direction, asInt(first), after)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +95,7 @@ func (r *Resolver) voidsOf(ctx context.Context, edges []*CastVoteEdge) ([]*voids
 		for n < len(edges) && edges[n].voter == edges[0].voter {
 			n++
 		}
-		found, err := r.repo.Of(ctx, edges[0].voter, collect(edges[:n], func(e *CastVoteEdge) site.ArticleID { return e.article }))
+		found, err := r.repo.Voids.Of(ctx, edges[0].voter, collect(edges[:n], func(e *CastVoteEdge) site.ArticleID { return e.article }))
 		if err != nil {
 			return nil, err
 		}
@@ -121,12 +121,12 @@ func (r *Resolver) canVote(ctx context.Context, articles []*site.Article) ([]boo
 	if v.Name == "" {
 		return can, nil
 	}
-	found, err := r.repo.OfArticles(ctx, v.Name, articles)
+	found, err := r.repo.Voids.OfArticles(ctx, v.Name, articles)
 	if err != nil {
 		return nil, err
 	}
 	for i, article := range articles {
-		can[i] = found[i] == nil && r.repo.CanVote(v.Name, article)
+		can[i] = found[i] == nil && r.repo.Articles.CanVote(v.Name, article)
 	}
 	return can, nil
 }

@@ -48,10 +48,10 @@ func (r *Resolver) webhooks(ctx context.Context) ([]*webhooks.Endpoint, error) {
 	if !v.Moderator {
 		return nil, endpoint.Forbidden("webhooks are for moderators")
 	}
-	if !r.repo.HasWebhooks() {
+	if !r.repo.Webhooks.HasWebhooks() {
 		return []*webhooks.Endpoint{}, nil
 	}
-	all, err := r.repo.AllWebhooks(ctx, actor(v))
+	all, err := r.repo.Webhooks.AllWebhooks(ctx, actor(v))
 	return append([]*webhooks.Endpoint{}, all...), err
 }
 

@@ -17,7 +17,7 @@ import (
 
 func (s *testSite) wantAccountName(account, wanted, want string) {
 	s.t.Helper()
-	if got, err := s.AccountName(s.ctx, account, wanted); err != nil || string(got) != want {
+	if got, err := s.Sessions.AccountName(s.ctx, account, wanted); err != nil || string(got) != want {
 		s.t.Errorf("%s, who wants %q: got %q, %v, want %q", account, wanted, got, err, want)
 	}
 }
@@ -44,7 +44,7 @@ func TestAccountsGetNamesOfTheirOwn(t *testing.T) {
 			s.wantAccountName(tt.account, tt.wanted, tt.want)
 		}
 		var refused site.Refusal
-		if _, err := s.AccountName(s.ctx, "k", strings.Repeat("x", 65)); !errors.As(err, &refused) {
+		if _, err := s.Sessions.AccountName(s.ctx, "k", strings.Repeat("x", 65)); !errors.As(err, &refused) {
 			t.Errorf("got %v, want a refusal", err)
 		}
 	})
@@ -58,7 +58,7 @@ func TestAccountsThatWantOneNameAtOnce(t *testing.T) {
 	for account := range 10 {
 		for range 3 { // several processes, one account
 			all.Go(func() {
-				name, err := s.AccountName(s.ctx, fmt.Sprint(account), "sam")
+				name, err := s.Sessions.AccountName(s.ctx, fmt.Sprint(account), "sam")
 				if err != nil {
 					t.Error(err)
 				}
@@ -70,7 +70,7 @@ func TestAccountsThatWantOneNameAtOnce(t *testing.T) {
 	}
 	all.Wait()
 	for account := range 10 {
-		name, err := s.AccountName(s.ctx, fmt.Sprint(account), "other")
+		name, err := s.Sessions.AccountName(s.ctx, fmt.Sprint(account), "other")
 		if owner, found := names.Load(name); err != nil || !found || owner != account {
 			t.Errorf("account %d: got %s, %v, which account %v had", account, name, err, owner)
 		}
@@ -114,7 +114,7 @@ func TestAccountsThatWantNamesThatLookAlikeAtOnce(t *testing.T) {
 		for i, name := range wanted {
 			all.Go(func() {
 				var err error
-				if got[i], err = s.AccountName(s.ctx, fmt.Sprint(round, i), name+fmt.Sprint("-of-", round)); err != nil {
+				if got[i], err = s.Sessions.AccountName(s.ctx, fmt.Sprint(round, i), name+fmt.Sprint("-of-", round)); err != nil {
 					t.Error(err)
 				}
 			})
@@ -225,17 +225,17 @@ func TestSessionsEnd(t *testing.T) {
 		user := sessions.UserDigest("alice")
 		want := func(digest, value string) {
 			t.Helper()
-			if got, _, err := s.Session(s.ctx, digest, user); err != nil || string(got) != value {
+			if got, _, err := s.Sessions.Session(s.ctx, digest, user); err != nil || string(got) != value {
 				t.Errorf("session %s: got %q, %v, want %q", digest, got, err, value)
 			}
 		}
 		keep := func(digest, value string, lifetime time.Duration) {
 			t.Helper()
-			require.NoError(t, s.KeepSession(s.ctx, digest, []byte(value), lifetime))
+			require.NoError(t, s.Sessions.KeepSession(s.ctx, digest, []byte(value), lifetime))
 		}
 		replace := func(digest, value string, want bool) {
 			t.Helper()
-			if replaced, err := s.ReplaceSession(s.ctx, digest, []byte(value), time.Hour); err != nil || replaced != want {
+			if replaced, err := s.Sessions.ReplaceSession(s.ctx, digest, []byte(value), time.Hour); err != nil || replaced != want {
 				t.Errorf("replacing session %s: got %t, %v, want %t", digest, replaced, err, want)
 			}
 		}
@@ -245,16 +245,16 @@ func TestSessionsEnd(t *testing.T) {
 		want("aa", "one")
 		replace("aa", "three", true)
 		want("aa", "three")
-		require.NoError(t, s.EndSession(s.ctx, "aa"))
+		require.NoError(t, s.Sessions.EndSession(s.ctx, "aa"))
 		want("aa", "")
 		replace("aa", "four", false) // a renewal does not bring back what has ended
 		want("aa", "")
 		require.Eventually(t, "the session has expired", func() bool {
-			value, _, err := s.Session(s.ctx, "bb", user)
+			value, _, err := s.Sessions.Session(s.ctx, "bb", user)
 			return err == nil && value == nil
 		})
 		for i, first := range []bool{true, false} {
-			if renews, err := s.RenewsSession(s.ctx, "cc", time.Hour); err != nil || renews != first {
+			if renews, err := s.Sessions.RenewsSession(s.ctx, "cc", time.Hour); err != nil || renews != first {
 				t.Errorf("renewal %d: got %t, %v, want %t", i, renews, err, first)
 			}
 		}
@@ -266,7 +266,7 @@ func TestModeratorsMarkTheSessionsOfAUser(t *testing.T) {
 		s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
 		mark := func(name site.UserName) string {
 			t.Helper()
-			value, mark, err := s.Session(s.ctx, "aa", sessions.UserDigest(name))
+			value, mark, err := s.Sessions.Session(s.ctx, "aa", sessions.UserDigest(name))
 			if err != nil || string(value) != "one" {
 				t.Errorf("got %q, %v", value, err)
 			}
@@ -274,14 +274,14 @@ func TestModeratorsMarkTheSessionsOfAUser(t *testing.T) {
 		}
 		end := func(name string, moderator bool, want string) {
 			t.Helper()
-			user, err := s.EndSessions(s.ctx, name, site.Actor{Name: "mod", Moderator: moderator})
+			user, err := s.Sessions.EndSessions(s.ctx, name, site.Actor{Name: "mod", Moderator: moderator})
 			if want != "" {
 				wantRefused(t, err, want)
 			} else if err != nil || string(user.Name) != name {
 				t.Errorf("ending the sessions of %q: got %v, %v", name, user, err)
 			}
 		}
-		require.NoError(t, s.KeepSession(s.ctx, "aa", []byte("one"), time.Hour))
+		require.NoError(t, s.Sessions.KeepSession(s.ctx, "aa", []byte("one"), time.Hour))
 		end("alice", false, "FORBIDDEN name")
 		end(" ", true, "INVALID name")
 		end(strings.Repeat("x", 65), true, "TOO_LONG name")

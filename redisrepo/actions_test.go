@@ -34,7 +34,7 @@ func actionText(e events.ModerationEntry) string {
 func (s *testSite) actions(a events.Actions, size int) (texts []string) {
 	s.t.Helper()
 	for after := (*string)(nil); ; {
-		entries, info, _, err := s.Actions(s.ctx, a, &size, after)
+		entries, info, _, err := s.Log.Actions(s.ctx, a, &size, after)
 		require.NoError(s.t, err)
 		if len(entries) > size || info.HasPreviousPage != (after != nil) {
 			s.t.Fatalf("a page of %d has %d actions, %+v", size, len(entries), info)
@@ -61,7 +61,7 @@ func TestActionsAreThoseOnArticlesUsersAndHosts(t *testing.T) {
 		}
 		s.delete(a.ID, moderator)
 		step()
-		require.Value(s.DenyUser(s.ctx, "eve", nil, site.GroundIllegal, "threats", site.Actor{Name: "mod", Moderator: true, Via: "bot"}))(t)
+		require.Value(s.Denials.DenyUser(s.ctx, "eve", nil, site.GroundIllegal, "threats", site.Actor{Name: "mod", Moderator: true, Via: "bot"}))(t)
 		step()
 		s.denyHost("spam.example", true, true)
 		step()
@@ -107,11 +107,11 @@ func TestRareActionsAreFoundInSteps(t *testing.T) {
 		args := []any{"EVAL", "for i = 1, 100 do redis.call('XADD', KEYS[1], '*', 'kind', 'edited', 'article', 'article:1', 'by', 'user:mod', 'at', ARGV[1]) end return 1", 1, "moderation:", i}
 		require.NoError(t, s.raw.Do(s.ctx, args...).Err())
 	}
-	entries, info, looked, err := s.Actions(s.ctx, events.Actions{Target: "user:eve"}, nil, nil)
+	entries, info, looked, err := s.Log.Actions(s.ctx, events.Actions{Target: "user:eve"}, nil, nil)
 	if err != nil || len(entries) > 0 || !info.HasNextPage || looked != 5000 {
 		t.Fatalf("the first page has %d actions of %d entries, %+v, %v", len(entries), looked, info, err)
 	}
-	entries, info, looked, err = s.Actions(s.ctx, events.Actions{Target: "user:eve"}, nil, info.EndCursor)
+	entries, info, looked, err = s.Log.Actions(s.ctx, events.Actions{Target: "user:eve"}, nil, info.EndCursor)
 	if err != nil || len(entries) != 1 || info.HasNextPage || looked != 1001 {
 		t.Errorf("the second page has %v of %d entries, %+v, %v", entries, looked, info, err)
 	}
@@ -125,7 +125,7 @@ func TestRareActionsAreFoundInSteps(t *testing.T) {
 			t.Errorf("the target %q is %q", text, got)
 		}
 	}
-	if _, _, _, err := s.Actions(s.ctx, events.Actions{}, new(0), nil); err == nil {
+	if _, _, _, err := s.Log.Actions(s.ctx, events.Actions{}, new(0), nil); err == nil {
 		t.Error("a page without actions was accepted")
 	}
 }

@@ -16,12 +16,12 @@ import (
 
 func (s *testSite) block(by site.UserName, name string, blocks bool) {
 	s.t.Helper()
-	require.Value(s.BlockUser(s.ctx, by, name, blocks))(s.t)
+	require.Value(s.Denials.BlockUser(s.ctx, by, name, blocks))(s.t)
 }
 
 func (s *testSite) wantBlocked(by site.UserName, want ...site.UserName) {
 	s.t.Helper()
-	if got := require.Value(s.Blocked(s.ctx, by))(s.t); !slices.Equal(got, want) {
+	if got := require.Value(s.Denials.Blocked(s.ctx, by))(s.t); !slices.Equal(got, want) {
 		s.t.Errorf("%s has blocked %q, want %q", by, got, want)
 	}
 }
@@ -37,26 +37,26 @@ func TestUsersBlockOthers(t *testing.T) {
 		}
 		other.block("user 7", "bob", true)
 		s.block("alice", "bob", true)
-		require.NoError(t, s.ReadDenials(s.ctx))
+		require.NoError(t, s.Denials.ReadDenials(s.ctx))
 		s.wantBlocked("user 7", "bob", "troll")
 		other.block("user 7", "troll", false)
 		other.block("user 7", "carol", false)
 		s.wantBlocked("user 7", "bob")
 		s.wantBlocked("user 19", "troll")
 		s.wantBlocked("troll")
-		require.Eventually(t, "blocks in another process", func() bool { return other.HasBlocks("alice") })
+		require.Eventually(t, "blocks in another process", func() bool { return other.Denials.HasBlocks("alice") })
 		again := s.reopened(s.client(), nil, partitions)
 		again.wantBlocked("alice", "bob")
 		again.wantBlocked("bob")
 
-		_, err := s.BlockUser(s.ctx, "alice", "alice", true)
+		_, err := s.Denials.BlockUser(s.ctx, "alice", "alice", true)
 		wantRefused(t, err, "FORBIDDEN user")
-		_, err = s.BlockUser(s.ctx, "alice", "", true)
+		_, err = s.Denials.BlockUser(s.ctx, "alice", "", true)
 		wantRefused(t, err, "INVALID user")
 		for i := range denials.MaxBlocked - 1 {
 			s.block("alice", fmt.Sprint("t", i), true)
 		}
-		_, err = s.BlockUser(s.ctx, "alice", "one more", true)
+		_, err = s.Denials.BlockUser(s.ctx, "alice", "one more", true)
 		wantRefused(t, err, "LIMIT_EXCEEDED user")
 		s.block("alice", "bob", true) // already
 		s.block("alice", "bob", false)
@@ -64,8 +64,8 @@ func TestUsersBlockOthers(t *testing.T) {
 		s.wantClean()
 
 		s.do("FLUSHALL") // a store that went back
-		require.NoError(t, s.ReadDenials(s.ctx))
-		if s.HasBlocks("alice") {
+		require.NoError(t, s.Denials.ReadDenials(s.ctx))
+		if s.Denials.HasBlocks("alice") {
 			t.Error("what the store has lost is remembered")
 		}
 	})
@@ -89,12 +89,12 @@ func TestBlocksCheckTheTypesOfKeys(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil, one)
 	s.do("SET blockers: x")
-	if _, err := s.BlockUser(s.ctx, "alice", "bob", true); err == nil || s.do("EXISTS blocked:alice") != int64(0) || s.HasBlocks("alice") {
+	if _, err := s.Denials.BlockUser(s.ctx, "alice", "bob", true); err == nil || s.do("EXISTS blocked:alice") != int64(0) || s.Denials.HasBlocks("alice") {
 		t.Errorf("with another type of blockers: %v", err)
 	}
 	s.do("DEL blockers:")
 	s.do("SET blocked:alice x")
-	if _, err := s.BlockUser(s.ctx, "alice", "bob", true); err == nil || s.do("GET blocked:alice") != "x" {
+	if _, err := s.Denials.BlockUser(s.ctx, "alice", "bob", true); err == nil || s.do("GET blocked:alice") != "x" {
 		t.Errorf("with another type of blocked: %v", err)
 	}
 }

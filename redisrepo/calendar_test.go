@@ -29,7 +29,7 @@ var calendarNames = []site.GroupName{"a", "b", "c"}
 // peak is too low. Other processes may fold meanwhile.
 func (s *testSite) wantScheduled() {
 	s.t.Helper()
-	require.NoError(s.t, s.CatchUpAll(s.ctx))
+	require.NoError(s.t, s.Views.CatchUpAll(s.ctx))
 	for range 20 {
 		before := s.clocks()
 		want, got := s.expectedCalendar(before), s.storedCalendar()
@@ -144,7 +144,7 @@ func (s *testSite) disturb(random *rand.Rand, ids []site.ArticleID) []site.Artic
 	id := ids[random.IntN(len(ids))]
 	switch kind {
 	case 4:
-		if article, errs := s.ArticlesByID(s.ctx, []site.ArticleID{id}); errs[0] == nil {
+		if article, errs := s.Articles.ArticlesByID(s.ctx, []site.ArticleID{id}); errs[0] == nil {
 			_, _ = s.Delete(s.ctx, article[0].ID, moderator, site.Why{})
 		}
 	case 5, 6:
@@ -283,7 +283,7 @@ func TestPostFoldsTheCalendar(t *testing.T) {
 		}
 	})), nil)
 	other.post("bob", "a")
-	require.NoError(t, other.CatchUpAll(s.ctx))
+	require.NoError(t, other.Views.CatchUpAll(s.ctx))
 	for range 2 { // of all articles, and of the group
 		<-folded
 	}

@@ -20,9 +20,9 @@ func votesOn(s *testSite, user site.UserName, ids ...site.ArticleID) string {
 	s.t.Helper()
 	counted := new(counter)
 	other := s.reopened(s.client(redistest.Before(counted.add)), nil)
-	articles, _ := other.ArticlesByID(s.ctx, ids)
+	articles, _ := other.Articles.ArticlesByID(s.ctx, ids)
 	counted.reset()
-	votes := require.Value(other.Votes(s.ctx, user, articles))(s.t)
+	votes := require.Value(other.Casts.Votes(s.ctx, user, articles))(s.t)
 	return signs(votes) + " " + counted.reset().names
 }
 
@@ -100,7 +100,7 @@ func TestALongListOfVotesDropsTheOldest(t *testing.T) {
 	if got := s.positions("bob", 1, 2, 3); got != "-+0" {
 		t.Errorf("bob's votes are %s, want -+0, as the voters of the articles say", got)
 	}
-	page, _, err := s.CastVotes(s.ctx, "bob", nil, new(100), nil)
+	page, _, err := s.Casts.CastVotes(s.ctx, "bob", nil, new(100), nil)
 	if err != nil || len(page) != 100 || page[0].Article != 2 || page[1].Article != 109_998 {
 		t.Errorf("CastVotes = %d votes, %v, %+v", len(page), err, page[:min(2, len(page))])
 	}
@@ -246,7 +246,7 @@ func TestCastVotesOverPartitionsAndMonths(t *testing.T) {
 				for _, size := range []int{1, 7, 100} {
 					var got []cast
 					for after := (*string)(nil); ; {
-						page, info, err := s.CastVotes(s.ctx, user, direction, &size, after)
+						page, info, err := s.Casts.CastVotes(s.ctx, user, direction, &size, after)
 						if err != nil || len(page) > size || info.HasPreviousPage != (after != nil) {
 							t.Fatalf("CastVotes = %d votes, %+v, %v", len(page), info, err)
 						}
@@ -271,7 +271,7 @@ func TestCastVotesOverPartitionsAndMonths(t *testing.T) {
 // shownVotes is the list of a user's votes as text, with how many seconds each was cast before now.
 func (s *testSite) shownVotes(user site.UserName) string {
 	s.t.Helper()
-	votes, info, err := s.CastVotes(s.ctx, user, nil, new(100), nil)
+	votes, info, err := s.Casts.CastVotes(s.ctx, user, nil, new(100), nil)
 	if err != nil || info.HasNextPage {
 		s.t.Fatalf("CastVotes of %s: %v, %+v", user, err, info)
 	}

@@ -57,7 +57,7 @@ func TestCheckReportsInconsistentCalendars(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := checkable(t)
-			require.NoError(t, s.CatchUpAll(s.ctx))
+			require.NoError(t, s.Views.CatchUpAll(s.ctx))
 			s.doLines(tt.corrupt)
 			s.wantViolations(tt.want...)
 		})
@@ -78,7 +78,7 @@ func TestCheckReportsInconsistentCalendarsOfGroups(t *testing.T) {
 			t.Parallel()
 			s := newSite(t, func(r *site.Rules) { r.GroupTop = true }, one)
 			s.post("alice", "go")
-			require.NoError(t, s.CatchUpAll(s.ctx))
+			require.NoError(t, s.Views.CatchUpAll(s.ctx))
 			s.do(tt.corrupt)
 			if got := strings.Join(s.violations(), "\n"); got != tt.want {
 				t.Errorf("Check reports %q, want %q", got, tt.want)
@@ -115,7 +115,7 @@ func TestCheckOfTheCalendarRunsWhileTheSiteIsUsed(t *testing.T) {
 		cancel()
 		stop()
 		aging.Wait()
-		require.NoError(t, s.CatchUpAll(s.ctx))
+		require.NoError(t, s.Views.CatchUpAll(s.ctx))
 		s.wantClean()
 		s.wantScheduled()
 	})
@@ -175,8 +175,8 @@ func TestCheckReportsWrongFrontPages(t *testing.T) {
 				s.vote(2, "bob", up) // saves a page, and changes nothing after the first time
 				s.vote(2, "bob", none)
 			}
-			require.Value(s.BestRanks(s.ctx, []site.ArticleID{1}))(t)
-			require.NoError(t, s.CatchUpAll(s.ctx))
+			require.Value(s.Rankings.BestRanks(s.ctx, []site.ArticleID{1}))(t)
+			require.NoError(t, s.Views.CatchUpAll(s.ctx))
 			for line := range strings.Lines(tt.corrupt) {
 				words, quoted, _ := strings.Cut(strings.TrimSpace(line), ` "`)
 				if text, is := strings.CutSuffix(quoted, `"`); is {

@@ -282,7 +282,7 @@ func TestCheckReportsInconsistencies(t *testing.T) {
 			t.Parallel()
 			s := checkable(t)
 			s.clock.set(tt.after)
-			require.NoError(t, s.CatchUpAll(s.ctx))
+			require.NoError(t, s.Views.CatchUpAll(s.ctx))
 			for line := range strings.Lines(tt.corrupt) {
 				command, last, found := strings.Cut(strings.TrimSuffix(line, "\n"), "\x00")
 				if found {
@@ -339,7 +339,7 @@ func TestCheckReportsInconsistentDeletions(t *testing.T) {
 			s.post("erin", "c") // article:6
 			s.vote(6, "bob", up)
 			s.delete(6, moderator)
-			require.NoError(t, s.CatchUpAll(s.ctx))
+			require.NoError(t, s.Views.CatchUpAll(s.ctx))
 			s.doLines(tt.corrupt)
 			s.wantViolations(tt.want...)
 		})

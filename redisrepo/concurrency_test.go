@@ -89,7 +89,7 @@ func TestConcurrentPostsGetDifferentNumbers(t *testing.T) {
 	s[0].list(best("go"))
 	together(100, func(i int) { s[i%2].post(site.UserName(fmt.Sprint("user", i%7)), "go") })
 	for _, l := range []lists.Listing{best("go"), lists.AllArticles(site.ByTime, site.Descending)} {
-		ids, err := s[0].List(t.Context(), l, 1, new(100))
+		ids, err := s[0].Lists.List(t.Context(), l, 1, new(100))
 		slices.Sort(ids)
 		if err != nil || len(ids) != 100 || ids[0] != 1 || ids[99] != 100 {
 			t.Errorf("List = %v, %v, want articles 1 to 100", ids, err)

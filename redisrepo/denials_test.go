@@ -21,12 +21,12 @@ import (
 
 func (s *testSite) deny(user string, until *time.Time, reason string) *denials.Denial {
 	s.t.Helper()
-	return require.Value(s.DenyUser(s.ctx, user, until, site.GroundRules, reason, moderator))(s.t)
+	return require.Value(s.Denials.DenyUser(s.ctx, user, until, site.GroundRules, reason, moderator))(s.t)
 }
 
 func (s *testSite) denyHost(name string, denied, subdomains bool) {
 	s.t.Helper()
-	require.Value(s.DenyHost(s.ctx, name, denied, subdomains, "spam", moderator))(s.t)
+	require.Value(s.Denials.DenyHost(s.ctx, name, denied, subdomains, "spam", moderator))(s.t)
 }
 
 // follow has a site follow denials until the test ends.
@@ -56,14 +56,14 @@ func TestDenialsReachAllProcesses(t *testing.T) {
 		within := func(denied bool) {
 			t.Helper()
 			began := time.Now()
-			require.Eventually(t, fmt.Sprint("denied = ", denied), func() bool { return (other.MayChange(bob) != nil) == denied })
+			require.Eventually(t, fmt.Sprint("denied = ", denied), func() bool { return (other.Denials.MayChange(bob) != nil) == denied })
 			took = append(took, time.Since(began))
 		}
 		s.deny("bob", nil, "spam")
-		wantRefused(t, s.MayChange(bob), "DENIED")
+		wantRefused(t, s.Denials.MayChange(bob), "DENIED")
 		within(true)
 		s.deny("bob", new(s.clock.now().Add(-time.Hour)), "")
-		require.NoError(t, s.MayChange(bob))
+		require.NoError(t, s.Denials.MayChange(bob))
 		within(false)
 		until := s.clock.now().Add(time.Minute)
 		if d := s.deny("bob", &until, "a pause"); !d.Until.Equal(until) || d.By != moderator.Name || !d.At.Equal(s.clock.now()) {
@@ -71,20 +71,20 @@ func TestDenialsReachAllProcesses(t *testing.T) {
 		}
 		within(true)
 		var refusal site.Refusal
-		if err := other.MayChange(bob); !errors.As(err, &refusal) || !refusal[0].Until.Equal(until) || refusal[0].Reason != "a pause" || !strings.Contains(refusal[0].Message, "1 March 2026, 12:01 UTC") {
+		if err := other.Denials.MayChange(bob); !errors.As(err, &refusal) || !refusal[0].Until.Equal(until) || refusal[0].Reason != "a pause" || !strings.Contains(refusal[0].Message, "1 March 2026, 12:01 UTC") {
 			t.Errorf("refusal = %v", err)
 		}
-		require.NoError(t, other.MayChange(site.Actor{Name: "bob", Moderator: true}))
-		require.NoError(t, other.MayChange(site.Actor{Name: "Bob"}))
+		require.NoError(t, other.Denials.MayChange(site.Actor{Name: "bob", Moderator: true}))
+		require.NoError(t, other.Denials.MayChange(site.Actor{Name: "Bob"}))
 		s.clock.advance(time.Minute - time.Second)
-		wantRefused(t, other.MayChange(bob), "DENIED")
+		wantRefused(t, other.Denials.MayChange(bob), "DENIED")
 		s.clock.advance(time.Second)
-		require.NoError(t, other.MayChange(bob))
-		if again := s.reopened(s.client(), nil, partitions); again.MayChange(bob) != nil {
+		require.NoError(t, other.Denials.MayChange(bob))
+		if again := s.reopened(s.client(), nil, partitions); again.Denials.MayChange(bob) != nil {
 			t.Error("a denial that has ended is in force after a start")
 		}
 		s.deny("bob", nil, "for ever")
-		if again := s.reopened(s.client(), nil, partitions); again.MayChange(bob) == nil {
+		if again := s.reopened(s.client(), nil, partitions); again.Denials.MayChange(bob) == nil {
 			t.Error("a denial is not in force after a start")
 		}
 		s.do("DEL", tags[0]+"denials:") // as a store that went back
@@ -109,7 +109,7 @@ func TestDenyingTwiceIsDenyingOnce(t *testing.T) {
 		t.Errorf("the log has %q", got)
 	}
 	s.do("SET denials: x")
-	if _, err := other.DenyUser(s.ctx, "eve", nil, site.GroundRules, "x", moderator); err == nil || other.DenialOf("eve") != nil || s.do("GET denials:") != "x" {
+	if _, err := other.Denials.DenyUser(s.ctx, "eve", nil, site.GroundRules, "x", moderator); err == nil || other.Denials.DenialOf("eve") != nil || s.do("GET denials:") != "x" {
 		t.Errorf("with a key of another type: %v", err)
 	}
 }
@@ -118,7 +118,7 @@ func TestOnlyModeratorsDeny(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil, one)
 	deny := func(by site.Actor, user, reason string) error {
-		_, err := s.DenyUser(s.ctx, user, nil, site.GroundOther, reason, by)
+		_, err := s.Denials.DenyUser(s.ctx, user, nil, site.GroundOther, reason, by)
 		return err
 	}
 	wantRefused(t, deny(alice(), "bob", "x"), "FORBIDDEN user")
@@ -127,13 +127,13 @@ func TestOnlyModeratorsDeny(t *testing.T) {
 	wantRefused(t, deny(moderator, "bob", " "), "INVALID reason")
 	wantRefused(t, deny(moderator, "bob", strings.Repeat("x", 501)), "TOO_LONG reason")
 	wantRefused(t, deny(moderator, "bob", "a\nb"), "INVALID reason")
-	_, err := s.DenyUser(s.ctx, "bob", new(time.Date(9999, 12, 31, 23, 59, 0, 0, time.FixedZone("", -60))), site.GroundOther, "x", moderator)
+	_, err := s.Denials.DenyUser(s.ctx, "bob", new(time.Date(9999, 12, 31, 23, 59, 0, 0, time.FixedZone("", -60))), site.GroundOther, "x", moderator)
 	wantRefused(t, err, "INVALID until")
 	for _, name := range []string{"", "a/b", "a b", "com", "COM.", "co.uk", "github.io", "com:8443"} {
-		_, err := s.DenyHost(s.ctx, name, true, true, "x", moderator)
+		_, err := s.Denials.DenyHost(s.ctx, name, true, true, "x", moderator)
 		wantRefused(t, err, "INVALID host")
 	}
-	_, err = s.DenyHost(s.ctx, "a.example", true, true, "x", alice())
+	_, err = s.Denials.DenyHost(s.ctx, "a.example", true, true, "x", alice())
 	wantRefused(t, err, "FORBIDDEN host")
 	if n := s.do("EXISTS denials:"); n != int64(0) {
 		t.Error("a refused denial was stored")
@@ -163,25 +163,25 @@ func TestDenialsAreListed(t *testing.T) {
 		}
 	}
 	for want, got := range map[string]string{
-		"user 4 user 3 user 2 user 0 ":        list(s.DeniedUsers, false),
-		"user 1 user 4 user 3 user 2 user 0 ": list(s.DeniedUsers, true),
-		"a.example ":                          list(s.DeniedHosts, false),
+		"user 4 user 3 user 2 user 0 ":        list(s.Denials.DeniedUsers, false),
+		"user 1 user 4 user 3 user 2 user 0 ": list(s.Denials.DeniedUsers, true),
+		"a.example ":                          list(s.Denials.DeniedHosts, false),
 	} {
 		if got != want {
 			t.Errorf("listed %q, want %q", got, want)
 		}
 	}
-	_, _, err := s.DeniedUsers(new(101), nil, false)
+	_, _, err := s.Denials.DeniedUsers(new(101), nil, false)
 	wantRefused(t, err, "INVALID first")
-	_, _, err = s.DeniedUsers(nil, new("x"), false)
+	_, _, err = s.Denials.DeniedUsers(nil, new("x"), false)
 	wantRefused(t, err, "INVALID after")
 	s.clock.advance(401 * site.Day) // what ended that long ago is dropped by the next call
 	s.deny("user 0", nil, "y")
-	if got, want := list(s.DeniedUsers, true), "user 0 user 4 user 3 user 2 "; got == want {
+	if got, want := list(s.Denials.DeniedUsers, true), "user 0 user 4 user 3 user 2 "; got == want {
 		t.Errorf("listed %q before the next look", got)
 	}
-	require.NoError(t, s.ReadDenials(s.ctx))
-	if got, want := list(s.DeniedUsers, true), "user 0 user 4 user 3 user 2 "; got != want {
+	require.NoError(t, s.Denials.ReadDenials(s.ctx))
+	if got, want := list(s.Denials.DeniedUsers, true), "user 0 user 4 user 3 user 2 "; got != want {
 		t.Errorf("listed %q, want %q", got, want)
 	}
 }
@@ -253,7 +253,7 @@ func TestDenialsCostAVoteNothing(t *testing.T) {
 	})), nil)
 	other.vote(a.ID, "dave", up)
 	sent = nil
-	if require.NoError(t, other.MayChange(site.Actor{Name: "erin"})); other.vote(a.ID, "erin", up).Article.Votes != 4 || fmt.Sprint(sent) != "[evalsha]" {
+	if require.NoError(t, other.Denials.MayChange(site.Actor{Name: "erin"})); other.vote(a.ID, "erin", up).Article.Votes != 4 || fmt.Sprint(sent) != "[evalsha]" {
 		t.Errorf("sent %v", sent)
 	}
 }
@@ -267,9 +267,9 @@ func TestEndOfNoDenialWritesNothing(t *testing.T) {
 	end := func() {
 		t.Helper()
 		for _, user := range []string{"eve", "zed"} {
-			require.Value(s.DenyUser(s.ctx, user, &past, site.GroundRules, "", moderator))(t)
+			require.Value(s.Denials.DenyUser(s.ctx, user, &past, site.GroundRules, "", moderator))(t)
 		}
-		require.Value(s.DenyHost(s.ctx, "example.com", false, true, "", moderator))(t)
+		require.Value(s.Denials.DenyHost(s.ctx, "example.com", false, true, "", moderator))(t)
 	}
 	end()
 	if denials := s.do("HKEYS denials:").([]any); len(denials) != 2 { // eve, and the version
@@ -280,7 +280,7 @@ func TestEndOfNoDenialWritesNothing(t *testing.T) {
 	end()
 	s.wantStore(before, "after the denial has ended")
 	s.deny("eve", nil, "more spam")
-	if s.DenialOf("eve") == nil {
+	if s.Denials.DenialOf("eve") == nil {
 		t.Error("eve is not denied again")
 	}
 }

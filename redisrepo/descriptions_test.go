@@ -16,10 +16,10 @@ func TestDescribingTwiceIsDescribingOnce(t *testing.T) {
 		s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
 		other := s.reopened(s.client(twice(true)), nil)
 		bot := site.Actor{Name: "mod", Moderator: true, Via: "bot"}
-		require.Value(other.DescribeGroup(s.ctx, "Go", "All about Go.", []string{"No adverts"}, bot))(t)
-		require.Value(s.DescribeGroup(s.ctx, "go", " All about Go. ", []string{"", "No adverts"}, moderator))(t)
-		require.Value(other.DescribeGroup(s.ctx, "go", "", nil, moderator))(t)
-		require.Value(s.DescribeGroup(s.ctx, "web", " ", []string{""}, moderator))(t)
+		require.Value(other.Descriptions.DescribeGroup(s.ctx, "Go", "All about Go.", []string{"No adverts"}, bot))(t)
+		require.Value(s.Descriptions.DescribeGroup(s.ctx, "go", " All about Go. ", []string{"", "No adverts"}, moderator))(t)
+		require.Value(other.Descriptions.DescribeGroup(s.ctx, "go", "", nil, moderator))(t)
+		require.Value(s.Descriptions.DescribeGroup(s.ctx, "web", " ", []string{""}, moderator))(t)
 		if got := s.actions(events.Actions{Target: "group:go"}, 10); !slices.Equal(got, []string{"edited group:go by mod", "edited group:go by bot for mod"}) {
 			t.Errorf("the log has %q", got)
 		}

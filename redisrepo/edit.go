@@ -55,7 +55,7 @@ func (r *Repo) Edit(ctx context.Context, id site.ArticleID, by site.Actor, edit 
 	if broken := r.Store.Rules.CheckFamilies("groups", edit.Groups); len(broken) > 0 {
 		return nil, broken
 	}
-	if broken := r.CheckLinks("", strings.TrimPrefix(change.text, "=")); len(broken) > 0 {
+	if broken := r.Denials.CheckLinks("", strings.TrimPrefix(change.text, "=")); len(broken) > 0 {
 		return nil, broken
 	}
 	var reserved []site.GroupName // that it would be put into or taken out of

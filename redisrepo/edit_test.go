@@ -254,7 +254,7 @@ func TestLogKeepsTitleLinkAndReason(t *testing.T) {
 	s.edit(a.ID, moderator, redisrepo.Edit{Groups: []string{"c"}})
 	require.Value(s.Delete(s.ctx, a.ID, moderator, site.Why{Reason: "spam"}))(t)
 	s.undelete(a.ID)
-	entries, _, err := s.ModerationLog(s.ctx, site.PageRequest{})
+	entries, _, err := s.Log.ModerationLog(s.ctx, site.PageRequest{})
 	require.NoError(t, err)
 	var got []string
 	for _, e := range entries {
@@ -273,7 +273,7 @@ func TestLogKeepsTitleLinkAndReason(t *testing.T) {
 		t.Errorf("log = %q, want %q", got, want)
 	}
 	s.do("XADD moderation: * kind deleted article article:1 by user:mod at 1") // of an earlier version
-	entries, _, err = s.ModerationLog(s.ctx, site.PageRequest{First: new(1)})
+	entries, _, err = s.Log.ModerationLog(s.ctx, site.PageRequest{First: new(1)})
 	if err != nil || entries[0].Title != nil || entries[0].Link != nil || entries[0].Reason != nil {
 		t.Errorf("an entry without title = %+v, %v, want none", entries, err)
 	}
@@ -341,7 +341,7 @@ func TestEditsAreDeliveredAndStay(t *testing.T) {
 	a := require.Value(s.Post(s.ctx, "alice", site.Draft{Title: "title", Text: new("before")}))(t)
 	s.vote(a.ID, "bob", up)
 	other := s.reopened(s.client(), nil)
-	watch := require.Value(s.WatchArticles(s.ctx, []site.ArticleID{a.ID}))(t)
+	watch := require.Value(s.Live.WatchArticles(s.ctx, []site.ArticleID{a.ID}))(t)
 	defer watch.Close()
 	taken := func() *site.Article {
 		t.Helper()

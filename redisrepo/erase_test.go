@@ -103,7 +103,7 @@ func (s *testSite) written() []byte {
 func (s *testSite) lives(name site.UserName) (own, others []site.ArticleID) {
 	s.t.Helper()
 	ctx, acts := s.ctx, site.Actor{Name: name, Moderator: true}
-	require.Value(s.AccountName(ctx, "issuer subject", string(name)))(s.t)
+	require.Value(s.Sessions.AccountName(ctx, "issuer subject", string(name)))(s.t)
 	for i := range 5 {
 		d := s.fresh("go", "redis")
 		d.IdempotencyKey = new(fmt.Sprint("key ", i))
@@ -128,8 +128,8 @@ func (s *testSite) lives(name site.UserName) (own, others []site.ArticleID) {
 	s.flag(others[4], name, reports.Spam, "a note")
 	s.flag(others[5], name, reports.Spam, "a note")
 	s.flag(own[0], "bob", reports.Abuse, "a note of bob's")
-	require.NoError(s.t, s.Settle(ctx, others[4], acts, reports.Settling{Through: 1, State: reports.Dismissed, Decision: "no"}))
-	require.Value(s.DenyUser(ctx, "eve", nil, site.GroundRules, "spam", acts))(s.t)
+	require.NoError(s.t, s.Reports.Settle(ctx, others[4], acts, reports.Settling{Through: 1, State: reports.Dismissed, Decision: "no"}))
+	require.Value(s.Denials.DenyUser(ctx, "eve", nil, site.GroundRules, "spam", acts))(s.t)
 	s.deny(string(name), nil, "votes in rings")
 	require.Value(s.void(others[1], true, string(name), "dave"))(s.t)
 	require.Value(s.void(own[4], true, "dave"))(s.t)
@@ -147,9 +147,9 @@ func (s *testSite) lives(name site.UserName) (own, others []site.ArticleID) {
 		s.follows(name, t, true)
 		s.follows("dave", t, true)
 	}
-	require.NoError(s.t, s.KeepDocument(ctx, "aaa", fmt.Sprintf("{ user(name: %q) { name } }", name)))
-	require.NoError(s.t, s.KeepDocument(ctx, "bbb", "{ user(name: "+strconv.QuoteToASCII(string(name))+") { name } }"))
-	require.NoError(s.t, s.KeepDocument(ctx, "ccc", "{ site { name } }"))
+	require.NoError(s.t, s.Sessions.KeepDocument(ctx, "aaa", fmt.Sprintf("{ user(name: %q) { name } }", name)))
+	require.NoError(s.t, s.Sessions.KeepDocument(ctx, "bbb", "{ user(name: "+strconv.QuoteToASCII(string(name))+") { name } }"))
+	require.NoError(s.t, s.Sessions.KeepDocument(ctx, "ccc", "{ site { name } }"))
 	require.NoError(s.t, s.raw.Set(ctx, s.Store.Partitions[0].Rate(site.Subject{Rule: "votes", User: name}), "x", time.Hour).Err())
 	if len(s.Store.Partitions) == 1 {
 		bookVote(s, name.Member(), own[4])
@@ -160,7 +160,7 @@ func (s *testSite) lives(name site.UserName) (own, others []site.ArticleID) {
 
 // counted is what users see of the votes on articles.
 func (s *testSite) counted(ids ...site.ArticleID) (text string) {
-	articles, _ := s.ReadArticles(s.ctx, ids)
+	articles, _ := s.Articles.ReadArticles(s.ctx, ids)
 	for _, a := range articles {
 		p := s.Store.Partition(a.ID)
 		text += fmt.Sprintln(a.ID, a.Upvotes, a.Downvotes, a.Score, a.Groups, s.raw.SCard(s.ctx, p.Voted(a.ID)).Val(), s.raw.SCard(s.ctx, p.Downvoted(a.ID)).Val())
@@ -203,7 +203,7 @@ func TestErasedNameIsNowhere(t *testing.T) {
 				s := newSite(t, change, partitions)
 				name := randomName()
 				own, others := s.lives(name)
-				require.NoError(t, s.CatchUpAll(s.ctx))
+				require.NoError(t, s.Views.CatchUpAll(s.ctx))
 				s.wantClean()
 				all := others
 				if !remove {
@@ -228,9 +228,9 @@ func TestErasedNameIsNowhere(t *testing.T) {
 					t.Errorf("articles are\n%s\nwant\n%s", after, before)
 				}
 				s.wantClean()
-				wantRefused(t, s.MayChange(site.Actor{Name: name}), "DENIED") // by the moderator, as before
+				wantRefused(t, s.Denials.MayChange(site.Actor{Name: name}), "DENIED") // by the moderator, as before
 				for _, id := range own {
-					articles, _ := s.ReadArticles(s.ctx, []site.ArticleID{id})
+					articles, _ := s.Articles.ReadArticles(s.ctx, []site.ArticleID{id})
 					a := articles[0]
 					if a.Poster.Name != site.ErasedUser || remove && (a.DeletedAt == nil || a.Title != "" || a.Link != nil || a.Text != nil) || !remove && a.Title == "" {
 						t.Errorf("%v is %+v", id, a)
@@ -246,7 +246,7 @@ func TestErasedNameIsNowhere(t *testing.T) {
 				require.Value(export.WriteCSV(s.ctx, s.Repo, &csv, export.Options{}))(t)
 				wantNoName(t, "an export as CSV", csv.Bytes(), name)
 				s.deny(string(name), new(s.clock.now()), "")
-				require.NoError(t, s.MayChange(site.Actor{Name: name}))
+				require.NoError(t, s.Denials.MayChange(site.Actor{Name: name}))
 				wantNoName(t, "the store after the end of the denial", []byte(s.dump()), name)
 				s.post(name) // the name is free
 				s.wantClean()
@@ -264,7 +264,7 @@ func TestImportErasesAgain(t *testing.T) {
 			s := newSite(t, nil, redisrepo.WithPartitions(n))
 			name := randomName()
 			_, others := s.lives(name)
-			require.NoError(t, s.CatchUpAll(s.ctx))
+			require.NoError(t, s.Views.CatchUpAll(s.ctx))
 			before := s.counted(others...)
 			var exported bytes.Buffer
 			require.Value(export.Write(s.ctx, s.Repo, &exported, export.Options{}))(t)
@@ -292,7 +292,7 @@ func TestImportErasesAgain(t *testing.T) {
 			if after := to.counted(others...); after != before {
 				t.Errorf("articles are\n%s\nwant\n%s", after, before)
 			}
-			wantRefused(t, to.MayChange(site.Actor{Name: name}), "DENIED")
+			wantRefused(t, to.Denials.MayChange(site.Actor{Name: name}), "DENIED")
 			to.wantClean()
 			var again bytes.Buffer
 			require.Value(export.Write(to.ctx, to.Repo, &again, export.Options{}))(t)
@@ -326,7 +326,7 @@ func TestErasureDisturbsNoFollower(t *testing.T) {
 	}
 	for i, e := range edges {
 		after := e.Cursor()
-		page := require.Value(s.Events(s.ctx, &after, nil, nil))(t)
+		page := require.Value(s.Log.Events(s.ctx, &after, nil, nil))(t)
 		if page.Gap || page.Edges[0].Node.Revision != i+2 {
 			t.Errorf("after event %d: gap %t, %d events", i+1, page.Gap, len(page.Edges))
 		}
@@ -365,7 +365,7 @@ func TestErasuresAtTheSameTime(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	require.NoError(t, s.CatchUpAll(s.ctx))
+	require.NoError(t, s.Views.CatchUpAll(s.ctx))
 	if n := s.raw.XLen(s.ctx, "events:").Val(); n != count+50 {
 		t.Errorf("the log has %d entries, want %d", n, count+50)
 	}
@@ -380,7 +380,7 @@ func TestErasureReadsLargeKeysInSteps(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil, one)
 	name, id := randomName(), s.post("bob").ID
-	require.Value(s.Flag(s.ctx, name, id, reports.Spam, "a note"))(t)
+	require.Value(s.Reports.Flag(s.ctx, name, id, reports.Spam, "a note"))(t)
 	s.deny(string(name), nil, "spam")
 	s.deny("eve", nil, "spam")
 	flag, denial := s.raw.HGet(s.ctx, "flags:"+id.Number(), name.Member()).Val(), s.raw.HGet(s.ctx, "denials:", "user:eve").Val()

@@ -88,7 +88,7 @@ type feedConsumer struct {
 func newFeedHistory(t *testing.T, partitions int, seed uint64) *feedHistory {
 	h := &feedHistory{random: rand.New(rand.NewPCG(seed, uint64(partitions))), options: []redisrepo.Option{redisrepo.WithPartitions(partitions)}, number: 5000}
 	h.testSite = newSite(t, func(r *site.Rules) { r.Events, r.Milestones = 8+h.random.IntN(30), []int{2, 3} }, h.options...)
-	require.NoError(t, h.CatchUpAll(h.ctx))
+	require.NoError(t, h.Views.CatchUpAll(h.ctx))
 	h.all, h.dropped, h.last = make([][]redis.XMessage, partitions), make([]int, partitions), make([]string, partitions)
 	for i, kinds := range [][]events.EventKind{nil, nil, {events.EventMilestone}, {events.EventVoted}, {events.EventPosted, events.EventEdited}, {events.EventDeleted}} {
 		for _, watch := range []bool{false, true} {
@@ -143,7 +143,7 @@ func (h *feedHistory) change() {
 			}
 		}
 	case n < 92:
-		require.NoError(h.t, h.CatchUpAll(h.ctx))
+		require.NoError(h.t, h.Views.CatchUpAll(h.ctx))
 	case n < 94: // a restart with other rules
 		h.testSite = h.reopened(h.client(), func(r *site.Rules) { r.VoteScore = 400 + h.random.IntN(50) }, h.options...)
 	case n < 96:
@@ -212,7 +212,7 @@ func (h *feedHistory) restore() {
 		h.all[i], h.last[i] = h.all[i][:n], h.saved.last[i]
 	}
 	h.articles = slices.DeleteFunc(h.articles, func(id site.ArticleID) bool {
-		_, errs := h.ArticlesByID(h.ctx, []site.ArticleID{id})
+		_, errs := h.Articles.ArticlesByID(h.ctx, []site.ArticleID{id})
 		return errs[0] != nil
 	})
 	h.clock.advance(time.Second)
@@ -269,7 +269,7 @@ func (h *feedHistory) read(c *feedConsumer) {
 // readFrom reads events after the consumer's cursor.
 func (h *feedHistory) readFrom(c *feedConsumer) (edges []*events.EventEdge, gap bool, end string, atEnd bool, err error) {
 	if c.watch {
-		w, err := h.WatchEvents(h.ctx, "after", c.after, c.kinds)
+		w, err := h.Live.WatchEvents(h.ctx, "after", c.after, c.kinds)
 		if err != nil {
 			return nil, false, "", false, err
 		}
@@ -290,7 +290,7 @@ func (h *feedHistory) readFrom(c *feedConsumer) (edges []*events.EventEdge, gap 
 	end = c.after
 	for {
 		first := 1 + h.random.IntN(20)
-		page, err := h.Events(h.ctx, &end, c.kinds, &first)
+		page, err := h.Log.Events(h.ctx, &end, c.kinds, &first)
 		if err != nil {
 			return nil, false, "", false, err
 		}
@@ -303,7 +303,7 @@ func (h *feedHistory) readFrom(c *feedConsumer) (edges []*events.EventEdge, gap 
 
 // gapOf reports whether reading after the cursor has a gap.
 func (h *feedHistory) gapOf(c *feedConsumer) (bool, error) {
-	page, err := h.Events(h.ctx, &c.after, c.kinds, new(1))
+	page, err := h.Log.Events(h.ctx, &c.after, c.kinds, new(1))
 	return page.Gap, err
 }
 

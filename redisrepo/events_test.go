@@ -46,7 +46,7 @@ func feed(page events.EventPage) string {
 
 func (s *testSite) events(after *string, first int, kinds ...events.EventKind) events.EventPage {
 	s.t.Helper()
-	return require.Value(s.Events(s.ctx, after, kinds, &first))(s.t)
+	return require.Value(s.Log.Events(s.ctx, after, kinds, &first))(s.t)
 }
 
 // wantFeed fails the test unless a page has these events, and says whether there are more and a gap.
@@ -123,7 +123,7 @@ func TestCursorsThatTheFeedHasDroppedAreExpired(t *testing.T) {
 	s.wantFeed(s.events(nil, 10), "1.4 1.5 1.6", false, false)
 	for i := range 5 {
 		after := page.Edges[i].Cursor()
-		got, err := s.Events(s.ctx, &after, nil, nil)
+		got, err := s.Log.Events(s.ctx, &after, nil, nil)
 		var expired *events.ExpiredError
 		switch {
 		case i >= 2:
@@ -134,7 +134,7 @@ func TestCursorsThatTheFeedHasDroppedAreExpired(t *testing.T) {
 			t.Errorf("got %+v, want lost from %d and kept from 1002", expired, 1000+i)
 		}
 	}
-	if _, err := s.Events(s.ctx, empty, nil, nil); !errors.As(err, new(*events.ExpiredError)) {
+	if _, err := s.Log.Events(s.ctx, empty, nil, nil); !errors.As(err, new(*events.ExpiredError)) {
 		t.Errorf("a cursor of an empty feed: got %v, want an ExpiredError", err)
 	}
 }
@@ -190,9 +190,9 @@ func TestCursorOutlivesEntriesThatAreNoEvents(t *testing.T) {
 				s.addHidden("101001")
 				after := cursor(s)
 				s.wantFeed(s.events(&after, 10), "", false, false)
-				require.NoError(t, s.CatchUpAll(s.ctx))
+				require.NoError(t, s.Views.CatchUpAll(s.ctx))
 				s.addEvents(entry{"200000", "posted", 2, 1})
-				require.NoError(t, s.CatchUpAll(s.ctx))
+				require.NoError(t, s.Views.CatchUpAll(s.ctx))
 				if n := s.raw.XLen(s.ctx, "events:").Val(); isFirst && n != 1 || !isFirst && n != 2 {
 					t.Fatalf("the log has %d entries", n)
 				}
@@ -209,7 +209,7 @@ func TestCursorOutlivesEntriesThatAreNoEvents(t *testing.T) {
 func TestCursorAtTheNewestDroppedEventIsNotExpired(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, func(r *site.Rules) { r.Events = 3 }, one)
-	require.NoError(t, s.CatchUpAll(s.ctx))
+	require.NoError(t, s.Views.CatchUpAll(s.ctx))
 	empty := s.events(nil, 10).PageInfo.EndCursor
 	for i := range 3 {
 		s.addEvents(entry{fmt.Sprint(1000 + i), "voted", 1, i + 1})
@@ -218,14 +218,14 @@ func TestCursorAtTheNewestDroppedEventIsNotExpired(t *testing.T) {
 	edges := s.events(nil, 10).Edges
 	first := edges[0].Cursor()
 	s.addEvents(entry{"90000", "voted", 1, 4})
-	require.NoError(t, s.CatchUpAll(s.ctx))
+	require.NoError(t, s.Views.CatchUpAll(s.ctx))
 	s.wantFeed(s.events(&first, 10), "1.2 1.3 1.4", false, false)
-	if _, err := s.Events(s.ctx, empty, nil, nil); !errors.As(err, new(*events.ExpiredError)) {
+	if _, err := s.Log.Events(s.ctx, empty, nil, nil); !errors.As(err, new(*events.ExpiredError)) {
 		t.Errorf("a cursor before it: got %v, want an ExpiredError", err)
 	}
 	s.addEvents(entry{"190000", "voted", 1, 5})
-	require.NoError(t, s.CatchUpAll(s.ctx))
-	if _, err := s.Events(s.ctx, &first, nil, nil); !errors.As(err, new(*events.ExpiredError)) {
+	require.NoError(t, s.Views.CatchUpAll(s.ctx))
+	if _, err := s.Log.Events(s.ctx, &first, nil, nil); !errors.As(err, new(*events.ExpiredError)) {
 		t.Errorf("after the next one was dropped: got %v, want an ExpiredError", err)
 	}
 }
@@ -242,7 +242,7 @@ func TestCursorsOfEarlierVersionsStayValid(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, func(r *site.Rules) { r.Events = 4 }, one)
 	s.addEvents(entry{"100000", "posted", 1, 1}, entry{"101000", "voted", 1, 2}, entry{"102000", "voted", 1, 3}, entry{"104000", "voted", 1, 4})
-	require.NoError(t, s.CatchUpAll(s.ctx))
+	require.NoError(t, s.Views.CatchUpAll(s.ctx))
 	for what, tt := range map[string]struct{ cursor, want string }{
 		"an event":                     {earlier("101000-0", "voted", 1, 2), "1.3 1.4 false"},
 		"an entry that was dropped":    {earlier("101500-0", "imported", 900, 1), "1.3 1.4 false"},
@@ -250,7 +250,7 @@ func TestCursorsOfEarlierVersionsStayValid(t *testing.T) {
 		"one whose id another has":     {earlier("104000-0", "deleted", 1, 4), "1.1 1.2 1.3 1.4 true"},
 		"an event dropped long before": {earlier("1000-0", "posted", 1, 1), "expired"},
 	} {
-		page, err := s.Events(s.ctx, &tt.cursor, nil, nil)
+		page, err := s.Log.Events(s.ctx, &tt.cursor, nil, nil)
 		got := fmt.Sprint(feed(page), " ", page.Gap)
 		if errors.As(err, new(*events.ExpiredError)) {
 			got = "expired"
@@ -332,12 +332,12 @@ func TestInvalidReadsOfTheFeedAreRefused(t *testing.T) {
 	cursor := s.events(nil, 1).Edges[0].Cursor()
 	half := cursor[:len(cursor)/2]
 	for name, call := range map[string]func() (events.EventPage, error){
-		"no cursor":   func() (events.EventPage, error) { return s.Events(s.ctx, &wrong, nil, nil) },
-		"half cursor": func() (events.EventPage, error) { return s.Events(s.ctx, &half, nil, nil) },
-		"first 0":     func() (events.EventPage, error) { return s.Events(s.ctx, nil, nil, &zero) },
-		"first 1001":  func() (events.EventPage, error) { return s.Events(s.ctx, nil, nil, &many) },
+		"no cursor":   func() (events.EventPage, error) { return s.Log.Events(s.ctx, &wrong, nil, nil) },
+		"half cursor": func() (events.EventPage, error) { return s.Log.Events(s.ctx, &half, nil, nil) },
+		"first 0":     func() (events.EventPage, error) { return s.Log.Events(s.ctx, nil, nil, &zero) },
+		"first 1001":  func() (events.EventPage, error) { return s.Log.Events(s.ctx, nil, nil, &many) },
 		"no events": func() (events.EventPage, error) {
-			return newSite(t, func(r *site.Rules) { r.Events = 0 }).Events(s.ctx, nil, nil, nil)
+			return newSite(t, func(r *site.Rules) { r.Events = 0 }).Log.Events(s.ctx, nil, nil, nil)
 		},
 	} {
 		if _, err := call(); !errors.As(err, new(site.Refusal)) {

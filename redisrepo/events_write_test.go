@@ -163,8 +163,8 @@ func TestSitesWithoutAFeedWriteNone(t *testing.T) {
 	id := s.post("alice", "go").ID
 	s.vote(id, "bob", up)
 	s.delete(id, moderator)
-	require.NoError(t, s.CatchUpAll(s.ctx))
-	_, err := s.Events(s.ctx, nil, nil, nil)
+	require.NoError(t, s.Views.CatchUpAll(s.ctx))
+	_, err := s.Log.Events(s.ctx, nil, nil, nil)
 	if wantRefused(t, err, "INVALID"); s.raw.HExists(s.ctx, "article:1", "milestone").Val() {
 		t.Error("a site without events has a feed, or milestones")
 	}
@@ -180,11 +180,11 @@ func TestFeedDropsItsOldestEvents(t *testing.T) {
 	for i := range 600 {
 		s.vote(id, site.UserName(fmt.Sprint("v", i)), up)
 	}
-	require.NoError(t, s.CatchUpAll(s.ctx))
+	require.NoError(t, s.Views.CatchUpAll(s.ctx))
 	if n := s.raw.XLen(s.ctx, "events:").Val(); n != 200 {
 		t.Errorf("the feed has %d events, want 200", n)
 	}
-	if _, err := s.Events(s.ctx, &first, nil, nil); err == nil {
+	if _, err := s.Log.Events(s.ctx, &first, nil, nil); err == nil {
 		t.Error("a cursor of the first event is not expired")
 	}
 	s.wantClean()
@@ -226,7 +226,7 @@ func (r *reader) take(e *events.EventEdge) bool {
 
 // poll reads a page. It reports whether others follow, or it failed.
 func (r *reader) poll() (more bool) {
-	page, err := r.Events(r.ctx, &r.cursor, nil, new(1+r.random.IntN(200)))
+	page, err := r.Log.Events(r.ctx, &r.cursor, nil, new(1+r.random.IntN(200)))
 	if err != nil {
 		return true
 	}
@@ -241,7 +241,7 @@ func (r *reader) poll() (more bool) {
 
 // follow watches until the reader is killed or over is closed.
 func (r *reader) follow(over <-chan struct{}) {
-	w, err := r.WatchEvents(r.ctx, "after", r.cursor, nil)
+	w, err := r.Live.WatchEvents(r.ctx, "after", r.cursor, nil)
 	if err != nil {
 		return
 	}
@@ -349,7 +349,7 @@ func TestKilledConsumersSeeEveryRevision(t *testing.T) {
 		after, more = *page.PageInfo.EndCursor, page.PageInfo.HasNextPage
 	}
 	for id, newest := range revisions {
-		if found, _ := fresh.ArticlesByID(s.ctx, []site.ArticleID{id}); found[0] != nil && found[0].Revision() != newest {
+		if found, _ := fresh.Articles.ArticlesByID(s.ctx, []site.ArticleID{id}); found[0] != nil && found[0].Revision() != newest {
 			t.Errorf("%v has %d revisions, and events up to %d", id, found[0].Revision(), newest)
 		}
 	}

@@ -42,12 +42,12 @@ func Example() {
 	}
 	fmt.Println("bob's vote was", result.Previous, "and is now up:", result.Article.Votes, "votes")
 
-	ids, err := repo.List(ctx, lists.InGroup("reading", site.ByScore, site.Descending), 1, nil)
+	ids, err := repo.Lists.List(ctx, lists.InGroup("reading", site.ByScore, site.Descending), 1, nil)
 	if err != nil {
 		log.Print(err)
 		return
 	}
-	articles, _ := repo.ArticlesByID(ctx, ids)
+	articles, _ := repo.Articles.ArticlesByID(ctx, ids)
 	for _, a := range articles {
 		fmt.Println(a.ID, a.Title)
 	}

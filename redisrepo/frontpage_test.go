@@ -97,8 +97,8 @@ func (w *frontWalk) pass(until time.Time) {
 	for hour := hourAt(w.testSite) + 1; hour <= until.Unix()/3600; hour++ {
 		w.clock.set(timeOf(hour).Sub(opened))
 		size := 100
-		ids := require.Value(w.List(w.ctx, lists.AllArticles(site.ByScore, site.Descending), 1, &size))(w.t)
-		articles, errs := w.ArticlesByID(w.ctx, ids)
+		ids := require.Value(w.Lists.List(w.ctx, lists.AllArticles(site.ByScore, site.Descending), 1, &size))(w.t)
+		articles, errs := w.Articles.ArticlesByID(w.ctx, ids)
 		require.NoError(w.t, errors.Join(errs...))
 		page := &rankings.FrontPage{At: timeOf(hour)}
 		for i, id := range ids {
@@ -131,7 +131,7 @@ func frontText(page *rankings.FrontPage) string {
 func (w *frontWalk) wantPage(hour int64) {
 	w.t.Helper()
 	at := timeOf(hour).Add(time.Duration(w.IntN(3600)) * time.Second)
-	page := require.Value(w.FrontPage(w.ctx, at))(w.t)
+	page := require.Value(w.Rankings.FrontPage(w.ctx, at))(w.t)
 	if got := frontText(page); got != w.seen[hour] {
 		w.t.Fatalf("FrontPage(%v) =\n%s\nwant\n%s", at, got, w.seen[hour])
 	}
@@ -150,12 +150,12 @@ func (w *frontWalk) compare() {
 		w.wantPage(hour)
 	}
 	for _, hour := range []int64{w.first - 1, hourAt(w.testSite) + 1, 0, -1 << 40} {
-		if page, err := w.FrontPage(w.ctx, timeOf(hour)); page != nil || err != nil {
+		if page, err := w.Rankings.FrontPage(w.ctx, timeOf(hour)); page != nil || err != nil {
 			w.t.Errorf("FrontPage(%v) = %s, %v, want none", timeOf(hour), frontText(page), err)
 		}
 	}
 	w.compareRanks(48)
-	best := require.Value(w.BestRanks(w.ctx, w.articles))(w.t)
+	best := require.Value(w.Rankings.BestRanks(w.ctx, w.articles))(w.t)
 	for i, id := range w.articles {
 		want, known := w.best[id]
 		if got := best[i]; known != (got != nil) || known && *got != want {
@@ -168,7 +168,7 @@ func (w *frontWalk) compare() {
 // compareRanks compares the ranks at the last hours with what the observer saw.
 func (w *frontWalk) compareRanks(hours int) {
 	w.t.Helper()
-	ranks := require.Value(w.FrontRanks(w.ctx, hours))(w.t)
+	ranks := require.Value(w.Rankings.FrontRanks(w.ctx, hours))(w.t)
 	for _, id := range w.articles {
 		got, want := "", ""
 		for _, at := range ranks.Of(id) {
@@ -284,7 +284,7 @@ func TestFrontPageOfManyWritersIsTheRankingBetweenTwoWrites(t *testing.T) {
 		writes = append(writes, write{member: words[1], score: words[5], voter: voter})
 	}
 	for hour := opened.Unix()/3600 + 1; hour < hourAt(s); hour++ {
-		page, err := s.FrontPage(s.ctx, timeOf(hour))
+		page, err := s.Rankings.FrontPage(s.ctx, timeOf(hour))
 		if err != nil || page == nil {
 			t.Fatalf("FrontPage(%v) = %v, %v", timeOf(hour), page, err)
 		}
@@ -323,7 +323,7 @@ func TestFrontPagesEndWithTheirTime(t *testing.T) {
 		t.Errorf("%d pages are kept, want 11", n)
 	}
 	for hours, want := range map[time.Duration]bool{-1: false, 0: true, 11: true, 12: false} {
-		page, err := s.FrontPage(s.ctx, s.clock.now().Add(-hours*time.Hour))
+		page, err := s.Rankings.FrontPage(s.ctx, s.clock.now().Add(-hours*time.Hour))
 		if err != nil || (page != nil) != want {
 			t.Errorf("page of %d hours ago = %v, %v, want one: %t", hours, page, err, want)
 		}
@@ -340,9 +340,9 @@ func TestNoPagesAreSavedWithoutFrontPages(t *testing.T) {
 	if dump := s.dump(); strings.Contains(dump, "front:") || strings.Contains(dump, "best:") {
 		t.Errorf("the store has front pages:\n%s", dump)
 	}
-	page, err := s.FrontPage(s.ctx, s.clock.now())
-	best, bestErr := s.BestRanks(s.ctx, []site.ArticleID{a.ID})
-	ranks, ranksErr := s.FrontRanks(s.ctx, 24)
+	page, err := s.Rankings.FrontPage(s.ctx, s.clock.now())
+	best, bestErr := s.Rankings.BestRanks(s.ctx, []site.ArticleID{a.ID})
+	ranks, ranksErr := s.Rankings.FrontRanks(s.ctx, 24)
 	if page != nil || best[0] != nil || len(ranks.Of(a.ID)) > 0 || err != nil || bestErr != nil || ranksErr != nil {
 		t.Errorf("page %v, best rank %v, ranks %v, want none", page, best[0], ranks.Of(a.ID))
 	}
@@ -355,13 +355,13 @@ func TestNoFrontPageIsOverwrittenWhenTheClockGoesBack(t *testing.T) {
 	s.clock.advance(3 * time.Hour)
 	s.vote(a.ID, "bob", up) // saves the page
 	at := s.clock.now()
-	before := require.Value(s.FrontPage(s.ctx, at))(t)
+	before := require.Value(s.Rankings.FrontPage(s.ctx, at))(t)
 	s.clock.advance(-2 * time.Hour)
 	s.vote(b.ID, "bob", up)
 	s.vote(b.ID, "carol", up)
 	s.clock.advance(2 * time.Hour)
 	s.vote(b.ID, "dave", up)
-	after, err := s.FrontPage(s.ctx, at)
+	after, err := s.Rankings.FrontPage(s.ctx, at)
 	if err != nil || frontText(after) != frontText(before) {
 		t.Errorf("FrontPage = %s, %v, want %s as before", frontText(after), err, frontText(before))
 	}
@@ -379,7 +379,7 @@ func TestFrontPageHasTheScoresOfLegacyClients(t *testing.T) {
 	s.clock.advance(time.Hour)
 	at := s.clock.now()
 	s.vote(a.ID, "bob", up)
-	page := require.Value(s.FrontPage(s.ctx, at))(t)
+	page := require.Value(s.Rankings.FrontPage(s.ctx, at))(t)
 	var got []redis.Z
 	for _, place := range page.Places {
 		got = append(got, redis.Z{Member: place.ID.String(), Score: place.Score})
@@ -394,7 +394,7 @@ func TestRanksOfTooManyHoursAreRefused(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
 	for _, hours := range []int{0, -1, 721} {
-		_, err := s.FrontRanks(s.ctx, hours)
+		_, err := s.Rankings.FrontRanks(s.ctx, hours)
 		wantRefused(t, err, "INVALID hours")
 	}
 }
@@ -445,7 +445,7 @@ func TestFrontPagesBeginAgainWhenTheyAreSwitchedOn(t *testing.T) {
 	a := s.post("alice")
 	s.clock.advance(time.Hour)
 	s.vote(a.ID, "bob", up)
-	require.Value(s.BestRanks(s.ctx, []site.ArticleID{a.ID}))(t)
+	require.Value(s.Rankings.BestRanks(s.ctx, []site.ArticleID{a.ID}))(t)
 	first := s.clock.now()
 	without := s.reopened(s.client(), func(r *site.Rules) { r.FrontPages = 0 })
 	if keys, fields := s.do("EXISTS front: best:"), s.do("HMGET clock: front front_since ranked"); keys != int64(0) || fmt.Sprint(fields) != "[<nil> <nil> <nil>]" {
@@ -454,12 +454,12 @@ func TestFrontPagesBeginAgainWhenTheyAreSwitchedOn(t *testing.T) {
 	without.vote(a.ID, "carol", up)
 	again := without.reopened(s.client(), func(r *site.Rules) { r.FrontPages = time.Hour })
 	for _, at := range []time.Time{first, s.clock.now()} {
-		if page, err := again.FrontPage(s.ctx, at); page != nil || err != nil {
+		if page, err := again.Rankings.FrontPage(s.ctx, at); page != nil || err != nil {
 			t.Errorf("FrontPage(%v) = %s, %v, want none", at, frontText(page), err)
 		}
 	}
 	s.clock.advance(time.Hour)
-	if page, err := again.FrontPage(s.ctx, s.clock.now()); page == nil || err != nil {
+	if page, err := again.Rankings.FrontPage(s.ctx, s.clock.now()); page == nil || err != nil {
 		t.Errorf("FrontPage after the next full hour = %v, %v, want one", page, err)
 	}
 	again.wantClean()

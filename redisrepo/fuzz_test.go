@@ -128,7 +128,7 @@ func FuzzCursor(f *testing.F) {
 		lists.LinkingTo("example.com"),
 	}
 	for _, l := range listings {
-		edges, _, err := repo.Walk(f.Context(), l, site.PageRequest{})
+		edges, _, err := repo.Lists.Walk(f.Context(), l, site.PageRequest{})
 		if err != nil || len(edges) != 3 {
 			f.Fatalf("Walk = %v, %v, want the article", edges, err)
 		}
@@ -136,7 +136,7 @@ func FuzzCursor(f *testing.F) {
 			f.Add(edge.Cursor)
 		}
 	}
-	groups, _, err := repo.Groups(f.Context(), lists.GroupList{}, site.PageRequest{})
+	groups, _, err := repo.Lists.Groups(f.Context(), lists.GroupList{}, site.PageRequest{})
 	if err != nil || len(groups) != 1 {
 		f.Fatalf("Groups = %v, %v, want the group", groups, err)
 	}
@@ -150,7 +150,7 @@ func FuzzCursor(f *testing.F) {
 		accepted := 0
 		page := site.PageRequest{After: &cursor}
 		for _, l := range listings {
-			if err := repo.CheckPage(l, page); err != nil {
+			if err := repo.Lists.CheckPage(l, page); err != nil {
 				wantSafeRefusal(t, err)
 				continue
 			}

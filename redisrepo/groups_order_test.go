@@ -63,7 +63,7 @@ func (s *testSite) wantGroupList(list lists.GroupList, size int, groups sized, w
 	for _, backward := range []bool{false, true} {
 		var got []string
 		for _, edge := range walkAll(s.t, size, backward, len(want), func(span site.PageRequest) ([]lists.GroupEdge, site.PageInfo, error) {
-			return s.Groups(s.ctx, list, span)
+			return s.Lists.Groups(s.ctx, list, span)
 		}) {
 			if list.Order == site.ByName {
 				edge.ArticleCount = groups[string(edge.Name)]
@@ -74,7 +74,7 @@ func (s *testSite) wantGroupList(list lists.GroupList, size int, groups sized, w
 			s.t.Errorf("pages of %d of %+v, backward %t:\n got %v\nwant %v", size, list, backward, got, want)
 		}
 	}
-	if n, err := s.GroupCount(s.ctx, list); err != nil || n != len(want) {
+	if n, err := s.Lists.GroupCount(s.ctx, list); err != nil || n != len(want) {
 		s.t.Errorf("GroupCount of %+v = %d, %v, want %d", list, n, err, len(want))
 	}
 }
@@ -104,7 +104,7 @@ func TestGroupsBySizeAndPrefix(t *testing.T) {
 		}
 		// A page goes on from a position, whatever became of the group that was there.
 		by := lists.GroupList{Order: site.ByArticleCount}
-		page, _, err := s.Groups(s.ctx, by, site.PageRequest{First: new(3)})
+		page, _, err := s.Lists.Groups(s.ctx, by, site.PageRequest{First: new(3)})
 		require.NoError(t, err)
 		last := page[2]
 		for _, a := range articles {
@@ -113,11 +113,11 @@ func TestGroupsBySizeAndPrefix(t *testing.T) {
 			}
 		}
 		delete(groups, string(last.Name))
-		rest, info, err := s.Groups(s.ctx, by, site.PageRequest{First: new(100), After: &last.Cursor})
+		rest, info, err := s.Lists.Groups(s.ctx, by, site.PageRequest{First: new(100), After: &last.Cursor})
 		if want := groups.list(by.Order, "")[2:]; err != nil || len(rest) != len(want) || fmt.Sprint(rest[0].Name, rest[0].ArticleCount) != want[0] || !info.HasPreviousPage || info.HasNextPage {
 			t.Errorf("after a group that is gone: %v, %+v, %v; want %v", rest, info, err, want)
 		}
-		_, _, err = s.Groups(s.ctx, lists.GroupList{}, site.PageRequest{After: &last.Cursor})
+		_, _, err = s.Lists.Groups(s.ctx, lists.GroupList{}, site.PageRequest{After: &last.Cursor})
 		wantRefused(t, err, "INVALID after")
 		s.wantClean()
 	})
@@ -147,7 +147,7 @@ func TestLargestOfManyGroupsInPartitions(t *testing.T) {
 		want := groups.list(list.Order, prefix)
 		span := site.PageRequest{First: new(100)}
 		for from := 0; from < min(len(want), 300); from += 100 {
-			edges, info, err := s.Groups(s.ctx, list, span)
+			edges, info, err := s.Lists.Groups(s.ctx, list, span)
 			var got []string
 			for _, edge := range edges {
 				got = append(got, fmt.Sprint(edge.Name, edge.ArticleCount))
@@ -161,7 +161,7 @@ func TestLargestOfManyGroupsInPartitions(t *testing.T) {
 			span.After = info.EndCursor
 		}
 		s.clock.advance(10 * time.Second)
-		if n, err := s.GroupCount(s.ctx, list); err != nil || n != len(want) {
+		if n, err := s.Lists.GroupCount(s.ctx, list); err != nil || n != len(want) {
 			t.Errorf("GroupCount with prefix %q = %d, %v, want %d", prefix, n, err, len(want))
 		}
 	}
@@ -231,7 +231,7 @@ func TestLargestGroupsWithAPrefixAreReadInSteps(t *testing.T) {
 	}{{"w", 3 * 6000}, {"x", 2 * 3000}, {"x0001", 20}} {
 		looked := 0
 		list := lists.GroupList{Order: site.ByArticleCount, Prefix: tt.prefix, Looked: &looked}
-		edges, _, err := s.Groups(s.ctx, list, site.PageRequest{First: new(10)})
+		edges, _, err := s.Lists.Groups(s.ctx, list, site.PageRequest{First: new(10)})
 		var got []string
 		for _, edge := range edges {
 			got = append(got, fmt.Sprint(edge.Name, edge.ArticleCount))
@@ -244,7 +244,7 @@ func TestLargestGroupsWithAPrefixAreReadInSteps(t *testing.T) {
 		}
 	}
 	looked := 100_001
-	_, _, err := s.Groups(s.ctx, lists.GroupList{Order: site.ByArticleCount, Prefix: "w", Looked: &looked}, site.PageRequest{Last: new(1)})
+	_, _, err := s.Lists.Groups(s.ctx, lists.GroupList{Order: site.ByArticleCount, Prefix: "w", Looked: &looked}, site.PageRequest{Last: new(1)})
 	wantRefused(t, err, "INVALID prefix")
 	if n := tooMany.Load(); n > 0 {
 		t.Errorf("%d commands read more than 1,000 members", n)
@@ -269,7 +269,7 @@ func TestSearchInNamesOfGroupsIsBounded(t *testing.T) {
 	looked := 0
 	search := func(order site.GroupOrder, part string) error {
 		looked = 0
-		_, _, err := s.Groups(s.ctx, lists.GroupList{Order: order, Part: part, Looked: &looked}, site.PageRequest{First: new(10)})
+		_, _, err := s.Lists.Groups(s.ctx, lists.GroupList{Order: order, Part: part, Looked: &looked}, site.PageRequest{First: new(10)})
 		return err
 	}
 	if err := search(site.ByName, "X"); err != nil || looked != 100_001 {
@@ -284,7 +284,7 @@ func TestSearchInNamesOfGroupsIsBounded(t *testing.T) {
 	}
 	add(100_002, 400_100) // more: those on the page by size have no articles, and were dropped
 	wantRefused(t, search(site.ByName, "9999"), "INVALID contains")
-	if _, err := s.GroupCount(s.ctx, lists.GroupList{Part: "9999", Looked: &looked}); looked != 0 {
+	if _, err := s.Lists.GroupCount(s.ctx, lists.GroupList{Part: "9999", Looked: &looked}); looked != 0 {
 		t.Errorf("refused after %d names and sizes", looked)
 	} else {
 		wantRefused(t, err, "INVALID contains")

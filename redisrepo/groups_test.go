@@ -84,7 +84,7 @@ func TestWritesUpdateGroupListingsAtOnce(t *testing.T) {
 					slices.Reverse(backwards)
 					s.wantList(lists.InGroup("go", order, site.Ascending), backwards...)
 				}
-				if counts, err := s.ArticleCounts(s.ctx, []site.GroupName{"go"}); err != nil || counts[0] != len(tt.want) {
+				if counts, err := s.Articles.ArticleCounts(s.ctx, []site.GroupName{"go"}); err != nil || counts[0] != len(tt.want) {
 					t.Errorf("ArticleCounts = %v, %v, want %d", counts, err, len(tt.want))
 				}
 				s.wantClean()
@@ -100,7 +100,7 @@ func TestEmptyGroupLeavesNoKey(t *testing.T) {
 	s.wantList(best("empty"))
 	s.wantList(best("interesting"))
 	s.wantList(lists.PostedBy("empty"))
-	if counts, err := s.ArticleCounts(s.ctx, []site.GroupName{"empty"}); err != nil || counts[0] != 0 {
+	if counts, err := s.Articles.ArticleCounts(s.ctx, []site.GroupName{"empty"}); err != nil || counts[0] != 0 {
 		t.Errorf("ArticleCounts = %v, %v, want 0", counts, err)
 	}
 	s.wantCounts()
@@ -242,7 +242,7 @@ func TestGroupCountIsKeptInPartitions(t *testing.T) {
 	s := newSite(t, nil, redisrepo.WithPartitions(16))
 	want := func(n int) {
 		t.Helper()
-		if got, err := s.GroupCount(s.ctx, lists.GroupList{}); err != nil || got != n {
+		if got, err := s.Lists.GroupCount(s.ctx, lists.GroupList{}); err != nil || got != n {
 			t.Errorf("GroupCount = %d, %v, want %d", got, err, n)
 		}
 	}

@@ -198,7 +198,7 @@ func (s *testSite) regroup(a *site.Article, add, remove []string) *site.Article 
 
 func (s *testSite) article(id site.ArticleID) *site.Article {
 	s.t.Helper()
-	articles, errs := s.ArticlesByID(s.ctx, []site.ArticleID{id})
+	articles, errs := s.Articles.ArticlesByID(s.ctx, []site.ArticleID{id})
 	if errs[0] != nil {
 		s.t.Fatalf("ArticlesByID %v: %v", id, errs[0])
 	}
@@ -208,9 +208,9 @@ func (s *testSite) article(id site.ArticleID) *site.Article {
 // positions returns the user's votes on the articles, one character each; "?" stands for a forgotten one.
 func (s *testSite) positions(user site.UserName, ids ...site.ArticleID) string {
 	s.t.Helper()
-	articles, errs := s.ArticlesByID(s.ctx, ids)
+	articles, errs := s.Articles.ArticlesByID(s.ctx, ids)
 	require.NoError(s.t, errors.Join(errs...))
-	return signs(require.Value(s.Votes(s.ctx, user, articles))(s.t))
+	return signs(require.Value(s.Casts.Votes(s.ctx, user, articles))(s.t))
 }
 
 func signs(votes []*site.Vote) string {
@@ -228,7 +228,7 @@ func signs(votes []*site.Vote) string {
 // list returns the first page of a listing.
 func (s *testSite) list(l lists.Listing) []site.ArticleID {
 	s.t.Helper()
-	return require.Value(s.List(s.ctx, l, 1, nil))(s.t)
+	return require.Value(s.Lists.List(s.ctx, l, 1, nil))(s.t)
 }
 
 // best lists a group by score, the highest first.
@@ -318,7 +318,7 @@ func (s *testSite) ttl(key string) time.Duration {
 // the views have the log is left out: ids differ from run to run.
 func (s *testSite) dump() string {
 	s.t.Helper()
-	_ = s.CatchUpAll(s.ctx) // unless the test has Redis refuse it
+	_ = s.Views.CatchUpAll(s.ctx) // unless the test has Redis refuse it
 	keys := require.Value(s.raw.Keys(s.ctx, "*").Result())(s.t)
 	slices.Sort(keys)
 	kinds, contents, ttls := make([]*redis.StatusCmd, len(keys)), make([]func() any, len(keys)), make([]*redis.DurationCmd, len(keys))
@@ -428,7 +428,7 @@ func together(n int, call func(i int)) {
 
 // groups returns the first 100 groups with their counts.
 func (s *testSite) groups() ([]*site.Group, error) {
-	edges, _, err := s.Groups(s.ctx, lists.GroupList{}, site.PageRequest{First: new(100)})
+	edges, _, err := s.Lists.Groups(s.ctx, lists.GroupList{}, site.PageRequest{First: new(100)})
 	if err != nil {
 		return nil, err
 	}
@@ -436,7 +436,7 @@ func (s *testSite) groups() ([]*site.Group, error) {
 	for i, edge := range edges {
 		names[i] = edge.Name
 	}
-	counts, err := s.ArticleCounts(s.ctx, names)
+	counts, err := s.Articles.ArticleCounts(s.ctx, names)
 	if err != nil {
 		return nil, err
 	}
@@ -503,7 +503,7 @@ func (k *killer) hook() redistest.Hook {
 func (s *testSite) used() (stop func()) {
 	ctx, cancel := context.WithCancel(s.ctx)
 	var all sync.WaitGroup
-	all.Go(func() { s.Listen(ctx, func(error) {}) })
+	all.Go(func() { s.Live.Listen(ctx, func(error) {}) })
 	ids := s.list(lists.AllArticles(site.ByTime, site.Descending))
 	for w := range 3 {
 		all.Go(func() {

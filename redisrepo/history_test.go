@@ -326,29 +326,29 @@ func TestWritesChangeTheVersion(t *testing.T) {
 			return errs[0]
 		}, true},
 		"a listing": {func() error {
-			_, err := s.List(s.ctx, lists.InGroup("go", site.ByScore, site.Descending), 1, nil)
+			_, err := s.Lists.List(s.ctx, lists.InGroup("go", site.ByScore, site.Descending), 1, nil)
 			return err
 		}, false},
 		"a page": {func() error {
-			_, _, err := s.Walk(s.ctx, lists.AllArticles(site.ByScore, site.Descending), first)
+			_, _, err := s.Lists.Walk(s.ctx, lists.AllArticles(site.ByScore, site.Descending), first)
 			return err
 		}, false},
-		"an article":  {func() error { _, errs := s.ArticlesByID(s.ctx, []site.ArticleID{a.ID}); return errs[0] }, false},
-		"a kept text": {func() error { return s.KeepDocument(s.ctx, strings.Repeat("0", 64), "{ viewer { id } }") }, false},
+		"an article":  {func() error { _, errs := s.Articles.ArticlesByID(s.ctx, []site.ArticleID{a.ID}); return errs[0] }, false},
+		"a kept text": {func() error { return s.Sessions.KeepDocument(s.ctx, strings.Repeat("0", 64), "{ viewer { id } }") }, false},
 		"a rate's count": {func() error {
-			_, err := s.Charge(s.ctx, "", []rates.Charge{{Rule: "votes", Most: 9, Window: time.Minute, Amount: 1, Address: netip.MustParseAddr("192.0.2.1")}})
+			_, err := s.Rates.Charge(s.ctx, "", []rates.Charge{{Rule: "votes", Most: 9, Window: time.Minute, Amount: 1, Address: netip.MustParseAddr("192.0.2.1")}})
 			return err
 		}, false},
 	} {
-		before := s.Version()
-		if err := tt.do(); err != nil || (s.Version() > before) != tt.changes {
-			t.Errorf("%s: got version %d after %d, %v, want a change: %v", name, s.Version(), before, err, tt.changes)
+		before := s.Store.Version()
+		if err := tt.do(); err != nil || (s.Store.Version() > before) != tt.changes {
+			t.Errorf("%s: got version %d after %d, %v, want a change: %v", name, s.Store.Version(), before, err, tt.changes)
 		}
 	}
 	client.AddHook(unanswered)
-	before := lost.Version()
-	if _, err := lost.Vote(s.ctx, a.ID, "carol", site.Up, ""); !errors.Is(err, failover.ErrUnavailable) || lost.Version() == before {
-		t.Errorf("a vote without a reply: got version %d after %d, %v, want another one and no reply", lost.Version(), before, err)
+	before := lost.Store.Version()
+	if _, err := lost.Vote(s.ctx, a.ID, "carol", site.Up, ""); !errors.Is(err, failover.ErrUnavailable) || lost.Store.Version() == before {
+		t.Errorf("a vote without a reply: got version %d after %d, %v, want another one and no reply", lost.Store.Version(), before, err)
 	}
 }
 
@@ -358,11 +358,11 @@ func TestVersionChangesBeforeWatchesDeliver(t *testing.T) {
 	s := newSite(t, nil, one).listen()
 	a := s.post("alice")
 	other := s.reopened(s.client(), nil)
-	watch := require.Value(s.WatchArticles(s.ctx, []site.ArticleID{a.ID}))(t)
+	watch := require.Value(s.Live.WatchArticles(s.ctx, []site.ArticleID{a.ID}))(t)
 	defer watch.Close()
 	for i := range 10 {
 		s.settle()
-		before, votes := s.Version(), s.article(a.ID).Votes
+		before, votes := s.Store.Version(), s.article(a.ID).Votes
 		if i%2 == 0 {
 			other.vote(a.ID, site.UserName(fmt.Sprint("user", i)), site.Up)
 		} else { // as a legacy client, which publishes nothing
@@ -370,8 +370,8 @@ func TestVersionChangesBeforeWatchesDeliver(t *testing.T) {
 			s.article(a.ID)
 		}
 		d := delivery(t, watch) // the watch may be woken for nothing
-		if d.Newest().Votes != votes+1 || s.Version() == before {
-			t.Errorf("got %d votes after %d, version %d after %d, want one vote more and another version", d.Newest().Votes, votes, s.Version(), before)
+		if d.Newest().Votes != votes+1 || s.Store.Version() == before {
+			t.Errorf("got %d votes after %d, version %d after %d, want one vote more and another version", d.Newest().Votes, votes, s.Store.Version(), before)
 		}
 		d.Done(true)
 	}

@@ -67,7 +67,7 @@ func TestHostsListTheirArticles(t *testing.T) {
 			s.wantList(lists.LinkingTo("a.example"), a...)
 			s.wantList(b, ids[2])
 			s.wantList(port, ids[3])
-			if n, err := s.Count(s.ctx, lists.LinkingTo("a.example")); err != nil || n != len(a) {
+			if n, err := s.Lists.Count(s.ctx, lists.LinkingTo("a.example")); err != nil || n != len(a) {
 				t.Errorf("Count = %d, %v, want %d", n, err, len(a))
 			}
 			s.wantClean()
@@ -113,7 +113,7 @@ func TestConcurrentWritesKeepTheListsOfHosts(t *testing.T) {
 		}
 	})
 	for host, want := range map[site.HostName]int{"h0.example": 80, "h1.example": 80} { // all but the first and the fourth of each
-		if n, err := s.Count(s.ctx, lists.LinkingTo(host)); err != nil || n != want {
+		if n, err := s.Lists.Count(s.ctx, lists.LinkingTo(host)); err != nil || n != want {
 			t.Errorf("%s has %d articles, %v, want %d", host, n, err, want)
 		}
 	}

@@ -53,7 +53,7 @@ func TestVotesThatNoReplicaConfirmsFailTogether(t *testing.T) {
 			}
 		})
 		all.Go(func() {
-			if found, errs := repo.ArticlesByID(t.Context(), []site.ArticleID{id}); errs[0] != nil || found[0].Title != "title" {
+			if found, errs := repo.Articles.ArticlesByID(t.Context(), []site.ArticleID{id}); errs[0] != nil || found[0].Title != "title" {
 				t.Errorf("a read beside them: %v", errs[0])
 			}
 		})

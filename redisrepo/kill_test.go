@@ -59,7 +59,7 @@ func TestKilledServerLosesNoAcknowledgedVote(t *testing.T) {
 					mine[fmt.Sprint(id, voter)] = b
 				}
 				if random.IntN(10) == 0 {
-					_, _ = s.List(s.ctx, best("g0"), 1, nil) // so that there is a listing to keep
+					_, _ = s.Lists.List(s.ctx, best("g0"), 1, nil) // so that there is a listing to keep
 				}
 				_, err := s.Vote(s.ctx, id, voter, vote, "")
 				switch {
@@ -171,20 +171,20 @@ func TestUnreachableServerIsErrUnavailable(t *testing.T) {
 			_, _, err := s.VoidVotes(s.ctx, a.ID, moderator, []string{"eve"}, true, "x")
 			return err
 		},
-		"Voters": func() error { _, _, err := s.Voters(s.ctx, a, nil, nil, nil); return err },
+		"Voters": func() error { _, _, err := s.Voids.Voters(s.ctx, a, nil, nil, nil); return err },
 		"ModerationLog": func() error {
-			_, _, err := s.ModerationLog(s.ctx, site.PageRequest{})
+			_, _, err := s.Log.ModerationLog(s.ctx, site.PageRequest{})
 			return err
 		},
-		"List":         func() error { _, err := s.List(s.ctx, lists.PostedBy("alice"), 1, nil); return err },
-		"List a group": func() error { _, err := s.List(s.ctx, best("go"), 1, nil); return err },
-		"ArticlesByID": func() error { _, errs := s.ArticlesByID(s.ctx, []site.ArticleID{a.ID}); return errs[0] },
-		"Votes":        func() error { _, err := s.Votes(s.ctx, "bob", []*site.Article{a}); return err },
+		"List":         func() error { _, err := s.Lists.List(s.ctx, lists.PostedBy("alice"), 1, nil); return err },
+		"List a group": func() error { _, err := s.Lists.List(s.ctx, best("go"), 1, nil); return err },
+		"ArticlesByID": func() error { _, errs := s.Articles.ArticlesByID(s.ctx, []site.ArticleID{a.ID}); return errs[0] },
+		"Votes":        func() error { _, err := s.Casts.Votes(s.ctx, "bob", []*site.Article{a}); return err },
 		"ArticleCounts": func() error {
-			_, err := s.ArticleCounts(s.ctx, []site.GroupName{"go"})
+			_, err := s.Articles.ArticleCounts(s.ctx, []site.GroupName{"go"})
 			return err
 		},
-		"Groups": func() error { _, _, err := s.Groups(s.ctx, lists.GroupList{}, site.PageRequest{}); return err },
+		"Groups": func() error { _, _, err := s.Lists.Groups(s.ctx, lists.GroupList{}, site.PageRequest{}); return err },
 		"Import": func() error { _, errs := s.Import(s.ctx, oldArticles(1)); return errs[0] },
 	}
 	before := s.dump()

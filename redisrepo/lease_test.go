@@ -30,7 +30,7 @@ func leased(t *testing.T, repo *redisrepo.Repo, user site.UserName, amount int) 
 		charges[0].Most *= 10
 		charges = append([]rates.Charge{c}, charges...)
 	}
-	balances := require.Value(repo.Charge(t.Context(), "cost", charges))(t)
+	balances := require.Value(repo.Rates.Charge(t.Context(), "cost", charges))(t)
 	kept := !slices.ContainsFunc(balances, func(b rates.Balance) bool { return !b.Kept })
 	if kept != (balances[0].Wait == 0) {
 		t.Errorf("balance = %+v, want a wait if and only if the charge is refused", balances[0])
@@ -71,7 +71,7 @@ func TestLeasesKeepTheLimitInAnyWindow(t *testing.T) {
 				case 2:
 					s.clock.advance(time.Duration(random.IntN(5000)) * time.Millisecond)
 				case 3:
-					require.NoError(t, repos[process].ReturnLeases(s.ctx))
+					require.NoError(t, repos[process].Rates.ReturnLeases(s.ctx))
 				}
 				s.clock.advance(pause)
 				amount := 1 + random.IntN(2000)
@@ -144,7 +144,7 @@ func TestLeasesSaveRoundTrips(t *testing.T) {
 			for i := range tt.requests {
 				c := rates.Charge{Rule: "cost", Most: 10 * leasedMost, Window: leasedWindow, Amount: tt.amount, Leased: true,
 					Address: netip.AddrFrom4([4]byte{192, 0, byte(i % tt.clients >> 8), byte(i % tt.clients)})}
-				b, err := s.Charge(s.ctx, "cost", []rates.Charge{c})
+				b, err := s.Rates.Charge(s.ctx, "cost", []rates.Charge{c})
 				if err != nil || !b[0].Kept {
 					t.Fatalf("request %d: %+v, %v", i, b, err)
 				}
@@ -183,7 +183,7 @@ func TestLeasesEnd(t *testing.T) {
 	if got := used(); got <= each*times || got > 2*each*times {
 		t.Errorf("%d points are counted, want more than the %d that were used, and at most twice as many", got, each*times)
 	}
-	require.NoError(t, stopped.ReturnLeases(s.ctx))
+	require.NoError(t, stopped.Rates.ReturnLeases(s.ctx))
 	if got := used(); got != each*times+1 {
 		t.Errorf("%d points are counted after the end of the process, want %d", got, each*times+1)
 	}

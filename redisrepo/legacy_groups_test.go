@@ -232,7 +232,7 @@ func TestFirstStartIndexesLegacyGroups(t *testing.T) {
 	}
 	want := func(s *testSite) {
 		s.t.Helper()
-		if n, err := s.GroupCount(s.ctx, lists.GroupList{}); err != nil || n != manyGroups {
+		if n, err := s.Lists.GroupCount(s.ctx, lists.GroupList{}); err != nil || n != manyGroups {
 			s.t.Errorf("GroupCount = %d, %v, want %d", n, err, manyGroups)
 		}
 		s.wantClean()

@@ -196,7 +196,7 @@ func TestArticlesOfLegacyClientsAreWritten(t *testing.T) {
 				if tt.groups != nil {
 					s.wantList(lists.PostedBy("alice"), 1)
 				}
-				counts, err := s.ArticleCounts(s.ctx, []site.GroupName{"go"})
+				counts, err := s.Articles.ArticleCounts(s.ctx, []site.GroupName{"go"})
 				if in := slices.Contains(tt.groups, "go") || tt.groups == nil; err != nil || (counts[0] == 1) != in {
 					t.Errorf("ArticleCounts of go = %v, %v, want the article counted: %t", counts, err, in)
 				}

@@ -211,7 +211,7 @@ func TestIdempotencyKeysAndLinksWorkAcrossPartitions(t *testing.T) {
 			wantRefused(t, err, "CONFLICT idempotencyKey")
 		}
 	}
-	if n, err := s.Count(s.ctx, lists.PostedBy("alice")); err != nil || n != 40 {
+	if n, err := s.Lists.Count(s.ctx, lists.PostedBy("alice")); err != nil || n != 40 {
 		t.Errorf("Count of alice's articles = %d, %v, want one for each key", n, err)
 	}
 	s.wantClean()
@@ -248,7 +248,7 @@ func TestConcurrentPostsOfOneLinkMakeOneArticle(t *testing.T) {
 						wantDuplicate(t, err, site.ArticleID(posted.Load()))
 					}
 				}
-				if n, err := s.Count(s.ctx, lists.AllArticles(site.ByTime, site.Descending)); err != nil || n != 1 {
+				if n, err := s.Lists.Count(s.ctx, lists.AllArticles(site.ByTime, site.Descending)); err != nil || n != 1 {
 					t.Errorf("Count = %d, %v, want 1", n, err)
 				}
 				s.wantClean()
@@ -260,7 +260,7 @@ func TestConcurrentPostsOfOneLinkMakeOneArticle(t *testing.T) {
 // wantNewest fails the test unless the newest article with a link is this one.
 func (s *testSite) wantNewest(link string, want site.ArticleID) {
 	s.t.Helper()
-	id, err := s.ArticleByLink(s.ctx, link)
+	id, err := s.Articles.ArticleByLink(s.ctx, link)
 	if err != nil || want == 0 && id != nil || want != 0 && (id == nil || *id != want) {
 		s.t.Errorf("ArticleByLink(%s) = %v, %v, want %v", link, id, err, want)
 	}
@@ -284,7 +284,7 @@ func TestArticleByLinkIsTheNewest(t *testing.T) {
 		s.reopened(s.server.Client, noLinkWindow, redisrepo.WithPartitions(len(tags)))
 		s.wantNewest("https://a.example/y", 0)
 		for _, bad := range []string{"", " ", "a.example/x", "ftp://a.example/x", "https://", "https://a.example/\x00"} {
-			_, err := s.ArticleByLink(s.ctx, bad)
+			_, err := s.Articles.ArticleByLink(s.ctx, bad)
 			wantRefused(t, err, "INVALID link")
 		}
 		s.wantClean()

@@ -59,7 +59,7 @@ func withLargeGroup(t *testing.T, articles, partitions int) *testSite {
 func (s *testSite) whole(l lists.Listing) (all []site.ArticleID) {
 	s.t.Helper()
 	for page := 1; ; page++ {
-		ids := require.Value(s.List(s.ctx, l, page, new(100)))(s.t)
+		ids := require.Value(s.Lists.List(s.ctx, l, page, new(100)))(s.t)
 		if all = append(all, ids...); len(ids) < 100 {
 			return all
 		}
@@ -163,7 +163,7 @@ func TestWritesBetweenStepsKeepTheListingExact(t *testing.T) {
 			for range 10 {
 				s.do("DEL score:go")
 				for builds++; ; ctx, cancel = context.WithCancel(s.ctx) {
-					if _, err := reader.List(ctx, best("go"), 1, nil); err == nil {
+					if _, err := reader.Lists.List(ctx, best("go"), 1, nil); err == nil {
 						break
 					} else if ctx.Err() == nil {
 						t.Fatalf("List: %v", err)
@@ -224,10 +224,10 @@ func TestListingIsBuiltByManyAtOnce(t *testing.T) {
 					return
 				}
 				reader := s.reader(len(tags), func() { made.Add(1) })
-				if _, err := reader.List(s.ctx, best("go"), 1, nil); err != nil {
+				if _, err := reader.Lists.List(s.ctx, best("go"), 1, nil); err != nil {
 					t.Errorf("List: %v", err)
 				}
-				if _, _, err := reader.Walk(s.ctx, lists.InGroup("go", site.ByTime, site.Ascending), site.PageRequest{}); err != nil {
+				if _, _, err := reader.Lists.Walk(s.ctx, lists.InGroup("go", site.ByTime, site.Ascending), site.PageRequest{}); err != nil {
 					t.Errorf("Walk: %v", err)
 				}
 			})
@@ -251,14 +251,14 @@ func TestIncompleteListingIsNeverRead(t *testing.T) {
 			"Walk": func(l lists.Listing) int { return len(s.walkIDs(l, 7, false, 60*len(tags))) },
 			"Last": func(l lists.Listing) int { return len(s.walkIDs(l, 7, true, 60*len(tags))) },
 			"FirstArticles": func(l lists.Listing) int {
-				articles, err := s.FirstArticles(s.ctx, l, 100, []site.ArticleID{1})
+				articles, err := s.Lists.FirstArticles(s.ctx, l, 100, []site.ArticleID{1})
 				if err != nil || len(articles) < min(100, 60*len(tags)) {
 					t.Errorf("FirstArticles = %d, %v", len(articles), err)
 				}
 				return 60 * len(tags)
 			},
 			"a deep page": func(l lists.Listing) int {
-				ids, err := s.List(s.ctx, l, 60*len(tags), new(1))
+				ids, err := s.Lists.List(s.ctx, l, 60*len(tags), new(1))
 				if err != nil {
 					t.Errorf("List: %v", err)
 				}
@@ -396,7 +396,7 @@ func TestLargeGroupWhileRedisRefusesWrites(t *testing.T) {
 	if got := s.whole(best("go")); !slices.Equal(got, want) {
 		t.Errorf("List = %v, want %v", got, want)
 	}
-	if _, err := s.List(s.ctx, lists.InGroup("go", site.ByTime, site.Descending), 1, nil); !errors.Is(err, failover.ErrReadOnly) {
+	if _, err := s.Lists.List(s.ctx, lists.InGroup("go", site.ByTime, site.Descending), 1, nil); !errors.Is(err, failover.ErrReadOnly) {
 		t.Errorf("List of a listing that is not there: %v, want ErrReadOnly", err)
 	}
 }

@@ -155,7 +155,7 @@ func wantPages(s *testSite, l lists.Listing, want []placed, random *rand.Rand) {
 		}
 		first := min((page-1)*size, len(want))
 		part := idsOf(want[first:min(first+size, len(want))])
-		if got, err := s.List(s.ctx, l, page, &size); err != nil || !slices.Equal(got, part) {
+		if got, err := s.Lists.List(s.ctx, l, page, &size); err != nil || !slices.Equal(got, part) {
 			s.t.Errorf("%+v: page %d of %d = %v, %v, want %v", l, page, size, got, err, part)
 		}
 	}
@@ -204,7 +204,7 @@ func wantBetween(s *testSite, l lists.Listing, articles []placed, o site.Order, 
 	if start < end {
 		want = articles[start:end]
 	}
-	edges, info, err := s.Walk(s.ctx, l, request)
+	edges, info, err := s.Lists.Walk(s.ctx, l, request)
 	got := make([]site.ArticleID, len(edges))
 	for i, edge := range edges {
 		got[i] = edge.ID
@@ -273,7 +273,7 @@ func TestDeepPageNumbersReadFewArticles(t *testing.T) {
 					if page == 129 {
 						page = 2_000_000_000
 					}
-					require.Value(s.List(s.ctx, l, page, new(25)))(t)
+					require.Value(s.Lists.List(s.ctx, l, page, new(25)))(t)
 					if counted.trips > 14 || counted.items > 2100 || (name == "evenly" || name == "in turn") && (counted.trips > 6 || counted.items > 520) {
 						t.Errorf("%+v: page %d took %d round trips and %d articles, want a few, and at most 2100", l, page, counted.trips, counted.items)
 					}
@@ -295,7 +295,7 @@ func TestKeptGroupListingsAreReadByPlainCommands(t *testing.T) {
 	reads := map[string]func() []site.ArticleID{
 		"by number": func() []site.ArticleID { return s.list(best("all")) },
 		"by cursor": func() (ids []site.ArticleID) {
-			edges, info, err := s.Walk(s.ctx, best("all"), site.PageRequest{})
+			edges, info, err := s.Lists.Walk(s.ctx, best("all"), site.PageRequest{})
 			for _, e := range edges {
 				ids = append(ids, e.ID)
 			}
@@ -370,7 +370,7 @@ func TestListReturnsNumberedPages(t *testing.T) {
 				for _, l := range []lists.Listing{
 					lists.AllArticles(site.ByScore, site.Descending), best("go"), lists.PostedBy("alice"),
 				} {
-					got, err := s.List(s.ctx, l, tt.page, tt.size)
+					got, err := s.Lists.List(s.ctx, l, tt.page, tt.size)
 					if tt.refused != "" {
 						wantRefused(t, err, tt.refused)
 						continue

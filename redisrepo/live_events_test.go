@@ -21,7 +21,7 @@ import (
 
 func (s *testSite) watchEvents(after string, kinds ...events.EventKind) *live.Watch {
 	s.t.Helper()
-	w := require.Value(s.WatchEvents(s.ctx, "after", after, kinds))(s.t)
+	w := require.Value(s.Live.WatchEvents(s.ctx, "after", after, kinds))(s.t)
 	s.t.Cleanup(w.Close)
 	return w
 }
@@ -119,7 +119,7 @@ func TestWatchThatIsTooSlowHasAGap(t *testing.T) {
 	if got, _ := takeEvents(t, w, 3); got != "!1.9 1.10 1.11" {
 		t.Errorf("got %s, want a gap and what is kept", got)
 	}
-	if _, err := l.WatchEvents(l.ctx, "after", w.Cursor(), nil); err != nil {
+	if _, err := l.Live.WatchEvents(l.ctx, "after", w.Cursor(), nil); err != nil {
 		t.Errorf("after the gap: %v", err)
 	}
 }
@@ -181,11 +181,11 @@ func TestWatchesOfEventsShareReads(t *testing.T) {
 func TestWatchOfEventsIsRefused(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil, one)
-	if _, err := s.WatchEvents(s.ctx, "Last-Event-ID", "x", nil); !errors.As(err, new(site.Refusal)) || !strings.Contains(err.Error(), "Last-Event-ID") {
+	if _, err := s.Live.WatchEvents(s.ctx, "Last-Event-ID", "x", nil); !errors.As(err, new(site.Refusal)) || !strings.Contains(err.Error(), "Last-Event-ID") {
 		t.Errorf("no cursor: got %v, want a refusal that names the header", err)
 	}
 	off := s.reopened(s.server.Client, func(r *site.Rules) { r.Events = 0 }, one)
-	if _, err := off.WatchEvents(s.ctx, "after", "", nil); !errors.As(err, new(site.Refusal)) {
+	if _, err := off.Live.WatchEvents(s.ctx, "after", "", nil); !errors.As(err, new(site.Refusal)) {
 		t.Errorf("without events: got %v, want a refusal", err)
 	}
 }
@@ -234,7 +234,7 @@ func TestResumedWatchSharesNoReadOfAFewEvents(t *testing.T) {
 func watchedVote(l *listener, counted *counter, user site.UserName, a *site.Article) (site.Vote, int) {
 	l.t.Helper()
 	counted.reset()
-	vote, err := l.WatchedVote(l.ctx, user, a)
+	vote, err := l.Live.WatchedVote(l.ctx, user, a)
 	if err != nil || vote == nil {
 		l.t.Fatalf("WatchedVote of %s: %v, %v", user, vote, err)
 	}
@@ -289,10 +289,10 @@ func TestOwnVoteUpdatesTheWatchedVoteAtOnce(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil) // without Listen
 	a := s.post("alice")
-	require.Value(s.WatchArticles(s.ctx, []site.ArticleID{a.ID}))(t)
+	require.Value(s.Live.WatchArticles(s.ctx, []site.ArticleID{a.ID}))(t)
 	for _, want := range []site.Vote{none, up, down, none} {
 		s.vote(a.ID, "bob", want)
-		if vote, err := s.WatchedVote(s.ctx, "bob", a); err != nil || *vote != want {
+		if vote, err := s.Live.WatchedVote(s.ctx, "bob", a); err != nil || *vote != want {
 			t.Errorf("WatchedVote = %v, %v, want %d", vote, err, want)
 		}
 	}
@@ -304,7 +304,7 @@ func TestWatchedVoteIsReadAgainAfterAnOutage(t *testing.T) {
 	id := other.post("alice").ID
 	w := l.watch(id)
 	a := l.article(id)
-	if vote, err := l.WatchedVote(l.ctx, "bob", a); err != nil || *vote != none {
+	if vote, err := l.Live.WatchedVote(l.ctx, "bob", a); err != nil || *vote != none {
 		t.Fatalf("WatchedVote = %v, %v, want none", vote, err)
 	}
 	l.cut(f)
@@ -313,7 +313,7 @@ func TestWatchedVoteIsReadAgainAfterAnOutage(t *testing.T) {
 	if got := next(t, w); got.Votes != 2 {
 		t.Errorf("delivered %d votes, want 2", got.Votes)
 	}
-	if vote, err := l.WatchedVote(l.ctx, "bob", a); err != nil || *vote != up {
+	if vote, err := l.Live.WatchedVote(l.ctx, "bob", a); err != nil || *vote != up {
 		t.Errorf("WatchedVote after the outage = %v, %v, want up", vote, err)
 	}
 }
@@ -322,12 +322,12 @@ func TestWatchedVoteIsForgottenWithTheVoters(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, noFeatures)
 	a := s.post("alice")
-	require.Value(s.WatchArticles(s.ctx, []site.ArticleID{a.ID}))(t)
-	if vote, err := s.WatchedVote(s.ctx, "alice", a); err != nil || *vote != up {
+	require.Value(s.Live.WatchArticles(s.ctx, []site.ArticleID{a.ID}))(t)
+	if vote, err := s.Live.WatchedVote(s.ctx, "alice", a); err != nil || *vote != up {
 		t.Fatal(vote, err)
 	}
 	s.clock.set(2 * week)
-	if vote, err := s.WatchedVote(s.ctx, "alice", a); err != nil || vote != nil {
+	if vote, err := s.Live.WatchedVote(s.ctx, "alice", a); err != nil || vote != nil {
 		t.Errorf("WatchedVote = %v, %v, want none known", vote, err)
 	}
 }

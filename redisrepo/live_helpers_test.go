@@ -40,7 +40,7 @@ func (s *testSite) listen(tags ...string) *listener {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		s.Listen(ctx, l.report)
+		s.Live.Listen(ctx, l.report)
 	}()
 	l.stop = func() {
 		cancel()
@@ -185,12 +185,12 @@ func (s *testSite) awaitProcesses(n int64) {
 
 func (l *listener) watch(ids ...site.ArticleID) *live.Watch {
 	l.t.Helper()
-	return require.Value(l.WatchArticles(l.ctx, ids))(l.t)
+	return require.Value(l.Live.WatchArticles(l.ctx, ids))(l.t)
 }
 
 func (l *listener) watchPosts(group site.GroupName) *live.Watch {
 	l.t.Helper()
-	w, err := l.WatchPosts(l.ctx, group)
+	w, err := l.Live.WatchPosts(l.ctx, group)
 	if err != nil {
 		l.t.Fatalf("WatchPosts of %q: %v", group, err)
 	}

@@ -54,7 +54,7 @@ func TestArticlesFromBeforeListenAreNotPosts(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
 	s.post("alice")
-	w := require.Value(s.WatchPosts(s.ctx, ""))(t)
+	w := require.Value(s.Live.WatchPosts(s.ctx, ""))(t)
 	l := s.listen()
 	l.wantTaken(w)
 	a := s.post("alice")
@@ -67,7 +67,7 @@ func TestPostsBeforeTheFirstSubscriptionAreDelivered(t *testing.T) {
 	s := newSite(t, nil)
 	s.post("alice")
 	late := s.reopened(s.client(), nil)
-	w := require.Value(late.WatchPosts(s.ctx, ""))(t)
+	w := require.Value(late.Live.WatchPosts(s.ctx, ""))(t)
 	a := s.post("alice")
 	l := late.listen()
 	l.wantTaken(w, a.ID)
@@ -86,7 +86,7 @@ func TestWatchBeginsAlsoWhilePostsGoOn(t *testing.T) {
 			s.post("alice")
 		}
 	})), nil)
-	require.Value(s.WatchPosts(s.ctx, ""))(t)
+	require.Value(s.Live.WatchPosts(s.ctx, ""))(t)
 	if reads != 1 {
 		t.Errorf("a watch began after %d reads of the log, want 1", reads)
 	}
@@ -133,7 +133,7 @@ func TestPostWithAReusedNumberIsDeliveredWhateverTheClock(t *testing.T) {
 func TestWatchPostsRefusesInteresting(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
-	_, err := s.WatchPosts(s.ctx, "interesting")
+	_, err := s.Live.WatchPosts(s.ctx, "interesting")
 	wantRefused(t, err, "INVALID group")
 }
 
@@ -263,11 +263,11 @@ func TestWatchesWorkOnTheEmbeddedStore(t *testing.T) {
 	if got := fmt.Sprint(audited(s, a.ID)); got != "[alice +1 bob +1 carol -1 dave +1 0s b]" {
 		t.Errorf("Audit = %s, want the recorded votes", got)
 	}
-	first, info, err := s.ModerationLog(s.ctx, site.PageRequest{First: new(1)})
+	first, info, err := s.Log.ModerationLog(s.ctx, site.PageRequest{First: new(1)})
 	if err != nil || len(first) != 1 || first[0].Kind != events.LogUndeleted || !info.HasNextPage {
 		t.Errorf("first page of the log = %+v, %+v, %v, want the undeletion and a next page", first, info, err)
 	}
-	second, info, err := s.ModerationLog(s.ctx, site.PageRequest{First: new(1), After: info.EndCursor})
+	second, info, err := s.Log.ModerationLog(s.ctx, site.PageRequest{First: new(1), After: info.EndCursor})
 	if err != nil || len(second) != 1 || second[0].Kind != events.LogDeleted || info.HasNextPage || !info.HasPreviousPage {
 		t.Errorf("second page of the log = %+v, %+v, %v, want the deletion and no next page", second, info, err)
 	}

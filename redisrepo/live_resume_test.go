@@ -22,7 +22,7 @@ import (
 // resumePosts watches for the posts after a cursor.
 func (s *testSite) resumePosts(group site.GroupName, after string) *live.Watch {
 	s.t.Helper()
-	w, err := s.ResumePosts(s.ctx, group, "after", after)
+	w, err := s.Live.ResumePosts(s.ctx, group, "after", after)
 	if err != nil {
 		s.t.Fatalf("ResumePosts of %q after %q: %v", group, after, err)
 	}
@@ -206,7 +206,7 @@ func TestPostsGoOnAfterAListAndAfterAnArticle(t *testing.T) {
 	s.post("alice")
 	s.clock.advance(time.Minute) // more than the clocks of partitions may differ
 	newest := s.post("alice")
-	_, page, err := s.Walk(s.ctx, lists.AllArticles(site.ByTime, site.Descending), site.PageRequest{First: new(1)})
+	_, page, err := s.Lists.Walk(s.ctx, lists.AllArticles(site.ByTime, site.Descending), site.PageRequest{First: new(1)})
 	require.NoError(t, err)
 	s.clock.advance(time.Minute)
 	a := s.post("alice")
@@ -216,7 +216,7 @@ func TestPostsGoOnAfterAListAndAfterAnArticle(t *testing.T) {
 		w.Close()
 	}
 	for _, after := range []string{"article:77", "x", "AAAA", *page.StartCursor + "A", strings.Repeat("A", 5000)} {
-		if _, err := s.ResumePosts(s.ctx, "", "after", after); err == nil {
+		if _, err := s.Live.ResumePosts(s.ctx, "", "after", after); err == nil {
 			t.Errorf("ResumePosts after %.20q succeeded, want a refusal", after)
 		}
 	}
@@ -278,14 +278,14 @@ func TestArticlesGoOnAfterTheirRevisions(t *testing.T) {
 		"revisions that were lost":    {func() ([]int64, error) { return []int64{9, 2, 2, 1, -1}, nil }, ids[:1]},
 	} {
 		revisions := require.Value(tt.revisions())(t)
-		w := require.Value(l.ResumeArticles(l.ctx, ids, revisions))(t)
+		w := require.Value(l.Live.ResumeArticles(l.ctx, ids, revisions))(t)
 		t.Log(name)
 		l.wantTaken(w, tt.want...)
 		w.Close()
 	}
 	_, err := live.RevisionsAt("Last-Event-ID", cursor, ids[1:])
 	wantRefused(t, err, "INVALID Last-Event-ID")
-	_, err = l.ResumeArticles(l.ctx, ids, []int64{1})
+	_, err = l.Live.ResumeArticles(l.ctx, ids, []int64{1})
 	wantRefused(t, err, "INVALID revisions")
 }
 
@@ -347,7 +347,7 @@ func TestResumedWatchDoesNotShowWhatWasDeleted(t *testing.T) {
 			t.Errorf("a watcher before the deletion got %+v, want the article as it was", got)
 		}
 		seen.Done(true)
-		w := require.Value(l.ResumeArticles(l.ctx, []site.ArticleID{a.ID}, []int64{revision}))(t)
+		w := require.Value(l.Live.ResumeArticles(l.ctx, []site.ArticleID{a.ID}, []int64{revision}))(t)
 		defer w.Close()
 		resumed := delivery(t, w)
 		got := resumed.Newest()

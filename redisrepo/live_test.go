@@ -186,7 +186,7 @@ func TestWatchAcceptsOneToMaxWatchedArticles(t *testing.T) {
 		for i := range ids {
 			ids[i] = site.ArticleID(i + 1)
 		}
-		if _, err := s.WatchArticles(s.ctx, ids); !ok {
+		if _, err := s.Live.WatchArticles(s.ctx, ids); !ok {
 			wantRefused(t, err, "INVALID ids")
 		} else if err != nil {
 			t.Errorf("WatchArticles with %d ids: %v", n, err)

@@ -265,7 +265,7 @@ redis.call('RENAME', KEYS[2], KEYS[1])`, 2, "events:", "events:new", "bob")
 	}
 	for i, e := range edges {
 		after := e.Cursor()
-		page := require.Value(s.Events(s.ctx, &after, nil, nil))(t)
+		page := require.Value(s.Log.Events(s.ctx, &after, nil, nil))(t)
 		if page.Gap || page.Edges[0].Node.Revision != i+2 {
 			t.Errorf("after event %d: gap %t, %d events", i+1, page.Gap, len(page.Edges))
 		}

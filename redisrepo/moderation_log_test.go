@@ -35,7 +35,7 @@ func logText(e events.ModerationEntry) string {
 
 func (s *testSite) log() (texts []string) {
 	s.t.Helper()
-	entries, _, err := s.ModerationLog(s.ctx, site.PageRequest{})
+	entries, _, err := s.Log.ModerationLog(s.ctx, site.PageRequest{})
 	require.NoError(s.t, err)
 	for _, e := range entries {
 		texts = append(texts, logText(e))
@@ -82,7 +82,7 @@ func TestModerationLogRecordsActionsOfModerators(t *testing.T) {
 func TestModerationLogIsPaged(t *testing.T) {
 	eachLayout(t, func(t *testing.T, tags []string) {
 		s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
-		if entries, info, err := s.ModerationLog(s.ctx, site.PageRequest{}); err != nil || len(entries) != 0 || info != (site.PageInfo{}) {
+		if entries, info, err := s.Log.ModerationLog(s.ctx, site.PageRequest{}); err != nil || len(entries) != 0 || info != (site.PageInfo{}) {
 			t.Errorf("ModerationLog of an empty log = %v, %+v, %v, want an empty page", entries, info, err)
 		}
 		const total = 30
@@ -90,7 +90,7 @@ func TestModerationLogIsPaged(t *testing.T) {
 			key := tags[i%len(tags)] + "moderation:"
 			s.do("XADD", key, fmt.Sprintf("%d-%d", 1000+i/10, i%10/len(tags)+1), "kind", "deleted", "article", fmt.Sprint("article:", i+1), "by", "user:mod", "at", opened.Unix())
 		}
-		all, _, err := s.ModerationLog(s.ctx, site.PageRequest{First: new(100)})
+		all, _, err := s.Log.ModerationLog(s.ctx, site.PageRequest{First: new(100)})
 		if err != nil || len(all) != total {
 			t.Fatalf("ModerationLog = %v, %v, want %d entries", all, err, total)
 		}
@@ -105,7 +105,7 @@ func TestModerationLogIsPaged(t *testing.T) {
 		for _, backward := range []bool{false, true} {
 			for _, size := range []int{1, 2, 3, 7, 30, 100} {
 				got := walkAll(t, size, backward, total, func(span site.PageRequest) ([]events.ModerationEntry, site.PageInfo, error) {
-					return s.ModerationLog(s.ctx, span)
+					return s.Log.ModerationLog(s.ctx, span)
 				})
 				if !slices.EqualFunc(got, all, func(a, b events.ModerationEntry) bool { return id(a) == id(b) }) {
 					t.Errorf("pages of %d, backward %t: %v, want %v", size, backward, got, all)
@@ -114,23 +114,23 @@ func TestModerationLogIsPaged(t *testing.T) {
 		}
 		for i := range all { // between two cursors
 			for j := i + 1; j < len(all); j += 5 {
-				got, info, err := s.ModerationLog(s.ctx, site.PageRequest{First: new(100), After: &all[i].Cursor, Before: &all[j].Cursor})
+				got, info, err := s.Log.ModerationLog(s.ctx, site.PageRequest{First: new(100), After: &all[i].Cursor, Before: &all[j].Cursor})
 				if err != nil || len(got) != j-i-1 || !info.HasPreviousPage || !info.HasNextPage {
 					t.Fatalf("between entries %d and %d: %d entries, %+v, %v, want %d", i, j, len(got), info, err, j-i-1)
 				}
 			}
 		}
 		s.post("alice", "go")
-		groups, _, _ := s.Groups(s.ctx, lists.GroupList{}, site.PageRequest{})
+		groups, _, _ := s.Lists.Groups(s.ctx, lists.GroupList{}, site.PageRequest{})
 		for name, span := range map[string]site.PageRequest{
 			"a cursor of groups": {After: &groups[0].Cursor}, "not a cursor": {After: new("x")},
 		} {
-			_, _, err := s.ModerationLog(s.ctx, span)
+			_, _, err := s.Log.ModerationLog(s.ctx, span)
 			wantRefusal(t, name, err, "after")
 		}
-		_, _, err = s.ModerationLog(s.ctx, site.PageRequest{First: new(0)})
+		_, _, err = s.Log.ModerationLog(s.ctx, site.PageRequest{First: new(0)})
 		wantRefused(t, err, "INVALID first")
-		_, _, err = s.Groups(s.ctx, lists.GroupList{}, site.PageRequest{Before: &all[0].Cursor})
+		_, _, err = s.Lists.Groups(s.ctx, lists.GroupList{}, site.PageRequest{Before: &all[0].Cursor})
 		wantRefused(t, err, "INVALID before")
 	})
 }
@@ -161,13 +161,13 @@ func TestForgedCursorsAreAPlaceOrRefused(t *testing.T) {
 		return &cursor
 	}
 	const most = "18446744073709551615"
-	log := func(p site.PageRequest) error { _, _, err := s.ModerationLog(s.ctx, p); return err }
+	log := func(p site.PageRequest) error { _, _, err := s.Log.ModerationLog(s.ctx, p); return err }
 	walk := func(p site.PageRequest) error {
-		_, _, err := s.Walk(s.ctx, lists.AllArticles(site.ByScore, site.Descending), p)
+		_, _, err := s.Lists.Walk(s.ctx, lists.AllArticles(site.ByScore, site.Descending), p)
 		return err
 	}
 	groups := func(p site.PageRequest) error {
-		_, _, err := s.Groups(s.ctx, lists.GroupList{}, p)
+		_, _, err := s.Lists.Groups(s.ctx, lists.GroupList{}, p)
 		return err
 	}
 	for _, tt := range []struct {
@@ -214,7 +214,7 @@ func TestTheNameOfTheOperatorsCommandsIsShownWithoutItsSpace(t *testing.T) {
 	id := s.post("alice").ID
 	s.delete(id, moderator)
 	require.Value(s.Undelete(s.ctx, id, site.Actor{Name: site.CommandLine, Moderator: true}))(t)
-	entries, _, err := s.ModerationLog(s.ctx, site.PageRequest{First: new(1)})
+	entries, _, err := s.Log.ModerationLog(s.ctx, site.PageRequest{First: new(1)})
 	if err != nil || len(entries) != 1 || entries[0].By != "command line" {
 		t.Errorf("the moderation log has %v, %v, want an entry by command line", entries, err)
 	}

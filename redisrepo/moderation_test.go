@@ -63,15 +63,15 @@ func TestUndeleteRestoresADeletedArticle(t *testing.T) {
 				}
 				for _, l := range everywhere() {
 					s.wantList(l)
-					if n, err := s.Count(s.ctx, l); err != nil || n != 0 {
+					if n, err := s.Lists.Count(s.ctx, l); err != nil || n != 0 {
 						t.Errorf("Count of %+v = %d, %v, want 0", l, n, err)
 					}
-					if edges, _, err := s.Walk(s.ctx, l, site.PageRequest{}); err != nil || len(edges) != 0 {
+					if edges, _, err := s.Lists.Walk(s.ctx, l, site.PageRequest{}); err != nil || len(edges) != 0 {
 						t.Errorf("Walk of %+v = %v, %v, want nothing", l, edges, err)
 					}
 				}
 				s.wantCounts()
-				_, errs := s.ArticlesByID(s.ctx, []site.ArticleID{a.ID})
+				_, errs := s.Articles.ArticlesByID(s.ctx, []site.ArticleID{a.ID})
 				wantRefused(t, errs[0], "NOT_FOUND article")
 				_, err := s.Vote(s.ctx, a.ID, "frank", up, "")
 				wantRefused(t, err, "NOT_FOUND article")
@@ -79,7 +79,7 @@ func TestUndeleteRestoresADeletedArticle(t *testing.T) {
 				wantRefused(t, err, "NOT_FOUND article")
 				_, err = s.Delete(s.ctx, a.ID, site.Actor{Name: "bob"}, site.Why{})
 				wantRefused(t, err, "NOT_FOUND article")
-				if s.CanVote("frank", deleted) {
+				if s.Articles.CanVote("frank", deleted) {
 					t.Error("CanVote of a deleted article = true, want false")
 				}
 				for _, by := range []site.Actor{alice(), moderator} { // both may see it
@@ -377,7 +377,7 @@ func TestConcurrentDeletionsAreLoggedOnce(t *testing.T) {
 		defer mutex.Unlock()
 		by[*d.DeletedBy] = true
 	})
-	log, _, err := s[0].ModerationLog(s[0].ctx, site.PageRequest{})
+	log, _, err := s[0].Log.ModerationLog(s[0].ctx, site.PageRequest{})
 	if err != nil || len(log) != 1 || len(by) != 1 || !by[log[0].By] {
 		t.Errorf("log = %+v, %v; deleted by %v; want one entry by the one deleter", log, err, by)
 	}

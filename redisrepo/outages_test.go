@@ -219,12 +219,12 @@ func TestWatchFailsWhileRedisIsUnreachable(t *testing.T) {
 	l.settle()
 	l.watch(a.ID)
 	l.server.Kill()
-	if _, err := l.WatchArticles(l.ctx, []site.ArticleID{a.ID, b.ID}); !errors.Is(err, failover.ErrUnavailable) {
+	if _, err := l.Live.WatchArticles(l.ctx, []site.ArticleID{a.ID, b.ID}); !errors.Is(err, failover.ErrUnavailable) {
 		t.Errorf("WatchArticles: %v, want ErrUnavailable", err)
 	}
 	ctx, cancel := context.WithCancel(l.ctx)
 	cancel()
-	if _, err := l.WatchArticles(ctx, []site.ArticleID{b.ID}); err == nil {
+	if _, err := l.Live.WatchArticles(ctx, []site.ArticleID{b.ID}); err == nil {
 		t.Error("WatchArticles with a canceled context succeeded, want an error")
 	}
 	l.server.Restart()

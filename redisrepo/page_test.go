@@ -52,7 +52,7 @@ func walkAll[E any](t *testing.T, size int, backward bool, total int, read func(
 // walkIDs is walkAll of a listing.
 func (s *testSite) walkIDs(l lists.Listing, size int, backward bool, total int) (ids []site.ArticleID) {
 	s.t.Helper()
-	for _, edge := range walkAll(s.t, size, backward, total, func(p site.PageRequest) ([]lists.Edge, site.PageInfo, error) { return s.Walk(s.ctx, l, p) }) {
+	for _, edge := range walkAll(s.t, size, backward, total, func(p site.PageRequest) ([]lists.Edge, site.PageInfo, error) { return s.Lists.Walk(s.ctx, l, p) }) {
 		ids = append(ids, edge.ID)
 	}
 	return ids
@@ -88,7 +88,7 @@ func TestWalkEqualsNumberedPages(t *testing.T) {
 		manyTies(s, articles)
 		for name, listing := range listings() {
 			hundred := 100
-			want, err := s.List(s.ctx, listing, 1, &hundred)
+			want, err := s.Lists.List(s.ctx, listing, 1, &hundred)
 			if err != nil || len(want) != articles {
 				t.Fatalf("%s: List returned %d articles, %v, want %d", name, len(want), err, articles)
 			}
@@ -100,7 +100,7 @@ func TestWalkEqualsNumberedPages(t *testing.T) {
 					}
 				}
 			}
-			if n, err := s.Count(s.ctx, listing); err != nil || n != articles {
+			if n, err := s.Lists.Count(s.ctx, listing); err != nil || n != articles {
 				t.Errorf("%s: Count = %d, %v, want %d", name, n, err, articles)
 			}
 		}
@@ -112,7 +112,7 @@ func TestWalkBetweenTwoCursorsReturnsOnlyWhatIsBetween(t *testing.T) {
 	s := newSite(t, nil)
 	manyTies(s, 20)
 	listing := lists.AllArticles(site.ByScore, site.Descending)
-	all, _, err := s.Walk(s.ctx, listing, site.PageRequest{})
+	all, _, err := s.Lists.Walk(s.ctx, listing, site.PageRequest{})
 	require.NoError(t, err)
 	three := 3
 	for name, tt := range map[string]struct {
@@ -127,7 +127,7 @@ func TestWalkBetweenTwoCursorsReturnsOnlyWhatIsBetween(t *testing.T) {
 		"and backward":  {site.PageRequest{After: &all[9].Cursor, Before: &all[4].Cursor, Last: &three}, nil},
 		"after the end": {site.PageRequest{After: &all[19].Cursor}, nil},
 	} {
-		got, info, err := s.Walk(s.ctx, listing, tt.span)
+		got, info, err := s.Lists.Walk(s.ctx, listing, tt.span)
 		if err != nil || !slices.Equal(got, tt.want) || !info.HasPreviousPage || info.HasNextPage != (name != "after the end") {
 			t.Errorf("%s: %v %+v %v, want %v", name, got, info, err, tt.want)
 		}
@@ -140,11 +140,11 @@ func TestWalkContinuesWhereAMovedArticleWas(t *testing.T) {
 		s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
 		manyTies(s, 40)
 		for _, listing := range []lists.Listing{lists.AllArticles(site.ByScore, site.Descending), lists.InGroup("all", site.ByScore, site.Ascending)} {
-			before, _, err := s.Walk(s.ctx, listing, site.PageRequest{First: new(40)})
+			before, _, err := s.Lists.Walk(s.ctx, listing, site.PageRequest{First: new(40)})
 			require.NoError(t, err)
 			for i, moved := range before {
 				s.vote(moved.ID, "carol", site.Up)
-				after, _, err := s.Walk(s.ctx, listing, site.PageRequest{After: &moved.Cursor, First: new(100)})
+				after, _, err := s.Lists.Walk(s.ctx, listing, site.PageRequest{After: &moved.Cursor, First: new(100)})
 				require.NoError(t, err)
 				after = slices.DeleteFunc(after, func(e lists.Edge) bool { return e.ID == moved.ID })
 				if !slices.Equal(after, before[i+1:]) {
@@ -206,9 +206,9 @@ func TestInvalidPageRequestsAreRefused(t *testing.T) {
 	s := newSite(t, nil)
 	manyTies(s, 5)
 	listing := lists.AllArticles(site.ByScore, site.Descending)
-	edges, _, err := s.Walk(s.ctx, listing, site.PageRequest{})
+	edges, _, err := s.Lists.Walk(s.ctx, listing, site.PageRequest{})
 	require.NoError(t, err)
-	groups, _, err := s.Groups(s.ctx, lists.GroupList{}, site.PageRequest{})
+	groups, _, err := s.Lists.Groups(s.ctx, lists.GroupList{}, site.PageRequest{})
 	require.NoError(t, err)
 	cursor := edges[0].Cursor
 	for name, tt := range map[string]struct {
@@ -225,15 +225,15 @@ func TestInvalidPageRequestsAreRefused(t *testing.T) {
 		"a cursor of the groups":    {site.PageRequest{After: &groups[0].Cursor}, "after"},
 		"a plain text, well padded": {site.PageRequest{After: new(base64.StdEncoding.EncodeToString([]byte("score:1\n5\narticle:1")))}, "after"},
 	} {
-		_, _, err := s.Walk(s.ctx, listing, tt.span)
+		_, _, err := s.Lists.Walk(s.ctx, listing, tt.span)
 		wantRefusal(t, name, err, tt.field)
 		if name != "a cursor of the groups" {
-			_, _, err = s.Groups(s.ctx, lists.GroupList{}, tt.span)
+			_, _, err = s.Lists.Groups(s.ctx, lists.GroupList{}, tt.span)
 			wantRefusal(t, name+", groups", err, tt.field)
 		}
 	}
 	for name, other := range listings() {
-		if _, _, err := s.Walk(s.ctx, other, site.PageRequest{After: &cursor}); other != listing {
+		if _, _, err := s.Lists.Walk(s.ctx, other, site.PageRequest{After: &cursor}); other != listing {
 			wantRefusal(t, name, err, "after")
 		}
 	}
@@ -258,7 +258,7 @@ func TestMembersThatAreNotArticlesAreSkipped(t *testing.T) {
 		var got []site.ArticleID
 		span := site.PageRequest{First: &size}
 		for more := true; more; {
-			edges, info, err := s.Walk(s.ctx, listing, span)
+			edges, info, err := s.Lists.Walk(s.ctx, listing, span)
 			require.NoError(t, err)
 			for _, edge := range edges {
 				got = append(got, edge.ID)

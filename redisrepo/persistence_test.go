@@ -99,7 +99,7 @@ func TestPassingFailuresAreRepeated(t *testing.T) {
 			h.failures.Store(2)
 			s.wantList(best("go"), a.ID)
 			h.failures.Store(2)
-			articles, errs := s.ArticlesByID(s.ctx, []site.ArticleID{a.ID, a.ID})
+			articles, errs := s.Articles.ArticlesByID(s.ctx, []site.ArticleID{a.ID, a.ID})
 			if errors.Join(errs...) != nil || articles[1].Votes != 2 {
 				t.Errorf("ArticlesByID = %v, %v", articles, errs)
 			}
@@ -240,7 +240,7 @@ func TestFewCallsWait(t *testing.T) {
 	var all sync.WaitGroup
 	for range 1001 {
 		all.Go(func() {
-			if _, err := s.List(ctx, lists.PostedBy("alice"), 1, nil); !errors.Is(err, context.Canceled) {
+			if _, err := s.Lists.List(ctx, lists.PostedBy("alice"), 1, nil); !errors.Is(err, context.Canceled) {
 				select {
 				case refused <- err:
 				default:

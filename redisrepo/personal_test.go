@@ -28,7 +28,7 @@ func (s *testSite) exported(user site.UserName) (parts []string) {
 	s.t.Helper()
 	var after *string
 	for {
-		part := require.Value(s.ExportUser(s.ctx, user, after))(s.t)
+		part := require.Value(s.Personal.ExportUser(s.ctx, user, after))(s.t)
 		if parts = append(parts, part.NDJSON); part.IsLast() {
 			return parts
 		}
@@ -74,9 +74,9 @@ func leftOut(t *testing.T) (kinds []string) {
 func (s *testSite) livesFully(user site.UserName) {
 	s.t.Helper()
 	t, self := s.t, site.Actor{Name: user}
-	require.Value(s.AccountName(s.ctx, "issuer subject", string(user)))(t)
-	require.Value(s.Charge(s.ctx, "", []rates.Charge{{Rule: "votes", Most: 9, Window: time.Minute, Amount: 1, User: user}}))(t)
-	require.NoError(t, s.KeepDocument(s.ctx, "abc123", `{ user(name: "`+string(user)+`") { id } }`))
+	require.Value(s.Sessions.AccountName(s.ctx, "issuer subject", string(user)))(t)
+	require.Value(s.Rates.Charge(s.ctx, "", []rates.Charge{{Rule: "votes", Most: 9, Window: time.Minute, Amount: 1, User: user}}))(t)
+	require.NoError(t, s.Sessions.KeepDocument(s.ctx, "abc123", `{ user(name: "`+string(user)+`") { id } }`))
 
 	d := s.fresh("go", "rust")
 	d.Text, d.IdempotencyKey = new("a text of mine"), new("key")
@@ -84,7 +84,7 @@ func (s *testSite) livesFully(user site.UserName) {
 	edited, removed, own := s.post(user, "go"), s.post(user, "go"), s.post(user, "go")
 	s.edit(edited.ID, self, redisrepo.Edit{Title: new("second title")})
 	s.edit(edited.ID, moderator, redisrepo.Edit{Title: new("third title"), Why: site.Why{Ground: site.GroundRules, Reason: "shouting"}})
-	flag := require.Value(s.Flag(s.ctx, "rita", removed.ID, reports.Spam, "rita reports this"))(t)
+	flag := require.Value(s.Reports.Flag(s.ctx, "rita", removed.ID, reports.Spam, "rita reports this"))(t)
 	require.Value(s.SettleByDeleting(s.ctx, removed.ID, moderator, reports.Settling{Through: flag.Number, State: reports.Acted, Why: site.Why{Ground: site.GroundRules, Reason: "advertising"}}))(t)
 	s.vote(kept.ID, "vera", up)
 	s.delete(own.ID, self)
@@ -111,12 +111,12 @@ func (s *testSite) livesFully(user site.UserName) {
 	s.delete(forgotten.ID, moderator)
 
 	reported := s.post("zoe")
-	require.Value(s.Flag(s.ctx, user, reported.ID, reports.Abuse, "my note"))(t)
-	require.Value(s.Flag(s.ctx, user, legacy.ID, reports.Spam, ""))(t)
-	require.NoError(t, s.Settle(s.ctx, reported.ID, moderator, reports.Settling{Through: 1, State: reports.Dismissed, Decision: "fine by us"}))
+	require.Value(s.Reports.Flag(s.ctx, user, reported.ID, reports.Abuse, "my note"))(t)
+	require.Value(s.Reports.Flag(s.ctx, user, legacy.ID, reports.Spam, ""))(t)
+	require.NoError(t, s.Reports.Settle(s.ctx, reported.ID, moderator, reports.Settling{Through: 1, State: reports.Dismissed, Decision: "fine by us"}))
 
-	require.Value(s.BlockUser(s.ctx, user, "bob", true))(t)
-	require.Value(s.BlockUser(s.ctx, "bob", string(user), true))(t)
+	require.Value(s.Denials.BlockUser(s.ctx, user, "bob", true))(t)
+	require.Value(s.Denials.BlockUser(s.ctx, "bob", string(user), true))(t)
 	s.save(user, kept.ID, true)
 	s.save(user, forgotten.ID, true)
 	s.follows(user, saved.Target{User: "bob"}, true)
@@ -128,9 +128,9 @@ func (s *testSite) livesFully(user site.UserName) {
 	acting := site.Actor{Name: user, Moderator: true} // the user was a moderator for a while
 	theirs := s.post("yan", "go")
 	s.edit(theirs.ID, acting, redisrepo.Edit{Title: new("mended")})
-	require.Value(s.DenyHost(s.ctx, "spam.example", true, true, "spam", acting))(t)
-	require.Value(s.Flag(s.ctx, "rita", theirs.ID, reports.Spam, ""))(t)
-	require.NoError(t, s.Settle(s.ctx, theirs.ID, acting, reports.Settling{Through: 1, State: reports.Dismissed}))
+	require.Value(s.Denials.DenyHost(s.ctx, "spam.example", true, true, "spam", acting))(t)
+	require.Value(s.Reports.Flag(s.ctx, "rita", theirs.ID, reports.Spam, ""))(t)
+	require.NoError(t, s.Reports.Settle(s.ctx, theirs.ID, acting, reports.Settling{Through: 1, State: reports.Dismissed}))
 	s.delete(theirs.ID, acting)
 	service := site.Actor{Name: user, Via: "robot"}
 	require.Value(s.PostAs(s.ctx, service, s.fresh("go")))(t)
@@ -252,7 +252,7 @@ func TestAnExportHasParts(t *testing.T) {
 		var parts []string
 		var after *string
 		for {
-			part := require.Value(s.ExportUser(s.ctx, "alice", after))(t)
+			part := require.Value(s.Personal.ExportUser(s.ctx, "alice", after))(t)
 			if n := strings.Count(part.NDJSON, "\n"); n > 1600 {
 				t.Errorf("a part has %d lines", n)
 			}
@@ -262,7 +262,7 @@ func TestAnExportHasParts(t *testing.T) {
 			}
 			after = part.Cursor
 			s.vote(s.post("bob").ID, "alice", up)
-			if _, err := s.ExportUser(s.ctx, "bob", after); err == nil {
+			if _, err := s.Personal.ExportUser(s.ctx, "bob", after); err == nil {
 				t.Error("a cursor of alice was accepted for bob")
 			}
 		}
@@ -286,7 +286,7 @@ func TestAnExportHasParts(t *testing.T) {
 		if articles != 1500 || votes < 30 {
 			t.Errorf("%d articles and %d votes, want 1500 and at least 30", articles, votes)
 		}
-		_, err := s.ExportUser(s.ctx, "alice", new("x"))
+		_, err := s.Personal.ExportUser(s.ctx, "alice", new("x"))
 		wantRefused(t, err, "INVALID after")
 	})
 }

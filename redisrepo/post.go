@@ -48,7 +48,7 @@ func (r *Repo) PostAs(ctx context.Context, by site.Actor, d site.Draft) (article
 	if refusals := append(r.Store.Rules.CheckReserved(by, "groups", d.Groups), r.Store.Rules.CheckFamilies("groups", d.Groups)...); len(refusals) > 0 {
 		return nil, refusals
 	}
-	if refusals := r.CheckLinks(s.Link, s.Text); len(refusals) > 0 {
+	if refusals := r.Denials.CheckLinks(s.Link, s.Text); len(refusals) > 0 {
 		return nil, refusals
 	}
 	o := postOptions{at: r.Store.ScriptNow(), votes: r.firstVotes(), kind: site.KindPosted}

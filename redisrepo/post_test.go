@@ -59,7 +59,7 @@ func TestDefaultClockIsThatOfRedis(t *testing.T) {
 	if posted := a.CreatedAt.Unix(); posted < before || posted > after {
 		t.Errorf("posted at %d, want between %d and %d", posted, before, after)
 	}
-	if result, err := repo.Vote(s.ctx, a.ID, "bob", up, ""); err != nil || result.Article.Votes != 2 || !repo.CanVote("bob", a) {
+	if result, err := repo.Vote(s.ctx, a.ID, "bob", up, ""); err != nil || result.Article.Votes != 2 || !repo.Articles.CanVote("bob", a) {
 		t.Errorf("Vote = %+v, %v, want 2 votes and CanVote", result, err)
 	}
 	week := int64(week.Seconds())

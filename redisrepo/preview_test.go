@@ -41,7 +41,7 @@ func TestPreviewIsThePageAfterAChange(t *testing.T) {
 			}
 			size := 100
 			page := func(s *testSite) []site.ArticleID {
-				return require.Value(s.List(s.ctx, lists.AllArticles(site.ByScore, site.Descending), 1, &size))(t)
+				return require.Value(s.Lists.List(s.ctx, lists.AllArticles(site.ByScore, site.Descending), 1, &size))(t)
 			}
 			was := page(s)
 			if len(got.Rules) == 0 {

@@ -337,7 +337,7 @@ func (w *walk) compare() {
 	var want []string
 	sizes := sized{}
 	names := slices.Concat([]string{"interesting", "empty"}, themes, states)
-	counts := require.Value(w.ArticleCounts(w.ctx, groupNames(names)))(w.t)
+	counts := require.Value(w.Articles.ArticleCounts(w.ctx, groupNames(names)))(w.t)
 	for i, name := range names {
 		n := len(w.oracle.list(site.ByTime, site.Ascending, func(t *article) bool { return w.oracle.in(t, name) }))
 		if counts[i] != n {
@@ -368,7 +368,7 @@ func (w *walk) comparePages(l lists.Listing, want []site.ArticleID) {
 	for page := 1; page <= len(want)/size+2; page++ {
 		first := min((page-1)*size, len(want))
 		part := want[first:min(first+size, len(want))]
-		if got, err := w.List(w.ctx, l, page, &size); err != nil || !slices.Equal(got, part) {
+		if got, err := w.Lists.List(w.ctx, l, page, &size); err != nil || !slices.Equal(got, part) {
 			w.t.Errorf("%+v, page %d of %d = %v, %v, want %v", l, page, size, got, err, part)
 		}
 	}
@@ -383,12 +383,12 @@ func (w *walk) compareArticles() {
 			ids, listed = append(ids, t.id), append(listed, t)
 			continue
 		}
-		_, errs := w.ArticlesByID(w.ctx, []site.ArticleID{t.id})
+		_, errs := w.Articles.ArticlesByID(w.ctx, []site.ArticleID{t.id})
 		wantRefused(w.t, errs[0], "NOT_FOUND article")
 		a := require.Value(w.Deleted(w.ctx, t.id))(w.t)
 		w.wantArticle(a, t)
 	}
-	articles, errs := w.ArticlesByID(w.ctx, ids)
+	articles, errs := w.Articles.ArticlesByID(w.ctx, ids)
 	require.NoError(w.t, errors.Join(errs...))
 	for i, a := range articles {
 		w.wantArticle(a, listed[i])

@@ -68,16 +68,16 @@ func BenchmarkRankings(b *testing.B) {
 		{"linear/all, page 40", linear, rankings.SpanAll, 40},
 	} {
 		b.Run(page.name, func(b *testing.B) {
-			list := require.Value(repo.RankedList(rankings.RankQuery{By: rankings.RankBy{Formula: page.formula}, Span: &page.span}))(b)
+			list := require.Value(repo.Rankings.RankedList(rankings.RankQuery{By: rankings.RankBy{Formula: page.formula}, Span: &page.span}))(b)
 			var after *string
 			for range page.number - 1 {
-				before, err := repo.Rank(b.Context(), list, nil, after)
+				before, err := repo.Rankings.Rank(b.Context(), list, nil, after)
 				if err != nil || before.Info.EndCursor == nil {
 					b.Fatal(before.Info, err)
 				}
 				after = before.Info.EndCursor
 			}
-			if _, err := repo.Rank(b.Context(), list, nil, after); err != nil { // it learns which lists there are
+			if _, err := repo.Rankings.Rank(b.Context(), list, nil, after); err != nil { // it learns which lists there are
 				b.Fatal(err)
 			}
 			var took []float64
@@ -85,7 +85,7 @@ func BenchmarkRankings(b *testing.B) {
 			for b.Loop() {
 				server.Client.ConfigResetStat(b.Context())
 				before := mainThread(b, server.Client)
-				found := require.Value(repo.Rank(b.Context(), list, nil, after))(b)
+				found := require.Value(repo.Rankings.Rank(b.Context(), list, nil, after))(b)
 				cpu += mainThread(b, server.Client) - before
 				took, looked = append(took, evalTime(b, server.Client)), found.Looked
 			}

@@ -59,9 +59,9 @@ func TestPostingTimesOfRankingsCountInAllDigits(t *testing.T) {
 				for _, formula := range []rankings.RankFormula{rankings.RankTop, rankings.RankLinear, rankings.RankHalfLife, rankings.RankGravity} {
 					for q, want := range map[*rankings.RankQuery]int{{PostedAfter: &at}: 5 - older, {PostedBefore: &at}: older} {
 						q.Group, q.By.Formula = group, formula
-						list := require.Value(w.RankedList(*q))(t)
-						page := require.Value(w.Rank(w.ctx, list, nil, nil))(t)
-						count := require.Value(w.RankCount(w.ctx, list, page.AsOf))(t)
+						list := require.Value(w.Rankings.RankedList(*q))(t)
+						page := require.Value(w.Rankings.Rank(w.ctx, list, nil, nil))(t)
+						count := require.Value(w.Rankings.RankCount(w.ctx, list, page.AsOf))(t)
 						if len(page.Edges) != want || count != want {
 							t.Errorf("%v, in %q, from %v to %v: %d articles and a count of %d, want %d", formula, group, q.PostedAfter, q.PostedBefore, len(page.Edges), count, want)
 						}
@@ -346,14 +346,14 @@ func (q *rankedQuestion) after(w *rankedWorld) (found []rankedAnswer) {
 func (w *rankedWorld) ask() int {
 	w.t.Helper()
 	q := w.newQuestion()
-	list, err := w.RankedList(q.query)
+	list, err := w.Rankings.RankedList(q.query)
 	if err != nil {
 		w.t.Fatalf("RankedList %+v: %v", q.query, err)
 	}
 	var cursor *string
 	for page := 1; ; page++ {
 		size := 1 + w.IntN(30)
-		got, err := w.Rank(w.ctx, list, &size, cursor)
+		got, err := w.Rankings.Rank(w.ctx, list, &size, cursor)
 		if err != nil {
 			w.t.Fatalf("Rank %+v: %v", q.query, err)
 		}
@@ -371,7 +371,7 @@ func (w *rankedWorld) ask() int {
 					count++
 				}
 			}
-			if n, err := w.RankCount(w.ctx, list, got.AsOf); err != nil || n != count {
+			if n, err := w.Rankings.RankCount(w.ctx, list, got.AsOf); err != nil || n != count {
 				w.t.Errorf("RankCount of %+v = %d, %v, want %d", q.query, n, err, count)
 			}
 		}

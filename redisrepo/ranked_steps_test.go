@@ -75,14 +75,14 @@ func TestStepsOfRankingsAreBounded(t *testing.T) {
 				}
 			}))
 			other := s.reopened(client, nil, redisrepo.WithPartitions(partitions), redisrepo.WithStep(step))
-			list, err := other.RankedList(rankings.RankQuery{By: rankings.RankBy{Formula: rankings.RankLinear, VoteScore: new(900)}})
+			list, err := other.Rankings.RankedList(rankings.RankQuery{By: rankings.RankBy{Formula: rankings.RankLinear, VoteScore: new(900)}})
 			if err != nil {
 				t.Fatal(err)
 			}
 			looked := 0
 			seen := map[site.ArticleID]bool{}
 			for after, more := (*string)(nil), true; more; {
-				page := require.Value(other.Rank(s.ctx, list, new(100), after))(t)
+				page := require.Value(other.Rankings.Rank(s.ctx, list, new(100), after))(t)
 				looked = max(looked, page.Looked)
 				for _, e := range page.Edges {
 					if seen[e.ID] {
@@ -135,11 +135,11 @@ func TestRankingComparesFewNames(t *testing.T) {
 	var looked [2]int
 	var pages [2]string
 	for i, repo := range []*testSite{s, s.reopened(client, nil, one)} {
-		list, err := repo.RankedList(rankings.RankQuery{By: rankings.RankBy{Formula: rankings.RankTop}})
+		list, err := repo.Rankings.RankedList(rankings.RankQuery{By: rankings.RankBy{Formula: rankings.RankTop}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		page, err := repo.Rank(s.ctx, list, new(100), nil)
+		page, err := repo.Rankings.Rank(s.ctx, list, new(100), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -166,14 +166,14 @@ func TestCursorsOfRankingsCannotBeForged(t *testing.T) {
 			for range 3 {
 				s.post("alice")
 			}
-			list := require.Value(s.RankedList(rankings.RankQuery{}))(t)
-			page := require.Value(s.Rank(s.ctx, list, new(1), nil))(t)
+			list := require.Value(s.Rankings.RankedList(rankings.RankQuery{}))(t)
+			page := require.Value(s.Rankings.Rank(s.ctx, list, new(1), nil))(t)
 			genuine := page.Edges[0].Cursor
 			text := require.Value(base64.RawURLEncoding.DecodeString(genuine))(t)
 			text = text[:len(text)-12]
 			other := newSite(t, nil, option) // another site
 			other.post("alice")
-			foreign := require.Value(other.Rank(s.ctx, list, new(1), nil))(t)
+			foreign := require.Value(other.Rankings.Rank(s.ctx, list, new(1), nil))(t)
 			forged := map[string]string{
 				"of another site":        foreign.Edges[0].Cursor,
 				"with a checksum":        base64.RawURLEncoding.EncodeToString(binary.BigEndian.AppendUint32(text, crc32.ChecksumIEEE(text))),
@@ -182,7 +182,7 @@ func TestCursorsOfRankingsCannotBeForged(t *testing.T) {
 				"that is nearly genuine": strings.Replace(genuine, genuine[40:41], string(genuine[40]^1), 1),
 			}
 			for name, cursor := range forged {
-				if page, err := s.Rank(s.ctx, list, nil, &cursor); !errors.As(err, new(site.Refusal)) || page.Looked != 0 {
+				if page, err := s.Rankings.Rank(s.ctx, list, nil, &cursor); !errors.As(err, new(site.Refusal)) || page.Looked != 0 {
 					t.Errorf("a cursor %s: %v, and %d members were looked at, want a refusal", name, err, page.Looked)
 				}
 			}
@@ -191,7 +191,7 @@ func TestCursorsOfRankingsCannotBeForged(t *testing.T) {
 				"another process": s.reopened(s.client(), nil, option),
 				"a copy":          s.moved(option),
 			} {
-				if page, err := repo.Rank(s.ctx, list, nil, &genuine); err != nil || len(page.Edges) != 2 {
+				if page, err := repo.Rankings.Rank(s.ctx, list, nil, &genuine); err != nil || len(page.Edges) != 2 {
 					t.Errorf("%s: %d articles after a genuine cursor, %v, want 2", name, len(page.Edges), err)
 				}
 			}
@@ -212,13 +212,13 @@ func TestProcessesAgreeOnWhatIsDrawnOnce(t *testing.T) {
 			sites[0].post("alice")
 		}
 		for i, from := range sites {
-			list := require.Value(from.RankedList(rankings.RankQuery{}))(t)
-			page := require.Value(from.Rank(s.ctx, list, new(1), nil))(t)
+			list := require.Value(from.Rankings.RankedList(rankings.RankQuery{}))(t)
+			page := require.Value(from.Rankings.Rank(s.ctx, list, new(1), nil))(t)
 			to := sites[(i+1)%len(sites)]
 			if a, b := from.Store.UUID.Load(), to.Store.UUID.Load(); *a != *b {
 				t.Errorf("two processes have the UUIDs %v and %v", a, b)
 			}
-			if _, err := to.Rank(s.ctx, list, nil, page.Info.EndCursor); err != nil {
+			if _, err := to.Rankings.Rank(s.ctx, list, nil, page.Info.EndCursor); err != nil {
 				t.Errorf("process %d refuses a cursor of process %d: %v", (i+1)%len(sites), i, err)
 			}
 		}
@@ -229,7 +229,7 @@ func TestProcessesAgreeOnWhatIsDrawnOnce(t *testing.T) {
 	check()
 	s.do("FLUSHDB")
 	for _, other := range sites {
-		require.NoError(t, other.CheckHistory(s.ctx, 0))
+		require.NoError(t, other.Live.CheckHistory(s.ctx, 0))
 	}
 	check()
 }
@@ -244,7 +244,7 @@ func TestRankingIsNotRepeatedAfterATimeout(t *testing.T) {
 	client := redis.NewClient(&options)
 	t.Cleanup(func() { _ = client.Close() })
 	other := s.reopened(client, nil, one)
-	list, err := other.RankedList(rankings.RankQuery{})
+	list, err := other.Rankings.RankedList(rankings.RankQuery{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -258,7 +258,7 @@ func TestRankingIsNotRepeatedAfterATimeout(t *testing.T) {
 	}
 	s.do("CONFIG RESETSTAT")
 	s.server.Pause()
-	_, err = other.Rank(context.WithoutCancel(s.ctx), list, nil, nil)
+	_, err = other.Rankings.Rank(context.WithoutCancel(s.ctx), list, nil, nil)
 	s.server.Resume()
 	if !errors.Is(err, failover.ErrUnavailable) {
 		t.Errorf("Rank of a paused Redis: %v, want ErrUnavailable", err)
@@ -267,7 +267,7 @@ func TestRankingIsNotRepeatedAfterATimeout(t *testing.T) {
 	if stats := fmt.Sprint(s.do("INFO commandstats")); !strings.Contains(stats, "cmdstat_evalsha:calls=1,") {
 		t.Errorf("commands = %s, want one evalsha", stats)
 	}
-	if _, err := other.Rank(s.ctx, list, nil, nil); err != nil {
+	if _, err := other.Rankings.Rank(s.ctx, list, nil, nil); err != nil {
 		t.Errorf("after the pause: %v", err)
 	}
 }
@@ -425,8 +425,8 @@ func (s *testSite) wantRanking(q rankings.RankQuery, count int, want ...site.Art
 	if got := s.ranking(q); got != fmt.Sprint(want) {
 		s.t.Errorf("ranking %+v = %s, want %v", q, got, want)
 	}
-	list := require.Value(s.RankedList(q))(s.t)
-	if n, err := s.RankCount(s.ctx, list, s.clock.now()); err != nil || n != count {
+	list := require.Value(s.Rankings.RankedList(q))(s.t)
+	if n, err := s.Rankings.RankCount(s.ctx, list, s.clock.now()); err != nil || n != count {
 		s.t.Errorf("RankCount %+v = %d, %v, want %d", q, n, err, count)
 	}
 }
@@ -434,8 +434,8 @@ func (s *testSite) wantRanking(q rankings.RankQuery, count int, want ...site.Art
 // ranking returns the ids of the first page of a ranking.
 func (s *testSite) ranking(q rankings.RankQuery) string {
 	s.t.Helper()
-	list := require.Value(s.RankedList(q))(s.t)
-	page := require.Value(s.Rank(s.ctx, list, nil, nil))(s.t)
+	list := require.Value(s.Rankings.RankedList(q))(s.t)
+	page := require.Value(s.Rankings.Rank(s.ctx, list, nil, nil))(s.t)
 	var ids []site.ArticleID
 	for _, edge := range page.Edges {
 		ids = append(ids, edge.ID)
@@ -455,8 +455,8 @@ func TestRankingOfAGroupWithoutArticlesLooksAtNothing(t *testing.T) {
 		s.clock.advance(6 * 365 * day)
 		rank := func(name site.GroupName) (looked, found int) {
 			t.Helper()
-			list := require.Value(s.RankedList(rankings.RankQuery{Group: name}))(t)
-			page := require.Value(s.Rank(s.ctx, list, new(10), nil))(t)
+			list := require.Value(s.Rankings.RankedList(rankings.RankQuery{Group: name}))(t)
+			page := require.Value(s.Rankings.Rank(s.ctx, list, new(10), nil))(t)
 			return page.Looked, len(page.Edges)
 		}
 		for range 3 {

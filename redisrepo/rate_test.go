@@ -30,7 +30,7 @@ func charge(rule string, most, amount int, user site.UserName) rates.Charge {
 // charged records charges and returns the Kept and Used of each as text.
 func (s *testSite) charged(charges ...rates.Charge) string {
 	s.t.Helper()
-	balances := require.Value(s.Charge(s.ctx, "cost", charges))(s.t)
+	balances := require.Value(s.Rates.Charge(s.ctx, "cost", charges))(s.t)
 	text := ""
 	for i, b := range balances {
 		text += fmt.Sprintf("%t %d ", b.Kept, b.Used)
@@ -98,7 +98,7 @@ func TestOwedChargesAreRecordedBeyondTheLimit(t *testing.T) {
 						c.Owed, c.Leased = step.owed, true
 						charges = append(charges, c)
 					}
-					balances := require.Value(s.Charge(s.ctx, "cost", charges))(t)
+					balances := require.Value(s.Rates.Charge(s.ctx, "cost", charges))(t)
 					for _, b := range balances {
 						if b.Kept != step.kept || b.Used != step.used {
 							t.Errorf("step %d: got %+v, want kept %t and %d used", i, b, step.kept, step.used)
@@ -123,7 +123,7 @@ func TestNoWindowHoldsMoreThanItsLimit(t *testing.T) {
 			try := func(amount int) rates.Balance {
 				t.Helper()
 				charge := rates.Charge{Rule: "votes", Most: most, Window: window, Amount: amount, User: "alice"}
-				return require.Value(s.Charge(s.ctx, "", []rates.Charge{charge}))(t)[0]
+				return require.Value(s.Rates.Charge(s.ctx, "", []rates.Charge{charge}))(t)[0]
 			}
 			type event struct {
 				at     time.Duration
@@ -225,7 +225,7 @@ func TestProcessesTogetherNeverExceedALimit(t *testing.T) {
 	var kept atomic.Int64
 	together(40, func(i int) {
 		for range 50 {
-			balances, err := sites[i%2].Charge(s.ctx, "cost", []rates.Charge{charge("votes", 100, 1, "alice"), charge("votes", 1000, 1, "")})
+			balances, err := sites[i%2].Rates.Charge(s.ctx, "cost", []rates.Charge{charge("votes", 100, 1, "alice"), charge("votes", 1000, 1, "")})
 			if err != nil {
 				t.Error(err)
 			} else if balances[0].Kept {
@@ -273,7 +273,7 @@ func TestLostPartitionStopsOnlyItsOwnSubjects(t *testing.T) {
 		c := charge("cost", 1_000_000, 100, user)
 		c.Leased = true
 		for range 3 { // the third is counted down from a lease
-			if _, err := r.Charge(s.ctx, "cost", []rates.Charge{c}); err != nil {
+			if _, err := r.Rates.Charge(s.ctx, "cost", []rates.Charge{c}); err != nil {
 				return err
 			}
 		}

@@ -32,7 +32,7 @@ func TestArticlesByIDReturnsAnElementForEachID(t *testing.T) {
 	s.do("SET", fmt.Sprintf("%s%v", four[posted[1]%4], posted[1]), "of another type")
 	s.do("HSET", fmt.Sprintf("%s%v", four[posted[2]%4], posted[2]), "votes", "x")
 	ids := []site.ArticleID{posted[4], 999, posted[0], posted[1], posted[4], posted[2]}
-	articles, errs := s.ArticlesByID(s.ctx, ids)
+	articles, errs := s.Articles.ArticlesByID(s.ctx, ids)
 	if len(articles) != len(ids) || len(errs) != len(ids) {
 		t.Fatalf("ArticlesByID returned %d articles and %d errors, want %d of each", len(articles), len(errs), len(ids))
 	}
@@ -59,11 +59,11 @@ func TestReadsAllocateLittle(t *testing.T) { // not parallel: the allocations of
 		most float64
 		read func()
 	}{
-		"a listing":            {35, func() { _, _ = s.List(s.ctx, l, 1, nil) }},
-		"a page by cursors":    {217, func() { _, _, _ = s.Walk(s.ctx, l, site.PageRequest{}) }},
-		"25 articles":          {247, func() { _, _ = s.ArticlesByID(s.ctx, ids) }},
-		"one article":          {30, func() { _, _ = s.ArticlesByID(s.ctx, ids[:1]) }},
-		"a listing of a group": {140, func() { _, _ = s.List(s.ctx, best("redis"), 1, nil) }},
+		"a listing":            {35, func() { _, _ = s.Lists.List(s.ctx, l, 1, nil) }},
+		"a page by cursors":    {217, func() { _, _, _ = s.Lists.Walk(s.ctx, l, site.PageRequest{}) }},
+		"25 articles":          {247, func() { _, _ = s.Articles.ArticlesByID(s.ctx, ids) }},
+		"one article":          {30, func() { _, _ = s.Articles.ArticlesByID(s.ctx, ids[:1]) }},
+		"a listing of a group": {140, func() { _, _ = s.Lists.List(s.ctx, best("redis"), 1, nil) }},
 	}
 	for name, tt := range tests {
 		if got := testing.AllocsPerRun(200, tt.read); got > tt.most {
@@ -97,7 +97,7 @@ func TestVotesToReachAgreeWithTryingThem(t *testing.T) {
 					all[i] = s.article(a.ID)
 				}
 				for _, rank := range []int{1, 2, 3, 10, 30, 59, 60, 61, 1000} {
-					got := require.Value(s.VotesToReach(s.ctx, all, rank))(t)
+					got := require.Value(s.Lists.VotesToReach(s.ctx, all, rank))(t)
 					for i, a := range all {
 						if want := tryVotes(s.rules, all, a, rank); shownInt(got[i]) != want {
 							t.Errorf("%v to place %d: %s votes, want %s", a.ID, rank, shownInt(got[i]), want)
@@ -105,11 +105,11 @@ func TestVotesToReachAgreeWithTryingThem(t *testing.T) {
 					}
 				}
 				gone := s.delete(all[0].ID, moderator)
-				if got, err := s.VotesToReach(s.ctx, []*site.Article{gone}, 1); err != nil || got[0] != nil {
+				if got, err := s.Lists.VotesToReach(s.ctx, []*site.Article{gone}, 1); err != nil || got[0] != nil {
 					t.Errorf("a deleted article: %v, %v, want nil", got, err)
 				}
 				for _, rank := range []int{0, -1, 1001} {
-					_, err := s.VotesToReach(s.ctx, all, rank)
+					_, err := s.Lists.VotesToReach(s.ctx, all, rank)
 					wantRefused(t, err, "INVALID rank")
 				}
 			})
@@ -152,7 +152,7 @@ func TestVotesToReachEndAtTheLargestInt(t *testing.T) {
 	for hours, want := range map[int]bool{29: true, 31: false} {
 		s.clock.set(time.Duration(hours) * time.Hour)
 		newest := s.post("bob")
-		got, err := s.VotesToReach(s.ctx, []*site.Article{s.article(old.ID)}, 1)
+		got, err := s.Lists.VotesToReach(s.ctx, []*site.Article{s.article(old.ID)}, 1)
 		if err != nil || (got[0] != nil) != want || want && math.Abs(float64(*got[0]-(1<<30))) > 1<<20 {
 			t.Errorf("to pass an article that is %d hours younger: %s votes, %v", hours, shownInt(got[0]), err)
 		}
@@ -191,7 +191,7 @@ func TestForeignHashesAreRead(t *testing.T) {
 			}
 			s.do("SET article:100 string")
 			ids = append(ids, 100, 101)
-			articles, errs := repo.ArticlesByID(s.ctx, ids)
+			articles, errs := repo.Articles.ArticlesByID(s.ctx, ids)
 			for i, id := range ids[:len(hashes)] {
 				want, wantErr := redisrepo.Decode(hashes[i])
 				switch {
@@ -306,8 +306,8 @@ func TestWatchKeepsNoOtherArticlesInMemory(t *testing.T) { // not parallel: it m
 				s.raw.HSet(s.ctx, ids[i].String(), "text", text)
 			}
 		}
-		all := require.Value(s.WatchArticles(s.ctx, ids))(t)
-		one := require.Value(s.WatchArticles(s.ctx, ids[:1]))(t)
+		all := require.Value(s.Live.WatchArticles(s.ctx, ids))(t)
+		one := require.Value(s.Live.WatchArticles(s.ctx, ids[:1]))(t)
 		all.Close()
 		watches = append(watches, one)
 	}

@@ -94,7 +94,7 @@ func TestReadsWorkWhileRedisRefusesWrites(t *testing.T) {
 			s.vote(ids[2], "bob", up)
 			s.vote(ids[3], "bob", down)
 			s.delete(ids[6], moderator)
-			require.NoError(t, s.KeepDocument(s.ctx, "abcdef", "{ __typename }"))
+			require.NoError(t, s.Sessions.KeepDocument(s.ctx, "abcdef", "{ __typename }"))
 			before := s.everything(ids)
 			s.do("DEL score:go time:go score:redis time:redis")
 
@@ -112,7 +112,7 @@ func TestReadsWorkWhileRedisRefusesWrites(t *testing.T) {
 			s.wantReadOnly("Vote", err)
 			_, err = s.Post(s.ctx, "carol", s.fresh("go"))
 			s.wantReadOnly("Post", err)
-			_, err = s.Charge(s.ctx, "", []rates.Charge{{Rule: "x", Most: 1, Window: time.Second, Amount: 1, User: "bob"}})
+			_, err = s.Rates.Charge(s.ctx, "", []rates.Charge{{Rule: "x", Most: 1, Window: time.Second, Amount: 1, User: "bob"}})
 			s.wantReadOnly("Charge", err)
 
 			require.NoError(t, os.RemoveAll(dump))
@@ -148,24 +148,24 @@ func (s *testSite) everything(ids []site.ArticleID) string {
 		lists.InGroup("go", site.ByScore, site.Ascending), lists.PostedBy("alice"),
 		lists.AllArticles(site.ByScore, site.Descending), best(site.Interesting),
 	} {
-		page, err := s.List(s.ctx, l, 2, &two)
+		page, err := s.Lists.List(s.ctx, l, 2, &two)
 		add("page", page, err)
-		edges, info, err := s.Walk(s.ctx, l, site.PageRequest{First: &two})
+		edges, info, err := s.Lists.Walk(s.ctx, l, site.PageRequest{First: &two})
 		add("first", edges, err)
 		for info.HasNextPage {
-			edges, info, err = s.Walk(s.ctx, l, site.PageRequest{First: &two, After: info.EndCursor})
+			edges, info, err = s.Lists.Walk(s.ctx, l, site.PageRequest{First: &two, After: info.EndCursor})
 			add("next", edges, err)
 			add("has previous", info.HasPreviousPage, err)
 		}
-		edges, _, err = s.Walk(s.ctx, l, site.PageRequest{Last: &two, Before: info.StartCursor})
+		edges, _, err = s.Lists.Walk(s.ctx, l, site.PageRequest{Last: &two, Before: info.StartCursor})
 		add("before", edges, err)
-		count, err := s.Count(s.ctx, l)
+		count, err := s.Lists.Count(s.ctx, l)
 		add("count", count, err)
 	}
 	for formula := rankings.RankTop; formula <= rankings.RankLinear; formula++ {
 		add("ranking", s.ranking(rankings.RankQuery{By: rankings.RankBy{Formula: formula}}), nil)
 	}
-	articles, errs := s.ArticlesByID(s.ctx, ids[:6])
+	articles, errs := s.Articles.ArticlesByID(s.ctx, ids[:6])
 	for i, a := range articles {
 		add("article", a.Title+fmt.Sprint(a.Votes, a.Groups), errs[i])
 	}
@@ -174,11 +174,11 @@ func (s *testSite) everything(ids []site.ArticleID) string {
 	for _, group := range groups {
 		add("group", *group, err)
 	}
-	log, _, err := s.ModerationLog(s.ctx, site.PageRequest{})
+	log, _, err := s.Log.ModerationLog(s.ctx, site.PageRequest{})
 	add("log", len(log), err)
 	audit, err := s.Audit(s.ctx, ids[2])
 	add("audit", len(audit), err)
-	text, err := s.Document(s.ctx, "abcdef")
+	text, err := s.Sessions.Document(s.ctx, "abcdef")
 	add("document", text, err)
 	return b.String()
 }
@@ -193,9 +193,9 @@ func TestRefusedLoginIsAnOutage(t *testing.T) {
 	s.do("ACL SETUSER limited resetpass >another")
 	s.do("CLIENT KILL TYPE normal")
 	for name, call := range map[string]func() error{
-		"List": func() error { _, err := other.List(s.ctx, best("go"), 1, nil); return err },
+		"List": func() error { _, err := other.Lists.List(s.ctx, best("go"), 1, nil); return err },
 		"Vote": func() error { _, err := other.Vote(s.ctx, 1, "bob", up, ""); return err },
-		"Read": func() error { _, errs := other.ArticlesByID(s.ctx, []site.ArticleID{1}); return errs[0] },
+		"Read": func() error { _, errs := other.Articles.ArticlesByID(s.ctx, []site.ArticleID{1}); return errs[0] },
 	} {
 		for range 3 { // some find a connection that was killed
 			if err := call(); !errors.Is(err, failover.ErrUnavailable) {
@@ -226,9 +226,9 @@ func TestRefusedFirstCallsOfAUserLeaveNoKey(t *testing.T) {
 			_, err = s.Post(s.ctx, "\u0430lice", again) // it looks like alice
 			wantRefused(t, err, "FORBIDDEN")
 		}
-		_, err := s.Flag(s.ctx, "bob", 9999, reports.Spam, "")
+		_, err := s.Reports.Flag(s.ctx, "bob", 9999, reports.Spam, "")
 		wantRefused(t, err, "NOT_FOUND target")
-		_, err = s.Flag(s.ctx, "alice", mine.ID, reports.Spam, "")
+		_, err = s.Reports.Flag(s.ctx, "alice", mine.ID, reports.Spam, "")
 		wantRefused(t, err, "FORBIDDEN target")
 		if after := keys(); !slices.Equal(after, before) {
 			t.Errorf("keys %v, want %v", after, before)

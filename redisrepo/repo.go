@@ -61,28 +61,28 @@ import (
 // Repo is one site: the packages below redisrepo, and the writes of articles. It is safe for concurrent use.
 // Any number of processes may use the same store.
 type Repo struct {
-	*wire.Store
-	*rates.Rates
-	*sessions.Sessions
-	*denials.Denials
-	*articles.Articles
-	*events.Log
-	*views.Views
-	*lists.Lists
-	*rankings.Rankings
-	*casts.Casts
-	*voids.Voids
-	*live.Live
-	*reports.Reports
-	*personal.Personal
-	*retention.Retention
-	*newcomers.Newcomers
-	*webhooks.Webhooks
-	*descriptions.Descriptions
-	*saved.Saved
-	Lease   *lease.Lease // of the deliveries
-	Erasing *lease.Lease // of erasures
-	Layout  *layout.Layout
+	Store        *wire.Store
+	Rates        *rates.Rates
+	Sessions     *sessions.Sessions
+	Denials      *denials.Denials
+	Articles     *articles.Articles
+	Log          *events.Log
+	Views        *views.Views
+	Lists        *lists.Lists
+	Rankings     *rankings.Rankings
+	Casts        *casts.Casts
+	Voids        *voids.Voids
+	Live         *live.Live
+	Reports      *reports.Reports
+	Personal     *personal.Personal
+	Retention    *retention.Retention
+	Newcomers    *newcomers.Newcomers
+	Webhooks     *webhooks.Webhooks
+	Descriptions *descriptions.Descriptions
+	Saved        *saved.Saved
+	Lease        *lease.Lease // of the deliveries
+	Erasing      *lease.Lease // of erasures
+	Layout       *layout.Layout
 
 	voting *voting
 	stats  stats

@@ -29,7 +29,7 @@ var (
 
 func (s *testSite) flag(id site.ArticleID, by site.UserName, reason reports.Reason, note string) *reports.Report {
 	s.t.Helper()
-	report, err := s.Flag(s.ctx, by, id, reason, note)
+	report, err := s.Reports.Flag(s.ctx, by, id, reason, note)
 	if err != nil {
 		s.t.Fatalf("Flag %v by %s: %v", id, by, err)
 	}
@@ -41,9 +41,9 @@ func (s *testSite) queued(kind *reports.Kind) (shown []string) {
 	s.t.Helper()
 	var after *string
 	for {
-		items, info, err := s.Queue(s.ctx, kind, new(2), after)
+		items, info, err := s.Reports.Queue(s.ctx, kind, new(2), after)
 		require.NoError(s.t, err)
-		open := require.Value(s.OpenReports(s.ctx, items, 100))(s.t)
+		open := require.Value(s.Reports.OpenReports(s.ctx, items, 100))(s.t)
 		for i, item := range items {
 			text := fmt.Sprint(item.Article.Number(), ":")
 			for _, r := range open[i] {
@@ -87,26 +87,26 @@ func TestUsersReportAnArticleOnce(t *testing.T) {
 			t.Errorf("first %+v, then %+v", first, changed)
 		}
 		s.wantQueue(a.ID.Number() + ": bobabuse")
-		_, err := s.Flag(s.ctx, "alice", a.ID, reports.Spam, "")
+		_, err := s.Reports.Flag(s.ctx, "alice", a.ID, reports.Spam, "")
 		wantRefused(t, err, "FORBIDDEN target")
-		_, err = s.Flag(s.ctx, "bob", 999, reports.Spam, "")
+		_, err = s.Reports.Flag(s.ctx, "bob", 999, reports.Spam, "")
 		wantRefused(t, err, "NOT_FOUND target")
-		_, err = s.Flag(s.ctx, "bob", a.ID, "dull", strings.Repeat("x", 501))
+		_, err = s.Reports.Flag(s.ctx, "bob", a.ID, "dull", strings.Repeat("x", 501))
 		wantRefused(t, err, "TOO_LONG note", "INVALID reason")
-		_, err = s.Flag(s.ctx, "bob", a.ID, reports.Spam, "\x00")
+		_, err = s.Reports.Flag(s.ctx, "bob", a.ID, reports.Spam, "\x00")
 		wantRefused(t, err, "INVALID note")
 		s.delete(b.ID, alice())
-		_, err = s.Flag(s.ctx, "bob", b.ID, reports.Spam, "")
+		_, err = s.Reports.Flag(s.ctx, "bob", b.ID, reports.Spam, "")
 		wantRefused(t, err, "NOT_FOUND target")
 
-		require.NoError(t, s.Settle(s.ctx, a.ID, moderator, settling(changed.Number, reports.Dismissed, "it is fine")))
-		_, err = s.Flag(s.ctx, "bob", a.ID, reports.Spam, "again")
+		require.NoError(t, s.Reports.Settle(s.ctx, a.ID, moderator, settling(changed.Number, reports.Dismissed, "it is fine")))
+		_, err = s.Reports.Flag(s.ctx, "bob", a.ID, reports.Spam, "again")
 		wantRefused(t, err, "CONFLICT target")
 		if kept := s.flag(a.ID, "bob", reports.Abuse, ""); kept.State != reports.Dismissed || *kept.Decision != "it is fine" || !kept.DecidedAt.Equal(s.clock.now()) {
 			t.Errorf("decided: %+v", kept)
 		}
 		s.wantQueue()
-		edges, info, err := s.Reported(s.ctx, "bob", nil, nil)
+		edges, info, err := s.Reports.Reported(s.ctx, "bob", nil, nil)
 		if err != nil || info.HasNextPage || len(edges) != 1 || edges[0].Node.ID() != changed.ID() || edges[0].Node.State != reports.Dismissed {
 			t.Errorf("bob's reports: %+v, %+v, %v", edges, info, err)
 		}
@@ -142,13 +142,13 @@ func TestTheQueueIsInOrder(t *testing.T) {
 			want = append(want, id(i).Number()+": boboff_topic")
 		}
 		s.wantQueue(want...)
-		if n := require.Value(s.QueueLength(s.ctx))(t); n != 8 {
+		if n := require.Value(s.Reports.QueueLength(s.ctx))(t); n != 8 {
 			t.Errorf("the queue has %d articles", n)
 		}
 		s.flag(id(5), "carol", reports.Duplicate, "") // is not illegal any more
 		s.wantQueue(slices.Concat(want[1:4], []string{id(5).Number() + ": bobspam carolduplicate"}, want[4:])...)
 		s.clock.advance(time.Second)
-		require.Value(s.Notify(s.ctx, notice(id(3), id(0))))(t)
+		require.Value(s.Reports.Notify(s.ctx, notice(id(3), id(0))))(t)
 		flags, notices := reports.Flag, reports.Notice
 		if got, want := s.queued(&notices), []string{id(3).Number() + ": bobspam illegal", id(0).Number() + ": illegal"}; !slices.Equal(got, want) {
 			t.Errorf("notices = %q, want %q", got, want)
@@ -156,9 +156,9 @@ func TestTheQueueIsInOrder(t *testing.T) {
 		if got := s.queued(&flags); len(got) != 8 || !strings.HasPrefix(got[0], id(3).Number()+":") {
 			t.Errorf("flags = %q", got)
 		}
-		_, _, err := s.Queue(s.ctx, nil, nil, new("x"))
+		_, _, err := s.Reports.Queue(s.ctx, nil, nil, new("x"))
 		wantRefused(t, err, "INVALID after")
-		_, _, err = s.Queue(s.ctx, nil, new(101), nil)
+		_, _, err = s.Reports.Queue(s.ctx, nil, new(101), nil)
 		wantRefused(t, err, "INVALID first")
 		s.wantClean()
 	})
@@ -176,20 +176,20 @@ func TestLaterReportsStayOpen(t *testing.T) {
 		s.flag(a.ID, "bob", reports.Spam, "worse than I thought")
 		other := site.Actor{Name: "other", Moderator: true}
 		dismiss := settling(seen.Number, reports.Dismissed, "no")
-		require.NoError(t, s.Settle(s.ctx, a.ID, moderator, dismiss))
+		require.NoError(t, s.Reports.Settle(s.ctx, a.ID, moderator, dismiss))
 		s.wantQueue(a.ID.Number() + ": daveabuse bobspam")
-		require.NoError(t, s.Settle(s.ctx, a.ID, moderator, dismiss)) // the reply was lost
+		require.NoError(t, s.Reports.Settle(s.ctx, a.ID, moderator, dismiss)) // the reply was lost
 		for i, again := range []reports.Settling{settling(seen.Number, reports.Acted, "no"), settling(seen.Number, reports.Dismissed, "yes"), settling(1, reports.Dismissed, "no"), settling(99, reports.Dismissed, "no")} {
-			if err := s.Settle(s.ctx, a.ID, moderator, again); err == nil {
+			if err := s.Reports.Settle(s.ctx, a.ID, moderator, again); err == nil {
 				t.Errorf("decision %d is accepted", i)
 			} else {
 				wantRefused(t, err, "CONFLICT throughReport")
 			}
 		}
-		wantRefused(t, s.Settle(s.ctx, a.ID, other, dismiss), "CONFLICT throughReport")
-		wantRefused(t, s.Settle(s.ctx, 999, moderator, dismiss), "NOT_FOUND target")
+		wantRefused(t, s.Reports.Settle(s.ctx, a.ID, other, dismiss), "CONFLICT throughReport")
+		wantRefused(t, s.Reports.Settle(s.ctx, 999, moderator, dismiss), "NOT_FOUND target")
 
-		items := require.Value(s.Items(s.ctx, []site.ArticleID{a.ID}))(t)
+		items := require.Value(s.Reports.Items(s.ctx, []site.ArticleID{a.ID}))(t)
 		if items[0].Open != 2 || !items[0].Since.Equal(opened) {
 			t.Errorf("open: %+v, since %v", items[0], opened)
 		}
@@ -199,14 +199,14 @@ func TestLaterReportsStayOpen(t *testing.T) {
 			t.Errorf("deleted: %+v, %+v", removed.DeletedAt, removed.Removal)
 		}
 		for name, want := range map[site.UserName]string{"bob": "acted deleted", "carol": "dismissed no", "dave": "acted deleted"} {
-			edges, _, err := s.Reported(s.ctx, name, nil, nil)
+			edges, _, err := s.Reports.Reported(s.ctx, name, nil, nil)
 			require.NoError(t, err)
 			if got := fmt.Sprint(edges[0].Node.State, " ", *edges[0].Node.Decision); got != want {
 				t.Errorf("the answer to %s is %q, want %q", name, got, want)
 			}
 		}
 		var logged []string
-		log, _, err := s.ModerationLog(s.ctx, site.PageRequest{})
+		log, _, err := s.Log.ModerationLog(s.ctx, site.PageRequest{})
 		require.NoError(t, err)
 		for _, e := range log {
 			logged = append(logged, fmt.Sprint(e.Kind, " ", e.By))
@@ -271,7 +271,7 @@ func TestModeratorsDecideAtOnce(t *testing.T) {
 				if i%2 == 0 {
 					_, conflicts[i] = s.SettleByDeleting(s.ctx, a.ID, by, decision)
 				} else {
-					conflicts[i] = s.Settle(s.ctx, a.ID, by, decision)
+					conflicts[i] = s.Reports.Settle(s.ctx, a.ID, by, decision)
 				}
 				won[i] = conflicts[i] == nil
 			})
@@ -281,7 +281,7 @@ func TestModeratorsDecideAtOnce(t *testing.T) {
 					wantRefused(t, err, "CONFLICT throughReport")
 				}
 			}
-			found := require.Value(s.Flag(s.ctx, "bob", a.ID, reports.Spam, ""))(t)
+			found := require.Value(s.Reports.Flag(s.ctx, "bob", a.ID, reports.Spam, ""))(t)
 			if want := fmt.Sprint("user:mod", winner); *found.Decision != want {
 				t.Errorf("decided %q, want %q", *found.Decision, want)
 			}
@@ -316,16 +316,16 @@ func TestReportsWhileModeratorsDecide(t *testing.T) {
 			if i >= reporters {
 				by := site.Actor{Name: site.UserName(fmt.Sprint("mod", i)), Moderator: true}
 				for n := range 3 * rounds {
-					items := require.Value(s.Items(s.ctx, []site.ArticleID{a.ID}))(t)
+					items := require.Value(s.Reports.Items(s.ctx, []site.ArticleID{a.ID}))(t)
 					if items[0].Open == 0 {
 						continue
 					}
-					open := require.Value(s.OpenReports(s.ctx, items, 3))(t)[0]
+					open := require.Value(s.Reports.OpenReports(s.ctx, items, 3))(t)[0]
 					if len(open) == 0 {
 						continue
 					}
 					told := fmt.Sprint(i, " ", n)
-					err := s.Settle(s.ctx, a.ID, by, settling(open[len(open)-1].Number, reports.Dismissed, told))
+					err := s.Reports.Settle(s.ctx, a.ID, by, settling(open[len(open)-1].Number, reports.Dismissed, told))
 					var refusal site.Refusal
 					switch {
 					case err == nil:
@@ -339,7 +339,7 @@ func TestReportsWhileModeratorsDecide(t *testing.T) {
 			name := site.UserName(fmt.Sprint("user", i))
 			for n := range rounds {
 				reason := []reports.Reason{reports.Spam, reports.Illegal}[n%2]
-				report, err := s.Flag(s.ctx, name, a.ID, reason, fmt.Sprint("note ", n))
+				report, err := s.Reports.Flag(s.ctx, name, a.ID, reason, fmt.Sprint("note ", n))
 				if err != nil {
 					wantRefused(t, err, "CONFLICT target")
 					return
@@ -355,7 +355,7 @@ func TestReportsWhileModeratorsDecide(t *testing.T) {
 		}
 		open, told, illegal := 0, map[string]bool{}, false
 		for i, known := range last {
-			edges, _, err := s.Reported(s.ctx, site.UserName(fmt.Sprint("user", i)), nil, nil)
+			edges, _, err := s.Reports.Reported(s.ctx, site.UserName(fmt.Sprint("user", i)), nil, nil)
 			require.NoError(t, err)
 			r := edges[0].Node
 			if r.Number != known.Number || r.Note != known.Note || r.Reason != known.Reason {
@@ -378,22 +378,22 @@ func TestReportsWhileModeratorsDecide(t *testing.T) {
 				t.Errorf("a reporter gets the answer %q, which is of no decision", decision)
 			}
 		}
-		items := require.Value(s.Items(s.ctx, []site.ArticleID{a.ID}))(t)
-		if items[0].Open != open || len(require.Value(s.OpenReports(s.ctx, items, 100))(t)[0]) != open {
+		items := require.Value(s.Reports.Items(s.ctx, []site.ArticleID{a.ID}))(t)
+		if items[0].Open != open || len(require.Value(s.Reports.OpenReports(s.ctx, items, 100))(t)[0]) != open {
 			t.Errorf("%d reports are open, want %d", items[0].Open, open)
 		}
 		score, err := s.raw.ZScore(s.ctx, tags[0]+"flagged:", a.ID.Number()).Result()
 		if len(tags) == 1 && (open > 0) != (err == nil) || err == nil && illegal != (score < 0) {
 			t.Errorf("in the queue at %v (%v), with %d open ones, illegal: %t", score, err, open, illegal)
 		}
-		if n := require.Value(s.QueueLength(s.ctx))(t); (n == 1) != (open > 0) {
+		if n := require.Value(s.Reports.QueueLength(s.ctx))(t); (n == 1) != (open > 0) {
 			t.Errorf("the queue has %d articles, with %d open reports", n, open)
 		}
 		require.NoError(t, func() error {
 			if open == 0 {
 				return nil
 			}
-			return s.Settle(s.ctx, a.ID, moderator, settling(items[0].Latest, reports.Dismissed, ""))
+			return s.Reports.Settle(s.ctx, a.ID, moderator, settling(items[0].Latest, reports.Dismissed, ""))
 		}())
 		s.wantQueue()
 		s.wantClean()
@@ -419,29 +419,29 @@ func TestNoticesOfIllegalContent(t *testing.T) {
 		}
 		draft := notice(a.ID, b.ID, 99)
 		draft.IdempotencyKey = new("k")
-		receipt := require.Value(s.Notify(s.ctx, draft))(t)
-		if again := require.Value(s.Notify(s.ctx, draft))(t); again != receipt {
+		receipt := require.Value(s.Reports.Notify(s.ctx, draft))(t)
+		if again := require.Value(s.Reports.Notify(s.ctx, draft))(t); again != receipt {
 			t.Errorf("the same notice has the receipts %+v and %+v", receipt, again)
 		}
 		draft.Explanation += " Really."
-		if other := require.Value(s.Notify(s.ctx, draft))(t); other.Reference == receipt.Reference || other.Secret == receipt.Secret {
+		if other := require.Value(s.Reports.Notify(s.ctx, draft))(t); other.Reference == receipt.Reference || other.Secret == receipt.Secret {
 			t.Errorf("two notices have the receipts %+v and %+v", receipt, other)
 		}
 		s.wantQueue(a.ID.Number()+": illegal illegal", b.ID.Number()+": illegal illegal")
 		for _, wrong := range [][2]string{{receipt.Reference, ""}, {receipt.Reference, receipt.Secret + "x"}, {receipt.Reference + "-1", receipt.Secret}, {"", receipt.Secret}, {"A-1", receipt.Secret}, {"decided-1", ""}} {
-			if found, err := s.Noticed(s.ctx, wrong[0], wrong[1], false); err != nil || len(found) > 0 {
+			if found, err := s.Reports.Noticed(s.ctx, wrong[0], wrong[1], false); err != nil || len(found) > 0 {
 				t.Errorf("%+v finds %v, %v", wrong, found, err)
 			}
 		}
-		require.NoError(t, s.Settle(s.ctx, a.ID, moderator, settling(1, reports.Dismissed, "it is a joke")))
-		found := require.Value(s.Noticed(s.ctx, receipt.Reference, receipt.Secret, false))(t)
+		require.NoError(t, s.Reports.Settle(s.ctx, a.ID, moderator, settling(1, reports.Dismissed, "it is a joke")))
+		found := require.Value(s.Reports.Noticed(s.ctx, receipt.Reference, receipt.Secret, false))(t)
 		if len(found) != 2 || found[0].State != reports.Dismissed || *found[0].Decision != "it is a joke" || found[1].State != reports.Open || found[1].Note != notice().Explanation {
 			t.Errorf("the notice says %+v", found)
 		}
-		if byModerator := require.Value(s.Noticed(s.ctx, receipt.Reference, "", true))(t); len(byModerator) != 2 {
+		if byModerator := require.Value(s.Reports.Noticed(s.ctx, receipt.Reference, "", true))(t); len(byModerator) != 2 {
 			t.Errorf("a moderator finds %v", byModerator)
 		}
-		contacts := require.Value(s.Contacts(s.ctx, found))(t)
+		contacts := require.Value(s.Reports.Contacts(s.ctx, found))(t)
 		for i, c := range contacts {
 			if c == nil || c.Name != "Erika Mustermann" || c.Email != "erika@example.org" {
 				t.Errorf("contact %d = %+v", i, c)
@@ -479,7 +479,7 @@ func TestNoticesAreChecked(t *testing.T) {
 	} {
 		d := notice(a.ID)
 		change(&d)
-		_, err := s.Notify(s.ctx, d)
+		_, err := s.Reports.Notify(s.ctx, d)
 		var wanted []string
 		for _, w := range strings.Split(want, "|") {
 			wanted = append(wanted, strings.TrimSpace(w))
@@ -489,12 +489,12 @@ func TestNoticesAreChecked(t *testing.T) {
 	s.wantQueue()
 	anonymous := notice(a.ID)
 	anonymous.Name, anonymous.Email, anonymous.WithoutContact = nil, nil, true
-	receipt := require.Value(s.Notify(s.ctx, anonymous))(t)
-	found := require.Value(s.Noticed(s.ctx, receipt.Reference, receipt.Secret, false))(t)
-	if c := require.Value(s.Contacts(s.ctx, found))(t); len(c) != 1 || c[0] != nil {
+	receipt := require.Value(s.Reports.Notify(s.ctx, anonymous))(t)
+	found := require.Value(s.Reports.Noticed(s.ctx, receipt.Reference, receipt.Secret, false))(t)
+	if c := require.Value(s.Reports.Contacts(s.ctx, found))(t); len(c) != 1 || c[0] != nil {
 		t.Errorf("contacts = %v", c)
 	}
-	_, err := newSite(t, nil, one).Notify(t.Context(), notice(a.ID))
+	_, err := newSite(t, nil, one).Reports.Notify(t.Context(), notice(a.ID))
 	wantRefused(t, err, "FORBIDDEN")
 }
 
@@ -503,12 +503,12 @@ func TestContactsAreErased(t *testing.T) {
 	eachLayout(t, func(t *testing.T, tags []string) {
 		s := newSite(t, nil, redisrepo.WithPartitions(len(tags)), confidential(t, oldSecret))
 		a := s.post("alice", "go")
-		receipt := require.Value(s.Notify(s.ctx, notice(a.ID)))(t)
-		later := require.Value(s.Notify(s.ctx, notice(a.ID)))(t)
+		receipt := require.Value(s.Reports.Notify(s.ctx, notice(a.ID)))(t)
+		later := require.Value(s.Reports.Notify(s.ctx, notice(a.ID)))(t)
 		contact := func(s *testSite, receipt reports.Receipt) *reports.Contact {
 			t.Helper()
-			found := require.Value(s.Noticed(s.ctx, receipt.Reference, "", true))(t)
-			return require.Value(s.Contacts(s.ctx, found))(t)[0]
+			found := require.Value(s.Reports.Noticed(s.ctx, receipt.Reference, "", true))(t)
+			return require.Value(s.Reports.Contacts(s.ctx, found))(t)[0]
 		}
 		reopened := func(option redisrepo.Option) *testSite {
 			return s.reopened(s.client(), nil, redisrepo.WithPartitions(len(tags)), option)
@@ -524,7 +524,7 @@ func TestContactsAreErased(t *testing.T) {
 		if ttl := s.ttl(p.Contact(a.ID, 0)); ttl != -time.Millisecond {
 			t.Errorf("contacts expire in %v before the decision", ttl)
 		}
-		require.NoError(t, s.Settle(s.ctx, a.ID, moderator, settling(1, reports.Acted, "")))
+		require.NoError(t, s.Reports.Settle(s.ctx, a.ID, moderator, settling(1, reports.Acted, "")))
 		if ttl := s.ttl(p.Contact(a.ID, 0)); ttl < 47*time.Hour || ttl > 48*time.Hour {
 			t.Errorf("contacts expire in %v, want two days", ttl)
 		}
@@ -539,7 +539,7 @@ func TestContactsAreErased(t *testing.T) {
 		if contact(s, later) == nil {
 			t.Error("the contact of a notice that is open was erased")
 		}
-		require.Value(s.Notify(s.ctx, notice(a.ID)))(t)
+		require.Value(s.Reports.Notify(s.ctx, notice(a.ID)))(t)
 		require.Value(s.SettleByDeleting(s.ctx, a.ID, moderator, settling(3, reports.Acted, "gone")))(t)
 		for key, want := range map[string]time.Duration{p.Contact(a.ID, 1): 2 * site.Day, p.Flags(a.ID): reports.Kept} {
 			if ttl := s.ttl(key); ttl < want-time.Hour || ttl > want {
@@ -568,7 +568,7 @@ func TestEventsDoNotNameReporters(t *testing.T) {
 			t.Errorf("%s has %s", stream, text)
 		}
 	}
-	page := require.Value(s.Events(s.ctx, nil, []events.EventKind{events.EventDeleted}, nil))(t)
+	page := require.Value(s.Log.Events(s.ctx, nil, []events.EventKind{events.EventDeleted}, nil))(t)
 	if len(page.Edges) != 1 {
 		t.Errorf("events = %v", page.Edges)
 	}

@@ -77,11 +77,11 @@ func TestLongerWindowDoesNotReopenArticlesWithoutVoters(t *testing.T) {
 	}
 	// What is shown of the viewer agrees with that, in every process from then on.
 	for _, s := range []*testSite{s, s.reopened(s.server.Client, nil), s.reopened(s.server.Client, func(r *site.Rules) { r.VotingWindow = 2 * week })} {
-		if a := s.article(a.ID); s.CanVote("bob", a) || s.positions("bob", a.ID) != "?" {
-			t.Errorf("CanVote = %v and the position is %s, want no vote and an unknown position", s.CanVote("bob", a), s.positions("bob", a.ID))
+		if a := s.article(a.ID); s.Articles.CanVote("bob", a) || s.positions("bob", a.ID) != "?" {
+			t.Errorf("CanVote = %v and the position is %s, want no vote and an unknown position", s.Articles.CanVote("bob", a), s.positions("bob", a.ID))
 		}
-		if a := s.article(young.ID); !s.CanVote("bob", a) || s.positions("bob", a.ID) == "?" {
-			t.Errorf("CanVote = %v and the position is %s for an article whose voters are known", s.CanVote("bob", a), s.positions("bob", a.ID))
+		if a := s.article(young.ID); !s.Articles.CanVote("bob", a) || s.positions("bob", a.ID) == "?" {
+			t.Errorf("CanVote = %v and the position is %s for an article whose voters are known", s.Articles.CanVote("bob", a), s.positions("bob", a.ID))
 		}
 	}
 }

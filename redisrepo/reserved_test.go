@@ -112,7 +112,7 @@ func TestModerationLogNamesServiceAndUser(t *testing.T) {
 	require.Value(s.Regroup(s.ctx, a.ID, app, []string{"status.done"}, nil))(t)
 	s.delete(a.ID, app)
 	require.Value(s.Regroup(s.ctx, b.ID, app, []string{"go"}, nil))(t) // any poster may
-	entries, _, err := s.ModerationLog(s.ctx, site.PageRequest{})
+	entries, _, err := s.Log.ModerationLog(s.ctx, site.PageRequest{})
 	if err != nil || len(entries) != 2 {
 		t.Fatalf("log = %+v, %v, want the deletion and the change of the reserved group", entries, err)
 	}

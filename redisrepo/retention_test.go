@@ -75,7 +75,7 @@ func (s *testSite) sweeps(commands int64, options ...redisrepo.Option) (processe
 	other := s.reopened(s.client(dies), nil, options...)
 	for found := 1; found > 0; processes++ {
 		left.Store(commands)
-		n, err := other.EmptyDeleted(s.ctx)
+		n, err := other.Retention.EmptyDeleted(s.ctx)
 		if found = n; err != nil {
 			found = 1
 		}
@@ -96,13 +96,13 @@ func TestDeletedArticlesAreEmptied(t *testing.T) {
 			s := newSite(t, nil, options...)
 			first := s.deletesSome()
 			never := s.reopened(s.client(), nil, options[0])
-			require.NoError(t, s.CatchUpAll(s.ctx))
+			require.NoError(t, s.Views.CatchUpAll(s.ctx))
 			require.NoError(t, s.Fold(s.ctx, "go")) // which happens in the background otherwise, at any moment of the test
 			before := s.unlogged()
-			if n := require.Value(never.EmptyDeleted(s.ctx))(t); n != 0 || s.unlogged() != before {
+			if n := require.Value(never.Retention.EmptyDeleted(s.ctx))(t); n != 0 || s.unlogged() != before {
 				t.Errorf("without the setting %d articles were emptied", n)
 			}
-			if s.clock.set(0); require.Value(s.EmptyDeleted(s.ctx))(t) != 0 || s.unlogged() != before {
+			if s.clock.set(0); require.Value(s.Retention.EmptyDeleted(s.ctx))(t) != 0 || s.unlogged() != before {
 				t.Error("articles were emptied before their time")
 			}
 			s.clock.set(monthKept + 2*time.Hour)
@@ -146,7 +146,7 @@ func TestLookingForArticlesToEmptyIsCheap(t *testing.T) {
 	})
 	other := s.reopened(s.client(counts), nil, options...)
 	sent.Store(0)
-	if n := require.Value(other.EmptyDeleted(s.ctx))(t); n != 0 || sent.Load() > 8 {
+	if n := require.Value(other.Retention.EmptyDeleted(s.ctx))(t); n != 0 || sent.Load() > 8 {
 		t.Errorf("%d commands for 4 partitions, and %d articles", sent.Load(), n)
 	}
 }

@@ -116,7 +116,7 @@ func anything(s *testSite, random *rand.Rand) (did, vote string) {
 		})
 		return fmt.Sprint("Import: ", errs), ""
 	case 7:
-		ids, err := s.List(s.ctx, best(site.GroupName(theme)), 1, nil)
+		ids, err := s.Lists.List(s.ctx, best(site.GroupName(theme)), 1, nil)
 		return fmt.Sprint("List: ", ids, err), ""
 	case 8:
 		s.clock.advance(time.Second)
@@ -138,10 +138,10 @@ func anything(s *testSite, random *rand.Rand) (did, vote string) {
 	case 12, 13:
 		return "Undelete: " + describe(s.Undelete(s.ctx, id, actor)), ""
 	case 24, 25:
-		_, err := s.Flag(s.ctx, user, id, []reports.Reason{reports.Spam, reports.Illegal}[random.IntN(2)], fmt.Sprint("note", random.IntN(2)))
+		_, err := s.Reports.Flag(s.ctx, user, id, []reports.Reason{reports.Spam, reports.Illegal}[random.IntN(2)], fmt.Sprint("note", random.IntN(2)))
 		return fmt.Sprint("Flag: ", err), ""
 	case 26:
-		return fmt.Sprint("Settle: ", s.Settle(s.ctx, id, moderator, settling(1+random.IntN(4), reports.Dismissed, ""))), ""
+		return fmt.Sprint("Settle: ", s.Reports.Settle(s.ctx, id, moderator, settling(1+random.IntN(4), reports.Dismissed, ""))), ""
 	case 27:
 		return "SettleByDeleting: " + describe(s.SettleByDeleting(s.ctx, id, moderator, settling(1+random.IntN(4), reports.Acted, fmt.Sprint(random.IntN(2))))), ""
 	case 28, 29:
@@ -254,10 +254,10 @@ func TestRequestWaitsOnceForASilentRedis(t *testing.T) {
 	other.Store.OnChange = func(int) {} // no call waits for what processes tell each other
 	ctx := failover.FailFast(s.ctx)
 	calls := map[string]func() error{
-		"List": func() error { _, err := other.List(ctx, best("go"), 1, nil); return err },
+		"List": func() error { _, err := other.Lists.List(ctx, best("go"), 1, nil); return err },
 		"Vote": func() error { _, err := other.Vote(ctx, a.ID, "bob", up, ""); return err },
 		"Post": func() error { _, err := other.Post(ctx, "bob", s.fresh()); return err },
-		"Read": func() error { _, errs := other.ArticlesByID(ctx, []site.ArticleID{1}); return errs[0] },
+		"Read": func() error { _, errs := other.Articles.ArticlesByID(ctx, []site.ArticleID{1}); return errs[0] },
 	}
 	for name, call := range calls {
 		if err := call(); !errors.Is(err, failover.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded) {
@@ -288,7 +288,7 @@ func TestFirstRequestAfterARestartLoadsTheScripts(t *testing.T) {
 	s.post("alice", "go")
 	for range 2 {
 		s.do("SCRIPT FLUSH")
-		if ids, err := other.List(failover.FailFast(s.ctx), best("go"), 1, nil); err != nil || len(ids) != 1 {
+		if ids, err := other.Lists.List(failover.FailFast(s.ctx), best("go"), 1, nil); err != nil || len(ids) != 1 {
 			t.Errorf("List = %v, %v, want the article", ids, err)
 		}
 	}

@@ -63,7 +63,7 @@ func (s *testSite) useEverything() {
 		ids = append(ids, a.ID)
 	}
 	require.Value(s.Vote(s.ctx, ids[2], "bob", up, "bucket"))(s.t)
-	require.NoError(s.t, s.KeepDocument(s.ctx, "abcdef", "{ __typename }"))
+	require.NoError(s.t, s.Sessions.KeepDocument(s.ctx, "abcdef", "{ __typename }"))
 	s.delete(ids[5], moderator)
 	s.undelete(ids[5])
 	s.delete(ids[6], moderator)

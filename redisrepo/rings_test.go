@@ -49,18 +49,18 @@ func TestRingsAreThoseOfTheVotesThatStand(t *testing.T) {
 		for id, names := range groups {
 			want.SetGroups(int(id), names)
 		}
-		found, expected := require.Value(s.Rings(s.ctx, 1))(t), require.Value(want.Find(t.Context()))(t)
+		found, expected := require.Value(s.Casts.Rings(s.ctx, 1))(t), require.Value(want.Find(t.Context()))(t)
 		if len(expected) != 1 || len(expected[0].Users) != 3 || expected[0].Together != 9 {
 			t.Fatalf("the votes of the test have the rings %+v", expected)
 		}
 		if !reflect.DeepEqual(found, expected) {
 			t.Errorf("got  %+v\nwant %+v", found, expected)
 		}
-		if all := require.Value(s.Rings(s.ctx, 30))(t); len(all) == 0 {
+		if all := require.Value(s.Casts.Rings(s.ctx, 30))(t); len(all) == 0 {
 			t.Error("there are no rings in the votes of 30 days")
 		}
 		for _, days := range []int{0, 367} {
-			_, err := s.Rings(s.ctx, days)
+			_, err := s.Casts.Rings(s.ctx, days)
 			wantRefused(t, err, "INVALID days")
 		}
 	})
@@ -69,6 +69,6 @@ func TestRingsAreThoseOfTheVotesThatStand(t *testing.T) {
 func TestRingsNeedTheVotesOfUsers(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, func(r *site.Rules) { r.VoteHistory = site.NoHistory })
-	_, err := s.Rings(s.ctx, 30)
+	_, err := s.Casts.Rings(s.ctx, 30)
 	wantRefused(t, err, "INVALID voteRings")
 }

@@ -102,13 +102,13 @@ func TestEachCallMakesItsNumberOfRoundTrips(t *testing.T) {
 		"a listing of a user's articles": {call: func(s setup) { s.list(lists.PostedBy("alice")) }, want: calls{1, 1, "zrange"}},
 		"a ranking":                      {before: func(s setup) { s.ranking(rankings.RankQuery{}); _ = s.Views.CatchUp(s.ctx) }, call: func(s setup) { s.ranking(rankings.RankQuery{}) }, want: calls{1, 3, "hget xrange evalsha"}},
 		"a ranking after votes":          {before: func(s setup) { s.ranking(rankings.RankQuery{}) }, call: func(s setup) { s.ranking(rankings.RankQuery{}) }, want: calls{2, 4, "hget xrange evalsha zmscore"}},
-		"articles":                       {call: func(s setup) { s.ArticlesByID(s.ctx, ids(s)) }, want: calls{1, 4, "hgetall hgetall hgetall hgetall"}},
-		"no articles":                    {call: func(s setup) { s.ArticlesByID(s.ctx, nil) }},
-		"counts":                         {call: func(s setup) { _, _ = s.ArticleCounts(s.ctx, []site.GroupName{"a", "b"}) }, want: calls{1, 2, "scard scard"}},
-		"no counts":                      {call: func(s setup) { _, _ = s.ArticleCounts(s.ctx, nil) }},
-		"groups":                         {call: func(s setup) { _, _, _ = s.Groups(s.ctx, lists.GroupList{}, site.PageRequest{}) }, want: calls{1, 1, "zrange"}},
+		"articles":                       {call: func(s setup) { s.Articles.ArticlesByID(s.ctx, ids(s)) }, want: calls{1, 4, "hgetall hgetall hgetall hgetall"}},
+		"no articles":                    {call: func(s setup) { s.Articles.ArticlesByID(s.ctx, nil) }},
+		"counts":                         {call: func(s setup) { _, _ = s.Articles.ArticleCounts(s.ctx, []site.GroupName{"a", "b"}) }, want: calls{1, 2, "scard scard"}},
+		"no counts":                      {call: func(s setup) { _, _ = s.Articles.ArticleCounts(s.ctx, nil) }},
+		"groups":                         {call: func(s setup) { _, _, _ = s.Lists.Groups(s.ctx, lists.GroupList{}, site.PageRequest{}) }, want: calls{1, 1, "zrange"}},
 		"groups by size":                 {call: func(s setup) { groupsBySize(s.testSite) }, want: calls{2, 3, "evalsha scard scard"}},
-		"an article by its link":         {call: func(s setup) { _, _ = s.ArticleByLink(s.ctx, "https://example.com/") }, want: calls{1, 1, "get"}},
+		"an article by its link":         {call: func(s setup) { _, _ = s.Articles.ArticleByLink(s.ctx, "https://example.com/") }, want: calls{1, 1, "get"}},
 		"positions":                      {call: func(s setup) { votesOf(s.testSite, s.ungrouped, s.grouped) }, want: calls{1, 4, "sismember sismember sismember sismember"}},
 		"forgotten positions": {before: func(s setup) { s.clock.set(2 * week) },
 			call: func(s setup) { votesOf(s.testSite, s.ungrouped, s.grouped) }, want: calls{1, 1, "zmscore"}},
@@ -167,7 +167,7 @@ const search = "evalsha scan zmscore zrange smismember smismember hmget evalsha 
 
 func groupsBySize(s *testSite) {
 	s.t.Helper()
-	_, _, err := s.Groups(s.ctx, lists.GroupList{Order: site.ByArticleCount}, site.PageRequest{})
+	_, _, err := s.Lists.Groups(s.ctx, lists.GroupList{Order: site.ByArticleCount}, site.PageRequest{})
 	require.NoError(s.t, err)
 }
 
@@ -214,7 +214,7 @@ func votesOf(s *testSite, ids ...site.ArticleID) {
 	for i, id := range ids {
 		articles[i] = &site.Article{ID: id, VotingEndsAt: opened.Add(week)}
 	}
-	require.Value(s.Votes(s.ctx, "bob", articles))(s.t)
+	require.Value(s.Casts.Votes(s.ctx, "bob", articles))(s.t)
 }
 
 func oldArticles(n int) []redisrepo.Imported {

@@ -37,19 +37,19 @@ func BenchmarkFeed(b *testing.B) {
 		for _, follows := range []int{10, saved.MaxFollowed} {
 			reader := site.UserName(fmt.Sprint("reader", follows))
 			for i := range follows / 2 {
-				require.NoError(b, r.FollowTarget(b.Context(), reader, saved.Target{Group: site.GroupName(fmt.Sprint("g", i))}, true))
-				require.NoError(b, r.FollowTarget(b.Context(), reader, saved.Target{User: site.UserName(fmt.Sprint("u", 1000+i))}, true))
+				require.NoError(b, r.Saved.FollowTarget(b.Context(), reader, saved.Target{Group: site.GroupName(fmt.Sprint("g", i))}, true))
+				require.NoError(b, r.Saved.FollowTarget(b.Context(), reader, saved.Target{User: site.UserName(fmt.Sprint("u", 1000+i))}, true))
 			}
 			var after *string
 			for range 40 {
-				_, info, _, err := r.Feed(b.Context(), reader, new(25), after)
+				_, info, _, err := r.Saved.Feed(b.Context(), reader, new(25), after)
 				require.NoError(b, err)
 				after = info.EndCursor
 			}
 			for name, from := range map[string]*string{"first": nil, "later": after} {
 				b.Run(fmt.Sprintf("%s page of %d in %d partitions", name, follows, partitions), func(b *testing.B) {
 					for b.Loop() {
-						_, _, _, err := r.Feed(b.Context(), reader, new(25), from)
+						_, _, _, err := r.Saved.Feed(b.Context(), reader, new(25), from)
 						require.NoError(b, err)
 					}
 				})
@@ -66,7 +66,7 @@ func BenchmarkFeed(b *testing.B) {
 						return nil
 					}))(b)
 					b.StartTimer()
-					_, _, _, err := r.Feed(b.Context(), reader, new(25), nil)
+					_, _, _, err := r.Saved.Feed(b.Context(), reader, new(25), nil)
 					require.NoError(b, err)
 				}
 			})

@@ -24,7 +24,7 @@ import (
 
 func (s *testSite) save(user site.UserName, id site.ArticleID, saves bool) {
 	s.t.Helper()
-	require.NoError(s.t, s.SaveArticle(s.ctx, user, id, saves))
+	require.NoError(s.t, s.Saved.SaveArticle(s.ctx, user, id, saves))
 }
 
 // wantSaved compares the articles that a user has saved, read in pages.
@@ -32,7 +32,7 @@ func (s *testSite) wantSaved(user site.UserName, size int, want ...site.ArticleI
 	s.t.Helper()
 	var ids []site.ArticleID
 	for after := (*string)(nil); ; {
-		page, info, err := s.SavedArticles(s.ctx, user, &size, after)
+		page, info, err := s.Saved.SavedArticles(s.ctx, user, &size, after)
 		require.NoError(s.t, err)
 		for _, a := range page {
 			ids = append(ids, a.ID)
@@ -54,14 +54,14 @@ func user(name site.UserName) saved.Target   { return saved.Target{User: name} }
 
 func (s *testSite) follows(by site.UserName, t saved.Target, follows bool) {
 	s.t.Helper()
-	require.NoError(s.t, s.FollowTarget(s.ctx, by, t, follows))
+	require.NoError(s.t, s.Saved.FollowTarget(s.ctx, by, t, follows))
 }
 
 // wantFollowing compares what a user follows, the latest first.
 func (s *testSite) wantFollowing(by site.UserName, want string) {
 	s.t.Helper()
 	var members []string
-	for _, f := range require.Value(s.Following(s.ctx, by))(s.t) {
+	for _, f := range require.Value(s.Saved.Following(s.ctx, by))(s.t) {
 		members = append(members, f.Member())
 	}
 	if got := strings.Join(members, " "); got != want {
@@ -88,28 +88,28 @@ func TestUsersSaveArticles(t *testing.T) {
 		}
 		s.wantSaved("bob", 10, 4)
 		s.wantSaved("carol", 10)
-		page, _, err := s.SavedArticles(s.ctx, "alice", nil, nil)
+		page, _, err := s.Saved.SavedArticles(s.ctx, "alice", nil, nil)
 		require.NoError(t, err)
 		if at := page[0].At; !at.Equal(opened.Add(time.Minute)) || !page[4].At.Equal(opened) || page[3].At.Sub(opened) > 10*time.Millisecond {
 			t.Errorf("saved at %v, %v and %v", at, page[3].At, page[4].At)
 		}
-		if got := fmt.Sprint(require.Value(s.HasSaved(s.ctx, "alice", []site.ArticleID{3, 9, 7, 99}))(t), require.Value(s.HasSaved(s.ctx, "bob", []site.ArticleID{3, 4}))(t)); got != "[true false true false] [false true]" {
+		if got := fmt.Sprint(require.Value(s.Saved.HasSaved(s.ctx, "alice", []site.ArticleID{3, 9, 7, 99}))(t), require.Value(s.Saved.HasSaved(s.ctx, "bob", []site.ArticleID{3, 4}))(t)); got != "[true false true false] [false true]" {
 			t.Errorf("HasSaved = %s", got)
 		}
 		s.clock.set(-time.Hour) // a clock that goes back changes no order
 		s.save("alice", 8, true)
 		s.wantSaved("alice", 2, 8, 7, 4, 12, 3, 5)
 		for _, after := range []string{"x", page[0].Cursor + "x", page[0].Cursor[1:]} {
-			_, _, err := s.SavedArticles(s.ctx, "alice", nil, &after)
+			_, _, err := s.Saved.SavedArticles(s.ctx, "alice", nil, &after)
 			wantRefused(t, err, "INVALID after")
 		}
-		_, _, err = s.SavedArticles(s.ctx, "bob", nil, &page[0].Cursor)
+		_, _, err = s.Saved.SavedArticles(s.ctx, "bob", nil, &page[0].Cursor)
 		wantRefused(t, err, "INVALID after")
 		nan := site.EncodeCursor("saved user:alice", "NaN")
-		_, _, err = s.SavedArticles(s.ctx, "alice", nil, &nan)
+		_, _, err = s.Saved.SavedArticles(s.ctx, "alice", nil, &nan)
 		wantRefused(t, err, "INVALID after")
 		for _, size := range []int{0, 101} {
-			_, _, err = s.SavedArticles(s.ctx, "alice", &size, nil)
+			_, _, err = s.Saved.SavedArticles(s.ctx, "alice", &size, nil)
 			wantRefused(t, err, "INVALID first")
 		}
 		s.wantClean()
@@ -132,10 +132,10 @@ func TestUsersFollowGroupsAndUsers(t *testing.T) {
 		s.wantFollowing("alice", "group:lua user:go group:go")
 		s.wantFollowing("bob", "")
 		targets := []saved.Target{user("go"), group("go"), user("bob"), group("bob")}
-		if got := fmt.Sprint(require.Value(s.Follows(s.ctx, "alice", targets))(t), require.Value(s.Follows(s.ctx, "bob", targets[:1]))(t)); got != "[true true false false] [false]" {
+		if got := fmt.Sprint(require.Value(s.Saved.Follows(s.ctx, "alice", targets))(t), require.Value(s.Saved.Follows(s.ctx, "bob", targets[:1]))(t)); got != "[true true false false] [false]" {
 			t.Errorf("Follows = %s", got)
 		}
-		if at := require.Value(s.Following(s.ctx, "alice"))(t)[0].At; !at.Equal(opened.Add(time.Minute)) {
+		if at := require.Value(s.Saved.Following(s.ctx, "alice"))(t)[0].At; !at.Equal(opened.Add(time.Minute)) {
 			t.Errorf("followed at %v", at)
 		}
 		s.wantClean()
@@ -152,10 +152,10 @@ func TestListsOfUsersAreBounded(t *testing.T) {
 		call    func(i int, keeps bool) error
 	}{
 		{saved.MaxSaved, "LIMIT_EXCEEDED article", func(i int, keeps bool) error {
-			return s.SaveArticle(s.ctx, "alice", site.ArticleID(i+1), keeps)
+			return s.Saved.SaveArticle(s.ctx, "alice", site.ArticleID(i+1), keeps)
 		}},
 		{saved.MaxFollowed, "LIMIT_EXCEEDED target", func(i int, keeps bool) error {
-			return s.FollowTarget(s.ctx, "alice", user(site.UserName(fmt.Sprint("u", i))), keeps)
+			return s.Saved.FollowTarget(s.ctx, "alice", user(site.UserName(fmt.Sprint("u", i))), keeps)
 		}},
 	} {
 		for i := range tt.most - 10 {
@@ -184,7 +184,7 @@ func TestListsOfUsersAreBounded(t *testing.T) {
 		require.NoError(t, tt.call(5000, true))
 		wantRefused(t, tt.call(3, true), tt.refused)
 	}
-	if n := len(require.Value(s.Following(s.ctx, "alice"))(t)); n != saved.MaxFollowed {
+	if n := len(require.Value(s.Saved.Following(s.ctx, "alice"))(t)); n != saved.MaxFollowed {
 		t.Errorf("%d are followed, want %d", n, saved.MaxFollowed)
 	}
 }
@@ -199,7 +199,7 @@ func TestUsersKeepListsAtTheSameTime(t *testing.T) {
 		for n := range 40 {
 			id := site.ArticleID(1 + i/12*40 + n) // each goroutine of a user has articles of its own
 			for _, saves := range []bool{true, n%3 == 0, n%3 == 0} {
-				if err := other.SaveArticle(s.ctx, name, id, saves); err != nil {
+				if err := other.Saved.SaveArticle(s.ctx, name, id, saves); err != nil {
 					t.Error(err)
 				}
 			}
@@ -207,13 +207,13 @@ func TestUsersKeepListsAtTheSameTime(t *testing.T) {
 	})
 	for i := range 12 {
 		name := site.UserName(fmt.Sprint("user", i))
-		has := require.Value(s.HasSaved(s.ctx, name, firstIDs(160)))(t)
+		has := require.Value(s.Saved.HasSaved(s.ctx, name, firstIDs(160)))(t)
 		for n, saves := range has {
 			if saves != (n%40%3 == 0) {
 				t.Errorf("%s: article %d is saved: %t", name, n+1, saves)
 			}
 		}
-		if page, _, err := s.SavedArticles(s.ctx, name, new(100), nil); err != nil || len(page) != 4*14 {
+		if page, _, err := s.Saved.SavedArticles(s.ctx, name, new(100), nil); err != nil || len(page) != 4*14 {
 			t.Errorf("%s has saved %d articles, %v, want %d", name, len(page), err, 4*14)
 		}
 	}
@@ -226,15 +226,15 @@ func TestSavedChecksTheTypesOfKeys(t *testing.T) {
 	s.do("SET saved:alice x")
 	s.do("RPUSH following:alice x")
 	for _, keeps := range []bool{true, false} {
-		for _, err := range []error{s.SaveArticle(s.ctx, "alice", 7777, keeps), s.FollowTarget(s.ctx, "alice", group("secret"), keeps)} {
+		for _, err := range []error{s.Saved.SaveArticle(s.ctx, "alice", 7777, keeps), s.Saved.FollowTarget(s.ctx, "alice", group("secret"), keeps)} {
 			if err == nil || strings.Contains(err.Error(), "7777") || strings.Contains(err.Error(), "secret") {
 				t.Errorf("keeps %t: %v, want an error that does not say what", keeps, err)
 			}
 		}
 	}
-	_, err := s.HasSaved(s.ctx, "alice", firstIDs(1))
-	_, _, listErr := s.SavedArticles(s.ctx, "alice", nil, nil)
-	_, feedErr := s.Following(s.ctx, "alice")
+	_, err := s.Saved.HasSaved(s.ctx, "alice", firstIDs(1))
+	_, _, listErr := s.Saved.SavedArticles(s.ctx, "alice", nil, nil)
+	_, feedErr := s.Saved.Following(s.ctx, "alice")
 	if err == nil || listErr == nil || feedErr == nil {
 		t.Errorf("keys of another type were read: %v, %v, %v", err, listErr, feedErr)
 	}
@@ -272,7 +272,7 @@ func firstIDs(n int) (ids []site.ArticleID) {
 func (s *testSite) feedOracle(by site.UserName) (ids []site.ArticleID) {
 	s.t.Helper()
 	followed := map[string]bool{}
-	for _, f := range require.Value(s.Following(s.ctx, by))(s.t) {
+	for _, f := range require.Value(s.Saved.Following(s.ctx, by))(s.t) {
 		followed[f.Member()] = true
 	}
 	for _, id := range s.whole(lists.AllArticles(site.ByTime, site.Descending)) {
@@ -295,7 +295,7 @@ func (s *testSite) feedOracle(by site.UserName) (ids []site.ArticleID) {
 func (s *testSite) feed(by site.UserName, size int, between func()) (ids []site.ArticleID) {
 	s.t.Helper()
 	for after := (*string)(nil); ; {
-		page, info, _, err := s.Feed(s.ctx, by, &size, after)
+		page, info, _, err := s.Saved.Feed(s.ctx, by, &size, after)
 		require.NoError(s.t, err)
 		for _, edge := range page {
 			ids = append(ids, edge.ID)
@@ -395,13 +395,13 @@ func TestFeedIsPagedWhileArticlesArrive(t *testing.T) {
 		if got := s.feed("other", 3, nil); got != nil {
 			t.Errorf("the feed of a user who follows nothing is %v", got)
 		}
-		_, info, looked, err := s.Feed(s.ctx, "reader", new(5), nil)
+		_, info, looked, err := s.Saved.Feed(s.ctx, "reader", new(5), nil)
 		if require.NoError(t, err); looked == 0 || !info.HasNextPage {
 			t.Errorf("looked at %d, %+v", looked, info)
 		}
-		_, _, _, err = s.Feed(s.ctx, "other", new(5), info.EndCursor)
+		_, _, _, err = s.Saved.Feed(s.ctx, "other", new(5), info.EndCursor)
 		wantRefused(t, err, "INVALID after")
-		_, _, _, err = s.Feed(s.ctx, "reader", new(0), nil)
+		_, _, _, err = s.Saved.Feed(s.ctx, "reader", new(0), nil)
 		wantRefused(t, err, "INVALID first")
 	})
 }
@@ -421,7 +421,7 @@ func TestFeedWhileRedisRefusesWrites(t *testing.T) {
 	if got, want := s.feed("reader", 3, nil), s.feedOracle("reader"); !slices.Equal(got, want) || len(got) != 14 {
 		t.Errorf("the feed is %v, want %v", got, want)
 	}
-	if err := s.SaveArticle(s.ctx, "alice", 1, true); !errors.Is(err, failover.ErrReadOnly) {
+	if err := s.Saved.SaveArticle(s.ctx, "alice", 1, true); !errors.Is(err, failover.ErrReadOnly) {
 		t.Errorf("saving: %v, want ErrReadOnly", err)
 	}
 }
@@ -440,7 +440,7 @@ func TestFeedTakesThreeRoundTrips(t *testing.T) {
 		s.feed("reader", 50, nil)
 		other := s.reopened(s.client(redistest.Before(func(...redis.Cmder) { trips.Add(1) })), nil, redisrepo.WithPartitions(len(tags)))
 		trips.Store(0)
-		if page, _, _, err := other.Feed(s.ctx, "reader", new(25), nil); err != nil || len(page) != 25 || trips.Load() != 3 {
+		if page, _, _, err := other.Saved.Feed(s.ctx, "reader", new(25), nil); err != nil || len(page) != 25 || trips.Load() != 3 {
 			t.Errorf("%d articles in %d round trips, %v, want 25 in 3", len(page), trips.Load(), err)
 		}
 	})

@@ -22,13 +22,13 @@ func TestRemovalsWithoutAReasonAreListed(t *testing.T) {
 		}
 		want := func(what string, wanted ...int) {
 			t.Helper()
-			edges, _, err := s.Walk(s.ctx, lists.Unexplained(), site.PageRequest{})
+			edges, _, err := s.Lists.Walk(s.ctx, lists.Unexplained(), site.PageRequest{})
 			var got []int
 			for _, e := range edges {
 				got = append(got, slices.Index(ids, e.ID)+1)
 			}
 			slices.Sort(got)
-			n := require.Value(s.Count(s.ctx, lists.Unexplained()))(t)
+			n := require.Value(s.Lists.Count(s.ctx, lists.Unexplained()))(t)
 			if err != nil || !slices.Equal(got, wanted) || n != len(wanted) {
 				t.Errorf("%s: %v without a reason, %d counted, %v, want %v", what, got, n, err, wanted)
 			}
@@ -64,12 +64,12 @@ func TestEventsOfReports(t *testing.T) {
 		s.flag(a.ID, "bob", reports.Spam, "")
 		s.flag(a.ID, "bob", reports.Spam, "") // the same: no event
 		s.flag(a.ID, "bob", reports.Abuse, "")
-		require.NoError(t, s.Settle(s.ctx, a.ID, moderator, reports.Settling{Through: 2, State: reports.Dismissed}))
-		require.NoError(t, s.Settle(s.ctx, a.ID, moderator, reports.Settling{Through: 2, State: reports.Dismissed}))
+		require.NoError(t, s.Reports.Settle(s.ctx, a.ID, moderator, reports.Settling{Through: 2, State: reports.Dismissed}))
+		require.NoError(t, s.Reports.Settle(s.ctx, a.ID, moderator, reports.Settling{Through: 2, State: reports.Dismissed}))
 		s.flag(a.ID, "eve", reports.Spam, "")
 		require.Value(s.SettleByDeleting(s.ctx, a.ID, moderator, reports.Settling{Through: 3, State: reports.Acted}))(t)
 		var got []string
-		for _, e := range require.Value(s.Events(s.ctx, nil, nil, nil))(t).Edges[2:] {
+		for _, e := range require.Value(s.Log.Events(s.ctx, nil, nil, nil))(t).Edges[2:] {
 			by := "unknown"
 			if e.Node.By != nil {
 				by = string(e.Node.By.Name)

@@ -131,7 +131,7 @@ func TestUpgradeWaitsForOlderProcesses(t *testing.T) {
 	left.Store(100)
 	ctx, stop := context.WithCancel(s.ctx)
 	ended := make(chan struct{})
-	go func() { s.Listen(ctx, func(error) {}); close(ended) }()
+	go func() { s.Live.Listen(ctx, func(error) {}); close(ended) }()
 	s.awaitProcesses(1)
 	_, err := redisrepo.New(s.ctx, s.server.Client, s.rules, s.grade(&left))
 	if err == nil || !strings.Contains(err.Error(), "the data has layout 8, this program needs 9, and 1 processes of the site still run") || left.Load() != 100 {
@@ -159,7 +159,7 @@ func TestUpgradeGoesOnBesideAStartThatWasFaster(t *testing.T) {
 			}
 			serve := sync.OnceFunc(func() {
 				faster := s.reopened(s.server.Client, nil)
-				go faster.Listen(s.ctx, func(error) {})
+				go faster.Live.Listen(s.ctx, func(error) {})
 				s.awaitProcesses(1)
 			})
 			slower := s.client(redistest.Before(func(commands ...redis.Cmder) {

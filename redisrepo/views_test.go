@@ -23,13 +23,13 @@ func (s *testSite) derived() (all []string) {
 			{By: rankings.RankBy{Formula: rankings.RankHalfLife, HalfLife: &half}}, {By: rankings.RankBy{Formula: rankings.RankGravity}},
 		} {
 			q.Group = group
-			list := require.Value(s.RankedList(q))(s.t)
+			list := require.Value(s.Rankings.RankedList(q))(s.t)
 			var after *string
 			for page, first := range []int{7, 7, 7, 60} {
 				if page == 3 {
 					after = nil
 				}
-				p := require.Value(s.Rank(s.ctx, list, &first, after))(s.t)
+				p := require.Value(s.Rankings.Rank(s.ctx, list, &first, after))(s.t)
 				line := fmt.Sprintf("%+v %s page %d:", q.By.Formula, group, page)
 				for _, e := range p.Edges {
 					line += fmt.Sprintf(" %d=%.0f", e.ID, e.Key)
@@ -60,19 +60,19 @@ func TestReadsHaveWhatTheLogHas(t *testing.T) {
 					}
 				}
 				write(200)
-				require.NoError(t, s.CatchUpAll(s.ctx))
+				require.NoError(t, s.Views.CatchUpAll(s.ctx))
 				write(100)
 				if name != "" {
 					s.do(refusals[name].begin)
 				}
 				got := other.derived()
 				if name != "" {
-					if name != "full memory" && other.CatchUp(s.ctx) == nil { // a full one lets a script go on that first removes something
+					if name != "full memory" && other.Views.CatchUp(s.ctx) == nil { // a full one lets a script go on that first removes something
 						t.Error("the log was applied, although Redis refuses writes")
 					}
 					s.do(refusals[name].end)
 				}
-				require.NoError(t, s.CatchUpAll(s.ctx))
+				require.NoError(t, s.Views.CatchUpAll(s.ctx))
 				for i, want := range s.derived() {
 					if got[i] != want {
 						t.Errorf("got  %s\nwant %s", got[i], want)
@@ -100,7 +100,7 @@ func TestProcessesApplyTheLogTogether(t *testing.T) {
 		mine := append([]site.ArticleID{}, ids...)
 		for range 30 {
 			mine = other.disturb(random, mine)
-			if err := other.CatchUpAll(s.ctx); err != nil {
+			if err := other.Views.CatchUpAll(s.ctx); err != nil {
 				t.Error(err)
 			}
 		}
@@ -121,12 +121,12 @@ func TestLogKeepsEventsAndWhatViewsLack(t *testing.T) {
 	if n := length(); n < 501 {
 		t.Errorf("the log has %d entries before any was applied, want at least 501", n)
 	}
-	require.NoError(t, s.CatchUpAll(s.ctx))
+	require.NoError(t, s.Views.CatchUpAll(s.ctx))
 	if n := length(); n < 501 {
 		t.Errorf("the log has %d entries of the last seconds, want at least 501, for those who read it", n)
 	}
 	s.Views.Young = 0
-	require.NoError(t, s.CatchUpAll(s.ctx))
+	require.NoError(t, s.Views.CatchUpAll(s.ctx))
 	if n := length(); n != 20 {
 		t.Errorf("the log has %d entries, want 20", n)
 	}
@@ -134,7 +134,7 @@ func TestLogKeepsEventsAndWhatViewsLack(t *testing.T) {
 	if _, errs := s.Import(s.ctx, []redisrepo.Imported{old(2000, time.Hour, 9), old(2001, time.Hour, 9)}); errs[0] != nil || errs[1] != nil {
 		t.Fatal(errs)
 	}
-	require.NoError(t, s.CatchUpAll(s.ctx))
+	require.NoError(t, s.Views.CatchUpAll(s.ctx))
 	if got := s.story(); got != before {
 		t.Errorf("after an import the feed has %s, want %s", got, before)
 	}
@@ -144,7 +144,7 @@ func TestLogKeepsEventsAndWhatViewsLack(t *testing.T) {
 	for i := range 30 {
 		s.vote(2000, site.UserName(fmt.Sprint("v", i)), up)
 	}
-	require.NoError(t, s.CatchUpAll(s.ctx))
+	require.NoError(t, s.Views.CatchUpAll(s.ctx))
 	if n, hidden := length(), s.do("HGET views: hidden"); n != 20 || hidden != "0" {
 		t.Errorf("the log has %d entries and counts %v that are no events, want 20 and 0", n, hidden)
 	}
@@ -160,7 +160,7 @@ func TestUpgradeHasViewsFollowTheLog(t *testing.T) {
 	for range 100 {
 		ids = s.disturb(random, ids)
 	}
-	require.NoError(t, s.CatchUpAll(s.ctx))
+	require.NoError(t, s.Views.CatchUpAll(s.ctx))
 	s.do("DEL views:")
 	s.do("HSET meta: layout 5")
 	s.do("ZADD top:m:641 7 article:999") // nothing builds it again

@@ -36,7 +36,7 @@ func (s *testSite) shows() (all []string) {
 			if group != "" {
 				l = lists.InGroup(group, order, site.Descending)
 			}
-			for _, id := range require.Value(s.List(s.ctx, l, 1, new(100)))(s.t) {
+			for _, id := range require.Value(s.Lists.List(s.ctx, l, 1, new(100)))(s.t) {
 				a := s.article(id)
 				all = append(all, fmt.Sprintf("%s %d: %v %d-%d %.0f %t", group, order, id, a.Upvotes, a.Downvotes, a.Score, a.IsInteresting))
 			}
@@ -85,7 +85,7 @@ func TestVoidedRingIsAsIfItHadNeverVoted(t *testing.T) {
 			rules := func(r *site.Rules) { r.GroupTop, r.InterestingVotes = true, 5 }
 			never := newSite(t, rules, redisrepo.WithPartitions(partitions))
 			never.withRing(false)
-			require.NoError(t, never.CatchUpAll(never.ctx))
+			require.NoError(t, never.Views.CatchUpAll(never.ctx))
 			want := never.shows()
 
 			s := newSite(t, rules, redisrepo.WithPartitions(partitions))
@@ -101,7 +101,7 @@ func TestVoidedRingIsAsIfItHadNeverVoted(t *testing.T) {
 					_, err := other.void(id, true, ring...)
 					errs = append(errs, err)
 				}
-				return errors.Join(append(errs, other.CatchUpAll(s.ctx))...)
+				return errors.Join(append(errs, other.Views.CatchUpAll(s.ctx))...)
 			}
 			steps := 0
 			for killed := true; killed; steps++ {
@@ -228,7 +228,7 @@ func TestVoteThatDoesNotCountStaysOut(t *testing.T) {
 	if got := s.positions("eve", 1, 2) + s.positions("bob", 1, 2); got != "0++0" {
 		t.Errorf("positions = %s, want 0++0", got)
 	}
-	found := require.Value(s.OfArticles(s.ctx, "eve", []*site.Article{s.article(1), s.article(2)}))(t)
+	found := require.Value(s.Voids.OfArticles(s.ctx, "eve", []*site.Article{s.article(1), s.article(2)}))(t)
 	if found[1] != nil || found[0] == nil || found[0].Vote != up || found[0].By != moderator.Name || found[0].Reason != "a ring" || !found[0].At.Equal(s.clock.now()) {
 		t.Errorf("eve's votes that do not count: %+v, want that on article:1", found)
 	}
@@ -239,7 +239,7 @@ func TestVoteThatDoesNotCountStaysOut(t *testing.T) {
 	}
 	s.wantClean()
 	kinds := ""
-	entries, _, err := s.ModerationLog(s.ctx, site.PageRequest{})
+	entries, _, err := s.Log.ModerationLog(s.ctx, site.PageRequest{})
 	for _, e := range entries {
 		kinds += fmt.Sprintf("%s by %s: %s; ", e.Kind, e.By, site.Value(e.Reason))
 	}
@@ -338,7 +338,7 @@ func TestVoidedVotesLeavePastFrontPages(t *testing.T) {
 	s.vote(1, "eve", up)
 	s.clock.advance(time.Hour)
 	require.Value(s.void(1, true, "eve"))(t)
-	page := require.Value(s.FrontPage(s.ctx, s.clock.now().Truncate(time.Hour)))(t)
+	page := require.Value(s.Rankings.FrontPage(s.ctx, s.clock.now().Truncate(time.Hour)))(t)
 	if got := frontText(page); !strings.Contains(got, "1") || page.Places[0].ID != 1 {
 		t.Errorf("the front page is %s, want article:1 first, as it was", got)
 	}
@@ -404,7 +404,7 @@ func TestVotersAreListed(t *testing.T) {
 		got, last := map[string]string{}, ""
 		var after *string
 		for {
-			page, info, err := s.Voters(s.ctx, article, direction, &size, after)
+			page, info, err := s.Voids.Voters(s.ctx, article, direction, &size, after)
 			require.NoError(t, err)
 			for _, v := range page {
 				at := "unknown"
@@ -437,7 +437,7 @@ func TestVotersAreListed(t *testing.T) {
 		after     string
 		want      string
 	}{{new(none), 1, "", "INVALID direction"}, {nil, 101, "", "INVALID first"}, {nil, 1, "x", "INVALID after"}, {nil, 1, site.EncodeCursor("voters 2", "bob"), "INVALID after"}} {
-		_, _, err := s.Voters(s.ctx, article, tt.direction, &tt.first, &tt.after)
+		_, _, err := s.Voids.Voters(s.ctx, article, tt.direction, &tt.first, &tt.after)
 		wantRefused(t, err, tt.want)
 	}
 }
@@ -470,13 +470,13 @@ func TestWatchersSeeThatTheirVoteIsOut(t *testing.T) {
 	s.post("alice")
 	s.vote(1, "eve", up)
 	other := s.reopened(s.client(), nil)
-	watch := require.Value(s.WatchArticles(s.ctx, []site.ArticleID{1}))(t)
+	watch := require.Value(s.Live.WatchArticles(s.ctx, []site.ArticleID{1}))(t)
 	_ = watch
 	l.pass()
 	for _, takesOut := range []bool{true, false} {
 		require.Value(other.void(1, takesOut, "eve"))(t)
 		require.Eventually(t, "the vote", func() bool {
-			vote := require.Value(s.WatchedVote(s.ctx, "eve", s.article(1)))(t)
+			vote := require.Value(s.Live.WatchedVote(s.ctx, "eve", s.article(1)))(t)
 			return vote != nil && (*vote == none) == takesOut
 		})
 	}

@@ -86,7 +86,7 @@ func TestVoteSetsThePosition(t *testing.T) {
 			s.list(best("go"))
 			for _, c := range tt.casts {
 				s.clock.set(c.after)
-				if can := s.CanVote(c.voter, a); can != (c.refused == "" && (s.rules.PosterVotes || c.voter != "alice")) {
+				if can := s.Articles.CanVote(c.voter, a); can != (c.refused == "" && (s.rules.PosterVotes || c.voter != "alice")) {
 					t.Errorf("CanVote(%s) after %v = %t, want %t", c.voter, c.after, can, !can)
 				}
 				result, err := s.Vote(s.ctx, a.ID, c.voter, c.vote, "")
@@ -149,7 +149,7 @@ func TestVoteRefusesMissingArticlesAndInvalidPositions(t *testing.T) {
 	wantRefused(t, err, "NOT_FOUND article")
 	_, err = s.Regroup(s.ctx, 1, site.Actor{Name: "bob"}, []string{"go"}, nil)
 	wantRefused(t, err, "NOT_FOUND article")
-	articles, errs := s.ArticlesByID(s.ctx, []site.ArticleID{1})
+	articles, errs := s.Articles.ArticlesByID(s.ctx, []site.ArticleID{1})
 	if articles[0] != nil {
 		t.Errorf("ArticlesByID = %v, want nil", articles[0])
 	}
@@ -226,7 +226,7 @@ func TestArticleKeepsItsPosterVotesRule(t *testing.T) {
 	if a := not.vote(old.ID, "alice", none).Article; a.Votes != 1 {
 		t.Errorf("votes of an article posted while posters counted = %d, want bob's 1", a.Votes)
 	}
-	if !not.CanVote("alice", old) {
+	if !not.Articles.CanVote("alice", old) {
 		t.Error("CanVote of a poster whose vote counts = false, want true")
 	}
 	counting.vote(young.ID, "bob", up)
@@ -235,7 +235,7 @@ func TestArticleKeepsItsPosterVotesRule(t *testing.T) {
 	if a := counting.vote(young.ID, "alice", up).Article; a.Votes != 1 {
 		t.Errorf("votes of an article posted while posters did not count = %d, want bob's 1", a.Votes)
 	}
-	if counting.CanVote("alice", young) {
+	if counting.Articles.CanVote("alice", young) {
 		t.Error("CanVote of a poster whose vote does not count = true, want false")
 	}
 	counting.wantClean()
@@ -272,7 +272,7 @@ func TestInterestingFollowsTheVotes(t *testing.T) {
 	want(2, false, other.ID)
 
 	s.wantCounts("go 1")
-	if counts, err := s.ArticleCounts(s.ctx, []site.GroupName{"interesting"}); err != nil || counts[0] != 1 {
+	if counts, err := s.Articles.ArticleCounts(s.ctx, []site.GroupName{"interesting"}); err != nil || counts[0] != 1 {
 		t.Errorf("ArticleCounts = %v, %v, want 1", counts, err)
 	}
 }

@@ -26,7 +26,7 @@ func withWebhooks(t *testing.T) redisrepo.Option {
 
 func (s *testSite) addWebhook(address string) *webhooks.Endpoint {
 	s.t.Helper()
-	e, _, err := s.AddWebhook(s.ctx, address, nil, moderator)
+	e, _, err := s.Webhooks.AddWebhook(s.ctx, address, nil, moderator)
 	require.NoError(s.t, err)
 	return e
 }
@@ -104,7 +104,7 @@ func TestLostLeaseIsNotGivenOutAgain(t *testing.T) {
 		t.Fatalf("token %s, %t, %v after %s, want the same number", again, taken, err, lost)
 	}
 	for token, want := range map[string]bool{lost: false, again: true} {
-		if saved := require.Value(s.Save(s.ctx, token, e, webhooks.Progress{Cursor: e.Cursor}))(t); saved != want {
+		if saved := require.Value(s.Webhooks.Save(s.ctx, token, e, webhooks.Progress{Cursor: e.Cursor}))(t); saved != want {
 			t.Errorf("Save with token %s = %t, want %t", token, saved, want)
 		}
 	}
@@ -122,7 +122,7 @@ func TestOldLeaseSavesNothing(t *testing.T) {
 		save := func(token string, e *webhooks.Endpoint, p webhooks.Progress, want bool) {
 			t.Helper()
 			before := s.dump()
-			if saved := require.Value(s.Save(s.ctx, token, e, p))(t); saved != want {
+			if saved := require.Value(s.Webhooks.Save(s.ctx, token, e, p))(t); saved != want {
 				t.Errorf("Save = %t, want %t", saved, want)
 			}
 			if !want {
@@ -135,14 +135,14 @@ func TestOldLeaseSavesNothing(t *testing.T) {
 		require.NoError(t, err)
 		save(old, e, webhooks.Progress{Cursor: "x", Got: []*webhooks.Undelivered{&failed}, Paused: "x"}, false)
 		save(token, e, webhooks.Progress{Cursor: e.Cursor, Changed: []*webhooks.Undelivered{{Number: 2, Body: "{}"}}}, true)
-		changed, _, err := s.ChangeWebhook(s.ctx, e.ID(), webhooks.Change{Paused: new(true)}, moderator)
+		changed, _, err := s.Webhooks.ChangeWebhook(s.ctx, e.ID(), webhooks.Change{Paused: new(true)}, moderator)
 		require.NoError(t, err)
 		save(token, e, webhooks.Progress{Cursor: "x"}, false)
 		save(token, changed, webhooks.Progress{Cursor: changed.Cursor, Got: []*webhooks.Undelivered{&failed}}, true)
-		if left := require.Value(s.ReadUndelivered(s.ctx, e))(t); len(left) != 1 || left[0].Number != 2 {
+		if left := require.Value(s.Webhooks.ReadUndelivered(s.ctx, e))(t); len(left) != 1 || left[0].Number != 2 {
 			t.Errorf("undelivered = %v, want the second", left)
 		}
-		require.NoError(t, s.RemoveWebhook(s.ctx, e.ID(), moderator))
+		require.NoError(t, s.Webhooks.RemoveWebhook(s.ctx, e.ID(), moderator))
 		save(token, changed, webhooks.Progress{Cursor: "x"}, false)
 	})
 }
@@ -154,19 +154,22 @@ func webhookCalls(s *testSite) map[string]func() error {
 	token, _, err := l.Take(s.ctx)
 	require.NoError(s.t, err)
 	undelivered := []*webhooks.Undelivered{{Number: 1, Body: "{}"}}
-	require.Value(s.Save(s.ctx, token, e, webhooks.Progress{Cursor: e.Cursor, Changed: undelivered}))(s.t)
+	require.Value(s.Webhooks.Save(s.ctx, token, e, webhooks.Progress{Cursor: e.Cursor, Changed: undelivered}))(s.t)
 	return map[string]func() error{
 		"change": func() error {
-			_, _, err := s.ChangeWebhook(s.ctx, e.ID(), webhooks.Change{URL: new("https://example.com/"), Paused: new(true), Drop: true}, moderator)
+			_, _, err := s.Webhooks.ChangeWebhook(s.ctx, e.ID(), webhooks.Change{URL: new("https://example.com/"), Paused: new(true), Drop: true}, moderator)
 			return err
 		},
-		"remove": func() error { return s.RemoveWebhook(s.ctx, e.ID(), moderator) },
+		"remove": func() error { return s.Webhooks.RemoveWebhook(s.ctx, e.ID(), moderator) },
 		"save": func() error {
-			_, err := s.Save(s.ctx, token, e, webhooks.Progress{Cursor: "x", Got: undelivered, Changed: []*webhooks.Undelivered{{Number: 2}}, Paused: "x"})
+			_, err := s.Webhooks.Save(s.ctx, token, e, webhooks.Progress{Cursor: "x", Got: undelivered, Changed: []*webhooks.Undelivered{{Number: 2}}, Paused: "x"})
 			return err
 		},
 		"take the lease": func() error { _, _, err := l.Take(s.ctx); return err },
-		"add":            func() error { _, _, err := s.AddWebhook(s.ctx, "https://example.net/", nil, moderator); return err },
+		"add": func() error {
+			_, _, err := s.Webhooks.AddWebhook(s.ctx, "https://example.net/", nil, moderator)
+			return err
+		},
 	}
 }
 

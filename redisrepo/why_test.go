@@ -46,13 +46,13 @@ func TestModeratorsSayWhyTheyDelete(t *testing.T) {
 			}
 		}
 		var told []string
-		for _, e := range require.Value(s.Events(s.ctx, nil, []events.EventKind{events.EventDeleted}, nil))(t).Edges {
+		for _, e := range require.Value(s.Log.Events(s.ctx, nil, []events.EventKind{events.EventDeleted}, nil))(t).Edges {
 			told = append(told, fmt.Sprint(e.Node.Revision, e.Node.Score == a.Score, e.Node.Why))
 		}
 		if want := fmt.Sprint([]string{"2 true <nil>", "3 true &{illegal  }", "4 true &" + fmt.Sprint(spam)}); fmt.Sprint(told) != want {
 			t.Errorf("events = %v, want %v", told, want)
 		}
-		log, _, err := s.ModerationLog(s.ctx, site.PageRequest{First: new(1)})
+		log, _, err := s.Log.ModerationLog(s.ctx, site.PageRequest{First: new(1)})
 		if err != nil || *log[0].Ground != spam.Ground || *log[0].Basis != spam.Basis || *log[0].Reason != spam.Reason {
 			t.Errorf("log = %+v, %v", log, err)
 		}
@@ -87,7 +87,7 @@ func TestModeratorsSayWhyTheyChangeArticles(t *testing.T) {
 	want(require.Value(s.Delete(s.ctx, a.ID, moderator, site.Why{}))(t), "")
 	_, err := s.RegroupFor(s.ctx, a.ID, moderator, []string{"x"}, nil, site.Why{Ground: "spite", Basis: string(make([]byte, 201)), Reason: "a\nb"})
 	wantRefused(t, err, "TOO_LONG basis", "INVALID reason", "INVALID ground")
-	page := require.Value(s.Events(s.ctx, nil, nil, nil))(t)
+	page := require.Value(s.Log.Events(s.ctx, nil, nil, nil))(t)
 	told := map[string]int{}
 	for _, e := range page.Edges {
 		if e.Node.Why != nil {

@@ -114,16 +114,16 @@ func TestWhichAddressesEndpointsHave(t *testing.T) {
 		"https:example.org": false, "ftp://example.org/": false, "": false, "events": false, "https://10.0.0.5:9000/": false, "http://10.0.0.5:9001/": false, "https://[::1]/": false,
 		"https://127.0.0.1/": false, "https://１２７.０.０.１/": false, "https://[fe80::1%25eth0]/": false, "https://exa mple.org/": false, "https://example.org/" + strings.Repeat("x", 2000): false,
 	} {
-		_, _, err := repo.AddWebhook(t.Context(), address, nil, moderator)
+		_, _, err := repo.Webhooks.AddWebhook(t.Context(), address, nil, moderator)
 		var refusal site.Refusal
 		if err != nil && (!errors.As(err, &refusal) || refusal[0].Field[0] != "url") || (err == nil) != ok {
 			t.Errorf("%q: %v, want it accepted: %v", address, err, ok)
 		}
 	}
-	if _, _, err := repo.AddWebhook(t.Context(), "https://example.org/events", nil, moderator); err == nil || !strings.Contains(err.Error(), "has this address") {
+	if _, _, err := repo.Webhooks.AddWebhook(t.Context(), "https://example.org/events", nil, moderator); err == nil || !strings.Contains(err.Error(), "has this address") {
 		t.Errorf("the same address again: %v", err)
 	}
-	if _, _, err := repo.AddWebhook(t.Context(), "https://example.com/", nil, site.Actor{Name: "alice"}); err == nil || !strings.Contains(err.Error(), "for moderators") {
+	if _, _, err := repo.Webhooks.AddWebhook(t.Context(), "https://example.com/", nil, site.Actor{Name: "alice"}); err == nil || !strings.Contains(err.Error(), "for moderators") {
 		t.Errorf("by a user: %v", err)
 	}
 }

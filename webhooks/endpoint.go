@@ -53,13 +53,13 @@ type endpoint struct {
 // deliver delivers to an endpoint until ctx ends, it is paused or changed, or the lease is lost.
 func (h *holding) deliver(ctx context.Context, e *webhooks.Endpoint) (err error) {
 	d := &endpoint{holding: h, Endpoint: e}
-	if d.waiting, err = h.repo.ReadUndelivered(ctx, e); err != nil {
+	if d.waiting, err = h.repo.Webhooks.ReadUndelivered(ctx, e); err != nil {
 		return err
 	}
 	if len(d.waiting) > 0 {
 		d.number = d.waiting[len(d.waiting)-1].Number
 	}
-	if d.idOf, err = h.repo.MessageIDs(ctx); err != nil {
+	if d.idOf, err = h.repo.Webhooks.MessageIDs(ctx); err != nil {
 		return err
 	}
 	for ctx.Err() == nil {
@@ -76,7 +76,7 @@ func (h *holding) deliver(ctx context.Context, e *webhooks.Endpoint) (err error)
 
 // pause is how long it is until there may be something to send: shorter than usual if an event is due before.
 func (d *endpoint) pause() time.Duration {
-	pause, now := d.o.Pause, d.repo.Now().UnixMilli()
+	pause, now := d.o.Pause, d.repo.Store.Now().UnixMilli()
 	for _, u := range d.waiting {
 		if until := time.Duration(u.Next-now) * time.Millisecond; until > 0 {
 			pause = min(pause, until)
@@ -97,7 +97,7 @@ func (d *endpoint) round(ctx context.Context) (sent int, goOn bool, err error) {
 		}
 	}
 	all := slices.Concat(d.waiting, fresh)
-	isProbe := isFull && d.repo.Now().Sub(d.tried) >= probePause
+	isProbe := isFull && d.repo.Store.Now().Sub(d.tried) >= probePause
 	chains := d.chains(all, isProbe)
 	if isFull && len(chains) == 0 && d.refusesSome() {
 		p.Paused = fmt.Sprintf("%d events wait to be sent again, although it accepts others: %s", len(d.waiting), d.Error)
@@ -133,7 +133,7 @@ func (d *endpoint) round(ctx context.Context) (sent int, goOn bool, err error) {
 	}
 	saving, stop := context.WithTimeout(context.WithoutCancel(ctx), saveTime) // also of a delivery that ends
 	defer stop()
-	saved, err := d.repo.Save(saving, d.token, d.Endpoint, p)
+	saved, err := d.repo.Webhooks.Save(saving, d.token, d.Endpoint, p)
 	if err != nil || !saved {
 		return 0, false, err
 	}
@@ -146,7 +146,7 @@ func (d *endpoint) round(ctx context.Context) (sent int, goOn bool, err error) {
 		d.accepts = d.number
 	}
 	if len(results) > 0 {
-		d.tried = d.repo.Now()
+		d.tried = d.repo.Store.Now()
 	}
 	return len(results), p.Paused == "", nil
 }
@@ -235,21 +235,21 @@ func (r *reading) add(id string, article site.ArticleID, body string) {
 
 // page reads up to count events after a cursor. If the feed no longer has them, it pauses the endpoint.
 func (r *reading) page(ctx context.Context, after string, count int) (events.EventPage, error) {
-	page, err := r.repo.Events(ctx, &after, r.Kinds, &count)
+	page, err := r.repo.Log.Events(ctx, &after, r.Kinds, &count)
 	var expired *events.ExpiredError
 	if errors.As(err, &expired) {
-		id, body := gap(r.Name, expired, r.repo.Now())
+		id, body := gap(r.Name, expired, r.repo.Store.Now())
 		r.add(id, 0, body)
 		r.Progress.Cursor, r.Progress.Held = events.EncodeFeed(nil), nil
 		r.Progress.Paused = "events were lost: the change feed no longer has them"
 		return page, nil
 	}
 	if err == nil && page.Gap {
-		kept := r.repo.Now()
+		kept := r.repo.Store.Now()
 		if len(page.Edges) > 0 {
 			kept = page.Edges[0].Node.At
 		}
-		id, body := gap(r.Name, &events.ExpiredError{KeptFrom: kept}, r.repo.Now())
+		id, body := gap(r.Name, &events.ExpiredError{KeptFrom: kept}, r.repo.Store.Now())
 		r.add(id, 0, body)
 	}
 	return page, err
@@ -285,7 +285,7 @@ func (r *reading) goOn(ctx context.Context, article site.ArticleID) error {
 // chains returns which of all events can be sent now, by article: an article whose first event has to wait has none. A probe has
 // one at least.
 func (d *endpoint) chains(all []*webhooks.Undelivered, isProbe bool) (chains [][]*webhooks.Undelivered) {
-	now := d.repo.Now().UnixMilli()
+	now := d.repo.Store.Now().UnixMilli()
 	index := map[site.ArticleID]int{} // -1: it has to wait
 	taken := 0
 	for _, u := range all {
@@ -353,7 +353,7 @@ func (d *endpoint) failed(u *webhooks.Undelivered, r result, reason string) stri
 	if r.gone {
 		return "the endpoint answered 410: it wants no more events"
 	}
-	if u.Next > d.repo.Now().UnixMilli() { // a probe
+	if u.Next > d.repo.Store.Now().UnixMilli() { // a probe
 		return reason
 	}
 	u.Tries++
@@ -363,6 +363,6 @@ func (d *endpoint) failed(u *webhooks.Undelivered, r result, reason string) stri
 	}
 	pause := retries[u.Tries-1]
 	pause += time.Duration((rand.Float64()*2 - 1) * float64(pause) / 10) // #nosec G404 -- so that not all come at one moment
-	u.Next = d.repo.Now().Add(max(pause, r.after)).UnixMilli()
+	u.Next = d.repo.Store.Now().Add(max(pause, r.after)).UnixMilli()
 	return reason
 }

@@ -55,7 +55,7 @@ func New(repo *redisrepo.Repo, o Options) *Sender {
 // Follow delivers events until ctx ends, while the process has the lease. Any number of processes may call it. On a site
 // that cannot have webhooks it returns at once. report is called with errors of the store.
 func (s *Sender) Follow(ctx context.Context, report func(error)) {
-	if !s.repo.HasWebhooks() {
+	if !s.repo.Webhooks.HasWebhooks() {
 		return
 	}
 	for ctx.Err() == nil {
@@ -68,7 +68,7 @@ func (s *Sender) Follow(ctx context.Context, report func(error)) {
 
 // hold takes the lease, if there are endpoints, and delivers until it has lost it, or there are none.
 func (s *Sender) hold(ctx context.Context, report func(error)) error {
-	if all, err := s.repo.Endpoints(ctx); err != nil || len(all) == 0 {
+	if all, err := s.repo.Webhooks.Endpoints(ctx); err != nil || len(all) == 0 {
 		return err
 	}
 	token, taken, err := s.repo.Lease.Take(ctx)
@@ -79,7 +79,7 @@ func (s *Sender) hold(ctx context.Context, report func(error)) error {
 	defer h.end(ctx)
 	until := time.Now().Add(lease.Duration)
 	for ctx.Err() == nil {
-		all, err := s.repo.Endpoints(ctx)
+		all, err := s.repo.Webhooks.Endpoints(ctx)
 		if err == nil {
 			h.follow(ctx, all)
 			if len(all) == 0 {

@@ -69,7 +69,7 @@ func (f *fixture) open(client redis.UniversalClient) *redisrepo.Repo {
 // add adds the receiver as an endpoint.
 func (f *fixture) add(kinds ...events.EventKind) *stored.Endpoint {
 	f.t.Helper()
-	e, secret, err := f.AddWebhook(f.t.Context(), f.receiver.URL+"/events", kinds, moderator)
+	e, secret, err := f.Webhooks.AddWebhook(f.t.Context(), f.receiver.URL+"/events", kinds, moderator)
 	require.NoError(f.t, err)
 	f.receiver.secrets(secret)
 	return e
@@ -103,19 +103,19 @@ func (f *fixture) vote(id site.ArticleID, user string) {
 
 func (f *fixture) change(e *stored.Endpoint, change stored.Change) (secret string) {
 	f.t.Helper()
-	_, secret, err := f.ChangeWebhook(f.t.Context(), e.ID(), change, moderator)
+	_, secret, err := f.Webhooks.ChangeWebhook(f.t.Context(), e.ID(), change, moderator)
 	require.NoError(f.t, err)
 	return secret
 }
 
 func (f *fixture) endpoint() *stored.Endpoint {
 	f.t.Helper()
-	return require.Value(f.AllWebhooks(f.t.Context(), moderator))(f.t)[0]
+	return require.Value(f.Webhooks.AllWebhooks(f.t.Context(), moderator))(f.t)[0]
 }
 
 func (f *fixture) read(id site.ArticleID) *site.Article {
 	f.t.Helper()
-	articles, errs := f.ArticlesByID(f.t.Context(), []site.ArticleID{id})
+	articles, errs := f.Articles.ArticlesByID(f.t.Context(), []site.ArticleID{id})
 	require.NoError(f.t, errs[0])
 	return articles[0]
 }
@@ -282,7 +282,7 @@ func TestFailedEventsAreSentAgain(t *testing.T) {
 	f.vote(other, "bob")
 	f.await(1)
 	require.Eventually(t, "the failed event to be saved", func() bool { return f.endpoint().Undelivered == 2 })
-	failed := require.Value(f.ReadUndelivered(t.Context(), e))(t)
+	failed := require.Value(f.Webhooks.ReadUndelivered(t.Context(), e))(t)
 	if failed[0].Tries != 1 || failed[1].Tries != 0 {
 		t.Fatalf("tries = %d, %d, want 1 and 0", failed[0].Tries, failed[1].Tries)
 	}
@@ -290,13 +290,13 @@ func TestFailedEventsAreSentAgain(t *testing.T) {
 	f.await(2)
 	var pauses []time.Duration
 	for tries := 1; tries < 17; tries++ {
-		next := require.Value(f.ReadUndelivered(t.Context(), e))(t)[0].Next
-		pause := time.UnixMilli(next).Sub(f.Now())
+		next := require.Value(f.Webhooks.ReadUndelivered(t.Context(), e))(t)[0].Next
+		pause := time.UnixMilli(next).Sub(f.Store.Now())
 		pauses = append(pauses, pause)
 		f.clock.Add(int64(pause/time.Second) + 1)
 		require.Eventually(t, fmt.Sprint("try ", tries+1), func() bool { return f.receiver.triesOf(failed[0].ID) == tries+1 })
 		require.Eventually(t, "its result", func() bool {
-			u := require.Value(f.ReadUndelivered(t.Context(), e))(t)[0]
+			u := require.Value(f.Webhooks.ReadUndelivered(t.Context(), e))(t)[0]
 			return u.Tries == tries+1 || f.endpoint().Paused != ""
 		})
 	}
@@ -400,7 +400,7 @@ func TestEndpointWhoseEventsCannotWait(t *testing.T) {
 	}
 	require.Eventually(t, "the limit", func() bool { return f.endpoint().Undelivered >= 20 })
 	f.post("another")
-	tried := f.receiver.triesOf(require.Value(f.ReadUndelivered(t.Context(), e))(t)[0].ID)
+	tried := f.receiver.triesOf(require.Value(f.Webhooks.ReadUndelivered(t.Context(), e))(t)[0].ID)
 	f.refuses()
 	f.clock.Add(90)
 	if all := f.await(26); tried == 0 || f.endpoint().Paused != "" {
@@ -446,10 +446,10 @@ func TestRandomFailuresKeepNothingBackForLong(t *testing.T) {
 	f.follow(f.Repo)
 	events := len(ids) * (rounds + 1)
 	isTried := func() bool {
-		undelivered := require.Value(f.ReadUndelivered(t.Context(), e))(t)
+		undelivered := require.Value(f.Webhooks.ReadUndelivered(t.Context(), e))(t)
 		seen := map[site.ArticleID]bool{}
 		for _, u := range undelivered {
-			if !seen[u.Article] && u.Next <= f.Now().UnixMilli() {
+			if !seen[u.Article] && u.Next <= f.Store.Now().UnixMilli() {
 				return false
 			}
 			seen[u.Article] = true
@@ -482,8 +482,8 @@ func TestAnswersOfEndpoints(t *testing.T) {
 			f.follow(f.Repo)
 			f.post("one")
 			require.Eventually(t, "the failure", func() bool { return f.endpoint().Undelivered == 1 })
-			u := require.Value(f.ReadUndelivered(t.Context(), e))(t)[0]
-			if pause := time.UnixMilli(u.Next).Sub(f.Now()); pause < want*9/10-time.Second || pause > want*11/10+time.Second || f.receiver.triesOf(u.ID) != 1 {
+			u := require.Value(f.Webhooks.ReadUndelivered(t.Context(), e))(t)[0]
+			if pause := time.UnixMilli(u.Next).Sub(f.Store.Now()); pause < want*9/10-time.Second || pause > want*11/10+time.Second || f.receiver.triesOf(u.ID) != 1 {
 				t.Errorf("pause = %v after %d tries, want %v after 1", pause, f.receiver.triesOf(u.ID), want)
 			}
 		})
@@ -506,7 +506,7 @@ func TestEndpointLearnsWhatItHasMissed(t *testing.T) {
 	for i := range 700 {
 		f.vote(id, fmt.Sprint("user", i))
 	}
-	require.NoError(t, f.server.Client.XTrimMaxLen(t.Context(), f.Partitions[0].Events(), 100).Err())
+	require.NoError(t, f.server.Client.XTrimMaxLen(t.Context(), f.Store.Partitions[0].Events(), 100).Err())
 	f.follow(f.Repo)
 	f.change(e, stored.Change{Paused: new(false)})
 	require.Eventually(t, "the pause", func() bool { return strings.HasPrefix(f.endpoint().Paused, "events were lost") })
@@ -529,7 +529,7 @@ func TestEndpointLearnsWhatTheStoreHasLost(t *testing.T) {
 	f.vote(id, "bob")
 	f.await(2)
 	stop()
-	log := f.Partitions[0].Events()
+	log := f.Store.Partitions[0].Events()
 	last := require.Value(f.server.Client.XRevRangeN(t.Context(), log, "+", "-", 1).Result())(t)[0].ID
 	require.NoError(t, f.server.Client.XDel(t.Context(), log, last).Err())
 	f.vote(id, "carol")
@@ -548,7 +548,7 @@ func TestEndpointLearnsWhatTheStoreHasLost(t *testing.T) {
 func TestSecretsAreReplaced(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, nil)
-	e, first, err := f.AddWebhook(t.Context(), f.receiver.URL+"/events", nil, moderator)
+	e, first, err := f.Webhooks.AddWebhook(t.Context(), f.receiver.URL+"/events", nil, moderator)
 	require.NoError(t, err)
 	delivered := func(n int, secrets ...string) {
 		t.Helper()
@@ -563,7 +563,7 @@ func TestSecretsAreReplaced(t *testing.T) {
 	delivered(2, first, second)
 	f.clock.Add(24*60*60 + 1)
 	delivered(3, second)
-	for field, value := range f.server.Client.HGetAll(t.Context(), f.Partitions[0].Webhook(e.Name)).Val() {
+	for field, value := range f.server.Client.HGetAll(t.Context(), f.Store.Partitions[0].Webhook(e.Name)).Val() {
 		if strings.Contains(value, strings.TrimPrefix(second, "whsec_")) {
 			t.Errorf("%s has the secret", field)
 		}

@@ -47,7 +47,7 @@ func (s *Sender) try(ctx context.Context, e *webhooks.Endpoint, u *webhooks.Unde
 	if err != nil {
 		return result{err: err.Error()}
 	}
-	now := strconv.FormatInt(s.repo.Now().Unix(), 10)
+	now := strconv.FormatInt(s.repo.Store.Now().Unix(), 10)
 	for name, value := range map[string]string{
 		"Content-Type": "application/json", "User-Agent": "Frontpage",
 		"Webhook-Id": u.ID, "Webhook-Timestamp": now, "Webhook-Signature": sign(e.Secrets, u.ID, now, u.Body),
@@ -67,7 +67,7 @@ func (s *Sender) try(ctx context.Context, e *webhooks.Endpoint, u *webhooks.Unde
 		return result{gone: true, err: res.Status}
 	default:
 		slow := code == http.StatusTooManyRequests || code == http.StatusBadGateway || code == http.StatusGatewayTimeout
-		return result{slow: slow, after: retryAfter(res.Header.Get("Retry-After"), s.repo.Now()), err: res.Status}
+		return result{slow: slow, after: retryAfter(res.Header.Get("Retry-After"), s.repo.Store.Now()), err: res.Status}
 	}
 }
 

@@ -40,7 +40,7 @@ func TestImportedArticlesRankByVotesAndTime(t *testing.T) {
 	listing := lists.InGroup("example.com", site.ByScore, site.Descending)
 	size := 100
 	for page := range 25 {
-		ids := require.Value(s.List(t.Context(), listing, page+1, &size))(t)
+		ids := require.Value(s.Lists.List(t.Context(), listing, page+1, &size))(t)
 		for i, r := range ranked[page*size:][:size] {
 			if len(ids) != size || ids[i].String() != "article:"+r[0] {
 				t.Fatalf("rank %d is not article:%s; page = %v", page*size+i, r[0], ids)

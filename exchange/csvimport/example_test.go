@@ -33,7 +33,7 @@ func ExampleRun() {
 	summary, err := csvimport.Run(ctx, repo, file, csvimport.Options{GroupByHost: true, Report: os.Stdout})
 	fmt.Println(summary.Added, summary.Refused, err)
 
-	articles, errs := repo.ArticlesByID(ctx, []site.ArticleID{1})
+	articles, errs := repo.Articles.ArticlesByID(ctx, []site.ArticleID{1})
 	fmt.Println(articles[0].Title, articles[0].Votes, articles[0].Groups, errs[0])
 	// Output:
 	// line 3: votes: "many" is not a whole number

@@ -104,7 +104,7 @@ func wantReport(t *testing.T, report string, sum csvimport.Summary, lines int) {
 func (s testSite) all(t *testing.T) []*site.Article {
 	t.Helper()
 	size := site.MaxPageSize
-	ids := require.Value(s.List(t.Context(), lists.AllArticles(site.ByTime, site.Ascending), 1, &size))(t)
+	ids := require.Value(s.Lists.List(t.Context(), lists.AllArticles(site.ByTime, site.Ascending), 1, &size))(t)
 	articles := make([]*site.Article, len(ids))
 	for i, id := range ids {
 		articles[i] = s.article(t, id)

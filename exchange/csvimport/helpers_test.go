@@ -50,7 +50,7 @@ func (s testSite) imports(t *testing.T, file string, o csvimport.Options) (csvim
 
 func (s testSite) article(t *testing.T, id site.ArticleID) *site.Article {
 	t.Helper()
-	articles, errs := s.ArticlesByID(t.Context(), []site.ArticleID{id})
+	articles, errs := s.Articles.ArticlesByID(t.Context(), []site.ArticleID{id})
 	require.NoError(t, errs[0])
 	return articles[0]
 }

@@ -151,7 +151,7 @@ func (im *importer) flush(ctx context.Context, batch []row) error {
 		}
 	}
 	added, errs := im.repo.Import(ctx, articles)
-	_ = im.repo.CatchUp(ctx) // what cannot be applied now, a server or a read will
+	_ = im.repo.Views.CatchUp(ctx) // what cannot be applied now, a server or a read will
 	var fault error
 	for _, r := range batch {
 		im.sum.Read++

@@ -24,7 +24,7 @@ var articles string
 //
 // Processes that fill one site at the same time share the work: their counts add up to the number of articles.
 func Fill(ctx context.Context, repo *redisrepo.Repo) (int, error) {
-	count, err := repo.Count(ctx, lists.AllArticles(site.ByTime, site.Descending))
+	count, err := repo.Lists.Count(ctx, lists.AllArticles(site.ByTime, site.Descending))
 	if err != nil || count > 0 {
 		return 0, err
 	}

@@ -35,7 +35,7 @@ func TestAnEmptySiteGetsAllArticles(t *testing.T) {
 	}
 	links := make(map[string]site.ArticleID)
 	for _, a := range articles {
-		if !s.CanVote("visitor", a) {
+		if !s.Articles.CanVote("visitor", a) {
 			t.Errorf("%v: voting ended at %v", a.ID, a.VotingEndsAt)
 		}
 		if len(a.Groups) < 1 || len(a.Groups) > 3 {
@@ -59,11 +59,11 @@ func TestAnEmptySiteGetsAllArticles(t *testing.T) {
 		links[page] = a.ID
 	}
 
-	groups, err := s.GroupCount(t.Context(), lists.GroupList{})
+	groups, err := s.Lists.GroupCount(t.Context(), lists.GroupList{})
 	if err != nil || groups < 8 {
 		t.Errorf("groups = %d, %v, want at least 8", groups, err)
 	}
-	interesting, err := s.Count(t.Context(), lists.InGroup("interesting", site.ByScore, site.Descending))
+	interesting, err := s.Lists.Count(t.Context(), lists.InGroup("interesting", site.ByScore, site.Descending))
 	if err != nil || interesting < 6 || interesting > 10 {
 		t.Errorf("interesting articles = %d, %v, want 6 to 10", interesting, err)
 	}
@@ -212,8 +212,8 @@ func (s testSite) fill(t *testing.T, want int) {
 func (s testSite) list(t *testing.T, order site.Order) []*site.Article {
 	t.Helper()
 	size := site.MaxPageSize
-	ids := require.Value(s.List(t.Context(), lists.AllArticles(order, site.Descending), 1, &size))(t)
-	articles, errs := s.ArticlesByID(t.Context(), ids)
+	ids := require.Value(s.Lists.List(t.Context(), lists.AllArticles(order, site.Descending), 1, &size))(t)
+	articles, errs := s.Articles.ArticlesByID(t.Context(), ids)
 	require.NoError(t, errors.Join(errs...))
 	return articles
 }

@@ -97,36 +97,36 @@ func (s testSite) fill(t *testing.T) {
 	posted(s.Edit(ctx, ids[21], mine, redisrepo.Edit{Text: new("a text")}))
 	posted(s.Delete(ctx, ids[21], mine, site.Why{})) // frees its link
 	posted(s.Delete(ctx, ids[3], site.Actor{Name: "poster 3"}, site.Why{}))
-	require.Value(s.Flag(ctx, "reporter 0", ids[4], reports.Duplicate, ""))(t)
+	require.Value(s.Reports.Flag(ctx, "reporter 0", ids[4], reports.Duplicate, ""))(t)
 	posted(s.SettleByDeleting(ctx, ids[4], moderator, reports.Settling{Through: 1, State: reports.Acted, Decision: "deleted"}))
 	posted(s.Delete(ctx, ids[5], moderator, site.Why{}))
 	for i, reason := range []reports.Reason{reports.Spam, reports.Illegal, reports.Other} {
 		for _, id := range ids[8:11] {
-			require.Value(s.Flag(ctx, site.UserName(fmt.Sprint("reporter ", i)), id, reason, "a note\nof two lines <&>"))(t)
+			require.Value(s.Reports.Flag(ctx, site.UserName(fmt.Sprint("reporter ", i)), id, reason, "a note\nof two lines <&>"))(t)
 		}
 	}
-	require.Value(s.Flag(ctx, "reporter 0", ids[8], reports.Abuse, ""))(t) // leaves a gap
-	require.NoError(t, s.Settle(ctx, ids[8], moderator, reports.Settling{Through: 3, State: reports.Dismissed, Decision: "no"}))
-	require.NoError(t, s.Settle(ctx, ids[9], moderator, reports.Settling{Through: 3, State: reports.Acted}))
-	require.Value(s.Notify(ctx, reports.NoticeDraft{Locations: []string{ids[8].String(), ids[11].String()}, Explanation: "This is illegal for some reason.", GoodFaith: true, WithoutContact: true, IdempotencyKey: new("k")}))(t)
+	require.Value(s.Reports.Flag(ctx, "reporter 0", ids[8], reports.Abuse, ""))(t) // leaves a gap
+	require.NoError(t, s.Reports.Settle(ctx, ids[8], moderator, reports.Settling{Through: 3, State: reports.Dismissed, Decision: "no"}))
+	require.NoError(t, s.Reports.Settle(ctx, ids[9], moderator, reports.Settling{Through: 3, State: reports.Acted}))
+	require.Value(s.Reports.Notify(ctx, reports.NoticeDraft{Locations: []string{ids[8].String(), ids[11].String()}, Explanation: "This is illegal for some reason.", GoodFaith: true, WithoutContact: true, IdempotencyKey: new("k")}))(t)
 	posted(s.Undelete(ctx, ids[5], moderator))
 	posted(s.Regroup(ctx, ids[6], moderator, []string{"moved"}, []string{"go"}))
-	require.Value(s.DenyUser(ctx, "eve <&>", nil, site.GroundIllegal, "a \"reason\"", moderator))(t)
-	require.Value(s.DenyUser(ctx, "a user", new(time.Now().Add(time.Hour)), site.GroundRules, "x", moderator))(t)
-	require.Value(s.DenyHost(ctx, "bücher.example", true, true, "x", moderator))(t)
-	require.Value(s.DenyHost(ctx, "ended.example", true, false, "x", moderator))(t)
-	require.Value(s.DenyHost(ctx, "ended.example", false, false, "", moderator))(t)
+	require.Value(s.Denials.DenyUser(ctx, "eve <&>", nil, site.GroundIllegal, "a \"reason\"", moderator))(t)
+	require.Value(s.Denials.DenyUser(ctx, "a user", new(time.Now().Add(time.Hour)), site.GroundRules, "x", moderator))(t)
+	require.Value(s.Denials.DenyHost(ctx, "bücher.example", true, true, "x", moderator))(t)
+	require.Value(s.Denials.DenyHost(ctx, "ended.example", true, false, "x", moderator))(t)
+	require.Value(s.Denials.DenyHost(ctx, "ended.example", false, false, "", moderator))(t)
 	for i := range 250 {
-		require.Value(s.BlockUser(ctx, site.UserName(fmt.Sprint("voter", i%120)), fmt.Sprint("poster ", i%7), true))(t)
+		require.Value(s.Denials.BlockUser(ctx, site.UserName(fmt.Sprint("voter", i%120)), fmt.Sprint("poster ", i%7), true))(t)
 	}
-	require.Value(s.BlockUser(ctx, "voter1", "poster 2", false))(t)
+	require.Value(s.Denials.BlockUser(ctx, "voter1", "poster 2", false))(t)
 	for i := range 250 {
 		name := site.UserName(fmt.Sprint("voter", i%110))
-		require.NoError(t, s.SaveArticle(ctx, name, ids[i%7], true))
-		require.NoError(t, s.FollowTarget(ctx, site.UserName(fmt.Sprint("voter", i%120)), []saved.Target{{User: "poster 1"}, {Group: "go"}}[i%2], true))
+		require.NoError(t, s.Saved.SaveArticle(ctx, name, ids[i%7], true))
+		require.NoError(t, s.Saved.FollowTarget(ctx, site.UserName(fmt.Sprint("voter", i%120)), []saved.Target{{User: "poster 1"}, {Group: "go"}}[i%2], true))
 	}
 	for i := range 3 {
-		require.Value(s.DescribeGroup(ctx, fmt.Sprint("g", i), "All <about> it", []string{"one", "two"}[:i], moderator))(t)
+		require.Value(s.Descriptions.DescribeGroup(ctx, fmt.Sprint("g", i), "All <about> it", []string{"one", "two"}[:i], moderator))(t)
 	}
 	posted(s.Regroup(ctx, ids[7], site.Actor{Name: "poster 2"}, nil, []string{"go", "g1"}))
 	for i, vote := range []site.Vote{site.Up, site.Down, site.Up} {
@@ -153,9 +153,9 @@ func (s testSite) fillKeys(t *testing.T, now time.Time, noticed site.ArticleID) 
 	since[1] = fmt.Sprint(month)
 	require.NoError(t, s.client.HSet(ctx, meta, "cast_since", strings.Join(since, " ")).Err())
 	for i := range 5 {
-		require.Value(s.AccountName(ctx, fmt.Sprint("account ", i), fmt.Sprint("Name ", i)))(t)
+		require.Value(s.Sessions.AccountName(ctx, fmt.Sprint("account ", i), fmt.Sprint("Name ", i)))(t)
 	}
-	require.Value(s.Notify(ctx, reports.NoticeDraft{Locations: []string{noticed.String()}, Explanation: "This is illegal for some reason.", GoodFaith: true,
+	require.Value(s.Reports.Notify(ctx, reports.NoticeDraft{Locations: []string{noticed.String()}, Explanation: "This is illegal for some reason.", GoodFaith: true,
 		Name: new("Zoe"), Email: new("zoe@example.com"), IdempotencyKey: new("l")}))(t)
 	home := s.Store.Partitions[0]
 	require.NoError(t, s.client.HSet(ctx, home.Webhooks(), "hook", "https://example.com/").Err())
@@ -230,7 +230,7 @@ func TestExportAndImportGiveTheSameSite(t *testing.T) {
 				t.Errorf("the second export differs:\n%s", difference(first, second))
 			}
 			for i := range 5 {
-				if name := require.Value(to.AccountName(t.Context(), fmt.Sprint("account ", i), "another"))(t); name != site.UserName(fmt.Sprint("Name ", i)) {
+				if name := require.Value(to.Sessions.AccountName(t.Context(), fmt.Sprint("account ", i), "another"))(t); name != site.UserName(fmt.Sprint("Name ", i)) {
 					t.Errorf("the account %d has the name %s", i, name)
 				}
 			}
@@ -238,32 +238,32 @@ func TestExportAndImportGiveTheSameSite(t *testing.T) {
 				t.Errorf("what a webhook did not get is kept for %v, want 90 minutes", ttl)
 			}
 			for voter, want := range map[site.UserName]int{"a:b0": 1, "a:b1": 1, "a:b2": 0, "voter1": 1, "voter5": 1, "poster 1": 5} { // up, down, own articles
-				votes, _, err := to.CastVotes(t.Context(), voter, nil, nil, nil)
+				votes, _, err := to.Casts.CastVotes(t.Context(), voter, nil, nil, nil)
 				if err != nil || len(votes) != want || want > 0 && time.Since(votes[0].At) > time.Hour {
 					t.Errorf("the list of %s's votes is %v, %v, want %d", voter, votes, err, want)
 				}
 			}
-			if d := to.DenialOf("eve <&>"); d == nil || d.Reason != `a "reason"` || len(to.CheckLinks("https://a.bücher.example", "")) != 1 || !to.HasBlocks("voter119") {
+			if d := to.Denials.DenialOf("eve <&>"); d == nil || d.Reason != `a "reason"` || len(to.Denials.CheckLinks("https://a.bücher.example", "")) != 1 || !to.Denials.HasBlocks("voter119") {
 				t.Errorf("denials are missing: %+v", d)
 			}
 			for _, name := range []site.UserName{"voter3", "voter119"} {
-				was, _, err := from.SavedArticles(t.Context(), name, nil, nil)
-				is, _, errIs := to.SavedArticles(t.Context(), name, nil, nil)
+				was, _, err := from.Saved.SavedArticles(t.Context(), name, nil, nil)
+				is, _, errIs := to.Saved.SavedArticles(t.Context(), name, nil, nil)
 				if err := errors.Join(err, errIs); err != nil || !reflect.DeepEqual(was, is) || (len(is) > 0) != (name == "voter3") {
 					t.Errorf("%s has saved %v, want %v, %v", name, is, was, err)
 				}
-				if was, is := require.Value(from.Following(t.Context(), name))(t), require.Value(to.Following(t.Context(), name))(t); !reflect.DeepEqual(was, is) || len(is) == 0 {
+				if was, is := require.Value(from.Saved.Following(t.Context(), name))(t), require.Value(to.Saved.Following(t.Context(), name))(t); !reflect.DeepEqual(was, is) || len(is) == 0 {
 					t.Errorf("%s follows %v, want %v", name, is, was)
 				}
 			}
 			groups := []*site.Group{{Name: "g2"}, {Name: "g4"}}
-			if require.NoError(t, to.Describe(t.Context(), groups)); *groups[0].Description != "All <about> it" || len(groups[0].Rules) != 2 || groups[1].Description != nil {
+			if require.NoError(t, to.Descriptions.Describe(t.Context(), groups)); *groups[0].Description != "All <about> it" || len(groups[0].Rules) != 2 || groups[1].Description != nil {
 				t.Errorf("got the descriptions %+v, %+v", groups[0], groups[1])
 			}
 			if sum.Deleted != 3 || sum.Log != 19 || sum.Voters < 400 || sum.Articles < 30 {
 				t.Errorf("imported %v, want all articles, 3 deleted ones, 19 entries of the log and 400 voters", sum)
 			}
-			ring, _, err := to.CastVotes(t.Context(), "ring 1", nil, nil, nil)
+			ring, _, err := to.Casts.CastVotes(t.Context(), "ring 1", nil, nil, nil)
 			if err != nil || len(ring) != 1 || ring[0].Vote != site.Down {
 				t.Errorf("a vote that does not count is in the list of its voter as %v, %v", ring, err)
 			} else if _, err := to.Vote(t.Context(), ring[0].Article, "ring 1", site.Up, ""); err == nil || !strings.Contains(err.Error(), "a <ring>") {
@@ -272,16 +272,16 @@ func TestExportAndImportGiveTheSameSite(t *testing.T) {
 				t.Errorf("%d votes are out after they are put back: %v", n, err)
 			}
 			to.wantClean(t)
-			if edges, _, err := to.Walk(t.Context(), lists.Unexplained(), site.PageRequest{}); err != nil || len(edges) != 1 {
+			if edges, _, err := to.Lists.Walk(t.Context(), lists.Unexplained(), site.PageRequest{}); err != nil || len(edges) != 1 {
 				t.Errorf("%d articles were deleted without a ground, %v, want 1", len(edges), err)
 			}
-			items, _, err := to.Queue(t.Context(), nil, nil, nil)
+			items, _, err := to.Reports.Queue(t.Context(), nil, nil, nil)
 			if err != nil || len(items) != 4 {
 				t.Errorf("the queue has %v, %v, want the articles with open reports", items, err)
 			}
 			for _, reporter := range []site.UserName{"reporter 0", "reporter 1"} {
-				was, _, err := from.Reported(t.Context(), reporter, nil, nil)
-				is, _, errIs := to.Reported(t.Context(), reporter, nil, nil)
+				was, _, err := from.Reports.Reported(t.Context(), reporter, nil, nil)
+				is, _, errIs := to.Reports.Reported(t.Context(), reporter, nil, nil)
 				if err != nil || errIs != nil || len(is) != len(was) || len(is) < 3 {
 					t.Errorf("%s has %d reports, want %d, %v, %v", reporter, len(is), len(was), err, errIs)
 				}
@@ -317,7 +317,7 @@ func TestExportsOfVersion1AreImported(t *testing.T) {
 	require.Value(read(t.Context(), client, first, 16))(t)
 	to := open(t, client, 0)
 	to.wantClean(t)
-	if votes, _, err := to.CastVotes(t.Context(), "voter1", nil, nil, nil); err != nil || len(votes) != 1 {
+	if votes, _, err := to.Casts.CastVotes(t.Context(), "voter1", nil, nil, nil); err != nil || len(votes) != 1 {
 		t.Errorf("the list of votes is %v, %v, want one", votes, err)
 	}
 	if _, err := to.Post(t.Context(), "P\u043ester 1", site.Draft{Title: "alike", Text: new("x")}); err == nil || !strings.Contains(err.Error(), `looks like "poster 1"`) {
@@ -340,7 +340,7 @@ func TestImportKeepsTheUUIDOfTheExport(t *testing.T) {
 				want = was
 			}
 			require.Value(read(t.Context(), serving.client, text, partitions))(t)
-			require.NoError(t, serving.CheckHistory(t.Context(), 0))
+			require.NoError(t, serving.Live.CheckHistory(t.Context(), 0))
 			for what, s := range map[string]testSite{"the process": serving, "another": open(t, serving.client, 0)} {
 				if got := s.Store.UUID.Load().String(); got != want || got == uuid.Nil.String() {
 					t.Errorf("%s has the UUID %s, want %s", what, got, want)
@@ -356,7 +356,7 @@ func TestEmptiedArticlesAreExported(t *testing.T) {
 	from := newSite(t, 4)
 	from.fill(t)
 	empties := require.Value(redisrepo.New(t.Context(), from.client, site.DefaultRules(), redisrepo.WithDeletedTexts(time.Nanosecond)))(t)
-	if n := require.Value(empties.EmptyDeleted(t.Context()))(t); n != 3 {
+	if n := require.Value(empties.Retention.EmptyDeleted(t.Context()))(t); n != 3 {
 		t.Errorf("%d articles were emptied, want 3", n)
 	}
 	from.wantClean(t)

@@ -114,7 +114,7 @@ func (s *SignIn) admit(req *http.Request, f flow) *failure {
 	if repo == nil {
 		return unstored(errNotReady)
 	}
-	balances, err := repo.Charge(req.Context(), "", []rates.Charge{{
+	balances, err := repo.Rates.Charge(req.Context(), "", []rates.Charge{{
 		Rule: ruleSignIns, Most: maxSignIns, Window: signInsWindow, Amount: 1, Address: s.o.Client(req),
 	}})
 	if err != nil {
@@ -127,7 +127,7 @@ func (s *SignIn) admit(req *http.Request, f flow) *failure {
 		}
 	}
 	// Longer than the state is accepted, however far another process' clock is ahead.
-	first, err := repo.UseState(req.Context(), f.state, flowTime+2*flowAhead)
+	first, err := repo.Sessions.UseState(req.Context(), f.state, flowTime+2*flowAhead)
 	switch {
 	case err != nil:
 		return unstored(err)

@@ -149,7 +149,7 @@ func (s *SignIn) sessionOf(ctx context.Context, u user, tokens *oauth2.Token, id
 		Moderator: s.isModerator(u), Created: identity.TimeIn(u.claim(s.o.CreatedClaim)),
 		Renew: s.renewAt(tokens), Until: s.o.Now().Add(s.o.Lifetime),
 	}
-	name, err := s.repo.Load().AccountName(ctx, v.Account, wanted)
+	name, err := s.repo.Load().Sessions.AccountName(ctx, v.Account, wanted)
 	var full site.Refusal
 	switch {
 	case errors.As(err, &full) && wanted == "":

@@ -62,7 +62,7 @@ func (n *Names) Find(ctx context.Context, issuer, subject, wanted string) (strin
 	if repo == nil {
 		return "", errNotReady
 	}
-	name, err := repo.AccountName(ctx, of, wanted)
+	name, err := repo.Sessions.AccountName(ctx, of, wanted)
 	var refused site.Refusal
 	switch {
 	case errors.As(err, &refused) && wanted == "":

@@ -44,7 +44,7 @@ func (s *SignIn) renewSoon(ctx context.Context, id string, v session) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), renewPause/2)
 		defer cancel()
 		digest, _ := sessionKeys(id)
-		if mine, err := s.repo.Load().RenewsSession(ctx, digest, renewPause); err != nil || !mine {
+		if mine, err := s.repo.Load().Sessions.RenewsSession(ctx, digest, renewPause); err != nil || !mine {
 			return
 		}
 		if err := s.renew(ctx, id, v); err != nil {
@@ -70,7 +70,7 @@ func (s *SignIn) renew(ctx context.Context, id string, v session) error {
 	}
 	v, failed := s.renewed(s.client(ctx), p, v, tokens)
 	digest, key := sessionKeys(id)
-	_, err = s.repo.Load().ReplaceSession(ctx, digest, seal(key, v), s.o.Lifetime)
+	_, err = s.repo.Load().Sessions.ReplaceSession(ctx, digest, seal(key, v), s.o.Lifetime)
 	if err == nil && failed == nil {
 		s.Counts.renewal(Renewed)
 	}

@@ -94,10 +94,10 @@ func (s *SignIn) open(ctx context.Context, v session) (id string, err error) {
 	id = text(random(secretBytes)) + "." + user
 	digest, key := sessionKeys(id)
 	repo := s.repo.Load()
-	if _, v.Mark, err = repo.Session(ctx, digest, user); err != nil {
+	if _, v.Mark, err = repo.Sessions.Session(ctx, digest, user); err != nil {
 		return "", err
 	}
-	return id, repo.KeepSession(ctx, digest, seal(key, v), s.o.Lifetime)
+	return id, repo.Sessions.KeepSession(ctx, digest, seal(key, v), s.o.Lifetime)
 }
 
 // read returns a session. The error is identity.EndedSession if it has ended.
@@ -110,7 +110,7 @@ func (s *SignIn) read(ctx context.Context, id string) (v session, err error) {
 		return v, errNotReady
 	}
 	digest, key := sessionKeys(id)
-	sealed, mark, err := repo.Session(ctx, digest, user)
+	sealed, mark, err := repo.Sessions.Session(ctx, digest, user)
 	if err != nil {
 		return v, err
 	}
@@ -135,5 +135,5 @@ func (s *SignIn) find(ctx context.Context, id string) (identity.Caller, error) {
 // end removes a session.
 func (s *SignIn) end(ctx context.Context, id string) error {
 	digest, _ := sessionKeys(id)
-	return s.repo.Load().EndSession(ctx, digest)
+	return s.repo.Load().Sessions.EndSession(ctx, digest)
 }

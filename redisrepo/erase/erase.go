@@ -101,7 +101,7 @@ func (j *job) run(ctx context.Context) (s Summary, err error) {
 		}
 		clean = j.changes.Load() == before
 	}
-	if _, err := j.EndSessions(ctx, string(j.name), site.Actor{Name: site.CommandLine, Moderator: true}); err != nil {
+	if _, err := j.Sessions.EndSessions(ctx, string(j.name), site.Actor{Name: site.CommandLine, Moderator: true}); err != nil {
 		return s, err
 	}
 	err = j.Store.Write(ctx, func(pipe redis.Pipeliner) {
@@ -129,7 +129,7 @@ func (j *job) denials(ctx context.Context, erasing string) (bool, error) {
 		rand.Text(),                   // ARGV[5] version
 	)
 	if err == nil {
-		err = j.ReadDenials(ctx)
+		err = j.Denials.ReadDenials(ctx)
 	}
 	return changed, err
 }

@@ -183,7 +183,7 @@ func leaveDenials(ctx context.Context, j *job, _ found) (bool, error) {
 
 // leaveAccount removes an account. The account that has the name, in any case and form of its letters, may be another one.
 func leaveAccount(ctx context.Context, j *job, f found) (bool, error) {
-	owner, err := j.NameOwnerKey(ctx, j.name, f.rest)
+	owner, err := j.Sessions.NameOwnerKey(ctx, j.name, f.rest)
 	if err == nil && owner != "" {
 		err = j.Store.Write(ctx, func(pipe redis.Pipeliner) { pipe.Unlink(ctx, owner) })
 	}

@@ -82,7 +82,7 @@ func Handle(mux *http.ServeMux, repo *redisrepo.Repo, o Options) {
 		o.Work = func(_ *http.Request, _ int, work func()) (time.Duration, error) { work(); return 0, nil }
 	}
 	s := &server{Options: o, repo: repo, work: make(chan struct{}, atWork),
-		recent: sharing.New[string, made](shared, sharedBytes, repo.Version)}
+		recent: sharing.New[string, made](shared, sharedBytes, repo.Store.Version)}
 	handle := func(path string, handler http.HandlerFunc) { mux.Handle("GET "+path, gzhttp.GzipHandler(handler)) }
 	for path, list := range listOf {
 		for _, f := range formats {
@@ -153,7 +153,7 @@ func (s *server) feed(listOf func(*http.Request) (list, error), f format) http.H
 		base := s.base(req)
 		known := knownOf(req.Header.Values("If-None-Match"))
 		s.serve(w, req, f.mediaType, maxAge, perArticle*s.PageSize, func(ctx context.Context) ([]byte, string, error) {
-			articles, err := s.repo.FirstArticles(ctx, l.listing, s.PageSize, known)
+			articles, err := s.repo.Lists.FirstArticles(ctx, l.listing, s.PageSize, known)
 			if err != nil {
 				return nil, "", err
 			}

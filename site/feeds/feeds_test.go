@@ -152,7 +152,7 @@ func TestLinksInTextsAreLinks(t *testing.T) {
 
 // some returns the number of an article in the first partition.
 func (s *testSite) some(partitions int) site.ArticleID {
-	ids, err := s.Part(s.t.Context(), 0, 1)
+	ids, err := s.Lists.Part(s.t.Context(), 0, 1)
 	if err != nil || len(ids) == 0 {
 		s.t.Fatalf("no article in the first of %d partitions: %v", partitions, err)
 	}
@@ -599,15 +599,15 @@ func TestSitemapHasEveryArticleGroupAndUser(t *testing.T) {
 		if !pages["https://news.example.org/"] || !pages["https://news.example.org/top/week"] || !pages["https://news.example.org/groups"] || len(pages) != len(want)+11 {
 			t.Errorf("pages = %v, want the articles, groups and users, and eleven others", pages)
 		}
-		parts, err := s.Parts(t.Context(), 1)
+		parts, err := s.Lists.Parts(t.Context(), 1)
 		var articles []site.ArticleID
 		users, groups := map[site.UserName]int{}, map[site.GroupName]int{}
 		for _, i := range parts {
-			ids, partErr := s.Part(t.Context(), i, 1)
+			ids, partErr := s.Lists.Part(t.Context(), i, 1)
 			if articles = append(articles, ids...); partErr != nil || len(ids) != 1 {
 				t.Fatalf("part %d of one article each is %v, %v", i, ids, partErr)
 			}
-			names, err := s.Posters(t.Context(), ids)
+			names, err := s.Lists.Posters(t.Context(), ids)
 			for _, name := range names {
 				users[name]++
 			}
@@ -618,9 +618,9 @@ func TestSitemapHasEveryArticleGroupAndUser(t *testing.T) {
 		if err != nil || len(articles) != len(want)-10 {
 			t.Errorf("parts of one article = %v, %v, want all", articles, err)
 		}
-		groupParts, err := s.GroupParts(t.Context(), 2)
+		groupParts, err := s.Lists.GroupParts(t.Context(), 2)
 		for _, i := range groupParts {
-			names, partErr := s.GroupPart(t.Context(), i, 2)
+			names, partErr := s.Lists.GroupPart(t.Context(), i, 2)
 			for _, name := range names {
 				groups[name]++
 			}

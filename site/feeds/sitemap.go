@@ -43,19 +43,19 @@ type part struct {
 
 func (s *server) parts() []part {
 	return []part{
-		{"", articlesSize, s.repo.Parts, func(ctx context.Context, part, size int) ([]string, error) {
-			ids, err := s.repo.Part(ctx, part, size)
+		{"", articlesSize, s.repo.Lists.Parts, func(ctx context.Context, part, size int) ([]string, error) {
+			ids, err := s.repo.Lists.Part(ctx, part, size)
 			if err != nil {
 				return nil, err
 			}
-			users, err := s.repo.Posters(ctx, ids)
+			users, err := s.repo.Lists.Posters(ctx, ids)
 			return append(
 				pathsOf("/a/", ids, func(id site.ArticleID) string { return strconv.FormatInt(int64(id), 10) }),
 				pathsOf("/u/", users, func(name site.UserName) string { return Segment(string(name)) })...,
 			), err
 		}},
-		{"groups-", groupsSize, s.repo.GroupParts, func(ctx context.Context, part, size int) ([]string, error) {
-			names, err := s.repo.GroupPart(ctx, part, size)
+		{"groups-", groupsSize, s.repo.Lists.GroupParts, func(ctx context.Context, part, size int) ([]string, error) {
+			names, err := s.repo.Lists.GroupPart(ctx, part, size)
 			return pathsOf("/g/", names, func(name site.GroupName) string { return Segment(string(name)) }), err
 		}},
 	}

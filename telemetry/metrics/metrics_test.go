@@ -253,7 +253,7 @@ func (o *observed) webhookMetricsMove(id string) {
 	})))(o.T)
 	sender := webhooks.New(repo, webhooks.Options{Pause: time.Millisecond})
 	o.metrics.FollowWebhooks(sender)
-	e, _, err := repo.AddWebhook(o.T.Context(), receiver.URL, nil, site.Actor{Name: "mod", Moderator: true})
+	e, _, err := repo.Webhooks.AddWebhook(o.T.Context(), receiver.URL, nil, site.Actor{Name: "mod", Moderator: true})
 	require.NoError(o.T, err)
 	ctx, stop := context.WithCancel(o.T.Context())
 	done := make(chan struct{})

@@ -36,7 +36,7 @@ func benchPartitions(b *testing.B, articles, partitions int) {
 	size := 25
 	walk := func(l lists.Listing, after *string) func() ([]site.ArticleID, error) {
 		return func() ([]site.ArticleID, error) {
-			edges, _, err := repo.Walk(b.Context(), l, site.PageRequest{First: &size, After: after})
+			edges, _, err := repo.Lists.Walk(b.Context(), l, site.PageRequest{First: &size, After: after})
 			var ids []site.ArticleID
 			for _, e := range edges {
 				ids = append(ids, e.ID)
@@ -45,14 +45,14 @@ func benchPartitions(b *testing.B, articles, partitions int) {
 		}
 	}
 	number := func(l lists.Listing, page int) func() ([]site.ArticleID, error) {
-		return func() ([]site.ArticleID, error) { return repo.List(b.Context(), l, page, &size) }
+		return func() ([]site.ArticleID, error) { return repo.Lists.List(b.Context(), l, page, &size) }
 	}
 	// middle is a cursor in the middle of a listing.
 	middle := func(l lists.Listing) *string {
 		var after *string
 		for range articles / 5 / 2 / 100 {
 			hundred := 100
-			_, info, err := repo.Walk(b.Context(), l, site.PageRequest{First: &hundred, After: after})
+			_, info, err := repo.Lists.Walk(b.Context(), l, site.PageRequest{First: &hundred, After: after})
 			require.NoError(b, err)
 			after = info.EndCursor
 		}
@@ -77,7 +77,7 @@ func benchPartitions(b *testing.B, articles, partitions int) {
 			measure(b, client, &trips, func() error {
 				ids, err := page.ids()
 				if err == nil && len(ids) > 0 {
-					_, errs := repo.ArticlesByID(b.Context(), ids)
+					_, errs := repo.Articles.ArticlesByID(b.Context(), ids)
 					err = errs[0]
 				}
 				return err

@@ -48,11 +48,11 @@ func BenchmarkSite(b *testing.B) {
 			b.Run("page/repository", func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
-					ids, err := repo.List(b.Context(), lists.AllArticles(site.ByScore, site.Descending), 1, nil)
+					ids, err := repo.Lists.List(b.Context(), lists.AllArticles(site.ByScore, site.Descending), 1, nil)
 					if err != nil || len(ids) != 25 {
 						b.Fatal(len(ids), err)
 					}
-					if _, errs := repo.ArticlesByID(b.Context(), ids); errs[0] != nil {
+					if _, errs := repo.Articles.ArticlesByID(b.Context(), ids); errs[0] != nil {
 						b.Fatal(errs[0])
 					}
 				}

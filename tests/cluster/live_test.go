@@ -20,10 +20,10 @@ func liveUpdatesSurviveAMove(t *testing.T, c *redistest.Cluster) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		s.repo.Listen(ctx, func(error) {})
+		s.repo.Live.Listen(ctx, func(error) {})
 	}()
 	defer func() { stop(); <-ended }()
-	w := require.Value(s.repo.WatchArticles(t.Context(), []site.ArticleID{site.ArticleID(number)}))(t)
+	w := require.Value(s.repo.Live.WatchArticles(t.Context(), []site.ArticleID{site.ArticleID(number)}))(t)
 	defer w.Close()
 	tell := func(voter site.UserName) {
 		t.Helper()

@@ -55,11 +55,11 @@ func wantVotes(t *testing.T, repo *redisrepo.Repo, votes map[string]site.Article
 		t.Error("no vote was acknowledged")
 	}
 	for user, id := range votes {
-		articles, errs := repo.ArticlesByID(t.Context(), []site.ArticleID{id})
+		articles, errs := repo.Articles.ArticlesByID(t.Context(), []site.ArticleID{id})
 		if errs[0] != nil {
 			t.Fatal(errs[0])
 		}
-		if vote, err := repo.Votes(t.Context(), site.UserName(user), articles); err != nil || vote[0] == nil || *vote[0] != site.Up {
+		if vote, err := repo.Casts.Votes(t.Context(), site.UserName(user), articles); err != nil || vote[0] == nil || *vote[0] != site.Up {
 			t.Errorf("the vote of %s on %v is lost: %v, %v", user, id, vote, err)
 		}
 	}

@@ -127,7 +127,7 @@ func newSite(t *testing.T, configure func(*http.Server), client redis.UniversalC
 	server.Start()
 	listening, stopListening := context.WithCancel(context.WithValue(context.Background(), listenKey{}, s.Trips))
 	var background sync.WaitGroup
-	background.Go(func() { repo.Listen(listening, func(error) {}) })
+	background.Go(func() { repo.Live.Listen(listening, func(error) {}) })
 	s.StopListening = func() {
 		stopListening()
 		background.Wait()
