@@ -50,7 +50,7 @@ func TestAccountsGetNamesOfTheirOwn(t *testing.T) {
 	})
 }
 
-func TestAccountsThatWantOneNameAtOnce(t *testing.T) {
+func TestAccountsThatWantOneNameAtOnce(t *testing.T) { // with the race detector
 	t.Parallel()
 	s := newSite(t, nil)
 	var names sync.Map
@@ -104,7 +104,7 @@ func TestAccountsGetNamesThatLookLikeNoOther(t *testing.T) {
 	})
 }
 
-func TestAccountsThatWantNamesThatLookAlikeAtOnce(t *testing.T) {
+func TestAccountsThatWantNamesThatLookAlikeAtOnce(t *testing.T) { // with the race detector
 	t.Parallel()
 	s := newSite(t, nil)
 	for round := range 20 {

@@ -206,7 +206,7 @@ func TestCalendarHasEachArticleWithItsVotes(t *testing.T) {
 }
 
 // Several processes write and fold at the same time.
-func TestCalendarIsFoldedBesideWrites(t *testing.T) {
+func TestCalendarIsFoldedBesideWrites(t *testing.T) { // with the race detector
 	t.Parallel()
 	s := newSite(t, func(r *site.Rules) { r.GroupTop, r.VotingWindow = true, 20*week }, one)
 	var ids []site.ArticleID

@@ -91,7 +91,7 @@ func TestCheckReportsInconsistentCalendarsOfGroups(t *testing.T) {
 }
 
 // Check does not report what changes while it reads: votes, posts, deletions, and days that are folded.
-func TestCheckOfTheCalendarRunsWhileTheSiteIsUsed(t *testing.T) {
+func TestCheckOfTheCalendarRunsWhileTheSiteIsUsed(t *testing.T) { // with the race detector
 	eachLayout(t, func(t *testing.T, tags []string) {
 		s := newSite(t, func(r *site.Rules) { r.GroupTop, r.VotingWindow = true, 60*day }, redisrepo.WithPartitions(len(tags)))
 		for range 20 {

@@ -17,7 +17,7 @@ func two(t *testing.T, options ...redisrepo.Option) [2]*testSite {
 	return [2]*testSite{s, s.reopened(s.client(), nil)}
 }
 
-func TestConcurrentRepeatsOfAVoteCountOnce(t *testing.T) {
+func TestConcurrentRepeatsOfAVoteCountOnce(t *testing.T) { // with the race detector
 	t.Parallel()
 	s := two(t)
 	a := s[0].post("alice", "go")
@@ -40,7 +40,7 @@ func TestConcurrentRepeatsOfAVoteCountOnce(t *testing.T) {
 	s[0].wantClean()
 }
 
-func TestConcurrentVotersAllCount(t *testing.T) {
+func TestConcurrentVotersAllCount(t *testing.T) { // with the race detector
 	t.Parallel()
 	s := two(t)
 	a := s[0].post("alice", "go")
@@ -60,7 +60,7 @@ func TestConcurrentVotersAllCount(t *testing.T) {
 	s[0].wantList(best("interesting"))
 }
 
-func TestConcurrentPostsWithOneKeyMakeOneArticle(t *testing.T) {
+func TestConcurrentPostsWithOneKeyMakeOneArticle(t *testing.T) { // with the race detector
 	t.Parallel()
 	s := two(t)
 	d := draft("title", "go")
@@ -83,7 +83,7 @@ func TestConcurrentPostsWithOneKeyMakeOneArticle(t *testing.T) {
 	s[0].wantClean()
 }
 
-func TestConcurrentPostsGetDifferentNumbers(t *testing.T) {
+func TestConcurrentPostsGetDifferentNumbers(t *testing.T) { // with the race detector
 	t.Parallel()
 	s := two(t, one)
 	s[0].list(best("go"))
@@ -98,7 +98,7 @@ func TestConcurrentPostsGetDifferentNumbers(t *testing.T) {
 	s[0].wantClean()
 }
 
-func TestConcurrentRegroupingsAllApply(t *testing.T) {
+func TestConcurrentRegroupingsAllApply(t *testing.T) { // with the race detector
 	t.Parallel()
 	tests := map[string]struct {
 		articles, groups int
@@ -141,7 +141,7 @@ func TestConcurrentRegroupingsAllApply(t *testing.T) {
 }
 
 // A vote must name the article's groups, which another client may change after they were read.
-func TestVotesCountWhileTheArticleIsRegrouped(t *testing.T) {
+func TestVotesCountWhileTheArticleIsRegrouped(t *testing.T) { // with the race detector
 	t.Parallel()
 	s := two(t)
 	a := s[0].post("alice", "keep")
@@ -176,7 +176,7 @@ func TestVotesCountWhileTheArticleIsRegrouped(t *testing.T) {
 	s[0].wantClean()
 }
 
-func TestCheckReportsNothingWhileVotesAreCast(t *testing.T) {
+func TestCheckReportsNothingWhileVotesAreCast(t *testing.T) { // with the race detector
 	t.Parallel()
 	s := two(t)
 	var articles []*site.Article

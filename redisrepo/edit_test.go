@@ -335,7 +335,7 @@ func TestOwnDeletionFreesTheLink(t *testing.T) {
 }
 
 // A process that has cached an article for votes does not bring back the text that another process has replaced.
-func TestEditsAreDeliveredAndStay(t *testing.T) {
+func TestEditsAreDeliveredAndStay(t *testing.T) { // with the race detector
 	t.Parallel()
 	s := newSite(t, nil, one).listen()
 	a := require.Value(s.Post(s.ctx, "alice", site.Draft{Title: "title", Text: new("before")}))(t)

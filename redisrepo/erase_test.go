@@ -338,7 +338,7 @@ func TestErasureDisturbsNoFollower(t *testing.T) {
 }
 
 // Two processes that erase two names at the same time lose no entry of the logs, and leave no name.
-func TestErasuresAtTheSameTime(t *testing.T) {
+func TestErasuresAtTheSameTime(t *testing.T) { // with the race detector
 	t.Parallel()
 	s := newSite(t, nil, one)
 	names := []site.UserName{randomName(), randomName(), randomName()}

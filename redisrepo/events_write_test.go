@@ -264,7 +264,7 @@ func (r *reader) follow(over <-chan struct{}) {
 }
 
 // Consumers that are killed see every revision of every article, in order, while Redis is killed, too.
-func TestKilledConsumersSeeEveryRevision(t *testing.T) {
+func TestKilledConsumersSeeEveryRevision(t *testing.T) { // with the race detector
 	t.Parallel()
 	const rounds, changesBetween = 3, 600
 	s := newSite(t, func(r *site.Rules) { r.Milestones = []int{3, 6} })

@@ -209,7 +209,7 @@ func TestFrontPagesAreThoseOfAnObserver(t *testing.T) {
 }
 
 // A server that is killed while votes are cast has the pages that it had before, and saves the next ones.
-func TestFrontPagesSurviveAKilledServer(t *testing.T) {
+func TestFrontPagesSurviveAKilledServer(t *testing.T) { // with the race detector
 	t.Parallel()
 	w := newFrontWalk(newSite(t, oneHourIn), 7)
 	w.server.Own()
@@ -236,7 +236,7 @@ func TestFrontPagesSurviveAKilledServer(t *testing.T) {
 
 // Of writes that come from many callers around a full hour, those that begin after it are not on its page, and those that
 // were confirmed before it are: the page is the ranking between two of the writes.
-func TestFrontPageOfManyWritersIsTheRankingBetweenTwoWrites(t *testing.T) {
+func TestFrontPageOfManyWritersIsTheRankingBetweenTwoWrites(t *testing.T) { // with the race detector
 	t.Parallel()
 	s := newSite(t, oneHourIn, one)
 	const writers = 8

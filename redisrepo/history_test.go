@@ -28,7 +28,7 @@ import (
 
 // An empty store takes the place of the one that a process knows. The numbers of its articles are those of lost
 // ones, even with the posting times of those.
-func TestFlushedStoreShowsNothingOfTheLostOne(t *testing.T) {
+func TestFlushedStoreShowsNothingOfTheLostOne(t *testing.T) { // with the race detector
 	t.Parallel()
 	for name, passes := range map[string]time.Duration{"in the same second": 0, "later": time.Minute} {
 		for _, by := range []string{"the same", "another"} {
@@ -134,7 +134,7 @@ func TestPostIsFoundAfterTheClockWasSetBack(t *testing.T) {
 
 // The posts of an empty store are new, also if the clock was set back and the process no longer remembers the articles that
 // had their numbers.
-func TestPostIntoAFlushedStoreIsAnnouncedAfterTheClockWasSetBack(t *testing.T) {
+func TestPostIntoAFlushedStoreIsAnnouncedAfterTheClockWasSetBack(t *testing.T) { // with the race detector
 	t.Parallel()
 	for name, lost := range map[string]bool{"by its message": false, "after its message was lost": true} {
 		t.Run(name, func(t *testing.T) {
@@ -160,7 +160,7 @@ func TestPostIntoAFlushedStoreIsAnnouncedAfterTheClockWasSetBack(t *testing.T) {
 }
 
 // Redis may refuse commands again while an empty store gets what it needs: that is not a fault of the program.
-func TestFlushedStoreThatFailsToOpenIsUnavailable(t *testing.T) {
+func TestFlushedStoreThatFailsToOpenIsUnavailable(t *testing.T) { // with the race detector
 	t.Parallel()
 	for _, refused := range []string{"evalsha", "hset"} { // of the script that creates meta:, and of the rules
 		t.Run(refused, func(t *testing.T) {
@@ -182,7 +182,7 @@ func TestFlushedStoreThatFailsToOpenIsUnavailable(t *testing.T) {
 
 // A process that only watches finds out as well, and so does one that is quiet: the new epoch is written without a
 // call.
-func TestFlushedStoreIsNoticedByAQuietProcess(t *testing.T) {
+func TestFlushedStoreIsNoticedByAQuietProcess(t *testing.T) { // with the race detector
 	t.Parallel()
 	s := newSite(t, nil, one)
 	s.post("alice")
@@ -353,7 +353,7 @@ func TestWritesChangeTheVersion(t *testing.T) {
 }
 
 // When a watch delivers a change, the version has changed, whether a message or a read brought it.
-func TestVersionChangesBeforeWatchesDeliver(t *testing.T) {
+func TestVersionChangesBeforeWatchesDeliver(t *testing.T) { // with the race detector
 	t.Parallel()
 	s := newSite(t, nil, one).listen()
 	a := s.post("alice")

@@ -90,7 +90,7 @@ func TestHostsListTheirArticles(t *testing.T) {
 	})
 }
 
-func TestConcurrentWritesKeepTheListsOfHosts(t *testing.T) {
+func TestConcurrentWritesKeepTheListsOfHosts(t *testing.T) { // with the race detector
 	t.Parallel()
 	s := newSite(t, nil)
 	var last [40]site.ArticleID

@@ -19,7 +19,7 @@ import (
 
 // While the replica that is to confirm votes does not answer, no vote is acknowledged, although votes and reads of many
 // callers share round trips.
-func TestVotesThatNoReplicaConfirmsFailTogether(t *testing.T) {
+func TestVotesThatNoReplicaConfirmsFailTogether(t *testing.T) { // with the race detector
 	t.Parallel()
 	port := redistest.UnusedPort(t)
 	primary := require.Value(redistest.Open("--port", port, "--bind", "127.0.0.1", "--repl-diskless-sync-delay", "0"))(t)

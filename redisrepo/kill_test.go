@@ -30,7 +30,7 @@ type ballot struct {
 }
 
 // A server that is killed while votes are cast has counted every vote that it acknowledged, and none twice.
-func TestKilledServerLosesNoAcknowledgedVote(t *testing.T) {
+func TestKilledServerLosesNoAcknowledgedVote(t *testing.T) { // with the race detector
 	t.Parallel()
 	s := newSite(t, func(r *site.Rules) { r.InterestingVotes = 5 })
 	s.server.Own()

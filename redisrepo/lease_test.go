@@ -39,7 +39,7 @@ func leased(t *testing.T, repo *redisrepo.Repo, user site.UserName, amount int) 
 }
 
 // However three processes are asked, no window has more than the maximum, and none refuses before half of it is used.
-func TestLeasesKeepTheLimitInAnyWindow(t *testing.T) {
+func TestLeasesKeepTheLimitInAnyWindow(t *testing.T) { // with the race detector
 	t.Parallel()
 	for seed := range programtest.Size[uint64](1, 4) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
@@ -95,7 +95,7 @@ func TestLeasesKeepTheLimitInAnyWindow(t *testing.T) {
 }
 
 // Everything is used in the end: a process refuses only when nothing is left of its lease and of the limit.
-func TestConcurrentLeasesAddUpToTheLimit(t *testing.T) {
+func TestConcurrentLeasesAddUpToTheLimit(t *testing.T) { // with the race detector
 	t.Parallel()
 	s := newSite(t, nil)
 	var total atomic.Int64
@@ -121,7 +121,7 @@ func TestConcurrentLeasesAddUpToTheLimit(t *testing.T) {
 }
 
 // The counts are exact: the clock stands still, so that every lease is used up.
-func TestLeasesSaveRoundTrips(t *testing.T) {
+func TestLeasesSaveRoundTrips(t *testing.T) { // with the race detector
 	t.Parallel()
 	for _, tt := range []struct {
 		name              string
@@ -161,7 +161,7 @@ func TestLeasesSaveRoundTrips(t *testing.T) {
 }
 
 // What a process has leased is given back when it stops, and counts for one window if it is killed.
-func TestLeasesEnd(t *testing.T) {
+func TestLeasesEnd(t *testing.T) { // with the race detector
 	t.Parallel()
 	s := newSite(t, nil)
 	const each, times = 100, 50

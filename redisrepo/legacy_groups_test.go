@@ -110,7 +110,7 @@ func before(name string, call func(ctx context.Context)) redistest.Hook {
 }
 
 // The search for the groups of an article goes on for the others when the caller that began it gives up.
-func TestCanceledSearchForGroupsFailsNoOtherCaller(t *testing.T) {
+func TestCanceledSearchForGroupsFailsNoOtherCaller(t *testing.T) { // with the race detector
 	t.Parallel()
 	searching, goOn := make(chan struct{}), make(chan struct{})
 	var once sync.Once
@@ -149,7 +149,7 @@ func TestCanceledSearchForGroupsFailsNoOtherCaller(t *testing.T) {
 }
 
 // Callers with legacy articles share the passes over all groups.
-func TestSearchesForGroupsAreShared(t *testing.T) {
+func TestSearchesForGroupsAreShared(t *testing.T) { // with the race detector
 	t.Parallel()
 	const callers = 32
 	commands := new(counter)
@@ -223,7 +223,7 @@ func TestFailedSearchForGroupsIsRepeated(t *testing.T) {
 }
 
 // The first start on a store of legacy clients may be killed, and several processes may start at once.
-func TestFirstStartIndexesLegacyGroups(t *testing.T) {
+func TestFirstStartIndexesLegacyGroups(t *testing.T) { // with the race detector
 	t.Parallel()
 	legacy := func(t *testing.T) *testSite {
 		s := withManyGroups(t)

@@ -217,7 +217,7 @@ func TestIdempotencyKeysAndLinksWorkAcrossPartitions(t *testing.T) {
 	s.wantClean()
 }
 
-func TestConcurrentPostsOfOneLinkMakeOneArticle(t *testing.T) {
+func TestConcurrentPostsOfOneLinkMakeOneArticle(t *testing.T) { // with the race detector
 	t.Parallel()
 	for _, tags := range layouts {
 		for _, keyed := range []bool{false, true} {

@@ -208,7 +208,7 @@ func (s *testSite) writeTo(random *rand.Rand, group string, articles int) {
 }
 
 // Several processes build and write at the same time.
-func TestListingIsBuiltByManyAtOnce(t *testing.T) {
+func TestListingIsBuiltByManyAtOnce(t *testing.T) { // with the race detector
 	eachLayout(t, func(t *testing.T, tags []string) {
 		s := withLargeGroup(t, 120*len(tags), len(tags))
 		var made atomic.Int64
@@ -289,7 +289,7 @@ func TestIncompleteListingIsNeverRead(t *testing.T) {
 }
 
 // A listing is kept while its group is large.
-func TestListingIsKeptWhileItsGroupIsLarge(t *testing.T) {
+func TestListingIsKeptWhileItsGroupIsLarge(t *testing.T) { // with the race detector
 	t.Parallel()
 	s := withLargeGroup(t, 40, 1)
 	s.list(best("go"))
@@ -386,7 +386,7 @@ func TestLargeListingIsDroppedInTheBackground(t *testing.T) {
 }
 
 // While Redis refuses writes, a listing that is kept is read, and a small one is computed.
-func TestLargeGroupWhileRedisRefusesWrites(t *testing.T) {
+func TestLargeGroupWhileRedisRefusesWrites(t *testing.T) { // with the race detector
 	t.Parallel()
 	s := withLargeGroup(t, 60, 1)
 	s.list(best("go"))
@@ -402,7 +402,7 @@ func TestLargeGroupWhileRedisRefusesWrites(t *testing.T) {
 }
 
 // The store in memory keeps a sorted set without members, which Redis does not.
-func TestGroupThatWasReadWhileEmptyShowsItsFirstArticleInMemory(t *testing.T) {
+func TestGroupThatWasReadWhileEmptyShowsItsFirstArticleInMemory(t *testing.T) { // with the race detector
 	t.Parallel()
 	s := embedded(t, nil, largeGroups)
 	var want []site.ArticleID

@@ -80,7 +80,7 @@ func TestEventsGoOnAfterACursor(t *testing.T) {
 	})
 }
 
-func TestWatchOfKindsGetsNoOthers(t *testing.T) {
+func TestWatchOfKindsGetsNoOthers(t *testing.T) { // with the race detector
 	t.Parallel()
 	l := newSite(t, nil, one).listen()
 	w := l.watchEvents("", events.EventMilestone)
@@ -93,7 +93,7 @@ func TestWatchOfKindsGetsNoOthers(t *testing.T) {
 	}
 }
 
-func TestWatchOfALostMomentHasAGap(t *testing.T) {
+func TestWatchOfALostMomentHasAGap(t *testing.T) { // with the race detector
 	t.Parallel()
 	l := newSite(t, nil, one).listen()
 	l.addEvents(entry{"100000", "posted", 1, 1})
@@ -107,7 +107,7 @@ func TestWatchOfALostMomentHasAGap(t *testing.T) {
 	}
 }
 
-func TestWatchThatIsTooSlowHasAGap(t *testing.T) {
+func TestWatchThatIsTooSlowHasAGap(t *testing.T) { // with the race detector
 	t.Parallel()
 	l := newSite(t, func(r *site.Rules) { r.Events = 3 }, one).listen()
 	l.addEvents(entry{"1000", "posted", 1, 1})
@@ -124,7 +124,7 @@ func TestWatchThatIsTooSlowHasAGap(t *testing.T) {
 	}
 }
 
-func TestWatchOfEventsSurvivesAnOutage(t *testing.T) {
+func TestWatchOfEventsSurvivesAnOutage(t *testing.T) { // with the race detector
 	t.Parallel()
 	s := newSite(t, nil, one)
 	var down atomic.Bool
@@ -148,7 +148,7 @@ func TestWatchOfEventsSurvivesAnOutage(t *testing.T) {
 }
 
 // Watches that are up to date read the feed together.
-func TestWatchesOfEventsShareReads(t *testing.T) {
+func TestWatchesOfEventsShareReads(t *testing.T) { // with the race detector
 	t.Parallel()
 	s := newSite(t, nil, one)
 	var reads atomic.Int64
@@ -178,7 +178,7 @@ func TestWatchesOfEventsShareReads(t *testing.T) {
 	}
 }
 
-func TestWatchOfEventsIsRefused(t *testing.T) {
+func TestWatchOfEventsIsRefused(t *testing.T) { // with the race detector
 	t.Parallel()
 	s := newSite(t, nil, one)
 	if _, err := s.Live.WatchEvents(s.ctx, "Last-Event-ID", "x", nil); !errors.As(err, new(site.Refusal)) || !strings.Contains(err.Error(), "Last-Event-ID") {
@@ -191,7 +191,7 @@ func TestWatchOfEventsIsRefused(t *testing.T) {
 }
 
 // A watch that has read everything shares no read of before the next event.
-func TestIdleWatchGetsTheNextEvent(t *testing.T) {
+func TestIdleWatchGetsTheNextEvent(t *testing.T) { // with the race detector
 	t.Parallel()
 	l := newSite(t, nil, one).listen()
 	w := l.watchEvents("")
@@ -209,7 +209,7 @@ func TestIdleWatchGetsTheNextEvent(t *testing.T) {
 }
 
 // A watch that resumes gets all events at once, also where one that follows them live had a read for each.
-func TestResumedWatchSharesNoReadOfAFewEvents(t *testing.T) {
+func TestResumedWatchSharesNoReadOfAFewEvents(t *testing.T) { // with the race detector
 	t.Parallel()
 	l := newSite(t, nil, one).listen()
 	live := l.watchEvents("")
@@ -241,7 +241,7 @@ func watchedVote(l *listener, counted *counter, user site.UserName, a *site.Arti
 	return *vote, counted.reset().trips
 }
 
-func TestWatchedVoteIsReadOnce(t *testing.T) {
+func TestWatchedVoteIsReadOnce(t *testing.T) { // with the race detector
 	t.Parallel()
 	other, counted := newSite(t, nil), new(counter)
 	id := other.post("alice").ID
@@ -285,7 +285,7 @@ func TestWatchedVoteIsReadOnce(t *testing.T) {
 	}
 }
 
-func TestOwnVoteUpdatesTheWatchedVoteAtOnce(t *testing.T) {
+func TestOwnVoteUpdatesTheWatchedVoteAtOnce(t *testing.T) { // with the race detector
 	t.Parallel()
 	s := newSite(t, nil) // without Listen
 	a := s.post("alice")
@@ -298,7 +298,7 @@ func TestOwnVoteUpdatesTheWatchedVoteAtOnce(t *testing.T) {
 	}
 }
 
-func TestWatchedVoteIsReadAgainAfterAnOutage(t *testing.T) {
+func TestWatchedVoteIsReadAgainAfterAnOutage(t *testing.T) { // with the race detector
 	t.Parallel()
 	l, other, f := cutSite(t)
 	id := other.post("alice").ID
@@ -318,7 +318,7 @@ func TestWatchedVoteIsReadAgainAfterAnOutage(t *testing.T) {
 	}
 }
 
-func TestWatchedVoteIsForgottenWithTheVoters(t *testing.T) {
+func TestWatchedVoteIsForgottenWithTheVoters(t *testing.T) { // with the race detector
 	t.Parallel()
 	s := newSite(t, noFeatures)
 	a := s.post("alice")

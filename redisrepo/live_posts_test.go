@@ -22,7 +22,7 @@ import (
 	"frontpage/tests/require"
 )
 
-func TestPostsAreDelivered(t *testing.T) {
+func TestPostsAreDelivered(t *testing.T) { // with the race detector
 	t.Parallel()
 	s := two(t)
 	old := s[1].post("alice", "go")
@@ -50,7 +50,7 @@ func TestPostsAreDelivered(t *testing.T) {
 	l.wantReports(0)
 }
 
-func TestArticlesFromBeforeListenAreNotPosts(t *testing.T) {
+func TestArticlesFromBeforeListenAreNotPosts(t *testing.T) { // with the race detector
 	t.Parallel()
 	s := newSite(t, nil)
 	s.post("alice")
@@ -62,7 +62,7 @@ func TestArticlesFromBeforeListenAreNotPosts(t *testing.T) {
 }
 
 // A process may subscribe late, for example because a partition's server is away when it starts.
-func TestPostsBeforeTheFirstSubscriptionAreDelivered(t *testing.T) {
+func TestPostsBeforeTheFirstSubscriptionAreDelivered(t *testing.T) { // with the race detector
 	t.Parallel()
 	s := newSite(t, nil)
 	s.post("alice")
@@ -76,7 +76,7 @@ func TestPostsBeforeTheFirstSubscriptionAreDelivered(t *testing.T) {
 }
 
 // While the server's clock was ahead, articles got times that are later than those of articles posted after it.
-func TestWatchBeginsAlsoWhilePostsGoOn(t *testing.T) {
+func TestWatchBeginsAlsoWhilePostsGoOn(t *testing.T) { // with the race detector
 	t.Parallel()
 	beside := newSite(t, nil)
 	reads := 0
@@ -92,7 +92,7 @@ func TestWatchBeginsAlsoWhilePostsGoOn(t *testing.T) {
 	}
 }
 
-func TestPostThatWasOvertakenAfterTheClockWentBackIsDelivered(t *testing.T) {
+func TestPostThatWasOvertakenAfterTheClockWentBackIsDelivered(t *testing.T) { // with the race detector
 	t.Parallel()
 	s := newSite(t, nil, one)
 	l := s.reopened(s.client(), nil).listen()
@@ -109,7 +109,7 @@ func TestPostThatWasOvertakenAfterTheClockWentBackIsDelivered(t *testing.T) {
 }
 
 // A crash takes back a post, its number is given out again, and the clock is behind.
-func TestPostWithAReusedNumberIsDeliveredWhateverTheClock(t *testing.T) {
+func TestPostWithAReusedNumberIsDeliveredWhateverTheClock(t *testing.T) { // with the race detector
 	eachOutage(t, func(l *listener, other *testSite, begin, end func()) {
 		other.post("alice")
 		l.settle()
@@ -130,7 +130,7 @@ func TestPostWithAReusedNumberIsDeliveredWhateverTheClock(t *testing.T) {
 	})
 }
 
-func TestWatchPostsRefusesInteresting(t *testing.T) {
+func TestWatchPostsRefusesInteresting(t *testing.T) { // with the race detector
 	t.Parallel()
 	s := newSite(t, nil)
 	_, err := s.Live.WatchPosts(s.ctx, "interesting")
@@ -138,7 +138,7 @@ func TestWatchPostsRefusesInteresting(t *testing.T) {
 }
 
 // A post is delivered in the state that it has when it is sent.
-func TestPostIsDeliveredInItsNewestState(t *testing.T) {
+func TestPostIsDeliveredInItsNewestState(t *testing.T) { // with the race detector
 	t.Parallel()
 	s := two(t)
 	l := s[0].listen()
@@ -165,7 +165,7 @@ func TestPostIsDeliveredInItsNewestState(t *testing.T) {
 }
 
 // More posts than wait for a slow watcher are read from the store. Every watcher gets all posts in order.
-func TestSlowWatcherGetsAllPosts(t *testing.T) {
+func TestSlowWatcherGetsAllPosts(t *testing.T) { // with the race detector
 	t.Parallel()
 	s := two(t, one)
 	l := s[0].listen()
@@ -187,7 +187,7 @@ func TestSlowWatcherGetsAllPosts(t *testing.T) {
 	l.wantTaken(goers, even...)
 }
 
-func TestListenReceivesFromAllPartitions(t *testing.T) {
+func TestListenReceivesFromAllPartitions(t *testing.T) { // with the race detector
 	t.Parallel()
 	tags := four
 	s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
@@ -231,7 +231,7 @@ func TestListenReceivesFromAllPartitions(t *testing.T) {
 }
 
 // The store in memory is miniredis, not Redis.
-func TestWatchesWorkOnTheEmbeddedStore(t *testing.T) {
+func TestWatchesWorkOnTheEmbeddedStore(t *testing.T) { // with the race detector
 	t.Parallel()
 	s := embedded(t, nil)
 	other, l := s.reopened(s.raw, nil), s.listen()

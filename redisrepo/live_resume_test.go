@@ -112,7 +112,7 @@ func TestPostsGoOnAfterACursor(t *testing.T) {
 }
 
 // A number may be drawn before another one, and be stored after it.
-func TestPostThatWasOvertakenIsDeliveredAfterACursor(t *testing.T) {
+func TestPostThatWasOvertakenIsDeliveredAfterACursor(t *testing.T) { // with the race detector
 	t.Parallel()
 	s := newSite(t, nil, one)
 	l := s.reopened(s.client(), nil).listen()
@@ -223,7 +223,7 @@ func TestPostsGoOnAfterAListAndAfterAnArticle(t *testing.T) {
 }
 
 // A process that cannot read what was missed tries again, and goes on where the watcher was.
-func TestCatchingUpSurvivesAnOutage(t *testing.T) {
+func TestCatchingUpSurvivesAnOutage(t *testing.T) { // with the race detector
 	t.Parallel()
 	l, other, f := cutSite(t)
 	w := l.watchPosts("")
@@ -331,7 +331,7 @@ func TestForgedCursorHoldsFewArticles(t *testing.T) {
 }
 
 // Any client may resume a watch of any article: what was deleted must not be read that way.
-func TestResumedWatchDoesNotShowWhatWasDeleted(t *testing.T) {
+func TestResumedWatchDoesNotShowWhatWasDeleted(t *testing.T) { // with the race detector
 	t.Parallel()
 	s := two(t)
 	l := s[0].listen()

@@ -19,7 +19,7 @@ import (
 )
 
 // Whatever changed, the whole article is delivered in its state after the change.
-func TestWholeArticleIsDelivered(t *testing.T) {
+func TestWholeArticleIsDelivered(t *testing.T) { // with the race detector
 	t.Parallel()
 	writes := map[string]func(s *testSite, a *site.Article){
 		"a vote":                         func(s *testSite, a *site.Article) { s.vote(a.ID, "bob", up) },
@@ -61,7 +61,7 @@ func TestWholeArticleIsDelivered(t *testing.T) {
 
 // However many users vote, a watcher gets at most one state in 250 ms and in the end the last one. None is older
 // than an earlier one, or than a state that this Repo returned before.
-func TestBurstOfVotesIsDeliveredTogether(t *testing.T) {
+func TestBurstOfVotesIsDeliveredTogether(t *testing.T) { // with the race detector
 	t.Parallel()
 	s := two(t)
 	l := s[0].listen()
@@ -151,7 +151,7 @@ func TestNewestIsTheStateAtTheTimeOfSending(t *testing.T) {
 }
 
 // An article with the id may be posted later.
-func TestMissingArticlesCanBeWatched(t *testing.T) {
+func TestMissingArticlesCanBeWatched(t *testing.T) { // with the race detector
 	t.Parallel()
 	s := two(t, one)
 	l := s[0].listen()
@@ -178,7 +178,7 @@ func TestMissingArticlesCanBeWatched(t *testing.T) {
 	l.wantReports(0)
 }
 
-func TestWatchAcceptsOneToMaxWatchedArticles(t *testing.T) {
+func TestWatchAcceptsOneToMaxWatchedArticles(t *testing.T) { // with the race detector
 	t.Parallel()
 	s := newSite(t, nil)
 	for n, ok := range map[int]bool{0: false, 1: true, live.MaxWatched: true, live.MaxWatched + 1: false} {
@@ -194,7 +194,7 @@ func TestWatchAcceptsOneToMaxWatchedArticles(t *testing.T) {
 	}
 }
 
-func TestEveryWatchedArticleGetsItsTurn(t *testing.T) {
+func TestEveryWatchedArticleGetsItsTurn(t *testing.T) { // with the race detector
 	t.Parallel()
 	s := two(t)
 	l := s[0].listen()
@@ -256,7 +256,7 @@ func TestInvalidEntriesAreReportedAndSkipped(t *testing.T) {
 }
 
 // An entry may be read after the state that it describes.
-func TestEarlierChangesAreNotDelivered(t *testing.T) {
+func TestEarlierChangesAreNotDelivered(t *testing.T) { // with the race detector
 	t.Parallel()
 	s := newSite(t, nil)
 	l, a := s.listen(), s.post("alice", "go")
@@ -276,7 +276,7 @@ func TestEarlierChangesAreNotDelivered(t *testing.T) {
 	}
 }
 
-func TestClosedWatchIsNotRead(t *testing.T) {
+func TestClosedWatchIsNotRead(t *testing.T) { // with the race detector
 	t.Parallel()
 	s, counted := newSite(t, nil), new(counter)
 	other := s.reopened(s.client(redistest.Before(counted.add)), nil)
@@ -320,7 +320,7 @@ func TestClosedWatchIsNotRead(t *testing.T) {
 }
 
 // Watchers get the states in the log: no article is read, however many watchers there are.
-func TestWatchersCauseNoReads(t *testing.T) {
+func TestWatchersCauseNoReads(t *testing.T) { // with the race detector
 	t.Parallel()
 	const articles, votes = 25, 500
 	for _, watchers := range []int{1, 200} {

@@ -221,7 +221,7 @@ func TestModerationAddsToTheLog(t *testing.T) {
 	}
 }
 
-func TestDeletionsAreDelivered(t *testing.T) {
+func TestDeletionsAreDelivered(t *testing.T) { // with the race detector
 	t.Parallel()
 	for _, tags := range layouts {
 		for _, by := range []string{"the same", "another"} {
@@ -261,7 +261,7 @@ func TestDeletionsAreDelivered(t *testing.T) {
 }
 
 // A deletion during an outage is delivered after it; an undeleted article is not a post.
-func TestDeletionsDuringAnOutageAreDelivered(t *testing.T) {
+func TestDeletionsDuringAnOutageAreDelivered(t *testing.T) { // with the race detector
 	eachOutage(t, func(l *listener, other *testSite, begin, end func()) {
 		hidden := other.post("alice", "go")
 		other.delete(hidden.ID, moderator)
@@ -304,7 +304,7 @@ func TestPostDeletedBeforeTakeIsSkipped(t *testing.T) {
 }
 
 // Votes, regroupings, deletions and undeletions of a few articles at once.
-func TestConcurrentVotesAndDeletionsStayConsistent(t *testing.T) {
+func TestConcurrentVotesAndDeletionsStayConsistent(t *testing.T) { // with the race detector
 	t.Parallel()
 	s := two(t)
 	var articles []*site.Article
@@ -361,7 +361,7 @@ func TestConcurrentVotesAndDeletionsStayConsistent(t *testing.T) {
 	}
 }
 
-func TestConcurrentDeletionsAreLoggedOnce(t *testing.T) {
+func TestConcurrentDeletionsAreLoggedOnce(t *testing.T) { // with the race detector
 	t.Parallel()
 	s := two(t)
 	a := s[0].post("alice", "go")

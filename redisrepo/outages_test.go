@@ -59,7 +59,7 @@ func eachOutage(t *testing.T, test func(l *listener, other *testSite, begin, end
 	}
 }
 
-func TestChangesDuringAnOutageAreDeliveredAfterIt(t *testing.T) {
+func TestChangesDuringAnOutageAreDeliveredAfterIt(t *testing.T) { // with the race detector
 	eachOutage(t, func(l *listener, other *testSite, begin, end func()) {
 		a, b, still := other.post("alice", "go"), other.post("alice"), other.post("alice")
 		other.vote(still.ID, "zoe", up)
@@ -89,7 +89,7 @@ func TestChangesDuringAnOutageAreDeliveredAfterIt(t *testing.T) {
 }
 
 // The state in Redis is delivered even if Redis has lost a newer one, with its entry, that was delivered before.
-func TestOlderStateOfRedisIsDeliveredAfterACrash(t *testing.T) {
+func TestOlderStateOfRedisIsDeliveredAfterACrash(t *testing.T) { // with the race detector
 	eachOutage(t, func(l *listener, other *testSite, begin, end func()) {
 		a := other.post("alice", "go")
 		other.vote(a.ID, "bob", up)
@@ -135,7 +135,7 @@ func TestVoteOfALostReplyIsTakenBack(t *testing.T) {
 	until(t, w, 1)
 }
 
-func TestPostsDuringAnOutageAreDeliveredOnce(t *testing.T) {
+func TestPostsDuringAnOutageAreDeliveredOnce(t *testing.T) { // with the race detector
 	eachOutage(t, func(l *listener, other *testSite, begin, end func()) {
 		post := func(groups ...string) site.ArticleID {
 			other.clock.advance(time.Second)
@@ -212,7 +212,7 @@ func TestHangingRedisIsNoticed(t *testing.T) {
 	l.wantReports(1)
 }
 
-func TestWatchFailsWhileRedisIsUnreachable(t *testing.T) {
+func TestWatchFailsWhileRedisIsUnreachable(t *testing.T) { // with the race detector
 	t.Parallel()
 	l, other, f := cutSite(t)
 	a, b := other.post("alice"), other.post("alice")
@@ -237,7 +237,7 @@ func TestWatchFailsWhileRedisIsUnreachable(t *testing.T) {
 }
 
 // An outage of all partitions is one failure.
-func TestOutageOfAllPartitionsIsReportedOnce(t *testing.T) {
+func TestOutageOfAllPartitionsIsReportedOnce(t *testing.T) { // with the race detector
 	t.Parallel()
 	sixteen := redisrepo.WithPartitions(16)
 	f := newFails()
@@ -262,7 +262,7 @@ func TestOutageOfAllPartitionsIsReportedOnce(t *testing.T) {
 
 // One outage is reported once, even if Redis accepts subscriptions before other commands, as it does while it
 // loads its data.
-func TestOutageIsReportedOnce(t *testing.T) {
+func TestOutageIsReportedOnce(t *testing.T) { // with the race detector
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		command string
@@ -300,7 +300,7 @@ func TestOutageIsReportedOnce(t *testing.T) {
 }
 
 // An unchanged article is not delivered, even to a watcher that never got anything.
-func TestOutageWithoutChangesDeliversNothing(t *testing.T) {
+func TestOutageWithoutChangesDeliversNothing(t *testing.T) { // with the race detector
 	eachOutage(t, func(l *listener, other *testSite, begin, end func()) {
 		a, b := other.post("alice", "go"), other.post("alice")
 		l.pass()
@@ -313,7 +313,7 @@ func TestOutageWithoutChangesDeliversNothing(t *testing.T) {
 }
 
 // An imported article is not a post, not even if it was imported during an outage.
-func TestImportsDuringAnOutageAreNotPosts(t *testing.T) {
+func TestImportsDuringAnOutageAreNotPosts(t *testing.T) { // with the race detector
 	eachOutage(t, func(l *listener, other *testSite, begin, end func()) {
 		other.post("alice")
 		l.pass()
@@ -328,7 +328,7 @@ func TestImportsDuringAnOutageAreNotPosts(t *testing.T) {
 
 // A watch of an article that was posted during an outage delivers the votes of the outage, too, even if the post
 // and the votes become known at the same time.
-func TestWatchedPostOfAnOutageIsDelivered(t *testing.T) {
+func TestWatchedPostOfAnOutageIsDelivered(t *testing.T) { // with the race detector
 	t.Parallel()
 	other := newSite(t, nil, one)
 	f, h := newFails(), newHolds()
@@ -358,7 +358,7 @@ func TestWatchedPostOfAnOutageIsDelivered(t *testing.T) {
 
 // A client may get a newer state while the listener still reads what it missed. After that, no watcher gets an
 // older one.
-func TestNothingOlderIsDeliveredAfterADisconnection(t *testing.T) {
+func TestNothingOlderIsDeliveredAfterADisconnection(t *testing.T) { // with the race detector
 	t.Parallel()
 	other := newSite(t, nil)
 	h := newHolds()
@@ -394,7 +394,7 @@ func TestNothingOlderIsDeliveredAfterADisconnection(t *testing.T) {
 	}
 }
 
-func TestListenEndsWithItsContext(t *testing.T) {
+func TestListenEndsWithItsContext(t *testing.T) { // with the race detector
 	t.Parallel()
 	for name, before := range map[string]func(l *listener, f *fails){
 		"while Redis answers": func(*listener, *fails) {},

@@ -156,7 +156,7 @@ func TestWalkContinuesWhereAMovedArticleWas(t *testing.T) {
 	})
 }
 
-func TestWalkListsEachUnmovedArticleOnceWhileVotesArrive(t *testing.T) {
+func TestWalkListsEachUnmovedArticleOnceWhileVotesArrive(t *testing.T) { // with the race detector
 	t.Parallel()
 	s := newSite(t, nil, one)
 	const articles = 400

@@ -62,7 +62,7 @@ func TestNewRefusesAnotherLayout(t *testing.T) {
 }
 
 // Of two programs that open an empty store with different numbers of partitions at the same time, one is refused.
-func TestOneNumberOfPartitionsWins(t *testing.T) {
+func TestOneNumberOfPartitionsWins(t *testing.T) { // with the race detector
 	t.Parallel()
 	for range 10 {
 		s := &testSite{t: t, ctx: t.Context(), server: redistest.Start(t)}

@@ -229,7 +229,7 @@ func TestWaitingEndsBeforeTheDeadline(t *testing.T) {
 }
 
 // No more than a thousand calls wait: a further one fails at once.
-func TestFewCallsWait(t *testing.T) {
+func TestFewCallsWait(t *testing.T) { // with the race detector
 	t.Parallel()
 	h := &failingNext{reply: "CLUSTERDOWN"}
 	s := newSite(t, nil).underSentinel(redistest.Hook(h.hook))

@@ -200,7 +200,7 @@ func TestCursorsOfRankingsCannotBeForged(t *testing.T) {
 }
 
 // Processes that open a new store at once agree on the key of cursors and the UUID, and also after the store was emptied.
-func TestProcessesAgreeOnWhatIsDrawnOnce(t *testing.T) {
+func TestProcessesAgreeOnWhatIsDrawnOnce(t *testing.T) { // with the race detector
 	t.Parallel()
 	s := newSite(t, nil, one)
 	s.do("FLUSHDB")

@@ -218,7 +218,7 @@ func TestClockStepExtendsNoWindowByMoreThanOne(t *testing.T) {
 	}
 }
 
-func TestProcessesTogetherNeverExceedALimit(t *testing.T) {
+func TestProcessesTogetherNeverExceedALimit(t *testing.T) { // with the race detector
 	t.Parallel()
 	s := newSite(t, nil, one)
 	sites := []*testSite{s, s.reopened(s.client(), nil)}

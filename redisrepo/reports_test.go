@@ -258,7 +258,7 @@ func TestReportsOfDeletedArticles(t *testing.T) {
 }
 
 // Of two moderators who decide at once, one decides; many decisions and reports at once leave what they would one after the other.
-func TestModeratorsDecideAtOnce(t *testing.T) {
+func TestModeratorsDecideAtOnce(t *testing.T) { // with the race detector
 	eachLayout(t, func(t *testing.T, tags []string) {
 		s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
 		for range 10 {
@@ -304,7 +304,7 @@ func (s *testSite) article0(id site.ArticleID) *site.Article {
 }
 
 // A model keeps what each user reported last; after many calls at once the store has the same.
-func TestReportsWhileModeratorsDecide(t *testing.T) {
+func TestReportsWhileModeratorsDecide(t *testing.T) { // with the race detector
 	eachLayout(t, func(t *testing.T, tags []string) {
 		s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
 		a := s.post("alice", "go")

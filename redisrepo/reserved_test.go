@@ -84,7 +84,7 @@ func TestPostIntoAReservedGroupNeedsARole(t *testing.T) {
 }
 
 // Moderators and services of several processes move one article at the same time: it ends in one group.
-func TestAnArticleIsInOneGroupOfAFamily(t *testing.T) {
+func TestAnArticleIsInOneGroupOfAFamily(t *testing.T) { // with the race detector
 	t.Parallel()
 	s := newSite(t, reserving("status.*"))
 	a := s.post("alice", "go")

@@ -143,7 +143,7 @@ func TestUsersFollowGroupsAndUsers(t *testing.T) {
 }
 
 // Of many calls at the same time as many succeed as there is room for, whatever else the user does.
-func TestListsOfUsersAreBounded(t *testing.T) {
+func TestListsOfUsersAreBounded(t *testing.T) { // with the race detector
 	t.Parallel()
 	s := newSite(t, nil)
 	for _, tt := range []struct {
@@ -190,7 +190,7 @@ func TestListsOfUsersAreBounded(t *testing.T) {
 }
 
 // Users who save and drop at the same time end with what each did last, and never see what others keep.
-func TestUsersKeepListsAtTheSameTime(t *testing.T) {
+func TestUsersKeepListsAtTheSameTime(t *testing.T) { // with the race detector
 	t.Parallel()
 	s := newSite(t, nil)
 	others := []*testSite{s, s.reopened(s.client(twice(false)), nil), s.reopened(s.client(twice(true)), nil)}

@@ -123,7 +123,7 @@ func TestUpgradeOfTheLayoutGoesOnAfterInterruptions(t *testing.T) {
 }
 
 // While a process of the older version serves the site, its data is not upgraded.
-func TestUpgradeWaitsForOlderProcesses(t *testing.T) {
+func TestUpgradeWaitsForOlderProcesses(t *testing.T) { // with the race detector
 	t.Parallel()
 	s := newSite(t, nil, one)
 	s.post("alice")

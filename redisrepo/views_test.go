@@ -86,7 +86,7 @@ func TestReadsHaveWhatTheLogHas(t *testing.T) {
 }
 
 // Any number of processes apply the log at the same time, and each entry once, in its place.
-func TestProcessesApplyTheLogTogether(t *testing.T) {
+func TestProcessesApplyTheLogTogether(t *testing.T) { // with the race detector
 	t.Parallel()
 	s := newSite(t, func(r *site.Rules) { r.GroupTop, r.Events = true, 50 }, one)
 	var ids []site.ArticleID

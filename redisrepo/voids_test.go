@@ -347,7 +347,7 @@ func TestVoidedVotesLeavePastFrontPages(t *testing.T) {
 }
 
 // Votes, and moderators who take them out and put them back, get along: the counts are those of the votes that count.
-func TestVotesAndVoidingAtOnce(t *testing.T) {
+func TestVotesAndVoidingAtOnce(t *testing.T) { // with the race detector
 	t.Parallel()
 	s := newSite(t, func(r *site.Rules) { r.InterestingVotes = 4 }, one)
 	s.post("alice", "a")
@@ -463,7 +463,7 @@ func TestCheckKnowsVotesThatDoNotCount(t *testing.T) {
 }
 
 // Watchers see their vote again as none when another process has taken it out, and as it was when it is back.
-func TestWatchersSeeThatTheirVoteIsOut(t *testing.T) {
+func TestWatchersSeeThatTheirVoteIsOut(t *testing.T) { // with the race detector
 	t.Parallel()
 	s := newSite(t, nil, one)
 	l := s.listen()

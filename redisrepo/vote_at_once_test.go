@@ -9,7 +9,7 @@ import (
 )
 
 // Many voters and two processes: every vote counts once, and its result says what was before.
-func TestVotesOfTwoProcessesAtOnceAreExact(t *testing.T) {
+func TestVotesOfTwoProcessesAtOnceAreExact(t *testing.T) { // with the race detector
 	t.Parallel()
 	s := two(t)
 	a := s[0].post("alice", "go")

@@ -33,7 +33,7 @@ func (s *testSite) addWebhook(address string) *webhooks.Endpoint {
 
 // One process at a time has the lease, with a greater token than another one before, also when all want it at once; it ends by
 // the clock, or when it is given back.
-func TestProcessesTakeTheLeaseAtOnce(t *testing.T) {
+func TestProcessesTakeTheLeaseAtOnce(t *testing.T) { // with the race detector
 	eachLayout(t, func(t *testing.T, tags []string) {
 		s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
 		leases := make([]*lease.Lease, 8)

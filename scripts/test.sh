@@ -41,11 +41,11 @@ packages() { go list ./... | grep -v '/tests/cluster$'; }
 
 # Tests that need more programs, which FULL=1 installs, or a machine that does nothing else.
 more='^Test(VotesBesideAnAddressThatAsksForEverything|CallersGetTheirOwnAnswersThroughACache|CachesKeepNoAnswerToAQUERY|RollingRestartBehindAProxyLosesNoRequest|PrometheusScrapesTheServer)$'
-# Packages that are tested with the race detector only, and tests of redisrepo that are.
-raced='/(endpoint|sharing|signin|store)$'
-concurrent='Concurrent|AtOnce|Together|Beside|While|Watch|Listen|Resume|Burst|Lease|Deliver|Outage|Killed|Canceled|Panic|Flushed|FewCalls|Rights'
+# Packages that are tested with the race detector only, and tests that are: they say so beside their names.
+raced='/(endpoint|endpoint/sharing|identity/signin|redisrepo/store)$'
+concurrent="^($(grep -rhoP '^func \KTest\w+(?=.* // with the race detector$)' --include='*_test.go' redisrepo | paste -sd '|'))\$"
 raced_packages() { go_test -race -skip "$more" $(packages | grep -E "$raced"); }
-concurrent_tests() { go_test -race -run "$concurrent" ./redisrepo/... ./tests/redistest; }
+concurrent_tests() { go_test -race -run "$concurrent" ./redisrepo ./redisrepo/wire; }
 redisrepo_tests() { go_test -json -skip "$concurrent$long" ./redisrepo | awk -f scripts/progress.awk; }
 other_tests() { go_test -json -skip "$more" $(packages | grep -vE "/redisrepo$|$left_out") | awk -f scripts/progress.awk; }
 left_out=$raced long=

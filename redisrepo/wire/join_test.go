@@ -41,7 +41,7 @@ func increase(ctx context.Context, s *wire.Store, key string) (n int64, err erro
 }
 
 // Each of many callers gets its own replies in the order of its calls.
-func TestJoinedCallsGetTheirOwnReplies(t *testing.T) {
+func TestJoinedCallsGetTheirOwnReplies(t *testing.T) { // with the race detector
 	t.Parallel()
 	s, _, _ := joined(t, wire.JoinWait)
 	var all sync.WaitGroup
@@ -65,7 +65,7 @@ func TestJoinedCallsGetTheirOwnReplies(t *testing.T) {
 
 // The calls that come while another is under way leave together. One whose caller leaves meanwhile is not sent, and the
 // others are.
-func TestWaitingCallsShareARoundTrip(t *testing.T) {
+func TestWaitingCallsShareARoundTrip(t *testing.T) { // with the race detector
 	t.Parallel()
 	var written atomic.Int64
 	s, server, begun := joined(t, time.Hour, redistest.Writing(func(conn net.Conn, b []byte) (int, error) {
@@ -116,7 +116,7 @@ func TestWaitingCallsShareARoundTrip(t *testing.T) {
 }
 
 // While Redis pauses writes, reads do not wait for them.
-func TestJoinedReadsPassPausedWrites(t *testing.T) {
+func TestJoinedReadsPassPausedWrites(t *testing.T) { // with the race detector
 	t.Parallel()
 	s, server, begun := joined(t, time.Hour)
 	require.NoError(t, server.Client.Do(t.Context(), "CLIENT", "PAUSE", "60000", "WRITE").Err())
@@ -140,7 +140,7 @@ func TestJoinedReadsPassPausedWrites(t *testing.T) {
 
 // When a connection fails, its calls are repeated by their own rules: reads always, and a call of a script by LimitWaiting
 // alone, which says so.
-func TestJoinedCallsOutliveTheirConnection(t *testing.T) {
+func TestJoinedCallsOutliveTheirConnection(t *testing.T) { // with the race detector
 	t.Parallel()
 	h := new(redistest.LostReply)
 	s, server, _ := joined(t, time.Hour, h)
@@ -181,7 +181,7 @@ func TestJoinedCallsOutliveTheirConnection(t *testing.T) {
 }
 
 // Calls do not wait for one whose connection is dead.
-func TestCallsPassADeadConnection(t *testing.T) {
+func TestCallsPassADeadConnection(t *testing.T) { // with the race detector
 	t.Parallel()
 	var armed atomic.Bool // the next write is lost, as by a connection that a firewall has dropped
 	s, _, begun := joined(t, time.Millisecond, redistest.Writing(func(conn net.Conn, b []byte) (int, error) {
