@@ -103,7 +103,6 @@ func (s *testSite) reopened(client redis.UniversalClient, change func(*site.Rule
 	if err != nil {
 		s.t.Fatalf("New: %v", err)
 	}
-	repo.Views.Young = time.Hour // on a busy machine a test may take longer than the default
 	other.Repo = repo
 	return &other
 }
