@@ -19,7 +19,9 @@ test.each([
 
 // The table of the tests of redisrepo.HostOf.
 test("hosts are named as the API names them", () => {
-  const hosts: Record<string, string> = JSON.parse(readFileSync("../../redisrepo/testdata/hosts.json", "utf8"));
+  const hosts: Record<string, string> = JSON.parse(
+    readFileSync("../../redisrepo/testdata/hosts.json", "utf8"),
+  );
   expect(Object.keys(hosts).length).toBeGreaterThan(20);
   for (const [link, name] of Object.entries(hosts)) expect([link, host(link)]).toEqual([link, name]);
 });
