@@ -18,17 +18,7 @@ import (
 	"frontpage/tests/require"
 )
 
-// logDetail is logText with the title, the link and the reason.
-func logDetail(e events.ModerationEntry) string {
-	text := logText(e)
-	for _, detail := range []*string{e.Title, e.Link, e.Reason} {
-		if detail != nil {
-			text += " " + *detail
-		}
-	}
-	return text
-}
-
+// logText is an entry as text.
 func logText(e events.ModerationEntry) string {
 	return fmt.Sprint(e.Kind, " ", e.Article, " ", e.By, " ", e.At.Sub(opened), " ", e.Before, e.After)
 }
