@@ -187,6 +187,9 @@ func export(ctx context.Context, repo *redisrepo.Repo, o Options, w writer) (sum
 	if err != nil {
 		return sum, err
 	}
+	if len(ids) > 0 { // counters say nothing of the first numbers, one of each partition
+		meta.Last = max(meta.Last, ids[len(ids)-1])
+	}
 	if err := w.begin(meta); err != nil {
 		return sum, err
 	}
