@@ -36,6 +36,7 @@ type program struct {
 	Export        exportSite      `cmd:"" help:"Write the site to standard output: articles, groups, votes, the moderation log. import reads it back."`
 	ExportUser    exportUser      `cmd:"" help:"Write all that the store has about a user, as NDJSON. It changes nothing, and the server may run."`
 	Check         checkStore      `cmd:"" help:"Check the store for inconsistencies. Exit code 1 if there are any."`
+	Adopt         adopt           `cmd:"" help:"Take over what programs of Redis in Action, chapter 1, have written to the store. The server may run."`
 	Rank          rank            `cmd:"" help:"Preview the front page under other settings. Give them, as in --ranking halflife:6h: it is printed beside the present one, and nothing changes."`
 	Delete        deletion        `cmd:"" help:"Delete articles, as a moderator does. undelete restores them."`
 	DescribeGroup describeGroup   `cmd:"" help:"Say what a group is about, and its rules, as a moderator does. What was said before is replaced."`
@@ -120,10 +121,24 @@ func (c checkStore) Run(ctx context.Context, s *settings.Settings, log *slog.Log
 			return err
 		}
 		fmt.Printf("checked %d articles, %d deleted articles and %d groups: %d violations\n", checked.Articles, checked.Deleted, checked.Groups, checked.Violations)
+		if checked.ByBook {
+			return errors.New("the store is inconsistent; if a program of the book has written to it, frontpage adopt takes that over")
+		}
 		if checked.Violations > 0 {
 			return errors.New("the store is inconsistent")
 		}
 		return nil
+	})
+}
+
+type adopt struct{}
+
+// Run prints how many articles have changed.
+func (adopt) Run(ctx context.Context, s *settings.Settings, log *slog.Logger) error {
+	return withSite(ctx, s, log, func(repo *redisrepo.Repo) error {
+		adopted, err := repo.Layout.Adopt(ctx)
+		fmt.Printf("took over %d articles\n", adopted)
+		return err
 	})
 }
 

@@ -30,7 +30,6 @@ import (
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/failover"
 	"frontpage/redisrepo/preview"
-	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/store"
 	"frontpage/redisrepo/wire"
 	"frontpage/settings"
@@ -317,9 +316,6 @@ func (r *running) openSite(ctx context.Context) (err error) {
 		log.Warn("whether another ranking would serve this site better is not known", "err", err)
 	} else if advice != nil {
 		log.Info(advice.String(), "see", "frontpage rank --ranking "+advice.Ranking())
-	}
-	if s.Ranking.Ranking != site.Linear {
-		log.Info("legacy clients must not write to this store: they give each vote FRONTPAGE_VOTE_SCORE", "ranking", s.Ranking)
 	}
 	switch {
 	case len(s.DevHosts) > 0:

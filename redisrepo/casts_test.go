@@ -114,47 +114,6 @@ func TestALongListOfVotesDropsTheOldest(t *testing.T) {
 	}
 }
 
-// A legacy client that upvotes over a downvote makes it none until the voters are forgotten. The downvotes of the article
-// are known for longer, that one included.
-func TestALegacyVoteOverARecordedDownvote(t *testing.T) {
-	t.Parallel()
-	s := newSite(t, nil, one)
-	s.post("alice")
-	s.vote(1, "bob", down)
-	s.vote(1, "carol", down)
-	s.vote(1, "dave", up)
-	bookVote(s, "user:bob", 1)
-	all := func() (shown string) {
-		for _, user := range []site.UserName{"bob", "carol", "dave", "erin"} {
-			shown += s.positions(user, 1)
-		}
-		return shown
-	}
-	if got := all(); got != "0-+0" {
-		t.Errorf("the votes are %s, want 0-+0", got)
-	}
-	if got, want := s.violations(), "article:1: [user:bob] are in both sets of voters"; !slices.Contains(got, want) {
-		t.Errorf("Check reports %q, want %q among them", got, want)
-	}
-	s.clock.advance(2 * week)
-	if got := all(); got != "--+?" {
-		t.Errorf("when the voters are forgotten, the votes are %s, want --+?", got)
-	}
-	s.clock.set(time.Hour)
-	s.vote(1, "bob", up)
-	if got := all(); got != "+-+0" {
-		t.Errorf("after bob's next vote, the votes are %s, want +-+0", got)
-	}
-	if got := s.shownVotes("bob"); got != "+1*1@0s" {
-		t.Errorf("bob's list is %s, want the upvote", got)
-	}
-	s.wantClean()
-	s.clock.advance(2 * week)
-	if got := all(); got != "+-+?" {
-		t.Errorf("when the voters are forgotten, the votes are %s, want +-+?", got)
-	}
-}
-
 // After a change of VoteHistory, the lists are kept for the new time.
 func TestVoteHistoryCanBeChanged(t *testing.T) {
 	t.Parallel()
@@ -307,6 +266,7 @@ func TestVotesFromBeforeTheListsAreEntered(t *testing.T) {
 		if len(tags) == 1 {
 			book = bookPost(s, "user:zoe")
 			bookVote(s, "user:bob", book)
+			require.Value(s.Layout.Adopt(s.ctx))(t)
 		}
 		for range 300 {
 			s.vote(s.post("carol").ID, "dave", up)

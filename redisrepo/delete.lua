@@ -47,7 +47,6 @@
 --         {'CONFLICT'}                 none of the reports to be decided is open any more
 --         {'STALE_REPORTS'}            reports were decided more often than the caller expects: look, and call again
 --         {'STALE', groups, poster, link}  what is expected differs from these: call again with them
---         {'UNLISTED', poster}         the hash does not list the groups: call adopt.lua, and again
 -- Safe to run twice: the second run finds the article deleted, and its reason given, and changes nothing.
 
 is_moderator = is_moderator == '1'
@@ -91,7 +90,7 @@ if is_deleted and may and not explains then
   settle_reports()
   return {'OK', redis.call('HGETALL', article)}
 end
-if not time or not explains and (is_deleted or not is_listed) then return {'NOT_FOUND'} end
+if not group_text or not time or not explains and (is_deleted or not is_listed) then return {'NOT_FOUND'} end
 if not may then return {'FORBIDDEN'} end
 if not votes or not downvotes or not revision then return redis.error_reply('CORRUPT votes or revision of ' .. member) end
 
@@ -116,7 +115,6 @@ if explains then
   return {'OK', redis.call('HGETALL', article)}
 end
 
-if not group_text then return {'UNLISTED', poster} end
 if group_text ~= expected_groups or poster ~= expected_poster or link ~= expected_link then
   return {'STALE', group_text, poster, link}
 end

@@ -40,7 +40,6 @@
 --         {'EMPTY'}                          the article would have neither a link nor a text
 --         {'CONFLICT', {field, value, ...}}  it was edited or regrouped after the revision; its hash
 --         {'STALE', groups}                  current differs from these: call again with them
---         {'UNLISTED', poster}               the hash does not list the groups: call adopt.lua, and again
 -- Safe to run twice: the second run finds the values set and changes nothing.
 
 may = may == '1'
@@ -67,12 +66,11 @@ local edition = whole(hash[11] or '0')
 local time = redis.call('ZSCORE', times, member)
 local score = redis.call('ZSCORE', scores, member)
 
-if not hash[3] or not time or not score then return {'NOT_FOUND'} end
+if not old_groups or not hash[3] or not time or not score then return {'NOT_FOUND'} end
 if not votes or not downvotes or not revision or not edits or not edition then
   return redis.error_reply('CORRUPT votes, revision or edits of ' .. member)
 end
 if poster ~= by and not may then return {'FORBIDDEN'} end
-if regroups and not old_groups then return {'UNLISTED', poster or ''} end
 if regroups and old_groups ~= current then return {'STALE', old_groups} end
 
 local retitled = title ~= '' and title ~= old_title
@@ -81,10 +79,9 @@ local edited = retitled or rewritten
 local regrouped = regroups and wanted ~= current
 local moderated = poster ~= by or regrouped and logged
 if poster == by then ground = '' end
-local differs = edited or regrouped -- else the groups may lack the article, after a legacy client took it out
-if not differs and not regroups then return {'OK', redis.call('HGETALL', article)} end
+if not edited and not regrouped then return {'OK', redis.call('HGETALL', article)} end
 
-if differs and if_revision and (edition > if_revision or if_revision > revision) then
+if if_revision and (edition > if_revision or if_revision > revision) then
   return {'CONFLICT', redis.call('HGETALL', article)}
 end
 now = now_or(now)
@@ -114,7 +111,7 @@ best = tonumber(best)
 most = tonumber(most) or 0
 
 revision = revision + 1
-if differs then redis.call('HSET', article, 'revision', revision, 'edition', revision) end
+redis.call('HSET', article, 'revision', revision, 'edition', revision)
 if edited then
   edits = edits + 1
   local head = string.format('%s %d %d %s\n', now, votes, #old_title, by)
@@ -145,10 +142,9 @@ for _, name in ipairs(names) do
   index_group(group_names, sizes, group, name)
 end
 if regrouped then redis.call('HSET', article, 'groups', wanted) end
-if not differs then return {'OK', redis.call('HGETALL', article)} end
 
 local kind = edited and 'edited' or 'regrouped'
-local listed = regrouped and wanted or old_groups or ''
+local listed = regrouped and wanted or old_groups
 if moderated then
   log_moderation(log, max_entries, kind, member, by, via, now,
     'title', retitled and title or old_title, 'link', link, 'reason', reason,

@@ -386,17 +386,3 @@ func TestEditedImportIsFoundAgain(t *testing.T) {
 		t.Errorf("Import = %v, %v, want the edited article to be found", added, errs)
 	}
 }
-
-func TestArticlesOfLegacyClientsAreEdited(t *testing.T) {
-	t.Parallel()
-	s := newSite(t, nil, one)
-	id := bookPost(s, "user:alice")
-	bookRegroup(s, id, []string{"a"}, nil)
-	s.edit(1, alice(), redisrepo.Edit{Text: new("text")})
-	a := s.edit(1, alice(), redisrepo.Edit{Title: new("better"), Groups: []string{"a", "b"}})
-	if a.Title != "better" || *a.Text != "text" || fmt.Sprint(a.Groups) != "[a b]" {
-		t.Errorf("the article = %+v", a)
-	}
-	s.vote(1, "bob", up)
-	s.wantClean()
-}

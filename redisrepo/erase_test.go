@@ -153,7 +153,7 @@ func (s *testSite) lives(name site.UserName) (own, others []site.ArticleID) {
 	require.NoError(s.t, s.raw.Set(ctx, s.Store.Partitions[0].Rate(site.Subject{Rule: "votes", User: name}), "x", time.Hour).Err())
 	if len(s.Store.Partitions) == 1 {
 		bookVote(s, name.Member(), own[4])
-		s.vote(own[4], "frank", up) // which has the calendar follow it
+		require.Value(s.Layout.Adopt(s.ctx))(s.t)
 	}
 	return own, others
 }

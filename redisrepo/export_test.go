@@ -129,16 +129,6 @@ func Comparable(a site.Article) site.Article {
 	return a
 }
 
-// ListHosts lists an article in the list of its host, as an upgrade does.
-func (r *Repo) ListHosts(ctx context.Context, id site.ArticleID) error {
-	p := r.Store.Partition(id)
-	links, err := r.Layout.ReadLinks(ctx, p, []string{id.String()})
-	if err != nil {
-		return err
-	}
-	return r.Layout.ListHosts(ctx, p, links)
-}
-
 // ScriptCall returns the command of a call of a script that is not repeated after a timeout.
 func ScriptCall(c redis.Cmder) (*redis.Cmd, bool) {
 	if u, ok := c.(*failover.Unrepeated); ok {

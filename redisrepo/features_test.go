@@ -11,7 +11,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/keys"
 	"frontpage/redisrepo/site"
 	"frontpage/tests/require"
 )
@@ -156,6 +159,10 @@ func TestBuildingGoesOnWhereItWasInterrupted(t *testing.T) {
 	}
 	newest := s.raw.ZRevRangeWithScores(s.ctx, "time:", 400, 400).Val()[0].Score
 	s.do("HSET meta: calendar", "building "+strconv.FormatFloat(newest, 'f', -1, 64))
+	require.Value(s.raw.Pipelined(s.ctx, func(pipe redis.Pipeliner) error {
+		s.Views.QueueBegin(s.ctx, pipe, keys.Untagged, "calendar")
+		return nil
+	}))(t)
 	require.Value(redisrepo.New(s.ctx, s.server.Client, rules, redisrepo.WithClock(s.clock.now), progress))(t)
 	places := map[string]int{} // by unit
 	for list, scores := range s.storedCalendar() {

@@ -368,28 +368,6 @@ func TestNoFrontPageIsOverwrittenWhenTheClockGoesBack(t *testing.T) {
 	s.wantClean()
 }
 
-// A page has scores with fractions, which legacy clients write.
-func TestFrontPageHasTheScoresOfLegacyClients(t *testing.T) {
-	t.Parallel()
-	s := newSite(t, nil, one)
-	s.post("alice")
-	bookPost(s, "user:zoe")
-	a := s.post("alice")
-	want := s.raw.ZRevRangeWithScores(s.ctx, "score:", 0, -1).Val()
-	s.clock.advance(time.Hour)
-	at := s.clock.now()
-	s.vote(a.ID, "bob", up)
-	page := require.Value(s.Rankings.FrontPage(s.ctx, at))(t)
-	var got []redis.Z
-	for _, place := range page.Places {
-		got = append(got, redis.Z{Member: place.ID.String(), Score: place.Score})
-	}
-	if !slices.Equal(got, want) {
-		t.Errorf("FrontPage = %v, want %v", got, want)
-	}
-	s.wantClean()
-}
-
 func TestRanksOfTooManyHoursAreRefused(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)

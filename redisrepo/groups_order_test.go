@@ -186,13 +186,6 @@ func TestGroupsBySizeBesideLegacyClients(t *testing.T) {
 	s.do("SADD group:new article:1 article:2 article:3")
 	s.list(best("new"))
 	want(sized{"tiny": 5, "new": 3, "small": 2})
-	id := bookPost(s, "user:bob")
-	bookRegroup(s, id, []string{"small"}, nil)
-	s.vote(id, "carol", up)
-	if size := s.raw.ZScore(s.ctx, "sizes:", "small").Val(); size != -3 {
-		t.Errorf("after the first vote on a legacy article, its group has the size %v, want -3", size)
-	}
-	s.wantNewest("https://www.book.example/", id)
 }
 
 // What a page by ARTICLE_COUNT reads is counted, in commands of at most 1,000 members. A page that would read too much is

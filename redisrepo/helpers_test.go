@@ -528,3 +528,13 @@ func (s *testSite) used() (stop func()) {
 	}
 	return func() { cancel(); all.Wait() }
 }
+
+// before is a hook that calls a function before each command of a name, alone or the first in a pipeline.
+func before(name string, call func(ctx context.Context)) redistest.Hook {
+	return func(ctx context.Context, commands []redis.Cmder, send redis.ProcessPipelineHook) error {
+		if commands[0].Name() == name {
+			call(ctx)
+		}
+		return send(ctx, commands)
+	}
+}

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -118,70 +117,4 @@ func TestConcurrentWritesKeepTheListsOfHosts(t *testing.T) { // with the race de
 		}
 	}
 	s.wantClean()
-}
-
-// The site lists an article of a legacy client with its first write.
-func TestLegacyArticlesJoinTheListsOfHosts(t *testing.T) {
-	t.Parallel()
-	for name, write := range map[string]func(*testSite){
-		"a vote":       func(s *testSite) { s.vote(1, "bob", up) },
-		"a regrouping": func(s *testSite) { s.regroup(s.article(1), []string{"go"}, nil) },
-		"a deletion":   func(s *testSite) { s.delete(1, moderator); s.undelete(1) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := newSite(t, nil, one)
-			bookPost(s, "user:alice")
-			s.wantList(lists.LinkingTo("book.example"))
-			write(s)
-			s.wantList(lists.LinkingTo("book.example"), 1)
-			s.delete(1, moderator)
-			s.wantList(lists.LinkingTo("book.example"))
-			s.wantClean()
-		})
-	}
-}
-
-// A site of layout 3 has no lists of hosts. The upgrade makes them, however often it is interrupted, and beside another
-// process that has upgraded the partition and deletes articles.
-func TestUpgradeListsTheArticlesOfHosts(t *testing.T) {
-	eachLayout(t, func(t *testing.T, tags []string) {
-		partitions := redisrepo.WithPartitions(len(tags))
-		s := newSite(t, nil, partitions)
-		var imported []redisrepo.Imported
-		for i := range 2500 { // in several round trips, and in several calls of the script
-			a := old(site.ArticleID(1+i), time.Duration(i)*time.Hour, 1)
-			a.Draft.Link = new(fmt.Sprintf("https://www.h%d.example/%d", i%3, i))
-			imported = append(imported, a)
-		}
-		s.imports(imported...)
-		s.delete(300, moderator)
-		require.Value(s.Post(s.ctx, "alice", site.Draft{Title: "t", Text: new("x")}))(t)
-		s.imports(redisrepo.Imported{ID: 4000, Poster: "zoe", PostedAt: opened, Votes: 1, Draft: linked("https://h3.example/")})
-		want := s.dump()
-		var lost int
-		downgrade := func() {
-			for _, tag := range append(slices.Clone(tags), "") {
-				if s.raw.Exists(s.ctx, tag+"meta:").Val() == 1 {
-					s.do("HSET", tag+"meta:", "layout", 3)
-				}
-			}
-			for _, key := range s.raw.Keys(s.ctx, "*host:*").Val() {
-				s.do("DEL", key)
-				lost++
-			}
-		}
-		downgrade()
-		if got := len(s.violations()); lost < 4 || got < 2500 {
-			t.Errorf("Check reports %d articles, want all with links", got)
-		}
-		s.opensInterrupted(func(interrupted int) int { return 2 + interrupted }, partitions)
-		s.wantStore(want)
-		downgrade()
-		s.opensTogether(partitions)
-		s.wantStore(want, "after an upgrade by several processes")
-		s.delete(301, moderator)
-		require.NoError(t, s.ListHosts(s.ctx, 301)) // of a process that has read it before
-		s.wantClean()
-	})
 }

@@ -163,7 +163,7 @@ func (l *listener) pass() {
 	l.t.Helper()
 	l.settle()
 	tag := l.tags[int(sentinel)%len(l.tags)]
-	l.do("HSET", tag+sentinel.String(), "title", "sentinel", "time", 0, "votes", l.passes)
+	l.do("HSET", tag+sentinel.String(), "title", "sentinel", "time", 0, "groups", "", "votes", l.passes)
 	w := l.watch(sentinel)
 	for range 2 {
 		l.passes++

@@ -28,10 +28,6 @@ func TestWholeArticleIsDelivered(t *testing.T) { // with the race detector
 		"votes that make it interesting": func(s *testSite, a *site.Article) { s.vote(a.ID, "bob", up); s.vote(a.ID, "carol", up) },
 		"into a group":                   func(s *testSite, a *site.Article) { s.regroup(a, []string{"new"}, nil) },
 		"out of its groups":              func(s *testSite, a *site.Article) { s.regroup(a, nil, []string{"go", "x"}) },
-		"a vote on a legacy article": func(s *testSite, a *site.Article) {
-			s.vote(bookPost(s, "user:alice"), "x", up)
-			s.vote(a.ID, "bob", up)
-		},
 	}
 	for name, write := range writes {
 		for _, by := range []string{"the same", "another"} {

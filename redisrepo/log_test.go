@@ -70,9 +70,6 @@ func TestWritesAddToTheLog(t *testing.T) {
 		"the poster's vote taken back": {write: func(s *testSite) { s.vote(1, "alice", none) }, want: []entry{{"voted article:1 2 0 0 = a b\n0 user:alice", 0}}},
 		"a vote that makes it interesting": {rules: func(r *site.Rules) { r.InterestingVotes = 2 },
 			write: func(s *testSite) { s.vote(1, "bob", up) }, want: []entry{{"voted article:1 2 2 0 = a b\n1 user:bob", 2}}},
-		"a legacy vote over a downvote, then ours": {
-			write: func(s *testSite) { s.vote(1, "bob", down); bookVote(s, "user:bob", 1); s.vote(1, "bob", none) },
-			want:  []entry{{"voted article:1 2 0 1 = a b\n-1 user:bob", 0}, {"voted article:1 3 1 0 = a b\n0 user:bob", 1}}},
 		"a repeated vote":         {write: func(s *testSite) { s.vote(1, "bob", up); s.vote(1, "bob", up) }, want: []entry{{"voted article:1 2 2 0 = a b\n1 user:bob", 2}}},
 		"no vote taken back":      {write: func(s *testSite) { s.vote(1, "bob", none) }},
 		"the poster's vote":       {write: func(s *testSite) { s.vote(1, "alice", up) }},
@@ -150,35 +147,6 @@ func TestWritesAddToTheLog(t *testing.T) {
 				}
 			})
 		}
-	}
-}
-
-// Legacy times have fractions, so the entry holds the score as Redis writes it. The groups come from their
-// sets.
-func TestWritesToLegacyArticlesAddToTheLog(t *testing.T) {
-	t.Parallel()
-	tests := map[string]struct {
-		write func(s *testSite)
-		want  string // with = for the score
-	}{
-		"a vote":             {func(s *testSite) { s.vote(1, "carol", up) }, "voted article:1 1 3 0 = go programming\n1 user:carol"},
-		"a vote down":        {func(s *testSite) { s.vote(1, "carol", down) }, "voted article:1 1 1 1 = go programming\n-1 user:carol"},
-		"a repeated vote":    {func(s *testSite) { s.vote(1, "bob", up) }, ""},
-		"into a group":       {func(s *testSite) { regroup(s, 1, "new") }, "regrouped article:1 1 2 0 = go new programming"},
-		"into a group again": {func(s *testSite) { regroup(s, 1, "go") }, ""},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := withLegacy(t, nil)
-			logged := s.logged()
-			tt.write(s)
-			score := s.do("EVAL", "return redis.call('ZSCORE', KEYS[1], ARGV[1])", 1, "score:", "article:1").(string)
-			want := strings.Replace(tt.want, "=", score, 1)
-			if got := strings.Join(logged(), "|"); got != want {
-				t.Errorf("the log got %q, want %q", got, want)
-			}
-		})
 	}
 }
 

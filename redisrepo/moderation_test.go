@@ -148,28 +148,6 @@ func TestOnlyPosterAndModeratorsDelete(t *testing.T) {
 	s.wantClean()
 }
 
-func TestArticlesOfLegacyClientsAreDeleted(t *testing.T) {
-	t.Parallel()
-	s := withLegacy(t, nil)
-	before := s.article(1)
-	s.delete(1, moderator)
-	for _, group := range []site.GroupName{"go", "programming"} {
-		s.wantList(best(group))
-	}
-	if s.do("EXISTS group:go group:programming") != int64(0) {
-		t.Error("the keys of the groups exist, want the article to be in none")
-	}
-	s.wantClean()
-	back := s.undelete(1)
-	if back.Score != before.Score || !back.CreatedAt.Equal(before.CreatedAt) || fmt.Sprint(back.Groups) != "[go programming]" {
-		t.Errorf("Undelete = %s, want the score, time and groups of %s", show(back), show(before))
-	}
-	s.wantList(best("go"), 1)
-	s.wantList(lists.PostedBy("alice"), 1)
-	s.vote(1, "carol", up)
-	s.wantClean()
-}
-
 // An article that is undeleted follows the rules that changed while it was deleted.
 func TestUndeletedArticleFollowsChangedRules(t *testing.T) {
 	t.Parallel()

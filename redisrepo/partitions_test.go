@@ -37,9 +37,9 @@ func TestNewRefusesAnotherLayout(t *testing.T) {
 		"fewer than none":                 {data: 1, opened: -1, refused: "-1 is not one of"},
 		"too many":                        {data: 1, opened: 512, refused: "512 is not one of"},
 		"more than legacy clients'":       {data: 1, opened: 4, corrupt: "DEL meta:\nZADD time: 1 article:1", refused: "the site in this store has 1 partition, not 4"},
-		"another layout":                  {data: 1, opened: 1, corrupt: "HSET meta: layout 9", refused: "the data has layout 9"},
-		"another layout of a partition":   {data: 4, corrupt: "HSET {p11}meta: layout 9", refused: "the data has layout 9"},
-		"another layout in the record":    {data: 4, corrupt: "HSET meta: layout 9", refused: "the data has layout 9"},
+		"another layout":                  {data: 1, opened: 1, corrupt: "HSET meta: layout 10", refused: "the data has layout 10"},
+		"another layout of a partition":   {data: 4, corrupt: "HSET {p11}meta: layout 10", refused: "the data has layout 10"},
+		"another layout in the record":    {data: 4, corrupt: "HSET meta: layout 10", refused: "the data has layout 10"},
 		"the place of another partition":  {data: 4, corrupt: "HSET {p11}meta: index 1", refused: "the data has index 1"},
 		"another number in one partition": {data: 4, corrupt: "HSET {p10}meta: partitions 16", refused: "the data has partitions 16"},
 		"no number in the record":         {data: 4, corrupt: "HSET meta: partitions x", refused: `"x" is no number of partitions`},
@@ -236,7 +236,7 @@ groups:: [{0 go} {0 redis}], ends: false
 host:example.com: [{1.7723664e+09 article:1}], ends: false
 link:036cbe16b0015b0a30d733ca981c8ebb: article:1 1772366400, ends: false
 link:988628a63aecf11ad5dceeb5817d2a96: article:2 1772366400, ends: false
-meta:: map[calendar:on cast:on cast_since:1771761600 640 34560000 604800 events:on front:on index:0 interesting_votes:3 layout:8 partitions:1 ranking:linear vote_score:432 voting_window:604800], ends: false
+meta:: map[calendar:on cast:on cast_since:1771761600 640 34560000 604800 events:on front:on index:0 interesting_votes:3 layout:9 partitions:1 ranking:linear vote_score:432 voting_window:604800], ends: false
 moderation:: [map[article:article:2 at:1772366400 basis: by:user:mod ground: kind:deleted link:https://example.com/1 reason: title:title]], ends: false
 name:090e8f65e0cb05c378629f082e833b1a: bob, ends: false
 name:a55dd3906de999b502cf5b7b5b26d5fe: alice, ends: false

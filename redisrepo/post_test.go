@@ -36,7 +36,7 @@ group:lang: [article:1], ends: false
 groups:: [{0 c-x} {0 go} {0 lang}], ends: false
 host:go.dev: [{%[2]v article:1}], ends: false
 link:a2e0cac798040a079bc79ff08aaa5374: article:1 %[1]d, ends: false
-meta:: map[calendar:on cast:on cast_since:1771761600 640 34560000 604800 events:on front:on index:0 interesting_votes:200 layout:8 partitions:1 ranking:linear vote_score:432 voting_window:604800], ends: false
+meta:: map[calendar:on cast:on cast_since:1771761600 640 34560000 604800 events:on front:on index:0 interesting_votes:200 layout:9 partitions:1 ranking:linear vote_score:432 voting_window:604800], ends: false
 name:a55dd3906de999b502cf5b7b5b26d5fe: alice, ends: false
 posted:alice: [{%[2]v article:1}], ends: false
 score:: [{%[3]v article:1}], ends: false

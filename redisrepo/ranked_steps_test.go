@@ -17,7 +17,6 @@ import (
 
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/failover"
-	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/rankings"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/wire"
@@ -385,37 +384,6 @@ func TestRankingsCountVotesOfLegacyClients(t *testing.T) {
 			t.Errorf("ranking %+v = %s, want the article with the new votes first", q, got)
 		}
 	}
-	s.wantClean()
-}
-
-// A ranking that finds a legacy client's vote also puts the article into the group interesting.
-func TestRankingsPutArticlesOfLegacyVotesIntoInteresting(t *testing.T) {
-	t.Parallel()
-	s := newSite(t, func(r *site.Rules) { r.InterestingVotes = 3 }, one)
-	a, b := s.post("alice"), s.post("alice")
-	s.vote(b.ID, "bob", up)
-	s.vote(b.ID, "carol", up)
-	s.wantList(best(site.Interesting), b.ID) // builds the listing
-	bookVote(s, "user:bob", a.ID)
-	bookVote(s, "user:carol", a.ID)
-	s.wantRanking(rankings.RankQuery{Group: site.Interesting}, 1, b.ID)
-	s.wantRanking(rankings.RankQuery{}, 2, b.ID, a.ID)
-	s.wantRanking(rankings.RankQuery{Group: site.Interesting}, 2, b.ID, a.ID)
-	s.wantList(best(site.Interesting), b.ID, a.ID)
-	s.wantClean()
-}
-
-// docs/data.md: an article that a legacy client posts "is in no ranking until Frontpage first writes it", and "totalCount
-// counts it".
-func TestArticleOfALegacyClientIsInNoRankingUntilItIsWritten(t *testing.T) {
-	t.Parallel()
-	s := newSite(t, nil, one)
-	a, book := s.post("alice").ID, bookPost(s, "user:zoe")
-	s.clock.advance(8 * 24 * time.Hour) // days are folded meanwhile
-	s.wantList(lists.AllArticles(site.ByTime, site.Descending), book, a)
-	s.wantRanking(rankings.RankQuery{}, 2, a)
-	s.regroup(s.article(book), []string{"go"}, nil)
-	s.wantRanking(rankings.RankQuery{}, 2, book, a)
 	s.wantClean()
 }
 

@@ -7,9 +7,9 @@
 //
 // A legacy client is a program that runs the code of Redis in Action, chapter 1, on the same store.
 // It knows the keys article:, article:<n>, time:, score:, voted:<n> and group:<name>, and the hash
-// fields title, link, poster, time and votes. This package uses them with the same meaning, so both
-// can read and write one store at the same time. An article that a legacy client posted lacks the other
-// fields and indexes until the first write through this package adds them.
+// fields title, link, poster, time and votes. This package uses them with the same meaning, so that a legacy
+// client can read them. It must not write while a process of the site runs. New takes over what it has written
+// before, and Layout.Adopt what it has written since: until then such an article cannot be changed.
 //
 // # Writes
 //
@@ -113,6 +113,9 @@ func New(ctx context.Context, client redis.UniversalClient, rules site.Rules, op
 	}
 	if err := r.Casts.OpenCasts(ctx); err != nil {
 		return nil, failover.Wrap("open the histories of votes", err)
+	}
+	if err := r.Layout.AdoptNew(ctx); err != nil {
+		return nil, failover.Wrap("look for what programs of the book have written", err)
 	}
 	if err := r.Denials.ReadDenials(ctx); err != nil {
 		return nil, err

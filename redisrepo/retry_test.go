@@ -126,7 +126,8 @@ func anything(s *testSite, random *rand.Rand) (did, vote string) {
 	case 9:
 		if random.IntN(3) == 0 {
 			bookRegroup(s, bookPost(s, userID(user)), []string{theme}, nil)
-			s.do("DEL", "score:"+theme, "time:"+theme)
+			_, err := s.Layout.Adopt(s.ctx)
+			return fmt.Sprint("Adopt: ", err), ""
 		}
 		return "", ""
 	case 10:

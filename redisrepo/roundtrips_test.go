@@ -49,15 +49,15 @@ func (c *counter) reset() calls {
 }
 
 type setup struct {
-	*testSite                                 // the process whose commands are counted
-	beside                     *testSite      // another process on the same store
-	ungrouped, grouped, legacy site.ArticleID // in no group, in two groups, posted by a legacy client
+	*testSite                         // the process whose commands are counted
+	beside             *testSite      // another process on the same store
+	ungrouped, grouped site.ArticleID // in no group, in two groups
 }
 
 func TestEachCallMakesItsNumberOfRoundTrips(t *testing.T) {
 	t.Parallel()
 	ids := func(s setup) []site.ArticleID {
-		return []site.ArticleID{s.ungrouped, s.grouped, s.legacy, 99}
+		return []site.ArticleID{s.ungrouped, s.grouped, 98, 99}
 	}
 	tests := map[string]struct {
 		before, call func(s setup)
@@ -77,21 +77,15 @@ func TestEachCallMakesItsNumberOfRoundTrips(t *testing.T) {
 		"a vote on an article that was regrouped elsewhere": {
 			before: func(s setup) { s.beside.regroup(s.article(s.grouped), []string{"c"}, nil) },
 			call:   func(s setup) { s.vote(s.grouped, "bob", up) }, want: calls{2, 2, "evalsha evalsha"}},
-		"a vote on a legacy article": {call: func(s setup) { s.vote(s.legacy, "bob", up) }, want: calls{9, 10, search}},
-		"a second vote on a legacy article": {
-			before: func(s setup) { s.vote(s.legacy, "bob", up) },
-			call:   func(s setup) { s.vote(s.legacy, "carol", up) }, want: calls{1, 1, "evalsha"}},
 		"a regrouping":                         {call: func(s setup) { regroup(s.testSite, s.ungrouped, "c") }, want: calls{1, 1, "evalsha"}},
 		"a regrouping of an article in groups": {call: func(s setup) { regroup(s.testSite, s.grouped, "c") }, want: calls{2, 2, "evalsha evalsha"}},
-		"a regrouping of a legacy article":     {call: func(s setup) { regroup(s.testSite, s.legacy, "c") }, want: calls{9, 10, search}},
 		"a deletion by the poster": {
 			before: func(s setup) { s.article(s.grouped) },
 			call:   func(s setup) { s.delete(s.grouped, alice()) }, want: calls{2, 2, "evalsha evalsha"}}, // its link is read
 		"a deletion of a text by the poster": {
 			before: func(s setup) { _, _ = s.beside.Post(s.ctx, "alice", site.Draft{Title: "t", Text: new("x")}) },
-			call:   func(s setup) { s.delete(s.legacy+1, alice()) }, want: calls{1, 1, "evalsha"}},
+			call:   func(s setup) { s.delete(s.grouped+1, alice()) }, want: calls{1, 1, "evalsha"}},
 		"a deletion by a moderator":      {call: func(s setup) { s.delete(s.grouped, moderator) }, want: calls{2, 2, "evalsha evalsha"}},
-		"a deletion of a legacy article": {call: func(s setup) { s.delete(s.legacy, moderator) }, want: calls{9, 10, search}},
 		"an undeletion":                  {before: func(s setup) { s.beside.delete(s.grouped, moderator) }, call: func(s setup) { s.undelete(s.grouped) }, want: calls{2, 2, "evalsha evalsha"}},
 		"a vote with a bucket":           {before: func(s setup) { s.article(s.ungrouped) }, call: func(s setup) { _, _ = s.Vote(s.ctx, s.ungrouped, "bob", up, "b") }, want: calls{1, 1, "evalsha"}},
 		"a post with a key":              {call: func(s setup) { keyedPost(s.testSite) }, want: calls{2, 3, "get incrby evalsha"}},
@@ -124,7 +118,7 @@ func TestEachCallMakesItsNumberOfRoundTrips(t *testing.T) {
 			beside := newSite(t, nil, one)
 			counted := new(counter)
 			s := setup{testSite: beside.reopened(beside.client(redistest.Before(counted.add)), nil), beside: beside}
-			s.ungrouped, s.grouped, s.legacy = beside.post("alice").ID, beside.post("alice", "a", "b").ID, bookPost(beside, "user:alice")
+			s.ungrouped, s.grouped = beside.post("alice").ID, beside.post("alice", "a", "b").ID
 			if tt.before != nil {
 				tt.before(s)
 			}
@@ -160,10 +154,6 @@ func TestScriptsAreLoadedAgainAfterARestart(t *testing.T) {
 	}
 	s.wantClean()
 }
-
-// search are the names of the commands of a write that has to find a legacy article's groups among two, to adopt it, and
-// to record its link.
-const search = "evalsha scan zmscore zrange smismember smismember hmget evalsha evalsha evalsha"
 
 func groupsBySize(s *testSite) {
 	s.t.Helper()

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -125,6 +126,26 @@ func TestCheckReadsTheKeysOfAServerOnce(t *testing.T) {
 	}
 	if keys := s.do("DBSIZE").(int64); scans == 0 || int64(scans) > keys/500+2 {
 		t.Errorf("%d scans of 500 keys for %d keys, want each key read once", scans, keys)
+	}
+}
+
+// largest notes the largest number of keys of a script, of arguments of a command, and of
+// commands in a pipeline.
+type largest struct {
+	mutex                     sync.Mutex
+	keys, arguments, commands int
+}
+
+func (l *largest) add(commands ...redis.Cmder) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	l.commands = max(l.commands, len(commands))
+	for _, command := range commands {
+		l.arguments = max(l.arguments, len(command.Args()))
+		if command.Name() == "evalsha" {
+			keys, _ := command.Args()[2].(int)
+			l.keys = max(l.keys, keys)
+		}
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -95,11 +94,11 @@ func TestUpgradeOfTheLayoutGoesOnAfterInterruptions(t *testing.T) {
 		if interrupted++; !errors.Is(err, errKilled) || interrupted > 10 {
 			t.Fatalf("New: %v after %d interruptions, want that it was killed", err, interrupted)
 		}
-		if _, err := redisrepo.New(s.ctx, s.server.Client, s.rules); interrupted > 1 && (err == nil || !strings.Contains(err.Error(), "the data has layout 9, this program needs 8: use the version")) {
+		if _, err := redisrepo.New(s.ctx, s.server.Client, s.rules); interrupted > 1 && (err == nil || !strings.Contains(err.Error(), "the data has layout 10, this program needs 9: use the version")) {
 			t.Errorf("the older program on data that is partly upgraded: %v, want an error that says so", err)
 		}
 	}
-	if interrupted == 0 || !slices.Contains(said, "upgrading the layout from 8 to 9: grading all articles") {
+	if interrupted == 0 || !slices.Contains(said, "upgrading the layout from 9 to 10: grading all articles") {
 		t.Errorf("interrupted %d times, and said %q", interrupted, said)
 	}
 	for _, id := range ids {
@@ -108,8 +107,8 @@ func TestUpgradeOfTheLayoutGoesOnAfterInterruptions(t *testing.T) {
 		}
 	}
 	for _, tag := range append(s.Tags(), "") {
-		if layout := s.raw.HGet(s.ctx, tag+"meta:", "layout").Val(); layout != "9" {
-			t.Errorf("%smeta: has layout %q, want 9", tag, layout)
+		if layout := s.raw.HGet(s.ctx, tag+"meta:", "layout").Val(); layout != "10" {
+			t.Errorf("%smeta: has layout %q, want 10", tag, layout)
 		}
 	}
 	s.wantClean()
@@ -117,8 +116,8 @@ func TestUpgradeOfTheLayoutGoesOnAfterInterruptions(t *testing.T) {
 	require.Value(redisrepo.New(s.ctx, s.server.Client, s.rules, s.grade(&left)))(t) // needs no further upgrade
 	left.Store(1 << 30)
 	fresh := newSite(t, nil, s.grade(&left))
-	if n := left.Load(); n != 1<<30 || fresh.raw.HGet(s.ctx, "meta:", "layout").Val() != "9" {
-		t.Errorf("a new site needed %d upgrades, want none, and layout 9", 1<<30-n)
+	if n := left.Load(); n != 1<<30 || fresh.raw.HGet(s.ctx, "meta:", "layout").Val() != "10" {
+		t.Errorf("a new site needed %d upgrades, want none, and layout 10", 1<<30-n)
 	}
 }
 
@@ -134,7 +133,7 @@ func TestUpgradeWaitsForOlderProcesses(t *testing.T) { // with the race detector
 	go func() { s.Live.Listen(ctx, func(error) {}); close(ended) }()
 	s.awaitProcesses(1)
 	_, err := redisrepo.New(s.ctx, s.server.Client, s.rules, s.grade(&left))
-	if err == nil || !strings.Contains(err.Error(), "the data has layout 8, this program needs 9, and 1 processes of the site still run") || left.Load() != 100 {
+	if err == nil || !strings.Contains(err.Error(), "the data has layout 9, this program needs 10, and 1 processes of the site still run") || left.Load() != 100 {
 		t.Errorf("New beside an older process: %v, want an error that says so", err)
 	}
 	stop()
@@ -149,7 +148,7 @@ func TestUpgradeWaitsForOlderProcesses(t *testing.T) { // with the race detector
 // whether the store is new.
 func TestUpgradeGoesOnBesideAStartThatWasFaster(t *testing.T) {
 	t.Parallel()
-	for name, layout := range map[string]string{"dbsize": "", "pubsub": "3"} {
+	for name, layout := range map[string]string{"dbsize": "", "pubsub": "6"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newSite(t, nil, one)
@@ -182,7 +181,7 @@ func TestStartOutlastsAPauseOfRedis(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil, one)
 	s.post("alice")
-	s.do("HSET meta: layout 2")
+	s.do("HSET meta: layout 7")
 	s.do("HDEL meta: calendar cast front events")
 	client := s.clientWith(func(o *redis.Options) {
 		o.ReadTimeout, o.WriteTimeout, o.PoolTimeout, o.MaxRetries = 400*time.Millisecond, 400*time.Millisecond, 400*time.Millisecond, 1
@@ -212,84 +211,12 @@ func TestPendingNamesWhatAStartWouldDo(t *testing.T) {
 	}
 	changed := s.rules
 	changed.VoteScore = 100
-	const want = `["upgrade the layout from 8 to 9: grading all articles" "re-rank all articles: vote_score was 432 and is 100"]`
+	const want = `["upgrade the layout from 9 to 10: grading all articles" "re-rank all articles: vote_score was 432 and is 100"]`
 	if got := pending(changed, s.grade(&left)); got != want {
 		t.Errorf("after a change:\n got %s\nwant %s", got, want)
 	}
 	s.do("DEL meta:")
-	if got := pending(s.rules); got != `["upgrade the layout from 0 to 1: looking for the groups of legacy clients" "upgrade the layout from 1 to 2: counting the articles of groups, and recording all links" "upgrade the layout from 2 to 3: making room for the calendar, users' votes, front pages and events" "upgrade the layout from 3 to 4: listing the articles of hosts" "upgrade the layout from 4 to 5: recording how the names of users look" "upgrade the layout from 5 to 6: having the calendar follow the log" "upgrade the layout from 6 to 7: moving the records of links" "upgrade the layout from 7 to 8: recording all links" "build the calendar from 1 articles" "build the lists of users' votes from 1 articles"]` {
-		t.Errorf("on data of legacy clients: %s", got)
+	if got := pending(s.rules); got != `["upgrade the layout from 0 to 9: taking over what programs of the book have written" "build the calendar from 1 articles" "build the lists of users' votes from 1 articles"]` {
+		t.Errorf("on data of programs of the book: %s", got)
 	}
-}
-
-// A site of layout 1 has neither sizes nor the links of imports and of posts whose time is over, and records other links
-// for LINK_WINDOW only, those with www. under other names. The upgrade adds what is missing, however often it is
-// interrupted, also in several processes at once.
-func TestUpgradeCountsGroupsAndRecordsLinks(t *testing.T) {
-	eachLayout(t, func(t *testing.T, tags []string) {
-		partitions := redisrepo.WithPartitions(len(tags))
-		s := newSite(t, nil, partitions)
-		groups := sized{}
-		var imported []redisrepo.Imported
-		for i := range 300 {
-			name := fmt.Sprint("g", i%7)
-			a := old(site.ArticleID(1+i), time.Duration(i)*time.Hour, 1, name)
-			a.Draft.Link = new(fmt.Sprint("https://www.example.com/old/", i%250))
-			imported = append(imported, a)
-			groups[name]++
-		}
-		s.imports(imported...)
-		newest := s.post("alice", "go")
-		groups["go"]++
-		s.delete(290, moderator)
-		groups["g2"]--
-		deleted := s.post("alice", "go")
-		s.delete(deleted.ID, moderator)
-		want := s.withoutCalendar()
-		for _, tag := range tags {
-			s.do("DEL", tag+"sizes:")
-			s.do("HSET", tag+"meta:", "layout", 1)
-			s.do("HDEL", tag+"meta:", "calendar", "cast", "front", "events")
-			for _, key := range append(s.raw.Keys(s.ctx, tag+"top:*").Val(), tag+"clock:") {
-				s.do("DEL", key)
-			}
-		}
-		s.do("HSET meta: layout 1")
-		for _, key := range append(s.raw.Keys(s.ctx, "*link:*").Val(), s.raw.Keys(s.ctx, "*host:*").Val()...) {
-			s.do("DEL", key)
-		}
-		s.do("SET", tags[0]+"link:"+strings.Repeat("0", 32), newest.ID.String()+" 1772366400", "EX", 1000) // of an older form
-		pending, err := redisrepo.Pending(s.ctx, s.server.Client, s.rules, partitions, redisrepo.WithClock(s.clock.now))
-		if err != nil || len(pending) != 9 || pending[7] != "build the calendar from 300 articles" || pending[8] != "build the lists of users' votes from 171 articles" || !strings.HasPrefix(pending[0], "upgrade the layout from 1 to 2: counting the articles of groups") {
-			t.Errorf("Pending = %q, %v", pending, err)
-		}
-		s.opensInterrupted(func(interrupted int) int { return 1 + interrupted%4 }, partitions)
-		for _, tag := range tags {
-			if got, want := s.raw.HGet(s.ctx, tag+"clock:", "folded").Val(), fmt.Sprint(s.clock.now().Unix()/86400-9); got != want {
-				t.Errorf("after the upgrade the calendar of %q is folded up to day %q, want %s: its older days", tag, got, want)
-			}
-		}
-		s.do("DEL", tags[0]+"link:"+strings.Repeat("0", 32))
-		if got := s.withoutCalendar(); got != want {
-			t.Errorf("after the upgrade the store holds\n%s\nwant\n%s", got, want)
-		}
-		for _, tag := range tags {
-			s.do("HSET", tag+"meta:", "layout", 1)
-			s.do("DEL", tag+"sizes:")
-		}
-		s.opensTogether(partitions)
-		if got := s.withoutCalendar(); got != want {
-			t.Errorf("after an upgrade by several processes the store holds\n%s\nwant\n%s", got, want)
-		}
-		s.wantGroups(site.ByArticleCount, "", 3, groups)
-		s.wantNewest("http://example.com/old/1", 2)
-		s.wantScheduled()
-		s.wantClean()
-	})
-}
-
-// withoutCalendar is a dump without calendars: the peaks of equal ones may differ.
-func (s *testSite) withoutCalendar() string {
-	s.t.Helper()
-	return regexp.MustCompile(`(?m)^\S*(clock|top):.*\n`).ReplaceAllString(s.dump(), "")
 }

@@ -151,29 +151,6 @@ func TestLogKeepsEventsAndWhatViewsLack(t *testing.T) {
 	s.wantClean()
 }
 
-// The views of a site of layout 5, whose scripts kept them themselves, are as far as its log when it is upgraded.
-func TestUpgradeHasViewsFollowTheLog(t *testing.T) {
-	t.Parallel()
-	s := newSite(t, nil, one)
-	var ids []site.ArticleID
-	random := rand.New(rand.NewPCG(8, 8))
-	for range 100 {
-		ids = s.disturb(random, ids)
-	}
-	require.NoError(t, s.Views.CatchUpAll(s.ctx))
-	s.do("DEL views:")
-	s.do("HSET meta: layout 5")
-	s.do("ZADD top:m:641 7 article:999") // nothing builds it again
-	s.Repo = s.reopened(s.server.Client, nil).Repo
-	if at, last := s.do("HGET views: calendar"), s.raw.XRevRangeN(s.ctx, "events:", "+", "-", 1).Val()[0].ID; at != last {
-		t.Errorf("the calendar is at %v, want %s", at, last)
-	}
-	s.do("ZREM top:m:641 article:999")
-	s.vote(ids[0], "bob", up)
-	s.wantScheduled()
-	s.wantClean()
-}
-
 // A read waits for a calendar that lacks more entries than it applies itself.
 func TestRankingHasManyEntriesOfTheLog(t *testing.T) {
 	t.Parallel()

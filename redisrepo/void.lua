@@ -36,7 +36,6 @@
 -- Replies {'OK', void, {field, value, ...}}  how many of these users have a vote that does not count, and the article's hash
 --         {'NOT_FOUND'}                      the article does not exist or is deleted
 --         {'STALE', groups, '', '', time}    expected_groups differs from these, or MONTH from that of this posting time: call again
---         {'UNLISTED', poster, time}         the hash does not list the groups: call adopt.lua, and again
 -- Safe to run twice: the second run finds the votes out, or back, and changes nothing.
 
 takes_out = takes_out == '1'
@@ -59,8 +58,7 @@ local link = hash[11] or ''
 local last_milestone = tonumber(hash[12] or 0)
 local number = string.sub(member, 9)
 
-if not time or is_deleted or not redis.call('ZSCORE', scores, member) then return {'NOT_FOUND'} end
-if not group_text then return {'UNLISTED', poster, time} end
+if not time or not group_text or is_deleted or not redis.call('ZSCORE', scores, member) then return {'NOT_FOUND'} end
 local cast_count = history and #ARGV - first_voter + 1 or 0
 if group_text ~= expected_groups or cast_count > 0 and not is_of_month(KEYS[first_cast], time) then
   return {'STALE', group_text, '', '', time}

@@ -169,13 +169,15 @@ func TestVotesThatArePutBackLeaveTheStoreAsItWas(t *testing.T) {
 			s := newSite(t, change, one)
 			s.post("alice", "a")
 			bookRegroup(s, bookPost(s, "user:alice"), []string{"a"}, nil)
+			require.Value(s.Layout.Adopt(s.ctx))(t)
 			for i, voter := range []site.UserName{"bob", "carol", "dave", "erin", "frank"} {
 				for id := site.ArticleID(1); id < 3; id++ {
 					s.vote(id, voter, []site.Vote{up, up, down}[i%3])
 				}
 			}
-			bookVote(s, "user:grace", 1) // which no history has
-			bookVote(s, "user:dave", 1)  // over a downvote
+			bookVote(s, "user:grace", 1)
+			bookVote(s, "user:dave", 1) // over a downvote
+			require.Value(s.Layout.Adopt(s.ctx))(t)
 			s.list(best("a"))
 			s.vote(1, "heidi", up)
 			all := []string{"alice", "bob", "carol", "dave", "erin", "frank", "grace", "heidi", "zed"}
@@ -449,7 +451,7 @@ func TestCheckKnowsVotesThatDoNotCount(t *testing.T) {
 	s.post("alice", "a")
 	s.vote(1, "eve", up)
 	require.Value(s.void(1, true, "eve"))(t)
-	bookVote(s, "user:eve", 1) // a legacy client does not ask
+	bookVote(s, "user:eve", 1) // a program of the book does not ask
 	s.wantViolations("voted:1: has user:eve, but a moderator took this vote out: void it again")
 	require.Value(s.void(1, true, "eve"))(t)
 	s.wantClean()

@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"frontpage/redisrepo/failover"
-	"frontpage/redisrepo/layout"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/voids"
 	"frontpage/redisrepo/wire"
@@ -150,8 +149,7 @@ const maxStaleReplies = 32
 var errGroupsKeepChanging = errors.New("the article's groups change faster than they can be read")
 
 // runWithGroups calls a script with the article's cached groups and an expected poster. While it replies
-// STALE, it is called again with the groups and the poster of the reply; while it replies UNLISTED, after the article
-// was adopted.
+// STALE, it is called again with the groups and the poster of the reply.
 func (r *Repo) runWithGroups(ctx context.Context, id site.ArticleID, poster string, call func(expected) (wire.Reply, error)) (wire.Reply, error) {
 	e := expected{poster: poster}
 	e.groups, _ = r.Articles.GroupTexts.Get(id)
@@ -160,60 +158,10 @@ func (r *Repo) runWithGroups(ctx context.Context, id site.ArticleID, poster stri
 		if err != nil {
 			return nil, err
 		}
-		switch answer.Status() {
-		case "STALE":
-			e = expected{answer.Text(1), answer.Text(2), answer.Text(3), answer.Text(4), true}
-		case "UNLISTED":
-			e.poster, e.time, e.told = answer.Text(1), answer.Text(2), true
-			if e.groups, e.link, err = r.adopt(ctx, id, e.poster); err != nil {
-				return nil, err
-			}
-		default:
+		if answer.Status() != "STALE" {
 			return answer, nil
 		}
+		e = expected{answer.Text(1), answer.Text(2), answer.Text(3), answer.Text(4), true}
 	}
 	return nil, fmt.Errorf("%w: %w", failover.ErrUnavailable, errGroupsKeepChanging)
-}
-
-// adopt completes an article that only legacy clients wrote, unless it changes meanwhile, and returns its groups and link.
-func (r *Repo) adopt(ctx context.Context, id site.ArticleID, poster string) (groups, link string, err error) {
-	groups, err = r.Layout.FindGroups(ctx, id)
-	if err != nil {
-		return "", "", fmt.Errorf("find its groups: %w", err)
-	}
-	p := r.Store.Partition(id)
-	links, err := r.Layout.ReadLinks(ctx, p, []string{id.String()})
-	if err == nil {
-		err = r.Layout.RecordLinks(ctx, links) // first: nothing would repeat it
-	}
-	if err != nil {
-		return "", "", fmt.Errorf("record its link: %w", err)
-	}
-	for _, a := range links {
-		link = a.Link
-	}
-	scriptKeys := append(make([]string, 0, 20),
-		p.Article(id),          // KEYS[1] article
-		p.Voted(id),            // KEYS[2] voted
-		p.Ranking(site.ByTime), // KEYS[3] times
-		p.Groups(),             // KEYS[4] group_names
-		p.Sizes(),              // KEYS[5] sizes
-		p.Events(),             // KEYS[6] events
-		p.Views(),              // KEYS[7] views
-	)
-	own := p.Lists(site.UserOf(poster), link)
-	scriptKeys = append(scriptKeys, own...) // KEYS[8...] list
-	for _, name := range site.GroupNames(groups) {
-		scriptKeys = append(scriptKeys, p.Group(name))
-	}
-	_, err = r.Store.Call(ctx, layout.AdoptScript, scriptKeys, []any{
-		id.String(),                              // ARGV[1] member
-		groups,                                   // ARGV[2] groups
-		poster,                                   // ARGV[3] expected_poster
-		site.Seconds(r.Store.Rules.VotingWindow), // ARGV[4] window
-		site.Seconds(site.VoterMargin),           // ARGV[5] margin
-		r.Store.ScriptNow(),                      // ARGV[6] now
-		len(own),                                 // ARGV[7] list_count
-	})
-	return groups, link, err
 }

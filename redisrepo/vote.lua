@@ -28,7 +28,6 @@
 --         {'NOT_FOUND'}         the article does not exist or is deleted; or {'VOID', void}, the user's field of void:ID
 --         {'CLOSED'}            the voting window is over, or the voters are forgotten
 --         {'STALE', groups, '', '', time}  ARGV[2] differs from these groups, or MONTH from that of this posting time: call again
---         {'UNLISTED', poster, time}       the hash does not list the groups: call adopt.lua, and again
 --         {'UNSAVED'}           ARGV[7] is before this hour: call savefront.lua, and again
 -- Safe to run twice: the second run finds the position set and changes nothing.
 -- The types of all keys that it changes are known before the first write: it reads them, or asks for their sizes. The first write is
@@ -58,7 +57,7 @@ local hash = call('HMGET', article, 'votes', 'downvotes', 'revision', 'cast', 'g
 local time = hash[7]
 local groups = hash[5]
 local uncounted = hash[8] == '1'
-if not time or hash[9] then return {'NOT_FOUND'} end
+if not time or not groups or hash[9] then return {'NOT_FOUND'} end
 local votes = tonumber(hash[1] or 0)
 local downvotes = tonumber(hash[2] or 0)
 local revision = tonumber(hash[3] or 0)
@@ -68,22 +67,17 @@ end
 local now = ARGV[8] ~= '' and ARGV[8] or call('TIME')[1]
 local kept = time + window + margin - now
 if kept < margin then return {'CLOSED'} end
-if groups then
-  local month = history and time ~= known_time and math.floor(math.min(time, 9e12) / 2764800)
-  if groups ~= ARGV[2] or month and month ~= tonumber(cast:match('%-?%d+$')) then return {'STALE', groups, '', '', time} end
-end
+local month = history and time ~= known_time and math.floor(math.min(time, 9e12) / 2764800)
+if groups ~= ARGV[2] or month and month ~= tonumber(cast:match('%-?%d+$')) then return {'STALE', groups, '', '', time} end
 
--- PTTL is -2 for a set without members. The first upvote on a legacy client's article is its poster's, so it is known without
--- the set, too.
+-- PTTL is -2 for a set without members.
 local may_be_down = downvotes > 0 or position == -1
 local voted_left = call('PTTL', voted)
 local downvoted_left = may_be_down and call('PTTL', downvoted)
-if voted_left == -2 and (uncounted or votes + downvotes > (groups and 0 or 1)) or downvotes > 0 and downvoted_left == -2 then
+if voted_left == -2 and (uncounted or votes + downvotes > 0) or downvotes > 0 and downvoted_left == -2 then
   return {'CLOSED'} -- the window was shorter once, so the voters have been forgotten
 end
-local poster = (uncounted or not groups) and call('HGET', article, 'poster')
-if not groups and not call('ZSCORE', scores, member) then return {'NOT_FOUND'} end -- or not yet there
-if not groups then return {'UNLISTED', poster or '', time} end
+local poster = uncounted and call('HGET', article, 'poster')
 if now / 3600 >= ARGV[7] + 1 then return {'UNSAVED'} end
 local is_void = hash[10] and call('HGET', void, voter)
 if is_void then return {'VOID', is_void} end
@@ -92,9 +86,8 @@ local rest = (time ~= known_time or hash[6] ~= ARGV[4]) and call('HGETALL', arti
 local up = call('SISMEMBER', voted, voter)
 local down = may_be_down and call('SISMEMBER', downvoted, voter) or 0
 local old = up - down
-local is_both = up + down == 2 -- a legacy client upvoted over a downvote
-if position == old and not is_both then return {'OK', votes, downvotes, revision, rest, old} end
-if position ~= old and voter == poster then return {'OK', votes, downvotes, revision, rest, 2} end
+if position == old then return {'OK', votes, downvotes, revision, rest, old} end
+if voter == poster then return {'OK', votes, downvotes, revision, rest, 2} end
 
 local change = position - old
 local after = votes + change

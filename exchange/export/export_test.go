@@ -233,6 +233,7 @@ func TestExportAndImportGiveTheSameSite(t *testing.T) {
 			from.uncounted(t)
 			if tt.from == 1 {
 				from.legacy(t)
+				require.Value(from.Layout.Adopt(t.Context()))(t)
 			}
 			from.wantClean(t)
 			first := from.export(t)

@@ -128,10 +128,8 @@ func (r *Articles) observe(id site.ArticleID, h Hash, a *Decoded) (*site.Article
 	if err := r.Decode(id, h, a); err != nil {
 		return nil, err
 	}
-	if h.Grouped {
-		if cached, ok := r.GroupTexts.Get(id); !ok || cached != h.Groups {
-			r.GroupTexts.Add(id, strings.Clone(h.Groups)) // not the whole reply
-		}
+	if cached, ok := r.GroupTexts.Get(id); !ok || cached != h.Groups {
+		r.GroupTexts.Add(id, strings.Clone(h.Groups)) // not the whole reply
 	}
 	r.OnRead(&a.Article)
 	return &a.Article, nil

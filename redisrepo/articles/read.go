@@ -93,9 +93,9 @@ func (r *Articles) readAgain(ctx context.Context, ids []site.ArticleID, indexes 
 }
 
 // ObserveHash decodes and observes a hash. If it has no fields, the article does not exist, and the Refusal is
-// NotFound.
+// NotFound. So it is for an article that a program of the book has just posted: its hash does not say in which groups it is.
 func (r *Articles) ObserveHash(id site.ArticleID, h Hash, fields int, a *Decoded) (*site.Article, error) {
-	if fields == 0 {
+	if fields == 0 || !h.Grouped {
 		return nil, site.NoArticle(id)
 	}
 	return r.observe(id, h, a)

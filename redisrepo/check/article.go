@@ -3,9 +3,9 @@ package check
 import (
 	"cmp"
 	"context"
+	"math"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -95,7 +95,6 @@ func (c *checker) articles(ctx context.Context, p keys.Partition, where string, 
 			if f.both, err = c.votedTwice(ctx, p, id, f); err != nil {
 				return n, err
 			}
-			c.legacyPosts = c.legacyPosts || strings.Contains(hash[site.FieldTime], ".")
 			check(p, id, f)
 		}
 		if err := cmp.Or(c.links(ctx, p, batch), c.castsOf(ctx, p, batch), c.voidsOf(ctx, p, batch)); err != nil {
@@ -191,18 +190,21 @@ func (c *checker) article(p keys.Partition, id site.ArticleID, f facts) {
 	if postedAt, _ := site.ParseNumber(f.hash.Val()[site.FieldTime]); postedAt != f.time.Val() {
 		c.reportf("%s: time is %v, but %s says %v", key, postedAt, p.Ranking(site.ByTime), f.time.Val())
 	}
+	if _, complete := f.hash.Val()[site.FieldGroups]; !complete {
+		c.reportByBook("%s: has no groups", key)
+		return
+	}
+	if f.time.Val() != math.Floor(f.time.Val()) {
+		c.reportByBook("%s: was posted at a fraction of a second: %v", key, f.time.Val())
+	}
 	if f.score.Val() != a.Score {
-		c.reportf("%s: score is %.17g, not %.17g: time %v and %d votes", key, f.score.Val(), a.Score, f.time.Val(), a.Votes)
+		c.reportByBook("%s: score is %.17g, not %.17g: time %v and %d votes", key, f.score.Val(), a.Score, f.time.Val(), a.Votes)
 	}
 	c.voters(p, &a.Article, f)
 	c.edits(p, &a.Article, f)
 
-	_, complete := f.hash.Val()[site.FieldGroups]
 	if f.isSettled {
-		c.places(p, &a.Article, f, !complete)
-	}
-	if !complete {
-		return // only legacy clients wrote it
+		c.places(p, &a.Article, f)
 	}
 	for i, listed := range f.listed {
 		if listed.Err() != nil || listed.Val() != f.time.Val() {
@@ -211,7 +213,7 @@ func (c *checker) article(p keys.Partition, id site.ArticleID, f facts) {
 	}
 	switch {
 	case a.IsInteresting && !f.interesting.Val():
-		c.reportf("%s: is not in %s, but has %d votes", key, p.Group(site.Interesting), a.Votes)
+		c.reportByBook("%s: is not in %s, but has %d votes", key, p.Group(site.Interesting), a.Votes)
 	case !a.IsInteresting && f.interesting.Val():
 		c.reportf("%s: is in %s, but has only %d votes", key, p.Group(site.Interesting), a.Votes)
 	}
@@ -223,7 +225,7 @@ func (c *checker) article(p keys.Partition, id site.ArticleID, f facts) {
 	}
 	for i, name := range a.Groups {
 		if !f.groups[i].Val() {
-			c.reportf("%s: is not in %s", key, p.Group(name))
+			c.reportByBook("%s: is not in %s", key, p.Group(name))
 		}
 		if f.indexed[i].Err() != nil {
 			c.reportf("%s: its group %s is not in %s", key, name, p.Groups())
@@ -302,7 +304,7 @@ func (c *checker) voters(p keys.Partition, a *site.Article, f facts) {
 		}
 	}
 	if len(f.both) > 0 {
-		c.reportf("%s: %v are in both sets of voters", key, f.both)
+		c.reportByBook("%s: %v are in both sets of voters", key, f.both)
 	}
 	uncounted := 0
 	if !a.Stored.PosterVotes {

@@ -45,8 +45,7 @@ func (c *checker) queuePlaces(ctx context.Context, pipe redis.Pipeliner, p keys.
 }
 
 // places checks that an article is in exactly the lists of its time, with its votes, and that their peaks are no lower.
-// Legacy clients leave out the lists: of an article that only they wrote, any votes count, or none.
-func (c *checker) places(p keys.Partition, a *site.Article, f facts, legacy bool) {
+func (c *checker) places(p keys.Partition, a *site.Article, f facts) {
 	for _, at := range f.places {
 		values := wire.Reply(at.clock.Val())
 		folded, err := strconv.ParseInt(values.Text(0), 10, 64)
@@ -70,14 +69,11 @@ func (c *checker) places(p keys.Partition, a *site.Article, f facts, legacy bool
 				c.reportf("%s: p:%c:%d is %q, but %s has an article with %s votes", p.Clock(at.group), unit, f.posted.NumberOf(unit), values.Text(1+i), list, site.Number(votes))
 			}
 			if (unit != 'h') == isFolded {
-				if !legacy {
-					votes = float64(a.Votes)
-				}
-				want = append(want, placeText(list, votes))
+				want = append(want, placeText(list, float64(a.Votes)))
 			}
 		}
-		if !slices.Equal(found, want) && (!legacy || len(found) > 0) {
-			c.reportf("%s: is in %s, not in %s", p.Article(a.ID), listText(found), listText(want))
+		if !slices.Equal(found, want) {
+			c.reportByBook("%s: is in %s, not in %s", p.Article(a.ID), listText(found), listText(want))
 		}
 	}
 }

@@ -163,8 +163,8 @@ func (c *checker) votersKept(postedAt float64) bool {
 	return !c.Store.Now().Truncate(time.Second).After(end) && postedAt >= float64(c.Articles.Forgotten.Load())
 }
 
-// castsOf checks that the votes in the sets of voters of some articles are in the histories. Votes of legacy clients are not,
-// nor those from before the histories were kept: complete tells which articles have none.
+// castsOf checks that the votes in the sets of voters of some articles are in the histories. Those from
+// before the histories were kept are not: complete tells which articles have none.
 func (c *checker) castsOf(ctx context.Context, p keys.Partition, batch []facts) error {
 	var sets []articles.VoterSet
 	months := map[site.ArticleID]int64{}

@@ -27,6 +27,9 @@ type Checked struct {
 	Groups   int // names, however many partitions have articles of a group
 
 	Violations int // how many were reported
+
+	// ByBook reports whether programs of the book may have caused a violation: Layout.Adopt takes over what they have written.
+	ByBook bool
 }
 
 // Check reads the whole store and reports every inconsistency, as a sentence with the keys in it. In a
@@ -50,15 +53,12 @@ type Checked struct {
 //   - the events of an article have its revisions in turn, up to its revision, and a milestone is a positive number, not
 //     below those of the events;
 //   - a user's history of votes has articles of its month, each up or down, and the user is in the article's set of voters
-//     while that is kept; a vote in these sets is in the voter's history, unless that was cut, or the article has votes of
-//     legacy clients or from before the histories were kept;
+//     while that is kept; a vote in these sets is in the voter's history, unless that was cut, or the article has votes
+//     from before the histories were kept;
 //   - no article has a number that has not been given out.
 //
-// Each article is read in one transaction, so Check may run while votes are cast. It does not report what
-// legacy clients leave out: they maintain no indexes, and may add articles to groups that the hash does
-// not list. But a stored listing that a legacy client's vote left outdated is reported until the listing
-// is read again, and so is the calendar until a ranking shows the article or it is voted on. Check changes nothing. It
-// fails only if the store does not answer.
+// Each article is read in one transaction, so Check may run while votes are cast. Check changes nothing. It fails only if
+// the store does not answer.
 func Check(ctx context.Context, r *redisrepo.Repo, report func(violation string)) (Checked, error) {
 	return Compare(ctx, r, true, report)
 }
@@ -89,8 +89,6 @@ type checker struct {
 
 	badPages bool                    // whether a saved front page cannot be read
 	hasBest  map[site.ArticleID]bool // articles with a best rank
-
-	legacyPosts bool // whether legacy clients posted articles: their times have fractions
 }
 
 // reportf reports a violation, unless it was found before: a walk may begin again.
@@ -100,6 +98,12 @@ func (c *checker) reportf(format string, args ...any) {
 		c.done.Violations++
 		c.report(violation)
 	}
+}
+
+// reportByBook is reportf for what a program of the book may have caused.
+func (c *checker) reportByBook(format string, args ...any) {
+	c.done.ByBook = true
+	c.reportf(format, args...)
 }
 
 // partition checks the articles in time: and deleted: one by one. After that, score: and the hashes must only name no

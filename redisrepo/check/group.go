@@ -17,11 +17,12 @@ import (
 // group checks the set of a group and its stored listings, in batches: one command on all of a large group
 // would block Redis.
 func (c *checker) group(ctx context.Context, p keys.Partition, name site.GroupName) error {
-	wrong, legacy := map[site.Order]bool{}, false
+	if canonical, err := site.ParseGroupName(string(name)); err != nil || canonical != name {
+		return nil // a group of a program of the book alone
+	}
+	wrong := map[site.Order]bool{}
 	err := c.Store.Scan(ctx, wire.Scan{Command: redis.Cmdable.SScan, Key: p.Group(name), Step: 1, Handle: func(ids []string) error {
-		byLegacy, err := c.members(ctx, p, name, ids, wrong)
-		legacy = legacy || byLegacy
-		return err
+		return c.members(ctx, p, name, ids, wrong)
 	}})
 	if err := c.wrongType(p.Group(name), err); err != nil {
 		return err
@@ -38,30 +39,27 @@ func (c *checker) group(ctx context.Context, p keys.Partition, name site.GroupNa
 			c.reportf("%s: is not the intersection of %s and %s", listing, p.Group(name), p.Ranking(order))
 		}
 	}
-	if legacy || !site.IsListed(name) {
+	if !site.IsListed(name) {
 		return nil
 	}
 	return c.size(ctx, p, name)
 }
 
-// size checks the place of a group in the index of sizes. Legacy clients change groups without the index: where they took
-// out an article that only they wrote, no trace is left but the old size, until the group is read or changed.
+// size checks the place of a group in the index of sizes.
 func (c *checker) size(ctx context.Context, p keys.Partition, name site.GroupName) error {
 	var has *redis.IntCmd
-	var indexed, named *redis.FloatCmd
+	var indexed *redis.FloatCmd
 	err := c.Store.Read(ctx, func(pipe redis.Pipeliner) {
 		has, indexed = pipe.SCard(ctx, p.Group(name)), pipe.ZScore(ctx, p.Sizes(), string(name))
-		named = pipe.ZScore(ctx, p.Groups(), string(name))
 	}, wire.Atomic)
 	size := -indexed.Val()
 	switch {
 	case err != nil || has.Err() != nil: // of the wrong type, which is reported
 		return err
 	case indexed.Err() != nil && has.Val() > 0:
-		c.reportf("%s: is not in %s", p.Group(name), p.Sizes())
-	case c.legacyPosts && named.Err() == nil && size > float64(has.Val()):
+		c.reportByBook("%s: is not in %s", p.Group(name), p.Sizes())
 	case size != float64(has.Val()):
-		c.reportf("%s: has %d articles, but %s says %v", p.Group(name), has.Val(), p.Sizes(), size)
+		c.reportByBook("%s: has %d articles, but %s says %v", p.Group(name), has.Val(), p.Sizes(), size)
 	}
 	return nil
 }
@@ -104,12 +102,11 @@ func (c *checker) listed(ctx context.Context, p keys.Partition, name site.GroupN
 }
 
 // members checks that a group's articles exist, except those that have left the group since it was scanned, and
-// notes in wrong which of the group's stored listings lacks one of them. It reports whether a legacy client put one of
-// them there, since its hash does not list the group. A deleted article may be such a one: Delete could not know.
-func (c *checker) members(ctx context.Context, p keys.Partition, name site.GroupName, ids []string, wrong map[site.Order]bool) (legacy bool, err error) {
-	isMember, deleted, groups := make([]*redis.BoolCmd, len(ids)), make([]*redis.FloatCmd, len(ids)), make([]*redis.StringCmd, len(ids))
+// notes in wrong which of the group's stored listings lacks one of them.
+func (c *checker) members(ctx context.Context, p keys.Partition, name site.GroupName, ids []string, wrong map[site.Order]bool) error {
+	isMember, groups := make([]*redis.BoolCmd, len(ids)), make([]*redis.StringCmd, len(ids))
 	size, building, ranked, listed := map[site.Order]*redis.IntCmd{}, map[site.Order]*redis.IntCmd{}, map[site.Order][]*redis.FloatCmd{}, map[site.Order][]*redis.FloatCmd{}
-	err = c.Store.Read(ctx, func(pipe redis.Pipeliner) {
+	err := c.Store.Read(ctx, func(pipe redis.Pipeliner) {
 		for _, order := range []site.Order{site.ByScore, site.ByTime} {
 			size[order] = pipe.ZCard(ctx, p.Listing(order, name)) // the store in memory keeps empty listings, which are like none
 			building[order] = lists.QueueBuilding(ctx, pipe, p.Listing(order, name))
@@ -120,21 +117,21 @@ func (c *checker) members(ctx context.Context, p keys.Partition, name site.Group
 		}
 		for i, id := range ids {
 			isMember[i] = pipe.SIsMember(ctx, p.Group(name), id)
-			deleted[i] = pipe.ZScore(ctx, p.Deleted(), id)
 			groups[i] = pipe.HGet(ctx, p.Key(id), site.FieldGroups)
 		}
 	}, wire.Atomic)
 	if err != nil {
-		return false, err
+		return err
 	}
 	for i, id := range ids {
 		if !isMember[i].Val() {
 			continue
 		}
-		unlisted := name != site.Interesting && !slices.Contains(site.GroupNames(groups[i].Val()), name)
-		legacy = legacy || unlisted
-		if ranked[site.ByTime][i].Err() != nil && (!unlisted || deleted[i].Err() != nil) {
-			c.reportf("%s: holds %s, which is not in %s", p.Group(name), id, p.Ranking(site.ByTime))
+		switch {
+		case ranked[site.ByTime][i].Err() != nil:
+			c.reportByBook("%s: holds %s, which is not in %s", p.Group(name), id, p.Ranking(site.ByTime))
+		case name != site.Interesting && groups[i].Err() == nil && !slices.Contains(site.GroupNames(groups[i].Val()), name):
+			c.reportByBook("%s: holds %s, which does not list the group", p.Group(name), id)
 		}
 		for order, listings := range listed {
 			if size[order].Val() > 0 && building[order].Val() == 0 && ranked[order][i].Err() == nil && errors.Is(listings[i].Err(), redis.Nil) {
@@ -142,7 +139,7 @@ func (c *checker) members(ctx context.Context, p keys.Partition, name site.Group
 			}
 		}
 	}
-	return legacy, nil
+	return nil
 }
 
 // links checks the records of the links of some articles. Each names the newest article that has the link, and its
@@ -179,7 +176,7 @@ func (c *checker) links(ctx context.Context, p keys.Partition, batch []facts) er
 // link checks the record of an article's link, which names an article with these fields.
 func (c *checker) link(p keys.Partition, key string, f facts, record *redis.StringCmd, named wire.Reply) error {
 	hash := f.hash.Val()
-	_, complete := hash[site.FieldGroups] // else only legacy clients wrote it
+	_, complete := hash[site.FieldGroups] // else that is reported
 	id, since, err := articles.ParseLinkRecord(record.Val())
 	recorded, _ := site.ParseNumber(since)
 	posted, _ := site.ParseNumber(named.Text(1))

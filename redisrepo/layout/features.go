@@ -307,25 +307,6 @@ func (r *Layout) reached(ctx context.Context, b *building, position string) erro
 	return r.store.Client.HSet(ctx, b.p.Meta(), b.Name, featureBuilding+" "+position).Err()
 }
 
-// beginViews is the upgrade from layout 5, whose scripts kept the calendar themselves.
-func (r *Layout) beginViews(ctx context.Context, p keys.Partition) error {
-	return r.store.Write(ctx, func(pipe redis.Pipeliner) {
-		r.views.QueueBeginAll(ctx, pipe, p)
-	})
-}
-
-// markFeatures is the upgrade from layout 2, which had no features: ApplyFeatures builds those of the rules. Any
-// program that upgrades may do that, also one that keeps the rules.
-func (r *Layout) markFeatures(ctx context.Context, p keys.Partition) error {
-	return r.store.Write(ctx, func(pipe redis.Pipeliner) {
-		for _, f := range Features() {
-			if f.On(r.store.Rules) {
-				pipe.HSetNX(ctx, p.Meta(), f.Name, featureBuilding)
-			}
-		}
-	})
-}
-
 // recordFeatures records that all features of the rules are kept, and no others.
 func (r *Layout) recordFeatures(ctx context.Context, pipe redis.Pipeliner, p keys.Partition) {
 	for _, f := range Features() {

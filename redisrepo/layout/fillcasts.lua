@@ -13,8 +13,8 @@
 -- ARGS voter     members of voters; none: before the first ones, note that all votes of the article will be in the histories
 --
 -- Replies {'OK', time, upvoters, downvoters}  the posting time, empty if the article does not exist, and how many there are
--- Safe to run twice: the second run finds the votes in the histories. It leaves out a voter who is in neither set, or in
--- both, or whose older votes were dropped.
+-- Safe to run twice: the second run finds the votes in the histories. It leaves out a voter who is in neither set, or
+-- whose older votes were dropped. A voter in both has upvoted over the downvote, by a program of the book.
 -- A vote whose time is not known has that of posting.
 
 window, history = tonumber(window), tonumber(history)
@@ -28,7 +28,7 @@ if #voters == 0 then
   local all = votes and downvotes and upvoters == votes + downvotes + (hash[4] == '1' and 1 or 0) and downvoters == downvotes
   if all then
     redis.call('HSET', article, 'cast', votes)
-  else -- some voters are forgotten, or a legacy client is about to count a vote
+  else -- some voters are forgotten
     redis.call('HDEL', article, 'cast')
   end
   return {'OK', hash[1], upvoters, downvoters}
@@ -38,10 +38,11 @@ local audited, posted = redis.call('HMGET', audit, unpack(voters)), string.forma
 now = now_or(now)
 for i, voter in ipairs(voters) do
   local cast, up, down = KEYS[first_cast + i - 1], redis.call('SISMEMBER', voted, voter), redis.call('SISMEMBER', downvoted, voter)
-  if up ~= down and not redis.call('ZSCORE', cast, '0') then
+  if up + down > 0 and not redis.call('ZSCORE', cast, '0') then
     local position, at = string.match(audited[i] or '', '^(%-?%d) (%d+) ')
-    if tonumber(position) ~= up - down then at = posted end
+    if tonumber(position) ~= (up == 1 and 1 or -1) then at = posted end
     if redis.call('ZADD', cast, 'NX', at, up == 1 and number or '-' .. number) == 1 then
+      redis.call('ZREM', cast, up == 1 and '-' .. number or number)
       local size = redis.call('ZCARD', cast)
       if size == 1 and history > 0 then
         redis.call('EXPIRE', cast, cast_expiry(time, window, history, now))

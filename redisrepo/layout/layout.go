@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 
@@ -36,8 +37,7 @@ type Layout struct {
 	casts    *casts.Casts
 	sessions *sessions.Sessions
 	views    *views.Views
-	upgrades []upgrade
-	finders  []groupFinder // by partition; see askGroups
+	upgrades map[int]upgrade
 }
 
 // Options are what a start reports, and what a test adds to it.
@@ -55,10 +55,10 @@ type Upgrade struct {
 
 // New returns the layout of a site.
 func New(store *wire.Store, articles *articles.Articles, lists *lists.Lists, rankings *rankings.Rankings, casts *casts.Casts, sessions *sessions.Sessions, all *views.Views, o Options) *Layout {
-	l := &Layout{Options: o, store: store, articles: articles, lists: lists, rankings: rankings, casts: casts, sessions: sessions, views: all, upgrades: upgrades,
-		finders: make([]groupFinder, len(store.Partitions))}
+	l := &Layout{Options: o, store: store, articles: articles, lists: lists, rankings: rankings, casts: casts, sessions: sessions, views: all, upgrades: upgrades}
 	for _, u := range o.Upgrades {
-		l.upgrades = append(slices.Clip(l.upgrades), upgrade{u.What, func(_ *Layout, ctx context.Context, p keys.Partition) error { return u.Run(store, ctx, p) }})
+		l.upgrades = maps.Clone(l.upgrades)
+		l.upgrades[l.LastLayout()] = upgrade{u.What, l.LastLayout() + 1, func(_ *Layout, ctx context.Context, p keys.Partition) error { return u.Run(store, ctx, p) }}
 	}
 	return l
 }

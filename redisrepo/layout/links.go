@@ -14,33 +14,6 @@ import (
 	"frontpage/redisrepo/wire"
 )
 
-// ListHosts lists articles of a partition by the hosts of their links.
-func (r *Layout) ListHosts(ctx context.Context, p keys.Partition, articles []articles.Linked) error {
-	var keys []string
-	var members []any
-	for _, a := range articles {
-		if name := site.HostOf(a.Link); name != "" {
-			keys, members = append(keys, p.Host(name)), append(members, a.ID.String())
-		}
-	}
-	if len(keys) == 0 {
-		return nil
-	}
-	return r.store.Write(ctx, func(pipe redis.Pipeliner) {
-		for some := range slices.Chunk(keys, linksTogether) {
-			hostsScript.EvalSha(ctx, pipe, append([]string{p.Ranking(site.ByTime)}, some...), members[:len(some)]...)
-			members = members[len(some):]
-		}
-	})
-}
-
-// indexHosts is the upgrade from layout 3, which had no lists of the articles of a host.
-func (r *Layout) indexHosts(ctx context.Context, p keys.Partition) error {
-	return r.eachLinked(ctx, p, "listing the articles of hosts", []string{p.Ranking(site.ByTime)}, func(articles []articles.Linked) error {
-		return r.ListHosts(ctx, p, articles)
-	})
-}
-
 // linksTogether is the number of links that one call of link.lua records.
 const linksTogether = 200
 
@@ -87,18 +60,6 @@ func (r *Layout) ReadLinks(ctx context.Context, p keys.Partition, members []stri
 
 // linksRead is the number of articles whose links an upgrade reads in one round trip.
 const linksRead = 1000
-
-// indexGroupsAndLinks counts the articles of all groups, and records the links of all articles. It is the upgrade from
-// layout 1, which had neither the index of sizes nor the links of articles that were posted long ago or imported.
-// Records of that layout under names that links have no more expire by themselves.
-func (r *Layout) indexGroupsAndLinks(ctx context.Context, p keys.Partition) error {
-	if err := r.lists.IndexAllGroups(ctx, p); err != nil {
-		return err
-	}
-	return r.eachLinked(ctx, p, "recording all links", []string{p.Ranking(site.ByTime), p.Deleted()}, func(articles []articles.Linked) error {
-		return r.RecordLinks(ctx, articles)
-	})
-}
 
 // moveLinks moves the records of a partition that name an article whose link has another digest now: the upgrade from
 // layout 6, which knew fewer parameters for tracking, and no fragments that are paths. The new record comes first, so

@@ -11,12 +11,11 @@ var luaFiles embed.FS
 
 // The scripts of upgrades, and those that a start calls.
 var (
-	AdoptScript     = wire.Script(luaFiles, "adopt.lua")
+	adoptScript     = wire.Script(luaFiles, "adopt.lua")
 	rerankScript    = wire.Script(luaFiles, "rerank.lua")
 	OpenScript      = wire.Script(luaFiles, "open.lua")
 	linkScript      = wire.Script(luaFiles, "link.lua")
 	dropLinkScript  = wire.Script(luaFiles, "droplink.lua")
-	hostsScript     = wire.Script(luaFiles, "hosts.lua")
 	buildScript     = wire.Script(luaFiles, "build.lua")
 	layoutScript    = wire.Script(luaFiles, "layout.lua")
 	fillCastsScript = wire.Script(luaFiles, "fillcasts.lua")

@@ -15,35 +15,39 @@ import (
 	"frontpage/redisrepo/wire"
 )
 
-// upgrade brings the data of a partition from one layout to the next. It works in batches, between which Redis serves
+// upgrade brings the data of a partition from one layout to a later one. It works in batches, between which Redis serves
 // other clients, and is safe to interrupt, to repeat, and to run in several processes at once: what it finds done, it
 // does not do again.
 type upgrade struct {
 	what string // for the log
+	to   int    // the layout that it leads to
 	run  func(r *Layout, ctx context.Context, p keys.Partition) error
 }
 
-// upgrades[i] leads from layout i to layout i+1. Layout 0 is that of legacy clients, which record none.
-var upgrades = []upgrade{
-	{"looking for the groups of legacy clients", (*Layout).indexLegacyGroups},
-	{"counting the articles of groups, and recording all links", (*Layout).indexGroupsAndLinks},
-	{"making room for the calendar, users' votes, front pages and events", (*Layout).markFeatures},
-	{"listing the articles of hosts", (*Layout).indexHosts},
-	{"recording how the names of users look", (*Layout).RecordSkeletons},
-	{"having the calendar follow the log", (*Layout).beginViews},
-	{"moving the records of links", (*Layout).moveLinks},
-	{"recording all links", (*Layout).recordLinks},
+// upgrades are the upgrades by the layout from which they lead. Layout 0 is that of the programs of the book, which record
+// none; layout 6 that of Frontpage 0.9.0, the first release.
+var upgrades = map[int]upgrade{
+	0: {adopting, 9, (*Layout).adoptBook},
+	6: {"moving the records of links", 7, (*Layout).moveLinks},
+	7: {"recording all links", 8, (*Layout).recordLinks},
+	8: {adopting, 9, (*Layout).adoptRest},
 }
 
 // LayoutVersion is the version of the layout of all keys, as meta: records it. A new one needs an upgrade: see
 // upgrades.
-const LayoutVersion = "8"
+const LayoutVersion = "9"
 
 // LastLayout is the layout that this program needs.
-func (r *Layout) LastLayout() int { return len(r.upgrades) }
+func (r *Layout) LastLayout() int {
+	last := 0
+	for _, u := range r.upgrades {
+		last = max(last, u.to)
+	}
+	return last
+}
 
 // Layouts returns the layout of each partition and, on a site with tags, that of its record as the last. What
-// does not exist yet has the newest layout. A layout newer than LastLayout is an error.
+// does not exist yet has the newest layout. A layout newer than LastLayout, or one that has no upgrade, is an error.
 func (r *Layout) Layouts(ctx context.Context) ([]int, error) {
 	metas := make([]string, len(r.store.Partitions), len(r.store.Partitions)+1)
 	for i, p := range r.store.Partitions {
@@ -61,7 +65,7 @@ func (r *Layout) Layouts(ctx context.Context) ([]int, error) {
 	size := new(redis.IntCmd) // of a site without tags that has no record
 	if r.store.Partitions[0] == keys.Untagged && errors.Is(recorded[0].Err(), redis.Nil) {
 		// The record is a site's first key, and another start may write it now. So it is read again, after the size: keys that
-		// were there without it are those of legacy clients.
+		// were there without it are those of programs of the book.
 		err := r.store.Read(ctx, func(pipe redis.Pipeliner) {
 			size, recorded[0] = pipe.DBSize(ctx), pipe.HGet(ctx, metas[0], keys.FieldLayout)
 		})
@@ -84,6 +88,9 @@ func (r *Layout) Layouts(ctx context.Context) ([]int, error) {
 			if found[i] > r.LastLayout() {
 				return nil, fmt.Errorf("%s: the data has layout %d, this program needs %d: use the version of Frontpage that the data was upgraded for, or a newer one", key, found[i], r.LastLayout())
 			}
+			if _, ok := r.upgrades[found[i]]; !ok && found[i] < r.LastLayout() {
+				return nil, fmt.Errorf("%s: the data has layout %d, of a time before the first release, this program needs %d: start Frontpage 0.9.0 with it once, which upgrades it, and then this version", key, found[i], r.LastLayout())
+			}
 		}
 	}
 	return found, nil
@@ -102,7 +109,7 @@ func (r *Layout) UpgradeLayout(ctx context.Context) error {
 	}
 	for from := slices.Min(found); from < r.LastLayout(); from = slices.Min(found) {
 		n := int64(0)
-		if from > 0 { // legacy clients know of no layout
+		if from > 0 { // the programs of the book know of no layout
 			if n, err = r.store.Listeners(ctx); err != nil {
 				return failover.Wrap("count the processes of the site", err)
 			}
@@ -125,12 +132,12 @@ func (r *Layout) UpgradeLayout(ctx context.Context) error {
 			p := keys.Untagged // the record
 			if i < len(r.store.Partitions) {
 				p = r.store.Partitions[i]
-				r.OnProgress(fmt.Sprintf("upgrading the layout from %d to %d: %s", from, from+1, step.what), i, len(r.store.Partitions))
+				r.OnProgress(fmt.Sprintf("upgrading the layout from %d to %d: %s", from, step.to, step.what), i, len(r.store.Partitions))
 				if err := step.run(r, ctx, p); err != nil {
 					return failover.Wrap(step.what, err)
 				}
 			}
-			found[i]++
+			found[i] = step.to
 			if _, err := r.store.Call(ctx, layoutScript, []string{p.Meta()}, []any{found[i]}); err != nil {
 				return failover.Wrap("write "+p.Meta(), err)
 			}
@@ -141,8 +148,8 @@ func (r *Layout) UpgradeLayout(ctx context.Context) error {
 
 // PendingUpgrades returns what has to be done with data of these layouts.
 func (r *Layout) PendingUpgrades(found []int) (pending []string) {
-	for from := slices.Min(found); from < r.LastLayout(); from++ {
-		pending = append(pending, fmt.Sprintf("upgrade the layout from %d to %d: %s", from, from+1, r.upgrades[from].what))
+	for from := slices.Min(found); from < r.LastLayout(); from = r.upgrades[from].to {
+		pending = append(pending, fmt.Sprintf("upgrade the layout from %d to %d: %s", from, r.upgrades[from].to, r.upgrades[from].what))
 	}
 	return pending
 }

@@ -418,24 +418,6 @@ func (r *Lists) indexGroups(ctx context.Context, p keys.Partition, names []strin
 	return err
 }
 
-// IndexNewGroups is indexGroups for those of the groups that the indexes on a server lack. None may be empty.
-func (r *Lists) IndexNewGroups(ctx context.Context, server redis.Cmdable, p keys.Partition, names []string) error {
-	sizes, err := server.ZMScore(ctx, p.Sizes(), names...).Result()
-	if err != nil {
-		return err
-	}
-	var missing []string
-	for i, size := range sizes {
-		if size == 0 {
-			missing = append(missing, names[i])
-		}
-	}
-	if missing == nil {
-		return nil
-	}
-	return r.indexGroups(ctx, p, missing)
-}
-
 // IndexAllGroups is indexGroups for all groups of a partition.
 func (r *Lists) IndexAllGroups(ctx context.Context, p keys.Partition) error {
 	return r.store.Scan(ctx, wire.Scan{Command: redis.Cmdable.ZScan, Key: p.Groups(), Step: 2, Count: wire.ScanBatch, Handle: func(names []string) error {

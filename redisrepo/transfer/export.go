@@ -38,7 +38,7 @@ type Record struct {
 	Link      string           `json:"link,omitempty"`
 	Text      string           `json:"text,omitempty"`
 	Poster    site.UserName    `json:"poster"`
-	Time      float64          `json:"time"`  // of posting, Unix seconds; whole, except for articles of legacy clients
+	Time      float64          `json:"time"`  // of posting, Unix seconds; whole, but not in exports of 0.9.0
 	Votes     int64            `json:"votes"` // net
 	Downvotes int64            `json:"downvotes,omitempty"`
 	Groups    []site.GroupName `json:"groups,omitempty"` // sorted
@@ -257,8 +257,7 @@ type recordReplies struct {
 	flags, void   *redis.MapStringStringCmd
 	link          string // key of the reservation of its link; empty without a link
 	reservation   *redis.StringCmd
-	groups        string // of an article whose hash does not list them
-	large         bool   // whether the voters are in scanned
+	large         bool // whether the voters are in scanned
 	scanned       [2][]string
 }
 
@@ -271,7 +270,7 @@ func Records(ctx context.Context, r *redisrepo.Repo, ids []site.ArticleID) (reco
 	for i := range left {
 		left[i] = i
 	}
-	for attempt := range 3 { // a legacy client's vote is not one step
+	for attempt := range 3 { // a record of a link is read apart
 		if left, err = readRecords(ctx, r, ids, left, records, errs); err != nil {
 			return nil, nil, failover.Wrap("export", err)
 		}
@@ -286,12 +285,12 @@ func Records(ctx context.Context, r *redisrepo.Repo, ids []site.ArticleID) (reco
 // readRecords reads the articles of ids at the indexes in left, and returns the indexes of those that are inconsistent.
 func readRecords(ctx context.Context, r *redisrepo.Repo, ids []site.ArticleID, left []int, records []*Record, errs []error) (again []int, err error) {
 	size := make([][2]*redis.IntCmd, len(left))
-	known := make([]*redis.SliceCmd, len(left))
+	known := make([]*redis.StringCmd, len(left))
 	err = r.Store.Read(ctx, func(pipe redis.Pipeliner) {
 		for i, at := range left {
 			id, p := ids[at], r.Store.Partition(ids[at])
 			size[i] = [2]*redis.IntCmd{pipe.SCard(ctx, p.Voted(id)), pipe.SCard(ctx, p.Downvoted(id))}
-			known[i] = pipe.HMGet(ctx, p.Article(id), site.FieldGroups, site.FieldLink, site.FieldDeleted, site.FieldTime)
+			known[i] = pipe.HGet(ctx, p.Article(id), site.FieldLink)
 		}
 	})
 	if err != nil {
@@ -308,17 +307,11 @@ func readRecords(ctx context.Context, r *redisrepo.Repo, ids []site.ArticleID, l
 			if next > first && voters > maxReadTogether {
 				break
 			}
-			hash := known[next].Val()
-			if hash[0] == nil && hash[2] == nil && hash[3] != nil {
-				if f.groups, err = r.Layout.FindGroups(ctx, ids[left[next]]); err != nil {
-					return nil, err
-				}
-			}
 			replies[next] = f
 		}
 		apart := make([][]func(redis.Pipeliner), len(r.Store.Partitions))
 		for i := first; i < next; i++ {
-			id, link := ids[left[i]], wire.Reply(known[i].Val()).Text(1)
+			id, link := ids[left[i]], known[i].Val()
 			if replies[i].large {
 				if err := readLarge(ctx, r, replies[i], id); err != nil {
 					return nil, err
@@ -407,15 +400,12 @@ func (f *recordReplies) record(id site.ArticleID) (*Record, error) {
 	switch {
 	case !listed && !deleted:
 		return nil, nil
-	case len(f.hash.Val()) == 0, listed == (h.Deleted != ""), listed && deleted:
+	case len(f.hash.Val()) == 0, listed == (h.Deleted != ""), listed && deleted, listed && !h.Grouped:
 		return nil, ErrInconsistent
 	}
 	rec := &Record{
 		ID: id, Title: site.ValidUTF8(h.Title), Link: site.ValidUTF8(h.Link), Text: site.ValidUTF8(h.Text), Poster: site.UserName(site.ValidUTF8(string(site.UserOf(h.Poster)))),
 		Groups: site.GroupNames(h.Groups), Uncounted: h.Uncounted == "1",
-	}
-	if !h.Grouped {
-		rec.Groups = site.GroupNames(f.groups)
 	}
 	var err error
 	if rec.Time, err = site.ParseNumber(h.Time); err != nil {
@@ -467,7 +457,7 @@ func (f *recordReplies) record(id site.ArticleID) (*Record, error) {
 	slices.SortFunc(rec.Void, func(a, b voids.Stored) int { return cmp.Compare(a.Voter, b.Voter) })
 	if f.reservation != nil {
 		first, since, _ := strings.Cut(f.reservation.Val(), " ")
-		// 0: it was freed. A legacy client's article may have no record yet: the import gives it one.
+		// 0: it was freed.
 		rec.Reserved = first == id.String() && since != "0" || f.reservation.Val() == "" && rec.Deleted == nil
 	}
 	up, down := f.scanned[0], f.scanned[1]
@@ -601,6 +591,7 @@ func (rec *Record) Validate() error {
 	if rec.Deleted != nil && rec.Deleted.By == "" {
 		return errors.New("deleted: by is missing")
 	}
+	rec.Time = math.Floor(rec.Time) // Frontpage 0.9.0 kept fractions of times that a program of the book had written
 	if math.Abs(rec.Time) > site.MaxExact || rec.Deleted != nil && math.Abs(rec.Deleted.At) > site.MaxExact {
 		return errors.New("a time is out of range")
 	}

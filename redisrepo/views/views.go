@@ -96,13 +96,6 @@ func (v *Views) QueueBegin(ctx context.Context, pipe redis.Pipeliner, p keys.Par
 	)
 }
 
-// QueueBeginAll is QueueBegin for all views.
-func (v *Views) QueueBeginAll(ctx context.Context, pipe redis.Pipeliner, p keys.Partition) {
-	for _, view := range v.all {
-		v.QueueBegin(ctx, pipe, p, view.Name)
-	}
-}
-
 // A read gets up to so many entries that a view lacks, and has the view catch up for later reads if there are more than a few.
 const (
 	mostLacking = 200
