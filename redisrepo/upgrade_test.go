@@ -181,7 +181,7 @@ func TestStartOutlastsAPauseOfRedis(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil, one)
 	s.post("alice")
-	s.do("HSET meta: layout 7")
+	s.do("HSET meta: layout 6")
 	s.do("HDEL meta: calendar cast front events")
 	client := s.clientWith(func(o *redis.Options) {
 		o.ReadTimeout, o.WriteTimeout, o.PoolTimeout, o.MaxRetries = 400*time.Millisecond, 400*time.Millisecond, 400*time.Millisecond, 1

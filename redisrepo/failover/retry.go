@@ -69,7 +69,14 @@ func (h *retryHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pr
 	return func(ctx context.Context, commands []redis.Cmder) error { return h.call(ctx, commands, next) }
 }
 
+// sendingKey marks the context of a call that is being sent. If it needs a new connection, go-redis has the hooks see the
+// commands that open it, too. These must not be repeated: a connection that has failed stays so, and the call gets another.
+type sendingKey struct{}
+
 func (h *retryHook) call(ctx context.Context, commands []redis.Cmder, next redis.ProcessPipelineHook) error {
+	if ctx.Value(sendingKey{}) != nil {
+		return next(ctx, commands)
+	}
 	if err := FailedBefore(ctx); err != nil {
 		return FailAll(commands, err)
 	}
@@ -77,7 +84,7 @@ func (h *retryHook) call(ctx context.Context, commands []redis.Cmder, next redis
 		return FailAll(commands, ErrNoReply)
 	}
 	limit, patient := h.limit(ctx)
-	limited, cancel := context.WithTimeout(ctx, limit)
+	limited, cancel := context.WithTimeout(context.WithValue(ctx, sendingKey{}, true), limit)
 	defer cancel()
 	err := next(limited, commands)
 	failed := failedForNow(commands, err)
