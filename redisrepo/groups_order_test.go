@@ -167,27 +167,6 @@ func TestLargestOfManyGroupsInPartitions(t *testing.T) {
 	}
 }
 
-// What a legacy client changes in a group shows in its count at once, and in its place once the group was on a page or
-// was listed.
-func TestGroupsBySizeBesideLegacyClients(t *testing.T) {
-	t.Parallel()
-	s := newSite(t, nil, one)
-	for _, name := range []string{"big", "big", "big", "small", "small", "tiny"} {
-		s.post("alice", name)
-	}
-	want := func(groups sized) {
-		t.Helper()
-		s.wantGroups(site.ByArticleCount, "", 10, groups)
-	}
-	s.do("SADD group:tiny article:1 article:2 article:3 article:4")
-	want(sized{"tiny": 5, "big": 3, "small": 2})
-	s.do("DEL group:big")
-	want(sized{"tiny": 5, "small": 2})
-	s.do("SADD group:new article:1 article:2 article:3")
-	s.list(best("new"))
-	want(sized{"tiny": 5, "new": 3, "small": 2})
-}
-
 // What a page by ARTICLE_COUNT reads is counted, in commands of at most 1,000 members. A page that would read too much is
 // refused.
 func TestLargestGroupsWithAPrefixAreReadInSteps(t *testing.T) {

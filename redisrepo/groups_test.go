@@ -168,42 +168,6 @@ func TestUnreadListingExpires(t *testing.T) {
 	s.wantClean()
 }
 
-// The next comparison of a stored listing finds what a legacy client wrote, even if the listing is read all the
-// time.
-func TestLegacyWritesShowInAStoredListing(t *testing.T) {
-	t.Parallel()
-	tests := map[string]struct {
-		write string
-		want  []site.ArticleID
-	}{
-		"a vote":           {write: "ZINCRBY score: 432 article:1", want: []site.ArticleID{1, 2}},
-		"an entry":         {write: "SADD group:go article:3", want: []site.ArticleID{3, 2, 1}},
-		"a leave":          {write: "SREM group:go article:2", want: []site.ArticleID{1}},
-		"the end":          {write: "DEL group:go"},
-		"one for another":  {write: "SMOVE group:x group:go article:3", want: []site.ArticleID{3, 1}},
-		"nothing":          {write: "SREM group:go article:9", want: []site.ArticleID{2, 1}},
-		"a listing of 1s":  {write: "DEL score:go", want: []site.ArticleID{2, 1}},
-		"an unknown entry": {write: "ZADD score:go 1 article:3", want: []site.ArticleID{2, 1}},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := newSite(t, nil, one)
-			for _, group := range []string{"go", "go", "x"} {
-				s.post("alice", group)
-			}
-			s.list(best("go"))
-			if name == "one for another" {
-				s.do("SREM group:go article:2")
-			}
-			s.do(tt.write)
-			s.do("PEXPIRE score:go 58000") // more than a second since the last comparison
-			s.wantList(best("go"), tt.want...)
-			s.wantList(best("go"), tt.want...)
-		})
-	}
-}
-
 func TestStoredListingIsComparedAtMostOnceASecond(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil, one)

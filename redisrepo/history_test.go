@@ -365,7 +365,7 @@ func TestVersionChangesBeforeWatchesDeliver(t *testing.T) { // with the race det
 		before, votes := s.Store.Version(), s.article(a.ID).Votes
 		if i%2 == 0 {
 			other.vote(a.ID, site.UserName(fmt.Sprint("user", i)), site.Up)
-		} else { // as a legacy client, which publishes nothing
+		} else { // as a program that publishes nothing
 			s.do("HINCRBY", "article:1", "votes", 1)
 			s.article(a.ID)
 		}

@@ -25,10 +25,10 @@ import (
 // largeGroups lets groups be large from 41 articles on, and a step add about 10.
 var largeGroups = redisrepo.WithLargeGroups(40, 10)
 
-// isStep reports whether a command is a call of gather.lua: five keys and two arguments.
+// isStep reports whether a command is a call of gather.lua: three keys and one argument.
 func isStep(command redis.Cmder) bool {
 	args := command.Args()
-	return strings.HasPrefix(command.Name(), "eval") && len(args) == 10 && args[2] == 5
+	return strings.HasPrefix(command.Name(), "eval") && len(args) == 7 && args[2] == 3
 }
 
 // steps is a hook that calls a function before each step in building a listing.
@@ -155,7 +155,7 @@ func TestWritesBetweenStepsKeepTheListingExact(t *testing.T) {
 				case 2: // a cursor of another server, after a failover
 					marker := s.raw.ZRange(s.ctx, "score:go", 0, 0).Val()[0]
 					if strings.HasPrefix(marker, "building:1:") {
-						s.raw.ZAdd(s.ctx, "score:go", redis.Z{Score: s.raw.ZScore(s.ctx, "score:go", marker).Val(), Member: "building:1:0:123456789"})
+						s.raw.ZAdd(s.ctx, "score:go", redis.Z{Score: s.raw.ZScore(s.ctx, "score:go", marker).Val(), Member: "building:1:123456789"})
 						s.raw.ZRem(s.ctx, "score:go", marker)
 					}
 				}
@@ -277,7 +277,7 @@ func TestIncompleteListingIsNeverRead(t *testing.T) {
 					key := tag + map[site.Order]string{site.ByScore: "score:go", site.ByTime: "time:go"}[order]
 					some := s.raw.ZRange(s.ctx, key, 0, 20).Val()
 					s.raw.ZRem(s.ctx, key, some)
-					s.raw.ZAdd(s.ctx, key, redis.Z{Score: math.Inf(-1), Member: "building:1:0:0"})
+					s.raw.ZAdd(s.ctx, key, redis.Z{Score: math.Inf(-1), Member: "building:1:0"})
 				}
 				if got := read(l); got != 60*len(tags) {
 					t.Errorf("%s in order %v while it is built again = %d articles, want all %d", name, order, got, 60*len(tags))
@@ -310,78 +310,16 @@ func TestListingIsKeptWhileItsGroupIsLarge(t *testing.T) { // with the race dete
 	s.wantIntersection("go", "score:")
 }
 
-// What legacy clients change in a large group is found when its listing is compared.
-func TestLegacyWritesShowInAKeptListing(t *testing.T) {
-	t.Parallel()
-	for name, write := range map[string]string{
-		"a vote":                     "ZINCRBY score: 432 article:60",
-		"an entry":                   "SADD group:go article:61",
-		"a leave":                    "SREM group:go article:60",
-		"an entry that is not there": "SADD group:go article:999",
-		"one for another":            "SMOVE group:go group:x article:60",
-		"all but one":                "SINTERSTORE group:go group:go group:y",
-		"the end":                    "DEL group:go",
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := withLargeGroup(t, 60, 1)
-			s.post("alice", "x")
-			s.do("SADD group:y article:7")
-			s.list(best("go"))
-			s.do(write)
-			made := 0
-			reader := s.reader(1, func() { made++ })
-			reader.wantIntersection("go", "score:")
-			built := made
-			for range 3 {
-				reader.wantIntersection("go", "score:")
-			}
-			if made != built || made > 10 {
-				t.Errorf("%d steps, and then %d more, want it to be built once", built, made-built)
-			}
-		})
-	}
-	t.Run("articles that are in no ranking", func(t *testing.T) {
-		t.Parallel()
-		s := newSite(t, nil, one, largeGroups)
-		for i := range 60 {
-			s.do("SADD group:go", fmt.Sprint("article:", 1000+i))
-		}
-		s.wantList(best("go"))
-		id := s.post("alice", "go").ID
-		s.wantList(best("go"), id)
-		s.reader(1, func() {}).wantList(best("go"), id)
-	})
-}
-
-// No command deletes the listing of a large group at once, whatever drops it.
+// No command deletes the listing of a large group at once, even if all articles are ranked again.
 func TestLargeListingIsDroppedInTheBackground(t *testing.T) {
 	t.Parallel()
-	for name, drop := range map[string]func(s *testSite) *testSite{
-		"re-ranking": func(s *testSite) *testSite {
-			return s.reopened(s.server.Client, func(r *site.Rules) { r.VoteScore = 500 }, one, largeGroups)
-		},
-		"a legacy vote": func(s *testSite) *testSite {
-			s.do("ZINCRBY score: 432 article:60")
-			return s.reader(1, func() {})
-		},
-		"most articles leave": func(s *testSite) *testSite {
-			s.do("SADD group:y article:7 article:8")
-			s.do("SINTERSTORE group:go group:go group:y")
-			return s.reader(1, func() {})
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := withLargeGroup(t, 60, 1)
-			s.list(best("go"))
-			s.do("CONFIG RESETSTAT")
-			s = drop(s)
-			s.wantIntersection("go", "score:")
-			if stats := fmt.Sprint(s.do("INFO commandstats")); !strings.Contains(stats, "cmdstat_unlink") || strings.Contains(stats, "cmdstat_del") || strings.Contains(stats, "cmdstat_zremrange") {
-				t.Errorf("it was not dropped by UNLINK: %s", stats)
-			}
-		})
+	s := withLargeGroup(t, 60, 1)
+	s.list(best("go"))
+	s.do("CONFIG RESETSTAT")
+	s = s.reopened(s.server.Client, func(r *site.Rules) { r.VoteScore = 500 }, one, largeGroups)
+	s.wantIntersection("go", "score:")
+	if stats := fmt.Sprint(s.do("INFO commandstats")); !strings.Contains(stats, "cmdstat_unlink") || strings.Contains(stats, "cmdstat_del") || strings.Contains(stats, "cmdstat_zremrange") {
+		t.Errorf("it was not dropped by UNLINK: %s", stats)
 	}
 }
 

@@ -357,36 +357,6 @@ func namesOf(groups []site.GroupName) (names []string) {
 	return names
 }
 
-// Votes that a legacy client casts beside this package count once a ranking has seen the article, also in the calendar,
-// and also while Redis refuses writes as far as it can be read.
-func TestRankingsCountVotesOfLegacyClients(t *testing.T) {
-	t.Parallel()
-	s := newSite(t, func(r *site.Rules) { r.GroupTop = true }, one)
-	var ids []site.ArticleID
-	for range 4 {
-		ids = append(ids, s.post("alice", "go").ID)
-	}
-	s.vote(ids[0], "bob", up)
-	legacyVote := func(id site.ArticleID, voter string) {
-		s.do("SADD", fmt.Sprint("voted:", int(id)), "user:"+voter)
-		s.do("ZINCRBY score: 432", id.String())
-		s.do("HINCRBY", id.String(), "votes", 1)
-	}
-	legacyVote(ids[2], "carol")
-	legacyVote(ids[2], "dave")
-	s.do("CONFIG SET min-replicas-to-write 1")
-	if got := s.ranking(rankings.RankQuery{}); got != "[article:1 article:4 article:3 article:2]" {
-		t.Errorf("ranking while Redis refuses writes = %s, want that without the new votes", got)
-	}
-	s.do("CONFIG SET min-replicas-to-write 0")
-	for _, q := range []rankings.RankQuery{{}, {Group: "go"}} {
-		if got := s.ranking(q); got != "[article:3 article:1 article:4 article:2]" {
-			t.Errorf("ranking %+v = %s, want the article with the new votes first", q, got)
-		}
-	}
-	s.wantClean()
-}
-
 // wantRanking fails the test unless a ranking has this totalCount and this first page.
 func (s *testSite) wantRanking(q rankings.RankQuery, count int, want ...site.ArticleID) {
 	s.t.Helper()
@@ -417,7 +387,7 @@ func TestRankingOfAGroupWithoutArticlesLooksAtNothing(t *testing.T) {
 	for _, folded := range []bool{true, false} {
 		s := newSite(t, func(r *site.Rules) { r.GroupTop = true }, one)
 		s.post("alice", "first", "go")
-		if !folded { // a site that has never folded, such as one of a legacy client
+		if !folded { // a site that has never folded
 			require.NoError(t, s.raw.HDel(s.ctx, "clock:", "folded").Err())
 		}
 		s.clock.advance(6 * 365 * day)

@@ -50,7 +50,9 @@ if own then
   end
   set(article, 'poster', erased)
   if listed and hash[7] then -- so that processes read it again
-    notice(events, views, member, hash[5] or 0, hash[6], hash[7], now_or(now))
+    append_hidden(events, views, 'noticed', member, {
+      revision = 0, votes = hash[5] or 0, downvotes = 0, score = '', by = '', to = '', time = hash[6], groups = hash[7], at = now_or(now),
+    })
   end
 end
 return {'OK', changed}

@@ -127,7 +127,7 @@ var Kinds = []Kind{
 		Doc: "the [votes that do not count](moderation.md#votes-that-do-not-count): `user:alice` to the vote (1, -1, or 0 for both of a legacy client), when it was taken out, when it was cast (from `cast:`; `-`: it is not there) and the moderator (`user:mod`) on a line, and the reason after it; `user: gone:` with random characters instead of `user:alice` for an [erased user](erasing.md)"},
 	{Name: "group", Holds: Set, Of: Group, Doc: "`article:17`"},
 	{Name: "time", Holds: SortedSet, Of: Group, Expires: true,
-		Doc: "the cached listing of a group: its part of `time:`, from the first use until a minute after the last; with more than 2,000 articles, for ever. A listing that is not complete has the member `building:PASS:UNRANKED:CURSOR` with the score -inf: how far it is"},
+		Doc: "the cached listing of a group: its part of `time:`, from the first use until a minute after the last; with more than 2,000 articles, for ever. A listing that is not complete has the member `building:PASS:CURSOR` with the score -inf: how far it is"},
 	{Name: "score", Holds: SortedSet, Of: Group, Expires: true, Doc: "its part of `score:`, likewise"},
 	{Name: "groups", Holds: SortedSet, Of: All, Doc: "names of the groups that are not empty, without `interesting`"},
 	{Name: "sizes", Holds: SortedSet, Of: All, Doc: "the same names by negated number of articles: the largest groups come first"},

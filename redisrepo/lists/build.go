@@ -8,7 +8,6 @@ import (
 
 	"frontpage/redisrepo/failover"
 	"frontpage/redisrepo/keys"
-	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/wire"
 )
 
@@ -73,29 +72,17 @@ func (r *Lists) gather(ctx context.Context, p keys.Partition, l Listing) (more b
 		return false, ctx.Err()
 	}
 	var call *redis.Cmd
-	keys := []string{l.key(p), p.Group(l.group), p.Ranking(l.order), p.Groups(), p.Sizes()}
+	keys := []string{l.key(p), p.Group(l.group), p.Ranking(l.order)}
 	err = r.store.Read(ctx, func(pipe redis.Pipeliner) {
 		call = gatherScript.EvalSha(ctx, pipe, keys,
-			r.gatherStep,        // ARGV[1] count
-			string(l.indexed()), // ARGV[2] name
+			r.gatherStep, // ARGV[1] count
 		)
 	})
 	if err != nil {
 		return false, err
 	}
 	answer, err := wire.StatusReply(call)
-	if err == nil && answer.Status() == "OK" {
-		r.kept.unranked.Add(keys[0], answer.Number(1))
-	}
 	return answer.Status() == "MORE", err
-}
-
-// indexed is the name of a group as it is in the list of groups, empty for another listing.
-func (l Listing) indexed() site.GroupName {
-	if l.group == site.Interesting {
-		return ""
-	}
-	return l.group
 }
 
 // QueueBuilding queues the command that replies 1 if a listing is still being built, else 0: until it is

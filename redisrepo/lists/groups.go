@@ -66,14 +66,10 @@ func compareSized(a, b sizedGroup) int {
 }
 
 // Groups reads a page of a list of groups. Invalid requests are refused as by Walk. A list by name takes one
-// round trip. A list by ArticleCount takes one on a site with tags, and two on a site that legacy clients may
-// write to, where sizes are read again; with a prefix, or from several partitions, it takes a few more, and is
+// round trip, and so does a list by ArticleCount; with a prefix, or from several partitions, that takes a few more, and is
 // Invalid if more than maxGroupsLooked names and sizes would have to be read. A list by a part of the names
 // reads all names, a name again for each partition that has it, and is Invalid if there are more than maxNames,
 // or if more than maxGroupsLooked sizes would have to be read.
-//
-// A group that a legacy client made after the store was first opened appears once its articles have been listed by this
-// package, and one that a legacy client changed then moves to its place.
 func (r *Lists) Groups(ctx context.Context, l GroupList, p site.PageRequest) ([]GroupEdge, site.PageInfo, error) {
 	q, err := site.ParseRequest(p, r.store.Rules.PageSize, l.decodeCursor)
 	if err != nil {
@@ -92,9 +88,6 @@ func (r *Lists) Groups(ctx context.Context, l GroupList, p site.PageRequest) ([]
 		found, err = r.groupsBySize(ctx, q)
 	default:
 		found, err = r.groupsOfPartitions(ctx, l, prefix, q)
-	}
-	if err == nil && l.Order == site.ByArticleCount && r.store.Partitions[0] == keys.Untagged {
-		err = r.resize(ctx, &found)
 	}
 	if err != nil {
 		return nil, site.PageInfo{}, failover.Wrap("list groups", err)
@@ -376,36 +369,6 @@ func (r *Lists) largestGroups(ctx context.Context, prefix string, looked *int, e
 	}
 	maps.DeleteFunc(sizes, func(_ string, size int) bool { return size == 0 }) // gone meanwhile
 	return sizes, nil
-}
-
-// resize reads the sizes of the groups on a page from their sets, which legacy clients change without the indexes, and
-// brings the indexes up to date.
-func (r *Lists) resize(ctx context.Context, found *site.Page[sizedGroup]) error {
-	if len(found.Items) == 0 {
-		return nil
-	}
-	names := make([]site.GroupName, len(found.Items))
-	for i, g := range found.Items {
-		names[i] = site.GroupName(g.name)
-	}
-	counts, err := r.articles.ArticleCounts(ctx, names)
-	if err != nil {
-		return err
-	}
-	var changed []string
-	for i, count := range counts {
-		if g := &found.Items[i]; g.size != count {
-			g.size = count
-			changed = append(changed, g.name)
-		}
-	}
-	if changed == nil {
-		return nil
-	}
-	_ = r.indexGroups(ctx, r.store.Partitions[0], changed) // if the store refuses writes, the next read tries again
-	found.Items = slices.DeleteFunc(found.Items, func(g sizedGroup) bool { return g.size == 0 })
-	slices.SortFunc(found.Items, compareSized)
-	return nil
 }
 
 // indexGroups brings the indexes of groups of a partition up to date with the sets of some of them.

@@ -56,14 +56,12 @@ func InGroup(name site.GroupName, o site.Order, d site.Direction) Listing {
 	return Listing{order: o, direction: d, group: name}
 }
 
-// PostedBy lists the user's own articles, newest first. An article that a legacy client posted is
-// listed after its first vote or regrouping through this package.
+// PostedBy lists the user's own articles, newest first.
 func PostedBy(user site.UserName) Listing {
 	return Listing{order: site.ByTime, direction: site.Descending, own: keys.Untagged.Posted(user), name: user.Member()}
 }
 
-// LinkingTo lists the articles with links to a host, newest first. An article that a legacy client posted is listed after
-// its first vote, regrouping or deletion through this package.
+// LinkingTo lists the articles with links to a host, newest first.
 func LinkingTo(host site.HostName) Listing {
 	return Listing{order: site.ByTime, direction: site.Descending, own: keys.Untagged.Host(host), name: site.HostPrefix + string(host)}
 }
@@ -199,8 +197,7 @@ func (l Listing) SortPage(edges []Edge, info site.PageInfo, articles []*site.Art
 			continue
 		}
 		e := placed{Edge: edges[i], article: a}
-		// A vote is worth at least 1. With fractions of legacy clients the sums may differ in the last digit.
-		if l.order == site.ByScore && math.Abs(a.Score-e.at.Score) > 0.5 {
+		if l.order == site.ByScore && a.Score != e.at.Score {
 			e.at.Score, e.moved, anyMoved = a.Score, true, true
 		}
 		page = append(page, e)
@@ -251,7 +248,7 @@ func (r *Lists) listRequest(l Listing, p site.PageRequest) (ListRequest, error) 
 	return ListRequest{Request: q, needEnds: true}, err
 }
 
-// ArticleOf reports false for a member that is not an article. Neither this package nor a legacy client
+// ArticleOf reports false for a member that is not an article. Neither this package nor a program of the book
 // adds one: Check reports it, and readers skip it.
 func ArticleOf(z redis.Z) (site.ArticleID, bool) { return ArticleOfMember(z.Member.(string)) }
 

@@ -1,12 +1,10 @@
 -- listing.lua: read a page of a listing, by rank or by cursors, or the ranks of cursors. The listing of a small group is
 -- built if it does not exist; that of a large one is begun, and gather.lua builds it.
 --
--- uses by_bytes rank_in building index_group
+-- uses by_bytes rank_in building
 -- KEY listing        the listing      zset  of all articles, of one poster, or of a group
 -- KEY [group]        group:NAME       set   the group's articles; only the listing of a group has this key and the next
 -- KEY [ranking]      score: or time:  zset  the ranking of all articles in the same order
--- KEY [group_names]  groups:          zset  the names of all groups
--- KEY [sizes]        sizes:           zset  the names of all groups by negated number of articles
 -- ARG reverse        REV for the highest first, or empty
 -- ARG most           maximum number of articles to reply
 -- ARG last           FIRST or LAST: which of the articles between the cursors are replied
@@ -16,10 +14,7 @@
 -- ARG before_score   score of the cursor to end before, or empty
 -- ARG before_member  its member, which need not be in the listing
 -- ARG ttl            how long a small group's listing is kept after its last use, milliseconds
--- ARG name           the group's name, or empty if it does not belong in the indexes
 -- ARG most_small     the number of articles up to which a group is small
--- ARG compares       1 to compare the listing of a large group with the group, or empty
--- ARG unranked       how many articles of a large group are not in ranking, as gather.lua replied
 -- ARGS cursor        score and member of each cursor whose rank is wanted instead of a page
 --
 -- Replies {rank of the first article replied, size of the listing, member, score, ...}
@@ -29,7 +24,7 @@
 -- a small group without storing it, and fails for a large group without a listing.
 
 reverse, most, last, skip, ttl = reverse == 'REV', tonumber(most), last == 'LAST', tonumber(skip), tonumber(ttl)
-most_small, compares, unranked = tonumber(most_small), compares == '1', tonumber(unranked)
+most_small = tonumber(most_small)
 
 local size = redis.call('ZCARD', listing)
 local computed -- {member, score, ...} in ascending order: the listing, if it cannot be stored
@@ -83,61 +78,29 @@ end
 
 if not group then return read() end
 
--- outdated reports whether a legacy client changed the group or its articles, which does not change the
--- listing. It compares the size of the group and the articles on the page.
-local function outdated(page, members)
-  if size ~= members - (members > most_small and unranked or 0) then return true end
-  local articles = {}
-  for i = 3, #page, 2 do articles[#articles + 1] = page[i] end
-  if #articles == 0 then return false end
-  local scores = redis.call('ZMSCORE', ranking, unpack(articles))
-  local is_member = redis.call('SMISMEMBER', group, unpack(articles))
-  for i = 1, #articles do
-    if scores[i] ~= page[2 * i + 2] or is_member[i] == 0 then return true end
-  end
-  return false
-end
-
 -- The listing of a small group expires, that of a large one does not: deleting it would take long. The store in memory keeps
--- an empty listing, which Redis does not: it is like none. The expiry is renewed, and the listing compared, at most once
--- a second, so that frequent reads do not cause as many writes.
+-- an empty listing, which Redis does not: it is like none. The expiry is renewed at most once a second, so that frequent
+-- reads do not cause as many writes. If Redis refuses to change it, it stays as it is.
 local left = size > 0 and redis.call('PTTL', listing) or -2
 if left == -1 and building(listing) then return redis.error_reply('BUILDING the listing') end
-local page = left ~= -2 and read()
-if page and (#ARGV >= first_cursor or left == -1 and not compares or left > ttl - math.min(1000, ttl / 10)) then return page end
+local is_large = redis.call('SCARD', group) > most_small
+local function is_refused(answer) return type(answer) == 'table' and answer.err end
 
-local members = redis.call('SCARD', group)
-local is_large = members > most_small
-local function refused(answer) return type(answer) == 'table' and answer.err end
-
-local builds = not page or outdated(page, members)
-if builds and is_large then
-  if not page and members == unranked then return read() end
-  local begun = redis.pcall('ZADD', listing, '-inf', 'building:1:0:0')
-  if refused(begun) then return page or begun end
-  if page then
-    redis.call('UNLINK', listing)
-    redis.call('ZADD', listing, '-inf', 'building:1:0:0')
-  end
+if left == -2 and is_large then
+  local begun = redis.pcall('ZADD', listing, '-inf', 'building:1:0')
+  if is_refused(begun) then return begun end
   return redis.error_reply('BUILDING the listing')
 end
-
-if builds then
-  -- Weight 0 for the group: AGGREGATE MAX, as legacy clients use it, would raise scores below 1 to 1.
-  if left == -1 then redis.pcall('UNLINK', listing) end -- it was that of a large group
+if left == -2 then
+  -- Weight 0 for the group: AGGREGATE MAX, as the book has it, would raise scores below 1 to 1.
   local stored = redis.pcall('ZINTERSTORE', listing, 2, group, ranking, 'WEIGHTS', 0, 1)
-  if refused(stored) then
+  if is_refused(stored) then
     computed = redis.call('ZINTER', 2, group, ranking, 'WEIGHTS', 0, 1, 'WITHSCORES')
     size = #computed / 2
     return read()
   end
-  if name ~= '' then pcall(index_group, group_names, sizes, {members = group}, name) end -- if refused, it stays as it was
-  size = redis.call('ZCARD', listing)
-  page = read()
+  size = stored
 end
-if not is_large then
-  redis.pcall('PEXPIRE', listing, ttl) -- if refused, the listing just expires
-elseif left ~= -1 then
-  redis.pcall('PERSIST', listing)
-end
-return page
+if is_large and left >= 0 then redis.pcall('PERSIST', listing) end
+if not is_large and left < ttl - math.min(1000, ttl / 10) then redis.pcall('PEXPIRE', listing, ttl) end
+return read()

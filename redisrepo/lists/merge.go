@@ -176,12 +176,11 @@ func (r *Lists) walkPartitions(ctx context.Context, l Listing, q ListRequest) (s
 
 // keptListings are the group listings that listing.lua has stored in all partitions, or found there, within a small part of
 // the time for which they are kept. Until then plain commands read them, which takes Redis a third of the time: they do
-// not renew that time, and do not see what legacy clients changed, but neither does listing.lua more often.
+// not renew that time, but neither does listing.lua more often.
 type keptListings struct {
-	ttl      time.Duration
-	seen     *lru.Cache[Listing, time.Time] // when listing.lua was called
-	turn     chan struct{}                  // of the call that makes a step in building one
-	unranked *lru.Cache[string, int64]      // by key, of large groups: how many articles of the group are in no ranking
+	ttl  time.Duration
+	seen *lru.Cache[Listing, time.Time] // when listing.lua was called
+	turn chan struct{}                  // of the call that makes a step in building one
 }
 
 // maxKeptListings is the number of listings that are remembered.
@@ -189,11 +188,7 @@ const maxKeptListings = 1000
 
 func newKeptListings(ttl time.Duration) (keptListings, error) {
 	seen, err := lru.New[Listing, time.Time](maxKeptListings)
-	if err != nil {
-		return keptListings{}, err
-	}
-	unranked, err := lru.New[string, int64](maxKeptListings)
-	return keptListings{ttl: ttl, seen: seen, unranked: unranked, turn: make(chan struct{}, 1)}, err
+	return keptListings{ttl: ttl, seen: seen, turn: make(chan struct{}, 1)}, err
 }
 
 func (k keptListings) has(l Listing) bool {

@@ -107,7 +107,7 @@ func (r *Lists) CallListing(ctx context.Context, pipe redis.Pipeliner, p keys.Pa
 	key := l.key(p)
 	keys, reverse, end := []string{key}, "", "FIRST"
 	if l.group != "" {
-		keys = append(keys, p.Group(l.group), p.Ranking(l.order), p.Groups(), p.Sizes())
+		keys = append(keys, p.Group(l.group), p.Ranking(l.order))
 	}
 	if l.direction == site.Descending {
 		reverse = "REV"
@@ -115,11 +115,6 @@ func (r *Lists) CallListing(ctx context.Context, pipe redis.Pipeliner, p keys.Pa
 	if q.Last {
 		end = "LAST"
 	}
-	compares := "1"
-	if r.kept.has(l) {
-		compares = ""
-	}
-	unranked, _ := r.kept.unranked.Get(key)
 	afterScore, afterMember := q.After.Args()
 	beforeScore, beforeMember := q.Before.Args()
 	args := []any{
@@ -132,14 +127,11 @@ func (r *Lists) CallListing(ctx context.Context, pipe redis.Pipeliner, p keys.Pa
 		beforeScore,  // ARGV[7]
 		beforeMember, // ARGV[8]
 		r.store.Rules.GroupCacheTTL.Milliseconds(), // ARGV[9]
-		string(l.indexed()),                        // ARGV[10]
-		r.mostSmall,                                // ARGV[11]
-		compares,                                   // ARGV[12]
-		unranked,                                   // ARGV[13]
+		r.mostSmall, // ARGV[10]
 	}
 	for _, c := range wanted {
 		score, member := c.Args()
-		args = append(args, score, member) // ARGV[14...]
+		args = append(args, score, member) // ARGV[11...]
 	}
 	return listingScript.EvalSha(ctx, pipe, keys, args...)
 }

@@ -1,10 +1,9 @@
 -- ranked.lua: read the best articles of a part of the calendar by a formula that rises with votes and falls with age, in
 -- steps that each look at a bounded number of members.
 --
--- uses rank_in formula place heap best page behind
+-- uses rank_in formula place heap best page
 -- KEY clock         clock: or clock:NAME  hash  the calendar's fold pointer and peaks; need not exist
--- KEY times         time:                 zset  posting times, Unix seconds; those of legacy clients have fractions
--- KEY scores        score:                zset  the ranking, Unix seconds
+-- KEY times         time:                 zset  posting times, Unix seconds
 -- KEYS list         top:KIND:NUMBER       zset  the lists, which must have no article in common: by net votes, those
 --                   that were posted in an hour, a day or 32 days; need not exist
 -- ARG folded        the fold pointer as the caller expects it; empty: none
@@ -18,16 +17,14 @@
 -- ARG after_key     key of the article to start after; empty: the best
 -- ARG after_member  its member
 -- ARG least         net votes that articles need to be ranked; empty: any
--- ARG vote_score    worth of a vote in score:, seconds, if legacy clients may vote; empty if not
 -- ARG allowed       number of members that may be looked at in this step; the step ends with the page of a list that exceeds it
 -- ARG runs          the runs of consecutive lists in the order of their keys, three words for each: h, d or m; the
 --                   number of the first; how many there are
 -- ARGS place        where this step begins, none at the start: see place.lua
 --
--- Replies {'OK', looked, behind, key, member, ...}
---             the number of members that were looked at in this step; a list of the members whose votes differ from their
---             scores, since a legacy client voted, each with its posting time and the votes of its score; the articles,
---             the best first, and those with one key in descending order of the bytes of their members
+-- Replies {'OK', looked, key, member, ...}
+--             the number of members that were looked at in this step; the articles, the best first, and those with one key
+--             in descending order of the bytes of their members
 --         {'MORE', looked, place}  call again, with the place
 --         {'STALE', folded, first}  folded or first_day differs from these: call again, without a place. first is the
 --             posting time of the oldest article, empty if the calendar has none
@@ -38,7 +35,7 @@
 -- is below the last key that is wanted.
 
 low, till, wanted, allowed = tonumber(low) or -math.huge, tonumber(till), tonumber(wanted), tonumber(allowed)
-after_key, least, vote_score = tonumber(after_key) or math.huge, tonumber(least) or -math.huge, tonumber(vote_score)
+after_key, least = tonumber(after_key) or math.huge, tonumber(least) or -math.huge
 local floor, max, min = math.floor, math.max, math.min
 local first_second, last_second = floor(low), math.ceil(till) - 1
 local key_of, shift_of, votes_for = formula_of(formula, tonumber(parameter), tonumber(instant))
@@ -113,7 +110,7 @@ while #heap > 0 do
     local member, time = list.member, newest[number]
     if timed then time = tonumber(list.posted[(list.at + 1) / 2] or nil) or math.huge end
     if time >= low and time < till then
-      local key = key_of(list.votes, shift_of(floor(time)))
+      local key = key_of(list.votes, shift_of(time))
       if after_key == math.huge or is_before(after_key, after_member, key, member) then
         looked = looked + keep_best(best, known, wanted, key, member, list.votes)
       end
@@ -137,6 +134,9 @@ while #heap > 0 do
   end
 end
 
-local reply = {'OK', looked, vote_score and behind_of(best, scores, times, vote_score) or {}}
-for i, article in ipairs(best) do reply[2 + 2 * i], reply[3 + 2 * i] = article.key, article.member end
+local reply = {'OK', looked}
+for _, article in ipairs(best) do
+  reply[#reply + 1] = article.key
+  reply[#reply + 1] = article.member
+end
 return reply

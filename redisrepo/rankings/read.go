@@ -30,7 +30,6 @@ const (
 // rank reads the first articles of a list after a cursor, from all partitions. It returns how many members Redis looked
 // at, also with an error.
 func (r *Rankings) rank(ctx context.Context, l RankedList, at rankedCursor, count int) (items []rankedItem, looked int, err error) {
-	mayMend := true // once: what legacy clients vote meanwhile is found by the next read
 	for range 10 {
 		calls, lacking := r.rankedCalls(l, at, count), map[keys.Partition][]views.Entry{}
 		for {
@@ -44,11 +43,7 @@ func (r *Rankings) rank(ctx context.Context, l RankedList, at rankedCursor, coun
 			if more {
 				continue
 			}
-			items, newest, ok := r.mergeRanked(l, at, calls, lacking, count)
-			if ok && mayMend && r.mend(ctx, l, calls, items, newest) {
-				mayMend = false
-				break
-			}
+			items, ok := r.mergeRanked(l, at, calls, lacking, count)
 			if ok {
 				r.foldRanked(l, calls)
 				return items, looked, nil
@@ -100,7 +95,6 @@ type rankedCall struct {
 	done      bool
 	items     []rankedItem
 	looked    int
-	behind    wire.Reply // in turn: members whose votes differ from their scores, their posting times, and the votes of these scores
 }
 
 // calendarState is what must be known of a calendar to choose lists.
@@ -167,8 +161,8 @@ func (c *calendarPart) shorten(formula RankFormula, at rankedCursor) {
 
 func (r *Rankings) queueRanked(ctx context.Context, pipe redis.Pipeliner, l RankedList, at rankedCursor, c *rankedCall, allowed int) *redis.Cmd {
 	p := r.store.Partitions[c.partition]
-	scriptKeys := []string{p.Clock(l.calendarOf()), p.Ranking(site.ByTime), p.Ranking(site.ByScore)}
-	folded, first, oldest, afterKey, least, voteScore := "", "", "", "", "", ""
+	scriptKeys := []string{p.Clock(l.calendarOf()), p.Ranking(site.ByTime)}
+	folded, first, oldest, afterKey, least := "", "", "", "", ""
 	if c.state.folded != notFolded {
 		folded = strconv.FormatInt(c.state.folded, 10)
 	}
@@ -185,9 +179,6 @@ func (r *Rankings) queueRanked(ctx context.Context, pipe redis.Pipeliner, l Rank
 	if l.group == site.Interesting {
 		least = strconv.Itoa(r.store.Rules.InterestingVotes)
 	}
-	if r.mayBeBehind() {
-		voteScore = strconv.Itoa(r.store.Rules.VoteScore)
-	}
 	args := []any{
 		folded,             // ARGV[1]
 		first,              // ARGV[2]
@@ -200,8 +191,7 @@ func (r *Rankings) queueRanked(ctx context.Context, pipe redis.Pipeliner, l Rank
 		afterKey,          // ARGV[9]
 		at.member,         // ARGV[10]
 		least,             // ARGV[11]
-		voteScore,         // ARGV[12]
-		allowed,           // ARGV[13]
+		allowed,           // ARGV[12]
 	}
 	var runs []byte
 	for _, run := range c.runs {
@@ -210,8 +200,8 @@ func (r *Rankings) queueRanked(ctx context.Context, pipe redis.Pipeliner, l Rank
 			scriptKeys = append(scriptKeys, p.Top(run.kind, n, l.calendarOf()))
 		}
 	}
-	args = append(args, string(runs)) // ARGV[14]
-	args = append(args, c.place...)   // ARGV[15...]
+	args = append(args, string(runs)) // ARGV[13]
+	args = append(args, c.place...)   // ARGV[14...]
 	return wire.QueueUnrepeated(ctx, pipe, rankedScript, scriptKeys, args)
 }
 
@@ -234,19 +224,18 @@ func (r *Rankings) takeRanked(l RankedList, c *rankedCall) (stale bool, err erro
 		r.calendars.Add(calendarKey{c.partition, l.calendarOf()}, state)
 		return true, nil
 	}
-	if len(answer) < 3 {
+	if len(answer) < 2 {
 		return false, wire.ErrNoStatus
 	}
 	c.looked += int(answer.Number(1))
-	rest, _ := answer[2].([]any)
 	if answer.Status() == "MORE" {
-		if c.place = rest; c.looked > maxLooked {
+		if c.place, _ = answer[2].([]any); c.looked > maxLooked {
 			return false, site.Refuse(site.Invalid, "", "too many articles have nearly the same key: ask for a shorter time, or let votes count for more")
 		}
 		return false, nil
 	}
-	c.done, c.items, c.behind, c.place = true, nil, rest, nil
-	for i := 3; i+1 < len(answer); i += 2 {
+	c.done, c.items, c.place = true, nil, nil
+	for i := 2; i+1 < len(answer); i += 2 {
 		c.items = append(c.items, rankedItem{answer.Number(i), answer.Text(i + 1)})
 	}
 	return false, nil
@@ -262,89 +251,9 @@ func (r *Rankings) foldRanked(l RankedList, calls []*rankedCall) {
 	}
 }
 
-// mayBeBehind reports whether legacy clients may vote, which change score: and no calendar.
-func (r *Rankings) mayBeBehind() bool {
-	return r.store.Partitions[0] == keys.Untagged && r.store.Rules.Ranking == site.Linear
-}
-
-// behind returns the members of articles that a legacy client voted on, and their posting times, in turn. The calls compared what
-// the calendar has with the scores; newest are the entries that it lacked, by member. Of the items that no call found, the scores
-// are read.
-func (r *Rankings) behind(ctx context.Context, calls []*rankedCall, items []rankedItem, newest map[string]views.Entry) (behind wire.Reply) {
-	found := map[string]bool{}
-	for _, c := range calls {
-		for _, item := range c.items {
-			found[item.member] = true
-		}
-		for i := 0; i+2 < len(c.behind); i += 3 {
-			if newest[c.behind.Text(i)].Votes != c.behind.Text(i+2) {
-				behind = append(behind, c.behind[i:i+2]...)
-			}
-		}
-	}
-	var others []string
-	for _, item := range items {
-		if !found[item.member] {
-			others = append(others, item.member)
-		}
-	}
-	if len(others) == 0 {
-		return behind
-	}
-	// Without a reply they stay where they are, as while Redis refuses writes.
-	scores, _ := r.store.Client.ZMScore(wire.Reading(ctx), r.store.Partitions[0].Ranking(site.ByScore), others...).Result()
-	for i, score := range scores {
-		e := newest[others[i]]
-		time, _ := strconv.ParseFloat(e.Time, 64)
-		if votes := math.Round((score - time) / float64(r.store.Rules.VoteScore)); strconv.FormatFloat(votes, 'f', 0, 64) != e.Votes {
-			behind = append(behind, others[i], e.Time)
-		}
-	}
-	return behind
-}
-
-// mend notes in the log the votes of articles that a legacy client voted on, puts those into the group interesting that have become
-// it, and reports whether there were any. While Redis refuses writes, articles stay where they are.
-func (r *Rankings) mend(ctx context.Context, l RankedList, calls []*rankedCall, items []rankedItem, newest map[string]views.Entry) (mended bool) {
-	if !r.mayBeBehind() {
-		return false
-	}
-	behind := r.behind(ctx, calls, items, newest)
-	if len(behind) == 0 || r.views.CatchUp(ctx) != nil {
-		return false
-	}
-	for ; len(behind) > 1; behind = behind[2:] {
-		id, ok := lists.ArticleOfMember(behind.Text(0))
-		if !ok {
-			continue
-		}
-		p := r.store.Partition(id)
-		scriptKeys := lists.GroupKeys([]string{
-			p.Article(id),           // KEYS[1] article
-			p.Ranking(site.ByScore), // KEYS[2] scores
-		}, p, site.Interesting) // KEYS[3] to [5]
-		hour := site.HourOfText(behind.Text(1))
-		scriptKeys = append(scriptKeys,
-			p.Top("h", int64(hour), l.calendarOf()), // KEYS[6] hours
-			p.Top("d", hour.Day(), l.calendarOf()),  // KEYS[7] days
-			p.Events(),                              // KEYS[8] events
-			p.Views(),                               // KEYS[9] views
-		)
-		answer, err := r.store.Call(ctx, mendScript, scriptKeys, []any{
-			id.String(),                    // ARGV[1] member
-			behind.Text(1),                 // ARGV[2] time
-			r.store.Rules.InterestingVotes, // ARGV[3] interesting_votes
-			r.store.ScriptNow(),            // ARGV[4] now
-		})
-		mended = mended || err == nil && answer.Number(1) == 1
-	}
-	return mended
-}
-
-// mergeRanked returns the first articles of all calls, those of entries that the calendar lacks as these say, and the newest of
-// these, by member. ok is false if a call may have more of them: it is to be made again, for more.
-func (r *Rankings) mergeRanked(l RankedList, at rankedCursor, calls []*rankedCall, lacking map[keys.Partition][]views.Entry, count int) (items []rankedItem, newest map[string]views.Entry, ok bool) {
-	newest = map[string]views.Entry{}
+// mergeRanked returns the first articles of all calls, those of entries that the calendar lacks as these say. ok is false if a call may have more of them: it is to be made again, for more.
+func (r *Rankings) mergeRanked(l RankedList, at rankedCursor, calls []*rankedCall, lacking map[keys.Partition][]views.Entry, count int) (items []rankedItem, ok bool) {
+	newest := map[string]views.Entry{}
 	for _, entries := range lacking {
 		for _, e := range views.Newest(entries) {
 			newest[e.Article.String()] = e
@@ -368,5 +277,5 @@ func (r *Rankings) mergeRanked(l RankedList, at rankedCursor, calls []*rankedCal
 			c.done, c.size, ok = false, most, false
 		}
 	}
-	return items[:min(len(items), count)], newest, ok
+	return items[:min(len(items), count)], ok
 }

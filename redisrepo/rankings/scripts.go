@@ -14,7 +14,6 @@ var (
 	applyCalendarScript = wire.Script(luaFiles, "apply_calendar.lua")
 	rankedScript        = wire.Script(luaFiles, "ranked.lua")
 	saveFrontScript     = wire.Script(luaFiles, "savefront.lua")
-	mendScript          = wire.Script(luaFiles, "mend.lua")
 	beginFrontScript    = wire.Script(luaFiles, "beginfront.lua")
 	frontPageScript     = wire.Script(luaFiles, "frontpage.lua")
 	bestRankScript      = wire.Script(luaFiles, "bestrank.lua")

@@ -40,10 +40,3 @@ local function append_hidden(events, views, kind, member, change)
   append(events, kind, member, change)
   redis.call('HINCRBY', views, 'hidden', 1)
 end
-
--- notice is append_hidden for an article that a legacy client changed.
-local function notice(events, views, member, votes, time, groups, at)
-  append_hidden(events, views, 'noticed', member, {
-    revision = 0, votes = votes, downvotes = 0, score = '', by = '', to = '', time = time, groups = groups, at = at,
-  })
-end
