@@ -160,7 +160,8 @@ func TestVotesToReachEndAtTheLargestInt(t *testing.T) {
 	}
 }
 
-// Whatever other programs have written, articles are read as they would be from the map that go-redis returns.
+// Whatever other programs have written, articles are read as they would be from the map that go-redis returns. One that a
+// program of the book has just posted is none yet: its hash has no groups.
 func TestForeignHashesAreRead(t *testing.T) {
 	t.Parallel()
 	many := map[string]string{"time": "1700000000", "title": "many fields"} // Redis keeps it in another encoding
@@ -177,6 +178,11 @@ func TestForeignHashesAreRead(t *testing.T) {
 		{"title": "gone", "deleted": "1700000100", "deleted_by": "user:mod", "time": "1700000000"},
 		{"time": "yesterday"}, {"votes": "NaN"}, {"downvotes": "1e300"}, {"revision": "x"}, {"deleted": "x"},
 		many,
+	}
+	for _, hash := range hashes[1:] {
+		if hash["groups"] == "" {
+			hash["groups"] = ""
+		}
 	}
 	for _, protocol := range []int{2, 3} {
 		t.Run(fmt.Sprint("RESP", protocol), func(t *testing.T) {
@@ -195,7 +201,7 @@ func TestForeignHashesAreRead(t *testing.T) {
 			for i, id := range ids[:len(hashes)] {
 				want, wantErr := redisrepo.Decode(hashes[i])
 				switch {
-				case wantErr != nil || want.DeletedAt != nil:
+				case i == 0 || wantErr != nil || want.DeletedAt != nil:
 					if errs[i] == nil || articles[i] != nil {
 						t.Errorf("hash %d = %v, %v, want an error: %v", i, articles[i], errs[i], wantErr)
 					}

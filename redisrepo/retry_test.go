@@ -19,6 +19,7 @@ import (
 	"frontpage/redisrepo/site"
 	"frontpage/tests/programtest"
 	"frontpage/tests/redistest"
+	"frontpage/tests/require"
 )
 
 // twice returns a hook that sends every script a second time, as a client does that has lost the reply. The caller

@@ -371,23 +371,6 @@ func (r *Lists) largestGroups(ctx context.Context, prefix string, looked *int, e
 	return sizes, nil
 }
 
-// indexGroups brings the indexes of groups of a partition up to date with the sets of some of them.
-func (r *Lists) indexGroups(ctx context.Context, p keys.Partition, names []string) error {
-	keys := append(make([]string, 0, len(names)+2), p.Groups(), p.Sizes())
-	for _, name := range names {
-		keys = append(keys, p.Group(site.GroupName(name)))
-	}
-	_, err := r.store.Call(ctx, sizeScript, keys, wire.Anys(names))
-	return err
-}
-
-// IndexAllGroups is indexGroups for all groups of a partition.
-func (r *Lists) IndexAllGroups(ctx context.Context, p keys.Partition) error {
-	return r.store.Scan(ctx, wire.Scan{Command: redis.Cmdable.ZScan, Key: p.Groups(), Step: 2, Count: wire.ScanBatch, Handle: func(names []string) error {
-		return r.indexGroups(ctx, p, names)
-	}})
-}
-
 // GroupCount returns the number of groups of a list. With one partition it runs a single command. With several it reads
 // the names, since a group may be in more than one; the number of all groups is kept for groupCountTime.
 func (r *Lists) GroupCount(ctx context.Context, l GroupList) (int, error) {

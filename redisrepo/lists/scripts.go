@@ -12,5 +12,4 @@ var luaFiles embed.FS
 var (
 	listingScript = wire.Script(luaFiles, "listing.lua")
 	gatherScript  = wire.Script(luaFiles, "gather.lua")
-	sizeScript    = wire.Script(luaFiles, "size.lua")
 )

@@ -102,8 +102,6 @@ func (r *Rankings) ForgetSaved(index int) { r.saved[index].Store(0) }
 // first change in that hour or after it, by the clock that decides posting times. It includes articles that
 // were deleted later. Articles with equal scores are in the order of List. It is nil if the hour has not come
 // yet, or if its page is not known: it is older than Rules.FrontPages, or than this feature in this store.
-//
-// What legacy clients change is on the pages as soon as it is in the ranking, perhaps also on the page of an hour before.
 func (r *Rankings) FrontPage(ctx context.Context, at time.Time) (*FrontPage, error) {
 	h := site.HourOf(float64(at.Unix()))
 	last := strconv.FormatInt(int64(h), 10)
