@@ -9,6 +9,7 @@ import (
 	"frontpage/redisrepo/failover"
 	"frontpage/redisrepo/layout"
 	"frontpage/redisrepo/reports"
+	"frontpage/redisrepo/search"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/webhooks"
 	"frontpage/redisrepo/wire"
@@ -23,6 +24,7 @@ type opening struct {
 	store                             wire.Options
 	reports                           reports.Options
 	webhooks                          webhooks.Options
+	search                            search.Options
 	deletedTexts                      time.Duration
 	newUserAge                        time.Duration
 	mostSmall, gatherStep, stepLooked int // 0: the defaults
@@ -42,6 +44,11 @@ func WithReports(options reports.Options) Option {
 // WithWebhooks sets how endpoints for events are kept. The default is that there are none.
 func WithWebhooks(options webhooks.Options) Option {
 	return func(o *opening) { o.webhooks = options }
+}
+
+// WithSearch sets what the site's search knows. The default is that there is none.
+func WithSearch(options search.Options) Option {
+	return func(o *opening) { o.search = options }
 }
 
 // WithDeletedTexts sets how long after the deletion of an article its title, text, link and earlier versions are erased by

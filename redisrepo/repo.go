@@ -50,6 +50,7 @@ import (
 	"frontpage/redisrepo/reports"
 	"frontpage/redisrepo/retention"
 	"frontpage/redisrepo/saved"
+	"frontpage/redisrepo/search"
 	"frontpage/redisrepo/sessions"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/views"
@@ -80,6 +81,7 @@ type Repo struct {
 	Webhooks     *webhooks.Webhooks
 	Descriptions *descriptions.Descriptions
 	Saved        *saved.Saved
+	Search       *search.Search
 	Lease        *lease.Lease // of the deliveries
 	Erasing      *lease.Lease // of erasures
 	Layout       *layout.Layout
@@ -181,6 +183,7 @@ func assemble(store *wire.Store, o opening) (*Repo, error) {
 	r.Saved = saved.New(store, r.Lists)
 	r.Webhooks = webhooks.New(store, r.Log, o.webhooks)
 	r.Lease, r.Erasing = lease.New(store, store.Partitions[0].Lease()), lease.New(store, store.Partitions[0].Erasing())
+	r.Search = search.New(store, r.Articles, r.Log, o.search)
 	r.Personal = personal.New(store, r.Articles, r.Casts, r.Reports, r.Denials, r.Sessions, r.Voids, r.Saved)
 	r.Layout = layout.New(store, r.Articles, r.Lists, r.Rankings, r.Casts, r.Sessions, r.Views, o.Options)
 	r.voting = &voting{script: voteScript(store)}

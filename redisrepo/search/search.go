@@ -1,0 +1,414 @@
+// Package search finds articles by words of their titles and texts. Each process has an index in memory, which it builds from the
+// store and keeps complete: it takes nothing from votes, and is never wrong, since what it finds is read from the store and
+// matched again.
+package search
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"frontpage/redisrepo/articles"
+	"frontpage/redisrepo/events"
+	"frontpage/redisrepo/failover"
+	"frontpage/redisrepo/site"
+	"frontpage/redisrepo/wire"
+)
+
+const (
+	// MaxRanked is how many articles that have the words a search reads and ranks, the newest first.
+	MaxRanked = 2000
+	// MaxSimilar is the maximum number of similar articles.
+	MaxSimilar = 10
+	// freshness is how long a search waits for what happened before it.
+	freshness = 200 * time.Millisecond
+)
+
+// Options say what a site's search knows.
+type Options struct {
+	Titles bool // false: the site has no search
+	Texts  bool // besides titles
+	Memory int  // bytes of the index, about; if it takes more, it drops the oldest articles
+}
+
+// Search is the search of a site.
+type Search struct {
+	store    *wire.Store
+	articles *articles.Articles
+	log      *events.Log
+	o        Options
+	index    *index
+
+	turn        chan struct{}         // has a value while the index is changed
+	place       atomic.Pointer[place] // its fields are guarded by turn, or for Follow alone; nil: not known
+	done, total atomic.Int64          // articles that were read by the last walk
+	through     atomic.Pointer[time.Time]
+}
+
+// New returns the search of a site. It needs the site's events: without them there is no search.
+func New(store *wire.Store, articles *articles.Articles, log *events.Log, o Options) *Search {
+	s := &Search{store: store, articles: articles, log: log, o: o, turn: make(chan struct{}, 1)}
+	if s.On() {
+		s.index = newIndex()
+	}
+	return s
+}
+
+// On reports whether the site has a search.
+func (s *Search) On() bool { return s.o.Titles && s.store.Rules.Events > 0 }
+
+// NotReady is the error of a search before the index is complete for the first time.
+type NotReady struct{ Progress float64 } // from 0 to 1
+
+func (NotReady) Error() string { return "the index of search is being built: try again soon" }
+
+// Status is the state of a process's index.
+type Status struct {
+	Ready    bool
+	Through  time.Time // what happened up to then is in the index; zero: it is not complete yet
+	Done     int       // articles that were read while it was built, of Total
+	Total    int
+	Articles int       // in the index
+	Bytes    int       // that it takes, about
+	Since    time.Time // articles that were posted before were dropped to save memory; zero: none
+}
+
+// Status returns the state of the index.
+func (s *Search) Status() (st Status) {
+	if !s.On() {
+		return st
+	}
+	if through := s.through.Load(); through != nil {
+		st.Ready, st.Through = true, *through
+	}
+	st.Done, st.Total = int(s.done.Load()), int(s.total.Load())
+	articles, bytes, since := s.index.size()
+	st.Articles, st.Bytes = articles, bytes
+	if since > 0 {
+		st.Since = time.Unix(int64(since), 0).UTC()
+	}
+	return st
+}
+
+// Order is the key that results are sorted by. The zero value is invalid.
+type Order int
+
+// The orders. Equal articles are sorted by the bytes of their members, as in Redis.
+const (
+	Best Order = iota + 1 // by tier, then by score
+	ByScore
+	ByVotes
+	ByTime
+)
+
+// Field is a part of an article.
+type Field int
+
+// The fields.
+const (
+	Title Field = iota + 1
+	Text
+)
+
+// Query is what is searched for, in a page of results. After is a cursor.
+type Query struct {
+	Text   string // 1 to MaxQuery characters
+	Filter Filter
+	Order  Order
+	First  *int
+	After  *string
+}
+
+// Result is a page of results.
+type Result struct {
+	Hits       []Hit
+	Info       site.PageInfo
+	Total      int       // articles that match, of those that were ranked
+	IsPartial  bool      // only the newest MaxRanked articles with the words were ranked
+	Through    time.Time // what happened up to then was searched
+	Suggestion string    // the query in the spelling of the first result, or nothing
+
+	query query
+	texts bool
+}
+
+// Hit is an article that matches.
+type Hit struct {
+	ID     site.ArticleID
+	Tier   Tier
+	Cursor string
+
+	class  class
+	key    float64 // of the order
+	spelt  string
+	member string
+}
+
+// Search returns a page of the articles that match. Those of a later tier SIMILAR are looked for only if no others match, and pages
+// after a cursor stay in the stage of the first. leftOut are posters whose articles are left out. It waits up to 200 ms for what
+// happened before the call, and then answers without.
+//
+// An invalid query, filter, size or cursor is refused as Invalid, and so is each call on a site without search. While the index is
+// built for the first time the error is NotReady.
+func (s *Search) Search(ctx context.Context, q Query, leftOut func(site.UserName) bool) (*Result, error) {
+	parsed, err := s.begin(ctx, q.Text)
+	if err != nil {
+		return nil, err
+	}
+	list := q.list()
+	page, err := site.ParseRequest(site.PageRequest{First: q.First, After: q.After}, s.store.Rules.PageSize, func(field, text string) (cursor, error) {
+		return decodeCursor(field, list, text)
+	})
+	if err != nil {
+		return nil, err
+	}
+	r := s.result(parsed, q.Filter.In)
+	keep, err := q.Filter.keep(leftOut)
+	if err != nil {
+		return nil, err
+	}
+	at := whole
+	if page.After != nil {
+		at = page.After.stage
+	}
+	look := looking{s: s, query: parsed, fields: q.Filter.In, order: q.Order, keep: keep}
+	hits, err := look.hits(ctx, at)
+	for err == nil && len(hits) == 0 && page.After == nil && at < partly {
+		at++
+		hits, err = look.hits(ctx, at)
+	}
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(hits, func(a, b Hit) int { return compare(q.Order, a, b) })
+	r.Total, r.IsPartial = len(hits), look.isPartial
+	if len(hits) > 0 {
+		r.Suggestion = hits[0].spelt
+	}
+	isLater := page.After != nil
+	if isLater {
+		after := page.After.hit()
+		hits = slices.DeleteFunc(hits, func(h Hit) bool { return compare(q.Order, h, after) <= 0 })
+	}
+	for i := range hits {
+		hits[i].Cursor = hits[i].encode(list, at)
+	}
+	cut := site.NewPage(hits, page.Size, false, isLater, false)
+	r.Hits, r.Info = cut.Items, cut.Info(func(h Hit) string { return h.Cursor })
+	return r, nil
+}
+
+// Similar returns up to most articles that have at least half of the words of a title, those with more of them first. Errors
+// are those of Search.
+func (s *Search) Similar(ctx context.Context, title string, most int, leftOut func(site.UserName) bool) (*Result, error) {
+	if most < 1 || most > MaxSimilar {
+		return nil, site.Refuse(site.Invalid, "first", "first is between 1 and %d, not %d", MaxSimilar, most)
+	}
+	parsed, err := s.begin(ctx, title)
+	if err != nil {
+		return nil, err
+	}
+	r := s.result(parsed, []Field{Title})
+	look := looking{s: s, query: parsed, fields: []Field{Title}, order: Best, keep: func(a *site.Article) bool { return !leftOut(a.Poster.Name) }}
+	if r.Hits, err = look.hits(ctx, partly); err != nil {
+		return nil, err
+	}
+	slices.SortFunc(r.Hits, func(a, b Hit) int { return compare(Best, a, b) })
+	r.Hits = r.Hits[:min(most, len(r.Hits))]
+	return r, nil
+}
+
+// begin parses a query and brings the index up to date.
+func (s *Search) begin(ctx context.Context, text string) (query, error) {
+	if !s.On() {
+		return query{}, site.Refuse(site.Invalid, "", "this site has no search")
+	}
+	parsed, err := parse(text)
+	if err != nil {
+		return parsed, err
+	}
+	if st := s.Status(); !st.Ready {
+		return parsed, NotReady{float64(st.Done) / float64(max(st.Total, 1))}
+	}
+	limited, stop := context.WithTimeout(failover.Impatient(ctx), freshness)
+	defer stop()
+	_ = s.catchUp(limited) // Through says how far it came
+	return parsed, ctx.Err()
+}
+
+func (s *Search) result(q query, fields []Field) *Result {
+	return &Result{query: q, texts: s.o.Texts && searches(fields, Text), Through: *s.through.Load()}
+}
+
+// searches reports whether a field is one of those to search; none: all are.
+func searches(fields []Field, f Field) bool { return len(fields) == 0 || slices.Contains(fields, f) }
+
+// looking looks for the hits of one search.
+type looking struct {
+	s         *Search
+	query     query
+	fields    []Field // none: all
+	order     Order
+	keep      func(*site.Article) bool
+	isPartial bool
+}
+
+// hits returns the hits of a stage, in no order.
+func (l *looking) hits(ctx context.Context, at stage) (hits []Hit, err error) {
+	if len(l.query.items) == 0 {
+		return nil, nil
+	}
+	for numbers := l.numbers(at); len(numbers) > 0; {
+		n := min(batchSize, len(numbers))
+		ids := make([]site.ArticleID, n)
+		for i, number := range numbers[:n] {
+			ids[i] = site.ArticleID(number)
+		}
+		numbers = numbers[n:]
+		found, errs := l.s.articles.ArticlesByID(ctx, ids)
+		if err := unanswered(ctx, errs); err != nil {
+			return nil, err
+		}
+		for _, a := range found {
+			if a == nil || !l.keep(a) {
+				continue
+			}
+			if h, matches := l.hit(at, a); matches {
+				hits = append(hits, h)
+			}
+		}
+	}
+	return hits, nil
+}
+
+// numbers returns the articles that may match, as the index has them.
+func (l *looking) numbers(at stage) []uint32 {
+	x, most := l.s.index, MaxRanked
+	var numbers []uint32
+	switch at {
+	case whole:
+		all := l.query.wanted(exact)
+		numbers, l.isPartial = x.newest(all, len(all), most)
+		if l.query.canBegin() && !l.isPartial {
+			var more []uint32
+			more, l.isPartial = x.newest(l.query.wanted(beginning), len(all), most)
+			numbers = append(numbers, more...)
+			slices.Sort(numbers)
+			numbers = slices.Compact(numbers)
+		}
+	case spelt:
+		all := l.query.wanted(near)
+		numbers, l.isPartial = x.newest(all, len(all), most)
+	case partly:
+		// A phrase counts as one item: an article with all of its words has them, but with half of its words it may not.
+		all := make([]wanted, len(l.query.items))
+		for i, it := range l.query.items {
+			all[i] = wanted{it.words[0], exact}
+		}
+		numbers, l.isPartial = x.newest(all, (len(all)+1)/2, most)
+	}
+	return numbers
+}
+
+// hit matches an article.
+func (l *looking) hit(at stage, a *site.Article) (h Hit, matches bool) {
+	var title, text []string
+	if searches(l.fields, Title) {
+		title = textsOf(words(a.Title))
+	}
+	if l.s.o.Texts && searches(l.fields, Text) {
+		text = textsOf(words(site.Value(a.Text)))
+	}
+	h = Hit{ID: a.ID, class: l.query.match(at, title, text), member: a.ID.String()}
+	if h.class == none {
+		return h, false
+	}
+	if at == spelt {
+		h.spelt = l.query.spelling(title, text)
+	}
+	h.Tier = h.class.tier()
+	switch l.order {
+	case ByVotes:
+		h.key = float64(a.Votes)
+	case ByTime:
+		h.key = a.Stored.PostedAt
+	default:
+		h.key = a.Score
+	}
+	return h, true
+}
+
+func textsOf(found []word) []string {
+	texts := make([]string, len(found))
+	for i, w := range found {
+		texts[i] = w.text
+	}
+	return texts
+}
+
+// compare orders hits, the best first.
+func compare(by Order, a, b Hit) int {
+	if by == Best && a.class != b.class {
+		return cmp.Compare(a.class, b.class)
+	}
+	return cmp.Or(cmp.Compare(b.key, a.key), cmp.Compare(b.member, a.member))
+}
+
+// list is the name of the list of results in cursors. Articles are sorted by what the store has of them, so a cursor is good at
+// each process.
+func (q Query) list() string {
+	text, _ := json.Marshal([]any{q.Text, q.Filter, q.Order})
+	sum := sha256.Sum256(text)
+	return "search " + base64.RawURLEncoding.EncodeToString(sum[:9])
+}
+
+// cursor is a place in the results of a search.
+type cursor struct {
+	stage  stage
+	class  class
+	key    float64
+	member string
+}
+
+func (c cursor) hit() Hit { return Hit{class: c.class, key: c.key, member: c.member} }
+
+func (h Hit) encode(list string, at stage) string {
+	return site.EncodeCursor(list, strconv.Itoa(int(at)), strconv.Itoa(int(h.class)), strconv.FormatFloat(h.key, 'g', -1, 64), h.member)
+}
+
+func decodeCursor(field, list, text string) (c cursor, err error) {
+	parts, err := site.DecodeCursor(field, list, text)
+	if err != nil {
+		return c, err
+	}
+	if len(parts) != 4 {
+		return c, site.NotACursor(field)
+	}
+	var errs [3]error
+	var at, kind int
+	at, errs[0] = strconv.Atoi(parts[0])
+	kind, errs[1] = strconv.Atoi(parts[1])
+	c.key, errs[2] = strconv.ParseFloat(parts[2], 64)
+	if c.stage, c.class, c.member = stage(at), class(kind), parts[3]; errors.Join(errs[:]...) != nil || c.stage < whole || c.stage > partly {
+		return c, site.NotACursor(field)
+	}
+	return c, nil
+}
+
+func (s Status) String() string {
+	switch {
+	case !s.Ready:
+		return fmt.Sprintf("the index of search is being built: %d of %d articles", s.Done, s.Total)
+	case !s.Since.IsZero():
+		return "search leaves out what was posted before " + s.Since.Format(time.DateOnly) + " to save memory"
+	}
+	return ""
+}
