@@ -118,6 +118,9 @@ func (g *gate) ready(w http.ResponseWriter, req *http.Request) {
 	}
 	if state == isReady || state == isReadOnly { // with another status, reading would stop as well
 		fmt.Fprintln(w, state)
+		if search := site.repo.Search.Problem(); search != "" {
+			fmt.Fprintln(w, search)
+		}
 	} else {
 		endpoint.Unavailable(w, state)
 	}

@@ -99,7 +99,7 @@ func openSite(ctx context.Context, s *settings.Settings, st *store.Store, option
 }
 
 func siteOptions(s *settings.Settings, st *store.Store) []redisrepo.Option {
-	return []redisrepo.Option{redisrepo.WithPartitions(cmp.Or(st.Partitions, s.Partitions)), redisrepo.WithAcks(st.Acks), redisrepo.WithReports(s.Reports()), redisrepo.WithWebhooks(s.Webhooks()), redisrepo.WithDeletedTexts(s.DeletedTexts()), redisrepo.WithNewUserAge(s.NewUserAge)}
+	return []redisrepo.Option{redisrepo.WithPartitions(cmp.Or(st.Partitions, s.Partitions)), redisrepo.WithAcks(st.Acks), redisrepo.WithReports(s.Reports()), redisrepo.WithWebhooks(s.Webhooks()), redisrepo.WithDeletedTexts(s.DeletedTexts()), redisrepo.WithNewUserAge(s.NewUserAge), redisrepo.WithSearch(s.SearchOptions())}
 }
 
 // explainPartitions names the setting of a wrong number of partitions.
@@ -373,8 +373,38 @@ func (r *running) follow() {
 			}
 		})
 	})
+	updates.Go(func() { r.followSearch() })
+	r.awaitSearch()
 	r.opened("followers", func() error { r.stopBackground(); updates.Wait(); r.away.Wait(); return nil })
 }
+
+// followSearch keeps the index of search complete. While that takes more than a second, it logs its progress.
+func (r *running) followSearch() {
+	next, logged := time.Now().Add(time.Second), false
+	r.repo.Search.Follow(r.background, func(done, total int) {
+		if done < total && time.Now().After(next) {
+			next, logged = time.Now().Add(time.Second), true
+			r.log.Info("building the index of search", "done", done, "of", total)
+		} else if done >= total && logged {
+			logged = false
+			r.log.Info("the index of search is complete", "articles", done)
+		}
+	}, func(err error) {
+		if r.away.Check() {
+			r.log.Warn("search does not have the latest articles", "err", err.Error())
+		}
+	})
+}
+
+// awaitSearch waits for the index of a small site, so that its first search finds all.
+func (r *running) awaitSearch() {
+	for late := time.Now().Add(searchWait); r.repo.Search.On() && !r.repo.Search.Status().Ready && time.Now().Before(late); {
+		failover.Wait(r.background, 5*time.Millisecond)
+	}
+}
+
+// searchWait is the maximum time that the start waits for the index of search.
+const searchWait = 300 * time.Millisecond
 
 // endpoints are the paths of the API, which are the same in every respect. Others' servers have the second one.
 var endpoints = []string{"/query", "/graphql"}

@@ -32,6 +32,7 @@ const (
 	codeRate             = "RATE_LIMITED"             // the header Retry-After says how long to wait
 	codeUnauthenticated  = "UNAUTHENTICATED"          // the field is not for anonymous callers
 	codeCursorExpired    = "CURSOR_EXPIRED"           // the change feed has dropped what is after the cursor
+	codeSearchNotReady   = "SEARCH_NOT_READY"         // the index of search is being built
 	codeForbidden        = "FORBIDDEN"                // the caller's role does not allow this field
 	codeStreamLimit      = "STREAM_LIMIT_EXCEEDED"    // too many streams for one address or user
 	codeWatchLimit       = "WATCH_LIMIT_EXCEEDED"     // too many watched articles, or too much memory of subscriptions
@@ -59,7 +60,8 @@ type refusal struct {
 	asked, allowed int64
 	wait           time.Duration // after which the request may succeed; 0: unknown
 
-	expired *events.ExpiredError // only for codeCursorExpired
+	expired  *events.ExpiredError // only for codeCursorExpired
+	progress *float64             // only for codeSearchNotReady
 
 	// errors is shown instead of the refusal itself, if not empty.
 	errors gqlerror.List
@@ -75,6 +77,9 @@ func (r *refusal) shown() *gqlerror.Error {
 	}
 	if r.code == codeUnavailable && r.wait > 0 {
 		extensions["retryAfterSeconds"] = rates.Seconds(r.wait)
+	}
+	if r.progress != nil {
+		extensions["progress"] = *r.progress
 	}
 	if r.expired != nil {
 		extensions["keptFrom"] = r.expired.KeptFrom.UTC().Format(site.DateTime)
@@ -143,3 +148,8 @@ func Unauthenticated(message string) error {
 
 // Forbidden returns the error of a field that the caller's role does not allow.
 func Forbidden(message string) error { return &refusal{code: codeForbidden, message: message} }
+
+// SearchNotReady returns the error of a field that needs the index of search while that is being built. progress is from 0 to 1.
+func SearchNotReady(message string, progress float64) error {
+	return &refusal{code: codeSearchNotReady, message: message, progress: &progress}
+}

@@ -11,6 +11,7 @@ import (
 	"frontpage/redisrepo/rankings"
 	"frontpage/redisrepo/reports"
 	"frontpage/redisrepo/saved"
+	"frontpage/redisrepo/search"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/webhooks"
 )
@@ -64,6 +65,14 @@ func listCosts(pageSize int) ComplexityRoot {
 		return math.MaxInt
 	}
 	c.Query.Ranking, c.Group.Ranking = ranking, ranking
+	c.Query.Search = func(child int, _ string, _ SearchFilter, _ search.Order, first *int32, _ *string) int {
+		return min(listCost(child, pageSize, first), math.MaxInt-searchCost) + searchCost
+	}
+	c.Query.SimilarArticles = func(child int, _ string, first int32) int {
+		return min(listCostUpTo(search.MaxSimilar, child, 1, &first), math.MaxInt-searchCost) + searchCost
+	}
+	marked := func(child int) int { return listCost(child, search.MaxMarks) }
+	c.SearchEdge.TitleRanges, c.SearchEdge.SnippetRanges = marked, marked
 	c.Query.Nodes = func(child int, ids []string) int { return listCost(child, max(len(ids), 1)) }
 	c.Subscription.ArticleChanged = func(child int, ids []string, _ []int32) int { return listCost(child, max(len(ids), 1)) }
 	c.Article.Groups = func(child int) int { return listCost(child, site.MaxGroups) }
@@ -111,6 +120,9 @@ const (
 
 	// exportCost is for a part of 256 KB and an article with all of its versions, each byte of which may be escaped.
 	exportCost = 2000
+
+	// searchCost is for reading up to 2,000 articles, and looking for each word of a query in all.
+	searchCost = 100
 
 	// eraseCost is for a walk over all keys, of which at most one runs in a process.
 	eraseCost = 2000

@@ -25,6 +25,7 @@ import (
 	"frontpage/redisrepo/rankings"
 	"frontpage/redisrepo/reports"
 	"frontpage/redisrepo/rings"
+	"frontpage/redisrepo/search"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/voids"
 	"frontpage/redisrepo/webhooks"
@@ -520,6 +521,8 @@ type ComplexityRoot struct {
 		PublicLog          func(childComplexity int, first *int32, after *string) int
 		Ranking            func(childComplexity int, by rankings.RankBy, span *rankings.Span, postedAfter *time.Time, postedBefore *time.Time, first *int32, after *string, unvotedOnly bool) int
 		RateLimit          func(childComplexity int) int
+		Search             func(childComplexity int, query string, filter SearchFilter, order search.Order, first *int32, after *string) int
+		SimilarArticles    func(childComplexity int, title string, first int32) int
 		Site               func(childComplexity int) int
 		User               func(childComplexity int, name string) int
 		Viewer             func(childComplexity int) int
@@ -638,6 +641,25 @@ type ComplexityRoot struct {
 		Node   func(childComplexity int) int
 	}
 
+	SearchConnection struct {
+		Edges          func(childComplexity int) int
+		IndexedThrough func(childComplexity int) int
+		IsPartial      func(childComplexity int) int
+		Nodes          func(childComplexity int) int
+		PageInfo       func(childComplexity int) int
+		Suggestion     func(childComplexity int) int
+		TotalCount     func(childComplexity int) int
+	}
+
+	SearchEdge struct {
+		Cursor        func(childComplexity int) int
+		Node          func(childComplexity int) int
+		Snippet       func(childComplexity int) int
+		SnippetRanges func(childComplexity int) int
+		Tier          func(childComplexity int) int
+		TitleRanges   func(childComplexity int) int
+	}
+
 	SettleFlagsPayload struct {
 		Item       func(childComplexity int) int
 		UserErrors func(childComplexity int) int
@@ -689,6 +711,11 @@ type ComplexityRoot struct {
 		ArticlePosted  func(childComplexity int, group *string, after *string) int
 		Event          func(childComplexity int, after *string, kinds []events.EventKind) int
 		FlaggedChanged func(childComplexity int, after *string) int
+	}
+
+	TextRange struct {
+		Length func(childComplexity int) int
+		Start  func(childComplexity int) int
 	}
 
 	User struct {
@@ -898,6 +925,8 @@ type QueryResolver interface {
 	Events(ctx context.Context, after *string, kinds []events.EventKind, first *int32) (*events.EventPage, error)
 	Ranking(ctx context.Context, by rankings.RankBy, span *rankings.Span, postedAfter *time.Time, postedBefore *time.Time, first *int32, after *string, unvotedOnly bool) (*RankedConnection, error)
 	FrontPage(ctx context.Context, at time.Time) (*rankings.FrontPage, error)
+	Search(ctx context.Context, query string, filter SearchFilter, order search.Order, first *int32, after *string) (*SearchConnection, error)
+	SimilarArticles(ctx context.Context, title string, first int32) ([]*SearchEdge, error)
 	ViewerVotes(ctx context.Context, direction *site.Vote, first *int32, after *string) (*CastVoteConnection, error)
 	ViewerReports(ctx context.Context, first *int32, after *string) (*ReportConnection, error)
 	Flagged(ctx context.Context, kind *reports.Kind, first *int32, after *string) (*FlaggedConnection, error)
@@ -2951,6 +2980,28 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Query.RateLimit(childComplexity), true
+	case "Query.search":
+		if e.ComplexityRoot.Query.Search == nil {
+			break
+		}
+
+		args, err := ec.field_Query_search_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.Search(childComplexity, args["query"].(string), args["filter"].(SearchFilter), args["order"].(search.Order), args["first"].(*int32), args["after"].(*string)), true
+	case "Query.similarArticles":
+		if e.ComplexityRoot.Query.SimilarArticles == nil {
+			break
+		}
+
+		args, err := ec.field_Query_similarArticles_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.SimilarArticles(childComplexity, args["title"].(string), args["first"].(int32)), true
 	case "Query.site":
 		if e.ComplexityRoot.Query.Site == nil {
 			break
@@ -3438,6 +3489,86 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.SavedEdge.Node(childComplexity), true
 
+	case "SearchConnection.edges":
+		if e.ComplexityRoot.SearchConnection.Edges == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SearchConnection.Edges(childComplexity), true
+	case "SearchConnection.indexedThrough":
+		if e.ComplexityRoot.SearchConnection.IndexedThrough == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SearchConnection.IndexedThrough(childComplexity), true
+	case "SearchConnection.isPartial":
+		if e.ComplexityRoot.SearchConnection.IsPartial == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SearchConnection.IsPartial(childComplexity), true
+	case "SearchConnection.nodes":
+		if e.ComplexityRoot.SearchConnection.Nodes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SearchConnection.Nodes(childComplexity), true
+	case "SearchConnection.pageInfo":
+		if e.ComplexityRoot.SearchConnection.PageInfo == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SearchConnection.PageInfo(childComplexity), true
+	case "SearchConnection.suggestion":
+		if e.ComplexityRoot.SearchConnection.Suggestion == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SearchConnection.Suggestion(childComplexity), true
+	case "SearchConnection.totalCount":
+		if e.ComplexityRoot.SearchConnection.TotalCount == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SearchConnection.TotalCount(childComplexity), true
+
+	case "SearchEdge.cursor":
+		if e.ComplexityRoot.SearchEdge.Cursor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SearchEdge.Cursor(childComplexity), true
+	case "SearchEdge.node":
+		if e.ComplexityRoot.SearchEdge.Node == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SearchEdge.Node(childComplexity), true
+	case "SearchEdge.snippet":
+		if e.ComplexityRoot.SearchEdge.Snippet == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SearchEdge.Snippet(childComplexity), true
+	case "SearchEdge.snippetRanges":
+		if e.ComplexityRoot.SearchEdge.SnippetRanges == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SearchEdge.SnippetRanges(childComplexity), true
+	case "SearchEdge.tier":
+		if e.ComplexityRoot.SearchEdge.Tier == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SearchEdge.Tier(childComplexity), true
+	case "SearchEdge.titleRanges":
+		if e.ComplexityRoot.SearchEdge.TitleRanges == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SearchEdge.TitleRanges(childComplexity), true
+
 	case "SettleFlagsPayload.item":
 		if e.ComplexityRoot.SettleFlagsPayload.Item == nil {
 			break
@@ -3707,6 +3838,19 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Subscription.FlaggedChanged(childComplexity, args["after"].(*string)), true
+
+	case "TextRange.length":
+		if e.ComplexityRoot.TextRange.Length == nil {
+			break
+		}
+
+		return e.ComplexityRoot.TextRange.Length(childComplexity), true
+	case "TextRange.start":
+		if e.ComplexityRoot.TextRange.Start == nil {
+			break
+		}
+
+		return e.ComplexityRoot.TextRange.Start(childComplexity), true
 
 	case "User.articlesConnection":
 		if e.ComplexityRoot.User.ArticlesConnection == nil {
@@ -4047,6 +4191,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputRemoveWebhookInput,
 		ec.unmarshalInputRestoreArticleInput,
 		ec.unmarshalInputSaveInput,
+		ec.unmarshalInputSearchFilter,
 		ec.unmarshalInputSettleFlagsInput,
 		ec.unmarshalInputVoidVotesInput,
 		ec.unmarshalInputVoteInput,
@@ -4413,6 +4558,38 @@ type Query {
   front pages (a year unless configured otherwise), and if it is before the site kept any.
   """
   frontPage(at: DateTime!): FrontPage
+
+  """
+  Articles whose titles or texts have the words of a query. Upper and lower case and accents do not matter. A word
+  matches a whole word, the last one also the beginning of one; words in quotation marks must follow each other.
+  Articles with other spellings, or with half of the words, are looked for only if no others match. Everything that
+  was done before is in the results, unless it would take more than 200 ms: see ` + "`" + `indexedThrough` + "`" + `. Articles of users
+  whom the viewer has blocked are left out. While the index is being built, the error has the code SEARCH_NOT_READY
+  and the extension ` + "`" + `progress` + "`" + `, from 0 to 1. On a site without search it has the code BAD_USER_INPUT.
+  """
+  search(
+    "1 to 200 characters. Of its words and phrases, the first 24 are searched for."
+    query: String!
+    "Only articles that meet all of these conditions."
+    filter: SearchFilter! = {}
+    "Sort key. Ties are broken by id."
+    order: SearchOrder! = BEST
+    "Return at most this many articles, 1 to 100. Default: the site's page size."
+    first: Int
+    "Start after this cursor, which must come from the same search. An empty one is the start of the list."
+    after: String
+  ): SearchConnection @semanticNonNull
+
+  """
+  Articles whose titles have at least half of the words of a title, those with more of them first: for asking before
+  a post. Errors are those of ` + "`" + `search` + "`" + `.
+  """
+  similarArticles(
+    "1 to 200 characters."
+    title: String!
+    "Return at most this many articles, 1 to 10."
+    first: Int! = 5
+  ): [SearchEdge!] @semanticNonNull
 
   """
   The articles that the viewer voted on, the newest vote first. No other caller can
@@ -6485,6 +6662,102 @@ enum Span {
   ALL
 }
 
+"Conditions of a search, which must all be met. A list has at most 10 values; an empty one is met by no article."
+input SearchFilter {
+  "In one of these groups."
+  groups: [String!]
+  "In none of these groups."
+  notGroups: [String!]
+  "With a link to one of these hosts."
+  hosts: [String!]
+  "Posted by one of these users."
+  posters: [String!]
+  "Posted at this time or later."
+  postedAfter: DateTime
+  "Posted before this time."
+  postedBefore: DateTime
+  "With at least this many net votes."
+  minVotes: Int
+  "With at most this many net votes."
+  maxVotes: Int
+  "Where the words are looked for. Null or empty: everywhere that the site searches."
+  in: [SearchField!]
+}
+
+"A part of an article that is searched."
+enum SearchField {
+  "The title."
+  TITLE
+  "The text, if the site searches texts."
+  TEXT
+}
+
+"Sort keys of a search, the highest first."
+enum SearchOrder {
+  "How well the article matches, see ` + "`" + `SearchTier` + "`" + `, and then its score."
+  BEST
+  "The score."
+  SCORE
+  "The net votes."
+  VOTES
+  "The posting time."
+  TIME
+}
+
+"How an article matches, best first."
+enum SearchTier {
+  "The words of the query, in its order. A title that has no other words comes first."
+  PHRASE
+  "All words."
+  ALL
+  "All words, the last one as the beginning of a word."
+  BEGINNING
+  "Words with another character, one more or one less, or two swapped; or at least half of the words."
+  SIMILAR
+}
+
+"One page of the results of a search."
+type SearchConnection {
+  "The articles of the page, with their cursors and how they match."
+  edges: [SearchEdge!]!
+  "The articles of the page."
+  nodes: [Article!]!
+  "Where this page begins and ends. ` + "`" + `hasPreviousPage` + "`" + ` is true if the page was read after a cursor."
+  pageInfo: PageInfo!
+  "Number of results."
+  totalCount: Int!
+  "Whether more than 2,000 articles have the words: only the newest of them were ranked, and filtered."
+  isPartial: Boolean!
+  "What was posted or changed up to this time was searched."
+  indexedThrough: DateTime!
+  "The query in the spelling of the best result, if it has another one."
+  suggestion: String
+}
+
+"An article that matches."
+type SearchEdge {
+  "The position, for ` + "`" + `after` + "`" + `."
+  cursor: String!
+  "The article."
+  node: Article!
+  "How it matches."
+  tier: SearchTier!
+  "What to mark in the title."
+  titleRanges: [TextRange!]!
+  "Plain text around the first match in the text, at most 200 characters; null without one."
+  snippet: String
+  "What to mark in the snippet."
+  snippetRanges: [TextRange!]!
+}
+
+"A part of a text, in UTF-16 units, as JavaScript counts."
+type TextRange {
+  "Where it begins."
+  start: Int!
+  "How long it is."
+  length: Int!
+}
+
 "One page of a ranking."
 type RankedConnection {
   "The articles of the page, with their cursors and keys."
@@ -7511,6 +7784,44 @@ func (ec *executionContext) childFields_SavedEdge(ctx context.Context, field gra
 	return nil, fmt.Errorf("no field named %q was found under type SavedEdge", field.Name)
 }
 
+func (ec *executionContext) childFields_SearchConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edges":
+		return ec.fieldContext_SearchConnection_edges(ctx, field)
+	case "nodes":
+		return ec.fieldContext_SearchConnection_nodes(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_SearchConnection_pageInfo(ctx, field)
+	case "totalCount":
+		return ec.fieldContext_SearchConnection_totalCount(ctx, field)
+	case "isPartial":
+		return ec.fieldContext_SearchConnection_isPartial(ctx, field)
+	case "indexedThrough":
+		return ec.fieldContext_SearchConnection_indexedThrough(ctx, field)
+	case "suggestion":
+		return ec.fieldContext_SearchConnection_suggestion(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type SearchConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_SearchEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "cursor":
+		return ec.fieldContext_SearchEdge_cursor(ctx, field)
+	case "node":
+		return ec.fieldContext_SearchEdge_node(ctx, field)
+	case "tier":
+		return ec.fieldContext_SearchEdge_tier(ctx, field)
+	case "titleRanges":
+		return ec.fieldContext_SearchEdge_titleRanges(ctx, field)
+	case "snippet":
+		return ec.fieldContext_SearchEdge_snippet(ctx, field)
+	case "snippetRanges":
+		return ec.fieldContext_SearchEdge_snippetRanges(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type SearchEdge", field.Name)
+}
+
 func (ec *executionContext) childFields_SettleFlagsPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "item":
@@ -7601,6 +7912,16 @@ func (ec *executionContext) childFields_SiteRules(ctx context.Context, field gra
 		return ec.fieldContext_SiteRules_publicLog(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type SiteRules", field.Name)
+}
+
+func (ec *executionContext) childFields_TextRange(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "start":
+		return ec.fieldContext_TextRange_start(ctx, field)
+	case "length":
+		return ec.fieldContext_TextRange_length(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type TextRange", field.Name)
 }
 
 func (ec *executionContext) childFields_User(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -9076,6 +9397,74 @@ func (ec *executionContext) field_Query_ranking_args(ctx context.Context, rawArg
 		return nil, err
 	}
 	args["unvotedOnly"] = arg6
+	return args, nil
+}
+
+func (ec *executionContext) field_Query_search_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "query",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNString2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["query"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "filter",
+		func(ctx context.Context, v any) (SearchFilter, error) {
+			return ec.unmarshalNSearchFilter2frontpageᚋgraphᚐSearchFilter(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["filter"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "order",
+		func(ctx context.Context, v any) (search.Order, error) {
+			return ec.unmarshalNSearchOrder2frontpageᚋredisrepoᚋsearchᚐOrder(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["order"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int32, error) {
+			return ec.unmarshalOInt2ᚖint32(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg3
+	arg4, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg4
+	return args, nil
+}
+
+func (ec *executionContext) field_Query_similarArticles_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "title",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNString2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["title"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (int32, error) {
+			return ec.unmarshalNInt2int32(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg1
 	return args, nil
 }
 
@@ -18567,6 +18956,94 @@ func (ec *executionContext) fieldContext_Query_frontPage(ctx context.Context, fi
 	return fc, nil
 }
 
+func (ec *executionContext) _Query_search(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_search(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().Search(ctx, fc.Args["query"].(string), fc.Args["filter"].(SearchFilter), fc.Args["order"].(search.Order), fc.Args["first"].(*int32), fc.Args["after"].(*string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *SearchConnection) graphql.Marshaler {
+			return ec.marshalOSearchConnection2ᚖfrontpageᚋgraphᚐSearchConnection(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Query_search(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_SearchConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_search_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Query_similarArticles(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_similarArticles(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().SimilarArticles(ctx, fc.Args["title"].(string), fc.Args["first"].(int32))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*SearchEdge) graphql.Marshaler {
+			return ec.marshalOSearchEdge2ᚕᚖfrontpageᚋgraphᚐSearchEdgeᚄ(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Query_similarArticles(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_SearchEdge(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_similarArticles_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Query_viewerVotes(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -20792,6 +21269,359 @@ func (ec *executionContext) fieldContext_SavedEdge_node(_ context.Context, field
 	return fc, nil
 }
 
+func (ec *executionContext) _SearchConnection_edges(ctx context.Context, field graphql.CollectedField, obj *SearchConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SearchConnection_edges(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Edges, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*SearchEdge) graphql.Marshaler {
+			return ec.marshalNSearchEdge2ᚕᚖfrontpageᚋgraphᚐSearchEdgeᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SearchConnection_edges(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "SearchConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_SearchEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _SearchConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *SearchConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SearchConnection_nodes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Nodes(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*site.Article) graphql.Marshaler {
+			return ec.marshalNArticle2ᚕᚖfrontpageᚋredisrepoᚋsiteᚐArticleᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SearchConnection_nodes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "SearchConnection",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Article(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _SearchConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *SearchConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SearchConnection_pageInfo(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PageInfo, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v site.PageInfo) graphql.Marshaler {
+			return ec.marshalNPageInfo2frontpageᚋredisrepoᚋsiteᚐPageInfo(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SearchConnection_pageInfo(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "SearchConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PageInfo(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _SearchConnection_totalCount(ctx context.Context, field graphql.CollectedField, obj *SearchConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SearchConnection_totalCount(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.TotalCount, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SearchConnection_totalCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SearchConnection", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _SearchConnection_isPartial(ctx context.Context, field graphql.CollectedField, obj *SearchConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SearchConnection_isPartial(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.IsPartial, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SearchConnection_isPartial(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SearchConnection", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _SearchConnection_indexedThrough(ctx context.Context, field graphql.CollectedField, obj *SearchConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SearchConnection_indexedThrough(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.IndexedThrough, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNDateTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SearchConnection_indexedThrough(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SearchConnection", field, false, false, errors.New("field of type DateTime does not have child fields"))
+}
+
+func (ec *executionContext) _SearchConnection_suggestion(ctx context.Context, field graphql.CollectedField, obj *SearchConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SearchConnection_suggestion(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Suggestion, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_SearchConnection_suggestion(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SearchConnection", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _SearchEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *SearchEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SearchEdge_cursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Cursor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SearchEdge_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SearchEdge", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _SearchEdge_node(ctx context.Context, field graphql.CollectedField, obj *SearchEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SearchEdge_node(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Node, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *site.Article) graphql.Marshaler {
+			return ec.marshalNArticle2ᚖfrontpageᚋredisrepoᚋsiteᚐArticle(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SearchEdge_node(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "SearchEdge",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Article(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _SearchEdge_tier(ctx context.Context, field graphql.CollectedField, obj *SearchEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SearchEdge_tier(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Tier, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v search.Tier) graphql.Marshaler {
+			return ec.marshalNSearchTier2frontpageᚋredisrepoᚋsearchᚐTier(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SearchEdge_tier(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SearchEdge", field, false, false, errors.New("field of type SearchTier does not have child fields"))
+}
+
+func (ec *executionContext) _SearchEdge_titleRanges(ctx context.Context, field graphql.CollectedField, obj *SearchEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SearchEdge_titleRanges(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.TitleRanges, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*search.Range) graphql.Marshaler {
+			return ec.marshalNTextRange2ᚕᚖfrontpageᚋredisrepoᚋsearchᚐRangeᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SearchEdge_titleRanges(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "SearchEdge",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_TextRange(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _SearchEdge_snippet(ctx context.Context, field graphql.CollectedField, obj *SearchEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SearchEdge_snippet(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Snippet, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_SearchEdge_snippet(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SearchEdge", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _SearchEdge_snippetRanges(ctx context.Context, field graphql.CollectedField, obj *SearchEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SearchEdge_snippetRanges(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.SnippetRanges, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*search.Range) graphql.Marshaler {
+			return ec.marshalNTextRange2ᚕᚖfrontpageᚋredisrepoᚋsearchᚐRangeᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SearchEdge_snippetRanges(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "SearchEdge",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_TextRange(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _SettleFlagsPayload_item(ctx context.Context, field graphql.CollectedField, obj *SettleFlagsPayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -21844,6 +22674,52 @@ func (ec *executionContext) fieldContext_Subscription_flaggedChanged(ctx context
 		return fc, err
 	}
 	return fc, nil
+}
+
+func (ec *executionContext) _TextRange_start(ctx context.Context, field graphql.CollectedField, obj *search.Range) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_TextRange_start(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Start, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_TextRange_start(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("TextRange", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _TextRange_length(ctx context.Context, field graphql.CollectedField, obj *search.Range) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_TextRange_length(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Length, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_TextRange_length(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("TextRange", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
 func (ec *executionContext) _User_id(ctx context.Context, field graphql.CollectedField, obj *site.User) (ret graphql.Marshaler) {
@@ -25343,6 +26219,92 @@ func (ec *executionContext) unmarshalInputSaveInput(ctx context.Context, obj any
 				return it, err
 			}
 			it.Saved = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputSearchFilter(ctx context.Context, obj any) (SearchFilter, error) {
+	var it SearchFilter
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"groups", "notGroups", "hosts", "posters", "postedAfter", "postedBefore", "minVotes", "maxVotes", "in"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "groups":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("groups"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Groups = data
+		case "notGroups":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("notGroups"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.NotGroups = data
+		case "hosts":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("hosts"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Hosts = data
+		case "posters":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("posters"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Posters = data
+		case "postedAfter":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("postedAfter"))
+			data, err := ec.unmarshalODateTime2ᚖtimeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.PostedAfter = data
+		case "postedBefore":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("postedBefore"))
+			data, err := ec.unmarshalODateTime2ᚖtimeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.PostedBefore = data
+		case "minVotes":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("minVotes"))
+			data, err := ec.unmarshalOInt2ᚖint32(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MinVotes = data
+		case "maxVotes":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("maxVotes"))
+			data, err := ec.unmarshalOInt2ᚖint32(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MaxVotes = data
+		case "in":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("in"))
+			data, err := ec.unmarshalOSearchField2ᚕfrontpageᚋredisrepoᚋsearchᚐFieldᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.In = data
 		}
 	}
 	return it, nil
@@ -30671,6 +31633,50 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "search":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_search(ctx, field)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "similarArticles":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_similarArticles(ctx, field)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
 		case "viewerVotes":
 			field := field
 
@@ -31909,6 +32915,137 @@ func (ec *executionContext) _SavedEdge(ctx context.Context, sel ast.SelectionSet
 	return out
 }
 
+var searchConnectionImplementors = []string{"SearchConnection"}
+
+func (ec *executionContext) _SearchConnection(ctx context.Context, sel ast.SelectionSet, obj *SearchConnection) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, searchConnectionImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("SearchConnection")
+		case "edges":
+			out.Values[i] = ec._SearchConnection_edges(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "nodes":
+			out.Values[i] = ec._SearchConnection_nodes(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "pageInfo":
+			out.Values[i] = ec._SearchConnection_pageInfo(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "totalCount":
+			out.Values[i] = ec._SearchConnection_totalCount(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "isPartial":
+			out.Values[i] = ec._SearchConnection_isPartial(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "indexedThrough":
+			out.Values[i] = ec._SearchConnection_indexedThrough(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "suggestion":
+			out.Values[i] = ec._SearchConnection_suggestion(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var searchEdgeImplementors = []string{"SearchEdge"}
+
+func (ec *executionContext) _SearchEdge(ctx context.Context, sel ast.SelectionSet, obj *SearchEdge) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, searchEdgeImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("SearchEdge")
+		case "cursor":
+			out.Values[i] = ec._SearchEdge_cursor(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "node":
+			out.Values[i] = ec._SearchEdge_node(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "tier":
+			out.Values[i] = ec._SearchEdge_tier(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "titleRanges":
+			out.Values[i] = ec._SearchEdge_titleRanges(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "snippet":
+			out.Values[i] = ec._SearchEdge_snippet(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "snippetRanges":
+			out.Values[i] = ec._SearchEdge_snippetRanges(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var settleFlagsPayloadImplementors = []string{"SettleFlagsPayload"}
 
 func (ec *executionContext) _SettleFlagsPayload(ctx context.Context, sel ast.SelectionSet, obj *SettleFlagsPayload) graphql.Marshaler {
@@ -32217,6 +33354,49 @@ func (ec *executionContext) _Subscription(ctx context.Context, sel ast.Selection
 	default:
 		panic("unknown field " + strconv.Quote(fields[0].Name))
 	}
+}
+
+var textRangeImplementors = []string{"TextRange"}
+
+func (ec *executionContext) _TextRange(ctx context.Context, sel ast.SelectionSet, obj *search.Range) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, textRangeImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("TextRange")
+		case "start":
+			out.Values[i] = ec._TextRange_start(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "length":
+			out.Values[i] = ec._TextRange_length(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
 }
 
 var userImplementors = []string{"User", "Node", "_Entity"}
@@ -34904,6 +36084,129 @@ func (ec *executionContext) marshalNSavedEdge2ᚖfrontpageᚋgraphᚐSavedEdge(c
 	return ec._SavedEdge(ctx, sel, v)
 }
 
+func (ec *executionContext) marshalNSearchEdge2ᚕᚖfrontpageᚋgraphᚐSearchEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []*SearchEdge) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNSearchEdge2ᚖfrontpageᚋgraphᚐSearchEdge(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNSearchEdge2ᚖfrontpageᚋgraphᚐSearchEdge(ctx context.Context, sel ast.SelectionSet, v *SearchEdge) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._SearchEdge(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNSearchField2frontpageᚋredisrepoᚋsearchᚐField(ctx context.Context, v any) (search.Field, error) {
+	tmp, err := graphql.UnmarshalString(v)
+	res := unmarshalNSearchField2frontpageᚋredisrepoᚋsearchᚐField[tmp]
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNSearchField2frontpageᚋredisrepoᚋsearchᚐField(ctx context.Context, sel ast.SelectionSet, v search.Field) graphql.Marshaler {
+	_ = sel
+	res := graphql.MarshalString(marshalNSearchField2frontpageᚋredisrepoᚋsearchᚐField[v])
+	if res == graphql.Null {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+	}
+	return res
+}
+
+var (
+	unmarshalNSearchField2frontpageᚋredisrepoᚋsearchᚐField = map[string]search.Field{
+		"TITLE": search.Title,
+		"TEXT":  search.Text,
+	}
+	marshalNSearchField2frontpageᚋredisrepoᚋsearchᚐField = map[search.Field]string{
+		search.Title: "TITLE",
+		search.Text:  "TEXT",
+	}
+)
+
+func (ec *executionContext) unmarshalNSearchFilter2frontpageᚋgraphᚐSearchFilter(ctx context.Context, v any) (SearchFilter, error) {
+	res, err := ec.unmarshalInputSearchFilter(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNSearchOrder2frontpageᚋredisrepoᚋsearchᚐOrder(ctx context.Context, v any) (search.Order, error) {
+	tmp, err := graphql.UnmarshalString(v)
+	res := unmarshalNSearchOrder2frontpageᚋredisrepoᚋsearchᚐOrder[tmp]
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNSearchOrder2frontpageᚋredisrepoᚋsearchᚐOrder(ctx context.Context, sel ast.SelectionSet, v search.Order) graphql.Marshaler {
+	_ = sel
+	res := graphql.MarshalString(marshalNSearchOrder2frontpageᚋredisrepoᚋsearchᚐOrder[v])
+	if res == graphql.Null {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+	}
+	return res
+}
+
+var (
+	unmarshalNSearchOrder2frontpageᚋredisrepoᚋsearchᚐOrder = map[string]search.Order{
+		"BEST":  search.Best,
+		"SCORE": search.ByScore,
+		"VOTES": search.ByVotes,
+		"TIME":  search.ByTime,
+	}
+	marshalNSearchOrder2frontpageᚋredisrepoᚋsearchᚐOrder = map[search.Order]string{
+		search.Best:    "BEST",
+		search.ByScore: "SCORE",
+		search.ByVotes: "VOTES",
+		search.ByTime:  "TIME",
+	}
+)
+
+func (ec *executionContext) unmarshalNSearchTier2frontpageᚋredisrepoᚋsearchᚐTier(ctx context.Context, v any) (search.Tier, error) {
+	tmp, err := graphql.UnmarshalString(v)
+	res := unmarshalNSearchTier2frontpageᚋredisrepoᚋsearchᚐTier[tmp]
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNSearchTier2frontpageᚋredisrepoᚋsearchᚐTier(ctx context.Context, sel ast.SelectionSet, v search.Tier) graphql.Marshaler {
+	_ = sel
+	res := graphql.MarshalString(marshalNSearchTier2frontpageᚋredisrepoᚋsearchᚐTier[v])
+	if res == graphql.Null {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+	}
+	return res
+}
+
+var (
+	unmarshalNSearchTier2frontpageᚋredisrepoᚋsearchᚐTier = map[string]search.Tier{
+		"PHRASE":    search.Phrase,
+		"ALL":       search.All,
+		"BEGINNING": search.Beginning,
+		"SIMILAR":   search.Similar,
+	}
+	marshalNSearchTier2frontpageᚋredisrepoᚋsearchᚐTier = map[search.Tier]string{
+		search.Phrase:    "PHRASE",
+		search.All:       "ALL",
+		search.Beginning: "BEGINNING",
+		search.Similar:   "SIMILAR",
+	}
+)
+
 func (ec *executionContext) unmarshalNSettleAct2frontpageᚋgraphᚐSettleAct(ctx context.Context, v any) (SettleAct, error) {
 	tmp, err := graphql.UnmarshalString(v)
 	res := SettleAct(tmp)
@@ -35110,6 +36413,32 @@ func (ec *executionContext) marshalNString2ᚕstringᚄ(ctx context.Context, sel
 	}
 
 	return ret
+}
+
+func (ec *executionContext) marshalNTextRange2ᚕᚖfrontpageᚋredisrepoᚋsearchᚐRangeᚄ(ctx context.Context, sel ast.SelectionSet, v []*search.Range) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNTextRange2ᚖfrontpageᚋredisrepoᚋsearchᚐRange(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNTextRange2ᚖfrontpageᚋredisrepoᚋsearchᚐRange(ctx context.Context, sel ast.SelectionSet, v *search.Range) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._TextRange(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalNURL2string(ctx context.Context, v any) (string, error) {
@@ -36252,6 +37581,68 @@ func (ec *executionContext) marshalOSavedConnection2ᚖfrontpageᚋgraphᚐSaved
 		return graphql.Null
 	}
 	return ec._SavedConnection(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOSearchConnection2ᚖfrontpageᚋgraphᚐSearchConnection(ctx context.Context, sel ast.SelectionSet, v *SearchConnection) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._SearchConnection(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOSearchEdge2ᚕᚖfrontpageᚋgraphᚐSearchEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []*SearchEdge) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNSearchEdge2ᚖfrontpageᚋgraphᚐSearchEdge(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) unmarshalOSearchField2ᚕfrontpageᚋredisrepoᚋsearchᚐFieldᚄ(ctx context.Context, v any) ([]search.Field, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]search.Field, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNSearchField2frontpageᚋredisrepoᚋsearchᚐField(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) marshalOSearchField2ᚕfrontpageᚋredisrepoᚋsearchᚐFieldᚄ(ctx context.Context, sel ast.SelectionSet, v []search.Field) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNSearchField2frontpageᚋredisrepoᚋsearchᚐField(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
 }
 
 func (ec *executionContext) marshalOSettleFlagsPayload2ᚖfrontpageᚋgraphᚐSettleFlagsPayload(ctx context.Context, sel ast.SelectionSet, v *SettleFlagsPayload) graphql.Marshaler {

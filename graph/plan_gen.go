@@ -17,6 +17,7 @@ import (
 	"frontpage/redisrepo/rankings"
 	"frontpage/redisrepo/reports"
 	"frontpage/redisrepo/rings"
+	"frontpage/redisrepo/search"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/voids"
 	"frontpage/redisrepo/webhooks"
@@ -662,6 +663,14 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 					fc := graphql.GetFieldContext(ctx)
 					return resolvers.Query().FrontPage(ctx, fc.Args["at"].(time.Time))
 				}, plan.Object[rankings.FrontPage]()).Args(ec.field_Query_frontPage_args),
+				"search": plan.Each(func(ctx context.Context, obj any) (*SearchConnection, error) {
+					fc := graphql.GetFieldContext(ctx)
+					return resolvers.Query().Search(ctx, fc.Args["query"].(string), fc.Args["filter"].(SearchFilter), fc.Args["order"].(search.Order), fc.Args["first"].(*int32), fc.Args["after"].(*string))
+				}, plan.Object[SearchConnection]()).Args(ec.field_Query_search_args),
+				"similarArticles": plan.Each(func(ctx context.Context, obj any) ([]*SearchEdge, error) {
+					fc := graphql.GetFieldContext(ctx)
+					return resolvers.Query().SimilarArticles(ctx, fc.Args["title"].(string), fc.Args["first"].(int32))
+				}, plan.Objects[SearchEdge]()).Args(ec.field_Query_similarArticles_args),
 				"viewerVotes": plan.Each(func(ctx context.Context, obj any) (*CastVoteConnection, error) {
 					fc := graphql.GetFieldContext(ctx)
 					return resolvers.Query().ViewerVotes(ctx, fc.Args["direction"].(*site.Vote), fc.Args["first"].(*int32), fc.Args["after"].(*string))
@@ -814,6 +823,25 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 				"at":     plan.Read(func(obj *SavedEdge) time.Time { return obj.At }, plan.Leaf(AppendDateTime)),
 				"node":   plan.Read(func(obj *SavedEdge) *site.Article { return obj.Node }, plan.Object[site.Article]()),
 			},
+			"SearchConnection": {
+				"edges":          plan.Read(func(obj *SearchConnection) []*SearchEdge { return obj.Edges }, plan.Objects[SearchEdge]()),
+				"nodes":          plan.Read(func(obj *SearchConnection) []*site.Article { return obj.Nodes() }, plan.Objects[site.Article]()),
+				"pageInfo":       plan.Read(func(obj *SearchConnection) *site.PageInfo { return &obj.PageInfo }, plan.Object[site.PageInfo]()),
+				"totalCount":     plan.Read(func(obj *SearchConnection) int { return obj.TotalCount }, plan.Leaf(plan.AppendInt[int])),
+				"isPartial":      plan.Read(func(obj *SearchConnection) bool { return obj.IsPartial }, plan.Leaf(plan.AppendBoolean[bool])),
+				"indexedThrough": plan.Read(func(obj *SearchConnection) time.Time { return obj.IndexedThrough }, plan.Leaf(AppendDateTime)),
+				"suggestion":     plan.Read(func(obj *SearchConnection) *string { return obj.Suggestion }, plan.OptionalLeaf(plan.AppendString[string])),
+			},
+			"SearchEdge": {
+				"cursor": plan.Read(func(obj *SearchEdge) string { return obj.Cursor }, plan.Leaf(plan.AppendString[string])),
+				"node":   plan.Read(func(obj *SearchEdge) *site.Article { return obj.Node }, plan.Object[site.Article]()),
+				"tier": plan.Read(func(obj *SearchEdge) search.Tier { return obj.Tier }, plan.Leaf(func(to []byte, v search.Tier) []byte {
+					return plan.AppendString(to, marshalNSearchTier2frontpageᚋredisrepoᚋsearchᚐTier[v])
+				})),
+				"titleRanges":   plan.Read(func(obj *SearchEdge) []*search.Range { return obj.TitleRanges }, plan.Objects[search.Range]()),
+				"snippet":       plan.Read(func(obj *SearchEdge) *string { return obj.Snippet }, plan.OptionalLeaf(plan.AppendString[string])),
+				"snippetRanges": plan.Read(func(obj *SearchEdge) []*search.Range { return obj.SnippetRanges }, plan.Objects[search.Range]()),
+			},
 			"SettleFlagsPayload": {
 				"item":       plan.Read(func(obj *SettleFlagsPayload) *reports.Item { return obj.Item }, plan.Object[reports.Item]()),
 				"userErrors": plan.Read(func(obj *SettleFlagsPayload) []UserError { return obj.UserErrors }, plan.Abstracts[UserError]()),
@@ -864,6 +892,10 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 				"articlePosted":  plan.Source(plan.Object[live.PostedEdge]()),
 				"event":          plan.Source(plan.Object[events.EventEdge]()),
 				"flaggedChanged": plan.Source(plan.Object[events.EventEdge]()),
+			},
+			"TextRange": {
+				"start":  plan.Read(func(obj *search.Range) int { return obj.Start }, plan.Leaf(plan.AppendInt[int])),
+				"length": plan.Read(func(obj *search.Range) int { return obj.Length }, plan.Leaf(plan.AppendInt[int])),
 			},
 			"User": {
 				"id":   plan.Read(func(obj *site.User) string { return obj.ID() }, plan.Leaf(plan.AppendString[string])),

@@ -20,6 +20,7 @@ import (
 	"frontpage/redisrepo/reports"
 	"frontpage/redisrepo/rings"
 	"frontpage/redisrepo/saved"
+	"frontpage/redisrepo/search"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/voids"
 	"frontpage/redisrepo/webhooks"
@@ -610,6 +611,14 @@ func (r *queryResolver) FrontPage(ctx context.Context, at time.Time) (*rankings.
 		}
 		return page, perPlace * (len(page.Places) + 4), err
 	})
+}
+
+func (r *queryResolver) Search(ctx context.Context, query string, filter SearchFilter, order search.Order, first *int32, after *string) (*SearchConnection, error) {
+	return r.search(ctx, query, filter, order, first, after)
+}
+
+func (r *queryResolver) SimilarArticles(ctx context.Context, title string, first int32) ([]*SearchEdge, error) {
+	return r.similarArticles(ctx, title, first)
 }
 
 func (r *queryResolver) ViewerVotes(ctx context.Context, direction *site.Vote, first *int32, after *string) (*CastVoteConnection, error) {

@@ -18,7 +18,7 @@ import (
 // ofCaller are the fields of queries that depend on the caller.
 var ofCaller = []string{"Query.viewer", "Query.viewerVotes", "Query.rateLimit", "Query.moderationLog", "Query.deletedItems", "Query.events", "User.isModerator", "Article.viewerVote", "Article.viewerCanVote", "Article.viewerCanEdit", "Article.viewerCanDelete", "Article.viewerCanRegroup", "Article.removal", "Event.removal", "Article.openReports",
 	"Query.viewerReports", "Query.flagged", "Query.notice", "Query.deniedUsers", "Query.deniedHosts", "Query.viewerBlocks", "User.denial", "User.viewerHasBlocked", "Query.moderationActions", "Query.voteRings", "Query.webhooks", "Query.viewerExport", "User.votesCast", "Article.voters", "Article.viewerVoid",
-	"Query.viewerSaved", "Query.viewerFollowing", "Query.viewerFeed", "Article.viewerHasSaved", "Group.viewerFollows", "Group.viewerCanPost", "User.viewerFollows"}
+	"Query.search", "Query.similarArticles", "Query.viewerSaved", "Query.viewerFollowing", "Query.viewerFeed", "Article.viewerHasSaved", "Group.viewerFollows", "Group.viewerCanPost", "User.viewerFollows"}
 
 // selection selects all fields of a type to a depth, except those that depend on the caller.
 func selection(definition *ast.Definition, depth int) string {

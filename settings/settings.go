@@ -22,17 +22,18 @@ import (
 
 // Settings are the settings of all commands.
 type Settings struct {
-	Config     File `placeholder:"FILE" group:"file" help:"File with settings in YAML or JSON, such as vote-score: 432. Flags and variables take precedence."`
-	Serving    `embed:"" group:"serving"`
-	Appearance `embed:"" group:"looks"`
-	Store      `embed:"" group:"store"`
-	Rules      `embed:"" group:"rules"`
-	SignIn     `embed:"" group:"sign-in"`
-	API        `embed:"" group:"api"`
-	Rates      `embed:"" group:"rates"`
-	Notices    `embed:"" group:"notices"`
-	Process    `embed:"" group:"process"`
-	Admin      `embed:"" group:"admin"`
+	Config      File `placeholder:"FILE" group:"file" help:"File with settings in YAML or JSON, such as vote-score: 432. Flags and variables take precedence."`
+	Serving     `embed:"" group:"serving"`
+	Appearance  `embed:"" group:"looks"`
+	Store       `embed:"" group:"store"`
+	Rules       `embed:"" group:"rules"`
+	SearchIndex `embed:"" group:"search"`
+	SignIn      `embed:"" group:"sign-in"`
+	API         `embed:"" group:"api"`
+	Rates       `embed:"" group:"rates"`
+	Notices     `embed:"" group:"notices"`
+	Process     `embed:"" group:"process"`
+	Admin       `embed:"" group:"admin"`
 }
 
 // groups are the sections of --help, in the order of the fields of Settings.
@@ -42,6 +43,7 @@ var groups = []kong.Group{
 	{Key: "looks", Title: "Appearance of the site:"},
 	{Key: "store", Title: "Store:"},
 	{Key: "rules", Title: "Rules of the site. They must be the same in all processes on one store:"},
+	{Key: "search", Title: "Search:"},
 	{Key: "sign-in", Title: "Sign-in. If none of FRONTPAGE_OIDC_ISSUER, FRONTPAGE_JWT_SECRET, FRONTPAGE_JWKS and FRONTPAGE_PROXY_USER_HEADER is set, the server runs in development mode: callers may claim any name, and only this machine can connect:"},
 	{Key: "api", Title: "API:"},
 	{Key: "rates", Title: "Rate limits and audit:"},
@@ -93,7 +95,7 @@ func Name(flag string) string { return Variable(flag) + " (--" + flag + ")" }
 // another one.
 func (s *Settings) Validate() error {
 	for _, validate := range []func() error{
-		s.Rules.check, s.Store.check, s.Serving.check, s.Appearance.check, s.SignIn.check, s.Rates.check, s.Notices.check, s.Process.check, s.Admin.check, s.checkAdminAddr, s.checkDevHosts, s.checkEndpoint, s.checkSignInURL,
+		s.Rules.check, s.Store.check, s.SearchIndex.check, s.Serving.check, s.Appearance.check, s.SignIn.check, s.Rates.check, s.Notices.check, s.Process.check, s.Admin.check, s.checkAdminAddr, s.checkDevHosts, s.checkEndpoint, s.checkSignInURL,
 	} {
 		if err := validate(); err != nil {
 			return err

@@ -7,7 +7,7 @@ import (
 	"frontpage/redisrepo/site"
 )
 
-// MaxFilter is the maximum number of values in a list of a Filter.
+// MaxFilter is the maximum number of values in a list of a Filter. Search does not check it.
 const MaxFilter = 10
 
 // Filter are conditions of a search, which must all be met. Those that are not set are met.
@@ -22,11 +22,8 @@ type Filter struct {
 	In                []Field // none: all that the site searches
 }
 
-// keep returns a function that reports whether an article is in the results. A list that is too long is refused.
-func (f Filter) keep(leftOut func(site.UserName) bool) (func(*site.Article) bool, error) {
-	if max(len(f.Groups), len(f.NotGroups), len(f.Hosts), len(f.Posters)) > MaxFilter {
-		return nil, site.Refuse(site.Invalid, "filter", "a list of the filter has at most %d values", MaxFilter)
-	}
+// keep returns a function that reports whether an article is in the results.
+func (f Filter) keep(leftOut func(site.UserName) bool) func(*site.Article) bool {
 	return func(a *site.Article) bool {
 		has := func(name site.GroupName) bool {
 			return slices.Contains(a.Groups, name) || name == site.Interesting && a.IsInteresting
@@ -45,5 +42,5 @@ func (f Filter) keep(leftOut func(site.UserName) bool) (func(*site.Article) bool
 			return false
 		}
 		return true
-	}, nil
+	}
 }

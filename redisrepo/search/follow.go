@@ -21,8 +21,8 @@ const (
 	batchSize = 200
 	pause     = time.Second // between two looks at the store; a search looks as well
 
-	// walkPause is the minimum time between two walks over all articles. Imports and legacy clients add articles without an event:
-	// their number shows that some are missing.
+	// walkPause is the minimum time between two walks over all articles. Imports add articles without an event: their number shows
+	// that some are missing.
 	walkPause = 30 * time.Second
 )
 

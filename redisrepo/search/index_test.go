@@ -137,7 +137,7 @@ func TestMarksAreInUTF16(t *testing.T) {
 	q, _ := parse("go stra")
 	text := "Über: " + strings.Repeat("lorem ipsum ", 50) + "die 🙂 Straße\nin Go. " + strings.Repeat("dolor sit ", 50)
 	m := (&Result{query: q, texts: true}).Marks(&site.Article{Title: "🙂 Go: Straße", Text: &text}, Beginning)
-	if want := []Range{{3, 2}, {7, 6}}; !reflect.DeepEqual(m.Title, want) {
+	if want := []*Range{{3, 2}, {7, 6}}; !reflect.DeepEqual(m.Title, want) {
 		t.Errorf("marks of the title: %v, want %v", m.Title, want)
 	}
 	units := utf16.Encode([]rune(m.Snippet))

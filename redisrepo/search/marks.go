@@ -9,21 +9,26 @@ import (
 	"frontpage/redisrepo/site"
 )
 
-// maxSnippet is the maximum length of a snippet, in characters.
-const maxSnippet = 200
+const (
+	// MaxMarks is the maximum number of words that are marked in a text.
+	MaxMarks = 24
+	// maxSnippet is the maximum length of a snippet, in characters.
+	maxSnippet = 200
+)
 
 // Range is a part of a text, in UTF-16 units.
 type Range struct{ Start, Length int }
 
 // Marks are what to show of a hit.
 type Marks struct {
-	Title   []Range // what to mark in the title
-	Snippet string  // text around the first match in the article's text, or nothing
-	Text    []Range // what to mark in the snippet
+	Title   []*Range // what to mark in the title
+	Snippet string   // text around the first match in the article's text, or nothing
+	Text    []*Range // what to mark in the snippet
 }
 
 // Marks returns what to show of an article of the result.
 func (r *Result) Marks(a *site.Article, tier Tier) (m Marks) {
+	m.Text = []*Range{}
 	wants := r.query.marked(tier)
 	m.Title = ranges(a.Title, wants)
 	if text := site.Value(a.Text); r.texts && text != "" {
@@ -45,12 +50,12 @@ func (q query) marked(tier Tier) []wanted {
 	return q.wanted(exact)
 }
 
-// ranges returns the words of a text that match.
-func ranges(text string, wants []wanted) []Range {
-	found := []Range{}
+// ranges returns the first words of a text that match.
+func ranges(text string, wants []wanted) []*Range {
+	found := []*Range{}
 	for _, w := range words(text) {
-		if slices.ContainsFunc(wants, func(want wanted) bool { return want.matches(w.text) }) {
-			found = append(found, Range{units(text[:w.start]), units(text[w.start:w.end])})
+		if len(found) < MaxMarks && slices.ContainsFunc(wants, func(want wanted) bool { return want.matches(w.text) }) {
+			found = append(found, &Range{units(text[:w.start]), units(text[w.start:w.end])})
 		}
 	}
 	return found

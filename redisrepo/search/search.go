@@ -132,6 +132,7 @@ type Result struct {
 	Hits       []Hit
 	Info       site.PageInfo
 	Total      int       // articles that match, of those that were ranked
+	Read       int       // articles that were read
 	IsPartial  bool      // only the newest MaxRanked articles with the words were ranked
 	Through    time.Time // what happened up to then was searched
 	Suggestion string    // the query in the spelling of the first result, or nothing
@@ -171,15 +172,11 @@ func (s *Search) Search(ctx context.Context, q Query, leftOut func(site.UserName
 		return nil, err
 	}
 	r := s.result(parsed, q.Filter.In)
-	keep, err := q.Filter.keep(leftOut)
-	if err != nil {
-		return nil, err
-	}
 	at := whole
 	if page.After != nil {
 		at = page.After.stage
 	}
-	look := looking{s: s, query: parsed, fields: q.Filter.In, order: q.Order, keep: keep}
+	look := looking{s: s, query: parsed, fields: q.Filter.In, order: q.Order, keep: q.Filter.keep(leftOut)}
 	hits, err := look.hits(ctx, at)
 	for err == nil && len(hits) == 0 && page.After == nil && at < partly {
 		at++
@@ -189,7 +186,7 @@ func (s *Search) Search(ctx context.Context, q Query, leftOut func(site.UserName
 		return nil, err
 	}
 	slices.SortFunc(hits, func(a, b Hit) int { return compare(q.Order, a, b) })
-	r.Total, r.IsPartial = len(hits), look.isPartial
+	r.Total, r.IsPartial, r.Read = len(hits), look.isPartial, look.read
 	if len(hits) > 0 {
 		r.Suggestion = hits[0].spelt
 	}
@@ -221,6 +218,7 @@ func (s *Search) Similar(ctx context.Context, title string, most int, leftOut fu
 	if r.Hits, err = look.hits(ctx, partly); err != nil {
 		return nil, err
 	}
+	r.Read = look.read
 	slices.SortFunc(r.Hits, func(a, b Hit) int { return compare(Best, a, b) })
 	r.Hits = r.Hits[:min(most, len(r.Hits))]
 	return r, nil
@@ -259,6 +257,7 @@ type looking struct {
 	order     Order
 	keep      func(*site.Article) bool
 	isPartial bool
+	read      int
 }
 
 // hits returns the hits of a stage, in no order.
@@ -273,6 +272,7 @@ func (l *looking) hits(ctx context.Context, at stage) (hits []Hit, err error) {
 			ids[i] = site.ArticleID(number)
 		}
 		numbers = numbers[n:]
+		l.read += n
 		found, errs := l.s.articles.ArticlesByID(ctx, ids)
 		if err := unanswered(ctx, errs); err != nil {
 			return nil, err
@@ -403,12 +403,15 @@ func decodeCursor(field, list, text string) (c cursor, err error) {
 	return c, nil
 }
 
-func (s Status) String() string {
+// Problem says in one line what search does not find yet, or no more; empty: nothing.
+func (s *Search) Problem() string {
+	st := s.Status()
 	switch {
-	case !s.Ready:
-		return fmt.Sprintf("the index of search is being built: %d of %d articles", s.Done, s.Total)
-	case !s.Since.IsZero():
-		return "search leaves out what was posted before " + s.Since.Format(time.DateOnly) + " to save memory"
+	case !s.On():
+	case !st.Ready:
+		return fmt.Sprintf("the index of search is being built: %d of %d articles", st.Done, st.Total)
+	case !st.Since.IsZero():
+		return "search leaves out what was posted before " + st.Since.Format(time.DateOnly) + ": its memory is full"
 	}
 	return ""
 }

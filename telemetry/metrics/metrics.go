@@ -60,6 +60,9 @@ func (m *Metrics) FollowStore(client redis.UniversalClient, repo *redisrepo.Repo
 		&servers{described{redisMemory, redisMemoryLimit, redisReplicas, redisLag, redisSilence}, client},
 		&health{described{storeUp, storeWritable}, repo},
 		&writes{described{writesDone, changesReceived, changesCoalesced, watchesNotified, articlesWatched, partitionsLost}, repo})
+	if repo.Search.On() {
+		m.registry.MustRegister(&searchState{described{searchArticles, searchBytes, searchLag}, repo})
+	}
 }
 
 // FollowEndpoint exports what an endpoint holds.

@@ -21,6 +21,7 @@ import (
 
 	"frontpage/endpoint"
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/search"
 	"frontpage/redisrepo/secretbox"
 	"frontpage/redisrepo/site"
 	stored "frontpage/redisrepo/webhooks"
@@ -88,7 +89,7 @@ func start(t *testing.T) *observed {
 	o := &observed{redis: server, port: port, gate: &gate{}, moved: map[string]bool{}, exported: map[string]string{}}
 	client.AddHook(redistest.Hook(o.gate.hook))
 	o.metrics = metrics.New(slog.New(slog.DiscardHandler), metrics.Build{Version: "v1.2.3", Commit: "abc", Go: "go1", Layout: "1"}, []string{"Known"})
-	o.Site = sitetest.New(t, client, site.DefaultRules(), func(options *endpoint.Options) {
+	o.Site = sitetest.NewWith(t, client, site.DefaultRules(), redisrepo.WithSearch(search.Options{Titles: true, Memory: 1 << 20}), func(options *endpoint.Options) {
 		options.SharedAnswers, options.MaxConcurrent = time.Minute, 4
 		options.Rates = endpoint.Rates{Posts: endpoint.Rate{Most: 2, Window: time.Hour}, Addresses: 1}
 		options.Observers = []endpoint.Observer{o.metrics.Observer()}
@@ -212,6 +213,7 @@ func TestDocumentedMetricsMove(t *testing.T) {
 	o.overloadMetricsMove()
 	o.poolMetricsMove()
 	o.webhookMetricsMove(first)
+	o.searchMetricsMove()
 	o.storeMetricsMove(first)
 
 	now := o.scrape()
@@ -262,6 +264,19 @@ func (o *observed) webhookMetricsMove(id string) {
 	label := fmt.Sprintf(`{webhook=%q}`, e.ID())
 	o.moves("an event that arrives", func() { o.VoteUp(id) }, `frontpage_webhook_tries_total{result="delivered"} +1`)
 	o.moves("an event that does not", func() { o.VoteUp(id) }, `frontpage_webhook_tries_total{result="failed"} +1`, `frontpage_webhook_paused`+label+` +1`, `frontpage_webhook_undelivered`+label+` +1`)
+}
+
+// searchMetricsMove builds the index of search, and lets time pass.
+func (o *observed) searchMetricsMove() {
+	ctx, stop := context.WithCancel(o.T.Context())
+	done := make(chan struct{})
+	o.moves("the index of search", func() {
+		go func() { defer close(done); o.Repo.Search.Follow(ctx, func(int, int) {}, func(error) {}) }()
+		require.Eventually(o.T, "search is ready", func() bool { return o.Repo.Search.Status().Ready })
+	}, `frontpage_search_articles >0`, `frontpage_search_index_bytes >100`)
+	stop()
+	<-done
+	o.moves("time without changes of the index", func() { o.Advance(3 * time.Second) }, `frontpage_search_lag_seconds +3`)
 }
 
 // liveMetricsMove watches an article.
