@@ -183,7 +183,7 @@ func (s *Settings) Pages() web.Options {
 func (s *Settings) without() (pages []string) {
 	for page, has := range map[string]bool{
 		"top": s.Calendar != "off", "group-top": s.Calendar == "groups", "lab": s.Calendar != "off", "past": s.FrontPagesKept > 0, "votes": s.VotesKept != History(site.NoHistory),
-		"notice": s.box != nil,
+		"notice": s.box != nil, "search": s.SearchOptions().Titles && s.EventsKept > 0,
 	} {
 		if !has {
 			pages = append(pages, page)

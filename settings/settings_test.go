@@ -207,6 +207,8 @@ func TestTheSiteLeavesOutPagesThatItsRulesDo(t *testing.T) {
 		"--front-pages-kept=0":                      {"group-top", "notice", "past"},
 		"--votes-kept=off":                          {"group-top", "notice", "votes"},
 		"--votes-kept=0":                            {"group-top", "notice"},
+		"--search=off":                              {"group-top", "notice", "search"},
+		"--events-kept=0":                           {"group-top", "notice", "search"},
 		"--calendar=off --front-pages-kept=0":       {"group-top", "lab", "notice", "past", "top"},
 	} {
 		var p program

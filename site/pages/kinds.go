@@ -29,6 +29,7 @@ func (s *server) kinds() map[string]func(*http.Request) (*page, error) {
 		"/a/{number}":           s.article,
 		"/top/{span}":           s.top,
 		"/groups":               s.groups,
+		"/search":               s.search,
 		"/past":                 s.past,
 		"/past/{day}":           s.past,
 		"/lab":                  s.lab,
@@ -89,6 +90,10 @@ type (
 	groupTopVariables struct {
 		Name  string  `json:"name"`
 		Span  string  `json:"span"`
+		After *string `json:"after"`
+	}
+	searchVariables struct {
+		Text  string  `json:"text"`
 		After *string `json:"after"`
 	}
 	groupsVariables struct {
@@ -199,6 +204,20 @@ func (s *server) groups(req *http.Request) (*page, error) {
 		Kind: "groups", Name: contains, Title: s.Site.Texts.Text("groups"), About: s.Site.Texts.Text("aboutGroupList"), After: after(req),
 		fill: func(p *page) { p.More = p.further(p.data.Groups.PageInfo) },
 	}, nil
+}
+
+// search returns the page of what a query finds. Without a query it has only the field for one.
+func (s *server) search(req *http.Request) (*page, error) {
+	p := &page{
+		query: "Start", variables: struct{}{}, canonical: "/search", later: true,
+		Kind: "search", Name: strings.TrimSpace(req.URL.Query().Get("q")), Title: s.Site.Texts.Text("search"), About: s.Site.Texts.Text("aboutSearch"), fill: func(*page) {},
+	}
+	if p.Name != "" {
+		p.After = after(req)
+		p.query, p.variables = "Search", searchVariables{p.Name, p.After}
+		p.fill = func(p *page) { p.list(&p.data.Search.connection) }
+	}
+	return p, nil
 }
 
 // script returns the kind of a page for users, not for search engines, that only the second script can show.
@@ -312,6 +331,8 @@ func (p *page) next(cursor string) string {
 	parameters := url.Values{"after": {cursor}}
 	if p.Kind == "groups" && p.Name != "" {
 		parameters.Set("contains", p.Name)
+	} else if p.Kind == "search" {
+		parameters.Set("q", p.Name)
 	}
 	return p.canonical + "?" + parameters.Encode()
 }

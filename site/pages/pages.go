@@ -91,6 +91,9 @@ func Handle(mux *http.ServeMux, handler http.Handler, repo *redisrepo.Repo, o Op
 	mux.HandleFunc("POST /submit", s.post)
 	mux.HandleFunc("POST /vote", s.vote)
 	mux.HandleFunc("GET /vote", s.voteAfterSignIn)
+	if s.Site.Has("/search") {
+		mux.HandleFunc("GET /opensearch.xml", s.openSearch)
+	}
 	s.embed(mux)
 	return s.unknown()
 }
@@ -202,6 +205,8 @@ func (p *page) refused(status int, code, message string) {
 	switch {
 	case code == "BAD_USER_INPUT", code == "CURSOR_EXPIRED":
 		p.Kind, p.Title, p.Missing, p.status = "missing", p.T("pageMissing"), sentence(message), http.StatusNotFound
+	case code == "SEARCH_NOT_READY":
+		p.fail(http.StatusServiceUnavailable, p.T("searchNotReady"))
 	case code == "UNAVAILABLE", code == "TIMEOUT":
 		p.fail(http.StatusServiceUnavailable, p.T("unavailable"))
 	case code == "RATE_LIMITED":

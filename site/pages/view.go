@@ -3,6 +3,7 @@ package pages
 import (
 	"encoding/json"
 	"math"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -82,11 +83,16 @@ type data struct {
 		Name        string
 		IsModerator bool
 	}
-	Articles  *connection `json:"articlesConnection"`
-	Group     *listed
-	User      *listed
-	Host      *listed
-	Ranking   *connection
+	Articles *connection `json:"articlesConnection"`
+	Group    *listed
+	User     *listed
+	Host     *listed
+	Ranking  *connection
+	Search   struct {
+		connection
+		IsPartial  bool
+		Suggestion *string
+	}
 	FrontPage *struct {
 		Edges []struct {
 			Rank int
@@ -247,7 +253,7 @@ func (p *page) Canonical() string {
 
 // Hidden reports whether search engines are asked not to list the page: what is further down a list changes all the time.
 func (p *page) Hidden() bool {
-	return p.private || p.After != nil || p.Kind == "groups" && p.Name != "" || p.status != 0
+	return p.private || p.After != nil || p.Kind == "groups" && p.Name != "" || p.Kind == "search" || p.status != 0
 }
 
 // Picture is the URL of the picture in previews: the site's logo or, without one, Frontpage's; empty for an SVG logo.
@@ -286,6 +292,26 @@ func (p *page) SignsOutByForm() bool { return p.Viewer() != "" && p.data.Site.Si
 
 // NoGroupWith says that no group has this in its name.
 func (p *page) NoGroupWith() string { return p.Site.Texts.Text("noGroupWith", "text", p.Name) }
+
+// FoundBySpelling is the query in the spelling that was found instead, with the path of its results; nothing if it is the same.
+func (p *page) FoundBySpelling() *tab {
+	if p.data.Search.Suggestion == nil {
+		return nil
+	}
+	text := *p.data.Search.Suggestion
+	return &tab{Path: "/search?" + url.Values{"q": {text}}.Encode(), Text: text}
+}
+
+// Start is the path of the first part of the list.
+func (p *page) Start() string {
+	if p.Kind == "search" {
+		return p.Path + "?" + url.Values{"q": {p.Name}}.Encode()
+	}
+	return p.Path
+}
+
+// NothingFound says that no article matches the query.
+func (p *page) NothingFound() string { return p.Site.Texts.Text("nothingFound", "text", p.Name) }
 
 // Cursor is where the list begins, empty for its start.
 func (p *page) Cursor() string {

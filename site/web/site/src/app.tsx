@@ -107,6 +107,7 @@ interface ShellProps {
 // Pages whose own query does not tell what the frame shows.
 const withoutFrame = [
   "submit",
+  "search",
   "signin",
   "missing",
   "votes",

@@ -102,6 +102,7 @@ const keys = import.meta.env.DEV
       [
         "ArticleConnection",
         "RankedConnection",
+        "SearchConnection",
         "RankedEdge",
         "CastVoteConnection",
         "CastVoteEdge",

@@ -230,6 +230,14 @@ export type HostArticlesQueryVariables = Exact<{
 
 export type HostArticlesQuery = { host: { id: string, articlesConnection: { totalCount: number, nodes: Array<{ id: string, number: number, title: string, link: string | null, createdAt: string, score: number, votes: number, upvotes: number, downvotes: number, isInteresting: boolean, votingEndsAt: string, viewerVote: VoteDirection | null, viewerCanVote: boolean, revision: number, editedAt: string | null, deletedAt: string | null, poster: { id: string, name: string }, groups: Array<{ id: string, name: string }> }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } } | null, site: { signIn: SignInMethod, signInURL: string | null, explorer: boolean, rules: { voteScore: number, downvotes: boolean, ranking: SiteRanking, rankCap: number, halfLife: number } }, viewer: { id: string, name: string, isModerator: boolean } | null };
 
+export type SearchQueryVariables = Exact<{
+  text: string;
+  after?: string | null | undefined;
+}>;
+
+
+export type SearchQuery = { search: { totalCount: number, isPartial: boolean, suggestion: string | null, nodes: Array<{ id: string, number: number, title: string, link: string | null, createdAt: string, score: number, votes: number, upvotes: number, downvotes: number, isInteresting: boolean, votingEndsAt: string, viewerVote: VoteDirection | null, viewerCanVote: boolean, revision: number, editedAt: string | null, deletedAt: string | null, poster: { id: string, name: string }, groups: Array<{ id: string, name: string }> }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } | null, site: { signIn: SignInMethod, signInURL: string | null, explorer: boolean, rules: { voteScore: number, downvotes: boolean, ranking: SiteRanking, rankCap: number, halfLife: number } }, viewer: { id: string, name: string, isModerator: boolean } | null };
+
 export type TopQueryVariables = Exact<{
   span?: Span | null | undefined;
   after?: string | null | undefined;
@@ -405,6 +413,7 @@ export type DeleteMutation = { deleteArticle: { deletedId: string | null, userEr
 export const Groups = ("query Groups($contains:String$after:String){...Frame groups(orderBy:ARTICLE_COUNT contains:$contains first:100 after:$after){nodes{id name articleCount}pageInfo{hasNextPage endCursor}}}" + frameFragment) as unknown as TypedDocumentNode<GroupsQuery, GroupsQueryVariables>;
 export const ArticleByLink = ("query ArticleByLink($link:URL!){articleByLink(link:$link){...Row}}" + rowFragment) as unknown as TypedDocumentNode<ArticleByLinkQuery, ArticleByLinkQueryVariables>;
 export const HostArticles = ("query HostArticles($name:String!$after:String){...Frame host(name:$name){id articlesConnection(after:$after){...Page}}}" + pageFragment + frameFragment) as unknown as TypedDocumentNode<HostArticlesQuery, HostArticlesQueryVariables>;
+export const Search = ("query Search($text:String!$after:String){...Frame search(query:$text after:$after){nodes{...Row}pageInfo{hasNextPage endCursor}totalCount isPartial suggestion}}" + rowFragment + frameFragment) as unknown as TypedDocumentNode<SearchQuery, SearchQueryVariables>;
 export const Top = ("query Top($span:Span$after:String){...Frame ranking(span:$span after:$after){nodes{...Row}pageInfo{hasNextPage endCursor}totalCount}}" + rowFragment + frameFragment) as unknown as TypedDocumentNode<TopQuery, TopQueryVariables>;
 export const GroupTop = ("query GroupTop($name:String!$span:Span$after:String){...Frame group(name:$name){id description rules viewerFollows ranking(span:$span after:$after){nodes{...Row}pageInfo{hasNextPage endCursor}totalCount}}}" + rowFragment + frameFragment) as unknown as TypedDocumentNode<GroupTopQuery, GroupTopQueryVariables>;
 export const GroupRules = ("query GroupRules($ids:[ID!]!){nodes(ids:$ids){...on Group{id name rules}}}") as unknown as TypedDocumentNode<GroupRulesQuery, GroupRulesQueryVariables>;

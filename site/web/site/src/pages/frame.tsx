@@ -44,6 +44,20 @@ export function Header({ path, checking }: { path: string; checking: boolean }) 
           <Link to="/past" path={path} text={texts.past} under="/past/" />
           <Link to="/groups" path={path} text={texts.groups} />
         </nav>
+        {has("/search") && (
+          <search>
+            <form class="seek" action="/search">
+              <input
+                type="search"
+                name="q"
+                aria-label={texts.search}
+                placeholder={texts.search}
+                maxLength={200}
+                required
+              />
+            </form>
+          </search>
+        )}
         <div class="who">
           <a class="button" href="/submit">
             <span>{texts.submit}</span>
@@ -170,11 +184,12 @@ export function Footer() {
   );
 }
 
-/** The links of the operator, the feed of the page, and the API. */
+/** Search, the links of the operator, the feed of the page, and the API. */
 function Links() {
   const { site } = usePage();
   return (
     <>
+      {has("/search") && <a href="/search">{texts.search}</a>}
       {config.links.map(({ text, url }) => (
         <a key={text} href={url}>
           {text}

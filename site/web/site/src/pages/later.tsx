@@ -5,6 +5,7 @@ import { FromPage } from "./from";
 import { GroupsPage } from "./groups";
 import { FollowingPage, SavedPage } from "./kept";
 import { PastPage } from "./past";
+import { SearchPage } from "./search";
 import { SignInPage } from "./signin";
 import { SubmitPage } from "./submit";
 import { LabPage, ModerationPage, NoticePage, OwnReports } from "./third";
@@ -43,6 +44,8 @@ export function Page({ route }: { route: LaterRoute }) {
       return <SavedPage />;
     case "following":
       return <FollowingPage />;
+    case "search":
+      return <SearchPage />;
     case "signin":
       return site ? <SignInPage site={site} /> : null;
     case "submit":

@@ -56,7 +56,7 @@ export function ArticleList({ source, empty }: { source: Source; empty: Componen
       if (at.length === 0) return;
       const current = at.findLast((part) => part.getBoundingClientRect().top < innerHeight / 3) ?? at[0];
       const after = current?.dataset.after;
-      const search = after ? `?${new URLSearchParams({ after })}` : "";
+      const search = address(visit.search, after);
       if (location.search !== search || history.state.parts !== parts)
         remember({ parts, start }, visit.path + search);
     };
@@ -92,7 +92,7 @@ export function ArticleList({ source, empty }: { source: Source; empty: Componen
       </p>
       {start && (
         <p class="further">
-          {texts.further} <a href={visit.path}>{texts.toTheTop}</a>
+          {texts.further} <a href={visit.path + address(visit.search)}>{texts.toTheTop}</a>
         </p>
       )}
       <Part
@@ -108,6 +108,13 @@ export function ArticleList({ source, empty }: { source: Source; empty: Componen
       />
     </div>
   );
+}
+
+/** The query of the address of a part of the list, which keeps what was searched for. */
+function address(search: string, after?: string): string {
+  const q = new URLSearchParams(search).get("q");
+  const query = new URLSearchParams({ ...(q && { q }), ...(after && { after }) });
+  return query.size > 0 ? `?${query}` : "";
 }
 
 interface PartProps {

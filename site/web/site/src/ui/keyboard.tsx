@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { navigate } from "./router";
+import { has, navigate } from "./router";
 import { browserStorage } from "./storage";
 import { texts } from "./strings";
 
@@ -91,6 +91,12 @@ function act(key: string): boolean {
     return true;
   }
   switch (key) {
+    case "/": {
+      const field = document.querySelector<HTMLElement>("#find, .seek input");
+      if (field?.checkVisibility()) field.focus();
+      else if (has("/search")) navigate("/search");
+      return true;
+    }
     case "j":
       go(current ? rows[at + 1] : rows.find((row) => row.getBoundingClientRect().top >= 0));
       return true;

@@ -23,7 +23,7 @@ export type Route =
 
 /** A page of the second script. */
 export type LaterRoute =
-  | { page: "groups" | "submit" | "signin" | "lab" | "reports" | "notice" | "saved" | "following" }
+  | { page: "groups" | "search" | "submit" | "signin" | "lab" | "reports" | "notice" | "saved" | "following" }
   | { page: "article"; id: string }
   | { page: "from"; name: string }
   | { page: "top"; part: Span; group?: string }
@@ -41,6 +41,7 @@ const tabs = ["REMOVED", "LOG"] as const;
 /** The pages whose paths have one segment, or may have. */
 const single: LaterRoute["page"][] = [
   "groups",
+  "search",
   "submit",
   "signin",
   "past",
