@@ -39,6 +39,7 @@ type gate struct {
 // servedSite is what is served once the store is loaded.
 type servedSite struct {
 	http.Handler
+	api  http.Handler // of endpoints: they are most requests, and need no search for a pattern
 	repo *redisrepo.Repo
 }
 
@@ -54,8 +55,8 @@ func newGate(log *slog.Logger, o endpoint.Options) *gate {
 func (g *gate) starts(step string) { g.step.Store(&step) }
 
 // open lets requests through to the site.
-func (g *gate) open(handler http.Handler, repo *redisrepo.Repo) {
-	g.site.Store(&servedSite{handler, repo})
+func (g *gate) open(handler, api http.Handler, repo *redisrepo.Repo) {
+	g.site.Store(&servedSite{handler, api, repo})
 }
 
 // stop makes /readyz unready, and asks clients to close their connections after the next response.
@@ -70,10 +71,15 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	switch {
 	case req.URL.Path == "/healthz" || req.URL.Path == "/readyz":
 		g.health.ServeHTTP(w, req)
+	case slices.Contains(endpoints, req.URL.Path):
+		req.Pattern = req.URL.Path
+		if site == nil {
+			g.starting.ServeHTTP(w, req)
+		} else {
+			site.api.ServeHTTP(w, req)
+		}
 	case site != nil:
 		site.ServeHTTP(w, req)
-	case slices.Contains(endpoints, req.URL.Path):
-		g.starting.ServeHTTP(w, req)
 	default:
 		endpoint.Unavailable(w, "the server is starting: try again in a moment")
 	}

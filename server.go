@@ -441,20 +441,14 @@ func (r *running) mount(ctx context.Context) {
 		r.users.Handle(documents) // with a page to sign in instead of the site's
 	}
 	known := knownHosts(s)
-	mux := http.NewServeMux()
 	var served http.Handler = api
 	if s.Has("explorer") {
 		served = web.ForBrowsers(api)
 	}
-	for _, path := range endpoints {
-		mux.Handle(path, served)
-	}
-	mux.Handle("/", known(documents))
 	if s.Development() {
-		r.gate.open(known(mux), repo)
-	} else {
-		r.gate.open(mux, repo) // the API repeats no host, and needs credentials to act as a user
+		served = known(served) // otherwise the API needs credentials to act as a user; it repeats no host
 	}
+	r.gate.open(known(documents), served, repo)
 }
 
 // about returns what clients need to know of the site.

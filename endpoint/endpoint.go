@@ -84,10 +84,10 @@ type Schema struct {
 // response after they return it.
 type Executable struct {
 	// Execute executes a query or a mutation; if nil, gqlgen does.
-	Execute func(ctx context.Context, onError plan.OnError) *graphql.Response
+	Execute func(ctx context.Context, r plan.Request) *graphql.Response
 	// Event executes the selections of a subscription for one value, such as gqlgen's resolver would send over its
 	// channel; if nil, the subscription is refused.
-	Event func(ctx context.Context, value any, onError plan.OnError) *graphql.Response
+	Event func(ctx context.Context, value any, r plan.Request) *graphql.Response
 	Bytes int // of memory, roughly
 }
 

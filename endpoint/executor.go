@@ -86,7 +86,7 @@ func (e *executor) prepare(o *operation, asked *request, header http.Header) gql
 	}
 	o.prepared, o.asked.Doc, o.asked.Operation = p, p.document, p.operation
 	if asked.known {
-		o.asked.Variables, o.variables, o.cost = asked.variables, asked.text, asked.cost
+		o.asked.Variables, o.variables, o.cost, o.arguments = asked.variables, asked.text, asked.cost, asked.arguments
 		return nil
 	}
 	if err := e.setVariables(o, asked.Variables); err != nil {
@@ -144,7 +144,6 @@ func (o *operation) respondTo(ctx context.Context, execute graphql.ResponseHandl
 			added := graphql.GetErrors(ctx) // by resolvers, some of which run at the same time
 			slices.SortStableFunc(added, inDocument)
 			response.Errors = append(response.Errors, added...)
-			response.Extensions = graphql.GetExtensions(ctx)
 			if o.onError == plan.Halt && len(response.Errors) > 0 {
 				response.Data, response.Errors = []byte("null"), response.Errors[:1]
 			}
@@ -170,7 +169,7 @@ func (e *executor) refuse(ctx context.Context, errs gqlerror.List) *graphql.Resp
 		for len(shown) < len(errs) {
 			shown = append(shown, shown[maxErrors]) // to be counted: boundResponse shows none of these
 		}
-		return &graphql.Response{Errors: shown, Extensions: graphql.GetExtensions(ctx)}
+		return &graphql.Response{Errors: shown}
 	})
 }
 

@@ -45,7 +45,7 @@ func compiling(t testing.TB, o endpoint.Options) (server http.Handler, compiled 
 		ExecutableSchema: schema,
 		Compile: func(operation *ast.OperationDefinition, _ ast.FragmentDefinitionList) endpoint.Executable {
 			compiled.Add(1)
-			return endpoint.Executable{Execute: func(ctx context.Context, _ plan.OnError) *graphql.Response {
+			return endpoint.Executable{Execute: func(ctx context.Context, _ plan.Request) *graphql.Response {
 				if operation.Name == "" {
 					return null
 				}

@@ -34,7 +34,7 @@ type finished struct {
 type form struct {
 	once   sync.Once // when it is made
 	body   []byte
-	length []string // for Content-Length
+	length [1]string // for Content-Length
 }
 
 // finish makes of a response what is sent. refused says why its operation did not run, if it did not.
@@ -44,13 +44,27 @@ func finish(response *graphql.Response, refused *refusal) *finished {
 	return f
 }
 
+// texts are buffers to print answers to.
+var texts = sync.Pool{New: func() any { return new([]byte) }}
+
+// maxText is the size of the largest buffer that is kept, bytes.
+const maxText = 1 << 20
+
+// useAgain keeps the buffer that a response was printed to, which nothing uses any more.
+func useAgain(text *[]byte, response *graphql.Response) {
+	if cap(response.Data) <= maxText {
+		*text = response.Data[:0]
+		texts.Put(text)
+	}
+}
+
 // tag is the value of ETag.
 type tag struct {
 	once sync.Once // when it is made
 	text string
 }
 
-func (f *form) set(body []byte) { f.body, f.length = body, []string{strconv.Itoa(len(body))} }
+func (f *form) set(body []byte) { f.body, f.length = body, [1]string{strconv.Itoa(len(body))} }
 
 // size returns how many bytes the response takes, at most, with all forms.
 func (f *finished) size() int { return 3*cap(f.plain.body) + perFinished }

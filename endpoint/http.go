@@ -74,9 +74,8 @@ func (t *httpTransport) serve(ctx context.Context, w http.ResponseWriter, req *h
 			return
 		}
 	case refused == nil:
-		var sent func()
-		f, sent = op.run(t.timeout)
-		defer sent()
+		f = op.run(t.timeout)
+		defer op.sent()
 	}
 	if refused != nil {
 		f = refused.finish(op)
@@ -197,7 +196,7 @@ func write(w http.ResponseWriter, req *http.Request, media string, op *operation
 		return
 	}
 	sent, coding := f.encoded(req)
-	header["Content-Type"], header["Content-Length"] = contentType[media], sent.length
+	header["Content-Type"], header["Content-Length"] = contentType[media], sent.length[:]
 	if coding != "" {
 		header["Content-Encoding"] = contentCoding[coding]
 	}

@@ -9,8 +9,8 @@ import (
 	"net/url"
 	"os"
 	"strings"
-	"sync"
 	"unicode/utf8"
+	"unsafe"
 
 	"frontpage/endpoint/plan"
 )
@@ -68,26 +68,29 @@ func (t *httpTransport) receiveBody(w http.ResponseWriter, req *http.Request) (s
 	if req.ContentLength > t.bodyLimit {
 		return "", t.tooLarge(req.ContentLength, http.StatusRequestEntityTooLarge)
 	}
-	part := parts.Get().(*[partBytes]byte)
-	defer parts.Put(part)
-	var body strings.Builder
-	body.Grow(int(max(req.ContentLength, 0)))
-	var over *http.MaxBytesError
-	switch _, err := io.CopyBuffer(&body, http.MaxBytesReader(w, req.Body, t.bodyLimit), part[:]); {
-	case errors.As(err, &over):
+	var body []byte
+	var err error
+	if req.ContentLength >= 0 { // net/http reads no more
+		body = make([]byte, req.ContentLength)
+		_, err = io.ReadFull(req.Body, body)
+	} else {
+		body, err = io.ReadAll(http.MaxBytesReader(w, req.Body, t.bodyLimit))
+	}
+	switch {
+	case err == nil:
+		return unsafe.String(unsafe.SliceData(body), len(body)), nil // #nosec G103 -- nothing writes to it now
+	case isTooLarge(err):
 		return "", t.tooLarge(t.bodyLimit+1, http.StatusRequestEntityTooLarge)
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return "", &refusal{code: codeBadRequest, message: "the body did not come in time", status: http.StatusRequestTimeout}
-	case err != nil:
-		return "", badRequest("the body is incomplete")
 	}
-	return body.String(), nil
+	return "", badRequest("the body is incomplete")
 }
 
-// parts are buffers for reading bodies.
-var parts = sync.Pool{New: func() any { return new([partBytes]byte) }}
-
-const partBytes = 2 << 10
+func isTooLarge(err error) bool {
+	var over *http.MaxBytesError
+	return errors.As(err, &over)
+}
 
 // sendsJSON reports whether the headers of a request announce uncompressed JSON in UTF-8.
 func sendsJSON(header http.Header) bool {

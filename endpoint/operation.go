@@ -22,6 +22,7 @@ type operation struct {
 	exec      *executor
 	ctx       context.Context
 	asked     *graphql.OperationContext
+	arguments *plan.Arguments // of equal requests; nil if it is the first one
 	prepared  *prepared
 	turns     *turns // in which an unknown document is read; nil if it is its turn
 	variables string // coerced, in JSON; empty if it defines none
@@ -34,6 +35,7 @@ type operation struct {
 	led       bool      // it runs for all who ask the same now
 	observed  bool      // the observers are to be notified of the outcome
 	outcome   Outcome
+	unread    int // bytes of its response that are being sent
 }
 
 // prepare parses, validates and measures an operation. A refused one must not run.
@@ -114,7 +116,10 @@ func (o *operation) once(timeout time.Duration) *finished {
 		return refused.finish(o)
 	}
 	defer o.exec.slots.release(kind, netip.Addr{})
-	execute := func(ctx context.Context) *graphql.Response { return o.prepared.Execute(ctx, o.onError) }
+	text := texts.Get().(*[]byte)
+	execute := func(ctx context.Context) *graphql.Response {
+		return o.prepared.Execute(ctx, plan.Request{OnError: o.onError, Arguments: o.arguments, Text: *text})
+	}
 	var resolved atomic.Int64
 	if o.prepared.Execute == nil {
 		o.asked.ResolverMiddleware = func(ctx context.Context, next graphql.Resolver) (any, error) {
@@ -130,6 +135,7 @@ func (o *operation) once(timeout time.Duration) *finished {
 	}
 	if response := o.respondTo(ctx, execute); response != nil {
 		f := finish(response, nil)
+		useAgain(text, response)
 		if o.reads() {
 			made := max(f.points(), int(resolved.Load())/resolvedPerPoint)
 			Owe(o.ctx, made-o.amount(RuleCost, nil)) // only what is about the schema has more than its cost

@@ -49,7 +49,7 @@ func newBlocking(t *testing.T, slots int, timeout time.Duration) *blocking {
 				b.reading.Add(1)
 				<-b.end
 			}
-			return endpoint.Executable{Execute: func(ctx context.Context, _ plan.OnError) *graphql.Response {
+			return endpoint.Executable{Execute: func(ctx context.Context, _ plan.Request) *graphql.Response {
 				switch operation.Name {
 				case "Slow":
 					select {

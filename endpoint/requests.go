@@ -20,6 +20,7 @@ type request struct {
 	variables map[string]any // coerced
 	text      string         // of variables, in JSON; empty if there are none
 	cost      int
+	arguments *plan.Arguments // of its fields
 }
 
 // requestKey is a request as it was received: the body of a POST or a QUERY, or the query string of a GET.
@@ -60,7 +61,7 @@ func (r requests) add(asked *request, o *operation) {
 		return
 	}
 	kept := *asked
-	kept.known, kept.variables, kept.text, kept.cost = true, o.asked.Variables, o.variables, o.cost
+	kept.known, kept.variables, kept.text, kept.cost, kept.arguments = true, o.asked.Variables, o.variables, o.cost, new(plan.Arguments)
 	besides := max(len(asked.raw.text)-len(asked.Query), 0)
 	r.known.add(asked.raw, &kept, perRequest+len(asked.raw.text)+len(asked.Query)+perVariable*besides)
 }

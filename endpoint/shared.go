@@ -67,8 +67,8 @@ func (o *operation) recall() {
 	}
 }
 
-// run runs a query or a mutation, or returns the response to an equal query, and a function to call once it is sent.
-func (o *operation) run(timeout time.Duration) (f *finished, sent func()) {
+// run runs a query or a mutation, or returns the response to an equal query. Once that is sent, sent has to be called.
+func (o *operation) run(timeout time.Duration) (f *finished) {
 	if o.kept != nil {
 		o.shares()
 		f = o.kept
@@ -78,10 +78,13 @@ func (o *operation) run(timeout time.Duration) (f *finished, sent func()) {
 			o.exec.ofSchema.add(o.query(), f, f.size()+len(o.asked.RawQuery)+len(o.variables))
 		}
 	}
-	address, bytes := o.exec.sharing(o.ctx), len(f.plain.body)
-	o.exec.shares.sends(address, bytes)
-	return f, func() { o.exec.shares.sends(address, -bytes) }
+	o.unread = len(f.plain.body)
+	o.exec.shares.sends(o.exec.sharing(o.ctx), o.unread)
+	return f
 }
+
+// sent notes that the response of run was sent.
+func (o *operation) sent() { o.exec.shares.sends(o.exec.sharing(o.ctx), -o.unread) }
 
 // shared runs a query or a mutation, or returns the response to an equal query of this moment.
 func (o *operation) shared(timeout time.Duration) *finished {

@@ -105,8 +105,8 @@ func (s *socket) run(ctx context.Context, so *socketOperation, asked *request) {
 		s.fail(so, errs)
 	case !op.subscribes():
 		begun()
-		f, sent := op.run(s.timeout)
-		defer sent()
+		f := op.run(s.timeout)
+		defer op.sent()
 		op.responds(f, len(f.plain.body))
 		s.respond(so, f.plain.body)
 	}

@@ -69,9 +69,8 @@ func (t *httpTransport) stream(w http.ResponseWriter, req *http.Request, op *ope
 		t.watch(ending, to, subscribed)
 		return nil
 	default:
-		var sent func()
-		f, sent = op.run(t.timeout)
-		defer sent()
+		f = op.run(t.timeout)
+		defer op.sent()
 	}
 	op.responds(f, len(f.plain.body))
 	if to.response(f.plain.body) == nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 
+	"frontpage/endpoint/plan"
 	"frontpage/redisrepo/live"
 	"frontpage/redisrepo/site"
 )
@@ -270,11 +271,15 @@ func (s *subscription) execute(d *live.Delivery) (a answer) {
 // executeOn makes the answer about an article or an event.
 func (s *subscription) executeOn(value any) answer {
 	s.streams.sent.executed.Add(1)
-	response := s.respondTo(s.ctx, func(ctx context.Context) *graphql.Response { return s.prepared.Event(ctx, value, s.onError) })
+	text := texts.Get().(*[]byte)
+	response := s.respondTo(s.ctx, func(ctx context.Context) *graphql.Response {
+		return s.prepared.Event(ctx, value, plan.Request{OnError: s.onError, Text: *text})
+	})
 	if response == nil { // the subscription has ended
 		return answer{}
 	}
 	body := appendResponse(make([]byte, 0, len(response.Data)+16), response)
+	useAgain(text, response)
 	return answer{body: body, failed: len(response.Errors) > 0}
 }
 

@@ -55,7 +55,7 @@ func largeResponses(t *testing.T) *endpoint.Handler {
 	return endpoint.New(endpoint.Schema{
 		ExecutableSchema: graph.NewExecutableSchema(graph.Config{}),
 		Compile: func(*ast.OperationDefinition, ast.FragmentDefinitionList) endpoint.Executable {
-			return endpoint.Executable{Execute: func(context.Context, plan.OnError) *graphql.Response { return &graphql.Response{Data: large} }}
+			return endpoint.Executable{Execute: func(context.Context, plan.Request) *graphql.Response { return &graphql.Response{Data: large} }}
 		},
 	}, repo, slog.New(slog.DiscardHandler), o)
 }

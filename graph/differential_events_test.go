@@ -130,7 +130,9 @@ func (s *side) event(r request, article *site.Article, compiled bool) (a answer,
 	}
 	var execute graphql.ResponseHandler
 	if event := schema.Compile(o.Operation, o.Doc.Fragments).Event; compiled {
-		execute = func(ctx context.Context) *graphql.Response { return event(ctx, value, plan.Propagate) }
+		execute = func(ctx context.Context) *graphql.Response {
+			return event(ctx, value, plan.Request{OnError: plan.Propagate})
+		}
 	} else {
 		begun := graphql.WithResponseContext(ctx, presented, recovered)
 		execute = schema.Exec(begun)

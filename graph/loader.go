@@ -2,8 +2,9 @@ package graph
 
 import (
 	"context"
+	"encoding/binary"
+	"slices"
 	"sync"
-	"time"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/graph-gophers/dataloader/v7"
@@ -17,80 +18,107 @@ type loaderKey struct{}
 // withLoader gives each response its own loader, whose cache must not outlive it: a subscription has many
 // responses.
 func (r *Resolver) withLoader(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
-	return next(context.WithValue(ctx, loaderKey{}, &loader{articlesByID: r.articlesByID}))
+	return next(&loader{Context: ctx, resolver: r})
 }
 
-type (
-	articleLoader = dataloader.Loader[site.ArticleID, *site.Article]
-	articleThunk  = dataloader.Thunk[*site.Article]
-	articleResult = dataloader.Result[*site.Article]
-)
-
-// loader loads the articles of one response.
+// loader loads the articles of one response. A key of the dataloader is a whole list of ids, which are all known at once: a key
+// for each article would cost three allocations.
 type loader struct {
-	articlesByID func(context.Context, []site.ArticleID) ([]*site.Article, []error)
-	roots, once  sync.Once
-	all          *articleLoader // made at its first use: its channel is expensive, and mutations need none
+	context.Context // of the response
+	resolver        *Resolver
+	roots, once     sync.Once
+	lists           *dataloader.Loader[idList, batch] // made at its first use: mutations need none
 
 	ranking sync.Mutex // held while a ranking is read
 
-	mu   sync.Mutex
-	read map[site.ArticleID]*articleResult
+	mu   sync.Mutex // held while articles are read: lists that overlap have the same state of an article
+	read map[site.ArticleID]loaded
 }
 
-func (l *loader) get() *articleLoader {
-	l.once.Do(func() {
-		l.all = dataloader.NewBatchedLoader(l.fetch,
-			dataloader.WithInputCapacity[site.ArticleID, *site.Article](site.MaxPageSize),
-			dataloader.WithWait[site.ArticleID, *site.Article](time.Minute), // load does not wait: it sends the batch, in one piece
-			dataloader.WithTracer[site.ArticleID, *site.Article](untraced{}))
-	})
-	return l.all
+// Value implements context.Context.
+func (l *loader) Value(key any) any {
+	if key == (loaderKey{}) {
+		return l
+	}
+	return l.Context.Value(key)
 }
 
-// fetch reads a batch of articles in one round trip.
-func (l *loader) fetch(ctx context.Context, ids []site.ArticleID) []*articleResult {
-	articles, errs := l.articlesByID(ctx, ids)
-	results, all := make([]*articleResult, len(ids)), make([]articleResult, len(ids))
+// loaded is what reading an article returned.
+type loaded struct {
+	article *site.Article
+	err     error
+}
+
+// idList is a list of ids, 8 bytes each.
+type idList string
+
+func listOf(ids []site.ArticleID) idList {
+	list := make([]byte, 0, 8*len(ids))
+	for _, id := range ids {
+		list = binary.BigEndian.AppendUint64(list, uint64(id)) // #nosec G115 -- ids are positive
+	}
+	return idList(list)
+}
+
+func (l idList) ids() []site.ArticleID {
+	ids := make([]site.ArticleID, len(l)/8)
+	for i := range ids {
+		ids[i] = site.ArticleID(binary.BigEndian.Uint64([]byte(l[8*i : 8*i+8]))) // #nosec G115 -- made of ids
+	}
+	return ids
+}
+
+// fetch reads lists of articles, each in one round trip.
+func (l *loader) fetch(ctx context.Context, lists []idList) []*dataloader.Result[batch] {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.read == nil {
-		l.read = make(map[site.ArticleID]*articleResult, len(ids))
-	}
-	for i, id := range ids {
-		all[i] = articleResult{Data: articles[i], Error: errs[i]}
-		results[i], l.read[id] = &all[i], &all[i]
+	results := make([]*dataloader.Result[batch], len(lists))
+	for i, list := range lists {
+		results[i] = &dataloader.Result[batch]{Data: l.fetchList(ctx, list.ids())}
 	}
 	return results
 }
 
-// result returns what a batch has read, or nil.
-func (l *loader) result(id site.ArticleID) *articleResult {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.read[id]
-}
-
-// load loads articles. The batch is sent at once, since all its keys are known. Both results have one element for each
-// id.
-func load(ctx context.Context, ids ...site.ArticleID) ([]*site.Article, []error) {
-	l := ctx.Value(loaderKey{}).(*loader)
-	all := l.get()
-	thunks := make([]articleThunk, len(ids))
-	for i, id := range ids {
-		thunks[i] = all.Load(ctx, id)
-	}
-	all.Flush()
-	articles, errs := make([]*site.Article, len(ids)), make([]error, len(ids))
-	for i := len(ids) - 1; i >= 0; i-- {
-		// Each call of a thunk allocates: one is enough to wait for the whole batch.
-		if result := l.result(ids[i]); result != nil {
-			articles[i], errs[i] = result.Data, result.Error
-		} else {
-			articles[i], errs[i] = thunks[i]()
+// fetchList reads those articles of a list that were not read before.
+func (l *loader) fetchList(ctx context.Context, ids []site.ArticleID) batch {
+	missing := make([]site.ArticleID, 0, len(ids))
+	for _, id := range ids {
+		if _, known := l.read[id]; !known && !slices.Contains(missing, id) {
+			missing = append(missing, id)
 		}
 	}
-	return articles, errs
+	var b batch
+	if len(missing) > 0 {
+		b.articles, b.errs = l.resolver.articlesByID(ctx, missing)
+	}
+	if l.read == nil {
+		l.read = make(map[site.ArticleID]loaded, len(missing))
+	}
+	for i, id := range missing {
+		l.read[id] = loaded{b.articles[i], b.errs[i]}
+	}
+	if len(missing) == len(ids) && len(ids) > 0 {
+		return b
+	}
+	b = batch{make([]*site.Article, len(ids)), make([]error, len(ids))}
+	for i, id := range ids {
+		b.articles[i], b.errs[i] = l.read[id].article, l.read[id].err
+	}
+	return b
+}
+
+// load loads articles. Both results have one element for each id; errs must not be modified.
+func load(ctx context.Context, ids ...site.ArticleID) (articles []*site.Article, errs []error) {
+	l := ctx.Value(loaderKey{}).(*loader)
+	l.once.Do(func() {
+		l.lists = dataloader.NewBatchedLoader(l.fetch, dataloader.WithInputCapacity[idList, batch](1),
+			dataloader.WithBatchCapacity[idList, batch](1)) // a list leaves at once
+	})
+	b, err := l.lists.Load(ctx, listOf(ids))()
+	if err != nil { // reading panicked
+		return make([]*site.Article, len(ids)), slices.Repeat([]error{err}, len(ids))
+	}
+	return slices.Clone(b.articles), b.errs
 }
 
 // loadRoots loads the articles of all fields article and node at the root of a query in one batch, when the first of them
@@ -115,20 +143,3 @@ func loadRoots(ctx context.Context) {
 		load(ctx, ids...)
 	})
 }
-
-// untraced is dataloader.NoopTracer without an allocation for each key.
-type untraced struct{}
-
-func (untraced) TraceLoad(ctx context.Context, _ site.ArticleID) (context.Context, dataloader.TraceLoadFinishFunc[*site.Article]) {
-	return ctx, ignoreLoad
-}
-
-func (untraced) TraceLoadMany(ctx context.Context, _ []site.ArticleID) (context.Context, dataloader.TraceLoadManyFinishFunc[*site.Article]) {
-	return ctx, func(dataloader.ThunkMany[*site.Article]) {}
-}
-
-func (untraced) TraceBatch(ctx context.Context, _ []site.ArticleID) (context.Context, dataloader.TraceBatchFinishFunc[*site.Article]) {
-	return ctx, func([]*articleResult) {}
-}
-
-func ignoreLoad(articleThunk) {}

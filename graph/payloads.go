@@ -169,6 +169,9 @@ const maxUserErrors = 20
 // empty.
 func userErrors(err error) ([]UserError, error) {
 	shown := []UserError{}
+	if err == nil {
+		return shown, nil
+	}
 	var refusal site.Refusal
 	if !errors.As(err, &refusal) {
 		return shown, err

@@ -73,7 +73,8 @@ func executors(t testing.TB, document string, variables map[string]any) (planned
 		RootResolverMiddleware: func(ctx context.Context, next graphql.RootResolver) graphql.Marshaler { return next(ctx) },
 	})
 	ctx = graphql.WithResponseContext(ctx, graphql.DefaultErrorPresenter, graphql.DefaultRecover)
-	return func() *graphql.Response { return executable.Execute(ctx, plan.Propagate) }, func() *graphql.Response { return schema.Exec(ctx)(ctx) }
+	text := make([]byte, 0, 1<<14)
+	return func() *graphql.Response { return executable.Execute(ctx, plan.Request{OnError: plan.Propagate, Text: text}) }, func() *graphql.Response { return schema.Exec(ctx)(ctx) }
 }
 
 const (

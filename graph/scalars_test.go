@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
+	"math/rand/v2"
 	"strconv"
 	"strings"
 	"testing"
@@ -153,4 +154,16 @@ func FuzzFloat(f *testing.F) {
 			t.Errorf("%v: got %s, want JSON of the same number", n, printed.String())
 		}
 	})
+}
+
+// They have the layout of package site at any time.
+func TestAppendedTimesHaveTheLayout(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(1, 1))
+	for range 10_000 {
+		at := time.Unix(random.Int64N(400_000_000_000)-70_000_000_000, random.Int64N(1_000_000_000)).In(time.FixedZone("", 3600))
+		if got, want := string(graph.AppendDateTime(nil, at)), `"`+at.UTC().Format(site.DateTime)+`"`; got != want {
+			t.Fatalf("got %s, want %s", got, want)
+		}
+	}
 }

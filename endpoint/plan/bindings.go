@@ -117,21 +117,11 @@ func Source[T any](out Out[T]) Field { return Field{source: true, untyped: out.u
 func Each[O, T any](resolve func(ctx context.Context, object O) (T, error), out Out[T]) Field {
 	return Field{untyped: out.untyped, resolve: func(c call, objects []any, into *column) {
 		values, errs := make([]T, len(objects)), make([]error, len(objects))
-		concurrently(len(objects), func(i int) {
-			ctx := c.context(i)
-			defer func() {
-				if cause := recover(); cause != nil {
-					errs[i] = recovered{c.execution.operation.Recover(ctx, cause)}
-				}
-			}()
-			object, _ := objects[i].(O)
-			value, err := resolve(ctx, object)
-			if err != nil {
-				errs[i] = err
-				return
-			}
-			values[i] = value
-		})
+		if len(objects) == 1 {
+			values[0], errs[0] = callEach(c, resolve, objects[0], 0)
+		} else {
+			concurrently(len(objects), func(i int) { values[i], errs[i] = callEach(c, resolve, objects[i], i) })
+		}
 		fill(into, out, values)
 		if errors.Join(errs...) != nil {
 			into.failed = func(pos int) bool { return errs[pos] != nil }
@@ -145,6 +135,22 @@ func Each[O, T any](resolve func(ctx context.Context, object O) (T, error), out 
 			}
 		}
 	}}
+}
+
+// callEach calls a resolver for one object. With an error, the value is the zero value.
+func callEach[O, T any](c call, resolve func(context.Context, O) (T, error), of any, pos int) (value T, err error) {
+	ctx := c.context(pos)
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = recovered{c.execution.operation.Recover(ctx, cause)}
+		}
+	}()
+	object, _ := of.(O)
+	resolved, err := resolve(ctx, object)
+	if err == nil {
+		value = resolved
+	}
+	return value, err
 }
 
 // recovered is the error that a panic was turned into.

@@ -18,8 +18,8 @@ type execution struct {
 	columns   []column // by field.column
 	failures  []failure
 	careful   bool // printing recovers from the panic of a leaf
-	onError   OnError
-	done      int // with Halt, fields at the root of a mutation that were executed; -1: all
+	Request
+	done int // with Halt, fields at the root of a mutation that were executed; -1: all
 }
 
 // group holds the objects of a selection.
@@ -31,13 +31,25 @@ type group struct {
 // root stands for the object at the root of an operation.
 var root = []any{nil}
 
-func newExecution(ctx context.Context, v *variant, onError OnError) *execution {
-	e := &execution{
-		ctx: ctx, operation: graphql.GetOperationContext(ctx), plan: v, onError: onError, done: -1,
-		groups: make([]group, v.selections), columns: make([]column, v.columns),
+// executions are used again: each has as many groups and columns as the largest plan before.
+var executions = sync.Pool{New: func() any { return new(execution) }}
+
+func newExecution(ctx context.Context, v *variant, r Request) *execution {
+	e := executions.Get().(*execution)
+	*e = execution{
+		ctx: ctx, operation: graphql.GetOperationContext(ctx), plan: v, Request: r, done: -1,
+		groups: slices.Grow(e.groups, v.selections)[:v.selections], columns: slices.Grow(e.columns, v.columns)[:v.columns],
 	}
 	e.groups[v.root.id].objects = root
 	return e
+}
+
+// end keeps an execution for another one. Nothing of its answer is in it.
+func (e *execution) end() {
+	clear(e.groups)
+	clear(e.columns)
+	*e = execution{groups: e.groups[:0], columns: e.columns[:0]}
+	executions.Put(e)
 }
 
 // resolve fills the columns of the selections and of all selections below. Fields that wait for resolvers are
@@ -72,7 +84,7 @@ func (e *execution) resolve(selections []*selection) {
 func (e *execution) inTurn(s *selection) {
 	for i, f := range s.wait {
 		e.fill(f)
-		if e.onError == Halt && i+1 < len(s.wait) && e.failed(f) {
+		if e.OnError == Halt && i+1 < len(s.wait) && e.failed(f) {
 			e.done = slices.IndexFunc(s.fields, func(other field) bool { return other.column == f.column }) + 1
 			return
 		}
@@ -133,15 +145,18 @@ func (e *execution) readFailed(f *field, c *column, pos int, cause any) {
 
 // arguments parses the arguments of a field. If that fails, so does the field.
 func (e *execution) arguments(f *field, c *column, fc *graphql.FieldContext) (ok bool) {
-	if f.args != nil && f.constant == nil {
+	c.args = f.constant
+	if f.args != nil && c.args == nil {
+		c.args = e.Arguments.get(e.plan, f)
+	}
+	if f.args != nil && c.args == nil {
 		if e.parse(withField(e.ctx, fc), f, c) != nil {
 			c.failed = func(int) bool { return true }
 			// Parsed again, since the path of the error has the name of the argument.
 			c.report = func(ctx context.Context, _ int) { e.operation.Error(ctx, e.parse(ctx, f, c)) }
 			return false
 		}
-	} else {
-		c.args = f.constant
+		e.Arguments.keep(e.plan, f, c.args)
 	}
 	fc.Args = c.args
 	return true

@@ -83,18 +83,25 @@ const (
 	Halt OnError = "HALT"
 )
 
+// Request is what an execution depends on besides its context.
+type Request struct {
+	OnError   OnError
+	Arguments *Arguments // of executions with equal variables; may be nil
+	Text      []byte     // what the answer's text is appended to: it is the caller's, who may use it again
+}
+
 // Execute executes a query or a mutation. ctx has gqlgen's operation context and response context.
-func (o *Operation) Execute(ctx context.Context, onError OnError) *graphql.Response {
+func (o *Operation) Execute(ctx context.Context, r Request) *graphql.Response {
 	v := o.variant(graphql.GetOperationContext(ctx).Variables)
-	e := newExecution(ctx, v, onError)
+	e := newExecution(ctx, v, r)
 	e.resolve(v.top)
 	return e.respond()
 }
 
 // Event returns the response of a subscription about one value of its source.
-func (o *Operation) Event(ctx context.Context, value any, onError OnError) *graphql.Response {
+func (o *Operation) Event(ctx context.Context, value any, r Request) *graphql.Response {
 	v := o.variant(graphql.GetOperationContext(ctx).Variables)
-	e := newExecution(ctx, v, onError)
+	e := newExecution(ctx, v, r)
 	f := &v.root.fields[0]
 	e.columns[f.column].values = []any{value}
 	e.descend(f)

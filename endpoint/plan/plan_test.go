@@ -135,7 +135,7 @@ func (s *service) execute(t *testing.T, document string, variables map[string]an
 		Doc: parsed, Operation: parsed.Operations[0], Variables: variables,
 		RecoverFunc: func(_ context.Context, cause any) error { return fmt.Errorf("panic: %v", cause) },
 	})
-	response := operation.Execute(graphql.WithResponseContext(ctx, graphql.DefaultErrorPresenter, graphql.DefaultRecover), onError)
+	response := operation.Execute(graphql.WithResponseContext(ctx, graphql.DefaultErrorPresenter, graphql.DefaultRecover), plan.Request{OnError: onError})
 	text := string(response.Data)
 	for _, err := range response.Errors {
 		text += fmt.Sprintf(" | %s: %s", err.Path, err.Message)

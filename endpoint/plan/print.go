@@ -2,31 +2,21 @@ package plan
 
 import (
 	"context"
-	"slices"
 	"strconv"
-	"sync"
 
 	"github.com/99designs/gqlgen/graphql"
 )
 
-// texts are buffers to print to.
-var texts = sync.Pool{New: func() any { return new([]byte) }}
-
-// maxText is the size of the largest buffer that is kept, bytes.
-const maxText = 1 << 20
-
 // respond prints the answer.
 func (e *execution) respond() *graphql.Response {
-	text := texts.Get().(*[]byte)
-	to, ok := e.print((*text)[:0])
+	begin := len(e.Text)
+	to, ok := e.print(e.Text)
 	if !ok {
 		e.careful, e.failures = true, nil
-		to, _ = e.print((*text)[:0])
+		to, _ = e.print(e.Text)
 	}
-	response := &graphql.Response{Data: slices.Clone(to), Errors: e.errors()}
-	if *text = to; cap(to) <= maxText {
-		texts.Put(text)
-	}
+	response := &graphql.Response{Data: to[begin:], Errors: e.errors()}
+	e.end()
 	return response
 }
 
@@ -77,7 +67,7 @@ func (e *execution) object(to []byte, s *selection, pos int) []byte {
 		default:
 			to = e.leaf(f.append(to, object), value, f, pos)
 		}
-		if f.nonNull && e.onError != Null && isNull(to[value:]) {
+		if f.nonNull && e.OnError != Null && isNull(to[value:]) {
 			complete = false // the others are printed, for their errors
 		}
 	}
@@ -170,7 +160,7 @@ func (e *execution) listOf(to []byte, f *field, c *column, pos int) []byte {
 		}
 		element := len(to)
 		to = e.element(to, f, c, pos, row-first, f.elements)
-		if e.onError == Null {
+		if e.OnError == Null {
 			continue
 		}
 		if _, ok := c.values[row].(broken); ok {

@@ -75,7 +75,7 @@ func HashOf(fields map[string]string) (h Hash) {
 // ParseHash parses the raw reply to HGETALL, of RESP2 or RESP3. The values are substrings of it. fields is the number of
 // fields; ok is false if the reply is anything but a hash, such as an error.
 func ParseHash(reply string) (h Hash, fields int, ok bool) {
-	kind, fields, rest, ok := cutHeader(reply)
+	kind, fields, rest, ok := wire.CutHeader(reply)
 	switch {
 	case !ok:
 		return h, 0, false
@@ -86,40 +86,15 @@ func ParseHash(reply string) (h Hash, fields int, ok bool) {
 	}
 	for range fields {
 		var field, value string
-		if field, rest, ok = cutBulk(rest); !ok {
+		if field, rest, ok = wire.CutBulk(rest); !ok {
 			return Hash{}, 0, false
 		}
-		if value, rest, ok = cutBulk(rest); !ok {
+		if value, rest, ok = wire.CutBulk(rest); !ok {
 			return Hash{}, 0, false
 		}
 		h.set(field, value)
 	}
 	return h, fields, rest == ""
-}
-
-// cutBulk cuts a bulk string off the start of a raw reply.
-func cutBulk(reply string) (text, rest string, ok bool) {
-	kind, size, rest, ok := cutHeader(reply)
-	if !ok || kind != '$' || len(rest)-2 < size || rest[size] != '\r' || rest[size+1] != '\n' {
-		return "", "", false
-	}
-	return rest[:size], rest[size+2:], true
-}
-
-// cutHeader cuts a line with the type and the size of what follows off the start of a raw reply.
-func cutHeader(reply string) (kind byte, size int, rest string, ok bool) {
-	const maxSize = 1 << 30 // Redis allows 512 MB
-	for i := 1; i < len(reply); i++ {
-		switch c := reply[i]; {
-		case c >= '0' && c <= '9' && size < maxSize/10:
-			size = 10*size + int(c-'0')
-		case c == '\r' && i > 1 && i+1 < len(reply) && reply[i+1] == '\n':
-			return reply[0], size, reply[i+2:], true
-		default:
-			return 0, 0, "", false
-		}
-	}
-	return 0, 0, "", false
 }
 
 // HashIn returns the article's hash that is element 1 of a script's reply.

@@ -23,10 +23,21 @@ func Wait(ctx context.Context, d time.Duration) {
 // ErrNoReply is the error of a call that Redis did not answer in time, all attempts included.
 var ErrNoReply = fmt.Errorf("%w in time", ErrUnavailable)
 
-// outage is what one request knows about the store: why a call was left without an answer.
-type outage struct{ cause atomic.Pointer[error] }
+// outage is the context of one request, with what it knows about the store: why a call was left without an answer.
+type outage struct {
+	context.Context
+	cause atomic.Pointer[error]
+}
 
 type outageKey struct{}
+
+// Value implements context.Context.
+func (o *outage) Value(key any) any {
+	if key == (outageKey{}) {
+		return o
+	}
+	return o.Context.Value(key)
+}
 
 // FailFast returns a context for one request: after Redis left one of its calls without an answer, its other calls
 // fail at once, so that the request does not wait for each of them.
@@ -34,7 +45,7 @@ func FailFast(ctx context.Context) context.Context {
 	if ctx.Value(outageKey{}) != nil {
 		return ctx
 	}
-	return context.WithValue(ctx, outageKey{}, new(outage))
+	return &outage{Context: ctx}
 }
 
 // timeoutHook is a hook that limits how long one call waits: for a connection, a reply, and the repetition of both. It
@@ -106,8 +117,10 @@ func (h timeoutHook) call(ctx context.Context, next func(context.Context) error)
 	if err := FailedBefore(ctx); err != nil {
 		return err
 	}
-	limited, cancel := context.WithTimeout(ctx, h.limit)
-	defer cancel()
+	limited := &untimed{ctx, time.Now().Add(h.limit)}
+	if before, ok := ctx.Deadline(); ok && before.Before(limited.deadline) {
+		limited.deadline = before
+	}
 	err := next(limited)
 	if err == nil || ctx.Err() != nil {
 		return err
@@ -117,6 +130,24 @@ func (h timeoutHook) call(ctx context.Context, next func(context.Context) error)
 	}
 	NoteOutage(ctx, err)
 	return err
+}
+
+// untimed is a context with a deadline of its own that has no timer: a connection that is used, or opened, has the deadline, and
+// the client waits for no other thing for as long.
+type untimed struct {
+	context.Context
+	deadline time.Time
+}
+
+// Deadline implements context.Context.
+func (u *untimed) Deadline() (time.Time, bool) { return u.deadline, true }
+
+// Err implements context.Context.
+func (u *untimed) Err() error {
+	if err := u.Context.Err(); err != nil || time.Now().Before(u.deadline) {
+		return err
+	}
+	return context.DeadlineExceeded
 }
 
 // repeats reports whether a call is to be repeated after err: its connection failed, and it is one command that go-redis

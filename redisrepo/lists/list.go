@@ -117,9 +117,11 @@ func (r *Lists) listIDs(ctx context.Context, l Listing, first, count int, along 
 
 // listRanks reads consecutive articles of a listing that is one sorted set.
 func (r *Lists) listRanks(ctx context.Context, l Listing, first, count int) ([]site.ArticleID, error) {
-	members, err := r.store.Client.ZRangeArgs(wire.Reading(ctx), redis.ZRangeArgs{
-		Key: l.key(r.store.Partitions[0]), Start: first, Stop: first + count - 1, Rev: l.direction == site.Descending,
-	}).Result()
+	command := []any{"zrange", l.key(r.store.Partitions[0]), first, first + count - 1}
+	if l.direction == site.Descending {
+		command = append(command, "rev")
+	}
+	members, err := r.store.Texts(ctx, command...)
 	if err != nil {
 		return nil, failover.Wrap("list", err)
 	}
