@@ -117,10 +117,8 @@ func (h timeoutHook) call(ctx context.Context, next func(context.Context) error)
 	if err := FailedBefore(ctx); err != nil {
 		return err
 	}
-	limited := &untimed{ctx, time.Now().Add(h.limit)}
-	if before, ok := ctx.Deadline(); ok && before.Before(limited.deadline) {
-		limited.deadline = before
-	}
+	limited, cancel := context.WithTimeout(ctx, h.limit)
+	defer cancel()
 	err := next(limited)
 	if err == nil || ctx.Err() != nil {
 		return err
@@ -130,24 +128,6 @@ func (h timeoutHook) call(ctx context.Context, next func(context.Context) error)
 	}
 	NoteOutage(ctx, err)
 	return err
-}
-
-// untimed is a context with a deadline of its own that has no timer: a connection that is used, or opened, has the deadline, and
-// the client waits for no other thing for as long.
-type untimed struct {
-	context.Context
-	deadline time.Time
-}
-
-// Deadline implements context.Context.
-func (u *untimed) Deadline() (time.Time, bool) { return u.deadline, true }
-
-// Err implements context.Context.
-func (u *untimed) Err() error {
-	if err := u.Context.Err(); err != nil || time.Now().Before(u.deadline) {
-		return err
-	}
-	return context.DeadlineExceeded
 }
 
 // repeats reports whether a call is to be repeated after err: its connection failed, and it is one command that go-redis
