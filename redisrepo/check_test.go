@@ -447,6 +447,7 @@ func TestCheckReadsLargeListsOfVotes(t *testing.T) {
 		s.vote(1, site.UserName(fmt.Sprint("voter", i)), site.Vote(1-2*(i%2)))
 	}
 	s.wantClean()
+	require.NoError(t, s.Views.CatchUpAll(s.ctx))
 	s.do("ZREM cast:bob:641 107")
 	s.do("ZADD cast:bob:641 5 -208 5 999")
 	s.do("ZREM cast:voter104:641 1")
@@ -490,6 +491,7 @@ func TestCheckReportsNoVotesThatListsNeedNotHave(t *testing.T) {
 	s.clock.set(monthEnd.Add(-30 * time.Minute).Sub(opened))
 	s.post("alice")
 	s.vote(1, "bob", down)
+	require.NoError(t, s.Views.CatchUpAll(s.ctx))
 	s.do("DEL cast:alice:641 cast:bob:641")
 	want := []string{
 		"cast:alice:641: lacks 1, but user:alice is in voted:1",

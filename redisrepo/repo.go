@@ -119,6 +119,9 @@ func New(ctx context.Context, client redis.UniversalClient, rules site.Rules, op
 	if err := r.Layout.AdoptNew(ctx); err != nil {
 		return nil, failover.Wrap("look for what programs of the book have written", err)
 	}
+	if !r.Store.KeepRules {
+		_ = r.Views.CatchUp(ctx) // else reads apply what it lacks
+	}
 	if err := r.Denials.ReadDenials(ctx); err != nil {
 		return nil, err
 	}
@@ -176,7 +179,7 @@ func assemble(store *wire.Store, o opening) (*Repo, error) {
 	r.Articles, errs[1] = articles.New(store)
 	r.Lists, errs[2] = lists.New(store, r.Articles, o.mostSmall, o.gatherStep)
 	r.Rankings, errs[3] = rankings.New(store, r.Lists, r.Views, o.stepLooked)
-	r.Casts = casts.New(store, r.Articles)
+	r.Casts = casts.New(store, r.Articles, r.Views)
 	r.Newcomers, errs[5] = newcomers.New(store, r.Casts, r.Sessions, o.newUserAge)
 	r.Voids = voids.New(store, r.Casts)
 	r.Descriptions = descriptions.New(store)
@@ -184,7 +187,7 @@ func assemble(store *wire.Store, o opening) (*Repo, error) {
 	r.Webhooks = webhooks.New(store, r.Log, o.webhooks)
 	r.Lease, r.Erasing = lease.New(store, store.Partitions[0].Lease()), lease.New(store, store.Partitions[0].Erasing())
 	r.Search = search.New(store, r.Articles, r.Log, o.search)
-	r.Personal = personal.New(store, r.Articles, r.Casts, r.Reports, r.Denials, r.Sessions, r.Voids, r.Saved)
+	r.Personal = personal.New(store, r.Articles, r.Casts, r.Views, r.Reports, r.Denials, r.Sessions, r.Voids, r.Saved)
 	r.Layout = layout.New(store, r.Articles, r.Lists, r.Rankings, r.Casts, r.Sessions, r.Views, o.Options)
 	r.voting = &voting{script: voteScript(store)}
 	r.voting.calls, errs[4] = newVoteCalls()

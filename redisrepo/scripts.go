@@ -50,12 +50,9 @@ func voteScript(store *wire.Store) *redis.Script {
 
 // voteRules are the rules of vote.lua, in Lua.
 func voteRules(r site.Rules) map[string]string {
-	score, history, milestones := "nil", "nil", []string{}
+	score, milestones := "nil", []string{}
 	if r.Ranking == site.Linear {
 		score = strconv.Itoa(r.VoteScore)
-	}
-	if r.VoteHistory != site.NoHistory {
-		history = strconv.FormatInt(site.Seconds(r.VoteHistory), 10)
 	}
 	for _, votes := range r.Milestones {
 		if r.Events > 0 {
@@ -66,7 +63,6 @@ func voteRules(r site.Rules) map[string]string {
 		"vote_score":        score,
 		"ranking":           strconv.Quote(r.RankingText()),
 		"window":            strconv.FormatInt(site.Seconds(r.VotingWindow), 10),
-		"history":           history,
 		"margin":            strconv.FormatInt(site.Seconds(site.VoterMargin), 10),
 		"interesting_votes": strconv.Itoa(r.InterestingVotes),
 		"milestones":        "{" + strings.Join(milestones, ", ") + "}",

@@ -72,6 +72,9 @@ func (r *Repo) callVoid(ctx context.Context, id site.ArticleID, by site.Actor, v
 	p, rules := r.Store.Partition(id), r.Store.Rules
 	month, history, milestones := r.Store.ThisHour().Month(), "", []string{}
 	if r.Store.Has("cast") {
+		if err := r.Views.CatchUp(ctx); err != nil { // the lists say when the votes were cast
+			return nil, err
+		}
 		history = strconv.FormatInt(site.Seconds(rules.VoteHistory), 10)
 	}
 	for _, votes := range rules.Milestones {

@@ -138,7 +138,7 @@ func (r *Repo) cast(ctx context.Context, id site.ArticleID, b ballot) (VoteResul
 // all keys that it touches, and these depend on the article's groups, posting time, poster and link.
 type expected struct {
 	groups, poster, link string
-	time                 string // as vote.lua told it; empty otherwise
+	time                 string // of posting, as a reply told it; empty otherwise
 	told                 bool   // by a reply STALE
 }
 

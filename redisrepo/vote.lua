@@ -6,9 +6,8 @@
 -- KEYS[4]  score:           zset     the ranking, Unix seconds
 -- KEYS[5]  events:          stream   the log; and [8] void:ID, a hash: the votes that do not count, read only if there are some
 -- KEYS[6]  group:interesting, a set, [7] time:interesting and [9] score:interesting, zsets that need not exist
--- KEYS[10...]  score:NAME, a zset of each name in ARGV[2], its listing by score, which need not exist. Then, with history,
---          cast:USER:MONTH, a zset: what the voter voted on among the articles of that month. Then, with a bucket, audit:ID,
---          a hash: each voter's last vote, its time and bucket
+-- KEYS[10...]  score:NAME, a zset of each name in ARGV[2], its listing by score, which need not exist. Then, with a bucket,
+--          audit:ID, a hash: each voter's last vote, its time and bucket
 -- ARGV[1]  the article's member, and [2] its groups as the caller expects them: sorted names, separated by spaces
 -- ARGV[3]  posting time of the article that the caller knows, as its hash has it, and [4] its title; empty: it knows none
 -- ARGV[5]  position: 1 up, -1 down, 0 none; and [6] the voter's member
@@ -17,7 +16,6 @@
 -- RULE vote_score         worth of a vote, seconds; nil: it depends on how many there are
 -- RULE ranking            the ranking, as worth.lua takes it
 -- RULE window             voting window, seconds
--- RULE history            how long votes are kept in cast:USER:MONTH, seconds; 0: for ever; nil: there are no such keys
 -- RULE margin             how much longer than the window the voters are kept, seconds
 -- RULE interesting_votes  net votes that make an article interesting
 -- RULE milestones         net votes that make an event
@@ -27,7 +25,7 @@
 --                               the vote is refused, since the poster's vote does not count and cannot be changed
 --         {'NOT_FOUND'}         the article does not exist or is deleted; or {'VOID', void}, the user's field of void:ID
 --         {'CLOSED'}            the voting window is over, or the voters are forgotten
---         {'STALE', groups, '', '', time}  ARGV[2] differs from these groups, or MONTH from that of this posting time: call again
+--         {'STALE', groups}     ARGV[2] differs from these groups: call again
 --         {'UNSAVED'}           ARGV[7] is before this hour: call savefront.lua, and again
 -- Safe to run twice: the second run finds the position set and changes nothing.
 -- The types of all keys that it changes are known before the first write: it reads them, or asks for their sizes. The first write is
@@ -48,9 +46,7 @@ local known_time = ARGV[3]
 local position = tonumber(ARGV[5])
 local voter = ARGV[6]
 local bucket = ARGV[9]
-local last = bucket and #KEYS - 1 or #KEYS
-local last_listing = history and last - 1 or last
-local cast = history and KEYS[last]
+local last_listing = bucket and #KEYS - 1 or #KEYS
 local audit = bucket and KEYS[#KEYS]
 
 local hash = call('HMGET', article, 'votes', 'downvotes', 'revision', 'cast', 'groups', 'title', 'time', 'uncounted', 'deleted', 'voided')
@@ -67,8 +63,7 @@ end
 local now = ARGV[8] ~= '' and ARGV[8] or call('TIME')[1]
 local kept = time + window + margin - now
 if kept < margin then return {'CLOSED'} end
-local month = history and time ~= known_time and math.floor(math.min(time, 9e12) / 2764800)
-if groups ~= ARGV[2] or month and month ~= tonumber(cast:match('%-?%d+$')) then return {'STALE', groups, '', '', time} end
+if groups ~= ARGV[2] then return {'STALE', groups} end
 
 -- PTTL is -2 for a set without members.
 local may_be_down = downvotes > 0 or position == -1
@@ -99,7 +94,6 @@ local listings = {}
 for i = 10, last_listing do
   if call('ZCARD', KEYS[i]) > 0 then listings[#listings + 1] = KEYS[i] end
 end
-local size = cast and call('ZCARD', cast)
 if audit then call('HLEN', audit) end
 call('XLEN', events)
 
@@ -137,21 +131,6 @@ for _, milestone in ipairs(milestones) do
     call('HSET', article, 'milestone', milestone)
     append('milestone', milestone)
   end
-end
-
-if cast then
-  local plus = string.sub(member, 9)
-  local minus = '-' .. plus
-  if position ~= 0 then
-    call('ZADD', cast, now, position == 1 and plus or minus)
-    if size == 0 and history > 0 then call('EXPIRE', cast, math.ceil(kept - margin + history + 2764800 - time % 2764800)) end -- cast_expiry
-    if size >= 10000 then -- 0 says that older votes are missing
-      call('ZREMRANGEBYRANK', cast, 0, 99)
-      call('ZADD', cast, now, '0')
-    end
-  end
-  if up + down > 0 and position ~= 1 then call('ZREM', cast, plus) end
-  if up + down > 0 and position ~= -1 then call('ZREM', cast, minus) end
 end
 
 if was_interesting ~= is_interesting then

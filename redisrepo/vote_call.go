@@ -1,7 +1,6 @@
 package redisrepo
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -21,20 +20,15 @@ type voteCall struct {
 	names   []site.GroupName // the same
 	article *site.Article    // some state of it: what never changes is right; nil if this process knows none
 	time    string           // its posting time as the hash has it
-	month   int64            // of its posting, for the key of the voter's list: the script compares
 	words   []any            // of the command, up to those of a vote
 }
 
-// newVoteCall returns the call for an article in some groups. What it knows of it is that of another call, if there is one. If it
-// does not know when the article was posted, that was probably in this month: voting is open for a week.
+// newVoteCall returns the call for an article in some groups. It reuses what another call knows of the article, if there is one.
 func (r *Repo) newVoteCall(id site.ArticleID, e expected, other *voteCall) *voteCall {
-	c := &voteCall{groups: e.groups, names: site.GroupNames(e.groups), month: r.Store.ThisHour().Month()}
+	c := &voteCall{groups: e.groups, names: site.GroupNames(e.groups)}
 	title := ""
 	if other != nil && other.article != nil {
 		c.article, c.time, title = other.article, other.time, other.article.Title
-	}
-	if time := cmp.Or(e.time, c.time); time != "" {
-		c.month = site.HourOfText(time).Month()
 	}
 	p := r.Store.Partition(id)
 	scriptKeys := append(make([]string, 0, 16),
@@ -67,9 +61,6 @@ func (r *Repo) voteWords(id site.ArticleID, c *voteCall, b ballot, savedHour int
 		n := words[2].(int)
 		words = slices.Insert(words, 3+n, any(key))
 		words[2] = n + 1
-	}
-	if r.Store.Has("cast") {
-		addKey(r.Store.Partition(id).Cast(b.voter, c.month))
 	}
 	if b.bucket != "" {
 		addKey(r.Store.Partition(id).Audit(id))

@@ -17,33 +17,38 @@ import (
 	"frontpage/redisrepo/failover"
 	"frontpage/redisrepo/keys"
 	"frontpage/redisrepo/site"
+	"frontpage/redisrepo/views"
 	"frontpage/redisrepo/wire"
 )
 
 //go:embed *.lua
 var luaFiles embed.FS
 
-var _ = wire.AddLua(luaFiles)
+var applyScript = wire.Script(luaFiles, "applycasts.lua")
 
 // Casts knows which votes a user has cast.
 type Casts struct {
 	store    *wire.Store
 	articles *articles.Articles
+	views    *views.Views
+	view     *views.View
 	casts    castRecord // set by OpenCasts
 }
 
 // New returns the votes of a site's users.
-func New(store *wire.Store, articles *articles.Articles) *Casts {
-	return &Casts{store: store, articles: articles}
+func New(store *wire.Store, articles *articles.Articles, v *views.Views) *Casts {
+	r := &Casts{store: store, articles: articles, views: v}
+	r.view = &views.View{Name: "cast", Apply: r.apply}
+	v.Add(r.view)
+	return r
 }
 
-// How a user's votes are kept: cast:USER:MONTH has the numbers of the articles of a month that the user voted on, negated
+// How a user's votes are kept: cast:USER:MONTH, a view of the log, has the numbers of the articles of a month that the user voted on, negated
 // for downvotes, by the time of the vote. The month is the month of the article's posting, so a vote on it finds its key. All
 // votes on a month's articles are cast before the voting window after its end; VoteHistory later the key expires.
 //
-// An article that is not there was not voted on, if all votes on the article are in the histories. Those of legacy clients
-// are not: they change the votes of the article's hash, but not its field cast, so both differ from then on. While the
-// voters of such an article are known, their sets answer.
+// An article that is not there was not voted on, if all votes on the article are in the histories. While the voters of an
+// article are known, their sets answer.
 
 // CastMonth is the length of a month. CastCut is the member of cast:USER:MONTH that stands for the oldest
 // votes, which are dropped when there are 10,000: a vote that is missing may be one of them.
@@ -94,40 +99,32 @@ type votesReader struct {
 	votes    []*site.Vote
 }
 
-// Votes returns the user's position on each article, in one round trip, or nil if it is no longer known. With
-// Rules.VoteHistory a position is known for that time after the vote. Otherwise, and for votes of legacy
-// clients or from before the history was turned on, it is known until the voters are forgotten, an hour after
-// the voting window, even if the window is made longer afterwards. It is None for a vote that a moderator has
-// taken out.
+// Votes returns the user's position on each article, in one round trip, or nil if it is no longer known. It is known until
+// the voters are forgotten, an hour after the voting window, even if the window is made longer afterwards. With
+// Rules.VoteHistory it is then known for that time after the vote, unless that is from before the history was turned on. It
+// is None for a vote that a moderator has taken out.
 func (r *Casts) Votes(ctx context.Context, voter site.UserName, articles []*site.Article) ([]*site.Vote, error) {
 	v := votesReader{r, voter, articles, make([]*site.Vote, len(articles))}
 	var bySets, byCasts []int
 	for i, a := range articles {
 		switch {
-		case r.Complete(a):
-			byCasts = append(byCasts, i)
 		case !r.articles.VotersForgotten(a):
 			bySets = append(bySets, i)
 		case r.store.Has("cast"):
 			byCasts = append(byCasts, i)
 		}
 	}
-	again, err := v.read(ctx, bySets, byCasts)
-	if err == nil && len(again) > 0 {
-		_, err = v.read(ctx, again, nil)
-	}
-	return v.votes, failover.Wrap("read votes", err)
+	return v.votes, failover.Wrap("read votes", v.read(ctx, bySets, byCasts))
 }
 
-// read reads positions in the sets of voters and in the voter's history, and returns the articles of which the history
-// was cut and the sets know more.
-func (v *votesReader) read(ctx context.Context, bySets, byCasts []int) (again []int, err error) {
+// read reads positions in the sets of voters and in the voter's history.
+func (v *votesReader) read(ctx context.Context, bySets, byCasts []int) error {
 	if len(bySets)+len(byCasts) == 0 {
-		return nil, nil
+		return nil
 	}
 	ups, downs := make([]*redis.BoolCmd, len(bySets)), make([]*redis.BoolCmd, len(bySets))
 	questions, voids := v.questions(byCasts), map[int]*redis.StringCmd{}
-	err = v.r.store.Read(ctx, func(pipe redis.Pipeliner) {
+	err := v.r.store.Read(ctx, func(pipe redis.Pipeliner) {
 		for i, at := range bySets {
 			id := v.articles[at].ID
 			p := v.r.store.Partition(id)
@@ -144,11 +141,10 @@ func (v *votesReader) read(ctx context.Context, bySets, byCasts []int) (again []
 		}
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	for i, at := range bySets {
 		vote := site.None
-		// A legacy client that upvotes over a downvote leaves both: they cancel out.
 		if ups[i].Val() {
 			vote += site.Up
 		}
@@ -160,7 +156,7 @@ func (v *votesReader) read(ctx context.Context, bySets, byCasts []int) (again []
 	for _, q := range questions {
 		times := q.reply.Val() // 0: not a member
 		if want := 2*len(q.articles) + 1; len(times) != want {
-			return nil, fmt.Errorf("%s: %d times of %d", q.key, len(times), want)
+			return fmt.Errorf("%s: %d times of %d", q.key, len(times), want)
 		}
 		wasCut := times[2*len(q.articles)] != 0
 		for i, at := range q.articles {
@@ -170,16 +166,14 @@ func (v *votesReader) read(ctx context.Context, bySets, byCasts []int) (again []
 				v.votes[at] = new(site.None)
 			case up:
 				v.votes[at] = new(site.Up)
-			case down: // what a legacy client voted over it was forgotten with the voters
+			case down:
 				v.votes[at] = new(site.Down)
 			case v.r.Complete(a) && !wasCut:
 				v.votes[at] = new(site.None)
-			case !v.r.articles.VotersForgotten(a):
-				again = append(again, at)
 			}
 		}
 	}
-	return again, nil
+	return nil
 }
 
 // questions returns one question for each partition and month of the articles.
@@ -272,4 +266,29 @@ func (r *Casts) expireCasts(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// apply returns the call that enters the votes of entries into the lists of their voters.
+func (r *Casts) apply(p keys.Partition, from, to string, entries []views.Entry) (*redis.Script, []string, []any) {
+	scriptKeys := []string{p.Views()} // KEYS[1] views, KEYS[2...] cast
+	args := []any{
+		from,                                     // ARGV[1] from
+		to,                                       // ARGV[2] to
+		site.Seconds(r.store.Rules.VotingWindow), // ARGV[3] window
+		site.Seconds(r.store.Rules.VoteHistory),  // ARGV[4] history
+		r.store.ScriptNow(),                      // ARGV[5] now
+	}
+	numbers := map[string]int{}
+	for _, e := range entries {
+		if e.Kind != site.KindVoted || e.By == "" {
+			continue
+		}
+		key := p.Cast(site.UserName(e.By), site.HourOfText(e.Time).Month())
+		if numbers[key] == 0 {
+			scriptKeys = append(scriptKeys, key)
+			numbers[key] = len(scriptKeys) - 1
+		}
+		args = append(args, numbers[key], e.Article.Number(), e.To, e.At) // ARGV[6...] vote
+	}
+	return applyScript, scriptKeys, args
 }

@@ -12,7 +12,9 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/redisrepo/failover"
+	"frontpage/redisrepo/keys"
 	"frontpage/redisrepo/site"
+	"frontpage/redisrepo/views"
 )
 
 // CastVote is a vote in a user's history.
@@ -42,8 +44,7 @@ type castReader struct {
 }
 
 // CastVotes returns a page of the votes that a user has cast, the newest first: those up, those down, or both (nil). It
-// has the votes of Rules.VoteHistory, but not those of legacy clients. It takes one round trip, and more only for a
-// direction that is rare among the votes.
+// has the votes of Rules.VoteHistory. It takes one round trip, and more only for a direction that is rare among the votes.
 //
 // The Refusal is Invalid for the direction None, for a size outside 1 to MaxPageSize, for a cursor that is damaged or of
 // another user, and on a site without the history.
@@ -63,15 +64,17 @@ func (r *Casts) CastVotes(ctx context.Context, user site.UserName, direction *si
 	readers := r.castReaders(user)
 	var found []castPlace
 	for size := q.Size + 2; ; size *= 4 {
-		more, err := r.readCasts(ctx, readers, q.After, size)
+		more, lacking, err := r.readCasts(ctx, readers, q.After, size)
 		if err != nil {
 			return nil, site.PageInfo{}, failover.Wrap("read the votes of a user", err)
 		}
 		found = found[:0]
 		var end *castPlace // up to here every key was read; nil: to its end
-		for _, reader := range readers {
+		changed, added := changes(user, lacking)
+		for _, reader := range append(readers, &castReader{whole: true, found: added}) {
 			for _, p := range reader.found {
 				switch {
+				case reader.key != "" && changed[strings.TrimPrefix(p.member, "-")]: // by an entry that the list lacks
 				case p.member == CastCut || direction != nil && VoteOfMember(p.member) != *direction:
 				case q.After != nil && p.compare(*q.After) <= 0:
 				default:
@@ -133,14 +136,35 @@ func (r *Casts) castReaders(user site.UserName) (readers []*castReader) {
 	return readers
 }
 
-// readCasts reads the first size votes of each key from the second of a place on, and reports whether a key has more.
-func (r *Casts) readCasts(ctx context.Context, readers []*castReader, after *castPlace, size int) (more bool, err error) {
+// changes returns the votes of a user in entries that the lists lack, and the numbers of all articles that these change.
+func changes(user site.UserName, lacking map[keys.Partition][]views.Entry) (changed map[string]bool, added []castPlace) {
+	changed = map[string]bool{}
+	for _, entries := range lacking {
+		for _, e := range entries {
+			if e.Kind != site.KindVoted || e.By != string(user) {
+				continue
+			}
+			number := e.Article.Number()
+			changed[number] = true
+			added = slices.DeleteFunc(added, func(p castPlace) bool { return strings.TrimPrefix(p.member, "-") == number })
+			vote := site.VotePositions[e.To]
+			if at, err := strconv.ParseFloat(e.At, 64); err == nil && vote != site.None {
+				added = append(added, castPlace{at, vote.Member(e.Article)})
+			}
+		}
+	}
+	return changed, added
+}
+
+// readCasts reads the first size votes of each key from the second of a place on, and reports whether a key has more. It also
+// returns the entries of the log that the keys lack.
+func (r *Casts) readCasts(ctx context.Context, readers []*castReader, after *castPlace, size int) (more bool, lacking map[keys.Partition][]views.Entry, err error) {
 	replies := make([]*redis.ZSliceCmd, len(readers))
 	from := "+inf"
 	if after != nil {
 		from = strconv.FormatFloat(after.at, 'f', -1, 64)
 	}
-	err = r.store.Read(ctx, func(pipe redis.Pipeliner) {
+	lacking, err = r.views.Read(ctx, r.view, r.store.Partitions, func(pipe redis.Pipeliner) {
 		for i, reader := range readers {
 			if !reader.whole {
 				replies[i] = pipe.ZRangeArgsWithScores(ctx, redis.ZRangeArgs{Key: reader.key, ByScore: true, Rev: true, Start: from, Stop: "-inf", Count: int64(size)})
@@ -158,7 +182,7 @@ func (r *Casts) readCasts(ctx context.Context, readers []*castReader, after *cas
 		reader.whole = len(reader.found) < size
 		more = more || !reader.whole
 	}
-	return more, err
+	return more, lacking, err
 }
 
 func (p castPlace) encode(list string) string {

@@ -22,7 +22,7 @@ import (
 const MaxRingDays = 366
 
 // Rings compares the votes of the last days, 1 to MaxRingDays, and returns pairs and groups of users who voted
-// together more often than by chance, the most surprising first. It has no votes of legacy clients. It scans
+// together more often than by chance, the most surprising first. It scans
 // all keys of the store, in steps between which Redis serves others, reads the votes, and computes for up to a
 // few seconds for each 100,000 votes. It changes nothing.
 //
@@ -33,6 +33,9 @@ func (r *Casts) Rings(ctx context.Context, days int) ([]rings.Ring, error) {
 	}
 	if !r.store.Has("cast") {
 		return nil, site.Refuse(site.Invalid, "voteRings", "this site keeps no list of votes")
+	}
+	if err := r.views.CatchUp(ctx); err != nil {
+		return nil, failover.Wrap("read votes", err)
 	}
 	var votes rings.Votes
 	since := r.store.Now().Add(-time.Duration(days) * site.Day)

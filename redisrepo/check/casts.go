@@ -104,6 +104,7 @@ func (c *checker) castVotes(ctx context.Context, p keys.Partition, votes []castM
 	read := make([]replies, len(votes))
 	var times []*redis.FloatSliceCmd                      // of both members of each vote
 	err := c.Store.Read(ctx, func(pipe redis.Pipeliner) { // votes may have changed since the history was read
+		c.lags[p].Queue(ctx, pipe)
 		for some := range layout.Runs(votes, func(v castMember) string { return v.key }) {
 			var members []string
 			for _, v := range some {
@@ -123,6 +124,7 @@ func (c *checker) castVotes(ctx context.Context, p keys.Partition, votes []castM
 	if err != nil {
 		return err
 	}
+	unsettled := c.lags[p].Articles()
 	var all []float64
 	for _, some := range times {
 		all = append(all, some.Val()...)
@@ -134,8 +136,8 @@ func (c *checker) castVotes(ctx context.Context, p keys.Partition, votes []castM
 		member, time, set := v.vote.Member(v.article), wire.Reply(read[i].hash.Val()).Text(0), articles.VoterSet{Article: v.article, Vote: v.vote}.Key(p)
 		postedAt, err := site.ParseNumber(time)
 		switch {
-		case all[2*i] == 0:
-			continue // changed since
+		case all[2*i] == 0, unsettled[v.article]:
+			continue // changed since, or not yet
 		case c.Repo.Store.Partition(v.article) != p:
 			c.reportf("%s: has %s, which belongs to another partition", v.key, member)
 		case time == "":
@@ -190,6 +192,7 @@ func (c *checker) areCast(ctx context.Context, p keys.Partition, months map[site
 	var isIn, isInOther []*redis.BoolSliceCmd
 	times := make([]*redis.FloatSliceCmd, len(voters))
 	err := c.Store.Read(ctx, func(pipe redis.Pipeliner) { // votes may have changed since the set was read
+		c.lags[p].Queue(ctx, pipe)
 		for some := range layout.Runs(voters, func(v articles.Named) articles.VoterSet { return v.VoterSet }) {
 			set := some[0].VoterSet
 			if hashes[set.Article] == nil {
@@ -209,6 +212,7 @@ func (c *checker) areCast(ctx context.Context, p keys.Partition, months map[site
 	if err != nil {
 		return err
 	}
+	unsettled := c.lags[p].Articles()
 	var still, inOther []bool
 	for i := range isIn {
 		still, inOther = append(still, isIn[i].Val()...), append(inOther, isInOther[i].Val()...)
@@ -218,7 +222,7 @@ func (c *checker) areCast(ctx context.Context, p keys.Partition, months map[site
 	}
 	for i, v := range voters {
 		hash, found := wire.Reply(hashes[v.Article].Val()), times[i].Val()
-		changed := hash.Text(0) != hash.Text(1) || !still[i] || inOther[i] // or in both sets, which is reported
+		changed := hash.Text(0) != hash.Text(1) || !still[i] || unsettled[v.Article] || inOther[i] // or in both sets, which is reported
 		if changed || len(found) != 2 || found[0] != 0 || found[1] != 0 {
 			continue // without two times, the history has another type, which castKeys reports
 		}

@@ -90,6 +90,9 @@ func (j *job) run(ctx context.Context) (s Summary, err error) {
 		return s, err
 	}
 	failover.Wait(ctx, j.o.Settle)
+	if err := j.Views.CatchUp(ctx); err != nil { // so that no vote of the log makes a list of the user's votes again
+		return s, err
+	}
 	clean := false
 	for s.Walks = 0; !clean; s.Walks++ {
 		if s.Walks == mostWalks {

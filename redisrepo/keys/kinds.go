@@ -122,7 +122,7 @@ var Kinds = []Kind{
 	{Name: "voted", Holds: Set, Of: Article, Expires: true, Doc: "`user:alice` of the upvoters, and `gone:` with random characters of [erased](erasing.md) ones; kept an hour longer than voting is open"},
 	{Name: "downvoted", Holds: Set, Of: Article, Expires: true, Doc: "the same of the downvoters; kept as long"},
 	{Name: "cast", Holds: SortedSet, Of: UserMonth, Expires: true, Feature: "cast",
-		Doc: "what alice voted on among the articles posted in the 32 days 647: `17`, or `-17` for a downvote, by the time of the vote; at most 10,000, the oldest are dropped, and `0` says so; until [`FRONTPAGE_VOTES_KEPT`](operations.md#memory) after the last vote that can be cast on these articles"},
+		Doc: "what alice voted on among the articles posted in the 32 days 647: `17`, or `-17` for a downvote, by the time of the vote; it follows `events:` within a second; at most 10,000, the oldest are dropped, and `0` says so; until [`FRONTPAGE_VOTES_KEPT`](operations.md#memory) after the last vote that can be cast on these articles"},
 	{Name: "void", Holds: Hash, Of: Article,
 		Doc: "the [votes that do not count](moderation.md#votes-that-do-not-count): `user:alice` to the vote (1, -1, or 0 for both of a legacy client), when it was taken out, when it was cast (from `cast:`; `-`: it is not there) and the moderator (`user:mod`) on a line, and the reason after it; `user: gone:` with random characters instead of `user:alice` for an [erased user](erasing.md)"},
 	{Name: "group", Holds: Set, Of: Group, Doc: "`article:17`"},

@@ -85,9 +85,13 @@ func (r *Layout) adoptBook(ctx context.Context, p keys.Partition) error {
 	return err
 }
 
-// adoptRest is the upgrade from layout 8, in which articles of the programs of the book were taken over one by one.
+// adoptRest is the upgrade from layout 8, in which articles of the programs of the book were taken over one by one, and each vote
+// was in the list of its voter at once: the lists follow the log from now on.
 func (r *Layout) adoptRest(ctx context.Context, p keys.Partition) error {
-	_, err := r.adoptPartition(ctx, p, false)
+	err := r.store.Write(ctx, func(pipe redis.Pipeliner) { r.views.QueueBegin(ctx, pipe, p, "cast") })
+	if err == nil {
+		_, err = r.adoptPartition(ctx, p, false)
+	}
 	return err
 }
 

@@ -96,6 +96,9 @@ func (r *Layout) queueFill(ctx context.Context, pipe redis.Pipeliner, p keys.Par
 
 // forgetCasts removes what articles say about the histories.
 func (r *Layout) forgetCasts(ctx context.Context, p keys.Partition) error {
+	if err := r.store.Client.HDel(ctx, p.Views(), "cast").Err(); err != nil {
+		return err
+	}
 	for _, set := range []string{p.Ranking(site.ByTime), p.Deleted()} {
 		err := r.store.Scan(ctx, wire.Scan{Command: redis.Cmdable.ZScan, Key: set, Step: 2, Handle: func(members []string) error {
 			return r.store.Read(ctx, func(pipe redis.Pipeliner) {

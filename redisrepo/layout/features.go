@@ -51,9 +51,12 @@ func Features() []Feature {
 			Name: "cast", what: "the lists of users' votes",
 			On:        func(rules site.Rules) bool { return rules.VoteHistory != site.NoHistory },
 			parameter: func(rules site.Rules) int64 { return site.Seconds(rules.VoteHistory) },
-			Build:     (*Layout).buildCasts,
-			oldest:    func(r *Layout) float64 { return r.casts.OldestVoters() },
-			forget:    (*Layout).forgetCasts,
+			begin: func(r *Layout, ctx context.Context, pipe redis.Pipeliner, p keys.Partition) {
+				r.views.QueueBegin(ctx, pipe, p, "cast")
+			},
+			Build:  (*Layout).buildCasts,
+			oldest: func(r *Layout) float64 { return r.casts.OldestVoters() },
+			forget: (*Layout).forgetCasts,
 		},
 		{
 			Name: "front", what: "the saved front pages",

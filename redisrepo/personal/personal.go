@@ -22,6 +22,7 @@ import (
 	"frontpage/redisrepo/saved"
 	"frontpage/redisrepo/sessions"
 	"frontpage/redisrepo/site"
+	"frontpage/redisrepo/views"
 	"frontpage/redisrepo/voids"
 	"frontpage/redisrepo/wire"
 )
@@ -39,6 +40,7 @@ type Personal struct {
 	store    *wire.Store
 	articles *articles.Articles
 	casts    *casts.Casts
+	views    *views.Views
 	reports  *reports.Reports
 	denials  *denials.Denials
 	sessions *sessions.Sessions
@@ -47,8 +49,8 @@ type Personal struct {
 }
 
 // New returns a Personal for the users of a site.
-func New(store *wire.Store, a *articles.Articles, c *casts.Casts, r *reports.Reports, d *denials.Denials, s *sessions.Sessions, v *voids.Voids, kept *saved.Saved) *Personal {
-	return &Personal{store, a, c, r, d, s, v, kept}
+func New(store *wire.Store, a *articles.Articles, c *casts.Casts, w *views.Views, r *reports.Reports, d *denials.Denials, s *sessions.Sessions, v *voids.Voids, kept *saved.Saved) *Personal {
+	return &Personal{store, a, c, w, r, d, s, v, kept}
 }
 
 // Part is a part of an export.
@@ -70,6 +72,9 @@ func (p *Part) IsLast() bool { return p.Cursor == nil }
 func (r *Personal) ExportUser(ctx context.Context, user site.UserName, after *string) (*Part, error) {
 	e := &export{Personal: r, user: user, digest: sha256.New()}
 	list := "export " + user.Member()
+	if err := r.views.CatchUp(ctx); err != nil {
+		return nil, failover.Wrap("export a user", err)
+	}
 	begin, err := site.ParseCursor("after", after, func(field, text string) (place, error) { return e.decode(field, list, text) })
 	if err != nil {
 		return nil, err

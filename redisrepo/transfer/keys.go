@@ -111,6 +111,7 @@ type castKey struct {
 // FindKeys looks at all keys of a site.
 func FindKeys(ctx context.Context, r *redisrepo.Repo) (Keys, error) {
 	found := Keys{casts: map[castKey]bool{}}
+	_ = r.Views.CatchUp(ctx) // while Redis refuses writes, the lists lack the time of the last votes
 	err := r.Store.EachServer(ctx, func(ctx context.Context, server redis.Cmdable, has []keys.Partition) error {
 		return wire.Walk(1, func(all []string) error {
 			for _, key := range all {

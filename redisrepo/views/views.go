@@ -1,4 +1,4 @@
-// Package views keeps what follows from the log of changes up to date: the calendars of rankings.
+// Package views keeps what follows from the log of changes up to date: the calendars of rankings, and the lists of users' votes.
 //
 // A view of a partition has in views: the id of the entry up to which it has the log. Scripts that apply entries compare it
 // and set it, so any process may apply them, and none can apply one twice. A reader gets the entries that the view lacks and
