@@ -105,7 +105,7 @@ func TestEachCallMakesItsNumberOfRoundTrips(t *testing.T) {
 		"an article by its link":         {call: func(s setup) { _, _ = s.Articles.ArticleByLink(s.ctx, "https://example.com/") }, want: calls{1, 1, "get"}},
 		"positions":                      {call: func(s setup) { votesOf(s.testSite, s.ungrouped, s.grouped) }, want: calls{1, 4, "sismember sismember sismember sismember"}},
 		"forgotten positions": {before: func(s setup) { s.clock.set(2 * week) },
-			call: func(s setup) { votesOf(s.testSite, s.ungrouped, s.grouped) }, want: calls{1, 1, "zmscore"}},
+			call: func(s setup) { votesOf(s.testSite, s.ungrouped, s.grouped) }, want: calls{1, 3, "hget xrange zmscore"}},
 		"an import":                                   {call: func(s setup) { s.Import(s.ctx, oldArticles(3)) }, want: calls{3, 7, "evalsha evalsha evalsha evalsha set set set"}},
 		"an import without loaded scripts":            {before: flush, call: func(s setup) { s.Import(s.ctx, oldArticles(1)) }, want: calls{5, 5, "evalsha eval evalsha eval set"}},
 		"a listing of a group without loaded scripts": {before: flush, call: func(s setup) { s.list(best("a")) }, want: calls{2, 2, "evalsha eval"}},

@@ -455,6 +455,7 @@ func TestCheckKnowsVotesThatDoNotCount(t *testing.T) {
 	s.wantViolations("voted:1: has user:eve, but a moderator took this vote out: void it again")
 	require.Value(s.void(1, true, "eve"))(t)
 	s.wantClean()
+	require.NoError(t, s.Views.CatchUpAll(s.ctx))
 	s.do("HSET article:1 voided 2")
 	s.do("HSET void:1 user:x bad")
 	s.do("HDEL void:1 user:eve")

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -85,6 +86,7 @@ func (r *Casts) Complete(a *site.Article) bool {
 
 // castQuestion asks for a user's votes on articles of one partition and month.
 type castQuestion struct {
+	p        keys.Partition
 	key      string
 	articles []int // indexes
 	members  []string
@@ -124,7 +126,13 @@ func (v *votesReader) read(ctx context.Context, bySets, byCasts []int) error {
 	}
 	ups, downs := make([]*redis.BoolCmd, len(bySets)), make([]*redis.BoolCmd, len(bySets))
 	questions, voids := v.questions(byCasts), map[int]*redis.StringCmd{}
-	err := v.r.store.Read(ctx, func(pipe redis.Pipeliner) {
+	var in []keys.Partition
+	for _, q := range questions {
+		if !slices.Contains(in, q.p) {
+			in = append(in, q.p)
+		}
+	}
+	lacking, err := v.r.views.Read(ctx, v.r.view, in, func(pipe redis.Pipeliner) {
 		for i, at := range bySets {
 			id := v.articles[at].ID
 			p := v.r.store.Partition(id)
@@ -153,6 +161,7 @@ func (v *votesReader) read(ctx context.Context, bySets, byCasts []int) error {
 		}
 		v.votes[at] = &vote
 	}
+	changed, added := changes(v.voter, lacking)
 	for _, q := range questions {
 		times := q.reply.Val() // 0: not a member
 		if want := 2*len(q.articles) + 1; len(times) != want {
@@ -161,6 +170,10 @@ func (v *votesReader) read(ctx context.Context, bySets, byCasts []int) error {
 		wasCut := times[2*len(q.articles)] != 0
 		for i, at := range q.articles {
 			a, up, down := v.articles[at], times[2*i] != 0, times[2*i+1] != 0
+			if changed[a.ID.Number()] {
+				up = slices.ContainsFunc(added, func(p castPlace) bool { return p.member == site.Up.Member(a.ID) })
+				down = slices.ContainsFunc(added, func(p castPlace) bool { return p.member == site.Down.Member(a.ID) })
+			}
 			switch {
 			case voids[at] != nil && voids[at].Val() != "": // it stays in the history, for its voter to see
 				v.votes[at] = new(site.None)
@@ -188,7 +201,7 @@ func (v *votesReader) questions(indexes []int) (all []*castQuestion) {
 		where := place{v.r.store.Partition(a.ID), site.HourOf(a.Stored.PostedAt).Month()}
 		q := byPlace[where]
 		if q == nil {
-			q = &castQuestion{key: where.p.Cast(v.voter, where.month)}
+			q = &castQuestion{p: where.p, key: where.p.Cast(v.voter, where.month)}
 			byPlace[where], all = q, append(all, q)
 		}
 		q.articles = append(q.articles, at)
