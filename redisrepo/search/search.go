@@ -408,6 +408,8 @@ func (s *Search) Problem() string {
 	st := s.Status()
 	switch {
 	case !s.On():
+	case !st.Ready && st.Total == 0:
+		return "the index of search is being built"
 	case !st.Ready:
 		return fmt.Sprintf("the index of search is being built: %d of %d articles", st.Done, st.Total)
 	case !st.Since.IsZero():

@@ -15,13 +15,14 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/redis/go-redis/v9"
+
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/search"
 	"frontpage/redisrepo/site"
 	"frontpage/tests/programtest"
 	"frontpage/tests/redistest"
 	"frontpage/tests/require"
-	"github.com/redis/go-redis/v9"
 )
 
 // searching is an option for a site whose search knows titles and texts.
