@@ -186,11 +186,11 @@ func bareVote(repo *redisrepo.Repo, id site.ArticleID) http.Handler {
 // What a request may allocate, from the handler to the driver of Redis and back. Times differ between machines, these
 // counts do not; the race detector adds raced.
 const (
-	maxPageAllocations      = 318
-	maxVoteAllocations      = 58
+	maxPageAllocations      = 308
+	maxVoteAllocations      = 53
 	maxSharedAllocations    = 9
-	maxOwnAllocations       = 523 // with viewerVote
-	maxOwnSharedAllocations = 280
+	maxOwnAllocations       = 508 // with viewerVote
+	maxOwnSharedAllocations = 270
 )
 
 // unread is a ResponseWriter that keeps the status alone.
