@@ -3,7 +3,6 @@ package redisrepo_test
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -184,39 +183,15 @@ func TestExistingNamesThatLookAlikeStay(t *testing.T) {
 	})
 }
 
-// Layout 4 lacks the looks of older names. The upgrade records them, also if it is interrupted or repeated.
-func TestUpgradeKeepsNewNamesFromLookingLikeOldOnes(t *testing.T) {
-	eachLayout(t, func(t *testing.T, tags []string) {
-		partitions := redisrepo.WithPartitions(len(tags))
-		s := newSite(t, nil, partitions)
-		s.imports(old(1000, week, 1)) // of zoe
-		for i := range 150 {          // in several batches
-			s.post(site.UserName(fmt.Sprint("ada-", i)))
-		}
-		s.wantAccountName("a", "carl", "carl")
-		want := s.dump()
-		for range 2 {
-			for _, tag := range append(slices.Clone(tags), "") {
-				s.do("HSET", tag+"meta:", "layout", 4)
-				for _, key := range s.raw.Keys(s.ctx, tag+"name:*").Val() {
-					if look := s.do("GET", key).(string); len(look) < 32 { // no digest of an account
-						s.do("DEL", key)
-					}
-				}
-			}
-			for until := 1; s.openUntil(until, partitions) != nil; until++ {
-			}
-			s.wantStore(want)
-		}
-		for _, like := range []site.UserName{"\u0430da-7", "z\u043ee", "\u0441arl"} {
-			_, err := s.Post(s.ctx, like, site.Draft{Title: "t", Text: new("x")})
-			wantRefused(t, err, "FORBIDDEN")
-		}
-		s.post("ada-7")
-		s.post("carl")
-		s.wantAccountName("b", "\u0441arl", "\u0441arl-2")
-		s.wantAccountName("c", "zoe", "zoe")
-	})
+// A name that looks like that of a poster of a program of the book is refused once its article is taken over.
+func TestNewNamesDoNotLookLikeThoseOfTheBook(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil, one)
+	bookPost(s, "user:ada-7")
+	require.Value(s.Layout.Adopt(s.ctx))(t)
+	_, err := s.Post(s.ctx, "\u0430da-7", site.Draft{Title: "t", Text: new("x")})
+	wantRefused(t, err, "FORBIDDEN")
+	s.post("ada-7")
 }
 
 func TestSessionsEnd(t *testing.T) {

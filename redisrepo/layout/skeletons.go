@@ -10,8 +10,7 @@ import (
 	"frontpage/redisrepo/site"
 )
 
-// RecordSkeletons records how the names of posters and of accounts look. It is the upgrade from layout 4, whose
-// later versions recorded new names only, and the end of an import, whose posters are not new either.
+// RecordSkeletons records how the names of posters and of accounts look. It is the end of an import, whose posters are not new.
 func (r *Layout) RecordSkeletons(ctx context.Context, p keys.Partition) error {
 	return r.store.EachMatching(ctx, p, p.Key("[ap][co]*"), func(found []string) error {
 		var names []site.UserName
