@@ -66,9 +66,9 @@ func TestVersionNamesCommitAndModification(t *testing.T) {
 		{Key: "vcs.revision", Value: "0123456789abcdef"}, {Key: "vcs.modified", Value: "true"},
 	}}
 	for want, got := range map[string]build{
-		"frontpage v1.2.3\ncommit 0123456789abcdef (modified)\ngo1.26.0\ndata layout 8": readBuild(info, true),
-		"frontpage (devel)\ncommit unknown\ngo1.26.0\ndata layout 8":                    readBuild(&debug.BuildInfo{GoVersion: "go1.26.0"}, true),
-		"frontpage (devel)\ncommit unknown\nunknown\ndata layout 8":                     readBuild(nil, false),
+		"frontpage v1.2.3\ncommit 0123456789abcdef (modified)\ngo1.26.0\ndata layout 9": readBuild(info, true),
+		"frontpage (devel)\ncommit unknown\ngo1.26.0\ndata layout 9":                    readBuild(&debug.BuildInfo{GoVersion: "go1.26.0"}, true),
+		"frontpage (devel)\ncommit unknown\nunknown\ndata layout 9":                     readBuild(nil, false),
 	} {
 		if got.String() != want {
 			t.Errorf("the version is %q, want %q", got, want)

@@ -214,6 +214,8 @@ var spoiled = map[string]string{
 	"Query.groups":             `(after: "x")`,
 	"Query.user":               `(name: "")`,
 	"Query.host":               `(name: "a b")`,
+	"Query.search":             `(query: "")`,
+	"Query.similarArticles":    `(title: "")`,
 	"Query.node":               `(id: "x")`,
 	"Query.nodes":              `(ids: ["x"])`,
 	"Query.moderationLog":      ``,

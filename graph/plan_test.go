@@ -74,7 +74,9 @@ func executors(t testing.TB, document string, variables map[string]any) (planned
 	})
 	ctx = graphql.WithResponseContext(ctx, graphql.DefaultErrorPresenter, graphql.DefaultRecover)
 	text := make([]byte, 0, 1<<14)
-	return func() *graphql.Response { return executable.Execute(ctx, plan.Request{OnError: plan.Propagate, Text: text}) }, func() *graphql.Response { return schema.Exec(ctx)(ctx) }
+	return func() *graphql.Response {
+		return executable.Execute(ctx, plan.Request{OnError: plan.Propagate, Text: text})
+	}, func() *graphql.Response { return schema.Exec(ctx)(ctx) }
 }
 
 const (

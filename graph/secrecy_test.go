@@ -28,6 +28,8 @@ var argumentsOf = map[string][]string{
 	"Query.host":                    {`(name: "example.com")`},
 	"Query.node":                    {`(id: "article:1")`, `(id: "user:alice")`, `(id: "group:go")`},
 	"Query.nodes":                   {`(ids: ["1", "2", "user:alice", "group:go"])`},
+	"Query.search":                  {`(query: "t")`, `(query: "t", filter: {groups: ["go"]})`},
+	"Query.similarArticles":         {`(title: "t")`},
 	"Query.ranking":                 {``, `(unvotedOnly: true)`, `(by: {formula: GRAVITY})`},
 	"Query.user":                    {`(name: "alice")`, `(name: "bob")`},
 	"Query.notice":                  {`(reference: "A-1", secret: "s")`},

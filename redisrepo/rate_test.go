@@ -114,7 +114,7 @@ func TestOwedChargesAreRecordedBeyondTheLimit(t *testing.T) {
 // and Left are exact, a refused charge extends neither, and an amount can be given back.
 func TestNoWindowHoldsMoreThanItsLimit(t *testing.T) {
 	t.Parallel()
-	for _, window := range []time.Duration{time.Second, 10 * time.Second, 7 * time.Minute} {
+	for _, window := range []time.Duration{10 * time.Second, 7 * time.Minute} { // a shorter one ends by the clock of Redis, which does not wait for a busy machine
 		t.Run(window.String(), func(t *testing.T) {
 			t.Parallel()
 			s := newSite(t, nil, one)

@@ -156,6 +156,20 @@ func changes(user site.UserName, lacking map[keys.Partition][]views.Entry) (chan
 	return changed, added
 }
 
+// Read runs commands that read the lists of a user's votes in all partitions, in one round trip. It also returns when the user cast
+// the votes of the log that the lists lack.
+func (r *Casts) Read(ctx context.Context, user site.UserName, queue func(redis.Pipeliner)) (lacking []time.Time, err error) {
+	if !r.store.Has("cast") {
+		return nil, r.store.Read(ctx, queue)
+	}
+	entries, err := r.views.Read(ctx, r.view, r.store.Partitions, queue)
+	_, added := changes(user, entries)
+	for _, place := range added {
+		lacking = append(lacking, site.UnixTime(place.at))
+	}
+	return lacking, err
+}
+
 // readCasts reads the first size votes of each key from the second of a place on, and reports whether a key has more. It also
 // returns the entries of the log that the keys lack.
 func (r *Casts) readCasts(ctx context.Context, readers []*castReader, after *castPlace, size int) (more bool, lacking map[keys.Partition][]views.Entry, err error) {

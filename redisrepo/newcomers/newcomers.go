@@ -3,6 +3,7 @@ package newcomers
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -67,7 +68,7 @@ func (n *Newcomers) firstSeen(ctx context.Context, user site.UserName) (time.Tim
 	}
 	var owner *redis.StringCmd
 	var oldest []*redis.ZSliceCmd
-	err := n.store.Read(ctx, func(pipe redis.Pipeliner) {
+	seen, err := n.casts.Read(ctx, user, func(pipe redis.Pipeliner) {
 		owner, oldest = pipe.Get(ctx, n.sessions.NameKey(user)), nil
 		first, last := n.casts.Months()
 		for _, p := range n.store.Partitions {
@@ -84,10 +85,11 @@ func (n *Newcomers) firstSeen(ctx context.Context, user site.UserName) (time.Tim
 	if since.IsZero() {
 		for _, found := range oldest {
 			for _, z := range found.Val() {
-				if at := site.UnixTime(z.Score); since.IsZero() || at.Before(since) {
-					since = at
-				}
+				seen = append(seen, site.UnixTime(z.Score))
 			}
+		}
+		if len(seen) > 0 {
+			since = slices.MinFunc(seen, time.Time.Compare)
 		}
 	}
 	if !since.IsZero() {
