@@ -36,7 +36,7 @@ type program struct {
 	Export        exportSite      `cmd:"" help:"Write the site to standard output: articles, groups, votes, the moderation log. import reads it back."`
 	ExportUser    exportUser      `cmd:"" help:"Write all that the store has about a user, as NDJSON. It changes nothing, and the server may run."`
 	Check         checkStore      `cmd:"" help:"Check the store for inconsistencies. Exit code 1 if there are any."`
-	Adopt         adopt           `cmd:"" help:"Take over what programs of Redis in Action, chapter 1, have written to the store. The server may run."`
+	Adopt         adopt           `cmd:"" help:"Take over what programs of the book have written. The server may run."`
 	Rank          rank            `cmd:"" help:"Preview the front page under other settings. Give them, as in --ranking halflife:6h: it is printed beside the present one, and nothing changes."`
 	Delete        deletion        `cmd:"" help:"Delete articles, as a moderator does. undelete restores them."`
 	DescribeGroup describeGroup   `cmd:"" help:"Say what a group is about, and its rules, as a moderator does. What was said before is replaced."`

@@ -55,8 +55,8 @@ func TestAccessLogHasALineForEachRequest(t *testing.T) {
 			`"msg":"request","method":"GET","path":"/","protocol":"HTTP/1.1","status":404`,
 			`"msg":"request","method":"GET","path":"/u/{user}","protocol":"HTTP/1.1","status":404,"transport":"http","operation":"UserArticles","kind":"query","code":"","viewer":false`,
 			`"msg":"request","method":"OTHER","path":"/query","protocol":"HTTP/1.1","status":405,"transport":"http","operation":"","kind":"","code":"METHOD_NOT_ALLOWED","viewer":false`,
-			`"msg":"request","method":"POST","path":"","protocol":"HTTP/1.1","status":421`,
 			`"msg":"request","method":"POST","path":"/query","protocol":"HTTP/1.1","status":200,"transport":"http","operation":"","kind":"","code":"GRAPHQL_VALIDATION_FAILED","viewer":false`,
+			`"msg":"request","method":"POST","path":"/query","protocol":"HTTP/1.1","status":421`,
 		},
 		"all": {
 			`"msg":"operation","transport":"websocket","operation":"Now","kind":"query","code":"","viewer":false`,
@@ -66,9 +66,9 @@ func TestAccessLogHasALineForEachRequest(t *testing.T) {
 			`"msg":"request","method":"GET","path":"/query","protocol":"HTTP/1.1","status":200,"transport":"sse","operation":"Posts","kind":"subscription","code":"","viewer":false`,
 			`"msg":"request","method":"GET","path":"/u/{user}","protocol":"HTTP/1.1","status":404,"transport":"http","operation":"UserArticles","kind":"query","code":"","viewer":false`,
 			`"msg":"request","method":"OTHER","path":"/query","protocol":"HTTP/1.1","status":405,"transport":"http","operation":"","kind":"","code":"METHOD_NOT_ALLOWED","viewer":false`,
-			`"msg":"request","method":"POST","path":"","protocol":"HTTP/1.1","status":421`,
 			`"msg":"request","method":"POST","path":"/query","protocol":"HTTP/1.1","status":200,"transport":"http","operation":"","kind":"","code":"GRAPHQL_VALIDATION_FAILED","viewer":false`,
 			`"msg":"request","method":"POST","path":"/query","protocol":"HTTP/1.1","status":200,"transport":"http","operation":"Front","kind":"query","code":"","viewer":true`,
+			`"msg":"request","method":"POST","path":"/query","protocol":"HTTP/1.1","status":421`,
 		},
 	} {
 		t.Run(level, func(t *testing.T) {
