@@ -24,7 +24,7 @@ var arguments = map[string]string{
 	"target": "", "days": "30", "missingReason": "", "kinds": "[MILESTONE]", "kind": "", "at": `"NOW"`, "ended": "true",
 	"by": "{formula: HALF_LIFE, halfLife: N}", "span": "", "postedAfter": "", "postedBefore": "",
 	"reference": `"ABCD"`, "secret": "", "rank": "1000", "hours": "720",
-	"viewerExport.after": "",
+	"viewerExport.after": "", "query": `"article"`, "filter": "", "title": `"article of the site"`,
 }
 
 // besides are requests that the schema does not tell: other arguments that cost much.
