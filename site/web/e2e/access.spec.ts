@@ -141,7 +141,7 @@ test("the tab order is the reading order @core", async ({ page, server }) => {
   await page.goto("/");
   await expect(rows(page)).toHaveCount(1);
   const order: string[] = [];
-  for (let i = 0; i < 21; i++) {
+  for (let i = 0; i < 23; i++) {
     await page.keyboard.press("Tab");
     order.push((await focused(page)).trim());
   }
@@ -153,6 +153,7 @@ test("the tab order is the reading order @core", async ({ page, server }) => {
     "Top",
     "Past",
     "Groups",
+    "Search",
     "Submit",
     "ada",
     "Menu",
@@ -165,6 +166,7 @@ test("the tab order is the reading order @core", async ({ page, server }) => {
     "Group web",
     "More",
     "Try other rules",
+    "Search",
     "Feed",
     "GraphQL API",
   ]);
