@@ -70,7 +70,7 @@ func bookRegroup(s *testSite, id site.ArticleID, add, remove []string) {
 // bookList is the first page of get_articles, and bookGroup that of get_group_articles.
 func bookList(s *testSite, order string) []string {
 	s.t.Helper()
-	members := s.raw.ZRevRange(s.ctx, order, 0, 24).Val()
+	members := s.raw.ZRangeArgs(s.ctx, redis.ZRangeArgs{Key: order, Start: 0, Stop: 24, Rev: true}).Val()
 	for i, member := range members {
 		members[i] = fmt.Sprintf("%s %s votes", member, s.do("HGET", member, "votes"))
 	}
@@ -173,7 +173,7 @@ func TestTakingOverGoesOnAfterInterruptions(t *testing.T) {
 		return s
 	}
 	s := book()
-	s.openUntil(0)
+	require.NoError(t, s.openUntil(0))
 	want := s.dump()
 	t.Run("interrupted", func(t *testing.T) {
 		t.Parallel()

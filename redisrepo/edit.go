@@ -59,7 +59,7 @@ func (r *Repo) Edit(ctx context.Context, id site.ArticleID, by site.Actor, edit 
 		return nil, broken
 	}
 	var reserved []site.GroupName // that it would be put into or taken out of
-	answer, err := r.runWithGroups(ctx, id, "", func(e expected) (wire.Reply, error) {
+	answer, err := r.runWithGroups(id, "", func(e expected) (wire.Reply, error) {
 		reserved, change.may = nil, by.Moderator
 		if change.regroups {
 			reserved = slices.DeleteFunc(differing(site.GroupNames(e.groups), change.groups), func(name site.GroupName) bool { return r.Store.Rules.Family(name) == "" })

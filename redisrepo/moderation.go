@@ -139,7 +139,7 @@ func (r *Repo) UndeleteFor(ctx context.Context, id site.ArticleID, by site.Actor
 // moderate calls delete.lua or undelete.lua, which take the same keys, but for those in more.
 func (r *Repo) moderate(ctx context.Context, script *redis.Script, id site.ArticleID, by site.Actor, more []string, args func(expected) []any) (wire.Reply, error) {
 	p := r.Store.Partition(id)
-	return r.runWithGroups(ctx, id, by.Name.Member(), func(e expected) (wire.Reply, error) {
+	return r.runWithGroups(id, by.Name.Member(), func(e expected) (wire.Reply, error) {
 		scriptKeys := append(make([]string, 0, 32),
 			p.Article(id),           // KEYS[1] article
 			p.Ranking(site.ByTime),  // KEYS[2] times

@@ -357,18 +357,6 @@ func namesOf(groups []site.GroupName) (names []string) {
 	return names
 }
 
-// wantRanking fails the test unless a ranking has this totalCount and this first page.
-func (s *testSite) wantRanking(q rankings.RankQuery, count int, want ...site.ArticleID) {
-	s.t.Helper()
-	if got := s.ranking(q); got != fmt.Sprint(want) {
-		s.t.Errorf("ranking %+v = %s, want %v", q, got, want)
-	}
-	list := require.Value(s.Rankings.RankedList(q))(s.t)
-	if n, err := s.Rankings.RankCount(s.ctx, list, s.clock.now()); err != nil || n != count {
-		s.t.Errorf("RankCount %+v = %d, %v, want %d", q, n, err, count)
-	}
-}
-
 // ranking returns the ids of the first page of a ranking.
 func (s *testSite) ranking(q rankings.RankQuery) string {
 	s.t.Helper()

@@ -43,7 +43,7 @@ func (r *Repo) RegroupFor(ctx context.Context, id site.ArticleID, by site.Actor,
 		return nil, refusals
 	}
 	tooMany := 0
-	answer, err := r.runWithGroups(ctx, id, "", func(e expected) (wire.Reply, error) {
+	answer, err := r.runWithGroups(id, "", func(e expected) (wire.Reply, error) {
 		current := site.GroupNames(e.groups)
 		removing := append(r.Store.Rules.Superseded(current, adding), removing...)
 		wanted := slices.DeleteFunc(slices.Concat(current, adding), func(name site.GroupName) bool { return slices.Contains(removing, name) })

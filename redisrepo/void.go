@@ -82,7 +82,7 @@ func (r *Repo) callVoid(ctx context.Context, id site.ArticleID, by site.Actor, v
 			milestones = append(milestones, strconv.Itoa(votes))
 		}
 	}
-	return r.runWithGroups(ctx, id, "", func(e expected) (wire.Reply, error) {
+	return r.runWithGroups(id, "", func(e expected) (wire.Reply, error) {
 		if e.time != "" {
 			month = site.HourOfText(e.time).Month()
 		}

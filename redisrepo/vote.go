@@ -73,7 +73,7 @@ func (r *Repo) setVote(ctx context.Context, id site.ArticleID, b ballot) (result
 func (r *Repo) cast(ctx context.Context, id site.ArticleID, b ballot) (VoteResult, error) {
 	var call, remembered *voteCall
 	var again bool // whether the script was called again because a reply was lost
-	answer, err := r.runWithGroups(ctx, id, "", func(e expected) (wire.Reply, error) {
+	answer, err := r.runWithGroups(id, "", func(e expected) (wire.Reply, error) {
 		remembered = r.voting.calls.get(id)
 		call = remembered
 		if b.reads {
@@ -150,7 +150,7 @@ var errGroupsKeepChanging = errors.New("the article's groups change faster than 
 
 // runWithGroups calls a script with the article's cached groups and an expected poster. While it replies
 // STALE, it is called again with the groups and the poster of the reply.
-func (r *Repo) runWithGroups(ctx context.Context, id site.ArticleID, poster string, call func(expected) (wire.Reply, error)) (wire.Reply, error) {
+func (r *Repo) runWithGroups(id site.ArticleID, poster string, call func(expected) (wire.Reply, error)) (wire.Reply, error) {
 	e := expected{poster: poster}
 	e.groups, _ = r.Articles.GroupTexts.Get(id)
 	for range maxStaleReplies {

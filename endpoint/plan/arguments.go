@@ -58,6 +58,7 @@ func isPlain(t reflect.Type) bool {
 		return isPlain(t.Elem())
 	case reflect.Slice, reflect.Map, reflect.Interface, reflect.Func, reflect.Chan, reflect.UnsafePointer, reflect.Array:
 		return false
+	default:
+		return true
 	}
-	return true
 }
