@@ -72,7 +72,7 @@ test("an article's page shows its text with clickable web links @core", async ({
     "First line.\n<b>Not bold</b>, see https://example.org/tides?a=1&b=2.",
   );
   await expect(page.locator(".text a")).toHaveAttribute("href", "https://example.org/tides?a=1&b=2");
-  await expect(page.getByRole("link", { name: "sea" })).toHaveAttribute("href", "/g/sea");
+  await expect(page.getByRole("link", { name: "Group sea" })).toHaveAttribute("href", "/g/sea");
   await page.goto("/a/999999");
   await expect(page.getByRole("heading")).toHaveText("Article not found");
 });
