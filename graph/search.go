@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -113,12 +114,7 @@ func (f SearchFilter) parse() (parsed search.Filter, err error) {
 	parsed.NotGroups, errs[1] = parseNames("filter.notGroups", f.NotGroups, site.ParseGroupName)
 	parsed.Hosts, errs[2] = parseNames("filter.hosts", f.Hosts, site.ParseHostName)
 	parsed.Posters, errs[3] = parseNames("filter.posters", f.Posters, site.ParseUserName)
-	for _, err := range errs {
-		if err != nil {
-			return parsed, err
-		}
-	}
-	return parsed, nil
+	return parsed, cmp.Or(errs[:]...)
 }
 
 // parseNames parses the names of a list of a filter; nil for no list.

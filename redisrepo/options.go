@@ -46,7 +46,7 @@ func WithWebhooks(options webhooks.Options) Option {
 	return func(o *opening) { o.webhooks = options }
 }
 
-// WithSearch sets what the site's search knows. The default is that there is none.
+// WithSearch says what the site searches, and in how much memory. Without it, the site has no search.
 func WithSearch(options search.Options) Option {
 	return func(o *opening) { o.search = options }
 }

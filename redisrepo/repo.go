@@ -116,11 +116,11 @@ func New(ctx context.Context, client redis.UniversalClient, rules site.Rules, op
 	if err := r.Casts.OpenCasts(ctx); err != nil {
 		return nil, failover.Wrap("open the histories of votes", err)
 	}
+	if !r.Store.KeepRules {
+		_ = r.Views.CatchUp(ctx) // if it fails, reads apply what a view lacks
+	}
 	if err := r.Layout.AdoptNew(ctx); err != nil {
 		return nil, failover.Wrap("look for what programs of the book have written", err)
-	}
-	if !r.Store.KeepRules {
-		_ = r.Views.CatchUp(ctx) // else reads apply what it lacks
 	}
 	if err := r.Denials.ReadDenials(ctx); err != nil {
 		return nil, err

@@ -161,7 +161,7 @@ func (v *votesReader) read(ctx context.Context, bySets, byCasts []int) error {
 		}
 		v.votes[at] = &vote
 	}
-	changed, added := changes(v.voter, lacking)
+	last := lastVotes(v.voter, lacking)
 	for _, q := range questions {
 		times := q.reply.Val() // 0: not a member
 		if want := 2*len(q.articles) + 1; len(times) != want {
@@ -170,9 +170,8 @@ func (v *votesReader) read(ctx context.Context, bySets, byCasts []int) error {
 		wasCut := times[2*len(q.articles)] != 0
 		for i, at := range q.articles {
 			a, up, down := v.articles[at], times[2*i] != 0, times[2*i+1] != 0
-			if changed[a.ID.Number()] {
-				up = slices.ContainsFunc(added, func(p castPlace) bool { return p.member == site.Up.Member(a.ID) })
-				down = slices.ContainsFunc(added, func(p castPlace) bool { return p.member == site.Down.Member(a.ID) })
+			if p, ok := last[a.ID.Number()]; ok {
+				up, down = p.member == site.Up.Member(a.ID), p.member == site.Down.Member(a.ID)
 			}
 			switch {
 			case voids[at] != nil && voids[at].Val() != "": // it stays in the history, for its voter to see

@@ -70,11 +70,18 @@ func (r *Casts) CastVotes(ctx context.Context, user site.UserName, direction *si
 		}
 		found = found[:0]
 		var end *castPlace // up to here every key was read; nil: to its end
-		changed, added := changes(user, lacking)
-		for _, reader := range append(readers, &castReader{whole: true, found: added}) {
+		last := lastVotes(user, lacking)
+		newest := &castReader{whole: true}
+		for _, p := range last {
+			if p.member != "" {
+				newest.found = append(newest.found, p)
+			}
+		}
+		for _, reader := range append(readers, newest) {
 			for _, p := range reader.found {
+				_, isOld := last[strings.TrimPrefix(p.member, "-")]
 				switch {
-				case reader.key != "" && changed[strings.TrimPrefix(p.member, "-")]: // by an entry that the list lacks
+				case isOld && reader != newest: // an entry that the list lacks has changed the vote
 				case p.member == CastCut || direction != nil && VoteOfMember(p.member) != *direction:
 				case q.After != nil && p.compare(*q.After) <= 0:
 				default:
@@ -136,24 +143,24 @@ func (r *Casts) castReaders(user site.UserName) (readers []*castReader) {
 	return readers
 }
 
-// changes returns the votes of a user in entries that the lists lack, and the numbers of all articles that these change.
-func changes(user site.UserName, lacking map[keys.Partition][]views.Entry) (changed map[string]bool, added []castPlace) {
-	changed = map[string]bool{}
+// lastVotes returns a user's last vote on each article in entries that the lists lack, by the article's number. One that was taken
+// back has no member.
+func lastVotes(user site.UserName, lacking map[keys.Partition][]views.Entry) map[string]castPlace {
+	last := map[string]castPlace{}
 	for _, entries := range lacking {
 		for _, e := range entries {
 			if e.Kind != site.KindVoted || e.By != string(user) {
 				continue
 			}
-			number := e.Article.Number()
-			changed[number] = true
-			added = slices.DeleteFunc(added, func(p castPlace) bool { return strings.TrimPrefix(p.member, "-") == number })
+			var place castPlace
 			vote := site.VotePositions[e.To]
 			if at, err := strconv.ParseFloat(e.At, 64); err == nil && vote != site.None {
-				added = append(added, castPlace{at, vote.Member(e.Article)})
+				place = castPlace{at, vote.Member(e.Article)}
 			}
+			last[e.Article.Number()] = place
 		}
 	}
-	return changed, added
+	return last
 }
 
 // Read runs commands that read the lists of a user's votes in all partitions, in one round trip. It also returns when the user cast
@@ -163,9 +170,10 @@ func (r *Casts) Read(ctx context.Context, user site.UserName, queue func(redis.P
 		return nil, r.store.Read(ctx, queue)
 	}
 	entries, err := r.views.Read(ctx, r.view, r.store.Partitions, queue)
-	_, added := changes(user, entries)
-	for _, place := range added {
-		lacking = append(lacking, site.UnixTime(place.at))
+	for _, place := range lastVotes(user, entries) {
+		if place.member != "" {
+			lacking = append(lacking, site.UnixTime(place.at))
+		}
 	}
 	return lacking, err
 }

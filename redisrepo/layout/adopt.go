@@ -63,7 +63,7 @@ func (r *Layout) adoptNew(ctx context.Context) error {
 		return err
 	}
 	a := adoption{Layout: r, p: p}
-	if err := cmp.Or(r.views.CatchUp(ctx), a.prepare(ctx)); err != nil {
+	if err := a.prepare(ctx); err != nil {
 		return err
 	}
 	for some := range slices.Chunk(found, wire.BatchSize) {
