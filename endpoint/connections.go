@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"sync/atomic"
 )
 
 const (
@@ -49,15 +50,37 @@ func Receive(server *http.Server, listener *net.TCPListener, memory int64, o Opt
 	return r
 }
 
-// receive counts bytes of an address, and reports whether it may have them. It is for those who hold accounts.mu.
-func (r *Receiver) receive(address netip.Addr, bytes int) bool {
-	a := accountOf(r.accounts.addresses, address)
-	defer dropUnused(r.accounts.addresses, address)
-	if bytes > 0 && a.received+bytes > r.limit {
+// received is what a connection or a request counts as.
+type received struct {
+	by      *Receiver
+	address netip.Addr
+	bytes   int // guarded by accounts.mu
+}
+
+// add counts bytes, up to most in all, and reports whether the address may have them.
+func (r *received) add(bytes, most int) bool {
+	r.by.accounts.mu.Lock()
+	defer r.by.accounts.mu.Unlock()
+	bytes = max(min(bytes, most-r.bytes), 0)
+	if a := r.by.accounts.addresses[r.address]; bytes > r.by.limit || bytes > 0 && a != nil && a.received+bytes > r.by.limit {
 		return false
 	}
-	a.received += bytes
+	r.count(r.bytes + bytes)
 	return true
+}
+
+// set sets the bytes, whether the address may have them or not.
+func (r *received) set(bytes int) {
+	r.by.accounts.mu.Lock()
+	defer r.by.accounts.mu.Unlock()
+	r.count(bytes)
+}
+
+// count is for those who hold accounts.mu.
+func (r *received) count(bytes int) {
+	accountOf(r.by.accounts.addresses, r.address).received += bytes - r.bytes
+	dropUnused(r.by.accounts.addresses, r.address)
+	r.bytes = bytes
 }
 
 // Accept implements net.Listener. It closes connections for which there is no room at once, without a response, which would
@@ -75,11 +98,9 @@ func (r *Receiver) Accept() (net.Conn, error) {
 		if isProxy(address, r.proxies) {
 			return conn, nil
 		}
-		counted := &countedConn{TCPConn: conn, receiver: r, address: Viewer{Address: address}.Network(), perByte: perHeaderByte}
-		r.accounts.mu.Lock()
-		fits := counted.add(perConnection)
-		r.accounts.mu.Unlock()
-		if fits {
+		counted := &countedConn{TCPConn: conn, received: received{by: r, address: Viewer{Address: address}.Network()}}
+		counted.perByte.Store(perHeaderByte)
+		if counted.add(perConnection, perConnection) {
 			return counted, nil
 		}
 		_ = conn.Close()
@@ -89,45 +110,24 @@ func (r *Receiver) Accept() (net.Conn, error) {
 // countedConn is a connection that is closed if what it sends would take its address over the limit.
 type countedConn struct {
 	*net.TCPConn
-	receiver *Receiver
-	address  netip.Addr
-
-	// Guarded by accounts.mu.
-	perByte int // what a byte that it sends counts as; 0: nothing
-	bytes   int // what it counts as
+	received
+	perByte atomic.Int32 // what a byte that it sends counts as; 0: nothing
 }
 
-// Read implements net.Conn.
+// Read implements net.Conn. One header at a time is unfinished: it counts as no more than the longest.
 func (c *countedConn) Read(to []byte) (int, error) {
 	n, err := c.TCPConn.Read(to)
-	c.receiver.accounts.mu.Lock()
-	fits := c.add(c.perByte * n)
-	c.receiver.accounts.mu.Unlock()
-	if !fits {
+	if !c.add(int(c.perByte.Load())*n, perConnection+c.by.longest) {
 		_ = c.Close()
 		return 0, net.ErrClosed
 	}
 	return n, err
 }
 
-// add counts memory of a connection, and reports whether its address may have it. One header at a time is unfinished: it
-// counts as no more than the longest. It is for those who hold accounts.mu.
-func (c *countedConn) add(bytes int) bool {
-	bytes = max(min(bytes, perConnection+c.receiver.longest-c.bytes), 0)
-	if !c.receiver.receive(c.address, bytes) {
-		return false
-	}
-	c.bytes += bytes
-	return true
-}
-
-// count sets what a connection counts as, and what each byte does that it sends from now on.
-func (c *countedConn) count(bytes, perByte int) {
-	c.receiver.accounts.mu.Lock()
-	defer c.receiver.accounts.mu.Unlock()
-	accountOf(c.receiver.accounts.addresses, c.address).received += bytes - c.bytes
-	dropUnused(c.receiver.accounts.addresses, c.address)
-	c.bytes, c.perByte = bytes, perByte
+// becomes sets what a connection counts as, and what each byte does that it sends from now on.
+func (c *countedConn) becomes(bytes int, perByte int32) {
+	c.perByte.Store(perByte)
+	c.set(bytes)
 }
 
 // follow is for http.Server.ConnState.
@@ -142,9 +142,9 @@ func (*Receiver) follow(conn net.Conn, state http.ConnState) {
 	switch state {
 	case http.StateNew, http.StateActive: // its reads count
 	case http.StateIdle: // its requests have ended
-		c.count(perConnection, perHeaderByte)
+		c.becomes(perConnection, perHeaderByte)
 	case http.StateHijacked, http.StateClosed:
-		c.count(0, 0)
+		c.becomes(0, 0)
 	}
 }
 
@@ -152,10 +152,10 @@ func (*Receiver) follow(conn net.Conn, state http.ConnState) {
 func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	bytes := headerSize(req)
 	if conn, ok := connOf(req.Context()).(*countedConn); ok && req.ProtoMajor == 1 {
-		conn.count(perConnection+bytes, 0)
+		conn.becomes(perConnection+bytes, 0)
 		bytes = 0
 	} else if ok {
-		conn.count(perConnection, perFrameByte) // others may be open
+		conn.becomes(perConnection, perFrameByte) // others may be open
 	}
 	if req.ProtoMajor == 1 && req.ContentLength == 0 {
 		r.next.ServeHTTP(w, req)
@@ -165,20 +165,12 @@ func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	if body < 0 || body > r.body {
 		body = r.body
 	}
-	client := NetworkOf(req, r.proxies)
-	bytes += int(body)
-	r.accounts.mu.Lock()
-	received := r.receive(client, bytes)
-	r.accounts.mu.Unlock()
-	if !received {
+	request := &received{by: r, address: NetworkOf(req, r.proxies)}
+	if bytes += int(body); !request.add(bytes, bytes) {
 		Unavailable(w, "too many requests of your address are being received: try again in a moment")
 		return
 	}
-	defer func() {
-		r.accounts.mu.Lock()
-		defer r.accounts.mu.Unlock()
-		r.receive(client, -bytes)
-	}()
+	defer request.set(0)
 	r.next.ServeHTTP(w, req)
 }
 

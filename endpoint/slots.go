@@ -88,7 +88,14 @@ func (s *slots) acquire(ctx context.Context, kind int, address netip.Addr) *refu
 	place := s.waiting[kind].PushBack(waiter{address, granted})
 	s.count(address, func(a *account) { a.waiting++ })
 	s.mu.Unlock()
+	return s.await(ctx, kind, granted, place)
+}
 
+// refuse refuses an operation that may not even wait for a slot.
+func (s *slots) refuse(ctx context.Context, kind int) *refusal { return s.await(ctx, kind, nil, nil) }
+
+// await waits until a slot is granted, and refuses an operation whose patience ends, or its context.
+func (s *slots) await(ctx context.Context, kind int, granted <-chan struct{}, place *list.Element) *refusal {
 	patience := time.NewTimer(slotPatience)
 	defer patience.Stop()
 	select {
@@ -104,8 +111,14 @@ func (s *slots) acquire(ctx context.Context, kind int, address netip.Addr) *refu
 		return nil
 	default:
 	}
-	s.leave(kind, place)
-	return s.refusal(ctx, kind)
+	if place != nil {
+		s.leave(kind, place)
+	}
+	if ctx.Err() != nil {
+		return wasCancelled()
+	}
+	s.shed[kind]++
+	return overloaded
 }
 
 // release returns the slot of an operation.
@@ -193,28 +206,6 @@ func (s *slots) full(kind int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.waiting[kind].Len() >= s.longest
-}
-
-// refuse refuses an operation that may not even wait for a slot.
-func (s *slots) refuse(ctx context.Context, kind int) *refusal {
-	patience := time.NewTimer(slotPatience)
-	defer patience.Stop()
-	select {
-	case <-patience.C:
-	case <-ctx.Done():
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.refusal(ctx, kind)
-}
-
-// refusal refuses an operation whose patience has ended, or its context.
-func (s *slots) refusal(ctx context.Context, kind int) *refusal {
-	if ctx.Err() != nil {
-		return wasCancelled()
-	}
-	s.shed[kind]++
-	return overloaded
 }
 
 // overloaded refuses an operation that got no slot.

@@ -59,7 +59,7 @@ func (t *httpTransport) stream(w http.ResponseWriter, req *http.Request, op *ope
 	}
 	boundSendBuffer(req.Context())
 	if conn, ok := connOf(req.Context()).(*countedConn); ok && req.ProtoMajor == 1 {
-		conn.count(0, 0) // until it is idle again
+		conn.becomes(0, 0) // until it is idle again
 	}
 	var f *finished
 	switch {

@@ -2,6 +2,7 @@ package endpoint
 
 import (
 	"context"
+	"maps"
 	"net/http"
 	"runtime"
 	"sync"
@@ -46,32 +47,17 @@ type streams struct {
 
 	open     sync.WaitGroup
 	stopping bool // no stream may open
-	waves    [waves]wave
-	last     int            // the wave that got the latest stream
-	opened   map[string]int // open streams, by transport
-}
-
-// waves is how many groups of streams are ended one after another when the server stops.
-const waves = 128
-
-// wave is a group of streams that end together.
-type wave struct {
-	open   int
-	ending context.Context
-	end    context.CancelFunc
+	ends     map[context.Context]context.CancelFunc // of open streams
+	opened   map[string]int                         // open streams, by transport
 }
 
 func newStreams(accounts *Accounts, limits StreamLimits, schema Schema) *streams {
-	s := &streams{
-		Accounts: accounts, limits: limits, opened: map[string]int{},
+	return &streams{
+		Accounts: accounts, limits: limits, ends: map[context.Context]context.CancelFunc{}, opened: map[string]int{},
 		turns: newTurns(accounts), opening: make(chan struct{}, 16*runtime.GOMAXPROCS(0)),
 		reading: make(chan struct{}, 16*runtime.GOMAXPROCS(0)),
 		answers: newByteCache[answerKey, answer](answerBytes, perAnswer), watchedBy: schema.Watched,
 	}
-	for i := range s.waves {
-		s.waves[i].ending, s.waves[i].end = context.WithCancel(context.Background())
-	}
-	return s
 }
 
 // enter counts a stream of the client's address, and the bytes that it takes without subscriptions. The stream has to
@@ -93,16 +79,16 @@ func (s *streams) enter(ctx context.Context, transport string, bytes int) (endin
 	accountOf(s.addresses, client.Network()).streams++
 	s.opened[transport]++
 	s.open.Add(1)
-	s.last = (s.last + 1) % waves
-	in := &s.waves[s.last]
-	in.open++
-	return in.ending, func() {
+	ending, end := context.WithCancel(context.Background())
+	s.ends[ending] = end
+	return ending, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
+		end()
+		delete(s.ends, ending)
 		accountOf(s.addresses, client.Network()).streams--
 		s.remove(client, w)
 		s.opened[transport]--
-		in.open--
 		s.open.Done()
 	}, nil
 }
@@ -164,29 +150,20 @@ const maxPause = 100 * time.Millisecond
 func (s *streams) shutdown(ctx context.Context, over time.Duration) error {
 	s.mu.Lock()
 	s.stopping = true
-	streams, groups := 0, 0
-	for i := range s.waves {
-		streams += s.waves[i].open
-		groups += min(s.waves[i].open, 1)
-	}
+	open := maps.Clone(s.ends)
 	s.mu.Unlock()
-	pause := min(over, time.Duration(streams-1)*maxPause) / time.Duration(max(groups-1, 1))
-	var next <-chan time.Time // when the next wave ends; nil: now
-	for i := range s.waves {
-		w := &s.waves[i]
-		s.mu.Lock()
-		empty := w.open == 0
-		s.mu.Unlock()
-		if !empty && next != nil {
-			select {
-			case <-next:
-			case <-ctx.Done():
-			}
+	pause := min(over/time.Duration(max(len(open)-1, 1)), maxPause)
+	next := time.Now()
+	for ending, end := range open {
+		if ending.Err() != nil {
+			continue // it has closed by itself
 		}
-		w.end()
-		if !empty && pause > 0 {
-			next = time.After(pause)
+		select {
+		case <-time.After(time.Until(next)):
+		case <-ctx.Done():
 		}
+		end()
+		next = next.Add(pause)
 	}
 	closed := make(chan struct{})
 	go func() {

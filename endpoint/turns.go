@@ -42,17 +42,27 @@ func (t *turns) do(address netip.Addr, f func(k *turn)) {
 func (k *turn) begin() {
 	t := k.turns
 	t.mu.Lock()
-	a := accountOf(t.addresses, k.address)
-	if a.sending < maxSending {
+	if a := accountOf(t.addresses, k.address); a.sending < maxSending {
 		a.sending++
 		t.mu.Unlock()
 	} else {
-		ended := make(chan struct{})
-		a.begins = append(a.begins, ended)
-		t.mu.Unlock()
-		<-ended // the place of one that has ended
+		t.await(&a.begins) // the place of one that has ended
 	}
 	k.work()
+}
+
+// await unlocks mu, and waits in a queue.
+func (t *turns) await(queue *[]chan struct{}) {
+	granted := make(chan struct{})
+	*queue = append(*queue, granted)
+	t.mu.Unlock()
+	<-granted
+}
+
+// grant lets the first one of a queue go on.
+func grant(queue *[]chan struct{}) {
+	close((*queue)[0])
+	*queue = (*queue)[1:]
 }
 
 // end gives up the CPU, if the turn has one, and the place of one that has begun.
@@ -63,8 +73,7 @@ func (k *turn) end() {
 	defer t.mu.Unlock()
 	a := accountOf(t.addresses, k.address)
 	if len(a.begins) > 0 {
-		close(a.begins[0])
-		a.begins = a.begins[1:]
+		grant(&a.begins)
 		return
 	}
 	a.sending--
@@ -82,13 +91,10 @@ func (k *turn) work() {
 		return
 	}
 	a := accountOf(t.addresses, k.address)
-	granted := make(chan struct{})
-	a.works = append(a.works, granted)
-	if len(a.works) == 1 {
+	if len(a.works) == 0 {
 		t.next = append(t.next, k.address)
 	}
-	t.mu.Unlock()
-	<-granted
+	t.await(&a.works)
 }
 
 // rest gives the CPU to the next address, until work.
@@ -107,8 +113,7 @@ func (k *turn) rest() {
 	address := t.next[0]
 	t.next = slices.Delete(t.next, 0, 1)
 	a := t.addresses[address]
-	close(a.works[0])
-	if a.works = a.works[1:]; len(a.works) > 0 {
+	if grant(&a.works); len(a.works) > 0 {
 		t.next = append(t.next, address)
 	}
 }
