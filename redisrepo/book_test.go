@@ -402,6 +402,7 @@ func TestTheBookReadsOurArticles(t *testing.T) {
 	want(bookGroup(s, "go", "score:"), "article:2 1 votes, article:1 1 votes")
 	s.vote(a.ID, "bob", up)
 	want(bookList(s, "score:"), "article:1 2 votes, article:2 1 votes")
+	require.NoError(t, s.Views.CatchUpAll(s.ctx)) // within a second
 	want(bookGroup(s, "go", "score:"), "article:1 2 votes, article:2 1 votes")
 	s.wantClean()
 }

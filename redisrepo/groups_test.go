@@ -173,6 +173,7 @@ func TestStoredListingIsComparedAtMostOnceASecond(t *testing.T) {
 	s := newSite(t, nil, one)
 	s.post("alice", "go")
 	s.list(best("go"))
+	require.NoError(t, s.Views.CatchUpAll(s.ctx))
 	s.do("SREM group:go article:1")
 	s.do("PEXPIRE score:go 60000")
 	s.wantList(best("go"), 1)

@@ -289,13 +289,14 @@ func TestKeptGroupListingsAreReadByPlainCommands(t *testing.T) {
 	beside := newSite(t, func(r *site.Rules) { r.GroupCacheTTL = time.Hour }, inSixteen())
 	articles := spread(200, distributions["evenly"])
 	importPlaced(beside, articles)
-	slices.SortFunc(articles, placedBy(site.ByScore, site.Descending))
+	newest := lists.InGroup("all", site.ByTime, site.Descending)
+	slices.SortFunc(articles, placedBy(site.ByTime, site.Descending))
 	calls := new(counter)
 	s := beside.reopened(beside.client(redistest.Before(calls.add)), nil, inSixteen())
 	reads := map[string]func() []site.ArticleID{
-		"by number": func() []site.ArticleID { return s.list(best("all")) },
+		"by number": func() []site.ArticleID { return s.list(newest) },
 		"by cursor": func() (ids []site.ArticleID) {
-			edges, info, err := s.Lists.Walk(s.ctx, best("all"), site.PageRequest{})
+			edges, info, err := s.Lists.Walk(s.ctx, newest, site.PageRequest{})
 			for _, e := range edges {
 				ids = append(ids, e.ID)
 			}
@@ -319,7 +320,7 @@ func TestKeptGroupListingsAreReadByPlainCommands(t *testing.T) {
 			}
 		}
 		for _, p := range redisrepo.Tags(sixteen) {
-			s.do("DEL " + p + "score:all")
+			s.do("DEL " + p + "time:all")
 		}
 		if got, want := read(), idsOf(articles[:25]); !slices.Equal(got, want) {
 			t.Errorf("%s, without listings: %v, want %v", name, got, want)
@@ -327,7 +328,7 @@ func TestKeptGroupListingsAreReadByPlainCommands(t *testing.T) {
 	}
 	a := s.post("bob", "all")
 	s.clock.advance(time.Hour)
-	if got := s.list(lists.InGroup("all", site.ByTime, site.Descending)); got[0] != a.ID {
+	if got := s.list(newest); got[0] != a.ID {
 		t.Errorf("the newest of the group = %v, want %v, which was just posted", got[0], a.ID)
 	}
 	s.wantClean()

@@ -109,8 +109,8 @@ func TestWritesAddToTheLog(t *testing.T) {
 			wantRefused(s.t, err, "FORBIDDEN article")
 		}},
 		"a vote that fails": {write: func(s *testSite) {
-			s.do("DEL", "score:a")
-			s.do("SET", "score:a", "x")
+			s.do("DEL", "score:")
+			s.do("SET", "score:", "x")
 			if _, err := s.Vote(s.ctx, 1, "bob", up, ""); err == nil {
 				s.t.Error("a vote succeeded over a key of the wrong type, want an error")
 			}

@@ -177,7 +177,7 @@ func assemble(store *wire.Store, o opening) (*Repo, error) {
 	var errs [6]error
 	r.Rates, errs[0] = rates.New(store)
 	r.Articles, errs[1] = articles.New(store)
-	r.Lists, errs[2] = lists.New(store, r.Articles, o.mostSmall, o.gatherStep)
+	r.Lists, errs[2] = lists.New(store, r.Articles, r.Views, o.mostSmall, o.gatherStep)
 	r.Rankings, errs[3] = rankings.New(store, r.Lists, r.Views, o.stepLooked)
 	r.Casts = casts.New(store, r.Articles, r.Views)
 	r.Newcomers, errs[5] = newcomers.New(store, r.Casts, r.Sessions, o.newUserAge)
@@ -200,6 +200,7 @@ func assemble(store *wire.Store, o opening) (*Repo, error) {
 func (r *Repo) forget() {
 	r.Newcomers.ForgetNewcomers()
 	r.voting.calls.forget()
+	r.Lists.Forget()
 	for i := range r.Store.Partitions {
 		r.Rankings.ForgetSaved(i)
 	}

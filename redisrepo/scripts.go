@@ -48,11 +48,12 @@ func voteScript(store *wire.Store) *redis.Script {
 	return s
 }
 
-// voteRules are the rules of vote.lua, in Lua.
+// voteRules are the rules of vote.lua, in Lua: what net votes are worth, seconds; the voting window, and how much longer the voters
+// are kept, seconds; the net votes that make an article interesting, and those that make an event.
 func voteRules(r site.Rules) map[string]string {
-	score, milestones := "nil", []string{}
-	if r.Ranking == site.Linear {
-		score = strconv.Itoa(r.VoteScore)
+	worth, milestones := fmt.Sprintf("%d * votes", r.VoteScore), []string{}
+	if r.Ranking != site.Linear {
+		worth = fmt.Sprintf("worth(%q, votes)", r.RankingText())
 	}
 	for _, votes := range r.Milestones {
 		if r.Events > 0 {
@@ -60,8 +61,7 @@ func voteRules(r site.Rules) map[string]string {
 		}
 	}
 	return map[string]string{
-		"vote_score":        score,
-		"ranking":           strconv.Quote(r.RankingText()),
+		"worth_of":          "function(votes) return " + worth + " end",
 		"window":            strconv.FormatInt(site.Seconds(r.VotingWindow), 10),
 		"margin":            strconv.FormatInt(site.Seconds(site.VoterMargin), 10),
 		"interesting_votes": strconv.Itoa(r.InterestingVotes),

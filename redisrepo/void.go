@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"frontpage/redisrepo/failover"
-	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/wire"
 )
@@ -87,15 +86,16 @@ func (r *Repo) callVoid(ctx context.Context, id site.ArticleID, by site.Actor, v
 			month = site.HourOfText(e.time).Month()
 		}
 		scriptKeys := append(make([]string, 0, 32+len(voters)),
-			p.Article(id),           // KEYS[1] article
-			p.Voted(id),             // KEYS[2] voted
-			p.Downvoted(id),         // KEYS[3] downvoted
-			p.Void(id),              // KEYS[4] void
-			p.Ranking(site.ByScore), // KEYS[5] scores
-			p.Clock(""),             // KEYS[6] clock
-			p.Front(),               // KEYS[7] pages
-			p.Moderation(),          // KEYS[8] log
-			p.Events(),              // KEYS[9] events
+			p.Article(id),             // KEYS[1] article
+			p.Voted(id),               // KEYS[2] voted
+			p.Downvoted(id),           // KEYS[3] downvoted
+			p.Void(id),                // KEYS[4] void
+			p.Ranking(site.ByScore),   // KEYS[5] scores
+			p.Clock(""),               // KEYS[6] clock
+			p.Front(),                 // KEYS[7] pages
+			p.Moderation(),            // KEYS[8] log
+			p.Events(),                // KEYS[9] events
+			p.Group(site.Interesting), // KEYS[10] interesting
 		)
 		args := []any{
 			id.String(),                      // ARGV[1] member
@@ -104,24 +104,22 @@ func (r *Repo) callVoid(ctx context.Context, id site.ArticleID, by site.Actor, v
 			by.ViaMember(),                   // ARGV[4] via
 			why.Reason,                       // ARGV[5] reason
 			string(why.Ground),               // ARGV[6] ground
-			e.groups,                         // ARGV[7] expected_groups
-			rules.RankingText(),              // ARGV[8] ranking
-			site.Seconds(rules.VotingWindow), // ARGV[9] window
-			site.Seconds(site.VoterMargin),   // ARGV[10] margin
-			history,                          // ARGV[11] history
-			rules.InterestingVotes,           // ARGV[12] interesting_votes
-			strings.Join(milestones, " "),    // ARGV[13] milestones
-			site.ModerationEntries,           // ARGV[14] max_entries
-			r.Store.On,                       // ARGV[15] features
-			r.Store.ScriptNow(),              // ARGV[16] now
+			rules.RankingText(),              // ARGV[7] ranking
+			site.Seconds(rules.VotingWindow), // ARGV[8] window
+			site.Seconds(site.VoterMargin),   // ARGV[9] margin
+			history,                          // ARGV[10] history
+			rules.InterestingVotes,           // ARGV[11] interesting_votes
+			strings.Join(milestones, " "),    // ARGV[12] milestones
+			site.ModerationEntries,           // ARGV[13] max_entries
+			r.Store.On,                       // ARGV[14] features
+			r.Store.ScriptNow(),              // ARGV[15] now
 		}
 		for _, voter := range voters {
 			if history != "" {
-				scriptKeys = append(scriptKeys, p.Cast(voter, month)) // KEYS[10...] cast
+				scriptKeys = append(scriptKeys, p.Cast(voter, month)) // KEYS[11...] cast
 			}
-			args = append(args, voter.Member()) // ARGV[17...] voter
+			args = append(args, voter.Member()) // ARGV[16...] voter
 		}
-		scriptKeys = lists.GroupKeys(lists.GroupKeys(scriptKeys, p, site.Interesting), p, site.GroupNames(e.groups)...)
 		return r.Store.Call(ctx, voidScript, scriptKeys, args)
 	})
 }

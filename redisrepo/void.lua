@@ -1,6 +1,6 @@
 -- void.lua: take the votes of some users on an article out of all counts, as if they had never been cast, or put them back.
 --
--- uses types names now whole append moderation groups leave worth keep_front cast_expiry
+-- uses types names now whole append milestones moderation worth keep_front cast_expiry
 -- KEY article            article:ID    hash    the article
 -- KEY voted              voted:ID      set     the upvoters
 -- KEY downvoted          downvoted:ID  set     the downvoters
@@ -10,15 +10,14 @@
 -- KEY pages              front:        zset    the front pages of past hours
 -- KEY log                moderation:   stream  the moderation log
 -- KEY events             events:       stream  the log
--- KEYS cast              with history cast:USER:MONTH of each user, zsets: what the user voted on among the articles of that
---                        month; then three keys of the group interesting, and of each name in expected_groups
+-- KEY interesting        group:interesting  set  the articles with many votes
+-- KEYS cast              with history cast:USER:MONTH of each user, zsets: what the user voted on among the articles of that month
 -- ARG member             the article's member
 -- ARG takes_out          1 to take votes out, 0 to put them back
 -- ARG by                 the moderator's member
 -- ARG via                the member of the service that acts for by, or empty
 -- ARG reason             the reason in words
 -- ARG ground             its ground; empty: no reason is given
--- ARG expected_groups    the article's groups as the caller expects them: sorted names, separated by spaces
 -- ARG ranking            the ranking, as worth.lua takes it
 -- ARG window             voting window, seconds
 -- ARG margin             how much longer than the window the voters are kept, seconds
@@ -35,14 +34,14 @@
 --
 -- Replies {'OK', void, {field, value, ...}}  how many of these users have a vote that does not count, and the article's hash
 --         {'NOT_FOUND'}                      the article does not exist or is deleted
---         {'STALE', groups, '', '', time}    expected_groups differs from these, or MONTH from that of this posting time: call again
+--         {'STALE', '', '', '', time}        MONTH differs from that of this posting time: call again
 -- Safe to run twice: the second run finds the votes out, or back, and changes nothing.
 
 takes_out = takes_out == '1'
 history = tonumber(history)
 
 local hash = redis.call('HMGET', article, 'time', 'groups', 'poster', 'votes', 'downvotes', 'revision', 'cast', 'uncounted',
-  'deleted', 'title', 'link', 'milestone')
+  'deleted', 'title', 'link')
 local time = hash[1]
 local group_text = hash[2]
 local poster = hash[3] or ''
@@ -55,14 +54,11 @@ local uncounted = hash[8] == '1'
 local is_deleted = hash[9]
 local title = hash[10] or ''
 local link = hash[11] or ''
-local last_milestone = tonumber(hash[12] or 0)
 local number = string.sub(member, 9)
 
 if not time or not group_text or is_deleted or not redis.call('ZSCORE', scores, member) then return {'NOT_FOUND'} end
 local cast_count = history and #ARGV - first_voter + 1 or 0
-if group_text ~= expected_groups or cast_count > 0 and not is_of_month(KEYS[first_cast], time) then
-  return {'STALE', group_text, '', '', time}
-end
+if cast_count > 0 and not is_of_month(KEYS[first_cast], time) then return {'STALE', '', '', '', time} end
 if not tonumber(time) or not votes or not downvotes or not revision then
   return redis.error_reply('CORRUPT time, votes, downvotes or revision of ' .. member)
 end
@@ -125,8 +121,6 @@ for i = first_voter, #ARGV do
 end
 if #changes == 0 then return {'OK', count, redis.call('HGETALL', article)} end
 if downvotes_after < 0 or after + downvotes_after < 0 then return redis.error_reply('CORRUPT votes of ' .. member) end
-local names = words(group_text)
-local groups = groups_at(first_cast + cast_count, {'interesting', unpack(names)}, member)
 
 local function take_out(vote)
   redis.call('HSET', void, vote.voter, vote.to_store)
@@ -157,14 +151,7 @@ if downs == 0 then redis.call('EXPIRE', downvoted, left) end
 
 local added = string.format('%d', worth(ranking, after) - worth(ranking, votes))
 local score = redis.call('ZADD', scores, 'XX', 'INCR', added, member)
-for _, name in ipairs(names) do
-  if groups[name].has_score then redis.call('ZADD', groups[name].by_score, 'XX', 'INCR', added, member) end
-end
-if after >= tonumber(interesting_votes) then
-  enter(groups.interesting, member, score, time)
-else
-  leave(groups.interesting, member)
-end
+redis.call(after >= tonumber(interesting_votes) and 'SADD' or 'SREM', interesting, member)
 
 revision = revision + 1
 redis.call('HSET', article, 'votes', string.format('%d', after), 'downvotes', string.format('%d', downvotes_after),
@@ -180,13 +167,7 @@ local change = {
   time = time, groups = group_text, at = now, ground = ground, basis = '', reason = reason,
 }
 append(events, 'votes_voided', member, change)
-change.ground = ''
-for _, milestone in ipairs(words(milestones)) do
-  local least = tonumber(milestone)
-  if after >= least and votes < least and last_milestone < least then
-    redis.call('HSET', article, 'milestone', milestone)
-    change.to = milestone
-    append(events, 'milestone', member, change)
-  end
-end
+local numbers = {}
+for _, milestone in ipairs(words(milestones)) do numbers[#numbers + 1] = tonumber(milestone) end
+append_milestones(events, article, numbers, votes, after)
 return {'OK', count, redis.call('HGETALL', article)}

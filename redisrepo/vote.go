@@ -60,7 +60,14 @@ func (r *Repo) setVote(ctx context.Context, id site.ArticleID, b ballot) (result
 	if b.vote == site.Down && !r.Store.Rules.Downvotes {
 		return VoteResult{}, site.Refuse(site.Forbidden, "direction", "this site has no downvotes: vote up, or withdraw your vote")
 	}
-	result, err = r.cast(ctx, id, b)
+	known := r.voting.calls.get(id)
+	if known == nil || b.reads {
+		known = r.newVoteCall(id, nil, "")
+	}
+	answer, again, err := r.cast(ctx, id, known, b)
+	if err == nil {
+		result, err = r.voteResult(id, known, b, answer, again)
+	}
 	var refusal site.Refusal
 	if err != nil && !errors.As(err, &refusal) {
 		return VoteResult{}, failover.Wrap(fmt.Sprintf("vote on %v", id), err)
@@ -68,45 +75,37 @@ func (r *Repo) setVote(ctx context.Context, id site.ArticleID, b ballot) (result
 	return result, err
 }
 
-// cast calls vote.lua. The script compares the title that this process remembers, but not the text: if that was edited by
-// another process, the article is right but for its text, unless the ballot has the whole hash read.
-func (r *Repo) cast(ctx context.Context, id site.ArticleID, b ballot) (VoteResult, error) {
-	var call, remembered *voteCall
-	var again bool // whether the script was called again because a reply was lost
-	answer, err := r.runWithGroups(id, "", func(e expected) (wire.Reply, error) {
-		remembered = r.voting.calls.get(id)
-		call = remembered
-		if b.reads {
-			call = r.newVoteCall(id, e, nil)
-		} else if call == nil || e.told || call.groups != e.groups {
-			call = r.newVoteCall(id, e, call)
-		}
-		defer r.Store.Changed(r.Store.Index(id))
-		return r.Store.Guard(ctx, func() (wire.Reply, error) {
-			hour := r.Rankings.SavedHour(r.Store.Index(id))
-			for range maxStaleReplies {
-				answer, repeated, err := r.Store.CallWords(ctx, r.voteWords(id, call, b, hour))
-				again = again || repeated // even if the groups have changed since the call whose reply was lost
-				if err != nil || answer.Status() != "UNSAVED" {
-					return answer, err
-				}
-				if hour, err = r.Rankings.SaveFront(ctx, r.Store.Index(id)); err != nil {
-					return nil, err
-				}
+// cast calls vote.lua, and saves the front page of an hour if the vote is the first after it. again reports whether the script was
+// called again because a reply was lost.
+func (r *Repo) cast(ctx context.Context, id site.ArticleID, known *voteCall, b ballot) (answer wire.Reply, again bool, err error) {
+	index := r.Store.Index(id)
+	hour := r.Rankings.SavedHour(index)
+	defer r.Store.Changed(index)
+	answer, err = r.Store.Guard(ctx, func() (wire.Reply, error) {
+		for range maxStaleReplies {
+			answer, repeated, err := r.Store.CallWords(ctx, r.voteWords(id, known, b, hour))
+			again = again || repeated
+			if err != nil || answer.Status() != "UNSAVED" {
+				return answer, err
 			}
-			return nil, fmt.Errorf("%w: its clock is not steady", failover.ErrUnavailable)
-		})
+			if hour, err = r.Rankings.SaveFront(ctx, index); err != nil {
+				return nil, err
+			}
+		}
+		return nil, fmt.Errorf("%w: its clock is not steady", failover.ErrUnavailable)
 	})
 	if err != nil || again { // there may be another primary, which lacks the page
-		r.Rankings.ForgetSaved(r.Store.Index(id))
+		r.Rankings.ForgetSaved(index)
 	}
-	if err != nil {
-		return VoteResult{}, err
-	}
+	return answer, again, err
+}
+
+// voteResult returns the result that a reply of vote.lua tells.
+func (r *Repo) voteResult(id site.ArticleID, known *voteCall, b ballot, answer wire.Reply, again bool) (VoteResult, error) {
 	switch status := answer.Status(); status {
 	case "OK":
 		r.Live.ForgetVote(id, b.voter)
-		article, err := r.voted(id, call, remembered, answer)
+		article, err := r.voted(id, known, answer)
 		if err != nil {
 			return VoteResult{}, err
 		}
@@ -139,7 +138,6 @@ func (r *Repo) cast(ctx context.Context, id site.ArticleID, b ballot) (VoteResul
 type expected struct {
 	groups, poster, link string
 	time                 string // of posting, as a reply told it; empty otherwise
-	told                 bool   // by a reply STALE
 }
 
 // maxStaleReplies is how often a script is called for an article whose groups have changed since they were
@@ -161,7 +159,7 @@ func (r *Repo) runWithGroups(id site.ArticleID, poster string, call func(expecte
 		if answer.Status() != "STALE" {
 			return answer, nil
 		}
-		e = expected{answer.Text(1), answer.Text(2), answer.Text(3), answer.Text(4), true}
+		e = expected{answer.Text(1), answer.Text(2), answer.Text(3), answer.Text(4)}
 	}
 	return nil, fmt.Errorf("%w: %w", failover.ErrUnavailable, errGroupsKeepChanging)
 }

@@ -13,68 +13,55 @@ import (
 	"frontpage/redisrepo/wire"
 )
 
-// voteCall is the part of a call of vote.lua that is the same for all votes on an article, and what this process needs
-// to know of the article if the script does not reply with its whole hash.
+// voteCall is the part of a call of vote.lua that is the same for all votes on an article, and what this process knows of the
+// article, so that the script need not reply with its whole hash. The script compares the title, but not the text: if another
+// process edited that, an article from here is right but for its text.
 type voteCall struct {
-	groups  string           // as the hash lists them, or did: the script compares
-	names   []site.GroupName // the same
-	article *site.Article    // some state of it: what never changes is right; nil if this process knows none
-	time    string           // its posting time as the hash has it
-	words   []any            // of the command, up to those of a vote
+	article *site.Article // some state of it; nil if this process knows none
+	words   []any         // of the command, up to those of a vote
 }
 
-// newVoteCall returns the call for an article in some groups. It reuses what another call knows of the article, if there is one.
-func (r *Repo) newVoteCall(id site.ArticleID, e expected, other *voteCall) *voteCall {
-	c := &voteCall{groups: e.groups, names: site.GroupNames(e.groups)}
-	title := ""
-	if other != nil && other.article != nil {
-		c.article, c.time, title = other.article, other.time, other.article.Title
+// newVoteCall returns the call for an article that was read with a posting time, as its hash has it, or for an unknown one.
+func (r *Repo) newVoteCall(id site.ArticleID, article *site.Article, time string) *voteCall {
+	known := ""
+	if article != nil {
+		known = time + "\n" + site.GroupText(article.Groups) + "\n" + article.Title
 	}
 	p := r.Store.Partition(id)
-	scriptKeys := append(make([]string, 0, 16),
-		p.Article(id),                            // KEYS[1]
-		p.Voted(id),                              // KEYS[2]
-		p.Downvoted(id),                          // KEYS[3]
-		p.Ranking(site.ByScore),                  // KEYS[4]
-		p.Events(),                               // KEYS[5]
-		p.Group(site.Interesting),                // KEYS[6]
-		p.Listing(site.ByTime, site.Interesting), // KEYS[7]
-		p.Void(id),                               // KEYS[8]
-		p.Listing(site.ByScore, site.Interesting), // KEYS[9]
-	)
-	for _, name := range c.names {
-		scriptKeys = append(scriptKeys, p.Listing(site.ByScore, name)) // KEYS[10...]
+	scriptKeys := []string{
+		p.Article(id),             // KEYS[1] article
+		p.Voted(id),               // KEYS[2] voted
+		p.Downvoted(id),           // KEYS[3] downvoted
+		p.Ranking(site.ByScore),   // KEYS[4] scores
+		p.Events(),                // KEYS[5] events
+		p.Group(site.Interesting), // KEYS[6] interesting
+		p.Void(id),                // KEYS[7] void
 	}
-	c.words = wire.ScriptWords(r.voting.script, scriptKeys, []any{
-		id.String(), // ARGV[1]
-		c.groups,    // ARGV[2]
-		c.time,      // ARGV[3]
-		title,       // ARGV[4]
-	})
-	return c
+	args := []any{
+		id.String(), // ARGV[1] member
+		known,       // ARGV[2] known
+	}
+	return &voteCall{article, wire.ScriptWords(r.voting.script, scriptKeys, args)}
 }
 
 // voteWords returns the words of a whole command. The front page of savedHour is believed to be saved.
 func (r *Repo) voteWords(id site.ArticleID, c *voteCall, b ballot, savedHour int64) []any {
-	words := append(make([]any, 0, len(c.words)+7), c.words...)
-	addKey := func(key string) {
+	words := append(make([]any, 0, len(c.words)+6), c.words...)
+	if b.bucket != "" {
 		n := words[2].(int)
-		words = slices.Insert(words, 3+n, any(key))
+		words = slices.Insert(words, 3+n, any(r.Store.Partition(id).Audit(id))) // KEYS[8] audit
 		words[2] = n + 1
 	}
-	if b.bucket != "" {
-		addKey(r.Store.Partition(id).Audit(id))
-	}
 	words = append(words,
-		positionTexts[b.vote+1], // ARGV[5]
-		b.voter.Member(),        // ARGV[6]
-		savedHour,               // ARGV[7]
+		positionTexts[b.vote+1], // ARGV[3] position
+		b.voter.Member(),        // ARGV[4] voter
+		savedHour,               // ARGV[5] saved_hour
 	)
 	if now := r.Store.ScriptNow(); now != "" || b.bucket != "" {
-		words = append(words, now) // ARGV[8]
+		words = append(words, now) // ARGV[6] now
 	}
 	if b.bucket != "" {
-		words = append(words, b.bucket) // ARGV[9]
+		words = append(words, b.bucket) // ARGV[7] bucket
 	}
 	return words
 }
@@ -90,8 +77,8 @@ const (
 	fixedPosition = 2 // instead of a position
 )
 
-// voted returns an article after votes, and remembers its call for the next ones unless that is the remembered one.
-func (r *Repo) voted(id site.ArticleID, call, remembered *voteCall, answer wire.Reply) (*site.Article, error) {
+// voted returns an article after a vote, and remembers it for the next ones if the reply has its hash.
+func (r *Repo) voted(id site.ArticleID, known *voteCall, answer wire.Reply) (*site.Article, error) {
 	if rest, ok := answer[restOfArticle].([]any); ok {
 		hash, err := articles.HashIn(wire.Reply{nil, rest})
 		if err != nil {
@@ -101,17 +88,14 @@ func (r *Repo) voted(id site.ArticleID, call, remembered *voteCall, answer wire.
 		if err := r.Articles.Decode(id, hash, article); err != nil {
 			return nil, err
 		}
-		call = r.newVoteCall(id, expected{groups: call.groups}, &voteCall{article: &article.Article, time: strings.Clone(hash.Time)})
+		known = r.newVoteCall(id, &article.Article, hash.Time)
+		r.voting.calls.add(id, known)
+		r.Articles.GroupTexts.Add(id, strings.Clone(hash.Groups))
 	}
-	if call.article == nil {
+	if known.article == nil {
 		return nil, fmt.Errorf("vote on %v: the script's reply %v has no hash", id, answer)
 	}
-	if call != remembered {
-		r.voting.calls.add(id, call)
-		r.Articles.GroupTexts.Add(id, call.groups)
-	}
-	article := *call.article
-	article.Groups = call.names
+	article := *known.article
 	article.DeletedAt, article.DeletedBy = nil, nil
 	r.Articles.SetVotes(&article, float64(answer.Number(1)), float64(answer.Number(2)))
 	article.Stored.Revision = answer.Number(3)
@@ -167,7 +151,7 @@ func (v *voteCalls) forget() {
 
 // size is about how many bytes a call takes.
 func (c *voteCall) size() int {
-	n := 500 + 50*len(c.words) + 2*len(c.groups) + 2*len(c.article.Title)
+	n := 1000 + 2*len(c.article.Title)
 	for _, text := range []*string{c.article.Link, c.article.Text} {
 		if text != nil {
 			n += len(*text)

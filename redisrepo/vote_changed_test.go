@@ -25,7 +25,6 @@ func TestVotesOnArticlesThatOthersChanged(t *testing.T) {
 		"a deletion and its end":  {change: func(s *testSite) { s.delete(1, moderator); s.undelete(1) }},
 		"votes below a milestone": {change: func(s *testSite) { s.upvotes(2) }},
 		"nearly interesting":      {change: func(s *testSite) { s.upvotes(3) }},
-		"interesting, not listed": {change: func(s *testSite) { s.upvotes(4); s.do("SREM group:interesting article:1") }},
 		"interesting":             {change: func(s *testSite) { s.upvotes(4); s.list(best("interesting")) }},
 		"an hour":                 {change: func(s *testSite) { s.clock.advance(time.Hour) }},
 		"the last second":         {change: func(s *testSite) { s.clock.advance(week) }},

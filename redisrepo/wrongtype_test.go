@@ -23,6 +23,7 @@ var otherwise = map[string]string{
 	"vote.lua":           "it reads all keys that it changes, which takes less time: see TestVoteNamesAKeyOfAnotherType",
 	"rate.lua":           "it reads all keys first, and each charge is a call of it",
 	"listing.lua":        "it reads, and what it stores can be made again",
+	"follow.lua":         "it leaves a listing of another type as it is, so that the others follow the log",
 	"rights.lua":         "it asks for rights, and changes nothing",
 	"applycasts.lua":     "it leaves a list of another type as it is, so that the others follow the log",
 	"apply_calendar.lua": "it leaves a list of another type as it is, so that the others follow the log",

@@ -40,7 +40,9 @@ type Casts struct {
 func New(store *wire.Store, articles *articles.Articles, v *views.Views) *Casts {
 	r := &Casts{store: store, articles: articles, views: v}
 	r.view = &views.View{Name: "cast", Apply: r.apply}
-	v.Add(r.view)
+	if store.Has("cast") {
+		v.Add(r.view)
+	}
 	return r
 }
 

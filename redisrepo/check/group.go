@@ -81,11 +81,12 @@ func (c *checker) sizes(ctx context.Context, p keys.Partition, groups map[string
 }
 
 // listed notes in wrong if a stored listing of a group has an article that is not in the group, or not with
-// this score in the ranking. A listing that is being built is not complete yet.
+// this score in the ranking. A listing that is being built is not complete yet, and one that follows the log may lack entries.
 func (c *checker) listed(ctx context.Context, p keys.Partition, name site.GroupName, order site.Order, ids []string, wrong map[site.Order]bool) error {
 	stored, want, isMember := make([]*redis.FloatCmd, len(ids)), make([]*redis.FloatCmd, len(ids)), make([]*redis.BoolCmd, len(ids))
 	var building *redis.IntCmd
 	err := c.Store.Read(ctx, func(pipe redis.Pipeliner) {
+		c.lags[p].Queue(ctx, pipe)
 		building = lists.QueueBuilding(ctx, pipe, p.Listing(order, name))
 		for i, id := range ids {
 			stored[i] = pipe.ZScore(ctx, p.Listing(order, name), id)
@@ -93,12 +94,26 @@ func (c *checker) listed(ctx context.Context, p keys.Partition, name site.GroupN
 			isMember[i] = pipe.SIsMember(ctx, p.Group(name), id)
 		}
 	}, wire.Atomic)
+	if err != nil {
+		return err
+	}
+	unsettled := c.unsettled(p, ids)
 	for i := range ids {
-		if building.Val() == 0 && stored[i].Err() == nil && (!isMember[i].Val() || want[i].Err() != nil || stored[i].Val() != want[i].Val()) {
+		if building.Val() == 0 && stored[i].Err() == nil && !unsettled[i] && (!isMember[i].Val() || want[i].Err() != nil || stored[i].Val() != want[i].Val()) {
 			wrong[order] = true
 		}
 	}
-	return err
+	return nil
+}
+
+// unsettled reports which articles have entries of the log that the listings lack.
+func (c *checker) unsettled(p keys.Partition, ids []string) []bool {
+	lacking, all := c.lags[p].Articles(), make([]bool, len(ids))
+	for i, member := range ids {
+		id, _ := site.ParseArticleID(member)
+		all[i] = lacking[id]
+	}
+	return all
 }
 
 // members checks that a group's articles exist, except those that have left the group since it was scanned, and
@@ -107,6 +122,7 @@ func (c *checker) members(ctx context.Context, p keys.Partition, name site.Group
 	isMember, groups := make([]*redis.BoolCmd, len(ids)), make([]*redis.StringCmd, len(ids))
 	size, building, ranked, listed := map[site.Order]*redis.IntCmd{}, map[site.Order]*redis.IntCmd{}, map[site.Order][]*redis.FloatCmd{}, map[site.Order][]*redis.FloatCmd{}
 	err := c.Store.Read(ctx, func(pipe redis.Pipeliner) {
+		c.lags[p].Queue(ctx, pipe)
 		for _, order := range []site.Order{site.ByScore, site.ByTime} {
 			size[order] = pipe.ZCard(ctx, p.Listing(order, name)) // the store in memory keeps empty listings, which are like none
 			building[order] = lists.QueueBuilding(ctx, pipe, p.Listing(order, name))
@@ -123,6 +139,7 @@ func (c *checker) members(ctx context.Context, p keys.Partition, name site.Group
 	if err != nil {
 		return err
 	}
+	unsettled := c.unsettled(p, ids)
 	for i, id := range ids {
 		if !isMember[i].Val() {
 			continue
@@ -134,7 +151,7 @@ func (c *checker) members(ctx context.Context, p keys.Partition, name site.Group
 			c.reportByBook("%s: holds %s, which does not list the group", p.Group(name), id)
 		}
 		for order, listings := range listed {
-			if size[order].Val() > 0 && building[order].Val() == 0 && ranked[order][i].Err() == nil && errors.Is(listings[i].Err(), redis.Nil) {
+			if size[order].Val() > 0 && building[order].Val() == 0 && !unsettled[i] && ranked[order][i].Err() == nil && errors.Is(listings[i].Err(), redis.Nil) {
 				wrong[order] = true
 			}
 		}

@@ -48,7 +48,13 @@ func (r *Lists) ReadListings(ctx context.Context, l Listing, queue func(redis.Pi
 func (r *Lists) readParts(ctx context.Context, parts func() []part, queue func(redis.Pipeliner)) error {
 	for range maxBuilds {
 		err := r.store.Read(ctx, queue)
-		if !redis.HasErrorPrefix(err, "BUILDING") {
+		switch {
+		case redis.HasErrorPrefix(err, "BEHIND"):
+			if err = r.views.CatchUp(ctx); err != nil {
+				return err
+			}
+			continue
+		case !redis.HasErrorPrefix(err, "BUILDING"):
 			return err
 		}
 		for _, of := range parts() {

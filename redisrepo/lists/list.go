@@ -16,6 +16,7 @@ import (
 	"frontpage/redisrepo/failover"
 	"frontpage/redisrepo/keys"
 	"frontpage/redisrepo/site"
+	"frontpage/redisrepo/views"
 	"frontpage/redisrepo/wire"
 )
 
@@ -23,6 +24,7 @@ import (
 type Lists struct {
 	store    *wire.Store
 	articles *articles.Articles
+	views    *views.Views
 	counts   groupCount
 	kept     keptListings
 
@@ -32,10 +34,11 @@ type Lists struct {
 // New returns the lists of a site. One command builds the listing of a group of at most mostSmall articles, which then
 // expires after Rules.GroupCacheTTL; the listing of a larger group is built in steps of about gatherStep articles, and
 // kept. 0 stands for the defaults, 2,000 and 500.
-func New(store *wire.Store, articles *articles.Articles, mostSmall, gatherStep int) (*Lists, error) {
+func New(store *wire.Store, articles *articles.Articles, all *views.Views, mostSmall, gatherStep int) (*Lists, error) {
 	kept, err := newKeptListings(store.Rules.GroupCacheTTL)
-	l := &Lists{store: store, articles: articles, kept: kept, mostSmall: cmp.Or(mostSmall, defaultSmall), gatherStep: cmp.Or(gatherStep, defaultStep)}
+	l := &Lists{store: store, articles: articles, views: all, kept: kept, mostSmall: cmp.Or(mostSmall, defaultSmall), gatherStep: cmp.Or(gatherStep, defaultStep)}
 	l.counts.turn = make(chan struct{}, 1)
+	all.Add(&views.View{Name: "listing", Apply: l.apply})
 	return l, err
 }
 

@@ -1,10 +1,12 @@
 -- listing.lua: read a page of a listing, by rank or by cursors, or the ranks of cursors. The listing of a small group is
 -- built if it does not exist; that of a large one is begun, and gather.lua builds it.
 --
--- uses by_bytes rank_in building
+-- uses by_bytes rank_in building refresh is_after
 -- KEY listing        the listing      zset  of all articles, of one poster, or of a group
 -- KEY [group]        group:NAME       set   the group's articles; only the listing of a group has this key and the next
 -- KEY [ranking]      score: or time:  zset  the ranking of all articles in the same order
+-- KEY [views]        views:           hash    how far the views have the log; only a listing that follows the log has this and the next
+-- KEY [events]       events:          stream  the log
 -- ARG reverse        REV for the highest first, or empty
 -- ARG most           maximum number of articles to reply
 -- ARG last           FIRST or LAST: which of the articles between the cursors are replied
@@ -15,19 +17,24 @@
 -- ARG before_member  its member, which need not be in the listing
 -- ARG ttl            how long a small group's listing is kept after its last use, milliseconds
 -- ARG most_small     the number of articles up to which a group is small
+-- ARG seen           an entry of the log that the caller has seen the listing to have, or empty
+-- ARG most_lacking   the number of entries of the log from which on a listing is not given what it lacks
 -- ARGS cursor        score and member of each cursor whose rank is wanted instead of a page
 --
--- Replies {rank of the first article replied, size of the listing, member, score, ...}
+-- Replies {rank of the first article replied, size of the listing, member, score, ..., number of entries of the log that it lacked,
+--         the last of them or seen}
 --         or, if ranks are wanted, {number of articles before each cursor, ...}
 --         or the error BUILDING: call gather.lua until the listing is complete, and again
+--         or the error BEHIND: apply the log to the views, and call again
 -- Safe to run twice: it changes only what can be rebuilt. While Redis refuses writes, it computes the listing of
--- a small group without storing it, and fails for a large group without a listing.
+-- a small group without storing it, reads that of a large group as it is, and fails for a large group without a listing.
 
 reverse, most, last, skip, ttl = reverse == 'REV', tonumber(most), last == 'LAST', tonumber(skip), tonumber(ttl)
 most_small = tonumber(most_small)
 
 local size = redis.call('ZCARD', listing)
 local computed -- {member, score, ...} in ascending order: the listing, if it cannot be stored
+local lacking = 0
 
 local function range(first, last)
   if computed then
@@ -73,6 +80,8 @@ local function read()
   local page = start < stop and range(start, stop - 1) or {}
   table.insert(page, 1, size)
   table.insert(page, 1, start)
+  page[#page + 1] = lacking
+  page[#page + 1] = seen
   return page
 end
 
@@ -85,6 +94,26 @@ local left = size > 0 and redis.call('PTTL', listing) or -2
 if left == -1 and building(listing) then return redis.error_reply('BUILDING the listing') end
 local is_large = redis.call('SCARD', group) > most_small
 local function is_refused(answer) return type(answer) == 'table' and answer.err end
+
+-- What votes have changed is in the log. A small group that lacks much, or cannot be given it, is built again.
+if left ~= -2 and events then
+  local at = redis.call('HGET', views, 'listing') or '0-0'
+  if seen == '' or is_after(at, seen) then seen = at end
+  local entries = redis.call('XRANGE', events, '(' .. seen, '+', 'COUNT', most_lacking)
+  lacking = #entries
+  local is_behind = lacking == tonumber(most_lacking)
+  if is_behind and is_large then return redis.error_reply('BEHIND the log') end
+  local is_done = {}
+  for _, entry in ipairs(is_behind and {} or entries) do
+    local member = 'article:' .. entry[2][4] -- see append.lua
+    if not is_done[member] and is_refused(refresh(listing, group, ranking, member)) then is_behind = true end
+    is_done[member] = true
+  end
+  if lacking > 0 and not is_behind then seen = entries[lacking][1] end
+  if is_behind then seen = '' end
+  if is_behind and not is_large then left = -2 end
+  size = redis.call('ZCARD', listing)
+end
 
 if left == -2 and is_large then
   local begun = redis.pcall('ZADD', listing, '-inf', 'building:1:0')

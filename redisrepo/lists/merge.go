@@ -175,35 +175,65 @@ func (r *Lists) walkPartitions(ctx context.Context, l Listing, q ListRequest) (s
 }
 
 // keptListings are the group listings that listing.lua has stored in all partitions, or found there, within a small part of
-// the time for which they are kept. Until then plain commands read them, which takes Redis a third of the time: they do
-// not renew that time, but neither does listing.lua more often.
+// the time for which they are kept. Until then plain commands read those that do not follow the log, which takes Redis a third of the
+// time: they do not renew that time, but neither does listing.lua more often.
 type keptListings struct {
 	ttl  time.Duration
-	seen *lru.Cache[Listing, time.Time] // when listing.lua was called
-	turn chan struct{}                  // of the call that makes a step in building one
+	seen *lru.Cache[storedListing, seenListing]
+	turn chan struct{} // of the call that makes a step in building one
+}
+
+// storedListing is one key, or for keptListings.has those of all partitions, which have no p.
+type storedListing struct {
+	p     keys.Partition
+	group site.GroupName
+	order site.Order
+}
+
+// seenListing is when a listing was read, and an entry of the log that it had.
+type seenListing struct {
+	at    time.Time
+	entry string
 }
 
 // maxKeptListings is the number of listings that are remembered.
 const maxKeptListings = 1000
 
 func newKeptListings(ttl time.Duration) (keptListings, error) {
-	seen, err := lru.New[Listing, time.Time](maxKeptListings)
+	seen, err := lru.New[storedListing, seenListing](maxKeptListings)
 	return keptListings{ttl: ttl, seen: seen, turn: make(chan struct{}, 1)}, err
 }
 
 func (k keptListings) has(l Listing) bool {
-	if l.group == "" {
+	if l.group == "" || l.follows() {
 		return false
 	}
-	seen, found := k.seen.Get(Listing{group: l.group, order: l.order})
-	return found && time.Since(seen) < min(time.Second, k.ttl/10)
+	seen, found := k.seen.Get(storedListing{group: l.group, order: l.order})
+	return found && k.isRecent(seen)
+}
+
+func (k keptListings) isRecent(seen seenListing) bool {
+	return time.Since(seen.at) < min(time.Second, k.ttl/10)
 }
 
 // add is called after a page was read by listing.lua.
 func (k keptListings) add(l Listing) {
-	if l.group != "" {
-		k.seen.Add(Listing{group: l.group, order: l.order}, time.Now())
+	if l.group != "" && !l.follows() {
+		k.seen.Add(storedListing{group: l.group, order: l.order}, seenListing{at: time.Now()})
 	}
+}
+
+// see notes an entry of the log that a listing of a partition has.
+func (k keptListings) see(p keys.Partition, l Listing, entry string) {
+	k.seen.Add(storedListing{p, l.group, l.order}, seenListing{time.Now(), entry})
+}
+
+// seenBy returns the last entry that a listing of a partition was seen to have, empty if that is long ago.
+func (k keptListings) seenBy(p keys.Partition, l Listing) string {
+	if seen, found := k.seen.Get(storedListing{p, l.group, l.order}); found && l.follows() && k.isRecent(seen) {
+		return seen.entry
+	}
+	return ""
 }
 
 // tiesOfCursor is how many items of one partition with the score of a cursor are read besides a page. If there are

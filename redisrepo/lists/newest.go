@@ -24,7 +24,7 @@ func (r *Lists) Newest(ctx context.Context, name string, of []Listing, p site.Pa
 	isMissing := make([]bool, len(parts))
 	items, _, err := r.merge(ctx, merged, parts, q.Size+1, func(pipe redis.Pipeliner, i, size int, again bool) func() (run, error) {
 		at := ListRequest{Request: site.Request[site.Cursor]{Size: size, After: q.After}, needEnds: true}
-		if !again {
+		if !again && !parts[i].l.follows() {
 			reply := queueRun(ctx, pipe, parts[i].p, parts[i].l, merged, at, size)
 			return func() (run, error) {
 				found, err := reply()
@@ -39,7 +39,7 @@ func (r *Lists) Newest(ctx context.Context, name string, of []Listing, p site.Pa
 			if looked += len(found.Items); isMissing[i] {
 				looked += found.total // it was built
 			}
-			return run{items: found.Items}, err
+			return run{items: found.Items, more: len(found.Items) == size}, err
 		}
 	})
 	if err != nil {

@@ -31,7 +31,9 @@ type Ranked struct {
 	total int // number of articles in the listing
 	Items []redis.Z
 
-	missing bool // the listing of a group is not stored, against expectation
+	missing bool   // the listing of a group is not stored, against expectation
+	lacking int    // entries of the log that the stored listing did not have
+	seen    string // the last entry of the log that it has now
 }
 
 // readListing reads a page in the only partition. along, if it is not nil, queues more commands.
@@ -85,7 +87,14 @@ func (r *Lists) queueListing(ctx context.Context, pipe redis.Pipeliner, p keys.P
 		return func() (Ranked, error) { return Ranked{Items: items.Val(), missing: missing()}, items.Err() }
 	}
 	reply := r.CallListing(ctx, pipe, p, l, q)
-	return func() (Ranked, error) { return ParseRanked(reply) }
+	return func() (Ranked, error) {
+		found, err := ParseRanked(reply)
+		if err == nil && l.follows() {
+			r.kept.see(p, l, found.seen)
+			r.views.Found(found.lacking)
+		}
+		return found, err
+	}
 }
 
 // queueMissing queues the commands that find out whether a partition has a group, but not its complete listing.
@@ -109,6 +118,9 @@ func (r *Lists) CallListing(ctx context.Context, pipe redis.Pipeliner, p keys.Pa
 	if l.group != "" {
 		keys = append(keys, p.Group(l.group), p.Ranking(l.order))
 	}
+	if l.follows() {
+		keys = append(keys, p.Views(), p.Events())
+	}
 	if l.direction == site.Descending {
 		reverse = "REV"
 	}
@@ -127,11 +139,13 @@ func (r *Lists) CallListing(ctx context.Context, pipe redis.Pipeliner, p keys.Pa
 		beforeScore,  // ARGV[7]
 		beforeMember, // ARGV[8]
 		r.store.Rules.GroupCacheTTL.Milliseconds(), // ARGV[9]
-		r.mostSmall, // ARGV[10]
+		r.mostSmall,         // ARGV[10]
+		r.kept.seenBy(p, l), // ARGV[11]
+		mostLacking,         // ARGV[12]
 	}
 	for _, c := range wanted {
 		score, member := c.Args()
-		args = append(args, score, member) // ARGV[11...]
+		args = append(args, score, member) // ARGV[13...]
 	}
 	return listingScript.EvalSha(ctx, pipe, keys, args...)
 }
@@ -153,13 +167,16 @@ func ParseRanked(c *redis.Cmd) (Ranked, error) {
 	if err != nil {
 		return Ranked{}, err
 	}
-	if len(values)%2 != 0 || len(values) == 0 {
+	end := len(values) - 2
+	if len(values)%2 != 0 || end < 2 {
 		return Ranked{}, wire.ErrNoStatus
 	}
 	start, _ := values[0].(int64)
 	total, _ := values[1].(int64)
-	found := Ranked{start: int(start), total: int(total), Items: make([]redis.Z, 0, len(values)/2-1)}
-	for pairs := values[2:]; len(pairs) > 0; pairs = pairs[2:] {
+	lacking, _ := values[end].(int64)
+	seen, _ := values[end+1].(string)
+	found := Ranked{start: int(start), total: int(total), lacking: int(lacking), seen: seen, Items: make([]redis.Z, 0, end/2-1)}
+	for pairs := values[2:end]; len(pairs) > 0; pairs = pairs[2:] {
 		text, _ := pairs[1].(string)
 		score, err := strconv.ParseFloat(text, 64)
 		if err != nil {

@@ -38,7 +38,9 @@ func New(store *wire.Store, lists *lists.Lists, all *views.Views, stepLooked int
 	calendars, err := lru.New[calendarKey, calendarState](calendarsCacheSize)
 	r := &Rankings{store: store, lists: lists, views: all, calendars: calendars, stepLooked: cmp.Or(stepLooked, defaultLooked), saved: make([]atomic.Int64, len(store.Partitions))}
 	r.calendar = &views.View{Name: "calendar", Apply: r.applyCalendar, Applied: r.foldApplied}
-	all.Add(r.calendar)
+	if store.Has("calendar") {
+		all.Add(r.calendar)
+	}
 	r.best.turn, r.folds = make(chan struct{}, 1), folds{running: map[string]bool{}, tried: map[string]time.Time{}}
 	return r, err
 }

@@ -1,4 +1,5 @@
-// Package views keeps what follows from the log of changes up to date: the calendars of rankings, and the lists of users' votes.
+// Package views keeps what follows from the log of changes up to date: the listings of groups, the calendars of rankings, and the
+// lists of users' votes.
 //
 // A view of a partition has in views: the id of the entry up to which it has the log. Scripts that apply entries compare it
 // and set it, so any process may apply them, and none can apply one twice. A reader gets the entries that the view lacks and
@@ -39,7 +40,7 @@ type Entry = wire.Entry
 // a partition after from, up to to. The first key of the call is the partition's views:, its first arguments
 // are from and to.
 type View struct {
-	Name  string // of the field of views:, and of the feature
+	Name  string // of the field of views:
 	Apply func(p keys.Partition, from, to string, entries []Entry) (script *redis.Script, keys []string, args []any)
 	// Applied gets the reply of Apply's call, if it is not nil.
 	Applied func(p keys.Partition, answer wire.Reply)
@@ -63,12 +64,8 @@ func New(store *wire.Store) *Views {
 	return &Views{Young: 10 * time.Second, store: store, at: map[keys.Partition][]string{}}
 }
 
-// Add adds a view, unless the feature of its name is off.
-func (v *Views) Add(view *View) {
-	if v.store.Has(view.Name) {
-		v.all = append(v.all, view)
-	}
-}
+// Add adds a view.
+func (v *Views) Add(view *View) { v.all = append(v.all, view) }
 
 // names are those of the views.
 func (v *Views) names() []string {
@@ -129,9 +126,7 @@ func (v *Views) Read(ctx context.Context, view *View, in []keys.Partition, queue
 			n = max(n, len(lacking[p]))
 		}
 		if whole {
-			if n > fewLacking {
-				v.start()
-			}
+			v.Found(n)
 			return lacking, nil
 		}
 		switch err := failover.Wrap("apply the log", v.CatchUp(ctx)); {
@@ -141,6 +136,13 @@ func (v *Views) Read(ctx context.Context, view *View, in []keys.Partition, queue
 		case !first: // else only other partitions may have failed
 			return nil, err
 		}
+	}
+}
+
+// Found notes that a read found so many entries that a view lacked. If they are more than a few, the views catch up for later reads.
+func (v *Views) Found(lacking int) {
+	if lacking > fewLacking {
+		v.start()
 	}
 }
 

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"embed"
 	"fmt"
 	"io/fs"
@@ -83,8 +84,8 @@ func Script(files embed.FS, name string) *redis.Script {
 	return s
 }
 
-// Ruled returns the text of a script whose header also has lines RULE: they become constants, with their values
-// from rules, in Lua. AddLua must have added its file.
+// Ruled returns the text of a script whose header also has a line RULES NAME ...: description. The names become constants, with
+// their values from rules, in Lua. AddLua must have added its file.
 func Ruled(name string, rules map[string]string) string {
 	return compose(name, rules).text
 }
@@ -105,9 +106,12 @@ func compose(file string, rules map[string]string) (s script) {
 			continue
 		case "KEY", "KEYS":
 			name, value = s.keys.add("KEYS", rest, kind == "KEYS")
-		case "RULE":
-			name, _, _ = strings.Cut(rest, " ")
-			value = rules[name]
+		case "RULES":
+			rest, _, _ = strings.Cut(rest, ":")
+			for rule := range strings.FieldsSeq(rest) {
+				names, values = append(names, rule), append(values, cmp.Or(rules[rule], "nil"))
+			}
+			continue
 		case "ARG", "ARGS":
 			name, value = s.args.add("ARGV", rest, kind == "ARGS")
 		default:

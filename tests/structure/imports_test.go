@@ -65,7 +65,7 @@ var allowed = map[string][]string{
 	"redisrepo/articles":        {"redisrepo/failover", "redisrepo/keys", "redisrepo/site", "redisrepo/wire"},
 	"redisrepo/events":          {"redisrepo/failover", "redisrepo/keys", "redisrepo/site", "redisrepo/wire"},
 	"redisrepo/denials":         {"redisrepo/failover", "redisrepo/events", "redisrepo/keys", "redisrepo/site", "redisrepo/wire"},
-	"redisrepo/lists":           {"redisrepo/failover", "redisrepo/articles", "redisrepo/keys", "redisrepo/site", "redisrepo/wire"},
+	"redisrepo/lists":           {"redisrepo/failover", "redisrepo/articles", "redisrepo/keys", "redisrepo/site", "redisrepo/views", "redisrepo/wire"},
 	"redisrepo/rankings":        {"redisrepo/failover", "redisrepo/keys", "redisrepo/lists", "redisrepo/site", "redisrepo/views", "redisrepo/wire"},
 	"redisrepo/casts":           {"redisrepo/failover", "redisrepo/articles", "redisrepo/keys", "redisrepo/site", "redisrepo/views", "redisrepo/wire", "redisrepo/rings"},
 	"redisrepo/voids":           {"redisrepo/failover", "redisrepo/articles", "redisrepo/casts", "redisrepo/keys", "redisrepo/site", "redisrepo/wire"},
