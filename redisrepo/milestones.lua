@@ -1,14 +1,15 @@
--- append_milestones appends an event to the log for each of the net votes in milestones that an article has reached, by its change
--- from votes to after, for the first time. It is like the newest entry, which is that of the change.
+-- append_milestones must follow the entry of a change of an article from votes to after, net votes. For each milestone that it
+-- reaches for the first time, it appends a copy of that entry with the kind milestone and the milestone in to. The indexes are those
+-- of append.lua: 16 is the value of to, 22 that of at, after which an entry says why a moderator made the change.
 local function append_milestones(events, article, milestones, votes, after)
   for _, milestone in ipairs(milestones) do
     local is_reached = votes < milestone and milestone <= after
     if is_reached and tonumber(redis.call('HGET', article, 'milestone') or 0) < milestone then
       local fields = redis.call('XREVRANGE', events, '+', '-', 'COUNT', 1)[1][2]
       fields[2] = 'milestone'
-      fields[16] = milestone -- the field to
+      fields[16] = milestone
       redis.call('HSET', article, 'milestone', milestone)
-      redis.call('XADD', events, '*', unpack(fields, 1, 22)) -- without why a moderator changed it
+      redis.call('XADD', events, '*', unpack(fields, 1, 22))
     end
   end
 end

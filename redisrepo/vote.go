@@ -60,13 +60,13 @@ func (r *Repo) setVote(ctx context.Context, id site.ArticleID, b ballot) (result
 	if b.vote == site.Down && !r.Store.Rules.Downvotes {
 		return VoteResult{}, site.Refuse(site.Forbidden, "direction", "this site has no downvotes: vote up, or withdraw your vote")
 	}
-	known := r.voting.calls.get(id)
-	if known == nil || b.reads {
-		known = r.newVoteCall(id, nil, "")
+	call := r.voting.calls.get(id)
+	if call == nil || b.reads {
+		call = r.newVoteCall(id, nil, "")
 	}
-	answer, again, err := r.cast(ctx, id, known, b)
+	answer, again, err := r.cast(ctx, id, call, b)
 	if err == nil {
-		result, err = r.voteResult(id, known, b, answer, again)
+		result, err = r.voteResult(id, call, b, answer, again)
 	}
 	var refusal site.Refusal
 	if err != nil && !errors.As(err, &refusal) {
@@ -75,15 +75,18 @@ func (r *Repo) setVote(ctx context.Context, id site.ArticleID, b ballot) (result
 	return result, err
 }
 
+// maxFrontSaves is how often a vote saves front pages: each time, the clock of the server must have gone on by an hour.
+const maxFrontSaves = 32
+
 // cast calls vote.lua, and saves the front page of an hour if the vote is the first after it. again reports whether the script was
 // called again because a reply was lost.
-func (r *Repo) cast(ctx context.Context, id site.ArticleID, known *voteCall, b ballot) (answer wire.Reply, again bool, err error) {
+func (r *Repo) cast(ctx context.Context, id site.ArticleID, call *voteCall, b ballot) (answer wire.Reply, again bool, err error) {
 	index := r.Store.Index(id)
 	hour := r.Rankings.SavedHour(index)
 	defer r.Store.Changed(index)
 	answer, err = r.Store.Guard(ctx, func() (wire.Reply, error) {
-		for range maxStaleReplies {
-			answer, repeated, err := r.Store.CallWords(ctx, r.voteWords(id, known, b, hour))
+		for range maxFrontSaves {
+			answer, repeated, err := r.Store.CallWords(ctx, r.voteWords(id, call, b, hour))
 			again = again || repeated
 			if err != nil || answer.Status() != "UNSAVED" {
 				return answer, err
@@ -101,11 +104,11 @@ func (r *Repo) cast(ctx context.Context, id site.ArticleID, known *voteCall, b b
 }
 
 // voteResult returns the result that a reply of vote.lua tells.
-func (r *Repo) voteResult(id site.ArticleID, known *voteCall, b ballot, answer wire.Reply, again bool) (VoteResult, error) {
+func (r *Repo) voteResult(id site.ArticleID, call *voteCall, b ballot, answer wire.Reply, again bool) (VoteResult, error) {
 	switch status := answer.Status(); status {
 	case "OK":
 		r.Live.ForgetVote(id, b.voter)
-		article, err := r.voted(id, known, answer)
+		article, err := r.voted(id, call, answer)
 		if err != nil {
 			return VoteResult{}, err
 		}
@@ -131,35 +134,4 @@ func (r *Repo) voteResult(id site.ArticleID, known *voteCall, b ballot, answer w
 	default:
 		return VoteResult{}, fmt.Errorf("the script replied %q", status)
 	}
-}
-
-// expected is what the caller of a script expects to be in the article's hash: the script must be given
-// all keys that it touches, and these depend on the article's groups, posting time, poster and link.
-type expected struct {
-	groups, poster, link string
-	time                 string // of posting, as a reply told it; empty otherwise
-}
-
-// maxStaleReplies is how often a script is called for an article whose groups have changed since they were
-// read or found. Each time, another client must have regrouped it in between.
-const maxStaleReplies = 32
-
-var errGroupsKeepChanging = errors.New("the article's groups change faster than they can be read")
-
-// runWithGroups calls a script with the article's cached groups and an expected poster. While it replies
-// STALE, it is called again with the groups and the poster of the reply.
-func (r *Repo) runWithGroups(id site.ArticleID, poster string, call func(expected) (wire.Reply, error)) (wire.Reply, error) {
-	e := expected{poster: poster}
-	e.groups, _ = r.Articles.GroupTexts.Get(id)
-	for range maxStaleReplies {
-		answer, err := call(e)
-		if err != nil {
-			return nil, err
-		}
-		if answer.Status() != "STALE" {
-			return answer, nil
-		}
-		e = expected{answer.Text(1), answer.Text(2), answer.Text(3), answer.Text(4)}
-	}
-	return nil, fmt.Errorf("%w: %w", failover.ErrUnavailable, errGroupsKeepChanging)
 }

@@ -1,7 +1,6 @@
 -- vote.lua: set the position of a user on an article: up, down or none.
---
 -- uses now whole worth milestones
--- KEY article      article:ID         hash    the article
+-- KEY article      article:ID         hash    the article; its votes are net
 -- KEY voted        voted:ID           set     its upvoters
 -- KEY downvoted    downvoted:ID       set     its downvoters
 -- KEY scores       score:             zset    the ranking
@@ -17,12 +16,13 @@
 -- ARG [now]        now, Unix seconds; empty or missing: the server's clock
 -- ARG [bucket]     a pseudonym of the voter's address, for audit
 -- RULES worth_of window margin interesting_votes milestones: see voteRules in scripts.go
---
--- Replies {'OK', votes, downvotes, revision, rest, before}  the numbers after the vote; 0, or {field, value, ...}, the hash before
---                  it, if that is not as known; and the position before, or 2: the vote of the poster does not count
---         {'NOT_FOUND'} or {'CLOSED'}   no such article; its voting window is over, or its voters are forgotten
---         {'VOID', void} or {'UNSAVED'} a moderator has taken the vote out: its field of void:ID; call savefront.lua, and again
--- Safe to run twice: the second run finds the position set. The types of all keys are known before the first write, that of score:.
+-- Replies {'OK', votes, downvotes, revision, hash, before}  the numbers after the vote; 0 if the article is as known, else the
+--                      hash before it, {field, value, ...}; the position before, or 2 for a poster whose vote does not count
+--         {'NOT_FOUND'}  the article does not exist or is deleted
+--         {'CLOSED'}     its voting window is over, or its voters are forgotten
+--         {'VOID', void} a moderator has taken the vote out: its field of void:ID
+--         {'UNSAVED'}    the front page of an hour after saved_hour is not saved: call savefront.lua, and again
+-- Safe to run twice: the second run finds the position set, and changes nothing.
 
 local call = redis.call
 local votes, downvotes, revision, time, groups, title, cast, poster, uncounted, deleted, voided = unpack(call('HMGET', article,
@@ -39,19 +39,18 @@ local is_forgotten = voted_for == -2 and (uncounted or votes + downvotes > 0) or
 if left < margin or is_forgotten then return {'CLOSED'} end
 if now / 3600 >= saved_hour + 1 then return {'UNSAVED'} end
 if voided and call('HGET', void, voter) then return {'VOID', call('HGET', void, voter)} end
-local rest = time .. '\n' .. groups .. '\n' .. (title or '') ~= known and call('HGETALL', article) or 0
-local up = call('SISMEMBER', voted, voter)
-local down = may_be_down and call('SISMEMBER', downvoted, voter) or 0
+local hash = time .. '\n' .. groups .. '\n' .. (title or '') ~= known and call('HGETALL', article) or 0
+local up, down = call('SISMEMBER', voted, voter), may_be_down and call('SISMEMBER', downvoted, voter) or 0
 local change = position - (up - down)
-if change == 0 then return {'OK', votes, downvotes, revision, rest, up - down} end
-if uncounted and voter == poster then return {'OK', votes, downvotes, revision, rest, 2} end
+if change == 0 then return {'OK', votes, downvotes, revision, hash, up - down} end
+if uncounted and voter == poster then return {'OK', votes, downvotes, revision, hash, 2} end
 local after = votes + change
 local crosses = (after >= interesting_votes) ~= (votes >= interesting_votes)
-if crosses then call('SCARD', interesting) end
+if crosses then call('SCARD', interesting) end -- a key of another type fails before the first write
 if audit then call('HLEN', audit) end
 call('XLEN', events)
 
-local score = call('ZADD', scores, 'XX', 'INCR', worth_of(after) - worth_of(votes), member)
+local score = call('ZADD', scores, 'XX', 'INCR', string.format('%d', worth_of(after) - worth_of(votes)), member)
 if not score then return redis.error_reply('CORRUPT score of ' .. member) end
 if up == 1 and position ~= '1' then call('SREM', voted, voter) end
 if down == 1 and position ~= '-1' then call('SREM', downvoted, voter) end
@@ -61,10 +60,11 @@ if may_be_down and math.abs(downvoted_for - 1000 * left) > 61000 then call('EXPI
 if crosses then call(change > 0 and 'SADD' or 'SREM', interesting, member) end
 if audit then call('HSET', audit, voter, string.format('%d %.0f %s', position, tonumber(now), bucket)) end
 if audit then call('EXPIRE', audit, math.ceil(left)) end
-revision, downvotes = revision + 1, downvotes - down + (position == '-1' and 1 or 0)
-call('HSET', article, 'votes', after, 'downvotes', downvotes, 'revision', revision,
-  cast and 'cast' or 'votes', (cast or votes) + change)
-call('XADD', events, '*', 'kind', 'voted', 'article', string.sub(member, 9), 'revision', revision, 'votes', after,
-  'downvotes', downvotes, 'score', score, 'by', string.sub(voter, 6), 'to', position, 'time', time, 'groups', groups, 'at', now)
+local votes_text, revision_text = string.format('%d', after), string.format('%d', revision + 1) -- Redis takes longer for it
+local downvotes_text = string.format('%d', downvotes - down + (position == '-1' and 1 or 0))
+call('HSET', article, 'votes', votes_text, 'downvotes', downvotes_text, 'revision', revision_text,
+  cast and 'cast' or 'votes', string.format('%d', (cast or votes) + change)) -- without cast, votes once more
+call('XADD', events, '*', 'kind', 'voted', 'article', string.sub(member, 9), 'revision', revision_text, 'votes', votes_text,
+  'downvotes', downvotes_text, 'score', score, 'by', string.sub(voter, 6), 'to', position, 'time', time, 'groups', groups, 'at', now)
 append_milestones(events, article, milestones, votes, after)
-return {'OK', after, downvotes, revision, rest, up - down}
+return {'OK', after, tonumber(downvotes_text), revision + 1, hash, up - down}

@@ -71,16 +71,16 @@ var positionTexts = [...]any{"-1", "0", "1"}
 
 // Elements of the reply OK of vote.lua.
 const (
-	restOfArticle  = 4
+	hashBefore     = 4
 	positionBefore = 5
 
 	fixedPosition = 2 // instead of a position
 )
 
 // voted returns an article after a vote, and remembers it for the next ones if the reply has its hash.
-func (r *Repo) voted(id site.ArticleID, known *voteCall, answer wire.Reply) (*site.Article, error) {
-	if rest, ok := answer[restOfArticle].([]any); ok {
-		hash, err := articles.HashIn(wire.Reply{nil, rest})
+func (r *Repo) voted(id site.ArticleID, call *voteCall, answer wire.Reply) (*site.Article, error) {
+	if before, ok := answer[hashBefore].([]any); ok {
+		hash, err := articles.HashIn(wire.Reply{nil, before})
 		if err != nil {
 			return nil, err
 		}
@@ -88,14 +88,14 @@ func (r *Repo) voted(id site.ArticleID, known *voteCall, answer wire.Reply) (*si
 		if err := r.Articles.Decode(id, hash, article); err != nil {
 			return nil, err
 		}
-		known = r.newVoteCall(id, &article.Article, hash.Time)
-		r.voting.calls.add(id, known)
+		call = r.newVoteCall(id, &article.Article, hash.Time)
+		r.voting.calls.add(id, call)
 		r.Articles.GroupTexts.Add(id, strings.Clone(hash.Groups))
 	}
-	if known.article == nil {
+	if call.article == nil {
 		return nil, fmt.Errorf("vote on %v: the script's reply %v has no hash", id, answer)
 	}
-	article := *known.article
+	article := *call.article
 	article.DeletedAt, article.DeletedBy = nil, nil
 	r.Articles.SetVotes(&article, float64(answer.Number(1)), float64(answer.Number(2)))
 	article.Stored.Revision = answer.Number(3)
