@@ -46,7 +46,7 @@ type streams struct {
 	reading   chan struct{} // a slot is taken while an answer is made that may read more than the article
 
 	open     sync.WaitGroup
-	stopping bool // no stream may open
+	stopping bool                                   // no stream may open
 	ends     map[context.Context]context.CancelFunc // of open streams
 	opened   map[string]int                         // open streams, by transport
 }

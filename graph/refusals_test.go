@@ -201,6 +201,7 @@ func refusalOf(t *testing.T, answer string) string {
 func dump(s *sitetest.Site) map[string]string {
 	s.T.Helper()
 	ctx := context.Background()
+	require.NoError(s.T, s.Repo.Views.CatchUpAll(ctx)) // else a read may have that done meanwhile
 	keys := require.Value(s.Client.Keys(ctx, "*").Result())(s.T)
 	keys = slices.DeleteFunc(keys, func(key string) bool { return strings.HasSuffix(key, "article:") })
 	dumps := make([]*redis.StringCmd, len(keys))

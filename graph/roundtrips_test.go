@@ -21,6 +21,7 @@ func TestQueriesCostKnownRoundTrips(t *testing.T) {
 		s.Post("alice", fmt.Sprint("article ", i), "all", fmt.Sprint("g", i))
 	}
 	s.Ask("bob", `mutation { vote(input: {article: 8}) { article { id } } }`) // the first of a process finds out which front pages are saved
+	require.NoError(t, s.Repo.Views.CatchUpAll(t.Context()))                  // so that no read has to
 	s.StopListening()                                                         // while it reads the counter of articles, a post must find out whether the store went back in time
 	tests := []struct {
 		name  string
@@ -30,7 +31,7 @@ func TestQueriesCostKnownRoundTrips(t *testing.T) {
 	}{
 		{"a page", `{ articles { id title link text score votes createdAt poster { name } groups { name } } }`, 2, "hgetall 25, zrange 1"},
 		{"a page of a group", `{ group(name: "all") { name articles { id title groups { name } } } }`, 2, "evalsha 1, hgetall 25"},
-		{"a page with viewer fields", `{ articles { id viewerVote viewerCanVote } }`, 3, "hgetall 25, sismember 50, zrange 1"},
+		{"a page with viewer fields", `{ articles { id viewerVote viewerCanVote } }`, 3, "evalsha 1, hgetall 25, zrange 1"},
 		{"a page with what the viewer keeps", `{ articles { viewerHasSaved poster { viewerFollows } groups { viewerFollows } } }`, 5, "hgetall 25, zmscore 3, zrange 1"},
 		{"saving", `mutation { save(input: {article: 7}) { article { id viewerHasSaved } } }`, 3, "evalsha 1, hgetall 1, zmscore 1"},
 		{"following", `mutation { follow(input: {target: "group:all"}) { target { id } } }`, 1, "evalsha 1"},
@@ -48,7 +49,7 @@ func TestQueriesCostKnownRoundTrips(t *testing.T) {
 		{"a user", `{ user(name: "alice") { id name } viewer { id } }`, 0, ""},
 		{"a post", `mutation { post(input: {title: "t", text: "x", groups: ["all"]}) { article { id groups { name } } } }`, 2, "evalsha 1, get 1, incrby 1"},
 		{"a vote", `mutation { vote(input: {article: 7}) { article { id votes score } } }`, 1, "evalsha 1"},
-		{"a vote that returns viewerVote", `mutation { vote(input: {article: 7, direction: NONE}) { article { viewerVote } } }`, 2, "evalsha 1, sismember 2"},
+		{"a vote that returns viewerVote", `mutation { vote(input: {article: 7, direction: NONE}) { article { viewerVote } } }`, 2, "evalsha 2"},
 		{"a refused post", `mutation { post(input: {title: ""}) { userErrors { code } } }`, 0, ""},
 		{"a page of a connection", `{ articlesConnection(first: 10) { edges { cursor node { id } } nodes { title } pageInfo { hasNextPage } } }`, 2, "evalsha 1, hgetall 10"},
 		{"a page with the total", `{ articlesConnection(first: 10) { nodes { id } totalCount } }`, 3, "evalsha 1, hgetall 10, zcard 1"},

@@ -103,7 +103,7 @@ func TestEachCallMakesItsNumberOfRoundTrips(t *testing.T) {
 		"groups":                         {call: func(s setup) { _, _, _ = s.Lists.Groups(s.ctx, lists.GroupList{}, site.PageRequest{}) }, want: calls{1, 1, "zrange"}},
 		"groups by size":                 {call: func(s setup) { groupsBySize(s.testSite) }, want: calls{1, 1, "evalsha"}},
 		"an article by its link":         {call: func(s setup) { _, _ = s.Articles.ArticleByLink(s.ctx, "https://example.com/") }, want: calls{1, 1, "get"}},
-		"positions":                      {call: func(s setup) { votesOf(s.testSite, s.ungrouped, s.grouped) }, want: calls{1, 4, "sismember sismember sismember sismember"}},
+		"positions":                      {call: func(s setup) { votesOf(s.testSite, s.ungrouped, s.grouped) }, want: calls{1, 1, "evalsha"}},
 		"forgotten positions": {before: func(s setup) { s.clock.set(2 * week) },
 			call: func(s setup) { votesOf(s.testSite, s.ungrouped, s.grouped) }, want: calls{1, 3, "hget xrange zmscore"}},
 		"an import":                                   {call: func(s setup) { s.Import(s.ctx, oldArticles(3)) }, want: calls{3, 7, "evalsha evalsha evalsha evalsha set set set"}},

@@ -25,7 +25,10 @@ import (
 //go:embed *.lua
 var luaFiles embed.FS
 
-var applyScript = wire.Script(luaFiles, "applycasts.lua")
+var (
+	applyScript     = wire.Script(luaFiles, "applycasts.lua")
+	positionsScript = wire.Script(luaFiles, "positions.lua")
+)
 
 // Casts knows which votes a user has cast.
 type Casts struct {
@@ -121,12 +124,19 @@ func (r *Casts) Votes(ctx context.Context, voter site.UserName, articles []*site
 	return v.votes, failover.Wrap("read votes", v.read(ctx, bySets, byCasts))
 }
 
+// setQuestion asks for a user's votes on articles of one partition whose voters are known.
+type setQuestion struct {
+	articles []int    // indexes
+	voters   []string // keys
+	reply    *redis.Cmd
+}
+
 // read reads positions in the sets of voters and in the voter's history.
 func (v *votesReader) read(ctx context.Context, bySets, byCasts []int) error {
 	if len(bySets)+len(byCasts) == 0 {
 		return nil
 	}
-	ups, downs := make([]*redis.BoolCmd, len(bySets)), make([]*redis.BoolCmd, len(bySets))
+	ofSets := v.setQuestions(bySets)
 	questions, voids := v.questions(byCasts), map[int]*redis.StringCmd{}
 	var in []keys.Partition
 	for _, q := range questions {
@@ -135,11 +145,10 @@ func (v *votesReader) read(ctx context.Context, bySets, byCasts []int) error {
 		}
 	}
 	lacking, err := v.r.views.Read(ctx, v.r.view, in, func(pipe redis.Pipeliner) {
-		for i, at := range bySets {
-			id := v.articles[at].ID
-			p := v.r.store.Partition(id)
-			ups[i] = pipe.SIsMember(ctx, p.Voted(id), v.voter.Member())
-			downs[i] = pipe.SIsMember(ctx, p.Downvoted(id), v.voter.Member())
+		for _, q := range ofSets {
+			q.reply = positionsScript.EvalSha(ctx, pipe, q.voters,
+				v.voter.Member(), // ARGV[1] voter
+			)
 		}
 		for _, q := range questions {
 			q.reply = pipe.ZMScore(ctx, q.key, q.members...)
@@ -153,15 +162,14 @@ func (v *votesReader) read(ctx context.Context, bySets, byCasts []int) error {
 	if err != nil {
 		return err
 	}
-	for i, at := range bySets {
-		vote := site.None
-		if ups[i].Val() {
-			vote += site.Up
+	for _, q := range ofSets {
+		positions, err := q.reply.Int64Slice()
+		if err != nil || len(positions) != len(q.articles) {
+			return fmt.Errorf("%d positions of %d: %w", len(positions), len(q.articles), err)
 		}
-		if downs[i].Val() {
-			vote += site.Down
+		for i, at := range q.articles {
+			v.votes[at] = new(site.Vote(positions[i]))
 		}
-		v.votes[at] = &vote
 	}
 	last := lastVotes(v.voter, lacking)
 	for _, q := range questions {
@@ -188,6 +196,22 @@ func (v *votesReader) read(ctx context.Context, bySets, byCasts []int) error {
 		}
 	}
 	return nil
+}
+
+// setQuestions returns one question for each partition of the articles.
+func (v *votesReader) setQuestions(indexes []int) (all []*setQuestion) {
+	byPartition := map[keys.Partition]*setQuestion{}
+	for _, at := range indexes {
+		id := v.articles[at].ID
+		p := v.r.store.Partition(id)
+		q := byPartition[p]
+		if q == nil {
+			q = new(setQuestion)
+			byPartition[p], all = q, append(all, q)
+		}
+		q.articles, q.voters = append(q.articles, at), append(q.voters, p.Voted(id), p.Downvoted(id))
+	}
+	return all
 }
 
 // questions returns one question for each partition and month of the articles.

@@ -189,8 +189,8 @@ const (
 	maxPageAllocations      = 308
 	maxVoteAllocations      = 53
 	maxSharedAllocations    = 9
-	maxOwnAllocations       = 725 // with viewerVote
-	maxOwnSharedAllocations = 487
+	maxOwnAllocations       = 538 // with viewerVote
+	maxOwnSharedAllocations = 300
 )
 
 // unread is a ResponseWriter that keeps the status alone.
