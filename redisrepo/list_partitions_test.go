@@ -7,7 +7,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -281,57 +280,6 @@ func TestDeepPageNumbersReadFewArticles(t *testing.T) {
 			}
 		})
 	}
-}
-
-// Plain commands read the listings of a group as long as listing.lua has just kept them, and notice one that is gone.
-func TestKeptGroupListingsAreReadByPlainCommands(t *testing.T) {
-	t.Parallel()
-	beside := newSite(t, func(r *site.Rules) { r.GroupCacheTTL = time.Hour }, inSixteen())
-	articles := spread(200, distributions["evenly"])
-	importPlaced(beside, articles)
-	newest := lists.InGroup("all", site.ByTime, site.Descending)
-	slices.SortFunc(articles, placedBy(site.ByTime, site.Descending))
-	calls := new(counter)
-	s := beside.reopened(beside.client(redistest.Before(calls.add)), nil, inSixteen())
-	reads := map[string]func() []site.ArticleID{
-		"by number": func() []site.ArticleID { return s.list(newest) },
-		"by cursor": func() (ids []site.ArticleID) {
-			edges, info, err := s.Lists.Walk(s.ctx, newest, site.PageRequest{})
-			for _, e := range edges {
-				ids = append(ids, e.ID)
-			}
-			if err != nil || !info.HasNextPage || info.HasPreviousPage {
-				t.Errorf("Walk = %+v, %v, want a first page", info, err)
-			}
-			return ids
-		},
-	}
-	for name, read := range reads {
-		for attempt := 0; ; attempt++ { // a second may pass between two reads on a busy machine
-			first, scripted := read(), strings.Contains(calls.reset().names, "evalsha")
-			second, counted := read(), calls.reset()
-			if want := idsOf(articles[:25]); !slices.Equal(first, want) || !slices.Equal(second, want) {
-				t.Fatalf("%s: %v, and again %v, want %v", name, first, second, want)
-			}
-			if plain := counted.trips == 1 && !strings.Contains(counted.names, "evalsha"); plain {
-				break
-			} else if attempt == 20 {
-				t.Fatalf("%s: a second read sent %s, after a script: %t; want no script", name, counted.names, scripted)
-			}
-		}
-		for _, p := range redisrepo.Tags(sixteen) {
-			s.do("DEL " + p + "time:all")
-		}
-		if got, want := read(), idsOf(articles[:25]); !slices.Equal(got, want) {
-			t.Errorf("%s, without listings: %v, want %v", name, got, want)
-		}
-	}
-	a := s.post("bob", "all")
-	s.clock.advance(time.Hour)
-	if got := s.list(newest); got[0] != a.ID {
-		t.Errorf("the newest of the group = %v, want %v, which was just posted", got[0], a.ID)
-	}
-	s.wantClean()
 }
 
 func TestListReturnsNumberedPages(t *testing.T) {

@@ -72,8 +72,8 @@ func (r *Lists) readParts(ctx context.Context, parts func() []part, queue func(r
 // one step at a time, so that Redis serves others between two steps, however many wait for listings.
 func (r *Lists) gather(ctx context.Context, p keys.Partition, l Listing) (more bool, err error) {
 	select {
-	case r.kept.turn <- struct{}{}:
-		defer func() { <-r.kept.turn }()
+	case r.building <- struct{}{}:
+		defer func() { <-r.building }()
 	case <-ctx.Done():
 		return false, ctx.Err()
 	}

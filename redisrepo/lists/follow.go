@@ -1,6 +1,9 @@
 package lists
 
 import (
+	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/redisrepo/keys"
@@ -19,7 +22,42 @@ func (l Listing) follows() bool {
 }
 
 // Forget drops what this process knows of listings, for data that may have gone back.
-func (r *Lists) Forget() { r.kept.seen.Purge() }
+func (r *Lists) Forget() { r.seen.listings.Purge() }
+
+// seenListings are entries of the log that stored listings were seen to have, so that the next read of one begins there. They are
+// trusted for a second, after which the view has them, too.
+type seenListings struct {
+	listings *lru.Cache[storedListing, seenListing]
+}
+
+// storedListing is the listing of a group in one partition.
+type storedListing struct {
+	p     keys.Partition
+	group site.GroupName
+	order site.Order
+}
+
+// seenListing is an entry that a listing had, and when.
+type seenListing struct {
+	entry string
+	at    time.Time
+}
+
+// maxSeenListings is the number of listings that are remembered.
+const maxSeenListings = 1000
+
+func (s seenListings) note(p keys.Partition, l Listing, entry string) {
+	s.listings.Add(storedListing{p, l.group, l.order}, seenListing{entry, time.Now()})
+}
+
+// entry returns the last entry that a listing was seen to have, empty if that is long ago.
+func (s seenListings) entry(p keys.Partition, l Listing) string {
+	seen, _ := s.listings.Get(storedListing{p, l.group, l.order})
+	if time.Since(seen.at) > time.Second {
+		return ""
+	}
+	return seen.entry
+}
 
 // apply returns the call of follow.lua.
 func (r *Lists) apply(p keys.Partition, from, to string, entries []views.Entry) (script *redis.Script, scriptKeys []string, args []any) {

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/redisrepo/articles"
@@ -26,7 +27,8 @@ type Lists struct {
 	articles *articles.Articles
 	views    *views.Views
 	counts   groupCount
-	kept     keptListings
+	seen     seenListings
+	building chan struct{} // of the call that makes a step in building a listing
 
 	mostSmall, gatherStep int // see New
 }
@@ -35,8 +37,8 @@ type Lists struct {
 // expires after Rules.GroupCacheTTL; the listing of a larger group is built in steps of about gatherStep articles, and
 // kept. 0 stands for the defaults, 2,000 and 500.
 func New(store *wire.Store, articles *articles.Articles, all *views.Views, mostSmall, gatherStep int) (*Lists, error) {
-	kept, err := newKeptListings(store.Rules.GroupCacheTTL)
-	l := &Lists{store: store, articles: articles, views: all, kept: kept, mostSmall: cmp.Or(mostSmall, defaultSmall), gatherStep: cmp.Or(gatherStep, defaultStep)}
+	seen, err := lru.New[storedListing, seenListing](maxSeenListings)
+	l := &Lists{store: store, articles: articles, views: all, seen: seenListings{seen}, building: make(chan struct{}, 1), mostSmall: cmp.Or(mostSmall, defaultSmall), gatherStep: cmp.Or(gatherStep, defaultStep)}
 	l.counts.turn = make(chan struct{}, 1)
 	all.Add(&views.View{Name: "listing", Apply: l.apply})
 	return l, err

@@ -22,7 +22,6 @@ type ListRequest struct {
 	site.Request[site.Cursor]
 	skip     int  // articles to skip at the start of the listing; only without cursors
 	needEnds bool // whether hasPrevious and hasNext of the page are needed
-	kept     bool // whether the listing of a group is probably stored
 }
 
 // Ranked is consecutive articles of a listing.
@@ -47,9 +46,6 @@ func (r *Lists) readListing(ctx context.Context, l Listing, q ListRequest, along
 	})
 	if err != nil {
 		return Ranked{}, err
-	}
-	if !r.kept.has(l) {
-		r.kept.add(l)
 	}
 	return reply()
 }
@@ -81,16 +77,15 @@ func (l Listing) Compare(a, b site.Cursor) int {
 
 // queueListing queues the command that reads one partition, and returns a function for its reply.
 func (r *Lists) queueListing(ctx context.Context, pipe redis.Pipeliner, p keys.Partition, l Listing, q ListRequest) func() (Ranked, error) {
-	if (l.group == "" || q.kept) && !q.needEnds {
-		missing := queueMissing(ctx, pipe, p, l)
+	if l.group == "" && !q.needEnds {
 		items := pipe.ZRangeArgsWithScores(ctx, redis.ZRangeArgs{Key: l.key(p), Start: q.skip, Stop: q.skip + q.Size - 1, Rev: l.direction == site.Descending})
-		return func() (Ranked, error) { return Ranked{Items: items.Val(), missing: missing()}, items.Err() }
+		return func() (Ranked, error) { return Ranked{Items: items.Val()}, items.Err() }
 	}
 	reply := r.CallListing(ctx, pipe, p, l, q)
 	return func() (Ranked, error) {
 		found, err := ParseRanked(reply)
 		if err == nil && l.follows() {
-			r.kept.see(p, l, found.seen)
+			r.seen.note(p, l, found.seen)
 			r.views.Found(found.lacking)
 		}
 		return found, err
@@ -139,9 +134,9 @@ func (r *Lists) CallListing(ctx context.Context, pipe redis.Pipeliner, p keys.Pa
 		beforeScore,  // ARGV[7]
 		beforeMember, // ARGV[8]
 		r.store.Rules.GroupCacheTTL.Milliseconds(), // ARGV[9]
-		r.mostSmall,         // ARGV[10]
-		r.kept.seenBy(p, l), // ARGV[11]
-		mostLacking,         // ARGV[12]
+		r.mostSmall,        // ARGV[10]
+		r.seen.entry(p, l), // ARGV[11]
+		mostLacking,        // ARGV[12]
 	}
 	for _, c := range wanted {
 		score, member := c.Args()

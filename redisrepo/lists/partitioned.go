@@ -5,9 +5,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"time"
 
-	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/redisrepo/keys"
@@ -108,10 +106,9 @@ func (r *Lists) listPartitions(ctx context.Context, l Listing, first, count int,
 	for _, w := range windows {
 		skip -= w.low
 	}
-	kept := r.kept.has(l)
-	items, _, err := r.merge(ctx, l, r.partsOf(l), skip+count, func(pipe redis.Pipeliner, i, size int, again bool) func() (run, error) {
+	items, _, err := r.merge(ctx, l, r.partsOf(l), skip+count, func(pipe redis.Pipeliner, i, size int, _ bool) func() (run, error) {
 		most := windows[i].size() + count // that the partition can have up to the end of the page
-		part := ListRequest{Request: site.Request[site.Cursor]{Size: min(size, most)}, skip: windows[i].low, kept: kept && !again}
+		part := ListRequest{Request: site.Request[site.Cursor]{Size: min(size, most)}, skip: windows[i].low}
 		reply := r.queueListing(ctx, pipe, r.store.Partitions[i], l, part)
 		if along != nil {
 			along(pipe)
@@ -119,14 +116,11 @@ func (r *Lists) listPartitions(ctx context.Context, l Listing, first, count int,
 		}
 		return func() (run, error) {
 			found, err := reply()
-			return run{items: found.Items, more: len(found.Items) == size && size < most, missing: found.missing}, err
+			return run{items: found.Items, more: len(found.Items) == size && size < most}, err
 		}
 	})
 	if err != nil {
 		return nil, err
-	}
-	if !kept {
-		r.kept.add(l)
 	}
 	return items[min(skip, len(items)):min(skip+count, len(items))], nil
 }
@@ -137,7 +131,7 @@ func (r *Lists) walkPartitions(ctx context.Context, l Listing, q ListRequest) (s
 	if q.Last {
 		reading.direction = site.Ascending + site.Descending - l.direction
 	}
-	plain := l.group == "" || r.kept.has(l)
+	plain := l.group == ""
 	items, runs, err := r.merge(ctx, reading, r.partsOf(l), q.Size+1, func(pipe redis.Pipeliner, i, size int, again bool) func() (run, error) {
 		if plain && !again {
 			return queueRun(ctx, pipe, r.store.Partitions[i], l, reading, q, size)
@@ -159,9 +153,6 @@ func (r *Lists) walkPartitions(ctx context.Context, l Listing, q ListRequest) (s
 	if err != nil {
 		return site.Page[redis.Z]{}, err
 	}
-	if !plain {
-		r.kept.add(l)
-	}
 	if q.Last {
 		slices.Reverse(items)
 	}
@@ -172,68 +163,6 @@ func (r *Lists) walkPartitions(ctx context.Context, l Listing, q ListRequest) (s
 		err = r.readEnds(ctx, l, q, &result)
 	}
 	return result, err
-}
-
-// keptListings are the group listings that listing.lua has stored in all partitions, or found there, within a small part of
-// the time for which they are kept. Until then plain commands read those that do not follow the log, which takes Redis a third of the
-// time: they do not renew that time, but neither does listing.lua more often.
-type keptListings struct {
-	ttl  time.Duration
-	seen *lru.Cache[storedListing, seenListing]
-	turn chan struct{} // of the call that makes a step in building one
-}
-
-// storedListing is one key, or for keptListings.has those of all partitions, which have no p.
-type storedListing struct {
-	p     keys.Partition
-	group site.GroupName
-	order site.Order
-}
-
-// seenListing is when a listing was read, and an entry of the log that it had.
-type seenListing struct {
-	at    time.Time
-	entry string
-}
-
-// maxKeptListings is the number of listings that are remembered.
-const maxKeptListings = 1000
-
-func newKeptListings(ttl time.Duration) (keptListings, error) {
-	seen, err := lru.New[storedListing, seenListing](maxKeptListings)
-	return keptListings{ttl: ttl, seen: seen, turn: make(chan struct{}, 1)}, err
-}
-
-func (k keptListings) has(l Listing) bool {
-	if l.group == "" || l.follows() {
-		return false
-	}
-	seen, found := k.seen.Get(storedListing{group: l.group, order: l.order})
-	return found && k.isRecent(seen)
-}
-
-func (k keptListings) isRecent(seen seenListing) bool {
-	return time.Since(seen.at) < min(time.Second, k.ttl/10)
-}
-
-// add is called after a page was read by listing.lua.
-func (k keptListings) add(l Listing) {
-	if l.group != "" && !l.follows() {
-		k.seen.Add(storedListing{group: l.group, order: l.order}, seenListing{at: time.Now()})
-	}
-}
-
-// see notes an entry of the log that a listing of a partition has.
-func (k keptListings) see(p keys.Partition, l Listing, entry string) {
-	k.seen.Add(storedListing{p, l.group, l.order}, seenListing{time.Now(), entry})
-}
-
-// seenBy returns the last entry that a listing of a partition was seen to have, empty if that is long ago.
-func (k keptListings) seenBy(p keys.Partition, l Listing) string {
-	if seen, found := k.seen.Get(storedListing{p, l.group, l.order}); found && l.follows() && k.isRecent(seen) {
-		return seen.entry
-	}
-	return ""
 }
 
 // tiesOfCursor is how many items of one partition with the score of a cursor are read besides a page. If there are
