@@ -354,7 +354,7 @@ func (r *running) follow() {
 	updates.Go(func() {
 		r.repo.Views.Follow(r.background, func(err error) {
 			if r.away.Check() {
-				r.log.Warn("rankings are brought up to date when they are read", "err", err.Error())
+				r.log.Warn("listings of groups, rankings and lists of votes are brought up to date only when they are read", "err", err.Error())
 			}
 		})
 	})
