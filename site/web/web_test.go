@@ -122,7 +122,8 @@ func TestAllFilesAreServed(t *testing.T) {
 			t.Errorf("%s: Content-Security-Policy is %q", path, have)
 		}
 		// The explorer's assets, the scripts after the first have a hash in their names, the others have not.
-		cached, hashed := got.header.Get("Cache-Control"), strings.HasPrefix(path, "/graphiql/assets/") || path == secondScript(t) || path == thirdScript(t) || path == fourthScript(t) || path == script(t, "lab")
+		cached, hashed := got.header.Get("Cache-Control"), strings.HasPrefix(path, "/graphiql/assets/") || path == secondScript(t) || path == thirdScript(t) || path == fourthScript(t) || path == script(t, "lab") || path == script(t, "typed")
+
 		if strings.Contains(cached, "immutable") != hashed || !hashed && cached != "no-cache" {
 			t.Errorf("%s: Cache-Control is %q", path, cached)
 		}
@@ -477,8 +478,8 @@ func TestTheScriptsOfTheSiteAreSmall(t *testing.T) {
 	if fourth := zipped(fourthScript(t)); fourth > 6<<10 {
 		t.Errorf("the fourth script has %d bytes after gzip, want at most %d", fourth, 6<<10)
 	}
-	if scripts := require.Value(filepath.Glob("dist/site/assets/*.js"))(t); len(scripts) != 5 {
-		t.Errorf("the site has the scripts %q, want five", scripts)
+	if scripts := require.Value(filepath.Glob("dist/site/assets/*.js"))(t); len(scripts) != 6 {
+		t.Errorf("the site has the scripts %q, want six", scripts)
 	}
 }
 

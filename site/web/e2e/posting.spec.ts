@@ -124,7 +124,7 @@ test("a text is posted with the keyboard", async ({ page }) => {
   await page.getByLabel("Title").press("Enter");
   await expect(page).toHaveURL("/a/1");
   await expect(page.locator(".text")).toHaveText("High and low.\n\nTwice a day.");
-  await expect(page.getByRole("link", { name: "sea" })).toBeVisible();
+  await expect(page.getByRole("link", { name: "Group sea" })).toBeVisible();
   await page.goBack();
   await expect(page).toHaveURL("about:blank");
 });

@@ -15,7 +15,7 @@ const write = (path, content) => writeFile(new URL(path, import.meta.url), conte
 const schema = await read("../../../schema.graphqls");
 const first = parse(await read("../site/operations.graphql"));
 const others = new Map();
-for (const name of ["later", "moderation", "reporting", "acting"])
+for (const name of ["later", "moderation", "reporting", "acting", "typed"])
   others.set(name, parse(await read(`../site/${name}.graphql`)));
 
 const document = {

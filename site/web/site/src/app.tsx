@@ -121,7 +121,8 @@ const withoutFrame = [
 function Shell({ online, away, connections, message, refresh, say }: ShellProps) {
   const visit = useVisit();
   const [unanswered] = useState(isUnanswered);
-  const asks = unanswered || withoutFrame.includes(parse(visit.path).page);
+  const kind = parse(visit.path).page;
+  const asks = unanswered || withoutFrame.includes(kind);
   const [{ data, error }, execute] = useQuery({
     query: Start,
     variables: {},
@@ -194,7 +195,8 @@ function Shell({ online, away, connections, message, refresh, say }: ShellProps)
     for (const link of document.querySelectorAll<HTMLLinkElement>("link[rel=alternate]"))
       link.href = feeds(visit.path) + link.href.slice(link.href.lastIndexOf("/"));
     if (!main.current?.contains(document.activeElement)) main.current?.focus({ preventScroll: true });
-    if (visit.arrival === "new") scrollTo(0, 0);
+    // Who types into the field of the search stays there.
+    if (visit.arrival === "new" && document.activeElement?.id !== "find") scrollTo(0, 0);
   }, [visit]);
 
   return (
@@ -209,7 +211,11 @@ function Shell({ online, away, connections, message, refresh, say }: ShellProps)
           {!online ? texts.noConnection : away && texts.noStore}
         </p>
         <main id="main" class="shell" ref={main} tabIndex={-1}>
-          {waiting ? <Skeleton /> : <Content key={visit.key} {...{ error, retry }} />}
+          {waiting ? (
+            <Skeleton />
+          ) : (
+            <Content key={kind === "search" ? kind : visit.key} {...{ error, retry }} />
+          )}
         </main>
         <Footer />
         {later && <later.Keyboard />}

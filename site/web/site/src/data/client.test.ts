@@ -12,6 +12,7 @@ import { explainError } from "./problem";
 import * as reportingOperations from "./reporting-gql";
 import { inOrder } from "./requests";
 import type { Session } from "./session";
+import * as typedOperations from "./typed-gql";
 
 // A fake WebSocket, controlled by the test.
 class Socket extends EventTarget {
@@ -353,6 +354,7 @@ test("documents.json has exactly the documents that the site sends", async () =>
     ...moderationOperations,
     ...reportingOperations,
     ...actingOperations,
+    ...typedOperations,
   };
   const texts = Object.values(all) as unknown as string[];
   const documents = texts.filter((text) => !text.startsWith("fragment"));

@@ -103,6 +103,7 @@ const keys = import.meta.env.DEV
         "ArticleConnection",
         "RankedConnection",
         "SearchConnection",
+        "SearchEdge",
         "RankedEdge",
         "CastVoteConnection",
         "CastVoteEdge",

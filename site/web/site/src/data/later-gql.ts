@@ -4,7 +4,7 @@ type Exact<T extends { [key: string]: unknown }> = { [K in keyof T]: T[K] };
 /** Internal type. DO NOT USE DIRECTLY. */
 export type Incremental<T> = T | { [P in keyof T]?: P extends ' $fragmentName' | '__typename' ? T[P] : never };
 import type { TypedDocumentNode } from "@graphql-typed-document-node/core";
-import { frameFragment, rowFragment, pageFragment, besideFragment } from "./gql";
+import { frameFragment, pageFragment, rowFragment, besideFragment } from "./gql";
 /** A user's vote on an article. */
 export type VoteDirection =
   /** An upvote. */
@@ -215,13 +215,6 @@ export type GroupsQueryVariables = Exact<{
 
 export type GroupsQuery = { groups: { nodes: Array<{ id: string, name: string, articleCount: number }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } | null, site: { signIn: SignInMethod, signInURL: string | null, explorer: boolean, rules: { voteScore: number, downvotes: boolean, ranking: SiteRanking, rankCap: number, halfLife: number } }, viewer: { id: string, name: string, isModerator: boolean } | null };
 
-export type ArticleByLinkQueryVariables = Exact<{
-  link: string;
-}>;
-
-
-export type ArticleByLinkQuery = { articleByLink: { id: string, number: number, title: string, link: string | null, createdAt: string, score: number, votes: number, upvotes: number, downvotes: number, isInteresting: boolean, votingEndsAt: string, viewerVote: VoteDirection | null, viewerCanVote: boolean, revision: number, editedAt: string | null, deletedAt: string | null, poster: { id: string, name: string }, groups: Array<{ id: string, name: string }> } | null };
-
 export type HostArticlesQueryVariables = Exact<{
   name: string;
   after?: string | null | undefined;
@@ -254,16 +247,6 @@ export type GroupTopQueryVariables = Exact<{
 
 
 export type GroupTopQuery = { group: { id: string, description: string | null, rules: Array<string>, viewerFollows: boolean | null, ranking: { totalCount: number, nodes: Array<{ id: string, number: number, title: string, link: string | null, createdAt: string, score: number, votes: number, upvotes: number, downvotes: number, isInteresting: boolean, votingEndsAt: string, viewerVote: VoteDirection | null, viewerCanVote: boolean, revision: number, editedAt: string | null, deletedAt: string | null, poster: { id: string, name: string }, groups: Array<{ id: string, name: string }> }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } | null } | null, site: { signIn: SignInMethod, signInURL: string | null, explorer: boolean, rules: { voteScore: number, downvotes: boolean, ranking: SiteRanking, rankCap: number, halfLife: number } }, viewer: { id: string, name: string, isModerator: boolean } | null };
-
-export type GroupRulesQueryVariables = Exact<{
-  ids: Array<string | number> | string | number;
-}>;
-
-
-export type GroupRulesQuery = { nodes: Array<
-    | { id: string, name: string, rules: Array<string> }
-    | Record<PropertyKey, never>
-   | null> | null };
 
 export type PastQueryVariables = Exact<{
   at: string;
@@ -411,12 +394,10 @@ export type DeleteMutation = { deleteArticle: { deletedId: string | null, userEr
     > } | null };
 
 export const Groups = ("query Groups($contains:String$after:String){...Frame groups(orderBy:ARTICLE_COUNT contains:$contains first:100 after:$after){nodes{id name articleCount}pageInfo{hasNextPage endCursor}}}" + frameFragment) as unknown as TypedDocumentNode<GroupsQuery, GroupsQueryVariables>;
-export const ArticleByLink = ("query ArticleByLink($link:URL!){articleByLink(link:$link){...Row}}" + rowFragment) as unknown as TypedDocumentNode<ArticleByLinkQuery, ArticleByLinkQueryVariables>;
 export const HostArticles = ("query HostArticles($name:String!$after:String){...Frame host(name:$name){id articlesConnection(after:$after){...Page}}}" + pageFragment + frameFragment) as unknown as TypedDocumentNode<HostArticlesQuery, HostArticlesQueryVariables>;
 export const Search = ("query Search($text:String!$after:String){...Frame search(query:$text after:$after){nodes{...Row}pageInfo{hasNextPage endCursor}totalCount isPartial suggestion}}" + rowFragment + frameFragment) as unknown as TypedDocumentNode<SearchQuery, SearchQueryVariables>;
 export const Top = ("query Top($span:Span$after:String){...Frame ranking(span:$span after:$after){nodes{...Row}pageInfo{hasNextPage endCursor}totalCount}}" + rowFragment + frameFragment) as unknown as TypedDocumentNode<TopQuery, TopQueryVariables>;
 export const GroupTop = ("query GroupTop($name:String!$span:Span$after:String){...Frame group(name:$name){id description rules viewerFollows ranking(span:$span after:$after){nodes{...Row}pageInfo{hasNextPage endCursor}totalCount}}}" + rowFragment + frameFragment) as unknown as TypedDocumentNode<GroupTopQuery, GroupTopQueryVariables>;
-export const GroupRules = ("query GroupRules($ids:[ID!]!){nodes(ids:$ids){...on Group{id name rules}}}") as unknown as TypedDocumentNode<GroupRulesQuery, GroupRulesQueryVariables>;
 export const Past = ("query Past($at:DateTime!){...Frame frontPage(at:$at){edges{rank node{...Row}}}}" + rowFragment + frameFragment) as unknown as TypedDocumentNode<PastQuery, PastQueryVariables>;
 export const Votes = ("query Votes($direction:VoteDirection$after:String){viewerVotes(direction:$direction after:$after){edges{at node{...Row}}pageInfo{hasNextPage endCursor}}}" + rowFragment) as unknown as TypedDocumentNode<VotesQuery, VotesQueryVariables>;
 export const Lab = ("query Lab($by:RankBy!$span:Span){ranking(by:$by span:$span first:25){nodes{id number title link votes createdAt}totalCount}}") as unknown as TypedDocumentNode<LabQuery, LabQueryVariables>;

@@ -35,6 +35,8 @@ export function explainError(error: CombinedError): string {
       return texts.unavailable;
     case "RATE_LIMITED":
       return texts.tooMany;
+    case "SEARCH_NOT_READY":
+      return texts.searchNotReady;
     case unknownKey:
       return texts.unknownKey;
     case "BAD_USER_INPUT":

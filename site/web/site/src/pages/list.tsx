@@ -27,6 +27,8 @@ export interface Source {
   fresh?: boolean;
   /** The group that its rows do not repeat. */
   group?: string;
+  /** Whether its first part may be in the cache since it was just read: the list then shows it from there. */
+  isRead?: boolean;
 }
 
 /** Number of parts that are read by scrolling. A button reads the next ones, so that the end of the page can be reached. */
@@ -101,7 +103,7 @@ export function ArticleList({ source, empty }: { source: Source; empty: Componen
         index={0}
         parts={parts}
         before={start ? undefined : 0}
-        restored={restored ? wanted : Number(visit.first)}
+        restored={restored ? wanted : Number(visit.first || source.isRead)}
         empty={empty}
         onShown={onShown}
         more={() => setParts((count) => count + 1)}
@@ -213,7 +215,7 @@ interface MoreProps {
 
 /** Loads the next part when the visitor scrolls near, or on a click. Also a plain link to that part. */
 function More({ after, more, waits }: MoreProps) {
-  const { path } = useVisit();
+  const { path, search } = useVisit();
   const [near, link] = useNear<HTMLAnchorElement>("50% 0px", false, []);
   useEffect(() => {
     if (near && !waits) more();
@@ -224,7 +226,7 @@ function More({ after, more, waits }: MoreProps) {
     more();
   };
   return (
-    <a ref={link} class="more" href={`${path}?${new URLSearchParams({ after })}`} onClick={click}>
+    <a ref={link} class="more" href={path + address(search, after)} onClick={click}>
       {texts.moreArticles}
     </a>
   );

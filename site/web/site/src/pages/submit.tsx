@@ -6,7 +6,6 @@ import {
   completeLink,
   type Draft,
   fromAddress,
-  groupNames,
   idempotencyKey,
   keepDraft,
   lastWord,
@@ -15,21 +14,21 @@ import {
   toInput,
   withGroup,
 } from "../data/draft";
-import { ArticleByLink, GroupRules, Groups, Post, type PostMutation } from "../data/later-gql";
+import { Groups, Post, type PostMutation } from "../data/later-gql";
 import { useSend } from "../data/mutations";
 import { usePage } from "../data/page";
 import { explainError, explainRefusal } from "../data/problem";
 import { useSettled, useTitle } from "../ui/hooks";
-import { isHere, navigate, paths, useScroll, useVisit } from "../ui/router";
-import { config, counted, fill, filled, texts } from "../ui/strings";
+import { has, isHere, navigate, paths, useScroll, useVisit } from "../ui/router";
+import { config, fill, filled, texts } from "../ui/strings";
 import { duration } from "../ui/time";
+import { Duplicate } from "./duplicate";
 import { Rules } from "./group";
 
 type UserError = NonNullable<PostMutation["post"]>["userErrors"][number];
 
 const fields = ["title", "link", "text", "groups"] as const;
 const maxSuggestions = 6;
-const maxGroups = 10; // of an article
 const longTitle = 160; // characters from which the form counts them
 
 export function SubmitPage() {
@@ -41,8 +40,10 @@ export function SubmitPage() {
   const [draft, setDraft] = useState(firstDraft);
   const [errors, setErrors] = useState<UserError[]>([]);
   const [writes, setWrites] = useState(false);
+  const [typed, setTyped] = useState<typeof import("./typed")>();
   const { send, sending } = useSend("Post", Post);
 
+  useEffect(() => void import("./typed").then(setTyped, () => {}), []);
   useEffect(() => keepDraft(draft), [draft]);
   useEffect(() => {
     form.current?.querySelector<HTMLElement>("[aria-invalid]")?.focus();
@@ -97,7 +98,7 @@ export function SubmitPage() {
           placeholder="https://"
           onBlur={() => setDraft({ ...draft, link: completeLink(draft.link) })}
         />
-        {errorsOf("link").length === 0 && <Known text={draft.link} />}
+        {typed && errorsOf("link").length === 0 && <typed.Known text={draft.link} />}
       </Field>
       <Field
         name="title"
@@ -106,6 +107,11 @@ export function SubmitPage() {
         errors={errorsOf("title")}
       >
         <input {...bind("title")} required autocomplete="off" />
+        {has("/search") && (
+          <div class="about similar" aria-live="polite">
+            {typed && <typed.SimilarArticles text={draft.title} />}
+          </div>
+        )}
       </Field>
       <Field name="groups" label={texts.groups} about={texts.aboutGroups} errors={errorsOf("groups")}>
         <input {...bind("groups")} autocomplete="off" autocapitalize="none" spellcheck={false} />
@@ -127,7 +133,7 @@ export function SubmitPage() {
             <Rules rules={config.rules} />
           </div>
         )}
-        <RulesOfGroups text={draft.groups} />
+        {typed && <typed.RulesOfGroups text={draft.groups} />}
       </div>
       <div role="alert">
         {others.map((error) => (
@@ -189,64 +195,6 @@ function Field({ name, label, about, errors, children }: FieldProps) {
         </div>
       )}
     </div>
-  );
-}
-
-/** Says that the link was posted before, while it is typed. */
-function Known({ text }: { text: string }) {
-  const link = useSettled(text.trim());
-  const [{ data }] = useQuery({
-    query: ArticleByLink,
-    variables: { link },
-    pause: !/^https?:\/\/[^/\s]+\.[^\s]+$/i.test(link),
-    requestPolicy: "cache-and-network",
-  });
-  const article = link === text.trim() && data?.articleByLink;
-  return (
-    <p role="status" class="about">
-      {article && <Duplicate article={article} />}
-    </p>
-  );
-}
-
-function Duplicate({ article }: Pick<Extract<UserError, { articleId: string }>, "article">) {
-  if (!article) return <>{texts.deletedLink}</>;
-  const { title, number, poster, votes } = article;
-  return (
-    <>
-      {filled(texts.knownLink, {
-        article: (
-          <a dir="auto" href={paths.article(number)}>
-            {title}
-          </a>
-        ),
-        user: <bdi>{poster.name}</bdi>,
-        votes: counted(votes, texts.votes),
-      })}
-    </>
-  );
-}
-
-/** The rules of the groups that are chosen. */
-function RulesOfGroups({ text }: { text: string }) {
-  const names = useSettled(groupNames(text.toLowerCase()).slice(0, maxGroups).join(" "));
-  const ids = names.split(" ").map((name) => `group:${name}`);
-  const [{ data }] = useQuery({ query: GroupRules, variables: { ids }, pause: !names });
-  return (
-    <>
-      {names &&
-        data?.nodes?.map(
-          (group) =>
-            group &&
-            "rules" in group &&
-            group.rules.length > 0 && (
-              <div key={group.id} class="about rules">
-                {fill(texts.rulesOf, { group: group.name })}
-                <Rules rules={group.rules} />
-              </div>
-            ),
-        )}
-    </>
   );
 }
 
