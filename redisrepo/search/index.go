@@ -1,48 +1,35 @@
 package search
 
 import (
-	"cmp"
 	"maps"
-	"math/bits"
 	"slices"
-	"sort"
 	"strings"
 	"sync"
 )
 
 const (
 	// perWord and perArticle are about how many bytes a word and an article take besides their texts and numbers.
-	perWord, perArticle = 120, 100
-	// mostNew is how many words may wait to be sorted.
-	mostNew = 1000
+	perWord, perArticle = 120, 60
 )
 
 // index knows which articles have a word. It is safe for concurrent use.
 type index struct {
-	mu     sync.RWMutex
-	ids    map[string]uint32 // of words, in lists
-	lists  []list            // by id
-	free   []uint32          // ids without a word
-	sorted []string          // words; some may have no articles any more
-	added  []string          // words that are not in sorted yet
+	mu    sync.RWMutex
+	ids   map[string]uint32 // of words
+	words []string          // by id, empty for an id without a word
+	lists [][]uint32        // by id: the slots of the articles that have the word, ascending
+	free  []uint32          // ids without a word
 
 	slots map[uint32]uint32 // where the articles are in docs, by their numbers
 	docs  []doc             // about in the order of their posting times; slots are not used again
+	spans []uint32          // the ids of the words of all articles
+	spare int               // elements of spans that belong to no article
 	since uint32            // articles that were posted before, Unix seconds, were dropped
 	bytes int
 }
 
-// list is a word, and the slots of the articles that have it, ascending.
-type list struct {
-	word  string
-	slots []uint32
-}
-
-// doc is an article, and the ids of its words, ascending. The zero value is a slot whose article was removed.
-type doc struct {
-	number, posted uint32
-	words          []uint32
-}
+// doc is an article, and where the ids of its words are in spans, ascending. The zero value is a slot whose article was removed.
+type doc struct{ number, posted, start, end uint32 }
 
 func newIndex() *index { return &index{ids: map[string]uint32{}, slots: map[uint32]uint32{}} }
 
@@ -96,13 +83,14 @@ func (x *index) drop(number, slot uint32) {
 
 // replace replaces the words of an article.
 func (x *index) replace(slot uint32, found []word) {
-	before := x.docs[slot].words
+	d := &x.docs[slot]
+	before := x.spans[d.start:d.end]
 	now := make([]uint32, 0, len(found))
 	for _, w := range found {
 		now = append(now, x.id(w.text))
 	}
 	slices.Sort(now)
-	now = slices.Clip(slices.Compact(now))
+	now = slices.Compact(now)
 	for _, id := range before {
 		if _, has := slices.BinarySearch(now, id); !has {
 			x.removeFrom(id, slot)
@@ -113,8 +101,25 @@ func (x *index) replace(slot uint32, found []word) {
 			x.addTo(id, slot)
 		}
 	}
-	x.docs[slot].words = now
 	x.bytes += 4 * (len(now) - len(before))
+	x.spare += len(before)
+	x.span(d, now)
+	if x.spare <= len(x.spans)/2 {
+		return
+	}
+	old := x.spans
+	x.spans, x.spare = make([]uint32, 0, len(old)-x.spare), 0
+	for i := range x.docs {
+		d := &x.docs[i]
+		x.span(d, old[d.start:d.end])
+	}
+}
+
+// span notes the ids of an article's words.
+func (x *index) span(d *doc, ids []uint32) {
+	d.start = uint32(len(x.spans)) // #nosec G115 -- there is memory for fewer
+	x.spans = append(x.spans, ids...)
+	d.end = uint32(len(x.spans)) // #nosec G115
 }
 
 // id returns the id of a word, a new one for a new word.
@@ -123,96 +128,38 @@ func (x *index) id(text string) uint32 {
 		return id
 	}
 	text = strings.Clone(text) // not the whole title
-	id := uint32(len(x.lists)) // #nosec G115 -- there are fewer words
+	id := uint32(len(x.words)) // #nosec G115 -- there are fewer words
 	if last := len(x.free) - 1; last >= 0 {
 		id, x.free = x.free[last], x.free[:last]
-		x.lists[id] = list{word: text}
+		x.words[id] = text
 	} else {
-		x.lists = append(x.lists, list{word: text})
+		x.words = append(x.words, text)
+		x.lists = append(x.lists, nil)
 	}
 	x.ids[text] = id
 	x.bytes += perWord + len(text)
-	if x.added = append(x.added, text); len(x.added) > max(mostNew, len(x.sorted)/4) {
-		x.sorted = slices.DeleteFunc(append(x.sorted, x.added...), func(text string) bool { _, known := x.ids[text]; return !known })
-		x.added = nil
-		slices.Sort(x.sorted)
-		x.sorted = slices.Compact(x.sorted)
-	}
 	return id
 }
 
 func (x *index) addTo(id, slot uint32) {
-	l := &x.lists[id]
-	at := len(l.slots)
-	if at > 0 && l.slots[at-1] > slot {
-		at, _ = slices.BinarySearch(l.slots, slot)
-	}
-	l.slots = slices.Insert(l.slots, at, slot)
+	slots := x.lists[id]
+	at, _ := slices.BinarySearch(slots, slot)
+	x.lists[id] = slices.Insert(slots, at, slot)
 	x.bytes += 4
 }
 
 func (x *index) removeFrom(id, slot uint32) {
-	l := &x.lists[id]
-	at, _ := slices.BinarySearch(l.slots, slot)
-	l.slots = slices.Delete(l.slots, at, at+1)
+	slots := x.lists[id]
+	at, _ := slices.BinarySearch(slots, slot)
+	x.lists[id] = slices.Delete(slots, at, at+1)
 	x.bytes -= 4
-	if len(l.slots) == 0 { // nothing of an erased text stays
-		delete(x.ids, l.word)
-		x.bytes -= perWord + len(l.word)
-		*l = list{}
+	if len(slots) == 1 { // nothing of an erased text stays
+		text := x.words[id]
+		delete(x.ids, text)
+		x.bytes -= perWord + len(text)
+		x.words[id], x.lists[id] = "", nil
 		x.free = append(x.free, id)
 	}
-}
-
-// set is a set of slots: those of one word, or of several.
-type set struct {
-	slots []uint32 // of one word
-	bits  []uint64 // of several
-	size  int      // not less than the number of articles
-}
-
-func (s *set) has(slot uint32) bool {
-	if s.bits == nil {
-		_, has := slices.BinarySearch(s.slots, slot)
-		return has
-	}
-	at := int(slot / 64)
-	return at < len(s.bits) && s.bits[at]&(1<<(slot%64)) != 0
-}
-
-// descending calls yield with the slots, the last first, until it returns false.
-func (s *set) descending(yield func(uint32) bool) {
-	for _, slot := range slices.Backward(s.slots) {
-		if !yield(slot) {
-			return
-		}
-	}
-	for i, left := range slices.Backward(s.bits) {
-		for left != 0 {
-			bit := 63 - bits.LeadingZeros64(left)
-			left &^= 1 << bit
-			if !yield(uint32(64*i + bit)) { // #nosec G115 -- a slot
-				return
-			}
-		}
-	}
-}
-
-func union(sets ...set) set {
-	if len(sets) == 1 {
-		return sets[0]
-	}
-	all := set{bits: []uint64{}}
-	for _, s := range sets {
-		all.size += s.size
-		for slot := range s.descending {
-			if at := int(slot / 64); at >= len(all.bits) {
-				all.bits = append(all.bits, make([]uint64, at+1-len(all.bits))...)
-			}
-			all.bits[slot/64] |= 1 << (slot % 64)
-		}
-	}
-	return all
 }
 
 // wanted is what an article must have one of.
@@ -230,81 +177,80 @@ const (
 	near               // those that one character makes of it, too
 )
 
-func (w wanted) matches(text string) bool {
-	return text == w.word || w.how == beginning && strings.HasPrefix(text, w.word) || w.how == near && isNear(text, w.word)
+func (w *wanted) matches(text string) bool {
+	switch w.how {
+	case beginning:
+		return strings.HasPrefix(text, w.word)
+	case near:
+		return text == w.word || isNear(text, w.word)
+	default:
+		return text == w.word
+	}
 }
 
-// setOf returns the articles that have a word. The caller holds the mutex.
-func (x *index) setOf(w wanted) set {
-	if w.how == exact {
-		return x.articles(w.word)
-	}
-	some := x.sorted
-	if w.how == beginning {
-		some = some[sort.SearchStrings(some, w.word):]
-		some = some[:sort.Search(len(some), func(i int) bool { return !strings.HasPrefix(some[i], w.word) })]
-	}
-	var sets []set
-	for _, texts := range [][]string{some, x.added} {
-		for _, text := range texts {
-			if w.matches(text) {
-				sets = append(sets, x.articles(text))
-			}
-		}
-	}
-	return union(sets...)
-}
-
-// articles returns those that have exactly this word.
-func (x *index) articles(text string) set {
-	id, known := x.ids[text]
-	if !known {
-		return set{}
-	}
-	return set{slots: x.lists[id].slots, size: len(x.lists[id].slots)}
+// tally counts the wanted words of an article. A query has fewer words than a byte can count.
+type tally struct {
+	count, last uint8 // last: the word that was counted last, from 1
 }
 
 // newest returns the newest articles that have at least some of the words, those with more of them first. isPartial reports
-// whether there are others.
+// whether there are others. It looks once at each word of the index and at each article of a word: no query takes longer.
 func (x *index) newest(all []wanted, atLeast, most int) (numbers []uint32, isPartial bool) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	sets := make([]set, len(all))
-	for i, w := range all {
-		sets[i] = x.setOf(w)
-	}
-	slices.SortStableFunc(sets, func(a, b set) int { return cmp.Compare(a.size, b.size) })
-	candidates := union(sets[:len(sets)-atLeast+1]...) // an article that is in none of these has too few words
-	byCount := make([][]uint32, len(sets)+1)
-	for slot := range candidates.descending {
-		count := 0
-		for i := range sets {
-			if count+len(sets)-i < atLeast {
-				break
-			}
-			if sets[i].has(slot) {
-				count++
+	tallies := make([]tally, len(x.docs))
+	for i, ids := range x.matching(all) {
+		for _, id := range ids {
+			for _, slot := range x.lists[id] {
+				if t := &tallies[slot]; int(t.last) != i+1 {
+					t.count++
+					t.last = uint8(i + 1) // #nosec G115 -- a query has at most MaxQuery words
+				}
 			}
 		}
-		if count < atLeast {
+	}
+	byCount := make([][]uint32, len(all)+1)
+	for slot, t := range slices.Backward(tallies) {
+		if int(t.count) < atLeast {
 			continue
 		}
-		if len(byCount[count]) < most {
-			byCount[count] = append(byCount[count], x.docs[slot].number)
+		if len(byCount[t.count]) < most {
+			byCount[t.count] = append(byCount[t.count], x.docs[slot].number)
 			continue
 		}
 		isPartial = true
-		if count == len(sets) {
+		if int(t.count) == len(all) {
 			break
 		}
 	}
-	for _, some := range slices.Backward(byCount) {
-		numbers = append(numbers, some...)
-	}
+	slices.Reverse(byCount)
+	numbers = slices.Concat(byCount...)
 	if len(numbers) > most {
-		numbers, isPartial = numbers[:most], true
+		return numbers[:most], true
 	}
 	return numbers, isPartial
+}
+
+// matching returns the ids of the words that match each wanted one.
+func (x *index) matching(all []wanted) [][]uint32 {
+	ids, isScanned := make([][]uint32, len(all)), false
+	for i, w := range all {
+		if id, known := x.ids[w.word]; known && w.how == exact {
+			ids[i] = []uint32{id}
+		}
+		isScanned = isScanned || w.how != exact
+	}
+	if !isScanned {
+		return ids
+	}
+	for id, text := range x.words {
+		for i := range all {
+			if all[i].how != exact && all[i].matches(text) {
+				ids[i] = append(ids[i], uint32(id)) // #nosec G115 -- an id
+			}
+		}
+	}
+	return ids
 }
 
 // has reports whether an article is there, or was dropped.

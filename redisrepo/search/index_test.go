@@ -4,9 +4,12 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf16"
 	"unicode/utf8"
 
@@ -67,9 +70,9 @@ func TestIndexKeepsNothingOfWhatWasRemoved(t *testing.T) {
 			t.Fatalf("%s is in %v, want %v", w, got, numbers)
 		}
 	}
-	for _, l := range x.lists {
-		if _, there := want[l.word]; l.word != "" && !there {
-			t.Errorf("the word %q is kept", l.word)
+	for _, text := range x.words {
+		if _, there := want[text]; text != "" && !there {
+			t.Errorf("the word %q is kept", text)
 		}
 	}
 	if _, got, _ := x.size(); got != bytes || len(x.ids) != len(want) {
@@ -147,5 +150,67 @@ func TestMarksAreInUTF16(t *testing.T) {
 	}
 	if want := []string{"Straße", "Go"}; !slices.Equal(marked, want) {
 		t.Errorf("the snippet %q marks %q, want %q", m.Snippet, marked, want)
+	}
+}
+
+// BenchmarkMillionTitles builds an index of a million titles, whose words are as frequent as those of a language, and looks for
+// candidates in it: the 99th percentile of each kind of query, and what a title takes of the heap.
+func BenchmarkMillionTitles(b *testing.B) {
+	const titles, vocabulary = 1_000_000, 300_000
+	r := rand.New(rand.NewPCG(52, 3))
+	frequent := rand.NewZipf(r, 1.1, 10, vocabulary-1)
+	title := func() []word {
+		var text strings.Builder
+		for range 5 + r.IntN(8) {
+			fmt.Fprintf(&text, "%s ", strconv.FormatUint(1_000_000+frequent.Uint64()*7919, 26))
+		}
+		return words(text.String())
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	began := time.Now()
+	x, some := newIndex(), [][]word(nil)
+	for i := range uint32(titles) {
+		found := title()
+		x.put(i, i, found, 1<<40)
+		if i%1000 == 0 {
+			some = append(some, found)
+		}
+	}
+	b.ReportMetric(time.Since(began).Seconds(), "build-s")
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/titles, "B/title")
+	wrong := func(found []word) []wanted {
+		var all []wanted
+		for _, w := range found {
+			all = append(all, wanted{w.text[:1] + "_" + w.text[2:], near})
+		}
+		return all
+	}
+	exactly := func(found []word) []wanted {
+		var all []wanted
+		for _, w := range found {
+			all = append(all, wanted{w.text, exact})
+		}
+		return all
+	}
+	for _, kind := range []struct {
+		name string
+		look func(found []word)
+	}{
+		{"all", func(found []word) { x.newest(exactly(found), len(found), MaxRanked) }},
+		{"half", func(found []word) { x.newest(exactly(found), (len(found)+1)/2, MaxRanked) }},
+		{"beginning", func(found []word) { x.newest([]wanted{{found[0].text[:2], beginning}}, 1, MaxRanked) }},
+		{"wrong", func(found []word) { x.newest(wrong(found), len(found), MaxRanked) }},
+	} {
+		times := make([]time.Duration, len(some))
+		for i, found := range some {
+			start := time.Now()
+			kind.look(found)
+			times[i] = time.Since(start)
+		}
+		slices.Sort(times)
+		b.ReportMetric(float64(times[len(times)*99/100].Microseconds())/1000, kind.name+"-p99-ms")
 	}
 }

@@ -121,50 +121,37 @@ const (
 
 // match returns how an article matches: its words are those of its title and of its text.
 func (q query) match(at stage, title, text []string) class {
-	has := func(it item) bool { return hasRun(title, it.words) || hasRun(text, it.words) }
-	missing := 0
+	missing, unlike := 0, 0
+	var last item // that is missing
 	for _, it := range q.items {
-		if !has(it) {
-			missing++
+		if hasRun(title, it.words) || hasRun(text, it.words) {
+			continue
+		}
+		missing++
+		last = it
+		if w := (wanted{it.words[0], near}); !it.canBeNear() || w.firstIn(title) == "" && w.firstIn(text) == "" {
+			unlike++
 		}
 	}
-	isNear := func(it item) bool {
-		return has(it) || it.canBeNear() && (wanted{it.words[0], near}.firstIn(title) != "" || wanted{it.words[0], near}.firstIn(text) != "")
+	begins := func() bool {
+		w := wanted{last.words[0], beginning}
+		return q.canBegin() && slices.Equal(last.words, q.items[len(q.items)-1].words) && (w.firstIn(title) != "" || w.firstIn(text) != "")
 	}
 	switch {
-	case at == spelt && !slices.ContainsFunc(q.items, func(it item) bool { return !isNear(it) }):
+	case at == spelt && unlike == 0:
 		return withNear
-	case at == partly && missing <= len(q.items)/2:
-		return q.partClass(missing, title, text)
-	case at != whole:
+	case at == partly && 0 < missing && missing <= len(q.items)/2:
+		return withNear + class(missing)
+	case at == spelt || missing > 1 || missing == 1 && (at == partly || !begins()):
 		return none
-	case missing == 0:
-		return q.wholeClass(title, text)
-	case missing == 1 && q.canBegin():
-		last := wanted{q.items[len(q.items)-1].words[0], beginning}
-		if !has(q.items[len(q.items)-1]) && (last.firstIn(title) != "" || last.firstIn(text) != "") {
-			return withBeginning
-		}
-	}
-	return none
-}
-
-// wholeClass is the class of an article that has all items.
-func (q query) wholeClass(title, text []string) class {
-	switch {
+	case missing == 1:
+		return withBeginning
 	case slices.Equal(title, q.all):
 		return equal
 	case hasRun(title, q.all) || hasRun(text, q.all):
 		return asPhrase
 	}
 	return withAll
-}
-
-func (q query) partClass(missing int, title, text []string) class {
-	if missing == 0 {
-		return q.wholeClass(title, text)
-	}
-	return withNear + class(missing)
 }
 
 // hasRun reports whether words have a run of words in them.

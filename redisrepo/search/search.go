@@ -9,7 +9,6 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -28,6 +27,8 @@ const (
 	MaxRanked = 2000
 	// MaxSimilar is the maximum number of similar articles.
 	MaxSimilar = 10
+	// maxText is how many bytes of titles and texts a search looks at: 2,000 texts of 1,000 characters.
+	maxText = 2 << 20
 	// freshness is how long a search waits for what happened before it.
 	freshness = 200 * time.Millisecond
 )
@@ -171,12 +172,11 @@ func (s *Search) Search(ctx context.Context, q Query, leftOut func(site.UserName
 	if err != nil {
 		return nil, err
 	}
-	r := s.result(parsed, q.Filter.In)
 	at := whole
 	if page.After != nil {
 		at = page.After.stage
 	}
-	look := looking{s: s, query: parsed, fields: q.Filter.In, order: q.Order, keep: q.Filter.keep(leftOut)}
+	look := looking{Result: s.result(parsed, q.Filter.In), s: s, fields: q.Filter.In, order: q.Order, keep: q.Filter.keep(leftOut), most: MaxRanked}
 	hits, err := look.hits(ctx, at)
 	for err == nil && len(hits) == 0 && page.After == nil && at < partly {
 		at++
@@ -185,15 +185,14 @@ func (s *Search) Search(ctx context.Context, q Query, leftOut func(site.UserName
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(hits, func(a, b Hit) int { return compare(q.Order, a, b) })
-	r.Total, r.IsPartial, r.Read = len(hits), look.isPartial, look.read
+	r := look.Result
+	r.Total = len(hits)
 	if len(hits) > 0 {
 		r.Suggestion = hits[0].spelt
 	}
 	isLater := page.After != nil
 	if isLater {
-		after := page.After.hit()
-		hits = slices.DeleteFunc(hits, func(h Hit) bool { return compare(q.Order, h, after) <= 0 })
+		hits = slices.DeleteFunc(hits, func(h Hit) bool { return compare(q.Order, h, page.After.Hit) <= 0 })
 	}
 	for i := range hits {
 		hits[i].Cursor = hits[i].encode(list, at)
@@ -213,15 +212,11 @@ func (s *Search) Similar(ctx context.Context, title string, most int, leftOut fu
 	if err != nil {
 		return nil, err
 	}
-	r := s.result(parsed, []Field{Title})
-	look := looking{s: s, query: parsed, fields: []Field{Title}, order: Best, keep: func(a *site.Article) bool { return !leftOut(a.Poster.Name) }}
-	if r.Hits, err = look.hits(ctx, partly); err != nil {
-		return nil, err
-	}
-	r.Read = look.read
-	slices.SortFunc(r.Hits, func(a, b Hit) int { return compare(Best, a, b) })
-	r.Hits = r.Hits[:min(most, len(r.Hits))]
-	return r, nil
+	onlyTitle := []Field{Title}
+	look := looking{Result: s.result(parsed, onlyTitle), s: s, fields: onlyTitle, order: Best, keep: Filter{}.keep(leftOut), most: batchSize}
+	hits, err := look.hits(ctx, partly)
+	look.Hits = hits[:min(most, len(hits))]
+	return look.Result, err
 }
 
 // begin parses a query and brings the index up to date.
@@ -249,30 +244,32 @@ func (s *Search) result(q query, fields []Field) *Result {
 // searches reports whether a field is one of those to search; none: all are.
 func searches(fields []Field, f Field) bool { return len(fields) == 0 || slices.Contains(fields, f) }
 
-// looking looks for the hits of one search.
+// looking looks for the hits of one search, and notes in its result how it did.
 type looking struct {
-	s         *Search
-	query     query
-	fields    []Field // none: all
-	order     Order
-	keep      func(*site.Article) bool
-	isPartial bool
-	read      int
+	*Result
+	s      *Search
+	fields []Field // none: all
+	order  Order
+	keep   func(*site.Article) bool
+	most   int // articles, the newest of those with the words; with most of the words if it looks for some
 }
 
-// hits returns the hits of a stage, in no order.
+// hits returns the hits of a stage, the best first.
 func (l *looking) hits(ctx context.Context, at stage) (hits []Hit, err error) {
 	if len(l.query.items) == 0 {
 		return nil, nil
 	}
-	for numbers := l.numbers(at); len(numbers) > 0; {
-		n := min(batchSize, len(numbers))
-		ids := make([]site.ArticleID, n)
-		for i, number := range numbers[:n] {
+	text := 0
+	for batch := range slices.Chunk(l.numbers(at), batchSize) {
+		if text > maxText {
+			l.IsPartial = true
+			break
+		}
+		ids := make([]site.ArticleID, len(batch))
+		for i, number := range batch {
 			ids[i] = site.ArticleID(number)
 		}
-		numbers = numbers[n:]
-		l.read += n
+		l.Read += len(batch)
 		found, errs := l.s.articles.ArticlesByID(ctx, ids)
 		if err := unanswered(ctx, errs); err != nil {
 			return nil, err
@@ -281,55 +278,62 @@ func (l *looking) hits(ctx context.Context, at stage) (hits []Hit, err error) {
 			if a == nil || !l.keep(a) {
 				continue
 			}
-			if h, matches := l.hit(at, a); matches {
+			h, size := l.hit(at, a)
+			if h.class != none {
 				hits = append(hits, h)
 			}
+			text += size
 		}
 	}
+	slices.SortFunc(hits, func(a, b Hit) int { return compare(l.order, a, b) })
 	return hits, nil
 }
 
-// numbers returns the articles that may match, as the index has them.
-func (l *looking) numbers(at stage) []uint32 {
-	x, most := l.s.index, MaxRanked
-	var numbers []uint32
+// numbers returns the articles that may match, as the index has them, the newest first.
+func (l *looking) numbers(at stage) (numbers []uint32) {
+	x := l.s.index
 	switch at {
 	case whole:
 		all := l.query.wanted(exact)
-		numbers, l.isPartial = x.newest(all, len(all), most)
-		if l.query.canBegin() && !l.isPartial {
-			var more []uint32
-			more, l.isPartial = x.newest(l.query.wanted(beginning), len(all), most)
-			numbers = append(numbers, more...)
-			slices.Sort(numbers)
-			numbers = slices.Compact(numbers)
+		numbers, l.IsPartial = x.newest(all, len(all), l.most)
+		if l.query.canBegin() && !l.IsPartial {
+			var others []uint32
+			others, l.IsPartial = x.newest(l.query.wanted(beginning), len(all), l.most)
+			known := slices.Sorted(slices.Values(numbers))
+			for _, number := range others {
+				if _, there := slices.BinarySearch(known, number); !there {
+					numbers = append(numbers, number)
+				}
+			}
 		}
 	case spelt:
 		all := l.query.wanted(near)
-		numbers, l.isPartial = x.newest(all, len(all), most)
+		numbers, l.IsPartial = x.newest(all, len(all), l.most)
 	case partly:
 		// A phrase counts as one item: an article with all of its words has them, but with half of its words it may not.
 		all := make([]wanted, len(l.query.items))
 		for i, it := range l.query.items {
 			all[i] = wanted{it.words[0], exact}
 		}
-		numbers, l.isPartial = x.newest(all, (len(all)+1)/2, most)
+		numbers, l.IsPartial = x.newest(all, (len(all)+1)/2, l.most)
 	}
 	return numbers
 }
 
-// hit matches an article.
-func (l *looking) hit(at stage, a *site.Article) (h Hit, matches bool) {
+// hit matches an article: the class of one that does not match is none. size is how many bytes it has looked at.
+func (l *looking) hit(at stage, a *site.Article) (h Hit, size int) {
 	var title, text []string
 	if searches(l.fields, Title) {
 		title = textsOf(words(a.Title))
+		size += len(a.Title)
 	}
 	if l.s.o.Texts && searches(l.fields, Text) {
 		text = textsOf(words(site.Value(a.Text)))
+		size += len(site.Value(a.Text))
 	}
 	h = Hit{ID: a.ID, class: l.query.match(at, title, text), member: a.ID.String()}
 	if h.class == none {
-		return h, false
+		return h, size
 	}
 	if at == spelt {
 		h.spelt = l.query.spelling(title, text)
@@ -343,7 +347,7 @@ func (l *looking) hit(at stage, a *site.Article) (h Hit, matches bool) {
 	default:
 		h.key = a.Score
 	}
-	return h, true
+	return h, size
 }
 
 func textsOf(found []word) []string {
@@ -370,15 +374,11 @@ func (q Query) list() string {
 	return "search " + base64.RawURLEncoding.EncodeToString(sum[:9])
 }
 
-// cursor is a place in the results of a search.
+// cursor is a place in the results of a search: that of a hit, in the stage that found it.
 type cursor struct {
-	stage  stage
-	class  class
-	key    float64
-	member string
+	stage
+	Hit
 }
-
-func (c cursor) hit() Hit { return Hit{class: c.class, key: c.key, member: c.member} }
 
 func (h Hit) encode(list string, at stage) string {
 	return site.EncodeCursor(list, strconv.Itoa(int(at)), strconv.Itoa(int(h.class)), strconv.FormatFloat(h.key, 'g', -1, 64), h.member)
@@ -392,15 +392,13 @@ func decodeCursor(field, list, text string) (c cursor, err error) {
 	if len(parts) != 4 {
 		return c, site.NotACursor(field)
 	}
-	var errs [3]error
-	var at, kind int
-	at, errs[0] = strconv.Atoi(parts[0])
-	kind, errs[1] = strconv.Atoi(parts[1])
-	c.key, errs[2] = strconv.ParseFloat(parts[2], 64)
-	if c.stage, c.class, c.member = stage(at), class(kind), parts[3]; errors.Join(errs[:]...) != nil || c.stage < whole || c.stage > partly {
+	at, notStage := strconv.Atoi(parts[0])
+	kind, notClass := strconv.Atoi(parts[1])
+	key, notKey := strconv.ParseFloat(parts[2], 64)
+	if cmp.Or(notStage, notClass, notKey) != nil || stage(at) < whole || stage(at) > partly {
 		return c, site.NotACursor(field)
 	}
-	return c, nil
+	return cursor{stage(at), Hit{class: class(kind), key: key, member: parts[3]}}, nil
 }
 
 // Problem says in one line what search does not find yet, or no more; empty: nothing.

@@ -374,6 +374,71 @@ func TestSearchSeesWhatHappenedBefore(t *testing.T) {
 	}
 }
 
+// While another process changes articles, no search that begins after a change has an article that was deleted, in another
+// group, or by its former title.
+func TestSearchNeverShowsWhatMustNotBeSeen(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, searching)
+	other := s.process(searching).following()
+	const articles = 10
+	ids := map[site.ArticleID]int{}
+	var changes [articles]atomic.Int64 // an odd number of changes: the searches below must not find it
+	for i := range articles {
+		ids[s.post("common words", "go").ID] = i
+	}
+	done := make(chan struct{})
+	var searches sync.WaitGroup
+	for range 3 {
+		searches.Go(func() {
+			q := search.Query{Text: "common words", Order: search.Best, Filter: search.Filter{Groups: []site.GroupName{"go"}}}
+			for {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				var before [articles]int64
+				for i := range changes {
+					before[i] = changes[i].Load()
+				}
+				r, err := other.Search.Search(s.ctx, q, nobodyLeftOut)
+				if err != nil {
+					t.Errorf("search: %v", err)
+					return
+				}
+				for _, h := range r.Hits {
+					if i := ids[h.ID]; before[i]%2 == 1 && changes[i].Load() == before[i] {
+						t.Errorf("%v is found though it must not be seen", h.ID)
+					}
+				}
+			}
+		})
+	}
+	for range programtest.Size(3, 30) {
+		for id, i := range ids {
+			hide := func(change func()) {
+				change()
+				changes[i].Add(1)
+			}
+			show := func(change func()) {
+				changes[i].Add(1)
+				change()
+				if found, _ := other.find(search.Query{Text: "common words", Filter: search.Filter{Groups: []site.GroupName{"go"}}}); !slices.Contains(found, id) {
+					t.Errorf("%v is not found after it is shown again", id)
+				}
+			}
+			hide(func() { s.delete(id) })
+			show(func() { s.undelete(id) })
+			hide(func() { s.retitle(id, "other text") })
+			show(func() { s.retitle(id, "common words") })
+			hide(func() { require.Value(s.Regroup(s.ctx, id, moderator, []string{"news"}, []string{"go"}))(t) })
+			show(func() { require.Value(s.Regroup(s.ctx, id, moderator, []string{"go"}, []string{"news"}))(t) })
+		}
+	}
+	close(done)
+	searches.Wait()
+}
+
 func TestSearchFindsImportsAndForgetsWhatTheStoreLost(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, redisrepo.WithPartitions(1), searching).following()

@@ -77,9 +77,10 @@ func isASCII(text string) bool {
 	return true
 }
 
-// isNear reports whether one character changed, added or left out, or two that are swapped, make one word of the other.
+// isNear reports whether one character changed, added or left out, or two that are swapped, make one word of the other. One of
+// them has at least 4 characters: what differs in their first byte and in their last one then differs twice, as nearly all words do.
 func isNear(a, b string) bool {
-	if len(a)-len(b) > utf8.UTFMax || len(b)-len(a) > utf8.UTFMax {
+	if len(a)-len(b) > utf8.UTFMax || len(b)-len(a) > utf8.UTFMax || a == "" || a[0] != b[0] && a[len(a)-1] != b[len(b)-1] {
 		return false
 	}
 	i := 0
