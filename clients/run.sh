@@ -86,7 +86,7 @@ if [ "${1-}" = statuses ]; then
 fi
 (cd .. && eslint --config clients/eslint.config.mjs schema.graphqls)
 
-for client in contract audits protocol sockets events webhooks subgraph urql apollo relay/client statuses; do
+for client in contract audits protocol sockets events search webhooks subgraph urql apollo relay/client statuses; do
 	node "build/$client.js"
 done
 tsc -p js/test
