@@ -115,7 +115,6 @@ const (
 )
 
 func reasonOf(err error) string {
-	var replied redis.Error
 	var network net.Error
 	switch {
 	case errors.Is(err, context.Canceled):
@@ -128,16 +127,10 @@ func reasonOf(err error) string {
 		return reasonTimeout
 	case errors.As(err, &network), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed):
 		return reasonConnection
-	case errors.As(err, &replied):
+	case errors.As(err, new(redis.Error)):
 		return reasonReply
 	}
 	return reasonConnection
-}
-
-// pools exports the pools of connections.
-type pools struct {
-	described
-	client redis.UniversalClient
 }
 
 var (
@@ -149,9 +142,9 @@ var (
 	poolListeners   = describe("frontpage_redis_pool_subscriptions", "Connections that receive changes for live updates.")
 )
 
-// Collect implements prometheus.Collector.
-func (p *pools) Collect(to chan<- prometheus.Metric) {
-	v, s := values(to), p.client.PoolStats()
+// pools exports the pools of connections.
+func pools(v values, client redis.UniversalClient) {
+	s := client.PoolStats()
 	v.gauge(poolListeners, float64(s.PubSubStats.Active))
 	v.pool("commands", s.TotalConns, s.IdleConns, s.Hits, s.Misses, s.Timeouts, s.WaitDurationNs)
 	if p := s.PipelineStats; p != nil {

@@ -13,27 +13,22 @@ import (
 	"frontpage/endpoint"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/failover"
+	"frontpage/webhooks"
 )
 
 // askTimeout is how long a scrape waits for Redis.
 const askTimeout = time.Second
-
-// health asks the store whether it serves.
-type health struct {
-	described
-	repo *redisrepo.Repo
-}
 
 var (
 	storeUp       = describe("frontpage_store_up", "1 if the store serves reads, as /readyz says, otherwise 0.")
 	storeWritable = describe("frontpage_store_writable", "1 if the store accepts writes, otherwise 0.")
 )
 
-// Collect implements prometheus.Collector.
-func (h *health) Collect(to chan<- prometheus.Metric) {
+// health asks the store whether it serves.
+func health(v values, repo *redisrepo.Repo) {
 	ctx, cancel := context.WithTimeout(context.Background(), askTimeout)
 	defer cancel()
-	v, err := values(to), h.repo.Ready(ctx)
+	err := repo.Ready(ctx)
 	v.gauge(storeWritable, number(err == nil))
 	v.gauge(storeUp, number(err == nil || errors.Is(err, failover.ErrReadOnly)))
 }
@@ -45,13 +40,6 @@ func number(yes bool) float64 {
 	return 0
 }
 
-// servers asks the primaries for their memory and their replicas. Of a server that does not answer, or does not allow
-// INFO, nothing is exported.
-type servers struct {
-	described
-	client redis.UniversalClient
-}
-
 var (
 	redisMemory      = describe("frontpage_redis_memory_bytes", "Memory that a primary uses.", "server")
 	redisMemoryLimit = describe("frontpage_redis_memory_limit_bytes", "The maxmemory of a primary; 0 means unlimited.", "server")
@@ -60,16 +48,17 @@ var (
 	redisSilence     = describe("frontpage_redis_replication_silence_seconds", "Time since a replica last confirmed anything, whole seconds.", "server", "replica")
 )
 
-// Collect implements prometheus.Collector.
-func (s *servers) Collect(to chan<- prometheus.Metric) {
+// servers asks the primaries for their memory and their replicas. Of a server that does not answer, or does not allow
+// INFO, nothing is exported.
+func servers(v values, client redis.UniversalClient) {
 	ctx, cancel := context.WithTimeout(context.Background(), askTimeout)
 	defer cancel()
-	switch c := s.client.(type) {
+	switch c := client.(type) {
 	case *redis.Client:
-		ask(ctx, c, values(to))
+		ask(ctx, c, v)
 	case *redis.ClusterClient:
 		_ = c.ForEachMaster(ctx, func(ctx context.Context, server *redis.Client) error {
-			ask(ctx, server, values(to))
+			ask(ctx, server, v)
 			return nil
 		})
 	}
@@ -124,12 +113,6 @@ func fields(text, separator, equals string) map[string]string {
 	return found
 }
 
-// writes exports what a Repo has written, and how it follows the changes of all processes.
-type writes struct {
-	described
-	repo *redisrepo.Repo
-}
-
 var (
 	writesDone       = describe("frontpage_writes_total", "Votes, posts, edits, regroupings, deletions and undeletions of this process, by result.", "write", "result")
 	changesReceived  = describe("frontpage_changes_received_total", "Changes of articles by all processes that were read in the log, while something was watched, by kind.", "kind")
@@ -139,9 +122,9 @@ var (
 	partitionsLost   = describe("frontpage_live_partitions_lost", "Partitions whose logs could not be looked at: live updates of their articles are late.")
 )
 
-// Collect implements prometheus.Collector.
-func (w *writes) Collect(to chan<- prometheus.Metric) {
-	v, s := values(to), w.repo.Stats()
+// writes exports what a Repo has written, and how it follows the changes of all processes.
+func writes(v values, repo *redisrepo.Repo) {
+	s := repo.Stats()
 	for write, n := range map[string]redisrepo.Writes{
 		"vote": s.Votes, "post": s.Posts, "edit": s.Edits, "regroup": s.Regroupings, "delete": s.Deletions, "undelete": s.Undeletions,
 	} {
@@ -159,12 +142,6 @@ func (w *writes) Collect(to chan<- prometheus.Metric) {
 	v.counter(watchesNotified, s.Notified)
 	v.gauge(articlesWatched, float64(s.Watched))
 	v.gauge(partitionsLost, float64(s.Lost))
-}
-
-// holdings exports what an endpoint holds, and what it did besides answering operations.
-type holdings struct {
-	described
-	of *endpoint.Handler
 }
 
 var (
@@ -186,9 +163,9 @@ var (
 	ofEventSources = map[endpoint.Source]string{endpoint.Executed: "executed", endpoint.Shared: "shared"}
 )
 
-// Collect implements prometheus.Collector.
-func (h *holdings) Collect(to chan<- prometheus.Metric) {
-	v, s := values(to), h.of.Stats()
+// holdings exports what an endpoint holds, and what it did besides answering operations.
+func holdings(v values, h *endpoint.Handler) {
+	s := h.Stats()
 	for transport, n := range s.Streams {
 		v.gauge(streamsOpen, float64(n), transport)
 		v.counter(eventsSent, s.Events[transport].Sent, transport)
@@ -217,5 +194,43 @@ func (h *holdings) Collect(to chan<- prometheus.Metric) {
 	for cache, n := range s.Caches {
 		v.gauge(cacheEntries, float64(n.Entries), cache)
 		v.gauge(cacheBytes, float64(n.Bytes), cache)
+	}
+}
+
+var (
+	searchArticles = describe("frontpage_search_articles", "Articles in the index of search.")
+	searchBytes    = describe("frontpage_search_index_bytes", "Memory that the index of search takes, about.")
+	searchLag      = describe("frontpage_search_lag_seconds", "How long ago the index of search was last complete. Not exported until it is.")
+)
+
+// searchState exports the state of a process's search.
+func searchState(v values, repo *redisrepo.Repo) {
+	status := repo.Search.Status()
+	v.gauge(searchArticles, float64(status.Articles))
+	v.gauge(searchBytes, float64(status.Bytes))
+	if status.Ready {
+		v.gauge(searchLag, max(repo.Store.Now().Sub(status.Through), time.Duration(0)).Seconds())
+	}
+}
+
+var (
+	webhookTries       = describe("frontpage_webhook_tries_total", "Events that this process has sent to webhooks, by result: delivered or failed.", "result")
+	webhookPaused      = describe("frontpage_webhook_paused", "1 if the webhook is paused, otherwise 0. Only the process that sends events exports it.", "webhook")
+	webhookUndelivered = describe("frontpage_webhook_undelivered", "Events that the webhook did not get, and those that wait for them. Only the process that sends events exports it.", "webhook")
+)
+
+// FollowWebhooks exports what a process sends to webhooks from now on.
+func (m *Metrics) FollowWebhooks(sender *webhooks.Sender) {
+	follow(m, webhookCounts, sender, webhookTries, webhookPaused, webhookUndelivered)
+}
+
+// webhookCounts exports what a process sends to webhooks.
+func webhookCounts(v values, sender *webhooks.Sender) {
+	s := sender.Stats()
+	v.counter(webhookTries, s.Delivered, "delivered")
+	v.counter(webhookTries, s.Failed, "failed")
+	for id, state := range s.Endpoints {
+		v.gauge(webhookPaused, number(state.Paused), id)
+		v.gauge(webhookUndelivered, float64(state.Undelivered), id)
 	}
 }

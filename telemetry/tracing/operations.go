@@ -47,7 +47,7 @@ func (t *Tracing) end(ctx context.Context, o endpoint.Outcome) {
 	case !r.socket.Load():
 		r.observed, r.outcome, r.viewer = true, o, viewer
 	case t.access == All || t.access == Failed && o.Code != "":
-		t.logOperation(ctx, o, viewer)
+		t.line(ctx, "operation", o.Duration, int64(o.Bytes), outcome(o, viewer))
 	}
 }
 

@@ -158,11 +158,6 @@ func (t *Tracing) logRequest(req *http.Request, to *response, took time.Duration
 	t.line(req.Context(), "request", took, to.bytes, attrs)
 }
 
-// logOperation writes the line of an operation on a WebSocket.
-func (t *Tracing) logOperation(ctx context.Context, o endpoint.Outcome, viewer bool) {
-	t.line(ctx, "operation", o.Duration, int64(o.Bytes), outcome(o, viewer))
-}
-
 func (t *Tracing) line(ctx context.Context, message string, took time.Duration, bytes int64, attrs []slog.Attr) {
 	attrs = append(append(ids(ctx), attrs...), slog.Float64("duration_ms", float64(took.Microseconds())/1000), slog.Int64("bytes", bytes))
 	t.lines.LogAttrs(ctx, slog.LevelInfo, message, attrs...)
