@@ -236,8 +236,7 @@ func (r *reading) add(id string, article site.ArticleID, body string) {
 // page reads up to count events after a cursor. If the feed no longer has them, it pauses the endpoint.
 func (r *reading) page(ctx context.Context, after string, count int) (events.EventPage, error) {
 	page, err := r.repo.Log.Events(ctx, &after, r.Kinds, &count)
-	var expired *events.ExpiredError
-	if errors.As(err, &expired) {
+	if expired, ok := errors.AsType[*events.ExpiredError](err); ok {
 		id, body := gap(r.Name, expired, r.repo.Store.Now())
 		r.add(id, 0, body)
 		r.Progress.Cursor, r.Progress.Held = events.EncodeFeed(nil), nil

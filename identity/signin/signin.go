@@ -110,8 +110,7 @@ func New(ctx context.Context, o Options) (*SignIn, error) {
 	}
 	s.providers.open = s.discover
 	if _, err := s.providers.get(ctx); err != nil {
-		var wrong *settingError
-		if errors.As(err, &wrong) {
+		if wrong, ok := errors.AsType[*settingError](err); ok {
 			return nil, fmt.Errorf("%s: %w", o.name(wrong.option), err)
 		}
 		o.Log.Warn("the OIDC provider cannot be reached: reading works, and it is asked again when a user signs in", "issuer", o.Issuer, "err", err)
