@@ -13,6 +13,7 @@ import (
 
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/events"
+	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/webhooks"
 	"frontpage/settings"
 )
@@ -42,11 +43,7 @@ func (listWebhooks) Run(ctx context.Context, s *settings.Settings, log *slog.Log
 }
 
 func kindsText(kinds []events.EventKind) string {
-	texts := make([]string, len(kinds))
-	for i, kind := range kinds {
-		texts[i] = string(kind)
-	}
-	return strings.Join(texts, ",")
+	return strings.Join(site.Collect(kinds, func(kind events.EventKind) string { return string(kind) }), ",")
 }
 
 type addWebhook struct {

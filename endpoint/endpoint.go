@@ -123,7 +123,7 @@ func New(schema Schema, repo *redisrepo.Repo, log *slog.Logger, o Options) *Hand
 	sockets := &socketTransport{both, allowedOrigins(o.Origins)}
 	others := &httpTransport{both, o.MaxAge}
 	handler := signIn(exec, o.Identity, o.Proxies, log, func(ctx context.Context, w http.ResponseWriter, req *http.Request) {
-		if sockets.supports(req) {
+		if strings.EqualFold(req.Header.Get("Upgrade"), "websocket") {
 			sockets.serve(ctx, w, req)
 		} else {
 			others.serve(ctx, w, req)

@@ -2,6 +2,7 @@ package endpoint
 
 import (
 	"context"
+	"maps"
 	"sync/atomic"
 	"time"
 
@@ -256,9 +257,7 @@ func (s *Stats) ofStreams(all *streams) {
 	s.EventsMade = map[Source]uint64{Executed: all.sent.executed.Load(), Shared: all.sent.shared.Load()}
 	all.mu.Lock()
 	defer all.mu.Unlock()
-	for transport, n := range all.opened {
-		s.Streams[transport] = n
-	}
+	maps.Copy(s.Streams, all.opened)
 	s.Subscriptions, s.Watched, s.StreamBytes = all.total.subscriptions, all.total.watched, all.total.held
 	s.StreamLimit = all.limits.Memory
 }

@@ -48,11 +48,6 @@ type socketTransport struct {
 	origins *cors.Cors // allowed besides the site's own; nil for none
 }
 
-// supports reports whether a request is a WebSocket handshake.
-func (t *socketTransport) supports(req *http.Request) bool {
-	return strings.EqualFold(req.Header.Get("Upgrade"), "websocket")
-}
-
 // serve upgrades the request. It returns at once, so that net/http can free what it holds for a request.
 func (t *socketTransport) serve(ctx context.Context, w http.ResponseWriter, req *http.Request) {
 	ending, leave, refused := t.enter(ctx, req)

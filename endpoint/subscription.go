@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"maps"
+	"runtime"
 	"slices"
 	"sync"
 
@@ -182,7 +183,7 @@ func (s *subscription) take(k *turn) (events []event, more bool) {
 				return events, true
 			}
 		}
-		k.step()
+		runtime.Gosched() // requests that are ready to run go first
 		e := event{delivery: d}
 		e.answer = s.make(&e.delivery, k)
 		size += len(e.body)

@@ -6,6 +6,7 @@ import (
 
 	"frontpage/endpoint"
 	"frontpage/redisrepo/events"
+	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
 )
 
@@ -26,7 +27,7 @@ type ActionEdge struct {
 
 // Nodes returns the actions without their positions.
 func (c *ActionConnection) Nodes() []*ModerationAction {
-	return collect(c.Edges, func(e *ActionEdge) *ModerationAction { return e.Node })
+	return site.Collect(c.Edges, func(e *ActionEdge) *ModerationAction { return e.Node })
 }
 
 // moderationActions returns a page of all actions, or of those on a target, to moderators.
@@ -46,7 +47,7 @@ func (r *Resolver) moderationActions(ctx context.Context, target *string, first 
 	if err != nil {
 		return nil, err
 	}
-	return &ActionConnection{PageInfo: info, Edges: collect(entries, func(e events.ModerationEntry) *ActionEdge {
+	return &ActionConnection{PageInfo: info, Edges: site.Collect(entries, func(e events.ModerationEntry) *ActionEdge {
 		return &ActionEdge{e.Cursor, &ModerationAction{e}}
 	})}, nil
 }
@@ -85,7 +86,7 @@ type PublicLogEntry struct{ events.ModerationEntry }
 
 // Nodes returns the entries without their positions.
 func (c *PublicLogConnection) Nodes() []*PublicLogEntry {
-	return collect(c.Edges, func(e *PublicLogEdge) *PublicLogEntry { return e.Node })
+	return site.Collect(c.Edges, func(e *PublicLogEdge) *PublicLogEntry { return e.Node })
 }
 
 // published are the kinds of actions in the public log. What became of reports is for who reported, and for moderators.
@@ -173,4 +174,79 @@ func mayShowTitle(e events.ModerationEntry, a *site.Article) bool {
 	default:
 		return why != nil && !why.At.Before(*a.DeletedAt)
 	}
+}
+
+// DeletedConnection is a page of the deleted articles.
+type DeletedConnection struct {
+	Edges    []*DeletedEdge
+	PageInfo site.PageInfo
+
+	listing lists.Listing
+}
+
+// DeletedEdge is a deleted article and its position in the list.
+type DeletedEdge struct {
+	Cursor  string
+	Article *site.Article
+	By      string // who deleted it
+}
+
+// Nodes returns the articles without their positions.
+func (c *DeletedConnection) Nodes() []*site.Article {
+	return site.Collect(c.Edges, func(e *DeletedEdge) *site.Article { return e.Article })
+}
+
+// ByUser is who deleted the article, or nil if the name stands for no user.
+func (e *DeletedEdge) ByUser() *site.User { return site.UserName(e.By).User() }
+
+// deletedItems returns a page of the deleted articles, or of those that lack a ground, to moderators. One that was restored meanwhile is
+// left out.
+func (r *Resolver) deletedItems(ctx context.Context, missingReason bool, p site.PageRequest) (*DeletedConnection, error) {
+	if !endpoint.ViewerOf(ctx).Moderator {
+		return nil, endpoint.Forbidden("the deleted articles are for moderators")
+	}
+	listing := lists.Deleted()
+	if missingReason {
+		listing = lists.Unexplained()
+	}
+	read, err := r.walk(ctx, listing, p)
+	if err != nil {
+		return nil, err
+	}
+	articles, err := r.loadForViewer(ctx, site.Collect(read.edges, func(e lists.Edge) site.ArticleID { return e.ID }))
+	if err != nil {
+		return nil, err
+	}
+	c := &DeletedConnection{listing: listing, PageInfo: read.info, Edges: make([]*DeletedEdge, 0, len(articles))}
+	for i, article := range articles {
+		if article != nil && article.DeletedAt != nil {
+			c.Edges = append(c.Edges, &DeletedEdge{read.edges[i].Cursor, article, strings.TrimSpace(string(site.Value(article.DeletedBy)))})
+		}
+	}
+	return c, nil
+}
+
+// DescribeGroupInput is what a moderator says about a group.
+type DescribeGroupInput struct {
+	Group, Description string
+	Rules              []string
+}
+
+// DescribeGroupPayload is the result of describing a group.
+type DescribeGroupPayload struct {
+	Group      *site.Group
+	UserErrors []UserError
+}
+
+func (r *Resolver) describeGroup(ctx context.Context, input DescribeGroupInput) (*DescribeGroupPayload, error) {
+	var payload DescribeGroupPayload
+	var err error
+	payload.UserErrors, err = r.signedIn(ctx, endpoint.RuleChanges, func(v endpoint.Viewer) (err error) {
+		payload.Group, err = r.repo.Descriptions.DescribeGroup(ctx, input.Group, input.Description, input.Rules, actor(v))
+		return err
+	})
+	if payload.Group == nil || err != nil || !selected(ctx, "DescribeGroupPayload.group", "Group.articleCount") {
+		return &payload, err
+	}
+	return &payload, r.countArticles(ctx, payload.Group)
 }

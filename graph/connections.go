@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"frontpage/endpoint"
 	"frontpage/redisrepo/failover"
@@ -32,7 +33,7 @@ func (e *ArticleEdge) cursor() *string        { return &e.Cursor }
 
 // Nodes returns the articles without their positions.
 func (c *ArticleConnection) Nodes() []*site.Article {
-	return collect(c.Edges, (*ArticleEdge).article)
+	return site.Collect(c.Edges, (*ArticleEdge).article)
 }
 
 // GroupConnection is a page of the list of groups.
@@ -51,16 +52,7 @@ type GroupEdge struct {
 
 // Nodes returns the groups without their positions.
 func (c *GroupConnection) Nodes() []*site.Group {
-	return collect(c.Edges, func(e *GroupEdge) *site.Group { return e.Node })
-}
-
-// collect returns a value of each element.
-func collect[E, V any](elements []E, value func(E) V) []V {
-	values := make([]V, len(elements))
-	for i, element := range elements {
-		values[i] = value(element)
-	}
-	return values
+	return site.Collect(c.Edges, func(e *GroupEdge) *site.Group { return e.Node })
 }
 
 func pageRequest(first *int32, after *string, last *int32, before *string) site.PageRequest {
@@ -88,7 +80,7 @@ func (r *Resolver) articlePage(ctx context.Context, l lists.Listing, p site.Page
 
 // articleEdges loads the articles of a page. It returns those that exist, in their order, and the page's new ends.
 func (r *Resolver) articleEdges(ctx context.Context, l lists.Listing, read walked) ([]*ArticleEdge, site.PageInfo, error) {
-	articles, err := r.loadAll(ctx, collect(read.edges, func(e lists.Edge) site.ArticleID { return e.ID }))
+	articles, err := r.loadAll(ctx, site.Collect(read.edges, func(e lists.Edge) site.ArticleID { return e.ID }))
 	if err != nil {
 		return nil, site.PageInfo{}, err
 	}
@@ -218,10 +210,7 @@ func ifAny(articles []*site.Article, errs []error) (*site.Article, error) {
 	return articles[0], errs[0]
 }
 
-func isRefusal(err error) bool {
-	var refusal site.Refusal
-	return errors.As(err, &refusal)
-}
+func isRefusal(err error) bool { return errors.As(err, new(site.Refusal)) }
 
 func asInt(n *int32) *int {
 	if n == nil {
@@ -248,10 +237,7 @@ func checkSize(first int) error {
 
 // groups returns groups by name, with what fillGroups reads.
 func (r *Resolver) groups(ctx context.Context, names []site.GroupName, counted bool) ([]*site.Group, error) {
-	groups := make([]*site.Group, len(names))
-	for i, name := range names {
-		groups[i] = &site.Group{Name: name}
-	}
+	groups := site.Collect(names, func(name site.GroupName) *site.Group { return &site.Group{Name: name} })
 	return groups, r.fillGroups(ctx, groups, counted)
 }
 
@@ -270,10 +256,7 @@ func (r *Resolver) fillGroups(ctx context.Context, groups []*site.Group, counted
 
 // countArticles reads the numbers of articles of groups.
 func (r *Resolver) countArticles(ctx context.Context, groups ...*site.Group) error {
-	names := make([]site.GroupName, len(groups))
-	for i, group := range groups {
-		names[i] = group.Name
-	}
+	names := site.Collect(groups, func(group *site.Group) site.GroupName { return group.Name })
 	counts, err := r.repo.Articles.ArticleCounts(ctx, names)
 	if err != nil {
 		return err
@@ -282,4 +265,27 @@ func (r *Resolver) countArticles(ctx context.Context, groups ...*site.Group) err
 		group.ArticleCount = counts[i]
 	}
 	return nil
+}
+
+// CastVoteConnection is a page of a user's votes.
+type CastVoteConnection struct {
+	Edges    []*CastVoteEdge
+	PageInfo site.PageInfo
+}
+
+// CastVoteEdge is a vote of a user and its position in the list.
+type CastVoteEdge struct {
+	Cursor string
+	At     time.Time
+	Vote   site.Vote
+	Node   *site.Article // nil while it is deleted
+
+	voter   site.UserName
+	article site.ArticleID
+}
+
+// Nodes returns the articles that are not deleted, without the votes.
+func (c *CastVoteConnection) Nodes() []*site.Article {
+	nodes := site.Collect(c.Edges, func(e *CastVoteEdge) *site.Article { return e.Node })
+	return slices.DeleteFunc(nodes, func(a *site.Article) bool { return a == nil })
 }

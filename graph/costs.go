@@ -38,12 +38,10 @@ func listCosts(pageSize int) ComplexityRoot {
 	c.Query.Events = func(child int, _ *string, _ []events.EventKind, first *int32) int {
 		return listCostUpTo(events.MaxEvents, child, pageSize, first)
 	}
-	c.Event.Groups = func(child int) int { return listCost(child, site.MaxGroups) }
 	c.Query.DeletedItems = func(child int, _ bool, first *int32, _ *string) int { return listCost(child, pageSize, first) }
 	c.Query.ViewerVotes = func(child int, _ *site.Vote, first *int32, _ *string) int {
 		return listCost(child, pageSize, first)
 	}
-	c.Query.PublicLog = func(child int, first *int32, _ *string) int { return listCost(child, pageSize, first) }
 	c.Query.ModerationActions = func(child int, _ *string, first *int32, _ *string) int { return listCost(child, pageSize, first) }
 	c.Query.VoteRings = func(child int, _ int32, first *int32) int { return listCost(child, pageSize, first) }
 	some := func(child int, first int32) int { return listCost(child, pageSize, &first) }
@@ -55,8 +53,9 @@ func listCosts(pageSize int) ComplexityRoot {
 	c.Webhook.Kinds = func(child int) int { return listCost(child, len(events.EventKinds)) }
 	c.Query.ViewerExport = func(child int, _ *string) int { return child + exportCost }
 	c.Query.ViewerBlocks = func(child int, first *int32, _ *string) int { return listCost(child, pageSize, first) }
-	viewersPage := func(child int, first *int32, _ *string) int { return listCost(child, pageSize, first) }
-	c.Query.ViewerSaved, c.Query.ViewerFeed = viewersPage, viewersPage // what a feed looked at is owed
+	next := func(child int, first *int32, _ *string) int { return listCost(child, pageSize, first) }
+	c.Query.PublicLog, c.Query.ViewerReports, c.User.VotesCast = next, next, next
+	c.Query.ViewerSaved, c.Query.ViewerFeed = next, next // what a feed looked at is owed
 	c.Query.ViewerFollowing = func(child int) int { return listCost(child, saved.MaxFollowed) }
 	ranking := func(child int, _ rankings.RankBy, _ *rankings.Span, _, _ *time.Time, first *int32, _ *string, unvotedOnly bool) int {
 		if cost := unvotedCost(listCost(child, pageSize, first), unvotedOnly, pageSize, first); cost < math.MaxInt-rankingCost {
@@ -75,7 +74,6 @@ func listCosts(pageSize int) ComplexityRoot {
 	c.SearchEdge.TitleRanges, c.SearchEdge.SnippetRanges = marked, marked
 	c.Query.Nodes = func(child int, ids []string) int { return listCost(child, max(len(ids), 1)) }
 	c.Subscription.ArticleChanged = func(child int, ids []string, _ []int32) int { return listCost(child, max(len(ids), 1)) }
-	c.Article.Groups = func(child int) int { return listCost(child, site.MaxGroups) }
 	c.Article.Link = func(int) int { return linkCost }
 	c.Article.Text, c.ArticleVersion.Text = func(int) int { return textCost }, func(int) int { return textCost }
 	c.Article.History = func(child int, first *int32) int { return listCost(child, site.MaxVersions, first) }
@@ -86,21 +84,19 @@ func listCosts(pageSize int) ComplexityRoot {
 	c.FrontPage.Places = func(child int) int { return listCost(child, site.MaxPageSize) }
 	c.ModerationEntry.Link = func(int) int { return linkCost }
 	names := func(child int) int { return listCost(child, site.MaxGroups) }
-	c.ModerationEntry.Before, c.ModerationEntry.After = names, names
+	c.Article.Groups, c.Event.Groups, c.ModerationEntry.Before, c.ModerationEntry.After = names, names, names, names
 	one, several := func(child int) int { return listCost(child, 1) }, func(child int) int { return listCost(child, maxUserErrors) }
 	c.VotePayload.UserErrors, c.RestoreArticlePayload.UserErrors, c.EndSessionsPayload.UserErrors = one, one, one
 	c.DeleteArticlePayload.UserErrors = several
 	c.DescribeGroupPayload.UserErrors, c.DenyUserPayload.UserErrors, c.DenyHostPayload.UserErrors, c.BlockUserPayload.UserErrors = several, several, several, one
 	c.PostPayload.UserErrors, c.RegroupPayload.UserErrors, c.EditArticlePayload.UserErrors = several, several, several
 	c.FlagPayload.UserErrors, c.NoticePayload.UserErrors, c.SettleFlagsPayload.UserErrors = several, several, several
-	c.Query.ViewerReports = func(child int, first *int32, _ *string) int { return listCost(child, pageSize, first) }
 	c.Query.Flagged = func(child int, _ *reports.Kind, first *int32, _ *string) int { return listCost(child, pageSize, first) }
 	c.FlaggedItem.Reports = func(child int, first int32) int { return listCost(child, openReports, &first) }
 	c.Article.OpenReports = func(child int, first *int32) int { return listCost(child, openReports, first) }
 	c.Article.Voters = func(child int, _ *site.Vote, first *int32, _ *string) int {
 		return min(listCost(child, pageSize, first), math.MaxInt-votersCost) + votersCost
 	}
-	c.User.VotesCast = func(child int, first *int32, _ *string) int { return listCost(child, pageSize, first) }
 	c.VoidVotesPayload.UserErrors, c.EraseViewerPayload.UserErrors, c.WebhookPayload.UserErrors = several, one, one
 	c.SavePayload.UserErrors, c.FollowPayload.UserErrors = one, one
 	c.Mutation.EraseViewer = func(child int, _ EraseViewerInput) int { return child + eraseCost }

@@ -64,7 +64,7 @@ type DenialConnection struct {
 
 // Nodes returns the denials without their positions.
 func (c *DenialConnection) Nodes() []*denials.Denial {
-	return collect(c.Edges, func(e *denials.Edge) *denials.Denial { return e.Node })
+	return site.Collect(c.Edges, func(e *denials.Edge) *denials.Denial { return e.Node })
 }
 
 // denials returns a page of denials to moderators.
@@ -101,5 +101,5 @@ func (r *Resolver) viewerBlocks(ctx context.Context, first *int32, after *string
 	if after != nil {
 		names = slices.DeleteFunc(names, func(name site.UserName) bool { return string(name) <= *after })
 	}
-	return collect(names[:min(most, len(names))], func(name site.UserName) *site.User { return &site.User{Name: name} }), err
+	return site.Collect(names[:min(most, len(names))], func(name site.UserName) *site.User { return &site.User{Name: name} }), err
 }

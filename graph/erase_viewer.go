@@ -8,6 +8,7 @@ import (
 
 	"frontpage/endpoint"
 	"frontpage/redisrepo/erase"
+	"frontpage/redisrepo/personal"
 	"frontpage/redisrepo/site"
 )
 
@@ -103,4 +104,16 @@ func (r *Resolver) erase(ctx context.Context, user site.UserName, remove bool) (
 	case <-ctx.Done():
 		return false, ctx.Err()
 	}
+}
+
+// viewerExport returns a part of the export of the viewer.
+func (r *Resolver) viewerExport(ctx context.Context, after *string) (*personal.Part, error) {
+	v := endpoint.ViewerOf(ctx)
+	switch {
+	case v.Name == "":
+		return nil, endpoint.Unauthenticated("sign in to export what the site has about you")
+	case v.Via != "":
+		return nil, endpoint.Forbidden("a service cannot export the data of the user for whom it acts")
+	}
+	return r.repo.Personal.ExportUser(ctx, v.Name, after)
 }

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/vektah/gqlparser/v2/ast"
 
@@ -41,7 +42,10 @@ func NewHandler(repo *redisrepo.Repo, site Site, log *slog.Logger, o endpoint.Op
 }
 
 func newResolver(repo *redisrepo.Repo, site Site, log *slog.Logger, o endpoint.Options) *Resolver {
-	return &Resolver{repo: repo, site: &site, log: log, reads: endpoint.NewReads(repo, o.SharedAnswers), buckets: buckets(o.AuditSecret), found: newFoundRings(), timeout: o.Timeout}
+	return &Resolver{
+		repo: repo, site: &site, log: log, reads: endpoint.NewReads(repo, o.SharedAnswers), buckets: buckets(o.AuditSecret),
+		found: foundRings{running: make(chan struct{}, 1)}, timeout: o.Timeout,
+	}
 }
 
 // served returns what the endpoint serves: the schema, resolved by root, and what depends on its names.
@@ -73,4 +77,17 @@ func compiler(schema *plan.Schema) func(*ast.OperationDefinition, ast.FragmentDe
 		}
 		return endpoint.Executable{Execute: operation.Execute, Bytes: operation.Bytes()}
 	}
+}
+
+// Resolver resolves the fields of the schema that are not fields of a struct.
+type Resolver struct {
+	repo    *redisrepo.Repo
+	site    *Site
+	log     *slog.Logger
+	reads   endpoint.Reads
+	buckets buckets
+	found   foundRings
+	timeout time.Duration // of a query or mutation
+
+	erasures erasures
 }

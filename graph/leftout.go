@@ -113,7 +113,7 @@ func partialEdges[E articleEdge](ctx context.Context, r *Resolver, leaves leftOu
 		page = slices.DeleteFunc(page, func(e E) bool { return leaves.has(e.article().Poster.Name) })
 		var votes []*site.Vote
 		if leaves.voted {
-			if votes, err = r.repo.Casts.Votes(ctx, viewer, collect(page, E.article)); err != nil {
+			if votes, err = r.repo.Casts.Votes(ctx, viewer, site.Collect(page, E.article)); err != nil {
 				return nil, info, err
 			}
 		}

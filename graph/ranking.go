@@ -29,7 +29,7 @@ func (e *RankedEdge) cursor() *string        { return &e.Cursor }
 
 // Nodes returns the articles without their positions.
 func (c *RankedConnection) Nodes() []*site.Article {
-	return collect(c.Edges, (*RankedEdge).article)
+	return site.Collect(c.Edges, (*RankedEdge).article)
 }
 
 // ranking returns a page of a ranking. It reads no articles if none are selected.
@@ -58,7 +58,7 @@ func (r *Resolver) ranking(ctx context.Context, q rankings.RankQuery, first *int
 
 // rankedEdges loads the articles of a page, and returns those that exist.
 func (r *Resolver) rankedEdges(ctx context.Context, page rankings.RankedPage) (edges []*RankedEdge, err error) {
-	articles, err := r.loadAll(ctx, collect(page.Edges, func(e rankings.RankedEdge) site.ArticleID { return e.ID }))
+	articles, err := r.loadAll(ctx, site.Collect(page.Edges, func(e rankings.RankedEdge) site.ArticleID { return e.ID }))
 	for i, article := range articles {
 		if article != nil {
 			edges = append(edges, &RankedEdge{Cursor: page.Edges[i].Cursor, Node: article, Key: page.Edges[i].Key})

@@ -77,7 +77,7 @@ type ReportConnection struct {
 
 // Nodes returns the reports without their positions.
 func (c *ReportConnection) Nodes() []*reports.Report {
-	return collect(c.Edges, func(e *reports.ReportEdge) *reports.Report { return e.Node })
+	return site.Collect(c.Edges, func(e *reports.ReportEdge) *reports.Report { return e.Node })
 }
 
 // FlaggedConnection is a page of the articles with open reports.
@@ -94,7 +94,7 @@ type FlaggedEdge struct {
 
 // Nodes returns the articles without their positions.
 func (c *FlaggedConnection) Nodes() []*reports.Item {
-	return collect(c.Edges, func(e *FlaggedEdge) *reports.Item { return e.Node })
+	return site.Collect(c.Edges, func(e *FlaggedEdge) *reports.Item { return e.Node })
 }
 
 // openReports is how many open reports of an article are returned by default.
@@ -175,7 +175,7 @@ func (r *Resolver) flagged(ctx context.Context, kind *reports.Kind, first *int32
 	if err != nil {
 		return nil, err
 	}
-	edges := collect(items, func(i *reports.Item) *FlaggedEdge { return &FlaggedEdge{i.Cursor, i} })
+	edges := site.Collect(items, func(i *reports.Item) *FlaggedEdge { return &FlaggedEdge{i.Cursor, i} })
 	return &FlaggedConnection{Edges: edges, PageInfo: info}, nil
 }
 

@@ -24,10 +24,7 @@ func (r *Resolver) watchArticles(ctx context.Context, ids []site.ArticleID, revi
 	if revisions == nil {
 		return r.repo.Live.WatchArticles(ctx, ids)
 	}
-	known := make([]int64, len(revisions))
-	for i, n := range revisions {
-		known[i] = int64(n)
-	}
+	known := site.Collect(revisions, func(n int32) int64 { return int64(n) })
 	return r.repo.Live.ResumeArticles(ctx, ids, known)
 }
 
@@ -51,4 +48,33 @@ func (r *Resolver) watchEvents(ctx context.Context, after *string, kinds []event
 		return r.repo.Live.WatchEvents(ctx, lastEvent, id, kinds)
 	}
 	return r.repo.Live.WatchEvents(ctx, "after", site.Value(after), kinds)
+}
+
+// mayReadEvents returns an error unless the caller is a moderator, or a service that acts as itself. Events tell who
+// voted for what.
+func mayReadEvents(ctx context.Context) error {
+	switch v := endpoint.ViewerOf(ctx); {
+	case v.Name == "":
+		return endpoint.Unauthenticated("sign in first: the change feed is for moderators and services")
+	case v.Moderator, v.Service && v.Via == "":
+		return nil
+	}
+	return endpoint.Forbidden("the change feed is for moderators and services")
+}
+
+// ModerationConnection is a page of the moderation log.
+type ModerationConnection struct {
+	Edges    []*ModerationEdge
+	PageInfo site.PageInfo
+}
+
+// ModerationEdge is an entry and its position in the log.
+type ModerationEdge struct {
+	Cursor string
+	Node   *events.ModerationEntry
+}
+
+// Nodes returns the entries without their positions.
+func (c *ModerationConnection) Nodes() []*events.ModerationEntry {
+	return site.Collect(c.Edges, func(e *ModerationEdge) *events.ModerationEntry { return e.Node })
 }

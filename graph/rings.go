@@ -30,8 +30,6 @@ type ringsOf struct {
 	rings []*rings.Ring
 }
 
-func newFoundRings() foundRings { return foundRings{running: make(chan struct{}, 1)} }
-
 // voteRings returns the rings of voters to moderators.
 func (r *Resolver) voteRings(ctx context.Context, days int, first *int32) ([]*rings.Ring, error) {
 	if !endpoint.ViewerOf(ctx).Moderator {
@@ -82,7 +80,7 @@ func (r *Resolver) ringUsers(ring *rings.Ring, first int) ([]*site.User, error) 
 		return nil, err
 	}
 	names := ring.Users[:min(first, len(ring.Users))]
-	return collect(names, func(name string) *site.User { return &site.User{Name: site.UserName(name)} }), nil
+	return site.Collect(names, func(name string) *site.User { return &site.User{Name: site.UserName(name)} }), nil
 }
 
 // ringArticles reads the articles of rings, deleted or not, in one round trip.
@@ -94,7 +92,7 @@ func (r *Resolver) ringArticles(ctx context.Context, all []*rings.Ring, first in
 	counts := make([]int, len(all))
 	for i, ring := range all {
 		counts[i] = min(first, len(ring.Articles))
-		ids = append(ids, collect(ring.Articles[:counts[i]], func(number int) site.ArticleID { return site.ArticleID(number) })...)
+		ids = append(ids, site.Collect(ring.Articles[:counts[i]], func(number int) site.ArticleID { return site.ArticleID(number) })...)
 	}
 	articles, err := r.loadForViewer(ctx, ids)
 	if err != nil {

@@ -50,7 +50,7 @@ type SavedEdge struct {
 
 // Nodes returns the articles that are not deleted.
 func (c *SavedConnection) Nodes() []*site.Article {
-	nodes := collect(c.Edges, func(e *SavedEdge) *site.Article { return e.Node })
+	nodes := site.Collect(c.Edges, func(e *SavedEdge) *site.Article { return e.Node })
 	return slices.DeleteFunc(nodes, func(a *site.Article) bool { return a == nil })
 }
 
@@ -62,7 +62,7 @@ type FeedConnection struct {
 
 // Nodes returns the articles without their positions.
 func (c *FeedConnection) Nodes() []*site.Article {
-	return collect(c.Edges, (*ArticleEdge).article)
+	return site.Collect(c.Edges, (*ArticleEdge).article)
 }
 
 // save saves an article for the viewer, or drops it.
@@ -159,12 +159,12 @@ func (r *Resolver) viewerHasSaved(ctx context.Context, articles []*site.Article)
 	if v.Name == "" {
 		return make([]*bool, len(articles)), nil
 	}
-	has, err := r.repo.Saved.HasSaved(ctx, v.Name, collect(articles, func(a *site.Article) site.ArticleID { return a.ID }))
+	has, err := r.repo.Saved.HasSaved(ctx, v.Name, site.Collect(articles, func(a *site.Article) site.ArticleID { return a.ID }))
 	return pointers(has), err
 }
 
 func pointers(values []bool) []*bool {
-	return collect(values, func(value bool) *bool { return &value })
+	return site.Collect(values, func(value bool) *bool { return &value })
 }
 
 // viewerSaved returns a page of the articles that the viewer has saved.
@@ -177,11 +177,11 @@ func (r *Resolver) viewerSaved(ctx context.Context, first *int32, after *string)
 	if err != nil {
 		return nil, err
 	}
-	c := &SavedConnection{PageInfo: info, Edges: collect(found, func(a saved.Article) *SavedEdge { return &SavedEdge{Cursor: a.Cursor, At: a.At} })}
+	c := &SavedConnection{PageInfo: info, Edges: site.Collect(found, func(a saved.Article) *SavedEdge { return &SavedEdge{Cursor: a.Cursor, At: a.At} })}
 	if !selected(ctx, "SavedConnection.nodes") && !selected(ctx, "SavedConnection.edges", "SavedEdge.node") {
 		return c, nil
 	}
-	articles, err := r.loadAll(ctx, collect(found, func(a saved.Article) site.ArticleID { return a.ID }))
+	articles, err := r.loadAll(ctx, site.Collect(found, func(a saved.Article) site.ArticleID { return a.ID }))
 	for i, article := range articles {
 		c.Edges[i].Node = article
 	}
@@ -198,7 +198,7 @@ func (r *Resolver) viewerFollowing(ctx context.Context) ([]Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r.targets(ctx, collect(followed, func(f saved.Followed) saved.Target { return f.Target }), selected(ctx, "Group.articleCount"))
+	return r.targets(ctx, site.Collect(followed, func(f saved.Followed) saved.Target { return f.Target }), selected(ctx, "Group.articleCount"))
 }
 
 // viewerFeed returns a page of the articles of what the viewer follows, without those of users whom the viewer has blocked.
@@ -218,7 +218,7 @@ func (r *Resolver) viewerFeed(ctx context.Context, first *int32, after *string) 
 		if err != nil {
 			return nil, info, err
 		}
-		articles, err := r.loadAll(ctx, collect(found, func(e lists.Edge) site.ArticleID { return e.ID }))
+		articles, err := r.loadAll(ctx, site.Collect(found, func(e lists.Edge) site.ArticleID { return e.ID }))
 		if err != nil {
 			return nil, info, err
 		}

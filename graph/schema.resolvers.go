@@ -106,7 +106,7 @@ func (r *articleResolver) OpenReports(ctx context.Context, objs []*site.Article,
 	if !endpoint.ViewerOf(ctx).Moderator {
 		return make([][]*reports.Report, len(objs)), nil
 	}
-	items, err := r.repo.Reports.Items(ctx, collect(objs, func(a *site.Article) site.ArticleID { return a.ID }))
+	items, err := r.repo.Reports.Items(ctx, site.Collect(objs, func(a *site.Article) site.ArticleID { return a.ID }))
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +122,7 @@ func (r *articleResolver) Voters(ctx context.Context, obj *site.Article, directi
 }
 
 func (r *articleResolver) BestRank(ctx context.Context, objs []*site.Article) ([]*rankings.BestRank, error) {
-	return r.repo.Rankings.BestRanks(ctx, collect(objs, func(a *site.Article) site.ArticleID { return a.ID }))
+	return r.repo.Rankings.BestRanks(ctx, site.Collect(objs, func(a *site.Article) site.ArticleID { return a.ID }))
 }
 
 func (r *articleResolver) Ranks(ctx context.Context, objs []*site.Article, hours int32) ([][]*rankings.RankAt, error) {
@@ -136,11 +136,11 @@ func (r *articleResolver) Ranks(ctx context.Context, objs []*site.Article, hours
 	if err != nil {
 		return nil, err
 	}
-	return collect(objs, func(a *site.Article) []*rankings.RankAt { return found.Of(a.ID) }), nil
+	return site.Collect(objs, func(a *site.Article) []*rankings.RankAt { return found.Of(a.ID) }), nil
 }
 
 func (r *articleResolver) RankedBy(ctx context.Context, objs []*site.Article) ([]*RankedBy, error) {
-	return collect(objs, func(a *site.Article) *RankedBy {
+	return site.Collect(objs, func(a *site.Article) *RankedBy {
 		return &RankedBy{Formula: r.repo.Store.Rules.Ranking, PostedAt: a.CreatedAt, VotesWorth: r.repo.Store.Rules.Worth(float64(a.Votes))}
 	}), nil
 }
@@ -164,7 +164,7 @@ func (r *deletedConnectionResolver) TotalCount(ctx context.Context, obj *Deleted
 }
 
 func (r *denialResolver) User(ctx context.Context, objs []*denials.Denial) ([]*site.User, error) {
-	return collect(objs, func(d *denials.Denial) *site.User {
+	return site.Collect(objs, func(d *denials.Denial) *site.User {
 		if d.User == "" {
 			return nil
 		}
@@ -173,7 +173,7 @@ func (r *denialResolver) User(ctx context.Context, objs []*denials.Denial) ([]*s
 }
 
 func (r *denialResolver) Host(ctx context.Context, objs []*denials.Denial) ([]*site.Host, error) {
-	return collect(objs, func(d *denials.Denial) *site.Host {
+	return site.Collect(objs, func(d *denials.Denial) *site.Host {
 		if d.Host == "" {
 			return nil
 		}
@@ -183,7 +183,7 @@ func (r *denialResolver) Host(ctx context.Context, objs []*denials.Denial) ([]*s
 
 func (r *denialResolver) By(ctx context.Context, objs []*denials.Denial) ([]*site.User, error) {
 	viewer := endpoint.ViewerOf(ctx)
-	return collect(objs, func(d *denials.Denial) *site.User {
+	return site.Collect(objs, func(d *denials.Denial) *site.User {
 		if !viewer.Moderator {
 			return nil
 		}
@@ -200,11 +200,11 @@ func (r *duplicateLinkErrorResolver) Article(ctx context.Context, obj *Duplicate
 }
 
 func (r *eventResolver) Article(ctx context.Context, objs []*events.Event) ([]*site.Article, error) {
-	return r.loadAll(ctx, collect(objs, func(e *events.Event) site.ArticleID { return e.Article }))
+	return r.loadAll(ctx, site.Collect(objs, func(e *events.Event) site.ArticleID { return e.Article }))
 }
 
 func (r *eventResolver) Removal(ctx context.Context, objs []*events.Event) ([]*Removal, error) {
-	return collect(objs, func(e *events.Event) *Removal {
+	return site.Collect(objs, func(e *events.Event) *Removal {
 		if e.Why == nil {
 			return nil
 		}
@@ -213,7 +213,7 @@ func (r *eventResolver) Removal(ctx context.Context, objs []*events.Event) ([]*R
 }
 
 func (r *flaggedChangeResolver) Item(ctx context.Context, objs []*events.EventEdge) ([]*reports.Item, error) {
-	return r.repo.Reports.Items(ctx, collect(objs, func(e *events.EventEdge) site.ArticleID { return e.Node.Article }))
+	return r.repo.Reports.Items(ctx, site.Collect(objs, func(e *events.EventEdge) site.ArticleID { return e.Node.Article }))
 }
 
 func (r *flaggedConnectionResolver) TotalCount(ctx context.Context, obj *FlaggedConnection) (int32, error) {
@@ -222,7 +222,7 @@ func (r *flaggedConnectionResolver) TotalCount(ctx context.Context, obj *Flagged
 }
 
 func (r *flaggedItemResolver) Article(ctx context.Context, objs []*reports.Item) ([]*site.Article, error) {
-	return r.loadForViewer(ctx, collect(objs, func(i *reports.Item) site.ArticleID { return i.Article }))
+	return r.loadForViewer(ctx, site.Collect(objs, func(i *reports.Item) site.ArticleID { return i.Article }))
 }
 
 func (r *flaggedItemResolver) Reports(ctx context.Context, objs []*reports.Item, first int32) ([][]*reports.Report, error) {
@@ -230,16 +230,16 @@ func (r *flaggedItemResolver) Reports(ctx context.Context, objs []*reports.Item,
 }
 
 func (r *frontPageEdgeResolver) Node(ctx context.Context, objs []*rankings.FrontPlace) ([]*site.Article, error) {
-	return r.loadAll(ctx, collect(objs, func(p *rankings.FrontPlace) site.ArticleID { return p.ID }))
+	return r.loadAll(ctx, site.Collect(objs, func(p *rankings.FrontPlace) site.ArticleID { return p.ID }))
 }
 
 func (r *groupResolver) ViewerFollows(ctx context.Context, objs []*site.Group) ([]*bool, error) {
-	return r.viewerFollows(ctx, collect(objs, func(g *site.Group) saved.Target { return saved.Target{Group: g.Name} }))
+	return r.viewerFollows(ctx, site.Collect(objs, func(g *site.Group) saved.Target { return saved.Target{Group: g.Name} }))
 }
 
 func (r *groupResolver) ViewerCanPost(ctx context.Context, objs []*site.Group) ([]bool, error) {
 	by := actor(endpoint.ViewerOf(ctx))
-	return collect(objs, func(g *site.Group) bool { return r.repo.Store.Rules.MayPost(by, g.Name) }), nil
+	return site.Collect(objs, func(g *site.Group) bool { return r.repo.Store.Rules.MayPost(by, g.Name) }), nil
 }
 
 func (r *groupResolver) Articles(ctx context.Context, obj *site.Group, order site.Order, direction site.Direction, page int32, pageSize *int32) ([]*site.Article, error) {
@@ -270,7 +270,7 @@ func (r *moderationActionResolver) Article(ctx context.Context, objs []*Moderati
 }
 
 func (r *moderationEntryResolver) Article(ctx context.Context, objs []*events.ModerationEntry) ([]*site.Article, error) {
-	return r.loadAll(ctx, collect(objs, func(e *events.ModerationEntry) site.ArticleID { return e.Article }))
+	return r.loadAll(ctx, site.Collect(objs, func(e *events.ModerationEntry) site.ArticleID { return e.Article }))
 }
 
 func (r *mutationResolver) Post(ctx context.Context, input site.Draft) (*PostPayload, error) {
@@ -675,7 +675,7 @@ func (r *rankedConnectionResolver) TotalCount(ctx context.Context, obj *RankedCo
 }
 
 func (r *reportResolver) Article(ctx context.Context, objs []*reports.Report) ([]*site.Article, error) {
-	return r.loadForViewer(ctx, collect(objs, func(r *reports.Report) site.ArticleID { return r.Article }))
+	return r.loadForViewer(ctx, site.Collect(objs, func(r *reports.Report) site.ArticleID { return r.Article }))
 }
 
 func (r *reportResolver) By(ctx context.Context, objs []*reports.Report) ([]*site.User, error) {
@@ -745,16 +745,16 @@ func (r *userResolver) ArticlesConnection(ctx context.Context, obj *site.User, f
 
 func (r *userResolver) Denial(ctx context.Context, objs []*site.User) ([]*denials.Denial, error) {
 	viewer := endpoint.ViewerOf(ctx)
-	return collect(objs, func(u *site.User) *denials.Denial { return r.denialOf(viewer, u.Name) }), nil
+	return site.Collect(objs, func(u *site.User) *denials.Denial { return r.denialOf(viewer, u.Name) }), nil
 }
 
 func (r *userResolver) ViewerHasBlocked(ctx context.Context, objs []*site.User) ([]bool, error) {
 	posters, err := r.repo.Denials.Blocked(ctx, endpoint.ViewerOf(ctx).Name)
-	return collect(objs, func(u *site.User) bool { return leftOut{posters: posters}.has(u.Name) }), err
+	return site.Collect(objs, func(u *site.User) bool { return leftOut{posters: posters}.has(u.Name) }), err
 }
 
 func (r *userResolver) ViewerFollows(ctx context.Context, objs []*site.User) ([]*bool, error) {
-	return r.viewerFollows(ctx, collect(objs, func(u *site.User) saved.Target { return saved.Target{User: u.Name} }))
+	return r.viewerFollows(ctx, site.Collect(objs, func(u *site.User) saved.Target { return saved.Target{User: u.Name} }))
 }
 
 func (r *userResolver) VotesCast(ctx context.Context, obj *site.User, first *int32, after *string) (*CastVoteConnection, error) {
@@ -774,11 +774,11 @@ func (r *voteRingResolver) Articles(ctx context.Context, objs []*rings.Ring, fir
 }
 
 func (r *webhookResolver) Paused(ctx context.Context, objs []*webhooks.Endpoint) ([]*string, error) {
-	return collect(objs, func(e *webhooks.Endpoint) *string { return orNull(e.Paused) }), nil
+	return site.Collect(objs, func(e *webhooks.Endpoint) *string { return site.Optional(e.Paused) }), nil
 }
 
 func (r *webhookResolver) LastError(ctx context.Context, objs []*webhooks.Endpoint) ([]*string, error) {
-	return collect(objs, func(e *webhooks.Endpoint) *string { return orNull(e.Error) }), nil
+	return site.Collect(objs, func(e *webhooks.Endpoint) *string { return site.Optional(e.Error) }), nil
 }
 
 func (r *Resolver) Article() ArticleResolver { return &articleResolver{r} }

@@ -31,7 +31,7 @@ type SearchConnection struct {
 
 // Nodes returns the articles without how they match.
 func (c *SearchConnection) Nodes() []*site.Article {
-	return collect(c.Edges, func(e *SearchEdge) *site.Article { return e.Node })
+	return site.Collect(c.Edges, func(e *SearchEdge) *site.Article { return e.Node })
 }
 
 // SearchEdge is an article that matches.
@@ -82,7 +82,7 @@ func (r *Resolver) similarArticles(ctx context.Context, title string, first int3
 // searchEdges charges for what a search has read, and loads the articles of its result, without those that were deleted meanwhile.
 func (r *Resolver) searchEdges(ctx context.Context, found *search.Result) ([]*SearchEdge, error) {
 	endpoint.Owe(ctx, found.Read/lookedPerPoint)
-	articles, err := r.loadAll(ctx, collect(found.Hits, func(h search.Hit) site.ArticleID { return h.ID }))
+	articles, err := r.loadAll(ctx, site.Collect(found.Hits, func(h search.Hit) site.ArticleID { return h.ID }))
 	if err != nil {
 		return nil, err
 	}

@@ -61,7 +61,7 @@ func siteRules(repo *redisrepo.Repo, publicLog bool) SiteRules {
 		Downvotes: r.Downvotes, PosterVotes: r.PosterVotes, PageSize: r.PageSize,
 		EditWindow: inSeconds(r.EditWindow), LinkWindow: inSeconds(r.LinkWindow),
 		Ranking: r.Ranking, RankCap: inSeconds(r.RankCap), HalfLife: inSeconds(r.HalfLife),
-		ReservedGroups: collect(r.ReservedGroups, func(p site.GroupPattern) string { return string(p) }),
+		ReservedGroups: site.Collect(r.ReservedGroups, func(p site.GroupPattern) string { return string(p) }),
 		MaxTitle:       site.MaxTitle, MaxText: site.MaxText, MaxLink: site.MaxLink, MaxGroups: site.MaxGroups, MaxGroupName: site.MaxGroupName,
 		MaxSaved: saved.MaxSaved, MaxFollowing: saved.MaxFollowed, MaxBlocked: denials.MaxBlocked,
 		Rankings: r.Calendar, GroupRankings: r.GroupTop, FrontPages: r.FrontPages > 0, VoteLists: r.VoteHistory != site.NoHistory, Events: r.Events > 0,

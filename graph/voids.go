@@ -31,7 +31,7 @@ type VoterConnection struct {
 }
 
 // Nodes returns the voters without their votes.
-func (c *VoterConnection) Nodes() []*site.User { return collect(c.Edges, (*voids.Voter).User) }
+func (c *VoterConnection) Nodes() []*site.User { return site.Collect(c.Edges, (*voids.Voter).User) }
 
 // voidVotes takes votes out, or puts them back, for a moderator.
 func (r *Resolver) voidVotes(ctx context.Context, input VoidVotesInput) (*VoidVotesPayload, error) {
@@ -80,7 +80,7 @@ func (r *Resolver) castVotes(ctx context.Context, user site.UserName, direction 
 	if !selected(ctx, "CastVoteConnection.nodes") && !selected(ctx, "CastVoteConnection.edges", "CastVoteEdge.node") {
 		return c, nil
 	}
-	articles, err := r.loadAll(ctx, collect(votes, func(v casts.CastVote) site.ArticleID { return v.Article }))
+	articles, err := r.loadAll(ctx, site.Collect(votes, func(v casts.CastVote) site.ArticleID { return v.Article }))
 	for i, article := range articles {
 		c.Edges[i].Node = article
 	}
@@ -95,7 +95,7 @@ func (r *Resolver) voidsOf(ctx context.Context, edges []*CastVoteEdge) ([]*voids
 		for n < len(edges) && edges[n].voter == edges[0].voter {
 			n++
 		}
-		found, err := r.repo.Voids.Of(ctx, edges[0].voter, collect(edges[:n], func(e *CastVoteEdge) site.ArticleID { return e.article }))
+		found, err := r.repo.Voids.Of(ctx, edges[0].voter, site.Collect(edges[:n], func(e *CastVoteEdge) site.ArticleID { return e.article }))
 		if err != nil {
 			return nil, err
 		}
@@ -107,7 +107,7 @@ func (r *Resolver) voidsOf(ctx context.Context, edges []*CastVoteEdge) ([]*voids
 // moderatorOf returns the moderator of each vote that does not count, to moderators.
 func moderatorOf(ctx context.Context, all []*voids.Void) []*site.User {
 	isModerator := endpoint.ViewerOf(ctx).Moderator
-	return collect(all, func(v *voids.Void) *site.User {
+	return site.Collect(all, func(v *voids.Void) *site.User {
 		if !isModerator {
 			return nil
 		}

@@ -34,14 +34,6 @@ type WebhookPayload struct {
 	UserErrors []UserError
 }
 
-// orNull returns nil for an empty text.
-func orNull(text string) *string {
-	if text == "" {
-		return nil
-	}
-	return &text
-}
-
 // webhooks returns the endpoints to moderators.
 func (r *Resolver) webhooks(ctx context.Context) ([]*webhooks.Endpoint, error) {
 	v := endpoint.ViewerOf(ctx)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -232,14 +233,9 @@ func (r *Repo) Audit(ctx context.Context, id site.ArticleID) ([]AuditEntry, erro
 	if err != nil {
 		return nil, failover.Wrap("audit "+id.String(), err)
 	}
-	entries := make([]AuditEntry, 0, len(voters))
-	for _, entry := range voters {
-		entries = append(entries, entry)
-	}
-	slices.SortFunc(entries, func(a, b AuditEntry) int {
+	return slices.SortedFunc(maps.Values(voters), func(a, b AuditEntry) int {
 		return cmp.Or(a.castAt().Compare(b.castAt()), cmp.Compare(a.Voter, b.Voter))
-	})
-	return entries, nil
+	}), nil
 }
 
 // castAt is the zero time if the time is unknown.

@@ -311,9 +311,8 @@ type writeStats struct{ done, unchanged, refused, failed atomic.Uint64 }
 
 // count counts a call.
 func (w *writeStats) count(changed bool, err error) {
-	var refusal site.Refusal
 	switch {
-	case errors.As(err, &refusal):
+	case errors.As(err, new(site.Refusal)):
 		w.refused.Add(1)
 	case err != nil:
 		w.failed.Add(1)

@@ -66,10 +66,7 @@ func (e *Error) Error() string {
 	if len(e.Flags) == 0 {
 		return e.Cause.Error()
 	}
-	names := make([]string, len(e.Flags))
-	for i, flag := range e.Flags {
-		names[i] = Name(flag)
-	}
+	names := site.Collect(e.Flags, Name)
 	return strings.Join(names, ", ") + ": " + e.Cause.Error()
 }
 
@@ -107,8 +104,7 @@ func (s *Settings) Validate() error {
 // checkEndpoint validates the options of the endpoint.
 func (s *Settings) checkEndpoint() error {
 	err := s.endpointOptions().Validate()
-	var invalid *endpoint.OptionError
-	if errors.As(err, &invalid) {
+	if invalid, ok := errors.AsType[*endpoint.OptionError](err); ok {
 		return Invalid(errors.New(invalid.Problem), endpointFlags[invalid.Option])
 	}
 	return err

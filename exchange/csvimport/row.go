@@ -170,11 +170,7 @@ func (im *importer) parseTime(s string) (time.Time, error) {
 // hostGroup returns the group for a link's host. It parses nothing but the host: browsers accept many paths
 // that net/url does not.
 func hostGroup(link string) (site.GroupName, error) {
-	_, authority, _ := strings.Cut(link, "://")
-	if end := strings.IndexAny(authority, "/?#"); end >= 0 {
-		authority = authority[:end]
-	}
-	u, err := url.Parse("//" + authority)
+	u, err := url.Parse("//" + site.AuthorityOf(link))
 	if err != nil {
 		return "", err
 	}

@@ -32,7 +32,6 @@ import (
 	"io"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -65,18 +64,11 @@ func (o *Options) complete() {
 
 // Summary is what an export or an import had.
 type Summary struct {
-	Articles  int // deleted ones, too
-	Deleted   int
-	Voters    int // with names
-	Log       int
-	Denials   int // with blocks
-	Kept      int // users who have saved articles, or follow groups or users
-	Described int // groups
-	Fronts    int // front pages of past hours
-	Casts     int // lists of votes, one for each user and month
-	Keys      int // keys as they are
-	Faults    int // articles that are inconsistent
-	Took      time.Duration
+	Counts
+	Deleted int // articles
+	Voters  int // with names
+	Faults  int // articles that are inconsistent
+	Took    time.Duration
 }
 
 // String returns the summary in one line.
@@ -123,27 +115,25 @@ func (r *rule) UnmarshalJSON(text []byte) error {
 }
 
 type footer struct {
-	End *counts `json:"end"`
+	End *Counts `json:"end"`
 }
 
-type counts struct {
-	Articles  int `json:"articles"`
+// Counts are how many lines of each kind a file has.
+type Counts struct {
+	Articles  int `json:"articles"` // deleted ones, too
 	Log       int `json:"log"`
-	Denials   int `json:"denials,omitempty"` // with blocks
-	Kept      int `json:"kept,omitempty"`
-	Described int `json:"described,omitempty"`
-	Fronts    int `json:"fronts,omitempty"`
-	Casts     int `json:"casts,omitempty"`
-	Keys      int `json:"keys,omitempty"`
+	Denials   int `json:"denials,omitempty"`   // with blocks
+	Kept      int `json:"kept,omitempty"`      // users who have saved articles, or follow groups or users
+	Described int `json:"described,omitempty"` // groups
+	Fronts    int `json:"fronts,omitempty"`    // front pages of past hours
+	Casts     int `json:"casts,omitempty"`     // lists of votes, one for each user and month
+	Keys      int `json:"keys,omitempty"`      // keys as they are
 }
 
-func (c counts) String() string {
+// String returns the counts in words.
+func (c Counts) String() string {
 	return fmt.Sprintf("%d articles, %d entries of the moderation log, %d denials and blocks, %d users who keep lists, %d described groups, %d front pages, %d lists of votes and %d keys",
 		c.Articles, c.Log, c.Denials, c.Kept, c.Described, c.Fronts, c.Casts, c.Keys)
-}
-
-func (s Summary) counts() *counts {
-	return &counts{s.Articles, s.Log, s.Denials, s.Kept, s.Described, s.Fronts, s.Casts, s.Keys}
 }
 
 // ErrInconsistent is the error of an export that is complete but for articles that are inconsistent. They were reported.
@@ -299,7 +289,7 @@ func (w *jsonWriter) article(record *transfer.Record) error { return w.lines.Enc
 func (w *jsonWriter) line(record any) error                 { return w.lines.Encode(record) }
 
 func (w *jsonWriter) end(sum Summary) error {
-	return errors.Join(w.lines.Encode(footer{sum.counts()}), w.out.Flush())
+	return errors.Join(w.lines.Encode(footer{&sum.Counts}), w.out.Flush())
 }
 
 type csvWriter struct{ out *csv.Writer }
@@ -314,13 +304,9 @@ func (w *csvWriter) article(rec *transfer.Record) error {
 	if rec.Deleted != nil {
 		return nil
 	}
-	groups := make([]string, len(rec.Groups))
-	for i, name := range rec.Groups {
-		groups[i] = string(name)
-	}
 	return w.out.Write([]string{
 		strconv.Itoa(int(rec.ID)), rec.Title, rec.Link, strconv.FormatInt(rec.Votes, 10), string(rec.Poster),
-		strconv.FormatInt(int64(rec.Time), 10), rec.Text, strings.Join(groups, " "),
+		strconv.FormatInt(int64(rec.Time), 10), rec.Text, site.GroupText(rec.Groups),
 	})
 }
 

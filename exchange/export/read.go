@@ -13,6 +13,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -304,8 +305,8 @@ func (r *reader) parseEnd(ctx context.Context, line []byte, to *transfer.Filling
 	if end.End == nil {
 		return errors.New("it is no last line of an export")
 	}
-	if has := *r.sum.counts(); *end.End != has {
-		return fmt.Errorf("the file should have %v, and has %v", end.End, has)
+	if *end.End != r.sum.Counts {
+		return fmt.Errorf("the file should have %v, and has %v", end.End, r.sum.Counts)
 	}
 	r.ended = true
 	return r.flush(ctx, to)
@@ -315,9 +316,9 @@ func (r *reader) parseEnd(ctx context.Context, line []byte, to *transfer.Filling
 func (r *reader) flush(ctx context.Context, to *transfer.Filling) (err error) {
 	for _, put := range []func() error{
 		func() error { return to.PutLog(ctx, r.log) },
-		func() error { return to.PutDenials(ctx, r.said) },
-		func() error { return to.PutSaved(ctx, r.kept) },
-		func() error { return to.PutDescriptions(ctx, r.described) },
+		func() error { return to.Denials.Put(ctx, r.said) },
+		func() error { return to.Saved.Put(ctx, r.kept) },
+		func() error { return to.Descriptions.Put(ctx, r.described) },
 		func() error { return to.Put(ctx, r.batch) },
 		func() error { return to.PutFront(ctx, r.fronts) },
 		func() error { return to.PutCasts(ctx, r.casts) },
@@ -342,4 +343,28 @@ func decode(line []byte, value any) error {
 		return errors.New("more than one JSON object is on it")
 	}
 	return nil
+}
+
+// meet remembers the erased users whose names are on a line. Words of users that are such a name are met, too: that does no harm.
+func (r *reader) meet(line []byte) error {
+	if len(r.erased) == 0 {
+		return nil
+	}
+	for texts := json.NewDecoder(bytes.NewReader(line)); ; {
+		token, err := texts.Token()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		text, _ := token.(string)
+		says, _, _ := strings.Cut(text, "\n")
+		_, member, _ := strings.Cut(" "+says, " "+site.UserPrefix) // of a denial, and who denied it
+		for _, name := range []site.UserName{site.UserName(text), site.UserName(member)} {
+			if name != "" && r.erased[name.Digest()] {
+				r.met[name] = true
+			}
+		}
+	}
 }

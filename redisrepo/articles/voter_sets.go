@@ -2,6 +2,7 @@ package articles
 
 import (
 	"context"
+	"embed"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -10,6 +11,12 @@ import (
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/wire"
 )
+
+//go:embed *.lua
+var luaFiles embed.FS
+
+// VotersScript adds placeholders to the voters of an imported article.
+var VotersScript = wire.Script(luaFiles, "voters.lua")
 
 // VotersForgotten reports whether the store no longer knows who voted on an article.
 func (r *Articles) VotersForgotten(a *site.Article) bool {

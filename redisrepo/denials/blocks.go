@@ -83,16 +83,12 @@ func (d *Denials) BlockUser(ctx context.Context, by site.UserName, name string, 
 		}
 		d.blockers.add(by)
 	}
-	wanted := 0
-	if blocks {
-		wanted = 1
-	}
 	scriptKeys := []string{
 		d.blockedBy(by), // KEYS[1] blocked
 	}
 	answer, err := d.store.Call(ctx, blockScript, scriptKeys, []any{
 		user.Member(), // ARGV[1] user
-		wanted,        // ARGV[2] blocks
+		blocks,        // ARGV[2] blocks
 		MaxBlocked,    // ARGV[3] most
 	})
 	if err != nil {

@@ -1,11 +1,14 @@
 package denials
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/redis/go-redis/v9"
 
@@ -82,10 +85,7 @@ func (d *Denials) Records(ctx context.Context, visit func(Record) error) error {
 
 // namesOf returns the users of members, sorted.
 func namesOf(members []string) []site.UserName {
-	var names []site.UserName
-	for _, member := range members {
-		names = append(names, site.UserOf(member))
-	}
+	names := site.Collect(members, site.UserOf)
 	slices.Sort(names)
 	return names
 }
@@ -112,4 +112,73 @@ func (d *Denials) Put(ctx context.Context, records []Record) error {
 			}
 		}
 	}))
+}
+
+// Edge is a denial and its position in a list.
+type Edge struct {
+	Cursor string
+	Node   *Denial
+}
+
+// DeniedUsers returns a page of the denials of users, the latest first. It includes those that are over if
+// ended is true.
+func (d *Denials) DeniedUsers(first *int, after *string, ended bool) ([]*Edge, site.PageInfo, error) {
+	return d.page("denied users", first, after, ended, func(denial *Denial) bool { return denial.User != "" })
+}
+
+// DeniedHosts is DeniedUsers for hosts.
+func (d *Denials) DeniedHosts(first *int, after *string, ended bool) ([]*Edge, site.PageInfo, error) {
+	return d.page("denied hosts", first, after, ended, func(denial *Denial) bool { return denial.User == "" })
+}
+
+func (d *Denials) page(list string, first *int, after *string, ended bool, is func(*Denial) bool) (edges []*Edge, info site.PageInfo, err error) {
+	q, err := site.ParseRequest(site.PageRequest{First: first, After: after}, d.store.Rules.PageSize, parseCursor(list))
+	if err != nil {
+		return nil, info, err
+	}
+	now, all := d.store.Now(), []*Denial{}
+	for _, denial := range d.all.Load().of {
+		if is(denial) && !denial.Erasing && (ended || !denial.isOver(now)) {
+			all = append(all, denial)
+		}
+	}
+	slices.SortFunc(all, compare)
+	from := 0
+	if q.After != nil {
+		var found bool
+		if from, found = slices.BinarySearchFunc(all, q.After, compare); found {
+			from++
+		}
+	}
+	page := site.NewPage(all[from:], q.Size, false, from > 0, false)
+	cursor := func(d *Denial) string { return site.EncodeCursor(list, fmt.Sprint(d.At.Unix()), d.member()) }
+	for _, denial := range page.Items {
+		edges = append(edges, &Edge{cursor(denial), denial})
+	}
+	return edges, page.Info(cursor), nil
+}
+
+// compare puts the latest first.
+func compare(a, b *Denial) int {
+	return cmp.Or(b.At.Compare(a.At), strings.Compare(a.member(), b.member()))
+}
+
+// parseCursor returns a function that returns a denial at the place of a cursor of a list.
+func parseCursor(list string) func(field, cursor string) (Denial, error) {
+	return func(field, cursor string) (Denial, error) {
+		parts, err := site.DecodeCursor(field, list, cursor)
+		if err != nil {
+			return Denial{}, err
+		}
+		if len(parts) != 2 {
+			return Denial{}, site.NotACursor(field)
+		}
+		seconds, err := site.ParseNumber(parts[0])
+		if err != nil {
+			return Denial{}, site.NotACursor(field)
+		}
+		d := about(parts[1])
+		d.At = site.UnixTime(seconds)
+		return *d, nil
+	}
 }

@@ -23,10 +23,6 @@ func leaveArticle(ctx context.Context, j *job, f found) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	empties := 0
-	if j.o.Remove {
-		empties = 1
-	}
 	scriptKeys := []string{
 		f.p.Article(id),             // KEYS[1] article
 		f.p.History(id),             // KEYS[2] history
@@ -42,7 +38,7 @@ func leaveArticle(ctx context.Context, j *job, f found) (bool, error) {
 			j.member,                      // ARGV[2] user
 			site.ErasedUser.Member(),      // ARGV[3] erased
 			site.ErasedModerator.Member(), // ARGV[4] moderator
-			empties,                       // ARGV[5] empties
+			j.o.Remove,                    // ARGV[5] empties
 			j.Store.ScriptNow(),           // ARGV[6] now
 		})
 		if err != nil || answer.Status() == "OK" {

@@ -109,11 +109,7 @@ type EventPage struct {
 
 // Nodes returns the events without their positions.
 func (p *EventPage) Nodes() []*Event {
-	nodes := make([]*Event, len(p.Edges))
-	for i, e := range p.Edges {
-		nodes[i] = e.Node
-	}
-	return nodes
+	return site.Collect(p.Edges, func(e *EventEdge) *Event { return e.Node })
 }
 
 const (
@@ -178,11 +174,9 @@ func (r *Log) Events(ctx context.Context, after *string, kinds []EventKind, firs
 			break
 		}
 	}
-	end := EncodeFeed(from.At)
-	page.PageInfo.EndCursor = &end
+	page.PageInfo.EndCursor = new(EncodeFeed(from.At))
 	if len(page.Edges) > 0 {
-		start := page.Edges[0].Cursor()
-		page.PageInfo.StartCursor = &start
+		page.PageInfo.StartCursor = new(page.Edges[0].Cursor())
 	}
 	return page, nil
 }
@@ -197,8 +191,7 @@ func (r *Log) KeepsEvents() error {
 
 // StoreFeedError wraps an error of reading the feed.
 func StoreFeedError(err error) error {
-	var expired *ExpiredError
-	if errors.As(err, &expired) {
+	if errors.As(err, new(*ExpiredError)) {
 		return err
 	}
 	return failover.Wrap("read the change feed", err)
@@ -287,9 +280,7 @@ type feedEntry struct {
 }
 
 func feedEntries(messages []redis.XMessage, partition int) []feedEntry {
-	entries := make([]feedEntry, len(messages))
-	for i, m := range messages {
-		entries[i] = feedEntry{NewLogCursor(m.ID, partition), sumOf(m), wire.IsHidden(m), DecodeEvent(m, partition)}
-	}
-	return entries
+	return site.Collect(messages, func(m redis.XMessage) feedEntry {
+		return feedEntry{NewLogCursor(m.ID, partition), sumOf(m), wire.IsHidden(m), DecodeEvent(m, partition)}
+	})
 }

@@ -85,7 +85,7 @@ func (p FeedPosition) Rest(messages []redis.XMessage) (rest []redis.XMessage, fo
 	if len(messages) == 0 || wire.ParseEntryID(messages[0].ID) != id {
 		return nil, false
 	}
-	if sum != sumOf(messages[0]) && (!p.old || !hasOldSum(messages[0], sum)) {
+	if m := messages[0]; sum != sumOf(m) && (!p.old || sum != sumOfFields(m, "kind", "article", "revision", "votes", "to")) {
 		return nil, false
 	}
 	return messages[1:], true
@@ -204,11 +204,6 @@ func DecodeFeed(field, cursor string) (FeedStart, error) {
 // same when the user who made the change is erased.
 func sumOf(m redis.XMessage) uint16 {
 	return sumOfFields(m, "kind", "article", "revision", "votes", "to", "time", "at")
-}
-
-// hasOldSum reports whether an entry has the sum of a cursor of an earlier version.
-func hasOldSum(m redis.XMessage, sum uint16) bool {
-	return sum == sumOfFields(m, "kind", "article", "revision", "votes", "to") || sum == sumOfFields(m, "kind", "article", "revision", "votes", "by", "to")
 }
 
 func sumOfFields(m redis.XMessage, fields ...string) uint16 {

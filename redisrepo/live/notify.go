@@ -222,7 +222,6 @@ func (r *Live) readStale(ctx context.Context, ready []*topic, report func(error)
 		articles, errs := r.articles.ReadArticles(ctx, ids) // with deleted articles: a deletion is a change
 		r.live.mu.Lock()
 		for i, t := range batch {
-			var refusal site.Refusal
 			switch {
 			case errs[i] == nil:
 				// After a crash Redis may have gone back to an older state. But a state that was
@@ -232,7 +231,7 @@ func (r *Live) readStale(ctx context.Context, ready []*topic, report func(error)
 					t.latest.Store(articles[i].Clone())
 				}
 				t.lost = false
-			case errors.As(errs[i], &refusal): // the article does not exist, perhaps not any more
+			case errors.As(errs[i], new(site.Refusal)): // the article does not exist, perhaps not any more
 				if t.latest.CompareAndSwap(before[i], nil) {
 					t.lost = false
 				}

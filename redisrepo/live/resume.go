@@ -79,10 +79,7 @@ func (w *Watch) Cursor() string {
 		defer w.live.mu.Unlock()
 		return encodePlaces(w.places)
 	}
-	ids := make([]site.ArticleID, len(w.watched))
-	for i, t := range w.watched {
-		ids[i] = t.id
-	}
+	ids := site.Collect(w.watched, func(t watched) site.ArticleID { return t.id })
 	text := binary.BigEndian.AppendUint32([]byte{revisionsCursor}, sumOf(ids))
 	for _, t := range w.watched {
 		text = binary.AppendUvarint(text, uint64(t.sent+1)) // #nosec G115 -- at least -1
@@ -427,8 +424,7 @@ func (r *Live) missed(ctx context.Context, group site.GroupName, places []place)
 			}
 			switch full := len(page.Items) == queueLimit; {
 			case full && len(all) == before: // the watcher has all of these
-				last := lists.PlaceOf(page.Items[len(page.Items)-1])
-				next[i] = &last
+				next[i] = new(lists.PlaceOf(page.Items[len(page.Items)-1]))
 			case full:
 				more = true
 			}

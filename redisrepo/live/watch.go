@@ -78,10 +78,7 @@ func (r *Live) watchArticles(ctx context.Context, ids []site.ArticleID, known ma
 	}
 	w := &Watch{live: &r.live, wake: make(chan struct{}, 1)}
 	unread := r.live.addWatch(w, ids)
-	indexes := make([]int, len(ids))
-	for i, id := range ids {
-		indexes[i] = r.store.Index(id)
-	}
+	indexes := site.Collect(ids, r.store.Index)
 	if err := r.beginReading(ctx, indexes); err != nil { // before the articles are read
 		w.Close()
 		return nil, err

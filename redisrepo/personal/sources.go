@@ -87,14 +87,13 @@ func (e *export) sources(ctx context.Context) ([]source, error) {
 	for i, p := range e.store.Partitions {
 		list(secRecent, 0, i, p.Ranking(site.ByTime), votesStep, false, site.Number(e.casts.OldestVoters()), e.addRecent)
 	}
-	reported, home := e.reports.ReportedBy(e.user)
-	list(secReported, 0, home, reported, articlesStep, true, "-inf", e.addReported)
+	home, atHome := e.store.HomeIndex(e.user), e.store.Home(e.user)
+	list(secReported, 0, home, atHome.Reported(e.user), articlesStep, true, "-inf", e.addReported)
 	for i := range e.store.Partitions {
 		all = append(all, source{sourceID{secModeration, 0, i}, e.moderation(i)})
 		keys = append(keys, "")
 	}
-	kept, home := e.saved.SavedBy(e.user)
-	list(secSaved, 0, home, kept, votesStep, true, "-inf", e.addSaved)
+	list(secSaved, 0, home, atHome.Saved(e.user), votesStep, true, "-inf", e.addSaved)
 	exist := make([]*redis.IntCmd, len(all))
 	err := e.store.Read(ctx, func(pipe redis.Pipeliner) {
 		for i, key := range keys {

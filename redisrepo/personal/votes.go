@@ -45,10 +45,7 @@ func (e *export) addVotes(ctx context.Context, votes []vote) error {
 	if err != nil {
 		return err
 	}
-	ids := make([]site.ArticleID, len(votes))
-	for i, v := range votes {
-		ids[i] = v.article
-	}
+	ids := site.Collect(votes, func(v vote) site.ArticleID { return v.article })
 	voided, err := e.voids.Of(ctx, e.user, ids)
 	if err != nil {
 		return err

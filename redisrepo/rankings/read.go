@@ -2,6 +2,7 @@ package rankings
 
 import (
 	"context"
+	"embed"
 	"fmt"
 	"math"
 	"slices"
@@ -15,6 +16,19 @@ import (
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/views"
 	"frontpage/redisrepo/wire"
+)
+
+//go:embed *.lua
+var luaFiles embed.FS
+
+var (
+	foldScript          = wire.Script(luaFiles, "fold.lua")
+	applyCalendarScript = wire.Script(luaFiles, "apply_calendar.lua")
+	rankedScript        = wire.Script(luaFiles, "ranked.lua")
+	saveFrontScript     = wire.Script(luaFiles, "savefront.lua")
+	beginFrontScript    = wire.Script(luaFiles, "beginfront.lua")
+	frontPageScript     = wire.Script(luaFiles, "frontpage.lua")
+	bestRankScript      = wire.Script(luaFiles, "bestrank.lua")
 )
 
 // Reading a ranking is divided into steps, so that no call of ranked.lua holds up other commands for long. Most first

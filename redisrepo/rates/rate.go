@@ -3,6 +3,7 @@ package rates
 
 import (
 	"context"
+	"embed"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -16,6 +17,11 @@ import (
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/wire"
 )
+
+//go:embed *.lua
+var luaFiles embed.FS
+
+var rateScript = wire.Script(luaFiles, "rate.lua")
 
 // Rates charges callers for what they do, in the store and from the leases of this process.
 type Rates struct {

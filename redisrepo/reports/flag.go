@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"frontpage/redisrepo/failover"
-	"frontpage/redisrepo/keys"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/wire"
 )
@@ -43,7 +42,7 @@ func (r *Reports) Flag(ctx context.Context, by site.UserName, id site.ArticleID,
 	}
 	// The list comes first: it may have an article too much, but never one too few.
 	_, err := r.store.Call(ctx, reportedScript, []string{
-		r.home(by).Reported(by), // KEYS[1] reported
+		r.store.Home(by).Reported(by), // KEYS[1] reported
 	}, []any{
 		id.Number(),                // ARGV[1] number
 		mostReported,               // ARGV[2] most
@@ -129,11 +128,6 @@ func (r *Reports) flag(ctx context.Context, id site.ArticleID, f filing) (status
 }
 
 var errKeepChanging = fmt.Errorf("%w: its reports are decided all the time", failover.ErrUnavailable)
-
-// home is the partition of what is kept of a user by name.
-func (r *Reports) home(name site.UserName) keys.Partition {
-	return r.store.Partitions[keys.HomeIndex(len(r.store.Partitions), string(name))]
-}
 
 // Settling is what a moderator decides about reports of an article.
 type Settling struct {

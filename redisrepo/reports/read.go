@@ -216,11 +216,7 @@ func placesOf(members []redis.Z) (places []place) {
 }
 
 func ids(places []place) []site.ArticleID {
-	all := make([]site.ArticleID, len(places))
-	for i, p := range places {
-		all[i] = p.id
-	}
-	return all
+	return site.Collect(places, func(p place) site.ArticleID { return p.id })
 }
 
 // Items returns an item for each article, even if no report of it is open, in one round trip.
@@ -297,19 +293,10 @@ type ReportEdge struct {
 	Node   *Report
 }
 
-// ReportedBy returns the key of the list of a user's reports, and the index of its partition.
-func (r *Reports) ReportedBy(user site.UserName) (key string, partition int) {
-	partition = keys.HomeIndex(len(r.store.Partitions), string(user))
-	return r.store.Partitions[partition].Reported(user), partition
-}
-
 // MadeBy returns a user's report of each article, nil for one that the user has not reported, in two round
 // trips.
 func (r *Reports) MadeBy(ctx context.Context, user site.UserName, articles []site.ArticleID) ([]*Report, error) {
-	asked := make([]filed, len(articles))
-	for i, id := range articles {
-		asked[i] = filed{id, user.Member()}
-	}
+	asked := site.Collect(articles, func(id site.ArticleID) filed { return filed{id, user.Member()} })
 	return r.find(ctx, asked)
 }
 
@@ -321,7 +308,7 @@ func (r *Reports) Reported(ctx context.Context, user site.UserName, first *int, 
 	if err != nil {
 		return nil, site.PageInfo{}, err
 	}
-	members, err := r.store.Client.ZRevRangeWithScores(wire.Reading(ctx), r.home(user).Reported(user), 0, -1).Result()
+	members, err := r.store.Client.ZRevRangeWithScores(wire.Reading(ctx), r.store.Home(user).Reported(user), 0, -1).Result()
 	if err != nil {
 		return nil, site.PageInfo{}, failover.Wrap("read the reports of a user", err)
 	}

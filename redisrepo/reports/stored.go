@@ -124,7 +124,7 @@ func (r *Reports) Put(ctx context.Context, pipe redis.Pipeliner, id site.Article
 		if report.Reference != "" {
 			by, digest = noticePrefix+report.Reference, report.Digest
 		} else {
-			at := r.home(report.By).Reported(report.By)
+			at := r.store.Home(report.By).Reported(report.By)
 			pipe.ZAddNX(ctx, at, redis.Z{Score: float64(report.At), Member: id.Number()})
 			pipe.Expire(ctx, at, reportedKept)
 		}

@@ -88,7 +88,7 @@ func (s *Saved) Records(ctx context.Context, visit func(Record) error) error {
 	for batch := range slices.Chunk(slices.Sorted(maps.Keys(names)), wire.BatchSize) {
 		read := func(key func(keys.Partition, site.UserName) string) ([]*redis.ZSliceCmd, error) {
 			return wire.ReadEach(ctx, s.store, batch, func(pipe redis.Pipeliner, name site.UserName) *redis.ZSliceCmd {
-				return pipe.ZRangeWithScores(ctx, key(s.home(name), name), 0, -1)
+				return pipe.ZRangeWithScores(ctx, key(s.store.Home(name), name), 0, -1)
 			})
 		}
 		kept, err := read(keys.Partition.Saved)
@@ -124,7 +124,7 @@ func (s *Saved) Put(ctx context.Context, records []Record) error {
 	}
 	return failover.Wrap("store what users have saved", s.store.Write(ctx, func(pipe redis.Pipeliner) {
 		for _, r := range records {
-			home := s.home(r.Keeper)
+			home := s.store.Home(r.Keeper)
 			for key, list := range map[string]map[string]float64{home.Saved(r.Keeper): r.Saved, home.Following(r.Keeper): r.Following} {
 				for member, at := range list {
 					pipe.ZAdd(ctx, key, redis.Z{Score: at, Member: member})

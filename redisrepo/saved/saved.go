@@ -7,12 +7,12 @@ import (
 	"embed"
 	"math"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/redisrepo/failover"
-	"frontpage/redisrepo/keys"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/wire"
@@ -36,23 +36,14 @@ type Saved struct {
 // New returns the saved articles of a site, and whom its users follow.
 func New(store *wire.Store, l *lists.Lists) *Saved { return &Saved{store, l} }
 
-// home is the partition of what is kept of a user by name.
-func (s *Saved) home(name site.UserName) keys.Partition {
-	return s.store.Partitions[keys.HomeIndex(len(s.store.Partitions), string(name))]
-}
-
 // keep puts a member into a list of a user, or takes it out, and reports false if the list is full.
 func (s *Saved) keep(ctx context.Context, list, member string, keeps bool, most int) (fits bool, err error) {
-	wanted := 0
-	if keeps {
-		wanted = 1
-	}
 	scriptKeys := []string{
 		list, // KEYS[1] kept
 	}
 	answer, err := s.store.Call(ctx, keepScript, scriptKeys, []any{
 		member,              // ARGV[1] member
-		wanted,              // ARGV[2] keeps
+		keeps,               // ARGV[2] keeps
 		most,                // ARGV[3] most
 		s.store.ScriptNow(), // ARGV[4] now
 	})
@@ -76,7 +67,7 @@ func (s *Saved) areIn(ctx context.Context, list string, members []string) ([]boo
 // SaveArticle saves an article for a user, or drops it. Repeating it is a no-op, not an error. The caller
 // checks whether the article exists. The Refusal is LimitExceeded beyond MaxSaved.
 func (s *Saved) SaveArticle(ctx context.Context, user site.UserName, id site.ArticleID, saves bool) error {
-	fits, err := s.keep(ctx, s.home(user).Saved(user), id.Number(), saves, MaxSaved)
+	fits, err := s.keep(ctx, s.store.Home(user).Saved(user), id.Number(), saves, MaxSaved)
 	if err == nil && !fits {
 		return site.Refuse(site.LimitExceeded, "article", "you have saved %d articles, which is the maximum: drop one first", MaxSaved)
 	}
@@ -85,18 +76,9 @@ func (s *Saved) SaveArticle(ctx context.Context, user site.UserName, id site.Art
 
 // HasSaved reports for each article whether a user has saved it, in one round trip.
 func (s *Saved) HasSaved(ctx context.Context, user site.UserName, ids []site.ArticleID) ([]bool, error) {
-	numbers := make([]string, len(ids))
-	for i, id := range ids {
-		numbers[i] = id.Number()
-	}
-	has, err := s.areIn(ctx, s.home(user).Saved(user), numbers)
+	numbers := site.Collect(ids, site.ArticleID.Number)
+	has, err := s.areIn(ctx, s.store.Home(user).Saved(user), numbers)
 	return has, failover.Wrap("read saved articles", err)
-}
-
-// SavedBy returns the key of a user's saved articles, and the index of its partition.
-func (s *Saved) SavedBy(user site.UserName) (key string, partition int) {
-	partition = keys.HomeIndex(len(s.store.Partitions), string(user))
-	return s.store.Partitions[partition].Saved(user), partition
 }
 
 // Article is an article that a user has saved.
@@ -123,7 +105,7 @@ func (s *Saved) SavedArticles(ctx context.Context, user site.UserName, first *in
 	}
 	var found *redis.ZSliceCmd
 	err = s.store.Read(ctx, func(pipe redis.Pipeliner) {
-		found = pipe.ZRangeArgsWithScores(ctx, redis.ZRangeArgs{Key: s.home(user).Saved(user), ByScore: true, Rev: true, Start: from, Stop: "-inf", Count: int64(q.Size) + 1})
+		found = pipe.ZRangeArgsWithScores(ctx, redis.ZRangeArgs{Key: s.store.Home(user).Saved(user), ByScore: true, Rev: true, Start: from, Stop: "-inf", Count: int64(q.Size) + 1})
 	})
 	if err != nil {
 		return nil, site.PageInfo{}, failover.Wrap("read saved articles", err)
@@ -151,4 +133,90 @@ func decodeTime(field, list, text string) (float64, error) {
 		}
 	}
 	return 0, site.NotACursor(field)
+}
+
+// MaxFollowed is how many groups and users one user can follow.
+const MaxFollowed = 200
+
+// Target is a group or a user that users can follow. One of the two is set.
+type Target struct {
+	Group site.GroupName
+	User  site.UserName
+}
+
+// Member is the target's global id, such as group:go or user:alice.
+func (t Target) Member() string {
+	if t.Group != "" {
+		return site.GroupPrefix + string(t.Group)
+	}
+	return t.User.Member()
+}
+
+// parseTarget returns the target with a member.
+func parseTarget(member string) Target {
+	if group, is := strings.CutPrefix(member, site.GroupPrefix); is {
+		return Target{Group: site.GroupName(group)}
+	}
+	return Target{User: site.UserOf(member)}
+}
+
+// listing has the articles of the target, newest first.
+func (t Target) listing() lists.Listing {
+	if t.Group != "" {
+		return lists.InGroup(t.Group, site.ByTime, site.Descending)
+	}
+	return lists.PostedBy(t.User)
+}
+
+// FollowTarget makes a user follow or unfollow a group or a user. Repeating it is a no-op, not an error. The
+// Refusal is LimitExceeded beyond MaxFollowed.
+func (s *Saved) FollowTarget(ctx context.Context, user site.UserName, t Target, follows bool) error {
+	fits, err := s.keep(ctx, s.store.Home(user).Following(user), t.Member(), follows, MaxFollowed)
+	if err == nil && !fits {
+		return site.Refuse(site.LimitExceeded, "target", "you follow %d groups and users, which is the maximum: leave one first", MaxFollowed)
+	}
+	return failover.Wrap("follow a group or a user", err) // the log does not say which
+}
+
+// Follows reports for each target whether a user follows it, in one round trip.
+func (s *Saved) Follows(ctx context.Context, user site.UserName, targets []Target) ([]bool, error) {
+	members := site.Collect(targets, Target.Member)
+	follows, err := s.areIn(ctx, s.store.Home(user).Following(user), members)
+	return follows, failover.Wrap("read what a user follows", err)
+}
+
+// Followed is what a user follows.
+type Followed struct {
+	Target
+	At time.Time // since when, UTC
+}
+
+// Following returns what a user follows, the latest first, in one round trip.
+func (s *Saved) Following(ctx context.Context, user site.UserName) ([]Followed, error) {
+	var found *redis.ZSliceCmd
+	err := s.store.Read(ctx, func(pipe redis.Pipeliner) {
+		found = pipe.ZRevRangeWithScores(ctx, s.store.Home(user).Following(user), 0, -1)
+	})
+	if err != nil {
+		return nil, failover.Wrap("read what a user follows", err)
+	}
+	all := make([]Followed, 0, len(found.Val()))
+	for _, z := range found.Val() {
+		member, _ := z.Member.(string)
+		all = append(all, Followed{parseTarget(member), site.UnixTime(z.Score)})
+	}
+	return all, nil
+}
+
+// Feed returns a page of the articles that are in groups, or by users, that a user follows: the newest first, each once. It takes two
+// round trips, and more if listings of groups have to be built. looked is the number of listings and members that were looked at for it.
+//
+// The Refusal is Invalid for a size outside 1 to MaxPageSize, and for a cursor that is damaged or of another user.
+func (s *Saved) Feed(ctx context.Context, user site.UserName, first *int, after *string) (edges []lists.Edge, info site.PageInfo, looked int, err error) {
+	followed, err := s.Following(ctx, user)
+	if err != nil {
+		return nil, info, 0, err
+	}
+	of := site.Collect(followed, Followed.listing)
+	return s.lists.Newest(ctx, "feed "+user.Member(), of, site.PageRequest{First: first, After: after})
 }

@@ -182,3 +182,12 @@ func Optional(text string) *string {
 
 // Seconds is a duration as an argument of a script, in whole seconds.
 func Seconds(d time.Duration) int64 { return int64(d / time.Second) }
+
+// Collect returns the value of each element, in their order.
+func Collect[E, V any](elements []E, value func(E) V) []V {
+	values := make([]V, len(elements))
+	for i, element := range elements {
+		values[i] = value(element)
+	}
+	return values
+}

@@ -45,10 +45,7 @@ func (e *Error) Error() string { return e.Message }
 type Refusal []*Error
 
 func (r Refusal) Error() string {
-	messages := make([]string, len(r))
-	for i, e := range r {
-		messages[i] = e.Message
-	}
+	messages := Collect(r, func(e *Error) string { return e.Message })
 	return strings.Join(messages, "; ")
 }
 

@@ -220,10 +220,7 @@ func HostOf(link string) HostName {
 	if !IsWebLink(link, ImportRules.IsControl) {
 		return ""
 	}
-	_, authority, _ := strings.Cut(link, "://")
-	if end := strings.IndexAny(authority, "/?#"); end >= 0 {
-		authority = authority[:end]
-	}
+	authority := AuthorityOf(link)
 	name := normalizeAuthority("", authority[strings.LastIndexByte(authority, '@')+1:])
 	if strings.HasPrefix(name, ":") {
 		return "" // of dots alone
@@ -232,6 +229,15 @@ func HostOf(link string) HostName {
 		return ""
 	}
 	return HostName(name)
+}
+
+// AuthorityOf returns what a link has between its scheme and its path: a host, and maybe a user before it and a port after it.
+func AuthorityOf(link string) string {
+	_, authority, _ := strings.Cut(link, "://")
+	if end := strings.IndexAny(authority, "/?#"); end >= 0 {
+		authority = authority[:end]
+	}
+	return authority
 }
 
 // Port splits a host into its name and its port with the colon, which is empty for none.
@@ -265,4 +271,28 @@ func ParseHostName(s string) (HostName, error) {
 		return "", Refuse(Invalid, "", "%s is not the name of a host: names look like go.dev", Shown(s))
 	}
 	return name, nil
+}
+
+const (
+	inText        = `[^\s\p{Z}<>"()]`
+	inParentheses = `\(` + inText + `*\)`
+)
+
+// linkInText matches a web link in plain text, without trailing punctuation, as links of web/site/src/ui/text.ts does.
+var linkInText = regexp.MustCompile(`\bhttps?://(?:` + inParentheses + `|` + inText + `)*(?:` + inParentheses + `|[^\s\p{Z}<>"().,;:!?\]}'])`)
+
+// TextPart is a part of a text: plain, or a link.
+type TextPart struct {
+	Text string
+	Link bool
+}
+
+// TextParts splits plain text at the web links that pages and feeds show as links.
+func TextParts(text string) (parts []TextPart) {
+	last := 0
+	for _, at := range linkInText.FindAllStringIndex(text, -1) {
+		parts = append(parts, TextPart{Text: text[last:at[0]]}, TextPart{text[at[0]:at[1]], true})
+		last = at[1]
+	}
+	return append(parts, TextPart{Text: text[last:]})
 }

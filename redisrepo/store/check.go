@@ -44,7 +44,6 @@ func (s *Store) await(ctx context.Context, call func(context.Context) error, rep
 		if last == nil || !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, os.ErrDeadlineExceeded) {
 			last = err // a timeout says less than what failed before it
 		}
-		var replied redis.Error
 		var failover failoverError
 		waiting := ""
 		switch {
@@ -54,7 +53,7 @@ func (s *Store) await(ctx context.Context, call func(context.Context) error, rep
 			waiting = "waiting for Redis to load its data"
 		case errors.As(err, &failover):
 			waiting = "waiting for " + failover.missing
-		case errors.As(err, &replied), tlsFailed(err):
+		case errors.As(err, new(redis.Error)), tlsFailed(err):
 			return err
 		}
 		if waiting != "" {
@@ -148,8 +147,7 @@ func (s *Store) inspect(ctx context.Context, replies time.Duration, ended <-chan
 // readInfo returns the fields of INFO, or none if the server does not allow it.
 func (s *Store) readInfo(ctx context.Context, server redis.Cmdable) (map[string]string, error) {
 	text, err := server.Info(ctx).Result()
-	var replied redis.Error
-	if errors.As(err, &replied) {
+	if errors.As(err, new(redis.Error)) {
 		s.log.DebugContext(ctx, "Redis does not allow INFO: its version and persistence are unknown", "err", err)
 		return nil, nil
 	}

@@ -46,9 +46,8 @@ func pingCluster(ctx context.Context, cluster *redis.ClusterClient) error {
 	}
 	return cluster.ForEachMaster(ctx, func(ctx context.Context, primary *redis.Client) error {
 		state, err := primary.ClusterInfo(ctx).Result()
-		var replied redis.Error
 		switch {
-		case errors.As(err, &replied):
+		case errors.As(err, new(redis.Error)):
 			return err
 		case err != nil:
 			return missingShard("the primary %s does not reply: %w", primary.Options().Addr, err)

@@ -648,10 +648,7 @@ type logReader struct {
 // LogRecords calls visit with the entries of the moderation log, oldest first. Those of equal age are in the order of
 // their articles.
 func LogRecords(ctx context.Context, r *redisrepo.Repo, visit func(LogRecord) error) error {
-	readers := make([]*logReader, len(r.Store.Partitions))
-	for i, p := range r.Store.Partitions {
-		readers[i] = &logReader{key: p.Moderation(), next: "-"}
-	}
+	readers := site.Collect(r.Store.Partitions, func(p keys.Partition) *logReader { return &logReader{key: p.Moderation(), next: "-"} })
 	for {
 		var first *logReader
 		for _, reader := range readers {

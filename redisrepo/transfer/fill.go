@@ -3,6 +3,7 @@ package transfer
 import (
 	"cmp"
 	"context"
+	"embed"
 	"errors"
 	"fmt"
 	"maps"
@@ -15,8 +16,6 @@ import (
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/articles"
 	"frontpage/redisrepo/check"
-	"frontpage/redisrepo/denials"
-	"frontpage/redisrepo/descriptions"
 	"frontpage/redisrepo/erase"
 	"frontpage/redisrepo/events"
 	"frontpage/redisrepo/failover"
@@ -24,10 +23,14 @@ import (
 	"frontpage/redisrepo/layout"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/rankings"
-	"frontpage/redisrepo/saved"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/wire"
 )
+
+//go:embed *.lua
+var luaFiles embed.FS
+
+var putScript = wire.Script(luaFiles, "put.lua")
 
 // Source is an export that fills a store.
 type Source struct {
@@ -39,8 +42,8 @@ type Source struct {
 
 // Filling is an import of an export into a store that was empty.
 type Filling struct {
-	r      *redisrepo.Repo
-	source Source
+	*redisrepo.Repo // the site, which is not complete yet
+	source          Source
 
 	front  site.Hour               // of the last page of PutFront
 	listed map[site.ArticleID]bool // articles all of whose votes the lists of their voters have, while these are known
@@ -57,7 +60,7 @@ func Fill(ctx context.Context, client redis.UniversalClient, rules site.Rules, s
 	if err != nil {
 		return nil, err
 	}
-	f := &Filling{r: r, source: source, listed: map[site.ArticleID]bool{}, last: map[int]events.LogCursor{}}
+	f := &Filling{Repo: r, source: source, listed: map[site.ArticleID]bool{}, last: map[int]events.LogCursor{}}
 	if err := f.claim(ctx); err != nil {
 		return nil, err
 	}
@@ -74,7 +77,7 @@ func Fill(ctx context.Context, client redis.UniversalClient, rules site.Rules, s
 
 // claim marks the store as incomplete.
 func (f *Filling) claim(ctx context.Context) error {
-	r := f.r
+	r := f.Repo
 	for rule, value := range r.Layout.RankingRules() {
 		if was := layout.RecordedRule(f.source.Rules, rule); was != value {
 			return fmt.Errorf("%s is %s in the file and %s in the settings: use the same settings", rule, was, value)
@@ -132,8 +135,8 @@ func (f *Filling) claim(ctx context.Context) error {
 
 // Put stores up to BatchSize articles that are not there yet.
 func (f *Filling) Put(ctx context.Context, records []*Record) error {
-	exist, err := wire.ReadEach(ctx, f.r.Store, records, func(pipe redis.Pipeliner, rec *Record) *redis.IntCmd {
-		return pipe.Exists(ctx, f.r.Store.Partition(rec.ID).Article(rec.ID))
+	exist, err := wire.ReadEach(ctx, f.Store, records, func(pipe redis.Pipeliner, rec *Record) *redis.IntCmd {
+		return pipe.Exists(ctx, f.Store.Partition(rec.ID).Article(rec.ID))
 	})
 	if err != nil {
 		return err
@@ -147,13 +150,13 @@ func (f *Filling) Put(ctx context.Context, records []*Record) error {
 			}
 		}
 	}
-	err = f.r.Store.Write(ctx, func(pipe redis.Pipeliner) {
+	err = f.Store.Write(ctx, func(pipe redis.Pipeliner) {
 		for _, rec := range missing {
-			if best := rec.BestRank; best != nil && f.r.Store.Rules.FrontPages > 0 {
-				pipe.ZAdd(ctx, f.r.Store.Partition(rec.ID).Best(), redis.Z{Member: rec.ID.String(), Score: float64(best.Rank*rankings.PerRank + int64(best.Hour))})
+			if best := rec.BestRank; best != nil && f.Store.Rules.FrontPages > 0 {
+				pipe.ZAdd(ctx, f.Store.Partition(rec.ID).Best(), redis.Z{Member: rec.ID.String(), Score: float64(best.Rank*rankings.PerRank + int64(best.Hour))})
 			}
 			if rec.Deleted != nil && rec.Deleted.Unexplained {
-				pipe.ZAdd(ctx, f.r.Store.Partition(rec.ID).Unexplained(), redis.Z{Member: rec.ID.String(), Score: rec.Deleted.At})
+				pipe.ZAdd(ctx, f.Store.Partition(rec.ID).Unexplained(), redis.Z{Member: rec.ID.String(), Score: rec.Deleted.At})
 			}
 			keys, args := f.putCall(rec)
 			putScript.EvalSha(ctx, pipe, keys, args...)
@@ -169,7 +172,7 @@ func (f *Filling) Put(ctx context.Context, records []*Record) error {
 		}
 	}
 	if err == nil {
-		err = cmp.Or(f.r.Layout.RecordLinks(ctx, links), f.r.Views.CatchUp(ctx))
+		err = cmp.Or(f.Layout.RecordLinks(ctx, links), f.Views.CatchUp(ctx))
 	}
 	return failover.Wrap("import", err)
 }
@@ -177,7 +180,7 @@ func (f *Filling) Put(ctx context.Context, records []*Record) error {
 // kept is how long the voters of an article are still kept.
 func (f *Filling) kept(rec *Record) time.Duration {
 	posted := site.UnixTime(rec.Time)
-	return posted.Add(f.r.Store.Rules.VotingWindow + site.VoterMargin).Sub(f.r.Store.Now()).Truncate(time.Second)
+	return posted.Add(f.Store.Rules.VotingWindow + site.VoterMargin).Sub(f.Store.Now()).Truncate(time.Second)
 }
 
 // withVoters returns the record, with voters without names if its voters are not known: while voting is open, the store
@@ -196,7 +199,7 @@ func (rec *Record) withVoters() *Record {
 
 // putVoters adds the voters of an article that does not exist yet, ImportVoters at a time.
 func (f *Filling) putVoters(ctx context.Context, rec *Record) error {
-	kept, p := f.kept(rec), f.r.Store.Partition(rec.ID)
+	kept, p := f.kept(rec), f.Store.Partition(rec.ID)
 	if kept >= site.VoterMargin {
 		rec = rec.withVoters()
 	}
@@ -209,13 +212,13 @@ func (f *Filling) putVoters(ctx context.Context, rec *Record) error {
 	}
 	keys := []string{p.Voted(rec.ID), p.Downvoted(rec.ID), p.Audit(rec.ID)}
 	elements := [][]any{voterMembers(rec.Up, 0, rec.UnnamedUp), voterMembers(rec.Down, rec.UnnamedUp, rec.UnnamedDown), audit}
-	err := f.r.Store.Write(ctx, func(pipe redis.Pipeliner) { pipe.Unlink(ctx, keys...) }) // of an import that was killed
+	err := f.Store.Write(ctx, func(pipe redis.Pipeliner) { pipe.Unlink(ctx, keys...) }) // of an import that was killed
 	for i, key := range keys {
 		for some := range slices.Chunk(elements[i], layout.ImportVoters) {
 			if err != nil {
 				return err
 			}
-			err = f.r.Store.Write(ctx, func(pipe redis.Pipeliner) {
+			err = f.Store.Write(ctx, func(pipe redis.Pipeliner) {
 				if i == 2 {
 					pipe.HSet(ctx, key, some...)
 				} else {
@@ -240,8 +243,8 @@ func (f *Filling) putVersions(ctx context.Context, rec *Record) error {
 	if best := rec.Edits.Best; best != nil {
 		fields = append(fields, redisrepo.FieldBest, best.Format())
 	}
-	return f.r.Store.Write(ctx, func(pipe redis.Pipeliner) {
-		pipe.HSet(ctx, f.r.Store.Partition(rec.ID).History(rec.ID), fields...)
+	return f.Store.Write(ctx, func(pipe redis.Pipeliner) {
+		pipe.HSet(ctx, f.Store.Partition(rec.ID).History(rec.ID), fields...)
 	})
 }
 
@@ -250,7 +253,7 @@ func (f *Filling) putReports(ctx context.Context, rec *Record) error {
 	if rec.Reports == nil {
 		return nil
 	}
-	return f.r.Store.Write(ctx, func(pipe redis.Pipeliner) { f.r.Reports.Put(ctx, pipe, rec.ID, rec.Reports) })
+	return f.Store.Write(ctx, func(pipe redis.Pipeliner) { f.Reports.Put(ctx, pipe, rec.ID, rec.Reports) })
 }
 
 // putVoids adds the votes on an article that does not exist yet which do not count.
@@ -258,7 +261,7 @@ func (f *Filling) putVoids(ctx context.Context, rec *Record) error {
 	if len(rec.Void) == 0 {
 		return nil
 	}
-	return f.r.Store.Write(ctx, func(pipe redis.Pipeliner) { f.r.Voids.Put(ctx, pipe, rec.ID, rec.Time, rec.Void) })
+	return f.Store.Write(ctx, func(pipe redis.Pipeliner) { f.Voids.Put(ctx, pipe, rec.ID, rec.Time, rec.Void) })
 }
 
 // voterMembers are the members of a set of voters. Those without names are placeholders, as add_placeholders in
@@ -275,7 +278,7 @@ func voterMembers(named []site.UserName, other, unnamed int) []any {
 }
 
 func (f *Filling) putCall(rec *Record) (scriptKeys []string, args []any) {
-	p := f.r.Store.Partition(rec.ID)
+	p := f.Store.Partition(rec.ID)
 	scriptKeys = append(make([]string, 0, 32),
 		p.Article(rec.ID),       // KEYS[1] article
 		p.Ranking(site.ByTime),  // KEYS[2] times
@@ -299,11 +302,11 @@ func (f *Filling) putCall(rec *Record) (scriptKeys []string, args []any) {
 		rec.Votes,                                                                                                                          // ARGV[3] votes
 		rec.Downvotes,                                                                                                                      // ARGV[4] downvotes
 		rec.Revision,                                                                                                                       // ARGV[5] revision
-		f.r.Store.Rules.RankingText(),                                                                                                      // ARGV[6] ranking
-		f.r.Store.Rules.InterestingVotes,                                                                                                   // ARGV[7] interesting_votes
+		f.Store.Rules.RankingText(),                                                                                                        // ARGV[6] ranking
+		f.Store.Rules.InterestingVotes,                                                                                                     // ARGV[7] interesting_votes
 		site.GroupText(rec.Groups),                                                                                                         // ARGV[8] group_text
 		deleted,                                                                                                                            // ARGV[9] deleted_at
-		f.r.Store.ScriptNow(),                                                                                                              // ARGV[10] now
+		f.Store.ScriptNow(),                                                                                                                // ARGV[10] now
 		len(own),                                                                                                                           // ARGV[11] list_count
 		site.FieldTitle, rec.Title, site.FieldLink, rec.Link, site.FieldPoster, rec.Poster.Member(), site.FieldTime, site.Number(rec.Time), // ARGV[12...]
 		site.FieldVotes, rec.Votes, site.FieldDownvotes, rec.Downvotes, site.FieldGroups, site.GroupText(rec.Groups), site.FieldRevision, rec.Revision,
@@ -317,7 +320,7 @@ func (f *Filling) putCall(rec *Record) (scriptKeys []string, args []any) {
 	if rec.Milestone > 0 {
 		args = append(args, "milestone", rec.Milestone)
 	}
-	if rec.Cast != nil && f.r.Store.Has("cast") {
+	if rec.Cast != nil && f.Store.Has("cast") {
 		args = append(args, site.FieldCast, *rec.Cast)
 	}
 	if n := len(rec.Void); n > 0 {
@@ -346,11 +349,11 @@ func (f *Filling) putCall(rec *Record) (scriptKeys []string, args []any) {
 // articles: a moderator whom a server serves meanwhile can only add later ones. An entry whose id another one has, which
 // was in another partition, gets the next id.
 func (f *Filling) PutLog(ctx context.Context, entries []LogRecord) error {
-	return f.r.Store.Write(ctx, func(pipe redis.Pipeliner) {
+	return f.Store.Write(ctx, func(pipe redis.Pipeliner) {
 		for _, e := range entries {
 			index, target := 0, e.Target
 			if target == "" {
-				index, target = f.r.Store.Index(e.Article), e.Article.String()
+				index, target = f.Store.Index(e.Article), e.Article.String()
 			}
 			at := events.NewLogCursor(e.ID, 0)
 			if last := f.last[index]; at.Compare(last) <= 0 {
@@ -361,7 +364,7 @@ func (f *Filling) PutLog(ctx context.Context, entries []LogRecord) error {
 			if at.Compare(f.stored[index]) <= 0 {
 				continue
 			}
-			values := []any{"xadd", f.r.Store.Partitions[index].Moderation(), at.ID(),
+			values := []any{"xadd", f.Store.Partitions[index].Moderation(), at.ID(),
 				"kind", string(e.Kind), "article", target, "by", e.By.Member(), "at", site.Number(e.At)}
 			if e.For != nil {
 				values = append(values, "on_behalf_of", e.For.Member())
@@ -379,24 +382,9 @@ func (f *Filling) PutLog(ctx context.Context, entries []LogRecord) error {
 	})
 }
 
-// PutDenials stores denials and blocks.
-func (f *Filling) PutDenials(ctx context.Context, records []denials.Record) error {
-	return f.r.Denials.Put(ctx, records)
-}
-
-// PutSaved stores what users have saved and follow.
-func (f *Filling) PutSaved(ctx context.Context, records []saved.Record) error {
-	return f.r.Saved.Put(ctx, records)
-}
-
-// PutDescriptions stores what moderators say about groups.
-func (f *Filling) PutDescriptions(ctx context.Context, records []descriptions.Record) error {
-	return f.r.Descriptions.Put(ctx, records)
-}
-
 // PutFront stores front pages of past hours.
 func (f *Filling) PutFront(ctx context.Context, records []FrontRecord) error {
-	if len(records) == 0 || f.r.Store.Rules.FrontPages == 0 {
+	if len(records) == 0 || f.Store.Rules.FrontPages == 0 {
 		return nil
 	}
 	pages := make([]rankings.SavedPage, len(records))
@@ -407,23 +395,23 @@ func (f *Filling) PutFront(ctx context.Context, records []FrontRecord) error {
 		}
 		f.front = max(f.front, pages[i].Hour)
 	}
-	return failover.Wrap("store front pages", f.r.Rankings.PutPastPages(ctx, pages))
+	return failover.Wrap("store front pages", f.Rankings.PutPastPages(ctx, pages))
 }
 
 // Erased returns the digests of the names of erased users that the store has, and adds others to them.
 func (f *Filling) Erased(ctx context.Context, others []string) (map[string]bool, error) {
-	key, list := f.r.Store.Partitions[0].Erased(), map[string]bool{}
+	key, list := f.Store.Partitions[0].Erased(), map[string]bool{}
 	for some := range slices.Chunk(others, wire.BatchSize) {
-		err := f.r.Store.Write(ctx, func(pipe redis.Pipeliner) {
+		err := f.Store.Write(ctx, func(pipe redis.Pipeliner) {
 			for _, digest := range some {
-				pipe.ZAddNX(ctx, key, redis.Z{Score: float64(f.r.Store.Now().Unix()), Member: digest})
+				pipe.ZAddNX(ctx, key, redis.Z{Score: float64(f.Store.Now().Unix()), Member: digest})
 			}
 		})
 		if err != nil {
 			return nil, failover.Wrap("record erased users", err)
 		}
 	}
-	all, err := erase.Erased(ctx, f.r)
+	all, err := erase.Erased(ctx, f.Repo)
 	for _, digest := range all {
 		list[digest] = true
 	}
@@ -433,33 +421,33 @@ func (f *Filling) Erased(ctx context.Context, others []string) (map[string]bool,
 // Finish erases users, checks the store and makes it a site. report is called with each inconsistency: then the import has failed.
 func (f *Filling) Finish(ctx context.Context, erased []site.UserName, report func(violation string)) (check.Checked, error) {
 	for _, name := range erased {
-		if _, err := erase.User(ctx, f.r, string(name), erase.Options{}); err != nil {
+		if _, err := erase.User(ctx, f.Repo, string(name), erase.Options{}); err != nil {
 			return check.Checked{}, err
 		}
 	}
 	// A file of version 1 has no lists of votes. In another one a vote may be missing that was cast while the site was exported.
 	isListed := func(id site.ArticleID) bool { return !f.source.Whole || f.listed[id] }
-	if err := f.r.Layout.FillCasts(ctx, isListed); err != nil {
+	if err := f.Layout.FillCasts(ctx, isListed); err != nil {
 		return check.Checked{}, failover.Wrap("list the votes of users", err)
 	}
 	if !f.source.Whole {
-		for _, p := range f.r.Store.Partitions {
-			if err := f.r.Layout.RecordSkeletons(ctx, p); err != nil {
+		for _, p := range f.Store.Partitions {
+			if err := f.Layout.RecordSkeletons(ctx, p); err != nil {
 				return check.Checked{}, failover.Wrap("record the names of users", err)
 			}
 		}
 	}
-	if f.source.FrontSince > 0 && f.r.Store.Rules.FrontPages > 0 {
-		if err := f.r.Rankings.SetPast(ctx, f.source.FrontSince, max(f.front, f.source.FrontSince-1)); err != nil {
+	if f.source.FrontSince > 0 && f.Store.Rules.FrontPages > 0 {
+		if err := f.Rankings.SetPast(ctx, f.source.FrontSince, max(f.front, f.source.FrontSince-1)); err != nil {
 			return check.Checked{}, err
 		}
 	}
-	checked, err := check.Compare(ctx, f.r, false, report)
+	checked, err := check.Compare(ctx, f.Repo, false, report)
 	if err != nil {
 		return checked, err
 	}
 	if checked.Violations > 0 {
 		return checked, fmt.Errorf("the import has %d inconsistencies: empty the store", checked.Violations)
 	}
-	return checked, f.r.Layout.MarkComplete(ctx)
+	return checked, f.Layout.MarkComplete(ctx)
 }

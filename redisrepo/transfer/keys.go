@@ -262,9 +262,9 @@ func placeOf(r *redisrepo.Repo, name string) (keys.Kind, string) {
 
 // PutKeys stores keys as they are.
 func (f *Filling) PutKeys(ctx context.Context, records []KeyRecord) error {
-	return failover.Wrap("store keys", f.r.Store.Write(ctx, func(pipe redis.Pipeliner) {
+	return failover.Wrap("store keys", f.Store.Write(ctx, func(pipe redis.Pipeliner) {
 		for _, rec := range records {
-			_, key := placeOf(f.r, rec.Key)
+			_, key := placeOf(f.Repo, rec.Key)
 			if rec.Text != "" {
 				pipe.Set(ctx, key, rec.Text, 0)
 			}
@@ -278,7 +278,7 @@ func (f *Filling) PutKeys(ctx context.Context, records []KeyRecord) error {
 				pipe.ZAdd(ctx, key, redis.Z{Member: member, Score: score})
 			}
 			if rec.Until > 0 {
-				pipe.PExpire(ctx, key, max(time.Unix(rec.Until, 0).Sub(f.r.Store.Now()), time.Millisecond))
+				pipe.PExpire(ctx, key, max(time.Unix(rec.Until, 0).Sub(f.Store.Now()), time.Millisecond))
 			}
 		}
 	}))
@@ -302,7 +302,7 @@ type castPlace struct {
 // PutCasts stores lists of votes. A vote that its article does not have is left out: it was cast or taken back while the site was
 // exported.
 func (f *Filling) PutCasts(ctx context.Context, records []CastRecord) error {
-	if !f.r.Store.Has("cast") {
+	if !f.Store.Has("cast") {
 		return nil
 	}
 	var places []*castPlace
@@ -310,10 +310,10 @@ func (f *Filling) PutCasts(ctx context.Context, records []CastRecord) error {
 		places = append(places, f.castPlaces(rec)...)
 	}
 	for batch := range slices.Chunk(places, wire.BatchSize) {
-		err := f.r.Store.Read(ctx, func(pipe redis.Pipeliner) {
+		err := f.Store.Read(ctx, func(pipe redis.Pipeliner) {
 			for _, c := range batch {
 				if c.recent {
-					p := f.r.Store.Partition(c.id)
+					p := f.Store.Partition(c.id)
 					set := articles.VoterSet{Article: c.id, Vote: casts.VoteOfMember(c.member)}.Key(p)
 					c.hash = pipe.HMGet(ctx, p.Article(c.id), site.FieldTime)
 					c.isIn, c.size = pipe.SIsMember(ctx, set, c.voter.Member()), pipe.SCard(ctx, set)
@@ -324,7 +324,7 @@ func (f *Filling) PutCasts(ctx context.Context, records []CastRecord) error {
 		if err != nil {
 			return failover.Wrap("read voters", err)
 		}
-		err = f.r.Store.Write(ctx, func(pipe redis.Pipeliner) {
+		err = f.Store.Write(ctx, func(pipe redis.Pipeliner) {
 			for _, c := range batch {
 				if c.recent && !f.isCast(c) {
 					continue
@@ -344,8 +344,8 @@ func (f *Filling) PutCasts(ctx context.Context, records []CastRecord) error {
 
 // castPlaces returns the votes of a record whose time of being kept is not over.
 func (f *Filling) castPlaces(rec CastRecord) (places []*castPlace) {
-	store, kept := f.r.Store, time.Duration(0)
-	if end := f.r.Casts.CastExpiry(rec.Month); !end.IsZero() {
+	store, kept := f.Store, time.Duration(0)
+	if end := f.Casts.CastExpiry(rec.Month); !end.IsZero() {
 		if kept = end.Sub(store.Now()).Round(time.Second); kept <= 0 {
 			return nil
 		}
@@ -368,6 +368,6 @@ func (f *Filling) castPlaces(rec CastRecord) (places []*castPlace) {
 // isCast reports whether the article of a vote has it, as far as its voters are known.
 func (f *Filling) isCast(c *castPlace) bool {
 	posted, _ := site.ParseNumber(wire.Reply(c.hash.Val()).Text(0))
-	open := !f.r.Store.Now().Truncate(time.Second).After(site.UnixTime(posted).Add(f.r.Store.Rules.VotingWindow))
+	open := !f.Store.Now().Truncate(time.Second).After(site.UnixTime(posted).Add(f.Store.Rules.VotingWindow))
 	return c.isIn.Val() || c.void.Val() || c.size.Val() == 0 && !open
 }

@@ -144,10 +144,7 @@ func (r *Voids) voters(ctx context.Context, a *site.Article, names []string) ([]
 		return nil, nil
 	}
 	id, p := a.ID, r.store.Partition(a.ID)
-	members := make([]string, len(names))
-	for i, name := range names {
-		members[i] = site.UserName(name).Member()
-	}
+	members := site.Collect(names, func(name string) string { return site.UserName(name).Member() })
 	times := make([]*redis.FloatSliceCmd, len(names))
 	var up, down *redis.BoolSliceCmd
 	var texts, audited *redis.SliceCmd

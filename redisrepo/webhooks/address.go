@@ -102,11 +102,7 @@ var special = prefixes(
 )
 
 func prefixes(texts ...string) []netip.Prefix {
-	all := make([]netip.Prefix, len(texts))
-	for i, text := range texts {
-		all[i] = netip.MustParsePrefix(text)
-	}
-	return all
+	return site.Collect(texts, netip.MustParsePrefix)
 }
 
 // public reports whether an address belongs to a machine on the Internet.

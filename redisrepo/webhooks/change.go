@@ -84,15 +84,11 @@ func (w *Webhooks) change(ctx context.Context, name string, change Change) (secr
 		}
 		set = append(set, "cursor", cursor)
 	}
-	dropped := 0
-	if change.Drop {
-		dropped = 1
-	}
 	answer, err := w.store.Call(ctx, changeScript, w.keysOf(name), append([]any{
 		name,              // ARGV[1] id
 		c.URL,             // ARGV[2] url
 		fields["edition"], // ARGV[3] edition
-		dropped,           // ARGV[4] dropped
+		change.Drop,       // ARGV[4] dropped
 	}, set...)) // ARGV[5...] field
 	switch {
 	case err != nil:

@@ -12,6 +12,7 @@ import (
 
 	"frontpage/redisrepo/failover"
 	"frontpage/redisrepo/keys"
+	"frontpage/redisrepo/site"
 )
 
 // Mode is how Read runs its commands.
@@ -254,11 +255,7 @@ func ScriptCommand(ctx context.Context, words []any) *redis.Cmd {
 
 // Anys returns texts as arguments.
 func Anys(texts []string) []any {
-	all := make([]any, len(texts))
-	for i, text := range texts {
-		all[i] = text
-	}
-	return all
+	return site.Collect(texts, func(text string) any { return text })
 }
 
 // QueueUnrepeated queues a call of a script by its digest.

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -58,4 +59,61 @@ func (a Reply) Fields(i int, set func(field, value string)) error {
 		set(field, value)
 	}
 	return nil
+}
+
+// CutBulk cuts a bulk string off the start of a raw reply, of RESP2 or RESP3.
+func CutBulk(reply string) (text, rest string, ok bool) {
+	kind, size, rest, ok := CutHeader(reply)
+	if !ok || kind != '$' || len(rest)-2 < size || rest[size] != '\r' || rest[size+1] != '\n' {
+		return "", "", false
+	}
+	return rest[:size], rest[size+2:], true
+}
+
+// CutHeader cuts a line with the type and the size of what follows off the start of a raw reply.
+func CutHeader(reply string) (kind byte, size int, rest string, ok bool) {
+	const maxSize = 1 << 30 // Redis allows 512 MB
+	for i := 1; i < len(reply); i++ {
+		switch c := reply[i]; {
+		case c >= '0' && c <= '9' && size < maxSize/10:
+			size = 10*size + int(c-'0')
+		case c == '\r' && i > 1 && i+1 < len(reply) && reply[i+1] == '\n':
+			return reply[0], size, reply[i+2:], true
+		default:
+			return 0, 0, "", false
+		}
+	}
+	return 0, 0, "", false
+}
+
+// Texts runs a command that reads a list of strings. They are parts of one text, so they take one allocation.
+func (r *Store) Texts(ctx context.Context, args ...any) ([]string, error) {
+	ctx = reads.on(ctx)
+	raw := redis.NewRawCmd(ctx, args...)
+	if err := r.Client.Process(ctx, raw); err != nil {
+		return nil, err
+	}
+	if texts, ok := cutTexts(string(raw.Val())); ok {
+		return texts, nil
+	}
+	command := redis.NewStringSliceCmd(ctx, args...) // it knows errors of Redis, and redirections
+	_ = r.Client.Process(ctx, command)
+	return command.Result()
+}
+
+// cutTexts returns the strings of a raw reply; ok is false if it is anything but a list of them.
+func cutTexts(reply string) (texts []string, ok bool) {
+	kind, count, rest, ok := CutHeader(reply)
+	if !ok || kind != '*' {
+		return nil, false
+	}
+	texts = make([]string, 0, min(count, len(rest)))
+	for range count {
+		var text string
+		if text, rest, ok = CutBulk(rest); !ok {
+			return nil, false
+		}
+		texts = append(texts, text)
+	}
+	return texts, rest == ""
 }

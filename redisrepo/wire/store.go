@@ -130,6 +130,14 @@ func (r *Store) Index(id site.ArticleID) int { return int(id) % len(r.Partitions
 // Partition is the article's partition.
 func (r *Store) Partition(id site.ArticleID) keys.Partition { return r.Partitions[r.Index(id)] }
 
+// HomeIndex is the number of the partition of what is kept of a user by name.
+func (r *Store) HomeIndex(name site.UserName) int {
+	return keys.HomeIndex(len(r.Partitions), string(name))
+}
+
+// Home is the partition of what is kept of a user by name.
+func (r *Store) Home(name site.UserName) keys.Partition { return r.Partitions[r.HomeIndex(name)] }
+
 // Now is this process's time, good enough for values that are shown. Scripts decide by ScriptNow.
 func (r *Store) Now() time.Time {
 	if r.Clock != nil {

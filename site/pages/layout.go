@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
+	"encoding/xml"
 	"html/template"
 	"net/http"
 	"regexp"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 
+	"frontpage/site/feeds"
 	"frontpage/site/web"
 )
 
@@ -126,4 +128,33 @@ func (r *rendered) serve(w http.ResponseWriter, req *http.Request) {
 	if req.Method != http.MethodHead {
 		_, _ = w.Write(body) // fails only if the client is gone
 	}
+}
+
+// openSearch describes the search of the site to browsers, in the format OpenSearch 1.1.
+type openSearch struct {
+	XMLName     xml.Name `xml:"http://a9.com/-/spec/opensearch/1.1/ OpenSearchDescription"`
+	ShortName   string
+	Description string
+	Encoding    string `xml:"InputEncoding"`
+	URL         struct {
+		Type     string `xml:"type,attr"`
+		Template string `xml:"template,attr"`
+	} `xml:"Url"`
+}
+
+// maxShortName is the maximum length of a name in that format, in characters.
+const maxShortName = 16
+
+// openSearch serves the description.
+func (s *server) openSearch(w http.ResponseWriter, req *http.Request) {
+	name := []rune(s.Site.Name)
+	d := openSearch{ShortName: string(name[:min(len(name), maxShortName)]), Description: s.Site.Texts.Text("searchOf", "site", s.Site.Name), Encoding: "UTF-8"}
+	d.URL.Type, d.URL.Template = "text/html", feeds.Address(s.PublicURL, req)+"/search?q={searchTerms}"
+	var out bytes.Buffer
+	out.WriteString(xml.Header)
+	if err := xml.NewEncoder(&out).Encode(d); err != nil {
+		panic(err) // impossible: it is text
+	}
+	w.Header().Set("Content-Type", "application/opensearchdescription+xml")
+	_, _ = w.Write(out.Bytes()) // fails only if the client is gone
 }

@@ -12,6 +12,7 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -294,9 +295,7 @@ func (s *server) render(req *http.Request, p *page) (r *rendered, err error) {
 
 // setHeader sets the headers of all pages.
 func (s *server) setHeader(header http.Header) {
-	for name, values := range s.layout.header {
-		header[name] = values
-	}
+	maps.Copy(header, s.layout.header)
 	header["Vary"] = []string{strings.Join(append(s.API.Identity.Headers(), "Accept-Encoding"), ", ")} // of several lines, nginx 1.22 knows the last one only
 }
 

@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"cmp"
 	"encoding/json"
 	"math"
 	"net/url"
@@ -123,12 +124,10 @@ type logEntry struct {
 
 // WhyLogged says in words why a moderator did it, as far as that was said.
 func (p *page) WhyLogged(e logEntry) string {
-	switch {
-	case e.Ground != nil:
+	if e.Ground != nil {
 		return p.Why(&removal{Ground: *e.Ground, Reason: site.Value(e.Reason)})
-	default:
-		return site.Value(e.Reason)
 	}
+	return site.Value(e.Reason)
 }
 
 // ISO is when it happened, for programs.
@@ -232,12 +231,7 @@ func (p *page) WindowTitle() string {
 }
 
 // PreviewTitle is the title in previews, which name the site beside it.
-func (p *page) PreviewTitle() string {
-	if p.Title == "" {
-		return p.Site.Name
-	}
-	return p.Title
-}
+func (p *page) PreviewTitle() string { return cmp.Or(p.Title, p.Site.Name) }
 
 // Canonical is the URL of the page; empty if there is no such page.
 func (p *page) Canonical() string {
@@ -314,12 +308,7 @@ func (p *page) Start() string {
 func (p *page) NothingFound() string { return p.Site.Texts.Text("nothingFound", "text", p.Name) }
 
 // Cursor is where the list begins, empty for its start.
-func (p *page) Cursor() string {
-	if p.After == nil {
-		return ""
-	}
-	return *p.After
-}
+func (p *page) Cursor() string { return site.Value(p.After) }
 
 // Tabs are the links of the site's navigation.
 func (p *page) Tabs() (tabs []tab) {

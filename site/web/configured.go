@@ -165,3 +165,19 @@ func luminance(c colour) float64 {
 	}
 	return 0.2126*linear(c[0]) + 0.7152*linear(c[1]) + 0.0722*linear(c[2])
 }
+
+var (
+	webAddress  = regexp.MustCompile(`^https?://\S+$`)
+	mailAddress = regexp.MustCompile(`^[^\s@:/?]+@[^\s@:/?]+$`)
+)
+
+// ContactURL returns the URL of a contact that is a web or a mail address, and an empty text for any other contact.
+func ContactURL(text string) string {
+	switch {
+	case webAddress.MatchString(text):
+		return text
+	case mailAddress.MatchString(text):
+		return "mailto:" + text
+	}
+	return ""
+}
