@@ -45,6 +45,7 @@ func TestDeniedUsersOnlyRead(t *testing.T) {
 	for name, input := range map[string]string{
 		"post": `title: "t", text: "x"`, "vote": `article: "` + id + `", direction: NONE`, "editArticle": `article: "` + mine + `", title: "x"`,
 		"deleteArticle": `article: "` + mine + `"`, "regroup": `article: "` + mine + `", add: ["x"]`, "restoreArticle": `article: "` + mine + `"`,
+		"save": `article: "` + id + `"`, "follow": `target: "group:go"`,
 	} {
 		mutation := fmt.Sprintf(`mutation { %s(input: {%s}) { %s }`, name, input, wanted)
 		for _, by := range []*sitetest.Site{s, other} {

@@ -39,45 +39,6 @@ func deletion(id any) string {
 	return fmt.Sprintf(`mutation { deleteArticle(input: {article: "%v"}) { deletedId userErrors { code field } } }`, id)
 }
 
-func TestOnlyPosterAndModeratorsMayDelete(t *testing.T) {
-	sitetest.EachStore(t, func(t *testing.T, s *sitetest.Site) {
-		for i := range 4 {
-			s.Post("alice", fmt.Sprint("article ", i+1))
-		}
-		const forbidden = `{"deleteArticle":{"deletedId":null,"userErrors":[{"code":"FORBIDDEN","field":["article"]}]}}`
-		const missing = `{"deleteArticle":{"deletedId":null,"userErrors":[{"code":"NOT_FOUND","field":["article"]}]}}`
-		done := func(id int) string {
-			return fmt.Sprintf(`{"deleteArticle":{"deletedId":"article:%d","userErrors":[]}}`, id)
-		}
-		for _, tt := range []struct{ name, user, roles, id, want string }{
-			{"anonymous", "", "", "1", `{"deleteArticle":{"deletedId":null,"userErrors":[{"code":"UNAUTHENTICATED","field":null}]}}`},
-			{"anonymous with the moderator role", "", "moderator", "1", `{"deleteArticle":{"deletedId":null,"userErrors":[{"code":"UNAUTHENTICATED","field":null}]}}`},
-			{"another user", "bob", "", "1", forbidden},
-			{"another user with other roles", "bob", "Moderator, admin moderators", "1", forbidden},
-			{"a user whose name differs in case", "Alice", "", "1", forbidden},
-			{"the poster", "alice", "", "1", done(1)},
-			{"the poster again", "alice", "", "article:1", done(1)},
-			{"a moderator, already deleted", "mod", "moderator", "1", done(1)},
-			{"another user, already deleted", "bob", "", "1", missing},
-			{"a moderator", "mod", "moderator", "2", done(2)},
-			{"a moderator again", "mod", "admin moderator", "2", done(2)},
-			{"the poster, deleted by a moderator", "alice", "", "2", done(2)},
-			{"a moderator, missing article", "mod", "moderator", "99", missing},
-		} {
-			a := as(s, tt.user, tt.roles, deletion(tt.id))
-			if got := require.Value(json.Marshal(a.Data))(t); len(a.Errors) > 0 || string(got) != tt.want {
-				t.Errorf("%s: got %s %v, want %s", tt.name, got, a.Errors, tt.want)
-			}
-		}
-		s.Want("", `{ articles(order: TIME, direction: ASC) { number } }`, `{"articles": [{"number": 3}, {"number": 4}]}`)
-		// Deleting an article twice in one document adds one entry to the log.
-		s.Want("alice", `mutation { a: deleteArticle(input: {article: 3}) { deletedId } b: deleteArticle(input: {article: 3}) { deletedId } }`,
-			`{"a": {"deletedId": "article:3"}, "b": {"deletedId": "article:3"}}`)
-		moderate(s, `{ moderationLog { nodes { kind articleId by } } }`, `{"moderationLog":{"nodes":[{"articleId":"article:3","by":"alice","kind":"DELETED"},`+
-			`{"articleId":"article:2","by":"mod","kind":"DELETED"},{"articleId":"article:1","by":"alice","kind":"DELETED"}]}}`)
-	})
-}
-
 // What the API says about the viewer's rights is what its mutations do.
 func TestViewerKnowsTheirRights(t *testing.T) {
 	sitetest.EachStore(t, func(t *testing.T, s *sitetest.Site) {
@@ -115,110 +76,19 @@ func TestViewerKnowsTheirRights(t *testing.T) {
 
 func TestSiteTellsItsRules(t *testing.T) {
 	t.Parallel()
-	const query = `{ site { name version rules { voteScore votingWindow interestingVotes downvotes posterVotes pageSize linkWindow } signIn signInURL explorer } }`
+	const query = `{ site { name version rules { voteScore votingWindow interestingVotes downvotes posterVotes pageSize linkWindow editWindow } signIn signInURL explorer } }`
 	server := redistest.Start(t)
 	s := sitetest.New(t, server.Client, site.Rules{
-		VoteScore: 100, VotingWindow: 100 * 365 * 24 * time.Hour, PosterVotes: true, InterestingVotes: 5, PageSize: 10, GroupCacheTTL: time.Minute, LinkWindow: time.Hour,
+		VoteScore: 100, VotingWindow: 100 * 365 * 24 * time.Hour, PosterVotes: true, InterestingVotes: 5, PageSize: 10, GroupCacheTTL: time.Minute, LinkWindow: time.Hour, EditWindow: 15 * time.Minute,
 	})
 	const want = `{"site": {"name": "Frontpage", "version": "test", "rules": {"voteScore": 100, "votingWindow": 2147483647, "interestingVotes": 5,
-		"downvotes": false, "posterVotes": true, "pageSize": 10, "linkWindow": 3600}, "signIn": "NAME", "signInURL": null, "explorer": false}}`
+		"downvotes": false, "posterVotes": true, "pageSize": 10, "linkWindow": 3600, "editWindow": 900}, "signIn": "NAME", "signInURL": null, "explorer": false}}`
 	s.Want("", query, want)
 	s.Want("alice", query, want)
 	server.Kill()
 	if a := s.Ask("", `{ site { name } articles { id } groups { nodes { id } } moderationLog { nodes { by } } }`); a.Data["site"] == nil || a.Data["articles"] != nil || len(a.Errors) != 3 {
 		t.Errorf("without the store: got %v, want the site and three errors", a)
 	}
-}
-
-func TestDeletedArticleIsGoneEverywhere(t *testing.T) {
-	sitetest.EachStore(t, func(t *testing.T, s *sitetest.Site) {
-		for i := range 3 {
-			s.Post("alice", fmt.Sprint("article ", i+1), "all", fmt.Sprint("only", i+1))
-		}
-		s.Vote("bob", "article:2", "UP")
-		// This query also stores the listings of the groups in Redis: the deletion has to update them.
-		const everything = `{
-			score: articles { id } time: articles(order: TIME) { id } part: articlesConnection { nodes { id } totalCount }
-			group(name: "all") { articleCount score: articles { id } time: articles(order: TIME) { id } articlesConnection { edges { node { id } } totalCount } }
-			only: group(name: "only2") { articleCount articles { id } } groups { nodes { name articleCount } totalCount }
-			user(name: "alice") { articlesConnection { nodes { id } totalCount } }
-			article(id: 2) { id } node(id: "article:2") { id } nodes(ids: ["3", "2", "group:only2", "1"]) { id } }`
-		if before := s.AskText("", everything); strings.Count(before, `"article:2"`) != 11 || !strings.Contains(before, "only2") {
-			t.Errorf("before the deletion: got %s, want the article in 11 places", before)
-		}
-		moderate(s, deletion(2), `{"deleteArticle":{"deletedId":"article:2","userErrors":[]}}`)
-		listed := `[{"id":"article:3"},{"id":"article:1"}]`
-		want := `{"data":{"score":` + listed + `,"time":` + listed + `,"part":{"nodes":` + listed + `,"totalCount":2},` +
-			`"group":{"articleCount":2,"score":` + listed + `,"time":` + listed + `,"articlesConnection":{"edges":[{"node":{"id":"article:3"}},{"node":{"id":"article:1"}}],"totalCount":2}},` +
-			`"only":{"articleCount":0,"articles":[]},"groups":{"nodes":[{"name":"all","articleCount":2},{"name":"only1","articleCount":1},{"name":"only3","articleCount":1}],"totalCount":3},` +
-			`"user":{"articlesConnection":{"nodes":` + listed + `,"totalCount":2}},"article":null,"node":null,"nodes":[{"id":"article:3"},null,{"id":"group:only2"},{"id":"article:1"}]}}`
-		for _, user := range []string{"", "alice", "bob", "mod"} {
-			got := s.AskText(user, everything)
-			if user == "alice" { // its poster
-				got = strings.Replace(got, `"article":{"id":"article:2"}`, `"article":null`, 1)
-			}
-			if got != want {
-				t.Errorf("%q: got %s\nwant %s", user, got, want)
-			}
-		}
-		for _, user := range []string{"alice", "bob", "carol", "mod"} {
-			for _, direction := range []string{"UP", "DOWN", "NONE"} {
-				s.Want(user, `mutation { vote(input: {article: 2, direction: `+direction+`}) { article { id } previous changed userErrors { code } } }`,
-					`{"vote": {"article": null, "previous": null, "changed": false, "userErrors": [{"code": "NOT_FOUND"}]}}`)
-			}
-			for _, roles := range []string{"", "moderator"} {
-				a := as(s, user, roles, `mutation { regroup(input: {article: 2, add: ["back"]}) { article { id } userErrors { code } } }`)
-				if got := string(require.Value(json.Marshal(a.Data))(t)); got != `{"regroup":{"article":null,"userErrors":[{"code":"NOT_FOUND"}]}}` {
-					t.Errorf("user %q with the roles %q: got %s, want NOT_FOUND for a deleted article", user, roles, got)
-				}
-			}
-		}
-		if s.AskText("", everything) != want {
-			t.Error("the deleted article is visible again")
-		}
-		// The number of a deleted article is not reused.
-		if id := s.Post("alice", "next"); id != "article:4" {
-			t.Errorf("next article: got %s, want article:4", id)
-		}
-	})
-}
-
-func TestModeratorsMayRegroupAndAreLogged(t *testing.T) {
-	sitetest.EachStore(t, func(t *testing.T, s *sitetest.Site) {
-		s.Post("alice", "t", "go", "news")
-		s.Post("mod", "a moderator's own", "go")
-		const regroup = `mutation { regroup(input: {article: 1, add: ["rust"], remove: ["go"]}) { article { groups { name } } userErrors { code field } } }`
-		s.Want("bob", regroup, `{"regroup": {"article": null, "userErrors": [{"code": "FORBIDDEN", "field": ["article"]}]}}`)
-		const done = `{"regroup":{"article":{"groups":[{"name":"news"},{"name":"rust"}]},"userErrors":[]}}`
-		moderate(s, regroup, done)
-		moderate(s, regroup, done) // a no-op, which is not logged
-		s.Want("alice", `mutation { regroup(input: {article: 1, remove: ["news"]}) { userErrors { code } } }`, `{"regroup": {"userErrors": []}}`)
-		moderate(s, `mutation { regroup(input: {article: 2, remove: ["go"]}) { userErrors { code } } }`, `{"regroup":{"userErrors":[]}}`)
-		moderate(s, `{ moderationLog { nodes { kind articleId article { id } by at groupsBefore groupsAfter } } }`,
-			`{"moderationLog":{"nodes":[{"article":{"id":"article:1"},"articleId":"article:1","at":"2026-01-02T03:04:05.000Z","by":"mod",`+
-				`"groupsAfter":["news","rust"],"groupsBefore":["go","news"],"kind":"REGROUPED"}]}}`)
-		moderate(s, `mutation { regroup(input: {article: 1, add: ["interesting"]}) { article { id } userErrors { code field } } }`,
-			`{"regroup":{"article":null,"userErrors":[{"code":"INVALID","field":["add","0"]}]}}`)
-	})
-}
-
-func TestDownvotesAreRefusedWhenDisabled(t *testing.T) {
-	t.Parallel()
-	client := redistest.Start(t).Client
-	rules := site.DefaultRules()
-	with := sitetest.New(t, client, rules)
-	rules.Downvotes = false
-	s := sitetest.New(t, client, rules)
-	s.Post("alice", "t")
-	with.Vote("bob", "1", "DOWN")
-	for _, user := range []string{"alice", "bob", "carol"} {
-		s.Want(user, `mutation { vote(input: {article: 1, direction: DOWN}) { article { id } changed userErrors { code field } } }`,
-			`{"vote": {"article": {"id": "article:1"}, "changed": false, "userErrors": [{"code": "FORBIDDEN", "field": ["direction"]}]}}`)
-	}
-	s.Want("bob", `{ article(id: 1) { votes downvotes viewerVote viewerCanVote } }`, `{"article": {"votes": 0, "downvotes": 1, "viewerVote": "DOWN", "viewerCanVote": true}}`)
-	s.Vote("bob", "1", "UP")
-	s.Vote("carol", "1", "UP")
-	s.Want("", `{ article(id: 1) { votes downvotes } }`, `{"article": {"votes": 3, "downvotes": 0}}`)
 }
 
 // Only moderators may read the log, over any transport and by either way to authenticate.
@@ -298,9 +168,9 @@ func TestServiceActsForAUser(t *testing.T) {
 	}
 	s.Want("alice", `mutation { regroup(input: {article: 1, add: ["status.open"]}) { article { id } userErrors { code field } } }`,
 		`{"regroup": {"article": null, "userErrors": [{"code": "FORBIDDEN", "field": ["add", "0"]}]}}`)
-	moderate(s, `{ moderationLog { nodes { kind by onBehalfOf groupsAfter } } }`, `{"moderationLog":{"nodes":[`+
-		`{"by":"app","groupsAfter":["go","status.done"],"kind":"REGROUPED","onBehalfOf":"alice"},`+
-		`{"by":"app","groupsAfter":["status.planned"],"kind":"REGROUPED","onBehalfOf":"bob"}]}}`)
+	moderate(s, `{ moderationLog { nodes { kind by onBehalfOf groupsBefore groupsAfter } } }`, `{"moderationLog":{"nodes":[`+
+		`{"by":"app","groupsAfter":["go","status.done"],"groupsBefore":["status.planned"],"kind":"REGROUPED","onBehalfOf":"alice"},`+
+		`{"by":"app","groupsAfter":["status.planned"],"groupsBefore":[],"kind":"REGROUPED","onBehalfOf":"bob"}]}}`)
 
 	response, body := s.PostJSON(`{"query": "{ viewer { name } }"}`, "X-User-ID", "alice", "X-User-Roles", "moderator", "X-On-Behalf-Of", "bob")
 	if response.StatusCode != 403 || !strings.Contains(body, `"code":"FORBIDDEN"`) {
@@ -343,24 +213,4 @@ func TestPosterReadsWhyAnArticleIsDeleted(t *testing.T) {
 	moderate(s, `mutation { regroup(input: {article: 1, remove: ["go"], reason: "off topic"}) { userErrors { code } } }`, `{"regroup":{"userErrors":[]}}`)
 	s.Want("alice", `{ article(id: 1) { removal { ground reason } } }`, `{"article": {"removal": {"ground": "OTHER", "reason": "off topic"}}}`)
 	s.Want("bob", full, `{"article": {"title": "spam", "removal": null}}`)
-}
-
-func TestModeratorsListWhatWasDeleted(t *testing.T) {
-	t.Parallel()
-	s := sitetest.Open(t)
-	s.PostMany("alice", 3, "go")
-	const list = `{ deletedItems(first: 5) { edges { article { id deletedAt removal { reason } } } pageInfo { hasNextPage } } }`
-	for _, user := range []string{"", "alice"} {
-		if body := s.AskText(user, list); sitetest.CodeOf(t, body) != "FORBIDDEN" {
-			t.Errorf("%q: got %v, want it refused", user, body)
-		}
-	}
-	for i := 1; i <= 2; i++ {
-		moderate(s, fmt.Sprintf(`mutation { deleteArticle(input: {article: %d, reason: "spam"}) { userErrors { code } } }`, i), `{"deleteArticle":{"userErrors":[]}}`)
-	}
-	at := sitetest.Start.Format("2006-01-02T15:04:05.000Z")
-	item := `{"article":{"deletedAt":"` + at + `","id":"article:%d","removal":{"reason":"spam"}}}`
-	moderate(s, list, fmt.Sprintf(`{"deletedItems":{"edges":[`+item+`,`+item+`],"pageInfo":{"hasNextPage":false}}}`, 2, 1))
-	moderate(s, `mutation { restoreArticle(input: {article: 2}) { userErrors { code } } }`, `{"restoreArticle":{"userErrors":[]}}`)
-	moderate(s, list, fmt.Sprintf(`{"deletedItems":{"edges":[`+item+`],"pageInfo":{"hasNextPage":false}}}`, 1))
 }

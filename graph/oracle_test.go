@@ -99,7 +99,7 @@ func (b *model) regroup(user string, moderator bool, id, add, remove string) str
 		return refusal("regroup", code)
 	}
 	if changes := !a.groups[add] || a.groups[remove]; changes && a.poster != user {
-		b.entries = append(b.entries, "REGROUPED "+id+" by "+user)
+		b.entries = append(b.entries, "REGROUPED "+id+" by "+user+" of "+a.link)
 	}
 	a.groups[add] = true
 	delete(a.groups, remove)
@@ -118,7 +118,7 @@ func (b *model) edit(user string, moderator bool, id, title, text string) string
 	}
 	if a.title != title || before != fmt.Sprintf("%q", text) {
 		if a.poster != user {
-			b.entries = append(b.entries, "EDITED "+id+" by "+user)
+			b.entries = append(b.entries, "EDITED "+id+" by "+user+" of "+a.link)
 		}
 		version := fmt.Sprintf(`{"title":%q,"by":{"name":%q},"votesThen":%d}`, a.title, user, a.net())
 		a.versions = append([]string{version}, a.versions...)
@@ -140,7 +140,7 @@ func (b *model) delete(user string, moderator bool, id string) string {
 		return refusal("deleteArticle", "FORBIDDEN")
 	}
 	if !a.deleted {
-		b.entries = append(b.entries, "DELETED "+id+" by "+user)
+		b.entries = append(b.entries, "DELETED "+id+" by "+user+" of "+a.link)
 	}
 	others := slices.ContainsFunc(slices.Collect(maps.Keys(a.votes)), func(voter string) bool { return voter != a.poster && a.votes[voter] != 0 })
 	if !a.deleted && a.poster == user && !others && b.links[a.link] == id {

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"frontpage/endpoint"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/check"
@@ -165,10 +167,12 @@ func (w *walker) everything(user string) {
 // In any order of operations, only its poster and moderators change an article, no user sees another user's
 // vote, and a deleted article stays deleted.
 func TestRandomOperationsMatchTheModel(t *testing.T) {
-	t.Parallel()
+	sitetest.EachClient(t, randomOperationsMatchTheModel)
+}
+
+func randomOperationsMatchTheModel(t *testing.T, client redis.UniversalClient) {
 	const seed = 20260102
 	steps := programtest.Size(1000, 5000)
-	client := redistest.Start(t).Client
 	rules := site.DefaultRules()
 	rules.InterestingVotes = walkInteresting
 	w := &walker{t: t, random: rand.New(rand.NewPCG(seed, seed)), b: &model{articles: map[string]*modelArticle{}, links: map[string]string{}},
@@ -190,16 +194,16 @@ func TestRandomOperationsMatchTheModel(t *testing.T) {
 	var log struct {
 		Data struct {
 			ModerationLog struct {
-				Nodes []struct{ Kind, ArticleID, By string }
+				Nodes []struct{ Kind, ArticleID, By, Link string }
 			}
 		}
 	}
-	body := w.send("mod", `{ moderationLog(first: 100) { nodes { kind articleId by } } }`)
+	body := w.send("mod", `{ moderationLog(first: 100) { nodes { kind articleId by link } } }`)
 	require.NoError(t, json.Unmarshal([]byte(body), &log))
 	newest := slices.Clone(w.b.entries)
 	slices.Reverse(newest)
 	for i, entry := range log.Data.ModerationLog.Nodes {
-		if got := entry.Kind + " " + entry.ArticleID + " by " + entry.By; got != newest[i] {
+		if got := entry.Kind + " " + entry.ArticleID + " by " + entry.By + " of " + entry.Link; got != newest[i] {
 			t.Fatalf("entry %d of the log: got %s, want %s", i, got, newest[i])
 		}
 	}

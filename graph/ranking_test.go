@@ -387,14 +387,3 @@ func TestFrontPageOfThePast(t *testing.T) {
 		}
 	})
 }
-
-func TestNoFrontPagesWithoutTheFeature(t *testing.T) {
-	t.Parallel()
-	rules := site.DefaultRules()
-	rules.FrontPages = 0
-	s := sitetest.New(t, redistest.Start(t).Client, rules)
-	s.Post("alice", "article")
-	s.Advance(time.Hour)
-	s.Want("", `{ frontPage(at: "2026-01-02T04:00:00.000Z") { at } article(id: 1) { bestRank { rank } ranks { rank } } }`,
-		`{"frontPage": null, "article": {"bestRank": null, "ranks": []}}`)
-}

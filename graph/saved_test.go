@@ -103,31 +103,6 @@ func TestViewersFollowGroupsAndUsers(t *testing.T) {
 	s.WantNoLog()
 }
 
-// A user whom a moderator denies changes, or who is being erased, keeps the lists as they are.
-func TestDeniedUsersSaveNothing(t *testing.T) {
-	t.Parallel()
-	s := sitetest.Open(t)
-	s.Post("alice", "t")
-	require.Value(s.Repo.Denials.DenyUser(t.Context(), "bob", nil, site.GroundRules, "spam", site.Actor{Name: "mod", Moderator: true}))(t)
-	s.Want("bob", `mutation { save(input: {article: 1}) { userErrors { code } } follow(input: {target: "group:go"}) { userErrors { code } } }`,
-		`{"save":{"userErrors":[{"code":"DENIED"}]},"follow":{"userErrors":[{"code":"DENIED"}]}}`)
-	s.Want("bob", `{ viewerFollowing { id } viewerSaved { nodes { id } } }`, `{"viewerFollowing":[],"viewerSaved":{"nodes":[]}}`)
-}
-
-// The refusal beyond the limit says what it is.
-func TestFollowingIsBounded(t *testing.T) {
-	t.Parallel()
-	s := sitetest.Open(t)
-	for i := range saved.MaxFollowed {
-		require.NoError(t, s.Repo.Saved.FollowTarget(t.Context(), "bob", saved.Target{User: site.UserName(fmt.Sprint("u", i))}, true))
-	}
-	s.Want("bob", `mutation { follow(input: {target: "group:go"}) { target { id } userErrors { code message field } } }`,
-		`{"follow":{"target":null,"userErrors":[{"code":"LIMIT_EXCEEDED","message":"you follow 200 groups and users, which is the maximum: leave one first","field":["target"]}]}}`)
-	if n := len(s.Ask("bob", `{ viewerFollowing { id } }`).Data["viewerFollowing"].([]any)); n != saved.MaxFollowed {
-		t.Errorf("%d are followed", n)
-	}
-}
-
 // A feed has the articles of what the viewer follows, without deleted ones and those of blocked users, in pages that together have
 // each once.
 func TestFeedHasWhatTheViewerFollows(t *testing.T) {

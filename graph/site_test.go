@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"frontpage/graph"
 	"frontpage/redisrepo/site"
@@ -26,6 +27,10 @@ func TestSiteSaysWhatAnApplicationHasToKnow(t *testing.T) {
 	none.Calendar, none.FrontPages, none.VoteHistory, none.Events = false, 0, site.NoHistory, 0
 	off := sitetest.New(t, redistest.Start(t).Client, none)
 	off.Want("", parts, `{"site":{"rules":{"reservedGroups":[],"rankings":false,"groupRankings":false,"frontPages":false,"voteLists":false,"events":false,"webhooks":false,"notices":true,"publicLog":false}}}`)
+	off.Post("alice", "article")
+	off.Advance(time.Hour)
+	off.Want("", `{ frontPage(at: "2026-01-02T04:00:00.000Z") { at } article(id: 1) { bestRank { rank } ranks { rank } } }`,
+		`{"frontPage": null, "article": {"bestRank": null, "ranks": []}}`)
 	for _, query := range []string{`{ ranking { totalCount } }`, `{ viewerVotes { nodes { id } } }`, `{ events { gap } }`} {
 		if got := asText(t, as(off, "mod", "moderator", query)); !strings.Contains(got, "BAD_USER_INPUT") {
 			t.Errorf("%s without this part: %s, want BAD_USER_INPUT", query, got)

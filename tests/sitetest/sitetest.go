@@ -57,16 +57,24 @@ type Site struct {
 // EachStore runs a test on a Redis server and on the in-memory store.
 func EachStore(t *testing.T, test func(*testing.T, *Site)) {
 	t.Helper()
+	EachClient(t, func(t *testing.T, client redis.UniversalClient) {
+		test(t, New(t, client, site.DefaultRules()))
+	})
+}
+
+// EachClient runs test with a client of an empty Redis, and with one of a store in memory.
+func EachClient(t *testing.T, test func(*testing.T, redis.UniversalClient)) {
+	t.Helper()
 	t.Parallel()
 	t.Run("redis", func(t *testing.T) {
 		t.Parallel()
-		test(t, Open(t))
+		test(t, redistest.Start(t).Client)
 	})
 	t.Run("memory", func(t *testing.T) {
 		t.Parallel()
 		s := require.Value(store.Open(t.Context(), store.Options{URL: "memory://", Timeout: time.Minute, Log: slog.New(slog.DiscardHandler)}))(t)
 		t.Cleanup(func() { _ = s.Close() })
-		test(t, New(t, s.Client, site.DefaultRules()))
+		test(t, s.Client)
 	})
 }
 
