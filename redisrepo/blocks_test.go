@@ -83,18 +83,3 @@ func TestWithoutBlocksNothingIsRead(t *testing.T) {
 		t.Errorf("%d commands were sent", sent)
 	}
 }
-
-// A script that finds a key of another type changes nothing.
-func TestBlocksCheckTheTypesOfKeys(t *testing.T) {
-	t.Parallel()
-	s := newSite(t, nil, one)
-	s.do("SET blockers: x")
-	if _, err := s.Denials.BlockUser(s.ctx, "alice", "bob", true); err == nil || s.do("EXISTS blocked:alice") != int64(0) || s.Denials.HasBlocks("alice") {
-		t.Errorf("with another type of blockers: %v", err)
-	}
-	s.do("DEL blockers:")
-	s.do("SET blocked:alice x")
-	if _, err := s.Denials.BlockUser(s.ctx, "alice", "bob", true); err == nil || s.do("GET blocked:alice") != "x" {
-		t.Errorf("with another type of blocked: %v", err)
-	}
-}

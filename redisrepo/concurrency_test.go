@@ -40,26 +40,6 @@ func TestConcurrentRepeatsOfAVoteCountOnce(t *testing.T) { // with the race dete
 	s[0].wantClean()
 }
 
-func TestConcurrentVotersAllCount(t *testing.T) { // with the race detector
-	t.Parallel()
-	s := two(t)
-	a := s[0].post("alice", "go")
-	s[0].list(best("go"))
-	voter := func(i int) site.UserName { return site.UserName(fmt.Sprint("voter", i)) }
-	together(100, func(i int) { s[i%2].vote(a.ID, voter(i), up) })
-	if got := s[0].article(a.ID).Votes; got != 101 {
-		t.Errorf("votes = %d, want 101", got)
-	}
-	s[0].wantClean()
-	s[0].wantList(best("interesting"), a.ID)
-	together(100, func(i int) { s[i%2].vote(a.ID, voter(i), site.Vote(i%3-1)) })
-	if got := s[0].article(a.ID); got.Upvotes != 34 || got.Downvotes != 34 {
-		t.Errorf("votes = +%d -%d, want +34 -34", got.Upvotes, got.Downvotes)
-	}
-	s[0].wantClean()
-	s[0].wantList(best("interesting"))
-}
-
 func TestConcurrentPostsWithOneKeyMakeOneArticle(t *testing.T) { // with the race detector
 	t.Parallel()
 	s := two(t)

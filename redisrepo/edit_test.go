@@ -38,35 +38,6 @@ func (s *testSite) texts(a *site.Article, most int) (texts []string) {
 	return texts
 }
 
-func TestEditsKeepWhatTheyReplace(t *testing.T) {
-	t.Parallel()
-	s := newSite(t, nil)
-	a := s.post("alice", "go")
-	if a.EditedAt != nil {
-		t.Errorf("a new article was edited at %v", a.EditedAt)
-	}
-	s.clock.advance(time.Second)
-	s.edit(a.ID, alice(), redisrepo.Edit{Title: new(" Title\u00a0\u00a0")})
-	s.vote(a.ID, "bob", up)
-	s.clock.advance(time.Minute)
-	edited := s.edit(a.ID, alice(), redisrepo.Edit{Text: new("line\ntwo")})
-	s.clock.advance(time.Minute)
-	s.edit(a.ID, alice(), redisrepo.Edit{Title: new("Title"), Text: new("line\ntwo"), Groups: []string{"go"}}) // changes nothing
-	a = s.edit(a.ID, moderator, redisrepo.Edit{Text: new("  ")})
-	if !edited.EditedAt.Equal(opened.Add(61*time.Second)) || !a.EditedAt.Equal(opened.Add(121*time.Second)) || a.CreatedAt != opened || a.Votes != 2 {
-		t.Errorf("edited at %v and %v, posted at %v, %d votes", edited.EditedAt, a.EditedAt, a.CreatedAt, a.Votes)
-	}
-	want := []string{
-		"Title", "Title: line\ntwo, until 2m1s with 2 by mod", "Title, until 1m1s with 2 by alice", "title, until 1s with 1 by alice",
-	}
-	for most := range 6 {
-		if got := s.texts(s.article(a.ID), most); !slices.Equal(got, want[:min(most+1, len(want))]) {
-			t.Errorf("the article and %d versions = %q, want %q", most, got, want)
-		}
-	}
-	s.wantClean()
-}
-
 // However many edits follow, the version that was posted and the one that got the most votes of the others are kept.
 func TestFirstVersionAndTheOneThatWasVotedOnStay(t *testing.T) {
 	t.Parallel()
@@ -184,38 +155,6 @@ func TestEditsAreForPosterInTimeAndForModerators(t *testing.T) {
 	if s.CanEdit(moderator, deleted) {
 		t.Error("CanEdit of a deleted article = true")
 	}
-}
-
-// An edit of what another one or a regrouping has changed since is refused with the article as it stands. Votes do not
-// matter, nor does a repeat of the edit itself.
-func TestEditConflictsWithALaterEdit(t *testing.T) {
-	t.Parallel()
-	s := newSite(t, nil)
-	a := s.post("alice", "go")
-	s.vote(a.ID, "bob", up)
-	first := redisrepo.Edit{Title: new("first"), IfRevision: new(int64(1))}
-	for range 2 {
-		s.edit(a.ID, alice(), first) // revision 3
-	}
-	late := redisrepo.Edit{Title: new("late"), Groups: []string{"x"}, IfRevision: new(int64(2))}
-	for _, change := range []func(){
-		func() {},
-		func() { s.regroup(a, []string{"web"}, nil); late.IfRevision = new(int64(3)) }, // revision 4
-		func() { late.IfRevision = new(int64(5)) },                                     // of an older copy of the store
-	} {
-		change()
-		before := s.dump()
-		stands, err := s.Edit(s.ctx, a.ID, alice(), late)
-		wantRefused(t, err, "CONFLICT ifRevision")
-		if stands == nil || stands.Title != "first" || s.dump() != before {
-			t.Errorf("after a conflict: %+v and\n%s\nwant the first edit and\n%s", stands, s.dump(), before)
-		}
-	}
-	late.IfRevision = new(int64(4))
-	if b := s.edit(a.ID, alice(), late); b.Title != "late" || len(b.Groups) != 1 {
-		t.Errorf("an edit of the latest revision = %+v", b)
-	}
-	s.wantClean()
 }
 
 func TestInvalidEditsAreRefused(t *testing.T) {

@@ -25,6 +25,7 @@ import (
 	"frontpage/redisrepo/reports"
 	"frontpage/redisrepo/saved"
 	"frontpage/redisrepo/site"
+	"frontpage/tests/programtest"
 	"frontpage/tests/redistest"
 	"frontpage/tests/require"
 )
@@ -278,7 +279,7 @@ func TestImportErasesAgain(t *testing.T) {
 			}
 			lives := 0
 			for done := false; !done; lives++ {
-				life := &mortal{left: 20 + 25*lives}
+				life := &mortal{left: 20 + programtest.Size(25*n, 25)*lives}
 				_, err := export.Read(s.ctx, to.client(redistest.Hook(life.hook)), s.Store.Rules, bytes.NewReader(exported.Bytes()), options, redisrepo.WithPartitions(n), redisrepo.WithClock(s.clock.now))
 				if done = err == nil; err != nil && !errors.Is(err, errDied) {
 					t.Fatal(err)

@@ -57,42 +57,6 @@ func (s *testSite) wantFeed(page events.EventPage, want string, more, gap bool) 
 	}
 }
 
-func TestEventsOfPartitionsAreMergedByTime(t *testing.T) {
-	t.Parallel()
-	s := newSite(t, nil, redisrepo.WithPartitions(4))
-	s.wantFeed(s.events(nil, 10), "", false, false)
-	s.addEvents(entry{"2000", "posted", 1, 1}, entry{"1000", "posted", 2, 1}, entry{"3000", "voted", 1, 2}, entry{"2500", "voted", 2, 2})
-	s.wantFeed(s.events(nil, 10), "2.1 1.1 2.2 1.2", false, false)
-	s.wantFeed(s.events(nil, 2), "2.1 1.1", true, false)
-	for from := range 4 {
-		var seen []string
-		after := s.events(nil, 10).Edges[from].Cursor()
-		for more := true; more; {
-			page := s.events(&after, 1)
-			seen = append(seen, feed(page))
-			after, more = *page.PageInfo.EndCursor, page.PageInfo.HasNextPage
-		}
-		want := []string{"1.1", "2.2", "1.2", ""}[from:]
-		if from < 3 {
-			want = want[:len(want)-1]
-		}
-		if !slices.Equal(seen, want) {
-			t.Errorf("after event %d: got %q, want %q", from, seen, want)
-		}
-	}
-}
-
-func TestEventsOfAPartitionThatIsLateAreNotSkipped(t *testing.T) {
-	t.Parallel()
-	s := newSite(t, nil, redisrepo.WithPartitions(4))
-	before := s.events(nil, 10).PageInfo.EndCursor
-	s.addEvents(entry{"5000", "posted", 1, 1})
-	page := s.events(before, 10)
-	s.wantFeed(page, "1.1", false, false)
-	s.addEvents(entry{"1000", "posted", 2, 1}) // the clock of its server is behind
-	s.wantFeed(s.events(page.PageInfo.EndCursor, 10), "2.1", false, false)
-}
-
 func TestEventsOfOtherKindsAreLeftOut(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
@@ -109,34 +73,6 @@ func TestEventsOfOtherKindsAreLeftOut(t *testing.T) {
 		page = s.events(page.PageInfo.EndCursor, 3, events.EventDeleted)
 	}
 	s.wantFeed(page, "1.502", false, false)
-}
-
-func TestCursorsThatTheFeedHasDroppedAreExpired(t *testing.T) {
-	t.Parallel()
-	s := newSite(t, func(r *site.Rules) { r.Events = 3 }, one)
-	empty := s.events(nil, 10).PageInfo.EndCursor
-	for i := range 5 {
-		s.addEvents(entry{fmt.Sprint(1000 + i), "voted", 1, i + 2})
-	}
-	page := s.events(nil, 10)
-	s.raw.XTrimMaxLen(s.ctx, "events:", 3)
-	s.wantFeed(s.events(nil, 10), "1.4 1.5 1.6", false, false)
-	for i := range 5 {
-		after := page.Edges[i].Cursor()
-		got, err := s.Log.Events(s.ctx, &after, nil, nil)
-		var expired *events.ExpiredError
-		switch {
-		case i >= 2:
-			s.wantFeed(got, []string{"1.5 1.6", "1.6", ""}[i-2], false, false)
-		case !errors.As(err, &expired):
-			t.Errorf("a cursor whose event was dropped: got %v and %v, want an ExpiredError", feed(got), err)
-		case !expired.LostFrom.Equal(time.UnixMilli(int64(1000+i))) || !expired.KeptFrom.Equal(time.UnixMilli(1002)):
-			t.Errorf("got %+v, want lost from %d and kept from 1002", expired, 1000+i)
-		}
-	}
-	if _, err := s.Log.Events(s.ctx, empty, nil, nil); !errors.As(err, new(*events.ExpiredError)) {
-		t.Errorf("a cursor of an empty feed: got %v, want an ExpiredError", err)
-	}
 }
 
 func TestCursorAheadOfTheFeedIsAGap(t *testing.T) {
@@ -161,73 +97,6 @@ func TestCursorAheadOfTheFeedIsAGap(t *testing.T) {
 	s.addEvents(entry{"200000", "posted", 2, 1})
 	s.wantFeed(s.events(gone.PageInfo.EndCursor, 10), "2.1", false, false)
 	s.wantFeed(s.events(&last, 10), "2.1", false, true)
-}
-
-// addHidden adds an entry that is no event.
-func (s *testSite) addHidden(id string) {
-	s.t.Helper()
-	s.addEvents(entry{id, "imported", 900, 1})
-	require.NoError(s.t, s.raw.HIncrBy(s.ctx, s.Tags()[900%len(s.Tags())]+"views:", "hidden", 1).Err())
-}
-
-// A cursor after an entry that is no event stays valid when the feed drops the entry, however the reader got there.
-func TestCursorOutlivesEntriesThatAreNoEvents(t *testing.T) {
-	t.Parallel()
-	for name, cursor := range map[string]func(s *testSite) string{
-		"of a page":             func(s *testSite) string { return *s.events(nil, 10).PageInfo.EndCursor },
-		"of a page of no kind":  func(s *testSite) string { return *s.events(nil, 10, events.EventFlagged).PageInfo.EndCursor },
-		"of a watch from now":   func(s *testSite) string { return s.watchEvents("").Cursor() },
-		"of an earlier version": func(s *testSite) string { return earlier("101001-0", "imported", 900, 1) },
-	} {
-		for _, isFirst := range []bool{false, true} {
-			t.Run(fmt.Sprint(name, isFirst), func(t *testing.T) {
-				t.Parallel()
-				s := newSite(t, nil, one)
-				if !isFirst {
-					s.addEvents(entry{"100000", "posted", 1, 1})
-				}
-				s.addHidden("101000")
-				s.addHidden("101001")
-				after := cursor(s)
-				s.wantFeed(s.events(&after, 10), "", false, false)
-				require.NoError(t, s.Views.CatchUpAll(s.ctx))
-				s.addEvents(entry{"200000", "posted", 2, 1})
-				require.NoError(t, s.Views.CatchUpAll(s.ctx))
-				if n := s.raw.XLen(s.ctx, "events:").Val(); isFirst && n != 1 || !isFirst && n != 2 {
-					t.Fatalf("the log has %d entries", n)
-				}
-				page := s.events(&after, 10)
-				s.wantFeed(page, "2.1", false, false)
-				s.addHidden("201000")
-				s.wantFeed(s.events(page.PageInfo.EndCursor, 10), "", false, false)
-			})
-		}
-	}
-}
-
-// The event before a cursor may be the newest one that the feed has dropped.
-func TestCursorAtTheNewestDroppedEventIsNotExpired(t *testing.T) {
-	t.Parallel()
-	s := newSite(t, func(r *site.Rules) { r.Events = 3 }, one)
-	require.NoError(t, s.Views.CatchUpAll(s.ctx))
-	empty := s.events(nil, 10).PageInfo.EndCursor
-	for i := range 3 {
-		s.addEvents(entry{fmt.Sprint(1000 + i), "voted", 1, i + 1})
-	}
-	s.wantFeed(s.events(empty, 10), "1.1 1.2 1.3", false, false) // as many as it keeps
-	edges := s.events(nil, 10).Edges
-	first := edges[0].Cursor()
-	s.addEvents(entry{"90000", "voted", 1, 4})
-	require.NoError(t, s.Views.CatchUpAll(s.ctx))
-	s.wantFeed(s.events(&first, 10), "1.2 1.3 1.4", false, false)
-	if _, err := s.Log.Events(s.ctx, empty, nil, nil); !errors.As(err, new(*events.ExpiredError)) {
-		t.Errorf("a cursor before it: got %v, want an ExpiredError", err)
-	}
-	s.addEvents(entry{"190000", "voted", 1, 5})
-	require.NoError(t, s.Views.CatchUpAll(s.ctx))
-	if _, err := s.Log.Events(s.ctx, &first, nil, nil); !errors.As(err, new(*events.ExpiredError)) {
-		t.Errorf("after the next one was dropped: got %v, want an ExpiredError", err)
-	}
 }
 
 // earlier returns a cursor after an entry of addEvents as earlier versions made it, on a site without partitions.

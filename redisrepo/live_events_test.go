@@ -84,19 +84,6 @@ func TestEventsGoOnAfterACursor(t *testing.T) {
 	})
 }
 
-func TestWatchOfKindsGetsNoOthers(t *testing.T) { // with the race detector
-	t.Parallel()
-	l := newSite(t, nil, one).listen()
-	w := l.watchEvents("", events.EventMilestone)
-	for i := range 400 {
-		l.addEvents(entry{fmt.Sprint(1000 + i), "voted", 1, i})
-	}
-	l.addEvents(entry{"2000", "milestone", 1, 400}, entry{"2001", "voted", 1, 401}, entry{"2002", "milestone", 1, 402})
-	if got, _ := takeEvents(t, w, 2); got != "1.400 1.402" {
-		t.Errorf("got %s, want both milestones", got)
-	}
-}
-
 func TestWatchOfALostMomentHasAGap(t *testing.T) { // with the race detector
 	t.Parallel()
 	l := newSite(t, nil, one).listen()

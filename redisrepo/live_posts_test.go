@@ -50,17 +50,6 @@ func TestPostsAreDelivered(t *testing.T) { // with the race detector
 	l.wantReports(0)
 }
 
-func TestArticlesFromBeforeListenAreNotPosts(t *testing.T) { // with the race detector
-	t.Parallel()
-	s := newSite(t, nil)
-	s.post("alice")
-	w := require.Value(s.Live.WatchPosts(s.ctx, ""))(t)
-	l := s.listen()
-	l.wantTaken(w)
-	a := s.post("alice")
-	l.wantTaken(w, a.ID)
-}
-
 // A process may subscribe late, for example because a partition's server is away when it starts.
 func TestPostsBeforeTheFirstSubscriptionAreDelivered(t *testing.T) { // with the race detector
 	t.Parallel()

@@ -11,49 +11,11 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"frontpage/redisrepo"
 	"frontpage/redisrepo/live"
 	"frontpage/redisrepo/site"
 	"frontpage/tests/redistest"
 	"frontpage/tests/require"
 )
-
-// Whatever changed, the whole article is delivered in its state after the change.
-func TestWholeArticleIsDelivered(t *testing.T) { // with the race detector
-	t.Parallel()
-	writes := map[string]func(s *testSite, a *site.Article){
-		"a vote":                         func(s *testSite, a *site.Article) { s.vote(a.ID, "bob", up) },
-		"a vote down":                    func(s *testSite, a *site.Article) { s.vote(a.ID, "bob", down) },
-		"the poster's, back":             func(s *testSite, a *site.Article) { s.vote(a.ID, "alice", none) },
-		"votes that make it interesting": func(s *testSite, a *site.Article) { s.vote(a.ID, "bob", up); s.vote(a.ID, "carol", up) },
-		"into a group":                   func(s *testSite, a *site.Article) { s.regroup(a, []string{"new"}, nil) },
-		"out of its groups":              func(s *testSite, a *site.Article) { s.regroup(a, nil, []string{"go", "x"}) },
-	}
-	for name, write := range writes {
-		for _, by := range []string{"the same", "another"} {
-			t.Run(name+" by "+by, func(t *testing.T) {
-				t.Parallel()
-				s := newSite(t, func(r *site.Rules) { r.InterestingVotes = 3 }, one)
-				l, writer := s.listen(), s
-				if by == "another" {
-					writer = s.reopened(s.client(), nil)
-				}
-				a := writer.post("alice", "go", "x")
-				w := l.watch(a.ID)
-				write(writer, a)
-				l.pass()
-				got := take(w)
-				if want := l.article(a.ID); !reflect.DeepEqual(redisrepo.Comparable(*got), redisrepo.Comparable(*want)) || reflect.DeepEqual(redisrepo.Comparable(*got), redisrepo.Comparable(*a)) {
-					t.Errorf("delivered %+v, want %+v", got, want)
-				}
-				if again := take(w); again != nil {
-					t.Errorf("delivered again: %s, want nothing", show(again))
-				}
-				l.wantReports(0)
-			})
-		}
-	}
-}
 
 // However many users vote, a watcher gets at most one state in 250 ms and in the end the last one. None is older
 // than an earlier one, or than a state that this Repo returned before.

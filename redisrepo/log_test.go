@@ -78,6 +78,9 @@ func TestWritesAddToTheLog(t *testing.T) {
 		"out of all groups":       {write: func(s *testSite) { s.regroup(s.article(1), nil, []string{"a", "b"}) }, want: []entry{{"regrouped article:1 2 1 0 = ", 1}}},
 		"a repeated regrouping":   {write: func(s *testSite) { regroup(s, 1, "c"); regroup(s, 1, "c") }, want: []entry{{"regrouped article:1 2 1 0 = a b c", 1}}},
 		"a regrouping for naught": {write: func(s *testSite) { s.regroup(s.article(1), []string{"a"}, []string{"x"}) }},
+		"a deletion":              {write: func(s *testSite) { s.delete(1, moderator); s.delete(1, alice()) }, want: []entry{{"deleted article:1 2 1 0 = a b", 1}}},
+		"an undeletion": {write: func(s *testSite) { s.delete(1, moderator); s.undelete(1); s.undelete(1) },
+			want: []entry{{"deleted article:1 2 1 0 = a b", 1}, {"undeleted article:1 3 1 0 = a b", 1}}},
 		"a repeated post": {write: func(s *testSite) {
 			for range 2 {
 				require.Value(s.Post(s.ctx, "bob", keyed))(s.t)

@@ -123,31 +123,6 @@ func TestUndeleteRestoresADeletedArticle(t *testing.T) {
 	}
 }
 
-func TestOnlyPosterAndModeratorsDelete(t *testing.T) {
-	t.Parallel()
-	s := newSite(t, nil)
-	a, b := s.post("alice"), s.post("alice")
-	before := s.dump()
-	_, err := s.Delete(s.ctx, a.ID, site.Actor{Name: "bob"}, site.Why{})
-	wantRefused(t, err, "FORBIDDEN article")
-	_, err = s.Delete(s.ctx, 99, moderator, site.Why{})
-	wantRefused(t, err, "NOT_FOUND article")
-	_, err = s.Undelete(s.ctx, 99, moderator)
-	wantRefused(t, err, "NOT_FOUND article")
-	_, err = s.Undelete(s.ctx, a.ID, site.Actor{Name: "bob"})
-	wantRefused(t, err, "FORBIDDEN article")
-	_, err = s.Deleted(s.ctx, 99)
-	wantRefused(t, err, "NOT_FOUND article")
-	s.wantStore(before)
-	if d := s.delete(a.ID, alice()); *d.DeletedBy != "alice" {
-		t.Errorf("DeletedBy = %v, want alice", *d.DeletedBy)
-	}
-	if d := s.delete(b.ID, site.Actor{Name: "command line", Moderator: true}); *d.DeletedBy != "command line" {
-		t.Errorf("DeletedBy = %v, want command line", *d.DeletedBy)
-	}
-	s.wantClean()
-}
-
 // An article that is undeleted follows the rules that changed while it was deleted.
 func TestUndeletedArticleFollowsChangedRules(t *testing.T) {
 	t.Parallel()
@@ -168,35 +143,6 @@ func TestUndeletedArticleFollowsChangedRules(t *testing.T) {
 	}
 	s.wantList(best("interesting"), a.ID)
 	s.wantClean()
-}
-
-func TestUndeletedArticleKeepsItsVotingWindow(t *testing.T) {
-	t.Parallel()
-	s := newSite(t, nil)
-	a := s.post("alice")
-	s.delete(a.ID, alice())
-	s.clock.set(week + time.Second)
-	s.undelete(a.ID)
-	_, err := s.Vote(s.ctx, a.ID, "bob", up, "")
-	wantRefused(t, err, "VOTING_CLOSED article")
-}
-
-func TestModerationAddsToTheLog(t *testing.T) {
-	t.Parallel()
-	s := newSite(t, nil, one)
-	s.post("alice", "b", "a")
-	logged := s.logged()
-	s.delete(1, site.Actor{Name: "two words", Moderator: true})
-	s.delete(1, moderator)
-	s.undelete(1)
-	s.undelete(1)
-	want := []string{
-		scored("deleted article:1 2 1 0 = a b", 1),
-		scored("undeleted article:1 3 1 0 = a b", 1),
-	}
-	if got := logged(); !slices.Equal(got, want) {
-		t.Errorf("the log got %q, want %q", got, want)
-	}
 }
 
 func TestDeletionsAreDelivered(t *testing.T) { // with the race detector

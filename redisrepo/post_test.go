@@ -302,12 +302,3 @@ func TestPostRefusesInvalidDrafts(t *testing.T) {
 		})
 	}
 }
-
-func TestRefusedDraftWritesNothing(t *testing.T) {
-	t.Parallel()
-	s := newSite(t, nil)
-	before := s.dump()
-	_, err := s.Post(s.ctx, "alice", site.Draft{Title: "t", IdempotencyKey: new("k")})
-	wantRefused(t, err, "INVALID link")
-	s.wantStore(before)
-}

@@ -20,6 +20,7 @@ import (
 	"frontpage/redisrepo/rankings"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/wire"
+	"frontpage/tests/programtest"
 	"frontpage/tests/redistest"
 	"frontpage/tests/require"
 )
@@ -32,10 +33,10 @@ func TestRankingsInStepsMatchTheOracle(t *testing.T) {
 			t.Run(fmt.Sprintf("%d partitions, embedded %t", partitions, embedded), func(t *testing.T) {
 				t.Parallel()
 				w := newRankedWorld(t, partitions, embedded)
-				for asked := 0; asked < *questions/8 && !t.Failed(); {
+				for asked := 0; asked < *questions/programtest.Size(20, 8) && !t.Failed(); {
 					w.testSite = w.reopened(w.raw, nil, redisrepo.WithPartitions(partitions), redisrepo.WithStep(1+w.IntN(40)))
 					w.fill()
-					for range 50 {
+					for range programtest.Size(20, 50) {
 						asked += w.ask()
 					}
 				}

@@ -219,48 +219,6 @@ func TestUsersKeepListsAtTheSameTime(t *testing.T) { // with the race detector
 	}
 }
 
-// A script that finds a key of another type changes nothing.
-func TestSavedChecksTheTypesOfKeys(t *testing.T) {
-	t.Parallel()
-	s := newSite(t, nil, one)
-	s.do("SET saved:alice x")
-	s.do("RPUSH following:alice x")
-	for _, keeps := range []bool{true, false} {
-		for _, err := range []error{s.Saved.SaveArticle(s.ctx, "alice", 7777, keeps), s.Saved.FollowTarget(s.ctx, "alice", group("secret"), keeps)} {
-			if err == nil || strings.Contains(err.Error(), "7777") || strings.Contains(err.Error(), "secret") {
-				t.Errorf("keeps %t: %v, want an error that does not say what", keeps, err)
-			}
-		}
-	}
-	_, err := s.Saved.HasSaved(s.ctx, "alice", firstIDs(1))
-	_, _, listErr := s.Saved.SavedArticles(s.ctx, "alice", nil, nil)
-	_, feedErr := s.Saved.Following(s.ctx, "alice")
-	if err == nil || listErr == nil || feedErr == nil {
-		t.Errorf("keys of another type were read: %v, %v, %v", err, listErr, feedErr)
-	}
-	if s.do("GET saved:alice") != "x" || s.do("LLEN following:alice") != int64(1) {
-		t.Error("a key of another type was changed")
-	}
-}
-
-// A call whose reply was lost is repeated.
-func TestSavingSurvivesALostReply(t *testing.T) {
-	t.Parallel()
-	s := newSite(t, nil)
-	h := new(redistest.LostReply)
-	other := s.reopened(s.repeating(h), nil)
-	for id := site.ArticleID(1); id < 5; id++ {
-		h.Armed.Store(true)
-		other.save("alice", id, true)
-		if h.Armed.Load() {
-			t.Fatal("no reply was lost")
-		}
-	}
-	h.Armed.Store(true)
-	other.save("alice", 2, false)
-	s.wantSaved("alice", 2, 4, 3, 1)
-}
-
 func firstIDs(n int) (ids []site.ArticleID) {
 	for i := range n {
 		ids = append(ids, site.ArticleID(i+1))

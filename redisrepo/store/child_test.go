@@ -360,15 +360,6 @@ func TestChildWaitsForALockThatIsReleased(t *testing.T) {
 	}
 }
 
-func TestChildEndsWhenItsParentIsKilled(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	parent, _, _ := startParent(t, dir, t.TempDir())
-	require.NoError(t, parent.Process.Kill())
-	parent.Wait()
-	wantValue(t, open(t, store.Options{DataDir: dir}), "by", "the killed one") // so the lock is free, which the child holds, too
-}
-
 func TestChildThatOutlivesItsParentKeepsTheLock(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -410,18 +401,6 @@ func TestFailedStartReportsTheLogOfRedis(t *testing.T) {
 	if took := time.Since(before); took > require.Timeout/2 {
 		t.Errorf("Open took %v to fail, want at most %v", took, require.Timeout/2)
 	}
-}
-
-func TestChildStartsWithATruncatedAppendOnlyFile(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	s := open(t, store.Options{DataDir: dir})
-	set(t, s, "key", "value")
-	require.NoError(t, s.Close())
-	file := require.Value(os.OpenFile(appendOnlyFile(t, dir), os.O_APPEND|os.O_WRONLY, 0))(t)
-	require.Value(file.WriteString("*3\r\n$3\r\nSET\r\n$3\r\nke"))(t)
-	file.Close()
-	wantValue(t, open(t, store.Options{DataDir: dir}), "key", "value")
 }
 
 // A file that ends anywhere in a transaction is cut before it: also at the next starts, no part of it is there, and what was written
