@@ -146,25 +146,6 @@ func TestQueueOfWaitingOperationsIsBounded(t *testing.T) {
 	})
 }
 
-func TestCancelledOperationsLeaveTheQueue(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newSlots(NewAccounts(), 1)
-		taken(t, s, mutations, 1)
-		ctx, cancel := context.WithCancel(t.Context())
-		left, next := asking(ctx, s, mutations), asking(t.Context(), s, mutations)
-		began := time.Now()
-		cancel()
-		if refused := <-left; refused == nil || refused == overloaded || time.Since(began) > 0 {
-			t.Errorf("got %v after %v, want the refusal of a cancelled request at once", refused, time.Since(began))
-		}
-		ended(s, mutations, 1)
-		admitted(t, next)
-		ended(s, mutations, 1)
-		unused(t, s, 1)
-	})
-}
-
 func TestNoSlotsMeansNoBound(t *testing.T) {
 	t.Parallel()
 	s := newSlots(NewAccounts(), 0)

@@ -203,7 +203,6 @@ func (p *pair) compare(requests []request, count func(answer)) string {
 	for i, r := range requests {
 		a, difference := p.try(r)
 		if difference != "" {
-			_, difference = p.shrink(r, difference)
 			return difference
 		}
 		count(a[0])

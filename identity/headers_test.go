@@ -106,6 +106,7 @@ func TestDevelopmentModeTrustsItsHeaders(t *testing.T) {
 		code      identity.Code
 	}{
 		"anonymous":     {},
+		"a token":       {headers: []string{"Authorization", "Bearer nonsense"}},
 		"an empty name": {headers: []string{"X-User-ID", ""}},
 		"a user":        {headers: []string{"X-User-ID", "alice"}, name: "alice"},
 		"a moderator":   {headers: []string{"X-User-ID", "alice", "X-User-Roles", "moderator"}, name: "alice", moderator: true},

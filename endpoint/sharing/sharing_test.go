@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -136,21 +135,6 @@ func TestResultsOfAnEarlierVersionAreNotUsed(t *testing.T) {
 	})
 }
 
-func TestFailuresServeOnlyThoseWhoWaited(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newReads()
-		first, second := r.call(t.Context(), "a"), r.call(t.Context(), "a")
-		r.begun[0] <- -5
-		want(t, "first", first, -5)
-		want(t, "second", second, -5)
-		third := r.call(t.Context(), "a")
-		r.wantBegun(t, "after a failure", 2)
-		r.begun[1] <- 3
-		want(t, "third", third, 3)
-	})
-}
-
 // A caller that leaves does not end a read for the others. When all have left, the read ends.
 func TestReadEndsWithItsLastCaller(t *testing.T) {
 	t.Parallel()
@@ -247,41 +231,5 @@ func TestBytesAreBounded(t *testing.T) {
 	}
 	if _, bytes := results.Size(); bytes > 10_000 {
 		t.Errorf("got %d bytes after the lifetime, want those of few results", bytes)
-	}
-}
-
-// Many readers and writers: a reader never gets less than what was written before it came.
-func TestNoReaderMissesAWriteThatEnded(t *testing.T) {
-	t.Parallel()
-	var stored, told atomic.Int64
-	var version atomic.Uint64
-	results := sharing.New[int, int64](time.Hour, 1<<20, version.Load)
-	var all sync.WaitGroup
-	var reads atomic.Int64
-	for range 4 {
-		all.Go(func() {
-			for range 2000 {
-				stored.Add(1)
-				version.Add(1)
-				told.Add(1)
-			}
-		})
-		all.Go(func() {
-			for i := range 20_000 {
-				before := told.Load()
-				got, _ := results.Do(t.Context(), i%3, func(context.Context) (int64, int) {
-					reads.Add(1)
-					return stored.Load(), 8
-				})
-				if got < before {
-					t.Errorf("got %d, want at least the %d that were written", got, before)
-					return
-				}
-			}
-		})
-	}
-	all.Wait()
-	if n := reads.Load(); n >= 80_000 {
-		t.Errorf("got %d reads for 80,000 calls, want some to be shared", n)
 	}
 }

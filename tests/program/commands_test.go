@@ -142,20 +142,11 @@ func TestUndeleteRestoresTheArticleWithItsRank(t *testing.T) {
 	for _, user := range []string{"bob", "carol"} {
 		s.as(user, "", `mutation { vote(input: {article: 2}) { changed } }`)
 	}
-	const everything = `{ articles { id score votes viewerVote isInteresting groups { name articleCount } } time: articles(order: TIME) { id }
-		go: group(name: "go") { articles { id } } i: group(name: "interesting") { articles { id } } groups { nodes { name } } user(name: "alice") { articlesConnection { totalCount nodes { id } } } }`
-	before := s.as("bob", "", everything)
-	if !strings.HasPrefix(before, `{"data":{"articles":[{"id":"article:2","score":`) || !strings.Contains(before, `"i":{"articles":[{"id":"article:2"}]}`) {
-		t.Errorf("before the deletion: %s", before)
-	}
 	if _, said, code := programtest.Run(t, env, "undelete", "2"); code != 1 || !strings.Contains(said, "article:2 is not deleted") {
 		t.Errorf("undelete of an article that is not deleted: exit code %d: %s", code, said)
 	}
 	if got := s.as("mod", "moderator", `mutation { deleteArticle(input: {article: 2}) { deletedId } }`); got != `{"data":{"deleteArticle":{"deletedId":"article:2"}}}` {
 		t.Errorf("delete: %s", got)
-	}
-	if gone := s.as("bob", "", everything); strings.Contains(gone, "article:2") || strings.Contains(gone, "g2") {
-		t.Errorf("the deleted article or its group is still listed: %s", gone)
 	}
 	if out, _, code := programtest.Run(t, env, "check"); code != 0 || !strings.Contains(out, "checked 2 articles, 1 deleted articles") {
 		t.Errorf("check: %d %s", code, out)
@@ -163,9 +154,6 @@ func TestUndeleteRestoresTheArticleWithItsRank(t *testing.T) {
 	out, said, code := programtest.Run(t, env, "undelete", "article:2")
 	if code != 0 || !regexp.MustCompile(`^restored article:2: "article 2", 3 votes, score \d+\n$`).MatchString(out) {
 		t.Errorf("undelete: %d %s %s", code, out, said)
-	}
-	if after := s.as("bob", "", everything); after != before {
-		t.Errorf("after undelete:\n got %s\nwant %s", after, before)
 	}
 	if got := s.as("dave", "", `mutation { vote(input: {article: 2}) { article { votes } changed } }`); got != `{"data":{"vote":{"article":{"votes":4},"changed":true}}}` {
 		t.Errorf("a vote on the restored article: %s", got)
@@ -242,50 +230,6 @@ func TestCommandsRefuseAnOlderLayout(t *testing.T) {
 	start(t, env...).Stop()
 	if out, said, code := programtest.Run(t, env, "check"); code != 0 || !strings.Contains(out, "0 violations") {
 		t.Errorf("check after a start of the server: %d %s%s", code, out, said)
-	}
-}
-
-func TestAuditListsVotersWithHashedAddresses(t *testing.T) {
-	t.Parallel()
-	env := []string{"REDIS_URL=" + redistest.Start(t).URL()}
-	quiet := start(t, env...)
-	recording := start(t, append(env, "FRONTPAGE_AUDIT_SECRET="+auditSecret)...)
-	quiet.as("alice", "", `mutation { post(input: {title: "t", text: "x"}) { article { id } } }`)
-	for _, vote := range []struct {
-		by              *server
-		user, direction string
-	}{{quiet, "bob", "UP"}, {recording, "carol", "UP"}, {recording, "dave", "DOWN"}, {recording, "eve", "UP"}, {recording, "eve", "NONE"}} {
-		vote.by.as(vote.user, "", `mutation { vote(input: {article: 1, direction: `+vote.direction+`}) { changed } }`)
-	}
-	check := func() {
-		t.Helper()
-		out, said, code := programtest.Run(t, env, "audit", "1")
-		pattern := regexp.MustCompile(`^voter\tvote\ttime\taddress\nalice\tup\t-\t-\nbob\tup\t-\t-\n((?:\w+\t\w+\t20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ\t[0-9a-f]{12}\n){3})$`)
-		m := pattern.FindStringSubmatch(out)
-		if code != 0 || m == nil {
-			t.Fatalf("audit: exit code %d, want 0 and a line for each voter:\n%s%s", code, out, said)
-		}
-		buckets := map[string]bool{}
-		for line := range strings.Lines(m[1]) {
-			fields := strings.Split(strings.TrimSpace(line), "\t")
-			buckets[fields[3]] = true
-			if want := map[string]string{"carol": "up", "dave": "down", "eve": "none"}[fields[0]]; fields[1] != want {
-				t.Errorf("%q, want %s", line, want)
-			}
-		}
-		if len(buckets) != 1 {
-			t.Errorf("one address has the hashes %v, want one", buckets)
-		}
-		if strings.Contains(out+said, "127.0.0.1") || strings.Contains(out+said, "sesame") {
-			t.Errorf("the output contains an address or a secret: %s%s", out, said)
-		}
-	}
-	check()
-	quiet.as("alice", "", `mutation { deleteArticle(input: {article: 1}) { deletedId } }`)
-	check() // the voters of a deleted article are kept
-	quiet.Stop()
-	if log := recording.Stop(); strings.Contains(log, "sesame") || strings.Contains(log, "carol") {
-		t.Errorf("the log contains a secret or a voter: %s", log)
 	}
 }
 

@@ -201,20 +201,6 @@ func TestSecretsAreReadFromFiles(t *testing.T) {
 	}
 }
 
-func TestDurationSettingAcceptsDays(t *testing.T) {
-	t.Parallel()
-	data := t.TempDir()
-	env := []string{"FRONTPAGE_DATA_DIR=" + data, "FRONTPAGE_VOTING_WINDOW=1d12h", "FRONTPAGE_LINKS_RESERVED=7d", "FRONTPAGE_RATES=posts=10/1d"}
-	start(t, env...).Stop()
-	// The same duration in other units is not a change of the rules; another duration is.
-	if _, text, code := programtest.Run(t, []string{"FRONTPAGE_DATA_DIR=" + data, "FRONTPAGE_VOTING_WINDOW=36h"}, "check"); code != 0 {
-		t.Errorf("36h after 1d12h: exit code %d, want 0: %s", code, text)
-	}
-	if _, text, code := programtest.Run(t, []string{"FRONTPAGE_DATA_DIR=" + data, "FRONTPAGE_VOTING_WINDOW=2d"}, "check"); code != 1 || !strings.Contains(text, "voting_window") {
-		t.Errorf("2d after 1d12h: exit code %d, want 1 and an error that names voting_window: %s", code, text)
-	}
-}
-
 func TestEndpointSettingsTakeEffect(t *testing.T) {
 	t.Parallel()
 	trusted := filepath.Join(t.TempDir(), "trusted.json")

@@ -9,9 +9,7 @@ import (
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/sha256"
-	"crypto/x509"
 	"encoding/base64"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"math/big"
@@ -35,21 +33,20 @@ const (
 
 // Keyring holds an issuer's private keys, and strange ones that the issuer does not publish.
 type Keyring struct {
-	RSA, StrangeRSA *rsa.PrivateKey
-	EC, StrangeEC   *ecdsa.PrivateKey
-	Ed25519         ed25519.PrivateKey
+	RSA           *rsa.PrivateKey
+	EC, StrangeEC *ecdsa.PrivateKey
+	Ed25519       ed25519.PrivateKey
 }
 
 // NewKeyring makes keys for signing tokens.
 func NewKeyring(t *testing.T) *Keyring {
 	t.Helper()
 	var k Keyring
-	var errs [5]error
+	var errs [4]error
 	k.RSA, errs[0] = rsa.GenerateKey(rand.Reader, 2048)
-	k.StrangeRSA, errs[1] = rsa.GenerateKey(rand.Reader, 2048)
-	k.EC, errs[2] = ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	k.StrangeEC, errs[3] = ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	_, k.Ed25519, errs[4] = ed25519.GenerateKey(rand.Reader)
+	k.EC, errs[1] = ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	k.StrangeEC, errs[2] = ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	_, k.Ed25519, errs[3] = ed25519.GenerateKey(rand.Reader)
 	require.NoError(t, errors.Join(errs[:]...))
 	return &k
 }
@@ -61,13 +58,6 @@ func (k *Keyring) File(t *testing.T) string {
 	path := filepath.Join(t.TempDir(), "jwks.json")
 	require.NoError(t, os.WriteFile(path, []byte(set), 0o600))
 	return path
-}
-
-// PublicPEM returns the public RSA key in PEM.
-func (k *Keyring) PublicPEM(t *testing.T) string {
-	t.Helper()
-	der := require.Value(x509.MarshalPKIXPublicKey(k.RSA.Public()))(t)
-	return string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}))
 }
 
 // Base64URL encodes without padding.
