@@ -46,7 +46,7 @@ test.describe("a long list", () => {
   });
 });
 
-test("a lost response and a reload do not post twice @core", async ({ page, server, watch }) => {
+test("a lost response and a reload do not post twice", async ({ page, server, watch }) => {
   watch.allowed.push(/ERR_FAILED/);
   await page.goto("/submit");
   await page.getByLabel("Title").fill("Once");
@@ -129,7 +129,7 @@ test.describe("an imported title, which may have what posts may not", () => {
   });
 });
 
-test("a list that failed to load is retried automatically @core", async ({ page, server, watch }) => {
+test("a list that failed to load is retried automatically", async ({ page, server, watch }) => {
   watch.allowed.push(/503/);
   await server.post({ title: "One" });
   let down = true;

@@ -57,7 +57,7 @@ test("an edit of what was edited since is not saved before its author has seen t
   await expect(page.locator(".text")).toHaveText("Mine.");
 });
 
-test("a poster deletes an article, and can post its link again @core", async ({ page, server }) => {
+test("a poster deletes an article, and can post its link again", async ({ page, server }) => {
   const link = "https://example.org/tpyo";
   const [kept, article] = [
     await server.post({ title: "Kept" }),

@@ -41,7 +41,7 @@ async function showsVote(page: Page, server: Server, article: Article): Promise<
   }).toPass();
 }
 
-test("a query runs, and its fields are checked against the schema @core", async ({ page, server }) => {
+test("a query runs, and its fields are checked against the schema", async ({ page, server }) => {
   await server.post({ title: "One to explore" });
   await open(page);
   await run(page).click();

@@ -139,7 +139,7 @@ test.describe("on a laptop", () => {
 test.describe("on a phone", () => {
   test.use({ viewport: { width: 390, height: 844 } });
 
-  test("the vote is one target of 64 px, as high as its row @core", async ({ page }) => {
+  test("the vote is one target of 64 px, as high as its row", async ({ page }) => {
     await page.goto("/");
     await expect(rows(page)).toHaveCount(25);
     const [all, targets] = [await boxes(page, ".row"), await boxes(page, ".row .up")];

@@ -33,7 +33,7 @@ test("another user's vote arrives in all windows, and reorders nothing @core", a
   for (const window of [page, other, own]) await expect(votes(shown(window, last))).toHaveText("0");
 });
 
-test("a vote arrives in the voter's other windows @core", async ({ page, another, server, watch }) => {
+test("a vote arrives in the voter's other windows", async ({ page, another, server, watch }) => {
   const article = await server.post({ title: "Mine" });
   const other = await another("ada");
   await other.goto("/");

@@ -77,7 +77,7 @@ test.describe("a site in German", () => {
 
   test.beforeEach(({ watch }) => void watch.allowed.push(/status of 404/));
 
-  test("has German texts, plurals, numbers and dates @core", async ({ page, server }) => {
+  test("has German texts, plurals, numbers and dates", async ({ page, server }) => {
     const article = await server.post({ title: "Eins", groups: ["eins"] });
     await page.goto("/");
     await expect(page.locator("html")).toHaveAttribute("lang", "de");

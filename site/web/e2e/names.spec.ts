@@ -36,7 +36,7 @@ test.describe("without the explorer", () => {
   });
 });
 
-test("an unknown address shows a page with a link home @core", async ({ page, watch }) => {
+test("an unknown address shows a page with a link home", async ({ page, watch }) => {
   watch.allowed.push(/status of 404/);
   for (const path of ["/nowhere", "/a/x", "/g/go/old", "/u/a/b", "/a/1/2"]) {
     const response = await page.goto(path);

@@ -61,7 +61,7 @@ test("a group and an article's page update when the server is back", async ({ pa
   for (const window of [page, own]) await expect(votes(shown(window, article))).toHaveText("1");
 });
 
-test("a vote during an outage is undone, and the page says so @core", async ({ page, server }) => {
+test("a vote during an outage is undone, and the page says so", async ({ page, server }) => {
   const article = await server.post({ title: "One" });
   await page.goto("/");
   await expectIds(page, [article]);

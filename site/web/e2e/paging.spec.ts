@@ -150,7 +150,7 @@ test("the back button restores the list after visiting another site", async ({ p
   await expect.poll(() => top(page, article)).toBeLessThan(y + 3);
 });
 
-test("a reload keeps the scroll position @core", async ({ page, server }) => {
+test("a reload keeps the scroll position", async ({ page, server }) => {
   const article = (await server.articles())[58] ?? { id: "", number: 0 };
   await page.goto("/");
   await scrollTo(page, 75);
@@ -276,7 +276,7 @@ test("a link to the current list reloads it from the top", async ({ page, server
   await expect(rows(page)).toHaveCount(25);
 });
 
-test("a list ends after three parts, with the links of the site @core", async ({ page }) => {
+test("a list ends after three parts, with the links of the site", async ({ page }) => {
   await page.goto("/");
   await scrollTo(page, 75);
   for (let i = 0; i < 5; i++) {

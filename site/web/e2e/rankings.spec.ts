@@ -14,7 +14,7 @@ async function ranking(server: Server, parameters: string): Promise<{ id: string
 test.describe("top articles", () => {
   test.use({ csv: manyArticles(60) });
 
-  test("have a page for each span, in the order of their votes @core", async ({ page, server }) => {
+  test("have a page for each span, in the order of their votes", async ({ page, server }) => {
     await page.goto("/");
     await page.getByRole("link", { name: "Top", exact: true }).click();
     await expect(page).toHaveURL("/top/day");
@@ -148,7 +148,7 @@ async function onFrontPage(page: Page) {
 test.describe("a past hour with many articles on a phone", () => {
   test.use({ csv: manyArticles(25), viewport: { width: 390, height: 844 } });
 
-  test("has all of them once the visitor scrolls @core", async ({ page }) => {
+  test("has all of them once the visitor scrolls", async ({ page }) => {
     const nodes = await onFrontPage(page);
     let answers = 0;
     await onOperation(page, "Past", async (route) => {

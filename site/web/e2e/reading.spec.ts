@@ -5,10 +5,7 @@ test.use({ demo: true });
 
 const hour = 3_600_000; // milliseconds
 
-test("the front page is ordered by score, and shows the numbers of the API @core", async ({
-  page,
-  server,
-}) => {
+test("the front page is ordered by score, and shows the numbers of the API", async ({ page, server }) => {
   await page.goto("/");
   const first = (await server.articles()).slice(0, 25);
   await expectIds(page, first);
@@ -25,7 +22,7 @@ test("new articles are ordered by time", async ({ page, server }) => {
   await expectIds(page, (await server.articles("TIME")).slice(0, 25));
 });
 
-test("a group lists its articles by score and by time @core", async ({ page, server }) => {
+test("a group lists its articles by score and by time", async ({ page, server }) => {
   await page.goto("/g/science");
   await expect(page.getByRole("heading", { level: 1 })).toHaveText("science");
   await expectIds(page, await server.articles("SCORE", "science"));

@@ -85,7 +85,7 @@ test("a vote and concurrent votes of other users all count", async ({ page, serv
   await expect.poll(() => voteState(server, article)).toBe("4 UP");
 });
 
-test("a double click leaves no vote @core", async ({ page, server }) => {
+test("a double click leaves no vote", async ({ page, server }) => {
   const article = await server.post({ title: "Twice" });
   await page.goto("/");
   const sent: string[] = [];
