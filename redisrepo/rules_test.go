@@ -4,15 +4,19 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"reflect"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/lists"
+	"frontpage/redisrepo/preview"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/wire"
 	"frontpage/tests/programtest"
@@ -274,4 +278,206 @@ func TestInterruptedRerankingCanBeTakenBack(t *testing.T) {
 		t.Fatal("the start was not interrupted")
 	}
 	s.reopened(s.server.Client, nil, redisrepo.WithPartitions(testPartitions)).wantClean()
+}
+
+func TestChangedRulesApplyToExistingArticles(t *testing.T) {
+	eachLayout(t, func(t *testing.T, tags []string) {
+		partitions := redisrepo.WithPartitions(len(tags))
+		s := newSite(t, func(r *site.Rules) { r.InterestingVotes = 3 }, partitions)
+		var ids []site.ArticleID
+		for i := range 250 { // more than one batch
+			a := s.post("alice", "go", []string{"even", "odd"}[i%2])
+			ids = append(ids, a.ID)
+			s.clock.advance(time.Second)
+		}
+		first, second, last := ids[0], ids[1], ids[249]
+		for _, voter := range []site.UserName{"bob", "carol"} {
+			s.vote(first, voter, up)
+		}
+		s.vote(second, "bob", up)
+		s.vote(last, "bob", down)
+		s.wantList(best("interesting"), first)
+		if top := s.list(best("go")); top[0] != first || top[1] != second {
+			t.Errorf("go = %v, want %v and %v first", top, first, second)
+		}
+
+		s = s.reopened(s.server.Client, func(r *site.Rules) {
+			r.VoteScore, r.InterestingVotes, r.VotingWindow = 100, 2, day
+		}, partitions)
+		s.wantClean()
+		s.wantList(best("interesting"), first, second)
+		a := s.article(first)
+		if a.Score != float64(opened.Unix()+300) || a.VotingEndsAt.Sub(opened) != day {
+			t.Errorf("Score = %f, voting ends at %v, want %d and a day later", a.Score, a.VotingEndsAt, opened.Unix()+300)
+		}
+		// 100 s for each vote no longer rank the first article above articles that were posted minutes
+		// later.
+		if top := s.list(best("go")); !slices.Equal(top[:2], []site.ArticleID{ids[248], ids[247]}) {
+			t.Errorf("go = %v, want %v and %v first", top, ids[248], ids[247])
+		}
+		key := fmt.Sprint(tags[int(last)%len(tags)], "downvoted:", int(last))
+		const want = day + time.Hour
+		if left := s.ttl(key); left > want || left < want-time.Minute {
+			t.Errorf("%s expires in %v, want %v", key, left, want)
+		}
+
+		s = s.reopened(s.server.Client, func(r *site.Rules) { r.InterestingVotes = 200 }, partitions)
+		s.wantList(best("interesting"))
+		s.wantClean()
+	})
+}
+
+func TestLongerWindowDoesNotReopenArticlesWithoutVoters(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, func(r *site.Rules) { r.VotingWindow, r.VoteHistory = time.Hour, site.NoHistory }, one)
+	a := s.post("alice")
+	s.vote(a.ID, "bob", up)
+	s.clock.set(3 * time.Hour)
+	// Redis expires keys by its own clock; this is what it does at that time.
+	s.do("DEL voted:1 downvoted:1")
+	young := s.post("alice")
+	s = s.reopened(s.server.Client, func(r *site.Rules) { r.VotingWindow = week })
+	_, err := s.Vote(s.ctx, a.ID, "bob", up, "")
+	wantRefused(t, err, "VOTING_CLOSED article")
+	s.vote(young.ID, "bob", up)
+	if got := s.article(a.ID).Votes; got != 2 {
+		t.Errorf("votes = %d, want 2", got)
+	}
+	// What is shown of the viewer agrees with that, in every process from then on.
+	for _, s := range []*testSite{s, s.reopened(s.server.Client, nil), s.reopened(s.server.Client, func(r *site.Rules) { r.VotingWindow = 2 * week })} {
+		if a := s.article(a.ID); s.Articles.CanVote("bob", a) || s.positions("bob", a.ID) != "?" {
+			t.Errorf("CanVote = %v and the position is %s, want no vote and an unknown position", s.Articles.CanVote("bob", a), s.positions("bob", a.ID))
+		}
+		if a := s.article(young.ID); !s.Articles.CanVote("bob", a) || s.positions("bob", a.ID) == "?" {
+			t.Errorf("CanVote = %v and the position is %s for an article whose voters are known", s.Articles.CanVote("bob", a), s.positions("bob", a.ID))
+		}
+	}
+}
+
+func TestShorterWindowForgetsVoters(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil, one)
+	old := s.post("alice")
+	s.clock.set(2 * day)
+	young := s.post("alice")
+	s.clock.set(2*day + time.Hour)
+	s = s.reopened(s.server.Client, func(r *site.Rules) { r.VotingWindow = day })
+	if s.do("EXISTS voted:1") != int64(0) || s.do("EXISTS voted:2") != int64(1) {
+		t.Errorf("sets of voters = %v, want voted:2 and not voted:1", s.raw.Keys(s.ctx, "voted:*").Val())
+	}
+	_, err := s.Vote(s.ctx, old.ID, "bob", up, "")
+	wantRefused(t, err, "VOTING_CLOSED article")
+	s.vote(young.ID, "bob", up)
+	s.wantClean()
+}
+
+// New reads all articles only if the rules have changed since the last time.
+func TestUnchangedRulesAreNotAppliedAgain(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil)
+	s.post("alice")
+	calls := new(counter)
+	client := s.client(redistest.Before(calls.add))
+	s.reopened(client, nil)
+	if names := calls.reset().names; strings.Contains(names, "zscan") {
+		t.Errorf("New under the same rules sent %s, want no scan of the articles", names)
+	}
+	s.reopened(client, func(r *site.Rules) { r.VoteScore = 1 })
+	if names := calls.reset().names; !strings.Contains(names, "zscan") {
+		t.Errorf("New under other rules sent %s, want a scan of the articles", names)
+	}
+}
+
+// The preview is the page as it stands, and the one that a start under the other rules shows. It changes nothing.
+func TestPreviewIsThePageAfterAChange(t *testing.T) {
+	eachLayout(t, func(t *testing.T, tags []string) {
+		partitions := redisrepo.WithPartitions(len(tags))
+		s := newSite(t, nil, partitions)
+		random := rand.New(rand.NewPCG(1, 2))
+		var all []redisrepo.Imported
+		for i := range 1500 { // more than are ranked
+			link := fmt.Sprint("https://example.com/", i)
+			at := opened.Add(-time.Duration(random.IntN(3000)) * time.Minute)
+			all = append(all, redisrepo.Imported{
+				ID: site.ArticleID(i + 1), Draft: site.Draft{Title: "title", Link: &link}, Poster: "alice", PostedAt: at, Votes: 1 + int(random.ExpFloat64()*20),
+			})
+		}
+		s.imports(all...)
+		for _, change := range []func(*site.Rules){
+			decaying(site.HalfLifeRanking, 30*time.Minute), decaying(site.Capped, time.Hour), decaying(site.Linear, 0),
+			decaying(site.HalfLifeRanking, 100*day),
+		} {
+			rules, before := s.rules, s.dump()
+			change(&rules)
+			got, err := preview.Ranking(s.ctx, s.server.Client, rules, 100, partitions, redisrepo.WithClock(s.clock.now))
+			if err != nil || s.dump() != before {
+				t.Fatalf("preview.Ranking: %v, want no error and no change", err)
+			}
+			size := 100
+			page := func(s *testSite) []site.ArticleID {
+				return require.Value(s.Lists.List(s.ctx, lists.AllArticles(site.ByScore, site.Descending), 1, &size))(t)
+			}
+			was := page(s)
+			if len(got.Rules) == 0 {
+				t.Errorf("%v: no change of the rules is named", rules.Ranking)
+			}
+			s = s.reopened(s.server.Client, change, partitions)
+			is := page(s)
+			if !slices.Equal(idsOfPlaced(got.Before), was) || !slices.Equal(idsOfPlaced(got.After), is) {
+				t.Errorf("%v: the preview is\n%v and\n%v, want\n%v and\n%v", rules.Ranking, idsOfPlaced(got.Before), idsOfPlaced(got.After), was, is)
+			}
+			for i, p := range got.After {
+				if p.After != i+1 || slices.Index(was, p.ID) >= 0 && p.Before != slices.Index(was, p.ID)+1 || p.Score != s.article(p.ID).Score {
+					t.Errorf("%v: %v is at %d, and was at %d, want %d and %d", rules.Ranking, p.ID, p.After, p.Before, i+1, slices.Index(was, p.ID)+1)
+				}
+			}
+		}
+	})
+}
+
+func idsOfPlaced(page []preview.Placed) (ids []site.ArticleID) {
+	for _, p := range page {
+		ids = append(ids, p.ID)
+	}
+	return ids
+}
+
+// Only a site that could have a new first page each day, and has not, is advised to take another ranking.
+func TestAdviceIsForPagesThatAreTooOld(t *testing.T) {
+	eachLayout(t, func(t *testing.T, tags []string) {
+		for _, tt := range []struct {
+			name   string
+			change func(*site.Rules)
+			every  time.Duration // between two articles
+			most   int           // votes of one article
+			want   string
+		}{
+			{"many articles, and one with many votes", nil, 30 * time.Minute, 2000,
+				`48 articles are posted in a day, and the ranking linear keeps "a hit" among the first for 10 days: --ranking halflife:6h would serve this site better`},
+			{"many articles with few votes", nil, 30 * time.Minute, 100, ""},
+			{"few articles", nil, 2 * time.Hour, 2000, ""},
+			{"another ranking", decaying(site.HalfLifeRanking, time.Hour), 30 * time.Minute, 2000, ""},
+		} {
+			t.Run(tt.name, func(t *testing.T) {
+				s := newSite(t, tt.change, redisrepo.WithPartitions(len(tags)))
+				all := []redisrepo.Imported{}
+				for i := range 120 {
+					text := "words"
+					all = append(all, redisrepo.Imported{
+						ID: site.ArticleID(i + 1), Draft: site.Draft{Title: "title", Text: &text}, Poster: "alice", PostedAt: opened.Add(-time.Duration(i) * tt.every), Votes: 1 + i%5,
+					})
+				}
+				all[50].Draft.Title, all[50].Votes = "a hit", tt.most
+				s.imports(all...)
+				got, err := preview.Advise(s.ctx, s.Repo)
+				said := ""
+				if got != nil {
+					said = got.String()
+				}
+				if err != nil || said != tt.want {
+					t.Errorf("got %q and %v, want %q", said, err, tt.want)
+				}
+			})
+		}
+	})
 }

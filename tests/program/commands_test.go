@@ -4,12 +4,17 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"frontpage/tests/programtest"
 	"frontpage/tests/redistest"
@@ -310,5 +315,105 @@ func TestHealthAsksByTLS(t *testing.T) {
 	env := append(encryption, "FRONTPAGE_ADDR="+strings.TrimPrefix(s.URL, "https://"))
 	if out, stderr, code := programtest.Run(t, env, "health"); code != 0 || out != "ok\n" {
 		t.Errorf("health of a server with TLS: exit code %d, output %q: %s", code, out, stderr)
+	}
+}
+
+// Beside a server, the command names a ring, the articles and their posters; what it prints cannot control a terminal.
+func TestRingsAreFoundBesideAServer(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	env := []string{"REDIS_URL=" + server.URL()}
+	posted := time.Now().Add(-time.Hour).Unix()
+	rows := "id,title,link,votes,poster,posted_at,groups\n"
+	for i := range 120 {
+		rows += fmt.Sprintf("%d,article,https://a.example/%d,1,poster%d,%d,go\n", i+1, i+1, i, posted)
+	}
+	file := filepath.Join(t.TempDir(), "articles.csv")
+	require.NoError(t, os.WriteFile(file, []byte(rows), 0o600))
+	if out, said, code := programtest.Run(t, env, "import", file); code != 0 {
+		t.Fatalf("import: %s%s", out, said)
+	}
+	s := start(t, env...)
+	defer s.Stop()
+	cast := func(user string, article int, after int64) {
+		key := fmt.Sprintf("cast:%s:%d", user, posted/(32*24*3600))
+		require.NoError(t, server.Client.ZAdd(t.Context(), key, redis.Z{Score: float64(posted + 60 + after), Member: article}).Err())
+	}
+	for i := range 120 {
+		cast(fmt.Sprint("reader", i%10), i+1, 0)
+		for j, user := range []string{"ann", "ben", "c\x1b[2Jat"} {
+			if i < 9 {
+				cast(user, i+1, int64(10*j))
+			}
+		}
+	}
+	out, said, code := programtest.Run(t, env, "rings")
+	if code != 0 || !strings.HasPrefix(out, "SURPRISE") || !strings.Contains(out, "1 rings and pairs in the votes of 30 days") {
+		t.Fatalf("rings: %d %s %s", code, out, said)
+	}
+	if line := strings.Join(strings.Fields(strings.Split(out, "\n")[1])[1:], " "); !strings.HasPrefix(line, "9 ") || !strings.Contains(line, " 10 ann, ben, c?[2Jat 1 by poster0, 2 by poster1") {
+		t.Errorf("rings: %q", line)
+	}
+	if _, said, code := programtest.Run(t, env, "rings", "--days", "400"); code != 1 || !strings.Contains(said, "days is between 1 and 366, not 400") {
+		t.Errorf("too many days: %d %s", code, said)
+	}
+}
+
+// After erase, beside a server that runs, the files of Redis, an export, the log and the metrics do not have the name.
+func TestEraseLeavesNoName(t *testing.T) {
+	t.Parallel()
+	redis := redistest.Start(t).Own()
+	require.NoError(t, redis.Client.ConfigSet(t.Context(), "rdbcompression", "no").Err())
+	env := []string{"REDIS_URL=" + redis.URL()}
+	admin := freeAddress(t)
+	s := start(t, append(env, "FRONTPAGE_ADMIN_ADDR="+admin, "FRONTPAGE_ADMIN_TOKEN="+adminToken, "FRONTPAGE_ACCESS_LOG=all", "FRONTPAGE_AUDIT_SECRET=the secret of the audit in all tests")...)
+	const name = "QuiltBramblefoxZephyrJnk"
+	s.as("bob", "", `mutation { post(input: {title: "article 1", text: "x"}) { article { id } } }`)
+	s.as(name, "", `mutation { post(input: {title: "article 2", text: "x", groups: ["go"], idempotencyKey: "key"}) { article { id } } }`)
+	const acts = `mutation { vote(input: {article: 1}) { changed } flag(input: {target: 1, reason: SPAM}) { userErrors { message } } blockUser(input: {user: "bob"}) { userErrors { message } } }`
+	if got := s.as(name, "", acts); got != `{"data":{"vote":{"changed":true},"flag":{"userErrors":[]},"blockUser":{"userErrors":[]}}}` {
+		t.Fatalf("got %s", got)
+	}
+	s.as("bob", "", `mutation { vote(input: {article: 2}) { changed } }`)
+	if code, _ := s.page("/u/" + name); code != 200 {
+		t.Errorf("the page of the user: %d", code)
+	}
+	out, said, code := programtest.Run(t, env, "erase", "--find", name)
+	if code != 0 || out != "" {
+		t.Errorf("erase --find: %d %s %s", code, out, said)
+	}
+	out, said, code = programtest.Run(t, env, "erase", name)
+	if code != 0 || !strings.HasPrefix(out, "erased: ") || !strings.Contains(out, " has written its append-only file and a snapshot\n") {
+		t.Fatalf("erase: %d %s %s", code, out, said)
+	}
+	const want = `{"data":{"article":{"votes":2,"poster":{"id":"user:deleted user","name":"deleted user"}},"one":{"votes":2}}}`
+	if got := s.ask(`{ article(id: 2) { votes poster { id name } } one: article(id: 1) { votes } }`); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if out, _, code := programtest.Run(t, env, "check"); code != 0 {
+		t.Errorf("check: %s", out)
+	}
+	digests, _, _ := programtest.Run(t, env, "erase", "--list")
+	if len(digests) != 33 {
+		t.Errorf("erase --list: %q", digests)
+	}
+	exported, _, _ := programtest.Run(t, env, "export")
+	_, metrics := s.do(http.DefaultClient, request(t, "http://"+admin+"/metrics", "Authorization", "Bearer "+adminToken))
+	everywhere := map[string][]byte{"an export": []byte(exported), "the metrics": []byte(metrics)}
+	dir := redis.Client.ConfigGet(t.Context(), "dir").Val()["dir"]
+	require.NoError(t, filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.Type().IsRegular() {
+			everywhere[path], err = os.ReadFile(path)
+		}
+		return err
+	}))
+	everywhere["the log"] = []byte(s.Stop())
+	if len(everywhere) < 6 {
+		t.Errorf("%d files and texts were found, want more", len(everywhere))
+	}
+	for what, data := range everywhere {
+		if len(data) == 0 && what == "the metrics" || bytes.Contains(bytes.ToLower(data), []byte(strings.ToLower(name))) {
+			t.Errorf("%s is empty, or has the name: %.300q", what, data)
+		}
 	}
 }
