@@ -160,17 +160,6 @@ func TestImportRefusesInvalidArticles(t *testing.T) {
 	s.wantClean()
 }
 
-func TestRepeatedImportAddsNothing(t *testing.T) {
-	t.Parallel()
-	s := newSite(t, nil)
-	batch := []redisrepo.Imported{old(3, time.Hour, 5, "go"), old(4, 3*week, 7), old(9, time.Hour, -2)}
-	s.imports(batch...)
-	s.vote(3, "bob", up)
-	a := s.post("alice", "go")
-	posted := redisrepo.Imported{ID: a.ID, Poster: "alice", PostedAt: opened, Draft: site.Draft{Title: a.Title, Link: a.Link}}
-	s.wantNothingImported(append(batch, posted)...)
-}
-
 // wantNothingImported imports articles that the store has.
 func (s *testSite) wantNothingImported(articles ...redisrepo.Imported) {
 	s.t.Helper()

@@ -224,17 +224,6 @@ func TestRowsInTheBatchOfAFaultAreCounted(t *testing.T) {
 	same(t, "Summary", sum, csvimport.Summary{Read: 5, Added: 2, Refused: 1})
 }
 
-func TestACancelledImportReadsNothing(t *testing.T) {
-	t.Parallel()
-	ctx, cancel := context.WithCancel(t.Context())
-	s := newTestSite(t)
-	cancel()
-	sum, err := csvimport.Run(ctx, s.Repo, strings.NewReader(manyRows(3)), csvimport.Options{ShiftToNow: true})
-	if !errors.Is(err, context.Canceled) || sum.Read != 0 {
-		t.Errorf("Run: %v, %v, want %v", sum, err, context.Canceled)
-	}
-}
-
 // The progress bar and the report go to the same terminal.
 func TestTheProgressBarIsClearedForReportedRows(t *testing.T) {
 	t.Parallel()

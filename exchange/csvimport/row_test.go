@@ -102,15 +102,6 @@ func TestARefusedGroupIsReportedByItsColumn(t *testing.T) {
 	same(t, "refused", refused, "line 2: groups: a group name has 1 to 64 letters, digits, '-', '_' or '.': \"a/b\" is invalid\n")
 }
 
-func TestARepeatedRowIsSkipped(t *testing.T) {
-	t.Parallel()
-	s := newTestSite(t)
-	row := "7,T,https://go.dev,1,alice,1\n"
-	sum, refused := s.imports(t, header+row+row, csvimport.Options{})
-	same(t, "Summary", sum, csvimport.Summary{Read: 2, Added: 1, Skipped: 1})
-	same(t, "refused", refused, "")
-}
-
 func TestABrokenQuoteRefusesOnlyItsLine(t *testing.T) {
 	t.Parallel()
 	const (
