@@ -134,7 +134,7 @@ func TestPostIsFoundAfterTheClockWasSetBack(t *testing.T) {
 
 // The posts of an empty store are new, also if the clock was set back and the process no longer remembers the articles that
 // had their numbers.
-func TestPostIntoAFlushedStoreIsAnnouncedAfterTheClockWasSetBack(t *testing.T) { // with the race detector
+func TestPostIntoAFlushedStoreIsAnnouncedAfterTheClockWasSetBack(t *testing.T) {
 	t.Parallel()
 	for name, lost := range map[string]bool{"by its message": false, "after its message was lost": true} {
 		t.Run(name, func(t *testing.T) {
@@ -160,7 +160,7 @@ func TestPostIntoAFlushedStoreIsAnnouncedAfterTheClockWasSetBack(t *testing.T) {
 }
 
 // Redis may refuse commands again while an empty store gets what it needs: that is not a fault of the program.
-func TestFlushedStoreThatFailsToOpenIsUnavailable(t *testing.T) { // with the race detector
+func TestFlushedStoreThatFailsToOpenIsUnavailable(t *testing.T) {
 	t.Parallel()
 	for _, refused := range []string{"evalsha", "hset"} { // of the script that creates meta:, and of the rules
 		t.Run(refused, func(t *testing.T) {

@@ -272,7 +272,7 @@ func TestImportAddsVotersInSteps(t *testing.T) {
 
 // An import that is killed between the steps of an article leaves nothing that readers see, and a later one
 // makes the article right, whatever votes it has now.
-func TestKilledImportCanBeRepeated(t *testing.T) { // with the race detector
+func TestKilledImportCanBeRepeated(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		next  func(s *testSite)

@@ -84,7 +84,7 @@ func TestEventsGoOnAfterACursor(t *testing.T) {
 	})
 }
 
-func TestWatchOfALostMomentHasAGap(t *testing.T) { // with the race detector
+func TestWatchOfALostMomentHasAGap(t *testing.T) {
 	t.Parallel()
 	l := newSite(t, nil, one).listen()
 	l.addEvents(entry{"100000", "posted", 1, 1})
@@ -98,7 +98,7 @@ func TestWatchOfALostMomentHasAGap(t *testing.T) { // with the race detector
 	}
 }
 
-func TestWatchThatIsTooSlowHasAGap(t *testing.T) { // with the race detector
+func TestWatchThatIsTooSlowHasAGap(t *testing.T) {
 	t.Parallel()
 	l := newSite(t, func(r *site.Rules) { r.Events = 3 }, one).listen()
 	l.addEvents(entry{"1000", "posted", 1, 1})
@@ -169,7 +169,7 @@ func TestWatchesOfEventsShareReads(t *testing.T) { // with the race detector
 	}
 }
 
-func TestWatchOfEventsIsRefused(t *testing.T) { // with the race detector
+func TestWatchOfEventsIsRefused(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil, one)
 	if _, err := s.Live.WatchEvents(s.ctx, "Last-Event-ID", "x", nil); !errors.As(err, new(site.Refusal)) || !strings.Contains(err.Error(), "Last-Event-ID") {
@@ -182,7 +182,7 @@ func TestWatchOfEventsIsRefused(t *testing.T) { // with the race detector
 }
 
 // A watch that has read everything shares no read of before the next event.
-func TestIdleWatchGetsTheNextEvent(t *testing.T) { // with the race detector
+func TestIdleWatchGetsTheNextEvent(t *testing.T) {
 	t.Parallel()
 	l := newSite(t, nil, one).listen()
 	w := l.watchEvents("")
@@ -200,7 +200,7 @@ func TestIdleWatchGetsTheNextEvent(t *testing.T) { // with the race detector
 }
 
 // A watch that resumes gets all events at once, also where one that follows them live had a read for each.
-func TestResumedWatchSharesNoReadOfAFewEvents(t *testing.T) { // with the race detector
+func TestResumedWatchSharesNoReadOfAFewEvents(t *testing.T) {
 	t.Parallel()
 	l := newSite(t, nil, one).listen()
 	live := l.watchEvents("")
@@ -232,7 +232,7 @@ func watchedVote(l *listener, counted *counter, user site.UserName, a *site.Arti
 	return *vote, counted.reset().trips
 }
 
-func TestWatchedVoteIsReadOnce(t *testing.T) { // with the race detector
+func TestWatchedVoteIsReadOnce(t *testing.T) {
 	t.Parallel()
 	other, counted := newSite(t, nil), new(counter)
 	id := other.post("alice").ID
@@ -276,7 +276,7 @@ func TestWatchedVoteIsReadOnce(t *testing.T) { // with the race detector
 	}
 }
 
-func TestOwnVoteUpdatesTheWatchedVoteAtOnce(t *testing.T) { // with the race detector
+func TestOwnVoteUpdatesTheWatchedVoteAtOnce(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil) // without Listen
 	a := s.post("alice")
@@ -289,7 +289,7 @@ func TestOwnVoteUpdatesTheWatchedVoteAtOnce(t *testing.T) { // with the race det
 	}
 }
 
-func TestWatchedVoteIsReadAgainAfterAnOutage(t *testing.T) { // with the race detector
+func TestWatchedVoteIsReadAgainAfterAnOutage(t *testing.T) {
 	t.Parallel()
 	l, other, f := cutSite(t)
 	id := other.post("alice").ID
@@ -309,7 +309,7 @@ func TestWatchedVoteIsReadAgainAfterAnOutage(t *testing.T) { // with the race de
 	}
 }
 
-func TestWatchedVoteIsForgottenWithTheVoters(t *testing.T) { // with the race detector
+func TestWatchedVoteIsForgottenWithTheVoters(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, noFeatures)
 	a := s.post("alice")

@@ -51,7 +51,7 @@ func TestPostsAreDelivered(t *testing.T) { // with the race detector
 }
 
 // A process may subscribe late, for example because a partition's server is away when it starts.
-func TestPostsBeforeTheFirstSubscriptionAreDelivered(t *testing.T) { // with the race detector
+func TestPostsBeforeTheFirstSubscriptionAreDelivered(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
 	s.post("alice")
@@ -65,7 +65,7 @@ func TestPostsBeforeTheFirstSubscriptionAreDelivered(t *testing.T) { // with the
 }
 
 // While the server's clock was ahead, articles got times that are later than those of articles posted after it.
-func TestWatchBeginsAlsoWhilePostsGoOn(t *testing.T) { // with the race detector
+func TestWatchBeginsAlsoWhilePostsGoOn(t *testing.T) {
 	t.Parallel()
 	beside := newSite(t, nil)
 	reads := 0
@@ -84,7 +84,7 @@ func TestWatchBeginsAlsoWhilePostsGoOn(t *testing.T) { // with the race detector
 	}
 }
 
-func TestPostThatWasOvertakenAfterTheClockWentBackIsDelivered(t *testing.T) { // with the race detector
+func TestPostThatWasOvertakenAfterTheClockWentBackIsDelivered(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil, one)
 	l := s.reopened(s.client(), nil).listen()
@@ -101,7 +101,7 @@ func TestPostThatWasOvertakenAfterTheClockWentBackIsDelivered(t *testing.T) { //
 }
 
 // A crash takes back a post, its number is given out again, and the clock is behind.
-func TestPostWithAReusedNumberIsDeliveredWhateverTheClock(t *testing.T) { // with the race detector
+func TestPostWithAReusedNumberIsDeliveredWhateverTheClock(t *testing.T) {
 	eachOutage(t, func(l *listener, other *testSite, begin, end func()) {
 		other.post("alice")
 		l.settle()
@@ -122,7 +122,7 @@ func TestPostWithAReusedNumberIsDeliveredWhateverTheClock(t *testing.T) { // wit
 	})
 }
 
-func TestWatchPostsRefusesInteresting(t *testing.T) { // with the race detector
+func TestWatchPostsRefusesInteresting(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
 	_, err := s.Live.WatchPosts(s.ctx, "interesting")

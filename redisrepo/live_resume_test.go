@@ -112,7 +112,7 @@ func TestPostsGoOnAfterACursor(t *testing.T) {
 }
 
 // A number may be drawn before another one, and be stored after it.
-func TestPostThatWasOvertakenIsDeliveredAfterACursor(t *testing.T) { // with the race detector
+func TestPostThatWasOvertakenIsDeliveredAfterACursor(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil, one)
 	l := s.reopened(s.client(), nil).listen()
@@ -331,7 +331,7 @@ func TestForgedCursorHoldsFewArticles(t *testing.T) {
 }
 
 // Any client may resume a watch of any article: what was deleted must not be read that way.
-func TestResumedWatchDoesNotShowWhatWasDeleted(t *testing.T) { // with the race detector
+func TestResumedWatchDoesNotShowWhatWasDeleted(t *testing.T) {
 	t.Parallel()
 	s := two(t)
 	l := s[0].listen()

@@ -109,7 +109,7 @@ func TestNewestIsTheStateAtTheTimeOfSending(t *testing.T) {
 }
 
 // An article with the id may be posted later.
-func TestMissingArticlesCanBeWatched(t *testing.T) { // with the race detector
+func TestMissingArticlesCanBeWatched(t *testing.T) {
 	t.Parallel()
 	s := two(t, one)
 	l := s[0].listen()
@@ -136,7 +136,7 @@ func TestMissingArticlesCanBeWatched(t *testing.T) { // with the race detector
 	l.wantReports(0)
 }
 
-func TestWatchAcceptsOneToMaxWatchedArticles(t *testing.T) { // with the race detector
+func TestWatchAcceptsOneToMaxWatchedArticles(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
 	for n, ok := range map[int]bool{0: false, 1: true, live.MaxWatched: true, live.MaxWatched + 1: false} {
@@ -214,7 +214,7 @@ func TestInvalidEntriesAreReportedAndSkipped(t *testing.T) {
 }
 
 // An entry may be read after the state that it describes.
-func TestEarlierChangesAreNotDelivered(t *testing.T) { // with the race detector
+func TestEarlierChangesAreNotDelivered(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
 	l, a := s.listen(), s.post("alice", "go")
