@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/vektah/gqlparser/v2/ast"
 
@@ -77,17 +76,4 @@ func compiler(schema *plan.Schema) func(*ast.OperationDefinition, ast.FragmentDe
 		}
 		return endpoint.Executable{Execute: operation.Execute, Bytes: operation.Bytes()}
 	}
-}
-
-// Resolver resolves the fields of the schema that are not fields of a struct.
-type Resolver struct {
-	repo    *redisrepo.Repo
-	site    *Site
-	log     *slog.Logger
-	reads   endpoint.Reads
-	buckets buckets
-	found   foundRings
-	timeout time.Duration // of a query or mutation
-
-	erasures erasures
 }
