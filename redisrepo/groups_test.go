@@ -13,10 +13,7 @@ import (
 	"frontpage/tests/require"
 )
 
-var (
-	byScore = []site.Order{site.ByScore}
-	orders  = []site.Order{site.ByScore, site.ByTime}
-)
+var orders = []site.Order{site.ByScore, site.ByTime}
 
 func TestEmptyGroupLeavesNoKey(t *testing.T) {
 	t.Parallel()

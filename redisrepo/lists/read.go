@@ -30,7 +30,6 @@ type Ranked struct {
 	total int // number of articles in the listing
 	Items []redis.Z
 
-	missing bool   // the listing of a group is not stored, against expectation
 	lacking int    // entries of the log that the stored listing did not have
 	seen    string // the last entry of the log that it has now
 }

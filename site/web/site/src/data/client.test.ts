@@ -17,7 +17,10 @@ import * as typedOperations from "./typed-gql";
 // A fake WebSocket, controlled by the test.
 class Socket extends EventTarget {
   static all: Socket[] = [];
+  static CONNECTING = 0;
   static OPEN = 1;
+  static CLOSING = 2;
+  static CLOSED = 3;
   readyState = 1;
   sent: string[] = [];
   onopen?: () => void;
@@ -254,6 +257,20 @@ test("a name is sent as UTF-8", async () => {
   const bytes = [...(requests[0]?.headers.get("X-User-ID") ?? "")].map((c) => c.charCodeAt(0));
   expect(new TextDecoder().decode(Uint8Array.from(bytes))).toBe("Zoë 🐹");
   expect(requests[0]?.headers.get("Content-Type")).toBe("application/json");
+});
+
+test("nothing is sent on a closing socket", async () => {
+  start();
+  await vi.waitFor(() => expect(Socket.all[0]?.onopen).toBeDefined());
+  const socket = Socket.all[0] as Socket;
+  socket.onopen?.();
+  await vi.waitFor(() => expect(socket.sent).toHaveLength(1));
+  socket.receive({ type: "connection_ack" });
+  socket.receive({ type: "ping" });
+  expect(socket.sent).toHaveLength(2);
+  socket.readyState = Socket.CLOSING;
+  socket.receive({ type: "ping" });
+  expect(socket.sent).toHaveLength(2);
 });
 
 test("the socket sends the credentials, and reports when the server rejects them", async () => {

@@ -203,6 +203,12 @@ export function connect(session: Session, events: Events): { client: Client; end
   };
   const socket = createClient({
     url: `${location.origin.replace(/^http/, "ws")}${endpoint}`,
+    // A closing socket drops what is sent, and browsers log that as an error. graphql-ws answers pings on it, too.
+    webSocketImpl: class extends WebSocket {
+      override send(data: string) {
+        if (this.readyState === WebSocket.OPEN) super.send(data);
+      }
+    },
     connectionParams: session.credentials,
     lazy: false,
     keepAlive: 12_000,
