@@ -50,6 +50,7 @@ func (r *Lists) readParts(ctx context.Context, parts func() []part, queue func(r
 		err := r.store.Read(ctx, queue)
 		switch {
 		case redis.HasErrorPrefix(err, "BEHIND"):
+			r.Forget() // where the read began
 			if err = r.views.CatchUp(ctx); err != nil {
 				return err
 			}

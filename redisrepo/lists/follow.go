@@ -24,8 +24,8 @@ func (l Listing) follows() bool {
 // Forget drops what this process knows of listings, for data that may have gone back.
 func (r *Lists) Forget() { r.seen.listings.Purge() }
 
-// seenListings are entries of the log that stored listings were seen to have, so that the next read of one begins there. They are
-// trusted for a second, after which the view has them, too.
+// seenListings are entries of the log that stored listings were seen to have, so that the next read of one begins there, if it comes
+// so soon that few entries follow.
 type seenListings struct {
 	listings *lru.Cache[storedListing, seenListing]
 }
@@ -53,7 +53,7 @@ func (s seenListings) note(p keys.Partition, l Listing, entry string) {
 // entry returns the last entry that a listing was seen to have, empty if that is long ago.
 func (s seenListings) entry(p keys.Partition, l Listing) string {
 	seen, _ := s.listings.Get(storedListing{p, l.group, l.order})
-	if time.Since(seen.at) > time.Second {
+	if time.Since(seen.at) > 300*time.Millisecond {
 		return ""
 	}
 	return seen.entry

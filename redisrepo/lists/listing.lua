@@ -1,7 +1,7 @@
 -- listing.lua: read a page of a listing, by rank or by cursors, or the ranks of cursors. The listing of a small group is
 -- built if it does not exist; that of a large one is begun, and gather.lua builds it.
 --
--- uses by_bytes rank_in building refresh is_after
+-- uses by_bytes rank_in building refresh
 -- KEY listing        the listing      zset  of all articles, of one poster, or of a group
 -- KEY [group]        group:NAME       set   the group's articles; only the listing of a group has this key and the next
 -- KEY [ranking]      score: or time:  zset  the ranking of all articles in the same order
@@ -92,13 +92,13 @@ if not group then return read() end
 -- reads do not cause as many writes. If Redis refuses to change it, it stays as it is.
 local left = size > 0 and redis.call('PTTL', listing) or -2
 if left == -1 and building(listing) then return redis.error_reply('BUILDING the listing') end
-local is_large = redis.call('SCARD', group) > most_small
+local renews = left < ttl - math.min(1000, ttl / 10)
+local is_large = renews and redis.call('SCARD', group) > most_small
 local function is_refused(answer) return type(answer) == 'table' and answer.err end
 
 -- What votes have changed is in the log. A small group that lacks much, or cannot be given it, is built again.
 if left ~= -2 and events then
-  local at = redis.call('HGET', views, 'listing') or '0-0'
-  if seen == '' or is_after(at, seen) then seen = at end
+  if seen == '' then seen = redis.call('HGET', views, 'listing') or '0-0' end
   local entries = redis.call('XRANGE', events, '(' .. seen, '+', 'COUNT', most_lacking)
   lacking = #entries
   local is_behind = lacking == tonumber(most_lacking)
@@ -112,7 +112,7 @@ if left ~= -2 and events then
   if lacking > 0 and not is_behind then seen = entries[lacking][1] end
   if is_behind then seen = '' end
   if is_behind and not is_large then left = -2 end
-  size = redis.call('ZCARD', listing)
+  if lacking > 0 then size = redis.call('ZCARD', listing) end
 end
 
 if left == -2 and is_large then
@@ -131,5 +131,5 @@ if left == -2 then
   size = stored
 end
 if is_large and left >= 0 then redis.pcall('PERSIST', listing) end
-if not is_large and left < ttl - math.min(1000, ttl / 10) then redis.pcall('PEXPIRE', listing, ttl) end
+if not is_large and renews then redis.pcall('PEXPIRE', listing, ttl) end
 return read()

@@ -2,7 +2,7 @@
 -- number of events that the feed keeps. The newest entry stays, and those shortly before it: a reader of the log looks for the last
 -- entry that it has.
 --
--- uses types is_after
+-- uses types
 -- KEY events  events:  stream  the log
 -- KEY views   views:   hash    how far the views have the log, how many of its entries are no events, and the last event that was dropped
 -- ARG kept    number of events that are kept
@@ -12,6 +12,14 @@
 --
 -- Replies {'OK', done}  the number of entries that were dropped or looked at; if it is most, there may be more
 -- Safe to run twice: the second run finds less to drop.
+
+-- is_after reports whether an id is that of a later entry.
+local function is_after(id, other)
+  local time, count = string.match(id, '(%d+)-(%d+)')
+  local other_time, other_count = string.match(other, '(%d+)-(%d+)')
+  time, other_time = tonumber(time), tonumber(other_time)
+  return time > other_time or time == other_time and tonumber(count) > tonumber(other_count)
+end
 
 local hidden, looked, dropped = tonumber(redis.call('HGET', views, 'hidden') or 0), 0, 0
 local excess = redis.call('XLEN', events) - hidden - kept
