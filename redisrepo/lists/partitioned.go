@@ -106,9 +106,9 @@ func (r *Lists) listPartitions(ctx context.Context, l Listing, first, count int,
 	for _, w := range windows {
 		skip -= w.low
 	}
-	items, _, err := r.merge(ctx, l, r.partsOf(l), skip+count, func(pipe redis.Pipeliner, i, size int, again bool) func() (run, error) {
+	items, _, err := r.merge(ctx, l, r.partsOf(l), skip+count, func(pipe redis.Pipeliner, i, size int, _ bool) func() (run, error) {
 		most := windows[i].size() + count // that the partition can have up to the end of the page
-		part := ListRequest{Request: site.Request[site.Cursor]{Size: min(size, most)}, skip: windows[i].low, mayMiss: !again}
+		part := ListRequest{Request: site.Request[site.Cursor]{Size: min(size, most)}, skip: windows[i].low}
 		reply := r.queueListing(ctx, pipe, r.store.Partitions[i], l, part)
 		if along != nil {
 			along(pipe)
@@ -116,7 +116,7 @@ func (r *Lists) listPartitions(ctx context.Context, l Listing, first, count int,
 		}
 		return func() (run, error) {
 			found, err := reply()
-			return run{items: found.Items, more: len(found.Items) == size && size < most, missing: found.missing}, err
+			return run{items: found.Items, more: len(found.Items) == size && size < most}, err
 		}
 	})
 	if err != nil {

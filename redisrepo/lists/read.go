@@ -22,7 +22,6 @@ type ListRequest struct {
 	site.Request[site.Cursor]
 	skip     int  // articles to skip at the start of the listing; only without cursors
 	needEnds bool // whether hasPrevious and hasNext of the page are needed
-	mayMiss  bool // whether a reply may be missing: it is if it cannot be had by plain commands
 }
 
 // Ranked is consecutive articles of a listing.
@@ -31,7 +30,6 @@ type Ranked struct {
 	total int // number of articles in the listing
 	Items []redis.Z
 
-	missing bool   // the listing is not stored, or lacks entries of the log
 	lacking int    // entries of the log that the stored listing did not have
 	seen    string // the last entry of the log that it has now
 }
@@ -81,13 +79,6 @@ func (r *Lists) queueListing(ctx context.Context, pipe redis.Pipeliner, p keys.P
 	if l.group == "" && !q.needEnds {
 		items := pipe.ZRangeArgsWithScores(ctx, redis.ZRangeArgs{Key: l.key(p), Start: q.skip, Stop: q.skip + q.Size - 1, Rev: l.direction == site.Descending})
 		return func() (Ranked, error) { return Ranked{Items: items.Val()}, items.Err() }
-	}
-	if seen := r.seen.entry(p, l); seen != "" && q.mayMiss {
-		items := pipe.ZRangeArgsWithScores(ctx, redis.ZRangeArgs{Key: l.key(p), Start: q.skip, Stop: q.skip + q.Size - 1, Rev: l.direction == site.Descending})
-		lacking := pipe.XRangeN(ctx, p.Events(), "("+seen, "+", 1)
-		return func() (Ranked, error) {
-			return Ranked{Items: items.Val(), missing: len(items.Val()) == 0 || len(lacking.Val()) > 0}, items.Err()
-		}
 	}
 	reply := r.CallListing(ctx, pipe, p, l, q)
 	return func() (Ranked, error) {
