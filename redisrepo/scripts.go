@@ -51,22 +51,25 @@ func voteScript(store *wire.Store) *redis.Script {
 // voteRules are the rules of vote.lua, in Lua: what net votes are worth, seconds; the voting window, and how much longer the voters
 // are kept, seconds; the net votes that make an article interesting, and those that make an event.
 func voteRules(r site.Rules) map[string]string {
-	worth, milestones := fmt.Sprintf("%d * votes", r.VoteScore), []string{}
+	worth := fmt.Sprintf("%d * votes", r.VoteScore)
 	if r.Ranking != site.Linear {
 		worth = fmt.Sprintf("worth(%q, votes)", r.RankingText())
-	}
-	for _, votes := range r.Milestones {
-		if r.Events > 0 {
-			milestones = append(milestones, strconv.Itoa(votes))
-		}
 	}
 	return map[string]string{
 		"worth_of":          "function(votes) return " + worth + " end",
 		"window":            strconv.FormatInt(site.Seconds(r.VotingWindow), 10),
 		"margin":            strconv.FormatInt(site.Seconds(site.VoterMargin), 10),
 		"interesting_votes": strconv.Itoa(r.InterestingVotes),
-		"milestones":        "{" + strings.Join(milestones, ", ") + "}",
+		"milestones":        "{" + strings.Join(milestones(r), ", ") + "}",
 	}
+}
+
+// milestones are the net votes that make an event: none on a site without events.
+func milestones(r site.Rules) []string {
+	if r.Events == 0 {
+		return nil
+	}
+	return site.Collect(r.Milestones, strconv.Itoa)
 }
 
 // loadScripts loads the scripts into the server, so that they can be called by digest. The primaries of a cluster get

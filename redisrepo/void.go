@@ -69,17 +69,12 @@ func (r *Repo) VoidVotes(ctx context.Context, id site.ArticleID, by site.Actor, 
 // callVoid calls void.lua.
 func (r *Repo) callVoid(ctx context.Context, id site.ArticleID, by site.Actor, voters []site.UserName, isVoid bool, why site.Why) (wire.Reply, error) {
 	p, rules := r.Store.Partition(id), r.Store.Rules
-	month, history, milestones := r.Store.ThisHour().Month(), "", []string{}
+	month, history := r.Store.ThisHour().Month(), ""
 	if r.Store.Has("cast") {
 		if err := r.Views.CatchUp(ctx); err != nil { // the lists say when the votes were cast
 			return nil, err
 		}
 		history = strconv.FormatInt(site.Seconds(rules.VoteHistory), 10)
-	}
-	for _, votes := range rules.Milestones {
-		if rules.Events > 0 {
-			milestones = append(milestones, strconv.Itoa(votes))
-		}
 	}
 	return r.runWithGroups(id, "", func(e expected) (wire.Reply, error) {
 		if e.time != "" {
@@ -98,21 +93,21 @@ func (r *Repo) callVoid(ctx context.Context, id site.ArticleID, by site.Actor, v
 			p.Group(site.Interesting), // KEYS[10] interesting
 		)
 		args := []any{
-			id.String(),                      // ARGV[1] member
-			isVoid,                           // ARGV[2] takes_out
-			by.Name.Member(),                 // ARGV[3] by
-			by.ViaMember(),                   // ARGV[4] via
-			why.Reason,                       // ARGV[5] reason
-			string(why.Ground),               // ARGV[6] ground
-			rules.RankingText(),              // ARGV[7] ranking
-			site.Seconds(rules.VotingWindow), // ARGV[8] window
-			site.Seconds(site.VoterMargin),   // ARGV[9] margin
-			history,                          // ARGV[10] history
-			rules.InterestingVotes,           // ARGV[11] interesting_votes
-			strings.Join(milestones, " "),    // ARGV[12] milestones
-			site.ModerationEntries,           // ARGV[13] max_entries
-			r.Store.On,                       // ARGV[14] features
-			r.Store.ScriptNow(),              // ARGV[15] now
+			id.String(),                          // ARGV[1] member
+			isVoid,                               // ARGV[2] takes_out
+			by.Name.Member(),                     // ARGV[3] by
+			by.ViaMember(),                       // ARGV[4] via
+			why.Reason,                           // ARGV[5] reason
+			string(why.Ground),                   // ARGV[6] ground
+			rules.RankingText(),                  // ARGV[7] ranking
+			site.Seconds(rules.VotingWindow),     // ARGV[8] window
+			site.Seconds(site.VoterMargin),       // ARGV[9] margin
+			history,                              // ARGV[10] history
+			rules.InterestingVotes,               // ARGV[11] interesting_votes
+			strings.Join(milestones(rules), " "), // ARGV[12] milestones
+			site.ModerationEntries,               // ARGV[13] max_entries
+			r.Store.On,                           // ARGV[14] features
+			r.Store.ScriptNow(),                  // ARGV[15] now
 		}
 		for _, voter := range voters {
 			if history != "" {

@@ -26,9 +26,7 @@ type Lag struct {
 func (v *Views) NewLag(ctx context.Context, p keys.Partition) (*Lag, error) {
 	l := &Lag{p: p, from: noEntry, views: v.names()}
 	err := v.store.Read(ctx, func(pipe redis.Pipeliner) {
-		if len(l.views) > 0 {
-			l.positions = pipe.HMGet(ctx, p.Views(), l.views...)
-		}
+		l.positions = pipe.HMGet(ctx, p.Views(), l.views...)
 	})
 	if err == nil {
 		l.advance()
@@ -38,16 +36,11 @@ func (v *Views) NewLag(ctx context.Context, p keys.Partition) (*Lag, error) {
 
 // Queue queues the commands whose replies Entries and Articles use.
 func (l *Lag) Queue(ctx context.Context, pipe redis.Pipeliner) {
-	if len(l.views) > 0 {
-		l.positions, l.entries = pipe.HMGet(ctx, l.p.Views(), l.views...), pipe.XRange(ctx, l.p.Events(), after(l.from), "+")
-	}
+	l.positions, l.entries = pipe.HMGet(ctx, l.p.Views(), l.views...), pipe.XRange(ctx, l.p.Events(), after(l.from), "+")
 }
 
 // advance notes how far the views are.
 func (l *Lag) advance() {
-	if len(l.views) == 0 {
-		return
-	}
 	l.from = cmp.Or(earliest(texts(l.positions.Val())), noEntry)
 }
 

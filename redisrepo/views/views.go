@@ -256,7 +256,7 @@ type part struct {
 func (v *Views) catchUp(ctx context.Context) error {
 	var errs []error
 	names := v.names()
-	for open := slices.Clone(v.store.Partitions); len(open) > 0 && len(names) > 0; {
+	for open := slices.Clone(v.store.Partitions); len(open) > 0; {
 		parts := make([]part, len(open))
 		errs = append(errs, v.store.Read(ctx, func(pipe redis.Pipeliner) {
 			for i, p := range open {
