@@ -48,13 +48,6 @@ test("an unknown address shows a page with a link home", async ({ page, watch })
   }
 });
 
-test("a missing file is not served as a page", async ({ page, watch }) => {
-  watch.allowed.push(/status of 404/);
-  const response = await page.goto("/assets/nothing.js");
-  expect(response?.status()).toBe(404);
-  await expect(page.getByText("404 page not found")).toBeVisible();
-});
-
 const users = ["a/b c%", "zoë", "Ж", "a?b#c&d=e", "%2F", "..", '"><i>'];
 
 test("users with any valid name have a page", async ({ page, server }) => {

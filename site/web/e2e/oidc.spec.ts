@@ -70,6 +70,23 @@ test("a visitor signs in by voting, posts, is renewed and signs out, in two wind
   expect(await context.cookies(server.url)).toEqual([expect.objectContaining({ name: "frontpage-flow" })]);
 });
 
+test("a window whose cookie ended while it had no connection says that it is signed out", async ({
+  page,
+  context,
+  watch,
+}) => {
+  watch.allowed.push(/WebSocket|ERR_INTERNET_DISCONNECTED/);
+  await page.goto("/new");
+  await banner(page).getByRole("link", { name: "Sign in" }).click();
+  await signInAs(page, "alice");
+  await signedIn(page, "alice");
+  await context.setOffline(true);
+  await context.clearCookies({ name: "frontpage-session" });
+  await context.setOffline(false);
+  await expect(message(page)).toHaveText("You have been signed out. Please sign in again.");
+  await signedOut(page);
+});
+
 test.describe("without JavaScript", () => {
   test.use({ javaScriptEnabled: false });
 
@@ -215,7 +232,7 @@ test("while the provider is away, the site can be read, and the page says so", a
   await expect(rows(page)).toHaveCount(25);
   await banner(page).getByRole("link", { name: "Sign in" }).click();
   await expect(page.getByRole("heading")).toHaveText("You are not signed in");
-  await expect(page.getByText("The sign-in service does not answer.")).toBeVisible();
+  await expect(page.getByText("The sign-in service does not answer or has a fault.")).toBeVisible();
   await provider.control("away", "false");
   await expect(async () => {
     await page.getByRole("link", { name: "Try again" }).click({ timeout: 2000 });

@@ -6,6 +6,7 @@ import { isUnanswered } from "./data/mutations";
 import { type Page, PageContext, usePage } from "./data/page";
 import {
   announce,
+  announced,
   hasCookie,
   isAnonymous,
   isSame,
@@ -132,7 +133,7 @@ function Shell({ online, away, connections, message, refresh, say }: ShellProps)
   const site = data?.site;
   const viewer = data?.viewer?.name;
   useEffect(() => {
-    if (error) retry();
+    if (error || (viewer && hasCookie())) retry();
   }, [connections]);
   useEffect(() => {
     if (!site) return;
@@ -140,7 +141,15 @@ function Shell({ online, away, connections, message, refresh, say }: ShellProps)
     refresh();
   }, [site?.signIn]);
   const client = useClient();
+  const before = useRef({ client, viewer });
   useEffect(() => {
+    const was = before.current;
+    before.current = { client, viewer };
+    // A cookie may end while the window has no connection: the next one is not refused, but that of a visitor.
+    if (was.client === client && was.viewer && !viewer && announced() === was.viewer) {
+      say(texts.signedOut);
+      refresh(true);
+    }
     if (data) announce(viewer);
     return onUserChange(async () => {
       refresh();

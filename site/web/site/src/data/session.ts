@@ -58,6 +58,9 @@ export function signOut(): void {
 /** Tells the other windows who is signed in: a cookie, which scripts cannot see, is the same for all. */
 export const announce = (viewer = "") => browserStorage.set(viewerKey, viewer);
 
+/** The user whom a window announced last. */
+export const announced = () => browserStorage.get(viewerKey);
+
 /**
  * Calls back when the user may have changed: in another window, by an application of the same origin, or on a later page
  * of this window, if the browser has restored this one from its back/forward cache.
