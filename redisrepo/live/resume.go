@@ -32,7 +32,8 @@ func (p place) has(id site.ArticleID, second int64) bool {
 	if id > p.highest || second > p.second {
 		return false
 	}
-	return second < p.second || slices.Contains(p.ids, id)
+	// An earlier second for one of ids is that of another article: the store lost the one that had the number.
+	return slices.Contains(p.ids, id) == (second == p.second)
 }
 
 func (p *place) add(id site.ArticleID, second int64) {
