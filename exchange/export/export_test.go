@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -411,9 +412,10 @@ func TestInterruptedImportGoesOn(t *testing.T) {
 	interrupted := 0
 	for calls := 1; ; calls += 9 {
 		client := redis.NewClient(&redis.Options{Network: "unix", Addr: server.Socket()})
-		left := calls
+		var left atomic.Int64 // notifications are sent beside the import
+		left.Store(int64(calls))
 		client.AddHook(redistest.Hook(func(ctx context.Context, commands []redis.Cmder, send redis.ProcessPipelineHook) error {
-			if left--; left < 0 {
+			if left.Add(-1) < 0 {
 				return redistest.Fail(errCut, commands)
 			}
 			return send(ctx, commands)
