@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"sync"
 	"sync/atomic"
 )
 
@@ -95,10 +96,11 @@ func (r *Receiver) Accept() (net.Conn, error) {
 		if from, ok := conn.RemoteAddr().(*net.TCPAddr); ok {
 			address = plain(from.AddrPort().Addr())
 		}
+		joined := &joinedConn{TCPConn: conn}
 		if isProxy(address, r.proxies) {
-			return conn, nil
+			return joined, nil
 		}
-		counted := &countedConn{TCPConn: conn, received: received{by: r, address: Viewer{Address: address}.Network()}}
+		counted := &countedConn{joinedConn: joined, received: received{by: r, address: Viewer{Address: address}.Network()}}
 		counted.perByte.Store(perHeaderByte)
 		if counted.add(perConnection, perConnection) {
 			return counted, nil
@@ -107,9 +109,54 @@ func (r *Receiver) Accept() (net.Conn, error) {
 	}
 }
 
+// joinedConn is a connection that can send a response by one system call. net/http makes two of a longer one: it sends what has
+// room in its buffer, and then the rest.
+type joinedConn struct {
+	*net.TCPConn
+	waits bool    // the next Write waits for the one after it
+	start *[]byte // what has waited
+}
+
+// httpBuffer is the size of the buffer of net/http for what it sends, bytes.
+const httpBuffer = 4 << 10
+
+var starts = sync.Pool{New: func() any { return new(make([]byte, 0, httpBuffer)) }}
+
+// sendTogether has header and body of a response be sent by one system call, if its body of that many bytes is written by one
+// call of Write after this. It saves a sixth of what a shared page costs.
+func sendTogether(req *http.Request, bytes int) {
+	if bytes < httpBuffer || req.ProtoMajor != 1 {
+		return
+	}
+	switch conn := connOf(req.Context()).(type) {
+	case *joinedConn:
+		conn.waits = true
+	case *countedConn:
+		conn.waits = true
+	}
+}
+
+// Write implements net.Conn.
+func (c *joinedConn) Write(part []byte) (int, error) {
+	if c.waits {
+		c.waits, c.start = false, starts.Get().(*[]byte)
+		*c.start = append((*c.start)[:0], part...)
+		return len(part), nil
+	}
+	if c.start == nil {
+		return c.TCPConn.Write(part)
+	}
+	both := net.Buffers{*c.start, part}
+	waited := int64(len(*c.start))
+	n, err := both.WriteTo(c.TCPConn)
+	starts.Put(c.start)
+	c.start = nil
+	return int(max(n-waited, 0)), err
+}
+
 // countedConn is a connection that is closed if what it sends would take its address over the limit.
 type countedConn struct {
-	*net.TCPConn
+	*joinedConn
 	received
 	perByte atomic.Int32 // what a byte that it sends counts as; 0: nothing
 }

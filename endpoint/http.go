@@ -208,6 +208,7 @@ func write(w http.ResponseWriter, req *http.Request, media string, op *operation
 		length = 0
 	}
 	op.responds(f, length)
+	sendTogether(req, length)
 	w.WriteHeader(f.status(media))
 	_, _ = w.Write(sent.body) // fails only if the client is gone
 }

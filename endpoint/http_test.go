@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"frontpage/endpoint"
 	"frontpage/identity"
 	"frontpage/redisrepo/site"
@@ -24,6 +26,45 @@ const (
 	typeJSON    = "application/json; charset=utf-8"
 	typeGraphQL = "application/graphql-response+json; charset=utf-8"
 )
+
+// A response whose body is longer than the buffer of net/http is one write. Each is whole.
+func TestLongResponsesAreSentAtOnce(t *testing.T) {
+	t.Parallel()
+	s := sitetest.Open(t)
+	listener := require.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
+	server := &http.Server{Handler: s.Handler, ReadHeaderTimeout: time.Minute}
+	t.Cleanup(func() { _ = server.Close() })
+	receiver := endpoint.Receive(server, listener.(*net.TCPListener), 1<<30, endpoint.DefaultOptions())
+	go func() { _ = server.Serve(receiver) }()
+	conn := require.Value(net.Dial("tcp", listener.Addr().String()))(t)
+	t.Cleanup(func() { _ = conn.Close() })
+	raw := require.Value(conn.(*net.TCPConn).SyscallConn())(t)
+	segments := func() (n uint32) {
+		err := raw.Control(func(fd uintptr) {
+			n = require.Value(unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO))(t).Data_segs_in
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	reader := bufio.NewReader(conn)
+	for _, length := range []int{10, 3600, 3700, 3800, 4000, 4063, 4064, 4065, 4100, 8000, 8190, 8200, 10_000} {
+		text := strings.Repeat("a", length)
+		a := require.Value(s.Repo.Post(t.Context(), "alice", site.Draft{Title: "Long", Text: &text}))(t)
+		query := fmt.Sprintf(`{"query":"{ article(id: %d) { text } }"}`, a.ID)
+		before := segments()
+		_, _ = fmt.Fprintf(conn, "POST /query HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(query), query)
+		response := require.Value(http.ReadResponse(reader, nil))(t)
+		body := require.Value(io.ReadAll(response.Body))(t)
+		if want := fmt.Sprintf(`{"data":{"article":{"text":"%s"}}}`, text); string(body) != want {
+			t.Errorf("text of %d bytes: got %.200s", length, body)
+		}
+		if n := segments() - before; n != 1 && len(body) >= 4096 {
+			t.Errorf("response of %d bytes: %d segments, want 1", len(body), n)
+		}
+	}
+}
 
 func TestAcceptDecidesStatusAndContentType(t *testing.T) {
 	t.Parallel()

@@ -146,7 +146,7 @@ function Shell({ online, away, connections, message, refresh, say }: ShellProps)
     const was = before.current;
     before.current = { client, viewer };
     // A cookie may end while the window has no connection: the next one is not refused, but that of a visitor.
-    if (was.client === client && was.viewer && !viewer && announced() === was.viewer) {
+    if (hasCookie() && was.client === client && was.viewer && !viewer && announced() === was.viewer) {
       say(texts.signedOut);
       refresh(true);
     }
