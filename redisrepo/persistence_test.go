@@ -48,6 +48,9 @@ func (h *failingNext) fail(command redis.Cmder) error {
 // hook fails the last command of a pipeline only.
 func (h *failingNext) hook(ctx context.Context, commands []redis.Cmder, send redis.ProcessPipelineHook) error {
 	last := len(commands) - 1
+	if redistest.IsAside(commands[last]) {
+		return send(ctx, commands)
+	}
 	failure := h.fail(commands[last])
 	if failure == nil {
 		return send(ctx, commands)

@@ -194,8 +194,9 @@ func (s *SignIn) renew(ctx context.Context, id string, v session) error {
 	}
 	tokens, err := p.TokenSource(s.client(ctx), &oauth2.Token{RefreshToken: v.Refresh}).Token()
 	if endedAtProvider(err) {
+		err = s.end(ctx, id)
 		s.Counts.renewal(RenewalRefused)
-		return s.end(ctx, id)
+		return err
 	}
 	if err != nil {
 		return reason(err)
