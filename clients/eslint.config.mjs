@@ -16,7 +16,7 @@ export default [
       // These types have no identity: they are never fetched by id.
       "@graphql-eslint/strict-id-in-types": [
         "error",
-        { exceptions: { types: ["ArticleVersion", "BestRank", "Denial", "Event", "ExportPart", "FlaggedChange", "FlaggedItem", "FrontPage", "ModerationEntry", "Notice", "NoticeContact", "PageInfo", "PublicLogEntry", "RankAt", "RankedBy", "RateLimit", "Removal", "Site", "SiteRules", "VoidedVote", "VoteRing"], suffixes: ["Connection", "Edge", "Error", "Payload"] } },
+        { exceptions: { types: ["ArticleVersion", "BestRank", "Denial", "Event", "ExportPart", "FlaggedChange", "FlaggedItem", "FrontPage", "ModerationEntry", "Notice", "NoticeContact", "PageInfo", "PublicLogEntry", "RankAt", "RankedBy", "RateLimit", "Removal", "Site", "SiteRules", "TextRange", "VoidedVote", "VoteRing"], suffixes: ["Connection", "Edge", "Error", "Payload"] } },
       ],
     },
   },
