@@ -13,6 +13,7 @@ export const connections: Record<string, string[]> = {
     "moderationLog",
     "publicLog",
     "ranking",
+    "search",
     "viewerFeed",
     "viewerReports",
     "viewerSaved",
