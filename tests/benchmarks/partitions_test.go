@@ -1,139 +1,202 @@
 package benchmarks_test
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
+	"io"
+	"net/http"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
-
-	"github.com/redis/go-redis/v9"
+	"time"
 
 	"frontpage/redisrepo"
-	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
+	"frontpage/tests/programtest"
 	"frontpage/tests/redistest"
 	"frontpage/tests/require"
 )
 
-// BenchmarkPartitions measures in one Redis what pages and votes cost on a site with 1, 16 and 64 partitions: the CPU of
-// Redis, the commands that it ran, those in scripts included, and the round trips. A page here is its ids and articles.
+const (
+	rounds     = 9
+	perRound   = 200 // requests
+	inCluster  = 20_000
+	askClients = 8 // that send requests at a time
+)
+
+// pageFields are those of an article on a page.
+const pageFields = `id title link score votes createdAt poster { name }`
+
+// BenchmarkPartitions measures requests to sites of 20,000 articles in 1, 16 and 64 partitions. Each is in a Redis Cluster of three
+// primaries that have a replica each, which confirms writes. It reports the CPU of the server and of all six Redis processes, without
+// what they use while nobody asks, and the commands of the primaries, those of scripts included. The sites take turns, so that a busy
+// machine slows down all of them, and the median of the rounds is reported.
 func BenchmarkPartitions(b *testing.B) {
-	for _, articles := range []int{1_000, 20_000} {
-		b.Run(fmt.Sprint(articles), func(b *testing.B) {
-			for _, n := range []int{1, 16, 64} {
-				b.Run(fmt.Sprint(n), func(b *testing.B) { benchPartitions(b, articles, n) })
-			}
-		})
+	var sites []*clusterSite
+	for _, n := range []int{1, 16, 64} {
+		sites = append(sites, startClusterSite(b, n))
 	}
-}
-
-func benchPartitions(b *testing.B, articles, partitions int) {
-	client, repo := benchSite(b, articles, redisrepo.WithPartitions(partitions))
-	trips := 0
-	client.AddHook(redistest.Before(func(...redis.Cmder) { trips++ }))
-	all := lists.AllArticles(site.ByScore, site.Descending)
-	group := lists.InGroup("fifth", site.ByScore, site.Descending)
-	size := 25
-	walk := func(l lists.Listing, after *string) func() ([]site.ArticleID, error) {
-		return func() ([]site.ArticleID, error) {
-			edges, _, err := repo.Lists.Walk(b.Context(), l, site.PageRequest{First: &size, After: after})
-			var ids []site.ArticleID
-			for _, e := range edges {
-				ids = append(ids, e.ID)
-			}
-			return ids, err
-		}
-	}
-	number := func(l lists.Listing, page int) func() ([]site.ArticleID, error) {
-		return func() ([]site.ArticleID, error) { return repo.Lists.List(b.Context(), l, page, &size) }
-	}
-	// middle is a cursor in the middle of a listing.
-	middle := func(l lists.Listing) *string {
-		var after *string
-		for range articles / 5 / 2 / 100 {
-			hundred := 100
-			_, info, err := repo.Lists.Walk(b.Context(), l, site.PageRequest{First: &hundred, After: after})
-			require.NoError(b, err)
-			after = info.EndCursor
-		}
-		return after
-	}
-	for _, page := range []struct {
+	for _, kind := range []struct {
 		name string
-		ids  func() ([]site.ArticleID, error)
+		body func(s *clusterSite, n int) string
 	}{
-		{"page", number(all, 1)},
-		{"page/40", number(all, 40)},
-		{"page/300", number(all, 300)},
-		{"cursor/first", walk(all, nil)},
-		{"cursor/middle", walk(all, middle(all))},
-		{"group", number(group, 1)},
-		{"group/40", number(group, 40)},
-		{"group/cursor/first", walk(group, nil)},
-		{"group/cursor/middle", walk(group, middle(group))},
-		{"poster", number(lists.PostedBy("poster1"), 1)},
+		{"page", func(*clusterSite, int) string { return `{ articles { ` + pageFields + ` } }` }},
+		{"page/300", func(*clusterSite, int) string { return `{ articles(page: 300) { ` + pageFields + ` } }` }},
+		{"cursor", func(s *clusterSite, _ int) string {
+			return fmt.Sprintf(`{ articlesConnection(first: 25, after: %q) { nodes { %s } pageInfo { hasNextPage endCursor } } }`, s.cursor, pageFields)
+		}},
+		{"group", func(*clusterSite, int) string {
+			return `{ group(name: "fifth") { articlesConnection(first: 25) { nodes { ` + pageFields + ` } pageInfo { hasNextPage endCursor } } } }`
+		}},
+		{"vote", func(_ *clusterSite, n int) string {
+			return fmt.Sprintf(`mutation { vote(input: {article: %d}) { changed } }`, inCluster-n%100)
+		}},
+		{"post", func(_ *clusterSite, n int) string {
+			return fmt.Sprintf(`mutation { post(input: {title: "An article of usual length", link: "https://example.com/%d"}) { article { id } } }`, n)
+		}},
 	} {
-		b.Run(page.name, func(b *testing.B) {
-			measure(b, client, &trips, func() error {
-				ids, err := page.ids()
-				if err == nil && len(ids) > 0 {
-					_, errs := repo.Articles.ArticlesByID(b.Context(), ids)
-					err = errs[0]
-				}
-				return err
+		used := make([][]usage, len(sites))
+		for range rounds {
+			for i, s := range sites {
+				used[i] = append(used[i], s.measure(b, func(n int) string { return kind.body(s, n) }))
+			}
+		}
+		for i, s := range sites {
+			b.Run(fmt.Sprint(s.partitions, "/", kind.name), func(b *testing.B) {
+				b.ReportMetric(0, "ns/op")
+				b.ReportMetric(median(used[i], func(u usage) float64 { return u.server }), "server-µs/op")
+				b.ReportMetric(median(used[i], func(u usage) float64 { return u.redis }), "redis-µs/op")
+				b.ReportMetric(median(used[i], func(u usage) float64 { return u.commands }), "commands/op")
 			})
-		})
+		}
 	}
-	calls := 0
-	b.Run("vote", func(b *testing.B) {
-		measure(b, client, &trips, func() error {
-			calls++
-			_, err := repo.Vote(b.Context(), site.ArticleID(articles-calls%100*5-1), site.UserName(fmt.Sprint("voter", calls)), site.Up, "")
-			return err
-		})
-	})
-	b.Run("post", func(b *testing.B) {
-		measure(b, client, &trips, func() error {
-			calls++
-			link := fmt.Sprint("https://example.com/", calls)
-			_, err := repo.Post(b.Context(), "poster", site.Draft{Title: "title", Link: &link})
-			return err
-		})
-	})
 }
 
-// measure runs call b.N times, and reports what each costs Redis.
-func measure(b *testing.B, client *redis.Client, trips *int, call func() error) {
-	require.NoError(b, call()) // builds listings
-	cpu, commands := redisCost(b, client)
-	*trips = 0
-	n := 0
-	for b.Loop() {
-		n++
-		require.NoError(b, call())
-	}
-	made := *trips
-	cpuAfter, commandsAfter := redisCost(b, client)
-	b.ReportMetric(0, "ns/op") // that of this process means nothing here
-	b.ReportMetric((cpuAfter-cpu)*1e6/float64(n), "redis-µs/op")
-	b.ReportMetric(float64(commandsAfter-commands)/float64(n), "commands/op")
-	b.ReportMetric(float64(made)/float64(n), "trips/op")
+// usage is what requests take: CPU in microseconds, and commands.
+type usage struct{ server, redis, commands float64 }
+
+func median(of []usage, number func(usage) float64) float64 {
+	numbers := site.Collect(of, number)
+	slices.Sort(numbers)
+	return numbers[len(numbers)/2]
 }
 
-// redisCost returns the CPU time of Redis, in seconds, and the number of commands that it has run, but not INFO.
-func redisCost(b *testing.B, client *redis.Client) (cpu float64, commands int) {
-	info := require.Value(client.Info(b.Context(), "cpu", "commandstats").Result())(b)
+// clusterSite is a site in a cluster of its own, and its server.
+type clusterSite struct {
+	partitions int
+	cluster    *redistest.Cluster
+	server     *programtest.Server
+	client     *http.Client
+	idle       usage  // a second
+	cursor     string // after the first 100 articles
+	asked      int
+}
+
+func startClusterSite(b *testing.B, partitions int) *clusterSite {
+	b.Helper()
+	c := redistest.StartCluster(b)
+	repo := require.Value(redisrepo.New(b.Context(), c.Client, site.DefaultRules(), redisrepo.WithPartitions(partitions)))(b)
+	importArticles(b, repo, inCluster)
+	s := &clusterSite{partitions: partitions, cluster: c, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: askClients}},
+		server: programtest.Start(b, "REDIS_URL="+c.URL(), "FRONTPAGE_SHARED_ANSWERS=0")}
+	var first struct {
+		Data struct {
+			ArticlesConnection struct{ PageInfo struct{ EndCursor string } }
+		}
+	}
+	require.NoError(b, json.Unmarshal(s.ask(b, `{ articlesConnection(first: 100) { pageInfo { endCursor } } }`), &first))
+	s.cursor = first.Data.ArticlesConnection.PageInfo.EndCursor
+	before, began := s.used(b), time.Now()
+	<-time.After(3 * time.Second)
+	s.idle = before.until(s.used(b), time.Since(began).Seconds())
+	return s
+}
+
+// until returns what was used since u, divided by a number.
+func (u usage) until(now usage, by float64) usage {
+	return usage{(now.server - u.server) / by, (now.redis - u.redis) / by, (now.commands - u.commands) / by}
+}
+
+// used is what the processes have used since they began.
+func (s *clusterSite) used(b *testing.B) (u usage) {
+	b.Helper()
+	u.server = float64(programtest.CPU(b, s.server.Cmd.Process.Pid).Nanoseconds()) / 1000
+	for _, node := range s.cluster.Nodes {
+		u.redis += float64(programtest.CPU(b, node.Process().Pid).Nanoseconds()) / 1000
+		if info := node.Client.Info(b.Context(), "replication", "commandstats").Val(); strings.Contains(info, "role:master") {
+			u.commands += commands(info)
+		}
+	}
+	return u
+}
+
+// commands returns the number of commands in INFO commandstats, without those of this benchmark and of replicas.
+func commands(info string) (n float64) {
 	for line := range strings.Lines(info) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
-		switch {
-		case strings.HasPrefix(name, "used_cpu_") && strings.HasSuffix(name, "_main_thread"):
-			seconds, _ := strconv.ParseFloat(value, 64)
-			cpu += seconds
-		case strings.HasPrefix(name, "cmdstat_") && name != "cmdstat_info":
-			calls, _, _ := strings.Cut(strings.TrimPrefix(value, "calls="), ",")
-			n, _ := strconv.Atoi(calls)
-			commands += n
+		if !strings.HasPrefix(name, "cmdstat_") || name == "cmdstat_info" || name == "cmdstat_replconf" {
+			continue
 		}
+		calls, _, _ := strings.Cut(strings.TrimPrefix(value, "calls="), ",")
+		count, _ := strconv.Atoi(calls)
+		n += float64(count)
 	}
-	return cpu, commands
+	return n
+}
+
+// measure sends requests, and returns what each used.
+func (s *clusterSite) measure(b *testing.B, body func(n int) string) usage {
+	b.Helper()
+	s.ask(b, body(s.asked)) // builds listings
+	before, began := s.used(b), time.Now()
+	var all sync.WaitGroup
+	for i := range askClients {
+		first := s.asked + 1 + i
+		all.Go(func() {
+			for n := range perRound / askClients {
+				s.ask(b, body(first+n*askClients))
+			}
+		})
+	}
+	all.Wait()
+	s.asked += 1 + perRound
+	each, idle := before.until(s.used(b), perRound), time.Since(began).Seconds()/perRound
+	return usage{each.server - s.idle.server*idle, each.redis - s.idle.redis*idle, each.commands - s.idle.commands*idle}
+}
+
+// ask sends a request of another user each time, and returns the response.
+func (s *clusterSite) ask(b *testing.B, query string) []byte {
+	body, _ := json.Marshal(map[string]string{"query": query})
+	req, _ := http.NewRequestWithContext(b.Context(), http.MethodPost, s.server.URL+"/query", bytes.NewReader(body))
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("X-User-ID", fmt.Sprint("user", time.Now().UnixNano()))
+	res, err := s.client.Do(req)
+	if err != nil {
+		b.Error(err)
+		return nil
+	}
+	defer func() { _ = res.Body.Close() }()
+	text, err := io.ReadAll(res.Body)
+	if err != nil || bytes.Contains(text, []byte(`"errors"`)) || bytes.Contains(text, []byte(`null}`)) {
+		b.Errorf("%s: got %s, %v", query, text, err)
+	}
+	return text
+}
+
+// connections returns how many connections of the server the busiest of some Redis has. The other clients use sockets of files.
+func connections(tb testing.TB, nodes ...*redistest.Server) (most int) {
+	tb.Helper()
+	for _, node := range nodes {
+		n := 0
+		for line := range strings.Lines(require.Value(node.Client.ClientList(tb.Context()).Result())(tb)) {
+			if !strings.Contains(line, "flags=U") && !strings.Contains(line, "flags=S") && !strings.Contains(line, "flags=M") {
+				n++
+			}
+		}
+		most = max(most, n)
+	}
+	return most
 }

@@ -86,11 +86,18 @@ func BenchmarkSite(b *testing.B) {
 	}
 }
 
-// benchSite imports articles, the newest of them posted now.
-func benchSite(b testing.TB, articles int, options ...redisrepo.Option) (*redis.Client, *redisrepo.Repo) {
+// benchSite returns a site with articles, and its Redis.
+func benchSite(b testing.TB, articles int) (*redis.Client, *redisrepo.Repo) {
 	b.Helper()
 	client := redistest.Start(b).Client
-	repo := require.Value(redisrepo.New(b.Context(), client, site.DefaultRules(), options...))(b)
+	repo := require.Value(redisrepo.New(b.Context(), client, site.DefaultRules()))(b)
+	importArticles(b, repo, articles)
+	return client, repo
+}
+
+// importArticles imports articles, the newest of them posted now.
+func importArticles(b testing.TB, repo *redisrepo.Repo, articles int) {
+	b.Helper()
 	now, random := time.Now(), rand.New(rand.NewPCG(1, 1))
 	batch := make([]redisrepo.Imported, 0, 1000)
 	for i := range articles {
@@ -107,7 +114,6 @@ func benchSite(b testing.TB, articles int, options ...redisrepo.Option) (*redis.
 		require.NoError(b, errors.Join(errs...))
 		batch = batch[:0]
 	}
-	return client, repo
 }
 
 // groups are those of an article of benchSite: none, or one that has a fifth of all.

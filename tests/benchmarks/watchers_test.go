@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
+	"github.com/redis/go-redis/v9"
 
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/site"
@@ -32,22 +33,37 @@ const (
 func TestMain(m *testing.M) { os.Exit(programtest.Main(m)) }
 
 // BenchmarkWatchers opens WebSockets that each watch the 25 articles of a front page, casts votes for 20 seconds, and
-// reports delays, messages and memory. A case is watchers/votes a second. The server is a process of its own, on the
-// same machine as the watchers and the voters. Run it with -benchtime 1x.
+// reports delays, messages, CPU and memory. A case is watchers/votes a second/partitions; those with 16 or 64 partitions are in
+// a Redis Cluster. The server is a process of its own, on the same machine as the watchers and the voters. Run it with -benchtime 1x.
 func BenchmarkWatchers(b *testing.B) {
-	for _, load := range []struct{ watchers, votesPerSecond int }{{500, 100}, {500, 500}, {500, 2000}, {1500, 500}, {5000, 500}} {
-		b.Run(fmt.Sprintf("%d/%d", load.watchers, load.votesPerSecond), func(b *testing.B) {
+	for _, load := range []watchLoad{
+		{500, 100, 1}, {500, 500, 1}, {500, 2000, 1}, {1500, 500, 1}, {5000, 500, 1}, {5000, 500, 16}, {5000, 500, 64},
+		{0, 10, 1}, {1000, 10, 1}, {5000, 10, 1}, {10_000, 10, 1}, {19_000, 10, 1}, // as many as 20,000 files allow
+	} {
+		b.Run(fmt.Sprintf("%d/%d/%d", load.watchers, load.votesPerSecond, load.partitions), func(b *testing.B) {
 			for b.Loop() {
-				measureWatchers(b, load.watchers, load.votesPerSecond)
+				measureWatchers(b, load)
 			}
 		})
 	}
 }
 
-func measureWatchers(b *testing.B, watchers, votesPerSecond int) {
-	redis := redistest.Start(b)
-	server := programtest.Start(b, "REDIS_URL="+redis.URL())
-	repo := require.Value(redisrepo.New(b.Context(), redis.Client, site.DefaultRules()))(b)
+type watchLoad struct{ watchers, votesPerSecond, partitions int }
+
+func measureWatchers(b *testing.B, load watchLoad) {
+	watchers := load.watchers
+	var nodes []*redistest.Server
+	var client redis.UniversalClient
+	var url string
+	if load.partitions == 1 {
+		single := redistest.Start(b)
+		nodes, client, url = append(nodes, single), single.Client, single.URL()
+	} else {
+		c := redistest.StartCluster(b)
+		nodes, client, url = c.Nodes, c.Client, c.URL()
+	}
+	repo := require.Value(redisrepo.New(b.Context(), client, site.DefaultRules(), redisrepo.WithPartitions(load.partitions)))(b)
+	server := programtest.Start(b, "REDIS_URL="+url)
 	var ids []site.ArticleID
 	for i := range 25 {
 		link := fmt.Sprintf("https://example.org/%d", i)
@@ -59,7 +75,7 @@ func measureWatchers(b *testing.B, watchers, votesPerSecond int) {
 
 	ctx, cancel := context.WithCancel(b.Context())
 	defer cancel()
-	w := watching{shown: make([]map[site.ArticleID][]shown, samples)}
+	w := watching{shown: make([]map[site.ArticleID][]shown, min(watchers, samples))}
 	var open sync.WaitGroup
 	gate := make(chan struct{}, 64)
 	for i := range watchers {
@@ -68,13 +84,15 @@ func measureWatchers(b *testing.B, watchers, votesPerSecond int) {
 		<-gate
 		open.Go(func() { w.read(ctx, conn, i) })
 	}
-	w.ready(b, redis, ids, watchers)
+	w.ready(b, repo, ids, watchers)
 	idle := memory(b, pid, "VmRSS")
+	if load.partitions > 1 {
+		_ = client.Close() // from here on all connections are the server's
+	}
 
-	readsBefore, messagesBefore := redis.Client.Info(ctx, "commandstats").Val(), w.messages.Load()
-	votes := vote(b, server.URL, ids, votesPerSecond)
-	messages := w.messages.Load() - messagesBefore
-	reads := calls(redis.Client.Info(ctx, "commandstats").Val(), "hgetall") - calls(readsBefore, "hgetall")
+	messagesBefore, cpu := w.messages.Load(), programtest.CPU(b, pid)
+	votes := vote(b, server.URL, ids, load.votesPerSecond)
+	messages, used := w.messages.Load()-messagesBefore, programtest.CPU(b, pid)-cpu
 	loaded, most := memory(b, pid, "VmRSS"), memory(b, pid, "VmHWM")
 	last := map[site.ArticleID]int{}
 	for _, v := range votes {
@@ -91,19 +109,25 @@ func measureWatchers(b *testing.B, watchers, votesPerSecond int) {
 	}
 	slices.Sort(latencies)
 	percentile := func(of []time.Duration, p int) float64 {
+		if len(of) == 0 {
+			return 0
+		}
 		return float64(of[(len(of)-1)*p/100].Microseconds()) / 1000
 	}
 	b.ReportMetric(0, "ns/op")
 	b.ReportMetric(float64(len(votes))/loadTime.Seconds(), "votes/s")
 	b.ReportMetric(float64(messages)/loadTime.Seconds(), "messages/s")
-	b.ReportMetric(float64(reads-len(votes))/loadTime.Seconds(), "reads/s") // the script of a vote reads the article, too
+	b.ReportMetric(100*used.Seconds()/loadTime.Seconds(), "CPU-%")
+	if load.partitions > 1 {
+		b.ReportMetric(float64(connections(b, nodes...)), "connections")
+	}
 	b.ReportMetric(percentile(delays, 50), "delay-p50-ms")
 	b.ReportMetric(percentile(delays, 99), "delay-p99-ms")
 	b.ReportMetric(percentile(latencies, 50), "vote-p50-ms")
 	b.ReportMetric(percentile(latencies, 99), "vote-p99-ms")
-	b.ReportMetric(float64(idle-before)/float64(watchers), "KiB/watcher-idle")
-	b.ReportMetric(float64(loaded-before)/float64(watchers), "KiB/watcher-loaded")
-	b.ReportMetric(float64(most-before)/float64(watchers), "KiB/watcher-most")
+	for name, kib := range map[string]int{"idle": idle, "loaded": loaded, "most": most} {
+		b.ReportMetric(float64(kib-before)/float64(max(watchers, 1)), "KiB/watcher-"+name)
+	}
 	server.Stop()
 }
 
@@ -139,7 +163,7 @@ func (w *watching) read(ctx context.Context, conn *websocket.Conn, number int) {
 		if err != nil {
 			return
 		}
-		if number >= samples {
+		if number >= len(w.shown) {
 			_, _ = io.Copy(io.Discard, from)
 			w.messages.Add(1)
 			continue
@@ -173,8 +197,7 @@ func (w *watching) read(ctx context.Context, conn *websocket.Conn, number int) {
 }
 
 // ready waits until every watcher has an event of every article.
-func (w *watching) ready(b *testing.B, redis *redistest.Server, ids []site.ArticleID, watchers int) {
-	repo := require.Value(redisrepo.New(b.Context(), redis.Client, site.DefaultRules()))(b)
+func (w *watching) ready(b *testing.B, repo *redisrepo.Repo, ids []site.ArticleID, watchers int) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	late := time.After(10 * time.Minute)
@@ -314,16 +337,5 @@ func memory(b *testing.B, pid int, line string) int {
 		}
 	}
 	b.Fatalf("/proc/%d/status has no line %s", pid, line)
-	return 0
-}
-
-// calls reads how often a command ran from INFO commandstats.
-func calls(info, command string) int {
-	for text := range strings.Lines(info) {
-		var n int
-		if found, _ := fmt.Sscanf(text, "cmdstat_"+command+":calls=%d,", &n); found == 1 {
-			return n
-		}
-	}
 	return 0
 }

@@ -148,7 +148,7 @@ func TestErasureCostsPointsForItsTime(t *testing.T) {
 	require.NoError(t, client.ConfigSet(t.Context(), "slowlog-log-slower-than", "10000").Err())
 	require.NoError(t, client.SlowLogReset(t.Context()).Err())
 	text := query{Query: `mutation { eraseViewer(input: {confirm: "nothing"}) { done userErrors { message } } }`}
-	before, server, redis := m.left(), cpu(t, m.server), cpu(t, m.redis)
+	before, server, redis := m.left(), programtest.CPU(t, m.server), programtest.CPU(t, m.redis)
 	for done := false; !done; {
 		status, _, _ := m.send(request{user: "nothing", query: text})
 		var answer struct {
@@ -159,7 +159,7 @@ func TestErasureCostsPointsForItsTime(t *testing.T) {
 			t.Fatalf("got %d: %s", status, m.body)
 		}
 	}
-	c := cost{status: http.StatusOK, server: cpu(t, m.server) - server, redis: cpu(t, m.redis) - redis, points: before - m.left()}
+	c := cost{status: http.StatusOK, server: programtest.CPU(t, m.server) - server, redis: programtest.CPU(t, m.redis) - redis, points: before - m.left()}
 	t.Logf("an erasure: %v", c)
 	if c.perMillisecond() < leastPoints {
 		t.Errorf("%v, want at least %v points for each millisecond", c, leastPoints)

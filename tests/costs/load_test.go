@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"frontpage/tests/programtest"
 )
 
 // votes casts votes of others, one after another, until stop, and returns how long each took.
@@ -61,7 +63,7 @@ func (m *meter) attack(stop <-chan struct{}, connections int, next func(i int) r
 func (m *meter) beside(name string, during time.Duration, connections int, next func(i int) request) time.Duration {
 	stop := make(chan struct{})
 	answers, wait := m.attack(stop, connections, next)
-	server, redis := cpu(m.t, m.server), cpu(m.t, m.redis)
+	server, redis := programtest.CPU(m.t, m.server), programtest.CPU(m.t, m.redis)
 	time.AfterFunc(during, func() { close(stop) })
 	took := m.votes(stop)
 	wait()
@@ -69,6 +71,6 @@ func (m *meter) beside(name string, during time.Duration, connections int, next 
 	answers.Range(func(status, n any) bool { counts[status] = n.(*atomic.Int64).Load(); return true })
 	percent := func(used time.Duration) float64 { return 100 * float64(used) / float64(during) }
 	m.t.Logf("beside %s: %d votes, p50 %v, p90 %v, p99 %v, slowest %v; answers by status %v; CPU of the server %.0f %%, of Redis %.0f %%", name,
-		len(took), took[len(took)/2], took[len(took)*9/10], took[len(took)*99/100], took[len(took)-1], counts, percent(cpu(m.t, m.server)-server), percent(cpu(m.t, m.redis)-redis))
+		len(took), took[len(took)/2], took[len(took)*9/10], took[len(took)*99/100], took[len(took)-1], counts, percent(programtest.CPU(m.t, m.server)-server), percent(programtest.CPU(m.t, m.redis)-redis))
 	return took[len(took)*99/100]
 }

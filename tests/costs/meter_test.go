@@ -7,8 +7,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -128,27 +126,11 @@ func (c cost) String() string {
 // measure measures requests that next makes, on average.
 func (m *meter) measure(times int, next func(i int) request) (c cost) {
 	m.t.Helper()
-	before, server, redis := m.left(), cpu(m.t, m.server), cpu(m.t, m.redis)
+	before, server, redis := m.left(), programtest.CPU(m.t, m.server), programtest.CPU(m.t, m.redis)
 	for i := range times {
 		c.status, c.size, _ = m.send(next(i))
 	}
-	c.server, c.redis = (cpu(m.t, m.server)-server)/time.Duration(times), (cpu(m.t, m.redis)-redis)/time.Duration(times)
+	c.server, c.redis = (programtest.CPU(m.t, m.server)-server)/time.Duration(times), (programtest.CPU(m.t, m.redis)-redis)/time.Duration(times)
 	c.points = (before - m.left() - 1) / times
 	return c
-}
-
-// cpu returns the CPU time that a process has taken.
-func cpu(t testing.TB, pid int) (total time.Duration) {
-	t.Helper()
-	for _, name := range require.Value(filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid)))(t) {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			continue // the thread has ended
-		}
-		var ran int64
-		_, err = fmt.Sscan(string(text), &ran)
-		require.NoError(t, err)
-		total += time.Duration(ran)
-	}
-	return total
 }

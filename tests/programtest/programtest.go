@@ -213,3 +213,19 @@ func (s *Server) Wait() string {
 	}
 	return s.log.String()
 }
+
+// CPU returns the CPU time that a process of this machine has taken. It needs Linux.
+func CPU(t testing.TB, pid int) (total time.Duration) {
+	t.Helper()
+	for _, name := range require.Value(filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid)))(t) {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			continue // the thread has ended
+		}
+		var ran int64
+		_, err = fmt.Sscan(string(text), &ran)
+		require.NoError(t, err)
+		total += time.Duration(ran)
+	}
+	return total
+}
