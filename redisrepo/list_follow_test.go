@@ -2,11 +2,15 @@ package redisrepo_test
 
 import (
 	"fmt"
+	"sync/atomic"
 	"testing"
+
+	"github.com/redis/go-redis/v9"
 
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
+	"frontpage/tests/redistest"
 	"frontpage/tests/require"
 )
 
@@ -84,4 +88,70 @@ func TestListingsOfGroupsAreReadWhileWritesAreRefused(t *testing.T) {
 	s.do("CONFIG SET maxmemory 0")
 	large.wantList(best("go"), a, b)
 	s.wantList(best("go"), a, b)
+}
+
+// A page of a group that was read a moment ago takes one round trip and no script, and has the votes since. What is no vote, and many
+// votes, are read by scripts.
+func TestPagesOfGroupsInPartitionsHaveTheLastVote(t *testing.T) {
+	t.Parallel()
+	beside := newSite(t, nil, inSixteen())
+	for range 150 {
+		beside.post("alice", "all")
+	}
+	var scripts, trips atomic.Int64
+	s := beside.reopened(beside.client(redistest.Before(func(commands ...redis.Cmder) {
+		trips.Add(1)
+		for _, c := range commands {
+			if c.Name() == "evalsha" {
+				scripts.Add(1)
+			}
+		}
+	})), nil, inSixteen())
+	voter := 0
+	voteOn := func(id site.ArticleID) {
+		voter++
+		beside.vote(id, site.UserName(fmt.Sprint("voter", voter)), []site.Vote{up, down}[voter/3%2])
+	}
+	pages := func(s *testSite) (all []string) {
+		for _, l := range []lists.Listing{best("all"), lists.InGroup("all", site.ByScore, site.Ascending)} {
+			var after *string
+			for range 3 {
+				edges, info, err := s.Lists.Walk(s.ctx, l, site.PageRequest{First: new(25), After: after})
+				require.NoError(t, err)
+				all = append(all, fmt.Sprint(s.list(l), edges, info.HasPreviousPage, info.HasNextPage))
+				after = info.EndCursor
+			}
+		}
+		return all
+	}
+	plain := func() bool {
+		beside.list(best("all"))
+		s.list(best("all"))
+		for _, id := range s.list(best("all"))[20:] {
+			voteOn(id)
+		}
+		scripts.Store(0)
+		trips.Store(0)
+		got := s.list(best("all"))
+		beside.Lists.Forget()
+		s.wantList(best("all"), beside.list(best("all"))...)
+		return scripts.Load() == 0 && trips.Load() == 2 && len(got) == 25 // the reads come soon enough one after the other
+	}
+	require.Eventually(t, "page without scripts", plain)
+	for range 40 {
+		page := s.list(best("all"))
+		for i := range 1 + voter%30 {
+			voteOn(page[i*i%len(page)])
+		}
+		if voter%4 == 0 {
+			beside.delete(page[voter%len(page)], moderator)
+		}
+		got := pages(s)
+		beside.Lists.Forget()
+		for i, want := range pages(beside) {
+			if got[i] != want {
+				t.Fatalf("page %d = %s, want %s", i, got[i], want)
+			}
+		}
+	}
 }

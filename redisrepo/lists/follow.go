@@ -1,6 +1,10 @@
 package lists
 
 import (
+	"cmp"
+	"context"
+	"slices"
+	"strconv"
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -9,6 +13,7 @@ import (
 	"frontpage/redisrepo/keys"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/views"
+	"frontpage/redisrepo/wire"
 )
 
 // mostLacking is the number of entries of the log from which on a read of a listing has all views catch up first: it takes Redis 5 µs
@@ -46,8 +51,12 @@ type seenListing struct {
 // maxSeenListings is the number of listings that are remembered.
 const maxSeenListings = 1000
 
-func (s seenListings) note(p keys.Partition, l Listing, entry string) {
-	s.listings.Add(storedListing{p, l.group, l.order}, seenListing{entry, time.Now()})
+// note remembers the last entry that a listing had when it was read. An empty one is not stored.
+func (s seenListings) note(p keys.Partition, l Listing, found Ranked) {
+	if found.total == 0 {
+		found.seen = ""
+	}
+	s.listings.Add(storedListing{p, l.group, l.order}, seenListing{found.seen, time.Now()})
 }
 
 // entry returns the last entry that a listing was seen to have, empty if that is long ago.
@@ -57,6 +66,67 @@ func (s seenListings) entry(p keys.Partition, l Listing) string {
 		return ""
 	}
 	return seen.entry
+}
+
+// mostPlaced is the number of entries of the log up to which a page of a stored listing is read by plain commands.
+const mostPlaced = 20
+
+// storedAt returns an entry of the log that a partition's listing of a group had a moment ago, so that queueStored can read it; empty
+// if it is unknown.
+func (r *Lists) storedAt(p keys.Partition, l Listing) string {
+	if !l.follows() || l.group == site.Interesting {
+		return ""
+	}
+	return r.seen.entry(p, l)
+}
+
+// queueStored queues commands for a stored listing, and for what the log has after an entry that the listing had: the articles that were
+// voted on are then given their places here, so that Redis runs no script. If the log has something else, or much, the run is missing.
+func (r *Lists) queueStored(seen string) queueing {
+	return func(ctx context.Context, pipe redis.Pipeliner, p keys.Partition, l Listing, args redis.ZRangeArgs, size int) func() (run, error) {
+		reply := pipe.ZRangeArgsWithScores(ctx, args)
+		lacking := pipe.XRangeN(ctx, p.Events(), "("+seen, "+", mostPlaced+1)
+		return func() (run, error) {
+			entries := lacking.Val()
+			found := run{items: reply.Val(), more: len(reply.Val()) == size}
+			found.missing = len(found.items) == 0 || len(entries) > mostPlaced || !l.place(&found, entries)
+			if r.views.Found(len(entries)); found.missing || len(entries) > mostPlaced/2 {
+				r.seen.note(p, l, Ranked{}) // listing.lua is to apply the entries
+			}
+			return found, cmp.Or(reply.Err(), lacking.Err())
+		}
+	}
+}
+
+// place gives articles the places in the run of a listing that entries of the log tell. It returns false if one tells more than a vote.
+func (l Listing) place(found *run, entries []redis.XMessage) bool {
+	moved := map[any]float64{}
+	for _, m := range entries {
+		e, err := wire.EntryOf(m)
+		if err != nil || e.Kind != site.KindVoted {
+			return false
+		}
+		if slices.Contains(e.Groups, l.group) {
+			score, err := strconv.ParseFloat(e.Score, 64)
+			if err != nil {
+				return false
+			}
+			moved[e.Article.String()] = score
+		}
+	}
+	if len(moved) == 0 {
+		return true
+	}
+	end := PlaceOf(found.items[len(found.items)-1])
+	found.items = slices.DeleteFunc(slices.Clone(found.items), func(z redis.Z) bool { _, ok := moved[z.Member]; return ok })
+	for member, score := range moved {
+		z := redis.Z{Member: member, Score: score}
+		if !found.more || l.Compare(PlaceOf(z), end) <= 0 {
+			found.items = append(found.items, z)
+		}
+	}
+	l.Sorting(found.items)
+	return true
 }
 
 // apply returns the call of follow.lua.

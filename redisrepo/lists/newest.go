@@ -25,7 +25,7 @@ func (r *Lists) Newest(ctx context.Context, name string, of []Listing, p site.Pa
 	items, _, err := r.merge(ctx, merged, parts, q.Size+1, func(pipe redis.Pipeliner, i, size int, again bool) func() (run, error) {
 		at := ListRequest{Request: site.Request[site.Cursor]{Size: size, After: q.After}, needEnds: true}
 		if !again && !parts[i].l.follows() {
-			reply := queueRun(ctx, pipe, parts[i].p, parts[i].l, merged, at, size)
+			reply := queueRun(ctx, pipe, parts[i].p, parts[i].l, merged, at, size, queueRange)
 			return func() (run, error) {
 				found, err := reply()
 				isMissing[i] = found.missing

@@ -106,14 +106,17 @@ func (r *Lists) listPartitions(ctx context.Context, l Listing, first, count int,
 	for _, w := range windows {
 		skip -= w.low
 	}
-	items, _, err := r.merge(ctx, l, r.partsOf(l), skip+count, func(pipe redis.Pipeliner, i, size int, _ bool) func() (run, error) {
+	items, _, err := r.merge(ctx, l, r.partsOf(l), skip+count, func(pipe redis.Pipeliner, i, size int, again bool) func() (run, error) {
 		most := windows[i].size() + count // that the partition can have up to the end of the page
 		part := ListRequest{Request: site.Request[site.Cursor]{Size: min(size, most)}, skip: windows[i].low}
-		reply := r.queueListing(ctx, pipe, r.store.Partitions[i], l, part)
 		if along != nil {
 			along(pipe)
 			along = nil
 		}
+		if seen := r.storedAt(r.store.Partitions[i], l); seen != "" && !again && part.skip == 0 {
+			return queueRun(ctx, pipe, r.store.Partitions[i], l, l, part, part.Size, r.queueStored(seen))
+		}
+		reply := r.queueListing(ctx, pipe, r.store.Partitions[i], l, part)
 		return func() (run, error) {
 			found, err := reply()
 			return run{items: found.Items, more: len(found.Items) == size && size < most}, err
@@ -131,10 +134,14 @@ func (r *Lists) walkPartitions(ctx context.Context, l Listing, q ListRequest) (s
 	if q.Last {
 		reading.direction = site.Ascending + site.Descending - l.direction
 	}
-	plain := l.group == ""
+	plain, stored := l.group == "", false
 	items, runs, err := r.merge(ctx, reading, r.partsOf(l), q.Size+1, func(pipe redis.Pipeliner, i, size int, again bool) func() (run, error) {
 		if plain && !again {
-			return queueRun(ctx, pipe, r.store.Partitions[i], l, reading, q, size)
+			return queueRun(ctx, pipe, r.store.Partitions[i], l, reading, q, size, queueRange)
+		}
+		if seen := r.storedAt(r.store.Partitions[i], l); seen != "" && !again {
+			stored = true
+			return queueRun(ctx, pipe, r.store.Partitions[i], l, reading, q, size, r.queueStored(seen))
 		}
 		part := q
 		part.Size = size
@@ -159,8 +166,14 @@ func (r *Lists) walkPartitions(ctx context.Context, l Listing, q ListRequest) (s
 	previous := slices.ContainsFunc(runs, func(found run) bool { return found.previous })
 	next := slices.ContainsFunc(runs, func(found run) bool { return found.next })
 	result := site.NewPage(items, q.Size, q.Last, previous, next)
-	if plain && (q.After != nil && !result.HasPrevious || q.Before != nil && !result.HasNext) {
-		err = r.readEnds(ctx, l, q, &result)
+	if q.After != nil && !result.HasPrevious || q.Before != nil && !result.HasNext {
+		switch {
+		case plain:
+			err = r.readEnds(ctx, l, q, &result)
+		case stored:
+			r.Forget() // so that listing.lua counts what is before the page and after it
+			return r.walkPartitions(ctx, l, q)
+		}
 	}
 	return result, err
 }
@@ -169,9 +182,9 @@ func (r *Lists) walkPartitions(ctx context.Context, l Listing, q ListRequest) (s
 // more, the place of the cursor among them is found by listing.lua.
 const tiesOfCursor = 2
 
-// queueRun queues a plain command for the first items of a partition's part of a page, which takes Redis a third of
+// queueRun queues plain commands for the first items of a partition's part of a page, which take Redis a third of
 // the time of listing.lua. reading is the listing in the direction of reading.
-func queueRun(ctx context.Context, pipe redis.Pipeliner, p keys.Partition, l, reading Listing, q ListRequest, size int) func() (run, error) {
+func queueRun(ctx context.Context, pipe redis.Pipeliner, p keys.Partition, l, reading Listing, q ListRequest, size int, queue queueing) func() (run, error) {
 	from, to := q.After, q.Before
 	if q.Last {
 		from, to = to, from
@@ -190,11 +203,13 @@ func queueRun(ctx context.Context, pipe redis.Pipeliner, p keys.Partition, l, re
 			args.Stop = strconv.FormatFloat(to.Score, 'f', -1, 64)
 		}
 	}
-	missing := queueMissing(ctx, pipe, p, l)
-	reply := pipe.ZRangeArgsWithScores(ctx, args)
+	read := l
+	read.direction = reading.direction
+	reply := queue(ctx, pipe, p, read, args, size)
 	return func() (run, error) {
-		found := run{more: len(reply.Val()) == size, missing: missing()}
-		for _, z := range reply.Val() {
+		all, err := reply()
+		found := run{more: all.more, missing: all.missing}
+		for _, z := range all.items {
 			at := PlaceOf(z)
 			switch {
 			case q.isBefore(l, at):
@@ -208,7 +223,19 @@ func queueRun(ctx context.Context, pipe redis.Pipeliner, p keys.Partition, l, re
 				found.more = false
 			}
 		}
-		return found, reply.Err()
+		return found, err
+	}
+}
+
+// queueing queues the commands for a range of size articles of a partition's listing.
+type queueing func(ctx context.Context, pipe redis.Pipeliner, p keys.Partition, l Listing, args redis.ZRangeArgs, size int) func() (run, error)
+
+// queueRange queues the command for a range of a partition's listing.
+func queueRange(ctx context.Context, pipe redis.Pipeliner, p keys.Partition, l Listing, args redis.ZRangeArgs, size int) func() (run, error) {
+	missing := queueMissing(ctx, pipe, p, l)
+	reply := pipe.ZRangeArgsWithScores(ctx, args)
+	return func() (run, error) {
+		return run{items: reply.Val(), more: len(reply.Val()) == size, missing: missing()}, reply.Err()
 	}
 }
 

@@ -84,7 +84,7 @@ func (r *Lists) queueListing(ctx context.Context, pipe redis.Pipeliner, p keys.P
 	return func() (Ranked, error) {
 		found, err := ParseRanked(reply)
 		if err == nil && l.follows() {
-			r.seen.note(p, l, found.seen)
+			r.seen.note(p, l, found)
 			r.views.Found(found.lacking)
 		}
 		return found, err
