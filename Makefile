@@ -1,4 +1,4 @@
-.PHONY: help run test ci lint fuzz bench load generate web diagram screenshots
+.PHONY: help run test ci lint fuzz bench load plot generate web diagram screenshots
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1	/p' Makefile
@@ -25,6 +25,9 @@ bench: ## measure a page and a vote at 1,000, 100,000 and 1,000,000 articles, an
 load: ## measure the server under load by wrk, on one core: pages, votes, overload
 	FRONTPAGE_SHARED_ANSWERS=0 scripts/load.sh page varied overload
 	scripts/load.sh page gzip vote hot
+
+plot: ## measure what sites of different sizes cost, and draw docs/images/cost.svg; needs gnuplot
+	scripts/plot.sh
 
 generate: ## generate the code in graph from schema.graphqls and gqlgen.yml
 	go generate ./...

@@ -1,20 +1,18 @@
 #!/bin/bash
 # Draws docs/images/cost.svg: what pages, votes and live updates cost on sites of different sizes, as tests/benchmarks measures
 # them. That takes ten minutes, in which nothing else should run. Installs gnuplot with apt.
-#   scripts/plot.sh        measures, keeps the output in dist/cost.txt, and draws
+#   scripts/plot.sh        measures into docs/images/cost.txt, and draws
 #   scripts/plot.sh FILE   draws the output of an earlier run
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/install.sh
 install_missing gnuplot:gnuplot-nox redis-server:redis-server
 
-measured=${1:-dist/cost.txt}
+measured=${1:-docs/images/cost.txt}
 if [ $# = 0 ]; then
-	mkdir -p dist
 	{
 		go test -run '^$' -bench 'Site/.*/.*/handler' ./tests/benchmarks
-		go test -run '^$' -bench Watchers -benchtime 1x ./tests/benchmarks
-		go test -run '^$' -bench 'Partitions/20000/.*/^(page|group|vote)$' -benchtime 1000x ./tests/benchmarks
+		go test -run '^$' -bench 'Watchers|Partitions' -benchtime 1x ./tests/benchmarks
 	} | tee "$measured"
 fi
 
@@ -29,11 +27,11 @@ series() {
 }
 series page 'Site/([0-9]+)/page/handler' ns/op 1000
 series vote 'Site/([0-9]+)/vote/handler' ns/op 1000
-series vote50 'Watchers/500/([0-9]+)' vote-p50-ms 1
-series vote99 'Watchers/500/([0-9]+)' vote-p99-ms 1
-series delay50 'Watchers/([0-9]+)/500' delay-p50-ms 1
-series delay99 'Watchers/([0-9]+)/500' delay-p99-ms 1
-for case in page group vote; do series "partitions-$case" "Partitions/20000/([0-9]+)/$case" redis-µs/op 1; done
+series watchers 'Watchers/([0-9]+)/10/1' CPU-% 1
+for case in page group vote; do
+	series "server-$case" "Partitions/([0-9]+)/$case" server-µs/op 1
+	series "redis-$case" "Partitions/([0-9]+)/$case" redis-µs/op 1
+done
 
 (cd "$folder" && gnuplot) >docs/images/cost.svg <<'END'
 set terminal svg size 960,640 font "sans-serif,13" background "#ffffff"
@@ -54,20 +52,19 @@ set xlabel "articles"
 set xtics ("1,000" 1000, "100,000" 100000, "1,000,000" 1000000)
 set xrange [700:1500000]
 plot "page" title "page of 25 articles", "vote" title "vote"
-set title "A vote with 500 watchers, ms"
-set xlabel "votes a second"
-set xrange [70:3000]
-set xtics (100, 500, "2,000" 2000)
-plot "vote50" title "median", "vote99" title "99 %"
-set title "From a vote to its watchers at 500 votes a second, ms"
-set xlabel "watchers of 25 articles"
-set xrange [350:7000]
-set xtics (500, "1,500" 1500, "5,000" 5000)
-plot "delay50" title "median", "delay99" title "99 %"
-set title "CPU of Redis, 20,000 articles, µs"
-set xlabel "partitions"
+set title "10 votes a second on 25 articles: CPU of the server, % of a core"
+set xlabel "watchers of these articles"
+unset logscale x
+set xrange [-500:20000]
+set xtics ("0" 0, "5,000" 5000, "10,000" 10000, "20,000" 20000)
+plot "watchers" title "live updates"
+set logscale x
 set xrange [0.8:80]
 set xtics (1, 16, 64)
-plot "partitions-group" title "page of a group", "partitions-page" title "front page", "partitions-vote" title "vote"
+set xlabel "partitions in a cluster of 3 primaries, 20,000 articles"
+set title "CPU of the server, µs"
+plot "server-group" title "page of a group", "server-page" title "front page", "server-vote" title "vote"
+set title "CPU of all Redis processes, µs"
+plot "redis-group" title "page of a group", "redis-page" title "front page", "redis-vote" title "vote"
 END
 echo "docs/images/cost.svg: drawn from $measured"

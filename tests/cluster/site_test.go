@@ -194,6 +194,7 @@ type load struct {
 	mu       sync.Mutex
 	votes    map[string]int // articles by voter
 	posts    map[string]int // articles by title
+	slowest  time.Duration  // that a client waited, until its operation was acknowledged
 	progress chan struct{}  // closed with the next vote that is acknowledged
 }
 
@@ -220,10 +221,11 @@ func (l *load) run(client int) {
 		case <-l.ended:
 			return
 		}
-		s, name := l.sites[i%len(l.sites)], fmt.Sprintf("%s-%d-%d", l.name, client, i)
+		s, name, began := l.sites[i%len(l.sites)], fmt.Sprintf("%s-%d-%d", l.name, client, i), time.Now()
 		if client == 0 {
 			number := s.post(name)
 			l.mu.Lock()
+			l.slowest = max(l.slowest, time.Since(began))
 			l.posts[name] = number
 			l.mu.Unlock()
 			continue
@@ -233,6 +235,7 @@ func (l *load) run(client int) {
 			return
 		}
 		l.mu.Lock()
+		l.slowest = max(l.slowest, time.Since(began))
 		l.votes[name] = number
 		close(l.progress)
 		l.progress = make(chan struct{})
@@ -318,7 +321,7 @@ func (l *load) verify(client redis.UniversalClient, tags ...string) {
 		owners[l.posts[title]] = title
 	}
 	l.wantOnce(client, tags)
-	l.t.Logf("%d votes and %d posts were acknowledged", len(voted), len(titles))
+	l.t.Logf("%d votes and %d posts were acknowledged, the slowest after %v", len(voted), len(titles), l.slowest)
 	l.sites[0].wantClean()
 }
 
