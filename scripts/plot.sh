@@ -55,8 +55,8 @@ plot "page" title "page of 25 articles", "vote" title "vote"
 set title "10 votes a second on 25 articles: CPU of the server, % of a core"
 set xlabel "watchers of these articles"
 unset logscale x
-set xrange [-500:20000]
-set xtics ("0" 0, "5,000" 5000, "10,000" 10000, "20,000" 20000)
+set xrange [-200:5500]
+set xtics ("0" 0, "1,000" 1000, "5,000" 5000)
 plot "watchers" title "live updates"
 set logscale x
 set xrange [0.8:80]
