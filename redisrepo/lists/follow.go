@@ -84,12 +84,13 @@ func (r *Lists) storedAt(p keys.Partition, l Listing) string {
 // voted on are then given their places here, so that Redis runs no script. If the log has something else, or much, the run is missing.
 func (r *Lists) queueStored(seen string) queueing {
 	return func(ctx context.Context, pipe redis.Pipeliner, p keys.Partition, l Listing, args redis.ZRangeArgs, size int) func() (run, error) {
+		first := pipe.ZRange(ctx, l.key(p), 0, 0)
 		reply := pipe.ZRangeArgsWithScores(ctx, args)
 		lacking := pipe.XRangeN(ctx, p.Events(), "("+seen, "+", mostPlaced+1)
 		return func() (run, error) {
 			entries := lacking.Val()
 			found := run{items: reply.Val(), more: len(reply.Val()) == size}
-			found.missing = len(found.items) == 0 || len(entries) > mostPlaced || !l.place(&found, entries)
+			found.missing = isBuilding(first.Val()) || len(found.items) == 0 || len(entries) > mostPlaced || !l.place(&found, entries)
 			if r.views.Found(len(entries)); found.missing || len(entries) > mostPlaced/2 {
 				r.seen.note(p, l, Ranked{}) // listing.lua is to apply the entries
 			}

@@ -101,8 +101,13 @@ func queueMissing(ctx context.Context, pipe redis.Pipeliner, p keys.Partition, l
 		if len(first.Val()) == 0 { // also an empty one, which the store in memory keeps
 			return group.Val() == 1
 		}
-		return strings.HasPrefix(first.Val()[0], "building:") // see gather.lua
+		return isBuilding(first.Val())
 	}
+}
+
+// isBuilding reports whether the first member of a listing says that it is not complete, see gather.lua.
+func isBuilding(first []string) bool {
+	return len(first) > 0 && strings.HasPrefix(first[0], "building:")
 }
 
 // CallListing queues a call of listing.lua. With cursors in wanted it replies their ranks.
