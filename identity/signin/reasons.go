@@ -124,7 +124,7 @@ const (
 	RenewalFailed  Outcome = "failed"  // the session goes on, and is renewed later
 )
 
-// Counts are how often users signed in and sessions were renewed, by outcome, since the process began.
+// Counts counts sign-ins and renewals of sessions by outcome, since the process began.
 type Counts struct {
 	signedIn, refused, providerAway, failed atomic.Int64
 	renewed, renewalRefused, renewalFailed  atomic.Int64
