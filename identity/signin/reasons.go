@@ -121,7 +121,7 @@ const (
 const (
 	Renewed        Outcome = "renewed"
 	RenewalRefused Outcome = "refused" // the session has ended at the provider, and here
-	RenewalFailed  Outcome = "failed"  // the session goes on, and is renewed later
+	RenewalFailed  Outcome = "failed"  // the session stays valid, and is renewed later
 )
 
 // Counts counts sign-ins and renewals of sessions by outcome, since the process began.
