@@ -77,7 +77,7 @@ func (p persistedQueries) keep(ctx context.Context, hash, text string) {
 	}
 	p.texts.add(hash, text, len(text), 0)
 	if err := p.repo.Sessions.KeepDocument(ctx, hash, text); err != nil {
-		report(ctx, p.log, slog.LevelWarn, "persisted query not kept", nil, "err", err)
+		report(ctx, p.log, slog.LevelWarn, "persisted query not stored", nil, "err", err)
 	}
 }
 

@@ -115,7 +115,7 @@ func New(ctx context.Context, o Options) (*SignIn, error) {
 		if wrong, ok := errors.AsType[*settingError](err); ok {
 			return nil, fmt.Errorf("%s: %w", o.name(wrong.option), err)
 		}
-		o.Log.Warn("the OIDC provider cannot be reached: reading works, and it is asked again when a user signs in", "issuer", o.Issuer, "err", err)
+		o.Log.Warn("the OIDC provider cannot be reached: reading works, and each sign-in tries again; check FRONTPAGE_OIDC_ISSUER if this lasts", "issuer", o.Issuer, "err", err)
 	}
 	return s, nil
 }

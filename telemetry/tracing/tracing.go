@@ -165,7 +165,7 @@ func (c *complaints) Handle(err error) {
 	defer c.mu.Unlock()
 	c.errors++
 	if now := time.Now(); now.Sub(c.last) >= complainEvery {
-		c.log.Warn("spans were not sent", "errors", c.errors, "err", err)
+		c.log.Warn("spans were not sent: check the collector and OTEL_EXPORTER_OTLP_ENDPOINT", "errors", c.errors, "err", err)
 		c.last, c.errors = now, 0
 	}
 }

@@ -83,7 +83,7 @@ func (f *Files[T]) refresh() {
 	}
 	if err.Error() != f.problem { // once
 		f.problem = err.Error()
-		f.log.Warn("changed files cannot be used: the last contents stay in use", "files", f.paths, "err", err)
+		f.log.Warn("changed files cannot be used: fix them; the last contents stay in use", "files", f.paths, "err", err)
 	}
 }
 
