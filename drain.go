@@ -148,7 +148,7 @@ func (g *gate) shutdown(ctx context.Context, server *http.Server, api *endpoint.
 	streams := make(chan error, 1)
 	go func() { streams <- api.Shutdown(limit, s.DrainTime) }()
 	if err := errors.Join(server.Shutdown(limit), <-streams); err != nil {
-		g.log.Warn("running requests were cut off: clients see failed requests; a shorter FRONTPAGE_REQUEST_TIMEOUT avoids that", "after", longest)
+		g.log.Warn("requests were cut off: raise FRONTPAGE_DRAIN_TIME if this happens often", "after", longest)
 		return server.Close()
 	}
 	g.log.Info("stopped")
