@@ -78,7 +78,7 @@ func (i *importFile) Run(ctx context.Context, s *settings.Settings, log *slog.Lo
 func advise(ctx context.Context, repo *redisrepo.Repo, log *slog.Logger) {
 	advice, err := preview.Advise(ctx, repo)
 	if err != nil {
-		log.Warn("whether another ranking would serve this site better is not known", "err", err)
+		log.Warn("could not check whether another ranking suits this site better: run frontpage rank to compare", "err", err)
 	} else if advice != nil {
 		fmt.Printf("%s; see frontpage rank --ranking %s\n", printable(advice.String()), advice.Ranking())
 	}

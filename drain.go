@@ -141,14 +141,14 @@ func (g *gate) shutdown(ctx context.Context, server *http.Server, api *endpoint.
 		g.log.Info("stopping: /readyz responds with 503, and requests are served for a while", "shutdown_delay", s.ShutdownDelay)
 		<-time.After(s.ShutdownDelay) // a second signal ends the process
 	}
-	g.log.Info("stopping: no new connections are accepted, streams are ended, running requests may finish", "drain_time", s.DrainTime)
+	g.log.Info("stopping: accepting no connections, ending streams, finishing running requests", "drain_time", s.DrainTime)
 	longest := s.DrainTime + s.RequestTimeout + finishMargin
 	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), longest)
 	defer cancel()
 	streams := make(chan error, 1)
 	go func() { streams <- api.Shutdown(limit, s.DrainTime) }()
 	if err := errors.Join(server.Shutdown(limit), <-streams); err != nil {
-		g.log.Warn("requests were cut off", "after", longest)
+		g.log.Warn("requests were cut off: raise FRONTPAGE_DRAIN_TIME if this happens often", "after", longest)
 		return server.Close()
 	}
 	g.log.Info("stopped")
@@ -160,6 +160,6 @@ func returnLeases(ctx context.Context, repo *redisrepo.Repo, log *slog.Logger) {
 	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
 	if err := repo.Rates.ReturnLeases(limit); err != nil {
-		log.Info("leased points of the rate of cost count for a window, since Redis did not take them back", "err", err)
+		log.Info("unused leased points of the rate of cost were not returned: they count for one more window", "err", err)
 	}
 }

@@ -297,7 +297,7 @@ func (r *running) openSite(ctx context.Context) (err error) {
 			progress(step, done, total)
 		}),
 		redisrepo.OnRerank(func(changed string) {
-			log.Warn("rules changed: re-ranking all articles", "changed", changed)
+			log.Warn("rules changed: re-ranking all articles; stop processes with the former rules", "changed", changed)
 		}))
 	if err != nil {
 		return err
@@ -315,7 +315,7 @@ func (r *running) openSite(ctx context.Context) (err error) {
 	}
 	log.Info("the store is " + r.store.String())
 	if advice, err := preview.Advise(ctx, r.repo); err != nil {
-		log.Warn("whether another ranking would serve this site better is not known", "err", err)
+		log.Warn("could not check whether another ranking suits this site better: run frontpage rank to compare", "err", err)
 	} else if advice != nil {
 		log.Info(advice.String(), "see", "frontpage rank --ranking "+advice.Ranking())
 	}
@@ -323,7 +323,7 @@ func (r *running) openSite(ctx context.Context) (err error) {
 	case len(s.DevHosts) > 0:
 		log.Warn(r.options.Identity.String()+"; FRONTPAGE_DEV_HOSTS is set: everyone who can connect can act as any user, also as a moderator", "address", r.address.String(), "dev_hosts", s.DevHosts)
 	case s.Development():
-		log.Warn(r.options.Identity.String() + "; only this machine can connect")
+		log.Warn(r.options.Identity.String() + "; only this machine can connect. To go online, set up sign-in: docs/sign-in.md")
 	default:
 		log.Info(r.options.Identity.String())
 	}
@@ -335,7 +335,7 @@ func (r *running) openSite(ctx context.Context) (err error) {
 		return err
 	}
 	if added == 0 {
-		log.Warn("no sample articles were added: the site has articles, or had some; for a site of its own, start with another data directory, such as FRONTPAGE_DATA_DIR=demo")
+		log.Warn("no sample articles were added: the site has, or had, articles; to see the samples, use another directory, such as FRONTPAGE_DATA_DIR=demo")
 	} else {
 		log.Info("sample articles", "added", added)
 	}
@@ -349,14 +349,14 @@ func (r *running) follow() {
 	updates.Go(func() {
 		r.repo.Live.Listen(r.background, func(err error) {
 			if r.away.Check() {
-				r.log.Warn("live updates are interrupted", "err", err.Error()) // the store serves: no sign of an outage
+				r.log.Warn("live updates are interrupted until the log can be read again: see err", "err", err.Error()) // the store serves: no sign of an outage
 			}
 		})
 	})
 	updates.Go(func() {
 		r.repo.Views.Follow(r.background, func(err error) {
 			if r.away.Check() {
-				r.log.Warn("listings of groups, rankings and lists of votes are brought up to date only when they are read", "err", err.Error())
+				r.log.Warn("listings, rankings and lists of votes are not updated in the background: reads are slower until this works again, see err", "err", err.Error())
 			}
 		})
 	})
@@ -364,14 +364,14 @@ func (r *running) follow() {
 	updates.Go(func() {
 		r.sender.Follow(r.background, func(err error) {
 			if r.away.Check() {
-				r.log.Warn("events are sent to webhooks later", "err", err.Error())
+				r.log.Warn("webhooks are delayed: trying again, see err", "err", err.Error())
 			}
 		})
 	})
 	updates.Go(func() {
 		r.repo.Retention.Follow(r.background, func(err error) {
 			if r.away.Check() {
-				r.log.Warn("texts of deleted articles are erased later", "err", err.Error())
+				r.log.Warn("erasing the texts of deleted articles is delayed: trying again, see err", "err", err.Error())
 			}
 		})
 	})
@@ -386,14 +386,14 @@ func (r *running) followSearch() {
 	r.repo.Search.Follow(r.background, func(done, total int) {
 		if done < total && time.Now().After(next) {
 			next, logged = time.Now().Add(time.Second), true
-			r.log.Info("building the index of search", "done", done, "of", total)
+			r.log.Info("building the search index", "done", done, "of", total)
 		} else if done >= total && logged {
 			logged = false
-			r.log.Info("the index of search is complete", "articles", done)
+			r.log.Info("the search index is complete", "articles", done)
 		}
 	}, func(err error) {
 		if r.away.Check() {
-			r.log.Warn("search does not have the latest articles", "err", err.Error())
+			r.log.Warn("search lacks the latest articles: trying again, see err", "err", err.Error())
 		}
 	})
 }

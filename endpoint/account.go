@@ -23,8 +23,8 @@ const (
 	perSocket      = 4 << 10
 )
 
-// Accounts count what each address and each user has of this process, so that one cannot take what others need: connections
-// and requests, operations at work, open streams and subscriptions.
+// Accounts count what each address and each user occupies in this process, so that one cannot take what others need:
+// connections and requests, running operations, open streams and subscriptions.
 type Accounts struct {
 	mu        sync.Mutex
 	addresses map[netip.Addr]*account

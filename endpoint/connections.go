@@ -24,10 +24,10 @@ const (
 	perField  = 200
 )
 
-// Receiver bounds what the connections of one address take, with the requests on them until they are answered. net/http keeps
-// up to MaxHeaderBytes of a header for each, and an idle one for IdleTimeout; a connection of HTTP/2 has hundreds of requests
-// at a time, and that of a proxy has those of many clients. WebSockets, and event streams over HTTP/1, are bounded by
-// StreamLimits instead.
+// Receiver bounds the memory of one address' connections, and of the requests on them until they are answered. net/http
+// keeps up to MaxHeaderBytes of a header for each connection, and an idle connection for IdleTimeout; an HTTP/2
+// connection has hundreds of requests at a time, and a proxy's connection has those of many clients. WebSockets, and
+// event streams over HTTP/1, are bounded by StreamLimits instead.
 type Receiver struct {
 	*net.TCPListener
 	accounts *Accounts
@@ -38,9 +38,8 @@ type Receiver struct {
 	proxies  []netip.Prefix // whose connections are not bounded, only the requests of each client
 }
 
-// Receive has a server bound what an address takes to a 32nd of memory, in bytes, in which at least one connection with a
-// header of the maximum length has room. The server has to accept from the listener that it returns. It is called before the
-// server serves.
+// Receive makes a server bound each address to a 32nd of memory, in bytes, but at least one connection with a header of
+// the maximum length. The server must accept connections from the returned listener. Call it before the server serves.
 func Receive(server *http.Server, listener *net.TCPListener, memory int64, o Options) *Receiver {
 	longest := perHeaderByte * server.MaxHeaderBytes
 	r := &Receiver{
@@ -84,8 +83,8 @@ func (r *received) count(bytes int) {
 	r.bytes = bytes
 }
 
-// Accept implements net.Listener. It closes connections for which there is no room at once, without a response, which would
-// need memory, too.
+// Accept implements net.Listener. A connection that exceeds the bound is closed at once, without a response, which
+// would need memory, too.
 func (r *Receiver) Accept() (net.Conn, error) {
 	for {
 		conn, err := r.AcceptTCP()

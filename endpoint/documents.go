@@ -77,7 +77,7 @@ func (p persistedQueries) keep(ctx context.Context, hash, text string) {
 	}
 	p.texts.add(hash, text, len(text), 0)
 	if err := p.repo.Sessions.KeepDocument(ctx, hash, text); err != nil {
-		report(ctx, p.log, slog.LevelWarn, "persisted query not kept", nil, "err", err)
+		report(ctx, p.log, slog.LevelWarn, "persisted query not stored", nil, "err", err)
 	}
 }
 
@@ -105,8 +105,8 @@ func sha256Hex(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Trusted is a list of the documents that the site's own programs were built with. If Options.Trusted is set, no other
-// document runs.
+// Trusted is the list of the documents of the operator's own clients. If Options.Trusted is set, no other document
+// runs.
 type Trusted struct {
 	byID  map[string]string
 	texts map[string]bool

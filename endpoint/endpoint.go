@@ -1,7 +1,6 @@
-// Package endpoint serves a gqlgen schema over HTTP, server-sent events and WebSocket. It authenticates
-// callers, limits what they may ask for and how often, and decides what they see of an error. It contains no
-// name of a type or field of the schema: what depends on the schema is passed in Schema, or by resolvers that
-// call this package.
+// Package endpoint serves a gqlgen schema over HTTP, server-sent events and WebSocket. It authenticates callers, limits
+// what they may ask for and how often, and decides what they see of an error. It names no type or field of the schema:
+// whatever depends on the schema is passed in Schema, or by resolvers that call this package.
 package endpoint
 
 import (
@@ -26,7 +25,7 @@ import (
 type Options struct {
 	BodyLimit     int64         // maximum size of a body, and of the query string of a GET, bytes
 	Timeout       time.Duration // maximum time for one query or mutation
-	MaxConcurrent int           // maximum number of queries and mutations at work; 0: unlimited
+	MaxConcurrent int           // maximum number of running queries and mutations; 0: unlimited
 	Limits        Limits
 	Rates         Rates
 	Streams       StreamLimits
@@ -39,10 +38,10 @@ type Options struct {
 	Origins       []string           // origins, besides the site's own, whose scripts may read responses; "*" for all
 	Trusted       *Trusted           // the only documents that run; nil for any
 	Observers     []Observer         // are notified of each operation, in this order
-	Accounts      *Accounts          // what each address has; set by DefaultOptions
+	Accounts      *Accounts          // what each address occupies; set by DefaultOptions
 }
 
-// DefaultOptions are right for a public API whose schema is no secret. Identity is not set.
+// DefaultOptions returns options for a public API with a public schema. Identity is not set.
 func DefaultOptions() Options {
 	return Options{
 		// The longest text of an article fits with every character escaped.

@@ -28,9 +28,9 @@ type Limits struct {
 	PageSize   int // assumed size of a list whose size is not given: the site's page size
 }
 
-// PointBytes is the maximum size of what one point of cost stands for in a response: a name of at most
-// maxAlias bytes and a scalar, or an object without its fields. A schema whose scalars can be longer sets their
-// cost in its ComplexityRoot.
+// PointBytes is the maximum number of bytes in a response for each point of cost: a name of at most maxAlias bytes and
+// a scalar, or an object without its fields. A schema whose scalars can be longer sets their cost in its
+// ComplexityRoot.
 const PointBytes = 2_200
 
 // maxAlias is the maximum length of an alias, bytes. A response repeats it for each element of a list.
@@ -40,8 +40,8 @@ const maxAlias = 100
 // field in __schema or __type counts as another time, since it repeats as much.
 const maxSchemas = 2
 
-// DefaultLimits allow every query of a site like this, and no document that costs a server seconds. The
-// standard introspection query has 184 tokens; a page of 100 articles with every field costs about 8,000.
+// DefaultLimits returns limits that allow every query of the site's clients, and no document that takes a server
+// seconds. The standard introspection query has 184 tokens; a page of 100 articles with every field costs about 8,000.
 func DefaultLimits() Limits {
 	return Limits{
 		Tokens: 1500, Depth: 12, Aliases: 15, RootFields: 20, Directives: 20, Fields: 500, Cost: 10_000,

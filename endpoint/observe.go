@@ -19,7 +19,7 @@ type Observer struct {
 	End func(context.Context, Outcome)
 }
 
-// Outcome says what became of an operation, or of a request that never became one.
+// Outcome is the result of an operation, or of a request that was rejected before one was read.
 type Outcome struct {
 	Name      string // of the operation in a valid document; empty if it has none. The client chose it: more than 100 bytes are cut
 	Kind      string // query, mutation or subscription; empty if the document is not valid
@@ -147,7 +147,7 @@ func firstCode(errs gqlerror.List) string {
 	return code
 }
 
-// Stats are what an endpoint has done since it was made, and what it holds now. Operations are reported to
+// Stats are counters since an endpoint was created, and its present state. Operations are reported to
 // Options.Observers.
 type Stats struct {
 	Streams       map[string]int // open now, by transport
@@ -171,7 +171,7 @@ type Stats struct {
 // Events counts events of subscriptions, and the bytes of their answers.
 type Events struct{ Sent, Bytes uint64 }
 
-// RateRefusal is a rule that had no room for an operation.
+// RateRefusal is a rule whose limit an operation would have exceeded.
 type RateRefusal struct {
 	Rule      string
 	ByAddress bool // the quota was an address's, not a user's
@@ -224,7 +224,7 @@ func (r *refusals) count(b bill) {
 	}
 }
 
-// Stats returns the numbers at this moment.
+// Stats returns the present numbers.
 func (h *Handler) Stats() Stats {
 	s := Stats{Streams: map[string]int{OverEvents: 0, OverSocket: 0}}
 	s.ofStreams(h.streams)

@@ -17,14 +17,14 @@ import (
 	"frontpage/redisrepo/site"
 )
 
-// Rate is the amount that is allowed in any window of this length, whenever the window starts.
+// Rate is the maximum amount in any window of a length, whenever the window starts.
 type Rate struct {
 	Most   int // 0: unlimited
 	Window time.Duration
 }
 
-// Rates are what one user may do. An address may do Addresses times as much; anonymous clients count by address
-// only, and users for whom a service acts by name only.
+// Rates are the limits of one user. Those of an address are Addresses times as high. Anonymous clients are limited by
+// address only, users for whom a service acts by name only.
 type Rates struct {
 	Cost      Rate // points of complexity, of all operations
 	Votes     Rate
@@ -167,9 +167,9 @@ func (m *meter) isNew(o *operation, v Viewer) bool {
 	return err == nil && !until.IsZero()
 }
 
-// Work charges points of cost to the address of a request that is not an operation, by RuleCost. If they are allowed, work is
-// done in the share of the address, as a query is. Otherwise, and if the server is busy, Work returns how long to wait. It
-// fails if the store does not answer, or if the client leaves.
+// Work charges points of RuleCost to the address of a request that is not an operation, and calls work, which counts as
+// a running query of the address. If the points exceed the limit, or if the server is busy, Work does not call work and
+// returns how long to wait. It fails if the store does not answer, or if the client disconnects.
 func (h *Handler) Work(req *http.Request, points int, work func()) (wait time.Duration, err error) {
 	ctx, address := req.Context(), NetworkOf(req, h.proxies)
 	b := bill{charges: h.meter.rates.costCharges(Viewer{Address: address}, points)}
@@ -196,7 +196,7 @@ func (h *Handler) Work(req *http.Request, points int, work func()) (wait time.Du
 
 type besidesKey struct{}
 
-// Besides has the operation that is asked for with the context cost more points: for what its response is made into.
+// Besides returns a context whose operation costs more points, for the use that is made of its response.
 func Besides(ctx context.Context, points int) context.Context {
 	return context.WithValue(ctx, besidesKey{}, points)
 }
@@ -261,8 +261,8 @@ func (b bill) header(header http.Header) {
 	}
 }
 
-// CostBalance returns what the operation was charged for its cost, and the balance after that. ok is false if the
-// cost is not limited.
+// CostBalance returns the operation's charge for its cost, and the balance after it. ok is false if the cost is not
+// limited.
 func CostBalance(ctx context.Context) (charge rates.Charge, balance rates.Balance, ok bool) {
 	b := billOf(ctx)
 	i := slices.IndexFunc(b.charges, func(c rates.Charge) bool { return c.Rule == RuleCost })
@@ -272,7 +272,7 @@ func CostBalance(ctx context.Context) (charge rates.Charge, balance rates.Balanc
 	return b.charges[i], b.balances[i], true
 }
 
-// Exceeded returns how long to wait until a rule allows the mutations of the operation, or 0 if it allows them now.
+// Exceeded returns how long to wait until a rule allows the mutations of the operation; 0 if it allows them now.
 func Exceeded(ctx context.Context, rule string) time.Duration { return billOf(ctx).wait(rule) }
 
 // Counted reports whether a rule counts the mutations of the operation.
@@ -280,7 +280,7 @@ func Counted(ctx context.Context, rule string) bool {
 	return slices.ContainsFunc(billOf(ctx).charges, func(c rates.Charge) bool { return c.Rule == rule })
 }
 
-// GiveBack returns what one mutation of the operation was charged by a rule.
+// GiveBack refunds a rule's charge for one mutation of the operation.
 func GiveBack(ctx context.Context, rule string) {
 	b := billOf(ctx)
 	var given []rates.Charge
@@ -295,8 +295,8 @@ func GiveBack(ctx context.Context, rule string) {
 	}
 }
 
-// Owe charges the operation that ctx belongs to for points beyond its cost, once it is known what it took. If several
-// operations share a read, the one that did it pays. That one is never refused for them; later ones may be.
+// Owe charges the operation of ctx for points beyond its cost, once they are known. If several operations share a read,
+// the one that executed it pays. The charge never refuses this operation, but may refuse later ones.
 func Owe(ctx context.Context, points int) {
 	b := billOf(ctx)
 	if points <= 0 {

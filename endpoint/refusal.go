@@ -141,7 +141,7 @@ func overLimit(code, things string, asked, allowed int) *refusal {
 	}
 }
 
-// Unauthenticated returns the error of a field that is not for anonymous callers.
+// Unauthenticated returns the error of a field that anonymous callers may not read.
 func Unauthenticated(message string) error {
 	return &refusal{code: codeUnauthenticated, message: message}
 }
@@ -149,7 +149,8 @@ func Unauthenticated(message string) error {
 // Forbidden returns the error of a field that the caller's role does not allow.
 func Forbidden(message string) error { return &refusal{code: codeForbidden, message: message} }
 
-// SearchNotReady returns the error of a field that needs the index of search while that is being built. progress is from 0 to 1.
+// SearchNotReady returns the error of a field that needs the search index while that is being built. progress is from 0
+// to 1.
 func SearchNotReady(message string, progress float64) error {
 	return &refusal{code: codeSearchNotReady, message: message, progress: &progress}
 }

@@ -20,9 +20,9 @@ type Dependence int
 // The dependences, from most to least.
 const (
 	OnCaller  Dependence = iota // the caller, the time, or what the caller is charged
-	OnStore                     // what the store has: it is the same for all callers
-	OnEvent                     // the state of one article and the position of its event, which are known, so that nothing has to be read
-	OnArticle                   // the state of one article, which is known, so that nothing has to be read
+	OnStore                     // the store: the response is the same for all callers
+	OnEvent                     // the state of one article and the position of its event; no reads are needed
+	OnArticle                   // the state of one article; no reads are needed
 	OnSchema                    // the schema alone, which never changes while the process runs
 )
 
@@ -134,7 +134,7 @@ func (o *operation) differs(f *finished) bool { return f.differs && ViewerOf(o.c
 
 type differsKey struct{}
 
-// MayDiffer notes that authenticated users may get another response than the one that is shared.
+// MayDiffer notes that the response to authenticated users may differ from the shared one.
 func MayDiffer(ctx context.Context) {
 	if differs, ok := ctx.Value(differsKey{}).(*atomic.Bool); ok {
 		differs.Store(true)
@@ -165,8 +165,8 @@ type answerKey struct {
 // readBytes is how many bytes of Reads are kept.
 const readBytes = 16 << 20
 
-// Reads keeps results of reads that are the same for all callers, for operations whose responses are not. A result is
-// shared for as long as a response would be, see Options.SharedAnswers.
+// Reads shares results of reads that are the same for all callers, among operations whose responses are not. A result
+// is shared for as long as a response would be, see Options.SharedAnswers.
 type Reads struct {
 	results *sharing.Results[any, outcome]
 }
@@ -177,7 +177,7 @@ type outcome struct {
 	err   error
 }
 
-// NewReads returns empty Reads. If lifetime is 0, it shares nothing.
+// NewReads returns empty Reads. With the lifetime 0 they share nothing.
 func NewReads(repo *redisrepo.Repo, lifetime time.Duration) Reads {
 	if lifetime == 0 {
 		return Reads{}
@@ -185,15 +185,15 @@ func NewReads(repo *redisrepo.Repo, lifetime time.Duration) Reads {
 	return Reads{sharing.New[any, outcome](lifetime, readBytes, func() uint64 { return repo.Store.Version() })}
 }
 
-// Shares reports whether Share shares reads for the operation that ctx belongs to. It does not for a response that is
-// shared as a whole: older results would make that response older than it claims.
+// Shares reports whether Share shares reads for the operation of ctx. It does not for a response that is shared as a
+// whole: older results would make it too old.
 func (r Reads) Shares(ctx context.Context) bool {
 	return r.results != nil && ctx.Value(viewerKey{}) != any(noCaller)
 }
 
-// Share returns the result of read, or that of another operation's read with an equal key. Keys of different reads have
-// different types. Operations use the value at the same time, so it must not be modified. read also returns how many
-// bytes the value takes; its context has no caller.
+// Share returns the result of read, or of another operation's read with an equal key. Different kinds of reads need
+// keys of different types. Do not modify the value, which operations use concurrently. read also returns the size of
+// the value in bytes; its context has no caller.
 func Share[V any](ctx context.Context, r Reads, key any, read func(context.Context) (value V, bytes int, err error)) (V, error) {
 	if !r.Shares(ctx) {
 		value, _, err := read(ctx)

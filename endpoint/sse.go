@@ -95,7 +95,7 @@ func boundSendBuffer(ctx context.Context) {
 	}
 }
 
-// WithConn is for http.Server.ConnContext. It lets streams bound the kernel's send buffer. They also work without it.
+// WithConn is for http.Server.ConnContext. It lets streams bound the kernel's send buffer; it is optional.
 func WithConn(ctx context.Context, conn net.Conn) context.Context {
 	if encrypted, ok := conn.(*tls.Conn); ok {
 		conn = encrypted.NetConn()

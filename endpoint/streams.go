@@ -20,12 +20,12 @@ type StreamLimits struct {
 	Watched           int // of all subscriptions
 	WatchedPerAddress int
 	WatchedPerViewer  int
-	// Memory is what all subscriptions and WebSockets may hold, bytes. Those of one address, and of one user, may hold
-	// a fifth of it.
+	// Memory is the maximum memory of all subscriptions and WebSockets, bytes. Those of one address, or of one user, may
+	// take a fifth.
 	Memory int64
 }
 
-// DefaultStreamLimits leave room for a company that shares one address.
+// DefaultStreamLimits returns limits that suit a company whose users share one address.
 func DefaultStreamLimits() StreamLimits {
 	return StreamLimits{
 		PerAddress: 6_000, PerViewer: 100, Operations: 100, Ping: 12 * time.Second,

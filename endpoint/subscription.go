@@ -118,8 +118,7 @@ func (s *subscription) close() {
 	s.streams.dismiss(s.operation)
 }
 
-// Watched is called by the resolver of a subscription, which returns its results. It hands the watch to the
-// transport.
+// Watched passes the watch of a subscription to the transport. The resolver of the subscription returns its results.
 func Watched[T any](ctx context.Context, watch *live.Watch, err error) (<-chan T, error) {
 	if err != nil {
 		return nil, err
@@ -132,7 +131,7 @@ func Watched[T any](ctx context.Context, watch *live.Watch, err error) (<-chan T
 
 type lastEventKey struct{}
 
-// LastEvent returns the id of the last event that the client of a subscription has, or an empty string.
+// LastEvent returns the id of the last event that the client of a subscription received, or an empty string.
 func LastEvent(ctx context.Context) string {
 	id, _ := ctx.Value(lastEventKey{}).(string)
 	return id

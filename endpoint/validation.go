@@ -113,7 +113,7 @@ func numbersAreInRange(events *core.Events, addError core.AddErrFunc) {
 	})
 }
 
-// Scalars has a function for each scalar of a schema that returns an error for what is not a value of it.
+// Scalars has a function for each scalar of a schema, which returns an error for an invalid value.
 type Scalars map[string]func(value any) error
 
 // parse rejects literals that are not values of the schema's scalars. gqlparser accepts all of them.

@@ -79,8 +79,8 @@ func (v Viewer) MayBeNew() bool {
 	return v.Name != "" && !v.Moderator && (!v.Service || v.Via != "")
 }
 
-// Network returns what counts as one client: the address, or its /64 for IPv6, since providers assign a whole /64
-// to each customer.
+// Network returns the address that limits apply to: the client's, or its /64 for IPv6, since providers assign a whole
+// /64 to each customer.
 func (v Viewer) Network() netip.Addr {
 	if !v.Address.Is6() {
 		return v.Address
@@ -89,8 +89,7 @@ func (v Viewer) Network() netip.Addr {
 	return network.Addr()
 }
 
-// NetworkOf returns what counts as one client, see Viewer.Network, for a request that is not an operation. proxies are
-// those of Options.
+// NetworkOf is Viewer.Network for a request that is not an operation. proxies are those of Options.
 func NetworkOf(req *http.Request, proxies []netip.Prefix) netip.Addr {
 	return Viewer{Address: clientAddress(req, proxies)}.Network()
 }

@@ -81,7 +81,7 @@ type PublicLogEdge struct {
 	Node   *PublicLogEntry
 }
 
-// PublicLogEntry is what any client may read of an action.
+// PublicLogEntry is an action with the fields that any client may read.
 type PublicLogEntry struct{ events.ModerationEntry }
 
 // Nodes returns the entries without their positions.
@@ -196,7 +196,7 @@ func (c *DeletedConnection) Nodes() []*site.Article {
 	return site.Collect(c.Edges, func(e *DeletedEdge) *site.Article { return e.Article })
 }
 
-// ByUser is who deleted the article, or nil if the name stands for no user.
+// ByUser is the user who deleted the article, or nil if the name is not a user's.
 func (e *DeletedEdge) ByUser() *site.User { return site.UserName(e.By).User() }
 
 // deletedItems returns a page of the deleted articles, or of those that lack a ground, to moderators. One that was restored meanwhile is

@@ -27,7 +27,7 @@ func init() {
 	locations.EnumValues = slices.DeleteFunc(locations.EnumValues, func(v *ast.EnumValueDefinition) bool { return v.Name == string(ast.LocationDirectiveDefinition) })
 }
 
-// Schema returns the schema that NewHandler serves, without what a router asks of a subgraph.
+// Schema returns the schema that NewHandler serves, without the fields of a subgraph.
 func Schema() *ast.Schema { return plainSchema() }
 
 var plainSchema = sync.OnceValue(func() *ast.Schema { return withoutSubgraph(parsedSchema) })

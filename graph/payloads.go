@@ -129,13 +129,13 @@ type EndSessionsPayload struct {
 	UserErrors []UserError
 }
 
-// UserError is a broken rule that a user can act on, as a payload shows it.
+// UserError is a broken rule in a payload: an error that a user can act on.
 type UserError interface{ IsUserError() }
 
-// BasicUserError is a user error that has nothing to add to its code.
+// BasicUserError is a user error without further fields.
 type BasicUserError site.Error
 
-// IsUserError marks it as a type of the schema's interface UserError.
+// IsUserError implements the schema's interface UserError.
 func (*BasicUserError) IsUserError() {}
 
 // The codes of the schema that redisrepo does not return: it neither authenticates users nor limits the rates of

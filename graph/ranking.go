@@ -67,7 +67,7 @@ func (r *Resolver) rankedEdges(ctx context.Context, page rankings.RankedPage) (e
 	return edges, err
 }
 
-// RankedBy is what an article's score is made of.
+// RankedBy has the parts of an article's score.
 type RankedBy struct {
 	Formula    site.Ranking
 	PostedAt   time.Time

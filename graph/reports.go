@@ -44,7 +44,7 @@ func (n *Notice) Reference() string { return n.Reports[0].Reference }
 // At is when the notice was sent.
 func (n *Notice) At() time.Time { return n.Reports[0].At }
 
-// SettleAct is what a moderator does because of reports.
+// SettleAct is an action by which a moderator decides reports.
 type SettleAct string
 
 // The acts.

@@ -11,7 +11,7 @@ import (
 	"frontpage/redisrepo/site"
 )
 
-// SearchFilter is the filter of a search as the schema has it.
+// SearchFilter is the filter of a search.
 type SearchFilter struct {
 	Groups, NotGroups, Hosts, Posters []string
 	PostedAfter, PostedBefore         *time.Time
@@ -19,7 +19,7 @@ type SearchFilter struct {
 	In                                []search.Field
 }
 
-// SearchConnection is a page of the results of a search.
+// SearchConnection is a page of search results.
 type SearchConnection struct {
 	Edges          []*SearchEdge
 	PageInfo       site.PageInfo
@@ -29,7 +29,7 @@ type SearchConnection struct {
 	Suggestion     *string
 }
 
-// Nodes returns the articles without how they match.
+// Nodes returns the articles without the details of their matches.
 func (c *SearchConnection) Nodes() []*site.Article {
 	return site.Collect(c.Edges, func(e *SearchEdge) *site.Article { return e.Node })
 }

@@ -10,7 +10,7 @@ import (
 	"frontpage/redisrepo/site"
 )
 
-// Site is what clients need to know of a site. NewHandler sets Name and Rules.
+// Site describes a site to clients. NewHandler sets Name and Rules.
 type Site struct {
 	Name      string
 	Version   string // of the program

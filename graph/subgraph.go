@@ -12,7 +12,7 @@ import (
 	"frontpage/redisrepo/site"
 )
 
-// Service is what a router of Apollo Federation reads at its start.
+// Service is the description of the subgraph that a router of Apollo Federation reads at its start.
 type Service struct{ SDL string }
 
 // withoutSubgraph returns a schema without what subgraph.graphqls adds, for a site that no router asks.

@@ -72,12 +72,12 @@ type Roles struct {
 	unreadable sync.Map // the forms of claims that were logged
 }
 
-// NewRoles returns what reads the claim at path. log receives each form of the claim that cannot be read once.
+// NewRoles returns Roles that read the claim at path. Each invalid form of the claim is logged once.
 func NewRoles(path string, log *slog.Logger) *Roles { return &Roles{path: path, log: log} }
 
-// In returns the roles in a claim, which Claim has returned: the strings of an array, the parts of a string between
-// blanks or commas, or the names of an object's members, unless their values are null, false, 0 or empty. A claim that
-// is missing or of another form has none; that is not an error.
+// In returns the roles in a claim that Claim returned: the strings of an array, the parts of a string between blanks or
+// commas, or the names of an object's members, except those with the values null, false, 0 or empty. It returns none
+// for a missing claim or one of another form; that is not an error.
 func (r *Roles) In(claim any) (roles []string) {
 	var unreadable string
 	switch value := claim.(type) {
@@ -118,8 +118,8 @@ func splitRoles(text string) []string {
 	return strings.FieldsFunc(text, func(c rune) bool { return unicode.IsSpace(c) || c == ',' })
 }
 
-// TimeIn returns the time in a claim, in Unix seconds or as in RFC 3339, or the zero time. A claim of any other form, or of a
-// time before 1970 or after 9999, has none; that is not an error.
+// TimeIn returns the time in a claim, in Unix seconds or as in RFC 3339, or the zero time for a claim of another form,
+// or for a time before 1970 or after 9999; that is not an error.
 func TimeIn(claim any) time.Time {
 	switch value := claim.(type) {
 	case float64:
@@ -149,8 +149,8 @@ func setClaim(object map[string]any, path string, value any) {
 	setClaim(inner, rest, value)
 }
 
-// Claim returns the value at a path of names with dots between them, or nil. Names may have dots themselves, such as that
-// of a client in resource_access.news.example.org.roles: on each level, the longest name that leads to a value takes
+// Claim returns the value at a path of names with dots between them, or nil. Names may contain dots, such as the
+// client's in resource_access.news.example.org.roles: on each level, the longest name that leads to a value takes
 // precedence.
 func Claim(object map[string]any, path string) any {
 	if value := object[path]; value != nil {

@@ -64,10 +64,10 @@ func (v *Verifier) actingFor(behalf []string, caller Caller, err error) (Caller,
 }
 
 // FromInit authenticates the client of a WebSocket. payload is the payload of its connection_init message, req its
-// handshake. The payload may hold the same header as the request, its name in any case. It then takes
-// precedence: the header of the handshake is ignored. A proxy's header is accepted in the handshake only.
-// null in the payload means that the header is missing. X-On-Behalf-Of is taken from the payload or else from the
-// handshake, wherever the credential is.
+// handshake. The payload may hold the same header as the request, its name in any case. It then takes precedence: the
+// header of the handshake is ignored. A proxy's header is accepted in the handshake only. null in the payload stands
+// for a missing header. X-On-Behalf-Of is read from the payload or else from the handshake, independently of the
+// credential.
 func (v *Verifier) FromInit(payload map[string]any, req *http.Request) (Caller, error) {
 	credential, header := v.credentialHeader(), http.Header{}
 	for name, value := range payload {
@@ -92,11 +92,11 @@ func (v *Verifier) FromInit(payload map[string]any, req *http.Request) (Caller, 
 	return v.fromRequest(req, behalf)
 }
 
-// InDevelopment reports whether any client can name its user.
+// InDevelopment reports whether any client can claim any name.
 func (v *Verifier) InDevelopment() bool { return v.nameHeader == developmentName && !v.proxied }
 
-// ActAs makes a request one of the named user in development mode, for forms, which can send no header. Otherwise it does
-// nothing.
+// ActAs sets the user of a request in development mode, for forms, which cannot send headers. In other modes it is a
+// no-op.
 func (v *Verifier) ActAs(req *http.Request, name string) {
 	if v.InDevelopment() && name != "" {
 		req.Header.Set(developmentName, name)
@@ -111,7 +111,7 @@ func (v *Verifier) credentialHeader() string {
 	return v.nameHeader
 }
 
-// Headers are the names of the headers that may identify a caller: responses depend on them.
+// Headers returns the names of the headers that may identify a caller, for Vary.
 func (v *Verifier) Headers() []string {
 	headers := []string{v.credentialHeader()}
 	if v.rolesHeader != "" {
@@ -178,7 +178,8 @@ func (v *Verifier) fromProxy(remote string) bool {
 // hostPrefix begins names of cookies that browsers send by https only, and that other hosts of the domain cannot set.
 const hostPrefix = "__Host-"
 
-// CookieName returns the name of the site's cookie for a purpose. isSecure says whether browsers use the site by https.
+// CookieName returns the name of the site's cookie for a purpose. isSecure reports whether browsers reach the site by
+// https.
 func CookieName(purpose string, isSecure bool) string {
 	if isSecure {
 		return hostPrefix + "frontpage-" + purpose
@@ -186,9 +187,9 @@ func CookieName(purpose string, isSecure bool) string {
 	return "frontpage-" + purpose
 }
 
-// Cookie returns a cookie of the site. Scripts cannot read it, and the browser does not send it with a request of another
-// site's page, unless that is a link to this one. A name with the prefix __Host- makes it a Secure cookie. seconds is
-// how long the browser keeps it; below 0, the browser deletes it.
+// Cookie returns a cookie of the site. Scripts cannot read it, and browsers do not send it with requests from other
+// sites' pages, except for links to this site. A name with the prefix __Host- makes it Secure. The browser keeps it for
+// seconds; if that is negative, it deletes the cookie.
 func Cookie(name, value string, seconds int) *http.Cookie {
 	return &http.Cookie{ // #nosec G124 -- on http, which is for this machine only, Secure would hide it
 		Name: name, Value: value, Path: "/", MaxAge: seconds,
@@ -196,8 +197,8 @@ func Cookie(name, value string, seconds int) *http.Cookie {
 	}
 }
 
-// LocalPath returns the path and query of a page of this site, or / for anything else, and for a text longer than most
-// bytes. The result is safe to redirect to.
+// LocalPath returns the path and query of a page of this site, or / for anything else and for texts of more than most
+// bytes. It is safe to redirect to the result.
 func LocalPath(to string, most int) *url.URL {
 	u, err := url.Parse(to)
 	if err != nil || u.IsAbs() || u.Host != "" || len(to) > most || !strings.HasPrefix(to, "/") || strings.HasPrefix(to, "//") ||

@@ -42,8 +42,8 @@ type Options struct {
 	// and redirects are not followed. Both are loaded again in the same intervals.
 	JWKS string
 
-	// Issuer is the required value of a token's iss claim. It must be set with JWKS, because
-	// many services may trust one issuer's keys; with a secret, empty means that iss is not checked.
+	// Issuer is the required value of a token's iss claim. It is required with JWKS, because many services may trust one
+	// issuer's keys; with a secret, empty means that iss is not checked.
 	Issuer string
 	// Audience lists the names of this server: a token's aud claim must contain one of them. It is required with JWKS,
 	// and optional with a secret, as Issuer is.
@@ -57,14 +57,15 @@ type Options struct {
 	// CreatedClaim is the path of the claim with the time when the user's account was created, in Unix seconds or as in
 	// RFC 3339. Empty means that tokens have no such claim.
 	CreatedClaim string
-	// Accounts are the users of the site's own sign-in: a token of its issuer names the same user. nil: there are none.
+	// Accounts are the users of the site's own sign-in: a token of its issuer names the same user. nil: the site has no
+	// sign-in of its own.
 	Accounts *Accounts
 	// Leeway is the accepted difference between the clocks of the issuer and of this server. 0 means 30 s.
 	Leeway time.Duration
 	// Refresh is the time between two loads of the keys. 0 means 5 min.
 	Refresh time.Duration
-	// Pause is the minimum time between two loads, also after a failed one or when a token names an unknown
-	// key. 0 means 10 s, or Refresh if that is less.
+	// Pause is the minimum time between two loads, also after a failure or for an unknown key. 0 means 10 s, or Refresh if
+	// that is less.
 	Pause time.Duration
 
 	// ProxyHeader is the header in which an authenticating proxy names the user. The proxy must set or remove
@@ -85,18 +86,17 @@ type Options struct {
 	// Moderators are the names of users who are moderators whatever roles their credentials have.
 	Moderators []string
 
-	// Sessions are those of users who sign in with the site itself. They apply to requests without a token.
+	// Sessions are the sessions of users who sign in on the site. They apply to requests without a token.
 	Sessions *Sessions
 
-	// Log receives what happens to the keys, and which claims cannot be read. nil discards it.
+	// Log receives lines about loading keys, and about claims that cannot be read. nil discards them.
 	Log *slog.Logger
 	// Now is the clock. nil means time.Now.
 	Now func() time.Time
 	// Transport fetches JWKS. nil means http.DefaultTransport.
 	Transport http.RoundTripper
 
-	// Names are what errors call the options that an operator sets, for example "Secret": "JWT_SECRET". An
-	// option that is missing here is called by its field's name.
+	// Names are the names of options in errors, for example "Secret": "JWT_SECRET". The default is the field's name.
 	Names map[string]string
 }
 
@@ -178,7 +178,7 @@ func New(ctx context.Context, o Options) (*Verifier, error) {
 	return v, nil
 }
 
-// String says in one line how callers are authenticated. It holds no secret.
+// String says in one line how callers are authenticated. It contains no secret.
 func (v *Verifier) String() string { return v.mode }
 
 // promote returns the caller as a moderator if Options.Moderators has its name.
@@ -190,7 +190,7 @@ func (v *Verifier) promote(c Caller) Caller {
 // NamedByHeader reports whether a header names the callers, not a token or a session.
 func (v *Verifier) NamedByHeader() bool { return v.tokens == nil && v.sessions == nil }
 
-// Code says why a caller is rejected.
+// Code is the reason why a caller is rejected.
 type Code string
 
 // The closed set of codes.
@@ -207,9 +207,8 @@ const (
 	Unavailable  Code = "UNAVAILABLE"        // the user of the session or token cannot be read now; the request can be repeated
 )
 
-// Refusal rejects a caller. It is the only error that the methods of a Verifier return. Its Message is safe
-// to show to the client: it holds no part of the token and no text of a library. The error that it wraps is
-// for the log only.
+// Refusal rejects a caller. It is the only error that the methods of a Verifier return. Its Message is safe to show to
+// the client: it contains no part of the token and no text of a library. The wrapped error is for the log only.
 type Refusal struct {
 	Code    Code
 	Message string // one sentence in lower case, without a full stop

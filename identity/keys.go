@@ -189,7 +189,7 @@ func readLimited(in io.Reader) ([]byte, error) {
 	return text, err
 }
 
-// IsConfidential reports whether others cannot read what is sent to a URL: it goes by https, or by http to this machine.
+// IsConfidential reports whether requests to a URL cannot be read by others: it is https, or http to this machine.
 func IsConfidential(u *url.URL) bool {
 	address, err := netip.ParseAddr(u.Hostname())
 	isLoopback := u.Hostname() == "localhost" || err == nil && address.IsLoopback()

@@ -7,14 +7,14 @@ import (
 	"unicode/utf8"
 )
 
-// Accounts are the users whom a site knows by issuer and subject, which no two users have in common.
+// Accounts maps issuer and subject, which identify a user, to the user's name on the site.
 type Accounts struct {
-	// Issuer is the issuer of the site's own sign-in. Empty: users cannot sign in on the site.
+	// Issuer is the issuer of the site's own sign-in; empty if the site has none.
 	Issuer string
-	// NameClaim is the path of the claim with the name that a new user gets at that sign-in.
+	// NameClaim is the path of the claim with the name that a new user of that issuer gets.
 	NameClaim string
-	// Find returns the name of the user with a subject at an issuer. A new user gets the wanted name, or one like it, for
-	// ever; if wanted is empty, the error is ErrUnnamed. Any other error but a *Refusal means that the name cannot be
+	// Find returns the name of the user with a subject at an issuer. A new user gets the wanted name, or a similar one,
+	// for ever; if wanted is empty, the error is ErrUnnamed. Any other error but a *Refusal means that the name cannot be
 	// read now.
 	Find func(ctx context.Context, issuer, subject, wanted string) (string, error)
 }

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Sessions are those of users who have signed in with the site itself. Each is named by a cookie.
+// Sessions are the sessions of users who signed in on the site. A cookie identifies each.
 type Sessions struct {
-	// Cookie is the name of the cookie, such as CookieName returns.
+	// Cookie is the name of the cookie, see CookieName.
 	Cookie string
 	// Origin is the origin of the site's pages, as in https://news.example.org.
 	Origin string
@@ -26,10 +26,10 @@ func (s *Sessions) mode() string {
 // Clear returns a cookie that makes the browser forget the session.
 func (s *Sessions) Clear() *http.Cookie { return s.Set("", -1) }
 
-// Set returns the cookie of a session, which the browser keeps for so many seconds.
+// Set returns the cookie of a session, which the browser keeps for this many seconds.
 func (s *Sessions) Set(id string, seconds int) *http.Cookie { return Cookie(s.Cookie, id, seconds) }
 
-// Again authenticates the caller of a stream again, at the time Expires. A token has then expired. A session may go on;
+// Again re-authenticates the caller of a stream, at the time Expires. A token has then expired. A session may continue;
 // if it cannot be read now, the error is a *Refusal with Unavailable.
 func (v *Verifier) Again(ctx context.Context, c Caller) (Caller, error) {
 	if c.session == "" {
@@ -47,7 +47,7 @@ func (v *Verifier) Forget(w http.ResponseWriter) {
 }
 
 // FromForeignPage reports whether a page of another origin made the browser send a request that may change something.
-// Requests by GET, HEAD and OPTIONS change nothing.
+// Requests by GET, HEAD and OPTIONS are taken to change nothing.
 func (v *Verifier) FromForeignPage(req *http.Request) bool { return v.protection.Check(req) != nil }
 
 // fromCookie returns the user of the session that the request's cookie names. Without a cookie, the caller is

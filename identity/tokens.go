@@ -74,8 +74,8 @@ func (o Options) readSecret() ([]byte, error) {
 	return []byte(o.Secret), nil
 }
 
-// Issue returns a token that a Verifier with these options accepts until its lifetime ends. Tokens are signed with the
-// secret, which must be set.
+// Issue returns a token, signed with o.Secret, which must be set. A Verifier with these options accepts it for its
+// lifetime.
 func Issue(o Options, user string, roles []string, lifetime time.Duration) (string, error) {
 	if err := o.validate(); err != nil {
 		return "", err

@@ -68,13 +68,13 @@ local why = hash[12]
 local score = redis.call('ZSCORE', scores, member)
 local is_listed = score and redis.call('ZSCORE', times, member)
 
-local own = poster == by
-local may = is_moderator or own
-if own then ground = '' end
+local is_own = poster == by
+local may_delete = is_moderator or is_own
+if is_own then ground = '' end
 local lacks_reason = not why or reason ~= '' and string.sub(why, -1) == '\n'
-local explains = is_deleted and is_moderator and ground ~= '' and deleted_by ~= poster and lacks_reason
+local adds_reason = is_deleted and is_moderator and ground ~= '' and deleted_by ~= poster and lacks_reason
 
-local settling, problem = settling_of(flags, flagged, contacts, later_contacts, may and settled or '', by)
+local settling, problem = settling_of(flags, flagged, contacts, later_contacts, may_delete and settled or '', by)
 if problem == 'CONFLICT' then return {'CONFLICT'} end
 if problem then return {'STALE_REPORTS'} end
 local standing = settling and standing_of(article, ranking)
@@ -85,17 +85,17 @@ local function settle_reports()
     'title', title, 'link', link, 'reason', reason, 'ground', ground, 'basis', basis)
 end
 
-if is_deleted and may and not explains then
+if is_deleted and may_delete and not adds_reason then
   now = now_or(now)
   settle_reports()
   return {'OK', redis.call('HGETALL', article)}
 end
-if not group_text or not time or not explains and (is_deleted or not is_listed) then return {'NOT_FOUND'} end
-if not may then return {'FORBIDDEN'} end
+if not group_text or not time or not adds_reason and (is_deleted or not is_listed) then return {'NOT_FOUND'} end
+if not may_delete then return {'FORBIDDEN'} end
 if not votes or not downvotes or not revision then return redis.error_reply('CORRUPT votes or revision of ' .. member) end
 
 -- record keeps why the article was deleted, decides the reports, and enters the deletion into both logs.
-local function record(score_before)
+local function record_deletion(score_before)
   settle_reports()
   if settling then redis.call('HSET', article, 'reported', 1) end
   if ground ~= '' then redis.call('HSET', article, 'why', why_of(now, ground, by, basis, reason)) end
@@ -108,9 +108,9 @@ local function record(score_before)
   })
 end
 
-if explains then
+if adds_reason then
   now = now_or(now)
-  record(tonumber(time) + worth(ranking, votes))
+  record_deletion(tonumber(time) + worth(ranking, votes))
   redis.call('ZREM', unexplained, member)
   return {'OK', redis.call('HGETALL', article)}
 end
@@ -120,14 +120,14 @@ if group_text ~= expected_groups or poster ~= expected_poster or link ~= expecte
 end
 local names = words(group_text)
 local groups = groups_at(first_list + list_count, {'interesting', unpack(names)}, member)
-local frees = false
-if own and link ~= '' then
+local frees_link = false
+if is_own and link ~= '' then
   local votes_of_poster = redis.call('SISMEMBER', voted, by) + redis.call('SISMEMBER', downvoted, by)
   local known_votes = redis.call('SCARD', voted) + redis.call('SCARD', downvoted)
   local counted_votes = votes + 2 * downvotes
   local counted_of_poster = uncounted and 0 or votes_of_poster
-  local first = string.match(redis.call('GET', link_record) or '', '^(%S+) ')
-  frees = known_votes == votes_of_poster and counted_votes == counted_of_poster and first == member
+  local reserved_for = string.match(redis.call('GET', link_record) or '', '^(%S+) ')
+  frees_link = known_votes == votes_of_poster and counted_votes == counted_of_poster and reserved_for == member
 end
 
 now = now_or(now)
@@ -143,7 +143,7 @@ for _, name in ipairs(names) do
   index_group(group_names, sizes, groups[name], name)
 end
 redis.call('ZADD', deleted, now, member)
-if ground == '' and not own then redis.call('ZADD', unexplained, now, member) end
-if frees then redis.call('SET', link_record, member .. ' 0', 'KEEPTTL') end -- as if posted long ago
-record(score)
+if ground == '' and not is_own then redis.call('ZADD', unexplained, now, member) end
+if frees_link then redis.call('SET', link_record, member .. ' 0', 'KEEPTTL') end -- as if posted long ago
+record_deletion(score)
 return {'OK', redis.call('HGETALL', article)}

@@ -29,23 +29,23 @@ type Edit struct {
 	Text   *string  // at most 10,000 characters; a blank one removes the text
 	Groups []string // all groups that the article is to be in, at most 10
 
-	// IfRevision, if not nil, is a revision of the article that the caller knows: the edit is refused if the title, the
-	// text or the groups have been changed since. Votes do not matter.
+	// IfRevision, if not nil, is the revision that the caller has read: the edit is refused if the title, the text or the
+	// groups have changed since. Votes do not matter.
 	IfRevision *int64
-	Why        site.Why // why a moderator edits another user's article: kept with the article, its event and the moderation log
+	Why        site.Why // why a moderator edits another user's article; stored with the article, its event and the moderation log
 }
 
 // Edit changes an article and returns it. If the title or the text changes, the article keeps its earlier version: see
 // Versions. An edit that changes nothing is a no-op, not an error, so the call is safe to repeat.
 //
-// The poster may change the title for Rules.EditWindow, the text for that time or while voting is open,
-// whichever is longer, and the groups at any time. Moderators may change any article at any time; what they
-// change in the articles of others, or in reserved groups, is entered in the moderation log.
+// The poster may change the title for Rules.EditWindow, the text for that time or while voting is open, whichever is
+// longer, and the groups at any time. Moderators may change any article at any time; their changes of others' articles,
+// or of reserved groups, are entered in the moderation log.
 //
 // The Refusal is NotFound if the article does not exist, Forbidden if the actor is neither its poster nor a moderator,
-// EditClosed if it is too late, and Conflict if the article was changed after IfRevision: then the article is returned,
-// too. It is Invalid or TooLong for invalid values, and for an edit that would leave neither a link nor a text. It is
-// HostDenied for a text with a link to a denied host.
+// EditClosed if it is too late, and Conflict if the article was changed after IfRevision; with Conflict the article is
+// returned, too. It is Invalid or TooLong for invalid values, and for an edit that would leave neither a link nor a
+// text. It is HostDenied if the text links to a denied host.
 func (r *Repo) Edit(ctx context.Context, id site.ArticleID, by site.Actor, edit Edit) (article *site.Article, err error) {
 	defer func() { r.stats.edits.count(true, err) }()
 	change, err := edit.check()
@@ -214,8 +214,8 @@ func (e Edit) check() (editChange, error) {
 	return c, nil
 }
 
-// Versions returns the earlier versions of each article, newest first, up to most of each, in one round trip.
-// Up to MaxVersions of an article are kept, so between two of them others may be missing.
+// Versions returns the earlier versions of each article, newest first, up to most of each, in one round trip. Up to
+// MaxVersions of an article are kept, so some in between may be missing.
 func (r *Repo) Versions(ctx context.Context, articles []*site.Article, most int) ([][]*site.Version, error) {
 	newest, whole := make([]*redis.SliceCmd, len(articles)), make([]*redis.MapStringStringCmd, len(articles))
 	err := r.Store.Read(ctx, func(pipe redis.Pipeliner) {
@@ -270,7 +270,7 @@ func newestFirst(history map[string]string, most int) (texts []string) {
 	return texts
 }
 
-// NumbersOf returns the numbers of the edits whose versions a history has, the oldest first.
+// NumbersOf returns the numbers of the edits whose replaced versions a history has, the oldest first.
 func NumbersOf(history map[string]string) (numbers []int64) {
 	for field := range history {
 		if n, err := strconv.ParseInt(field, 10, 64); err == nil {
@@ -291,14 +291,14 @@ func present(values []any) (texts []string) {
 	return texts
 }
 
-// VotedVersion names the version, other than the first, that got the most votes while it was shown. Like the
-// first, it is never dropped, so that many edits cannot hide what users voted for.
+// VotedVersion names the version, other than the first, that got the most votes while it was shown. Like the first
+// version, it is never dropped, so that many edits cannot hide what users voted for.
 type VotedVersion struct {
 	Number int64 `json:"number"` // of the edit that replaced it
 	Votes  int64 `json:"votes"`  // net votes that it got
 }
 
-// Parse parses the field best of a history. An empty text changes nothing.
+// Parse parses the field best of a history. An empty text is a no-op.
 func (b *VotedVersion) Parse(text string) error {
 	if text == "" {
 		return nil

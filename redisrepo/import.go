@@ -39,19 +39,18 @@ type Imported struct {
 // round trip of Import has at most importArticles articles and adds at most importVoters voters.
 const importArticles = 50
 
-// Import stores articles, each completely or not at all, and lets Redis serve other clients in between. Both
-// results have one element for each article: added reports whether it is new, and a Refusal in errs says why
-// it was not stored. An article that exists already, with the same poster, title and link, stays as it is,
-// deleted or not; this is not an error. Such an article is reported as added only if a reply was lost, so that the
-// first call for it may have added it. Links are not compared with those of other articles, but reserved like those of posts.
+// Import stores articles, each completely or not at all, in steps between which Redis serves other clients. Both
+// results have one element for each article: added reports whether it is new, and a Refusal in errs says why it was not
+// stored. An article that exists already, with the same poster, title and link, stays as it is, deleted or not; this is
+// not an error. Such an article is reported as added only if a lost reply means that this call may have added it. Links
+// may repeat those of other articles, but are reserved like those of posts.
 //
-// If an article's voting window is open, its poster becomes one of the upvoters, unless the rules do not
-// count that vote. The other votes belong to placeholders, so every user can still vote. The numbers
-// that Post gives out continue after the highest ID.
+// If an article's voting window is open, its poster becomes one of the upvoters, unless the rules do not count that
+// vote. The other votes belong to placeholders, so every user can still vote. Numbers of later posts continue after the
+// highest ID.
 //
-// If Redis does not answer, errs holds that error for each article that may not have been stored. The
-// call is safe to repeat, also after the program was killed. Placeholders of an article that was not stored
-// are not visible, and expire.
+// If Redis does not answer, errs holds that error for each article that may not have been stored. The call is safe to
+// repeat, also after a kill. Placeholders of an article that was not stored are not visible, and expire.
 func (r *Repo) Import(ctx context.Context, articles []Imported) (added []bool, errs []error) {
 	defer func() {
 		for i := range r.Store.Partitions {

@@ -26,15 +26,15 @@ func (r *Repo) MayRegroup(by site.Actor, article *site.Article) bool {
 	return by.MayDelete(article) || service && len(r.Store.Rules.ReservedGroups) > 0
 }
 
-// Delete removes an article from every listing and group, closes it to votes, and returns it with
-// DeletedAt and DeletedBy. Its data is kept for Undelete. Its link stays reserved, unless its poster deletes it and no
-// other user has a vote on it: then the link can be posted again. Deleting a deleted article is a no-op, not an error.
+// Delete removes an article from every listing and group, closes it to votes, and returns it with DeletedAt and
+// DeletedBy. Its data is kept for Undelete. Its link stays reserved, unless its poster deletes it and no other user has
+// a vote on it. Deleting a deleted article is a no-op, not an error.
 //
 // The Refusal is NotFound if the article does not exist, and Forbidden if the actor is neither its poster nor a
 // moderator. To such an actor a deleted article is NotFound. It is Invalid or TooLong for an invalid reason.
 //
-// A moderator can say why: the article, its event and the moderation log have it. For an article that a moderator has deleted
-// without a reason, a second call adds the reason.
+// The reason of a moderator is stored in the article, its event and the moderation log. A second call adds the reason
+// for an article that a moderator has deleted without one.
 func (r *Repo) Delete(ctx context.Context, id site.ArticleID, by site.Actor, why site.Why) (article *site.Article, err error) {
 	defer func() { r.stats.deletions.count(true, err) }()
 	why, broken := why.Check()
@@ -92,9 +92,8 @@ func (r *Repo) delete(ctx context.Context, id site.ArticleID, by site.Actor, why
 	})
 }
 
-// Undelete restores a deleted article to the listings and groups that it was in, with the rank that its
-// votes give it, and returns it. Voting continues for what is left of its window. Undeleting an article
-// that is not deleted is a no-op, not an error.
+// Undelete restores a deleted article to its listings and groups, with the rank of its votes, and returns it. Voting
+// continues for the rest of its window. Undeleting an article that is not deleted is a no-op, not an error.
 //
 // The Refusal is NotFound if the article does not exist, and Forbidden if the article has been emptied, or if
 // the actor is neither a moderator nor its poster, who can undo their own deletion for UndoWindow.
@@ -105,8 +104,8 @@ func (r *Repo) Undelete(ctx context.Context, id site.ArticleID, by site.Actor) (
 // UndoWindow is how long posters can restore an article that they have deleted.
 const UndoWindow = time.Minute
 
-// UndeleteFor is Undelete with a reason for the moderation log, of at most 500 characters. The Refusal of
-// another one is Invalid or TooLong.
+// UndeleteFor is Undelete with a reason for the moderation log, of at most 500 characters. The Refusal for an invalid
+// reason is Invalid or TooLong.
 func (r *Repo) UndeleteFor(ctx context.Context, id site.ArticleID, by site.Actor, reason string) (article *site.Article, err error) {
 	defer func() { r.stats.undeletions.count(true, err) }()
 	why, broken := site.Why{Reason: reason}.Check()
@@ -201,9 +200,9 @@ type AuditEntry struct {
 	Bucket string     // pseudonym of the voter's address; empty if the vote was not recorded
 }
 
-// Audit returns the voters of an article, deleted or not: first those whose time is unknown, then in
-// the order of their votes. Time and bucket are known for votes that were cast with a bucket. An hour
-// after the voting window all of it is forgotten. Imported votes have no named voters and are left out.
+// Audit returns the voters of an article, deleted or not: first those whose time is unknown, then the others in the
+// order of their votes. Time and bucket are known for votes that were cast with a bucket. All of this is deleted an
+// hour after the voting window. Imported votes have no named voters and are left out.
 //
 // If the article does not exist, the Refusal is NotFound.
 func (r *Repo) Audit(ctx context.Context, id site.ArticleID) ([]AuditEntry, error) {

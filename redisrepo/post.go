@@ -28,10 +28,10 @@ import (
 // with Conflict if the drafts differ, and with NotFound if the article has been deleted since.
 //
 // The Refusal of an invalid draft lists all its errors: Invalid or TooLong. For a link that was posted within
-// Rules.LinkWindow it is DuplicateLink and names the first article, which may be a deleted one. For a link to a
-// denied host, also one in the text, it is HostDenied. For the first post of a user whose name looks like
-// another user's it is Forbidden. After any other error the article may or may not have been stored; only with
-// an idempotency key is the call safe to repeat.
+// Rules.LinkWindow it is DuplicateLink and names the first article, which may be a deleted one. For a link to a denied
+// host, also in the text, it is HostDenied. For the first post of a user whose name looks like another user's it is
+// Forbidden. After any other error the article may or may not have been stored; the call is safe to repeat only with an
+// idempotency key.
 func (r *Repo) Post(ctx context.Context, poster site.UserName, d site.Draft) (*site.Article, error) {
 	return r.PostAs(ctx, site.Actor{Name: poster}, d)
 }
@@ -68,8 +68,8 @@ func (r *Repo) PostAs(ctx context.Context, by site.Actor, d site.Draft) (article
 	return nil, fmt.Errorf("post: %d numbers in a row are taken: the counter was set back", maxAttempts)
 }
 
-// RepeatedPost returns the article that the poster posted before with this draft and its idempotency key, in the time
-// in which Post would return it, or nil. If the article has been deleted since, it returns Post's Refusal.
+// RepeatedPost returns the article that Post would return for a repeated draft with its idempotency key, or nil if the
+// draft is not a repeat. If the article has been deleted since, it returns Post's Refusal.
 func (r *Repo) RepeatedPost(ctx context.Context, poster site.UserName, d site.Draft) (*site.Article, error) {
 	s, err := d.Check(site.PostRules)
 	if err != nil || d.IdempotencyKey == nil {
@@ -207,7 +207,7 @@ func (r *Repo) choosePartition(poster site.UserName, o postOptions) (index int, 
 	return index, claim
 }
 
-// ClaimedArticle stands for the article in the record of a claim: its number is not known yet.
+// ClaimedArticle stands for the article in the record of a claim, before its number is known.
 const ClaimedArticle = "-"
 
 // unclaim removes the claim of a post that is refused with err. If it stays, it only refuses the key to other drafts.

@@ -10,7 +10,7 @@
 -- KEY group_names        groups:        zset     the names of all groups
 -- KEY counter            article:       string   the last article number given out
 -- KEY record             post:USER:KEY  string   the record of the idempotency key; unused without one
--- KEY link_record        link:DIGEST    string   the newest article with this link; unused if reserved is empty
+-- KEY link_record        link:DIGEST    string   the newest article with this link; unused if reserved_seconds is empty
 -- KEY sizes              sizes:         zset     the names of all groups by negated number of articles
 -- KEY clock              clock:         hash     the last hour with a front page
 -- KEY pages              front:         zset     the front pages of past hours
@@ -27,7 +27,7 @@
 -- ARG text               text, or empty
 -- ARG posted_at          posting time, Unix seconds; empty: now
 -- ARG votes              net votes, without a vote of the poster that does not count
--- ARG counted            1 if the poster's own vote counts, else 0
+-- ARG poster_counts      1 if the poster's own vote counts, else 0
 -- ARG ranking            the ranking, as worth.lua takes it
 -- ARG window             voting window, seconds
 -- ARG margin             how much longer than the window the voters are kept, seconds
@@ -37,7 +37,7 @@
 -- ARG digest             digest of the submission; empty without an idempotency key
 -- ARG record_ttl         how long the record of the idempotency key is kept, seconds
 -- ARG kind               the kind of its entry: posted, or imported
--- ARG reserved           how long the link is reserved, seconds; empty: there is no link, or link.lua records it
+-- ARG reserved_seconds   how long the link is reserved, seconds; empty: there is no link, or link.lua records it
 -- ARG prepared           1 if voters.lua has added the placeholders of an import, else 0: this script adds them
 -- ARG features           the features that are on, separated by spaces
 -- ARG list_count         how many lists there are
@@ -52,10 +52,10 @@
 -- Safe to run twice: the second run replies TAKEN or REPEATED and changes nothing.
 
 votes = tonumber(votes)
-counted = counted == '1'
+poster_counts = poster_counts == '1'
 margin = tonumber(margin)
 interesting_votes = tonumber(interesting_votes)
-reserved = tonumber(reserved)
+reserved_seconds = tonumber(reserved_seconds)
 prepared = prepared == '1'
 local history = tonumber(string.match(features, 'cast=(%d+)')) -- nil without cast
 local cast = KEYS[#KEYS] -- read with history only
@@ -63,33 +63,33 @@ local cast = KEYS[#KEYS] -- read with history only
 if digest ~= '' then
   local stored = redis.call('GET', record)
   if stored then
-    local first, first_digest = string.match(stored, '^(%S+) (%S+)$')
+    local earlier, first_digest = string.match(stored, '^(%S+) (%S+)$')
     if first_digest ~= digest then return {'CONFLICT'} end
-    return {'REPEATED', first}
+    return {'REPEATED', earlier}
   end
 end
 if redis.call('EXISTS', article) == 1 then return {'TAKEN', redis.call('HGETALL', article)} end
 now = now_or(now)
-if reserved then
-  local first, since = string.match(redis.call('GET', link_record) or '', '^(%S+) (%S+)$')
-  if first and tonumber(now) < tonumber(since) + reserved then return {'DUPLICATE', first} end
+if reserved_seconds then
+  local earlier, earlier_time = string.match(redis.call('GET', link_record) or '', '^(%S+) (%S+)$')
+  if earlier and tonumber(now) < tonumber(earlier_time) + reserved_seconds then return {'DUPLICATE', earlier} end
 end
 local time = posted_at ~= '' and posted_at or now
 if history and not is_of_month(cast, time) then return {'STALE', time} end
-local last = whole(redis.call('GET', counter) or '0')
-if not last then return redis.error_reply('CORRUPT counter of articles') end
+local last_number = whole(redis.call('GET', counter) or '0')
+if not last_number then return redis.error_reply('CORRUPT counter of articles') end
 
 -- Voters are stored only while voting is open. All but the poster are placeholders. Before the article exists,
 -- the sets have no other members than those that voters.lua added.
-local kept = time_to_keep(time, window, margin, now)
-local is_open = kept >= margin
-local poster_votes = not counted or votes > 0
-local set = votes < 0 and downvoted or voted
-local other = votes < 0 and voted or downvoted
+local voters_kept = time_to_keep(time, window, margin, now)
+local is_open = voters_kept >= margin
+local poster_votes = not poster_counts or votes > 0
+local voter_set = votes < 0 and downvoted or voted
+local other_set = votes < 0 and voted or downvoted
 local placeholders = math.abs(votes)
-if counted and votes > 0 then placeholders = votes - 1 end
+if poster_counts and votes > 0 then placeholders = votes - 1 end
 if prepared and is_open then
-  local is_complete = redis.call('SCARD', set) == placeholders and redis.call('SCARD', other) == 0
+  local is_complete = redis.call('SCARD', voter_set) == placeholders and redis.call('SCARD', other_set) == 0
   if not is_complete then return {'UNPREPARED'} end
 end
 
@@ -109,14 +109,14 @@ keep_front(clock, pages, scores, features, now)
 redis.call('HSET', article, 'title', title, 'link', link, 'poster', poster, 'time', time,
   'votes', votes, 'downvotes', downvotes, 'groups', group_text, 'revision', 1)
 if text ~= '' then redis.call('HSET', article, 'text', text) end
-if not counted then redis.call('HSET', article, 'uncounted', '1') end
+if not poster_counts then redis.call('HSET', article, 'uncounted', '1') end
 
 if not is_open or not prepared then redis.call('UNLINK', voted, downvoted) end
 if is_open then
   if poster_votes then redis.call('SADD', voted, poster) end
-  if not prepared then add_placeholders(set, 1, placeholders) end
-  redis.call('EXPIRE', voted, kept)
-  redis.call('EXPIRE', downvoted, kept)
+  if not prepared then add_placeholders(voter_set, 1, placeholders) end
+  redis.call('EXPIRE', voted, voters_kept)
+  redis.call('EXPIRE', downvoted, voters_kept)
 end
 if is_open and history then
   redis.call('HSET', article, 'cast', votes)
@@ -125,9 +125,9 @@ if is_open and history then
 end
 
 local score = list_article(listings, member, time, votes, ranking, interesting_votes)
-if last < tonumber(number) then redis.call('SET', counter, number) end
+if last_number < tonumber(number) then redis.call('SET', counter, number) end
 if digest ~= '' then redis.call('SET', record, member .. ' ' .. digest, 'EX', record_ttl) end
-if reserved then redis.call('SET', link_record, member .. ' ' .. time) end
+if reserved_seconds then redis.call('SET', link_record, member .. ' ' .. time) end
 local change = {
   revision = 1, votes = votes, downvotes = downvotes, score = score, by = '', to = group_text,
   time = time, groups = group_text, at = now,

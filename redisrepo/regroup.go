@@ -12,17 +12,16 @@ import (
 	"frontpage/redisrepo/wire"
 )
 
-// Regroup adds an article to groups and removes it from others. Names are case-folded. Adding a group
-// that the article is in, or removing one that it is not in, is a no-op, not an error. A group exists
-// while it has articles.
+// Regroup adds an article to groups and removes it from others. Names are case-folded. Adding a group that the article
+// is in, or removing one that it is not in, is a no-op, not an error. A group is listed while it has articles.
 //
 // A moderator can regroup the articles of others. Moderators and services can put any article into reserved groups and
-// take it out. An article that is added to one of a family leaves the family's other one. All these changes are entered
-// in the moderation log.
+// take it out. An article that is added to a group of a family leaves the family's other group. All these changes are
+// entered in the moderation log.
 //
 // The Refusal is NotFound if the article does not exist, and Forbidden if the actor has no right to the change. It is
-// Invalid or TooLong for an invalid name, a name in both lists, two groups of one family, the group Interesting, and a
-// result of more than MaxGroups groups.
+// Invalid or TooLong for an invalid name, a name in both lists, two groups of one family, the group Interesting, or
+// more than MaxGroups groups afterwards.
 func (r *Repo) Regroup(ctx context.Context, id site.ArticleID, by site.Actor, add, remove []string) (*site.Article, error) {
 	return r.RegroupFor(ctx, id, by, add, remove, site.Why{})
 }

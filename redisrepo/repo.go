@@ -1,21 +1,21 @@
 // Package redisrepo stores articles, votes and groups in Redis.
 //
-// keys.Kinds has all kinds of keys, with what they hold. Each key starts with the tag of its partition, which is empty on a
-// single Redis.
+// keys.Kinds describes all kinds of keys. Each key starts with the tag of its partition, which is empty on a single
+// Redis.
 //
 // # Legacy clients
 //
-// A legacy client is a program that runs the code of Redis in Action, chapter 1, on the same store.
-// It knows the keys article:, article:<n>, time:, score:, voted:<n> and group:<name>, and the hash
-// fields title, link, poster, time and votes. This package uses them with the same meaning, so that a legacy
-// client can read them. It must not write while a process of the site runs. New takes over what it has written
-// before, and Layout.Adopt what it has written since: until then such an article cannot be changed.
+// A legacy client is a program that runs the code of Redis in Action, chapter 1, on the same store. It knows the keys
+// article:, article:<n>, time:, score:, voted:<n> and group:<name>, and the hash fields title, link, poster, time and
+// votes. This package uses them with the same meaning, so that a legacy client can read them. It must not write while a
+// process of the site runs. New takes over what it wrote before, and Layout.Adopt what it wrote since: until then such
+// an article cannot be changed.
 //
 // # Writes
 //
-// Every change of an article is one Lua script, which is safe to run twice. Redis rolls back nothing, so a
-// script checks the types of its keys before its first write. The start checks rights. Redis itself checks memory,
-// once for each script.
+// Every change of an article is one Lua script, which is safe to run twice. Redis does not roll back, so a script
+// checks the types of its keys before its first write. The start checks rights. Redis itself checks memory, once for
+// each script.
 //
 // # Partitions
 //
@@ -90,11 +90,11 @@ type Repo struct {
 	stats  stats
 }
 
-// New opens the site in the store, or creates an empty one. It returns a *RuleError for rules that are
-// out of bounds, and an error for a store whose data has a newer layout. Data with an older one is
-// upgraded first, in steps that an interrupted start goes on with. While the store is loading, or slow, each call waits for
-// up to a minute. If the rules have changed since the store was last opened, it first re-ranks all articles; no other process
-// should then be using the store under the old rules.
+// New opens the site in the store, or creates an empty one. It returns a *RuleError for rules that are out of bounds,
+// and an error for a store whose data has a newer layout. Data with an older one is upgraded first, in steps, so that
+// the next start continues an interrupted one. While the store is loading, or slow, each call waits for up to a minute.
+// If the rules have changed since the store was last opened, New first re-ranks all articles; no other process should
+// then use the store under the old rules.
 func New(ctx context.Context, client redis.UniversalClient, rules site.Rules, options ...Option) (*Repo, error) {
 	ctx = failover.Starting(ctx)
 	r, err := FindComplete(ctx, client, rules, options...)
@@ -131,8 +131,8 @@ func New(ctx context.Context, client redis.UniversalClient, rules site.Rules, op
 	return r, nil
 }
 
-// Prepare must come before the first write: it has replicas confirm writes if the site asks for that, loads the
-// scripts, and checks the rights of the Redis user.
+// Prepare must be called before the first write: it sets up the confirmation of writes by replicas, loads the scripts,
+// and checks the rights of the Redis user.
 func (r *Repo) Prepare(ctx context.Context) error {
 	if err := r.Store.ConfirmWrites(ctx); err != nil {
 		return fmt.Errorf("find out who confirms writes: %w", err)
@@ -146,7 +146,7 @@ func (r *Repo) Prepare(ctx context.Context) error {
 	return nil
 }
 
-// Find returns a Repo with the partitions of the site in the store, or of a new one. It changes nothing.
+// Find returns a Repo for the site in the store, or for a new one, without preparing it. It changes nothing.
 func Find(ctx context.Context, client redis.UniversalClient, rules site.Rules, options ...Option) (*Repo, error) {
 	if err := rules.Validate(); err != nil {
 		return nil, err
@@ -269,8 +269,8 @@ func (r *Repo) reopen(ctx context.Context, index int) (epoch string, err error) 
 	return found[keys.FieldEpoch], nil
 }
 
-// Ready returns ErrReadOnly if the store refuses writes, and another error, usually ErrUnavailable, if it does
-// not answer. While a shard of a cluster is gone, the others serve: the store is ready.
+// Ready returns ErrReadOnly if the store refuses writes, and another error, usually ErrUnavailable, if it does not
+// answer. The store is ready while only some shards of a cluster are down.
 func (r *Repo) Ready(ctx context.Context) error {
 	writes, err := r.Store.TryWrites(ctx)
 	if !slices.ContainsFunc(writes, func(c redis.Cmder) bool { return c.Err() == nil }) {
@@ -287,7 +287,7 @@ func (r *Repo) Serves(ctx context.Context) error {
 	return r.Store.MayWrite(ctx)
 }
 
-// Stats are what a Repo has done since it was opened, and what it holds now.
+// Stats are counters since a Repo was opened, and its present state.
 type Stats struct {
 	Votes, Posts, Edits, Regroupings, Deletions, Undeletions Writes
 
@@ -327,7 +327,7 @@ func (w *writeStats) read() Writes {
 	return Writes{w.done.Load(), w.unchanged.Load(), w.refused.Load(), w.failed.Load()}
 }
 
-// Stats returns the numbers at this moment.
+// Stats returns the present numbers.
 func (r *Repo) Stats() Stats {
 	return Stats{
 		Votes: r.stats.votes.read(), Posts: r.stats.posts.read(), Edits: r.stats.edits.read(), Regroupings: r.stats.regroupings.read(),

@@ -18,8 +18,8 @@
 --                        then three keys of the group interesting, and of each name in expected_groups
 -- ARG member             the article's member
 -- ARG by                 the actor's member
--- ARG is_moderator       1 if the actor is a moderator, else 0: then undo applies
--- ARG undo               how long after a deletion of its own the poster may restore the article, seconds
+-- ARG is_moderator       1 if the actor is a moderator, else 0: then undo_window applies
+-- ARG undo_window        how long after a deletion of its own the poster may restore the article, seconds
 -- ARG expected_groups    the article's groups as the caller expects them: sorted names, separated by spaces
 -- ARG expected_poster    the poster's member as the caller expects it, or empty
 -- ARG ranking            the ranking, as worth.lua takes it
@@ -62,7 +62,7 @@ if not deleted_at then
   return {'OK', redis.call('HGETALL', article)}
 end
 now = now_or(now)
-local may_undo = poster == by and deleted_by == by and now - deleted_at <= tonumber(undo)
+local may_undo = poster == by and deleted_by == by and now - deleted_at <= tonumber(undo_window)
 if not is_moderator and not may_undo then return {'FORBIDDEN'} end
 if title == '' then return {'EMPTIED'} end
 if not tonumber(time) or not votes or not downvotes or not revision then

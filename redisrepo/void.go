@@ -13,19 +13,20 @@ import (
 	"frontpage/redisrepo/wire"
 )
 
-// MaxVoided is the maximum number of users whose votes one call of VoidVotes takes out: a millisecond or two of Redis.
+// MaxVoided is the maximum number of users in one call of VoidVotes, which take Redis a millisecond or two.
 const MaxVoided = 200
 
 // VoidVotes takes the votes of users on an article out of all counts, as if they had never been cast, or puts them back
-// (isVoid false). It returns the article, and how many of these users have a vote on it that does not count then. Users
-// without a vote are left alone; the same call again is a no-op, not an error.
+// (isVoid false). It returns the article, and how many of these users then have a vote on it that does not count. Users
+// without a vote are ignored; the same call again is a no-op, not an error.
 //
-// Votes, score, all lists and the calendars are then those without the votes. Events, milestones, saved front pages and best
-// ranks stay. A user whose vote does not count cannot vote on the article, until it is put back. While the voters of the
-// article are known, they are those of the votes; after that, the votes in the users' histories are.
+// Counts, score, all lists and the calendars then exclude the votes. Events, milestones, saved front pages and best
+// ranks stay. A user whose vote does not count cannot vote on the article until it is put back. Votes are found among
+// the article's voters while these are known, after that in the users' histories.
 //
-// The Refusal is Forbidden if the actor is no moderator, NotFound if the article does not exist or is deleted, and Invalid or
-// TooLong for no names or more than MaxVoided, an invalid one, and an invalid reason; only putting back needs none.
+// The Refusal is Forbidden if the actor is not a moderator, NotFound if the article does not exist or is deleted, and
+// Invalid or TooLong for no names, more than MaxVoided, an invalid name, or an invalid reason; only putting back needs
+// no reason.
 func (r *Repo) VoidVotes(ctx context.Context, id site.ArticleID, by site.Actor, users []string, isVoid bool, reason string) (article *site.Article, void int, err error) {
 	if !by.Moderator {
 		return nil, 0, site.Refuse(site.Forbidden, "users", "only moderators can take votes out of the counts")

@@ -87,7 +87,7 @@ for i = first_voter, #ARGV do
   local down = redis.call('SISMEMBER', downvoted, voter)
   local up_at = cast and redis.call('ZSCORE', cast, number)
   local down_at = cast and redis.call('ZSCORE', cast, '-' .. number)
-  local moves
+  local changes_vote
   if takes_out then
     if uncounted and voter == poster then
       up, down = 0, 0
@@ -95,15 +95,15 @@ for i = first_voter, #ARGV do
       up = up_at and 1 or 0
       down = down_at and 1 or 0
     end
-    moves = up + down > 0
-    if moves or is_void then count = count + 1 end
+    changes_vote = up + down > 0
+    if changes_vote or is_void then count = count + 1 end
   elseif is_void then
     local position = tonumber(string.match(is_void, '^%-?%d') or 0)
     up = position >= 0 and 1 - up or 0
     down = position <= 0 and 1 - down or 0
-    moves = true
+    changes_vote = true
   end
-  if moves then
+  if changes_vote then
     after = after + sign * (up - down)
     downvotes_after = downvotes_after + sign * down
     if is_void then size = size - 1 end
@@ -115,7 +115,7 @@ for i = first_voter, #ARGV do
       down = down == 1,
       cast = cast,
       stored = is_void,
-      to_store = string.format('%d %.0f %s %s\n%s', up - down, tonumber(now), at, by, reason),
+      new_void = string.format('%d %.0f %s %s\n%s', up - down, tonumber(now), at, by, reason),
     }
   end
 end
@@ -123,7 +123,7 @@ if #changes == 0 then return {'OK', count, redis.call('HGETALL', article)} end
 if downvotes_after < 0 or after + downvotes_after < 0 then return redis.error_reply('CORRUPT votes of ' .. member) end
 
 local function take_out(vote)
-  redis.call('HSET', void, vote.voter, vote.to_store)
+  redis.call('HSET', void, vote.voter, vote.new_void)
   redis.call('SREM', voted, vote.voter)
   redis.call('SREM', downvoted, vote.voter)
 end

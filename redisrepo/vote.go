@@ -17,8 +17,8 @@ type VoteResult struct {
 	Previous site.Vote     // the user's position before
 	Changed  bool          // false if the user had the position already
 
-	// Unknown is true if the call had to be repeated because a reply was lost, and the second reply does not tell
-	// whether the user had the position already: Previous then is the position, and Changed is true.
+	// Unknown is true if the call was repeated because a reply was lost, and the second reply does not say whether the
+	// user had the position already: Previous then is the position, and Changed is true.
 	Unknown bool
 }
 
@@ -38,8 +38,8 @@ func (r *Repo) Vote(ctx context.Context, id site.ArticleID, voter site.UserName,
 	return r.setVote(ctx, id, ballot{voter: voter, vote: vote, bucket: bucket})
 }
 
-// VoteAndRead is Vote, but the text and EditedAt of the article are as new as the rest, too: the reply has the whole hash,
-// so it is for callers who need them.
+// VoteAndRead is Vote, but the text and EditedAt of the article are also up to date. Its reply from Redis is larger, so
+// use it only for these fields.
 func (r *Repo) VoteAndRead(ctx context.Context, id site.ArticleID, voter site.UserName, vote site.Vote, bucket string) (VoteResult, error) {
 	return r.setVote(ctx, id, ballot{voter: voter, vote: vote, bucket: bucket, reads: true})
 }

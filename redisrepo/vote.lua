@@ -31,12 +31,12 @@ if not time or not groups or deleted then return {'NOT_FOUND'} end
 votes, downvotes, revision = whole(votes or 0), whole(downvotes or 0), whole(revision or 0)
 if not (votes and downvotes and revision and tonumber(time)) then return redis.error_reply('CORRUPT numbers of ' .. member) end
 now = now_or(now or '')
-local left = time + window + margin - now -- seconds until the voters are forgotten
+local kept_for = time + window + margin - now -- seconds until the voters are forgotten
 local may_be_down = downvotes > 0 or position == '-1'
-local voted_for = call('PTTL', voted) -- milliseconds; -2: the set has no members
-local downvoted_for = may_be_down and call('PTTL', downvoted)
-local is_forgotten = voted_for == -2 and (uncounted or votes + downvotes > 0) or downvotes > 0 and downvoted_for == -2
-if left < margin or is_forgotten then return {'CLOSED'} end
+local voted_ttl = call('PTTL', voted) -- milliseconds; -2: the set has no members
+local downvoted_ttl = may_be_down and call('PTTL', downvoted)
+local is_forgotten = voted_ttl == -2 and (uncounted or votes + downvotes > 0) or downvotes > 0 and downvoted_ttl == -2
+if kept_for < margin or is_forgotten then return {'CLOSED'} end
 if now / 3600 >= saved_hour + 1 then return {'UNSAVED'} end
 if voided and call('HGET', void, voter) then return {'VOID', call('HGET', void, voter)} end
 local hash = time .. '\n' .. groups .. '\n' .. (title or '') ~= known and call('HGETALL', article) or 0
@@ -55,11 +55,11 @@ if not score then return redis.error_reply('CORRUPT score of ' .. member) end
 if up == 1 and position ~= '1' then call('SREM', voted, voter) end
 if down == 1 and position ~= '-1' then call('SREM', downvoted, voter) end
 if position ~= '0' then call('SADD', position == '1' and voted or downvoted, voter) end
-if math.abs(voted_for - 1000 * left) > 61000 then call('EXPIRE', voted, math.ceil(left)) end
-if may_be_down and math.abs(downvoted_for - 1000 * left) > 61000 then call('EXPIRE', downvoted, math.ceil(left)) end
+if math.abs(voted_ttl - 1000 * kept_for) > 61000 then call('EXPIRE', voted, math.ceil(kept_for)) end
+if may_be_down and math.abs(downvoted_ttl - 1000 * kept_for) > 61000 then call('EXPIRE', downvoted, math.ceil(kept_for)) end
 if crosses then call(change > 0 and 'SADD' or 'SREM', interesting, member) end
 if audit then call('HSET', audit, voter, string.format('%d %.0f %s', position, tonumber(now), bucket)) end
-if audit then call('EXPIRE', audit, math.ceil(left)) end
+if audit then call('EXPIRE', audit, math.ceil(kept_for)) end
 local votes_text, revision_text = string.format('%d', after), string.format('%d', revision + 1) -- Redis takes longer for it
 local downvotes_text = string.format('%d', downvotes - down + (position == '-1' and 1 or 0))
 call('HSET', article, 'votes', votes_text, 'downvotes', downvotes_text, 'revision', revision_text,

@@ -14,7 +14,7 @@ import (
 	"frontpage/site/web"
 )
 
-// Appearance are the settings of how the site looks, and in which language it speaks.
+// Appearance are the settings of the site's looks and language.
 type Appearance struct {
 	SiteName     string   `default:"Frontpage" help:"Name of the site, one line of at most 40 characters."`
 	SiteAbout    string   `placeholder:"TEXT" help:"What the site is about, one line of at most 200 characters, for search engines and previews."`

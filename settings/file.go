@@ -15,7 +15,7 @@ import (
 	"github.com/goccy/go-yaml/parser"
 )
 
-// File is the path of a file with settings in YAML, of which JSON is a part.
+// File is the path of a file with settings in YAML or JSON.
 type File string
 
 // BeforeResolve lets kong look up settings in the file. Flags and variables take precedence.

@@ -23,7 +23,7 @@ var needed = [][2]string{
 
 var helpOptions = kong.HelpOptions{FlagsLast: true, Compact: true, ValueFormatter: kong.DefaultHelpValueFormatter}
 
-// Help prints the help of a command, of the program if topic is empty, or of all commands and settings if it is settings.
+// Help prints the help of a command, of the program for an empty topic, or of all commands and settings for settings.
 // An unknown command is an *Error.
 func Help(command *kong.Context, topic string) error {
 	var args []string

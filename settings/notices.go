@@ -46,12 +46,12 @@ func (n *Notices) check() error {
 	return nil
 }
 
-// Webhooks returns how endpoints for events are kept.
+// Webhooks returns the options of webhooks.
 func (s *Settings) Webhooks() webhooks.Options {
 	return webhooks.Options{Box: s.box, Origins: s.WebhookOrigins}
 }
 
-// Reports returns how notices are kept.
+// Reports returns the options of reports and notices.
 func (s *Settings) Reports() reports.Options {
 	return reports.Options{Box: s.box, ContactKept: time.Duration(s.NoticeContactDays) * site.Day, Origin: s.Address()}
 }

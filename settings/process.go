@@ -25,8 +25,8 @@ func (p *Process) check() error {
 	return nil
 }
 
-// Memory returns how much the heap may grow between two garbage collections, percent, and the soft limit of memory,
-// bytes: what GOGC and GOMEMLIMIT say, or else the defaults of this program.
+// Memory returns the growth of the heap between two garbage collections, percent, and the soft limit of memory, bytes,
+// from GOGC and GOMEMLIMIT or else the defaults of this program.
 func Memory() (gcPercent int, limit int64) {
 	gcPercent, limit = debug.SetGCPercent(defaultGCPercent), debug.SetMemoryLimit(-1)
 	if !isSet("GOGC") {
@@ -50,7 +50,7 @@ func (p *Process) loggerTo(w io.Writer) *slog.Logger {
 	return slog.New(limited{p.handler(w, p.LogLevel), &seenLines{messages: map[string]*seenLine{}}})
 }
 
-// AccessLogger returns a logger for a line of each request. It limits no rate, and ignores FRONTPAGE_LOG_LEVEL.
+// AccessLogger returns the logger of the access log, which has no rate limit, and ignores FRONTPAGE_LOG_LEVEL.
 func (p *Process) AccessLogger() *slog.Logger { return slog.New(p.handler(os.Stderr, slog.LevelInfo)) }
 
 func (p *Process) handler(w io.Writer, level slog.Level) slog.Handler {

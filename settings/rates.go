@@ -26,7 +26,7 @@ type Rates struct {
 
 const minAuditSecret = 32 // bytes
 
-// RateList are rate limits as a setting gives them.
+// RateList are the rate limits of a setting.
 type RateList struct {
 	rates     map[string]endpoint.Rate // by kind; of off the zero value
 	addresses int                      // 0: not given

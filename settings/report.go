@@ -120,7 +120,7 @@ func (c *Command) Warn(log *slog.Logger) {
 	for _, variable := range os.Environ() {
 		name, _, _ := strings.Cut(variable, "=")
 		if strings.HasPrefix(name, prefix) && !known[name] && !serviceLink.MatchString(name) {
-			log.Warn("this environment variable is not a setting", "name", name, "closest", Variable(closest(flagName(name), names)))
+			log.Warn("this environment variable is not a setting: unset it, or use the closest name", "name", name, "closest", Variable(closest(flagName(name), names)))
 		}
 	}
 }

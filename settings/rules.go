@@ -83,7 +83,7 @@ func (r Ranking) String() string {
 	return r.Ranking.String() + ":" + formatDuration(r.time)
 }
 
-// Calendar says what has a calendar: off, site or groups.
+// Calendar is off, site or groups: which lists have a calendar.
 type Calendar string
 
 const calendarForm = "off, site or groups"
@@ -165,7 +165,7 @@ func (s *SearchIndex) check() error {
 	return nil
 }
 
-// SearchOptions returns what the site's search knows.
+// SearchOptions returns the options of search.
 func (s *SearchIndex) SearchOptions() search.Options {
 	return search.Options{Titles: s.Search != "off", Texts: s.Search == "texts", Memory: s.SearchMemory << 20}
 }

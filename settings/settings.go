@@ -1,6 +1,6 @@
-// Package settings reads the flags and environment variables of the program, checks them, and turns
-// them into the options of the other packages. Each setting is a field of a struct here, from which its flag, such as
-// --voting-window, its variable, FRONTPAGE_VOTING_WINDOW, the help, the manual page and docs/settings.md come.
+// Package settings reads the flags and environment variables of the program, checks them, and turns them into the
+// options of the other packages. Each setting is a field of a struct here, which determines its flag, such as
+// --voting-window, its variable, FRONTPAGE_VOTING_WINDOW, the help, the manual page and docs/settings.md.
 package settings
 
 import (
@@ -85,7 +85,7 @@ func Variable(flag string) string {
 	return prefix + name
 }
 
-// Name returns what messages call a setting: "FRONTPAGE_VOTING_WINDOW (--voting-window)".
+// Name returns the name of a setting in messages: "FRONTPAGE_VOTING_WINDOW (--voting-window)".
 func Name(flag string) string { return Variable(flag) + " (--" + flag + ")" }
 
 // Validate returns an *Error for the first setting that is out of its range or conflicts with

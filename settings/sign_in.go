@@ -73,8 +73,8 @@ func (s *SignIn) check() (err error) {
 	return err
 }
 
-// OIDC returns what signs users in at the OIDC provider; nil without one. It asks the provider for its endpoints. The error
-// is an *Error.
+// OIDC returns the sign-in at the OIDC provider, nil without a provider. It requests the provider's endpoints. The
+// error is an *Error.
 func (s *Settings) OIDC(ctx context.Context, log *slog.Logger) (*signin.SignIn, error) {
 	if s.OIDCIssuer == "" {
 		return nil, nil
@@ -94,9 +94,8 @@ func (s *Settings) OIDC(ctx context.Context, log *slog.Logger) (*signin.SignIn, 
 	return users, nil
 }
 
-// Verifier returns a verifier that authenticates callers as configured. It reads the files, fetches the
-// keys, and keeps loading them again until ctx ends. users is what OIDC returned, names are those of the same site. The
-// error is an *Error.
+// Verifier returns a verifier that authenticates callers as configured. It reads the files, fetches the keys, and
+// reloads them until ctx ends. users is the result of OIDC, names are those of the same site. The error is an *Error.
 func (s *Settings) Verifier(ctx context.Context, users *signin.SignIn, names *signin.Names, log *slog.Logger) (*identity.Verifier, error) {
 	o := s.identityOptions()
 	o.Log = log

@@ -167,14 +167,14 @@ func (d *endpoint) ofArticle() int { return min(max(d.o.MaxWaiting/10, 1), event
 // logWaiting logs what keeps events from being sent, when that begins.
 func (d *endpoint) logWaiting(p webhooks.Progress, left int) {
 	if p.Paused != "" {
-		d.o.Log.Warn("a webhook is paused: see frontpage webhooks", "webhook", d.ID(), "reason", p.Paused, "undelivered", left)
+		d.o.Log.Warn("a webhook is paused: fix the endpoint, then run frontpage webhooks resume", "webhook", d.ID(), "reason", p.Paused, "undelivered", left)
 	}
 	if d.isFull(left, p.Held) && !d.isFull(len(d.waiting), d.Held) {
-		d.o.Log.Warn("a webhook gets no new events until it accepts some that failed", "webhook", d.ID(), "undelivered", left, "err", p.Error)
+		d.o.Log.Warn("a webhook gets no new events until it accepts failed ones: check the endpoint", "webhook", d.ID(), "undelivered", left, "err", p.Error)
 	}
 	for article := range p.Held {
 		if _, isOld := d.Held[article]; !isOld {
-			d.o.Log.Warn("a webhook refuses an event: those of its article wait", "webhook", d.ID(), "article", article, "err", p.Error)
+			d.o.Log.Warn("a webhook refuses an event, and later ones of its article wait: check the endpoint", "webhook", d.ID(), "article", article, "err", p.Error)
 		}
 	}
 }

@@ -1,9 +1,8 @@
 // Package webhooks sends the events of a site's change feed to its webhooks, by the Standard Webhooks specification 1.0.0
 // (https://www.standardwebhooks.com).
 //
-// One process of the site sends at a time: the one that has the lease. An event is delivered at least once as long as
-// the feed keeps it, and the events of an article in their order: one that fails holds back later ones of its article,
-// and no others.
+// One process of the site sends at a time: the one that has the lease. An event is delivered at least once while the
+// feed keeps it, and the events of an article in order: a failed one delays only later ones of its article.
 package webhooks
 
 import (
@@ -25,8 +24,8 @@ import (
 type Options struct {
 	Log   *slog.Logger  // nil: nothing is logged
 	Pause time.Duration // between two looks at the feed; 0: a second
-	// MaxWaiting is how many events of an endpoint can wait to be sent again, a tenth of them about one article; 0: 10,000.
-	// Later ones wait in the feed.
+	// MaxWaiting is the maximum number of an endpoint's events that wait to be sent again, a tenth of them about one
+	// article; 0: 10,000. Later events wait in the feed.
 	MaxWaiting int
 }
 
@@ -183,13 +182,13 @@ func (h *holding) end(ctx context.Context) {
 	_ = h.repo.Lease.GiveBack(ctx) // it ends anyway
 }
 
-// State is how far delivery to an endpoint has come.
+// State is the state of the deliveries to an endpoint.
 type State struct {
 	Paused      bool
 	Undelivered int
 }
 
-// Stats are what a process has sent, and the states of the endpoints while it has the lease.
+// Stats are the deliveries of a process, and the states of the endpoints while it has the lease.
 type Stats struct {
 	Delivered, Failed uint64           // attempts
 	Endpoints         map[string]State // by id
@@ -197,7 +196,7 @@ type Stats struct {
 
 type counts struct{ delivered, failed atomic.Uint64 }
 
-// Stats returns the numbers at this moment.
+// Stats returns the present numbers.
 func (s *Sender) Stats() Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -97,8 +97,8 @@ func retryAfter(text string, now time.Time) time.Duration {
 	return min(max(after, 0), mostAfter)
 }
 
-// NewClient returns a client that connects only to public addresses, and to origins that the operator allows. It
-// follows no redirects, which could lead anywhere, and uses no proxy, which would resolve names itself.
+// NewClient returns a client that connects only to public addresses and to origins that the operator allows. It follows
+// no redirects, which could lead anywhere, and uses no proxy, which would resolve names itself.
 func NewClient(allowed *webhooks.Webhooks) *http.Client {
 	dial := func(ctx context.Context, network, address string, isAllowed bool) (net.Conn, error) {
 		host, port, err := net.SplitHostPort(address)

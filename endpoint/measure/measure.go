@@ -1,5 +1,5 @@
-// Package measure says what a GraphQL document asks for, and what validating it takes, from the document alone and in a
-// time that its length bounds.
+// Package measure computes the size of a GraphQL document and the work of validating it, from the document alone, in
+// time bounded by its length.
 package measure
 
 import (
@@ -7,7 +7,7 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 )
 
-// Tally counts what an operation asks for. A fragment counts at each of its spreads.
+// Tally counts the fields of an operation. A fragment counts at each of its spreads.
 type Tally struct {
 	Depth      int // nesting of fields, without those of introspection
 	Width      int // fields at the root
@@ -32,7 +32,7 @@ func (t *Tally) add(other Tally) {
 	t.Schemas = min(t.Schemas+other.Schemas, maxCount)
 }
 
-// Operations returns what each operation of a document asks for, in order.
+// Operations returns the tally of each operation of a document, in order.
 func Operations(document *ast.QueryDocument) []Tally {
 	m := &measure{document, map[*ast.FragmentDefinition]Tally{}, map[*ast.FragmentDefinition]bool{}}
 	tallies := make([]Tally, len(document.Operations))
@@ -125,8 +125,8 @@ type spreads struct {
 	errs      gqlerror.List
 }
 
-// SpreadErrors returns an error for each spread of an unknown fragment, and for each that makes a cycle. If there are
-// any, do not run the validator: it takes quadratic time for such spreads.
+// SpreadErrors returns an error for each spread of an unknown fragment, and for each that makes a cycle. If it returns
+// any, do not run the validator, which takes quadratic time for such spreads.
 func SpreadErrors(document *ast.QueryDocument) gqlerror.List {
 	s := &spreads{fragments: fragmentsOf(document), done: map[*ast.FragmentDefinition]bool{}}
 	for _, o := range document.Operations {

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// Arguments keeps the parsed arguments of an operation for its executions with equal variables. The zero value is empty. It
-// keeps none that a resolver could modify.
+// Arguments caches the parsed arguments of an operation for executions with equal variables. The zero value is empty.
+// Arguments that a resolver could modify are not cached.
 type Arguments struct {
 	mu      sync.Mutex
 	plan    *variant

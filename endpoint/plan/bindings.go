@@ -27,7 +27,7 @@ func (f Field) Args(parse func(ctx context.Context, raw map[string]any) (map[str
 	return f
 }
 
-// Out says how values of type T appear in an answer. One of its functions is set.
+// Out says how values of type T are written to an answer. One of its functions is set.
 type Out[T any] struct {
 	leaf    func(to []byte, value T) []byte       // appends it
 	one     func(value T) any                     // the object that it is, nil for null
@@ -35,10 +35,10 @@ type Out[T any] struct {
 	untyped bool
 }
 
-// Leaf is for scalars and enums.
+// Leaf returns the Out of scalars and enums.
 func Leaf[T any](appendTo func(to []byte, value T) []byte) Out[T] { return Out[T]{leaf: appendTo} }
 
-// OptionalLeaf is for scalars and enums that are nil for null.
+// OptionalLeaf returns the Out of scalars and enums that are nil for null.
 func OptionalLeaf[T any](appendTo func(to []byte, value T) []byte) Out[*T] {
 	return Leaf(func(to []byte, value *T) []byte {
 		if value == nil {
@@ -48,7 +48,7 @@ func OptionalLeaf[T any](appendTo func(to []byte, value T) []byte) Out[*T] {
 	})
 }
 
-// Leaves is for lists of non-null scalars and enums. A nil list is null if optional, else empty.
+// Leaves returns the Out of lists of non-null scalars and enums. A nil list is null if optional, otherwise empty.
 func Leaves[T any](appendTo func(to []byte, value T) []byte, optional bool) Out[[]T] {
 	return Leaf(func(to []byte, values []T) []byte {
 		if values == nil && optional {
@@ -65,7 +65,7 @@ func Leaves[T any](appendTo func(to []byte, value T) []byte, optional bool) Out[
 	})
 }
 
-// Object is for objects.
+// Object returns the Out of objects.
 func Object[T any]() Out[*T] { return Out[*T]{one: pointer[T]} }
 
 func pointer[T any](value *T) any {
@@ -75,12 +75,12 @@ func pointer[T any](value *T) any {
 	return value
 }
 
-// Abstract is for values of an interface or union.
+// Abstract returns the Out of values of an interface or union.
 func Abstract[T any]() Out[T] {
 	return Out[T]{one: func(value T) any { return value }, untyped: true}
 }
 
-// Objects is for lists of objects.
+// Objects returns the Out of lists of objects.
 func Objects[T any]() Out[[]*T] {
 	return Out[[]*T]{many: func(to []any, values []*T) ([]any, bool) {
 		to = slices.Grow(to, len(values))
@@ -91,7 +91,7 @@ func Objects[T any]() Out[[]*T] {
 	}}
 }
 
-// Abstracts is for lists of values of an interface or union.
+// Abstracts returns the Out of lists of values of an interface or union.
 func Abstracts[T any]() Out[[]T] {
 	return Out[[]T]{many: func(to []any, values []T) ([]any, bool) {
 		for _, value := range values {

@@ -1,14 +1,14 @@
-// Package plan executes GraphQL operations without interpreting them. It compiles an operation once into a plan
-// and then executes it breadth-first: a field with a resolver is resolved for all objects of its list together,
-// and the other fields are appended to the answer straight from the Go values. Answers, errors and their order
-// are those of gqlgen's executor, which stays in charge of what is not bound here, such as introspection.
+// Package plan executes GraphQL operations without interpreting them. It compiles an operation once into a plan and
+// then executes it breadth-first: a field with a resolver is resolved for all objects of its list together, and the
+// other fields are appended to the answer straight from the Go values. Answers, errors and their order are those of
+// gqlgen's executor, which still executes what has no binding, such as introspection.
 //
-// An execution has two phases. First it fills a column for each field that is resolved or that leads to other
-// objects: what the field holds for each of the objects it belongs to. Then it prints the answer, from the root
-// to the leaves, out of columns and objects; errors are reported, and nulls passed on to the parents, on the way.
+// An execution has two phases. First it fills a column for each field that has a resolver or returns objects: the
+// field's value for each of its parent objects. Then it prints the answer from columns and objects, from the root to
+// the leaves, and meanwhile reports errors and passes nulls on to parents.
 //
-// The code that knows the types of a schema is generated from gqlgen's configuration. Field middleware of gqlgen's
-// extensions is not called.
+// The bindings of a schema's types are generated from gqlgen's configuration. Field middleware of gqlgen's extensions
+// is not called.
 package plan
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// Schema is a schema with the Go bindings of its types. What has no binding is left to gqlgen.
+// Schema is a schema with the Go bindings of its types. gqlgen executes operations that use types without a binding.
 type Schema struct {
 	Definition *ast.Schema
 	// Objects has the fields of each object type.
@@ -46,7 +46,7 @@ type Operation struct {
 // compiled for each execution with a further setting.
 const maxVariants = 4
 
-// Compile compiles a valid operation, or returns nil if it uses what has no binding.
+// Compile compiles a valid operation. It returns nil if the operation uses a type or field without a binding.
 func (s *Schema) Compile(definition *ast.OperationDefinition, fragments ast.FragmentDefinitionList) *Operation {
 	o := &Operation{schema: s, definition: definition, fragments: fragments, variants: map[string]*variant{}}
 	o.conditions = conditionsIn(definition.SelectionSet)
@@ -68,26 +68,26 @@ func (s *Schema) Compile(definition *ast.OperationDefinition, fragments ast.Frag
 // Bytes estimates what the operation takes in memory, besides its document.
 func (o *Operation) Bytes() int { return o.bytes }
 
-// OnError says what the error of a field does to the answer, as the draft of the specification has it
+// OnError says how the error of a field affects the answer, as in a draft of the specification
 // (https://github.com/graphql/graphql-spec/pull/1236).
 type OnError string
 
-// The ways to go on after an error. Errors themselves are the same in all of them.
+// The values of OnError. The errors themselves are the same with all of them.
 const (
 	// Propagate passes the null of a non-null field or element on to its parent, as gqlgen does.
 	Propagate OnError = "PROPAGATE"
 	// Null puts null where the error is, even if the type is non-null.
 	Null OnError = "NULL"
-	// Halt begins no further field at the root of a mutation after one with an error. The answer is otherwise that of
-	// Propagate; package endpoint replaces the whole answer by its first error.
+	// Halt executes no further root field of a mutation after an error. The answer is otherwise that of Propagate; package
+	// endpoint replaces the whole answer by its first error.
 	Halt OnError = "HALT"
 )
 
-// Request is what an execution depends on besides its context.
+// Request has the inputs of an execution besides its context.
 type Request struct {
 	OnError   OnError
 	Arguments *Arguments // of executions with equal variables; may be nil
-	Text      []byte     // what the answer's text is appended to: it is the caller's, who may use it again
+	Text      []byte     // the answer is appended to it; the caller owns it and may reuse it
 }
 
 // Execute executes a query or a mutation. ctx has gqlgen's operation context and response context.

@@ -1,4 +1,4 @@
-// Package sharing makes equal reads at one moment one read.
+// Package sharing merges equal reads of concurrent callers into one.
 package sharing
 
 import (
@@ -47,19 +47,19 @@ type result[V any] struct {
 	bytes   int
 }
 
-// New returns empty results. version returns another number after each change of what is read. If the results take
-// more than maxBytes, all are dropped.
+// New returns empty results. version must return another number after each change of the data. If the results exceed
+// maxBytes, all are dropped.
 func New[K comparable, V any](lifetime time.Duration, maxBytes int, version func() uint64) *Results[K, V] {
 	s := &Results[K, V]{lifetime: lifetime, maxBytes: maxBytes, version: version}
 	s.reset()
 	return s
 }
 
-// Do returns the result of a read with this key: another caller's, or its own.
+// Do returns the result of a read with this key, its own or another caller's.
 //
-// read returns a value and its size in bytes. A size below 0 stands for a failure, which only the callers that wait
-// for the read get. The context of read has the values of ctx, and ends when all these callers have left. If ctx
-// ends while Do waits for another caller's read, Do returns ctx.Err().
+// read returns a value and its size in bytes. A negative size marks a failure, which only the callers that wait for the
+// read get. The context of read has the values of ctx, and ends when all these callers have given up. If ctx ends while
+// Do waits for another caller's read, Do returns ctx.Err().
 func (s *Results[K, V]) Do(ctx context.Context, key K, read func(context.Context) (value V, bytes int)) (V, error) {
 	for {
 		if value, ok := s.Get(key); ok {
@@ -83,7 +83,7 @@ func (s *Results[K, V]) Do(ctx context.Context, key K, read func(context.Context
 	}
 }
 
-// Get returns the value for a key, if its read has ended and it is not too old. It does not wait.
+// Get returns the value of a key if its read has ended and it is not too old. It does not wait.
 func (s *Results[K, V]) Get(key K) (value V, ok bool) {
 	s.mu.RLock()
 	r := s.fresh(key, time.Now())
@@ -193,7 +193,7 @@ func (g *generation[K, V]) remove(key K, r *result[V]) {
 	}
 }
 
-// Size returns how many results there are, with those whose reads are under way, and how many bytes they take.
+// Size returns the number of results, including reads under way, and their size in bytes.
 func (s *Results[K, V]) Size() (results, bytes int) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

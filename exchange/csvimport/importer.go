@@ -192,7 +192,7 @@ type Options struct {
 	ShiftToNow bool
 
 	Now      func() time.Time // nil means time.Now
-	Report   io.Writer        // gets a line for each row that is refused or loses its host group; nil discards them
+	Report   io.Writer        // gets a line for each row that is refused or stored without its host group; nil discards them
 	Progress io.Writer        // terminal for a progress bar; nil means none
 }
 
@@ -219,13 +219,13 @@ func (s Summary) String() string {
 	return fmt.Sprintf("%s; took %v", text, s.Took.Round(time.Millisecond))
 }
 
-// Run imports the rows of a file in order and in batches, so its memory does not grow with the file. A row
-// that breaks a rule is reported with its line and the import continues; after a broken quote it continues
-// with the next line. A row whose article is already stored, with the same poster, title, link and text, is
-// skipped: running the import again, with any options, adds nothing twice.
+// Run imports the rows of a file in order and in batches, so its memory does not grow with the file. A row that breaks
+// a rule is reported with its line number and the import continues; after a broken quote it continues with the next
+// line. A row whose article is already stored, with the same poster, title, link and text, is skipped: a repeated
+// import, with any options, adds nothing twice.
 //
-// The error is about the header, or says after which line Redis, the file or the end of ctx stopped the
-// import. The Summary is valid in any case.
+// The error is about the header, or says after which line the import was stopped by Redis, the file or the end of ctx.
+// The Summary is also valid with an error.
 func Run(ctx context.Context, repo *redisrepo.Repo, file io.ReadSeeker, o Options) (Summary, error) {
 	if o.Now == nil {
 		o.Now = time.Now

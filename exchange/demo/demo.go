@@ -1,4 +1,4 @@
-// Package demo fills an empty site with articles to look at.
+// Package demo fills an empty site with sample articles.
 package demo
 
 import (

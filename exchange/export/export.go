@@ -13,12 +13,12 @@
 //   - a line {"front":"411289 17 =1480640000 18 20"} for each front page of a past hour, by hour: a transfer.FrontRecord;
 //   - a line {"voter":"alice","month":535,"cast":{"17":1480640000}} for each user and month with votes: a transfer.CastRecord;
 //   - a line {"key":"account:5c...","text":"alice"} for each key that is exported as it is: a transfer.KeyRecord;
-//   - the last line, {"end":{"articles":20100,"log":12,...}}: how many lines there are, without which a file is incomplete.
+//   - the last line, {"end":{"articles":20100,"log":12,...}}: the number of lines of each kind; without it a file is incomplete.
 //
-// Version 1, of Frontpage 0.9, has no lines of front pages, votes and keys. It can be imported: the votes whose voters it knows are
-// entered into the lists of users.
+// Version 1, of Frontpage 0.9, has no lines of front pages, votes and keys. It can be imported: the users' lists of
+// votes are then built from the voters in it.
 //
-// Two exports of stores with the same contents are the same bytes, whatever the partitions are.
+// Exports of stores with the same contents are equal, byte by byte, with any number of partitions.
 package export
 
 import (
@@ -47,10 +47,10 @@ import (
 	"frontpage/redisrepo/transfer"
 )
 
-// Version is the version of the format. Read knows the earlier ones, too.
+// Version is the version of the format. Read accepts earlier ones, too.
 const Version = 2
 
-// Options say where reports go.
+// Options are the options of exports and imports.
 type Options struct {
 	Report   io.Writer // gets a line for each article that cannot be exported as it is; nil discards them
 	Progress io.Writer // terminal for a progress bar; nil means none
@@ -62,7 +62,7 @@ func (o *Options) complete() {
 	o.Progress = cmp.Or(o.Progress, io.Discard)
 }
 
-// Summary is what an export or an import had.
+// Summary counts what was exported or imported.
 type Summary struct {
 	Counts
 	Deleted int // articles
@@ -136,20 +136,20 @@ func (c Counts) String() string {
 		c.Articles, c.Log, c.Denials, c.Kept, c.Described, c.Fronts, c.Casts, c.Keys)
 }
 
-// ErrInconsistent is the error of an export that is complete but for articles that are inconsistent. They were reported.
+// ErrInconsistent is the error of an export that is complete except for inconsistent articles, which were reported.
 var ErrInconsistent = errors.New("some articles are inconsistent: run frontpage check")
 
-// Write exports the site while it is used. Each article is as it was at one moment; those that are posted meanwhile are
-// left out. An article whose voters contradict its counts is exported without them, and one that has no valid hash is
-// left out: both are reported, and in the end the error is ErrInconsistent.
+// Write exports a site that may be in use. Each article has its state of one moment; articles that are posted meanwhile
+// are left out. An article whose voters do not match its counts is exported without voters, one without a valid hash is
+// left out. Both are reported, and at the end the error is ErrInconsistent.
 //
-// The memory does not grow with the site, except for the numbers of all articles and the voters of one.
+// Memory is bounded, except for the numbers of all articles and the voters of one.
 func Write(ctx context.Context, repo *redisrepo.Repo, to io.Writer, o Options) (Summary, error) {
 	return export(ctx, repo, o, newJSONWriter(to, repo))
 }
 
-// WriteCSV exports the articles that are not deleted in the form that csvimport reads: without voters, the moderation log
-// and what else only this package reads back.
+// WriteCSV exports the articles that are not deleted in the format of csvimport: without voters, the moderation log and
+// all else that only this package can import.
 func WriteCSV(ctx context.Context, repo *redisrepo.Repo, to io.Writer, o Options) (Summary, error) {
 	return export(ctx, repo, o, &csvWriter{out: csv.NewWriter(to)})
 }

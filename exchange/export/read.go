@@ -31,7 +31,7 @@ import (
 // maxLine is the maximum number of bytes of a line: several million voters of one article.
 const maxLine = 256 << 20
 
-// IsExport reports whether a file begins like an export, and not like one of csvimport.
+// IsExport reports whether a file begins like an export, and not like a CSV file.
 func IsExport(file io.ReadSeeker) (bool, error) {
 	begin := make([]byte, 1)
 	_, err := io.ReadFull(file, begin)
@@ -44,14 +44,14 @@ func IsExport(file io.ReadSeeker) (bool, error) {
 	return begin[0] == '{', err
 }
 
-// Read imports an export into an empty store. It first reads the whole file: another version, an invalid line, which
-// the error numbers, or a missing end is an error, and nothing is stored. While it stores the articles, and after an
-// error or a kill meanwhile, no program opens the store as a site: running the same import again continues it. Finally
-// it checks the store, and reports what is inconsistent. Users whose digests are in o.Erased, or in the store's own list
-// of erased users, are erased before any program opens the site: their articles stay, as those of a deleted user.
+// Read imports an export into an empty store. It first reads the whole file: a later version, an invalid line, whose
+// number is in the error, or a missing end is an error, and nothing is stored. While it stores the articles, and after
+// an error or a kill meanwhile, no program opens the store as a site; running the same import again continues it.
+// Finally it checks the store, and reports inconsistencies. Users whose digests are in o.Erased, or in the store's own
+// list of erased users, are erased before any program opens the site: their articles stay, as those of a deleted user.
 //
-// The rules must be those of the file, the options are those of redisrepo.New. The memory does not grow with the file,
-// except for one line.
+// The rules must be those of the file; the options are those of redisrepo.New. Memory is bounded, except for the
+// longest line.
 func Read(ctx context.Context, client redis.UniversalClient, rules site.Rules, file io.ReadSeeker, o Options, options ...redisrepo.Option) (sum Summary, err error) {
 	o.complete()
 	began := time.Now()

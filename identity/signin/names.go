@@ -20,9 +20,8 @@ const (
 	knownTime = 5 * time.Minute // for which it does: the store may have been emptied or restored
 )
 
-// Names finds the names of users by issuer and subject: those of the site's own sign-in, or of a token. A process
-// remembers the names that it has found, so most requests with a token do not read the store. It is safe for concurrent
-// use.
+// Names finds the names of users by issuer and subject, of the site's own sign-in or of a token. It caches the names,
+// so most requests with a token do not read the store. It is safe for concurrent use.
 type Names struct {
 	repo atomic.Pointer[redisrepo.Repo] // nil until Use
 	now  func() time.Time
@@ -36,7 +35,7 @@ type known struct {
 	until time.Time
 }
 
-// NewNames returns names that are unknown until Use. If now is nil, the clock is time.Now.
+// NewNames returns Names, which finds none before Use. If now is nil, the clock is time.Now.
 func NewNames(now func() time.Time) *Names {
 	if now == nil {
 		now = time.Now
@@ -48,10 +47,10 @@ func NewNames(now func() time.Time) *Names {
 	return &Names{now: now, known: cache}
 }
 
-// Use says where names are kept.
+// Use sets the store of the names.
 func (n *Names) Use(repo *redisrepo.Repo) { n.repo.Store(repo) }
 
-// Find is identity.Accounts.Find. A new user is recorded exactly as at the first sign-in.
+// Find is identity.Accounts.Find. A new user is recorded as at the first sign-in.
 func (n *Names) Find(ctx context.Context, issuer, subject, wanted string) (string, error) {
 	of := account(issuer, subject)
 	digest := sha256.Sum256([]byte(of))

@@ -121,10 +121,10 @@ const (
 const (
 	Renewed        Outcome = "renewed"
 	RenewalRefused Outcome = "refused" // the session has ended at the provider, and here
-	RenewalFailed  Outcome = "failed"  // the session goes on, and is renewed later
+	RenewalFailed  Outcome = "failed"  // the session stays valid, and is renewed later
 )
 
-// Counts are how often users signed in and sessions were renewed, by outcome, since the process began.
+// Counts counts sign-ins and renewals of sessions by outcome, since the process began.
 type Counts struct {
 	signedIn, refused, providerAway, failed atomic.Int64
 	renewed, renewalRefused, renewalFailed  atomic.Int64

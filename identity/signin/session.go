@@ -181,7 +181,7 @@ func (s *SignIn) renewSoon(ctx context.Context, id string, v session) {
 		}
 		if err := s.renew(ctx, id, v); err != nil {
 			s.Counts.renewal(RenewalFailed)
-			s.o.Log.WarnContext(ctx, "a session was not renewed: it goes on until it ends", "err", err)
+			s.o.Log.WarnContext(ctx, "a session was not renewed: it stays valid until it expires", "err", err)
 		}
 	}()
 }

@@ -1,9 +1,10 @@
 // Package signin signs users in with an OIDC provider: by authorization code with PKCE. A user is then known by the
-// cookie of a session. The session is in the store, so that all processes of a site know it, and a sign-out holds for
-// all. It is encrypted with the value of the cookie: a copy of the store neither lets its reader act as a user, nor
-// reveals the provider's tokens.
+// cookie of a session. Sessions are in the store, so that they, and sign-outs, apply to all processes of a site. Each
+// is encrypted with the value of its cookie: a copy of the store neither lets its reader act as a user, nor reveals the
+// provider's tokens.
 //
-// While the provider is away, users cannot sign in, but all else works: only the requests of this package wait for it.
+// While the provider is down, users cannot sign in, but everything else works: only the requests of this package wait
+// for it.
 package signin
 
 import (
@@ -54,21 +55,21 @@ type Options struct {
 	Moderator    string   // the role of moderators
 	CreatedClaim string   // as in identity.Options
 
-	// Lifetime is how long a session goes on without a renewal, at most sessions.MaxSession.
+	// Lifetime is how long a session lasts without a renewal, at most sessions.MaxSession.
 	Lifetime time.Duration
-	// Client returns what counts as one client, such as the address of a request. It is required.
+	// Client returns the client of a request, such as its address, to which the limit on sign-ins applies. It is required.
 	Client func(*http.Request) netip.Addr
 	// ValidName is as in identity.Options.
 	ValidName func(string) error
-	// Recheck is how long a stream goes on before its session is read again. 0 means 30 s.
+	// Recheck is how often the session of an open stream is read again. 0 means 30 s.
 	Recheck time.Duration
-	// Log receives what goes wrong at the provider. nil discards it.
+	// Log receives failures of the provider. nil discards them.
 	Log *slog.Logger
 	// Now is the clock. nil means time.Now.
 	Now func() time.Time
 	// Transport sends requests to the provider. nil means http.DefaultTransport.
 	Transport http.RoundTripper
-	// Names are what errors call the options, as in identity.Options.
+	// Names are the names of options in errors, as in identity.Options.
 	Names map[string]string
 }
 
@@ -84,8 +85,9 @@ type SignIn struct {
 	Counts     Counts
 }
 
-// New returns an error if an option is missing or invalid, or if the provider says that its issuer is another one, or that it
-// supports no way to send it the secret. If the provider cannot be reached within five seconds, New only logs that, and asks it again when a user signs in.
+// New returns an error if an option is missing or invalid, if the provider names another issuer, or if it supports no
+// way to send the secret. If the provider cannot be reached within five seconds, New only logs that, and tries again
+// when a user signs in.
 func New(ctx context.Context, o Options) (*SignIn, error) {
 	o.Recheck = cmp.Or(o.Recheck, 30*time.Second)
 	o.Lifetime = min(o.Lifetime, sessions.MaxSession)
@@ -113,7 +115,7 @@ func New(ctx context.Context, o Options) (*SignIn, error) {
 		if wrong, ok := errors.AsType[*settingError](err); ok {
 			return nil, fmt.Errorf("%s: %w", o.name(wrong.option), err)
 		}
-		o.Log.Warn("the OIDC provider cannot be reached: reading works, and it is asked again when a user signs in", "issuer", o.Issuer, "err", err)
+		o.Log.Warn("the OIDC provider cannot be reached: reading works, and each sign-in tries again; check FRONTPAGE_OIDC_ISSUER if this lasts", "issuer", o.Issuer, "err", err)
 	}
 	return s, nil
 }
@@ -121,7 +123,7 @@ func New(ctx context.Context, o Options) (*SignIn, error) {
 // Use sets where names and sessions are kept. Before it is called, users cannot sign in, and sessions cannot be read.
 func (s *SignIn) Use(repo *redisrepo.Repo) { s.repo.Store(repo) }
 
-// Handle serves the pages of signing in and out.
+// Handle makes mux serve signing in and out.
 func (s *SignIn) Handle(mux *http.ServeMux) {
 	mux.HandleFunc("GET "+Path, s.start)
 	mux.HandleFunc("GET "+callbackPath, s.finish)
@@ -135,7 +137,7 @@ func (s *SignIn) Handle(mux *http.ServeMux) {
 // address is where a user signs in, to return to a path.
 func address(to string) string { return Path + "?" + url.Values{"return": {to}}.Encode() }
 
-// Sessions are those of users who have signed in. They can be read after Use.
+// Sessions returns the sessions of users who have signed in. They can be read after Use.
 func (s *SignIn) Sessions() *identity.Sessions {
 	return &identity.Sessions{Cookie: s.cookieName("session"), Origin: s.o.PublicURL, Find: s.find}
 }

@@ -15,10 +15,10 @@ import (
 	"frontpage/redisrepo/wire"
 )
 
-// Articles reads articles and their voters, and caches what this process knows of them.
+// Articles reads articles and their voters, and caches parts of them.
 type Articles struct {
-	// GroupTexts caches the groups of articles, as the hashes have them. A script must be given all the keys that it touches, so a
-	// write to an article that is not cached may need a second call. Cached values may be outdated: the scripts compare them.
+	// GroupTexts caches the groups of articles, as in their hashes. A script must be given all the keys that it uses, so a
+	// write to an article that is not cached may need a second call. Cached values may be outdated: scripts compare them.
 	GroupTexts *lru.Cache[site.ArticleID, string]
 
 	// Forgotten is the posting time before which the voters of articles were forgotten under an earlier, shorter voting
@@ -31,7 +31,7 @@ type Articles struct {
 	store *wire.Store
 }
 
-// New returns the articles of a site.
+// New returns Articles for a site.
 func New(store *wire.Store) (*Articles, error) {
 	groups, err := lru.New[site.ArticleID, string](groupsCacheSize)
 	return &Articles{GroupTexts: groups, OnRead: func(*site.Article) {}, store: store}, err
@@ -45,7 +45,7 @@ func (r *Articles) CanVote(user site.UserName, a *site.Article) bool {
 	return a.DeletedAt == nil && !r.store.Now().Truncate(time.Second).After(a.VotingEndsAt) && !r.VotersForgotten(a) && (a.Stored.PosterVotes || user != a.Poster.Name)
 }
 
-// Decoded is an article with what its Link, Text and Groups point to: one allocation instead of four.
+// Decoded is an article with the values of its Link, Text and Groups, in one allocation instead of four.
 type Decoded struct {
 	site.Article
 	link, text string
@@ -172,7 +172,7 @@ func (r *Articles) Apply(a *site.Article, s State) {
 	a.Groups = s.Groups
 }
 
-// SetVotes sets the votes, and what follows from them: Upvotes, Score and IsInteresting.
+// SetVotes sets the votes and the derived Upvotes, Score and IsInteresting.
 func (r *Articles) SetVotes(a *site.Article, votes, downvotes float64) {
 	a.Stored.Recorded = false // until it is read
 	a.Score = a.Stored.PostedAt + r.store.Rules.Worth(votes)

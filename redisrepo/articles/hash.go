@@ -72,8 +72,8 @@ func HashOf(fields map[string]string) (h Hash) {
 	return h
 }
 
-// ParseHash parses the raw reply to HGETALL, of RESP2 or RESP3. The values are substrings of it. fields is the number of
-// fields; ok is false if the reply is anything but a hash, such as an error.
+// ParseHash parses the raw reply to HGETALL, of RESP2 or RESP3. The values are substrings of it. fields is the number
+// of fields; ok is false if the reply is not a hash, such as an error.
 func ParseHash(reply string) (h Hash, fields int, ok bool) {
 	kind, fields, rest, ok := wire.CutHeader(reply)
 	switch {
@@ -103,8 +103,8 @@ func HashIn(answer wire.Reply) (h Hash, err error) {
 	return h, err
 }
 
-// ArticleByLink returns the id of the newest article with a link, which may be deleted, or nil if no article
-// has it. Any form of the link will do: see NormalizeLink. An invalid link is refused as by Post.
+// ArticleByLink returns the id of the newest article with a link, which may be deleted, or nil if no article has it.
+// The link may have any form, see NormalizeLink. An invalid link is refused as by Post.
 func (r *Articles) ArticleByLink(ctx context.Context, link string) (*site.ArticleID, error) {
 	text, broken := site.PostRules.CheckLink(&link)
 	if text == "" && broken == nil {
@@ -127,8 +127,8 @@ func (r *Articles) ArticleByLink(ctx context.Context, link string) (*site.Articl
 	return &id, nil
 }
 
-// LinkRecord is the key that names the newest article with a link. It is in the partition to which the link is posted;
-// an article of an import or of a copy may be in another one.
+// LinkRecord returns the key of the record of the newest article with a link. It is in the partition to which the link
+// is posted; an imported article may be in another one.
 func (r *Articles) LinkRecord(link string) string {
 	digest := site.LinkDigest(link)
 	return r.store.Partitions[keys.LinkIndex(len(r.store.Partitions), digest)].Link(digest)

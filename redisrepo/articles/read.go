@@ -93,7 +93,7 @@ func (r *Articles) readAgain(ctx context.Context, ids []site.ArticleID, indexes 
 }
 
 // ObserveHash decodes and observes a hash. If it has no fields, the article does not exist, and the Refusal is
-// NotFound. So it is for an article that a program of the book has just posted: its hash does not say in which groups it is.
+// NotFound. The same applies to an article that a legacy client has just posted, whose hash does not list its groups.
 func (r *Articles) ObserveHash(id site.ArticleID, h Hash, fields int, a *Decoded) (*site.Article, error) {
 	if fields == 0 || !h.Grouped {
 		return nil, site.NoArticle(id)

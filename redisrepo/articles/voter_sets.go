@@ -61,15 +61,15 @@ func ParseAudited(record string) (a Audited, ok bool) {
 	return a, err == nil
 }
 
-// Named is a voter in a set. Placeholders of imports and erased users are not voters.
+// Named is a voter in a set. Placeholders of imports, and erased users, are left out.
 type Named struct {
 	VoterSet
 	Voter site.UserName
 }
 
-// EachVoter calls handle with the voters in sets of one partition, up to most at a time. Small sets are read
-// many to a round trip, large ones in parts. A voter may be passed twice. One who joins or leaves a set
-// meanwhile may be passed or not.
+// EachVoter calls handle with the voters in sets of one partition, up to most at a time. It reads many small sets in a
+// round trip, and large ones in parts. A voter may be passed twice, and one who joins or leaves a set meanwhile may be
+// missing.
 func (r *Articles) EachVoter(ctx context.Context, p keys.Partition, sets []VoterSet, most int, handle func([]Named) error) error {
 	var found []Named
 	add := func(s VoterSet, members []string) {

@@ -1,4 +1,4 @@
-// Package casts knows which votes a user has cast.
+// Package casts keeps lists of the votes that each user has cast.
 package casts
 
 import (
@@ -30,7 +30,7 @@ var (
 	positionsScript = wire.Script(luaFiles, "positions.lua")
 )
 
-// Casts knows which votes a user has cast.
+// Casts reads and maintains the lists of users' votes, called histories.
 type Casts struct {
 	store    *wire.Store
 	articles *articles.Articles
@@ -39,7 +39,7 @@ type Casts struct {
 	casts    castRecord // set by OpenCasts
 }
 
-// New returns the votes of a site's users.
+// New returns Casts for a site.
 func New(store *wire.Store, articles *articles.Articles, v *views.Views) *Casts {
 	r := &Casts{store: store, articles: articles, views: v}
 	r.view = &views.View{Name: "cast", Apply: r.apply}
@@ -69,7 +69,7 @@ type castRecord struct {
 	first int64 // the first month with votes
 }
 
-// CastExpiry is when the votes on the articles of a month are forgotten; the zero Time: never.
+// CastExpiry returns when the votes on the articles of a month expire; the zero Time: never.
 func (r *Casts) CastExpiry(month int64) time.Time {
 	if r.store.Rules.VoteHistory == 0 {
 		return time.Time{}
@@ -83,7 +83,7 @@ func (r *Casts) castsKnown(month int64) bool {
 	return end.IsZero() || r.store.Now().Before(end)
 }
 
-// Complete reports whether the histories have all votes on the article: a user whose history has none has not
+// Complete reports whether the histories have all votes on the article: then a user whose history has none has not
 // voted.
 func (r *Casts) Complete(a *site.Article) bool {
 	return a.Stored.Recorded && r.store.Has("cast") && a.Stored.PostedAt >= float64(r.casts.since) && r.castsKnown(site.HourOf(a.Stored.PostedAt).Month())
@@ -106,10 +106,10 @@ type votesReader struct {
 	votes    []*site.Vote
 }
 
-// Votes returns the user's position on each article, in one round trip, or nil if it is no longer known. It is known until
-// the voters are forgotten, an hour after the voting window, even if the window is made longer afterwards. With
-// Rules.VoteHistory it is then known for that time after the vote, unless that is from before the history was turned on. It
-// is None for a vote that a moderator has taken out.
+// Votes returns the user's position on each article, in one round trip, or nil if it is no longer known. It is known
+// until the voters are forgotten, an hour after the voting window, even if the window is made longer afterwards. With
+// Rules.VoteHistory it is known for that time after the vote, unless the vote is older than the history. It is None for
+// a vote that a moderator has taken out of the counts.
 func (r *Casts) Votes(ctx context.Context, voter site.UserName, articles []*site.Article) ([]*site.Vote, error) {
 	v := votesReader{r, voter, articles, make([]*site.Vote, len(articles))}
 	var bySets, byCasts []int
@@ -238,9 +238,9 @@ func (v *votesReader) questions(indexes []int) (all []*castQuestion) {
 	return all
 }
 
-// OpenCasts reads castRecord, or writes it if votes were not kept before: then buildCasts has entered those on articles whose
-// voting has not ended. After a change of the time for which they are kept or of the voting window, all keys get the new
-// expiry; but some may have expired before, and a process with the earlier rules may still write keys of this month.
+// OpenCasts reads castRecord, or writes it if histories were off before: then buildCasts has entered the votes on
+// articles that are open for voting. After a change of VoteHistory or VotingWindow, it sets the new expiry of all keys;
+// some may have expired before, and a process with the earlier rules may still write keys of this month.
 func (r *Casts) OpenCasts(ctx context.Context) error {
 	r.casts = castRecord{since: math.MaxInt64}
 	meta := r.store.Partitions[0].Meta()
@@ -277,7 +277,7 @@ func (r *Casts) OpenCasts(ctx context.Context) error {
 	return r.store.Client.HSet(ctx, meta, keys.FieldCastSince, fmt.Sprint(r.casts.since, " ", r.casts.first, " ", site.Seconds(r.store.Rules.VoteHistory), " ", site.Seconds(r.store.Rules.VotingWindow))).Err()
 }
 
-// OldestVoters is the posting time of the oldest article whose voters may be known.
+// OldestVoters returns the posting time of the oldest article whose voters may be known, Unix seconds.
 func (r *Casts) OldestVoters() float64 {
 	return float64(r.store.Now().Add(-r.store.Rules.VotingWindow - site.VoterMargin).Unix())
 }

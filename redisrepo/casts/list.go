@@ -43,8 +43,8 @@ type castReader struct {
 	found []castPlace
 }
 
-// CastVotes returns a page of the votes that a user has cast, the newest first: those up, those down, or both (nil). It
-// has the votes of Rules.VoteHistory. It takes one round trip, and more only for a direction that is rare among the votes.
+// CastVotes returns a page of a user's history, the newest vote first: upvotes, downvotes, or both (nil). It takes one
+// round trip, and more only for a direction that is rare among the votes.
 //
 // The Refusal is Invalid for the direction None, for a size outside 1 to MaxPageSize, for a cursor that is damaged or of
 // another user, and on a site without the history.
@@ -110,7 +110,7 @@ func (r *Casts) CastVotes(ctx context.Context, user site.UserName, direction *si
 	return votes, p.Info(func(place castPlace) string { return place.encode(list) }), nil
 }
 
-// VoteOfMember returns the position that a member of cast: stands for.
+// VoteOfMember returns the position of a member of cast:.
 func VoteOfMember(member string) site.Vote {
 	if strings.HasPrefix(member, "-") {
 		return site.Down
@@ -118,8 +118,8 @@ func VoteOfMember(member string) site.Vote {
 	return site.Up
 }
 
-// Months returns the first and the last month on whose articles the histories can have votes; without histories, the last one is
-// before the first.
+// Months returns the first and the last month whose articles the histories can have votes on; without histories, last
+// is before first.
 func (r *Casts) Months() (first, last int64) {
 	if !r.store.Has("cast") {
 		return 0, -1
@@ -163,8 +163,8 @@ func lastVotes(user site.UserName, lacking map[keys.Partition][]views.Entry) map
 	return last
 }
 
-// Read runs commands that read the lists of a user's votes in all partitions, in one round trip. It also returns when the user cast
-// the votes of the log that the lists lack.
+// Read runs commands that read a user's history in all partitions, in one round trip. lacking has the times of the
+// user's votes that are in the log, but not yet in the history.
 func (r *Casts) Read(ctx context.Context, user site.UserName, queue func(redis.Pipeliner)) (lacking []time.Time, err error) {
 	if !r.store.Has("cast") {
 		return nil, r.store.Read(ctx, queue)

@@ -21,10 +21,9 @@ import (
 // MaxRingDays is the maximum number of days whose votes Rings compares.
 const MaxRingDays = 366
 
-// Rings compares the votes of the last days, 1 to MaxRingDays, and returns pairs and groups of users who voted
-// together more often than by chance, the most surprising first. It scans
-// all keys of the store, in steps between which Redis serves others, reads the votes, and computes for up to a
-// few seconds for each 100,000 votes. It changes nothing.
+// Rings compares the votes of the last days, 1 to MaxRingDays, and returns pairs and groups of users who voted together
+// more often than by chance, the least likely first. It scans all keys of the store, in steps between which Redis
+// serves others, reads the votes, and computes for up to a few seconds for each 100,000 votes. It changes nothing.
 //
 // The Refusal is Invalid for other numbers of days, for more votes than rings.MaxVotes, and on a site without the history.
 func (r *Casts) Rings(ctx context.Context, days int) ([]rings.Ring, error) {

@@ -20,15 +20,15 @@ import (
 	"frontpage/redisrepo/wire"
 )
 
-// Checked is how much Check read.
+// Checked counts what Check read and found.
 type Checked struct {
 	Articles int // without deleted ones
 	Deleted  int
 	Groups   int // names, however many partitions have articles of a group
 
-	Violations int // how many were reported
+	Violations int // number of reports
 
-	// ByBook reports whether programs of the book may have caused a violation: Layout.Adopt takes over what they have written.
+	// ByBook reports whether legacy clients may have caused a violation: Layout.Adopt takes over what they wrote.
 	ByBook bool
 }
 
@@ -57,13 +57,13 @@ type Checked struct {
 //     from before the histories were kept;
 //   - no article has a number that has not been given out.
 //
-// Each article is read in one transaction, so Check may run while votes are cast. Check changes nothing. It fails only if
-// the store does not answer.
+// Each article is read in one transaction, so Check may run while users vote. It changes nothing, and fails only if the
+// store does not answer.
 func Check(ctx context.Context, r *redisrepo.Repo, report func(violation string)) (Checked, error) {
 	return Compare(ctx, r, true, report)
 }
 
-// Compare is Check, but checks families only if asked to: an import keeps the groups of another site.
+// Compare is Check, but checks families of groups only on request: an import keeps the groups of another site.
 func Compare(ctx context.Context, r *redisrepo.Repo, families bool, report func(violation string)) (Checked, error) {
 	c := checker{Repo: r, report: report, families: families, reported: map[string]bool{}, hasBest: map[site.ArticleID]bool{}, lags: map[keys.Partition]*views.Lag{}}
 	for _, p := range r.Store.Partitions {

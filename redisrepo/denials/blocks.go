@@ -18,7 +18,7 @@ var (
 	blockScript   = wire.Script(luaFiles, "block.lua")
 )
 
-// MaxBlocked is how many users one user can block.
+// MaxBlocked is the maximum number of users that one user can block.
 const MaxBlocked = 1000
 
 // blockersBatch is how many of those who block are read at once.
@@ -60,9 +60,9 @@ func (d *Denials) blockedBy(user site.UserName) string {
 	return d.store.Partitions[keys.SubjectIndex(len(d.store.Partitions), user.Member())].Blocked(user)
 }
 
-// BlockUser makes a user block or unblock another one, and returns the other one. Repeating it is a no-op, not
-// an error. The Refusal is Forbidden if both are the same user, LimitExceeded beyond MaxBlocked, and Invalid or
-// TooLong for an invalid name.
+// BlockUser blocks or unblocks a user for another one, and returns that user. Repeating it is a no-op, not an error.
+// The Refusal is Forbidden if both are the same user, LimitExceeded beyond MaxBlocked, and Invalid or TooLong for an
+// invalid name.
 func (d *Denials) BlockUser(ctx context.Context, by site.UserName, name string, blocks bool) (*site.User, error) {
 	user, err := site.ParseUserName(name)
 	switch {

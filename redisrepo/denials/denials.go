@@ -47,8 +47,7 @@ const (
 	erasingPrefix = "erasing:"
 )
 
-// Denials are all denials of a site. The process holds them in memory, so that asking for one costs no round trip; Follow
-// keeps them up to date.
+// Denials has all denials of a site, in memory, so that reading one takes no round trip. Follow keeps them up to date.
 type Denials struct {
 	store *wire.Store
 	all   atomic.Pointer[list]
@@ -74,11 +73,11 @@ func New(store *wire.Store) *Denials {
 	return d
 }
 
-// Denial says that a user may change nothing, or that no user may link to a host.
+// Denial forbids a user all changes, or all users links to a host.
 type Denial struct {
 	User       site.UserName // empty: it is about Host
 	Host       site.HostName
-	Subdomains bool       // it is about all names below Host, too
+	Subdomains bool       // also for all names below Host
 	Until      *time.Time // UTC, whole seconds; nil: for ever
 	At         time.Time  // when it was said, UTC, whole seconds
 	By         site.UserName
@@ -156,10 +155,10 @@ func about(member string) *Denial {
 }
 
 // DenyUser denies a user all changes until a time, or for ever. A past time ends the denial; without a denial it is a
-// no-op. Moderators are not bound by it, as long as they are moderators.
+// no-op. A denial does not apply to moderators while they are moderators.
 //
-// The Refusal is Forbidden if the actor is no moderator or the user itself, and Invalid or TooLong for an invalid name,
-// time or reason; only the end of a denial needs no reason.
+// The Refusal is Forbidden if the actor is not a moderator, or is the user itself, and Invalid or TooLong for an
+// invalid name, time or reason; only ending a denial needs no reason.
 func (d *Denials) DenyUser(ctx context.Context, name string, until *time.Time, ground site.Ground, reason string, by site.Actor) (*Denial, error) {
 	if !by.Moderator {
 		return nil, site.Refuse(site.Forbidden, "user", "only moderators can deny a user changes")
@@ -191,8 +190,8 @@ func (d *Denials) DenyUser(ctx context.Context, name string, until *time.Time, g
 // DenyHost denies all users links to a host, and with subdomains to all names below it, or ends that. A host without a
 // port stands for all of its ports.
 //
-// The Refusal is Forbidden if the actor is no moderator, Invalid or TooLong for an invalid name or reason, and Invalid for all
-// names below a public suffix (https://publicsuffix.org), such as com or co.uk.
+// The Refusal is Forbidden if the actor is not a moderator, Invalid or TooLong for an invalid name or reason, and
+// Invalid for subdomains of a public suffix (https://publicsuffix.org), such as com or co.uk.
 func (d *Denials) DenyHost(ctx context.Context, name string, denied, subdomains bool, reason string, by site.Actor) (*Denial, error) {
 	if !by.Moderator {
 		return nil, site.Refuse(site.Forbidden, "host", "only moderators can deny links to a host")
@@ -287,7 +286,7 @@ func (d *Denials) Follow(ctx context.Context) {
 	}
 }
 
-// ReadDenials reads the denials if they have changed, and who has begun to block others.
+// ReadDenials reads the denials if they have changed, and which users have begun to block others.
 func (d *Denials) ReadDenials(ctx context.Context) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -340,7 +339,7 @@ func (d *Denials) use(next *list) {
 	}
 }
 
-// LastDenial returns the last denial of a user that is kept, whether or not it has ended, or nil.
+// LastDenial returns the last stored denial of a user, in force or ended, or nil.
 func (d *Denials) LastDenial(user site.UserName) *Denial { return d.all.Load().of[user.Member()] }
 
 // DenialOf returns the denial that is in force for a user, or nil.

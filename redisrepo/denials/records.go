@@ -17,7 +17,7 @@ import (
 	"frontpage/redisrepo/wire"
 )
 
-// Record is a denial, or whom a user has blocked, as an export has it.
+// Record is a denial, or a user's blocks, in an export.
 type Record struct {
 	Denial string `json:"denial,omitempty"` // user:eve or host:go.dev
 	Says   string `json:"says,omitempty"`   // its value, as Denial.Text returns it
@@ -26,7 +26,7 @@ type Record struct {
 	Blocked []site.UserName `json:"blocked,omitempty"` // sorted
 }
 
-// Validate returns an error for a record that no site has.
+// Validate returns an error for a record that no site can have.
 func (r Record) Validate() error {
 	if r.Denial != "" && r.Blocker == "" && r.Blocked == nil {
 		if d, err := Parse(r.Denial, r.Says); err != nil || d.member() != r.Denial || d.Text() != r.Says {
@@ -40,7 +40,7 @@ func (r Record) Validate() error {
 	return nil
 }
 
-// Place says which of two records comes first in an export: that with the lower place.
+// Place returns the key by which an export sorts its records.
 func (r Record) Place() string {
 	if r.Blocker != "" {
 		return "\xff" + string(r.Blocker) // after all denials
@@ -90,7 +90,7 @@ func namesOf(members []string) []site.UserName {
 	return names
 }
 
-// Put stores records in a store that no process serves yet. It can be repeated.
+// Put stores records in a store that no process serves yet. It is safe to repeat.
 func (d *Denials) Put(ctx context.Context, records []Record) error {
 	if len(records) == 0 {
 		return nil
@@ -120,8 +120,7 @@ type Edge struct {
 	Node   *Denial
 }
 
-// DeniedUsers returns a page of the denials of users, the latest first. It includes those that are over if
-// ended is true.
+// DeniedUsers returns a page of the denials of users, the latest first. With ended it includes those that have ended.
 func (d *Denials) DeniedUsers(first *int, after *string, ended bool) ([]*Edge, site.PageInfo, error) {
 	return d.page("denied users", first, after, ended, func(denial *Denial) bool { return denial.User != "" })
 }

@@ -1,4 +1,4 @@
-// Package descriptions keeps what moderators say about groups: a description and rules.
+// Package descriptions stores the descriptions and rules that moderators give groups.
 package descriptions
 
 import (
@@ -32,10 +32,10 @@ const (
 	MaxRule = 200
 )
 
-// Descriptions are what moderators say about the groups of a site. It is safe for concurrent use.
+// Descriptions stores the descriptions and rules of a site's groups. It is safe for concurrent use.
 type Descriptions struct{ store *wire.Store }
 
-// New returns the descriptions of a site's groups.
+// New returns Descriptions for a site.
 func New(store *wire.Store) *Descriptions { return &Descriptions{store} }
 
 // stored is the field of a group, JSON.
@@ -44,9 +44,8 @@ type stored struct {
 	Rules       []string `json:"rules,omitempty"`
 }
 
-// DescribeGroup sets a group's description, one line, and its rules, one line each; empty rules are left out.
-// They replace the earlier ones. If that changes anything, the moderation log gets an entry. The group need not
-// have articles yet.
+// DescribeGroup sets a group's description, one line, and its rules, one line each; empty rules are left out. They
+// replace the earlier ones. A change adds an entry to the moderation log. The group need not have articles yet.
 //
 // The Refusal is Forbidden if the actor is not a moderator, and Invalid or TooLong for an invalid name or text.
 func (d *Descriptions) DescribeGroup(ctx context.Context, name, description string, rules []string, by site.Actor) (*site.Group, error) {
@@ -122,7 +121,7 @@ func (s stored) describe(group *site.Group) *site.Group {
 	return group
 }
 
-// Describe sets the description and the rules of each group as they are stored, in one round trip.
+// Describe sets the fields Description and Rules of each group from the store, in one round trip.
 func (d *Descriptions) Describe(ctx context.Context, groups []*site.Group) error {
 	if len(groups) == 0 {
 		return nil
@@ -147,13 +146,13 @@ func (d *Descriptions) Describe(ctx context.Context, groups []*site.Group) error
 	return nil
 }
 
-// Record is what moderators say about a group, as an export has it.
+// Record is a group's description and rules in an export.
 type Record struct {
 	Described site.GroupName `json:"described"`
 	stored
 }
 
-// Validate returns an error for a record that no site has.
+// Validate returns an error for a record that no site can have.
 func (r Record) Validate() error {
 	name, err := site.ParseGroupName(string(r.Described))
 	s, refusal := newStored(r.Description, r.Rules, site.CheckStoredLine)
@@ -163,10 +162,10 @@ func (r Record) Validate() error {
 	return nil
 }
 
-// Place says which of two lines of an export comes first, as saved.Record.Place does: these come after those.
+// Place returns the key by which an export sorts its lines: after those of saved.Record.
 func (r Record) Place() string { return "\xff\xff\xff" + string(r.Described) }
 
-// Records calls visit with what is said about all groups, by name.
+// Records calls visit with the records of all groups, by name.
 func (d *Descriptions) Records(ctx context.Context, visit func(Record) error) error {
 	var texts map[string]string
 	err := d.store.Scan(ctx, wire.Scan{
@@ -194,7 +193,7 @@ func (d *Descriptions) Records(ctx context.Context, visit func(Record) error) er
 	return nil
 }
 
-// Put stores records in a store that no process serves yet. It can be repeated.
+// Put stores records in a store that no process serves yet. It is safe to repeat.
 func (d *Descriptions) Put(ctx context.Context, records []Record) error {
 	if len(records) == 0 {
 		return nil

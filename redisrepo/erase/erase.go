@@ -1,8 +1,8 @@
-// Package erase takes the name of a user out of a site: afterwards no key, member, field or value of the store has it, except in
-// words that users wrote.
+// Package erase removes the name of a user from a site: afterwards no key, member, field or value of the store contains
+// it, except in texts that users wrote.
 //
-// It walks over all keys until it finds the name nowhere. Each write is one script or command that leaves the name out at one place,
-// so an erasure that is interrupted goes on with the next call.
+// It scans all keys until it no longer finds the name. Each write is one script or command that removes the name from
+// one place, so the next call continues an interrupted erasure.
 package erase
 
 import (
@@ -47,7 +47,7 @@ const (
 type Options struct {
 	Remove bool          // delete the user's articles and empty them; else they stay, posted by a deleted user
 	Settle time.Duration // 0: none, for a site without other processes
-	// Progress gets the number of keys that were looked at, and of changes so far, a few times a second, if it is not nil.
+	// Progress, if not nil, is called a few times a second with the numbers of scanned keys and of changes so far.
 	Progress func(keys, changes int)
 }
 
@@ -69,10 +69,9 @@ type job struct {
 	looked        atomic.Int64 // entries and fields
 }
 
-// User erases a user. The name need not be known to the site. Until it is done, the user can change nothing,
-// whatever the role; then all sessions are ended and the name is free. A denial by a moderator stays, under a
-// digest of the name. It can be called again, even concurrently, and continues an interrupted call. An invalid
-// name is a Refusal.
+// User erases a user. The site need not know the name. Until the erasure is done, the user cannot change anything, in
+// any role; then all sessions end and the name is free. A denial by a moderator stays, under a digest of the name. User
+// can be called again, even concurrently, and continues an interrupted call. An invalid name is a Refusal.
 func User(ctx context.Context, r *redisrepo.Repo, name string, o Options) (Summary, error) {
 	user, err := site.ParseUserName(name)
 	if err != nil {

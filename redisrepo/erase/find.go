@@ -15,14 +15,15 @@ import (
 	"frontpage/redisrepo/site"
 )
 
-// Found are words of users that contain a name, in any case.
+// Found is a text of a user that contains a name, in any case.
 type Found struct {
 	Where string // key and field, or the id of an entry, such as article:17 title
 	Words string
 }
 
-// Find calls report with all words of users that contain a name: titles, texts, links, reasons, notes, and answers to reporters, of
-// present and earlier versions. An erasure leaves these. It changes nothing. What changes meanwhile may be missed, or reported twice.
+// Find calls report with all texts of users that contain a name, which an erasure keeps: titles, texts, links, reasons,
+// notes, and answers to reporters, in present and earlier versions. It changes nothing. Concurrent changes may be
+// missed, or reported twice.
 func Find(ctx context.Context, r *redisrepo.Repo, name string, report func(Found)) error {
 	user, err := site.ParseUserName(name)
 	if err != nil {
@@ -98,7 +99,7 @@ func Knows(kind keys.Kind) bool {
 	return known
 }
 
-// Erased returns the digests of the names of erased users, those erased last at the end.
+// Erased returns the digests of the names of erased users, the last erased last.
 func Erased(ctx context.Context, r *redisrepo.Repo) ([]string, error) {
 	digests, err := r.Store.Client.ZRange(ctx, r.Store.Partitions[0].Erased(), 0, -1).Result()
 	return digests, failover.Wrap("list erased users", err)

@@ -32,7 +32,7 @@ func New(store *wire.Store) *Log { return &Log{store} }
 // EventKind is the kind of a change in the change feed.
 type EventKind string
 
-// The kinds of events. Imports have none: the articles of an archive would push everything else out of the feed.
+// The kinds of events. Imports write none: the articles of an archive would push all others out of the feed.
 const (
 	EventPosted    EventKind = site.KindPosted
 	EventVoted     EventKind = site.KindVoted // one event for each vote
@@ -52,7 +52,7 @@ var EventKinds = []EventKind{EventPosted, EventVoted, EventRegrouped, EventEdite
 // IsKnown reports whether the kind is one of EventKinds.
 func (k EventKind) IsKnown() bool { return slices.Contains(EventKinds, k) }
 
-// ChangesArticle reports whether an event of the kind is a change of the article, which has a revision of its own.
+// ChangesArticle reports whether an event of the kind changes the article, and so has its own revision.
 func (k EventKind) ChangesArticle() bool {
 	return k != EventMilestone && k != EventFlagged && k != EventSettled
 }
@@ -69,7 +69,7 @@ type Event struct {
 	Direction        *site.Vote       // the voter's position after a vote; nil for other kinds
 	Groups           []site.GroupName // the article's groups after the change, sorted; nil if the change cannot have changed them
 	Milestone        *int             // the net votes that were reached; nil for other kinds
-	Why              *site.Why        // what the moderator who made the change says of it; nil: nothing
+	Why              *site.Why        // the moderator's reason for the change; nil: none
 	At               time.Time        // UTC, milliseconds, by the clock of Redis
 
 	entry LogCursor
@@ -84,11 +84,11 @@ func (e *Event) IsAfter(start FeedStart) bool {
 	return i >= len(start.At) || e.entry.Compare(start.At[i].id) > 0
 }
 
-// EntryID is the id of the event in the log of its article's partition.
+// EntryID returns the id of the event in the log of its article's partition.
 func (e *Event) EntryID() string { return e.entry.ID() }
 
-// EventEdge is an event and its position in the feed. Gap reports that events before it may be missing, or that
-// the store has lost some that were delivered: see Log.Events.
+// EventEdge is an event and its position in the feed. Gap reports that events before it may be missing, or that the
+// store has lost delivered ones: see Log.Events.
 type EventEdge struct {
 	Node *Event
 	Gap  bool
@@ -119,8 +119,8 @@ const (
 	maxFeedBatches = 20
 )
 
-// ExpiredError says that the change feed has dropped events after a cursor. The reader has to read again
-// everything that it follows.
+// ExpiredError says that the change feed has dropped events after a cursor. The reader has to reload everything that it
+// follows.
 type ExpiredError struct {
 	LostFrom time.Time // events after this time are lost; zero: unknown
 	KeptFrom time.Time // time of the oldest event that is kept
@@ -137,9 +137,9 @@ func (e *ExpiredError) Error() string {
 // several partitions are in the order of their times. kinds are the wanted ones; none: all. first is 1 to MaxEvents; nil:
 // Rules.PageSize. A page may have fewer events although others follow: PageInfo says so.
 //
-// If the store does not have the event of the cursor, because it has lost its latest changes or was restored, or if the
-// site has another number of partitions now, the page begins 10 s before the cursor, and Gap is set. A cursor whose event
-// is older than the feed is an *ExpiredError. Sites without events refuse the call as Invalid.
+// If the store does not have the event of the cursor, because it lost its latest changes or was restored, or if the
+// number of partitions has changed, the page begins 10 s before the cursor, and Gap is set. For a cursor whose event is
+// older than the feed the error is an *ExpiredError. On a site without events the Refusal is Invalid.
 func (r *Log) Events(ctx context.Context, after *string, kinds []EventKind, first *int) (EventPage, error) {
 	if err := r.KeepsEvents(); err != nil {
 		return EventPage{}, err
@@ -197,12 +197,12 @@ func StoreFeedError(err error) error {
 	return failover.Wrap("read the change feed", err)
 }
 
-// EventBatch is a part of the feed that was read at once, from the partitions' positions on. It is immutable.
+// EventBatch is a part of the feed after a position in each partition, read at once. It is immutable.
 type EventBatch struct {
 	From    []FeedPosition
 	entries []feedEntry // in their order
 	More    bool        // others follow
-	Gap     bool        // the positions are not those that were asked for
+	Gap     bool        // the positions are not the requested ones
 	Expired *ExpiredError
 }
 

@@ -24,16 +24,16 @@ const (
 	LogDeleted   ModerationKind = "deleted"        // by a moderator or by the poster
 	LogUndeleted ModerationKind = "undeleted"      // by a moderator
 	LogRegrouped ModerationKind = "regrouped"      // by a moderator who is not the poster, or into or out of a reserved group
-	LogEdited    ModerationKind = "edited"         // by a moderator who is not the poster, or what moderators say about a group
+	LogEdited    ModerationKind = "edited"         // by a moderator who is not the poster; or the description or rules of a group
 	LogActed     ModerationKind = "acted"          // a moderator did something because of reports of the article
-	LogDismissed ModerationKind = "dismissed"      // a moderator did nothing because of them
+	LogDismissed ModerationKind = "dismissed"      // a moderator rejected the reports
 	LogDenied    ModerationKind = "denied"         // a moderator denied a user changes, or links to a host
 	LogAllowed   ModerationKind = "allowed"        // a moderator ended that
 	LogVoided    ModerationKind = "votes_voided"   // a moderator took votes out of the counts
 	LogRestored  ModerationKind = "votes_restored" // a moderator put votes back
 )
 
-// Valid reports whether it is one of the kinds above.
+// Valid reports whether the kind is one of these.
 func (k ModerationKind) Valid() bool {
 	return slices.Contains([]ModerationKind{LogDeleted, LogUndeleted, LogRegrouped, LogEdited, LogActed, LogDismissed, LogVoided, LogRestored, LogDenied, LogAllowed}, k)
 }
@@ -65,15 +65,15 @@ type ModerationEntry struct {
 // ID names the entry on this site. It does not change when the number of partitions does.
 func (e *ModerationEntry) ID() string { return e.entry.name("moderation", e.Article) }
 
-// ByUser is who acted, or nil if the name stands for no user: for the command line, or for an erased user.
+// ByUser returns the user who acted, or nil for the command line or an erased user.
 func (e *ModerationEntry) ByUser() *site.User { return e.By.User() }
 
 // moderationList is the name of the log in its cursors.
 const moderationList = "moderation"
 
-// ModerationLog reads a page of the actions on articles in the moderation log, newest entry first, in one round trip. The log
-// keeps the last 100,000 entries of each partition, or slightly more. A page has fewer entries if there are actions on users,
-// hosts and groups between them: see Actions. Invalid requests are refused as by Walk.
+// ModerationLog reads a page of the actions on articles in the moderation log, newest entry first, in one round trip.
+// The log keeps the last 100,000 entries of each partition, or slightly more. Actions on users, hosts and groups are
+// left out, so a page may have fewer entries than requested: see Actions. Invalid requests are refused as by Walk.
 func (r *Log) ModerationLog(ctx context.Context, p site.PageRequest) ([]ModerationEntry, site.PageInfo, error) {
 	q, err := site.ParseRequest(p, r.store.Rules.PageSize, decodeLogCursor)
 	if err != nil {
@@ -137,7 +137,7 @@ func (e LogEntry) shown() (ModerationEntry, bool) {
 	return entry, ok
 }
 
-// Decode reports false for an entry that log_moderation did not write. Readers skip it.
+// Decode decodes an entry. It reports false for one that log_moderation did not write, which readers skip.
 func (e LogEntry) Decode() (ModerationEntry, bool) {
 	field := e.Fields.Text
 	target := field("article")
@@ -250,8 +250,8 @@ func hasNoArticle(target string) bool {
 	})
 }
 
-// ParseTarget parses what an action can be on: an article by its id or its number, a user, a host or a group.
-// It returns the form of ModerationEntry.Target. The Refusal is Invalid for anything else.
+// ParseTarget parses the target of an action: an article by its id or its number, a user, a host or a group. It returns
+// the form of ModerationEntry.Target. The Refusal is Invalid for anything else.
 func ParseTarget(text string) (string, error) {
 	if name, is := strings.CutPrefix(text, site.UserPrefix); is {
 		user, err := site.ParseUserName(name)
@@ -272,7 +272,7 @@ func ParseTarget(text string) (string, error) {
 	return id.String(), nil
 }
 
-// Actions says which actions a page has.
+// Actions selects actions of the moderation log.
 type Actions struct {
 	Target string           // as ParseTarget returns it; empty: any
 	Kinds  []ModerationKind // none: all
@@ -282,10 +282,10 @@ func (a Actions) has(e ModerationEntry) bool {
 	return (a.Target == "" || a.Target == e.Target) && (len(a.Kinds) == 0 || slices.Contains(a.Kinds, e.Kind))
 }
 
-// Actions reads a page of the moderation log with the actions on users, hosts and groups, newest entry first. looked is how many
-// entries were read for it, at most 5,000: a page of few kinds, or of one target, may have fewer actions than asked for, or none,
-// although others follow; PageInfo says so, and its EndCursor is after all entries that were looked at. Invalid requests
-// are refused as by Walk.
+// Actions reads a page of the moderation log with the actions on users, hosts and groups, newest entry first. looked is
+// the number of entries read, at most 5,000: a page of few kinds, or of one target, may have fewer actions than
+// requested, or none, although others follow; PageInfo says so, and its EndCursor is after all entries that were read.
+// Invalid requests are refused as by Walk.
 func (r *Log) Actions(ctx context.Context, a Actions, first *int, after *string) (entries []ModerationEntry, info site.PageInfo, looked int, err error) {
 	q, err := site.ParseRequest(site.PageRequest{First: first, After: after}, r.store.Rules.PageSize, decodeLogCursor)
 	if err != nil {

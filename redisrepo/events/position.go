@@ -13,8 +13,8 @@ import (
 	"frontpage/redisrepo/wire"
 )
 
-// FeedPosition is a place in the order of a partition's entries: after an event that was read, or after an id. The feed drops
-// entries that are no events, and its oldest events. A position outlives that: it is lost only with its event.
+// FeedPosition is a place in the order of a partition's entries: after an event that was read, or after an id. The log
+// drops entries that are not events, and the oldest events. A position stays valid as long as its event is kept.
 type FeedPosition struct {
 	id      LogCursor // zero: before the first entry
 	sum     uint16    // of the event, see sumOf
@@ -31,7 +31,7 @@ func after(id wire.EntryID, partition int) FeedPosition {
 	return FeedPosition{id: LogCursor{id, partition}}
 }
 
-// PositionAfter is the position of a reader that was at p and then read some entries of a partition.
+// PositionAfter returns the position of a reader that was at p and then read these entries of a partition.
 func (p FeedPosition) PositionAfter(messages []redis.XMessage, partition int) FeedPosition {
 	first := len(messages) - 1 // those before the last event do not matter
 	for first > 0 && wire.IsHidden(messages[first]) {
@@ -54,14 +54,14 @@ func (p FeedPosition) next(id LogCursor, sum uint16, isHidden bool) FeedPosition
 
 func (p FeedPosition) hasHidden() bool { return p.hidden != wire.EntryID{} }
 
-// WithoutHidden is the position for a reader that does not find the entry of the position. ok is false without one.
+// WithoutHidden returns the position to continue from if the entry of p is gone. ok is false if there is none.
 func (p FeedPosition) WithoutHidden() (before FeedPosition, ok bool) {
 	ok = p.hasHidden() && p.isEvent
 	p.hidden, p.hiddenSum = wire.EntryID{}, 0
 	return p, ok
 }
 
-// First is the start of a range of entries whose Rest follow the position.
+// First returns the start of the range of entries to read for Rest.
 func (p FeedPosition) First() string {
 	switch {
 	case p.hasHidden():
@@ -74,7 +74,8 @@ func (p FeedPosition) First() string {
 	return "(" + p.id.ID()
 }
 
-// Rest returns the entries after the position, of those from First on. found is false if the entry of the position is gone.
+// Rest returns the entries after the position, given those from First on. found is false if the position's entry is
+// gone.
 func (p FeedPosition) Rest(messages []redis.XMessage) (rest []redis.XMessage, found bool) {
 	id, sum := p.id.EntryID, p.sum
 	if p.hasHidden() {
@@ -91,7 +92,7 @@ func (p FeedPosition) Rest(messages []redis.XMessage) (rest []redis.XMessage, fo
 	return messages[1:], true
 }
 
-// FeedStart is where reading begins: at the positions, or without them 10 s before a time, Unix milliseconds; 0: at the
+// FeedStart is where reading begins: at positions or, without them, 10 s before a time in Unix milliseconds; 0: at the
 // oldest event.
 type FeedStart struct {
 	At    []FeedPosition
@@ -111,7 +112,7 @@ const (
 	cursorEvent  = 2 // it is no event; the event before it follows
 )
 
-// EncodeFeed encodes positions: times are relative to the latest, which is near most others.
+// EncodeFeed encodes positions, with times relative to the latest, to keep cursors short.
 func EncodeFeed(at []FeedPosition) string {
 	latest := uint64(0)
 	for _, p := range at {

@@ -265,7 +265,8 @@ func (r *Log) readAgain(ctx context.Context, start FeedStart, lost []int, parts 
 // mostHidden is how many entries are looked at in one round trip for the event before them.
 const mostHidden = 1000
 
-// PositionAfter returns the position after an entry of a partition. If that is no event, it looks for the event before it.
+// PositionAfter returns the position after an entry of a partition. If the entry is not an event, it reads the event
+// before it.
 func (r *Log) PositionAfter(ctx context.Context, m redis.XMessage, partition int) (FeedPosition, error) {
 	p, last := r.store.Partitions[partition], []redis.XMessage{m}
 	for isEvent := !wire.IsHidden(m); !isEvent; {

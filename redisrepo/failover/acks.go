@@ -28,7 +28,7 @@ var errUnconfirmed = fmt.Errorf("%w: too few replicas have received the write", 
 // WritesKey is the key under which a context has its Writes.
 type WritesKey struct{}
 
-// Writes marks a call whose writes replicas are to confirm, and counts those that they have confirmed.
+// Writes marks a call whose writes replicas must confirm, and counts confirmed ones.
 type Writes struct{ confirmed atomic.Int64 }
 
 // WritesOf returns the Writes of a context, nil if it has none.
@@ -38,7 +38,7 @@ func WritesOf(ctx context.Context) *Writes {
 }
 
 // Confirm adds hooks to a client that have replicas of each primary confirm the writes of calls with Writes in their
-// context. It returns a *RightError if the Redis user may not run the commands that this takes.
+// context. It returns a *RightError if the Redis user may not run the commands that this needs.
 func Confirm(ctx context.Context, client redis.UniversalClient, acks int) error {
 	switch c := client.(type) {
 	case *redis.ClusterClient:

@@ -1,5 +1,5 @@
-// Package failover says what one call does while Redis is slow, unreachable, failing over, or has too few replicas:
-// whether it is repeated, how long it waits, which writes replicas have to confirm, and what its error means.
+// Package failover handles calls while Redis is slow, unreachable, failing over or short of replicas: whether a call is
+// repeated, how long it waits, which writes replicas must confirm, and what its error means.
 package failover
 
 import (

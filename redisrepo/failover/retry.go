@@ -256,7 +256,7 @@ func failedForNow(commands []redis.Cmder, err error) (failed []redis.Cmder) {
 	return failed
 }
 
-// Passes reports whether an error has a passing reason.
+// Passes reports whether an error is temporary.
 func Passes(err error) bool {
 	switch {
 	case err == nil, errors.Is(err, redis.Nil), errors.Is(err, context.Canceled):
@@ -294,7 +294,7 @@ func FailAll(commands []redis.Cmder, err error) error {
 	return err
 }
 
-// FirstError returns the first error of the commands, or err if none has one. A missing value is no failure.
+// FirstError returns the first error of the commands, or err if none has one. A missing value is not an error.
 func FirstError(commands []redis.Cmder, err error) error {
 	var missing error
 	for _, c := range commands {
@@ -315,8 +315,8 @@ func FirstError(commands []redis.Cmder, err error) error {
 // Once is a command that go-redis does not send again after its reply was lost.
 type Once struct {
 	*redis.Cmd
-	Lost  bool // it was sent again nevertheless, and may have taken effect before
-	First any  // its first reply, if that is known though it was sent again
+	Lost  bool // it was sent again nevertheless, and the first attempt may have taken effect
+	First any  // its first reply, if it is known although the command was sent again
 }
 
 // NoRetry keeps go-redis from sending the command again: only LimitWaiting does.
@@ -333,8 +333,8 @@ func (o *Once) Again() {
 	o.Lost = true
 }
 
-// Unrepeated is a command that is sent again after a connection was lost, but not after a timeout: Redis may be busy
-// with it, and would be for twice as long.
+// Unrepeated is a command that is sent again after a lost connection, but not after a timeout: Redis may still be busy
+// with it, and a repetition would double that.
 type Unrepeated struct{ *redis.Cmd }
 
 // NoRetry reports whether the command has timed out. go-redis asks after each attempt.

@@ -10,7 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Wait waits for a time, or until the context ends.
+// Wait waits for d, or until the context ends.
 func Wait(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -55,10 +55,10 @@ type timeoutHook struct {
 	start *retryHook // for the calls of a start
 }
 
-// LimitWaiting limits how long each call of a client waits. With one Redis that is twice the client's timeout, whatever
-// it waits for. Under Redis Cluster and Sentinel a call outlasts a failover: it is repeated for up to 4.5 seconds, but
-// ends before the deadline of its context; without a deadline, for up to a minute. With one Redis, calls with a context
-// of Starting are repeated like this, too.
+// LimitWaiting limits how long each call of a client waits. With one Redis that is twice the client's timeout. Under
+// Redis Cluster and Sentinel a call outlasts a failover: it is repeated for up to 4.5 seconds, but ends before the
+// deadline of its context; without a deadline, for up to a minute. Calls with a context from Starting are also repeated
+// in this way with one Redis.
 func LimitWaiting(client redis.UniversalClient) {
 	switch c := client.(type) {
 	case *redis.ClusterClient:
@@ -161,7 +161,7 @@ func FailedBefore(ctx context.Context) error {
 	}
 }
 
-// NoteOutage has later calls of the request fail at once, if err means that Redis left a call without an answer.
+// NoteOutage makes later calls of the request fail at once, if err means that Redis left a call without an answer.
 func NoteOutage(ctx context.Context, err error) {
 	if err == nil {
 		return
@@ -179,7 +179,7 @@ type noDeadline struct{ error }
 
 type startKey struct{}
 
-// Starting returns a context for the calls of a start. On a busy machine they may wait longer than those of a request.
+// Starting returns a context for the calls of a start, which may wait longer than those of a request.
 func Starting(ctx context.Context) context.Context { return context.WithValue(ctx, startKey{}, true) }
 
 func isStart(ctx context.Context) bool { return ctx.Value(startKey{}) != nil }

@@ -15,10 +15,10 @@ import (
 // Its methods are the only Go code that builds keys, and Kinds has all kinds of them.
 type Partition string
 
-// Key is a key of the partition, put together from parts.
+// Key returns a key of the partition, joined from parts.
 func (p Partition) Key(parts ...string) string { return string(p) + strings.Join(parts, "") }
 
-// Meta is the key of the partition's own record.
+// Meta is the key of the partition's record: layout, rules and features.
 func (p Partition) Meta() string { return p.Key("meta:") }
 
 // Counter is the key of the last article number.
@@ -36,7 +36,8 @@ func (p Partition) Downvoted(id site.ArticleID) string { return p.Key("downvoted
 // Posted is the key posted:, see Kinds.
 func (p Partition) Posted(poster site.UserName) string { return p.Key("posted:", string(poster)) }
 
-// Lists are the lists by posting time that have an article: those of its poster and, if it has a link, of its host.
+// Lists returns the keys of the lists by posting time that contain an article: of its poster and, with a link, of its
+// host.
 func (p Partition) Lists(poster site.UserName, link string) []string {
 	lists := []string{p.Posted(poster)}
 	if host := site.HostOf(link); host != "" {
@@ -75,7 +76,7 @@ func (p Partition) Flags(id site.ArticleID) string { return p.Key("flags:", id.N
 // Flagged is the key flagged:, see Kinds.
 func (p Partition) Flagged() string { return p.Key("flagged:") }
 
-// Contact is the key contact: of the notices of an article that came after so many decisions, see Kinds.
+// Contact is the key contact: of an article's notices after this number of decisions, see Kinds.
 func (p Partition) Contact(id site.ArticleID, decisions int) string {
 	return p.Key("contact:", id.Number(), ":", strconv.Itoa(decisions))
 }
@@ -148,8 +149,8 @@ func (p Partition) Best() string { return p.Key("best:") }
 // Account is the key account:, see Kinds.
 func (p Partition) Account(digest string) string { return p.Key("account:", digest) }
 
-// NameOwner is the key name:, see Kinds; folded is the digest of a folded name, or of the skeleton of names
-// that look alike.
+// NameOwner is the key name:, see Kinds; folded is the digest of a folded name, or of a skeleton that similar names
+// share.
 func (p Partition) NameOwner(folded string) string { return p.Key("name:", folded) }
 
 // State is the key state:, see Kinds.
@@ -206,8 +207,8 @@ func (p Partition) Listing(o site.Order, name site.GroupName) string {
 	return p.Key(o.Prefix(), string(name))
 }
 
-// Post is the record of an idempotency key. The key is escaped, so that the last colon always
-// separates it from the user.
+// Post is the record of an idempotency key. The idempotency key is escaped, so that the last colon always separates it
+// from the user.
 func (p Partition) Post(poster site.UserName, key string) string {
 	return p.Key("post:", string(poster), ":", url.QueryEscape(key))
 }
@@ -242,8 +243,8 @@ const FieldOrigin = "origin"
 // FieldCursorKey is the field of meta:, of the first partition, with the key of cursors of rankings.
 const FieldCursorKey = "cursor_key"
 
-// FieldUUID is the field of meta:, of the first partition, with a UUID that a site gets once and that its copies keep. The ids
-// in feeds follow from it.
+// FieldUUID is the field of meta:, of the first partition, with the site's UUID, which its copies keep. The ids in
+// feeds are derived from it.
 const FieldUUID = "uuid"
 
 // Fields of meta:.

@@ -8,12 +8,12 @@ import (
 	"frontpage/redisrepo/site"
 )
 
-// Kind is a kind of key. Its row says which rights the start asks for, whether an export has it, with which feature it is
-// dropped, and what docs/data.md has about it.
+// Kind is a kind of key. Its row determines which rights the start checks, whether an export has it, with which feature
+// it is dropped, and its text in docs/data.md.
 type Kind struct {
 	Name    string // up to the first colon
 	Holds   Type
-	Of      *Of // what the rest of the key says
+	Of      *Of // what the rest of the key names
 	Export  Export
 	Expires bool
 	Feature string // whose end removes the key; empty: it stays
@@ -33,14 +33,14 @@ const (
 	Channel   Type = "channel"
 )
 
-// Export is how an export has what a key has.
+// Export says how an export represents a key.
 type Export int
 
-// The ways.
+// The values of Export.
 const (
-	Within Export = iota // in the lines of articles, users and others, or it follows from these
+	Within Export = iota // in the lines of articles, users and others, or derived from these
 	AsKey                // in a line of its own, as it is
-	Left                 // not at all: docs/backup.md says why
+	Left                 // not at all; docs/backup.md says why
 )
 
 // Of says what a key belongs to.
@@ -90,7 +90,7 @@ func batchIndex(n int, rest string) int {
 	return Article.Index(n, article)
 }
 
-// HomeIndex is the index of the partition, of n, that keeps what belongs to a user by name.
+// HomeIndex returns the index of the partition, of n, with the keys of a user by name.
 func HomeIndex(n int, name string) int { return SubjectIndex(n, site.UserName(name).Member()) }
 
 func rateIndex(n int, rest string) int {
@@ -195,8 +195,8 @@ var Kinds = []Kind{
 		Doc: "messages of processes that have added to the [log](architecture.md#the-log): `K7Q2ZB4M 0 3` is a random name of the process, and the partitions. The number in the channel's name is that of the database, and all partitions have one channel"},
 }
 
-// Parse returns the kind of a key without the tag of its partition, and what it is of. The kind of a key that is not a
-// site's has no name.
+// Parse returns the kind of a key without the tag of its partition, and the rest of the key. For a key that is not a
+// site's the kind has no name.
 func Parse(key string) (Kind, string) {
 	name, rest, found := strings.Cut(key, ":")
 	for i := range Kinds {
@@ -230,14 +230,14 @@ var (
 	dropped  = []string{"UNLINK KEY"}
 )
 
-// Keyless are the commands that are run without a key of a kind.
+// Keyless are the commands that run without a key.
 var Keyless = []string{"TIME", "PING", "SCAN 0 COUNT 1", "DBSIZE", "ZINTER 0 KEY", "MULTI", "EXEC", "SCRIPT LOAD a", "EVAL a 0", "EVALSHA a 0"}
 
 // Reserved is a name that no group, user or other part of a key has.
 const Reserved = "/"
 
-// Commands returns a key of the kind, and the commands that are run on such keys. If a partition can have
-// several keys of the kind, it returns one that is never used.
+// Commands returns a key of the kind, and the commands that run on such keys. If a partition can have several keys of
+// the kind, the key is one that is never used.
 func (k Kind) Commands(p Partition, database int) (key string, commands []string) {
 	commands = commandsOf[k.Holds]
 	switch {

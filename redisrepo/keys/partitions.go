@@ -62,12 +62,11 @@ func Tagged(n int) []Partition {
 	return partitions
 }
 
-// Untagged is the only partition of a site on a single Redis, by default. Its meta: is also the record of the
-// number of partitions. A site with tags has a record of its own under that key, so that no program opens a second
-// site beside it.
+// Untagged is the only partition of a site on a single Redis, by default. Its meta: is also the record of the number of
+// partitions. A site with tags has its record under that key, so that no program opens a second site beside it.
 const Untagged Partition = ""
 
-// SiteIndex is the index in the record of a site with tags: it is no partition's.
+// SiteIndex is the index in the record of a site with tags; no partition has it.
 const SiteIndex = -1
 
 // PartitionsText is a number of partitions as text.

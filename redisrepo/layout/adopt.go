@@ -21,8 +21,8 @@ import (
 // adopting is the step of an upgrade or a start in which Adopt runs, for the log.
 const adopting = "taking over what programs of the book have written"
 
-// Adopt takes over what programs of the book have written, see the package redisrepo, and returns the number of articles
-// that changed. Articles can be posted, read and voted on meanwhile. It is safe to interrupt and to repeat.
+// Adopt takes over the articles and votes of legacy clients, see package redisrepo, and returns the number of changed
+// articles. The site can be used meanwhile. It is safe to interrupt and to repeat.
 func (r *Layout) Adopt(ctx context.Context) (adopted int, err error) {
 	if err := r.views.CatchUp(ctx); err != nil {
 		return 0, failover.Wrap(adopting, err)
@@ -40,8 +40,8 @@ func (r *Layout) Adopt(ctx context.Context) (adopted int, err error) {
 // newest is the number of articles that AdoptNew looks at.
 const newest = 1000
 
-// AdoptNew calls Adopt if one of the newest articles shows that a program of the book has written to the store while no
-// process of the site ran. A key of another type does not fail a start: check reports it.
+// AdoptNew calls Adopt if one of the newest articles shows that a legacy client wrote to the store while no process of
+// the site ran. A key of another type is not an error here: check reports it.
 func (r *Layout) AdoptNew(ctx context.Context) error {
 	if err := r.adoptNew(ctx); !isWrongType(err) {
 		return err

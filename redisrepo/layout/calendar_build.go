@@ -20,8 +20,8 @@ const FieldFolded = "folded" // the last folded day of a calendar, in its clock
 // builtTogether is the number of articles that one round trip puts into the calendar: it takes Redis a few milliseconds.
 const builtTogether = 500
 
-// BeginCalendar queues that a new calendar follows the log, and sets its fold pointer: articles posted before
-// go into the lists of days and months.
+// BeginCalendar queues the commands that make a new calendar follow the log, and set its fold pointer: articles posted
+// before that go into the lists of days and months.
 func (r *Layout) BeginCalendar(ctx context.Context, pipe redis.Pipeliner, p keys.Partition) {
 	pipe.HSetNX(ctx, p.Clock(""), FieldFolded, r.rankings.LastFolded())
 	r.views.QueueBegin(ctx, pipe, p, "calendar")

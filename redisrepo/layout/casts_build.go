@@ -130,7 +130,8 @@ func Runs[T any, K comparable](list []T, key func(T) K) iter.Seq[[]T] {
 	}
 }
 
-// FillCasts enters the votes on articles whose voters are known into the histories, of those for which only returns true.
+// FillCasts enters the votes on articles whose voters are known into the histories, for articles for which only returns
+// true.
 func (r *Layout) FillCasts(ctx context.Context, only func(site.ArticleID) bool) error {
 	for _, feature := range Features() {
 		for _, p := range r.store.Partitions {

@@ -14,17 +14,17 @@ import (
 )
 
 // Feature is a part of the data that a site keeps only if its rules say so. The field of its name in meta: of each
-// partition is FeatureOn while it is kept. When it is switched on, it is built from the articles: then the field is
-// featureBuilding and how far that has come. When it is switched off, the field is featureDropping until its keys are
-// gone. A start that was interrupted goes on from there.
+// partition is FeatureOn while it is kept. When it is switched on, it is built from the articles: meanwhile the field
+// is featureBuilding and the position. When it is switched off, the field is featureDropping until its keys are gone.
+// The next start continues an interrupted one from there.
 type Feature struct {
 	Name, what string // what: for the log
 	On         func(site.Rules) bool
-	parameter  func(site.Rules) int64                                                       // what the scripts have to know of it; nil: nothing
+	parameter  func(site.Rules) int64                                                       // parameter for the scripts; nil: none
 	begin      func(r *Layout, ctx context.Context, pipe redis.Pipeliner, p keys.Partition) // before the first write; nil: nothing
 	Build      func(r *Layout, ctx context.Context, b *building) error                      // nil: it is empty at first
 	oldest     func(r *Layout) float64                                                      // posting time of the oldest article that it is built from; nil: all
-	forget     func(r *Layout, ctx context.Context, p keys.Partition) error                 // removes what other keys than its own have of it; nil: nothing
+	forget     func(r *Layout, ctx context.Context, p keys.Partition) error                 // removes its data from other keys than its own; nil: nothing
 }
 
 // States of a feature in meta:. One that is off has none.
@@ -93,7 +93,7 @@ func FeaturesOf(r site.Rules) string {
 	return strings.Join(names, " ")
 }
 
-// FeatureStep is a feature whose data in one partition is not as the rules say.
+// FeatureStep is a feature whose data in one partition does not match the rules yet.
 type FeatureStep struct {
 	Feature
 	p        keys.Partition
@@ -104,7 +104,7 @@ type FeatureStep struct {
 	isNew    bool  // the partition has no rules yet: no process has written to it
 }
 
-// FeatureSteps returns what has to be built or dropped, in each partition.
+// FeatureSteps returns the features to build or drop, in each partition.
 func (r *Layout) FeatureSteps(ctx context.Context) (steps []FeatureStep, err error) {
 	metas, articles := make([]*redis.MapStringStringCmd, len(r.store.Partitions)), make([]*redis.IntCmd, len(r.store.Partitions))
 	deleted := make([]*redis.IntCmd, len(r.store.Partitions))
@@ -150,7 +150,7 @@ func (s FeatureStep) change() string {
 	return fmt.Sprintf("%s was %s and is %s", s.Name, was, map[bool]string{true: "on", false: "off"}[s.wanted])
 }
 
-// PendingSteps is the text of what the steps of a feature do to the data, empty if that is nothing.
+// PendingSteps describes what the steps of a feature do to the data; it is empty if they do nothing.
 func PendingSteps(f Feature, steps []FeatureStep) string {
 	articles := int64(0)
 	for _, s := range steps {
@@ -168,8 +168,8 @@ func PendingSteps(f Feature, steps []FeatureStep) string {
 	return fmt.Sprintf("build %s from %d articles", f.what, articles)
 }
 
-// ApplyFeatures builds the features that were switched on, and drops those that were switched off. While a
-// process of the site runs, switching one is an error: the process would go on as before.
+// ApplyFeatures builds the features that were switched on, and drops those that were switched off. It is an error to
+// switch one while a process of the site runs, which would not notice.
 func (r *Layout) ApplyFeatures(ctx context.Context) error {
 	steps, err := r.FeatureSteps(ctx)
 	if err != nil || len(steps) == 0 {

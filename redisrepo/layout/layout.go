@@ -1,5 +1,5 @@
-// Package layout brings the data of a store to this program's layout, rules and features, in steps that an interrupted
-// start goes on with.
+// Package layout upgrades the data of a store to this program's layout, rules and features, in steps, so that the next
+// start continues an interrupted one.
 package layout
 
 import (
@@ -27,7 +27,7 @@ import (
 	"frontpage/redisrepo/wire"
 )
 
-// Layout brings the data of a store to this program's layout, rules and features.
+// Layout upgrades the data of a store to this program's layout, rules and features.
 type Layout struct {
 	Options
 	store    *wire.Store
@@ -40,7 +40,7 @@ type Layout struct {
 	upgrades map[int]upgrade
 }
 
-// Options are what a start reports, and what a test adds to it.
+// Options are callbacks for progress, and upgrades that a test adds.
 type Options struct {
 	OnProgress func(step string, done, total int) // after each batch of a step
 	OnRerank   func(changes string)               // before all articles are re-ranked
@@ -53,7 +53,7 @@ type Upgrade struct {
 	Run  func(s *wire.Store, ctx context.Context, p keys.Partition) error
 }
 
-// New returns the layout of a site.
+// New returns the Layout of a site.
 func New(store *wire.Store, articles *articles.Articles, lists *lists.Lists, rankings *rankings.Rankings, casts *casts.Casts, sessions *sessions.Sessions, all *views.Views, o Options) *Layout {
 	l := &Layout{Options: o, store: store, articles: articles, lists: lists, rankings: rankings, casts: casts, sessions: sessions, views: all, upgrades: upgrades}
 	for _, u := range o.Upgrades {
@@ -69,7 +69,8 @@ const ImportVoters = 1000
 // ErrIncomplete is the error of redisrepo.New for a store that Fill has begun to fill.
 var ErrIncomplete = errors.New("this store holds an incomplete copy of a site: run the same frontpage import again to complete it, or empty the store")
 
-// MarkIncomplete records that a store without articles is being filled from an origin, so that no program opens it.
+// MarkIncomplete records that a store without articles is being filled from an export with the digest origin, so that
+// no program opens it.
 func (r *Layout) MarkIncomplete(ctx context.Context, origin string) error {
 	index := keys.SiteIndex
 	if r.store.Partitions[0] == keys.Untagged {
@@ -148,7 +149,7 @@ func (r *Layout) RecordSite(ctx context.Context) error {
 	return err
 }
 
-// Layout is what meta: of a partition must say, fields and values in turn.
+// Layout returns the fields and values, in turn, that meta: of a partition must have.
 func (r *Layout) Layout(index int) []any {
 	return []any{keys.FieldLayout, strconv.Itoa(r.LastLayout()), keys.FieldPartitions, strconv.Itoa(len(r.store.Partitions)), keys.FieldIndex, strconv.Itoa(index)}
 }
@@ -163,7 +164,7 @@ func (r *Layout) Opening(index int) []any {
 	return wanted
 }
 
-// CheckLayout returns the fields in the reply of open.lua, or an error if those of layout have other values.
+// CheckLayout returns the fields in a reply of open.lua, or an error if those of layout have other values.
 func CheckLayout(meta string, layout []any, answer wire.Reply) (map[string]string, error) {
 	found := map[string]string{}
 	if err := answer.Fields(1, func(field, value string) { found[field] = value }); err != nil {

@@ -17,7 +17,7 @@ import (
 // linksTogether is the number of links that one call of link.lua records.
 const linksTogether = 200
 
-// RecordLinks records which articles have links, unless newer ones are known to have them.
+// RecordLinks records which articles have links, unless newer articles have them.
 func (r *Layout) RecordLinks(ctx context.Context, articles []articles.Linked) error {
 	scriptKeys, args := make([][]string, len(r.store.Partitions)), make([][]any, len(r.store.Partitions))
 	for _, a := range articles {

@@ -43,8 +43,8 @@ func (r *Layout) RankingRules() map[string]string {
 	return rules
 }
 
-// RecordedRule returns a rule as meta: or an export records it, or an empty text. A record without a ranking is
-// of a version that had only the linear one.
+// RecordedRule returns a rule as recorded in meta: or an export, or an empty text. A record without a ranking is from a
+// version that had only the linear one.
 func RecordedRule(rules map[string]string, rule string) string {
 	if rule == ruleRanking && rules[rule] == "" && rules[ruleVoteScore] != "" {
 		return site.Linear.String()
@@ -52,8 +52,8 @@ func RecordedRule(rules map[string]string, rule string) string {
 	return rules[rule]
 }
 
-// ApplyRules re-ranks all articles if the rules differ from those in meta:. It is safe to interrupt: the next
-// start begins again, even under the former rules.
+// ApplyRules re-ranks all articles if the rules differ from those in meta:. It is safe to interrupt: the next start
+// begins again, under any rules.
 func (r *Layout) ApplyRules(ctx context.Context) error {
 	rules := r.RankingRules()
 	outdated, changed, err := r.Outdated(ctx)
@@ -77,7 +77,7 @@ func (r *Layout) ApplyRules(ctx context.Context) error {
 	return r.rerank(ctx, outdated, rules)
 }
 
-// Outdated returns the partitions whose data follows other rules, or none yet, and what has changed.
+// Outdated returns the partitions whose data follows other rules, or no rules yet, and describes the changes.
 func (r *Layout) Outdated(ctx context.Context) (outdated []keys.Partition, changed []string, err error) {
 	rules := r.RankingRules()
 	metas, err := wire.ReadEach(ctx, r.store, r.store.Partitions, func(pipe redis.Pipeliner, p keys.Partition) *redis.MapStringStringCmd {
@@ -152,8 +152,8 @@ func (r *Layout) rerank(ctx context.Context, partitions []keys.Partition, rules 
 	return nil
 }
 
-// NoteForgotten sets Articles.Forgotten from meta:. If the voting window changes now, it includes the voters
-// that were kept for the former window only.
+// NoteForgotten sets Articles.Forgotten from meta:. After a change of the voting window it includes voters that were
+// kept for the former window only.
 func (r *Layout) NoteForgotten(meta map[string]string) {
 	since, window, _ := strings.Cut(meta[keys.FieldForgotten], " ")
 	before, _ := strconv.ParseInt(since, 10, 64)

@@ -28,14 +28,14 @@
 interesting_votes = tonumber(interesting_votes)
 
 local hash = redis.call('HMGET', article, 'votes', 'time', 'deleted')
-local votes, deleted = whole(hash[1]), hash[3]
+local votes, is_deleted = whole(hash[1]), hash[3]
 local time = redis.call('ZSCORE', times, member)
-if deleted then time = hash[2] end
+if is_deleted then time = hash[2] end
 if not time or not votes then return {'NOT_FOUND'} end
 local interesting = read_group(members, by_score, by_time, member)
 
 now = now_or(now)
-if not deleted then
+if not is_deleted then
   keep_front(clock, pages, scores, features, now)
   redis.call('ZADD', scores, tonumber(time) + worth(ranking, votes), member)
 end
@@ -43,7 +43,7 @@ local kept = time_to_keep(time, window, margin, now)
 for _, key in ipairs({voted, downvoted, audit}) do
   if kept > 0 then redis.call('EXPIRE', key, kept) else redis.call('UNLINK', key) end -- in the background
 end
-if deleted then return {'OK'} end
+if is_deleted then return {'OK'} end
 if votes >= interesting_votes then
   enter(interesting, member, redis.call('ZSCORE', scores, member), time)
 else

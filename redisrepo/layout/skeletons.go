@@ -10,7 +10,8 @@ import (
 	"frontpage/redisrepo/site"
 )
 
-// RecordSkeletons records how the names of posters and of accounts look. It is the end of an import, whose posters are not new.
+// RecordSkeletons records the skeletons of the names of posters and accounts, at the end of an import, whose posters do
+// not count as new.
 func (r *Layout) RecordSkeletons(ctx context.Context, p keys.Partition) error {
 	return r.store.EachMatching(ctx, p, p.Key("[ap][co]*"), func(found []string) error {
 		var names []site.UserName

@@ -46,8 +46,9 @@ func (r *Layout) LastLayout() int {
 	return last
 }
 
-// Layouts returns the layout of each partition and, on a site with tags, that of its record as the last. What
-// does not exist yet has the newest layout. A layout newer than LastLayout, or one that has no upgrade, is an error.
+// Layouts returns the layout of each partition and, on a site with tags, that of its record as the last element. A
+// partition that does not exist yet has the newest layout. A layout newer than LastLayout, or one without an upgrade,
+// is an error.
 func (r *Layout) Layouts(ctx context.Context) ([]int, error) {
 	metas := make([]string, len(r.store.Partitions), len(r.store.Partitions)+1)
 	for i, p := range r.store.Partitions {
@@ -96,8 +97,8 @@ func (r *Layout) Layouts(ctx context.Context) ([]int, error) {
 	return found, nil
 }
 
-// UpgradeLayout brings the data to the newest layout. meta: of a partition records each step when it is done, so a start
-// that was interrupted goes on with the partition that it was at.
+// UpgradeLayout brings the data to the newest layout. meta: of a partition records each completed step, so the next
+// start continues an interrupted one at its partition.
 func (r *Layout) UpgradeLayout(ctx context.Context) error {
 	found, err := r.Layouts(ctx)
 	if err != nil {
@@ -146,7 +147,7 @@ func (r *Layout) UpgradeLayout(ctx context.Context) error {
 	return nil
 }
 
-// PendingUpgrades returns what has to be done with data of these layouts.
+// PendingUpgrades describes the upgrades that data of these layouts needs.
 func (r *Layout) PendingUpgrades(found []int) (pending []string) {
 	for from := slices.Min(found); from < r.LastLayout(); from = r.upgrades[from].to {
 		pending = append(pending, fmt.Sprintf("upgrade the layout from %d to %d: %s", from, r.upgrades[from].to, r.upgrades[from].what))

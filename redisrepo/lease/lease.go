@@ -1,7 +1,8 @@
-// Package lease gives one process of a site at a time the right to do what only one should do.
+// Package lease elects one process of a site at a time, for work that only one should do.
 //
-// A process may be paused for longer than its lease and go on as if it had it. So each lease has a token, which no other
-// process gets, and what its holder writes names it: a script compares the token with the one in the key lease:, and refuses an old one.
+// A process may be paused for longer than its lease, and then continue as if it still had it. So each lease has a
+// unique token, which its holder passes to scripts: they compare it with the one in the key lease:, and refuse an old
+// one.
 package lease
 
 import (
@@ -20,7 +21,7 @@ var luaFiles embed.FS
 
 var leaseScript = wire.Script(luaFiles, "lease.lua")
 
-// Duration is how long a lease lasts after it was last taken. A process that dies with it holds up its work for that long.
+// Duration is how long a lease lasts after it was last taken. If its process dies, the work waits for that long.
 const Duration = 15 * time.Second
 
 // Lease is a lease of a site, as one process sees it.
@@ -30,11 +31,11 @@ type Lease struct {
 	holder string
 }
 
-// New returns the lease that a hash of the first partition has, for a process, which does not have it yet.
+// New returns the lease in the hash key of the first partition, not taken.
 func New(store *wire.Store, key string) *Lease { return &Lease{store, key, rand.Text()} }
 
-// Take takes the lease, or keeps it for Duration from now on. It reports whether the process has it, and with which token; that
-// another process has it is not an error.
+// Take takes or extends the lease for Duration from now on. It reports whether the process has it, and its token. If
+// another process has it, that is not an error.
 func (l *Lease) Take(ctx context.Context) (token string, taken bool, err error) {
 	answer, err := l.call(ctx, Duration)
 	if err != nil {
@@ -43,8 +44,8 @@ func (l *Lease) Take(ctx context.Context) (token string, taken bool, err error) 
 	return answer.Text(1), answer.Status() == "OK", nil
 }
 
-// Hold keeps a lease that the process has taken until ctx ends. That another process gets it meanwhile, while the store is away,
-// is not an error.
+// Hold extends a taken lease until ctx ends. If another process takes it, while the store is away, that is not an
+// error.
 func (l *Lease) Hold(ctx context.Context) {
 	tick := time.NewTicker(Duration / 3)
 	defer tick.Stop()
@@ -58,7 +59,7 @@ func (l *Lease) Hold(ctx context.Context) {
 	}
 }
 
-// GiveBack ends the lease, if the process has it, so that another process need not wait for its end.
+// GiveBack ends the process's lease, if it has it, so that another process need not wait.
 func (l *Lease) GiveBack(ctx context.Context) error {
 	_, err := l.call(ctx, 0)
 	return failover.Wrap("give the lease back", err)

@@ -38,8 +38,8 @@ func (r *Lists) partsOf(listings ...Listing) []part {
 	return parts
 }
 
-// ReadListings runs commands that read a listing, in one round trip. If its group is large and it is not complete, it
-// is built first: each reader helps, and if one gives up, the others go on where it was.
+// ReadListings runs commands that read a listing, in one round trip. An incomplete listing of a large group is built
+// first: all readers help, and if one gives up, the others continue.
 func (r *Lists) ReadListings(ctx context.Context, l Listing, queue func(redis.Pipeliner)) error {
 	return r.readParts(ctx, func() []part { return r.partsOf(l) }, queue)
 }
@@ -92,8 +92,8 @@ func (r *Lists) gather(ctx context.Context, p keys.Partition, l Listing) (more b
 	return answer.Status() == "MORE", err
 }
 
-// QueueBuilding queues the command that replies 1 if a listing is still being built, else 0: until it is
-// complete, it has a member with the score -inf.
+// QueueBuilding queues the command that replies 1 while a listing is being built, when it has a member with the score
+// -inf, and else 0.
 func QueueBuilding(ctx context.Context, pipe redis.Pipeliner, key string) *redis.IntCmd {
 	return pipe.ZCount(ctx, key, "-inf", "-inf")
 }

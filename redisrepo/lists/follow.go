@@ -26,7 +26,7 @@ func (l Listing) follows() bool {
 	return l.group != "" && (l.order == site.ByScore || l.group == site.Interesting)
 }
 
-// Forget drops what this process knows of listings, for data that may have gone back.
+// Forget drops this process's cached state of listings, after data that may have gone back in time.
 func (r *Lists) Forget() { r.seen.listings.Purge() }
 
 // seenListings are entries of the log that stored listings were seen to have, so that the next read of one begins there, if it comes

@@ -65,11 +65,11 @@ func compareSized(a, b sizedGroup) int {
 	return cmp.Or(cmp.Compare(b.size, a.size), strings.Compare(a.name, b.name))
 }
 
-// Groups reads a page of a list of groups. Invalid requests are refused as by Walk. A list by name takes one
-// round trip, and so does a list by ArticleCount; with a prefix, or from several partitions, that takes a few more, and is
-// Invalid if more than maxGroupsLooked names and sizes would have to be read. A list by a part of the names
-// reads all names, a name again for each partition that has it, and is Invalid if there are more than maxNames,
-// or if more than maxGroupsLooked sizes would have to be read.
+// Groups reads a page of a list of groups. Invalid requests are refused as by Walk. A list by name takes one round
+// trip, and so does a list by ArticleCount; with a prefix, or from several partitions, that takes a few more, and is
+// refused as Invalid if it needs more than maxGroupsLooked names and sizes. A list by a part of the names reads all
+// names, in each partition, and is Invalid for more than maxNames names, or if it needs more than maxGroupsLooked
+// sizes.
 func (r *Lists) Groups(ctx context.Context, l GroupList, p site.PageRequest) ([]GroupEdge, site.PageInfo, error) {
 	q, err := site.ParseRequest(p, r.store.Rules.PageSize, l.decodeCursor)
 	if err != nil {
@@ -372,7 +372,7 @@ func (r *Lists) largestGroups(ctx context.Context, prefix string, looked *int, e
 }
 
 // GroupCount returns the number of groups of a list. With one partition it runs a single command. With several it reads
-// the names, since a group may be in more than one; the number of all groups is kept for groupCountTime.
+// the names, since a group may be in more than one; the number of all groups is cached for groupCountTime.
 func (r *Lists) GroupCount(ctx context.Context, l GroupList) (int, error) {
 	l = l.counted()
 	prefix, possible := l.prefix()

@@ -33,9 +33,9 @@ type Lists struct {
 	mostSmall, gatherStep int // see New
 }
 
-// New returns the lists of a site. One command builds the listing of a group of at most mostSmall articles, which then
+// New returns the Lists of a site. One command builds the listing of a group of at most mostSmall articles, which
 // expires after Rules.GroupCacheTTL; the listing of a larger group is built in steps of about gatherStep articles, and
-// kept. 0 stands for the defaults, 2,000 and 500.
+// never expires. 0 stands for the defaults, 2,000 and 500.
 func New(store *wire.Store, articles *articles.Articles, all *views.Views, mostSmall, gatherStep int) (*Lists, error) {
 	seen, err := lru.New[storedListing, seenListing](maxSeenListings)
 	l := &Lists{store: store, articles: articles, views: all, seen: seenListings{seen}, building: make(chan struct{}, 1), mostSmall: cmp.Or(mostSmall, defaultSmall), gatherStep: cmp.Or(gatherStep, defaultStep)}
@@ -187,11 +187,11 @@ func (l Listing) Sort(articles []*site.Article) {
 	})
 }
 
-// SortPage sorts a page that Walk returned by the state in which its articles were read after it, as Sort does.
-// It removes the edges whose articles are nil.
+// SortPage sorts a page of Walk by the state in which its articles were read afterwards, as Sort does. It removes edges
+// whose articles are nil.
 //
-// An article that has moved gets a cursor at its new place, but not beyond the ends of the page. So paging from
-// any edge still skips no article that kept its place, and repeats none.
+// An article that has moved gets a cursor at its new place, limited to the ends of the page. So paging from any edge
+// skips and repeats no article that kept its place.
 func (l Listing) SortPage(edges []Edge, info site.PageInfo, articles []*site.Article) ([]Edge, site.PageInfo, []*site.Article) {
 	type placed struct {
 		Edge
@@ -244,7 +244,7 @@ func (l Listing) beside(c site.Cursor, after bool) site.Cursor {
 	return c
 }
 
-// CheckPage returns the refusal that Walk would return, without reading anything.
+// CheckPage returns the Refusal that Walk would return, without reading anything.
 func (r *Lists) CheckPage(l Listing, p site.PageRequest) error {
 	_, err := r.listRequest(l, p)
 	return err
@@ -255,11 +255,11 @@ func (r *Lists) listRequest(l Listing, p site.PageRequest) (ListRequest, error) 
 	return ListRequest{Request: q, needEnds: true}, err
 }
 
-// ArticleOf reports false for a member that is not an article. Neither this package nor a program of the book
-// adds one: Check reports it, and readers skip it.
+// ArticleOf returns the article of a member. It reports false for a member that is not an article's, which no program
+// should add: check reports such members, and readers skip them.
 func ArticleOf(z redis.Z) (site.ArticleID, bool) { return ArticleOfMember(z.Member.(string)) }
 
-// ArticleOfMember returns the article that a member of a listing stands for, and false for any other member.
+// ArticleOfMember returns the article of a member of a listing, and false for any other member.
 func ArticleOfMember(member string) (site.ArticleID, bool) {
 	id, err := site.ParseArticleID(member)
 	return id, err == nil && strings.HasPrefix(member, site.ArticlePrefix)
@@ -291,10 +291,10 @@ func (l Listing) cursorList() string {
 	}
 }
 
-// EncodeCursor is the text of a cursor of the listing.
+// EncodeCursor returns the text of a cursor of the listing.
 func (l Listing) EncodeCursor(c site.Cursor) string { return c.Encode(l.cursorList()) }
 
-// DecodeCursor parses a cursor of the listing. field is the argument that held it.
+// DecodeCursor parses a cursor of the listing. field is the name of its argument, for errors.
 func (l Listing) DecodeCursor(field, text string) (site.Cursor, error) {
 	return decodeCursor(field, l.cursorList(), text)
 }

@@ -8,7 +8,7 @@
 -- KEY [views]        views:           hash    how far the views have the log; only a listing that follows the log has this and the next
 -- KEY [events]       events:          stream  the log
 -- ARG reverse        REV for the highest first, or empty
--- ARG most           maximum number of articles to reply
+-- ARG max_articles   maximum number of articles to reply
 -- ARG last           FIRST or LAST: which of the articles between the cursors are replied
 -- ARG skip           articles to skip at the start of the listing; 0 with cursors
 -- ARG after_score    score of the cursor to start after, or empty
@@ -16,9 +16,9 @@
 -- ARG before_score   score of the cursor to end before, or empty
 -- ARG before_member  its member, which need not be in the listing
 -- ARG ttl            how long a small group's listing is kept after its last use, milliseconds
--- ARG most_small     the number of articles up to which a group is small
+-- ARG max_small      the number of articles up to which a group is small
 -- ARG seen           an entry of the log that the caller has seen the listing to have, or empty
--- ARG most_lacking   the number of entries of the log from which on a listing is not given what it lacks
+-- ARG max_lacking    the number of entries of the log from which on a listing is not given what it lacks
 -- ARGS cursor        score and member of each cursor whose rank is wanted instead of a page
 --
 -- Replies {rank of the first article replied, size of the listing, member, score, ..., number of entries of the log that it lacked,
@@ -29,8 +29,8 @@
 -- Safe to run twice: it changes only what can be rebuilt. While Redis refuses writes, it computes the listing of
 -- a small group without storing it, reads that of a large group as it is, and fails for a large group without a listing.
 
-reverse, most, last, skip, ttl = reverse == 'REV', tonumber(most), last == 'LAST', tonumber(skip), tonumber(ttl)
-most_small = tonumber(most_small)
+reverse, max_articles, last, skip, ttl = reverse == 'REV', tonumber(max_articles), last == 'LAST', tonumber(skip), tonumber(ttl)
+max_small = tonumber(max_small)
 
 local size = redis.call('ZCARD', listing)
 local computed -- {member, score, ...} in ascending order: the listing, if it cannot be stored
@@ -76,7 +76,7 @@ local function read()
     start = rank + itself
   end
   if before_score ~= '' then stop = rank_of(before_score, before_member) end
-  if last then start = math.max(start, stop - most) else stop = math.min(stop, start + most) end
+  if last then start = math.max(start, stop - max_articles) else stop = math.min(stop, start + max_articles) end
   local page = start < stop and range(start, stop - 1) or {}
   table.insert(page, 1, size)
   table.insert(page, 1, start)
@@ -93,15 +93,15 @@ if not group then return read() end
 local left = size > 0 and redis.call('PTTL', listing) or -2
 if left == -1 and building(listing) then return redis.error_reply('BUILDING the listing') end
 local renews = left < ttl - math.min(1000, ttl / 10)
-local is_large = renews and redis.call('SCARD', group) > most_small
+local is_large = renews and redis.call('SCARD', group) > max_small
 local function is_refused(answer) return type(answer) == 'table' and answer.err end
 
 -- What votes have changed is in the log. A small group that lacks much, or cannot be given it, is built again.
 if left ~= -2 and events then
   if seen == '' then seen = redis.call('HGET', views, 'listing') or '0-0' end
-  local entries = redis.call('XRANGE', events, '(' .. seen, '+', 'COUNT', most_lacking)
+  local entries = redis.call('XRANGE', events, '(' .. seen, '+', 'COUNT', max_lacking)
   lacking = #entries
-  local is_behind = lacking == tonumber(most_lacking)
+  local is_behind = lacking == tonumber(max_lacking)
   if is_behind and is_large then return redis.error_reply('BEHIND the log') end
   local is_done = {}
   for _, entry in ipairs(is_behind and {} or entries) do

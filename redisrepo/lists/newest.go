@@ -9,10 +9,9 @@ import (
 	"frontpage/redisrepo/site"
 )
 
-// Newest reads a page of several lists merged by time: the newest first, each article once. name stands for the
-// merged list in its cursors. It takes one round trip, usually a second one to the lists that have most of the
-// page, and more if listings of groups have to be built. looked is the number of listings and members that were
-// looked at.
+// Newest reads a page of several lists merged by time: the newest first, each article once. name stands for the merged
+// list in its cursors. It takes one round trip, usually a second one to the lists with most of the page, and more if
+// listings of groups have to be built. looked is the number of listings and members read.
 //
 // Invalid requests are refused as by Walk. Only First and After are used.
 func (r *Lists) Newest(ctx context.Context, name string, of []Listing, p site.PageRequest) (edges []Edge, info site.PageInfo, looked int, err error) {

@@ -20,9 +20,8 @@ type run struct {
 	missing        bool // the listing is not stored, against expectation
 }
 
-// Few is a number of items that one partition's share of the first size items of a listing rarely exceeds. The
-// items of a partition are a random sample: of a thousand pages with 25 items in 16 partitions, 3 need a second
-// round trip.
+// Few returns a number of items that one partition's share of a page of size items rarely exceeds. The items of a
+// partition are a random sample: of a thousand pages with 25 items in 16 partitions, 3 need a second round trip.
 func Few(size, partitions int) int {
 	share := float64(size) / float64(partitions)
 	return min(size, int(math.Ceil(share+3*math.Sqrt(share)+1)))
@@ -85,7 +84,7 @@ func (r *Lists) merge(ctx context.Context, l Listing, parts []part, size int,
 	}
 }
 
-// PlaceOf is the place of a member in its listing.
+// PlaceOf returns the place of a member in its listing.
 func PlaceOf(z redis.Z) site.Cursor { return site.Cursor{Score: z.Score, Member: z.Member.(string)} }
 
 // listPartitions returns consecutive articles of a listing in several partitions. along, if it is not nil, queues more

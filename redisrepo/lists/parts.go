@@ -42,8 +42,8 @@ func (r *Lists) GroupPart(ctx context.Context, part, size int) (names []site.Gro
 	return names, err
 }
 
-// Posters returns the users whose first article in its partition is one of ids, which Part returned: together,
-// all parts yield all users with articles. It takes two round trips.
+// Posters returns the users whose first article in a partition is one of ids, which Part returned: all parts together
+// yield all users with articles. It takes two round trips.
 func (r *Lists) Posters(ctx context.Context, ids []site.ArticleID) (names []site.UserName, err error) {
 	if len(ids) == 0 {
 		return nil, nil

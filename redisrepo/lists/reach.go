@@ -14,9 +14,9 @@ import (
 // MaxRank is the lowest place that VotesToReach accepts.
 const MaxRank = 1000
 
-// VotesToReach returns for each article how many more net votes would put it at a place among all articles, 1 being the
-// first, if no others got any: 0 if it is there or above. It is nil for a deleted article, and if not even math.MaxInt32
-// votes would do, as with Capped. The Refusal is Invalid for a place outside 1 to MaxRank. It takes one round trip,
+// VotesToReach returns for each article how many more net votes, with all others unchanged, would put it at a rank
+// among all articles, from 1: 0 if it is there or above. It is nil for a deleted article, and if math.MaxInt32 votes
+// are not enough, as with Capped. The Refusal is Invalid for a place outside 1 to MaxRank. It takes one round trip,
 // with several partitions rarely two.
 func (r *Lists) VotesToReach(ctx context.Context, articles []*site.Article, rank int) ([]*int32, error) {
 	if rank < 1 || rank > MaxRank {

@@ -199,9 +199,9 @@ func (r *Lists) Count(ctx context.Context, l Listing) (int, error) {
 	return n, failover.Wrap("count articles", err)
 }
 
-// FirstArticles returns the first articles of a listing, in its order. It takes one round trip if all of them are among
-// known, up to MaxPageSize articles that the caller expects, and two otherwise. Articles that cannot be decoded are left
-// out.
+// FirstArticles returns the first articles of a listing, in its order. known are up to MaxPageSize articles that the
+// caller expects: it takes one round trip if they include all, and two otherwise. Articles that cannot be decoded are
+// left out.
 func (r *Lists) FirstArticles(ctx context.Context, l Listing, count int, known []site.ArticleID) ([]*site.Article, error) {
 	read := make(map[site.ArticleID]*redis.MapStringStringCmd, len(known))
 	ids, err := r.listIDs(ctx, l, 0, count, func(pipe redis.Pipeliner) {

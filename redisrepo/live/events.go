@@ -25,10 +25,10 @@ type feedWatch struct {
 	behind bool
 }
 
-// WatchEvents watches the change feed for events of some kinds, or of all if there are none. It begins after a
-// cursor, or now if after is empty; field is the argument, or the header, that held the cursor. While the watch
-// is open, each event is delivered once, except after a Gap. Errors and gaps are those of Events; an event that
-// the feed drops before a slow watcher has taken it is a gap.
+// WatchEvents watches the change feed for events of some kinds, or of all if there are none. It begins after a cursor,
+// or now if after is empty; field is the name of the cursor's argument or header, for errors. While the watch is open,
+// each event is delivered once, except after a Gap. Errors and gaps are those of Events; an event that the feed drops
+// before a slow watcher has taken it is a gap.
 func (r *Live) WatchEvents(ctx context.Context, field, after string, kinds []events.EventKind) (*Watch, error) {
 	if err := r.log.KeepsEvents(); err != nil {
 		return nil, err

@@ -12,9 +12,9 @@ import (
 	"frontpage/redisrepo/site"
 )
 
-// History is what this process knows about the past of a partition. A store goes back in time when a crash loses
-// the end of its append-only file, when a replica that lags takes over, when a backup is restored, and when all is
-// flushed. Article numbers are then given out again.
+// History detects that a partition went back in time: when a crash loses the end of its append-only file, when a
+// lagging replica takes over, when a backup is restored, and when all is flushed. Article numbers are then given out
+// again.
 type History struct {
 	mu      sync.Mutex
 	Epoch   string // of meta:; every new store has another one
@@ -70,8 +70,8 @@ func (h historyReply) err() error {
 	return h.meta.Err()
 }
 
-// CheckHistory checks whether a partition went back in time. If so, this process forgets what it knew of the
-// partition, and prepares the partition again if that is empty.
+// CheckHistory checks whether a partition went back in time. If so, this process drops its caches of the partition, and
+// prepares it again if it is empty.
 func (r *Live) CheckHistory(ctx context.Context, index int) error {
 	var found historyReply
 	err := r.store.Read(ctx, func(pipe redis.Pipeliner) { found = r.queueHistory(ctx, pipe, index) })

@@ -1,4 +1,4 @@
-// Package live notifies the watchers of a process of what changes in the store.
+// Package live notifies the watchers of a process of changes in the store.
 package live
 
 import (
@@ -31,7 +31,7 @@ import (
 // so that even an older state in Redis replaces the known one. A topic lives as long as it has
 // references: of watches, and of posts that wait for their watchers.
 
-// Live notifies watchers of what changes, in this process and in others.
+// Live notifies watchers of changes by this process and others.
 type Live struct {
 	store    *wire.Store
 	articles *articles.Articles
@@ -54,7 +54,7 @@ type Hooks struct {
 	Reopen   func(ctx context.Context, index int) (epoch string, err error) // gives a partition that lost all its data what it needs
 }
 
-// New returns what a process knows of changes: nothing yet.
+// New returns the Live of a process.
 func New(store *wire.Store, articles *articles.Articles, lists *lists.Lists, casts *casts.Casts, log *events.Log, hooks Hooks) *Live {
 	n := len(store.Partitions)
 	l := &Live{store: store, articles: articles, lists: lists, casts: casts, log: log, hooks: hooks, Histories: make([]History, n),
@@ -284,16 +284,16 @@ func (l *live) count(kind string) {
 	l.entries[i].Add(1)
 }
 
-// WatchStats are what the watches of a process have done, and what they hold now.
+// WatchStats are counters of a process's watches, and their present state.
 type WatchStats struct {
 	Changes   map[string]uint64 // changes by all processes that were read while something was watched, by kind; unknown kinds as other
-	Coalesced uint64            // changes that joined an earlier one before the watches of their article were notified
+	Coalesced uint64            // changes merged with an earlier one before the watches of their article were notified
 	Notified  uint64            // notifications of watches
 	Watched   int               // articles that are being watched
 	Lost      int               // partitions that could not be read the last time
 }
 
-// WatchStats returns the numbers at this moment.
+// WatchStats returns the present numbers.
 func (r *Live) WatchStats() WatchStats {
 	l := &r.live
 	s := WatchStats{Changes: map[string]uint64{"other": l.entries[len(entryKinds)].Load()}, Lost: int(l.lost.Load())}

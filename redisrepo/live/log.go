@@ -60,9 +60,9 @@ type logs struct {
 	failing [2]bool     // looking, and reading
 }
 
-// Listen reads the logs and notifies watches, until ctx ends. A process announces on one channel which
-// partitions it has changed, and each also looks once a second. While nothing is watched, it reads no entries.
-// report gets each failure once for as long as it lasts.
+// Listen reads the logs and notifies watches, until ctx ends. Processes announce on one channel which partitions they
+// have changed, and each also polls once a second. While nothing is watched, no entries are read. report gets a lasting
+// failure once.
 func (r *Live) Listen(ctx context.Context, report func(error)) {
 	ctx = failover.Impatient(ctx) // it repeats its calls itself
 	r.logs.mu.Lock()
@@ -454,7 +454,7 @@ func (r *Live) passGap(ctx context.Context, index int) error {
 	return r.startReading(ctx)
 }
 
-// Entry is an entry of the log with what it tells of its article.
+// Entry is an entry of the log with the state of its article.
 type Entry struct {
 	wire.Entry
 	State    articles.State

@@ -69,7 +69,7 @@ const (
 	placesCursor    = 'p'
 )
 
-// Cursor is the position of the watch: after what was delivered, and what existed when the watch began.
+// Cursor returns the position of the watch, after everything that was delivered or existed when the watch began.
 // ResumeArticles, ResumePosts or WatchEvents continues after it.
 func (w *Watch) Cursor() string {
 	if w.feed != nil {
@@ -97,8 +97,8 @@ func sumOf(ids []site.ArticleID) uint32 {
 	return crc32.ChecksumIEEE(text)
 }
 
-// RevisionsAt returns the revision of each article that a cursor of a watch of these articles has, or -1 for none.
-// field is the argument, or the header, that held the cursor.
+// RevisionsAt returns the revision of each article in a cursor of a watch of these articles, or -1 for none. field is
+// the name of the cursor's argument or header, for errors.
 func RevisionsAt(field, cursor string, ids []site.ArticleID) ([]int64, error) {
 	text, err := site.Unseal(field, cursor)
 	if err != nil {
@@ -250,9 +250,8 @@ func (r *Live) placesAfter(ctx context.Context, field, after string) ([]place, e
 	return nil, site.Refuse(site.Invalid, field, "%s must be the cursor of an event of articlePosted, or of a list in the order of time, or the id of an article", field)
 }
 
-// ResumeArticles is WatchArticles for a watcher that has a revision of each article, or -1 for none: an article that
-// has another revision is delivered at once. One that is deleted by then is delivered without its title, link, text and
-// groups.
+// ResumeArticles is WatchArticles for a watcher that has a revision of each article, or -1 for none: an article with
+// another revision is delivered at once. A deleted article is delivered without title, link, text and groups.
 func (r *Live) ResumeArticles(ctx context.Context, ids []site.ArticleID, revisions []int64) (*Watch, error) {
 	if len(ids) != len(revisions) {
 		return nil, site.Refuse(site.Invalid, "revisions", "there must be one revision for each id: these are %d for %d ids", len(revisions), len(ids))
@@ -266,10 +265,10 @@ func (r *Live) ResumeArticles(ctx context.Context, ids []site.ArticleID, revisio
 	return r.watchArticles(ctx, ids, known)
 }
 
-// ResumePosts is WatchPosts for a watcher that has the posts up to a cursor, of which field is the argument or
-// the header: those after it are delivered first. An article that was deleted meanwhile is not delivered, and
-// an article is delivered for the groups that it is in now. Imported articles cannot be distinguished from
-// posts if their posting times are later than the cursor.
+// ResumePosts is WatchPosts for a watcher that has the posts up to a cursor: later ones are delivered first. field is
+// the name of the cursor's argument or header, for errors. An article that was deleted meanwhile is not delivered, and
+// the present groups of an article decide. Imported articles are delivered like posts if their posting times are later
+// than the cursor.
 func (r *Live) ResumePosts(ctx context.Context, group site.GroupName, field, after string) (*Watch, error) {
 	places, err := r.placesAfter(ctx, field, after)
 	if err != nil {
@@ -278,7 +277,7 @@ func (r *Live) ResumePosts(ctx context.Context, group site.GroupName, field, aft
 	return r.watchPosts(ctx, group, places)
 }
 
-// Behind reports whether CatchUp has to be called before Take returns more.
+// Behind reports whether Take returns nothing more until CatchUp is called.
 func (w *Watch) Behind() bool {
 	if w.group == nil && w.feed == nil {
 		return false
@@ -305,8 +304,8 @@ func (l *live) releaseAll(posts []post) {
 	}
 }
 
-// CatchUp reads up to queueLimit posts or events that the watcher does not have, for Take. After an error, Wake has a
-// value when it should be called again.
+// CatchUp reads up to queueLimit posts or events that the watcher lacks, for Take. After an error, call it again when
+// Wake has a value.
 func (w *Watch) CatchUp(ctx context.Context) (err error) {
 	if w.feed != nil {
 		return w.catchUpEvents(ctx)

@@ -6,9 +6,8 @@ import (
 	"frontpage/redisrepo/site"
 )
 
-// WatchedVote is Votes for one article that is being watched. A position that was read once is cached and
-// kept up to date by Listen, which receives every vote. However many users watch an article, showing each
-// their own vote costs no further reads.
+// WatchedVote is casts.Votes for one watched article. A position is cached once it was read, and kept up to date by
+// Listen, which reads every vote: showing all watchers their own votes takes no further reads.
 func (r *Live) WatchedVote(ctx context.Context, voter site.UserName, a *site.Article) (*site.Vote, error) {
 	cached, voteCount := r.live.cachedVote(a, voter)
 	if cached != nil && !r.articles.VotersForgotten(a) {
@@ -57,8 +56,8 @@ func (l *live) cacheVote(id site.ArticleID, voter site.UserName, vote site.Vote,
 	t.votes[voter] = vote
 }
 
-// ForgetVote drops a cached position after a vote of this process. The vote's reply may arrive before
-// its entry is read, and the replies of two votes in another order than they were counted.
+// ForgetVote drops a cached position after a vote of this process. The vote's reply may arrive before its log entry is
+// read, and the replies of two votes may arrive in another order than the votes.
 func (r *Live) ForgetVote(id site.ArticleID, voter site.UserName) {
 	l := &r.live
 	l.mu.Lock()

@@ -17,8 +17,8 @@ const MaxWatched = 100
 // queueLimit is the maximum number of posts that wait for a slow watcher.
 const queueLimit = 100
 
-// Watch delivers changed or new articles, or events, to one watcher. It delivers only while Listen runs. All methods
-// but Wake belong to one goroutine.
+// Watch delivers changed or new articles, or events, to one watcher. It delivers only while Listen runs. Call all
+// methods but Wake from one goroutine.
 type Watch struct {
 	live   *live
 	wake   chan struct{}
@@ -62,9 +62,9 @@ func (t *watched) visible(a *site.Article) *site.Article {
 	return &b
 }
 
-// WatchArticles watches articles for changes of votes, score and groups. A deletion is delivered once, as
-// an article with DeletedAt, and then nothing unless the article is undeleted. An id without an article
-// is not an error; nothing is delivered for it. Changes before WatchArticles returns are not delivered.
+// WatchArticles watches articles for changes of votes, score and groups. A deletion is delivered once, as an article
+// with DeletedAt, and then nothing until the article is undeleted. An id without an article is not an error; nothing is
+// delivered for it. Changes before WatchArticles returns are not delivered.
 //
 // Fewer than 1 or more than MaxWatched ids are refused as Invalid.
 func (r *Live) WatchArticles(ctx context.Context, ids []site.ArticleID) (*Watch, error) {
@@ -98,9 +98,9 @@ func (r *Live) watchArticles(ctx context.Context, ids []site.ArticleID, known ma
 	return w, nil
 }
 
-// WatchPosts watches for new articles in a group or, if the group is empty, for all new articles. Imported
-// and undeleted articles are not new, and deleted ones are skipped. If a watcher is slow, up to 100 posts wait for it,
-// and then CatchUp reads them from the store.
+// WatchPosts watches for new articles in a group or, if the group is empty, for all new articles. Imported and
+// undeleted articles are not new, and deleted ones are skipped. Up to 100 posts are queued for a slow watcher; beyond
+// that CatchUp reads them from the store.
 //
 // The group Interesting, into which nothing is posted, is refused as Invalid.
 func (r *Live) WatchPosts(ctx context.Context, group site.GroupName) (*Watch, error) {
@@ -143,7 +143,7 @@ func (w *Watch) OnWake(f func()) {
 	}
 }
 
-// PostedEdge is a new article and the cursor of its watch after it.
+// PostedEdge is a new article and the cursor after it.
 type PostedEdge struct {
 	Cursor string
 	Node   *site.Article
@@ -160,8 +160,7 @@ type Delivery struct {
 	cursor  string        // of a new article
 }
 
-// Take returns the next article that is new to the watcher. If ok is false, there is nothing to take
-// until Wake has a value again.
+// Take returns the next delivery. If ok is false, there is none until Wake has a value again.
 func (w *Watch) Take() (d Delivery, ok bool) {
 	switch {
 	case w.feed != nil:
@@ -232,11 +231,11 @@ func (w *Watch) enqueue(p post) {
 	}
 }
 
-// Event returns the event, nil if the delivery is an article.
+// Event returns the event, or nil for an article.
 func (d *Delivery) Event() *events.EventEdge { return d.event }
 
-// Newest returns the newest state of the article that this process knows. If it is sent at once, it is not
-// older than any state that this process has sent to any client. Even a new article may be deleted by then.
+// Newest returns the newest state of the article that this process knows. Sent at once, it is not older than any state
+// that this process has sent to any client. Even a new article may be deleted by then.
 func (d *Delivery) Newest() *site.Article {
 	if latest := d.topic.latest.Load(); latest != nil && latest != d.latest {
 		d.latest, d.article = latest, latest
@@ -247,7 +246,7 @@ func (d *Delivery) Newest() *site.Article {
 	return d.article
 }
 
-// Posted returns a new article with its cursor, nil if the delivery is another one.
+// Posted returns a new article with its cursor, or nil for other deliveries.
 func (d *Delivery) Posted() *PostedEdge {
 	if d.event != nil || d.watched != nil {
 		return nil
@@ -255,7 +254,7 @@ func (d *Delivery) Posted() *PostedEdge {
 	return &PostedEdge{d.cursor, d.article}
 }
 
-// Cursor is that of the watch after this delivery. Call it when the article is sent, in the order of Take.
+// Cursor returns the cursor of the watch after this delivery. Call it when the article is sent, in the order of Take.
 func (d *Delivery) Cursor() string {
 	if d.event != nil {
 		d.watch.feed.sent = d.event.Cursor()

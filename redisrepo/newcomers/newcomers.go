@@ -1,4 +1,4 @@
-// Package newcomers knows which users are new to a site.
+// Package newcomers determines which users are new to a site.
 package newcomers
 
 import (
@@ -19,7 +19,7 @@ import (
 // maxKnown is of how many users a process remembers since when they are there.
 const maxKnown = 10_000
 
-// Newcomers knows which users are new.
+// Newcomers determines which users are new.
 type Newcomers struct {
 	store    *wire.Store
 	casts    *casts.Casts
@@ -28,16 +28,15 @@ type Newcomers struct {
 	since    *lru.Cache[site.UserName, time.Time]
 }
 
-// New returns the new users of a site. A user is new up to the age; if that is 0, none is.
+// New returns Newcomers for a site. Users are new until they reach the age; 0: no user is.
 func New(store *wire.Store, casts *casts.Casts, sessions *sessions.Sessions, age time.Duration) (*Newcomers, error) {
 	since, err := lru.New[site.UserName, time.Time](maxKnown)
 	return &Newcomers{store, casts, sessions, age, since}, err
 }
 
-// NewUntil returns until when a user is new, UTC, or the zero time for one who is not. The age begins at
-// created, when a token says that the account was created; if that is zero, at the first sign-in, or else at
-// the first of the posts and votes that are kept. A user of whom none of these is known is new for the whole
-// age from now on. It takes at most one round trip, and none for a user whom the process has found before.
+// NewUntil returns until when a user is new, UTC, or the zero time for one who is not. The age counts from created, the
+// time in a token; if that is zero, from the first sign-in, or else from the first stored post or vote. Without any of
+// these it counts from now. It takes at most one round trip, and none for a cached user.
 func (n *Newcomers) NewUntil(ctx context.Context, user site.UserName, created time.Time) (time.Time, error) {
 	if n.age == 0 {
 		return time.Time{}, nil
@@ -58,7 +57,7 @@ func (n *Newcomers) NewUntil(ctx context.Context, user site.UserName, created ti
 	return time.Time{}, nil
 }
 
-// ForgetNewcomers drops what this process knows of users.
+// ForgetNewcomers drops the cache.
 func (n *Newcomers) ForgetNewcomers() { n.since.Purge() }
 
 // firstSeen returns when a user first signed in, or else posted or voted; the zero time: never.

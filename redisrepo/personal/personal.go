@@ -1,5 +1,4 @@
-// Package personal exports everything that the store has about one user, in parts, so that it takes bounded
-// memory.
+// Package personal exports everything that the store has about one user, in parts, in bounded memory.
 package personal
 
 import (
@@ -62,13 +61,13 @@ type Part struct {
 // IsLast reports whether the export ends with this part.
 func (p *Part) IsLast() bool { return p.Cursor == nil }
 
-// ExportUser returns the part of the export of a user after a cursor, nil for the first one. The parts,
-// concatenated, are the export: a line for each thing that names the user, and at its end a line of the kind
-// end, with the number of lines before it and the SHA-256, in hex, of all bytes before it. A part takes at most
-// 10 steps of a few round trips each, and a round trip for each edited article in it.
+// ExportUser returns the part of the export of a user after a cursor, nil for the first one. The concatenated parts are
+// the export: a line for each record of the user, and a last line of the kind end, with the number of lines before it
+// and the SHA-256, in hex, of all bytes before it. A part takes at most 10 steps of a few round trips each, and a round
+// trip for each edited article in it.
 //
-// What changes while the parts are read is in the export as it was before or after. The Refusal is Invalid for a cursor that is
-// damaged or of another user.
+// Data that changes while the parts are read is exported as before or after the change. The Refusal is Invalid for a
+// cursor that is damaged or of another user.
 func (r *Personal) ExportUser(ctx context.Context, user site.UserName, after *string) (*Part, error) {
 	e := &export{Personal: r, user: user, digest: sha256.New()}
 	list := "export " + user.Member()

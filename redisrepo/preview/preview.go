@@ -1,4 +1,4 @@
-// Package preview shows the front page under other rules before they are changed.
+// Package preview computes the front page under other rules before they change.
 package preview
 
 import (
@@ -17,7 +17,7 @@ import (
 	"frontpage/redisrepo/site"
 )
 
-// Preview is a front page as it stands, and as it would be under other rules.
+// Preview is the present front page, and the one under other rules.
 type Preview struct {
 	Rules  []string // of the site that would change, such as "ranking was linear and is halflife"
 	Before []Placed // as it stands
@@ -30,9 +30,9 @@ type Placed struct {
 	Before, After int
 }
 
-// Ranking returns the first size articles by score, 1 to MaxRank, of a site in use, and those that a start under
-// these rules would put there. It changes nothing, and reads only as far into the past as votes can lift an article. The
-// articles have the votes of the moment at which each is read, and scores under these rules.
+// Ranking returns the first size articles by score, 1 to MaxRank, of a site in use, and those under the given rules. It
+// changes nothing, and reads only as far into the past as votes can lift an article. The articles have the votes of the
+// moment at which each is read, and scores under the given rules.
 func Ranking(ctx context.Context, client redis.UniversalClient, rules site.Rules, size int, options ...redisrepo.Option) (Preview, error) {
 	if size < 1 || size > lists.MaxRank {
 		return Preview{}, site.Refuse(site.Invalid, "size", "a page has 1 to %d articles, not %d", lists.MaxRank, size)
@@ -124,14 +124,14 @@ func eachPage(ctx context.Context, r *redisrepo.Repo, l lists.Listing, handle fu
 	}
 }
 
-// Advice says which other ranking would serve a site better than linear, and why.
+// Advice recommends another ranking than linear for a site, with the reason.
 type Advice struct {
 	Title  string        // of the article that its votes keep longest among the first ones
 	Stays  time.Duration // what these votes are worth
 	PerDay int           // articles that were posted in a day lately, at least a page
 }
 
-// Better is the half-life that is advised; docs/ranking.md has the measurement.
+// Better is the recommended half-life; docs/ranking.md has the measurement.
 const Better = 6 * time.Hour
 
 const tooLong = 3 * 24 * time.Hour // on a page whose articles are new each day
@@ -145,9 +145,9 @@ func (a Advice) String() string {
 		a.PerDay, a.Title, a.Stays/(24*time.Hour), a.Ranking())
 }
 
-// Advise returns nil if the ranking of a site suits it, as far as its first and its newest articles show. The
-// first page is too old if linear keeps an article there for three days or more, while at least a page of
-// articles is posted each day. It reads two pages of articles.
+// Advise returns nil if the ranking of a site suits it, judging by its first and its newest articles. It recommends
+// another one if linear keeps an article on the first page for three days or more, while at least a page of articles is
+// posted each day. It reads two pages of articles.
 func Advise(ctx context.Context, r *redisrepo.Repo) (*Advice, error) {
 	if r.Store.Rules.Ranking != site.Linear {
 		return nil, nil

@@ -46,9 +46,9 @@ local is_list = {}
 for i = first_list, #KEYS do is_list[KEYS[i]] = type(redis.pcall('ZCARD', KEYS[i])) == 'number' end
 for i = first_change, #ARGV, 4 do
   local calendar, k = calendars[tonumber(ARGV[i])], first_list + 3 * (ARGV[i + 1] - 1)
-  local hours, days, months, member, votes = KEYS[k], KEYS[k + 1], KEYS[k + 2], ARGV[i + 2], tonumber(ARGV[i + 3])
-  local is_folded = calendar.folded and tonumber(string.match(days, 'd:(%-?%d+)')) <= calendar.folded
-  for _, list in ipairs(not votes and {hours, days, months} or is_folded and {days, months} or {hours}) do
+  local hour_list, day_list, month_list, member, votes = KEYS[k], KEYS[k + 1], KEYS[k + 2], ARGV[i + 2], tonumber(ARGV[i + 3])
+  local is_folded = calendar.folded and tonumber(string.match(day_list, 'd:(%-?%d+)')) <= calendar.folded
+  for _, list in ipairs(not votes and {hour_list, day_list, month_list} or is_folded and {day_list, month_list} or {hour_list}) do
     if is_list[list] and votes then
       redis.call('ZADD', list, votes, member)
       raise(calendar, list, votes)

@@ -45,7 +45,7 @@ type rankedHours struct {
 }
 
 // FrontRanks reads the ranks of the last full hours, 1 to MaxFrontHours, including the one that has just passed. Hours
-// whose page is not known are left out: see FrontPage. The Refusal for another number of hours is Invalid.
+// without a known page are left out, see FrontPage. The Refusal for another number of hours is Invalid.
 func (r *Rankings) FrontRanks(ctx context.Context, hours int) (*FrontRanks, error) {
 	if hours < 1 || hours > MaxFrontHours {
 		return nil, site.Refuse(site.Invalid, "hours", "hours is between 1 and %d, not %d", MaxFrontHours, hours)
@@ -81,7 +81,7 @@ func (f *FrontRanks) Of(id site.ArticleID) []*RankAt {
 	return ranks
 }
 
-// Bytes is about how much memory the ranks take.
+// Bytes estimates the memory of the ranks.
 func (f *FrontRanks) Bytes() int {
 	n := 100
 	for _, page := range f.pages {
@@ -102,10 +102,9 @@ const HoursTogether = 7 * 24
 // PerRank is the distance of two ranks in best:, which leaves room for the hour.
 const PerRank = 10_000_000
 
-// BestRanks returns for each article its best rank at a full hour since the site saves front pages, the current
-// hour included, or nil if it was never among the first 100. The pages of hours that were dropped before any
-// call, because they were older than Rules.FrontPages, are not included. While the store refuses writes, the
-// hours since then may be missing.
+// BestRanks returns for each article its best rank at a full hour since the site saves front pages, the current hour
+// included, or nil if it was never among the first 100. Pages that were dropped before any call, because they were
+// older than Rules.FrontPages, are not included. While the store refuses writes, later hours may be missing.
 func (r *Rankings) BestRanks(ctx context.Context, ids []site.ArticleID) ([]*BestRank, error) {
 	best := make([]*BestRank, len(ids))
 	if r.store.Rules.FrontPages == 0 || len(ids) == 0 {
@@ -228,7 +227,7 @@ func (r *Rankings) enterSomeRanks(ctx context.Context) (more bool, err error) {
 	return true, nil
 }
 
-// BestOf returns the scores in best: that follow from the pages, by article.
+// BestOf computes the scores in best: from pages, by article.
 func BestOf(pages FrontPages) map[site.ArticleID]int64 {
 	best := map[site.ArticleID]int64{}
 	pages.each(func(from, _ site.Hour, items []redis.Z) {

@@ -1,13 +1,13 @@
 -- fold.lua: fold one day of a calendar: its articles leave the lists of the hours for those of the day and the 32 days.
 --
 -- uses types now
--- KEY clock     clock: or clock:NAME  hash  fold pointer and peaks of the calendar
--- KEY days      top:d:DAY...          zset  the list of the day
--- KEY months    top:m:MONTH...        zset  the list of its 32 days
--- KEYS hour     top:h:HOUR...         zset  the lists of its 24 hours
--- ARG day       the day
--- ARG unfolded  how many days are not folded, counted back from today
--- ARG now       now, Unix seconds; empty: the server's clock
+-- KEY clock       clock: or clock:NAME  hash  fold pointer and peaks of the calendar
+-- KEY day_list    top:d:DAY...          zset  the list of the day
+-- KEY month_list  top:m:MONTH...        zset  the list of its 32 days
+-- KEYS hour       top:h:HOUR...         zset  the lists of its 24 hours
+-- ARG day         the day
+-- ARG unfolded    how many days are not folded, counted back from today
+-- ARG now         now, Unix seconds; empty: the server's clock
 --
 -- Replies {'OK', folded, next}  up to this day all are folded, empty if the calendar has no article yet; the next day to
 --                              fold, or empty: none is due
@@ -35,15 +35,15 @@ if first and first ~= day then return {'STALE', string.format('%d', first)} end
 local folded = math.max(state.folded or -math.huge, (next_day or last + 1) - 1)
 
 if first then
-  local month = string.match(months, 'top:(m:%-?%d+)')
+  local month = string.match(month_list, 'top:(m:%-?%d+)')
   local peak, month_peak = state['p:d:' .. day] or -math.huge, state['p:' .. month]
   for i = first_hour, #KEYS do
     local hour = string.match(KEYS[i], 'top:(h:%-?%d+)')
     for rank = 0, redis.call('ZCARD', KEYS[i]) - 1, 1000 do
       local found, added = redis.call('ZRANGE', KEYS[i], rank, rank + 999, 'WITHSCORES'), {}
       for k = 1, #found, 2 do added[k], added[k + 1] = found[k + 1], found[k] end
-      redis.call('ZADD', days, unpack(added))
-      redis.call('ZADD', months, unpack(added))
+      redis.call('ZADD', day_list, unpack(added))
+      redis.call('ZADD', month_list, unpack(added))
     end
     peak = math.max(peak, state['p:' .. hour] or peak)
     redis.call('UNLINK', KEYS[i])

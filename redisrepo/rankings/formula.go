@@ -8,9 +8,9 @@ import (
 	"frontpage/redisrepo/site"
 )
 
-// RankFormula is a formula of articles' net votes and age, whose value is the article's key: the highest key is ranked
-// first. Every key is a whole number, rises with votes and does not rise with age. v stands for the net votes, t for
-// the posting time in whole Unix seconds, age for the time from t to the instant of the ranking.
+// RankFormula is a formula that computes an article's key from its net votes and age: the highest key is ranked first.
+// Keys are whole numbers, rise with votes and do not rise with age. v stands for the net votes, t for the posting time
+// in whole Unix seconds, age for the time from t to the instant of the ranking.
 type RankFormula int
 
 // The formulas.
@@ -21,8 +21,8 @@ const (
 	// the one that is halfLife older needs twice the votes, plus one. It is the order of HalfLifeRanking.
 	RankHalfLife
 	// RankGravity is ln((v-1) / (age+2)^gravity) in whole millionths, with the age in hours: the formula of Hacker News
-	// (news.arc), without the flags and the controversies. Below 2 votes, where this logarithm does not exist, 100*(v-2)
-	// stands for ln(v-1): more votes are before fewer, whatever their age.
+	// (news.arc), without the flags and the controversies. Below 2 votes, where this logarithm is undefined, 100*(v-2)
+	// replaces ln(v-1): more votes rank before fewer, at any age.
 	RankGravity
 	// RankLinear is v*voteScore + t: the order of Linear.
 	RankLinear
@@ -78,7 +78,7 @@ func valueOr[T any](p *T, otherwise T) T {
 	return *p
 }
 
-// Span is a time that ends at the instant of a ranking. The zero value is SpanAll.
+// Span is a period that ends at the instant of a ranking. The zero value is SpanAll.
 type Span int
 
 // The spans. A month has 30 days, a year 365.
@@ -101,8 +101,8 @@ type RankQuery struct {
 	Group                     site.GroupName // empty: all articles
 }
 
-// RankedList is a valid RankQuery. Equal lists have the same articles in the same order at every instant. Get
-// one from Rankings.RankedList.
+// RankedList is a valid RankQuery. Equal lists have the same articles in the same order at every instant.
+// Rankings.RankedList makes them.
 type RankedList struct {
 	formula    RankFormula
 	parameter  float64

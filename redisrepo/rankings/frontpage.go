@@ -45,7 +45,7 @@ type FrontPlace struct {
 	Score float64
 }
 
-// BeginFront queues that a partition remembers its front pages from the next full hour on.
+// BeginFront queues the commands that make a partition save its front pages from the next full hour on.
 func (r *Rankings) BeginFront(ctx context.Context, pipe redis.Pipeliner, p keys.Partition) {
 	keys := []string{
 		p.Clock(""), // KEYS[1] clock
@@ -55,8 +55,8 @@ func (r *Rankings) BeginFront(ctx context.Context, pipe redis.Pipeliner, p keys.
 	)
 }
 
-// SavedHour is the last hour whose front page of a partition is saved, as far as this process knows: vote.lua
-// asks for the page of a later one only. Without front pages, no hour is later.
+// SavedHour returns the last hour whose front page of a partition is saved, as far as this process knows: vote.lua
+// requests a page only for a later hour. Without front pages, no hour is later.
 func (r *Rankings) SavedHour(index int) int64 {
 	if r.store.Rules.FrontPages == 0 {
 		return math.MaxInt32
@@ -98,10 +98,10 @@ func (r *Rankings) SaveFront(ctx context.Context, index int) (hour int64, err er
 // ForgetSaved forgets the hour of a partition, since the store may have lost its page.
 func (r *Rankings) ForgetSaved(index int) { r.saved[index].Store(0) }
 
-// FrontPage returns the front page of the last full hour that is not after at: as the ranking was before the
-// first change in that hour or after it, by the clock that decides posting times. It includes articles that
-// were deleted later. Articles with equal scores are in the order of List. It is nil if the hour has not come
-// yet, or if its page is not known: it is older than Rules.FrontPages, or than this feature in this store.
+// FrontPage returns the front page of the last full hour that is not after at: as the ranking was before the first
+// change in that hour or after it, by the clock that decides posting times. It includes articles that were deleted
+// later. Articles with equal scores are in the order of List. It is nil if the hour is in the future, or if its page is
+// unknown: older than Rules.FrontPages, or than the feature in this store.
 func (r *Rankings) FrontPage(ctx context.Context, at time.Time) (*FrontPage, error) {
 	h := site.HourOf(float64(at.Unix()))
 	last := strconv.FormatInt(int64(h), 10)
@@ -133,8 +133,8 @@ type FrontPages struct {
 	parts       [][]SavedPage // by partition
 }
 
-// ReadFront reads the front pages of consecutive hours, as far as all partitions know them, in one round trip. An empty
-// last is the last full hour.
+// ReadFront reads the front pages of consecutive hours that all partitions have, in one round trip. An empty last
+// stands for the last full hour.
 func (r *Rankings) ReadFront(ctx context.Context, first site.Hour, last string) (FrontPages, error) {
 	none := FrontPages{first: 1}
 	if r.store.Rules.FrontPages == 0 {

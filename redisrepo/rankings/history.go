@@ -16,7 +16,7 @@ import (
 	"frontpage/redisrepo/wire"
 )
 
-// FrontSince returns the first hour whose front page is known, which may come yet; 0: the site keeps no front pages.
+// FrontSince returns the first hour whose front page is or will be known; 0: the site keeps no front pages.
 func (r *Rankings) FrontSince(ctx context.Context) (since site.Hour, err error) {
 	clocks, err := wire.ReadEach(ctx, r.store, r.store.Partitions, func(pipe redis.Pipeliner, p keys.Partition) *redis.StringCmd {
 		return pipe.HGet(ctx, p.Clock(""), "front_since")
@@ -70,7 +70,7 @@ func (r *Rankings) present(ctx context.Context) (items []redis.Z, err error) {
 	return items[:min(FrontPageSize, len(items))], err
 }
 
-// PutPastPages stores pages of PastPages in a store that no process serves yet.
+// PutPastPages stores pages from PastPages in a store that no process serves yet.
 func (r *Rankings) PutPastPages(ctx context.Context, pages []SavedPage) error {
 	return r.store.Write(ctx, func(pipe redis.Pipeliner) {
 		for _, page := range pages {
@@ -89,8 +89,8 @@ func (r *Rankings) PutPastPages(ctx context.Context, pages []SavedPage) error {
 	})
 }
 
-// SetPast records from when on front pages are known, and the hour of the last one of PutPastPages, and enters their ranks into the
-// best ranks. Pages that were saved since are dropped: they are of a store that was being filled.
+// SetPast records the first hour whose front page is known and the hour of the last one of PutPastPages, and enters
+// their ranks into the best ranks. Later saved pages are dropped: they are from a store that was being filled.
 func (r *Rankings) SetPast(ctx context.Context, since, last site.Hour) error {
 	err := r.store.Write(ctx, func(pipe redis.Pipeliner) {
 		for _, p := range r.store.Partitions {
@@ -158,9 +158,9 @@ func (r *Rankings) foldDue(p keys.Partition, name site.GroupName, folded string)
 	}()
 }
 
-// Fold folds the calendar of a partition, or of a group in it, as far as that is due: articles of more than eight full days
-// ago leave the lists of hours for those of days and 32 days. Each day is one call of a script. It is safe to repeat and to
-// interrupt. No other package needs it: a calendar that changes is folded.
+// Fold moves articles of more than eight full days ago from the lists of hours to those of days and 32 days, in the
+// calendar of a partition or of a group in it. Each day is one call of a script. It is safe to repeat and to interrupt.
+// Other packages need not call it: a calendar that changes is folded.
 func (r *Rankings) Fold(ctx context.Context, p keys.Partition, name site.GroupName) error {
 	for day := r.LastFolded(); ; {
 		answer, err := r.store.Call(ctx, foldScript, foldKeys(p, day, name), []any{

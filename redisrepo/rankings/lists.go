@@ -107,7 +107,7 @@ func chunks(runs []calendarRun, size int64) (parts [][]calendarRun) {
 
 const daysUnfolded = 8 // days before today that have lists of hours
 
-// LastFolded is the newest day that can be folded, in days since 1970.
+// LastFolded returns the newest day that can be folded, in days since 1970.
 func (r *Rankings) LastFolded() int64 { return r.store.ThisHour().Day() - daysUnfolded - 1 }
 
 // calendarsCacheSize is the number of calendars, of partitions and their groups, of which a process remembers the state.

@@ -1,4 +1,4 @@
-// Package rankings ranks articles by any span and formula, and remembers the front page of each hour.
+// Package rankings ranks articles by any span and formula, and saves the front page of each hour.
 package rankings
 
 import (
@@ -20,7 +20,7 @@ import (
 	"frontpage/redisrepo/wire"
 )
 
-// Rankings ranks articles by any span and formula, and remembers what the front page was.
+// Rankings ranks articles by any span and formula, and saves front pages.
 type Rankings struct {
 	store      *wire.Store
 	lists      *lists.Lists
@@ -45,8 +45,8 @@ func New(store *wire.Store, lists *lists.Lists, all *views.Views, stepLooked int
 	return r, err
 }
 
-// MaxGravityRows is the number of articles at which a ranking by RankGravity ends: no list of the calendar has their
-// order, so that a page costs more the further down it is.
+// MaxGravityRows is the maximum length of a ranking by RankGravity: no list of the calendar has its order, so a page
+// costs more the further down it is.
 const MaxGravityRows = 1000
 
 // RankedEdge is an article on a page of a ranking.
@@ -65,16 +65,14 @@ type RankedPage struct {
 }
 
 // Rank returns the first articles of a list, or those after a cursor; first is 1 to MaxPageSize, and Rules.PageSize if
-// it is nil. The ranking is as of now, and with a cursor as of the instant of the page that it is from: articles posted
-// since are left out, ages and the span stay, votes are those of now. So paging skips no article whose votes did not
-// change, and repeats one only if its votes fell. Articles with equal keys are in descending order of the bytes of
-// their ids.
+// it is nil. The ranking is as of now or, with a cursor, of the instant of the cursor's page: later articles are left
+// out, ages and the span stay, votes are those of now. So paging skips no article with unchanged votes, and repeats one
+// only if its votes fell. Articles with equal keys are in descending order of the bytes of their ids.
 //
-// It takes one round trip for every 1,000 members of lists that Redis looks at, usually one, and is not
-// repeated when Redis does not answer in time. The Refusal is Invalid if first is out of bounds, a cursor is
-// damaged or belongs to another list, a list by RankGravity is read beyond MaxGravityRows, or more articles
-// would have to be looked at than Redis has time for: in a long span in which the formula gives nearly all
-// articles the same key.
+// It takes one round trip for every 1,000 members of lists that Redis reads, usually one, and is not repeated when
+// Redis does not answer in time. The Refusal is Invalid if first is out of bounds, a cursor is damaged or belongs to
+// another list, a list by RankGravity is read beyond MaxGravityRows, or Redis would have to read too many articles: in
+// a long span in which the formula gives nearly all articles the same key.
 func (r *Rankings) Rank(ctx context.Context, l RankedList, first *int, after *string) (RankedPage, error) {
 	q, err := site.ParseRequest(site.PageRequest{First: first, After: after}, r.store.Rules.PageSize, r.rankedCursors(l))
 	if err != nil {
@@ -120,8 +118,8 @@ func compareRanked(a, b rankedItem) int {
 	return cmp.Or(cmp.Compare(b.key, a.key), strings.Compare(b.member, a.member))
 }
 
-// RankCount returns the number of articles of a list at an instant, which is RankedPage.AsOf. Of a group, it reads the
-// group's listing by time, which Redis builds and keeps as it does for Walk.
+// RankCount returns the number of articles of a list at an instant, RankedPage.AsOf. For a group it reads the group's
+// listing by time, which is built and kept as for lists.Walk.
 func (r *Rankings) RankCount(ctx context.Context, l RankedList, asOf time.Time) (int, error) {
 	from, till := l.times(asOf.Unix())
 	if from >= till {

@@ -223,8 +223,8 @@ func (s *leases) settle(asks []asked, balances []Balance, gate string, charges [
 	}
 }
 
-// ReturnLeases gives back what this process has leased and not spent. Call it at shutdown: charges that are
-// counted down meanwhile are lost.
+// ReturnLeases gives back leased points that this process has not spent. Call it at shutdown: concurrent charges are
+// lost.
 func (r *Rates) ReturnLeases(ctx context.Context) error {
 	now := r.store.Now()
 	s := &r.leases
@@ -251,8 +251,8 @@ func (r *Rates) ReturnLeases(ctx context.Context) error {
 // its own. What one has counted and another has refused is given back. If that fails, it stays counted: less is allowed
 // for a window, but never more than the maximum.
 
-// ErrUncounted is wrapped by the error of Charge if the site has several partitions, and one that counts a
-// charge does not answer: all others may, so the caller should go on. Charge does not wait for a failover.
+// ErrUncounted is wrapped by the error of Charge if one of several partitions, which counts a charge, does not answer:
+// the others may, so the caller should continue. Charge does not wait for a failover.
 var ErrUncounted = fmt.Errorf("%w to charges", failover.ErrUnavailable)
 
 // partCharges are the charges of one partition.

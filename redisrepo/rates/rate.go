@@ -1,4 +1,4 @@
-// Package rates limits how often users and addresses do something: charges, balances, and leases that save round trips.
+// Package rates limits the rates of users and addresses, by charges, balances, and leases that save round trips.
 package rates
 
 import (
@@ -23,13 +23,13 @@ var luaFiles embed.FS
 
 var rateScript = wire.Script(luaFiles, "rate.lua")
 
-// Rates charges callers for what they do, in the store and from the leases of this process.
+// Rates charges callers, in the store and from the leases of this process.
 type Rates struct {
 	store  *wire.Store
 	leases leases
 }
 
-// New returns the rates of a site.
+// New returns the Rates of a site.
 func New(store *wire.Store) (*Rates, error) {
 	all, err := simplelru.NewLRU[site.Subject, *lease](leaseSubjects, nil)
 	return &Rates{store: store, leases: leases{all: all}}, err
@@ -41,15 +41,15 @@ type Charge struct {
 	Most   int           // maximum amount in any window, whenever it starts
 	Window time.Duration // whole milliseconds
 	Amount int           // if negative, it is given back
-	Owed   bool          // it is recorded even beyond the limit: the activity is already done
-	Leased bool          // it may be counted down from points that this process has leased, without a round trip
+	Owed   bool          // it is recorded even beyond the limit, for a completed activity
+	Leased bool          // it may be paid from points that this process has leased, without a round trip
 
 	// The subject: the user or, if the name is empty, the address.
 	User    site.UserName
 	Address netip.Addr
 }
 
-// Subject returns whom the charge is for, and its rule.
+// Subject returns the user or address of the charge, and its rule.
 func (c Charge) Subject() site.Subject {
 	if c.User != "" {
 		return site.Subject{Rule: c.Rule, User: c.User}
@@ -65,17 +65,17 @@ type Balance struct {
 	Left time.Duration // until the whole amount is available again, if nothing else is charged
 }
 
-// Seconds returns the wait in seconds that a client gets: rounded up, so that a retry is not too early.
+// Seconds returns a wait in seconds, rounded up, so that a retry is not too early.
 func Seconds(wait time.Duration) int { return int((wait + time.Second - 1) / time.Second) }
 
-// Charge records the charges in at most one round trip, usually none if all are leased, and returns a balance
-// for each. If one would exceed its rule's limit, none of that rule's is recorded; if the rule is gate, none at
-// all. All processes on the store share the counts, and together never record more than Most in a window,
-// except for what is owed. An amount counts for a window and at most a quarter longer, by the clock of Redis;
-// while that is set back, for at most a window more.
+// Charge records the charges in at most one round trip, usually none if all are leased, and returns a balance for each.
+// If one would exceed its rule's limit, none of that rule's is recorded; if the rule is gate, none at all. All
+// processes on the store share the counts, and together never record more than Most in a window, except for owed
+// charges. An amount counts for a window and at most a quarter longer, by the clock of Redis; if that is set back, for
+// at most one more window.
 //
-// A leased charge may be refused although the limit is not reached, but not before half of it was used: each other
-// process may have leased a 64th of what was left, see lease.go.
+// A leased charge may be refused before the limit, but not before half of it is used: each other process may have
+// leased a 64th of the rest, see lease.go.
 func (r *Rates) Charge(ctx context.Context, gate string, charges []Charge) ([]Balance, error) {
 	if len(charges) == 0 {
 		return nil, nil

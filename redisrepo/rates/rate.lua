@@ -9,7 +9,7 @@
 --               the sum of all older parts; the time of the last charge and the amount of each, oldest first. Times are
 --               Unix milliseconds.
 -- ARG gate      the gate: a rule that, when exceeded, keeps everything from being recorded; or empty
--- ARG clock     now, Unix milliseconds; empty: the server's clock
+-- ARG now_text  now, Unix milliseconds; empty: the server's clock
 -- ARGS charge   four for each key: its rule, empty if the amount is recorded in any case; the maximum amount in a
 --               window, the window in milliseconds, the amount to record; if negative, it is given back
 --
@@ -19,11 +19,11 @@
 --         window, wait the milliseconds until this charge fits, left those until the window is empty.
 -- Safe to run twice: the second run records the amounts again, so less is left.
 
-if clock == '' then
+if now_text == '' then
   local time = redis.call('TIME')
-  clock = time[1] .. string.format('%03d', math.floor(time[2] / 1000))
+  now_text = time[1] .. string.format('%03d', math.floor(time[2] / 1000))
 end
-local now = tonumber(clock)
+local now = tonumber(now_text)
 
 -- parse returns a counter without the parts that are over, or nil if the text is none. What most calls do not change
 -- stays text, because converting numbers is most of the work.
@@ -32,7 +32,7 @@ local function parse(text, window)
   if not amount then return nil end
   local c = {amount = tonumber(amount), began = began, last = last, sum = sum, older = string.sub(text, rest)}
   if now < tonumber(last) then -- The clock was set back: nothing counts for more than a window from now.
-    c.began, c.last, c.moved = math.min(tonumber(began), now), clock, true
+    c.began, c.last, c.moved = math.min(tonumber(began), now), now_text, true
     c.older = string.gsub(c.older, ' (%d+) (%d+)', function(at, n) return ' ' .. math.min(tonumber(at), now) .. ' ' .. n end)
   elseif now - last >= window then
     return {amount = 0, began = 0, last = 0, sum = 0, older = ''}
@@ -53,9 +53,9 @@ local function add(c, window, amount)
       if c.amount > 0 then
         c.sum, c.older = c.sum + c.amount, c.older .. ' ' .. c.last .. ' ' .. c.amount
       end
-      c.began, c.amount = clock, 0
+      c.began, c.amount = now_text, 0
     end
-    c.last, c.amount = clock, c.amount + amount
+    c.last, c.amount = now_text, c.amount + amount
     return
   end
   while amount < 0 and c.amount > 0 do

@@ -15,7 +15,7 @@ const (
 	// MaxNote is the maximum length of a user's note, characters.
 	MaxNote = 500
 
-	// mostReported is how many articles the list of a user's reports has.
+	// mostReported is the maximum number of articles in the list of a user's reports.
 	mostReported = 1000
 	// reportedKept is how long that is kept after the last report: long enough for a late decision.
 	reportedKept = 2 * Kept
@@ -23,8 +23,8 @@ const (
 	maxStale = 100
 )
 
-// Flag reports an article to the moderators for a user, who has one report of each article: a second call changes it while it is
-// open. The same report again is a no-op, not an error.
+// Flag reports an article to the moderators. A user has one report of each article: a second call changes it while it
+// is open. The same report again is a no-op, not an error.
 //
 // The Refusal is NotFound if the article does not exist or is deleted, Forbidden if it is the user's own, Conflict if the report
 // is decided, and Invalid or TooLong for an invalid reason or note.
@@ -129,9 +129,9 @@ func (r *Reports) flag(ctx context.Context, id site.ArticleID, f filing) (status
 
 var errKeepChanging = fmt.Errorf("%w: its reports are decided all the time", failover.ErrUnavailable)
 
-// Settling is what a moderator decides about reports of an article.
+// Settling is a moderator's decision about reports of an article.
 type Settling struct {
-	Through  int      // the number of the last report that it is about
+	Through  int      // number of the last report that it decides
 	State    State    // Acted or Dismissed
 	Decision string   // the answer to the reporters, on a line of at most 500 characters
 	Why      site.Why // for the moderation log, and for the poster if the article is deleted
@@ -148,8 +148,8 @@ func (s Settling) Check() (Settling, error) {
 	return s, nil
 }
 
-// Settle decides the open reports of an article up to one of them; s is what Check returned. Deciding them
-// again in the same words is a no-op, not an error, so the call is safe to repeat.
+// Settle decides the open reports of an article up to s.Through; Check must have returned s. The same decision again is
+// a no-op, not an error, so the call is safe to repeat.
 //
 // The Refusal is NotFound if the article does not exist, and Conflict if none of these reports is open.
 func (r *Reports) Settle(ctx context.Context, id site.ArticleID, by site.Actor, s Settling) error {
@@ -180,16 +180,16 @@ func (r *Reports) Settle(ctx context.Context, id site.ArticleID, by site.Actor, 
 	return nil
 }
 
-// ReportKeys are the keys of an article's reports, in the order of the scripts that decide them. decisions is
-// how many were made before.
+// ReportKeys returns the keys of an article's reports, in the order of the scripts that decide them. decisions is the
+// number of earlier decisions.
 func (r *Reports) ReportKeys(id site.ArticleID, decisions int) []string {
 	p := r.store.Partition(id)
 	return []string{p.Flags(id), p.Flagged(), p.Contact(id, decisions), p.Contact(id, decisions+1)}
 }
 
-// Decide calls a script that decides reports: settle.lua, or the script of another action that does it in the same
-// step. call gets ReportKeys, and the argument for settling_of, and may be called several times. The Refusal is
-// Conflict if none of these reports is open.
+// Decide calls a script that decides reports: settle.lua, or that of an action which also decides them. call gets
+// ReportKeys and the argument for settling_of, and may be called several times. The Refusal is Conflict if none of
+// these reports is open.
 func (r *Reports) Decide(ctx context.Context, id site.ArticleID, s Settling, call func(reportKeys []string, settled string) (wire.Reply, error)) (wire.Reply, error) {
 	for range maxStale {
 		state, err := r.state(ctx, id)

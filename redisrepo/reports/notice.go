@@ -61,14 +61,14 @@ type Contact struct {
 	Email string `json:"email,omitempty"`
 }
 
-// Receipt is what the sender of a notice keeps: with both, the sender can see what became of it.
+// Receipt identifies a notice: its sender needs both to see the outcome.
 type Receipt struct{ Reference, Secret string }
 
 // TakesNotices reports whether the site accepts notices of illegal content.
 func (r *Reports) TakesNotices() bool { return r.o.Box != nil }
 
-// Notify takes a notice of illegal content. It is a report of each article that exists among its locations, and at least one must.
-// The same notice with the same idempotency key again is a no-op with the same receipt.
+// Notify accepts a notice of illegal content, as a report of each existing article among its locations, of which there
+// must be one. The same notice with the same idempotency key again is a no-op with the same receipt.
 //
 // The Refusal is Forbidden if the site takes no notices, NotFound if no article exists, and Invalid or TooLong for invalid values.
 func (r *Reports) Notify(ctx context.Context, d NoticeDraft) (Receipt, error) {
@@ -232,8 +232,8 @@ func digestOf(secret string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Contacts returns for each report who sent it: nil for those of users, for notices without a contact or whose contact was erased,
-// and for those whose contact was sealed with a secret that this site does not have.
+// Contacts returns for each report the sender of the notice: nil for reports of users, for notices without a contact or
+// whose contact was erased, and for contacts sealed with a secret that the site no longer has.
 func (r *Reports) Contacts(ctx context.Context, reports []*Report) ([]*Contact, error) {
 	contacts, replies := make([]*Contact, len(reports)), make([]*redis.StringCmd, len(reports))
 	if r.o.Box == nil {

@@ -71,7 +71,7 @@ func (r *Reports) find(ctx context.Context, asked []filed) ([]*Report, error) {
 	return reports, nil
 }
 
-// Item is an article with the number of its open reports.
+// Item is an article in the queue of reports.
 type Item struct {
 	Article site.ArticleID
 	Cursor  string
@@ -82,8 +82,8 @@ type Item struct {
 	state state
 }
 
-// LatestID is the id of the newest report, nil if none is open: a decision through it is about all that were open when the item
-// was read.
+// LatestID returns the id of the newest report, nil if none is open: a decision through it is about all reports that
+// were open when the item was read.
 func (i *Item) LatestID() *string {
 	if i.Open == 0 {
 		return nil
@@ -131,8 +131,8 @@ func decodePlace(list string) func(field, text string) (place, error) {
 
 const queue = "flagged"
 
-// Queue returns a page of the articles with open reports: those that name illegal content come first, then those that wait longest.
-// With a kind, it has only articles with reports of that kind. Invalid requests are refused as by Walk.
+// Queue returns a page of the articles with open reports: first those with reports of illegal content, then by waiting
+// time, longest first. kind limits it to articles with reports of that kind. Invalid requests are refused as by Walk.
 func (r *Reports) Queue(ctx context.Context, kind *Kind, first *int, after *string) ([]*Item, site.PageInfo, error) {
 	q, err := site.ParseRequest(site.PageRequest{First: first, After: after}, r.store.Rules.PageSize, decodePlace(queue))
 	if err != nil {
@@ -219,7 +219,7 @@ func ids(places []place) []site.ArticleID {
 	return site.Collect(places, func(p place) site.ArticleID { return p.id })
 }
 
-// Items returns an item for each article, even if no report of it is open, in one round trip.
+// Items returns an item for each article, also for those without open reports, in one round trip.
 func (r *Reports) Items(ctx context.Context, ids []site.ArticleID) ([]*Item, error) {
 	heads, err := wire.ReadEach(ctx, r.store, ids, func(pipe redis.Pipeliner, id site.ArticleID) *redis.SliceCmd {
 		return pipe.HMGet(ctx, r.store.Partition(id).Flags(id), stateFields...)
@@ -241,8 +241,7 @@ func (r *Reports) Items(ctx context.Context, ids []site.ArticleID) ([]*Item, err
 // openStep is how many numbers of an article are read at once. Reports that were changed leave gaps between the others.
 const openStep = 200
 
-// OpenReports returns the open reports of each item, the first ones, up to most. It usually takes one round
-// trip.
+// OpenReports returns the first open reports of each item, up to most. It usually takes one round trip.
 func (r *Reports) OpenReports(ctx context.Context, items []*Item, most int) ([][]*Report, error) {
 	all, next := make([][]*Report, len(items)), make([]int, len(items))
 	for i, item := range items {
@@ -300,8 +299,8 @@ func (r *Reports) MadeBy(ctx context.Context, user site.UserName, articles []sit
 	return r.find(ctx, asked)
 }
 
-// Reported returns a page of the reports that a user made, the newest first. It may have fewer reports than asked for although
-// others follow: PageInfo says so.
+// Reported returns a page of the reports that a user made, the newest first. It may have fewer reports than requested
+// although others follow: PageInfo says so.
 func (r *Reports) Reported(ctx context.Context, user site.UserName, first *int, after *string) ([]*ReportEdge, site.PageInfo, error) {
 	list := "reported " + user.Member()
 	q, err := site.ParseRequest(site.PageRequest{First: first, After: after}, r.store.Rules.PageSize, decodePlace(list))

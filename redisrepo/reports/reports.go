@@ -1,8 +1,8 @@
-// Package reports takes reports of articles from users, and notices of illegal content from anonymous callers, too. It keeps them
-// in one queue for moderators, and records what was decided.
+// Package reports stores reports of articles by users, and notices of illegal content by any client, in one queue for
+// moderators, and records decisions.
 //
-// All of an article's reports are in its partition, in one hash: see keys.Kinds. A decision is about the reports up to a number,
-// so those that came later, or were changed since, stay open.
+// All of an article's reports are in its partition, in one hash: see keys.Kinds. A decision is about the reports up to
+// a number, so later reports, and those that were changed since, stay open.
 package reports
 
 import (
@@ -38,7 +38,7 @@ type Reports struct {
 
 // Options say how notices are kept.
 type Options struct {
-	Box         *secretbox.Box // for the contacts of notices; nil: no notices are taken
+	Box         *secretbox.Box // encrypts contacts of notices; nil: no notices are accepted
 	ContactKept time.Duration
 	Origin      string // of the site's pages, such as https://news.example.org; empty: locations may name any host
 }
@@ -57,7 +57,7 @@ func New(store *wire.Store, o Options) *Reports {
 	return &Reports{store, o}
 }
 
-// Kind is who made a report.
+// Kind is the kind of a report, by its sender.
 type Kind string
 
 // The kinds of reports.
@@ -81,14 +81,14 @@ const (
 
 var allReasons = []Reason{Spam, Abuse, OffTopic, Duplicate, Illegal, Other}
 
-// State is what became of a report.
+// State is the outcome of a report.
 type State string
 
 // The states.
 const (
 	Open      State = "open"
-	Acted     State = State(events.LogActed)     // something was done
-	Dismissed State = State(events.LogDismissed) // nothing was
+	Acted     State = State(events.LogActed)     // a moderator acted on it
+	Dismissed State = State(events.LogDismissed) // a moderator rejected it
 )
 
 // Report is a report of an article.
@@ -113,10 +113,10 @@ type Report struct {
 // ID is the report's id, such as report:17.3.
 func (r *Report) ID() string { return fmt.Sprintf("%s%d.%d", idPrefix, r.Article, r.Number) }
 
-// NoteIfAny is the note, nil if it is empty.
+// NoteIfAny returns the note, nil if it is empty.
 func (r *Report) NoteIfAny() *string { return site.Optional(r.Note) }
 
-// ReferenceIfAny is the reference of a notice, nil for the report of a user.
+// ReferenceIfAny returns the reference of a notice, nil for a user's report.
 func (r *Report) ReferenceIfAny() *string { return site.Optional(r.Reference) }
 
 const idPrefix = "report:"

@@ -14,14 +14,14 @@ import (
 	"frontpage/redisrepo/site"
 )
 
-// Stored are the reports of an article with the decisions about them, as an export has them: without contacts.
+// Stored are an article's reports with decisions, without contacts, in an export.
 type Stored struct {
 	Last      int              `json:"last"` // the highest number that was given out
 	Reports   []StoredReport   `json:"reports"`
 	Decisions []StoredDecision `json:"decisions,omitempty"`
 }
 
-// StoredReport is a report as an export has it.
+// StoredReport is a report in an export.
 type StoredReport struct {
 	Number    int           `json:"number"`
 	Reason    Reason        `json:"reason"`
@@ -32,7 +32,7 @@ type StoredReport struct {
 	Note      string        `json:"note,omitempty"`
 }
 
-// StoredDecision is a decision as an export has it.
+// StoredDecision is a decision in an export.
 type StoredDecision struct {
 	Through int           `json:"through"`
 	State   State         `json:"state"`
@@ -41,7 +41,7 @@ type StoredDecision struct {
 	Answer  string        `json:"answer,omitempty"`
 }
 
-// Parse returns what flags: of an article holds, or nil if it is empty.
+// Parse parses the hash flags: of an article; nil if it is empty.
 func Parse(id site.ArticleID, hash map[string]string) (*Stored, error) {
 	state, err := parseState(hash["0"], hash["decided"])
 	if err != nil || state.last == 0 {
@@ -105,7 +105,8 @@ func (s *Stored) Validate() error {
 	return nil
 }
 
-// Put queues that an article of an import has these reports, and its reporters have it in their lists. It can be repeated.
+// Put queues the commands that store the reports of an imported article, and enter them into the lists of its
+// reporters. It is safe to repeat.
 func (r *Reports) Put(ctx context.Context, pipe redis.Pipeliner, id site.ArticleID, s *Stored) {
 	p, decided, decisions := r.store.Partition(id), 0, ""
 	var fields []any

@@ -34,7 +34,7 @@ type Retention struct {
 	kept  time.Duration
 }
 
-// New returns a Retention that empties articles that long after their deletion; 0: never.
+// New returns a Retention that empties articles when kept has passed since their deletion; 0: never.
 func New(store *wire.Store, kept time.Duration) *Retention { return &Retention{store, kept} }
 
 // Follow empties articles until ctx ends. Any number of processes may do so. report is called with errors.
@@ -51,9 +51,9 @@ func (r *Retention) Follow(ctx context.Context, report func(error)) {
 	}
 }
 
-// EmptyDeleted empties up to about 100 articles of each partition that were deleted long enough ago, the first
-// deleted first, and returns how many it looked at; 0 if none is left for now. Articles stay deleted, and
-// cannot be restored. It can be repeated, and continues where another process stopped.
+// EmptyDeleted empties up to about 100 articles of each partition that were deleted long enough ago, the first deleted
+// first, and returns how many it looked at; 0 if none is left for now. Articles stay deleted, and cannot be restored.
+// It is safe to repeat, and continues where another process stopped.
 func (r *Retention) EmptyDeleted(ctx context.Context) (found int, err error) {
 	if r.kept == 0 {
 		return 0, nil

@@ -47,8 +47,8 @@ func (p pair) compare(q pair) int {
 	return cmp.Or(cmp.Compare(q.surprise, p.surprise), cmp.Compare(p.u, q.u), cmp.Compare(p.v, q.v))
 }
 
-// Find returns the rings, the most surprising first, at most 1,000. It can be called once, and returns the error of ctx when
-// that ends.
+// Find returns the rings, the least likely first, at most 1,000. It may be called once only, and returns the error of
+// ctx when that ends.
 //
 // Chance is a Poisson distribution that knows how popular each article is, and who reads which groups. With k voters of an
 // article, at most 100 of which count, the first ones; with M the sum of k over the articles of a group, and S that of k²; and

@@ -1,5 +1,6 @@
-// Package rings finds users who vote together more often than chance explains. It computes only: votes in, rings out. What
-// it finds is a reason to look, not a proof: a household, fans of one poster and the readers of a newsletter vote together, too.
+// Package rings finds users who vote together more often than chance explains. It only computes, and reads no store. A
+// ring is a reason to look, not a proof: a household, fans of one poster and the readers of a newsletter vote together,
+// too.
 package rings
 
 import (
@@ -8,7 +9,7 @@ import (
 	"slices"
 )
 
-// MaxVotes is how many votes can be compared at once.
+// MaxVotes is the maximum number of votes.
 const MaxVotes = 1_000_000
 
 // TooManyError says that there are more votes than MaxVotes.
@@ -61,7 +62,7 @@ func indexOf[T comparable](indexes map[T]int32, all *[]T, value T) int32 {
 // Articles returns the articles that were voted on.
 func (v *Votes) Articles() []int { return v.ids }
 
-// SetGroups says in which groups an article is. Without it, an article is in none. One without votes is ignored.
+// SetGroups sets the groups of an article; the default is none. Articles without votes are ignored.
 func (v *Votes) SetGroups(article int, groups []string) {
 	if index, found := v.articles[article]; found {
 		for _, group := range groups {

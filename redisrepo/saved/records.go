@@ -14,14 +14,14 @@ import (
 	"frontpage/redisrepo/wire"
 )
 
-// Record is what a user has saved and follows, as an export has it: members of the lists with their times, Unix seconds.
+// Record has what a user has saved and follows, in an export: members of the lists with their times, Unix seconds.
 type Record struct {
 	Keeper    site.UserName      `json:"keeper"`
 	Saved     map[string]float64 `json:"saved,omitempty"`     // by the number of the article
 	Following map[string]float64 `json:"following,omitempty"` // by the global id
 }
 
-// Validate returns an error for a record that no site has.
+// Validate returns an error for a record that no site can have.
 func (r Record) Validate() error {
 	isArticle := func(member string) bool {
 		id, err := site.ParseArticleID(member)
@@ -52,7 +52,7 @@ func isList(list map[string]float64, most int, valid func(member string) bool) b
 	return len(list) <= most
 }
 
-// Place says which of two lines of an export comes first, as denials.Record.Place does: these come after those.
+// Place returns the key by which an export sorts its lines: after those of denials.Record.
 func (r Record) Place() string { return "\xff\xff" + string(r.Keeper) }
 
 // keepers returns who has a list. It looks at all keys.
@@ -117,7 +117,7 @@ func timesOf(members []redis.Z) map[string]float64 {
 	return times
 }
 
-// Put stores records in a store that no process serves yet. It can be repeated.
+// Put stores records in a store that no process serves yet. It is safe to repeat.
 func (s *Saved) Put(ctx context.Context, records []Record) error {
 	if len(records) == 0 {
 		return nil

@@ -1,5 +1,5 @@
-// Package saved keeps the articles that users save, and the groups and users that they follow. Both are private
-// to the user.
+// Package saved stores the articles that users save, and the groups and users that they follow. Only the user can see
+// them.
 package saved
 
 import (
@@ -23,8 +23,8 @@ var luaFiles embed.FS
 
 var keepScript = wire.Script(luaFiles, "keep.lua")
 
-// MaxSaved is how many articles one user can save. Further ones are refused: dropping the oldest would lose
-// what the user wanted to keep.
+// MaxSaved is the maximum number of articles that one user can save. Further ones are refused: dropping the oldest
+// would lose what the user wanted to keep.
 const MaxSaved = 1000
 
 // Saved has the saved articles of all users, and the groups and users that they follow.
@@ -33,7 +33,7 @@ type Saved struct {
 	lists *lists.Lists
 }
 
-// New returns the saved articles of a site, and whom its users follow.
+// New returns Saved for a site.
 func New(store *wire.Store, l *lists.Lists) *Saved { return &Saved{store, l} }
 
 // keep puts a member into a list of a user, or takes it out, and reports false if the list is full.
@@ -64,8 +64,8 @@ func (s *Saved) areIn(ctx context.Context, list string, members []string) ([]boo
 	return are, err
 }
 
-// SaveArticle saves an article for a user, or drops it. Repeating it is a no-op, not an error. The caller
-// checks whether the article exists. The Refusal is LimitExceeded beyond MaxSaved.
+// SaveArticle saves an article for a user, or removes it. Repeating it is a no-op, not an error. The caller checks
+// whether the article exists. The Refusal is LimitExceeded beyond MaxSaved.
 func (s *Saved) SaveArticle(ctx context.Context, user site.UserName, id site.ArticleID, saves bool) error {
 	fits, err := s.keep(ctx, s.store.Home(user).Saved(user), id.Number(), saves, MaxSaved)
 	if err == nil && !fits {
@@ -135,7 +135,7 @@ func decodeTime(field, list, text string) (float64, error) {
 	return 0, site.NotACursor(field)
 }
 
-// MaxFollowed is how many groups and users one user can follow.
+// MaxFollowed is the maximum number of groups and users that one user can follow.
 const MaxFollowed = 200
 
 // Target is a group or a user that users can follow. One of the two is set.
@@ -185,13 +185,13 @@ func (s *Saved) Follows(ctx context.Context, user site.UserName, targets []Targe
 	return follows, failover.Wrap("read what a user follows", err)
 }
 
-// Followed is what a user follows.
+// Followed is a target that a user follows.
 type Followed struct {
 	Target
 	At time.Time // since when, UTC
 }
 
-// Following returns what a user follows, the latest first, in one round trip.
+// Following returns the targets that a user follows, the latest first, in one round trip.
 func (s *Saved) Following(ctx context.Context, user site.UserName) ([]Followed, error) {
 	var found *redis.ZSliceCmd
 	err := s.store.Read(ctx, func(pipe redis.Pipeliner) {
@@ -208,8 +208,9 @@ func (s *Saved) Following(ctx context.Context, user site.UserName) ([]Followed, 
 	return all, nil
 }
 
-// Feed returns a page of the articles that are in groups, or by users, that a user follows: the newest first, each once. It takes two
-// round trips, and more if listings of groups have to be built. looked is the number of listings and members that were looked at for it.
+// Feed returns a page of the articles in groups, or by users, that a user follows: the newest first, each once. It
+// takes two round trips, and more if listings of groups have to be built. looked is the number of listings and members
+// read.
 //
 // The Refusal is Invalid for a size outside 1 to MaxPageSize, and for a cursor that is damaged or of another user.
 func (s *Saved) Feed(ctx context.Context, user site.UserName, first *int, after *string) (edges []lists.Edge, info site.PageInfo, looked int, err error) {

@@ -10,7 +10,7 @@ import (
 // MaxFilter is the maximum number of values in a list of a Filter. Search does not check it.
 const MaxFilter = 10
 
-// Filter are conditions of a search, which must all be met. Those that are not set are met.
+// Filter has conditions of a search, which must all be met. Unset ones are met.
 type Filter struct {
 	Groups, NotGroups []site.GroupName // in any of these; in none of these
 	Hosts             []site.HostName

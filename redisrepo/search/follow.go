@@ -36,8 +36,9 @@ type place struct {
 	differs bool // at the last look, the index had another number of articles than the store
 }
 
-// Follow builds the index and keeps it complete, until ctx ends. On a site without search it returns at once. onProgress is called
-// while the index is built, with the numbers of articles that were read, and that there are; report with errors of the store.
+// Follow builds the index and keeps it complete, until ctx ends. On a site without search it returns at once.
+// onProgress is called while the index is built, with the number of articles read and their total; report is called
+// with errors of the store.
 func (s *Search) Follow(ctx context.Context, onProgress func(done, total int), report func(error)) {
 	if !s.On() {
 		return

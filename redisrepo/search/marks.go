@@ -19,14 +19,14 @@ const (
 // Range is a part of a text, in UTF-16 units.
 type Range struct{ Start, Length int }
 
-// Marks are what to show of a hit.
+// Marks has the excerpts of a hit, and the ranges to highlight.
 type Marks struct {
 	Title   []*Range // what to mark in the title
 	Snippet string   // text around the first match in the article's text, or nothing
 	Text    []*Range // what to mark in the snippet
 }
 
-// Marks returns what to show of an article of the result.
+// Marks returns the marks of an article of the result.
 func (r *Result) Marks(a *site.Article, tier Tier) (m Marks) {
 	m.Text = []*Range{}
 	wants := r.query.marked(tier)

@@ -11,7 +11,7 @@ import (
 const (
 	// MaxQuery is the maximum length of a query, in characters.
 	MaxQuery = 200
-	// maxItems is how many words and phrases of a query an article is searched for.
+	// maxItems is the maximum number of words and phrases of a query that are used.
 	maxItems = 24
 	// shortestBeginning and shortestNear are the shortest words that are searched for as a beginning, and with another spelling.
 	shortestBeginning, shortestNear = 2, 4

@@ -1,6 +1,6 @@
-// Package search finds articles by words of their titles and texts. Each process has an index in memory, which it builds from the
-// store and keeps complete: it takes nothing from votes, and is never wrong, since what it finds is read from the store and
-// matched again.
+// Package search finds articles by words of their titles and texts. Each process has an index in memory, which it
+// builds from the store and keeps complete. Votes do not change it, and a stale index shows nothing wrong, since
+// articles that it finds are read from the store and matched again.
 package search
 
 import (
@@ -23,17 +23,17 @@ import (
 )
 
 const (
-	// MaxRanked is how many articles that have the words a search reads and ranks, the newest first.
+	// MaxRanked is the maximum number of articles with the words that a search reads and ranks: the newest.
 	MaxRanked = 2000
 	// MaxSimilar is the maximum number of similar articles.
 	MaxSimilar = 10
-	// maxText is how many bytes of titles and texts a search looks at: 2,000 texts of 1,000 characters.
+	// maxText is the maximum number of bytes of titles and texts that a search reads: 2,000 texts of 1,000 characters.
 	maxText = 2 << 20
-	// freshness is how long a search waits for what happened before it.
+	// freshness is how long a search waits for the index to have earlier changes.
 	freshness = 200 * time.Millisecond
 )
 
-// Options say what a site's search knows.
+// Options are the options of a site's search.
 type Options struct {
 	Titles bool // false: the site has no search
 	Texts  bool // besides titles
@@ -74,12 +74,12 @@ func (NotReady) Error() string { return "the index of search is being built: try
 // Status is the state of a process's index.
 type Status struct {
 	Ready    bool
-	Through  time.Time // what happened up to then is in the index; zero: it is not complete yet
+	Through  time.Time // the index has all changes up to then; zero: it is not complete yet
 	Done     int       // articles that were read while it was built, of Total
 	Total    int
 	Articles int       // in the index
 	Bytes    int       // that it takes, about
-	Since    time.Time // articles that were posted before were dropped to save memory; zero: none
+	Since    time.Time // articles that were posted earlier were dropped to save memory; zero: none
 }
 
 // Status returns the state of the index.
@@ -119,7 +119,7 @@ const (
 	Text
 )
 
-// Query is what is searched for, in a page of results. After is a cursor.
+// Query is a search for a page of results. After is a cursor.
 type Query struct {
 	Text   string // 1 to MaxQuery characters
 	Filter Filter
@@ -135,8 +135,8 @@ type Result struct {
 	Total      int       // articles that match, of those that were ranked
 	Read       int       // articles that were read
 	IsPartial  bool      // only the newest MaxRanked articles with the words were ranked
-	Through    time.Time // what happened up to then was searched
-	Suggestion string    // the query in the spelling of the first result, or nothing
+	Through    time.Time // all changes up to then were searched
+	Suggestion string    // the query in the spelling of the first result, or empty
 
 	query query
 	texts bool
@@ -154,12 +154,12 @@ type Hit struct {
 	member string
 }
 
-// Search returns a page of the articles that match. Those of a later tier SIMILAR are looked for only if no others match, and pages
-// after a cursor stay in the stage of the first. leftOut are posters whose articles are left out. It waits up to 200 ms for what
-// happened before the call, and then answers without.
+// Search returns a page of the articles that match. The tier Similar is searched only if no other matches, and pages
+// after a cursor stay in the stage of the first page. Articles of posters for whom leftOut returns true are left out.
+// It waits up to 200 ms for the index to have changes before the call, and then answers without them.
 //
-// An invalid query, filter, size or cursor is refused as Invalid, and so is each call on a site without search. While the index is
-// built for the first time the error is NotReady.
+// An invalid query, filter, size or cursor is refused as Invalid, and so is each call on a site without search. Until
+// the index is first complete the error is NotReady.
 func (s *Search) Search(ctx context.Context, q Query, leftOut func(site.UserName) bool) (*Result, error) {
 	parsed, err := s.begin(ctx, q.Text)
 	if err != nil {
@@ -202,8 +202,8 @@ func (s *Search) Search(ctx context.Context, q Query, leftOut func(site.UserName
 	return r, nil
 }
 
-// Similar returns up to most articles that have at least half of the words of a title, those with more of them first. Errors
-// are those of Search.
+// Similar returns up to most articles with at least half of the words of a title, those with more first. Errors are
+// those of Search.
 func (s *Search) Similar(ctx context.Context, title string, most int, leftOut func(site.UserName) bool) (*Result, error) {
 	if most < 1 || most > MaxSimilar {
 		return nil, site.Refuse(site.Invalid, "first", "first is between 1 and %d, not %d", MaxSimilar, most)
@@ -401,7 +401,7 @@ func decodeCursor(field, list, text string) (c cursor, err error) {
 	return cursor{stage(at), Hit{class: class(kind), key: key, member: parts[3]}}, nil
 }
 
-// Problem says in one line what search does not find yet, or no more; empty: nothing.
+// Problem says in one line which articles search does not find; empty: it finds all.
 func (s *Search) Problem() string {
 	st := s.Status()
 	switch {

@@ -1,5 +1,5 @@
-// Package secretbox encrypts what the store keeps for the operator alone, such as the contacts of notices, with a key
-// that is not in the store.
+// Package secretbox encrypts confidential data in the store, such as contacts of notices, with a key that is not in the
+// store.
 package secretbox
 
 import (
@@ -16,8 +16,8 @@ import (
 // MinSecret is the minimum length of a secret, bytes.
 const MinSecret = 32
 
-// ErrUnreadable is the error of Open for what was sealed with another secret, for another purpose or with other associated
-// data, and for what was changed.
+// ErrUnreadable is the error of Open for data that was sealed with another secret, purpose or associated data, or was
+// changed.
 var ErrUnreadable = errors.New("it was sealed with another secret, or was changed")
 
 // Box seals with the first of its secrets, and opens what was sealed with any of them. It is safe for concurrent use.
@@ -46,8 +46,8 @@ func Split(text string) (secrets []string) {
 	return secrets
 }
 
-// Seal encrypts a text with AES-256-GCM. Open needs the same purpose, which has a key of its own, and the same associated
-// data, which say whose the text is.
+// Seal encrypts a text with AES-256-GCM. Open needs the same purpose, which has its own key, and the same associated
+// data, which identify the owner of the text.
 func (b *Box) Seal(purpose string, text, associated []byte) ([]byte, error) {
 	gcm, err := cipherOf(b.secrets[0], purpose)
 	if err != nil {
@@ -70,8 +70,7 @@ func (b *Box) Open(purpose string, sealed, associated []byte) ([]byte, error) {
 	return nil, ErrUnreadable
 }
 
-// Digest returns a digest of a text, 32 bytes, by the first secret. It is always the same for one purpose and text, and
-// cannot be computed without the secret.
+// Digest returns a digest of a text, 32 bytes, keyed by the first secret. It depends on secret, purpose and text only.
 func (b *Box) Digest(purpose, text string) ([]byte, error) {
 	key, err := keyOf(b.secrets[0], purpose)
 	if err != nil {

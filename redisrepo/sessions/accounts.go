@@ -1,5 +1,5 @@
-// Package sessions keeps small values that expire and belong to no article: the names of accounts, sessions of signed-in
-// users, states of sign-ins, and GraphQL documents.
+// Package sessions stores small values that belong to no article: names of accounts, sessions of signed-in users,
+// states of sign-ins, and GraphQL documents.
 package sessions
 
 import (
@@ -32,10 +32,10 @@ var luaFiles embed.FS
 
 var claimScript = wire.Script(luaFiles, "claim.lua")
 
-// Sessions keeps small values that expire and belong to no article: accounts, sessions and documents.
+// Sessions stores accounts, sessions, states of sign-ins and documents.
 type Sessions struct{ store *wire.Store }
 
-// New returns the sessions of a site.
+// New returns the Sessions of a site.
 func New(store *wire.Store) *Sessions { return &Sessions{store} }
 
 // maxNamesakes is how many accounts can want the same name.
@@ -92,8 +92,8 @@ func (r *Sessions) freeName(ctx context.Context, account, wanted string) (string
 	return "", site.Refuse(site.Conflict, "", "too many users have the name %s", site.Shown(wanted))
 }
 
-// NameKey is the key of the account that has a name, in any case and form of its letters. Its value is the
-// digest of the account and the time of its first sign-in, which accounts of earlier versions lack.
+// NameKey returns the key of the account that has a name, in any case and form of its letters. Its value is the digest
+// of the account and the time of its first sign-in, which accounts of earlier versions lack.
 func (r *Sessions) NameKey(name site.UserName) string {
 	folded := digestOf(norm.NFKC.String(fold(norm.NFKC.String(string(name)))))
 	return r.digested(folded).NameOwner(folded)
@@ -105,7 +105,8 @@ func ownerOf(value string) string {
 	return account
 }
 
-// SignedInAt returns when the account in a value of NameKey first signed in, UTC, whole seconds; the zero time: it is not known.
+// SignedInAt returns when the account in a value of NameKey first signed in, UTC, whole seconds; the zero time if
+// unknown.
 func SignedInAt(value string) time.Time {
 	_, text, _ := strings.Cut(value, " ")
 	at, err := strconv.ParseInt(text, 10, 64)
@@ -116,7 +117,7 @@ func SignedInAt(value string) time.Time {
 }
 
 // AccountOf returns the digest of the account that has a name, in any case and form of its letters, and when it first
-// signed in, as SignedInAt; empty: none has.
+// signed in, as SignedInAt; empty if no account has it.
 func (r *Sessions) AccountOf(ctx context.Context, name site.UserName) (account string, signedIn time.Time, err error) {
 	value, err := r.store.Client.Get(wire.Reading(ctx), r.NameKey(name)).Result()
 	if err != nil && !errors.Is(err, redis.Nil) {
@@ -135,8 +136,8 @@ func (r *Sessions) NameOwnerKey(ctx context.Context, name site.UserName, account
 	return r.NameKey(name), nil
 }
 
-// Look is the key of the first of the names that look alike: they have the same skeleton (UTS 39), in any case.
-// It is no name's NameKey, since the digested text has a line break.
+// Look returns the key of the first of the names that look alike: those with one skeleton (UTS 39), in any case. It
+// never equals a NameKey, since the digested text has a line break.
 func (r *Sessions) Look(name site.UserName) string {
 	visible := strings.Map(func(c rune) rune {
 		if unicode.In(c, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point) {
@@ -148,7 +149,7 @@ func (r *Sessions) Look(name site.UserName) string {
 	return r.digested(skeleton).NameOwner(skeleton)
 }
 
-// RecordSkeletons records how the names of existing users look, unless a name that looks alike is recorded.
+// RecordSkeletons records the skeletons of existing users' names, unless a similar name is recorded.
 func (r *Sessions) RecordSkeletons(ctx context.Context, names []site.UserName) error {
 	return r.store.Write(ctx, func(pipe redis.Pipeliner) {
 		for _, name := range names {
@@ -194,8 +195,8 @@ func (r *Sessions) first(ctx context.Context, key, value string) (first string, 
 	return first, err
 }
 
-// QueueClaim queues that a value is stored for ttl, or for ever if that is 0, unless the key has one. FirstOf
-// returns the value that the key has then.
+// QueueClaim queues a command that stores a value for ttl, or for ever if that is 0, unless the key has one. FirstOf
+// returns the value that the key then has.
 func QueueClaim(ctx context.Context, pipe redis.Pipeliner, key, value string, ttl time.Duration) *redis.Cmd {
 	keys := []string{
 		key, // KEYS[1] record
@@ -215,16 +216,16 @@ func FirstOf(claimed *redis.Cmd) (string, error) {
 // A session is kept under a digest of its cookie, in hex, as an opaque value. The end of all of a user's sessions leaves a
 // mark under the digest of the name: sessions that began before do not have it.
 
-// MaxSession is how long a session can go on without a renewal: browsers keep no cookie for longer.
+// MaxSession is the maximum time of a session without a renewal: browsers keep no cookie for longer.
 const MaxSession = 400 * 24 * time.Hour
 
 // markMargin is how long a renewal can take that began before the user's sessions were ended.
 const markMargin = time.Hour
 
-// UserDigest is the digest, in hex, under which the mark of a user's sessions is kept.
+// UserDigest returns the digest, in hex, of the key with the mark of a user's sessions.
 func UserDigest(name site.UserName) string { return name.Digest() }
 
-// KeepSession stores a session for some time.
+// KeepSession stores a session for its lifetime.
 func (r *Sessions) KeepSession(ctx context.Context, digest string, value []byte, lifetime time.Duration) error {
 	set := redis.NewStatusCmd(ctx, "set", r.digested(digest).Session(digest), value, "px", lifetime.Milliseconds())
 	return failover.Wrap("keep a session", r.store.Send(ctx, set))
@@ -261,9 +262,9 @@ func (r *Sessions) Session(ctx context.Context, digest, user string) (value []by
 	return value, ended.Val(), nil
 }
 
-// EndSessions ends all sessions of a user, also those that are being renewed, and returns the user. One without
-// a session is not an error. The Refusal is Forbidden if the actor is not a moderator, and Invalid or TooLong
-// for an invalid name.
+// EndSessions ends all sessions of a user, also those that are being renewed, and returns the user. A user without a
+// session is not an error. The Refusal is Forbidden if the actor is not a moderator, and Invalid or TooLong for an
+// invalid name.
 func (r *Sessions) EndSessions(ctx context.Context, name string, by site.Actor) (*site.User, error) {
 	if !by.Moderator {
 		return nil, site.Refuse(site.Forbidden, "name", "only moderators can end the sessions of a user")

@@ -42,7 +42,7 @@ func (r *Sessions) documentKey(hash string) string {
 	return r.store.Partitions[keys.DocumentIndex(len(r.store.Partitions), hash[:3])].Document(hash)
 }
 
-// UseState reports whether the state of a sign-in is used for the first time. It is remembered for some time, by its digest.
+// UseState reports whether the state of a sign-in is used for the first time. Its digest is stored for the time during.
 func (r *Sessions) UseState(ctx context.Context, state string, during time.Duration) (bool, error) {
 	digest, mine := digestOf(state), rand.Text()
 	key := r.digested(digest).State(digest)

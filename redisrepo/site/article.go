@@ -1,5 +1,5 @@
-// Package site has the values and rules of a site: articles, votes, groups, names, links, pages and cursors, the worth of
-// votes, and refusals. It knows no Redis and does nothing that takes time.
+// Package site has the values and rules of a site: articles, votes, groups, names, links, pages and cursors, the worth
+// of votes, and refusals. It uses no Redis, and nothing in it blocks.
 package site
 
 import (
@@ -57,10 +57,10 @@ type User struct{ Name UserName }
 // ID is the user's global id, such as user:alice.
 func (u User) ID() string { return u.ShownName().Member() }
 
-// ShownName is the user's name as it is shown.
+// ShownName returns the user's name for display.
 func (u User) ShownName() UserName { return UserName(u.Name.Shown()) }
 
-// Bytes returns about how many bytes the article takes.
+// Bytes estimates the memory of the article.
 func (a *Article) Bytes() int {
 	n := 400 + len(a.Title) + len(a.Poster.Name)
 	for _, text := range []*string{a.Link, a.Text} {
@@ -74,8 +74,7 @@ func (a *Article) Bytes() int {
 	return n
 }
 
-// Clone returns a copy that keeps nothing else in memory: an article may share its memory with the page that it was
-// read with.
+// Clone returns a copy that shares no memory: an article may share memory with the page that it was read with.
 func (a *Article) Clone() *Article {
 	b := *a
 	b.Title, b.Poster.Name = strings.Clone(a.Title), UserName(strings.Clone(string(a.Poster.Name)))
@@ -112,8 +111,8 @@ func ParseNumber(s string) (float64, error) {
 // Redis and Lua compute.
 const MaxExact = 1 << 53
 
-// DateTime is the form of times in UTC, in responses, in the extensions of errors and in what is sent to webhooks: with exactly
-// three digits of their milliseconds. It is a layout for [time.Time.Format].
+// DateTime is the layout for [time.Time.Format] of UTC times in responses, extensions of errors and events for
+// webhooks: with exactly three digits of milliseconds.
 const DateTime = "2006-01-02T15:04:05.000Z"
 
 // UnixTime rounds to microseconds, the finest resolution of a double for Unix times.
@@ -158,7 +157,7 @@ func ValidUTF8(text string) string { return strings.ToValidUTF8(text, "\ufffd") 
 // Number is a number as scripts and hashes have it.
 func Number(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
 
-// IsListed reports whether a group is in the list of groups while it has articles.
+// IsListed reports whether the list of groups includes a group while it has articles.
 func IsListed(name GroupName) bool {
 	canonical, err := ParseGroupName(string(name))
 	return err == nil && canonical == name && name != Interesting

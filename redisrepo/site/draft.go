@@ -20,7 +20,7 @@ const (
 	maxIdempotencyKey = 100    // characters
 )
 
-// Draft is an article as a client submits it. Post checks it.
+// Draft is an article as submitted by a client. Post checks it.
 type Draft struct {
 	Title          string   // 1 to 200 characters after trimming, no control characters
 	Link           *string  // absolute http or https URL of at most 2,000 bytes
@@ -137,8 +137,8 @@ func (r draftRules) CheckText(given *string) (string, Refusal) {
 	return text, nil
 }
 
-// IsWebLink reports whether a link has what a browser needs to follow it: http or https, and a host.
-// It does not check the path: browsers follow many paths that net/url rejects.
+// IsWebLink reports whether a browser can follow a link: it has http or https, and a host. It does not check the path:
+// browsers follow many paths that net/url rejects.
 func IsWebLink(link string, isControl func(rune) bool) bool {
 	if !HasWebScheme(link) {
 		return false
@@ -158,7 +158,8 @@ func IsWebLink(link string, isControl func(rune) bool) bool {
 	return strings.HasPrefix(u.Host, "[") || !strings.Contains(u.Hostname(), ":") // only an IPv6 address has colons
 }
 
-// HasWebScheme reports whether a browser follows the link by http or https, and does not run it, as it does "javascript:".
+// HasWebScheme reports whether a link has the scheme http or https, and not one that browsers execute, such as
+// javascript:.
 func HasWebScheme(link string) bool {
 	scheme, _, found := strings.Cut(link, "://")
 	return found && (strings.EqualFold(scheme, "http") || strings.EqualFold(scheme, "https"))
@@ -197,7 +198,7 @@ func ParseGroups(field string, names []string) ([]GroupName, error) {
 	return groups, nil
 }
 
-// TooManyGroups is the refusal of n groups in an argument.
+// TooManyGroups returns the refusal of n groups in an argument.
 func TooManyGroups(field string, n int) Refusal {
 	return Refuse(TooLong, field, "an article is in at most %d groups, these are %d", MaxGroups, n)
 }

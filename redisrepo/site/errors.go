@@ -14,8 +14,8 @@ type Code string
 const (
 	Invalid       Code = "INVALID"        // a value has the wrong form
 	TooLong       Code = "TOO_LONG"       // a value exceeds its limit
-	LimitExceeded Code = "LIMIT_EXCEEDED" // the user, or the site, has as many of something as it can have
-	NotFound      Code = "NOT_FOUND"      // the article, or what else the call is about, does not exist
+	LimitExceeded Code = "LIMIT_EXCEEDED" // the user, or the site, has the maximum number of something
+	NotFound      Code = "NOT_FOUND"      // the article, or another object of the call, does not exist
 	Forbidden     Code = "FORBIDDEN"      // the rules of the site, or the user's role, do not allow it
 	VotingClosed  Code = "VOTING_CLOSED"  // the article's voting window is over
 	EditClosed    Code = "EDIT_CLOSED"    // it is too late for the poster to edit the article
@@ -58,7 +58,7 @@ func Refuse(code Code, field string, format string, args ...any) Refusal {
 	return Refusal{e}
 }
 
-// InField returns a refusal of one value as one about a field of the input, and any other error as it is.
+// InField sets the field of a Refusal of a value, and returns any other error unchanged.
 func InField(field string, err error) error {
 	if refusal, ok := errors.AsType[Refusal](err); ok {
 		return Refuse(refusal[0].Code, field, "%s", refusal[0].Message)
@@ -66,7 +66,7 @@ func InField(field string, err error) error {
 	return err
 }
 
-// NoArticle is the refusal for an article that does not exist.
+// NoArticle returns the refusal for an article that does not exist.
 func NoArticle(id ArticleID) Refusal {
 	return Refuse(NotFound, "article", "there is no %v", id)
 }

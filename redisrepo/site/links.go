@@ -15,8 +15,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// NormalizeLink returns the normalized form of a link. Two links with the same form lead to the same
-// page, as far as can be known without following them.
+// NormalizeLink returns the normalized form of a link. Links with the same form lead to the same page, as far as one
+// can tell without following them.
 //
 // It drops the scheme, since a page is the same by http and https; the scheme's default port; www. before the host,
 // and dots at its end; slashes at the end of the path; the fragment, unless it is a path (see normalizeFragment); empty
@@ -75,7 +75,7 @@ func normalizeFragment(host, path, fragment string) string {
 	return "#" + route
 }
 
-// LinkDigest identifies a link in the name of a key.
+// LinkDigest returns the digest that identifies a link in the name of a key.
 func LinkDigest(link string) string {
 	sum := sha256.Sum256([]byte(NormalizeLink(link)))
 	return hex.EncodeToString(sum[:16])
@@ -199,8 +199,8 @@ type Host struct{ Name HostName }
 // ID is the host's global id, such as host:go.dev.
 func (h *Host) ID() string { return HostPrefix + string(h.Name) }
 
-// Host returns the host of the article's link, nil without one, and for one that cannot be written in Punycode: it could look
-// like another.
+// Host returns the host of the article's link, or nil without one. It is also nil for a host that cannot be written in
+// Punycode, which could look like another.
 func (a *Article) Host() *Host {
 	if a.Link == nil {
 		return nil
@@ -251,7 +251,7 @@ func (h HostName) Port() (name, port string) {
 // webLink finds the beginnings of links in a text, up to the end of the host.
 var webLink = regexp.MustCompile(`(?i)https?://([^\s\p{Z}<>"/?#\\]+)`)
 
-// HostsIn returns the hosts of the links in a text, which may be more than a page shows as links.
+// HostsIn returns the hosts of all links in a text, including those that pages do not show as links.
 func HostsIn(text string) (hosts []HostName) {
 	for _, link := range webLink.FindAllStringSubmatch(text, -1) {
 		authority := link[1][strings.LastIndexByte(link[1], '@')+1:]

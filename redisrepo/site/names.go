@@ -61,23 +61,23 @@ func ParseUserName(s string) (UserName, error) {
 	return UserName(s), nil
 }
 
-// CommandLine is the moderator in whose name the operator's commands act, as it is stored: the leading space
-// keeps it from being a user name. It is shown without the space, so no user may act as "command line".
+// CommandLine is the stored name of the moderator as whom the operator's commands act: the leading space keeps it from
+// being a user name. It is shown without the space, so no user may be named "command line".
 const CommandLine UserName = " command line"
 
-// Erased users and moderators, as they are stored instead of their names. As with CommandLine, the space keeps these
-// from being user names, and what is shown has none.
+// Stored instead of the names of erased users and moderators. As with CommandLine, the space keeps these from being
+// user names, and they are shown without it.
 const (
 	ErasedUser      UserName = " deleted user"
 	ErasedModerator UserName = " a moderator"
 )
 
-// Reserved reports whether a name, in any case, is one that is shown instead of a user name: those above.
+// Reserved reports whether a name, in any case, is shown for one of the above.
 func (u UserName) Reserved() bool {
 	return slices.ContainsFunc([]UserName{CommandLine, ErasedUser, ErasedModerator}, func(name UserName) bool { return strings.EqualFold(string(u), name.Shown()) })
 }
 
-// User is the user of the name, or nil for a name that stands for no user.
+// User returns the user of the name, or nil for the names above.
 func (u UserName) User() *User {
 	if u == "" || u[0] == ' ' || u.Reserved() {
 		return nil
@@ -85,20 +85,19 @@ func (u UserName) User() *User {
 	return &User{Name: u}
 }
 
-// Shown is the name as it is shown.
+// Shown returns the name for display.
 func (u UserName) Shown() string { return strings.TrimPrefix(string(u), " ") }
 
-// Digest stands for the name where it is not to be kept: 32 hexadecimal digits of its SHA-256. Given a name,
-// anyone can test whether a digest belongs to the name.
+// Digest returns 32 hexadecimal digits of the name's SHA-256, to store instead of the name. Anyone can test whether a
+// digest belongs to a given name.
 func (u UserName) Digest() string {
 	sum := sha256.Sum256([]byte(u))
 	return hex.EncodeToString(sum[:16])
 }
 
-// Displayable reports whether a name or title shows what it is: it does not look empty, and contains neither
-// invisible characters nor ones that reverse the direction of the line. That is a text of PRECIS' Freeform class
-// (RFC 8264), which allows joiners where a script needs them; emoji may contain the joiners, variation selectors and tags
-// that they consist of (UTS 51).
+// Displayable reports whether a name or title does not look empty, and contains neither invisible characters nor ones
+// that reverse the direction of the line. It must be in PRECIS' Freeform class (RFC 8264), which allows joiners where a
+// script needs them; emoji may contain the joiners, variation selectors and tags that they consist of (UTS 51).
 func Displayable(s string) bool {
 	if !strings.ContainsFunc(s, func(c rune) bool { return c < ' ' || c > '~' }) { // most names: PRECIS has all of ASCII that is visible
 		return strings.Trim(s, " ") != ""
@@ -228,7 +227,7 @@ func (a Actor) MayDelete(article *Article) bool {
 	return article.DeletedAt == nil && a.Name != "" && (a.Moderator || a.Name == article.Poster.Name)
 }
 
-// Subject is whom and what a charge is for. It can be compared.
+// Subject is the rule and the user or address of a charge. It is comparable.
 type Subject struct {
 	Rule    string
 	User    UserName

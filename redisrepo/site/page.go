@@ -134,7 +134,7 @@ const (
 // follow it, and a checksum, since half a cursor can look like a whole one.
 const CursorSeparator = "\n"
 
-// EncodeCursor is the text of a cursor of a list.
+// EncodeCursor returns the text of a cursor of a list.
 func EncodeCursor(list string, parts ...string) string {
 	text := append(make([]byte, 0, 128), list...)
 	for _, part := range parts {
@@ -149,7 +149,7 @@ func Seal(text []byte) string {
 	return string(base64.RawURLEncoding.AppendEncode(make([]byte, 0, 192), text))
 }
 
-// DecodeCursor returns the parts after the name of the list. field is the argument that held the cursor.
+// DecodeCursor returns the parts after the name of the list. field is the name of its argument, for errors.
 func DecodeCursor(field, list, cursor string) ([]string, error) {
 	text, err := Unseal(field, cursor)
 	if err != nil {
@@ -167,7 +167,7 @@ func CursorParts(field, list string, text []byte) ([]string, error) {
 	return parts[1:], nil
 }
 
-// Unseal returns the text of a cursor. field is the argument that held it.
+// Unseal returns the text of a cursor. field is the name of its argument, for errors.
 func Unseal(field, cursor string) ([]byte, error) {
 	data, err := base64.RawURLEncoding.DecodeString(cursor)
 	if err != nil || len(data) < crc32.Size {
@@ -180,12 +180,12 @@ func Unseal(field, cursor string) ([]byte, error) {
 	return text, nil
 }
 
-// NotACursor is the refusal of a text that is not a cursor.
+// NotACursor returns the refusal of a text that is not a cursor.
 func NotACursor(field string) error {
 	return Refuse(Invalid, field, "%s is not a cursor: pass a cursor from a page, unchanged", field)
 }
 
-// DamagedCursor is the refusal of a cursor that was changed or cut.
+// DamagedCursor returns the refusal of a cursor that was changed or cut.
 func DamagedCursor(field string) error {
 	return Refuse(Invalid, field, "%s is a damaged cursor: pass a cursor from a page, unchanged", field)
 }
@@ -204,7 +204,7 @@ func (c *Cursor) Args() (score, member string) {
 	return strconv.FormatFloat(c.Score, 'f', -1, 64), c.Member
 }
 
-// Encode is the text of the cursor.
+// Encode returns the text of the cursor.
 func (c Cursor) Encode(list string) string {
 	score, member := c.Args()
 	return EncodeCursor(list, score, member)

@@ -48,8 +48,8 @@ func (r Rules) MayPost(by Actor, group GroupName) bool {
 	return by.Name != "" && group != Interesting && !strings.ContainsFunc(string(group), isInvisible) && (by.Moderator || by.Service || r.Family(group) == "")
 }
 
-// CheckReserved refuses names to which the actor may not add an article, or from which it may not remove one. field is
-// that of the names in the input.
+// CheckReserved refuses names of groups to which the actor may not add an article, or from which it may not remove one.
+// field is the field of the names in the input.
 func (r Rules) CheckReserved(by Actor, field string, names []string) (refusals Refusal) {
 	if by.Moderator || by.Service {
 		return nil
@@ -62,8 +62,8 @@ func (r Rules) CheckReserved(by Actor, field string, names []string) (refusals R
 	return refusals
 }
 
-// RefuseReserved refuses an edit of groups for one of the reserved groups that it would change, if possible for one that
-// its names have.
+// RefuseReserved returns the refusal of an edit that would change reserved groups. It names one of them, preferably one
+// among names.
 func RefuseReserved(changed []GroupName, names []string) Refusal {
 	field, group := "groups", changed[0]
 	for i, name := range names {
@@ -75,7 +75,7 @@ func RefuseReserved(changed []GroupName, names []string) Refusal {
 	return Refuse(Forbidden, field, "the group %q is reserved: only moderators put articles into it, and take them out", group)
 }
 
-// CheckFamilies refuses names of two groups of one family.
+// CheckFamilies refuses two groups of one family.
 func (r Rules) CheckFamilies(field string, names []string) (refusals Refusal) {
 	first := map[GroupPattern]GroupName{}
 	for i, name := range names {
@@ -102,7 +102,7 @@ func (r Rules) AnyReserved(names ...[]GroupName) bool {
 	return slices.ContainsFunc(slices.Concat(names...), func(name GroupName) bool { return r.Family(name) != "" })
 }
 
-// Superseded returns the current groups that an article leaves as it is added to others of their families.
+// Superseded returns the current groups that an article leaves when it is added to others of their families.
 func (r Rules) Superseded(current, adding []GroupName) (left []GroupName) {
 	for _, name := range current {
 		family := r.Family(name)
@@ -129,7 +129,7 @@ func (r Rules) checkPatterns() error {
 	return nil
 }
 
-// TwoOfOne describes two groups of an article that belong to one family. It is empty if there are none.
+// TwoOfOne describes two groups of an article in one family; it is empty if there are none.
 func (r Rules) TwoOfOne(groups []GroupName) string {
 	for i, name := range groups {
 		for _, other := range groups[:i] {

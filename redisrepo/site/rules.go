@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// FrontHours is for how many hours front pages are kept.
+// FrontHours returns for how many hours front pages are kept.
 func (r Rules) FrontHours() int64 { return int64(math.Ceil(r.FrontPages.Hours())) }
 
 // Time is the beginning of the hour.
@@ -106,7 +106,8 @@ type RuleError struct {
 
 func (e *RuleError) Error() string { return e.Rule + ": " + e.Problem }
 
-// TextWindow is how long after posting its poster may change a text: while the title can be changed or the article be voted on.
+// TextWindow returns how long after posting the poster may change the text: while the title can be changed or the
+// article voted on.
 func (r Rules) TextWindow() time.Duration { return max(r.EditWindow, r.VotingWindow) }
 
 // Validate returns a *RuleError for the first rule that is out of bounds, or nil.

@@ -24,8 +24,8 @@ var timeMistakes = []struct {
 	{regexp.MustCompile(`^\d+-\d+-\d+[Tt][\d:.]+$`), "end it with Z, for UTC, or with an offset such as +02:00"},
 }
 
-// ParseTime reads a time in RFC 3339 with none to nine digits after the seconds and any offset, as
-// https://scalars.graphql.org/chillicream/date-time.html has it, and returns it in UTC, where the year may be -1 or 10000.
+// ParseTime parses a time in RFC 3339 with none to nine digits after the seconds and any offset
+// (https://scalars.graphql.org/chillicream/date-time.html), and returns it in UTC, where the year may be -1 or 10000.
 // The error says what to write instead.
 func ParseTime(text string) (time.Time, error) {
 	t, err := time.Parse(time.RFC3339, strings.ToUpper(text))
@@ -50,7 +50,7 @@ type Hour int64
 // maxTime bounds times, Unix seconds, as hour.lua does.
 const maxTime = 9e12
 
-// SecondOf is a posting time in whole seconds.
+// SecondOf returns a posting time in whole seconds.
 func SecondOf(postedAt float64) int64 { return int64(math.Floor(postedAt)) }
 
 // HourOf is the hour of a posting time, Unix seconds.

@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// MaxVersions is how many earlier versions of an article are kept: the first, the one that got the most votes of the others,
-// and the newest.
+// MaxVersions is the maximum number of stored earlier versions of an article: the first, the most voted one of the
+// others, and the newest.
 const MaxVersions = 20
 
-// Version is what an article was before an edit.
+// Version is the state of an article before an edit.
 type Version struct {
 	Title string
 	Text  *string   // nil if it had none
@@ -21,10 +21,10 @@ type Version struct {
 	Votes int       // net votes at that time
 }
 
-// StoredVersion is a Version as the store and an export have it.
+// StoredVersion is a Version in the store and in an export.
 type StoredVersion struct {
-	// Number is the number of the edit that replaced it; 0 in exports of earlier versions of Frontpage, which have the last ones
-	// without a gap.
+	// Number is the number of the edit that replaced it; 0 in exports of earlier versions of Frontpage, which have the
+	// last versions without a gap.
 	Number int64 `json:"number,omitempty"`
 
 	Title string   `json:"title"`
@@ -34,7 +34,7 @@ type StoredVersion struct {
 	Votes int64    `json:"votes"` // net votes at that time
 }
 
-// Version returns what the stored version is.
+// Version converts the stored version.
 func (v StoredVersion) Version() *Version {
 	return &Version{Title: v.Title, Text: Optional(v.Text), By: User{Name: v.By}, Until: UnixTime(v.Until), Votes: int(v.Votes)}
 }

@@ -103,7 +103,7 @@ func log2(x float64) float64 {
 	return float64(exponent) + float64(sum*s*2.8853900817779268) // 2 / ln 2
 }
 
-// RankingText is the rule as worth.lua takes it.
+// RankingText returns the rule for worth.lua.
 func (r Rules) RankingText() string {
 	switch r.Ranking {
 	case Capped:

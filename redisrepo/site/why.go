@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// Ground is the kind of reason for which a moderator restricts an article.
+// Ground is the kind of a moderator's reason.
 type Ground string
 
 // The grounds.
@@ -17,7 +17,7 @@ const (
 	GroundOther   Ground = "other"
 )
 
-// Why is what a moderator says of an action. The zero value says nothing.
+// Why is a moderator's reason for an action. The zero value is no reason.
 type Why struct {
 	Ground Ground `json:"ground"`           // empty: GroundOther, if there is a basis or a reason
 	Basis  string `json:"basis,omitempty"`  // the rule or the law, on a line of at most 200 characters
@@ -52,8 +52,8 @@ func (w Why) check(checkLine func(field, text string, most int) (string, Refusal
 	return Why{w.Ground, basis, reason}, refusal
 }
 
-// CheckLine trims a line of plain text that may be empty, of at most so many characters. Unless it is empty, it must be
-// Displayable. The Refusal is Invalid or TooLong.
+// CheckLine trims a line of plain text, empty or of up to most characters. Unless it is empty, it must be Displayable.
+// The Refusal is Invalid or TooLong.
 func CheckLine(field, text string, most int) (string, Refusal) {
 	line, refusal := CheckStoredLine(field, text, most)
 	if len(refusal) == 0 && line != "" && !Displayable(line) {
@@ -74,7 +74,7 @@ func CheckStoredLine(field, text string, most int) (string, Refusal) {
 	return text, nil
 }
 
-// CheckNote checks a plain text of several lines that may be empty, of at most so many characters. A blank one is empty.
+// CheckNote checks a plain text of several lines, empty or of up to most characters. It returns a blank text as empty.
 func CheckNote(field, text string, most int) (string, Refusal) {
 	isBad := func(c rune) bool { return PostRules.IsControl(c) && !strings.ContainsRune("\t\n\r", c) }
 	switch n := utf8.RuneCountInString(text); {

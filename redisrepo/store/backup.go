@@ -37,9 +37,9 @@ type Snapshot struct {
 	SHA256 string
 }
 
-// Backup writes a snapshot of a child's data to a file: all that Redis has acknowledged before the call, as of one
-// moment. Redis writes it while it serves. The file is an RDB file; it replaces one of that name only when it is
-// complete, verified and on disk.
+// Backup writes a snapshot of a child's data to a file: all writes acknowledged before the call, as of one moment.
+// Redis keeps serving. The file is an RDB file; it replaces a file at path only when it is complete, verified and on
+// disk.
 func (s *Store) Backup(ctx context.Context, path string) (done Snapshot, err error) {
 	if s.Kind != Child {
 		return done, ErrNotPrivate
@@ -191,9 +191,9 @@ func syncFolder(path string) error {
 	return errors.Join(folder.Sync(), folder.Close())
 }
 
-// Restore puts a backup into a data directory that is empty or does not exist. It first has Redis load the data in a
-// folder of their own, where check may reject them, and then moves them in one step. If it is interrupted, no server
-// starts in the directory until the restore is run again.
+// Restore puts a backup into a data directory that is empty or does not exist. Redis first loads the data in a separate
+// folder, where check may reject them; then they are moved in one step. If it is interrupted, no server starts in the
+// directory until the restore is run again.
 func Restore(ctx context.Context, path string, o Options, check func(context.Context, redis.UniversalClient) error) (done Snapshot, err error) {
 	if err := o.complete(); err != nil {
 		return done, err

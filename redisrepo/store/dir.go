@@ -59,7 +59,7 @@ func (c *child) openFolder(o Options) (err error) {
 func (c *child) release() {
 	// Redis removes its socket, unless it was killed.
 	if err := os.Remove(c.socket); err != nil && !errors.Is(err, os.ErrNotExist) {
-		c.log.Warn("cannot clean up after the private Redis", "err", err)
+		c.log.Warn("cannot clean up after the private Redis: check the data directory", "err", err)
 	}
 	if err := errors.Join(c.lock.Close(), c.folder.Close()); err != nil {
 		c.log.Warn("cannot unlock the data directory", "err", err)

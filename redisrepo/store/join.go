@@ -84,8 +84,8 @@ func (c *child) awaitJoined(ctx context.Context) (*os.File, error) {
 	}
 }
 
-// Explain adds to a command's error that the server's process, whose child the command used, has stopped. It returns
-// other errors, and nil, as they are.
+// Explain adds to a command's error that the server whose child it used has stopped. It returns other errors, and nil,
+// unchanged.
 func (s *Store) Explain(err error) error {
 	if err == nil || !s.joined {
 		return err

@@ -11,9 +11,9 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Rewrite has every Redis of the store, also replicas of a cluster, rewrite its files, so that nothing that was removed
-// is left in them: the append-only file, if there is one, and the snapshot, which a child does not have. It waits for
-// all, and returns a phrase for each that says what it did.
+// Rewrite makes every Redis of the store, also replicas of a cluster, rewrite its files, so that they contain no
+// removed data: the append-only file, if there is one, and the snapshot, which a child does not have. It waits for all,
+// and returns a phrase for each that describes what it did.
 func (s *Store) Rewrite(ctx context.Context) (did []string, err error) {
 	var mu sync.Mutex
 	on := func(ctx context.Context, node *redis.Client) error {

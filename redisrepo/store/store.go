@@ -1,5 +1,5 @@
-// Package store opens the Redis that Frontpage keeps its data in: a running server named by a URL, a private
-// server that is started and stopped with the process, or an in-memory stand-in for trying out.
+// Package store opens the Redis with Frontpage's data: a running server named by a URL, a private server that starts
+// and stops with the process, or an in-memory stand-in for trying out.
 package store
 
 import (
@@ -50,11 +50,12 @@ type Options struct {
 	// files are made accessible to this user only. It is an error if that is impossible, or if it has other files, too.
 	DataDir string
 
-	// Keep is the reason why data must outlive the process, such as "FRONTPAGE_PUBLIC_URL is set". Empty: it may be lost.
+	// Keep is the reason why data must outlive the process, such as "FRONTPAGE_PUBLIC_URL is set"; empty if it may be
+	// lost.
 	Keep string
 
-	// Memory is what the machine has, in bytes; a child's data may take half of it. 0 means what the system says, or what
-	// the process may take if that is less, as in a container.
+	// Memory is the machine's memory in bytes, half of which a child's data may take. 0 means what the system reports, or
+	// the limit of the process if that is less, as in a container.
 	Memory uint64
 
 	// Command is the name of the subcommand that opens the store, such as import; empty, it is the server. If another
@@ -70,16 +71,15 @@ type Options struct {
 	// 5 s, in a Redis Cluster at most 5 s.
 	Timeout time.Duration
 
-	// Acks is the number of replicas that are to confirm a write, at most MaxAcks, for Store.Acks. nil means 1 for a
-	// Redis Cluster and 0 for other stores. A child has no replicas: anything but 0 is an error for it.
+	// Acks is the number of replicas that must confirm a write, at most MaxAcks, for Store.Acks. nil means 1 for a Redis
+	// Cluster and 0 for other stores. For a child, which has no replicas, only 0 is valid.
 	Acks *int
 
-	// Log receives what happens while the store is open, including go-redis' own messages at level debug. nil
-	// discards everything.
+	// Log receives lines about the open store, including go-redis' own messages at level debug. nil discards all.
 	Log *slog.Logger
 
-	// Names are what messages call the options that an operator sets: URL, DataDir, Acks, CAFile, CertFile and
-	// KeyFile, for example "URL": "REDIS_URL". An option that is missing here is called by its field's name.
+	// Names are the names in messages of URL, DataDir, Acks, CAFile, CertFile and KeyFile, for example "URL": "REDIS_URL".
+	// The default is the field's name.
 	Names map[string]string
 }
 
@@ -120,14 +120,13 @@ const defaultTimeout = 400 * time.Millisecond
 // Open opens the store and returns once it replies.
 //
 // A server named by a URL that does not reply within four seconds is an error: Open never falls back to another store
-// or to a connection without TLS. A certificate that either side rejects is an error at once. A server that is loading
-// its data, or is slow after its first reply, gets up to a minute. So do a Redis Cluster that lacks a shard, and
-// Sentinels whose primary does not reply. A child gets as long as it needs. Redis before 6.2, a node of a Redis Cluster
-// before 7.0 and a directory that another process uses are errors, too. A server that may lose data is not an error:
-// Open logs a warning.
+// or to a connection without TLS. A certificate that either side rejects fails at once. A server that is loading its
+// data, or is slow after its first reply, gets up to a minute. So do a Redis Cluster that lacks a shard, and Sentinels
+// whose primary does not reply. A child gets as long as it needs. Redis before 6.2, a node of a Redis Cluster before
+// 7.0 and a directory that another process uses are errors, too. A server that may lose data is not an error: Open logs
+// a warning.
 //
-// No error holds a user name or a password. go-redis has one logger for the whole process: the latest Open
-// sets it.
+// No error contains a user name or a password. go-redis has one logger for the whole process: the latest Open sets it.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	if err := o.complete(); err != nil {
 		return nil, err
@@ -156,14 +155,14 @@ func (o Options) isChild() bool {
 	return strings.HasPrefix(o.URL, "spawn://") || o.URL == "" && serverPath() != ""
 }
 
-// OptionError is the error of options that no store can be opened with.
+// OptionError is the error for invalid options.
 type OptionError struct{ error }
 
 // Unwrap returns the cause.
 func (e *OptionError) Unwrap() error { return e.error }
 
-// Check returns an *OptionError if the options are invalid. It reads the files of TLS, makes the data directory of a child,
-// and connects to nothing. Open does the same.
+// Check returns an *OptionError if the options are invalid. It reads the files of TLS and creates the data directory of
+// a child, but connects to nothing. Open checks the same.
 func (o Options) Check() error {
 	if err := o.complete(); err != nil {
 		return err
@@ -250,7 +249,7 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// Where says in a few words which store it is, and where its data is. It holds no user name and no password.
+// Where describes in a few words the store and the place of its data, without user name and password.
 func (s *Store) Where() string {
 	server := cmp.Or(s.Version, "Redis")
 	switch {
@@ -264,7 +263,7 @@ func (s *Store) Where() string {
 	return server + " at " + s.Address
 }
 
-// String is Where, and says when data can be lost.
+// String is Where, and when data can be lost.
 func (s *Store) String() string {
 	switch {
 	case s.Kind == Memory:

@@ -19,8 +19,8 @@ import (
 	"frontpage/redisrepo/store/watchfile"
 )
 
-// TLS names PEM files for an encrypted connection. New connections use what they contain at that time; if that is
-// unusable, they use what was there before.
+// TLS names PEM files for an encrypted connection. New connections use their contents of that time or, if these are
+// invalid, the last valid ones.
 type TLS struct {
 	// CAFile holds the certificates of the authorities trusted to sign the server's. Empty means the system's.
 	CAFile string

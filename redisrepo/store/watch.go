@@ -69,7 +69,7 @@ func (c *child) limitMemory(ctx context.Context) bool {
 		return false
 	}
 	if limit > memory/2 {
-		c.log.WarnContext(ctx, "the private Redis has about half of the memory, or more: it will refuse writes once it has grown by an eighth",
+		c.log.WarnContext(ctx, "the private Redis takes about half of the memory or more: add memory, or it will refuse writes after growing by an eighth",
 			"store", c.dir, "used", used, "memory", memory, "maxmemory", limit)
 	}
 	return true

@@ -31,7 +31,7 @@ import (
 	"frontpage/redisrepo/wire"
 )
 
-// Record is an article with all that the store keeps about it, as an export has it.
+// Record is an article with everything that the store has about it, in an export.
 type Record struct {
 	ID        site.ArticleID   `json:"article"`
 	Title     string           `json:"title"`
@@ -99,7 +99,7 @@ type Removal struct {
 	site.Why
 }
 
-// LogRecord is an entry of the moderation log, as an export has it.
+// LogRecord is an entry of the moderation log, in an export.
 type LogRecord struct {
 	Kind    events.ModerationKind `json:"log"`
 	ID      string                `json:"id"` // of the stream: milliseconds and a number
@@ -139,7 +139,7 @@ var ErrInconsistent = errors.New("its keys contradict each other: run frontpage 
 // ErrNoSite is the error of Stored for a store without a site.
 var ErrNoSite = errors.New("this store has no site")
 
-// Stored returns the number of articles, deleted or not, of the site in a store. It changes nothing.
+// Stored returns the number of articles, including deleted ones, of the site in a store. It changes nothing.
 func Stored(ctx context.Context, client redis.UniversalClient) (articles int, err error) {
 	r, err := redisrepo.Find(ctx, client, site.DefaultRules())
 	if err != nil {
@@ -151,7 +151,7 @@ func Stored(ctx context.Context, client redis.UniversalClient) (articles int, er
 	return CountStored(ctx, r)
 }
 
-// CountStored returns the number of articles of a site, deleted or not.
+// CountStored returns the number of articles of a site, including deleted ones.
 func CountStored(ctx context.Context, r *redisrepo.Repo) (articles int, err error) {
 	counts := make([]*redis.IntCmd, 0, 2*len(r.Store.Partitions))
 	err = r.Store.Read(ctx, func(pipe redis.Pipeliner) {
@@ -165,7 +165,7 @@ func CountStored(ctx context.Context, r *redisrepo.Repo) (articles int, err erro
 	return articles, err
 }
 
-// AllIDs returns the ids of all articles, deleted or not, in ascending order.
+// AllIDs returns the ids of all articles, including deleted ones, in ascending order.
 func AllIDs(ctx context.Context, r *redisrepo.Repo) ([]site.ArticleID, error) {
 	var ids []site.ArticleID
 	for _, p := range r.Store.Partitions {
@@ -189,11 +189,11 @@ func AllIDs(ctx context.Context, r *redisrepo.Repo) ([]site.ArticleID, error) {
 	return slices.Compact(ids), nil
 }
 
-// Meta is what an export says about the whole site.
+// Meta has the values of an export for the whole site.
 type Meta struct {
 	UUID       string         `json:"uuid,omitempty"`       // missing in files of versions before 0.10
-	CursorKey  string         `json:"cursor_key,omitempty"` // with which the site marks the cursors of rankings as its own
-	CastSince  string         `json:"cast_since,omitempty"` // since when the lists of users have all votes, see casts.OpenCasts
+	CursorKey  string         `json:"cursor_key,omitempty"` // signs the cursors of rankings
+	CastSince  string         `json:"cast_since,omitempty"` // since when the users' lists have all votes, see casts.OpenCasts
 	FrontSince site.Hour      `json:"front_since,omitempty"`
 	Last       site.ArticleID `json:"last"` // highest article number that has been given out
 }
@@ -216,7 +216,7 @@ func ReadMeta(ctx context.Context, r *redisrepo.Repo) (m Meta, err error) {
 
 var castSince = regexp.MustCompile(`^-?\d{1,15} -?\d{1,9} \d{1,12} \d{1,12}$`)
 
-// Validate returns an error for what no site has.
+// Validate returns an error for values that no site can have.
 func (m Meta) Validate() error {
 	if m.UUID != "" && uuid.Validate(m.UUID) != nil {
 		return fmt.Errorf("%.40q is no UUID", m.UUID)
@@ -261,9 +261,9 @@ type recordReplies struct {
 	scanned       [2][]string
 }
 
-// Records reads articles, each as it is at one moment, in a few round trips. A record is nil for an article
-// that is gone. The error of one article is ErrInconsistent, or says which of its numbers is invalid; its
-// record has no voters, and is nil if more than the voters is wrong.
+// Records reads articles, each at one moment, in a few round trips. A record is nil for an article that no longer
+// exists. The error of an article is ErrInconsistent, or says which of its numbers is invalid; its record has no
+// voters, and is nil if more than the voters is inconsistent.
 func Records(ctx context.Context, r *redisrepo.Repo, ids []site.ArticleID) (records []*Record, errs []error, err error) {
 	records, errs = make([]*Record, len(ids)), make([]error, len(ids))
 	left := make([]int, len(ids))
@@ -568,7 +568,7 @@ func (e *Edits) validate(revision int64) error {
 	return nil
 }
 
-// Validate returns an error for a record that no consistent store has.
+// Validate returns an error for a record that no consistent store can have.
 func (rec *Record) Validate() error {
 	if rec.ID < 1 || rec.ID > math.MaxInt32 {
 		return fmt.Errorf("%d is not an article number", rec.ID)
@@ -645,8 +645,7 @@ type logReader struct {
 	read      []LogRecord
 }
 
-// LogRecords calls visit with the entries of the moderation log, oldest first. Those of equal age are in the order of
-// their articles.
+// LogRecords calls visit with the entries of the moderation log, oldest first, those of the same time by article.
 func LogRecords(ctx context.Context, r *redisrepo.Repo, visit func(LogRecord) error) error {
 	readers := site.Collect(r.Store.Partitions, func(p keys.Partition) *logReader { return &logReader{key: p.Moderation(), next: "-"} })
 	for {

@@ -32,15 +32,15 @@ var luaFiles embed.FS
 
 var putScript = wire.Script(luaFiles, "put.lua")
 
-// Source is an export that fills a store.
+// Source identifies an export that fills a store.
 type Source struct {
 	Meta
 	Digest string            // identifies it, so that an interrupted import can go on
-	Rules  map[string]string // RankingRules of the site that it is from
+	Rules  map[string]string // RankingRules of its site
 	Whole  bool              // whether it has the lists of votes, front pages and accounts; files of versions before 0.10 have none
 }
 
-// Filling is an import of an export into a store that was empty.
+// Filling is an import of an export into an empty store.
 type Filling struct {
 	*redisrepo.Repo // the site, which is not complete yet
 	source          Source
@@ -52,9 +52,9 @@ type Filling struct {
 	stored, last map[int]events.LogCursor
 }
 
-// Fill begins an import, or goes on with one that was interrupted. Until Finish, no program opens the store as a site.
-// The rules must be those of the source, the options are those of New. A store that holds anything but a site without
-// articles, or an interrupted import of the same source, is an error, and is not changed.
+// Fill begins an import, or continues an interrupted one. Until Finish, no program opens the store as a site. The rules
+// must be those of the source, the options are those of New. The store must have a site without articles, nothing, or
+// an interrupted import of the same source: otherwise Fill returns an error and changes nothing.
 func Fill(ctx context.Context, client redis.UniversalClient, rules site.Rules, source Source, options ...redisrepo.Option) (*Filling, error) {
 	r, err := redisrepo.Find(ctx, client, rules, options...)
 	if err != nil {
@@ -345,9 +345,9 @@ func (f *Filling) putCall(rec *Record) (scriptKeys []string, args []any) {
 	return scriptKeys, args
 }
 
-// PutLog appends entries to the moderation log, in the order of LogRecords, that are not there yet. They come before the
-// articles: a moderator whom a server serves meanwhile can only add later ones. An entry whose id another one has, which
-// was in another partition, gets the next id.
+// PutLog appends entries to the moderation log, in the order of LogRecords, that are not there yet. Call it before Put:
+// later entries of moderators then come after these. An entry whose id is taken, by one from another partition, gets
+// the next id.
 func (f *Filling) PutLog(ctx context.Context, entries []LogRecord) error {
 	return f.Store.Write(ctx, func(pipe redis.Pipeliner) {
 		for _, e := range entries {
@@ -398,7 +398,7 @@ func (f *Filling) PutFront(ctx context.Context, records []FrontRecord) error {
 	return failover.Wrap("store front pages", f.Rankings.PutPastPages(ctx, pages))
 }
 
-// Erased returns the digests of the names of erased users that the store has, and adds others to them.
+// Erased adds digests to those of erased users' names in the store, and returns all.
 func (f *Filling) Erased(ctx context.Context, others []string) (map[string]bool, error) {
 	key, list := f.Store.Partitions[0].Erased(), map[string]bool{}
 	for some := range slices.Chunk(others, wire.BatchSize) {

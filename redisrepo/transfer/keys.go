@@ -24,7 +24,7 @@ import (
 	"frontpage/redisrepo/wire"
 )
 
-// CastRecord is what a user has voted on among the articles of a month of 32 days, as an export has it.
+// CastRecord has the votes of a user on the articles of a month of 32 days, in an export.
 type CastRecord struct {
 	Voter site.UserName      `json:"voter"`
 	Month int64              `json:"month"`
@@ -46,12 +46,12 @@ func (r CastRecord) Validate() error {
 	return nil
 }
 
-// Place is the place of the record among the lines of an export.
+// Place returns the key by which an export sorts the record.
 func (r CastRecord) Place() string {
 	return fmt.Sprintf("\xff\xff\xff\xff\xff%s:%010d", r.Voter, r.Month)
 }
 
-// FrontRecord is the front page of an hour and of the hours since the line before, as an export has it.
+// FrontRecord is the front page of an hour, and of the hours since the record before, in an export.
 type FrontRecord struct {
 	Front string `json:"front"` // the hour since 1970, then number and score of each article, as front.lua writes them
 }
@@ -68,13 +68,13 @@ func (r FrontRecord) Validate() error {
 	return nil
 }
 
-// Place is the place of the record among the lines of an export.
+// Place returns the key by which an export sorts the record.
 func (r FrontRecord) Place() string {
 	hour, _, _ := strings.Cut(r.Front, " ")
 	return fmt.Sprintf("\xff\xff\xff\xff%10s", hour)
 }
 
-// KeyRecord is a key as it is, as an export has it. It has one of Text, Fields, Sealed and Scores.
+// KeyRecord is an unchanged key, in an export. It has one of Text, Fields, Sealed and Scores.
 type KeyRecord struct {
 	Key    string             `json:"key"` // without the tag of its partition
 	Text   string             `json:"text,omitempty"`
@@ -94,10 +94,10 @@ func (r KeyRecord) Validate() error {
 	return nil
 }
 
-// Place is the place of the record among the lines of an export.
+// Place returns the key by which an export sorts the record.
 func (r KeyRecord) Place() string { return "\xff\xff\xff\xff\xff\xff" + r.Key }
 
-// Keys are the keys of a site that have lines of their own, without the tags of partitions.
+// Keys has the keys of a site that are exported in their own lines, without the tags of partitions.
 type Keys struct {
 	casts map[castKey]bool
 	whole []string
@@ -108,7 +108,7 @@ type castKey struct {
 	month int64
 }
 
-// FindKeys looks at all keys of a site.
+// FindKeys scans all keys of a site.
 func FindKeys(ctx context.Context, r *redisrepo.Repo) (Keys, error) {
 	found := Keys{casts: map[castKey]bool{}}
 	_ = r.Views.CatchUp(ctx) // while Redis refuses writes, the lists lack the time of the last votes
@@ -144,7 +144,7 @@ func (k *Keys) add(key string) {
 	}
 }
 
-// Casts calls visit with the lists of votes, by user and month, without the votes on articles that are not among the sorted ids.
+// Casts calls visit with the lists of votes, by user and month, of votes on articles among the sorted ids.
 func (k *Keys) Casts(ctx context.Context, r *redisrepo.Repo, ids []site.ArticleID, visit func(CastRecord) error) error {
 	all := slices.SortedFunc(maps.Keys(k.casts), func(a, b castKey) int {
 		return strings.Compare(CastRecord{Voter: a.voter, Month: a.month}.Place(), CastRecord{Voter: b.voter, Month: b.month}.Place())
@@ -183,7 +183,7 @@ func (k *Keys) Casts(ctx context.Context, r *redisrepo.Repo, ids []site.ArticleI
 	return nil
 }
 
-// Records calls visit with the keys that an export has as they are, by name.
+// Records calls visit with the keys that are exported unchanged, by name.
 func (k *Keys) Records(ctx context.Context, r *redisrepo.Repo, visit func(KeyRecord) error) error {
 	type replies struct {
 		text   *redis.StringCmd
@@ -260,7 +260,7 @@ func placeOf(r *redisrepo.Repo, name string) (keys.Kind, string) {
 	return kind, r.Store.Partitions[kind.Of.Index(len(r.Store.Partitions), rest)].Key(name)
 }
 
-// PutKeys stores keys as they are.
+// PutKeys stores keys unchanged.
 func (f *Filling) PutKeys(ctx context.Context, records []KeyRecord) error {
 	return failover.Wrap("store keys", f.Store.Write(ctx, func(pipe redis.Pipeliner) {
 		for _, rec := range records {
@@ -299,8 +299,8 @@ type castPlace struct {
 	void *redis.BoolCmd
 }
 
-// PutCasts stores lists of votes. A vote that its article does not have is left out: it was cast or taken back while the site was
-// exported.
+// PutCasts stores lists of votes. A vote that its article does not have is left out: it was cast or withdrawn during
+// the export.
 func (f *Filling) PutCasts(ctx context.Context, records []CastRecord) error {
 	if !f.Store.Has("cast") {
 		return nil

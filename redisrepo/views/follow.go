@@ -18,12 +18,12 @@ import (
 // this time, and of several processes the one that looks first does the work for all.
 const pause = 500 * time.Millisecond
 
-// CatchUpAll is CatchUp, and then trims the log.
+// CatchUpAll calls CatchUp and then trims the log.
 func (v *Views) CatchUpAll(ctx context.Context) error {
 	return errors.Join(v.CatchUp(ctx), v.trim(ctx))
 }
 
-// Follow keeps all views up to date and trims the log until ctx ends. report gets each failure once for as long as it lasts.
+// Follow keeps all views up to date and trims the log until ctx ends. report gets a lasting failure once.
 func (v *Views) Follow(ctx context.Context, report func(error)) {
 	failing := false
 	for ctx.Err() == nil {

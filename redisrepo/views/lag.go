@@ -11,8 +11,8 @@ import (
 	"frontpage/redisrepo/wire"
 )
 
-// Lag reads the entries of the log that the views of a partition may lack, in one round trip with other
-// commands. It is not safe for concurrent use.
+// Lag reads the log entries that the views of a partition may lack, in one round trip with other commands. It is not
+// safe for concurrent use.
 type Lag struct {
 	p     keys.Partition
 	views []string // their names
@@ -34,7 +34,7 @@ func (v *Views) NewLag(ctx context.Context, p keys.Partition) (*Lag, error) {
 	return l, err
 }
 
-// Queue queues the commands whose replies Entries and Articles use.
+// Queue queues the commands for Entries and Articles.
 func (l *Lag) Queue(ctx context.Context, pipe redis.Pipeliner) {
 	l.positions, l.entries = pipe.HMGet(ctx, l.p.Views(), l.views...), pipe.XRange(ctx, l.p.Events(), after(l.from), "+")
 }

@@ -3,14 +3,14 @@
 -- entry that it has.
 --
 -- uses types
--- KEY events  events:  stream  the log
--- KEY views   views:   hash    how far the views have the log, how many of its entries are no events, and the last event that was dropped
--- ARG kept    number of events that are kept
--- ARG most    maximum number of entries that are looked at
--- ARG young   milliseconds: entries that are at most so much older than the newest stay
--- ARGS view   names of the views
+-- KEY events       events:  stream  the log
+-- KEY views        views:   hash    how far the views have the log, how many of its entries are no events, and the last event that was dropped
+-- ARG events_kept  number of events that are kept
+-- ARG max_entries  maximum number of entries that are looked at
+-- ARG young_ms     milliseconds: entries that are at most so much older than the newest stay
+-- ARGS view        names of the views
 --
--- Replies {'OK', done}  the number of entries that were dropped or looked at; if it is most, there may be more
+-- Replies {'OK', done}  the number of entries that were dropped or looked at; if it is max_entries, there may be more
 -- Safe to run twice: the second run finds less to drop.
 
 -- is_after reports whether an id is that of a later entry.
@@ -22,7 +22,7 @@ local function is_after(id, other)
 end
 
 local hidden, looked, dropped = tonumber(redis.call('HGET', views, 'hidden') or 0), 0, 0
-local excess = redis.call('XLEN', events) - hidden - kept
+local excess = redis.call('XLEN', events) - hidden - events_kept
 local is_noted = redis.call('HGET', views, 'since')
 if is_noted and hidden <= 0 and excess <= 0 then return {'OK', 0} end
 local newest = redis.call('XREVRANGE', events, '+', '-', 'COUNT', 1)[1]
@@ -33,7 +33,7 @@ if not is_noted then
 end
 if not newest or hidden <= 0 and excess <= 0 then return {'OK', 0} end
 local time, count = string.match(newest[1], '(%d+)-(%d+)')
-local first_young = string.format('%.0f-%s', math.max(time - young, 0), count)
+local first_young = string.format('%.0f-%s', math.max(time - young_ms, 0), count)
 local bound = '(' .. first_young -- of what may be dropped
 for i = first_view, #ARGV do
   local at = redis.call('HGET', views, ARGV[i]) or '0-0'
@@ -49,7 +49,7 @@ end
 if hidden > 0 then
   local last = redis.call('HGET', views, 'looked') or '0-0'
   if is_after(last, newest[1]) then last = '0-0' end -- the store went back
-  for _, entry in ipairs(redis.call('XRANGE', events, '(' .. last, bound, 'COUNT', most)) do
+  for _, entry in ipairs(redis.call('XRANGE', events, '(' .. last, bound, 'COUNT', max_entries)) do
     last, looked = entry[1], looked + 1
     if is_hidden(entry) then
       drop(last)
@@ -58,9 +58,9 @@ if hidden > 0 then
   end
   if looked > 0 then redis.call('HSET', views, 'hidden', hidden, 'looked', last) end
 end
-if excess > 0 and looked < tonumber(most) then
+if excess > 0 and looked < tonumber(max_entries) then
   local last
-  for _, entry in ipairs(redis.call('XRANGE', events, '-', bound, 'COUNT', math.min(excess, most))) do
+  for _, entry in ipairs(redis.call('XRANGE', events, '-', bound, 'COUNT', math.min(excess, max_entries))) do
     drop(entry[1])
     if not is_hidden(entry) then last = entry[1] end
   end

@@ -1,9 +1,9 @@
-// Package views keeps what follows from the log of changes up to date: the listings of groups, the calendars of rankings, and the
-// lists of users' votes.
+// Package views maintains data derived from the log of changes: the listings of groups, the calendars of rankings, and
+// the lists of users' votes.
 //
-// A view of a partition has in views: the id of the entry up to which it has the log. Scripts that apply entries compare it
-// and set it, so any process may apply them, and none can apply one twice. A reader gets the entries that the view lacks and
-// applies them to what it reads, so it needs no right to write.
+// A view of a partition stores in views: the id of the last entry that it applied. Scripts that apply entries check and
+// update it, so any process may apply entries, and none is applied twice. A reader also reads the entries that the view
+// lacks, and applies them to its result, so it need not write.
 package views
 
 import (
@@ -36,9 +36,8 @@ var (
 // Entry is an entry of the log.
 type Entry = wire.Entry
 
-// View is something that follows from the log. Apply returns the call of the script that applies the entries of
-// a partition after from, up to to. The first key of the call is the partition's views:, its first arguments
-// are from and to.
+// View is data derived from the log. Apply returns the call of the script that applies the entries of a partition after
+// from, up to to. The first key of the call is the partition's views:, its first arguments are from and to.
 type View struct {
 	Name  string // of the field of views:
 	Apply func(p keys.Partition, from, to string, entries []Entry) (script *redis.Script, keys []string, args []any)
@@ -48,7 +47,7 @@ type View struct {
 
 // Views keeps the views of a site up to date.
 type Views struct {
-	Young time.Duration // entries that are at most so much older than the newest are not trimmed
+	Young time.Duration // entries are not trimmed until they are this much older than the newest
 
 	store *wire.Store
 	all   []*View
@@ -59,7 +58,7 @@ type Views struct {
 	at   map[keys.Partition][]string // where this process last saw each view
 }
 
-// New returns the views of a site, none yet: other packages add theirs.
+// New returns Views without a view: other packages add theirs.
 func New(store *wire.Store) *Views {
 	return &Views{Young: 10 * time.Second, store: store, at: map[keys.Partition][]string{}}
 }
@@ -82,7 +81,7 @@ const noEntry = "0-0"
 // mostApplied is how many entries one call of a script applies: it takes Redis up to 7 µs for each.
 const mostApplied = 500
 
-// QueueBegin queues that a view which is about to be built follows the log from its present end on.
+// QueueBegin queues the command that makes a view, which is about to be built, follow the log from its present end on.
 func (v *Views) QueueBegin(ctx context.Context, pipe redis.Pipeliner, p keys.Partition, name string) {
 	keys := []string{
 		p.Views(),  // KEYS[1] views
@@ -99,10 +98,9 @@ const (
 	fewLacking  = 20
 )
 
-// Read runs commands that read a view in some partitions, as Store.Read does. In the same round trip it reads
-// the entries that the view lacks, by partition, which the caller has to apply to the replies: all that the
-// replies do not have, except those written meanwhile, and perhaps some that they have. It may call queue
-// several times, if there are many.
+// Read runs commands that read a view in some partitions, as Store.Read does. In the same round trip it reads the
+// entries that the view lacks, by partition, which the caller has to apply to the replies, and which may include some
+// that the replies already have. If there are many, it may call queue several times.
 func (v *Views) Read(ctx context.Context, view *View, in []keys.Partition, queue func(redis.Pipeliner)) (lacking map[keys.Partition][]Entry, err error) {
 	most := mostLacking
 	for first := true; ; first = false {
@@ -139,7 +137,8 @@ func (v *Views) Read(ctx context.Context, view *View, in []keys.Partition, queue
 	}
 }
 
-// Found notes that a read found so many entries that a view lacked. If they are more than a few, the views catch up for later reads.
+// Found notes the number of entries that a view lacked at a read. If it is more than a few, the views catch up for
+// later reads.
 func (v *Views) Found(lacking int) {
 	if lacking > fewLacking {
 		v.start()
@@ -191,8 +190,7 @@ type catchUp struct {
 	err  error
 }
 
-// CatchUp applies the entries that views lack, up to those that the log has now. Calls that come while a run is
-// under way share the next run.
+// CatchUp applies to all views the entries that the log has now. Calls during a run share the next run.
 func (v *Views) CatchUp(ctx context.Context) error {
 	shared := v.start()
 	select {

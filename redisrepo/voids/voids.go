@@ -1,5 +1,5 @@
-// Package voids knows which votes moderators have taken out of the counts, and lists the voters of an article. void.lua of
-// package redisrepo takes votes out and puts them back.
+// Package voids reads the votes that moderators have taken out of the counts, and lists the voters of an article.
+// void.lua of package redisrepo takes votes out and puts them back.
 package voids
 
 import (
@@ -18,13 +18,13 @@ import (
 	"frontpage/redisrepo/wire"
 )
 
-// Voids knows which votes of a site do not count.
+// Voids reads the votes of a site that do not count.
 type Voids struct {
 	store *wire.Store
 	casts *casts.Casts
 }
 
-// New returns the votes of a site that do not count.
+// New returns Voids for a site.
 func New(store *wire.Store, casts *casts.Casts) *Voids { return &Voids{store, casts} }
 
 // Void is a vote that a moderator has taken out of the counts.
@@ -36,7 +36,7 @@ type Void struct {
 	By      site.UserName
 	Reason  string
 
-	cast float64 // when it was cast, as cast: has it; 0: that does not have it
+	cast float64 // when it was cast, from cast:; 0: unknown
 }
 
 // Parse parses a field of void:ID and its value, as void.lua writes it.
@@ -76,14 +76,14 @@ func (v *Void) text() string {
 	return fmt.Sprintf("%d %d %s %s\n%s", v.Vote, v.At.Unix(), cast, v.By.Member(), v.Reason)
 }
 
-// Refusal is the refusal, Denied, of a new vote of the voter on the article.
+// Refusal returns the refusal, Denied, of a new vote of the voter on the article.
 func (v *Void) Refusal() site.Refusal {
 	refusal := site.Refuse(site.Denied, "article", "a moderator has taken your vote on %v out of the counts, and it stays out: %s", v.Article, v.Reason)
 	refusal[0].Reason = v.Reason
 	return refusal
 }
 
-// Of returns for each article the user's vote on it that does not count, or nil, in one round trip.
+// Of returns for each article the user's void vote on it, or nil, in one round trip.
 func (r *Voids) Of(ctx context.Context, voter site.UserName, ids []site.ArticleID) ([]*Void, error) {
 	replies, err := wire.ReadEach(ctx, r.store, ids, func(pipe redis.Pipeliner, id site.ArticleID) *redis.StringCmd {
 		return pipe.HGet(ctx, r.store.Partition(id).Void(id), voter.Member())
@@ -102,7 +102,7 @@ func (r *Voids) Of(ctx context.Context, voter site.UserName, ids []site.ArticleI
 	return all, nil
 }
 
-// OfArticles is Of for articles that were read: it asks only for those that have votes which do not count.
+// OfArticles is Of for articles that were read: it reads only those with void votes.
 func (r *Voids) OfArticles(ctx context.Context, voter site.UserName, articles []*site.Article) ([]*Void, error) {
 	var ids []site.ArticleID
 	var at []int
@@ -127,7 +127,7 @@ func castKey(p keys.Partition, voter site.UserName, postedAt float64) string {
 	return p.Cast(voter, site.HourOf(postedAt).Month())
 }
 
-// Stored is a vote that does not count, as an export has it.
+// Stored is a void vote in an export.
 type Stored struct {
 	Voter  site.UserName `json:"voter"`
 	Vote   site.Vote     `json:"vote"`
@@ -137,7 +137,7 @@ type Stored struct {
 	Reason string        `json:"reason"`
 }
 
-// Store returns the vote as an export has it.
+// Store converts the vote for an export.
 func (v *Void) Store() Stored {
 	return Stored{v.Voter, v.Vote, v.At.Unix(), v.cast, v.By, site.ValidUTF8(v.Reason)}
 }
@@ -146,7 +146,7 @@ func (s Stored) void(id site.ArticleID) *Void {
 	return &Void{Article: id, Voter: s.Voter, Vote: s.Vote, At: time.Unix(s.At, 0).UTC(), By: s.By, Reason: s.Reason, cast: s.Cast}
 }
 
-// Validate returns an error for votes that no site has. They are sorted by voter.
+// Validate returns an error for votes that no site can have. They must be sorted by voter.
 func Validate(all []Stored) error {
 	for i, s := range all {
 		reason, broken := site.CheckStoredLine("reason", s.Reason, site.MaxReason)
@@ -162,8 +162,8 @@ func Validate(all []Stored) error {
 	return nil
 }
 
-// Put queues that votes on an article of an import, which was posted at a time, do not count. Their voters have them in their
-// lists for as long as others. It can be repeated.
+// Put queues the commands that store the void votes on an imported article, posted at postedAt, Unix seconds. The
+// voters' histories keep them as long as other votes. It is safe to repeat.
 func (r *Voids) Put(ctx context.Context, pipe redis.Pipeliner, id site.ArticleID, postedAt float64, all []Stored) {
 	p, ends := r.store.Partition(id), r.casts.CastExpiry(site.HourOf(postedAt).Month())
 	for _, s := range all {

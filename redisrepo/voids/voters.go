@@ -25,7 +25,7 @@ type Voter struct {
 	exists bool // whether there is a vote
 }
 
-// User is the voter.
+// User returns the voter.
 func (v *Voter) User() *site.User { return &site.User{Name: v.Name} }
 
 // IsVoid reports whether the vote does not count.
@@ -34,9 +34,9 @@ func (v *Voter) IsVoid() bool { return v.Void != nil }
 // scanCount is how many voters Redis returns at once, and mostNames how many names are kept while a list is read.
 const scanCount, mostNames = 1000, 2 * site.MaxPageSize
 
-// Voters returns a page of the voters of an article by the bytes of their names, with the votes that do not count: of one
-// direction, or of both (nil). An hour after the voting window only the latter are known. It reads all names of the voters,
-// 1,000 in a round trip: they have no order in Redis.
+// Voters returns a page of the voters of an article by the bytes of their names, void votes included, of one direction
+// or both (nil). An hour after the voting window only the void votes are known. It reads all names of the voters, 1,000
+// in a round trip: they have no order in Redis.
 //
 // The Refusal is Invalid for the direction None, for a size outside 1 to MaxPageSize, and for a cursor that is damaged or of
 // another article.
@@ -119,7 +119,7 @@ func (r *Voids) names(ctx context.Context, id site.ArticleID, direction *site.Vo
 	return names, err
 }
 
-// Voided returns all votes on an article that do not count, by the names of the voters.
+// Voided returns all void votes on an article, by the names of the voters.
 func (r *Voids) Voided(ctx context.Context, id site.ArticleID) (voids []*Void, err error) {
 	key := r.store.Partition(id).Void(id)
 	begin := func() { voids = nil }

@@ -67,8 +67,8 @@ func notPublic(host string, ip netip.Addr) error {
 	return fmt.Errorf("an address of %s, %s, %w", host, ip, errNotPublic)
 }
 
-// Resolve returns the addresses of a host to which events may be sent: all of them must be public, unless the operator allows the
-// origin.
+// Resolve returns the addresses of a host. All must be public, unless the operator allows the origin: otherwise it is
+// an error.
 func (w *Webhooks) Resolve(ctx context.Context, host string, isAllowed bool) ([]netip.Addr, error) {
 	lookUp := w.o.LookUp
 	if lookUp == nil {

@@ -11,14 +11,14 @@ import (
 	"frontpage/redisrepo/site"
 )
 
-// Change is what ChangeWebhook changes of an endpoint.
+// Change is a change of an endpoint.
 type Change struct {
-	URL       *string             // nil: it stays
-	Kinds     *[]events.EventKind // nil: they stay; empty: all
-	Paused    *bool               // nil: it stays
-	Drop      bool                // forget the events that it did not get yet
+	URL       *string             // nil: unchanged
+	Kinds     *[]events.EventKind // nil: unchanged; empty: all
+	Paused    *bool               // nil: unchanged
+	Drop      bool                // drop its undelivered events
 	NewSecret bool                // the former one signs, too, for Rotation
-	Since     *time.Time          // send all events that are kept since a time again
+	Since     *time.Time          // send all stored events since this time again
 }
 
 // ChangeWebhook changes an endpoint. It returns the new secret, or an empty text without NewSecret.

@@ -16,7 +16,7 @@ import (
 	"frontpage/redisrepo/site"
 )
 
-// Undelivered is an event that an endpoint did not get yet.
+// Undelivered is an event that was not delivered to an endpoint yet.
 type Undelivered struct {
 	Number  int64          `json:"-"` // later events have greater ones
 	ID      string         `json:"id"`
@@ -26,7 +26,7 @@ type Undelivered struct {
 	Next    int64          `json:"next,omitempty"` // when it is sent again, Unix milliseconds; 0: at once
 }
 
-// ReadUndelivered returns the events that an endpoint did not get yet, in their order.
+// ReadUndelivered returns the undelivered events of an endpoint, in order.
 func (w *Webhooks) ReadUndelivered(ctx context.Context, e *Endpoint) ([]*Undelivered, error) {
 	var hash *redis.MapStringStringCmd
 	err := w.store.Read(ctx, func(pipe redis.Pipeliner) { hash = pipe.HGetAll(ctx, w.keysOf(e.Name)[2]) })
@@ -53,7 +53,7 @@ func (w *Webhooks) ReadUndelivered(ctx context.Context, e *Endpoint) ([]*Undeliv
 	return all, nil
 }
 
-// Progress is what a process has delivered to an endpoint.
+// Progress is the progress of the deliveries to an endpoint.
 type Progress struct {
 	Cursor  string                    // after the last event that it has read
 	Held    map[site.ArticleID]string // as in an Endpoint
@@ -63,7 +63,7 @@ type Progress struct {
 	Error   string                    // as in an Endpoint
 }
 
-// Hold has the events of an article wait in the feed, after a cursor.
+// Hold makes the events of an article after a cursor wait in the feed.
 func (p *Progress) Hold(article site.ArticleID, after string) {
 	if p.Held == nil {
 		p.Held = map[site.ArticleID]string{}
@@ -71,8 +71,8 @@ func (p *Progress) Hold(article site.ArticleID, after string) {
 	p.Held[article] = after
 }
 
-// Save saves what a process that has the lease has delivered to an endpoint. It reports false, and saves
-// nothing, if another process has had the lease since, or if the endpoint is no longer as e has it.
+// Save saves the progress of an endpoint for the process that has the lease. It reports false, and saves nothing, if
+// another process has had the lease since, or if the endpoint has changed since e was read.
 func (w *Webhooks) Save(ctx context.Context, token string, e *Endpoint, p Progress) (saved bool, err error) {
 	held := []byte("")
 	if len(p.Held) > 0 {
@@ -108,8 +108,8 @@ func (w *Webhooks) Save(ctx context.Context, token string, e *Endpoint, p Progre
 	return err == nil && answer.Status() == "OK", failover.Wrap("save what was delivered", err)
 }
 
-// MessageIDs returns a function for the id of an event's message, the same in all tries and for all endpoints.
-// It contains the epoch of the partition's data, so that it is not given out again after the data was lost.
+// MessageIDs returns a function for the id of an event's message, the same in all tries and for all endpoints. It
+// contains the epoch of the partition's data, so that ids do not repeat after a loss of data.
 func (w *Webhooks) MessageIDs(ctx context.Context) (func(*events.Event) string, error) {
 	epochs := make([]*redis.StringCmd, len(w.store.Partitions))
 	err := w.store.Read(ctx, func(pipe redis.Pipeliner) {

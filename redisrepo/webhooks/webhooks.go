@@ -1,7 +1,7 @@
-// Package webhooks keeps the endpoints to which a site sends the events of its change feed, and how far each has them.
+// Package webhooks stores the endpoints to which a site sends the events of its change feed, and the progress of each.
 //
-// An endpoint has a cursor of the feed and the events before it that it did not get yet: those that failed, and later ones of
-// the same articles, which wait for them. Package delivery sends them.
+// An endpoint has a cursor of the feed and the undelivered events before it: those that failed, and later ones of the
+// same articles, which wait for them. Package frontpage/webhooks sends them.
 package webhooks
 
 import (
@@ -39,7 +39,7 @@ var (
 const (
 	// MaxEndpoints is the maximum number of endpoints of a site.
 	MaxEndpoints = 100
-	// Rotation is for how long events are signed with the former secret, too, after a new one was made.
+	// Rotation is how long events are also signed with the former secret after a new one was made.
 	Rotation = 24 * time.Hour
 
 	// IDPrefix begins the id of an endpoint.
@@ -49,7 +49,7 @@ const (
 	purpose     = "secret of a webhook"
 )
 
-// Options say how endpoints are kept.
+// Options are the options of webhooks.
 type Options struct {
 	Box     *secretbox.Box // encrypts their secrets; nil: the site has no webhooks
 	Origins []string       // such as http://10.0.0.5:9000, which endpoints may have besides public ones at https, port 443
@@ -57,14 +57,14 @@ type Options struct {
 	LookUp func(ctx context.Context, network, host string) ([]netip.Addr, error)
 }
 
-// Webhooks are the endpoints of a site. It is safe for concurrent use.
+// Webhooks stores the endpoints of a site. It is safe for concurrent use.
 type Webhooks struct {
 	store *wire.Store
 	log   *events.Log
 	o     Options
 }
 
-// New returns the endpoints of a site.
+// New returns Webhooks for a site.
 func New(store *wire.Store, log *events.Log, o Options) *Webhooks { return &Webhooks{store, log, o} }
 
 // Endpoint is where events are sent.
@@ -78,12 +78,12 @@ type Endpoint struct {
 	Error       string // of the last try that failed; empty: nothing waits to be sent again
 
 	Cursor  string                    // of the change feed: where it goes on
-	Held    map[site.ArticleID]string // but for these articles, of which later events wait in the feed, after these cursors
-	Edition string                    // is replaced by each change that others make
+	Held    map[site.ArticleID]string // later events of these articles wait in the feed, after these cursors
+	Edition string                    // changes with each change by others
 	Secrets [][]byte                  // that sign now; the first is the newest
 }
 
-// ID is the id of the endpoint, such as webhook:k7q2zb4m.
+// ID returns the id of the endpoint, such as webhook:k7q2zb4m.
 func (e *Endpoint) ID() string { return IDPrefix + e.Name }
 
 // config is the field of an endpoint's hash with what its owner said, JSON.
@@ -96,7 +96,7 @@ type config struct {
 	Until     int64              `json:"until,omitempty"`  // when the former one ends, Unix seconds
 }
 
-// HasWebhooks reports whether the site can have endpoints: it has a secret, and keeps events.
+// HasWebhooks reports whether the site can have endpoints: it needs a secret and a change feed.
 func (w *Webhooks) HasWebhooks() bool { return w.o.Box != nil && w.log.KeepsEvents() == nil }
 
 // mayChange returns a Refusal unless the actor may see and change endpoints.
@@ -110,8 +110,8 @@ func (w *Webhooks) mayChange(by site.Actor) error {
 	return w.log.KeepsEvents()
 }
 
-// AddWebhook adds an endpoint, which gets the events of some kinds from now on; none: all. It returns the secret that signs
-// them, in the form whsec_ and base64, which is not shown again.
+// AddWebhook adds an endpoint for events of some kinds, or all if there are none, from now on. It returns the secret
+// that signs them, whsec_ and base64, which cannot be read again.
 //
 // The Refusal is Forbidden if the actor is not a moderator, and on a site without a secret or a change feed,
 // Invalid or TooLong for an address that events are not sent to, or that another endpoint has, and LimitExceeded
@@ -157,8 +157,7 @@ func (w *Webhooks) AddWebhook(ctx context.Context, address string, kinds []event
 	return added, secret, err
 }
 
-// RemoveWebhook removes an endpoint with all events that it did not get yet. If there is no such endpoint, that
-// is not an error.
+// RemoveWebhook removes an endpoint with its undelivered events. A missing endpoint is not an error.
 func (w *Webhooks) RemoveWebhook(ctx context.Context, id string, by site.Actor) error {
 	name, err := w.named(id, by)
 	if err != nil {
@@ -179,7 +178,7 @@ func (w *Webhooks) AllWebhooks(ctx context.Context, by site.Actor) ([]*Endpoint,
 	return w.Endpoints(ctx)
 }
 
-// Endpoints returns the endpoints for their deliveries, the oldest first. One that was removed meanwhile is left out.
+// Endpoints returns the endpoints, the oldest first, for the sender. One that is removed meanwhile is left out.
 func (w *Webhooks) Endpoints(ctx context.Context) ([]*Endpoint, error) {
 	var names *redis.MapStringStringCmd
 	err := w.store.Read(ctx, func(pipe redis.Pipeliner) { names = pipe.HGetAll(ctx, w.store.Partitions[0].Webhooks()) })

@@ -31,7 +31,8 @@ func (r *Store) Read(ctx context.Context, queue func(redis.Pipeliner), mode ...M
 	return r.run(reads.on(ctx), queue, mode...)
 }
 
-// ReadEach is Read with one command for each of some elements, such as partitions. It returns the commands in their order.
+// ReadEach is Read with one command for each element of a list, such as partitions. It returns the commands in that
+// order.
 func ReadEach[T any, C redis.Cmder](ctx context.Context, r *Store, of []T, queue func(redis.Pipeliner, T) C, mode ...Mode) ([]C, error) {
 	commands := make([]C, len(of))
 	err := r.Read(ctx, func(pipe redis.Pipeliner) {
@@ -42,7 +43,7 @@ func ReadEach[T any, C redis.Cmder](ctx context.Context, r *Store, of []T, queue
 	return commands, err
 }
 
-// Sum returns the sum of what a command replies in each partition.
+// Sum returns the sum of a command's replies from all partitions.
 func (r *Store) Sum(ctx context.Context, count func(redis.Pipeliner, keys.Partition) *redis.IntCmd) (n int, err error) {
 	counts, err := ReadEach(ctx, r, r.Partitions, count)
 	for _, c := range counts {
@@ -77,7 +78,7 @@ func (r *Store) run(ctx context.Context, queue func(redis.Pipeliner), mode ...Mo
 	return nil
 }
 
-// Write is Read for commands that write: replicas confirm them if the site asks for that, none runs while the Redis user
+// Write is Read for commands that write: replicas confirm them if the site is set up so, none runs while the Redis user
 // lacks a right, and Version grows.
 func (r *Store) Write(ctx context.Context, queue func(redis.Pipeliner)) error {
 	defer r.Changes.Add(1)
@@ -85,7 +86,7 @@ func (r *Store) Write(ctx context.Context, queue func(redis.Pipeliner)) error {
 	return err
 }
 
-// Call calls a script that writes, on the terms of Write.
+// Call calls a script that writes, under the conditions of Write.
 func (r *Store) Call(ctx context.Context, s *redis.Script, keys []string, args []any) (Reply, error) {
 	defer r.Changed(r.indexOf(keys[0]))
 	return r.Guard(ctx, func() (Reply, error) { return r.call(r.confirmed(ctx), ScriptWords(s, keys, args)) })
@@ -96,21 +97,22 @@ func (r *Store) indexOf(key string) int {
 	return max(0, slices.IndexFunc(r.Partitions, func(p keys.Partition) bool { return strings.HasPrefix(key, string(p)) }))
 }
 
-// CallUnconfirmed calls a script that counts. The loss of a count is no harm, so no replica confirms it, and nothing that is read
-// changes with it.
+// CallUnconfirmed calls a script that counts. Counts may be lost, so no replica confirms them, and they do not change
+// Version.
 func (r *Store) CallUnconfirmed(ctx context.Context, s *redis.Script, keys []string, args []any) (Reply, error) {
 	return r.Guard(ctx, func() (Reply, error) { return r.call(writes.on(ctx), ScriptWords(s, keys, args)) })
 }
 
-// WriteDerived is Write for what follows from other data: no replica confirms it, since it can be made again, and Version stays.
+// WriteDerived is Write for data derived from other data: it can be rebuilt, so no replica confirms it, and Version
+// does not change.
 func (r *Store) WriteDerived(ctx context.Context, queue func(redis.Pipeliner)) error {
 	_, err := r.Guard(ctx, func() (Reply, error) { return nil, r.run(writes.on(ctx), queue) })
 	return err
 }
 
-// CallWords calls a script that writes by the words of a whole command, without the guard of Call. It reports
-// whether the client's hook (failover.LimitWaiting) called the script again because the first reply was lost.
-// Then the reply may come from a call that found the effect of the first.
+// CallWords calls a script that writes by the words of its command, see ScriptWords, without Guard. again reports
+// whether the client's hook (failover.LimitWaiting) called the script again because the first reply was lost. Then the
+// reply may be that of a repetition.
 func (r *Store) CallWords(ctx context.Context, words []any) (answer Reply, again bool, err error) {
 	ctx = r.confirmed(ctx)
 	for {
@@ -129,7 +131,7 @@ func (r *Store) CallWords(ctx context.Context, words []any) (answer Reply, again
 	}
 }
 
-// Send runs one command that writes and that no shared answer depends on. Its error may be redis.Nil.
+// Send runs one command that writes and does not change Version. Its error may be redis.Nil.
 func (r *Store) Send(ctx context.Context, command redis.Cmder) error {
 	return r.send(r.confirmed(ctx), command)
 }
@@ -147,8 +149,8 @@ func (r *Store) Guard(ctx context.Context, call func() (Reply, error)) (Reply, e
 	return answer, err
 }
 
-// ConfirmWrites has replicas confirm the writes of the site, if it asks for that, and checks that the user may run what
-// this needs.
+// ConfirmWrites makes replicas confirm writes, if the site is set up so, and checks that the Redis user has the rights
+// for this.
 func (r *Store) ConfirmWrites(ctx context.Context) error {
 	if r.acks == 0 {
 		return nil
@@ -235,7 +237,7 @@ func (r *Store) byText(words []any) {
 	words[0], words[1] = "eval", cmp.Or(TextOf(digest), r.VotingTexts[digest])
 }
 
-// ScriptWords are the words of a call by digest.
+// ScriptWords returns the words of a call by digest.
 func ScriptWords(s *redis.Script, keys []string, args []any) []any {
 	words := append(make([]any, 0, 3+len(keys)+len(args)), "evalsha", s.Hash(), len(keys))
 	for _, key := range keys {
@@ -244,7 +246,7 @@ func ScriptWords(s *redis.Script, keys []string, args []any) []any {
 	return append(words, args...)
 }
 
-// ScriptCommand is the command of a script's call.
+// ScriptCommand returns the command of a script's call.
 func ScriptCommand(ctx context.Context, words []any) *redis.Cmd {
 	command := redis.NewCmd(ctx, words...)
 	if words[2] != 0 {

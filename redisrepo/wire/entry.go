@@ -12,7 +12,7 @@ import (
 	"frontpage/redisrepo/site"
 )
 
-// Entry is an entry of the log of changes, as append.lua of package views writes it. Numbers are as they are in the log.
+// Entry is an entry of the log of changes, as append.lua of package views writes it. Numbers are text, as in the log.
 type Entry struct {
 	ID                                string
 	Kind                              string
@@ -21,8 +21,8 @@ type Entry struct {
 	By                                string           // name of the user who made the change; may be empty
 	To                                string           // position after a vote, net votes of a milestone, and else the groups
 	Time, At                          string           // of the article's posting, and of the change, Unix seconds
-	Groups, Left                      []site.GroupName // of the article after the change, and those that the change took it out of
-	Why                               site.Why         // what the moderator who made the change says of it
+	Groups, Left                      []site.GroupName // of the article after the change, and those that it left
+	Why                               site.Why         // the moderator's reason for the change
 }
 
 // EntryOf decodes an entry. One without an article is an error: no script wrote it.
@@ -40,7 +40,7 @@ func EntryOf(m redis.XMessage) (Entry, error) {
 	}, nil
 }
 
-// IsHidden reports whether an entry of the log is no event of the change feed.
+// IsHidden reports whether an entry of the log is not an event of the change feed.
 func IsHidden(m redis.XMessage) bool {
 	return m.Values["kind"] == site.KindImported || m.Values["kind"] == site.KindNoticed
 }
@@ -70,7 +70,7 @@ func (e EntryID) Compare(other EntryID) int {
 	return cmp.Or(cmp.Compare(e.Milliseconds, other.Milliseconds), cmp.Compare(e.Sequence, other.Sequence))
 }
 
-// Before is the greatest id before this one, which is not 0-0.
+// Before returns the greatest id before this one, which must not be 0-0.
 func (e EntryID) Before() EntryID {
 	if e.Sequence--; e.Sequence == math.MaxUint64 {
 		e.Milliseconds--

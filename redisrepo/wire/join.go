@@ -23,11 +23,11 @@ import (
 // goes alone.
 const maxJoined = 200
 
-// JoinWait is how long a call of a server waits for those that are under way: one of them may have a connection that is dead.
+// JoinWait is how long a server's call waits for calls in flight, whose connection may be dead.
 const JoinWait = 20 * time.Millisecond
 
-// Join has the calls of Read, Write, Call and Tally share round trips to each server. Calls that have waited for most leave
-// although others are under way. It must be the last hook of a client.
+// Join makes concurrent calls share round trips to each server. A call that has waited for most is sent although others
+// are in flight. It must be the last hook of a client.
 func Join(ctx context.Context, client redis.UniversalClient, most time.Duration) error {
 	switch c := client.(type) {
 	case *redis.ClusterClient:

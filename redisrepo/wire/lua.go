@@ -23,8 +23,8 @@ var (
 	foreignScript = Script(luaFiles, "foreign.lua")
 )
 
-// Scripts are all scripts but vote.lua, which each Repo has for its rules. scripts are the same by digest, and
-// luaSources the Lua files of all packages that are initialized.
+// Scripts are all scripts but vote.lua, of which each Repo has one for its rules. scripts has the same by digest, and
+// luaSources the Lua files of all initialized packages.
 var (
 	Scripts    []*redis.Script
 	scripts    = map[string]script{}
@@ -52,8 +52,8 @@ type script struct {
 	keys, args slots
 }
 
-// AddLua makes the Lua files of a package known, so that scripts can use them. It panics if another package has
-// a different file of the same name.
+// AddLua registers the Lua files of a package, so that scripts can use them. It panics if another package has a
+// different file of the same name.
 func AddLua(files embed.FS) bool {
 	names, _ := fs.Glob(files, "*.lua")
 	for _, name := range names {
@@ -73,7 +73,7 @@ func AddLua(files embed.FS) bool {
 //	-- KEY NAME  description
 //	-- ARG NAME  description
 //
-// KEYS or ARGS instead is a run of any number at the end: the script gets first_NAME, the index of its first one. Script
+// KEYS or ARGS declares any number of them at the end: the script gets first_NAME, the index of the first one. Script
 // panics if the header is malformed.
 func Script(files embed.FS, name string) *redis.Script {
 	AddLua(files)
@@ -84,8 +84,8 @@ func Script(files embed.FS, name string) *redis.Script {
 	return s
 }
 
-// Ruled returns the text of a script whose header also has a line RULES NAME ...: description. The names become constants, with
-// their values from rules, in Lua. AddLua must have added its file.
+// Ruled returns the text of a script whose header also has a line RULES NAME ...: description. The names become Lua
+// constants with their values from rules. AddLua must have registered its file.
 func Ruled(name string, rules map[string]string) string {
 	return compose(name, rules).text
 }
@@ -192,8 +192,8 @@ func oneLine(source string) (joined string) {
 // TextOf returns the text of one of Scripts by its digest.
 func TextOf(digest string) string { return scripts[digest].text }
 
-// CheckCall returns an error if a call by digest has another number of keys or arguments than the header of its script
-// names. Tests call it for every command.
+// CheckCall returns an error if a call by digest has another number of keys or arguments than its script's header.
+// Tests call it for every command.
 func CheckCall(command redis.Cmder) error {
 	words := command.Args()
 	if command.Name() != "evalsha" {

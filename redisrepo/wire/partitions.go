@@ -26,7 +26,7 @@ func (r *Store) PartitionOfKey(key string) keys.Partition {
 // clusterPartitions is the number of partitions of a new site in a Redis Cluster, unless the operator chose another.
 const clusterPartitions = 16
 
-// PartitionsError says that a site cannot have, or does not have, the number of partitions that it was opened with.
+// PartitionsError is the error of opening a site with an invalid number of partitions, or one that is not the site's.
 type PartitionsError struct{ Problem string }
 
 func (e *PartitionsError) Error() string { return e.Problem }

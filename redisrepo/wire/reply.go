@@ -8,10 +8,10 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Reply is the reply of a script: a status and what belongs to it.
+// Reply is the reply of a script: a status and its details.
 type Reply []any
 
-// StatusReply returns the reply of a script, which begins with a status.
+// StatusReply returns the reply of a script. The error is ErrNoStatus if it does not begin with a status.
 func StatusReply(command *redis.Cmd) (Reply, error) {
 	answer, err := command.Slice()
 	if err == nil && Reply(answer).Text(0) == "" {
@@ -20,13 +20,13 @@ func StatusReply(command *redis.Cmd) (Reply, error) {
 	return answer, err
 }
 
-// ErrNoStatus is the error of a reply that is not one of this program's scripts.
+// ErrNoStatus is the error of a reply that is not from a script of this program.
 var ErrNoStatus = errors.New("the script's reply has no status")
 
 // Status is the first element, which says what happened.
 func (a Reply) Status() string { return a.Text(0) }
 
-// Text is element i, or empty if that is not a string.
+// Text returns element i, or an empty text if that is not a string.
 func (a Reply) Text(i int) string {
 	if i >= len(a) {
 		return ""
@@ -35,7 +35,7 @@ func (a Reply) Text(i int) string {
 	return s
 }
 
-// Number is element i, or 0 if that is not a number.
+// Number returns element i, or 0 if that is not a number.
 func (a Reply) Number(i int) int64 {
 	if i >= len(a) {
 		return 0
@@ -86,7 +86,7 @@ func CutHeader(reply string) (kind byte, size int, rest string, ok bool) {
 	return 0, 0, "", false
 }
 
-// Texts runs a command that reads a list of strings. They are parts of one text, so they take one allocation.
+// Texts runs a command that reads a list of strings. They share one allocation.
 func (r *Store) Texts(ctx context.Context, args ...any) ([]string, error) {
 	ctx = reads.on(ctx)
 	raw := redis.NewRawCmd(ctx, args...)

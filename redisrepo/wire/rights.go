@@ -29,8 +29,8 @@ const (
 	maxQuestionsPerTrip = 1000
 )
 
-// CheckRights checks that the Redis user may run each kind of key's commands, in all partitions. A script that
-// lacked one in the middle would leave its write half done.
+// CheckRights checks that the Redis user may run each kind of key's commands, in all partitions. A script that lacks
+// one may leave its write half done.
 func (r *Store) CheckRights(ctx context.Context) error {
 	var questions []question
 	ask := func(key string, commands []string) {

@@ -12,7 +12,7 @@ import (
 	"frontpage/redisrepo/keys"
 )
 
-// ScanBatch is the number of keys that one SCAN looks at.
+// ScanBatch is the number of keys that one SCAN reads.
 const ScanBatch = 500
 
 // LogBatch is the number of entries of the moderation log that are copied together.
@@ -27,7 +27,7 @@ type Scan struct {
 	Command func(server redis.Cmdable, ctx context.Context, key string, cursor uint64, match string, count int64) *redis.ScanCmd
 	Key     string
 	Step    int                           // every step-th element is handled: 2 for the members that ZSCAN replies in turn with scores
-	Begin   func()                        // called whenever the walk begins, if not nil: handle gets all elements again
+	Begin   func()                        // called, if not nil, whenever the walk begins or restarts: Handle then gets all elements again
 	Handle  func(elements []string) error // called for each batch
 	Count   int64                         // of elements in one round trip; 0: BatchSize
 }
@@ -86,10 +86,9 @@ func (e ScanError) Unwrap() error { return e.Err }
 // maxWalks is how often a walk begins.
 const maxWalks = 150
 
-// At calls walk with one connection to the primary of key. A cursor of SCAN is valid only on the server that
-// replied it, and only until that is restarted: on another one a walk would miss elements. So when the
-// connection fails, or the server no longer has the key, the walk begins again. walk must return an error of
-// the connection as a ScanError.
+// At calls walk with one connection to the primary of key. A cursor of SCAN is valid only on its server, and only until
+// the server's restart. So when the connection fails, or the server no longer has the key, At calls walk again. walk
+// must return an error of the connection as a ScanError.
 func (r *Store) At(ctx context.Context, key string, walk func(ctx context.Context, server redis.Cmdable) error) error {
 	for walks, pause := 1, failover.MinPause; ; walks, pause = walks+1, min(2*pause, failover.MaxPause) {
 		err := r.onConnection(ctx, key, walk)
@@ -125,8 +124,8 @@ func (r *Store) serverOf(ctx context.Context, key string) (*redis.Client, error)
 	return r.Client.(*redis.Client), nil
 }
 
-// EachServer calls walk with each server and the partitions that it has. For partitions that move meanwhile, and when a
-// connection fails, it calls walk again.
+// EachServer calls walk with each server and its partitions. It calls walk again for partitions that move meanwhile,
+// and when a connection fails.
 func (r *Store) EachServer(ctx context.Context, walk func(ctx context.Context, server redis.Cmdable, has []keys.Partition) error) error {
 	for left := slices.Clone(r.Partitions); len(left) > 0; {
 		var read []keys.Partition

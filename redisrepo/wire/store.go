@@ -1,5 +1,5 @@
-// Package wire calls Redis for all other parts: commands in one round trip, scripts by their digest, writes that replicas
-// confirm and that are refused while a right is missing, and walks over many keys.
+// Package wire calls Redis for all other packages: commands in one round trip, scripts by digest, writes that replicas
+// confirm and that are refused while a right is missing, and scans of many keys.
 package wire
 
 import (
@@ -39,16 +39,16 @@ type Store struct {
 	rights rights
 }
 
-// Options say how Open finds a site and uses its store.
+// Options are the options of Open.
 type Options struct {
-	Partitions int // 0: those that the site has, or the default of a new one
+	Partitions int // 0: those of the site in the store, or the default for a new one
 	Acks       int // replicas that confirm each write
 	KeepRules  bool
 	Clock      func() time.Time // nil: the clock of Redis
 }
 
-// Open finds the partitions of the site in a store, or those that a new one will have. It changes nothing. It returns a
-// *PartitionsError if the site has other partitions than the options say.
+// Open finds the partitions of the site in a store, or those of a new site. It changes nothing. It returns a
+// *PartitionsError if the site has another number of partitions than o.
 func Open(ctx context.Context, client redis.UniversalClient, rules site.Rules, on string, o Options) (*Store, error) {
 	s := &Store{Client: client, Rules: rules, On: on, Clock: o.Clock, KeepRules: o.KeepRules, acks: o.Acks,
 		VotingTexts: map[string]string{}, OnChange: func(int) {}}
@@ -59,13 +59,13 @@ func Open(ctx context.Context, client redis.UniversalClient, rules site.Rules, o
 	return s, s.findPartitions(ctx, o.Partitions)
 }
 
-// ThisHour is the hour of the clock.
+// ThisHour returns the present hour.
 func (r *Store) ThisHour() site.Hour { return site.HourOf(float64(r.Now().Unix())) }
 
 // Has reports whether a feature is on.
 func (r *Store) Has(feature string) bool { return strings.Contains(r.On, feature) }
 
-// EachMatching calls handle with the keys of a partition that match a pattern. It looks at all keys of the server.
+// EachMatching calls handle with the keys of a partition that match a pattern. It scans all keys of the server.
 func (r *Store) EachMatching(ctx context.Context, p keys.Partition, pattern string, handle func(keys []string) error) error {
 	return r.At(ctx, p.Meta(), func(ctx context.Context, server redis.Cmdable) error {
 		return Walk(1, InBatches(handle), func(cursor uint64) *redis.ScanCmd {
@@ -76,7 +76,7 @@ func (r *Store) EachMatching(ctx context.Context, p keys.Partition, pattern stri
 
 // Version returns a number that grows with every change of the store that this process makes or learns of: before a
 // write returns, whatever its outcome, and before a watch delivers a state. So a read that begins at the present
-// version has all changes that any client of this process can know of.
+// version includes all changes that any client of this process can know of.
 func (r *Store) Version() uint64 { return r.Changes.Load() }
 
 // IncompleteLayout is the layout in meta: while Fill writes the data.
@@ -88,7 +88,7 @@ func (r *Store) Changed(index int) {
 	r.OnChange(index)
 }
 
-// Listeners returns how many processes listen to changes: each subscribes at one of the nodes.
+// Listeners returns the number of processes that listen to changes: each subscribes at one of the nodes.
 func (r *Store) Listeners(ctx context.Context) (int64, error) {
 	channel, all := keys.ChangesChannel(r.Database), atomic.Int64{}
 	if cluster, ok := r.Client.(*redis.ClusterClient); ok {
@@ -103,8 +103,8 @@ func (r *Store) Listeners(ctx context.Context) (int64, error) {
 	return found[channel], err
 }
 
-// UseMeta sets the key of the cursors of rankings and the UUID of the site, as meta: of a partition has them. Empty
-// ones, which partitions other than the first have, are ignored.
+// UseMeta sets the key of the cursors of rankings and the UUID of the site, from meta: of a partition. Empty values,
+// which partitions other than the first have, are ignored.
 func (r *Store) UseMeta(cursorKey, id string) {
 	if cursorKey != "" {
 		r.CursorKey.Store(&cursorKey)
@@ -114,8 +114,7 @@ func (r *Store) UseMeta(cursorKey, id string) {
 	}
 }
 
-// TryWrites sends each partition a write that Redis may refuse. It has no effect, since there is no such
-// member.
+// TryWrites sends each partition a write without an effect, which Redis may refuse.
 func (r *Store) TryWrites(ctx context.Context) ([]redis.Cmder, error) {
 	return r.pipelined(failover.Impatient(ctx), func(pipe redis.Pipeliner) {
 		for _, p := range r.Partitions {
@@ -124,21 +123,21 @@ func (r *Store) TryWrites(ctx context.Context) ([]redis.Cmder, error) {
 	})
 }
 
-// Index is the number of the article's partition.
+// Index returns the number of the article's partition.
 func (r *Store) Index(id site.ArticleID) int { return int(id) % len(r.Partitions) }
 
-// Partition is the article's partition.
+// Partition returns the article's partition.
 func (r *Store) Partition(id site.ArticleID) keys.Partition { return r.Partitions[r.Index(id)] }
 
-// HomeIndex is the number of the partition of what is kept of a user by name.
+// HomeIndex returns the number of the partition with a user's keys by name.
 func (r *Store) HomeIndex(name site.UserName) int {
 	return keys.HomeIndex(len(r.Partitions), string(name))
 }
 
-// Home is the partition of what is kept of a user by name.
+// Home returns the partition with a user's keys by name.
 func (r *Store) Home(name site.UserName) keys.Partition { return r.Partitions[r.HomeIndex(name)] }
 
-// Now is this process's time, good enough for values that are shown. Scripts decide by ScriptNow.
+// Now returns this process's time, for display. Scripts use ScriptNow.
 func (r *Store) Now() time.Time {
 	if r.Clock != nil {
 		return r.Clock()
@@ -146,7 +145,7 @@ func (r *Store) Now() time.Time {
 	return time.Now()
 }
 
-// ScriptNow is the argument now of a script: empty stands for the clock of Redis.
+// ScriptNow returns the argument now of scripts; empty stands for the clock of Redis.
 func (r *Store) ScriptNow() string {
 	if r.Clock == nil {
 		return ""

@@ -1,4 +1,4 @@
-// Package admin serves what operators see of a running process, on a listener of its own: metrics and profiles.
+// Package admin serves metrics and profiles of a process to operators, on a separate listener.
 package admin
 
 import (
@@ -19,7 +19,7 @@ import (
 // maxProfile is the maximum time for one response: net/http/pprof refuses a longer profile.
 const maxProfile = 2 * time.Minute
 
-// ErrOpen is wrapped by the error of Listen without a token for an address that other machines can reach.
+// ErrOpen is wrapped by the error of Listen for an address that is not a loopback one, without a token.
 var ErrOpen = errors.New("without a token only a loopback address such as 127.0.0.1:9090 is allowed")
 
 // Listen listens on a TCP address. Without a token it must be a loopback address: otherwise the error wraps ErrOpen.

@@ -1,4 +1,4 @@
-// Package metrics exports what a process does, and what it holds, for Prometheus. docs/metrics.md lists every metric; a
+// Package metrics exports the counters and state of a process for Prometheus. docs/metrics.md lists every metric; a
 // test compares the two, and makes each value change.
 package metrics
 
@@ -20,7 +20,7 @@ import (
 	"frontpage/redisrepo"
 )
 
-// Build is what identifies the program.
+// Build identifies the program.
 type Build struct{ Version, Commit, Go, Layout string }
 
 // Metrics are the metrics of one process.
@@ -30,8 +30,8 @@ type Metrics struct {
 	handler    http.Handler
 }
 
-// New returns the metrics of a process that serves nothing yet. names are those of operations that are exported under
-// their own name, whatever clients send: see operations.
+// New returns the metrics of a process that serves nothing yet. names are the names of operations that are always
+// exported: see operations.
 func New(log *slog.Logger, build Build, names []string) *Metrics {
 	m := &Metrics{registry: prometheus.NewRegistry(), operations: newOperations(names)}
 	m.registry.MustRegister(m.operations.all...)
@@ -69,7 +69,7 @@ func (m *Metrics) FollowStore(client redis.UniversalClient, repo *redisrepo.Repo
 	}
 }
 
-// FollowEndpoint exports what an endpoint holds.
+// FollowEndpoint exports the state of an endpoint.
 func (m *Metrics) FollowEndpoint(h *endpoint.Handler) {
 	follow(m, holdings, h, streamsOpen, subscriptions, watched, streamMemory, streamLimit, eventsSent, eventBytes, eventsMade,
 		atWork, waiting, shed, maxConcurrent, rateRefusals, cacheEntries, cacheBytes)

@@ -219,7 +219,7 @@ var (
 	webhookUndelivered = describe("frontpage_webhook_undelivered", "Events that the webhook did not get, and those that wait for them. Only the process that sends events exports it.", "webhook")
 )
 
-// FollowWebhooks exports what a process sends to webhooks from now on.
+// FollowWebhooks exports the deliveries of a process to webhooks from now on.
 func (m *Metrics) FollowWebhooks(sender *webhooks.Sender) {
 	follow(m, webhookCounts, sender, webhookTries, webhookPaused, webhookUndelivered)
 }

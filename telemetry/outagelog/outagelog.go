@@ -1,5 +1,5 @@
-// Package outagelog logs that the store is away, or refuses to serve, when that begins, once a minute while it lasts and
-// when it ends, instead of once for each request that fails.
+// Package outagelog logs outages of the store when they begin, once a minute while they last, and when they end,
+// instead of once for each failed request.
 package outagelog
 
 import (
@@ -42,7 +42,7 @@ func kindOf(err error) int {
 	return -1
 }
 
-// Log is a log in which outages are followed. It is safe for concurrent use.
+// Log is a log that detects and summarizes outages. It is safe for concurrent use.
 type Log struct {
 	inner slog.Handler
 	log   *slog.Logger // writes to inner
@@ -68,8 +68,8 @@ type outage struct {
 // New returns a log that writes to inner.
 func New(inner slog.Handler) *Log { return &Log{inner: inner, log: slog.New(inner)} }
 
-// Logger returns the logger. Once Follow has been called, it counts warnings and errors that are due to the store,
-// instead of writing them. At level debug they are written, too.
+// Logger returns the logger. Once Follow has been called, it counts warnings and errors caused by the store instead of
+// writing them. At level debug it also writes them.
 func (l *Log) Logger() *slog.Logger { return slog.New(handler{l.inner, l}) }
 
 // Follow follows outages until ctx ends; it does not block. check returns an error unless the store serves. It is

@@ -13,7 +13,7 @@ import (
 	"frontpage/endpoint"
 )
 
-// Observers returns the observers for the endpoint; none if neither spans nor an access log are written.
+// Observers returns the observers for the endpoint; none if spans and access log are off.
 func (t *Tracing) Observers() []endpoint.Observer {
 	switch {
 	case t.On():
@@ -68,8 +68,7 @@ func endOperation(span trace.Span, o endpoint.Outcome, viewer bool) {
 	span.End()
 }
 
-// RedisHook returns a hook that makes a span of each round trip of an operation. It is added before those that repeat
-// calls.
+// RedisHook returns a hook that makes a span of each round trip of an operation. Add it before hooks that repeat calls.
 //
 // It replaces redisotel, whose spans have the texts of errors, which may contain keys, and which looks up the line of
 // code that sent each command.

@@ -50,7 +50,7 @@ func requestOf(ctx context.Context) *request {
 	return r
 }
 
-// Handler returns a handler that gives each request of next an id, sends it back, and follows the request.
+// Handler returns a handler that gives each request of next an id, which the response has, and traces and logs it.
 func (t *Tracing) Handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		r := &request{Context: req.Context(), id: [1]string{requestID(req.Header[idHeader])}}
@@ -179,7 +179,7 @@ func ids(ctx context.Context) (attrs []slog.Attr) {
 	return attrs
 }
 
-// Logger returns a logger whose lines about a request have its id and its trace's.
+// Logger returns a logger whose lines about a request have its id and that of its trace.
 func Logger(log *slog.Logger) *slog.Logger { return slog.New(withIDs{log.Handler()}) }
 
 type withIDs struct{ slog.Handler }

@@ -1,5 +1,5 @@
-// Package tracing follows requests: it gives each an id, which log lines about it carry, writes the access log, and
-// makes OpenTelemetry spans of requests, operations and round trips to Redis.
+// Package tracing gives each request an id, which its log lines have, writes the access log, and makes OpenTelemetry
+// spans of requests, operations and round trips to Redis.
 //
 // No line and no span has a query string, a document, a variable, a header, a token, the name of a user, an address of a
 // client or a key of Redis.
@@ -28,7 +28,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Options say what is written of requests.
+// Options are the options of Open.
 type Options struct {
 	Access Access       // which requests the access log has
 	Lines  *slog.Logger // receives the access log
@@ -36,17 +36,17 @@ type Options struct {
 	Build  string       // version of the program
 }
 
-// Access says which requests the access log has.
+// Access selects the requests in the access log.
 type Access string
 
-// The choices of Access. A request that fails has a status of 400 or more, or an operation with an error.
+// The values of Access. A request that fails has a status of 400 or more, or an operation with an error.
 const (
 	None   Access = "off"
 	Failed Access = "errors"
 	All    Access = "all"
 )
 
-// Tracing follows the requests of a server.
+// Tracing traces and logs the requests of a server.
 type Tracing struct {
 	access   Access
 	lines    *slog.Logger
@@ -54,7 +54,7 @@ type Tracing struct {
 	provider *sdk.TracerProvider // nil without spans
 }
 
-// Open returns a Tracing. The variables of OpenTelemetry say whether spans are made, and where they are sent:
+// Open returns a Tracing. The variables of OpenTelemetry determine whether spans are made, and where they are sent:
 // https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/. It does not wait for a collector.
 func Open(ctx context.Context, o Options) (*Tracing, error) {
 	t := &Tracing{access: o.Access, lines: o.Lines}
@@ -134,7 +134,7 @@ func (t *Tracing) On() bool { return t.tracer != nil }
 // closeTimeout is how long a collector may take to receive the last spans.
 const closeTimeout = 2 * time.Second
 
-// Close sends the spans that were not sent yet.
+// Close sends the remaining spans.
 func (t *Tracing) Close() error {
 	if !t.On() {
 		return nil
@@ -165,7 +165,7 @@ func (c *complaints) Handle(err error) {
 	defer c.mu.Unlock()
 	c.errors++
 	if now := time.Now(); now.Sub(c.last) >= complainEvery {
-		c.log.Warn("spans were not sent", "errors", c.errors, "err", err)
+		c.log.Warn("spans were not sent: check the collector and OTEL_EXPORTER_OTLP_ENDPOINT", "errors", c.errors, "err", err)
 		c.last, c.errors = now, 0
 	}
 }

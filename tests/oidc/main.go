@@ -2,8 +2,8 @@
 // program adds users, and ways to make it misbehave, under /control/. It prints its issuer, and ends when its standard
 // input is closed.
 //
-// The login name says who a user is: alice has the subject sub-alice and wants the name alice; alice@2 is another user
-// who wants the same name; alice+moderator is the user alice with a role. The password is: secret.
+// The login name identifies the user: alice has the subject sub-alice and wants the name alice; alice@2 is another user
+// who wants the same name; alice+moderator is the user alice with a role. The password is secret.
 package main
 
 import (

@@ -28,10 +28,10 @@ import (
 
 const commandTimeout = 30 * time.Minute // for a program that hangs
 
-// Full is whether tests run at their full size: FULL is set.
+// Full reports whether tests run at full size, because FULL is set.
 var Full = os.Getenv("FULL") != ""
 
-// Size returns the size of something in a test: full if Full, otherwise small. A test gets smaller, it never skips.
+// Size returns full if Full, otherwise small. A test gets smaller instead of being skipped.
 func Size[T any](small, full T) T {
 	if Full {
 		return full

@@ -73,7 +73,7 @@ func newNode(tb testing.TB, args ...string) *Server {
 	return n
 }
 
-// For returns the cluster for a subtest, which its failures then belong to.
+// For returns the cluster for a subtest, which failures are then reported to.
 func (c *Cluster) For(tb testing.TB) *Cluster {
 	own := *c
 	own.tb = tb
@@ -154,7 +154,7 @@ func (c *Cluster) AwaitFailover(key string, before *Server) *Server {
 	return now
 }
 
-// Failover makes the replica of the key's primary the primary, on command.
+// Failover promotes the replica of the key's primary.
 func (c *Cluster) Failover(key string) {
 	c.tb.Helper()
 	before, replica := c.Primary(key), c.Replica(key)
@@ -169,7 +169,7 @@ func (c *Cluster) Failover(key string) {
 	})
 }
 
-// AwaitHealthy waits until all nodes run and agree on who has which slots, and each primary has a replica in step.
+// AwaitHealthy waits until all nodes run and agree on the slots, and each primary has an up-to-date replica.
 func (c *Cluster) AwaitHealthy() {
 	c.tb.Helper()
 	c.await("healthy cluster", func() bool {
@@ -275,7 +275,7 @@ func (c *Cluster) Move(key string, to *Server) {
 	m.Finish()
 }
 
-// StartMove begins to move the slot of the key: keys that do not exist are asked for at the new primary from now on.
+// StartMove begins to move the slot of the key: from now on clients look for missing keys at the new primary.
 func (c *Cluster) StartMove(key string, to *Server) *Move {
 	c.tb.Helper()
 	m := &Move{cluster: c, slot: c.slot(key), from: c.Primary(key), to: to}

@@ -11,11 +11,10 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Hook is a hook of a client that is called for each round trip, with one command or those of a pipeline. It passes
-// them to send, or not.
+// Hook is a client's hook for round trips, of one command or a pipeline. It may pass them to send.
 type Hook func(ctx context.Context, commands []redis.Cmder, send redis.ProcessPipelineHook) error
 
-// Before returns a hook that calls see before each round trip.
+// Before returns a hook that calls see with the commands before each round trip.
 func Before(see func(commands ...redis.Cmder)) Hook {
 	return func(ctx context.Context, commands []redis.Cmder, send redis.ProcessPipelineHook) error {
 		see(commands...)
@@ -29,7 +28,7 @@ func IsAside(command redis.Cmder) bool {
 	return slices.Contains([]string{"hello", "client", "publish"}, command.Name())
 }
 
-// Fail gives all commands the error, and returns it.
+// Fail sets the error of all commands, and returns it.
 func Fail(err error, commands []redis.Cmder) error {
 	for _, command := range commands {
 		command.SetErr(err)
@@ -51,7 +50,7 @@ func (h Hook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessP
 	return func(ctx context.Context, commands []redis.Cmder) error { return h(ctx, commands, next) }
 }
 
-// Writing is a hook that is called for each write to a connection. It writes the bytes to conn, fails, or loses them.
+// Writing is a hook for writes to a connection. It writes the bytes to conn, fails, or drops them.
 type Writing func(conn net.Conn, b []byte) (int, error)
 
 type writingConn struct {
@@ -77,8 +76,7 @@ func (Writing) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Process
 	return next
 }
 
-// LostReply is a hook that lets a connection fail once: after the next call of a script was executed, before its reply
-// is read.
+// LostReply is a hook that breaks a connection once: after the next script was executed, before its reply is read.
 type LostReply struct {
 	Armed atomic.Bool // whether the next reply will be lost; false once it was
 	Then  func()      // called when the reply is lost, if not nil

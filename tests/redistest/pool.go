@@ -76,7 +76,7 @@ func (s *Server) giveBack() {
 	pool.mu.Unlock()
 }
 
-// End ends all that the package has started and no test uses: for a TestMain that looks for what tests have left behind.
+// End ends all servers that no test uses, for a TestMain that looks for leftovers.
 func End() {
 	pool.mu.Lock()
 	defer pool.mu.Unlock()

@@ -34,8 +34,8 @@ type Server struct {
 	fresh   string // settings of a server of the pool; empty: it does not go back there
 }
 
-// Start takes an empty server from the pool of the process, or runs one, until the test ends. It keeps nothing on disk:
-// a test that kills or pauses it calls Own before. A missing executable fails the test.
+// Start returns an empty server until the test ends, from the pool of the process or a new one. It stores nothing on
+// disk: a test that kills or pauses it calls Own first. A missing executable fails the test.
 func Start(tb testing.TB) *Server {
 	tb.Helper()
 	s := require.Value(take())(tb)
@@ -44,8 +44,8 @@ func Start(tb testing.TB) *Server {
 	return s
 }
 
-// Own has the test keep the server, which from now on keeps an append-only file: after Kill and Restart it has all the
-// writes that it acknowledged. It returns the server.
+// Own takes the server out of the pool, and turns on its append-only file: after Kill and Restart it has all
+// acknowledged writes. It returns the server.
 func (s *Server) Own() *Server {
 	s.tb.Helper()
 	ctx := context.Background()
@@ -61,8 +61,8 @@ func (s *Server) Own() *Server {
 
 var appendOnly = []string{"--appendonly", "yes"}
 
-// Open runs a server until Close, with args in addition to those that every server has. It keeps an append-only
-// file, so that after Kill and Run it has all the writes that it acknowledged.
+// Open runs a server until Close, with args in addition to those that every server has. It has an append-only file, so
+// that after Kill and Run it has all acknowledged writes.
 func Open(args ...string) (*Server, error) { return open(append(slices.Clone(appendOnly), args...)...) }
 
 func open(args ...string) (*Server, error) {
@@ -133,7 +133,7 @@ func (s *Server) Kill() {
 	}
 }
 
-// Pause stops the server without ending it: it keeps its connections, and does not reply before Resume.
+// Pause suspends the server: it keeps its connections, and does not reply before Resume.
 func (s *Server) Pause() {
 	s.paused = true
 	_ = s.process.Process.Signal(syscall.SIGSTOP)

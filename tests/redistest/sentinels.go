@@ -82,7 +82,7 @@ func (s *Sentinels) URL() string {
 	return "redis+sentinel://" + strings.Join(hosts, ",") + "/" + master
 }
 
-// Primary is the server that all Sentinels name as the primary, if it agrees; otherwise nil.
+// Primary returns the server that all Sentinels, and the server itself, call the primary; otherwise nil.
 func (s *Sentinels) Primary() *Server {
 	var primary *Server
 	for _, sentinel := range s.Sentinels {
@@ -116,7 +116,7 @@ func (s *Sentinels) AwaitFailover(before *Server) (now *Server) {
 	return now
 }
 
-// AwaitHealthy waits until all servers run, all replicas are in step with the primary, and all Sentinels agree on it.
+// AwaitHealthy waits until all servers run, all replicas are up to date, and all Sentinels agree on the primary.
 func (s *Sentinels) AwaitHealthy() {
 	s.tb.Helper()
 	require.Eventually(s.tb, "healthy set of Sentinels", func() bool {

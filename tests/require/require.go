@@ -1,4 +1,4 @@
-// Package require ends a test if a call that it needs fails, or if something does not happen in time.
+// Package require ends a test at a failed call, or when a condition is not met in time.
 package require
 
 import (
@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Timeout is the maximum wait for what takes seconds on an idle machine: a busy one needs longer.
+// Timeout is the maximum wait: much more than an idle machine needs.
 const Timeout = 10 * time.Minute
 
 // NoError ends the test with err, unless it is nil.
@@ -17,7 +17,7 @@ func NoError(t testing.TB, err error) {
 	}
 }
 
-// Value takes the results of a call. The function that it returns gives the value, or ends the test with err:
+// Value takes the results of a call, and returns a function that returns the value, or ends the test with err:
 //
 //	s := require.Value(store.Open(ctx, options))(t)
 func Value[T any](value T, err error) func(testing.TB) T {
@@ -28,7 +28,7 @@ func Value[T any](value T, err error) func(testing.TB) T {
 	}
 }
 
-// Must is Value where there is no test, such as for a package variable. It panics on an error.
+// Must is Value outside of tests, such as for a package variable. It panics on an error.
 func Must[T any](value T, err error) T {
 	if err != nil {
 		panic(err)
@@ -36,7 +36,7 @@ func Must[T any](value T, err error) T {
 	return value
 }
 
-// Eventually waits until done returns true, and fails the test after Timeout. what says what the test waits for.
+// Eventually waits until done returns true, and fails the test after Timeout. what describes the condition.
 func Eventually(t testing.TB, what string, done func() bool) {
 	t.Helper()
 	late := time.After(Timeout)

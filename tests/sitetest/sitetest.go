@@ -1,5 +1,4 @@
-// Package sitetest serves a site for a test, and sends it requests as clients do: over HTTP, as event streams
-// and over WebSockets.
+// Package sitetest serves a site for a test, and sends it requests over HTTP, event streams and WebSockets.
 package sitetest
 
 import (
@@ -301,7 +300,7 @@ func (s *Site) PostMany(user string, n int, groups ...string) {
 	}
 }
 
-// WantNoLog fails the test if something was logged, as nothing is for errors of clients.
+// WantNoLog fails the test if anything was logged, such as an error of a client.
 func (s *Site) WantNoLog() {
 	s.T.Helper()
 	if log := s.Log.String(); log != "" {
@@ -332,7 +331,7 @@ type Trips struct {
 // listenKey marks the context of Listen.
 type listenKey struct{}
 
-// Reset forgets the commands counted so far.
+// Reset drops the commands counted so far.
 func (c *Trips) Reset() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -142,9 +142,8 @@ func (w *Socket) Watch(op, article string) int {
 	return w.Settle(article, op)
 }
 
-// Settle waits until the subscriptions ops receive events, because the protocol does not confirm a
-// subscription. It votes for the article meanwhile, and returns the number of votes that all of them have
-// shown at last.
+// Settle waits until the subscriptions ops receive events, because the protocol does not confirm a subscription. It
+// votes for the article meanwhile, and returns the final number of votes, which all have shown.
 func (w *Socket) Settle(article string, ops ...string) int {
 	w.t.Helper()
 	return w.site.Settle(article, func() (string, int) {
@@ -184,8 +183,7 @@ func (s *Site) Settle(article string, read func() (string, int), ops ...string) 
 	return n
 }
 
-// KeepVoting votes for an article again and again until the function that it returns is called, which returns the
-// article's votes.
+// KeepVoting votes for an article until end is called, which returns the article's votes.
 func (s *Site) KeepVoting(article string) (end func() int) {
 	s.T.Helper()
 	stop, votes := make(chan struct{}), make(chan int, 1)

@@ -31,7 +31,7 @@ const (
 	TokenSecret   = "sesame-0123456789abcdef-0123456789abcdef"
 )
 
-// Keyring holds an issuer's private keys, and strange ones that the issuer does not publish.
+// Keyring holds an issuer's private keys, and others that the issuer does not publish.
 type Keyring struct {
 	RSA           *rsa.PrivateKey
 	EC, StrangeEC *ecdsa.PrivateKey
@@ -81,9 +81,9 @@ func JWK(id string, private crypto.Signer, more ...string) string {
 	return "{" + strings.Join(append(members, more...), ",") + `,"kid":"` + id + `"}`
 }
 
-// SignToken makes a token of any header and claims. The type of key decides the algorithm, whatever the
-// header says: HS256 for a string; RS256, ES256 or EdDSA for a private key; what a function returns for the signed
-// text; no signature for nil.
+// SignToken makes a token of any header and claims. The type of key determines the algorithm, even against the header:
+// HS256 for a string; RS256, ES256 or EdDSA for a private key; for a function, its result for the signed text; no
+// signature for nil.
 func SignToken(header, claims string, key any) string {
 	text := Base64URL([]byte(header)) + "." + Base64URL([]byte(claims))
 	hash := sha256.Sum256([]byte(text))

@@ -1,4 +1,4 @@
-// Command statuses prints as JSON what genqlient makes of the response of the server at a URL, for clients/statuses.ts.
+// Command statuses prints as JSON how genqlient handles the response of the server at a URL, for clients/statuses.ts.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Package watchfile keeps what is made of files, such as certificates, up to date while the program runs.
+// Package watchfile reloads values made from files, such as certificates, when the files change.
 package watchfile
 
 import (
@@ -13,13 +13,13 @@ import (
 	"time"
 )
 
-// Interval is how long a value is used, at most, after its files have changed.
+// Interval is the maximum time for which a value is used after its files have changed.
 const Interval = time.Second
 
-// Files is a value made of the contents of files. It is made again when they change.
+// Files is a value made from the contents of files. It is made again when they change.
 //
-// The files are read when the value is used, at most once in each Interval, so there is nothing to start or to stop, and
-// it does not matter how they are replaced: written, renamed or by another target of a link. They must be regular files.
+// The files are read when the value is used, at most once in each Interval, so nothing has to be started or stopped.
+// They may be replaced by writing, renaming or relinking, and must be regular files.
 type Files[T any] struct {
 	paths   []string
 	convert func(contents [][]byte) (T, error)
@@ -36,7 +36,8 @@ type Files[T any] struct {
 
 var errNotRegular = errors.New("not a regular file")
 
-// Read reads the files and makes a value of their contents. The error of a file that cannot be read is a [fs.PathError].
+// Read reads the files and converts their contents to a value. The error of a file that cannot be read is a
+// [fs.PathError].
 func Read[T any](log *slog.Logger, convert func(contents [][]byte) (T, error), paths ...string) (*Files[T], error) {
 	f := &Files[T]{paths: paths, convert: convert, log: log, now: time.Now}
 	contents, err := f.read()
@@ -52,8 +53,8 @@ func Read[T any](log *slog.Logger, convert func(contents [][]byte) (T, error), p
 	return f, nil
 }
 
-// Latest returns the value. While the contents of the files cannot be used, it stays the one that was made before, and
-// the log says why.
+// Latest returns the value. While the contents of the files are invalid, it returns the last valid value, and the log
+// says why.
 func (f *Files[T]) Latest() T {
 	if f.mu.TryLock() { // while the files are read, other callers do not wait
 		defer f.mu.Unlock()
@@ -82,7 +83,7 @@ func (f *Files[T]) refresh() {
 	}
 	if err.Error() != f.problem { // once
 		f.problem = err.Error()
-		f.log.Warn("changed files cannot be used: the last contents stay in use", "files", f.paths, "err", err)
+		f.log.Warn("changed files cannot be used: fix them; the last contents stay in use", "files", f.paths, "err", err)
 	}
 }
 
