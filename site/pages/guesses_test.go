@@ -43,7 +43,7 @@ func TestThePastOfANewSiteIsNoLoop(t *testing.T) {
 		"/past": "No front page has been saved yet", "/past/2026-01-03?hour=4": "No front page has been saved yet", "/past/2025-12-01?hour=4": "See the latest one",
 	} {
 		p := s.get(path)
-		if shown := p.one("", "noscript"); !strings.Contains(shown, says) || strings.Contains(shown, "See the latest") != (says == "See the latest one") {
+		if shown := p.one("", "main"); !strings.Contains(shown, says) || strings.Contains(shown, "See the latest") != (says == "See the latest one") {
 			t.Errorf("%s says %q", path, shown)
 		}
 	}

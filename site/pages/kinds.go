@@ -1,15 +1,12 @@
 package pages
 
 import (
-	"cmp"
 	"errors"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"frontpage/redisrepo/site"
 	"frontpage/site/feeds"
@@ -234,53 +231,6 @@ func scriptPage(path, title, about string) *page {
 		query: "Start", variables: struct{}{}, canonical: path, later: true,
 		Kind: "script", Title: title, About: about, private: about == "", fill: func(*page) {},
 	}
-}
-
-// hourForm is the form of an hour of the day in an address, which web/site/src/pages/past.tsx has, too.
-var hourForm = regexp.MustCompile(`^([01]?\d|2[0-3])$`)
-
-// past returns the page of the front page of an hour, which is that of hourOf in web/site/src/pages/past.tsx.
-func (s *server) past(req *http.Request) (*page, error) {
-	texts, day := s.Site.Texts, strings.TrimSpace(cmp.Or(req.PathValue("day"), req.URL.Query().Get("day")))
-	now := s.Now().UTC().Truncate(time.Hour)
-	at, title, path := now.Add(-24*time.Hour), texts.Text("past"), "/past"
-	if day != "" {
-		first, err := time.Parse(time.DateOnly, day)
-		if err != nil {
-			return nil, errNoPage
-		}
-		hour := 23
-		if text := req.URL.Query().Get("hour"); hourForm.MatchString(text) {
-			hour, _ = strconv.Atoi(text)
-		}
-		at, title, path = first.Add(time.Duration(hour)*time.Hour), texts.Text("frontPageOf", "day", day), "/past/"+day
-		if at.After(now) {
-			at = now
-		}
-	}
-	p := scriptPage(path, title, texts.Text("aboutFrontPages"))
-	p.query, p.variables, p.Without = "Past", pastVariables{at.Format(site.DateTime)}, "past"
-	if !at.Equal(now) {
-		p.Latest = hourPath(now)
-	}
-	p.fill = func(p *page) {
-		if p.data.FrontPage != nil {
-			for _, edge := range p.data.FrontPage.Edges {
-				if edge.Node != nil {
-					p.Rows = append(p.Rows, row{Article: edge.Node, Page: p, Rank: edge.Rank})
-				}
-			}
-		}
-		if len(p.Rows) == 0 && day == "" { // such as on a site that was imported since then
-			p.moved = p.Latest
-		}
-	}
-	return p, nil
-}
-
-// hourPath is the path of the front page of an hour.
-func hourPath(at time.Time) string {
-	return "/past/" + at.Format(time.DateOnly) + "?hour=" + strconv.Itoa(at.Hour())
 }
 
 // lab returns the page of the ranking lab. Without the script it has the top articles instead of a formula's.

@@ -91,6 +91,7 @@ func Handle(mux *http.ServeMux, handler http.Handler, repo *redisrepo.Repo, o Op
 	mux.HandleFunc("GET /a/{number}/card.png", s.card)
 	mux.HandleFunc("POST /submit", s.post)
 	mux.HandleFunc("POST /vote", s.vote)
+	mux.HandleFunc("POST /act", s.act)
 	mux.HandleFunc("GET /vote", s.voteAfterSignIn)
 	if s.Site.Has("/search") {
 		mux.HandleFunc("GET /opensearch.xml", s.openSearch)
@@ -128,7 +129,10 @@ func (s *server) page(of func(*http.Request) (*page, error)) http.HandlerFunc {
 		if errors.Is(err, errNoPage) {
 			p.Path, p.Here = "", "/" // one page for all such paths: it is rendered once
 		}
-		answer := s.ask(w, req, p)
+		var answer []byte
+		if p.moved == "" {
+			answer = s.ask(w, req, p)
+		}
 		if p.moved != "" && p.status == 0 {
 			w.Header().Set("Cache-Control", "no-store")
 			http.Redirect(w, req, p.moved, http.StatusSeeOther)
@@ -191,6 +195,7 @@ func (s *server) missing(ctx context.Context, p *page) {
 		if *article.DeletedBy == article.Poster.Name {
 			by = "deletedByPoster"
 		}
+		p.Restores = p.ActsByForm() && p.data.Article != nil && (p.Moderates() || by == "deletedByPoster")
 		p.status, p.Title, p.Gone = http.StatusGone, p.T("articleDeleted"), s.Site.Texts.Text(by, "date", article.DeletedAt.Format(time.DateOnly))
 		p.Answer.Gone = p.Gone
 	case errors.As(err, new(site.Refusal)):

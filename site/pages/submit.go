@@ -41,12 +41,7 @@ func (s *server) submit(req *http.Request) (*page, error) {
 func (s *server) post(w http.ResponseWriter, req *http.Request) {
 	p := s.formPage(req)
 	p.Title, p.Next = p.T("notPosted"), "/submit"
-	req.Body = http.MaxBytesReader(w, req.Body, maxDraft)
-	if s.API.Identity.FromForeignPage(req) {
-		p.status, p.Missing = http.StatusForbidden, p.T("foreignForm")
-	} else if err := req.ParseForm(); err != nil {
-		p.status, p.Missing = http.StatusBadRequest, p.T("unknownForm")
-	} else {
+	if s.readForm(w, req, p, maxDraft) {
 		p.Draft = s.readDraft(req.PostForm)
 		s.API.Identity.ActAs(req, p.Draft.Name)
 		if number := s.send(w, req, p); p.status == 0 {

@@ -28,31 +28,32 @@ type page struct {
 	moved     string // path of the page that is shown instead
 	charged   bool   // whether the cost of its query includes the page's
 
-	Site    web.Options
-	Base    string // URL of the site, without a final slash
-	Path    string // of the request
-	Here    string // path and query of the request
-	Now     time.Time
-	Kind    string
-	Title   string // empty: the name of the site
-	About   string // description
-	Order   string // of a list
-	Name    string // of a group, a user or a host, or the beginning of those in the list of groups
-	Span    string
-	Feeds   string // path before the feeds
-	After   *string
-	Rows    []row
-	Total   int    // articles in the list
-	More    string // path of the next part
-	Article *row
-	Posting *posting
-	Latest  string // path of the front page of this hour, unless it is the page
-	Without string // what a page of the script has for browsers without one
-	Draft   *draft // what the form to post has; nil: the page has no form
-	Missing string // why there is no such page
-	Gone    string // who deleted the article, and when
-	Problem string // why its content cannot be shown
-	Answer  *embedded
+	Site     web.Options
+	Base     string // URL of the site, without a final slash
+	Path     string // of the request
+	Here     string // path and query of the request
+	Now      time.Time
+	Kind     string
+	Title    string // empty: the name of the site
+	About    string // description
+	Order    string // of a list
+	Name     string // of a group, a user or a host, or the beginning of those in the list of groups
+	Span     string
+	Feeds    string // path before the feeds
+	After    *string
+	Rows     []row
+	Total    int    // articles in the list
+	More     string // path of the next part
+	Article  *row
+	Posting  *posting
+	Past     *pastHour
+	Without  string // what a page of the script has for browsers without one
+	Draft    *draft // what the form to post has; nil: the page has no form
+	Missing  string // why there is no such page
+	Gone     string // who deleted the article, and when
+	Restores bool   // whether the visitor may restore it
+	Problem  string // why its content cannot be shown
+	Answer   *embedded
 
 	Next, Link string // where a visitor goes on after a form that was refused, and the text of the link
 	Leaves     bool   // whether the browser goes there by itself
@@ -70,11 +71,12 @@ type embedded struct {
 type data struct {
 	Site struct {
 		Rules struct {
-			VoteScore float64
-			Downvotes bool
-			Ranking   string
-			RankCap   int
-			HalfLife  int
+			VoteScore  float64
+			Downvotes  bool
+			Ranking    string
+			RankCap    int
+			HalfLife   int
+			EditWindow int // seconds
 		}
 		SignIn    string
 		SignInURL *string
@@ -138,10 +140,12 @@ func (e logEntry) Date() string { return e.At.UTC().Format("2006-01-02 15:04 MST
 
 // listed is a group, a user or a host.
 type listed struct {
-	Articles    *connection `json:"articlesConnection"`
-	Ranking     *connection // of a group
-	Description *string     // of a group
-	Rules       []string
+	ID            string
+	ViewerFollows *bool       // of a group or a user
+	Articles      *connection `json:"articlesConnection"`
+	Ranking       *connection // of a group
+	Description   *string     // of a group
+	Rules         []string
 }
 
 type connection struct {
@@ -156,25 +160,28 @@ type pageInfo struct {
 }
 
 type articleData struct {
-	ID            string
-	Number        int
-	Title         string
-	Link          *string
-	Text          *string
-	Poster        struct{ Name string }
-	CreatedAt     time.Time
-	Votes         int
-	Upvotes       int
-	Downvotes     int
-	IsInteresting bool
-	Groups        []groupData
-	VotingEndsAt  time.Time
-	ViewerVote    string
-	ViewerCanVote bool
-	EditedAt      *time.Time
-	DeletedAt     *time.Time
-	Removal       *removal
-	From          *hostData `json:"host"`
+	ID              string
+	Number          int
+	Title           string
+	Link            *string
+	Text            *string
+	Poster          struct{ Name string }
+	CreatedAt       time.Time
+	Votes           int
+	Upvotes         int
+	Downvotes       int
+	IsInteresting   bool
+	Groups          []groupData
+	VotingEndsAt    time.Time
+	ViewerVote      string
+	ViewerCanVote   bool
+	ViewerCanEdit   bool
+	ViewerCanDelete bool
+	ViewerHasSaved  bool
+	EditedAt        *time.Time
+	DeletedAt       *time.Time
+	Removal         *removal
+	From            *hostData `json:"host"`
 }
 
 // removal is why a moderator deleted or changed the article, for its poster and moderators.

@@ -61,16 +61,13 @@ func localPath(to string) string {
 // the page. An anonymous visitor signs in before.
 func (s *server) vote(w http.ResponseWriter, req *http.Request) {
 	p := s.formPage(req)
-	if s.API.Identity.FromForeignPage(req) {
-		p.status, p.Missing = http.StatusForbidden, p.T("foreignForm")
+	if !s.readForm(w, req, p, maxForm) {
 		s.refuse(w, req, p)
 		return
 	}
-	req.Body = http.MaxBytesReader(w, req.Body, maxForm)
-	err := req.ParseForm()
-	b, invalid := readBallot(req.PostForm)
+	b, err := readBallot(req.PostForm)
 	p.Next = b.to
-	if err != nil || invalid != nil {
+	if err != nil {
 		p.status, p.Missing = http.StatusBadRequest, p.T("unknownForm")
 		s.refuse(w, req, p)
 		return

@@ -89,7 +89,7 @@ test.describe("with all kinds of articles", () => {
   test.use({ csv: different, viewer: "" });
 
   // The script adds a date to the pages of users: the server does not know the time zone of the visitor.
-  const parts = "main h1, main nav, main .list, main > .groups, main > .empty";
+  const parts = "main h1, main nav, main .list, main > .groups, main > .empty, main > form";
   for (const path of [
     "/",
     "/new",
@@ -100,6 +100,7 @@ test.describe("with all kinds of articles", () => {
     "/from/example.org",
     "/from/none.example",
     "/groups",
+    "/past/2020-02-29?hour=7",
     "/g/nothing",
     "/u/unknown",
     "/a/99",

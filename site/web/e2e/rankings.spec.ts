@@ -160,7 +160,7 @@ test.describe("a past hour with many articles on a phone", () => {
       await route.fulfill({ response, json });
     });
     await page.goto("/past/2026-11-20?hour=18");
-    await expect(rows(page)).toHaveCount(10);
+    await expect(rows(page)).toHaveCount(15);
     await page.getByRole("link", { name: "New", exact: true }).click();
     await expect(page).toHaveURL("/new");
     await page.goBack();
@@ -213,7 +213,7 @@ test.describe("the front page of a past hour", () => {
     await page.getByRole("link", { name: "Day after" }).click();
     await expect(page).toHaveURL(`/past/${yesterday.day}?hour=${yesterday.hour}`);
     await page.getByLabel("Day", { exact: true }).fill("2020-02-29");
-    await page.getByLabel("Hour, UTC").selectOption("07:00");
+    await page.getByLabel("Hour, UTC").fill("7");
     await page.getByRole("button", { name: "Show" }).click();
     await expect(page).toHaveURL("/past/2020-02-29?hour=7");
     await expect(page.getByRole("heading", { level: 1 })).toHaveText("Front page of 2020-02-29");

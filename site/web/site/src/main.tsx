@@ -21,7 +21,7 @@ async function start() {
   startRouter();
   // What was read before a mutation is repeated may lack its effect.
   const rendered = isUnanswered() ? undefined : await takeOver(readSession(), place());
-  if (rendered?.later) (await load().catch(() => undefined))?.cut(rendered);
+  if (rendered?.later) await load().catch(() => {});
   render(<App />, document.getElementById("app") as HTMLElement);
   dispatchEvent(new Event("takeover"));
 }

@@ -17,7 +17,6 @@ import { VotesPage } from "./votes";
 export { follow } from "../data/keep";
 export { repeat } from "../data/repeat";
 export { Keyboard } from "../ui/keyboard";
-export { cut } from "./past";
 export { Sheet } from "./sheet";
 export { Why } from "./why";
 

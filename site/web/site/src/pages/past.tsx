@@ -1,7 +1,6 @@
 import { useQuery } from "@urql/preact";
 import { useEffect, useState } from "preact/hooks";
-import type { Rendered } from "../data/client";
-import { Past, type PastQuery } from "../data/later-gql";
+import { Past } from "../data/later-gql";
 import { useNear, useNow, useTitle } from "../ui/hooks";
 import { navigate, useScroll, useVisit } from "../ui/router";
 import { Empty, Skeleton } from "../ui/states";
@@ -11,18 +10,7 @@ import { Gone, Row } from "./row";
 
 const hour = 3_600_000; // milliseconds
 const day = 24 * hour;
-const first = 10; // articles that are read and drawn before the visitor scrolls: a phone takes long for all 100
-
-/** The answer that the page was rendered of, with all articles. */
-let whole: Rendered | undefined;
-
-/** Leaves the first articles in the answer that the page was rendered of, until the visitor scrolls. */
-export function cut(rendered: Rendered) {
-  const data = rendered.data as PastQuery | undefined;
-  if (!data?.frontPage || data.frontPage.edges.length <= first) return;
-  whole = { ...rendered, data: { ...data } };
-  data.frontPage = { ...data.frontPage, edges: data.frontPage.edges.slice(0, first) };
-}
+const first = 15; // articles that are read and drawn before the visitor scrolls: a phone takes long for all 100
 
 const isoDay = (time: number) => new Date(time).toISOString().slice(0, 10);
 const isoHour = (time: number) => new Date(time).getUTCHours();
@@ -50,22 +38,28 @@ export function PastPage({ name }: { name?: string }) {
   const title = fill(texts.frontPageOf, { day: isoDay(at) }); // in the language's own form, a phone needs 50 ms for it
   useTitle(title);
   const variables = { at: new Date(at).toISOString() };
-  const [{ data, error }, execute] = useQuery({ query: Past, variables });
-  const page = data?.frontPage;
+  const [{ data, error, fetching }, execute] = useQuery({ query: Past, variables });
+  const edges = data?.frontPage?.edges ?? [];
   const latest = now - (now % hour);
   // Such as on a site that was imported since then. The server does the same.
   useEffect(() => {
-    if (!name && data && !page?.edges.length) navigate(address(latest), "replace");
+    if (!name && data && !edges.length) navigate(address(latest), "replace");
   }, [data]);
-  useScroll(data !== undefined);
-  const [all, setAll] = useState(visit.arrival !== "new");
-  const [near, end] = useNear<HTMLDivElement>("300px", false, [page]);
+  const isWhole = new URLSearchParams(visit.search).has("all");
+  const [all, setAll] = useState(isWhole || visit.arrival !== "new");
+  const [asked, setAsked] = useState(isWhole);
+  // The page that the server renders has the first articles only.
+  const lacks = all && edges.length === first && (!asked || fetching);
+  useScroll(data !== undefined && !lacks);
+  const [near, end] = useNear<HTMLAnchorElement>("300px", false, [data]);
   useEffect(() => {
-    if (!near) return;
-    setAll(true);
-    if (page?.edges.length !== first || whole?.request.variables.at !== variables.at) return;
-    execute({ requestPolicy: "network-only", fetch: async () => new Response(JSON.stringify(whole)) });
+    if (near) setAll(true);
   }, [near]);
+  useEffect(() => {
+    if (!lacks || asked) return;
+    setAsked(true);
+    execute({ requestPolicy: "network-only" });
+  }, [lacks]);
   return (
     <>
       <header class="heading">
@@ -83,10 +77,10 @@ export function PastPage({ name }: { name?: string }) {
         <p>{fill(texts.aboutPast, { time: clock(at) })}</p>
       </header>
       <Choice at={at} now={now} />
-      {page && page.edges.length > 0 ? (
+      {edges.length > 0 ? (
         <div class="list">
           <ol>
-            {page.edges
+            {edges
               .slice(0, all ? undefined : first)
               .map(({ rank, node }) =>
                 node ? (
@@ -96,7 +90,11 @@ export function PastPage({ name }: { name?: string }) {
                 ),
               )}
           </ol>
-          <div ref={end} />
+          {(lacks || (!all && edges.length >= first)) && (
+            <a ref={end} class="more" href={`${address(at)}&all=1`}>
+              {texts.moreArticles}
+            </a>
+          )}
         </div>
       ) : data && address(at) === address(latest) ? (
         <Empty title={texts.noFrontPageYet}>
@@ -119,33 +117,20 @@ export function PastPage({ name }: { name?: string }) {
 
 /** A form for any day and hour. */
 function Choice({ at, now }: { at: number; now: number }) {
-  const [date, setDate] = useState(isoDay(at));
-  const [time, setTime] = useState(`${isoHour(at)}`);
   return (
     <form
       class="find"
+      action="/past"
       onSubmit={(event) => {
         event.preventDefault();
-        if (date) navigate(`/past/${date}?hour=${time}`);
+        const form = new FormData(event.currentTarget);
+        navigate(`/past/${form.get("day")}?hour=${form.get("hour")}`);
       }}
     >
       <label for="date">{texts.day}</label>
-      <input
-        id="date"
-        type="date"
-        required
-        max={isoDay(now)}
-        value={date}
-        onInput={(event) => setDate(event.currentTarget.value)}
-      />
+      <input id="date" type="date" name="day" required max={isoDay(now)} defaultValue={isoDay(at)} />
       <label for="time">{texts.hourUTC}</label>
-      <select id="time" value={time} onChange={(event) => setTime(event.currentTarget.value)}>
-        {[...Array(24).keys()].map((each) => (
-          <option key={each} value={each}>
-            {`${each}`.padStart(2, "0")}:00
-          </option>
-        ))}
-      </select>
+      <input id="time" type="number" name="hour" required min="0" max="23" defaultValue={`${isoHour(at)}`} />
       <button class="button" type="submit">
         {texts.show}
       </button>
