@@ -1,5 +1,5 @@
 import { useQuery } from "@urql/preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import { Past } from "../data/later-gql";
 import { useNear, useNow, useTitle } from "../ui/hooks";
 import { navigate, useScroll, useVisit } from "../ui/router";
@@ -115,25 +115,25 @@ export function PastPage({ name }: { name?: string }) {
   );
 }
 
-/** A form for any day and hour. */
+/** A form for any day and hour. It is drawn once for each hour: it keeps what the visitor chooses. */
 function Choice({ at, now }: { at: number; now: number }) {
-  return (
-    <form
-      class="find"
-      action="/past"
-      onSubmit={(event) => {
-        event.preventDefault();
-        const form = new FormData(event.currentTarget);
-        navigate(`/past/${form.get("day")}?hour=${form.get("hour")}`);
-      }}
-    >
-      <label for="date">{texts.day}</label>
-      <input id="date" type="date" name="day" required max={isoDay(now)} defaultValue={isoDay(at)} />
-      <label for="time">{texts.hourUTC}</label>
-      <input id="time" type="number" name="hour" required min="0" max="23" defaultValue={`${isoHour(at)}`} />
-      <button class="button" type="submit">
-        {texts.show}
-      </button>
-    </form>
+  const choose = (event: SubmitEvent) => {
+    event.preventDefault();
+    const form = new FormData(event.currentTarget as HTMLFormElement);
+    navigate(`/past/${form.get("day")}?hour=${form.get("hour")}`);
+  };
+  return useMemo(
+    () => (
+      <form class="find" action="/past" onSubmit={choose}>
+        <label for="date">{texts.day}</label>
+        <input id="date" type="date" name="day" required max={isoDay(now)} value={isoDay(at)} />
+        <label for="time">{texts.hourUTC}</label>
+        <input id="time" type="number" name="hour" required min="0" max="23" value={`${isoHour(at)}`} />
+        <button class="button" type="submit">
+          {texts.show}
+        </button>
+      </form>
+    ),
+    [at],
   );
 }
