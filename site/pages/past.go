@@ -16,7 +16,7 @@ import (
 var hourForm = regexp.MustCompile(`^([01]?\d|2[0-3])$`)
 
 // firstOfPast is how many articles of a past hour a page begins with: a phone takes long for all 100. past.tsx has the same number.
-const firstOfPast = 15
+const firstOfPast = 10
 
 // past returns the page of the front page of an hour, which is that of hourOf in web/site/src/pages/past.tsx.
 func (s *server) past(req *http.Request) (*page, error) {

@@ -14,7 +14,7 @@ import (
 func TestAPastHourBeginsWithItsFirstArticles(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	const all, first = 20, 15
+	const all, first = 20, 10
 	for i := range all {
 		s.post("alice", fmt.Sprint("Article ", i), "", "text", "go")
 	}

@@ -160,7 +160,7 @@ test.describe("a past hour with many articles on a phone", () => {
       await route.fulfill({ response, json });
     });
     await page.goto("/past/2026-11-20?hour=18");
-    await expect(rows(page)).toHaveCount(15);
+    await expect(rows(page)).toHaveCount(10);
     await page.getByRole("link", { name: "New", exact: true }).click();
     await expect(page).toHaveURL("/new");
     await page.goBack();
