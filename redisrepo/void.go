@@ -22,9 +22,10 @@ const MaxVoided = 200
 //
 // Votes, score, all lists and the calendars are then those without the votes. Events, milestones, saved front pages and best
 // ranks stay. A user whose vote does not count cannot vote on the article, until it is put back. While the voters of the
-// article are known, they are those of the votes; after that, the votes in the users' histories are.
+// article are known, they are those of the votes; after that, the votes in the users' histories are. A deleted article is
+// restored without the votes that were taken out meanwhile.
 //
-// The Refusal is Forbidden if the actor is no moderator, NotFound if the article does not exist or is deleted, and Invalid or
+// The Refusal is Forbidden if the actor is no moderator, NotFound if the article does not exist, and Invalid or
 // TooLong for no names or more than MaxVoided, an invalid one, and an invalid reason; only putting back needs none.
 func (r *Repo) VoidVotes(ctx context.Context, id site.ArticleID, by site.Actor, users []string, isVoid bool, reason string) (article *site.Article, void int, err error) {
 	if !by.Moderator {
