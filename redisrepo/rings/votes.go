@@ -9,7 +9,7 @@ import (
 )
 
 // MaxVotes is how many votes can be compared at once.
-const MaxVotes = 1_000_000
+const MaxVotes = 2_000_000
 
 // TooManyError says that there are more votes than MaxVotes.
 type TooManyError struct{}
