@@ -256,7 +256,7 @@ func TestPagesForUsersAreNotListed(t *testing.T) {
 	s := newSite(t)
 	for path, title := range map[string]string{
 		"/submit?group=go": "Submit · Frontpage", "/signin?to=/": "Sign in · Frontpage", "/votes": "Your votes · Frontpage", "/votes/up": "Your votes · Frontpage", "/votes/down": "Your votes · Frontpage",
-		"/mod": "Moderation · Frontpage", "/mod/removed": "Moderation · Frontpage", "/mod/log": "Moderation · Frontpage",
+		"/mod": "Moderation · Frontpage", "/mod/removed": "Moderation · Frontpage", "/mod/denied": "Moderation · Frontpage", "/mod/log": "Moderation · Frontpage",
 	} {
 		p := s.get(path)
 		if p.status != 200 || p.one("", "title") != title || p.meta("robots") != "noindex" || p.one("href", "link", "rel", "canonical") != "" || p.meta("og:title") != "" {
@@ -273,7 +273,7 @@ func TestPagesOfTheSecondScriptHaveTheirFrame(t *testing.T) {
 	s.post("alice", "The tides", "https://www.example.com/tides", "", "sea")
 	for path, without := range map[string]string{
 		"/submit": "development server", "/signin": "needs JavaScript", "/votes": "needs JavaScript", "/votes/up": "needs JavaScript", "/votes/down": "needs JavaScript",
-		"/mod": "needs JavaScript", "/mod/removed": "needs JavaScript", "/mod/log": "needs JavaScript", "/reports": "needs JavaScript", "/notice": "needs JavaScript",
+		"/mod": "needs JavaScript", "/mod/removed": "needs JavaScript", "/mod/denied": "needs JavaScript", "/mod/log": "needs JavaScript", "/reports": "needs JavaScript", "/notice": "needs JavaScript",
 		"/past": "Front page of 2026-01-02", "/past/2026-01-02": "Front page of 2026-01-02", "/lab": "The tides",
 	} {
 		p := s.get(path)
@@ -386,9 +386,10 @@ func TestStatuses(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	s.post("alice", "Here", "", "text", "go")
-	s.post("alice", "Gone", "https://gone.example/", "", "go")
+	s.post("ghost", "Gone", "https://gone.example/", "", "go")
 	s.post("alice", "There", "https://h.example/", "")
-	s.Want("alice", `mutation { deleteArticle(input: {article: 2}) { deletedId } }`, `{"deleteArticle":{"deletedId":"article:2"}}`)
+	s.Want("ghost", `mutation { deleteArticle(input: {article: 2}) { deletedId } }`, `{"deleteArticle":{"deletedId":"article:2"}}`)
+	s.Vote("voter", "article:1", "UP")
 	for _, tt := range []struct {
 		path   string
 		status int
@@ -416,7 +417,9 @@ func TestStatuses(t *testing.T) {
 		{"/a/2147483647", 404, "Article not found"},
 		{"/g/nothing", 404, "No articles yet"},
 		{"/g/nothing/new", 404, "No articles yet"},
-		{"/u/unknown", 404, "No articles yet"},
+		{"/u/unknown", 200, "There are no articles by this name."},
+		{"/u/ghost", 200, "There are no articles by this name."},
+		{"/u/voter", 200, "There are no articles by this name."},
 
 		{"/a/0", 404, "Page not found"},
 		{"/a/01", 404, "Page not found"},

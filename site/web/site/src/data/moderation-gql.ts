@@ -159,6 +159,13 @@ export type DeletedItemsQueryVariables = Exact<{
 
 export type DeletedItemsQuery = { deletedItems: { edges: Array<{ by: string, article: { id: string, number: number, title: string, link: string | null, deletedAt: string | null, poster: { id: string, name: string }, removal: { ground: RemovalGround, reason: string, basis: string | null, at: string } | null } | null }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } | null };
 
+export type DeniedUsersQueryVariables = Exact<{
+  after?: string | null | undefined;
+}>;
+
+
+export type DeniedUsersQuery = { deniedUsers: { nodes: Array<{ until: string | null, ground: RemovalGround, reason: string, at: string, user: { id: string, name: string } | null, by: { id: string, name: string } | null }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } | null };
+
 export type LogQueryVariables = Exact<{
   after?: string | null | undefined;
 }>;
@@ -194,6 +201,7 @@ export const Queue = ("query Queue($after:String){flagged(first:100 after:$after
 export const Flagged = ("query Flagged($after:String){flagged(first:20 after:$after){nodes{target openCount since latestReport article{id number title link deletedAt poster{id name}}reports(first:10){id reason note reference by{id name}contact{name email}}}pageInfo{hasNextPage endCursor}}}") as unknown as TypedDocumentNode<FlaggedQuery, FlaggedQueryVariables>;
 export const Decisions = ("query Decisions{moderationLog(first:100){nodes{id articleId by}}}") as unknown as TypedDocumentNode<DecisionsQuery, DecisionsQueryVariables>;
 export const DeletedItems = ("query DeletedItems($missingReason:Boolean!$after:String){deletedItems(missingReason:$missingReason first:25 after:$after){edges{by article{id number title link deletedAt poster{id name}removal{ground reason basis at}}}pageInfo{hasNextPage endCursor}}}") as unknown as TypedDocumentNode<DeletedItemsQuery, DeletedItemsQueryVariables>;
+export const DeniedUsers = ("query DeniedUsers($after:String){deniedUsers(first:25 after:$after){nodes{user{id name}until ground reason at by{id name}}pageInfo{hasNextPage endCursor}}}") as unknown as TypedDocumentNode<DeniedUsersQuery, DeniedUsersQueryVariables>;
 export const Log = ("query Log($after:String){moderationLog(first:25 after:$after){nodes{id kind articleId by onBehalfOf at title reason ground basis groupsBefore groupsAfter}pageInfo{hasNextPage endCursor}}}") as unknown as TypedDocumentNode<LogQuery, LogQueryVariables>;
 export const Settle = ("mutation Settle($input:SettleFlagsInput!){settleFlags(input:$input){item{target latestReport}userErrors{code message}}}") as unknown as TypedDocumentNode<SettleMutation, SettleMutationVariables>;
 export const FlaggedChanged = ("subscription FlaggedChanged{flaggedChanged{cursor}}") as unknown as TypedDocumentNode<FlaggedChangedSubscription, FlaggedChangedSubscriptionVariables>;

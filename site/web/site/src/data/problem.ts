@@ -1,5 +1,5 @@
 import type { CombinedError } from "@urql/preact";
-import { texts } from "../ui/strings";
+import { fill, texts } from "../ui/strings";
 
 /** The server cannot verify the token yet, because it has not loaded the key: the page keeps the token. */
 export const unknownKey = "TOKEN_KEY_UNKNOWN";
@@ -12,15 +12,23 @@ export function sentence(message: string): string {
 }
 
 /** Says why a change was refused: in the language of the site if it has words for the code, and else in those of the server. */
-export function explainRefusal({ code, field, message }: UserError): string {
+export function explainRefusal({ code, field, message, until, reason }: UserError): string {
   const own: Record<string, string> = texts.refusals;
-  return own[`${code}.${field?.[0]}`] ?? own[code] ?? sentence(message);
+  const text = own[`${code}.${field?.[0] ?? (until && "until")}`] ?? own[code];
+  // A name that is being erased is denied changes without a reason.
+  if (!text || (code === "DENIED" && !reason)) return sentence(message);
+  const end =
+    until && new Date(until).toLocaleString(texts.locale, { dateStyle: "long", timeStyle: "short" });
+  return fill(text, { reason: reason ?? "", until: end ?? "" });
 }
 
 export interface UserError {
   code: string;
   message: string;
   field?: string[] | null;
+  /** Until when the viewer may not do it, and why. */
+  until?: string | null;
+  reason?: string | null;
 }
 
 /** Explains an error to the visitor. */
