@@ -173,7 +173,7 @@ func (s *server) endDenial(w http.ResponseWriter, req *http.Request) {
 		Until  time.Time `json:"until"` // in the past: that ends it
 		Reason string    `json:"reason"`
 	}
-	got := s.api.change(req, "Deny", map[string]input{"input": {User: req.PostForm.Get("user"), Until: time.Unix(0, 0).UTC()}})
+	got := s.api.change(req, "EndDenial", map[string]input{"input": {User: req.PostForm.Get("user"), Until: time.Unix(0, 0).UTC()}})
 	var data struct {
 		DenyUser *struct{ UserErrors []userError }
 	}
@@ -227,9 +227,6 @@ func (s *server) refusal(w http.ResponseWriter, p *page, got *response, e userEr
 		w.Header().Set("Retry-After", strconv.Itoa(e.RetryAfter))
 	}
 	p.status, p.Missing = cmp.Or(formStatus[e.Code], http.StatusBadRequest), sentence(e.Message)
-	if e.Code == "DENIED" && e.Reason == "" {
-		return // the name is being erased
-	}
 	field, pairs := e.Field, []any{"reason", e.Reason}
 	if len(field) == 0 && e.Until != nil {
 		field, pairs = []string{"until"}, append(pairs, "until", dateAndTime(*e.Until))

@@ -339,7 +339,7 @@ func TestDeniedUsersReadWhyInTheirLanguage(t *testing.T) {
 	}
 	for until, want := range map[*time.Time]string{
 		new(sitetest.Start.Add(48 * time.Hour)): "Ein Moderator hat dir Änderungen bis 2026-01-04 03:04 UTC untersagt. Du kannst nur lesen. Grund: Werbung",
-		nil:                                     "Ein Moderator hat dir Änderungen auf Dauer untersagt. Du kannst nur lesen. Grund: Werbung",
+		nil:                                     "Dir sind Änderungen bis auf Weiteres untersagt. Du kannst nur lesen. Werbung",
 	} {
 		s.deny("eve", until)
 		for _, sent := range []*response{s.sendVote("X-User-ID", "eve"), post()} {

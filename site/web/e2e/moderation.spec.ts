@@ -196,11 +196,7 @@ test("removed articles are restored, and the log has what was done", async ({ pa
   }
 });
 
-test("a denied user reads why, until a moderator ends it by keyboard", async ({
-  page,
-  server,
-  another,
-}) => {
+test("a denied user reads why, until a moderator ends it by keyboard", async ({ page, server, another }) => {
   const one = await server.post({ title: "One" });
   const input = { user: "eve", until: "2099-01-03T12:00:00.000Z", reason: "ads" };
   const deny = "mutation ($input: DenyUserInput!) { denyUser(input: $input) { userErrors { message } } }";

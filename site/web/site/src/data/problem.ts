@@ -1,5 +1,6 @@
 import type { CombinedError } from "@urql/preact";
 import { fill, texts } from "../ui/strings";
+import { clock } from "../ui/time";
 
 /** The server cannot verify the token yet, because it has not loaded the key: the page keeps the token. */
 export const unknownKey = "TOKEN_KEY_UNKNOWN";
@@ -8,19 +9,20 @@ export const signedOut = "SIGNED_OUT";
 
 /** Formats an error message of the server as a sentence: capital letter, full stop. */
 export function sentence(message: string): string {
-  return message.charAt(0).toUpperCase() + message.slice(1) + (message.endsWith(".") ? "" : ".");
+  return `${message[0]?.toUpperCase()}${message.slice(1).replace(/\.?$/, ".")}`;
 }
 
 /** Says why a change was refused: in the language of the site if it has words for the code, and else in those of the server. */
-export function explainRefusal({ code, field, message, until, reason }: UserError): string {
-  const own: Record<string, string> = texts.refusals;
+export function explainRefusal(error: UserError): string {
+  const own: Texts = texts.refusals;
+  const { code, field, until } = error;
   const text = own[`${code}.${field?.[0] ?? (until && "until")}`] ?? own[code];
-  // A name that is being erased is denied changes without a reason.
-  if (!text || (code === "DENIED" && !reason)) return sentence(message);
-  const end =
-    until && new Date(until).toLocaleString(texts.locale, { dateStyle: "long", timeStyle: "short" });
-  return fill(text, { reason: reason ?? "", until: end ?? "" });
+  return text
+    ? fill(text, { ...error, until: clock(Date.parse(until as string), 0) } as unknown as Texts)
+    : sentence(error.message);
 }
+
+type Texts = Record<string, string>;
 
 export interface UserError {
   code: string;

@@ -159,7 +159,7 @@ export function UserPage({ name }: { name: string }) {
       <ArticleList
         source={list}
         empty={
-          <Empty title={viewer === name ? texts.noArticles : texts.noArticlesByName}>
+          <Empty title={texts.noArticles}>
             {viewer === name && (
               <p>
                 <a href="/submit">{texts.submitOne}</a>

@@ -1,11 +1,11 @@
 import { type CombinedError, type DocumentInput, useClient } from "@urql/preact";
 import { useEffect, useState } from "preact/hooks";
-import { Deny } from "../data/acting-gql";
 import {
   DeletedItems,
   type DeletedItemsQuery,
   DeniedUsers,
   type DeniedUsersQuery,
+  EndDenial,
   Log,
   type LogQuery,
   type RemovalGround,
@@ -147,7 +147,7 @@ export function DeniedList() {
   const end = async (event: Event, user: string) => {
     event.preventDefault();
     const input = { user, until: past, reason: "" };
-    const { data, error } = await client.mutation(Deny, { input }).toPromise();
+    const { data, error } = await client.mutation(EndDenial, { input }).toPromise();
     const refused = data?.denyUser?.userErrors[0];
     if (refused) return say(explainRefusal(refused));
     if (error) return say(explainError(error));
