@@ -4485,7 +4485,7 @@ type Query {
   code FORBIDDEN.
   """
   voteRings(
-    "Compare the votes of this many days, 1 to 366. More than 1,000,000 votes are refused: ask for fewer days."
+    "Compare the votes of this many days, 1 to 366. More than 2,000,000 votes are refused: ask for fewer days."
     days: Int! = 30
     "Return at most this many, 1 to 100. Default: the site's page size."
     first: Int

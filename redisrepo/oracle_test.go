@@ -211,11 +211,8 @@ func (o *oracle) isVoid(t *article, voter site.UserName) bool {
 
 // voidVotes takes votes out or puts them back, and returns how many of the users have one that does not count.
 func (o *oracle) voidVotes(t *article, by site.Actor, voters []site.UserName, takesOut bool) (n int, refused string) {
-	switch {
-	case !by.Moderator:
+	if !by.Moderator {
 		return 0, "FORBIDDEN users"
-	case t.deleted != "":
-		return 0, "NOT_FOUND article"
 	}
 	changed := false
 	for _, voter := range voters {
@@ -232,7 +229,7 @@ func (o *oracle) voidVotes(t *article, by site.Actor, voters []site.UserName, ta
 			n++
 		}
 	}
-	if changed {
+	if changed && t.deleted == "" {
 		t.revision++
 	}
 	return n, ""

@@ -22,9 +22,10 @@ const MaxVoided = 200
 //
 // Counts, score, all lists and the calendars then exclude the votes. Events, milestones, saved front pages and best
 // ranks stay. A user whose vote does not count cannot vote on the article until it is put back. Votes are found among
-// the article's voters while these are known, after that in the users' histories.
+// the article's voters while these are known, after that in the users' histories. A deleted article is restored
+// without the votes that were taken out meanwhile.
 //
-// The Refusal is Forbidden if the actor is not a moderator, NotFound if the article does not exist or is deleted, and
+// The Refusal is Forbidden if the actor is not a moderator, NotFound if the article does not exist, and
 // Invalid or TooLong for no names, more than MaxVoided, an invalid name, or an invalid reason; only putting back needs
 // no reason.
 func (r *Repo) VoidVotes(ctx context.Context, id site.ArticleID, by site.Actor, users []string, isVoid bool, reason string) (article *site.Article, void int, err error) {

@@ -30,10 +30,11 @@
 -- ARGS voter             the users' members, each once
 --
 -- The votes stay in cast:USER:MONTH, so that their voters see them. While the voters are known, their sets say who has a vote,
--- and after that cast:USER:MONTH. A poster's vote that does not count anyway stays.
+-- and after that cast:USER:MONTH. A poster's vote that does not count anyway stays. A deleted article has no score to change, and its
+-- revision stays, since the log has no entry about it: by one, it would come back to the calendars.
 --
 -- Replies {'OK', void, {field, value, ...}}  how many of these users have a vote that does not count, and the article's hash
---         {'NOT_FOUND'}                      the article does not exist or is deleted
+--         {'NOT_FOUND'}                      the article does not exist
 --         {'STALE', '', '', '', time}        MONTH differs from that of this posting time: call again
 -- Safe to run twice: the second run finds the votes out, or back, and changes nothing.
 
@@ -56,7 +57,8 @@ local title = hash[10] or ''
 local link = hash[11] or ''
 local number = string.sub(member, 9)
 
-if not time or not group_text or is_deleted or not redis.call('ZSCORE', scores, member) then return {'NOT_FOUND'} end
+local is_listed = redis.call('ZSCORE', scores, member)
+if not time or not group_text or not is_deleted and not is_listed then return {'NOT_FOUND'} end
 local cast_count = history and #ARGV - first_voter + 1 or 0
 if cast_count > 0 and not is_of_month(KEYS[first_cast], time) then return {'STALE', '', '', '', time} end
 if not tonumber(time) or not votes or not downvotes or not revision then
@@ -141,7 +143,7 @@ local function put_back(vote)
   end
 end
 
-keep_front(clock, pages, scores, features, now)
+if is_listed then keep_front(clock, pages, scores, features, now) end
 for _, vote in ipairs(changes) do
   if takes_out then take_out(vote) else put_back(vote) end
 end
@@ -149,19 +151,20 @@ local left = math.max(math.ceil(kept), 1)
 if ups == 0 then redis.call('EXPIRE', voted, left) end
 if downs == 0 then redis.call('EXPIRE', downvoted, left) end
 
-local added = string.format('%d', worth(ranking, after) - worth(ranking, votes))
-local score = redis.call('ZADD', scores, 'XX', 'INCR', added, member)
-redis.call(after >= tonumber(interesting_votes) and 'SADD' or 'SREM', interesting, member)
-
-revision = revision + 1
-redis.call('HSET', article, 'votes', string.format('%d', after), 'downvotes', string.format('%d', downvotes_after),
-  'revision', string.format('%d', revision), 'voided', size)
+redis.call('HSET', article, 'votes', string.format('%d', after), 'downvotes', string.format('%d', downvotes_after), 'voided', size)
 if in_casts then redis.call('HSET', article, 'cast', string.format('%d', in_casts + after - votes)) end
 if size == 0 then redis.call('HDEL', article, 'voided') end
 
 local kind = takes_out and 'votes_voided' or 'votes_restored'
 log_moderation(log, max_entries, kind, member, by, via, now,
   'title', title, 'link', link, 'reason', reason, 'ground', ground, 'basis', '')
+if not is_listed then return {'OK', count, redis.call('HGETALL', article)} end -- undelete.lua ranks it by these votes
+
+local added = string.format('%d', worth(ranking, after) - worth(ranking, votes))
+local score = redis.call('ZADD', scores, 'XX', 'INCR', added, member)
+redis.call(after >= tonumber(interesting_votes) and 'SADD' or 'SREM', interesting, member)
+revision = revision + 1
+redis.call('HSET', article, 'revision', string.format('%d', revision))
 local change = {
   revision = revision, votes = after, downvotes = downvotes_after, score = score, by = by, to = '',
   time = time, groups = group_text, at = now, ground = ground, basis = '', reason = reason,

@@ -210,7 +210,6 @@ func TestVoidVotesRefusals(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil, one)
 	s.post("alice")
-	s.delete(s.post("alice").ID, moderator)
 	many := slices.Repeat([]string{"a"}, redisrepo.MaxVoided+1)
 	for _, tt := range []struct {
 		id     site.ArticleID
@@ -221,7 +220,6 @@ func TestVoidVotesRefusals(t *testing.T) {
 		want   []string
 	}{
 		{1, alice(), []string{"bob"}, true, "x", []string{"FORBIDDEN users"}},
-		{2, moderator, []string{"bob"}, true, "x", []string{"NOT_FOUND article"}},
 		{9, moderator, []string{"bob"}, true, "x", []string{"NOT_FOUND article"}},
 		{1, moderator, nil, true, "x", []string{"INVALID users"}},
 		{1, moderator, many, true, "x", []string{"INVALID users"}},
@@ -230,6 +228,35 @@ func TestVoidVotesRefusals(t *testing.T) {
 	} {
 		_, _, err := s.VoidVotes(s.ctx, tt.id, tt.by, tt.users, tt.void, tt.reason)
 		wantRefused(t, err, tt.want...)
+	}
+}
+
+// An article that is deleted before its votes are taken out, and restored after, is as if they had never been cast.
+func TestVotesOnDeletedArticlesAreVoided(t *testing.T) {
+	t.Parallel()
+	rules := func(r *site.Rules) { r.GroupTop, r.InterestingVotes = true, 5 }
+	restored := func(votes bool) *testSite {
+		s := newSite(t, rules, one)
+		ids, ring := s.withRing(votes)
+		for _, id := range []site.ArticleID{ids[1], ids[2], ids[4]} {
+			s.delete(id, moderator)
+			if n, err := s.void(id, true, ring...); err != nil || votes != (n == ringSize) {
+				t.Errorf("%d votes on %v do not count, %v", n, id, err)
+			}
+			s.wantClean()
+			s.undelete(id)
+			if votes {
+				_, err := s.Vote(s.ctx, id, site.UserName(ring[0]), up, "")
+				wantRefused(t, err, "DENIED article")
+			}
+		}
+		require.NoError(t, s.Views.CatchUpAll(s.ctx))
+		s.wantClean()
+		return s
+	}
+	s := restored(true)
+	if got, want := s.shows(), restored(false).shows(); !slices.Equal(got, want) {
+		t.Errorf("readers see\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
 

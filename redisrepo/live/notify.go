@@ -23,7 +23,9 @@ func (r *Live) applyChange(e Entry) {
 		return
 	}
 	voteChanged := e.Kind == site.KindVoted && t.setVote(site.UserName(e.By), site.VotePositions[e.To])
-	if e.Kind == site.KindVoided { // whose votes they are is not in the log
+	// Whose votes are taken out is not in the log; nor is it, for a deleted article, that some were.
+	voids := e.Kind == site.KindVoided || e.Kind == site.KindUndeleted
+	if voids {
 		t.votes = nil
 		t.voteCount++
 	}
@@ -35,7 +37,7 @@ func (r *Live) applyChange(e Entry) {
 	case s.Revision > latest.Stored.Revision:
 		next := *latest
 		r.articles.Apply(&next, s)
-		next.Stored.Voided = next.Stored.Voided || e.Kind == site.KindVoided
+		next.Stored.Voided = next.Stored.Voided || voids
 		t.latest.Store(&next)
 	case voteChanged:
 		next := *latest // the article is the same, but the voter has a new position to see

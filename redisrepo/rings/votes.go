@@ -10,7 +10,7 @@ import (
 )
 
 // MaxVotes is the maximum number of votes.
-const MaxVotes = 1_000_000
+const MaxVotes = 2_000_000
 
 // TooManyError says that there are more votes than MaxVotes.
 type TooManyError struct{}

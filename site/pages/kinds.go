@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"encoding/json"
 	"errors"
 	"net/http"
 	"net/url"
@@ -39,6 +40,7 @@ func (s *server) kinds() map[string]func(*http.Request) (*page, error) {
 		"/votes/down":           s.script("votesOfViewer"),
 		"/mod":                  s.script("moderation"),
 		"/mod/removed":          s.script("moderation"),
+		"/mod/denied":           s.denied,
 		"/mod/log":              s.script("moderation"),
 		"/log":                  s.publicLog,
 		"/reports":              s.script("ownReports"),
@@ -226,6 +228,35 @@ func (s *server) script(title string) func(*http.Request) (*page, error) {
 	}
 }
 
+// denied returns the page of the users who are denied changes, for moderators. Without the script it has forms that end a denial.
+func (s *server) denied(req *http.Request) (*page, error) {
+	p := scriptPage("/mod/denied", s.Site.Texts.Text("moderation"), "")
+	p.Without, p.After = "moderation", after(req)
+	p.fill = func(p *page) {
+		if !p.Moderates() {
+			return
+		}
+		got := s.api.ask(req, "DeniedUsers", logVariables{p.After})
+		answer, err := got.read()
+		var list struct {
+			DeniedUsers struct {
+				Nodes    []denial
+				PageInfo pageInfo
+			}
+		}
+		switch {
+		case err == nil && len(answer.Errors) > 0:
+			p.refused(got.status, answer.code(), answer.Errors[0].Message)
+		case err != nil || json.Unmarshal(answer.Data, &list) != nil:
+			p.fail(http.StatusInternalServerError, p.T("wentWrong"))
+		default:
+			p.Without, p.Denials, p.also = "denied", list.DeniedUsers.Nodes, got.body.Bytes()
+			p.More = p.further(list.DeniedUsers.PageInfo)
+		}
+	}
+	return p, nil
+}
+
 func scriptPage(path, title, about string) *page {
 	return &page{
 		query: "Start", variables: struct{}{}, canonical: path, later: true,
@@ -288,7 +319,8 @@ func (p *page) next(cursor string) string {
 }
 
 // named sets what the page of a group, a user or a host shows. Any name could be one: without articles, the status is 404. The
-// group interesting is always there, and so is the viewer.
+// group interesting is always there. A user without articles may be one who votes, or whose articles are gone: what the page
+// says is true of every name, and search engines do not list it.
 func (p *page) named(l *listed) {
 	if l == nil {
 		return
@@ -298,7 +330,9 @@ func (p *page) named(l *listed) {
 	if l.Description != nil {
 		p.About = *l.Description
 	}
-	if p.Total == 0 && !p.IsInteresting() && (p.Kind != "user" || p.Viewer() != p.Name) {
+	if p.Kind == "user" {
+		p.private = p.Total == 0
+	} else if p.Total == 0 && !p.IsInteresting() {
 		p.status = http.StatusNotFound
 	}
 }

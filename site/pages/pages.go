@@ -92,6 +92,7 @@ func Handle(mux *http.ServeMux, handler http.Handler, repo *redisrepo.Repo, o Op
 	mux.HandleFunc("POST /submit", s.post)
 	mux.HandleFunc("POST /vote", s.vote)
 	mux.HandleFunc("POST /act", s.act)
+	mux.HandleFunc("POST /mod/denied", s.endDenial)
 	mux.HandleFunc("GET /vote", s.voteAfterSignIn)
 	if s.Site.Has("/search") {
 		mux.HandleFunc("GET /opensearch.xml", s.openSearch)
@@ -183,7 +184,7 @@ func (s *server) ask(w http.ResponseWriter, req *http.Request, p *page) []byte {
 	if p.article != 0 && (a == nil || a.DeletedAt != nil) {
 		s.missing(req.Context(), p)
 	}
-	return got.body.Bytes()
+	return append(got.body.Bytes(), p.also...)
 }
 
 // missing sets what the page of an article shows that is not there: if it was deleted, the status 410, by whom and when.

@@ -26,6 +26,7 @@ type page struct {
 	data      data
 	status    int    // if not 200
 	moved     string // path of the page that is shown instead
+	also      []byte // what the page shows besides the answer: it is shared only with the same
 	charged   bool   // whether the cost of its query includes the page's
 
 	Site     web.Options
@@ -51,6 +52,7 @@ type page struct {
 	Draft    *draft // what the form to post has; nil: the page has no form
 	Missing  string // why there is no such page
 	Gone     string // who deleted the article, and when
+	Denials  []denial
 	Restores bool   // whether the visitor may restore it
 	Problem  string // why its content cannot be shown
 	Answer   *embedded
@@ -116,6 +118,33 @@ type data struct {
 	}
 }
 
+// denial says that a user may change nothing.
+type denial struct {
+	User, By struct{ Name string }
+	Until    *time.Time
+	At       time.Time
+	Ground   string
+	Reason   string
+}
+
+// Denied says until when, since when, by whom and why a user may change nothing.
+func (p *page) Denied(d denial) string {
+	end := p.T("deniedForGood")
+	if d.Until != nil {
+		end = p.Site.Texts.Text("deniedUntil", "date", dateAndTime(*d.Until))
+	}
+	since := p.Site.Texts.Text("deniedSince", "date", dateAndTime(d.At), "user", d.By.Name)
+	return end + " · " + since + " · " + p.Why(&removal{Ground: d.Ground, Reason: d.Reason})
+}
+
+// EndDenial is the text of the button that ends a denial; empty if it is of an erased user.
+func (p *page) EndDenial(d denial) string {
+	if d.User.Name == site.ErasedUser.Shown() {
+		return ""
+	}
+	return p.Site.Texts.Text("endDenial", "user", d.User.Name)
+}
+
 // logEntry is an entry of the public log.
 type logEntry struct {
 	Kind          string
@@ -136,7 +165,9 @@ func (p *page) WhyLogged(e logEntry) string {
 func (e logEntry) ISO() string { return e.At.UTC().Format(time.RFC3339) }
 
 // Date is the day and the time of an entry, in UTC.
-func (e logEntry) Date() string { return e.At.UTC().Format("2006-01-02 15:04 MST") }
+func (e logEntry) Date() string { return dateAndTime(e.At) }
+
+func dateAndTime(at time.Time) string { return at.UTC().Format("2006-01-02 15:04 MST") }
 
 // listed is a group, a user or a host.
 type listed struct {

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	"frontpage/identity"
 	"frontpage/redisrepo/site"
@@ -124,7 +125,7 @@ func (s *server) pending(value string, seconds int) *http.Cookie {
 
 // formStatus maps codes of user errors to statuses. The status of others is 400.
 var formStatus = map[string]int{
-	"UNAUTHENTICATED": http.StatusUnauthorized, "FORBIDDEN": http.StatusForbidden, "NOT_FOUND": http.StatusNotFound,
+	"UNAUTHENTICATED": http.StatusUnauthorized, "FORBIDDEN": http.StatusForbidden, "DENIED": http.StatusForbidden, "NOT_FOUND": http.StatusNotFound,
 	"VOTING_CLOSED": http.StatusConflict, "DUPLICATE_LINK": http.StatusConflict, "RATE_LIMITED": http.StatusTooManyRequests,
 }
 
@@ -149,11 +150,48 @@ func (s *server) cast(w http.ResponseWriter, req *http.Request, b ballot, p *pag
 	}
 }
 
+// endDenial ends the denial of the user whom a moderator's form names, as the API's mutation does, and leads back to the list.
+func (s *server) endDenial(w http.ResponseWriter, req *http.Request) {
+	p := s.formPage(req)
+	p.Title, p.Next = p.T("moderation"), "/mod/denied"
+	req.Body = http.MaxBytesReader(w, req.Body, maxForm)
+	if s.API.Identity.FromForeignPage(req) {
+		p.status, p.Missing = http.StatusForbidden, p.T("foreignForm")
+		s.refuse(w, req, p)
+		return
+	}
+	if err := req.ParseForm(); err != nil || req.PostForm.Get("user") == "" {
+		p.status, p.Missing = http.StatusBadRequest, p.T("unknownForm")
+		s.refuse(w, req, p)
+		return
+	}
+	type input struct {
+		User   string    `json:"user"`
+		Until  time.Time `json:"until"` // in the past: that ends it
+		Reason string    `json:"reason"`
+	}
+	got := s.api.change(req, "EndDenial", map[string]input{"input": {User: req.PostForm.Get("user"), Until: time.Unix(0, 0).UTC()}})
+	var data struct {
+		DenyUser *struct{ UserErrors []userError }
+	}
+	if s.readChange(w, req, p, got, &data) && data.DenyUser != nil && len(data.DenyUser.UserErrors) > 0 {
+		s.refusal(w, p, got, data.DenyUser.UserErrors[0])
+	}
+	if p.status != 0 {
+		s.refuse(w, req, p)
+		return
+	}
+	w.Header().Set("Cache-Control", "private, no-store")
+	http.Redirect(w, req, p.Next, http.StatusSeeOther)
+}
+
 // userError says why a mutation was refused.
 type userError struct {
 	Code, Message string
 	Field         []string
 	RetryAfter    int // seconds
+	Until         *time.Time
+	Reason        string // of a moderator; empty: none was given
 }
 
 // readChange decodes the answer to a mutation. If it is an error, p says why: its status is 401 if a session has ended.
@@ -186,7 +224,11 @@ func (s *server) refusal(w http.ResponseWriter, p *page, got *response, e userEr
 		w.Header().Set("Retry-After", strconv.Itoa(e.RetryAfter))
 	}
 	p.status, p.Missing = cmp.Or(formStatus[e.Code], http.StatusBadRequest), sentence(e.Message)
-	if text, found := p.Site.Texts.Refusal(e.Code, e.Field); found {
+	field, pairs := e.Field, []any{"reason", e.Reason}
+	if len(field) == 0 && e.Until != nil {
+		field, pairs = []string{"until"}, append(pairs, "until", dateAndTime(*e.Until))
+	}
+	if text, found := p.Site.Texts.Refusal(e.Code, field, pairs...); found {
 		p.Missing = text
 	}
 }

@@ -100,7 +100,13 @@ func (r *reader) open(path string) *response {
 // voteForm is a request with the form of a vote. header holds pairs of name and value.
 func (s *testSite) voteForm(form url.Values, header ...string) *http.Request {
 	s.t.Helper()
-	req := require.Value(http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.pages.URL+"/vote", strings.NewReader(form.Encode())))(s.t)
+	return s.form("/vote", form, header...)
+}
+
+// form is a request with a form. header holds pairs of name and value.
+func (s *testSite) form(path string, form url.Values, header ...string) *http.Request {
+	s.t.Helper()
+	req := require.Value(http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.pages.URL+path, strings.NewReader(form.Encode())))(s.t)
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	for pair := range slices.Chunk(header, 2) {
 		req.Header.Set(pair[0], pair[1])
@@ -313,6 +319,80 @@ func TestRefusedVotesAreExplained(t *testing.T) {
 	check("too late", s.reader("carol").sendForm(up), http.StatusConflict, "is closed")
 	s.redis.Kill()
 	check("without the store", s.reader("alice").sendForm(up), http.StatusServiceUnavailable, "temporarily unavailable")
+}
+
+// deny has a moderator deny a user changes, until a time or for ever.
+func (s *testSite) deny(user string, until *time.Time) {
+	s.t.Helper()
+	_, err := s.Repo.Denials.DenyUser(s.t.Context(), user, until, site.GroundRules, "Werbung", site.Actor{Name: "mod", Moderator: true})
+	require.NoError(s.t, err)
+}
+
+// Who is denied changes reads in the language of the site until when, and why, whatever the form is.
+func TestDeniedUsersReadWhyInTheirLanguage(t *testing.T) {
+	t.Parallel()
+	s := newSiteWith(t, pages.Options{Site: web.Options{Site: true, Texts: require.Value(web.ReadTexts("de"))(t)}})
+	s.post("alice", "Hier", "", "Text")
+	post := func() *response {
+		req := s.form("/submit", url.Values{"name": {"eve"}, "title": {"T"}, "text": {"x"}}, "X-User-ID", "eve")
+		return read(t, "/submit", require.Value(http.DefaultTransport.RoundTrip(req))(t))
+	}
+	for until, want := range map[*time.Time]string{
+		new(sitetest.Start.Add(48 * time.Hour)): "Ein Moderator hat dir Änderungen bis 2026-01-04 03:04 UTC untersagt. Du kannst nur lesen. Grund: Werbung",
+		nil:                                     "Dir sind Änderungen bis auf Weiteres untersagt. Du kannst nur lesen. Werbung",
+	} {
+		s.deny("eve", until)
+		for _, sent := range []*response{s.sendVote("X-User-ID", "eve"), post()} {
+			if sent.status != http.StatusForbidden || !strings.Contains(sent.one("", "main"), want) {
+				t.Errorf("%s: got %d, want 403 with %q: %s", sent.path, sent.status, want, sent.one("", "main"))
+			}
+		}
+	}
+	s.deny("eve", new(sitetest.Start))
+	s.Vote("eve", "article:1", "UP")
+	_, _, err := s.Repo.VoidVotes(t.Context(), 1, site.Actor{Name: "mod", Moderator: true}, []string{"eve"}, true, "ein Ring")
+	require.NoError(t, err)
+	if main := s.sendVote("X-User-ID", "eve").one("", "main"); !strings.Contains(main, "deine Stimme für diesen Artikel aus der Zählung genommen, und dabei bleibt es. Grund: ein Ring") {
+		t.Errorf("a vote that was taken out: %s", main)
+	}
+}
+
+// Moderators, and no other visitors, see without scripts who is denied changes, and end that.
+func TestModeratorsEndDenialsWithoutScripts(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.deny("dave", nil)
+	s.deny("eve", new(sitetest.Start.Add(48*time.Hour)))
+	mod := []string{"X-User-ID", "mod", "X-User-Roles", "moderator", "Sec-Fetch-Site", "same-origin"}
+	end := func(user string, header ...string) *response {
+		req := s.form("/mod/denied", url.Values{"user": {user}}, header...)
+		return read(t, "/mod/denied", require.Value(http.DefaultTransport.RoundTrip(req))(t))
+	}
+	list := func(header ...string) string { return s.get("/mod/denied", header...).one("", "noscript") }
+	if got := list(mod...); !strings.Contains(got, "until 2026-01-04 03:04 UTC · since 2026-01-02 03:04 UTC, by mod · Against the rules of this site: Werbung") ||
+		!strings.Contains(got, "permanently · since") || strings.Count(got, `action="/mod/denied"`) != 2 {
+		t.Errorf("moderators see %s", got)
+	}
+	for _, header := range [][]string{nil, {"X-User-ID", "eve"}} {
+		if got := list(header...); strings.Contains(got, "dave") {
+			t.Errorf("%v: %s", header, got)
+		}
+	}
+	for what, sent := range map[string]*response{
+		"401": end("eve"), "403": end("eve", "X-User-ID", "eve"), "400": end("", mod...),
+		"403 ": end("eve", append([]string{"Sec-Fetch-Site", "cross-site"}, mod[:4]...)...),
+	} {
+		if got := fmt.Sprint(sent.status); got != strings.TrimSpace(what) {
+			t.Errorf("got %s, want %s: %s", got, what, sent.one("", "main"))
+		}
+	}
+	if sent := end("eve", mod...); sent.status != http.StatusSeeOther || sent.header.Get("Location") != "/mod/denied" {
+		t.Errorf("got %d to %q", sent.status, sent.header.Get("Location"))
+	}
+	if got := list(mod...); strings.Contains(got, "eve") || !strings.Contains(got, "dave") {
+		t.Errorf("after the end of one of two denials, moderators see %s", got)
+	}
+	require.NoError(t, s.Repo.Denials.MayChange(site.Actor{Name: "eve"}))
 }
 
 // sendVote sends the form of a vote without following redirections. header holds pairs of name and value.

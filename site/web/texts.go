@@ -90,15 +90,15 @@ func (t *Texts) Text(key string, pairs ...any) string {
 }
 
 // Refusal returns the words for a refused change, by its code and the first part of the field's path, or else by its
-// code. found is false if the language has none.
-func (t *Texts) Refusal(code string, field []string) (text string, found bool) {
+// code. The pairs are as in Text. found is false if the language has none.
+func (t *Texts) Refusal(code string, field []string, pairs ...any) (text string, found bool) {
 	keys := []string{"refusals." + code}
 	if len(field) > 0 {
 		keys = []string{"refusals." + code + "." + field[0], "refusals." + code}
 	}
 	for _, key := range keys {
 		if forms, found := t.forms[key]; found {
-			return forms["other"], true
+			return replaced(forms["other"], pairs), true
 		}
 	}
 	return "", false

@@ -53,7 +53,7 @@ func TestAccessLogHasALineForEachRequest(t *testing.T) {
 		"off": nil,
 		"errors": {
 			`"msg":"request","method":"GET","path":"/","protocol":"HTTP/1.1","status":404`,
-			`"msg":"request","method":"GET","path":"/u/{user}","protocol":"HTTP/1.1","status":404,"transport":"http","operation":"UserArticles","kind":"query","code":"","viewer":false`,
+			`"msg":"request","method":"GET","path":"/g/{group}","protocol":"HTTP/1.1","status":404,"transport":"http","operation":"GroupArticles","kind":"query","code":"","viewer":false`,
 			`"msg":"request","method":"OTHER","path":"/query","protocol":"HTTP/1.1","status":405,"transport":"http","operation":"","kind":"","code":"METHOD_NOT_ALLOWED","viewer":false`,
 			`"msg":"request","method":"POST","path":"/query","protocol":"HTTP/1.1","status":200,"transport":"http","operation":"","kind":"","code":"GRAPHQL_VALIDATION_FAILED","viewer":false`,
 			`"msg":"request","method":"POST","path":"/query","protocol":"HTTP/1.1","status":421`,
@@ -61,10 +61,10 @@ func TestAccessLogHasALineForEachRequest(t *testing.T) {
 		"all": {
 			`"msg":"operation","transport":"websocket","operation":"Now","kind":"query","code":"","viewer":false`,
 			`"msg":"request","method":"GET","path":"/","protocol":"HTTP/1.1","status":404`,
+			`"msg":"request","method":"GET","path":"/g/{group}","protocol":"HTTP/1.1","status":404,"transport":"http","operation":"GroupArticles","kind":"query","code":"","viewer":false`,
 			`"msg":"request","method":"GET","path":"/healthz","protocol":"HTTP/1.1","status":200`,
 			`"msg":"request","method":"GET","path":"/query","protocol":"HTTP/1.1","status":101`,
 			`"msg":"request","method":"GET","path":"/query","protocol":"HTTP/1.1","status":200,"transport":"sse","operation":"Posts","kind":"subscription","code":"","viewer":false`,
-			`"msg":"request","method":"GET","path":"/u/{user}","protocol":"HTTP/1.1","status":404,"transport":"http","operation":"UserArticles","kind":"query","code":"","viewer":false`,
 			`"msg":"request","method":"OTHER","path":"/query","protocol":"HTTP/1.1","status":405,"transport":"http","operation":"","kind":"","code":"METHOD_NOT_ALLOWED","viewer":false`,
 			`"msg":"request","method":"POST","path":"/query","protocol":"HTTP/1.1","status":200,"transport":"http","operation":"","kind":"","code":"GRAPHQL_VALIDATION_FAILED","viewer":false`,
 			`"msg":"request","method":"POST","path":"/query","protocol":"HTTP/1.1","status":200,"transport":"http","operation":"Front","kind":"query","code":"","viewer":true`,
@@ -79,7 +79,7 @@ func TestAccessLogHasALineForEachRequest(t *testing.T) {
 			s.post(http.DefaultClient, `{ whisper }`, "Host", "example.org")
 			s.status("/healthz?whisper=1")
 			s.status("/whisper.txt")
-			s.status("/u/whisper")
+			s.status("/g/whisper")
 			req := require.Value(http.NewRequestWithContext(t.Context(), "WHISPER", s.URL+"/query", nil))(t)
 			s.do(http.DefaultClient, req)
 			if _, answer, err := s.socket("query Now { __typename }").Read(t.Context()); err != nil || !strings.Contains(string(answer), "Query") {

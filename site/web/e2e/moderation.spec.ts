@@ -190,10 +190,35 @@ test("removed articles are restored, and the log has what was done", async ({ pa
   await expect(cases(page).first()).toContainText("One");
   await expect(cases(page).first()).toContainText("mod · restored");
   await expect(cases(page)).toHaveCount(4);
-  for (const path of ["/mod/removed", "/mod/log"]) {
+  for (const path of ["/mod/removed", "/mod/denied", "/mod/log"]) {
     await page.goto(path);
     await expect(page.getByRole("main").locator("[data-case], .empty")).not.toHaveCount(0);
   }
+});
+
+test("a denied user reads why, until a moderator ends it by keyboard", async ({ page, server, another }) => {
+  const one = await server.post({ title: "One" });
+  const input = { user: "eve", until: "2099-01-03T12:00:00.000Z", reason: "ads" };
+  const deny = "mutation ($input: DenyUserInput!) { denyUser(input: $input) { userErrors { message } } }";
+  await server.execute(deny, { input }, "mod");
+  const eve = await another("eve");
+  await eve.goto(`/a/${one.number}`);
+  await eve.locator(".votes .up").first().click();
+  await expect(message(eve)).toContainText("3 January 2099");
+  await expect(message(eve)).toContainText("ads");
+
+  await page.goto("/mod");
+  await page.getByRole("link", { name: "Denied users" }).press("Enter");
+  await expect(page).toHaveURL("/mod/denied");
+  await expect(cases(page)).toContainText("by mod · Against the rules of this site: ads");
+  await page.keyboard.press("j");
+  await expect(cases(page).locator(".title")).toBeFocused();
+  await page.keyboard.press("Tab");
+  await page.keyboard.press("Enter");
+  await expect(cases(page)).toContainText("The denial of eve has ended.");
+  await page.reload();
+  await expect(page.getByRole("heading", { name: "No user is denied changes." })).toBeVisible();
+  await check(page, "denied users");
 });
 
 test.describe("with many reports", () => {

@@ -17,7 +17,7 @@ test("an empty site shows the next steps @core", async ({ page }) => {
   await page.goto("/g/interesting");
   await expect(main.getByRole("heading", { name: "No interesting articles yet" })).toBeVisible();
   await page.goto("/u/ada");
-  await expect(main.getByRole("heading", { name: "No articles yet" })).toBeVisible();
+  await expect(main.getByRole("heading", { name: "No articles" })).toBeVisible();
   await page.goto("/past");
   await expect(main.getByRole("heading", { name: "No front page has been saved yet" })).toBeVisible();
   await expect(main.getByRole("link", { name: "See the latest one" })).toHaveCount(0);

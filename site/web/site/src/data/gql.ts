@@ -151,7 +151,7 @@ export type VoteMutation = { vote: { article: { id: string, revision: number, vo
       | { code: UserErrorCode, message: string }
       | { code: UserErrorCode, message: string }
       | { code: UserErrorCode, message: string }
-      | { code: UserErrorCode, message: string }
+      | { field: Array<string> | null, until: string | null, reason: string | null, code: UserErrorCode, message: string }
     > } | null };
 
 export type CardQueryVariables = Exact<{
@@ -187,7 +187,7 @@ export type VoteByFormMutation = { vote: { userErrors: Array<
       | { code: UserErrorCode, message: string }
       | { code: UserErrorCode, message: string }
       | { retryAfter: number, code: UserErrorCode, message: string }
-      | { code: UserErrorCode, message: string }
+      | { field: Array<string> | null, until: string | null, reason: string | null, code: UserErrorCode, message: string }
     > } | null };
 
 export type ArticleChangedSubscriptionVariables = Exact<{
@@ -216,10 +216,10 @@ export const GroupArticles = ("query GroupArticles($name:String!$order:ArticleOr
 export const UserArticles = ("query UserArticles($name:String!$after:String){...Frame user(name:$name){id viewerFollows articlesConnection(after:$after){...Page}earliest:articlesConnection(last:1){nodes{id createdAt}}}}" + pageFragment + frameFragment) as unknown as TypedDocumentNode<UserArticlesQuery, UserArticlesQueryVariables>;
 export const Length = ("query Length($onSite:Boolean!$inGroup:Boolean!$group:String!){articlesConnection(first:1)@include(if:$onSite){totalCount}group(name:$group)@include(if:$inGroup){id articlesConnection(first:1){totalCount}}}") as unknown as TypedDocumentNode<LengthQuery, LengthQueryVariables>;
 export const Article = ("query Article($id:ID!){...Frame article(id:$id){...Row text viewerCanEdit viewerCanDelete viewerHasSaved removal{ground reason basis redress}host{id name articlesConnection(first:4){nodes{...Beside}}}}site{rules{editWindow}}}" + rowFragment + besideFragment + frameFragment) as unknown as TypedDocumentNode<ArticleQuery, ArticleQueryVariables>;
-export const Vote = ("mutation Vote($input:VoteInput!){vote(input:$input){article{id revision votes upvotes downvotes score isInteresting viewerVote viewerCanVote}userErrors{code message}}}") as unknown as TypedDocumentNode<VoteMutation, VoteMutationVariables>;
+export const Vote = ("mutation Vote($input:VoteInput!){vote(input:$input){article{id revision votes upvotes downvotes score isInteresting viewerVote viewerCanVote}userErrors{code message ...on DeniedError{field until reason}}}}") as unknown as TypedDocumentNode<VoteMutation, VoteMutationVariables>;
 export const Card = ("query Card($id:ID!){article(id:$id){id title link deletedAt}}") as unknown as TypedDocumentNode<CardQuery, CardQueryVariables>;
 export const EmbedVotes = ("query EmbedVotes($ids:[ID!]!){site{rules{downvotes}}nodes(ids:$ids){...on Article{id number title revision votes upvotes downvotes}}}") as unknown as TypedDocumentNode<EmbedVotesQuery, EmbedVotesQueryVariables>;
 export const EmbedLink = ("query EmbedLink($link:URL!){articleByLink(link:$link){id number title revision votes upvotes downvotes}}") as unknown as TypedDocumentNode<EmbedLinkQuery, EmbedLinkQueryVariables>;
-export const VoteByForm = ("mutation VoteByForm($input:VoteInput!){vote(input:$input){userErrors{code message ...on RateLimitedError{retryAfter}}}}") as unknown as TypedDocumentNode<VoteByFormMutation, VoteByFormMutationVariables>;
+export const VoteByForm = ("mutation VoteByForm($input:VoteInput!){vote(input:$input){userErrors{code message ...on DeniedError{field until reason}...on RateLimitedError{retryAfter}}}}") as unknown as TypedDocumentNode<VoteByFormMutation, VoteByFormMutationVariables>;
 export const ArticleChanged = ("subscription ArticleChanged($ids:[ID!]!$revisions:[Int!]){articleChanged(ids:$ids revisions:$revisions){...Row}}" + rowFragment) as unknown as TypedDocumentNode<ArticleChangedSubscription, ArticleChangedSubscriptionVariables>;
 export const ArticlePosted = ("subscription ArticlePosted($group:String$after:String){articlePosted(group:$group after:$after){cursor}}") as unknown as TypedDocumentNode<ArticlePostedSubscription, ArticlePostedSubscriptionVariables>;

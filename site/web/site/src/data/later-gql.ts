@@ -299,7 +299,7 @@ export type RestoreMutation = { restoreArticle: { article: { id: string, number:
       | { code: UserErrorCode, message: string }
       | { code: UserErrorCode, message: string }
       | { code: UserErrorCode, message: string }
-      | { code: UserErrorCode, message: string }
+      | { field: Array<string> | null, until: string | null, reason: string | null, code: UserErrorCode, message: string }
     > } | null };
 
 export type GoalsQueryVariables = Exact<{
@@ -337,7 +337,7 @@ export type SaveMutation = { save: { article: { id: string, viewerHasSaved: bool
       | { code: UserErrorCode, message: string }
       | { code: UserErrorCode, message: string }
       | { code: UserErrorCode, message: string }
-      | { code: UserErrorCode, message: string }
+      | { field: Array<string> | null, until: string | null, reason: string | null, code: UserErrorCode, message: string }
     > } | null };
 
 export type FollowMutationVariables = Exact<{
@@ -354,7 +354,7 @@ export type FollowMutation = { follow: { target:
       | { code: UserErrorCode, message: string }
       | { code: UserErrorCode, message: string }
       | { code: UserErrorCode, message: string }
-      | { code: UserErrorCode, message: string }
+      | { field: Array<string> | null, until: string | null, reason: string | null, code: UserErrorCode, message: string }
     > } | null };
 
 export type PostMutationVariables = Exact<{
@@ -366,7 +366,7 @@ export type PostMutation = { post: { article: { id: string, number: number } | n
       | { code: UserErrorCode, message: string, field: Array<string> | null }
       | { articleId: string, code: UserErrorCode, message: string, field: Array<string> | null, article: { id: string, number: number, title: string, link: string | null, createdAt: string, score: number, votes: number, upvotes: number, downvotes: number, isInteresting: boolean, votingEndsAt: string, viewerVote: VoteDirection | null, viewerCanVote: boolean, revision: number, editedAt: string | null, deletedAt: string | null, poster: { id: string, name: string }, groups: Array<{ id: string, name: string }> } | null }
       | { code: UserErrorCode, message: string, field: Array<string> | null }
-      | { code: UserErrorCode, message: string, field: Array<string> | null }
+      | { until: string | null, reason: string | null, code: UserErrorCode, message: string, field: Array<string> | null }
     > } | null };
 
 export type EditMutationVariables = Exact<{
@@ -378,7 +378,7 @@ export type EditMutation = { editArticle: { article: { text: string | null, view
       | { code: UserErrorCode, message: string }
       | { code: UserErrorCode, message: string }
       | { code: UserErrorCode, message: string }
-      | { code: UserErrorCode, message: string }
+      | { field: Array<string> | null, until: string | null, reason: string | null, code: UserErrorCode, message: string }
     > } | null };
 
 export type DeleteMutationVariables = Exact<{
@@ -390,7 +390,7 @@ export type DeleteMutation = { deleteArticle: { deletedId: string | null, userEr
       | { code: UserErrorCode, message: string }
       | { code: UserErrorCode, message: string }
       | { code: UserErrorCode, message: string }
-      | { code: UserErrorCode, message: string }
+      | { field: Array<string> | null, until: string | null, reason: string | null, code: UserErrorCode, message: string }
     > } | null };
 
 export const Groups = ("query Groups($contains:String$after:String){...Frame groups(orderBy:ARTICLE_COUNT contains:$contains first:100 after:$after){nodes{id name articleCount}pageInfo{hasNextPage endCursor}}}" + frameFragment) as unknown as TypedDocumentNode<GroupsQuery, GroupsQueryVariables>;
@@ -404,12 +404,12 @@ export const Lab = ("query Lab($by:RankBy!$span:Span){ranking(by:$by span:$span 
 export const Ranks = ("query Ranks{...Frame articles:articlesConnection(order:SCORE first:100){nodes{id}}}" + frameFragment) as unknown as TypedDocumentNode<RanksQuery, RanksQueryVariables>;
 export const Standing = ("query Standing($id:ID!){article(id:$id){id first:votesToReach(rank:1)tenth:votesToReach(rank:10)thirtieth:votesToReach(rank:30)bestRank{rank at}ranks(hours:168){at rank}}}") as unknown as TypedDocumentNode<StandingQuery, StandingQueryVariables>;
 export const Neighbours = ("query Neighbours($group:String!){group(name:$group){id articlesConnection(first:7){nodes{...Beside}}}}" + besideFragment) as unknown as TypedDocumentNode<NeighboursQuery, NeighboursQueryVariables>;
-export const Restore = ("mutation Restore($input:RestoreArticleInput!){restoreArticle(input:$input){article{...Row}userErrors{code message}}}" + rowFragment) as unknown as TypedDocumentNode<RestoreMutation, RestoreMutationVariables>;
+export const Restore = ("mutation Restore($input:RestoreArticleInput!){restoreArticle(input:$input){article{...Row}userErrors{code message ...on DeniedError{field until reason}}}}" + rowFragment) as unknown as TypedDocumentNode<RestoreMutation, RestoreMutationVariables>;
 export const Goals = ("query Goals($id:ID!){article(id:$id){id first:votesToReach(rank:1)tenth:votesToReach(rank:10)viewerHasSaved}}") as unknown as TypedDocumentNode<GoalsQuery, GoalsQueryVariables>;
 export const Saved = ("query Saved($after:String){viewerSaved(after:$after){edges{at node{...Row}}pageInfo{hasNextPage endCursor}}}" + rowFragment) as unknown as TypedDocumentNode<SavedQuery, SavedQueryVariables>;
 export const Feed = ("query Feed($after:String){viewerFeed(after:$after){nodes{...Row}pageInfo{hasNextPage endCursor}}viewerFollowing{id ...on Group{name}...on User{name}}}" + rowFragment) as unknown as TypedDocumentNode<FeedQuery, FeedQueryVariables>;
-export const Save = ("mutation Save($input:SaveInput!){save(input:$input){article{id viewerHasSaved}userErrors{code message}}}") as unknown as TypedDocumentNode<SaveMutation, SaveMutationVariables>;
-export const Follow = ("mutation Follow($input:FollowInput!){follow(input:$input){target{id ...on Group{viewerFollows}...on User{viewerFollows}}userErrors{code message}}}") as unknown as TypedDocumentNode<FollowMutation, FollowMutationVariables>;
-export const Post = ("mutation Post($input:PostInput!){post(input:$input){article{id number}userErrors{code message field ...on DuplicateLinkError{articleId article{...Row}}}}}" + rowFragment) as unknown as TypedDocumentNode<PostMutation, PostMutationVariables>;
-export const Edit = ("mutation Edit($input:EditArticleInput!){editArticle(input:$input){article{...Row text viewerCanEdit}userErrors{code message}}}" + rowFragment) as unknown as TypedDocumentNode<EditMutation, EditMutationVariables>;
-export const Delete = ("mutation Delete($input:DeleteArticleInput!){deleteArticle(input:$input){deletedId userErrors{code message}}}") as unknown as TypedDocumentNode<DeleteMutation, DeleteMutationVariables>;
+export const Save = ("mutation Save($input:SaveInput!){save(input:$input){article{id viewerHasSaved}userErrors{code message ...on DeniedError{field until reason}}}}") as unknown as TypedDocumentNode<SaveMutation, SaveMutationVariables>;
+export const Follow = ("mutation Follow($input:FollowInput!){follow(input:$input){target{id ...on Group{viewerFollows}...on User{viewerFollows}}userErrors{code message ...on DeniedError{field until reason}}}}") as unknown as TypedDocumentNode<FollowMutation, FollowMutationVariables>;
+export const Post = ("mutation Post($input:PostInput!){post(input:$input){article{id number}userErrors{code message field ...on DeniedError{until reason}...on DuplicateLinkError{articleId article{...Row}}}}}" + rowFragment) as unknown as TypedDocumentNode<PostMutation, PostMutationVariables>;
+export const Edit = ("mutation Edit($input:EditArticleInput!){editArticle(input:$input){article{...Row text viewerCanEdit}userErrors{code message ...on DeniedError{field until reason}}}}" + rowFragment) as unknown as TypedDocumentNode<EditMutation, EditMutationVariables>;
+export const Delete = ("mutation Delete($input:DeleteArticleInput!){deleteArticle(input:$input){deletedId userErrors{code message ...on DeniedError{field until reason}}}}") as unknown as TypedDocumentNode<DeleteMutation, DeleteMutationVariables>;

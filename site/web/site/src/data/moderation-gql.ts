@@ -99,6 +99,18 @@ export type ModerationKind =
   /** A moderator ended a denial. Not in `moderationLog`. */
   | 'ALLOWED';
 
+/** A user whom a moderator denies changes. */
+export type DenyUserInput = {
+  /** The user's name, with the same case of letters. */
+  user: string;
+  /** When it ends; null: never. A time in the past ends it now. */
+  until?: string | null | undefined;
+  /** On which ground. */
+  ground?: RemovalGround;
+  /** Why, on a line of at most 500 characters: the user is shown it. It may be empty if that ends a denial. */
+  reason: string;
+};
+
 /** Kinds of user errors. More may be added: show the message of a code that the client does not know. */
 export type UserErrorCode =
   /** The operation requires sign-in. */
@@ -159,6 +171,25 @@ export type DeletedItemsQueryVariables = Exact<{
 
 export type DeletedItemsQuery = { deletedItems: { edges: Array<{ by: string, article: { id: string, number: number, title: string, link: string | null, deletedAt: string | null, poster: { id: string, name: string }, removal: { ground: RemovalGround, reason: string, basis: string | null, at: string } | null } | null }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } | null };
 
+export type DeniedUsersQueryVariables = Exact<{
+  after?: string | null | undefined;
+}>;
+
+
+export type DeniedUsersQuery = { deniedUsers: { nodes: Array<{ until: string | null, ground: RemovalGround, reason: string, at: string, user: { id: string, name: string } | null, by: { id: string, name: string } | null }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } | null };
+
+export type EndDenialMutationVariables = Exact<{
+  input: DenyUserInput;
+}>;
+
+
+export type EndDenialMutation = { denyUser: { userErrors: Array<
+      | { code: UserErrorCode, message: string }
+      | { code: UserErrorCode, message: string }
+      | { code: UserErrorCode, message: string }
+      | { code: UserErrorCode, message: string }
+    > } | null };
+
 export type LogQueryVariables = Exact<{
   after?: string | null | undefined;
 }>;
@@ -194,6 +225,8 @@ export const Queue = ("query Queue($after:String){flagged(first:100 after:$after
 export const Flagged = ("query Flagged($after:String){flagged(first:20 after:$after){nodes{target openCount since latestReport article{id number title link deletedAt poster{id name}}reports(first:10){id reason note reference by{id name}contact{name email}}}pageInfo{hasNextPage endCursor}}}") as unknown as TypedDocumentNode<FlaggedQuery, FlaggedQueryVariables>;
 export const Decisions = ("query Decisions{moderationLog(first:100){nodes{id articleId by}}}") as unknown as TypedDocumentNode<DecisionsQuery, DecisionsQueryVariables>;
 export const DeletedItems = ("query DeletedItems($missingReason:Boolean!$after:String){deletedItems(missingReason:$missingReason first:25 after:$after){edges{by article{id number title link deletedAt poster{id name}removal{ground reason basis at}}}pageInfo{hasNextPage endCursor}}}") as unknown as TypedDocumentNode<DeletedItemsQuery, DeletedItemsQueryVariables>;
+export const DeniedUsers = ("query DeniedUsers($after:String){deniedUsers(first:25 after:$after){nodes{user{id name}until ground reason at by{id name}}pageInfo{hasNextPage endCursor}}}") as unknown as TypedDocumentNode<DeniedUsersQuery, DeniedUsersQueryVariables>;
+export const EndDenial = ("mutation EndDenial($input:DenyUserInput!){denyUser(input:$input){userErrors{code message}}}") as unknown as TypedDocumentNode<EndDenialMutation, EndDenialMutationVariables>;
 export const Log = ("query Log($after:String){moderationLog(first:25 after:$after){nodes{id kind articleId by onBehalfOf at title reason ground basis groupsBefore groupsAfter}pageInfo{hasNextPage endCursor}}}") as unknown as TypedDocumentNode<LogQuery, LogQueryVariables>;
 export const Settle = ("mutation Settle($input:SettleFlagsInput!){settleFlags(input:$input){item{target latestReport}userErrors{code message}}}") as unknown as TypedDocumentNode<SettleMutation, SettleMutationVariables>;
 export const FlaggedChanged = ("subscription FlaggedChanged{flaggedChanged{cursor}}") as unknown as TypedDocumentNode<FlaggedChangedSubscription, FlaggedChangedSubscriptionVariables>;

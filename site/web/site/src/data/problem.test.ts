@@ -1,6 +1,7 @@
 import { CombinedError } from "@urql/preact";
-import { expect, test } from "vitest";
-import { explainError, sentence, signedOut, unknownKey } from "./problem";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { texts } from "../ui/strings";
+import { explainError, explainRefusal, sentence, signedOut, unknownKey } from "./problem";
 
 test.each([
   ["the title is empty", "The title is empty."],
@@ -9,6 +10,28 @@ test.each([
   ['"x" is no group', '"x" is no group.'],
 ])("%s becomes %s", (message, text) => {
   expect(sentence(message)).toBe(text);
+});
+
+describe("in another language", () => {
+  beforeAll(() => {
+    Object.assign(texts.refusals, {
+      DENIED: "Nie: {reason}",
+      "DENIED.until": "Bis {until}: {reason}",
+      "DENIED.article": "Nicht gezählt: {reason}",
+    });
+  });
+  afterAll(() => {
+    texts.refusals = {};
+  });
+  const denied = { code: "DENIED", message: "you can only read", reason: "Werbung" };
+  test.each([
+    [{ ...denied, until: "2026-01-03T00:00:00Z" }, /^Bis [23] Jan 2026, \d\d:\d\d: Werbung$/],
+    [denied, /^Nie: Werbung$/],
+    [{ ...denied, field: ["article"] }, /^Nicht gezählt: Werbung$/],
+    [{ ...denied, code: "NEW" }, /^You can only read.$/],
+  ])("%o is explained", (refusal, text) => {
+    expect(explainRefusal(refusal)).toMatch(text);
+  });
 });
 
 const coded = (code?: string, message = "not shown") =>

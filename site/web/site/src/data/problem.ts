@@ -1,5 +1,6 @@
 import type { CombinedError } from "@urql/preact";
-import { texts } from "../ui/strings";
+import { fill, texts } from "../ui/strings";
+import { clock } from "../ui/time";
 
 /** The server cannot verify the token yet, because it has not loaded the key: the page keeps the token. */
 export const unknownKey = "TOKEN_KEY_UNKNOWN";
@@ -8,19 +9,28 @@ export const signedOut = "SIGNED_OUT";
 
 /** Formats an error message of the server as a sentence: capital letter, full stop. */
 export function sentence(message: string): string {
-  return message.charAt(0).toUpperCase() + message.slice(1) + (message.endsWith(".") ? "" : ".");
+  return `${message[0]?.toUpperCase()}${message.slice(1).replace(/\.?$/, ".")}`;
 }
 
 /** Says why a change was refused: in the language of the site if it has words for the code, and else in those of the server. */
-export function explainRefusal({ code, field, message }: UserError): string {
-  const own: Record<string, string> = texts.refusals;
-  return own[`${code}.${field?.[0]}`] ?? own[code] ?? sentence(message);
+export function explainRefusal(error: UserError): string {
+  const own: Texts = texts.refusals;
+  const { code, field, until } = error;
+  const text = own[`${code}.${field?.[0] ?? (until && "until")}`] ?? own[code];
+  return text
+    ? fill(text, { ...error, until: clock(Date.parse(until as string), 0) } as unknown as Texts)
+    : sentence(error.message);
 }
+
+type Texts = Record<string, string>;
 
 export interface UserError {
   code: string;
   message: string;
   field?: string[] | null;
+  /** Until when the viewer may not do it, and why. */
+  until?: string | null;
+  reason?: string | null;
 }
 
 /** Explains an error to the visitor. */

@@ -100,7 +100,7 @@ export type FlagMutation = { flag: { report: { id: string } | null, userErrors: 
       | { code: UserErrorCode, message: string }
       | { code: UserErrorCode, message: string }
       | { code: UserErrorCode, message: string }
-      | { code: UserErrorCode, message: string }
+      | { field: Array<string> | null, until: string | null, reason: string | null, code: UserErrorCode, message: string }
     > } | null };
 
 export type ReportedFragment = { id: string, reason: ReportReason, note: string | null, at: string, target: string, state: ReportState, decidedAt: string | null, decision: string | null, article: { id: string, number: number, title: string } | null };
@@ -132,7 +132,7 @@ export type NotifyMutation = { notifyIllegalContent: { reference: string | null,
       | { code: UserErrorCode, message: string, field: Array<string> | null }
     > } | null };
 
-export const Flag = ("mutation Flag($input:FlagInput!){flag(input:$input){report{id}userErrors{code message}}}") as unknown as TypedDocumentNode<FlagMutation, FlagMutationVariables>;
+export const Flag = ("mutation Flag($input:FlagInput!){flag(input:$input){report{id}userErrors{code message ...on DeniedError{field until reason}}}}") as unknown as TypedDocumentNode<FlagMutation, FlagMutationVariables>;
 export const reportedFragment = "fragment Reported on Report{id reason note at target state decidedAt decision article{id number title}}";
 export const OwnReports = ("query OwnReports($after:String){viewerReports(first:25 after:$after){nodes{...Reported}pageInfo{hasNextPage endCursor}}}" + reportedFragment) as unknown as TypedDocumentNode<OwnReportsQuery, OwnReportsQueryVariables>;
 export const NoticeOf = ("query NoticeOf($reference:String!$secret:String!){notice(reference:$reference secret:$secret){reference at reports{...Reported}}}" + reportedFragment) as unknown as TypedDocumentNode<NoticeOfQuery, NoticeOfQueryVariables>;

@@ -12,7 +12,7 @@ import {
   Waiting,
 } from "../data/acting-gql";
 import type { Described, Page, Subject } from "../data/page";
-import { explainError, sentence } from "../data/problem";
+import { explainError, explainRefusal } from "../data/problem";
 import { paths } from "../ui/router";
 import { Skeleton } from "../ui/states";
 import { config, fill, formatNumber, texts } from "../ui/strings";
@@ -127,13 +127,13 @@ function Describe({ client, group, close }: { client: Client; group: Described; 
 
 type Result = {
   error?: Parameters<typeof explainError>[0];
-  payload?: { userErrors: { message: string }[] } | null;
+  payload?: { userErrors: { code: string; message: string }[] } | null;
 };
 
 /** Returns what went wrong with a mutation; empty: nothing. */
 function problemOf({ error, payload }: Result): string {
   const refused = payload?.userErrors[0];
-  return error ? explainError(error) : refused ? sentence(refused.message) : payload ? "" : texts.wentWrong;
+  return error ? explainError(error) : refused ? explainRefusal(refused) : payload ? "" : texts.wentWrong;
 }
 
 interface FormProps {

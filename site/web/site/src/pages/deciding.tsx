@@ -3,7 +3,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { Delete, type RemovalGround, Restore } from "../data/later-gql";
 import { Settle, type SettleAct } from "../data/moderation-gql";
 import { usePage } from "../data/page";
-import { explainError, sentence } from "../data/problem";
+import { explainError, explainRefusal } from "../data/problem";
 import { inOrder } from "../data/requests";
 import { paths } from "../ui/router";
 import { browserStorage } from "../ui/storage";
@@ -36,7 +36,7 @@ export function useDecisions() {
     const refused = payload?.userErrors[0];
     if (refused?.code === "CONFLICT") return "conflict";
     if (!error && !refused && payload) return "done";
-    say(refused ? sentence(refused.message) : error ? explainError(error) : texts.wentWrong);
+    say(refused ? explainRefusal(refused) : error ? explainError(error) : texts.wentWrong);
     return "failed";
   };
   return {

@@ -5,13 +5,14 @@ import type { LaterRoute } from "../ui/router";
 import { Empty, Skeleton } from "../ui/states";
 import { texts } from "../ui/strings";
 import { Reports } from "./queue";
-import { LogEntries, RemovedArticles } from "./records";
+import { DeniedList, LogEntries, RemovedArticles } from "./records";
 
 // The third script of the site, see third.tsx.
 
 type Tab = Extract<LaterRoute, { page: "mod" }>["part"];
 
-const tabs: Tab[] = [undefined, "REMOVED", "LOG"];
+const tabs: Tab[] = [undefined, "REMOVED", "DENIED", "LOG"];
+const lists = { REMOVED: RemovedArticles, DENIED: DeniedList, LOG: LogEntries };
 
 /** The pages for moderators. The API, not this page, keeps others from what they show. */
 export function ModerationPage({ tab }: { tab?: Tab }) {
@@ -24,6 +25,7 @@ export function ModerationPage({ tab }: { tab?: Tab }) {
         <p>{texts.forModerators}</p>
       </Empty>
     );
+  const List = tab ? lists[tab] : Reports;
   return (
     <>
       <header class="heading">
@@ -40,7 +42,7 @@ export function ModerationPage({ tab }: { tab?: Tab }) {
           ))}
         </nav>
       </header>
-      {tab === "REMOVED" ? <RemovedArticles /> : tab === "LOG" ? <LogEntries /> : <Reports />}
+      <List />
       <dialog class="moderating" aria-labelledby="moderating">
         <h2 id="moderating">{texts.keys}</h2>
         <KeyHelp help={texts.moderationKeys} />

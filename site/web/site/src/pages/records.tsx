@@ -3,15 +3,20 @@ import { useEffect, useState } from "preact/hooks";
 import {
   DeletedItems,
   type DeletedItemsQuery,
+  DeniedUsers,
+  type DeniedUsersQuery,
+  EndDenial,
   Log,
   type LogQuery,
   type RemovalGround,
 } from "../data/moderation-gql";
 import { usePage } from "../data/page";
+import { explainError, explainRefusal } from "../data/problem";
 import { useNow } from "../ui/hooks";
+import { paths } from "../ui/router";
 import { Empty, Skeleton } from "../ui/states";
 import { fill, texts } from "../ui/strings";
-import { ago, moment } from "../ui/time";
+import { ago, clock, moment } from "../ui/time";
 import {
   currentCase,
   focusReason,
@@ -23,6 +28,9 @@ import {
   type Why,
 } from "./deciding";
 import { Failed } from "./failed";
+
+const past = "1970-01-01T00:00:00.000Z"; // ends a denial
+const erased = "deleted user"; // whose denial the API ends by the name that was erased
 
 interface Connection {
   pageInfo: { hasNextPage: boolean; endCursor: string | null };
@@ -119,6 +127,63 @@ export function RemovedArticles() {
                 )}
                 {needsReason(id) && <Reason id={id} title={title} explain={(why) => give(id, why)} />}
               </div>
+            </li>
+          );
+        })}
+      </ol>
+      {isMore && <More more={more} />}
+    </div>
+  );
+}
+
+/** The users who are denied changes, the latest first. */
+export function DeniedList() {
+  const { say } = usePage();
+  const client = useClient();
+  const { parts, error, more, isMore } = useParts(DeniedUsers, (data: DeniedUsersQuery) => data.deniedUsers);
+  const [ended, setEnded] = useState<string[]>([]);
+  const now = useNow();
+  useKeys({});
+  const end = async (event: Event, user: string) => {
+    event.preventDefault();
+    const input = { user, until: past, reason: "" };
+    const { data, error } = await client.mutation(EndDenial, { input }).toPromise();
+    const refused = data?.denyUser?.userErrors[0];
+    if (refused) return say(explainRefusal(refused));
+    if (error) return say(explainError(error));
+    setEnded((before) => [...before, user]);
+    say(fill(texts.hasEndedDenial, { user }));
+  };
+  if (parts.length === 0) return error ? <Failed error={error} retry={more} /> : <Skeleton />;
+  const denials = parts.flatMap(({ nodes }) => nodes.flatMap((node) => (node.user ? [node] : [])));
+  if (denials.length === 0) return <Empty title={texts.noDenials} />;
+  const date = (time: string) => clock(Date.parse(time), now);
+  return (
+    <div class="list">
+      <ol>
+        {denials.map(({ user, until, at, by, ground, reason }) => {
+          const name = user?.name ?? "";
+          const isOver = ended.includes(name);
+          return (
+            <li key={name + at} class="case" data-case={name} data-open={isOver ? undefined : ""}>
+              <h2>
+                <a class="title" dir="auto" href={paths.user(name)}>
+                  {name}
+                </a>
+              </h2>
+              <p>
+                {until ? fill(texts.deniedUntil, { date: date(until) }) : texts.deniedForGood} ·{" "}
+                {fill(texts.deniedSince, { date: date(at), user: by?.name ?? "" })} ·{" "}
+                {saidWhy(ground, reason)}
+              </p>
+              {isOver && <p>{fill(texts.hasEndedDenial, { user: name })}</p>}
+              {!isOver && name !== erased && (
+                <form onSubmit={(event) => end(event, name)}>
+                  <button class="button" type="submit">
+                    {fill(texts.endDenial, { user: name })}
+                  </button>
+                </form>
+              )}
             </li>
           );
         })}

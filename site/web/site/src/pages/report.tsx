@@ -2,7 +2,7 @@ import { useClient } from "@urql/preact";
 import { useRef, useState } from "preact/hooks";
 import type { RowFragment } from "../data/gql";
 import { usePage } from "../data/page";
-import { explainError, sentence } from "../data/problem";
+import { explainError, explainRefusal } from "../data/problem";
 import { Flag, type ReportReason } from "../data/reporting-gql";
 import { has, paths } from "../ui/router";
 import { config, texts } from "../ui/strings";
@@ -23,7 +23,7 @@ export function Report({ article: { id, number }, done }: { article: RowFragment
     const { data, error } = await client.mutation(Flag, { input }).toPromise();
     setSending(false);
     const refused = data?.flag?.userErrors[0];
-    setProblem(error ? explainError(error) : refused ? sentence(refused.message) : "");
+    setProblem(error ? explainError(error) : refused ? explainRefusal(refused) : "");
     if (error || refused) return;
     say(texts.hasReported);
     done();

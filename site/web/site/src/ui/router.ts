@@ -36,7 +36,7 @@ export const spans = ["DAY", "WEEK", "MONTH", "YEAR", "ALL"] as const;
 export type Span = (typeof spans)[number];
 /** The directions of the lists of votes. */
 export const directions = ["UP", "DOWN"] as const;
-const tabs = ["REMOVED", "LOG"] as const;
+const tabs = ["REMOVED", "DENIED", "LOG"] as const;
 
 /** The pages whose paths have one segment, or may have. */
 const single: LaterRoute["page"][] = [
