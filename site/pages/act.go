@@ -1,29 +1,32 @@
 package pages
 
 import (
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 )
 
-// act is what a button of a form does: a mutation of the site's script, the members of its input that the form has, and
-// one that the button sets to false.
+// act is what a button of a form does: a mutation of the site's script, with the members of its input that the form has,
+// and those that the button sets.
 type act struct {
 	mutation string
 	fields   []string
-	drops    string
+	sets     map[string]any
 }
 
-// acts are those of the forms on pages of articles, groups and users, by the values of their buttons.
+// acts are those of the forms on pages of articles, groups, users and denials, by the values of their buttons.
 var acts = map[string]act{
-	"save":     {mutation: "Save", fields: []string{"article"}},
-	"unsave":   {mutation: "Save", fields: []string{"article"}, drops: "saved"},
-	"follow":   {mutation: "Follow", fields: []string{"target"}},
-	"unfollow": {mutation: "Follow", fields: []string{"target"}, drops: "following"},
-	"flag":     {mutation: "Flag", fields: []string{"target", "reason", "note"}},
-	"edit":     {mutation: "Edit", fields: []string{"article", "title", "text"}},
-	"delete":   {mutation: "Delete", fields: []string{"article", "ground", "reason"}},
-	"restore":  {mutation: "Restore", fields: []string{"article"}},
+	"save":      {mutation: "Save", fields: []string{"article"}},
+	"unsave":    {mutation: "Save", fields: []string{"article"}, sets: map[string]any{"saved": false}},
+	"follow":    {mutation: "Follow", fields: []string{"target"}},
+	"unfollow":  {mutation: "Follow", fields: []string{"target"}, sets: map[string]any{"following": false}},
+	"flag":      {mutation: "Flag", fields: []string{"target", "reason", "note"}},
+	"edit":      {mutation: "Edit", fields: []string{"article", "title", "text"}},
+	"delete":    {mutation: "Delete", fields: []string{"article", "ground", "reason"}},
+	"restore":   {mutation: "Restore", fields: []string{"article"}},
+	"endDenial": {mutation: "EndDenial", fields: []string{"user"}, sets: map[string]any{"until": time.Unix(0, 0).UTC(), "reason": ""}},
 }
 
 // input is what the form has. An empty text is one, too.
@@ -35,9 +38,7 @@ func (a act) input(form url.Values) map[string]any {
 			input[name] = value
 		}
 	}
-	if a.drops != "" {
-		input[a.drops] = false
-	}
+	maps.Copy(input, a.sets)
 	return input
 }
 

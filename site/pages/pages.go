@@ -92,7 +92,6 @@ func Handle(mux *http.ServeMux, handler http.Handler, repo *redisrepo.Repo, o Op
 	mux.HandleFunc("POST /submit", s.post)
 	mux.HandleFunc("POST /vote", s.vote)
 	mux.HandleFunc("POST /act", s.act)
-	mux.HandleFunc("POST /mod/denied", s.endDenial)
 	mux.HandleFunc("GET /vote", s.voteAfterSignIn)
 	if s.Site.Has("/search") {
 		mux.HandleFunc("GET /opensearch.xml", s.openSearch)

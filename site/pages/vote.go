@@ -150,41 +150,6 @@ func (s *server) cast(w http.ResponseWriter, req *http.Request, b ballot, p *pag
 	}
 }
 
-// endDenial ends the denial of the user whom a moderator's form names, as the API's mutation does, and leads back to the list.
-func (s *server) endDenial(w http.ResponseWriter, req *http.Request) {
-	p := s.formPage(req)
-	p.Title, p.Next = p.T("moderation"), "/mod/denied"
-	req.Body = http.MaxBytesReader(w, req.Body, maxForm)
-	if s.API.Identity.FromForeignPage(req) {
-		p.status, p.Missing = http.StatusForbidden, p.T("foreignForm")
-		s.refuse(w, req, p)
-		return
-	}
-	if err := req.ParseForm(); err != nil || req.PostForm.Get("user") == "" {
-		p.status, p.Missing = http.StatusBadRequest, p.T("unknownForm")
-		s.refuse(w, req, p)
-		return
-	}
-	type input struct {
-		User   string    `json:"user"`
-		Until  time.Time `json:"until"` // in the past: that ends it
-		Reason string    `json:"reason"`
-	}
-	got := s.api.change(req, "EndDenial", map[string]input{"input": {User: req.PostForm.Get("user"), Until: time.Unix(0, 0).UTC()}})
-	var data struct {
-		DenyUser *struct{ UserErrors []userError }
-	}
-	if s.readChange(w, req, p, got, &data) && data.DenyUser != nil && len(data.DenyUser.UserErrors) > 0 {
-		s.refusal(w, p, got, data.DenyUser.UserErrors[0])
-	}
-	if p.status != 0 {
-		s.refuse(w, req, p)
-		return
-	}
-	w.Header().Set("Cache-Control", "private, no-store")
-	http.Redirect(w, req, p.Next, http.StatusSeeOther)
-}
-
 // userError says why a mutation was refused.
 type userError struct {
 	Code, Message string

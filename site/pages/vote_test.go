@@ -365,12 +365,12 @@ func TestModeratorsEndDenialsWithoutScripts(t *testing.T) {
 	s.deny("eve", new(sitetest.Start.Add(48*time.Hour)))
 	mod := []string{"X-User-ID", "mod", "X-User-Roles", "moderator", "Sec-Fetch-Site", "same-origin"}
 	end := func(user string, header ...string) *response {
-		req := s.form("/mod/denied", url.Values{"user": {user}}, header...)
-		return read(t, "/mod/denied", require.Value(http.DefaultTransport.RoundTrip(req))(t))
+		req := s.form("/act", url.Values{"act": {"endDenial"}, "user": {user}, "to": {"/mod/denied"}}, header...)
+		return read(t, "/act", require.Value(http.DefaultTransport.RoundTrip(req))(t))
 	}
 	list := func(header ...string) string { return s.get("/mod/denied", header...).one("", "noscript") }
 	if got := list(mod...); !strings.Contains(got, "until 2026-01-04 03:04 UTC · since 2026-01-02 03:04 UTC, by mod · Against the rules of this site: Werbung") ||
-		!strings.Contains(got, "permanently · since") || strings.Count(got, `action="/mod/denied"`) != 2 {
+		!strings.Contains(got, "permanently · since") || strings.Count(got, `value="endDenial"`) != 2 {
 		t.Errorf("moderators see %s", got)
 	}
 	for _, header := range [][]string{nil, {"X-User-ID", "eve"}} {
