@@ -24,20 +24,20 @@ func (r *Live) applyChange(e Entry) {
 	}
 	voteChanged := e.Kind == site.KindVoted && t.setVote(site.UserName(e.By), site.VotePositions[e.To])
 	// Whose votes are taken out is not in the log; nor is it, for a deleted article, that some were.
-	voids := e.Kind == site.KindVoided || e.Kind == site.KindUndeleted
-	if voids {
+	isRestored := e.Kind == site.KindUndeleted
+	if e.Kind == site.KindVoided || isRestored {
 		t.votes = nil
 		t.voteCount++
 	}
 	t.voteRevision = s.Revision
 	latest := t.latest.Load()
 	switch {
-	case latest == nil || t.lost:
+	case latest == nil || t.lost || isRestored:
 		t.stale = true
 	case s.Revision > latest.Stored.Revision:
 		next := *latest
 		r.articles.Apply(&next, s)
-		next.Stored.Voided = next.Stored.Voided || voids
+		next.Stored.Voided = next.Stored.Voided || e.Kind == site.KindVoided
 		t.latest.Store(&next)
 	case voteChanged:
 		next := *latest // the article is the same, but the voter has a new position to see
