@@ -143,7 +143,9 @@ function patient(page: Page): Page {
     page[name] = (async (...args: unknown[]) => {
       const response = await load(...args);
       const taken = () =>
-        !document.getElementById("app") || document.querySelector(".menu fieldset") !== null;
+        "isUntaken" in window ||
+        !document.getElementById("app") ||
+        document.querySelector(".menu fieldset") !== null;
       await page.waitForFunction(taken, undefined, { timeout: 3_000 }).catch(() => {});
       return response;
     }) as never;

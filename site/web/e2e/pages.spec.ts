@@ -35,7 +35,10 @@ const tree = (part: Locator): Promise<string[]> =>
   });
 
 /** Keeps the script from taking over the page. */
-const withoutScript = (page: Page) => page.route("**/assets/site.js", (route) => route.abort());
+async function withoutScript(page: Page): Promise<void> {
+  await page.addInitScript(() => Object.assign(window, { isUntaken: true }));
+  await page.route("**/assets/site.js", (route) => route.abort());
+}
 
 /** The operations that a page asks for. */
 function asked(page: Page): string[] {
