@@ -80,7 +80,7 @@ export function Reports() {
   };
   const isOpen = (card: Card) => card.state === "open";
 
-  /** Reads the queue, and shows what has changed. What is decided meanwhile makes the reading void. */
+  /** Reads the queue, and shows what has changed. What is decided meanwhile has it read again. */
   const follow = async () => {
     const before = changes.current;
     const open = new Map(shown.current.filter(isOpen).map(({ item }) => [item.target, item]));
@@ -117,7 +117,10 @@ export function Reports() {
     }
     setError(undefined);
     setMore(queue.size > wanted.current || typeof after === "string");
-    if (before !== changes.current) return;
+    if (before !== changes.current) {
+      again.current = true;
+      return;
+    }
     const next = shown.current.map((card): Card => {
       const { target } = card.item;
       if (missing.includes(target)) return { ...card, state: "other", by: by.get(target) };
