@@ -127,13 +127,12 @@ func sendTogether(req *http.Request, bytes int) {
 	if bytes < httpBuffer || req.ProtoMajor != 1 {
 		return
 	}
-	switch conn := connOf(req.Context()).(type) {
-	case *joinedConn:
-		conn.waits = true
-	case *countedConn:
-		conn.waits = true
+	if conn, ok := connOf(req.Context()).(interface{ join() }); ok {
+		conn.join()
 	}
 }
+
+func (c *joinedConn) join() { c.waits = true }
 
 // Write implements net.Conn.
 func (c *joinedConn) Write(part []byte) (int, error) {

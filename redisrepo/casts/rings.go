@@ -21,9 +21,6 @@ import (
 // MaxRingDays is the maximum number of days whose votes Rings compares.
 const MaxRingDays = 366
 
-// mostRead is the maximum number of lists of votes, or articles, that are read in one round trip. Most lists are short.
-const mostRead = 1000
-
 // Rings compares the votes of the last days, 1 to MaxRingDays, and returns pairs and groups of users who voted together
 // more often than by chance, the least likely first. It scans all keys of the store, in steps between which Redis
 // serves others, reads the votes, and computes for about half a second for each 100,000 votes. It changes nothing.
@@ -42,17 +39,9 @@ func (r *Casts) Rings(ctx context.Context, days int) ([]rings.Ring, error) {
 	var votes rings.Votes
 	since := r.store.Now().Add(-time.Duration(days) * site.Day)
 	for _, p := range r.store.Partitions {
-		var names []string
-		err := r.store.EachMatching(ctx, p, p.Key(keys.CastPrefix, "*"), func(found []string) (err error) {
-			if names = append(names, r.sinceMonth(found, since)...); len(names) >= mostRead {
-				err = r.votesSince(ctx, p, names, since, &votes)
-				names = names[:0]
-			}
-			return err
+		err := r.store.EachMatching(ctx, p, p.Key(keys.CastPrefix, "*"), func(names []string) error {
+			return r.votesSince(ctx, p, r.sinceMonth(names, since), since, &votes)
 		})
-		if err == nil {
-			err = r.votesSince(ctx, p, names, since, &votes)
-		}
 		if errors.As(err, new(rings.TooManyError)) {
 			return nil, site.Refuse(site.Invalid, "days", "there are more than %d votes in %d days: ask for fewer days", rings.MaxVotes, days)
 		}
@@ -60,7 +49,7 @@ func (r *Casts) Rings(ctx context.Context, days int) ([]rings.Ring, error) {
 			return nil, failover.Wrap("read votes", err)
 		}
 	}
-	for ids := range slices.Chunk(votes.Articles(), mostRead) {
+	for ids := range slices.Chunk(votes.Articles(), wire.BatchSize) {
 		groups, err := wire.ReadEach(ctx, r.store, ids, func(pipe redis.Pipeliner, number int) *redis.SliceCmd {
 			id := site.ArticleID(number)
 			return pipe.HMGet(ctx, r.store.Partition(id).Article(id), site.FieldGroups)

@@ -54,7 +54,7 @@ func (p FeedPosition) next(id LogCursor, sum uint16, isHidden bool) FeedPosition
 
 func (p FeedPosition) hasHidden() bool { return p.hidden != wire.EntryID{} }
 
-// WithoutHidden returns the position to continue from if the entry of p is gone. ok is false if there is none.
+// WithoutHidden returns the position to continue from if the entry of p is gone. ok reports whether p has one.
 func (p FeedPosition) WithoutHidden() (before FeedPosition, ok bool) {
 	ok = p.hasHidden() && p.isEvent
 	p.hidden, p.hiddenSum = wire.EntryID{}, 0

@@ -54,9 +54,15 @@ const maxSeenListings = 1000
 // note remembers the last entry that a listing had when it was read. An empty one is not stored.
 func (s seenListings) note(p keys.Partition, l Listing, found Ranked) {
 	if found.total == 0 {
-		found.seen = ""
+		s.forget(p, l)
+		return
 	}
 	s.listings.Add(storedListing{p, l.group, l.order}, seenListing{found.seen, time.Now()})
+}
+
+// forget has the next read of a listing look at all that its view may lack.
+func (s seenListings) forget(p keys.Partition, l Listing) {
+	s.listings.Remove(storedListing{p, l.group, l.order})
 }
 
 // entry returns the last entry that a listing was seen to have, empty if that is long ago.
@@ -91,8 +97,9 @@ func (r *Lists) queueStored(seen string) queueing {
 			entries := lacking.Val()
 			found := run{items: reply.Val(), more: len(reply.Val()) == size}
 			found.missing = isBuilding(first.Val()) || len(found.items) == 0 || len(entries) > mostPlaced || !l.place(&found, entries)
-			if r.views.Found(len(entries)); found.missing || len(entries) > mostPlaced/2 {
-				r.seen.note(p, l, Ranked{}) // listing.lua is to apply the entries
+			r.views.Found(len(entries))
+			if found.missing || len(entries) > mostPlaced/2 {
+				r.seen.forget(p, l) // listing.lua is to apply the entries
 			}
 			return found, cmp.Or(reply.Err(), lacking.Err())
 		}

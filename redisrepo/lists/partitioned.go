@@ -127,8 +127,9 @@ func (r *Lists) listPartitions(ctx context.Context, l Listing, first, count int,
 	return items[min(skip, len(items)):min(skip+count, len(items))], nil
 }
 
-// walkPartitions reads a page by cursors in several partitions.
-func (r *Lists) walkPartitions(ctx context.Context, l Listing, q ListRequest) (site.Page[redis.Z], error) {
+// walkPartitions reads a page by cursors in several partitions. mayPlace says whether listings of groups may be read by
+// queueStored, which does not count what is before the page and after it.
+func (r *Lists) walkPartitions(ctx context.Context, l Listing, q ListRequest, mayPlace bool) (site.Page[redis.Z], error) {
 	reading := l
 	if q.Last {
 		reading.direction = site.Ascending + site.Descending - l.direction
@@ -138,7 +139,7 @@ func (r *Lists) walkPartitions(ctx context.Context, l Listing, q ListRequest) (s
 		if plain && !again {
 			return queueRun(ctx, pipe, r.store.Partitions[i], l, reading, q, size, queueRange)
 		}
-		if seen := r.storedAt(r.store.Partitions[i], l); seen != "" && !again {
+		if seen := r.storedAt(r.store.Partitions[i], l); seen != "" && mayPlace && !again {
 			stored = true
 			return queueRun(ctx, pipe, r.store.Partitions[i], l, reading, q, size, r.queueStored(seen))
 		}
@@ -170,8 +171,7 @@ func (r *Lists) walkPartitions(ctx context.Context, l Listing, q ListRequest) (s
 		case plain:
 			err = r.readEnds(ctx, l, q, &result)
 		case stored:
-			r.Forget() // so that listing.lua counts what is before the page and after it
-			return r.walkPartitions(ctx, l, q)
+			return r.walkPartitions(ctx, l, q, false)
 		}
 	}
 	return result, err

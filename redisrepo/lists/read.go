@@ -52,7 +52,7 @@ func (r *Lists) readListing(ctx context.Context, l Listing, q ListRequest, along
 // walk reads a page by cursors.
 func (r *Lists) walk(ctx context.Context, l Listing, q ListRequest) (site.Page[redis.Z], error) {
 	if len(r.store.Partitions) > 1 {
-		return r.walkPartitions(ctx, l, q)
+		return r.walkPartitions(ctx, l, q, true)
 	}
 	found, err := r.readListing(ctx, l, q, nil)
 	return site.NewPage(found.Items, q.Size, q.Last, found.start > 0, found.start+len(found.Items) < found.total), err

@@ -160,7 +160,7 @@ type Delivery struct {
 	cursor  string        // of a new article
 }
 
-// Take returns the next delivery. If ok is false, there is none until Wake has a value again.
+// Take returns the next delivery. ok is false if nothing is ready: wait for Wake, and call Take again.
 func (w *Watch) Take() (d Delivery, ok bool) {
 	switch {
 	case w.feed != nil:

@@ -31,9 +31,9 @@ const (
 const pageFields = `id title link score votes createdAt poster { name }`
 
 // BenchmarkPartitions measures requests to sites of 20,000 articles in 1, 16 and 64 partitions. Each is in a Redis Cluster of three
-// primaries that have a replica each, which confirms writes. It reports the CPU of the server and of all six Redis processes, without
-// what they use while nobody asks, and the commands of the primaries, those of scripts included. The sites take turns, so that a busy
-// machine slows down all of them, and the median of the rounds is reported.
+// primaries that have a replica each, which confirms writes. It reports the CPU of the server and of all six Redis processes, minus
+// their idle CPU, and the commands of the primaries, including those that scripts run. The sites take turns, so that a busy machine
+// slows down all of them. The median of the rounds is reported.
 func BenchmarkPartitions(b *testing.B) {
 	var sites []*clusterSite
 	for _, n := range []int{1, 16, 64} {
@@ -114,7 +114,7 @@ func startClusterSite(b *testing.B, partitions int) *clusterSite {
 	return s
 }
 
-// rest notes what the processes use while nobody asks.
+// rest measures the idle CPU of the processes, without requests.
 func (s *clusterSite) rest(b *testing.B) {
 	b.Helper()
 	before, began := s.used(b), time.Now()
