@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -170,22 +171,22 @@ func (s *testSite) counted(ids ...site.ArticleID) (text string) {
 }
 
 // mortal is a hook with which a process dies after a number of writes, whose last reply is lost.
-type mortal struct{ left int }
+type mortal struct{ left atomic.Int64 }
 
 var errDied = errors.New("killed")
 
 func (m *mortal) hook(ctx context.Context, commands []redis.Cmder, send redis.ProcessPipelineHook) error {
-	if m.left <= 0 {
+	if m.left.Load() <= 0 {
 		return redistest.Fail(errDied, commands)
 	}
 	err := send(ctx, commands)
 	for _, c := range commands {
 		switch c.Name() {
 		case "evalsha", "eval", "unlink", "srem", "zrem", "zadd", "set":
-			m.left--
+			m.left.Add(-1)
 		}
 	}
-	if m.left <= 0 {
+	if m.left.Load() <= 0 {
 		return redistest.Fail(errDied, commands)
 	}
 	return err
@@ -213,9 +214,10 @@ func TestErasedNameIsNowhere(t *testing.T) {
 				before := s.counted(all...)
 				lives := 0
 				for done := false; !done; lives++ {
-					life := &mortal{left: 1 << 30}
+					life := new(mortal)
+					life.left.Store(1 << 30)
 					other := s.reopened(s.client(redistest.Hook(life.hook)), change, partitions)
-					life.left = 1 + lives%7 // it begins with a write, ends with four, and deletes an article by up to five
+					life.left.Store(int64(1 + lives%7)) // it begins with a write, ends with four, and deletes an article by up to five
 					_, err := erase.User(s.ctx, other.Repo, string(name), erase.Options{Remove: remove})
 					if done = err == nil; err != nil && !errors.Is(err, errDied) {
 						t.Fatal(err)
@@ -279,7 +281,8 @@ func TestImportErasesAgain(t *testing.T) {
 			}
 			lives := 0
 			for done := false; !done; lives++ {
-				life := &mortal{left: 20 + programtest.Size(25*n, 25)*lives}
+				life := new(mortal)
+				life.left.Store(int64(20 + programtest.Size(25*n, 25)*lives))
 				_, err := export.Read(s.ctx, to.client(redistest.Hook(life.hook)), s.Store.Rules, bytes.NewReader(exported.Bytes()), options, redisrepo.WithPartitions(n), redisrepo.WithClock(s.clock.now))
 				if done = err == nil; err != nil && !errors.Is(err, errDied) {
 					t.Fatal(err)

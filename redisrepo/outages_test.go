@@ -339,7 +339,7 @@ func TestWatchedPostOfAnOutageIsDelivered(t *testing.T) { // with the race detec
 // older one.
 func TestNothingOlderIsDeliveredAfterADisconnection(t *testing.T) { // with the race detector
 	t.Parallel()
-	other := newSite(t, nil)
+	other := newSite(t, nil, one)
 	h := newHolds()
 	s := other.reopened(other.client(redistest.Hook(h.hook)), nil)
 	l := s.listen()

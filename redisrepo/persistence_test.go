@@ -265,30 +265,40 @@ func TestFewCallsWait(t *testing.T) { // with the race detector
 	all.Wait()
 }
 
-// While the replica that is to confirm votes does not answer, no vote is acknowledged, although votes and reads of many
-// callers share round trips.
-func TestVotesThatNoReplicaConfirmsFailTogether(t *testing.T) { // with the race detector
-	t.Parallel()
+// confirmedSite returns a site of one partition with 16 articles, whose writes a replica confirms and whose calls share round trips.
+func confirmedSite(t *testing.T, hooks ...redis.Hook) (repo *redisrepo.Repo, ids []site.ArticleID, primary, replica *redistest.Server) {
+	t.Helper()
 	port := redistest.UnusedPort(t)
-	primary := require.Value(redistest.Open("--port", port, "--bind", "127.0.0.1", "--repl-diskless-sync-delay", "0"))(t)
+	primary = require.Value(redistest.Open("--port", port, "--bind", "127.0.0.1", "--repl-diskless-sync-delay", "0"))(t)
 	t.Cleanup(primary.Close)
-	replica := require.Value(redistest.Open("--replicaof", "127.0.0.1 "+port))(t)
+	replica = require.Value(redistest.Open("--replicaof", "127.0.0.1 "+port))(t)
 	t.Cleanup(replica.Close)
 	require.Eventually(t, "the replica is online", func() bool {
 		return strings.Contains(primary.Client.Info(t.Context(), "replication").Val(), "state=online")
 	})
 	options := *primary.Client.Options()
 	options.ReadTimeout = 5 * time.Second
+	options.DisableIdentity = true // as in the program
 	client := redis.NewClient(&options)
 	t.Cleanup(func() { _ = client.Close() })
+	for _, h := range hooks {
+		client.AddHook(h)
+	}
 	failover.LimitWaiting(client)
-	repo := require.Value(redisrepo.New(t.Context(), client, site.DefaultRules(), redisrepo.WithPartitions(1), redisrepo.WithAcks(1)))(t)
+	repo = require.Value(redisrepo.New(t.Context(), client, site.DefaultRules(), redisrepo.WithPartitions(1), redisrepo.WithAcks(1)))(t)
 	require.NoError(t, wire.Join(t.Context(), client, wire.JoinWait))
 	text := "text"
-	var ids []site.ArticleID // votes on one article would wait for each other
-	for range 16 {
+	for range 16 { // votes on one article would wait for each other
 		ids = append(ids, require.Value(repo.Post(t.Context(), "alice", site.Draft{Title: "title", Text: &text}))(t).ID)
 	}
+	return repo, ids, primary, replica
+}
+
+// While the replica that is to confirm votes does not answer, no vote is acknowledged, although votes and reads of many
+// callers share round trips.
+func TestVotesThatNoReplicaConfirmsFailTogether(t *testing.T) { // with the race detector
+	t.Parallel()
+	repo, ids, _, replica := confirmedSite(t)
 	require.Value(repo.Vote(t.Context(), ids[0], "bob", up, ""))(t)
 
 	replica.Pause()
@@ -308,7 +318,64 @@ func TestVotesThatNoReplicaConfirmsFailTogether(t *testing.T) { // with the race
 	}
 	all.Wait()
 	replica.Resume()
-	if result, err := repo.Vote(t.Context(), ids[1], "carol", up, ""); err != nil || !result.Changed {
-		t.Errorf("Vote = %+v, %v after the replica went on", result, err)
+	require.Eventually(t, "the replica confirms votes again", func() bool {
+		_, err := repo.Vote(t.Context(), ids[1], "carol", up, "")
+		return err == nil
+	})
+}
+
+// Writes that wait for a replica share one WAIT. If its connection fails, they are sent again with it: a WAIT alone would
+// confirm what another connection has sent.
+func TestConfirmedWritesShareAWait(t *testing.T) { // with the race detector
+	t.Parallel()
+	var waits, confirmed atomic.Int64
+	var alone, paused atomic.Bool
+	endConnections := func() {} // while the second WAIT waits
+	repo, ids, primary, replica := confirmedSite(t, redistest.Writing(func(conn net.Conn, b []byte) (int, error) {
+		n, err := conn.Write(b)
+		if !paused.Load() || !bytes.Contains(b, []byte("\nwait\r")) {
+			return n, err
+		}
+		writes := bytes.Count(b, []byte("\nincr\r")) + bytes.Count(b, []byte("\nevalsha\r"))
+		if confirmed.Add(int64(writes)); writes == 0 {
+			alone.Store(true)
+		}
+		if waits.Add(1) == 2 {
+			endConnections()
+		}
+		return n, err
+	}))
+	endConnections = func() {
+		for began := time.Now(); time.Since(began) < 100*time.Millisecond; { // a WAIT takes 200 ms
+			if strings.Contains(primary.Client.Info(t.Context(), "clients").Val(), "blocked_clients:2") {
+				break
+			}
+		}
+		primary.Client.ClientKillByFilter(t.Context(), "TYPE", "normal", "SKIPME", "yes")
+		replica.Resume()
+	}
+	replica.Pause()
+	paused.Store(true)
+	var all sync.WaitGroup
+	for _, id := range ids {
+		all.Go(func() {
+			result, err := repo.Vote(t.Context(), id, "bob", up, "")
+			if err != nil && !errors.Is(err, failover.ErrUnavailable) || err == nil && !result.Changed {
+				t.Errorf("Vote = %+v, %v", result, err)
+			}
+		})
+		all.Go(func() {
+			err := repo.Store.Write(t.Context(), func(pipe redis.Pipeliner) { pipe.Incr(t.Context(), "n") })
+			if err != nil && !errors.Is(err, failover.ErrUnavailable) {
+				t.Errorf("a write: %v", err)
+			}
+		})
+	}
+	all.Wait()
+	if waits.Load() == confirmed.Load() {
+		t.Errorf("%d WAIT for as many writes", waits.Load())
+	}
+	if alone.Load() {
+		t.Error("a WAIT was sent without a write")
 	}
 }

@@ -56,7 +56,8 @@ both() {
 	"$2" || result=1
 	wait $! && return $result
 }
-all_go_tests() { go_test -race $(packages); }
+all_go_tests() { go_test $(packages); }
+all_raced() { FULL='' go_test -race -skip "$more" $(packages); } # at their usual size: the detector makes tests ten times slower
 
 contents() { find "$@" -type f -exec sha256sum {} + | LC_ALL=C sort | sha256sum; }
 generated_code() {
@@ -106,7 +107,7 @@ fi
 
 # step NAME COMMAND runs a step in a shell of its own, which ends at the first failure.
 export more raced concurrent left_out long temporary
-export -f programs go_test packages raced_packages concurrent_tests redisrepo_tests other_tests both all_go_tests contents generated_code site browser valkey
+export -f programs go_test packages raced_packages concurrent_tests redisrepo_tests other_tests both all_go_tests all_raced contents generated_code site browser valkey
 step() {
 	local name=$1 began=$SECONDS result=passed
 	shift
@@ -135,7 +136,10 @@ set -m
 beside=$!
 set +m
 case $size in
---full) step "Go tests" all_go_tests ;;
+--full)
+	step "Go tests" all_go_tests
+	step "race detector" all_raced
+	;;
 --quick)
 	left_out="$raced|/tests/(program|documents|benchmarks)$" long='|Oracle|Upgrade|Switched|Hanging|VoidedRing|ErasesAgain|ErasedName|WalksAreComplete|ListAsOne|FollowWrites|DeepPage|WithoutARight'
 	step "Go tests" both redisrepo_tests other_tests

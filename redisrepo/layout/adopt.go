@@ -414,7 +414,7 @@ func (a *adoption) differs(f facts, hash wire.Reply, isUnsettled bool) bool {
 		listed = f.day
 	}
 	switch {
-	case err != nil:
+	case err != nil, !site.IsTime(f.time.Val()):
 		return false // check reports it
 	case hash[0] == nil, f.time.Val() != math.Floor(f.time.Val()), hash.Text(4) != site.Number(f.time.Val()):
 		return true

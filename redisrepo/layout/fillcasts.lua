@@ -22,6 +22,7 @@ window, history = tonumber(window), tonumber(history)
 local hash = redis.call('HMGET', article, 'time', 'votes', 'downvotes', 'uncounted')
 local time, votes, downvotes = tonumber(hash[1] or ''), whole(hash[2] or '0'), whole(hash[3] or '0')
 if not time then return {'OK', '', 0, 0} end
+time = math.max(-9e12, math.min(9e12, time)) -- a foreign one may be infinite
 local upvoters, downvoters = redis.call('SCARD', voted), redis.call('SCARD', downvoted)
 local voters = {unpack(ARGV, first_voter)}
 if #voters == 0 then

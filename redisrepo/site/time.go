@@ -50,6 +50,9 @@ type Hour int64
 // maxTime bounds times, Unix seconds, as hour.lua does.
 const maxTime = 9e12
 
+// IsTime reports whether a number may be a time, Unix seconds: no infinite one, for example.
+func IsTime(seconds float64) bool { return math.Abs(seconds) <= maxTime }
+
 // SecondOf returns a posting time in whole seconds.
 func SecondOf(postedAt float64) int64 { return int64(math.Floor(postedAt)) }
 

@@ -163,7 +163,7 @@ func (r *Store) confirmed(ctx context.Context) context.Context {
 	if r.acks == 0 {
 		return writes.on(ctx)
 	}
-	return context.WithValue(ctx, failover.WritesKey{}, new(failover.Writes))
+	return confirmed.on(context.WithValue(ctx, failover.WritesKey{}, new(failover.Writes)))
 }
 
 // send runs a command. If replicas confirm it, WAIT follows it in a pipeline.

@@ -16,8 +16,8 @@ import (
 
 // How calls share round trips: the first one leaves at once. Those that come while it is under way wait, and all of them
 // leave together in one pipeline. So a quiet process waits for nothing, and a busy one makes fewer system calls. A call's
-// deadline, its repetitions and what is known of an outage are its own, since hooks that mind them are above this one. What
-// replicas confirm goes alone, and so does a transaction.
+// deadline, its repetitions and what is known of an outage are its own, since hooks that mind them are above this one. A
+// transaction goes alone. Writes that replicas confirm share one WAIT, which follows all of them.
 
 // maxJoined is the number of commands from which on waiting calls leave although others are under way. A call with more
 // goes alone.
@@ -45,6 +45,7 @@ const (
 	alone lane = iota
 	reads
 	writes
+	confirmed // by a WAIT at the end of each call
 	lanes
 )
 
@@ -81,6 +82,7 @@ type queue struct {
 // batch is the commands of calls that go together.
 type batch struct {
 	commands []redis.Cmder
+	wait     *redis.IntCmd // of confirmed calls; each sends the same
 	deadline time.Time     // the latest of the calls
 	endless  bool          // one of them has none
 	done     chan struct{} // closed when all commands have their replies
@@ -131,24 +133,40 @@ func (j *joiner) do(ctx context.Context, send func(context.Context) error, repea
 		}
 		<-b.done // they are under way
 	}
+	own, wait := waitOf(commands)
 	var failed []redis.Cmder
 	disconnected := false
-	for _, c := range commands {
-		if err := c.Err(); failover.IsNetwork(err) || errors.Is(err, context.DeadlineExceeded) {
-			failed = append(failed, c)
-			disconnected = true
-		} else if err != nil && repeats {
+	for _, c := range own {
+		lost := failover.IsNetwork(c.Err()) || errors.Is(c.Err(), context.DeadlineExceeded)
+		if lost || repeats && !failover.HasRun(c) {
 			failed = append(failed, c)
 		}
+		disconnected = disconnected || lost
 	}
-	if failed == nil || disconnected && slices.ContainsFunc(commands, redis.Cmder.NoRetry) {
+	if wait != nil {
+		wait.SetVal(b.wait.Val())
+		wait.SetErr(b.wait.Err())
+	}
+	if failed == nil || disconnected && slices.ContainsFunc(own, redis.Cmder.NoRetry) {
 		return failover.FirstError(commands, nil)
+	}
+	if wait != nil {
+		failed = append(failed, wait) // after a write, which is later than all before
 	}
 	for _, c := range failed {
 		c.SetErr(nil)
 	}
 	err := repeat(alone.on(ctx), failed)
 	return failover.FirstError(commands, err)
+}
+
+// waitOf splits the commands of a call from the WAIT that confirms them, if there is one.
+func waitOf(commands []redis.Cmder) (own []redis.Cmder, wait *redis.IntCmd) {
+	last := len(commands) - 1
+	if wait, _ := commands[last].(*redis.IntCmd); wait != nil && wait.Name() == "wait" {
+		return commands[:last], wait
+	}
+	return commands, nil
 }
 
 // enter adds a call to those that wait, and returns their batch, or nil if it is to leave at once.
@@ -171,7 +189,11 @@ func (j *joiner) enter(ctx context.Context, q *queue, commands []redis.Cmder) *b
 		q.next = b
 	}
 	b := q.next
-	b.commands = append(b.commands, commands...)
+	own, wait := waitOf(commands)
+	b.commands = append(b.commands, own...)
+	if wait != nil && b.wait == nil {
+		b.wait = redis.NewIntCmd(context.Background(), wait.Args()...)
+	}
 	deadline, limited := ctx.Deadline()
 	if b.endless = b.endless || !limited; deadline.After(b.deadline) {
 		b.deadline = deadline
@@ -197,8 +219,9 @@ func (q *queue) withdraw(b *batch, commands []redis.Cmder) bool {
 	if q.next != b {
 		return false
 	}
-	i := slices.Index(b.commands, commands[0])
-	b.commands = slices.Delete(b.commands, i, i+len(commands))
+	own, _ := waitOf(commands)
+	i := slices.Index(b.commands, own[0])
+	b.commands = slices.Delete(b.commands, i, i+len(own))
 	return true
 }
 
@@ -230,7 +253,11 @@ func (j *joiner) sendAll(q *queue, b *batch) {
 		ctx, cancel = context.WithDeadline(ctx, b.deadline)
 	}
 	defer cancel()
-	if err := j.send(ctx, b.commands); err != nil && failover.FirstError(b.commands, nil) == nil {
-		_ = failover.FailAll(b.commands, err)
+	commands := b.commands
+	if b.wait != nil {
+		commands = append(commands, b.wait)
+	}
+	if err := j.send(ctx, commands); err != nil && failover.FirstError(commands, nil) == nil {
+		_ = failover.FailAll(commands, err)
 	}
 }
