@@ -44,9 +44,8 @@ type account struct {
 	waiting  int        // those that wait for others of the address
 	unread   int        // bytes of responses that are being sent
 
-	sending int             // turns that have begun
-	begins  []chan struct{} // those that wait to begin, beyond maxSending
-	works   []chan struct{} // those that wait for a CPU
+	turns   int           // that have begun, or wait for that
+	sending chan struct{} // has an element for each that has begun
 
 	streams, subscriptions, watched int
 	held                            int                        // bytes of streams and subscriptions
@@ -54,7 +53,7 @@ type account struct {
 }
 
 func (a *account) unused() bool {
-	return a.received == 0 && a.running == [kinds]int{} && a.waiting == 0 && a.unread == 0 && a.sending == 0 && a.streams == 0 && a.subscriptions == 0 && a.held == 0
+	return a.received == 0 && a.running == [kinds]int{} && a.waiting == 0 && a.unread == 0 && a.turns == 0 && a.streams == 0 && a.subscriptions == 0 && a.held == 0
 }
 
 // accountOf returns the account of an address or a user.

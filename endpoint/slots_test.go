@@ -3,7 +3,6 @@ package endpoint
 import (
 	"context"
 	"net/netip"
-	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -215,36 +214,12 @@ func TestAServiceThatActsForUsersTakesNoShare(t *testing.T) {
 	}
 }
 
-// An address has one turn after another, also if it has more work than others.
-func TestAddressesTakeTurns(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		all := newTurns(NewAccounts())
-		all.free = 1
-		var order []string
-		busy := make(chan struct{})
-		go all.do(netip.MustParseAddr("10.0.0.1"), func(*turn) { <-busy })
-		synctest.Wait()
-		for _, name := range []string{"a", "a", "a", "b", "c"} {
-			address := netip.AddrFrom4([4]byte{10, 0, 0, name[0]})
-			go all.do(address, func(*turn) { order = append(order, name) })
-			synctest.Wait()
-		}
-		close(busy)
-		synctest.Wait()
-		if want := []string{"a", "b", "c", "a", "a"}; !slices.Equal(order, want) {
-			t.Errorf("got %v, want %v", order, want)
-		}
-		unusedTurns(t, all, 1)
-	})
-}
-
 // What waits for something else has no CPU. While as much of one address waits as may, its other work does not begin.
 func TestWhatWaitsGivesItsTurnToOthers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		all := newTurns(NewAccounts())
-		all.free = 1
+		all.cpus = make(chan struct{}, 1)
 		slow := netip.MustParseAddr("10.0.0.1")
 		blocked := make(chan struct{})
 		begun, ended := 0, 0
@@ -266,14 +241,13 @@ func TestWhatWaitsGivesItsTurnToOthers(t *testing.T) {
 		if ended != maxSending+3 {
 			t.Errorf("%d turns have ended, want all", ended)
 		}
-		unusedTurns(t, all, 1)
+		unusedTurns(t, all)
 	})
 }
 
 func TestAPanicEndsItsTurn(t *testing.T) {
 	t.Parallel()
 	all := newTurns(NewAccounts())
-	free := all.free
 	for _, wait := range []bool{false, true} {
 		func() {
 			defer func() { _ = recover() }()
@@ -284,16 +258,16 @@ func TestAPanicEndsItsTurn(t *testing.T) {
 				panic("while it works")
 			})
 		}()
-		unusedTurns(t, all, free)
+		unusedTurns(t, all)
 	}
 }
 
 // unusedTurns checks that no address has work.
-func unusedTurns(t *testing.T, all *turns, free int) {
+func unusedTurns(t *testing.T, all *turns) {
 	t.Helper()
 	all.mu.Lock()
 	defer all.mu.Unlock()
-	if all.free != free || len(all.next) != 0 || len(all.addresses) != 0 {
-		t.Errorf("got %d free CPUs, %d addresses that wait, %d accounts, want %d, 0 and 0", all.free, len(all.next), len(all.addresses), free)
+	if len(all.cpus) != 0 || len(all.addresses) != 0 {
+		t.Errorf("got %d CPUs in use and %d accounts, want none", len(all.cpus), len(all.addresses))
 	}
 }

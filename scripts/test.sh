@@ -128,7 +128,8 @@ case $size in --ci | --full) step "generated code" generated_code ;; esac # it w
 # script. Its output comes at the end.
 set -m
 {
-	case $size in push | --ci | --full) step site site; step browser browser ;; esac
+	case $size in push | --ci | --full) step site site ;; esac
+	case $size in push | --ci) step browser browser ;; esac # not beside tests at full size, which leave it no time
 	case $size in --ci) step "single-page app" clients/run.sh spa ;; esac # with --full, the clients have it
 	case $size in --ci | --full) step lint scripts/lint.sh ;; esac
 	case $size in --full) step vulnerabilities scripts/vulnerabilities.sh ;; esac
@@ -167,6 +168,7 @@ cat "$temporary/beside"
 case $size in
 --ci) step cluster go_test -count=1 -run 'TestSiteOutlastsFailures$/^(failover_on_command|partition_moved|primary_killed|live_updates_after_a_move)$' ./tests/cluster ;;
 --full)
+	step browser browser
 	step cluster go_test -count=1 ./tests/cluster
 	step benchmarks go test -run '^$' -bench '/1000$' -benchtime 1x ./tests/benchmarks # they must run; their speed is not judged
 	step "fuzz targets" scripts/fuzz.sh 5000 unguided
