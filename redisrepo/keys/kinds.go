@@ -208,10 +208,11 @@ func Parse(key string) (Kind, string) {
 }
 
 // commandsOf lists the commands that the scripts and this program run on keys of a type. KEY stands for the key. Redis
-// 6.2 really runs them: each form fails or changes nothing, or the key is one that is never used.
+// 8 refuses a wrong number of words. Redis 6.2 really runs all but HSETNX: each form fails or changes nothing, or the key is one
+// that is never used.
 var commandsOf = map[Type][]string{
 	Hash: {
-		"HSET KEY a b c", "HSETNX KEY a", "HINCRBY KEY a b", "HDEL KEY /", "HMGET KEY a", "HGET KEY a", "HGETALL KEY",
+		"HSET KEY a b c", "HSETNX KEY a b", "HINCRBY KEY a b", "HDEL KEY /", "HMGET KEY a", "HGET KEY a", "HGETALL KEY",
 		"HLEN KEY", "HKEYS KEY", "HSCAN KEY 0", "EXISTS KEY",
 	},
 	Set: {"SADD KEY a", "SREM KEY a", "SCARD KEY", "SISMEMBER KEY a", "SMISMEMBER KEY a", "SMEMBERS KEY", "SSCAN KEY 0", "DEL KEY", "EXISTS KEY"},

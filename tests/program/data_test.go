@@ -237,3 +237,44 @@ func TestRankPrintsThePageAfterAChange(t *testing.T) {
 		t.Error("both rules have the same page: the test shows nothing")
 	}
 }
+
+// A backup from before a user was erased is erased again by its export and import --erased.
+func TestBackupFromBeforeAnErasureIsErasedAgain(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	in := func(name string) []string { return []string{"FRONTPAGE_DATA_DIR=" + filepath.Join(dir, name)} }
+	run := func(env []string, args ...string) string {
+		t.Helper()
+		out, said, code := programtest.Run(t, env, args...)
+		if code != 0 {
+			t.Fatalf("%v: %d %s%s", args, code, out, said)
+		}
+		return out
+	}
+	const name = "QuiltBramblefoxZephyrJnk"
+	s := start(t, in("site")...)
+	s.as(name, "", `mutation { post(input: {title: "an article", text: "x"}) { article { id } } }`)
+	s.as("bob", "", `mutation { vote(input: {article: 1}) { changed } }`)
+	backup := filepath.Join(dir, "site.rdb")
+	run(in("site"), "backup", backup)
+	run(in("site"), "erase", name)
+	erased, exported := filepath.Join(dir, "erased"), filepath.Join(dir, "site.ndjson")
+	require.NoError(t, os.WriteFile(erased, []byte(run(in("site"), "erase", "--list")), 0o600))
+	s.Stop()
+
+	run(in("restored"), "restore", backup)
+	text := run(in("restored"), "export")
+	if !strings.Contains(text, name) {
+		t.Errorf("the export of the backup lacks the name: %s", text)
+	}
+	require.NoError(t, os.WriteFile(exported, []byte(text), 0o600))
+	run(in("again"), "import", "--erased", erased, exported)
+	run(in("again"), "check")
+	text = run(in("again"), "export")
+	if strings.Contains(strings.ToLower(text), strings.ToLower(name)) || !strings.Contains(text, "an article") {
+		t.Errorf("the export of the imported site has the name, or lacks the article: %s", text)
+	}
+	if got := start(t, in("again")...).ask(`{ article(id: 1) { votes poster { name } } }`); got != `{"data":{"article":{"votes":2,"poster":{"name":"deleted user"}}}}` {
+		t.Errorf("got %s", got)
+	}
+}
