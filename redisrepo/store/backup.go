@@ -60,6 +60,8 @@ func (s *Store) Backup(ctx context.Context, path string) (done Snapshot, err err
 	if locked, err := tryLock(guard, true); !locked {
 		return done, errors.Join(fmt.Errorf("another backup of %s runs", s.Address), err)
 	}
+	// A program that is being started has a copy of the file for a moment, and with it the lock.
+	defer func() { err = errors.Join(err, unlock(guard)) }()
 	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
 		return done, err
