@@ -8,17 +8,11 @@
 # A command's error does not mean that it did not run: votes go in scripts that may run twice, and say when they did.
 set -euo pipefail
 folder=$(mktemp -d)
-trap 'chmod -R u+w "$folder"; rm -rf "$folder"' EXIT
+trap 'rm -rf "$folder"' EXIT
 cd "$folder"
-export GOFLAGS='-trimpath -mod=mod'
-cat >go.mod <<'END'
-module finding
-
-go 1.26.0
-
-require github.com/redis/go-redis/v9 v9.23.0
-
-END
+export GOFLAGS=-trimpath
+go mod init example.org/find 2>/dev/null
+go get github.com/redis/go-redis/v9@v9.23.0 2>/dev/null
 cat >main.go <<'END'
 package main
 

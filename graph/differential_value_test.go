@@ -168,7 +168,11 @@ func (a *author) values(d document) object {
 			continue
 		}
 		value := a.value(nil, v.definition, v.where, false)
-		if !v.definition.NonNull && a.chance(6) {
+		rarity := 6
+		if strings.HasSuffix(v.wanted, "!") { // null makes the request invalid
+			rarity = 100
+		}
+		if !v.definition.NonNull && a.chance(rarity) {
 			value = nil
 		}
 		if w, ok := value.(word); ok {

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"frontpage/graph"
@@ -206,17 +207,35 @@ func dump(s *sitetest.Site) map[string]string {
 	require.NoError(s.T, s.Repo.Views.CatchUpAll(ctx)) // else a read may have that done meanwhile
 	keys := require.Value(s.Client.Keys(ctx, "*").Result())(s.T)
 	keys = slices.DeleteFunc(keys, func(key string) bool { return strings.HasSuffix(key, "article:") })
+	types, contents := make([]*redis.StatusCmd, len(keys)), make([]redis.Cmder, len(keys))
+	require.Value(s.Client.Pipelined(ctx, func(pipe redis.Pipeliner) error {
+		for i, key := range keys {
+			types[i] = pipe.Type(ctx, key)
+		}
+		return nil
+	}))(s.T)
+	_, _ = s.Client.Pipelined(ctx, func(pipe redis.Pipeliner) error {
+		for i, key := range keys {
+			switch types[i].Val() {
+			case "hash": // the order in a dump changes while Redis enlarges the table
+				contents[i] = pipe.HGetAll(ctx, key)
+			case "set":
+				contents[i] = pipe.SMembers(ctx, key)
+			default:
+				contents[i] = pipe.Dump(ctx, key)
+			}
+		}
+		return nil
+	})
 	all := map[string]string{}
-	for _, key := range keys {
-		switch s.Client.Type(ctx, key).Val() {
-		case "hash": // the order in a dump changes while Redis enlarges the table
-			all[key] = fmt.Sprint(s.Client.HGetAll(ctx, key).Val())
-		case "set":
-			members := s.Client.SMembers(ctx, key).Val()
-			slices.Sort(members)
-			all[key] = fmt.Sprint(members)
-		default:
-			all[key] = s.Client.Dump(ctx, key).Val()
+	for i, key := range keys {
+		switch c := contents[i].(type) {
+		case *redis.MapStringStringCmd:
+			all[key] = fmt.Sprint(c.Val())
+		case *redis.StringSliceCmd:
+			all[key] = fmt.Sprint(slices.Sorted(slices.Values(c.Val())))
+		case *redis.StringCmd:
+			all[key] = c.Val()
 		}
 	}
 	return all

@@ -303,6 +303,25 @@ func TestStartTakesOverWhatTheBookWroteMeanwhile(t *testing.T) {
 	}
 }
 
+// A start outlasts infinite posting times. That of a hash is replaced by the one in time:, and that in time: is left to check.
+func TestStartOutlastsInfiniteTimes(t *testing.T) {
+	t.Parallel()
+	for corrupt, isClean := range map[string]bool{"HSET article:2 time inf": true, "HSET article:2 time -inf": true, "ZADD time: inf article:2": false, "ZADD time: -inf article:2": false} {
+		t.Run(corrupt, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t, nil, one)
+			s.post("alice", "go")
+			require.NoError(t, s.Views.CatchUp(s.ctx))
+			bookPost(s, "user:zoe")
+			s.do(corrupt)
+			s = s.reopened(s.server.Client, nil)
+			if found := s.violations(); (len(found) == 0) != isClean {
+				t.Errorf("Check reports %q, want that this is clean: %t", found, isClean)
+			}
+		})
+	}
+}
+
 // A process may be killed after each of the writes of Adopt: the next one goes on.
 func TestAdoptGoesOnAfterKills(t *testing.T) {
 	t.Parallel()

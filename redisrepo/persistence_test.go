@@ -318,10 +318,12 @@ func TestVotesThatNoReplicaConfirmsFailTogether(t *testing.T) { // with the race
 	}
 	all.Wait()
 	replica.Resume()
-	require.Eventually(t, "the replica confirms votes again", func() bool {
-		_, err := repo.Vote(t.Context(), ids[1], "carol", up, "")
-		return err == nil
+	require.Eventually(t, "the replica confirms writes again", func() bool {
+		return repo.Store.Write(t.Context(), func(pipe redis.Pipeliner) { pipe.Incr(t.Context(), "n") }) == nil
 	})
+	if result, err := repo.Vote(t.Context(), ids[1], "carol", up, ""); err != nil || !result.Changed {
+		t.Errorf("Vote = %+v, %v after the replica went on", result, err)
+	}
 }
 
 // Writes that wait for a replica share one WAIT. If its connection fails, they are sent again with it: a WAIT alone would

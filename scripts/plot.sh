@@ -1,6 +1,6 @@
 #!/bin/bash
 # Draws docs/images/cost.svg: what pages, votes and live updates cost on sites of different sizes, as tests/benchmarks measures
-# them. That takes 20 minutes and 8 GB of memory, and nothing else should run meanwhile. Installs gnuplot with apt.
+# them. That takes ten minutes and 8 GB of memory, and nothing else should run meanwhile. Installs gnuplot with apt.
 #   scripts/plot.sh        measures into docs/images/cost.txt, and draws
 #   scripts/plot.sh FILE   draws the output of an earlier run
 set -euo pipefail

@@ -120,7 +120,8 @@ func (j *joiner) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proce
 // What go-redis sends to open a connection goes alone.
 func (j *joiner) do(ctx context.Context, send func(context.Context) error, repeat redis.ProcessPipelineHook, repeats bool, commands ...redis.Cmder) error {
 	q := &j.queues[laneOf(ctx)]
-	b := j.enter(ctx, q, commands)
+	own, wait := waitOf(commands)
+	b := j.enter(ctx, q, own, wait)
 	if b == nil {
 		defer j.pass(q)
 		return send(alone.on(ctx))
@@ -128,12 +129,11 @@ func (j *joiner) do(ctx context.Context, send func(context.Context) error, repea
 	select {
 	case <-b.done:
 	case <-ctx.Done():
-		if q.withdraw(b, commands) {
+		if q.withdraw(b, own) {
 			return failover.FailAll(commands, ctx.Err())
 		}
 		<-b.done // they are under way
 	}
-	own, wait := waitOf(commands)
 	var failed []redis.Cmder
 	disconnected := false
 	for _, c := range own {
@@ -170,7 +170,7 @@ func waitOf(commands []redis.Cmder) (own []redis.Cmder, wait *redis.IntCmd) {
 }
 
 // enter adds a call to those that wait, and returns their batch, or nil if it is to leave at once.
-func (j *joiner) enter(ctx context.Context, q *queue, commands []redis.Cmder) *batch {
+func (j *joiner) enter(ctx context.Context, q *queue, own []redis.Cmder, wait *redis.IntCmd) *batch {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.underWay == 0 {
@@ -189,7 +189,6 @@ func (j *joiner) enter(ctx context.Context, q *queue, commands []redis.Cmder) *b
 		q.next = b
 	}
 	b := q.next
-	own, wait := waitOf(commands)
 	b.commands = append(b.commands, own...)
 	if wait != nil && b.wait == nil {
 		b.wait = redis.NewIntCmd(context.Background(), wait.Args()...)
@@ -212,14 +211,13 @@ func (j *joiner) leave(q *queue) {
 	q.next = nil
 }
 
-// withdraw removes a call's commands, unless they are under way.
-func (q *queue) withdraw(b *batch, commands []redis.Cmder) bool {
+// withdraw removes a call's own commands, unless they are under way.
+func (q *queue) withdraw(b *batch, own []redis.Cmder) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.next != b {
 		return false
 	}
-	own, _ := waitOf(commands)
 	i := slices.Index(b.commands, own[0])
 	b.commands = slices.Delete(b.commands, i, i+len(own))
 	return true
