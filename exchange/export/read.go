@@ -3,6 +3,7 @@ package export
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -94,33 +95,43 @@ type reader struct {
 	header header
 	sum    Summary
 
-	line      int
-	ended     bool
-	last      site.ArticleID // of the lines before
-	place     string         // of the last line that is neither an article nor of the log
-	batch     []*transfer.Record
-	log       []transfer.LogRecord
-	said      []denials.Record
-	kept      []saved.Record
-	described []descriptions.Record
-	fronts    []transfer.FrontRecord
-	casts     []transfer.CastRecord
-	keys      []transfer.KeyRecord
-	bytes     int // of the lines that are not stored yet
+	line    int
+	ended   bool
+	last    site.ArticleID // of the lines before
+	place   string         // of the last line that is neither an article nor of the log
+	lines                  // that are not stored yet
+	storing chan error     // gets the outcome of the lines before, which are being stored; nil: there are none
 
 	erased map[string]bool        // digests of the names of erased users
 	met    map[site.UserName]bool // those of them that are in the file
 }
 
-// maxBatch is the number of bytes of lines that are stored together.
-const maxBatch = 1 << 20
+// lines are lines that are stored together.
+type lines struct {
+	log       []transfer.LogRecord
+	said      []denials.Record
+	kept      []saved.Record
+	described []descriptions.Record
+	batch     []*transfer.Record
+	fronts    []transfer.FrontRecord
+	casts     []transfer.CastRecord
+	keys      []transfer.KeyRecord
+	bytes     int
+}
+
+// At most so many lines of a kind, of so many bytes, are stored together.
+const (
+	linesTogether = 500
+	maxBatch      = 1 << 20
+)
 
 // read reads the file, and stores what it has, or only checks it if to is nil.
-func (r *reader) read(ctx context.Context, file io.ReadSeeker, digest io.Writer, to *transfer.Filling) error {
+func (r *reader) read(ctx context.Context, file io.ReadSeeker, digest io.Writer, to *transfer.Filling) (err error) {
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
 	*r = reader{bar: r.bar, erased: r.erased, met: map[site.UserName]bool{}}
+	defer func() { err = cmp.Or(err, r.stored()) }()
 	in := bufio.NewReaderSize(io.TeeReader(file, digest), 1<<16)
 	for {
 		line, err := readLine(in)
@@ -245,7 +256,7 @@ func (r *reader) parseLog(ctx context.Context, line []byte, to *transfer.Filling
 		return errors.New("its kind, its id or its article is invalid")
 	}
 	r.sum.Log++
-	if r.log = append(r.log, entry); len(r.log) < batchSize {
+	if r.log = append(r.log, entry); len(r.log) < linesTogether {
 		return nil
 	}
 	return r.flush(ctx, to)
@@ -271,7 +282,7 @@ func parsePlaced[Record placed](ctx context.Context, r *reader, line []byte, lin
 	}
 	r.place = record.Place()
 	*count++
-	if *lines = append(*lines, record); len(*lines) < batchSize && r.bytes < maxBatch {
+	if *lines = append(*lines, record); len(*lines) < linesTogether && r.bytes < maxBatch {
 		return nil
 	}
 	return r.flush(ctx, to)
@@ -291,7 +302,7 @@ func (r *reader) parseArticle(ctx context.Context, line []byte, to *transfer.Fil
 	r.last = rec.ID
 	r.sum.count(rec)
 	r.batch = append(r.batch, rec)
-	if len(r.batch) < batchSize && r.bytes < maxBatch {
+	if len(r.batch) < linesTogether && r.bytes < maxBatch {
 		return nil
 	}
 	return r.flush(ctx, to)
@@ -312,23 +323,44 @@ func (r *reader) parseEnd(ctx context.Context, line []byte, to *transfer.Filling
 	return r.flush(ctx, to)
 }
 
-// flush stores what was read, in the order of the file.
-func (r *reader) flush(ctx context.Context, to *transfer.Filling) (err error) {
+// flush begins to store what was read, once what was read before is stored.
+func (r *reader) flush(ctx context.Context, to *transfer.Filling) error {
+	all := r.lines
+	r.lines = lines{}
+	if err := r.stored(); err != nil || to == nil {
+		return err
+	}
+	r.storing = make(chan error, 1)
+	go func(done chan<- error) { done <- all.store(ctx, to) }(r.storing)
+	return nil
+}
+
+// stored waits until nothing is being stored.
+func (r *reader) stored() error {
+	if r.storing == nil {
+		return nil
+	}
+	err := <-r.storing
+	r.storing = nil
+	return err
+}
+
+// store stores lines in the order of the file.
+func (l *lines) store(ctx context.Context, to *transfer.Filling) (err error) {
 	for _, put := range []func() error{
-		func() error { return to.PutLog(ctx, r.log) },
-		func() error { return to.Denials.Put(ctx, r.said) },
-		func() error { return to.Saved.Put(ctx, r.kept) },
-		func() error { return to.Descriptions.Put(ctx, r.described) },
-		func() error { return to.Put(ctx, r.batch) },
-		func() error { return to.PutFront(ctx, r.fronts) },
-		func() error { return to.PutCasts(ctx, r.casts) },
-		func() error { return to.PutKeys(ctx, r.keys) },
+		func() error { return to.PutLog(ctx, l.log) },
+		func() error { return to.Denials.Put(ctx, l.said) },
+		func() error { return to.Saved.Put(ctx, l.kept) },
+		func() error { return to.Descriptions.Put(ctx, l.described) },
+		func() error { return to.Put(ctx, l.batch) },
+		func() error { return to.PutFront(ctx, l.fronts) },
+		func() error { return to.PutCasts(ctx, l.casts) },
+		func() error { return to.PutKeys(ctx, l.keys) },
 	} {
-		if err == nil && to != nil {
+		if err == nil {
 			err = put()
 		}
 	}
-	r.log, r.said, r.kept, r.described, r.batch, r.fronts, r.casts, r.keys, r.bytes = nil, nil, nil, nil, nil, nil, nil, nil, 0
 	return err
 }
 

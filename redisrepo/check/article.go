@@ -21,20 +21,20 @@ import (
 type facts struct {
 	id                site.ArticleID
 	hash              *redis.MapStringStringCmd
-	time, score       *redis.FloatCmd
+	time, score       place
 	voted, downvoted  *redis.IntCmd
 	votedTTL, downTTL *redis.DurationCmd
 	both              []string          // users in both sets of voters
 	posterVoted       *redis.BoolCmd    // read for poster
 	lists             []string          // those that should have it by its time, for poster and link
 	listed            []*redis.FloatCmd // its time in them
-	interesting       *redis.BoolCmd
+	interesting       bool
 	auditTTL          *redis.DurationCmd
 	voids             *redis.IntCmd
-	deleted           *redis.FloatCmd
+	deleted           place
 	versions          *redis.StringSliceCmd
 	posted            site.Hour         // of its posting time, from an earlier read
-	places            []inCalendar      // in the calendars, for posted
+	calendars         []inCalendar      // for posted
 	isSettled         bool              // the views have all entries of the log about it
 	groups            []*redis.BoolCmd  // for each of GroupText
 	indexed           []*redis.FloatCmd // for each of GroupText
@@ -61,23 +61,29 @@ func (c *checker) articles(ctx context.Context, p keys.Partition, where string, 
 	}
 	n := len(ids)
 	for len(ids) > 0 {
-		before, times := make([]*redis.SliceCmd, len(ids)), make([]*redis.FloatCmd, len(ids))
+		members := site.Collect(ids, site.ArticleID.String)
+		before, posted := make([]*redis.SliceCmd, len(ids)), (*redis.SliceCmd)(nil)
 		err := c.Store.Read(ctx, func(pipe redis.Pipeliner) {
 			for i, id := range ids {
 				before[i] = pipe.HMGet(ctx, p.Article(id), site.FieldGroups, site.FieldPoster, site.FieldLink)
-				times[i] = pipe.ZScore(ctx, p.Ranking(site.ByTime), id.String())
 			}
+			posted = queuePlaces(ctx, pipe, p.Ranking(site.ByTime), members)
 		}, wire.Atomic)
 		if err != nil {
 			return n, err
 		}
 		batch := make([]facts, len(ids))
+		var times, scores, deleted *redis.SliceCmd
+		var interesting *redis.BoolSliceCmd
 		err = c.Store.Read(ctx, func(pipe redis.Pipeliner) {
 			c.lags[p].Queue(ctx, pipe)
+			times, scores = queuePlaces(ctx, pipe, p.Ranking(site.ByTime), members), queuePlaces(ctx, pipe, p.Ranking(site.ByScore), members)
+			deleted = queuePlaces(ctx, pipe, p.Deleted(), members)
+			interesting = pipe.SMIsMember(ctx, p.Group(site.Interesting), wire.Anys(members)...)
 			for i, id := range ids {
 				batch[i] = c.queue(ctx, pipe, p, id, wire.Reply(before[i].Val()))
-				batch[i].posted = site.HourOf(times[i].Val())
-				batch[i].places = c.queuePlaces(ctx, pipe, p, id, batch[i].posted, site.GroupNames(batch[i].groupText))
+				batch[i].posted = site.HourOf(placeIn(posted, i).score)
+				batch[i].calendars = c.queueCalendars(ctx, pipe, p, id, batch[i].posted, site.GroupNames(batch[i].groupText))
 			}
 		}, wire.Atomic)
 		if err != nil {
@@ -87,8 +93,10 @@ func (c *checker) articles(ctx context.Context, p keys.Partition, where string, 
 		unsettled := c.lags[p].Articles()
 		for i, id := range ids {
 			batch[i].isSettled = !unsettled[id]
+			batch[i].time, batch[i].score, batch[i].deleted = placeIn(times, i), placeIn(scores, i), placeIn(deleted, i)
+			batch[i].interesting = interesting.Err() == nil && interesting.Val()[i]
 			f, hash := batch[i], batch[i].hash.Val()
-			if hash[site.FieldGroups] != f.groupText || hash[site.FieldPoster] != f.poster || hash[site.FieldLink] != f.link || f.time.Err() == nil && site.HourOf(f.time.Val()) != f.posted {
+			if hash[site.FieldGroups] != f.groupText || hash[site.FieldPoster] != f.poster || hash[site.FieldLink] != f.link || f.time.has && site.HourOf(f.time.score) != f.posted {
 				again = append(again, id)
 				continue
 			}
@@ -103,6 +111,34 @@ func (c *checker) articles(ctx context.Context, p keys.Partition, where string, 
 		ids = again
 	}
 	return n, nil
+}
+
+// place says whether a sorted set has a member, and with which score.
+type place struct {
+	score float64
+	has   bool
+}
+
+// queuePlaces queues the command that reads where a sorted set has some members: see placeIn.
+func queuePlaces(ctx context.Context, pipe redis.Pipeliner, set string, members []string) *redis.SliceCmd {
+	command := redis.NewSliceCmd(ctx, append([]any{"zmscore", set}, wire.Anys(members)...)...)
+	_ = pipe.Process(ctx, command)
+	return command
+}
+
+// placeIn returns the place of a member by its number in the call of queuePlaces. A key of the wrong type has no member.
+func placeIn(places *redis.SliceCmd, i int) place {
+	if places.Err() != nil {
+		return place{}
+	}
+	switch score := places.Val()[i].(type) {
+	case float64:
+		return place{score, true}
+	case string: // RESP2
+		number, err := strconv.ParseFloat(score, 64)
+		return place{number, err == nil}
+	}
+	return place{}
 }
 
 // votedTwice returns the members of both sets of voters. SINTER would block Redis if both are large.
@@ -137,18 +173,14 @@ func (c *checker) queue(ctx context.Context, pipe redis.Pipeliner, p keys.Partit
 	f := facts{
 		id:          id,
 		hash:        pipe.HGetAll(ctx, p.Article(id)),
-		time:        pipe.ZScore(ctx, p.Ranking(site.ByTime), id.String()),
-		score:       pipe.ZScore(ctx, p.Ranking(site.ByScore), id.String()),
 		voted:       pipe.SCard(ctx, p.Voted(id)),
 		downvoted:   pipe.SCard(ctx, p.Downvoted(id)),
 		votedTTL:    pipe.PTTL(ctx, p.Voted(id)),
 		downTTL:     pipe.PTTL(ctx, p.Downvoted(id)),
 		posterVoted: pipe.SIsMember(ctx, p.Voted(id), poster),
 		lists:       p.Lists(site.UserOf(poster), link),
-		interesting: pipe.SIsMember(ctx, p.Group(site.Interesting), id.String()),
 		auditTTL:    pipe.PTTL(ctx, p.Audit(id)),
 		voids:       pipe.HLen(ctx, p.Void(id)),
-		deleted:     pipe.ZScore(ctx, p.Deleted(), id.String()),
 		versions:    pipe.HKeys(ctx, p.History(id)),
 		poster:      poster,
 		groupText:   groups,
@@ -167,10 +199,10 @@ func (c *checker) queue(ctx context.Context, pipe redis.Pipeliner, p keys.Partit
 // article checks an article that is in time:.
 func (c *checker) article(p keys.Partition, id site.ArticleID, f facts) {
 	key := p.Article(id)
-	if f.time.Err() != nil {
+	if !f.time.has {
 		return // deleted since it was listed
 	}
-	if f.deleted.Err() == nil || f.hash.Val()[site.FieldDeleted] != "" {
+	if f.deleted.has || f.hash.Val()[site.FieldDeleted] != "" {
 		c.reportf("%s: is deleted, but in %s", key, p.Ranking(site.ByTime))
 		return
 	}
@@ -183,22 +215,22 @@ func (c *checker) article(p keys.Partition, id site.ArticleID, f facts) {
 	case err != nil:
 		c.reportf("%s%v", p, err)
 		return
-	case f.score.Err() != nil:
+	case !f.score.has:
 		c.reportf("%s: is not in %s", key, p.Ranking(site.ByScore))
 		return
 	}
-	if postedAt, _ := site.ParseNumber(f.hash.Val()[site.FieldTime]); postedAt != f.time.Val() {
-		c.reportf("%s: time is %v, but %s says %v", key, postedAt, p.Ranking(site.ByTime), f.time.Val())
+	if postedAt, _ := site.ParseNumber(f.hash.Val()[site.FieldTime]); postedAt != f.time.score {
+		c.reportf("%s: time is %v, but %s says %v", key, postedAt, p.Ranking(site.ByTime), f.time.score)
 	}
 	if _, complete := f.hash.Val()[site.FieldGroups]; !complete {
 		c.reportByBook("%s: has no groups", key)
 		return
 	}
-	if f.time.Val() != math.Floor(f.time.Val()) {
-		c.reportByBook("%s: was posted at a fraction of a second: %v", key, f.time.Val())
+	if f.time.score != math.Floor(f.time.score) {
+		c.reportByBook("%s: was posted at a fraction of a second: %v", key, f.time.score)
 	}
-	if f.score.Val() != a.Score {
-		c.reportByBook("%s: score is %.17g, not %.17g: time %v and %d votes", key, f.score.Val(), a.Score, f.time.Val(), a.Votes)
+	if f.score.score != a.Score {
+		c.reportByBook("%s: score is %.17g, not %.17g: time %v and %d votes", key, f.score.score, a.Score, f.time.score, a.Votes)
 	}
 	c.voters(p, &a.Article, f)
 	c.edits(p, &a.Article, f)
@@ -207,14 +239,14 @@ func (c *checker) article(p keys.Partition, id site.ArticleID, f facts) {
 		c.places(p, &a.Article, f)
 	}
 	for i, listed := range f.listed {
-		if listed.Err() != nil || listed.Val() != f.time.Val() {
+		if listed.Err() != nil || listed.Val() != f.time.score {
 			c.reportf("%s: is not in %s with its time", key, f.lists[i])
 		}
 	}
 	switch {
-	case a.IsInteresting && !f.interesting.Val():
+	case a.IsInteresting && !f.interesting:
 		c.reportByBook("%s: is not in %s, but has %d votes", key, p.Group(site.Interesting), a.Votes)
-	case !a.IsInteresting && f.interesting.Val():
+	case !a.IsInteresting && f.interesting:
 		c.reportf("%s: is in %s, but has only %d votes", key, p.Group(site.Interesting), a.Votes)
 	}
 	if !slices.IsSorted(a.Groups) || len(slices.Compact(slices.Clone(a.Groups))) != len(a.Groups) {
@@ -236,7 +268,7 @@ func (c *checker) article(p keys.Partition, id site.ArticleID, f facts) {
 // deleted checks an article that is in the sorted set deleted:.
 func (c *checker) deleted(p keys.Partition, id site.ArticleID, f facts) {
 	key := p.Article(id)
-	if f.deleted.Err() != nil || f.time.Err() == nil {
+	if !f.deleted.has || f.time.has {
 		return // undeleted since it was listed, or reported by article
 	}
 	a := new(articles.Decoded)
@@ -255,8 +287,8 @@ func (c *checker) deleted(p keys.Partition, id site.ArticleID, f facts) {
 	if *a.DeletedBy == "" {
 		c.reportf("%s: is deleted, but deleted_by is missing", key)
 	}
-	if at, _ := site.ParseNumber(f.hash.Val()[site.FieldDeleted]); at != f.deleted.Val() {
-		c.reportf("%s: deleted is %v, but %s says %v", key, at, p.Deleted(), f.deleted.Val())
+	if at, _ := site.ParseNumber(f.hash.Val()[site.FieldDeleted]); at != f.deleted.score {
+		c.reportf("%s: deleted is %v, but %s says %v", key, at, p.Deleted(), f.deleted.score)
 	}
 	for i, listed := range f.listed {
 		if listed.Err() == nil {

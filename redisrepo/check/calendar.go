@@ -23,8 +23,8 @@ type inCalendar struct {
 	lists [len(site.Units)]*redis.FloatCmd // its votes in each of its lists
 }
 
-// queuePlaces queues the commands that read where the calendars have an article.
-func (c *checker) queuePlaces(ctx context.Context, pipe redis.Pipeliner, p keys.Partition, id site.ArticleID, posted site.Hour, groups []site.GroupName) (all []inCalendar) {
+// queueCalendars queues the commands that read where the calendars have an article.
+func (c *checker) queueCalendars(ctx context.Context, pipe redis.Pipeliner, p keys.Partition, id site.ArticleID, posted site.Hour, groups []site.GroupName) (all []inCalendar) {
 	if !c.Store.Rules.Calendar {
 		return nil
 	}
@@ -46,7 +46,7 @@ func (c *checker) queuePlaces(ctx context.Context, pipe redis.Pipeliner, p keys.
 
 // places checks that an article is in exactly the lists of its time, with its votes, and that their peaks are no lower.
 func (c *checker) places(p keys.Partition, a *site.Article, f facts) {
-	for _, at := range f.places {
+	for _, at := range f.calendars {
 		values := wire.Reply(at.clock.Val())
 		folded, err := strconv.ParseInt(values.Text(0), 10, 64)
 		if err != nil && values.Text(0) != "" {
@@ -104,12 +104,15 @@ func (c *checker) list(ctx context.Context, p keys.Partition, key string) error 
 		return nil
 	}
 	err := c.Store.Scan(ctx, wire.Scan{Command: redis.Cmdable.ZScan, Key: key, Step: 2, Handle: func(members []string) error {
-		stored, times, groups := make([]*redis.FloatCmd, len(members)), make([]*redis.FloatCmd, len(members)), make([]*redis.StringCmd, len(members))
+		var stored, times *redis.SliceCmd
+		groups := make([]*redis.StringCmd, len(members))
 		err := c.Store.Read(ctx, func(pipe redis.Pipeliner) {
 			c.lags[p].Queue(ctx, pipe)
+			stored, times = queuePlaces(ctx, pipe, key, members), queuePlaces(ctx, pipe, p.Ranking(site.ByTime), members)
 			for i, member := range members {
-				stored[i], times[i] = pipe.ZScore(ctx, key, member), pipe.ZScore(ctx, p.Ranking(site.ByTime), member)
-				groups[i] = pipe.HGet(ctx, p.Key(member), site.FieldGroups)
+				if inGroup {
+					groups[i] = pipe.HGet(ctx, p.Key(member), site.FieldGroups)
+				}
 			}
 		}, wire.Atomic)
 		if err != nil {
@@ -118,14 +121,15 @@ func (c *checker) list(ctx context.Context, p keys.Partition, key string) error 
 		unsettled := c.lags[p].Articles()
 		for i, member := range members {
 			id, _ := site.ParseArticleID(member)
+			posted := placeIn(times, i)
 			switch {
-			case stored[i].Err() != nil || unsettled[id]: // it has left since, or may have to
+			case !placeIn(stored, i).has || unsettled[id]: // it has left since, or may have to
 			case c.Repo.Store.Partition(id) != p:
 				c.reportf("%s: holds %s, which belongs to another partition", key, member)
-			case times[i].Err() != nil:
+			case !posted.has:
 				c.reportf("%s: holds %s, which is not in %s", key, member, p.Ranking(site.ByTime))
-			case site.HourOf(times[i].Val()).NumberOf(rune(unit[0])) != n:
-				c.reportf("%s: holds %s, which was posted at another time: %s", key, member, site.Number(times[i].Val()))
+			case site.HourOf(posted.score).NumberOf(rune(unit[0])) != n:
+				c.reportf("%s: holds %s, which was posted at another time: %s", key, member, site.Number(posted.score))
 			case inGroup && !slices.Contains(site.GroupNames(groups[i].Val()), site.GroupName(name)):
 				c.reportf("%s: holds %s, which is not in the group", key, member)
 			}

@@ -83,23 +83,22 @@ func (c *checker) sizes(ctx context.Context, p keys.Partition, groups map[string
 // listed notes in wrong if a stored listing of a group has an article that is not in the group, or not with
 // this score in the ranking. A listing that is being built is not complete yet, and one that follows the log may lack entries.
 func (c *checker) listed(ctx context.Context, p keys.Partition, name site.GroupName, order site.Order, ids []string, wrong map[site.Order]bool) error {
-	stored, want, isMember := make([]*redis.FloatCmd, len(ids)), make([]*redis.FloatCmd, len(ids)), make([]*redis.BoolCmd, len(ids))
+	var stored, want *redis.SliceCmd
+	var isMember *redis.BoolSliceCmd
 	var building *redis.IntCmd
 	err := c.Store.Read(ctx, func(pipe redis.Pipeliner) {
 		c.lags[p].Queue(ctx, pipe)
 		building = lists.QueueBuilding(ctx, pipe, p.Listing(order, name))
-		for i, id := range ids {
-			stored[i] = pipe.ZScore(ctx, p.Listing(order, name), id)
-			want[i] = pipe.ZScore(ctx, p.Ranking(order), id)
-			isMember[i] = pipe.SIsMember(ctx, p.Group(name), id)
-		}
+		stored, want = queuePlaces(ctx, pipe, p.Listing(order, name), ids), queuePlaces(ctx, pipe, p.Ranking(order), ids)
+		isMember = pipe.SMIsMember(ctx, p.Group(name), wire.Anys(ids)...)
 	}, wire.Atomic)
 	if err != nil {
 		return err
 	}
 	unsettled := c.unsettled(p, ids)
 	for i := range ids {
-		if building.Val() == 0 && stored[i].Err() == nil && !unsettled[i] && (!isMember[i].Val() || want[i].Err() != nil || stored[i].Val() != want[i].Val()) {
+		listed, isIn := placeIn(stored, i), isMember.Err() == nil && isMember.Val()[i]
+		if building.Val() == 0 && listed.has && !unsettled[i] && (!isIn || listed != placeIn(want, i)) {
 			wrong[order] = true
 		}
 	}
@@ -119,20 +118,18 @@ func (c *checker) unsettled(p keys.Partition, ids []string) []bool {
 // members checks that a group's articles exist, except those that have left the group since it was scanned, and
 // notes in wrong which of the group's stored listings lacks one of them.
 func (c *checker) members(ctx context.Context, p keys.Partition, name site.GroupName, ids []string, wrong map[site.Order]bool) error {
-	isMember, groups := make([]*redis.BoolCmd, len(ids)), make([]*redis.StringCmd, len(ids))
-	size, building, ranked, listed := map[site.Order]*redis.IntCmd{}, map[site.Order]*redis.IntCmd{}, map[site.Order][]*redis.FloatCmd{}, map[site.Order][]*redis.FloatCmd{}
+	var isMember *redis.BoolSliceCmd
+	groups := make([]*redis.StringCmd, len(ids))
+	size, building, ranked, listed := map[site.Order]*redis.IntCmd{}, map[site.Order]*redis.IntCmd{}, map[site.Order]*redis.SliceCmd{}, map[site.Order]*redis.SliceCmd{}
 	err := c.Store.Read(ctx, func(pipe redis.Pipeliner) {
 		c.lags[p].Queue(ctx, pipe)
 		for _, order := range []site.Order{site.ByScore, site.ByTime} {
 			size[order] = pipe.ZCard(ctx, p.Listing(order, name)) // the store in memory keeps empty listings, which are like none
 			building[order] = lists.QueueBuilding(ctx, pipe, p.Listing(order, name))
-			for _, id := range ids {
-				ranked[order] = append(ranked[order], pipe.ZScore(ctx, p.Ranking(order), id))
-				listed[order] = append(listed[order], pipe.ZScore(ctx, p.Listing(order, name), id))
-			}
+			ranked[order], listed[order] = queuePlaces(ctx, pipe, p.Ranking(order), ids), queuePlaces(ctx, pipe, p.Listing(order, name), ids)
 		}
+		isMember = pipe.SMIsMember(ctx, p.Group(name), wire.Anys(ids)...)
 		for i, id := range ids {
-			isMember[i] = pipe.SIsMember(ctx, p.Group(name), id)
 			groups[i] = pipe.HGet(ctx, p.Key(id), site.FieldGroups)
 		}
 	}, wire.Atomic)
@@ -141,17 +138,17 @@ func (c *checker) members(ctx context.Context, p keys.Partition, name site.Group
 	}
 	unsettled := c.unsettled(p, ids)
 	for i, id := range ids {
-		if !isMember[i].Val() {
+		if isMember.Err() != nil || !isMember.Val()[i] {
 			continue
 		}
 		switch {
-		case ranked[site.ByTime][i].Err() != nil:
+		case !placeIn(ranked[site.ByTime], i).has:
 			c.reportByBook("%s: holds %s, which is not in %s", p.Group(name), id, p.Ranking(site.ByTime))
 		case name != site.Interesting && groups[i].Err() == nil && !slices.Contains(site.GroupNames(groups[i].Val()), name):
 			c.reportByBook("%s: holds %s, which does not list the group", p.Group(name), id)
 		}
 		for order, listings := range listed {
-			if size[order].Val() > 0 && building[order].Val() == 0 && !unsettled[i] && ranked[order][i].Err() == nil && errors.Is(listings[i].Err(), redis.Nil) {
+			if size[order].Val() > 0 && building[order].Val() == 0 && !unsettled[i] && placeIn(ranked[order], i).has && listings.Err() == nil && !placeIn(listings, i).has {
 				wrong[order] = true
 			}
 		}
@@ -200,7 +197,7 @@ func (c *checker) link(p keys.Partition, key string, f facts, record *redis.Stri
 	own, _ := site.ParseNumber(hash[site.FieldTime])
 	switch {
 	case errors.Is(record.Err(), redis.Nil):
-		if complete && f.time.Err() == nil { // it is not deleted
+		if complete && f.time.has { // it is not deleted
 			c.reportf("%s: lacks %s%v, which has the link", key, p, f.id)
 		}
 	case record.Err() != nil:

@@ -1,7 +1,6 @@
 package transfer
 
 import (
-	"cmp"
 	"context"
 	"embed"
 	"errors"
@@ -133,7 +132,10 @@ func (f *Filling) claim(ctx context.Context) error {
 	})
 }
 
-// Put stores up to BatchSize articles that are not there yet.
+// putTogether is the number of articles that one call of put.lua stores. Redis serves no other client meanwhile.
+const putTogether = 50
+
+// Put stores articles that are not there yet.
 func (f *Filling) Put(ctx context.Context, records []*Record) error {
 	exist, err := wire.ReadEach(ctx, f.Store, records, func(pipe redis.Pipeliner, rec *Record) *redis.IntCmd {
 		return pipe.Exists(ctx, f.Store.Partition(rec.ID).Article(rec.ID))
@@ -142,28 +144,11 @@ func (f *Filling) Put(ctx context.Context, records []*Record) error {
 		return err
 	}
 	var missing []*Record
-	for i, rec := range records {
+	var links []articles.Linked
+	for i, rec := range records { // also those that an import that was killed has stored
 		if exist[i].Val() == 0 {
 			missing = append(missing, rec)
-			if err := errors.Join(f.putVoters(ctx, rec), f.putVersions(ctx, rec), f.putReports(ctx, rec), f.putVoids(ctx, rec)); err != nil {
-				return err
-			}
 		}
-	}
-	err = f.Store.Write(ctx, func(pipe redis.Pipeliner) {
-		for _, rec := range missing {
-			if best := rec.BestRank; best != nil && f.Store.Rules.FrontPages > 0 {
-				pipe.ZAdd(ctx, f.Store.Partition(rec.ID).Best(), redis.Z{Member: rec.ID.String(), Score: float64(best.Rank*rankings.PerRank + int64(best.Hour))})
-			}
-			if rec.Deleted != nil && rec.Deleted.Unexplained {
-				pipe.ZAdd(ctx, f.Store.Partition(rec.ID).Unexplained(), redis.Z{Member: rec.ID.String(), Score: rec.Deleted.At})
-			}
-			keys, args := f.putCall(rec)
-			putScript.EvalSha(ctx, pipe, keys, args...)
-		}
-	})
-	var links []articles.Linked
-	for _, rec := range records { // also of those that an import that was killed has stored
 		if rec.Cast != nil && *rec.Cast == rec.Votes && f.kept(rec) > 0 {
 			f.listed[rec.ID] = true
 		}
@@ -171,8 +156,16 @@ func (f *Filling) Put(ctx context.Context, records []*Record) error {
 			links = append(links, articles.Linked{ID: rec.ID, Link: rec.Link, Time: site.Number(rec.Time)})
 		}
 	}
-	if err == nil {
-		err = cmp.Or(f.Layout.RecordLinks(ctx, links), f.Views.CatchUp(ctx))
+	for _, put := range []func() error{
+		func() error { return f.putVoters(ctx, missing) },
+		func() error { return f.putParts(ctx, missing) },
+		func() error { return f.putArticles(ctx, missing) },
+		func() error { return f.Layout.RecordLinks(ctx, links) },
+		func() error { return f.Views.CatchUp(ctx) },
+	} {
+		if err == nil {
+			err = put()
+		}
 	}
 	return failover.Wrap("import", err)
 }
@@ -197,44 +190,71 @@ func (rec *Record) withVoters() *Record {
 	return &filled
 }
 
-// putVoters adds the voters of an article that does not exist yet, ImportVoters at a time.
-func (f *Filling) putVoters(ctx context.Context, rec *Record) error {
-	kept, p := f.kept(rec), f.Store.Partition(rec.ID)
-	if kept >= site.VoterMargin {
-		rec = rec.withVoters()
+// putVoters adds the voters of articles that do not exist yet, about ImportVoters in one round trip.
+func (f *Filling) putVoters(ctx context.Context, records []*Record) error {
+	var pending []redis.Cmder
+	voters := 0
+	send := func() error {
+		all := pending
+		pending, voters = nil, 0
+		return f.Store.Write(ctx, func(pipe redis.Pipeliner) { _ = pipe.BatchProcess(ctx, all...) })
 	}
-	if kept <= 0 || len(rec.Up)+rec.UnnamedUp+len(rec.Down)+rec.UnnamedDown == 0 {
-		return nil
-	}
-	var audit []any
-	for _, name := range slices.Sorted(maps.Keys(rec.Audit)) {
-		audit = append(audit, name.Member(), rec.Audit[name])
-	}
-	keys := []string{p.Voted(rec.ID), p.Downvoted(rec.ID), p.Audit(rec.ID)}
-	elements := [][]any{voterMembers(rec.Up, 0, rec.UnnamedUp), voterMembers(rec.Down, rec.UnnamedUp, rec.UnnamedDown), audit}
-	err := f.Store.Write(ctx, func(pipe redis.Pipeliner) { pipe.Unlink(ctx, keys...) }) // of an import that was killed
-	for i, key := range keys {
-		for some := range slices.Chunk(elements[i], layout.ImportVoters) {
-			if err != nil {
-				return err
-			}
-			err = f.Store.Write(ctx, func(pipe redis.Pipeliner) {
-				if i == 2 {
-					pipe.HSet(ctx, key, some...)
-				} else {
-					pipe.SAdd(ctx, key, some...)
+	for _, rec := range records {
+		kept, p := f.kept(rec), f.Store.Partition(rec.ID)
+		if kept >= site.VoterMargin {
+			rec = rec.withVoters()
+		}
+		if kept <= 0 || len(rec.Up)+rec.UnnamedUp+len(rec.Down)+rec.UnnamedDown == 0 {
+			continue
+		}
+		var audit []any
+		for _, name := range slices.Sorted(maps.Keys(rec.Audit)) {
+			audit = append(audit, name.Member(), rec.Audit[name])
+		}
+		sets := []struct {
+			add, key string
+			members  []any
+		}{
+			{"sadd", p.Voted(rec.ID), voterMembers(rec.Up, 0, rec.UnnamedUp)},
+			{"sadd", p.Downvoted(rec.ID), voterMembers(rec.Down, rec.UnnamedUp, rec.UnnamedDown)},
+			{"hset", p.Audit(rec.ID), audit},
+		}
+		for _, set := range sets {
+			pending = append(pending, redis.NewIntCmd(ctx, "unlink", set.key)) // of an import that was killed
+			for some := range slices.Chunk(set.members, layout.ImportVoters) {
+				words := append([]any{set.add, set.key}, some...)
+				pending = append(pending, redis.NewIntCmd(ctx, words...), redis.NewBoolCmd(ctx, "expire", set.key, site.Seconds(kept)))
+				if voters += len(some); voters < layout.ImportVoters {
+					continue
 				}
-				pipe.Expire(ctx, key, kept)
-			})
+				if err := send(); err != nil {
+					return err
+				}
+			}
 		}
 	}
-	return err
+	return send()
 }
 
-// putVersions stores the earlier versions of an article that does not exist yet.
-func (f *Filling) putVersions(ctx context.Context, rec *Record) error {
+// putParts stores earlier versions, reports and void votes of articles that do not exist yet.
+func (f *Filling) putParts(ctx context.Context, records []*Record) error {
+	return f.Store.Write(ctx, func(pipe redis.Pipeliner) {
+		for _, rec := range records {
+			f.queueVersions(ctx, pipe, rec)
+			if rec.Reports != nil {
+				f.Reports.Put(ctx, pipe, rec.ID, rec.Reports)
+			}
+			if len(rec.Void) > 0 {
+				f.Voids.Put(ctx, pipe, rec.ID, rec.Time, rec.Void)
+			}
+		}
+	})
+}
+
+// queueVersions queues the command that stores the earlier versions of an article.
+func (f *Filling) queueVersions(ctx context.Context, pipe redis.Pipeliner, rec *Record) {
 	if rec.Edits == nil || len(rec.Edits.Versions) == 0 {
-		return nil
+		return
 	}
 	var fields []any
 	for i, v := range rec.Edits.Versions {
@@ -243,25 +263,32 @@ func (f *Filling) putVersions(ctx context.Context, rec *Record) error {
 	if best := rec.Edits.Best; best != nil {
 		fields = append(fields, redisrepo.FieldBest, best.Format())
 	}
+	pipe.HSet(ctx, f.Store.Partition(rec.ID).History(rec.ID), fields...)
+}
+
+// putArticles stores articles, all that belongs to each at one moment.
+func (f *Filling) putArticles(ctx context.Context, records []*Record) error {
+	byPartition := make([][]*Record, len(f.Store.Partitions))
+	for _, rec := range records {
+		i := f.Store.Index(rec.ID)
+		byPartition[i] = append(byPartition[i], rec)
+	}
 	return f.Store.Write(ctx, func(pipe redis.Pipeliner) {
-		pipe.HSet(ctx, f.Store.Partition(rec.ID).History(rec.ID), fields...)
+		for i, p := range f.Store.Partitions {
+			for _, rec := range byPartition[i] {
+				if best := rec.BestRank; best != nil && f.Store.Rules.FrontPages > 0 {
+					pipe.ZAdd(ctx, p.Best(), redis.Z{Member: rec.ID.String(), Score: float64(best.Rank*rankings.PerRank + int64(best.Hour))})
+				}
+				if rec.Deleted != nil && rec.Deleted.Unexplained {
+					pipe.ZAdd(ctx, p.Unexplained(), redis.Z{Member: rec.ID.String(), Score: rec.Deleted.At})
+				}
+			}
+			for some := range slices.Chunk(byPartition[i], putTogether) {
+				scriptKeys, args := f.putCall(p, some)
+				putScript.EvalSha(ctx, pipe, scriptKeys, args...)
+			}
+		}
 	})
-}
-
-// putReports adds the reports of an article that does not exist yet.
-func (f *Filling) putReports(ctx context.Context, rec *Record) error {
-	if rec.Reports == nil {
-		return nil
-	}
-	return f.Store.Write(ctx, func(pipe redis.Pipeliner) { f.Reports.Put(ctx, pipe, rec.ID, rec.Reports) })
-}
-
-// putVoids adds the votes on an article that does not exist yet which do not count.
-func (f *Filling) putVoids(ctx context.Context, rec *Record) error {
-	if len(rec.Void) == 0 {
-		return nil
-	}
-	return f.Store.Write(ctx, func(pipe redis.Pipeliner) { f.Voids.Put(ctx, pipe, rec.ID, rec.Time, rec.Void) })
 }
 
 // voterMembers are the members of a set of voters. Those without names are placeholders, as add_placeholders in
@@ -277,38 +304,46 @@ func voterMembers(named []site.UserName, other, unnamed int) []any {
 	return members
 }
 
-func (f *Filling) putCall(rec *Record) (scriptKeys []string, args []any) {
-	p := f.Store.Partition(rec.ID)
-	scriptKeys = append(make([]string, 0, 32),
-		p.Article(rec.ID),       // KEYS[1] article
-		p.Ranking(site.ByTime),  // KEYS[2] times
-		p.Ranking(site.ByScore), // KEYS[3] scores
-		p.Groups(),              // KEYS[4] group_names
-		p.Deleted(),             // KEYS[5] deleted
-		p.Sizes(),               // KEYS[6] sizes
-		p.Events(),              // KEYS[7] events
-		p.Views(),               // KEYS[8] views
-	)
-	own := p.Lists(rec.Poster, rec.Link)
-	scriptKeys = append(scriptKeys, own...) // KEYS[9...] list
-	scriptKeys = lists.GroupKeys(lists.GroupKeys(scriptKeys, p, site.Interesting), p, rec.Groups...)
-	deleted := ""
-	if rec.Deleted != nil {
-		deleted = site.Number(rec.Deleted.At)
+func (f *Filling) putCall(p keys.Partition, records []*Record) (scriptKeys []string, args []any) {
+	var groups []site.GroupName
+	for _, rec := range records {
+		groups = append(groups, rec.Groups...)
 	}
+	slices.Sort(groups)
+	groups = slices.Compact(groups)
+	scriptKeys = []string{
+		p.Ranking(site.ByTime),  // KEYS[1] times
+		p.Ranking(site.ByScore), // KEYS[2] scores
+		p.Groups(),              // KEYS[3] group_names
+		p.Deleted(),             // KEYS[4] deleted
+		p.Sizes(),               // KEYS[5] sizes
+		p.Events(),              // KEYS[6] events
+		p.Views(),               // KEYS[7] views
+	}
+	scriptKeys = lists.GroupKeys(lists.GroupKeys(scriptKeys, p, site.Interesting), p, groups...) // KEYS[8...] key
 	args = []any{
-		rec.ID.String(),                                                                                                                    // ARGV[1] member
-		site.Number(rec.Time),                                                                                                              // ARGV[2] time
-		rec.Votes,                                                                                                                          // ARGV[3] votes
-		rec.Downvotes,                                                                                                                      // ARGV[4] downvotes
-		rec.Revision,                                                                                                                       // ARGV[5] revision
-		f.Store.Rules.RankingText(),                                                                                                        // ARGV[6] ranking
-		f.Store.Rules.InterestingVotes,                                                                                                     // ARGV[7] interesting_votes
-		site.GroupText(rec.Groups),                                                                                                         // ARGV[8] group_text
-		deleted,                                                                                                                            // ARGV[9] deleted_at
-		f.Store.ScriptNow(),                                                                                                                // ARGV[10] now
-		len(own),                                                                                                                           // ARGV[11] list_count
-		site.FieldTitle, rec.Title, site.FieldLink, rec.Link, site.FieldPoster, rec.Poster.Member(), site.FieldTime, site.Number(rec.Time), // ARGV[12...]
+		f.Store.Rules.RankingText(),    // ARGV[1] ranking
+		f.Store.Rules.InterestingVotes, // ARGV[2] interesting_votes
+		f.Store.ScriptNow(),            // ARGV[3] now
+		site.GroupText(groups),         // ARGV[4] all_groups
+	}
+	for _, rec := range records {
+		own, fields, deleted := p.Lists(rec.Poster, rec.Link), f.fields(rec), ""
+		if rec.Deleted != nil {
+			deleted = site.Number(rec.Deleted.At)
+		}
+		scriptKeys = append(append(scriptKeys, p.Article(rec.ID)), own...)
+		args = append(args, rec.ID.String(), site.Number(rec.Time), rec.Votes, rec.Downvotes, rec.Revision, site.GroupText(rec.Groups), // ARGV[5...] word
+			deleted, len(own), len(fields))
+		args = append(args, fields...)
+	}
+	return scriptKeys, args
+}
+
+// fields returns all fields of an article's hash and their values, in turn.
+func (f *Filling) fields(rec *Record) []any {
+	args := []any{
+		site.FieldTitle, rec.Title, site.FieldLink, rec.Link, site.FieldPoster, rec.Poster.Member(), site.FieldTime, site.Number(rec.Time),
 		site.FieldVotes, rec.Votes, site.FieldDownvotes, rec.Downvotes, site.FieldGroups, site.GroupText(rec.Groups), site.FieldRevision, rec.Revision,
 	}
 	if rec.Text != "" {
@@ -337,12 +372,12 @@ func (f *Filling) putCall(rec *Record) (scriptKeys []string, args []any) {
 		args = append(args, site.FieldWhy, stored.Text())
 	}
 	if rec.Deleted != nil {
-		args = append(args, site.FieldDeleted, deleted, site.FieldDeletedBy, rec.Deleted.By.Member())
+		args = append(args, site.FieldDeleted, site.Number(rec.Deleted.At), site.FieldDeletedBy, rec.Deleted.By.Member())
 		if rec.Deleted.FromReport {
 			args = append(args, site.FieldReported, 1)
 		}
 	}
-	return scriptKeys, args
+	return args
 }
 
 // PutLog appends entries to the moderation log, in the order of LogRecords, that are not there yet. Call it before Put:
