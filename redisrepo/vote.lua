@@ -25,8 +25,8 @@
 -- Safe to run twice: the second run finds the position set, and changes nothing.
 
 local call = redis.call
-local votes, downvotes, revision, time, groups, title, cast, poster, uncounted, deleted, voided = unpack(call('HMGET', article,
-  'votes', 'downvotes', 'revision', 'time', 'groups', 'title', 'cast', 'poster', 'uncounted', 'deleted', 'voided'))
+local votes, downvotes, revision, time, groups, title, cast, uncounted, deleted, voided = unpack(call('HMGET', article,
+  'votes', 'downvotes', 'revision', 'time', 'groups', 'title', 'cast', 'uncounted', 'deleted', 'voided'))
 if not time or not groups or deleted then return {'NOT_FOUND'} end
 votes, downvotes, revision = whole(votes or 0), whole(downvotes or 0), whole(revision or 0)
 if not (votes and downvotes and revision and tonumber(time)) then return redis.error_reply('CORRUPT numbers of ' .. member) end
@@ -43,7 +43,7 @@ local hash = time .. '\n' .. groups .. '\n' .. (title or '') ~= known and call('
 local up, down = call('SISMEMBER', voted, voter), may_be_down and call('SISMEMBER', downvoted, voter) or 0
 local change = position - (up - down)
 if change == 0 then return {'OK', votes, downvotes, revision, hash, up - down} end
-if uncounted and voter == poster then return {'OK', votes, downvotes, revision, hash, 2} end
+if uncounted and voter == call('HGET', article, 'poster') then return {'OK', votes, downvotes, revision, hash, 2} end
 local after = votes + change
 local crosses = (after >= interesting_votes) ~= (votes >= interesting_votes)
 if crosses then call('SCARD', interesting) end -- a key of another type fails before the first write
