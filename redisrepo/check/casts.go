@@ -98,6 +98,10 @@ func (c *checker) castMembers(key string, voter site.UserName, month int64, memb
 
 // castVotes checks votes in histories against the articles, and against the sets of voters while these are kept.
 func (c *checker) castVotes(ctx context.Context, p keys.Partition, votes []castMember) error {
+	votes, err := c.doubtful(ctx, p, votes)
+	if err != nil || len(votes) == 0 {
+		return err
+	}
 	type replies struct {
 		hash *redis.SliceCmd
 		void *redis.StringCmd
@@ -105,8 +109,8 @@ func (c *checker) castVotes(ctx context.Context, p keys.Partition, votes []castM
 		size *redis.IntCmd
 	}
 	read := make([]replies, len(votes))
-	var times []*redis.FloatSliceCmd                      // of both members of each vote
-	err := c.Store.Read(ctx, func(pipe redis.Pipeliner) { // votes may have changed since the history was read
+	var times []*redis.FloatSliceCmd                     // of both members of each vote
+	err = c.Store.Read(ctx, func(pipe redis.Pipeliner) { // votes may have changed since the history was read
 		c.lags[p].Queue(ctx, pipe)
 		for some := range layout.Runs(votes, func(v castMember) string { return v.key }) {
 			var members []string
@@ -157,6 +161,46 @@ func (c *checker) castVotes(ctx context.Context, p keys.Partition, votes []castM
 	return nil
 }
 
+// doubtful returns those of some votes in histories that may contradict the articles: few commands tell that of most.
+func (c *checker) doubtful(ctx context.Context, p keys.Partition, votes []castMember) ([]castMember, error) {
+	posted, isIn := make([]*redis.SliceCmd, len(votes)), make([]*redis.BoolCmd, len(votes))
+	var others []*redis.SliceCmd // where the histories have the opposite votes
+	err := c.Store.Read(ctx, func(pipe redis.Pipeliner) {
+		for some := range layout.Runs(votes, func(v castMember) string { return v.key }) {
+			members := site.Collect(some, func(v castMember) string { return (-v.vote).Member(v.article) })
+			others = append(others, queuePlaces(ctx, pipe, some[0].key, members))
+		}
+		for i, v := range votes {
+			posted[i] = pipe.HMGet(ctx, p.Article(v.article), site.FieldTime)
+			if c.votersMayExist(v.month) {
+				isIn[i] = pipe.SIsMember(ctx, articles.VoterSet{Article: v.article, Vote: v.vote}.Key(p), v.voter.Member())
+			}
+		}
+	})
+	if err != nil && !redis.HasErrorPrefix(err, "WRONGTYPE") {
+		return nil, err
+	}
+	var isDouble []bool
+	for _, some := range others {
+		for i := range some.Val() {
+			isDouble = append(isDouble, placeIn(some, i).has)
+		}
+	}
+	if len(isDouble) != len(votes) {
+		return nil, nil // a key has another type now
+	}
+	var doubtful []castMember
+	for i, v := range votes {
+		text := wire.Reply(posted[i].Val()).Text(0)
+		time, err := site.ParseNumber(text)
+		isRight := err == nil && text != "" && site.HourOf(time).Month() == v.month && c.Repo.Store.Partition(v.article) == p
+		if !isRight || isDouble[i] || isIn[i] != nil && !isIn[i].Val() {
+			doubtful = append(doubtful, v)
+		}
+	}
+	return doubtful, nil
+}
+
 // votersMayExist reports whether articles posted in a month may still have sets of voters.
 func (c *checker) votersMayExist(month int64) bool {
 	return c.Store.Now().Before(time.Unix((month+1)*site.Seconds(casts.CastMonth), 0).Add(c.Store.Rules.VotingWindow + 2*site.VoterMargin))
@@ -191,10 +235,26 @@ func (c *checker) castsOf(ctx context.Context, p keys.Partition, batch []facts) 
 
 // areCast reports voters whose history lacks their vote on an article.
 func (c *checker) areCast(ctx context.Context, p keys.Partition, months map[site.ArticleID]int64, voters []articles.Named) error {
+	cast, err := wire.ReadEach(ctx, c.Store, voters, func(pipe redis.Pipeliner, v articles.Named) *redis.FloatCmd {
+		return pipe.ZScore(ctx, p.Cast(v.Voter, months[v.Article]), v.Vote.Member(v.Article))
+	})
+	if err != nil && !redis.HasErrorPrefix(err, "WRONGTYPE") {
+		return err
+	}
+	var lacking []articles.Named // as it seems
+	for i, v := range voters {
+		if cast[i].Err() != nil {
+			lacking = append(lacking, v)
+		}
+	}
+	if len(lacking) == 0 {
+		return nil
+	}
+	voters = lacking
 	hashes := map[site.ArticleID]*redis.SliceCmd{}
 	var isIn, isInOther []*redis.BoolSliceCmd
 	times := make([]*redis.FloatSliceCmd, len(voters))
-	err := c.Store.Read(ctx, func(pipe redis.Pipeliner) { // votes may have changed since the set was read
+	err = c.Store.Read(ctx, func(pipe redis.Pipeliner) { // votes may have changed since the set was read
 		c.lags[p].Queue(ctx, pipe)
 		for some := range layout.Runs(voters, func(v articles.Named) articles.VoterSet { return v.VoterSet }) {
 			set := some[0].VoterSet

@@ -44,8 +44,11 @@ type Filling struct {
 	*redisrepo.Repo // the site, which is not complete yet
 	source          Source
 
-	front  site.Hour               // of the last page of PutFront
-	listed map[site.ArticleID]bool // articles all of whose votes the lists of their voters have, while these are known
+	front site.Hour // of the last page of PutFront
+
+	// lacking has the articles all of whose votes the lists of their voters should have, while these are known, and how many
+	// the lists that were put do not have yet.
+	lacking map[site.ArticleID]int
 
 	// Entries of the moderation log, by partition: the last that was stored before, and the last that PutLog got.
 	stored, last map[int]events.LogCursor
@@ -59,7 +62,7 @@ func Fill(ctx context.Context, client redis.UniversalClient, rules site.Rules, s
 	if err != nil {
 		return nil, err
 	}
-	f := &Filling{Repo: r, source: source, listed: map[site.ArticleID]bool{}, last: map[int]events.LogCursor{}}
+	f := &Filling{Repo: r, source: source, lacking: map[site.ArticleID]int{}, last: map[int]events.LogCursor{}}
 	if err := f.claim(ctx); err != nil {
 		return nil, err
 	}
@@ -150,7 +153,7 @@ func (f *Filling) Put(ctx context.Context, records []*Record) error {
 			missing = append(missing, rec)
 		}
 		if rec.Cast != nil && *rec.Cast == rec.Votes && f.kept(rec) > 0 {
-			f.listed[rec.ID] = true
+			f.lacking[rec.ID] = len(rec.Up) + len(rec.Down)
 		}
 		if rec.Link != "" && (rec.Reserved || rec.Deleted == nil) {
 			links = append(links, articles.Linked{ID: rec.ID, Link: rec.Link, Time: site.Number(rec.Time)})
@@ -461,8 +464,8 @@ func (f *Filling) Finish(ctx context.Context, erased []site.UserName, report fun
 		}
 	}
 	// A file of version 1 has no lists of votes. In another one a vote may be missing that was cast while the site was exported.
-	isListed := func(id site.ArticleID) bool { return !f.source.Whole || f.listed[id] }
-	if err := f.Layout.FillCasts(ctx, isListed); err != nil {
+	lacksVotes := func(id site.ArticleID) bool { return !f.source.Whole || f.lacking[id] > 0 }
+	if err := f.Layout.FillCasts(ctx, lacksVotes); err != nil {
 		return check.Checked{}, failover.Wrap("list the votes of users", err)
 	}
 	if !f.source.Whole {

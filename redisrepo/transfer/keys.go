@@ -292,12 +292,10 @@ type castPlace struct {
 	at          float64
 	kept        time.Duration // how long the list is; 0: for ever
 	recent      bool          // whether the voters of the article may be known
-
-	hash *redis.SliceCmd
-	isIn *redis.BoolCmd
-	size *redis.IntCmd
-	void *redis.BoolCmd
 }
+
+// castsTogether is the number of votes that are stored together.
+const castsTogether = 1000
 
 // PutCasts stores lists of votes. A vote that its article does not have is left out: it was cast or withdrawn during
 // the export.
@@ -309,29 +307,22 @@ func (f *Filling) PutCasts(ctx context.Context, records []CastRecord) error {
 	for _, rec := range records {
 		places = append(places, f.castPlaces(rec)...)
 	}
-	for batch := range slices.Chunk(places, wire.BatchSize) {
-		err := f.Store.Read(ctx, func(pipe redis.Pipeliner) {
-			for _, c := range batch {
-				if c.recent {
-					p := f.Store.Partition(c.id)
-					set := articles.VoterSet{Article: c.id, Vote: casts.VoteOfMember(c.member)}.Key(p)
-					c.hash = pipe.HMGet(ctx, p.Article(c.id), site.FieldTime)
-					c.isIn, c.size = pipe.SIsMember(ctx, set, c.voter.Member()), pipe.SCard(ctx, set)
-					c.void = pipe.HExists(ctx, p.Void(c.id), c.voter.Member())
-				}
-			}
-		})
+	for batch := range slices.Chunk(places, castsTogether) {
+		leftOut, err := f.uncast(ctx, batch)
 		if err != nil {
 			return failover.Wrap("read voters", err)
 		}
+		lists, kept := map[string][]redis.Z{}, map[string]time.Duration{}
+		for _, c := range batch {
+			if !leftOut[c] {
+				lists[c.key], kept[c.key] = append(lists[c.key], redis.Z{Member: c.member, Score: c.at}), c.kept
+			}
+		}
 		err = f.Store.Write(ctx, func(pipe redis.Pipeliner) {
-			for _, c := range batch {
-				if c.recent && !f.isCast(c) {
-					continue
-				}
-				pipe.ZAdd(ctx, c.key, redis.Z{Member: c.member, Score: c.at})
-				if c.kept > 0 {
-					pipe.Expire(ctx, c.key, c.kept)
+			for key, list := range lists {
+				pipe.ZAdd(ctx, key, list...)
+				if kept[key] > 0 {
+					pipe.Expire(ctx, key, kept[key])
 				}
 			}
 		})
@@ -340,6 +331,45 @@ func (f *Filling) PutCasts(ctx context.Context, records []CastRecord) error {
 		}
 	}
 	return nil
+}
+
+// uncast returns the votes that their articles do not have, as far as the voters are known, and counts the others.
+func (f *Filling) uncast(ctx context.Context, votes []*castPlace) (map[*castPlace]bool, error) {
+	recent := slices.DeleteFunc(slices.Clone(votes), func(c *castPlace) bool { return !c.recent })
+	isIn, err := wire.ReadEach(ctx, f.Store, recent, func(pipe redis.Pipeliner, c *castPlace) *redis.BoolCmd {
+		return pipe.SIsMember(ctx, f.votersOf(c), c.voter.Member())
+	})
+	if err != nil {
+		return nil, err
+	}
+	var missing []*castPlace
+	for i, c := range recent {
+		if isIn[i].Val() {
+			f.lacking[c.id]--
+		} else {
+			missing = append(missing, c)
+		}
+	}
+	posted, size, void := make([]*redis.SliceCmd, len(missing)), make([]*redis.IntCmd, len(missing)), make([]*redis.BoolCmd, len(missing))
+	err = f.Store.Read(ctx, func(pipe redis.Pipeliner) {
+		for i, c := range missing {
+			p := f.Store.Partition(c.id)
+			posted[i], size[i] = pipe.HMGet(ctx, p.Article(c.id), site.FieldTime), pipe.SCard(ctx, f.votersOf(c))
+			void[i] = pipe.HExists(ctx, p.Void(c.id), c.voter.Member())
+		}
+	})
+	uncast := map[*castPlace]bool{}
+	for i, c := range missing {
+		at, _ := site.ParseNumber(wire.Reply(posted[i].Val()).Text(0))
+		open := !f.Store.Now().Truncate(time.Second).After(site.UnixTime(at).Add(f.Store.Rules.VotingWindow))
+		uncast[c] = !void[i].Val() && (size[i].Val() > 0 || open)
+	}
+	return uncast, err
+}
+
+// votersOf is the key of the voters that a vote is among.
+func (f *Filling) votersOf(c *castPlace) string {
+	return articles.VoterSet{Article: c.id, Vote: casts.VoteOfMember(c.member)}.Key(f.Store.Partition(c.id))
 }
 
 // castPlaces returns the votes of a record whose time of being kept is not over.
@@ -363,11 +393,4 @@ func (f *Filling) castPlaces(rec CastRecord) (places []*castPlace) {
 		}
 	}
 	return places
-}
-
-// isCast reports whether the article of a vote has it, as far as its voters are known.
-func (f *Filling) isCast(c *castPlace) bool {
-	posted, _ := site.ParseNumber(wire.Reply(c.hash.Val()).Text(0))
-	open := !f.Store.Now().Truncate(time.Second).After(site.UnixTime(posted).Add(f.Store.Rules.VotingWindow))
-	return c.isIn.Val() || c.void.Val() || c.size.Val() == 0 && !open
 }
