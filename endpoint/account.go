@@ -2,6 +2,7 @@ package endpoint
 
 import (
 	"fmt"
+	"math"
 	"net/http"
 	"net/netip"
 	"sync"
@@ -39,45 +40,42 @@ func NewAccounts() *Accounts {
 
 // account is what an address or a user has. Its fields are guarded by Accounts.mu.
 type account struct {
+	amounts
+	sending   chan struct{}              // has an element for each turn that has begun
+	documents map[*ast.QueryDocument]int // how many subscriptions have it
+}
+
+// amounts are what an account counts. It is kept while one of them is not 0.
+type amounts struct {
 	received int        // bytes of connections, and of requests until they are answered
 	running  [kinds]int // queries and mutations at work
 	waiting  int        // those that wait for others of the address
 	unread   int        // bytes of responses that are being sent
-
-	turns   int           // that have begun, or wait for that
-	sending chan struct{} // has an element for each that has begun
+	turns    int        // that have begun, or wait for that
 
 	streams, subscriptions, watched int
-	held                            int                        // bytes of streams and subscriptions
-	documents                       map[*ast.QueryDocument]int // how many subscriptions have it
+	held                            int // bytes of streams and subscriptions
 }
 
-func (a *account) unused() bool {
-	return a.received == 0 && a.running == [kinds]int{} && a.waiting == 0 && a.unread == 0 && a.turns == 0 && a.streams == 0 && a.subscriptions == 0 && a.held == 0
-}
-
-// accountOf returns the account of an address or a user.
-func accountOf[K comparable](all map[K]*account, key K) *account {
+// change changes the account of an address or a user. It is for those who hold Accounts.mu.
+func change[K comparable](all map[K]*account, key K, by func(*account)) {
 	a := all[key]
 	if a == nil {
 		a = &account{}
 		all[key] = a
 	}
-	return a
-}
-
-// dropUnused drops the account of an address or a user that has nothing.
-func dropUnused[K comparable](all map[K]*account, key K) {
-	if a := all[key]; a != nil && a.unused() {
+	by(a)
+	if a.amounts == (amounts{}) {
 		delete(all, key)
 	}
 }
 
-// weight is what a subscription, or a stream without one, adds to an account.
+// weight is what a stream or a subscription adds to an account. Subscriptions of one account that share a document add its
+// bytes once.
 type weight struct {
-	subscriptions, watched, bytes int
-	document                      *ast.QueryDocument
-	documentBytes                 int
+	streams, subscriptions, watched, bytes int
+	document                               *ast.QueryDocument
+	documentBytes                          int
 }
 
 // weigh returns the weight of a subscription.
@@ -91,85 +89,87 @@ func (s *streams) weigh(o *operation) weight {
 	return w
 }
 
-// more returns how many bytes the account grows by.
-func (a *account) more(w weight) int {
-	if w.document == nil || a.documents[w.document] > 0 {
-		return w.bytes
-	}
-	return w.bytes + w.documentBytes
-}
-
-func (a *account) add(w weight) {
-	a.held += a.more(w)
-	a.watched += w.watched
-	a.subscriptions += w.subscriptions
+// add counts a weight once more, or once less: n is 1 or -1.
+func (a *account) add(w weight, n int) {
+	a.streams += n * w.streams
+	a.subscriptions += n * w.subscriptions
+	a.watched += n * w.watched
+	a.held += n * w.bytes
 	if w.document == nil {
 		return
 	}
 	if a.documents == nil {
 		a.documents = map[*ast.QueryDocument]int{}
 	}
-	a.documents[w.document]++
-}
-
-func (a *account) remove(w weight) {
-	if w.document != nil {
-		if a.documents[w.document]--; a.documents[w.document] == 0 {
-			delete(a.documents, w.document)
-		}
+	before := a.documents[w.document]
+	a.documents[w.document] = before + n
+	if before == 0 || before+n == 0 {
+		a.held += n * w.documentBytes
 	}
-	a.held -= a.more(w)
-	a.watched -= w.watched
-	a.subscriptions -= w.subscriptions
+	if before+n == 0 {
+		delete(a.documents, w.document)
+	}
 }
 
-// bound is an account and the limits of its subscriptions.
-type bound struct {
-	*account
-	owner      string
-	maxWatched int
-	maxHeld    int64
-}
-
-// bounds returns what bounds the subscriptions of a client.
-func (s *streams) bounds(v Viewer) []bound {
-	part := s.limits.Memory / 5
-	all := []bound{
-		{&s.total, "this server", s.limits.Watched, s.limits.Memory},
-		{accountOf(s.addresses, v.Network()), "your address", s.limits.WatchedPerAddress, part},
+// count adds a weight to all accounts of a client, or removes it: n is 1 or -1. It is for those who hold mu.
+func (s *streams) count(v Viewer, w weight, n int) {
+	s.total.add(w, n)
+	if address := v.Network(); address.IsValid() {
+		change(s.addresses, address, func(a *account) { a.add(w, n) })
 	}
 	if v.Name != "" {
-		all = append(all, bound{accountOf(s.users, v.Name), string(v.Name), s.limits.WatchedPerViewer, part})
+		change(s.users, v.Name, func(a *account) { a.add(w, n) })
 	}
-	return all
 }
 
 // add adds a weight to all accounts of a client, or to none if one of them has no room. It is for those who hold mu.
 func (s *streams) add(v Viewer, w weight) *refusal {
-	defer s.dropUnused(v)
-	bounds := s.bounds(v)
+	s.count(v, w, 1)
+	refused := s.exceeded(v)
+	if refused != nil {
+		s.count(v, w, -1)
+	}
+	return refused
+}
+
+// bound is an account, and the most that it may have.
+type bound struct {
+	*account
+	owner                           string
+	maxStreams, maxWatched, maxHeld int
+}
+
+// exceeded refuses a client one of whose accounts has more than it may.
+func (s *streams) exceeded(v Viewer) *refusal {
+	memory := int(s.limits.Memory)
+	bounds := []bound{{&s.total, "this server", math.MaxInt, s.limits.Watched, memory}}
+	if a := s.addresses[v.Network()]; a != nil {
+		bounds = append(bounds, bound{a, "your address", s.limits.PerAddress, s.limits.WatchedPerAddress, memory / 5})
+	}
+	if a := s.users[v.Name]; a != nil {
+		bounds = append(bounds, bound{a, string(v.Name), s.limits.PerViewer, s.limits.WatchedPerViewer, memory / 5})
+	}
 	for _, b := range bounds {
-		if refused := b.exceededBy(w); refused != nil {
-			return refused
+		if b.streams > b.maxStreams {
+			return b.refuse(codeStreamLimit, "too many open streams for %s: close one", b.streams, b.maxStreams)
 		}
 	}
 	for _, b := range bounds {
-		b.account.add(w)
+		switch {
+		case b.watched > b.maxWatched:
+			return b.refuse(codeWatchLimit, "too many watched articles for %s: watch fewer, or complete a subscription", b.watched, b.maxWatched)
+		case b.held > b.maxHeld:
+			return b.refuse(codeWatchLimit, "the subscriptions for %s take too much memory: ask for fewer fields, use the same document for all, or complete a subscription",
+				b.held, b.maxHeld)
+		}
 	}
 	return nil
 }
 
-// remove is for those who hold mu.
-func (s *streams) remove(v Viewer, w weight) {
-	for _, b := range s.bounds(v) {
-		b.account.remove(w)
+func (b bound) refuse(code, message string, asked, allowed int) *refusal {
+	return &refusal{
+		code: code, message: fmt.Sprintf(message, b.owner), status: http.StatusTooManyRequests, asked: int64(asked), allowed: int64(allowed),
 	}
-	s.dropUnused(v)
-}
-
-func (s *streams) dropUnused(v Viewer) {
-	dropUnused(s.addresses, v.Network())
-	dropUnused(s.users, v.Name)
 }
 
 // admit counts a subscription and the bytes of what only it uses, or refuses it.
@@ -190,24 +190,7 @@ func (s *streams) dismiss(o *operation) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if o.admitted != nil {
-		s.remove(ViewerOf(o.ctx), *o.admitted)
+		s.count(ViewerOf(o.ctx), *o.admitted, -1)
 		o.admitted = nil
 	}
-}
-
-// exceededBy returns a refusal if the bound leaves no room for a subscription.
-func (b bound) exceededBy(w weight) *refusal {
-	refused := &refusal{code: codeWatchLimit, status: http.StatusTooManyRequests}
-	held := int64(b.held + b.more(w))
-	switch {
-	case b.watched+w.watched > b.maxWatched:
-		refused.message = fmt.Sprintf("too many watched articles for %s: watch fewer, or complete a subscription", b.owner)
-		refused.asked, refused.allowed = int64(b.watched+w.watched), int64(b.maxWatched)
-	case held > b.maxHeld:
-		refused.message = fmt.Sprintf("the subscriptions for %s take too much memory: ask for fewer fields, use the same document for all, or complete a subscription", b.owner)
-		refused.asked, refused.allowed = held, b.maxHeld
-	default:
-		return nil
-	}
-	return refused
 }

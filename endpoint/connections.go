@@ -58,28 +58,25 @@ type received struct {
 }
 
 // add counts bytes, up to most in all, and reports whether the address may have them.
-func (r *received) add(bytes, most int) bool {
+func (r *received) add(bytes, most int) (allowed bool) {
 	r.by.accounts.mu.Lock()
 	defer r.by.accounts.mu.Unlock()
 	bytes = max(min(bytes, most-r.bytes), 0)
-	if a := r.by.accounts.addresses[r.address]; bytes > r.by.limit || bytes > 0 && a != nil && a.received+bytes > r.by.limit {
-		return false
-	}
-	r.count(r.bytes + bytes)
-	return true
+	change(r.by.accounts.addresses, r.address, func(a *account) {
+		allowed = bytes == 0 || a.received+bytes <= r.by.limit
+		if allowed {
+			a.received += bytes
+			r.bytes += bytes
+		}
+	})
+	return allowed
 }
 
 // set sets the bytes, whether the address may have them or not.
 func (r *received) set(bytes int) {
 	r.by.accounts.mu.Lock()
 	defer r.by.accounts.mu.Unlock()
-	r.count(bytes)
-}
-
-// count is for those who hold accounts.mu.
-func (r *received) count(bytes int) {
-	accountOf(r.by.accounts.addresses, r.address).received += bytes - r.bytes
-	dropUnused(r.by.accounts.addresses, r.address)
+	change(r.by.accounts.addresses, r.address, func(a *account) { a.received += bytes - r.bytes })
 	r.bytes = bytes
 }
 

@@ -182,10 +182,9 @@ func (s *slots) leave(kind int, place *list.Element) {
 }
 
 // count changes the account of an address. The zero address has none.
-func (s *slots) count(address netip.Addr, change func(*account)) {
+func (s *slots) count(address netip.Addr, by func(*account)) {
 	if address.IsValid() {
-		change(accountOf(s.addresses, address))
-		dropUnused(s.addresses, address)
+		change(s.addresses, address, by)
 	}
 }
 
@@ -234,20 +233,22 @@ func newTurns(accounts *Accounts) *turns {
 
 // do runs f with a CPU, when fewer than maxSending calls for the address have begun. f calls wait for what may block.
 func (t *turns) do(address netip.Addr, f func(k *turn)) {
+	var sending chan struct{}
 	t.mu.Lock()
-	a := accountOf(t.addresses, address)
-	if a.sending == nil {
-		a.sending = make(chan struct{}, maxSending)
-	}
-	a.turns++
+	change(t.addresses, address, func(a *account) {
+		if a.sending == nil {
+			a.sending = make(chan struct{}, maxSending)
+		}
+		a.turns++
+		sending = a.sending
+	})
 	t.mu.Unlock()
-	a.sending <- struct{}{}
+	sending <- struct{}{}
 	defer func() {
-		<-a.sending
+		<-sending
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		a.turns--
-		dropUnused(t.addresses, address)
+		change(t.addresses, address, func(a *account) { a.turns-- })
 	}()
 	k := &turn{cpus: t.cpus}
 	k.work()

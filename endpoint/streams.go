@@ -63,20 +63,15 @@ func newStreams(accounts *Accounts, limits StreamLimits, schema Schema) *streams
 // enter counts a stream of the client's address, and the bytes that it takes without subscriptions. The stream has to
 // close when ending is done. leave counts it out; it is nil if the stream must not open.
 func (s *streams) enter(ctx context.Context, transport string, bytes int) (ending context.Context, leave func(), refused *refusal) {
-	client := Viewer{Address: ViewerOf(ctx).Address} // who it is may not be known yet
+	client, w := Viewer{Address: ViewerOf(ctx).Address}, weight{streams: 1, bytes: bytes} // who it is may not be known yet
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.stopping {
 		return nil, nil, &refusal{code: codeUnavailable, message: "the server is stopping: connect again", status: http.StatusServiceUnavailable}
 	}
-	if a := s.addresses[client.Network()]; a != nil && a.streams >= s.limits.PerAddress {
-		return nil, nil, tooManyStreams("your address", s.limits.PerAddress)
-	}
-	w := weight{bytes: bytes}
 	if refused := s.add(client, w); refused != nil {
 		return nil, nil, refused
 	}
-	accountOf(s.addresses, client.Network()).streams++
 	s.opened[transport]++
 	s.open.Add(1)
 	ending, end := context.WithCancel(context.Background())
@@ -86,8 +81,7 @@ func (s *streams) enter(ctx context.Context, transport string, bytes int) (endin
 		defer s.mu.Unlock()
 		end()
 		delete(s.ends, ending)
-		accountOf(s.addresses, client.Network()).streams--
-		s.remove(client, w)
+		s.count(client, w, -1)
 		s.opened[transport]--
 		s.open.Done()
 	}, nil
@@ -95,22 +89,16 @@ func (s *streams) enter(ctx context.Context, transport string, bytes int) (endin
 
 // enterViewer counts a user's stream. Anonymous clients are limited by address only.
 func (s *streams) enterViewer(ctx context.Context) (leave func(), refused *refusal) {
-	name := ViewerOf(ctx).Name
-	if name == "" {
-		return func() {}, nil
-	}
+	user, w := Viewer{Name: ViewerOf(ctx).Name}, weight{streams: 1}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	a := accountOf(s.users, name)
-	if a.streams >= s.limits.PerViewer {
-		return nil, tooManyStreams(string(name), s.limits.PerViewer)
+	if refused := s.add(user, w); refused != nil {
+		return nil, refused
 	}
-	a.streams++
 	return func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		a.streams--
-		dropUnused(s.users, name)
+		s.count(user, w, -1)
 	}, nil
 }
 
@@ -132,13 +120,6 @@ func (s *streams) begins(ctx context.Context, timeout time.Duration, f func() *r
 	}
 	defer func() { <-s.opening }()
 	return f()
-}
-
-func tooManyStreams(owner string, allowed int) *refusal {
-	return &refusal{
-		code: codeStreamLimit, message: "too many open streams for " + owner + ": close one", status: http.StatusTooManyRequests,
-		asked: int64(allowed) + 1, allowed: int64(allowed),
-	}
 }
 
 // maxPause is the longest time between the ends of two streams when the server stops.
