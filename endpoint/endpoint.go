@@ -115,9 +115,7 @@ func New(schema Schema, repo *redisrepo.Repo, log *slog.Logger, o Options) *Hand
 	streams := newStreams(o.Accounts, o.Streams, schema)
 	meter := &meter{rates: o.Rates, ruleOf: schema.Rule, repo: repo, local: localRates{counters: newSubjects[localCounter]()}, spent: newSubjects[time.Time]()}
 	exec.unread = meter.unread
-	if o.Rates.Cost.Most > 0 {
-		exec.shares = newShares(o.Accounts)
-	}
+	exec.shares.uncounted = o.Rates.Cost.Most == 0
 	both := transport{exec: exec, log: log, bodyLimit: o.BodyLimit, timeout: o.Timeout, streams: streams, identity: o.Identity, meter: meter}
 	sockets := &socketTransport{both, allowedOrigins(o.Origins)}
 	others := &httpTransport{both, o.MaxAge}

@@ -36,7 +36,7 @@ type executor struct {
 	known         documentCache[preparedKey, *prepared]
 	requests      requests
 	slots         *slots
-	shares        *slots                             // of each address; nil if operations are not counted
+	shares        *slots                             // of each address
 	queries       *sharedQueries                     // nil if none are shared
 	leavesOut     func(site.UserName) bool           // whether lists may lack something for a user: then nothing is shared
 	ofSchema      *byteCache[sharedQuery, *finished] // responses that depend on the schema alone
@@ -59,7 +59,7 @@ func newExecutor(schema Schema, log *slog.Logger, o Options) *executor {
 	}
 	return &executor{
 		schema: schema, limits: o.Limits, introspection: o.Introspection, validation: newValidation(schema.Schema(), schema.Scalars, o.Limits, o.Introspection),
-		known: newDocumentCache[preparedKey, *prepared](), requests: newRequests(), ofSchema: newByteCache[sharedQuery, *finished](ofSchemaBytes, perFinished), slots: newSlots(o.Accounts, o.MaxConcurrent), present: presentError(log, o.Limits, hidden), recover: recovered(log),
+		known: newDocumentCache[preparedKey, *prepared](), requests: newRequests(), ofSchema: newByteCache[sharedQuery, *finished](ofSchemaBytes, perFinished), slots: newSlots(o.Accounts, o.MaxConcurrent), shares: newSlots(o.Accounts, 0), present: presentError(log, o.Limits, hidden), recover: recovered(log),
 		observers: o.Observers,
 	}
 }

@@ -129,7 +129,7 @@ func FuzzReadQuery(f *testing.F) {
 	} {
 		f.Add(query)
 	}
-	transport := &httpTransport{transport: transport{bodyLimit: 1 << 20, exec: &executor{requests: newRequests()}}}
+	transport := &httpTransport{transport: transport{bodyLimit: 1 << 20, exec: &executor{requests: newRequests(), slots: newSlots(NewAccounts(), 0)}}}
 	f.Fuzz(func(t *testing.T, raw string) {
 		req := httptest.NewRequest(http.MethodGet, "/", nil)
 		req.URL.RawQuery = raw

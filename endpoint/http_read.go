@@ -28,7 +28,7 @@ func (t *httpTransport) read(w http.ResponseWriter, req *http.Request, op *opera
 		return known, nil
 	}
 	if kind := likelyKind(raw.text); t.exec.slots.full(kind) {
-		return nil, t.exec.slots.refuse(req.Context(), kind)
+		return nil, t.exec.slots.await(req.Context(), kind, nil, nil)
 	}
 	parsed := &request{raw: raw}
 	if raw.method == http.MethodPost {

@@ -226,17 +226,22 @@ func (r *refusals) count(b bill) {
 
 // Stats returns the present numbers.
 func (h *Handler) Stats() Stats {
-	s := Stats{Streams: map[string]int{OverEvents: 0, OverSocket: 0}}
-	s.ofStreams(h.streams)
-	s.ofSlots(h.exec.slots)
-	if shares := h.exec.shares; shares != nil {
-		shares.mu.Lock()
-		for kind, name := range kindNames {
-			s.Waiting[name] += shares.waiting[kind].Len()
-			s.Shed[name] += shares.shed[kind]
-		}
-		shares.mu.Unlock()
+	streams, slots, shares := h.streams, h.exec.slots, h.exec.shares
+	s := Stats{
+		Streams: map[string]int{OverEvents: 0, OverSocket: 0}, StreamLimit: streams.limits.Memory,
+		Events:     map[string]Events{OverSocket: streams.sent.sockets.read(), OverEvents: streams.sent.streams.read()},
+		EventsMade: map[Source]uint64{Executed: streams.sent.executed.Load(), Shared: streams.sent.shared.Load()},
+		AtWork:     map[string]int{}, Waiting: map[string]int{}, Shed: map[string]uint64{}, MaxConcurrent: slots.limit,
 	}
+	streams.mu.Lock()
+	maps.Copy(s.Streams, streams.opened)
+	s.Subscriptions, s.Watched, s.StreamBytes = streams.total.subscriptions, streams.total.watched, streams.total.held
+	for kind, name := range kindNames {
+		s.AtWork[name] = slots.busy[kind]
+		s.Waiting[name] = slots.waiting[kind].Len() + shares.waiting[kind].Len()
+		s.Shed[name] = slots.shed[kind] + shares.shed[kind]
+	}
+	streams.mu.Unlock()
 	s.RateRefusals = map[RateRefusal]uint64{}
 	for i, rule := range rateRules {
 		s.RateRefusals[RateRefusal{rule, false}] = h.meter.refused[i].users.Load()
@@ -252,34 +257,8 @@ func (h *Handler) Stats() Stats {
 	return s
 }
 
-func (s *Stats) ofStreams(all *streams) {
-	s.Events = map[string]Events{OverSocket: all.sent.sockets.read(), OverEvents: all.sent.streams.read()}
-	s.EventsMade = map[Source]uint64{Executed: all.sent.executed.Load(), Shared: all.sent.shared.Load()}
-	all.mu.Lock()
-	defer all.mu.Unlock()
-	maps.Copy(s.Streams, all.opened)
-	s.Subscriptions, s.Watched, s.StreamBytes = all.total.subscriptions, all.total.watched, all.total.held
-	s.StreamLimit = all.limits.Memory
-}
-
 // kindNames are the names of the kinds of operations that take slots.
 var kindNames = [kinds]string{mutations: "mutation", queries: "query"}
-
-func (s *Stats) ofSlots(all *slots) {
-	s.AtWork, s.Waiting, s.Shed = map[string]int{}, map[string]int{}, map[string]uint64{}
-	if all == nil {
-		return
-	}
-	all.mu.Lock()
-	defer all.mu.Unlock()
-	for kind, name := range kindNames {
-		s.AtWork[name], s.Waiting[name], s.Shed[name] = all.busy[kind], all.waiting[kind].Len(), all.shed[kind]
-		s.MaxConcurrent = all.free
-	}
-	for _, busy := range all.busy {
-		s.MaxConcurrent += busy
-	}
-}
 
 // stats says how full the cache is.
 func (c *byteCache[K, V]) stats() CacheStats {

@@ -38,9 +38,11 @@ const (
 // slots bound the queries and mutations at work. Under more load than the server can carry, operations wait for a slot
 // first, and then some are refused, so that the others take not much longer than usual.
 type slots struct {
-	*Accounts     // its mu guards the fields below allowed and longest
-	allowed   int // for one kind
-	longest   int // that the operations of one kind may wait
+	*Accounts      // its mu guards the fields below uncounted
+	limit     int  // 0: none
+	allowed   int  // for one kind
+	longest   int  // that the operations of one kind may wait
+	uncounted bool // addresses have no shares
 
 	free    int
 	busy    [kinds]int
@@ -54,25 +56,17 @@ type waiter struct {
 	granted chan struct{} // is closed when it gets one
 }
 
-// newSlots makes n slots. If n is 0, nil is returned, which does not bound anything.
+// newSlots makes n slots. If n is 0, only the share of each address is bounded.
 func newSlots(accounts *Accounts, n int) *slots {
-	if n == 0 {
-		return nil
-	}
-	return &slots{Accounts: accounts, allowed: n - n/4, longest: waitingPerSlot * n, free: n}
-}
-
-// newShares makes slots of which each address has perAddress, and which nothing else bounds.
-func newShares(accounts *Accounts) *slots {
 	const unbounded = math.MaxInt32
-	return &slots{Accounts: accounts, allowed: unbounded, longest: unbounded, free: unbounded}
+	if n == 0 {
+		return &slots{Accounts: accounts, allowed: unbounded, longest: unbounded, free: unbounded}
+	}
+	return &slots{Accounts: accounts, limit: n, allowed: n - n/4, longest: waitingPerSlot * n, free: n}
 }
 
 // acquire takes a slot for an operation, which must release it. With the zero address it counts for no address.
 func (s *slots) acquire(ctx context.Context, kind int, address netip.Addr) *refusal {
-	if s == nil {
-		return nil
-	}
 	s.mu.Lock()
 	// Those that wait although there is a slot wait for others of their address.
 	if s.available(kind, address) {
@@ -82,7 +76,7 @@ func (s *slots) acquire(ctx context.Context, kind int, address netip.Addr) *refu
 	}
 	if a := s.addresses[address]; s.waiting[kind].Len() >= s.longest || a != nil && a.waiting >= waitingPerAddress {
 		s.mu.Unlock()
-		return s.refuse(ctx, kind)
+		return s.await(ctx, kind, nil, nil)
 	}
 	granted := make(chan struct{})
 	place := s.waiting[kind].PushBack(waiter{address, granted})
@@ -91,10 +85,8 @@ func (s *slots) acquire(ctx context.Context, kind int, address netip.Addr) *refu
 	return s.await(ctx, kind, granted, place)
 }
 
-// refuse refuses an operation that may not even wait for a slot.
-func (s *slots) refuse(ctx context.Context, kind int) *refusal { return s.await(ctx, kind, nil, nil) }
-
-// await waits until a slot is granted, and refuses an operation whose patience ends, or its context.
+// await waits until a slot is granted, and refuses an operation whose patience ends, or its context. granted and place are
+// nil if it may not even wait for a slot.
 func (s *slots) await(ctx context.Context, kind int, granted <-chan struct{}, place *list.Element) *refusal {
 	patience := time.NewTimer(slotPatience)
 	defer patience.Stop()
@@ -123,9 +115,6 @@ func (s *slots) await(ctx context.Context, kind int, granted <-chan struct{}, pl
 
 // release returns the slot of an operation.
 func (s *slots) release(kind int, address netip.Addr) {
-	if s == nil {
-		return
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.take(kind, address, -1)
@@ -134,9 +123,6 @@ func (s *slots) release(kind int, address netip.Addr) {
 
 // sends counts the bytes of a response to an address from before it is sent, and -bytes afterwards.
 func (s *slots) sends(address netip.Addr, bytes int) {
-	if s == nil {
-		return
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.count(address, func(a *account) { a.unread += bytes })
@@ -183,7 +169,7 @@ func (s *slots) leave(kind int, place *list.Element) {
 
 // count changes the account of an address. The zero address has none.
 func (s *slots) count(address netip.Addr, by func(*account)) {
-	if address.IsValid() {
+	if address.IsValid() && !s.uncounted {
 		change(s.addresses, address, by)
 	}
 }
@@ -199,9 +185,6 @@ func likelyKind(request string) int {
 
 // full reports whether an operation would be refused.
 func (s *slots) full(kind int) bool {
-	if s == nil {
-		return false
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.waiting[kind].Len() >= s.longest

@@ -160,7 +160,7 @@ func TestNoSlotsMeansNoBound(t *testing.T) {
 func TestAnAddressHasAShare(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := newShares(NewAccounts())
+		s := newSlots(NewAccounts(), 0)
 		free := s.free
 		greedy, other := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")
 		acquire := func(kind int, address netip.Addr) <-chan *refusal {
