@@ -9,7 +9,6 @@ import (
 	"sync"
 
 	"github.com/99designs/gqlgen/graphql"
-	"github.com/vektah/gqlparser/v2/ast"
 
 	"frontpage/endpoint/plan"
 	"frontpage/redisrepo/live"
@@ -73,38 +72,11 @@ func (s *streams) begin(o *operation) *subscription {
 // shrink drops what events do not need of the operation: a subscription may stay open for days.
 func (s *subscription) shrink() {
 	s.asked.Extensions = nil
-	needed := map[string]bool{}
-	variablesIn(s.asked.Operation.SelectionSet, true, needed)
+	needed := eventVariables(s.asked.Operation)
 	variables := maps.Clone(s.asked.Variables) // equal requests have them in common
 	maps.DeleteFunc(variables, func(name string, _ any) bool { return !needed[name] })
 	s.asked.Variables = variables
 	s.shared = s.prepared.dependence == OnArticle && len(needed) == 0
-}
-
-// variablesIn adds the names of the variables that events depend on. Those of the arguments of a field at the root
-// are not among them.
-func variablesIn(set ast.SelectionSet, root bool, names map[string]bool) {
-	directives := func(list ast.DirectiveList) {
-		for _, d := range list {
-			argumentVariables(d.Arguments, names)
-		}
-	}
-	for _, selection := range set {
-		switch s := selection.(type) {
-		case *ast.Field:
-			if !root {
-				argumentVariables(s.Arguments, names)
-			}
-			directives(s.Directives)
-			variablesIn(s.SelectionSet, false, names)
-		case *ast.InlineFragment:
-			directives(s.Directives)
-			variablesIn(s.SelectionSet, root, names)
-		case *ast.FragmentSpread:
-			directives(s.Directives)
-			variablesIn(s.Definition.SelectionSet, root, names)
-		}
-	}
 }
 
 // close ends the subscription. It waits for events that are being sent.
@@ -139,21 +111,6 @@ func LastEvent(ctx context.Context) string {
 
 // IsEvent reports whether ctx belongs to an event of a subscription.
 func IsEvent(ctx context.Context) bool { return ctx.Value(subscriptionKey{}) != nil }
-
-func argumentVariables(arguments ast.ArgumentList, names map[string]bool) {
-	for _, a := range arguments {
-		valueVariables(a.Value, names)
-	}
-}
-
-func valueVariables(v *ast.Value, names map[string]bool) {
-	if v.Kind == ast.Variable {
-		names[v.Raw] = true
-	}
-	for _, child := range v.Children {
-		valueVariables(child.Value, names)
-	}
-}
 
 // maxBatch is how many bytes of events are made before they are sent. More would wait in memory for a client that
 // does not read.

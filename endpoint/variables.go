@@ -157,23 +157,30 @@ func isNo(value any, name, are string) string {
 	return fmt.Sprintf("%s is not of type %s: give %s", shown, name, are)
 }
 
-// nonNullPlaces finds the variables that an operation uses where null is not allowed. Validation accepts a variable of a
-// nullable type there if the place or the variable has a default (specification, 5.8.5). If it is null, gqlgen passes the
-// zero value on for an argument or an input field, and panics for @skip and @include.
-type nonNullPlaces struct {
+// variableUses finds the variables that an operation uses.
+type variableUses struct {
 	variables map[string]any // coerced; nil while @skip and @include are ignored
+	belowRoot bool           // the arguments of fields at the root are left out
 	seen      map[string]bool
 	found     func(place string, variable *ast.Value)
 }
 
+// needsValue reports whether a variable is used where null is not allowed. Validation accepts a variable of a nullable type
+// there if the place or the variable has a default (specification, 5.8.5). If it is null, gqlgen passes the zero value on
+// for an argument or an input field, and panics for @skip and @include.
+func needsValue(variable *ast.Value) bool {
+	return variable.ExpectedType != nil && variable.ExpectedType.NonNull
+}
+
 // nullableVariables returns the names of the variables that may be null at such a place.
 func nullableVariables(operation *ast.OperationDefinition) (names []string) {
-	places := nonNullPlaces{seen: map[string]bool{}, found: func(_ string, v *ast.Value) {
-		if d := operation.VariableDefinitions.ForName(v.Raw); d != nil && !d.Type.NonNull && !slices.Contains(names, v.Raw) {
+	uses := variableUses{seen: map[string]bool{}, found: func(_ string, v *ast.Value) {
+		d := operation.VariableDefinitions.ForName(v.Raw)
+		if needsValue(v) && d != nil && !d.Type.NonNull && !slices.Contains(names, v.Raw) {
 			names = append(names, v.Raw)
 		}
 	}}
-	places.selections(operation.SelectionSet)
+	uses.selections(operation.SelectionSet, true)
 	return names
 }
 
@@ -186,61 +193,73 @@ func (p *prepared) checkNulls(variables map[string]any) (err *gqlerror.Error) {
 	if !slices.ContainsFunc(p.nullable, isNull) {
 		return nil
 	}
-	places := nonNullPlaces{variables: variables, seen: map[string]bool{}, found: func(place string, v *ast.Value) {
-		if err == nil && isNull(v.Raw) {
+	uses := variableUses{variables: variables, seen: map[string]bool{}, found: func(place string, v *ast.Value) {
+		if err == nil && needsValue(v) && isNull(v.Raw) {
 			err = gqlerror.ErrorPosf(v.Position, "variable %q is null, but %q needs a value of type %s: give one, or leave the variable out", v.Raw, place, v.ExpectedType)
 			errcode.Set(err, errcode.ValidationFailed)
 		}
 	}}
-	places.selections(p.operation.SelectionSet)
+	uses.selections(p.operation.SelectionSet, true)
 	return err
 }
 
-func (n *nonNullPlaces) selections(set ast.SelectionSet) {
+// eventVariables returns the names of the variables that the events of a subscription depend on. Those of the arguments of
+// its field are not among them.
+func eventVariables(operation *ast.OperationDefinition) map[string]bool {
+	names := map[string]bool{}
+	uses := variableUses{belowRoot: true, seen: map[string]bool{}, found: func(_ string, v *ast.Value) { names[v.Raw] = true }}
+	uses.selections(operation.SelectionSet, true)
+	return names
+}
+
+func (u *variableUses) selections(set ast.SelectionSet, root bool) {
 	for _, selection := range set {
 		switch s := selection.(type) {
 		case *ast.Field:
-			if n.selects(s.Directives) {
-				n.arguments(s.Arguments)
-				n.selections(s.SelectionSet)
+			if !u.selects(s.Directives) {
+				continue
 			}
+			if !root || !u.belowRoot {
+				u.arguments(s.Arguments)
+			}
+			u.selections(s.SelectionSet, false)
 		case *ast.InlineFragment:
-			if n.selects(s.Directives) {
-				n.selections(s.SelectionSet)
+			if u.selects(s.Directives) {
+				u.selections(s.SelectionSet, root)
 			}
 		case *ast.FragmentSpread:
-			if n.selects(s.Directives) && !n.seen[s.Name] {
-				n.seen[s.Name] = true
-				n.selections(s.Definition.SelectionSet)
+			if u.selects(s.Directives) && !u.seen[s.Name] {
+				u.seen[s.Name] = true
+				u.selections(s.Definition.SelectionSet, root)
 			}
 		}
 	}
 }
 
 // selects looks at directives, and reports whether what has them is selected.
-func (n *nonNullPlaces) selects(directives ast.DirectiveList) bool {
+func (u *variableUses) selects(directives ast.DirectiveList) bool {
 	selected := true
 	for _, d := range directives {
-		n.arguments(d.Arguments)
-		if n.variables != nil {
-			condition := d.ArgumentMap(n.variables)["if"]
+		u.arguments(d.Arguments)
+		if u.variables != nil {
+			condition := d.ArgumentMap(u.variables)["if"]
 			selected = selected && (d.Name != "skip" || condition == false) && (d.Name != "include" || condition == true)
 		}
 	}
 	return selected
 }
 
-func (n *nonNullPlaces) arguments(list ast.ArgumentList) {
+func (u *variableUses) arguments(list ast.ArgumentList) {
 	for _, a := range list {
-		n.value(a.Name, a.Value)
+		u.value(a.Name, a.Value)
 	}
 }
 
-func (n *nonNullPlaces) value(place string, v *ast.Value) {
-	if v.Kind == ast.Variable && v.ExpectedType != nil && v.ExpectedType.NonNull {
-		n.found(place, v)
+func (u *variableUses) value(place string, v *ast.Value) {
+	if v.Kind == ast.Variable {
+		u.found(place, v)
 	}
 	for _, child := range v.Children {
-		n.value(cmp.Or(child.Name, place), child.Value)
+		u.value(cmp.Or(child.Name, place), child.Value)
 	}
 }
