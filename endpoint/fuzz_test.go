@@ -160,7 +160,7 @@ func FuzzCut(f *testing.F) {
 	f.Add(strings.Repeat("é", maxMessage))
 	f.Add(strings.Repeat("\x80", 2*maxMessage))
 	f.Fuzz(func(t *testing.T, message string) {
-		short := cut(message)
+		short := cutTo(message, maxMessage)
 		if len(short) > maxMessage+len("...") || utf8.ValidString(message) && !utf8.ValidString(short) || len(message) <= maxMessage && short != message {
 			t.Errorf("%q: got %q", message, short)
 		}

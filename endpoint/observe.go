@@ -3,6 +3,7 @@ package endpoint
 import (
 	"context"
 	"maps"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -54,7 +55,7 @@ func (e *executor) receive(ctx context.Context, transport string) *operation {
 	if len(e.observers) == 0 {
 		return o
 	}
-	o.observed, o.outcome.Transport, o.outcome.Code = true, transport, codeInternal // the code of a panic
+	o.observed, o.outcome.Transport = true, transport
 	for _, by := range e.observers {
 		if by.Begin != nil {
 			o.ctx = by.Begin(o.ctx)
@@ -75,54 +76,33 @@ func (o *operation) shares() { o.outcome.Source = Shared }
 
 // responds notes a response that is about to be sent, and how many bytes it has.
 func (o *operation) responds(f *finished, bytes int) {
-	switch {
-	case !o.observed:
-		return
-	case f.refused != nil:
-		o.outcome.Source = Refused
-	case o.outcome.Source != Shared:
-		o.outcome.Source = Executed
+	source := max(o.outcome.Source, Executed) // or Shared
+	if f.refused != nil {
+		source = Refused
 	}
-	o.outcome.Code, o.outcome.Bytes = f.code, bytes
-	o.end()
+	o.end(source, f.code, bytes)
 }
 
 // begun notes that a subscription is open, or why it is not.
 func (o *operation) begun(s *subscription) {
 	switch {
-	case !o.observed:
 	case s.watch != nil:
-		o.opens()
+		o.end(Executed, "", 0)
 	case s.first != nil:
-		o.refused(firstCode(s.first.Errors))
+		o.end(Refused, firstCode(s.first.Errors), 0)
 	default:
-		o.refused(codeUnavailable) // the client left
-	}
-}
-
-// opens notes that a stream is open.
-func (o *operation) opens() {
-	if o.observed {
-		o.outcome.Source, o.outcome.Code = Executed, ""
-		o.end()
-	}
-}
-
-// refused notes that the operation does not run.
-func (o *operation) refused(code string) {
-	if o.observed {
-		o.outcome.Source, o.outcome.Code = Refused, code
-		o.end()
+		o.end(Refused, codeUnavailable, 0) // the client left
 	}
 }
 
 // end notifies the observers, unless it has before.
-func (o *operation) end() {
+func (o *operation) end(source Source, code string, bytes int) {
 	if !o.observed {
 		return
 	}
 	o.observed = false
 	outcome := &o.outcome
+	outcome.Source, outcome.Code, outcome.Bytes = source, code, bytes
 	now := time.Now()
 	if outcome.Began.IsZero() {
 		outcome.Began = now
@@ -209,17 +189,13 @@ type refusals [len(rateRules)]struct{ users, addresses atomic.Uint64 }
 // count counts what a bill's charges exceed.
 func (r *refusals) count(b bill) {
 	for i, charge := range b.charges {
-		if b.balances[i].Wait == 0 {
-			continue
-		}
-		for j, rule := range rateRules {
-			switch {
-			case rule != charge.Rule:
-			case charge.User == "":
-				r[j].addresses.Add(1)
-			default:
-				r[j].users.Add(1)
-			}
+		refused := &r[slices.Index(rateRules[:], charge.Rule)]
+		switch {
+		case b.balances[i].Wait == 0:
+		case charge.User == "":
+			refused.addresses.Add(1)
+		default:
+			refused.users.Add(1)
 		}
 	}
 }

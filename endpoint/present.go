@@ -124,9 +124,7 @@ func expired(ctx context.Context) bool {
 	return limited && !time.Now().Before(deadline)
 }
 
-// cut shortens a message to maxMessage bytes, between characters.
-func cut(message string) string { return cutTo(message, maxMessage) }
-
+// cutTo shortens a text to a length in bytes, between characters.
 func cutTo(text string, length int) string {
 	if len(text) <= length {
 		return text

@@ -62,20 +62,13 @@ func (r Rates) rule(name string) Rate {
 }
 
 // charges returns what an operation costs its viewer and the address, by all rules. ruleOf is Schema.Rule.
-func (r Rates) charges(ruleOf map[string]string, v Viewer, o *operation) []rates.Charge {
-	if r.Cost.Most == 0 && r.Votes.Most == 0 && r.Posts.Most == 0 && r.Changes.Most == 0 && r.Reports.Most == 0 && !v.isNew {
-		return nil
-	}
-	var charges []rates.Charge
+func (r Rates) charges(ruleOf map[string]string, v Viewer, o *operation) (charges []rates.Charge) {
 	for _, rule := range rateRules {
-		charges = r.charge(charges, v, rule, o.amount(rule, ruleOf))
+		if r.rule(rule).Most > 0 || v.isNew {
+			charges = r.charge(charges, v, rule, o.amount(rule, ruleOf))
+		}
 	}
 	return charges
-}
-
-// costCharges returns what an operation of this cost is charged.
-func (r Rates) costCharges(v Viewer, cost int) []rates.Charge {
-	return r.charge(nil, v, RuleCost, cost)
 }
 
 // charge adds what an amount is charged by a rule.
@@ -172,7 +165,7 @@ func (m *meter) isNew(o *operation, v Viewer) bool {
 // returns how long to wait. It fails if the store does not answer, or if the client disconnects.
 func (h *Handler) Work(req *http.Request, points int, work func()) (wait time.Duration, err error) {
 	ctx, address := req.Context(), NetworkOf(req, h.proxies)
-	b := bill{charges: h.meter.rates.costCharges(Viewer{Address: address}, points)}
+	b := bill{charges: h.meter.rates.charge(nil, Viewer{Address: address}, RuleCost, points)}
 	if b.charges != nil {
 		if b.balances, b.repo, err = h.meter.record(ctx, RuleCost, b.charges); err != nil {
 			return 0, err

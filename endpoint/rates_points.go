@@ -61,7 +61,7 @@ func (m *meter) unread(ctx context.Context) *refusal {
 		return nil
 	}
 	now := time.Now()
-	for _, c := range m.rates.costCharges(ViewerOf(ctx), 1) {
+	for _, c := range m.rates.charge(nil, ViewerOf(ctx), RuleCost, 1) {
 		if until, ok := m.spent.Get(c.Subject()); ok && now.Before(until) {
 			return rateLimited(until.Sub(now))
 		}

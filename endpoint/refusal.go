@@ -87,7 +87,7 @@ func (r *refusal) shown() *gqlerror.Error {
 			extensions["lostFrom"] = r.expired.LostFrom.UTC().Format(site.DateTime)
 		}
 	}
-	return &gqlerror.Error{Message: cut(r.message), Extensions: extensions}
+	return &gqlerror.Error{Message: cutTo(r.message, maxMessage), Extensions: extensions}
 }
 
 // list returns the errors to dispatch.

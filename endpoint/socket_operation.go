@@ -54,7 +54,7 @@ func (s *socket) subscribe(m message) bool {
 		refused := overLimit(codeOperationLimit, "operations", s.streams.limits.Operations+1, s.streams.limits.Operations)
 		refused.message = "too many operations on this socket: complete one"
 		op := s.exec.receive(s.ctx, OverSocket)
-		op.refused(refused.code)
+		op.end(Refused, refused.code, 0)
 		s.write(typeError, so.name, asJSON(refused.response(op).Errors))
 	}
 	return true
@@ -96,13 +96,13 @@ func (s *socket) run(ctx context.Context, so *socketOperation, asked *request) {
 	defer begun()
 	op := s.exec.receive(ctx, OverSocket)
 	op.read()
-	defer op.end()
+	defer op.end(Refused, codeInternal, 0) // if it panics
 	defer s.recovered(so, op)
 	refused := s.start(so, op, asked)
 	switch {
 	case refused != nil:
 		errs := refused.response(op).Errors
-		op.refused(firstCode(errs))
+		op.end(Refused, firstCode(errs), 0)
 		s.fail(so, errs)
 	case !op.subscribes():
 		begun()

@@ -32,7 +32,7 @@ func (t *httpTransport) stream(w http.ResponseWriter, req *http.Request, op *ope
 	header.Set("X-Content-Type-Options", "nosniff")
 	op.outcome.Transport = OverEvents
 	if req.Method == http.MethodHead {
-		op.opens()
+		op.end(Executed, "", 0)
 		return nil
 	}
 	var subscribed *subscription

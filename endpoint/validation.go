@@ -141,12 +141,8 @@ func (s Scalars) parse(events *core.Events, addError core.AddErrFunc) {
 func noIntrospection(events *core.Events, addError core.AddErrFunc) {
 	events.OnField(func(_ *core.Walker, field *ast.Field) {
 		if measure.Introspects(field) {
-			addError(because(&refusal{code: codeNoIntrospection, message: "introspection is disabled"}), core.At(field.Position))
+			refused := &refusal{code: codeNoIntrospection, message: "introspection is disabled"}
+			addError(core.At(field.Position), func(err *gqlerror.Error) { err.Message, err.Err = refused.message, refused })
 		}
 	})
-}
-
-// because turns a validator's error into a refusal.
-func because(refused *refusal) core.ErrorOption {
-	return func(err *gqlerror.Error) { err.Message, err.Err = refused.message, refused }
 }
