@@ -78,17 +78,6 @@ type weight struct {
 	documentBytes                          int
 }
 
-// weigh returns the weight of a subscription.
-func (s *streams) weigh(o *operation) weight {
-	w := weight{subscriptions: 1, watched: 1, document: o.asked.Doc, documentBytes: perDocument + len(o.asked.RawQuery) + perToken/2*countTokens(o.asked.RawQuery)}
-	if s.watchedBy != nil {
-		root := rootFields(o.asked)[0]
-		w.watched = s.watchedBy(root.ArgumentMap(o.asked.Variables))
-	}
-	w.bytes = perSubscription + perWatched*w.watched + len(asJSON(o.asked.Variables))
-	return w
-}
-
 // add counts a weight once more, or once less: n is 1 or -1.
 func (a *account) add(w weight, n int) {
 	a.streams += n * w.streams
@@ -174,8 +163,12 @@ func (b bound) refuse(code, message string, asked, allowed int) *refusal {
 
 // admit counts a subscription and the bytes of what only it uses, or refuses it.
 func (s *streams) admit(o *operation, besides int) *refusal {
-	w := s.weigh(o)
-	w.bytes += besides
+	text := o.asked.RawQuery
+	w := weight{subscriptions: 1, watched: 1, document: o.asked.Doc, documentBytes: perDocument + len(text) + perToken/2*countTokens(text)}
+	if s.watchedBy != nil {
+		w.watched = s.watchedBy(rootFields(o.asked)[0].ArgumentMap(o.asked.Variables))
+	}
+	w.bytes = perSubscription + perWatched*w.watched + len(asJSON(o.asked.Variables)) + besides
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	refused := s.add(ViewerOf(o.ctx), w)

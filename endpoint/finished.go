@@ -27,7 +27,8 @@ type finished struct {
 	plain   form
 	gzip    form
 	zstd    form
-	tag     tag
+	tagged  sync.Once // when tag is made
+	tag     string    // the value of ETag
 }
 
 // form is the body of a response in one content coding.
@@ -58,12 +59,6 @@ func useAgain(text *[]byte, response *graphql.Response) {
 	}
 }
 
-// tag is the value of ETag.
-type tag struct {
-	once sync.Once // when it is made
-	text string
-}
-
 func (f *form) set(body []byte) { f.body, f.length = body, [1]string{strconv.Itoa(len(body))} }
 
 // size returns how many bytes the response takes, at most, with all forms.
@@ -77,11 +72,11 @@ func (f *finished) points() int { return len(f.plain.body) / PointBytes }
 
 // etag returns the value of ETag. It is weak: all content codings have the same one.
 func (f *finished) etag() string {
-	f.tag.once.Do(func() {
+	f.tagged.Do(func() {
 		digest := sha256.Sum256(f.plain.body)
-		f.tag.text = `W/"` + hex.EncodeToString(digest[:12]) + `"`
+		f.tag = `W/"` + hex.EncodeToString(digest[:12]) + `"`
 	})
-	return f.tag.text
+	return f.tag
 }
 
 // minCompressed is the length from which on responses are compressed, bytes.

@@ -51,35 +51,28 @@ func DefaultLimits() Limits {
 
 // check returns an error for each limit that an operation of the document exceeds.
 func (l Limits) check(document *ast.QueryDocument) (errs gqlerror.List) {
-	for i, tally := range measure.Operations(document) {
-		for _, refused := range l.exceededBy(tally) {
-			err := gqlerror.ErrorPosf(document.Operations[i].Position, "%s", refused.message)
-			err.Err = refused
-			errs = append(errs, err)
+	for i, t := range measure.Operations(document) {
+		for _, limit := range []struct {
+			code, things   string
+			asked, allowed int
+		}{
+			{codeDepthLimit, "levels", t.Depth, l.Depth},
+			{codeAliasLimit, "aliases", t.Aliases, l.Aliases},
+			{codeAliasLimit, "bytes in an alias", t.Longest, maxAlias},
+			{codeAliasLimit, "fields __schema and __type or aliases in them", t.Schemas, maxSchemas},
+			{codeRootFieldLimit, "root fields", t.Width, l.RootFields},
+			{codeDirectiveLimit, "directives", t.Directives, l.Directives},
+			{codeFieldLimit, "fields", t.Fields, l.Fields},
+		} {
+			if limit.asked > limit.allowed {
+				refused := overLimit(limit.code, limit.things, limit.asked, limit.allowed)
+				err := gqlerror.ErrorPosf(document.Operations[i].Position, "%s", refused.message)
+				err.Err = refused
+				errs = append(errs, err)
+			}
 		}
 	}
 	return errs
-}
-
-// exceededBy returns a refusal for each limit that an operation exceeds.
-func (l Limits) exceededBy(t measure.Tally) (exceeded []*refusal) {
-	for _, limit := range []struct {
-		code, things   string
-		asked, allowed int
-	}{
-		{codeDepthLimit, "levels", t.Depth, l.Depth},
-		{codeAliasLimit, "aliases", t.Aliases, l.Aliases},
-		{codeAliasLimit, "bytes in an alias", t.Longest, maxAlias},
-		{codeAliasLimit, "fields __schema and __type or aliases in them", t.Schemas, maxSchemas},
-		{codeRootFieldLimit, "root fields", t.Width, l.RootFields},
-		{codeDirectiveLimit, "directives", t.Directives, l.Directives},
-		{codeFieldLimit, "fields", t.Fields, l.Fields},
-	} {
-		if limit.asked > limit.allowed {
-			exceeded = append(exceeded, overLimit(limit.code, limit.things, limit.asked, limit.allowed))
-		}
-	}
-	return exceeded
 }
 
 // costOf returns the cost of an operation: each scalar and each object costs at least 1, and a list costs its maximum
@@ -131,22 +124,6 @@ func outOfRange(option, format string, args ...any) error {
 	return &OptionError{Option: option, Problem: fmt.Sprintf(format, args...)}
 }
 
-// lower is an option with a minimum.
-type lower struct {
-	option         string
-	value, minimum int
-}
-
-// atLeast returns an *OptionError for the first option below its minimum.
-func atLeast(options []lower) error {
-	for _, o := range options {
-		if o.value < o.minimum {
-			return outOfRange(o.option, "%d is below %d", o.value, o.minimum)
-		}
-	}
-	return nil
-}
-
 // Validate returns an *OptionError for the first option that is out of its range.
 func (o Options) Validate() error {
 	if o.BodyLimit < 1 {
@@ -169,45 +146,37 @@ func (o Options) Validate() error {
 			return outOfRange("Origins", "%q is not of the form https://example.org, without a slash at the end", origin)
 		}
 	}
-	for _, part := range []interface{ Validate() error }{o.Streams, o.Limits, o.Rates} {
-		if err := part.Validate(); err != nil {
-			return err
+	if o.Streams.Ping < 100*time.Millisecond {
+		return outOfRange("Streams.Ping", "%v is below 100ms", o.Streams.Ping)
+	}
+	for _, least := range []struct {
+		option         string
+		value, minimum int
+	}{
+		{"Streams.PerAddress", o.Streams.PerAddress, 1},
+		{"Streams.PerViewer", o.Streams.PerViewer, 1},
+		{"Streams.Operations", o.Streams.Operations, 1},
+		{"Streams.Watched", o.Streams.Watched, 1},
+		{"Streams.WatchedPerAddress", o.Streams.WatchedPerAddress, 1},
+		{"Streams.WatchedPerViewer", o.Streams.WatchedPerViewer, 1},
+		{"Limits.Tokens", o.Limits.Tokens, 1},
+		{"Limits.Depth", o.Limits.Depth, 1},
+		{"Limits.Aliases", o.Limits.Aliases, 0},
+		{"Limits.RootFields", o.Limits.RootFields, 1},
+		{"Limits.Directives", o.Limits.Directives, 0},
+		{"Limits.Fields", o.Limits.Fields, 1},
+		{"Limits.Cost", o.Limits.Cost, 1},
+		{"Limits.PageSize", o.Limits.PageSize, 1},
+	} {
+		if least.value < least.minimum {
+			return outOfRange(least.option, "%d is below %d", least.value, least.minimum)
 		}
 	}
-	return nil
+	return o.Rates.validate()
 }
 
-// Validate returns an *OptionError for the first limit that is out of its range.
-func (l Limits) Validate() error {
-	return atLeast([]lower{
-		{"Limits.Tokens", l.Tokens, 1},
-		{"Limits.Depth", l.Depth, 1},
-		{"Limits.Aliases", l.Aliases, 0},
-		{"Limits.RootFields", l.RootFields, 1},
-		{"Limits.Directives", l.Directives, 0},
-		{"Limits.Fields", l.Fields, 1},
-		{"Limits.Cost", l.Cost, 1},
-		{"Limits.PageSize", l.PageSize, 1},
-	})
-}
-
-// Validate returns an *OptionError for the first limit that is out of its range.
-func (l StreamLimits) Validate() error {
-	if l.Ping < 100*time.Millisecond {
-		return outOfRange("Streams.Ping", "%v is below 100ms", l.Ping)
-	}
-	return atLeast([]lower{
-		{"Streams.PerAddress", l.PerAddress, 1},
-		{"Streams.PerViewer", l.PerViewer, 1},
-		{"Streams.Operations", l.Operations, 1},
-		{"Streams.Watched", l.Watched, 1},
-		{"Streams.WatchedPerAddress", l.WatchedPerAddress, 1},
-		{"Streams.WatchedPerViewer", l.WatchedPerViewer, 1},
-	})
-}
-
-// Validate returns an *OptionError for the first rate that is out of its range.
-func (r Rates) Validate() error {
+// validate returns an *OptionError for the first rate that is out of its range.
+func (r Rates) validate() error {
 	type named struct {
 		option string
 		Rate
