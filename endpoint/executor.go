@@ -64,8 +64,8 @@ func newExecutor(schema Schema, log *slog.Logger, o Options) *executor {
 	}
 }
 
-// prepare parses, validates and measures an operation. What it could find out is set in o even if it returns errors.
-func (e *executor) prepare(o *operation, asked *request, header http.Header) gqlerror.List {
+// prepare parses, validates and measures an operation. What it could find out is set in o even if it is refused.
+func (e *executor) prepare(o *operation, asked *request, header http.Header) (refused *refusal) {
 	o.onError = asked.OnError
 	o.asked = &graphql.OperationContext{
 		RawQuery: asked.Query, OperationName: asked.OperationName, Extensions: asked.Extensions, Headers: header,
@@ -74,26 +74,25 @@ func (e *executor) prepare(o *operation, asked *request, header http.Header) gql
 	o.ctx = graphql.WithOperationContext(o.ctx, o.asked)
 	var hash string
 	if !asked.known {
-		var refused *refusal
 		if hash, refused = e.find(o.ctx, &asked.RawParams); refused != nil {
-			return presentable(refused)
+			return refused
 		}
 		o.asked.RawQuery = asked.Query
 	}
-	p, errs := e.prepared(o, asked)
-	if len(errs) > 0 {
-		return errs
+	p, refused := e.prepared(o, asked)
+	if refused != nil {
+		return refused
 	}
 	o.prepared, o.asked.Doc, o.asked.Operation = p, p.document, p.operation
 	if asked.known {
 		o.asked.Variables, o.variables, o.cost, o.arguments = asked.variables, asked.text, asked.cost, asked.arguments
 		return nil
 	}
-	if err := e.setVariables(o, asked.Variables); err != nil {
-		return gqlerror.List{err}
+	if refused := e.setVariables(o, asked.Variables); refused != nil {
+		return refused
 	}
 	if refused := e.limits.costs(o.cost); refused != nil {
-		return presentable(refused)
+		return refused
 	}
 	if hash != "" {
 		e.keep(o.ctx, hash, asked.Query)
@@ -112,20 +111,20 @@ func (e *executor) sharing(ctx context.Context) netip.Addr {
 }
 
 // setVariables coerces the variables of an operation, and sets what depends on them.
-func (e *executor) setVariables(o *operation, given map[string]any) *gqlerror.Error {
+func (e *executor) setVariables(o *operation, given map[string]any) *refusal {
 	if len(o.prepared.operation.VariableDefinitions) == 0 {
 		o.asked.Variables, o.cost = map[string]any{}, o.prepared.cost
 		return nil
 	}
 	if refused := checkVariables(e.schema, o.prepared.operation, given); refused != nil {
-		return gqlerror.Wrap(refused)
+		return refused
 	}
 	var err error
 	if o.asked.Variables, err = validator.VariableValues(e.schema.Schema(), o.prepared.operation, given); err != nil {
-		return coded(aboutVariable(err), errcode.ValidationFailed)[0]
+		return invalid(aboutVariable(err), errcode.ValidationFailed)
 	}
 	if err := o.prepared.checkNulls(o.asked.Variables); err != nil {
-		return err
+		return invalid(err, errcode.ValidationFailed)
 	}
 	o.cost, o.variables = costOf(e.schema, o.prepared.operation, o.asked.Variables), string(asJSON(o.asked.Variables))
 	return nil
@@ -215,49 +214,47 @@ type prepared struct {
 type preparedKey struct{ text, name string }
 
 // prepared returns an operation of a document, which it parses and validates at its first use.
-func (e *executor) prepared(o *operation, asked *request) (*prepared, gqlerror.List) {
+func (e *executor) prepared(o *operation, asked *request) (p *prepared, refused *refusal) {
 	key := preparedKey{asked.Query, asked.OperationName}
 	if p, ok := e.known.get(key); ok {
 		return p, nil
 	}
 	if refused := e.unread(o.ctx); refused != nil {
-		return nil, presentable(refused)
+		return nil, refused
 	}
 	o.effort = e.effortOf(asked)
 	if o.turns == nil {
 		return e.read(key)
 	}
-	var p *prepared
-	var errs gqlerror.List
 	o.turns.do(ViewerOf(o.ctx).Network(), func(*turn) {
 		if o.ctx.Err() != nil {
-			errs = presentable(wasCancelled())
+			refused = wasCancelled()
 		} else {
-			p, errs = e.read(key)
+			p, refused = e.read(key)
 		}
 	})
-	return p, errs
+	return p, refused
 }
 
 // read parses, validates and compiles a document, unless another request has done so meanwhile.
-func (e *executor) read(key preparedKey) (*prepared, gqlerror.List) {
+func (e *executor) read(key preparedKey) (*prepared, *refusal) {
 	if p, ok := e.known.get(key); ok {
 		return p, nil
 	}
 	text, name := key.text, key.name
 	document, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: text}, e.limits.Tokens)
 	if err != nil {
-		return nil, coded(err, errcode.ParseFailed)
+		return nil, invalid(err, errcode.ParseFailed)
 	}
 	if len(document.Operations) == 0 {
-		return nil, coded(gqlerror.Errorf("no operation provided"), errcode.ValidationFailed)
+		return nil, invalid(gqlerror.Errorf("no operation provided"), errcode.ValidationFailed)
 	}
 	if errs := e.validation.check(document); len(errs) > 0 {
-		return nil, coded(errs, errcode.ValidationFailed)
+		return nil, invalid(errs, errcode.ValidationFailed)
 	}
 	operation := document.Operations.ForName(name)
 	if operation == nil {
-		return nil, coded(gqlerror.Errorf("%s", noOperation(document.Operations, name)), errcode.ValidationFailed)
+		return nil, invalid(gqlerror.Errorf("%s", noOperation(document.Operations, name)), errcode.ValidationFailed)
 	}
 	if len(document.Operations) > 1 {
 		// The walk of the last operation has bound the variables in fragments to its own definitions, with their defaults.
@@ -302,19 +299,28 @@ func noOperation(operations ast.OperationList, name string) string {
 	return fmt.Sprintf("there is no operation %q: the document has %s", cutTo(name, maxOperationName), there)
 }
 
-// coded returns the errors of gqlparser that err holds, with a code.
-func coded(err error, code string) gqlerror.List {
-	var list gqlerror.List
+// invalid refuses a document, or its variables, for the errors of gqlparser that err holds. If some are about limits, the
+// others are dropped.
+func invalid(err error, code string) *refusal {
+	var errs, limits gqlerror.List
 	var one *gqlerror.Error
 	switch {
-	case errors.As(err, &list):
+	case errors.As(err, &errs):
 	case errors.As(err, &one):
-		list = gqlerror.List{one}
+		errs = gqlerror.List{one}
 	default:
-		list = gqlerror.List{gqlerror.Wrap(err)}
+		errs = gqlerror.List{gqlerror.Wrap(err)}
 	}
-	for _, err := range list {
+	refused := refusal{errors: errs}
+	for _, err := range errs {
 		errcode.Set(err, code)
+		if over := (*refusal)(nil); errors.As(err, &over) {
+			if limits == nil {
+				refused = *over
+			}
+			limits = append(limits, err)
+			refused.errors = limits
+		}
 	}
-	return list
+	return &refused
 }

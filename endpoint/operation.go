@@ -2,7 +2,6 @@ package endpoint
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"net/netip"
 	"reflect"
@@ -12,7 +11,6 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/99designs/gqlgen/graphql/errcode"
 	"github.com/vektah/gqlparser/v2/ast"
-	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"frontpage/endpoint/plan"
 )
@@ -40,36 +38,33 @@ type operation struct {
 
 // prepare parses, validates and measures an operation. A refused one must not run.
 func (o *operation) prepare(asked *request, header http.Header) *refusal {
-	errs := o.exec.prepare(o, asked, header)
-	if len(errs) > 0 {
-		errs = limitsFirst(errs)
-		var refused refusal
-		if first := (*refusal)(nil); errors.As(errs[0], &first) {
-			refused = *first
-		}
-		refused.errors = errs
-		return o.fail(&refused, asked)
+	refused := o.exec.prepare(o, asked, header)
+	if refused == nil {
+		refused = o.unsupported()
 	}
-	if o.subscribes() && len(rootFields(o.asked)) != 1 {
-		// gqlparser's rule counts aliases of one field as one field, and ignores @skip and @include.
-		return o.fail(&refusal{code: errcode.ValidationFailed, message: "a subscription has exactly one field"}, asked)
-	}
-	if !o.subscribes() && o.prepared.Execute == nil && o.onError != plan.Propagate && o.prepared.dependence != OnSchema {
-		return o.fail(malformed("with onError, send __schema and __type in an operation of their own"), asked)
-	}
-	if o.subscribes() && o.prepared.Event == nil {
-		return o.fail(&refusal{code: errcode.ValidationFailed, message: "this subscription cannot be executed"}, asked)
-	}
-	o.recall()
-	return nil
-}
-
-// fail notes what reading an operation took that is refused.
-func (o *operation) fail(refused *refusal, asked *request) *refusal {
-	if o.effort == 0 { // the process knew it
+	switch {
+	case refused == nil:
+		o.recall()
+	case o.effort == 0: // the process knew its document
 		o.effort = o.exec.effortOf(asked)
 	}
 	return refused
+}
+
+// unsupported refuses a valid operation that cannot be executed.
+func (o *operation) unsupported() *refusal {
+	switch {
+	case !o.subscribes():
+		if o.prepared.Execute == nil && o.onError != plan.Propagate && o.prepared.dependence != OnSchema {
+			return malformed("with onError, send __schema and __type in an operation of their own")
+		}
+	case len(rootFields(o.asked)) != 1:
+		// gqlparser's rule counts aliases of one field as one field, and ignores @skip and @include.
+		return &refusal{code: errcode.ValidationFailed, message: "a subscription has exactly one field"}
+	case o.prepared.Event == nil:
+		return &refusal{code: errcode.ValidationFailed, message: "this subscription cannot be executed"}
+	}
+	return nil
 }
 
 // reads reports whether the operation has no side effects.
@@ -147,18 +142,4 @@ func (o *operation) once(timeout time.Duration) *finished {
 		return tookTooLong(http.StatusServiceUnavailable).finish(o)
 	}
 	return wasCancelled().finish(o)
-}
-
-// limitsFirst drops the other errors of a document that exceeds a limit.
-func limitsFirst(errs gqlerror.List) gqlerror.List {
-	var over gqlerror.List
-	for _, err := range errs {
-		if refused := (*refusal)(nil); errors.As(err, &refused) {
-			over = append(over, err)
-		}
-	}
-	if over != nil {
-		errs = over
-	}
-	return errs
 }

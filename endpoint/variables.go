@@ -196,7 +196,6 @@ func (p *prepared) checkNulls(variables map[string]any) (err *gqlerror.Error) {
 	uses := variableUses{variables: variables, seen: map[string]bool{}, found: func(place string, v *ast.Value) {
 		if err == nil && needsValue(v) && isNull(v.Raw) {
 			err = gqlerror.ErrorPosf(v.Position, "variable %q is null, but %q needs a value of type %s: give one, or leave the variable out", v.Raw, place, v.ExpectedType)
-			errcode.Set(err, errcode.ValidationFailed)
 		}
 	}}
 	uses.selections(p.operation.SelectionSet, true)
