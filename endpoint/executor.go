@@ -59,8 +59,9 @@ func newExecutor(schema Schema, log *slog.Logger, o Options) *executor {
 	}
 	return &executor{
 		schema: schema, limits: o.Limits, introspection: o.Introspection, validation: newValidation(schema.Schema(), schema.Scalars, o.Limits, o.Introspection),
-		known: newDocumentCache[preparedKey, *prepared](), requests: newRequests(), ofSchema: newByteCache[sharedQuery, *finished](ofSchemaBytes, perFinished), slots: newSlots(o.Accounts, o.MaxConcurrent), shares: newSlots(o.Accounts, 0), present: presentError(log, o.Limits, hidden), recover: recovered(log),
-		observers: o.Observers,
+		known: newDocumentCache[preparedKey, *prepared](), requests: newRequests(), ofSchema: newByteCache[sharedQuery, *finished](ofSchemaBytes, perFinished),
+		slots: newSlots(o.Accounts, o.MaxConcurrent), shares: newSlots(o.Accounts, 0),
+		present: presentError(log, o.Limits, hidden), recover: recovered(log), observers: o.Observers,
 	}
 }
 
