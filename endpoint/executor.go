@@ -89,10 +89,10 @@ func (e *executor) prepare(o *operation, asked *request, header http.Header) (re
 		o.asked.Variables, o.variables, o.cost, o.arguments = asked.variables, asked.text, asked.cost, asked.arguments
 		return nil
 	}
-	if refused := e.setVariables(o, asked.Variables); refused != nil {
+	if refused = e.setVariables(o, asked.Variables); refused != nil {
 		return refused
 	}
-	if refused := e.limits.costs(o.cost); refused != nil {
+	if refused = e.limits.costs(o.cost); refused != nil {
 		return refused
 	}
 	if hash != "" {
@@ -220,7 +220,7 @@ func (e *executor) prepared(o *operation, asked *request) (p *prepared, refused 
 	if p, ok := e.known.get(key); ok {
 		return p, nil
 	}
-	if refused := e.unread(o.ctx); refused != nil {
+	if refused = e.unread(o.ctx); refused != nil {
 		return nil, refused
 	}
 	o.effort = e.effortOf(asked)
