@@ -11,19 +11,20 @@ import (
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/sessions"
 	"frontpage/redisrepo/site"
+	"frontpage/tests/repotest"
 	"frontpage/tests/require"
 )
 
-func (s *testSite) wantAccountName(account, wanted, want string) {
-	s.t.Helper()
-	if got, err := s.Sessions.AccountName(s.ctx, account, wanted); err != nil || string(got) != want {
-		s.t.Errorf("%s, who wants %q: got %q, %v, want %q", account, wanted, got, err, want)
+func wantAccountName(s *repotest.Site, account, wanted, want string) {
+	s.T.Helper()
+	if got, err := s.Sessions.AccountName(s.Ctx, account, wanted); err != nil || string(got) != want {
+		s.T.Errorf("%s, who wants %q: got %q, %v, want %q", account, wanted, got, err, want)
 	}
 }
 
 func TestAccountsGetNamesOfTheirOwn(t *testing.T) {
-	eachLayout(t, func(t *testing.T, tags []string) {
-		s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
+	repotest.EachLayout(t, func(t *testing.T, tags []string) {
+		s := repotest.New(t, nil, redisrepo.WithPartitions(len(tags)))
 		long := strings.Repeat("é", 64)
 		for _, tt := range []struct{ account, wanted, want string }{
 			{"a", "Alice", "Alice"},
@@ -40,10 +41,10 @@ func TestAccountsGetNamesOfTheirOwn(t *testing.T) {
 			{"i", long, long},
 			{"j", long, strings.Repeat("é", 62) + "-2"},
 		} {
-			s.wantAccountName(tt.account, tt.wanted, tt.want)
+			wantAccountName(s, tt.account, tt.wanted, tt.want)
 		}
 		var refused site.Refusal
-		if _, err := s.Sessions.AccountName(s.ctx, "k", strings.Repeat("x", 65)); !errors.As(err, &refused) {
+		if _, err := s.Sessions.AccountName(s.Ctx, "k", strings.Repeat("x", 65)); !errors.As(err, &refused) {
 			t.Errorf("got %v, want a refusal", err)
 		}
 	})
@@ -51,13 +52,13 @@ func TestAccountsGetNamesOfTheirOwn(t *testing.T) {
 
 func TestAccountsThatWantOneNameAtOnce(t *testing.T) { // with the race detector
 	t.Parallel()
-	s := newSite(t, nil)
+	s := repotest.New(t, nil)
 	var names sync.Map
 	var all sync.WaitGroup
 	for account := range 10 {
 		for range 3 { // several processes, one account
 			all.Go(func() {
-				name, err := s.Sessions.AccountName(s.ctx, fmt.Sprint(account), "sam")
+				name, err := s.Sessions.AccountName(s.Ctx, fmt.Sprint(account), "sam")
 				if err != nil {
 					t.Error(err)
 				}
@@ -69,7 +70,7 @@ func TestAccountsThatWantOneNameAtOnce(t *testing.T) { // with the race detector
 	}
 	all.Wait()
 	for account := range 10 {
-		name, err := s.Sessions.AccountName(s.ctx, fmt.Sprint(account), "other")
+		name, err := s.Sessions.AccountName(s.Ctx, fmt.Sprint(account), "other")
 		if owner, found := names.Load(name); err != nil || !found || owner != account {
 			t.Errorf("account %d: got %s, %v, which account %v had", account, name, err, owner)
 		}
@@ -77,8 +78,8 @@ func TestAccountsThatWantOneNameAtOnce(t *testing.T) { // with the race detector
 }
 
 func TestAccountsGetNamesThatLookLikeNoOther(t *testing.T) {
-	eachLayout(t, func(t *testing.T, tags []string) {
-		s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
+	repotest.EachLayout(t, func(t *testing.T, tags []string) {
+		s := repotest.New(t, nil, redisrepo.WithPartitions(len(tags)))
 		for i, tt := range []struct{ wanted, want string }{
 			{"ada", "ada"},
 			{"\u0430da", "\u0430da-2"}, // Cyrillic
@@ -97,7 +98,7 @@ func TestAccountsGetNamesThatLookLikeNoOther(t *testing.T) {
 			{"дед", "дед"},
 		} {
 			for range 2 {
-				s.wantAccountName(fmt.Sprint(i), tt.wanted, tt.want)
+				wantAccountName(s, fmt.Sprint(i), tt.wanted, tt.want)
 			}
 		}
 	})
@@ -105,7 +106,7 @@ func TestAccountsGetNamesThatLookLikeNoOther(t *testing.T) {
 
 func TestAccountsThatWantNamesThatLookAlikeAtOnce(t *testing.T) { // with the race detector
 	t.Parallel()
-	s := newSite(t, nil)
+	s := repotest.New(t, nil)
 	for round := range 20 {
 		var all sync.WaitGroup
 		got := make([]site.UserName, 3)
@@ -113,7 +114,7 @@ func TestAccountsThatWantNamesThatLookAlikeAtOnce(t *testing.T) { // with the ra
 		for i, name := range wanted {
 			all.Go(func() {
 				var err error
-				if got[i], err = s.Sessions.AccountName(s.ctx, fmt.Sprint(round, i), name+fmt.Sprint("-of-", round)); err != nil {
+				if got[i], err = s.Sessions.AccountName(s.Ctx, fmt.Sprint(round, i), name+fmt.Sprint("-of-", round)); err != nil {
 					t.Error(err)
 				}
 			})
@@ -133,12 +134,12 @@ func TestAccountsThatWantNamesThatLookAlikeAtOnce(t *testing.T) { // with the ra
 
 // Users of tokens have the names in them, and are first seen when they post.
 func TestFirstPostNeedsANameThatLooksLikeNoOther(t *testing.T) {
-	eachLayout(t, func(t *testing.T, tags []string) {
-		s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
+	repotest.EachLayout(t, func(t *testing.T, tags []string) {
+		s := repotest.New(t, nil, redisrepo.WithPartitions(len(tags)))
 		var last *site.Article
 		post := func(user site.UserName, refused string) {
 			t.Helper()
-			article, err := s.Post(s.ctx, user, site.Draft{Title: "t", Text: new("x")})
+			article, err := s.Post(s.Ctx, user, site.Draft{Title: "t", Text: new("x")})
 			var refusal site.Refusal
 			switch {
 			case refused == "" && (err != nil || article.Poster.Name != user):
@@ -155,10 +156,10 @@ func TestFirstPostNeedsANameThatLooksLikeNoOther(t *testing.T) {
 			post(like, `looks like "ada", which another user has: post with another user name`)
 		}
 		post("adam", "")
-		s.wantAccountName("account", "\u0430da", "\u0430da-2") // another name than that of the token
+		wantAccountName(s, "account", "\u0430da", "\u0430da-2") // another name than that of the token
 		post("\u0430da-2", "")
 		post("ada-2", "post with another user name")
-		if s.vote(last.ID, "\u0430da", up).Article.Votes != 2 {
+		if s.MustVote(last.ID, "\u0430da", up).Article.Votes != 2 {
 			t.Error("a vote of a user who cannot post is missing")
 		}
 	})
@@ -166,19 +167,19 @@ func TestFirstPostNeedsANameThatLooksLikeNoOther(t *testing.T) {
 
 // Names from a time when none was compared stay, in any order of posts.
 func TestExistingNamesThatLookAlikeStay(t *testing.T) {
-	eachLayout(t, func(t *testing.T, tags []string) {
-		s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
-		s.post("\u0430da")
-		for _, key := range s.raw.Keys(s.ctx, "*name:*").Val() {
-			s.do("DEL", key)
+	repotest.EachLayout(t, func(t *testing.T, tags []string) {
+		s := repotest.New(t, nil, redisrepo.WithPartitions(len(tags)))
+		s.MustPost("\u0430da")
+		for _, key := range s.Raw.Keys(s.Ctx, "*name:*").Val() {
+			s.Do("DEL", key)
 		}
-		s.post("ada")
-		s.wantAccountName("carl", "carl", "carl")
+		s.MustPost("ada")
+		wantAccountName(s, "carl", "carl", "carl")
 		for range 2 {
-			s.post("\u0430da")
-			s.post("ada")
-			s.post("carl")
-			s.wantAccountName("carl", "other", "carl")
+			s.MustPost("\u0430da")
+			s.MustPost("ada")
+			s.MustPost("carl")
+			wantAccountName(s, "carl", "other", "carl")
 		}
 	})
 }
@@ -186,31 +187,31 @@ func TestExistingNamesThatLookAlikeStay(t *testing.T) {
 // A name that looks like that of a poster of a program of the book is refused once its article is taken over.
 func TestNewNamesDoNotLookLikeThoseOfTheBook(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil, one)
-	bookPost(s, "user:ada-7")
-	require.Value(s.Layout.Adopt(s.ctx))(t)
-	_, err := s.Post(s.ctx, "\u0430da-7", site.Draft{Title: "t", Text: new("x")})
-	wantRefused(t, err, "FORBIDDEN")
-	s.post("ada-7")
+	s := repotest.New(t, nil, repotest.One)
+	repotest.BookPost(s, "user:ada-7")
+	require.Value(s.Layout.Adopt(s.Ctx))(t)
+	_, err := s.Post(s.Ctx, "\u0430da-7", site.Draft{Title: "t", Text: new("x")})
+	repotest.WantRefused(t, err, "FORBIDDEN")
+	s.MustPost("ada-7")
 }
 
 func TestSessionsEnd(t *testing.T) {
-	eachLayout(t, func(t *testing.T, tags []string) {
-		s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
+	repotest.EachLayout(t, func(t *testing.T, tags []string) {
+		s := repotest.New(t, nil, redisrepo.WithPartitions(len(tags)))
 		user := sessions.UserDigest("alice")
 		want := func(digest, value string) {
 			t.Helper()
-			if got, _, err := s.Sessions.Session(s.ctx, digest, user); err != nil || string(got) != value {
+			if got, _, err := s.Sessions.Session(s.Ctx, digest, user); err != nil || string(got) != value {
 				t.Errorf("session %s: got %q, %v, want %q", digest, got, err, value)
 			}
 		}
 		keep := func(digest, value string, lifetime time.Duration) {
 			t.Helper()
-			require.NoError(t, s.Sessions.KeepSession(s.ctx, digest, []byte(value), lifetime))
+			require.NoError(t, s.Sessions.KeepSession(s.Ctx, digest, []byte(value), lifetime))
 		}
 		replace := func(digest, value string, want bool) {
 			t.Helper()
-			if replaced, err := s.Sessions.ReplaceSession(s.ctx, digest, []byte(value), time.Hour); err != nil || replaced != want {
+			if replaced, err := s.Sessions.ReplaceSession(s.Ctx, digest, []byte(value), time.Hour); err != nil || replaced != want {
 				t.Errorf("replacing session %s: got %t, %v, want %t", digest, replaced, err, want)
 			}
 		}
@@ -220,16 +221,16 @@ func TestSessionsEnd(t *testing.T) {
 		want("aa", "one")
 		replace("aa", "three", true)
 		want("aa", "three")
-		require.NoError(t, s.Sessions.EndSession(s.ctx, "aa"))
+		require.NoError(t, s.Sessions.EndSession(s.Ctx, "aa"))
 		want("aa", "")
 		replace("aa", "four", false) // a renewal does not bring back what has ended
 		want("aa", "")
 		require.Eventually(t, "the session has expired", func() bool {
-			value, _, err := s.Sessions.Session(s.ctx, "bb", user)
+			value, _, err := s.Sessions.Session(s.Ctx, "bb", user)
 			return err == nil && value == nil
 		})
 		for i, first := range []bool{true, false} {
-			if renews, err := s.Sessions.RenewsSession(s.ctx, "cc", time.Hour); err != nil || renews != first {
+			if renews, err := s.Sessions.RenewsSession(s.Ctx, "cc", time.Hour); err != nil || renews != first {
 				t.Errorf("renewal %d: got %t, %v, want %t", i, renews, err, first)
 			}
 		}
@@ -237,11 +238,11 @@ func TestSessionsEnd(t *testing.T) {
 }
 
 func TestModeratorsMarkTheSessionsOfAUser(t *testing.T) {
-	eachLayout(t, func(t *testing.T, tags []string) {
-		s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
+	repotest.EachLayout(t, func(t *testing.T, tags []string) {
+		s := repotest.New(t, nil, redisrepo.WithPartitions(len(tags)))
 		mark := func(name site.UserName) string {
 			t.Helper()
-			value, mark, err := s.Sessions.Session(s.ctx, "aa", sessions.UserDigest(name))
+			value, mark, err := s.Sessions.Session(s.Ctx, "aa", sessions.UserDigest(name))
 			if err != nil || string(value) != "one" {
 				t.Errorf("got %q, %v", value, err)
 			}
@@ -249,14 +250,14 @@ func TestModeratorsMarkTheSessionsOfAUser(t *testing.T) {
 		}
 		end := func(name string, moderator bool, want string) {
 			t.Helper()
-			user, err := s.Sessions.EndSessions(s.ctx, name, site.Actor{Name: "mod", Moderator: moderator})
+			user, err := s.Sessions.EndSessions(s.Ctx, name, site.Actor{Name: "mod", Moderator: moderator})
 			if want != "" {
-				wantRefused(t, err, want)
+				repotest.WantRefused(t, err, want)
 			} else if err != nil || string(user.Name) != name {
 				t.Errorf("ending the sessions of %q: got %v, %v", name, user, err)
 			}
 		}
-		require.NoError(t, s.Sessions.KeepSession(s.ctx, "aa", []byte("one"), time.Hour))
+		require.NoError(t, s.Sessions.KeepSession(s.Ctx, "aa", []byte("one"), time.Hour))
 		end("alice", false, "FORBIDDEN name")
 		end(" ", true, "INVALID name")
 		end(strings.Repeat("x", 65), true, "TOO_LONG name")
@@ -269,8 +270,8 @@ func TestModeratorsMarkTheSessionsOfAUser(t *testing.T) {
 		if second := mark("alice"); first == "" || second == "" || first == second || mark("bob") != "" {
 			t.Errorf("got the marks %q and %q, and %q of another user", first, second, mark("bob"))
 		}
-		for _, key := range s.raw.Keys(s.ctx, "*ended:*").Val() {
-			if left := s.raw.PTTL(s.ctx, key).Val(); left < sessions.MaxSession || left > sessions.MaxSession+time.Hour {
+		for _, key := range s.Raw.Keys(s.Ctx, "*ended:*").Val() {
+			if left := s.Raw.PTTL(s.Ctx, key).Val(); left < sessions.MaxSession || left > sessions.MaxSession+time.Hour {
 				t.Errorf("%s expires in %v", key, left)
 			}
 		}

@@ -12,40 +12,41 @@ import (
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/site"
 	"frontpage/tests/redistest"
+	"frontpage/tests/repotest"
 	"frontpage/tests/require"
 )
 
 // votesOn returns the user's positions on articles, as positions does, and the commands that read them.
-func votesOn(s *testSite, user site.UserName, ids ...site.ArticleID) string {
-	s.t.Helper()
-	counted := new(counter)
-	other := s.reopened(s.client(redistest.Before(counted.add)), nil)
-	articles, _ := other.Articles.ArticlesByID(s.ctx, ids)
-	counted.reset()
-	votes := require.Value(other.Casts.Votes(s.ctx, user, articles))(s.t)
-	return signs(votes) + " " + counted.reset().names
+func votesOn(s *repotest.Site, user site.UserName, ids ...site.ArticleID) string {
+	s.T.Helper()
+	counted := new(repotest.Counter)
+	other := s.Reopened(s.Client(redistest.Before(counted.Add)), nil)
+	articles, _ := other.Articles.ArticlesByID(s.Ctx, ids)
+	counted.Reset()
+	votes := require.Value(other.Casts.Votes(s.Ctx, user, articles))(s.T)
+	return repotest.Signs(votes) + " " + counted.Reset().Names
 }
 
 // A user's positions are read by one command for each partition and month of posting, and are known after the voters
 // are forgotten, for the time of the rules.
 func TestVotesAreKnownAfterTheVotersAreForgotten(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, func(r *site.Rules) { r.VoteHistory = 100 * 24 * time.Hour }, one)
+	s := repotest.New(t, func(r *site.Rules) { r.VoteHistory = 100 * 24 * time.Hour }, repotest.One)
 	for range 4 {
-		s.post("alice")
+		s.MustPost("alice")
 	}
-	s.vote(1, "bob", up)
-	s.vote(2, "bob", up)
-	s.vote(2, "bob", down)
-	s.vote(3, "bob", up)
-	s.vote(3, "bob", none)
+	s.MustVote(1, "bob", up)
+	s.MustVote(2, "bob", up)
+	s.MustVote(2, "bob", down)
+	s.MustVote(3, "bob", up)
+	s.MustVote(3, "bob", none)
 	for _, at := range []struct {
 		after time.Duration
 		want  string
 	}{{0, "+-00 evalsha"}, {2 * week, "+-00 hget xrange zmscore"}, {139 * 24 * time.Hour, "???? hget xrange zmscore"}} {
-		s.clock.set(at.after)
+		s.Clock.Set(at.after)
 		if at.after > 100*24*time.Hour {
-			s.do("DEL", "cast:bob:641") // expired; the clock of Redis does not move
+			s.Do("DEL", "cast:bob:641") // expired; the clock of Redis does not move
 		}
 		if got := votesOn(s, "bob", 1, 2, 3, 4); got != at.want {
 			t.Errorf("after %v: %s, want %s", at.after, got, at.want)
@@ -56,63 +57,63 @@ func TestVotesAreKnownAfterTheVotersAreForgotten(t *testing.T) {
 // A vote is in the list of the month in which the article was posted, also if the process takes it for an article of this month.
 func TestVotesAreListedInTheMonthOfTheArticle(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil, one)
+	s := repotest.New(t, nil, repotest.One)
 	monthEnd := time.Unix(642*32*24*3600, 0)
-	s.clock.set(monthEnd.Add(-30 * time.Minute).Sub(opened))
-	s.post("alice")
-	other := s.reopened(s.client(), nil)
-	s.clock.advance(time.Hour)
-	other.post("alice")
+	s.Clock.Set(monthEnd.Add(-30 * time.Minute).Sub(repotest.Opened))
+	s.MustPost("alice")
+	other := s.Reopened(s.Client(), nil)
+	s.Clock.Advance(time.Hour)
+	other.MustPost("alice")
 	for _, user := range []site.UserName{"bob", "carol"} {
-		other.vote(1, user, up)
-		s.vote(2, user, down)
+		other.MustVote(1, user, up)
+		s.MustVote(2, user, down)
 	}
-	require.NoError(t, s.Views.CatchUpAll(s.ctx))
+	require.NoError(t, s.Views.CatchUpAll(s.Ctx))
 	for _, user := range []string{"bob", "carol"} {
-		if old, recent := s.do("ZRANGE cast:"+user+":641 0 -1"), s.do("ZRANGE cast:"+user+":642 0 -1"); fmt.Sprint(old, recent) != "[1] [-2]" {
+		if old, recent := s.Do("ZRANGE cast:"+user+":641 0 -1"), s.Do("ZRANGE cast:"+user+":642 0 -1"); fmt.Sprint(old, recent) != "[1] [-2]" {
 			t.Errorf("the lists of %s are %v and %v, want [1] and [-2]", user, old, recent)
 		}
 	}
-	s.wantClean()
+	s.WantClean()
 }
 
 // A list with 10,000 votes drops the oldest and says so: a vote that it lacks may be one of them.
 func TestALongListOfVotesDropsTheOldest(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil, one)
+	s := repotest.New(t, nil, repotest.One)
 	for range 3 {
-		s.post("alice")
+		s.MustPost("alice")
 	}
-	s.vote(1, "bob", down)
-	require.NoError(t, s.Views.CatchUpAll(s.ctx))
-	s.clock.advance(time.Minute)
+	s.MustVote(1, "bob", down)
+	require.NoError(t, s.Views.CatchUpAll(s.Ctx))
+	s.Clock.Advance(time.Minute)
 	var votes []any
 	for i := range 9_999 {
-		votes = append(votes, s.clock.now().Unix(), 100_000+i)
+		votes = append(votes, s.Clock.Now().Unix(), 100_000+i)
 	}
-	s.do("ZADD cast:bob:641", votes...)
-	if got := s.do("ZCARD cast:bob:641"); got != int64(10_000) {
+	s.Do("ZADD cast:bob:641", votes...)
+	if got := s.Do("ZCARD cast:bob:641"); got != int64(10_000) {
 		t.Fatalf("the list has %v votes, want 10000", got)
 	}
-	s.clock.advance(time.Minute)
-	s.vote(2, "bob", up)
-	require.NoError(t, s.Views.CatchUpAll(s.ctx))
-	if n, mark, first := s.do("ZCARD cast:bob:641"), s.do("ZSCORE cast:bob:641 0"), s.do("ZSCORE cast:bob:641 -1"); n != int64(9_902) || mark == nil || first != nil {
+	s.Clock.Advance(time.Minute)
+	s.MustVote(2, "bob", up)
+	require.NoError(t, s.Views.CatchUpAll(s.Ctx))
+	if n, mark, first := s.Do("ZCARD cast:bob:641"), s.Do("ZSCORE cast:bob:641 0"), s.Do("ZSCORE cast:bob:641 -1"); n != int64(9_902) || mark == nil || first != nil {
 		t.Errorf("the list has %v votes, its mark %v and the oldest vote %v, want 9902, a mark and no such vote", n, mark, first)
 	}
-	if got := s.positions("bob", 1, 2, 3); got != "-+0" {
+	if got := s.Positions("bob", 1, 2, 3); got != "-+0" {
 		t.Errorf("bob's votes are %s, want -+0, as the voters of the articles say", got)
 	}
-	page, _, err := s.Casts.CastVotes(s.ctx, "bob", nil, new(100), nil)
+	page, _, err := s.Casts.CastVotes(s.Ctx, "bob", nil, new(100), nil)
 	if err != nil || len(page) != 100 || page[0].Article != 2 || page[1].Article != 109_998 {
 		t.Errorf("CastVotes = %d votes, %v, %+v", len(page), err, page[:min(2, len(page))])
 	}
-	s.clock.advance(week + 45*time.Minute - s.clock.now().Sub(opened))
-	if got := s.positions("bob", 1, 2, 3); got != "-+0" {
+	s.Clock.Advance(week + 45*time.Minute - s.Clock.Now().Sub(repotest.Opened))
+	if got := s.Positions("bob", 1, 2, 3); got != "-+0" {
 		t.Errorf("when voting has ended, bob's votes are %s, want -+0, as the voters still say", got)
 	}
-	s.clock.advance(2 * week)
-	if got := s.positions("bob", 1, 2, 3); got != "?+?" {
+	s.Clock.Advance(2 * week)
+	if got := s.Positions("bob", 1, 2, 3); got != "?+?" {
 		t.Errorf("when the voters are forgotten, bob's votes are %s, want ?+?", got)
 	}
 }
@@ -120,9 +121,9 @@ func TestALongListOfVotesDropsTheOldest(t *testing.T) {
 // After a change of VoteHistory, the lists are kept for the new time.
 func TestVoteHistoryCanBeChanged(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, func(r *site.Rules) { r.VoteHistory = 100 * day }, redisrepo.WithPartitions(4))
-	a := s.post("alice")
-	s.vote(a.ID, "bob", up)
+	s := repotest.New(t, func(r *site.Rules) { r.VoteHistory = 100 * day }, redisrepo.WithPartitions(4))
+	a := s.MustPost("alice")
+	s.MustVote(a.ID, "bob", up)
 	key := s.Tags()[int(a.ID)%4] + "cast:bob:641"
 	end := time.Unix(642*32*24*3600, 0).Add(week) // the last vote on an article of the month
 	before := time.Duration(0)
@@ -140,32 +141,32 @@ func TestVoteHistoryCanBeChanged(t *testing.T) {
 		{5 * day, 60 * day, "", "?"},
 		{400 * day, 60 * day, "", "?"}, // it is gone
 	} {
-		s.clock.set(tt.after)
-		s = s.reopened(s.server.Client, func(r *site.Rules) { r.VoteHistory = tt.history })
-		got, _, _ := strings.Cut(s.shownVotes("bob"), "*")
-		if known := s.positions("bob", a.ID); got != tt.shown || known != tt.known {
+		s.Clock.Set(tt.after)
+		s = s.Reopened(s.Server.Client, func(r *site.Rules) { r.VoteHistory = tt.history })
+		got, _, _ := strings.Cut(shownVotes(s, "bob"), "*")
+		if known := s.Positions("bob", a.ID); got != tt.shown || known != tt.known {
 			t.Errorf("with %v, after %v: %q is listed and %s is known, want %q and %s", tt.history, tt.after, got, known, tt.shown, tt.known)
 		}
-		want := end.Add(tt.history).Sub(s.clock.now()).Round(time.Minute)
+		want := end.Add(tt.history).Sub(s.Clock.Now()).Round(time.Minute)
 		if tt.history == 0 {
 			want = -time.Millisecond // it does not expire
 		} else if tt.shown == "" {
 			want = -2 * time.Millisecond // it does not exist
 		}
-		if left := s.ttl(key); before == tt.history {
+		if left := s.TTL(key); before == tt.history {
 			continue // the clock of Redis does not move
 		} else if left != want && left.Round(time.Minute) != want {
 			t.Errorf("with %v, after %v: the list ends in %v, want %v", tt.history, tt.after, left, want)
 		}
 		before = tt.history
-		s.wantClean()
+		s.WantClean()
 	}
 }
 
 // A user's votes on articles of many months and partitions are listed by time, each once, in pages of any size.
 func TestCastVotesOverPartitionsAndMonths(t *testing.T) {
-	eachLayout(t, func(t *testing.T, tags []string) {
-		s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
+	repotest.EachLayout(t, func(t *testing.T, tags []string) {
+		s := repotest.New(t, nil, redisrepo.WithPartitions(len(tags)))
 		random := rand.New(rand.NewPCG(5, uint64(len(tags))))
 		type cast struct {
 			at     int64
@@ -175,22 +176,22 @@ func TestCastVotesOverPartitionsAndMonths(t *testing.T) {
 		votes := map[site.UserName]map[site.ArticleID]cast{"bob": {}, "carol": {}}
 		var open []site.ArticleID
 		for range 120 {
-			s.clock.advance(time.Duration(random.IntN(48)) * time.Hour / 2)
-			open = append(open, s.post("alice").ID)
+			s.Clock.Advance(time.Duration(random.IntN(48)) * time.Hour / 2)
+			open = append(open, s.MustPost("alice").ID)
 			open = open[max(len(open)-8, 0):] // the oldest was posted less than a week ago, but for an unlikely seed
 			for range random.IntN(6) {
 				user := []site.UserName{"bob", "carol"}[random.IntN(2)]
 				id, vote := open[random.IntN(len(open))], site.Vote(random.IntN(3)-1)
-				if !s.article(id).VotingEndsAt.After(s.clock.now()) {
+				if !s.Article(id).VotingEndsAt.After(s.Clock.Now()) {
 					continue
 				}
 				if before, voted := votes[user][id]; voted && before.vote == vote {
 					continue
 				}
-				s.vote(id, user, vote)
+				s.MustVote(id, user, vote)
 				delete(votes[user], id)
 				if vote != none {
-					votes[user][id] = cast{s.clock.now().Unix(), fmt.Sprint(int(vote) * int(id)), vote}
+					votes[user][id] = cast{s.Clock.Now().Unix(), fmt.Sprint(int(vote) * int(id)), vote}
 				}
 			}
 		}
@@ -208,7 +209,7 @@ func TestCastVotesOverPartitionsAndMonths(t *testing.T) {
 				for _, size := range []int{1, 7, 100} {
 					var got []cast
 					for after := (*string)(nil); ; {
-						page, info, err := s.Casts.CastVotes(s.ctx, user, direction, &size, after)
+						page, info, err := s.Casts.CastVotes(s.Ctx, user, direction, &size, after)
 						if err != nil || len(page) > size || info.HasPreviousPage != (after != nil) {
 							t.Fatalf("CastVotes = %d votes, %+v, %v", len(page), info, err)
 						}
@@ -226,20 +227,20 @@ func TestCastVotesOverPartitionsAndMonths(t *testing.T) {
 				}
 			}
 		}
-		s.wantClean()
+		s.WantClean()
 	})
 }
 
 // shownVotes is the list of a user's votes as text, with how many seconds each was cast before now.
-func (s *testSite) shownVotes(user site.UserName) string {
-	s.t.Helper()
-	votes, info, err := s.Casts.CastVotes(s.ctx, user, nil, new(100), nil)
+func shownVotes(s *repotest.Site, user site.UserName) string {
+	s.T.Helper()
+	votes, info, err := s.Casts.CastVotes(s.Ctx, user, nil, new(100), nil)
 	if err != nil || info.HasNextPage {
-		s.t.Fatalf("CastVotes of %s: %v, %+v", user, err, info)
+		s.T.Fatalf("CastVotes of %s: %v, %+v", user, err, info)
 	}
 	var texts []string
 	for _, v := range votes {
-		texts = append(texts, fmt.Sprintf("%+d*%d@%v", v.Vote, v.Article, s.clock.now().Sub(v.At)))
+		texts = append(texts, fmt.Sprintf("%+d*%d@%v", v.Vote, v.Article, s.Clock.Now().Sub(v.At)))
 	}
 	return strings.Join(texts, " ")
 }
@@ -247,64 +248,64 @@ func (s *testSite) shownVotes(user site.UserName) string {
 // When lists of votes are switched on, they have the votes on articles whose voters are known, however often the start is
 // killed in the middle. Votes whose time was recorded have that, the others that of the posting.
 func TestVotesFromBeforeTheListsAreEntered(t *testing.T) {
-	eachLayout(t, func(t *testing.T, tags []string) {
-		s := newSite(t, func(r *site.Rules) { noFeatures(r); r.VotingWindow = 2 * day }, redisrepo.WithPartitions(len(tags)))
-		closed := s.post("alice")
-		s.vote(closed.ID, "bob", up)
-		s.clock.advance(3 * day)
-		a, b, gone, withdrawn := s.post("alice"), s.post("alice"), s.post("alice"), s.post("alice")
-		s.vote(gone.ID, "bob", down)
-		s.delete(gone.ID, moderator)
-		s.vote(withdrawn.ID, "bob", up)
-		s.clock.advance(time.Hour)
-		require.Value(s.Vote(s.ctx, a.ID, "bob", down, "b1"))(t)
-		s.vote(b.ID, "bob", up)
-		s.vote(withdrawn.ID, "bob", none)
+	repotest.EachLayout(t, func(t *testing.T, tags []string) {
+		s := repotest.New(t, func(r *site.Rules) { repotest.NoFeatures(r); r.VotingWindow = 2 * day }, redisrepo.WithPartitions(len(tags)))
+		closed := s.MustPost("alice")
+		s.MustVote(closed.ID, "bob", up)
+		s.Clock.Advance(3 * day)
+		a, b, gone, withdrawn := s.MustPost("alice"), s.MustPost("alice"), s.MustPost("alice"), s.MustPost("alice")
+		s.MustVote(gone.ID, "bob", down)
+		s.MustDelete(gone.ID, repotest.Moderator)
+		s.MustVote(withdrawn.ID, "bob", up)
+		s.Clock.Advance(time.Hour)
+		require.Value(s.Vote(s.Ctx, a.ID, "bob", down, "b1"))(t)
+		s.MustVote(b.ID, "bob", up)
+		s.MustVote(withdrawn.ID, "bob", none)
 		for i := range 1100 { // more than a script gets
-			s.vote(b.ID, site.UserName(fmt.Sprint("voter", i)), site.Vote(1-2*(i%3/2)))
+			s.MustVote(b.ID, site.UserName(fmt.Sprint("voter", i)), site.Vote(1-2*(i%3/2)))
 		}
-		other := s.reopened(s.server.Client, uncounted)
-		own := other.post("frank")
+		other := s.Reopened(s.Server.Client, repotest.Uncounted)
+		own := other.MustPost("frank")
 		var book site.ArticleID
 		if len(tags) == 1 {
-			book = bookPost(s, "user:zoe")
-			bookVote(s, "user:bob", book)
-			require.Value(s.Layout.Adopt(s.ctx))(t)
+			book = repotest.BookPost(s, "user:zoe")
+			repotest.BookVote(s, "user:bob", book)
+			require.Value(s.Layout.Adopt(s.Ctx))(t)
 		}
 		for range 300 {
-			s.vote(s.post("carol").ID, "dave", up)
+			s.MustVote(s.MustPost("carol").ID, "dave", up)
 		}
-		s.clock.advance(time.Hour)
+		s.Clock.Advance(time.Hour)
 
-		rules := s.rules
+		rules := s.Rules
 		rules.VoteHistory = 400 * day
-		kills := s.opensKilled(rules, rand.New(rand.NewPCG(1, uint64(len(tags)))))
+		kills := s.OpensKilled(rules, rand.New(rand.NewPCG(1, uint64(len(tags)))))
 		if kills < 5 {
 			t.Errorf("killed %d times, want more", kills)
 		}
-		s.wantClean()
+		s.WantClean()
 		want := fmt.Sprintf("-1*%d@1h0m0s +1*%d@2h0m0s -1*%d@2h0m0s", a.ID, b.ID, gone.ID)
 		if book != 0 {
 			want = fmt.Sprintf("+1*%d@1h0m0s -1*%d@1h0m0s +1*%d@2h0m0s -1*%d@2h0m0s", book, a.ID, b.ID, gone.ID)
 		}
-		if got := s.shownVotes("bob"); got != want {
+		if got := shownVotes(s, "bob"); got != want {
 			t.Errorf("bob's votes are %s, want %s", got, want)
 		}
-		if got, want := s.shownVotes("frank"), fmt.Sprintf("+1*%d@1h0m0s", own.ID); got != want {
+		if got, want := shownVotes(s, "frank"), fmt.Sprintf("+1*%d@1h0m0s", own.ID); got != want {
 			t.Errorf("frank's votes are %s, want %s", got, want)
 		}
-		if got, want := s.shownVotes("voter1099"), fmt.Sprintf("+1*%d@2h0m0s", b.ID); got != want {
+		if got, want := shownVotes(s, "voter1099"), fmt.Sprintf("+1*%d@2h0m0s", b.ID); got != want {
 			t.Errorf("a voter's votes are %s, want %s", got, want)
 		}
-		s.vote(b.ID, "bob", down)
-		s.wantClean()
-		require.NoError(t, s.Views.CatchUpAll(s.ctx))
-		s.undelete(gone.ID)
-		s.clock.advance(4 * day)
+		s.MustVote(b.ID, "bob", down)
+		s.WantClean()
+		require.NoError(t, s.Views.CatchUpAll(s.Ctx))
+		s.MustUndelete(gone.ID)
+		s.Clock.Advance(4 * day)
 		for _, id := range []site.ArticleID{a.ID, b.ID, gone.ID, withdrawn.ID} {
-			s.do("UNLINK", s.Tags()[int(id)%len(tags)]+"voted:"+fmt.Sprint(int(id)), s.Tags()[int(id)%len(tags)]+"downvoted:"+fmt.Sprint(int(id)))
+			s.Do("UNLINK", s.Tags()[int(id)%len(tags)]+"voted:"+fmt.Sprint(int(id)), s.Tags()[int(id)%len(tags)]+"downvoted:"+fmt.Sprint(int(id)))
 		}
-		if got := s.positions("bob", a.ID, b.ID, gone.ID, withdrawn.ID, closed.ID); got != "---0?" {
+		if got := s.Positions("bob", a.ID, b.ID, gone.ID, withdrawn.ID, closed.ID); got != "---0?" {
 			t.Errorf("when the voters are forgotten, bob's votes are %s, want ---0?", got)
 		}
 	})
@@ -314,19 +315,19 @@ func TestVotesFromBeforeTheListsAreEntered(t *testing.T) {
 // has changed meanwhile stays.
 func TestEnteringVotesGoesOnWhereItWasInterrupted(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, noFeatures, one)
+	s := repotest.New(t, repotest.NoFeatures, repotest.One)
 	for range 3 {
-		s.post("alice")
-		s.clock.advance(time.Minute)
+		s.MustPost("alice")
+		s.Clock.Advance(time.Minute)
 	}
-	s.vote(3, "bob", down)
-	s.do("ZADD cast:bob:641 5 -3")
-	s.do("HSET views: cast", s.raw.XRevRangeN(s.ctx, "events:", "+", "-", 1).Val()[0].ID)
-	s.do("HSET meta: cast", fmt.Sprint("building ", opened.Add(time.Minute).Unix()))
-	rules := s.rules
+	s.MustVote(3, "bob", down)
+	s.Do("ZADD cast:bob:641 5 -3")
+	s.Do("HSET views: cast", s.Raw.XRevRangeN(s.Ctx, "events:", "+", "-", 1).Val()[0].ID)
+	s.Do("HSET meta: cast", fmt.Sprint("building ", repotest.Opened.Add(time.Minute).Unix()))
+	rules := s.Rules
 	rules.VoteHistory = 0
-	s.Repo, s.rules = s.reopened(s.server.Client, func(r *site.Rules) { *r = rules }).Repo, rules
-	if got, want := s.dump(), "cast:alice:641: [{1.77236646e+09 2} {1.77236652e+09 3}], ends: false\ncast:bob:641: [{5 -3}], ends: false\n"; !strings.Contains(got, want) {
+	s.Repo, s.Rules = s.Reopened(s.Server.Client, func(r *site.Rules) { *r = rules }).Repo, rules
+	if got, want := s.Dump(), "cast:alice:641: [{1.77236646e+09 2} {1.77236652e+09 3}], ends: false\ncast:bob:641: [{5 -3}], ends: false\n"; !strings.Contains(got, want) {
 		t.Errorf("the store holds\n%s\nwant\n%s", got, want)
 	}
 }

@@ -19,27 +19,28 @@ import (
 	"frontpage/redisrepo/site"
 	"frontpage/tests/programtest"
 	"frontpage/tests/redistest"
+	"frontpage/tests/repotest"
 	"frontpage/tests/require"
 )
 
 // checkable opens a site with an article of each kind: article:1 is interesting and in the groups a and b,
 // article:2 is in a, voting on article:3 is long over, article:4 of b is of a program of the book, and the poster's
 // vote on article:5 does not count.
-func checkable(t *testing.T) *testSite {
+func checkable(t *testing.T) *repotest.Site {
 	t.Helper()
-	s := newSite(t, func(r *site.Rules) { r.InterestingVotes = 2 }, one)
-	s.post("alice", "a", "b")
-	s.vote(1, "bob", up)
-	s.vote(1, "carol", down)
-	s.vote(1, "dave", up)
-	s.post("alice", "a")
-	s.imports(old(3, 3*week, 5))
-	bookRegroup(s, bookPost(s, "user:zoe"), []string{"b"}, nil)
-	require.Value(s.Layout.Adopt(s.ctx))(t)
-	s.reopened(s.server.Client, uncounted).post("frank")
+	s := repotest.New(t, func(r *site.Rules) { r.InterestingVotes = 2 }, repotest.One)
+	s.MustPost("alice", "a", "b")
+	s.MustVote(1, "bob", up)
+	s.MustVote(1, "carol", down)
+	s.MustVote(1, "dave", up)
+	s.MustPost("alice", "a")
+	s.MustImport(repotest.Old(3, 3*week, 5))
+	repotest.BookRegroup(s, repotest.BookPost(s, "user:zoe"), []string{"b"}, nil)
+	require.Value(s.Layout.Adopt(s.Ctx))(t)
+	s.Reopened(s.Server.Client, repotest.Uncounted).MustPost("frank")
 	for _, group := range []site.GroupName{"a", "b", "interesting"} {
-		for _, order := range orders {
-			s.list(lists.InGroup(group, order, site.Descending))
+		for _, order := range repotest.Orders {
+			s.List(lists.InGroup(group, order, site.Descending))
 		}
 	}
 	return s
@@ -297,17 +298,17 @@ func TestCheckReportsInconsistencies(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := checkable(t)
-			s.clock.set(tt.after)
-			require.NoError(t, s.Views.CatchUpAll(s.ctx))
+			s.Clock.Set(tt.after)
+			require.NoError(t, s.Views.CatchUpAll(s.Ctx))
 			for line := range strings.Lines(tt.corrupt) {
 				command, last, found := strings.Cut(strings.TrimSuffix(line, "\n"), "\x00")
 				if found {
-					s.do(command, last)
+					s.Do(command, last)
 				} else {
-					s.do(command)
+					s.Do(command)
 				}
 			}
-			s.wantViolations(tt.want...)
+			s.WantViolations(tt.want...)
 		})
 	}
 }
@@ -351,33 +352,33 @@ func TestCheckReportsInconsistentDeletions(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := checkable(t)
-			s.post("erin", "c") // article:6
-			s.vote(6, "bob", up)
-			s.delete(6, moderator)
-			require.NoError(t, s.Views.CatchUpAll(s.ctx))
-			s.doLines(tt.corrupt)
-			s.wantViolations(tt.want...)
+			s.MustPost("erin", "c") // article:6
+			s.MustVote(6, "bob", up)
+			s.MustDelete(6, repotest.Moderator)
+			require.NoError(t, s.Views.CatchUpAll(s.Ctx))
+			s.DoLines(tt.corrupt)
+			s.WantViolations(tt.want...)
 		})
 	}
 }
 
 func TestCheckReadsTheWholeStore(t *testing.T) {
-	eachLayout(t, func(t *testing.T, tags []string) {
-		s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
+	repotest.EachLayout(t, func(t *testing.T, tags []string) {
+		s := repotest.New(t, nil, redisrepo.WithPartitions(len(tags)))
 		var want []string
 		for i := range 500 { // more than are read at a time, in each partition
-			a := s.post("alice", fmt.Sprint("g", i%7))
+			a := s.MustPost("alice", fmt.Sprint("g", i%7))
 			if i%50 == 49 {
 				tag := tags[int(a.ID)%len(tags)]
-				s.do("ZADD", tag+"score:", 5, a.ID.String())
+				s.Do("ZADD", tag+"score:", 5, a.ID.String())
 				want = append(want, fmt.Sprintf("%s%v: score is 5, not 1772366832: time 1.7723664e+09 and 1 votes", tag, a.ID))
 			}
 		}
-		s.do("ZADD", tags[0]+"sizes:", -501, "g1")
-		want = append(want, fmt.Sprintf("%[1]sgroup:g1: has %[2]v articles, but %[1]ssizes: says 501", tags[0], s.do("SCARD", tags[0]+"group:g1")))
+		s.Do("ZADD", tags[0]+"sizes:", -501, "g1")
+		want = append(want, fmt.Sprintf("%[1]sgroup:g1: has %[2]v articles, but %[1]ssizes: says 501", tags[0], s.Do("SCARD", tags[0]+"group:g1")))
 		slices.Sort(want)
-		s.wantViolations(want...)
-		checked, err := check.Check(s.ctx, s.Repo, func(string) {})
+		s.WantViolations(want...)
+		checked, err := check.Check(s.Ctx, s.Repo, func(string) {})
 		if wanted := (check.Checked{Articles: 500, Groups: 7, Violations: len(want), ByBook: true}); err != nil || checked != wanted {
 			t.Errorf("Check = %+v, %v, want %+v", checked, err, wanted)
 		}
@@ -404,30 +405,30 @@ func (h *meddle) hook(ctx context.Context, commands []redis.Cmder, send redis.Pr
 func TestCheckReadsRegroupedArticlesAgain(t *testing.T) {
 	t.Parallel()
 	s := checkable(t)
-	hook := &meddle{command: "hmget", do: func() { s.regroup(s.article(2), []string{"b"}, nil) }}
-	s = s.reopened(s.client(redistest.Hook(hook.hook)), nil)
-	s.do("HINCRBY article:2 downvotes 1")
+	hook := &meddle{command: "hmget", do: func() { s.MustRegroup(s.Article(2), []string{"b"}, nil) }}
+	s = s.Reopened(s.Client(redistest.Hook(hook.hook)), nil)
+	s.Do("HINCRBY article:2 downvotes 1")
 	want := []string{"downvoted:2: has 0 members, not 1", "voted:2: has 1 members, not 2"}
-	if got := s.violations(); !slices.Equal(got, want) || hook.do != nil {
+	if got := s.Violations(); !slices.Equal(got, want) || hook.do != nil {
 		t.Errorf("Check reports %q, want %q", got, want)
 	}
 }
 
 func TestCheckReportsArticlesInTheWrongPartition(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil, redisrepo.WithPartitions(len(four)))
-	a, b := four[0], four[1]
-	s.imports(old(4, 3*week, 1))
-	s.wantClean()
-	s.do("COPY " + a + "article:4 " + b + "article:4")
-	s.do("ZADD "+b+"time:", opened.Add(-3*week).Unix(), "article:4")
-	s.do("ZADD "+b+"score:", opened.Add(-3*week).Unix()+432, "article:4")
-	s.do("COPY " + a + "posted:zoe " + b + "posted:zoe")
-	s.do("COPY " + a + "host:example.com " + b + "host:example.com")
-	s.do("ZADD " + b + "top:d:20492 1 article:4")
-	s.do("SET " + b + "article: 2")
-	s.do("ZADD " + b + "cast:zoe:640 5 4")
-	s.do("EXPIRE " + b + "cast:zoe:640 1000")
+	s := repotest.New(t, nil, redisrepo.WithPartitions(len(repotest.Four)))
+	a, b := repotest.Four[0], repotest.Four[1]
+	s.MustImport(repotest.Old(4, 3*week, 1))
+	s.WantClean()
+	s.Do("COPY " + a + "article:4 " + b + "article:4")
+	s.Do("ZADD "+b+"time:", repotest.Opened.Add(-3*week).Unix(), "article:4")
+	s.Do("ZADD "+b+"score:", repotest.Opened.Add(-3*week).Unix()+432, "article:4")
+	s.Do("COPY " + a + "posted:zoe " + b + "posted:zoe")
+	s.Do("COPY " + a + "host:example.com " + b + "host:example.com")
+	s.Do("ZADD " + b + "top:d:20492 1 article:4")
+	s.Do("SET " + b + "article: 2")
+	s.Do("ZADD " + b + "cast:zoe:640 5 4")
+	s.Do("EXPIRE " + b + "cast:zoe:640 1000")
 	want := []string{
 		b + "article:4: belongs to another partition",
 		b + "article:4: is in " + b + "top:d:20492 with 1 votes, not in " + b + "top:d:20492 with 1 votes and " + b + "top:m:640 with 1 votes",
@@ -435,25 +436,25 @@ func TestCheckReportsArticlesInTheWrongPartition(t *testing.T) {
 		b + "clock:: p:d:20492 is \"\", but " + b + "top:d:20492 has an article with 1 votes",
 		b + "top:d:20492: holds article:4, which belongs to another partition",
 	}
-	s.wantViolations(want...)
+	s.WantViolations(want...)
 }
 
 // Large lists of votes and sets of voters are checked in parts.
 func TestCheckReadsLargeListsOfVotes(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil, one)
+	s := repotest.New(t, nil, repotest.One)
 	for range 210 {
-		s.post("bob")
+		s.MustPost("bob")
 	}
 	for i := range 210 {
-		s.vote(1, site.UserName(fmt.Sprint("voter", i)), site.Vote(1-2*(i%2)))
+		s.MustVote(1, site.UserName(fmt.Sprint("voter", i)), site.Vote(1-2*(i%2)))
 	}
-	s.wantClean()
-	require.NoError(t, s.Views.CatchUpAll(s.ctx))
-	s.do("ZREM cast:bob:641 107")
-	s.do("ZADD cast:bob:641 5 -208 5 999")
-	s.do("ZREM cast:voter104:641 1")
-	s.do("ZREM cast:voter105:641 -1")
+	s.WantClean()
+	require.NoError(t, s.Views.CatchUpAll(s.Ctx))
+	s.Do("ZREM cast:bob:641 107")
+	s.Do("ZADD cast:bob:641 5 -208 5 999")
+	s.Do("ZREM cast:voter104:641 1")
+	s.Do("ZREM cast:voter105:641 -1")
 	want := []string{
 		"cast:bob:641: has -208, but user:bob is not in downvoted:208",
 		"cast:bob:641: has 999, but article:999 does not exist",
@@ -462,23 +463,23 @@ func TestCheckReadsLargeListsOfVotes(t *testing.T) {
 		"cast:voter104:641: lacks 1, but user:voter104 is in voted:1",
 		"cast:voter105:641: lacks -1, but user:voter105 is in downvoted:1",
 	}
-	s.wantViolations(want...)
+	s.WantViolations(want...)
 }
 
 // A site without lists of votes has no keys of them.
 func TestCheckReportsListsOfVotesThatAreNotKept(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, noFeatures, one)
-	s.post("alice")
-	s.do("ZADD cast:alice:641 5 1")
-	s.wantViolations("cast:alice:641: exists, but the site keeps no lists of votes")
+	s := repotest.New(t, repotest.NoFeatures, repotest.One)
+	s.MustPost("alice")
+	s.Do("ZADD cast:alice:641 5 1")
+	s.WantViolations("cast:alice:641: exists, but the site keeps no lists of votes")
 }
 
 func TestCheckFailsIfTheStoreDoesNotAnswer(t *testing.T) {
 	t.Parallel()
 	s := checkable(t)
-	s.server.Kill()
-	_, err := check.Check(s.ctx, s.Repo, func(violation string) { t.Errorf("Check reports %s", violation) })
+	s.Server.Kill()
+	_, err := check.Check(s.Ctx, s.Repo, func(violation string) { t.Errorf("Check reports %s", violation) })
 	if !errors.Is(err, failover.ErrUnavailable) {
 		t.Errorf("Check: %v, want ErrUnavailable", err)
 	}
@@ -488,25 +489,25 @@ func TestCheckFailsIfTheStoreDoesNotAnswer(t *testing.T) {
 // while the voters of the article are still known.
 func TestCheckReportsNoVotesThatListsNeedNotHave(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, func(r *site.Rules) { r.VoteHistory = time.Second }, one)
+	s := repotest.New(t, func(r *site.Rules) { r.VoteHistory = time.Second }, repotest.One)
 	monthEnd := time.Unix(642*32*24*3600, 0)
-	s.clock.set(monthEnd.Add(-30 * time.Minute).Sub(opened))
-	s.post("alice")
-	s.vote(1, "bob", down)
-	require.NoError(t, s.Views.CatchUpAll(s.ctx))
-	s.do("DEL cast:alice:641 cast:bob:641")
+	s.Clock.Set(monthEnd.Add(-30 * time.Minute).Sub(repotest.Opened))
+	s.MustPost("alice")
+	s.MustVote(1, "bob", down)
+	require.NoError(t, s.Views.CatchUpAll(s.Ctx))
+	s.Do("DEL cast:alice:641 cast:bob:641")
 	want := []string{
 		"cast:alice:641: lacks 1, but user:alice is in voted:1",
 		"cast:bob:641: lacks -1, but user:bob is in downvoted:1",
 	}
-	s.wantViolations(want...)
-	record := s.do("HGET meta: cast_since").(string)
+	s.WantViolations(want...)
+	record := s.Do("HGET meta: cast_since").(string)
 	_, rest, _ := strings.Cut(record, " ")
-	s.do("HSET meta: cast_since", fmt.Sprint(monthEnd.Unix(), " ", rest))
-	s.reopened(s.server.Client, nil).wantClean()
-	s.do("HSET meta: cast_since", record)
-	s.clock.set(monthEnd.Add(week + 10*time.Minute).Sub(opened))
-	s.wantClean()
+	s.Do("HSET meta: cast_since", fmt.Sprint(monthEnd.Unix(), " ", rest))
+	s.Reopened(s.Server.Client, nil).WantClean()
+	s.Do("HSET meta: cast_since", record)
+	s.Clock.Set(monthEnd.Add(week + 10*time.Minute).Sub(repotest.Opened))
+	s.WantClean()
 }
 
 // In the store of checkable article:1 has 2 votes and article:2 and article:5 have 1 and 0, all of the hour 492324, and
@@ -551,9 +552,9 @@ func TestCheckReportsInconsistentCalendars(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := checkable(t)
-			require.NoError(t, s.Views.CatchUpAll(s.ctx))
-			s.doLines(tt.corrupt)
-			s.wantViolations(tt.want...)
+			require.NoError(t, s.Views.CatchUpAll(s.Ctx))
+			s.DoLines(tt.corrupt)
+			s.WantViolations(tt.want...)
 		})
 	}
 }
@@ -570,48 +571,48 @@ func TestCheckReportsInconsistentCalendarsOfGroups(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t, func(r *site.Rules) { r.GroupTop = true }, one)
-			s.post("alice", "go")
-			require.NoError(t, s.Views.CatchUpAll(s.ctx))
-			s.do(tt.corrupt)
-			if got := strings.Join(s.violations(), "\n"); got != tt.want {
+			s := repotest.New(t, func(r *site.Rules) { r.GroupTop = true }, repotest.One)
+			s.MustPost("alice", "go")
+			require.NoError(t, s.Views.CatchUpAll(s.Ctx))
+			s.Do(tt.corrupt)
+			if got := strings.Join(s.Violations(), "\n"); got != tt.want {
 				t.Errorf("Check reports %q, want %q", got, tt.want)
 			}
 		})
 	}
-	s := newSite(t, func(r *site.Rules) { r.Calendar, r.GroupTop = false, false }, one)
-	s.do("ZADD top:d:20513 1 article:1")
-	s.wantViolations("top:d:20513: exists, but the site keeps no such calendar")
+	s := repotest.New(t, func(r *site.Rules) { r.Calendar, r.GroupTop = false, false }, repotest.One)
+	s.Do("ZADD top:d:20513 1 article:1")
+	s.WantViolations("top:d:20513: exists, but the site keeps no such calendar")
 }
 
 // Check does not report what changes while it reads: votes, posts, deletions, and days that are folded.
 func TestCheckOfTheCalendarRunsWhileTheSiteIsUsed(t *testing.T) { // with the race detector
-	eachLayout(t, func(t *testing.T, tags []string) {
-		s := newSite(t, func(r *site.Rules) { r.GroupTop, r.VotingWindow = true, 60*day }, redisrepo.WithPartitions(len(tags)))
+	repotest.EachLayout(t, func(t *testing.T, tags []string) {
+		s := repotest.New(t, func(r *site.Rules) { r.GroupTop, r.VotingWindow = true, 60*day }, redisrepo.WithPartitions(len(tags)))
 		for range 20 {
-			s.clock.advance(7 * time.Hour)
+			s.Clock.Advance(7 * time.Hour)
 			for range 5 {
-				s.post("alice", "go", "redis")
+				s.MustPost("alice", "go", "redis")
 			}
 		}
-		ctx, cancel := context.WithCancel(s.ctx)
+		ctx, cancel := context.WithCancel(s.Ctx)
 		var aging sync.WaitGroup
 		aging.Go(func() { // so that days become due
-			for ctx.Err() == nil && s.clock.now().Before(opened.Add(40*day)) {
-				s.clock.advance(time.Minute)
+			for ctx.Err() == nil && s.Clock.Now().Before(repotest.Opened.Add(40*day)) {
+				s.Clock.Advance(time.Minute)
 				_, _ = s.Vote(ctx, 8, "mallory", up, "")
 			}
 		})
-		stop := s.used()
+		stop := s.Used()
 		for range programtest.Size(2, 6) {
-			s.wantClean()
+			s.WantClean()
 		}
 		cancel()
 		stop()
 		aging.Wait()
-		require.NoError(t, s.Views.CatchUpAll(s.ctx))
-		s.wantClean()
-		s.wantScheduled()
+		require.NoError(t, s.Views.CatchUpAll(s.Ctx))
+		s.WantClean()
+		s.WantScheduled()
 	})
 }
 
@@ -660,26 +661,26 @@ func TestCheckReportsWrongFrontPages(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t, nil, one)
-			s.post("alice")
-			s.post("alice")
-			s.vote(1, "bob", up)
+			s := repotest.New(t, nil, repotest.One)
+			s.MustPost("alice")
+			s.MustPost("alice")
+			s.MustVote(1, "bob", up)
 			for range 2 {
-				s.clock.advance(time.Hour)
-				s.vote(2, "bob", up) // saves a page, and changes nothing after the first time
-				s.vote(2, "bob", none)
+				s.Clock.Advance(time.Hour)
+				s.MustVote(2, "bob", up) // saves a page, and changes nothing after the first time
+				s.MustVote(2, "bob", none)
 			}
-			require.Value(s.Rankings.BestRanks(s.ctx, []site.ArticleID{1}))(t)
-			require.NoError(t, s.Views.CatchUpAll(s.ctx))
+			require.Value(s.Rankings.BestRanks(s.Ctx, []site.ArticleID{1}))(t)
+			require.NoError(t, s.Views.CatchUpAll(s.Ctx))
 			for line := range strings.Lines(tt.corrupt) {
 				words, quoted, _ := strings.Cut(strings.TrimSpace(line), ` "`)
 				if text, is := strings.CutSuffix(quoted, `"`); is {
-					s.do(words, text)
+					s.Do(words, text)
 				} else {
-					s.do(words)
+					s.Do(words)
 				}
 			}
-			found := s.violations()
+			found := s.Violations()
 			for _, want := range tt.want {
 				if !slices.Contains(found, want) {
 					t.Errorf("Check reports %q, want %q", found, want)

@@ -16,41 +16,37 @@ import (
 	"frontpage/redisrepo/events"
 	"frontpage/redisrepo/site"
 	"frontpage/tests/redistest"
+	"frontpage/tests/repotest"
 	"frontpage/tests/require"
 )
 
-func (s *testSite) deny(user string, until *time.Time, reason string) *denials.Denial {
-	s.t.Helper()
-	return require.Value(s.Denials.DenyUser(s.ctx, user, until, site.GroundRules, reason, moderator))(s.t)
-}
-
-func (s *testSite) denyHost(name string, denied, subdomains bool) {
-	s.t.Helper()
-	require.Value(s.Denials.DenyHost(s.ctx, name, denied, subdomains, "spam", moderator))(s.t)
+func denyHost(s *repotest.Site, name string, denied, subdomains bool) {
+	s.T.Helper()
+	require.Value(s.Denials.DenyHost(s.Ctx, name, denied, subdomains, "spam", repotest.Moderator))(s.T)
 }
 
 // follow has a site follow denials until the test ends.
-func (s *testSite) follow() {
-	ctx, stop := context.WithCancel(s.ctx)
+func follow(s *repotest.Site) {
+	ctx, stop := context.WithCancel(s.Ctx)
 	done := make(chan struct{})
 	go func() { defer close(done); s.Denials.Follow(ctx) }()
-	s.t.Cleanup(func() { stop(); <-done })
+	s.T.Cleanup(func() { stop(); <-done })
 }
 
 // A denial reaches a process that gets no message at all within a second, and ends by the clock.
 func TestDenialsReachAllProcesses(t *testing.T) {
-	eachLayout(t, func(t *testing.T, tags []string) {
+	repotest.EachLayout(t, func(t *testing.T, tags []string) {
 		partitions := redisrepo.WithPartitions(len(tags))
-		s := newSite(t, nil, partitions)
+		s := repotest.New(t, nil, partitions)
 		mute := redistest.Hook(func(ctx context.Context, commands []redis.Cmder, send redis.ProcessPipelineHook) error {
 			if commands[0].Name() == "publish" {
 				return nil // lost
 			}
 			return send(ctx, commands)
 		})
-		s = s.reopened(s.client(mute), nil, partitions)
-		other := s.reopened(s.client(), nil, partitions)
-		other.follow()
+		s = s.Reopened(s.Client(mute), nil, partitions)
+		other := s.Reopened(s.Client(), nil, partitions)
+		follow(other)
 		bob := site.Actor{Name: "bob"}
 		var took []time.Duration
 		within := func(denied bool) {
@@ -59,14 +55,14 @@ func TestDenialsReachAllProcesses(t *testing.T) {
 			require.Eventually(t, fmt.Sprint("denied = ", denied), func() bool { return (other.Denials.MayChange(bob) != nil) == denied })
 			took = append(took, time.Since(began))
 		}
-		s.deny("bob", nil, "spam")
-		wantRefused(t, s.Denials.MayChange(bob), "DENIED")
+		s.MustDeny("bob", nil, "spam")
+		repotest.WantRefused(t, s.Denials.MayChange(bob), "DENIED")
 		within(true)
-		s.deny("bob", new(s.clock.now().Add(-time.Hour)), "")
+		s.MustDeny("bob", new(s.Clock.Now().Add(-time.Hour)), "")
 		require.NoError(t, s.Denials.MayChange(bob))
 		within(false)
-		until := s.clock.now().Add(time.Minute)
-		if d := s.deny("bob", &until, "a pause"); !d.Until.Equal(until) || d.By != moderator.Name || !d.At.Equal(s.clock.now()) {
+		until := s.Clock.Now().Add(time.Minute)
+		if d := s.MustDeny("bob", &until, "a pause"); !d.Until.Equal(until) || d.By != repotest.Moderator.Name || !d.At.Equal(s.Clock.Now()) {
 			t.Errorf("denial = %+v", d)
 		}
 		within(true)
@@ -76,79 +72,79 @@ func TestDenialsReachAllProcesses(t *testing.T) {
 		}
 		require.NoError(t, other.Denials.MayChange(site.Actor{Name: "bob", Moderator: true}))
 		require.NoError(t, other.Denials.MayChange(site.Actor{Name: "Bob"}))
-		s.clock.advance(time.Minute - time.Second)
-		wantRefused(t, other.Denials.MayChange(bob), "DENIED")
-		s.clock.advance(time.Second)
+		s.Clock.Advance(time.Minute - time.Second)
+		repotest.WantRefused(t, other.Denials.MayChange(bob), "DENIED")
+		s.Clock.Advance(time.Second)
 		require.NoError(t, other.Denials.MayChange(bob))
-		if again := s.reopened(s.client(), nil, partitions); again.Denials.MayChange(bob) != nil {
+		if again := s.Reopened(s.Client(), nil, partitions); again.Denials.MayChange(bob) != nil {
 			t.Error("a denial that has ended is in force after a start")
 		}
-		s.deny("bob", nil, "for ever")
-		if again := s.reopened(s.client(), nil, partitions); again.Denials.MayChange(bob) == nil {
+		s.MustDeny("bob", nil, "for ever")
+		if again := s.Reopened(s.Client(), nil, partitions); again.Denials.MayChange(bob) == nil {
 			t.Error("a denial is not in force after a start")
 		}
-		s.do("DEL", tags[0]+"denials:") // as a store that went back
+		s.Do("DEL", tags[0]+"denials:") // as a store that went back
 		within(false)
 		if slices.Sort(took); took[len(took)/2] > time.Second { // the median: the machine may be busy
 			t.Errorf("it took %v", took)
 		}
-		s.wantClean()
+		s.WantClean()
 	})
 }
 
 // A call whose reply is lost is sent again.
 func TestDenyingTwiceIsDenyingOnce(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil, one)
-	other := s.reopened(s.client(twice(true)), nil)
-	other.deny("bob", nil, "x")
-	if got := s.do("HGET denials: user:bob"); got != fmt.Sprintf("- %d rules 0 user:mod\nx", s.clock.now().Unix()) {
+	s := repotest.New(t, nil, repotest.One)
+	other := s.Reopened(s.Client(repotest.Twice(true)), nil)
+	other.MustDeny("bob", nil, "x")
+	if got := s.Do("HGET denials: user:bob"); got != fmt.Sprintf("- %d rules 0 user:mod\nx", s.Clock.Now().Unix()) {
 		t.Errorf("stored %q", got)
 	}
-	if got := s.actions(events.Actions{}, 10); !slices.Equal(got, []string{"denied user:bob by mod rules: x"}) {
+	if got := s.Actions(events.Actions{}, 10); !slices.Equal(got, []string{"denied user:bob by mod rules: x"}) {
 		t.Errorf("the log has %q", got)
 	}
-	s.do("SET denials: x")
-	if _, err := other.Denials.DenyUser(s.ctx, "eve", nil, site.GroundRules, "x", moderator); err == nil || other.Denials.DenialOf("eve") != nil || s.do("GET denials:") != "x" {
+	s.Do("SET denials: x")
+	if _, err := other.Denials.DenyUser(s.Ctx, "eve", nil, site.GroundRules, "x", repotest.Moderator); err == nil || other.Denials.DenialOf("eve") != nil || s.Do("GET denials:") != "x" {
 		t.Errorf("with a key of another type: %v", err)
 	}
 }
 
 func TestOnlyModeratorsDeny(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil, one)
+	s := repotest.New(t, nil, repotest.One)
 	deny := func(by site.Actor, user, reason string) error {
-		_, err := s.Denials.DenyUser(s.ctx, user, nil, site.GroundOther, reason, by)
+		_, err := s.Denials.DenyUser(s.Ctx, user, nil, site.GroundOther, reason, by)
 		return err
 	}
-	wantRefused(t, deny(alice(), "bob", "x"), "FORBIDDEN user")
-	wantRefused(t, deny(moderator, "mod", "x"), "FORBIDDEN user")
-	wantRefused(t, deny(moderator, " bob", "x"), "INVALID user")
-	wantRefused(t, deny(moderator, "bob", " "), "INVALID reason")
-	wantRefused(t, deny(moderator, "bob", strings.Repeat("x", 501)), "TOO_LONG reason")
-	wantRefused(t, deny(moderator, "bob", "a\nb"), "INVALID reason")
-	_, err := s.Denials.DenyUser(s.ctx, "bob", new(time.Date(9999, 12, 31, 23, 59, 0, 0, time.FixedZone("", -60))), site.GroundOther, "x", moderator)
-	wantRefused(t, err, "INVALID until")
+	repotest.WantRefused(t, deny(repotest.Alice(), "bob", "x"), "FORBIDDEN user")
+	repotest.WantRefused(t, deny(repotest.Moderator, "mod", "x"), "FORBIDDEN user")
+	repotest.WantRefused(t, deny(repotest.Moderator, " bob", "x"), "INVALID user")
+	repotest.WantRefused(t, deny(repotest.Moderator, "bob", " "), "INVALID reason")
+	repotest.WantRefused(t, deny(repotest.Moderator, "bob", strings.Repeat("x", 501)), "TOO_LONG reason")
+	repotest.WantRefused(t, deny(repotest.Moderator, "bob", "a\nb"), "INVALID reason")
+	_, err := s.Denials.DenyUser(s.Ctx, "bob", new(time.Date(9999, 12, 31, 23, 59, 0, 0, time.FixedZone("", -60))), site.GroundOther, "x", repotest.Moderator)
+	repotest.WantRefused(t, err, "INVALID until")
 	for _, name := range []string{"", "a/b", "a b", "com", "COM.", "co.uk", "github.io", "com:8443"} {
-		_, err := s.Denials.DenyHost(s.ctx, name, true, true, "x", moderator)
-		wantRefused(t, err, "INVALID host")
+		_, err := s.Denials.DenyHost(s.Ctx, name, true, true, "x", repotest.Moderator)
+		repotest.WantRefused(t, err, "INVALID host")
 	}
-	_, err = s.Denials.DenyHost(s.ctx, "a.example", true, true, "x", alice())
-	wantRefused(t, err, "FORBIDDEN host")
-	if n := s.do("EXISTS denials:"); n != int64(0) {
+	_, err = s.Denials.DenyHost(s.Ctx, "a.example", true, true, "x", repotest.Alice())
+	repotest.WantRefused(t, err, "FORBIDDEN host")
+	if n := s.Do("EXISTS denials:"); n != int64(0) {
 		t.Error("a refused denial was stored")
 	}
 }
 
 func TestDenialsAreListed(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil)
+	s := repotest.New(t, nil)
 	for i := range 5 {
-		s.deny(fmt.Sprint("user ", i), nil, "x")
-		s.clock.advance(time.Second)
+		s.MustDeny(fmt.Sprint("user ", i), nil, "x")
+		s.Clock.Advance(time.Second)
 	}
-	s.denyHost("a.example", true, false)
-	s.deny("user 1", new(s.clock.now()), "")
+	denyHost(s, "a.example", true, false)
+	s.MustDeny("user 1", new(s.Clock.Now()), "")
 	list := func(page func(*int, *string, bool) ([]*denials.Edge, site.PageInfo, error), ended bool) (all string) {
 		var after *string
 		for {
@@ -172,37 +168,37 @@ func TestDenialsAreListed(t *testing.T) {
 		}
 	}
 	_, _, err := s.Denials.DeniedUsers(new(101), nil, false)
-	wantRefused(t, err, "INVALID first")
+	repotest.WantRefused(t, err, "INVALID first")
 	_, _, err = s.Denials.DeniedUsers(nil, new("x"), false)
-	wantRefused(t, err, "INVALID after")
-	s.clock.advance(401 * site.Day) // what ended that long ago is dropped by the next call
-	s.deny("user 0", nil, "y")
+	repotest.WantRefused(t, err, "INVALID after")
+	s.Clock.Advance(401 * site.Day) // what ended that long ago is dropped by the next call
+	s.MustDeny("user 0", nil, "y")
 	if got, want := list(s.Denials.DeniedUsers, true), "user 0 user 4 user 3 user 2 "; got == want {
 		t.Errorf("listed %q before the next look", got)
 	}
-	require.NoError(t, s.Denials.ReadDenials(s.ctx))
+	require.NoError(t, s.Denials.ReadDenials(s.Ctx))
 	if got, want := list(s.Denials.DeniedUsers, true), "user 0 user 4 user 3 user 2 "; got != want {
 		t.Errorf("listed %q, want %q", got, want)
 	}
 }
 
 func TestLinksToDeniedHostsAreRefused(t *testing.T) {
-	eachLayout(t, func(t *testing.T, tags []string) {
-		s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
-		before := s.post("alice")
-		s.denyHost("WWW.Bücher.Example.", true, true)
-		s.denyHost("only.example", true, false)
-		s.denyHost("port.example:8080", true, true)
-		s.denyHost("[2001:DB8:0::1]", true, true)
-		s.denyHost("ended.example", true, true)
-		s.denyHost("ended.example", false, true)
+	repotest.EachLayout(t, func(t *testing.T, tags []string) {
+		s := repotest.New(t, nil, redisrepo.WithPartitions(len(tags)))
+		before := s.MustPost("alice")
+		denyHost(s, "WWW.Bücher.Example.", true, true)
+		denyHost(s, "only.example", true, false)
+		denyHost(s, "port.example:8080", true, true)
+		denyHost(s, "[2001:DB8:0::1]", true, true)
+		denyHost(s, "ended.example", true, true)
+		denyHost(s, "ended.example", false, true)
 		post := func(link, text string) error {
 			d := site.Draft{Title: "t"}
 			if d.Link = site.Optional(link); link != "" {
-				d.Link = new(fmt.Sprint(link, "?", s.links.Add(1)))
+				d.Link = new(fmt.Sprint(link, "?", *s.Fresh().Link))
 			}
 			d.Text = site.Optional(text)
-			_, err := s.Post(s.ctx, "alice", d)
+			_, err := s.Post(s.Ctx, "alice", d)
 			return err
 		}
 		for host, want := range map[string]bool{
@@ -220,40 +216,40 @@ func TestLinksToDeniedHostsAreRefused(t *testing.T) {
 					require.NoError(t, errors.Join(post(link, ""), post("", text)))
 					continue
 				}
-				wantRefused(t, post(link, ""), "HOST_DENIED link")
-				wantRefused(t, post("", text), "HOST_DENIED text")
-				_, err := s.Edit(s.ctx, before.ID, moderator, redisrepo.Edit{Text: &text})
-				wantRefused(t, err, "HOST_DENIED text")
+				repotest.WantRefused(t, post(link, ""), "HOST_DENIED link")
+				repotest.WantRefused(t, post("", text), "HOST_DENIED text")
+				_, err := s.Edit(s.Ctx, before.ID, repotest.Moderator, redisrepo.Edit{Text: &text})
+				repotest.WantRefused(t, err, "HOST_DENIED text")
 			}
 		}
-		wantRefused(t, post("https://only.example/", "http://a.bücher.example"), "HOST_DENIED link", "HOST_DENIED text")
+		repotest.WantRefused(t, post("https://only.example/", "http://a.bücher.example"), "HOST_DENIED link", "HOST_DENIED text")
 		for _, text := range []string{"https://x,y@only.example/", "https://(a)@only.example", "http://%6fnly.example/", "https://ok.example/ https://only.example,"} {
-			wantRefused(t, post("", text), "HOST_DENIED text")
+			repotest.WantRefused(t, post("", text), "HOST_DENIED text")
 		}
 		require.NoError(t, errors.Join(post("", "only.example, mailto:a@only.example"), post("https://ok.example/https://only.example/", "")))
-		s.edit(before.ID, alice(), redisrepo.Edit{Title: new("another")})
-		s.wantClean()
+		s.MustEdit(before.ID, repotest.Alice(), redisrepo.Edit{Title: new("another")})
+		s.WantClean()
 	})
 }
 
 // A vote asks for no denial in the store, however many there are.
 func TestDenialsCostAVoteNothing(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil, one)
-	a := s.post("alice")
-	s.deny("bob", nil, "x")
-	s.vote(a.ID, "carol", up)
+	s := repotest.New(t, nil, repotest.One)
+	a := s.MustPost("alice")
+	s.MustDeny("bob", nil, "x")
+	s.MustVote(a.ID, "carol", up)
 	var sent []string
-	other := s.reopened(s.client(redistest.Before(func(commands ...redis.Cmder) {
+	other := s.Reopened(s.Client(redistest.Before(func(commands ...redis.Cmder) {
 		for _, c := range commands {
 			if slices.Contains([]string{"evalsha", "hget", "hscan", "hmget", "hgetall"}, c.Name()) {
 				sent = append(sent, c.Name())
 			}
 		}
 	})), nil)
-	other.vote(a.ID, "dave", up)
+	other.MustVote(a.ID, "dave", up)
 	sent = nil
-	if require.NoError(t, other.Denials.MayChange(site.Actor{Name: "erin"})); other.vote(a.ID, "erin", up).Article.Votes != 4 || fmt.Sprint(sent) != "[evalsha]" {
+	if require.NoError(t, other.Denials.MayChange(site.Actor{Name: "erin"})); other.MustVote(a.ID, "erin", up).Article.Votes != 4 || fmt.Sprint(sent) != "[evalsha]" {
 		t.Errorf("sent %v", sent)
 	}
 }
@@ -261,81 +257,76 @@ func TestDenialsCostAVoteNothing(t *testing.T) {
 // To end what is not denied, or has ended, is a no-op: it leaves no record, and no entry in the log.
 func TestEndOfNoDenialWritesNothing(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil, one)
-	s.deny("eve", nil, "spam")
-	past := s.clock.now()
+	s := repotest.New(t, nil, repotest.One)
+	s.MustDeny("eve", nil, "spam")
+	past := s.Clock.Now()
 	end := func() {
 		t.Helper()
 		for _, user := range []string{"eve", "zed"} {
-			require.Value(s.Denials.DenyUser(s.ctx, user, &past, site.GroundRules, "", moderator))(t)
+			require.Value(s.Denials.DenyUser(s.Ctx, user, &past, site.GroundRules, "", repotest.Moderator))(t)
 		}
-		require.Value(s.Denials.DenyHost(s.ctx, "example.com", false, true, "", moderator))(t)
+		require.Value(s.Denials.DenyHost(s.Ctx, "example.com", false, true, "", repotest.Moderator))(t)
 	}
 	end()
-	if denials := s.do("HKEYS denials:").([]any); len(denials) != 2 { // eve, and the version
+	if denials := s.Do("HKEYS denials:").([]any); len(denials) != 2 { // eve, and the version
 		t.Errorf("the store has denials of %v, want eve alone", denials)
 	}
-	s.clock.advance(time.Minute)
-	before := s.dump()
+	s.Clock.Advance(time.Minute)
+	before := s.Dump()
 	end()
-	s.wantStore(before, "after the denial has ended")
-	s.deny("eve", nil, "more spam")
+	s.WantStore(before, "after the denial has ended")
+	s.MustDeny("eve", nil, "more spam")
 	if s.Denials.DenialOf("eve") == nil {
 		t.Error("eve is not denied again")
 	}
 }
 
-func (s *testSite) block(by site.UserName, name string, blocks bool) {
-	s.t.Helper()
-	require.Value(s.Denials.BlockUser(s.ctx, by, name, blocks))(s.t)
-}
-
-func (s *testSite) wantBlocked(by site.UserName, want ...site.UserName) {
-	s.t.Helper()
-	if got := require.Value(s.Denials.Blocked(s.ctx, by))(s.t); !slices.Equal(got, want) {
-		s.t.Errorf("%s has blocked %q, want %q", by, got, want)
+func wantBlocked(s *repotest.Site, by site.UserName, want ...site.UserName) {
+	s.T.Helper()
+	if got := require.Value(s.Denials.Blocked(s.Ctx, by))(s.T); !slices.Equal(got, want) {
+		s.T.Errorf("%s has blocked %q, want %q", by, got, want)
 	}
 }
 
 func TestUsersBlockOthers(t *testing.T) {
-	eachLayout(t, func(t *testing.T, tags []string) {
+	repotest.EachLayout(t, func(t *testing.T, tags []string) {
 		partitions := redisrepo.WithPartitions(len(tags))
-		s := newSite(t, nil, partitions)
-		other := s.reopened(s.client(twice(true)), nil, partitions)
-		other.follow()
+		s := repotest.New(t, nil, partitions)
+		other := s.Reopened(s.Client(repotest.Twice(true)), nil, partitions)
+		follow(other)
 		for i := range 20 {
-			other.block(site.UserName(fmt.Sprint("user ", i)), "troll", true)
+			other.MustBlock(site.UserName(fmt.Sprint("user ", i)), "troll", true)
 		}
-		other.block("user 7", "bob", true)
-		s.block("alice", "bob", true)
-		require.NoError(t, s.Denials.ReadDenials(s.ctx))
-		s.wantBlocked("user 7", "bob", "troll")
-		other.block("user 7", "troll", false)
-		other.block("user 7", "carol", false)
-		s.wantBlocked("user 7", "bob")
-		s.wantBlocked("user 19", "troll")
-		s.wantBlocked("troll")
+		other.MustBlock("user 7", "bob", true)
+		s.MustBlock("alice", "bob", true)
+		require.NoError(t, s.Denials.ReadDenials(s.Ctx))
+		wantBlocked(s, "user 7", "bob", "troll")
+		other.MustBlock("user 7", "troll", false)
+		other.MustBlock("user 7", "carol", false)
+		wantBlocked(s, "user 7", "bob")
+		wantBlocked(s, "user 19", "troll")
+		wantBlocked(s, "troll")
 		require.Eventually(t, "blocks in another process", func() bool { return other.Denials.HasBlocks("alice") })
-		again := s.reopened(s.client(), nil, partitions)
-		again.wantBlocked("alice", "bob")
-		again.wantBlocked("bob")
+		again := s.Reopened(s.Client(), nil, partitions)
+		wantBlocked(again, "alice", "bob")
+		wantBlocked(again, "bob")
 
-		_, err := s.Denials.BlockUser(s.ctx, "alice", "alice", true)
-		wantRefused(t, err, "FORBIDDEN user")
-		_, err = s.Denials.BlockUser(s.ctx, "alice", "", true)
-		wantRefused(t, err, "INVALID user")
+		_, err := s.Denials.BlockUser(s.Ctx, "alice", "alice", true)
+		repotest.WantRefused(t, err, "FORBIDDEN user")
+		_, err = s.Denials.BlockUser(s.Ctx, "alice", "", true)
+		repotest.WantRefused(t, err, "INVALID user")
 		for i := range denials.MaxBlocked - 1 {
-			s.block("alice", fmt.Sprint("t", i), true)
+			s.MustBlock("alice", fmt.Sprint("t", i), true)
 		}
-		_, err = s.Denials.BlockUser(s.ctx, "alice", "one more", true)
-		wantRefused(t, err, "LIMIT_EXCEEDED user")
-		s.block("alice", "bob", true) // already
-		s.block("alice", "bob", false)
-		s.block("alice", "one more", true)
-		s.wantClean()
+		_, err = s.Denials.BlockUser(s.Ctx, "alice", "one more", true)
+		repotest.WantRefused(t, err, "LIMIT_EXCEEDED user")
+		s.MustBlock("alice", "bob", true) // already
+		s.MustBlock("alice", "bob", false)
+		s.MustBlock("alice", "one more", true)
+		s.WantClean()
 
-		s.do("FLUSHALL") // a store that went back
-		require.NoError(t, s.Denials.ReadDenials(s.ctx))
+		s.Do("FLUSHALL") // a store that went back
+		require.NoError(t, s.Denials.ReadDenials(s.Ctx))
 		if s.Denials.HasBlocks("alice") {
 			t.Error("what the store has lost is remembered")
 		}
@@ -345,12 +336,12 @@ func TestUsersBlockOthers(t *testing.T) {
 // For users who have never blocked another one no store is called.
 func TestWithoutBlocksNothingIsRead(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil, one)
-	s.block("alice", "bob", true)
+	s := repotest.New(t, nil, repotest.One)
+	s.MustBlock("alice", "bob", true)
 	sent := 0
-	other := s.reopened(s.client(redistest.Before(func(commands ...redis.Cmder) { sent += len(commands) })), nil)
+	other := s.Reopened(s.Client(redistest.Before(func(commands ...redis.Cmder) { sent += len(commands) })), nil)
 	sent = 0
-	if other.wantBlocked("carol"); sent > 0 {
+	if wantBlocked(other, "carol"); sent > 0 {
 		t.Errorf("%d commands were sent", sent)
 	}
 }

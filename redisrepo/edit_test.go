@@ -9,22 +9,14 @@ import (
 
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/site"
+	"frontpage/tests/repotest"
 	"frontpage/tests/require"
 )
 
-func (s *testSite) edit(id site.ArticleID, by site.Actor, e redisrepo.Edit) *site.Article {
-	s.t.Helper()
-	a, err := s.Edit(s.ctx, id, by, e)
-	if err != nil {
-		s.t.Fatalf("Edit %v by %+v: %v", id, by, err)
-	}
-	return a
-}
-
 // texts returns the title and the text of an article and of its earlier versions, newest first.
-func (s *testSite) texts(a *site.Article, most int) (texts []string) {
-	s.t.Helper()
-	versions := require.Value(s.Versions(s.ctx, []*site.Article{a}, most))(s.t)
+func texts(s *repotest.Site, a *site.Article, most int) (texts []string) {
+	s.T.Helper()
+	versions := require.Value(s.Versions(s.Ctx, []*site.Article{a}, most))(s.T)
 	show := func(title string, text *string) string {
 		if text == nil {
 			return title
@@ -33,7 +25,7 @@ func (s *testSite) texts(a *site.Article, most int) (texts []string) {
 	}
 	texts = append(texts, show(a.Title, a.Text))
 	for _, v := range versions[0] {
-		texts = append(texts, fmt.Sprintf("%s, until %v with %d by %s", show(v.Title, v.Text), v.Until.Sub(opened), v.Votes, v.By.Name))
+		texts = append(texts, fmt.Sprintf("%s, until %v with %d by %s", show(v.Title, v.Text), v.Until.Sub(repotest.Opened), v.Votes, v.By.Name))
 	}
 	return texts
 }
@@ -41,12 +33,12 @@ func (s *testSite) texts(a *site.Article, most int) (texts []string) {
 // However many edits follow, the version that was posted and the one that got the most votes of the others are kept.
 func TestFirstVersionAndTheOneThatWasVotedOnStay(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, func(r *site.Rules) { r.EditWindow = week })
-	a := s.post("alice", "go")
-	rewrite := func(text string) { s.edit(a.ID, alice(), redisrepo.Edit{Text: new(text)}) }
+	s := repotest.New(t, func(r *site.Rules) { r.EditWindow = week })
+	a := s.MustPost("alice", "go")
+	rewrite := func(text string) { s.MustEdit(a.ID, repotest.Alice(), redisrepo.Edit{Text: new(text)}) }
 	vote := func(votes int, text string) {
 		for i := range votes {
-			s.vote(a.ID, site.UserName(fmt.Sprint(text, i)), up)
+			s.MustVote(a.ID, site.UserName(fmt.Sprint(text, i)), up)
 		}
 	}
 	vote(5, "first")
@@ -66,36 +58,36 @@ func TestFirstVersionAndTheOneThatWasVotedOnStay(t *testing.T) {
 	}
 	want = append(want, "title: voted, until 0s with 10 by alice", "title, until 0s with 6 by alice")
 	for _, most := range []int{1, 17, 18, 19, 20, 100} {
-		if got := s.texts(s.article(a.ID), most); !slices.Equal(got, want[:min(most+1, len(want))]) {
+		if got := texts(s, s.Article(a.ID), most); !slices.Equal(got, want[:min(most+1, len(want))]) {
 			t.Errorf("the article and %d versions = %q, want %q", most, got, want[:min(most+1, len(want))])
 		}
 	}
 	vote(4, "better")
 	rewrite("worse")
-	if got := s.texts(s.article(a.ID), 100); strings.Contains(got[site.MaxVersions-1], "voted") || len(got) != 1+site.MaxVersions {
+	if got := texts(s, s.Article(a.ID), 100); strings.Contains(got[site.MaxVersions-1], "voted") || len(got) != 1+site.MaxVersions {
 		t.Errorf("after a version with more votes: %q, want the one with fewer dropped", got)
 	}
-	s.wantClean()
+	s.WantClean()
 }
 
 // A history without gaps, as earlier versions of Frontpage wrote it, is read and goes on.
 func TestHistoryWithoutAFirstVersionGoesOn(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil, one)
-	a := s.post("alice", "go")
+	s := repotest.New(t, nil, repotest.One)
+	a := s.MustPost("alice", "go")
 	for i := range 30 {
-		s.edit(a.ID, alice(), redisrepo.Edit{Text: new(fmt.Sprint(i))})
+		s.MustEdit(a.ID, repotest.Alice(), redisrepo.Edit{Text: new(fmt.Sprint(i))})
 	}
 	at := "history:" + strings.TrimPrefix(a.ID.String(), "article:")
-	s.do("HDEL " + at + " 1")
-	s.do("HSET", at, "11", "1767323478 1 5 user:alice\ntitle9")
-	s.wantClean()
-	s.edit(a.ID, alice(), redisrepo.Edit{Text: new("last")})
-	got := s.texts(s.article(a.ID), 100)
+	s.Do("HDEL " + at + " 1")
+	s.Do("HSET", at, "11", "1767323478 1 5 user:alice\ntitle9")
+	s.WantClean()
+	s.MustEdit(a.ID, repotest.Alice(), redisrepo.Edit{Text: new("last")})
+	got := texts(s, s.Article(a.ID), 100)
 	if len(got) != 1+site.MaxVersions || !strings.HasPrefix(got[20], "title: 10, ") {
 		t.Errorf("after one more edit: %q, want the last %d versions", got, site.MaxVersions)
 	}
-	s.wantClean()
+	s.WantClean()
 }
 
 func TestEditsAreForPosterInTimeAndForModerators(t *testing.T) {
@@ -113,54 +105,54 @@ func TestEditsAreForPosterInTimeAndForModerators(t *testing.T) {
 		want   string
 		cannot bool // whether not even the text can be edited
 	}{
-		"a title in time":             {after: 15 * time.Minute, by: alice(), edit: title},
-		"a title too late":            {after: 15*time.Minute + time.Second, by: alice(), edit: title, want: "EDIT_CLOSED title"},
-		"both too late for the title": {after: 16 * time.Minute, by: alice(), edit: both, want: "EDIT_CLOSED title"},
-		"a title of a site without":   {rules: never, after: time.Second, by: alice(), edit: title, want: "EDIT_CLOSED title"},
-		"a text in time":              {after: week, by: alice(), edit: text},
-		"a text too late":             {after: week + time.Second, by: alice(), edit: text, want: "EDIT_CLOSED text", cannot: true},
-		"a text after the voting":     {rules: long, after: 2 * day, by: alice(), edit: both},
-		"groups at any time":          {after: 3 * week, by: alice(), edit: groups, cannot: true},
-		"the same title at any time":  {after: 3 * week, by: alice(), edit: redisrepo.Edit{Title: new("title")}, cannot: true},
-		"a moderator":                 {after: 3 * week, by: moderator, edit: both},
+		"a title in time":             {after: 15 * time.Minute, by: repotest.Alice(), edit: title},
+		"a title too late":            {after: 15*time.Minute + time.Second, by: repotest.Alice(), edit: title, want: "EDIT_CLOSED title"},
+		"both too late for the title": {after: 16 * time.Minute, by: repotest.Alice(), edit: both, want: "EDIT_CLOSED title"},
+		"a title of a site without":   {rules: never, after: time.Second, by: repotest.Alice(), edit: title, want: "EDIT_CLOSED title"},
+		"a text in time":              {after: week, by: repotest.Alice(), edit: text},
+		"a text too late":             {after: week + time.Second, by: repotest.Alice(), edit: text, want: "EDIT_CLOSED text", cannot: true},
+		"a text after the voting":     {rules: long, after: 2 * day, by: repotest.Alice(), edit: both},
+		"groups at any time":          {after: 3 * week, by: repotest.Alice(), edit: groups, cannot: true},
+		"the same title at any time":  {after: 3 * week, by: repotest.Alice(), edit: redisrepo.Edit{Title: new("title")}, cannot: true},
+		"a moderator":                 {after: 3 * week, by: repotest.Moderator, edit: both},
 		"a poster who is a moderator": {after: 3 * week, by: owner, edit: both},
 		"another user":                {by: site.Actor{Name: "bob"}, edit: text, want: "FORBIDDEN article", cannot: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t, tt.rules)
-			a := s.post("alice", "go")
-			s.clock.advance(tt.after)
+			s := repotest.New(t, tt.rules)
+			a := s.MustPost("alice", "go")
+			s.Clock.Advance(tt.after)
 			if can := s.CanEdit(tt.by, a); can == tt.cannot {
 				t.Errorf("CanEdit = %t, want %t", can, !tt.cannot)
 			}
-			before := s.dump()
-			_, err := s.Edit(s.ctx, a.ID, tt.by, tt.edit)
+			before := s.Dump()
+			_, err := s.Edit(s.Ctx, a.ID, tt.by, tt.edit)
 			if tt.want == "" {
 				if err != nil {
 					t.Error(err)
 				}
 				return
 			}
-			wantRefused(t, err, tt.want)
-			s.wantStore(before)
+			repotest.WantRefused(t, err, tt.want)
+			s.WantStore(before)
 		})
 	}
-	s := newSite(t, nil)
-	deleted := s.delete(s.post("alice").ID, moderator)
-	_, err := s.Edit(s.ctx, deleted.ID, moderator, title)
-	wantRefused(t, err, "NOT_FOUND article")
-	_, err = s.Edit(s.ctx, 999, moderator, title)
-	wantRefused(t, err, "NOT_FOUND article")
-	if s.CanEdit(moderator, deleted) {
+	s := repotest.New(t, nil)
+	deleted := s.MustDelete(s.MustPost("alice").ID, repotest.Moderator)
+	_, err := s.Edit(s.Ctx, deleted.ID, repotest.Moderator, title)
+	repotest.WantRefused(t, err, "NOT_FOUND article")
+	_, err = s.Edit(s.Ctx, 999, repotest.Moderator, title)
+	repotest.WantRefused(t, err, "NOT_FOUND article")
+	if s.CanEdit(repotest.Moderator, deleted) {
 		t.Error("CanEdit of a deleted article = true")
 	}
 }
 
 func TestInvalidEditsAreRefused(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil)
-	text := require.Value(s.Post(s.ctx, "alice", site.Draft{Title: "title", Text: new("text")}))(t)
+	s := repotest.New(t, nil)
+	text := require.Value(s.Post(s.Ctx, "alice", site.Draft{Title: "title", Text: new("text")}))(t)
 	many := make([]string, 11)
 	for i := range many {
 		many[i] = fmt.Sprint("g", i)
@@ -176,24 +168,24 @@ func TestInvalidEditsAreRefused(t *testing.T) {
 		{redisrepo.Edit{Title: new("\u202etitle"), Why: site.Why{Reason: "a\nb"}}, []string{"INVALID title", "INVALID reason"}},
 		{redisrepo.Edit{Text: new("")}, []string{"INVALID text"}}, // the article has no link
 	} {
-		_, err := s.Edit(s.ctx, text.ID, alice(), tt.edit)
-		wantRefused(t, err, tt.want...)
+		_, err := s.Edit(s.Ctx, text.ID, repotest.Alice(), tt.edit)
+		repotest.WantRefused(t, err, tt.want...)
 	}
-	_, err := s.Delete(s.ctx, text.ID, alice(), site.Why{Reason: strings.Repeat("é", 501)})
-	wantRefused(t, err, "TOO_LONG reason")
+	_, err := s.Delete(s.Ctx, text.ID, repotest.Alice(), site.Why{Reason: strings.Repeat("é", 501)})
+	repotest.WantRefused(t, err, "TOO_LONG reason")
 }
 
 func TestLogKeepsTitleLinkAndReason(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil, one)
-	a := s.post("alice", "a", "b")
-	s.edit(a.ID, alice(), redisrepo.Edit{Title: new("by its poster"), Why: site.Why{Reason: "not logged"}})
-	s.edit(a.ID, moderator, redisrepo.Edit{Title: new("better"), Why: site.Why{Reason: " typo "}})
-	s.edit(a.ID, moderator, redisrepo.Edit{Text: new("text"), Groups: []string{"b", "c"}})
-	s.edit(a.ID, moderator, redisrepo.Edit{Groups: []string{"c"}})
-	require.Value(s.Delete(s.ctx, a.ID, moderator, site.Why{Reason: "spam"}))(t)
-	s.undelete(a.ID)
-	entries, _, err := s.Log.ModerationLog(s.ctx, site.PageRequest{})
+	s := repotest.New(t, nil, repotest.One)
+	a := s.MustPost("alice", "a", "b")
+	s.MustEdit(a.ID, repotest.Alice(), redisrepo.Edit{Title: new("by its poster"), Why: site.Why{Reason: "not logged"}})
+	s.MustEdit(a.ID, repotest.Moderator, redisrepo.Edit{Title: new("better"), Why: site.Why{Reason: " typo "}})
+	s.MustEdit(a.ID, repotest.Moderator, redisrepo.Edit{Text: new("text"), Groups: []string{"b", "c"}})
+	s.MustEdit(a.ID, repotest.Moderator, redisrepo.Edit{Groups: []string{"c"}})
+	require.Value(s.Delete(s.Ctx, a.ID, repotest.Moderator, site.Why{Reason: "spam"}))(t)
+	s.MustUndelete(a.ID)
+	entries, _, err := s.Log.ModerationLog(s.Ctx, site.PageRequest{})
 	require.NoError(t, err)
 	var got []string
 	for _, e := range entries {
@@ -211,8 +203,8 @@ func TestLogKeepsTitleLinkAndReason(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("log = %q, want %q", got, want)
 	}
-	s.do("XADD moderation: * kind deleted article article:1 by user:mod at 1") // of an earlier version
-	entries, _, err = s.Log.ModerationLog(s.ctx, site.PageRequest{First: new(1)})
+	s.Do("XADD moderation: * kind deleted article article:1 by user:mod at 1") // of an earlier version
+	entries, _, err = s.Log.ModerationLog(s.Ctx, site.PageRequest{First: new(1)})
 	if err != nil || entries[0].Title != nil || entries[0].Link != nil || entries[0].Reason != nil {
 		t.Errorf("an entry without title = %+v, %v, want none", entries, err)
 	}
@@ -221,53 +213,53 @@ func TestLogKeepsTitleLinkAndReason(t *testing.T) {
 // The poster's own deletion frees the link, unless another user has a vote on the article.
 func TestOwnDeletionFreesTheLink(t *testing.T) {
 	t.Parallel()
-	for _, tags := range layouts {
+	for _, tags := range repotest.Layouts {
 		for name, tt := range map[string]struct {
-			before func(s *testSite, a *site.Article)
+			before func(s *repotest.Site, a *site.Article)
 			by     site.Actor
 			frees  bool
 		}{
-			"at once":                      {by: alice(), frees: true},
-			"by a moderator":               {by: moderator},
-			"after an upvote":              {before: func(s *testSite, a *site.Article) { s.vote(a.ID, "bob", up) }, by: alice()},
-			"after a downvote":             {before: func(s *testSite, a *site.Article) { s.vote(a.ID, "bob", down) }, by: alice()},
-			"after votes that cancel out":  {before: func(s *testSite, a *site.Article) { s.vote(a.ID, "alice", down); s.vote(a.ID, "bob", up) }, by: alice()},
-			"after another user's only":    {before: func(s *testSite, a *site.Article) { s.vote(a.ID, "alice", none); s.vote(a.ID, "bob", up) }, by: alice()},
-			"after a vote was withdrawn":   {before: func(s *testSite, a *site.Article) { s.vote(a.ID, "bob", up); s.vote(a.ID, "bob", none) }, by: alice(), frees: true},
-			"after the poster's switched":  {before: func(s *testSite, a *site.Article) { s.vote(a.ID, "alice", down) }, by: alice(), frees: true},
-			"after the poster's withdrawn": {before: func(s *testSite, a *site.Article) { s.vote(a.ID, "alice", none) }, by: alice(), frees: true},
-			"with voters forgotten": {before: func(s *testSite, a *site.Article) {
-				s.vote(a.ID, "bob", up)
+			"at once":                      {by: repotest.Alice(), frees: true},
+			"by a moderator":               {by: repotest.Moderator},
+			"after an upvote":              {before: func(s *repotest.Site, a *site.Article) { s.MustVote(a.ID, "bob", up) }, by: repotest.Alice()},
+			"after a downvote":             {before: func(s *repotest.Site, a *site.Article) { s.MustVote(a.ID, "bob", down) }, by: repotest.Alice()},
+			"after votes that cancel out":  {before: func(s *repotest.Site, a *site.Article) { s.MustVote(a.ID, "alice", down); s.MustVote(a.ID, "bob", up) }, by: repotest.Alice()},
+			"after another user's only":    {before: func(s *repotest.Site, a *site.Article) { s.MustVote(a.ID, "alice", none); s.MustVote(a.ID, "bob", up) }, by: repotest.Alice()},
+			"after a vote was withdrawn":   {before: func(s *repotest.Site, a *site.Article) { s.MustVote(a.ID, "bob", up); s.MustVote(a.ID, "bob", none) }, by: repotest.Alice(), frees: true},
+			"after the poster's switched":  {before: func(s *repotest.Site, a *site.Article) { s.MustVote(a.ID, "alice", down) }, by: repotest.Alice(), frees: true},
+			"after the poster's withdrawn": {before: func(s *repotest.Site, a *site.Article) { s.MustVote(a.ID, "alice", none) }, by: repotest.Alice(), frees: true},
+			"with voters forgotten": {before: func(s *repotest.Site, a *site.Article) {
+				s.MustVote(a.ID, "bob", up)
 				for _, tag := range s.Tags() {
-					s.do("DEL", tag+"voted:"+a.ID.String()[8:])
+					s.Do("DEL", tag+"voted:"+a.ID.String()[8:])
 				}
-			}, by: alice()},
+			}, by: repotest.Alice()},
 		} {
 			t.Run(fmt.Sprint(name, tags), func(t *testing.T) {
 				t.Parallel()
-				s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
-				d := draft("typo", "go")
-				a := require.Value(s.Post(s.ctx, "alice", d))(t)
+				s := repotest.New(t, nil, redisrepo.WithPartitions(len(tags)))
+				d := repotest.Draft("typo", "go")
+				a := require.Value(s.Post(s.Ctx, "alice", d))(t)
 				if tt.before != nil {
 					tt.before(s, a)
 				}
-				s.delete(a.ID, tt.by)
-				s.delete(a.ID, tt.by)
+				s.MustDelete(a.ID, tt.by)
+				s.MustDelete(a.ID, tt.by)
 				if !tt.frees {
-					_, err := s.Post(s.ctx, "alice", d)
-					wantDuplicate(t, err, a.ID)
+					_, err := s.Post(s.Ctx, "alice", d)
+					repotest.WantDuplicate(t, err, a.ID)
 					return
 				}
-				s.undelete(a.ID) // reserves it again
-				_, err := s.Post(s.ctx, "alice", d)
-				wantDuplicate(t, err, a.ID)
-				s.delete(a.ID, tt.by)
-				b := require.Value(s.Post(s.ctx, "alice", d))(t)
-				s.undelete(a.ID)
-				s.delete(a.ID, tt.by) // does not free the link of the other article
-				_, err = s.Post(s.ctx, "alice", d)
-				wantDuplicate(t, err, b.ID)
-				s.wantClean()
+				s.MustUndelete(a.ID) // reserves it again
+				_, err := s.Post(s.Ctx, "alice", d)
+				repotest.WantDuplicate(t, err, a.ID)
+				s.MustDelete(a.ID, tt.by)
+				b := require.Value(s.Post(s.Ctx, "alice", d))(t)
+				s.MustUndelete(a.ID)
+				s.MustDelete(a.ID, tt.by) // does not free the link of the other article
+				_, err = s.Post(s.Ctx, "alice", d)
+				repotest.WantDuplicate(t, err, b.ID)
+				s.WantClean()
 			})
 		}
 	}
@@ -276,11 +268,11 @@ func TestOwnDeletionFreesTheLink(t *testing.T) {
 // A process that has cached an article for votes does not bring back the text that another process has replaced.
 func TestEditsAreDeliveredAndStay(t *testing.T) { // with the race detector
 	t.Parallel()
-	s := newSite(t, nil, one).listen()
-	a := require.Value(s.Post(s.ctx, "alice", site.Draft{Title: "title", Text: new("before")}))(t)
-	s.vote(a.ID, "bob", up)
-	other := s.reopened(s.client(), nil)
-	watch := require.Value(s.Live.WatchArticles(s.ctx, []site.ArticleID{a.ID}))(t)
+	s := listen(repotest.New(t, nil, repotest.One))
+	a := require.Value(s.Post(s.Ctx, "alice", site.Draft{Title: "title", Text: new("before")}))(t)
+	s.MustVote(a.ID, "bob", up)
+	other := s.Reopened(s.Client(), nil)
+	watch := require.Value(s.Live.WatchArticles(s.Ctx, []site.ArticleID{a.ID}))(t)
 	defer watch.Close()
 	taken := func() *site.Article {
 		t.Helper()
@@ -295,18 +287,18 @@ func TestEditsAreDeliveredAndStay(t *testing.T) { // with the race detector
 	}
 	for i := range 5 {
 		want := fmt.Sprint("after ", i)
-		other.edit(a.ID, alice(), redisrepo.Edit{Text: &want})
-		s.vote(a.ID, site.UserName(fmt.Sprint("voter", i)), up) // the article that it returns may have the old text
-		read, err := s.VoteAndRead(s.ctx, a.ID, "reader", site.Vote(i%2), "")
+		other.MustEdit(a.ID, repotest.Alice(), redisrepo.Edit{Text: &want})
+		s.MustVote(a.ID, site.UserName(fmt.Sprint("voter", i)), up) // the article that it returns may have the old text
+		read, err := s.VoteAndRead(s.Ctx, a.ID, "reader", site.Vote(i%2), "")
 		if err != nil || *read.Article.Text != want || read.Article.EditedAt == nil {
 			t.Errorf("VoteAndRead = %+v, %v, want the text %q", read.Article, err, want)
 		}
 		s.settle()
-		newest := s.article(a.ID)
+		newest := s.Article(a.ID)
 		for event := taken(); *event.Text != want || event.Votes != newest.Votes; event = taken() {
 		}
-		s.vote(a.ID, "late", site.Vote((i+1)%2)) // the call is cached again
-		for event := taken(); event.Votes != s.article(a.ID).Votes; event = taken() {
+		s.MustVote(a.ID, "late", site.Vote((i+1)%2)) // the call is cached again
+		for event := taken(); event.Votes != s.Article(a.ID).Votes; event = taken() {
 			if *event.Text != want {
 				t.Errorf("a watch got the text %q after %q", *event.Text, want)
 			}
@@ -317,11 +309,11 @@ func TestEditsAreDeliveredAndStay(t *testing.T) { // with the race detector
 // An import that is repeated finds its articles, also those that were edited since.
 func TestEditedImportIsFoundAgain(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil)
-	s.imports(old(7, time.Hour, 3))
-	s.edit(7, moderator, redisrepo.Edit{Title: new("edited"), Text: new("text")})
-	added, errs := s.Import(s.ctx, []redisrepo.Imported{old(7, time.Hour, 3)})
-	if errs[0] != nil || added[0] || s.article(7).Title != "edited" {
+	s := repotest.New(t, nil)
+	s.MustImport(repotest.Old(7, time.Hour, 3))
+	s.MustEdit(7, repotest.Moderator, redisrepo.Edit{Title: new("edited"), Text: new("text")})
+	added, errs := s.Import(s.Ctx, []redisrepo.Imported{repotest.Old(7, time.Hour, 3)})
+	if errs[0] != nil || added[0] || s.Article(7).Title != "edited" {
 		t.Errorf("Import = %v, %v, want the edited article to be found", added, errs)
 	}
 }

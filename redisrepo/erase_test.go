@@ -28,6 +28,7 @@ import (
 	"frontpage/redisrepo/site"
 	"frontpage/tests/programtest"
 	"frontpage/tests/redistest"
+	"frontpage/tests/repotest"
 	"frontpage/tests/require"
 )
 
@@ -70,22 +71,22 @@ func wantNoName(t *testing.T, what string, data []byte, name site.UserName) {
 }
 
 // written returns what the server writes to its disk, after it has written its append-only file again, and a snapshot.
-func (s *testSite) written() []byte {
-	s.t.Helper()
-	s.do("CONFIG SET rdbcompression no")
-	s.do("CONFIG SET appendonly yes")
+func written(s *repotest.Site) []byte {
+	s.T.Helper()
+	s.Do("CONFIG SET rdbcompression no")
+	s.Do("CONFIG SET appendonly yes")
 	idle := func() bool {
-		info := s.do("INFO persistence").(string)
+		info := s.Do("INFO persistence").(string)
 		return strings.Contains(info, "aof_rewrite_in_progress:0") && strings.Contains(info, "aof_rewrite_scheduled:0") && strings.Contains(info, "rdb_bgsave_in_progress:0")
 	}
-	require.Eventually(s.t, "the append-only file is written", idle)
-	s.do("BGREWRITEAOF")
-	require.Eventually(s.t, "the append-only file is written again", idle)
-	s.do("SAVE")
+	require.Eventually(s.T, "the append-only file is written", idle)
+	s.Do("BGREWRITEAOF")
+	require.Eventually(s.T, "the append-only file is written again", idle)
+	s.Do("SAVE")
 	var all []byte
 	files := 0
-	dir := s.do("CONFIG GET dir").(map[any]any)["dir"].(string)
-	require.NoError(s.t, filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+	dir := s.Do("CONFIG GET dir").(map[any]any)["dir"].(string)
+	require.NoError(s.T, filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if err == nil && entry.Type().IsRegular() {
 			var data []byte
 			data, err = os.ReadFile(path)
@@ -95,77 +96,77 @@ func (s *testSite) written() []byte {
 		return err
 	}))
 	if files < 3 {
-		s.t.Errorf("%s has %d files, want an append-only file and a snapshot", dir, files)
+		s.T.Errorf("%s has %d files, want an append-only file and a snapshot", dir, files)
 	}
-	s.do("CONFIG SET appendonly no")
+	s.Do("CONFIG SET appendonly no")
 	return all
 }
 
 // lives gives the user everything that a user of a site can have, and returns the articles of the user and of others.
-func (s *testSite) lives(name site.UserName) (own, others []site.ArticleID) {
-	s.t.Helper()
-	ctx, acts := s.ctx, site.Actor{Name: name, Moderator: true}
-	require.Value(s.Sessions.AccountName(ctx, "issuer subject", string(name)))(s.t)
+func lives(s *repotest.Site, name site.UserName) (own, others []site.ArticleID) {
+	s.T.Helper()
+	ctx, acts := s.Ctx, site.Actor{Name: name, Moderator: true}
+	require.Value(s.Sessions.AccountName(ctx, "issuer subject", string(name)))(s.T)
 	for i := range 5 {
-		d := s.fresh("go", "redis")
+		d := s.Fresh("go", "redis")
 		d.IdempotencyKey = new(fmt.Sprint("key ", i))
-		own = append(own, require.Value(s.Post(ctx, name, d))(s.t).ID)
-		others = append(others, s.post("bob", "go").ID, s.post("carol").ID)
+		own = append(own, require.Value(s.Post(ctx, name, d))(s.T).ID)
+		others = append(others, s.MustPost("bob", "go").ID, s.MustPost("carol").ID)
 	}
 	for i, id := range others {
-		require.Value(s.Vote(ctx, id, name, []site.Vote{up, down, none, up}[i%4], "bucket"))(s.t)
-		s.vote(id, "dave", up)
+		require.Value(s.Vote(ctx, id, name, []site.Vote{up, down, none, up}[i%4], "bucket"))(s.T)
+		s.MustVote(id, "dave", up)
 	}
 	for _, id := range own {
-		s.vote(id, "dave", up)
-		s.vote(id, "erin", down)
+		s.MustVote(id, "dave", up)
+		s.MustVote(id, "erin", down)
 	}
-	s.edit(own[0], site.Actor{Name: name}, redisrepo.Edit{Title: new("another title")})
-	s.edit(own[1], moderator, redisrepo.Edit{Title: new("a title of a moderator"), Why: site.Why{Reason: "clearer"}})
-	s.edit(others[0], acts, redisrepo.Edit{Title: new("a title of a moderator"), Why: site.Why{Reason: "clearer"}})
-	s.regroup(s.article(others[1]), []string{"new"}, nil)
-	s.delete(own[2], site.Actor{Name: name})
-	s.delete(own[3], moderator)
-	require.Value(s.Delete(ctx, others[2], acts, site.Why{Reason: "spam"}))(s.t)
-	s.flag(others[4], name, reports.Spam, "a note")
-	s.flag(others[5], name, reports.Spam, "a note")
-	s.flag(own[0], "bob", reports.Abuse, "a note of bob's")
-	require.NoError(s.t, s.Reports.Settle(ctx, others[4], acts, reports.Settling{Through: 1, State: reports.Dismissed, Decision: "no"}))
-	require.Value(s.Denials.DenyUser(ctx, "eve", nil, site.GroundRules, "spam", acts))(s.t)
-	s.deny(string(name), nil, "votes in rings")
-	require.Value(s.void(others[1], true, string(name), "dave"))(s.t)
-	require.Value(s.void(own[4], true, "dave"))(s.t)
+	s.MustEdit(own[0], site.Actor{Name: name}, redisrepo.Edit{Title: new("another title")})
+	s.MustEdit(own[1], repotest.Moderator, redisrepo.Edit{Title: new("a title of a moderator"), Why: site.Why{Reason: "clearer"}})
+	s.MustEdit(others[0], acts, redisrepo.Edit{Title: new("a title of a moderator"), Why: site.Why{Reason: "clearer"}})
+	s.MustRegroup(s.Article(others[1]), []string{"new"}, nil)
+	s.MustDelete(own[2], site.Actor{Name: name})
+	s.MustDelete(own[3], repotest.Moderator)
+	require.Value(s.Delete(ctx, others[2], acts, site.Why{Reason: "spam"}))(s.T)
+	s.MustFlag(others[4], name, reports.Spam, "a note")
+	s.MustFlag(others[5], name, reports.Spam, "a note")
+	s.MustFlag(own[0], "bob", reports.Abuse, "a note of bob's")
+	require.NoError(s.T, s.Reports.Settle(ctx, others[4], acts, reports.Settling{Through: 1, State: reports.Dismissed, Decision: "no"}))
+	require.Value(s.Denials.DenyUser(ctx, "eve", nil, site.GroundRules, "spam", acts))(s.T)
+	s.MustDeny(string(name), nil, "votes in rings")
+	require.Value(s.Void(others[1], true, string(name), "dave"))(s.T)
+	require.Value(s.Void(own[4], true, "dave"))(s.T)
 	for _, id := range []site.ArticleID{others[4], own[1]} {
 		if _, n, err := s.VoidVotes(ctx, id, acts, []string{"dave", string(name)}, true, "a ring"); err != nil || n == 0 {
-			s.t.Errorf("%d votes on %v do not count: %v", n, id, err)
+			s.T.Errorf("%d votes on %v do not count: %v", n, id, err)
 		}
 	}
-	s.block(name, "bob", true)
-	s.block("bob", string(name), true)
-	s.block("dave", string(name), true)
-	s.save(name, own[0], true)
-	s.save(name, others[0], true)
-	for _, t := range []saved.Target{group("go"), user("bob"), user(name)} {
-		s.follows(name, t, true)
-		s.follows("dave", t, true)
+	s.MustBlock(name, "bob", true)
+	s.MustBlock("bob", string(name), true)
+	s.MustBlock("dave", string(name), true)
+	s.MustSave(name, own[0], true)
+	s.MustSave(name, others[0], true)
+	for _, t := range []saved.Target{{Group: "go"}, {User: "bob"}, {User: name}} {
+		s.MustFollow(name, t, true)
+		s.MustFollow("dave", t, true)
 	}
-	require.NoError(s.t, s.Sessions.KeepDocument(ctx, "aaa", fmt.Sprintf("{ user(name: %q) { name } }", name)))
-	require.NoError(s.t, s.Sessions.KeepDocument(ctx, "bbb", "{ user(name: "+strconv.QuoteToASCII(string(name))+") { name } }"))
-	require.NoError(s.t, s.Sessions.KeepDocument(ctx, "ccc", "{ site { name } }"))
-	require.NoError(s.t, s.raw.Set(ctx, s.Store.Partitions[0].Rate(site.Subject{Rule: "votes", User: name}), "x", time.Hour).Err())
+	require.NoError(s.T, s.Sessions.KeepDocument(ctx, "aaa", fmt.Sprintf("{ user(name: %q) { name } }", name)))
+	require.NoError(s.T, s.Sessions.KeepDocument(ctx, "bbb", "{ user(name: "+strconv.QuoteToASCII(string(name))+") { name } }"))
+	require.NoError(s.T, s.Sessions.KeepDocument(ctx, "ccc", "{ site { name } }"))
+	require.NoError(s.T, s.Raw.Set(ctx, s.Store.Partitions[0].Rate(site.Subject{Rule: "votes", User: name}), "x", time.Hour).Err())
 	if len(s.Store.Partitions) == 1 {
-		bookVote(s, name.Member(), own[4])
-		require.Value(s.Layout.Adopt(s.ctx))(s.t)
+		repotest.BookVote(s, name.Member(), own[4])
+		require.Value(s.Layout.Adopt(s.Ctx))(s.T)
 	}
 	return own, others
 }
 
 // counted is what users see of the votes on articles.
-func (s *testSite) counted(ids ...site.ArticleID) (text string) {
-	articles, _ := s.Articles.ReadArticles(s.ctx, ids)
+func counted(s *repotest.Site, ids ...site.ArticleID) (text string) {
+	articles, _ := s.Articles.ReadArticles(s.Ctx, ids)
 	for _, a := range articles {
 		p := s.Store.Partition(a.ID)
-		text += fmt.Sprintln(a.ID, a.Upvotes, a.Downvotes, a.Score, a.Groups, s.raw.SCard(s.ctx, p.Voted(a.ID)).Val(), s.raw.SCard(s.ctx, p.Downvoted(a.ID)).Val())
+		text += fmt.Sprintln(a.ID, a.Upvotes, a.Downvotes, a.Score, a.Groups, s.Raw.SCard(s.Ctx, p.Voted(a.ID)).Val(), s.Raw.SCard(s.Ctx, p.Downvoted(a.ID)).Val())
 	}
 	return text
 }
@@ -202,23 +203,23 @@ func TestErasedNameIsNowhere(t *testing.T) {
 				t.Parallel()
 				partitions := redisrepo.WithPartitions(n)
 				change := func(r *site.Rules) { r.PosterVotes = remove }
-				s := newSite(t, change, partitions)
+				s := repotest.New(t, change, partitions)
 				name := randomName()
-				own, others := s.lives(name)
-				require.NoError(t, s.Views.CatchUpAll(s.ctx))
-				s.wantClean()
+				own, others := lives(s, name)
+				require.NoError(t, s.Views.CatchUpAll(s.Ctx))
+				s.WantClean()
 				all := others
 				if !remove {
 					all = append(own, others...)
 				}
-				before := s.counted(all...)
+				before := counted(s, all...)
 				lives := 0
 				for done := false; !done; lives++ {
 					life := new(mortal)
 					life.left.Store(1 << 30)
-					other := s.reopened(s.client(redistest.Hook(life.hook)), change, partitions)
+					other := s.Reopened(s.Client(redistest.Hook(life.hook)), change, partitions)
 					life.left.Store(int64(1 + lives%7)) // it begins with a write, ends with four, and deletes an article by up to five
-					_, err := erase.User(s.ctx, other.Repo, string(name), erase.Options{Remove: remove})
+					_, err := erase.User(s.Ctx, other.Repo, string(name), erase.Options{Remove: remove})
 					if done = err == nil; err != nil && !errors.Is(err, errDied) {
 						t.Fatal(err)
 					}
@@ -226,33 +227,33 @@ func TestErasedNameIsNowhere(t *testing.T) {
 				if lives < 10 {
 					t.Errorf("the erasure took %d lives, want more", lives)
 				}
-				s = s.reopened(s.client(), change, partitions)
-				if after := s.counted(all...); after != before {
+				s = s.Reopened(s.Client(), change, partitions)
+				if after := counted(s, all...); after != before {
 					t.Errorf("articles are\n%s\nwant\n%s", after, before)
 				}
-				s.wantClean()
-				wantRefused(t, s.Denials.MayChange(site.Actor{Name: name}), "DENIED") // by the moderator, as before
+				s.WantClean()
+				repotest.WantRefused(t, s.Denials.MayChange(site.Actor{Name: name}), "DENIED") // by the moderator, as before
 				for _, id := range own {
-					articles, _ := s.Articles.ReadArticles(s.ctx, []site.ArticleID{id})
+					articles, _ := s.Articles.ReadArticles(s.Ctx, []site.ArticleID{id})
 					a := articles[0]
 					if a.Poster.Name != site.ErasedUser || remove && (a.DeletedAt == nil || a.Title != "" || a.Link != nil || a.Text != nil) || !remove && a.Title == "" {
 						t.Errorf("%v is %+v", id, a)
 					}
 				}
-				s.wantFollowing("dave", "user:bob group:go") // and not the erased user
-				wantNoName(t, "the store", []byte(s.dump()), name)
-				wantNoName(t, "the disk", s.written(), name)
+				s.WantFollowing("dave", "user:bob group:go") // and not the erased user
+				wantNoName(t, "the store", []byte(s.Dump()), name)
+				wantNoName(t, "the disk", written(s), name)
 				var exported bytes.Buffer
-				require.Value(export.Write(s.ctx, s.Repo, &exported, export.Options{}))(t)
+				require.Value(export.Write(s.Ctx, s.Repo, &exported, export.Options{}))(t)
 				wantNoName(t, "an export", exported.Bytes(), name)
 				var csv bytes.Buffer
-				require.Value(export.WriteCSV(s.ctx, s.Repo, &csv, export.Options{}))(t)
+				require.Value(export.WriteCSV(s.Ctx, s.Repo, &csv, export.Options{}))(t)
 				wantNoName(t, "an export as CSV", csv.Bytes(), name)
-				s.deny(string(name), new(s.clock.now()), "")
+				s.MustDeny(string(name), new(s.Clock.Now()), "")
 				require.NoError(t, s.Denials.MayChange(site.Actor{Name: name}))
-				wantNoName(t, "the store after the end of the denial", []byte(s.dump()), name)
-				s.post(name) // the name is free
-				s.wantClean()
+				wantNoName(t, "the store after the end of the denial", []byte(s.Dump()), name)
+				s.MustPost(name) // the name is free
+				s.WantClean()
 			})
 		}
 	}
@@ -264,26 +265,26 @@ func TestImportErasesAgain(t *testing.T) {
 	for _, n := range []int{1, 16} {
 		t.Run(fmt.Sprint(n, " partitions"), func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t, nil, redisrepo.WithPartitions(n))
+			s := repotest.New(t, nil, redisrepo.WithPartitions(n))
 			name := randomName()
-			_, others := s.lives(name)
-			require.NoError(t, s.Views.CatchUpAll(s.ctx))
-			before := s.counted(others...)
+			_, others := lives(s, name)
+			require.NoError(t, s.Views.CatchUpAll(s.Ctx))
+			before := counted(s, others...)
 			var exported bytes.Buffer
-			require.Value(export.Write(s.ctx, s.Repo, &exported, export.Options{}))(t)
-			require.Value(erase.User(s.ctx, s.Repo, string(name), erase.Options{}))(t)
-			options := export.Options{Erased: require.Value(erase.Erased(s.ctx, s.Repo))(t), Report: t.Output()}
-			to := newSite(t, nil, redisrepo.WithPartitions(n))
-			to.clock = s.clock
+			require.Value(export.Write(s.Ctx, s.Repo, &exported, export.Options{}))(t)
+			require.Value(erase.User(s.Ctx, s.Repo, string(name), erase.Options{}))(t)
+			options := export.Options{Erased: require.Value(erase.Erased(s.Ctx, s.Repo))(t), Report: t.Output()}
+			to := repotest.New(t, nil, redisrepo.WithPartitions(n))
+			to.Clock = s.Clock
 			if n > 1 { // the list of the store itself
-				to.do("ZADD", to.Store.Partitions[0].Erased(), "1", options.Erased[0])
+				to.Do("ZADD", to.Store.Partitions[0].Erased(), "1", options.Erased[0])
 				options.Erased = nil
 			}
 			lives := 0
 			for done := false; !done; lives++ {
 				life := new(mortal)
 				life.left.Store(int64(20 + programtest.Size(25*n, 25)*lives))
-				_, err := export.Read(s.ctx, to.client(redistest.Hook(life.hook)), s.Store.Rules, bytes.NewReader(exported.Bytes()), options, redisrepo.WithPartitions(n), redisrepo.WithClock(s.clock.now))
+				_, err := export.Read(s.Ctx, to.Client(redistest.Hook(life.hook)), s.Store.Rules, bytes.NewReader(exported.Bytes()), options, redisrepo.WithPartitions(n), redisrepo.WithClock(s.Clock.Now))
 				if done = err == nil; err != nil && !errors.Is(err, errDied) {
 					t.Fatal(err)
 				}
@@ -291,16 +292,16 @@ func TestImportErasesAgain(t *testing.T) {
 			if lives < 3 {
 				t.Errorf("the import took %d lives, want more", lives)
 			}
-			to = to.reopened(to.client(), nil, redisrepo.WithPartitions(n))
-			wantNoName(t, "the store", []byte(to.dump()), name)
-			if after := to.counted(others...); after != before {
+			to = to.Reopened(to.Client(), nil, redisrepo.WithPartitions(n))
+			wantNoName(t, "the store", []byte(to.Dump()), name)
+			if after := counted(to, others...); after != before {
 				t.Errorf("articles are\n%s\nwant\n%s", after, before)
 			}
-			wantRefused(t, to.Denials.MayChange(site.Actor{Name: name}), "DENIED")
-			to.wantClean()
+			repotest.WantRefused(t, to.Denials.MayChange(site.Actor{Name: name}), "DENIED")
+			to.WantClean()
 			var again bytes.Buffer
-			require.Value(export.Write(to.ctx, to.Repo, &again, export.Options{}))(t)
-			require.Value(export.Read(s.ctx, newSite(t, nil, redisrepo.WithPartitions(n)).raw, s.Store.Rules, bytes.NewReader(again.Bytes()), export.Options{}, redisrepo.WithPartitions(n), redisrepo.WithClock(s.clock.now)))(t)
+			require.Value(export.Write(to.Ctx, to.Repo, &again, export.Options{}))(t)
+			require.Value(export.Read(s.Ctx, repotest.New(t, nil, redisrepo.WithPartitions(n)).Raw, s.Store.Rules, bytes.NewReader(again.Bytes()), export.Options{}, redisrepo.WithPartitions(n), redisrepo.WithClock(s.Clock.Now)))(t)
 		})
 	}
 }
@@ -308,20 +309,20 @@ func TestImportErasesAgain(t *testing.T) {
 // Followers of the log and of articles miss nothing while a name leaves them, and get nothing twice.
 func TestErasureDisturbsNoFollower(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil, one)
-	l := s.reopened(s.client(), nil).listen()
-	id := s.post("alice").ID
-	s.vote(id, "bob", up)
-	s.vote(id, "alice", none)
-	s.vote(id, "alice", up)
-	edges := s.events(nil, 10).Edges
-	w, feed := l.watch(id), l.watchEvents("")
+	s := repotest.New(t, nil, repotest.One)
+	l := listen(s.Reopened(s.Client(), nil))
+	id := s.MustPost("alice").ID
+	s.MustVote(id, "bob", up)
+	s.MustVote(id, "alice", none)
+	s.MustVote(id, "alice", up)
+	edges := s.Events(nil, 10).Edges
+	w, feed := l.watch(id), watchEvents(l.Site, "")
 	l.settle()
-	require.Value(erase.User(s.ctx, s.Repo, "alice", erase.Options{}))(t)
+	require.Value(erase.User(s.Ctx, s.Repo, "alice", erase.Options{}))(t)
 	if got := next(t, w); got.Poster.Name != site.ErasedUser || got.Votes != 2 {
 		t.Errorf("delivered %+v, want the poster erased", got)
 	}
-	s.vote(id, "dave", up)
+	s.MustVote(id, "dave", up)
 	if got := next(t, w); got.Votes != 3 {
 		t.Errorf("delivered %d votes, want 3", got.Votes)
 	}
@@ -330,75 +331,75 @@ func TestErasureDisturbsNoFollower(t *testing.T) {
 	}
 	for i, e := range edges {
 		after := e.Cursor()
-		page := require.Value(s.Log.Events(s.ctx, &after, nil, nil))(t)
+		page := require.Value(s.Log.Events(s.Ctx, &after, nil, nil))(t)
 		if page.Gap || page.Edges[0].Node.Revision != i+2 {
 			t.Errorf("after event %d: gap %t, %d events", i+1, page.Gap, len(page.Edges))
 		}
 	}
-	if e := s.events(nil, 10).Edges[0].Node; e.By.Name.Shown() != "deleted user" {
+	if e := s.Events(nil, 10).Edges[0].Node; e.By.Name.Shown() != "deleted user" {
 		t.Errorf("the first event is by %q", e.By.Name)
 	}
-	s.wantClean()
+	l.wantClean()
 }
 
 // Two processes that erase two names at the same time lose no entry of the logs, and leave no name.
 func TestErasuresAtTheSameTime(t *testing.T) { // with the race detector
 	t.Parallel()
-	s := newSite(t, nil, one)
+	s := repotest.New(t, nil, repotest.One)
 	names := []site.UserName{randomName(), randomName(), randomName()}
 	for i := range 150 {
 		for _, name := range names {
 			if i%10 == 0 {
-				s.delete(s.post(name).ID, moderator)
+				s.MustDelete(s.MustPost(name).ID, repotest.Moderator)
 			}
 		}
-		id := s.post("bob").ID
+		id := s.MustPost("bob").ID
 		for _, name := range names {
-			s.vote(id, name, up)
+			s.MustVote(id, name, up)
 		}
 	}
-	count := s.raw.XLen(s.ctx, "events:").Val()
-	together(len(names)+1, func(i int) {
+	count := s.Raw.XLen(s.Ctx, "events:").Val()
+	repotest.Together(len(names)+1, func(i int) {
 		if i == len(names) {
 			for range 50 {
-				_, _ = s.Post(s.ctx, "carol", s.fresh())
+				_, _ = s.Post(s.Ctx, "carol", s.Fresh())
 			}
 			return
 		}
-		if _, err := erase.User(s.ctx, s.reopened(s.client(), nil).Repo, string(names[i]), erase.Options{}); err != nil {
+		if _, err := erase.User(s.Ctx, s.Reopened(s.Client(), nil).Repo, string(names[i]), erase.Options{}); err != nil {
 			t.Error(err)
 		}
 	})
-	require.NoError(t, s.Views.CatchUpAll(s.ctx))
-	if n := s.raw.XLen(s.ctx, "events:").Val(); n != count+50 {
+	require.NoError(t, s.Views.CatchUpAll(s.Ctx))
+	if n := s.Raw.XLen(s.Ctx, "events:").Val(); n != count+50 {
 		t.Errorf("the log has %d entries, want %d", n, count+50)
 	}
 	for _, name := range names {
-		wantNoName(t, "the store", []byte(s.dump()), name)
+		wantNoName(t, "the store", []byte(s.Dump()), name)
 	}
-	s.wantClean()
+	s.WantClean()
 }
 
 // A hash with thousands of names, and a log with thousands of entries, are read and changed in steps: no command has all of it.
 func TestErasureReadsLargeKeysInSteps(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil, one)
-	name, id := randomName(), s.post("bob").ID
-	require.Value(s.Reports.Flag(s.ctx, name, id, reports.Spam, "a note"))(t)
-	s.deny(string(name), nil, "spam")
-	s.deny("eve", nil, "spam")
-	flag, denial := s.raw.HGet(s.ctx, "flags:"+id.Number(), name.Member()).Val(), s.raw.HGet(s.ctx, "denials:", "user:eve").Val()
+	s := repotest.New(t, nil, repotest.One)
+	name, id := randomName(), s.MustPost("bob").ID
+	require.Value(s.Reports.Flag(s.Ctx, name, id, reports.Spam, "a note"))(t)
+	s.MustDeny(string(name), nil, "spam")
+	s.MustDeny("eve", nil, "spam")
+	flag, denial := s.Raw.HGet(s.Ctx, "flags:"+id.Number(), name.Member()).Val(), s.Raw.HGet(s.Ctx, "denials:", "user:eve").Val()
 	const others = 3000
 	for i := range others {
 		user := fmt.Sprint("user:other", i)
-		require.NoError(t, s.raw.HSet(s.ctx, "flags:"+id.Number(), user, strings.ReplaceAll(flag, name.Member(), user)).Err())
-		require.NoError(t, s.raw.HSet(s.ctx, "denials:", user, denial).Err())
+		require.NoError(t, s.Raw.HSet(s.Ctx, "flags:"+id.Number(), user, strings.ReplaceAll(flag, name.Member(), user)).Err())
+		require.NoError(t, s.Raw.HSet(s.Ctx, "denials:", user, denial).Err())
 		if i%10 == 0 {
-			s.delete(s.post("bob").ID, site.Actor{Name: name, Moderator: true})
+			s.MustDelete(s.MustPost("bob").ID, site.Actor{Name: name, Moderator: true})
 		}
 	}
 	longest := 0
-	client := s.client(redistest.Hook(func(ctx context.Context, commands []redis.Cmder, send redis.ProcessPipelineHook) error {
+	client := s.Client(redistest.Hook(func(ctx context.Context, commands []redis.Cmder, send redis.ProcessPipelineHook) error {
 		err := send(ctx, commands)
 		if redistest.IsAside(commands[0]) {
 			return err
@@ -416,14 +417,14 @@ func TestErasureReadsLargeKeysInSteps(t *testing.T) {
 		}
 		return err
 	}))
-	did := require.Value(erase.User(s.ctx, s.reopened(client, nil, one).Repo, string(name), erase.Options{}))(t)
+	did := require.Value(erase.User(s.Ctx, s.Reopened(client, nil, repotest.One).Repo, string(name), erase.Options{}))(t)
 	if longest > 1100 || did.Looked < 4*others {
 		t.Errorf("%d fields or keys were read at once, and %d looked at, want at most 1100, and at least %d", longest, did.Looked, 4*others)
 	}
-	if n, m := s.raw.HLen(s.ctx, "flags:"+id.Number()).Val(), s.raw.HLen(s.ctx, "denials:").Val(); n < others || m < others+2 {
+	if n, m := s.Raw.HLen(s.Ctx, "flags:"+id.Number()).Val(), s.Raw.HLen(s.Ctx, "denials:").Val(); n < others || m < others+2 {
 		t.Errorf("%d reports and %d denials are left, want those of others", n, m)
 	}
-	wantNoName(t, "the store", []byte(s.dump()), name)
+	wantNoName(t, "the store", []byte(s.Dump()), name)
 }
 
 // Each kind of key is in the table of places.
@@ -439,25 +440,25 @@ func TestErasureKnowsEachKindOfKey(t *testing.T) {
 // A find names the words of users that have the name, and nothing else.
 func TestFindListsWords(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil, one)
+	s := repotest.New(t, nil, repotest.One)
 	name := randomName()
-	d := s.fresh("go")
+	d := s.Fresh("go")
 	d.Title = "A reply to " + strings.ToUpper(string(name[:11])) + string(name[11:])
-	a := require.Value(s.Post(s.ctx, "bob", d))(t)
-	b := s.post(name)
-	s.edit(b.ID, site.Actor{Name: name}, redisrepo.Edit{Title: new("by " + string(name))})
-	s.edit(b.ID, site.Actor{Name: name}, redisrepo.Edit{Title: new("title")})
-	s.flag(a.ID, "carol", reports.Abuse, "it insults "+string(name))
-	require.Value(s.Delete(s.ctx, a.ID, moderator, site.Why{Ground: site.GroundRules, Reason: "about " + string(name)}))(t)
-	s.deny("bob", nil, "insults "+string(name))
+	a := require.Value(s.Post(s.Ctx, "bob", d))(t)
+	b := s.MustPost(name)
+	s.MustEdit(b.ID, site.Actor{Name: name}, redisrepo.Edit{Title: new("by " + string(name))})
+	s.MustEdit(b.ID, site.Actor{Name: name}, redisrepo.Edit{Title: new("title")})
+	s.MustFlag(a.ID, "carol", reports.Abuse, "it insults "+string(name))
+	require.Value(s.Delete(s.Ctx, a.ID, repotest.Moderator, site.Why{Ground: site.GroundRules, Reason: "about " + string(name)}))(t)
+	s.MustDeny("bob", nil, "insults "+string(name))
 	var found []string
 	find := func() {
 		found = nil
-		require.NoError(t, erase.Find(s.ctx, s.Repo, string(name), func(f erase.Found) { found = append(found, f.Where) }))
+		require.NoError(t, erase.Find(s.Ctx, s.Repo, string(name), func(f erase.Found) { found = append(found, f.Where) }))
 	}
 	find()
 	first := fmt.Sprint(found)
-	require.Value(erase.User(s.ctx, s.Repo, string(name), erase.Options{}))(t)
+	require.Value(erase.User(s.Ctx, s.Repo, string(name), erase.Options{}))(t)
 	find()
 	if len(found) != 9 {
 		t.Errorf("found %q, want title and reason of article:1, a version of article:2, a report, a denial, its entry and others of the logs", found)

@@ -17,6 +17,7 @@ import (
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/wire"
 	"frontpage/tests/programtest"
+	"frontpage/tests/repotest"
 	"frontpage/tests/require"
 )
 
@@ -48,7 +49,7 @@ func TestRandomHistoriesHaveGapsOnlyWhereEventsAreLost(t *testing.T) {
 
 // feedHistory is a site with a random history.
 type feedHistory struct {
-	*testSite
+	*repotest.Site
 	random    *rand.Rand
 	options   []redisrepo.Option
 	step      int
@@ -87,8 +88,8 @@ type feedConsumer struct {
 
 func newFeedHistory(t *testing.T, partitions int, seed uint64) *feedHistory {
 	h := &feedHistory{random: rand.New(rand.NewPCG(seed, uint64(partitions))), options: []redisrepo.Option{redisrepo.WithPartitions(partitions)}, number: 5000}
-	h.testSite = newSite(t, func(r *site.Rules) { r.Events, r.Milestones = 8+h.random.IntN(30), []int{2, 3} }, h.options...)
-	require.NoError(t, h.Views.CatchUpAll(h.ctx))
+	h.Site = repotest.New(t, func(r *site.Rules) { r.Events, r.Milestones = 8+h.random.IntN(30), []int{2, 3} }, h.options...)
+	require.NoError(t, h.Views.CatchUpAll(h.Ctx))
 	h.all, h.dropped, h.last = make([][]redis.XMessage, partitions), make([]int, partitions), make([]string, partitions)
 	for i, kinds := range [][]events.EventKind{nil, nil, {events.EventMilestone}, {events.EventVoted}, {events.EventPosted, events.EventEdited}, {events.EventDeleted}} {
 		for _, watch := range []bool{false, true} {
@@ -108,7 +109,7 @@ func (h *feedHistory) article() site.ArticleID {
 }
 
 func (h *feedHistory) posted() site.ArticleID {
-	id := h.post(users[h.random.IntN(3)], "a").ID
+	id := h.MustPost(repotest.Users[h.random.IntN(3)], "a").ID
 	h.articles, h.number = append(h.articles, id), max(h.number, id)
 	return id
 }
@@ -119,46 +120,46 @@ func (h *feedHistory) change() {
 	case n < 15:
 		h.posted()
 	case n < 50:
-		_, err := h.Vote(h.ctx, h.article(), users[h.random.IntN(len(users))], []site.Vote{up, up, down, none}[h.random.IntN(4)], "")
+		_, err := h.Vote(h.Ctx, h.article(), repotest.Users[h.random.IntN(len(repotest.Users))], []site.Vote{up, up, down, none}[h.random.IntN(4)], "")
 		if err != nil && !errors.As(err, new(site.Refusal)) {
-			h.t.Fatal(err)
+			h.T.Fatal(err)
 		}
 	case n < 54:
-		_, err := h.Delete(h.ctx, h.article(), moderator, site.Why{})
+		_, err := h.Delete(h.Ctx, h.article(), repotest.Moderator, site.Why{})
 		if err != nil && !errors.As(err, new(site.Refusal)) {
-			h.t.Fatal(err)
+			h.T.Fatal(err)
 		}
 	case n < 66: // entries that are no events
 		for range 1 + h.random.IntN(4) {
 			h.number++
-			h.imports(redisrepo.Imported{ID: h.number, Poster: "zoe", PostedAt: h.clock.now().Add(-time.Hour), Votes: 1, Draft: h.fresh("a")})
+			h.MustImport(redisrepo.Imported{ID: h.number, Poster: "zoe", PostedAt: h.Clock.Now().Add(-time.Hour), Votes: 1, Draft: h.Fresh("a")})
 		}
 	case n < 86: // time passes by the clock of Redis: hours, or almost what the log keeps in any case
 		ahead := []time.Duration{time.Second, 9 * time.Second, 11 * time.Second, 3 * time.Hour}[h.random.IntN(4)]
-		h.clock.advance(ahead / 1000)
+		h.Clock.Advance(ahead / 1000)
 		for _, tag := range h.Tags() {
-			if newest := h.raw.XRevRangeN(h.ctx, tag+"events:", "+", "-", 1).Val(); len(newest) > 0 && h.random.IntN(4) > 0 {
+			if newest := h.Raw.XRevRangeN(h.Ctx, tag+"events:", "+", "-", 1).Val(); len(newest) > 0 && h.random.IntN(4) > 0 {
 				at := max(int64(wire.ParseEntryID(newest[0].ID).Milliseconds), time.Now().UnixMilli())           // #nosec G115 -- a time
-				_ = h.raw.Do(h.ctx, "XSETID", tag+"events:", fmt.Sprintf("%d-0", at+ahead.Milliseconds())).Err() // unless it is there already
+				_ = h.Raw.Do(h.Ctx, "XSETID", tag+"events:", fmt.Sprintf("%d-0", at+ahead.Milliseconds())).Err() // unless it is there already
 			}
 		}
 	case n < 92:
-		require.NoError(h.t, h.Views.CatchUpAll(h.ctx))
+		require.NoError(h.T, h.Views.CatchUpAll(h.Ctx))
 	case n < 94: // a restart with other rules
-		h.testSite = h.reopened(h.client(), func(r *site.Rules) { r.VoteScore = 400 + h.random.IntN(50) }, h.options...)
+		h.Site = h.Reopened(h.Client(), func(r *site.Rules) { r.VoteScore = 400 + h.random.IntN(50) }, h.options...)
 	case n < 96:
 		h.save()
 	case n < 98 && h.saved != nil:
 		h.restore()
 	case n == 99:
-		require.Value(erase.User(h.ctx, h.Repo, string(users[h.random.IntN(len(users))]), erase.Options{}))(h.t)
+		require.Value(erase.User(h.Ctx, h.Repo, string(repotest.Users[h.random.IntN(len(repotest.Users))]), erase.Options{}))(h.T)
 	}
 }
 
 // look notes which events there are.
 func (h *feedHistory) look() {
 	for i, tag := range h.Tags() {
-		found := require.Value(h.raw.XRange(h.ctx, tag+"events:", "-", "+").Result())(h.t)
+		found := require.Value(h.Raw.XRange(h.Ctx, tag+"events:", "-", "+").Result())(h.T)
 		kept := 0
 		for _, m := range found {
 			switch {
@@ -183,8 +184,8 @@ func (h *feedHistory) save() {
 	for _, all := range h.all {
 		h.saved.events = append(h.saved.events, len(all))
 	}
-	for _, key := range h.raw.Keys(h.ctx, "*").Val() {
-		h.saved.dumps[key], h.saved.ttls[key] = h.raw.Dump(h.ctx, key).Val(), max(h.raw.PTTL(h.ctx, key).Val(), 0)
+	for _, key := range h.Raw.Keys(h.Ctx, "*").Val() {
+		h.saved.dumps[key], h.saved.ttls[key] = h.Raw.Dump(h.Ctx, key).Val(), max(h.Raw.PTTL(h.Ctx, key).Val(), 0)
 	}
 }
 
@@ -192,14 +193,14 @@ func (h *feedHistory) save() {
 func (h *feedHistory) restore() {
 	some := h.random.IntN(len(h.all)) // a failover of one shard takes back some partitions only
 	isBack := func(i int) bool { return some%2 == 0 || i%2 == some%4/2 }
-	for _, key := range h.raw.Keys(h.ctx, "*").Val() {
+	for _, key := range h.Raw.Keys(h.Ctx, "*").Val() {
 		if isBack(h.partitionOf(key)) {
-			h.raw.Del(h.ctx, key)
+			h.Raw.Del(h.Ctx, key)
 		}
 	}
 	for key, dump := range h.saved.dumps {
 		if isBack(h.partitionOf(key)) {
-			require.NoError(h.t, h.raw.Restore(h.ctx, key, h.saved.ttls[key], dump).Err())
+			require.NoError(h.T, h.Raw.Restore(h.Ctx, key, h.saved.ttls[key], dump).Err())
 		}
 	}
 	for i, n := range h.saved.events {
@@ -212,11 +213,11 @@ func (h *feedHistory) restore() {
 		h.all[i], h.last[i] = h.all[i][:n], h.saved.last[i]
 	}
 	h.articles = slices.DeleteFunc(h.articles, func(id site.ArticleID) bool {
-		_, errs := h.Articles.ArticlesByID(h.ctx, []site.ArticleID{id})
+		_, errs := h.Articles.ArticlesByID(h.Ctx, []site.ArticleID{id})
 		return errs[0] != nil
 	})
-	h.clock.advance(time.Second)
-	h.testSite = h.reopened(h.client(), nil, h.options...)
+	h.Clock.Advance(time.Second)
+	h.Site = h.Reopened(h.Client(), nil, h.options...)
 }
 
 func (h *feedHistory) partitionOf(key string) int {
@@ -228,7 +229,7 @@ func (h *feedHistory) begin(c *feedConsumer) {
 	h.look()
 	c.after, c.lost, c.maybe = "", false, false
 	first := 1000
-	after := *h.events(nil, first, c.kinds...).PageInfo.EndCursor
+	after := *h.Events(nil, first, c.kinds...).PageInfo.EndCursor
 	c.after = after
 	for i, all := range h.all {
 		c.least[i], c.most[i] = len(all), len(all)
@@ -237,7 +238,7 @@ func (h *feedHistory) begin(c *feedConsumer) {
 
 // read has a consumer read what follows its cursor, and compares it with the history.
 func (h *feedHistory) read(c *feedConsumer) {
-	h.t.Helper()
+	h.T.Helper()
 	isExpired, mayBeExpired := false, false
 	for i, n := range h.dropped {
 		isExpired, mayBeExpired = isExpired || n > c.most[i], mayBeExpired || n > c.least[i]
@@ -246,18 +247,18 @@ func (h *feedHistory) read(c *feedConsumer) {
 	switch {
 	case errors.As(err, new(*events.ExpiredError)):
 		if !mayBeExpired && !c.maybe {
-			h.t.Fatalf("step %d, %s: %v, but nothing is lost", h.step, c.name, err)
+			h.T.Fatalf("step %d, %s: %v, but nothing is lost", h.step, c.name, err)
 		}
 		h.begin(c)
 		return
 	case err != nil:
-		h.t.Fatal(err)
+		h.T.Fatal(err)
 	case isExpired && !c.maybe:
-		h.t.Fatalf("step %d, %s: the cursor is not expired, though events after it were dropped", h.step, c.name)
+		h.T.Fatalf("step %d, %s: the cursor is not expired, though events after it were dropped", h.step, c.name)
 	case c.lost && !gap:
-		h.t.Fatalf("step %d, %s: there is no gap, though an event is lost", h.step, c.name)
+		h.T.Fatalf("step %d, %s: there is no gap, though an event is lost", h.step, c.name)
 	case gap && !c.maybe:
-		h.t.Fatalf("step %d, %s: there is a gap, but nothing is lost", h.step, c.name)
+		h.T.Fatalf("step %d, %s: there is a gap, but nothing is lost", h.step, c.name)
 	case gap || c.maybe:
 		h.begin(c)
 		return
@@ -269,20 +270,20 @@ func (h *feedHistory) read(c *feedConsumer) {
 // readFrom reads events after the consumer's cursor.
 func (h *feedHistory) readFrom(c *feedConsumer) (edges []*events.EventEdge, gap bool, end string, atEnd bool, err error) {
 	if c.watch {
-		w, err := h.Live.WatchEvents(h.ctx, "after", c.after, c.kinds)
+		w, err := h.Live.WatchEvents(h.Ctx, "after", c.after, c.kinds)
 		if err != nil {
 			return nil, false, "", false, err
 		}
 		defer w.Close()
 		for w.Behind() {
-			require.NoError(h.t, w.CatchUp(h.ctx))
+			require.NoError(h.T, w.CatchUp(h.Ctx))
 			for d, ok := w.Take(); ok; d, ok = w.Take() {
 				edges, gap = append(edges, d.Event()), gap || d.Event().Gap
 				d.Cursor()
 				d.Done(true)
 			}
 		}
-		if b := require.Value(h.gapOf(c))(h.t); len(edges) == 0 { // it comes with the next event
+		if b := require.Value(h.gapOf(c))(h.T); len(edges) == 0 { // it comes with the next event
 			gap = b
 		}
 		return edges, gap, w.Cursor(), false, nil
@@ -290,7 +291,7 @@ func (h *feedHistory) readFrom(c *feedConsumer) (edges []*events.EventEdge, gap 
 	end = c.after
 	for {
 		first := 1 + h.random.IntN(20)
-		page, err := h.Log.Events(h.ctx, &end, c.kinds, &first)
+		page, err := h.Log.Events(h.Ctx, &end, c.kinds, &first)
 		if err != nil {
 			return nil, false, "", false, err
 		}
@@ -303,14 +304,14 @@ func (h *feedHistory) readFrom(c *feedConsumer) (edges []*events.EventEdge, gap 
 
 // gapOf reports whether reading after the cursor has a gap.
 func (h *feedHistory) gapOf(c *feedConsumer) (bool, error) {
-	page, err := h.Log.Events(h.ctx, &c.after, c.kinds, new(1))
+	page, err := h.Log.Events(h.Ctx, &c.after, c.kinds, new(1))
 	return page.Gap, err
 }
 
 // compare fails the test unless the edges are the next events of the consumer's kinds, of each partition in their order, and notes
 // where the consumer is.
 func (h *feedHistory) compare(c *feedConsumer, edges []*events.EventEdge, atEnd bool) {
-	h.t.Helper()
+	h.T.Helper()
 	for i, all := range h.all {
 		var got []string
 		for _, e := range edges {
@@ -328,7 +329,7 @@ func (h *feedHistory) compare(c *feedConsumer, edges []*events.EventEdge, atEnd 
 			}
 		}
 		if isWhole := atEnd || c.watch; isWhole && !slices.Equal(got, want) || !isWhole && !slices.Equal(got, want[:min(len(got), len(want))]) {
-			h.t.Fatalf("step %d, %s: got %v of partition %d, want %v", h.step, c.name, got, i, want)
+			h.T.Fatalf("step %d, %s: got %v of partition %d, want %v", h.step, c.name, got, i, want)
 		}
 		switch {
 		case atEnd:

@@ -12,59 +12,31 @@ import (
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/events"
 	"frontpage/redisrepo/site"
+	"frontpage/tests/repotest"
 	"frontpage/tests/require"
 )
 
-// story returns all events of the feed, one a line.
-func (s *testSite) story() string {
-	s.t.Helper()
-	var lines []string
-	after := ""
-	for more := true; more; {
-		page := s.events(&after, events.MaxEvents)
-		for _, e := range page.Edges {
-			n := e.Node
-			line := fmt.Sprintf("%s %v r%d votes %d-%d score %.0f by %s", n.Kind, n.Article, n.Revision, n.Votes+n.Downvotes, n.Downvotes, n.Score-float64(opened.Unix()), n.By.Name)
-			if n.Direction != nil {
-				line += fmt.Sprintf(" direction %d", *n.Direction)
-			}
-			if n.Groups != nil {
-				line += fmt.Sprintf(" groups %v", n.Groups)
-			}
-			if n.Milestone != nil {
-				line += fmt.Sprintf(" milestone %d", *n.Milestone)
-			}
-			lines = append(lines, line)
-			if now := s.raw.Time(s.ctx).Val(); n.At.After(now) || n.At.Before(now.Add(-time.Minute)) {
-				s.t.Errorf("%s: at %v, now is %v", line, n.At, now)
-			}
-		}
-		after, more = *page.PageInfo.EndCursor, page.PageInfo.HasNextPage
-	}
-	return strings.Join(lines, "\n")
-}
-
 // Each change has one event, and what changes nothing has none.
 func TestChangesHaveEvents(t *testing.T) {
-	eachLayout(t, func(t *testing.T, tags []string) {
-		s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
-		id := s.post("alice", "go", "redis").ID
+	repotest.EachLayout(t, func(t *testing.T, tags []string) {
+		s := repotest.New(t, nil, redisrepo.WithPartitions(len(tags)))
+		id := s.MustPost("alice", "go", "redis").ID
 		for range 2 { // the second time nothing changes
-			s.vote(id, "bob", up)
+			s.MustVote(id, "bob", up)
 		}
-		s.vote(id, "bob", down)
-		s.vote(id, "bob", none)
+		s.MustVote(id, "bob", down)
+		s.MustVote(id, "bob", none)
 		for range 2 {
-			require.Value(s.Regroup(s.ctx, id, alice(), []string{"c"}, []string{"go"}))(t)
-			require.Value(s.Edit(s.ctx, id, alice(), redisrepo.Edit{Title: new("other")}))(t)
+			require.Value(s.Regroup(s.Ctx, id, repotest.Alice(), []string{"c"}, []string{"go"}))(t)
+			require.Value(s.Edit(s.Ctx, id, repotest.Alice(), redisrepo.Edit{Title: new("other")}))(t)
 		}
-		require.Value(s.Edit(s.ctx, id, moderator, redisrepo.Edit{Title: new("third"), Groups: []string{"d"}}))(t)
-		require.Value(s.Edit(s.ctx, id, alice(), redisrepo.Edit{Groups: []string{}}))(t)
+		require.Value(s.Edit(s.Ctx, id, repotest.Moderator, redisrepo.Edit{Title: new("third"), Groups: []string{"d"}}))(t)
+		require.Value(s.Edit(s.Ctx, id, repotest.Alice(), redisrepo.Edit{Groups: []string{}}))(t)
 		for range 2 {
-			s.delete(id, moderator)
+			s.MustDelete(id, repotest.Moderator)
 		}
 		for range 2 {
-			require.Value(s.Undelete(s.ctx, id, moderator))(t)
+			require.Value(s.Undelete(s.Ctx, id, repotest.Moderator))(t)
 		}
 		want := strings.ReplaceAll(`posted ID r1 votes 1-0 score 432 by alice groups [go redis]
 voted ID r2 votes 2-0 score 864 by bob direction 1
@@ -76,20 +48,20 @@ edited ID r7 votes 1-0 score 432 by MODERATOR groups [d]
 regrouped ID r8 votes 1-0 score 432 by alice groups []
 deleted ID r9 votes 1-0 score 432 by MODERATOR
 undeleted ID r10 votes 1-0 score 432 by MODERATOR groups []`, "ID", id.String())
-		want = strings.ReplaceAll(want, "MODERATOR", string(moderator.Name))
-		if got := s.story(); got != want {
+		want = strings.ReplaceAll(want, "MODERATOR", string(repotest.Moderator.Name))
+		if got := s.Story(); got != want {
 			t.Errorf("got\n%s\nwant\n%s", got, want)
 		}
-		s.wantClean()
+		s.WantClean()
 	})
 }
 
 func TestMilestonesFollowTheirVotes(t *testing.T) {
 	t.Parallel()
-	g := newSite(t, func(r *site.Rules) { r.Milestones = []int{2, 5, 6} })
-	id := g.post("alice", "go", "redis").ID
+	g := repotest.New(t, func(r *site.Rules) { r.Milestones = []int{2, 5, 6} })
+	id := g.MustPost("alice", "go", "redis").ID
 	for _, voter := range []site.UserName{"warm", "first", "v0", "v1", "v2"} {
-		g.vote(id, voter, up)
+		g.MustVote(id, voter, up)
 	}
 	want := `posted ID r1 votes 1-0 score 432 by alice groups [go redis]
 voted ID r2 votes 2-0 score 864 by warm direction 1
@@ -100,15 +72,15 @@ voted ID r5 votes 5-0 score 2160 by v1 direction 1
 milestone ID r5 votes 5-0 score 2160 by v1 milestone 5
 voted ID r6 votes 6-0 score 2592 by v2 direction 1
 milestone ID r6 votes 6-0 score 2592 by v2 milestone 6`
-	if got := g.story(); got != strings.ReplaceAll(want, "ID", id.String()) {
+	if got := g.Story(); got != strings.ReplaceAll(want, "ID", id.String()) {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
 
 // milestones returns the events of that kind: the net votes of each.
-func (s *testSite) milestones() (numbers []int) {
-	s.t.Helper()
-	for _, e := range s.events(nil, events.MaxEvents, events.EventMilestone).Edges {
+func milestones(s *repotest.Site) (numbers []int) {
+	s.T.Helper()
+	for _, e := range s.Events(nil, events.MaxEvents, events.EventMilestone).Edges {
 		numbers = append(numbers, *e.Node.Milestone)
 	}
 	return numbers
@@ -116,56 +88,56 @@ func (s *testSite) milestones() (numbers []int) {
 
 func TestMilestonesAreReachedOnce(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, func(r *site.Rules) { r.Milestones = []int{2, 3, 4} })
-	id := s.post("alice").ID
+	s := repotest.New(t, func(r *site.Rules) { r.Milestones = []int{2, 3, 4} })
+	id := s.MustPost("alice").ID
 	want := func(when string, numbers ...int) {
 		t.Helper()
-		if got := s.milestones(); fmt.Sprint(got) != fmt.Sprint(numbers) {
+		if got := milestones(s); fmt.Sprint(got) != fmt.Sprint(numbers) {
 			t.Errorf("%s: got milestones %v, want %v", when, got, numbers)
 		}
 	}
 	want("after the post")
-	s.vote(id, "a", up)
+	s.MustVote(id, "a", up)
 	want("2 votes", 2)
-	s.vote(id, "a", down)
-	s.vote(id, "a", up)
+	s.MustVote(id, "a", down)
+	s.MustVote(id, "a", up)
 	want("2 votes again", 2)
-	s.vote(id, "b", down)
-	s.vote(id, "c", up)
-	s.vote(id, "b", up) // from 2 to 4
+	s.MustVote(id, "b", down)
+	s.MustVote(id, "c", up)
+	s.MustVote(id, "b", up) // from 2 to 4
 	want("two votes at once", 2, 3, 4)
-	s.wantClean()
+	s.WantClean()
 
-	s = s.reopened(s.server.Client, func(r *site.Rules) { r.Milestones = []int{1, 3, 5} })
-	s.vote(id, "a", none)
-	s.vote(id, "a", up)
-	s.vote(id, "d", up)
+	s = s.Reopened(s.Server.Client, func(r *site.Rules) { r.Milestones = []int{1, 3, 5} })
+	s.MustVote(id, "a", none)
+	s.MustVote(id, "a", up)
+	s.MustVote(id, "d", up)
 	want("other milestones", 2, 3, 4, 5)
 
-	s = s.reopened(s.server.Client, func(r *site.Rules) { r.Milestones = nil })
-	s.vote(id, "e", up)
+	s = s.Reopened(s.Server.Client, func(r *site.Rules) { r.Milestones = nil })
+	s.MustVote(id, "e", up)
 	want("no milestones", 2, 3, 4, 5)
 }
 
 func TestImportsHaveNoEvents(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil)
-	s.imports(old(7, time.Hour, 9))
-	s.vote(7, "bob", up)
-	if got := s.story(); strings.Contains(got, "posted") || !strings.Contains(got, "voted article:7 r2 votes 10-0") || len(s.milestones()) != 1 {
+	s := repotest.New(t, nil)
+	s.MustImport(repotest.Old(7, time.Hour, 9))
+	s.MustVote(7, "bob", up)
+	if got := s.Story(); strings.Contains(got, "posted") || !strings.Contains(got, "voted article:7 r2 votes 10-0") || len(milestones(s)) != 1 {
 		t.Errorf("got %s, want the vote and its milestone", got)
 	}
 }
 
 func TestSitesWithoutAFeedWriteNone(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, func(r *site.Rules) { r.Events, r.Milestones = 0, []int{1, 2} }, one)
-	id := s.post("alice", "go").ID
-	s.vote(id, "bob", up)
-	s.delete(id, moderator)
-	require.NoError(t, s.Views.CatchUpAll(s.ctx))
-	_, err := s.Log.Events(s.ctx, nil, nil, nil)
-	if wantRefused(t, err, "INVALID"); s.raw.HExists(s.ctx, "article:1", "milestone").Val() {
+	s := repotest.New(t, func(r *site.Rules) { r.Events, r.Milestones = 0, []int{1, 2} }, repotest.One)
+	id := s.MustPost("alice", "go").ID
+	s.MustVote(id, "bob", up)
+	s.MustDelete(id, repotest.Moderator)
+	require.NoError(t, s.Views.CatchUpAll(s.Ctx))
+	_, err := s.Log.Events(s.Ctx, nil, nil, nil)
+	if repotest.WantRefused(t, err, "INVALID"); s.Raw.HExists(s.Ctx, "article:1", "milestone").Val() {
 		t.Error("a site without events has a feed, or milestones")
 	}
 }
@@ -173,26 +145,26 @@ func TestSitesWithoutAFeedWriteNone(t *testing.T) {
 // EVENTS bounds the stream, about.
 func TestFeedDropsItsOldestEvents(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, func(r *site.Rules) { r.Events = 200 }, one)
+	s := repotest.New(t, func(r *site.Rules) { r.Events = 200 }, repotest.One)
 	s.Views.Young = 0
-	id := s.post("alice").ID
-	first := s.events(nil, 1).Edges[0].Cursor()
+	id := s.MustPost("alice").ID
+	first := s.Events(nil, 1).Edges[0].Cursor()
 	for i := range 600 {
-		s.vote(id, site.UserName(fmt.Sprint("v", i)), up)
+		s.MustVote(id, site.UserName(fmt.Sprint("v", i)), up)
 	}
-	require.NoError(t, s.Views.CatchUpAll(s.ctx))
-	if n := s.raw.XLen(s.ctx, "events:").Val(); n != 200 {
+	require.NoError(t, s.Views.CatchUpAll(s.Ctx))
+	if n := s.Raw.XLen(s.Ctx, "events:").Val(); n != 200 {
 		t.Errorf("the feed has %d events, want 200", n)
 	}
-	if _, err := s.Log.Events(s.ctx, &first, nil, nil); err == nil {
+	if _, err := s.Log.Events(s.Ctx, &first, nil, nil); err == nil {
 		t.Error("a cursor of the first event is not expired")
 	}
-	s.wantClean()
+	s.WantClean()
 }
 
 // reader is a consumer of the change feed that stores its cursor after it has acted on an event. It is killed at random.
 type reader struct {
-	*listener
+	*repotest.Site
 	random *rand.Rand
 	acted  map[string]bool
 	kills  int
@@ -214,7 +186,7 @@ func (r *reader) take(e *events.EventEdge) bool {
 	}
 	last, known := r.last[n.Article]
 	if ordered := n.Revision == last+1 || n.Milestone != nil && n.Revision == last; !ordered && (known || !r.gapped) {
-		r.t.Errorf("%s of %v, revision %d, came after revision %d", n.Kind, n.Article, n.Revision, last)
+		r.T.Errorf("%s of %v, revision %d, came after revision %d", n.Kind, n.Article, n.Revision, last)
 	}
 	r.acted[fmt.Sprint(n.Kind, n.Article, n.Revision, n.At.UnixMilli())] = true
 	if dies == 1 {
@@ -226,7 +198,7 @@ func (r *reader) take(e *events.EventEdge) bool {
 
 // poll reads a page. It reports whether others follow, or it failed.
 func (r *reader) poll() (more bool) {
-	page, err := r.Log.Events(r.ctx, &r.cursor, nil, new(1+r.random.IntN(200)))
+	page, err := r.Log.Events(r.Ctx, &r.cursor, nil, new(1+r.random.IntN(200)))
 	if err != nil {
 		return true
 	}
@@ -241,7 +213,7 @@ func (r *reader) poll() (more bool) {
 
 // follow watches until the reader is killed or over is closed.
 func (r *reader) follow(over <-chan struct{}) {
-	w, err := r.Live.WatchEvents(r.ctx, "after", r.cursor, nil)
+	w, err := r.Live.WatchEvents(r.Ctx, "after", r.cursor, nil)
 	if err != nil {
 		return
 	}
@@ -252,7 +224,7 @@ func (r *reader) follow(over <-chan struct{}) {
 				return
 			}
 		}
-		if w.Behind() && w.CatchUp(r.ctx) == nil {
+		if w.Behind() && w.CatchUp(r.Ctx) == nil {
 			continue
 		}
 		select {
@@ -267,10 +239,11 @@ func (r *reader) follow(over <-chan struct{}) {
 func TestKilledConsumersSeeEveryRevision(t *testing.T) { // with the race detector
 	t.Parallel()
 	const rounds, changesBetween = 3, 600
-	s := newSite(t, func(r *site.Rules) { r.Milestones = []int{3, 6} })
-	s.server.Own()
-	l := s.reopened(s.client(), nil).listen()
-	start := *s.events(nil, 1).PageInfo.EndCursor
+	s := repotest.New(t, func(r *site.Rules) { r.Milestones = []int{3, 6} })
+	s.Server.Own()
+	l := s.Reopened(s.Client(), nil)
+	l.Listens()
+	start := *s.Events(nil, 1).PageInfo.EndCursor
 	var acknowledged atomic.Int64
 	over := make(chan struct{})
 	ended := func() bool {
@@ -288,7 +261,7 @@ func TestKilledConsumersSeeEveryRevision(t *testing.T) { // with the race detect
 			var own []site.ArticleID
 			for i := 0; !ended(); i++ {
 				if len(own) == 0 || random.IntN(20) == 0 {
-					a, err := s.Post(s.ctx, "alice", site.Draft{Title: "t", Text: new("t"), Groups: []string{"go"}})
+					a, err := s.Post(s.Ctx, "alice", site.Draft{Title: "t", Text: new("t"), Groups: []string{"go"}})
 					if err != nil {
 						continue
 					}
@@ -298,13 +271,13 @@ func TestKilledConsumersSeeEveryRevision(t *testing.T) { // with the race detect
 				var err error
 				switch n := random.IntN(20); n {
 				case 0:
-					_, err = s.Delete(s.ctx, id, moderator, site.Why{})
+					_, err = s.Delete(s.Ctx, id, repotest.Moderator, site.Why{})
 				case 1, 2:
-					_, err = s.Undelete(s.ctx, id, moderator)
+					_, err = s.Undelete(s.Ctx, id, repotest.Moderator)
 				case 3:
-					_, err = s.Regroup(s.ctx, id, alice(), []string{fmt.Sprint("g", random.IntN(3))}, []string{fmt.Sprint("g", random.IntN(3))})
+					_, err = s.Regroup(s.Ctx, id, repotest.Alice(), []string{fmt.Sprint("g", random.IntN(3))}, []string{fmt.Sprint("g", random.IntN(3))})
 				default:
-					_, err = s.Vote(s.ctx, id, site.UserName(fmt.Sprint(worker, "-", random.IntN(9))), site.Vote(random.IntN(3)-1), "")
+					_, err = s.Vote(s.Ctx, id, site.UserName(fmt.Sprint(worker, "-", random.IntN(9))), site.Vote(random.IntN(3)-1), "")
 				}
 				if err == nil {
 					acknowledged.Add(1)
@@ -314,7 +287,7 @@ func TestKilledConsumersSeeEveryRevision(t *testing.T) { // with the race detect
 	}
 	var readers []*reader
 	for i := range 2 {
-		r := &reader{listener: l, random: rand.New(rand.NewPCG(2, uint64(i))), acted: map[string]bool{}, cursor: start, last: map[site.ArticleID]int{}} // #nosec G115 -- not negative
+		r := &reader{Site: l, random: rand.New(rand.NewPCG(2, uint64(i))), acted: map[string]bool{}, cursor: start, last: map[site.ArticleID]int{}} // #nosec G115 -- not negative
 		readers = append(readers, r)
 		following.Go(func() {
 			for !ended() {
@@ -330,18 +303,18 @@ func TestKilledConsumersSeeEveryRevision(t *testing.T) { // with the race detect
 	for range rounds {
 		enough := acknowledged.Load() + changesBetween
 		require.Eventually(t, "acknowledged changes", func() bool { return acknowledged.Load() >= enough || time.Now().After(limit) })
-		s.server.Kill()
-		s.server.Restart()
+		s.Server.Kill()
+		s.Server.Restart()
 	}
 	close(over)
 	writers.Wait()
 	following.Wait()
 
-	fresh := s.reopened(s.client(), nil)
+	fresh := s.Reopened(s.Client(), nil)
 	kept, revisions := map[string]bool{}, map[site.ArticleID]int{}
 	after := ""
 	for more := true; more; {
-		page := fresh.events(&after, events.MaxEvents)
+		page := fresh.Events(&after, events.MaxEvents)
 		for _, e := range page.Edges {
 			kept[fmt.Sprint(e.Node.Kind, e.Node.Article, e.Node.Revision, e.Node.At.UnixMilli())] = true
 			revisions[e.Node.Article] = e.Node.Revision
@@ -349,7 +322,7 @@ func TestKilledConsumersSeeEveryRevision(t *testing.T) { // with the race detect
 		after, more = *page.PageInfo.EndCursor, page.PageInfo.HasNextPage
 	}
 	for id, newest := range revisions {
-		if found, _ := fresh.Articles.ArticlesByID(s.ctx, []site.ArticleID{id}); found[0] != nil && found[0].Revision() != newest {
+		if found, _ := fresh.Articles.ArticlesByID(s.Ctx, []site.ArticleID{id}); found[0] != nil && found[0].Revision() != newest {
 			t.Errorf("%v has %d revisions, and events up to %d", id, found[0].Revision(), newest)
 		}
 	}
@@ -371,5 +344,5 @@ func TestKilledConsumersSeeEveryRevision(t *testing.T) { // with the race detect
 	if len(kept) < rounds*changesBetween/4 {
 		t.Errorf("only %d events", len(kept))
 	}
-	fresh.wantClean()
+	fresh.WantClean()
 }

@@ -85,54 +85,11 @@ func ParseHash(reply string) (title, link string, fields int, ok bool) {
 	return h.Title, h.Link, fields, ok
 }
 
-// Tags are the tags of n partitions; one has none.
-func Tags(n int) (tags []string) {
-	if n == 1 {
-		return []string{string(keys.Untagged)}
-	}
-	for _, p := range keys.Tagged(n) {
-		tags = append(tags, string(p))
-	}
-	return tags
-}
-
-// Tags are the tags of the partitions that r has.
-func (r *Repo) Tags() []string { return Tags(len(r.Store.Partitions)) }
-
 // WithLargeGroups has one command build the listings of groups of at most mostSmall articles, and each step of a larger one add
 // about step articles.
 func WithLargeGroups(mostSmall, step int) Option {
 	return func(o *opening) { o.mostSmall, o.gatherStep = mostSmall, step }
 }
 
-// Fold folds the calendars of all articles and of some groups, as far as the site keeps them.
-func (r *Repo) Fold(ctx context.Context, groups ...site.GroupName) error {
-	for _, p := range r.Store.Partitions {
-		for _, name := range append([]site.GroupName{""}, groups...) {
-			if !r.Store.Has("calendar") || name != "" && !r.Store.Has("group_top") {
-				continue
-			}
-			if err := r.Rankings.Fold(ctx, p, name); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
 // WithStep has each step of reading a ranking look at so many members.
 func WithStep(members int) Option { return func(o *opening) { o.stepLooked = members } }
-
-// Comparable returns the article without what depends on how it was read.
-func Comparable(a site.Article) site.Article {
-	a.Stored.Recorded = false
-	return a
-}
-
-// ScriptCall returns the command of a call of a script that is not repeated after a timeout.
-func ScriptCall(c redis.Cmder) (*redis.Cmd, bool) {
-	if u, ok := c.(*failover.Unrepeated); ok {
-		return u.Cmd, true
-	}
-	return nil, false
-}

@@ -3,40 +3,27 @@ package redisrepo_test
 import (
 	"errors"
 	"fmt"
-	"log/slog"
 	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/check"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/rankings"
 	"frontpage/redisrepo/site"
-	"frontpage/redisrepo/store"
 	"frontpage/tests/programtest"
+	"frontpage/tests/repotest"
 	"frontpage/tests/require"
 )
 
-// embedded opens an empty site in the store in memory, which is miniredis.
-func embedded(t *testing.T, change func(*site.Rules), options ...redisrepo.Option) *testSite {
-	t.Helper()
-	memory := require.Value(store.Open(t.Context(), store.Options{URL: "memory://", Timeout: time.Minute, Log: slog.New(slog.DiscardHandler)}))(t)
-	t.Cleanup(func() { _ = memory.Close() })
-	s := &testSite{t: t, ctx: t.Context(), rules: site.DefaultRules(), clock: new(clock), links: new(atomic.Int64), raw: memory.Client.(*redis.Client)}
-	return s.reopened(memory.Client, change, options...)
-}
-
 // frontWalk is random writes on a site with a random clock, and what an observer saw at each full hour.
 type frontWalk struct {
-	*testSite
+	*repotest.Site
 	*rand.Rand
 	articles []site.ArticleID
 	seen     map[int64]string // by hour, as frontText writes a page
@@ -49,16 +36,16 @@ func oneHourIn(r *site.Rules) {
 	r.VoteScore, r.LinkWindow, r.FrontPages, r.VotingWindow = 600, 0, 1000*time.Hour, 1000*time.Hour
 }
 
-func newFrontWalk(s *testSite, seed uint64) *frontWalk {
-	w := &frontWalk{testSite: s, Rand: rand.New(rand.NewPCG(seed, 0)), seen: map[int64]string{}, first: hourAt(s) + 1,
+func newFrontWalk(s *repotest.Site, seed uint64) *frontWalk {
+	w := &frontWalk{Site: s, Rand: rand.New(rand.NewPCG(seed, 0)), seen: map[int64]string{}, first: hourAt(s) + 1,
 		best: map[site.ArticleID]rankings.BestRank{}}
 	for range 60 + w.IntN(80) { // more or fewer than a page
-		w.articles = append(w.articles, w.post("alice").ID)
+		w.articles = append(w.articles, w.MustPost("alice").ID)
 	}
 	return w
 }
 
-func hourAt(s *testSite) int64 { return s.clock.now().Unix() / 3600 }
+func hourAt(s *repotest.Site) int64 { return s.Clock.Now().Unix() / 3600 }
 
 func timeOf(hour int64) time.Time { return time.Unix(3600*hour, 0).UTC() }
 
@@ -67,39 +54,39 @@ func (w *frontWalk) step() {
 	switch n := w.IntN(100); {
 	case n < 60:
 		user := site.UserName(fmt.Sprint("user", w.IntN(5)))
-		_, err := w.Vote(w.ctx, id, user, site.Vote(w.IntN(3)-1), "")
+		_, err := w.Vote(w.Ctx, id, user, site.Vote(w.IntN(3)-1), "")
 		w.fine(err)
 	case n < 65:
-		w.articles = append(w.articles, w.post("bob").ID)
+		w.articles = append(w.articles, w.MustPost("bob").ID)
 	case n < 70:
-		_, err := w.Delete(w.ctx, id, moderator, site.Why{})
+		_, err := w.Delete(w.Ctx, id, repotest.Moderator, site.Why{})
 		w.fine(err)
 	case n < 75:
-		_, err := w.Undelete(w.ctx, id, moderator)
+		_, err := w.Undelete(w.Ctx, id, repotest.Moderator)
 		w.fine(err)
 	case n < 77:
-		w.pass(w.clock.now().Add(time.Duration(w.IntN(5)) * time.Hour))
+		w.pass(w.Clock.Now().Add(time.Duration(w.IntN(5)) * time.Hour))
 	default:
-		w.pass(w.clock.now().Add(time.Duration(w.IntN(10)) * time.Minute))
+		w.pass(w.Clock.Now().Add(time.Duration(w.IntN(10)) * time.Minute))
 	}
 }
 
 // fine accepts that an article is deleted.
 func (w *frontWalk) fine(err error) {
 	if err != nil && !strings.Contains(err.Error(), "there is no article") {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
 }
 
 // pass sets the clock. The observer looks at each full hour until then.
 func (w *frontWalk) pass(until time.Time) {
-	w.t.Helper()
-	for hour := hourAt(w.testSite) + 1; hour <= until.Unix()/3600; hour++ {
-		w.clock.set(timeOf(hour).Sub(opened))
+	w.T.Helper()
+	for hour := hourAt(w.Site) + 1; hour <= until.Unix()/3600; hour++ {
+		w.Clock.Set(timeOf(hour).Sub(repotest.Opened))
 		size := 100
-		ids := require.Value(w.Lists.List(w.ctx, lists.AllArticles(site.ByScore, site.Descending), 1, &size))(w.t)
-		articles, errs := w.Articles.ArticlesByID(w.ctx, ids)
-		require.NoError(w.t, errors.Join(errs...))
+		ids := require.Value(w.Lists.List(w.Ctx, lists.AllArticles(site.ByScore, site.Descending), 1, &size))(w.T)
+		articles, errs := w.Articles.ArticlesByID(w.Ctx, ids)
+		require.NoError(w.T, errors.Join(errs...))
 		page := &rankings.FrontPage{At: timeOf(hour)}
 		for i, id := range ids {
 			page.Places = append(page.Places, &rankings.FrontPlace{ID: id, Rank: i + 1, Score: articles[i].Score})
@@ -112,7 +99,7 @@ func (w *frontWalk) pass(until time.Time) {
 			w.wantPage(hour)
 		}
 	}
-	w.clock.set(until.Sub(opened))
+	w.Clock.Set(until.Sub(repotest.Opened))
 }
 
 // frontText writes a front page without SavedAt.
@@ -129,46 +116,46 @@ func frontText(page *rankings.FrontPage) string {
 }
 
 func (w *frontWalk) wantPage(hour int64) {
-	w.t.Helper()
+	w.T.Helper()
 	at := timeOf(hour).Add(time.Duration(w.IntN(3600)) * time.Second)
-	page := require.Value(w.Rankings.FrontPage(w.ctx, at))(w.t)
+	page := require.Value(w.Rankings.FrontPage(w.Ctx, at))(w.T)
 	if got := frontText(page); got != w.seen[hour] {
-		w.t.Fatalf("FrontPage(%v) =\n%s\nwant\n%s", at, got, w.seen[hour])
+		w.T.Fatalf("FrontPage(%v) =\n%s\nwant\n%s", at, got, w.seen[hour])
 	}
 	for later := hour; later <= page.SavedAt.Unix()/3600; later++ {
 		_, got, _ := strings.Cut(w.seen[later], "\n")
 		if _, want, _ := strings.Cut(w.seen[hour], "\n"); got != want {
-			w.t.Errorf("FrontPage(%v).SavedAt = %v, but at %v the page was another", at, page.SavedAt, timeOf(later))
+			w.T.Errorf("FrontPage(%v).SavedAt = %v, but at %v the page was another", at, page.SavedAt, timeOf(later))
 		}
 	}
 }
 
 // compare compares all hours with what the observer saw.
 func (w *frontWalk) compare() {
-	w.t.Helper()
-	for hour := w.first; hour <= hourAt(w.testSite); hour++ {
+	w.T.Helper()
+	for hour := w.first; hour <= hourAt(w.Site); hour++ {
 		w.wantPage(hour)
 	}
-	for _, hour := range []int64{w.first - 1, hourAt(w.testSite) + 1, 0, -1 << 40} {
-		if page, err := w.Rankings.FrontPage(w.ctx, timeOf(hour)); page != nil || err != nil {
-			w.t.Errorf("FrontPage(%v) = %s, %v, want none", timeOf(hour), frontText(page), err)
+	for _, hour := range []int64{w.first - 1, hourAt(w.Site) + 1, 0, -1 << 40} {
+		if page, err := w.Rankings.FrontPage(w.Ctx, timeOf(hour)); page != nil || err != nil {
+			w.T.Errorf("FrontPage(%v) = %s, %v, want none", timeOf(hour), frontText(page), err)
 		}
 	}
 	w.compareRanks(48)
-	best := require.Value(w.Rankings.BestRanks(w.ctx, w.articles))(w.t)
+	best := require.Value(w.Rankings.BestRanks(w.Ctx, w.articles))(w.T)
 	for i, id := range w.articles {
 		want, known := w.best[id]
 		if got := best[i]; known != (got != nil) || known && *got != want {
-			w.t.Errorf("best rank of %v = %+v, want %+v, %t", id, got, want, known)
+			w.T.Errorf("best rank of %v = %+v, want %+v, %t", id, got, want, known)
 		}
 	}
-	w.wantClean()
+	w.WantClean()
 }
 
 // compareRanks compares the ranks at the last hours with what the observer saw.
 func (w *frontWalk) compareRanks(hours int) {
-	w.t.Helper()
-	ranks := require.Value(w.Rankings.FrontRanks(w.ctx, hours))(w.t)
+	w.T.Helper()
+	ranks := require.Value(w.Rankings.FrontRanks(w.Ctx, hours))(w.T)
 	for _, id := range w.articles {
 		got, want := "", ""
 		for _, at := range ranks.Of(id) {
@@ -177,7 +164,7 @@ func (w *frontWalk) compareRanks(hours int) {
 				got += fmt.Sprint(*at.Rank)
 			}
 		}
-		for hour := max(w.first, hourAt(w.testSite)-int64(hours)+1); hour <= hourAt(w.testSite); hour++ {
+		for hour := max(w.first, hourAt(w.Site)-int64(hours)+1); hour <= hourAt(w.Site); hour++ {
 			want += timeOf(hour).Format(" 02T15:")
 			for line := range strings.SplitSeq(w.seen[hour], "\n") {
 				if words := strings.Fields(line); len(words) == 3 && words[1] == id.String() {
@@ -186,14 +173,14 @@ func (w *frontWalk) compareRanks(hours int) {
 			}
 		}
 		if got != want {
-			w.t.Fatalf("ranks of %v =%s, want%s", id, got, want)
+			w.T.Fatalf("ranks of %v =%s, want%s", id, got, want)
 		}
 	}
 }
 
 func TestFrontPagesAreThoseOfAnObserver(t *testing.T) {
 	t.Parallel()
-	for name, open := range map[string]func(*testing.T, func(*site.Rules), ...redisrepo.Option) *testSite{"redis": newSite, "memory": embedded} {
+	for name, open := range map[string]func(*testing.T, func(*site.Rules), ...redisrepo.Option) *repotest.Site{"redis": repotest.New, "memory": repotest.Embedded} {
 		for _, partitions := range []int{1, 2, 4} {
 			t.Run(fmt.Sprint(name, " ", partitions), func(t *testing.T) {
 				t.Parallel()
@@ -211,23 +198,23 @@ func TestFrontPagesAreThoseOfAnObserver(t *testing.T) {
 // A server that is killed while votes are cast has the pages that it had before, and saves the next ones.
 func TestFrontPagesSurviveAKilledServer(t *testing.T) { // with the race detector
 	t.Parallel()
-	w := newFrontWalk(newSite(t, oneHourIn), 7)
-	w.server.Own()
+	w := newFrontWalk(repotest.New(t, oneHourIn), 7)
+	w.Server.Own()
 	for range 6 {
 		for range 60 {
 			w.step()
 		}
-		w.pass(w.clock.now().Add(time.Hour))
+		w.pass(w.Clock.Now().Add(time.Hour))
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			together(8, func(i int) { // no matter which are counted
-				_, _ = w.Vote(w.ctx, w.articles[i], site.UserName(fmt.Sprint("user", i)), up, "")
-				_, _ = w.Vote(w.ctx, w.articles[i], site.UserName(fmt.Sprint("user", i)), down, "")
+			repotest.Together(8, func(i int) { // no matter which are counted
+				_, _ = w.Vote(w.Ctx, w.articles[i], site.UserName(fmt.Sprint("user", i)), up, "")
+				_, _ = w.Vote(w.Ctx, w.articles[i], site.UserName(fmt.Sprint("user", i)), down, "")
 			})
 		}()
-		w.server.Kill()
-		w.server.Restart()
+		w.Server.Kill()
+		w.Server.Restart()
 		<-done
 		require.Eventually(t, "the server", func() bool { _, err := check.Check(t.Context(), w.Repo, func(string) {}); return err == nil })
 		w.compare()
@@ -238,16 +225,16 @@ func TestFrontPagesSurviveAKilledServer(t *testing.T) { // with the race detecto
 // were confirmed before it are: the page is the ranking between two of the writes.
 func TestFrontPageOfManyWritersIsTheRankingBetweenTwoWrites(t *testing.T) { // with the race detector
 	t.Parallel()
-	s := newSite(t, oneHourIn, one)
+	s := repotest.New(t, oneHourIn, repotest.One)
 	const writers = 8
 	var ids []site.ArticleID
 	scores := map[string]string{} // by member
 	for range 30 {
-		a := s.post("alice")
+		a := s.MustPost("alice")
 		ids = append(ids, a.ID)
 		scores[a.ID.String()] = fmt.Sprintf("%.17g", a.Score)
 	}
-	logged := s.logged()
+	logged := s.Logged()
 
 	// A write is known by its voter, since each user votes once.
 	var mu sync.Mutex
@@ -255,9 +242,9 @@ func TestFrontPageOfManyWritersIsTheRankingBetweenTwoWrites(t *testing.T) { // w
 	const hours, perHour = 12, 40
 	for range hours {
 		turn := hourAt(s)
-		together(writers+1, func(i int) {
+		repotest.Together(writers+1, func(i int) {
 			if i == writers {
-				s.clock.set(timeOf(turn + 1).Sub(opened))
+				s.Clock.Set(timeOf(turn + 1).Sub(repotest.Opened))
 				return
 			}
 			for n := range perHour {
@@ -265,7 +252,7 @@ func TestFrontPageOfManyWritersIsTheRankingBetweenTwoWrites(t *testing.T) { // w
 				mu.Lock()
 				begun["user:"+voter] = hourAt(s)
 				mu.Unlock()
-				s.vote(ids[(i*7+n*3)%len(ids)], site.UserName(voter), site.Vote(1-2*(n%2)))
+				s.MustVote(ids[(i*7+n*3)%len(ids)], site.UserName(voter), site.Vote(1-2*(n%2)))
 				mu.Lock()
 				confirmed["user:"+voter] = hourAt(s)
 				mu.Unlock()
@@ -283,8 +270,8 @@ func TestFrontPageOfManyWritersIsTheRankingBetweenTwoWrites(t *testing.T) { // w
 		_, voter, _ := strings.Cut(lines[1], " ")
 		writes = append(writes, write{member: words[1], score: words[5], voter: voter})
 	}
-	for hour := opened.Unix()/3600 + 1; hour < hourAt(s); hour++ {
-		page, err := s.Rankings.FrontPage(s.ctx, timeOf(hour))
+	for hour := repotest.Opened.Unix()/3600 + 1; hour < hourAt(s); hour++ {
+		page, err := s.Rankings.FrontPage(s.Ctx, timeOf(hour))
 		if err != nil || page == nil {
 			t.Fatalf("FrontPage(%v) = %v, %v", timeOf(hour), page, err)
 		}
@@ -309,40 +296,40 @@ func TestFrontPageOfManyWritersIsTheRankingBetweenTwoWrites(t *testing.T) { // w
 			t.Errorf("FrontPage(%v) is not the ranking between the writes before and after it", timeOf(hour))
 		}
 	}
-	s.wantClean()
+	s.WantClean()
 }
 
 func TestFrontPagesEndWithTheirTime(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, func(r *site.Rules) { r.FrontPages = 10 * time.Hour }, one)
+	s := repotest.New(t, func(r *site.Rules) { r.FrontPages = 10 * time.Hour }, repotest.One)
 	for range 30 {
-		s.post("alice")
-		s.clock.advance(time.Hour)
+		s.MustPost("alice")
+		s.Clock.Advance(time.Hour)
 	}
-	if n := s.do("ZCARD front:"); n != int64(11) {
+	if n := s.Do("ZCARD front:"); n != int64(11) {
 		t.Errorf("%d pages are kept, want 11", n)
 	}
 	for hours, want := range map[time.Duration]bool{-1: false, 0: true, 11: true, 12: false} {
-		page, err := s.Rankings.FrontPage(s.ctx, s.clock.now().Add(-hours*time.Hour))
+		page, err := s.Rankings.FrontPage(s.Ctx, s.Clock.Now().Add(-hours*time.Hour))
 		if err != nil || (page != nil) != want {
 			t.Errorf("page of %d hours ago = %v, %v, want one: %t", hours, page, err, want)
 		}
 	}
-	s.wantClean()
+	s.WantClean()
 }
 
 func TestNoPagesAreSavedWithoutFrontPages(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, func(r *site.Rules) { r.FrontPages = 0 })
-	a := s.post("alice")
-	s.clock.advance(2 * time.Hour)
-	s.vote(a.ID, "bob", up)
-	if dump := s.dump(); strings.Contains(dump, "front:") || strings.Contains(dump, "best:") {
+	s := repotest.New(t, func(r *site.Rules) { r.FrontPages = 0 })
+	a := s.MustPost("alice")
+	s.Clock.Advance(2 * time.Hour)
+	s.MustVote(a.ID, "bob", up)
+	if dump := s.Dump(); strings.Contains(dump, "front:") || strings.Contains(dump, "best:") {
 		t.Errorf("the store has front pages:\n%s", dump)
 	}
-	page, err := s.Rankings.FrontPage(s.ctx, s.clock.now())
-	best, bestErr := s.Rankings.BestRanks(s.ctx, []site.ArticleID{a.ID})
-	ranks, ranksErr := s.Rankings.FrontRanks(s.ctx, 24)
+	page, err := s.Rankings.FrontPage(s.Ctx, s.Clock.Now())
+	best, bestErr := s.Rankings.BestRanks(s.Ctx, []site.ArticleID{a.ID})
+	ranks, ranksErr := s.Rankings.FrontRanks(s.Ctx, 24)
 	if page != nil || best[0] != nil || len(ranks.Of(a.ID)) > 0 || err != nil || bestErr != nil || ranksErr != nil {
 		t.Errorf("page %v, best rank %v, ranks %v, want none", page, best[0], ranks.Of(a.ID))
 	}
@@ -350,51 +337,54 @@ func TestNoPagesAreSavedWithoutFrontPages(t *testing.T) {
 
 func TestNoFrontPageIsOverwrittenWhenTheClockGoesBack(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil, one) // a partition without a write in the hour has saved none
-	a, b := s.post("alice"), s.post("alice")
-	s.clock.advance(3 * time.Hour)
-	s.vote(a.ID, "bob", up) // saves the page
-	at := s.clock.now()
-	before := require.Value(s.Rankings.FrontPage(s.ctx, at))(t)
-	s.clock.advance(-2 * time.Hour)
-	s.vote(b.ID, "bob", up)
-	s.vote(b.ID, "carol", up)
-	s.clock.advance(2 * time.Hour)
-	s.vote(b.ID, "dave", up)
-	after, err := s.Rankings.FrontPage(s.ctx, at)
+	s := repotest.New(t, nil, repotest.One) // a partition without a write in the hour has saved none
+	a, b := s.MustPost("alice"), s.MustPost("alice")
+	s.Clock.Advance(3 * time.Hour)
+	s.MustVote(a.ID, "bob", up) // saves the page
+	at := s.Clock.Now()
+	before := require.Value(s.Rankings.FrontPage(s.Ctx, at))(t)
+	s.Clock.Advance(-2 * time.Hour)
+	s.MustVote(b.ID, "bob", up)
+	s.MustVote(b.ID, "carol", up)
+	s.Clock.Advance(2 * time.Hour)
+	s.MustVote(b.ID, "dave", up)
+	after, err := s.Rankings.FrontPage(s.Ctx, at)
 	if err != nil || frontText(after) != frontText(before) {
 		t.Errorf("FrontPage = %s, %v, want %s as before", frontText(after), err, frontText(before))
 	}
-	s.wantClean()
+	s.WantClean()
 }
 
 func TestRanksOfTooManyHoursAreRefused(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil)
+	s := repotest.New(t, nil)
 	for _, hours := range []int{0, -1, 721} {
-		_, err := s.Rankings.FrontRanks(s.ctx, hours)
-		wantRefused(t, err, "INVALID hours")
+		_, err := s.Rankings.FrontRanks(s.Ctx, hours)
+		repotest.WantRefused(t, err, "INVALID hours")
 	}
 }
 
 func TestWriteThatCannotSaveTheFrontPageChangesNothing(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, func(r *site.Rules) { r.InterestingVotes = 1 }, one)
-	s.post("alice", "go")
-	s.delete(s.post("alice").ID, moderator)
-	s.clock.advance(time.Hour)
-	s.do("SET front: x")
-	before := s.dump()
+	s := repotest.New(t, func(r *site.Rules) { r.InterestingVotes = 1 }, repotest.One)
+	s.MustPost("alice", "go")
+	s.MustDelete(s.MustPost("alice").ID, repotest.Moderator)
+	s.Clock.Advance(time.Hour)
+	s.Do("SET front: x")
+	before := s.Dump()
 	for what, write := range map[string]func() error{
-		"vote":     func() error { _, err := s.Vote(s.ctx, 1, "bob", up, ""); return err },
-		"delete":   func() error { _, err := s.Delete(s.ctx, 1, moderator, site.Why{}); return err },
-		"undelete": func() error { _, err := s.Undelete(s.ctx, 2, moderator); return err },
-		"import":   func() error { _, errs := s.Import(s.ctx, []redisrepo.Imported{old(3, time.Hour, 5)}); return errs[0] },
+		"vote":     func() error { _, err := s.Vote(s.Ctx, 1, "bob", up, ""); return err },
+		"delete":   func() error { _, err := s.Delete(s.Ctx, 1, repotest.Moderator, site.Why{}); return err },
+		"undelete": func() error { _, err := s.Undelete(s.Ctx, 2, repotest.Moderator); return err },
+		"import": func() error {
+			_, errs := s.Import(s.Ctx, []redisrepo.Imported{repotest.Old(3, time.Hour, 5)})
+			return errs[0]
+		},
 	} {
 		if err := write(); err == nil || !strings.Contains(err.Error(), "WRONGTYPE") {
 			t.Errorf("%s: err = %v, want WRONGTYPE", what, err)
 		}
-		s.wantStore(before, what, ":")
+		s.WantStore(before, what, ":")
 	}
 }
 
@@ -403,13 +393,13 @@ func TestExportKeepsFrontPages(t *testing.T) {
 	for _, tt := range []struct{ from, to int }{{1, 1}, {1, 4}, {4, 2}} {
 		t.Run(fmt.Sprint(tt.from, " to ", tt.to), func(t *testing.T) {
 			t.Parallel()
-			w := newFrontWalk(newSite(t, oneHourIn, redisrepo.WithPartitions(tt.from)), 3)
+			w := newFrontWalk(repotest.New(t, oneHourIn, redisrepo.WithPartitions(tt.from)), 3)
 			for range 2 {
 				for range programtest.Size(100, 300) {
 					w.step()
 				}
 				w.compare()
-				w.testSite = w.moved(redisrepo.WithPartitions(tt.to))
+				w.Site = moved(w.Site, redisrepo.WithPartitions(tt.to))
 				w.compare()
 			}
 		})
@@ -419,26 +409,26 @@ func TestExportKeepsFrontPages(t *testing.T) {
 // Front pages are remembered only since the feature is on: what they were before cannot be known.
 func TestFrontPagesBeginAgainWhenTheyAreSwitchedOn(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil, one)
-	a := s.post("alice")
-	s.clock.advance(time.Hour)
-	s.vote(a.ID, "bob", up)
-	require.Value(s.Rankings.BestRanks(s.ctx, []site.ArticleID{a.ID}))(t)
-	first := s.clock.now()
-	without := s.reopened(s.client(), func(r *site.Rules) { r.FrontPages = 0 })
-	if keys, fields := s.do("EXISTS front: best:"), s.do("HMGET clock: front front_since ranked"); keys != int64(0) || fmt.Sprint(fields) != "[<nil> <nil> <nil>]" {
+	s := repotest.New(t, nil, repotest.One)
+	a := s.MustPost("alice")
+	s.Clock.Advance(time.Hour)
+	s.MustVote(a.ID, "bob", up)
+	require.Value(s.Rankings.BestRanks(s.Ctx, []site.ArticleID{a.ID}))(t)
+	first := s.Clock.Now()
+	without := s.Reopened(s.Client(), func(r *site.Rules) { r.FrontPages = 0 })
+	if keys, fields := s.Do("EXISTS front: best:"), s.Do("HMGET clock: front front_since ranked"); keys != int64(0) || fmt.Sprint(fields) != "[<nil> <nil> <nil>]" {
 		t.Errorf("the store has %v keys of front pages, and the fields %v", keys, fields)
 	}
-	without.vote(a.ID, "carol", up)
-	again := without.reopened(s.client(), func(r *site.Rules) { r.FrontPages = time.Hour })
-	for _, at := range []time.Time{first, s.clock.now()} {
-		if page, err := again.Rankings.FrontPage(s.ctx, at); page != nil || err != nil {
+	without.MustVote(a.ID, "carol", up)
+	again := without.Reopened(s.Client(), func(r *site.Rules) { r.FrontPages = time.Hour })
+	for _, at := range []time.Time{first, s.Clock.Now()} {
+		if page, err := again.Rankings.FrontPage(s.Ctx, at); page != nil || err != nil {
 			t.Errorf("FrontPage(%v) = %s, %v, want none", at, frontText(page), err)
 		}
 	}
-	s.clock.advance(time.Hour)
-	if page, err := again.Rankings.FrontPage(s.ctx, s.clock.now()); page == nil || err != nil {
+	s.Clock.Advance(time.Hour)
+	if page, err := again.Rankings.FrontPage(s.Ctx, s.Clock.Now()); page == nil || err != nil {
 		t.Errorf("FrontPage after the next full hour = %v, %v, want one", page, err)
 	}
-	again.wantClean()
+	again.WantClean()
 }

@@ -1,12 +1,9 @@
 package redisrepo_test
 
 import (
-	"cmp"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -17,109 +14,51 @@ import (
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
 	"frontpage/tests/redistest"
+	"frontpage/tests/repotest"
 	"frontpage/tests/require"
 )
 
-// sized are groups by name with their numbers of articles.
-type sized map[string]int
-
-// list returns the groups of a list, as name and size.
-func (groups sized) list(order site.GroupOrder, prefix string) (want []string) {
-	var names []string
-	for name := range groups {
-		if strings.HasPrefix(name, prefix) {
-			names = append(names, name)
-		}
-	}
-	slices.SortFunc(names, func(a, b string) int {
-		if order == site.ByArticleCount {
-			return cmp.Or(groups[b]-groups[a], cmp.Compare(a, b))
-		}
-		return cmp.Compare(a, b)
-	})
-	for _, name := range names {
-		want = append(want, fmt.Sprint(name, groups[name]))
-	}
-	return want
-}
-
-// with returns the groups whose names have a part.
-func (groups sized) with(part string) sized {
-	found := maps.Clone(groups)
-	maps.DeleteFunc(found, func(name string, _ int) bool { return !strings.Contains(name, part) })
-	return found
-}
-
-// wantGroups walks through the lists of groups with a prefix and with a part in pages, and compares them.
-func (s *testSite) wantGroups(order site.GroupOrder, text string, size int, groups sized) {
-	s.t.Helper()
-	canonical := strings.ToLower(text)
-	s.wantGroupList(lists.GroupList{Order: order, Prefix: text}, size, groups, groups.list(order, canonical))
-	s.wantGroupList(lists.GroupList{Order: order, Part: text}, size, groups, groups.with(canonical).list(order, ""))
-}
-
-func (s *testSite) wantGroupList(list lists.GroupList, size int, groups sized, want []string) {
-	s.t.Helper()
-	for _, backward := range []bool{false, true} {
-		var got []string
-		for _, edge := range walkAll(s.t, size, backward, len(want), func(span site.PageRequest) ([]lists.GroupEdge, site.PageInfo, error) {
-			return s.Lists.Groups(s.ctx, list, span)
-		}) {
-			if list.Order == site.ByName {
-				edge.ArticleCount = groups[string(edge.Name)]
-			}
-			got = append(got, fmt.Sprint(edge.Name, edge.ArticleCount))
-		}
-		if !slices.Equal(got, want) {
-			s.t.Errorf("pages of %d of %+v, backward %t:\n got %v\nwant %v", size, list, backward, got, want)
-		}
-	}
-	if n, err := s.Lists.GroupCount(s.ctx, list); err != nil || n != len(want) {
-		s.t.Errorf("GroupCount of %+v = %d, %v, want %d", list, n, err, len(want))
-	}
-}
-
 func TestGroupsBySizeAndPrefix(t *testing.T) {
-	eachLayout(t, func(t *testing.T, tags []string) {
-		s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
-		s.wantGroups(site.ByArticleCount, "", 3, sized{})
-		groups := sized{}
+	repotest.EachLayout(t, func(t *testing.T, tags []string) {
+		s := repotest.New(t, nil, redisrepo.WithPartitions(len(tags)))
+		s.WantGroups(site.ByArticleCount, "", 3, repotest.Sized{})
+		groups := repotest.Sized{}
 		var articles []*site.Article
 		for i, name := range []string{"a", "a-b", "a.b", "a_b", "ab", "b", "c", "git", "github.com", "gitlab.com", "interest", "ä", "äh", "世"} {
 			for range []int{1, 4, 2, 1, 1, 7, 2}[i%7] {
-				articles = append(articles, s.post("alice", name))
+				articles = append(articles, s.MustPost("alice", name))
 				groups[name]++
 			}
 		}
-		s.clock.advance(10 * time.Second) // the number of groups in several partitions is kept for 5 s
+		s.Clock.Advance(10 * time.Second) // the number of groups in several partitions is kept for 5 s
 		for _, order := range []site.GroupOrder{site.ByName, site.ByArticleCount} {
 			for _, prefix := range []string{"", "a", "A", "git", "GitH", ".COM", "-", "Ä", "世", "b", "zz", "github.commerce"} {
 				for _, size := range []int{1, 2, 3, len(groups), 100} {
-					s.wantGroups(order, prefix, size, groups)
+					s.WantGroups(order, prefix, size, groups)
 				}
 			}
 			for _, impossible := range []string{"a b", "a/", "\x00", "\xff", " ", "c++"} {
-				s.wantGroups(order, impossible, 3, sized{})
+				s.WantGroups(order, impossible, 3, repotest.Sized{})
 			}
 		}
 		// A page goes on from a position, whatever became of the group that was there.
 		by := lists.GroupList{Order: site.ByArticleCount}
-		page, _, err := s.Lists.Groups(s.ctx, by, site.PageRequest{First: new(3)})
+		page, _, err := s.Lists.Groups(s.Ctx, by, site.PageRequest{First: new(3)})
 		require.NoError(t, err)
 		last := page[2]
 		for _, a := range articles {
 			if slices.Contains(a.Groups, last.Name) {
-				s.delete(a.ID, moderator)
+				s.MustDelete(a.ID, repotest.Moderator)
 			}
 		}
 		delete(groups, string(last.Name))
-		rest, info, err := s.Lists.Groups(s.ctx, by, site.PageRequest{First: new(100), After: &last.Cursor})
-		if want := groups.list(by.Order, "")[2:]; err != nil || len(rest) != len(want) || fmt.Sprint(rest[0].Name, rest[0].ArticleCount) != want[0] || !info.HasPreviousPage || info.HasNextPage {
+		rest, info, err := s.Lists.Groups(s.Ctx, by, site.PageRequest{First: new(100), After: &last.Cursor})
+		if want := groups.List(by.Order, "")[2:]; err != nil || len(rest) != len(want) || fmt.Sprint(rest[0].Name, rest[0].ArticleCount) != want[0] || !info.HasPreviousPage || info.HasNextPage {
 			t.Errorf("after a group that is gone: %v, %+v, %v; want %v", rest, info, err, want)
 		}
-		_, _, err = s.Lists.Groups(s.ctx, lists.GroupList{}, site.PageRequest{After: &last.Cursor})
-		wantRefused(t, err, "INVALID after")
-		s.wantClean()
+		_, _, err = s.Lists.Groups(s.Ctx, lists.GroupList{}, site.PageRequest{After: &last.Cursor})
+		repotest.WantRefused(t, err, "INVALID after")
+		s.WantClean()
 	})
 }
 
@@ -127,9 +66,9 @@ func TestGroupsBySizeAndPrefix(t *testing.T) {
 // and so are those of a prefix that very many groups have.
 func TestLargestOfManyGroupsInPartitions(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil, redisrepo.WithPartitions(len(four)))
-	random, groups := rand.New(rand.NewPCG(1, 2)), sized{}
-	for _, tag := range four {
+	s := repotest.New(t, nil, redisrepo.WithPartitions(len(repotest.Four)))
+	random, groups := rand.New(rand.NewPCG(1, 2)), repotest.Sized{}
+	for _, tag := range repotest.Four {
 		var sizes, names []redis.Z
 		for i := range 12_000 {
 			size := 1 + 600/(i+1)*random.IntN(3)
@@ -139,15 +78,15 @@ func TestLargestOfManyGroupsInPartitions(t *testing.T) {
 				sizes, names = append(sizes, redis.Z{Score: -float64(size), Member: name}), append(names, redis.Z{Member: name})
 			}
 		}
-		s.raw.ZAdd(s.ctx, tag+"sizes:", sizes...)
-		s.raw.ZAdd(s.ctx, tag+"groups:", names...)
+		s.Raw.ZAdd(s.Ctx, tag+"sizes:", sizes...)
+		s.Raw.ZAdd(s.Ctx, tag+"groups:", names...)
 	}
 	for _, prefix := range []string{"", "f", "g", "f1", "g119"} {
 		list := lists.GroupList{Order: site.ByArticleCount, Prefix: prefix}
-		want := groups.list(list.Order, prefix)
+		want := groups.List(list.Order, prefix)
 		span := site.PageRequest{First: new(100)}
 		for from := 0; from < min(len(want), 300); from += 100 {
-			edges, info, err := s.Lists.Groups(s.ctx, list, span)
+			edges, info, err := s.Lists.Groups(s.Ctx, list, span)
 			var got []string
 			for _, edge := range edges {
 				got = append(got, fmt.Sprint(edge.Name, edge.ArticleCount))
@@ -160,8 +99,8 @@ func TestLargestOfManyGroupsInPartitions(t *testing.T) {
 			}
 			span.After = info.EndCursor
 		}
-		s.clock.advance(10 * time.Second)
-		if n, err := s.Lists.GroupCount(s.ctx, list); err != nil || n != len(want) {
+		s.Clock.Advance(10 * time.Second)
+		if n, err := s.Lists.GroupCount(s.Ctx, list); err != nil || n != len(want) {
 			t.Errorf("GroupCount with prefix %q = %d, %v, want %d", prefix, n, err, len(want))
 		}
 	}
@@ -171,9 +110,9 @@ func TestLargestOfManyGroupsInPartitions(t *testing.T) {
 // refused.
 func TestLargestGroupsWithAPrefixAreReadInSteps(t *testing.T) {
 	t.Parallel()
-	seed := newSite(t, nil, one)
+	seed := repotest.New(t, nil, repotest.One)
 	var tooMany atomic.Int64
-	s := seed.reopened(seed.client(redistest.Before(func(commands ...redis.Cmder) {
+	s := seed.Reopened(seed.Client(redistest.Before(func(commands ...redis.Cmder) {
 		for _, c := range commands {
 			args := c.Args()
 			from, isRange := args[min(2, len(args)-1)].(int64)
@@ -181,18 +120,18 @@ func TestLargestGroupsWithAPrefixAreReadInSteps(t *testing.T) {
 				tooMany.Add(1)
 			}
 		}
-	})), nil, one)
-	groups := sized{}
+	})), nil, repotest.One)
+	groups := repotest.Sized{}
 	add := func(from, to int, form string, size int) {
 		var sizes, names []redis.Z
 		for i := from; i < to; i++ {
 			name := fmt.Sprintf(form, i)
 			groups[name] = size
 			sizes, names = append(sizes, redis.Z{Score: -float64(size), Member: name}), append(names, redis.Z{Member: name})
-			s.raw.SAdd(s.ctx, "group:"+name, anySlice(size)...)
+			s.Raw.SAdd(s.Ctx, "group:"+name, anySlice(size)...)
 		}
-		s.raw.ZAdd(s.ctx, "sizes:", sizes...)
-		s.raw.ZAdd(s.ctx, "groups:", names...)
+		s.Raw.ZAdd(s.Ctx, "sizes:", sizes...)
+		s.Raw.ZAdd(s.Ctx, "groups:", names...)
 	}
 	add(0, 60, "w%05d", 3)
 	add(0, 3000, "x%05d", 2)
@@ -203,12 +142,12 @@ func TestLargestGroupsWithAPrefixAreReadInSteps(t *testing.T) {
 	}{{"w", 3 * 6000}, {"x", 2 * 3000}, {"x0001", 20}} {
 		looked := 0
 		list := lists.GroupList{Order: site.ByArticleCount, Prefix: tt.prefix, Looked: &looked}
-		edges, _, err := s.Lists.Groups(s.ctx, list, site.PageRequest{First: new(10)})
+		edges, _, err := s.Lists.Groups(s.Ctx, list, site.PageRequest{First: new(10)})
 		var got []string
 		for _, edge := range edges {
 			got = append(got, fmt.Sprint(edge.Name, edge.ArticleCount))
 		}
-		if want := groups.list(list.Order, tt.prefix)[:10]; err != nil || !slices.Equal(got, want) {
+		if want := groups.List(list.Order, tt.prefix)[:10]; err != nil || !slices.Equal(got, want) {
 			t.Errorf("prefix %q: %v, %v, want %v", tt.prefix, got, err, want)
 		}
 		if looked == 0 || looked > tt.most {
@@ -216,8 +155,8 @@ func TestLargestGroupsWithAPrefixAreReadInSteps(t *testing.T) {
 		}
 	}
 	looked := 100_001
-	_, _, err := s.Lists.Groups(s.ctx, lists.GroupList{Order: site.ByArticleCount, Prefix: "w", Looked: &looked}, site.PageRequest{Last: new(1)})
-	wantRefused(t, err, "INVALID prefix")
+	_, _, err := s.Lists.Groups(s.Ctx, lists.GroupList{Order: site.ByArticleCount, Prefix: "w", Looked: &looked}, site.PageRequest{Last: new(1)})
+	repotest.WantRefused(t, err, "INVALID prefix")
 	if n := tooMany.Load(); n > 0 {
 		t.Errorf("%d commands read more than 1,000 members", n)
 	}
@@ -233,21 +172,21 @@ func anySlice(size int) (members []any) {
 // A search in names reads a bounded number of names and of sizes, and none if there are too many.
 func TestSearchInNamesOfGroupsIsBounded(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil, one)
+	s := repotest.New(t, nil, repotest.One)
 	add := func(from, to int) {
-		s.do("EVAL", "for i = ARGV[1], ARGV[2] do redis.call('ZADD', KEYS[1], 0, 'x' .. i) redis.call('ZADD', KEYS[2], -1, 'x' .. i) end", 2, "groups:", "sizes:", from, to)
+		s.Do("EVAL", "for i = ARGV[1], ARGV[2] do redis.call('ZADD', KEYS[1], 0, 'x' .. i) redis.call('ZADD', KEYS[2], -1, 'x' .. i) end", 2, "groups:", "sizes:", from, to)
 	}
 	add(1, 100_001)
 	looked := 0
 	search := func(order site.GroupOrder, part string) error {
 		looked = 0
-		_, _, err := s.Lists.Groups(s.ctx, lists.GroupList{Order: order, Part: part, Looked: &looked}, site.PageRequest{First: new(10)})
+		_, _, err := s.Lists.Groups(s.Ctx, lists.GroupList{Order: order, Part: part, Looked: &looked}, site.PageRequest{First: new(10)})
 		return err
 	}
 	if err := search(site.ByName, "X"); err != nil || looked != 100_001 {
 		t.Errorf("by name: %d names and sizes, %v", looked, err)
 	}
-	wantRefused(t, search(site.ByArticleCount, "X"), "INVALID contains")
+	repotest.WantRefused(t, search(site.ByArticleCount, "X"), "INVALID contains")
 	if looked != 100_001 {
 		t.Errorf("refused after %d names and sizes", looked)
 	}
@@ -255,10 +194,10 @@ func TestSearchInNamesOfGroupsIsBounded(t *testing.T) {
 		t.Errorf("by size: %d names and sizes, %v", looked, err)
 	}
 	add(100_002, 400_100) // more: those on the page by size have no articles, and were dropped
-	wantRefused(t, search(site.ByName, "9999"), "INVALID contains")
-	if _, err := s.Lists.GroupCount(s.ctx, lists.GroupList{Part: "9999", Looked: &looked}); looked != 0 {
+	repotest.WantRefused(t, search(site.ByName, "9999"), "INVALID contains")
+	if _, err := s.Lists.GroupCount(s.Ctx, lists.GroupList{Part: "9999", Looked: &looked}); looked != 0 {
 		t.Errorf("refused after %d names and sizes", looked)
 	} else {
-		wantRefused(t, err, "INVALID contains")
+		repotest.WantRefused(t, err, "INVALID contains")
 	}
 }

@@ -10,61 +10,60 @@ import (
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
+	"frontpage/tests/repotest"
 	"frontpage/tests/require"
 )
 
-var orders = []site.Order{site.ByScore, site.ByTime}
-
 func TestEmptyGroupLeavesNoKey(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil)
-	before := s.dump()
-	s.wantList(best("empty"))
-	s.wantList(best("interesting"))
-	s.wantList(lists.PostedBy("empty"))
-	if counts, err := s.Articles.ArticleCounts(s.ctx, []site.GroupName{"empty"}); err != nil || counts[0] != 0 {
+	s := repotest.New(t, nil)
+	before := s.Dump()
+	s.WantList(repotest.Best("empty"))
+	s.WantList(repotest.Best("interesting"))
+	s.WantList(lists.PostedBy("empty"))
+	if counts, err := s.Articles.ArticleCounts(s.Ctx, []site.GroupName{"empty"}); err != nil || counts[0] != 0 {
 		t.Errorf("ArticleCounts = %v, %v, want 0", counts, err)
 	}
-	s.wantCounts()
-	s.wantStore(before)
+	s.WantCounts()
+	s.WantStore(before)
 }
 
 func TestGroupEndsWithItsLastArticle(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, func(r *site.Rules) { r.Events = 0 }, one) // events stay
-	a := s.post("alice", "keep")
-	before := s.dump()
-	s.regroup(a, []string{"go"}, nil)
-	s.list(best("go"))
-	s.regroup(a, nil, []string{"go"})
-	s.do("HSET article:1 revision 1") // that of a new article,
-	s.do("HDEL article:1 edition")    // which was never changed
-	s.wantStore(before)
+	s := repotest.New(t, func(r *site.Rules) { r.Events = 0 }, repotest.One) // events stay
+	a := s.MustPost("alice", "keep")
+	before := s.Dump()
+	s.MustRegroup(a, []string{"go"}, nil)
+	s.List(repotest.Best("go"))
+	s.MustRegroup(a, nil, []string{"go"})
+	s.Do("HSET article:1 revision 1") // that of a new article,
+	s.Do("HDEL article:1 edition")    // which was never changed
+	s.WantStore(before)
 }
 
 func TestListingIsKeptForGroupCacheTTL(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil, one)
-	s.post("alice", "go")
+	s := repotest.New(t, nil, repotest.One)
+	s.MustPost("alice", "go")
 	for _, order := range []string{"score", "time"} {
-		read, key := best("go"), order+":go"
+		read, key := repotest.Best("go"), order+":go"
 		if order == "time" {
 			read = lists.InGroup("go", site.ByTime, site.Ascending)
 		}
-		s.list(read)
-		if left := s.ttl(key); left > time.Minute || left < time.Minute-10*time.Second {
+		s.List(read)
+		if left := s.TTL(key); left > time.Minute || left < time.Minute-10*time.Second {
 			t.Errorf("%s expires in %v, want a minute", key, left)
 		}
-		s.do("PEXPIRE", key, 20_000)
-		s.list(read)
-		if left := s.ttl(key); left > time.Minute || left < time.Minute-10*time.Second {
+		s.Do("PEXPIRE", key, 20_000)
+		s.List(read)
+		if left := s.TTL(key); left > time.Minute || left < time.Minute-10*time.Second {
 			t.Errorf("read again, %s expires in %v, want a minute", key, left)
 		}
-		s.do("PEXPIRE", key, 20_000)
-		s.vote(1, "bob", up)
-		s.vote(1, "bob", none)
-		s.post("alice", "go")
-		if left := s.ttl(key); left > 20*time.Second || left < 10*time.Second {
+		s.Do("PEXPIRE", key, 20_000)
+		s.MustVote(1, "bob", up)
+		s.MustVote(1, "bob", none)
+		s.MustPost("alice", "go")
+		if left := s.TTL(key); left > 20*time.Second || left < 10*time.Second {
 			t.Errorf("written, but not read, %s expires in %v, want 20 seconds", key, left)
 		}
 	}
@@ -72,34 +71,34 @@ func TestListingIsKeptForGroupCacheTTL(t *testing.T) {
 
 func TestUnreadListingExpires(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, func(r *site.Rules) { r.GroupCacheTTL = time.Second })
-	a := s.post("alice", "go")
-	s.list(best("go"))
+	s := repotest.New(t, func(r *site.Rules) { r.GroupCacheTTL = time.Second })
+	a := s.MustPost("alice", "go")
+	s.List(repotest.Best("go"))
 	deadline, tick := time.After(require.Timeout), time.NewTicker(20*time.Millisecond)
 	defer tick.Stop()
-	for s.do("EXISTS score:go") == int64(1) {
-		s.vote(a.ID, "bob", up) // a write to a listing does not renew its expiry
-		s.vote(a.ID, "bob", none)
+	for s.Do("EXISTS score:go") == int64(1) {
+		s.MustVote(a.ID, "bob", up) // a write to a listing does not renew its expiry
+		s.MustVote(a.ID, "bob", none)
 		select {
 		case <-deadline:
 			t.Fatal("score:go still exists, want it to have expired")
 		case <-tick.C:
 		}
 	}
-	s.wantList(best("go"), a.ID)
-	s.wantClean()
+	s.WantList(repotest.Best("go"), a.ID)
+	s.WantClean()
 }
 
 func TestStoredListingIsComparedAtMostOnceASecond(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil, one)
-	s.post("alice", "go")
-	s.list(best("go"))
-	require.NoError(t, s.Views.CatchUpAll(s.ctx))
-	s.do("SREM group:go article:1")
-	s.do("PEXPIRE score:go 60000")
-	s.wantList(best("go"), 1)
-	if left := s.ttl("score:go"); left > time.Minute {
+	s := repotest.New(t, nil, repotest.One)
+	s.MustPost("alice", "go")
+	s.List(repotest.Best("go"))
+	require.NoError(t, s.Views.CatchUpAll(s.Ctx))
+	s.Do("SREM group:go article:1")
+	s.Do("PEXPIRE score:go 60000")
+	s.WantList(repotest.Best("go"), 1)
+	if left := s.TTL("score:go"); left > time.Minute {
 		t.Errorf("score:go expires in %v, want an unchanged expiry", left)
 	}
 }
@@ -107,18 +106,18 @@ func TestStoredListingIsComparedAtMostOnceASecond(t *testing.T) {
 // An unchanged listing is compared, and not built again.
 func TestStoredListingIsBuiltOnce(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil, one)
+	s := repotest.New(t, nil, repotest.One)
 	for range 3 {
-		s.post("alice", "go")
+		s.MustPost("alice", "go")
 	}
-	s.do("CONFIG RESETSTAT")
+	s.Do("CONFIG RESETSTAT")
 	for range 4 {
-		s.wantList(best("go"), 3, 2, 1)
-		s.do("PEXPIRE score:go 30000")
-		s.vote(1, "bob", up)
-		s.vote(1, "bob", none)
+		s.WantList(repotest.Best("go"), 3, 2, 1)
+		s.Do("PEXPIRE score:go 30000")
+		s.MustVote(1, "bob", up)
+		s.MustVote(1, "bob", none)
 	}
-	if built := regexp.MustCompile(`cmdstat_zinterstore:calls=(\d+)`).FindStringSubmatch(s.do("INFO commandstats").(string)); len(built) != 2 || built[1] != "1" {
+	if built := regexp.MustCompile(`cmdstat_zinterstore:calls=(\d+)`).FindStringSubmatch(s.Do("INFO commandstats").(string)); len(built) != 2 || built[1] != "1" {
 		t.Errorf("ZINTERSTORE calls = %q, want 1", built)
 	}
 }
@@ -126,21 +125,21 @@ func TestStoredListingIsBuiltOnce(t *testing.T) {
 // With several partitions the number of groups takes reading all their names: it is kept for a while.
 func TestGroupCountIsKeptInPartitions(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil, redisrepo.WithPartitions(16))
+	s := repotest.New(t, nil, redisrepo.WithPartitions(16))
 	want := func(n int) {
 		t.Helper()
-		if got, err := s.Lists.GroupCount(s.ctx, lists.GroupList{}); err != nil || got != n {
+		if got, err := s.Lists.GroupCount(s.Ctx, lists.GroupList{}); err != nil || got != n {
 			t.Errorf("GroupCount = %d, %v, want %d", got, err, n)
 		}
 	}
 	for i := range 40 {
-		s.post("alice", "a", fmt.Sprint("b", i%20))
+		s.MustPost("alice", "a", fmt.Sprint("b", i%20))
 	}
 	want(21)
-	s.post("alice", "new")
-	s.clock.advance(5*time.Second - 1)
+	s.MustPost("alice", "new")
+	s.Clock.Advance(5*time.Second - 1)
 	want(21)
-	s.clock.advance(1)
+	s.Clock.Advance(1)
 	want(22)
 }
 
@@ -188,30 +187,30 @@ func TestRegroupAddsAndRemovesGroups(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t, nil)
-			a := s.post("alice", tt.posted...)
-			before := s.dump()
+			s := repotest.New(t, nil)
+			a := s.MustPost("alice", tt.posted...)
+			before := s.Dump()
 			user := a.Poster.Name
 			if tt.user != "" {
 				user = tt.user
 			}
-			b, err := s.Regroup(s.ctx, a.ID, site.Actor{Name: user}, tt.add, tt.remove)
+			b, err := s.Regroup(s.Ctx, a.ID, site.Actor{Name: user}, tt.add, tt.remove)
 			if tt.refused != nil {
-				wantRefused(t, err, tt.refused...)
-				s.wantStore(before)
+				repotest.WantRefused(t, err, tt.refused...)
+				s.WantStore(before)
 				return
 			}
 			if err != nil || !slices.Equal(b.Groups, tt.want) {
 				t.Fatalf("Regroup = %+v, %v, want groups %v", b, err, tt.want)
 			}
-			wantEqual(t, b, s.article(a.ID))
+			repotest.WantEqual(t, b, s.Article(a.ID))
 			var counts []string
 			for _, name := range tt.want {
 				counts = append(counts, fmt.Sprint(name, " 1"))
-				s.wantList(best(name), a.ID)
+				s.WantList(repotest.Best(name), a.ID)
 			}
-			s.wantCounts(counts...)
-			s.wantClean()
+			s.WantCounts(counts...)
+			s.WantClean()
 		})
 	}
 }

@@ -23,6 +23,7 @@ import (
 	"frontpage/redisrepo/rates"
 	"frontpage/redisrepo/site"
 	"frontpage/tests/redistest"
+	"frontpage/tests/repotest"
 	"frontpage/tests/require"
 )
 
@@ -34,27 +35,27 @@ func TestFlushedStoreShowsNothingOfTheLostOne(t *testing.T) { // with the race d
 		for _, by := range []string{"the same", "another"} {
 			t.Run(name+" by "+by, func(t *testing.T) {
 				t.Parallel()
-				s := newSite(t, nil, one)
-				l, writer := s.listen(), s
+				s := repotest.New(t, nil, repotest.One)
+				l, writer := listen(s), s
 				if by == "another" {
-					writer = s.reopened(s.client(), nil)
+					writer = s.Reopened(s.Client(), nil)
 				}
-				first, second := writer.post("alice", "go"), writer.post("alice", "go")
+				first, second := writer.MustPost("alice", "go"), writer.MustPost("alice", "go")
 				l.pass()
 				w, posts := l.watch(first.ID, second.ID), l.watchPosts("")
-				writer.vote(first.ID, "bob", up)
+				writer.MustVote(first.ID, "bob", up)
 				until(t, w, 2)
-				s.do("FLUSHALL")
-				s.clock.advance(passes)
+				s.Do("FLUSHALL")
+				s.Clock.Advance(passes)
 				lost := l.watch(second.ID) // of an article that does not exist any more
-				third, err := writer.Post(s.ctx, "carol", draft("third", "go"))
+				third, err := writer.Post(s.Ctx, "carol", repotest.Draft("third", "go"))
 				if err != nil || third.ID != first.ID {
 					t.Fatalf("Post = %+v, %v, want the number of %v", third, err, first.ID)
 				}
 				if got := next(t, posts); got.ID != third.ID || got.Title != "third" {
 					t.Errorf("announced %v %q, want %v third", got.ID, got.Title, third.ID)
 				}
-				writer.vote(third.ID, "dave", up)
+				writer.MustVote(third.ID, "dave", up)
 				for {
 					got := next(t, w)
 					if got.Title != "third" {
@@ -65,9 +66,9 @@ func TestFlushedStoreShowsNothingOfTheLostOne(t *testing.T) { // with the race d
 					}
 				}
 				l.wantTaken(lost)
-				require.Eventually(t, "an epoch", func() bool { return s.do("HGET meta: epoch") != nil })
-				s.do("DEL " + sentinel.String())
-				s.wantClean()
+				require.Eventually(t, "an epoch", func() bool { return s.Do("HGET meta: epoch") != nil })
+				s.Do("DEL " + sentinel.String())
+				l.wantClean()
 			})
 		}
 	}
@@ -82,19 +83,19 @@ func TestNumberOfADeletedArticleIsAnnouncedAgain(t *testing.T) {
 			step := []time.Duration{time.Second, time.Second, -time.Hour}[i]
 			t.Run(fmt.Sprint(name, ", disconnected ", disconnected, ", ", step), func(t *testing.T) {
 				t.Parallel()
-				s, f := newSite(t, nil, one), newFails()
-				first := s.post("alice", "go")
-				s.delete(first.ID, site.Actor{Name: "alice"})
-				l := s.reopened(s.client(f), nil).listen()
+				s, f := repotest.New(t, nil, repotest.One), newFails()
+				first := s.MustPost("alice", "go")
+				s.MustDelete(first.ID, site.Actor{Name: "alice"})
+				l := listen(s.Reopened(s.Client(f), nil))
 				posts, w := l.watchPosts(""), l.watch(first.ID)
 				l.settle()
 				if disconnected {
 					l.cut(f)
 				}
-				s.do("DEL article:1 deleted:")
-				s.do(lose)
-				s.clock.advance(step)
-				again, err := s.Post(s.ctx, "carol", draft("again", "go"))
+				s.Do("DEL article:1 deleted:")
+				s.Do(lose)
+				s.Clock.Advance(step)
+				again, err := s.Post(s.Ctx, "carol", repotest.Draft("again", "go"))
 				if err != nil || again.ID != first.ID {
 					t.Fatalf("Post = %+v, %v, want the number of %v", again, err, first.ID)
 				}
@@ -113,21 +114,21 @@ func TestNumberOfADeletedArticleIsAnnouncedAgain(t *testing.T) {
 // A post whose message is lost is found, even if the clock was set back and all other articles seem newer.
 func TestPostIsFoundAfterTheClockWasSetBack(t *testing.T) {
 	t.Parallel()
-	s, f := newSite(t, nil), newFails()
-	first := s.post("alice")
-	for range 100 * max(testPartitions, 1) * 2 {
-		s.clock.advance(time.Second)
-		s.post("alice")
+	s, f := repotest.New(t, nil), newFails()
+	first := s.MustPost("alice")
+	for range 100 * max(repotest.Partitions, 1) * 2 {
+		s.Clock.Advance(time.Second)
+		s.MustPost("alice")
 	}
-	s.delete(first.ID, moderator)
-	l := s.reopened(s.client(f), nil).listen(redisrepo.Tags(max(testPartitions, 1))...)
+	s.MustDelete(first.ID, repotest.Moderator)
+	l := listen(s.Reopened(s.Client(f), nil), repotest.Tags(max(repotest.Partitions, 1))...)
 	posts := l.watchPosts("")
 	l.settle()
 	l.cut(f)
-	s.undelete(first.ID)
-	s.imports(old(100_001, 4*week, 1)) // which is not new
-	s.clock.advance(-6 * time.Hour)
-	a := s.post("bob")
+	s.MustUndelete(first.ID)
+	s.MustImport(repotest.Old(100_001, 4*week, 1)) // which is not new
+	s.Clock.Advance(-6 * time.Hour)
+	a := s.MustPost("bob")
 	f.dial.Store(false)
 	l.wantTaken(posts, a.ID)
 }
@@ -139,20 +140,20 @@ func TestPostIntoAFlushedStoreIsAnnouncedAfterTheClockWasSetBack(t *testing.T) {
 	for name, lost := range map[string]bool{"by its message": false, "after its message was lost": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, f := newSite(t, nil, one), newFails()
+			s, f := repotest.New(t, nil, repotest.One), newFails()
 			for range 250 {
-				s.clock.advance(time.Second)
-				s.post("alice")
+				s.Clock.Advance(time.Second)
+				s.MustPost("alice")
 			}
-			l := s.reopened(s.client(f), nil).listen("")
+			l := listen(s.Reopened(s.Client(f), nil), "")
 			posts := l.watchPosts("")
 			l.settle()
 			if lost {
 				l.cut(f)
 			}
-			s.clock.advance(-6 * time.Hour)
-			s.do("FLUSHALL")
-			a := s.post("bob")
+			s.Clock.Advance(-6 * time.Hour)
+			s.Do("FLUSHALL")
+			a := s.MustPost("bob")
 			f.dial.Store(false)
 			l.wantTaken(posts, a.ID)
 		})
@@ -165,14 +166,14 @@ func TestFlushedStoreThatFailsToOpenIsUnavailable(t *testing.T) {
 	for _, refused := range []string{"evalsha", "hset"} { // of the script that creates meta:, and of the rules
 		t.Run(refused, func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t, nil, one)
+			s := repotest.New(t, nil, repotest.One)
 			f := newFails()
-			process := s.reopened(s.client(f), nil)
-			s.post("alice", "go")
-			_ = process.post("alice", "go")
-			s.do("FLUSHALL")
+			process := s.Reopened(s.Client(f), nil)
+			s.MustPost("alice", "go")
+			_ = process.MustPost("alice", "go")
+			s.Do("FLUSHALL")
 			f.command.Store(refused)
-			_, err := process.Post(s.ctx, "carol", draft("third", "go"))
+			_, err := process.Post(s.Ctx, "carol", repotest.Draft("third", "go"))
 			if !errors.Is(err, failover.ErrUnavailable) {
 				t.Errorf("Post = %v, want %v", err, failover.ErrUnavailable)
 			}
@@ -184,15 +185,15 @@ func TestFlushedStoreThatFailsToOpenIsUnavailable(t *testing.T) {
 // call.
 func TestFlushedStoreIsNoticedByAQuietProcess(t *testing.T) { // with the race detector
 	t.Parallel()
-	s := newSite(t, nil, one)
-	s.post("alice")
-	before := s.do("HGET meta: epoch")
-	l := s.listen()
+	s := repotest.New(t, nil, repotest.One)
+	s.MustPost("alice")
+	before := s.Do("HGET meta: epoch")
+	l := listen(s)
 	w := l.watch(1)
-	s.do("FLUSHALL")
+	s.Do("FLUSHALL")
 	require.Eventually(t, "another epoch", func() bool {
-		now := s.do("HGET meta: epoch")
-		return now != nil && now != before && s.do("HGET meta: vote_score") != nil
+		now := s.Do("HGET meta: epoch")
+		return now != nil && now != before && s.Do("HGET meta: vote_score") != nil
 	})
 	l.wantTaken(w)
 }
@@ -200,29 +201,29 @@ func TestFlushedStoreIsNoticedByAQuietProcess(t *testing.T) { // with the race d
 // A crash loses the end of the append-only file: numbers are given out again, and votes are lost.
 func TestLostTailShowsNothingOfTheLostArticles(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil, one)
-	s.server.Own()
-	l := s.listen()
-	kept := s.post("alice", "go")
-	s.vote(kept.ID, "bob", up)
+	s := repotest.New(t, nil, repotest.One)
+	s.Server.Own()
+	l := listen(s)
+	kept := s.MustPost("alice", "go")
+	s.MustVote(kept.ID, "bob", up)
 	l.pass()
-	file := require.Value(os.Stat(s.server.AppendOnlyFile()))(t)
-	s.clock.advance(time.Minute)
+	file := require.Value(os.Stat(s.Server.AppendOnlyFile()))(t)
+	s.Clock.Advance(time.Minute)
 	posts := l.watchPosts("")
-	lost := s.post("alice", "go")
+	lost := s.MustPost("alice", "go")
 	w := l.watch(kept.ID, lost.ID)
-	s.vote(kept.ID, "carol", up)
-	s.vote(lost.ID, "carol", up)
+	s.MustVote(kept.ID, "carol", up)
+	s.MustVote(lost.ID, "carol", up)
 	if got := next(t, posts); got.ID != lost.ID {
 		t.Fatalf("announced %v, want %v", got.ID, lost.ID)
 	}
 	until(t, w, 3)
 
-	s.server.Kill()
-	require.NoError(t, os.Truncate(s.server.AppendOnlyFile(), file.Size()))
-	s.server.Restart()
-	s.clock.advance(time.Minute)
-	again := s.postAgain(lost.ID, posts)
+	s.Server.Kill()
+	require.NoError(t, os.Truncate(s.Server.AppendOnlyFile(), file.Size()))
+	s.Server.Restart()
+	s.Clock.Advance(time.Minute)
+	again := postAgain(s, lost.ID, posts)
 	for seen := map[site.ArticleID]int{}; seen[kept.ID] != 2 || seen[again.ID] != 1; {
 		got := next(t, w)
 		if seen[got.ID] = got.Votes; got.ID == again.ID && got.Title != "again" && got.Title != lost.Title {
@@ -232,60 +233,60 @@ func TestLostTailShowsNothingOfTheLostArticles(t *testing.T) {
 			t.Errorf("delivered %q with %d votes, want again with 1", got.Title, got.Votes)
 		}
 	}
-	s.do("DEL " + sentinel.String())
-	s.wantClean()
+	s.Do("DEL " + sentinel.String())
+	l.wantClean()
 }
 
 // A replica that lags takes over: the same epoch, a lower counter.
 func TestLaggingFailoverShowsNothingOfTheLostArticles(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil, one)
+	s := repotest.New(t, nil, repotest.One)
 	replica := redistest.Start(t)
 	var failedOver atomic.Bool
-	process := s.reopened(s.clientWith(func(o *redis.Options) {
+	process := s.Reopened(s.ClientWith(func(o *redis.Options) {
 		o.Dialer = func(ctx context.Context, _, _ string) (net.Conn, error) {
-			socket := s.server.Socket()
+			socket := s.Server.Socket()
 			if failedOver.Load() {
 				socket = replica.Socket()
 			}
 			return new(net.Dialer).DialContext(ctx, "unix", socket)
 		}
 	}), nil)
-	kept := s.post("alice", "go")
-	for _, key := range s.raw.Keys(s.ctx, "*").Val() {
-		require.NoError(t, replica.Client.RestoreReplace(s.ctx, key, 0, s.raw.Dump(s.ctx, key).Val()).Err())
+	kept := s.MustPost("alice", "go")
+	for _, key := range s.Raw.Keys(s.Ctx, "*").Val() {
+		require.NoError(t, replica.Client.RestoreReplace(s.Ctx, key, 0, s.Raw.Dump(s.Ctx, key).Val()).Err())
 	}
-	l := process.listen()
+	l := listen(process)
 	posts := l.watchPosts("")
-	s.clock.advance(time.Minute)
-	lost := s.post("alice", "go")
+	s.Clock.Advance(time.Minute)
+	lost := s.MustPost("alice", "go")
 	if got := next(t, posts); got.ID != lost.ID {
 		t.Fatalf("announced %v, want %v", got.ID, lost.ID)
 	}
 	w := l.watch(kept.ID, lost.ID)
-	s.vote(lost.ID, "bob", up)
+	s.MustVote(lost.ID, "bob", up)
 	until(t, w, 2)
 	failedOver.Store(true)
-	s.server.Kill()
-	s.clock.advance(time.Minute)
-	process.postAgain(lost.ID, posts)
+	s.Server.Kill()
+	s.Clock.Advance(time.Minute)
+	postAgain(process, lost.ID, posts)
 	require.Eventually(t, "the new article", func() bool { got := take(w); return got != nil && got.Title == "again" && got.Votes == 1 })
 }
 
 // postAgain posts an article, which gets a lost number, and waits for its announcement.
-func (s *testSite) postAgain(lost site.ArticleID, posts *live.Watch) *site.Article {
-	s.t.Helper()
+func postAgain(s *repotest.Site, lost site.ArticleID, posts *live.Watch) *site.Article {
+	s.T.Helper()
 	var again *site.Article
-	require.Eventually(s.t, "a post", func() bool {
+	require.Eventually(s.T, "a post", func() bool {
 		var err error
-		again, err = s.Post(s.ctx, "dave", draft("again", "go"))
+		again, err = s.Post(s.Ctx, "dave", repotest.Draft("again", "go"))
 		return err == nil
 	})
 	if again.ID != lost {
-		s.t.Fatalf("posted %v, want the lost number %v", again.ID, lost)
+		s.T.Fatalf("posted %v, want the lost number %v", again.ID, lost)
 	}
-	if got := next(s.t, posts); got.ID != again.ID || got.Title != "again" {
-		s.t.Errorf("announced %v %q, want %v again", got.ID, got.Title, again.ID)
+	if got := next(s.T, posts); got.ID != again.ID || got.Title != "again" {
+		s.T.Errorf("announced %v %q, want %v again", got.ID, got.Title, again.ID)
 	}
 	return again
 }
@@ -302,41 +303,41 @@ var unanswered = redistest.Hook(func(ctx context.Context, commands []redis.Cmder
 // Each write, whatever becomes of it, changes the version before it returns. Reads and charges change nothing.
 func TestWritesChangeTheVersion(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil)
-	client := s.client()
-	lost := s.reopened(client, nil)
-	a, doomed := s.post("alice", "go"), s.post("alice")
+	s := repotest.New(t, nil)
+	client := s.Client()
+	lost := s.Reopened(client, nil)
+	a, doomed := s.MustPost("alice", "go"), s.MustPost("alice")
 	alice, mod := site.Actor{Name: "alice"}, site.Actor{Name: "mod", Moderator: true}
 	first := site.PageRequest{First: new(5)}
 	for name, tt := range map[string]struct {
 		do      func() error
 		changes bool
 	}{
-		"a post":       {func() error { _, err := s.Post(s.ctx, "alice", s.fresh()); return err }, true},
-		"a vote":       {func() error { _, err := s.Vote(s.ctx, a.ID, "bob", site.Up, ""); return err }, true},
-		"a regrouping": {func() error { _, err := s.Regroup(s.ctx, a.ID, alice, []string{"web"}, nil); return err }, true},
+		"a post":       {func() error { _, err := s.Post(s.Ctx, "alice", s.Fresh()); return err }, true},
+		"a vote":       {func() error { _, err := s.Vote(s.Ctx, a.ID, "bob", site.Up, ""); return err }, true},
+		"a regrouping": {func() error { _, err := s.Regroup(s.Ctx, a.ID, alice, []string{"web"}, nil); return err }, true},
 		"an edit": {func() error {
-			_, err := s.Edit(s.ctx, a.ID, alice, redisrepo.Edit{Text: new("text")})
+			_, err := s.Edit(s.Ctx, a.ID, alice, redisrepo.Edit{Text: new("text")})
 			return err
 		}, true},
-		"a deletion":    {func() error { _, err := s.Delete(s.ctx, doomed.ID, alice, site.Why{}); return err }, true},
-		"an undeletion": {func() error { _, err := s.Undelete(s.ctx, a.ID, mod); return err }, true},
+		"a deletion":    {func() error { _, err := s.Delete(s.Ctx, doomed.ID, alice, site.Why{}); return err }, true},
+		"an undeletion": {func() error { _, err := s.Undelete(s.Ctx, a.ID, mod); return err }, true},
 		"an import": {func() error {
-			_, errs := s.Import(s.ctx, []redisrepo.Imported{{ID: 900, Poster: "alice", PostedAt: opened, Votes: 1, Draft: draft("imported")}})
+			_, errs := s.Import(s.Ctx, []redisrepo.Imported{{ID: 900, Poster: "alice", PostedAt: repotest.Opened, Votes: 1, Draft: repotest.Draft("imported")}})
 			return errs[0]
 		}, true},
 		"a listing": {func() error {
-			_, err := s.Lists.List(s.ctx, lists.InGroup("go", site.ByScore, site.Descending), 1, nil)
+			_, err := s.Lists.List(s.Ctx, lists.InGroup("go", site.ByScore, site.Descending), 1, nil)
 			return err
 		}, false},
 		"a page": {func() error {
-			_, _, err := s.Lists.Walk(s.ctx, lists.AllArticles(site.ByScore, site.Descending), first)
+			_, _, err := s.Lists.Walk(s.Ctx, lists.AllArticles(site.ByScore, site.Descending), first)
 			return err
 		}, false},
-		"an article":  {func() error { _, errs := s.Articles.ArticlesByID(s.ctx, []site.ArticleID{a.ID}); return errs[0] }, false},
-		"a kept text": {func() error { return s.Sessions.KeepDocument(s.ctx, strings.Repeat("0", 64), "{ viewer { id } }") }, false},
+		"an article":  {func() error { _, errs := s.Articles.ArticlesByID(s.Ctx, []site.ArticleID{a.ID}); return errs[0] }, false},
+		"a kept text": {func() error { return s.Sessions.KeepDocument(s.Ctx, strings.Repeat("0", 64), "{ viewer { id } }") }, false},
 		"a rate's count": {func() error {
-			_, err := s.Rates.Charge(s.ctx, "", []rates.Charge{{Rule: "votes", Most: 9, Window: time.Minute, Amount: 1, Address: netip.MustParseAddr("192.0.2.1")}})
+			_, err := s.Rates.Charge(s.Ctx, "", []rates.Charge{{Rule: "votes", Most: 9, Window: time.Minute, Amount: 1, Address: netip.MustParseAddr("192.0.2.1")}})
 			return err
 		}, false},
 	} {
@@ -347,7 +348,7 @@ func TestWritesChangeTheVersion(t *testing.T) {
 	}
 	client.AddHook(unanswered)
 	before := lost.Store.Version()
-	if _, err := lost.Vote(s.ctx, a.ID, "carol", site.Up, ""); !errors.Is(err, failover.ErrUnavailable) || lost.Store.Version() == before {
+	if _, err := lost.Vote(s.Ctx, a.ID, "carol", site.Up, ""); !errors.Is(err, failover.ErrUnavailable) || lost.Store.Version() == before {
 		t.Errorf("a vote without a reply: got version %d after %d, %v, want another one and no reply", lost.Store.Version(), before, err)
 	}
 }
@@ -355,19 +356,19 @@ func TestWritesChangeTheVersion(t *testing.T) {
 // When a watch delivers a change, the version has changed, whether a message or a read brought it.
 func TestVersionChangesBeforeWatchesDeliver(t *testing.T) { // with the race detector
 	t.Parallel()
-	s := newSite(t, nil, one).listen()
-	a := s.post("alice")
-	other := s.reopened(s.client(), nil)
-	watch := require.Value(s.Live.WatchArticles(s.ctx, []site.ArticleID{a.ID}))(t)
+	s := listen(repotest.New(t, nil, repotest.One))
+	a := s.MustPost("alice")
+	other := s.Reopened(s.Client(), nil)
+	watch := require.Value(s.Live.WatchArticles(s.Ctx, []site.ArticleID{a.ID}))(t)
 	defer watch.Close()
 	for i := range 10 {
 		s.settle()
-		before, votes := s.Store.Version(), s.article(a.ID).Votes
+		before, votes := s.Store.Version(), s.Article(a.ID).Votes
 		if i%2 == 0 {
-			other.vote(a.ID, site.UserName(fmt.Sprint("user", i)), site.Up)
+			other.MustVote(a.ID, site.UserName(fmt.Sprint("user", i)), site.Up)
 		} else { // as a program that publishes nothing
-			s.do("HINCRBY", "article:1", "votes", 1)
-			s.article(a.ID)
+			s.Do("HINCRBY", "article:1", "votes", 1)
+			s.Article(a.ID)
 		}
 		d := delivery(t, watch) // the watch may be woken for nothing
 		if d.Newest().Votes != votes+1 || s.Store.Version() == before {

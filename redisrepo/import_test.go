@@ -16,24 +16,9 @@ import (
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/transfer"
 	"frontpage/tests/redistest"
+	"frontpage/tests/repotest"
 	"frontpage/tests/require"
 )
-
-// old returns an article that was posted age before now.
-func old(id site.ArticleID, age time.Duration, votes int, groups ...string) redisrepo.Imported {
-	return redisrepo.Imported{ID: id, Poster: "zoe", PostedAt: opened.Add(-age), Votes: votes, Draft: draft("old", groups...)}
-}
-
-// imports imports articles, each of which must be new.
-func (s *testSite) imports(articles ...redisrepo.Imported) {
-	s.t.Helper()
-	added, errs := s.Import(s.ctx, articles)
-	for i, a := range articles {
-		if !added[i] || errs[i] != nil {
-			s.t.Fatalf("Import of %v = %t, %v, want true and no error", a.ID, added[i], errs[i])
-		}
-	}
-}
 
 func TestImportStoresArticles(t *testing.T) {
 	t.Parallel()
@@ -60,57 +45,57 @@ func TestImportStoresArticles(t *testing.T) {
 		"long ago":                     {age: 3 * week, votes: 250, closed: true, poster: "?", interesting: true},
 		"long ago, down":               {age: 3 * week, votes: -5, closed: true, poster: "?"},
 		"before Unix":                  {age: 60 * 365 * day, votes: 3, closed: true, poster: "?"},
-		"uncounted":                    {rules: uncounted, age: time.Hour, voted: 1, poster: "+", refused: true},
-		"uncounted, with votes":        {rules: uncounted, age: time.Hour, votes: 17, voted: 18, poster: "+", refused: true},
-		"uncounted, with votes down":   {rules: uncounted, age: time.Hour, votes: -17, voted: 1, down: 17, poster: "+", refused: true},
-		"uncounted, long ago":          {rules: uncounted, age: 3 * week, votes: 17, closed: true, poster: "?", refused: true},
+		"uncounted":                    {rules: repotest.Uncounted, age: time.Hour, voted: 1, poster: "+", refused: true},
+		"uncounted, with votes":        {rules: repotest.Uncounted, age: time.Hour, votes: 17, voted: 18, poster: "+", refused: true},
+		"uncounted, with votes down":   {rules: repotest.Uncounted, age: time.Hour, votes: -17, voted: 1, down: 17, poster: "+", refused: true},
+		"uncounted, long ago":          {rules: repotest.Uncounted, age: 3 * week, votes: 17, closed: true, poster: "?", refused: true},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t, tt.rules, one)
-			s.wantList(best("go"))
-			s.imports(old(30, tt.age, tt.votes, "Go", "b"))
-			a := s.article(30)
+			s := repotest.New(t, tt.rules, repotest.One)
+			s.WantList(repotest.Best("go"))
+			s.MustImport(repotest.Old(30, tt.age, tt.votes, "Go", "b"))
+			a := s.Article(30)
 			if got, want := fmt.Sprintln(a.Votes, a.Downvotes, a.Upvotes, a.CreatedAt, a.Score, a.Poster.Name, a.Groups, a.IsInteresting),
-				fmt.Sprintln(tt.votes, max(0, -tt.votes), max(0, tt.votes), opened.Add(-tt.age), float64(a.CreatedAt.Unix()+432*int64(tt.votes)), "zoe", "[b go]", tt.interesting); got != want {
+				fmt.Sprintln(tt.votes, max(0, -tt.votes), max(0, tt.votes), repotest.Opened.Add(-tt.age), float64(a.CreatedAt.Unix()+432*int64(tt.votes)), "zoe", "[b go]", tt.interesting); got != want {
 				t.Errorf("article = %s, want %s", got, want)
 			}
-			if voted, down := s.do("SCARD voted:30"), s.do("SCARD downvoted:30"); voted != tt.voted || down != tt.down {
+			if voted, down := s.Do("SCARD voted:30"), s.Do("SCARD downvoted:30"); voted != tt.voted || down != tt.down {
 				t.Errorf("stored voters: %d up, %d down; want %d, %d", voted, down, tt.voted, tt.down)
 			}
-			if got := s.positions("zoe", 30); tt.poster != "" && got != tt.poster {
+			if got := s.Positions("zoe", 30); tt.poster != "" && got != tt.poster {
 				t.Errorf("position of the poster = %s, want %s", got, tt.poster)
 			}
-			for _, l := range []lists.Listing{best("go"), lists.PostedBy("zoe"), lists.LinkingTo("example.com"), lists.AllArticles(site.ByScore, site.Descending)} {
-				s.wantList(l, 30)
+			for _, l := range []lists.Listing{repotest.Best("go"), lists.PostedBy("zoe"), lists.LinkingTo("example.com"), lists.AllArticles(site.ByScore, site.Descending)} {
+				s.WantList(l, 30)
 			}
-			if listed := len(s.list(best("interesting"))) == 1; listed != tt.interesting {
+			if listed := len(s.List(repotest.Best("interesting"))) == 1; listed != tt.interesting {
 				t.Errorf("listed as interesting: %t, want %t", listed, tt.interesting)
 			}
-			s.wantClean()
+			s.WantClean()
 
-			_, err := s.Vote(s.ctx, 30, "bob", up, "")
+			_, err := s.Vote(s.Ctx, 30, "bob", up, "")
 			if tt.closed {
-				wantRefused(t, err, "VOTING_CLOSED article")
-			} else if err != nil || s.article(30).Votes != tt.votes+1 {
-				t.Errorf("Vote: %v, votes = %d, want %d", err, s.article(30).Votes, tt.votes+1)
+				repotest.WantRefused(t, err, "VOTING_CLOSED article")
+			} else if err != nil || s.Article(30).Votes != tt.votes+1 {
+				t.Errorf("Vote: %v, votes = %d, want %d", err, s.Article(30).Votes, tt.votes+1)
 			}
-			if _, err := s.Vote(s.ctx, 30, "zoe", down, ""); (err != nil) != (tt.closed || tt.refused) {
+			if _, err := s.Vote(s.Ctx, 30, "zoe", down, ""); (err != nil) != (tt.closed || tt.refused) {
 				t.Errorf("Vote of the poster: %v, want an error: %t", err, tt.closed || tt.refused)
 			}
-			s.wantClean()
-			if b := s.post("alice"); b.ID != 31 {
+			s.WantClean()
+			if b := s.MustPost("alice"); b.ID != 31 {
 				t.Errorf("the post after article:30 is %v, want article:31", b.ID)
 			}
-			s.wantClean()
+			s.WantClean()
 		})
 	}
 }
 
 func TestImportRefusesInvalidArticles(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil)
+	s := repotest.New(t, nil)
 	tests := map[string]struct {
 		change  func(*redisrepo.Imported)
 		refused []string // nil when accepted
@@ -118,34 +103,34 @@ func TestImportRefusesInvalidArticles(t *testing.T) {
 		"nothing to object to":       {change: func(*redisrepo.Imported) {}},
 		"a title alone":              {change: func(a *redisrepo.Imported) { a.Draft.Link = nil }},
 		"wrongly decoded characters": {change: func(a *redisrepo.Imported) { a.Draft.Title, a.Draft.Text = "donâ\u0080\u0099t", new("\u0085") }},
-		"the most votes":             {change: func(a *redisrepo.Imported) { a.Votes, a.PostedAt = 1_000_000, opened.Add(-2*week) }},
-		"the most votes down":        {change: func(a *redisrepo.Imported) { a.Votes, a.PostedAt = -1_000_000, opened.Add(-2*week) }},
+		"the most votes":             {change: func(a *redisrepo.Imported) { a.Votes, a.PostedAt = 1_000_000, repotest.Opened.Add(-2*week) }},
+		"the most votes down":        {change: func(a *redisrepo.Imported) { a.Votes, a.PostedAt = -1_000_000, repotest.Opened.Add(-2*week) }},
 		"the highest number":         {change: func(a *redisrepo.Imported) { a.ID = 1<<31 - 1<<24 }},
 
 		"a control character":           {change: func(a *redisrepo.Imported) { a.Draft.Title = "a\x01b" }, refused: []string{"INVALID title"}},
 		"too many votes":                {change: func(a *redisrepo.Imported) { a.Votes = 1_000_001 }, refused: []string{"INVALID votes"}},
 		"too many votes down":           {change: func(a *redisrepo.Imported) { a.Votes = -1_000_001 }, refused: []string{"INVALID votes"}},
-		"the future":                    {change: func(a *redisrepo.Imported) { a.PostedAt = opened.Add(time.Second) }, refused: []string{"INVALID posted_at"}},
+		"the future":                    {change: func(a *redisrepo.Imported) { a.PostedAt = repotest.Opened.Add(time.Second) }, refused: []string{"INVALID posted_at"}},
 		"the number 0":                  {change: func(a *redisrepo.Imported) { a.ID = 0 }, refused: []string{"INVALID id"}},
 		"a negative number":             {change: func(a *redisrepo.Imported) { a.ID = -5 }, refused: []string{"INVALID id"}},
 		"a number for posts":            {change: func(a *redisrepo.Imported) { a.ID = 1<<31 - 1<<24 + 1 }, refused: []string{"INVALID id"}},
 		"a number of more than 31 bits": {change: func(a *redisrepo.Imported) { a.ID = 1 << 31 }, refused: []string{"INVALID id"}},
 		"all of it": {change: func(a *redisrepo.Imported) {
-			*a = redisrepo.Imported{PostedAt: opened.Add(day), Votes: 1 << 40, Draft: site.Draft{Link: new("x")}}
+			*a = redisrepo.Imported{PostedAt: repotest.Opened.Add(day), Votes: 1 << 40, Draft: site.Draft{Link: new("x")}}
 		}, refused: []string{"INVALID title", "INVALID link", "INVALID id", "INVALID votes", "INVALID posted_at"}},
 	}
 	var batch []redisrepo.Imported
 	var names []string
 	for name, tt := range tests {
-		a := old(site.ArticleID(100+len(batch)), time.Hour, 1)
+		a := repotest.Old(site.ArticleID(100+len(batch)), time.Hour, 1)
 		tt.change(&a)
 		batch, names = append(batch, a), append(names, name)
 	}
-	added, errs := s.Import(s.ctx, batch)
+	added, errs := s.Import(s.Ctx, batch)
 	for i, name := range names {
 		t.Run(name, func(t *testing.T) {
 			if want := tests[name].refused; want != nil {
-				wantRefused(t, errs[i], want...)
+				repotest.WantRefused(t, errs[i], want...)
 			} else if errs[i] != nil {
 				t.Errorf("err = %v, want none", errs[i])
 			}
@@ -154,58 +139,58 @@ func TestImportRefusesInvalidArticles(t *testing.T) {
 			}
 		})
 	}
-	if got := len(s.list(lists.PostedBy("zoe"))); got != 6 {
+	if got := len(s.List(lists.PostedBy("zoe"))); got != 6 {
 		t.Errorf("the site has %d articles, want 6", got)
 	}
-	s.wantClean()
+	s.WantClean()
 }
 
 // wantNothingImported imports articles that the store has.
-func (s *testSite) wantNothingImported(articles ...redisrepo.Imported) {
-	s.t.Helper()
-	before := s.dump()
-	added, errs := s.Import(s.ctx, articles)
+func wantNothingImported(s *repotest.Site, articles ...redisrepo.Imported) {
+	s.T.Helper()
+	before := s.Dump()
+	added, errs := s.Import(s.Ctx, articles)
 	for i := range added {
 		if added[i] || errs[i] != nil {
-			s.t.Errorf("added[%d], errs[%[1]d] = %t, %v, want false and no error", i, added[i], errs[i])
+			s.T.Errorf("added[%d], errs[%[1]d] = %t, %v, want false and no error", i, added[i], errs[i])
 		}
 	}
-	s.wantStore(before)
+	s.WantStore(before)
 }
 
 func TestImportDoesNotChangeOtherArticles(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil)
-	s.imports(old(3, time.Hour, 5, "go"))
-	before := s.dump()
-	poster, title, link := old(3, time.Hour, 5), old(3, time.Hour, 5), old(3, time.Hour, 5)
+	s := repotest.New(t, nil)
+	s.MustImport(repotest.Old(3, time.Hour, 5, "go"))
+	before := s.Dump()
+	poster, title, link := repotest.Old(3, time.Hour, 5), repotest.Old(3, time.Hour, 5), repotest.Old(3, time.Hour, 5)
 	poster.Poster, title.Draft.Title, link.Draft.Link = "yves", "other", nil
-	added, errs := s.Import(s.ctx, []redisrepo.Imported{poster, title, link})
+	added, errs := s.Import(s.Ctx, []redisrepo.Imported{poster, title, link})
 	for i := range added {
 		if added[i] {
 			t.Errorf("added[%d] = true, want false", i)
 		}
-		wantRefused(t, errs[i], "CONFLICT id")
+		repotest.WantRefused(t, errs[i], "CONFLICT id")
 	}
-	s.wantStore(before)
+	s.WantStore(before)
 }
 
 func TestImportMovesTheCounterPastTheHighestNumber(t *testing.T) {
-	eachLayout(t, func(t *testing.T, tags []string) {
-		s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
-		s.imports(old(50, time.Hour, 1), old(2, time.Hour, 1), old(1, time.Hour, 1), old(49, time.Hour, 1), old(30, time.Hour, 1), old(51, time.Hour, 1), old(52, time.Hour, 1))
-		s.wantClean()
+	repotest.EachLayout(t, func(t *testing.T, tags []string) {
+		s := repotest.New(t, nil, redisrepo.WithPartitions(len(tags)))
+		s.MustImport(repotest.Old(50, time.Hour, 1), repotest.Old(2, time.Hour, 1), repotest.Old(1, time.Hour, 1), repotest.Old(49, time.Hour, 1), repotest.Old(30, time.Hour, 1), repotest.Old(51, time.Hour, 1), repotest.Old(52, time.Hour, 1))
+		s.WantClean()
 		seen := map[site.ArticleID]bool{50: true, 2: true, 1: true, 49: true, 30: true, 51: true, 52: true}
 		for range 20 {
-			a := s.post("alice")
+			a := s.MustPost("alice")
 			if seen[a.ID] || a.ID < 30 {
 				t.Errorf("Post = %v, want a higher number than the imported and earlier ones", a.ID)
 			}
 			seen[a.ID] = true
 		}
-		s.imports(old(3, time.Hour, 1)) // below: the counter stays
-		s.wantClean()
-		if a := s.post("alice"); seen[a.ID] {
+		s.MustImport(repotest.Old(3, time.Hour, 1)) // below: the counter stays
+		s.WantClean()
+		if a := s.MustPost("alice"); seen[a.ID] {
 			t.Errorf("Post = %v again, want a new number", a.ID)
 		}
 	})
@@ -214,7 +199,7 @@ func TestImportMovesTheCounterPastTheHighestNumber(t *testing.T) {
 // voterGrowth is a hook that notes how many voters of article:1 to article:9 one round trip adds at most.
 type voterGrowth struct {
 	mutex     sync.Mutex
-	site      *testSite
+	site      *repotest.Site
 	last, max int64
 }
 
@@ -226,7 +211,7 @@ func (g *voterGrowth) note() {
 	}
 	var total int64
 	for i := range 9 {
-		total += g.site.do("SCARD", fmt.Sprint("voted:", i+1)).(int64) + g.site.do("SCARD", fmt.Sprint("downvoted:", i+1)).(int64)
+		total += g.site.Do("SCARD", fmt.Sprint("voted:", i+1)).(int64) + g.site.Do("SCARD", fmt.Sprint("downvoted:", i+1)).(int64)
 	}
 	g.max, g.last = max(g.max, total-g.last), total
 }
@@ -244,28 +229,28 @@ const maxImportStep = 1050
 
 func TestImportAddsVotersInSteps(t *testing.T) {
 	t.Parallel()
-	for name, rules := range map[string]func(*site.Rules){"counted": nil, "uncounted": uncounted} {
+	for name, rules := range map[string]func(*site.Rules){"counted": nil, "uncounted": repotest.Uncounted} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			beside, growth := newSite(t, rules), new(voterGrowth)
-			s := beside.reopened(beside.client(redistest.Hook(growth.hook)), rules)
+			beside, growth := repotest.New(t, rules), new(voterGrowth)
+			s := beside.Reopened(beside.Client(redistest.Hook(growth.hook)), rules)
 			growth.site = beside
 			votes := []int{5000, 700, 600, 1, -3500, 1000, 1001, 1002, 0}
 			var articles []redisrepo.Imported
 			for i, n := range votes {
-				articles = append(articles, old(site.ArticleID(i+1), time.Hour, n, "go"))
+				articles = append(articles, repotest.Old(site.ArticleID(i+1), time.Hour, n, "go"))
 			}
-			s.imports(articles...)
+			s.MustImport(articles...)
 			if growth.max > maxImportStep {
 				t.Errorf("one round trip added %d voters, want at most %d", growth.max, maxImportStep)
 			}
 			for i, n := range votes {
-				if a := s.article(site.ArticleID(i + 1)); a.Votes != n {
+				if a := s.Article(site.ArticleID(i + 1)); a.Votes != n {
 					t.Errorf("votes of %v = %d, want %d", a.ID, a.Votes, n)
 				}
 			}
-			s.wantClean()
-			s.wantNothingImported(articles...)
+			s.WantClean()
+			wantNothingImported(s, articles...)
 		})
 	}
 }
@@ -275,43 +260,43 @@ func TestImportAddsVotersInSteps(t *testing.T) {
 func TestKilledImportCanBeRepeated(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
-		next  func(s *testSite)
+		next  func(s *repotest.Site)
 		votes int
 		voted int64
 	}{
-		"with the same votes": {next: func(s *testSite) { s.imports(old(1, time.Hour, 5000, "go")) }, votes: 5000, voted: 5000},
-		"with more votes":     {next: func(s *testSite) { s.imports(old(1, time.Hour, 6000, "go")) }, votes: 6000, voted: 6000},
-		"with fewer votes":    {next: func(s *testSite) { s.imports(old(1, time.Hour, 1500, "go")) }, votes: 1500, voted: 1500},
-		"with few votes":      {next: func(s *testSite) { s.imports(old(1, time.Hour, 5, "go")) }, votes: 5, voted: 5},
-		"with downvotes":      {next: func(s *testSite) { s.imports(old(1, time.Hour, -1500, "go")) }, votes: -1500},
-		"after the window":    {next: func(s *testSite) { s.imports(old(1, 3*week, 5000, "go")) }, votes: 5000},
-		"by a post":           {next: func(s *testSite) { s.post("alice", "go") }, votes: 1, voted: 1},
-		"by several at once": {next: func(s *testSite) {
+		"with the same votes": {next: func(s *repotest.Site) { s.MustImport(repotest.Old(1, time.Hour, 5000, "go")) }, votes: 5000, voted: 5000},
+		"with more votes":     {next: func(s *repotest.Site) { s.MustImport(repotest.Old(1, time.Hour, 6000, "go")) }, votes: 6000, voted: 6000},
+		"with fewer votes":    {next: func(s *repotest.Site) { s.MustImport(repotest.Old(1, time.Hour, 1500, "go")) }, votes: 1500, voted: 1500},
+		"with few votes":      {next: func(s *repotest.Site) { s.MustImport(repotest.Old(1, time.Hour, 5, "go")) }, votes: 5, voted: 5},
+		"with downvotes":      {next: func(s *repotest.Site) { s.MustImport(repotest.Old(1, time.Hour, -1500, "go")) }, votes: -1500},
+		"after the window":    {next: func(s *repotest.Site) { s.MustImport(repotest.Old(1, 3*week, 5000, "go")) }, votes: 5000},
+		"by a post":           {next: func(s *repotest.Site) { s.MustPost("alice", "go") }, votes: 1, voted: 1},
+		"by several at once": {next: func(s *repotest.Site) {
 			var mutex sync.Mutex
 			stored := 0
-			together(3, func(int) {
-				added, errs := s.Import(s.ctx, []redisrepo.Imported{old(1, time.Hour, 5000, "go")})
+			repotest.Together(3, func(int) {
+				added, errs := s.Import(s.Ctx, []redisrepo.Imported{repotest.Old(1, time.Hour, 5000, "go")})
 				mutex.Lock()
 				defer mutex.Unlock()
 				if errs[0] != nil {
-					s.t.Errorf("Import: %v", errs[0])
+					s.T.Errorf("Import: %v", errs[0])
 				}
 				if added[0] {
 					stored++
 				}
 			})
 			if stored != 1 {
-				s.t.Errorf("%d imports added the article, want 1", stored)
+				s.T.Errorf("%d imports added the article, want 1", stored)
 			}
 		}, votes: 5000, voted: 5000},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t, nil, one)
-			ctx, kill := context.WithCancel(s.ctx)
+			s := repotest.New(t, nil, repotest.One)
+			ctx, kill := context.WithCancel(s.Ctx)
 			opened, steps := false, 0
-			importer := s.reopened(s.client(before("evalsha", func(context.Context) {
+			importer := s.Reopened(s.Client(repotest.Before("evalsha", func(context.Context) {
 				if !opened {
 					return
 				}
@@ -320,24 +305,24 @@ func TestKilledImportCanBeRepeated(t *testing.T) {
 				}
 			})), nil)
 			opened = true
-			added, errs := importer.Import(ctx, []redisrepo.Imported{old(1, time.Hour, 5000, "go"), old(2, time.Hour, 1, "go")})
+			added, errs := importer.Import(ctx, []redisrepo.Imported{repotest.Old(1, time.Hour, 5000, "go"), repotest.Old(2, time.Hour, 1, "go")})
 			if added[0] || added[1] || !errors.Is(errs[0], context.Canceled) || !errors.Is(errs[1], context.Canceled) {
 				t.Fatalf("Import = %v, %v, want context.Canceled twice", added, errs)
 			}
-			if n := s.do("SCARD voted:1"); n == int64(0) || s.ttl("voted:1") <= 0 {
-				t.Errorf("voted:1 has %d members and expires in %v, want some that expire", n, s.ttl("voted:1"))
+			if n := s.Do("SCARD voted:1"); n == int64(0) || s.TTL("voted:1") <= 0 {
+				t.Errorf("voted:1 has %d members and expires in %v, want some that expire", n, s.TTL("voted:1"))
 			}
-			_, err := s.Vote(s.ctx, 1, "bob", up, "")
-			wantRefused(t, err, "NOT_FOUND article")
-			s.wantList(best("go"))
-			s.wantList(lists.AllArticles(site.ByTime, site.Ascending))
-			s.wantClean()
+			_, err := s.Vote(s.Ctx, 1, "bob", up, "")
+			repotest.WantRefused(t, err, "NOT_FOUND article")
+			s.WantList(repotest.Best("go"))
+			s.WantList(lists.AllArticles(site.ByTime, site.Ascending))
+			s.WantClean()
 
 			tt.next(s)
-			if a := s.article(1); a.Votes != tt.votes || s.do("SCARD voted:1") != tt.voted {
-				t.Errorf("%d votes, %d upvoters, want %d, %d", a.Votes, s.do("SCARD voted:1"), tt.votes, tt.voted)
+			if a := s.Article(1); a.Votes != tt.votes || s.Do("SCARD voted:1") != tt.voted {
+				t.Errorf("%d votes, %d upvoters, want %d, %d", a.Votes, s.Do("SCARD voted:1"), tt.votes, tt.voted)
 			}
-			s.wantClean()
+			s.WantClean()
 		})
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"frontpage/redisrepo/failover"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
+	"frontpage/tests/repotest"
 	"frontpage/tests/require"
 )
 
@@ -32,11 +33,11 @@ type ballot struct {
 // A server that is killed while votes are cast has counted every vote that it acknowledged, and none twice.
 func TestKilledServerLosesNoAcknowledgedVote(t *testing.T) { // with the race detector
 	t.Parallel()
-	s := newSite(t, func(r *site.Rules) { r.InterestingVotes = 5 })
-	s.server.Own()
+	s := repotest.New(t, func(r *site.Rules) { r.InterestingVotes = 5 })
+	s.Server.Own()
 	var articles []site.ArticleID
 	for i := range 6 {
-		articles = append(articles, s.post("alice", fmt.Sprint("g", i%2)).ID)
+		articles = append(articles, s.MustPost("alice", fmt.Sprint("g", i%2)).ID)
 	}
 	const seed = 1
 
@@ -59,9 +60,9 @@ func TestKilledServerLosesNoAcknowledgedVote(t *testing.T) { // with the race de
 					mine[fmt.Sprint(id, voter)] = b
 				}
 				if random.IntN(10) == 0 {
-					_, _ = s.Lists.List(s.ctx, best("g0"), 1, nil) // so that there is a listing to keep
+					_, _ = s.Lists.List(s.Ctx, repotest.Best("g0"), 1, nil) // so that there is a listing to keep
 				}
-				_, err := s.Vote(s.ctx, id, voter, vote, "")
+				_, err := s.Vote(s.Ctx, id, voter, vote, "")
 				switch {
 				case err == nil:
 					*b = ballot{acknowledged: vote}
@@ -91,13 +92,13 @@ func TestKilledServerLosesNoAcknowledgedVote(t *testing.T) { // with the race de
 				t.Fatalf("timed out: %d votes were acknowledged and %d failed", acknowledged.Load(), failed.Load())
 			}
 		}
-		s.server.Kill()
-		s.server.Restart()
+		s.Server.Kill()
+		s.Server.Restart()
 	}
 	over.Store(true)
 	workers.Wait()
 
-	fresh := s.reopened(s.client(), nil)
+	fresh := s.Reopened(s.Client(), nil)
 	net := map[site.ArticleID]int{}
 	for _, id := range articles {
 		net[id] = 1 // alice's
@@ -105,7 +106,7 @@ func TestKilledServerLosesNoAcknowledgedVote(t *testing.T) { // with the race de
 	for worker, mine := range ballots {
 		for voter := range 4 {
 			user := site.UserName(fmt.Sprint("voter", worker, "-", voter))
-			for i, position := range fresh.positions(user, articles...) {
+			for i, position := range fresh.Positions(user, articles...) {
 				vote, id := site.Vote(0), articles[i]
 				switch position {
 				case '+':
@@ -125,11 +126,11 @@ func TestKilledServerLosesNoAcknowledgedVote(t *testing.T) { // with the race de
 		}
 	}
 	for _, id := range articles {
-		if got := fresh.article(id).Votes; got != net[id] {
+		if got := fresh.Article(id).Votes; got != net[id] {
 			t.Errorf("votes of %v = %d, want %d", id, got, net[id])
 		}
 	}
-	fresh.wantClean()
+	fresh.WantClean()
 	if failed.Load() == 0 {
 		t.Error("no vote failed, want the server to be killed while votes are cast")
 	}
@@ -146,70 +147,70 @@ func (b *ballot) allows(vote site.Vote) bool {
 
 func TestUnreachableServerIsErrUnavailable(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil)
-	s.server.Own()
-	a, b := s.post("alice", "go"), s.post("alice", "x")
-	a = s.edit(a.ID, alice(), redisrepo.Edit{Text: new("text")})
+	s := repotest.New(t, nil)
+	s.Server.Own()
+	a, b := s.MustPost("alice", "go"), s.MustPost("alice", "x")
+	a = s.MustEdit(a.ID, repotest.Alice(), redisrepo.Edit{Text: new("text")})
 	calls := map[string]func() error{
-		"Ready": func() error { return s.Ready(s.ctx) },
-		"New":   func() error { _, err := redisrepo.New(s.ctx, s.server.Client, s.rules); return err },
-		"Post":  func() error { _, err := s.Post(s.ctx, "bob", draft("title")); return err },
-		"Vote":  func() error { _, err := s.Vote(s.ctx, a.ID, "bob", up, ""); return err },
+		"Ready": func() error { return s.Ready(s.Ctx) },
+		"New":   func() error { _, err := redisrepo.New(s.Ctx, s.Server.Client, s.Rules); return err },
+		"Post":  func() error { _, err := s.Post(s.Ctx, "bob", repotest.Draft("title")); return err },
+		"Vote":  func() error { _, err := s.Vote(s.Ctx, a.ID, "bob", up, ""); return err },
 		"Regroup": func() error {
-			_, err := s.Regroup(s.ctx, a.ID, site.Actor{Name: "alice"}, []string{"x"}, nil)
+			_, err := s.Regroup(s.Ctx, a.ID, site.Actor{Name: "alice"}, []string{"x"}, nil)
 			return err
 		},
 		"Edit": func() error {
-			_, err := s.Edit(s.ctx, a.ID, alice(), redisrepo.Edit{Title: new("edited"), Groups: []string{"go", "web"}})
+			_, err := s.Edit(s.Ctx, a.ID, repotest.Alice(), redisrepo.Edit{Title: new("edited"), Groups: []string{"go", "web"}})
 			return err
 		},
-		"Versions": func() error { _, err := s.Versions(s.ctx, []*site.Article{a}, 1); return err },
-		"Delete":   func() error { _, err := s.Delete(s.ctx, b.ID, alice(), site.Why{}); return err },
-		"Undelete": func() error { _, err := s.Undelete(s.ctx, b.ID, moderator); return err },
-		"Audit":    func() error { _, err := s.Audit(s.ctx, a.ID); return err },
+		"Versions": func() error { _, err := s.Versions(s.Ctx, []*site.Article{a}, 1); return err },
+		"Delete":   func() error { _, err := s.Delete(s.Ctx, b.ID, repotest.Alice(), site.Why{}); return err },
+		"Undelete": func() error { _, err := s.Undelete(s.Ctx, b.ID, repotest.Moderator); return err },
+		"Audit":    func() error { _, err := s.Audit(s.Ctx, a.ID); return err },
 		"VoidVotes": func() error {
-			_, _, err := s.VoidVotes(s.ctx, a.ID, moderator, []string{"eve"}, true, "x")
+			_, _, err := s.VoidVotes(s.Ctx, a.ID, repotest.Moderator, []string{"eve"}, true, "x")
 			return err
 		},
-		"Voters": func() error { _, _, err := s.Voids.Voters(s.ctx, a, nil, nil, nil); return err },
+		"Voters": func() error { _, _, err := s.Voids.Voters(s.Ctx, a, nil, nil, nil); return err },
 		"ModerationLog": func() error {
-			_, _, err := s.Log.ModerationLog(s.ctx, site.PageRequest{})
+			_, _, err := s.Log.ModerationLog(s.Ctx, site.PageRequest{})
 			return err
 		},
-		"List":         func() error { _, err := s.Lists.List(s.ctx, lists.PostedBy("alice"), 1, nil); return err },
-		"List a group": func() error { _, err := s.Lists.List(s.ctx, best("go"), 1, nil); return err },
-		"ArticlesByID": func() error { _, errs := s.Articles.ArticlesByID(s.ctx, []site.ArticleID{a.ID}); return errs[0] },
-		"Votes":        func() error { _, err := s.Casts.Votes(s.ctx, "bob", []*site.Article{a}); return err },
+		"List":         func() error { _, err := s.Lists.List(s.Ctx, lists.PostedBy("alice"), 1, nil); return err },
+		"List a group": func() error { _, err := s.Lists.List(s.Ctx, repotest.Best("go"), 1, nil); return err },
+		"ArticlesByID": func() error { _, errs := s.Articles.ArticlesByID(s.Ctx, []site.ArticleID{a.ID}); return errs[0] },
+		"Votes":        func() error { _, err := s.Casts.Votes(s.Ctx, "bob", []*site.Article{a}); return err },
 		"ArticleCounts": func() error {
-			_, err := s.Articles.ArticleCounts(s.ctx, []site.GroupName{"go"})
+			_, err := s.Articles.ArticleCounts(s.Ctx, []site.GroupName{"go"})
 			return err
 		},
-		"Groups": func() error { _, _, err := s.Lists.Groups(s.ctx, lists.GroupList{}, site.PageRequest{}); return err },
-		"Import": func() error { _, errs := s.Import(s.ctx, oldArticles(1)); return errs[0] },
+		"Groups": func() error { _, _, err := s.Lists.Groups(s.Ctx, lists.GroupList{}, site.PageRequest{}); return err },
+		"Import": func() error { _, errs := s.Import(s.Ctx, repotest.OldArticles(1)); return errs[0] },
 	}
-	before := s.dump()
-	s.server.Kill()
+	before := s.Dump()
+	s.Server.Kill()
 	for name, call := range calls {
 		var refusal site.Refusal
 		if err := call(); !errors.Is(err, failover.ErrUnavailable) || errors.As(err, &refusal) {
 			t.Errorf("%s without a server: %v, want ErrUnavailable", name, err)
 		}
 	}
-	s.server.Restart()
-	s.wantStore(before)
+	s.Server.Restart()
+	s.WantStore(before)
 	for name, call := range calls {
 		if err := call(); err != nil {
 			t.Errorf("%s after the restart: %v", name, err)
 		}
 	}
-	s.wantClean()
+	s.WantClean()
 }
 
 func TestCanceledCallIsNotErrUnavailable(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil)
-	a := s.post("alice")
-	ctx, cancel := context.WithCancel(s.ctx)
+	s := repotest.New(t, nil)
+	a := s.MustPost("alice")
+	ctx, cancel := context.WithCancel(s.Ctx)
 	cancel()
 	if _, err := s.Vote(ctx, a.ID, "bob", up, ""); !errors.Is(err, context.Canceled) || errors.Is(err, failover.ErrUnavailable) {
 		t.Errorf("Vote: %v, want context.Canceled and not ErrUnavailable", err)

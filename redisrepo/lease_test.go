@@ -15,6 +15,7 @@ import (
 	"frontpage/redisrepo/site"
 	"frontpage/tests/programtest"
 	"frontpage/tests/redistest"
+	"frontpage/tests/repotest"
 	"frontpage/tests/require"
 )
 
@@ -45,8 +46,8 @@ func TestLeasesKeepTheLimitInAnyWindow(t *testing.T) { // with the race detector
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			t.Parallel()
 			random := rand.New(rand.NewPCG(seed, 1))
-			s := newSite(t, nil)
-			repos := []*redisrepo.Repo{s.Repo, s.reopened(s.server.Client, nil).Repo, s.reopened(s.client(), nil).Repo}
+			s := repotest.New(t, nil)
+			repos := []*redisrepo.Repo{s.Repo, s.Reopened(s.Server.Client, nil).Repo, s.Reopened(s.Client(), nil).Repo}
 			type spent struct {
 				at     time.Duration
 				amount int
@@ -54,7 +55,7 @@ func TestLeasesKeepTheLimitInAnyWindow(t *testing.T) { // with the race detector
 			var kept []spent
 			within := func(window time.Duration) (sum int) {
 				for _, k := range slices.Backward(kept) {
-					if k.at <= time.Duration(s.clock.sinceOpened.Load())-window {
+					if k.at <= s.Clock.Now().Sub(repotest.Opened)-window {
 						break
 					}
 					sum += k.amount
@@ -69,14 +70,14 @@ func TestLeasesKeepTheLimitInAnyWindow(t *testing.T) { // with the race detector
 				case 1:
 					process = random.IntN(len(repos))
 				case 2:
-					s.clock.advance(time.Duration(random.IntN(5000)) * time.Millisecond)
+					s.Clock.Advance(time.Duration(random.IntN(5000)) * time.Millisecond)
 				case 3:
-					require.NoError(t, repos[process].Rates.ReturnLeases(s.ctx))
+					require.NoError(t, repos[process].Rates.ReturnLeases(s.Ctx))
 				}
-				s.clock.advance(pause)
+				s.Clock.Advance(pause)
 				amount := 1 + random.IntN(2000)
 				if _, ok := leased(t, repos[process], "alice", amount); ok {
-					kept = append(kept, spent{time.Duration(s.clock.sinceOpened.Load()), amount})
+					kept = append(kept, spent{s.Clock.Now().Sub(repotest.Opened), amount})
 				} else {
 					refusals++
 					if used := within(leasedWindow * 5 / 4); used+amount < leasedMost/2 {
@@ -97,11 +98,11 @@ func TestLeasesKeepTheLimitInAnyWindow(t *testing.T) { // with the race detector
 // Everything is used in the end: a process refuses only when nothing is left of its lease and of the limit.
 func TestConcurrentLeasesAddUpToTheLimit(t *testing.T) { // with the race detector
 	t.Parallel()
-	s := newSite(t, nil)
+	s := repotest.New(t, nil)
 	var total atomic.Int64
 	var all sync.WaitGroup
 	for range 3 {
-		repo := s.reopened(s.client(), nil).Repo
+		repo := s.Reopened(s.Client(), nil).Repo
 		for range 8 {
 			all.Go(func() {
 				for refused := 0; refused < 100; {
@@ -137,24 +138,24 @@ func TestLeasesSaveRoundTrips(t *testing.T) { // with the race detector
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			counted := new(counter)
-			beside := newSite(t, nil)
-			s := beside.reopened(beside.client(redistest.Before(counted.add)), nil)
-			counted.reset()
+			counted := new(repotest.Counter)
+			beside := repotest.New(t, nil)
+			s := beside.Reopened(beside.Client(redistest.Before(counted.Add)), nil)
+			counted.Reset()
 			for i := range tt.requests {
 				c := rates.Charge{Rule: "cost", Most: 10 * leasedMost, Window: leasedWindow, Amount: tt.amount, Leased: true,
 					Address: netip.AddrFrom4([4]byte{192, 0, byte(i % tt.clients >> 8), byte(i % tt.clients)})}
-				b, err := s.Rates.Charge(s.ctx, "cost", []rates.Charge{c})
+				b, err := s.Rates.Charge(s.Ctx, "cost", []rates.Charge{c})
 				if err != nil || !b[0].Kept {
 					t.Fatalf("request %d: %+v, %v", i, b, err)
 				}
 				if used := tt.amount * (i/tt.clients + 1); tt.pause == 0 && b[0].Used != used {
 					t.Fatalf("after request %d %d points are used, want %d", i, b[0].Used, used)
 				}
-				s.clock.advance(tt.pause)
+				s.Clock.Advance(tt.pause)
 			}
-			if got := counted.reset(); got.trips != tt.mostTrip {
-				t.Errorf("%d requests made %d round trips, want %d", tt.requests, got.trips, tt.mostTrip)
+			if got := counted.Reset(); got.Trips != tt.mostTrip {
+				t.Errorf("%d requests made %d round trips, want %d", tt.requests, got.Trips, tt.mostTrip)
 			}
 		})
 	}
@@ -163,7 +164,7 @@ func TestLeasesSaveRoundTrips(t *testing.T) { // with the race detector
 // What a process has leased is given back when it stops, and counts for one window if it is killed.
 func TestLeasesEnd(t *testing.T) { // with the race detector
 	t.Parallel()
-	s := newSite(t, nil)
+	s := repotest.New(t, nil)
 	const each, times = 100, 50
 	use := func(repo *redisrepo.Repo) {
 		t.Helper()
@@ -175,20 +176,20 @@ func TestLeasesEnd(t *testing.T) { // with the race detector
 	}
 	used := func() int {
 		t.Helper()
-		b, _ := leased(t, s.reopened(s.client(), nil).Repo, "alice", 1)
+		b, _ := leased(t, s.Reopened(s.Client(), nil).Repo, "alice", 1)
 		return b.Used - 1
 	}
-	stopped, killed := s.reopened(s.client(), nil).Repo, s.reopened(s.client(), nil).Repo
+	stopped, killed := s.Reopened(s.Client(), nil).Repo, s.Reopened(s.Client(), nil).Repo
 	use(stopped)
 	if got := used(); got <= each*times || got > 2*each*times {
 		t.Errorf("%d points are counted, want more than the %d that were used, and at most twice as many", got, each*times)
 	}
-	require.NoError(t, stopped.Rates.ReturnLeases(s.ctx))
+	require.NoError(t, stopped.Rates.ReturnLeases(s.Ctx))
 	if got := used(); got != each*times+1 {
 		t.Errorf("%d points are counted after the end of the process, want %d", got, each*times+1)
 	}
 	use(killed)
-	s.clock.advance(leasedWindow * 5 / 4)
+	s.Clock.Advance(leasedWindow * 5 / 4)
 	if got := used(); got != 0 {
 		t.Errorf("%d points are counted a window later, want none", got)
 	}

@@ -2,7 +2,6 @@ package redisrepo_test
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -13,18 +12,9 @@ import (
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
+	"frontpage/tests/repotest"
 	"frontpage/tests/require"
 )
-
-// wantDuplicate fails the test unless err is a refusal that names the first article.
-func wantDuplicate(t *testing.T, err error, first site.ArticleID) {
-	t.Helper()
-	wantRefused(t, err, "DUPLICATE_LINK link")
-	var refusal site.Refusal
-	if errors.As(err, &refusal) && (refusal[0].Article == nil || *refusal[0].Article != first) {
-		t.Errorf("Article = %v, want %v", refusal[0].Article, first)
-	}
-}
 
 func linked(link string) site.Draft { return site.Draft{Title: link, Link: &link} }
 
@@ -102,141 +92,141 @@ func TestLinksWithOneNormalizedFormAreDuplicates(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t, nil)
+			s := repotest.New(t, nil)
 			for _, links := range [][2]string{{tt.first, tt.second}, {tt.second, tt.first}} {
-				first := require.Value(s.Post(s.ctx, "alice", linked(links[0])))(t)
-				second, err := s.Post(s.ctx, "bob", linked(links[1]))
+				first := require.Value(s.Post(s.Ctx, "alice", linked(links[0])))(t)
+				second, err := s.Post(s.Ctx, "bob", linked(links[1]))
 				if !tt.other {
-					wantDuplicate(t, err, first.ID)
+					repotest.WantDuplicate(t, err, first.ID)
 				} else if err != nil {
 					t.Errorf("second post = %v, %v, want it to be stored", second, err)
 				}
-				s.do("FLUSHALL")
+				s.Do("FLUSHALL")
 			}
 		})
 	}
 }
 
 func TestLinkIsReservedForLinkWindow(t *testing.T) {
-	eachLayout(t, func(t *testing.T, tags []string) {
+	repotest.EachLayout(t, func(t *testing.T, tags []string) {
 		partitions := redisrepo.WithPartitions(len(tags))
-		s := newSite(t, func(r *site.Rules) { r.LinkWindow = day }, partitions)
+		s := repotest.New(t, func(r *site.Rules) { r.LinkWindow = day }, partitions)
 		d := linked("https://a.example/x")
 		d.IdempotencyKey = new("k")
-		first := require.Value(s.Post(s.ctx, "alice", d))(t)
+		first := require.Value(s.Post(s.Ctx, "alice", d))(t)
 		post := func(by site.UserName, change func(*site.Draft)) (*site.Article, error) {
 			other := d
 			if change(&other); other.Link != nil {
 				other.Link = new(*other.Link + "#again")
 			}
-			return s.Post(s.ctx, by, other)
+			return s.Post(s.Ctx, by, other)
 		}
 		unkeyed := func(d *site.Draft) { d.IdempotencyKey = nil }
-		before := s.dump()
+		before := s.Dump()
 		for _, by := range []site.UserName{"alice", "bob"} {
 			_, err := post(by, unkeyed)
-			wantDuplicate(t, err, first.ID)
+			repotest.WantDuplicate(t, err, first.ID)
 			_, err = post(by, func(d *site.Draft) { d.IdempotencyKey = new("another") })
-			wantDuplicate(t, err, first.ID)
+			repotest.WantDuplicate(t, err, first.ID)
 		}
-		if after := s.dump(); withoutCounter(after) != withoutCounter(before) {
+		if after := s.Dump(); repotest.WithoutCounter(after) != repotest.WithoutCounter(before) {
 			t.Errorf("the store holds\n%s\nwant\n%s", after, before)
 		}
 		// The idempotency key is checked before the link.
-		if again, err := s.Post(s.ctx, "alice", d); err != nil || again.ID != first.ID {
+		if again, err := s.Post(s.Ctx, "alice", d); err != nil || again.ID != first.ID {
 			t.Errorf("Post again = %v, %v, want the first article", again, err)
 		}
 		// An article without a link is not a duplicate.
 		for range 2 {
-			if _, err := s.Post(s.ctx, "bob", site.Draft{Title: "t", Text: new("text")}); err != nil {
+			if _, err := s.Post(s.Ctx, "bob", site.Draft{Title: "t", Text: new("text")}); err != nil {
 				t.Error(err)
 			}
 		}
 		// A draft that is refused otherwise reserves nothing.
 		bad := linked("https://a.example/y")
 		bad.Groups = []string{"?"}
-		_, err := s.Post(s.ctx, "bob", bad)
-		wantRefused(t, err, "INVALID groups.0")
-		if _, err := s.Post(s.ctx, "bob", linked("https://a.example/y")); err != nil {
+		_, err := s.Post(s.Ctx, "bob", bad)
+		repotest.WantRefused(t, err, "INVALID groups.0")
+		if _, err := s.Post(s.Ctx, "bob", linked("https://a.example/y")); err != nil {
 			t.Error(err)
 		}
-		s.delete(first.ID, moderator)
+		s.MustDelete(first.ID, repotest.Moderator)
 		_, err = post("bob", unkeyed)
-		wantDuplicate(t, err, first.ID)
-		_, err = s.Post(s.ctx, "alice", d)
-		wantRefused(t, err, "NOT_FOUND idempotencyKey")
-		s.undelete(first.ID)
+		repotest.WantDuplicate(t, err, first.ID)
+		_, err = s.Post(s.Ctx, "alice", d)
+		repotest.WantRefused(t, err, "NOT_FOUND idempotencyKey")
+		s.MustUndelete(first.ID)
 
-		s.clock.advance(day - time.Second)
+		s.Clock.Advance(day - time.Second)
 		_, err = post("bob", unkeyed)
-		wantDuplicate(t, err, first.ID)
-		s.clock.advance(time.Second)
+		repotest.WantDuplicate(t, err, first.ID)
+		s.Clock.Advance(time.Second)
 		second := require.Value(post("bob", unkeyed))(t)
 		_, err = post("carol", unkeyed)
-		wantDuplicate(t, err, second.ID)
-		off := s.reopened(s.server.Client, noLinkWindow, partitions)
-		if _, err := off.Post(s.ctx, "carol", linked("https://a.example/x")); err != nil {
+		repotest.WantDuplicate(t, err, second.ID)
+		off := s.Reopened(s.Server.Client, noLinkWindow, partitions)
+		if _, err := off.Post(s.Ctx, "carol", linked("https://a.example/x")); err != nil {
 			t.Errorf("Post with LinkWindow 0: %v", err)
 		}
-		for _, key := range s.raw.Keys(s.ctx, "*link:*").Val() {
-			if left := s.ttl(key); left > 0 {
+		for _, key := range s.Raw.Keys(s.Ctx, "*link:*").Val() {
+			if left := s.TTL(key); left > 0 {
 				t.Errorf("%s expires in %v, want never: it is read later, too", key, left)
 			}
 		}
-		s.wantClean()
+		s.WantClean()
 	})
 }
 
 // The partition of an idempotency key may differ from that of the link.
 func TestIdempotencyKeysAndLinksWorkAcrossPartitions(t *testing.T) {
 	t.Parallel()
-	partitions := redisrepo.WithPartitions(len(four))
-	s := newSite(t, nil, partitions)
-	taken := s.post("zoe")
+	partitions := redisrepo.WithPartitions(len(repotest.Four))
+	s := repotest.New(t, nil, partitions)
+	taken := s.MustPost("zoe")
 	for i := range 40 {
-		d := s.fresh()
+		d := s.Fresh()
 		d.IdempotencyKey = new(fmt.Sprint("key", i))
 		dup := d
 		dup.Link = taken.Link
-		_, err := s.Post(s.ctx, "alice", dup)
-		wantDuplicate(t, err, taken.ID)
-		first, err := s.Post(s.ctx, "alice", d) // the first use of the key
+		_, err := s.Post(s.Ctx, "alice", dup)
+		repotest.WantDuplicate(t, err, taken.ID)
+		first, err := s.Post(s.Ctx, "alice", d) // the first use of the key
 		if err != nil {
 			t.Fatalf("Post with key %d: %v", i, err)
 		}
-		if again, err := s.Post(s.ctx, "alice", d); err != nil || again.ID != first.ID {
+		if again, err := s.Post(s.Ctx, "alice", d); err != nil || again.ID != first.ID {
 			t.Errorf("Post with key %d again = %v, %v, want the first article", i, again, err)
 		}
 		for _, link := range []*string{new("https://example.com/other"), taken.Link, nil} {
 			other := d
 			other.Link, other.Text = link, new("text")
-			_, err := s.Post(s.ctx, "alice", other)
-			wantRefused(t, err, "CONFLICT idempotencyKey")
+			_, err := s.Post(s.Ctx, "alice", other)
+			repotest.WantRefused(t, err, "CONFLICT idempotencyKey")
 		}
 	}
-	if n, err := s.Lists.Count(s.ctx, lists.PostedBy("alice")); err != nil || n != 40 {
+	if n, err := s.Lists.Count(s.Ctx, lists.PostedBy("alice")); err != nil || n != 40 {
 		t.Errorf("Count of alice's articles = %d, %v, want one for each key", n, err)
 	}
-	s.wantClean()
+	s.WantClean()
 }
 
 func TestConcurrentPostsOfOneLinkMakeOneArticle(t *testing.T) { // with the race detector
 	t.Parallel()
-	for _, tags := range layouts {
+	for _, tags := range repotest.Layouts {
 		for _, keyed := range []bool{false, true} {
 			t.Run(fmt.Sprint(tags, keyed), func(t *testing.T) {
 				t.Parallel()
 				partitions := redisrepo.WithPartitions(len(tags))
-				s := newSite(t, nil, partitions)
-				other := s.reopened(s.client(), nil, partitions)
+				s := repotest.New(t, nil, partitions)
+				other := s.Reopened(s.Client(), nil, partitions)
 				var posted, refused atomic.Int64
 				var errs [200]error
-				together(200, func(i int) {
+				repotest.Together(200, func(i int) {
 					d := linked([]string{"https://a.example/x", "http://A.example/x/?utm_source=y"}[i%2])
 					if keyed {
 						d.IdempotencyKey = new("key")
 					}
-					a, err := []*testSite{s, other}[i%2].Post(s.ctx, site.UserName(fmt.Sprint("user", i)), d)
+					a, err := []*repotest.Site{s, other}[i%2].Post(s.Ctx, site.UserName(fmt.Sprint("user", i)), d)
 					if errs[i] = err; err == nil {
 						posted.Store(int64(a.ID))
 					} else {
@@ -248,104 +238,95 @@ func TestConcurrentPostsOfOneLinkMakeOneArticle(t *testing.T) { // with the race
 				}
 				for _, err := range errs {
 					if err != nil {
-						wantDuplicate(t, err, site.ArticleID(posted.Load()))
+						repotest.WantDuplicate(t, err, site.ArticleID(posted.Load()))
 					}
 				}
-				if n, err := s.Lists.Count(s.ctx, lists.AllArticles(site.ByTime, site.Descending)); err != nil || n != 1 {
+				if n, err := s.Lists.Count(s.Ctx, lists.AllArticles(site.ByTime, site.Descending)); err != nil || n != 1 {
 					t.Errorf("Count = %d, %v, want 1", n, err)
 				}
-				s.wantClean()
+				s.WantClean()
 			})
 		}
 	}
 }
 
-// wantNewest fails the test unless the newest article with a link is this one.
-func (s *testSite) wantNewest(link string, want site.ArticleID) {
-	s.t.Helper()
-	id, err := s.Articles.ArticleByLink(s.ctx, link)
-	if err != nil || want == 0 && id != nil || want != 0 && (id == nil || *id != want) {
-		s.t.Errorf("ArticleByLink(%s) = %v, %v, want %v", link, id, err, want)
-	}
-}
-
 func TestArticleByLinkIsTheNewest(t *testing.T) {
-	eachLayout(t, func(t *testing.T, tags []string) {
-		s := newSite(t, func(r *site.Rules) { r.LinkWindow = day }, redisrepo.WithPartitions(len(tags)))
+	repotest.EachLayout(t, func(t *testing.T, tags []string) {
+		s := repotest.New(t, func(r *site.Rules) { r.LinkWindow = day }, redisrepo.WithPartitions(len(tags)))
 		const link = "http://www.a.example/x#part"
-		s.wantNewest(link, 0)
+		s.WantNewest(link, 0)
 		var last site.ArticleID
 		for range 3 {
-			a := require.Value(s.Post(s.ctx, "alice", linked("https://a.example/x")))(t)
+			a := require.Value(s.Post(s.Ctx, "alice", linked("https://a.example/x")))(t)
 			last = a.ID
-			s.wantNewest(link, last)
-			s.clock.advance(30 * day)
+			s.WantNewest(link, last)
+			s.Clock.Advance(30 * day)
 		}
-		s.wantNewest(link, last) // its link is free, but its article is found
-		s.delete(last, moderator)
-		s.wantNewest(link, last)
-		s.reopened(s.server.Client, noLinkWindow, redisrepo.WithPartitions(len(tags)))
-		s.wantNewest("https://a.example/y", 0)
+		s.WantNewest(link, last) // its link is free, but its article is found
+		s.MustDelete(last, repotest.Moderator)
+		s.WantNewest(link, last)
+		s.Reopened(s.Server.Client, noLinkWindow, redisrepo.WithPartitions(len(tags)))
+		s.WantNewest("https://a.example/y", 0)
 		for _, bad := range []string{"", " ", "a.example/x", "ftp://a.example/x", "https://", "https://a.example/\x00"} {
-			_, err := s.Articles.ArticleByLink(s.ctx, bad)
-			wantRefused(t, err, "INVALID link")
+			_, err := s.Articles.ArticleByLink(s.Ctx, bad)
+			repotest.WantRefused(t, err, "INVALID link")
 		}
-		s.wantClean()
+		s.WantClean()
 	})
 }
 
 // An import that is interrupted before it records the links is repeated later, perhaps with times relative to now.
 func TestRepeatedImportRecordsTheStoredTime(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil, one)
-	a := old(5, day, 1)
+	s := repotest.New(t, nil, repotest.One)
+	a := repotest.Old(5, day, 1)
 	a.Draft.Link = new("https://a.example/x")
-	s.imports(a)
+	s.MustImport(a)
 	for _, lost := range []bool{false, true} {
 		if lost {
-			s.do("DEL", s.do("KEYS link:*").([]any)[0])
+			s.Do("DEL", s.Do("KEYS link:*").([]any)[0])
 		}
 		a.PostedAt = a.PostedAt.Add(4 * time.Second)
-		if added, errs := s.Import(s.ctx, []redisrepo.Imported{a}); added[0] || errs[0] != nil {
+		if added, errs := s.Import(s.Ctx, []redisrepo.Imported{a}); added[0] || errs[0] != nil {
 			t.Errorf("the second import = %v, %v, want no addition and no error", added, errs)
 		}
-		s.wantNewest("https://a.example/x", 5)
-		s.wantClean()
+		s.WantNewest("https://a.example/x", 5)
+		s.WantClean()
 	}
 }
 
 // An imported article reserves its link like a post at the same time, in whatever order articles arrive, and however
 // often. Articles of the import itself may have one link.
 func TestImportedLinksAreReserved(t *testing.T) {
-	eachLayout(t, func(t *testing.T, tags []string) {
-		s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
+	repotest.EachLayout(t, func(t *testing.T, tags []string) {
+		s := repotest.New(t, nil, redisrepo.WithPartitions(len(tags)))
 		var all []redisrepo.Imported
 		for i, age := range []time.Duration{3 * day, 2 * day, 10 * day, 2 * day} {
-			a := old(site.ArticleID(5+i), age, 1)
+			a := repotest.Old(site.ArticleID(5+i), age, 1)
 			a.Draft.Link = new("https://www.a.example/x")
 			if i == 2 {
 				a.Draft.Link = new("https://b.example/")
 			}
 			all = append(all, a)
 		}
-		s.imports(all...)
-		s.Import(s.ctx, all)
-		_, err := s.Post(s.ctx, "alice", linked("http://a.example/x/"))
-		wantDuplicate(t, err, 8) // of two that were posted at once, that with the higher number
-		s.wantNewest("https://b.example", 7)
-		b := require.Value(s.Post(s.ctx, "alice", linked("https://b.example/")))(t)
-		s.imports(old(20, 3*day, 1, "go"))
-		s.Import(s.ctx, all)
-		s.wantNewest("https://b.example", b.ID)
+		s.MustImport(all...)
+		s.Import(s.Ctx, all)
+		_, err := s.Post(s.Ctx, "alice", linked("http://a.example/x/"))
+		repotest.WantDuplicate(t, err, 8) // of two that were posted at once, that with the higher number
+		s.WantNewest("https://b.example", 7)
+		b := require.Value(s.Post(s.Ctx, "alice", linked("https://b.example/")))(t)
+		s.MustImport(repotest.Old(20, 3*day, 1, "go"))
+		s.Import(s.Ctx, all)
+		s.WantNewest("https://b.example", b.ID)
 
-		s.clock.advance(5 * day) // a week after article:8 was posted
-		c := require.Value(s.Post(s.ctx, "bob", linked("https://a.example/x")))(t)
-		s.delete(8, moderator)
-		if added, errs := s.Import(s.ctx, all); added[3] || errs[3] != nil {
+		s.Clock.Advance(5 * day) // a week after article:8 was posted
+		c := require.Value(s.Post(s.Ctx, "bob", linked("https://a.example/x")))(t)
+		s.MustDelete(8, repotest.Moderator)
+		if added, errs := s.Import(s.Ctx, all); added[3] || errs[3] != nil {
 			t.Errorf("Import of a deleted article = %v, %v, want no addition and no error", added, errs)
 		}
-		s.wantNewest("https://a.example/x", c.ID)
-		s.wantClean()
+		s.WantNewest("https://a.example/x", c.ID)
+		s.WantClean()
 	})
 }
 
@@ -378,6 +359,6 @@ func TestNamesOfHostsAreNormalized(t *testing.T) {
 	}
 	for _, bad := range []string{"", " ", ".", ":80", "a b", "go.dev/", "go.dev?", "go.dev#", "me@go.dev", "https://go.dev", "a:b", "go.dev\n", strings.Repeat("a", 2001)} {
 		_, err := site.ParseHostName(bad)
-		wantRefused(t, err, "INVALID")
+		repotest.WantRefused(t, err, "INVALID")
 	}
 }

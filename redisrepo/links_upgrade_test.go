@@ -17,37 +17,38 @@ import (
 	"frontpage/redisrepo/keys"
 	"frontpage/redisrepo/site"
 	"frontpage/tests/redistest"
+	"frontpage/tests/repotest"
 )
 
 // recordOf is the key of the record of a link with a normalized form.
-func (s *testSite) recordOf(form string) string {
+func recordOf(s *repotest.Site, form string) string {
 	sum, tags := sha256.Sum256([]byte(form)), s.Tags()
 	digest := hex.EncodeToString(sum[:16])
 	return tags[keys.LinkIndex(len(tags), digest)] + "link:" + digest
 }
 
 // linkRecords lists the records of all links.
-func (s *testSite) linkRecords() string {
+func linkRecords(s *repotest.Site) string {
 	var lines []string
-	for _, key := range s.raw.Keys(s.ctx, "*link:*").Val() {
-		lines = append(lines, key+" "+s.raw.Get(s.ctx, key).Val())
+	for _, key := range s.Raw.Keys(s.Ctx, "*link:*").Val() {
+		lines = append(lines, key+" "+s.Raw.Get(s.Ctx, key).Val())
 	}
 	slices.Sort(lines)
 	return strings.Join(lines, "\n")
 }
 
 // asLayout6 replaces the records of links by those of layout 6, of which the normalized forms are given.
-func (s *testSite) asLayout6(records map[string]string) {
-	s.t.Helper()
-	for _, key := range s.raw.Keys(s.ctx, "*link:*").Val() {
-		s.do("DEL", key)
+func asLayout6(s *repotest.Site, records map[string]string) {
+	s.T.Helper()
+	for _, key := range s.Raw.Keys(s.Ctx, "*link:*").Val() {
+		s.Do("DEL", key)
 	}
 	for form, record := range records {
-		s.do("SET", s.recordOf(form), record)
+		s.Do("SET", recordOf(s, form), record)
 	}
 	for _, tag := range append(s.Tags(), "") {
-		if s.raw.Exists(s.ctx, tag+"meta:").Val() == 1 {
-			s.do("HSET", tag+"meta:", "layout", "6")
+		if s.Raw.Exists(s.Ctx, tag+"meta:").Val() == 1 {
+			s.Do("HSET", tag+"meta:", "layout", "6")
 		}
 	}
 }
@@ -56,12 +57,12 @@ func (s *testSite) asLayout6(records map[string]string) {
 // newer article no longer has goes back to the older one. A start may be killed after each of its writes, and several
 // may run at once.
 func TestUpgradeMovesTheRecordsOfLinks(t *testing.T) {
-	eachLayout(t, func(t *testing.T, tags []string) {
+	repotest.EachLayout(t, func(t *testing.T, tags []string) {
 		partitions := redisrepo.WithPartitions(len(tags))
-		s := newSite(t, nil, partitions)
+		s := repotest.New(t, nil, partitions)
 		records := map[string]string{}
 		add := func(age time.Duration, link, form string) redisrepo.Imported {
-			a := old(site.ArticleID(300+len(records)), age, 1)
+			a := repotest.Old(site.ArticleID(300+len(records)), age, 1)
 			a.Draft.Link = &link
 			records[form] = fmt.Sprintf("%v %d", a.ID, a.PostedAt.Unix())
 			return a
@@ -79,48 +80,48 @@ func TestUpgradeMovesTheRecordsOfLinks(t *testing.T) {
 		for i := range 40 {
 			all = append(all, add(10*day, fmt.Sprintf("https://f.example/%d?ref=selfh.st", i), fmt.Sprintf("f.example/%d?ref=selfh.st", i)))
 		}
-		s.imports(all...)
+		s.MustImport(all...)
 		records["b.example/x"] = records["b.example/x#/topic/1"]
 		delete(records, "b.example/x#/topic/1")
-		s.delete(all[5].ID, moderator)
-		s.delete(all[7].ID, site.Actor{Name: all[7].Poster})
+		s.MustDelete(all[5].ID, repotest.Moderator)
+		s.MustDelete(all[7].ID, site.Actor{Name: all[7].Poster})
 		// It is free if it is in the partition of the article.
-		records["e.example?ref=selfh.st"] = s.raw.Get(s.ctx, s.recordOf("e.example")).Val()
-		want := s.linkRecords()
+		records["e.example?ref=selfh.st"] = s.Raw.Get(s.Ctx, recordOf(s, "e.example")).Val()
+		want := linkRecords(s)
 		wantRecords := func() {
 			t.Helper()
-			s.wantNewest("https://a.example/x?ref=selfh.st", all[1].ID)
-			s.wantNewest("https://b.example/x#part", all[2].ID)
-			s.wantNewest("https://b.example/x#/topic/1/", all[3].ID)
-			s.wantNewest("https://d.example", all[5].ID)
-			s.wantNewest("https://youtu.be/x?si=2", all[6].ID)
-			s.wantNewest("https://f.example/7", all[15].ID)
-			if got := s.linkRecords(); got != want {
+			s.WantNewest("https://a.example/x?ref=selfh.st", all[1].ID)
+			s.WantNewest("https://b.example/x#part", all[2].ID)
+			s.WantNewest("https://b.example/x#/topic/1/", all[3].ID)
+			s.WantNewest("https://d.example", all[5].ID)
+			s.WantNewest("https://youtu.be/x?si=2", all[6].ID)
+			s.WantNewest("https://f.example/7", all[15].ID)
+			if got := linkRecords(s); got != want {
 				t.Errorf("after the upgrade the records are\n%s\nwant\n%s", got, want)
 			}
-			s.wantClean()
+			s.WantClean()
 		}
 
-		s.asLayout6(records)
+		asLayout6(s, records)
 		kills := 0
 		for writes := 0; ; writes++ {
 			left := writes
-			client := s.client(redistest.Hook(func(ctx context.Context, commands []redis.Cmder, send redis.ProcessPipelineHook) error {
+			client := s.Client(redistest.Hook(func(ctx context.Context, commands []redis.Cmder, send redis.ProcessPipelineHook) error {
 				for _, c := range commands {
 					if c.Name() != "evalsha" || !strings.Contains(fmt.Sprint(c.Args()[3:4]), "link:") {
 						continue
 					}
 					if left--; left < 0 {
-						return redistest.Fail(errKilled, commands)
+						return redistest.Fail(repotest.ErrKilled, commands)
 					}
 				}
 				return send(ctx, commands)
 			}))
-			_, err := redisrepo.New(s.ctx, client, s.rules, partitions, redisrepo.WithClock(s.clock.now))
+			_, err := redisrepo.New(s.Ctx, client, s.Rules, partitions, redisrepo.WithClock(s.Clock.Now))
 			if err == nil {
 				break
 			}
-			if kills++; !errors.Is(err, errKilled) || kills > 100 {
+			if kills++; !errors.Is(err, repotest.ErrKilled) || kills > 100 {
 				t.Fatalf("New: %v after %d kills, want that it was killed", err, kills)
 			}
 		}
@@ -129,8 +130,8 @@ func TestUpgradeMovesTheRecordsOfLinks(t *testing.T) {
 		}
 		wantRecords()
 
-		s.asLayout6(records)
-		s.opensTogether(partitions)
+		asLayout6(s, records)
+		opensTogether(s, partitions)
 		wantRecords()
 	})
 }

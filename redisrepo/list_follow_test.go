@@ -11,14 +11,15 @@ import (
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
 	"frontpage/tests/redistest"
+	"frontpage/tests/repotest"
 	"frontpage/tests/require"
 )
 
 // voteBy casts the votes of n new users on an article.
-func (s *testSite) voteBy(name string, n int, id site.ArticleID, vote site.Vote) {
-	s.t.Helper()
+func voteBy(s *repotest.Site, name string, n int, id site.ArticleID, vote site.Vote) {
+	s.T.Helper()
 	for i := range n {
-		s.vote(id, site.UserName(fmt.Sprint(name, i)), vote)
+		s.MustVote(id, site.UserName(fmt.Sprint(name, i)), vote)
 	}
 }
 
@@ -28,29 +29,29 @@ func TestListingsOfGroupsHaveTheLastVote(t *testing.T) {
 	for name, size := range sizes {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t, func(r *site.Rules) { r.InterestingVotes = 3 }, append(size, one)...)
-			a, b, c := s.post("alice", "go").ID, s.post("alice", "go").ID, s.post("alice", "go").ID
+			s := repotest.New(t, func(r *site.Rules) { r.InterestingVotes = 3 }, append(size, repotest.One)...)
+			a, b, c := s.MustPost("alice", "go").ID, s.MustPost("alice", "go").ID, s.MustPost("alice", "go").ID
 			interesting := lists.InGroup(site.Interesting, site.ByTime, site.Descending)
-			s.wantList(best("go"), c, b, a)
-			s.wantList(best("interesting"))
-			s.voteBy("u", 2, a, up)
-			s.wantList(best("go"), a, c, b)
-			s.wantList(best("interesting"), a)
-			s.wantList(interesting, a)
-			s.voteBy("v", 3, b, up)
-			s.wantList(interesting, b, a)
-			s.vote(a, "u1", none)
-			s.wantList(interesting, b)
-			s.wantList(best("interesting"), b)
-			s.wantList(best("go"), b, a, c)
-			s.vote(b, "v0", none)
-			s.delete(b, moderator)
-			s.wantList(best("go"), a, c)
-			s.wantList(best("interesting"))
-			s.wantClean() // which allows for what the listings lack
-			require.NoError(t, s.Views.CatchUpAll(s.ctx))
-			s.wantClean()
-			s.wantList(best("go"), a, c)
+			s.WantList(repotest.Best("go"), c, b, a)
+			s.WantList(repotest.Best("interesting"))
+			voteBy(s, "u", 2, a, up)
+			s.WantList(repotest.Best("go"), a, c, b)
+			s.WantList(repotest.Best("interesting"), a)
+			s.WantList(interesting, a)
+			voteBy(s, "v", 3, b, up)
+			s.WantList(interesting, b, a)
+			s.MustVote(a, "u1", none)
+			s.WantList(interesting, b)
+			s.WantList(repotest.Best("interesting"), b)
+			s.WantList(repotest.Best("go"), b, a, c)
+			s.MustVote(b, "v0", none)
+			s.MustDelete(b, repotest.Moderator)
+			s.WantList(repotest.Best("go"), a, c)
+			s.WantList(repotest.Best("interesting"))
+			s.WantClean() // which allows for what the listings lack
+			require.NoError(t, s.Views.CatchUpAll(s.Ctx))
+			s.WantClean()
+			s.WantList(repotest.Best("go"), a, c)
 		})
 	}
 }
@@ -61,15 +62,15 @@ func TestListingsOfGroupsHaveManyVotes(t *testing.T) {
 	for name, size := range sizes {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t, nil, append(size, one)...)
-			a, b := s.post("alice", "go").ID, s.post("alice", "go").ID
-			s.wantList(best("go"), b, a)
+			s := repotest.New(t, nil, append(size, repotest.One)...)
+			a, b := s.MustPost("alice", "go").ID, s.MustPost("alice", "go").ID
+			s.WantList(repotest.Best("go"), b, a)
 			for range 300 {
-				s.vote(a, "bob", up)
-				s.vote(a, "bob", none)
+				s.MustVote(a, "bob", up)
+				s.MustVote(a, "bob", none)
 			}
-			s.vote(a, "bob", up)
-			s.wantList(best("go"), a, b)
+			s.MustVote(a, "bob", up)
+			s.WantList(repotest.Best("go"), a, b)
 		})
 	}
 }
@@ -77,29 +78,29 @@ func TestListingsOfGroupsHaveManyVotes(t *testing.T) {
 // While Redis refuses writes, the listing of a small group is computed with the last votes. That of a large one is read as it is.
 func TestListingsOfGroupsAreReadWhileWritesAreRefused(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil, one)
-	large := s.reopened(s.client(), nil, redisrepo.WithLargeGroups(1, 2))
-	a, b := s.post("alice", "go").ID, s.post("alice", "go").ID
-	large.wantList(best("go"), b, a)
-	s.vote(a, "bob", up)
-	s.do("CONFIG SET maxmemory 1")
-	s.wantList(best("go"), a, b)
-	large.wantList(best("go"), b, a)
-	s.do("CONFIG SET maxmemory 0")
-	large.wantList(best("go"), a, b)
-	s.wantList(best("go"), a, b)
+	s := repotest.New(t, nil, repotest.One)
+	large := s.Reopened(s.Client(), nil, redisrepo.WithLargeGroups(1, 2))
+	a, b := s.MustPost("alice", "go").ID, s.MustPost("alice", "go").ID
+	large.WantList(repotest.Best("go"), b, a)
+	s.MustVote(a, "bob", up)
+	s.Do("CONFIG SET maxmemory 1")
+	s.WantList(repotest.Best("go"), a, b)
+	large.WantList(repotest.Best("go"), b, a)
+	s.Do("CONFIG SET maxmemory 0")
+	large.WantList(repotest.Best("go"), a, b)
+	s.WantList(repotest.Best("go"), a, b)
 }
 
 // A page of a group that was read a moment ago takes one round trip and no script, and has the votes since. What is no vote, and many
 // votes, are read by scripts.
 func TestPagesOfGroupsInPartitionsHaveTheLastVote(t *testing.T) {
 	t.Parallel()
-	beside := newSite(t, nil, inSixteen())
+	beside := repotest.New(t, nil, inSixteen())
 	for range 150 {
-		beside.post("alice", "all")
+		beside.MustPost("alice", "all")
 	}
 	var scripts, trips atomic.Int64
-	s := beside.reopened(beside.client(redistest.Before(func(commands ...redis.Cmder) {
+	s := beside.Reopened(beside.Client(redistest.Before(func(commands ...redis.Cmder) {
 		trips.Add(1)
 		for _, c := range commands {
 			if c.Name() == "evalsha" {
@@ -110,41 +111,41 @@ func TestPagesOfGroupsInPartitionsHaveTheLastVote(t *testing.T) {
 	voter := 0
 	voteOn := func(id site.ArticleID) {
 		voter++
-		beside.vote(id, site.UserName(fmt.Sprint("voter", voter)), []site.Vote{up, down}[voter/3%2])
+		beside.MustVote(id, site.UserName(fmt.Sprint("voter", voter)), []site.Vote{up, down}[voter/3%2])
 	}
-	pages := func(s *testSite) (all []string) {
-		for _, l := range []lists.Listing{best("all"), lists.InGroup("all", site.ByScore, site.Ascending)} {
+	pages := func(s *repotest.Site) (all []string) {
+		for _, l := range []lists.Listing{repotest.Best("all"), lists.InGroup("all", site.ByScore, site.Ascending)} {
 			var after *string
 			for range 3 {
-				edges, info, err := s.Lists.Walk(s.ctx, l, site.PageRequest{First: new(25), After: after})
+				edges, info, err := s.Lists.Walk(s.Ctx, l, site.PageRequest{First: new(25), After: after})
 				require.NoError(t, err)
-				all = append(all, fmt.Sprint(s.list(l), edges, info.HasPreviousPage, info.HasNextPage))
+				all = append(all, fmt.Sprint(s.List(l), edges, info.HasPreviousPage, info.HasNextPage))
 				after = info.EndCursor
 			}
 		}
 		return all
 	}
 	plain := func() bool {
-		beside.list(best("all"))
-		s.list(best("all"))
-		for _, id := range s.list(best("all"))[20:] {
+		beside.List(repotest.Best("all"))
+		s.List(repotest.Best("all"))
+		for _, id := range s.List(repotest.Best("all"))[20:] {
 			voteOn(id)
 		}
 		scripts.Store(0)
 		trips.Store(0)
-		got := s.list(best("all"))
+		got := s.List(repotest.Best("all"))
 		beside.Lists.Forget()
-		s.wantList(best("all"), beside.list(best("all"))...)
+		s.WantList(repotest.Best("all"), beside.List(repotest.Best("all"))...)
 		return scripts.Load() == 0 && trips.Load() == 2 && len(got) == 25 // the reads come soon enough one after the other
 	}
 	require.Eventually(t, "page without scripts", plain)
 	for range 40 {
-		page := s.list(best("all"))
+		page := s.List(repotest.Best("all"))
 		for i := range 1 + voter%30 {
 			voteOn(page[i*i%len(page)])
 		}
 		if voter%4 == 0 {
-			beside.delete(page[voter%len(page)], moderator)
+			beside.MustDelete(page[voter%len(page)], repotest.Moderator)
 		}
 		got := pages(s)
 		beside.Lists.Forget()

@@ -18,6 +18,7 @@ import (
 	"frontpage/redisrepo/site"
 	"frontpage/tests/programtest"
 	"frontpage/tests/redistest"
+	"frontpage/tests/repotest"
 	"frontpage/tests/require"
 )
 
@@ -86,16 +87,16 @@ func spread(n int, place func(n int, random *rand.Rand) placed) []placed {
 }
 
 // importPlaced imports articles into the group all, posted by alice.
-func importPlaced(s *testSite, articles []placed) {
-	s.t.Helper()
-	begin := opened.Add(-52 * week)
+func importPlaced(s *repotest.Site, articles []placed) {
+	s.T.Helper()
+	begin := repotest.Opened.Add(-52 * week)
 	for part := range slices.Chunk(articles, 500) {
 		rows := make([]redisrepo.Imported, len(part))
 		for i, p := range part {
-			rows[i] = redisrepo.Imported{ID: p.id, Poster: "alice", PostedAt: begin.Add(time.Duration(p.time) * time.Second), Votes: p.votes, Draft: draft("old", "all")}
+			rows[i] = redisrepo.Imported{ID: p.id, Poster: "alice", PostedAt: begin.Add(time.Duration(p.time) * time.Second), Votes: p.votes, Draft: repotest.Draft("old", "all")}
 		}
-		if added, errs := s.Import(s.ctx, rows); slices.Contains(added, false) {
-			s.t.Fatalf("Import added %v, %v, want all", added, errs)
+		if added, errs := s.Import(s.Ctx, rows); slices.Contains(added, false) {
+			s.T.Fatalf("Import added %v, %v, want all", added, errs)
 		}
 	}
 }
@@ -107,9 +108,9 @@ func TestPartitionsListAsOne(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			random, articles := rand.New(rand.NewPCG(3, 4)), spread(1200, place)
-			s := newSite(t, nil, inSixteen())
+			s := repotest.New(t, nil, inSixteen())
 			importPlaced(s, articles)
-			for _, order := range orders {
+			for _, order := range repotest.Orders {
 				for _, direction := range []site.Direction{site.Descending, site.Ascending} {
 					slices.SortFunc(articles, placedBy(order, direction))
 					listings := []lists.Listing{lists.AllArticles(order, direction), lists.InGroup("all", order, direction)}
@@ -137,13 +138,13 @@ func idsOf(articles []placed) []site.ArticleID {
 }
 
 // wantPages compares a whole listing, by cursors in both directions and by numbers.
-func wantPages(s *testSite, l lists.Listing, want []placed, random *rand.Rand) {
-	s.t.Helper()
+func wantPages(s *repotest.Site, l lists.Listing, want []placed, random *rand.Rand) {
+	s.T.Helper()
 	size := 40 + random.IntN(60)
 	for _, backward := range []bool{false, true} {
-		got := s.walkIDs(l, size, backward, len(want))
+		got := walkIDs(s, l, size, backward, len(want))
 		if !slices.Equal(got, idsOf(want)) {
-			s.t.Errorf("%+v: pages of %d, backward %t:\n got %v\nwant %v", l, size, backward, got, idsOf(want))
+			s.T.Errorf("%+v: pages of %d, backward %t:\n got %v\nwant %v", l, size, backward, got, idsOf(want))
 		}
 	}
 	for n := range 20 {
@@ -154,15 +155,15 @@ func wantPages(s *testSite, l lists.Listing, want []placed, random *rand.Rand) {
 		}
 		first := min((page-1)*size, len(want))
 		part := idsOf(want[first:min(first+size, len(want))])
-		if got, err := s.Lists.List(s.ctx, l, page, &size); err != nil || !slices.Equal(got, part) {
-			s.t.Errorf("%+v: page %d of %d = %v, %v, want %v", l, page, size, got, err, part)
+		if got, err := s.Lists.List(s.Ctx, l, page, &size); err != nil || !slices.Equal(got, part) {
+			s.T.Errorf("%+v: page %d of %d = %v, %v, want %v", l, page, size, got, err, part)
 		}
 	}
 }
 
 // wantBetween compares a page between random cursors, some of which mark no article.
-func wantBetween(s *testSite, l lists.Listing, articles []placed, o site.Order, d site.Direction, random *rand.Rand) {
-	s.t.Helper()
+func wantBetween(s *repotest.Site, l lists.Listing, articles []placed, o site.Order, d site.Direction, random *rand.Rand) {
+	s.T.Helper()
 	size, compare := 1+random.IntN(30), placedBy(o, d)
 	some := func() (*placed, *string) {
 		if random.IntN(3) == 0 {
@@ -173,7 +174,7 @@ func wantBetween(s *testSite, l lists.Listing, articles []placed, o site.Order, 
 			p.id += site.ArticleID(random.IntN(3))
 			p.time += random.IntN(3) - 1
 		}
-		cursor := redisrepo.EncodeCursor(l, float64(opened.Add(-52*week).Unix()+int64(p.score(o))), p.id.String())
+		cursor := redisrepo.EncodeCursor(l, float64(repotest.Opened.Add(-52*week).Unix()+int64(p.score(o))), p.id.String())
 		return &p, &cursor
 	}
 	after, afterCursor := some()
@@ -203,13 +204,13 @@ func wantBetween(s *testSite, l lists.Listing, articles []placed, o site.Order, 
 	if start < end {
 		want = articles[start:end]
 	}
-	edges, info, err := s.Lists.Walk(s.ctx, l, request)
+	edges, info, err := s.Lists.Walk(s.Ctx, l, request)
 	got := make([]site.ArticleID, len(edges))
 	for i, edge := range edges {
 		got[i] = edge.ID
 	}
 	if err != nil || !slices.Equal(got, idsOf(want)) || info.HasPreviousPage != (start > 0) || info.HasNextPage != (start+len(want) < len(articles)) {
-		s.t.Errorf("%+v: %d after %v before %v, last %t:\n got %v %+v %v\nwant %v, of all those from %d", l, size, after, before, last, got, info, err, idsOf(want), start)
+		s.T.Errorf("%+v: %d after %v before %v, last %t:\n got %v %+v %v\nwant %v, of all those from %d", l, size, after, before, last, got, info, err, idsOf(want), start)
 	}
 }
 
@@ -240,14 +241,14 @@ func (r *replies) hook(ctx context.Context, commands []redis.Cmder, send redis.P
 // Page after page by cursors, each partition returns few articles, and rarely a second time.
 func TestPartitionsReturnFewArticles(t *testing.T) {
 	t.Parallel()
-	beside := newSite(t, nil, inSixteen())
+	beside := repotest.New(t, nil, inSixteen())
 	articles := spread(2000, distributions["evenly"])
 	importPlaced(beside, articles)
 	counted := new(replies)
-	s := beside.reopened(beside.client(redistest.Hook(counted.hook)), nil, inSixteen())
-	for _, l := range []lists.Listing{lists.AllArticles(site.ByScore, site.Descending), best("all")} {
+	s := beside.Reopened(beside.Client(redistest.Hook(counted.hook)), nil, inSixteen())
+	for _, l := range []lists.Listing{lists.AllArticles(site.ByScore, site.Descending), repotest.Best("all")} {
 		*counted = replies{}
-		s.walkIDs(l, 25, false, len(articles))
+		walkIDs(s, l, 25, false, len(articles))
 		if counted.trips > 84 || counted.items > 80*sixteen*11 {
 			t.Errorf("%+v: 80 pages took %d round trips and %d articles, want at most 84 and %d", l, counted.trips, counted.items, 80*sixteen*11)
 		}
@@ -260,19 +261,19 @@ func TestDeepPageNumbersReadFewArticles(t *testing.T) {
 	for name, place := range distributions {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			beside := newSite(t, nil, inSixteen())
+			beside := repotest.New(t, nil, inSixteen())
 			articles := spread(3000, place)
 			importPlaced(beside, articles)
 			counted := new(replies)
-			s := beside.reopened(beside.client(redistest.Hook(counted.hook)), nil, inSixteen())
-			for _, l := range []lists.Listing{lists.AllArticles(site.ByScore, site.Descending), best("all")} {
-				s.list(l) // builds the listing of the group
+			s := beside.Reopened(beside.Client(redistest.Hook(counted.hook)), nil, inSixteen())
+			for _, l := range []lists.Listing{lists.AllArticles(site.ByScore, site.Descending), repotest.Best("all")} {
+				s.List(l) // builds the listing of the group
 				for page := 1; page < 130; page += programtest.Size(8, 1) {
 					*counted = replies{}
 					if page == 129 {
 						page = 2_000_000_000
 					}
-					require.Value(s.Lists.List(s.ctx, l, page, new(25)))(t)
+					require.Value(s.Lists.List(s.Ctx, l, page, new(25)))(t)
 					if counted.trips > 14 || counted.items > 2100 || (name == "evenly" || name == "in turn") && (counted.trips > 6 || counted.items > 520) {
 						t.Errorf("%+v: page %d took %d round trips and %d articles, want a few, and at most 2100", l, page, counted.trips, counted.items)
 					}
@@ -306,22 +307,22 @@ func TestListReturnsNumberedPages(t *testing.T) {
 		"a negative size":                     {page: 1, size: new(-1), refused: "INVALID pageSize"},
 		"a size over the largest":             {page: 1, size: new(101), refused: "INVALID pageSize"},
 	}
-	for _, tags := range layouts {
-		s := newSite(t, func(r *site.Rules) { r.PageSize = 3 }, redisrepo.WithPartitions(len(tags)))
+	for _, tags := range repotest.Layouts {
+		s := repotest.New(t, func(r *site.Rules) { r.PageSize = 3 }, redisrepo.WithPartitions(len(tags)))
 		var number [8]site.ArticleID // in the order of posting
 		for i := 1; i <= 7; i++ {
-			number[i] = s.post("alice", "go").ID
-			s.clock.advance(time.Second)
+			number[i] = s.MustPost("alice", "go").ID
+			s.Clock.Advance(time.Second)
 		}
 		for name, tt := range tests {
 			t.Run(fmt.Sprint(name, tags), func(t *testing.T) {
 				t.Parallel()
 				for _, l := range []lists.Listing{
-					lists.AllArticles(site.ByScore, site.Descending), best("go"), lists.PostedBy("alice"),
+					lists.AllArticles(site.ByScore, site.Descending), repotest.Best("go"), lists.PostedBy("alice"),
 				} {
-					got, err := s.Lists.List(s.ctx, l, tt.page, tt.size)
+					got, err := s.Lists.List(s.Ctx, l, tt.page, tt.size)
 					if tt.refused != "" {
-						wantRefused(t, err, tt.refused)
+						repotest.WantRefused(t, err, tt.refused)
 						continue
 					}
 					want := make([]site.ArticleID, len(tt.want))
@@ -339,17 +340,17 @@ func TestListReturnsNumberedPages(t *testing.T) {
 
 // Articles with equal scores are sorted by the bytes of their ids, whatever their partition.
 func TestTiesAreSortedByIDBytes(t *testing.T) {
-	eachLayout(t, func(t *testing.T, tags []string) {
-		s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
+	repotest.EachLayout(t, func(t *testing.T, tags []string) {
+		s := repotest.New(t, nil, redisrepo.WithPartitions(len(tags)))
 		var want []site.ArticleID
 		for range 22 {
-			want = append(want, s.post("alice", "go").ID)
+			want = append(want, s.MustPost("alice", "go").ID)
 		}
 		slices.SortFunc(want, func(a, b site.ArticleID) int { return cmp.Compare(a.String(), b.String()) })
-		s.wantList(lists.AllArticles(site.ByTime, site.Ascending), want...)
-		s.wantList(lists.InGroup("go", site.ByScore, site.Ascending), want...)
+		s.WantList(lists.AllArticles(site.ByTime, site.Ascending), want...)
+		s.WantList(lists.InGroup("go", site.ByScore, site.Ascending), want...)
 		slices.Reverse(want)
-		s.wantList(best("go"), want...)
-		s.wantList(lists.PostedBy("alice"), want...)
+		s.WantList(repotest.Best("go"), want...)
+		s.WantList(lists.PostedBy("alice"), want...)
 	})
 }

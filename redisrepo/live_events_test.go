@@ -16,13 +16,14 @@ import (
 	"frontpage/redisrepo/live"
 	"frontpage/redisrepo/site"
 	"frontpage/tests/redistest"
+	"frontpage/tests/repotest"
 	"frontpage/tests/require"
 )
 
-func (s *testSite) watchEvents(after string, kinds ...events.EventKind) *live.Watch {
-	s.t.Helper()
-	w := require.Value(s.Live.WatchEvents(s.ctx, "after", after, kinds))(s.t)
-	s.t.Cleanup(w.Close)
+func watchEvents(s *repotest.Site, after string, kinds ...events.EventKind) *live.Watch {
+	s.T.Helper()
+	w := require.Value(s.Live.WatchEvents(s.Ctx, "after", after, kinds))(s.T)
+	s.T.Cleanup(w.Close)
 	return w
 }
 
@@ -44,22 +45,22 @@ func takeEvents(t *testing.T, w *live.Watch, n int) (text, cursor string) {
 }
 
 func TestEventsGoOnAfterACursor(t *testing.T) {
-	eachLayout(t, func(t *testing.T, tags []string) {
-		s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
-		l := s.reopened(s.client(), nil, redisrepo.WithPartitions(len(tags))).listen(tags...)
-		s.addEvents(entry{"1000", "posted", 1, 1})
-		watcher := l.watchEvents("")
-		page := s.events(nil, 1)
+	repotest.EachLayout(t, func(t *testing.T, tags []string) {
+		s := repotest.New(t, nil, redisrepo.WithPartitions(len(tags)))
+		l := listen(s.Reopened(s.Client(), nil, redisrepo.WithPartitions(len(tags))), tags...)
+		s.AddEvents("1000 posted 1 1")
+		watcher := watchEvents(l.Site, "")
+		page := s.Events(nil, 1)
 		for len(page.Edges) == 0 { // the entries of listen, which are no events, may be more than a page looks at
-			page = s.events(page.PageInfo.EndCursor, 1)
+			page = s.Events(page.PageInfo.EndCursor, 1)
 		}
 		after := *page.PageInfo.EndCursor
 		var want []string
 		for i := range 350 { // more than a watch holds
-			s.addEvents(entry{fmt.Sprint(2000 + i), "voted", 1 + i%2, 2 + i/2})
+			s.AddEvents(fmt.Sprintf("%d voted %d %d", 2000+i, 1+i%2, 2+i/2))
 			want = append(want, fmt.Sprintf("%d.%d", 1+i%2, 2+i/2))
 		}
-		late := l.watchEvents(after)
+		late := watchEvents(l.Site, after)
 		if late.Cursor() != after {
 			t.Error("the cursor of a watch that has delivered nothing is not the one that it began with")
 		}
@@ -67,12 +68,12 @@ func TestEventsGoOnAfterACursor(t *testing.T) {
 			t.Errorf("live: got %s", got)
 		}
 		got, cursor := takeEvents(t, late, 123)
-		rest, _ := takeEvents(t, l.watchEvents(cursor), 350-123)
+		rest, _ := takeEvents(t, watchEvents(l.Site, cursor), 350-123)
 		if got+" "+rest != strings.Join(want, " ") {
 			t.Errorf("in two parts: got %s and %s", got, rest)
 		}
-		s.addEvents(entry{"5000", "deleted", 2, 500})
-		for name, w := range map[string]*live.Watch{"live": watcher, "from the end": l.watchEvents(late.Cursor())} {
+		s.AddEvents("5000 deleted 2 500")
+		for name, w := range map[string]*live.Watch{"live": watcher, "from the end": watchEvents(l.Site, late.Cursor())} {
 			if name == "from the end" {
 				takeEvents(t, w, 350-123)
 			}
@@ -86,13 +87,13 @@ func TestEventsGoOnAfterACursor(t *testing.T) {
 
 func TestWatchOfALostMomentHasAGap(t *testing.T) {
 	t.Parallel()
-	l := newSite(t, nil, one).listen()
-	l.addEvents(entry{"100000", "posted", 1, 1})
-	w := l.watchEvents("")
-	l.addEvents(entry{"100001", "voted", 1, 2})
+	l := listen(repotest.New(t, nil, repotest.One))
+	l.AddEvents("100000 posted 1 1")
+	w := watchEvents(l.Site, "")
+	l.AddEvents("100001 voted 1 2")
 	takeEvents(t, w, 1)
-	l.raw.XDel(l.ctx, "events:", "100001-0")
-	l.addEvents(entry{"100005", "voted", 1, 2}, entry{"100006", "voted", 1, 3})
+	l.Raw.XDel(l.Ctx, "events:", "100001-0")
+	l.AddEvents("100005 voted 1 2", "100006 voted 1 3")
 	if got, _ := takeEvents(t, w, 3); got != "!1.1 1.2 1.3" {
 		t.Errorf("got %s, want a gap and the 10 s before it", got)
 	}
@@ -100,24 +101,24 @@ func TestWatchOfALostMomentHasAGap(t *testing.T) {
 
 func TestWatchThatIsTooSlowHasAGap(t *testing.T) {
 	t.Parallel()
-	l := newSite(t, func(r *site.Rules) { r.Events = 3 }, one).listen()
-	l.addEvents(entry{"1000", "posted", 1, 1})
-	w := l.watchEvents("")
+	l := listen(repotest.New(t, func(r *site.Rules) { r.Events = 3 }, repotest.One))
+	l.AddEvents("1000 posted 1 1")
+	w := watchEvents(l.Site, "")
 	for i := range 10 {
-		l.addEvents(entry{fmt.Sprint(2000 + i), "voted", 1, i + 2})
+		l.AddEvents(fmt.Sprintf("%d voted 1 %d", 2000+i, i+2))
 	}
-	l.raw.XTrimMaxLen(l.ctx, "events:", 3)
+	l.Raw.XTrimMaxLen(l.Ctx, "events:", 3)
 	if got, _ := takeEvents(t, w, 3); got != "!1.9 1.10 1.11" {
 		t.Errorf("got %s, want a gap and what is kept", got)
 	}
-	if _, err := l.Live.WatchEvents(l.ctx, "after", w.Cursor(), nil); err != nil {
+	if _, err := l.Live.WatchEvents(l.Ctx, "after", w.Cursor(), nil); err != nil {
 		t.Errorf("after the gap: %v", err)
 	}
 }
 
 func TestWatchOfEventsSurvivesAnOutage(t *testing.T) { // with the race detector
 	t.Parallel()
-	s := newSite(t, nil, one)
+	s := repotest.New(t, nil, repotest.One)
 	var down atomic.Bool
 	refusing := redistest.Hook(func(ctx context.Context, commands []redis.Cmder, send redis.ProcessPipelineHook) error {
 		if down.Load() && slices.ContainsFunc(commands, func(c redis.Cmder) bool { return c.Name() == "xrange" }) {
@@ -125,10 +126,10 @@ func TestWatchOfEventsSurvivesAnOutage(t *testing.T) { // with the race detector
 		}
 		return send(ctx, commands)
 	})
-	l := s.reopened(s.client(refusing), nil, one).listen()
-	w := l.watchEvents("")
+	l := listen(s.Reopened(s.Client(refusing), nil, repotest.One))
+	w := watchEvents(l.Site, "")
 	down.Store(true)
-	s.addEvents(entry{"1000", "posted", 1, 1})
+	s.AddEvents("1000 posted 1 1")
 	for w.CatchUp(t.Context()) == nil { // from before
 		await(t, w.Wake(), "a signal")
 	}
@@ -141,7 +142,7 @@ func TestWatchOfEventsSurvivesAnOutage(t *testing.T) { // with the race detector
 // Watches that are up to date read the feed together.
 func TestWatchesOfEventsShareReads(t *testing.T) { // with the race detector
 	t.Parallel()
-	s := newSite(t, nil, one)
+	s := repotest.New(t, nil, repotest.One)
 	var reads atomic.Int64
 	count := redistest.Before(func(commands ...redis.Cmder) {
 		for _, c := range commands {
@@ -150,15 +151,15 @@ func TestWatchesOfEventsShareReads(t *testing.T) { // with the race detector
 			}
 		}
 	})
-	l := s.reopened(s.client(count), nil, one).listen()
+	l := listen(s.Reopened(s.Client(count), nil, repotest.One))
 	watches := make([]*live.Watch, 100)
 	for i := range watches {
-		watches[i] = l.watchEvents("")
+		watches[i] = watchEvents(l.Site, "")
 	}
 	for round := range 3 {
 		before := reads.Load()
 		for i := range 20 {
-			s.addEvents(entry{fmt.Sprint(1000*round + i + 1), "voted", 1, 20*round + i + 1})
+			s.AddEvents(fmt.Sprintf("%d voted 1 %d", 1000*round+i+1, 20*round+i+1))
 		}
 		for _, w := range watches {
 			takeEvents(t, w, 20)
@@ -171,12 +172,12 @@ func TestWatchesOfEventsShareReads(t *testing.T) { // with the race detector
 
 func TestWatchOfEventsIsRefused(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil, one)
-	if _, err := s.Live.WatchEvents(s.ctx, "Last-Event-ID", "x", nil); !errors.As(err, new(site.Refusal)) || !strings.Contains(err.Error(), "Last-Event-ID") {
+	s := repotest.New(t, nil, repotest.One)
+	if _, err := s.Live.WatchEvents(s.Ctx, "Last-Event-ID", "x", nil); !errors.As(err, new(site.Refusal)) || !strings.Contains(err.Error(), "Last-Event-ID") {
 		t.Errorf("no cursor: got %v, want a refusal that names the header", err)
 	}
-	off := s.reopened(s.server.Client, func(r *site.Rules) { r.Events = 0 }, one)
-	if _, err := off.Live.WatchEvents(s.ctx, "after", "", nil); !errors.As(err, new(site.Refusal)) {
+	off := s.Reopened(s.Server.Client, func(r *site.Rules) { r.Events = 0 }, repotest.One)
+	if _, err := off.Live.WatchEvents(s.Ctx, "after", "", nil); !errors.As(err, new(site.Refusal)) {
 		t.Errorf("without events: got %v, want a refusal", err)
 	}
 }
@@ -184,15 +185,15 @@ func TestWatchOfEventsIsRefused(t *testing.T) {
 // A watch that has read everything shares no read of before the next event.
 func TestIdleWatchGetsTheNextEvent(t *testing.T) {
 	t.Parallel()
-	l := newSite(t, nil, one).listen()
-	w := l.watchEvents("")
+	l := listen(repotest.New(t, nil, repotest.One))
+	w := watchEvents(l.Site, "")
 	for i := range 3 {
 		for w.Behind() {
 			if _, ok := w.Take(); ok || w.CatchUp(t.Context()) != nil {
 				t.Fatal("there is nothing to take")
 			}
 		}
-		l.addEvents(entry{fmt.Sprint(1000 + i), "voted", 1, i + 1})
+		l.AddEvents(fmt.Sprintf("%d voted 1 %d", 1000+i, i+1))
 		if got, _ := takeEvents(t, w, 1); got != fmt.Sprintf("1.%d", i+1) {
 			t.Errorf("got %s, want 1.%d", got, i+1)
 		}
@@ -202,15 +203,15 @@ func TestIdleWatchGetsTheNextEvent(t *testing.T) {
 // A watch that resumes gets all events at once, also where one that follows them live had a read for each.
 func TestResumedWatchSharesNoReadOfAFewEvents(t *testing.T) {
 	t.Parallel()
-	l := newSite(t, nil, one).listen()
-	live := l.watchEvents("")
+	l := listen(repotest.New(t, nil, repotest.One))
+	live := watchEvents(l.Site, "")
 	var cursors []string
 	for i := range 4 {
-		l.addEvents(entry{fmt.Sprint(1000 + i), "voted", 1, i + 1})
+		l.AddEvents(fmt.Sprintf("%d voted 1 %d", 1000+i, i+1))
 		_, cursor := takeEvents(t, live, 1)
 		cursors = append(cursors, cursor)
 	}
-	late := l.watchEvents(cursors[0])
+	late := watchEvents(l.Site, cursors[0])
 	require.NoError(t, late.CatchUp(t.Context()))
 	for n := range 3 {
 		d, ok := late.Take()
@@ -222,27 +223,27 @@ func TestResumedWatchSharesNoReadOfAFewEvents(t *testing.T) {
 }
 
 // watchedVote returns the user's position on a watched article and the round trips that reading it took.
-func watchedVote(l *listener, counted *counter, user site.UserName, a *site.Article) (site.Vote, int) {
-	l.t.Helper()
-	counted.reset()
-	vote, err := l.Live.WatchedVote(l.ctx, user, a)
+func watchedVote(l *listener, counted *repotest.Counter, user site.UserName, a *site.Article) (site.Vote, int) {
+	l.T.Helper()
+	counted.Reset()
+	vote, err := l.Live.WatchedVote(l.Ctx, user, a)
 	if err != nil || vote == nil {
-		l.t.Fatalf("WatchedVote of %s: %v, %v", user, vote, err)
+		l.T.Fatalf("WatchedVote of %s: %v, %v", user, vote, err)
 	}
-	return *vote, counted.reset().trips
+	return *vote, counted.Reset().Trips
 }
 
 func TestWatchedVoteIsReadOnce(t *testing.T) {
 	t.Parallel()
-	other, counted := newSite(t, nil), new(counter)
-	id := other.post("alice").ID
-	l := other.reopened(other.client(redistest.Before(func(commands ...redis.Cmder) {
+	other, counted := repotest.New(t, nil), new(repotest.Counter)
+	id := other.MustPost("alice").ID
+	l := listen(other.Reopened(other.Client(redistest.Before(func(commands ...redis.Cmder) {
 		if name := commands[0].Name(); name != "xrange" && name != "hmget" { // of the log
-			counted.add(commands...)
+			counted.Add(commands...)
 		}
-	})), nil).listen()
+	})), nil))
 	w := l.watch(id)
-	a := l.article(id)
+	a := l.Article(id)
 	if vote, trips := watchedVote(l, counted, "bob", a); vote != none || trips != 1 {
 		t.Errorf("WatchedVote of bob = %d in %d round trips, want 0 in 1", vote, trips)
 	}
@@ -250,21 +251,21 @@ func TestWatchedVoteIsReadOnce(t *testing.T) {
 		t.Errorf("WatchedVote of alice = %d in %d round trips, want 1 in 1", vote, trips)
 	}
 	// Until a message has arrived, a cached position may be outdated.
-	other.vote(id, "carol", up)
+	other.MustVote(id, "carol", up)
 	next(t, w)
 	for _, user := range []site.UserName{"bob", "alice"} {
 		watchedVote(l, counted, user, a)
 	}
 	for _, step := range []struct {
-		by   *testSite
+		by   *repotest.Site
 		vote site.Vote
-	}{{other, up}, {l.testSite, down}, {other, none}, {l.testSite, up}, {other, down}} {
-		step.by.vote(id, "bob", step.vote)
+	}{{other, up}, {l.Site, down}, {other, none}, {l.Site, up}, {other, down}} {
+		step.by.MustVote(id, "bob", step.vote)
 		for next(t, w).Votes != 2+int(step.vote) {
 			continue
 		}
 		want := 0
-		if step.by == l.testSite { // replies of one process may arrive in another order than their votes
+		if step.by == l.Site { // replies of one process may arrive in another order than their votes
 			want = 1
 		}
 		if vote, trips := watchedVote(l, counted, "bob", a); vote != step.vote || trips != want {
@@ -278,12 +279,12 @@ func TestWatchedVoteIsReadOnce(t *testing.T) {
 
 func TestOwnVoteUpdatesTheWatchedVoteAtOnce(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil) // without Listen
-	a := s.post("alice")
-	require.Value(s.Live.WatchArticles(s.ctx, []site.ArticleID{a.ID}))(t)
+	s := repotest.New(t, nil) // without Listen
+	a := s.MustPost("alice")
+	require.Value(s.Live.WatchArticles(s.Ctx, []site.ArticleID{a.ID}))(t)
 	for _, want := range []site.Vote{none, up, down, none} {
-		s.vote(a.ID, "bob", want)
-		if vote, err := s.Live.WatchedVote(s.ctx, "bob", a); err != nil || *vote != want {
+		s.MustVote(a.ID, "bob", want)
+		if vote, err := s.Live.WatchedVote(s.Ctx, "bob", a); err != nil || *vote != want {
 			t.Errorf("WatchedVote = %v, %v, want %d", vote, err, want)
 		}
 	}
@@ -292,33 +293,33 @@ func TestOwnVoteUpdatesTheWatchedVoteAtOnce(t *testing.T) {
 func TestWatchedVoteIsReadAgainAfterAnOutage(t *testing.T) {
 	t.Parallel()
 	l, other, f := cutSite(t)
-	id := other.post("alice").ID
+	id := other.MustPost("alice").ID
 	w := l.watch(id)
-	a := l.article(id)
-	if vote, err := l.Live.WatchedVote(l.ctx, "bob", a); err != nil || *vote != none {
+	a := l.Article(id)
+	if vote, err := l.Live.WatchedVote(l.Ctx, "bob", a); err != nil || *vote != none {
 		t.Fatalf("WatchedVote = %v, %v, want none", vote, err)
 	}
 	l.cut(f)
-	other.vote(id, "bob", up)
+	other.MustVote(id, "bob", up)
 	f.dial.Store(false)
 	if got := next(t, w); got.Votes != 2 {
 		t.Errorf("delivered %d votes, want 2", got.Votes)
 	}
-	if vote, err := l.Live.WatchedVote(l.ctx, "bob", a); err != nil || *vote != up {
+	if vote, err := l.Live.WatchedVote(l.Ctx, "bob", a); err != nil || *vote != up {
 		t.Errorf("WatchedVote after the outage = %v, %v, want up", vote, err)
 	}
 }
 
 func TestWatchedVoteIsForgottenWithTheVoters(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, noFeatures)
-	a := s.post("alice")
-	require.Value(s.Live.WatchArticles(s.ctx, []site.ArticleID{a.ID}))(t)
-	if vote, err := s.Live.WatchedVote(s.ctx, "alice", a); err != nil || *vote != up {
+	s := repotest.New(t, repotest.NoFeatures)
+	a := s.MustPost("alice")
+	require.Value(s.Live.WatchArticles(s.Ctx, []site.ArticleID{a.ID}))(t)
+	if vote, err := s.Live.WatchedVote(s.Ctx, "alice", a); err != nil || *vote != up {
 		t.Fatal(vote, err)
 	}
-	s.clock.set(2 * week)
-	if vote, err := s.Live.WatchedVote(s.ctx, "alice", a); err != nil || vote != nil {
+	s.Clock.Set(2 * week)
+	if vote, err := s.Live.WatchedVote(s.Ctx, "alice", a); err != nil || vote != nil {
 		t.Errorf("WatchedVote = %v, %v, want none known", vote, err)
 	}
 }

@@ -12,12 +12,13 @@ import (
 
 	"frontpage/redisrepo/live"
 	"frontpage/redisrepo/site"
+	"frontpage/tests/repotest"
 	"frontpage/tests/require"
 )
 
 // listener is a site whose Repo listens.
 type listener struct {
-	*testSite
+	*repotest.Site
 	tags   []string
 	stop   func() // ends Listen, and waits for its end
 	proved chan string
@@ -30,13 +31,13 @@ type listener struct {
 }
 
 // listen runs Listen until the test ends, and returns when it is subscribed. tags are those of the partitions.
-func (s *testSite) listen(tags ...string) *listener {
-	s.t.Helper()
+func listen(s *repotest.Site, tags ...string) *listener {
+	s.T.Helper()
 	if len(tags) == 0 {
 		tags = s.Tags()
 	}
-	l := &listener{testSite: s, tags: tags, proved: make(chan string, 1000), fault: make(chan struct{}, 1000)}
-	ctx, cancel := context.WithCancel(s.ctx)
+	l := &listener{Site: s, tags: tags, proved: make(chan string, 1000), fault: make(chan struct{}, 1000)}
+	ctx, cancel := context.WithCancel(s.Ctx)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -44,9 +45,9 @@ func (s *testSite) listen(tags ...string) *listener {
 	}()
 	l.stop = func() {
 		cancel()
-		await(s.t, done, "the end of Listen")
+		await(s.T, done, "the end of Listen")
 	}
-	s.t.Cleanup(l.stop)
+	s.T.Cleanup(l.stop)
 	l.watch(sentinel) // while nothing is watched, the log is not read
 	l.settle()
 	return l
@@ -72,11 +73,11 @@ func (l *listener) report(err error) {
 
 // wantReports fails the test unless want failures were reported since its last call.
 func (l *listener) wantReports(want int) {
-	l.t.Helper()
+	l.T.Helper()
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	if len(l.reports) != want {
-		l.t.Errorf("%d reports, want %d: %v", len(l.reports), want, l.reports)
+		l.T.Errorf("%d reports, want %d: %v", len(l.reports), want, l.reports)
 	}
 	l.reports = nil
 }
@@ -98,10 +99,10 @@ func (l *listener) tell(tag, text string) {
 	score, _ := site.ParseNumber(words[5])
 	votes, _ := site.ParseNumber(words[3])
 	entry := []any{"kind", words[0], "article", strings.TrimPrefix(words[1], "article:"), "revision", words[2], "votes", words[3],
-		"downvotes", words[4], "score", words[5], "time", score - l.rules.Worth(votes), "groups", words[6], "at", "0"}
+		"downvotes", words[4], "score", words[5], "time", score - l.Rules.Worth(votes), "groups", words[6], "at", "0"}
 	// If the server is down, the caller adds it again.
-	_ = l.raw.Eval(l.ctx, addScript, []string{tag + "events:"}, entry...).Err()
-	_ = l.raw.Publish(l.ctx, "changes:0", fmt.Sprint("another ", slices.Index(l.tags, tag))).Err()
+	_ = l.Raw.Eval(l.Ctx, addScript, []string{tag + "events:"}, entry...).Err()
+	_ = l.Raw.Publish(l.Ctx, "changes:0", fmt.Sprint("another ", slices.Index(l.tags, tag))).Err()
 }
 
 // addScript adds an entry with the id next to the last one, since tests have ids of their own.
@@ -109,31 +110,32 @@ const addScript = `local last = redis.call('XREVRANGE', KEYS[1], '+', '-', 'COUN
 local time, count = string.match(last and last[1] or '0-0', '(%d+)-(%d+)')
 return redis.call('XADD', KEYS[1], time .. '-' .. count + 1, unpack(ARGV))`
 
-// forgetTold removes the entries of probes and of the sentinel.
-func (s *testSite) forgetTold() {
-	s.t.Helper()
-	for _, tag := range s.Tags() {
-		for _, m := range s.raw.XRange(s.ctx, tag+"events:", "-", "+").Val() {
+// wantClean checks the site without the entries of probes and of the sentinel.
+func (l *listener) wantClean() {
+	l.T.Helper()
+	for _, tag := range l.Tags() {
+		for _, m := range l.Raw.XRange(l.Ctx, tag+"events:", "-", "+").Val() {
 			if article, _ := m.Values["article"].(string); strings.HasPrefix(article, "probe-") || article == sentinel.Number() {
-				s.raw.XDel(s.ctx, tag+"events:", m.ID)
+				l.Raw.XDel(l.Ctx, tag+"events:", m.ID)
 			}
 		}
 	}
+	l.Site.WantClean()
 }
 
 // loseEntry removes the last entry of the log, as a crash does.
 func (l *listener) loseEntry() {
-	l.t.Helper()
-	l.do("EVAL", `local entries = redis.call('XRANGE', KEYS[1], '-', '+')
+	l.T.Helper()
+	l.Do("EVAL", `local entries = redis.call('XRANGE', KEYS[1], '-', '+')
 redis.call('DEL', KEYS[1])
 for i = 1, #entries - 1 do redis.call('XADD', KEYS[1], entries[i][1], unpack(entries[i][2])) end`, 1, "events:")
-	l.do("PUBLISH", "changes:0", "another 0")
+	l.Do("PUBLISH", "changes:0", "another 0")
 }
 
 // settle returns when the process is subscribed and has handled every entry that was added before: it
 // adds invalid entries, the probes, until one is reported.
 func (l *listener) settle() {
-	l.t.Helper()
+	l.T.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	timeout := time.After(require.Timeout)
@@ -148,7 +150,7 @@ func (l *listener) settle() {
 				handled = n >= first
 			case <-tick.C:
 			case <-timeout:
-				l.t.Fatalf("timed out waiting for a subscription, for %sevents:", tag)
+				l.T.Fatalf("timed out waiting for a subscription, for %sevents:", tag)
 			}
 		}
 	}
@@ -160,39 +162,33 @@ const sentinel site.ArticleID = 2_000_000_000
 // pass returns when watchers have been notified of everything that was added before. It changes the sentinel twice:
 // the second change is delivered 250 ms after the first, when the others have been.
 func (l *listener) pass() {
-	l.t.Helper()
+	l.T.Helper()
 	l.settle()
 	tag := l.tags[int(sentinel)%len(l.tags)]
-	l.do("HSET", tag+sentinel.String(), "title", "sentinel", "time", 0, "groups", "", "votes", l.passes)
+	l.Do("HSET", tag+sentinel.String(), "title", "sentinel", "time", 0, "groups", "", "votes", l.passes)
 	w := l.watch(sentinel)
 	for range 2 {
 		l.passes++
 		// A process that finds that messages were lost reads the votes instead.
-		l.do("HSET", tag+sentinel.String(), "votes", l.passes)
-		l.tell(tag, fmt.Sprintf("voted %v %d %d 0 %d ", sentinel, l.passes, l.passes, l.passes*l.rules.VoteScore))
-		for next(l.t, w).Votes != l.passes {
+		l.Do("HSET", tag+sentinel.String(), "votes", l.passes)
+		l.tell(tag, fmt.Sprintf("voted %v %d %d 0 %d ", sentinel, l.passes, l.passes, l.passes*l.Rules.VoteScore))
+		for next(l.T, w).Votes != l.passes {
 			continue
 		}
 	}
 	w.Close() // waits for the round in which it was notified
 }
 
-// awaitProcesses waits until so many processes of the site listen.
-func (s *testSite) awaitProcesses(n int64) {
-	s.t.Helper()
-	require.Eventually(s.t, "processes that listen", func() bool { return s.do("PUBSUB NUMSUB changes:0").([]any)[1] == n })
-}
-
 func (l *listener) watch(ids ...site.ArticleID) *live.Watch {
-	l.t.Helper()
-	return require.Value(l.Live.WatchArticles(l.ctx, ids))(l.t)
+	l.T.Helper()
+	return require.Value(l.Live.WatchArticles(l.Ctx, ids))(l.T)
 }
 
 func (l *listener) watchPosts(group site.GroupName) *live.Watch {
-	l.t.Helper()
-	w, err := l.Live.WatchPosts(l.ctx, group)
+	l.T.Helper()
+	w, err := l.Live.WatchPosts(l.Ctx, group)
 	if err != nil {
-		l.t.Fatalf("WatchPosts of %q: %v", group, err)
+		l.T.Fatalf("WatchPosts of %q: %v", group, err)
 	}
 	return w
 }
@@ -252,13 +248,13 @@ func until(t *testing.T, w *live.Watch, votes int) *site.Article {
 
 // wantTaken fails the test unless the watch has exactly these articles to take, in order.
 func (l *listener) wantTaken(w *live.Watch, want ...site.ArticleID) {
-	l.t.Helper()
+	l.T.Helper()
 	l.pass()
 	var got []site.ArticleID
 	for a := take(w); a != nil; a = take(w) {
 		got = append(got, a.ID)
 	}
 	if !slices.Equal(got, want) {
-		l.t.Errorf("took %v, want %v", got, want)
+		l.T.Errorf("took %v, want %v", got, want)
 	}
 }

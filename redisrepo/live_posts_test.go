@@ -19,30 +19,31 @@ import (
 	"frontpage/redisrepo/events"
 	"frontpage/redisrepo/site"
 	"frontpage/tests/redistest"
+	"frontpage/tests/repotest"
 	"frontpage/tests/require"
 )
 
 func TestPostsAreDelivered(t *testing.T) { // with the race detector
 	t.Parallel()
-	s := two(t)
-	old := s[1].post("alice", "go")
-	l := s[0].listen()
+	s := repotest.Two(t)
+	old := s[1].MustPost("alice", "go")
+	l := listen(s[0])
 	all, twin, goers, other := l.watchPosts(""), l.watchPosts(""), l.watchPosts("go"), l.watchPosts("empty")
 	l.wantTaken(all)
-	a := s[0].post("alice", "go", "x")
+	a := s[0].MustPost("alice", "go", "x")
 	l.pass()
-	b := s[1].post("alice", "x")
+	b := s[1].MustPost("alice", "x")
 	l.pass()
-	c := s[1].post("alice", "go")
+	c := s[1].MustPost("alice", "go")
 	l.pass()
-	s[1].regroup(b, []string{"go"}, nil)
-	s[1].vote(old.ID, "bob", up)
-	s[1].regroup(old, nil, []string{"go"})
-	s[1].regroup(old, []string{"go"}, nil)
-	s[1].imports(oldArticles(5)...)
-	fresh := oldArticles(6)[5]
-	fresh.PostedAt, fresh.Draft.Groups = opened, []string{"go"}
-	s[1].imports(fresh)
+	s[1].MustRegroup(b, []string{"go"}, nil)
+	s[1].MustVote(old.ID, "bob", up)
+	s[1].MustRegroup(old, nil, []string{"go"})
+	s[1].MustRegroup(old, []string{"go"}, nil)
+	s[1].MustImport(repotest.OldArticles(5)...)
+	fresh := repotest.OldArticles(6)[5]
+	fresh.PostedAt, fresh.Draft.Groups = repotest.Opened, []string{"go"}
+	s[1].MustImport(fresh)
 	l.wantTaken(all, a.ID, b.ID, c.ID)
 	l.wantTaken(twin, a.ID, b.ID, c.ID)
 	l.wantTaken(goers, a.ID, c.ID)
@@ -53,32 +54,32 @@ func TestPostsAreDelivered(t *testing.T) { // with the race detector
 // A process may subscribe late, for example because a partition's server is away when it starts.
 func TestPostsBeforeTheFirstSubscriptionAreDelivered(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil)
-	s.post("alice")
-	late := s.reopened(s.client(), nil)
-	w := require.Value(late.Live.WatchPosts(s.ctx, ""))(t)
-	a := s.post("alice")
-	l := late.listen()
+	s := repotest.New(t, nil)
+	s.MustPost("alice")
+	late := s.Reopened(s.Client(), nil)
+	w := require.Value(late.Live.WatchPosts(s.Ctx, ""))(t)
+	a := s.MustPost("alice")
+	l := listen(late)
 	l.wantTaken(w, a.ID)
-	b := s.post("alice")
+	b := s.MustPost("alice")
 	l.wantTaken(w, b.ID)
 }
 
 // While the server's clock was ahead, articles got times that are later than those of articles posted after it.
 func TestWatchBeginsAlsoWhilePostsGoOn(t *testing.T) {
 	t.Parallel()
-	beside := newSite(t, nil)
+	beside := repotest.New(t, nil)
 	reads := 0
-	var s *testSite
-	s = beside.reopened(beside.client(before("xrange", func(context.Context) {
+	var s *repotest.Site
+	s = beside.Reopened(beside.Client(repotest.Before("xrange", func(context.Context) {
 		if s == nil {
 			return // the start reads the log, too
 		}
 		if reads++; reads < 100 {
-			s.post("alice")
+			s.MustPost("alice")
 		}
 	})), nil)
-	require.Value(s.Live.WatchPosts(s.ctx, ""))(t)
+	require.Value(s.Live.WatchPosts(s.Ctx, ""))(t)
 	if reads != 1 {
 		t.Errorf("a watch began after %d reads of the log, want 1", reads)
 	}
@@ -86,35 +87,35 @@ func TestWatchBeginsAlsoWhilePostsGoOn(t *testing.T) {
 
 func TestPostThatWasOvertakenAfterTheClockWentBackIsDelivered(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil, one)
-	l := s.reopened(s.client(), nil).listen()
+	s := repotest.New(t, nil, repotest.One)
+	l := listen(s.Reopened(s.Client(), nil))
 	w := l.watchPosts("")
-	s.clock.advance(time.Hour)
-	first := s.post("alice")
-	s.clock.advance(-time.Hour)
-	s.do("INCR article:") // 2 is drawn
-	third := s.post("alice")
+	s.Clock.Advance(time.Hour)
+	first := s.MustPost("alice")
+	s.Clock.Advance(-time.Hour)
+	s.Do("INCR article:") // 2 is drawn
+	third := s.MustPost("alice")
 	l.wantTaken(w, first.ID, third.ID)
-	s.clock.advance(time.Second)
-	s.do("SET article: 1")
-	l.wantTaken(w, s.post("alice").ID)
+	s.Clock.Advance(time.Second)
+	s.Do("SET article: 1")
+	l.wantTaken(w, s.MustPost("alice").ID)
 }
 
 // A crash takes back a post, its number is given out again, and the clock is behind.
 func TestPostWithAReusedNumberIsDeliveredWhateverTheClock(t *testing.T) {
-	eachOutage(t, func(l *listener, other *testSite, begin, end func()) {
-		other.post("alice")
+	eachOutage(t, func(l *listener, other *repotest.Site, begin, end func()) {
+		other.MustPost("alice")
 		l.settle()
 		w := l.watchPosts("")
-		lost := other.post("alice")
+		lost := other.MustPost("alice")
 		l.wantTaken(w, lost.ID)
 		begin()
-		other.do("DEL article:2 voted:2 downvoted:2")
-		other.do("ZREM time: article:2")
-		other.do("ZREM score: article:2")
-		other.do("SET article: 1")
-		other.clock.advance(-time.Minute)
-		if a := other.post("alice"); a.ID != lost.ID {
+		other.Do("DEL article:2 voted:2 downvoted:2")
+		other.Do("ZREM time: article:2")
+		other.Do("ZREM score: article:2")
+		other.Do("SET article: 1")
+		other.Clock.Advance(-time.Minute)
+		if a := other.MustPost("alice"); a.ID != lost.ID {
 			t.Errorf("posted %v, want %v again", a.ID, lost.ID)
 		}
 		end()
@@ -124,30 +125,32 @@ func TestPostWithAReusedNumberIsDeliveredWhateverTheClock(t *testing.T) {
 
 func TestWatchPostsRefusesInteresting(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil)
-	_, err := s.Live.WatchPosts(s.ctx, "interesting")
-	wantRefused(t, err, "INVALID group")
+	s := repotest.New(t, nil)
+	_, err := s.Live.WatchPosts(s.Ctx, "interesting")
+	repotest.WantRefused(t, err, "INVALID group")
 }
 
 // A post is delivered in the state that it has when it is sent.
 func TestPostIsDeliveredInItsNewestState(t *testing.T) { // with the race detector
 	t.Parallel()
-	s := two(t)
-	l := s[0].listen()
+	s := repotest.Two(t)
+	l := listen(s[0])
 	w := l.watchPosts("")
-	a := s[1].post("alice", "go")
+	a := s[1].MustPost("alice", "go")
 	await(t, w.Wake(), "the post")
-	s[1].vote(a.ID, "bob", up)
-	s[1].regroup(a, []string{"x"}, nil)
+	s[1].MustVote(a.ID, "bob", up)
+	s[1].MustRegroup(a, []string{"x"}, nil)
 	l.pass()
 	d, ok := w.Take()
 	if !ok {
 		t.Fatal("Take returned nothing, want the post")
 	}
-	if taken, want := d.Newest(), l.article(a.ID); !reflect.DeepEqual(redisrepo.Comparable(*taken), redisrepo.Comparable(*want)) || taken.Votes != 2 {
+	taken, want := *d.Newest(), *l.Article(a.ID)
+	taken.Stored.Recorded, want.Stored.Recorded = false, false
+	if !reflect.DeepEqual(taken, want) || taken.Votes != 2 {
 		t.Fatalf("took %+v, want %+v", taken, want)
 	}
-	voted := s[0].vote(a.ID, "carol", up).Article
+	voted := s[0].MustVote(a.ID, "carol", up).Article
 	if newest := d.Newest(); !reflect.DeepEqual(newest, voted) {
 		t.Errorf("Newest = %+v, want %+v", newest, voted)
 	}
@@ -159,8 +162,8 @@ func TestPostIsDeliveredInItsNewestState(t *testing.T) { // with the race detect
 // More posts than wait for a slow watcher are read from the store. Every watcher gets all posts in order.
 func TestSlowWatcherGetsAllPosts(t *testing.T) { // with the race detector
 	t.Parallel()
-	s := two(t, one)
-	l := s[0].listen()
+	s := repotest.Two(t, repotest.One)
+	l := listen(s[0])
 	slow, goers := l.watchPosts(""), l.watchPosts("go")
 	var posted []site.ArticleID
 	for i := range 350 {
@@ -168,8 +171,8 @@ func TestSlowWatcherGetsAllPosts(t *testing.T) { // with the race detector
 		if i%2 == 0 {
 			groups = []string{"go"}
 		}
-		s[1].clock.advance(time.Second) // within a second, the order is any
-		posted = append(posted, s[1].post("alice", groups...).ID)
+		s[1].Clock.Advance(time.Second) // within a second, the order is any
+		posted = append(posted, s[1].MustPost("alice", groups...).ID)
 	}
 	l.wantTaken(slow, posted...)
 	var even []site.ArticleID
@@ -181,36 +184,36 @@ func TestSlowWatcherGetsAllPosts(t *testing.T) { // with the race detector
 
 func TestListenReceivesFromAllPartitions(t *testing.T) { // with the race detector
 	t.Parallel()
-	tags := four
-	s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
-	other := s.reopened(s.client(), nil, redisrepo.WithPartitions(len(tags)))
-	l := s.listen(tags...)
+	tags := repotest.Four
+	s := repotest.New(t, nil, redisrepo.WithPartitions(len(tags)))
+	other := s.Reopened(s.Client(), nil, redisrepo.WithPartitions(len(tags)))
+	l := listen(s, tags...)
 	posts := l.watchPosts("go")
 	found := map[site.ArticleID]bool{}
 	byPartition := map[site.ArticleID]site.ArticleID{}
 	for i := 0; len(byPartition) < len(tags); i++ {
-		a := other.post("alice", "go")
+		a := other.MustPost("alice", "go")
 		found[a.ID], byPartition[a.ID%4] = true, a.ID
 	}
 	for range found {
 		if a := next(t, posts); !found[a.ID] {
-			t.Errorf("delivered %s, want only the posted articles", show(a))
+			t.Errorf("delivered %s, want only the posted articles", repotest.Show(a))
 		}
 	}
 	l.wantTaken(posts)
 	w := l.watch(byPartition[0], byPartition[1], byPartition[2], byPartition[3])
 	for i := range 3 {
 		for _, id := range byPartition {
-			other.vote(id, site.UserName(fmt.Sprint("voter", i)), up)
-			wantEqual(t, until(t, w, 2+i), l.article(id))
+			other.MustVote(id, site.UserName(fmt.Sprint("voter", i)), up)
+			repotest.WantEqual(t, until(t, w, 2+i), l.Article(id))
 		}
 	}
 	l.wantTaken(w)
 	l.wantReports(0)
-	s.do("CLIENT KILL TYPE pubsub")
-	s.do("CLIENT KILL TYPE normal")
+	s.Do("CLIENT KILL TYPE pubsub")
+	s.Do("CLIENT KILL TYPE normal")
 	for _, id := range byPartition {
-		other.vote(id, "zoe", down)
+		other.MustVote(id, "zoe", down)
 	}
 	l.pass()
 	for range byPartition {
@@ -225,46 +228,46 @@ func TestListenReceivesFromAllPartitions(t *testing.T) { // with the race detect
 // The store in memory is miniredis, not Redis.
 func TestWatchesWorkOnTheEmbeddedStore(t *testing.T) { // with the race detector
 	t.Parallel()
-	s := embedded(t, nil)
-	other, l := s.reopened(s.raw, nil), s.listen()
+	s := repotest.Embedded(t, nil)
+	other, l := s.Reopened(s.Raw, nil), listen(s)
 	posts := l.watchPosts("go")
-	a := other.post("alice", "go")
+	a := other.MustPost("alice", "go")
 	if got := next(t, posts); !reflect.DeepEqual(got, a) {
 		t.Errorf("delivered the post %+v, want %+v", got, a)
 	}
 	w := l.watch(a.ID)
 	for _, write := range []func(){
-		func() { other.vote(a.ID, "bob", up) },
-		func() { s.vote(a.ID, "carol", down) },
-		func() { other.regroup(a, []string{"x"}, nil) },
+		func() { other.MustVote(a.ID, "bob", up) },
+		func() { s.MustVote(a.ID, "carol", down) },
+		func() { other.MustRegroup(a, []string{"x"}, nil) },
 	} {
 		write()
 		l.pass()
-		wantEqual(t, take(w), l.article(a.ID))
+		repotest.WantEqual(t, take(w), l.Article(a.ID))
 	}
-	deleted := other.delete(a.ID, moderator)
-	wantEqual(t, next(t, w), deleted)
-	back := other.undelete(a.ID)
-	wantEqual(t, next(t, w), back)
-	s.wantList(best("go"), a.ID)
-	_, err := s.Post(s.ctx, "bob", site.Draft{Title: "again", Link: a.Link})
-	wantDuplicate(t, err, a.ID)
-	require.Value(s.Vote(s.ctx, a.ID, "dave", up, "b"))(t)
+	deleted := other.MustDelete(a.ID, repotest.Moderator)
+	repotest.WantEqual(t, next(t, w), deleted)
+	back := other.MustUndelete(a.ID)
+	repotest.WantEqual(t, next(t, w), back)
+	s.WantList(repotest.Best("go"), a.ID)
+	_, err := s.Post(s.Ctx, "bob", site.Draft{Title: "again", Link: a.Link})
+	repotest.WantDuplicate(t, err, a.ID)
+	require.Value(s.Vote(s.Ctx, a.ID, "dave", up, "b"))(t)
 	l.pass()
 	take(w)
-	if got := fmt.Sprint(audited(s, a.ID)); got != "[alice +1 bob +1 carol -1 dave +1 0s b]" {
+	if got := fmt.Sprint(repotest.Audited(s, a.ID)); got != "[alice +1 bob +1 carol -1 dave +1 0s b]" {
 		t.Errorf("Audit = %s, want the recorded votes", got)
 	}
-	first, info, err := s.Log.ModerationLog(s.ctx, site.PageRequest{First: new(1)})
+	first, info, err := s.Log.ModerationLog(s.Ctx, site.PageRequest{First: new(1)})
 	if err != nil || len(first) != 1 || first[0].Kind != events.LogUndeleted || !info.HasNextPage {
 		t.Errorf("first page of the log = %+v, %+v, %v, want the undeletion and a next page", first, info, err)
 	}
-	second, info, err := s.Log.ModerationLog(s.ctx, site.PageRequest{First: new(1), After: info.EndCursor})
+	second, info, err := s.Log.ModerationLog(s.Ctx, site.PageRequest{First: new(1), After: info.EndCursor})
 	if err != nil || len(second) != 1 || second[0].Kind != events.LogDeleted || info.HasNextPage || !info.HasPreviousPage {
 		t.Errorf("second page of the log = %+v, %+v, %v, want the deletion and no next page", second, info, err)
 	}
-	s.do("DEL", sentinel.String()) // pass created it
-	s.wantClean()
+	s.Do("DEL", sentinel.String()) // pass created it
+	l.wantClean()
 	l.wantTaken(w)
 	l.wantReports(0)
 }
@@ -323,23 +326,23 @@ func (f *fails) hook(ctx context.Context, commands []redis.Cmder, send redis.Pro
 
 // cut ends the connections of all clients, and f makes dials fail.
 func (l *listener) cut(f *fails) {
-	l.t.Helper()
+	l.T.Helper()
 	f.dial.Store(true)
-	l.do("CLIENT KILL TYPE pubsub")
-	l.do("CLIENT KILL TYPE normal")
-	await(l.t, l.fault, "a report of the cut")
+	l.Do("CLIENT KILL TYPE pubsub")
+	l.Do("CLIENT KILL TYPE normal")
+	await(l.T, l.fault, "a report of the cut")
 }
 
 // signal sends a signal to the server.
 func (l *listener) signal(pid int, signal syscall.Signal) {
-	l.t.Helper()
-	require.NoError(l.t, syscall.Kill(pid, signal))
+	l.T.Helper()
+	require.NoError(l.T, syscall.Kill(pid, signal))
 }
 
 func (l *listener) pid() int {
-	l.t.Helper()
-	_, rest, _ := strings.Cut(l.do("INFO server").(string), "process_id:")
-	return require.Value(strconv.Atoi(strings.Fields(rest)[0]))(l.t)
+	l.T.Helper()
+	_, rest, _ := strings.Cut(l.Do("INFO server").(string), "process_id:")
+	return require.Value(strconv.Atoi(strings.Fields(rest)[0]))(l.T)
 }
 
 // holds is a hook that holds back one reply of hgetall in a pipeline, which reads articles, while its on is set.

@@ -16,15 +16,16 @@ import (
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/live"
 	"frontpage/redisrepo/site"
+	"frontpage/tests/repotest"
 	"frontpage/tests/require"
 )
 
 // resumePosts watches for the posts after a cursor.
-func (s *testSite) resumePosts(group site.GroupName, after string) *live.Watch {
-	s.t.Helper()
-	w, err := s.Live.ResumePosts(s.ctx, group, "after", after)
+func resumePosts(s *repotest.Site, group site.GroupName, after string) *live.Watch {
+	s.T.Helper()
+	w, err := s.Live.ResumePosts(s.Ctx, group, "after", after)
 	if err != nil {
-		s.t.Fatalf("ResumePosts of %q after %q: %v", group, after, err)
+		s.T.Fatalf("ResumePosts of %q after %q: %v", group, after, err)
 	}
 	return w
 }
@@ -40,13 +41,13 @@ func takeCursor(t *testing.T, w *live.Watch) (site.ArticleID, string) {
 // Each partition has its own clock and its own numbers; posts of one second are in no order.
 func TestPostsGoOnAfterACursor(t *testing.T) {
 	t.Parallel()
-	for name, tags := range map[string][]string{"one partition": {""}, "four partitions": four} {
+	for name, tags := range map[string][]string{"one partition": {""}, "four partitions": repotest.Four} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			options := redisrepo.WithPartitions(len(tags))
-			s := newSite(t, nil, options)
-			l := s.reopened(s.client(), nil, options).listen(tags...)
-			s.post("alice", "go")
+			s := repotest.New(t, nil, options)
+			l := listen(s.Reopened(s.Client(), nil, options), tags...)
+			s.MustPost("alice", "go")
 			l.settle()
 			all, goers := l.watchPosts(""), l.watchPosts("go")
 			cursors := map[site.GroupName]string{"": all.Cursor(), "go": goers.Cursor()}
@@ -57,9 +58,9 @@ func TestPostsGoOnAfterACursor(t *testing.T) {
 			for round := range 12 {
 				for i := range []int{0, 1, 5, 130, 240}[round%5] {
 					group := site.GroupName([]string{"go", "x"}[i%2])
-					id := s.post("alice", string(group)).ID
+					id := s.MustPost("alice", string(group)).ID
 					if deleted[id] = i%7 == 3; deleted[id] {
-						s.delete(id, moderator)
+						s.MustDelete(id, repotest.Moderator)
 						continue
 					}
 					posted[""] = append(posted[""], id)
@@ -67,13 +68,13 @@ func TestPostsGoOnAfterACursor(t *testing.T) {
 						posted["go"] = append(posted["go"], id)
 					}
 					if i%40 == 39 {
-						s.clock.advance(time.Second)
+						s.Clock.Advance(time.Second)
 					}
 				}
 				l.settle()
 				for group := range cursors {
-					w := l.resumePosts(group, cursors[group])
-					late := s.post("alice", "go").ID
+					w := resumePosts(l.Site, group, cursors[group])
+					late := s.MustPost("alice", "go").ID
 					posted[group] = append(posted[group], late)
 					if group == "" {
 						posted["go"] = append(posted["go"], late)
@@ -88,10 +89,10 @@ func TestPostsGoOnAfterACursor(t *testing.T) {
 					}
 					w.Close()
 				}
-				s.clock.advance(time.Duration(round%2) * time.Second)
+				s.Clock.Advance(time.Duration(round%2) * time.Second)
 			}
 			for group, cursor := range cursors {
-				w := l.resumePosts(group, cursor)
+				w := resumePosts(l.Site, group, cursor)
 				for len(delivered[group]) < len(posted[group]) {
 					id, _ := takeCursor(t, w)
 					delivered[group] = append(delivered[group], id)
@@ -114,36 +115,36 @@ func TestPostsGoOnAfterACursor(t *testing.T) {
 // A number may be drawn before another one, and be stored after it.
 func TestPostThatWasOvertakenIsDeliveredAfterACursor(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil, one)
-	l := s.reopened(s.client(), nil).listen()
-	s.post("alice")
+	s := repotest.New(t, nil, repotest.One)
+	l := listen(s.Reopened(s.Client(), nil))
+	s.MustPost("alice")
 	l.pass()
 	w := l.watchPosts("")
-	s.do("INCR article:") // 2 is drawn
-	third := s.post("alice")
+	s.Do("INCR article:") // 2 is drawn
+	third := s.MustPost("alice")
 	id, cursor := takeCursor(t, w)
 	if id != third.ID {
 		t.Fatalf("delivered %v, want %v", id, third.ID)
 	}
 	w.Close()
 	for _, later := range []time.Duration{0, time.Second} { // in the same second, and in the next
-		s.clock.advance(later)
-		s.do("SET article: 1")
-		second := s.post("alice")
+		s.Clock.Advance(later)
+		s.Do("SET article: 1")
+		second := s.MustPost("alice")
 		if second.ID != 2 {
 			t.Fatalf("posted %v, want article:2", second.ID)
 		}
-		s.do("SET article: 3")
+		s.Do("SET article: 3")
 		l.pass() // a late message about a number that was given out before is about another article
-		w := l.resumePosts("", cursor)
+		w := resumePosts(l.Site, "", cursor)
 		if id, _ := takeCursor(t, w); id != second.ID {
 			t.Errorf("delivered %v, want the post that was overtaken", id)
 		}
 		l.wantTaken(w)
 		w.Close()
-		s.do("DEL article:2 voted:2 downvoted:2")
-		s.do("ZREM time: article:2")
-		s.do("ZREM score: article:2")
+		s.Do("DEL article:2 voted:2 downvoted:2")
+		s.Do("ZREM time: article:2")
+		s.Do("ZREM score: article:2")
 	}
 }
 
@@ -152,26 +153,26 @@ func TestPostThatWasOvertakenIsDeliveredAfterACursor(t *testing.T) {
 func TestPostsAfterTheClockWentBackAreLeftOutAfterACursor(t *testing.T) {
 	t.Parallel()
 	for back, left := range map[time.Duration]bool{5 * time.Second: false, 12 * time.Second: true} {
-		s := newSite(t, nil, one)
-		l := s.reopened(s.client(), nil).listen()
+		s := repotest.New(t, nil, repotest.One)
+		l := listen(s.Reopened(s.Client(), nil))
 		open := l.watchPosts("")
-		s.post("alice")
+		s.MustPost("alice")
 		l.pass()
 		_, cursor := takeCursor(t, open)
-		s.clock.advance(-back)
-		second := s.post("alice").ID
+		s.Clock.Advance(-back)
+		second := s.MustPost("alice").ID
 		l.wantTaken(open, second)
-		resumed := l.resumePosts("", cursor)
+		resumed := resumePosts(l.Site, "", cursor)
 		if left {
 			l.wantTaken(resumed)
 		} else {
 			l.wantTaken(resumed, second)
 		}
-		s.clock.advance(back + time.Second)
-		third := s.post("alice").ID
+		s.Clock.Advance(back + time.Second)
+		third := s.MustPost("alice").ID
 		l.wantTaken(resumed, third)
 		l.wantTaken(open, third)
-		s.wantFeed(s.events(nil, 10, events.EventPosted), "1.1 2.1 3.1", false, false)
+		s.WantFeed(s.Events(nil, 10, events.EventPosted), "1.1 2.1 3.1", false, false)
 	}
 }
 
@@ -179,23 +180,23 @@ func TestPostsAfterTheClockWentBackAreLeftOutAfterACursor(t *testing.T) {
 func TestCursorOfALostFuture(t *testing.T) {
 	t.Parallel()
 	for _, later := range []time.Duration{time.Second, -5 * time.Second} {
-		s := newSite(t, nil, one)
-		l := s.reopened(s.client(), nil).listen()
+		s := repotest.New(t, nil, repotest.One)
+		l := listen(s.Reopened(s.Client(), nil))
 		w := l.watchPosts("")
 		for range 3 {
-			s.post("alice")
+			s.MustPost("alice")
 		}
 		var cursor string
 		for range 3 {
 			_, cursor = takeCursor(t, w)
 		}
 		w.Close()
-		s.do("FLUSHALL")
-		s.clock.advance(later)
-		again := s.reopened(s.client(), nil)
-		a, b := again.post("alice"), again.post("bob")
+		s.Do("FLUSHALL")
+		s.Clock.Advance(later)
+		again := s.Reopened(s.Client(), nil)
+		a, b := again.MustPost("alice"), again.MustPost("bob")
 		l.pass()
-		w = l.resumePosts("", cursor)
+		w = resumePosts(l.Site, "", cursor)
 		l.wantTaken(w, a.ID, b.ID)
 	}
 }
@@ -203,22 +204,22 @@ func TestCursorOfALostFuture(t *testing.T) {
 // A watcher without a cursor of an event has that of a list, or an article.
 func TestPostsGoOnAfterAListAndAfterAnArticle(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil)
-	l := s.reopened(s.client(), nil).listen()
-	s.post("alice")
-	s.clock.advance(time.Minute) // more than the clocks of partitions may differ
-	newest := s.post("alice")
-	_, page, err := s.Lists.Walk(s.ctx, lists.AllArticles(site.ByTime, site.Descending), site.PageRequest{First: new(1)})
+	s := repotest.New(t, nil)
+	l := listen(s.Reopened(s.Client(), nil))
+	s.MustPost("alice")
+	s.Clock.Advance(time.Minute) // more than the clocks of partitions may differ
+	newest := s.MustPost("alice")
+	_, page, err := s.Lists.Walk(s.Ctx, lists.AllArticles(site.ByTime, site.Descending), site.PageRequest{First: new(1)})
 	require.NoError(t, err)
-	s.clock.advance(time.Minute)
-	a := s.post("alice")
+	s.Clock.Advance(time.Minute)
+	a := s.MustPost("alice")
 	for _, after := range []string{*page.StartCursor, newest.ID.String(), fmt.Sprint(int(newest.ID))} {
-		w := l.resumePosts("", after)
+		w := resumePosts(l.Site, "", after)
 		l.wantTaken(w, a.ID)
 		w.Close()
 	}
 	for _, after := range []string{"article:77", "x", "AAAA", *page.StartCursor + "A", strings.Repeat("A", 5000)} {
-		if _, err := s.Live.ResumePosts(s.ctx, "", "after", after); err == nil {
+		if _, err := s.Live.ResumePosts(s.Ctx, "", "after", after); err == nil {
 			t.Errorf("ResumePosts after %.20q succeeded, want a refusal", after)
 		}
 	}
@@ -233,11 +234,11 @@ func TestCatchingUpSurvivesAnOutage(t *testing.T) { // with the race detector
 	w.Close()
 	var posted []site.ArticleID
 	for range 120 {
-		other.clock.advance(time.Second)
-		posted = append(posted, other.post("alice").ID)
+		other.Clock.Advance(time.Second)
+		posted = append(posted, other.MustPost("alice").ID)
 	}
 	l.settle()
-	w = l.resumePosts("", cursor)
+	w = resumePosts(l.Site, "", cursor)
 	f.command.Store("evalsha")
 	if _, ok := w.Take(); ok || !w.Behind() {
 		t.Fatal("a watch that begins at a cursor is not behind")
@@ -255,19 +256,19 @@ func TestCatchingUpSurvivesAnOutage(t *testing.T) { // with the race detector
 
 func TestArticlesGoOnAfterTheirRevisions(t *testing.T) {
 	t.Parallel()
-	s := two(t)
-	l := s[0].listen()
-	a, b, c, d := s[1].post("alice"), s[1].post("alice"), s[1].post("alice"), s[1].post("alice")
+	s := repotest.Two(t)
+	l := listen(s[0])
+	a, b, c, d := s[1].MustPost("alice"), s[1].MustPost("alice"), s[1].MustPost("alice"), s[1].MustPost("alice")
 	ids := []site.ArticleID{a.ID, b.ID, c.ID, d.ID, 99}
 	w := l.watch(ids...)
 	start := w.Cursor()
-	s[1].vote(a.ID, "bob", up)
+	s[1].MustVote(a.ID, "bob", up)
 	got := delivery(t, w)
 	cursor := got.Cursor()
 	got.Done(true)
 	w.Close()
-	s[1].vote(b.ID, "bob", up)
-	s[1].delete(c.ID, moderator)
+	s[1].MustVote(b.ID, "bob", up)
+	s[1].MustDelete(c.ID, repotest.Moderator)
 	l.settle()
 	for name, tt := range map[string]struct {
 		revisions func() ([]int64, error)
@@ -280,32 +281,32 @@ func TestArticlesGoOnAfterTheirRevisions(t *testing.T) {
 		"revisions that were lost":    {func() ([]int64, error) { return []int64{9, 2, 2, 1, -1}, nil }, ids[:1]},
 	} {
 		revisions := require.Value(tt.revisions())(t)
-		w := require.Value(l.Live.ResumeArticles(l.ctx, ids, revisions))(t)
+		w := require.Value(l.Live.ResumeArticles(l.Ctx, ids, revisions))(t)
 		t.Log(name)
 		l.wantTaken(w, tt.want...)
 		w.Close()
 	}
 	_, err := live.RevisionsAt("Last-Event-ID", cursor, ids[1:])
-	wantRefused(t, err, "INVALID Last-Event-ID")
-	_, err = l.Live.ResumeArticles(l.ctx, ids, []int64{1})
-	wantRefused(t, err, "INVALID revisions")
+	repotest.WantRefused(t, err, "INVALID Last-Event-ID")
+	_, err = l.Live.ResumeArticles(l.Ctx, ids, []int64{1})
+	repotest.WantRefused(t, err, "INVALID revisions")
 }
 
 // A client can write a short cursor that names very many articles: a process holds few of them.
 func TestForgedCursorHoldsFewArticles(t *testing.T) {
 	t.Parallel()
-	options := redisrepo.WithPartitions(len(four))
-	s := newSite(t, nil, options)
-	l := s.reopened(s.client(), nil, options).listen(four...)
+	options := redisrepo.WithPartitions(len(repotest.Four))
+	s := repotest.New(t, nil, options)
+	l := listen(s.Reopened(s.Client(), nil, options), repotest.Four...)
 	forge := func(seconds, length int64) string {
 		text := []byte{'p'}
-		for _, n := range append([]int64{int64(len(four)), s.clock.now().Unix()}, slices.Repeat([]int64{seconds, 1 << 40, 2, 1, length, 0, length}, len(four))...) {
+		for _, n := range append([]int64{int64(len(repotest.Four)), s.Clock.Now().Unix()}, slices.Repeat([]int64{seconds, 1 << 40, 2, 1, length, 0, length}, len(repotest.Four))...) {
 			text = binary.AppendUvarint(text, uint64(n))
 		}
 		text = binary.BigEndian.AppendUint32(text, crc32.ChecksumIEEE(text))
 		return base64.RawURLEncoding.EncodeToString(text)
 	}
-	w := l.resumePosts("", forge(0, math.MaxInt64))
+	w := resumePosts(l.Site, "", forge(0, math.MaxInt64))
 	text := require.Value(base64.RawURLEncoding.DecodeString(w.Cursor()))(t)
 	text = text[1 : len(text)-crc32.Size]
 	number := func() int {
@@ -316,7 +317,7 @@ func TestForgedCursorHoldsFewArticles(t *testing.T) {
 	number()
 	number()
 	held := 0
-	for range four {
+	for range repotest.Four {
 		number()
 		number()
 		for range number() {
@@ -329,38 +330,39 @@ func TestForgedCursorHoldsFewArticles(t *testing.T) {
 	}
 	w.Close()
 	// Times that no article has are no error either.
-	l.resumePosts("", forge(math.MaxInt64, 0)).Close()
+	resumePosts(l.Site, "", forge(math.MaxInt64, 0)).Close()
 }
 
 // Any client may resume a watch of any article: what was deleted must not be read that way.
 func TestResumedWatchDoesNotShowWhatWasDeleted(t *testing.T) {
 	t.Parallel()
-	s := two(t)
-	l := s[0].listen()
+	s := repotest.Two(t)
+	l := listen(s[0])
 	d := site.Draft{Title: "first", Link: new("https://a.example/"), Text: new("text"), Groups: []string{"go"}}
-	a := require.Value(s[1].Post(s[1].ctx, "alice", d))(t)
-	s[1].edit(a.ID, alice(), redisrepo.Edit{Title: new("second")})
+	a := require.Value(s[1].Post(s[1].Ctx, "alice", d))(t)
+	s[1].MustEdit(a.ID, repotest.Alice(), redisrepo.Edit{Title: new("second")})
 	before := l.watch(a.ID)
 	defer before.Close()
 	for _, revision := range []int64{-1, 2} {
-		deleted := s[1].delete(a.ID, moderator)
+		deleted := s[1].MustDelete(a.ID, repotest.Moderator)
 		seen := delivery(t, before)
 		if got := seen.Newest(); got.DeletedAt == nil || got.Title != "second" || got.Text == nil {
 			t.Errorf("a watcher before the deletion got %+v, want the article as it was", got)
 		}
 		seen.Done(true)
-		w := require.Value(l.Live.ResumeArticles(l.ctx, []site.ArticleID{a.ID}, []int64{revision}))(t)
+		w := require.Value(l.Live.ResumeArticles(l.Ctx, []site.ArticleID{a.ID}, []int64{revision}))(t)
 		defer w.Close()
 		resumed := delivery(t, w)
 		got := resumed.Newest()
 		if got.ID != a.ID || got.DeletedAt == nil || got.Revision() != deleted.Revision() || got != resumed.Newest() {
 			t.Errorf("resumed at %d: %+v, want a deletion", revision, got)
 		}
-		if got.Title != "" || got.Link != nil || got.Text != nil || got.Groups != nil || got.EditedAt != nil || len(s[0].texts(got, 100)) > 1 {
+		versions := require.Value(s[0].Versions(s[0].Ctx, []*site.Article{got}, 100))(t)
+		if got.Title != "" || got.Link != nil || got.Text != nil || got.Groups != nil || got.EditedAt != nil || len(versions[0]) > 0 {
 			t.Errorf("resumed at %d: %+v, want nothing of what was deleted", revision, got)
 		}
 		resumed.Done(true)
-		s[1].undelete(a.ID)
+		s[1].MustUndelete(a.ID)
 		for _, w := range []*live.Watch{w, before} {
 			back := delivery(t, w)
 			if got := back.Newest(); got.Title != "second" || got.DeletedAt != nil {

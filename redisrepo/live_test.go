@@ -14,6 +14,7 @@ import (
 	"frontpage/redisrepo/live"
 	"frontpage/redisrepo/site"
 	"frontpage/tests/redistest"
+	"frontpage/tests/repotest"
 	"frontpage/tests/require"
 )
 
@@ -21,9 +22,9 @@ import (
 // than an earlier one, or than a state that this Repo returned before.
 func TestBurstOfVotesIsDeliveredTogether(t *testing.T) { // with the race detector
 	t.Parallel()
-	s := two(t)
-	l := s[0].listen()
-	a := s[1].post("alice", "go")
+	s := repotest.Two(t)
+	l := listen(s[0])
+	a := s[1].MustPost("alice", "go")
 	const votes, watchers = 2_000, 3
 	var delivered atomic.Int64 // the most upvotes that this Repo returned
 	noteReturned := func(a *site.Article) {
@@ -66,17 +67,17 @@ func TestBurstOfVotesIsDeliveredTogether(t *testing.T) { // with the race detect
 				t.Errorf("delivered %d times in %v, want at most %d", takes, time.Since(begun), most)
 			}
 			if again := take(w); again != nil {
-				t.Errorf("after the last state, delivered %s, want nothing", show(again))
+				t.Errorf("after the last state, delivered %s, want nothing", repotest.Show(again))
 			}
 		})
 	}
-	together(17, func(worker int) {
+	repotest.Together(17, func(worker int) {
 		for i := range votes / 16 {
 			if worker == 16 {
-				noteReturned(s[0].article(a.ID))
+				noteReturned(s[0].Article(a.ID))
 				continue
 			}
-			voted := s[worker%2].vote(a.ID, site.UserName(fmt.Sprint("voter", worker, "-", i)), up)
+			voted := s[worker%2].MustVote(a.ID, site.UserName(fmt.Sprint("voter", worker, "-", i)), up)
 			if worker%2 == 0 {
 				noteReturned(voted.Article)
 			}
@@ -87,20 +88,20 @@ func TestBurstOfVotesIsDeliveredTogether(t *testing.T) { // with the race detect
 
 func TestNewestIsTheStateAtTheTimeOfSending(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil)
-	l, a, b := s.listen(), s.post("alice"), s.post("alice")
+	s := repotest.New(t, nil)
+	l, a, b := listen(s), s.MustPost("alice"), s.MustPost("alice")
 	w := l.watch(a.ID, b.ID)
-	s.vote(a.ID, "bob", up)
+	s.MustVote(a.ID, "bob", up)
 	d := delivery(t, w)
 	taken := d.Newest()
 	if taken.Votes != 2 {
-		t.Errorf("took %s, want 2 votes", show(taken))
+		t.Errorf("took %s, want 2 votes", repotest.Show(taken))
 	}
-	s.vote(b.ID, "bob", up) // a change of another article
+	s.MustVote(b.ID, "bob", up) // a change of another article
 	if newest := d.Newest(); newest != taken {
-		t.Errorf("Newest = %s, want the state that was taken", show(newest))
+		t.Errorf("Newest = %s, want the state that was taken", repotest.Show(newest))
 	}
-	s.vote(a.ID, "carol", up)
+	s.MustVote(a.ID, "carol", up)
 	if newest := d.Newest(); newest.ID != a.ID || newest.Votes != 3 {
 		t.Errorf("Newest = %v, want 3 votes", newest)
 	}
@@ -111,19 +112,19 @@ func TestNewestIsTheStateAtTheTimeOfSending(t *testing.T) {
 // An article with the id may be posted later.
 func TestMissingArticlesCanBeWatched(t *testing.T) {
 	t.Parallel()
-	s := two(t, one)
-	l := s[0].listen()
+	s := repotest.Two(t, repotest.One)
+	l := listen(s[0])
 	w := l.watch(2, 1, 2, 99)
 	l.tell("", "voted article:99 2 2 0 0 ")
 	l.wantTaken(w)
-	s[1].post("alice")
-	s[0].post("alice")
+	s[1].MustPost("alice")
+	s[0].MustPost("alice")
 	l.pass()
 	for take(w) != nil { // the post itself may or may not be delivered as a change
 		continue
 	}
-	s[1].vote(1, "bob", up)
-	s[1].vote(2, "bob", up)
+	s[1].MustVote(1, "bob", up)
+	s[1].MustVote(2, "bob", up)
 	l.pass()
 	votes := map[site.ArticleID]int{}
 	for a := take(w); a != nil; a = take(w) {
@@ -138,14 +139,14 @@ func TestMissingArticlesCanBeWatched(t *testing.T) {
 
 func TestWatchAcceptsOneToMaxWatchedArticles(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil)
+	s := repotest.New(t, nil)
 	for n, ok := range map[int]bool{0: false, 1: true, live.MaxWatched: true, live.MaxWatched + 1: false} {
 		ids := make([]site.ArticleID, n)
 		for i := range ids {
 			ids[i] = site.ArticleID(i + 1)
 		}
-		if _, err := s.Live.WatchArticles(s.ctx, ids); !ok {
-			wantRefused(t, err, "INVALID ids")
+		if _, err := s.Live.WatchArticles(s.Ctx, ids); !ok {
+			repotest.WantRefused(t, err, "INVALID ids")
 		} else if err != nil {
 			t.Errorf("WatchArticles with %d ids: %v", n, err)
 		}
@@ -154,20 +155,20 @@ func TestWatchAcceptsOneToMaxWatchedArticles(t *testing.T) {
 
 func TestEveryWatchedArticleGetsItsTurn(t *testing.T) { // with the race detector
 	t.Parallel()
-	s := two(t)
-	l := s[0].listen()
+	s := repotest.Two(t)
+	l := listen(s[0])
 	ids := make([]site.ArticleID, live.MaxWatched)
 	for i := range ids {
-		ids[i] = s[1].post("alice").ID
+		ids[i] = s[1].MustPost("alice").ID
 	}
 	w := l.watch(ids...)
 	for _, id := range ids {
-		s[1].vote(id, "bob", up)
+		s[1].MustVote(id, "bob", up)
 	}
 	seen := map[site.ArticleID]bool{}
 	for turn := range ids {
 		if turn < 3 { // an article that changes all the time must not keep others from being delivered
-			s[1].vote(ids[0], site.UserName(fmt.Sprint("voter", turn)), up)
+			s[1].MustVote(ids[0], site.UserName(fmt.Sprint("voter", turn)), up)
 			l.pass()
 		}
 		a := take(w)
@@ -182,8 +183,8 @@ func TestEveryWatchedArticleGetsItsTurn(t *testing.T) { // with the race detecto
 // An entry may come from a later version, or from any program.
 func TestInvalidEntriesAreReportedAndSkipped(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil, one)
-	l, a := s.listen(), s.post("alice", "go")
+	s := repotest.New(t, nil, repotest.One)
+	l, a := listen(s), s.MustPost("alice", "go")
 	l.pass()
 	w, posts := l.watch(a.ID), l.watchPosts("")
 	for _, entry := range []string{
@@ -203,11 +204,11 @@ func TestInvalidEntriesAreReportedAndSkipped(t *testing.T) {
 	l.wantTaken(w)
 
 	// From an entry of an unknown kind only the id is used: the article is read.
-	s.do("HSET article:1 title renamed revision 2")
+	s.Do("HSET article:1 title renamed revision 2")
 	l.tell("", "retitled article:1 7 7 7 7 x y")
-	want := s.raw.HGet(s.ctx, "article:1", "title").Val()
+	want := s.Raw.HGet(s.Ctx, "article:1", "title").Val()
 	if got := next(t, w); got.Title != want || got.Votes != 1 || !reflect.DeepEqual(got.Groups, a.Groups) {
-		t.Errorf("delivered %s, want %s", show(got), want)
+		t.Errorf("delivered %s, want %s", repotest.Show(got), want)
 	}
 	l.wantTaken(posts)
 	l.wantReports(0)
@@ -216,9 +217,9 @@ func TestInvalidEntriesAreReportedAndSkipped(t *testing.T) {
 // An entry may be read after the state that it describes.
 func TestEarlierChangesAreNotDelivered(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil)
-	l, a := s.listen(), s.post("alice", "go")
-	s.vote(a.ID, "bob", up)
+	s := repotest.New(t, nil)
+	l, a := listen(s), s.MustPost("alice", "go")
+	s.MustVote(a.ID, "bob", up)
 	l.pass()
 	for _, message := range []string{
 		"voted article:1 2 2 0 0 go",
@@ -236,15 +237,15 @@ func TestEarlierChangesAreNotDelivered(t *testing.T) {
 
 func TestClosedWatchIsNotRead(t *testing.T) { // with the race detector
 	t.Parallel()
-	s, counted := newSite(t, nil), new(counter)
-	other := s.reopened(s.client(redistest.Before(counted.add)), nil)
-	l := other.listen()
-	a := s.post("alice", "go")
+	s, counted := repotest.New(t, nil), new(repotest.Counter)
+	other := s.Reopened(s.Client(redistest.Before(counted.Add)), nil)
+	l := listen(other)
+	a := s.MustPost("alice", "go")
 	l.settle()
 	open := l.watch(a.ID)
 	watches := []*live.Watch{l.watch(a.ID, 2, 99), l.watch(a.ID), l.watchPosts(""), l.watchPosts("go")}
-	s.vote(a.ID, "bob", up)
-	s.post("alice", "go")
+	s.MustVote(a.ID, "bob", up)
+	s.MustPost("alice", "go")
 	l.pass()
 	next(t, watches[2]) // the other watches have changes that were not taken
 	open.Close()
@@ -257,16 +258,16 @@ func TestClosedWatchIsNotRead(t *testing.T) { // with the race detector
 	}
 
 	l.pass()
-	counted.reset()
+	counted.Reset()
 	l.settle()
-	s.vote(a.ID, "carol", up)
-	s.post("alice", "go")
+	s.MustVote(a.ID, "carol", up)
+	s.MustPost("alice", "go")
 	l.tell("", "unknown article:1 1 1 0 0 go")
 	l.tell("", "unknown article:2 1 1 0 0 go")
 	l.pass()
-	reads := counted.reset()
-	if n := strings.Count(reads.names, "hgetall"); n != 0 {
-		t.Errorf("%d articles were read, want none: %s", n, reads.names)
+	reads := counted.Reset()
+	if n := strings.Count(reads.Names, "hgetall"); n != 0 {
+		t.Errorf("%d articles were read, want none: %s", n, reads.Names)
 	}
 	for i, w := range watches {
 		select {
@@ -284,27 +285,27 @@ func TestWatchersCauseNoReads(t *testing.T) { // with the race detector
 	for _, watchers := range []int{1, 200} {
 		t.Run(fmt.Sprint(watchers, " watches"), func(t *testing.T) {
 			t.Parallel()
-			s, counted := newSite(t, nil), new(counter)
-			l := s.reopened(s.client(redistest.Before(func(commands ...redis.Cmder) {
+			s, counted := repotest.New(t, nil), new(repotest.Counter)
+			l := listen(s.Reopened(s.Client(redistest.Before(func(commands ...redis.Cmder) {
 				if name := commands[0].Name(); name != "xrange" && name != "hmget" { // of the log, and once a second whether there is more
-					counted.add(commands...)
+					counted.Add(commands...)
 				}
-			})), nil).listen()
+			})), nil))
 			ids := make([]site.ArticleID, articles)
 			for i := range ids {
-				ids[i] = s.post("alice", "go").ID
+				ids[i] = s.MustPost("alice", "go").ID
 			}
 			l.settle()
-			counted.reset()
+			counted.Reset()
 			watches := make([]*live.Watch, watchers)
 			for i := range watches {
 				watches[i] = l.watch(ids...)
 			}
-			if read := counted.reset(); read.trips != 1 || read.commands != articles {
-				t.Errorf("WatchArticles sent %d commands in %d round trips: %s; want one command for each article in 1 round trip", read.commands, read.trips, read.names)
+			if read := counted.Reset(); read.Trips != 1 || read.Commands != articles {
+				t.Errorf("WatchArticles sent %d commands in %d round trips: %s; want one command for each article in 1 round trip", read.Commands, read.Trips, read.Names)
 			}
 			for i := range votes {
-				s.vote(ids[i%articles], site.UserName(fmt.Sprint("voter", i)), up)
+				s.MustVote(ids[i%articles], site.UserName(fmt.Sprint("voter", i)), up)
 			}
 			for _, w := range watches {
 				for last := 0; last < articles; {
@@ -313,8 +314,8 @@ func TestWatchersCauseNoReads(t *testing.T) { // with the race detector
 					}
 				}
 			}
-			if read := counted.reset(); read.commands != 0 {
-				t.Errorf("%d commands were sent: %s; want none", read.commands, read.names)
+			if read := counted.Reset(); read.Commands != 0 {
+				t.Errorf("%d commands were sent: %s; want none", read.Commands, read.Names)
 			}
 		})
 	}

@@ -14,36 +14,13 @@ import (
 	"frontpage/redisrepo/failover"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
+	"frontpage/tests/repotest"
 	"frontpage/tests/require"
 )
 
-// logged returns a function that returns what was added to the log since its last call: kind, article, revision, votes,
-// downvotes, score and groups, and of a vote on a second line the position and the voter.
-func (s *testSite) logged() func() []string {
-	s.t.Helper()
-	last := "-"
-	entries := func() (texts []string) {
-		s.t.Helper()
-		for _, m := range require.Value(s.raw.XRange(s.ctx, "events:", last, "+").Result())(s.t) {
-			v := m.Values
-			if v["kind"] == site.KindNoticed { // what a legacy client did
-				continue
-			}
-			text := fmt.Sprint(v["kind"], " article:", v["article"], " ", v["revision"], " ", v["votes"], " ", v["downvotes"], " ", v["score"], " ", v["groups"])
-			if v["kind"] == site.KindVoted {
-				text += fmt.Sprint("\n", v["to"], " user:", v["by"])
-			}
-			texts, last = append(texts, text), "("+m.ID
-		}
-		return texts
-	}
-	entries()
-	return entries
-}
-
 // scored replaces = in a text by the score of an article with the net votes.
 func scored(text string, votes int) string {
-	return strings.Replace(text, "=", fmt.Sprint(opened.Unix()+432*int64(votes)), 1)
+	return strings.Replace(text, "=", fmt.Sprint(repotest.Opened.Unix()+432*int64(votes)), 1)
 }
 
 func TestWritesAddToTheLog(t *testing.T) {
@@ -55,91 +32,91 @@ func TestWritesAddToTheLog(t *testing.T) {
 	keyed := site.Draft{Title: "keyed", Text: new("text"), IdempotencyKey: new("key")}
 	tests := map[string]struct {
 		rules func(*site.Rules)
-		write func(s *testSite) // article:1 is alice's, in a and b
+		write func(s *repotest.Site) // article:1 is alice's, in a and b
 		want  []entry
 	}{
-		"a post":                       {write: func(s *testSite) { s.post("bob", "d", "c") }, want: []entry{{"posted article:2 1 1 0 = c d", 1}}},
-		"a post without groups":        {write: func(s *testSite) { s.post("bob") }, want: []entry{{"posted article:2 1 1 0 = ", 1}}},
-		"a post without a vote":        {rules: uncounted, write: func(s *testSite) { s.post("bob", "c") }, want: []entry{{"posted article:2 1 0 0 = c", 0}}},
-		"a vote up":                    {write: func(s *testSite) { s.vote(1, "bob", up) }, want: []entry{{"voted article:1 2 2 0 = a b\n1 user:bob", 2}}},
-		"a vote down":                  {write: func(s *testSite) { s.vote(1, "bob", down) }, want: []entry{{"voted article:1 2 0 1 = a b\n-1 user:bob", 0}}},
-		"more votes down than up":      {write: func(s *testSite) { s.vote(1, "bob", down); s.vote(1, "carol", down) }, want: []entry{{"voted article:1 2 0 1 = a b\n-1 user:bob", 0}, {"voted article:1 3 -1 2 = a b\n-1 user:carol", -1}}},
-		"a switch down":                {write: func(s *testSite) { s.vote(1, "bob", up); s.vote(1, "bob", down) }, want: []entry{{"voted article:1 2 2 0 = a b\n1 user:bob", 2}, {"voted article:1 3 0 1 = a b\n-1 user:bob", 0}}},
-		"a switch up":                  {write: func(s *testSite) { s.vote(1, "bob", down); s.vote(1, "bob", up) }, want: []entry{{"voted article:1 2 0 1 = a b\n-1 user:bob", 0}, {"voted article:1 3 2 0 = a b\n1 user:bob", 2}}},
-		"a vote taken back":            {write: func(s *testSite) { s.vote(1, "bob", down); s.vote(1, "bob", none) }, want: []entry{{"voted article:1 2 0 1 = a b\n-1 user:bob", 0}, {"voted article:1 3 1 0 = a b\n0 user:bob", 1}}},
-		"the poster's vote taken back": {write: func(s *testSite) { s.vote(1, "alice", none) }, want: []entry{{"voted article:1 2 0 0 = a b\n0 user:alice", 0}}},
+		"a post":                       {write: func(s *repotest.Site) { s.MustPost("bob", "d", "c") }, want: []entry{{"posted article:2 1 1 0 = c d", 1}}},
+		"a post without groups":        {write: func(s *repotest.Site) { s.MustPost("bob") }, want: []entry{{"posted article:2 1 1 0 = ", 1}}},
+		"a post without a vote":        {rules: repotest.Uncounted, write: func(s *repotest.Site) { s.MustPost("bob", "c") }, want: []entry{{"posted article:2 1 0 0 = c", 0}}},
+		"a vote up":                    {write: func(s *repotest.Site) { s.MustVote(1, "bob", up) }, want: []entry{{"voted article:1 2 2 0 = a b\n1 user:bob", 2}}},
+		"a vote down":                  {write: func(s *repotest.Site) { s.MustVote(1, "bob", down) }, want: []entry{{"voted article:1 2 0 1 = a b\n-1 user:bob", 0}}},
+		"more votes down than up":      {write: func(s *repotest.Site) { s.MustVote(1, "bob", down); s.MustVote(1, "carol", down) }, want: []entry{{"voted article:1 2 0 1 = a b\n-1 user:bob", 0}, {"voted article:1 3 -1 2 = a b\n-1 user:carol", -1}}},
+		"a switch down":                {write: func(s *repotest.Site) { s.MustVote(1, "bob", up); s.MustVote(1, "bob", down) }, want: []entry{{"voted article:1 2 2 0 = a b\n1 user:bob", 2}, {"voted article:1 3 0 1 = a b\n-1 user:bob", 0}}},
+		"a switch up":                  {write: func(s *repotest.Site) { s.MustVote(1, "bob", down); s.MustVote(1, "bob", up) }, want: []entry{{"voted article:1 2 0 1 = a b\n-1 user:bob", 0}, {"voted article:1 3 2 0 = a b\n1 user:bob", 2}}},
+		"a vote taken back":            {write: func(s *repotest.Site) { s.MustVote(1, "bob", down); s.MustVote(1, "bob", none) }, want: []entry{{"voted article:1 2 0 1 = a b\n-1 user:bob", 0}, {"voted article:1 3 1 0 = a b\n0 user:bob", 1}}},
+		"the poster's vote taken back": {write: func(s *repotest.Site) { s.MustVote(1, "alice", none) }, want: []entry{{"voted article:1 2 0 0 = a b\n0 user:alice", 0}}},
 		"a vote that makes it interesting": {rules: func(r *site.Rules) { r.InterestingVotes = 2 },
-			write: func(s *testSite) { s.vote(1, "bob", up) }, want: []entry{{"voted article:1 2 2 0 = a b\n1 user:bob", 2}}},
-		"a repeated vote":         {write: func(s *testSite) { s.vote(1, "bob", up); s.vote(1, "bob", up) }, want: []entry{{"voted article:1 2 2 0 = a b\n1 user:bob", 2}}},
-		"no vote taken back":      {write: func(s *testSite) { s.vote(1, "bob", none) }},
-		"the poster's vote":       {write: func(s *testSite) { s.vote(1, "alice", up) }},
-		"into a group":            {write: func(s *testSite) { regroup(s, 1, "ab") }, want: []entry{{"regrouped article:1 2 1 0 = a ab b", 1}}},
-		"out of a group":          {write: func(s *testSite) { s.regroup(s.article(1), nil, []string{"a"}) }, want: []entry{{"regrouped article:1 2 1 0 = b", 1}}},
-		"out of all groups":       {write: func(s *testSite) { s.regroup(s.article(1), nil, []string{"a", "b"}) }, want: []entry{{"regrouped article:1 2 1 0 = ", 1}}},
-		"a repeated regrouping":   {write: func(s *testSite) { regroup(s, 1, "c"); regroup(s, 1, "c") }, want: []entry{{"regrouped article:1 2 1 0 = a b c", 1}}},
-		"a regrouping for naught": {write: func(s *testSite) { s.regroup(s.article(1), []string{"a"}, []string{"x"}) }},
-		"a deletion":              {write: func(s *testSite) { s.delete(1, moderator); s.delete(1, alice()) }, want: []entry{{"deleted article:1 2 1 0 = a b", 1}}},
-		"an undeletion": {write: func(s *testSite) { s.delete(1, moderator); s.undelete(1); s.undelete(1) },
+			write: func(s *repotest.Site) { s.MustVote(1, "bob", up) }, want: []entry{{"voted article:1 2 2 0 = a b\n1 user:bob", 2}}},
+		"a repeated vote":         {write: func(s *repotest.Site) { s.MustVote(1, "bob", up); s.MustVote(1, "bob", up) }, want: []entry{{"voted article:1 2 2 0 = a b\n1 user:bob", 2}}},
+		"no vote taken back":      {write: func(s *repotest.Site) { s.MustVote(1, "bob", none) }},
+		"the poster's vote":       {write: func(s *repotest.Site) { s.MustVote(1, "alice", up) }},
+		"into a group":            {write: func(s *repotest.Site) { regroup(s, 1, "ab") }, want: []entry{{"regrouped article:1 2 1 0 = a ab b", 1}}},
+		"out of a group":          {write: func(s *repotest.Site) { s.MustRegroup(s.Article(1), nil, []string{"a"}) }, want: []entry{{"regrouped article:1 2 1 0 = b", 1}}},
+		"out of all groups":       {write: func(s *repotest.Site) { s.MustRegroup(s.Article(1), nil, []string{"a", "b"}) }, want: []entry{{"regrouped article:1 2 1 0 = ", 1}}},
+		"a repeated regrouping":   {write: func(s *repotest.Site) { regroup(s, 1, "c"); regroup(s, 1, "c") }, want: []entry{{"regrouped article:1 2 1 0 = a b c", 1}}},
+		"a regrouping for naught": {write: func(s *repotest.Site) { s.MustRegroup(s.Article(1), []string{"a"}, []string{"x"}) }},
+		"a deletion":              {write: func(s *repotest.Site) { s.MustDelete(1, repotest.Moderator); s.MustDelete(1, repotest.Alice()) }, want: []entry{{"deleted article:1 2 1 0 = a b", 1}}},
+		"an undeletion": {write: func(s *repotest.Site) { s.MustDelete(1, repotest.Moderator); s.MustUndelete(1); s.MustUndelete(1) },
 			want: []entry{{"deleted article:1 2 1 0 = a b", 1}, {"undeleted article:1 3 1 0 = a b", 1}}},
-		"a repeated post": {write: func(s *testSite) {
+		"a repeated post": {write: func(s *repotest.Site) {
 			for range 2 {
-				require.Value(s.Post(s.ctx, "bob", keyed))(s.t)
+				require.Value(s.Post(s.Ctx, "bob", keyed))(s.T)
 			}
 			other := keyed
 			other.Title = "other"
-			_, err := s.Post(s.ctx, "bob", other)
-			wantRefused(s.t, err, "CONFLICT idempotencyKey")
+			_, err := s.Post(s.Ctx, "bob", other)
+			repotest.WantRefused(s.T, err, "CONFLICT idempotencyKey")
 		}, want: []entry{{"posted article:2 1 1 0 = ", 1}}},
-		"a refused post": {write: func(s *testSite) {
-			_, err := s.Post(s.ctx, "bob", draft(""))
-			wantRefused(s.t, err, "INVALID title")
+		"a refused post": {write: func(s *repotest.Site) {
+			_, err := s.Post(s.Ctx, "bob", repotest.Draft(""))
+			repotest.WantRefused(s.T, err, "INVALID title")
 		}},
-		"a vote after the window": {write: func(s *testSite) {
-			s.clock.set(week + time.Second)
-			_, err := s.Vote(s.ctx, 1, "bob", up, "")
-			wantRefused(s.t, err, "VOTING_CLOSED article")
+		"a vote after the window": {write: func(s *repotest.Site) {
+			s.Clock.Set(week + time.Second)
+			_, err := s.Vote(s.Ctx, 1, "bob", up, "")
+			repotest.WantRefused(s.T, err, "VOTING_CLOSED article")
 		}},
-		"a vote on nothing": {write: func(s *testSite) {
-			_, err := s.Vote(s.ctx, 99, "bob", up, "")
-			wantRefused(s.t, err, "NOT_FOUND article")
+		"a vote on nothing": {write: func(s *repotest.Site) {
+			_, err := s.Vote(s.Ctx, 99, "bob", up, "")
+			repotest.WantRefused(s.T, err, "NOT_FOUND article")
 		}},
-		"a poster's vote that does not count": {rules: uncounted, write: func(s *testSite) {
-			_, err := s.Vote(s.ctx, 1, "alice", none, "")
-			wantRefused(s.t, err, "FORBIDDEN article")
+		"a poster's vote that does not count": {rules: repotest.Uncounted, write: func(s *repotest.Site) {
+			_, err := s.Vote(s.Ctx, 1, "alice", none, "")
+			repotest.WantRefused(s.T, err, "FORBIDDEN article")
 		}},
-		"another user's regrouping": {write: func(s *testSite) {
-			_, err := s.Regroup(s.ctx, 1, site.Actor{Name: "bob"}, []string{"c"}, nil)
-			wantRefused(s.t, err, "FORBIDDEN article")
+		"another user's regrouping": {write: func(s *repotest.Site) {
+			_, err := s.Regroup(s.Ctx, 1, site.Actor{Name: "bob"}, []string{"c"}, nil)
+			repotest.WantRefused(s.T, err, "FORBIDDEN article")
 		}},
-		"a vote that fails": {write: func(s *testSite) {
-			s.do("DEL", "score:")
-			s.do("SET", "score:", "x")
-			if _, err := s.Vote(s.ctx, 1, "bob", up, ""); err == nil {
-				s.t.Error("a vote succeeded over a key of the wrong type, want an error")
+		"a vote that fails": {write: func(s *repotest.Site) {
+			s.Do("DEL", "score:")
+			s.Do("SET", "score:", "x")
+			if _, err := s.Vote(s.Ctx, 1, "bob", up, ""); err == nil {
+				s.T.Error("a vote succeeded over a key of the wrong type, want an error")
 			}
 		}},
-		"an import": {write: func(s *testSite) {
-			_, errs := s.Import(s.ctx, []redisrepo.Imported{old(50, time.Hour, 3, "a"), old(51, 9*week, 3)}) // perhaps sent twice
-			require.NoError(s.t, errors.Join(errs...))
-			s.article(50)
-			s.article(51)
+		"an import": {write: func(s *repotest.Site) {
+			_, errs := s.Import(s.Ctx, []redisrepo.Imported{repotest.Old(50, time.Hour, 3, "a"), repotest.Old(51, 9*week, 3)}) // perhaps sent twice
+			require.NoError(s.T, errors.Join(errs...))
+			s.Article(50)
+			s.Article(51)
 		}, want: []entry{{text: "imported article:50 1 3 0 1772364096 a"}, {text: "imported article:51 1 3 0 1766924496 "}}},
-		"reads": {write: func(s *testSite) {
-			s.list(best("a"))
-			s.list(lists.AllArticles(site.ByScore, site.Descending))
-			s.article(1)
-			s.positions("bob", 1)
-			s.wantClean()
+		"reads": {write: func(s *repotest.Site) {
+			s.List(repotest.Best("a"))
+			s.List(lists.AllArticles(site.ByScore, site.Descending))
+			s.Article(1)
+			s.Positions("bob", 1)
+			s.WantClean()
 		}},
 	}
 	for name, tt := range tests {
-		for how, hooks := range map[string][]redis.Hook{"once": nil, "twice": {twice(false)}, "twice, the second reply": {twice(true)}} {
+		for how, hooks := range map[string][]redis.Hook{"once": nil, "twice": {repotest.Twice(false)}, "twice, the second reply": {repotest.Twice(true)}} {
 			t.Run(name+", sent "+how, func(t *testing.T) {
 				t.Parallel()
-				s := newSite(t, tt.rules, one)
-				s.post("alice", "b", "a")
-				s = s.reopened(s.client(hooks...), nil)
-				logged := s.logged()
+				s := repotest.New(t, tt.rules, repotest.One)
+				s.MustPost("alice", "b", "a")
+				s = s.Reopened(s.Client(hooks...), nil)
+				logged := s.Logged()
 				tt.write(s)
 				var want []string
 				for _, m := range tt.want {
@@ -156,13 +133,13 @@ func TestWritesAddToTheLog(t *testing.T) {
 // A process tells the others of the partitions that it changes, on the channel of its database.
 func TestEachDatabaseHasItsOwnChannel(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil, one)
-	client := s.clientWith(func(o *redis.Options) { o.DB = 1 })
-	channels := s.raw.Subscribe(s.ctx, "changes:0", "changes:1")
+	s := repotest.New(t, nil, repotest.One)
+	client := s.ClientWith(func(o *redis.Options) { o.DB = 1 })
+	channels := s.Raw.Subscribe(s.Ctx, "changes:0", "changes:1")
 	t.Cleanup(func() { _ = channels.Close() })
 	messages := channels.Channel()
-	second := s.reopened(client, nil)
-	second.post("alice")
+	second := s.Reopened(client, nil)
+	second.MustPost("alice")
 	for told := false; !told; {
 		select {
 		case m := <-messages:
@@ -187,22 +164,22 @@ func TestNewRefusesAUserWhoMayNotPublish(t *testing.T) {
 		for _, n := range []int{1, 2} {
 			t.Run(fmt.Sprintf("%s, %d partitions", name, n), func(t *testing.T) {
 				t.Parallel()
-				s := newSite(t, nil, redisrepo.WithPartitions(n))
-				a := s.post("alice", "go")
-				client := s.limited(rights)
-				before := s.dump()
-				rules := s.rules
+				s := repotest.New(t, nil, redisrepo.WithPartitions(n))
+				a := s.MustPost("alice", "go")
+				client := s.Limited(rights)
+				before := s.Dump()
+				rules := s.Rules
 				rules.VoteScore = 7
-				repo, err := redisrepo.New(s.ctx, client, rules, redisrepo.WithPartitions(n), redisrepo.WithClock(s.clock.now))
+				repo, err := redisrepo.New(s.Ctx, client, rules, redisrepo.WithPartitions(n), redisrepo.WithClock(s.Clock.Now))
 				if strings.Contains(rights, " &changes:0") {
 					require.NoError(t, err)
-					require.Value(repo.Vote(s.ctx, a.ID, "bob", up, ""))(t)
+					require.Value(repo.Vote(s.Ctx, a.ID, "bob", up, ""))(t)
 					return
 				}
 				if err == nil || errors.Is(err, failover.ErrUnavailable) || !strings.Contains(err.Error(), "PUBLISH") {
 					t.Errorf("New = %v, want an error about publishing that is not ErrUnavailable", err)
 				}
-				s.wantStore(before)
+				s.WantStore(before)
 			})
 		}
 	}
@@ -212,22 +189,22 @@ func TestNewRefusesAUserWhoMayNotPublish(t *testing.T) {
 // stored cursors stay valid.
 func TestNameLeavesTheLog(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil, one)
-	l := s.reopened(s.client(), nil).listen()
-	id := s.post("alice").ID
-	s.vote(id, "bob", up)
-	s.vote(id, "carol", up)
-	edges := s.events(nil, 10).Edges
-	w, feed := l.watch(id), l.watchEvents("")
+	s := repotest.New(t, nil, repotest.One)
+	l := listen(s.Reopened(s.Client(), nil))
+	id := s.MustPost("alice").ID
+	s.MustVote(id, "bob", up)
+	s.MustVote(id, "carol", up)
+	edges := s.Events(nil, 10).Edges
+	w, feed := l.watch(id), watchEvents(l.Site, "")
 	l.settle()
-	s.do("EVAL", `for _, entry in ipairs(redis.call('XRANGE', KEYS[1], '-', '+')) do
+	s.Do("EVAL", `for _, entry in ipairs(redis.call('XRANGE', KEYS[1], '-', '+')) do
   for i = 1, #entry[2], 2 do
     if entry[2][i] == 'by' and entry[2][i + 1] == ARGV[1] then entry[2][i + 1] = '' end
   end
   redis.call('XADD', KEYS[2], entry[1], unpack(entry[2]))
 end
 redis.call('RENAME', KEYS[2], KEYS[1])`, 2, "events:", "events:new", "bob")
-	s.vote(id, "dave", up)
+	s.MustVote(id, "dave", up)
 	if got := next(t, w); got.Votes != 4 {
 		t.Errorf("delivered %d votes, want 4", got.Votes)
 	}
@@ -236,13 +213,13 @@ redis.call('RENAME', KEYS[2], KEYS[1])`, 2, "events:", "events:new", "bob")
 	}
 	for i, e := range edges {
 		after := e.Cursor()
-		page := require.Value(s.Log.Events(s.ctx, &after, nil, nil))(t)
+		page := require.Value(s.Log.Events(s.Ctx, &after, nil, nil))(t)
 		if page.Gap || page.Edges[0].Node.Revision != i+2 {
 			t.Errorf("after event %d: gap %t, %d events", i+1, page.Gap, len(page.Edges))
 		}
 	}
-	if log := fmt.Sprint(s.raw.XRange(s.ctx, "events:", "-", "+").Val()); strings.Contains(log, "bob") {
+	if log := fmt.Sprint(s.Raw.XRange(s.Ctx, "events:", "-", "+").Val()); strings.Contains(log, "bob") {
 		t.Errorf("the log names bob: %s", log)
 	}
-	s.wantClean()
+	l.wantClean()
 }

@@ -7,6 +7,7 @@ import (
 	"unicode"
 
 	"frontpage/redisrepo/site"
+	"frontpage/tests/repotest"
 )
 
 func TestArticleIDHasOneSpellingAndItsNumber(t *testing.T) {
@@ -23,7 +24,7 @@ func TestArticleIDHasOneSpellingAndItsNumber(t *testing.T) {
 			t.Parallel()
 			got, err := site.ParseArticleID(s)
 			if want == 0 {
-				wantRefused(t, err, "INVALID")
+				repotest.WantRefused(t, err, "INVALID")
 				if len(err.Error()) > 200 {
 					t.Errorf("the message has %d bytes, want at most 200", len(err.Error()))
 				}
@@ -65,7 +66,7 @@ func TestInvalidUserNamesAreRefused(t *testing.T) {
 			t.Parallel()
 			got, err := site.ParseUserName(tt.name)
 			if tt.refused != "" {
-				wantRefused(t, err, tt.refused)
+				repotest.WantRefused(t, err, tt.refused)
 				return
 			}
 			if err != nil || string(got) != tt.name {
@@ -116,7 +117,7 @@ func TestGroupNamesAreFoldedAndInvalidOnesRefused(t *testing.T) {
 			t.Parallel()
 			got, err := site.ParseGroupName(tt.name)
 			if tt.refused != "" {
-				wantRefused(t, err, tt.refused)
+				repotest.WantRefused(t, err, tt.refused)
 				return
 			}
 			if err != nil || got != tt.want {
@@ -177,16 +178,16 @@ func TestInvisibleAndReversingTitlesAreRefused(t *testing.T) {
 			t.Errorf("%+q: got %t, want %t", title, got, want)
 		}
 	}
-	s := newSite(t, nil)
+	s := repotest.New(t, nil)
 	text := "x"
-	_, err := s.Post(s.ctx, "alice", site.Draft{Title: "\u202egnp.exe", Text: &text})
-	wantRefused(t, err, "INVALID title")
+	_, err := s.Post(s.Ctx, "alice", site.Draft{Title: "\u202egnp.exe", Text: &text})
+	repotest.WantRefused(t, err, "INVALID title")
 	link := "https://exa\u202emple.com/"
-	_, err = s.Post(s.ctx, "alice", site.Draft{Title: "a host that reverses the line", Link: &link})
-	wantRefused(t, err, "INVALID link")
+	_, err = s.Post(s.Ctx, "alice", site.Draft{Title: "a host that reverses the line", Link: &link})
+	repotest.WantRefused(t, err, "INVALID link")
 	if host := (&site.Article{Link: &link}).Host(); host != nil {
 		t.Errorf("a stored article with %+q shows the host %+q, want none", link, host.Name)
 	}
-	_, err = s.Post(s.ctx, "alice", site.Draft{Title: "a group beside another", Text: &text, Groups: []string{"go", "go\ufe0f"}})
-	wantRefused(t, err, "INVALID groups.1")
+	_, err = s.Post(s.Ctx, "alice", site.Draft{Title: "a group beside another", Text: &text, Groups: []string{"go", "go\ufe0f"}})
+	repotest.WantRefused(t, err, "INVALID groups.1")
 }

@@ -12,18 +12,19 @@ import (
 	"frontpage/redisrepo/failover"
 	"frontpage/redisrepo/site"
 	"frontpage/tests/redistest"
+	"frontpage/tests/repotest"
 	"frontpage/tests/require"
 )
 
 // cutSite opens a site whose Repo listens over connections that f can cut, and another process on its store.
-func cutSite(t *testing.T) (l *listener, other *testSite, f *fails) {
+func cutSite(t *testing.T) (l *listener, other *repotest.Site, f *fails) {
 	t.Helper()
-	other = newSite(t, nil, one)
-	other.server.Own()
+	other = repotest.New(t, nil, repotest.One)
+	other.Server.Own()
 	f = newFails()
-	client := other.client(f)
+	client := other.Client(f)
 	client.Options().ReadTimeout = 5 * time.Second // how soon silence is noticed
-	return other.reopened(client, nil).listen(), other, f
+	return listen(other.Reopened(client, nil)), other, f
 }
 
 // outages are the ways in which Listen receives nothing for a while.
@@ -31,9 +32,9 @@ var outages = map[string]struct{ begin, end func(*listener, *fails) }{
 	"Redis is killed": {
 		begin: func(l *listener, f *fails) {
 			f.dial.Store(true)
-			l.server.Kill()
-			await(l.t, l.fault, "a report")
-			l.server.Restart() // for other processes; ours is still disconnected
+			l.Server.Kill()
+			await(l.T, l.fault, "a report")
+			l.Server.Restart() // for other processes; ours is still disconnected
 		},
 		end: func(_ *listener, f *fails) { f.dial.Store(false) },
 	},
@@ -43,7 +44,7 @@ var outages = map[string]struct{ begin, end func(*listener, *fails) }{
 	},
 }
 
-func eachOutage(t *testing.T, test func(l *listener, other *testSite, begin, end func())) {
+func eachOutage(t *testing.T, test func(l *listener, other *repotest.Site, begin, end func())) {
 	t.Helper()
 	t.Parallel()
 	for name, outage := range outages {
@@ -60,61 +61,61 @@ func eachOutage(t *testing.T, test func(l *listener, other *testSite, begin, end
 }
 
 func TestChangesDuringAnOutageAreDeliveredAfterIt(t *testing.T) { // with the race detector
-	eachOutage(t, func(l *listener, other *testSite, begin, end func()) {
-		a, b, still := other.post("alice", "go"), other.post("alice"), other.post("alice")
-		other.vote(still.ID, "zoe", up)
+	eachOutage(t, func(l *listener, other *repotest.Site, begin, end func()) {
+		a, b, still := other.MustPost("alice", "go"), other.MustPost("alice"), other.MustPost("alice")
+		other.MustVote(still.ID, "zoe", up)
 		l.pass()
 		w, posts := l.watch(a.ID, b.ID, still.ID), l.watchPosts("")
-		other.vote(still.ID, "zoe", down)
+		other.MustVote(still.ID, "zoe", down)
 		l.wantTaken(w, still.ID)
 		quiet := l.watch(still.ID, 99) // gets nothing before the first outage
 		for i := range 3 {
 			begin()
-			voter := users[i+1]
-			other.vote(a.ID, voter, up)
-			other.regroup(b, []string{string(voter)}, nil)
+			voter := repotest.Users[i+1]
+			other.MustVote(a.ID, voter, up)
+			other.MustRegroup(b, []string{string(voter)}, nil)
 			end()
 			l.wantTaken(w, a.ID, b.ID)
 			l.wantTaken(quiet)
 			l.wantTaken(posts)
 			l.wantReports(1) // however often it was tried
 			for _, id := range []site.ArticleID{a.ID, b.ID} {
-				if got, want := l.article(id), other.article(id); show(got) != show(want) {
-					l.t.Errorf("article = %s, want %s", show(got), show(want))
+				if got, want := l.Article(id), other.Article(id); repotest.Show(got) != repotest.Show(want) {
+					l.T.Errorf("article = %s, want %s", repotest.Show(got), repotest.Show(want))
 				}
 			}
 		}
-		other.vote(b.ID, "bob", up)
-		if got := next(l.t, w); got.ID != b.ID || got.Votes != 2 || len(got.Groups) != 3 {
-			l.t.Errorf("delivered %s, want 2 votes in 3 groups", show(got))
+		other.MustVote(b.ID, "bob", up)
+		if got := next(l.T, w); got.ID != b.ID || got.Votes != 2 || len(got.Groups) != 3 {
+			l.T.Errorf("delivered %s, want 2 votes in 3 groups", repotest.Show(got))
 		}
 	})
 }
 
 // The state in Redis is delivered even if Redis has lost a newer one, with its entry, that was delivered before.
 func TestOlderStateOfRedisIsDeliveredAfterACrash(t *testing.T) { // with the race detector
-	eachOutage(t, func(l *listener, other *testSite, begin, end func()) {
-		a := other.post("alice", "go")
-		other.vote(a.ID, "bob", up)
+	eachOutage(t, func(l *listener, other *repotest.Site, begin, end func()) {
+		a := other.MustPost("alice", "go")
+		other.MustVote(a.ID, "bob", up)
 		l.settle()
 		w := l.watch(a.ID)
-		other.vote(a.ID, "carol", up)
-		if got := until(l.t, w, 3); got.Upvotes != 3 {
-			l.t.Errorf("delivered %s, want 3 votes", show(got))
+		other.MustVote(a.ID, "carol", up)
+		if got := until(l.T, w, 3); got.Upvotes != 3 {
+			l.T.Errorf("delivered %s, want 3 votes", repotest.Show(got))
 		}
 		begin()
-		other.do("HSET", a.ID.String(), "votes", 1, "revision", 1)
-		other.do("ZADD score:", float64(opened.Unix()+432), a.ID.String())
-		other.do("SREM voted:1 user:bob user:carol")
+		other.Do("HSET", a.ID.String(), "votes", 1, "revision", 1)
+		other.Do("ZADD score:", float64(repotest.Opened.Unix()+432), a.ID.String())
+		other.Do("SREM voted:1 user:bob user:carol")
 		l.loseEntry()
 		end()
-		if got := until(l.t, w, 1); got.Upvotes != 1 || got.Score != float64(opened.Unix()+432) {
-			l.t.Errorf("delivered %s, want 1 vote", show(got))
+		if got := until(l.T, w, 1); got.Upvotes != 1 || got.Score != float64(repotest.Opened.Unix()+432) {
+			l.T.Errorf("delivered %s, want 1 vote", repotest.Show(got))
 		}
 		l.wantTaken(w)
-		other.vote(a.ID, "dave", down) // revision 2 is not the one that was delivered before
-		if got := next(l.t, w); got.Votes != 0 || got.Downvotes != 1 {
-			l.t.Errorf("delivered %s, want 0 votes", show(got))
+		other.MustVote(a.ID, "dave", down) // revision 2 is not the one that was delivered before
+		if got := next(l.T, w); got.Votes != 0 || got.Downvotes != 1 {
+			l.T.Errorf("delivered %s, want 0 votes", repotest.Show(got))
 		}
 		l.wantReports(1)
 	})
@@ -124,15 +125,15 @@ func TestOlderStateOfRedisIsDeliveredAfterACrash(t *testing.T) { // with the rac
 func TestVoteOfALostReplyIsTakenBack(t *testing.T) {
 	t.Parallel()
 	l, other, f := cutSite(t)
-	a := other.post("alice", "go")
+	a := other.MustPost("alice", "go")
 	l.settle()
 	w := l.watch(a.ID)
 	f.command.Store("xrange") // so that the log is not read
-	l.vote(a.ID, "bob", up)
+	l.MustVote(a.ID, "bob", up)
 	await(t, f.tried, "an attempt to read the log")
-	other.do("HSET", a.ID.String(), "votes", 1, "revision", 1)
-	other.do("ZADD score:", float64(opened.Unix()+432), a.ID.String())
-	other.do("SREM voted:1 user:bob")
+	other.Do("HSET", a.ID.String(), "votes", 1, "revision", 1)
+	other.Do("ZADD score:", float64(repotest.Opened.Unix()+432), a.ID.String())
+	other.Do("SREM voted:1 user:bob")
 	l.loseEntry()
 	f.command.Store("")
 	until(t, w, 1)
@@ -140,17 +141,17 @@ func TestVoteOfALostReplyIsTakenBack(t *testing.T) {
 
 // Imported articles are no posts, not even those of an outage.
 func TestPostsDuringAnOutageAreDeliveredOnce(t *testing.T) { // with the race detector
-	eachOutage(t, func(l *listener, other *testSite, begin, end func()) {
+	eachOutage(t, func(l *listener, other *repotest.Site, begin, end func()) {
 		post := func(groups ...string) site.ArticleID {
-			other.clock.advance(time.Second)
-			return other.post("alice", groups...).ID
+			other.Clock.Advance(time.Second)
+			return other.MustPost("alice", groups...).ID
 		}
 		for range 120 { // more than Listen reads at first
 			post("go")
 		}
 		l.pass()
 		all, goers := l.watchPosts(""), l.watchPosts("go")
-		other.imports(old(500, time.Hour, 3), old(501, time.Second, 3), old(502, 3*week, 3)) // which are no posts
+		other.MustImport(repotest.Old(500, time.Hour, 3), repotest.Old(501, time.Second, 3), repotest.Old(502, 3*week, 3)) // which are no posts
 		l.settle()
 		for range 2 {
 			begin()
@@ -167,8 +168,8 @@ func TestPostsDuringAnOutageAreDeliveredOnce(t *testing.T) { // with the race de
 		for range 110 {
 			missed = append(missed, post("go"))
 		}
-		other.do("DEL", missed[60].String())
-		other.do("ZREM time:", missed[60].String()) // then an older one is among the 100 newest
+		other.Do("DEL", missed[60].String())
+		other.Do("ZREM time:", missed[60].String()) // then an older one is among the 100 newest
 		end()
 		l.pass()
 		l.wantTaken(all, slices.Delete(missed, 60, 61)...)
@@ -179,16 +180,16 @@ func TestPostsDuringAnOutageAreDeliveredOnce(t *testing.T) { // with the race de
 func TestDisconnectionLosesNoChange(t *testing.T) {
 	t.Parallel()
 	l, other, _ := cutSite(t)
-	a := other.post("alice")
+	a := other.MustPost("alice")
 	l.pass()
 	w, posts := l.watch(a.ID), l.watchPosts("")
-	for i, voter := range users[1:] {
-		l.do("CLIENT KILL TYPE pubsub")
-		l.do("CLIENT KILL TYPE normal")
-		other.vote(a.ID, voter, up)
-		b := other.post("alice")
+	for i, voter := range repotest.Users[1:] {
+		l.Do("CLIENT KILL TYPE pubsub")
+		l.Do("CLIENT KILL TYPE normal")
+		other.MustVote(a.ID, voter, up)
+		b := other.MustPost("alice")
 		if got := until(t, w, 2+i); got.Upvotes != 2+i {
-			t.Errorf("delivered %s, want %d upvotes", show(got), 2+i)
+			t.Errorf("delivered %s, want %d upvotes", repotest.Show(got), 2+i)
 		}
 		if got := next(t, posts); got.ID != b.ID {
 			t.Errorf("delivered %v, want %v", got.ID, b.ID)
@@ -202,7 +203,7 @@ func TestDisconnectionLosesNoChange(t *testing.T) {
 func TestHangingRedisIsNoticed(t *testing.T) {
 	t.Parallel()
 	l, other, _ := cutSite(t)
-	a := other.post("alice")
+	a := other.MustPost("alice")
 	l.settle()
 	w := l.watch(a.ID)
 	pid := l.pid()
@@ -210,9 +211,9 @@ func TestHangingRedisIsNoticed(t *testing.T) {
 	t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGCONT) })
 	await(t, l.fault, "a report of the silence")
 	l.signal(pid, syscall.SIGCONT)
-	other.vote(a.ID, "bob", up)
+	other.MustVote(a.ID, "bob", up)
 	if got := until(t, w, 2); got.ID != a.ID {
-		t.Errorf("delivered %s, want 2 votes", show(got))
+		t.Errorf("delivered %s, want 2 votes", repotest.Show(got))
 	}
 	l.wantTaken(w)
 	l.wantReports(1)
@@ -221,24 +222,24 @@ func TestHangingRedisIsNoticed(t *testing.T) {
 func TestWatchFailsWhileRedisIsUnreachable(t *testing.T) { // with the race detector
 	t.Parallel()
 	l, other, f := cutSite(t)
-	a, b := other.post("alice"), other.post("alice")
+	a, b := other.MustPost("alice"), other.MustPost("alice")
 	l.settle()
 	l.watch(a.ID)
-	l.server.Kill()
-	if _, err := l.Live.WatchArticles(l.ctx, []site.ArticleID{a.ID, b.ID}); !errors.Is(err, failover.ErrUnavailable) {
+	l.Server.Kill()
+	if _, err := l.Live.WatchArticles(l.Ctx, []site.ArticleID{a.ID, b.ID}); !errors.Is(err, failover.ErrUnavailable) {
 		t.Errorf("WatchArticles: %v, want ErrUnavailable", err)
 	}
-	ctx, cancel := context.WithCancel(l.ctx)
+	ctx, cancel := context.WithCancel(l.Ctx)
 	cancel()
 	if _, err := l.Live.WatchArticles(ctx, []site.ArticleID{b.ID}); err == nil {
 		t.Error("WatchArticles with a canceled context succeeded, want an error")
 	}
-	l.server.Restart()
+	l.Server.Restart()
 	f.dial.Store(false)
 	w := l.watch(b.ID)
-	other.vote(b.ID, "bob", up)
+	other.MustVote(b.ID, "bob", up)
 	if got := until(t, w, 2); got.ID != b.ID {
-		t.Errorf("delivered %s, want 2 votes", show(got))
+		t.Errorf("delivered %s, want 2 votes", repotest.Show(got))
 	}
 }
 
@@ -247,19 +248,19 @@ func TestOutageOfAllPartitionsIsReportedOnce(t *testing.T) { // with the race de
 	t.Parallel()
 	sixteen := redisrepo.WithPartitions(16)
 	f := newFails()
-	other := newSite(t, nil, sixteen)
-	other.server.Own()
-	l := other.reopened(other.client(f), nil, sixteen).listen()
+	other := repotest.New(t, nil, sixteen)
+	other.Server.Own()
+	l := listen(other.Reopened(other.Client(f), nil, sixteen))
 	for range 2 {
 		before := f.refused.Load()
 		f.dial.Store(true)
-		l.server.Kill()
+		l.Server.Kill()
 		require.Eventually(t, "report, and further attempts to connect", func() bool {
 			l.mutex.Lock()
 			defer l.mutex.Unlock()
 			return len(l.reports) > 0 && f.refused.Load() > before+4
 		})
-		l.server.Restart()
+		l.Server.Restart()
 		f.dial.Store(false)
 		l.settle()
 		l.wantReports(1)
@@ -281,7 +282,7 @@ func TestOutageIsReportedOnce(t *testing.T) { // with the race detector
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			l, other, f := cutSite(t)
-			a := other.post("alice")
+			a := other.MustPost("alice")
 			l.settle()
 			w, posts := l.watch(a.ID), l.watchPosts("")
 			f.command.Store(tt.command)
@@ -295,8 +296,8 @@ func TestOutageIsReportedOnce(t *testing.T) { // with the race detector
 			}
 			l.mutex.Unlock()
 			f.command.Store("")
-			other.vote(a.ID, "bob", up)
-			b := other.post("alice")
+			other.MustVote(a.ID, "bob", up)
+			b := other.MustPost("alice")
 			until(t, w, 2)
 			if got := next(t, posts); got.ID != b.ID {
 				t.Errorf("delivered %v, want %v", got.ID, b.ID)
@@ -309,19 +310,19 @@ func TestOutageIsReportedOnce(t *testing.T) { // with the race detector
 // and the votes become known at the same time.
 func TestWatchedPostOfAnOutageIsDelivered(t *testing.T) { // with the race detector
 	t.Parallel()
-	other := newSite(t, nil, one)
+	other := repotest.New(t, nil, repotest.One)
 	f, h := newFails(), newHolds()
-	l := other.reopened(other.client(f, redistest.Hook(h.hook)), nil).listen()
-	first := other.post("alice")
+	l := listen(other.Reopened(other.Client(f, redistest.Hook(h.hook)), nil))
+	first := other.MustPost("alice")
 	l.pass()
 	posts, busy := l.watchPosts(""), l.watch(first.ID)
 	h.on.Store(true)
 	l.tell("", "unknown article:1 1 1 0 0 ")
 	await(t, h.reached, "a read that keeps watchers from being notified")
 	l.cut(f)
-	a := other.post("alice")
+	a := other.MustPost("alice")
 	w := l.watch(a.ID)
-	other.vote(a.ID, "bob", up)
+	other.MustVote(a.ID, "bob", up)
 	f.dial.Store(false)
 	l.settle()
 	close(h.free)
@@ -339,18 +340,18 @@ func TestWatchedPostOfAnOutageIsDelivered(t *testing.T) { // with the race detec
 // older one.
 func TestNothingOlderIsDeliveredAfterADisconnection(t *testing.T) { // with the race detector
 	t.Parallel()
-	other := newSite(t, nil, one)
+	other := repotest.New(t, nil, repotest.One)
 	h := newHolds()
-	s := other.reopened(other.client(redistest.Hook(h.hook)), nil)
-	l := s.listen()
-	a := other.post("alice")
-	other.vote(a.ID, "bob", up)
+	s := other.Reopened(other.Client(redistest.Hook(h.hook)), nil)
+	l := listen(s)
+	a := other.MustPost("alice")
+	other.MustVote(a.ID, "bob", up)
 	l.pass()
 	w := l.watch(a.ID)
 	h.on.Store(true)
 	l.loseEntry()
 	await(t, h.reached, "the read of the watched articles")
-	delivered := s.vote(a.ID, "carol", up).Article
+	delivered := s.MustVote(a.ID, "carol", up).Article
 	close(h.free) // with the state before the votes
 	shown := 0
 	look := func() {
@@ -378,22 +379,22 @@ func TestListenEndsWithItsContext(t *testing.T) { // with the race detector
 	for name, before := range map[string]func(l *listener, f *fails){
 		"while Redis answers": func(*listener, *fails) {},
 		"while Redis is gone": func(l *listener, _ *fails) {
-			l.server.Kill()
-			await(l.t, l.fault, "a report")
+			l.Server.Kill()
+			await(l.T, l.fault, "a report")
 		},
 		"while nothing is dialled": func(l *listener, f *fails) { l.cut(f) },
 		"while Redis hangs": func(l *listener, _ *fails) {
 			pid := l.pid()
 			l.signal(pid, syscall.SIGSTOP)
-			l.t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGCONT) })
+			l.T.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGCONT) })
 		},
 		"while Redis hangs, and is dialled": func(l *listener, f *fails) {
 			pid := l.pid()
 			l.signal(pid, syscall.SIGSTOP)
-			l.t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGCONT) })
+			l.T.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGCONT) })
 			f.dialled.Store(0)
-			await(l.t, l.fault, "a report of the silence")
-			require.Eventually(l.t, "a connection", func() bool { return f.dialled.Load() > 0 })
+			await(l.T, l.fault, "a report of the silence")
+			require.Eventually(l.T, "a connection", func() bool { return f.dialled.Load() > 0 })
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

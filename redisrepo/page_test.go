@@ -14,45 +14,14 @@ import (
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
+	"frontpage/tests/repotest"
 	"frontpage/tests/require"
 )
 
-// walkAll reads a whole list in pages of a size, from the start or from the end, and checks the PageInfo of
-// each. total is the number of items, unless it changes meanwhile.
-func walkAll[E any](t *testing.T, size int, backward bool, total int, read func(site.PageRequest) ([]E, site.PageInfo, error)) []E {
-	t.Helper()
-	var all []E
-	span := site.PageRequest{First: &size}
-	if backward {
-		span = site.PageRequest{Last: &size}
-	}
-	for {
-		part, info, err := read(span)
-		require.NoError(t, err)
-		done := len(all)
-		more, less := info.HasNextPage, info.HasPreviousPage
-		if backward {
-			all, more, less = append(part, all...), less, more
-			span.Before = info.StartCursor
-		} else {
-			all, span.After = append(all, part...), info.EndCursor
-		}
-		if total >= 0 && (more != (len(all) < total) || less != (done > 0)) {
-			t.Errorf("pages of %d, backward %t: at item %d of %d there are more: %t, and earlier ones: %t; want the opposite of one", size, backward, len(all), total, more, less)
-		}
-		if !more {
-			return all
-		}
-		if len(part) != size {
-			t.Fatalf("pages of %d, backward %t: a page of %d items is not the last, want a full one", size, backward, len(part))
-		}
-	}
-}
-
 // walkIDs is walkAll of a listing.
-func (s *testSite) walkIDs(l lists.Listing, size int, backward bool, total int) (ids []site.ArticleID) {
-	s.t.Helper()
-	for _, edge := range walkAll(s.t, size, backward, total, func(p site.PageRequest) ([]lists.Edge, site.PageInfo, error) { return s.Lists.Walk(s.ctx, l, p) }) {
+func walkIDs(s *repotest.Site, l lists.Listing, size int, backward bool, total int) (ids []site.ArticleID) {
+	s.T.Helper()
+	for _, edge := range repotest.WalkAll(s.T, size, backward, total, func(p site.PageRequest) ([]lists.Edge, site.PageInfo, error) { return s.Lists.Walk(s.Ctx, l, p) }) {
 		ids = append(ids, edge.ID)
 	}
 	return ids
@@ -71,36 +40,36 @@ func listings() map[string]lists.Listing {
 }
 
 // manyTies posts articles within few seconds and votes on them, so that many have equal scores and times.
-func manyTies(s *testSite, articles int) {
+func manyTies(s *repotest.Site, articles int) {
 	for i := range articles {
-		s.clock.set(time.Duration(i%3) * 432 * time.Second)
-		id := s.post("alice", "all").ID
+		s.Clock.Set(time.Duration(i%3) * 432 * time.Second)
+		id := s.MustPost("alice", "all").ID
 		if i%4 == 1 {
-			s.vote(id, "bob", site.Up)
+			s.MustVote(id, "bob", site.Up)
 		}
 	}
 }
 
 func TestWalkEqualsNumberedPages(t *testing.T) {
 	const articles = 60
-	eachLayout(t, func(t *testing.T, tags []string) {
-		s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
+	repotest.EachLayout(t, func(t *testing.T, tags []string) {
+		s := repotest.New(t, nil, redisrepo.WithPartitions(len(tags)))
 		manyTies(s, articles)
 		for name, listing := range listings() {
 			hundred := 100
-			want, err := s.Lists.List(s.ctx, listing, 1, &hundred)
+			want, err := s.Lists.List(s.Ctx, listing, 1, &hundred)
 			if err != nil || len(want) != articles {
 				t.Fatalf("%s: List returned %d articles, %v, want %d", name, len(want), err, articles)
 			}
 			for _, size := range []int{1, 7, 59, 60, 61, 100} {
 				for _, backward := range []bool{false, true} {
-					got := s.walkIDs(listing, size, backward, articles)
+					got := walkIDs(s, listing, size, backward, articles)
 					if !slices.Equal(got, want) {
 						t.Errorf("%s, pages of %d, backward %t:\n got %v\nwant %v", name, size, backward, got, want)
 					}
 				}
 			}
-			if n, err := s.Lists.Count(s.ctx, listing); err != nil || n != articles {
+			if n, err := s.Lists.Count(s.Ctx, listing); err != nil || n != articles {
 				t.Errorf("%s: Count = %d, %v, want %d", name, n, err, articles)
 			}
 		}
@@ -109,10 +78,10 @@ func TestWalkEqualsNumberedPages(t *testing.T) {
 
 func TestWalkBetweenTwoCursorsReturnsOnlyWhatIsBetween(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil)
+	s := repotest.New(t, nil)
 	manyTies(s, 20)
 	listing := lists.AllArticles(site.ByScore, site.Descending)
-	all, _, err := s.Lists.Walk(s.ctx, listing, site.PageRequest{})
+	all, _, err := s.Lists.Walk(s.Ctx, listing, site.PageRequest{})
 	require.NoError(t, err)
 	three := 3
 	for name, tt := range map[string]struct {
@@ -127,7 +96,7 @@ func TestWalkBetweenTwoCursorsReturnsOnlyWhatIsBetween(t *testing.T) {
 		"and backward":  {site.PageRequest{After: &all[9].Cursor, Before: &all[4].Cursor, Last: &three}, nil},
 		"after the end": {site.PageRequest{After: &all[19].Cursor}, nil},
 	} {
-		got, info, err := s.Lists.Walk(s.ctx, listing, tt.span)
+		got, info, err := s.Lists.Walk(s.Ctx, listing, tt.span)
 		if err != nil || !slices.Equal(got, tt.want) || !info.HasPreviousPage || info.HasNextPage != (name != "after the end") {
 			t.Errorf("%s: %v %+v %v, want %v", name, got, info, err, tt.want)
 		}
@@ -136,21 +105,21 @@ func TestWalkBetweenTwoCursorsReturnsOnlyWhatIsBetween(t *testing.T) {
 
 // A cursor marks the place that the article had, even if it has moved or shares its score with others.
 func TestWalkContinuesWhereAMovedArticleWas(t *testing.T) {
-	eachLayout(t, func(t *testing.T, tags []string) {
-		s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
+	repotest.EachLayout(t, func(t *testing.T, tags []string) {
+		s := repotest.New(t, nil, redisrepo.WithPartitions(len(tags)))
 		manyTies(s, 40)
 		for _, listing := range []lists.Listing{lists.AllArticles(site.ByScore, site.Descending), lists.InGroup("all", site.ByScore, site.Ascending)} {
-			before, _, err := s.Lists.Walk(s.ctx, listing, site.PageRequest{First: new(40)})
+			before, _, err := s.Lists.Walk(s.Ctx, listing, site.PageRequest{First: new(40)})
 			require.NoError(t, err)
 			for i, moved := range before {
-				s.vote(moved.ID, "carol", site.Up)
-				after, _, err := s.Lists.Walk(s.ctx, listing, site.PageRequest{After: &moved.Cursor, First: new(100)})
+				s.MustVote(moved.ID, "carol", site.Up)
+				after, _, err := s.Lists.Walk(s.Ctx, listing, site.PageRequest{After: &moved.Cursor, First: new(100)})
 				require.NoError(t, err)
 				after = slices.DeleteFunc(after, func(e lists.Edge) bool { return e.ID == moved.ID })
 				if !slices.Equal(after, before[i+1:]) {
 					t.Errorf("%v: after %v: %v, want %v", tags, moved.ID, after, before[i+1:])
 				}
-				s.vote(moved.ID, "carol", site.None)
+				s.MustVote(moved.ID, "carol", site.None)
 			}
 		}
 	})
@@ -158,10 +127,10 @@ func TestWalkContinuesWhereAMovedArticleWas(t *testing.T) {
 
 func TestWalkListsEachUnmovedArticleOnceWhileVotesArrive(t *testing.T) { // with the race detector
 	t.Parallel()
-	s := newSite(t, nil, one)
+	s := repotest.New(t, nil, repotest.One)
 	const articles = 400
 	for range articles {
-		s.post("alice", "all")
+		s.MustPost("alice", "all")
 	}
 	var voting sync.WaitGroup
 	stop := make(chan struct{})
@@ -175,7 +144,7 @@ func TestWalkListsEachUnmovedArticleOnceWhileVotesArrive(t *testing.T) { // with
 				default:
 					// Only even articles are voted on, and only upwards.
 					id := site.ArticleID(2 * (1 + random.IntN(articles/2)))
-					if _, err := s.Vote(s.ctx, id, site.UserName(fmt.Sprint(voter, "-", i)), site.Up, ""); err != nil {
+					if _, err := s.Vote(s.Ctx, id, site.UserName(fmt.Sprint(voter, "-", i)), site.Up, ""); err != nil {
 						t.Error(err)
 						return
 					}
@@ -188,7 +157,7 @@ func TestWalkListsEachUnmovedArticleOnceWhileVotesArrive(t *testing.T) { // with
 		"group": lists.InGroup("all", site.ByScore, site.Descending),
 	} {
 		seen := make(map[site.ArticleID]int)
-		for _, id := range s.walkIDs(listing, 7, false, -1) {
+		for _, id := range walkIDs(s, listing, 7, false, -1) {
 			seen[id]++
 		}
 		for id := site.ArticleID(1); id <= articles; id++ {
@@ -203,12 +172,12 @@ func TestWalkListsEachUnmovedArticleOnceWhileVotesArrive(t *testing.T) { // with
 
 func TestInvalidPageRequestsAreRefused(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil)
+	s := repotest.New(t, nil)
 	manyTies(s, 5)
 	listing := lists.AllArticles(site.ByScore, site.Descending)
-	edges, _, err := s.Lists.Walk(s.ctx, listing, site.PageRequest{})
+	edges, _, err := s.Lists.Walk(s.Ctx, listing, site.PageRequest{})
 	require.NoError(t, err)
-	groups, _, err := s.Lists.Groups(s.ctx, lists.GroupList{}, site.PageRequest{})
+	groups, _, err := s.Lists.Groups(s.Ctx, lists.GroupList{}, site.PageRequest{})
 	require.NoError(t, err)
 	cursor := edges[0].Cursor
 	for name, tt := range map[string]struct {
@@ -225,15 +194,15 @@ func TestInvalidPageRequestsAreRefused(t *testing.T) {
 		"a cursor of the groups":    {site.PageRequest{After: &groups[0].Cursor}, "after"},
 		"a plain text, well padded": {site.PageRequest{After: new(base64.StdEncoding.EncodeToString([]byte("score:1\n5\narticle:1")))}, "after"},
 	} {
-		_, _, err := s.Lists.Walk(s.ctx, listing, tt.span)
+		_, _, err := s.Lists.Walk(s.Ctx, listing, tt.span)
 		wantRefusal(t, name, err, tt.field)
 		if name != "a cursor of the groups" {
-			_, _, err = s.Lists.Groups(s.ctx, lists.GroupList{}, tt.span)
+			_, _, err = s.Lists.Groups(s.Ctx, lists.GroupList{}, tt.span)
 			wantRefusal(t, name+", groups", err, tt.field)
 		}
 	}
 	for name, other := range listings() {
-		if _, _, err := s.Lists.Walk(s.ctx, other, site.PageRequest{After: &cursor}); other != listing {
+		if _, _, err := s.Lists.Walk(s.Ctx, other, site.PageRequest{After: &cursor}); other != listing {
 			wantRefusal(t, name, err, "after")
 		}
 	}
@@ -249,16 +218,16 @@ func wantRefusal(t *testing.T, name string, err error, field string) {
 
 func TestMembersThatAreNotArticlesAreSkipped(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil)
-	id := s.post("alice").ID
-	s.do("ZADD score: 1 x 9999999999 7 9999999999 article:0 9999999999 article:01")
+	s := repotest.New(t, nil)
+	id := s.MustPost("alice").ID
+	s.Do("ZADD score: 1 x 9999999999 7 9999999999 article:0 9999999999 article:01")
 	listing := lists.AllArticles(site.ByScore, site.Descending)
-	s.wantList(listing, id)
+	s.WantList(listing, id)
 	for _, size := range []int{1, 2, 10} {
 		var got []site.ArticleID
 		span := site.PageRequest{First: &size}
 		for more := true; more; {
-			edges, info, err := s.Lists.Walk(s.ctx, listing, span)
+			edges, info, err := s.Lists.Walk(s.Ctx, listing, span)
 			require.NoError(t, err)
 			for _, edge := range edges {
 				got = append(got, edge.ID)

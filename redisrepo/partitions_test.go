@@ -15,6 +15,7 @@ import (
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
 	"frontpage/tests/redistest"
+	"frontpage/tests/repotest"
 	"frontpage/tests/require"
 )
 
@@ -49,14 +50,14 @@ func TestNewRefusesAnotherLayout(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t, nil, redisrepo.WithPartitions(tt.data))
-			s.doLines(tt.corrupt)
-			before := s.dump()
-			_, err := redisrepo.New(s.ctx, s.server.Client, s.rules, redisrepo.WithPartitions(tt.opened))
+			s := repotest.New(t, nil, redisrepo.WithPartitions(tt.data))
+			s.DoLines(tt.corrupt)
+			before := s.Dump()
+			_, err := redisrepo.New(s.Ctx, s.Server.Client, s.Rules, redisrepo.WithPartitions(tt.opened))
 			if tt.refused == "" && err != nil || tt.refused != "" && (err == nil || !strings.Contains(err.Error(), tt.refused)) {
 				t.Errorf("New = %v, want %q", err, tt.refused)
 			}
-			s.wantStore(before)
+			s.WantStore(before)
 		})
 	}
 }
@@ -65,21 +66,21 @@ func TestNewRefusesAnotherLayout(t *testing.T) {
 func TestOneNumberOfPartitionsWins(t *testing.T) { // with the race detector
 	t.Parallel()
 	for range 10 {
-		s := &testSite{t: t, ctx: t.Context(), server: redistest.Start(t)}
+		s := &repotest.Site{T: t, Ctx: t.Context(), Server: redistest.Start(t)}
 		numbers := []int{0, 1, 2, 16}
 		errs := make([]error, len(numbers))
-		together(len(numbers), func(i int) {
-			_, errs[i] = redisrepo.New(s.ctx, s.server.Client, site.DefaultRules(), redisrepo.WithPartitions(numbers[i]))
+		repotest.Together(len(numbers), func(i int) {
+			_, errs[i] = redisrepo.New(s.Ctx, s.Server.Client, site.DefaultRules(), redisrepo.WithPartitions(numbers[i]))
 		})
-		record := s.server.Client.HGet(s.ctx, "meta:", "partitions").Val()
+		record := s.Server.Client.HGet(s.Ctx, "meta:", "partitions").Val()
 		for i, n := range numbers {
 			// 0 takes what it finds, or 1 if it finds nothing.
 			if won := strconv.Itoa(n) == record || n == 0 && record == "1"; won && errs[i] != nil || n > 0 && !won && errs[i] == nil {
 				t.Errorf("New with %d partitions = %v, and the store has %s", n, errs[i], record)
 			}
 		}
-		for _, key := range s.server.Client.Keys(s.ctx, "*meta:").Val() {
-			if found := s.server.Client.HGet(s.ctx, key, "partitions").Val(); found != record {
+		for _, key := range s.Server.Client.Keys(s.Ctx, "*meta:").Val() {
+			if found := s.Server.Client.HGet(s.Ctx, key, "partitions").Val(); found != record {
 				t.Errorf("%s has %s partitions, and the store has %s", key, found, record)
 			}
 		}
@@ -94,7 +95,7 @@ func TestTagsSpreadPartitionsOverTheSlots(t *testing.T) {
 	}
 	const slots = 16384
 	for n := 2; n <= keys.MaxPartitions; n *= 2 {
-		tags, width := redisrepo.Tags(n), slots/n
+		tags, width := repotest.Tags(n), slots/n
 		if len(tags) != n {
 			t.Fatalf("there are %d tags for %d partitions", len(tags), n)
 		}
@@ -164,58 +165,58 @@ func (h *oneTag) check(command redis.Cmder) {
 
 func TestWriteStaysInOnePartition(t *testing.T) {
 	t.Parallel()
-	tags := four
-	s := newSite(t, func(r *site.Rules) { r.InterestingVotes = 2 }, redisrepo.WithPartitions(len(tags)))
+	tags := repotest.Four
+	s := repotest.New(t, func(r *site.Rules) { r.InterestingVotes = 2 }, redisrepo.WithPartitions(len(tags)))
 	hook := &oneTag{t: t, tags: tags, seen: map[string]int{}}
-	s = s.reopened(s.client(redistest.Before(hook.look)), nil, redisrepo.WithPartitions(len(tags)))
+	s = s.Reopened(s.Client(redistest.Before(hook.look)), nil, redisrepo.WithPartitions(len(tags)))
 	for i := range 60 {
-		d := s.fresh("go", "p11")
+		d := s.Fresh("go", "p11")
 		d.IdempotencyKey = new(fmt.Sprint("key", i))
-		a := require.Value(s.Post(s.ctx, "{p10}", d))(t)
-		s.vote(a.ID, "{p12}", up)
-		s.regroup(a, []string{"x"}, []string{"go"})
+		a := require.Value(s.Post(s.Ctx, "{p10}", d))(t)
+		s.MustVote(a.ID, "{p12}", up)
+		s.MustRegroup(a, []string{"x"}, []string{"go"})
 	}
-	s.list(best("interesting"))
-	s.imports(old(500, 0, 3, "go"), old(501, 0, 3, "go"), old(502, 0, 3, "go"))
+	s.List(repotest.Best("interesting"))
+	s.MustImport(repotest.Old(500, 0, 3, "go"), repotest.Old(501, 0, 3, "go"), repotest.Old(502, 0, 3, "go"))
 	for _, tag := range tags {
 		if hook.seen[tag] < 10 {
 			t.Errorf("%d scripts ran in %s, want at least 10", hook.seen[tag], tag)
 		}
-		if n := s.do("ZCARD", tag+"time:").(int64); n < 5 {
+		if n := s.Do("ZCARD", tag+"time:").(int64); n < 5 {
 			t.Errorf("%d articles are in %s, want at least 5", n, tag)
 		}
 	}
-	for _, key := range s.raw.Keys(s.ctx, "*").Val() {
+	for _, key := range s.Raw.Keys(s.Ctx, "*").Val() {
 		if key != "meta:" && !slices.ContainsFunc(tags, func(tag string) bool { return strings.HasPrefix(key, tag) }) {
 			t.Errorf("key %s has no tag, want one of %q", key, tags)
 		}
 	}
 	for _, tag := range tags {
-		for _, member := range s.raw.ZRange(s.ctx, tag+"time:", 0, -1).Val() {
+		for _, member := range s.Raw.ZRange(s.Ctx, tag+"time:", 0, -1).Val() {
 			if id, err := site.ParseArticleID(member); err != nil || tags[int(id)%4] != tag {
 				t.Errorf("%s is in the partition %s, want the one of its number", member, tag)
 			}
 		}
 	}
-	s.wantClean()
+	s.WantClean()
 }
 
 // The keys of a site without partitions, and what they hold, are those of every version so far.
 func TestKeysWithoutPartitionsStayTheSame(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, func(r *site.Rules) { r.InterestingVotes = 3 }, one)
+	s := repotest.New(t, func(r *site.Rules) { r.InterestingVotes = 3 }, repotest.One)
 	d := site.Draft{Title: "Title", Link: new("https://example.com/a"), Text: new("Text"), Groups: []string{"Go", "redis"}, IdempotencyKey: new("key")}
-	a := require.Value(s.Post(s.ctx, "alice", d))(t)
-	b := s.post("bob")
+	a := require.Value(s.Post(s.Ctx, "alice", d))(t)
+	b := s.MustPost("bob")
 	for _, voter := range []site.UserName{"bob", "carol"} {
-		require.Value(s.Vote(s.ctx, a.ID, voter, up, "bucket"))(t)
+		require.Value(s.Vote(s.Ctx, a.ID, voter, up, "bucket"))(t)
 	}
-	s.vote(b.ID, "dave", down)
-	s.regroup(b, []string{"go"}, nil)
-	for _, order := range orders {
-		s.list(lists.InGroup("go", order, site.Descending))
+	s.MustVote(b.ID, "dave", down)
+	s.MustRegroup(b, []string{"go"}, nil)
+	for _, order := range repotest.Orders {
+		s.List(lists.InGroup("go", order, site.Descending))
 	}
-	s.delete(b.ID, moderator)
+	s.MustDelete(b.ID, repotest.Moderator)
 	const want = `
 article:: 2, ends: false
 article:1: map[cast:3 downvotes:0 groups:go redis link:https://example.com/a poster:user:alice revision:3 text:Text time:1772366400 title:Title votes:3], ends: false
@@ -252,7 +253,7 @@ unexplained:: [{1.7723664e+09 article:2}], ends: false
 voted:1: [user:alice user:bob user:carol], ends: true
 voted:2: [user:bob], ends: true
 `
-	if got := "\n" + s.dump(); got != want {
+	if got := "\n" + s.Dump(); got != want {
 		t.Errorf("the store has %s\nwant %s", got, want)
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/wire"
 	"frontpage/tests/redistest"
+	"frontpage/tests/repotest"
 	"frontpage/tests/require"
 )
 
@@ -66,15 +67,15 @@ func (h *failingNext) hook(ctx context.Context, commands []redis.Cmder, send red
 }
 
 // underSentinel returns the site as a client sees it that asks Sentinel for the address.
-func (s *testSite) underSentinel(hooks ...redis.Hook) *testSite {
-	return s.reopened(s.sentinelClient(hooks...), nil)
+func underSentinel(s *repotest.Site, hooks ...redis.Hook) *repotest.Site {
+	return s.Reopened(sentinelClient(s, hooks...), nil)
 }
 
-func (s *testSite) sentinelClient(hooks ...redis.Hook) *redis.Client {
-	client := s.clientWith(func(o *redis.Options) {
+func sentinelClient(s *repotest.Site, hooks ...redis.Hook) *redis.Client {
+	client := s.ClientWith(func(o *redis.Options) {
 		o.Network, o.Addr, o.MaxRetries, o.ReadTimeout = "tcp", "FailoverClient", -1, 400*time.Millisecond
 		o.Dialer = func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return new(net.Dialer).DialContext(ctx, "unix", s.server.Socket())
+			return new(net.Dialer).DialContext(ctx, "unix", s.Server.Socket())
 		}
 	})
 	failover.LimitWaiting(client)
@@ -93,29 +94,29 @@ func TestPassingFailuresAreRepeated(t *testing.T) {
 	} {
 		t.Run(reply, func(t *testing.T) {
 			t.Parallel()
-			plain := newSite(t, nil)
+			plain := repotest.New(t, nil)
 			h := &failingNext{reply: reply}
-			s := plain.underSentinel(redistest.Hook(h.hook))
-			a := s.post("alice", "go")
+			s := underSentinel(plain, redistest.Hook(h.hook))
+			a := s.MustPost("alice", "go")
 			h.failures.Store(2)
-			if got := s.vote(a.ID, "bob", up); got.Unknown || got.Previous != none || got.Article.Votes != 2 {
+			if got := s.MustVote(a.ID, "bob", up); got.Unknown || got.Previous != none || got.Article.Votes != 2 {
 				t.Errorf("Vote = %+v with %d votes, want the first vote of bob", got, got.Article.Votes)
 			}
 			h.failures.Store(2)
-			s.wantList(best("go"), a.ID)
+			s.WantList(repotest.Best("go"), a.ID)
 			h.failures.Store(2)
-			articles, errs := s.Articles.ArticlesByID(s.ctx, []site.ArticleID{a.ID, a.ID})
+			articles, errs := s.Articles.ArticlesByID(s.Ctx, []site.ArticleID{a.ID, a.ID})
 			if errors.Join(errs...) != nil || articles[1].Votes != 2 {
 				t.Errorf("ArticlesByID = %v, %v", articles, errs)
 			}
 			h.failures.Store(3)
-			if added, errs := s.Import(s.ctx, oldArticles(3)); errors.Join(errs...) != nil || slices.Contains(added, false) {
+			if added, errs := s.Import(s.Ctx, repotest.OldArticles(3)); errors.Join(errs...) != nil || slices.Contains(added, false) {
 				t.Errorf("Import = %v, %v, want three articles added", added, errs)
 			}
 			if left := h.failures.Load(); left > 0 {
 				t.Errorf("%d failures are left", left)
 			}
-			s.wantClean()
+			s.WantClean()
 		})
 	}
 }
@@ -123,18 +124,18 @@ func TestPassingFailuresAreRepeated(t *testing.T) {
 // A cluster whose slots move may run the commands of a pipeline in any order: a first post finds its own idempotency key.
 func TestPostingIsInNoOrder(t *testing.T) {
 	t.Parallel()
-	plain := newSite(t, nil, redisrepo.WithPartitions(len(four)))
-	s := plain.reopened(plain.repeating(redistest.Hook(func(ctx context.Context, commands []redis.Cmder, send redis.ProcessPipelineHook) error {
+	plain := repotest.New(t, nil, redisrepo.WithPartitions(len(repotest.Four)))
+	s := plain.Reopened(repeating(plain, redistest.Hook(func(ctx context.Context, commands []redis.Cmder, send redis.ProcessPipelineHook) error {
 		backwards := slices.Clone(commands)
 		slices.Reverse(backwards)
 		return send(ctx, backwards)
 	})), nil)
 	for i := range 8 {
-		d := s.fresh()
+		d := s.Fresh()
 		d.IdempotencyKey = new(string(rune('a' + i)))
-		require.Value(s.Post(s.ctx, "alice", d))(t)
+		require.Value(s.Post(s.Ctx, "alice", d))(t)
 	}
-	plain.wantClean()
+	plain.WantClean()
 }
 
 // A vote that is repeated after its reply was lost claims to know nothing of the position before.
@@ -142,13 +143,13 @@ func TestVoteRepeatedThroughAFailoverClaimsNothing(t *testing.T) {
 	t.Parallel()
 	for _, reply := range []string{"", "MOVED 1 127.0.0.1:1", "ASK 1 127.0.0.1:1"} { // what go-redis says of it
 		h := &failingNext{reply: reply, lost: true}
-		s := newSite(t, nil).underSentinel(redistest.Hook(h.hook))
-		a := s.post("alice")
+		s := underSentinel(repotest.New(t, nil), redistest.Hook(h.hook))
+		a := s.MustPost("alice")
 		h.failures.Store(3)
-		if got := s.vote(a.ID, "bob", up); !got.Unknown || !got.Changed || got.Article.Votes != 2 {
+		if got := s.MustVote(a.ID, "bob", up); !got.Unknown || !got.Changed || got.Article.Votes != 2 {
 			t.Errorf("after %q: Vote = %+v, want an unknown position before", reply, got)
 		}
-		if got := s.vote(a.ID, "bob", down); got.Unknown || got.Previous != up {
+		if got := s.MustVote(a.ID, "bob", down); got.Unknown || got.Previous != up {
 			t.Errorf("Vote = %+v, want the position before", got)
 		}
 	}
@@ -157,15 +158,15 @@ func TestVoteRepeatedThroughAFailoverClaimsNothing(t *testing.T) {
 // The same after another failure, with which nothing had run yet, and if the groups have changed since the lost reply.
 func TestVoteRepeatedAfterALostReplyClaimsNothing(t *testing.T) {
 	t.Parallel()
-	plain := newSite(t, nil, one)
+	plain := repotest.New(t, nil, repotest.One)
 	refusing, losing := &failingNext{reply: "TRYAGAIN"}, new(redistest.LostReply)
-	s := plain.reopened(plain.sentinelClient(losing, redistest.Hook(refusing.hook)), nil, redisrepo.WithAcks(1)) // which has pipelines
-	a := s.post("alice", "go")
-	s.vote(a.ID, "warm", up)
-	losing.Then = func() { plain.regroup(a, []string{"redis"}, nil) }
+	s := plain.Reopened(sentinelClient(plain, losing, redistest.Hook(refusing.hook)), nil, redisrepo.WithAcks(1)) // which has pipelines
+	a := s.MustPost("alice", "go")
+	s.MustVote(a.ID, "warm", up)
+	losing.Then = func() { plain.MustRegroup(a, []string{"redis"}, nil) }
 	losing.Armed.Store(true)
 	refusing.failures.Store(1)
-	if got := s.vote(a.ID, "bob", up); losing.Armed.Load() || refusing.failures.Load() > 0 || !got.Unknown || !got.Changed || got.Article.Votes != 3 {
+	if got := s.MustVote(a.ID, "bob", up); losing.Armed.Load() || refusing.failures.Load() > 0 || !got.Unknown || !got.Changed || got.Article.Votes != 3 {
 		t.Errorf("Vote = %+v, want an unknown position before", got)
 	}
 }
@@ -174,16 +175,16 @@ func TestVoteRepeatedAfterALostReplyClaimsNothing(t *testing.T) {
 func TestTextOfAScriptIsRepeated(t *testing.T) {
 	t.Parallel()
 	var armed atomic.Bool // a connection fails instead of sending the text of a script
-	s := newSite(t, nil, one).underSentinel(redistest.Writing(func(conn net.Conn, b []byte) (int, error) {
+	s := underSentinel(repotest.New(t, nil, repotest.One), redistest.Writing(func(conn net.Conn, b []byte) (int, error) {
 		if bytes.Contains(b, []byte("\r\neval\r\n")) && armed.CompareAndSwap(true, false) {
 			return 0, errors.Join(errLost, conn.Close())
 		}
 		return conn.Write(b)
 	}))
-	a := s.post("alice", "go")
-	s.do("SCRIPT FLUSH")
+	a := s.MustPost("alice", "go")
+	s.Do("SCRIPT FLUSH")
 	armed.Store(true)
-	s.wantList(best("go"), a.ID)
+	s.WantList(repotest.Best("go"), a.ID)
 	if armed.Load() {
 		t.Error("no text of a script was to be sent")
 	}
@@ -195,19 +196,19 @@ func TestImportCountsWhatItAddedThoughRepliesAreLost(t *testing.T) {
 	for name, votes := range map[string]int{"together": 3, "in steps": 2000} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			plain := newSite(t, nil)
+			plain := repotest.New(t, nil)
 			lost := func() *failingNext { return &failingNext{lost: true, only: "https://example.com/old"} }
 			forPatient, forSingle := lost(), lost()
 			forPatient.failures.Store(3)
 			forSingle.failures.Store(1) // it repeats once
-			for i, s := range []*testSite{plain.underSentinel(redistest.Hook(forPatient.hook)), plain.reopened(plain.repeating(redistest.Hook(forSingle.hook)), nil)} {
-				article := old(site.ArticleID(i+1), time.Hour, votes)
-				s.imports(article)
-				if added, errs := s.Import(s.ctx, []redisrepo.Imported{article}); errs[0] != nil || added[0] {
+			for i, s := range []*repotest.Site{underSentinel(plain, redistest.Hook(forPatient.hook)), plain.Reopened(repeating(plain, redistest.Hook(forSingle.hook)), nil)} {
+				article := repotest.Old(site.ArticleID(i+1), time.Hour, votes)
+				s.MustImport(article)
+				if added, errs := s.Import(s.Ctx, []redisrepo.Imported{article}); errs[0] != nil || added[0] {
 					t.Errorf("the next Import = %v, %v, want nothing added", added, errs)
 				}
 			}
-			plain.wantClean()
+			plain.WantClean()
 		})
 	}
 }
@@ -218,17 +219,17 @@ func TestWaitingEndsBeforeTheDeadline(t *testing.T) {
 	for name, h := range map[string]*failingNext{"refused": {reply: "CLUSTERDOWN"}, "lost": {lost: true}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t, nil).underSentinel(redistest.Hook(h.hook))
-			a := s.post("alice")
+			s := underSentinel(repotest.New(t, nil), redistest.Hook(h.hook))
+			a := s.MustPost("alice")
 			h.failures.Store(1 << 30)
-			ctx, cancel := context.WithTimeout(s.ctx, 3*time.Second)
+			ctx, cancel := context.WithTimeout(s.Ctx, 3*time.Second)
 			defer cancel()
 			_, err := s.Vote(failover.FailFast(ctx), a.ID, "bob", up, "")
 			if !errors.Is(err, failover.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
 				t.Errorf("Vote: %v with the context's %v, want ErrUnavailable before the deadline", err, ctx.Err())
 			}
 			h.failures.Store(0)
-			require.Value(s.Vote(failover.FailFast(s.ctx), a.ID, "bob", up, ""))(t)
+			require.Value(s.Vote(failover.FailFast(s.Ctx), a.ID, "bob", up, ""))(t)
 		})
 	}
 }
@@ -237,9 +238,9 @@ func TestWaitingEndsBeforeTheDeadline(t *testing.T) {
 func TestFewCallsWait(t *testing.T) { // with the race detector
 	t.Parallel()
 	h := &failingNext{reply: "CLUSTERDOWN"}
-	s := newSite(t, nil).underSentinel(redistest.Hook(h.hook))
+	s := underSentinel(repotest.New(t, nil), redistest.Hook(h.hook))
 	h.failures.Store(1 << 30)
-	ctx, cancel := context.WithCancel(s.ctx)
+	ctx, cancel := context.WithCancel(s.Ctx)
 	defer cancel()
 	refused := make(chan error, 1)
 	var all sync.WaitGroup

@@ -20,15 +20,16 @@ import (
 	"frontpage/redisrepo/reports"
 	"frontpage/redisrepo/saved"
 	"frontpage/redisrepo/site"
+	"frontpage/tests/repotest"
 	"frontpage/tests/require"
 )
 
 // exported returns all parts of a user's export.
-func (s *testSite) exported(user site.UserName) (parts []string) {
-	s.t.Helper()
+func exported(s *repotest.Site, user site.UserName) (parts []string) {
+	s.T.Helper()
 	var after *string
 	for {
-		part := require.Value(s.Personal.ExportUser(s.ctx, user, after))(s.t)
+		part := require.Value(s.Personal.ExportUser(s.Ctx, user, after))(s.T)
 		if parts = append(parts, part.NDJSON); part.IsLast() {
 			return parts
 		}
@@ -71,78 +72,78 @@ func leftOut(t *testing.T) (kinds []string) {
 }
 
 // livesFully has a user do, and others do to the user, everything that leaves the user's name in the store.
-func (s *testSite) livesFully(user site.UserName) {
-	s.t.Helper()
-	t, self := s.t, site.Actor{Name: user}
-	require.Value(s.Sessions.AccountName(s.ctx, "issuer subject", string(user)))(t)
-	require.Value(s.Rates.Charge(s.ctx, "", []rates.Charge{{Rule: "votes", Most: 9, Window: time.Minute, Amount: 1, User: user}}))(t)
-	require.NoError(t, s.Sessions.KeepDocument(s.ctx, "abc123", `{ user(name: "`+string(user)+`") { id } }`))
+func livesFully(s *repotest.Site, user site.UserName) {
+	s.T.Helper()
+	t, self := s.T, site.Actor{Name: user}
+	require.Value(s.Sessions.AccountName(s.Ctx, "issuer subject", string(user)))(t)
+	require.Value(s.Rates.Charge(s.Ctx, "", []rates.Charge{{Rule: "votes", Most: 9, Window: time.Minute, Amount: 1, User: user}}))(t)
+	require.NoError(t, s.Sessions.KeepDocument(s.Ctx, "abc123", `{ user(name: "`+string(user)+`") { id } }`))
 
-	d := s.fresh("go", "rust")
+	d := s.Fresh("go", "rust")
 	d.Text, d.IdempotencyKey = new("a text of mine"), new("key")
-	kept := require.Value(s.Post(s.ctx, user, d))(t)
-	edited, removed, own := s.post(user, "go"), s.post(user, "go"), s.post(user, "go")
-	s.edit(edited.ID, self, redisrepo.Edit{Title: new("second title")})
-	s.edit(edited.ID, moderator, redisrepo.Edit{Title: new("third title"), Why: site.Why{Ground: site.GroundRules, Reason: "shouting"}})
-	flag := require.Value(s.Reports.Flag(s.ctx, "rita", removed.ID, reports.Spam, "rita reports this"))(t)
-	require.Value(s.SettleByDeleting(s.ctx, removed.ID, moderator, reports.Settling{Through: flag.Number, State: reports.Acted, Why: site.Why{Ground: site.GroundRules, Reason: "advertising"}}))(t)
-	s.vote(kept.ID, "vera", up)
-	s.delete(own.ID, self)
-	s.regroup(kept, []string{"lua"}, nil)
+	kept := require.Value(s.Post(s.Ctx, user, d))(t)
+	edited, removed, own := s.MustPost(user, "go"), s.MustPost(user, "go"), s.MustPost(user, "go")
+	s.MustEdit(edited.ID, self, redisrepo.Edit{Title: new("second title")})
+	s.MustEdit(edited.ID, repotest.Moderator, redisrepo.Edit{Title: new("third title"), Why: site.Why{Ground: site.GroundRules, Reason: "shouting"}})
+	flag := require.Value(s.Reports.Flag(s.Ctx, "rita", removed.ID, reports.Spam, "rita reports this"))(t)
+	require.Value(s.SettleByDeleting(s.Ctx, removed.ID, repotest.Moderator, reports.Settling{Through: flag.Number, State: reports.Acted, Why: site.Why{Ground: site.GroundRules, Reason: "advertising"}}))(t)
+	s.MustVote(kept.ID, "vera", up)
+	s.MustDelete(own.ID, self)
+	s.MustRegroup(kept, []string{"lua"}, nil)
 
 	for i, vote := range []site.Vote{up, down, up, none} {
-		other := s.post("zoe")
-		require.Value(s.Vote(s.ctx, other.ID, user, up, "bucket"))(t)
-		require.Value(s.Vote(s.ctx, other.ID, user, vote, "bucket"))(t)
+		other := s.MustPost("zoe")
+		require.Value(s.Vote(s.Ctx, other.ID, user, up, "bucket"))(t)
+		require.Value(s.Vote(s.Ctx, other.ID, user, vote, "bucket"))(t)
 		if i == 2 {
-			s.delete(other.ID, moderator)
+			s.MustDelete(other.ID, repotest.Moderator)
 		}
 	}
-	legacy := s.post("zoe")
-	s.do(fmt.Sprintf("SADD %s user:%s", s.Store.Partition(legacy.ID).Voted(legacy.ID), user))
-	s.do(fmt.Sprintf("HINCRBY %s votes 1", s.Store.Partition(legacy.ID).Article(legacy.ID)))
+	legacy := s.MustPost("zoe")
+	s.Do(fmt.Sprintf("SADD %s user:%s", s.Store.Partition(legacy.ID).Voted(legacy.ID), user))
+	s.Do(fmt.Sprintf("HINCRBY %s votes 1", s.Store.Partition(legacy.ID).Article(legacy.ID)))
 
-	recent, forgotten := s.post("zoe"), s.post("zoe")
-	s.vote(recent.ID, user, up)
-	s.vote(forgotten.ID, user, down)
+	recent, forgotten := s.MustPost("zoe"), s.MustPost("zoe")
+	s.MustVote(recent.ID, user, up)
+	s.MustVote(forgotten.ID, user, down)
 	for _, id := range []site.ArticleID{legacy.ID, recent.ID, forgotten.ID} {
-		require.Value(s.void(id, true, string(user)))(t)
+		require.Value(s.Void(id, true, string(user)))(t)
 	}
-	s.delete(forgotten.ID, moderator)
+	s.MustDelete(forgotten.ID, repotest.Moderator)
 
-	reported := s.post("zoe")
-	require.Value(s.Reports.Flag(s.ctx, user, reported.ID, reports.Abuse, "my note"))(t)
-	require.Value(s.Reports.Flag(s.ctx, user, legacy.ID, reports.Spam, ""))(t)
-	require.NoError(t, s.Reports.Settle(s.ctx, reported.ID, moderator, reports.Settling{Through: 1, State: reports.Dismissed, Decision: "fine by us"}))
+	reported := s.MustPost("zoe")
+	require.Value(s.Reports.Flag(s.Ctx, user, reported.ID, reports.Abuse, "my note"))(t)
+	require.Value(s.Reports.Flag(s.Ctx, user, legacy.ID, reports.Spam, ""))(t)
+	require.NoError(t, s.Reports.Settle(s.Ctx, reported.ID, repotest.Moderator, reports.Settling{Through: 1, State: reports.Dismissed, Decision: "fine by us"}))
 
-	require.Value(s.Denials.BlockUser(s.ctx, user, "bob", true))(t)
-	require.Value(s.Denials.BlockUser(s.ctx, "bob", string(user), true))(t)
-	s.save(user, kept.ID, true)
-	s.save(user, forgotten.ID, true)
-	s.follows(user, saved.Target{User: "bob"}, true)
-	s.follows(user, saved.Target{Group: "go"}, true)
-	s.follows("bob", saved.Target{User: user}, true)
-	s.deny(string(user), new(s.Store.Now().Add(time.Minute)), "advertising")
-	s.clock.advance(time.Hour)
+	require.Value(s.Denials.BlockUser(s.Ctx, user, "bob", true))(t)
+	require.Value(s.Denials.BlockUser(s.Ctx, "bob", string(user), true))(t)
+	s.MustSave(user, kept.ID, true)
+	s.MustSave(user, forgotten.ID, true)
+	s.MustFollow(user, saved.Target{User: "bob"}, true)
+	s.MustFollow(user, saved.Target{Group: "go"}, true)
+	s.MustFollow("bob", saved.Target{User: user}, true)
+	s.MustDeny(string(user), new(s.Store.Now().Add(time.Minute)), "advertising")
+	s.Clock.Advance(time.Hour)
 
 	acting := site.Actor{Name: user, Moderator: true} // the user was a moderator for a while
-	theirs := s.post("yan", "go")
-	s.edit(theirs.ID, acting, redisrepo.Edit{Title: new("mended")})
-	require.Value(s.Denials.DenyHost(s.ctx, "spam.example", true, true, "spam", acting))(t)
-	require.Value(s.Reports.Flag(s.ctx, "rita", theirs.ID, reports.Spam, ""))(t)
-	require.NoError(t, s.Reports.Settle(s.ctx, theirs.ID, acting, reports.Settling{Through: 1, State: reports.Dismissed}))
-	s.delete(theirs.ID, acting)
+	theirs := s.MustPost("yan", "go")
+	s.MustEdit(theirs.ID, acting, redisrepo.Edit{Title: new("mended")})
+	require.Value(s.Denials.DenyHost(s.Ctx, "spam.example", true, true, "spam", acting))(t)
+	require.Value(s.Reports.Flag(s.Ctx, "rita", theirs.ID, reports.Spam, ""))(t)
+	require.NoError(t, s.Reports.Settle(s.Ctx, theirs.ID, acting, reports.Settling{Through: 1, State: reports.Dismissed}))
+	s.MustDelete(theirs.ID, acting)
 	service := site.Actor{Name: user, Via: "robot"}
-	require.Value(s.PostAs(s.ctx, service, s.fresh("go")))(t)
+	require.Value(s.PostAs(s.Ctx, service, s.Fresh("go")))(t)
 }
 
 // Every key that holds the name is in a line of the export, or on the list of those that are left out.
 func TestAnExportHasWhateverNamesTheUser(t *testing.T) {
-	eachLayout(t, func(t *testing.T, tags []string) {
+	repotest.EachLayout(t, func(t *testing.T, tags []string) {
 		const user = "mkvtqhwzrpxb"
-		s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
-		s.livesFully(user)
-		parts := s.exported(user)
+		s := repotest.New(t, nil, redisrepo.WithPartitions(len(tags)))
+		livesFully(s, user)
+		parts := exported(s, user)
 		lines, text := linesOf(t, parts), strings.Join(parts, "")
 		has := func(kind string, member, value string) bool {
 			return slices.ContainsFunc(lines, func(l map[string]any) bool {
@@ -180,11 +181,11 @@ func TestAnExportHasWhateverNamesTheUser(t *testing.T) {
 			return false
 		}
 		exceptions, met := leftOut(t), map[string]bool{}
-		names := require.Value(s.raw.Keys(s.ctx, "*").Result())(t)
+		names := require.Value(s.Raw.Keys(s.Ctx, "*").Result())(t)
 		for _, key := range names {
 			var content func() any
-			typ := s.do("TYPE", key).(string)
-			_, _ = s.raw.Pipelined(s.ctx, func(p redis.Pipeliner) error { content = s.content(p, typ, key); return nil })
+			typ := s.Do("TYPE", key).(string)
+			_, _ = s.Raw.Pipelined(s.Ctx, func(p redis.Pipeliner) error { content = s.Content(p, typ, key); return nil })
 			held := fmt.Sprint(content())
 			if !strings.Contains(key+held, user) {
 				continue
@@ -230,7 +231,7 @@ func TestAnExportHasWhateverNamesTheUser(t *testing.T) {
 				t.Errorf("the export has no %s:\n%s", want, text)
 			}
 		}
-		if lines := linesOf(t, s.exported("unknown")); len(lines) != 1 || lines[0]["kind"] != "profile" {
+		if lines := linesOf(t, exported(s, "unknown")); len(lines) != 1 || lines[0]["kind"] != "profile" {
 			t.Errorf("the export of a user who does not exist is %v", lines)
 		}
 	})
@@ -239,20 +240,20 @@ func TestAnExportHasWhateverNamesTheUser(t *testing.T) {
 // A user of thousands of articles and votes is exported in parts, each thing once, also while votes and articles are added, and if
 // many have the same time.
 func TestAnExportHasParts(t *testing.T) {
-	eachLayout(t, func(t *testing.T, tags []string) {
-		s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
+	repotest.EachLayout(t, func(t *testing.T, tags []string) {
+		s := repotest.New(t, nil, redisrepo.WithPartitions(len(tags)))
 		var imported []redisrepo.Imported
 		for i := range 1500 {
 			imported = append(imported, redisrepo.Imported{ID: site.ArticleID(i + 1), Draft: site.Draft{Title: fmt.Sprint("title ", i), Text: new("text")}, Poster: "alice", PostedAt: s.Store.Now().Add(-time.Hour)})
 		}
-		s.imports(imported...)
+		s.MustImport(imported...)
 		for range 30 {
-			s.vote(s.post("bob").ID, "alice", up)
+			s.MustVote(s.MustPost("bob").ID, "alice", up)
 		}
 		var parts []string
 		var after *string
 		for {
-			part := require.Value(s.Personal.ExportUser(s.ctx, "alice", after))(t)
+			part := require.Value(s.Personal.ExportUser(s.Ctx, "alice", after))(t)
 			if n := strings.Count(part.NDJSON, "\n"); n > 1600 {
 				t.Errorf("a part has %d lines", n)
 			}
@@ -261,8 +262,8 @@ func TestAnExportHasParts(t *testing.T) {
 				break
 			}
 			after = part.Cursor
-			s.vote(s.post("bob").ID, "alice", up)
-			if _, err := s.Personal.ExportUser(s.ctx, "bob", after); err == nil {
+			s.MustVote(s.MustPost("bob").ID, "alice", up)
+			if _, err := s.Personal.ExportUser(s.Ctx, "bob", after); err == nil {
 				t.Error("a cursor of alice was accepted for bob")
 			}
 		}
@@ -286,7 +287,7 @@ func TestAnExportHasParts(t *testing.T) {
 		if articles != 1500 || votes < 30 {
 			t.Errorf("%d articles and %d votes, want 1500 and at least 30", articles, votes)
 		}
-		_, err := s.Personal.ExportUser(s.ctx, "alice", new("x"))
-		wantRefused(t, err, "INVALID after")
+		_, err := s.Personal.ExportUser(s.Ctx, "alice", new("x"))
+		repotest.WantRefused(t, err, "INVALID after")
 	})
 }

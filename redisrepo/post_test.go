@@ -10,17 +10,18 @@ import (
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
+	"frontpage/tests/repotest"
 	"frontpage/tests/require"
 )
 
 func TestPostStoresTheHashAndIndexes(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil, one)
+	s := repotest.New(t, nil, repotest.One)
 	d := site.Draft{Title: " Go ", Link: new("https://go.dev"), Text: new(" a\nb "), Groups: []string{"lang", "Go", "GO", "c-x"}}
-	a := require.Value(s.Post(s.ctx, "alice", d))(t)
-	wantEqual(t, a, s.article(a.ID))
+	a := require.Value(s.Post(s.Ctx, "alice", d))(t)
+	repotest.WantEqual(t, a, s.Article(a.ID))
 	if got, want := fmt.Sprintf("%v %q %q %q %s %v +%d -%d =%d %v %v", a.ID, a.Title, *a.Link, *a.Text, a.Poster.ID(),
-		a.CreatedAt.Equal(opened), a.Upvotes, a.Downvotes, a.Votes, a.Groups, a.VotingEndsAt.Sub(opened)),
+		a.CreatedAt.Equal(repotest.Opened), a.Upvotes, a.Downvotes, a.Votes, a.Groups, a.VotingEndsAt.Sub(repotest.Opened)),
 		`article:1 "Go" "https://go.dev" " a\nb " user:alice true +1 -0 =1 [c-x go lang] 168h0m0s`; got != want {
 		t.Errorf("Post = %s, want %s", got, want)
 	}
@@ -44,22 +45,22 @@ sizes:: [{-1 c-x} {-1 go} {-1 lang}], ends: false
 time:: [{%[2]v article:1}], ends: false
 top:h:492324: [{1 article:1}], ends: false
 voted:1: [user:alice], ends: true
-`, opened.Unix(), float64(opened.Unix()), float64(opened.Unix()+432), opened.Unix()+432)
-	s.wantStore(want)
-	s.wantClean()
+`, repotest.Opened.Unix(), float64(repotest.Opened.Unix()), float64(repotest.Opened.Unix()+432), repotest.Opened.Unix()+432)
+	s.WantStore(want)
+	s.WantClean()
 }
 
 func TestDefaultClockIsThatOfRedis(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil, one)
-	repo := require.Value(redisrepo.New(s.ctx, s.server.Client, s.rules))(t)
-	before := s.raw.Time(s.ctx).Val().Unix()
-	a := require.Value(repo.Post(s.ctx, "alice", draft("t")))(t)
-	after := s.raw.Time(s.ctx).Val().Unix()
+	s := repotest.New(t, nil, repotest.One)
+	repo := require.Value(redisrepo.New(s.Ctx, s.Server.Client, s.Rules))(t)
+	before := s.Raw.Time(s.Ctx).Val().Unix()
+	a := require.Value(repo.Post(s.Ctx, "alice", repotest.Draft("t")))(t)
+	after := s.Raw.Time(s.Ctx).Val().Unix()
 	if posted := a.CreatedAt.Unix(); posted < before || posted > after {
 		t.Errorf("posted at %d, want between %d and %d", posted, before, after)
 	}
-	if result, err := repo.Vote(s.ctx, a.ID, "bob", up, ""); err != nil || result.Article.Votes != 2 || !repo.Articles.CanVote("bob", a) {
+	if result, err := repo.Vote(s.Ctx, a.ID, "bob", up, ""); err != nil || result.Article.Votes != 2 || !repo.Articles.CanVote("bob", a) {
 		t.Errorf("Vote = %+v, %v, want 2 votes and CanVote", result, err)
 	}
 	week := int64(week.Seconds())
@@ -67,9 +68,9 @@ func TestDefaultClockIsThatOfRedis(t *testing.T) {
 		age  int64
 		open bool
 	}{{week - 60, true}, {week + 1, false}} {
-		s.do("ZADD time: XX", after-tt.age, "article:1")
-		s.do("HSET article:1 time", after-tt.age)
-		if _, err := repo.Vote(s.ctx, a.ID, "carol", up, ""); (err == nil) != tt.open {
+		s.Do("ZADD time: XX", after-tt.age, "article:1")
+		s.Do("HSET article:1 time", after-tt.age)
+		if _, err := repo.Vote(s.Ctx, a.ID, "carol", up, ""); (err == nil) != tt.open {
 			t.Errorf("Vote %d s after posting: %v", tt.age, err)
 		}
 	}
@@ -77,43 +78,43 @@ func TestDefaultClockIsThatOfRedis(t *testing.T) {
 
 func TestTakenNumbersAreSkipped(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil, one)
+	s := repotest.New(t, nil, repotest.One)
 	for range 3 {
-		s.post("alice")
+		s.MustPost("alice")
 	}
-	s.do("SET article: 0")
-	a, err := s.Post(s.ctx, "bob", draft("title"))
+	s.Do("SET article: 0")
+	a, err := s.Post(s.Ctx, "bob", repotest.Draft("title"))
 	if err != nil || a.ID != 4 {
 		t.Fatalf("Post = %v, %v, want article:4", a, err)
 	}
-	s.wantList(lists.PostedBy("alice"), 3, 2, 1)
-	s.wantClean()
-	before := s.dump()
-	s.do("SET article: 0")
+	s.WantList(lists.PostedBy("alice"), 3, 2, 1)
+	s.WantClean()
+	before := s.Dump()
+	s.Do("SET article: 0")
 	for i := range 101 {
-		s.do("HSET", fmt.Sprint("article:", i+5), "title", "x")
+		s.Do("HSET", fmt.Sprint("article:", i+5), "title", "x")
 	}
-	if a, err := s.Post(s.ctx, "bob", draft("other")); err == nil {
+	if a, err := s.Post(s.Ctx, "bob", repotest.Draft("other")); err == nil {
 		t.Errorf("Post = %v, want an error after drawing 100 taken numbers", a)
 	}
 	for i := range 101 {
-		s.do("DEL", fmt.Sprint("article:", i+5))
+		s.Do("DEL", fmt.Sprint("article:", i+5))
 	}
-	s.do("SET article: 4")
-	s.wantStore(before)
+	s.Do("SET article: 4")
+	s.WantStore(before)
 }
 
 func TestArticleNumbersEndAt32Bits(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil, one)
-	s.do("SET article: 2147483646")
-	if a := s.post("alice"); a.ID != 1<<31-1 {
+	s := repotest.New(t, nil, repotest.One)
+	s.Do("SET article: 2147483646")
+	if a := s.MustPost("alice"); a.ID != 1<<31-1 {
 		t.Errorf("Post = %v, want the last number", a.ID)
 	}
-	if a, err := s.Post(s.ctx, "alice", draft("title")); err == nil {
+	if a, err := s.Post(s.Ctx, "alice", repotest.Draft("title")); err == nil {
 		t.Errorf("Post = %v, want an error", a.ID)
 	}
-	s.wantList(lists.PostedBy("alice"), 1<<31-1)
+	s.WantList(lists.PostedBy("alice"), 1<<31-1)
 }
 
 func TestIdempotencyKeyFindsTheFirstPost(t *testing.T) {
@@ -128,44 +129,44 @@ func TestIdempotencyKeyFindsTheFirstPost(t *testing.T) {
 		same    bool
 		refused string
 	}{
-		"the same draft is the same article":       {poster: "a", draft: keyed("b:c", draft("title", "x", "y")), same: true},
-		"the order of groups makes no other draft": {poster: "a", draft: keyed("b:c", draft("title", "Y", "x", "x")), same: true},
+		"the same draft is the same article":       {poster: "a", draft: keyed("b:c", repotest.Draft("title", "x", "y")), same: true},
+		"the order of groups makes no other draft": {poster: "a", draft: keyed("b:c", repotest.Draft("title", "Y", "x", "x")), same: true},
 		"blanks around a title are ignored":        {poster: "a", draft: keyed("b:c", site.Draft{Title: " title ", Link: new("https://example.com/title"), Groups: []string{"x", "y"}}), same: true},
 		"another title is a conflict":              {poster: "a", draft: keyed("b:c", site.Draft{Title: "other", Link: new("https://example.com/title"), Groups: []string{"x", "y"}}), refused: "CONFLICT idempotencyKey"},
 		"another link is a conflict":               {poster: "a", draft: keyed("b:c", site.Draft{Title: "title", Link: new("https://example.com/other"), Groups: []string{"x", "y"}}), refused: "CONFLICT idempotencyKey"},
 		"another text is a conflict":               {poster: "a", draft: keyed("b:c", site.Draft{Title: "title", Link: new("https://example.com/title"), Text: new("x"), Groups: []string{"x", "y"}}), refused: "CONFLICT idempotencyKey"},
-		"other groups are a conflict":              {poster: "a", draft: keyed("b:c", draft("title", "x")), refused: "CONFLICT idempotencyKey"},
-		"another key is another article":           {poster: "a", draft: keyed("b:d", draft("title", "x", "y"))},
-		"a key in large letters is another":        {poster: "a", draft: keyed("B:C", draft("title", "x", "y"))},
-		"no key is another article":                {poster: "a", draft: draft("title", "x", "y")},
-		"another user's key is another article":    {poster: "d", draft: keyed("b:c", draft("title", "x", "y"))},
-		"user and key are not run together":        {poster: "a:b", draft: keyed("c", draft("title", "x", "y"))},
+		"other groups are a conflict":              {poster: "a", draft: keyed("b:c", repotest.Draft("title", "x")), refused: "CONFLICT idempotencyKey"},
+		"another key is another article":           {poster: "a", draft: keyed("b:d", repotest.Draft("title", "x", "y"))},
+		"a key in large letters is another":        {poster: "a", draft: keyed("B:C", repotest.Draft("title", "x", "y"))},
+		"no key is another article":                {poster: "a", draft: repotest.Draft("title", "x", "y")},
+		"another user's key is another article":    {poster: "d", draft: keyed("b:c", repotest.Draft("title", "x", "y"))},
+		"user and key are not run together":        {poster: "a:b", draft: keyed("c", repotest.Draft("title", "x", "y"))},
 	}
-	for _, tags := range layouts {
+	for _, tags := range repotest.Layouts {
 		for name, tt := range tests {
 			t.Run(fmt.Sprint(name, tags), func(t *testing.T) {
 				t.Parallel()
-				s := newSite(t, noLinkWindow, redisrepo.WithPartitions(len(tags)))
-				first := require.Value(s.Post(s.ctx, "a", keyed("b:c", draft("title", "x", "y"))))(t)
-				s.vote(first.ID, "bob", up)
-				s.clock.advance(day)
-				second, err := s.Post(s.ctx, tt.poster, tt.draft)
+				s := repotest.New(t, noLinkWindow, redisrepo.WithPartitions(len(tags)))
+				first := require.Value(s.Post(s.Ctx, "a", keyed("b:c", repotest.Draft("title", "x", "y"))))(t)
+				s.MustVote(first.ID, "bob", up)
+				s.Clock.Advance(day)
+				second, err := s.Post(s.Ctx, tt.poster, tt.draft)
 				if tt.refused != "" {
-					wantRefused(t, err, tt.refused)
+					repotest.WantRefused(t, err, tt.refused)
 				} else if err != nil || (second.ID == first.ID) != tt.same {
 					t.Fatalf("second Post = %+v, %v, want the first article, %v: %t", second, err, first.ID, tt.same)
 				}
 				if tt.same {
-					wantEqual(t, second, s.article(first.ID))
+					repotest.WantEqual(t, second, s.Article(first.ID))
 				}
 				want := 2
 				if tt.same || tt.refused != "" {
 					want = 1
 				}
-				if ids := s.list(lists.AllArticles(site.ByTime, site.Ascending)); len(ids) != want {
+				if ids := s.List(lists.AllArticles(site.ByTime, site.Ascending)); len(ids) != want {
 					t.Errorf("articles = %v, want %d", ids, want)
 				}
-				s.wantClean()
+				s.WantClean()
 			})
 		}
 	}
@@ -173,27 +174,27 @@ func TestIdempotencyKeyFindsTheFirstPost(t *testing.T) {
 
 func TestIdempotencyKeyIsKeptForADay(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil, one)
-	d := draft("title")
+	s := repotest.New(t, nil, repotest.One)
+	d := repotest.Draft("title")
 	d.IdempotencyKey = new("k")
-	require.Value(s.Post(s.ctx, "alice", d))(t)
-	records := s.raw.Keys(s.ctx, "post:*").Val()
+	require.Value(s.Post(s.Ctx, "alice", d))(t)
+	records := s.Raw.Keys(s.Ctx, "post:*").Val()
 	if want := []string{"post:alice:k"}; !slices.Equal(records, want) {
 		t.Fatalf("records = %v, want %v", records, want)
 	}
-	if left := s.ttl(records[0]); left > day || left < day-time.Minute {
+	if left := s.TTL(records[0]); left > day || left < day-time.Minute {
 		t.Errorf("the record expires in %v, want a day", left)
 	}
-	s.do("DEL", records[0])
-	s = s.reopened(s.server.Client, noLinkWindow)
-	if again, err := s.Post(s.ctx, "alice", d); err != nil || again.ID != 2 {
+	s.Do("DEL", records[0])
+	s = s.Reopened(s.Server.Client, noLinkWindow)
+	if again, err := s.Post(s.Ctx, "alice", d); err != nil || again.ID != 2 {
 		t.Errorf("Post a day later = %v, %v, want a new article", again, err)
 	}
 }
 
 func TestPostRefusesInvalidDrafts(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, noLinkWindow)
+	s := repotest.New(t, noLinkWindow)
 	x := func(n int) string { return strings.Repeat("x", n) }
 	wide := func(n int) string { return strings.Repeat("世", n) }
 	link := func(link string) site.Draft { return site.Draft{Title: "t", Link: &link} }
@@ -202,7 +203,7 @@ func TestPostRefusesInvalidDrafts(t *testing.T) {
 	key := func(key string) site.Draft {
 		return site.Draft{Title: key, Text: new("x"), IdempotencyKey: &key}
 	}
-	groups := func(groups ...string) site.Draft { return draft("t", groups...) }
+	groups := func(groups ...string) site.Draft { return repotest.Draft("t", groups...) }
 	names := func(n int) (names []string) {
 		for i := range n {
 			names = append(names, fmt.Sprint("g", i))
@@ -283,13 +284,13 @@ func TestPostRefusesInvalidDrafts(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			a, err := s.Post(s.ctx, "alice", tt.draft)
+			a, err := s.Post(s.Ctx, "alice", tt.draft)
 			if tt.refused != nil {
-				wantRefused(t, err, tt.refused...)
+				repotest.WantRefused(t, err, tt.refused...)
 				return
 			}
 			require.NoError(t, err)
-			wantEqual(t, a, s.article(a.ID))
+			repotest.WantEqual(t, a, s.Article(a.ID))
 			if a.Title != strings.TrimSpace(tt.draft.Title) {
 				t.Errorf("Title = %q, want the title of the draft, trimmed", a.Title)
 			}

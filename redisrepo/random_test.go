@@ -14,11 +14,11 @@ import (
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
 	"frontpage/tests/programtest"
+	"frontpage/tests/repotest"
 	"frontpage/tests/require"
 )
 
 var (
-	users  = []site.UserName{"alice", "bob", "carol", "dave", "erin", "{p11}", "user:x"}
 	themes = []string{"a", "b-c", "b.c", "go", "日本"}
 	states = []string{"is.open", "is.done"} // reserved, one at a time
 )
@@ -28,7 +28,7 @@ var (
 func TestRandomOperationsMatchTheOracle(t *testing.T) {
 	t.Parallel()
 	first := uint64(0)
-	for _, tags := range layouts {
+	for _, tags := range repotest.Layouts {
 		for _, byPosters := range []bool{true, false} {
 			first++ // the walks differ by their seeds, in the ranking for example
 			for i := range programtest.Size[uint64](1, 4) {
@@ -45,7 +45,7 @@ func TestRandomOperationsMatchTheOracle(t *testing.T) {
 							t.Fatalf("the site and the oracle differ after step %d", step)
 						}
 					}
-					w.wantClean()
+					w.WantClean()
 				})
 			}
 		}
@@ -54,8 +54,8 @@ func TestRandomOperationsMatchTheOracle(t *testing.T) {
 
 // walk is a sequence of random operations on a site and on its oracle.
 type walk struct {
-	*testSite
-	other  *testSite // a second process, whose cached groups are outdated at times
+	*repotest.Site
+	other  *repotest.Site // a second process, whose cached groups are outdated at times
 	oracle *oracle
 	*rand.Rand
 	tags []string
@@ -63,7 +63,7 @@ type walk struct {
 
 func newWalk(t *testing.T, seed uint64, byPosters bool, tags []string) *walk {
 	partitions := redisrepo.WithPartitions(len(tags))
-	s := newSite(t, func(r *site.Rules) {
+	s := repotest.New(t, func(r *site.Rules) {
 		r.VoteScore, r.VotingWindow, r.InterestingVotes, r.PosterVotes, r.LinkWindow, r.EditWindow = 2, 20*time.Second, 3, byPosters, time.Hour, 5*time.Second
 		r.ReservedGroups = []site.GroupPattern{"is.*"}
 		if seed%2 == 1 {
@@ -75,19 +75,19 @@ func newWalk(t *testing.T, seed uint64, byPosters bool, tags []string) *walk {
 		}
 	}, partitions)
 	return &walk{
-		testSite: s, other: s.reopened(s.server.Client, nil, partitions), tags: tags,
-		oracle: &oracle{now: opened.Unix(), window: 20, ranking: s.rules.Ranking, worth: int64(s.rules.VoteScore), decay: 60, famous: 3, byPosters: byPosters, reserved: 3600, editable: 5},
+		Site: s, other: s.Reopened(s.Server.Client, nil, partitions), tags: tags,
+		oracle: &oracle{now: repotest.Opened.Unix(), window: 20, ranking: s.Rules.Ranking, worth: int64(s.Rules.VoteScore), decay: 60, famous: 3, byPosters: byPosters, reserved: 3600, editable: 5},
 		Rand:   rand.New(rand.NewPCG(seed, 0)),
 	}
 }
 
 func (w *walk) step() {
-	w.t.Helper()
-	repo := w.testSite
+	w.T.Helper()
+	repo := w.Site
 	if w.IntN(2) == 0 {
 		repo = w.other
 	}
-	user := users[w.IntN(len(users))]
+	user := repotest.Users[w.IntN(len(repotest.Users))]
 	switch n := w.IntN(100); {
 	case n < 12 || len(w.oracle.articles) == 0:
 		groups, by := w.some(themes), w.actor(user)
@@ -96,19 +96,19 @@ func (w *walk) step() {
 		}
 		link := walkLink(w.IntN(60))
 		first := w.oracle.first(link)
-		a, err := repo.PostAs(w.ctx, by, site.Draft{Title: "title", Link: &link, Groups: groups})
+		a, err := repo.PostAs(w.Ctx, by, site.Draft{Title: "title", Link: &link, Groups: groups})
 		if refused := reservedFor(by, "groups", groups); refused != "" {
 			w.agree(err, refused)
 			return
 		} else if first != nil {
-			wantDuplicate(w.t, err, first.id)
+			repotest.WantDuplicate(w.T, err, first.id)
 			return
 		} else if err != nil {
-			w.t.Fatalf("Post: %v", err)
+			w.T.Fatalf("Post: %v", err)
 		}
 		for _, t := range w.oracle.articles {
 			if t.id == a.ID {
-				w.t.Errorf("Post = %v, want a number that was not given out before", a.ID)
+				w.T.Errorf("Post = %v, want a number that was not given out before", a.ID)
 			}
 		}
 		t := w.oracle.post(a.ID, user, groups)
@@ -123,10 +123,10 @@ func (w *walk) step() {
 		if reads {
 			cast = repo.VoteAndRead
 		}
-		result, err := cast(w.ctx, t.id, user, vote, "")
+		result, err := cast(w.Ctx, t.id, user, vote, "")
 		if w.agree(err, refused) {
 			if result.Previous != before || result.Changed != (before != vote) {
-				w.t.Errorf("Vote %d on %v by %s = %+v, want Previous %d", vote, t.id, user, result, before)
+				w.T.Errorf("Vote %d on %v by %s = %+v, want Previous %d", vote, t.id, user, result, before)
 			}
 			w.wantArticle(result.Article, t)
 			if reads {
@@ -135,9 +135,9 @@ func (w *walk) step() {
 		}
 	case n < 76:
 		t, by := w.article(), w.actor(user)
-		do, refused := func() (*site.Article, error) { return repo.Delete(w.ctx, t.id, by, site.Why{}) }, ""
+		do, refused := func() (*site.Article, error) { return repo.Delete(w.Ctx, t.id, by, site.Why{}) }, ""
 		if w.IntN(2) == 0 || t.deleted != "" {
-			do, refused = func() (*site.Article, error) { return repo.Undelete(w.ctx, t.id, by) }, w.oracle.undelete(t, by)
+			do, refused = func() (*site.Article, error) { return repo.Undelete(w.Ctx, t.id, by) }, w.oracle.undelete(t, by)
 		} else {
 			refused = w.oracle.delete(t, by)
 		}
@@ -166,38 +166,38 @@ func (w *walk) step() {
 		}
 		by := w.actor(user)
 		refused := w.oracle.regroup(t, by, add, remove)
-		if a, err := repo.Regroup(w.ctx, t.id, by, add, remove); w.agree(err, refused) {
+		if a, err := repo.Regroup(w.Ctx, t.id, by, add, remove); w.agree(err, refused) {
 			w.wantArticle(a, t)
 		}
 	case n < 91:
 		t, by, takesOut := w.article(), w.actor(user), w.IntN(3) > 0
 		var voters []site.UserName
 		var names []string
-		for _, voter := range users {
+		for _, voter := range repotest.Users {
 			if w.IntN(2) == 0 || len(voters) == 0 {
 				voters, names = append(voters, voter), append(names, string(voter))
 			}
 		}
 		want, refused := w.oracle.voidVotes(t, by, voters, takesOut)
-		if a, n, err := repo.VoidVotes(w.ctx, t.id, by, names, takesOut, "a ring"); w.agree(err, refused) {
+		if a, n, err := repo.VoidVotes(w.Ctx, t.id, by, names, takesOut, "a ring"); w.agree(err, refused) {
 			if n != want {
-				w.t.Errorf("VoidVotes %t of %v on %v = %d, want %d", takesOut, names, t.id, n, want)
+				w.T.Errorf("VoidVotes %t of %v on %v = %d, want %d", takesOut, names, t.id, n, want)
 			}
 			w.wantArticle(a, t)
 		}
 	case n < 95:
 		step := []int64{1, 1, 1, 2, 2, 2, 3, 4, 7, 4000}[w.IntN(10)]
 		w.oracle.now += step
-		w.clock.advance(time.Duration(step) * time.Second)
+		w.Clock.Advance(time.Duration(step) * time.Second)
 	default: // a listing ends, as if it had not been read for a while
 		key := w.tags[w.IntN(len(w.tags))] + []string{"score:", "time:"}[w.IntN(2)] + slices.Concat(themes, states, []string{"interesting"})[w.IntN(len(themes)+len(states)+1)]
-		w.do("DEL", key)
+		w.Do("DEL", key)
 	}
 }
 
 // edit makes a random edit, with few different texts: some change nothing.
-func (w *walk) edit(repo *testSite, user site.UserName) {
-	w.t.Helper()
+func (w *walk) edit(repo *repotest.Site, user site.UserName) {
+	w.T.Helper()
 	t := w.article()
 	if w.IntN(4) > 0 {
 		user = t.poster
@@ -219,7 +219,7 @@ func (w *walk) edit(repo *testSite, user site.UserName) {
 		e.IfRevision = new(max(t.revision-w.Int64N(4), 0))
 	}
 	refused := w.oracle.edit(t, by, e)
-	if a, err := repo.Edit(w.ctx, t.id, by, e); w.agree(err, refused) {
+	if a, err := repo.Edit(w.Ctx, t.id, by, e); w.agree(err, refused) {
 		w.wantArticle(a, t)
 		w.wantTexts(a, t)
 	}
@@ -227,18 +227,18 @@ func (w *walk) edit(repo *testSite, user site.UserName) {
 
 // wantTexts compares the text, which an article after a vote need not have, and the earlier versions.
 func (w *walk) wantTexts(a *site.Article, t *article) {
-	w.t.Helper()
+	w.T.Helper()
 	text := ""
 	if a.Text != nil {
 		text = *a.Text
 	}
 	if text != t.text || (a.EditedAt != nil) != (len(t.older) > 0) {
-		w.t.Errorf("%v has the text %q, edited %v, want %q, edited %d times", a.ID, text, a.EditedAt, t.text, len(t.older))
+		w.T.Errorf("%v has the text %q, edited %v, want %q, edited %d times", a.ID, text, a.EditedAt, t.text, len(t.older))
 	}
 	most := 1 + w.IntN(25)
 	want := t.versions()
 	want = want[:min(len(want), most)]
-	versions := require.Value(w.Versions(w.ctx, []*site.Article{a}, most))(w.t)
+	versions := require.Value(w.Versions(w.Ctx, []*site.Article{a}, most))(w.T)
 	var got []string
 	for _, v := range versions[0] {
 		text := ""
@@ -248,7 +248,7 @@ func (w *walk) wantTexts(a *site.Article, t *article) {
 		got = append(got, versionText(v.Title, text, v.By.Name, v.Until.Unix(), v.Votes))
 	}
 	if !slices.Equal(got, want) {
-		w.t.Errorf("the %d newest versions of %v = %q, want %q", most, a.ID, got, want)
+		w.T.Errorf("the %d newest versions of %v = %q, want %q", most, a.ID, got, want)
 	}
 }
 
@@ -281,27 +281,27 @@ func (w *walk) some(names []string) (some []string) {
 // agree fails the test unless err is the expected refusal, or nil if refused is empty. It reports whether err
 // is nil.
 func (w *walk) agree(err error, refused string) bool {
-	w.t.Helper()
+	w.T.Helper()
 	if refused != "" {
-		wantRefused(w.t, err, strings.Split(refused, "\n")...)
+		repotest.WantRefused(w.T, err, strings.Split(refused, "\n")...)
 	} else if err != nil {
-		w.t.Errorf("err = %v, want none", err)
+		w.T.Errorf("err = %v, want none", err)
 	}
 	return err == nil && refused == ""
 }
 
 func (w *walk) wantArticle(a *site.Article, t *article) {
-	w.t.Helper()
+	w.T.Helper()
 	ups, downs := t.count()
 	if (a.DeletedAt != nil) != (t.deleted != "") || a.DeletedBy != nil && *a.DeletedBy != t.deleted {
-		w.t.Errorf("%v was deleted at %v by %v, want by %q", a.ID, a.DeletedAt, a.DeletedBy, t.deleted)
+		w.T.Errorf("%v was deleted at %v by %v, want by %q", a.ID, a.DeletedAt, a.DeletedBy, t.deleted)
 	}
 	if a.Title != t.title || a.Revision() != int(t.revision) {
-		w.t.Errorf("the title of %v = %q at revision %d, want %q at %d", a.ID, a.Title, a.Revision(), t.title, t.revision)
+		w.T.Errorf("the title of %v = %q at revision %d, want %q at %d", a.ID, a.Title, a.Revision(), t.title, t.revision)
 	}
 	got := fmt.Sprint(a.ID, a.Poster.Name, a.CreatedAt.Unix(), a.Score, a.Upvotes, a.Downvotes, a.Votes, a.Groups, a.IsInteresting)
 	if want := fmt.Sprint(t.id, t.poster, t.at, float64(w.oracle.score(t)), ups, downs, ups-downs, slices.Sorted(maps.Keys(t.groups)), w.oracle.interesting(t)); got != want {
-		w.t.Errorf("article = %s, want %s", got, want)
+		w.T.Errorf("article = %s, want %s", got, want)
 	}
 }
 
@@ -312,10 +312,10 @@ func walkLink(i int) string { return fmt.Sprint("https://", walkHosts[i%len(walk
 
 // compare compares everything that can be read with the oracle.
 func (w *walk) compare() {
-	w.t.Helper()
+	w.T.Helper()
 	groups := slices.Concat([]string{"", "interesting", "empty"}, themes, states)
 	for _, group := range groups {
-		for _, order := range orders {
+		for _, order := range repotest.Orders {
 			for _, direction := range []site.Direction{site.Descending, site.Ascending} {
 				l := lists.AllArticles(order, direction)
 				if group != "" {
@@ -325,7 +325,7 @@ func (w *walk) compare() {
 			}
 		}
 	}
-	for _, user := range users {
+	for _, user := range repotest.Users {
 		want := w.oracle.list(site.ByTime, site.Descending, func(t *article) bool { return t.poster == user })
 		w.comparePages(lists.PostedBy(user), want)
 	}
@@ -335,13 +335,13 @@ func (w *walk) compare() {
 	}
 
 	var want []string
-	sizes := sized{}
+	sizes := repotest.Sized{}
 	names := slices.Concat([]string{"interesting", "empty"}, themes, states)
-	counts := require.Value(w.Articles.ArticleCounts(w.ctx, groupNames(names)))(w.t)
+	counts := require.Value(w.Articles.ArticleCounts(w.Ctx, groupNames(names)))(w.T)
 	for i, name := range names {
 		n := len(w.oracle.list(site.ByTime, site.Ascending, func(t *article) bool { return w.oracle.in(t, name) }))
 		if counts[i] != n {
-			w.t.Errorf("ArticleCounts of %s = %d, want %d", name, counts[i], n)
+			w.T.Errorf("ArticleCounts of %s = %d, want %d", name, counts[i], n)
 		}
 		if name != "interesting" && n > 0 {
 			want = append(want, fmt.Sprint(name, " ", n))
@@ -349,33 +349,33 @@ func (w *walk) compare() {
 		}
 	}
 	slices.Sort(want)
-	w.wantCounts(want...)
+	w.WantCounts(want...)
 	w.oracle.now += 5 // the number of all groups is kept for that long
-	w.clock.advance(5 * time.Second)
+	w.Clock.Advance(5 * time.Second)
 	for _, prefix := range []string{"", "b"} {
-		w.wantGroups(site.ByArticleCount, prefix, 1+w.IntN(4), sizes)
+		w.WantGroups(site.ByArticleCount, prefix, 1+w.IntN(4), sizes)
 	}
 	for i := range 60 {
 		link := walkLink(i)
-		w.wantNewest(strings.Replace(link, "//", "//www.", 1), w.oracle.newest(link))
+		w.WantNewest(strings.Replace(link, "//", "//www.", 1), w.oracle.newest(link))
 	}
 	w.compareArticles()
 }
 
 func (w *walk) comparePages(l lists.Listing, want []site.ArticleID) {
-	w.t.Helper()
+	w.T.Helper()
 	size := []int{1, 2, 3, 7, 25, 100}[w.IntN(6)]
 	for page := 1; page <= len(want)/size+2; page++ {
 		first := min((page-1)*size, len(want))
 		part := want[first:min(first+size, len(want))]
-		if got, err := w.Lists.List(w.ctx, l, page, &size); err != nil || !slices.Equal(got, part) {
-			w.t.Errorf("%+v, page %d of %d = %v, %v, want %v", l, page, size, got, err, part)
+		if got, err := w.Lists.List(w.Ctx, l, page, &size); err != nil || !slices.Equal(got, part) {
+			w.T.Errorf("%+v, page %d of %d = %v, %v, want %v", l, page, size, got, err, part)
 		}
 	}
 }
 
 func (w *walk) compareArticles() {
-	w.t.Helper()
+	w.T.Helper()
 	var ids []site.ArticleID
 	var listed []*article
 	for _, t := range w.oracle.articles {
@@ -383,29 +383,29 @@ func (w *walk) compareArticles() {
 			ids, listed = append(ids, t.id), append(listed, t)
 			continue
 		}
-		_, errs := w.Articles.ArticlesByID(w.ctx, []site.ArticleID{t.id})
-		wantRefused(w.t, errs[0], "NOT_FOUND article")
-		a := require.Value(w.Deleted(w.ctx, t.id))(w.t)
+		_, errs := w.Articles.ArticlesByID(w.Ctx, []site.ArticleID{t.id})
+		repotest.WantRefused(w.T, errs[0], "NOT_FOUND article")
+		a := require.Value(w.Deleted(w.Ctx, t.id))(w.T)
 		w.wantArticle(a, t)
 	}
-	articles, errs := w.Articles.ArticlesByID(w.ctx, ids)
-	require.NoError(w.t, errors.Join(errs...))
+	articles, errs := w.Articles.ArticlesByID(w.Ctx, ids)
+	require.NoError(w.T, errors.Join(errs...))
 	for i, a := range articles {
 		w.wantArticle(a, listed[i])
 		w.wantTexts(a, listed[i])
 	}
-	for _, user := range users {
+	for _, user := range repotest.Users {
 		var want strings.Builder
 		for _, t := range listed {
 			switch {
-			case w.rules.VoteHistory == site.NoHistory && w.oracle.now > t.at+w.oracle.window+3600:
+			case w.Rules.VoteHistory == site.NoHistory && w.oracle.now > t.at+w.oracle.window+3600:
 				want.WriteByte('?')
 			default:
 				want.WriteByte("-0+"[t.votes[user]+1])
 			}
 		}
-		if got := w.positions(user, ids...); got != want.String() {
-			w.t.Errorf("positions of %s = %s, want %s", user, got, want.String())
+		if got := w.Positions(user, ids...); got != want.String() {
+			w.T.Errorf("positions of %s = %s, want %s", user, got, want.String())
 		}
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"frontpage/redisrepo/rankings"
 	"frontpage/redisrepo/site"
 	"frontpage/tests/redistest"
+	"frontpage/tests/repotest"
 	"frontpage/tests/require"
 )
 
@@ -32,7 +33,7 @@ func BenchmarkRankings(b *testing.B) {
 	server := redistest.Start(b)
 	server.Client.ConfigSet(b.Context(), "appendonly", "no")
 	repo := require.Value(redisrepo.New(b.Context(), server.Client, site.DefaultRules(), redisrepo.WithPartitions(1),
-		redisrepo.WithClock(func() time.Time { return opened })))(b)
+		redisrepo.WithClock(func() time.Time { return repotest.Opened })))(b)
 	postRanked(b, server.Client, *rankedArticles, *rankedDays)
 	gravity, top, halfLife, linear := rankings.RankGravity, rankings.RankTop, rankings.RankHalfLife, rankings.RankLinear
 	for _, page := range []struct {
@@ -129,7 +130,7 @@ func postRanked(b *testing.B, client *redis.Client, articles, days int) {
 	options.ReadTimeout, options.WriteTimeout = -1, -1 // a busy machine may take longer for thousands of commands
 	client = redis.NewClient(&options)
 	defer func() { _ = client.Close() }()
-	now := opened.Unix()
+	now := repotest.Opened.Unix()
 	folded := now/dayOf - 9
 	length := int64(days) * dayOf
 	lists, peaks := map[string][]redis.Z{}, map[string]float64{}

@@ -16,6 +16,7 @@ import (
 	"frontpage/redisrepo/rankings"
 	"frontpage/redisrepo/site"
 	"frontpage/tests/programtest"
+	"frontpage/tests/repotest"
 	"frontpage/tests/require"
 )
 
@@ -45,10 +46,10 @@ func TestPostingTimesOfRankingsCountInAllDigits(t *testing.T) {
 	t.Parallel()
 	for _, embedded := range []bool{false, true} {
 		w := newRankedWorld(t, 1, embedded)
-		second := w.clock.now().Unix() - hourOf
+		second := w.Clock.Now().Unix() - hourOf
 		for i, after := range []float64{0, 1} {
 			a := &rankedArticle{id: site.ArticleID(i + 1), time: float64(second) + after, votes: 3 + i%2, groups: []string{"go"}}
-			require.Value(w.raw.Pipelined(w.ctx, func(pipe redis.Pipeliner) error {
+			require.Value(w.Raw.Pipelined(w.Ctx, func(pipe redis.Pipeliner) error {
 				w.put(pipe, a)
 				return nil
 			}))(t)
@@ -60,8 +61,8 @@ func TestPostingTimesOfRankingsCountInAllDigits(t *testing.T) {
 					for q, want := range map[*rankings.RankQuery]int{{PostedAfter: &at}: 2 - older, {PostedBefore: &at}: older} {
 						q.Group, q.By.Formula = group, formula
 						list := require.Value(w.Rankings.RankedList(*q))(t)
-						page := require.Value(w.Rankings.Rank(w.ctx, list, nil, nil))(t)
-						count := require.Value(w.Rankings.RankCount(w.ctx, list, page.AsOf))(t)
+						page := require.Value(w.Rankings.Rank(w.Ctx, list, nil, nil))(t)
+						count := require.Value(w.Rankings.RankCount(w.Ctx, list, page.AsOf))(t)
 						if len(page.Edges) != want || count != want {
 							t.Errorf("%v, in %q, from %v to %v: %d articles and a count of %d, want %d", formula, group, q.PostedAfter, q.PostedBefore, len(page.Edges), count, want)
 						}
@@ -74,7 +75,7 @@ func TestPostingTimesOfRankingsCountInAllDigits(t *testing.T) {
 
 // rankedWorld is a store whose calendar the test writes, and what it has.
 type rankedWorld struct {
-	*testSite
+	*repotest.Site
 	*rand.Rand
 	tags     []string
 	articles []*rankedArticle
@@ -97,13 +98,13 @@ const rankedThreshold = 4 // InterestingVotes
 func newRankedWorld(t *testing.T, partitions int, inMemory bool) *rankedWorld {
 	change := func(r *site.Rules) { r.GroupTop, r.InterestingVotes = true, rankedThreshold }
 	option := redisrepo.WithPartitions(partitions)
-	w := &rankedWorld{Rand: rand.New(rand.NewPCG(uint64(partitions), 7)), tags: redisrepo.Tags(partitions)}
+	w := &rankedWorld{Rand: rand.New(rand.NewPCG(uint64(partitions), 7)), tags: repotest.Tags(partitions)}
 	w.change = w.revote
-	open := newSite
+	open := repotest.New
 	if inMemory {
-		open = embedded
+		open = repotest.Embedded
 	}
-	w.testSite = open(t, change, option)
+	w.Site = open(t, change, option)
 	return w
 }
 
@@ -111,9 +112,9 @@ const hourOf, dayOf, monthOf = 3600, 86400, 32 * 86400
 
 // fill replaces all articles.
 func (w *rankedWorld) fill() {
-	w.do("FLUSHDB")
-	w.clock.advance(time.Duration(w.IntN(40*3600)) * time.Second)
-	now := w.clock.now().Unix()
+	w.Do("FLUSHDB")
+	w.Clock.Advance(time.Duration(w.IntN(40*3600)) * time.Second)
+	now := w.Clock.Now().Unix()
 	many := w.IntN(3) // many different votes, or many ties
 	w.votes = func() int {
 		switch many {
@@ -140,12 +141,12 @@ func (w *rankedWorld) fill() {
 		}
 		w.articles = append(w.articles, a)
 	}
-	require.Value(w.raw.Pipelined(w.ctx, func(pipe redis.Pipeliner) error {
+	require.Value(w.Raw.Pipelined(w.Ctx, func(pipe redis.Pipeliner) error {
 		for _, tag := range w.tags {
 			for _, group := range []string{"", "go", "x"} {
 				// Late ones are folded while questions are asked. A new site and a new group have none.
 				if w.IntN(30) > 0 {
-					pipe.HSet(w.ctx, tag+"clock:"+group, "folded", now/dayOf-9-int64(w.IntN(2)*w.IntN(20)))
+					pipe.HSet(w.Ctx, tag+"clock:"+group, "folded", now/dayOf-9-int64(w.IntN(2)*w.IntN(20)))
 				}
 			}
 		}
@@ -153,21 +154,21 @@ func (w *rankedWorld) fill() {
 			w.put(pipe, a)
 		}
 		return nil
-	}))(w.t)
+	}))(w.T)
 }
 
 // put writes an article into all its lists.
 func (w *rankedWorld) put(pipe redis.Pipeliner, a *rankedArticle) {
 	tag, member := w.tags[int(a.id)%len(w.tags)], a.id.String()
-	pipe.ZAdd(w.ctx, tag+"time:", redis.Z{Score: a.time, Member: member})
-	pipe.ZAdd(w.ctx, tag+"score:", redis.Z{Score: a.time + float64(w.rules.VoteScore*a.votes), Member: member})
+	pipe.ZAdd(w.Ctx, tag+"time:", redis.Z{Score: a.time, Member: member})
+	pipe.ZAdd(w.Ctx, tag+"score:", redis.Z{Score: a.time + float64(w.Rules.VoteScore*a.votes), Member: member})
 	for _, group := range a.groups {
-		pipe.SAdd(w.ctx, tag+"group:"+group, member)
+		pipe.SAdd(w.Ctx, tag+"group:"+group, member)
 	}
-	pipe.SRem(w.ctx, tag+"group:interesting", member)
-	pipe.Del(w.ctx, tag+"time:interesting")
+	pipe.SRem(w.Ctx, tag+"group:interesting", member)
+	pipe.Del(w.Ctx, tag+"time:interesting")
 	if a.votes >= rankedThreshold {
-		pipe.SAdd(w.ctx, tag+"group:interesting", member)
+		pipe.SAdd(w.Ctx, tag+"group:interesting", member)
 	}
 	for _, group := range append([]string{""}, a.groups...) {
 		end := ""
@@ -178,7 +179,7 @@ func (w *rankedWorld) put(pipe redis.Pipeliner, a *rankedArticle) {
 		for _, list := range []string{"d:", "h:", "m:"} {
 			keys = append(keys, fmt.Sprint(tag, "top:", list, a.second()/map[string]int64{"d:": dayOf, "h:": hourOf, "m:": monthOf}[list], end))
 		}
-		scheduleScript.Eval(w.ctx, pipe, keys, a.votes, member)
+		scheduleScript.Eval(w.Ctx, pipe, keys, a.votes, member)
 	}
 }
 
@@ -199,14 +200,14 @@ func (w *rankedWorld) revote() {
 	if len(w.articles) == 0 {
 		return
 	}
-	require.Value(w.raw.Pipelined(w.ctx, func(pipe redis.Pipeliner) error {
+	require.Value(w.Raw.Pipelined(w.Ctx, func(pipe redis.Pipeliner) error {
 		for range w.IntN(8) {
 			a := w.articles[w.IntN(len(w.articles))]
 			a.votes = w.votes()
 			w.put(pipe, a)
 		}
 		return nil
-	}))(w.t)
+	}))(w.T)
 }
 
 // question is a ranking as the oracle understands it.
@@ -221,7 +222,7 @@ type rankedQuestion struct {
 }
 
 func (w *rankedWorld) newQuestion() *rankedQuestion {
-	q := &rankedQuestion{instant: w.clock.now().Unix(), lastKey: math.Inf(1), low: math.MinInt64}
+	q := &rankedQuestion{instant: w.Clock.Now().Unix(), lastKey: math.Inf(1), low: math.MinInt64}
 	q.high = q.instant
 	by := &q.query.By
 	by.Formula = rankings.RankFormula(w.IntN(4))
@@ -293,13 +294,13 @@ func (q *rankedQuestion) key(w *rankedWorld, a *rankedArticle) float64 {
 	}
 	switch by.Formula {
 	case rankings.RankLinear:
-		worth := w.rules.VoteScore
+		worth := w.Rules.VoteScore
 		if by.VoteScore != nil {
 			worth = *by.VoteScore
 		}
 		return v*float64(worth) + t
 	case rankings.RankHalfLife:
-		halfLife := w.rules.HalfLife.Seconds()
+		halfLife := w.Rules.HalfLife.Seconds()
 		if by.HalfLife != nil {
 			halfLife = float64(*by.HalfLife)
 		}
@@ -341,24 +342,24 @@ func (q *rankedQuestion) after(w *rankedWorld) (found []rankedAnswer) {
 
 // ask asks for the pages of a random ranking, and returns how many.
 func (w *rankedWorld) ask() int {
-	w.t.Helper()
+	w.T.Helper()
 	q := w.newQuestion()
 	list, err := w.Rankings.RankedList(q.query)
 	if err != nil {
-		w.t.Fatalf("RankedList %+v: %v", q.query, err)
+		w.T.Fatalf("RankedList %+v: %v", q.query, err)
 	}
 	var cursor *string
 	for page := 1; ; page++ {
 		size := 1 + w.IntN(30)
-		got, err := w.Rankings.Rank(w.ctx, list, &size, cursor)
+		got, err := w.Rankings.Rank(w.Ctx, list, &size, cursor)
 		if err != nil {
-			w.t.Fatalf("Rank %+v: %v", q.query, err)
+			w.T.Fatalf("Rank %+v: %v", q.query, err)
 		}
 		all := q.after(w)
 		want := all[:min(size, len(all))]
 		same := slices.EqualFunc(got.Edges, want, func(e rankings.RankedEdge, a rankedAnswer) bool { return e.ID == a.id && e.Key == a.key })
 		if !same && !q.uncertain || got.Info.HasNextPage != (len(all) > size) || got.AsOf.Unix() != q.instant {
-			w.t.Errorf("page %d of %d by %v from %d to %d in %q:\ngot  %v, %+v\nwant %v of %d", page, size, q.query.By, q.low-q.instant, q.high-q.instant, q.group, got.Edges, got.Info, want, len(all))
+			w.T.Errorf("page %d of %d by %v from %d to %d in %q:\ngot  %v, %+v\nwant %v of %d", page, size, q.query.By, q.low-q.instant, q.high-q.instant, q.group, got.Edges, got.Info, want, len(all))
 			return page
 		}
 		if w.IntN(5) == 0 {
@@ -368,8 +369,8 @@ func (w *rankedWorld) ask() int {
 					count++
 				}
 			}
-			if n, err := w.Rankings.RankCount(w.ctx, list, got.AsOf); err != nil || n != count {
-				w.t.Errorf("RankCount of %+v = %d, %v, want %d", q.query, n, err, count)
+			if n, err := w.Rankings.RankCount(w.Ctx, list, got.AsOf); err != nil || n != count {
+				w.T.Errorf("RankCount of %+v = %d, %v, want %d", q.query, n, err, count)
 			}
 		}
 		if !got.Info.HasNextPage || w.IntN(4) == 0 || q.uncertain {
@@ -381,7 +382,7 @@ func (w *rankedWorld) ask() int {
 			w.change()
 		}
 		if w.IntN(3) == 0 {
-			w.clock.advance(time.Duration(w.IntN(5)) * time.Second)
+			w.Clock.Advance(time.Duration(w.IntN(5)) * time.Second)
 		}
 	}
 }

@@ -22,6 +22,7 @@ import (
 	"frontpage/redisrepo/wire"
 	"frontpage/tests/programtest"
 	"frontpage/tests/redistest"
+	"frontpage/tests/repotest"
 	"frontpage/tests/require"
 )
 
@@ -34,7 +35,7 @@ func TestRankingsInStepsMatchTheOracle(t *testing.T) {
 				t.Parallel()
 				w := newRankedWorld(t, partitions, embedded)
 				for asked := 0; asked < *questions/programtest.Size(20, 8) && !t.Failed(); {
-					w.testSite = w.reopened(w.raw, nil, redisrepo.WithPartitions(partitions), redisrepo.WithStep(1+w.IntN(40)))
+					w.Site = w.Reopened(w.Raw, nil, redisrepo.WithPartitions(partitions), redisrepo.WithStep(1+w.IntN(40)))
 					w.fill()
 					for range programtest.Size(20, 50) {
 						asked += w.ask()
@@ -51,11 +52,11 @@ func TestStepsOfRankingsAreBounded(t *testing.T) {
 	for _, partitions := range []int{1, 4} {
 		t.Run(fmt.Sprint(partitions, " partitions"), func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t, nil, redisrepo.WithPartitions(partitions))
-			s.fillDay(4000, 100)                 // many votes and many ages make the same keys
+			s := repotest.New(t, nil, redisrepo.WithPartitions(partitions))
+			fillDay(s, 4000, 100)                // many votes and many ages make the same keys
 			const step, most = 200, 64 + 64 + 25 // what a list may add at the end of a step
 			var replies []*redis.Cmd
-			client := s.client(redistest.Before(func(commands ...redis.Cmder) {
+			client := s.Client(redistest.Before(func(commands ...redis.Cmder) {
 				if redistest.IsAside(commands[0]) {
 					return
 				}
@@ -72,12 +73,12 @@ func TestStepsOfRankingsAreBounded(t *testing.T) {
 				}
 				replies = nil
 				for _, c := range commands {
-					if call, ok := redisrepo.ScriptCall(c); ok {
-						replies = append(replies, call)
+					if call, ok := c.(*failover.Unrepeated); ok {
+						replies = append(replies, call.Cmd)
 					}
 				}
 			}))
-			other := s.reopened(client, nil, redisrepo.WithPartitions(partitions), redisrepo.WithStep(step))
+			other := s.Reopened(client, nil, redisrepo.WithPartitions(partitions), redisrepo.WithStep(step))
 			list, err := other.Rankings.RankedList(rankings.RankQuery{By: rankings.RankBy{Formula: rankings.RankLinear, VoteScore: new(900)}})
 			if err != nil {
 				t.Fatal(err)
@@ -85,7 +86,7 @@ func TestStepsOfRankingsAreBounded(t *testing.T) {
 			looked := 0
 			seen := map[site.ArticleID]bool{}
 			for after, more := (*string)(nil), true; more; {
-				page := require.Value(other.Rankings.Rank(s.ctx, list, new(100), after))(t)
+				page := require.Value(other.Rankings.Rank(s.Ctx, list, new(100), after))(t)
 				looked = max(looked, page.Looked)
 				for _, e := range page.Edges {
 					if seen[e.ID] {
@@ -103,33 +104,33 @@ func TestStepsOfRankingsAreBounded(t *testing.T) {
 }
 
 // fillDay stores articles of one day with votes below a number.
-func (s *testSite) fillDay(n, votes int) {
-	s.t.Helper()
-	w := &rankedWorld{testSite: s, Rand: rand.New(rand.NewPCG(1, 1)), tags: s.Tags()}
-	_, err := s.raw.Pipelined(s.ctx, func(pipe redis.Pipeliner) error {
+func fillDay(s *repotest.Site, n, votes int) {
+	s.T.Helper()
+	w := &rankedWorld{Site: s, Rand: rand.New(rand.NewPCG(1, 1)), tags: s.Tags()}
+	_, err := s.Raw.Pipelined(s.Ctx, func(pipe redis.Pipeliner) error {
 		for id := range site.ArticleID(n) {
-			a := &rankedArticle{id: id + 1, time: float64(s.clock.now().Unix() - int64(w.IntN(dayOf))), votes: w.IntN(votes)}
+			a := &rankedArticle{id: id + 1, time: float64(s.Clock.Now().Unix() - int64(w.IntN(dayOf))), votes: w.IntN(votes)}
 			w.articles = append(w.articles, a)
 			w.put(pipe, a)
 		}
 		return nil
 	})
 	if err != nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
 }
 
 // Of articles with equal keys, each that is looked at is compared by the bytes of its name with few of those on the page.
 func TestRankingComparesFewNames(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil, one)
-	s.fillDay(1000, 1)
+	s := repotest.New(t, nil, repotest.One)
+	fillDay(s, 1000, 1)
 	counting := strings.NewReplacer("local function is_before(",
 		"local compared, compare = 0, by_bytes local function by_bytes(a, b) compared = compared + 1 return compare(a, b) end local function is_before(",
 		"'OK', looked", "'OK', compared", "'MORE', looked", "'MORE', compared")
-	client := s.client(redistest.Before(func(commands ...redis.Cmder) {
+	client := s.Client(redistest.Before(func(commands ...redis.Cmder) {
 		for _, c := range commands {
-			if call, ok := redisrepo.ScriptCall(c); ok {
+			if call, ok := c.(*failover.Unrepeated); ok {
 				words := call.Args()
 				words[0], words[1] = "eval", counting.Replace(wire.TextOf(words[1].(string)))
 			}
@@ -137,12 +138,12 @@ func TestRankingComparesFewNames(t *testing.T) {
 	}))
 	var looked [2]int
 	var pages [2]string
-	for i, repo := range []*testSite{s, s.reopened(client, nil, one)} {
+	for i, repo := range []*repotest.Site{s, s.Reopened(client, nil, repotest.One)} {
 		list, err := repo.Rankings.RankedList(rankings.RankQuery{By: rankings.RankBy{Formula: rankings.RankTop}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		page, err := repo.Rankings.Rank(s.ctx, list, new(100), nil)
+		page, err := repo.Rankings.Rank(s.Ctx, list, new(100), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -165,18 +166,18 @@ func TestCursorsOfRankingsCannotBeForged(t *testing.T) {
 		t.Run(fmt.Sprint(partitions, " partitions"), func(t *testing.T) {
 			t.Parallel()
 			option := redisrepo.WithPartitions(partitions)
-			s := newSite(t, nil, option)
+			s := repotest.New(t, nil, option)
 			for range 3 {
-				s.post("alice")
+				s.MustPost("alice")
 			}
 			list := require.Value(s.Rankings.RankedList(rankings.RankQuery{}))(t)
-			page := require.Value(s.Rankings.Rank(s.ctx, list, new(1), nil))(t)
+			page := require.Value(s.Rankings.Rank(s.Ctx, list, new(1), nil))(t)
 			genuine := page.Edges[0].Cursor
 			text := require.Value(base64.RawURLEncoding.DecodeString(genuine))(t)
 			text = text[:len(text)-12]
-			other := newSite(t, nil, option) // another site
-			other.post("alice")
-			foreign := require.Value(other.Rankings.Rank(s.ctx, list, new(1), nil))(t)
+			other := repotest.New(t, nil, option) // another site
+			other.MustPost("alice")
+			foreign := require.Value(other.Rankings.Rank(s.Ctx, list, new(1), nil))(t)
 			forged := map[string]string{
 				"of another site":        foreign.Edges[0].Cursor,
 				"with a checksum":        base64.RawURLEncoding.EncodeToString(binary.BigEndian.AppendUint32(text, crc32.ChecksumIEEE(text))),
@@ -185,16 +186,16 @@ func TestCursorsOfRankingsCannotBeForged(t *testing.T) {
 				"that is nearly genuine": strings.Replace(genuine, genuine[40:41], string(genuine[40]^1), 1),
 			}
 			for name, cursor := range forged {
-				if page, err := s.Rankings.Rank(s.ctx, list, nil, &cursor); !errors.As(err, new(site.Refusal)) || page.Looked != 0 {
+				if page, err := s.Rankings.Rank(s.Ctx, list, nil, &cursor); !errors.As(err, new(site.Refusal)) || page.Looked != 0 {
 					t.Errorf("a cursor %s: %v, and %d members were looked at, want a refusal", name, err, page.Looked)
 				}
 			}
-			for name, repo := range map[string]*testSite{
+			for name, repo := range map[string]*repotest.Site{
 				"this process":    s,
-				"another process": s.reopened(s.client(), nil, option),
-				"a copy":          s.moved(option),
+				"another process": s.Reopened(s.Client(), nil, option),
+				"a copy":          moved(s, option),
 			} {
-				if page, err := repo.Rankings.Rank(s.ctx, list, nil, &genuine); err != nil || len(page.Edges) != 2 {
+				if page, err := repo.Rankings.Rank(s.Ctx, list, nil, &genuine); err != nil || len(page.Edges) != 2 {
 					t.Errorf("%s: %d articles after a genuine cursor, %v, want 2", name, len(page.Edges), err)
 				}
 			}
@@ -205,34 +206,34 @@ func TestCursorsOfRankingsCannotBeForged(t *testing.T) {
 // Processes that open a new store at once agree on the key of cursors and the UUID, and also after the store was emptied.
 func TestProcessesAgreeOnWhatIsDrawnOnce(t *testing.T) { // with the race detector
 	t.Parallel()
-	s := newSite(t, nil, one)
-	s.do("FLUSHDB")
-	sites := make([]*testSite, 6)
-	together(len(sites), func(i int) { sites[i] = s.reopened(s.client(), nil, one) })
+	s := repotest.New(t, nil, repotest.One)
+	s.Do("FLUSHDB")
+	sites := make([]*repotest.Site, 6)
+	repotest.Together(len(sites), func(i int) { sites[i] = s.Reopened(s.Client(), nil, repotest.One) })
 	check := func() {
 		t.Helper()
 		for range 2 {
-			sites[0].post("alice")
+			sites[0].MustPost("alice")
 		}
 		for i, from := range sites {
 			list := require.Value(from.Rankings.RankedList(rankings.RankQuery{}))(t)
-			page := require.Value(from.Rankings.Rank(s.ctx, list, new(1), nil))(t)
+			page := require.Value(from.Rankings.Rank(s.Ctx, list, new(1), nil))(t)
 			to := sites[(i+1)%len(sites)]
 			if a, b := from.Store.UUID.Load(), to.Store.UUID.Load(); *a != *b {
 				t.Errorf("two processes have the UUIDs %v and %v", a, b)
 			}
-			if _, err := to.Rankings.Rank(s.ctx, list, nil, page.Info.EndCursor); err != nil {
+			if _, err := to.Rankings.Rank(s.Ctx, list, nil, page.Info.EndCursor); err != nil {
 				t.Errorf("process %d refuses a cursor of process %d: %v", (i+1)%len(sites), i, err)
 			}
 		}
 	}
 	check()
-	s.do("HDEL meta: uuid cursor_key") // as an earlier version has it
-	together(len(sites), func(i int) { sites[i] = s.reopened(s.client(), nil, one) })
+	s.Do("HDEL meta: uuid cursor_key") // as an earlier version has it
+	repotest.Together(len(sites), func(i int) { sites[i] = s.Reopened(s.Client(), nil, repotest.One) })
 	check()
-	s.do("FLUSHDB")
+	s.Do("FLUSHDB")
 	for _, other := range sites {
-		require.NoError(t, other.Live.CheckHistory(s.ctx, 0))
+		require.NoError(t, other.Live.CheckHistory(s.Ctx, 0))
 	}
 	check()
 }
@@ -240,13 +241,13 @@ func TestProcessesAgreeOnWhatIsDrawnOnce(t *testing.T) { // with the race detect
 // A script that Redis did not answer in time is not sent again: Redis may still be busy with it.
 func TestRankingIsNotRepeatedAfterATimeout(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil, one)
-	s.post("alice")
-	options := *s.server.Client.Options()
+	s := repotest.New(t, nil, repotest.One)
+	s.MustPost("alice")
+	options := *s.Server.Client.Options()
 	options.ReadTimeout, options.MinIdleConns = 200*time.Millisecond, 4
 	client := redis.NewClient(&options)
 	t.Cleanup(func() { _ = client.Close() })
-	other := s.reopened(client, nil, one)
+	other := s.Reopened(client, nil, repotest.One)
 	list, err := other.Rankings.RankedList(rankings.RankQuery{})
 	if err != nil {
 		t.Fatal(err)
@@ -254,23 +255,23 @@ func TestRankingIsNotRepeatedAfterATimeout(t *testing.T) {
 	conns := make([]*redis.Conn, 4) // so that a repeat would find one that is open
 	for i := range conns {
 		conns[i] = client.Conn()
-		require.NoError(t, conns[i].Ping(s.ctx).Err())
+		require.NoError(t, conns[i].Ping(s.Ctx).Err())
 	}
 	for _, c := range conns {
 		_ = c.Close()
 	}
-	s.do("CONFIG RESETSTAT")
-	s.server.Pause()
-	_, err = other.Rankings.Rank(context.WithoutCancel(s.ctx), list, nil, nil)
-	s.server.Resume()
+	s.Do("CONFIG RESETSTAT")
+	s.Server.Pause()
+	_, err = other.Rankings.Rank(context.WithoutCancel(s.Ctx), list, nil, nil)
+	s.Server.Resume()
 	if !errors.Is(err, failover.ErrUnavailable) {
 		t.Errorf("Rank of a paused Redis: %v, want ErrUnavailable", err)
 	}
-	s.do("PING")
-	if stats := fmt.Sprint(s.do("INFO commandstats")); !strings.Contains(stats, "cmdstat_evalsha:calls=1,") {
+	s.Do("PING")
+	if stats := fmt.Sprint(s.Do("INFO commandstats")); !strings.Contains(stats, "cmdstat_evalsha:calls=1,") {
 		t.Errorf("commands = %s, want one evalsha", stats)
 	}
-	if _, err := other.Rankings.Rank(s.ctx, list, nil, nil); err != nil {
+	if _, err := other.Rankings.Rank(s.Ctx, list, nil, nil); err != nil {
 		t.Errorf("after the pause: %v", err)
 	}
 }
@@ -295,7 +296,7 @@ func TestRankingsFollowWrites(t *testing.T) {
 						w.ask()
 					}
 				}
-				w.wantClean()
+				w.WantClean()
 			})
 		}
 	}
@@ -308,45 +309,45 @@ type writtenWorld struct {
 }
 
 func (w *writtenWorld) write() {
-	w.t.Helper()
+	w.T.Helper()
 	groups := [][]string{nil, {"go"}, {"x"}, {"go", "x"}}
 	switch n := w.IntN(20); {
 	case n < 4 || len(w.articles) == 0:
-		w.add(w.post("alice", groups[w.IntN(4)]...))
+		w.add(w.MustPost("alice", groups[w.IntN(4)]...))
 	case n < 6: // an old one
 		age := time.Duration(w.IntN([]int{dayOf, 12 * dayOf, 200 * dayOf}[w.IntN(3)])) * time.Second
-		row := old(site.ArticleID(1000+w.IntN(100_000)), age, w.IntN(12), groups[w.IntN(4)]...)
-		row.PostedAt = w.clock.now().Add(-age)
-		row.Draft.Link = w.fresh().Link
-		w.imports(row)
-		w.add(w.article(row.ID))
+		row := repotest.Old(site.ArticleID(1000+w.IntN(100_000)), age, w.IntN(12), groups[w.IntN(4)]...)
+		row.PostedAt = w.Clock.Now().Add(-age)
+		row.Draft.Link = w.Fresh().Link
+		w.MustImport(row)
+		w.add(w.Article(row.ID))
 	case n < 15:
 		a := w.articles[w.IntN(len(w.articles))]
-		result, err := w.Vote(w.ctx, a.id, users[w.IntN(len(users))], site.Vote(w.IntN(3)-1), "")
+		result, err := w.Vote(w.Ctx, a.id, repotest.Users[w.IntN(len(repotest.Users))], site.Vote(w.IntN(3)-1), "")
 		if err == nil { // voting may be over
 			a.votes = result.Article.Votes
 		}
 	case n < 16:
 		i := w.IntN(len(w.articles))
-		w.delete(w.articles[i].id, moderator)
+		w.MustDelete(w.articles[i].id, repotest.Moderator)
 		w.deleted = append(w.deleted, w.articles[i])
 		w.articles = slices.Delete(w.articles, i, i+1)
 	case n < 17 && len(w.deleted) > 0:
 		a := w.deleted[0]
-		w.undelete(a.id)
+		w.MustUndelete(a.id)
 		w.deleted, w.articles = w.deleted[1:], append(w.articles, a)
 	case n < 18:
 		a := w.articles[w.IntN(len(w.articles))]
-		regrouped, err := w.Regroup(w.ctx, a.id, moderator, groups[3], nil)
+		regrouped, err := w.Regroup(w.Ctx, a.id, repotest.Moderator, groups[3], nil)
 		if w.IntN(2) == 0 {
-			regrouped, err = w.Regroup(w.ctx, a.id, moderator, nil, groups[1+w.IntN(2)])
+			regrouped, err = w.Regroup(w.Ctx, a.id, repotest.Moderator, nil, groups[1+w.IntN(2)])
 		}
 		if err != nil {
-			w.t.Fatalf("Regroup: %v", err)
+			w.T.Fatalf("Regroup: %v", err)
 		}
 		a.groups = namesOf(regrouped.Groups)
 	default:
-		w.clock.advance(time.Duration(w.IntN(20*hourOf)) * time.Second)
+		w.Clock.Advance(time.Duration(w.IntN(20*hourOf)) * time.Second)
 	}
 }
 
@@ -361,45 +362,33 @@ func namesOf(groups []site.GroupName) (names []string) {
 	return names
 }
 
-// ranking returns the ids of the first page of a ranking.
-func (s *testSite) ranking(q rankings.RankQuery) string {
-	s.t.Helper()
-	list := require.Value(s.Rankings.RankedList(q))(s.t)
-	page := require.Value(s.Rankings.Rank(s.ctx, list, nil, nil))(s.t)
-	var ids []site.ArticleID
-	for _, edge := range page.Edges {
-		ids = append(ids, edge.ID)
-	}
-	return fmt.Sprint(ids)
-}
-
 // However old the site is, a ranking of a group without articles looks at no lists, and one of a group that becomes one is found.
 func TestRankingOfAGroupWithoutArticlesLooksAtNothing(t *testing.T) {
 	t.Parallel()
 	for _, folded := range []bool{true, false} {
-		s := newSite(t, func(r *site.Rules) { r.GroupTop = true }, one)
-		s.post("alice", "first", "go")
+		s := repotest.New(t, func(r *site.Rules) { r.GroupTop = true }, repotest.One)
+		s.MustPost("alice", "first", "go")
 		if !folded { // a site that has never folded
-			require.NoError(t, s.raw.HDel(s.ctx, "clock:", "folded").Err())
+			require.NoError(t, s.Raw.HDel(s.Ctx, "clock:", "folded").Err())
 		}
-		s.clock.advance(6 * 365 * day)
+		s.Clock.Advance(6 * 365 * day)
 		rank := func(name site.GroupName) (looked, found int) {
 			t.Helper()
 			list := require.Value(s.Rankings.RankedList(rankings.RankQuery{Group: name}))(t)
-			page := require.Value(s.Rankings.Rank(s.ctx, list, new(10), nil))(t)
+			page := require.Value(s.Rankings.Rank(s.Ctx, list, new(10), nil))(t)
 			return page.Looked, len(page.Edges)
 		}
 		for range 3 {
 			if looked, found := rank("nosuch"); looked > 300 || found != 0 {
 				t.Errorf("folded %t: got %d articles, and %d lists and members were looked at, want none", folded, found, looked)
 			}
-			s.clock.advance(400 * day)
+			s.Clock.Advance(400 * day)
 		}
-		s.post("alice", "second", "nosuch")
+		s.MustPost("alice", "second", "nosuch")
 		if _, found := rank("nosuch"); found != 1 {
 			t.Errorf("folded %t: got %d articles after one was posted into the group, want 1", folded, found)
 		}
-		require.NoError(t, s.Views.CatchUp(s.ctx))
+		require.NoError(t, s.Views.CatchUp(s.Ctx))
 		if looked, found := rank("nosuch"); found != 1 || looked > 400 {
 			t.Errorf("folded %t: got %d articles once the calendar has it, and %d lists and members were looked at, want 1 and few", folded, found, looked)
 		}

@@ -20,6 +20,7 @@ import (
 	"frontpage/redisrepo/rates"
 	"frontpage/redisrepo/site"
 	"frontpage/tests/redistest"
+	"frontpage/tests/repotest"
 	"frontpage/tests/require"
 )
 
@@ -28,14 +29,14 @@ func charge(rule string, most, amount int, user site.UserName) rates.Charge {
 }
 
 // charged records charges and returns the Kept and Used of each as text.
-func (s *testSite) charged(charges ...rates.Charge) string {
-	s.t.Helper()
-	balances := require.Value(s.Rates.Charge(s.ctx, "cost", charges))(s.t)
+func charged(s *repotest.Site, charges ...rates.Charge) string {
+	s.T.Helper()
+	balances := require.Value(s.Rates.Charge(s.Ctx, "cost", charges))(s.T)
 	text := ""
 	for i, b := range balances {
 		text += fmt.Sprintf("%t %d ", b.Kept, b.Used)
 		if fits := b.Wait == 0; b.Kept && !fits || b.Wait < 0 || b.Wait > charges[i].Window || (b.Left > 0) != (b.Used > 0) || b.Left > charges[i].Window {
-			s.t.Errorf("got %+v in a window of %v, want no wait if it was kept, and Left while anything is used", b, charges[i].Window)
+			s.T.Errorf("got %+v in a window of %v, want no wait if it was kept, and Left while anything is used", b, charges[i].Window)
 		}
 	}
 	return text
@@ -62,9 +63,9 @@ func TestChargesOfOneRuleAreAllOrNothing(t *testing.T) {
 	for _, partitions := range []int{1, 16} {
 		t.Run(fmt.Sprint(partitions, " partitions"), func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t, nil, redisrepo.WithPartitions(partitions))
+			s := repotest.New(t, nil, redisrepo.WithPartitions(partitions))
 			for i, step := range steps {
-				if got := s.charged(step.charges...); got != step.want {
+				if got := charged(s, step.charges...); got != step.want {
 					t.Errorf("step %d: charged %s, want %s", i, got, step.want)
 				}
 			}
@@ -79,7 +80,7 @@ func TestOwedChargesAreRecordedBeyondTheLimit(t *testing.T) {
 		for _, most := range []int{10, 100_000} { // of the latter, points are leased
 			t.Run(fmt.Sprint(partitions, " partitions, limit ", most), func(t *testing.T) {
 				t.Parallel()
-				s := newSite(t, nil, redisrepo.WithPartitions(partitions))
+				s := repotest.New(t, nil, redisrepo.WithPartitions(partitions))
 				for i, step := range []struct {
 					amount int
 					owed   bool
@@ -98,7 +99,7 @@ func TestOwedChargesAreRecordedBeyondTheLimit(t *testing.T) {
 						c.Owed, c.Leased = step.owed, true
 						charges = append(charges, c)
 					}
-					balances := require.Value(s.Rates.Charge(s.ctx, "cost", charges))(t)
+					balances := require.Value(s.Rates.Charge(s.Ctx, "cost", charges))(t)
 					for _, b := range balances {
 						if b.Kept != step.kept || b.Used != step.used {
 							t.Errorf("step %d: got %+v, want kept %t and %d used", i, b, step.kept, step.used)
@@ -117,13 +118,13 @@ func TestNoWindowHoldsMoreThanItsLimit(t *testing.T) {
 	for _, window := range []time.Duration{10 * time.Second, 7 * time.Minute} { // a shorter one ends by the clock of Redis, which does not wait for a busy machine
 		t.Run(window.String(), func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t, nil, one)
+			s := repotest.New(t, nil, repotest.One)
 			random := rand.New(rand.NewPCG(1, uint64(window)))
 			const most = 20
 			try := func(amount int) rates.Balance {
 				t.Helper()
 				charge := rates.Charge{Rule: "votes", Most: most, Window: window, Amount: amount, User: "alice"}
-				return require.Value(s.Rates.Charge(s.ctx, "", []rates.Charge{charge}))(t)[0]
+				return require.Value(s.Rates.Charge(s.Ctx, "", []rates.Charge{charge}))(t)[0]
 			}
 			type event struct {
 				at     time.Duration
@@ -139,16 +140,16 @@ func TestNoWindowHoldsMoreThanItsLimit(t *testing.T) {
 				return sum
 			}
 			for range 2_000 {
-				s.clock.advance(time.Duration(random.Int64N(1+window.Milliseconds()/int64(1+random.IntN(40)))) * time.Millisecond)
+				s.Clock.Advance(time.Duration(random.Int64N(1+window.Milliseconds()/int64(1+random.IntN(40)))) * time.Millisecond)
 				amount := random.IntN(most/2) - 1
-				b, now := try(amount), time.Duration(s.clock.sinceOpened.Load())
+				b, now := try(amount), s.Clock.Now().Sub(repotest.Opened)
 				if !b.Kept && random.IntN(2) == 0 { // a millisecond before Wait it is still refused, then not
-					s.clock.advance(b.Wait - time.Millisecond)
+					s.Clock.Advance(b.Wait - time.Millisecond)
 					if early := try(amount); early.Kept || early.Wait != time.Millisecond {
 						t.Fatalf("at %v: got %+v a millisecond before the end of %+v, want it refused", now, early, b)
 					}
-					s.clock.advance(time.Millisecond)
-					if b, now = try(amount), time.Duration(s.clock.sinceOpened.Load()); !b.Kept {
+					s.Clock.Advance(time.Millisecond)
+					if b, now = try(amount), s.Clock.Now().Sub(repotest.Opened); !b.Kept {
 						t.Fatalf("at %v: got %+v after the wait, want it kept", now, b)
 					}
 				}
@@ -157,7 +158,7 @@ func TestNoWindowHoldsMoreThanItsLimit(t *testing.T) {
 				}
 				if amount < 0 {
 					kept = kept[:0] // what was given back is no amount of any time: begin again
-					s.do("DEL rate:votes:user:alice")
+					s.Do("DEL rate:votes:user:alice")
 					continue
 				}
 				if got := in(window, now); got > most || b.Used < got || b.Used > in(window*9/8, now) {
@@ -167,11 +168,11 @@ func TestNoWindowHoldsMoreThanItsLimit(t *testing.T) {
 					t.Fatalf("at %v: got %+v, want Left within the window", now, b)
 				}
 				if random.IntN(50) == 0 {
-					s.clock.advance(b.Left - time.Millisecond)
+					s.Clock.Advance(b.Left - time.Millisecond)
 					if b := try(0); b.Used == 0 && b.Left != 0 {
 						t.Fatalf("got %+v before Left, want something used", b)
 					}
-					s.clock.advance(time.Millisecond)
+					s.Clock.Advance(time.Millisecond)
 					if b := try(0); b.Used != 0 || b.Left != 0 {
 						t.Fatalf("got %+v after Left, want nothing used", b)
 					}
@@ -183,16 +184,16 @@ func TestNoWindowHoldsMoreThanItsLimit(t *testing.T) {
 
 func TestAmountsCanBeGivenBack(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil)
-	s.charged(charge("posts", 10, 3, "alice"))
-	s.clock.advance(20 * time.Second) // into another part of the window
-	s.charged(charge("posts", 10, 2, "alice"))
+	s := repotest.New(t, nil)
+	charged(s, charge("posts", 10, 3, "alice"))
+	s.Clock.Advance(20 * time.Second) // into another part of the window
+	charged(s, charge("posts", 10, 2, "alice"))
 	for _, want := range []string{"true 4 ", "true 3 ", "true 2 ", "true 1 "} {
-		if got := s.charged(charge("posts", 10, -1, "alice")); got != want {
+		if got := charged(s, charge("posts", 10, -1, "alice")); got != want {
 			t.Errorf("charged %s, want %s", got, want)
 		}
 	}
-	if got := s.charged(charge("posts", 10, -5, "alice")); got != "true 0 " {
+	if got := charged(s, charge("posts", 10, -5, "alice")); got != "true 0 " {
 		t.Errorf("charged %s, want true 0: never less", got)
 	}
 }
@@ -200,32 +201,32 @@ func TestAmountsCanBeGivenBack(t *testing.T) {
 // A step of the clock of Redis prolongs no window by more than one, also if all charges since are refused.
 func TestClockStepExtendsNoWindowByMoreThanOne(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil, one)
-	s.clock.advance(8 * 24 * time.Hour)
-	s.charged(charge("votes", 2, 2, "alice"))
-	s.clock.set(0)
+	s := repotest.New(t, nil, repotest.One)
+	s.Clock.Advance(8 * 24 * time.Hour)
+	charged(s, charge("votes", 2, 2, "alice"))
+	s.Clock.Set(0)
 	for second := range 60 {
-		if got := s.charged(charge("votes", 2, 1, "alice")); got != "false 2 " {
+		if got := charged(s, charge("votes", 2, 1, "alice")); got != "false 2 " {
 			t.Fatalf("after %d s: charged %s, want false 2", second, got)
 		}
-		s.clock.advance(time.Second)
+		s.Clock.Advance(time.Second)
 	}
-	if got := s.charged(charge("votes", 2, 1, "alice")); got != "true 1 " {
+	if got := charged(s, charge("votes", 2, 1, "alice")); got != "true 1 " {
 		t.Errorf("after a window: charged %s, want true 1", got)
 	}
-	if left := s.ttl("rate:votes:user:alice"); left <= 0 || left > time.Minute {
+	if left := s.TTL("rate:votes:user:alice"); left <= 0 || left > time.Minute {
 		t.Errorf("the counter expires in %v, want at most a minute", left)
 	}
 }
 
 func TestProcessesTogetherNeverExceedALimit(t *testing.T) { // with the race detector
 	t.Parallel()
-	s := newSite(t, nil, one)
-	sites := []*testSite{s, s.reopened(s.client(), nil)}
+	s := repotest.New(t, nil, repotest.One)
+	sites := []*repotest.Site{s, s.Reopened(s.Client(), nil)}
 	var kept atomic.Int64
-	together(40, func(i int) {
+	repotest.Together(40, func(i int) {
 		for range 50 {
-			balances, err := sites[i%2].Rates.Charge(s.ctx, "cost", []rates.Charge{charge("votes", 100, 1, "alice"), charge("votes", 1000, 1, "")})
+			balances, err := sites[i%2].Rates.Charge(s.Ctx, "cost", []rates.Charge{charge("votes", 100, 1, "alice"), charge("votes", 1000, 1, "")})
 			if err != nil {
 				t.Error(err)
 			} else if balances[0].Kept {
@@ -236,7 +237,7 @@ func TestProcessesTogetherNeverExceedALimit(t *testing.T) { // with the race det
 	if kept.Load() != 100 {
 		t.Errorf("%d charges were kept, want 100", kept.Load())
 	}
-	if addresses := s.raw.Keys(s.ctx, "rate:*").Val(); len(addresses) != 2 || !slices.Contains(addresses, "rate:votes:address:192.0.2.1") {
+	if addresses := s.Raw.Keys(s.Ctx, "rate:*").Val(); len(addresses) != 2 || !slices.Contains(addresses, "rate:votes:address:192.0.2.1") {
 		t.Errorf("keys = %q, want one of alice and one of her address", addresses)
 	}
 }
@@ -266,14 +267,14 @@ func (l *lost) hook(ctx context.Context, commands []redis.Cmder, send redis.Proc
 // others have leased there stops no charge.
 func TestLostPartitionStopsOnlyItsOwnSubjects(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil, redisrepo.WithPartitions(16))
+	s := repotest.New(t, nil, redisrepo.WithPartitions(16))
 	hook := new(lost)
-	r := s.reopened(s.client(redistest.Hook(hook.hook)), nil, redisrepo.WithPartitions(16))
+	r := s.Reopened(s.Client(redistest.Hook(hook.hook)), nil, redisrepo.WithPartitions(16))
 	one := func(user site.UserName) error {
 		c := charge("cost", 1_000_000, 100, user)
 		c.Leased = true
 		for range 3 { // the third is counted down from a lease
-			if _, err := r.Rates.Charge(s.ctx, "cost", []rates.Charge{c}); err != nil {
+			if _, err := r.Rates.Charge(s.Ctx, "cost", []rates.Charge{c}); err != nil {
 				return err
 			}
 		}
@@ -283,14 +284,14 @@ func TestLostPartitionStopsOnlyItsOwnSubjects(t *testing.T) {
 	for i := range users {
 		users[i] = site.UserName(fmt.Sprint("user", i))
 		require.NoError(t, one(users[i]))
-		tag, _, _ := strings.Cut(s.raw.Keys(s.ctx, "*rate:cost:"+"user:"+string(users[i])).Val()[0], "rate:")
+		tag, _, _ := strings.Cut(s.Raw.Keys(s.Ctx, "*rate:cost:"+"user:"+string(users[i])).Val()[0], "rate:")
 		used[tag]++
 	}
 	if len(used) != 16 {
 		t.Errorf("the users are counted in %v, want all partitions", used)
 	}
-	hook.tag.Store(redisrepo.Tags(16)[0])
-	s.clock.advance(3 * time.Second) // so that leases are given back
+	hook.tag.Store(repotest.Tags(16)[0])
+	s.Clock.Advance(3 * time.Second) // so that leases are given back
 	failed := 0
 	for _, user := range users {
 		if err := one(user); errors.Is(err, rates.ErrUncounted) && errors.Is(err, failover.ErrUnavailable) {
@@ -299,7 +300,7 @@ func TestLostPartitionStopsOnlyItsOwnSubjects(t *testing.T) {
 			t.Errorf("the charge of %s failed with %v, want ErrUncounted", user, err)
 		}
 	}
-	if want := used[redisrepo.Tags(16)[0]]; failed != want {
+	if want := used[repotest.Tags(16)[0]]; failed != want {
 		t.Errorf("%d charges failed, want the %d that the lost partition counts", failed, want)
 	}
 }
@@ -307,16 +308,16 @@ func TestLostPartitionStopsOnlyItsOwnSubjects(t *testing.T) {
 // What one partition counted and another refused is given back.
 func TestRefusedChargesAreGivenBackInPartitions(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil, redisrepo.WithPartitions(16))
+	s := repotest.New(t, nil, redisrepo.WithPartitions(16))
 	for range 5 {
-		s.charged(charge("cost", 10, 7, "alice"), charge("cost", 1000, 7, ""))
+		charged(s, charge("cost", 10, 7, "alice"), charge("cost", 1000, 7, ""))
 	}
-	if got := s.charged(charge("cost", 10, 0, "alice"), charge("cost", 1000, 0, "")); got != "true 7 true 7 " {
+	if got := charged(s, charge("cost", 10, 0, "alice"), charge("cost", 1000, 0, "")); got != "true 7 true 7 " {
 		t.Errorf("charged %s, want what was allowed once: true 7 true 7", got)
 	}
 	// The gate is exceeded in another partition than the votes are counted in.
-	s.charged(charge("cost", 10, 7, "alice"), charge("votes", 10, 1, ""))
-	if got := s.charged(charge("votes", 10, 0, "")); got != "true 0 " {
+	charged(s, charge("cost", 10, 7, "alice"), charge("votes", 10, 1, ""))
+	if got := charged(s, charge("votes", 10, 0, "")); got != "true 0 " {
 		t.Errorf("charged %s, want no vote: true 0", got)
 	}
 }

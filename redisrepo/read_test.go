@@ -19,20 +19,21 @@ import (
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/live"
 	"frontpage/redisrepo/site"
+	"frontpage/tests/repotest"
 	"frontpage/tests/require"
 )
 
 func TestArticlesByIDReturnsAnElementForEachID(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil, redisrepo.WithPartitions(len(four)))
+	s := repotest.New(t, nil, redisrepo.WithPartitions(len(repotest.Four)))
 	var posted []site.ArticleID
 	for range 5 {
-		posted = append(posted, s.post("alice").ID)
+		posted = append(posted, s.MustPost("alice").ID)
 	}
-	s.do("SET", fmt.Sprintf("%s%v", four[posted[1]%4], posted[1]), "of another type")
-	s.do("HSET", fmt.Sprintf("%s%v", four[posted[2]%4], posted[2]), "votes", "x")
+	s.Do("SET", fmt.Sprintf("%s%v", repotest.Four[posted[1]%4], posted[1]), "of another type")
+	s.Do("HSET", fmt.Sprintf("%s%v", repotest.Four[posted[2]%4], posted[2]), "votes", "x")
 	ids := []site.ArticleID{posted[4], 999, posted[0], posted[1], posted[4], posted[2]}
-	articles, errs := s.Articles.ArticlesByID(s.ctx, ids)
+	articles, errs := s.Articles.ArticlesByID(s.Ctx, ids)
 	if len(articles) != len(ids) || len(errs) != len(ids) {
 		t.Fatalf("ArticlesByID returned %d articles and %d errors, want %d of each", len(articles), len(errs), len(ids))
 	}
@@ -41,29 +42,29 @@ func TestArticlesByIDReturnsAnElementForEachID(t *testing.T) {
 			t.Errorf("element %d, of %v, = %v, %v, want the article: %t", i, id, articles[i], errs[i], good)
 		}
 	}
-	wantRefused(t, errs[1], "NOT_FOUND article")
+	repotest.WantRefused(t, errs[1], "NOT_FOUND article")
 }
 
 // The bounds are exact with the race detector, which adds one for each hash. Seven for each hash are those of go-redis,
 // whose buffer for a raw reply grows.
 func TestReadsAllocateLittle(t *testing.T) { // not parallel: the allocations of all goroutines are counted
-	s := newSite(t, nil, one)
+	s := repotest.New(t, nil, repotest.One)
 	for i := range 25 {
 		title := fmt.Sprint("A title of the usual length, number ", 10+i)
 		d := site.Draft{Title: title, Link: new("https://example.com/2026/" + fmt.Sprint(10+i)), Groups: []string{"golang", "redis"}}
-		require.Value(s.Post(s.ctx, "alice", d))(t)
+		require.Value(s.Post(s.Ctx, "alice", d))(t)
 	}
 	l := lists.AllArticles(site.ByScore, site.Descending)
-	ids := s.list(l)
+	ids := s.List(l)
 	tests := map[string]struct {
 		most float64
 		read func()
 	}{
-		"a listing":            {35, func() { _, _ = s.Lists.List(s.ctx, l, 1, nil) }},
-		"a page by cursors":    {218, func() { _, _, _ = s.Lists.Walk(s.ctx, l, site.PageRequest{}) }},
-		"25 articles":          {249, func() { _, _ = s.Articles.ArticlesByID(s.ctx, ids) }},
-		"one article":          {31, func() { _, _ = s.Articles.ArticlesByID(s.ctx, ids[:1]) }},
-		"a listing of a group": {156, func() { _, _ = s.Lists.List(s.ctx, best("redis"), 1, nil) }},
+		"a listing":            {35, func() { _, _ = s.Lists.List(s.Ctx, l, 1, nil) }},
+		"a page by cursors":    {218, func() { _, _, _ = s.Lists.Walk(s.Ctx, l, site.PageRequest{}) }},
+		"25 articles":          {249, func() { _, _ = s.Articles.ArticlesByID(s.Ctx, ids) }},
+		"one article":          {31, func() { _, _ = s.Articles.ArticlesByID(s.Ctx, ids[:1]) }},
+		"a listing of a group": {156, func() { _, _ = s.Lists.List(s.Ctx, repotest.Best("redis"), 1, nil) }},
 	}
 	for name, tt := range tests {
 		if got := testing.AllocsPerRun(200, tt.read); got > tt.most {
@@ -75,42 +76,42 @@ func TestReadsAllocateLittle(t *testing.T) { // not parallel: the allocations of
 // The answer equals that of trying each number of votes in turn, ties included.
 func TestVotesToReachAgreeWithTryingThem(t *testing.T) {
 	t.Parallel()
-	for _, tags := range layouts {
+	for _, tags := range repotest.Layouts {
 		for _, ranking := range []site.Ranking{site.Linear, site.Capped, site.HalfLifeRanking} {
 			t.Run(fmt.Sprint(len(tags), " partitions, ", ranking), func(t *testing.T) {
 				t.Parallel()
-				s := newSite(t, func(r *site.Rules) {
+				s := repotest.New(t, func(r *site.Rules) {
 					r.VoteScore = 40
 					decaying(ranking, 2*time.Minute)(r)
 				}, redisrepo.WithPartitions(len(tags)))
 				random := rand.New(rand.NewPCG(uint64(ranking), 1))
 				var all []*site.Article
 				for range 60 {
-					a := s.post("alice")
+					a := s.MustPost("alice")
 					for v := range random.IntN(5) {
-						s.vote(a.ID, site.UserName(fmt.Sprint("voter", v)), pick(random, up, up, down))
+						s.MustVote(a.ID, site.UserName(fmt.Sprint("voter", v)), pick(random, up, up, down))
 					}
 					all = append(all, a)
-					s.clock.advance(time.Duration(random.IntN(3)) * 20 * time.Second)
+					s.Clock.Advance(time.Duration(random.IntN(3)) * 20 * time.Second)
 				}
 				for i, a := range all {
-					all[i] = s.article(a.ID)
+					all[i] = s.Article(a.ID)
 				}
 				for _, rank := range []int{1, 2, 3, 10, 30, 59, 60, 61, 1000} {
-					got := require.Value(s.Lists.VotesToReach(s.ctx, all, rank))(t)
+					got := require.Value(s.Lists.VotesToReach(s.Ctx, all, rank))(t)
 					for i, a := range all {
-						if want := tryVotes(s.rules, all, a, rank); shownInt(got[i]) != want {
+						if want := tryVotes(s.Rules, all, a, rank); shownInt(got[i]) != want {
 							t.Errorf("%v to place %d: %s votes, want %s", a.ID, rank, shownInt(got[i]), want)
 						}
 					}
 				}
-				gone := s.delete(all[0].ID, moderator)
-				if got, err := s.Lists.VotesToReach(s.ctx, []*site.Article{gone}, 1); err != nil || got[0] != nil {
+				gone := s.MustDelete(all[0].ID, repotest.Moderator)
+				if got, err := s.Lists.VotesToReach(s.Ctx, []*site.Article{gone}, 1); err != nil || got[0] != nil {
 					t.Errorf("a deleted article: %v, %v, want nil", got, err)
 				}
 				for _, rank := range []int{0, -1, 1001} {
-					_, err := s.Lists.VotesToReach(s.ctx, all, rank)
-					wantRefused(t, err, "INVALID rank")
+					_, err := s.Lists.VotesToReach(s.Ctx, all, rank)
+					repotest.WantRefused(t, err, "INVALID rank")
 				}
 			})
 		}
@@ -147,16 +148,16 @@ func tryVotes(rules site.Rules, all []*site.Article, one *site.Article, rank int
 // Numbers that no Int can hold are nil.
 func TestVotesToReachEndAtTheLargestInt(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, decaying(site.HalfLifeRanking, time.Hour), one)
-	old := s.post("alice")
+	s := repotest.New(t, decaying(site.HalfLifeRanking, time.Hour), repotest.One)
+	old := s.MustPost("alice")
 	for hours, want := range map[int]bool{29: true, 31: false} {
-		s.clock.set(time.Duration(hours) * time.Hour)
-		newest := s.post("bob")
-		got, err := s.Lists.VotesToReach(s.ctx, []*site.Article{s.article(old.ID)}, 1)
+		s.Clock.Set(time.Duration(hours) * time.Hour)
+		newest := s.MustPost("bob")
+		got, err := s.Lists.VotesToReach(s.Ctx, []*site.Article{s.Article(old.ID)}, 1)
 		if err != nil || (got[0] != nil) != want || want && math.Abs(float64(*got[0]-(1<<30))) > 1<<20 {
 			t.Errorf("to pass an article that is %d hours younger: %s votes, %v", hours, shownInt(got[0]), err)
 		}
-		s.delete(newest.ID, moderator)
+		s.MustDelete(newest.ID, repotest.Moderator)
 	}
 }
 
@@ -187,17 +188,17 @@ func TestForeignHashesAreRead(t *testing.T) {
 	for _, protocol := range []int{2, 3} {
 		t.Run(fmt.Sprint("RESP", protocol), func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t, nil, one)
-			repo := s.reopened(s.clientWith(func(o *redis.Options) { o.Protocol = protocol }), nil)
+			s := repotest.New(t, nil, repotest.One)
+			repo := s.Reopened(s.ClientWith(func(o *redis.Options) { o.Protocol = protocol }), nil)
 			ids := make([]site.ArticleID, 0, len(hashes)+2)
 			for i, hash := range hashes {
 				id := site.ArticleID(i + 1)
-				s.raw.HSet(s.ctx, id.String(), hash)
+				s.Raw.HSet(s.Ctx, id.String(), hash)
 				ids = append(ids, id)
 			}
-			s.do("SET article:100 string")
+			s.Do("SET article:100 string")
 			ids = append(ids, 100, 101)
-			articles, errs := repo.Articles.ArticlesByID(s.ctx, ids)
+			articles, errs := repo.Articles.ArticlesByID(s.Ctx, ids)
 			for i, id := range ids[:len(hashes)] {
 				want, wantErr := redisrepo.Decode(hashes[i])
 				switch {
@@ -216,7 +217,7 @@ func TestForeignHashesAreRead(t *testing.T) {
 			if err := errs[len(hashes)]; !redis.HasErrorPrefix(err, "WRONGTYPE") {
 				t.Errorf("reading a string: %v, want Redis' error", err)
 			}
-			wantRefused(t, errs[len(hashes)+1], "NOT_FOUND article")
+			repotest.WantRefused(t, errs[len(hashes)+1], "NOT_FOUND article")
 		})
 	}
 }
@@ -290,10 +291,10 @@ func FuzzParseHash(f *testing.F) {
 
 // An article shares its memory with the page that it was read with: a watch keeps only its own.
 func TestWatchKeepsNoOtherArticlesInMemory(t *testing.T) { // not parallel: it measures the heap
-	s := newSite(t, nil)
+	s := repotest.New(t, nil)
 	const pages, size = 30, 100
 	for i := 1; i <= pages*size; i++ {
-		s.raw.HSet(s.ctx, site.ArticleID(i).String(), "title", "t", "time", "1700000000")
+		s.Raw.HSet(s.Ctx, site.ArticleID(i).String(), "title", "t", "time", "1700000000")
 	}
 	text := strings.Repeat("text ", 2000)
 	var watches []*live.Watch
@@ -309,11 +310,11 @@ func TestWatchKeepsNoOtherArticlesInMemory(t *testing.T) { // not parallel: it m
 		for i := range ids {
 			ids[i] = site.ArticleID(page*size + i + 1)
 			if i > 0 {
-				s.raw.HSet(s.ctx, ids[i].String(), "text", text)
+				s.Raw.HSet(s.Ctx, ids[i].String(), "text", text)
 			}
 		}
-		all := require.Value(s.Live.WatchArticles(s.ctx, ids))(t)
-		one := require.Value(s.Live.WatchArticles(s.ctx, ids[:1]))(t)
+		all := require.Value(s.Live.WatchArticles(s.Ctx, ids))(t)
+		one := require.Value(s.Live.WatchArticles(s.Ctx, ids[:1]))(t)
 		all.Close()
 		watches = append(watches, one)
 	}

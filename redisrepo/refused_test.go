@@ -21,6 +21,7 @@ import (
 	"frontpage/redisrepo/reports"
 	"frontpage/redisrepo/site"
 	"frontpage/tests/redistest"
+	"frontpage/tests/repotest"
 	"frontpage/tests/require"
 )
 
@@ -72,113 +73,105 @@ func TestErrorsOfRedisAreClassified(t *testing.T) {
 	}
 }
 
-// refusals are the ways in which Redis refuses writes while it serves reads, and how they end.
-var refusals = map[string]struct{ begin, end string }{
-	"full memory":       {"CONFIG SET maxmemory 1", "CONFIG SET maxmemory 0"},
-	"too few replicas":  {"CONFIG SET min-replicas-to-write 1", "CONFIG SET min-replicas-to-write 0"},
-	"read-only replica": {"REPLICAOF 127.0.0.1 1", "REPLICAOF NO ONE"},
-	"full disk":         {"BGSAVE", "BGSAVE"},
-}
-
 func TestReadsWorkWhileRedisRefusesWrites(t *testing.T) {
 	t.Parallel()
-	for name, refusal := range refusals {
+	for name, refusal := range repotest.Refusals {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t, nil)
+			s := repotest.New(t, nil)
 			var ids []site.ArticleID
 			for range 7 {
-				s.clock.advance(time.Second)
-				ids = append(ids, s.post("alice", "go", "redis").ID)
+				s.Clock.Advance(time.Second)
+				ids = append(ids, s.MustPost("alice", "go", "redis").ID)
 			}
-			s.vote(ids[2], "bob", up)
-			s.vote(ids[3], "bob", down)
-			s.delete(ids[6], moderator)
-			require.NoError(t, s.Sessions.KeepDocument(s.ctx, "abcdef", "{ __typename }"))
-			before := s.everything(ids)
-			s.do("DEL score:go time:go score:redis time:redis")
+			s.MustVote(ids[2], "bob", up)
+			s.MustVote(ids[3], "bob", down)
+			s.MustDelete(ids[6], repotest.Moderator)
+			require.NoError(t, s.Sessions.KeepDocument(s.Ctx, "abcdef", "{ __typename }"))
+			before := everything(s, ids)
+			s.Do("DEL score:go time:go score:redis time:redis")
 
-			dump := filepath.Join(filepath.Dir(s.server.Socket()), "dump.rdb")
+			dump := filepath.Join(filepath.Dir(s.Server.Socket()), "dump.rdb")
 			if name == "full disk" {
-				s.do("CONFIG SET save", "3600 1")
+				s.Do("CONFIG SET save", "3600 1")
 				require.NoError(t, os.MkdirAll(filepath.Join(dump, "in the way"), 0o700))
 			}
-			s.do(refusal.begin)
-			require.Eventually(t, "refused writes", func() bool { return errors.Is(s.Ready(s.ctx), failover.ErrReadOnly) })
-			if got := s.everything(ids); got != before {
+			s.Do(refusal.Begin)
+			require.Eventually(t, "refused writes", func() bool { return errors.Is(s.Ready(s.Ctx), failover.ErrReadOnly) })
+			if got := everything(s, ids); got != before {
 				t.Errorf("read\n%s\nwant\n%s", got, before)
 			}
-			_, err := s.Vote(s.ctx, ids[0], "carol", up, "")
-			s.wantReadOnly("Vote", err)
-			_, err = s.Post(s.ctx, "carol", s.fresh("go"))
-			s.wantReadOnly("Post", err)
-			_, err = s.Rates.Charge(s.ctx, "", []rates.Charge{{Rule: "x", Most: 1, Window: time.Second, Amount: 1, User: "bob"}})
-			s.wantReadOnly("Charge", err)
+			_, err := s.Vote(s.Ctx, ids[0], "carol", up, "")
+			wantReadOnly(s, "Vote", err)
+			_, err = s.Post(s.Ctx, "carol", s.Fresh("go"))
+			wantReadOnly(s, "Post", err)
+			_, err = s.Rates.Charge(s.Ctx, "", []rates.Charge{{Rule: "x", Most: 1, Window: time.Second, Amount: 1, User: "bob"}})
+			wantReadOnly(s, "Charge", err)
 
 			require.NoError(t, os.RemoveAll(dump))
-			s.do(refusal.end)
-			require.Eventually(t, "accepted writes", func() bool { return s.Ready(s.ctx) == nil })
-			s.vote(ids[0], "carol", up)
-			s.wantClean()
+			s.Do(refusal.End)
+			require.Eventually(t, "accepted writes", func() bool { return s.Ready(s.Ctx) == nil })
+			s.MustVote(ids[0], "carol", up)
+			s.WantClean()
 		})
 	}
 }
 
-func (s *testSite) wantReadOnly(call string, err error) {
-	s.t.Helper()
+func wantReadOnly(s *repotest.Site, call string, err error) {
+	s.T.Helper()
 	if !errors.Is(err, failover.ErrReadOnly) || !errors.Is(err, failover.ErrUnavailable) {
-		s.t.Errorf("%s: got %v, want ErrReadOnly, which is ErrUnavailable, too", call, err)
+		s.T.Errorf("%s: got %v, want ErrReadOnly, which is ErrUnavailable, too", call, err)
 	}
 }
 
 // everything returns what all reads return, as text.
-func (s *testSite) everything(ids []site.ArticleID) string {
-	s.t.Helper()
+func everything(s *repotest.Site, ids []site.ArticleID) string {
+	s.T.Helper()
 	var b strings.Builder
 	add := func(what string, value any, err error) {
-		s.t.Helper()
+		s.T.Helper()
 		if err != nil {
-			s.t.Errorf("%s: %v", what, err)
+			s.T.Errorf("%s: %v", what, err)
 		}
 		fmt.Fprintf(&b, "%s: %+v\n", what, value)
 	}
 	two := 2
 	for _, l := range []lists.Listing{
-		best("go"), lists.InGroup("go", site.ByTime, site.Ascending),
+		repotest.Best("go"), lists.InGroup("go", site.ByTime, site.Ascending),
 		lists.InGroup("go", site.ByScore, site.Ascending), lists.PostedBy("alice"),
-		lists.AllArticles(site.ByScore, site.Descending), best(site.Interesting),
+		lists.AllArticles(site.ByScore, site.Descending), repotest.Best(site.Interesting),
 	} {
-		page, err := s.Lists.List(s.ctx, l, 2, &two)
+		page, err := s.Lists.List(s.Ctx, l, 2, &two)
 		add("page", page, err)
-		edges, info, err := s.Lists.Walk(s.ctx, l, site.PageRequest{First: &two})
+		edges, info, err := s.Lists.Walk(s.Ctx, l, site.PageRequest{First: &two})
 		add("first", edges, err)
 		for info.HasNextPage {
-			edges, info, err = s.Lists.Walk(s.ctx, l, site.PageRequest{First: &two, After: info.EndCursor})
+			edges, info, err = s.Lists.Walk(s.Ctx, l, site.PageRequest{First: &two, After: info.EndCursor})
 			add("next", edges, err)
 			add("has previous", info.HasPreviousPage, err)
 		}
-		edges, _, err = s.Lists.Walk(s.ctx, l, site.PageRequest{Last: &two, Before: info.StartCursor})
+		edges, _, err = s.Lists.Walk(s.Ctx, l, site.PageRequest{Last: &two, Before: info.StartCursor})
 		add("before", edges, err)
-		count, err := s.Lists.Count(s.ctx, l)
+		count, err := s.Lists.Count(s.Ctx, l)
 		add("count", count, err)
 	}
 	for formula := rankings.RankTop; formula <= rankings.RankLinear; formula++ {
-		add("ranking", s.ranking(rankings.RankQuery{By: rankings.RankBy{Formula: formula}}), nil)
+		add("ranking", s.Ranking(rankings.RankQuery{By: rankings.RankBy{Formula: formula}}), nil)
 	}
-	articles, errs := s.Articles.ArticlesByID(s.ctx, ids[:6])
+	articles, errs := s.Articles.ArticlesByID(s.Ctx, ids[:6])
 	for i, a := range articles {
 		add("article", a.Title+fmt.Sprint(a.Votes, a.Groups), errs[i])
 	}
-	fmt.Fprintln(&b, s.positions("bob", ids[:6]...))
-	groups, err := s.groups()
+	fmt.Fprintln(&b, s.Positions("bob", ids[:6]...))
+	groups, err := s.Groups()
 	for _, group := range groups {
 		add("group", *group, err)
 	}
-	log, _, err := s.Log.ModerationLog(s.ctx, site.PageRequest{})
+	log, _, err := s.Log.ModerationLog(s.Ctx, site.PageRequest{})
 	add("log", len(log), err)
-	audit, err := s.Audit(s.ctx, ids[2])
+	audit, err := s.Audit(s.Ctx, ids[2])
 	add("audit", len(audit), err)
-	text, err := s.Sessions.Document(s.ctx, "abcdef")
+	text, err := s.Sessions.Document(s.Ctx, "abcdef")
 	add("document", text, err)
 	return b.String()
 }
@@ -186,16 +179,16 @@ func (s *testSite) everything(ids []site.ArticleID) string {
 // A new connection that may not log in fails each call in the same way, also those of several commands.
 func TestRefusedLoginIsAnOutage(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil)
-	s.post("alice", "go")
-	other := s.reopened(s.limited("~* &* +@all"), nil)
-	other.list(best("go"))
-	s.do("ACL SETUSER limited resetpass >another")
-	s.do("CLIENT KILL TYPE normal")
+	s := repotest.New(t, nil)
+	s.MustPost("alice", "go")
+	other := s.Reopened(s.Limited("~* &* +@all"), nil)
+	other.List(repotest.Best("go"))
+	s.Do("ACL SETUSER limited resetpass >another")
+	s.Do("CLIENT KILL TYPE normal")
 	for name, call := range map[string]func() error{
-		"List": func() error { _, err := other.Lists.List(s.ctx, best("go"), 1, nil); return err },
-		"Vote": func() error { _, err := other.Vote(s.ctx, 1, "bob", up, ""); return err },
-		"Read": func() error { _, errs := other.Articles.ArticlesByID(s.ctx, []site.ArticleID{1}); return errs[0] },
+		"List": func() error { _, err := other.Lists.List(s.Ctx, repotest.Best("go"), 1, nil); return err },
+		"Vote": func() error { _, err := other.Vote(s.Ctx, 1, "bob", up, ""); return err },
+		"Read": func() error { _, errs := other.Articles.ArticlesByID(s.Ctx, []site.ArticleID{1}); return errs[0] },
 	} {
 		for range 3 { // some find a connection that was killed
 			if err := call(); !errors.Is(err, failover.ErrUnavailable) {
@@ -207,29 +200,29 @@ func TestRefusedLoginIsAnOutage(t *testing.T) {
 
 // The first post and the first report of a user, if they are refused, leave no key: no name, no idempotency key, no list.
 func TestRefusedFirstCallsOfAUserLeaveNoKey(t *testing.T) {
-	eachLayout(t, func(t *testing.T, tags []string) {
-		s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
-		first := s.fresh()
-		require.Value(s.Post(s.ctx, "alice", first))(t)
-		mine := require.Value(s.Post(s.ctx, "alice", s.fresh()))(t)
+	repotest.EachLayout(t, func(t *testing.T, tags []string) {
+		s := repotest.New(t, nil, redisrepo.WithPartitions(len(tags)))
+		first := s.Fresh()
+		require.Value(s.Post(s.Ctx, "alice", first))(t)
+		mine := require.Value(s.Post(s.Ctx, "alice", s.Fresh()))(t)
 		keys := func() []string { // without the counters of articles: numbers may be skipped
-			all := slices.Sorted(slices.Values(s.raw.Keys(s.ctx, "*").Val()))
+			all := slices.Sorted(slices.Values(s.Raw.Keys(s.Ctx, "*").Val()))
 			return slices.DeleteFunc(all, func(key string) bool { return strings.HasSuffix(key, "article:") })
 		}
 		before := keys()
 		for n := range 8 { // of some, the key is in another partition than the link
 			again := first
 			again.IdempotencyKey = new(fmt.Sprint("key ", n))
-			_, err := s.Post(s.ctx, site.UserName(fmt.Sprint("new", n)), again)
-			wantRefused(t, err, "DUPLICATE_LINK link")
+			_, err := s.Post(s.Ctx, site.UserName(fmt.Sprint("new", n)), again)
+			repotest.WantRefused(t, err, "DUPLICATE_LINK link")
 			again.Link = new(fmt.Sprint("https://example.com/other/", n))
-			_, err = s.Post(s.ctx, "\u0430lice", again) // it looks like alice
-			wantRefused(t, err, "FORBIDDEN")
+			_, err = s.Post(s.Ctx, "\u0430lice", again) // it looks like alice
+			repotest.WantRefused(t, err, "FORBIDDEN")
 		}
-		_, err := s.Reports.Flag(s.ctx, "bob", 9999, reports.Spam, "")
-		wantRefused(t, err, "NOT_FOUND target")
-		_, err = s.Reports.Flag(s.ctx, "alice", mine.ID, reports.Spam, "")
-		wantRefused(t, err, "FORBIDDEN target")
+		_, err := s.Reports.Flag(s.Ctx, "bob", 9999, reports.Spam, "")
+		repotest.WantRefused(t, err, "NOT_FOUND target")
+		_, err = s.Reports.Flag(s.Ctx, "alice", mine.ID, reports.Spam, "")
+		repotest.WantRefused(t, err, "FORBIDDEN target")
 		if after := keys(); !slices.Equal(after, before) {
 			t.Errorf("keys %v, want %v", after, before)
 		}
@@ -239,19 +232,19 @@ func TestRefusedFirstCallsOfAUserLeaveNoKey(t *testing.T) {
 // The first post of a user, sent twice at the same time with one idempotency key, is one article for both: the link that the one
 // has reserved does not refuse the other.
 func TestFirstPostSentTwiceAtOnceIsOneArticle(t *testing.T) {
-	eachLayout(t, func(t *testing.T, tags []string) {
-		s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
+	repotest.EachLayout(t, func(t *testing.T, tags []string) {
+		s := repotest.New(t, nil, redisrepo.WithPartitions(len(tags)))
 		for n := range 8 { // of some, the key is in another partition than the link
-			poster, d := site.UserName(fmt.Sprint("new", n)), s.fresh()
+			poster, d := site.UserName(fmt.Sprint("new", n)), s.Fresh()
 			d.IdempotencyKey = new("key")
 			var first *site.Article
-			between := s.client(redistest.Hook(func(ctx context.Context, commands []redis.Cmder, send redis.ProcessPipelineHook) error {
+			between := s.Client(redistest.Hook(func(ctx context.Context, commands []redis.Cmder, send redis.ProcessPipelineHook) error {
 				if first == nil && commands[0].Name() == "get" && strings.Contains(fmt.Sprint(commands[0].Args()...), "link:") {
-					first = require.Value(s.Post(s.ctx, poster, d))(t)
+					first = require.Value(s.Post(s.Ctx, poster, d))(t)
 				}
 				return send(ctx, commands)
 			}))
-			second := require.Value(s.reopened(between, nil, redisrepo.WithPartitions(len(tags))).Post(s.ctx, poster, d))(t)
+			second := require.Value(s.Reopened(between, nil, redisrepo.WithPartitions(len(tags))).Post(s.Ctx, poster, d))(t)
 			if first == nil || first.ID != second.ID {
 				t.Errorf("got %v and %v, want one article", first, second.ID)
 			}

@@ -19,29 +19,9 @@ import (
 	"frontpage/redisrepo/site"
 	"frontpage/tests/programtest"
 	"frontpage/tests/redistest"
+	"frontpage/tests/repotest"
 	"frontpage/tests/require"
 )
-
-// twice returns a hook that sends every script a second time, as a client does that has lost the reply. The caller
-// gets the second reply if second is set, else the first.
-func twice(second bool) redis.Hook {
-	return redistest.Hook(func(ctx context.Context, commands []redis.Cmder, send redis.ProcessPipelineHook) error {
-		err := send(ctx, commands)
-		for _, command := range commands {
-			if command.Name() != "evalsha" || command.Err() != nil {
-				continue
-			}
-			again := redis.NewCmd(ctx, command.Args()...)
-			_ = send(ctx, []redis.Cmder{again})
-			if second {
-				command.(interface{ SetVal(any) }).SetVal(again.Val())
-				command.SetErr(again.Err())
-			}
-			err = errors.Join(err, command.Err())
-		}
-		return err
-	})
-}
 
 // A script that is sent twice has the same effect as one that is sent once.
 func TestScriptsAreSafeToRunTwice(t *testing.T) {
@@ -58,23 +38,23 @@ func TestScriptsAreSafeToRunTwice(t *testing.T) {
 				dump  string
 			}
 			play := func(hooks ...redis.Hook) (o outcome) {
-				s := newSite(t, rules)
-				s = s.reopened(s.client(hooks...), nil)
+				s := repotest.New(t, rules)
+				s = s.Reopened(s.Client(hooks...), nil)
 				s.Views.Young = time.Hour // a busy machine may take longer than the default, and then trims the log
 				random := rand.New(rand.NewPCG(seed, 0))
 				for range 150 {
 					did, vote := anything(s, random)
 					o.log, o.votes = append(o.log, did), append(o.votes, vote)
 				}
-				s = s.reopened(s.client(hooks...), func(r *site.Rules) { r.VoteScore, r.InterestingVotes = 7, 2 })
+				s = s.Reopened(s.Client(hooks...), func(r *site.Rules) { r.VoteScore, r.InterestingVotes = 7, 2 })
 				s.Views.Young = time.Hour
-				s.wantClean()
+				s.WantClean()
 				s.Views.Young = 0 // an adoption that runs twice notes twice what it found
-				require.NoError(t, s.Views.CatchUpAll(s.ctx))
-				o.dump = s.dump()
+				require.NoError(t, s.Views.CatchUpAll(s.Ctx))
+				o.dump = s.Dump()
 				return o
 			}
-			once, first, second := play(), play(twice(false)), play(twice(true))
+			once, first, second := play(), play(repotest.Twice(false)), play(repotest.Twice(true))
 			if !slices.Equal(once.votes, first.votes) {
 				t.Errorf("votes before = %v, want %v", first.votes, once.votes)
 			}
@@ -93,43 +73,43 @@ func TestScriptsAreSafeToRunTwice(t *testing.T) {
 }
 
 // anything makes one random call and returns its results as text.
-func anything(s *testSite, random *rand.Rand) (did, vote string) {
-	user := users[random.IntN(3)]
+func anything(s *repotest.Site, random *rand.Rand) (did, vote string) {
+	user := repotest.Users[random.IntN(3)]
 	id := site.ArticleID(random.IntN(12) + 1)
 	theme := themes[random.IntN(3)]
 	describe := func(a *site.Article, err error) string {
 		if err != nil {
 			return err.Error()
 		}
-		return show(a)
+		return repotest.Show(a)
 	}
 	actor := site.Actor{Name: user, Moderator: random.IntN(3) == 0}
 	switch n := random.IntN(30); n {
 	case 0, 1, 2:
-		d := draft(fmt.Sprint("title", random.IntN(12)), theme)
+		d := repotest.Draft(fmt.Sprint("title", random.IntN(12)), theme)
 		if n > 0 {
 			d.IdempotencyKey = new(fmt.Sprint("key", random.IntN(4)))
 		}
-		return "Post: " + describe(s.Post(s.ctx, user, d)), ""
+		return "Post: " + describe(s.Post(s.Ctx, user, d)), ""
 	case 3, 4:
-		return "Regroup: " + describe(s.Regroup(s.ctx, id, actor, []string{theme}, nil)), ""
+		return "Regroup: " + describe(s.Regroup(s.Ctx, id, actor, []string{theme}, nil)), ""
 	case 5:
-		return "Regroup: " + describe(s.Regroup(s.ctx, id, actor, nil, []string{theme})), ""
+		return "Regroup: " + describe(s.Regroup(s.Ctx, id, actor, nil, []string{theme})), ""
 	case 6:
-		_, errs := s.Import(s.ctx, []redisrepo.Imported{
-			{ID: id + 3, Poster: user, PostedAt: s.clock.now().Add(-time.Second), Votes: random.IntN(9) - 4, Draft: draft("import")},
+		_, errs := s.Import(s.Ctx, []redisrepo.Imported{
+			{ID: id + 3, Poster: user, PostedAt: s.Clock.Now().Add(-time.Second), Votes: random.IntN(9) - 4, Draft: repotest.Draft("import")},
 		})
 		return fmt.Sprint("Import: ", errs), ""
 	case 7:
-		ids, err := s.Lists.List(s.ctx, best(site.GroupName(theme)), 1, nil)
+		ids, err := s.Lists.List(s.Ctx, repotest.Best(site.GroupName(theme)), 1, nil)
 		return fmt.Sprint("List: ", ids, err), ""
 	case 8:
-		s.clock.advance(time.Second)
+		s.Clock.Advance(time.Second)
 		return "", ""
 	case 9:
 		if random.IntN(3) == 0 {
-			bookRegroup(s, bookPost(s, userID(user)), []string{theme}, nil)
-			_, err := s.Layout.Adopt(s.ctx)
+			repotest.BookRegroup(s, repotest.BookPost(s, userID(user)), []string{theme}, nil)
+			_, err := s.Layout.Adopt(s.Ctx)
 			return fmt.Sprint("Adopt: ", err), ""
 		}
 		return "", ""
@@ -138,41 +118,41 @@ func anything(s *testSite, random *rand.Rand) (did, vote string) {
 		if random.IntN(2) == 0 {
 			e.Title, e.Groups, e.IfRevision = new(fmt.Sprint("title", random.IntN(3))), []string{theme}, new(int64(1+random.IntN(5)))
 		}
-		return "Edit: " + describe(s.Edit(s.ctx, id, actor, e)), ""
+		return "Edit: " + describe(s.Edit(s.Ctx, id, actor, e)), ""
 	case 11:
-		return "Delete: " + describe(s.Delete(s.ctx, id, actor, site.Why{})), ""
+		return "Delete: " + describe(s.Delete(s.Ctx, id, actor, site.Why{})), ""
 	case 12, 13:
-		return "Undelete: " + describe(s.Undelete(s.ctx, id, actor)), ""
+		return "Undelete: " + describe(s.Undelete(s.Ctx, id, actor)), ""
 	case 24, 25:
-		_, err := s.Reports.Flag(s.ctx, user, id, []reports.Reason{reports.Spam, reports.Illegal}[random.IntN(2)], fmt.Sprint("note", random.IntN(2)))
+		_, err := s.Reports.Flag(s.Ctx, user, id, []reports.Reason{reports.Spam, reports.Illegal}[random.IntN(2)], fmt.Sprint("note", random.IntN(2)))
 		return fmt.Sprint("Flag: ", err), ""
 	case 26:
-		return fmt.Sprint("Settle: ", s.Reports.Settle(s.ctx, id, moderator, settling(1+random.IntN(4), reports.Dismissed, ""))), ""
+		return fmt.Sprint("Settle: ", s.Reports.Settle(s.Ctx, id, repotest.Moderator, reports.Settling{Through: 1 + random.IntN(4), State: reports.Dismissed})), ""
 	case 27:
-		return "SettleByDeleting: " + describe(s.SettleByDeleting(s.ctx, id, moderator, settling(1+random.IntN(4), reports.Acted, fmt.Sprint(random.IntN(2))))), ""
+		return "SettleByDeleting: " + describe(s.SettleByDeleting(s.Ctx, id, repotest.Moderator, reports.Settling{Through: 1 + random.IntN(4), State: reports.Acted, Decision: fmt.Sprint(random.IntN(2))})), ""
 	case 28, 29:
-		a, n, err := s.VoidVotes(s.ctx, id, moderator, []string{string(user), "bob"}, random.IntN(3) > 0, "a ring")
+		a, n, err := s.VoidVotes(s.Ctx, id, repotest.Moderator, []string{string(user), "bob"}, random.IntN(3) > 0, "a ring")
 		return fmt.Sprint("VoidVotes: ", n, describe(a, err)), ""
 	case 14:
-		result, err := s.Vote(s.ctx, id, user, site.Vote(random.IntN(3)-1), "bucket")
+		result, err := s.Vote(s.Ctx, id, user, site.Vote(random.IntN(3)-1), "bucket")
 		if err != nil {
 			return "VoteFrom: " + err.Error(), ""
 		}
-		return "VoteFrom: " + show(result.Article), fmt.Sprint(result.Previous, result.Changed)
+		return "VoteFrom: " + repotest.Show(result.Article), fmt.Sprint(result.Previous, result.Changed)
 	default:
-		result, err := s.Vote(s.ctx, id, user, site.Vote(random.IntN(3)-1), "")
+		result, err := s.Vote(s.Ctx, id, user, site.Vote(random.IntN(3)-1), "")
 		if err != nil {
 			return "Vote: " + err.Error(), ""
 		}
-		return "Vote: " + show(result.Article), fmt.Sprint(result.Previous, result.Changed)
+		return "Vote: " + repotest.Show(result.Article), fmt.Sprint(result.Previous, result.Changed)
 	}
 }
 
 func userID(name site.UserName) string { return site.User{Name: name}.ID() }
 
 // repeating returns a client of the site's store whose calls are limited as in a server, before it gets a hook.
-func (s *testSite) repeating(h redis.Hook) *redis.Client {
-	client := s.client()
+func repeating(s *repotest.Site, h redis.Hook) *redis.Client {
+	client := s.Client()
 	failover.LimitWaiting(client)
 	client.AddHook(h)
 	return client
@@ -181,27 +161,27 @@ func (s *testSite) repeating(h redis.Hook) *redis.Client {
 // A server that is killed and restarted loses the reply and all scripts at once.
 func TestVoteIsRepeatedOnAServerWithoutScripts(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil)
-	h := &redistest.LostReply{Then: func() { s.client().ScriptFlush(t.Context()) }}
-	other := s.reopened(s.repeating(h), nil)
-	a := s.post("alice")
-	other.vote(a.ID, "warm", up) // groups and scripts are known
+	s := repotest.New(t, nil)
+	h := &redistest.LostReply{Then: func() { s.Client().ScriptFlush(t.Context()) }}
+	other := s.Reopened(repeating(s, h), nil)
+	a := s.MustPost("alice")
+	other.MustVote(a.ID, "warm", up) // groups and scripts are known
 	h.Armed.Store(true)
-	if got := other.vote(a.ID, "bob", up); h.Armed.Load() || got.Article.Votes != 3 {
+	if got := other.MustVote(a.ID, "bob", up); h.Armed.Load() || got.Article.Votes != 3 {
 		t.Errorf("got %+v with reply lost %t, want 3 votes and a lost reply", got.Article, !h.Armed.Load())
 	}
-	s.wantClean()
+	s.WantClean()
 }
 
 // A vote whose reply was lost is repeated. The second reply cannot tell whether the first call changed the vote, and
 // the result does not claim to know.
 func TestVoteAfterALostReplyClaimsNothing(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil)
+	s := repotest.New(t, nil)
 	h := new(redistest.LostReply)
-	other := s.reopened(s.repeating(h), nil)
-	a := s.post("alice")
-	other.vote(a.ID, "warm", up) // groups and scripts are known
+	other := s.Reopened(repeating(s, h), nil)
+	a := s.MustPost("alice")
+	other.MustVote(a.ID, "warm", up) // groups and scripts are known
 	for _, tt := range []struct {
 		lost bool
 		vote site.Vote
@@ -213,7 +193,7 @@ func TestVoteAfterALostReplyClaimsNothing(t *testing.T) {
 		{true, none, redisrepo.VoteResult{Previous: none, Changed: true, Unknown: true}},
 	} {
 		h.Armed.Store(tt.lost)
-		got := other.vote(a.ID, "bob", tt.vote)
+		got := other.MustVote(a.ID, "bob", tt.vote)
 		if h.Armed.Load() {
 			t.Fatal("no reply was lost")
 		}
@@ -221,7 +201,7 @@ func TestVoteAfterALostReplyClaimsNothing(t *testing.T) {
 			t.Errorf("%v, lost %t: got %+v, want %+v", tt.vote, tt.lost, got, tt.want)
 		}
 	}
-	s.wantClean()
+	s.WantClean()
 }
 
 // deadlines is a hook that lets no command through once silent is set: it waits as a client does whose server is
@@ -249,20 +229,20 @@ func (h *deadlines) hook(ctx context.Context, commands []redis.Cmder, send redis
 // A request waits once for a silent Redis, at most twice the timeout, however many calls it makes.
 func TestRequestWaitsOnceForASilentRedis(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil, one)
-	a := s.post("alice", "go")
-	client := s.clientWith(func(o *redis.Options) { o.ReadTimeout = 200 * time.Millisecond })
+	s := repotest.New(t, nil, repotest.One)
+	a := s.MustPost("alice", "go")
+	client := s.ClientWith(func(o *redis.Options) { o.ReadTimeout = 200 * time.Millisecond })
 	h := new(deadlines)
 	failover.LimitWaiting(client)
 	client.AddHook(redistest.Hook(h.hook))
-	other := s.reopened(client, nil)
+	other := s.Reopened(client, nil)
 	h.silent.Store(true)
 	other.Store.OnChange = func(int) {} // no call waits for what processes tell each other
-	ctx := failover.FailFast(s.ctx)
+	ctx := failover.FailFast(s.Ctx)
 	calls := map[string]func() error{
-		"List": func() error { _, err := other.Lists.List(ctx, best("go"), 1, nil); return err },
+		"List": func() error { _, err := other.Lists.List(ctx, repotest.Best("go"), 1, nil); return err },
 		"Vote": func() error { _, err := other.Vote(ctx, a.ID, "bob", up, ""); return err },
-		"Post": func() error { _, err := other.Post(ctx, "bob", s.fresh()); return err },
+		"Post": func() error { _, err := other.Post(ctx, "bob", s.Fresh()); return err },
 		"Read": func() error { _, errs := other.Articles.ArticlesByID(ctx, []site.ArticleID{1}); return errs[0] },
 	}
 	for name, call := range calls {
@@ -276,7 +256,7 @@ func TestRequestWaitsOnceForASilentRedis(t *testing.T) {
 		t.Errorf("%d calls waited up to %v, want 1 and 400ms", waits, most)
 	}
 	h.silent.Store(false)
-	ctx = failover.FailFast(s.ctx)
+	ctx = failover.FailFast(s.Ctx)
 	for name, call := range calls {
 		if err := call(); err != nil {
 			t.Errorf("the next request: %s: %v", name, err)
@@ -287,14 +267,14 @@ func TestRequestWaitsOnceForASilentRedis(t *testing.T) {
 // A restarted server does not know the scripts, which is not an outage: the request that finds out loads them.
 func TestFirstRequestAfterARestartLoadsTheScripts(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil)
-	client := s.client()
+	s := repotest.New(t, nil)
+	client := s.Client()
 	failover.LimitWaiting(client)
-	other := s.reopened(client, nil)
-	s.post("alice", "go")
+	other := s.Reopened(client, nil)
+	s.MustPost("alice", "go")
 	for range 2 {
-		s.do("SCRIPT FLUSH")
-		if ids, err := other.Lists.List(failover.FailFast(s.ctx), best("go"), 1, nil); err != nil || len(ids) != 1 {
+		s.Do("SCRIPT FLUSH")
+		if ids, err := other.Lists.List(failover.FailFast(s.Ctx), repotest.Best("go"), 1, nil); err != nil || len(ids) != 1 {
 			t.Errorf("List = %v, %v, want the article", ids, err)
 		}
 	}

@@ -15,9 +15,11 @@ import (
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/failover"
 	"frontpage/redisrepo/keys"
+	"frontpage/redisrepo/saved"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/wire"
 	"frontpage/tests/redistest"
+	"frontpage/tests/repotest"
 	"frontpage/tests/require"
 )
 
@@ -53,45 +55,50 @@ func (h *asked) addOne(c redis.Cmder) {
 }
 
 // useEverything calls everything that reads or writes.
-func (s *testSite) useEverything() {
-	s.t.Helper()
+func useEverything(s *repotest.Site) {
+	s.T.Helper()
 	var ids []site.ArticleID
 	for range 7 {
-		d := s.fresh("go", "redis")
+		d := s.Fresh("go", "redis")
 		d.IdempotencyKey = new(*d.Link)
-		a := require.Value(s.Post(s.ctx, "alice", d))(s.t)
+		a := require.Value(s.Post(s.Ctx, "alice", d))(s.T)
 		ids = append(ids, a.ID)
 	}
-	require.Value(s.Vote(s.ctx, ids[2], "bob", up, "bucket"))(s.t)
-	require.NoError(s.t, s.Sessions.KeepDocument(s.ctx, "abcdef", "{ __typename }"))
-	s.delete(ids[5], moderator)
-	s.undelete(ids[5])
-	s.delete(ids[6], moderator)
-	s.deny("eve", nil, "spam")
-	s.block("alice", "eve", true)
-	s.block("alice", "eve", false)
+	require.Value(s.Vote(s.Ctx, ids[2], "bob", up, "bucket"))(s.T)
+	require.NoError(s.T, s.Sessions.KeepDocument(s.Ctx, "abcdef", "{ __typename }"))
+	s.MustDelete(ids[5], repotest.Moderator)
+	s.MustUndelete(ids[5])
+	s.MustDelete(ids[6], repotest.Moderator)
+	s.MustDeny("eve", nil, "spam")
+	s.MustBlock("alice", "eve", true)
+	s.MustBlock("alice", "eve", false)
 	for _, keeps := range []bool{true, false} {
-		s.save("alice", ids[0], keeps)
-		s.follows("alice", group("go"), keeps)
+		s.MustSave("alice", ids[0], keeps)
+		s.MustFollow("alice", saved.Target{Group: "go"}, keeps)
 	}
-	s.everything(ids)
-	s.imports(old(1000, week/2, 3))
-	s.wantClean()
+	everything(s, ids)
+	s.MustImport(repotest.Old(1000, week/2, 3))
+	s.WantClean()
 }
 
 // The start asks for the right to each command that a script or the Repo runs.
 func TestRightsListEveryCommand(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil, one)
+	s := repotest.New(t, nil, repotest.One)
 	h := newAsked()
-	s.post("alice", "go")
-	s.reopened(s.client(redistest.Before(h.add)), noFeatures)
-	s.reopened(s.client(redistest.Before(h.add)), func(r *site.Rules) { r.GroupTop = true })
-	s.reopened(s.client(redistest.Before(h.add)), noFeatures)
-	other := s.reopened(s.client(redistest.Before(h.add)), func(r *site.Rules) { r.VoteScore = 7 })
-	l := other.listen()
-	other.useEverything()
-	l.pass()
+	s.MustPost("alice", "go")
+	s.Reopened(s.Client(redistest.Before(h.add)), repotest.NoFeatures)
+	s.Reopened(s.Client(redistest.Before(h.add)), func(r *site.Rules) { r.GroupTop = true })
+	s.Reopened(s.Client(redistest.Before(h.add)), repotest.NoFeatures)
+	other := s.Reopened(s.Client(redistest.Before(h.add)), func(r *site.Rules) { r.VoteScore = 7 })
+	other.Listens()
+	w := require.Value(other.Live.WatchArticles(s.Ctx, []site.ArticleID{1}))(t)
+	useEverything(other)
+	votes := other.MustVote(1, "last", up).Article.Votes
+	require.Eventually(t, "the last vote", func() bool {
+		d, ok := w.Take()
+		return ok && d.Newest().Votes == votes
+	})
 	h.mu.Lock() // Listen goes on
 	defer h.mu.Unlock()
 	var used []string
@@ -120,17 +127,17 @@ func TestRightsListEveryCommand(t *testing.T) {
 // number of words may run.
 func TestRightsAreCheckedWithoutAnEffect(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil)
+	s := repotest.New(t, nil)
 	h := newAsked()
-	other := s.reopened(s.client(redistest.Before(h.add)), nil)
-	other.useEverything()
+	other := s.Reopened(s.Client(redistest.Before(h.add)), nil)
+	useEverything(other)
 	source := wire.TextOf(h.calls[0][1].(string))
-	known := require.Value(s.raw.Command(s.ctx).Result())(t)
-	before := s.dump()
+	known := require.Value(s.Raw.Command(s.Ctx).Result())(t)
+	before := s.Dump()
 	for _, call := range h.calls {
 		args := slices.Clone(call)
 		args[0], args[1] = "EVAL", strings.Replace(source, "if redis.acl_check_cmd then", "if nil then", 1)
-		if answer, err := s.raw.Do(s.ctx, args...).Slice(); err != nil || answer[0] != "OK" {
+		if answer, err := s.Raw.Do(s.Ctx, args...).Slice(); err != nil || answer[0] != "OK" {
 			t.Errorf("%v: replied %v, %v, want OK", call[4:], answer, err)
 		}
 		words := call[3+call[2].(int):]
@@ -139,24 +146,18 @@ func TestRightsAreCheckedWithoutAnEffect(t *testing.T) {
 			t.Errorf("%v has a wrong number of words", words)
 		}
 	}
-	if after := s.dump(); len(h.calls) < 100 || after != before {
+	if after := s.Dump(); len(h.calls) < 100 || after != before {
 		t.Errorf("after %d commands the store holds\n%s\nwant\n%s", len(h.calls), after, before)
 	}
-}
-
-// limited returns a client of a user, who has the rights.
-func (s *testSite) limited(rights string) *redis.Client {
-	s.do("ACL SETUSER limited on nopass " + rights)
-	return s.clientWith(func(o *redis.Options) { o.Username, o.Password = "limited", "any" })
 }
 
 // The start fails without any one of the rights, names it, and writes nothing.
 func TestStartNamesTheMissingRight(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil, one)
-	s.post("alice", "go")
-	before := s.dump()
-	rules := s.rules
+	s := repotest.New(t, nil, repotest.One)
+	s.MustPost("alice", "go")
+	before := s.Dump()
+	rules := s.Rules
 	rules.VoteScore = 7
 	for rights, want := range map[string]string{
 		"+@all ~* &* -expire":                                    "EXPIRE",
@@ -170,10 +171,10 @@ func TestStartNamesTheMissingRight(t *testing.T) {
 		"+@all resetkeys ~*":                                     "",
 		"-@all +@read +@write +@connection +@pubsub +evalsha ~*": "TIME",
 	} {
-		if (strings.Contains(rights, "%R~") || strings.Contains(rights, "-subscribe")) && !s.knowsRights() {
+		if (strings.Contains(rights, "%R~") || strings.Contains(rights, "-subscribe")) && !knowsRights(s) {
 			continue // Redis 6.2 has no right to read alone, and does not tell a script the one to subscribe
 		}
-		_, err := redisrepo.New(s.ctx, s.limited("reset on nopass "+rights+channelsOf(rights)), rules, redisrepo.WithClock(s.clock.now), redisrepo.KeepRules())
+		_, err := redisrepo.New(s.Ctx, s.Limited("reset on nopass "+rights+channelsOf(rights)), rules, redisrepo.WithClock(s.Clock.Now), redisrepo.KeepRules())
 		if want == "" {
 			continue // it keeps the rules of the data
 		}
@@ -185,13 +186,13 @@ func TestStartNamesTheMissingRight(t *testing.T) {
 			t.Errorf("with %s: New = %v, want an error that is not ErrUnavailable", rights, err)
 		}
 	}
-	s.wantStore(before)
+	s.WantStore(before)
 }
 
 // The start fails without the rights to any one kind of key, and names a key of it.
 func TestStartAsksForTheRightsToEachKindOfKey(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil, one)
+	s := repotest.New(t, nil, repotest.One)
 	others := map[string]string{} // rights to all other kinds, by name
 	for _, kind := range keys.Kinds {
 		others[kind.Name] = ""
@@ -204,7 +205,7 @@ func TestStartAsksForTheRightsToEachKindOfKey(t *testing.T) {
 				rights += " ~" + name + ":*"
 			}
 		}
-		if _, err := redisrepo.New(s.ctx, s.limited(rights), s.rules, redisrepo.WithClock(s.clock.now)); err == nil || !strings.Contains(err.Error(), missing+":") {
+		if _, err := redisrepo.New(s.Ctx, s.Limited(rights), s.Rules, redisrepo.WithClock(s.Clock.Now)); err == nil || !strings.Contains(err.Error(), missing+":") {
 			t.Errorf("without the rights to %s: keys: New = %v, want an error that names one", missing, err)
 		}
 	}
@@ -221,28 +222,28 @@ func channelsOf(rights string) string {
 // and watchers have missed nothing.
 func TestRightsAreTakenAwayAndGivenBack(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil, one)
-	other := s.reopened(s.limited("~* &* +@all"), nil)
-	l := other.listen()
-	a := s.post("alice", "go")
+	s := repotest.New(t, nil, repotest.One)
+	other := s.Reopened(s.Limited("~* &* +@all"), nil)
+	l := listen(other)
+	a := s.MustPost("alice", "go")
 	l.settle() // the first post is not new to the watch
 	posts := l.watchPosts("")
 	w := l.watch(a.ID)
 	for _, command := range []string{
 		"@write", "publish", "evalsha", "hmget", "hlen", "scard", "zcard", "xlen", "zinterstore", "pexpire",
 	} {
-		s.do("ACL SETUSER limited -" + command)
-		s.list(best("go")) // so that the listing does not end between the dumps
-		before := s.dump()
+		s.Do("ACL SETUSER limited -" + command)
+		s.List(repotest.Best("go")) // so that the listing does not end between the dumps
+		before := s.Dump()
 		key, suffix := "key "+command, strings.TrimPrefix(command, "@")
-		d := s.fresh("go", "redis")
+		d := s.Fresh("go", "redis")
 		d.IdempotencyKey = &key
 		var denied int
 		for what, call := range map[string]func() error{
-			"Post": func() error { _, err := other.Post(s.ctx, "carol", d); return err },
-			"Vote": func() error { _, err := other.Vote(s.ctx, a.ID, site.UserName("u-"+suffix), up, "b"); return err },
+			"Post": func() error { _, err := other.Post(s.Ctx, "carol", d); return err },
+			"Vote": func() error { _, err := other.Vote(s.Ctx, a.ID, site.UserName("u-"+suffix), up, "b"); return err },
 			"Regroup": func() error {
-				_, err := other.Regroup(s.ctx, a.ID, moderator, []string{"g-" + suffix}, nil)
+				_, err := other.Regroup(s.Ctx, a.ID, repotest.Moderator, []string{"g-" + suffix}, nil)
 				return err
 			},
 		} {
@@ -253,38 +254,41 @@ func TestRightsAreTakenAwayAndGivenBack(t *testing.T) {
 				}
 			}
 		}
-		if after := s.dump(); denied == 3 && withoutCounter(after) != withoutCounter(before) {
+		if after := s.Dump(); denied == 3 && repotest.WithoutCounter(after) != repotest.WithoutCounter(before) {
 			t.Errorf("without %s the store holds\n%s\nwant\n%s", command, after, before)
 		}
-		s.do("ACL SETUSER limited +" + command)
+		s.Do("ACL SETUSER limited +" + command)
 		var b *site.Article
 		require.Eventually(t, "a post with "+command, func() bool {
 			var err error
-			b, err = other.Post(s.ctx, "carol", d)
+			b, err = other.Post(s.Ctx, "carol", d)
 			return err == nil
 		})
-		other.vote(a.ID, site.UserName("u-"+suffix), up)
+		other.MustVote(a.ID, site.UserName("u-"+suffix), up)
 		if got := next(t, posts); got.ID != b.ID {
 			t.Errorf("with %s again: delivered %v, want %v", command, got.ID, b.ID)
 		}
-		other.regroup(a, nil, []string{"g-" + suffix})
-		until(t, w, s.article(a.ID).Upvotes)
+		other.MustRegroup(a, nil, []string{"g-" + suffix})
+		until(t, w, s.Article(a.ID).Upvotes)
 	}
-	other.wantClean()
+	l.wantClean()
 }
 
 // A script that lacks a right in the middle fails. From then on no write runs until the right is back.
 func TestNoWriteRunsWhileARightIsMissing(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil, one)
-	other := s.reopened(s.limited("~* &* +@all"), nil)
-	a := s.post("alice", "go")
-	s.do("ACL SETUSER limited -xadd") // which a vote does after other writes
+	s := repotest.New(t, nil, repotest.One)
+	other := s.Reopened(s.Limited("~* &* +@all"), nil)
+	a := s.MustPost("alice", "go")
+	s.Do("ACL SETUSER limited -xadd") // which a vote does after other writes
 	calls := []func() error{
-		func() error { _, err := other.Vote(s.ctx, a.ID, "bob", up, ""); return err },
-		func() error { _, err := other.Vote(s.ctx, a.ID, "carol", up, ""); return err },
-		func() error { _, err := other.Post(s.ctx, "carol", s.fresh("go")); return err },
-		func() error { _, err := other.Regroup(s.ctx, a.ID, moderator, []string{"redis"}, nil); return err },
+		func() error { _, err := other.Vote(s.Ctx, a.ID, "bob", up, ""); return err },
+		func() error { _, err := other.Vote(s.Ctx, a.ID, "carol", up, ""); return err },
+		func() error { _, err := other.Post(s.Ctx, "carol", s.Fresh("go")); return err },
+		func() error {
+			_, err := other.Regroup(s.Ctx, a.ID, repotest.Moderator, []string{"redis"}, nil)
+			return err
+		},
 	}
 	var before string
 	for i, call := range calls {
@@ -292,18 +296,13 @@ func TestNoWriteRunsWhileARightIsMissing(t *testing.T) {
 			t.Errorf("call %d: err = %v, want ErrReadOnly and ErrDenied", i, err)
 		}
 		if i == 0 {
-			before = s.dump()
+			before = s.Dump()
 		}
 	}
-	s.wantStore(before)
-	s.do("ACL SETUSER limited +xadd")
+	s.WantStore(before)
+	s.Do("ACL SETUSER limited +xadd")
 	require.Eventually(t, "a vote", func() bool { return calls[1]() == nil })
-	if got := s.positions("carol", a.ID); got != "+" {
+	if got := s.Positions("carol", a.ID); got != "+" {
 		t.Errorf("carol's vote is %s, want +", got)
 	}
-}
-
-// withoutCounter removes from a dump what a refused post keeps: the number that it drew, and the look of its poster's name.
-func withoutCounter(dump string) string {
-	return regexp.MustCompile(`(?m)^ *(\{p\d+\})?(article:|name:[0-9a-f]+): .*\n?`).ReplaceAllString(dump, "")
 }

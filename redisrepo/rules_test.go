@@ -21,6 +21,7 @@ import (
 	"frontpage/redisrepo/wire"
 	"frontpage/tests/programtest"
 	"frontpage/tests/redistest"
+	"frontpage/tests/repotest"
 	"frontpage/tests/require"
 )
 
@@ -39,7 +40,7 @@ func TestDefaultRulesAreThoseOfRedisInAction(t *testing.T) {
 
 func TestNewRefusesRulesOutOfBounds(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil)
+	s := repotest.New(t, nil)
 	tests := map[string]struct {
 		change func(*site.Rules)
 		ok     bool
@@ -91,7 +92,7 @@ func TestNewRefusesRulesOutOfBounds(t *testing.T) {
 			t.Parallel()
 			rules := site.DefaultRules()
 			tt.change(&rules)
-			if _, err := redisrepo.New(t.Context(), s.server.Client, rules); (err == nil) != tt.ok {
+			if _, err := redisrepo.New(t.Context(), s.Server.Client, rules); (err == nil) != tt.ok {
 				t.Errorf("New = %v, want no error: %t", err, tt.ok)
 			}
 		})
@@ -131,7 +132,7 @@ func TestWorthIsTheSameInScriptsAndInGo(t *testing.T) {
 	script := redis.NewScript(wire.LuaFunctions("worth") + `local list = {}
 for votes = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]) do list[#list + 1] = worth(ARGV[1], votes) end
 return list`)
-	memory := embedded(t, nil).raw
+	memory := repotest.Embedded(t, nil).Raw
 	rankings := map[string]func(*site.Rules){
 		"linear 432":         nil,
 		"linear 1000000000":  func(r *site.Rules) { r.VoteScore = 1_000_000_000 },
@@ -187,28 +188,28 @@ return list`)
 func TestWritesFollowTheRanking(t *testing.T) {
 	t.Parallel()
 	for _, rule := range []func(*site.Rules){decaying(site.Capped, 20*time.Minute), decaying(site.HalfLifeRanking, time.Hour)} {
-		s := newSite(t, rule)
+		s := repotest.New(t, rule)
 		want := func(id site.ArticleID, after string) {
 			t.Helper()
-			a := s.article(id)
-			if worth := s.rules.Worth(float64(a.Votes)); a.Score != float64(a.CreatedAt.Unix())+worth {
-				t.Errorf("%v after %s: %d votes, score %f, want %f more than the time", s.rules.Ranking, after, a.Votes, a.Score, worth)
+			a := s.Article(id)
+			if worth := s.Rules.Worth(float64(a.Votes)); a.Score != float64(a.CreatedAt.Unix())+worth {
+				t.Errorf("%v after %s: %d votes, score %f, want %f more than the time", s.Rules.Ranking, after, a.Votes, a.Score, worth)
 			}
-			s.wantClean()
+			s.WantClean()
 		}
-		a := s.post("alice", "go")
-		s.list(best("go"))
+		a := s.MustPost("alice", "go")
+		s.List(repotest.Best("go"))
 		want(a.ID, "the post")
 		for i := range 6 {
-			s.vote(a.ID, site.UserName(fmt.Sprint("voter", i)), up)
+			s.MustVote(a.ID, site.UserName(fmt.Sprint("voter", i)), up)
 			want(a.ID, "an upvote")
 		}
 		for i := range 5 {
-			s.vote(a.ID, site.UserName(fmt.Sprint("voter", i)), down)
+			s.MustVote(a.ID, site.UserName(fmt.Sprint("voter", i)), down)
 			want(a.ID, "a downvote")
 		}
-		require.Value(s.Delete(s.ctx, a.ID, moderator, site.Why{}))(t)
-		require.Value(s.Undelete(s.ctx, a.ID, moderator))(t)
+		require.Value(s.Delete(s.Ctx, a.ID, repotest.Moderator, site.Why{}))(t)
+		require.Value(s.Undelete(s.Ctx, a.ID, repotest.Moderator))(t)
 		want(a.ID, "its restoration")
 	}
 }
@@ -216,9 +217,9 @@ func TestWritesFollowTheRanking(t *testing.T) {
 // A change of the ranking, and of the parameter in use, re-ranks. One of a parameter that is not in use does not.
 func TestChangedRankingReranks(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil)
-	id := s.post("alice", "go").ID
-	s.vote(id, "bob", up)
+	s := repotest.New(t, nil)
+	id := s.MustPost("alice", "go").ID
+	s.MustVote(id, "bob", up)
 	var said []string
 	for _, tt := range []struct {
 		change func(*site.Rules)
@@ -233,29 +234,29 @@ func TestChangedRankingReranks(t *testing.T) {
 		{decaying(site.Linear, time.Minute), 864, []string{"ranking was halflife and is linear"}},
 	} {
 		said = nil
-		s = s.reopened(s.server.Client, tt.change, redisrepo.OnRerank(func(changed string) { said = append(said, changed) }))
-		if a := s.article(id); a.Score != float64(opened.Unix())+tt.worth || !slices.Equal(said, tt.says) {
-			t.Errorf("%v: score %f, want %f more than %d; said %q, want %q", s.rules.Ranking, a.Score, tt.worth, opened.Unix(), said, tt.says)
+		s = s.Reopened(s.Server.Client, tt.change, redisrepo.OnRerank(func(changed string) { said = append(said, changed) }))
+		if a := s.Article(id); a.Score != float64(repotest.Opened.Unix())+tt.worth || !slices.Equal(said, tt.says) {
+			t.Errorf("%v: score %f, want %f more than %d; said %q, want %q", s.Rules.Ranking, a.Score, tt.worth, repotest.Opened.Unix(), said, tt.says)
 		}
-		s.wantClean()
+		s.WantClean()
 	}
 }
 
 // A store of a version without rankings is a linear one, and not re-ranked.
 func TestStoreWithoutRankingIsLinear(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil, one)
-	s.post("alice")
-	s.do("HDEL meta: ranking")
-	calls := new(counter)
-	s.reopened(s.client(redistest.Before(calls.add)), nil)
-	if names := calls.reset().names; slices.Contains(regexp.MustCompile(`\w+`).FindAllString(names, -1), "zscan") {
+	s := repotest.New(t, nil, repotest.One)
+	s.MustPost("alice")
+	s.Do("HDEL meta: ranking")
+	calls := new(repotest.Counter)
+	s.Reopened(s.Client(redistest.Before(calls.Add)), nil)
+	if names := calls.Reset().Names; slices.Contains(regexp.MustCompile(`\w+`).FindAllString(names, -1), "zscan") {
 		t.Errorf("New sent %s, want no scan of the articles", names)
 	}
-	s.reopened(s.server.Client, nil, redisrepo.KeepRules())
-	rules := s.rules
+	s.Reopened(s.Server.Client, nil, redisrepo.KeepRules())
+	rules := s.Rules
 	rules.Ranking = site.Capped
-	if _, err := redisrepo.New(s.ctx, s.server.Client, rules, redisrepo.KeepRules()); err == nil || err.Error() != "apply the rules: the rules differ from those of the data: ranking was linear and is capped: use the same settings as the server" {
+	if _, err := redisrepo.New(s.Ctx, s.Server.Client, rules, redisrepo.KeepRules()); err == nil || err.Error() != "apply the rules: the rules differ from those of the data: ranking was linear and is capped: use the same settings as the server" {
 		t.Errorf("another ranking beside the server: %v", err)
 	}
 }
@@ -263,171 +264,171 @@ func TestStoreWithoutRankingIsLinear(t *testing.T) {
 // A start that is interrupted while it re-ranks leaves both kinds of scores: a start under the rules of before mends them.
 func TestInterruptedRerankingCanBeTakenBack(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil)
+	s := repotest.New(t, nil)
 	var articles []redisrepo.Imported
 	for i := range 1200 { // more than a batch in each partition
-		articles = append(articles, old(site.ArticleID(i+1), time.Hour, 1+i%3))
+		articles = append(articles, repotest.Old(site.ArticleID(i+1), time.Hour, 1+i%3))
 	}
-	s.imports(articles...)
-	rules, ctx := s.rules, s.ctx
+	s.MustImport(articles...)
+	rules, ctx := s.Rules, s.Ctx
 	rules.VoteScore = 100
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	if _, err := redisrepo.New(ctx, s.server.Client, rules, redisrepo.WithClock(s.clock.now), redisrepo.WithPartitions(testPartitions),
+	if _, err := redisrepo.New(ctx, s.Server.Client, rules, redisrepo.WithClock(s.Clock.Now), redisrepo.WithPartitions(repotest.Partitions),
 		redisrepo.OnProgress(func(string, int, int) { stop() })); err == nil {
 		t.Fatal("the start was not interrupted")
 	}
-	s.reopened(s.server.Client, nil, redisrepo.WithPartitions(testPartitions)).wantClean()
+	s.Reopened(s.Server.Client, nil, redisrepo.WithPartitions(repotest.Partitions)).WantClean()
 }
 
 func TestChangedRulesApplyToExistingArticles(t *testing.T) {
-	eachLayout(t, func(t *testing.T, tags []string) {
+	repotest.EachLayout(t, func(t *testing.T, tags []string) {
 		partitions := redisrepo.WithPartitions(len(tags))
-		s := newSite(t, func(r *site.Rules) { r.InterestingVotes = 3 }, partitions)
+		s := repotest.New(t, func(r *site.Rules) { r.InterestingVotes = 3 }, partitions)
 		var ids []site.ArticleID
 		for i := range 250 { // more than one batch
-			a := s.post("alice", "go", []string{"even", "odd"}[i%2])
+			a := s.MustPost("alice", "go", []string{"even", "odd"}[i%2])
 			ids = append(ids, a.ID)
-			s.clock.advance(time.Second)
+			s.Clock.Advance(time.Second)
 		}
 		first, second, last := ids[0], ids[1], ids[249]
 		for _, voter := range []site.UserName{"bob", "carol"} {
-			s.vote(first, voter, up)
+			s.MustVote(first, voter, up)
 		}
-		s.vote(second, "bob", up)
-		s.vote(last, "bob", down)
-		s.wantList(best("interesting"), first)
-		if top := s.list(best("go")); top[0] != first || top[1] != second {
+		s.MustVote(second, "bob", up)
+		s.MustVote(last, "bob", down)
+		s.WantList(repotest.Best("interesting"), first)
+		if top := s.List(repotest.Best("go")); top[0] != first || top[1] != second {
 			t.Errorf("go = %v, want %v and %v first", top, first, second)
 		}
 
-		s = s.reopened(s.server.Client, func(r *site.Rules) {
+		s = s.Reopened(s.Server.Client, func(r *site.Rules) {
 			r.VoteScore, r.InterestingVotes, r.VotingWindow = 100, 2, day
 		}, partitions)
-		s.wantClean()
-		s.wantList(best("interesting"), first, second)
-		a := s.article(first)
-		if a.Score != float64(opened.Unix()+300) || a.VotingEndsAt.Sub(opened) != day {
-			t.Errorf("Score = %f, voting ends at %v, want %d and a day later", a.Score, a.VotingEndsAt, opened.Unix()+300)
+		s.WantClean()
+		s.WantList(repotest.Best("interesting"), first, second)
+		a := s.Article(first)
+		if a.Score != float64(repotest.Opened.Unix()+300) || a.VotingEndsAt.Sub(repotest.Opened) != day {
+			t.Errorf("Score = %f, voting ends at %v, want %d and a day later", a.Score, a.VotingEndsAt, repotest.Opened.Unix()+300)
 		}
 		// 100 s for each vote no longer rank the first article above articles that were posted minutes
 		// later.
-		if top := s.list(best("go")); !slices.Equal(top[:2], []site.ArticleID{ids[248], ids[247]}) {
+		if top := s.List(repotest.Best("go")); !slices.Equal(top[:2], []site.ArticleID{ids[248], ids[247]}) {
 			t.Errorf("go = %v, want %v and %v first", top, ids[248], ids[247])
 		}
 		key := fmt.Sprint(tags[int(last)%len(tags)], "downvoted:", int(last))
 		const want = day + time.Hour
-		if left := s.ttl(key); left > want || left < want-time.Minute {
+		if left := s.TTL(key); left > want || left < want-time.Minute {
 			t.Errorf("%s expires in %v, want %v", key, left, want)
 		}
 
-		s = s.reopened(s.server.Client, func(r *site.Rules) { r.InterestingVotes = 200 }, partitions)
-		s.wantList(best("interesting"))
-		s.wantClean()
+		s = s.Reopened(s.Server.Client, func(r *site.Rules) { r.InterestingVotes = 200 }, partitions)
+		s.WantList(repotest.Best("interesting"))
+		s.WantClean()
 	})
 }
 
 func TestLongerWindowDoesNotReopenArticlesWithoutVoters(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, func(r *site.Rules) { r.VotingWindow, r.VoteHistory = time.Hour, site.NoHistory }, one)
-	a := s.post("alice")
-	s.vote(a.ID, "bob", up)
-	s.clock.set(3 * time.Hour)
+	s := repotest.New(t, func(r *site.Rules) { r.VotingWindow, r.VoteHistory = time.Hour, site.NoHistory }, repotest.One)
+	a := s.MustPost("alice")
+	s.MustVote(a.ID, "bob", up)
+	s.Clock.Set(3 * time.Hour)
 	// Redis expires keys by its own clock; this is what it does at that time.
-	s.do("DEL voted:1 downvoted:1")
-	young := s.post("alice")
-	s = s.reopened(s.server.Client, func(r *site.Rules) { r.VotingWindow = week })
-	_, err := s.Vote(s.ctx, a.ID, "bob", up, "")
-	wantRefused(t, err, "VOTING_CLOSED article")
-	s.vote(young.ID, "bob", up)
-	if got := s.article(a.ID).Votes; got != 2 {
+	s.Do("DEL voted:1 downvoted:1")
+	young := s.MustPost("alice")
+	s = s.Reopened(s.Server.Client, func(r *site.Rules) { r.VotingWindow = week })
+	_, err := s.Vote(s.Ctx, a.ID, "bob", up, "")
+	repotest.WantRefused(t, err, "VOTING_CLOSED article")
+	s.MustVote(young.ID, "bob", up)
+	if got := s.Article(a.ID).Votes; got != 2 {
 		t.Errorf("votes = %d, want 2", got)
 	}
 	// What is shown of the viewer agrees with that, in every process from then on.
-	for _, s := range []*testSite{s, s.reopened(s.server.Client, nil), s.reopened(s.server.Client, func(r *site.Rules) { r.VotingWindow = 2 * week })} {
-		if a := s.article(a.ID); s.Articles.CanVote("bob", a) || s.positions("bob", a.ID) != "?" {
-			t.Errorf("CanVote = %v and the position is %s, want no vote and an unknown position", s.Articles.CanVote("bob", a), s.positions("bob", a.ID))
+	for _, s := range []*repotest.Site{s, s.Reopened(s.Server.Client, nil), s.Reopened(s.Server.Client, func(r *site.Rules) { r.VotingWindow = 2 * week })} {
+		if a := s.Article(a.ID); s.Articles.CanVote("bob", a) || s.Positions("bob", a.ID) != "?" {
+			t.Errorf("CanVote = %v and the position is %s, want no vote and an unknown position", s.Articles.CanVote("bob", a), s.Positions("bob", a.ID))
 		}
-		if a := s.article(young.ID); !s.Articles.CanVote("bob", a) || s.positions("bob", a.ID) == "?" {
-			t.Errorf("CanVote = %v and the position is %s for an article whose voters are known", s.Articles.CanVote("bob", a), s.positions("bob", a.ID))
+		if a := s.Article(young.ID); !s.Articles.CanVote("bob", a) || s.Positions("bob", a.ID) == "?" {
+			t.Errorf("CanVote = %v and the position is %s for an article whose voters are known", s.Articles.CanVote("bob", a), s.Positions("bob", a.ID))
 		}
 	}
 }
 
 func TestShorterWindowForgetsVoters(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil, one)
-	old := s.post("alice")
-	s.clock.set(2 * day)
-	young := s.post("alice")
-	s.clock.set(2*day + time.Hour)
-	s = s.reopened(s.server.Client, func(r *site.Rules) { r.VotingWindow = day })
-	if s.do("EXISTS voted:1") != int64(0) || s.do("EXISTS voted:2") != int64(1) {
-		t.Errorf("sets of voters = %v, want voted:2 and not voted:1", s.raw.Keys(s.ctx, "voted:*").Val())
+	s := repotest.New(t, nil, repotest.One)
+	old := s.MustPost("alice")
+	s.Clock.Set(2 * day)
+	young := s.MustPost("alice")
+	s.Clock.Set(2*day + time.Hour)
+	s = s.Reopened(s.Server.Client, func(r *site.Rules) { r.VotingWindow = day })
+	if s.Do("EXISTS voted:1") != int64(0) || s.Do("EXISTS voted:2") != int64(1) {
+		t.Errorf("sets of voters = %v, want voted:2 and not voted:1", s.Raw.Keys(s.Ctx, "voted:*").Val())
 	}
-	_, err := s.Vote(s.ctx, old.ID, "bob", up, "")
-	wantRefused(t, err, "VOTING_CLOSED article")
-	s.vote(young.ID, "bob", up)
-	s.wantClean()
+	_, err := s.Vote(s.Ctx, old.ID, "bob", up, "")
+	repotest.WantRefused(t, err, "VOTING_CLOSED article")
+	s.MustVote(young.ID, "bob", up)
+	s.WantClean()
 }
 
 // New reads all articles only if the rules have changed since the last time.
 func TestUnchangedRulesAreNotAppliedAgain(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil)
-	s.post("alice")
-	calls := new(counter)
-	client := s.client(redistest.Before(calls.add))
-	s.reopened(client, nil)
-	if names := calls.reset().names; strings.Contains(names, "zscan") {
+	s := repotest.New(t, nil)
+	s.MustPost("alice")
+	calls := new(repotest.Counter)
+	client := s.Client(redistest.Before(calls.Add))
+	s.Reopened(client, nil)
+	if names := calls.Reset().Names; strings.Contains(names, "zscan") {
 		t.Errorf("New under the same rules sent %s, want no scan of the articles", names)
 	}
-	s.reopened(client, func(r *site.Rules) { r.VoteScore = 1 })
-	if names := calls.reset().names; !strings.Contains(names, "zscan") {
+	s.Reopened(client, func(r *site.Rules) { r.VoteScore = 1 })
+	if names := calls.Reset().Names; !strings.Contains(names, "zscan") {
 		t.Errorf("New under other rules sent %s, want a scan of the articles", names)
 	}
 }
 
 // The preview is the page as it stands, and the one that a start under the other rules shows. It changes nothing.
 func TestPreviewIsThePageAfterAChange(t *testing.T) {
-	eachLayout(t, func(t *testing.T, tags []string) {
+	repotest.EachLayout(t, func(t *testing.T, tags []string) {
 		partitions := redisrepo.WithPartitions(len(tags))
-		s := newSite(t, nil, partitions)
+		s := repotest.New(t, nil, partitions)
 		random := rand.New(rand.NewPCG(1, 2))
 		var all []redisrepo.Imported
 		for i := range 1500 { // more than are ranked
 			link := fmt.Sprint("https://example.com/", i)
-			at := opened.Add(-time.Duration(random.IntN(3000)) * time.Minute)
+			at := repotest.Opened.Add(-time.Duration(random.IntN(3000)) * time.Minute)
 			all = append(all, redisrepo.Imported{
 				ID: site.ArticleID(i + 1), Draft: site.Draft{Title: "title", Link: &link}, Poster: "alice", PostedAt: at, Votes: 1 + int(random.ExpFloat64()*20),
 			})
 		}
-		s.imports(all...)
+		s.MustImport(all...)
 		for _, change := range []func(*site.Rules){
 			decaying(site.HalfLifeRanking, 30*time.Minute), decaying(site.Capped, time.Hour), decaying(site.Linear, 0),
 			decaying(site.HalfLifeRanking, 100*day),
 		} {
-			rules, before := s.rules, s.dump()
+			rules, before := s.Rules, s.Dump()
 			change(&rules)
-			got, err := preview.Ranking(s.ctx, s.server.Client, rules, 100, partitions, redisrepo.WithClock(s.clock.now))
-			if err != nil || s.dump() != before {
+			got, err := preview.Ranking(s.Ctx, s.Server.Client, rules, 100, partitions, redisrepo.WithClock(s.Clock.Now))
+			if err != nil || s.Dump() != before {
 				t.Fatalf("preview.Ranking: %v, want no error and no change", err)
 			}
 			size := 100
-			page := func(s *testSite) []site.ArticleID {
-				return require.Value(s.Lists.List(s.ctx, lists.AllArticles(site.ByScore, site.Descending), 1, &size))(t)
+			page := func(s *repotest.Site) []site.ArticleID {
+				return require.Value(s.Lists.List(s.Ctx, lists.AllArticles(site.ByScore, site.Descending), 1, &size))(t)
 			}
 			was := page(s)
 			if len(got.Rules) == 0 {
 				t.Errorf("%v: no change of the rules is named", rules.Ranking)
 			}
-			s = s.reopened(s.server.Client, change, partitions)
+			s = s.Reopened(s.Server.Client, change, partitions)
 			is := page(s)
 			if !slices.Equal(idsOfPlaced(got.Before), was) || !slices.Equal(idsOfPlaced(got.After), is) {
 				t.Errorf("%v: the preview is\n%v and\n%v, want\n%v and\n%v", rules.Ranking, idsOfPlaced(got.Before), idsOfPlaced(got.After), was, is)
 			}
 			for i, p := range got.After {
-				if p.After != i+1 || slices.Index(was, p.ID) >= 0 && p.Before != slices.Index(was, p.ID)+1 || p.Score != s.article(p.ID).Score {
+				if p.After != i+1 || slices.Index(was, p.ID) >= 0 && p.Before != slices.Index(was, p.ID)+1 || p.Score != s.Article(p.ID).Score {
 					t.Errorf("%v: %v is at %d, and was at %d, want %d and %d", rules.Ranking, p.ID, p.After, p.Before, i+1, slices.Index(was, p.ID)+1)
 				}
 			}
@@ -444,7 +445,7 @@ func idsOfPlaced(page []preview.Placed) (ids []site.ArticleID) {
 
 // Only a site that could have a new first page each day, and has not, is advised to take another ranking.
 func TestAdviceIsForPagesThatAreTooOld(t *testing.T) {
-	eachLayout(t, func(t *testing.T, tags []string) {
+	repotest.EachLayout(t, func(t *testing.T, tags []string) {
 		for _, tt := range []struct {
 			name   string
 			change func(*site.Rules)
@@ -459,17 +460,17 @@ func TestAdviceIsForPagesThatAreTooOld(t *testing.T) {
 			{"another ranking", decaying(site.HalfLifeRanking, time.Hour), 30 * time.Minute, 2000, ""},
 		} {
 			t.Run(tt.name, func(t *testing.T) {
-				s := newSite(t, tt.change, redisrepo.WithPartitions(len(tags)))
+				s := repotest.New(t, tt.change, redisrepo.WithPartitions(len(tags)))
 				all := []redisrepo.Imported{}
 				for i := range 120 {
 					text := "words"
 					all = append(all, redisrepo.Imported{
-						ID: site.ArticleID(i + 1), Draft: site.Draft{Title: "title", Text: &text}, Poster: "alice", PostedAt: opened.Add(-time.Duration(i) * tt.every), Votes: 1 + i%5,
+						ID: site.ArticleID(i + 1), Draft: site.Draft{Title: "title", Text: &text}, Poster: "alice", PostedAt: repotest.Opened.Add(-time.Duration(i) * tt.every), Votes: 1 + i%5,
 					})
 				}
 				all[50].Draft.Title, all[50].Votes = "a hit", tt.most
-				s.imports(all...)
-				got, err := preview.Advise(s.ctx, s.Repo)
+				s.MustImport(all...)
+				got, err := preview.Advise(s.Ctx, s.Repo)
 				said := ""
 				if got != nil {
 					said = got.String()

@@ -15,6 +15,7 @@ import (
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/transfer"
 	"frontpage/tests/redistest"
+	"frontpage/tests/repotest"
 )
 
 // A cursor of SCAN means something else to a server that was restarted, or has taken over. A walk over 1,500 elements
@@ -22,10 +23,10 @@ import (
 func TestWalksAreCompleteThoughTheServerIsRestarted(t *testing.T) {
 	t.Parallel()
 	const n = 1500
-	count := func(t *testing.T, s *testSite, text string) {
+	count := func(t *testing.T, s *repotest.Site, text string) {
 		t.Helper()
 		found := 0
-		checked, err := check.Check(s.ctx, s.Repo, func(violation string) {
+		checked, err := check.Check(s.Ctx, s.Repo, func(violation string) {
 			if strings.Contains(violation, text) {
 				found++
 			}
@@ -37,17 +38,17 @@ func TestWalksAreCompleteThoughTheServerIsRestarted(t *testing.T) {
 	tests := map[string]struct {
 		command string // before the fourth of which the server is restarted
 		damage  string
-		call    func(t *testing.T, s *testSite)
+		call    func(t *testing.T, s *repotest.Site)
 	}{
-		"check of articles": {"zscan", "DEL posted:zoe", func(t *testing.T, s *testSite) { count(t, s, "posted:") }},
-		"check of hashes":   {"scan", "DEL time:", func(t *testing.T, s *testSite) { count(t, s, "is in a hash") }},
-		"check of a group":  {"sscan", "DEL time:", func(t *testing.T, s *testSite) { count(t, s, "group:go: holds") }},
-		"check of a listing": {"zscan", "DEL time: posted:zoe", func(t *testing.T, s *testSite) {
+		"check of articles": {"zscan", "DEL posted:zoe", func(t *testing.T, s *repotest.Site) { count(t, s, "posted:") }},
+		"check of hashes":   {"scan", "DEL time:", func(t *testing.T, s *repotest.Site) { count(t, s, "is in a hash") }},
+		"check of a group":  {"sscan", "DEL time:", func(t *testing.T, s *repotest.Site) { count(t, s, "group:go: holds") }},
+		"check of a listing": {"zscan", "DEL time: posted:zoe", func(t *testing.T, s *repotest.Site) {
 			count(t, s, "is in score:")
 		}},
-		"check of voters": {"sscan", "COPY voted:9999 downvoted:9999 REPLACE", func(t *testing.T, s *testSite) {
+		"check of voters": {"sscan", "COPY voted:9999 downvoted:9999 REPLACE", func(t *testing.T, s *repotest.Site) {
 			found := ""
-			_, err := check.Check(s.ctx, s.Repo, func(violation string) {
+			_, err := check.Check(s.Ctx, s.Repo, func(violation string) {
 				if strings.Contains(violation, "both sets") {
 					found = violation
 				}
@@ -56,46 +57,46 @@ func TestWalksAreCompleteThoughTheServerIsRestarted(t *testing.T) {
 				t.Errorf("Check = %v, and %d voters in both sets, want %d", err, both-1, n)
 			}
 		}},
-		"audit": {"sscan", "PING", func(t *testing.T, s *testSite) {
-			if entries, err := s.Audit(s.ctx, 9999); err != nil || len(entries) != n+1 {
+		"audit": {"sscan", "PING", func(t *testing.T, s *repotest.Site) {
+			if entries, err := s.Audit(s.Ctx, 9999); err != nil || len(entries) != n+1 {
 				t.Errorf("Audit = %d entries, %v, want %d", len(entries), err, n+1)
 			}
 		}},
-		"audit of records": {"hscan", "DEL voted:9999", func(t *testing.T, s *testSite) {
-			if entries, err := s.Audit(s.ctx, 9999); err != nil || len(entries) != n {
+		"audit of records": {"hscan", "DEL voted:9999", func(t *testing.T, s *repotest.Site) {
+			if entries, err := s.Audit(s.Ctx, 9999); err != nil || len(entries) != n {
 				t.Errorf("Audit = %d entries, %v, want %d", len(entries), err, n)
 			}
 		}},
-		"new rules": {"zscan", "PING", func(t *testing.T, s *testSite) {
-			s.reopened(s.server.Client, func(r *site.Rules) { r.VoteScore = 100 }).wantClean()
+		"new rules": {"zscan", "PING", func(t *testing.T, s *repotest.Site) {
+			s.Reopened(s.Server.Client, func(r *site.Rules) { r.VoteScore = 100 }).WantClean()
 		}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t, nil, one)
-			s.server.Own()
+			s := repotest.New(t, nil, repotest.One)
+			s.Server.Own()
 			var articles []redisrepo.Imported
 			if strings.Contains(name, "voters") || strings.Contains(name, "audit") {
-				s.imports(old(9999, time.Hour, 1))
+				s.MustImport(repotest.Old(9999, time.Hour, 1))
 				for i := range n {
-					s.do(fmt.Sprintf("SADD voted:9999 user:voter%d", i))
-					s.do(fmt.Sprintf("HSET audit:9999 user:voter%d", i), fmt.Sprintf("0 %d bucket", opened.Unix()))
+					s.Do(fmt.Sprintf("SADD voted:9999 user:voter%d", i))
+					s.Do(fmt.Sprintf("HSET audit:9999 user:voter%d", i), fmt.Sprintf("0 %d bucket", repotest.Opened.Unix()))
 				}
 			} else {
 				for i := range n {
-					articles = append(articles, old(site.ArticleID(i+1), time.Hour, 1, "go"))
+					articles = append(articles, repotest.Old(site.ArticleID(i+1), time.Hour, 1, "go"))
 				}
-				s.imports(articles...)
+				s.MustImport(articles...)
 			}
-			s.do(tt.damage)
+			s.Do(tt.damage)
 			scans := 0
-			s.server.Client.AddHook(redistest.Before(func(commands ...redis.Cmder) {
+			s.Server.Client.AddHook(redistest.Before(func(commands ...redis.Cmder) {
 				for _, command := range commands {
 					if command.Name() == tt.command {
 						if scans++; scans == 4 {
-							s.server.Kill()
-							s.server.Restart()
+							s.Server.Kill()
+							s.Server.Restart()
 						}
 					}
 				}
@@ -111,20 +112,20 @@ func TestWalksAreCompleteThoughTheServerIsRestarted(t *testing.T) {
 // The keys of a server are read once, not once for each of its partitions.
 func TestCheckReadsTheKeysOfAServerOnce(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil, inSixteen())
+	s := repotest.New(t, nil, redisrepo.WithPartitions(16))
 	for range 100 {
-		s.post("alice", "go")
+		s.MustPost("alice", "go")
 	}
 	scans := 0
-	s.server.Client.AddHook(redistest.Before(func(commands ...redis.Cmder) {
+	s.Server.Client.AddHook(redistest.Before(func(commands ...redis.Cmder) {
 		if commands[0].Name() == "scan" {
 			scans++
 		}
 	}))
-	if checked, err := check.Check(s.ctx, s.Repo, func(violation string) { t.Error(violation) }); err != nil || checked.Articles != 100 || checked.Groups != 1 {
+	if checked, err := check.Check(s.Ctx, s.Repo, func(violation string) { t.Error(violation) }); err != nil || checked.Articles != 100 || checked.Groups != 1 {
 		t.Errorf("Check = %+v, %v, want 100 articles and a group", checked, err)
 	}
-	if keys := s.do("DBSIZE").(int64); scans == 0 || int64(scans) > keys/500+2 {
+	if keys := s.Do("DBSIZE").(int64); scans == 0 || int64(scans) > keys/500+2 {
 		t.Errorf("%d scans of 500 keys for %d keys, want each key read once", scans, keys)
 	}
 }
@@ -176,40 +177,40 @@ func (u *unbounded) note(commands ...redis.Cmder) {
 // votes or a group's size.
 func TestMaintenanceReadsLargeKeysInBatches(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil, one)
+	s := repotest.New(t, nil, repotest.One)
 	var articles []redisrepo.Imported
 	for i := range 300 {
-		articles = append(articles, old(site.ArticleID(i+1), time.Hour, i%3, "go"))
+		articles = append(articles, repotest.Old(site.ArticleID(i+1), time.Hour, i%3, "go"))
 	}
-	s.imports(append(articles, old(301, time.Hour, 3000, "go"), old(302, time.Hour, 6001, "go"))...)
+	s.MustImport(append(articles, repotest.Old(301, time.Hour, 3000, "go"), repotest.Old(302, time.Hour, 6001, "go"))...)
 	for i := range 250 {
-		s.vote(301, site.UserName(fmt.Sprint("voter", i)), down)
+		s.MustVote(301, site.UserName(fmt.Sprint("voter", i)), down)
 	}
-	s.list(best("go"))
+	s.List(repotest.Best("go"))
 	hook := new(unbounded)
-	beside := s.reopened(s.client(redistest.Before(hook.note)), func(r *site.Rules) { r.VotingWindow = 2 * week })
-	beside.wantClean()
-	if entries, err := beside.Audit(s.ctx, 301); err != nil || len(entries) != 251 {
+	beside := s.Reopened(s.Client(redistest.Before(hook.note)), func(r *site.Rules) { r.VotingWindow = 2 * week })
+	beside.WantClean()
+	if entries, err := beside.Audit(s.Ctx, 301); err != nil || len(entries) != 251 {
 		t.Errorf("Audit = %d entries, %v, want 251", len(entries), err)
 	}
-	if records, errs, err := transfer.Records(s.ctx, beside.Repo, []site.ArticleID{302}); err != nil || errs[0] != nil || records[0].UnnamedUp != 6000 {
+	if records, errs, err := transfer.Records(s.Ctx, beside.Repo, []site.ArticleID{302}); err != nil || errs[0] != nil || records[0].UnnamedUp != 6000 {
 		t.Errorf("Records = %v, %v, %v, want 6000 voters without names", records, errs, err)
 	}
 	if len(hook.names) > 0 || hook.commands > 2500 {
 		t.Errorf("commands that read all of a key: %v, the largest pipeline has %d; want none, and less than 2500", hook.names, hook.commands)
 	}
 
-	beside.list(best("go"))
-	s.do("SADD voted:301 user:voter7")
-	s.do("SADD downvoted:301 import:1234")
-	s.do("ZREM score:go article:9")
+	beside.List(repotest.Best("go"))
+	s.Do("SADD voted:301 user:voter7")
+	s.Do("SADD downvoted:301 import:1234")
+	s.Do("ZREM score:go article:9")
 	want := []string{
 		"article:301: [import:1234 user:voter7] are in both sets of voters",
 		"downvoted:301: has 251 members, not 250",
 		"score:go: is not the intersection of group:go and score:",
 		"voted:301: has 3001 members, not 3000",
 	}
-	found := beside.violations()
+	found := beside.Violations()
 	for i, violation := range found {
 		if violation == "article:301: [user:voter7 import:1234] are in both sets of voters" { // sets have no order
 			found[i] = want[0]

@@ -18,59 +18,54 @@ import (
 	"frontpage/redisrepo/site"
 	"frontpage/tests/programtest"
 	"frontpage/tests/redistest"
+	"frontpage/tests/repotest"
 	"frontpage/tests/require"
 )
 
-// void takes votes on an article out, or puts them back, and returns how many of the users have one that does not count.
-func (s *testSite) void(id site.ArticleID, takesOut bool, users ...string) (int, error) {
-	_, n, err := s.VoidVotes(s.ctx, id, moderator, users, takesOut, "a ring")
-	return n, err
-}
-
 // shows is all that a reader of lists sees: every article with its counts and score in every listing, the rankings, and which
 // articles are interesting.
-func (s *testSite) shows() (all []string) {
-	s.t.Helper()
+func shows(s *repotest.Site) (all []string) {
+	s.T.Helper()
 	for _, group := range []site.GroupName{"", "a", "b", "interesting"} {
-		for _, order := range orders {
+		for _, order := range repotest.Orders {
 			l := lists.AllArticles(order, site.Descending)
 			if group != "" {
 				l = lists.InGroup(group, order, site.Descending)
 			}
-			for _, id := range require.Value(s.Lists.List(s.ctx, l, 1, new(100)))(s.t) {
-				a := s.article(id)
+			for _, id := range require.Value(s.Lists.List(s.Ctx, l, 1, new(100)))(s.T) {
+				a := s.Article(id)
 				all = append(all, fmt.Sprintf("%s %d: %v %d-%d %.0f %t", group, order, id, a.Upvotes, a.Downvotes, a.Score, a.IsInteresting))
 			}
 		}
 	}
-	return append(all, s.derived()...)
+	return append(all, s.Derived()...)
 }
 
 // ringSize is the number of users of a ring: as many as one call takes.
 const ringSize = redisrepo.MaxVoided
 
 // withRing has ordinary users vote on articles, and a ring, too, unless it is left out.
-func (s *testSite) withRing(votes bool) (ids []site.ArticleID, ring []string) {
-	s.t.Helper()
+func withRing(s *repotest.Site, votes bool) (ids []site.ArticleID, ring []string) {
+	s.T.Helper()
 	for i := range ringSize {
 		ring = append(ring, fmt.Sprint("ring", i))
 	}
 	for i := range 6 {
-		id := s.post("alice", []string{"a", "b"}[i%2], "c").ID
+		id := s.MustPost("alice", []string{"a", "b"}[i%2], "c").ID
 		ids = append(ids, id)
 		for voter := range 4 * i {
-			s.vote(id, site.UserName(fmt.Sprint("u", voter)), []site.Vote{up, up, down}[voter%3])
+			s.MustVote(id, site.UserName(fmt.Sprint("u", voter)), []site.Vote{up, up, down}[voter%3])
 		}
-		s.clock.advance(7 * time.Minute)
+		s.Clock.Advance(7 * time.Minute)
 	}
 	for _, group := range []site.GroupName{"a", "b", "interesting"} {
-		s.list(best(group)) // so that there are listings to keep
+		s.List(repotest.Best(group)) // so that there are listings to keep
 	}
 	if votes {
 		for i, name := range ring {
-			s.vote(ids[1], site.UserName(name), up)
-			s.vote(ids[2], site.UserName(name), []site.Vote{up, down}[i%2])
-			s.vote(ids[4], site.UserName(name), down)
+			s.MustVote(ids[1], site.UserName(name), up)
+			s.MustVote(ids[2], site.UserName(name), []site.Vote{up, down}[i%2])
+			s.MustVote(ids[4], site.UserName(name), down)
 		}
 	}
 	return ids, ring
@@ -84,25 +79,25 @@ func TestVoidedRingIsAsIfItHadNeverVoted(t *testing.T) {
 		t.Run(fmt.Sprint(partitions), func(t *testing.T) {
 			t.Parallel()
 			rules := func(r *site.Rules) { r.GroupTop, r.InterestingVotes = true, 5 }
-			never := newSite(t, rules, redisrepo.WithPartitions(partitions))
-			never.withRing(false)
-			require.NoError(t, never.Views.CatchUpAll(never.ctx))
-			want := never.shows()
+			never := repotest.New(t, rules, redisrepo.WithPartitions(partitions))
+			withRing(never, false)
+			require.NoError(t, never.Views.CatchUpAll(never.Ctx))
+			want := shows(never)
 
-			s := newSite(t, rules, redisrepo.WithPartitions(partitions))
-			s.server.Own()
-			ids, ring := s.withRing(true)
-			if got := s.shows(); slices.Equal(got, want) {
+			s := repotest.New(t, rules, redisrepo.WithPartitions(partitions))
+			s.Server.Own()
+			ids, ring := withRing(s, true)
+			if got := shows(s); slices.Equal(got, want) {
 				t.Fatal("the votes of the ring change nothing")
 			}
-			restore := s.snapshot()
-			voidAll := func(other *testSite) error {
+			restore := s.Snapshot()
+			voidAll := func(other *repotest.Site) error {
 				var errs []error
 				for _, id := range []site.ArticleID{ids[1], ids[2], ids[4]} {
-					_, err := other.void(id, true, ring...)
+					_, err := other.Void(id, true, ring...)
 					errs = append(errs, err)
 				}
-				return errors.Join(append(errs, other.Views.CatchUpAll(s.ctx))...)
+				return errors.Join(append(errs, other.Views.CatchUpAll(s.Ctx))...)
 			}
 			steps := 0
 			for killed := true; killed; steps++ {
@@ -121,29 +116,29 @@ func TestVoidedRingIsAsIfItHadNeverVoted(t *testing.T) {
 							_ = send(ctx, commands)
 						}
 						if !killed {
-							s.server.Kill()
+							s.Server.Kill()
 						}
 						killed = true
 						return redistest.Fail(redis.ErrClosed, commands) // the process has died, too
 					}
-					dying := s.reopened(s.client(redistest.Hook(hook)), nil)
+					dying := s.Reopened(s.Client(redistest.Hook(hook)), nil)
 					left = steps
 					if err := voidAll(dying); killed != (err != nil) {
 						t.Fatalf("step %d: err = %v, killed: %t", steps, err, killed)
 					}
 					if killed {
-						s.server.Restart()
+						s.Server.Restart()
 					}
-					fresh := s.reopened(s.client(), nil)
+					fresh := s.Reopened(s.Client(), nil)
 					require.NoError(t, voidAll(fresh))
-					if got := fresh.shows(); !slices.Equal(got, want) {
+					if got := shows(fresh); !slices.Equal(got, want) {
 						t.Fatalf("killed at step %d, sent %t: readers see\n%s\nwant\n%s", steps, sent, strings.Join(got, "\n"), strings.Join(want, "\n"))
 					}
-					if n, err := fresh.void(ids[2], true, ring...); n != ringSize || err != nil {
+					if n, err := fresh.Void(ids[2], true, ring...); n != ringSize || err != nil {
 						t.Errorf("%d votes do not count, %v, want %d", n, err, ringSize)
 					}
-					fresh.wantScheduled()
-					fresh.wantClean()
+					fresh.WantScheduled()
+					fresh.WantClean()
 				}
 			}
 			if steps < 6 {
@@ -167,39 +162,39 @@ func TestVotesThatArePutBackLeaveTheStoreAsItWas(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t, change, one)
-			s.post("alice", "a")
-			bookRegroup(s, bookPost(s, "user:alice"), []string{"a"}, nil)
-			require.Value(s.Layout.Adopt(s.ctx))(t)
+			s := repotest.New(t, change, repotest.One)
+			s.MustPost("alice", "a")
+			repotest.BookRegroup(s, repotest.BookPost(s, "user:alice"), []string{"a"}, nil)
+			require.Value(s.Layout.Adopt(s.Ctx))(t)
 			for i, voter := range []site.UserName{"bob", "carol", "dave", "erin", "frank"} {
 				for id := site.ArticleID(1); id < 3; id++ {
-					s.vote(id, voter, []site.Vote{up, up, down}[i%3])
+					s.MustVote(id, voter, []site.Vote{up, up, down}[i%3])
 				}
 			}
-			bookVote(s, "user:grace", 1)
-			bookVote(s, "user:dave", 1) // over a downvote
-			require.Value(s.Layout.Adopt(s.ctx))(t)
-			s.list(best("a"))
-			s.vote(1, "heidi", up)
+			repotest.BookVote(s, "user:grace", 1)
+			repotest.BookVote(s, "user:dave", 1) // over a downvote
+			require.Value(s.Layout.Adopt(s.Ctx))(t)
+			s.List(repotest.Best("a"))
+			s.MustVote(1, "heidi", up)
 			all := []string{"alice", "bob", "carol", "dave", "erin", "frank", "grace", "heidi", "zed"}
 			for _, users := range [][]string{{"bob"}, {"dave"}, {"dave", "grace", "bob"}, all} {
 				for id := site.ArticleID(1); id < 3; id++ {
-					before := s.dump()
-					n := require.Value(s.void(id, true, users...))(t)
-					out := s.dump()
-					if again, err := s.void(id, true, users...); again != n || err != nil || n == 0 {
+					before := s.Dump()
+					n := require.Value(s.Void(id, true, users...))(t)
+					out := s.Dump()
+					if again, err := s.Void(id, true, users...); again != n || err != nil || n == 0 {
 						t.Errorf("a second time, %d votes of %v are out, %v, want %d", again, users, err, n)
 					}
-					s.wantStore(out, "taken out a second time, ")
-					if n, err := s.void(id, false, users...); n != 0 || err != nil {
+					s.WantStore(out, "taken out a second time, ")
+					if n, err := s.Void(id, false, users...); n != 0 || err != nil {
 						t.Errorf("put back, %d votes of %v do not count, %v", n, users, err)
 					}
-					back := s.dump()
+					back := s.Dump()
 					if got, want := grown.ReplaceAllString(back, ""), grown.ReplaceAllString(before, ""); got != want {
 						t.Errorf("with the votes of %v on %d back the store holds\n%s\nwant\n%s", users, id, got, want)
 					}
-					require.Value(s.void(id, false, users...))(t)
-					s.wantStore(back, "put back a second time, ")
+					require.Value(s.Void(id, false, users...))(t)
+					s.WantStore(back, "put back a second time, ")
 				}
 			}
 		})
@@ -208,8 +203,8 @@ func TestVotesThatArePutBackLeaveTheStoreAsItWas(t *testing.T) {
 
 func TestVoidVotesRefusals(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil, one)
-	s.post("alice")
+	s := repotest.New(t, nil, repotest.One)
+	s.MustPost("alice")
 	many := slices.Repeat([]string{"a"}, redisrepo.MaxVoided+1)
 	for _, tt := range []struct {
 		id     site.ArticleID
@@ -219,15 +214,15 @@ func TestVoidVotesRefusals(t *testing.T) {
 		reason string
 		want   []string
 	}{
-		{1, alice(), []string{"bob"}, true, "x", []string{"FORBIDDEN users"}},
-		{9, moderator, []string{"bob"}, true, "x", []string{"NOT_FOUND article"}},
-		{1, moderator, nil, true, "x", []string{"INVALID users"}},
-		{1, moderator, many, true, "x", []string{"INVALID users"}},
-		{1, moderator, []string{"bob", " x", ""}, true, "", []string{"INVALID reason", "INVALID users.1", "INVALID users.2"}},
-		{1, moderator, []string{"bob"}, false, strings.Repeat("x", 501), []string{"TOO_LONG reason"}},
+		{1, repotest.Alice(), []string{"bob"}, true, "x", []string{"FORBIDDEN users"}},
+		{9, repotest.Moderator, []string{"bob"}, true, "x", []string{"NOT_FOUND article"}},
+		{1, repotest.Moderator, nil, true, "x", []string{"INVALID users"}},
+		{1, repotest.Moderator, many, true, "x", []string{"INVALID users"}},
+		{1, repotest.Moderator, []string{"bob", " x", ""}, true, "", []string{"INVALID reason", "INVALID users.1", "INVALID users.2"}},
+		{1, repotest.Moderator, []string{"bob"}, false, strings.Repeat("x", 501), []string{"TOO_LONG reason"}},
 	} {
-		_, _, err := s.VoidVotes(s.ctx, tt.id, tt.by, tt.users, tt.void, tt.reason)
-		wantRefused(t, err, tt.want...)
+		_, _, err := s.VoidVotes(s.Ctx, tt.id, tt.by, tt.users, tt.void, tt.reason)
+		repotest.WantRefused(t, err, tt.want...)
 	}
 }
 
@@ -235,27 +230,27 @@ func TestVoidVotesRefusals(t *testing.T) {
 func TestVotesOnDeletedArticlesAreVoided(t *testing.T) {
 	t.Parallel()
 	rules := func(r *site.Rules) { r.GroupTop, r.InterestingVotes = true, 5 }
-	restored := func(votes bool) *testSite {
-		s := newSite(t, rules, one)
-		ids, ring := s.withRing(votes)
+	restored := func(votes bool) *repotest.Site {
+		s := repotest.New(t, rules, repotest.One)
+		ids, ring := withRing(s, votes)
 		for _, id := range []site.ArticleID{ids[1], ids[2], ids[4]} {
-			s.delete(id, moderator)
-			if n, err := s.void(id, true, ring...); err != nil || votes != (n == ringSize) {
+			s.MustDelete(id, repotest.Moderator)
+			if n, err := s.Void(id, true, ring...); err != nil || votes != (n == ringSize) {
 				t.Errorf("%d votes on %v do not count, %v", n, id, err)
 			}
-			s.wantClean()
-			s.undelete(id)
+			s.WantClean()
+			s.MustUndelete(id)
 			if votes {
-				_, err := s.Vote(s.ctx, id, site.UserName(ring[0]), up, "")
-				wantRefused(t, err, "DENIED article")
+				_, err := s.Vote(s.Ctx, id, site.UserName(ring[0]), up, "")
+				repotest.WantRefused(t, err, "DENIED article")
 			}
 		}
-		require.NoError(t, s.Views.CatchUpAll(s.ctx))
-		s.wantClean()
+		require.NoError(t, s.Views.CatchUpAll(s.Ctx))
+		s.WantClean()
 		return s
 	}
 	s := restored(true)
-	if got, want := s.shows(), restored(false).shows(); !slices.Equal(got, want) {
+	if got, want := shows(s), shows(restored(false)); !slices.Equal(got, want) {
 		t.Errorf("readers see\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
@@ -263,130 +258,131 @@ func TestVotesOnDeletedArticlesAreVoided(t *testing.T) {
 // After the voters are forgotten, the histories of the users say who voted and how.
 func TestVotesAreVoidedAfterTheVotersAreForgotten(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil, one)
-	s.post("alice", "a")
+	s := repotest.New(t, nil, repotest.One)
+	s.MustPost("alice", "a")
 	for voter, vote := range map[site.UserName]site.Vote{"bob": up, "carol": down, "dave": up} {
-		s.vote(1, voter, vote)
+		s.MustVote(1, voter, vote)
 	}
-	s.clock.advance(week + 2*time.Hour)
-	s.do("DEL voted:1 downvoted:1") // as they expire
-	if n, a := require.Value(s.void(1, true, "bob", "carol", "zed"))(t), s.article(1); n != 2 || a.Upvotes != 2 || a.Downvotes != 0 {
+	s.Clock.Advance(week + 2*time.Hour)
+	s.Do("DEL voted:1 downvoted:1") // as they expire
+	if n, a := require.Value(s.Void(1, true, "bob", "carol", "zed"))(t), s.Article(1); n != 2 || a.Upvotes != 2 || a.Downvotes != 0 {
 		t.Errorf("%d votes are out, %d up and %d down are left, want 2, and 2 and 0", n, a.Upvotes, a.Downvotes)
 	}
-	if got := s.positions("bob", 1) + s.positions("dave", 1); got != "0+" {
+	if got := s.Positions("bob", 1) + s.Positions("dave", 1); got != "0+" {
 		t.Errorf("positions = %s, want 0+", got)
 	}
-	s.wantScheduled()
-	s.wantClean()
-	if n, a := require.Value(s.void(1, false, "bob", "carol"))(t), s.article(1); n != 0 || a.Upvotes != 3 || a.Downvotes != 1 {
+	s.WantScheduled()
+	s.WantClean()
+	if n, a := require.Value(s.Void(1, false, "bob", "carol"))(t), s.Article(1); n != 0 || a.Upvotes != 3 || a.Downvotes != 1 {
 		t.Errorf("%d votes are out, %d up and %d down count, want 0, and 3 and 1", n, a.Upvotes, a.Downvotes)
 	}
-	if exists := s.do("EXISTS voted:1 downvoted:1"); exists != int64(0) {
+	if exists := s.Do("EXISTS voted:1 downvoted:1"); exists != int64(0) {
 		t.Errorf("%v sets of voters exist again", exists)
 	}
-	s.wantClean()
+	s.WantClean()
 }
 
 // A milestone that was reached stays reached, and votes that are put back reach another one.
 func TestVoidedVotesAndMilestones(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, func(r *site.Rules) { r.Milestones, r.InterestingVotes = []int{3, 5}, 3 }, one)
-	s.post("alice", "a") // the first vote
-	s.upvotes(2)
-	require.Value(s.void(1, true, "u0", "u1"))(t)
-	if s.article(1).IsInteresting || s.do("SISMEMBER group:interesting article:1") != int64(0) {
+	s := repotest.New(t, func(r *site.Rules) { r.Milestones, r.InterestingVotes = []int{3, 5}, 3 }, repotest.One)
+	s.MustPost("alice", "a") // the first vote
+	s.MustVote(1, "u0", up)
+	s.MustVote(1, "u1", up)
+	require.Value(s.Void(1, true, "u0", "u1"))(t)
+	if s.Article(1).IsInteresting || s.Do("SISMEMBER group:interesting article:1") != int64(0) {
 		t.Error("the article is interesting without its votes")
 	}
 	for i := range 2 {
-		s.vote(1, site.UserName(fmt.Sprint("v", i)), up)
+		s.MustVote(1, site.UserName(fmt.Sprint("v", i)), up)
 	}
-	require.Value(s.void(1, false, "u0", "u1"))(t)
-	if n := strings.Count(s.story(), "milestone 3"); n != 1 {
+	require.Value(s.Void(1, false, "u0", "u1"))(t)
+	if n := strings.Count(s.Story(), "milestone 3"); n != 1 {
 		t.Errorf("3 votes were reached %d times in the feed, want once", n)
 	}
-	if n := strings.Count(s.story(), "milestone 5"); n != 1 {
+	if n := strings.Count(s.Story(), "milestone 5"); n != 1 {
 		t.Errorf("5 votes were reached %d times in the feed, want once", n)
 	}
-	s.wantClean()
+	s.WantClean()
 }
 
 // A front page is saved before votes are taken out, and past ones and best ranks stay.
 func TestVoidedVotesLeavePastFrontPages(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil, one)
-	s.clock.set(10 * time.Minute)
-	s.post("alice")
-	s.post("alice")
-	s.vote(1, "eve", up)
-	s.clock.advance(time.Hour)
-	require.Value(s.void(1, true, "eve"))(t)
-	page := require.Value(s.Rankings.FrontPage(s.ctx, s.clock.now().Truncate(time.Hour)))(t)
+	s := repotest.New(t, nil, repotest.One)
+	s.Clock.Set(10 * time.Minute)
+	s.MustPost("alice")
+	s.MustPost("alice")
+	s.MustVote(1, "eve", up)
+	s.Clock.Advance(time.Hour)
+	require.Value(s.Void(1, true, "eve"))(t)
+	page := require.Value(s.Rankings.FrontPage(s.Ctx, s.Clock.Now().Truncate(time.Hour)))(t)
 	if got := frontText(page); !strings.Contains(got, "1") || page.Places[0].ID != 1 {
 		t.Errorf("the front page is %s, want article:1 first, as it was", got)
 	}
-	s.wantList(lists.AllArticles(site.ByScore, site.Descending), 2, 1)
-	s.wantClean()
+	s.WantList(lists.AllArticles(site.ByScore, site.Descending), 2, 1)
+	s.WantClean()
 }
 
 // Votes, and moderators who take them out and put them back, get along: the counts are those of the votes that count.
 func TestVotesAndVoidingAtOnce(t *testing.T) { // with the race detector
 	t.Parallel()
-	s := newSite(t, func(r *site.Rules) { r.InterestingVotes = 4 }, one)
-	s.post("alice", "a")
+	s := repotest.New(t, func(r *site.Rules) { r.InterestingVotes = 4 }, repotest.One)
+	s.MustPost("alice", "a")
 	ring := []string{"r0", "r1", "r2", "r3"}
-	together(6, func(i int) {
-		other := s.reopened(s.client(), nil)
+	repotest.Together(6, func(i int) {
+		other := s.Reopened(s.Client(), nil)
 		for n := range 60 {
 			if i < 2 {
-				if _, err := other.void(1, (n+i)%2 == 0, ring...); err != nil {
+				if _, err := other.Void(1, (n+i)%2 == 0, ring...); err != nil {
 					t.Error(err)
 				}
 				continue
 			}
 			voter := site.UserName([]string{ring[i-2], fmt.Sprint("u", i, n%5)}[n%2])
-			_, err := other.Vote(s.ctx, 1, voter, site.Vote(n%3-1), "")
+			_, err := other.Vote(s.Ctx, 1, voter, site.Vote(n%3-1), "")
 			var refusal site.Refusal
 			if err != nil && (!errors.As(err, &refusal) || refusal[0].Code != site.Denied) {
 				t.Error(err)
 			}
 		}
 	})
-	s.wantClean()
-	require.Value(s.void(1, true, ring...))(t)
-	a, voters := s.article(1), s.raw.SMembers(s.ctx, "voted:1").Val()
+	s.WantClean()
+	require.Value(s.Void(1, true, ring...))(t)
+	a, voters := s.Article(1), s.Raw.SMembers(s.Ctx, "voted:1").Val()
 	if slices.ContainsFunc(voters, func(v string) bool { return strings.HasPrefix(v, "user:r") }) || a.Upvotes != len(voters) {
 		t.Errorf("%d upvotes of %v, want none of the ring's", a.Upvotes, voters)
 	}
-	s.wantScheduled()
-	s.wantClean()
+	s.WantScheduled()
+	s.WantClean()
 }
 
 // The voters of an article are listed by name, those whose vote does not count included, in pages that lack none.
 func TestVotersAreListed(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil, one)
-	s.imports(old(1, time.Hour, 3)) // whose voters have no names
+	s := repotest.New(t, nil, repotest.One)
+	s.MustImport(repotest.Old(1, time.Hour, 3)) // whose voters have no names
 	want := map[string]string{}
 	for i := range 230 {
 		name := fmt.Sprint("u", i)
 		vote := []site.Vote{up, down}[i%2]
-		s.clock.advance(time.Second)
-		s.vote(1, site.UserName(name), vote)
-		want[name] = fmt.Sprint(vote, " ", s.clock.now().Unix(), " false")
+		s.Clock.Advance(time.Second)
+		s.MustVote(1, site.UserName(name), vote)
+		want[name] = fmt.Sprint(vote, " ", s.Clock.Now().Unix(), " false")
 	}
-	require.Value(s.void(1, true, "u7", "u8"))(t)
+	require.Value(s.Void(1, true, "u7", "u8"))(t)
 	for _, name := range []string{"u7", "u8"} {
 		want[name] = strings.Replace(want[name], "false", "true", 1)
 	}
-	bookVote(s, "user:grace", 1)
+	repotest.BookVote(s, "user:grace", 1)
 	want["grace"] = "up unknown false"
-	want["zoe"] = fmt.Sprint("up ", s.clock.now().Unix()-3600-230, " false")
-	article := s.article(1)
+	want["zoe"] = fmt.Sprint("up ", s.Clock.Now().Unix()-3600-230, " false")
+	article := s.Article(1)
 	read := func(direction *site.Vote, size int) map[string]string {
 		got, last := map[string]string{}, ""
 		var after *string
 		for {
-			page, info, err := s.Voids.Voters(s.ctx, article, direction, &size, after)
+			page, info, err := s.Voids.Voters(s.Ctx, article, direction, &size, after)
 			require.NoError(t, err)
 			for _, v := range page {
 				at := "unknown"
@@ -419,27 +415,27 @@ func TestVotersAreListed(t *testing.T) {
 		after     string
 		want      string
 	}{{new(none), 1, "", "INVALID direction"}, {nil, 101, "", "INVALID first"}, {nil, 1, "x", "INVALID after"}, {nil, 1, site.EncodeCursor("voters 2", "bob"), "INVALID after"}} {
-		_, _, err := s.Voids.Voters(s.ctx, article, tt.direction, &tt.first, &tt.after)
-		wantRefused(t, err, tt.want)
+		_, _, err := s.Voids.Voters(s.Ctx, article, tt.direction, &tt.first, &tt.after)
+		repotest.WantRefused(t, err, tt.want)
 	}
 }
 
 // Check reports votes that are counted although they are out, and a number of them that is wrong.
 func TestCheckKnowsVotesThatDoNotCount(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil, one)
-	s.post("alice", "a")
-	s.vote(1, "eve", up)
-	require.Value(s.void(1, true, "eve"))(t)
-	bookVote(s, "user:eve", 1) // a program of the book does not ask
-	s.wantViolations("voted:1: has user:eve, but a moderator took this vote out: void it again")
-	require.Value(s.void(1, true, "eve"))(t)
-	s.wantClean()
-	require.NoError(t, s.Views.CatchUpAll(s.ctx))
-	s.do("HSET article:1 voided 2")
-	s.do("HSET void:1 user:x bad")
-	s.do("HDEL void:1 user:eve")
-	s.wantViolations(
+	s := repotest.New(t, nil, repotest.One)
+	s.MustPost("alice", "a")
+	s.MustVote(1, "eve", up)
+	require.Value(s.Void(1, true, "eve"))(t)
+	repotest.BookVote(s, "user:eve", 1) // a program of the book does not ask
+	s.WantViolations("voted:1: has user:eve, but a moderator took this vote out: void it again")
+	require.Value(s.Void(1, true, "eve"))(t)
+	s.WantClean()
+	require.NoError(t, s.Views.CatchUpAll(s.Ctx))
+	s.Do("HSET article:1 voided 2")
+	s.Do("HSET void:1 user:x bad")
+	s.Do("HDEL void:1 user:eve")
+	s.WantViolations(
 		`article:1: voided is "2", but void:1 has 1 votes`,
 		"cast:eve:641: has 1, but user:eve is not in voted:1",
 		`void:1: a vote that does not count is malformed: that of "user:x" on article:1 is "bad"`)
@@ -448,18 +444,18 @@ func TestCheckKnowsVotesThatDoNotCount(t *testing.T) {
 // Watchers see their vote again as none when another process has taken it out, and as it was when it is back.
 func TestWatchersSeeThatTheirVoteIsOut(t *testing.T) { // with the race detector
 	t.Parallel()
-	s := newSite(t, nil, one)
-	l := s.listen()
-	s.post("alice")
-	s.vote(1, "eve", up)
-	other := s.reopened(s.client(), nil)
-	watch := require.Value(s.Live.WatchArticles(s.ctx, []site.ArticleID{1}))(t)
+	s := repotest.New(t, nil, repotest.One)
+	l := listen(s)
+	s.MustPost("alice")
+	s.MustVote(1, "eve", up)
+	other := s.Reopened(s.Client(), nil)
+	watch := require.Value(s.Live.WatchArticles(s.Ctx, []site.ArticleID{1}))(t)
 	_ = watch
 	l.pass()
 	for _, takesOut := range []bool{true, false} {
-		require.Value(other.void(1, takesOut, "eve"))(t)
+		require.Value(other.Void(1, takesOut, "eve"))(t)
 		require.Eventually(t, "the vote", func() bool {
-			vote := require.Value(s.Live.WatchedVote(s.ctx, "eve", s.article(1)))(t)
+			vote := require.Value(s.Live.WatchedVote(s.Ctx, "eve", s.Article(1)))(t)
 			return vote != nil && (*vote == none) == takesOut
 		})
 	}

@@ -6,17 +6,18 @@ import (
 	"testing"
 
 	"frontpage/redisrepo/site"
+	"frontpage/tests/repotest"
 )
 
 // Many voters and two processes: every vote counts once, and its result says what was before.
 func TestVotesOfTwoProcessesAtOnceAreExact(t *testing.T) { // with the race detector
 	t.Parallel()
-	s := two(t)
-	a := s[0].post("alice", "go")
-	s[0].list(best("go"))
+	s := repotest.Two(t)
+	a := s[0].MustPost("alice", "go")
+	s[0].List(repotest.Best("go"))
 	const users, casts = 40, 12
 	last := make([]site.Vote, users)
-	together(users, func(user int) {
+	repotest.Together(users, func(user int) {
 		random := rand.New(rand.NewPCG(uint64(user), 0))
 		name := site.UserName(fmt.Sprint("voter", user))
 		for range casts {
@@ -38,8 +39,8 @@ func TestVotesOfTwoProcessesAtOnceAreExact(t *testing.T) { // with the race dete
 		case none:
 		}
 	}
-	if a := s[0].article(a.ID); a.Upvotes != ups || a.Downvotes != downs {
+	if a := s[0].Article(a.ID); a.Upvotes != ups || a.Downvotes != downs {
 		t.Errorf("votes = +%d -%d, want +%d -%d", a.Upvotes, a.Downvotes, ups, downs)
 	}
-	s[0].wantClean()
+	s[0].WantClean()
 }

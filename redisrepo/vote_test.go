@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"frontpage/redisrepo"
 	"frontpage/redisrepo/site"
+	"frontpage/tests/repotest"
 )
 
 const (
@@ -17,8 +17,6 @@ const (
 	day  = 24 * time.Hour
 	week = 7 * day
 )
-
-func uncounted(r *site.Rules) { r.PosterVotes = false }
 
 // noLinkWindow lets a link be posted at any time.
 func noLinkWindow(r *site.Rules) { r.LinkWindow = 0 }
@@ -71,119 +69,95 @@ func TestVoteSetsThePosition(t *testing.T) {
 			rules: func(r *site.Rules) { r.VoteScore = 100 },
 			casts: []cast{{voter: "bob", vote: up}, {voter: "carol", vote: up}, {voter: "carol", vote: down, from: up}}, up: 2, down: 1},
 
-		"uncounted, the article starts at 0":    {rules: uncounted},
-		"uncounted, the poster's up is there":   {rules: uncounted, casts: []cast{{voter: "alice", vote: up, from: up}}},
-		"uncounted, the poster cannot go down":  {rules: uncounted, casts: []cast{{voter: "alice", vote: down, refused: forbidden}}},
-		"uncounted, the poster cannot withdraw": {rules: uncounted, casts: []cast{{voter: "alice", vote: none, refused: forbidden}}},
-		"uncounted, others count":               {rules: uncounted, casts: []cast{{voter: "bob", vote: up}, {voter: "carol", vote: up}, {voter: "dave", vote: down}}, up: 2, down: 1},
-		"uncounted, closed comes first":         {rules: uncounted, casts: []cast{{after: week + time.Second, voter: "alice", vote: none, refused: closed}}},
+		"uncounted, the article starts at 0":    {rules: repotest.Uncounted},
+		"uncounted, the poster's up is there":   {rules: repotest.Uncounted, casts: []cast{{voter: "alice", vote: up, from: up}}},
+		"uncounted, the poster cannot go down":  {rules: repotest.Uncounted, casts: []cast{{voter: "alice", vote: down, refused: forbidden}}},
+		"uncounted, the poster cannot withdraw": {rules: repotest.Uncounted, casts: []cast{{voter: "alice", vote: none, refused: forbidden}}},
+		"uncounted, others count":               {rules: repotest.Uncounted, casts: []cast{{voter: "bob", vote: up}, {voter: "carol", vote: up}, {voter: "dave", vote: down}}, up: 2, down: 1},
+		"uncounted, closed comes first":         {rules: repotest.Uncounted, casts: []cast{{after: week + time.Second, voter: "alice", vote: none, refused: closed}}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t, tt.rules, one)
-			a := s.post("alice", "go")
-			s.list(best("go"))
+			s := repotest.New(t, tt.rules, repotest.One)
+			a := s.MustPost("alice", "go")
+			s.List(repotest.Best("go"))
 			for _, c := range tt.casts {
-				s.clock.set(c.after)
-				if can := s.Articles.CanVote(c.voter, a); can != (c.refused == "" && (s.rules.PosterVotes || c.voter != "alice")) {
+				s.Clock.Set(c.after)
+				if can := s.Articles.CanVote(c.voter, a); can != (c.refused == "" && (s.Rules.PosterVotes || c.voter != "alice")) {
 					t.Errorf("CanVote(%s) after %v = %t, want %t", c.voter, c.after, can, !can)
 				}
-				result, err := s.Vote(s.ctx, a.ID, c.voter, c.vote, "")
+				result, err := s.Vote(s.Ctx, a.ID, c.voter, c.vote, "")
 				if c.refused != "" {
-					wantRefused(t, err, c.refused)
+					repotest.WantRefused(t, err, c.refused)
 					continue
 				}
 				if err != nil || result.Previous != c.from || result.Changed != (c.from != c.vote) {
 					t.Fatalf("Vote %d by %s = %+v, %v, want Previous %d", c.vote, c.voter, result, err, c.from)
 				}
-				wantEqual(t, result.Article, s.article(a.ID))
-				if got, want := s.positions(c.voter, a.ID), string("-0+"[c.vote+1]); got != want {
+				repotest.WantEqual(t, result.Article, s.Article(a.ID))
+				if got, want := s.Positions(c.voter, a.ID), string("-0+"[c.vote+1]); got != want {
 					t.Errorf("position of %s = %s, want %s", c.voter, got, want)
 				}
 			}
-			a = s.article(a.ID)
+			a = s.Article(a.ID)
 			if a.Upvotes != tt.up || a.Downvotes != tt.down || a.Votes != tt.up-tt.down {
 				t.Errorf("votes = +%d -%d =%d, want +%d -%d", a.Upvotes, a.Downvotes, a.Votes, tt.up, tt.down)
 			}
-			score := float64(opened.Unix() + int64(s.rules.VoteScore*(tt.up-tt.down)))
-			s.wantList(best("go"), a.ID) // a read of a listing gives it what it lacks
+			score := float64(repotest.Opened.Unix() + int64(s.Rules.VoteScore*(tt.up-tt.down)))
+			s.WantList(repotest.Best("go"), a.ID) // a read of a listing gives it what it lacks
 			for _, key := range []string{"score:", "score:go"} {
-				if got := s.do("ZSCORE", key, "article:1"); a.Score != score || got != score {
+				if got := s.Do("ZSCORE", key, "article:1"); a.Score != score || got != score {
 					t.Errorf("Score = %f, %v in %s, want %f", a.Score, got, key, score)
 				}
 			}
-			s.wantClean()
+			s.WantClean()
 		})
 	}
 }
 
-func wantEqual(t *testing.T, a, b *site.Article) {
-	t.Helper()
-	if x, y := show(a), show(b); x != y {
-		t.Errorf("article =\n%s\nwant\n%s", x, y)
-	}
-}
-
-// show returns all fields of an article as text.
-func show(a *site.Article) string {
-	b := redisrepo.Comparable(*a)
-	b.Link, b.Text, b.DeletedAt, b.DeletedBy = nil, nil, nil, nil
-	deleted := "never"
-	if a.DeletedAt != nil {
-		deleted = fmt.Sprint(a.DeletedAt, " by ", *a.DeletedBy)
-	}
-	text := func(s *string) string {
-		if s == nil {
-			return "none"
-		}
-		return *s
-	}
-	return fmt.Sprintf("%+v link %q text %q deleted %s", b, text(a.Link), text(a.Text), deleted)
-}
-
 func TestVoteRefusesMissingArticlesAndInvalidPositions(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil)
-	before := s.dump()
-	_, err := s.Vote(s.ctx, 1, "bob", up, "")
-	wantRefused(t, err, "NOT_FOUND article")
-	_, err = s.Regroup(s.ctx, 1, site.Actor{Name: "bob"}, []string{"go"}, nil)
-	wantRefused(t, err, "NOT_FOUND article")
-	articles, errs := s.Articles.ArticlesByID(s.ctx, []site.ArticleID{1})
+	s := repotest.New(t, nil)
+	before := s.Dump()
+	_, err := s.Vote(s.Ctx, 1, "bob", up, "")
+	repotest.WantRefused(t, err, "NOT_FOUND article")
+	_, err = s.Regroup(s.Ctx, 1, site.Actor{Name: "bob"}, []string{"go"}, nil)
+	repotest.WantRefused(t, err, "NOT_FOUND article")
+	articles, errs := s.Articles.ArticlesByID(s.Ctx, []site.ArticleID{1})
 	if articles[0] != nil {
 		t.Errorf("ArticlesByID = %v, want nil", articles[0])
 	}
-	wantRefused(t, errs[0], "NOT_FOUND article")
-	s.wantStore(before)
-	s.post("alice")
-	before = s.dump()
+	repotest.WantRefused(t, errs[0], "NOT_FOUND article")
+	s.WantStore(before)
+	s.MustPost("alice")
+	before = s.Dump()
 	for _, vote := range []site.Vote{2, -2, 200} {
-		_, err = s.Vote(s.ctx, 1, "bob", vote, "")
-		wantRefused(t, err, "INVALID direction")
+		_, err = s.Vote(s.Ctx, 1, "bob", vote, "")
+		repotest.WantRefused(t, err, "INVALID direction")
 	}
-	s.wantStore(before)
+	s.WantStore(before)
 }
 
 func TestVotersAreKeptAnHourLongerThanTheWindow(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, noFeatures, one)
-	a := s.post("alice")
-	s.clock.set(day)
-	s.vote(a.ID, "bob", down)
-	s.vote(a.ID, "carol", up)
+	s := repotest.New(t, repotest.NoFeatures, repotest.One)
+	a := s.MustPost("alice")
+	s.Clock.Set(day)
+	s.MustVote(a.ID, "bob", down)
+	s.MustVote(a.ID, "carol", up)
 	for _, key := range []string{"voted:1", "downvoted:1"} {
 		const want = 6*24*time.Hour + time.Hour
-		if left := s.ttl(key); left > want || left < want-time.Minute {
+		if left := s.TTL(key); left > want || left < want-time.Minute {
 			t.Errorf("%s expires in %v, want %v", key, left, want)
 		}
 	}
-	s.clock.set(week + time.Hour)
-	if got := s.positions("bob", a.ID); got != "-" {
+	s.Clock.Set(week + time.Hour)
+	if got := s.Positions("bob", a.ID); got != "-" {
 		t.Errorf("position while the voters are kept = %s, want -", got)
 	}
-	s.clock.set(week + time.Hour + time.Second)
-	if got := s.positions("bob", a.ID); got != "?" {
+	s.Clock.Set(week + time.Hour + time.Second)
+	if got := s.Positions("bob", a.ID); got != "?" {
 		t.Errorf("position when the voters are forgotten = %s, want ?", got)
 	}
 }
@@ -197,94 +171,94 @@ func TestVotingIsClosedWhenTheVotersAreForgotten(t *testing.T) {
 	}{
 		"who voted up":                  {lost: "voted:1"},
 		"who voted down":                {votes: []site.Vote{down}, lost: "downvoted:1"},
-		"the uncounted poster":          {rules: uncounted, lost: "voted:1"},
+		"the uncounted poster":          {rules: repotest.Uncounted, lost: "voted:1"},
 		"up, with as many who are down": {votes: []site.Vote{down, up, down}, lost: "voted:1"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t, tt.rules, one)
-			a := s.post("alice")
+			s := repotest.New(t, tt.rules, repotest.One)
+			a := s.MustPost("alice")
 			for i, vote := range tt.votes {
-				s.vote(a.ID, site.UserName(fmt.Sprint("voter", i)), vote)
+				s.MustVote(a.ID, site.UserName(fmt.Sprint("voter", i)), vote)
 			}
-			s.do("DEL", tt.lost)
-			before := s.dump()
-			_, err := s.Vote(s.ctx, a.ID, "bob", up, "")
-			wantRefused(t, err, "VOTING_CLOSED article")
-			s.wantStore(before)
+			s.Do("DEL", tt.lost)
+			before := s.Dump()
+			_, err := s.Vote(s.Ctx, a.ID, "bob", up, "")
+			repotest.WantRefused(t, err, "VOTING_CLOSED article")
+			s.WantStore(before)
 		})
 	}
 }
 
 func TestArticleKeepsItsPosterVotesRule(t *testing.T) {
 	t.Parallel()
-	counting := newSite(t, nil)
-	not := counting.reopened(counting.server.Client, uncounted)
-	old, young := counting.post("alice"), not.post("alice")
+	counting := repotest.New(t, nil)
+	not := counting.Reopened(counting.Server.Client, repotest.Uncounted)
+	old, young := counting.MustPost("alice"), not.MustPost("alice")
 
-	not.vote(old.ID, "bob", up)
-	if a := not.vote(old.ID, "alice", none).Article; a.Votes != 1 {
+	not.MustVote(old.ID, "bob", up)
+	if a := not.MustVote(old.ID, "alice", none).Article; a.Votes != 1 {
 		t.Errorf("votes of an article posted while posters counted = %d, want bob's 1", a.Votes)
 	}
 	if !not.Articles.CanVote("alice", old) {
 		t.Error("CanVote of a poster whose vote counts = false, want true")
 	}
-	counting.vote(young.ID, "bob", up)
-	_, err := counting.Vote(counting.ctx, young.ID, "alice", none, "")
-	wantRefused(t, err, "FORBIDDEN article")
-	if a := counting.vote(young.ID, "alice", up).Article; a.Votes != 1 {
+	counting.MustVote(young.ID, "bob", up)
+	_, err := counting.Vote(counting.Ctx, young.ID, "alice", none, "")
+	repotest.WantRefused(t, err, "FORBIDDEN article")
+	if a := counting.MustVote(young.ID, "alice", up).Article; a.Votes != 1 {
 		t.Errorf("votes of an article posted while posters did not count = %d, want bob's 1", a.Votes)
 	}
 	if counting.Articles.CanVote("alice", young) {
 		t.Error("CanVote of a poster whose vote does not count = true, want false")
 	}
-	counting.wantClean()
-	not.wantClean()
+	counting.WantClean()
+	not.WantClean()
 }
 
 func TestInterestingFollowsTheVotes(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, func(r *site.Rules) { r.InterestingVotes = 3 })
-	a, other := s.post("alice", "go"), s.post("alice")
+	s := repotest.New(t, func(r *site.Rules) { r.InterestingVotes = 3 })
+	a, other := s.MustPost("alice", "go"), s.MustPost("alice")
 	want := func(votes int, interesting bool, listed ...site.ArticleID) {
 		t.Helper()
-		b := s.article(a.ID)
+		b := s.Article(a.ID)
 		if b.Votes != votes || b.IsInteresting != interesting {
 			t.Errorf("votes = %d, IsInteresting = %t, want %d, %t", b.Votes, b.IsInteresting, votes, interesting)
 		}
-		s.wantList(best("interesting"), listed...)
-		s.wantClean()
+		s.WantList(repotest.Best("interesting"), listed...)
+		s.WantClean()
 	}
 	want(1, false)
-	s.vote(a.ID, "bob", up)
+	s.MustVote(a.ID, "bob", up)
 	want(2, false)
-	s.vote(a.ID, "carol", up)
+	s.MustVote(a.ID, "carol", up)
 	want(3, true, a.ID)
 	for _, voter := range []site.UserName{"bob", "carol", "dave"} {
-		s.vote(other.ID, voter, up)
+		s.MustVote(other.ID, voter, up)
 	}
 	want(3, true, other.ID, a.ID)
-	s.vote(a.ID, "dave", down)
+	s.MustVote(a.ID, "dave", down)
 	want(2, false, other.ID)
-	s.vote(a.ID, "dave", up)
+	s.MustVote(a.ID, "dave", up)
 	want(4, true, other.ID, a.ID)
-	s.vote(a.ID, "alice", down)
+	s.MustVote(a.ID, "alice", down)
 	want(2, false, other.ID)
 
-	s.wantCounts("go 1")
-	if counts, err := s.Articles.ArticleCounts(s.ctx, []site.GroupName{"interesting"}); err != nil || counts[0] != 1 {
+	s.WantCounts("go 1")
+	if counts, err := s.Articles.ArticleCounts(s.Ctx, []site.GroupName{"interesting"}); err != nil || counts[0] != 1 {
 		t.Errorf("ArticleCounts = %v, %v, want 1", counts, err)
 	}
 }
 
 func TestArticleCanBeInterestingFromTheStart(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, func(r *site.Rules) { r.InterestingVotes = 1 })
-	s.wantList(best("interesting"))
-	a := s.post("alice")
-	s.wantList(best("interesting"), a.ID)
-	b := s.post("alice")
-	s.wantList(best("interesting"), b.ID, a.ID)
-	s.wantClean()
+	s := repotest.New(t, func(r *site.Rules) { r.InterestingVotes = 1 })
+	s.WantList(repotest.Best("interesting"))
+	a := s.MustPost("alice")
+	s.WantList(repotest.Best("interesting"), a.ID)
+	b := s.MustPost("alice")
+	s.WantList(repotest.Best("interesting"), b.ID, a.ID)
+	s.WantClean()
 }

@@ -17,6 +17,7 @@ import (
 	"frontpage/redisrepo/secretbox"
 	"frontpage/redisrepo/webhooks"
 	"frontpage/tests/redistest"
+	"frontpage/tests/repotest"
 	"frontpage/tests/require"
 )
 
@@ -24,18 +25,18 @@ func withWebhooks(t *testing.T) redisrepo.Option {
 	return redisrepo.WithWebhooks(webhooks.Options{Box: require.Value(secretbox.New("0123456789abcdef0123456789abcdef"))(t)})
 }
 
-func (s *testSite) addWebhook(address string) *webhooks.Endpoint {
-	s.t.Helper()
-	e, _, err := s.Webhooks.AddWebhook(s.ctx, address, nil, moderator)
-	require.NoError(s.t, err)
+func addWebhook(s *repotest.Site, address string) *webhooks.Endpoint {
+	s.T.Helper()
+	e, _, err := s.Webhooks.AddWebhook(s.Ctx, address, nil, repotest.Moderator)
+	require.NoError(s.T, err)
 	return e
 }
 
 // One process at a time has the lease, with a greater token than another one before, also when all want it at once; it ends by
 // the clock, or when it is given back.
 func TestProcessesTakeTheLeaseAtOnce(t *testing.T) { // with the race detector
-	eachLayout(t, func(t *testing.T, tags []string) {
-		s := newSite(t, nil, redisrepo.WithPartitions(len(tags)))
+	repotest.EachLayout(t, func(t *testing.T, tags []string) {
+		s := repotest.New(t, nil, redisrepo.WithPartitions(len(tags)))
 		leases := make([]*lease.Lease, 8)
 		for i := range leases {
 			leases[i] = lease.New(s.Store, s.Store.Partitions[0].Lease())
@@ -47,7 +48,7 @@ func TestProcessesTakeTheLeaseAtOnce(t *testing.T) { // with the race detector
 			var all sync.WaitGroup
 			for i, l := range leases {
 				all.Go(func() {
-					token, taken, err := l.Take(s.ctx)
+					token, taken, err := l.Take(s.Ctx)
 					if err != nil {
 						t.Error(err)
 					}
@@ -67,14 +68,14 @@ func TestProcessesTakeTheLeaseAtOnce(t *testing.T) { // with the race detector
 				t.Fatalf("round %d: %v have the lease, want one", round, holders)
 			}
 			holder := leases[holders[0]]
-			s.clock.advance(lease.Duration - time.Second)
-			if token, taken, err := holder.Take(s.ctx); err != nil || !taken || token != last {
+			s.Clock.Advance(lease.Duration - time.Second)
+			if token, taken, err := holder.Take(s.Ctx); err != nil || !taken || token != last {
 				t.Fatalf("round %d: the holder gets token %s, %t, %v, want its own, %s", round, token, taken, err, last)
 			}
 			if round%2 == 0 {
-				require.NoError(t, holder.GiveBack(s.ctx))
+				require.NoError(t, holder.GiveBack(s.Ctx))
 			} else {
-				s.clock.advance(lease.Duration)
+				s.Clock.Advance(lease.Duration)
 			}
 		}
 	})
@@ -93,18 +94,18 @@ func number(t *testing.T, token string) int {
 // After a failover that lost a lease, its number is given out again, but not its token: the process that had it saves nothing.
 func TestLostLeaseIsNotGivenOutAgain(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil, one, withWebhooks(t))
-	e := s.addWebhook("https://example.org/")
+	s := repotest.New(t, nil, repotest.One, withWebhooks(t))
+	e := addWebhook(s, "https://example.org/")
 	first, second := lease.New(s.Store, s.Store.Partitions[0].Lease()), lease.New(s.Store, s.Store.Partitions[0].Lease())
-	lost, _, err := first.Take(s.ctx)
+	lost, _, err := first.Take(s.Ctx)
 	require.NoError(t, err)
-	s.do("DEL", "lease:") // as on a replica that never got it
-	again, taken, err := second.Take(s.ctx)
+	s.Do("DEL", "lease:") // as on a replica that never got it
+	again, taken, err := second.Take(s.Ctx)
 	if err != nil || !taken || number(t, again) != number(t, lost) {
 		t.Fatalf("token %s, %t, %v after %s, want the same number", again, taken, err, lost)
 	}
 	for token, want := range map[string]bool{lost: false, again: true} {
-		if saved := require.Value(s.Webhooks.Save(s.ctx, token, e, webhooks.Progress{Cursor: e.Cursor}))(t); saved != want {
+		if saved := require.Value(s.Webhooks.Save(s.Ctx, token, e, webhooks.Progress{Cursor: e.Cursor}))(t); saved != want {
 			t.Errorf("Save with token %s = %t, want %t", token, saved, want)
 		}
 	}
@@ -112,62 +113,62 @@ func TestLostLeaseIsNotGivenOutAgain(t *testing.T) {
 
 // A process that lost the lease saves nothing, nor does one that has read the endpoint before a change.
 func TestOldLeaseSavesNothing(t *testing.T) {
-	eachLayout(t, func(t *testing.T, tags []string) {
-		s := newSite(t, nil, redisrepo.WithPartitions(len(tags)), withWebhooks(t))
-		e := s.addWebhook("https://example.org/")
+	repotest.EachLayout(t, func(t *testing.T, tags []string) {
+		s := repotest.New(t, nil, redisrepo.WithPartitions(len(tags)), withWebhooks(t))
+		e := addWebhook(s, "https://example.org/")
 		first, second := lease.New(s.Store, s.Store.Partitions[0].Lease()), lease.New(s.Store, s.Store.Partitions[0].Lease())
-		old, _, err := first.Take(s.ctx)
+		old, _, err := first.Take(s.Ctx)
 		require.NoError(t, err)
 		failed := webhooks.Undelivered{Number: 1, ID: "msg_1", Article: 1, Body: "{}", Tries: 1}
 		save := func(token string, e *webhooks.Endpoint, p webhooks.Progress, want bool) {
 			t.Helper()
-			before := s.dump()
-			if saved := require.Value(s.Webhooks.Save(s.ctx, token, e, p))(t); saved != want {
+			before := s.Dump()
+			if saved := require.Value(s.Webhooks.Save(s.Ctx, token, e, p))(t); saved != want {
 				t.Errorf("Save = %t, want %t", saved, want)
 			}
 			if !want {
-				s.wantStore(before, "a refused save:")
+				s.WantStore(before, "a refused save:")
 			}
 		}
 		save(old, e, webhooks.Progress{Cursor: e.Cursor, Changed: []*webhooks.Undelivered{&failed}}, true)
-		s.clock.advance(lease.Duration)
-		token, _, err := second.Take(s.ctx)
+		s.Clock.Advance(lease.Duration)
+		token, _, err := second.Take(s.Ctx)
 		require.NoError(t, err)
 		save(old, e, webhooks.Progress{Cursor: "x", Got: []*webhooks.Undelivered{&failed}, Paused: "x"}, false)
 		save(token, e, webhooks.Progress{Cursor: e.Cursor, Changed: []*webhooks.Undelivered{{Number: 2, Body: "{}"}}}, true)
-		changed, _, err := s.Webhooks.ChangeWebhook(s.ctx, e.ID(), webhooks.Change{Paused: new(true)}, moderator)
+		changed, _, err := s.Webhooks.ChangeWebhook(s.Ctx, e.ID(), webhooks.Change{Paused: new(true)}, repotest.Moderator)
 		require.NoError(t, err)
 		save(token, e, webhooks.Progress{Cursor: "x"}, false)
 		save(token, changed, webhooks.Progress{Cursor: changed.Cursor, Got: []*webhooks.Undelivered{&failed}}, true)
-		if left := require.Value(s.Webhooks.ReadUndelivered(s.ctx, e))(t); len(left) != 1 || left[0].Number != 2 {
+		if left := require.Value(s.Webhooks.ReadUndelivered(s.Ctx, e))(t); len(left) != 1 || left[0].Number != 2 {
 			t.Errorf("undelivered = %v, want the second", left)
 		}
-		require.NoError(t, s.Webhooks.RemoveWebhook(s.ctx, e.ID(), moderator))
+		require.NoError(t, s.Webhooks.RemoveWebhook(s.Ctx, e.ID(), repotest.Moderator))
 		save(token, changed, webhooks.Progress{Cursor: "x"}, false)
 	})
 }
 
 // webhookCalls use each script of endpoints.
-func webhookCalls(s *testSite) map[string]func() error {
-	e := s.addWebhook("https://example.org/")
+func webhookCalls(s *repotest.Site) map[string]func() error {
+	e := addWebhook(s, "https://example.org/")
 	l := lease.New(s.Store, s.Store.Partitions[0].Lease())
-	token, _, err := l.Take(s.ctx)
-	require.NoError(s.t, err)
+	token, _, err := l.Take(s.Ctx)
+	require.NoError(s.T, err)
 	undelivered := []*webhooks.Undelivered{{Number: 1, Body: "{}"}}
-	require.Value(s.Webhooks.Save(s.ctx, token, e, webhooks.Progress{Cursor: e.Cursor, Changed: undelivered}))(s.t)
+	require.Value(s.Webhooks.Save(s.Ctx, token, e, webhooks.Progress{Cursor: e.Cursor, Changed: undelivered}))(s.T)
 	return map[string]func() error{
 		"change": func() error {
-			_, _, err := s.Webhooks.ChangeWebhook(s.ctx, e.ID(), webhooks.Change{URL: new("https://example.com/"), Paused: new(true), Drop: true}, moderator)
+			_, _, err := s.Webhooks.ChangeWebhook(s.Ctx, e.ID(), webhooks.Change{URL: new("https://example.com/"), Paused: new(true), Drop: true}, repotest.Moderator)
 			return err
 		},
-		"remove": func() error { return s.Webhooks.RemoveWebhook(s.ctx, e.ID(), moderator) },
+		"remove": func() error { return s.Webhooks.RemoveWebhook(s.Ctx, e.ID(), repotest.Moderator) },
 		"save": func() error {
-			_, err := s.Webhooks.Save(s.ctx, token, e, webhooks.Progress{Cursor: "x", Got: undelivered, Changed: []*webhooks.Undelivered{{Number: 2}}, Paused: "x"})
+			_, err := s.Webhooks.Save(s.Ctx, token, e, webhooks.Progress{Cursor: "x", Got: undelivered, Changed: []*webhooks.Undelivered{{Number: 2}}, Paused: "x"})
 			return err
 		},
-		"take the lease": func() error { _, _, err := l.Take(s.ctx); return err },
+		"take the lease": func() error { _, _, err := l.Take(s.Ctx); return err },
 		"add": func() error {
-			_, _, err := s.Webhooks.AddWebhook(s.ctx, "https://example.net/", nil, moderator)
+			_, _, err := s.Webhooks.AddWebhook(s.Ctx, "https://example.net/", nil, repotest.Moderator)
 			return err
 		},
 	}
@@ -180,7 +181,7 @@ func TestWebhookScriptsTwiceAndWithWrongTypes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var words []any
-			s := newSite(t, nil, one, withWebhooks(t))
+			s := repotest.New(t, nil, repotest.One, withWebhooks(t))
 			keep := redistest.Hook(func(ctx context.Context, commands []redis.Cmder, send redis.ProcessPipelineHook) error {
 				for _, c := range commands {
 					if c.Name() == "evalsha" {
@@ -189,25 +190,25 @@ func TestWebhookScriptsTwiceAndWithWrongTypes(t *testing.T) {
 				}
 				return send(ctx, commands)
 			})
-			s = s.reopened(s.client(keep), nil, withWebhooks(t))
+			s = s.Reopened(s.Client(keep), nil, withWebhooks(t))
 			call := webhookCalls(s)[name]
-			restore := s.snapshot()
+			restore := s.Snapshot()
 			require.NoError(t, call())
-			once := s.dump()
-			require.NoError(t, s.raw.Do(s.ctx, words...).Err())
-			if twice := s.dump(); twice != once {
+			once := s.Dump()
+			require.NoError(t, s.Raw.Do(s.Ctx, words...).Err())
+			if twice := s.Dump(); twice != once {
 				t.Errorf("twice, the store holds\n%s\nwant\n%s", twice, once)
 			}
 			for i := range words[2].(int) {
 				restore()
 				key := fmt.Sprint(words[3+i])
-				s.do("DEL", key)
-				s.do("SET", key, "wrong")
-				before := s.dump()
-				if err := s.raw.Do(s.ctx, words...).Err(); !unlinked(name, key) && (err == nil || !strings.Contains(err.Error(), "WRONGTYPE")) {
+				s.Do("DEL", key)
+				s.Do("SET", key, "wrong")
+				before := s.Dump()
+				if err := s.Raw.Do(s.Ctx, words...).Err(); !unlinked(name, key) && (err == nil || !strings.Contains(err.Error(), "WRONGTYPE")) {
 					t.Errorf("%s: err = %v, want WRONGTYPE", key, err)
 				} else if err != nil {
-					s.wantStore(before, key, ":")
+					s.WantStore(before, key, ":")
 				}
 			}
 		})

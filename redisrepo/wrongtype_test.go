@@ -15,6 +15,7 @@ import (
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/wire"
 	"frontpage/tests/redistest"
+	"frontpage/tests/repotest"
 	"frontpage/tests/require"
 )
 
@@ -86,7 +87,7 @@ func (f lua) keys() (all []string) {
 func TestVoteNamesAKeyOfAnotherType(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
-		before    func(s *testSite)
+		before    func(s *repotest.Site)
 		vote      site.Vote
 		bucket    string
 		untouched []string // keys that the vote does not need
@@ -95,41 +96,41 @@ func TestVoteNamesAKeyOfAnotherType(t *testing.T) {
 		"a downvote":             {vote: down, untouched: []string{"void:1"}},
 		"a vote from an address": {vote: up, bucket: "b", untouched: []string{"time:interesting", "void:1"}},
 		"a vote that is withdrawn": {
-			before: func(s *testSite) { s.vote(1, "bob", down) }, vote: none, untouched: []string{"void:1"},
+			before: func(s *repotest.Site) { s.MustVote(1, "bob", down) }, vote: none, untouched: []string{"void:1"},
 		},
 		"a vote beside one that does not count": {
-			before: func(s *testSite) { require.Value(s.void(1, true, "dave"))(s.t) }, vote: down, untouched: []string{"group:interesting", "time:interesting", "score:interesting"},
+			before: func(s *repotest.Site) { require.Value(s.Void(1, true, "dave"))(s.T) }, vote: down, untouched: []string{"group:interesting", "time:interesting", "score:interesting"},
 		},
 		"an upvote without downvotes": {
-			before: func(s *testSite) { s.vote(1, "carol", none) }, vote: up, untouched: []string{"time:interesting", "void:1", "downvoted:1"},
+			before: func(s *repotest.Site) { s.MustVote(1, "carol", none) }, vote: up, untouched: []string{"time:interesting", "void:1", "downvoted:1"},
 		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t, func(r *site.Rules) { r.InterestingVotes = 2 }, one)
-			s.post("alice", "a", "b")
+			s := repotest.New(t, func(r *site.Rules) { r.InterestingVotes = 2 }, repotest.One)
+			s.MustPost("alice", "a", "b")
 			for voter, vote := range map[site.UserName]site.Vote{"carol": down, "dave": up, "erin": up} {
-				s.vote(1, voter, vote)
+				s.MustVote(1, voter, vote)
 			}
-			s.vote(s.post("alice").ID, "bob", up) // so that bob has a list of votes
+			s.MustVote(s.MustPost("alice").ID, "bob", up) // so that bob has a list of votes
 			if tt.before != nil {
 				tt.before(s)
 			}
 			for _, group := range []site.GroupName{"a", "b", "interesting"} {
-				for _, order := range orders {
-					s.list(lists.InGroup(group, order, site.Descending))
+				for _, order := range repotest.Orders {
+					s.List(lists.InGroup(group, order, site.Descending))
 				}
 			}
-			restore := s.snapshot()
-			other, scriptKeys := s.seesKeys()
-			require.Value(other.Vote(s.ctx, 1, "bob", tt.vote, tt.bucket))(t)
+			restore := s.Snapshot()
+			other, scriptKeys := seesKeys(s)
+			require.Value(other.Vote(s.Ctx, 1, "bob", tt.vote, tt.bucket))(t)
 			for _, key := range slices.Clone(*scriptKeys) {
 				restore()
-				s.do("DEL", key)
-				s.do("SET", key, "wrong")
-				before := s.dump()
-				_, err := other.Vote(s.ctx, 1, "bob", tt.vote, tt.bucket)
+				s.Do("DEL", key)
+				s.Do("SET", key, "wrong")
+				before := s.Dump()
+				_, err := other.Vote(s.Ctx, 1, "bob", tt.vote, tt.bucket)
 				if slices.Contains(tt.untouched, key) {
 					if err != nil {
 						t.Errorf("%s: err = %v, want none", key, err)
@@ -139,14 +140,14 @@ func TestVoteNamesAKeyOfAnotherType(t *testing.T) {
 				if err == nil || !strings.Contains(err.Error(), "WRONGTYPE") || !strings.Contains(err.Error(), ": "+loggedKey(key)) {
 					t.Errorf("%s: err = %v, want WRONGTYPE and the key", key, err)
 				}
-				s.wantStore(before, key, ":")
+				s.WantStore(before, key, ":")
 			}
 		})
 	}
 }
 
 // seesKeys returns the site by another client, and the keys of its last vote on article 1.
-func (s *testSite) seesKeys() (*testSite, *[]string) {
+func seesKeys(s *repotest.Site) (*repotest.Site, *[]string) {
 	last := new([]string)
 	hook := redistest.Before(func(commands ...redis.Cmder) {
 		for _, c := range commands {
@@ -160,62 +161,45 @@ func (s *testSite) seesKeys() (*testSite, *[]string) {
 			}
 		}
 	})
-	return s.reopened(s.client(hook), nil), last
-}
-
-// snapshot returns a function that restores what the store holds now.
-func (s *testSite) snapshot() (restore func()) {
-	s.t.Helper()
-	var restores [][]any
-	for _, key := range s.raw.Keys(s.ctx, "*").Val() {
-		milliseconds := max(s.do("PTTL", key).(int64), 0) // 0: it does not expire
-		restores = append(restores, []any{key, milliseconds, s.do("DUMP", key)})
-	}
-	return func() {
-		s.t.Helper()
-		s.do("FLUSHALL")
-		for _, r := range restores {
-			s.do("RESTORE", r...)
-		}
-	}
+	return s.Reopened(s.Client(hook), nil), last
 }
 
 func TestScriptsRefuseCorruptValues(t *testing.T) {
 	t.Parallel()
-	vote := func(s *testSite) error {
-		_, err := s.Vote(s.ctx, 1, "bob", up, "")
+	vote := func(s *repotest.Site) error {
+		_, err := s.Vote(s.Ctx, 1, "bob", up, "")
 		return err
 	}
-	post := func(s *testSite) error {
-		_, err := s.Post(s.ctx, "bob", draft("title"))
+	post := func(s *repotest.Site) error {
+		_, err := s.Post(s.Ctx, "bob", repotest.Draft("title"))
 		return err
 	}
 	tests := map[string]struct {
 		corrupt string
-		call    func(s *testSite) error
+		call    func(s *repotest.Site) error
 	}{
 		"votes that are no number":       {corrupt: "HSET article:1 votes x", call: vote},
 		"votes in fractions":             {corrupt: "HSET article:1 votes 1.5", call: vote},
 		"downvotes that are no number":   {corrupt: "HSET article:1 downvotes x", call: vote},
 		"no score":                       {corrupt: "ZREM score: article:1", call: vote},
 		"a counter that is not a number": {corrupt: "SET article: x", call: post},
-		"a counter, for an import": {corrupt: "SET article: x", call: func(s *testSite) error {
-			_, errs := s.Import(s.ctx, oldArticles(1))
+		"a counter, for an import": {corrupt: "SET article: x", call: func(s *repotest.Site) error {
+			_, errs := s.Import(s.Ctx, repotest.OldArticles(1))
 			return errs[0]
 		}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t, nil, one)
-			s.post("alice")
-			s.do(tt.corrupt)
-			before := s.dump()
+			s := repotest.New(t, nil, repotest.One)
+			s.MustPost("alice")
+			s.Do(tt.corrupt)
+			before := s.Dump()
 			var refusal site.Refusal
 			if err := tt.call(s); err == nil || errors.As(err, &refusal) || errors.Is(err, failover.ErrUnavailable) {
 				t.Errorf("err = %v, want an error that is not a refusal", err)
 			}
-			if after := s.dump(); withoutCounter(after) != withoutCounter(before) {
+			if after := s.Dump(); repotest.WithoutCounter(after) != repotest.WithoutCounter(before) {
 				t.Errorf("the store holds\n%s\nwant it unchanged:\n%s", after, before)
 			}
 		})

@@ -92,6 +92,7 @@ var allowed = map[string][]string{
 	"tests/require":     {},
 	"tests/redistest":   {"tests/require"},
 	"tests/programtest": {"tests/require"},
+	"tests/repotest":    {"redisrepo", "redisrepo/check", "redisrepo/denials", "redisrepo/events", "redisrepo/keys", "redisrepo/lists", "redisrepo/rankings", "redisrepo/reports", "redisrepo/saved", "redisrepo/site", "redisrepo/store", "redisrepo/wire", "tests/redistest", "tests/require"},
 	"tests/sitetest":    {"endpoint", "graph", "identity", "tests/require", "redisrepo", "redisrepo/reports", "redisrepo/search", "redisrepo/site", "redisrepo/webhooks", "tests/redistest", "redisrepo/secretbox", "redisrepo/store"},
 	"tests/benchmarks":  {},
 	"tests/costs":       {},

@@ -1,0 +1,252 @@
+package repotest
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"frontpage/redisrepo/check"
+	"frontpage/redisrepo/lists"
+	"frontpage/redisrepo/rankings"
+	"frontpage/redisrepo/site"
+	"frontpage/tests/require"
+)
+
+// Orders are the orders of listings.
+var Orders = []site.Order{site.ByScore, site.ByTime}
+
+// Article reads an article.
+func (s *Site) Article(id site.ArticleID) *site.Article {
+	s.T.Helper()
+	articles, errs := s.Articles.ArticlesByID(s.Ctx, []site.ArticleID{id})
+	if errs[0] != nil {
+		s.T.Fatalf("ArticlesByID %v: %v", id, errs[0])
+	}
+	return articles[0]
+}
+
+// Positions returns the user's votes on the articles, one character each; "?" stands for a forgotten one.
+func (s *Site) Positions(user site.UserName, ids ...site.ArticleID) string {
+	s.T.Helper()
+	articles, errs := s.Articles.ArticlesByID(s.Ctx, ids)
+	require.NoError(s.T, errors.Join(errs...))
+	return Signs(require.Value(s.Casts.Votes(s.Ctx, user, articles))(s.T))
+}
+
+// Signs writes votes as Positions does.
+func Signs(votes []*site.Vote) string {
+	var b strings.Builder
+	for _, vote := range votes {
+		if vote == nil {
+			b.WriteByte('?')
+		} else {
+			b.WriteByte("-0+"[*vote+1])
+		}
+	}
+	return b.String()
+}
+
+// List returns the first page of a listing.
+func (s *Site) List(l lists.Listing) []site.ArticleID {
+	s.T.Helper()
+	return require.Value(s.Lists.List(s.Ctx, l, 1, nil))(s.T)
+}
+
+// Best lists a group by score, the highest first.
+func Best(group site.GroupName) lists.Listing {
+	return lists.InGroup(group, site.ByScore, site.Descending)
+}
+
+// WantList compares the first page of a listing.
+func (s *Site) WantList(l lists.Listing, want ...site.ArticleID) {
+	s.T.Helper()
+	if got := s.List(l); !slices.Equal(got, want) {
+		s.T.Errorf("List = %v, want %v", got, want)
+	}
+}
+
+// Violations returns what Check reports, sorted.
+func (s *Site) Violations() []string {
+	s.T.Helper()
+	var found []string
+	require.Value(check.Check(s.Ctx, s.Repo, func(violation string) { found = append(found, violation) }))(s.T)
+	slices.Sort(found)
+	return found
+}
+
+// WantViolations compares what Check reports.
+func (s *Site) WantViolations(want ...string) {
+	s.T.Helper()
+	if got := s.Violations(); !slices.Equal(got, want) {
+		s.T.Errorf("Check reports\n\t%s\nwant\n\t%s", strings.Join(got, "\n\t"), strings.Join(want, "\n\t"))
+	}
+}
+
+// WantClean fails the test if Check reports something.
+func (s *Site) WantClean() {
+	s.T.Helper()
+	s.WantViolations()
+}
+
+// WantRefused fails the test unless err is a refusal with exactly these codes and fields, such as
+// "INVALID title".
+func WantRefused(t *testing.T, err error, want ...string) {
+	t.Helper()
+	var refusal site.Refusal
+	if !errors.As(err, &refusal) {
+		t.Fatalf("err = %v, want a refusal with %q", err, want)
+	}
+	got := make([]string, len(refusal))
+	for i, e := range refusal {
+		got[i] = strings.TrimSpace(string(e.Code) + " " + strings.Join(e.Field, "."))
+		if e.Message == "" || strings.HasSuffix(e.Message, ".") {
+			t.Errorf("message of %s = %q, want a sentence without a full stop", got[i], e.Message)
+		}
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("refused with %q, want %q: %v", got, want, err)
+	}
+}
+
+// Groups returns the first 100 groups with their counts.
+func (s *Site) Groups() ([]*site.Group, error) {
+	edges, _, err := s.Lists.Groups(s.Ctx, lists.GroupList{}, site.PageRequest{First: new(100)})
+	if err != nil {
+		return nil, err
+	}
+	names := make([]site.GroupName, len(edges))
+	for i, edge := range edges {
+		names[i] = edge.Name
+	}
+	counts, err := s.Articles.ArticleCounts(s.Ctx, names)
+	if err != nil {
+		return nil, err
+	}
+	groups := make([]*site.Group, len(edges))
+	for i, name := range names {
+		groups[i] = &site.Group{Name: name, ArticleCount: counts[i]}
+	}
+	return groups, nil
+}
+
+// WantCounts fails the test unless these are all groups by name, each with its number of articles: "go 2".
+func (s *Site) WantCounts(want ...string) {
+	s.T.Helper()
+	var got []string
+	for _, group := range require.Value(s.Groups())(s.T) {
+		got = append(got, fmt.Sprint(group.Name, " ", group.ArticleCount))
+	}
+	if !slices.Equal(got, want) {
+		s.T.Errorf("Groups = %q, want %q", got, want)
+	}
+}
+
+// WantDuplicate fails the test unless err is a refusal that names the first article.
+func WantDuplicate(t *testing.T, err error, first site.ArticleID) {
+	t.Helper()
+	WantRefused(t, err, "DUPLICATE_LINK link")
+	var refusal site.Refusal
+	if errors.As(err, &refusal) && (refusal[0].Article == nil || *refusal[0].Article != first) {
+		t.Errorf("Article = %v, want %v", refusal[0].Article, first)
+	}
+}
+
+// WantNewest fails the test unless the newest article with a link is this one.
+func (s *Site) WantNewest(link string, want site.ArticleID) {
+	s.T.Helper()
+	id, err := s.Articles.ArticleByLink(s.Ctx, link)
+	if err != nil || want == 0 && id != nil || want != 0 && (id == nil || *id != want) {
+		s.T.Errorf("ArticleByLink(%s) = %v, %v, want %v", link, id, err, want)
+	}
+}
+
+// Whole returns all articles of a listing, in its order.
+func (s *Site) Whole(l lists.Listing) (all []site.ArticleID) {
+	s.T.Helper()
+	for page := 1; ; page++ {
+		ids := require.Value(s.Lists.List(s.Ctx, l, page, new(100)))(s.T)
+		if all = append(all, ids...); len(ids) < 100 {
+			return all
+		}
+	}
+}
+
+// Ranking returns the ids of the first page of a ranking.
+func (s *Site) Ranking(q rankings.RankQuery) string {
+	s.T.Helper()
+	list := require.Value(s.Rankings.RankedList(q))(s.T)
+	page := require.Value(s.Rankings.Rank(s.Ctx, list, nil, nil))(s.T)
+	var ids []site.ArticleID
+	for _, edge := range page.Edges {
+		ids = append(ids, edge.ID)
+	}
+	return fmt.Sprint(ids)
+}
+
+// WantFollowing compares what a user follows, the latest first.
+func (s *Site) WantFollowing(by site.UserName, want string) {
+	s.T.Helper()
+	var members []string
+	for _, f := range require.Value(s.Saved.Following(s.Ctx, by))(s.T) {
+		members = append(members, f.Member())
+	}
+	if got := strings.Join(members, " "); got != want {
+		s.T.Errorf("%s follows %q, want %q", by, got, want)
+	}
+}
+
+// Derived is what follows from the log, as a reader sees it.
+func (s *Site) Derived() (all []string) {
+	s.T.Helper()
+	day, half := rankings.SpanDay, 3600
+	for _, group := range []site.GroupName{"", "a", "interesting"} {
+		for _, q := range []rankings.RankQuery{
+			{}, {Span: &day}, {By: rankings.RankBy{Formula: rankings.RankLinear}},
+			{By: rankings.RankBy{Formula: rankings.RankHalfLife, HalfLife: &half}}, {By: rankings.RankBy{Formula: rankings.RankGravity}},
+		} {
+			q.Group = group
+			list := require.Value(s.Rankings.RankedList(q))(s.T)
+			var after *string
+			for page, first := range []int{7, 7, 7, 60} {
+				if page == 3 {
+					after = nil
+				}
+				p := require.Value(s.Rankings.Rank(s.Ctx, list, &first, after))(s.T)
+				line := fmt.Sprintf("%+v %s page %d:", q.By.Formula, group, page)
+				for _, e := range p.Edges {
+					line += fmt.Sprintf(" %d=%.0f", e.ID, e.Key)
+				}
+				all, after = append(all, line), p.Info.EndCursor
+			}
+		}
+	}
+	return all
+}
+
+// WantEqual compares articles, by all that Show shows.
+func WantEqual(t *testing.T, a, b *site.Article) {
+	t.Helper()
+	if x, y := Show(a), Show(b); x != y {
+		t.Errorf("article =\n%s\nwant\n%s", x, y)
+	}
+}
+
+// Show returns all fields of an article as text.
+func Show(a *site.Article) string {
+	b := *a
+	b.Stored.Recorded = false // depends on how the article was read
+	b.Link, b.Text, b.DeletedAt, b.DeletedBy = nil, nil, nil, nil
+	deleted := "never"
+	if a.DeletedAt != nil {
+		deleted = fmt.Sprint(a.DeletedAt, " by ", *a.DeletedBy)
+	}
+	text := func(s *string) string {
+		if s == nil {
+			return "none"
+		}
+		return *s
+	}
+	return fmt.Sprintf("%+v link %q text %q deleted %s", b, text(a.Link), text(a.Text), deleted)
+}
