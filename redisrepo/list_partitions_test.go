@@ -174,7 +174,7 @@ func wantBetween(s *repotest.Site, l lists.Listing, articles []placed, o site.Or
 			p.id += site.ArticleID(random.IntN(3))
 			p.time += random.IntN(3) - 1
 		}
-		cursor := redisrepo.EncodeCursor(l, float64(repotest.Opened.Add(-52*week).Unix()+int64(p.score(o))), p.id.String())
+		cursor := l.EncodeCursor(site.Cursor{Score: float64(repotest.Opened.Add(-52*week).Unix() + int64(p.score(o))), Member: p.id.String()})
 		return &p, &cursor
 	}
 	after, afterCursor := some()

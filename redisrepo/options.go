@@ -2,6 +2,7 @@ package redisrepo
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -95,6 +96,20 @@ func OnRerank(f func(changes string)) Option {
 // an older server by an upgrade.
 func KeepRules() Option {
 	return func(o *opening) { o.store.KeepRules = true }
+}
+
+// WithLargeGroups has one command build the listings of groups of at most mostSmall articles, and each step of a larger one add
+// about step articles. Tests set it, and the next two.
+func WithLargeGroups(mostSmall, step int) Option {
+	return func(o *opening) { o.mostSmall, o.gatherStep = mostSmall, step }
+}
+
+// WithStep has each step of reading a ranking look at so many members.
+func WithStep(members int) Option { return func(o *opening) { o.stepLooked = members } }
+
+// WithUpgrade adds an upgrade after the real ones.
+func WithUpgrade(u layout.Upgrade) Option {
+	return func(o *opening) { o.Upgrades = append(slices.Clip(o.Upgrades), u) }
 }
 
 // Pending describes what New would do to the data of a store: upgrades of the layout, and re-ranking under changed

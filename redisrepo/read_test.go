@@ -16,9 +16,11 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/redisrepo"
+	"frontpage/redisrepo/articles"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/live"
 	"frontpage/redisrepo/site"
+	"frontpage/redisrepo/wire"
 	"frontpage/tests/repotest"
 	"frontpage/tests/require"
 )
@@ -82,7 +84,7 @@ func TestVotesToReachAgreeWithTryingThem(t *testing.T) {
 				t.Parallel()
 				s := repotest.New(t, func(r *site.Rules) {
 					r.VoteScore = 40
-					decaying(ranking, 2*time.Minute)(r)
+					repotest.Decaying(ranking, 2*time.Minute)(r)
 				}, redisrepo.WithPartitions(len(tags)))
 				random := rand.New(rand.NewPCG(uint64(ranking), 1))
 				var all []*site.Article
@@ -148,7 +150,7 @@ func tryVotes(rules site.Rules, all []*site.Article, one *site.Article, rank int
 // Numbers that no Int can hold are nil.
 func TestVotesToReachEndAtTheLargestInt(t *testing.T) {
 	t.Parallel()
-	s := repotest.New(t, decaying(site.HalfLifeRanking, time.Hour), repotest.One)
+	s := repotest.New(t, repotest.Decaying(site.HalfLifeRanking, time.Hour), repotest.One)
 	old := s.MustPost("alice")
 	for hours, want := range map[int]bool{29: true, 31: false} {
 		s.Clock.Set(time.Duration(hours) * time.Hour)
@@ -200,7 +202,7 @@ func TestForeignHashesAreRead(t *testing.T) {
 			ids = append(ids, 100, 101)
 			articles, errs := repo.Articles.ArticlesByID(s.Ctx, ids)
 			for i, id := range ids[:len(hashes)] {
-				want, wantErr := redisrepo.Decode(hashes[i])
+				want, wantErr := decode(hashes[i])
 				switch {
 				case i == 0 || wantErr != nil || want.DeletedAt != nil:
 					if errs[i] == nil || articles[i] != nil {
@@ -222,6 +224,12 @@ func TestForeignHashesAreRead(t *testing.T) {
 	}
 }
 
+// decode decodes the hash of article:1.
+func decode(hash map[string]string) (*site.Article, error) {
+	a := new(articles.Decoded)
+	return &a.Article, require.Must(articles.New(&wire.Store{Rules: site.DefaultRules()})).Decode(1, articles.HashOf(hash), a)
+}
+
 func TestRawRepliesAreParsedOnlyAsHashes(t *testing.T) {
 	t.Parallel()
 	for reply, want := range map[string]int{ // -1: it is no hash
@@ -232,7 +240,7 @@ func TestRawRepliesAreParsedOnlyAsHashes(t *testing.T) {
 		"*2\r\n$5\r\ntitle\r\n$1\r\nt": -1, "*2\r\n$5\r\ntitle\r\n$2\r\nt\r\n": -1, "*2\r\n$5\r\ntitle\r\n$1\r\nt\r\n+": -1,
 		"|1\r\n+a\r\n+b\r\n*0\r\n": -1, "*99999999999999999999\r\n": -1, "%2147483648\r\n": -1, "*2\r\n$99999999999999999999\r\n": -1, "*2\r\n$1073741824\r\n": -1,
 	} {
-		if _, _, fields, ok := redisrepo.ParseHash(reply); ok != (want >= 0) || ok && fields != want {
+		if _, fields, ok := articles.ParseHash(reply); ok != (want >= 0) || ok && fields != want {
 			t.Errorf("ParseHash(%q) = %d fields, %t, want %d", reply, fields, ok, want)
 		}
 	}
@@ -281,10 +289,10 @@ func FuzzParseHash(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, reply string) {
-		title, link, _, ok := redisrepo.ParseHash(reply)
+		hash, _, ok := articles.ParseHash(reply)
 		want, wantOK := referenceHash(reply)
-		if ok != wantOK || ok && (title != want["title"] || link != want["link"]) {
-			t.Errorf("ParseHash(%q) = %q, %q, %t, want %v, %t", reply, title, link, ok, want, wantOK)
+		if ok != wantOK || ok && (hash.Title != want["title"] || hash.Link != want["link"]) {
+			t.Errorf("ParseHash(%q) = %q, %q, %t, want %v, %t", reply, hash.Title, hash.Link, ok, want, wantOK)
 		}
 	})
 }

@@ -61,7 +61,7 @@ func TestErrorsOfRedisAreClassified(t *testing.T) {
 		wrapped("WRONGTYPE Operation: -OOM"): nil,
 		"ERR x @user_script: 12: -OOM comma": nil,
 	} {
-		err := redisrepo.StoreError(redisError(text))
+		err := failover.Wrap("test", redisError(text))
 		for _, class := range []error{failover.ErrReadOnly, failover.ErrDenied} {
 			if got := errors.Is(err, class); got != errors.Is(want, class) {
 				t.Errorf("%s: is %q: %t, want %t", text, class, got, !got)

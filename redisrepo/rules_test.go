@@ -65,14 +65,14 @@ func TestNewRefusesRulesOutOfBounds(t *testing.T) {
 		"links reserved for a fraction":         {change: func(r *site.Rules) { r.LinkWindow = 1500 * time.Millisecond }},
 		"links reserved for less than nothing":  {change: func(r *site.Rules) { r.LinkWindow = -time.Second }},
 		"an unknown ranking":                    {change: func(r *site.Rules) { r.Ranking = 3 }},
-		"a cap below a minute":                  {change: decaying(site.Capped, time.Minute-time.Second)},
-		"a cap of a minute":                     {change: decaying(site.Capped, time.Minute), ok: true},
-		"a cap over ten years":                  {change: decaying(site.Capped, 3650*day+time.Second)},
-		"a cap that ends in a fraction":         {change: decaying(site.Capped, time.Minute+1)},
-		"a half-life below a minute":            {change: decaying(site.HalfLifeRanking, time.Minute-time.Second)},
-		"a half-life of ten years":              {change: decaying(site.HalfLifeRanking, 3650*day), ok: true},
-		"a half-life over ten years":            {change: decaying(site.HalfLifeRanking, 3650*day+time.Second)},
-		"no half-life, and none is used":        {change: decaying(site.Linear, 0), ok: true},
+		"a cap below a minute":                  {change: repotest.Decaying(site.Capped, time.Minute-time.Second)},
+		"a cap of a minute":                     {change: repotest.Decaying(site.Capped, time.Minute), ok: true},
+		"a cap over ten years":                  {change: repotest.Decaying(site.Capped, 3650*day+time.Second)},
+		"a cap that ends in a fraction":         {change: repotest.Decaying(site.Capped, time.Minute+1)},
+		"a half-life below a minute":            {change: repotest.Decaying(site.HalfLifeRanking, time.Minute-time.Second)},
+		"a half-life of ten years":              {change: repotest.Decaying(site.HalfLifeRanking, 3650*day), ok: true},
+		"a half-life over ten years":            {change: repotest.Decaying(site.HalfLifeRanking, 3650*day+time.Second)},
+		"no half-life, and none is used":        {change: repotest.Decaying(site.Linear, 0), ok: true},
 		"calendars of groups alone":             {change: func(r *site.Rules) { r.Calendar, r.GroupTop = false, true }},
 		"no calendar":                           {change: func(r *site.Rules) { r.Calendar = false }, ok: true},
 		"votes listed for ever":                 {change: func(r *site.Rules) { r.VoteHistory = 0 }, ok: true},
@@ -97,11 +97,6 @@ func TestNewRefusesRulesOutOfBounds(t *testing.T) {
 			}
 		})
 	}
-}
-
-// decaying returns a change to a ranking with its parameter.
-func decaying(by site.Ranking, d time.Duration) func(*site.Rules) {
-	return func(r *site.Rules) { r.Ranking, r.RankCap, r.HalfLife = by, d, d }
 }
 
 func TestWorthFollowsTheFormulas(t *testing.T) {
@@ -136,10 +131,10 @@ return list`)
 	rankings := map[string]func(*site.Rules){
 		"linear 432":         nil,
 		"linear 1000000000":  func(r *site.Rules) { r.VoteScore = 1_000_000_000 },
-		"capped 432 86400":   decaying(site.Capped, day),
-		"capped 432 61":      decaying(site.Capped, 61*time.Second),
-		"halflife 13560":     decaying(site.HalfLifeRanking, 226*time.Minute),
-		"halflife 315360000": decaying(site.HalfLifeRanking, 3650*day),
+		"capped 432 86400":   repotest.Decaying(site.Capped, day),
+		"capped 432 61":      repotest.Decaying(site.Capped, 61*time.Second),
+		"halflife 13560":     repotest.Decaying(site.HalfLifeRanking, 226*time.Minute),
+		"halflife 315360000": repotest.Decaying(site.HalfLifeRanking, 3650*day),
 	}
 	compare := func(t *testing.T, client redis.UniversalClient, ranking string, rules site.Rules, first, last, step int) {
 		got, err := script.Run(context.Background(), client, nil, ranking, first, last, step).Int64Slice()
@@ -187,7 +182,7 @@ return list`)
 // Every write gives an article the score that its votes are worth.
 func TestWritesFollowTheRanking(t *testing.T) {
 	t.Parallel()
-	for _, rule := range []func(*site.Rules){decaying(site.Capped, 20*time.Minute), decaying(site.HalfLifeRanking, time.Hour)} {
+	for _, rule := range []func(*site.Rules){repotest.Decaying(site.Capped, 20*time.Minute), repotest.Decaying(site.HalfLifeRanking, time.Hour)} {
 		s := repotest.New(t, rule)
 		want := func(id site.ArticleID, after string) {
 			t.Helper()
@@ -226,12 +221,12 @@ func TestChangedRankingReranks(t *testing.T) {
 		worth  float64
 		says   []string
 	}{
-		{decaying(site.Linear, time.Hour), 864, nil},
-		{decaying(site.Capped, 10*time.Minute), 600, []string{"ranking was linear and is capped"}},
-		{decaying(site.Capped, 5*time.Minute), 300, []string{"rank_cap was 600 and is 300"}},
-		{decaying(site.HalfLifeRanking, time.Hour), 5706, []string{"ranking was capped and is halflife"}},
-		{decaying(site.HalfLifeRanking, time.Minute), 95, []string{"half_life was 3600 and is 60"}},
-		{decaying(site.Linear, time.Minute), 864, []string{"ranking was halflife and is linear"}},
+		{repotest.Decaying(site.Linear, time.Hour), 864, nil},
+		{repotest.Decaying(site.Capped, 10*time.Minute), 600, []string{"ranking was linear and is capped"}},
+		{repotest.Decaying(site.Capped, 5*time.Minute), 300, []string{"rank_cap was 600 and is 300"}},
+		{repotest.Decaying(site.HalfLifeRanking, time.Hour), 5706, []string{"ranking was capped and is halflife"}},
+		{repotest.Decaying(site.HalfLifeRanking, time.Minute), 95, []string{"half_life was 3600 and is 60"}},
+		{repotest.Decaying(site.Linear, time.Minute), 864, []string{"ranking was halflife and is linear"}},
 	} {
 		said = nil
 		s = s.Reopened(s.Server.Client, tt.change, redisrepo.OnRerank(func(changed string) { said = append(said, changed) }))
@@ -405,8 +400,8 @@ func TestPreviewIsThePageAfterAChange(t *testing.T) {
 		}
 		s.MustImport(all...)
 		for _, change := range []func(*site.Rules){
-			decaying(site.HalfLifeRanking, 30*time.Minute), decaying(site.Capped, time.Hour), decaying(site.Linear, 0),
-			decaying(site.HalfLifeRanking, 100*day),
+			repotest.Decaying(site.HalfLifeRanking, 30*time.Minute), repotest.Decaying(site.Capped, time.Hour), repotest.Decaying(site.Linear, 0),
+			repotest.Decaying(site.HalfLifeRanking, 100*day),
 		} {
 			rules, before := s.Rules, s.Dump()
 			change(&rules)
@@ -457,7 +452,7 @@ func TestAdviceIsForPagesThatAreTooOld(t *testing.T) {
 				`48 articles are posted in a day, and the ranking linear keeps "a hit" among the first for 10 days: --ranking halflife:6h would serve this site better`},
 			{"many articles with few votes", nil, 30 * time.Minute, 100, ""},
 			{"few articles", nil, 2 * time.Hour, 2000, ""},
-			{"another ranking", decaying(site.HalfLifeRanking, time.Hour), 30 * time.Minute, 2000, ""},
+			{"another ranking", repotest.Decaying(site.HalfLifeRanking, time.Hour), 30 * time.Minute, 2000, ""},
 		} {
 			t.Run(tt.name, func(t *testing.T) {
 				s := repotest.New(t, tt.change, redisrepo.WithPartitions(len(tags)))

@@ -385,7 +385,7 @@ func TestFeedTakesThreeRoundTrips(t *testing.T) {
 // The store in memory keeps a sorted set without members, which Redis does not.
 func TestFeedOfAGroupThatWasReadWhileEmptyInMemory(t *testing.T) {
 	t.Parallel()
-	s := repotest.Embedded(t, nil, largeGroups)
+	s := repotest.Embedded(t, nil, redisrepo.WithLargeGroups(40, 10))
 	s.MustFollow("reader", group("go"), true)
 	s.List(lists.InGroup("go", site.ByTime, site.Descending))
 	var want []site.ArticleID

@@ -15,7 +15,10 @@ import (
 
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/failover"
+	"frontpage/redisrepo/keys"
+	"frontpage/redisrepo/layout"
 	"frontpage/redisrepo/site"
+	"frontpage/redisrepo/wire"
 	"frontpage/tests/redistest"
 	"frontpage/tests/repotest"
 	"frontpage/tests/require"
@@ -23,12 +26,25 @@ import (
 
 // grade is an upgrade that gives every article a field, in batches; it fails after some of them.
 func grade(s *repotest.Site, left *atomic.Int64) redisrepo.Option {
-	return redisrepo.WithUpgrade("grading all articles", func(ctx context.Context, key string) error {
-		if left.Add(-1) < 0 {
-			return repotest.ErrKilled
+	return redisrepo.WithUpgrade(layout.Upgrade{What: "grading all articles", Run: func(r *wire.Store, ctx context.Context, p keys.Partition) error {
+		for _, set := range []string{p.Ranking(site.ByTime), p.Deleted()} {
+			err := r.Scan(ctx, wire.Scan{Command: redis.Cmdable.ZScan, Key: set, Step: 2, Handle: func(members []string) error {
+				for _, member := range members {
+					if left.Add(-1) < 0 {
+						return repotest.ErrKilled
+					}
+					if err := s.Raw.HIncrBy(ctx, p.Key(member), "grade", 1-graded(s, p.Key(member))).Err(); err != nil {
+						return err
+					}
+				}
+				return nil
+			}})
+			if err != nil {
+				return err
+			}
 		}
-		return s.Raw.HIncrBy(ctx, key, "grade", 1-graded(s, key)).Err()
-	})
+		return nil
+	}})
 }
 
 // openUntil opens the store until so many steps have been reported; 0: to the end.

@@ -105,6 +105,11 @@ func NoFeatures(r *site.Rules) {
 // Uncounted lets the votes of posters not count.
 func Uncounted(r *site.Rules) { r.PosterVotes = false }
 
+// Decaying returns a change to a ranking with its parameter.
+func Decaying(by site.Ranking, d time.Duration) func(*site.Rules) {
+	return func(r *site.Rules) { r.Ranking, r.RankCap, r.HalfLife = by, d, d }
+}
+
 // New opens an empty site under the default rules, changed by change.
 func New(t *testing.T, change func(*site.Rules), options ...redisrepo.Option) *Site {
 	t.Helper()
