@@ -1,4 +1,4 @@
-package redisrepo_test
+package lists_test
 
 import (
 	"fmt"

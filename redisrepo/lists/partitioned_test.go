@@ -1,4 +1,4 @@
-package redisrepo_test
+package lists_test
 
 import (
 	"cmp"
@@ -89,7 +89,7 @@ func spread(n int, place func(n int, random *rand.Rand) placed) []placed {
 // importPlaced imports articles into the group all, posted by alice.
 func importPlaced(s *repotest.Site, articles []placed) {
 	s.T.Helper()
-	begin := repotest.Opened.Add(-52 * week)
+	begin := repotest.Opened.Add(-52 * repotest.Week)
 	for part := range slices.Chunk(articles, 500) {
 		rows := make([]redisrepo.Imported, len(part))
 		for i, p := range part {
@@ -174,7 +174,7 @@ func wantBetween(s *repotest.Site, l lists.Listing, articles []placed, o site.Or
 			p.id += site.ArticleID(random.IntN(3))
 			p.time += random.IntN(3) - 1
 		}
-		cursor := l.EncodeCursor(site.Cursor{Score: float64(repotest.Opened.Add(-52*week).Unix() + int64(p.score(o))), Member: p.id.String()})
+		cursor := l.EncodeCursor(site.Cursor{Score: float64(repotest.Opened.Add(-52*repotest.Week).Unix() + int64(p.score(o))), Member: p.id.String()})
 		return &p, &cursor
 	}
 	after, afterCursor := some()

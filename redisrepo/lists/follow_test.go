@@ -1,4 +1,4 @@
-package redisrepo_test
+package lists_test
 
 import (
 	"fmt"
@@ -34,17 +34,17 @@ func TestListingsOfGroupsHaveTheLastVote(t *testing.T) {
 			interesting := lists.InGroup(site.Interesting, site.ByTime, site.Descending)
 			s.WantList(repotest.Best("go"), c, b, a)
 			s.WantList(repotest.Best("interesting"))
-			voteBy(s, "u", 2, a, up)
+			voteBy(s, "u", 2, a, site.Up)
 			s.WantList(repotest.Best("go"), a, c, b)
 			s.WantList(repotest.Best("interesting"), a)
 			s.WantList(interesting, a)
-			voteBy(s, "v", 3, b, up)
+			voteBy(s, "v", 3, b, site.Up)
 			s.WantList(interesting, b, a)
-			s.MustVote(a, "u1", none)
+			s.MustVote(a, "u1", site.None)
 			s.WantList(interesting, b)
 			s.WantList(repotest.Best("interesting"), b)
 			s.WantList(repotest.Best("go"), b, a, c)
-			s.MustVote(b, "v0", none)
+			s.MustVote(b, "v0", site.None)
 			s.MustDelete(b, repotest.Moderator)
 			s.WantList(repotest.Best("go"), a, c)
 			s.WantList(repotest.Best("interesting"))
@@ -66,10 +66,10 @@ func TestListingsOfGroupsHaveManyVotes(t *testing.T) {
 			a, b := s.MustPost("alice", "go").ID, s.MustPost("alice", "go").ID
 			s.WantList(repotest.Best("go"), b, a)
 			for range 300 {
-				s.MustVote(a, "bob", up)
-				s.MustVote(a, "bob", none)
+				s.MustVote(a, "bob", site.Up)
+				s.MustVote(a, "bob", site.None)
 			}
-			s.MustVote(a, "bob", up)
+			s.MustVote(a, "bob", site.Up)
 			s.WantList(repotest.Best("go"), a, b)
 		})
 	}
@@ -82,7 +82,7 @@ func TestListingsOfGroupsAreReadWhileWritesAreRefused(t *testing.T) {
 	large := s.Reopened(s.Client(), nil, redisrepo.WithLargeGroups(1, 2))
 	a, b := s.MustPost("alice", "go").ID, s.MustPost("alice", "go").ID
 	large.WantList(repotest.Best("go"), b, a)
-	s.MustVote(a, "bob", up)
+	s.MustVote(a, "bob", site.Up)
 	s.Do("CONFIG SET maxmemory 1")
 	s.WantList(repotest.Best("go"), a, b)
 	large.WantList(repotest.Best("go"), b, a)
@@ -111,7 +111,7 @@ func TestPagesOfGroupsInPartitionsHaveTheLastVote(t *testing.T) {
 	voter := 0
 	voteOn := func(id site.ArticleID) {
 		voter++
-		beside.MustVote(id, site.UserName(fmt.Sprint("voter", voter)), []site.Vote{up, down}[voter/3%2])
+		beside.MustVote(id, site.UserName(fmt.Sprint("voter", voter)), []site.Vote{site.Up, site.Down}[voter/3%2])
 	}
 	pages := func(s *repotest.Site) (all []string) {
 		for _, l := range []lists.Listing{repotest.Best("all"), lists.InGroup("all", site.ByScore, site.Ascending)} {
