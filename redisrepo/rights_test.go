@@ -306,3 +306,8 @@ func TestNoWriteRunsWhileARightIsMissing(t *testing.T) {
 		t.Errorf("carol's vote is %s, want +", got)
 	}
 }
+
+// knowsRights reports whether the server can tell a script what its user may run: Redis 7.0 and newer.
+func knowsRights(s *repotest.Site) bool {
+	return s.Do("EVAL", "return redis.acl_check_cmd and 1 or 0", 0) == int64(1)
+}

@@ -306,24 +306,6 @@ func TestVoidedVotesAndMilestones(t *testing.T) {
 	s.WantClean()
 }
 
-// A front page is saved before votes are taken out, and past ones and best ranks stay.
-func TestVoidedVotesLeavePastFrontPages(t *testing.T) {
-	t.Parallel()
-	s := repotest.New(t, nil, repotest.One)
-	s.Clock.Set(10 * time.Minute)
-	s.MustPost("alice")
-	s.MustPost("alice")
-	s.MustVote(1, "eve", up)
-	s.Clock.Advance(time.Hour)
-	require.Value(s.Void(1, true, "eve"))(t)
-	page := require.Value(s.Rankings.FrontPage(s.Ctx, s.Clock.Now().Truncate(time.Hour)))(t)
-	if got := frontText(page); !strings.Contains(got, "1") || page.Places[0].ID != 1 {
-		t.Errorf("the front page is %s, want article:1 first, as it was", got)
-	}
-	s.WantList(lists.AllArticles(site.ByScore, site.Descending), 2, 1)
-	s.WantClean()
-}
-
 // Votes, and moderators who take them out and put them back, get along: the counts are those of the votes that count.
 func TestVotesAndVoidingAtOnce(t *testing.T) { // with the race detector
 	t.Parallel()

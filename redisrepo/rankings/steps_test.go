@@ -1,6 +1,7 @@
-package redisrepo_test
+package rankings_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/binary"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"frontpage/exchange/export"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/failover"
 	"frontpage/redisrepo/rankings"
@@ -371,7 +373,7 @@ func TestRankingOfAGroupWithoutArticlesLooksAtNothing(t *testing.T) {
 		if !folded { // a site that has never folded
 			require.NoError(t, s.Raw.HDel(s.Ctx, "clock:", "folded").Err())
 		}
-		s.Clock.Advance(6 * 365 * day)
+		s.Clock.Advance(6 * 365 * site.Day)
 		rank := func(name site.GroupName) (looked, found int) {
 			t.Helper()
 			list := require.Value(s.Rankings.RankedList(rankings.RankQuery{Group: name}))(t)
@@ -382,7 +384,7 @@ func TestRankingOfAGroupWithoutArticlesLooksAtNothing(t *testing.T) {
 			if looked, found := rank("nosuch"); looked > 300 || found != 0 {
 				t.Errorf("folded %t: got %d articles, and %d lists and members were looked at, want none", folded, found, looked)
 			}
-			s.Clock.Advance(400 * day)
+			s.Clock.Advance(400 * site.Day)
 		}
 		s.MustPost("alice", "second", "nosuch")
 		if _, found := rank("nosuch"); found != 1 {
@@ -393,4 +395,28 @@ func TestRankingOfAGroupWithoutArticlesLooksAtNothing(t *testing.T) {
 			t.Errorf("folded %t: got %d articles once the calendar has it, and %d lists and members were looked at, want 1 and few", folded, found, looked)
 		}
 	}
+}
+
+// moved is a site on another server that has imported the export of this one, and has the same export.
+func moved(s *repotest.Site, options ...redisrepo.Option) *repotest.Site {
+	s.T.Helper()
+	write := func(of *repotest.Site) string {
+		var to bytes.Buffer
+		require.Value(export.Write(s.Ctx, of.Repo, &to, export.Options{Report: s.T.Output()}))(s.T)
+		return to.String()
+	}
+	text, target := write(s), redistest.Start(s.T)
+	require.Value(export.Read(s.Ctx, target.Client, s.Rules, strings.NewReader(text), export.Options{Report: s.T.Output()}, append(options, redisrepo.WithClock(s.Clock.Now))...))(s.T)
+	other := *s
+	other.Server, other.Raw = target, target.Client
+	result := other.Reopened(target.Client, nil, options...)
+	first, second := strings.Split(text, "\n"), strings.Split(write(result), "\n")
+	for i := range max(len(first), len(second)) {
+		if i >= len(first) || i >= len(second) || first[i] != second[i] {
+			s.T.Errorf("line %d of the second export differs: %.300q, want %.300q", i+1, second[min(i, len(second)-1)], first[min(i, len(first)-1)])
+			break
+		}
+	}
+	result.WantClean()
+	return result
 }

@@ -1,4 +1,4 @@
-package redisrepo_test
+package rankings_test
 
 import (
 	"cmp"
@@ -28,7 +28,7 @@ func TestCalendarHasEachArticleWithItsVotes(t *testing.T) {
 			t.Run(fmt.Sprint(partitions, " ", groups), func(t *testing.T) {
 				t.Parallel()
 				s := repotest.New(t, func(r *site.Rules) {
-					r.GroupTop, r.VotingWindow, r.InterestingVotes = groups, 20*week, 3
+					r.GroupTop, r.VotingWindow, r.InterestingVotes = groups, 20*repotest.Week, 3
 				}, redisrepo.WithPartitions(partitions))
 				random := rand.New(rand.NewPCG(7, cmp.Or(uint64(partitions), 1)))
 				var ids []site.ArticleID
@@ -55,7 +55,7 @@ func TestCalendarHasEachArticleWithItsVotes(t *testing.T) {
 // Several processes write and fold at the same time.
 func TestCalendarIsFoldedBesideWrites(t *testing.T) { // with the race detector
 	t.Parallel()
-	s := repotest.New(t, func(r *site.Rules) { r.GroupTop, r.VotingWindow = true, 20*week }, repotest.One)
+	s := repotest.New(t, func(r *site.Rules) { r.GroupTop, r.VotingWindow = true, 20*repotest.Week }, repotest.One)
 	var ids []site.ArticleID
 	for day := range 12 {
 		s.Clock.Set(time.Duration(day) * 24 * time.Hour)
@@ -79,7 +79,7 @@ func TestCalendarIsFoldedBesideWrites(t *testing.T) { // with the race detector
 	}
 	all.Wait()
 	s.WantScheduled()
-	s.Clock.Advance(2 * week)
+	s.Clock.Advance(2 * repotest.Week)
 	repotest.Together(8, func(int) {
 		if err := s.Fold(s.Ctx, repotest.CalendarNames...); err != nil {
 			t.Error(err)
@@ -101,7 +101,7 @@ func TestFoldSkipsDaysWithoutArticles(t *testing.T) {
 		s.MustPost("alice", "go")
 	}
 	require.NoError(t, s.Views.CatchUpAll(s.Ctx)) // else the other process does, and folds beside the test
-	s.Clock.Advance(60 * week)
+	s.Clock.Advance(60 * repotest.Week)
 	counted := new(repotest.Counter)
 	other := s.Reopened(s.Client(redistest.Before(counted.Add)), nil)
 	counted.Reset()
@@ -121,7 +121,7 @@ func TestPostFoldsTheCalendar(t *testing.T) {
 	t.Parallel()
 	s := repotest.New(t, func(r *site.Rules) { r.GroupTop = true }, repotest.One)
 	s.MustPost("alice", "a")
-	s.Clock.Advance(3 * week)
+	s.Clock.Advance(3 * repotest.Week)
 	folded := make(chan struct{}, 100)
 	other := s.Reopened(s.Client(redistest.Before(func(commands ...redis.Cmder) {
 		for _, c := range commands {

@@ -1,4 +1,4 @@
-package redisrepo_test
+package rankings_test
 
 import (
 	"errors"
@@ -209,8 +209,8 @@ func TestFrontPagesSurviveAKilledServer(t *testing.T) { // with the race detecto
 		go func() {
 			defer close(done)
 			repotest.Together(8, func(i int) { // no matter which are counted
-				_, _ = w.Vote(w.Ctx, w.articles[i], site.UserName(fmt.Sprint("user", i)), up, "")
-				_, _ = w.Vote(w.Ctx, w.articles[i], site.UserName(fmt.Sprint("user", i)), down, "")
+				_, _ = w.Vote(w.Ctx, w.articles[i], site.UserName(fmt.Sprint("user", i)), site.Up, "")
+				_, _ = w.Vote(w.Ctx, w.articles[i], site.UserName(fmt.Sprint("user", i)), site.Down, "")
 			})
 		}()
 		w.Server.Kill()
@@ -323,7 +323,7 @@ func TestNoPagesAreSavedWithoutFrontPages(t *testing.T) {
 	s := repotest.New(t, func(r *site.Rules) { r.FrontPages = 0 })
 	a := s.MustPost("alice")
 	s.Clock.Advance(2 * time.Hour)
-	s.MustVote(a.ID, "bob", up)
+	s.MustVote(a.ID, "bob", site.Up)
 	if dump := s.Dump(); strings.Contains(dump, "front:") || strings.Contains(dump, "best:") {
 		t.Errorf("the store has front pages:\n%s", dump)
 	}
@@ -340,14 +340,14 @@ func TestNoFrontPageIsOverwrittenWhenTheClockGoesBack(t *testing.T) {
 	s := repotest.New(t, nil, repotest.One) // a partition without a write in the hour has saved none
 	a, b := s.MustPost("alice"), s.MustPost("alice")
 	s.Clock.Advance(3 * time.Hour)
-	s.MustVote(a.ID, "bob", up) // saves the page
+	s.MustVote(a.ID, "bob", site.Up) // saves the page
 	at := s.Clock.Now()
 	before := require.Value(s.Rankings.FrontPage(s.Ctx, at))(t)
 	s.Clock.Advance(-2 * time.Hour)
-	s.MustVote(b.ID, "bob", up)
-	s.MustVote(b.ID, "carol", up)
+	s.MustVote(b.ID, "bob", site.Up)
+	s.MustVote(b.ID, "carol", site.Up)
 	s.Clock.Advance(2 * time.Hour)
-	s.MustVote(b.ID, "dave", up)
+	s.MustVote(b.ID, "dave", site.Up)
 	after, err := s.Rankings.FrontPage(s.Ctx, at)
 	if err != nil || frontText(after) != frontText(before) {
 		t.Errorf("FrontPage = %s, %v, want %s as before", frontText(after), err, frontText(before))
@@ -373,7 +373,7 @@ func TestWriteThatCannotSaveTheFrontPageChangesNothing(t *testing.T) {
 	s.Do("SET front: x")
 	before := s.Dump()
 	for what, write := range map[string]func() error{
-		"vote":     func() error { _, err := s.Vote(s.Ctx, 1, "bob", up, ""); return err },
+		"vote":     func() error { _, err := s.Vote(s.Ctx, 1, "bob", site.Up, ""); return err },
 		"delete":   func() error { _, err := s.Delete(s.Ctx, 1, repotest.Moderator, site.Why{}); return err },
 		"undelete": func() error { _, err := s.Undelete(s.Ctx, 2, repotest.Moderator); return err },
 		"import": func() error {
@@ -412,14 +412,14 @@ func TestFrontPagesBeginAgainWhenTheyAreSwitchedOn(t *testing.T) {
 	s := repotest.New(t, nil, repotest.One)
 	a := s.MustPost("alice")
 	s.Clock.Advance(time.Hour)
-	s.MustVote(a.ID, "bob", up)
+	s.MustVote(a.ID, "bob", site.Up)
 	require.Value(s.Rankings.BestRanks(s.Ctx, []site.ArticleID{a.ID}))(t)
 	first := s.Clock.Now()
 	without := s.Reopened(s.Client(), func(r *site.Rules) { r.FrontPages = 0 })
 	if keys, fields := s.Do("EXISTS front: best:"), s.Do("HMGET clock: front front_since ranked"); keys != int64(0) || fmt.Sprint(fields) != "[<nil> <nil> <nil>]" {
 		t.Errorf("the store has %v keys of front pages, and the fields %v", keys, fields)
 	}
-	without.MustVote(a.ID, "carol", up)
+	without.MustVote(a.ID, "carol", site.Up)
 	again := without.Reopened(s.Client(), func(r *site.Rules) { r.FrontPages = time.Hour })
 	for _, at := range []time.Time{first, s.Clock.Now()} {
 		if page, err := again.Rankings.FrontPage(s.Ctx, at); page != nil || err != nil {
@@ -431,4 +431,22 @@ func TestFrontPagesBeginAgainWhenTheyAreSwitchedOn(t *testing.T) {
 		t.Errorf("FrontPage after the next full hour = %v, %v, want one", page, err)
 	}
 	again.WantClean()
+}
+
+// A front page is saved before votes are taken out, and past ones and best ranks stay.
+func TestVoidedVotesLeavePastFrontPages(t *testing.T) {
+	t.Parallel()
+	s := repotest.New(t, nil, repotest.One)
+	s.Clock.Set(10 * time.Minute)
+	s.MustPost("alice")
+	s.MustPost("alice")
+	s.MustVote(1, "eve", site.Up)
+	s.Clock.Advance(time.Hour)
+	require.Value(s.Void(1, true, "eve"))(t)
+	page := require.Value(s.Rankings.FrontPage(s.Ctx, s.Clock.Now().Truncate(time.Hour)))(t)
+	if got := frontText(page); !strings.Contains(got, "1") || page.Places[0].ID != 1 {
+		t.Errorf("the front page is %s, want article:1 first, as it was", got)
+	}
+	s.WantList(lists.AllArticles(site.ByScore, site.Descending), 2, 1)
+	s.WantClean()
 }

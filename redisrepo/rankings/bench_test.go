@@ -1,4 +1,4 @@
-package redisrepo_test
+package rankings_test
 
 import (
 	"context"
