@@ -265,47 +265,6 @@ func TestOwnDeletionFreesTheLink(t *testing.T) {
 	}
 }
 
-// A process that has cached an article for votes does not bring back the text that another process has replaced.
-func TestEditsAreDeliveredAndStay(t *testing.T) { // with the race detector
-	t.Parallel()
-	s := listen(repotest.New(t, nil, repotest.One))
-	a := require.Value(s.Post(s.Ctx, "alice", site.Draft{Title: "title", Text: new("before")}))(t)
-	s.MustVote(a.ID, "bob", up)
-	other := s.Reopened(s.Client(), nil)
-	watch := require.Value(s.Live.WatchArticles(s.Ctx, []site.ArticleID{a.ID}))(t)
-	defer watch.Close()
-	taken := func() *site.Article {
-		t.Helper()
-		for {
-			await(t, watch.Wake(), "an event")
-			if d, ok := watch.Take(); ok {
-				newest := d.Newest()
-				d.Done(true)
-				return newest
-			}
-		}
-	}
-	for i := range 5 {
-		want := fmt.Sprint("after ", i)
-		other.MustEdit(a.ID, repotest.Alice(), redisrepo.Edit{Text: &want})
-		s.MustVote(a.ID, site.UserName(fmt.Sprint("voter", i)), up) // the article that it returns may have the old text
-		read, err := s.VoteAndRead(s.Ctx, a.ID, "reader", site.Vote(i%2), "")
-		if err != nil || *read.Article.Text != want || read.Article.EditedAt == nil {
-			t.Errorf("VoteAndRead = %+v, %v, want the text %q", read.Article, err, want)
-		}
-		s.settle()
-		newest := s.Article(a.ID)
-		for event := taken(); *event.Text != want || event.Votes != newest.Votes; event = taken() {
-		}
-		s.MustVote(a.ID, "late", site.Vote((i+1)%2)) // the call is cached again
-		for event := taken(); event.Votes != s.Article(a.ID).Votes; event = taken() {
-			if *event.Text != want {
-				t.Errorf("a watch got the text %q after %q", *event.Text, want)
-			}
-		}
-	}
-}
-
 // An import that is repeated finds its articles, also those that were edited since.
 func TestEditedImportIsFoundAgain(t *testing.T) {
 	t.Parallel()

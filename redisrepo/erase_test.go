@@ -306,42 +306,6 @@ func TestImportErasesAgain(t *testing.T) {
 	}
 }
 
-// Followers of the log and of articles miss nothing while a name leaves them, and get nothing twice.
-func TestErasureDisturbsNoFollower(t *testing.T) {
-	t.Parallel()
-	s := repotest.New(t, nil, repotest.One)
-	l := listen(s.Reopened(s.Client(), nil))
-	id := s.MustPost("alice").ID
-	s.MustVote(id, "bob", up)
-	s.MustVote(id, "alice", none)
-	s.MustVote(id, "alice", up)
-	edges := s.Events(nil, 10).Edges
-	w, feed := l.watch(id), watchEvents(l.Site, "")
-	l.settle()
-	require.Value(erase.User(s.Ctx, s.Repo, "alice", erase.Options{}))(t)
-	if got := next(t, w); got.Poster.Name != site.ErasedUser || got.Votes != 2 {
-		t.Errorf("delivered %+v, want the poster erased", got)
-	}
-	s.MustVote(id, "dave", up)
-	if got := next(t, w); got.Votes != 3 {
-		t.Errorf("delivered %d votes, want 3", got.Votes)
-	}
-	if got, _ := takeEvents(t, feed, 1); got != "1.5" {
-		t.Errorf("the feed goes on with %s, want 1.5 without a gap", got)
-	}
-	for i, e := range edges {
-		after := e.Cursor()
-		page := require.Value(s.Log.Events(s.Ctx, &after, nil, nil))(t)
-		if page.Gap || page.Edges[0].Node.Revision != i+2 {
-			t.Errorf("after event %d: gap %t, %d events", i+1, page.Gap, len(page.Edges))
-		}
-	}
-	if e := s.Events(nil, 10).Edges[0].Node; e.By.Name.Shown() != "deleted user" {
-		t.Errorf("the first event is by %q", e.By.Name)
-	}
-	l.wantClean()
-}
-
 // Two processes that erase two names at the same time lose no entry of the logs, and leave no name.
 func TestErasuresAtTheSameTime(t *testing.T) { // with the race detector
 	t.Parallel()

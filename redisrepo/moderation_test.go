@@ -14,7 +14,6 @@ import (
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/check"
 	"frontpage/redisrepo/lists"
-	"frontpage/redisrepo/live"
 	"frontpage/redisrepo/site"
 	"frontpage/tests/repotest"
 	"frontpage/tests/require"
@@ -142,88 +141,6 @@ func TestUndeletedArticleFollowsChangedRules(t *testing.T) {
 	}
 	s.WantList(repotest.Best("interesting"), a.ID)
 	s.WantClean()
-}
-
-func TestDeletionsAreDelivered(t *testing.T) { // with the race detector
-	t.Parallel()
-	for _, tags := range repotest.Layouts {
-		for _, by := range []string{"the same", "another"} {
-			t.Run(fmt.Sprint(tags, " by ", by), func(t *testing.T) {
-				t.Parallel()
-				partitions := redisrepo.WithPartitions(len(tags))
-				s := repotest.New(t, nil, partitions)
-				writer := s.Reopened(s.Client(), nil, partitions)
-				l := listen(s, tags...)
-				if by == "the same" {
-					writer = s
-				}
-				a := writer.MustPost("alice", "go")
-				l.pass()
-				w, posts := l.watch(a.ID), l.watchPosts("")
-				deleted := writer.MustDelete(a.ID, repotest.Moderator)
-				repotest.WantEqual(t, next(t, w), deleted)
-				l.wantTaken(w)
-				_, err := writer.Vote(writer.Ctx, a.ID, "bob", up, "")
-				repotest.WantRefused(t, err, "NOT_FOUND article")
-				l.wantTaken(w)
-				late := l.watch(a.ID) // begins when the article is deleted already
-				l.wantTaken(late)
-				back := writer.MustUndelete(a.ID)
-				for _, w := range []*live.Watch{w, late} {
-					repotest.WantEqual(t, next(t, w), back)
-				}
-				writer.MustVote(a.ID, "bob", up)
-				if got := until(t, w, 2); got.DeletedAt != nil {
-					t.Errorf("delivered %s, want 2 votes and not deleted", repotest.Show(got))
-				}
-				l.wantTaken(posts)
-				l.wantReports(0)
-			})
-		}
-	}
-}
-
-// A deletion during an outage is delivered after it; an undeleted article is not a post.
-func TestDeletionsDuringAnOutageAreDelivered(t *testing.T) { // with the race detector
-	eachOutage(t, func(l *listener, other *repotest.Site, begin, end func()) {
-		hidden := other.MustPost("alice", "go")
-		other.MustDelete(hidden.ID, repotest.Moderator)
-		a := other.MustPost("alice", "go")
-		l.pass()
-		w, posts := l.watch(a.ID), l.watchPosts("")
-		begin()
-		deleted := other.MustDelete(a.ID, repotest.Moderator)
-		other.MustUndelete(hidden.ID)
-		end()
-		repotest.WantEqual(l.T, next(l.T, w), deleted)
-		l.wantTaken(w)
-		l.wantTaken(posts)
-		begin()
-		back := other.MustUndelete(a.ID)
-		end()
-		repotest.WantEqual(l.T, next(l.T, w), back)
-		l.wantTaken(w)
-		l.wantTaken(posts)
-	})
-}
-
-func TestPostDeletedBeforeTakeIsSkipped(t *testing.T) {
-	t.Parallel()
-	s := repotest.Two(t)
-	l := listen(s[0])
-	w := l.watchPosts("")
-	a, b := s[1].MustPost("alice"), s[1].MustPost("alice")
-	l.pass()
-	s[0].MustDelete(a.ID, repotest.Moderator)
-	taken, ok := w.Take()
-	if !ok || taken.Newest().ID != b.ID {
-		t.Fatalf("took %v, want %v", taken.Newest(), b.ID)
-	}
-	s[0].MustDelete(b.ID, repotest.Moderator)
-	if newest := taken.Newest(); newest.DeletedAt == nil {
-		t.Errorf("Newest = %v, want it to be deleted", newest)
-	}
-	l.wantTaken(w)
 }
 
 // Votes, regroupings, deletions and undeletions of a few articles at once.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"reflect"
-	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -15,7 +14,6 @@ import (
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/articles"
 	"frontpage/redisrepo/lists"
-	"frontpage/redisrepo/live"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/wire"
 	"frontpage/tests/repotest"
@@ -204,39 +202,4 @@ func FuzzParseHash(f *testing.F) {
 			t.Errorf("ParseHash(%q) = %q, %q, %t, want %v, %t", reply, hash.Title, hash.Link, ok, want, wantOK)
 		}
 	})
-}
-
-// An article shares its memory with the page that it was read with: a watch keeps only its own.
-func TestWatchKeepsNoOtherArticlesInMemory(t *testing.T) { // not parallel: it measures the heap
-	s := repotest.New(t, nil)
-	const pages, size = 30, 100
-	for i := 1; i <= pages*size; i++ {
-		s.Raw.HSet(s.Ctx, site.ArticleID(i).String(), "title", "t", "time", "1700000000")
-	}
-	text := strings.Repeat("text ", 2000)
-	var watches []*live.Watch
-	heap := func() int {
-		runtime.GC()
-		var stats runtime.MemStats
-		runtime.ReadMemStats(&stats)
-		return int(stats.HeapAlloc)
-	}
-	before := heap()
-	for page := range pages {
-		ids := make([]site.ArticleID, size)
-		for i := range ids {
-			ids[i] = site.ArticleID(page*size + i + 1)
-			if i > 0 {
-				s.Raw.HSet(s.Ctx, ids[i].String(), "text", text)
-			}
-		}
-		all := require.Value(s.Live.WatchArticles(s.Ctx, ids))(t)
-		one := require.Value(s.Live.WatchArticles(s.Ctx, ids[:1]))(t)
-		all.Close()
-		watches = append(watches, one)
-	}
-	if got := heap() - before; got > pages*len(text)*size/10 {
-		t.Errorf("%d watches of a small article each keep %d bytes, want less than a tenth of what was read with them", len(watches), got)
-	}
-	runtime.KeepAlive(watches)
 }

@@ -218,62 +218,6 @@ func channelsOf(rights string) string {
 	return " &*"
 }
 
-// A write that lacks a right before its first command that writes changes nothing. When the right is back, all works again,
-// and watchers have missed nothing.
-func TestRightsAreTakenAwayAndGivenBack(t *testing.T) {
-	t.Parallel()
-	s := repotest.New(t, nil, repotest.One)
-	other := s.Reopened(s.Limited("~* &* +@all"), nil)
-	l := listen(other)
-	a := s.MustPost("alice", "go")
-	l.settle() // the first post is not new to the watch
-	posts := l.watchPosts("")
-	w := l.watch(a.ID)
-	for _, command := range []string{
-		"@write", "publish", "evalsha", "hmget", "hlen", "scard", "zcard", "xlen", "zinterstore", "pexpire",
-	} {
-		s.Do("ACL SETUSER limited -" + command)
-		s.List(repotest.Best("go")) // so that the listing does not end between the dumps
-		before := s.Dump()
-		key, suffix := "key "+command, strings.TrimPrefix(command, "@")
-		d := s.Fresh("go", "redis")
-		d.IdempotencyKey = &key
-		var denied int
-		for what, call := range map[string]func() error{
-			"Post": func() error { _, err := other.Post(s.Ctx, "carol", d); return err },
-			"Vote": func() error { _, err := other.Vote(s.Ctx, a.ID, site.UserName("u-"+suffix), up, "b"); return err },
-			"Regroup": func() error {
-				_, err := other.Regroup(s.Ctx, a.ID, repotest.Moderator, []string{"g-" + suffix}, nil)
-				return err
-			},
-		} {
-			if err := call(); err != nil {
-				denied++
-				if !errors.Is(err, failover.ErrUnavailable) {
-					t.Errorf("without %s: %s: %v, want ErrUnavailable", command, what, err)
-				}
-			}
-		}
-		if after := s.Dump(); denied == 3 && repotest.WithoutCounter(after) != repotest.WithoutCounter(before) {
-			t.Errorf("without %s the store holds\n%s\nwant\n%s", command, after, before)
-		}
-		s.Do("ACL SETUSER limited +" + command)
-		var b *site.Article
-		require.Eventually(t, "a post with "+command, func() bool {
-			var err error
-			b, err = other.Post(s.Ctx, "carol", d)
-			return err == nil
-		})
-		other.MustVote(a.ID, site.UserName("u-"+suffix), up)
-		if got := next(t, posts); got.ID != b.ID {
-			t.Errorf("with %s again: delivered %v, want %v", command, got.ID, b.ID)
-		}
-		other.MustRegroup(a, nil, []string{"g-" + suffix})
-		until(t, w, s.Article(a.ID).Upvotes)
-	}
-	l.wantClean()
-}
-
 // A script that lacks a right in the middle fails. From then on no write runs until the right is back.
 func TestNoWriteRunsWhileARightIsMissing(t *testing.T) {
 	t.Parallel()

@@ -422,23 +422,3 @@ func TestCheckKnowsVotesThatDoNotCount(t *testing.T) {
 		"cast:eve:641: has 1, but user:eve is not in voted:1",
 		`void:1: a vote that does not count is malformed: that of "user:x" on article:1 is "bad"`)
 }
-
-// Watchers see their vote again as none when another process has taken it out, and as it was when it is back.
-func TestWatchersSeeThatTheirVoteIsOut(t *testing.T) { // with the race detector
-	t.Parallel()
-	s := repotest.New(t, nil, repotest.One)
-	l := listen(s)
-	s.MustPost("alice")
-	s.MustVote(1, "eve", up)
-	other := s.Reopened(s.Client(), nil)
-	watch := require.Value(s.Live.WatchArticles(s.Ctx, []site.ArticleID{1}))(t)
-	_ = watch
-	l.pass()
-	for _, takesOut := range []bool{true, false} {
-		require.Value(other.Void(1, takesOut, "eve"))(t)
-		require.Eventually(t, "the vote", func() bool {
-			vote := require.Value(s.Live.WatchedVote(s.Ctx, "eve", s.Article(1)))(t)
-			return vote != nil && (*vote == none) == takesOut
-		})
-	}
-}

@@ -1,4 +1,4 @@
-package redisrepo_test
+package live_test
 
 import (
 	"encoding/base64"
@@ -262,12 +262,12 @@ func TestArticlesGoOnAfterTheirRevisions(t *testing.T) {
 	ids := []site.ArticleID{a.ID, b.ID, c.ID, d.ID, 99}
 	w := l.watch(ids...)
 	start := w.Cursor()
-	s[1].MustVote(a.ID, "bob", up)
+	s[1].MustVote(a.ID, "bob", site.Up)
 	got := delivery(t, w)
 	cursor := got.Cursor()
 	got.Done(true)
 	w.Close()
-	s[1].MustVote(b.ID, "bob", up)
+	s[1].MustVote(b.ID, "bob", site.Up)
 	s[1].MustDelete(c.ID, repotest.Moderator)
 	l.settle()
 	for name, tt := range map[string]struct {

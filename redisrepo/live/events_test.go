@@ -1,4 +1,4 @@
-package redisrepo_test
+package live_test
 
 import (
 	"context"
@@ -244,14 +244,14 @@ func TestWatchedVoteIsReadOnce(t *testing.T) {
 	})), nil))
 	w := l.watch(id)
 	a := l.Article(id)
-	if vote, trips := watchedVote(l, counted, "bob", a); vote != none || trips != 1 {
+	if vote, trips := watchedVote(l, counted, "bob", a); vote != site.None || trips != 1 {
 		t.Errorf("WatchedVote of bob = %d in %d round trips, want 0 in 1", vote, trips)
 	}
-	if vote, trips := watchedVote(l, counted, "alice", a); vote != up || trips != 1 {
+	if vote, trips := watchedVote(l, counted, "alice", a); vote != site.Up || trips != 1 {
 		t.Errorf("WatchedVote of alice = %d in %d round trips, want 1 in 1", vote, trips)
 	}
 	// Until a message has arrived, a cached position may be outdated.
-	other.MustVote(id, "carol", up)
+	other.MustVote(id, "carol", site.Up)
 	next(t, w)
 	for _, user := range []site.UserName{"bob", "alice"} {
 		watchedVote(l, counted, user, a)
@@ -259,7 +259,7 @@ func TestWatchedVoteIsReadOnce(t *testing.T) {
 	for _, step := range []struct {
 		by   *repotest.Site
 		vote site.Vote
-	}{{other, up}, {l.Site, down}, {other, none}, {l.Site, up}, {other, down}} {
+	}{{other, site.Up}, {l.Site, site.Down}, {other, site.None}, {l.Site, site.Up}, {other, site.Down}} {
 		step.by.MustVote(id, "bob", step.vote)
 		for next(t, w).Votes != 2+int(step.vote) {
 			continue
@@ -271,7 +271,7 @@ func TestWatchedVoteIsReadOnce(t *testing.T) {
 		if vote, trips := watchedVote(l, counted, "bob", a); vote != step.vote || trips != want {
 			t.Errorf("WatchedVote of bob after the vote = %d in %d round trips, want %d in %d", vote, trips, step.vote, want)
 		}
-		if vote, trips := watchedVote(l, counted, "alice", a); vote != up || trips != 0 {
+		if vote, trips := watchedVote(l, counted, "alice", a); vote != site.Up || trips != 0 {
 			t.Errorf("WatchedVote of alice after the vote = %d in %d round trips, want 1 in 0", vote, trips)
 		}
 	}
@@ -282,7 +282,7 @@ func TestOwnVoteUpdatesTheWatchedVoteAtOnce(t *testing.T) {
 	s := repotest.New(t, nil) // without Listen
 	a := s.MustPost("alice")
 	require.Value(s.Live.WatchArticles(s.Ctx, []site.ArticleID{a.ID}))(t)
-	for _, want := range []site.Vote{none, up, down, none} {
+	for _, want := range []site.Vote{site.None, site.Up, site.Down, site.None} {
 		s.MustVote(a.ID, "bob", want)
 		if vote, err := s.Live.WatchedVote(s.Ctx, "bob", a); err != nil || *vote != want {
 			t.Errorf("WatchedVote = %v, %v, want %d", vote, err, want)
@@ -296,16 +296,16 @@ func TestWatchedVoteIsReadAgainAfterAnOutage(t *testing.T) {
 	id := other.MustPost("alice").ID
 	w := l.watch(id)
 	a := l.Article(id)
-	if vote, err := l.Live.WatchedVote(l.Ctx, "bob", a); err != nil || *vote != none {
+	if vote, err := l.Live.WatchedVote(l.Ctx, "bob", a); err != nil || *vote != site.None {
 		t.Fatalf("WatchedVote = %v, %v, want none", vote, err)
 	}
 	l.cut(f)
-	other.MustVote(id, "bob", up)
+	other.MustVote(id, "bob", site.Up)
 	f.dial.Store(false)
 	if got := next(t, w); got.Votes != 2 {
 		t.Errorf("delivered %d votes, want 2", got.Votes)
 	}
-	if vote, err := l.Live.WatchedVote(l.Ctx, "bob", a); err != nil || *vote != up {
+	if vote, err := l.Live.WatchedVote(l.Ctx, "bob", a); err != nil || *vote != site.Up {
 		t.Errorf("WatchedVote after the outage = %v, %v, want up", vote, err)
 	}
 }
@@ -315,10 +315,10 @@ func TestWatchedVoteIsForgottenWithTheVoters(t *testing.T) {
 	s := repotest.New(t, repotest.NoFeatures)
 	a := s.MustPost("alice")
 	require.Value(s.Live.WatchArticles(s.Ctx, []site.ArticleID{a.ID}))(t)
-	if vote, err := s.Live.WatchedVote(s.Ctx, "alice", a); err != nil || *vote != up {
+	if vote, err := s.Live.WatchedVote(s.Ctx, "alice", a); err != nil || *vote != site.Up {
 		t.Fatal(vote, err)
 	}
-	s.Clock.Set(2 * week)
+	s.Clock.Set(2 * repotest.Week)
 	if vote, err := s.Live.WatchedVote(s.Ctx, "alice", a); err != nil || vote != nil {
 		t.Errorf("WatchedVote = %v, %v, want none known", vote, err)
 	}

@@ -1,4 +1,4 @@
-package redisrepo_test
+package live_test
 
 import (
 	"context"

@@ -1,8 +1,9 @@
-package redisrepo_test
+package live_test
 
 import (
 	"fmt"
 	"reflect"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -77,7 +78,7 @@ func TestBurstOfVotesIsDeliveredTogether(t *testing.T) { // with the race detect
 				noteReturned(s[0].Article(a.ID))
 				continue
 			}
-			voted := s[worker%2].MustVote(a.ID, site.UserName(fmt.Sprint("voter", worker, "-", i)), up)
+			voted := s[worker%2].MustVote(a.ID, site.UserName(fmt.Sprint("voter", worker, "-", i)), site.Up)
 			if worker%2 == 0 {
 				noteReturned(voted.Article)
 			}
@@ -91,17 +92,17 @@ func TestNewestIsTheStateAtTheTimeOfSending(t *testing.T) {
 	s := repotest.New(t, nil)
 	l, a, b := listen(s), s.MustPost("alice"), s.MustPost("alice")
 	w := l.watch(a.ID, b.ID)
-	s.MustVote(a.ID, "bob", up)
+	s.MustVote(a.ID, "bob", site.Up)
 	d := delivery(t, w)
 	taken := d.Newest()
 	if taken.Votes != 2 {
 		t.Errorf("took %s, want 2 votes", repotest.Show(taken))
 	}
-	s.MustVote(b.ID, "bob", up) // a change of another article
+	s.MustVote(b.ID, "bob", site.Up) // a change of another article
 	if newest := d.Newest(); newest != taken {
 		t.Errorf("Newest = %s, want the state that was taken", repotest.Show(newest))
 	}
-	s.MustVote(a.ID, "carol", up)
+	s.MustVote(a.ID, "carol", site.Up)
 	if newest := d.Newest(); newest.ID != a.ID || newest.Votes != 3 {
 		t.Errorf("Newest = %v, want 3 votes", newest)
 	}
@@ -123,8 +124,8 @@ func TestMissingArticlesCanBeWatched(t *testing.T) {
 	for take(w) != nil { // the post itself may or may not be delivered as a change
 		continue
 	}
-	s[1].MustVote(1, "bob", up)
-	s[1].MustVote(2, "bob", up)
+	s[1].MustVote(1, "bob", site.Up)
+	s[1].MustVote(2, "bob", site.Up)
 	l.pass()
 	votes := map[site.ArticleID]int{}
 	for a := take(w); a != nil; a = take(w) {
@@ -163,12 +164,12 @@ func TestEveryWatchedArticleGetsItsTurn(t *testing.T) { // with the race detecto
 	}
 	w := l.watch(ids...)
 	for _, id := range ids {
-		s[1].MustVote(id, "bob", up)
+		s[1].MustVote(id, "bob", site.Up)
 	}
 	seen := map[site.ArticleID]bool{}
 	for turn := range ids {
 		if turn < 3 { // an article that changes all the time must not keep others from being delivered
-			s[1].MustVote(ids[0], site.UserName(fmt.Sprint("voter", turn)), up)
+			s[1].MustVote(ids[0], site.UserName(fmt.Sprint("voter", turn)), site.Up)
 			l.pass()
 		}
 		a := take(w)
@@ -219,7 +220,7 @@ func TestEarlierChangesAreNotDelivered(t *testing.T) {
 	t.Parallel()
 	s := repotest.New(t, nil)
 	l, a := listen(s), s.MustPost("alice", "go")
-	s.MustVote(a.ID, "bob", up)
+	s.MustVote(a.ID, "bob", site.Up)
 	l.pass()
 	for _, message := range []string{
 		"voted article:1 2 2 0 0 go",
@@ -244,7 +245,7 @@ func TestClosedWatchIsNotRead(t *testing.T) { // with the race detector
 	l.settle()
 	open := l.watch(a.ID)
 	watches := []*live.Watch{l.watch(a.ID, 2, 99), l.watch(a.ID), l.watchPosts(""), l.watchPosts("go")}
-	s.MustVote(a.ID, "bob", up)
+	s.MustVote(a.ID, "bob", site.Up)
 	s.MustPost("alice", "go")
 	l.pass()
 	next(t, watches[2]) // the other watches have changes that were not taken
@@ -260,7 +261,7 @@ func TestClosedWatchIsNotRead(t *testing.T) { // with the race detector
 	l.pass()
 	counted.Reset()
 	l.settle()
-	s.MustVote(a.ID, "carol", up)
+	s.MustVote(a.ID, "carol", site.Up)
 	s.MustPost("alice", "go")
 	l.tell("", "unknown article:1 1 1 0 0 go")
 	l.tell("", "unknown article:2 1 1 0 0 go")
@@ -305,7 +306,7 @@ func TestWatchersCauseNoReads(t *testing.T) { // with the race detector
 				t.Errorf("WatchArticles sent %d commands in %d round trips: %s; want one command for each article in 1 round trip", read.Commands, read.Trips, read.Names)
 			}
 			for i := range votes {
-				s.MustVote(ids[i%articles], site.UserName(fmt.Sprint("voter", i)), up)
+				s.MustVote(ids[i%articles], site.UserName(fmt.Sprint("voter", i)), site.Up)
 			}
 			for _, w := range watches {
 				for last := 0; last < articles; {
@@ -319,4 +320,39 @@ func TestWatchersCauseNoReads(t *testing.T) { // with the race detector
 			}
 		})
 	}
+}
+
+// An article shares its memory with the page that it was read with: a watch keeps only its own.
+func TestWatchKeepsNoOtherArticlesInMemory(t *testing.T) { // not parallel: it measures the heap
+	s := repotest.New(t, nil)
+	const pages, size = 30, 100
+	for i := 1; i <= pages*size; i++ {
+		s.Raw.HSet(s.Ctx, site.ArticleID(i).String(), "title", "t", "time", "1700000000")
+	}
+	text := strings.Repeat("text ", 2000)
+	var watches []*live.Watch
+	heap := func() int {
+		runtime.GC()
+		var stats runtime.MemStats
+		runtime.ReadMemStats(&stats)
+		return int(stats.HeapAlloc)
+	}
+	before := heap()
+	for page := range pages {
+		ids := make([]site.ArticleID, size)
+		for i := range ids {
+			ids[i] = site.ArticleID(page*size + i + 1)
+			if i > 0 {
+				s.Raw.HSet(s.Ctx, ids[i].String(), "text", text)
+			}
+		}
+		all := require.Value(s.Live.WatchArticles(s.Ctx, ids))(t)
+		one := require.Value(s.Live.WatchArticles(s.Ctx, ids[:1]))(t)
+		all.Close()
+		watches = append(watches, one)
+	}
+	if got := heap() - before; got > pages*len(text)*size/10 {
+		t.Errorf("%d watches of a small article each keep %d bytes, want less than a tenth of what was read with them", len(watches), got)
+	}
+	runtime.KeepAlive(watches)
 }

@@ -1,4 +1,4 @@
-package redisrepo_test
+package live_test
 
 import (
 	"context"
@@ -43,7 +43,7 @@ func TestFlushedStoreShowsNothingOfTheLostOne(t *testing.T) { // with the race d
 				first, second := writer.MustPost("alice", "go"), writer.MustPost("alice", "go")
 				l.pass()
 				w, posts := l.watch(first.ID, second.ID), l.watchPosts("")
-				writer.MustVote(first.ID, "bob", up)
+				writer.MustVote(first.ID, "bob", site.Up)
 				until(t, w, 2)
 				s.Do("FLUSHALL")
 				s.Clock.Advance(passes)
@@ -55,7 +55,7 @@ func TestFlushedStoreShowsNothingOfTheLostOne(t *testing.T) { // with the race d
 				if got := next(t, posts); got.ID != third.ID || got.Title != "third" {
 					t.Errorf("announced %v %q, want %v third", got.ID, got.Title, third.ID)
 				}
-				writer.MustVote(third.ID, "dave", up)
+				writer.MustVote(third.ID, "dave", site.Up)
 				for {
 					got := next(t, w)
 					if got.Title != "third" {
@@ -126,7 +126,7 @@ func TestPostIsFoundAfterTheClockWasSetBack(t *testing.T) {
 	l.settle()
 	l.cut(f)
 	s.MustUndelete(first.ID)
-	s.MustImport(repotest.Old(100_001, 4*week, 1)) // which is not new
+	s.MustImport(repotest.Old(100_001, 4*repotest.Week, 1)) // which is not new
 	s.Clock.Advance(-6 * time.Hour)
 	a := s.MustPost("bob")
 	f.dial.Store(false)
@@ -205,15 +205,15 @@ func TestLostTailShowsNothingOfTheLostArticles(t *testing.T) {
 	s.Server.Own()
 	l := listen(s)
 	kept := s.MustPost("alice", "go")
-	s.MustVote(kept.ID, "bob", up)
+	s.MustVote(kept.ID, "bob", site.Up)
 	l.pass()
 	file := require.Value(os.Stat(s.Server.AppendOnlyFile()))(t)
 	s.Clock.Advance(time.Minute)
 	posts := l.watchPosts("")
 	lost := s.MustPost("alice", "go")
 	w := l.watch(kept.ID, lost.ID)
-	s.MustVote(kept.ID, "carol", up)
-	s.MustVote(lost.ID, "carol", up)
+	s.MustVote(kept.ID, "carol", site.Up)
+	s.MustVote(lost.ID, "carol", site.Up)
 	if got := next(t, posts); got.ID != lost.ID {
 		t.Fatalf("announced %v, want %v", got.ID, lost.ID)
 	}
@@ -264,7 +264,7 @@ func TestLaggingFailoverShowsNothingOfTheLostArticles(t *testing.T) {
 		t.Fatalf("announced %v, want %v", got.ID, lost.ID)
 	}
 	w := l.watch(kept.ID, lost.ID)
-	s.MustVote(lost.ID, "bob", up)
+	s.MustVote(lost.ID, "bob", site.Up)
 	until(t, w, 2)
 	failedOver.Store(true)
 	s.Server.Kill()

@@ -1,4 +1,4 @@
-package redisrepo_test
+package live_test
 
 import (
 	"context"
@@ -37,7 +37,7 @@ func TestPostsAreDelivered(t *testing.T) { // with the race detector
 	c := s[1].MustPost("alice", "go")
 	l.pass()
 	s[1].MustRegroup(b, []string{"go"}, nil)
-	s[1].MustVote(old.ID, "bob", up)
+	s[1].MustVote(old.ID, "bob", site.Up)
 	s[1].MustRegroup(old, nil, []string{"go"})
 	s[1].MustRegroup(old, []string{"go"}, nil)
 	s[1].MustImport(repotest.OldArticles(5)...)
@@ -138,7 +138,7 @@ func TestPostIsDeliveredInItsNewestState(t *testing.T) { // with the race detect
 	w := l.watchPosts("")
 	a := s[1].MustPost("alice", "go")
 	await(t, w.Wake(), "the post")
-	s[1].MustVote(a.ID, "bob", up)
+	s[1].MustVote(a.ID, "bob", site.Up)
 	s[1].MustRegroup(a, []string{"x"}, nil)
 	l.pass()
 	d, ok := w.Take()
@@ -150,7 +150,7 @@ func TestPostIsDeliveredInItsNewestState(t *testing.T) { // with the race detect
 	if !reflect.DeepEqual(taken, want) || taken.Votes != 2 {
 		t.Fatalf("took %+v, want %+v", taken, want)
 	}
-	voted := s[0].MustVote(a.ID, "carol", up).Article
+	voted := s[0].MustVote(a.ID, "carol", site.Up).Article
 	if newest := d.Newest(); !reflect.DeepEqual(newest, voted) {
 		t.Errorf("Newest = %+v, want %+v", newest, voted)
 	}
@@ -204,7 +204,7 @@ func TestListenReceivesFromAllPartitions(t *testing.T) { // with the race detect
 	w := l.watch(byPartition[0], byPartition[1], byPartition[2], byPartition[3])
 	for i := range 3 {
 		for _, id := range byPartition {
-			other.MustVote(id, site.UserName(fmt.Sprint("voter", i)), up)
+			other.MustVote(id, site.UserName(fmt.Sprint("voter", i)), site.Up)
 			repotest.WantEqual(t, until(t, w, 2+i), l.Article(id))
 		}
 	}
@@ -213,7 +213,7 @@ func TestListenReceivesFromAllPartitions(t *testing.T) { // with the race detect
 	s.Do("CLIENT KILL TYPE pubsub")
 	s.Do("CLIENT KILL TYPE normal")
 	for _, id := range byPartition {
-		other.MustVote(id, "zoe", down)
+		other.MustVote(id, "zoe", site.Down)
 	}
 	l.pass()
 	for range byPartition {
@@ -237,8 +237,8 @@ func TestWatchesWorkOnTheEmbeddedStore(t *testing.T) { // with the race detector
 	}
 	w := l.watch(a.ID)
 	for _, write := range []func(){
-		func() { other.MustVote(a.ID, "bob", up) },
-		func() { s.MustVote(a.ID, "carol", down) },
+		func() { other.MustVote(a.ID, "bob", site.Up) },
+		func() { s.MustVote(a.ID, "carol", site.Down) },
 		func() { other.MustRegroup(a, []string{"x"}, nil) },
 	} {
 		write()
@@ -252,7 +252,7 @@ func TestWatchesWorkOnTheEmbeddedStore(t *testing.T) { // with the race detector
 	s.WantList(repotest.Best("go"), a.ID)
 	_, err := s.Post(s.Ctx, "bob", site.Draft{Title: "again", Link: a.Link})
 	repotest.WantDuplicate(t, err, a.ID)
-	require.Value(s.Vote(s.Ctx, a.ID, "dave", up, "b"))(t)
+	require.Value(s.Vote(s.Ctx, a.ID, "dave", site.Up, "b"))(t)
 	l.pass()
 	take(w)
 	if got := fmt.Sprint(repotest.Audited(s, a.ID)); got != "[alice +1 bob +1 carol -1 dave +1 0s b]" {

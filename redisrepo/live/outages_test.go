@@ -1,4 +1,4 @@
-package redisrepo_test
+package live_test
 
 import (
 	"context"
@@ -63,16 +63,16 @@ func eachOutage(t *testing.T, test func(l *listener, other *repotest.Site, begin
 func TestChangesDuringAnOutageAreDeliveredAfterIt(t *testing.T) { // with the race detector
 	eachOutage(t, func(l *listener, other *repotest.Site, begin, end func()) {
 		a, b, still := other.MustPost("alice", "go"), other.MustPost("alice"), other.MustPost("alice")
-		other.MustVote(still.ID, "zoe", up)
+		other.MustVote(still.ID, "zoe", site.Up)
 		l.pass()
 		w, posts := l.watch(a.ID, b.ID, still.ID), l.watchPosts("")
-		other.MustVote(still.ID, "zoe", down)
+		other.MustVote(still.ID, "zoe", site.Down)
 		l.wantTaken(w, still.ID)
 		quiet := l.watch(still.ID, 99) // gets nothing before the first outage
 		for i := range 3 {
 			begin()
 			voter := repotest.Users[i+1]
-			other.MustVote(a.ID, voter, up)
+			other.MustVote(a.ID, voter, site.Up)
 			other.MustRegroup(b, []string{string(voter)}, nil)
 			end()
 			l.wantTaken(w, a.ID, b.ID)
@@ -85,7 +85,7 @@ func TestChangesDuringAnOutageAreDeliveredAfterIt(t *testing.T) { // with the ra
 				}
 			}
 		}
-		other.MustVote(b.ID, "bob", up)
+		other.MustVote(b.ID, "bob", site.Up)
 		if got := next(l.T, w); got.ID != b.ID || got.Votes != 2 || len(got.Groups) != 3 {
 			l.T.Errorf("delivered %s, want 2 votes in 3 groups", repotest.Show(got))
 		}
@@ -96,10 +96,10 @@ func TestChangesDuringAnOutageAreDeliveredAfterIt(t *testing.T) { // with the ra
 func TestOlderStateOfRedisIsDeliveredAfterACrash(t *testing.T) { // with the race detector
 	eachOutage(t, func(l *listener, other *repotest.Site, begin, end func()) {
 		a := other.MustPost("alice", "go")
-		other.MustVote(a.ID, "bob", up)
+		other.MustVote(a.ID, "bob", site.Up)
 		l.settle()
 		w := l.watch(a.ID)
-		other.MustVote(a.ID, "carol", up)
+		other.MustVote(a.ID, "carol", site.Up)
 		if got := until(l.T, w, 3); got.Upvotes != 3 {
 			l.T.Errorf("delivered %s, want 3 votes", repotest.Show(got))
 		}
@@ -113,7 +113,7 @@ func TestOlderStateOfRedisIsDeliveredAfterACrash(t *testing.T) { // with the rac
 			l.T.Errorf("delivered %s, want 1 vote", repotest.Show(got))
 		}
 		l.wantTaken(w)
-		other.MustVote(a.ID, "dave", down) // revision 2 is not the one that was delivered before
+		other.MustVote(a.ID, "dave", site.Down) // revision 2 is not the one that was delivered before
 		if got := next(l.T, w); got.Votes != 0 || got.Downvotes != 1 {
 			l.T.Errorf("delivered %s, want 0 votes", repotest.Show(got))
 		}
@@ -129,7 +129,7 @@ func TestVoteOfALostReplyIsTakenBack(t *testing.T) {
 	l.settle()
 	w := l.watch(a.ID)
 	f.command.Store("xrange") // so that the log is not read
-	l.MustVote(a.ID, "bob", up)
+	l.MustVote(a.ID, "bob", site.Up)
 	await(t, f.tried, "an attempt to read the log")
 	other.Do("HSET", a.ID.String(), "votes", 1, "revision", 1)
 	other.Do("ZADD score:", float64(repotest.Opened.Unix()+432), a.ID.String())
@@ -151,7 +151,7 @@ func TestPostsDuringAnOutageAreDeliveredOnce(t *testing.T) { // with the race de
 		}
 		l.pass()
 		all, goers := l.watchPosts(""), l.watchPosts("go")
-		other.MustImport(repotest.Old(500, time.Hour, 3), repotest.Old(501, time.Second, 3), repotest.Old(502, 3*week, 3)) // which are no posts
+		other.MustImport(repotest.Old(500, time.Hour, 3), repotest.Old(501, time.Second, 3), repotest.Old(502, 3*repotest.Week, 3)) // which are no posts
 		l.settle()
 		for range 2 {
 			begin()
@@ -186,7 +186,7 @@ func TestDisconnectionLosesNoChange(t *testing.T) {
 	for i, voter := range repotest.Users[1:] {
 		l.Do("CLIENT KILL TYPE pubsub")
 		l.Do("CLIENT KILL TYPE normal")
-		other.MustVote(a.ID, voter, up)
+		other.MustVote(a.ID, voter, site.Up)
 		b := other.MustPost("alice")
 		if got := until(t, w, 2+i); got.Upvotes != 2+i {
 			t.Errorf("delivered %s, want %d upvotes", repotest.Show(got), 2+i)
@@ -211,7 +211,7 @@ func TestHangingRedisIsNoticed(t *testing.T) {
 	t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGCONT) })
 	await(t, l.fault, "a report of the silence")
 	l.signal(pid, syscall.SIGCONT)
-	other.MustVote(a.ID, "bob", up)
+	other.MustVote(a.ID, "bob", site.Up)
 	if got := until(t, w, 2); got.ID != a.ID {
 		t.Errorf("delivered %s, want 2 votes", repotest.Show(got))
 	}
@@ -237,7 +237,7 @@ func TestWatchFailsWhileRedisIsUnreachable(t *testing.T) { // with the race dete
 	l.Server.Restart()
 	f.dial.Store(false)
 	w := l.watch(b.ID)
-	other.MustVote(b.ID, "bob", up)
+	other.MustVote(b.ID, "bob", site.Up)
 	if got := until(t, w, 2); got.ID != b.ID {
 		t.Errorf("delivered %s, want 2 votes", repotest.Show(got))
 	}
@@ -296,7 +296,7 @@ func TestOutageIsReportedOnce(t *testing.T) { // with the race detector
 			}
 			l.mutex.Unlock()
 			f.command.Store("")
-			other.MustVote(a.ID, "bob", up)
+			other.MustVote(a.ID, "bob", site.Up)
 			b := other.MustPost("alice")
 			until(t, w, 2)
 			if got := next(t, posts); got.ID != b.ID {
@@ -322,7 +322,7 @@ func TestWatchedPostOfAnOutageIsDelivered(t *testing.T) { // with the race detec
 	l.cut(f)
 	a := other.MustPost("alice")
 	w := l.watch(a.ID)
-	other.MustVote(a.ID, "bob", up)
+	other.MustVote(a.ID, "bob", site.Up)
 	f.dial.Store(false)
 	l.settle()
 	close(h.free)
@@ -345,13 +345,13 @@ func TestNothingOlderIsDeliveredAfterADisconnection(t *testing.T) { // with the 
 	s := other.Reopened(other.Client(redistest.Hook(h.hook)), nil)
 	l := listen(s)
 	a := other.MustPost("alice")
-	other.MustVote(a.ID, "bob", up)
+	other.MustVote(a.ID, "bob", site.Up)
 	l.pass()
 	w := l.watch(a.ID)
 	h.on.Store(true)
 	l.loseEntry()
 	await(t, h.reached, "the read of the watched articles")
-	delivered := s.MustVote(a.ID, "carol", up).Article
+	delivered := s.MustVote(a.ID, "carol", site.Up).Article
 	close(h.free) // with the state before the votes
 	shown := 0
 	look := func() {
