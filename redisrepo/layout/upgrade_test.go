@@ -1,4 +1,4 @@
-package redisrepo_test
+package layout_test
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package redisrepo_test
+package layout_test
 
 import (
 	"context"
@@ -68,17 +68,17 @@ func TestUpgradeMovesTheRecordsOfLinks(t *testing.T) {
 			return a
 		}
 		all := []redisrepo.Imported{
-			add(9*day, "https://a.example/x?ref=selfh.st", "a.example/x?ref=selfh.st"),
-			add(8*day, "https://a.example/x", "a.example/x"),
-			add(7*day, "https://b.example/x", "b.example/x"),
-			add(6*day, "https://b.example/x#/topic/1", "b.example/x#/topic/1"),
-			add(5*day, "https://c.example/?si=1&id=2", "c.example?id=2&si=1"),
-			add(4*day, "https://d.example/?source=lobste.rs", "d.example?source=lobste.rs"),
-			add(3*day, "https://youtu.be/x?si=1", "youtu.be/x?si=1"),
-			add(2*day, "https://e.example/?ref=selfh.st", "e.example?ref=selfh.st"),
+			add(9*site.Day, "https://a.example/x?ref=selfh.st", "a.example/x?ref=selfh.st"),
+			add(8*site.Day, "https://a.example/x", "a.example/x"),
+			add(7*site.Day, "https://b.example/x", "b.example/x"),
+			add(6*site.Day, "https://b.example/x#/topic/1", "b.example/x#/topic/1"),
+			add(5*site.Day, "https://c.example/?si=1&id=2", "c.example?id=2&si=1"),
+			add(4*site.Day, "https://d.example/?source=lobste.rs", "d.example?source=lobste.rs"),
+			add(3*site.Day, "https://youtu.be/x?si=1", "youtu.be/x?si=1"),
+			add(2*site.Day, "https://e.example/?ref=selfh.st", "e.example?ref=selfh.st"),
 		}
 		for i := range 40 {
-			all = append(all, add(10*day, fmt.Sprintf("https://f.example/%d?ref=selfh.st", i), fmt.Sprintf("f.example/%d?ref=selfh.st", i)))
+			all = append(all, add(10*site.Day, fmt.Sprintf("https://f.example/%d?ref=selfh.st", i), fmt.Sprintf("f.example/%d?ref=selfh.st", i)))
 		}
 		s.MustImport(all...)
 		records["b.example/x"] = records["b.example/x#/topic/1"]

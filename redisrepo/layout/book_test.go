@@ -1,4 +1,4 @@
-package redisrepo_test
+package layout_test
 
 import (
 	"context"
@@ -20,9 +20,6 @@ import (
 	"frontpage/tests/repotest"
 	"frontpage/tests/require"
 )
-
-// The functions book… send the commands that the Python code of Redis in Action, chapter 1, sends: times have
-// fractions, and users are named user:NAME.
 
 // bookList is the first page of get_articles, and bookGroup that of get_group_articles.
 func bookList(s *repotest.Site, order string) []string {
@@ -110,7 +107,7 @@ func TestStartTakesOverAStoreOfTheBook(t *testing.T) {
 				t.Errorf("%d more articles were taken over, want none", n)
 			}
 			s.WantStore(before, "after taking over nothing,")
-			s.MustVote(1, "carol", down)
+			s.MustVote(1, "carol", site.Down)
 			s.MustRegroup(s.Article(1), []string{"new"}, []string{"go"})
 			s.WantClean()
 		})
@@ -169,8 +166,8 @@ func TestWritesOfTheBookBesideAServerAreTakenOver(t *testing.T) {
 			s.Listens()
 			require.Value(s.Live.WatchPosts(s.Ctx, ""))(t) // so that the log is read
 			a, b, gone := s.MustPost("alice", "go", "old").ID, s.MustPost("alice", "go").ID, s.MustPost("alice", "go").ID
-			s.MustVote(b, "bob", down)
-			s.MustVote(a, "bob", up)
+			s.MustVote(b, "bob", site.Down)
+			s.MustVote(a, "bob", site.Up)
 			s.List(repotest.Best("go"))
 			s.List(lists.InGroup("old", site.ByTime, site.Ascending))
 			s.MustDelete(gone, repotest.Moderator)
@@ -193,13 +190,13 @@ func TestWritesOfTheBookBesideAServerAreTakenOver(t *testing.T) {
 					}
 				}
 			}
-			_, err := s.Vote(s.Ctx, book, "dave", up, "")
+			_, err := s.Vote(s.Ctx, book, "dave", site.Up, "")
 			repotest.WantRefused(t, err, "NOT_FOUND article")
 			_, err = s.Edit(s.Ctx, book, repotest.Moderator, redisrepo.Edit{Title: new("t")})
 			repotest.WantRefused(t, err, "NOT_FOUND article")
 			_, err = s.Delete(s.Ctx, book, repotest.Moderator, site.Why{})
 			repotest.WantRefused(t, err, "NOT_FOUND article")
-			s.MustVote(a, "dave", up)
+			s.MustVote(a, "dave", site.Up)
 			checked, err := check.Check(s.Ctx, s.Repo, func(string) {})
 			if err != nil || checked.Violations == 0 || !checked.ByBook {
 				t.Errorf("Check = %+v, %v, want violations by programs of the book", checked, err)
@@ -218,7 +215,7 @@ func TestWritesOfTheBookBesideAServerAreTakenOver(t *testing.T) {
 			if got := s.Positions("bob", a, b, book) + s.Positions("carol", a); got != "++++" {
 				t.Errorf("the positions are %s, want ++++", got)
 			}
-			s.Clock.Advance(8 * day)
+			s.Clock.Advance(8 * site.Day)
 			if got := s.Positions("bob", a, b, book) + s.Positions("carol", a) + s.Positions("zoe", book); got != "+++++" {
 				t.Errorf("without the voters the positions are %s, want +++++", got)
 			}
@@ -285,7 +282,7 @@ func TestAdoptGoesOnAfterKills(t *testing.T) {
 	t.Parallel()
 	s := repotest.New(t, nil, repotest.One)
 	a := s.MustPost("alice", "go").ID
-	s.MustVote(a, "bob", down)
+	s.MustVote(a, "bob", site.Down)
 	repotest.BookVote(s, "user:bob", a)
 	repotest.BookVote(s, "user:carol", a)
 	repotest.BookRegroup(s, repotest.BookPost(s, "user:zoe"), []string{"go"}, nil)
@@ -318,7 +315,7 @@ func TestAdoptGoesOnAfterKills(t *testing.T) {
 	if got := s.Article(a).Votes; got != 3 {
 		t.Errorf("the votes are %d, want 3", got)
 	}
-	s.Clock.Advance(8 * day)
+	s.Clock.Advance(8 * site.Day)
 	if got := s.Positions("bob", a) + s.Positions("carol", a); got != "++" {
 		t.Errorf("the positions are %s, want ++", got)
 	}
@@ -377,7 +374,7 @@ func TestTheBookReadsOurArticles(t *testing.T) {
 	a, _ := s.MustPost("alice", "go"), s.MustPost("alice", "go")
 	want(bookList(s, "score:"), "article:2 1 votes, article:1 1 votes")
 	want(bookGroup(s, "go", "score:"), "article:2 1 votes, article:1 1 votes")
-	s.MustVote(a.ID, "bob", up)
+	s.MustVote(a.ID, "bob", site.Up)
 	want(bookList(s, "score:"), "article:1 2 votes, article:2 1 votes")
 	require.NoError(t, s.Views.CatchUpAll(s.Ctx)) // within a second
 	want(bookGroup(s, "go", "score:"), "article:1 2 votes, article:2 1 votes")
