@@ -1,4 +1,4 @@
-package redisrepo_test
+package rates_test
 
 import (
 	"fmt"

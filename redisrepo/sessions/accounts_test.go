@@ -1,4 +1,4 @@
-package redisrepo_test
+package sessions_test
 
 import (
 	"errors"
@@ -159,7 +159,7 @@ func TestFirstPostNeedsANameThatLooksLikeNoOther(t *testing.T) {
 		wantAccountName(s, "account", "\u0430da", "\u0430da-2") // another name than that of the token
 		post("\u0430da-2", "")
 		post("ada-2", "post with another user name")
-		if s.MustVote(last.ID, "\u0430da", up).Article.Votes != 2 {
+		if s.MustVote(last.ID, "\u0430da", site.Up).Article.Votes != 2 {
 			t.Error("a vote of a user who cannot post is missing")
 		}
 	})
