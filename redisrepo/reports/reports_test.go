@@ -1,4 +1,4 @@
-package redisrepo_test
+package reports_test
 
 import (
 	"errors"

@@ -1,4 +1,4 @@
-package redisrepo_test
+package voids_test
 
 import (
 	"context"
@@ -54,7 +54,7 @@ func withRing(s *repotest.Site, votes bool) (ids []site.ArticleID, ring []string
 		id := s.MustPost("alice", []string{"a", "b"}[i%2], "c").ID
 		ids = append(ids, id)
 		for voter := range 4 * i {
-			s.MustVote(id, site.UserName(fmt.Sprint("u", voter)), []site.Vote{up, up, down}[voter%3])
+			s.MustVote(id, site.UserName(fmt.Sprint("u", voter)), []site.Vote{site.Up, site.Up, site.Down}[voter%3])
 		}
 		s.Clock.Advance(7 * time.Minute)
 	}
@@ -63,9 +63,9 @@ func withRing(s *repotest.Site, votes bool) (ids []site.ArticleID, ring []string
 	}
 	if votes {
 		for i, name := range ring {
-			s.MustVote(ids[1], site.UserName(name), up)
-			s.MustVote(ids[2], site.UserName(name), []site.Vote{up, down}[i%2])
-			s.MustVote(ids[4], site.UserName(name), down)
+			s.MustVote(ids[1], site.UserName(name), site.Up)
+			s.MustVote(ids[2], site.UserName(name), []site.Vote{site.Up, site.Down}[i%2])
+			s.MustVote(ids[4], site.UserName(name), site.Down)
 		}
 	}
 	return ids, ring
@@ -168,14 +168,14 @@ func TestVotesThatArePutBackLeaveTheStoreAsItWas(t *testing.T) {
 			require.Value(s.Layout.Adopt(s.Ctx))(t)
 			for i, voter := range []site.UserName{"bob", "carol", "dave", "erin", "frank"} {
 				for id := site.ArticleID(1); id < 3; id++ {
-					s.MustVote(id, voter, []site.Vote{up, up, down}[i%3])
+					s.MustVote(id, voter, []site.Vote{site.Up, site.Up, site.Down}[i%3])
 				}
 			}
 			repotest.BookVote(s, "user:grace", 1)
 			repotest.BookVote(s, "user:dave", 1) // over a downvote
 			require.Value(s.Layout.Adopt(s.Ctx))(t)
 			s.List(repotest.Best("a"))
-			s.MustVote(1, "heidi", up)
+			s.MustVote(1, "heidi", site.Up)
 			all := []string{"alice", "bob", "carol", "dave", "erin", "frank", "grace", "heidi", "zed"}
 			for _, users := range [][]string{{"bob"}, {"dave"}, {"dave", "grace", "bob"}, all} {
 				for id := site.ArticleID(1); id < 3; id++ {
@@ -241,7 +241,7 @@ func TestVotesOnDeletedArticlesAreVoided(t *testing.T) {
 			s.WantClean()
 			s.MustUndelete(id)
 			if votes {
-				_, err := s.Vote(s.Ctx, id, site.UserName(ring[0]), up, "")
+				_, err := s.Vote(s.Ctx, id, site.UserName(ring[0]), site.Up, "")
 				repotest.WantRefused(t, err, "DENIED article")
 			}
 		}
@@ -260,10 +260,10 @@ func TestVotesAreVoidedAfterTheVotersAreForgotten(t *testing.T) {
 	t.Parallel()
 	s := repotest.New(t, nil, repotest.One)
 	s.MustPost("alice", "a")
-	for voter, vote := range map[site.UserName]site.Vote{"bob": up, "carol": down, "dave": up} {
+	for voter, vote := range map[site.UserName]site.Vote{"bob": site.Up, "carol": site.Down, "dave": site.Up} {
 		s.MustVote(1, voter, vote)
 	}
-	s.Clock.Advance(week + 2*time.Hour)
+	s.Clock.Advance(repotest.Week + 2*time.Hour)
 	s.Do("DEL voted:1 downvoted:1") // as they expire
 	if n, a := require.Value(s.Void(1, true, "bob", "carol", "zed"))(t), s.Article(1); n != 2 || a.Upvotes != 2 || a.Downvotes != 0 {
 		t.Errorf("%d votes are out, %d up and %d down are left, want 2, and 2 and 0", n, a.Upvotes, a.Downvotes)
@@ -287,14 +287,14 @@ func TestVoidedVotesAndMilestones(t *testing.T) {
 	t.Parallel()
 	s := repotest.New(t, func(r *site.Rules) { r.Milestones, r.InterestingVotes = []int{3, 5}, 3 }, repotest.One)
 	s.MustPost("alice", "a") // the first vote
-	s.MustVote(1, "u0", up)
-	s.MustVote(1, "u1", up)
+	s.MustVote(1, "u0", site.Up)
+	s.MustVote(1, "u1", site.Up)
 	require.Value(s.Void(1, true, "u0", "u1"))(t)
 	if s.Article(1).IsInteresting || s.Do("SISMEMBER group:interesting article:1") != int64(0) {
 		t.Error("the article is interesting without its votes")
 	}
 	for i := range 2 {
-		s.MustVote(1, site.UserName(fmt.Sprint("v", i)), up)
+		s.MustVote(1, site.UserName(fmt.Sprint("v", i)), site.Up)
 	}
 	require.Value(s.Void(1, false, "u0", "u1"))(t)
 	if n := strings.Count(s.Story(), "milestone 3"); n != 1 {
@@ -347,7 +347,7 @@ func TestVotersAreListed(t *testing.T) {
 	want := map[string]string{}
 	for i := range 230 {
 		name := fmt.Sprint("u", i)
-		vote := []site.Vote{up, down}[i%2]
+		vote := []site.Vote{site.Up, site.Down}[i%2]
 		s.Clock.Advance(time.Second)
 		s.MustVote(1, site.UserName(name), vote)
 		want[name] = fmt.Sprint(vote, " ", s.Clock.Now().Unix(), " false")
@@ -388,7 +388,7 @@ func TestVotersAreListed(t *testing.T) {
 	}
 	ups := maps.Clone(want)
 	maps.DeleteFunc(ups, func(_, vote string) bool { return strings.HasPrefix(vote, "down") })
-	if got := read(new(up), 50); !maps.Equal(got, ups) {
+	if got := read(new(site.Up), 50); !maps.Equal(got, ups) {
 		t.Errorf("the upvoters are %v, want %v", got, ups)
 	}
 	for _, tt := range []struct {
@@ -396,7 +396,7 @@ func TestVotersAreListed(t *testing.T) {
 		first     int
 		after     string
 		want      string
-	}{{new(none), 1, "", "INVALID direction"}, {nil, 101, "", "INVALID first"}, {nil, 1, "x", "INVALID after"}, {nil, 1, site.EncodeCursor("voters 2", "bob"), "INVALID after"}} {
+	}{{new(site.None), 1, "", "INVALID direction"}, {nil, 101, "", "INVALID first"}, {nil, 1, "x", "INVALID after"}, {nil, 1, site.EncodeCursor("voters 2", "bob"), "INVALID after"}} {
 		_, _, err := s.Voids.Voters(s.Ctx, article, tt.direction, &tt.first, &tt.after)
 		repotest.WantRefused(t, err, tt.want)
 	}
@@ -407,7 +407,7 @@ func TestCheckKnowsVotesThatDoNotCount(t *testing.T) {
 	t.Parallel()
 	s := repotest.New(t, nil, repotest.One)
 	s.MustPost("alice", "a")
-	s.MustVote(1, "eve", up)
+	s.MustVote(1, "eve", site.Up)
 	require.Value(s.Void(1, true, "eve"))(t)
 	repotest.BookVote(s, "user:eve", 1) // a program of the book does not ask
 	s.WantViolations("voted:1: has user:eve, but a moderator took this vote out: void it again")

@@ -1,4 +1,4 @@
-package redisrepo_test
+package denials_test
 
 import (
 	"context"
@@ -238,7 +238,7 @@ func TestDenialsCostAVoteNothing(t *testing.T) {
 	s := repotest.New(t, nil, repotest.One)
 	a := s.MustPost("alice")
 	s.MustDeny("bob", nil, "x")
-	s.MustVote(a.ID, "carol", up)
+	s.MustVote(a.ID, "carol", site.Up)
 	var sent []string
 	other := s.Reopened(s.Client(redistest.Before(func(commands ...redis.Cmder) {
 		for _, c := range commands {
@@ -247,9 +247,9 @@ func TestDenialsCostAVoteNothing(t *testing.T) {
 			}
 		}
 	})), nil)
-	other.MustVote(a.ID, "dave", up)
+	other.MustVote(a.ID, "dave", site.Up)
 	sent = nil
-	if require.NoError(t, other.Denials.MayChange(site.Actor{Name: "erin"})); other.MustVote(a.ID, "erin", up).Article.Votes != 4 || fmt.Sprint(sent) != "[evalsha]" {
+	if require.NoError(t, other.Denials.MayChange(site.Actor{Name: "erin"})); other.MustVote(a.ID, "erin", site.Up).Article.Votes != 4 || fmt.Sprint(sent) != "[evalsha]" {
 		t.Errorf("sent %v", sent)
 	}
 }
