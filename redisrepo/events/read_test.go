@@ -1,4 +1,4 @@
-package redisrepo_test
+package events_test
 
 import (
 	"encoding/binary"

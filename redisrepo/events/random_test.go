@@ -1,4 +1,4 @@
-package redisrepo_test
+package events_test
 
 import (
 	"errors"
@@ -120,7 +120,7 @@ func (h *feedHistory) change() {
 	case n < 15:
 		h.posted()
 	case n < 50:
-		_, err := h.Vote(h.Ctx, h.article(), repotest.Users[h.random.IntN(len(repotest.Users))], []site.Vote{up, up, down, none}[h.random.IntN(4)], "")
+		_, err := h.Vote(h.Ctx, h.article(), repotest.Users[h.random.IntN(len(repotest.Users))], []site.Vote{site.Up, site.Up, site.Down, site.None}[h.random.IntN(4)], "")
 		if err != nil && !errors.As(err, new(site.Refusal)) {
 			h.T.Fatal(err)
 		}

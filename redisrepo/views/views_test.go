@@ -1,4 +1,4 @@
-package redisrepo_test
+package views_test
 
 import (
 	"fmt"
@@ -88,7 +88,7 @@ func TestLogKeepsEventsAndWhatViewsLack(t *testing.T) {
 	s := repotest.New(t, func(r *site.Rules) { r.Events = 20 }, repotest.One)
 	id := s.MustPost("alice").ID
 	for i := range 500 {
-		s.MustVote(id, site.UserName(fmt.Sprint("v", i)), up)
+		s.MustVote(id, site.UserName(fmt.Sprint("v", i)), site.Up)
 	}
 	length := func() int64 { return s.Raw.XLen(s.Ctx, "events:").Val() }
 	if n := length(); n < 501 {
@@ -115,7 +115,7 @@ func TestLogKeepsEventsAndWhatViewsLack(t *testing.T) {
 		t.Errorf("the log has %d entries and counts %v that are no events, want 21 and 1", n, hidden)
 	}
 	for i := range 30 {
-		s.MustVote(2000, site.UserName(fmt.Sprint("v", i)), up)
+		s.MustVote(2000, site.UserName(fmt.Sprint("v", i)), site.Up)
 	}
 	require.NoError(t, s.Views.CatchUpAll(s.Ctx))
 	if n, hidden := length(), s.Do("HGET views: hidden"); n != 20 || hidden != "0" {

@@ -1,4 +1,4 @@
-package redisrepo_test
+package events_test
 
 import (
 	"encoding/base64"
@@ -215,24 +215,24 @@ func TestAuditListsVotersWithTimeAndBucket(t *testing.T) {
 		s.Clock.Advance(time.Second)
 		require.Value(s.Vote(s.Ctx, a.ID, voter, vote, bucket))(t)
 	}
-	if s.MustVote(a.ID, "zoe", up); s.Do("EXISTS audit:1") != int64(0) {
+	if s.MustVote(a.ID, "zoe", site.Up); s.Do("EXISTS audit:1") != int64(0) {
 		t.Error("a vote without a bucket was recorded, want no record")
 	}
-	from("bob", up, "b1")
-	from("bob", up, "b2") // changes nothing
-	from("carol", down, "b1")
-	from("dave", up, "b 3")
-	from("dave", none, "b4")
-	from("erin", up, "b5")
-	s.MustVote(a.ID, "erin", down) // was not recorded
-	from("frank", down, "b6")
-	s.MustVote(a.ID, "frank", none)
-	from("grace", none, "b7") // changes nothing
+	from("bob", site.Up, "b1")
+	from("bob", site.Up, "b2") // changes nothing
+	from("carol", site.Down, "b1")
+	from("dave", site.Up, "b 3")
+	from("dave", site.None, "b4")
+	from("erin", site.Up, "b5")
+	s.MustVote(a.ID, "erin", site.Down) // was not recorded
+	from("frank", site.Down, "b6")
+	s.MustVote(a.ID, "frank", site.None)
+	from("grace", site.None, "b7") // changes nothing
 	want := []string{"alice +1", "erin -1", "zoe +1", "bob +1 1s b1", "carol -1 3s b1", "dave +0 5s b4"}
 	if got := repotest.Audited(s, a.ID); !slices.Equal(got, want) {
 		t.Errorf("Audit = %q, want %q", got, want)
 	}
-	if left := s.TTL("audit:1"); left > week+time.Hour || left < week {
+	if left := s.TTL("audit:1"); left > repotest.Week+time.Hour || left < repotest.Week {
 		t.Errorf("audit:1 expires in %v, want as long as the voters", left)
 	}
 	s.WantClean()
@@ -251,7 +251,7 @@ func TestAuditListsAllOfManyVoters(t *testing.T) {
 	s := repotest.New(t, nil)
 	s.MustImport(repotest.Old(1, time.Hour, 700))
 	for i := range 300 {
-		require.Value(s.Vote(s.Ctx, 1, site.UserName(fmt.Sprint("voter", i)), up, "bucket"))(t)
+		require.Value(s.Vote(s.Ctx, 1, site.UserName(fmt.Sprint("voter", i)), site.Up, "bucket"))(t)
 	}
 	got := repotest.Audited(s, 1)
 	if len(got) != 301 || got[0] != "zoe +1" || got[300] != "voter99 +1 0s bucket" {

@@ -1,4 +1,4 @@
-package redisrepo_test
+package casts_test
 
 import (
 	"fmt"
@@ -21,7 +21,7 @@ func TestRingsAreThoseOfTheVotesThatStand(t *testing.T) {
 		groups := map[site.ArticleID][]string{}
 		vote := func(id site.ArticleID, user site.UserName, vote site.Vote) {
 			s.MustVote(id, user, vote)
-			require.NoError(t, want.Add(string(user), int(id), vote == up, s.Clock.Now().Unix()))
+			require.NoError(t, want.Add(string(user), int(id), vote == site.Up, s.Clock.Now().Unix()))
 		}
 		var ids []site.ArticleID
 		for i := range 120 {
@@ -29,13 +29,13 @@ func TestRingsAreThoseOfTheVotesThatStand(t *testing.T) {
 			ids, groups[a.ID] = append(ids, a.ID), []string{string(a.Groups[0])}
 		}
 		for _, id := range ids { // too old
-			s.MustVote(id, "eve", up)
-			s.MustVote(id, "mallory", up)
+			s.MustVote(id, "eve", site.Up)
+			s.MustVote(id, "mallory", site.Up)
 		}
 		s.Clock.Advance(2 * 24 * time.Hour)
 		for i, id := range ids {
-			s.MustVote(id, site.UserName(fmt.Sprint("gone", i%2)), up) // withdrawn below
-			vote(id, site.UserName(fmt.Sprint("reader", i%10)), up)
+			s.MustVote(id, site.UserName(fmt.Sprint("gone", i%2)), site.Up) // withdrawn below
+			vote(id, site.UserName(fmt.Sprint("reader", i%10)), site.Up)
 		}
 		s.Clock.Advance(time.Hour)
 		for i, id := range ids[:9] {
@@ -45,7 +45,7 @@ func TestRingsAreThoseOfTheVotesThatStand(t *testing.T) {
 			s.Clock.Advance(time.Second)
 		}
 		for i, id := range ids {
-			s.MustVote(id, site.UserName(fmt.Sprint("gone", i%2)), none)
+			s.MustVote(id, site.UserName(fmt.Sprint("gone", i%2)), site.None)
 		}
 		for id, names := range groups {
 			want.SetGroups(int(id), names)

@@ -1,4 +1,4 @@
-package redisrepo_test
+package casts_test
 
 import (
 	"cmp"
@@ -35,15 +35,15 @@ func TestVotesAreKnownAfterTheVotersAreForgotten(t *testing.T) {
 	for range 4 {
 		s.MustPost("alice")
 	}
-	s.MustVote(1, "bob", up)
-	s.MustVote(2, "bob", up)
-	s.MustVote(2, "bob", down)
-	s.MustVote(3, "bob", up)
-	s.MustVote(3, "bob", none)
+	s.MustVote(1, "bob", site.Up)
+	s.MustVote(2, "bob", site.Up)
+	s.MustVote(2, "bob", site.Down)
+	s.MustVote(3, "bob", site.Up)
+	s.MustVote(3, "bob", site.None)
 	for _, at := range []struct {
 		after time.Duration
 		want  string
-	}{{0, "+-00 evalsha"}, {2 * week, "+-00 hget xrange zmscore"}, {139 * 24 * time.Hour, "???? hget xrange zmscore"}} {
+	}{{0, "+-00 evalsha"}, {2 * repotest.Week, "+-00 hget xrange zmscore"}, {139 * 24 * time.Hour, "???? hget xrange zmscore"}} {
 		s.Clock.Set(at.after)
 		if at.after > 100*24*time.Hour {
 			s.Do("DEL", "cast:bob:641") // expired; the clock of Redis does not move
@@ -65,8 +65,8 @@ func TestVotesAreListedInTheMonthOfTheArticle(t *testing.T) {
 	s.Clock.Advance(time.Hour)
 	other.MustPost("alice")
 	for _, user := range []site.UserName{"bob", "carol"} {
-		other.MustVote(1, user, up)
-		s.MustVote(2, user, down)
+		other.MustVote(1, user, site.Up)
+		s.MustVote(2, user, site.Down)
 	}
 	require.NoError(t, s.Views.CatchUpAll(s.Ctx))
 	for _, user := range []string{"bob", "carol"} {
@@ -84,7 +84,7 @@ func TestALongListOfVotesDropsTheOldest(t *testing.T) {
 	for range 3 {
 		s.MustPost("alice")
 	}
-	s.MustVote(1, "bob", down)
+	s.MustVote(1, "bob", site.Down)
 	require.NoError(t, s.Views.CatchUpAll(s.Ctx))
 	s.Clock.Advance(time.Minute)
 	var votes []any
@@ -96,7 +96,7 @@ func TestALongListOfVotesDropsTheOldest(t *testing.T) {
 		t.Fatalf("the list has %v votes, want 10000", got)
 	}
 	s.Clock.Advance(time.Minute)
-	s.MustVote(2, "bob", up)
+	s.MustVote(2, "bob", site.Up)
 	require.NoError(t, s.Views.CatchUpAll(s.Ctx))
 	if n, mark, first := s.Do("ZCARD cast:bob:641"), s.Do("ZSCORE cast:bob:641 0"), s.Do("ZSCORE cast:bob:641 -1"); n != int64(9_902) || mark == nil || first != nil {
 		t.Errorf("the list has %v votes, its mark %v and the oldest vote %v, want 9902, a mark and no such vote", n, mark, first)
@@ -108,11 +108,11 @@ func TestALongListOfVotesDropsTheOldest(t *testing.T) {
 	if err != nil || len(page) != 100 || page[0].Article != 2 || page[1].Article != 109_998 {
 		t.Errorf("CastVotes = %d votes, %v, %+v", len(page), err, page[:min(2, len(page))])
 	}
-	s.Clock.Advance(week + 45*time.Minute - s.Clock.Now().Sub(repotest.Opened))
+	s.Clock.Advance(repotest.Week + 45*time.Minute - s.Clock.Now().Sub(repotest.Opened))
 	if got := s.Positions("bob", 1, 2, 3); got != "-+0" {
 		t.Errorf("when voting has ended, bob's votes are %s, want -+0, as the voters still say", got)
 	}
-	s.Clock.Advance(2 * week)
+	s.Clock.Advance(2 * repotest.Week)
 	if got := s.Positions("bob", 1, 2, 3); got != "?+?" {
 		t.Errorf("when the voters are forgotten, bob's votes are %s, want ?+?", got)
 	}
@@ -121,11 +121,11 @@ func TestALongListOfVotesDropsTheOldest(t *testing.T) {
 // After a change of VoteHistory, the lists are kept for the new time.
 func TestVoteHistoryCanBeChanged(t *testing.T) {
 	t.Parallel()
-	s := repotest.New(t, func(r *site.Rules) { r.VoteHistory = 100 * day }, redisrepo.WithPartitions(4))
+	s := repotest.New(t, func(r *site.Rules) { r.VoteHistory = 100 * site.Day }, redisrepo.WithPartitions(4))
 	a := s.MustPost("alice")
-	s.MustVote(a.ID, "bob", up)
+	s.MustVote(a.ID, "bob", site.Up)
 	key := s.Tags()[int(a.ID)%4] + "cast:bob:641"
-	end := time.Unix(642*32*24*3600, 0).Add(week) // the last vote on an article of the month
+	end := time.Unix(642*32*24*3600, 0).Add(repotest.Week) // the last vote on an article of the month
 	before := time.Duration(0)
 	for _, tt := range []struct {
 		history time.Duration
@@ -133,13 +133,13 @@ func TestVoteHistoryCanBeChanged(t *testing.T) {
 		shown   string
 		known   string
 	}{
-		{100 * day, 0, "+1", "+"},
-		{400 * day, 0, "+1", "+"},
+		{100 * site.Day, 0, "+1", "+"},
+		{400 * site.Day, 0, "+1", "+"},
 		{0, 0, "+1", "+"},
-		{10 * day, 0, "+1", "+"},
-		{10 * day, 30 * day, "+1", "+"},
-		{5 * day, 60 * day, "", "?"},
-		{400 * day, 60 * day, "", "?"}, // it is gone
+		{10 * site.Day, 0, "+1", "+"},
+		{10 * site.Day, 30 * site.Day, "+1", "+"},
+		{5 * site.Day, 60 * site.Day, "", "?"},
+		{400 * site.Day, 60 * site.Day, "", "?"}, // it is gone
 	} {
 		s.Clock.Set(tt.after)
 		s = s.Reopened(s.Server.Client, func(r *site.Rules) { r.VoteHistory = tt.history })
@@ -190,13 +190,13 @@ func TestCastVotesOverPartitionsAndMonths(t *testing.T) {
 				}
 				s.MustVote(id, user, vote)
 				delete(votes[user], id)
-				if vote != none {
+				if vote != site.None {
 					votes[user][id] = cast{s.Clock.Now().Unix(), fmt.Sprint(int(vote) * int(id)), vote}
 				}
 			}
 		}
 		for user, all := range votes {
-			for _, direction := range []*site.Vote{nil, new(up), new(down)} {
+			for _, direction := range []*site.Vote{nil, new(site.Up), new(site.Down)} {
 				var ordered []cast
 				for _, c := range all {
 					if direction == nil || c.vote == *direction {
@@ -249,18 +249,18 @@ func shownVotes(s *repotest.Site, user site.UserName) string {
 // killed in the middle. Votes whose time was recorded have that, the others that of the posting.
 func TestVotesFromBeforeTheListsAreEntered(t *testing.T) {
 	repotest.EachLayout(t, func(t *testing.T, tags []string) {
-		s := repotest.New(t, func(r *site.Rules) { repotest.NoFeatures(r); r.VotingWindow = 2 * day }, redisrepo.WithPartitions(len(tags)))
+		s := repotest.New(t, func(r *site.Rules) { repotest.NoFeatures(r); r.VotingWindow = 2 * site.Day }, redisrepo.WithPartitions(len(tags)))
 		closed := s.MustPost("alice")
-		s.MustVote(closed.ID, "bob", up)
-		s.Clock.Advance(3 * day)
+		s.MustVote(closed.ID, "bob", site.Up)
+		s.Clock.Advance(3 * site.Day)
 		a, b, gone, withdrawn := s.MustPost("alice"), s.MustPost("alice"), s.MustPost("alice"), s.MustPost("alice")
-		s.MustVote(gone.ID, "bob", down)
+		s.MustVote(gone.ID, "bob", site.Down)
 		s.MustDelete(gone.ID, repotest.Moderator)
-		s.MustVote(withdrawn.ID, "bob", up)
+		s.MustVote(withdrawn.ID, "bob", site.Up)
 		s.Clock.Advance(time.Hour)
-		require.Value(s.Vote(s.Ctx, a.ID, "bob", down, "b1"))(t)
-		s.MustVote(b.ID, "bob", up)
-		s.MustVote(withdrawn.ID, "bob", none)
+		require.Value(s.Vote(s.Ctx, a.ID, "bob", site.Down, "b1"))(t)
+		s.MustVote(b.ID, "bob", site.Up)
+		s.MustVote(withdrawn.ID, "bob", site.None)
 		for i := range 1100 { // more than a script gets
 			s.MustVote(b.ID, site.UserName(fmt.Sprint("voter", i)), site.Vote(1-2*(i%3/2)))
 		}
@@ -273,12 +273,12 @@ func TestVotesFromBeforeTheListsAreEntered(t *testing.T) {
 			require.Value(s.Layout.Adopt(s.Ctx))(t)
 		}
 		for range 300 {
-			s.MustVote(s.MustPost("carol").ID, "dave", up)
+			s.MustVote(s.MustPost("carol").ID, "dave", site.Up)
 		}
 		s.Clock.Advance(time.Hour)
 
 		rules := s.Rules
-		rules.VoteHistory = 400 * day
+		rules.VoteHistory = 400 * site.Day
 		kills := s.OpensKilled(rules, rand.New(rand.NewPCG(1, uint64(len(tags)))))
 		if kills < 5 {
 			t.Errorf("killed %d times, want more", kills)
@@ -297,11 +297,11 @@ func TestVotesFromBeforeTheListsAreEntered(t *testing.T) {
 		if got, want := shownVotes(s, "voter1099"), fmt.Sprintf("+1*%d@2h0m0s", b.ID); got != want {
 			t.Errorf("a voter's votes are %s, want %s", got, want)
 		}
-		s.MustVote(b.ID, "bob", down)
+		s.MustVote(b.ID, "bob", site.Down)
 		s.WantClean()
 		require.NoError(t, s.Views.CatchUpAll(s.Ctx))
 		s.MustUndelete(gone.ID)
-		s.Clock.Advance(4 * day)
+		s.Clock.Advance(4 * site.Day)
 		for _, id := range []site.ArticleID{a.ID, b.ID, gone.ID, withdrawn.ID} {
 			s.Do("UNLINK", s.Tags()[int(id)%len(tags)]+"voted:"+fmt.Sprint(int(id)), s.Tags()[int(id)%len(tags)]+"downvoted:"+fmt.Sprint(int(id)))
 		}
@@ -320,7 +320,7 @@ func TestEnteringVotesGoesOnWhereItWasInterrupted(t *testing.T) {
 		s.MustPost("alice")
 		s.Clock.Advance(time.Minute)
 	}
-	s.MustVote(3, "bob", down)
+	s.MustVote(3, "bob", site.Down)
 	s.Do("ZADD cast:bob:641 5 -3")
 	s.Do("HSET views: cast", s.Raw.XRevRangeN(s.Ctx, "events:", "+", "-", 1).Val()[0].ID)
 	s.Do("HSET meta: cast", fmt.Sprint("building ", repotest.Opened.Add(time.Minute).Unix()))

@@ -1,4 +1,4 @@
-package redisrepo_test
+package events_test
 
 import (
 	"fmt"
@@ -22,10 +22,10 @@ func TestChangesHaveEvents(t *testing.T) {
 		s := repotest.New(t, nil, redisrepo.WithPartitions(len(tags)))
 		id := s.MustPost("alice", "go", "redis").ID
 		for range 2 { // the second time nothing changes
-			s.MustVote(id, "bob", up)
+			s.MustVote(id, "bob", site.Up)
 		}
-		s.MustVote(id, "bob", down)
-		s.MustVote(id, "bob", none)
+		s.MustVote(id, "bob", site.Down)
+		s.MustVote(id, "bob", site.None)
 		for range 2 {
 			require.Value(s.Regroup(s.Ctx, id, repotest.Alice(), []string{"c"}, []string{"go"}))(t)
 			require.Value(s.Edit(s.Ctx, id, repotest.Alice(), redisrepo.Edit{Title: new("other")}))(t)
@@ -61,7 +61,7 @@ func TestMilestonesFollowTheirVotes(t *testing.T) {
 	g := repotest.New(t, func(r *site.Rules) { r.Milestones = []int{2, 5, 6} })
 	id := g.MustPost("alice", "go", "redis").ID
 	for _, voter := range []site.UserName{"warm", "first", "v0", "v1", "v2"} {
-		g.MustVote(id, voter, up)
+		g.MustVote(id, voter, site.Up)
 	}
 	want := `posted ID r1 votes 1-0 score 432 by alice groups [go redis]
 voted ID r2 votes 2-0 score 864 by warm direction 1
@@ -97,25 +97,25 @@ func TestMilestonesAreReachedOnce(t *testing.T) {
 		}
 	}
 	want("after the post")
-	s.MustVote(id, "a", up)
+	s.MustVote(id, "a", site.Up)
 	want("2 votes", 2)
-	s.MustVote(id, "a", down)
-	s.MustVote(id, "a", up)
+	s.MustVote(id, "a", site.Down)
+	s.MustVote(id, "a", site.Up)
 	want("2 votes again", 2)
-	s.MustVote(id, "b", down)
-	s.MustVote(id, "c", up)
-	s.MustVote(id, "b", up) // from 2 to 4
+	s.MustVote(id, "b", site.Down)
+	s.MustVote(id, "c", site.Up)
+	s.MustVote(id, "b", site.Up) // from 2 to 4
 	want("two votes at once", 2, 3, 4)
 	s.WantClean()
 
 	s = s.Reopened(s.Server.Client, func(r *site.Rules) { r.Milestones = []int{1, 3, 5} })
-	s.MustVote(id, "a", none)
-	s.MustVote(id, "a", up)
-	s.MustVote(id, "d", up)
+	s.MustVote(id, "a", site.None)
+	s.MustVote(id, "a", site.Up)
+	s.MustVote(id, "d", site.Up)
 	want("other milestones", 2, 3, 4, 5)
 
 	s = s.Reopened(s.Server.Client, func(r *site.Rules) { r.Milestones = nil })
-	s.MustVote(id, "e", up)
+	s.MustVote(id, "e", site.Up)
 	want("no milestones", 2, 3, 4, 5)
 }
 
@@ -123,7 +123,7 @@ func TestImportsHaveNoEvents(t *testing.T) {
 	t.Parallel()
 	s := repotest.New(t, nil)
 	s.MustImport(repotest.Old(7, time.Hour, 9))
-	s.MustVote(7, "bob", up)
+	s.MustVote(7, "bob", site.Up)
 	if got := s.Story(); strings.Contains(got, "posted") || !strings.Contains(got, "voted article:7 r2 votes 10-0") || len(milestones(s)) != 1 {
 		t.Errorf("got %s, want the vote and its milestone", got)
 	}
@@ -133,7 +133,7 @@ func TestSitesWithoutAFeedWriteNone(t *testing.T) {
 	t.Parallel()
 	s := repotest.New(t, func(r *site.Rules) { r.Events, r.Milestones = 0, []int{1, 2} }, repotest.One)
 	id := s.MustPost("alice", "go").ID
-	s.MustVote(id, "bob", up)
+	s.MustVote(id, "bob", site.Up)
 	s.MustDelete(id, repotest.Moderator)
 	require.NoError(t, s.Views.CatchUpAll(s.Ctx))
 	_, err := s.Log.Events(s.Ctx, nil, nil, nil)
@@ -150,7 +150,7 @@ func TestFeedDropsItsOldestEvents(t *testing.T) {
 	id := s.MustPost("alice").ID
 	first := s.Events(nil, 1).Edges[0].Cursor()
 	for i := range 600 {
-		s.MustVote(id, site.UserName(fmt.Sprint("v", i)), up)
+		s.MustVote(id, site.UserName(fmt.Sprint("v", i)), site.Up)
 	}
 	require.NoError(t, s.Views.CatchUpAll(s.Ctx))
 	if n := s.Raw.XLen(s.Ctx, "events:").Val(); n != 200 {
