@@ -1,4 +1,4 @@
-package redisrepo_test
+package personal_test
 
 import (
 	"bufio"
@@ -58,7 +58,7 @@ func linesOf(t *testing.T, parts []string) (lines []map[string]any) {
 // leftOut returns the kinds of keys that docs/export-user.md says are in no line of an export.
 func leftOut(t *testing.T) (kinds []string) {
 	t.Helper()
-	text := string(require.Value(os.ReadFile("../docs/export-user.md"))(t))
+	text := string(require.Value(os.ReadFile("../../docs/export-user.md"))(t))
 	_, table, found := strings.Cut(text, "## What is left out")
 	if !found {
 		t.Fatal("docs/export-user.md has no list of what is left out")
@@ -87,13 +87,13 @@ func livesFully(s *repotest.Site, user site.UserName) {
 	s.MustEdit(edited.ID, repotest.Moderator, redisrepo.Edit{Title: new("third title"), Why: site.Why{Ground: site.GroundRules, Reason: "shouting"}})
 	flag := require.Value(s.Reports.Flag(s.Ctx, "rita", removed.ID, reports.Spam, "rita reports this"))(t)
 	require.Value(s.SettleByDeleting(s.Ctx, removed.ID, repotest.Moderator, reports.Settling{Through: flag.Number, State: reports.Acted, Why: site.Why{Ground: site.GroundRules, Reason: "advertising"}}))(t)
-	s.MustVote(kept.ID, "vera", up)
+	s.MustVote(kept.ID, "vera", site.Up)
 	s.MustDelete(own.ID, self)
 	s.MustRegroup(kept, []string{"lua"}, nil)
 
-	for i, vote := range []site.Vote{up, down, up, none} {
+	for i, vote := range []site.Vote{site.Up, site.Down, site.Up, site.None} {
 		other := s.MustPost("zoe")
-		require.Value(s.Vote(s.Ctx, other.ID, user, up, "bucket"))(t)
+		require.Value(s.Vote(s.Ctx, other.ID, user, site.Up, "bucket"))(t)
 		require.Value(s.Vote(s.Ctx, other.ID, user, vote, "bucket"))(t)
 		if i == 2 {
 			s.MustDelete(other.ID, repotest.Moderator)
@@ -104,8 +104,8 @@ func livesFully(s *repotest.Site, user site.UserName) {
 	s.Do(fmt.Sprintf("HINCRBY %s votes 1", s.Store.Partition(legacy.ID).Article(legacy.ID)))
 
 	recent, forgotten := s.MustPost("zoe"), s.MustPost("zoe")
-	s.MustVote(recent.ID, user, up)
-	s.MustVote(forgotten.ID, user, down)
+	s.MustVote(recent.ID, user, site.Up)
+	s.MustVote(forgotten.ID, user, site.Down)
 	for _, id := range []site.ArticleID{legacy.ID, recent.ID, forgotten.ID} {
 		require.Value(s.Void(id, true, string(user)))(t)
 	}
@@ -248,7 +248,7 @@ func TestAnExportHasParts(t *testing.T) {
 		}
 		s.MustImport(imported...)
 		for range 30 {
-			s.MustVote(s.MustPost("bob").ID, "alice", up)
+			s.MustVote(s.MustPost("bob").ID, "alice", site.Up)
 		}
 		var parts []string
 		var after *string
@@ -262,7 +262,7 @@ func TestAnExportHasParts(t *testing.T) {
 				break
 			}
 			after = part.Cursor
-			s.MustVote(s.MustPost("bob").ID, "alice", up)
+			s.MustVote(s.MustPost("bob").ID, "alice", site.Up)
 			if _, err := s.Personal.ExportUser(s.Ctx, "bob", after); err == nil {
 				t.Error("a cursor of alice was accepted for bob")
 			}

@@ -1,4 +1,4 @@
-package redisrepo_test
+package erase_test
 
 import (
 	"bytes"
@@ -114,12 +114,12 @@ func lives(s *repotest.Site, name site.UserName) (own, others []site.ArticleID) 
 		others = append(others, s.MustPost("bob", "go").ID, s.MustPost("carol").ID)
 	}
 	for i, id := range others {
-		require.Value(s.Vote(ctx, id, name, []site.Vote{up, down, none, up}[i%4], "bucket"))(s.T)
-		s.MustVote(id, "dave", up)
+		require.Value(s.Vote(ctx, id, name, []site.Vote{site.Up, site.Down, site.None, site.Up}[i%4], "bucket"))(s.T)
+		s.MustVote(id, "dave", site.Up)
 	}
 	for _, id := range own {
-		s.MustVote(id, "dave", up)
-		s.MustVote(id, "erin", down)
+		s.MustVote(id, "dave", site.Up)
+		s.MustVote(id, "erin", site.Down)
 	}
 	s.MustEdit(own[0], site.Actor{Name: name}, redisrepo.Edit{Title: new("another title")})
 	s.MustEdit(own[1], repotest.Moderator, redisrepo.Edit{Title: new("a title of a moderator"), Why: site.Why{Reason: "clearer"}})
@@ -319,7 +319,7 @@ func TestErasuresAtTheSameTime(t *testing.T) { // with the race detector
 		}
 		id := s.MustPost("bob").ID
 		for _, name := range names {
-			s.MustVote(id, name, up)
+			s.MustVote(id, name, site.Up)
 		}
 	}
 	count := s.Raw.XLen(s.Ctx, "events:").Val()

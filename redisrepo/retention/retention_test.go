@@ -1,4 +1,4 @@
-package redisrepo_test
+package retention_test
 
 import (
 	"context"
@@ -29,7 +29,7 @@ func deletesSome(s *repotest.Site) (first site.ArticleID) {
 		d.Title, d.Text, d.Link = text+" title", new(text+" text"), new(*d.Link+text)
 		a := require.Value(s.Post(s.Ctx, "alice", d))(s.T)
 		s.MustEdit(a.ID, site.Actor{Name: "alice"}, redisrepo.Edit{Title: new(text + " new title")})
-		s.MustVote(a.ID, "bob", up)
+		s.MustVote(a.ID, "bob", site.Up)
 		return a.ID
 	}
 	for range 3 {
