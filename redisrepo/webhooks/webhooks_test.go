@@ -1,4 +1,4 @@
-package redisrepo_test
+package webhooks_test
 
 import (
 	"context"

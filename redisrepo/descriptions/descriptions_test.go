@@ -1,4 +1,4 @@
-package redisrepo_test
+package descriptions_test
 
 import (
 	"slices"

@@ -1,4 +1,4 @@
-package redisrepo_test
+package saved_test
 
 import (
 	"errors"
@@ -285,7 +285,7 @@ func TestFeedMatchesTheOracle(t *testing.T) {
 				}
 			case 7:
 				if len(articles) > 0 {
-					_, _ = s.Vote(s.Ctx, articles[random.IntN(len(articles))].ID, users[random.IntN(4)], up, "")
+					_, _ = s.Vote(s.Ctx, articles[random.IntN(len(articles))].ID, users[random.IntN(4)], site.Up, "")
 				}
 			case 8:
 				s.MustFollow("reader", []saved.Target{group(site.GroupName(groups[random.IntN(len(groups))])), user(users[random.IntN(4)])}[random.IntN(2)], random.IntN(3) > 0)
