@@ -136,32 +136,3 @@ func TestCheckReportsTwoGroupsOfAFamily(t *testing.T) {
 		t.Errorf("violations = %q, want the two groups", found)
 	}
 }
-
-func TestGroupPatterns(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string]string{
-		"status.*": "status.*", "News": "news", "*": "*", "STATUS*": "status*", "花*": "花*",
-		"": "", "a*b": "", "*.a": "", "a**": "", "a b": "", "interesting": "",
-	} {
-		if got, err := site.ParseGroupPattern(text); string(got) != want || (err == nil) != (want != "") {
-			t.Errorf("ParseGroupPattern(%q) = %q, %v, want %q", text, got, err, want)
-		}
-	}
-	for _, tt := range []struct {
-		patterns []site.GroupPattern
-		problem  string
-	}{
-		{patterns: []site.GroupPattern{"a", "a.*", "b*"}},
-		{patterns: []site.GroupPattern{"news", "news*"}, problem: "news is covered by news*"},
-		{patterns: []site.GroupPattern{"s*", "status.*"}, problem: "status.* is covered by s*"},
-		{patterns: []site.GroupPattern{"a", "a"}, problem: "a is covered by a"},
-		{patterns: []site.GroupPattern{"A"}, problem: `"A" is not a group`},
-		{patterns: []site.GroupPattern{"a", "*"}, problem: "a is covered by *"},
-	} {
-		rules := site.DefaultRules()
-		rules.ReservedGroups = tt.patterns
-		if err := rules.Validate(); (err == nil) != (tt.problem == "") || err != nil && !strings.Contains(err.Error(), tt.problem) {
-			t.Errorf("Validate of %v = %v, want %q", tt.patterns, err, tt.problem)
-		}
-	}
-}

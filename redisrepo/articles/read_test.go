@@ -1,4 +1,4 @@
-package redisrepo_test
+package articles_test
 
 import (
 	"bufio"
@@ -200,6 +200,28 @@ func FuzzParseHash(f *testing.F) {
 		want, wantOK := referenceHash(reply)
 		if ok != wantOK || ok && (hash.Title != want["title"] || hash.Link != want["link"]) {
 			t.Errorf("ParseHash(%q) = %q, %q, %t, want %v, %t", reply, hash.Title, hash.Link, ok, want, wantOK)
+		}
+	})
+}
+
+// A legacy client can write any text into the fields of a hash.
+func FuzzDecodeHash(f *testing.F) {
+	f.Add("title", "https://example.com", "user:alice", "1700000000.5", "1", "", "go web", "")
+	f.Add("", "", "", "", "", "", "", "")
+	f.Add("title", "", "alice", "NaN", "-1e15", "Inf", "  ", "1e300")
+	f.Fuzz(func(t *testing.T, title, link, poster, at, votes, downvotes, groups, deleted string) {
+		hash := map[string]string{
+			"title": title, "link": link, "poster": poster, "time": at, "votes": votes, "downvotes": downvotes, "groups": groups, "deleted": deleted,
+		}
+		a, err := decode(hash)
+		if err != nil {
+			return
+		}
+		if a.Title != title || a.Upvotes-a.Downvotes != a.Votes || (a.DeletedAt != nil) != (deleted != "") {
+			t.Errorf("the hash %v is decoded as %+v, want counts that agree", hash, a)
+		}
+		if a.VotingEndsAt.Before(a.CreatedAt) {
+			t.Errorf("voting on an article posted at %v ends at %v, want a later time", a.CreatedAt, a.VotingEndsAt)
 		}
 	})
 }

@@ -1,4 +1,4 @@
-package redisrepo_test
+package check_test
 
 import (
 	"context"
@@ -30,11 +30,11 @@ func checkable(t *testing.T) *repotest.Site {
 	t.Helper()
 	s := repotest.New(t, func(r *site.Rules) { r.InterestingVotes = 2 }, repotest.One)
 	s.MustPost("alice", "a", "b")
-	s.MustVote(1, "bob", up)
-	s.MustVote(1, "carol", down)
-	s.MustVote(1, "dave", up)
+	s.MustVote(1, "bob", site.Up)
+	s.MustVote(1, "carol", site.Down)
+	s.MustVote(1, "dave", site.Up)
 	s.MustPost("alice", "a")
-	s.MustImport(repotest.Old(3, 3*week, 5))
+	s.MustImport(repotest.Old(3, 3*repotest.Week, 5))
 	repotest.BookRegroup(s, repotest.BookPost(s, "user:zoe"), []string{"b"}, nil)
 	require.Value(s.Layout.Adopt(s.Ctx))(t)
 	s.Reopened(s.Server.Client, repotest.Uncounted).MustPost("frank")
@@ -51,7 +51,7 @@ const linkOf3 = "link:6d1bd342cf8773a2a5b47cc00cc3ee4e"
 
 func TestCheckReportsInconsistencies(t *testing.T) {
 	t.Parallel()
-	const closed = week + time.Minute
+	const closed = repotest.Week + time.Minute
 	tests := map[string]struct {
 		after   time.Duration // since posting
 		corrupt string        // commands, one a line
@@ -353,7 +353,7 @@ func TestCheckReportsInconsistentDeletions(t *testing.T) {
 			t.Parallel()
 			s := checkable(t)
 			s.MustPost("erin", "c") // article:6
-			s.MustVote(6, "bob", up)
+			s.MustVote(6, "bob", site.Up)
 			s.MustDelete(6, repotest.Moderator)
 			require.NoError(t, s.Views.CatchUpAll(s.Ctx))
 			s.DoLines(tt.corrupt)
@@ -418,11 +418,11 @@ func TestCheckReportsArticlesInTheWrongPartition(t *testing.T) {
 	t.Parallel()
 	s := repotest.New(t, nil, redisrepo.WithPartitions(len(repotest.Four)))
 	a, b := repotest.Four[0], repotest.Four[1]
-	s.MustImport(repotest.Old(4, 3*week, 1))
+	s.MustImport(repotest.Old(4, 3*repotest.Week, 1))
 	s.WantClean()
 	s.Do("COPY " + a + "article:4 " + b + "article:4")
-	s.Do("ZADD "+b+"time:", repotest.Opened.Add(-3*week).Unix(), "article:4")
-	s.Do("ZADD "+b+"score:", repotest.Opened.Add(-3*week).Unix()+432, "article:4")
+	s.Do("ZADD "+b+"time:", repotest.Opened.Add(-3*repotest.Week).Unix(), "article:4")
+	s.Do("ZADD "+b+"score:", repotest.Opened.Add(-3*repotest.Week).Unix()+432, "article:4")
 	s.Do("COPY " + a + "posted:zoe " + b + "posted:zoe")
 	s.Do("COPY " + a + "host:example.com " + b + "host:example.com")
 	s.Do("ZADD " + b + "top:d:20492 1 article:4")
@@ -493,7 +493,7 @@ func TestCheckReportsNoVotesThatListsNeedNotHave(t *testing.T) {
 	monthEnd := time.Unix(642*32*24*3600, 0)
 	s.Clock.Set(monthEnd.Add(-30 * time.Minute).Sub(repotest.Opened))
 	s.MustPost("alice")
-	s.MustVote(1, "bob", down)
+	s.MustVote(1, "bob", site.Down)
 	require.NoError(t, s.Views.CatchUpAll(s.Ctx))
 	s.Do("DEL cast:alice:641 cast:bob:641")
 	want := []string{
@@ -506,7 +506,7 @@ func TestCheckReportsNoVotesThatListsNeedNotHave(t *testing.T) {
 	s.Do("HSET meta: cast_since", fmt.Sprint(monthEnd.Unix(), " ", rest))
 	s.Reopened(s.Server.Client, nil).WantClean()
 	s.Do("HSET meta: cast_since", record)
-	s.Clock.Set(monthEnd.Add(week + 10*time.Minute).Sub(repotest.Opened))
+	s.Clock.Set(monthEnd.Add(repotest.Week + 10*time.Minute).Sub(repotest.Opened))
 	s.WantClean()
 }
 
@@ -588,7 +588,7 @@ func TestCheckReportsInconsistentCalendarsOfGroups(t *testing.T) {
 // Check does not report what changes while it reads: votes, posts, deletions, and days that are folded.
 func TestCheckOfTheCalendarRunsWhileTheSiteIsUsed(t *testing.T) { // with the race detector
 	repotest.EachLayout(t, func(t *testing.T, tags []string) {
-		s := repotest.New(t, func(r *site.Rules) { r.GroupTop, r.VotingWindow = true, 60*day }, redisrepo.WithPartitions(len(tags)))
+		s := repotest.New(t, func(r *site.Rules) { r.GroupTop, r.VotingWindow = true, 60*site.Day }, redisrepo.WithPartitions(len(tags)))
 		for range 20 {
 			s.Clock.Advance(7 * time.Hour)
 			for range 5 {
@@ -598,9 +598,9 @@ func TestCheckOfTheCalendarRunsWhileTheSiteIsUsed(t *testing.T) { // with the ra
 		ctx, cancel := context.WithCancel(s.Ctx)
 		var aging sync.WaitGroup
 		aging.Go(func() { // so that days become due
-			for ctx.Err() == nil && s.Clock.Now().Before(repotest.Opened.Add(40*day)) {
+			for ctx.Err() == nil && s.Clock.Now().Before(repotest.Opened.Add(40*site.Day)) {
 				s.Clock.Advance(time.Minute)
-				_, _ = s.Vote(ctx, 8, "mallory", up, "")
+				_, _ = s.Vote(ctx, 8, "mallory", site.Up, "")
 			}
 		})
 		stop := s.Used()
@@ -664,11 +664,11 @@ func TestCheckReportsWrongFrontPages(t *testing.T) {
 			s := repotest.New(t, nil, repotest.One)
 			s.MustPost("alice")
 			s.MustPost("alice")
-			s.MustVote(1, "bob", up)
+			s.MustVote(1, "bob", site.Up)
 			for range 2 {
 				s.Clock.Advance(time.Hour)
-				s.MustVote(2, "bob", up) // saves a page, and changes nothing after the first time
-				s.MustVote(2, "bob", none)
+				s.MustVote(2, "bob", site.Up) // saves a page, and changes nothing after the first time
+				s.MustVote(2, "bob", site.None)
 			}
 			require.Value(s.Rankings.BestRanks(s.Ctx, []site.ArticleID{1}))(t)
 			require.NoError(t, s.Views.CatchUpAll(s.Ctx))
