@@ -1,4 +1,4 @@
-package redisrepo_test
+package check_test
 
 import (
 	"fmt"
@@ -184,11 +184,11 @@ func TestMaintenanceReadsLargeKeysInBatches(t *testing.T) {
 	}
 	s.MustImport(append(articles, repotest.Old(301, time.Hour, 3000, "go"), repotest.Old(302, time.Hour, 6001, "go"))...)
 	for i := range 250 {
-		s.MustVote(301, site.UserName(fmt.Sprint("voter", i)), down)
+		s.MustVote(301, site.UserName(fmt.Sprint("voter", i)), site.Down)
 	}
 	s.List(repotest.Best("go"))
 	hook := new(unbounded)
-	beside := s.Reopened(s.Client(redistest.Before(hook.note)), func(r *site.Rules) { r.VotingWindow = 2 * week })
+	beside := s.Reopened(s.Client(redistest.Before(hook.note)), func(r *site.Rules) { r.VotingWindow = 2 * repotest.Week })
 	beside.WantClean()
 	if entries, err := beside.Audit(s.Ctx, 301); err != nil || len(entries) != 251 {
 		t.Errorf("Audit = %d entries, %v, want 251", len(entries), err)

@@ -1,4 +1,4 @@
-package redisrepo_test
+package failover_test
 
 import (
 	"bytes"
@@ -99,7 +99,7 @@ func TestPassingFailuresAreRepeated(t *testing.T) {
 			s := underSentinel(plain, redistest.Hook(h.hook))
 			a := s.MustPost("alice", "go")
 			h.failures.Store(2)
-			if got := s.MustVote(a.ID, "bob", up); got.Unknown || got.Previous != none || got.Article.Votes != 2 {
+			if got := s.MustVote(a.ID, "bob", site.Up); got.Unknown || got.Previous != site.None || got.Article.Votes != 2 {
 				t.Errorf("Vote = %+v with %d votes, want the first vote of bob", got, got.Article.Votes)
 			}
 			h.failures.Store(2)
@@ -146,10 +146,10 @@ func TestVoteRepeatedThroughAFailoverClaimsNothing(t *testing.T) {
 		s := underSentinel(repotest.New(t, nil), redistest.Hook(h.hook))
 		a := s.MustPost("alice")
 		h.failures.Store(3)
-		if got := s.MustVote(a.ID, "bob", up); !got.Unknown || !got.Changed || got.Article.Votes != 2 {
+		if got := s.MustVote(a.ID, "bob", site.Up); !got.Unknown || !got.Changed || got.Article.Votes != 2 {
 			t.Errorf("after %q: Vote = %+v, want an unknown position before", reply, got)
 		}
-		if got := s.MustVote(a.ID, "bob", down); got.Unknown || got.Previous != up {
+		if got := s.MustVote(a.ID, "bob", site.Down); got.Unknown || got.Previous != site.Up {
 			t.Errorf("Vote = %+v, want the position before", got)
 		}
 	}
@@ -162,11 +162,11 @@ func TestVoteRepeatedAfterALostReplyClaimsNothing(t *testing.T) {
 	refusing, losing := &failingNext{reply: "TRYAGAIN"}, new(redistest.LostReply)
 	s := plain.Reopened(sentinelClient(plain, losing, redistest.Hook(refusing.hook)), nil, redisrepo.WithAcks(1)) // which has pipelines
 	a := s.MustPost("alice", "go")
-	s.MustVote(a.ID, "warm", up)
+	s.MustVote(a.ID, "warm", site.Up)
 	losing.Then = func() { plain.MustRegroup(a, []string{"redis"}, nil) }
 	losing.Armed.Store(true)
 	refusing.failures.Store(1)
-	if got := s.MustVote(a.ID, "bob", up); losing.Armed.Load() || refusing.failures.Load() > 0 || !got.Unknown || !got.Changed || got.Article.Votes != 3 {
+	if got := s.MustVote(a.ID, "bob", site.Up); losing.Armed.Load() || refusing.failures.Load() > 0 || !got.Unknown || !got.Changed || got.Article.Votes != 3 {
 		t.Errorf("Vote = %+v, want an unknown position before", got)
 	}
 }
@@ -224,12 +224,12 @@ func TestWaitingEndsBeforeTheDeadline(t *testing.T) {
 			h.failures.Store(1 << 30)
 			ctx, cancel := context.WithTimeout(s.Ctx, 3*time.Second)
 			defer cancel()
-			_, err := s.Vote(failover.FailFast(ctx), a.ID, "bob", up, "")
+			_, err := s.Vote(failover.FailFast(ctx), a.ID, "bob", site.Up, "")
 			if !errors.Is(err, failover.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
 				t.Errorf("Vote: %v with the context's %v, want ErrUnavailable before the deadline", err, ctx.Err())
 			}
 			h.failures.Store(0)
-			require.Value(s.Vote(failover.FailFast(s.Ctx), a.ID, "bob", up, ""))(t)
+			require.Value(s.Vote(failover.FailFast(s.Ctx), a.ID, "bob", site.Up, ""))(t)
 		})
 	}
 }
@@ -300,13 +300,13 @@ func confirmedSite(t *testing.T, hooks ...redis.Hook) (repo *redisrepo.Repo, ids
 func TestVotesThatNoReplicaConfirmsFailTogether(t *testing.T) { // with the race detector
 	t.Parallel()
 	repo, ids, _, replica := confirmedSite(t)
-	require.Value(repo.Vote(t.Context(), ids[0], "bob", up, ""))(t)
+	require.Value(repo.Vote(t.Context(), ids[0], "bob", site.Up, ""))(t)
 
 	replica.Pause()
 	var all sync.WaitGroup
 	for _, id := range ids {
 		all.Go(func() {
-			result, err := repo.Vote(t.Context(), id, "bob", down, "")
+			result, err := repo.Vote(t.Context(), id, "bob", site.Down, "")
 			if !errors.Is(err, failover.ErrUnavailable) {
 				t.Errorf("Vote = %+v, %v, want that no replica has it", result, err)
 			}
@@ -322,7 +322,7 @@ func TestVotesThatNoReplicaConfirmsFailTogether(t *testing.T) { // with the race
 	require.Eventually(t, "the replica confirms writes again", func() bool {
 		return repo.Store.Write(t.Context(), func(pipe redis.Pipeliner) { pipe.Incr(t.Context(), "n") }) == nil
 	})
-	if result, err := repo.Vote(t.Context(), ids[1], "carol", up, ""); err != nil || !result.Changed {
+	if result, err := repo.Vote(t.Context(), ids[1], "carol", site.Up, ""); err != nil || !result.Changed {
 		t.Errorf("Vote = %+v, %v after the replica went on", result, err)
 	}
 }
@@ -362,7 +362,7 @@ func TestConfirmedWritesShareAWait(t *testing.T) { // with the race detector
 	var all sync.WaitGroup
 	for _, id := range ids {
 		all.Go(func() {
-			result, err := repo.Vote(t.Context(), id, "bob", up, "")
+			result, err := repo.Vote(t.Context(), id, "bob", site.Up, "")
 			if err != nil && !errors.Is(err, failover.ErrUnavailable) || err == nil && !result.Changed {
 				t.Errorf("Vote = %+v, %v", result, err)
 			}
