@@ -293,7 +293,7 @@ func TestAdoptGoesOnAfterKills(t *testing.T) {
 		client := s.Client(redistest.Hook(func(ctx context.Context, commands []redis.Cmder, send redis.ProcessPipelineHook) error {
 			if opened && commands[0].Name() == "evalsha" {
 				if left--; left < 0 {
-					return redistest.Fail(repotest.ErrKilled, commands)
+					return redistest.Fail(errKilled, commands)
 				}
 			}
 			return send(ctx, commands)
@@ -304,7 +304,7 @@ func TestAdoptGoesOnAfterKills(t *testing.T) {
 		if err == nil {
 			break
 		}
-		if kills++; !errors.Is(err, repotest.ErrKilled) || kills > 10 {
+		if kills++; !errors.Is(err, errKilled) || kills > 10 {
 			t.Fatalf("Adopt: %v after %d kills, want that it was killed", err, kills)
 		}
 	}

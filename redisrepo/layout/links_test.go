@@ -112,7 +112,7 @@ func TestUpgradeMovesTheRecordsOfLinks(t *testing.T) {
 						continue
 					}
 					if left--; left < 0 {
-						return redistest.Fail(repotest.ErrKilled, commands)
+						return redistest.Fail(errKilled, commands)
 					}
 				}
 				return send(ctx, commands)
@@ -121,7 +121,7 @@ func TestUpgradeMovesTheRecordsOfLinks(t *testing.T) {
 			if err == nil {
 				break
 			}
-			if kills++; !errors.Is(err, repotest.ErrKilled) || kills > 100 {
+			if kills++; !errors.Is(err, errKilled) || kills > 100 {
 				t.Fatalf("New: %v after %d kills, want that it was killed", err, kills)
 			}
 		}

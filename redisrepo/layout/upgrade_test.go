@@ -24,6 +24,8 @@ import (
 	"frontpage/tests/require"
 )
 
+var errKilled = errors.New("killed")
+
 // grade is an upgrade that gives every article a field, in batches; it fails after some of them.
 func grade(s *repotest.Site, left *atomic.Int64) redisrepo.Option {
 	return redisrepo.WithUpgrade(layout.Upgrade{What: "grading all articles", Run: func(r *wire.Store, ctx context.Context, p keys.Partition) error {
@@ -31,7 +33,7 @@ func grade(s *repotest.Site, left *atomic.Int64) redisrepo.Option {
 			err := r.Scan(ctx, wire.Scan{Command: redis.Cmdable.ZScan, Key: set, Step: 2, Handle: func(members []string) error {
 				for _, member := range members {
 					if left.Add(-1) < 0 {
-						return repotest.ErrKilled
+						return errKilled
 					}
 					if err := s.Raw.HIncrBy(ctx, p.Key(member), "grade", 1-graded(s, p.Key(member))).Err(); err != nil {
 						return err
@@ -108,7 +110,7 @@ func TestUpgradeOfTheLayoutGoesOnAfterInterruptions(t *testing.T) {
 			s.Repo = repo
 			break
 		}
-		if interrupted++; !errors.Is(err, repotest.ErrKilled) || interrupted > 10 {
+		if interrupted++; !errors.Is(err, errKilled) || interrupted > 10 {
 			t.Fatalf("New: %v after %d interruptions, want that it was killed", err, interrupted)
 		}
 		if _, err := redisrepo.New(s.Ctx, s.Server.Client, s.Rules); interrupted > 1 && (err == nil || !strings.Contains(err.Error(), "the data has layout 10, this program needs 9: use the version")) {

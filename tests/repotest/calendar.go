@@ -18,8 +18,8 @@ import (
 	"frontpage/tests/require"
 )
 
-// CalendarNames are the groups of the tests of calendars.
-var CalendarNames = []site.GroupName{"a", "b", "c"}
+// calendarNames are the groups of the tests of calendars.
+var calendarNames = []site.GroupName{"a", "b", "c"}
 
 // WantScheduled compares the calendars with the articles: each is in exactly the lists of its time, with its votes, and no
 // peak is too low. Other processes may fold meanwhile.
@@ -129,7 +129,7 @@ func scoresOf(zs []redis.Z) map[string]float64 {
 func (s *Site) Disturb(random *rand.Rand, ids []site.ArticleID) []site.ArticleID {
 	s.T.Helper()
 	var names []string
-	for _, name := range CalendarNames {
+	for _, name := range calendarNames {
 		if random.IntN(2) == 0 {
 			names = append(names, string(name))
 		}
@@ -159,7 +159,7 @@ func (s *Site) Disturb(random *rand.Rand, ids []site.ArticleID) []site.ArticleID
 			ids = append(ids, imported)
 		}
 	case 10:
-		_ = s.Fold(s.Ctx, CalendarNames...)
+		_ = s.Fold(s.Ctx, calendarNames...)
 	case 11:
 		voters := []string{"alice", fmt.Sprint("voter", random.IntN(5)), fmt.Sprint("voter", random.IntN(5))}
 		_, _, _ = s.VoidVotes(s.Ctx, id, Moderator, voters, random.IntN(2) == 0, "a ring")

@@ -130,8 +130,8 @@ func Audited(s *Site, id site.ArticleID) (texts []string) {
 	return texts
 }
 
-// ActionText is an action as text, with its end.
-func ActionText(e events.ModerationEntry) string {
+// actionText is an action as text, with its end.
+func actionText(e events.ModerationEntry) string {
 	text := fmt.Sprint(e.Kind, " ", e.Target, " by ", e.By)
 	if e.OnBehalfOf != nil {
 		text += fmt.Sprint(" for ", *e.OnBehalfOf)
@@ -158,7 +158,7 @@ func (s *Site) Actions(a events.Actions, size int) (texts []string) {
 			s.T.Fatalf("a page of %d has %d actions, %+v", size, len(entries), info)
 		}
 		for _, e := range entries {
-			texts = append(texts, ActionText(e))
+			texts = append(texts, actionText(e))
 		}
 		if !info.HasNextPage {
 			return texts

@@ -27,7 +27,7 @@ func (s *Site) OpensKilled(rules site.Rules, random *rand.Rand) (kills int) {
 			s.Repo, s.Rules = repo, rules
 			return kills
 		}
-		if kills++; !errors.Is(err, ErrKilled) || kills > 300 {
+		if kills++; !errors.Is(err, errKilled) || kills > 300 {
 			s.T.Fatalf("New: %v after %d kills, want that it was killed", err, kills)
 		}
 	}
@@ -36,13 +36,12 @@ func (s *Site) OpensKilled(rules site.Rules, random *rand.Rand) (kills int) {
 // killer has a hook that fails everything after so many round trips, as if its process were killed.
 type killer struct{ left atomic.Int64 }
 
-// ErrKilled is the error of a call of a killed process.
-var ErrKilled = errors.New("killed")
+var errKilled = errors.New("killed")
 
 func (k *killer) hook() redistest.Hook {
 	return func(ctx context.Context, commands []redis.Cmder, send redis.ProcessPipelineHook) error {
 		if k.left.Add(-1) < 0 {
-			return redistest.Fail(ErrKilled, commands)
+			return redistest.Fail(errKilled, commands)
 		}
 		return send(ctx, commands)
 	}

@@ -1,12 +1,17 @@
 package repotest
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"math/rand/v2"
+	"strconv"
 	"sync"
 	"time"
 
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/denials"
+	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/reports"
 	"frontpage/redisrepo/saved"
 	"frontpage/redisrepo/site"
@@ -151,9 +156,7 @@ func (s *Site) MustFlag(id site.ArticleID, by site.UserName, reason reports.Reas
 func OldArticles(n int) []redisrepo.Imported {
 	articles := make([]redisrepo.Imported, n)
 	for i := range articles {
-		articles[i] = redisrepo.Imported{
-			ID: site.ArticleID(1001 + i), Poster: "zoe", PostedAt: Opened.Add(-28 * site.Day), Votes: i, Draft: Draft("old"),
-		}
+		articles[i] = Old(site.ArticleID(1001+i), 4*Week, i)
 	}
 	return articles
 }
@@ -174,4 +177,100 @@ func (s *Site) MustFollow(by site.UserName, t saved.Target, follows bool) {
 func (s *Site) Void(id site.ArticleID, takesOut bool, users ...string) (int, error) {
 	_, n, err := s.VoidVotes(s.Ctx, id, Moderator, users, takesOut, "a ring")
 	return n, err
+}
+
+func voter(i int) site.UserName { return site.UserName(fmt.Sprint("voter", i)) }
+
+// Used has the site listen and write until the function that it returns is called.
+func (s *Site) Used() (stop func()) {
+	ctx, cancel := context.WithCancel(s.Ctx)
+	var all sync.WaitGroup
+	all.Go(func() { s.Live.Listen(ctx, func(error) {}) })
+	ids := s.List(lists.AllArticles(site.ByTime, site.Descending))
+	for w := range 3 {
+		all.Go(func() {
+			random := rand.New(rand.NewPCG(1, uint64(w)))
+			for i := 0; ctx.Err() == nil; i++ {
+				id := ids[random.IntN(len(ids))]
+				_, err := s.Vote(s.Ctx, id, voter(random.IntN(8)), site.Vote(random.IntN(3)-1), "bucket")
+				switch i % 20 {
+				case 5:
+					_, _ = s.Delete(s.Ctx, id, Moderator, site.Why{})
+				case 6:
+					_, err = s.Undelete(s.Ctx, id, Moderator)
+				case 7:
+					_, err = s.Regroup(s.Ctx, id, Moderator, []string{"moved"}, []string{"go"})
+				case 8:
+					_, err = s.Post(s.Ctx, voter(w), site.Draft{Title: "live", Text: new("text"), Groups: []string{"live"}})
+				}
+				if refusal := (site.Refusal)(nil); err != nil && !errors.As(err, &refusal) {
+					s.T.Errorf("a write: %v", err)
+				}
+			}
+		})
+	}
+	return func() { cancel(); all.Wait() }
+}
+
+// Listens has the site listen until the test ends, and returns when it is subscribed.
+func (s *Site) Listens() {
+	s.T.Helper()
+	ctx, cancel := context.WithCancel(s.Ctx)
+	var listening sync.WaitGroup
+	listening.Go(func() { s.Live.Listen(ctx, func(error) {}) })
+	s.T.Cleanup(func() { cancel(); listening.Wait() })
+	s.AwaitProcesses(1)
+}
+
+// AwaitProcesses waits until so many processes of the site listen.
+func (s *Site) AwaitProcesses(n int64) {
+	s.T.Helper()
+	require.Eventually(s.T, "processes that listen", func() bool { return s.Do("PUBSUB NUMSUB changes:0").([]any)[1] == n })
+}
+
+// The functions Book… send the commands that the Python code of Redis in Action, chapter 1, sends: times have
+// fractions, and users are named user:NAME.
+
+// BookNow is the time as the book writes it.
+func BookNow(s *Site) string {
+	return strconv.FormatFloat(float64(s.Clock.Now().Unix())+0.123457, 'f', -1, 64)
+}
+
+// BookPost is post_article(conn, user, title, link).
+func BookPost(s *Site, user string) site.ArticleID {
+	s.T.Helper()
+	now := BookNow(s)
+	number := fmt.Sprint(s.Do("INCR article:"))
+	s.Do("SADD", "voted:"+number, user)
+	s.Do("EXPIRE", "voted:"+number, 7*86400)
+	s.Do("HMSET", "article:"+number, "title", "A title", "link", "http://book.example", "poster", user, "time", now, "votes", 1)
+	posted, _ := strconv.ParseFloat(now, 64)
+	s.Do("ZADD score:", posted+432, "article:"+number)
+	s.Do("ZADD time:", now, "article:"+number)
+	n, _ := strconv.Atoi(number)
+	return site.ArticleID(n)
+}
+
+// BookVote is article_vote(conn, user, article).
+func BookVote(s *Site, user string, id site.ArticleID) {
+	s.T.Helper()
+	cutoff := float64(s.Clock.Now().Unix()) - 7*86400
+	if s.Do("ZSCORE time:", id.String()).(float64) < cutoff {
+		return
+	}
+	if s.Do("SADD", fmt.Sprint("voted:", int(id)), user) == int64(1) {
+		s.Do("ZINCRBY score: 432", id.String())
+		s.Do("HINCRBY", id.String(), "votes", 1)
+	}
+}
+
+// BookRegroup is add_remove_groups(conn, article_id, to_add, to_remove).
+func BookRegroup(s *Site, id site.ArticleID, add, remove []string) {
+	s.T.Helper()
+	for _, group := range add {
+		s.Do("SADD", "group:"+group, id.String())
+	}
+	for _, group := range remove {
+		s.Do("SREM", "group:"+group, id.String())
+	}
 }
