@@ -179,7 +179,7 @@ func TestCheckReportsNothingWhileVotesAreCast(t *testing.T) { // with the race d
 			switch {
 			case i%10 == 0:
 				s[worker%2].MustRegroup(a, []string{"g0"}, []string{"g1"})
-			case i%10 == 5:
+			case i%10 == 5 && i < 400: // a site that grows faster than it is read is never checked
 				s[worker%2].MustPost("bob", "g2")
 			}
 		}
