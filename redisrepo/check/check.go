@@ -9,10 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/redis/go-redis/v9"
-	"golang.org/x/sync/errgroup"
 
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/failover"
@@ -67,29 +65,24 @@ func Check(ctx context.Context, r *redisrepo.Repo, report func(violation string)
 
 // Compare is Check, but checks families of groups only on request: an import keeps the groups of another site.
 func Compare(ctx context.Context, r *redisrepo.Repo, families bool, report func(violation string)) (Checked, error) {
-	found := &findings{report: report, reported: map[string]bool{}}
-	byArticle, byKey := newChecker(r, families, found), newChecker(r, families, found)
-	both, ctx := errgroup.WithContext(ctx) // one computes while the other waits for Redis
-	both.Go(func() error {
-		for _, p := range r.Store.Partitions {
-			if err := byArticle.partition(ctx, p); err != nil {
-				return err
-			}
+	c := checker{Repo: r, report: report, families: families, reported: map[string]bool{}, hasBest: map[site.ArticleID]bool{}, lags: map[keys.Partition]*views.Lag{}}
+	for _, p := range r.Store.Partitions {
+		if err := c.partition(ctx, p); err != nil {
+			return c.done, failover.Wrap("check", err)
 		}
-		return byArticle.bestRanks(ctx)
-	})
-	both.Go(func() error { return byKey.allKeys(ctx) })
-	err := both.Wait()
-	done := byArticle.done
-	done.Groups, done.Violations, done.ByBook = byKey.done.Groups, len(found.reported), found.byBook
-	return done, failover.Wrap("check", err)
+	}
+	err := c.bestRanks(ctx)
+	if err == nil {
+		err = c.allKeys(ctx)
+	}
+	return c.done, failover.Wrap("check", err)
 }
 
-// checker is one walk through a store. It is not safe for concurrent use.
 type checker struct {
 	*redisrepo.Repo
-	*findings
+	report   func(string)
 	families bool // whether an article may be in one group of a family only
+	reported map[string]bool
 	done     Checked
 	highest  site.ArticleID
 	lags     map[keys.Partition]*views.Lag
@@ -98,46 +91,25 @@ type checker struct {
 	hasBest  map[site.ArticleID]bool // articles with a best rank
 }
 
-func newChecker(r *redisrepo.Repo, families bool, found *findings) *checker {
-	return &checker{Repo: r, findings: found, families: families, hasBest: map[site.ArticleID]bool{}, lags: map[keys.Partition]*views.Lag{}}
-}
-
-// readLag reads how far the views of a partition are, before its articles and keys are checked.
-func (c *checker) readLag(ctx context.Context, p keys.Partition) (err error) {
-	c.lags[p], err = c.Views.NewLag(ctx, p)
-	return err
-}
-
-// findings are the violations that all checkers have found.
-type findings struct {
-	mu       sync.Mutex
-	report   func(string)
-	reported map[string]bool
-	byBook   bool
-}
-
 // reportf reports a violation, unless it was found before: a walk may begin again.
-func (f *findings) reportf(format string, args ...any) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if violation := fmt.Sprintf(format, args...); !f.reported[violation] {
-		f.reported[violation] = true
-		f.report(violation)
+func (c *checker) reportf(format string, args ...any) {
+	if violation := fmt.Sprintf(format, args...); !c.reported[violation] {
+		c.reported[violation] = true
+		c.done.Violations++
+		c.report(violation)
 	}
 }
 
 // reportByBook is reportf for what a program of the book may have caused.
-func (f *findings) reportByBook(format string, args ...any) {
-	f.reportf(format, args...)
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.byBook = true
+func (c *checker) reportByBook(format string, args ...any) {
+	c.done.ByBook = true
+	c.reportf(format, args...)
 }
 
 // partition checks the articles in time: and deleted: one by one. After that, score: and the hashes must only name no
 // others. Then come the events, the counter and the saved front pages.
-func (c *checker) partition(ctx context.Context, p keys.Partition) error {
-	if err := c.readLag(ctx, p); err != nil {
+func (c *checker) partition(ctx context.Context, p keys.Partition) (err error) {
+	if c.lags[p], err = c.Views.NewLag(ctx, p); err != nil {
 		return err
 	}
 	c.highest = 0
@@ -148,7 +120,7 @@ func (c *checker) partition(ctx context.Context, p keys.Partition) error {
 		return err
 	}
 	scores := p.Ranking(site.ByScore)
-	err := c.Store.Scan(ctx, wire.Scan{Command: redis.Cmdable.ZScan, Key: scores, Step: 2, Handle: func(members []string) error {
+	err = c.Store.Scan(ctx, wire.Scan{Command: redis.Cmdable.ZScan, Key: scores, Step: 2, Handle: func(members []string) error {
 		return c.unlisted(ctx, p, scores, members)
 	}})
 	if err := c.wrongType(scores, err); err != nil {
@@ -178,11 +150,6 @@ func (c *checker) articlesIn(ctx context.Context, p keys.Partition, set string, 
 // allKeys checks what only the names of keys tell: which articles have a hash, who has a history of votes, and which
 // groups exist. It reads the names once for each server that has partitions.
 func (c *checker) allKeys(ctx context.Context) error {
-	for _, p := range c.Store.Partitions {
-		if err := c.readLag(ctx, p); err != nil {
-			return err
-		}
-	}
 	groups := map[string]keys.Partition{} // by key
 	err := c.Store.EachServer(ctx, func(ctx context.Context, server redis.Cmdable, has []keys.Partition) error {
 		return c.keys(ctx, server, has, groups)
