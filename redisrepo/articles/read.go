@@ -2,6 +2,7 @@ package articles
 
 import (
 	"context"
+	"errors"
 	"unsafe"
 
 	"github.com/redis/go-redis/v9"
@@ -46,6 +47,17 @@ func (r *Articles) ReadArticles(ctx context.Context, ids []site.ArticleID) ([]*s
 		r.readAgain(ctx, ids, unclear, articles, errs)
 	}
 	return articles, errs
+}
+
+// Unanswered returns the first error of a read to which the store gave no answer, or nil. It ignores articles that do
+// not exist or cannot be decoded.
+func Unanswered(errs []error) error {
+	for _, err := range errs {
+		if errors.Is(err, failover.ErrUnavailable) {
+			return err
+		}
+	}
+	return nil
 }
 
 // readHashes reads the hashes of articles as raw replies. Every command has its own error: a lost connection fails all

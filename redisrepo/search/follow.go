@@ -1,8 +1,8 @@
 package search
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"math"
 	"slices"
 	"strconv"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"frontpage/redisrepo/articles"
 	"frontpage/redisrepo/events"
 	"frontpage/redisrepo/failover"
 	"frontpage/redisrepo/keys"
@@ -82,10 +83,10 @@ func (s *Search) follow(ctx context.Context, onProgress func(done, total int)) e
 
 // catchUp applies the events up to now.
 func (s *Search) catchUp(ctx context.Context) error {
-	if err := s.take(ctx); err != nil {
+	if err := s.turn.Acquire(ctx, 1); err != nil {
 		return err
 	}
-	defer s.giveBack()
+	defer s.turn.Release(1)
 	p, began := s.place.Load(), s.store.Now()
 	for more := p != nil; more; {
 		batch, err := s.log.ReadFeed(ctx, events.FeedStart{At: p.at}, 5*batchSize)
@@ -110,18 +111,6 @@ func (s *Search) catchUp(ctx context.Context) error {
 	}
 	return nil
 }
-
-// take waits for the turn to change the index, so that what was read first is there first.
-func (s *Search) take(ctx context.Context) error {
-	select {
-	case s.turn <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-func (s *Search) giveBack() { <-s.turn }
 
 // isIncomplete reports whether the index has another number of articles than the store.
 func (s *Search) isIncomplete(ctx context.Context) (bool, error) {
@@ -188,10 +177,10 @@ func (s *Search) walk(ctx context.Context, again bool, onProgress func(done, tot
 func second(seconds float64) uint32 { return uint32(min(max(seconds, 0), math.MaxUint32)) }
 
 func (s *Search) readInTurn(ctx context.Context, ids []site.ArticleID) error {
-	if err := s.take(ctx); err != nil {
+	if err := s.turn.Acquire(ctx, 1); err != nil {
 		return err
 	}
-	defer s.giveBack()
+	defer s.turn.Release(1)
 	return s.read(ctx, ids)
 }
 
@@ -199,7 +188,7 @@ func (s *Search) readInTurn(ctx context.Context, ids []site.ArticleID) error {
 func (s *Search) read(ctx context.Context, ids []site.ArticleID) error {
 	for batch := range slices.Chunk(ids, batchSize) {
 		found, errs := s.articles.ArticlesByID(ctx, batch)
-		if err := unanswered(ctx, errs); err != nil {
+		if err := cmp.Or(articles.Unanswered(errs), ctx.Err()); err != nil {
 			return err
 		}
 		for i, id := range batch {
@@ -216,15 +205,4 @@ func (s *Search) read(ctx context.Context, ids []site.ArticleID) error {
 		}
 	}
 	return nil
-}
-
-// unanswered returns the error of a read to which the store gave no answer. Articles that do not exist, or cannot be decoded, are not
-// found.
-func unanswered(ctx context.Context, errs []error) error {
-	for _, err := range errs {
-		if errors.Is(err, failover.ErrUnavailable) {
-			return err
-		}
-	}
-	return ctx.Err()
 }

@@ -15,6 +15,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"frontpage/redisrepo/articles"
 	"frontpage/redisrepo/events"
 	"frontpage/redisrepo/failover"
@@ -48,7 +50,7 @@ type Search struct {
 	o        Options
 	index    *index
 
-	turn        chan struct{}         // has a value while the index is changed
+	turn        *semaphore.Weighted   // to change the index, so that what was read first is there first
 	place       atomic.Pointer[place] // its fields are guarded by turn, or for Follow alone; nil: not known
 	done, total atomic.Int64          // articles that were read by the last walk
 	through     atomic.Pointer[time.Time]
@@ -56,7 +58,7 @@ type Search struct {
 
 // New returns the search of a site. It needs the site's events: without them there is no search.
 func New(store *wire.Store, articles *articles.Articles, log *events.Log, o Options) *Search {
-	s := &Search{store: store, articles: articles, log: log, o: o, turn: make(chan struct{}, 1)}
+	s := &Search{store: store, articles: articles, log: log, o: o, turn: semaphore.NewWeighted(1)}
 	if s.On() {
 		s.index = newIndex()
 	}
@@ -265,13 +267,9 @@ func (l *looking) hits(ctx context.Context, at stage) (hits []Hit, err error) {
 			l.IsPartial = true
 			break
 		}
-		ids := make([]site.ArticleID, len(batch))
-		for i, number := range batch {
-			ids[i] = site.ArticleID(number)
-		}
 		l.Read += len(batch)
-		found, errs := l.s.articles.ArticlesByID(ctx, ids)
-		if err := unanswered(ctx, errs); err != nil {
+		found, errs := l.s.articles.ArticlesByID(ctx, site.Collect(batch, func(number uint32) site.ArticleID { return site.ArticleID(number) }))
+		if err := cmp.Or(articles.Unanswered(errs), ctx.Err()); err != nil {
 			return nil, err
 		}
 		for _, a := range found {
@@ -351,11 +349,7 @@ func (l *looking) hit(at stage, a *site.Article) (h Hit, size int) {
 }
 
 func textsOf(found []word) []string {
-	texts := make([]string, len(found))
-	for i, w := range found {
-		texts[i] = w.text
-	}
-	return texts
+	return site.Collect(found, func(w word) string { return w.text })
 }
 
 // compare orders hits, the best first.

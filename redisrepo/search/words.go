@@ -53,7 +53,7 @@ func words(text string) (found []word) {
 
 // fold makes words equal that differ in case, accents and the form of their characters only.
 func fold(text string) string {
-	if isASCII(text) {
+	if !strings.ContainsFunc(text, func(c rune) bool { return c >= utf8.RuneSelf }) { // most words
 		text = strings.ToLower(text)
 		return text[:min(len(text), maxWord)]
 	}
@@ -66,15 +66,6 @@ func fold(text string) string {
 		return unicode.ToLower(c)
 	}, norm.NFKD.String(text))
 	return strings.ReplaceAll(text, "ß", "ss")
-}
-
-func isASCII(text string) bool {
-	for i := range len(text) {
-		if text[i] >= utf8.RuneSelf {
-			return false
-		}
-	}
-	return true
 }
 
 // isNear reports whether one character changed, added or left out, or two that are swapped, make one word of the other. One of
