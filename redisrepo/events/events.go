@@ -85,7 +85,7 @@ func (e *Event) IsAfter(start FeedStart) bool {
 }
 
 // EntryID returns the id of the event in the log of its article's partition.
-func (e *Event) EntryID() string { return e.entry.ID() }
+func (e *Event) EntryID() string { return e.entry.String() }
 
 // EventEdge is an event and its position in the feed. Gap reports that events before it may be missing, or that the
 // store has lost delivered ones: see Log.Events.
@@ -277,10 +277,4 @@ type feedEntry struct {
 	sum      uint16 // see sumOf
 	isHidden bool
 	event    *Event // nil for an entry that is no event; readers skip it
-}
-
-func feedEntries(messages []redis.XMessage, partition int) []feedEntry {
-	return site.Collect(messages, func(m redis.XMessage) feedEntry {
-		return feedEntry{NewLogCursor(m.ID, partition), sumOf(m), wire.IsHidden(m), DecodeEvent(m, partition)}
-	})
 }

@@ -99,18 +99,24 @@ func (r *Log) readLog(ctx context.Context, q site.Request[LogCursor], only *int)
 		if only != nil && i != *only {
 			return func() []LogEntry { return nil }
 		}
-		newest, oldest := "+", "-"
-		if b.After != nil {
-			newest = b.After.newestAfter(i, b.Inclusive)
+		newest, oldest := "+", "-" // of entries with equal ids, the one in the higher partition comes first
+		if c := b.After; c != nil {
+			newest = c.bound(i < c.partition || b.Inclusive && i == c.partition)
 		}
-		if b.Before != nil {
-			oldest = b.Before.oldestBefore(i, b.Inclusive)
+		if c := b.Before; c != nil {
+			oldest = c.bound(i > c.partition || b.Inclusive && i == c.partition)
 		}
 		key, count := r.store.Partitions[i].Moderation(), int64(b.Count)
+		read, from, to := pipe.XRevRangeN, newest, oldest
 		if b.Last {
-			return logEntries(pipe.XRangeN(ctx, key, oldest, newest, count), i)
+			read, from, to = pipe.XRangeN, oldest, newest
 		}
-		return logEntries(pipe.XRevRangeN(ctx, key, newest, oldest, count), i)
+		found := read(ctx, key, from, to, count)
+		return func() []LogEntry {
+			return site.Collect(found.Val(), func(m redis.XMessage) LogEntry {
+				return LogEntry{At: NewLogCursor(m.ID, i), Fields: m.Values}
+			})
+		}
 	})
 	return page, failover.Wrap("read the moderation log", err)
 }
@@ -119,15 +125,6 @@ func (r *Log) readLog(ctx context.Context, q site.Request[LogCursor], only *int)
 type LogEntry struct {
 	At     LogCursor
 	Fields wire.Fields
-}
-
-// logEntries returns a function for the entries that c reads from a partition.
-func logEntries(c *redis.XMessageSliceCmd, partition int) func() []LogEntry {
-	return func() []LogEntry {
-		return site.Collect(c.Val(), func(message redis.XMessage) LogEntry {
-			return LogEntry{At: NewLogCursor(message.ID, partition), Fields: message.Values}
-		})
-	}
 }
 
 // shown is Decode for callers, to whom the operator's commands are a name.
@@ -190,33 +187,19 @@ func (c LogCursor) Compare(d LogCursor) int {
 
 // name names an entry about an article. Entries of two partitions may have the same id, but an article is in one.
 func (c LogCursor) name(log string, article site.ArticleID) string {
-	return log + ":" + c.ID() + "-" + strconv.Itoa(int(article))
-}
-
-// ID is the id of the entry in its stream.
-func (c LogCursor) ID() string { return c.EntryID.String() }
-
-// newestAfter is the newest id in a partition's stream that follows the cursor, newest first. Of entries
-// with equal ids, the one in the higher partition comes first.
-func (c LogCursor) newestAfter(partition int, inclusive bool) string {
-	return c.bound(partition < c.partition || inclusive && partition == c.partition)
-}
-
-// oldestBefore is the oldest id in a partition's stream that precedes the cursor, in the same order.
-func (c LogCursor) oldestBefore(partition int, inclusive bool) string {
-	return c.bound(partition > c.partition || inclusive && partition == c.partition)
+	return log + ":" + c.String() + "-" + strconv.Itoa(int(article))
 }
 
 // bound is the id as a bound of a range of the stream.
 func (c LogCursor) bound(inclusive bool) string {
 	if inclusive {
-		return c.ID()
+		return c.String()
 	}
-	return "(" + c.ID()
+	return "(" + c.String()
 }
 
 func (c LogCursor) encode() string {
-	return site.EncodeCursor(moderationList, c.ID(), strconv.Itoa(c.partition))
+	return site.EncodeCursor(moderationList, c.String(), strconv.Itoa(c.partition))
 }
 
 func decodeLogCursor(field, text string) (LogCursor, error) {
@@ -229,7 +212,7 @@ func decodeLogCursor(field, text string) (LogCursor, error) {
 		c := NewLogCursor(parts[0], partition)
 		// Redis gives no entry the lowest or the highest id, and refuses a range beyond them.
 		extreme := c.Milliseconds|c.Sequence == 0 || c.Milliseconds&c.Sequence == math.MaxUint64
-		if err == nil && c.ID() == parts[0] && !extreme {
+		if err == nil && c.String() == parts[0] && !extreme {
 			return c, nil
 		}
 	}

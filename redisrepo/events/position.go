@@ -67,11 +67,11 @@ func (p FeedPosition) First() string {
 	case p.hasHidden():
 		return p.hidden.String()
 	case p.isEvent:
-		return p.id.ID()
+		return p.id.String()
 	case p.id.EntryID == wire.EntryID{}:
 		return "-"
 	}
-	return "(" + p.id.ID()
+	return "(" + p.id.String()
 }
 
 // Rest returns the entries after the position, given those from First on. found is false if the position's entry is

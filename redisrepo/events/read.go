@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/redisrepo/keys"
+	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/wire"
 )
 
@@ -128,28 +129,23 @@ func (r *Log) queueDrops(ctx context.Context, pipe redis.Pipeliner, p keys.Parti
 // last returns an id up to which all events were dropped, and no others. Earlier versions did not note it: they keep as many
 // events as they may.
 func (d drops) last() wire.EntryID {
-	fields := texts(d.fields.Val())
-	hidden, _ := strconv.Atoi(fields[2])
-	if found := d.oldest.Val(); fields[1] == "" && len(found) > 0 && int(d.length.Val())-hidden >= d.kept {
+	fields := wire.Reply(d.fields.Val())
+	hidden, _ := strconv.Atoi(fields.Text(2))
+	if found := d.oldest.Val(); fields.Text(1) == "" && len(found) > 0 && int(d.length.Val())-hidden >= d.kept {
 		return wire.ParseEntryID(found[0].ID).Before()
 	}
-	return wire.ParseEntryID(fields[0])
+	return wire.ParseEntryID(fields.Text(0))
 }
 
 // since returns the id after which it is known which events were dropped.
-func (d drops) since() wire.EntryID { return wire.ParseEntryID(texts(d.fields.Val())[1]) }
-
-// texts returns the values of three fields, empty for none.
-func texts(values []any) (texts [3]string) {
-	for i := range min(len(values), len(texts)) {
-		texts[i], _ = values[i].(string)
-	}
-	return texts
-}
+func (d drops) since() wire.EntryID { return wire.ParseEntryID(wire.Reply(d.fields.Val()).Text(1)) }
 
 // set sets the entries that follow.
 func (p *feedPart) set(messages []redis.XMessage, partition int, count int64) {
-	p.entries, p.more = feedEntries(messages, partition), int64(len(messages)) > count
+	p.more = int64(len(messages)) > count
+	p.entries = site.Collect(messages, func(m redis.XMessage) feedEntry {
+		return feedEntry{NewLogCursor(m.ID, partition), sumOf(m), wire.IsHidden(m), DecodeEvent(m, partition)}
+	})
 }
 
 // expire says that events after the position were dropped.
@@ -329,8 +325,5 @@ func (r *Log) FeedSince(ctx context.Context, t time.Time) (string, error) {
 }
 
 func later(a, b wire.EntryID) wire.EntryID {
-	if a.Compare(b) < 0 {
-		return b
-	}
-	return a
+	return slices.MaxFunc([]wire.EntryID{a, b}, wire.EntryID.Compare)
 }

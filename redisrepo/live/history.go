@@ -44,7 +44,13 @@ func (h *History) epoch() string {
 func (r *Live) forget(index int) {
 	r.store.Changes.Add(1)
 	r.hooks.OnForget()
-	r.live.markLost(func(id site.ArticleID) bool { return r.store.Index(id) == index })
+	r.live.mu.Lock()
+	defer r.live.mu.Unlock()
+	for id, t := range r.live.topics {
+		if r.store.Index(id) == index {
+			r.live.loseTopic(t)
+		}
+	}
 }
 
 // historyReply are the commands that tell whether a partition went back in time, and what was known before them.

@@ -138,11 +138,8 @@ func (r *Live) markDue(indexes ...int) {
 	for _, i := range indexes {
 		r.logs.all[i].due.Store(true)
 	}
-	r.live.feedChanged()
-	select {
-	case r.logs.wake <- struct{}{}:
-	default:
-	}
+	wake(r.live.feedWake)
+	wake(r.logs.wake)
 }
 
 // announcer tells other processes which partitions this one has changed.
@@ -361,7 +358,7 @@ func (r *Live) startReading(ctx context.Context) error {
 func (r *Live) goOn(at events.FeedPosition, end string, index int) {
 	l := &r.logs.all[index]
 	l.known, l.epoch, l.at, l.end = true, r.Histories[index].epoch(), at, end
-	r.live.feedChanged()
+	wake(r.live.feedWake)
 }
 
 // startPosts takes the newest articles of a partition as known to the watches for new ones.

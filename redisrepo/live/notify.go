@@ -129,17 +129,6 @@ func (l *live) goBack(index int, highest site.ArticleID) {
 	}
 }
 
-// markLost has the watched articles that match read from Redis, since the store may have gone back.
-func (l *live) markLost(matches func(site.ArticleID) bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for id, t := range l.topics {
-		if matches(id) {
-			l.loseTopic(t)
-		}
-	}
-}
-
 // loseTopic has what Redis has of an article replace what is known. The caller holds live.mu.
 func (l *live) loseTopic(t *topic) {
 	t.stale, t.lost = true, true
@@ -214,9 +203,7 @@ func (r *Live) readStale(ctx context.Context, ready []*topic, report func(error)
 	}
 	r.live.mu.Unlock()
 	var failed error
-	for len(stale) > 0 {
-		batch := stale[:min(wire.BatchSize, len(stale))]
-		stale = stale[len(batch):]
+	for batch := range slices.Chunk(stale, wire.BatchSize) {
 		ids, before := make([]site.ArticleID, len(batch)), make([]*site.Article, len(batch))
 		for i, t := range batch {
 			ids[i], before[i] = t.id, t.latest.Load()

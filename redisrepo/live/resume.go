@@ -14,6 +14,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"frontpage/redisrepo/articles"
 	"frontpage/redisrepo/failover"
 	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/site"
@@ -330,9 +331,7 @@ func (w *Watch) CatchUp(ctx context.Context) (err error) {
 		}
 		l.mu.Unlock()
 		_, errs := w.repo.articles.ReadArticles(ctx, ids)
-		if i := slices.IndexFunc(errs, func(err error) bool { return errors.Is(err, failover.ErrUnavailable) }); i >= 0 {
-			err = errs[i]
-		}
+		err = articles.Unanswered(errs)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -3,11 +3,10 @@ package live
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 
+	"frontpage/redisrepo/articles"
 	"frontpage/redisrepo/events"
-	"frontpage/redisrepo/failover"
 	"frontpage/redisrepo/site"
 )
 
@@ -88,11 +87,9 @@ func (r *Live) watchArticles(ctx context.Context, ids []site.ArticleID, known ma
 	}
 	// With its state known, a topic can follow changes by their entries, without being read again.
 	_, errs := r.articles.ReadArticles(ctx, unread)
-	for _, err := range errs {
-		if errors.Is(err, failover.ErrUnavailable) || ctx.Err() != nil {
-			w.Close()
-			return nil, cmp.Or(err, ctx.Err())
-		}
+	if err := cmp.Or(articles.Unanswered(errs), ctx.Err()); err != nil {
+		w.Close()
+		return nil, err
 	}
 	r.live.start(w, known)
 	return w, nil
@@ -312,10 +309,7 @@ func (w *Watch) signal() {
 		w.onWake()
 		return
 	}
-	select {
-	case w.wake <- struct{}{}:
-	default:
-	}
+	wake(w.wake)
 }
 
 // matches reports whether a new article is one that is watched for.

@@ -402,7 +402,7 @@ func (f *Filling) PutLog(ctx context.Context, entries []LogRecord) error {
 			if at.Compare(f.stored[index]) <= 0 {
 				continue
 			}
-			values := []any{"xadd", f.Store.Partitions[index].Moderation(), at.ID(),
+			values := []any{"xadd", f.Store.Partitions[index].Moderation(), at.String(),
 				"kind", string(e.Kind), "article", target, "by", e.By.Member(), "at", site.Number(e.At)}
 			if e.For != nil {
 				values = append(values, "on_behalf_of", e.For.Member())

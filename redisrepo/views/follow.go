@@ -49,29 +49,23 @@ func (v *Views) trim(ctx context.Context) error {
 	args = append(args, wire.Anys(v.names())...) // ARGV[4...] view
 	var errs []error
 	for open := slices.Clone(v.store.Partitions); len(open) > 0; {
-		replies := make([]*redis.Cmd, len(open))
-		err := v.store.WriteDerived(ctx, func(pipe redis.Pipeliner) {
-			for i, p := range open {
+		replies := map[keys.Partition]*redis.Cmd{}
+		errs = append(errs, v.store.WriteDerived(ctx, func(pipe redis.Pipeliner) {
+			for _, p := range open {
 				scriptKeys := []string{
 					p.Events(), // KEYS[1] events
 					p.Views(),  // KEYS[2] views
 				}
-				replies[i] = trimScript.EvalSha(ctx, pipe, scriptKeys, args...)
+				replies[p] = trimScript.EvalSha(ctx, pipe, scriptKeys, args...)
 			}
+		}))
+		open = slices.DeleteFunc(open, func(p keys.Partition) bool {
+			if replies[p] == nil {
+				return true // Redis refuses writes
+			}
+			answer, err := wire.StatusReply(replies[p])
+			return err != nil || answer.Number(1) < mostTrimmed
 		})
-		if err != nil {
-			errs = append(errs, err)
-		}
-		var left []keys.Partition
-		for i, p := range open {
-			if replies[i] == nil {
-				continue // Redis refuses writes
-			}
-			if answer, err := wire.StatusReply(replies[i]); err == nil && answer.Number(1) >= mostTrimmed {
-				left = append(left, p)
-			}
-		}
-		open = left
 	}
 	return errors.Join(errs...)
 }

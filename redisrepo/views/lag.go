@@ -50,12 +50,7 @@ func (l *Lag) Entries() (messages []redis.XMessage) {
 		return nil
 	}
 	l.advance()
-	for _, m := range l.entries.Val() {
-		if isAfter(m.ID, l.from) {
-			messages = append(messages, m)
-		}
-	}
-	return messages
+	return since(l.entries.Val(), l.from)
 }
 
 // Articles returns the articles of the entries.

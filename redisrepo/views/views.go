@@ -52,15 +52,16 @@ type Views struct {
 	store *wire.Store
 	all   []*View
 
-	mu   sync.Mutex
-	next *catchUp // has not begun
-	last *catchUp
-	at   map[keys.Partition][]string // where this process last saw each view
+	mu      sync.Mutex
+	next    *catchUp   // has not begun
+	running sync.Mutex // held by the run of a catchUp
+
+	at sync.Map // by keys.Partition: where this process last saw each view, []string
 }
 
 // New returns Views without a view: other packages add theirs.
 func New(store *wire.Store) *Views {
-	return &Views{Young: 10 * time.Second, store: store, at: map[keys.Partition][]string{}}
+	return &Views{Young: 10 * time.Second, store: store}
 }
 
 // Add adds a view.
@@ -68,11 +69,7 @@ func (v *Views) Add(view *View) { v.all = append(v.all, view) }
 
 // names are those of the views.
 func (v *Views) names() []string {
-	names := make([]string, len(v.all))
-	for i, view := range v.all {
-		names[i] = view.Name
-	}
-	return names
+	return site.Collect(v.all, func(view *View) string { return view.Name })
 }
 
 // noEntry is the id before the first entry.
@@ -108,7 +105,9 @@ func (v *Views) Read(ctx context.Context, view *View, in []keys.Partition, queue
 		from := make([]string, len(in))
 		err := v.store.Read(ctx, func(pipe redis.Pipeliner) {
 			for i, p := range in {
-				from[i] = earliest(v.known(p))
+				known, _ := v.at.Load(p)
+				at, _ := known.([]string)
+				from[i] = earliest(at)
 				positions[i], found[i] = pipe.HGet(ctx, p.Views(), view.Name), pipe.XRangeN(ctx, p.Events(), after(from[i]), "+", int64(most))
 			}
 			queue(pipe)
@@ -147,10 +146,11 @@ func (v *Views) Found(lacking int) {
 
 // since returns the entries after a position.
 func since(messages []redis.XMessage, at string) []redis.XMessage {
-	for len(messages) > 0 && !isAfter(messages[0].ID, at) {
-		messages = messages[1:]
+	i := slices.IndexFunc(messages, func(m redis.XMessage) bool { return isAfter(m.ID, at) })
+	if i < 0 {
+		return nil
 	}
-	return messages
+	return messages[i:]
 }
 
 // after is where entries begin that follow a position.
@@ -163,23 +163,17 @@ func after(position string) string {
 
 // earliest returns the first of some positions, empty for the beginning.
 func earliest(positions []string) string {
-	first := ""
-	for i, at := range positions {
-		if at == "" {
-			return ""
-		}
-		if i == 0 || isAfter(first, at) {
-			first = at
-		}
+	if len(positions) == 0 {
+		return ""
 	}
-	return first
+	return slices.MinFunc(positions, func(a, b string) int { return wire.ParseEntryID(a).Compare(wire.ParseEntryID(b)) })
 }
 
 // texts returns the texts of a reply, empty for none.
-func texts(values []any) []string {
-	all := make([]string, len(values))
-	for i, value := range values {
-		all[i], _ = value.(string)
+func texts(reply wire.Reply) []string {
+	all := make([]string, len(reply))
+	for i := range all {
+		all[i] = reply.Text(i)
 	}
 	return all
 }
@@ -207,31 +201,15 @@ func (v *Views) start() *catchUp {
 	defer v.mu.Unlock()
 	if v.next == nil {
 		v.next = &catchUp{done: make(chan struct{})}
-		go v.run(v.next, v.last)
-		v.last = v.next
+		go v.run(v.next)
 	}
 	return v.next
 }
 
-// known returns where this process last saw each view of a partition.
-func (v *Views) known(p keys.Partition) []string {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.at[p]
-}
-
-// note notes where each view of a partition is.
-func (v *Views) note(p keys.Partition, at []string) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.at[p] = at
-}
-
 // run runs a CatchUp after the one before. It belongs to no caller, so none can end or fail it for the others.
-func (v *Views) run(c, before *catchUp) {
-	if before != nil {
-		<-before.done
-	}
+func (v *Views) run(c *catchUp) {
+	v.running.Lock()
+	defer v.running.Unlock()
 	v.mu.Lock()
 	v.next = nil
 	v.mu.Unlock()
@@ -265,7 +243,7 @@ func (v *Views) catchUp(ctx context.Context) error {
 		errs = append(errs, v.store.Read(ctx, func(pipe redis.Pipeliner) {
 			for i, part := range parts {
 				parts[i].at = texts(part.positions.Val())
-				v.note(part.p, parts[i].at)
+				v.at.Store(part.p, parts[i].at)
 				parts[i].found = pipe.XRangeN(ctx, part.p.Events(), after(earliest(parts[i].at)), "+", mostApplied)
 			}
 		}))
@@ -312,7 +290,7 @@ func (v *Views) apply(ctx context.Context, behind []part) (again []keys.Partitio
 			}
 			at[i] = found[len(found)-1].ID
 		}
-		v.note(part.p, at)
+		v.at.Store(part.p, at)
 		if moved || err == nil && len(found) == mostApplied {
 			again = append(again, part.p)
 		}
@@ -337,9 +315,5 @@ func Newest(entries []Entry) []Entry {
 	for _, e := range entries {
 		newest[e.Article] = e
 	}
-	all := make([]Entry, 0, len(newest))
-	for _, id := range slices.Sorted(maps.Keys(newest)) {
-		all = append(all, newest[id])
-	}
-	return all
+	return site.Collect(slices.Sorted(maps.Keys(newest)), func(id site.ArticleID) Entry { return newest[id] })
 }
