@@ -55,21 +55,15 @@ type Decoded struct {
 // Decode decodes an article's hash into a. Upvotes are derived from votes and downvotes, so that they include the
 // votes of legacy clients.
 func (r *Articles) Decode(id site.ArticleID, h Hash, a *Decoded) error {
-	postedAt, err := site.ParseNumber(h.Time)
-	if err != nil {
-		return fmt.Errorf("%v: time: %w", id, err)
-	}
-	votes, err := site.ParseNumber(h.Votes)
-	if err != nil {
-		return fmt.Errorf("%v: votes: %w", id, err)
-	}
-	downvotes, err := site.ParseNumber(h.Downvotes)
-	if err != nil {
-		return fmt.Errorf("%v: downvotes: %w", id, err)
-	}
-	revision, err := site.ParseNumber(h.Revision)
-	if err != nil {
-		return fmt.Errorf("%v: revision: %w", id, err)
+	var err error
+	var postedAt, votes, downvotes, revision float64
+	for _, number := range []struct {
+		field, text string
+		value       *float64
+	}{{"time", h.Time, &postedAt}, {"votes", h.Votes, &votes}, {"downvotes", h.Downvotes, &downvotes}, {"revision", h.Revision, &revision}} {
+		if *number.value, err = site.ParseNumber(number.text); err != nil {
+			return fmt.Errorf("%v: %s: %w", id, number.field, err)
+		}
 	}
 	a.Article = site.Article{
 		ID:        id,

@@ -3,6 +3,7 @@ package articles
 import (
 	"context"
 	"embed"
+	"slices"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -105,9 +106,7 @@ func (r *Articles) EachVoter(ctx context.Context, p keys.Partition, sets []Voter
 			return err
 		}
 	}
-	for len(small) > 0 {
-		some := small[:min(wire.BatchSize, len(small))]
-		small = small[len(some):]
+	for some := range slices.Chunk(small, wire.BatchSize) {
 		replies, err := wire.ReadEach(ctx, r.store, some, func(pipe redis.Pipeliner, s VoterSet) *redis.StringSliceCmd {
 			return pipe.SMembers(ctx, s.Key(p))
 		})

@@ -72,12 +72,10 @@ func (r *Lists) readParts(ctx context.Context, parts func() []part, queue func(r
 // gather makes one step in building the listing of a large group, and reports whether there may be more. A process makes
 // one step at a time, so that Redis serves others between two steps, however many wait for listings.
 func (r *Lists) gather(ctx context.Context, p keys.Partition, l Listing) (more bool, err error) {
-	select {
-	case r.building <- struct{}{}:
-		defer func() { <-r.building }()
-	case <-ctx.Done():
-		return false, ctx.Err()
+	if err := r.building.Acquire(ctx, 1); err != nil {
+		return false, err
 	}
+	defer r.building.Release(1)
 	var call *redis.Cmd
 	keys := []string{l.key(p), p.Group(l.group), p.Ranking(l.order)}
 	err = r.store.Read(ctx, func(pipe redis.Pipeliner) {

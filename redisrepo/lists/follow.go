@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"time"
 
-	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/redisrepo/keys"
@@ -27,22 +26,10 @@ func (l Listing) follows() bool {
 }
 
 // Forget drops this process's cached state of listings, after data that may have gone back in time.
-func (r *Lists) Forget() { r.seen.listings.Purge() }
+func (r *Lists) Forget() { r.seen.Purge() }
 
-// seenListings are entries of the log that stored listings were seen to have, so that the next read of one begins there, if it comes
-// so soon that few entries follow.
-type seenListings struct {
-	listings *lru.Cache[storedListing, seenListing]
-}
-
-// storedListing is the listing of a group in one partition.
-type storedListing struct {
-	p     keys.Partition
-	group site.GroupName
-	order site.Order
-}
-
-// seenListing is an entry that a listing had, and when.
+// seenListing is an entry of the log that a stored listing had, and when. The next read of the listing begins there, if it comes so
+// soon that few entries follow.
 type seenListing struct {
 	entry string
 	at    time.Time
@@ -52,22 +39,17 @@ type seenListing struct {
 const maxSeenListings = 1000
 
 // note remembers the last entry that a listing had when it was read. An empty one is not stored.
-func (s seenListings) note(p keys.Partition, l Listing, found Ranked) {
+func (r *Lists) note(p keys.Partition, l Listing, found Ranked) {
 	if found.total == 0 {
-		s.forget(p, l)
+		r.seen.Remove(part{p, l})
 		return
 	}
-	s.listings.Add(storedListing{p, l.group, l.order}, seenListing{found.seen, time.Now()})
+	r.seen.Add(part{p, l}, seenListing{found.seen, time.Now()})
 }
 
-// forget has the next read of a listing look at all that its view may lack.
-func (s seenListings) forget(p keys.Partition, l Listing) {
-	s.listings.Remove(storedListing{p, l.group, l.order})
-}
-
-// entry returns the last entry that a listing was seen to have, empty if that is long ago.
-func (s seenListings) entry(p keys.Partition, l Listing) string {
-	seen, _ := s.listings.Get(storedListing{p, l.group, l.order})
+// seenEntry returns the last entry that a listing was seen to have, empty if that is long ago.
+func (r *Lists) seenEntry(p keys.Partition, l Listing) string {
+	seen, _ := r.seen.Get(part{p, l})
 	if time.Since(seen.at) > 300*time.Millisecond {
 		return ""
 	}
@@ -83,7 +65,7 @@ func (r *Lists) storedAt(p keys.Partition, l Listing) string {
 	if !l.follows() || l.group == site.Interesting {
 		return ""
 	}
-	return r.seen.entry(p, l)
+	return r.seenEntry(p, l)
 }
 
 // queueStored queues commands for a stored listing, and for what the log has after an entry that the listing had: the articles that were
@@ -99,7 +81,7 @@ func (r *Lists) queueStored(seen string) queueing {
 			found.missing = isBuilding(first.Val()) || len(found.items) == 0 || len(entries) > mostPlaced || !l.place(&found, entries)
 			r.views.Found(len(entries))
 			if found.missing || len(entries) > mostPlaced/2 {
-				r.seen.forget(p, l) // listing.lua is to apply the entries
+				r.seen.Remove(part{p, l}) // listing.lua is to apply the entries
 			}
 			return found, cmp.Or(reply.Err(), lacking.Err())
 		}

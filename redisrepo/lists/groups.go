@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/redis/go-redis/v9"
+	"golang.org/x/sync/semaphore"
 
 	"frontpage/redisrepo/failover"
 	"frontpage/redisrepo/keys"
@@ -142,11 +143,7 @@ func (r *Lists) groupsByName(ctx context.Context, prefix string, q site.Request[
 		}
 		names := pipe.ZRangeArgs(ctx, args)
 		return func() []sizedGroup {
-			groups := make([]sizedGroup, len(names.Val()))
-			for i, name := range names.Val() {
-				groups[i].name = name
-			}
-			return groups
+			return site.Collect(names.Val(), func(name string) sizedGroup { return sizedGroup{name: name} })
 		}
 	})
 }
@@ -215,7 +212,9 @@ func (r *Lists) groupsOfPartitions(ctx context.Context, l GroupList, prefix stri
 	var sizes map[string]int
 	var err error
 	if few {
-		sizes, err = r.prefixedSizes(ctx, prefix, l.Looked)
+		if sizes, err = r.groupNames(ctx, prefix, l.Looked); err == nil {
+			err = r.addSizes(ctx, sizes, slices.Collect(maps.Keys(sizes)), l.Looked)
+		}
 	} else {
 		sizes, err = r.largestGroups(ctx, prefix, l.Looked, func(sizes map[string]int, most int) bool {
 			found := 0
@@ -235,27 +234,18 @@ func (r *Lists) groupsOfPartitions(ctx context.Context, l GroupList, prefix stri
 
 // groupsWith reads a page of the groups whose names have a part.
 func (r *Lists) groupsWith(ctx context.Context, l GroupList, part string, q site.Request[sizedGroup]) (site.Page[sizedGroup], error) {
-	names, err := r.namesWith(ctx, part, l.Looked)
-	if err != nil {
-		return site.Page[sizedGroup]{}, err
-	}
-	sizes := make(map[string]int, len(names))
-	for _, name := range names {
-		sizes[name] = 0
-	}
-	if l.Order == site.ByArticleCount {
-		if len(names)*len(r.store.Partitions) > maxGroupsLooked {
+	sizes, err := r.namesWith(ctx, part, l.Looked)
+	if err == nil && l.Order == site.ByArticleCount {
+		if len(sizes)*len(r.store.Partitions) > maxGroupsLooked {
 			return site.Page[sizedGroup]{}, site.Refuse(site.Invalid, "contains", "contains is too short to sort these groups by ARTICLE_COUNT: give a longer one, or order by NAME")
 		}
-		if err := r.addSizes(ctx, sizes, names, l.Looked); err != nil {
-			return site.Page[sizedGroup]{}, err
-		}
+		err = r.addSizes(ctx, sizes, slices.Collect(maps.Keys(sizes)), l.Looked)
 	}
-	return pageOf(sizes, q), nil
+	return pageOf(sizes, q), err
 }
 
-// namesWith reads the names of the groups that have a part.
-func (r *Lists) namesWith(ctx context.Context, part string, looked *int) ([]string, error) {
+// namesWith reads the names of the groups that have a part, without their sizes.
+func (r *Lists) namesWith(ctx context.Context, part string, looked *int) (map[string]int, error) {
 	switch n, err := r.countPrefixed(ctx, ""); {
 	case err != nil:
 		return nil, err
@@ -263,8 +253,8 @@ func (r *Lists) namesWith(ctx context.Context, part string, looked *int) ([]stri
 		return nil, site.Refuse(site.Invalid, "contains", "this site has too many groups to search for contains: use prefix")
 	}
 	names, err := r.groupNames(ctx, "", looked)
-	maps.DeleteFunc(names, func(name string, _ bool) bool { return !strings.Contains(name, part) })
-	return slices.Collect(maps.Keys(names)), err
+	maps.DeleteFunc(names, func(name string, _ int) bool { return !strings.Contains(name, part) })
+	return names, err
 }
 
 // within reports whether a group is between the cursors of a request.
@@ -297,16 +287,6 @@ func (r *Lists) countPrefixed(ctx context.Context, prefix string) (int, error) {
 	return r.store.Sum(ctx, func(pipe redis.Pipeliner, p keys.Partition) *redis.IntCmd {
 		return pipe.ZLexCount(ctx, p.Groups(), first, end)
 	})
-}
-
-// prefixedSizes reads the sizes of all groups with a prefix.
-func (r *Lists) prefixedSizes(ctx context.Context, prefix string, looked *int) (map[string]int, error) {
-	names, err := r.groupNames(ctx, prefix, looked)
-	if err != nil {
-		return nil, err
-	}
-	sizes := make(map[string]int, len(names))
-	return sizes, r.addSizes(ctx, sizes, slices.Collect(maps.Keys(names)), looked)
 }
 
 // addSizes reads the sizes of groups in all partitions.
@@ -390,12 +370,10 @@ func (r *Lists) GroupCount(ctx context.Context, l GroupList) (int, error) {
 		return len(names), failover.Wrap("count groups", err)
 	}
 	c := &r.counts
-	select {
-	case c.turn <- struct{}{}:
-		defer func() { <-c.turn }()
-	case <-ctx.Done():
-		return 0, failover.Wrap("count groups", ctx.Err())
+	if err := c.turn.Acquire(ctx, 1); err != nil {
+		return 0, failover.Wrap("count groups", err)
 	}
+	defer c.turn.Release(1)
 	now := r.store.Now()
 	if age := now.Sub(c.read); c.read.IsZero() || age < 0 || age >= groupCountTime {
 		names, err := r.groupNames(ctx, "", new(int)) // at most once in groupCountTime, for all callers
@@ -412,15 +390,15 @@ const groupCountTime = 5 * time.Second
 
 // groupCount is the number of groups, as it was read last.
 type groupCount struct {
-	turn   chan struct{} // of the call that uses what follows
+	turn   *semaphore.Weighted // for the call that uses what follows
 	number int
 	read   time.Time
 }
 
-// groupNames reads the names of all groups with a prefix, a part of each partition at a time. It pages by name: a cursor
-// of ZSCAN would not survive a failover.
-func (r *Lists) groupNames(ctx context.Context, prefix string, looked *int) (map[string]bool, error) {
-	found, rest := make(map[string]bool), make(map[keys.Partition]string)
+// groupNames reads the names of all groups with a prefix, without their sizes, a part of each partition at a time. It
+// pages by name: a cursor of ZSCAN would not survive a failover.
+func (r *Lists) groupNames(ctx context.Context, prefix string, looked *int) (map[string]int, error) {
+	found, rest := make(map[string]int), make(map[keys.Partition]string)
 	first, end := prefixRange(prefix)
 	for _, p := range r.store.Partitions {
 		rest[p] = first
@@ -439,7 +417,7 @@ func (r *Lists) groupNames(ctx context.Context, prefix string, looked *int) (map
 			names := reply.Val()
 			*looked += len(names)
 			for _, name := range names {
-				found[name] = true
+				found[name] = 0
 			}
 			if len(names) < wire.ScanBatch {
 				delete(rest, p)

@@ -2,7 +2,6 @@
 package lists
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"math"
@@ -12,6 +11,7 @@ import (
 
 	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/redis/go-redis/v9"
+	"golang.org/x/sync/semaphore"
 
 	"frontpage/redisrepo/articles"
 	"frontpage/redisrepo/failover"
@@ -27,8 +27,8 @@ type Lists struct {
 	articles *articles.Articles
 	views    *views.Views
 	counts   groupCount
-	seen     seenListings
-	building chan struct{} // of the call that makes a step in building a listing
+	seen     *lru.Cache[part, seenListing]
+	building *semaphore.Weighted // for the call that makes a step in building a listing
 
 	mostSmall, gatherStep int // see New
 }
@@ -37,9 +37,9 @@ type Lists struct {
 // expires after Rules.GroupCacheTTL; the listing of a larger group is built in steps of about gatherStep articles, and
 // never expires. 0 stands for the defaults, 2,000 and 500.
 func New(store *wire.Store, articles *articles.Articles, all *views.Views, mostSmall, gatherStep int) (*Lists, error) {
-	seen, err := lru.New[storedListing, seenListing](maxSeenListings)
-	l := &Lists{store: store, articles: articles, views: all, seen: seenListings{seen}, building: make(chan struct{}, 1), mostSmall: cmp.Or(mostSmall, defaultSmall), gatherStep: cmp.Or(gatherStep, defaultStep)}
-	l.counts.turn = make(chan struct{}, 1)
+	seen, err := lru.New[part, seenListing](maxSeenListings)
+	l := &Lists{store: store, articles: articles, views: all, seen: seen, building: semaphore.NewWeighted(1), mostSmall: cmp.Or(mostSmall, defaultSmall), gatherStep: cmp.Or(gatherStep, defaultStep)}
+	l.counts.turn = semaphore.NewWeighted(1)
 	all.Add(&views.View{Name: "listing", Apply: l.apply})
 	return l, err
 }
@@ -178,12 +178,7 @@ func (l Listing) Sort(articles []*site.Article) {
 		if a.Score != b.Score {
 			return l.Compare(site.Cursor{Score: a.Score}, site.Cursor{Score: b.Score})
 		}
-		var digitsA, digitsB [20]byte
-		c := bytes.Compare(strconv.AppendInt(digitsA[:0], int64(a.ID), 10), strconv.AppendInt(digitsB[:0], int64(b.ID), 10))
-		if l.direction == site.Descending {
-			return -c
-		}
-		return c
+		return l.Compare(site.Cursor{Member: a.ID.Number()}, site.Cursor{Member: b.ID.Number()})
 	})
 }
 

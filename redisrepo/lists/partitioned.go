@@ -127,21 +127,22 @@ func (r *Lists) listPartitions(ctx context.Context, l Listing, first, count int,
 	return items[min(skip, len(items)):min(skip+count, len(items))], nil
 }
 
-// walkPartitions reads a page by cursors in several partitions. mayPlace says whether listings of groups may be read by
-// queueStored, which does not count what is before the page and after it.
-func (r *Lists) walkPartitions(ctx context.Context, l Listing, q ListRequest, mayPlace bool) (site.Page[redis.Z], error) {
+// walkPartitions reads a page by cursors in several partitions. Unless exact is set, it may read listings by queueRun, which
+// does not count what is before the page and after it.
+func (r *Lists) walkPartitions(ctx context.Context, l Listing, q ListRequest, exact bool) (site.Page[redis.Z], error) {
 	reading := l
 	if q.Last {
 		reading.direction = site.Ascending + site.Descending - l.direction
 	}
-	plain, stored := l.group == "", false
+	plain := false // one was read so
 	items, runs, err := r.merge(ctx, reading, r.partsOf(l), q.Size+1, func(pipe redis.Pipeliner, i, size int, again bool) func() (run, error) {
-		if plain && !again {
-			return queueRun(ctx, pipe, r.store.Partitions[i], l, reading, q, size, queueRange)
-		}
-		if seen := r.storedAt(r.store.Partitions[i], l); seen != "" && mayPlace && !again {
-			stored = true
-			return queueRun(ctx, pipe, r.store.Partitions[i], l, reading, q, size, r.queueStored(seen))
+		if seen := r.storedAt(r.store.Partitions[i], l); !exact && !again && (l.group == "" || seen != "") {
+			plain = true
+			queue := queueRange
+			if seen != "" {
+				queue = r.queueStored(seen)
+			}
+			return queueRun(ctx, pipe, r.store.Partitions[i], l, reading, q, size, queue)
 		}
 		part := q
 		part.Size = size
@@ -166,15 +167,10 @@ func (r *Lists) walkPartitions(ctx context.Context, l Listing, q ListRequest, ma
 	previous := slices.ContainsFunc(runs, func(found run) bool { return found.previous })
 	next := slices.ContainsFunc(runs, func(found run) bool { return found.next })
 	result := site.NewPage(items, q.Size, q.Last, previous, next)
-	if q.After != nil && !result.HasPrevious || q.Before != nil && !result.HasNext {
-		switch {
-		case plain:
-			err = r.readEnds(ctx, l, q, &result)
-		case stored:
-			return r.walkPartitions(ctx, l, q, false)
-		}
+	if plain && (q.After != nil && !result.HasPrevious || q.Before != nil && !result.HasNext) { // what was at the cursors has moved
+		return r.walkPartitions(ctx, l, q, true)
 	}
-	return result, err
+	return result, nil
 }
 
 // tiesOfCursor is how many items of one partition with the score of a cursor are read besides a page. If there are
@@ -246,27 +242,4 @@ func (q ListRequest) isBefore(l Listing, at site.Cursor) bool {
 
 func (q ListRequest) isAfter(l Listing, at site.Cursor) bool {
 	return q.Before != nil && l.Compare(at, *q.Before) >= 0 && !q.isBefore(l, at)
-}
-
-// readEnds reads whether anything is before and after a page. It is needed if the articles at the cursors have moved.
-func (r *Lists) readEnds(ctx context.Context, l Listing, q ListRequest, result *site.Page[redis.Z]) error {
-	var firsts, lasts []*redis.ZSliceCmd
-	err := r.store.Read(ctx, func(pipe redis.Pipeliner) {
-		firsts, lasts = nil, nil
-		for _, p := range r.store.Partitions {
-			args := redis.ZRangeArgs{Key: l.key(p), Start: 0, Stop: 0, Rev: l.direction == site.Descending}
-			firsts = append(firsts, pipe.ZRangeArgsWithScores(ctx, args))
-			args.Start, args.Stop = -1, -1
-			lasts = append(lasts, pipe.ZRangeArgsWithScores(ctx, args))
-		}
-	})
-	for i := range firsts {
-		for _, z := range firsts[i].Val() {
-			result.HasPrevious = result.HasPrevious || q.isBefore(l, PlaceOf(z))
-		}
-		for _, z := range lasts[i].Val() {
-			result.HasNext = result.HasNext || q.isAfter(l, PlaceOf(z))
-		}
-	}
-	return err
 }

@@ -48,6 +48,7 @@ func (r *Lists) Posters(ctx context.Context, ids []site.ArticleID) (names []site
 	if len(ids) == 0 {
 		return nil, nil
 	}
+	var users []site.UserName
 	p := r.store.Partition(ids[0])
 	posters, err := wire.ReadEach(ctx, r.store, ids, func(pipe redis.Pipeliner, id site.ArticleID) *redis.SliceCmd {
 		return pipe.HMGet(ctx, p.Article(id), site.FieldPoster)
@@ -59,19 +60,12 @@ func (r *Lists) Posters(ctx context.Context, ids []site.ArticleID) (names []site
 		if values := poster.Val(); len(values) == 1 {
 			member, _ := values[0].(string)
 			if name, err := site.ParseUserName(string(site.UserOf(member))); err == nil {
-				names = append(names, name)
+				users = append(users, name)
 			}
 		}
 	}
-	slices.Sort(names)
-	return r.whoBeginIn(ctx, p, ids, slices.Compact(names))
-}
-
-// whoBeginIn returns the users whose first article in a partition is one of ids.
-func (r *Lists) whoBeginIn(ctx context.Context, p keys.Partition, ids []site.ArticleID, users []site.UserName) (names []site.UserName, err error) {
-	if len(users) == 0 {
-		return nil, nil
-	}
+	slices.Sort(users)
+	users = slices.Compact(users)
 	firsts, err := wire.ReadEach(ctx, r.store, users, func(pipe redis.Pipeliner, user site.UserName) *redis.StringSliceCmd {
 		return pipe.ZRange(ctx, p.Posted(user), 0, 0)
 	})

@@ -52,7 +52,7 @@ func (r *Lists) readListing(ctx context.Context, l Listing, q ListRequest, along
 // walk reads a page by cursors.
 func (r *Lists) walk(ctx context.Context, l Listing, q ListRequest) (site.Page[redis.Z], error) {
 	if len(r.store.Partitions) > 1 {
-		return r.walkPartitions(ctx, l, q, true)
+		return r.walkPartitions(ctx, l, q, false)
 	}
 	found, err := r.readListing(ctx, l, q, nil)
 	return site.NewPage(found.Items, q.Size, q.Last, found.start > 0, found.start+len(found.Items) < found.total), err
@@ -84,7 +84,7 @@ func (r *Lists) queueListing(ctx context.Context, pipe redis.Pipeliner, p keys.P
 	return func() (Ranked, error) {
 		found, err := ParseRanked(reply)
 		if err == nil && l.follows() {
-			r.seen.note(p, l, found)
+			r.note(p, l, found)
 			r.views.Found(found.lacking)
 		}
 		return found, err
@@ -138,9 +138,9 @@ func (r *Lists) CallListing(ctx context.Context, pipe redis.Pipeliner, p keys.Pa
 		beforeScore,  // ARGV[7]
 		beforeMember, // ARGV[8]
 		r.store.Rules.GroupCacheTTL.Milliseconds(), // ARGV[9]
-		r.mostSmall,        // ARGV[10]
-		r.seen.entry(p, l), // ARGV[11]
-		mostLacking,        // ARGV[12]
+		r.mostSmall,       // ARGV[10]
+		r.seenEntry(p, l), // ARGV[11]
+		mostLacking,       // ARGV[12]
 	}
 	for _, c := range wanted {
 		score, member := c.Args()
@@ -217,27 +217,20 @@ func (r *Lists) FirstArticles(ctx context.Context, l Listing, count int, known [
 	}
 	found, errs := make([]*site.Article, len(ids)), make([]error, len(ids))
 	var unread []int
+	var missing []site.ArticleID
 	for i, id := range ids {
 		if hash := read[id]; hash != nil {
 			found[i], errs[i] = r.articles.ObserveHash(id, articles.HashOf(hash.Val()), len(hash.Val()), new(articles.Decoded))
 		} else {
-			unread = append(unread, i)
+			unread, missing = append(unread, i), append(missing, id)
 		}
 	}
-	if len(unread) > 0 {
-		missing := make([]site.ArticleID, len(unread))
-		for j, i := range unread {
-			missing[j] = ids[i]
-		}
-		rest, findErrs := r.articles.ReadArticles(ctx, missing)
-		for j, i := range unread {
-			found[i], errs[i] = rest[j], findErrs[j]
-		}
+	rest, restErrs := r.articles.ReadArticles(ctx, missing)
+	for j, i := range unread {
+		found[i], errs[i] = rest[j], restErrs[j]
 	}
-	for _, err := range errs {
-		if errors.Is(err, failover.ErrUnavailable) {
-			return nil, err
-		}
+	if err := articles.Unanswered(errs); err != nil {
+		return nil, err
 	}
 	return slices.DeleteFunc(found, func(a *site.Article) bool { return a == nil || a.DeletedAt != nil }), nil
 }

@@ -9,9 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"frontpage/redisrepo/failover"
-	"frontpage/redisrepo/keys"
 	"frontpage/redisrepo/site"
-	"frontpage/redisrepo/wire"
 )
 
 // How a page deep in a listing of several partitions is found by its number:
@@ -71,19 +69,10 @@ func (r *Lists) split(ctx context.Context, l Listing, first, count int) ([]windo
 // wholeWindows returns windows over all articles. It builds the listings of a group that do not exist.
 func (r *Lists) wholeWindows(ctx context.Context, l Listing) ([]window, error) {
 	windows := make([]window, len(r.store.Partitions))
-	if l.group == "" {
-		cards, err := wire.ReadEach(ctx, r.store, r.store.Partitions, func(pipe redis.Pipeliner, p keys.Partition) *redis.IntCmd {
-			return pipe.ZCard(ctx, l.key(p))
-		})
-		for i, card := range cards {
-			windows[i].high = int(card.Val())
-		}
-		return windows, err
-	}
 	replies := make([]func() (Ranked, error), len(windows))
 	err := r.ReadListings(ctx, l, func(pipe redis.Pipeliner) {
 		for i, p := range r.store.Partitions {
-			replies[i] = r.queueListing(ctx, pipe, p, l, ListRequest{})
+			replies[i] = r.queueListing(ctx, pipe, p, l, ListRequest{needEnds: true})
 		}
 	})
 	if err != nil {

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"strconv"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"golang.org/x/sync/semaphore"
 
 	"frontpage/redisrepo/failover"
 	"frontpage/redisrepo/keys"
@@ -68,10 +70,8 @@ func (f *FrontRanks) Of(id site.ArticleID) []*RankAt {
 	ranks, h := []*RankAt{}, f.first
 	for _, page := range f.pages {
 		var rank *int
-		for i, other := range page.ids {
-			if other == id {
-				rank = new(i + 1)
-			}
+		if i := slices.Index(page.ids, id); i >= 0 {
+			rank = new(i + 1)
 		}
 		for range page.hours {
 			ranks = append(ranks, &RankAt{At: h.Time(), Rank: rank})
@@ -92,8 +92,8 @@ func (f *FrontRanks) Bytes() int {
 
 // bestRanks is what this process knows of the hours that are entered.
 type bestRanks struct {
-	turn  chan struct{} // of the call that uses what follows
-	until site.Hour     // entered in all partitions; 0: not known
+	turn  *semaphore.Weighted // for the call that uses what follows
+	until site.Hour           // entered in all partitions; 0: not known
 }
 
 // HoursTogether is how many hours are entered in one step.
@@ -113,30 +113,15 @@ func (r *Rankings) BestRanks(ctx context.Context, ids []site.ArticleID) ([]*Best
 	if err := r.enterRanks(ctx); err != nil && !errors.Is(err, failover.ErrReadOnly) {
 		return nil, err
 	}
-	members, at := make([][]string, len(r.store.Partitions)), make([][]int, len(r.store.Partitions))
-	for i, id := range ids {
-		p := r.store.Index(id)
-		members[p], at[p] = append(members[p], id.String()), append(at[p], i)
-	}
-	replies := make([]*redis.FloatSliceCmd, len(r.store.Partitions))
-	err := r.store.Read(ctx, func(pipe redis.Pipeliner) {
-		for i, p := range r.store.Partitions {
-			if len(members[i]) > 0 {
-				replies[i] = pipe.ZMScore(ctx, p.Best(), members[i]...)
-			}
-		}
+	scores, err := wire.ReadEach(ctx, r.store, ids, func(pipe redis.Pipeliner, id site.ArticleID) *redis.FloatCmd {
+		return pipe.ZScore(ctx, r.store.Partition(id).Best(), id.String())
 	})
 	if err != nil {
 		return nil, failover.Wrap("read best ranks", err)
 	}
-	for i, reply := range replies {
-		if reply == nil {
-			continue
-		}
-		for j, score := range reply.Val() {
-			if score >= PerRank {
-				best[at[i][j]] = &BestRank{Rank: int(score) / PerRank, At: site.Hour(math.Mod(score, PerRank)).Time()}
-			}
+	for i, reply := range scores {
+		if score := reply.Val(); score >= PerRank {
+			best[i] = &BestRank{Rank: int(score) / PerRank, At: site.Hour(math.Mod(score, PerRank)).Time()}
 		}
 	}
 	return best, nil
@@ -144,12 +129,10 @@ func (r *Rankings) BestRanks(ctx context.Context, ids []site.ArticleID) ([]*Best
 
 // enterRanks enters the hours up to the last full one that are not in the best ranks yet.
 func (r *Rankings) enterRanks(ctx context.Context) error {
-	select {
-	case r.best.turn <- struct{}{}:
-		defer func() { <-r.best.turn }()
-	case <-ctx.Done():
-		return ctx.Err()
+	if err := r.best.turn.Acquire(ctx, 1); err != nil {
+		return err
 	}
+	defer r.best.turn.Release(1)
 	now := r.store.ThisHour()
 	for r.best.until < now {
 		if err := r.store.MayWrite(ctx); err != nil {

@@ -2,6 +2,7 @@ package rankings
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strconv"
 	"sync"
@@ -111,33 +112,22 @@ const (
 	foldTime = 30 * time.Second
 )
 
-// folds are the attempts of this process to fold calendars.
+// folds are the last attempts of this process to fold calendars.
 type folds struct {
-	mu      sync.Mutex
-	running map[string]bool // by the key of the clock
-	tried   map[string]time.Time
+	mu    sync.Mutex
+	tried map[string]time.Time // by the key of the clock
 }
 
-// begin reports whether the caller is to fold a calendar now, and call end then.
+// begin reports whether the caller is to fold a calendar now.
 func (f *folds) begin(clock string, now time.Time) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for key, at := range f.tried {
-		if age := now.Sub(at); age < 0 || age >= foldPause {
-			delete(f.tried, key)
-		}
-	}
-	if _, tried := f.tried[clock]; tried || f.running[clock] {
+	if age := now.Sub(f.tried[clock]); age >= 0 && age < foldPause {
 		return false
 	}
-	f.running[clock], f.tried[clock] = true, now
+	maps.DeleteFunc(f.tried, func(_ string, at time.Time) bool { return now.Sub(at) >= foldPause })
+	f.tried[clock] = now
 	return true
-}
-
-func (f *folds) end(clock string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	delete(f.running, clock)
 }
 
 // foldDue has the calendar of all articles, or of a group, folded in the background if its fold pointer, as scripts reply
@@ -146,12 +136,10 @@ func (r *Rankings) foldDue(p keys.Partition, name site.GroupName, folded string)
 	if last, err := strconv.ParseInt(folded, 10, 64); err == nil && last >= r.LastFolded() {
 		return
 	}
-	clock := p.Clock(name)
-	if !r.folds.begin(clock, r.store.Now()) {
+	if !r.folds.begin(p.Clock(name), r.store.Now()) {
 		return
 	}
 	go func() {
-		defer r.folds.end(clock)
 		ctx, cancel := context.WithTimeout(context.Background(), foldTime)
 		defer cancel()
 		_ = r.Fold(ctx, p, name)

@@ -11,6 +11,7 @@ import (
 
 	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/redis/go-redis/v9"
+	"golang.org/x/sync/semaphore"
 
 	"frontpage/redisrepo/failover"
 	"frontpage/redisrepo/keys"
@@ -41,7 +42,7 @@ func New(store *wire.Store, lists *lists.Lists, all *views.Views, stepLooked int
 	if store.Has("calendar") {
 		all.Add(r.calendar)
 	}
-	r.best.turn, r.folds = make(chan struct{}, 1), folds{running: map[string]bool{}, tried: map[string]time.Time{}}
+	r.best.turn, r.folds.tried = semaphore.NewWeighted(1), map[string]time.Time{}
 	return r, err
 }
 

@@ -237,12 +237,10 @@ func (r *Rates) ReturnLeases(ctx context.Context) error {
 	}
 	s.all.Purge()
 	s.mu.Unlock()
-	for len(back) > 0 {
-		n := min(len(back), wire.BatchSize)
-		if _, err := r.record(ctx, "", back[:n]); err != nil {
+	for some := range slices.Chunk(back, wire.BatchSize) {
+		if _, err := r.record(ctx, "", some); err != nil {
 			return err
 		}
-		back = back[n:]
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package rings
 import (
 	"cmp"
 	"context"
+	"maps"
 	"math"
 	"slices"
 )
@@ -128,12 +129,7 @@ func (g graph) parts() (parts []graph) {
 
 // users returns the users of the graph, sorted.
 func (g graph) users() []int32 {
-	users := make([]int32, 0, len(g))
-	for u := range g {
-		users = append(users, u)
-	}
-	slices.Sort(users)
-	return users
+	return slices.Sorted(maps.Keys(g))
 }
 
 // core takes away the user with the fewest partners, until half of the pairs of the others are in the graph. It returns these

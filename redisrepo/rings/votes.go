@@ -6,6 +6,7 @@ package rings
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 )
 
@@ -102,11 +103,7 @@ func (v *Votes) first() {
 // classes returns for each article the one of its groups within which its votes are compared, as a number: the smallest that has
 // minGroup articles, or else the largest. Articles without a group are in the class 0.
 func (v *Votes) classes() []int32 {
-	names := make([]string, 0, len(v.groups))
-	for name := range v.groups {
-		names = append(names, name)
-	}
-	slices.SortFunc(names, func(a, b string) int { // the best first
+	names := slices.SortedFunc(maps.Keys(v.groups), func(a, b string) int { // the best first
 		sizeA, sizeB := len(v.groups[a]), len(v.groups[b])
 		largeA, largeB := sizeA >= minGroup, sizeB >= minGroup
 		switch {
