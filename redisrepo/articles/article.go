@@ -74,9 +74,12 @@ func (r *Articles) Decode(id site.ArticleID, h Hash, a *Decoded) error {
 	a.Stored.PostedAt, a.Stored.PosterVotes = postedAt, h.Uncounted != "1"
 	a.Stored.Voided = h.Voided != ""
 	if h.Edits != "" {
-		if a.Stored.Edits, a.EditedAt, err = parseEdits(h.Edits, h.Edited); err != nil {
+		edits, err := site.ParseNumber(h.Edits)
+		edited, errAt := site.ParseNumber(h.Edited)
+		if err := errors.Join(err, errAt); err != nil {
 			return fmt.Errorf("%v: edits: %w", id, err)
 		}
+		a.Stored.Edits, a.EditedAt = int64(edits), new(site.UnixTime(edited))
 	}
 	a.link, a.text = h.Link, h.Text
 	s := State{Revision: int64(revision), Votes: votes, Downvotes: downvotes}
@@ -147,12 +150,6 @@ type Deletion struct {
 func ParseDeletion(at, by string) (*Deletion, error) {
 	seconds, err := site.ParseNumber(at)
 	return &Deletion{at: site.UnixTime(seconds), by: site.UserOf(by)}, err
-}
-
-func parseEdits(edits, edited string) (int64, *time.Time, error) {
-	n, err := site.ParseNumber(edits)
-	seconds, errAt := site.ParseNumber(edited)
-	return int64(n), new(site.UnixTime(seconds)), errors.Join(err, errAt)
 }
 
 // Apply sets the state of an article that has not been shared yet.

@@ -181,7 +181,7 @@ func (v *votesReader) read(ctx context.Context, bySets, byCasts []int) error {
 		for i, at := range q.articles {
 			a, up, down := v.articles[at], times[2*i] != 0, times[2*i+1] != 0
 			if p, ok := last[a.ID.Number()]; ok {
-				up, down = p.member == site.Up.Member(a.ID), p.member == site.Down.Member(a.ID)
+				up, down = p.Member == site.Up.Member(a.ID), p.Member == site.Down.Member(a.ID)
 			}
 			switch {
 			case voids[at] != nil && voids[at].Val() != "": // it stays in the history, for its voter to see

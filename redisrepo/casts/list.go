@@ -1,9 +1,7 @@
 package casts
 
 import (
-	"cmp"
 	"context"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,22 +23,12 @@ type CastVote struct {
 	At      time.Time      // UTC, whole seconds
 }
 
-// castPlace is a place in the list of a user's votes: the newest come first, and of one second those with the greater
-// members.
-type castPlace struct {
-	at     float64 // Unix seconds
-	member string
-}
-
-func (p castPlace) compare(q castPlace) int {
-	return -cmp.Or(cmp.Compare(p.at, q.at), strings.Compare(p.member, q.member))
-}
-
-// castReader reads one key of a user's history, newest first.
+// castReader reads one key of a user's history: the newest votes come first, and of one second those with the greater
+// members. The scores of their places are Unix seconds.
 type castReader struct {
 	key   string
 	whole bool
-	found []castPlace
+	found []site.Cursor
 }
 
 // CastVotes returns a page of a user's history, the newest vote first: upvotes, downvotes, or both (nil). It takes one
@@ -50,8 +38,8 @@ type castReader struct {
 // another user, and on a site without the history.
 func (r *Casts) CastVotes(ctx context.Context, user site.UserName, direction *site.Vote, first *int, after *string) ([]CastVote, site.PageInfo, error) {
 	list := "cast " + user.Member()
-	q, err := site.ParseRequest(site.PageRequest{First: first, After: after}, r.store.Rules.PageSize, func(field, text string) (castPlace, error) {
-		return decodeCastPlace(field, list, text)
+	q, err := site.ParseRequest(site.PageRequest{First: first, After: after}, r.store.Rules.PageSize, func(field, text string) (site.Cursor, error) {
+		return site.DecodePlace(field, list, text, "a vote")
 	})
 	switch {
 	case err != nil:
@@ -62,39 +50,39 @@ func (r *Casts) CastVotes(ctx context.Context, user site.UserName, direction *si
 		return nil, site.PageInfo{}, site.Refuse(site.Invalid, "viewerVotes", "this site keeps no list of votes")
 	}
 	readers := r.castReaders(user)
-	var found []castPlace
+	var found []site.Cursor
 	for size := q.Size + 2; ; size *= 4 {
 		more, lacking, err := r.readCasts(ctx, readers, q.After, size)
 		if err != nil {
 			return nil, site.PageInfo{}, failover.Wrap("read the votes of a user", err)
 		}
 		found = found[:0]
-		var end *castPlace // up to here every key was read; nil: to its end
+		var end *site.Cursor // up to here every key was read; nil: to its end
 		last := lastVotes(user, lacking)
 		newest := &castReader{whole: true}
 		for _, p := range last {
-			if p.member != "" {
+			if p.Member != "" {
 				newest.found = append(newest.found, p)
 			}
 		}
 		for _, reader := range append(readers, newest) {
 			for _, p := range reader.found {
-				_, isOld := last[strings.TrimPrefix(p.member, "-")]
+				_, isOld := last[strings.TrimPrefix(p.Member, "-")]
 				switch {
 				case isOld && reader != newest: // an entry that the list lacks has changed the vote
-				case p.member == CastCut || direction != nil && VoteOfMember(p.member) != *direction:
-				case q.After != nil && p.compare(*q.After) <= 0:
+				case p.Member == CastCut || direction != nil && VoteOfMember(p.Member) != *direction:
+				case q.After != nil && p.Compare(*q.After) >= 0:
 				default:
 					found = append(found, p)
 				}
 			}
-			if n := len(reader.found); n > 0 && !reader.whole && (end == nil || reader.found[n-1].compare(*end) < 0) {
+			if n := len(reader.found); n > 0 && !reader.whole && (end == nil || reader.found[n-1].Compare(*end) > 0) {
 				end = &reader.found[n-1]
 			}
 		}
-		slices.SortFunc(found, castPlace.compare)
+		slices.SortFunc(found, func(p, q site.Cursor) int { return q.Compare(p) })
 		if end != nil {
-			found = slices.DeleteFunc(found, func(p castPlace) bool { return p.compare(*end) > 0 })
+			found = slices.DeleteFunc(found, func(p site.Cursor) bool { return p.Compare(*end) < 0 })
 		}
 		if !more || len(found) > q.Size {
 			break
@@ -103,11 +91,11 @@ func (r *Casts) CastVotes(ctx context.Context, user site.UserName, direction *si
 	p := site.NewPage(found, q.Size, false, q.After != nil, false)
 	votes := make([]CastVote, 0, len(p.Items))
 	for _, place := range p.Items {
-		if id, err := site.ParseArticleID(strings.TrimPrefix(place.member, "-")); err == nil {
-			votes = append(votes, CastVote{place.encode(list), id, VoteOfMember(place.member), site.UnixTime(place.at)})
+		if id, err := site.ParseArticleID(strings.TrimPrefix(place.Member, "-")); err == nil {
+			votes = append(votes, CastVote{place.Encode(list), id, VoteOfMember(place.Member), site.UnixTime(place.Score)})
 		}
 	}
-	return votes, p.Info(func(place castPlace) string { return place.encode(list) }), nil
+	return votes, p.Info(func(place site.Cursor) string { return place.Encode(list) }), nil
 }
 
 // VoteOfMember returns the position of a member of cast:.
@@ -145,17 +133,17 @@ func (r *Casts) castReaders(user site.UserName) (readers []*castReader) {
 
 // lastVotes returns a user's last vote on each article in entries that the lists lack, by the article's number. One that was taken
 // back has no member.
-func lastVotes(user site.UserName, lacking map[keys.Partition][]views.Entry) map[string]castPlace {
-	last := map[string]castPlace{}
+func lastVotes(user site.UserName, lacking map[keys.Partition][]views.Entry) map[string]site.Cursor {
+	last := map[string]site.Cursor{}
 	for _, entries := range lacking {
 		for _, e := range entries {
 			if e.Kind != site.KindVoted || e.By != string(user) {
 				continue
 			}
-			var place castPlace
+			var place site.Cursor
 			vote := site.VotePositions[e.To]
 			if at, err := strconv.ParseFloat(e.At, 64); err == nil && vote != site.None {
-				place = castPlace{at, vote.Member(e.Article)}
+				place = site.Cursor{Score: at, Member: vote.Member(e.Article)}
 			}
 			last[e.Article.Number()] = place
 		}
@@ -171,8 +159,8 @@ func (r *Casts) Read(ctx context.Context, user site.UserName, queue func(redis.P
 	}
 	entries, err := r.views.Read(ctx, r.view, r.store.Partitions, queue)
 	for _, place := range lastVotes(user, entries) {
-		if place.member != "" {
-			lacking = append(lacking, site.UnixTime(place.at))
+		if place.Member != "" {
+			lacking = append(lacking, site.UnixTime(place.Score))
 		}
 	}
 	return lacking, err
@@ -180,11 +168,11 @@ func (r *Casts) Read(ctx context.Context, user site.UserName, queue func(redis.P
 
 // readCasts reads the first size votes of each key from the second of a place on, and reports whether a key has more. It also
 // returns the entries of the log that the keys lack.
-func (r *Casts) readCasts(ctx context.Context, readers []*castReader, after *castPlace, size int) (more bool, lacking map[keys.Partition][]views.Entry, err error) {
+func (r *Casts) readCasts(ctx context.Context, readers []*castReader, after *site.Cursor, size int) (more bool, lacking map[keys.Partition][]views.Entry, err error) {
 	replies := make([]*redis.ZSliceCmd, len(readers))
 	from := "+inf"
 	if after != nil {
-		from = strconv.FormatFloat(after.at, 'f', -1, 64)
+		from, _ = after.Args()
 	}
 	lacking, err = r.views.Read(ctx, r.view, r.store.Partitions, func(pipe redis.Pipeliner) {
 		for i, reader := range readers {
@@ -197,29 +185,9 @@ func (r *Casts) readCasts(ctx context.Context, readers []*castReader, after *cas
 		if replies[i] == nil || err != nil {
 			continue
 		}
-		reader.found = nil
-		for _, z := range replies[i].Val() {
-			reader.found = append(reader.found, castPlace{z.Score, z.Member.(string)})
-		}
+		reader.found = site.Collect(replies[i].Val(), func(z redis.Z) site.Cursor { return site.Cursor{Score: z.Score, Member: z.Member.(string)} })
 		reader.whole = len(reader.found) < size
 		more = more || !reader.whole
 	}
 	return more, lacking, err
-}
-
-func (p castPlace) encode(list string) string {
-	return site.EncodeCursor(list, strconv.FormatFloat(p.at, 'f', -1, 64), p.member)
-}
-
-func decodeCastPlace(field, list, text string) (castPlace, error) {
-	parts, err := site.DecodeCursor(field, list, text)
-	if err != nil {
-		return castPlace{}, err
-	}
-	if len(parts) == 2 {
-		if at, err := strconv.ParseFloat(parts[0], 64); err == nil && math.Abs(at) <= site.MaxExact {
-			return castPlace{at, parts[1]}, nil
-		}
-	}
-	return castPlace{}, site.Refuse(site.Invalid, field, "%s is not a cursor of a vote", field)
 }

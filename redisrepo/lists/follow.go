@@ -38,15 +38,6 @@ type seenListing struct {
 // maxSeenListings is the number of listings that are remembered.
 const maxSeenListings = 1000
 
-// note remembers the last entry that a listing had when it was read. An empty one is not stored.
-func (r *Lists) note(p keys.Partition, l Listing, found Ranked) {
-	if found.total == 0 {
-		r.seen.Remove(part{p, l})
-		return
-	}
-	r.seen.Add(part{p, l}, seenListing{found.seen, time.Now()})
-}
-
 // seenEntry returns the last entry that a listing was seen to have, empty if that is long ago.
 func (r *Lists) seenEntry(p keys.Partition, l Listing) string {
 	seen, _ := r.seen.Get(part{p, l})

@@ -4,6 +4,7 @@ package lists
 import (
 	"cmp"
 	"context"
+	"embed"
 	"math"
 	"slices"
 	"strconv"
@@ -19,6 +20,15 @@ import (
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/views"
 	"frontpage/redisrepo/wire"
+)
+
+//go:embed *.lua
+var luaFiles embed.FS
+
+var (
+	listingScript = wire.Script(luaFiles, "listing.lua")
+	gatherScript  = wire.Script(luaFiles, "gather.lua")
+	followScript  = wire.Script(luaFiles, "follow.lua")
 )
 
 // Lists reads pages of articles and groups in one order, merged from the partitions.
@@ -291,19 +301,5 @@ func (l Listing) EncodeCursor(c site.Cursor) string { return c.Encode(l.cursorLi
 
 // DecodeCursor parses a cursor of the listing. field is the name of its argument, for errors.
 func (l Listing) DecodeCursor(field, text string) (site.Cursor, error) {
-	return decodeCursor(field, l.cursorList(), text)
-}
-
-func decodeCursor(field, list, text string) (site.Cursor, error) {
-	parts, err := site.DecodeCursor(field, list, text)
-	if err != nil {
-		return site.Cursor{}, err
-	}
-	if len(parts) == 2 {
-		score, err := strconv.ParseFloat(parts[0], 64)
-		if err == nil && math.Abs(score) <= site.MaxExact {
-			return site.Cursor{Score: score, Member: parts[1]}, nil
-		}
-	}
-	return site.Cursor{}, site.Refuse(site.Invalid, field, "%s is not a cursor of an article", field)
+	return site.DecodePlace(field, l.cursorList(), text, "an article")
 }

@@ -15,7 +15,9 @@ import (
 //
 // Invalid requests are refused as by Walk. Only First and After are used.
 func (r *Lists) Newest(ctx context.Context, name string, of []Listing, p site.PageRequest) (edges []Edge, info site.PageInfo, looked int, err error) {
-	q, err := site.ParseRequest(p, r.store.Rules.PageSize, func(field, text string) (site.Cursor, error) { return decodeCursor(field, name, text) })
+	q, err := site.ParseRequest(p, r.store.Rules.PageSize, func(field, text string) (site.Cursor, error) {
+		return site.DecodePlace(field, name, text, "an article")
+	})
 	if err != nil || len(of) == 0 {
 		return nil, info, 0, err
 	}

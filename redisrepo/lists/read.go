@@ -1,12 +1,12 @@
 package lists
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -67,11 +67,10 @@ func (l Listing) Sorting(items []redis.Z) {
 
 // Compare orders places as the listing does.
 func (l Listing) Compare(a, b site.Cursor) int {
-	c := cmp.Or(cmp.Compare(a.Score, b.Score), strings.Compare(a.Member, b.Member))
 	if l.direction == site.Descending {
-		return -c
+		return b.Compare(a)
 	}
-	return c
+	return a.Compare(b)
 }
 
 // queueListing queues the command that reads one partition, and returns a function for its reply.
@@ -84,7 +83,10 @@ func (r *Lists) queueListing(ctx context.Context, pipe redis.Pipeliner, p keys.P
 	return func() (Ranked, error) {
 		found, err := ParseRanked(reply)
 		if err == nil && l.follows() {
-			r.note(p, l, found)
+			r.seen.Add(part{p, l}, seenListing{found.seen, time.Now()})
+			if found.total == 0 { // an empty one is not stored
+				r.seen.Remove(part{p, l})
+			}
 			r.views.Found(found.lacking)
 		}
 		return found, err

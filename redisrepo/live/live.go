@@ -44,6 +44,7 @@ type Live struct {
 	live     live
 	hooks    Hooks
 	id       string // of this process, in its messages
+	every    []int  // indexes of all partitions
 
 	logs      logs
 	announcer announcer
@@ -68,6 +69,9 @@ func New(store *wire.Store, articles *articles.Articles, lists *lists.Lists, cas
 			changes: map[string]uint64{}}}
 	for _, kind := range []string{site.KindPosted, site.KindImported, site.KindVoted, site.KindEdited, site.KindRegrouped, site.KindDeleted, site.KindUndeleted, "other"} {
 		l.live.changes[kind] = 0
+	}
+	for i := range n {
+		l.every = append(l.every, i)
 	}
 	articles.OnRead = l.live.observe
 	store.OnChange = l.announce

@@ -112,25 +112,16 @@ func (r *Live) receive(ctx context.Context) {
 func (r *Live) parseMessage(text string) (sender string, indexes []int) {
 	words := strings.Fields(text)
 	if len(words) < 2 {
-		return "", r.everyPartition()
+		return "", r.every
 	}
 	for _, word := range words[1:] {
 		i, err := strconv.Atoi(word)
 		if err != nil || i < 0 || i >= len(r.logs.all) {
-			return "", r.everyPartition()
+			return "", r.every
 		}
 		indexes = append(indexes, i)
 	}
 	return words[0], indexes
-}
-
-// everyPartition returns the indexes of all partitions.
-func (r *Live) everyPartition() []int {
-	all := make([]int, len(r.logs.all))
-	for i := range all {
-		all[i] = i
-	}
-	return all
 }
 
 // markDue has the logs of partitions read soon.

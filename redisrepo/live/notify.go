@@ -75,16 +75,8 @@ func (l *live) announcePost(index int, e Entry) {
 	l.schedule(t)
 }
 
-// deliverPosts passes the posts that have been read on to their watches, those of a partition in their order.
-func (l *live) deliverPosts() {
-	for index := range l.posts {
-		for l.deliverPost(index) {
-			continue
-		}
-	}
-}
-
-// deliverPost holds the mutex for one post only: there may be thousands of watches.
+// deliverPost passes the first post of a partition on to its watches, if it has been read. It holds the mutex for one post
+// only: there may be thousands of watches.
 func (l *live) deliverPost(index int) (delivered bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -162,7 +154,11 @@ func (r *Live) notifyWatches(ctx context.Context, report func(error)) {
 			for _, t := range ready {
 				r.live.notify(t, now.Add(watchInterval-now.Sub(began)%watchInterval))
 			}
-			r.live.deliverPosts()
+			for index := range r.live.posts {
+				for r.live.deliverPost(index) {
+					continue
+				}
+			}
 			failover.Wait(ctx, gatherPause)
 			if next > 0 {
 				timer.Reset(max(next-gatherPause, 0))

@@ -109,7 +109,7 @@ func (r *Live) watchPosts(ctx context.Context, group site.GroupName, places []pl
 	if group == site.Interesting {
 		return nil, site.Refuse(site.Invalid, "group", "nothing is posted into the group %s: watch its articles for changes", site.Interesting)
 	}
-	if err := r.beginReading(ctx, r.everyPartition()); err != nil {
+	if err := r.beginReading(ctx, r.every); err != nil {
 		return nil, err
 	}
 	r.logs.mu.Lock()
@@ -117,7 +117,7 @@ func (r *Live) watchPosts(ctx context.Context, group site.GroupName, places []pl
 	if err := r.startReading(ctx); err != nil { // nothing was watched
 		return nil, err
 	}
-	r.markDue(r.everyPartition()...)
+	r.markDue(r.every...)
 	_ = r.readLogs(ctx) // the watch begins now; what cannot be read stays due, and comes later
 	w := &Watch{live: &r.live, wake: make(chan struct{}, 1), repo: r, group: &group}
 	r.live.addPostWatch(w, places)

@@ -15,14 +15,6 @@ import (
 	"frontpage/redisrepo/wire"
 )
 
-// calendarsOf returns the names of the groups that have a calendar with an entry's article; empty: the site.
-func (r *Rankings) calendarsOf(groups []site.GroupName) []site.GroupName {
-	if !r.store.Has("group_top") {
-		return []site.GroupName{""}
-	}
-	return append([]site.GroupName{""}, groups...)
-}
-
 // applyCalendar returns the call that puts the articles of entries into the calendars, with their newest votes.
 func (r *Rankings) applyCalendar(p keys.Partition, from, to string, entries []views.Entry) (*redis.Script, []string, []any) {
 	type place struct {
@@ -48,9 +40,10 @@ func (r *Rankings) applyCalendar(p keys.Partition, from, to string, entries []vi
 		}
 		changes = append(changes, clocks[name], hours[at], e.Article.String(), votes)
 	}
+	hasGroups := r.store.Has("group_top")
 	for _, e := range entries {
 		for _, name := range e.Left {
-			if r.store.Has("group_top") {
+			if hasGroups {
 				change(e, name, "")
 			}
 		}
@@ -60,8 +53,11 @@ func (r *Rankings) applyCalendar(p keys.Partition, from, to string, entries []vi
 		if e.Kind == site.KindDeleted {
 			votes = ""
 		}
-		for _, name := range r.calendarsOf(e.Groups) {
-			change(e, name, votes)
+		change(e, "", votes)
+		for _, name := range e.Groups {
+			if hasGroups {
+				change(e, name, votes)
+			}
 		}
 	}
 	args := []any{

@@ -12,7 +12,7 @@ import (
 func (c *chance) rings(ctx context.Context, pairs []pair) ([]Ring, error) {
 	g := graph{}
 	for _, p := range pairs {
-		g.join(p.u, p.v)
+		g[p.u], g[p.v] = append(g[p.u], p.v), append(g[p.v], p.u)
 	}
 	ringOf := map[int32]int{} // from 1
 	var members [][]int32
@@ -99,10 +99,6 @@ func (c *chance) describe(r *Ring, users []int32) {
 
 // graph has the users with whom each one was paired.
 type graph map[int32][]int32
-
-func (g graph) join(u, v int32) {
-	g[u], g[v] = append(g[u], v), append(g[v], u)
-}
 
 // parts returns the connected parts of the graph, by their lowest user.
 func (g graph) parts() (parts []graph) {

@@ -1,9 +1,11 @@
 package site
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/binary"
 	"hash/crc32"
+	"math"
 	"strconv"
 	"strings"
 )
@@ -204,8 +206,27 @@ func (c *Cursor) Args() (score, member string) {
 	return strconv.FormatFloat(c.Score, 'f', -1, 64), c.Member
 }
 
+// Compare orders points by score, and then by the bytes of the members, as Redis does.
+func (c Cursor) Compare(d Cursor) int {
+	return cmp.Or(cmp.Compare(c.Score, d.Score), strings.Compare(c.Member, d.Member))
+}
+
 // Encode returns the text of the cursor.
 func (c Cursor) Encode(list string) string {
 	score, member := c.Args()
 	return EncodeCursor(list, score, member)
+}
+
+// DecodePlace parses what Encode returned. of names what the list has, for errors.
+func DecodePlace(field, list, text, of string) (Cursor, error) {
+	parts, err := DecodeCursor(field, list, text)
+	if err != nil {
+		return Cursor{}, err
+	}
+	if len(parts) == 2 {
+		if score, err := strconv.ParseFloat(parts[0], 64); err == nil && math.Abs(score) <= MaxExact {
+			return Cursor{Score: score, Member: parts[1]}, nil
+		}
+	}
+	return Cursor{}, Refuse(Invalid, field, "%s is not a cursor of %s", field, of)
 }
