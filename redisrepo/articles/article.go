@@ -56,15 +56,13 @@ type Decoded struct {
 // votes of legacy clients.
 func (r *Articles) Decode(id site.ArticleID, h Hash, a *Decoded) error {
 	var err error
-	var postedAt, votes, downvotes, revision float64
-	for _, number := range []struct {
-		field, text string
-		value       *float64
-	}{{"time", h.Time, &postedAt}, {"votes", h.Votes, &votes}, {"downvotes", h.Downvotes, &downvotes}, {"revision", h.Revision, &revision}} {
-		if *number.value, err = site.ParseNumber(number.text); err != nil {
-			return fmt.Errorf("%v: %s: %w", id, number.field, err)
+	var numbers [4]float64
+	for i, text := range [...]string{h.Time, h.Votes, h.Downvotes, h.Revision} {
+		if numbers[i], err = site.ParseNumber(text); err != nil {
+			return fmt.Errorf("%v: %s: %w", id, [...]string{"time", "votes", "downvotes", "revision"}[i], err)
 		}
 	}
+	postedAt := numbers[0]
 	a.Article = site.Article{
 		ID:        id,
 		Title:     h.Title,
@@ -82,7 +80,7 @@ func (r *Articles) Decode(id site.ArticleID, h Hash, a *Decoded) error {
 		a.Stored.Edits, a.EditedAt = int64(edits), new(site.UnixTime(edited))
 	}
 	a.link, a.text = h.Link, h.Text
-	s := State{Revision: int64(revision), Votes: votes, Downvotes: downvotes}
+	s := State{Revision: int64(numbers[3]), Votes: numbers[1], Downvotes: numbers[2]}
 	if h.Groups != "" {
 		s.Groups = site.AppendGroupNames(a.fewGroups[:0], h.Groups)
 	}

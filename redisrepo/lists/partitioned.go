@@ -225,12 +225,20 @@ func queueRun(ctx context.Context, pipe redis.Pipeliner, p keys.Partition, l, re
 // queueing queues the commands for a range of size articles of a partition's listing.
 type queueing func(ctx context.Context, pipe redis.Pipeliner, p keys.Partition, l Listing, args redis.ZRangeArgs, size int) func() (run, error)
 
-// queueRange queues the command for a range of a partition's listing.
+// queueRange queues the commands for a range of a partition's listing, and for whether that of a group is stored.
 func queueRange(ctx context.Context, pipe redis.Pipeliner, p keys.Partition, l Listing, args redis.ZRangeArgs, size int) func() (run, error) {
-	missing := queueMissing(ctx, pipe, p, l)
+	var first *redis.StringSliceCmd
+	var group *redis.IntCmd
+	if l.group != "" {
+		first, group = pipe.ZRange(ctx, l.key(p), 0, 0), pipe.Exists(ctx, p.Group(l.group))
+	}
 	reply := pipe.ZRangeArgsWithScores(ctx, args)
 	return func() (run, error) {
-		return run{items: reply.Val(), more: len(reply.Val()) == size, missing: missing()}, reply.Err()
+		found := run{items: reply.Val(), more: len(reply.Val()) == size}
+		if l.group != "" { // the store in memory keeps an empty listing
+			found.missing = isBuilding(first.Val()) || len(first.Val()) == 0 && group.Val() == 1
+		}
+		return found, reply.Err()
 	}
 }
 

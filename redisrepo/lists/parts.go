@@ -57,11 +57,8 @@ func (r *Lists) Posters(ctx context.Context, ids []site.ArticleID) (names []site
 		return nil, failover.Wrap("list posters", err)
 	}
 	for _, poster := range posters {
-		if values := poster.Val(); len(values) == 1 {
-			member, _ := values[0].(string)
-			if name, err := site.ParseUserName(string(site.UserOf(member))); err == nil {
-				users = append(users, name)
-			}
+		if name, err := site.ParseUserName(string(site.UserOf(wire.Reply(poster.Val()).Text(0)))); err == nil {
+			users = append(users, name)
 		}
 	}
 	slices.Sort(users)

@@ -93,20 +93,6 @@ func (r *Lists) queueListing(ctx context.Context, pipe redis.Pipeliner, p keys.P
 	}
 }
 
-// queueMissing queues the commands that find out whether a partition has a group, but not its complete listing.
-func queueMissing(ctx context.Context, pipe redis.Pipeliner, p keys.Partition, l Listing) func() bool {
-	if l.group == "" {
-		return func() bool { return false }
-	}
-	first, group := pipe.ZRange(ctx, l.key(p), 0, 0), pipe.Exists(ctx, p.Group(l.group))
-	return func() bool {
-		if len(first.Val()) == 0 { // also an empty one, which the store in memory keeps
-			return group.Val() == 1
-		}
-		return isBuilding(first.Val())
-	}
-}
-
 // isBuilding reports whether the first member of a listing says that it is not complete, see gather.lua.
 func isBuilding(first []string) bool {
 	return len(first) > 0 && strings.HasPrefix(first[0], "building:")
@@ -172,18 +158,14 @@ func ParseRanked(c *redis.Cmd) (Ranked, error) {
 	if len(values)%2 != 0 || end < 2 {
 		return Ranked{}, wire.ErrNoStatus
 	}
-	start, _ := values[0].(int64)
-	total, _ := values[1].(int64)
-	lacking, _ := values[end].(int64)
-	seen, _ := values[end+1].(string)
-	found := Ranked{start: int(start), total: int(total), lacking: int(lacking), seen: seen, Items: make([]redis.Z, 0, end/2-1)}
-	for pairs := values[2:end]; len(pairs) > 0; pairs = pairs[2:] {
-		text, _ := pairs[1].(string)
-		score, err := strconv.ParseFloat(text, 64)
+	answer := wire.Reply(values)
+	found := Ranked{start: int(answer.Number(0)), total: int(answer.Number(1)), lacking: int(answer.Number(end)), seen: answer.Text(end + 1), Items: make([]redis.Z, 0, end/2-1)}
+	for i := 2; i < end; i += 2 {
+		score, err := strconv.ParseFloat(answer.Text(i+1), 64)
 		if err != nil {
 			return Ranked{}, err
 		}
-		found.Items = append(found.Items, redis.Z{Member: pairs[0], Score: score})
+		found.Items = append(found.Items, redis.Z{Member: values[i], Score: score})
 	}
 	return found, nil
 }

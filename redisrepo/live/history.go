@@ -10,6 +10,7 @@ import (
 	"frontpage/redisrepo/failover"
 	"frontpage/redisrepo/keys"
 	"frontpage/redisrepo/site"
+	"frontpage/redisrepo/wire"
 )
 
 // History detects that a partition went back in time: when a crash loses the end of its append-only file, when a
@@ -90,16 +91,9 @@ func (r *Live) CheckHistory(ctx context.Context, index int) error {
 // compareHistory is CheckHistory with what was read.
 func (r *Live) compareHistory(ctx context.Context, index int, found historyReply) error {
 	p, h := r.store.Partitions[index], &r.Histories[index]
-	var meta struct {
-		Epoch     string `redis:"epoch"`
-		CursorKey string `redis:"cursor_key"`
-		UUID      string `redis:"uuid"`
-	}
-	if err := found.meta.Scan(&meta); err != nil {
-		return failover.Wrap("read "+p.Meta(), err)
-	}
-	r.store.UseMeta(meta.CursorKey, meta.UUID)
-	now, err := meta.Epoch, error(nil)
+	meta := wire.Reply(found.meta.Val())
+	r.store.UseMeta(meta.Text(1), meta.Text(2))
+	now, err := meta.Text(0), error(nil)
 	if now == "" {
 		if now, err = r.hooks.Reopen(ctx, index); err != nil {
 			return err

@@ -151,11 +151,8 @@ func parseBalances(answer wire.Reply, n int) ([]Balance, error) {
 		if len(numbers) != 4 {
 			return nil, fmt.Errorf("charge: the script replied %v", answer)
 		}
-		kept, _ := numbers[0].(int64)
-		used, _ := numbers[1].(int64)
-		wait, _ := numbers[2].(int64)
-		left, _ := numbers[3].(int64)
-		balances[i] = Balance{Kept: kept == 1, Used: int(used), Wait: time.Duration(wait) * time.Millisecond, Left: time.Duration(left) * time.Millisecond}
+		b := wire.Reply(numbers)
+		balances[i] = Balance{Kept: b.Number(0) == 1, Used: int(b.Number(1)), Wait: time.Duration(b.Number(2)) * time.Millisecond, Left: time.Duration(b.Number(3)) * time.Millisecond}
 	}
 	return balances, nil
 }

@@ -72,7 +72,11 @@ func (s *Search) follow(ctx context.Context, onProgress func(done, total int)) e
 	if p == nil {
 		return nil
 	}
-	missing, err := s.isIncomplete(ctx)
+	articles, _, since := s.index.size()
+	n, err := s.store.Sum(ctx, func(pipe redis.Pipeliner, p keys.Partition) *redis.IntCmd {
+		return pipe.ZCount(ctx, p.Ranking(site.ByTime), strconv.Itoa(int(since)), "+inf")
+	})
+	missing := n != articles
 	walks := missing && p.differs && s.store.Now().Sub(p.walked) >= walkPause
 	if p.differs = missing; err != nil || !walks {
 		return err
@@ -110,15 +114,6 @@ func (s *Search) catchUp(ctx context.Context) error {
 		s.through.Store(&began)
 	}
 	return nil
-}
-
-// isIncomplete reports whether the index has another number of articles than the store.
-func (s *Search) isIncomplete(ctx context.Context) (bool, error) {
-	articles, _, since := s.index.size()
-	n, err := s.store.Sum(ctx, func(pipe redis.Pipeliner, p keys.Partition) *redis.IntCmd {
-		return pipe.ZCount(ctx, p.Ranking(site.ByTime), strconv.Itoa(int(since)), "+inf")
-	})
-	return n != articles, err
 }
 
 // walk reads all articles of the site or, unless again is set, those that the index lacks. Those that the store no longer lists
