@@ -72,7 +72,7 @@ func (r *Rankings) applyCalendar(p keys.Partition, from, to string, entries []vi
 // foldApplied has the calendars folded that apply_calendar.lua found due.
 func (r *Rankings) foldApplied(p keys.Partition, answer wire.Reply) {
 	for i := 1; i < len(answer); i++ {
-		r.foldDue(p, site.GroupName(strings.TrimPrefix(answer.Text(i), p.Clock(""))), "")
+		r.foldDue(p, site.GroupName(strings.TrimPrefix(answer.Text(i), p.Clock(""))), notFolded)
 	}
 }
 

@@ -130,13 +130,10 @@ func (f *folds) begin(clock string, now time.Time) bool {
 	return true
 }
 
-// foldDue has the calendar of all articles, or of a group, folded in the background if its fold pointer, as scripts reply
-// it, is behind. Errors are left to the next call: folding late is slower to read, never wrong.
-func (r *Rankings) foldDue(p keys.Partition, name site.GroupName, folded string) {
-	if last, err := strconv.ParseInt(folded, 10, 64); err == nil && last >= r.LastFolded() {
-		return
-	}
-	if !r.folds.begin(p.Clock(name), r.store.Now()) {
+// foldDue has the calendar of all articles, or of a group, folded in the background if its fold pointer is behind. Errors
+// are left to the next call: folding late is slower to read, never wrong.
+func (r *Rankings) foldDue(p keys.Partition, name site.GroupName, folded int64) {
+	if folded >= r.LastFolded() || !r.folds.begin(p.Clock(name), r.store.Now()) {
 		return
 	}
 	go func() {

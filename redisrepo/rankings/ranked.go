@@ -4,7 +4,6 @@ package rankings
 import (
 	"cmp"
 	"context"
-	"errors"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -89,9 +88,6 @@ func (r *Rankings) Rank(ctx context.Context, l RankedList, first *int, after *st
 		ends = at.row+size == MaxGravityRows
 	}
 	items, looked, err := r.rank(ctx, l, at, size+1)
-	if errors.As(err, new(site.Refusal)) {
-		return RankedPage{Looked: looked}, err
-	}
 	if err != nil {
 		return RankedPage{Looked: looked}, failover.Wrap("rank", err)
 	}

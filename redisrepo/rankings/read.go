@@ -58,10 +58,15 @@ func (r *Rankings) rank(ctx context.Context, l RankedList, at rankedCursor, coun
 				continue
 			}
 			items, ok := r.mergeRanked(l, at, calls, lacking, count)
-			if ok {
-				r.foldRanked(l, calls)
-				return items, looked, nil
+			if !ok {
+				continue
 			}
+			for _, c := range calls {
+				if c.state.folded != notFolded { // a calendar without a fold pointer is that of a group without articles
+					r.foldDue(r.store.Partitions[c.partition], l.calendarOf(), c.state.folded)
+				}
+			}
+			return items, looked, nil
 		}
 	}
 	return nil, looked, fmt.Errorf("%w: the calendar changes faster than it is read", failover.ErrUnavailable)
@@ -253,16 +258,6 @@ func (r *Rankings) takeRanked(l RankedList, c *rankedCall) (stale bool, err erro
 		c.items = append(c.items, rankedItem{answer.Number(i), answer.Text(i + 1)})
 	}
 	return false, nil
-}
-
-// foldRanked has calendars folded that were read, if that is due. One without a fold pointer is that of a group without
-// articles.
-func (r *Rankings) foldRanked(l RankedList, calls []*rankedCall) {
-	for _, c := range calls {
-		if c.state.folded != notFolded {
-			r.foldDue(r.store.Partitions[c.partition], l.calendarOf(), strconv.FormatInt(c.state.folded, 10))
-		}
-	}
 }
 
 // mergeRanked returns the first articles of all calls, those of entries that the calendar lacks as these say. ok is false if a call may have more of them: it is to be made again, for more.

@@ -120,7 +120,11 @@ func (r *Rates) record(ctx context.Context, gate string, charges []Charge) ([]Ba
 
 // rateCall returns the keys and arguments of rate.lua.
 func (r *Rates) rateCall(p keys.Partition, gate string, charges []Charge) (keys []string, args []any) {
-	keys, args = make([]string, len(charges)), append(make([]any, 0, 2+4*len(charges)), gate, r.scriptMilliseconds())
+	now := "" // the clock of Redis
+	if r.store.Clock != nil {
+		now = strconv.FormatInt(r.store.Clock().UnixMilli(), 10)
+	}
+	keys, args = make([]string, len(charges)), append(make([]any, 0, 2+4*len(charges)), gate, now)
 	for i, c := range charges {
 		keys[i] = p.Rate(c.Subject())
 		rule := c.Rule
@@ -155,12 +159,4 @@ func parseBalances(answer wire.Reply, n int) ([]Balance, error) {
 		balances[i] = Balance{Kept: b.Number(0) == 1, Used: int(b.Number(1)), Wait: time.Duration(b.Number(2)) * time.Millisecond, Left: time.Duration(b.Number(3)) * time.Millisecond}
 	}
 	return balances, nil
-}
-
-// scriptMilliseconds is the argument now of rate.lua: empty stands for the clock of Redis.
-func (r *Rates) scriptMilliseconds() string {
-	if r.store.Clock == nil {
-		return ""
-	}
-	return strconv.FormatInt(r.store.Clock().UnixMilli(), 10)
 }
