@@ -154,18 +154,6 @@ func (l *live) addWatch(w *Watch, ids []site.ArticleID) (unread []site.ArticleID
 	return unread
 }
 
-// addPostWatch adds a watch that begins at the places, or now if they are nil.
-func (l *live) addPostWatch(w *Watch, places []place) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if w.places = places; places == nil {
-		w.places = copyPlaces(l.places)
-	} else {
-		w.fallBehind()
-	}
-	l.postWatches[w] = struct{}{}
-}
-
 // acquire returns the topic of an article, with one more reference.
 func (l *live) acquire(id site.ArticleID) *topic {
 	t := l.topics[id]

@@ -119,8 +119,15 @@ func (r *Live) watchPosts(ctx context.Context, group site.GroupName, places []pl
 	}
 	r.markDue(r.every...)
 	_ = r.readLogs(ctx) // the watch begins now; what cannot be read stays due, and comes later
-	w := &Watch{live: &r.live, wake: make(chan struct{}, 1), repo: r, group: &group}
-	r.live.addPostWatch(w, places)
+	w := &Watch{live: &r.live, wake: make(chan struct{}, 1), repo: r, group: &group, places: places}
+	r.live.mu.Lock()
+	defer r.live.mu.Unlock()
+	if places == nil {
+		w.places = copyPlaces(r.live.places)
+	} else {
+		w.fallBehind()
+	}
+	r.live.postWatches[w] = struct{}{}
 	return w, nil
 }
 

@@ -266,18 +266,14 @@ func (p *partCharges) needed() bool {
 	return slices.ContainsFunc(p.charges, func(c Charge) bool { return c.Amount >= 0 })
 }
 
-func (r *Rates) partitionOf(s site.Subject) keys.Partition {
-	name := s.User.Member()
-	if s.User == "" {
-		name = s.Address.String()
-	}
-	return r.store.Partitions[keys.SubjectIndex(len(r.store.Partitions), name)]
-}
-
 func (r *Rates) apart(charges []Charge) (parts []*partCharges) {
 	byPartition := make(map[keys.Partition]*partCharges)
 	for i, c := range charges {
-		p := r.partitionOf(c.Subject())
+		name := c.User.Member()
+		if c.User == "" {
+			name = c.Address.String()
+		}
+		p := r.store.Partitions[keys.SubjectIndex(len(r.store.Partitions), name)]
 		part := byPartition[p]
 		if part == nil {
 			part = &partCharges{partition: p}
