@@ -13,25 +13,18 @@ import (
 // ModerationAction is an entry of the moderation log as an action on an article, a user, a host or a group.
 type ModerationAction struct{ events.ModerationEntry }
 
-// ActionConnection is a page of the actions.
-type ActionConnection struct {
-	Edges    []*ActionEdge
-	PageInfo site.PageInfo
-}
+// The moderation log, its entries as actions, and the public log.
+type (
+	ModerationConnection = Connection[*events.ModerationEntry, *ModerationEdge]
+	ModerationEdge       = Edge[*events.ModerationEntry]
+	ActionConnection     = Connection[*ModerationAction, *ActionEdge]
+	ActionEdge           = Edge[*ModerationAction]
+	PublicLogConnection  = Connection[*PublicLogEntry, *PublicLogEdge]
+	PublicLogEdge        = Edge[*PublicLogEntry]
+)
 
-// ActionEdge is an action and its position in the list.
-type ActionEdge struct {
-	Cursor string
-	Node   *ModerationAction
-}
-
-// Nodes returns the actions without their positions.
-func (c *ActionConnection) Nodes() []*ModerationAction {
-	return site.Collect(c.Edges, func(e *ActionEdge) *ModerationAction { return e.Node })
-}
-
-// moderationActions returns a page of all actions, or of those on a target, to moderators.
-func (r *Resolver) moderationActions(ctx context.Context, target *string, first *int32, after *string) (*ActionConnection, error) {
+// ModerationActions returns a page of all actions, or of those on a target, to moderators.
+func (r *queryResolver) ModerationActions(ctx context.Context, target *string, first *int32, after *string) (*ActionConnection, error) {
 	if !endpoint.ViewerOf(ctx).Moderator {
 		return nil, endpoint.Forbidden("the actions of moderators are for moderators")
 	}
@@ -52,8 +45,8 @@ func (r *Resolver) moderationActions(ctx context.Context, target *string, first 
 	})}, nil
 }
 
-// articlesOf returns the articles of actions, deleted or not, for moderators; nil for others.
-func (r *Resolver) articlesOf(ctx context.Context, actions []*ModerationAction) ([]*site.Article, error) {
+// Article returns the articles of actions, deleted or not, for moderators; nil for others.
+func (r *moderationActionResolver) Article(ctx context.Context, actions []*ModerationAction) ([]*site.Article, error) {
 	all := make([]*site.Article, len(actions))
 	var ids []site.ArticleID
 	var of []int
@@ -69,25 +62,8 @@ func (r *Resolver) articlesOf(ctx context.Context, actions []*ModerationAction) 
 	return all, err
 }
 
-// PublicLogConnection is a page of the public log.
-type PublicLogConnection struct {
-	Edges    []*PublicLogEdge
-	PageInfo site.PageInfo
-}
-
-// PublicLogEdge is an entry of the public log and its position.
-type PublicLogEdge struct {
-	Cursor string
-	Node   *PublicLogEntry
-}
-
 // PublicLogEntry is an action with the fields that any client may read.
 type PublicLogEntry struct{ events.ModerationEntry }
-
-// Nodes returns the entries without their positions.
-func (c *PublicLogConnection) Nodes() []*PublicLogEntry {
-	return site.Collect(c.Edges, func(e *PublicLogEdge) *PublicLogEntry { return e.Node })
-}
 
 // published are the kinds of actions in the public log. What became of reports is for who reported, and for moderators.
 var published = events.Actions{Kinds: []events.ModerationKind{
@@ -100,9 +76,9 @@ type publicLogKey struct {
 	after optional[string]
 }
 
-// publicLog returns a page of what moderators did, without names, or nil if the site does not publish it. What posters did
+// PublicLog returns a page of what moderators did, without names, or nil if the site does not publish it. What posters did
 // with their own articles is left out, and so is what moderators say about groups.
-func (r *Resolver) publicLog(ctx context.Context, first *int32, after *string) (*PublicLogConnection, error) {
+func (r *queryResolver) PublicLog(ctx context.Context, first *int32, after *string) (*PublicLogConnection, error) {
 	if !r.site.PublicLog {
 		return nil, nil
 	}
@@ -178,30 +154,22 @@ func mayShowTitle(e events.ModerationEntry, a *site.Article) bool {
 
 // DeletedConnection is a page of the deleted articles.
 type DeletedConnection struct {
-	Edges    []*DeletedEdge
-	PageInfo site.PageInfo
-
+	Connection[*site.Article, *DeletedEdge]
 	listing lists.Listing
 }
 
 // DeletedEdge is a deleted article and its position in the list.
 type DeletedEdge struct {
-	Cursor  string
-	Article *site.Article
-	By      string // who deleted it
-}
-
-// Nodes returns the articles without their positions.
-func (c *DeletedConnection) Nodes() []*site.Article {
-	return site.Collect(c.Edges, func(e *DeletedEdge) *site.Article { return e.Article })
+	ArticleEdge
+	By string // who deleted it
 }
 
 // ByUser is the user who deleted the article, or nil if the name is not a user's.
 func (e *DeletedEdge) ByUser() *site.User { return site.UserName(e.By).User() }
 
-// deletedItems returns a page of the deleted articles, or of those that lack a ground, to moderators. One that was restored meanwhile is
+// DeletedItems returns a page of the deleted articles, or of those that lack a ground, to moderators. One that was restored meanwhile is
 // left out.
-func (r *Resolver) deletedItems(ctx context.Context, missingReason bool, p site.PageRequest) (*DeletedConnection, error) {
+func (r *queryResolver) DeletedItems(ctx context.Context, missingReason bool, first *int32, after *string) (*DeletedConnection, error) {
 	if !endpoint.ViewerOf(ctx).Moderator {
 		return nil, endpoint.Forbidden("the deleted articles are for moderators")
 	}
@@ -209,7 +177,7 @@ func (r *Resolver) deletedItems(ctx context.Context, missingReason bool, p site.
 	if missingReason {
 		listing = lists.Unexplained()
 	}
-	read, err := r.walk(ctx, listing, p)
+	read, err := r.walk(ctx, listing, pageRequest(first, after, nil, nil))
 	if err != nil {
 		return nil, err
 	}
@@ -217,10 +185,11 @@ func (r *Resolver) deletedItems(ctx context.Context, missingReason bool, p site.
 	if err != nil {
 		return nil, err
 	}
-	c := &DeletedConnection{listing: listing, PageInfo: read.info, Edges: make([]*DeletedEdge, 0, len(articles))}
+	c := &DeletedConnection{listing: listing}
+	c.PageInfo, c.Edges = read.info, make([]*DeletedEdge, 0, len(articles))
 	for i, article := range articles {
 		if article != nil && article.DeletedAt != nil {
-			c.Edges = append(c.Edges, &DeletedEdge{read.edges[i].Cursor, article, strings.TrimSpace(string(site.Value(article.DeletedBy)))})
+			c.Edges = append(c.Edges, &DeletedEdge{ArticleEdge{read.edges[i].Cursor, article}, strings.TrimSpace(string(site.Value(article.DeletedBy)))})
 		}
 	}
 	return c, nil
@@ -238,15 +207,37 @@ type DescribeGroupPayload struct {
 	UserErrors []UserError
 }
 
-func (r *Resolver) describeGroup(ctx context.Context, input DescribeGroupInput) (*DescribeGroupPayload, error) {
-	var payload DescribeGroupPayload
-	var err error
-	payload.UserErrors, err = r.signedIn(ctx, endpoint.RuleChanges, func(v endpoint.Viewer) (err error) {
+func (r *mutationResolver) DescribeGroup(ctx context.Context, input DescribeGroupInput) (*DescribeGroupPayload, error) {
+	payload := new(DescribeGroupPayload)
+	err := r.signedIn(ctx, endpoint.RuleChanges, &payload.UserErrors, func(v endpoint.Viewer) (err error) {
 		payload.Group, err = r.repo.Descriptions.DescribeGroup(ctx, input.Group, input.Description, input.Rules, actor(v))
 		return err
 	})
 	if payload.Group == nil || err != nil || !selected(ctx, "DescribeGroupPayload.group", "Group.articleCount") {
-		return &payload, err
+		return payload, err
 	}
-	return &payload, r.countArticles(ctx, payload.Group)
+	return payload, r.countArticles(ctx, payload.Group)
+}
+
+func (r *deletedConnectionResolver) TotalCount(ctx context.Context, obj *DeletedConnection) (int32, error) {
+	return asCount(r.repo.Lists.Count(ctx, obj.listing))
+}
+
+func (r *moderationEntryResolver) Article(ctx context.Context, objs []*events.ModerationEntry) ([]*site.Article, error) {
+	return r.loadAll(ctx, site.Collect(objs, func(e *events.ModerationEntry) site.ArticleID { return e.Article }))
+}
+
+func (r *queryResolver) ModerationLog(ctx context.Context, first *int32, after *string, last *int32, before *string) (*ModerationConnection, error) {
+	if !endpoint.ViewerOf(ctx).Moderator {
+		return nil, endpoint.Forbidden("the moderation log is for moderators")
+	}
+	entries, info, err := r.repo.Log.ModerationLog(ctx, pageRequest(first, after, last, before))
+	if err != nil {
+		return nil, err
+	}
+	c := &ModerationConnection{PageInfo: info, Edges: make([]*ModerationEdge, len(entries))}
+	for i := range entries {
+		c.Edges[i] = &ModerationEdge{Cursor: entries[i].Cursor, Node: &entries[i]}
+	}
+	return c, nil
 }

@@ -14,46 +14,49 @@ import (
 	"frontpage/redisrepo/site"
 )
 
+// Connection is a page of a list of nodes.
+type Connection[N comparable, E edge[N]] struct {
+	Edges    []E
+	PageInfo site.PageInfo
+}
+
+// Nodes returns the nodes without their positions, and without those that are nil.
+func (c *Connection[N, E]) Nodes() []N {
+	return slices.DeleteFunc(site.Collect(c.Edges, E.node), func(node N) bool { return node == *new(N) })
+}
+
+// Edge is a node and its position in a list.
+type Edge[N any] struct {
+	Cursor string
+	Node   N
+}
+
+func (e *Edge[N]) node() N         { return e.Node }
+func (e *Edge[N]) cursor() *string { return &e.Cursor }
+
+// edge is an Edge, or a struct with one and more.
+type edge[N any] interface {
+	node() N
+	cursor() *string
+}
+
 // ArticleConnection is a page of a list of articles.
 type ArticleConnection struct {
-	Edges    []*ArticleEdge
-	PageInfo site.PageInfo
-
+	Connection[*site.Article, *ArticleEdge]
 	listing lists.Listing
 }
 
 // ArticleEdge is an article and its position in a list.
-type ArticleEdge struct {
-	Cursor string
-	Node   *site.Article
-}
-
-func (e *ArticleEdge) article() *site.Article { return e.Node }
-func (e *ArticleEdge) cursor() *string        { return &e.Cursor }
-
-// Nodes returns the articles without their positions.
-func (c *ArticleConnection) Nodes() []*site.Article {
-	return site.Collect(c.Edges, (*ArticleEdge).article)
-}
+type ArticleEdge = Edge[*site.Article]
 
 // GroupConnection is a page of the list of groups.
 type GroupConnection struct {
-	Edges    []*GroupEdge
-	PageInfo site.PageInfo
-
+	Connection[*site.Group, *GroupEdge]
 	list lists.GroupList
 }
 
 // GroupEdge is a group and its position in the list.
-type GroupEdge struct {
-	Cursor string
-	Node   *site.Group
-}
-
-// Nodes returns the groups without their positions.
-func (c *GroupConnection) Nodes() []*site.Group {
-	return site.Collect(c.Edges, func(e *GroupEdge) *site.Group { return e.Node })
-}
+type GroupEdge = Edge[*site.Group]
 
 func pageRequest(first *int32, after *string, last *int32, before *string) site.PageRequest {
 	return site.PageRequest{First: asInt(first), After: after, Last: asInt(last), Before: before}
@@ -92,21 +95,16 @@ func (r *Resolver) articleEdges(ctx context.Context, l lists.Listing, read walke
 	return edges, info, nil
 }
 
-// looking returns a list that counts what is read of it, and a function that charges for that.
-func looking(ctx context.Context, l lists.GroupList) (lists.GroupList, func()) {
-	l.Looked = new(int)
-	return l, func() { endpoint.Owe(ctx, *l.Looked/lookedPerPoint) }
-}
-
 // groupPage returns a page of a list of groups.
 func (r *Resolver) groupPage(ctx context.Context, l lists.GroupList, p site.PageRequest) (*GroupConnection, error) {
-	list, owe := looking(ctx, l)
-	edges, info, err := r.repo.Lists.Groups(ctx, list, p)
-	owe()
+	l.Looked = new(int)
+	edges, info, err := r.repo.Lists.Groups(ctx, l, p)
+	endpoint.Owe(ctx, *l.Looked/lookedPerPoint)
 	if err != nil {
 		return nil, err
 	}
-	c := &GroupConnection{PageInfo: info, Edges: make([]*GroupEdge, len(edges)), list: l}
+	c := &GroupConnection{list: l}
+	c.PageInfo, c.Edges = info, make([]*GroupEdge, len(edges))
 	groups := make([]*site.Group, len(edges))
 	for i, edge := range edges {
 		groups[i] = &edges[i].Group
@@ -153,15 +151,6 @@ func (r *Resolver) loadAll(ctx context.Context, ids []site.ArticleID) ([]*site.A
 // articleIfAny returns an article, or nil if it is missing.
 func articleIfAny(ctx context.Context, id site.ArticleID) (*site.Article, error) {
 	return ifAny(load(ctx, id))
-}
-
-// articleForViewer returns an article, or nil if it is missing. A deleted one is there for its poster and for moderators.
-func articleForViewer(ctx context.Context, id site.ArticleID) (*site.Article, error) {
-	found, errs := load(ctx, id)
-	if deleted := deletedFor(ctx, errs[0]); deleted != nil {
-		return deleted, nil
-	}
-	return ifAny(found, errs)
 }
 
 // loadForViewer is loadAll with the deleted articles that are there for the viewer.
@@ -212,6 +201,10 @@ func ifAny(articles []*site.Article, errs []error) (*site.Article, error) {
 
 func isRefusal(err error) bool { return errors.As(err, new(site.Refusal)) }
 
+func asCount(n int, err error) (int32, error) {
+	return int32(n), err // #nosec G115 -- article numbers end at 32 bits
+}
+
 func asInt(n *int32) *int {
 	if n == nil {
 		return nil
@@ -224,11 +217,11 @@ func sizeOf(first *int32, usual int) (int, error) {
 	if first == nil {
 		return usual, nil
 	}
-	return int(*first), checkSize(int(*first))
+	return int(*first), checkSize(*first)
 }
 
 // checkSize refuses a number of elements that is no size of a page.
-func checkSize(first int) error {
+func checkSize(first int32) error {
 	if first < 1 || first > site.MaxPageSize {
 		return badInput(fmt.Sprintf("first is between 1 and %d, not %d", site.MaxPageSize, first))
 	}
@@ -268,24 +261,110 @@ func (r *Resolver) countArticles(ctx context.Context, groups ...*site.Group) err
 }
 
 // CastVoteConnection is a page of a user's votes.
-type CastVoteConnection struct {
-	Edges    []*CastVoteEdge
-	PageInfo site.PageInfo
-}
+type CastVoteConnection = Connection[*site.Article, *CastVoteEdge]
 
 // CastVoteEdge is a vote of a user and its position in the list.
 type CastVoteEdge struct {
-	Cursor string
-	At     time.Time
-	Vote   site.Vote
-	Node   *site.Article // nil while it is deleted
+	ArticleEdge // without a node while the article is deleted
+	At          time.Time
+	Vote        site.Vote
 
 	voter   site.UserName
 	article site.ArticleID
 }
 
-// Nodes returns the articles that are not deleted, without the votes.
-func (c *CastVoteConnection) Nodes() []*site.Article {
-	nodes := site.Collect(c.Edges, func(e *CastVoteEdge) *site.Article { return e.Node })
-	return slices.DeleteFunc(nodes, func(a *site.Article) bool { return a == nil })
+func (r *articleConnectionResolver) TotalCount(ctx context.Context, obj *ArticleConnection) (int32, error) {
+	return asCount(r.repo.Lists.Count(ctx, obj.listing))
+}
+
+func (r *groupConnectionResolver) TotalCount(ctx context.Context, obj *GroupConnection) (int32, error) {
+	list := obj.list
+	list.Looked = new(int)
+	defer func() { endpoint.Owe(ctx, *list.Looked/lookedPerPoint) }()
+	return asCount(r.repo.Lists.GroupCount(ctx, list))
+}
+
+func (r *groupResolver) Articles(ctx context.Context, obj *site.Group, order site.Order, direction site.Direction, page int32, pageSize *int32) ([]*site.Article, error) {
+	return r.list(ctx, lists.InGroup(obj.Name, order, direction), page, pageSize)
+}
+
+func (r *groupResolver) ArticlesConnection(ctx context.Context, obj *site.Group, order site.Order, direction site.Direction, first *int32, after *string, last *int32, before *string, unvotedOnly bool) (*ArticleConnection, error) {
+	return r.listedPage(ctx, lists.InGroup(obj.Name, order, direction), pageRequest(first, after, last, before), unvotedOnly)
+}
+
+func (r *hostResolver) ArticlesConnection(ctx context.Context, obj *site.Host, first *int32, after *string, last *int32, before *string) (*ArticleConnection, error) {
+	return r.listedPage(ctx, lists.LinkingTo(obj.Name), pageRequest(first, after, last, before), false)
+}
+
+func (r *userResolver) ArticlesConnection(ctx context.Context, obj *site.User, first *int32, after *string, last *int32, before *string) (*ArticleConnection, error) {
+	return r.articlePage(ctx, lists.PostedBy(obj.Name), pageRequest(first, after, last, before))
+}
+
+func (r *queryResolver) Articles(ctx context.Context, order site.Order, direction site.Direction, page int32, pageSize *int32) ([]*site.Article, error) {
+	return r.list(ctx, lists.AllArticles(order, direction), page, pageSize)
+}
+
+func (r *queryResolver) ArticlesConnection(ctx context.Context, order site.Order, direction site.Direction, first *int32, after *string, last *int32, before *string, unvotedOnly bool) (*ArticleConnection, error) {
+	return r.listedPage(ctx, lists.AllArticles(order, direction), pageRequest(first, after, last, before), unvotedOnly)
+}
+
+func (r *queryResolver) Groups(ctx context.Context, orderBy site.GroupOrder, prefix *string, contains *string, first *int32, after *string, last *int32, before *string) (*GroupConnection, error) {
+	if site.Value(prefix) != "" && site.Value(contains) != "" {
+		return nil, site.Refuse(site.Invalid, "contains", "contains cannot be combined with prefix: give one of them")
+	}
+	return r.groupPage(ctx, lists.GroupList{Order: orderBy, Prefix: site.Value(prefix), Part: site.Value(contains)}, pageRequest(first, after, last, before))
+}
+
+func (r *queryResolver) Group(ctx context.Context, name string) (*site.Group, error) {
+	parsed, err := site.ParseGroupName(name)
+	if err != nil {
+		return nil, err
+	}
+	groups, err := r.groups(ctx, []site.GroupName{parsed}, selected(ctx, "Group.articleCount"))
+	if err != nil {
+		return nil, err
+	}
+	return groups[0], nil
+}
+
+func (r *articleResolver) Groups(ctx context.Context, objs []*site.Article) ([][]*site.Group, error) {
+	// The names are in the articles; a query that selects their counts costs one round trip for all of them.
+	var names []site.GroupName
+	for _, article := range objs {
+		names = append(names, article.Groups...)
+	}
+	all, err := r.groups(ctx, names, selected(ctx, "Group.articleCount"))
+	if err != nil {
+		return nil, err
+	}
+	groups := make([][]*site.Group, len(objs))
+	for i, article := range objs {
+		groups[i], all = all[:len(article.Groups):len(article.Groups)], all[len(article.Groups):]
+	}
+	return groups, nil
+}
+
+func (r *duplicateLinkErrorResolver) Article(ctx context.Context, obj *DuplicateLinkError) (*site.Article, error) {
+	return articleIfAny(ctx, obj.ArticleID)
+}
+
+func (r *queryResolver) Article(ctx context.Context, id string) (*site.Article, error) {
+	parsed, err := site.ParseArticleID(id)
+	if err != nil {
+		return nil, err
+	}
+	loadRoots(ctx)
+	found, errs := load(ctx, parsed)
+	if deleted := deletedFor(ctx, errs[0]); deleted != nil {
+		return deleted, nil
+	}
+	return ifAny(found, errs)
+}
+
+func (r *queryResolver) ArticleByLink(ctx context.Context, link string) (*site.Article, error) {
+	id, err := r.repo.Articles.ArticleByLink(ctx, link)
+	if id == nil || err != nil {
+		return nil, err
+	}
+	return articleIfAny(ctx, *id)
 }

@@ -58,10 +58,7 @@ func listCosts(pageSize int) ComplexityRoot {
 	c.Query.ViewerSaved, c.Query.ViewerFeed = next, next // what a feed looked at is owed
 	c.Query.ViewerFollowing = func(child int) int { return listCost(child, saved.MaxFollowed) }
 	ranking := func(child int, _ rankings.RankBy, _ *rankings.Span, _, _ *time.Time, first *int32, _ *string, unvotedOnly bool) int {
-		if cost := unvotedCost(listCost(child, pageSize, first), unvotedOnly, pageSize, first); cost < math.MaxInt-rankingCost {
-			return cost + rankingCost
-		}
-		return math.MaxInt
+		return min(unvotedCost(listCost(child, pageSize, first), unvotedOnly, pageSize, first), math.MaxInt-rankingCost) + rankingCost
 	}
 	c.Query.Ranking, c.Group.Ranking = ranking, ranking
 	c.Query.Search = func(child int, _ string, _ SearchFilter, _ search.Order, first *int32, _ *string) int {
@@ -211,4 +208,27 @@ func (r *Resolver) repeatedPost(ctx context.Context, d site.Draft) (*site.Articl
 type RateLimit struct {
 	Limit, Cost, Remaining int
 	ResetAt                time.Time
+}
+
+func (r *queryResolver) RateLimit(ctx context.Context) (*RateLimit, error) {
+	charge, balance, ok := endpoint.CostBalance(ctx)
+	if !ok {
+		return nil, nil
+	}
+	return &RateLimit{
+		Limit: charge.Most, Cost: charge.Amount, Remaining: max(charge.Most-balance.Used, 0),
+		ResetAt: time.Now().Add(balance.Left + time.Second - 1).UTC().Truncate(time.Second), // rounded up
+	}, nil
+}
+
+func (r *mutationResolver) Post(ctx context.Context, input site.Draft) (*ArticlePayload, error) {
+	payload, err := new(ArticlePayload), error(nil)
+	if payload.Article, err = r.repeatedPost(ctx, input); payload.Article != nil || err != nil {
+		payload.UserErrors, err = userErrors(err)
+		return payload, err
+	}
+	return payload, r.signedIn(ctx, endpoint.RulePosts, &payload.UserErrors, func(v endpoint.Viewer) (err error) {
+		payload.Article, err = r.repo.PostAs(ctx, actor(v), input)
+		return err
+	})
 }

@@ -18,8 +18,8 @@ type DenyUserInput struct {
 	Reason string
 }
 
-// DenyUserPayload is the result of denying a user changes.
-type DenyUserPayload struct {
+// DenialPayload is the result of denying something to a user, or links to a host.
+type DenialPayload struct {
 	Denial     *denials.Denial
 	UserErrors []UserError
 }
@@ -31,22 +31,10 @@ type DenyHostInput struct {
 	Reason             string
 }
 
-// DenyHostPayload is the result of denying links to a host.
-type DenyHostPayload struct {
-	Denial     *denials.Denial
-	UserErrors []UserError
-}
-
 // BlockUserInput names a user whom the viewer blocks.
 type BlockUserInput struct {
 	User    string
 	Blocked bool
-}
-
-// BlockUserPayload is the result of blocking a user.
-type BlockUserPayload struct {
-	User       *site.User
-	UserErrors []UserError
 }
 
 // DeniedError says until when and why the viewer may not do something.
@@ -79,16 +67,8 @@ func (r *Resolver) denials(ctx context.Context, page func(first *int, after *str
 	return &DenialConnection{edges, info}, nil
 }
 
-// denialOf returns the denial of a user to the user and to moderators.
-func (r *Resolver) denialOf(v endpoint.Viewer, user site.UserName) *denials.Denial {
-	if v.Moderator || v.Name != "" && v.Name == user {
-		return r.repo.Denials.DenialOf(user)
-	}
-	return nil
-}
-
-// viewerBlocks returns users whom the viewer has blocked, after a name.
-func (r *Resolver) viewerBlocks(ctx context.Context, first *int32, after *string) ([]*site.User, error) {
+// ViewerBlocks returns users whom the viewer has blocked, after a name.
+func (r *queryResolver) ViewerBlocks(ctx context.Context, first *int32, after *string) ([]*site.User, error) {
 	v := endpoint.ViewerOf(ctx)
 	if v.Name == "" {
 		return nil, endpoint.Unauthenticated("sign in to list whom you have blocked")
@@ -102,4 +82,83 @@ func (r *Resolver) viewerBlocks(ctx context.Context, first *int32, after *string
 		names = slices.DeleteFunc(names, func(name site.UserName) bool { return string(name) <= *after })
 	}
 	return site.Collect(names[:min(most, len(names))], func(name site.UserName) *site.User { return &site.User{Name: name} }), err
+}
+
+func (r *denialResolver) User(ctx context.Context, objs []*denials.Denial) ([]*site.User, error) {
+	return site.Collect(objs, func(d *denials.Denial) *site.User {
+		if d.User == "" {
+			return nil
+		}
+		return &site.User{Name: d.User}
+	}), nil
+}
+
+func (r *denialResolver) Host(ctx context.Context, objs []*denials.Denial) ([]*site.Host, error) {
+	return site.Collect(objs, func(d *denials.Denial) *site.Host {
+		if d.Host == "" {
+			return nil
+		}
+		return &site.Host{Name: d.Host}
+	}), nil
+}
+
+func (r *denialResolver) By(ctx context.Context, objs []*denials.Denial) ([]*site.User, error) {
+	viewer := endpoint.ViewerOf(ctx)
+	return site.Collect(objs, func(d *denials.Denial) *site.User {
+		if !viewer.Moderator {
+			return nil
+		}
+		return &site.User{Name: d.By}
+	}), nil
+}
+
+func (r *deniedErrorResolver) Redress(ctx context.Context, obj *DeniedError) (*string, error) {
+	return r.site.Contact, nil
+}
+
+func (r *mutationResolver) DenyUser(ctx context.Context, input DenyUserInput) (*DenialPayload, error) {
+	payload := new(DenialPayload)
+	return payload, r.signedIn(ctx, endpoint.RuleChanges, &payload.UserErrors, func(v endpoint.Viewer) (err error) {
+		payload.Denial, err = r.repo.Denials.DenyUser(ctx, input.User, input.Until, input.Ground, input.Reason, actor(v))
+		return err
+	})
+}
+
+func (r *mutationResolver) DenyHost(ctx context.Context, input DenyHostInput) (*DenialPayload, error) {
+	payload := new(DenialPayload)
+	return payload, r.signedIn(ctx, endpoint.RuleChanges, &payload.UserErrors, func(v endpoint.Viewer) (err error) {
+		payload.Denial, err = r.repo.Denials.DenyHost(ctx, input.Host, input.Denied, input.Subdomains, input.Reason, actor(v))
+		return err
+	})
+}
+
+func (r *mutationResolver) BlockUser(ctx context.Context, input BlockUserInput) (*UserPayload, error) {
+	payload := new(UserPayload)
+	return payload, authenticated(ctx, endpoint.RuleChanges, &payload.UserErrors, func(v endpoint.Viewer) (err error) {
+		payload.User, err = r.repo.Denials.BlockUser(ctx, v.Name, input.User, input.Blocked)
+		return err
+	})
+}
+
+func (r *queryResolver) DeniedUsers(ctx context.Context, first *int32, after *string, ended bool) (*DenialConnection, error) {
+	return r.denials(ctx, r.repo.Denials.DeniedUsers, first, after, ended)
+}
+
+func (r *queryResolver) DeniedHosts(ctx context.Context, first *int32, after *string, ended bool) (*DenialConnection, error) {
+	return r.denials(ctx, r.repo.Denials.DeniedHosts, first, after, ended)
+}
+
+func (r *userResolver) Denial(ctx context.Context, objs []*site.User) ([]*denials.Denial, error) {
+	v := endpoint.ViewerOf(ctx)
+	return site.Collect(objs, func(u *site.User) *denials.Denial {
+		if v.Moderator || v.Name != "" && v.Name == u.Name {
+			return r.repo.Denials.DenialOf(u.Name)
+		}
+		return nil
+	}), nil
+}
+
+func (r *userResolver) ViewerHasBlocked(ctx context.Context, objs []*site.User) ([]bool, error) {
+	posters, err := r.repo.Denials.Blocked(ctx, endpoint.ViewerOf(ctx).Name)
+	return site.Collect(objs, func(u *site.User) bool { return leftOut{posters: posters}.has(u.Name) }), err
 }

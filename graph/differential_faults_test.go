@@ -553,8 +553,8 @@ func (r faultyHost) ArticlesConnection(ctx context.Context, obj *site.Host, firs
 	})
 }
 
-func (r faultyMutation) Post(ctx context.Context, input site.Draft) (*graph.PostPayload, error) {
-	return called(ctx, "Mutation.post", []any{input.Title}, func(ctx context.Context) (*graph.PostPayload, error) {
+func (r faultyMutation) Post(ctx context.Context, input site.Draft) (*graph.ArticlePayload, error) {
+	return called(ctx, "Mutation.post", []any{input.Title}, func(ctx context.Context) (*graph.ArticlePayload, error) {
 		return r.MutationResolver.Post(ctx, input)
 	})
 }
@@ -563,14 +563,14 @@ func (r faultyMutation) Vote(ctx context.Context, input graph.VoteInput) (*graph
 	return calledWith(ctx, "Mutation.vote", input, r.MutationResolver.Vote)
 }
 
-func (r faultyMutation) Regroup(ctx context.Context, input graph.RegroupInput) (*graph.RegroupPayload, error) {
-	return called(ctx, "Mutation.regroup", []any{input.Article, input.Add, input.Remove}, func(ctx context.Context) (*graph.RegroupPayload, error) {
+func (r faultyMutation) Regroup(ctx context.Context, input graph.RegroupInput) (*graph.ArticlePayload, error) {
+	return called(ctx, "Mutation.regroup", []any{input.Article, input.Add, input.Remove}, func(ctx context.Context) (*graph.ArticlePayload, error) {
 		return r.MutationResolver.Regroup(ctx, input)
 	})
 }
 
-func (r faultyMutation) EditArticle(ctx context.Context, input graph.EditArticleInput) (*graph.EditArticlePayload, error) {
-	return called(ctx, "Mutation.editArticle", []any{input.Article}, func(ctx context.Context) (*graph.EditArticlePayload, error) {
+func (r faultyMutation) EditArticle(ctx context.Context, input graph.EditArticleInput) (*graph.ArticlePayload, error) {
+	return called(ctx, "Mutation.editArticle", []any{input.Article}, func(ctx context.Context) (*graph.ArticlePayload, error) {
 		return r.MutationResolver.EditArticle(ctx, input)
 	})
 }
@@ -581,8 +581,8 @@ func (r faultyMutation) DeleteArticle(ctx context.Context, input graph.DeleteArt
 	})
 }
 
-func (r faultyMutation) RestoreArticle(ctx context.Context, input graph.RestoreArticleInput) (*graph.RestoreArticlePayload, error) {
-	return called(ctx, "Mutation.restoreArticle", []any{input.Article}, func(ctx context.Context) (*graph.RestoreArticlePayload, error) {
+func (r faultyMutation) RestoreArticle(ctx context.Context, input graph.RestoreArticleInput) (*graph.ArticlePayload, error) {
+	return called(ctx, "Mutation.restoreArticle", []any{input.Article}, func(ctx context.Context) (*graph.ArticlePayload, error) {
 		return r.MutationResolver.RestoreArticle(ctx, input)
 	})
 }
@@ -591,7 +591,7 @@ func (r faultyMutation) DescribeGroup(ctx context.Context, input graph.DescribeG
 	return calledWith(ctx, "Mutation.describeGroup", input, r.MutationResolver.DescribeGroup)
 }
 
-func (r faultyMutation) DenyUser(ctx context.Context, input graph.DenyUserInput) (*graph.DenyUserPayload, error) {
+func (r faultyMutation) DenyUser(ctx context.Context, input graph.DenyUserInput) (*graph.DenialPayload, error) {
 	return calledWith(ctx, "Mutation.denyUser", input, r.MutationResolver.DenyUser)
 }
 
@@ -605,15 +605,15 @@ func (r faultyMutation) VoidVotes(ctx context.Context, input graph.VoidVotesInpu
 	})
 }
 
-func (r faultyMutation) DenyHost(ctx context.Context, input graph.DenyHostInput) (*graph.DenyHostPayload, error) {
+func (r faultyMutation) DenyHost(ctx context.Context, input graph.DenyHostInput) (*graph.DenialPayload, error) {
 	return calledWith(ctx, "Mutation.denyHost", input, r.MutationResolver.DenyHost)
 }
 
-func (r faultyMutation) BlockUser(ctx context.Context, input graph.BlockUserInput) (*graph.BlockUserPayload, error) {
+func (r faultyMutation) BlockUser(ctx context.Context, input graph.BlockUserInput) (*graph.UserPayload, error) {
 	return calledWith(ctx, "Mutation.blockUser", input, r.MutationResolver.BlockUser)
 }
 
-func (r faultyMutation) EndSessions(ctx context.Context, input graph.EndSessionsInput) (*graph.EndSessionsPayload, error) {
+func (r faultyMutation) EndSessions(ctx context.Context, input graph.EndSessionsInput) (*graph.UserPayload, error) {
 	return calledWith(ctx, "Mutation.endSessions", input, r.MutationResolver.EndSessions)
 }
 

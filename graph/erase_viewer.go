@@ -49,11 +49,10 @@ type erasure struct {
 	err   error // set before ended is closed
 }
 
-// eraseViewer erases the viewer, also one who is denied changes.
-func (r *Resolver) eraseViewer(ctx context.Context, input EraseViewerInput) (*EraseViewerPayload, error) {
-	var payload EraseViewerPayload
-	var err error
-	payload.UserErrors, err = authenticated(ctx, endpoint.RuleChanges, func(v endpoint.Viewer) (err error) {
+// EraseViewer erases the viewer, also one who is denied changes.
+func (r *mutationResolver) EraseViewer(ctx context.Context, input EraseViewerInput) (*EraseViewerPayload, error) {
+	payload := new(EraseViewerPayload)
+	return payload, authenticated(ctx, endpoint.RuleChanges, &payload.UserErrors, func(v endpoint.Viewer) (err error) {
 		switch {
 		case v.Via != "":
 			return site.Refuse(site.Forbidden, "", "a service cannot erase the user for whom it acts")
@@ -63,7 +62,6 @@ func (r *Resolver) eraseViewer(ctx context.Context, input EraseViewerInput) (*Er
 		payload.Done, err = r.erase(ctx, v.Name, input.Articles == RemoveArticles)
 		return err
 	})
-	return &payload, err
 }
 
 // erase begins the erasure of a user, unless one runs, and waits for half of the time that a request has. It reports whether the
@@ -106,8 +104,8 @@ func (r *Resolver) erase(ctx context.Context, user site.UserName, remove bool) (
 	}
 }
 
-// viewerExport returns a part of the export of the viewer.
-func (r *Resolver) viewerExport(ctx context.Context, after *string) (*personal.Part, error) {
+// ViewerExport returns a part of the export of the viewer.
+func (r *queryResolver) ViewerExport(ctx context.Context, after *string) (*personal.Part, error) {
 	v := endpoint.ViewerOf(ctx)
 	switch {
 	case v.Name == "":

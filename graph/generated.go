@@ -183,10 +183,10 @@ type ComplexityRoot struct {
 	}
 
 	DeletedEdge struct {
-		Article func(childComplexity int) int
-		By      func(childComplexity int) int
-		ByUser  func(childComplexity int) int
-		Cursor  func(childComplexity int) int
+		By     func(childComplexity int) int
+		ByUser func(childComplexity int) int
+		Cursor func(childComplexity int) int
+		Node   func(childComplexity int) int
 	}
 
 	Denial struct {
@@ -851,7 +851,7 @@ type FlaggedChangeResolver interface {
 	Item(ctx context.Context, objs []*events.EventEdge) ([]*reports.Item, error)
 }
 type FlaggedConnectionResolver interface {
-	TotalCount(ctx context.Context, obj *FlaggedConnection) (int32, error)
+	TotalCount(ctx context.Context, obj *Connection[*reports.Item, *FlaggedEdge]) (int32, error)
 }
 type FlaggedItemResolver interface {
 	Article(ctx context.Context, objs []*reports.Item) ([]*site.Article, error)
@@ -880,25 +880,25 @@ type ModerationEntryResolver interface {
 	Article(ctx context.Context, objs []*events.ModerationEntry) ([]*site.Article, error)
 }
 type MutationResolver interface {
-	Post(ctx context.Context, input site.Draft) (*PostPayload, error)
+	Post(ctx context.Context, input site.Draft) (*ArticlePayload, error)
 	Vote(ctx context.Context, input VoteInput) (*VotePayload, error)
-	Regroup(ctx context.Context, input RegroupInput) (*RegroupPayload, error)
-	EditArticle(ctx context.Context, input EditArticleInput) (*EditArticlePayload, error)
+	Regroup(ctx context.Context, input RegroupInput) (*ArticlePayload, error)
+	EditArticle(ctx context.Context, input EditArticleInput) (*ArticlePayload, error)
 	DeleteArticle(ctx context.Context, input DeleteArticleInput) (*DeleteArticlePayload, error)
-	RestoreArticle(ctx context.Context, input RestoreArticleInput) (*RestoreArticlePayload, error)
-	EndSessions(ctx context.Context, input EndSessionsInput) (*EndSessionsPayload, error)
+	RestoreArticle(ctx context.Context, input RestoreArticleInput) (*ArticlePayload, error)
+	EndSessions(ctx context.Context, input EndSessionsInput) (*UserPayload, error)
 	Flag(ctx context.Context, input FlagInput) (*FlagPayload, error)
 	NotifyIllegalContent(ctx context.Context, input reports.NoticeDraft) (*NoticePayload, error)
 	SettleFlags(ctx context.Context, input SettleFlagsInput) (*SettleFlagsPayload, error)
 	DescribeGroup(ctx context.Context, input DescribeGroupInput) (*DescribeGroupPayload, error)
-	DenyUser(ctx context.Context, input DenyUserInput) (*DenyUserPayload, error)
+	DenyUser(ctx context.Context, input DenyUserInput) (*DenialPayload, error)
 	VoidVotes(ctx context.Context, input VoidVotesInput) (*VoidVotesPayload, error)
-	DenyHost(ctx context.Context, input DenyHostInput) (*DenyHostPayload, error)
+	DenyHost(ctx context.Context, input DenyHostInput) (*DenialPayload, error)
 	AddWebhook(ctx context.Context, input AddWebhookInput) (*WebhookPayload, error)
 	ChangeWebhook(ctx context.Context, input ChangeWebhookInput) (*WebhookPayload, error)
 	RemoveWebhook(ctx context.Context, input RemoveWebhookInput) (*WebhookPayload, error)
-	BlockUser(ctx context.Context, input BlockUserInput) (*BlockUserPayload, error)
-	Save(ctx context.Context, input SaveInput) (*SavePayload, error)
+	BlockUser(ctx context.Context, input BlockUserInput) (*UserPayload, error)
+	Save(ctx context.Context, input SaveInput) (*ArticlePayload, error)
 	Follow(ctx context.Context, input FollowInput) (*FollowPayload, error)
 	EraseViewer(ctx context.Context, input EraseViewerInput) (*EraseViewerPayload, error)
 }
@@ -916,9 +916,9 @@ type QueryResolver interface {
 	Node(ctx context.Context, id string) (Node, error)
 	Nodes(ctx context.Context, ids []string) ([]Node, error)
 	RateLimit(ctx context.Context) (*RateLimit, error)
-	ModerationLog(ctx context.Context, first *int32, after *string, last *int32, before *string) (*ModerationConnection, error)
-	ModerationActions(ctx context.Context, target *string, first *int32, after *string) (*ActionConnection, error)
-	PublicLog(ctx context.Context, first *int32, after *string) (*PublicLogConnection, error)
+	ModerationLog(ctx context.Context, first *int32, after *string, last *int32, before *string) (*Connection[*events.ModerationEntry, *ModerationEdge], error)
+	ModerationActions(ctx context.Context, target *string, first *int32, after *string) (*Connection[*ModerationAction, *ActionEdge], error)
+	PublicLog(ctx context.Context, first *int32, after *string) (*Connection[*PublicLogEntry, *PublicLogEdge], error)
 	Webhooks(ctx context.Context) ([]*webhooks.Endpoint, error)
 	VoteRings(ctx context.Context, days int32, first *int32) ([]*rings.Ring, error)
 	DeletedItems(ctx context.Context, missingReason bool, first *int32, after *string) (*DeletedConnection, error)
@@ -927,16 +927,16 @@ type QueryResolver interface {
 	FrontPage(ctx context.Context, at time.Time) (*rankings.FrontPage, error)
 	Search(ctx context.Context, query string, filter SearchFilter, order search.Order, first *int32, after *string) (*SearchConnection, error)
 	SimilarArticles(ctx context.Context, title string, first int32) ([]*SearchEdge, error)
-	ViewerVotes(ctx context.Context, direction *site.Vote, first *int32, after *string) (*CastVoteConnection, error)
+	ViewerVotes(ctx context.Context, direction *site.Vote, first *int32, after *string) (*Connection[*site.Article, *CastVoteEdge], error)
 	ViewerReports(ctx context.Context, first *int32, after *string) (*ReportConnection, error)
-	Flagged(ctx context.Context, kind *reports.Kind, first *int32, after *string) (*FlaggedConnection, error)
+	Flagged(ctx context.Context, kind *reports.Kind, first *int32, after *string) (*Connection[*reports.Item, *FlaggedEdge], error)
 	Notice(ctx context.Context, reference string, secret *string) (*Notice, error)
 	DeniedUsers(ctx context.Context, first *int32, after *string, ended bool) (*DenialConnection, error)
 	DeniedHosts(ctx context.Context, first *int32, after *string, ended bool) (*DenialConnection, error)
 	ViewerBlocks(ctx context.Context, first *int32, after *string) ([]*site.User, error)
-	ViewerSaved(ctx context.Context, first *int32, after *string) (*SavedConnection, error)
+	ViewerSaved(ctx context.Context, first *int32, after *string) (*Connection[*site.Article, *SavedEdge], error)
 	ViewerFollowing(ctx context.Context) ([]Node, error)
-	ViewerFeed(ctx context.Context, first *int32, after *string) (*FeedConnection, error)
+	ViewerFeed(ctx context.Context, first *int32, after *string) (*Connection[*site.Article, *ArticleEdge], error)
 	ViewerExport(ctx context.Context, after *string) (*personal.Part, error)
 }
 type RankedConnectionResolver interface {
@@ -960,7 +960,7 @@ type UserResolver interface {
 	Denial(ctx context.Context, objs []*site.User) ([]*denials.Denial, error)
 	ViewerHasBlocked(ctx context.Context, objs []*site.User) ([]bool, error)
 	ViewerFollows(ctx context.Context, objs []*site.User) ([]*bool, error)
-	VotesCast(ctx context.Context, obj *site.User, first *int32, after *string) (*CastVoteConnection, error)
+	VotesCast(ctx context.Context, obj *site.User, first *int32, after *string) (*Connection[*site.Article, *CastVoteEdge], error)
 }
 type VoidedVoteResolver interface {
 	By(ctx context.Context, objs []*voids.Void) ([]*site.User, error)
@@ -1452,12 +1452,6 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.DeletedConnection.TotalCount(childComplexity), true
 
-	case "DeletedEdge.node", "DeletedEdge.article":
-		if e.ComplexityRoot.DeletedEdge.Article == nil {
-			break
-		}
-
-		return e.ComplexityRoot.DeletedEdge.Article(childComplexity), true
 	case "DeletedEdge.by":
 		if e.ComplexityRoot.DeletedEdge.By == nil {
 			break
@@ -1476,6 +1470,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.DeletedEdge.Cursor(childComplexity), true
+	case "DeletedEdge.node", "DeletedEdge.article":
+		if e.ComplexityRoot.DeletedEdge.Node == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DeletedEdge.Node(childComplexity), true
 
 	case "Denial.at":
 		if e.ComplexityRoot.Denial.At == nil {
@@ -9864,7 +9864,7 @@ func (ec *executionContext) field___Type_fields_args(ctx context.Context, rawArg
 
 // region    **************************** field.gotpl *****************************
 
-func (ec *executionContext) _ActionConnection_edges(ctx context.Context, field graphql.CollectedField, obj *ActionConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _ActionConnection_edges(ctx context.Context, field graphql.CollectedField, obj *Connection[*ModerationAction, *ActionEdge]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -9877,7 +9877,7 @@ func (ec *executionContext) _ActionConnection_edges(ctx context.Context, field g
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v []*ActionEdge) graphql.Marshaler {
-			return ec.marshalNActionEdge2ᚕᚖfrontpageᚋgraphᚐActionEdgeᚄ(ctx, selections, v)
+			return ec.marshalNActionEdge2ᚕᚖfrontpageᚋgraphᚐEdgeᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -9896,7 +9896,7 @@ func (ec *executionContext) fieldContext_ActionConnection_edges(_ context.Contex
 	return fc, nil
 }
 
-func (ec *executionContext) _ActionConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *ActionConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _ActionConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *Connection[*ModerationAction, *ActionEdge]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -9928,7 +9928,7 @@ func (ec *executionContext) fieldContext_ActionConnection_nodes(_ context.Contex
 	return fc, nil
 }
 
-func (ec *executionContext) _ActionConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *ActionConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _ActionConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *Connection[*ModerationAction, *ActionEdge]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -9960,7 +9960,7 @@ func (ec *executionContext) fieldContext_ActionConnection_pageInfo(_ context.Con
 	return fc, nil
 }
 
-func (ec *executionContext) _ActionEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *ActionEdge) (ret graphql.Marshaler) {
+func (ec *executionContext) _ActionEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *Edge[*ModerationAction]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -9983,7 +9983,7 @@ func (ec *executionContext) fieldContext_ActionEdge_cursor(_ context.Context, fi
 	return graphql.NewScalarFieldContext("ActionEdge", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _ActionEdge_node(ctx context.Context, field graphql.CollectedField, obj *ActionEdge) (ret graphql.Marshaler) {
+func (ec *executionContext) _ActionEdge_node(ctx context.Context, field graphql.CollectedField, obj *Edge[*ModerationAction]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -11300,7 +11300,7 @@ func (ec *executionContext) _ArticleConnection_edges(ctx context.Context, field 
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v []*ArticleEdge) graphql.Marshaler {
-			return ec.marshalNArticleEdge2ᚕᚖfrontpageᚋgraphᚐArticleEdgeᚄ(ctx, selections, v)
+			return ec.marshalNArticleEdge2ᚕᚖfrontpageᚋgraphᚐEdgeᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -11406,7 +11406,7 @@ func (ec *executionContext) fieldContext_ArticleConnection_totalCount(_ context.
 	return graphql.NewScalarFieldContext("ArticleConnection", field, true, true, errors.New("field of type Int does not have child fields"))
 }
 
-func (ec *executionContext) _ArticleEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *ArticleEdge) (ret graphql.Marshaler) {
+func (ec *executionContext) _ArticleEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *Edge[*site.Article]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -11429,7 +11429,7 @@ func (ec *executionContext) fieldContext_ArticleEdge_cursor(_ context.Context, f
 	return graphql.NewScalarFieldContext("ArticleEdge", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _ArticleEdge_node(ctx context.Context, field graphql.CollectedField, obj *ArticleEdge) (ret graphql.Marshaler) {
+func (ec *executionContext) _ArticleEdge_node(ctx context.Context, field graphql.CollectedField, obj *Edge[*site.Article]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -11700,7 +11700,7 @@ func (ec *executionContext) fieldContext_BestRank_at(_ context.Context, field gr
 	return graphql.NewScalarFieldContext("BestRank", field, false, false, errors.New("field of type DateTime does not have child fields"))
 }
 
-func (ec *executionContext) _BlockUserPayload_user(ctx context.Context, field graphql.CollectedField, obj *BlockUserPayload) (ret graphql.Marshaler) {
+func (ec *executionContext) _BlockUserPayload_user(ctx context.Context, field graphql.CollectedField, obj *UserPayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -11732,7 +11732,7 @@ func (ec *executionContext) fieldContext_BlockUserPayload_user(_ context.Context
 	return fc, nil
 }
 
-func (ec *executionContext) _BlockUserPayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *BlockUserPayload) (ret graphql.Marshaler) {
+func (ec *executionContext) _BlockUserPayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *UserPayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -11764,7 +11764,7 @@ func (ec *executionContext) fieldContext_BlockUserPayload_userErrors(_ context.C
 	return fc, nil
 }
 
-func (ec *executionContext) _CastVoteConnection_edges(ctx context.Context, field graphql.CollectedField, obj *CastVoteConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _CastVoteConnection_edges(ctx context.Context, field graphql.CollectedField, obj *Connection[*site.Article, *CastVoteEdge]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -11796,7 +11796,7 @@ func (ec *executionContext) fieldContext_CastVoteConnection_edges(_ context.Cont
 	return fc, nil
 }
 
-func (ec *executionContext) _CastVoteConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *CastVoteConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _CastVoteConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *Connection[*site.Article, *CastVoteEdge]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -11828,7 +11828,7 @@ func (ec *executionContext) fieldContext_CastVoteConnection_nodes(_ context.Cont
 	return fc, nil
 }
 
-func (ec *executionContext) _CastVoteConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *CastVoteConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _CastVoteConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *Connection[*site.Article, *CastVoteEdge]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -12222,7 +12222,7 @@ func (ec *executionContext) _DeletedEdge_node(ctx context.Context, field graphql
 			return ec.fieldContext_DeletedEdge_node(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.Article, nil
+			return obj.Node, nil
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *site.Article) graphql.Marshaler {
@@ -12254,7 +12254,7 @@ func (ec *executionContext) _DeletedEdge_article(ctx context.Context, field grap
 			return ec.fieldContext_DeletedEdge_article(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.Article, nil
+			return obj.Node, nil
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *site.Article) graphql.Marshaler {
@@ -12901,7 +12901,7 @@ func (ec *executionContext) fieldContext_DeniedError_redress(_ context.Context, 
 	return graphql.NewScalarFieldContext("DeniedError", field, true, true, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _DenyHostPayload_denial(ctx context.Context, field graphql.CollectedField, obj *DenyHostPayload) (ret graphql.Marshaler) {
+func (ec *executionContext) _DenyHostPayload_denial(ctx context.Context, field graphql.CollectedField, obj *DenialPayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -12933,7 +12933,7 @@ func (ec *executionContext) fieldContext_DenyHostPayload_denial(_ context.Contex
 	return fc, nil
 }
 
-func (ec *executionContext) _DenyHostPayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *DenyHostPayload) (ret graphql.Marshaler) {
+func (ec *executionContext) _DenyHostPayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *DenialPayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -12965,7 +12965,7 @@ func (ec *executionContext) fieldContext_DenyHostPayload_userErrors(_ context.Co
 	return fc, nil
 }
 
-func (ec *executionContext) _DenyUserPayload_denial(ctx context.Context, field graphql.CollectedField, obj *DenyUserPayload) (ret graphql.Marshaler) {
+func (ec *executionContext) _DenyUserPayload_denial(ctx context.Context, field graphql.CollectedField, obj *DenialPayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -12997,7 +12997,7 @@ func (ec *executionContext) fieldContext_DenyUserPayload_denial(_ context.Contex
 	return fc, nil
 }
 
-func (ec *executionContext) _DenyUserPayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *DenyUserPayload) (ret graphql.Marshaler) {
+func (ec *executionContext) _DenyUserPayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *DenialPayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -13217,7 +13217,7 @@ func (ec *executionContext) fieldContext_DuplicateLinkError_article(_ context.Co
 	return fc, nil
 }
 
-func (ec *executionContext) _EditArticlePayload_article(ctx context.Context, field graphql.CollectedField, obj *EditArticlePayload) (ret graphql.Marshaler) {
+func (ec *executionContext) _EditArticlePayload_article(ctx context.Context, field graphql.CollectedField, obj *ArticlePayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -13249,7 +13249,7 @@ func (ec *executionContext) fieldContext_EditArticlePayload_article(_ context.Co
 	return fc, nil
 }
 
-func (ec *executionContext) _EditArticlePayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *EditArticlePayload) (ret graphql.Marshaler) {
+func (ec *executionContext) _EditArticlePayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *ArticlePayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -13281,7 +13281,7 @@ func (ec *executionContext) fieldContext_EditArticlePayload_userErrors(_ context
 	return fc, nil
 }
 
-func (ec *executionContext) _EndSessionsPayload_user(ctx context.Context, field graphql.CollectedField, obj *EndSessionsPayload) (ret graphql.Marshaler) {
+func (ec *executionContext) _EndSessionsPayload_user(ctx context.Context, field graphql.CollectedField, obj *UserPayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -13313,7 +13313,7 @@ func (ec *executionContext) fieldContext_EndSessionsPayload_user(_ context.Conte
 	return fc, nil
 }
 
-func (ec *executionContext) _EndSessionsPayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *EndSessionsPayload) (ret graphql.Marshaler) {
+func (ec *executionContext) _EndSessionsPayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *UserPayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -14061,7 +14061,7 @@ func (ec *executionContext) fieldContext_ExportPart_isLast(_ context.Context, fi
 	return graphql.NewScalarFieldContext("ExportPart", field, true, false, errors.New("field of type Boolean does not have child fields"))
 }
 
-func (ec *executionContext) _FeedConnection_edges(ctx context.Context, field graphql.CollectedField, obj *FeedConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _FeedConnection_edges(ctx context.Context, field graphql.CollectedField, obj *Connection[*site.Article, *ArticleEdge]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -14074,7 +14074,7 @@ func (ec *executionContext) _FeedConnection_edges(ctx context.Context, field gra
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v []*ArticleEdge) graphql.Marshaler {
-			return ec.marshalNArticleEdge2ᚕᚖfrontpageᚋgraphᚐArticleEdgeᚄ(ctx, selections, v)
+			return ec.marshalNArticleEdge2ᚕᚖfrontpageᚋgraphᚐEdgeᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -14093,7 +14093,7 @@ func (ec *executionContext) fieldContext_FeedConnection_edges(_ context.Context,
 	return fc, nil
 }
 
-func (ec *executionContext) _FeedConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *FeedConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _FeedConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *Connection[*site.Article, *ArticleEdge]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -14125,7 +14125,7 @@ func (ec *executionContext) fieldContext_FeedConnection_nodes(_ context.Context,
 	return fc, nil
 }
 
-func (ec *executionContext) _FeedConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *FeedConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _FeedConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *Connection[*site.Article, *ArticleEdge]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -14322,7 +14322,7 @@ func (ec *executionContext) fieldContext_FlaggedChange_gap(_ context.Context, fi
 	return graphql.NewScalarFieldContext("FlaggedChange", field, false, false, errors.New("field of type Boolean does not have child fields"))
 }
 
-func (ec *executionContext) _FlaggedConnection_edges(ctx context.Context, field graphql.CollectedField, obj *FlaggedConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _FlaggedConnection_edges(ctx context.Context, field graphql.CollectedField, obj *Connection[*reports.Item, *FlaggedEdge]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -14335,7 +14335,7 @@ func (ec *executionContext) _FlaggedConnection_edges(ctx context.Context, field 
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v []*FlaggedEdge) graphql.Marshaler {
-			return ec.marshalNFlaggedEdge2ᚕᚖfrontpageᚋgraphᚐFlaggedEdgeᚄ(ctx, selections, v)
+			return ec.marshalNFlaggedEdge2ᚕᚖfrontpageᚋgraphᚐEdgeᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -14354,7 +14354,7 @@ func (ec *executionContext) fieldContext_FlaggedConnection_edges(_ context.Conte
 	return fc, nil
 }
 
-func (ec *executionContext) _FlaggedConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *FlaggedConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _FlaggedConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *Connection[*reports.Item, *FlaggedEdge]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -14386,7 +14386,7 @@ func (ec *executionContext) fieldContext_FlaggedConnection_nodes(_ context.Conte
 	return fc, nil
 }
 
-func (ec *executionContext) _FlaggedConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *FlaggedConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _FlaggedConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *Connection[*reports.Item, *FlaggedEdge]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -14418,7 +14418,7 @@ func (ec *executionContext) fieldContext_FlaggedConnection_pageInfo(_ context.Co
 	return fc, nil
 }
 
-func (ec *executionContext) _FlaggedConnection_totalCount(ctx context.Context, field graphql.CollectedField, obj *FlaggedConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _FlaggedConnection_totalCount(ctx context.Context, field graphql.CollectedField, obj *Connection[*reports.Item, *FlaggedEdge]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -14441,7 +14441,7 @@ func (ec *executionContext) fieldContext_FlaggedConnection_totalCount(_ context.
 	return graphql.NewScalarFieldContext("FlaggedConnection", field, true, true, errors.New("field of type Int does not have child fields"))
 }
 
-func (ec *executionContext) _FlaggedEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *FlaggedEdge) (ret graphql.Marshaler) {
+func (ec *executionContext) _FlaggedEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *Edge[*reports.Item]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -14464,7 +14464,7 @@ func (ec *executionContext) fieldContext_FlaggedEdge_cursor(_ context.Context, f
 	return graphql.NewScalarFieldContext("FlaggedEdge", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _FlaggedEdge_node(ctx context.Context, field graphql.CollectedField, obj *FlaggedEdge) (ret graphql.Marshaler) {
+func (ec *executionContext) _FlaggedEdge_node(ctx context.Context, field graphql.CollectedField, obj *Edge[*reports.Item]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -15305,7 +15305,7 @@ func (ec *executionContext) _GroupConnection_edges(ctx context.Context, field gr
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v []*GroupEdge) graphql.Marshaler {
-			return ec.marshalNGroupEdge2ᚕᚖfrontpageᚋgraphᚐGroupEdgeᚄ(ctx, selections, v)
+			return ec.marshalNGroupEdge2ᚕᚖfrontpageᚋgraphᚐEdgeᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -15411,7 +15411,7 @@ func (ec *executionContext) fieldContext_GroupConnection_totalCount(_ context.Co
 	return graphql.NewScalarFieldContext("GroupConnection", field, true, true, errors.New("field of type Int does not have child fields"))
 }
 
-func (ec *executionContext) _GroupEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *GroupEdge) (ret graphql.Marshaler) {
+func (ec *executionContext) _GroupEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *Edge[*site.Group]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -15434,7 +15434,7 @@ func (ec *executionContext) fieldContext_GroupEdge_cursor(_ context.Context, fie
 	return graphql.NewScalarFieldContext("GroupEdge", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _GroupEdge_node(ctx context.Context, field graphql.CollectedField, obj *GroupEdge) (ret graphql.Marshaler) {
+func (ec *executionContext) _GroupEdge_node(ctx context.Context, field graphql.CollectedField, obj *Edge[*site.Group]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -15896,7 +15896,7 @@ func (ec *executionContext) fieldContext_ModerationAction_until(_ context.Contex
 	return graphql.NewScalarFieldContext("ModerationAction", field, false, false, errors.New("field of type DateTime does not have child fields"))
 }
 
-func (ec *executionContext) _ModerationConnection_edges(ctx context.Context, field graphql.CollectedField, obj *ModerationConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _ModerationConnection_edges(ctx context.Context, field graphql.CollectedField, obj *Connection[*events.ModerationEntry, *ModerationEdge]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -15909,7 +15909,7 @@ func (ec *executionContext) _ModerationConnection_edges(ctx context.Context, fie
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v []*ModerationEdge) graphql.Marshaler {
-			return ec.marshalNModerationEdge2ᚕᚖfrontpageᚋgraphᚐModerationEdgeᚄ(ctx, selections, v)
+			return ec.marshalNModerationEdge2ᚕᚖfrontpageᚋgraphᚐEdgeᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -15928,7 +15928,7 @@ func (ec *executionContext) fieldContext_ModerationConnection_edges(_ context.Co
 	return fc, nil
 }
 
-func (ec *executionContext) _ModerationConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *ModerationConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _ModerationConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *Connection[*events.ModerationEntry, *ModerationEdge]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -15960,7 +15960,7 @@ func (ec *executionContext) fieldContext_ModerationConnection_nodes(_ context.Co
 	return fc, nil
 }
 
-func (ec *executionContext) _ModerationConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *ModerationConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _ModerationConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *Connection[*events.ModerationEntry, *ModerationEdge]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -15992,7 +15992,7 @@ func (ec *executionContext) fieldContext_ModerationConnection_pageInfo(_ context
 	return fc, nil
 }
 
-func (ec *executionContext) _ModerationEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *ModerationEdge) (ret graphql.Marshaler) {
+func (ec *executionContext) _ModerationEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *Edge[*events.ModerationEntry]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -16015,7 +16015,7 @@ func (ec *executionContext) fieldContext_ModerationEdge_cursor(_ context.Context
 	return graphql.NewScalarFieldContext("ModerationEdge", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _ModerationEdge_node(ctx context.Context, field graphql.CollectedField, obj *ModerationEdge) (ret graphql.Marshaler) {
+func (ec *executionContext) _ModerationEdge_node(ctx context.Context, field graphql.CollectedField, obj *Edge[*events.ModerationEntry]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -16446,8 +16446,8 @@ func (ec *executionContext) _Mutation_post(ctx context.Context, field graphql.Co
 			return ec.Resolvers.Mutation().Post(ctx, fc.Args["input"].(site.Draft))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *PostPayload) graphql.Marshaler {
-			return ec.marshalOPostPayload2ᚖfrontpageᚋgraphᚐPostPayload(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *ArticlePayload) graphql.Marshaler {
+			return ec.marshalOPostPayload2ᚖfrontpageᚋgraphᚐArticlePayload(ctx, selections, v)
 		},
 		true,
 		false,
@@ -16534,8 +16534,8 @@ func (ec *executionContext) _Mutation_regroup(ctx context.Context, field graphql
 			return ec.Resolvers.Mutation().Regroup(ctx, fc.Args["input"].(RegroupInput))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *RegroupPayload) graphql.Marshaler {
-			return ec.marshalORegroupPayload2ᚖfrontpageᚋgraphᚐRegroupPayload(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *ArticlePayload) graphql.Marshaler {
+			return ec.marshalORegroupPayload2ᚖfrontpageᚋgraphᚐArticlePayload(ctx, selections, v)
 		},
 		true,
 		false,
@@ -16578,8 +16578,8 @@ func (ec *executionContext) _Mutation_editArticle(ctx context.Context, field gra
 			return ec.Resolvers.Mutation().EditArticle(ctx, fc.Args["input"].(EditArticleInput))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *EditArticlePayload) graphql.Marshaler {
-			return ec.marshalOEditArticlePayload2ᚖfrontpageᚋgraphᚐEditArticlePayload(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *ArticlePayload) graphql.Marshaler {
+			return ec.marshalOEditArticlePayload2ᚖfrontpageᚋgraphᚐArticlePayload(ctx, selections, v)
 		},
 		true,
 		false,
@@ -16666,8 +16666,8 @@ func (ec *executionContext) _Mutation_restoreArticle(ctx context.Context, field 
 			return ec.Resolvers.Mutation().RestoreArticle(ctx, fc.Args["input"].(RestoreArticleInput))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *RestoreArticlePayload) graphql.Marshaler {
-			return ec.marshalORestoreArticlePayload2ᚖfrontpageᚋgraphᚐRestoreArticlePayload(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *ArticlePayload) graphql.Marshaler {
+			return ec.marshalORestoreArticlePayload2ᚖfrontpageᚋgraphᚐArticlePayload(ctx, selections, v)
 		},
 		true,
 		false,
@@ -16710,8 +16710,8 @@ func (ec *executionContext) _Mutation_endSessions(ctx context.Context, field gra
 			return ec.Resolvers.Mutation().EndSessions(ctx, fc.Args["input"].(EndSessionsInput))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *EndSessionsPayload) graphql.Marshaler {
-			return ec.marshalOEndSessionsPayload2ᚖfrontpageᚋgraphᚐEndSessionsPayload(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *UserPayload) graphql.Marshaler {
+			return ec.marshalOEndSessionsPayload2ᚖfrontpageᚋgraphᚐUserPayload(ctx, selections, v)
 		},
 		true,
 		false,
@@ -16930,8 +16930,8 @@ func (ec *executionContext) _Mutation_denyUser(ctx context.Context, field graphq
 			return ec.Resolvers.Mutation().DenyUser(ctx, fc.Args["input"].(DenyUserInput))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *DenyUserPayload) graphql.Marshaler {
-			return ec.marshalODenyUserPayload2ᚖfrontpageᚋgraphᚐDenyUserPayload(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *DenialPayload) graphql.Marshaler {
+			return ec.marshalODenyUserPayload2ᚖfrontpageᚋgraphᚐDenialPayload(ctx, selections, v)
 		},
 		true,
 		false,
@@ -17018,8 +17018,8 @@ func (ec *executionContext) _Mutation_denyHost(ctx context.Context, field graphq
 			return ec.Resolvers.Mutation().DenyHost(ctx, fc.Args["input"].(DenyHostInput))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *DenyHostPayload) graphql.Marshaler {
-			return ec.marshalODenyHostPayload2ᚖfrontpageᚋgraphᚐDenyHostPayload(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *DenialPayload) graphql.Marshaler {
+			return ec.marshalODenyHostPayload2ᚖfrontpageᚋgraphᚐDenialPayload(ctx, selections, v)
 		},
 		true,
 		false,
@@ -17194,8 +17194,8 @@ func (ec *executionContext) _Mutation_blockUser(ctx context.Context, field graph
 			return ec.Resolvers.Mutation().BlockUser(ctx, fc.Args["input"].(BlockUserInput))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *BlockUserPayload) graphql.Marshaler {
-			return ec.marshalOBlockUserPayload2ᚖfrontpageᚋgraphᚐBlockUserPayload(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *UserPayload) graphql.Marshaler {
+			return ec.marshalOBlockUserPayload2ᚖfrontpageᚋgraphᚐUserPayload(ctx, selections, v)
 		},
 		true,
 		false,
@@ -17238,8 +17238,8 @@ func (ec *executionContext) _Mutation_save(ctx context.Context, field graphql.Co
 			return ec.Resolvers.Mutation().Save(ctx, fc.Args["input"].(SaveInput))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *SavePayload) graphql.Marshaler {
-			return ec.marshalOSavePayload2ᚖfrontpageᚋgraphᚐSavePayload(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *ArticlePayload) graphql.Marshaler {
+			return ec.marshalOSavePayload2ᚖfrontpageᚋgraphᚐArticlePayload(ctx, selections, v)
 		},
 		true,
 		false,
@@ -17651,7 +17651,7 @@ func (ec *executionContext) fieldContext_PageInfo_endCursor(_ context.Context, f
 	return graphql.NewScalarFieldContext("PageInfo", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _PostPayload_article(ctx context.Context, field graphql.CollectedField, obj *PostPayload) (ret graphql.Marshaler) {
+func (ec *executionContext) _PostPayload_article(ctx context.Context, field graphql.CollectedField, obj *ArticlePayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -17683,7 +17683,7 @@ func (ec *executionContext) fieldContext_PostPayload_article(_ context.Context, 
 	return fc, nil
 }
 
-func (ec *executionContext) _PostPayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *PostPayload) (ret graphql.Marshaler) {
+func (ec *executionContext) _PostPayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *ArticlePayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -17770,7 +17770,7 @@ func (ec *executionContext) fieldContext_PostedEdge_node(_ context.Context, fiel
 	return fc, nil
 }
 
-func (ec *executionContext) _PublicLogConnection_edges(ctx context.Context, field graphql.CollectedField, obj *PublicLogConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _PublicLogConnection_edges(ctx context.Context, field graphql.CollectedField, obj *Connection[*PublicLogEntry, *PublicLogEdge]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -17783,7 +17783,7 @@ func (ec *executionContext) _PublicLogConnection_edges(ctx context.Context, fiel
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v []*PublicLogEdge) graphql.Marshaler {
-			return ec.marshalNPublicLogEdge2ᚕᚖfrontpageᚋgraphᚐPublicLogEdgeᚄ(ctx, selections, v)
+			return ec.marshalNPublicLogEdge2ᚕᚖfrontpageᚋgraphᚐEdgeᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -17802,7 +17802,7 @@ func (ec *executionContext) fieldContext_PublicLogConnection_edges(_ context.Con
 	return fc, nil
 }
 
-func (ec *executionContext) _PublicLogConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *PublicLogConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _PublicLogConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *Connection[*PublicLogEntry, *PublicLogEdge]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -17834,7 +17834,7 @@ func (ec *executionContext) fieldContext_PublicLogConnection_nodes(_ context.Con
 	return fc, nil
 }
 
-func (ec *executionContext) _PublicLogConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *PublicLogConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _PublicLogConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *Connection[*PublicLogEntry, *PublicLogEdge]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -17866,7 +17866,7 @@ func (ec *executionContext) fieldContext_PublicLogConnection_pageInfo(_ context.
 	return fc, nil
 }
 
-func (ec *executionContext) _PublicLogEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *PublicLogEdge) (ret graphql.Marshaler) {
+func (ec *executionContext) _PublicLogEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *Edge[*PublicLogEntry]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -17889,7 +17889,7 @@ func (ec *executionContext) fieldContext_PublicLogEdge_cursor(_ context.Context,
 	return graphql.NewScalarFieldContext("PublicLogEdge", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _PublicLogEdge_node(ctx context.Context, field graphql.CollectedField, obj *PublicLogEdge) (ret graphql.Marshaler) {
+func (ec *executionContext) _PublicLogEdge_node(ctx context.Context, field graphql.CollectedField, obj *Edge[*PublicLogEntry]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -18585,8 +18585,8 @@ func (ec *executionContext) _Query_moderationLog(ctx context.Context, field grap
 			return ec.Resolvers.Query().ModerationLog(ctx, fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["last"].(*int32), fc.Args["before"].(*string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *ModerationConnection) graphql.Marshaler {
-			return ec.marshalOModerationConnection2ᚖfrontpageᚋgraphᚐModerationConnection(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *Connection[*events.ModerationEntry, *ModerationEdge]) graphql.Marshaler {
+			return ec.marshalOModerationConnection2ᚖfrontpageᚋgraphᚐConnection(ctx, selections, v)
 		},
 		true,
 		false,
@@ -18629,8 +18629,8 @@ func (ec *executionContext) _Query_moderationActions(ctx context.Context, field 
 			return ec.Resolvers.Query().ModerationActions(ctx, fc.Args["target"].(*string), fc.Args["first"].(*int32), fc.Args["after"].(*string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *ActionConnection) graphql.Marshaler {
-			return ec.marshalOActionConnection2ᚖfrontpageᚋgraphᚐActionConnection(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *Connection[*ModerationAction, *ActionEdge]) graphql.Marshaler {
+			return ec.marshalOActionConnection2ᚖfrontpageᚋgraphᚐConnection(ctx, selections, v)
 		},
 		true,
 		false,
@@ -18673,8 +18673,8 @@ func (ec *executionContext) _Query_publicLog(ctx context.Context, field graphql.
 			return ec.Resolvers.Query().PublicLog(ctx, fc.Args["first"].(*int32), fc.Args["after"].(*string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *PublicLogConnection) graphql.Marshaler {
-			return ec.marshalOPublicLogConnection2ᚖfrontpageᚋgraphᚐPublicLogConnection(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *Connection[*PublicLogEntry, *PublicLogEdge]) graphql.Marshaler {
+			return ec.marshalOPublicLogConnection2ᚖfrontpageᚋgraphᚐConnection(ctx, selections, v)
 		},
 		true,
 		false,
@@ -19057,8 +19057,8 @@ func (ec *executionContext) _Query_viewerVotes(ctx context.Context, field graphq
 			return ec.Resolvers.Query().ViewerVotes(ctx, fc.Args["direction"].(*site.Vote), fc.Args["first"].(*int32), fc.Args["after"].(*string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *CastVoteConnection) graphql.Marshaler {
-			return ec.marshalOCastVoteConnection2ᚖfrontpageᚋgraphᚐCastVoteConnection(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *Connection[*site.Article, *CastVoteEdge]) graphql.Marshaler {
+			return ec.marshalOCastVoteConnection2ᚖfrontpageᚋgraphᚐConnection(ctx, selections, v)
 		},
 		true,
 		false,
@@ -19145,8 +19145,8 @@ func (ec *executionContext) _Query_flagged(ctx context.Context, field graphql.Co
 			return ec.Resolvers.Query().Flagged(ctx, fc.Args["kind"].(*reports.Kind), fc.Args["first"].(*int32), fc.Args["after"].(*string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *FlaggedConnection) graphql.Marshaler {
-			return ec.marshalOFlaggedConnection2ᚖfrontpageᚋgraphᚐFlaggedConnection(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *Connection[*reports.Item, *FlaggedEdge]) graphql.Marshaler {
+			return ec.marshalOFlaggedConnection2ᚖfrontpageᚋgraphᚐConnection(ctx, selections, v)
 		},
 		true,
 		false,
@@ -19365,8 +19365,8 @@ func (ec *executionContext) _Query_viewerSaved(ctx context.Context, field graphq
 			return ec.Resolvers.Query().ViewerSaved(ctx, fc.Args["first"].(*int32), fc.Args["after"].(*string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *SavedConnection) graphql.Marshaler {
-			return ec.marshalOSavedConnection2ᚖfrontpageᚋgraphᚐSavedConnection(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *Connection[*site.Article, *SavedEdge]) graphql.Marshaler {
+			return ec.marshalOSavedConnection2ᚖfrontpageᚋgraphᚐConnection(ctx, selections, v)
 		},
 		true,
 		false,
@@ -19441,8 +19441,8 @@ func (ec *executionContext) _Query_viewerFeed(ctx context.Context, field graphql
 			return ec.Resolvers.Query().ViewerFeed(ctx, fc.Args["first"].(*int32), fc.Args["after"].(*string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *FeedConnection) graphql.Marshaler {
-			return ec.marshalOFeedConnection2ᚖfrontpageᚋgraphᚐFeedConnection(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *Connection[*site.Article, *ArticleEdge]) graphql.Marshaler {
+			return ec.marshalOFeedConnection2ᚖfrontpageᚋgraphᚐConnection(ctx, selections, v)
 		},
 		true,
 		false,
@@ -20187,7 +20187,7 @@ func (ec *executionContext) fieldContext_RateLimitedError_retryAfter(_ context.C
 	return graphql.NewScalarFieldContext("RateLimitedError", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
-func (ec *executionContext) _RegroupPayload_article(ctx context.Context, field graphql.CollectedField, obj *RegroupPayload) (ret graphql.Marshaler) {
+func (ec *executionContext) _RegroupPayload_article(ctx context.Context, field graphql.CollectedField, obj *ArticlePayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -20219,7 +20219,7 @@ func (ec *executionContext) fieldContext_RegroupPayload_article(_ context.Contex
 	return fc, nil
 }
 
-func (ec *executionContext) _RegroupPayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *RegroupPayload) (ret graphql.Marshaler) {
+func (ec *executionContext) _RegroupPayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *ArticlePayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -20967,7 +20967,7 @@ func (ec *executionContext) fieldContext_ReportEdge_node(_ context.Context, fiel
 	return fc, nil
 }
 
-func (ec *executionContext) _RestoreArticlePayload_article(ctx context.Context, field graphql.CollectedField, obj *RestoreArticlePayload) (ret graphql.Marshaler) {
+func (ec *executionContext) _RestoreArticlePayload_article(ctx context.Context, field graphql.CollectedField, obj *ArticlePayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -20999,7 +20999,7 @@ func (ec *executionContext) fieldContext_RestoreArticlePayload_article(_ context
 	return fc, nil
 }
 
-func (ec *executionContext) _RestoreArticlePayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *RestoreArticlePayload) (ret graphql.Marshaler) {
+func (ec *executionContext) _RestoreArticlePayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *ArticlePayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -21031,7 +21031,7 @@ func (ec *executionContext) fieldContext_RestoreArticlePayload_userErrors(_ cont
 	return fc, nil
 }
 
-func (ec *executionContext) _SavePayload_article(ctx context.Context, field graphql.CollectedField, obj *SavePayload) (ret graphql.Marshaler) {
+func (ec *executionContext) _SavePayload_article(ctx context.Context, field graphql.CollectedField, obj *ArticlePayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -21063,7 +21063,7 @@ func (ec *executionContext) fieldContext_SavePayload_article(_ context.Context, 
 	return fc, nil
 }
 
-func (ec *executionContext) _SavePayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *SavePayload) (ret graphql.Marshaler) {
+func (ec *executionContext) _SavePayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *ArticlePayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -21095,7 +21095,7 @@ func (ec *executionContext) fieldContext_SavePayload_userErrors(_ context.Contex
 	return fc, nil
 }
 
-func (ec *executionContext) _SavedConnection_edges(ctx context.Context, field graphql.CollectedField, obj *SavedConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _SavedConnection_edges(ctx context.Context, field graphql.CollectedField, obj *Connection[*site.Article, *SavedEdge]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -21127,7 +21127,7 @@ func (ec *executionContext) fieldContext_SavedConnection_edges(_ context.Context
 	return fc, nil
 }
 
-func (ec *executionContext) _SavedConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *SavedConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _SavedConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *Connection[*site.Article, *SavedEdge]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -21159,7 +21159,7 @@ func (ec *executionContext) fieldContext_SavedConnection_nodes(_ context.Context
 	return fc, nil
 }
 
-func (ec *executionContext) _SavedConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *SavedConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _SavedConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *Connection[*site.Article, *SavedEdge]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -23018,8 +23018,8 @@ func (ec *executionContext) _User_votesCast(ctx context.Context, field graphql.C
 			return ec.Resolvers.User().VotesCast(ctx, obj, fc.Args["first"].(*int32), fc.Args["after"].(*string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *CastVoteConnection) graphql.Marshaler {
-			return ec.marshalOCastVoteConnection2ᚖfrontpageᚋgraphᚐCastVoteConnection(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *Connection[*site.Article, *CastVoteEdge]) graphql.Marshaler {
+			return ec.marshalOCastVoteConnection2ᚖfrontpageᚋgraphᚐConnection(ctx, selections, v)
 		},
 		true,
 		false,
@@ -26603,7 +26603,7 @@ func (ec *executionContext) __Entity(ctx context.Context, sel ast.SelectionSet, 
 
 var actionConnectionImplementors = []string{"ActionConnection"}
 
-func (ec *executionContext) _ActionConnection(ctx context.Context, sel ast.SelectionSet, obj *ActionConnection) graphql.Marshaler {
+func (ec *executionContext) _ActionConnection(ctx context.Context, sel ast.SelectionSet, obj *Connection[*ModerationAction, *ActionEdge]) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, actionConnectionImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -26651,7 +26651,7 @@ func (ec *executionContext) _ActionConnection(ctx context.Context, sel ast.Selec
 
 var actionEdgeImplementors = []string{"ActionEdge"}
 
-func (ec *executionContext) _ActionEdge(ctx context.Context, sel ast.SelectionSet, obj *ActionEdge) graphql.Marshaler {
+func (ec *executionContext) _ActionEdge(ctx context.Context, sel ast.SelectionSet, obj *Edge[*ModerationAction]) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, actionEdgeImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -27506,7 +27506,7 @@ func (ec *executionContext) _ArticleConnection(ctx context.Context, sel ast.Sele
 
 var articleEdgeImplementors = []string{"ArticleEdge"}
 
-func (ec *executionContext) _ArticleEdge(ctx context.Context, sel ast.SelectionSet, obj *ArticleEdge) graphql.Marshaler {
+func (ec *executionContext) _ArticleEdge(ctx context.Context, sel ast.SelectionSet, obj *Edge[*site.Article]) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, articleEdgeImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -27698,7 +27698,7 @@ func (ec *executionContext) _BestRank(ctx context.Context, sel ast.SelectionSet,
 
 var blockUserPayloadImplementors = []string{"BlockUserPayload"}
 
-func (ec *executionContext) _BlockUserPayload(ctx context.Context, sel ast.SelectionSet, obj *BlockUserPayload) graphql.Marshaler {
+func (ec *executionContext) _BlockUserPayload(ctx context.Context, sel ast.SelectionSet, obj *UserPayload) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, blockUserPayloadImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -27741,7 +27741,7 @@ func (ec *executionContext) _BlockUserPayload(ctx context.Context, sel ast.Selec
 
 var castVoteConnectionImplementors = []string{"CastVoteConnection"}
 
-func (ec *executionContext) _CastVoteConnection(ctx context.Context, sel ast.SelectionSet, obj *CastVoteConnection) graphql.Marshaler {
+func (ec *executionContext) _CastVoteConnection(ctx context.Context, sel ast.SelectionSet, obj *Connection[*site.Article, *CastVoteEdge]) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, castVoteConnectionImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -28426,7 +28426,7 @@ func (ec *executionContext) _DeniedError(ctx context.Context, sel ast.SelectionS
 
 var denyHostPayloadImplementors = []string{"DenyHostPayload"}
 
-func (ec *executionContext) _DenyHostPayload(ctx context.Context, sel ast.SelectionSet, obj *DenyHostPayload) graphql.Marshaler {
+func (ec *executionContext) _DenyHostPayload(ctx context.Context, sel ast.SelectionSet, obj *DenialPayload) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, denyHostPayloadImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -28469,7 +28469,7 @@ func (ec *executionContext) _DenyHostPayload(ctx context.Context, sel ast.Select
 
 var denyUserPayloadImplementors = []string{"DenyUserPayload"}
 
-func (ec *executionContext) _DenyUserPayload(ctx context.Context, sel ast.SelectionSet, obj *DenyUserPayload) graphql.Marshaler {
+func (ec *executionContext) _DenyUserPayload(ctx context.Context, sel ast.SelectionSet, obj *DenialPayload) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, denyUserPayloadImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -28646,7 +28646,7 @@ func (ec *executionContext) _DuplicateLinkError(ctx context.Context, sel ast.Sel
 
 var editArticlePayloadImplementors = []string{"EditArticlePayload"}
 
-func (ec *executionContext) _EditArticlePayload(ctx context.Context, sel ast.SelectionSet, obj *EditArticlePayload) graphql.Marshaler {
+func (ec *executionContext) _EditArticlePayload(ctx context.Context, sel ast.SelectionSet, obj *ArticlePayload) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, editArticlePayloadImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -28689,7 +28689,7 @@ func (ec *executionContext) _EditArticlePayload(ctx context.Context, sel ast.Sel
 
 var endSessionsPayloadImplementors = []string{"EndSessionsPayload"}
 
-func (ec *executionContext) _EndSessionsPayload(ctx context.Context, sel ast.SelectionSet, obj *EndSessionsPayload) graphql.Marshaler {
+func (ec *executionContext) _EndSessionsPayload(ctx context.Context, sel ast.SelectionSet, obj *UserPayload) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, endSessionsPayloadImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -29093,7 +29093,7 @@ func (ec *executionContext) _ExportPart(ctx context.Context, sel ast.SelectionSe
 
 var feedConnectionImplementors = []string{"FeedConnection"}
 
-func (ec *executionContext) _FeedConnection(ctx context.Context, sel ast.SelectionSet, obj *FeedConnection) graphql.Marshaler {
+func (ec *executionContext) _FeedConnection(ctx context.Context, sel ast.SelectionSet, obj *Connection[*site.Article, *ArticleEdge]) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, feedConnectionImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -29265,7 +29265,7 @@ func (ec *executionContext) _FlaggedChange(ctx context.Context, sel ast.Selectio
 
 var flaggedConnectionImplementors = []string{"FlaggedConnection"}
 
-func (ec *executionContext) _FlaggedConnection(ctx context.Context, sel ast.SelectionSet, obj *FlaggedConnection) graphql.Marshaler {
+func (ec *executionContext) _FlaggedConnection(ctx context.Context, sel ast.SelectionSet, obj *Connection[*reports.Item, *FlaggedEdge]) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, flaggedConnectionImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -29351,7 +29351,7 @@ func (ec *executionContext) _FlaggedConnection(ctx context.Context, sel ast.Sele
 
 var flaggedEdgeImplementors = []string{"FlaggedEdge"}
 
-func (ec *executionContext) _FlaggedEdge(ctx context.Context, sel ast.SelectionSet, obj *FlaggedEdge) graphql.Marshaler {
+func (ec *executionContext) _FlaggedEdge(ctx context.Context, sel ast.SelectionSet, obj *Edge[*reports.Item]) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, flaggedEdgeImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -30029,7 +30029,7 @@ func (ec *executionContext) _GroupConnection(ctx context.Context, sel ast.Select
 
 var groupEdgeImplementors = []string{"GroupEdge"}
 
-func (ec *executionContext) _GroupEdge(ctx context.Context, sel ast.SelectionSet, obj *GroupEdge) graphql.Marshaler {
+func (ec *executionContext) _GroupEdge(ctx context.Context, sel ast.SelectionSet, obj *Edge[*site.Group]) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, groupEdgeImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -30284,7 +30284,7 @@ func (ec *executionContext) _ModerationAction(ctx context.Context, sel ast.Selec
 
 var moderationConnectionImplementors = []string{"ModerationConnection"}
 
-func (ec *executionContext) _ModerationConnection(ctx context.Context, sel ast.SelectionSet, obj *ModerationConnection) graphql.Marshaler {
+func (ec *executionContext) _ModerationConnection(ctx context.Context, sel ast.SelectionSet, obj *Connection[*events.ModerationEntry, *ModerationEdge]) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, moderationConnectionImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -30332,7 +30332,7 @@ func (ec *executionContext) _ModerationConnection(ctx context.Context, sel ast.S
 
 var moderationEdgeImplementors = []string{"ModerationEdge"}
 
-func (ec *executionContext) _ModerationEdge(ctx context.Context, sel ast.SelectionSet, obj *ModerationEdge) graphql.Marshaler {
+func (ec *executionContext) _ModerationEdge(ctx context.Context, sel ast.SelectionSet, obj *Edge[*events.ModerationEntry]) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, moderationEdgeImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -30896,7 +30896,7 @@ func (ec *executionContext) _PageInfo(ctx context.Context, sel ast.SelectionSet,
 
 var postPayloadImplementors = []string{"PostPayload"}
 
-func (ec *executionContext) _PostPayload(ctx context.Context, sel ast.SelectionSet, obj *PostPayload) graphql.Marshaler {
+func (ec *executionContext) _PostPayload(ctx context.Context, sel ast.SelectionSet, obj *ArticlePayload) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, postPayloadImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -30982,7 +30982,7 @@ func (ec *executionContext) _PostedEdge(ctx context.Context, sel ast.SelectionSe
 
 var publicLogConnectionImplementors = []string{"PublicLogConnection"}
 
-func (ec *executionContext) _PublicLogConnection(ctx context.Context, sel ast.SelectionSet, obj *PublicLogConnection) graphql.Marshaler {
+func (ec *executionContext) _PublicLogConnection(ctx context.Context, sel ast.SelectionSet, obj *Connection[*PublicLogEntry, *PublicLogEdge]) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, publicLogConnectionImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -31030,7 +31030,7 @@ func (ec *executionContext) _PublicLogConnection(ctx context.Context, sel ast.Se
 
 var publicLogEdgeImplementors = []string{"PublicLogEdge"}
 
-func (ec *executionContext) _PublicLogEdge(ctx context.Context, sel ast.SelectionSet, obj *PublicLogEdge) graphql.Marshaler {
+func (ec *executionContext) _PublicLogEdge(ctx context.Context, sel ast.SelectionSet, obj *Edge[*PublicLogEntry]) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, publicLogEdgeImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -32336,7 +32336,7 @@ func (ec *executionContext) _RateLimitedError(ctx context.Context, sel ast.Selec
 
 var regroupPayloadImplementors = []string{"RegroupPayload"}
 
-func (ec *executionContext) _RegroupPayload(ctx context.Context, sel ast.SelectionSet, obj *RegroupPayload) graphql.Marshaler {
+func (ec *executionContext) _RegroupPayload(ctx context.Context, sel ast.SelectionSet, obj *ArticlePayload) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, regroupPayloadImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -32735,7 +32735,7 @@ func (ec *executionContext) _ReportEdge(ctx context.Context, sel ast.SelectionSe
 
 var restoreArticlePayloadImplementors = []string{"RestoreArticlePayload"}
 
-func (ec *executionContext) _RestoreArticlePayload(ctx context.Context, sel ast.SelectionSet, obj *RestoreArticlePayload) graphql.Marshaler {
+func (ec *executionContext) _RestoreArticlePayload(ctx context.Context, sel ast.SelectionSet, obj *ArticlePayload) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, restoreArticlePayloadImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -32778,7 +32778,7 @@ func (ec *executionContext) _RestoreArticlePayload(ctx context.Context, sel ast.
 
 var savePayloadImplementors = []string{"SavePayload"}
 
-func (ec *executionContext) _SavePayload(ctx context.Context, sel ast.SelectionSet, obj *SavePayload) graphql.Marshaler {
+func (ec *executionContext) _SavePayload(ctx context.Context, sel ast.SelectionSet, obj *ArticlePayload) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, savePayloadImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -32821,7 +32821,7 @@ func (ec *executionContext) _SavePayload(ctx context.Context, sel ast.SelectionS
 
 var savedConnectionImplementors = []string{"SavedConnection"}
 
-func (ec *executionContext) _SavedConnection(ctx context.Context, sel ast.SelectionSet, obj *SavedConnection) graphql.Marshaler {
+func (ec *executionContext) _SavedConnection(ctx context.Context, sel ast.SelectionSet, obj *Connection[*site.Article, *SavedEdge]) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, savedConnectionImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -34719,11 +34719,11 @@ func (ec *executionContext) ___Type(ctx context.Context, sel ast.SelectionSet, o
 
 // region    ***************************** type.gotpl *****************************
 
-func (ec *executionContext) marshalNActionEdge2ᚕᚖfrontpageᚋgraphᚐActionEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []*ActionEdge) graphql.Marshaler {
+func (ec *executionContext) marshalNActionEdge2ᚕᚖfrontpageᚋgraphᚐEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []*ActionEdge) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNActionEdge2ᚖfrontpageᚋgraphᚐActionEdge(ctx, sel, v[i])
+		return ec.marshalNActionEdge2ᚖfrontpageᚋgraphᚐEdge(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {
@@ -34735,7 +34735,7 @@ func (ec *executionContext) marshalNActionEdge2ᚕᚖfrontpageᚋgraphᚐActionE
 	return ret
 }
 
-func (ec *executionContext) marshalNActionEdge2ᚖfrontpageᚋgraphᚐActionEdge(ctx context.Context, sel ast.SelectionSet, v *ActionEdge) graphql.Marshaler {
+func (ec *executionContext) marshalNActionEdge2ᚖfrontpageᚋgraphᚐEdge(ctx context.Context, sel ast.SelectionSet, v *ActionEdge) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
 			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
@@ -34787,11 +34787,11 @@ func (ec *executionContext) marshalNArticleConnection2ᚖfrontpageᚋgraphᚐArt
 	return ec._ArticleConnection(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalNArticleEdge2ᚕᚖfrontpageᚋgraphᚐArticleEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []*ArticleEdge) graphql.Marshaler {
+func (ec *executionContext) marshalNArticleEdge2ᚕᚖfrontpageᚋgraphᚐEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []*ArticleEdge) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNArticleEdge2ᚖfrontpageᚋgraphᚐArticleEdge(ctx, sel, v[i])
+		return ec.marshalNArticleEdge2ᚖfrontpageᚋgraphᚐEdge(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {
@@ -34803,7 +34803,7 @@ func (ec *executionContext) marshalNArticleEdge2ᚕᚖfrontpageᚋgraphᚐArticl
 	return ret
 }
 
-func (ec *executionContext) marshalNArticleEdge2ᚖfrontpageᚋgraphᚐArticleEdge(ctx context.Context, sel ast.SelectionSet, v *ArticleEdge) graphql.Marshaler {
+func (ec *executionContext) marshalNArticleEdge2ᚖfrontpageᚋgraphᚐEdge(ctx context.Context, sel ast.SelectionSet, v *ArticleEdge) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
 			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
@@ -35220,11 +35220,11 @@ func (ec *executionContext) marshalNFlaggedChange2ᚖfrontpageᚋredisrepoᚋeve
 	return ec._FlaggedChange(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalNFlaggedEdge2ᚕᚖfrontpageᚋgraphᚐFlaggedEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []*FlaggedEdge) graphql.Marshaler {
+func (ec *executionContext) marshalNFlaggedEdge2ᚕᚖfrontpageᚋgraphᚐEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []*FlaggedEdge) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNFlaggedEdge2ᚖfrontpageᚋgraphᚐFlaggedEdge(ctx, sel, v[i])
+		return ec.marshalNFlaggedEdge2ᚖfrontpageᚋgraphᚐEdge(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {
@@ -35236,7 +35236,7 @@ func (ec *executionContext) marshalNFlaggedEdge2ᚕᚖfrontpageᚋgraphᚐFlagge
 	return ret
 }
 
-func (ec *executionContext) marshalNFlaggedEdge2ᚖfrontpageᚋgraphᚐFlaggedEdge(ctx context.Context, sel ast.SelectionSet, v *FlaggedEdge) graphql.Marshaler {
+func (ec *executionContext) marshalNFlaggedEdge2ᚖfrontpageᚋgraphᚐEdge(ctx context.Context, sel ast.SelectionSet, v *FlaggedEdge) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
 			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
@@ -35348,11 +35348,11 @@ func (ec *executionContext) marshalNGroup2ᚖfrontpageᚋredisrepoᚋsiteᚐGrou
 	return ec._Group(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalNGroupEdge2ᚕᚖfrontpageᚋgraphᚐGroupEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []*GroupEdge) graphql.Marshaler {
+func (ec *executionContext) marshalNGroupEdge2ᚕᚖfrontpageᚋgraphᚐEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []*GroupEdge) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNGroupEdge2ᚖfrontpageᚋgraphᚐGroupEdge(ctx, sel, v[i])
+		return ec.marshalNGroupEdge2ᚖfrontpageᚋgraphᚐEdge(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {
@@ -35364,7 +35364,7 @@ func (ec *executionContext) marshalNGroupEdge2ᚕᚖfrontpageᚋgraphᚐGroupEdg
 	return ret
 }
 
-func (ec *executionContext) marshalNGroupEdge2ᚖfrontpageᚋgraphᚐGroupEdge(ctx context.Context, sel ast.SelectionSet, v *GroupEdge) graphql.Marshaler {
+func (ec *executionContext) marshalNGroupEdge2ᚖfrontpageᚋgraphᚐEdge(ctx context.Context, sel ast.SelectionSet, v *GroupEdge) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
 			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
@@ -35551,11 +35551,11 @@ func (ec *executionContext) marshalNModerationAction2ᚖfrontpageᚋgraphᚐMode
 	return ec._ModerationAction(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalNModerationEdge2ᚕᚖfrontpageᚋgraphᚐModerationEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []*ModerationEdge) graphql.Marshaler {
+func (ec *executionContext) marshalNModerationEdge2ᚕᚖfrontpageᚋgraphᚐEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []*ModerationEdge) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNModerationEdge2ᚖfrontpageᚋgraphᚐModerationEdge(ctx, sel, v[i])
+		return ec.marshalNModerationEdge2ᚖfrontpageᚋgraphᚐEdge(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {
@@ -35567,7 +35567,7 @@ func (ec *executionContext) marshalNModerationEdge2ᚕᚖfrontpageᚋgraphᚐMod
 	return ret
 }
 
-func (ec *executionContext) marshalNModerationEdge2ᚖfrontpageᚋgraphᚐModerationEdge(ctx context.Context, sel ast.SelectionSet, v *ModerationEdge) graphql.Marshaler {
+func (ec *executionContext) marshalNModerationEdge2ᚖfrontpageᚋgraphᚐEdge(ctx context.Context, sel ast.SelectionSet, v *ModerationEdge) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
 			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
@@ -35710,11 +35710,11 @@ func (ec *executionContext) marshalNPostedEdge2ᚖfrontpageᚋredisrepoᚋlive�
 	return ec._PostedEdge(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalNPublicLogEdge2ᚕᚖfrontpageᚋgraphᚐPublicLogEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []*PublicLogEdge) graphql.Marshaler {
+func (ec *executionContext) marshalNPublicLogEdge2ᚕᚖfrontpageᚋgraphᚐEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []*PublicLogEdge) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNPublicLogEdge2ᚖfrontpageᚋgraphᚐPublicLogEdge(ctx, sel, v[i])
+		return ec.marshalNPublicLogEdge2ᚖfrontpageᚋgraphᚐEdge(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {
@@ -35726,7 +35726,7 @@ func (ec *executionContext) marshalNPublicLogEdge2ᚕᚖfrontpageᚋgraphᚐPubl
 	return ret
 }
 
-func (ec *executionContext) marshalNPublicLogEdge2ᚖfrontpageᚋgraphᚐPublicLogEdge(ctx context.Context, sel ast.SelectionSet, v *PublicLogEdge) graphql.Marshaler {
+func (ec *executionContext) marshalNPublicLogEdge2ᚖfrontpageᚋgraphᚐEdge(ctx context.Context, sel ast.SelectionSet, v *PublicLogEdge) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
 			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
@@ -36861,7 +36861,7 @@ func (ec *executionContext) marshalN__TypeKind2string(ctx context.Context, sel a
 	return res
 }
 
-func (ec *executionContext) marshalOActionConnection2ᚖfrontpageᚋgraphᚐActionConnection(ctx context.Context, sel ast.SelectionSet, v *ActionConnection) graphql.Marshaler {
+func (ec *executionContext) marshalOActionConnection2ᚖfrontpageᚋgraphᚐConnection(ctx context.Context, sel ast.SelectionSet, v *Connection[*ModerationAction, *ActionEdge]) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
@@ -36909,7 +36909,7 @@ func (ec *executionContext) marshalOBestRank2ᚖfrontpageᚋredisrepoᚋrankings
 	return ec._BestRank(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalOBlockUserPayload2ᚖfrontpageᚋgraphᚐBlockUserPayload(ctx context.Context, sel ast.SelectionSet, v *BlockUserPayload) graphql.Marshaler {
+func (ec *executionContext) marshalOBlockUserPayload2ᚖfrontpageᚋgraphᚐUserPayload(ctx context.Context, sel ast.SelectionSet, v *UserPayload) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
@@ -36946,7 +36946,7 @@ func (ec *executionContext) marshalOBoolean2ᚖbool(ctx context.Context, sel ast
 	return res
 }
 
-func (ec *executionContext) marshalOCastVoteConnection2ᚖfrontpageᚋgraphᚐCastVoteConnection(ctx context.Context, sel ast.SelectionSet, v *CastVoteConnection) graphql.Marshaler {
+func (ec *executionContext) marshalOCastVoteConnection2ᚖfrontpageᚋgraphᚐConnection(ctx context.Context, sel ast.SelectionSet, v *Connection[*site.Article, *CastVoteEdge]) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
@@ -36999,14 +36999,14 @@ func (ec *executionContext) marshalODenialConnection2ᚖfrontpageᚋgraphᚐDeni
 	return ec._DenialConnection(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalODenyHostPayload2ᚖfrontpageᚋgraphᚐDenyHostPayload(ctx context.Context, sel ast.SelectionSet, v *DenyHostPayload) graphql.Marshaler {
+func (ec *executionContext) marshalODenyHostPayload2ᚖfrontpageᚋgraphᚐDenialPayload(ctx context.Context, sel ast.SelectionSet, v *DenialPayload) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
 	return ec._DenyHostPayload(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalODenyUserPayload2ᚖfrontpageᚋgraphᚐDenyUserPayload(ctx context.Context, sel ast.SelectionSet, v *DenyUserPayload) graphql.Marshaler {
+func (ec *executionContext) marshalODenyUserPayload2ᚖfrontpageᚋgraphᚐDenialPayload(ctx context.Context, sel ast.SelectionSet, v *DenialPayload) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
@@ -37020,14 +37020,14 @@ func (ec *executionContext) marshalODescribeGroupPayload2ᚖfrontpageᚋgraphᚐ
 	return ec._DescribeGroupPayload(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalOEditArticlePayload2ᚖfrontpageᚋgraphᚐEditArticlePayload(ctx context.Context, sel ast.SelectionSet, v *EditArticlePayload) graphql.Marshaler {
+func (ec *executionContext) marshalOEditArticlePayload2ᚖfrontpageᚋgraphᚐArticlePayload(ctx context.Context, sel ast.SelectionSet, v *ArticlePayload) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
 	return ec._EditArticlePayload(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalOEndSessionsPayload2ᚖfrontpageᚋgraphᚐEndSessionsPayload(ctx context.Context, sel ast.SelectionSet, v *EndSessionsPayload) graphql.Marshaler {
+func (ec *executionContext) marshalOEndSessionsPayload2ᚖfrontpageᚋgraphᚐUserPayload(ctx context.Context, sel ast.SelectionSet, v *UserPayload) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
@@ -37091,7 +37091,7 @@ func (ec *executionContext) marshalOExportPart2ᚖfrontpageᚋredisrepoᚋperson
 	return ec._ExportPart(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalOFeedConnection2ᚖfrontpageᚋgraphᚐFeedConnection(ctx context.Context, sel ast.SelectionSet, v *FeedConnection) graphql.Marshaler {
+func (ec *executionContext) marshalOFeedConnection2ᚖfrontpageᚋgraphᚐConnection(ctx context.Context, sel ast.SelectionSet, v *Connection[*site.Article, *ArticleEdge]) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
@@ -37105,7 +37105,7 @@ func (ec *executionContext) marshalOFlagPayload2ᚖfrontpageᚋgraphᚐFlagPaylo
 	return ec._FlagPayload(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalOFlaggedConnection2ᚖfrontpageᚋgraphᚐFlaggedConnection(ctx context.Context, sel ast.SelectionSet, v *FlaggedConnection) graphql.Marshaler {
+func (ec *executionContext) marshalOFlaggedConnection2ᚖfrontpageᚋgraphᚐConnection(ctx context.Context, sel ast.SelectionSet, v *Connection[*reports.Item, *FlaggedEdge]) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
@@ -37279,7 +37279,7 @@ func (ec *executionContext) marshalOInt2ᚖint32(ctx context.Context, sel ast.Se
 	return res
 }
 
-func (ec *executionContext) marshalOModerationConnection2ᚖfrontpageᚋgraphᚐModerationConnection(ctx context.Context, sel ast.SelectionSet, v *ModerationConnection) graphql.Marshaler {
+func (ec *executionContext) marshalOModerationConnection2ᚖfrontpageᚋgraphᚐConnection(ctx context.Context, sel ast.SelectionSet, v *Connection[*events.ModerationEntry, *ModerationEdge]) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
@@ -37424,14 +37424,14 @@ func (ec *executionContext) marshalONoticePayload2ᚖfrontpageᚋgraphᚐNoticeP
 	return ec._NoticePayload(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalOPostPayload2ᚖfrontpageᚋgraphᚐPostPayload(ctx context.Context, sel ast.SelectionSet, v *PostPayload) graphql.Marshaler {
+func (ec *executionContext) marshalOPostPayload2ᚖfrontpageᚋgraphᚐArticlePayload(ctx context.Context, sel ast.SelectionSet, v *ArticlePayload) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
 	return ec._PostPayload(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalOPublicLogConnection2ᚖfrontpageᚋgraphᚐPublicLogConnection(ctx context.Context, sel ast.SelectionSet, v *PublicLogConnection) graphql.Marshaler {
+func (ec *executionContext) marshalOPublicLogConnection2ᚖfrontpageᚋgraphᚐConnection(ctx context.Context, sel ast.SelectionSet, v *Connection[*PublicLogEntry, *PublicLogEdge]) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
@@ -37452,7 +37452,7 @@ func (ec *executionContext) marshalORateLimit2ᚖfrontpageᚋgraphᚐRateLimit(c
 	return ec._RateLimit(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalORegroupPayload2ᚖfrontpageᚋgraphᚐRegroupPayload(ctx context.Context, sel ast.SelectionSet, v *RegroupPayload) graphql.Marshaler {
+func (ec *executionContext) marshalORegroupPayload2ᚖfrontpageᚋgraphᚐArticlePayload(ctx context.Context, sel ast.SelectionSet, v *ArticlePayload) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
@@ -37562,21 +37562,21 @@ var (
 	}
 )
 
-func (ec *executionContext) marshalORestoreArticlePayload2ᚖfrontpageᚋgraphᚐRestoreArticlePayload(ctx context.Context, sel ast.SelectionSet, v *RestoreArticlePayload) graphql.Marshaler {
+func (ec *executionContext) marshalORestoreArticlePayload2ᚖfrontpageᚋgraphᚐArticlePayload(ctx context.Context, sel ast.SelectionSet, v *ArticlePayload) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
 	return ec._RestoreArticlePayload(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalOSavePayload2ᚖfrontpageᚋgraphᚐSavePayload(ctx context.Context, sel ast.SelectionSet, v *SavePayload) graphql.Marshaler {
+func (ec *executionContext) marshalOSavePayload2ᚖfrontpageᚋgraphᚐArticlePayload(ctx context.Context, sel ast.SelectionSet, v *ArticlePayload) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
 	return ec._SavePayload(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalOSavedConnection2ᚖfrontpageᚋgraphᚐSavedConnection(ctx context.Context, sel ast.SelectionSet, v *SavedConnection) graphql.Marshaler {
+func (ec *executionContext) marshalOSavedConnection2ᚖfrontpageᚋgraphᚐConnection(ctx context.Context, sel ast.SelectionSet, v *Connection[*site.Article, *SavedEdge]) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}

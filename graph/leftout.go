@@ -66,7 +66,7 @@ func (r *Resolver) partialPage(ctx context.Context, l lists.Listing, p site.Page
 		return edges, info, err
 	})
 	edges, info = turn(edges, info)
-	return &ArticleConnection{Edges: edges, PageInfo: info, listing: l}, err
+	return &ArticleConnection{Connection[*site.Article, *ArticleEdge]{edges, info}, l}, err
 }
 
 // partialRanking is ranking without what the list leaves out. Its end is where reading stopped.
@@ -93,7 +93,7 @@ const maxPartialReads = 4
 
 // partialEdges calls read until there are size edges (nil: Rules.PageSize) that are not left out, as far as the viewer's
 // votes are known, or maxPartialReads times. Before each further call it sets from to the end of the page before.
-func partialEdges[E articleEdge](ctx context.Context, r *Resolver, leaves leftOut, size *int, from **string, read func() ([]E, site.PageInfo, error)) (edges []E, info site.PageInfo, err error) {
+func partialEdges[E edge[*site.Article]](ctx context.Context, r *Resolver, leaves leftOut, size *int, from **string, read func() ([]E, site.PageInfo, error)) (edges []E, info site.PageInfo, err error) {
 	viewer := endpoint.ViewerOf(ctx).Name
 	if viewer == "" && leaves.voted {
 		return nil, info, endpoint.Unauthenticated("sign in to leave out what you voted on")
@@ -110,10 +110,10 @@ func partialEdges[E articleEdge](ctx context.Context, r *Resolver, leaves leftOu
 		if err != nil {
 			return nil, info, err
 		}
-		page = slices.DeleteFunc(page, func(e E) bool { return leaves.has(e.article().Poster.Name) })
+		page = slices.DeleteFunc(page, func(e E) bool { return leaves.has(e.node().Poster.Name) })
 		var votes []*site.Vote
 		if leaves.voted {
-			if votes, err = r.repo.Casts.Votes(ctx, viewer, site.Collect(page, E.article)); err != nil {
+			if votes, err = r.repo.Casts.Votes(ctx, viewer, site.Collect(page, E.node)); err != nil {
 				return nil, info, err
 			}
 		}
@@ -136,10 +136,4 @@ func partialEdges[E articleEdge](ctx context.Context, r *Resolver, leaves leftOu
 		*from = info.EndCursor
 	}
 	return edges, info, nil
-}
-
-// articleEdge is an ArticleEdge or a RankedEdge.
-type articleEdge interface {
-	article() *site.Article
-	cursor() *string
 }

@@ -87,3 +87,23 @@ func elementFailed(ctx context.Context, index int, err error) {
 	err = graphql.AddFieldLocationToError(ctx, gqlerror.WrapPath(append(graphql.GetPath(ctx), ast.PathIndex(index)), err))
 	graphql.AddError(ctx, err)
 }
+
+func (r *queryResolver) Node(ctx context.Context, id string) (Node, error) {
+	loadRoots(ctx)
+	var malformed error
+	found, err := r.nodes(ctx, []string{id}, func(_ int, err error) { malformed = err })
+	if malformed != nil {
+		return nil, malformed
+	}
+	if err != nil {
+		return nil, err
+	}
+	return found[0], nil
+}
+
+func (r *queryResolver) Nodes(ctx context.Context, ids []string) ([]Node, error) {
+	if len(ids) > maxNodes {
+		return nil, badInput(fmt.Sprintf("nodes takes at most %d ids, not %d", maxNodes, len(ids)))
+	}
+	return r.nodes(ctx, ids, func(i int, err error) { elementFailed(ctx, i, err) })
+}

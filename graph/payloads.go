@@ -1,10 +1,12 @@
 package graph
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
 
+	"frontpage/endpoint"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/rates"
 	"frontpage/redisrepo/site"
@@ -26,8 +28,8 @@ type RegroupInput struct {
 	WhyInput
 }
 
-// PostPayload is the result of a post.
-type PostPayload struct {
+// ArticlePayload is the result of a post, or of a change of an article.
+type ArticlePayload struct {
 	Article    *site.Article
 	UserErrors []UserError
 }
@@ -40,12 +42,6 @@ type VotePayload struct {
 	UserErrors []UserError
 }
 
-// RegroupPayload is the result of a change of groups.
-type RegroupPayload struct {
-	Article    *site.Article
-	UserErrors []UserError
-}
-
 // EditArticleInput is a change of an article.
 type EditArticleInput struct {
 	Article     site.ArticleID
@@ -53,20 +49,6 @@ type EditArticleInput struct {
 	Groups      []string
 	IfRevision  *int
 	WhyInput
-}
-
-func (i EditArticleInput) edit() redisrepo.Edit {
-	e := redisrepo.Edit{Title: i.Title, Text: i.Text, Groups: i.Groups, Why: i.why()}
-	if i.IfRevision != nil {
-		e.IfRevision = new(int64(*i.IfRevision))
-	}
-	return e
-}
-
-// EditArticlePayload is the result of an edit.
-type EditArticlePayload struct {
-	Article    *site.Article
-	UserErrors []UserError
 }
 
 // DeleteArticleInput names the article to delete.
@@ -79,12 +61,6 @@ type DeleteArticleInput struct {
 type RestoreArticleInput struct {
 	Article site.ArticleID
 	Reason  *string
-}
-
-// RestoreArticlePayload is the result of a restoration.
-type RestoreArticlePayload struct {
-	Article    *site.Article
-	UserErrors []UserError
 }
 
 // WhyInput is a moderator's reason for an action.
@@ -123,8 +99,8 @@ type DeleteArticlePayload struct {
 // EndSessionsInput names the user whose sessions end.
 type EndSessionsInput struct{ Name string }
 
-// EndSessionsPayload is the result of ending a user's sessions.
-type EndSessionsPayload struct {
+// UserPayload is the result of a change that concerns a user.
+type UserPayload struct {
 	User       *site.User
 	UserErrors []UserError
 }
@@ -195,4 +171,66 @@ func userErrors(err error) ([]UserError, error) {
 // badInput returns the refusal of an invalid argument.
 func badInput(message string) error {
 	return site.Refusal{{Code: site.Invalid, Message: message}}
+}
+
+func (r *articleResolver) History(ctx context.Context, objs []*site.Article, first *int32) ([][]*site.Version, error) {
+	most, err := sizeOf(first, site.MaxVersions)
+	if err != nil {
+		return nil, err
+	}
+	return r.repo.Versions(ctx, objs, most)
+}
+
+func (r *articleResolver) Removal(ctx context.Context, objs []*site.Article) ([]*Removal, error) {
+	viewer, all := endpoint.ViewerOf(ctx), make([]*Removal, len(objs))
+	for i, a := range objs {
+		if a.Removal == nil || !mayKnowWhy(viewer, a) {
+			continue
+		}
+		var by *site.User
+		if viewer.Moderator {
+			by = &site.User{Name: a.Removal.By}
+		}
+		all[i] = r.removal(a.Removal.Why, a.Removal.At, by, &a.Removal.FromReport)
+	}
+	return all, nil
+}
+
+func (r *mutationResolver) Regroup(ctx context.Context, input RegroupInput) (*ArticlePayload, error) {
+	payload := new(ArticlePayload)
+	return payload, r.signedIn(ctx, endpoint.RuleChanges, &payload.UserErrors, func(v endpoint.Viewer) (err error) {
+		payload.Article, err = r.repo.RegroupFor(ctx, input.Article, actor(v), input.Add, input.Remove, input.why())
+		return err
+	})
+}
+
+func (r *mutationResolver) EditArticle(ctx context.Context, input EditArticleInput) (*ArticlePayload, error) {
+	payload := new(ArticlePayload)
+	edit := redisrepo.Edit{Title: input.Title, Text: input.Text, Groups: input.Groups, Why: input.why()}
+	if input.IfRevision != nil {
+		edit.IfRevision = new(int64(*input.IfRevision))
+	}
+	return payload, r.signedIn(ctx, endpoint.RuleChanges, &payload.UserErrors, func(v endpoint.Viewer) (err error) {
+		payload.Article, err = r.repo.Edit(ctx, input.Article, actor(v), edit)
+		return err
+	})
+}
+
+func (r *mutationResolver) DeleteArticle(ctx context.Context, input DeleteArticleInput) (*DeleteArticlePayload, error) {
+	payload := new(DeleteArticlePayload)
+	return payload, r.signedIn(ctx, endpoint.RuleChanges, &payload.UserErrors, func(v endpoint.Viewer) error {
+		_, err := r.repo.Delete(ctx, input.Article, actor(v), input.why())
+		if err == nil {
+			payload.DeletedID = &input.Article
+		}
+		return err
+	})
+}
+
+func (r *mutationResolver) RestoreArticle(ctx context.Context, input RestoreArticleInput) (*ArticlePayload, error) {
+	payload := new(ArticlePayload)
+	return payload, r.signedIn(ctx, endpoint.RuleChanges, &payload.UserErrors, func(v endpoint.Viewer) (err error) {
+		payload.Article, err = r.repo.UndeleteFor(ctx, input.Article, actor(v), site.Value(input.Reason))
+		return err
+	})
 }

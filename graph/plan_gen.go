@@ -30,13 +30,13 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 		Definition: parsedSchema,
 		Objects: map[string]map[string]plan.Field{
 			"ActionConnection": {
-				"edges":    plan.Read(func(obj *ActionConnection) []*ActionEdge { return obj.Edges }, plan.Objects[ActionEdge]()),
-				"nodes":    plan.Read(func(obj *ActionConnection) []*ModerationAction { return obj.Nodes() }, plan.Objects[ModerationAction]()),
-				"pageInfo": plan.Read(func(obj *ActionConnection) *site.PageInfo { return &obj.PageInfo }, plan.Object[site.PageInfo]()),
+				"edges":    plan.Read(func(obj *Connection[*ModerationAction, *ActionEdge]) []*ActionEdge { return obj.Edges }, plan.Objects[ActionEdge]()),
+				"nodes":    plan.Read(func(obj *Connection[*ModerationAction, *ActionEdge]) []*ModerationAction { return obj.Nodes() }, plan.Objects[ModerationAction]()),
+				"pageInfo": plan.Read(func(obj *Connection[*ModerationAction, *ActionEdge]) *site.PageInfo { return &obj.PageInfo }, plan.Object[site.PageInfo]()),
 			},
 			"ActionEdge": {
-				"cursor": plan.Read(func(obj *ActionEdge) string { return obj.Cursor }, plan.Leaf(plan.AppendString[string])),
-				"node":   plan.Read(func(obj *ActionEdge) *ModerationAction { return obj.Node }, plan.Object[ModerationAction]()),
+				"cursor": plan.Read(func(obj *Edge[*ModerationAction]) string { return obj.Cursor }, plan.Leaf(plan.AppendString[string])),
+				"node":   plan.Read(func(obj *Edge[*ModerationAction]) *ModerationAction { return obj.Node }, plan.Object[ModerationAction]()),
 			},
 			"Article": {
 				"id":            plan.Read(func(obj *site.Article) site.ArticleID { return obj.ID }, plan.Leaf(AppendArticleID)),
@@ -121,8 +121,8 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 				}, plan.Leaf(plan.AppendInt[int32])),
 			},
 			"ArticleEdge": {
-				"cursor": plan.Read(func(obj *ArticleEdge) string { return obj.Cursor }, plan.Leaf(plan.AppendString[string])),
-				"node":   plan.Read(func(obj *ArticleEdge) *site.Article { return obj.Node }, plan.Object[site.Article]()),
+				"cursor": plan.Read(func(obj *Edge[*site.Article]) string { return obj.Cursor }, plan.Leaf(plan.AppendString[string])),
+				"node":   plan.Read(func(obj *Edge[*site.Article]) *site.Article { return obj.Node }, plan.Object[site.Article]()),
 			},
 			"ArticleVersion": {
 				"title":     plan.Read(func(obj *site.Version) string { return obj.Title }, plan.Leaf(plan.AppendString[string])),
@@ -141,13 +141,13 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 				"at":   plan.Read(func(obj *rankings.BestRank) time.Time { return obj.At }, plan.Leaf(AppendDateTime)),
 			},
 			"BlockUserPayload": {
-				"user":       plan.Read(func(obj *BlockUserPayload) *site.User { return obj.User }, plan.Object[site.User]()),
-				"userErrors": plan.Read(func(obj *BlockUserPayload) []UserError { return obj.UserErrors }, plan.Abstracts[UserError]()),
+				"user":       plan.Read(func(obj *UserPayload) *site.User { return obj.User }, plan.Object[site.User]()),
+				"userErrors": plan.Read(func(obj *UserPayload) []UserError { return obj.UserErrors }, plan.Abstracts[UserError]()),
 			},
 			"CastVoteConnection": {
-				"edges":    plan.Read(func(obj *CastVoteConnection) []*CastVoteEdge { return obj.Edges }, plan.Objects[CastVoteEdge]()),
-				"nodes":    plan.Read(func(obj *CastVoteConnection) []*site.Article { return obj.Nodes() }, plan.Objects[site.Article]()),
-				"pageInfo": plan.Read(func(obj *CastVoteConnection) *site.PageInfo { return &obj.PageInfo }, plan.Object[site.PageInfo]()),
+				"edges":    plan.Read(func(obj *Connection[*site.Article, *CastVoteEdge]) []*CastVoteEdge { return obj.Edges }, plan.Objects[CastVoteEdge]()),
+				"nodes":    plan.Read(func(obj *Connection[*site.Article, *CastVoteEdge]) []*site.Article { return obj.Nodes() }, plan.Objects[site.Article]()),
+				"pageInfo": plan.Read(func(obj *Connection[*site.Article, *CastVoteEdge]) *site.PageInfo { return &obj.PageInfo }, plan.Object[site.PageInfo]()),
 			},
 			"CastVoteEdge": {
 				"cursor": plan.Read(func(obj *CastVoteEdge) string { return obj.Cursor }, plan.Leaf(plan.AppendString[string])),
@@ -174,8 +174,8 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 			},
 			"DeletedEdge": {
 				"cursor":  plan.Read(func(obj *DeletedEdge) string { return obj.Cursor }, plan.Leaf(plan.AppendString[string])),
-				"node":    plan.Read(func(obj *DeletedEdge) *site.Article { return obj.Article }, plan.Object[site.Article]()),
-				"article": plan.Read(func(obj *DeletedEdge) *site.Article { return obj.Article }, plan.Object[site.Article]()),
+				"node":    plan.Read(func(obj *DeletedEdge) *site.Article { return obj.Node }, plan.Object[site.Article]()),
+				"article": plan.Read(func(obj *DeletedEdge) *site.Article { return obj.Node }, plan.Object[site.Article]()),
 				"by":      plan.Read(func(obj *DeletedEdge) string { return obj.By }, plan.Leaf(plan.AppendString[string])),
 				"byUser":  plan.Read(func(obj *DeletedEdge) *site.User { return obj.ByUser() }, plan.Object[site.User]()),
 			},
@@ -217,12 +217,12 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 				}, plan.OptionalLeaf(plan.AppendString[string])),
 			},
 			"DenyHostPayload": {
-				"denial":     plan.Read(func(obj *DenyHostPayload) *denials.Denial { return obj.Denial }, plan.Object[denials.Denial]()),
-				"userErrors": plan.Read(func(obj *DenyHostPayload) []UserError { return obj.UserErrors }, plan.Abstracts[UserError]()),
+				"denial":     plan.Read(func(obj *DenialPayload) *denials.Denial { return obj.Denial }, plan.Object[denials.Denial]()),
+				"userErrors": plan.Read(func(obj *DenialPayload) []UserError { return obj.UserErrors }, plan.Abstracts[UserError]()),
 			},
 			"DenyUserPayload": {
-				"denial":     plan.Read(func(obj *DenyUserPayload) *denials.Denial { return obj.Denial }, plan.Object[denials.Denial]()),
-				"userErrors": plan.Read(func(obj *DenyUserPayload) []UserError { return obj.UserErrors }, plan.Abstracts[UserError]()),
+				"denial":     plan.Read(func(obj *DenialPayload) *denials.Denial { return obj.Denial }, plan.Object[denials.Denial]()),
+				"userErrors": plan.Read(func(obj *DenialPayload) []UserError { return obj.UserErrors }, plan.Abstracts[UserError]()),
 			},
 			"DescribeGroupPayload": {
 				"group":      plan.Read(func(obj *DescribeGroupPayload) *site.Group { return obj.Group }, plan.Object[site.Group]()),
@@ -238,12 +238,12 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 				}, plan.Object[site.Article]()),
 			},
 			"EditArticlePayload": {
-				"article":    plan.Read(func(obj *EditArticlePayload) *site.Article { return obj.Article }, plan.Object[site.Article]()),
-				"userErrors": plan.Read(func(obj *EditArticlePayload) []UserError { return obj.UserErrors }, plan.Abstracts[UserError]()),
+				"article":    plan.Read(func(obj *ArticlePayload) *site.Article { return obj.Article }, plan.Object[site.Article]()),
+				"userErrors": plan.Read(func(obj *ArticlePayload) []UserError { return obj.UserErrors }, plan.Abstracts[UserError]()),
 			},
 			"EndSessionsPayload": {
-				"user":       plan.Read(func(obj *EndSessionsPayload) *site.User { return obj.User }, plan.Object[site.User]()),
-				"userErrors": plan.Read(func(obj *EndSessionsPayload) []UserError { return obj.UserErrors }, plan.Abstracts[UserError]()),
+				"user":       plan.Read(func(obj *UserPayload) *site.User { return obj.User }, plan.Object[site.User]()),
+				"userErrors": plan.Read(func(obj *UserPayload) []UserError { return obj.UserErrors }, plan.Abstracts[UserError]()),
 			},
 			"EraseViewerPayload": {
 				"done":       plan.Read(func(obj *EraseViewerPayload) bool { return obj.Done }, plan.Leaf(plan.AppendBoolean[bool])),
@@ -290,9 +290,9 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 				"isLast": plan.Read(func(obj *personal.Part) bool { return obj.IsLast() }, plan.Leaf(plan.AppendBoolean[bool])),
 			},
 			"FeedConnection": {
-				"edges":    plan.Read(func(obj *FeedConnection) []*ArticleEdge { return obj.Edges }, plan.Objects[ArticleEdge]()),
-				"nodes":    plan.Read(func(obj *FeedConnection) []*site.Article { return obj.Nodes() }, plan.Objects[site.Article]()),
-				"pageInfo": plan.Read(func(obj *FeedConnection) *site.PageInfo { return &obj.PageInfo }, plan.Object[site.PageInfo]()),
+				"edges":    plan.Read(func(obj *Connection[*site.Article, *ArticleEdge]) []*ArticleEdge { return obj.Edges }, plan.Objects[ArticleEdge]()),
+				"nodes":    plan.Read(func(obj *Connection[*site.Article, *ArticleEdge]) []*site.Article { return obj.Nodes() }, plan.Objects[site.Article]()),
+				"pageInfo": plan.Read(func(obj *Connection[*site.Article, *ArticleEdge]) *site.PageInfo { return &obj.PageInfo }, plan.Object[site.PageInfo]()),
 			},
 			"FlagPayload": {
 				"report":     plan.Read(func(obj *FlagPayload) *reports.Report { return obj.Report }, plan.Object[reports.Report]()),
@@ -306,16 +306,16 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 				"gap": plan.Read(func(obj *events.EventEdge) bool { return obj.Gap }, plan.Leaf(plan.AppendBoolean[bool])),
 			},
 			"FlaggedConnection": {
-				"edges":    plan.Read(func(obj *FlaggedConnection) []*FlaggedEdge { return obj.Edges }, plan.Objects[FlaggedEdge]()),
-				"nodes":    plan.Read(func(obj *FlaggedConnection) []*reports.Item { return obj.Nodes() }, plan.Objects[reports.Item]()),
-				"pageInfo": plan.Read(func(obj *FlaggedConnection) *site.PageInfo { return &obj.PageInfo }, plan.Object[site.PageInfo]()),
-				"totalCount": plan.Each(func(ctx context.Context, obj *FlaggedConnection) (int32, error) {
+				"edges":    plan.Read(func(obj *Connection[*reports.Item, *FlaggedEdge]) []*FlaggedEdge { return obj.Edges }, plan.Objects[FlaggedEdge]()),
+				"nodes":    plan.Read(func(obj *Connection[*reports.Item, *FlaggedEdge]) []*reports.Item { return obj.Nodes() }, plan.Objects[reports.Item]()),
+				"pageInfo": plan.Read(func(obj *Connection[*reports.Item, *FlaggedEdge]) *site.PageInfo { return &obj.PageInfo }, plan.Object[site.PageInfo]()),
+				"totalCount": plan.Each(func(ctx context.Context, obj *Connection[*reports.Item, *FlaggedEdge]) (int32, error) {
 					return resolvers.FlaggedConnection().TotalCount(ctx, obj)
 				}, plan.Leaf(plan.AppendInt[int32])),
 			},
 			"FlaggedEdge": {
-				"cursor": plan.Read(func(obj *FlaggedEdge) string { return obj.Cursor }, plan.Leaf(plan.AppendString[string])),
-				"node":   plan.Read(func(obj *FlaggedEdge) *reports.Item { return obj.Node }, plan.Object[reports.Item]()),
+				"cursor": plan.Read(func(obj *Edge[*reports.Item]) string { return obj.Cursor }, plan.Leaf(plan.AppendString[string])),
+				"node":   plan.Read(func(obj *Edge[*reports.Item]) *reports.Item { return obj.Node }, plan.Object[reports.Item]()),
 			},
 			"FlaggedItem": {
 				"target": plan.Read(func(obj *reports.Item) site.ArticleID { return obj.Article }, plan.Leaf(AppendArticleID)),
@@ -380,8 +380,8 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 				}, plan.Leaf(plan.AppendInt[int32])),
 			},
 			"GroupEdge": {
-				"cursor": plan.Read(func(obj *GroupEdge) string { return obj.Cursor }, plan.Leaf(plan.AppendString[string])),
-				"node":   plan.Read(func(obj *GroupEdge) *site.Group { return obj.Node }, plan.Object[site.Group]()),
+				"cursor": plan.Read(func(obj *Edge[*site.Group]) string { return obj.Cursor }, plan.Leaf(plan.AppendString[string])),
+				"node":   plan.Read(func(obj *Edge[*site.Group]) *site.Group { return obj.Node }, plan.Object[site.Group]()),
 			},
 			"Host": {
 				"id":   plan.Read(func(obj *site.Host) string { return obj.ID() }, plan.Leaf(plan.AppendString[string])),
@@ -413,13 +413,15 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 				"until": plan.Read(func(obj *ModerationAction) *time.Time { return obj.Until }, plan.OptionalLeaf(AppendDateTime)),
 			},
 			"ModerationConnection": {
-				"edges":    plan.Read(func(obj *ModerationConnection) []*ModerationEdge { return obj.Edges }, plan.Objects[ModerationEdge]()),
-				"nodes":    plan.Read(func(obj *ModerationConnection) []*events.ModerationEntry { return obj.Nodes() }, plan.Objects[events.ModerationEntry]()),
-				"pageInfo": plan.Read(func(obj *ModerationConnection) *site.PageInfo { return &obj.PageInfo }, plan.Object[site.PageInfo]()),
+				"edges": plan.Read(func(obj *Connection[*events.ModerationEntry, *ModerationEdge]) []*ModerationEdge { return obj.Edges }, plan.Objects[ModerationEdge]()),
+				"nodes": plan.Read(func(obj *Connection[*events.ModerationEntry, *ModerationEdge]) []*events.ModerationEntry {
+					return obj.Nodes()
+				}, plan.Objects[events.ModerationEntry]()),
+				"pageInfo": plan.Read(func(obj *Connection[*events.ModerationEntry, *ModerationEdge]) *site.PageInfo { return &obj.PageInfo }, plan.Object[site.PageInfo]()),
 			},
 			"ModerationEdge": {
-				"cursor": plan.Read(func(obj *ModerationEdge) string { return obj.Cursor }, plan.Leaf(plan.AppendString[string])),
-				"node":   plan.Read(func(obj *ModerationEdge) *events.ModerationEntry { return obj.Node }, plan.Object[events.ModerationEntry]()),
+				"cursor": plan.Read(func(obj *Edge[*events.ModerationEntry]) string { return obj.Cursor }, plan.Leaf(plan.AppendString[string])),
+				"node":   plan.Read(func(obj *Edge[*events.ModerationEntry]) *events.ModerationEntry { return obj.Node }, plan.Object[events.ModerationEntry]()),
 			},
 			"ModerationEntry": {
 				"id": plan.Read(func(obj *events.ModerationEntry) string { return obj.ID() }, plan.Leaf(plan.AppendString[string])),
@@ -445,34 +447,34 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 				"groupsAfter":  plan.Read(func(obj *events.ModerationEntry) []site.GroupName { return obj.After }, plan.Leaves(plan.AppendString[site.GroupName], false)),
 			},
 			"Mutation": {
-				"post": plan.Each(func(ctx context.Context, obj any) (*PostPayload, error) {
+				"post": plan.Each(func(ctx context.Context, obj any) (*ArticlePayload, error) {
 					fc := graphql.GetFieldContext(ctx)
 					return resolvers.Mutation().Post(ctx, fc.Args["input"].(site.Draft))
-				}, plan.Object[PostPayload]()).Args(ec.field_Mutation_post_args),
+				}, plan.Object[ArticlePayload]()).Args(ec.field_Mutation_post_args),
 				"vote": plan.Each(func(ctx context.Context, obj any) (*VotePayload, error) {
 					fc := graphql.GetFieldContext(ctx)
 					return resolvers.Mutation().Vote(ctx, fc.Args["input"].(VoteInput))
 				}, plan.Object[VotePayload]()).Args(ec.field_Mutation_vote_args),
-				"regroup": plan.Each(func(ctx context.Context, obj any) (*RegroupPayload, error) {
+				"regroup": plan.Each(func(ctx context.Context, obj any) (*ArticlePayload, error) {
 					fc := graphql.GetFieldContext(ctx)
 					return resolvers.Mutation().Regroup(ctx, fc.Args["input"].(RegroupInput))
-				}, plan.Object[RegroupPayload]()).Args(ec.field_Mutation_regroup_args),
-				"editArticle": plan.Each(func(ctx context.Context, obj any) (*EditArticlePayload, error) {
+				}, plan.Object[ArticlePayload]()).Args(ec.field_Mutation_regroup_args),
+				"editArticle": plan.Each(func(ctx context.Context, obj any) (*ArticlePayload, error) {
 					fc := graphql.GetFieldContext(ctx)
 					return resolvers.Mutation().EditArticle(ctx, fc.Args["input"].(EditArticleInput))
-				}, plan.Object[EditArticlePayload]()).Args(ec.field_Mutation_editArticle_args),
+				}, plan.Object[ArticlePayload]()).Args(ec.field_Mutation_editArticle_args),
 				"deleteArticle": plan.Each(func(ctx context.Context, obj any) (*DeleteArticlePayload, error) {
 					fc := graphql.GetFieldContext(ctx)
 					return resolvers.Mutation().DeleteArticle(ctx, fc.Args["input"].(DeleteArticleInput))
 				}, plan.Object[DeleteArticlePayload]()).Args(ec.field_Mutation_deleteArticle_args),
-				"restoreArticle": plan.Each(func(ctx context.Context, obj any) (*RestoreArticlePayload, error) {
+				"restoreArticle": plan.Each(func(ctx context.Context, obj any) (*ArticlePayload, error) {
 					fc := graphql.GetFieldContext(ctx)
 					return resolvers.Mutation().RestoreArticle(ctx, fc.Args["input"].(RestoreArticleInput))
-				}, plan.Object[RestoreArticlePayload]()).Args(ec.field_Mutation_restoreArticle_args),
-				"endSessions": plan.Each(func(ctx context.Context, obj any) (*EndSessionsPayload, error) {
+				}, plan.Object[ArticlePayload]()).Args(ec.field_Mutation_restoreArticle_args),
+				"endSessions": plan.Each(func(ctx context.Context, obj any) (*UserPayload, error) {
 					fc := graphql.GetFieldContext(ctx)
 					return resolvers.Mutation().EndSessions(ctx, fc.Args["input"].(EndSessionsInput))
-				}, plan.Object[EndSessionsPayload]()).Args(ec.field_Mutation_endSessions_args),
+				}, plan.Object[UserPayload]()).Args(ec.field_Mutation_endSessions_args),
 				"flag": plan.Each(func(ctx context.Context, obj any) (*FlagPayload, error) {
 					fc := graphql.GetFieldContext(ctx)
 					return resolvers.Mutation().Flag(ctx, fc.Args["input"].(FlagInput))
@@ -489,18 +491,18 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 					fc := graphql.GetFieldContext(ctx)
 					return resolvers.Mutation().DescribeGroup(ctx, fc.Args["input"].(DescribeGroupInput))
 				}, plan.Object[DescribeGroupPayload]()).Args(ec.field_Mutation_describeGroup_args),
-				"denyUser": plan.Each(func(ctx context.Context, obj any) (*DenyUserPayload, error) {
+				"denyUser": plan.Each(func(ctx context.Context, obj any) (*DenialPayload, error) {
 					fc := graphql.GetFieldContext(ctx)
 					return resolvers.Mutation().DenyUser(ctx, fc.Args["input"].(DenyUserInput))
-				}, plan.Object[DenyUserPayload]()).Args(ec.field_Mutation_denyUser_args),
+				}, plan.Object[DenialPayload]()).Args(ec.field_Mutation_denyUser_args),
 				"voidVotes": plan.Each(func(ctx context.Context, obj any) (*VoidVotesPayload, error) {
 					fc := graphql.GetFieldContext(ctx)
 					return resolvers.Mutation().VoidVotes(ctx, fc.Args["input"].(VoidVotesInput))
 				}, plan.Object[VoidVotesPayload]()).Args(ec.field_Mutation_voidVotes_args),
-				"denyHost": plan.Each(func(ctx context.Context, obj any) (*DenyHostPayload, error) {
+				"denyHost": plan.Each(func(ctx context.Context, obj any) (*DenialPayload, error) {
 					fc := graphql.GetFieldContext(ctx)
 					return resolvers.Mutation().DenyHost(ctx, fc.Args["input"].(DenyHostInput))
-				}, plan.Object[DenyHostPayload]()).Args(ec.field_Mutation_denyHost_args),
+				}, plan.Object[DenialPayload]()).Args(ec.field_Mutation_denyHost_args),
 				"addWebhook": plan.Each(func(ctx context.Context, obj any) (*WebhookPayload, error) {
 					fc := graphql.GetFieldContext(ctx)
 					return resolvers.Mutation().AddWebhook(ctx, fc.Args["input"].(AddWebhookInput))
@@ -513,14 +515,14 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 					fc := graphql.GetFieldContext(ctx)
 					return resolvers.Mutation().RemoveWebhook(ctx, fc.Args["input"].(RemoveWebhookInput))
 				}, plan.Object[WebhookPayload]()).Args(ec.field_Mutation_removeWebhook_args),
-				"blockUser": plan.Each(func(ctx context.Context, obj any) (*BlockUserPayload, error) {
+				"blockUser": plan.Each(func(ctx context.Context, obj any) (*UserPayload, error) {
 					fc := graphql.GetFieldContext(ctx)
 					return resolvers.Mutation().BlockUser(ctx, fc.Args["input"].(BlockUserInput))
-				}, plan.Object[BlockUserPayload]()).Args(ec.field_Mutation_blockUser_args),
-				"save": plan.Each(func(ctx context.Context, obj any) (*SavePayload, error) {
+				}, plan.Object[UserPayload]()).Args(ec.field_Mutation_blockUser_args),
+				"save": plan.Each(func(ctx context.Context, obj any) (*ArticlePayload, error) {
 					fc := graphql.GetFieldContext(ctx)
 					return resolvers.Mutation().Save(ctx, fc.Args["input"].(SaveInput))
-				}, plan.Object[SavePayload]()).Args(ec.field_Mutation_save_args),
+				}, plan.Object[ArticlePayload]()).Args(ec.field_Mutation_save_args),
 				"follow": plan.Each(func(ctx context.Context, obj any) (*FollowPayload, error) {
 					fc := graphql.GetFieldContext(ctx)
 					return resolvers.Mutation().Follow(ctx, fc.Args["input"].(FollowInput))
@@ -551,21 +553,21 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 				"endCursor":       plan.Read(func(obj *site.PageInfo) *string { return obj.EndCursor }, plan.OptionalLeaf(plan.AppendString[string])),
 			},
 			"PostPayload": {
-				"article":    plan.Read(func(obj *PostPayload) *site.Article { return obj.Article }, plan.Object[site.Article]()),
-				"userErrors": plan.Read(func(obj *PostPayload) []UserError { return obj.UserErrors }, plan.Abstracts[UserError]()),
+				"article":    plan.Read(func(obj *ArticlePayload) *site.Article { return obj.Article }, plan.Object[site.Article]()),
+				"userErrors": plan.Read(func(obj *ArticlePayload) []UserError { return obj.UserErrors }, plan.Abstracts[UserError]()),
 			},
 			"PostedEdge": {
 				"cursor": plan.Read(func(obj *live.PostedEdge) string { return obj.Cursor }, plan.Leaf(plan.AppendString[string])),
 				"node":   plan.Read(func(obj *live.PostedEdge) *site.Article { return obj.Node }, plan.Object[site.Article]()),
 			},
 			"PublicLogConnection": {
-				"edges":    plan.Read(func(obj *PublicLogConnection) []*PublicLogEdge { return obj.Edges }, plan.Objects[PublicLogEdge]()),
-				"nodes":    plan.Read(func(obj *PublicLogConnection) []*PublicLogEntry { return obj.Nodes() }, plan.Objects[PublicLogEntry]()),
-				"pageInfo": plan.Read(func(obj *PublicLogConnection) *site.PageInfo { return &obj.PageInfo }, plan.Object[site.PageInfo]()),
+				"edges":    plan.Read(func(obj *Connection[*PublicLogEntry, *PublicLogEdge]) []*PublicLogEdge { return obj.Edges }, plan.Objects[PublicLogEdge]()),
+				"nodes":    plan.Read(func(obj *Connection[*PublicLogEntry, *PublicLogEdge]) []*PublicLogEntry { return obj.Nodes() }, plan.Objects[PublicLogEntry]()),
+				"pageInfo": plan.Read(func(obj *Connection[*PublicLogEntry, *PublicLogEdge]) *site.PageInfo { return &obj.PageInfo }, plan.Object[site.PageInfo]()),
 			},
 			"PublicLogEdge": {
-				"cursor": plan.Read(func(obj *PublicLogEdge) string { return obj.Cursor }, plan.Leaf(plan.AppendString[string])),
-				"node":   plan.Read(func(obj *PublicLogEdge) *PublicLogEntry { return obj.Node }, plan.Object[PublicLogEntry]()),
+				"cursor": plan.Read(func(obj *Edge[*PublicLogEntry]) string { return obj.Cursor }, plan.Leaf(plan.AppendString[string])),
+				"node":   plan.Read(func(obj *Edge[*PublicLogEntry]) *PublicLogEntry { return obj.Node }, plan.Object[PublicLogEntry]()),
 			},
 			"PublicLogEntry": {
 				"kind": plan.Read(func(obj *PublicLogEntry) events.ModerationKind { return obj.Kind }, plan.Leaf(func(to []byte, v events.ModerationKind) []byte {
@@ -628,18 +630,18 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 				"rateLimit": plan.Each(func(ctx context.Context, obj any) (*RateLimit, error) {
 					return resolvers.Query().RateLimit(ctx)
 				}, plan.Object[RateLimit]()),
-				"moderationLog": plan.Each(func(ctx context.Context, obj any) (*ModerationConnection, error) {
+				"moderationLog": plan.Each(func(ctx context.Context, obj any) (*Connection[*events.ModerationEntry, *ModerationEdge], error) {
 					fc := graphql.GetFieldContext(ctx)
 					return resolvers.Query().ModerationLog(ctx, fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["last"].(*int32), fc.Args["before"].(*string))
-				}, plan.Object[ModerationConnection]()).Args(ec.field_Query_moderationLog_args),
-				"moderationActions": plan.Each(func(ctx context.Context, obj any) (*ActionConnection, error) {
+				}, plan.Object[Connection[*events.ModerationEntry, *ModerationEdge]]()).Args(ec.field_Query_moderationLog_args),
+				"moderationActions": plan.Each(func(ctx context.Context, obj any) (*Connection[*ModerationAction, *ActionEdge], error) {
 					fc := graphql.GetFieldContext(ctx)
 					return resolvers.Query().ModerationActions(ctx, fc.Args["target"].(*string), fc.Args["first"].(*int32), fc.Args["after"].(*string))
-				}, plan.Object[ActionConnection]()).Args(ec.field_Query_moderationActions_args),
-				"publicLog": plan.Each(func(ctx context.Context, obj any) (*PublicLogConnection, error) {
+				}, plan.Object[Connection[*ModerationAction, *ActionEdge]]()).Args(ec.field_Query_moderationActions_args),
+				"publicLog": plan.Each(func(ctx context.Context, obj any) (*Connection[*PublicLogEntry, *PublicLogEdge], error) {
 					fc := graphql.GetFieldContext(ctx)
 					return resolvers.Query().PublicLog(ctx, fc.Args["first"].(*int32), fc.Args["after"].(*string))
-				}, plan.Object[PublicLogConnection]()).Args(ec.field_Query_publicLog_args),
+				}, plan.Object[Connection[*PublicLogEntry, *PublicLogEdge]]()).Args(ec.field_Query_publicLog_args),
 				"webhooks": plan.Each(func(ctx context.Context, obj any) ([]*webhooks.Endpoint, error) {
 					return resolvers.Query().Webhooks(ctx)
 				}, plan.Objects[webhooks.Endpoint]()),
@@ -671,18 +673,18 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 					fc := graphql.GetFieldContext(ctx)
 					return resolvers.Query().SimilarArticles(ctx, fc.Args["title"].(string), fc.Args["first"].(int32))
 				}, plan.Objects[SearchEdge]()).Args(ec.field_Query_similarArticles_args),
-				"viewerVotes": plan.Each(func(ctx context.Context, obj any) (*CastVoteConnection, error) {
+				"viewerVotes": plan.Each(func(ctx context.Context, obj any) (*Connection[*site.Article, *CastVoteEdge], error) {
 					fc := graphql.GetFieldContext(ctx)
 					return resolvers.Query().ViewerVotes(ctx, fc.Args["direction"].(*site.Vote), fc.Args["first"].(*int32), fc.Args["after"].(*string))
-				}, plan.Object[CastVoteConnection]()).Args(ec.field_Query_viewerVotes_args),
+				}, plan.Object[Connection[*site.Article, *CastVoteEdge]]()).Args(ec.field_Query_viewerVotes_args),
 				"viewerReports": plan.Each(func(ctx context.Context, obj any) (*ReportConnection, error) {
 					fc := graphql.GetFieldContext(ctx)
 					return resolvers.Query().ViewerReports(ctx, fc.Args["first"].(*int32), fc.Args["after"].(*string))
 				}, plan.Object[ReportConnection]()).Args(ec.field_Query_viewerReports_args),
-				"flagged": plan.Each(func(ctx context.Context, obj any) (*FlaggedConnection, error) {
+				"flagged": plan.Each(func(ctx context.Context, obj any) (*Connection[*reports.Item, *FlaggedEdge], error) {
 					fc := graphql.GetFieldContext(ctx)
 					return resolvers.Query().Flagged(ctx, fc.Args["kind"].(*reports.Kind), fc.Args["first"].(*int32), fc.Args["after"].(*string))
-				}, plan.Object[FlaggedConnection]()).Args(ec.field_Query_flagged_args),
+				}, plan.Object[Connection[*reports.Item, *FlaggedEdge]]()).Args(ec.field_Query_flagged_args),
 				"notice": plan.Each(func(ctx context.Context, obj any) (*Notice, error) {
 					fc := graphql.GetFieldContext(ctx)
 					return resolvers.Query().Notice(ctx, fc.Args["reference"].(string), fc.Args["secret"].(*string))
@@ -699,17 +701,17 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 					fc := graphql.GetFieldContext(ctx)
 					return resolvers.Query().ViewerBlocks(ctx, fc.Args["first"].(*int32), fc.Args["after"].(*string))
 				}, plan.Objects[site.User]()).Args(ec.field_Query_viewerBlocks_args),
-				"viewerSaved": plan.Each(func(ctx context.Context, obj any) (*SavedConnection, error) {
+				"viewerSaved": plan.Each(func(ctx context.Context, obj any) (*Connection[*site.Article, *SavedEdge], error) {
 					fc := graphql.GetFieldContext(ctx)
 					return resolvers.Query().ViewerSaved(ctx, fc.Args["first"].(*int32), fc.Args["after"].(*string))
-				}, plan.Object[SavedConnection]()).Args(ec.field_Query_viewerSaved_args),
+				}, plan.Object[Connection[*site.Article, *SavedEdge]]()).Args(ec.field_Query_viewerSaved_args),
 				"viewerFollowing": plan.Each(func(ctx context.Context, obj any) ([]Node, error) {
 					return resolvers.Query().ViewerFollowing(ctx)
 				}, plan.Abstracts[Node]()),
-				"viewerFeed": plan.Each(func(ctx context.Context, obj any) (*FeedConnection, error) {
+				"viewerFeed": plan.Each(func(ctx context.Context, obj any) (*Connection[*site.Article, *ArticleEdge], error) {
 					fc := graphql.GetFieldContext(ctx)
 					return resolvers.Query().ViewerFeed(ctx, fc.Args["first"].(*int32), fc.Args["after"].(*string))
-				}, plan.Object[FeedConnection]()).Args(ec.field_Query_viewerFeed_args),
+				}, plan.Object[Connection[*site.Article, *ArticleEdge]]()).Args(ec.field_Query_viewerFeed_args),
 				"viewerExport": plan.Each(func(ctx context.Context, obj any) (*personal.Part, error) {
 					fc := graphql.GetFieldContext(ctx)
 					return resolvers.Query().ViewerExport(ctx, fc.Args["after"].(*string))
@@ -755,8 +757,8 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 				"retryAfter": plan.Read(func(obj *RateLimitedError) int { return obj.RetryAfter }, plan.Leaf(plan.AppendInt[int])),
 			},
 			"RegroupPayload": {
-				"article":    plan.Read(func(obj *RegroupPayload) *site.Article { return obj.Article }, plan.Object[site.Article]()),
-				"userErrors": plan.Read(func(obj *RegroupPayload) []UserError { return obj.UserErrors }, plan.Abstracts[UserError]()),
+				"article":    plan.Read(func(obj *ArticlePayload) *site.Article { return obj.Article }, plan.Object[site.Article]()),
+				"userErrors": plan.Read(func(obj *ArticlePayload) []UserError { return obj.UserErrors }, plan.Abstracts[UserError]()),
 			},
 			"Removal": {
 				"ground": plan.Read(func(obj *Removal) site.Ground { return obj.Ground }, plan.Leaf(func(to []byte, v site.Ground) []byte {
@@ -806,17 +808,17 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 				"node":   plan.Read(func(obj *reports.ReportEdge) *reports.Report { return obj.Node }, plan.Object[reports.Report]()),
 			},
 			"RestoreArticlePayload": {
-				"article":    plan.Read(func(obj *RestoreArticlePayload) *site.Article { return obj.Article }, plan.Object[site.Article]()),
-				"userErrors": plan.Read(func(obj *RestoreArticlePayload) []UserError { return obj.UserErrors }, plan.Abstracts[UserError]()),
+				"article":    plan.Read(func(obj *ArticlePayload) *site.Article { return obj.Article }, plan.Object[site.Article]()),
+				"userErrors": plan.Read(func(obj *ArticlePayload) []UserError { return obj.UserErrors }, plan.Abstracts[UserError]()),
 			},
 			"SavePayload": {
-				"article":    plan.Read(func(obj *SavePayload) *site.Article { return obj.Article }, plan.Object[site.Article]()),
-				"userErrors": plan.Read(func(obj *SavePayload) []UserError { return obj.UserErrors }, plan.Abstracts[UserError]()),
+				"article":    plan.Read(func(obj *ArticlePayload) *site.Article { return obj.Article }, plan.Object[site.Article]()),
+				"userErrors": plan.Read(func(obj *ArticlePayload) []UserError { return obj.UserErrors }, plan.Abstracts[UserError]()),
 			},
 			"SavedConnection": {
-				"edges":    plan.Read(func(obj *SavedConnection) []*SavedEdge { return obj.Edges }, plan.Objects[SavedEdge]()),
-				"nodes":    plan.Read(func(obj *SavedConnection) []*site.Article { return obj.Nodes() }, plan.Objects[site.Article]()),
-				"pageInfo": plan.Read(func(obj *SavedConnection) *site.PageInfo { return &obj.PageInfo }, plan.Object[site.PageInfo]()),
+				"edges":    plan.Read(func(obj *Connection[*site.Article, *SavedEdge]) []*SavedEdge { return obj.Edges }, plan.Objects[SavedEdge]()),
+				"nodes":    plan.Read(func(obj *Connection[*site.Article, *SavedEdge]) []*site.Article { return obj.Nodes() }, plan.Objects[site.Article]()),
+				"pageInfo": plan.Read(func(obj *Connection[*site.Article, *SavedEdge]) *site.PageInfo { return &obj.PageInfo }, plan.Object[site.PageInfo]()),
 			},
 			"SavedEdge": {
 				"cursor": plan.Read(func(obj *SavedEdge) string { return obj.Cursor }, plan.Leaf(plan.AppendString[string])),
@@ -916,10 +918,10 @@ func planSchema(resolvers ResolverRoot) *plan.Schema {
 				"viewerFollows": plan.Batch(func(ctx context.Context, objs []*site.User) ([]*bool, error) {
 					return resolvers.User().ViewerFollows(ctx, objs)
 				}, plan.OptionalLeaf(plan.AppendBoolean[bool])),
-				"votesCast": plan.Each(func(ctx context.Context, obj *site.User) (*CastVoteConnection, error) {
+				"votesCast": plan.Each(func(ctx context.Context, obj *site.User) (*Connection[*site.Article, *CastVoteEdge], error) {
 					fc := graphql.GetFieldContext(ctx)
 					return resolvers.User().VotesCast(ctx, obj, fc.Args["first"].(*int32), fc.Args["after"].(*string))
-				}, plan.Object[CastVoteConnection]()).Args(ec.field_User_votesCast_args),
+				}, plan.Object[Connection[*site.Article, *CastVoteEdge]]()).Args(ec.field_User_votesCast_args),
 			},
 			"VoidVotesPayload": {
 				"article":    plan.Read(func(obj *VoidVotesPayload) *site.Article { return obj.Article }, plan.Object[site.Article]()),

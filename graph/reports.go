@@ -6,7 +6,6 @@ import (
 
 	"frontpage/endpoint"
 	"frontpage/redisrepo/events"
-	"frontpage/redisrepo/live"
 	"frontpage/redisrepo/reports"
 	"frontpage/redisrepo/site"
 )
@@ -80,39 +79,26 @@ func (c *ReportConnection) Nodes() []*reports.Report {
 	return site.Collect(c.Edges, func(e *reports.ReportEdge) *reports.Report { return e.Node })
 }
 
-// FlaggedConnection is a page of the articles with open reports.
-type FlaggedConnection struct {
-	Edges    []*FlaggedEdge
-	PageInfo site.PageInfo
-}
-
-// FlaggedEdge is an article with open reports and its position in the list.
-type FlaggedEdge struct {
-	Cursor string
-	Node   *reports.Item
-}
-
-// Nodes returns the articles without their positions.
-func (c *FlaggedConnection) Nodes() []*reports.Item {
-	return site.Collect(c.Edges, func(e *FlaggedEdge) *reports.Item { return e.Node })
-}
+// A list of the articles with open reports.
+type (
+	FlaggedConnection = Connection[*reports.Item, *FlaggedEdge]
+	FlaggedEdge       = Edge[*reports.Item]
+)
 
 // openReports is how many open reports of an article are returned by default.
 const openReports = 20
 
-// flag reports an article for the viewer.
-func (r *Resolver) flag(ctx context.Context, input FlagInput) (*FlagPayload, error) {
-	var payload FlagPayload
-	var err error
-	payload.UserErrors, err = r.signedIn(ctx, endpoint.RuleReports, func(v endpoint.Viewer) (err error) {
+// Flag reports an article for the viewer.
+func (r *mutationResolver) Flag(ctx context.Context, input FlagInput) (*FlagPayload, error) {
+	payload := new(FlagPayload)
+	return payload, r.signedIn(ctx, endpoint.RuleReports, &payload.UserErrors, func(v endpoint.Viewer) (err error) {
 		payload.Report, err = r.repo.Reports.Flag(ctx, v.Name, input.Target, input.Reason, site.Value(input.Note))
 		return err
 	})
-	return &payload, err
 }
 
-// notify takes a notice of any caller who has not exceeded the rate.
-func (r *Resolver) notify(ctx context.Context, input reports.NoticeDraft) (*NoticePayload, error) {
+// NotifyIllegalContent takes a notice of any caller who has not exceeded the rate.
+func (r *mutationResolver) NotifyIllegalContent(ctx context.Context, input reports.NoticeDraft) (*NoticePayload, error) {
 	var payload NoticePayload
 	if wait := endpoint.Exceeded(ctx, endpoint.RuleReports); wait > 0 {
 		payload.UserErrors = []UserError{rateLimitedError(wait)}
@@ -126,11 +112,10 @@ func (r *Resolver) notify(ctx context.Context, input reports.NoticeDraft) (*Noti
 	return &payload, err
 }
 
-// settleFlags decides reports for a moderator.
-func (r *Resolver) settleFlags(ctx context.Context, input SettleFlagsInput) (*SettleFlagsPayload, error) {
-	var payload SettleFlagsPayload
-	var err error
-	payload.UserErrors, err = r.signedIn(ctx, endpoint.RuleChanges, func(v endpoint.Viewer) error {
+// SettleFlags decides reports for a moderator.
+func (r *mutationResolver) SettleFlags(ctx context.Context, input SettleFlagsInput) (*SettleFlagsPayload, error) {
+	payload := new(SettleFlagsPayload)
+	return payload, r.signedIn(ctx, endpoint.RuleChanges, &payload.UserErrors, func(v endpoint.Viewer) error {
 		if !v.Moderator {
 			return site.Refuse(site.Forbidden, "target", "only moderators can decide reports")
 		}
@@ -163,11 +148,10 @@ func (r *Resolver) settleFlags(ctx context.Context, input SettleFlagsInput) (*Se
 		}
 		return err
 	})
-	return &payload, err
 }
 
-// flagged returns a page of the articles with open reports to moderators.
-func (r *Resolver) flagged(ctx context.Context, kind *reports.Kind, first *int32, after *string) (*FlaggedConnection, error) {
+// Flagged returns a page of the articles with open reports to moderators.
+func (r *queryResolver) Flagged(ctx context.Context, kind *reports.Kind, first *int32, after *string) (*FlaggedConnection, error) {
 	if !endpoint.ViewerOf(ctx).Moderator {
 		return nil, endpoint.Forbidden("reports are for moderators")
 	}
@@ -179,8 +163,8 @@ func (r *Resolver) flagged(ctx context.Context, kind *reports.Kind, first *int32
 	return &FlaggedConnection{Edges: edges, PageInfo: info}, nil
 }
 
-// viewerReports returns a page of the viewer's reports.
-func (r *Resolver) viewerReports(ctx context.Context, first *int32, after *string) (*ReportConnection, error) {
+// ViewerReports returns a page of the viewer's reports.
+func (r *queryResolver) ViewerReports(ctx context.Context, first *int32, after *string) (*ReportConnection, error) {
 	v := endpoint.ViewerOf(ctx)
 	if v.Name == "" {
 		return nil, endpoint.Unauthenticated("sign in to list your reports")
@@ -192,8 +176,8 @@ func (r *Resolver) viewerReports(ctx context.Context, first *int32, after *strin
 	return &ReportConnection{Edges: edges, PageInfo: info}, nil
 }
 
-// notice returns a notice to callers who know its secret, and to moderators.
-func (r *Resolver) notice(ctx context.Context, reference string, secret *string) (*Notice, error) {
+// Notice returns a notice to callers who know its secret, and to moderators.
+func (r *queryResolver) Notice(ctx context.Context, reference string, secret *string) (*Notice, error) {
 	found, err := r.repo.Reports.Noticed(ctx, reference, site.Value(secret), endpoint.ViewerOf(ctx).Moderator)
 	if err != nil || len(found) == 0 {
 		return nil, err
@@ -202,15 +186,15 @@ func (r *Resolver) notice(ctx context.Context, reference string, secret *string)
 }
 
 // openReportsOf returns the open reports of each item, for moderators.
-func (r *Resolver) openReportsOf(ctx context.Context, items []*reports.Item, first int) ([][]*reports.Report, error) {
+func (r *Resolver) openReportsOf(ctx context.Context, items []*reports.Item, first int32) ([][]*reports.Report, error) {
 	if err := checkSize(first); err != nil {
 		return nil, err
 	}
-	return r.repo.Reports.OpenReports(ctx, items, first)
+	return r.repo.Reports.OpenReports(ctx, items, int(first))
 }
 
-// contacts returns who sent each notice to moderators.
-func (r *Resolver) contacts(ctx context.Context, all []*reports.Report) ([]*NoticeContact, error) {
+// Contact returns who sent each notice to moderators.
+func (r *reportResolver) Contact(ctx context.Context, all []*reports.Report) ([]*NoticeContact, error) {
 	shown := make([]*NoticeContact, len(all))
 	if !endpoint.ViewerOf(ctx).Moderator {
 		return shown, nil
@@ -224,14 +208,58 @@ func (r *Resolver) contacts(ctx context.Context, all []*reports.Report) ([]*Noti
 	return shown, err
 }
 
-// watchFlagged begins to watch which articles get or lose open reports, for moderators.
-func (r *Resolver) watchFlagged(ctx context.Context, after *string) (*live.Watch, error) {
+func (r *subscriptionResolver) FlaggedChanged(ctx context.Context, after *string) (<-chan *events.EventEdge, error) {
 	if !endpoint.ViewerOf(ctx).Moderator {
 		return nil, endpoint.Forbidden("reports are for moderators")
 	}
-	field, cursor := "after", site.Value(after)
-	if id := endpoint.LastEvent(ctx); id != "" {
-		field, cursor = lastEvent, id
+	field, cursor := resumesAt(ctx, after)
+	watch, err := r.repo.Live.WatchEvents(ctx, field, cursor, []events.EventKind{events.EventFlagged, events.EventSettled})
+	return endpoint.Watched[*events.EventEdge](ctx, watch, err)
+}
+
+func (r *flaggedChangeResolver) Item(ctx context.Context, objs []*events.EventEdge) ([]*reports.Item, error) {
+	return r.repo.Reports.Items(ctx, site.Collect(objs, func(e *events.EventEdge) site.ArticleID { return e.Node.Article }))
+}
+
+func (r *flaggedConnectionResolver) TotalCount(ctx context.Context, obj *FlaggedConnection) (int32, error) {
+	return asCount(r.repo.Reports.QueueLength(ctx))
+}
+
+func (r *flaggedItemResolver) Article(ctx context.Context, objs []*reports.Item) ([]*site.Article, error) {
+	return r.loadForViewer(ctx, site.Collect(objs, func(i *reports.Item) site.ArticleID { return i.Article }))
+}
+
+func (r *flaggedItemResolver) Reports(ctx context.Context, objs []*reports.Item, first int32) ([][]*reports.Report, error) {
+	return r.openReportsOf(ctx, objs, first)
+}
+
+func (r *reportResolver) Article(ctx context.Context, objs []*reports.Report) ([]*site.Article, error) {
+	return r.loadForViewer(ctx, site.Collect(objs, func(r *reports.Report) site.ArticleID { return r.Article }))
+}
+
+func (r *reportResolver) By(ctx context.Context, objs []*reports.Report) ([]*site.User, error) {
+	all := make([]*site.User, len(objs))
+	if endpoint.ViewerOf(ctx).Moderator {
+		for i, report := range objs {
+			if report.By != "" {
+				all[i] = &site.User{Name: report.By}
+			}
+		}
 	}
-	return r.repo.Live.WatchEvents(ctx, field, cursor, []events.EventKind{events.EventFlagged, events.EventSettled})
+	return all, nil
+}
+
+func (r *articleResolver) OpenReports(ctx context.Context, objs []*site.Article, first *int32) ([][]*reports.Report, error) {
+	most := int32(openReports)
+	if first != nil {
+		most = *first
+	}
+	if !endpoint.ViewerOf(ctx).Moderator {
+		return make([][]*reports.Report, len(objs)), nil
+	}
+	items, err := r.repo.Reports.Items(ctx, site.Collect(objs, func(a *site.Article) site.ArticleID { return a.ID }))
+	if err != nil {
+		return nil, err
+	}
+	return r.openReportsOf(ctx, items, most)
 }

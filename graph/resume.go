@@ -2,6 +2,7 @@ package graph
 
 import (
 	"context"
+	"fmt"
 
 	"frontpage/endpoint"
 	"frontpage/redisrepo/events"
@@ -28,26 +29,12 @@ func (r *Resolver) watchArticles(ctx context.Context, ids []site.ArticleID, revi
 	return r.repo.Live.ResumeArticles(ctx, ids, known)
 }
 
-// watchPosts begins to watch for posts, after the last event of the client or a cursor.
-func (r *Resolver) watchPosts(ctx context.Context, group site.GroupName, after *string) (*live.Watch, error) {
+// resumesAt returns where a client goes on, after its last event or a cursor, and the name of what says so.
+func resumesAt(ctx context.Context, after *string) (field, cursor string) {
 	if id := endpoint.LastEvent(ctx); id != "" {
-		return r.repo.Live.ResumePosts(ctx, group, lastEvent, id)
+		return lastEvent, id
 	}
-	if after != nil && *after != "" {
-		return r.repo.Live.ResumePosts(ctx, group, "after", *after)
-	}
-	return r.repo.Live.WatchPosts(ctx, group)
-}
-
-// watchEvents begins to watch the change feed, after the last event of the client or a cursor.
-func (r *Resolver) watchEvents(ctx context.Context, after *string, kinds []events.EventKind) (*live.Watch, error) {
-	if err := mayReadEvents(ctx); err != nil {
-		return nil, err
-	}
-	if id := endpoint.LastEvent(ctx); id != "" {
-		return r.repo.Live.WatchEvents(ctx, lastEvent, id, kinds)
-	}
-	return r.repo.Live.WatchEvents(ctx, "after", site.Value(after), kinds)
+	return "after", site.Value(after)
 }
 
 // mayReadEvents returns an error unless the caller is a moderator, or a service that acts as itself. Events tell who
@@ -62,19 +49,67 @@ func mayReadEvents(ctx context.Context) error {
 	return endpoint.Forbidden("the change feed is for moderators and services")
 }
 
-// ModerationConnection is a page of the moderation log.
-type ModerationConnection struct {
-	Edges    []*ModerationEdge
-	PageInfo site.PageInfo
+func (r *subscriptionResolver) ArticleChanged(ctx context.Context, ids []string, revisions []int32) (<-chan *site.Article, error) {
+	if len(ids) > live.MaxWatched { // before looking at any id: a request has room for many thousands
+		return nil, badInput(fmt.Sprintf("1 to %d articles can be watched at once, these are %d", live.MaxWatched, len(ids)))
+	}
+	articles := make([]site.ArticleID, len(ids))
+	for i, id := range ids {
+		var err error
+		if articles[i], err = site.ParseArticleID(id); err != nil {
+			return nil, err
+		}
+	}
+	watch, err := r.watchArticles(ctx, articles, revisions)
+	return endpoint.Watched[*site.Article](ctx, watch, err)
 }
 
-// ModerationEdge is an entry and its position in the log.
-type ModerationEdge struct {
-	Cursor string
-	Node   *events.ModerationEntry
+func (r *subscriptionResolver) ArticlePosted(ctx context.Context, group *string, after *string) (<-chan *live.PostedEdge, error) {
+	var name site.GroupName
+	var watch *live.Watch
+	var err error
+	if group != nil {
+		if name, err = site.ParseGroupName(*group); err != nil {
+			return nil, err
+		}
+	}
+	if field, cursor := resumesAt(ctx, after); cursor != "" {
+		watch, err = r.repo.Live.ResumePosts(ctx, name, field, cursor)
+	} else {
+		watch, err = r.repo.Live.WatchPosts(ctx, name)
+	}
+	return endpoint.Watched[*live.PostedEdge](ctx, watch, err)
 }
 
-// Nodes returns the entries without their positions.
-func (c *ModerationConnection) Nodes() []*events.ModerationEntry {
-	return site.Collect(c.Edges, func(e *ModerationEdge) *events.ModerationEntry { return e.Node })
+func (r *subscriptionResolver) Event(ctx context.Context, after *string, kinds []events.EventKind) (<-chan *events.EventEdge, error) {
+	if err := mayReadEvents(ctx); err != nil {
+		return nil, err
+	}
+	field, cursor := resumesAt(ctx, after)
+	watch, err := r.repo.Live.WatchEvents(ctx, field, cursor, kinds)
+	return endpoint.Watched[*events.EventEdge](ctx, watch, err)
+}
+
+func (r *queryResolver) Events(ctx context.Context, after *string, kinds []events.EventKind, first *int32) (*events.EventPage, error) {
+	if err := mayReadEvents(ctx); err != nil {
+		return nil, err
+	}
+	page, err := r.repo.Log.Events(ctx, after, kinds, asInt(first))
+	if err != nil {
+		return nil, err
+	}
+	return &page, nil
+}
+
+func (r *eventResolver) Article(ctx context.Context, objs []*events.Event) ([]*site.Article, error) {
+	return r.loadAll(ctx, site.Collect(objs, func(e *events.Event) site.ArticleID { return e.Article }))
+}
+
+func (r *eventResolver) Removal(ctx context.Context, objs []*events.Event) ([]*Removal, error) {
+	return site.Collect(objs, func(e *events.Event) *Removal {
+		if e.Why == nil {
+			return nil
+		}
+		return r.removal(*e.Why, e.At, e.By, nil)
+	}), nil
 }

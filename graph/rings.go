@@ -30,8 +30,8 @@ type ringsOf struct {
 	rings []*rings.Ring
 }
 
-// voteRings returns the rings of voters to moderators.
-func (r *Resolver) voteRings(ctx context.Context, days int, first *int32) ([]*rings.Ring, error) {
+// VoteRings returns the rings of voters to moderators.
+func (r *queryResolver) VoteRings(ctx context.Context, days int32, first *int32) ([]*rings.Ring, error) {
 	if !endpoint.ViewerOf(ctx).Moderator {
 		return nil, endpoint.Forbidden("who votes together is for moderators")
 	}
@@ -44,7 +44,7 @@ func (r *Resolver) voteRings(ctx context.Context, days int, first *int32) ([]*ri
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	if last := r.found.last; last != nil && last.days == days && r.repo.Store.Now().Sub(last.at) < ringsKept {
+	if last := r.found.last; last != nil && last.days == int(days) && r.repo.Store.Now().Sub(last.at) < ringsKept {
 		<-r.found.running
 		return last.rings[:min(most, len(last.rings))], nil
 	}
@@ -57,13 +57,13 @@ func (r *Resolver) voteRings(ctx context.Context, days int, first *int32) ([]*ri
 		defer func() { <-r.found.running }()
 		ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), ringsTime)
 		defer stop()
-		found, err := r.repo.Casts.Rings(ctx, days)
+		found, err := r.repo.Casts.Rings(ctx, int(days))
 		shown := make([]*rings.Ring, len(found))
 		for i := range found {
 			shown[i] = &found[i]
 		}
 		if err == nil {
-			r.found.last = &ringsOf{days, r.repo.Store.Now(), shown}
+			r.found.last = &ringsOf{int(days), r.repo.Store.Now(), shown}
 		}
 		done <- result{shown, err}
 	}()
@@ -75,23 +75,23 @@ func (r *Resolver) voteRings(ctx context.Context, days int, first *int32) ([]*ri
 	}
 }
 
-func (r *Resolver) ringUsers(ring *rings.Ring, first int) ([]*site.User, error) {
+func (r *voteRingResolver) Users(ctx context.Context, ring *rings.Ring, first int32) ([]*site.User, error) {
 	if err := checkSize(first); err != nil {
 		return nil, err
 	}
-	names := ring.Users[:min(first, len(ring.Users))]
+	names := ring.Users[:min(int(first), len(ring.Users))]
 	return site.Collect(names, func(name string) *site.User { return &site.User{Name: site.UserName(name)} }), nil
 }
 
-// ringArticles reads the articles of rings, deleted or not, in one round trip.
-func (r *Resolver) ringArticles(ctx context.Context, all []*rings.Ring, first int) ([][]*site.Article, error) {
+// Articles reads the articles of rings, deleted or not, in one round trip.
+func (r *voteRingResolver) Articles(ctx context.Context, all []*rings.Ring, first int32) ([][]*site.Article, error) {
 	if err := checkSize(first); err != nil {
 		return nil, err
 	}
 	var ids []site.ArticleID
 	counts := make([]int, len(all))
 	for i, ring := range all {
-		counts[i] = min(first, len(ring.Articles))
+		counts[i] = min(int(first), len(ring.Articles))
 		ids = append(ids, site.Collect(ring.Articles[:counts[i]], func(number int) site.ArticleID { return site.ArticleID(number) })...)
 	}
 	articles, err := r.loadForViewer(ctx, ids)

@@ -2,7 +2,6 @@ package graph
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"frontpage/endpoint"
@@ -15,12 +14,6 @@ import (
 type SaveInput struct {
 	Article site.ArticleID
 	Saved   bool
-}
-
-// SavePayload is the result of saving an article.
-type SavePayload struct {
-	Article    *site.Article
-	UserErrors []UserError
 }
 
 // FollowInput names a group or a user that the viewer follows.
@@ -36,40 +29,21 @@ type FollowPayload struct {
 }
 
 // SavedConnection is a page of the articles that the viewer has saved.
-type SavedConnection struct {
-	Edges    []*SavedEdge
-	PageInfo site.PageInfo
-}
+type SavedConnection = Connection[*site.Article, *SavedEdge]
 
 // SavedEdge is an article that the viewer has saved, and its position in the list.
 type SavedEdge struct {
-	Cursor string
-	At     time.Time
-	Node   *site.Article // nil while it is deleted
-}
-
-// Nodes returns the articles that are not deleted.
-func (c *SavedConnection) Nodes() []*site.Article {
-	nodes := site.Collect(c.Edges, func(e *SavedEdge) *site.Article { return e.Node })
-	return slices.DeleteFunc(nodes, func(a *site.Article) bool { return a == nil })
+	ArticleEdge // without a node while the article is deleted
+	At          time.Time
 }
 
 // FeedConnection is a page of the articles of what the viewer follows.
-type FeedConnection struct {
-	Edges    []*ArticleEdge
-	PageInfo site.PageInfo
-}
+type FeedConnection = Connection[*site.Article, *ArticleEdge]
 
-// Nodes returns the articles without their positions.
-func (c *FeedConnection) Nodes() []*site.Article {
-	return site.Collect(c.Edges, (*ArticleEdge).article)
-}
-
-// save saves an article for the viewer, or drops it.
-func (r *Resolver) save(ctx context.Context, input SaveInput) (*SavePayload, error) {
-	var payload SavePayload
-	var err error
-	payload.UserErrors, err = r.signedIn(ctx, endpoint.RuleChanges, func(v endpoint.Viewer) error {
+// Save saves an article for the viewer, or drops it.
+func (r *mutationResolver) Save(ctx context.Context, input SaveInput) (*ArticlePayload, error) {
+	payload := new(ArticlePayload)
+	return payload, r.signedIn(ctx, endpoint.RuleChanges, &payload.UserErrors, func(v endpoint.Viewer) error {
 		article, err := r.asItStands(ctx, input.Article)
 		if err == nil && article == nil && input.Saved {
 			err = site.NoArticle(input.Article)
@@ -82,14 +56,12 @@ func (r *Resolver) save(ctx context.Context, input SaveInput) (*SavePayload, err
 		}
 		return err
 	})
-	return &payload, err
 }
 
-// follow has the viewer follow a group or a user, or ends that.
-func (r *Resolver) follow(ctx context.Context, input FollowInput) (*FollowPayload, error) {
-	var payload FollowPayload
-	var err error
-	payload.UserErrors, err = r.signedIn(ctx, endpoint.RuleChanges, func(v endpoint.Viewer) error {
+// Follow has the viewer follow a group or a user, or ends that.
+func (r *mutationResolver) Follow(ctx context.Context, input FollowInput) (*FollowPayload, error) {
+	payload := new(FollowPayload)
+	return payload, r.signedIn(ctx, endpoint.RuleChanges, &payload.UserErrors, func(v endpoint.Viewer) error {
 		target, err := parseTarget(input.Target)
 		if err != nil {
 			return site.InField("target", err)
@@ -103,7 +75,6 @@ func (r *Resolver) follow(ctx context.Context, input FollowInput) (*FollowPayloa
 		}
 		return err
 	})
-	return &payload, err
 }
 
 // parseTarget parses the global id of a group or a user.
@@ -153,8 +124,8 @@ func (r *Resolver) viewerFollows(ctx context.Context, targets []saved.Target) ([
 	return pointers(follows), err
 }
 
-// viewerHasSaved reports for each article whether the viewer has saved it; nil for anonymous callers.
-func (r *Resolver) viewerHasSaved(ctx context.Context, articles []*site.Article) ([]*bool, error) {
+// ViewerHasSaved reports for each article whether the viewer has saved it; nil for anonymous callers.
+func (r *articleResolver) ViewerHasSaved(ctx context.Context, articles []*site.Article) ([]*bool, error) {
 	v := endpoint.ViewerOf(ctx)
 	if v.Name == "" {
 		return make([]*bool, len(articles)), nil
@@ -167,8 +138,8 @@ func pointers(values []bool) []*bool {
 	return site.Collect(values, func(value bool) *bool { return &value })
 }
 
-// viewerSaved returns a page of the articles that the viewer has saved.
-func (r *Resolver) viewerSaved(ctx context.Context, first *int32, after *string) (*SavedConnection, error) {
+// ViewerSaved returns a page of the articles that the viewer has saved.
+func (r *queryResolver) ViewerSaved(ctx context.Context, first *int32, after *string) (*SavedConnection, error) {
 	v := endpoint.ViewerOf(ctx)
 	if v.Name == "" {
 		return nil, endpoint.Unauthenticated("sign in to list what you have saved")
@@ -177,7 +148,7 @@ func (r *Resolver) viewerSaved(ctx context.Context, first *int32, after *string)
 	if err != nil {
 		return nil, err
 	}
-	c := &SavedConnection{PageInfo: info, Edges: site.Collect(found, func(a saved.Article) *SavedEdge { return &SavedEdge{Cursor: a.Cursor, At: a.At} })}
+	c := &SavedConnection{PageInfo: info, Edges: site.Collect(found, func(a saved.Article) *SavedEdge { return &SavedEdge{ArticleEdge{Cursor: a.Cursor}, a.At} })}
 	if !selected(ctx, "SavedConnection.nodes") && !selected(ctx, "SavedConnection.edges", "SavedEdge.node") {
 		return c, nil
 	}
@@ -188,8 +159,8 @@ func (r *Resolver) viewerSaved(ctx context.Context, first *int32, after *string)
 	return c, err
 }
 
-// viewerFollowing returns what the viewer follows.
-func (r *Resolver) viewerFollowing(ctx context.Context) ([]Node, error) {
+// ViewerFollowing returns what the viewer follows.
+func (r *queryResolver) ViewerFollowing(ctx context.Context) ([]Node, error) {
 	v := endpoint.ViewerOf(ctx)
 	if v.Name == "" {
 		return nil, endpoint.Unauthenticated("sign in to list what you follow")
@@ -201,8 +172,8 @@ func (r *Resolver) viewerFollowing(ctx context.Context) ([]Node, error) {
 	return r.targets(ctx, site.Collect(followed, func(f saved.Followed) saved.Target { return f.Target }), selected(ctx, "Group.articleCount"))
 }
 
-// viewerFeed returns a page of the articles of what the viewer follows, without those of users whom the viewer has blocked.
-func (r *Resolver) viewerFeed(ctx context.Context, first *int32, after *string) (*FeedConnection, error) {
+// ViewerFeed returns a page of the articles of what the viewer follows, without those of users whom the viewer has blocked.
+func (r *queryResolver) ViewerFeed(ctx context.Context, first *int32, after *string) (*FeedConnection, error) {
 	v := endpoint.ViewerOf(ctx)
 	if v.Name == "" {
 		return nil, endpoint.Unauthenticated("sign in to read what you follow")
@@ -234,10 +205,18 @@ func (r *Resolver) viewerFeed(ctx context.Context, first *int32, after *string) 
 	if len(leaves.posters) == 0 {
 		c.Edges, c.PageInfo, err = read()
 	} else {
-		c.Edges, c.PageInfo, err = partialEdges(ctx, r, leaves, size, &after, read)
+		c.Edges, c.PageInfo, err = partialEdges(ctx, r.Resolver, leaves, size, &after, read)
 	}
 	if err != nil {
 		return nil, err
 	}
 	return c, nil
+}
+
+func (r *groupResolver) ViewerFollows(ctx context.Context, objs []*site.Group) ([]*bool, error) {
+	return r.viewerFollows(ctx, site.Collect(objs, func(g *site.Group) saved.Target { return saved.Target{Group: g.Name} }))
+}
+
+func (r *userResolver) ViewerFollows(ctx context.Context, objs []*site.User) ([]*bool, error) {
+	return r.viewerFollows(ctx, site.Collect(objs, func(u *site.User) saved.Target { return saved.Target{User: u.Name} }))
 }

@@ -21,32 +21,25 @@ type SearchFilter struct {
 
 // SearchConnection is a page of search results.
 type SearchConnection struct {
-	Edges          []*SearchEdge
-	PageInfo       site.PageInfo
+	Connection[*site.Article, *SearchEdge]
 	TotalCount     int
 	IsPartial      bool
 	IndexedThrough time.Time
 	Suggestion     *string
 }
 
-// Nodes returns the articles without the details of their matches.
-func (c *SearchConnection) Nodes() []*site.Article {
-	return site.Collect(c.Edges, func(e *SearchEdge) *site.Article { return e.Node })
-}
-
 // SearchEdge is an article that matches.
 type SearchEdge struct {
-	Cursor string
-	Node   *site.Article
-	Tier   search.Tier
+	ArticleEdge
+	Tier search.Tier
 
 	TitleRanges   []*search.Range
 	Snippet       *string
 	SnippetRanges []*search.Range
 }
 
-// search returns a page of the articles that match a query.
-func (r *Resolver) search(ctx context.Context, text string, filter SearchFilter, order search.Order, first *int32, after *string) (*SearchConnection, error) {
+// Search returns a page of the articles that match a query.
+func (r *queryResolver) Search(ctx context.Context, text string, filter SearchFilter, order search.Order, first *int32, after *string) (*SearchConnection, error) {
 	parsed, err := filter.parse()
 	if err != nil {
 		return nil, err
@@ -59,15 +52,14 @@ func (r *Resolver) search(ctx context.Context, text string, filter SearchFilter,
 	if err != nil {
 		return nil, whenReady(err)
 	}
-	c := &SearchConnection{
-		PageInfo: found.Info, TotalCount: found.Total, IsPartial: found.IsPartial, IndexedThrough: found.Through, Suggestion: site.Optional(found.Suggestion),
-	}
+	c := &SearchConnection{TotalCount: found.Total, IsPartial: found.IsPartial, IndexedThrough: found.Through, Suggestion: site.Optional(found.Suggestion)}
+	c.PageInfo = found.Info
 	c.Edges, err = r.searchEdges(ctx, found)
 	return c, err
 }
 
-// similarArticles returns articles whose titles have words of a title.
-func (r *Resolver) similarArticles(ctx context.Context, title string, first int32) ([]*SearchEdge, error) {
+// SimilarArticles returns articles whose titles have words of a title.
+func (r *queryResolver) SimilarArticles(ctx context.Context, title string, first int32) ([]*SearchEdge, error) {
 	leaves, err := r.leaves(ctx, false)
 	if err != nil {
 		return nil, err
@@ -93,7 +85,7 @@ func (r *Resolver) searchEdges(ctx context.Context, found *search.Result) ([]*Se
 		}
 		h := found.Hits[i]
 		marks := found.Marks(a, h.Tier)
-		edges = append(edges, &SearchEdge{Cursor: h.Cursor, Node: a, Tier: h.Tier, TitleRanges: marks.Title, Snippet: site.Optional(marks.Snippet), SnippetRanges: marks.Text})
+		edges = append(edges, &SearchEdge{ArticleEdge: ArticleEdge{h.Cursor, a}, Tier: h.Tier, TitleRanges: marks.Title, Snippet: site.Optional(marks.Snippet), SnippetRanges: marks.Text})
 	}
 	return edges, nil
 }

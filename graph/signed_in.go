@@ -14,9 +14,9 @@ import (
 )
 
 // signedIn calls do for an authenticated viewer who has not exceeded the rate of rule, and whom no moderator has denied
-// changes. It returns the user errors of a payload, which is an empty list if all went well, or a fault.
-func (r *Resolver) signedIn(ctx context.Context, rule string, do func(endpoint.Viewer) error) ([]UserError, error) {
-	return authenticated(ctx, rule, func(v endpoint.Viewer) error {
+// changes. It sets the user errors of a payload, which is an empty list if all went well, and returns any other error.
+func (r *Resolver) signedIn(ctx context.Context, rule string, errs *[]UserError, do func(endpoint.Viewer) error) error {
+	return authenticated(ctx, rule, errs, func(v endpoint.Viewer) error {
 		if err := r.repo.Denials.MayChange(actor(v)); err != nil {
 			return err
 		}
@@ -25,15 +25,16 @@ func (r *Resolver) signedIn(ctx context.Context, rule string, do func(endpoint.V
 }
 
 // authenticated is signedIn for what concerns the viewer alone: no denial matters.
-func authenticated(ctx context.Context, rule string, do func(endpoint.Viewer) error) ([]UserError, error) {
+func authenticated(ctx context.Context, rule string, errs *[]UserError, do func(endpoint.Viewer) error) (err error) {
 	v := endpoint.ViewerOf(ctx)
 	if v.Name == "" {
-		return []UserError{&BasicUserError{Code: unauthenticated, Message: "sign in first"}}, nil
+		*errs = []UserError{&BasicUserError{Code: unauthenticated, Message: "sign in first"}}
+	} else if wait := endpoint.Exceeded(ctx, rule); wait > 0 {
+		*errs = []UserError{rateLimitedError(wait)}
+	} else {
+		*errs, err = userErrors(do(v))
 	}
-	if wait := endpoint.Exceeded(ctx, rule); wait > 0 {
-		return []UserError{rateLimitedError(wait)}, nil
-	}
-	return userErrors(do(v))
+	return err
 }
 
 // actor returns the viewer as one who changes articles.
@@ -90,4 +91,69 @@ func (r *Resolver) mayVote(ctx context.Context, v endpoint.Viewer, vote site.Vot
 	refusal := site.Refuse(site.TooNew, "direction", "new users cannot vote down: you can from %s on", until.Format("2 January 2006, 15:04 MST"))
 	refusal[0].Until = &until
 	return refusal
+}
+
+func (r *articleResolver) ViewerCanDelete(ctx context.Context, objs []*site.Article) ([]bool, error) {
+	return viewerMay(ctx, objs, site.Actor.MayDelete)
+}
+
+func (r *articleResolver) ViewerCanRegroup(ctx context.Context, objs []*site.Article) ([]bool, error) {
+	return viewerMay(ctx, objs, r.repo.MayRegroup)
+}
+
+func (r *articleResolver) ViewerCanEdit(ctx context.Context, objs []*site.Article) ([]bool, error) {
+	return viewerMay(ctx, objs, r.repo.CanEdit)
+}
+
+func (r *userResolver) IsModerator(ctx context.Context, objs []*site.User) ([]bool, error) {
+	v, is := endpoint.ViewerOf(ctx), make([]bool, len(objs))
+	for i, user := range objs {
+		is[i] = v.Moderator && user.Name == v.Name
+	}
+	return is, nil
+}
+
+func (r *queryResolver) Viewer(ctx context.Context) (*site.User, error) {
+	v := endpoint.ViewerOf(ctx)
+	if v.Name == "" {
+		return nil, nil
+	}
+	return &site.User{Name: v.Name}, nil
+}
+
+func (r *mutationResolver) EndSessions(ctx context.Context, input EndSessionsInput) (*UserPayload, error) {
+	payload := new(UserPayload)
+	return payload, r.signedIn(ctx, endpoint.RuleChanges, &payload.UserErrors, func(v endpoint.Viewer) (err error) {
+		payload.User, err = r.repo.Sessions.EndSessions(ctx, input.Name, actor(v))
+		return err
+	})
+}
+
+func (r *groupResolver) ViewerCanPost(ctx context.Context, objs []*site.Group) ([]bool, error) {
+	by := actor(endpoint.ViewerOf(ctx))
+	return site.Collect(objs, func(g *site.Group) bool { return r.repo.Store.Rules.MayPost(by, g.Name) }), nil
+}
+
+func (r *mutationResolver) Vote(ctx context.Context, input VoteInput) (*VotePayload, error) {
+	payload := new(VotePayload)
+	reads := mentioned(ctx, "text", "editedAt", "history")
+	err := r.signedIn(ctx, endpoint.RuleVotes, &payload.UserErrors, func(v endpoint.Viewer) error {
+		vote := r.repo.Vote
+		if reads {
+			vote = r.repo.VoteAndRead
+		}
+		if err := r.mayVote(ctx, v, input.Direction); err != nil {
+			return err
+		}
+		result, err := vote(ctx, input.Article, v.Name, input.Direction, r.bucket(v))
+		payload.Article, payload.Changed = result.Article, result.Changed
+		if result.Article != nil && !result.Unknown {
+			payload.Previous = &result.Previous
+		}
+		return err
+	})
+	if len(payload.UserErrors) > 0 && selected(ctx, "VotePayload.article") {
+		payload.Article, err = r.asItStands(ctx, input.Article)
+	}
+	return payload, err
 }

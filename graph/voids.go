@@ -33,19 +33,17 @@ type VoterConnection struct {
 // Nodes returns the voters without their votes.
 func (c *VoterConnection) Nodes() []*site.User { return site.Collect(c.Edges, (*voids.Voter).User) }
 
-// voidVotes takes votes out, or puts them back, for a moderator.
-func (r *Resolver) voidVotes(ctx context.Context, input VoidVotesInput) (*VoidVotesPayload, error) {
-	var payload VoidVotesPayload
-	var err error
-	payload.UserErrors, err = r.signedIn(ctx, endpoint.RuleChanges, func(v endpoint.Viewer) (err error) {
+// VoidVotes takes votes out, or puts them back, for a moderator.
+func (r *mutationResolver) VoidVotes(ctx context.Context, input VoidVotesInput) (*VoidVotesPayload, error) {
+	payload := new(VoidVotesPayload)
+	return payload, r.signedIn(ctx, endpoint.RuleChanges, &payload.UserErrors, func(v endpoint.Viewer) (err error) {
 		payload.Article, payload.Voided, err = r.repo.VoidVotes(ctx, input.Article, actor(v), input.Users, input.Void, input.Reason)
 		return err
 	})
-	return &payload, err
 }
 
-// votersOf returns a page of an article's voters to moderators.
-func (r *Resolver) votersOf(ctx context.Context, a *site.Article, direction *site.Vote, first *int32, after *string) (*VoterConnection, error) {
+// Voters returns a page of an article's voters to moderators.
+func (r *articleResolver) Voters(ctx context.Context, a *site.Article, direction *site.Vote, first *int32, after *string) (*VoterConnection, error) {
 	if !endpoint.ViewerOf(ctx).Moderator {
 		return nil, nil
 	}
@@ -59,12 +57,12 @@ func (r *Resolver) votersOf(ctx context.Context, a *site.Article, direction *sit
 	return &VoterConnection{voters, info}, nil
 }
 
-// votesOf returns a page of a user's votes to moderators.
-func (r *Resolver) votesOf(ctx context.Context, user site.UserName, first *int32, after *string) (*CastVoteConnection, error) {
+// VotesCast returns a page of a user's votes to moderators.
+func (r *userResolver) VotesCast(ctx context.Context, obj *site.User, first *int32, after *string) (*CastVoteConnection, error) {
 	if !endpoint.ViewerOf(ctx).Moderator || !r.repo.Store.Has("cast") {
 		return nil, nil
 	}
-	return r.castVotes(ctx, user, nil, first, after)
+	return r.castVotes(ctx, obj.Name, nil, first, after)
 }
 
 // castVotes returns a page of a user's votes.
@@ -75,7 +73,7 @@ func (r *Resolver) castVotes(ctx context.Context, user site.UserName, direction 
 	}
 	c := &CastVoteConnection{PageInfo: info, Edges: make([]*CastVoteEdge, len(votes))}
 	for i, vote := range votes {
-		c.Edges[i] = &CastVoteEdge{Cursor: vote.Cursor, At: vote.At, Vote: vote.Vote, voter: user, article: vote.Article}
+		c.Edges[i] = &CastVoteEdge{ArticleEdge: ArticleEdge{Cursor: vote.Cursor}, At: vote.At, Vote: vote.Vote, voter: user, article: vote.Article}
 	}
 	if !selected(ctx, "CastVoteConnection.nodes") && !selected(ctx, "CastVoteConnection.edges", "CastVoteEdge.node") {
 		return c, nil
@@ -87,8 +85,8 @@ func (r *Resolver) castVotes(ctx context.Context, user site.UserName, direction 
 	return c, err
 }
 
-// voidsOf returns for each vote of a list why it does not count.
-func (r *Resolver) voidsOf(ctx context.Context, edges []*CastVoteEdge) ([]*voids.Void, error) {
+// Void returns for each vote of a list why it does not count.
+func (r *castVoteEdgeResolver) Void(ctx context.Context, edges []*CastVoteEdge) ([]*voids.Void, error) {
 	all := make([]*voids.Void, 0, len(edges))
 	for len(edges) > 0 { // the lists of several users may be asked for together
 		n := 1
@@ -104,19 +102,19 @@ func (r *Resolver) voidsOf(ctx context.Context, edges []*CastVoteEdge) ([]*voids
 	return all, nil
 }
 
-// moderatorOf returns the moderator of each vote that does not count, to moderators.
-func moderatorOf(ctx context.Context, all []*voids.Void) []*site.User {
+// By returns the moderator of each vote that does not count, to moderators.
+func (r *voidedVoteResolver) By(ctx context.Context, all []*voids.Void) ([]*site.User, error) {
 	isModerator := endpoint.ViewerOf(ctx).Moderator
 	return site.Collect(all, func(v *voids.Void) *site.User {
 		if !isModerator {
 			return nil
 		}
 		return &site.User{Name: v.By}
-	})
+	}), nil
 }
 
-// canVote reports for each article whether Vote would accept a vote of the viewer now.
-func (r *Resolver) canVote(ctx context.Context, articles []*site.Article) ([]bool, error) {
+// ViewerCanVote reports for each article whether Vote would accept a vote of the viewer now.
+func (r *articleResolver) ViewerCanVote(ctx context.Context, articles []*site.Article) ([]bool, error) {
 	v, can := endpoint.ViewerOf(ctx), make([]bool, len(articles))
 	if v.Name == "" {
 		return can, nil
@@ -129,4 +127,28 @@ func (r *Resolver) canVote(ctx context.Context, articles []*site.Article) ([]boo
 		can[i] = found[i] == nil && r.repo.Articles.CanVote(v.Name, article)
 	}
 	return can, nil
+}
+
+func (r *articleResolver) ViewerVote(ctx context.Context, objs []*site.Article) ([]*site.Vote, error) {
+	v := endpoint.ViewerOf(ctx)
+	if v.Name == "" {
+		return make([]*site.Vote, len(objs)), nil
+	}
+	if len(objs) == 1 && endpoint.IsEvent(ctx) {
+		vote, err := r.repo.Live.WatchedVote(ctx, v.Name, objs[0])
+		return []*site.Vote{vote}, err
+	}
+	return r.repo.Casts.Votes(ctx, v.Name, objs)
+}
+
+func (r *articleResolver) ViewerVoid(ctx context.Context, objs []*site.Article) ([]*voids.Void, error) {
+	return r.repo.Voids.OfArticles(ctx, endpoint.ViewerOf(ctx).Name, objs)
+}
+
+func (r *queryResolver) ViewerVotes(ctx context.Context, direction *site.Vote, first *int32, after *string) (*CastVoteConnection, error) {
+	v := endpoint.ViewerOf(ctx)
+	if v.Name == "" {
+		return nil, endpoint.Unauthenticated("sign in to list your votes")
+	}
+	return r.castVotes(ctx, v.Name, direction, first, after)
 }

@@ -5,6 +5,7 @@ import (
 
 	"frontpage/endpoint"
 	"frontpage/redisrepo/events"
+	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/webhooks"
 )
 
@@ -34,8 +35,8 @@ type WebhookPayload struct {
 	UserErrors []UserError
 }
 
-// webhooks returns the endpoints to moderators.
-func (r *Resolver) webhooks(ctx context.Context) ([]*webhooks.Endpoint, error) {
+// Webhooks returns the endpoints to moderators.
+func (r *queryResolver) Webhooks(ctx context.Context) ([]*webhooks.Endpoint, error) {
 	v := endpoint.ViewerOf(ctx)
 	if !v.Moderator {
 		return nil, endpoint.Forbidden("webhooks are for moderators")
@@ -49,9 +50,8 @@ func (r *Resolver) webhooks(ctx context.Context) ([]*webhooks.Endpoint, error) {
 
 // changeWebhooks calls a function that changes endpoints for the caller.
 func (r *Resolver) changeWebhooks(ctx context.Context, change func(v endpoint.Viewer) (*webhooks.Endpoint, string, error)) (*WebhookPayload, error) {
-	var payload WebhookPayload
-	var err error
-	payload.UserErrors, err = r.signedIn(ctx, endpoint.RuleChanges, func(v endpoint.Viewer) error {
+	payload := new(WebhookPayload)
+	return payload, r.signedIn(ctx, endpoint.RuleChanges, &payload.UserErrors, func(v endpoint.Viewer) error {
 		changed, secret, err := change(v)
 		payload.Webhook = changed
 		if secret != "" {
@@ -59,5 +59,34 @@ func (r *Resolver) changeWebhooks(ctx context.Context, change func(v endpoint.Vi
 		}
 		return err
 	})
-	return &payload, err
+}
+
+func (r *mutationResolver) AddWebhook(ctx context.Context, input AddWebhookInput) (*WebhookPayload, error) {
+	return r.changeWebhooks(ctx, func(v endpoint.Viewer) (*webhooks.Endpoint, string, error) {
+		return r.repo.Webhooks.AddWebhook(ctx, input.URL, input.Kinds, actor(v))
+	})
+}
+
+func (r *mutationResolver) ChangeWebhook(ctx context.Context, input ChangeWebhookInput) (*WebhookPayload, error) {
+	return r.changeWebhooks(ctx, func(v endpoint.Viewer) (*webhooks.Endpoint, string, error) {
+		change := webhooks.Change{URL: input.URL, Paused: input.Paused, Drop: input.DropUndelivered, NewSecret: input.NewSecret}
+		if input.Kinds != nil {
+			change.Kinds = &input.Kinds
+		}
+		return r.repo.Webhooks.ChangeWebhook(ctx, input.Webhook, change, actor(v))
+	})
+}
+
+func (r *mutationResolver) RemoveWebhook(ctx context.Context, input RemoveWebhookInput) (*WebhookPayload, error) {
+	return r.changeWebhooks(ctx, func(v endpoint.Viewer) (*webhooks.Endpoint, string, error) {
+		return nil, "", r.repo.Webhooks.RemoveWebhook(ctx, input.Webhook, actor(v))
+	})
+}
+
+func (r *webhookResolver) Paused(ctx context.Context, objs []*webhooks.Endpoint) ([]*string, error) {
+	return site.Collect(objs, func(e *webhooks.Endpoint) *string { return site.Optional(e.Paused) }), nil
+}
+
+func (r *webhookResolver) LastError(ctx context.Context, objs []*webhooks.Endpoint) ([]*string, error) {
+	return site.Collect(objs, func(e *webhooks.Endpoint) *string { return site.Optional(e.Error) }), nil
 }
