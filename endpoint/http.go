@@ -176,8 +176,8 @@ func (t *httpTransport) publish(header http.Header, req *http.Request, op *opera
 	}
 }
 
-// matches reports whether If-None-Match names a tag.
-func matches(listed []string, tag string) bool {
+// Matches reports whether the values of If-None-Match name a tag, which may be weak.
+func Matches(listed []string, tag string) bool {
 	for item := range strings.SplitSeq(strings.Join(listed, ","), ",") {
 		if item = strings.TrimSpace(item); item == "*" || strings.TrimPrefix(item, "W/") == strings.TrimPrefix(tag, "W/") {
 			return true
@@ -190,7 +190,7 @@ func matches(listed []string, tag string) bool {
 func write(w http.ResponseWriter, req *http.Request, media string, op *operation, f *finished) {
 	header := w.Header()
 	header["X-Content-Type-Options"] = nosniff
-	if tag := header.Get("ETag"); tag != "" && matches(req.Header.Values("If-None-Match"), tag) {
+	if tag := header.Get("ETag"); tag != "" && Matches(req.Header.Values("If-None-Match"), tag) {
 		op.responds(f, 0)
 		w.WriteHeader(http.StatusNotModified)
 		return

@@ -81,8 +81,10 @@ func (c Card) PNG() []byte {
 		write(picture, large, ink, margin, 230+i*lineHeight, line)
 	}
 	write(picture, small, c.Accent, margin, Height-margin, cut(small, c.Host, Width-2*margin))
+	paletted := image.NewPaletted(picture.Bounds(), shades(c.Accent))
+	draw.Draw(paletted, paletted.Bounds(), picture, image.Point{}, draw.Src)
 	var out bytes.Buffer
-	_ = png.Encode(&out, paletted(picture, shades(c.Accent))) // into memory: no errors
+	_ = png.Encode(&out, paletted) // into memory: no errors
 	return out.Bytes()
 }
 
@@ -97,27 +99,6 @@ func shades(accent color.RGBA) color.Palette {
 		}
 	}
 	return palette
-}
-
-// paletted returns a picture in the nearest colours of a palette. Most pixels are as the one before.
-func paletted(picture *image.RGBA, palette color.Palette) *image.Paletted {
-	out := image.NewPaletted(picture.Bounds(), palette)
-	known := map[color.RGBA]uint8{}
-	var before color.RGBA
-	var index uint8
-	for i := range out.Pix {
-		pixel := picture.Pix[4*i : 4*i+4 : 4*i+4]
-		if c := (color.RGBA{pixel[0], pixel[1], pixel[2], pixel[3]}); c != before {
-			found, ok := known[c]
-			if !ok {
-				found = uint8(palette.Index(c)) // #nosec G115 -- it has few colours
-				known[c] = found
-			}
-			before, index = c, found
-		}
-		out.Pix[i] = index
-	}
-	return out
 }
 
 func face(f *opentype.Font, size float64) font.Face {

@@ -38,8 +38,7 @@ type Options struct {
 	Timeout   time.Duration          // of a request
 	Has       func(path string) bool // whether the site has a page; nil: all of them
 	Log       *slog.Logger
-	// Work charges the client of a request for points of complexity, and does the work for it in the client's turn. It returns
-	// how long to wait until they are allowed, 0 if it is done. nil: requests are not charged.
+	// Work is the method of endpoint.Handler. nil: requests are not charged.
 	Work func(req *http.Request, points int, work func()) (wait time.Duration, err error)
 }
 

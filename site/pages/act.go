@@ -70,21 +70,9 @@ func (s *server) perform(w http.ResponseWriter, req *http.Request, p *page) {
 		p.status, p.Missing = http.StatusBadRequest, p.T("unknownForm")
 		return
 	}
-	got := s.api.change(req, a.mutation, map[string]any{"input": a.input(req.PostForm)})
-	var data map[string]*struct{ UserErrors []userError }
-	if !s.readChange(w, req, p, got, &data) {
-		if got.status < http.StatusInternalServerError && p.status == http.StatusInternalServerError { // no input of the mutation
-			p.status, p.Missing = http.StatusBadRequest, p.T("unknownForm")
-		}
-		return
-	}
-	for _, payload := range data { // of one mutation
-		switch {
-		case payload == nil:
-			p.status, p.Missing = http.StatusInternalServerError, p.T("wentWrong")
-		case len(payload.UserErrors) > 0:
-			s.refusal(w, p, got, payload.UserErrors[0])
-		}
+	_, status := s.change(w, req, p, a.mutation, a.input(req.PostForm))
+	if status < http.StatusInternalServerError && p.status == http.StatusInternalServerError { // no input of the mutation
+		p.status, p.Missing = http.StatusBadRequest, p.T("unknownForm")
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto/sha256"
 	_ "embed"
-	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"html/template"
@@ -15,6 +14,7 @@ import (
 	"time"
 
 	"frontpage/redisrepo/site"
+	"frontpage/site/web"
 )
 
 // Pages of other origins show the votes of an article with a button, whose script reads them from here. Who votes does so
@@ -30,7 +30,7 @@ var (
 
 	windowPage = template.Must(template.New("window").Parse(windowSource))
 	// windowPolicy allows the style and the script of the window, and no page to show it in a frame.
-	windowPolicy = "default-src 'none'; script-src 'self'; connect-src 'self'; style-src '" + styleSource(windowSource) + "'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+	windowPolicy = "default-src 'none'; script-src 'self'; connect-src 'self'; style-src " + styleSource(windowSource) + "; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 
 const (
@@ -43,8 +43,7 @@ const (
 func styleSource(page string) string {
 	_, rest, _ := strings.Cut(page, "<style>")
 	style, _, _ := strings.Cut(rest, "</style>")
-	sum := sha256.Sum256([]byte(style))
-	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
+	return web.Source([]byte(style))
 }
 
 // embed has mux serve the button and its window, if pages of other origins may have it.
@@ -230,7 +229,7 @@ func (s *server) embedVote(w http.ResponseWriter, req *http.Request) {
 		w.WriteHeader(http.StatusBadRequest)
 		return
 	}
-	got := s.api.change(req, "Vote", map[string]any{"input": map[string]string{"article": b.article.String(), "direction": b.direction}})
+	got := s.api.change(req, "Vote", map[string]any{"input": b.input()})
 	got.passHeaders(w.Header())
 	w.Header()["Set-Cookie"] = got.header["Set-Cookie"]
 	w.Header().Set("Content-Type", "application/json")

@@ -51,7 +51,7 @@ func (s *server) kinds() map[string]func(*http.Request) (*page, error) {
 // publicLog returns the page of what moderators have done, which no script shows. Unless the site publishes it, the page is missing.
 func (s *server) publicLog(req *http.Request) (*page, error) {
 	return &page{
-		query: "PublicLog", variables: logVariables{after(req)}, canonical: "/log",
+		query: "PublicLog", variables: listVariables{After: after(req)}, canonical: "/log",
 		Kind: "log", Title: s.Site.Texts.Text("publicLog"), About: s.Site.Texts.Text("aboutPublicLog"), After: after(req),
 		fill: func(p *page) {
 			if p.data.PublicLog == nil {
@@ -66,40 +66,20 @@ func (s *server) publicLog(req *http.Request) (*page, error) {
 // errNoPage is the error of a path that no page has, for a reason that says nothing to visitors.
 var errNoPage = errors.New("no page has this path")
 
-// The variables of the queries.
-type (
-	listVariables struct {
-		Name  string  `json:"name,omitempty"`
-		Order string  `json:"order,omitempty"`
-		After *string `json:"after"`
-	}
-	topVariables struct {
-		Span  string  `json:"span"`
-		After *string `json:"after"`
-	}
-	logVariables struct {
-		After *string `json:"after"`
-	}
-	articleVariables struct {
-		ID string `json:"id"`
-	}
-	pastVariables struct {
-		At string `json:"at"`
-	}
-	groupTopVariables struct {
-		Name  string  `json:"name"`
-		Span  string  `json:"span"`
-		After *string `json:"after"`
-	}
-	searchVariables struct {
-		Text  string  `json:"text"`
-		After *string `json:"after"`
-	}
-	groupsVariables struct {
-		Contains string  `json:"contains"`
-		After    *string `json:"after,omitempty"`
-	}
-)
+// listVariables are the variables of the queries of lists.
+type listVariables struct {
+	Name  string  `json:"name,omitempty"`
+	Order string  `json:"order,omitempty"`
+	Span  string  `json:"span,omitempty"`
+	Text  string  `json:"text,omitempty"`
+	After *string `json:"after"`
+}
+
+// groupsVariables are those of the query of the list of groups.
+type groupsVariables struct {
+	Contains string  `json:"contains"`
+	After    *string `json:"after,omitempty"`
+}
 
 // after returns the cursor at which the page begins, if it is not the start of its list.
 func after(req *http.Request) *string {
@@ -172,7 +152,7 @@ func (s *server) top(req *http.Request) (*page, error) {
 	}
 	title := s.Site.Texts.Text("topOf." + span)
 	return &page{
-		query: "Top", variables: topVariables{span, after(req)}, canonical: "/top/" + path, later: true,
+		query: "Top", variables: listVariables{Span: span, After: after(req)}, canonical: "/top/" + path, later: true,
 		Kind: "top", Span: span, Title: title, About: title, After: after(req),
 		fill: func(p *page) { p.list(p.data.Ranking) },
 	}, nil
@@ -185,7 +165,7 @@ func (s *server) groupTop(req *http.Request) (*page, error) {
 		return nil, errNoPage
 	}
 	p, err := s.group("", "/top/"+req.PathValue("span"))(req)
-	p.query, p.variables, p.later = "GroupTop", groupTopVariables{p.Name, top.Span, p.After}, true
+	p.query, p.variables, p.later = "GroupTop", listVariables{Name: p.Name, Span: top.Span, After: p.After}, true
 	p.Span, p.Feeds = top.Span, "/g/"+feeds.Segment(p.Name)
 	p.fill = func(p *page) {
 		if p.data.Group != nil {
@@ -213,7 +193,7 @@ func (s *server) search(req *http.Request) (*page, error) {
 	}
 	if p.Name != "" {
 		p.After = after(req)
-		p.query, p.variables = "Search", searchVariables{p.Name, p.After}
+		p.query, p.variables = "Search", listVariables{Text: p.Name, After: p.After}
 		p.fill = func(p *page) { p.list(&p.data.Search.connection) }
 	}
 	return p, nil
@@ -236,7 +216,7 @@ func (s *server) denied(req *http.Request) (*page, error) {
 		if !p.Moderates() {
 			return
 		}
-		got := s.api.ask(req, "DeniedUsers", logVariables{p.After})
+		got := s.api.ask(req, "DeniedUsers", listVariables{After: p.After})
 		answer, err := got.read()
 		var list struct {
 			DeniedUsers struct {
@@ -267,7 +247,7 @@ func scriptPage(path, title, about string) *page {
 // lab returns the page of the ranking lab. Without the script it has the top articles instead of a formula's.
 func (s *server) lab(*http.Request) (*page, error) {
 	p := scriptPage("/lab", s.Site.Texts.Text("lab"), s.Site.Texts.Text("aboutLab"))
-	p.query, p.variables, p.Without = "Top", topVariables{Span: "WEEK"}, "lab"
+	p.query, p.variables, p.Without = "Top", listVariables{Span: "WEEK"}, "lab"
 	p.fill = func(p *page) { p.list(p.data.Ranking) }
 	return p, nil
 }
@@ -279,7 +259,7 @@ func (s *server) article(req *http.Request) (*page, error) {
 		return nil, errNoPage
 	}
 	return &page{
-		query: "Article", variables: articleVariables{id.String()}, canonical: "/a/" + number, later: true,
+		query: "Article", variables: map[string]string{"id": id.String()}, canonical: "/a/" + number, later: true,
 		Kind: "article", article: id, fill: (*page).one,
 	}, nil
 }

@@ -11,12 +11,12 @@ import (
 	"net/http"
 	"regexp"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/klauspost/compress/gzip"
 
+	"frontpage/endpoint"
 	"frontpage/site/feeds"
 	"frontpage/site/web"
 )
@@ -110,12 +110,10 @@ func (r *rendered) serve(w http.ResponseWriter, req *http.Request) {
 	header := w.Header()
 	if r.status == http.StatusOK {
 		header.Set("ETag", r.tag)
-		for item := range strings.SplitSeq(strings.Join(req.Header.Values("If-None-Match"), ","), ",") {
-			if item = strings.TrimSpace(item); item == "*" || strings.TrimPrefix(item, "W/") == strings.TrimPrefix(r.tag, "W/") {
-				header.Del("Content-Type")
-				w.WriteHeader(http.StatusNotModified)
-				return
-			}
+		if endpoint.Matches(req.Header.Values("If-None-Match"), r.tag) {
+			header.Del("Content-Type")
+			w.WriteHeader(http.StatusNotModified)
+			return
 		}
 	}
 	body := r.plain

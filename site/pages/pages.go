@@ -39,8 +39,7 @@ type Options struct {
 	API       endpoint.Options // of the handler that executes the queries
 	Now       func() time.Time // if nil, time.Now
 	Log       *slog.Logger
-	// Work charges the client of a request for points of complexity, and does the work for it in the client's turn. It returns
-	// how long to wait until they are allowed, 0 if it is done. nil: requests are not charged.
+	// Work is the method of endpoint.Handler. nil: requests are not charged.
 	Work func(req *http.Request, points int, work func()) (wait time.Duration, err error)
 
 	EmbedOrigins []string // whose pages may have the vote button, such as https://example.org; none: there is no button
@@ -159,12 +158,7 @@ func (s *server) ask(w http.ResponseWriter, req *http.Request, p *page) []byte {
 		got = s.api.anonymous().ask(req, p.query, p.variables)
 		answer, err = got.read()
 	}
-	if err != nil {
-		s.Log.ErrorContext(req.Context(), "page", "err", err)
-		p.fail(http.StatusInternalServerError, p.T("wentWrong"))
-		return nil
-	}
-	if len(answer.Errors) > 0 {
+	if err == nil && len(answer.Errors) > 0 {
 		p.refused(got.status, answer.code(), answer.Errors[0].Message)
 		got.passHeaders(w.Header())
 		if p.status == http.StatusServiceUnavailable && w.Header().Get("Retry-After") == "" {
@@ -172,7 +166,10 @@ func (s *server) ask(w http.ResponseWriter, req *http.Request, p *page) []byte {
 		}
 		return nil
 	}
-	if err := json.Unmarshal(answer.Data, &p.data); err != nil {
+	if err == nil {
+		err = json.Unmarshal(answer.Data, &p.data)
+	}
+	if err != nil {
 		s.Log.ErrorContext(req.Context(), "page", "err", err)
 		p.fail(http.StatusInternalServerError, p.T("wentWrong"))
 		return nil

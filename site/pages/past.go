@@ -42,7 +42,7 @@ func (s *server) past(req *http.Request) (*page, error) {
 	}
 	hour := &pastHour{at, now}
 	return &page{
-		query: "Past", variables: pastVariables{at.Format(site.DateTime)}, canonical: path, later: true, Kind: "past", Past: hour,
+		query: "Past", variables: map[string]string{"at": at.Format(site.DateTime)}, canonical: path, later: true, Kind: "past", Past: hour,
 		Title: s.Site.Texts.Text("frontPageOf", "day", hour.Day()), About: s.Site.Texts.Text("aboutFrontPages"),
 		fill: func(p *page) { p.fillPast(day == "", form.Has("all")) },
 	}, nil

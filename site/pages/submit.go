@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+
+	"frontpage/redisrepo/site"
 )
 
 // maxDraft is the maximum size of the form to post in bytes: a browser sends up to 12 for each letter of the longest text.
@@ -44,9 +46,9 @@ func (s *server) post(w http.ResponseWriter, req *http.Request) {
 	if s.readForm(w, req, p, maxDraft) {
 		p.Draft = s.readDraft(req.PostForm)
 		s.API.Identity.ActAs(req, p.Draft.Name)
-		if number := s.send(w, req, p); p.status == 0 {
+		if posted, _ := s.change(w, req, p, "Post", p.Draft.input()); posted.Article != nil {
 			w.Header().Set("Cache-Control", "private, no-store")
-			http.Redirect(w, req, (&articleData{Number: number}).Path(), http.StatusSeeOther)
+			http.Redirect(w, req, posted.Article.Path(), http.StatusSeeOther)
 			return
 		}
 	}
@@ -56,43 +58,14 @@ func (s *server) post(w http.ResponseWriter, req *http.Request) {
 	s.refuse(w, req, p)
 }
 
-// send executes the mutation and returns the number of the article. If it is refused, p says why.
-func (s *server) send(w http.ResponseWriter, req *http.Request, p *page) int {
-	type input struct {
-		Title  string   `json:"title"`
-		Link   *string  `json:"link"`
-		Text   *string  `json:"text"`
-		Groups []string `json:"groups"`
-		Key    string   `json:"idempotencyKey"`
-	}
-	optional := func(text string) *string {
-		if text = strings.TrimSpace(text); text == "" {
-			return nil
-		}
-		return &text
-	}
-	d := p.Draft
+// input is the input of the mutation.
+func (d *draft) input() map[string]any {
+	optional := func(text string) *string { return site.Optional(strings.TrimSpace(text)) }
 	content, _ := json.Marshal(d) // of texts: no errors
 	key := sha256.Sum256(content) // a form that is sent twice is one post
-	got := s.api.change(req, "Post", map[string]input{"input": {
-		d.Title, optional(d.Link), optional(d.Text), append([]string{}, strings.Fields(strings.ReplaceAll(d.Groups, ",", " "))...), hex.EncodeToString(key[:]),
-	}})
-	var data struct {
-		Post *struct {
-			Article    *articleData
-			UserErrors []userError
-		}
+	return map[string]any{
+		"title": d.Title, "link": optional(d.Link), "text": optional(d.Text),
+		"groups":         append([]string{}, strings.Fields(strings.ReplaceAll(d.Groups, ",", " "))...),
+		"idempotencyKey": hex.EncodeToString(key[:]),
 	}
-	if !s.readChange(w, req, p, got, &data) {
-		return 0
-	}
-	switch {
-	case data.Post == nil:
-		p.fail(http.StatusInternalServerError, p.T("wentWrong"))
-	case data.Post.Article != nil:
-		return data.Post.Article.Number
-	case len(data.Post.UserErrors) > 0:
-		s.refusal(w, p, got, data.Post.UserErrors[0])
-	}
-	return 0
 }

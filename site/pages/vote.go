@@ -46,6 +46,11 @@ func (b ballot) form() url.Values {
 	return url.Values{"vote": {b.article.String() + " " + b.direction}, "to": {b.to}}
 }
 
+// input is the input of the mutation.
+func (b ballot) input() map[string]string {
+	return map[string]string{"article": b.article.String(), "direction": b.direction}
+}
+
 // back is the address of the article's row on the page.
 func (b ballot) back() string { return b.to + "#" + b.article.String() }
 
@@ -73,7 +78,7 @@ func (s *server) vote(w http.ResponseWriter, req *http.Request) {
 		s.refuse(w, req, p)
 		return
 	}
-	s.cast(w, req, b, p)
+	s.change(w, req, p, "VoteByForm", b.input())
 	if p.status == http.StatusUnauthorized {
 		// A policy of form-action 'self' also forbids to redirect a form to another origin, such as the OIDC provider's.
 		p.Title, p.Missing, p.Next, p.Link, p.Leaves = p.T("signInToVote"), p.T("thenCounted"), "/signin?to=%2Fvote", p.T("signIn"), true
@@ -96,7 +101,7 @@ func (s *server) voteAfterSignIn(w http.ResponseWriter, req *http.Request) {
 	p := s.formPage(req)
 	p.Next = b.to
 	if err == nil {
-		s.cast(w, req, b, p)
+		s.change(w, req, p, "VoteByForm", b.input())
 	}
 	if p.status == http.StatusUnauthorized {
 		p.status = 0 // the visitor has not signed in
@@ -129,27 +134,6 @@ var formStatus = map[string]int{
 	"VOTING_CLOSED": http.StatusConflict, "DUPLICATE_LINK": http.StatusConflict, "RATE_LIMITED": http.StatusTooManyRequests,
 }
 
-// cast executes the mutation. If it is refused, p says why: its status is 401 for an anonymous visitor.
-func (s *server) cast(w http.ResponseWriter, req *http.Request, b ballot, p *page) {
-	type input struct {
-		Article   string `json:"article"`
-		Direction string `json:"direction"`
-	}
-	got := s.api.change(req, "VoteByForm", map[string]input{"input": {b.article.String(), b.direction}})
-	var data struct {
-		Vote *struct{ UserErrors []userError }
-	}
-	if !s.readChange(w, req, p, got, &data) {
-		return
-	}
-	switch {
-	case data.Vote == nil:
-		p.status, p.Missing = http.StatusInternalServerError, p.T("wentWrong")
-	case len(data.Vote.UserErrors) > 0:
-		s.refusal(w, p, got, data.Vote.UserErrors[0])
-	}
-}
-
 // userError says why a mutation was refused.
 type userError struct {
 	Code, Message string
@@ -159,11 +143,20 @@ type userError struct {
 	Reason        string // of a moderator; empty: none was given
 }
 
-// readChange decodes the answer to a mutation. If it is an error, p says why: its status is 401 if a session has ended.
-func (s *server) readChange(w http.ResponseWriter, req *http.Request, p *page, got *response, data any) bool {
+// payload is what a mutation returns.
+type payload struct {
+	Article    *articleData
+	UserErrors []userError
+}
+
+// change executes a mutation, and returns its payload and the status of the API's response. If it is refused, p says why: its
+// status is 401 for an anonymous visitor, or if a session has ended.
+func (s *server) change(w http.ResponseWriter, req *http.Request, p *page, mutation string, input any) (changed payload, status int) {
+	got := s.api.change(req, mutation, map[string]any{"input": input})
 	answer, err := got.read()
+	var data map[string]*payload // of one mutation
 	if err == nil && len(answer.Errors) == 0 {
-		err = json.Unmarshal(answer.Data, data)
+		err = json.Unmarshal(answer.Data, &data)
 	}
 	switch {
 	case err == nil && answer.code() == string(identity.SessionEnded):
@@ -176,10 +169,18 @@ func (s *server) readChange(w http.ResponseWriter, req *http.Request, p *page, g
 	case err != nil:
 		s.Log.ErrorContext(req.Context(), "form", "status", got.status, "err", err)
 		p.status, p.Missing = http.StatusInternalServerError, p.T("wentWrong")
-	default:
-		return true
 	}
-	return false
+	for _, one := range data {
+		switch {
+		case one == nil:
+			p.status, p.Missing = http.StatusInternalServerError, p.T("wentWrong")
+		case len(one.UserErrors) > 0:
+			s.refusal(w, p, got, one.UserErrors[0])
+		default:
+			changed = *one
+		}
+	}
+	return changed, got.status
 }
 
 // refusal sets why a mutation was refused.

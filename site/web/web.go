@@ -120,7 +120,7 @@ func Handler(o Options) http.Handler {
 // index is the page of the site, whose content its scripts make. Its style and its first script are in the page, so that
 // browsers can show it as soon as they have it.
 func (o Options) index() *file {
-	policy := sitePolicy + "; script-src 'self' " + source(read("dist/site/early.js")) + "; style-src 'self' " + source(o.style())
+	policy := sitePolicy + "; script-src 'self' " + Source(read("dist/site/early.js")) + "; style-src 'self' " + Source(o.style())
 	return newFile("dist/site/index.html", policy, func() []byte { return o.configured(read("dist/site/index.html")) })
 }
 
@@ -215,7 +215,7 @@ const workerPolicy = "default-src 'none'; connect-src 'self'"
 // time when nothing can be loaded.
 func (o *Options) offline() *file {
 	script, style := read("dist/site/early.js"), o.style()
-	policy := "default-src 'none'; script-src " + source(script) + "; style-src " + source(style) +
+	policy := "default-src 'none'; script-src " + Source(script) + "; style-src " + Source(style) +
 		"; img-src data:; worker-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 	return newFile("offline.html", policy, func() []byte {
 		icon := o.Logo
@@ -239,8 +239,8 @@ func (o *Options) offline() *file {
 	})
 }
 
-// source is what a policy calls the content of an element.
-func source(content []byte) string {
+// Source is what a policy calls the content of an element.
+func Source(content []byte) string {
 	digest := sha256.Sum256(content)
 	return "'sha256-" + base64.StdEncoding.EncodeToString(digest[:]) + "'"
 }
